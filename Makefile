@@ -1,0 +1,61 @@
+# `make help` lists the targets. All tools come from the go.mod files.
+GO       ?= go
+FUZZTIME ?= 30s
+TOOL      = $(GO) tool -modfile=internal/tools/go.mod
+
+# Every module of the repository; the root is the one that users import.
+MODULES = . internal/tools
+
+.PHONY: help
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "%-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+.PHONY: demo
+demo: ## send real Landsat scenes to a fake queue, replay them, show what SQS suppressed
+	@$(GO) run ./examples/landsat $(SCENES)
+
+.PHONY: test
+test: ## run all tests
+	$(GO) test -shuffle=on ./...
+
+.PHONY: race
+race: ## run all tests under the race detector
+	$(GO) test -race -shuffle=on -short ./...
+
+.PHONY: fuzz
+fuzz: ## run each fuzzer for FUZZTIME (30s)
+	@for pkg in $$($(GO) list ./...); do \
+		for f in $$($(GO) test -list '^Fuzz' $$pkg | grep '^Fuzz'); do \
+			echo "$$pkg $$f"; \
+			$(GO) test -run '^$$' -fuzz "^$$f\$$" -fuzztime $(FUZZTIME) $$pkg || exit 1; \
+		done; \
+	done
+
+.PHONY: lint
+lint: ## vet, staticcheck, gofumpt
+	$(GO) vet ./...
+	$(TOOL) staticcheck ./...
+	@files=$$($(TOOL) gofumpt -l $$(git ls-files --cached --others --exclude-standard '*.go')); \
+		if [ -n "$$files" ]; then echo "not formatted by gofumpt:"; echo "$$files"; exit 1; fi
+
+.PHONY: cover
+cover: ## run all tests and print the coverage by function
+	$(GO) test -coverprofile=cover.out -coverpkg=./... ./...
+	$(GO) tool cover -func=cover.out
+
+.PHONY: bench
+bench: ## run the benchmarks
+	$(GO) test -run '^$$' -bench . -benchmem ./...
+
+.PHONY: tidy
+tidy: ## tidy every module
+	@for m in $(MODULES); do (cd $$m && $(GO) mod tidy) || exit 1; done
+
+.PHONY: ci
+ci: ## what CI runs: tidy modules, lint, test, race, short fuzz, demo
+	@for m in $(MODULES); do (cd $$m && $(GO) mod tidy -diff) || exit 1; done
+	$(MAKE) lint
+	$(MAKE) test
+	$(MAKE) race
+	$(MAKE) fuzz FUZZTIME=2s
+	$(MAKE) demo

@@ -1,0 +1,174 @@
+package window_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/kansas-frontier-matrix/sqsfifo/internal/window"
+)
+
+var start = time.Date(2025, 12, 4, 0, 0, 0, 0, time.UTC)
+
+func exact(at time.Time, v string) window.Record[string] {
+	return window.Record[string]{From: at, To: at, Value: v}
+}
+
+func TestIntervalIsHalfOpen(t *testing.T) {
+	w := window.New[string](window.Options{})
+	k := window.Key{ID: "a"}
+	require.NoError(t, w.Put(start, k, exact(start, "m1")))
+
+	for _, tc := range []struct {
+		name  string
+		after time.Duration
+		want  window.State
+	}{
+		{"at once", 0, window.Inside},
+		{"one tick before the end", window.Interval - 1, window.Inside},
+		{"at the end", window.Interval, window.Outside},
+		{"long after", 24 * time.Hour, window.Outside},
+	} {
+		r, got := w.Lookup(start.Add(tc.after), k)
+		assert.Equal(t, tc.want, got, tc.name)
+		if got == window.Outside {
+			assert.Zero(t, r, tc.name)
+		} else {
+			assert.Equal(t, "m1", r.Value, tc.name)
+		}
+	}
+}
+
+// A sender knows only that SQS accepted between its request and the answer.
+func TestBoundsOfASender(t *testing.T) {
+	w := window.New[string](window.Options{Slack: 2 * time.Second})
+	k := window.Key{ID: "a"}
+	answered := start.Add(10 * time.Second)
+	require.NoError(t, w.Put(start, k, window.Record[string]{From: start, To: answered}))
+
+	for _, tc := range []struct {
+		name string
+		at   time.Time
+		want window.State
+	}{
+		{"before the earliest end", start.Add(window.Interval - 1), window.Inside},
+		{"at the earliest end", start.Add(window.Interval), window.Unsure},
+		{"before the latest end", answered.Add(window.Interval + 2*time.Second - 1), window.Unsure},
+		{"at the latest end", answered.Add(window.Interval + 2*time.Second), window.Outside},
+	} {
+		_, got := w.Lookup(tc.at, k)
+		assert.Equal(t, tc.want, got, tc.name)
+	}
+
+	pending := window.Key{ID: "no answer yet"}
+	require.NoError(t, w.Put(start, pending, window.Record[string]{From: start}))
+	_, got := w.Lookup(start.Add(time.Hour), pending)
+	assert.Equal(t, window.Unsure, got, "a send without an answer may be accepted at any time")
+}
+
+// F-032: a joined "group|id" would let these two meet.
+func TestGroupAndIDStayApart(t *testing.T) {
+	w := window.New[string](window.Options{})
+	require.NoError(t, w.Put(start, window.Key{Group: "a", ID: "b|c"}, exact(start, "m1")))
+	_, got := w.Lookup(start, window.Key{Group: "a|b", ID: "c"})
+	assert.Equal(t, window.Outside, got)
+}
+
+func TestFullWindowRefusesAndForgetsNothing(t *testing.T) {
+	w := window.New[string](window.Options{Limit: 2})
+	a, b, c := window.Key{ID: "a"}, window.Key{ID: "b"}, window.Key{ID: "c"}
+	require.NoError(t, w.Put(start, a, exact(start, "1")))
+	require.NoError(t, w.Put(start.Add(time.Minute), b, exact(start.Add(time.Minute), "2")))
+
+	require.ErrorIs(t, w.Put(start.Add(2*time.Minute), c, exact(start.Add(2*time.Minute), "3")), window.ErrFull)
+	_, got := w.Lookup(start.Add(2*time.Minute), a)
+	assert.Equal(t, window.Inside, got)
+	require.NoError(t, w.Put(start.Add(2*time.Minute), a, exact(start, "1 again")), "a key that is held needs no room")
+
+	end := start.Add(window.Interval)
+	require.NoError(t, w.Put(end, c, exact(end, "3")), "the end of a's interval makes room")
+	assert.Equal(t, 2, w.Len(end))
+}
+
+func TestDeleteAndClear(t *testing.T) {
+	w := window.New[string](window.Options{})
+	a, b := window.Key{ID: "a"}, window.Key{ID: "b"}
+	require.NoError(t, w.Put(start, a, exact(start, "1")))
+	require.NoError(t, w.Put(start, b, exact(start, "2")))
+	w.Delete(a)
+	_, got := w.Lookup(start, a)
+	assert.Equal(t, window.Outside, got)
+	_, got = w.Lookup(start, b)
+	assert.Equal(t, window.Inside, got)
+	w.Clear()
+	assert.Zero(t, w.Len(start))
+	require.NoError(t, w.Put(start.Add(2*window.Interval), a, exact(start.Add(2*window.Interval), "1")))
+}
+
+// The window against a list that is searched from end to end: random sends,
+// answers that come late or never, refusals, and a clock that only moves on.
+func TestAgainstNaiveModel(t *testing.T) {
+	const slack = 3 * time.Second
+	type sent struct {
+		key      window.Key
+		from, to time.Time
+		gone     bool
+	}
+	for seed := range uint64(20) {
+		rng := rand.New(rand.NewPCG(seed, 1))
+		w := window.New[int](window.Options{Slack: slack})
+		var log []sent
+		last := map[window.Key]int{}
+		now := start
+		for i := range 3000 {
+			now = now.Add(time.Duration(rng.Int64N(int64(4 * time.Second))))
+			k := window.Key{Group: fmt.Sprint(rng.IntN(3)), ID: fmt.Sprint(rng.IntN(60))}
+
+			want := window.Outside
+			if j, ok := last[k]; ok && !log[j].gone {
+				s := log[j]
+				switch {
+				case now.Before(s.from.Add(5 * time.Minute)):
+					want = window.Inside
+				case s.to.IsZero() || now.Before(s.to.Add(5*time.Minute+slack)):
+					want = window.Unsure
+				}
+			}
+			r, got := w.Lookup(now, k)
+			require.Equal(t, want, got, "seed %d step %d key %v", seed, i, k)
+
+			switch op := rng.IntN(10); {
+			case got != window.Outside && op == 0:
+				w.Delete(k)
+				log[last[k]].gone = true
+			case got != window.Outside && r.To.IsZero():
+				log[last[k]].to = now
+				r.To = now
+				require.NoError(t, w.Put(now, k, r))
+			case got == window.Outside:
+				s := sent{key: k, from: now, to: now}
+				if op < 3 {
+					s.to = time.Time{}
+				}
+				log, last[k] = append(log, s), len(log)
+				require.NoError(t, w.Put(now, k, window.Record[int]{From: s.from, To: s.to, Value: i}))
+			}
+		}
+	}
+}
+
+// Memory follows the live records: a queue at a steady rate for ten intervals
+// holds one interval's worth.
+func TestExpiredRecordsAreFreed(t *testing.T) {
+	w := window.New[int](window.Options{Limit: 301})
+	now := start
+	for i := range 3000 {
+		require.NoError(t, w.Put(now, window.Key{ID: fmt.Sprint(i)}, window.Record[int]{From: now, To: now}), "send %d", i)
+		now = now.Add(time.Second)
+	}
+	assert.LessOrEqual(t, w.Len(now), 300)
+}
