@@ -1,0 +1,229 @@
+package canonicaljson
+
+import (
+	"reflect"
+	"slices"
+	"strings"
+	"unicode"
+)
+
+// field is one member that a struct type is written with.
+type field struct {
+	name   string
+	label  string // the name as it is written, with the colon
+	index  []int  // the way to it through embedded structs
+	typ    reflect.Type
+	tagged bool // the name comes from a tag
+
+	quoted    bool
+	omitEmpty bool
+	omitZero  bool
+	isZero    func(reflect.Value) bool // the type's own notion of zero, or nil
+
+	encode encodeFunc
+}
+
+// find returns the value of f in the struct v, and false where an embedded
+// pointer on the way to it is nil.
+func (f *field) find(v reflect.Value) (reflect.Value, bool) {
+	for _, i := range f.index {
+		if v.Kind() == reflect.Pointer {
+			if v.IsNil() {
+				return v, false
+			}
+			v = v.Elem()
+		}
+		v = v.Field(i)
+	}
+	return v, true
+}
+
+// omitted reports whether the tag of f has its value v left out.
+func (f *field) omitted(v reflect.Value) bool {
+	if f.omitEmpty && isEmpty(v) {
+		return true
+	}
+	if !f.omitZero {
+		return false
+	}
+	if f.isZero != nil {
+		return f.isZero(v)
+	}
+	return v.IsZero()
+}
+
+func isEmpty(v reflect.Value) bool {
+	switch v.Kind() {
+	case reflect.Array, reflect.Map, reflect.Slice, reflect.String:
+		return v.Len() == 0
+	case reflect.Struct, reflect.Chan, reflect.Func, reflect.Complex64, reflect.Complex128, reflect.UnsafePointer:
+		return false
+	}
+	return v.IsZero()
+}
+
+// embedded is a struct type whose fields are still to be collected.
+type embedded struct {
+	typ   reflect.Type
+	index []int
+	twice bool // it is embedded more than once at its depth, so its fields hide each other
+}
+
+// fieldsOf returns the members of the struct type t in the order of their names,
+// by the rules of encoding/json: of fields with one name the least nested counts,
+// among those a tagged one, and where several are left none.
+func fieldsOf(t reflect.Type) []field {
+	byName := map[string][]field{}
+	visited := map[reflect.Type]bool{}
+	for level := []embedded{{typ: t}}; len(level) > 0; {
+		var next []embedded
+		for _, em := range level {
+			if visited[em.typ] {
+				continue
+			}
+			visited[em.typ] = true
+			for i := range em.typ.NumField() {
+				sf := em.typ.Field(i)
+				f, inner := newField(sf, append(slices.Clip(em.index), i))
+				switch {
+				case inner != nil:
+					at := slices.IndexFunc(next, func(n embedded) bool { return n.typ == inner })
+					if at >= 0 {
+						next[at].twice = true
+					} else {
+						next = append(next, embedded{typ: inner, index: append(slices.Clip(em.index), i)})
+					}
+				case f != nil:
+					byName[f.name] = append(byName[f.name], *f)
+					if em.twice {
+						byName[f.name] = append(byName[f.name], *f)
+					}
+				}
+			}
+		}
+		level = next
+	}
+	var fields []field
+	for _, candidates := range byName {
+		if f, ok := dominant(candidates); ok {
+			fields = append(fields, f)
+		}
+	}
+	slices.SortFunc(fields, func(a, b field) int { return compareNames(a.name, b.name) })
+	return fields
+}
+
+// newField reads one field of a struct. It returns a member, or the struct type
+// whose members take its place, or neither.
+func newField(sf reflect.StructField, index []int) (*field, reflect.Type) {
+	t := sf.Type
+	if sf.Anonymous && t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	// An unexported embedded struct may still have exported fields.
+	if !sf.IsExported() && (!sf.Anonymous || t.Kind() != reflect.Struct) {
+		return nil, nil
+	}
+	tag := sf.Tag.Get("json")
+	if tag == "-" {
+		return nil, nil
+	}
+	name, options, _ := strings.Cut(tag, ",")
+	if !validName(name) {
+		name = ""
+	}
+	target := sf.Type
+	if target.Kind() == reflect.Pointer && target.Name() == "" {
+		target = target.Elem()
+	}
+	if name == "" && sf.Anonymous && target.Kind() == reflect.Struct {
+		return nil, target
+	}
+	f := &field{name: name, tagged: name != "", index: index, typ: sf.Type}
+	if name == "" {
+		f.name = sf.Name
+	}
+	for option := range strings.SplitSeq(options, ",") {
+		switch option {
+		case "omitempty":
+			f.omitEmpty = true
+		case "omitzero":
+			f.omitZero = true
+			f.isZero = zeroMethod(sf.Type)
+		case "string":
+			f.quoted = quotable(target.Kind())
+		}
+	}
+	label, _ := appendString(nil, f.name)
+	f.label = string(label) + ":"
+	return f, nil
+}
+
+// dominant chooses among fields with one name, which are in the order of their
+// depth.
+func dominant(fields []field) (field, bool) {
+	depth := len(fields[0].index)
+	var untagged, tagged []field
+	for _, f := range fields {
+		switch {
+		case len(f.index) > depth:
+		case f.tagged:
+			tagged = append(tagged, f)
+		default:
+			untagged = append(untagged, f)
+		}
+	}
+	if len(tagged) > 0 {
+		return tagged[0], len(tagged) == 1
+	}
+	return untagged[0], len(untagged) == 1
+}
+
+// validName reports whether encoding/json accepts the name in a tag; it takes the
+// field's own name otherwise.
+func validName(name string) bool {
+	for _, r := range name {
+		if !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("!#$%&()*+-./:;<=>?@[]^_{|}~ ", r) {
+			return false
+		}
+	}
+	return name != ""
+}
+
+// quotable reports whether the tag option "string" applies to a kind.
+func quotable(k reflect.Kind) bool {
+	return k >= reflect.Bool && k <= reflect.Float64 || k == reflect.String
+}
+
+type zeroer interface{ IsZero() bool }
+
+// zeroMethod returns a function that asks the method IsZero of t or *t, and
+// takes nil for zero; nil where there is no such method.
+func zeroMethod(t reflect.Type) func(reflect.Value) bool {
+	zeroerType := reflect.TypeFor[zeroer]()
+	isZero := func(v reflect.Value) bool {
+		z, ok := reflect.TypeAssert[zeroer](v)
+		return !ok || z.IsZero()
+	}
+	switch {
+	case t.Implements(zeroerType) && t.Kind() == reflect.Interface:
+		return func(v reflect.Value) bool {
+			return v.IsNil() || v.Elem().Kind() == reflect.Pointer && v.Elem().IsNil() || isZero(v)
+		}
+	case t.Implements(zeroerType) && t.Kind() == reflect.Pointer:
+		return func(v reflect.Value) bool { return v.IsNil() || isZero(v) }
+	case t.Implements(zeroerType):
+		return isZero
+	case reflect.PointerTo(t).Implements(zeroerType):
+		return func(v reflect.Value) bool {
+			if !v.CanAddr() {
+				// The method needs an address, and may write to what is there.
+				held := reflect.New(t).Elem()
+				held.Set(v)
+				v = held
+			}
+			return isZero(v.Addr())
+		}
+	}
+	return nil
+}

@@ -1,0 +1,237 @@
+package canonicaljson
+
+import (
+	"strconv"
+	"unicode/utf8"
+)
+
+// AppendString appends the canonical form of the string s to dst: in quotes,
+// with only the quote, the backslash and the control characters below U+0020
+// escaped (RFC 8785 section 3.2.2.2). No Unicode normalisation takes place.
+//
+// The only error is [ErrInvalidUTF8]; dst is then returned as it was.
+func AppendString(dst []byte, s string) ([]byte, error) {
+	out, at := appendString(dst, s)
+	if at >= 0 {
+		return dst, &Error{
+			Offset: -1,
+			Detail: "byte " + strconv.Itoa(at) + " of the string, " + excerpt(s[at:min(at+4, len(s))], 32),
+			Err:    ErrInvalidUTF8,
+		}
+	}
+	return out, nil
+}
+
+// appendString returns the offset of the first byte of s that is not UTF-8, or
+// -1.
+func appendString[T []byte | string](dst []byte, s T) ([]byte, int) {
+	dst = append(dst, '"')
+	run := 0
+	for i := 0; i < len(s); {
+		c := s[i]
+		switch {
+		case c >= utf8.RuneSelf:
+			size := sequenceLen(s[i:])
+			if size == 0 {
+				return dst, i
+			}
+			i += size
+		case c < ' ' || c == '"' || c == '\\':
+			dst = append(dst, s[run:i]...)
+			dst = appendEscaped(dst, c)
+			i++
+			run = i
+		default:
+			i++
+		}
+	}
+	dst = append(dst, s[run:]...)
+	return append(dst, '"'), -1
+}
+
+// appendEscaped appends the escape of a quote, backslash or control character.
+func appendEscaped(dst []byte, c byte) []byte {
+	const hex = "0123456789abcdef"
+	switch c {
+	case '"', '\\':
+		return append(dst, '\\', c)
+	case '\b':
+		return append(dst, '\\', 'b')
+	case '\t':
+		return append(dst, '\\', 't')
+	case '\n':
+		return append(dst, '\\', 'n')
+	case '\f':
+		return append(dst, '\\', 'f')
+	case '\r':
+		return append(dst, '\\', 'r')
+	}
+	return append(dst, '\\', 'u', '0', '0', hex[c>>4], hex[c&15])
+}
+
+// sequenceLen returns the length of the UTF-8 sequence of two to four bytes that
+// s starts with, or 0 where it is none (RFC 3629 section 4).
+func sequenceLen[T []byte | string](s T) int {
+	if len(s) < 2 || s[1]&0xC0 != 0x80 {
+		return 0
+	}
+	switch c := s[0]; {
+	case c < 0xC2:
+		return 0
+	case c < 0xE0:
+		return 2
+	case c < 0xF0:
+		if len(s) < 3 || s[2]&0xC0 != 0x80 ||
+			c == 0xE0 && s[1] < 0xA0 || // overlong
+			c == 0xED && s[1] > 0x9F { // surrogates
+			return 0
+		}
+		return 3
+	case c < 0xF5:
+		if len(s) < 4 || s[2]&0xC0 != 0x80 || s[3]&0xC0 != 0x80 ||
+			c == 0xF0 && s[1] < 0x90 || // overlong
+			c == 0xF4 && s[1] > 0x8F { // beyond U+10FFFF
+			return 0
+		}
+		return 4
+	}
+	return 0
+}
+
+// scanString reads the rest of a string from i on, which is inside of it, and
+// returns the offset of its closing quote and whether it had escapes.
+func (s *scanner) scanString(i int) (end int, escaped bool, f fault) {
+	src := s.src
+	for {
+		i = plain(src, i)
+		if i >= len(src) {
+			return 0, false, fault{i, ErrSyntax, "'\"' at the end of a string"}
+		}
+		switch c := src[i]; {
+		case c == '"':
+			return i, escaped, fault{}
+		case c == '\\':
+			escaped = true
+			size, f := s.scanEscape(i)
+			if f.err != nil {
+				return 0, false, f
+			}
+			i += size
+		case c < ' ':
+			return 0, false, fault{i, ErrSyntax, "control characters escaped"}
+		default:
+			for i < len(src) && src[i] >= utf8.RuneSelf {
+				size := sequenceLen(src[i:])
+				if size == 0 {
+					return 0, false, fault{at: i, err: ErrInvalidUTF8}
+				}
+				i += size
+			}
+		}
+	}
+}
+
+// scanEscape reads the escape at i, and the second half of a surrogate pair with
+// the first, and takes care that the text has the canonical form of what it
+// denotes. It returns the number of bytes read.
+func (s *scanner) scanEscape(i int) (int, fault) {
+	r, size := decodeEscape(s.src[i:])
+	switch {
+	case size == 0:
+		return 0, fault{i, ErrSyntax, `an escape: \" \\ \/ \b \f \n \r \t or \u and four hexadecimal digits`}
+	case size < 0:
+		return 0, fault{at: i, err: ErrSurrogate}
+	}
+	var buf [utf8.UTFMax + 2]byte
+	want := buf[:0]
+	if r < ' ' || r == '"' || r == '\\' {
+		want = appendEscaped(want, byte(r))
+	} else {
+		want = utf8.AppendRune(want, r)
+	}
+	if string(want) != string(s.src[i:i+size]) {
+		s.flush(i, i+size)
+		s.out = append(s.out, want...)
+		s.shift = len(s.out) - s.run
+	}
+	return size, fault{}
+}
+
+// decodeEscape returns the character that the escape at the start of b denotes
+// and the length of the escape. The length is 0 for what is no escape, and -1 for
+// half a surrogate pair.
+func decodeEscape(b []byte) (rune, int) {
+	if len(b) < 2 {
+		return 0, 0
+	}
+	switch b[1] {
+	case '"', '\\', '/':
+		return rune(b[1]), 2
+	case 'b':
+		return '\b', 2
+	case 'f':
+		return '\f', 2
+	case 'n':
+		return '\n', 2
+	case 'r':
+		return '\r', 2
+	case 't':
+		return '\t', 2
+	case 'u':
+		r := hex4(b)
+		switch {
+		case r < 0:
+			return 0, 0
+		case r < 0xD800 || r > 0xDFFF:
+			return r, 6
+		case r > 0xDBFF || len(b) < 8 || b[6] != '\\' || b[7] != 'u':
+			return utf8.RuneError, -1
+		}
+		low := hex4(b[6:])
+		if low < 0xDC00 || low > 0xDFFF {
+			return utf8.RuneError, -1
+		}
+		return (r-0xD800)<<10 + (low - 0xDC00) + 0x10000, 12
+	}
+	return 0, 0
+}
+
+// hex4 returns the value of the four digits of the escape \uXXXX at the start of
+// b, or -1.
+func hex4(b []byte) rune {
+	if len(b) < 6 {
+		return -1
+	}
+	var r rune
+	for _, c := range b[2:6] {
+		switch {
+		case c >= '0' && c <= '9':
+			c -= '0'
+		case c >= 'a' && c <= 'f':
+			c -= 'a' - 10
+		case c >= 'A' && c <= 'F':
+			c -= 'A' - 10
+		default:
+			return -1
+		}
+		r = r<<4 | rune(c)
+	}
+	return r
+}
+
+// unescape appends what the inside of a string denotes to dst. Escapes that are
+// none are kept as they are.
+func unescape(dst, inside []byte) []byte {
+	for i := 0; i < len(inside); {
+		if inside[i] == '\\' {
+			if r, size := decodeEscape(inside[i:]); size > 0 {
+				dst = utf8.AppendRune(dst, r)
+				i += size
+				continue
+			}
+		}
+		dst = append(dst, inside[i])
+		i++
+	}
+	return dst
+}

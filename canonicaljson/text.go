@@ -1,0 +1,143 @@
+package canonicaljson
+
+import (
+	"slices"
+	"sync"
+)
+
+// MaxDepth is how many arrays and objects may stand inside each other, in a text
+// and in a Go value. One more is refused with [ErrDepth].
+const MaxDepth = 10_000
+
+// MaxLength is the length in bytes of the longest text that is accepted; a longer
+// one is refused with [ErrTooLong]. Canonical text can be four and a half times
+// as long as its source (1e20 becomes 21 digits), and offsets in it are kept in
+// 32 bits.
+const MaxLength = 512 << 20
+
+// Append appends the canonical form of the JSON text src to dst and returns the
+// extended slice. It follows RFC 8785 to the letter, and so rounds each number
+// to the nearest double: 9007199254740993 becomes 9007199254740992, and two
+// texts that differ in such a number alone become one. Where that matters use
+// [AppendStrict].
+//
+// White space around the value is dropped; a value of any kind is accepted, an
+// object need not be around it. On an error, which is always an [*Error], dst is
+// returned as it was. src is only read; it must not overlap the spare capacity
+// of dst. Append may be called from several goroutines at once, and does not
+// allocate once dst is large enough and the calls before it were of like size.
+func Append(dst, src []byte) ([]byte, error) {
+	return appendText(dst, src, false)
+}
+
+// AppendStrict is [Append], but refuses with [ErrInexactInteger] each integer
+// literal (one without fraction or exponent) whose value would change:
+// 9007199254740993 is refused, 295147905179352830000 is its own canonical text
+// and accepted. What Append returns is therefore always accepted. Literals with
+// a fraction or an exponent are taken for doubles, and rounded.
+func AppendStrict(dst, src []byte) ([]byte, error) {
+	return appendText(dst, src, true)
+}
+
+// Canonicalize returns the canonical form of the JSON text src as [Append] does,
+// in a new slice of exactly its size, never one that shares memory with src.
+func Canonicalize(src []byte) ([]byte, error) {
+	return canonicalize(src, false)
+}
+
+// CanonicalizeStrict is [Canonicalize] by the rules of [AppendStrict].
+func CanonicalizeStrict(src []byte) ([]byte, error) {
+	return canonicalize(src, true)
+}
+
+// IsCanonical reports whether src is, byte for byte, its own canonical form. If
+// it is, [Append] and [AppendStrict] return its bytes and no error. It does not
+// allocate, and stops at the first difference.
+func IsCanonical(src []byte) bool {
+	s := newScanner()
+	defer s.free()
+	s.strict, s.verify = true, true
+	_, ok := s.scan(src)
+	return ok && !s.differ
+}
+
+func appendText(dst, src []byte, strict bool) ([]byte, error) {
+	s := newScanner()
+	defer s.free()
+	s.strict = strict
+	if f, ok := s.scan(src); !ok {
+		return dst, newTextError(src, f)
+	}
+	return s.appendResult(dst), nil
+}
+
+func canonicalize(src []byte, strict bool) ([]byte, error) {
+	s := newScanner()
+	defer s.free()
+	s.strict = strict
+	if f, ok := s.scan(src); !ok {
+		return nil, newTextError(src, f)
+	}
+	return s.appendResult(make([]byte, 0, s.resultLen())), nil
+}
+
+// resultLen is the length of the canonical form.
+func (s *scanner) resultLen() int { return len(s.out) + s.pendingEnd() - s.run }
+
+// appendResult appends the canonical form of what has been scanned.
+func (s *scanner) appendResult(dst []byte) []byte {
+	pending := s.src[s.run:s.pendingEnd()]
+	if len(s.unsorted) == 0 {
+		return append(append(dst, s.out...), pending...)
+	}
+	text := pending
+	if len(s.out) > 0 {
+		s.out = append(s.out, pending...)
+		text = s.out
+	}
+	at := len(dst)
+	dst = slices.Grow(dst, len(text))[:at+len(text)]
+	s.gather(dst[at:], text)
+	return dst
+}
+
+// pendingEnd is where the pending run ends; the white space behind the value
+// ends it for good.
+func (s *scanner) pendingEnd() int { return max(s.run, len(s.src)) }
+
+var scanners = sync.Pool{New: func() any { return new(scanner) }}
+
+// What one idle scanner keeps of each of its buffers is bounded, so that one
+// large text does not occupy memory for good.
+const (
+	maxKeptBytes   = 1 << 20
+	maxKeptRecords = 1 << 15
+)
+
+func newScanner() *scanner {
+	return scanners.Get().(*scanner)
+}
+
+// free makes s ready for the next text and gives it back.
+func (s *scanner) free() {
+	*s = scanner{
+		out:      kept(s.out, maxKeptBytes),
+		frames:   kept(s.frames, maxKeptRecords),
+		members:  kept(s.members, maxKeptRecords),
+		unsorted: kept(s.unsorted, maxKeptRecords),
+		moved:    kept(s.moved, maxKeptRecords),
+		names:    kept(s.names, maxKeptBytes),
+		decoded:  kept(s.decoded, maxKeptRecords),
+		jobs:     kept(s.jobs, maxKeptRecords),
+		number:   kept(s.number, maxKeptBytes),
+	}
+	scanners.Put(s)
+}
+
+// kept returns b emptied, or nothing where it is too large to be kept.
+func kept[T any](b []T, most int) []T {
+	if cap(b) > most {
+		return nil
+	}
+	return b[:0]
+}
