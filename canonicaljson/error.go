@@ -154,7 +154,7 @@ func newTextError(src []byte, f fault) *Error {
 			e.Detail += ", found " + strconv.Quote(string(rest[:size]))
 		}
 	case ErrDuplicateName:
-		e.Detail = "name " + excerpt(quoted(rest), 32)
+		e.Detail = "name " + excerpt(unescape(nil, quoted(rest)), 32)
 	case ErrNumberRange, ErrInexactInteger:
 		e.Detail = "number " + excerpt(rest[:numberLen(rest)], 32)
 	case ErrSurrogate:

@@ -1,8 +1,14 @@
 package canonicaljson_test
 
+//lint:file-ignore SA5008 malformed tags are among the cases: encoding/json gives them a meaning too
+
 import (
 	"encoding/json"
+	"errors"
+	"fmt"
 	"math"
+	"net/netip"
+	"strings"
 	"testing"
 	"time"
 
@@ -11,53 +17,346 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-type inner struct {
-	Z int     `json:"z"`
-	A float32 `json:"a,omitempty"`
-}
+// valueMethod and pointerMethod have their MarshalJSON on the value and on the
+// pointer; valueText and pointerText their MarshalText.
+type (
+	valueMethod   struct{ N int }
+	pointerMethod struct{ N int }
+	valueText     struct{ S string }
+	pointerText   struct{ S string }
+	namedString   string
+	namedByte     byte
+	methodByte    byte
+	intKey        int
+)
 
-type Embedded struct {
-	B string
-	C *int `json:",omitzero"`
+func (v valueMethod) MarshalJSON() ([]byte, error) {
+	return fmt.Appendf(nil, `{"z": %d, "a": "\u003c"}`, v.N), nil
 }
+func (p *pointerMethod) MarshalJSON() ([]byte, error) { return fmt.Appendf(nil, ` [ %d.0 ]`, p.N), nil }
+func (v valueText) MarshalText() ([]byte, error)      { return []byte("text " + v.S), nil }
+func (p *pointerText) MarshalText() ([]byte, error)   { return []byte("pointer text " + p.S), nil }
+func (b *methodByte) MarshalText() ([]byte, error)    { return []byte{'a' + byte(*b)}, nil }
+func (k intKey) MarshalText() ([]byte, error)         { return fmt.Appendf(nil, "key %d", int(k)), nil }
 
-type everything struct {
-	Embedded
-	*inner
-	S    string          `json:"s<>&"`
-	Q    string          `json:"q,string"`
-	I    int64           `json:"i,string"`
-	F    float64         `json:"f"`
-	FQ   float64         `json:"fq,string"`
-	T    time.Time       `json:"t"`
-	TP   *time.Time      `json:"tp"`
-	Raw  json.RawMessage `json:"raw"`
-	N    json.Number     `json:"n"`
-	NQ   json.Number     `json:"nq,string"`
-	By   []byte          `json:"by"`
-	Arr  [3]uint8        `json:"arr"`
-	M    map[string]any  `json:"m"`
-	MI   map[int]string  `json:"mi"`
-	Any  any             `json:"any"`
-	Skip chan int        `json:"-"`
-	List []inner         `json:"list"`
+type zeroWhenNegative int
+
+func (z zeroWhenNegative) IsZero() bool { return z < 0 }
+
+type zeroByPointer struct{ N int }
+
+func (z *zeroByPointer) IsZero() bool { return z.N == 42 }
+
+type zeroInterface interface{ IsZero() bool }
+
+type (
+	Inner struct {
+		Name  string `json:"name"`
+		Depth int
+	}
+	hidden struct {
+		FromHidden string
+		Depth      string
+		secret     int
+	}
+	Tagged struct {
+		X int `json:"same"`
+	}
+	Untagged struct {
+		Same int `json:"-"`
+		X    int
+	}
+	Twice  struct{ Both int }
+	LeftT  struct{ Twice }
+	RightT struct{ Twice }
+	Str    string
+	Chain  struct {
+		N    int
+		Next *Chain `json:",omitempty"`
+	}
+)
+
+// agree holds Marshal against encoding/json followed by CanonicalizeStrict.
+func agree(t testing.TB, v any) {
+	t.Helper()
+	text, err := json.Marshal(v)
+	require.NoError(t, err)
+	want, err := canonicaljson.CanonicalizeStrict(text)
+	require.NoError(t, err, "%s", text)
+	got, err := canonicaljson.Marshal(v)
+	require.NoError(t, err)
+	require.Equal(t, string(want), string(got))
+	appended, err := canonicaljson.AppendValue([]byte("dst"), v)
+	require.NoError(t, err)
+	require.Equal(t, "dst"+string(want), string(appended))
 }
 
 func TestAgreesWithEncodingJSON(t *testing.T) {
-	now := time.Date(2015, 7, 10, 1, 2, 3, 450, time.UTC)
-	seven := 7
-	for _, v := range []any{
-		nil, 1, "a", 1.5, float32(0.1), math.MaxFloat32, float32(math.MaxFloat32), float32(1e-6), float32(1e21), true, []int(nil), []int{}, map[string]int(nil),
-		everything{Raw: json.RawMessage(`{"b":1.0,"a":[ 2 ]}`), F: math.Copysign(0, -1), FQ: math.Copysign(0, -1)},
-		&everything{Embedded: Embedded{C: &seven}, inner: &inner{1, 2}, Raw: json.RawMessage(`1`), Q: "<\u2028\"", S: "<&>\u2029", I: math.MaxInt64, T: now, TP: &now,
-			N: "1.500", NQ: "1.500", By: []byte{1, 2}, M: map[string]any{"z": 1, "a": []any{1, "x", nil}, "\U0001F600": 1, "\uFB33": 2}, MI: map[int]string{10: "a", 9: "b", -1: "c"}, Any: &inner{}, List: []inner{{1, 2}, {}}},
+	seven, text := 7, "seven"
+	instant := time.Date(2015, 7, 10, 1, 2, 3, 450, time.FixedZone("", -6*3600))
+	for _, row := range []struct {
+		name  string
+		value any
+	}{
+		{"nil", nil},
+		{"scalars", []any{true, false, 1, -1, int8(-128), uint8(255), int64(1<<53 - 1), -int64(1<<53 - 1), uint64(1<<53 - 1), uintptr(3), 1.5, float32(0.1), "s"}},
+		{"negative zero", []any{math.Copysign(0, -1), float32(math.Copysign(0, -1))}},
+		{"float thresholds", []float64{1e-6, 9.999999999999997e-7, 1e21, 999999999999999900000, 5e-324, math.MaxFloat64, 1e300, 0.1 + 0.2, 123456789012345680}},
+		{"float32 thresholds", []float32{1e-6, 9.999999e-7, 1e21, 9.9999995e20, math.MaxFloat32, math.SmallestNonzeroFloat32, 16777216, 3.4e38}},
+		{"strings", []string{"", "<>&", "\u2028\u2029", "\x00\b\f\n\r\t\x1f\x7f", `"\/`, "é€😀", "\ufffd"}},
+		{"nil containers", []any{[]int(nil), map[string]int(nil), (*int)(nil), []byte(nil), json.RawMessage(nil), any(nil)}},
+		{"empty containers", []any{[]int{}, map[string]int{}, []byte{}, [0]int{}, struct{}{}}},
+		{"bytes", []any{[]byte("hi"), []namedByte("hi"), []methodByte{1, 2}, [2]byte{1, 2}, []byte{0xff, 0xfe, 0xfd}}},
+		{"pointers", []any{&seven, &text, ptr(ptr(ptr(7)))}},
+		{"maps", []any{
+			map[string]any{"z": 1, "a": []any{1, "x", nil}, "😀": 1, "\uFB33": 2, "<": 3, "\"": 4, "\n": 5, "": 6},
+			map[namedString]int{"b": 1, "a": 2},
+			map[int]string{10: "a", 9: "b", -1: "c"},
+			map[uint8]bool{200: true, 3: false},
+			map[intKey]int{2: 1, 10: 2},
+			map[valueText]int{{"b"}: 1, {"a"}: 2},
+			map[netip.Addr]int{netip.MustParseAddr("10.0.0.1"): 1},
+			map[*pointerText]int{nil: 1},
+			map[string]map[string][]map[string]int{"b": {"d": {{"f": 1, "e": 2}}, "c": nil}, "a": nil},
+		}},
+		{"methods", []any{valueMethod{1}, &valueMethod{2}, pointerMethod{3}, &pointerMethod{4}, valueText{"<a>"}, &valueText{"b"}, pointerText{"c"}, &pointerText{"d"}, (*valueMethod)(nil), (*pointerMethod)(nil), (*valueText)(nil)}},
+		{"methods by addressability", []any{
+			[]pointerMethod{{1}}, [1]pointerMethod{{1}}, &[1]pointerMethod{{1}}, map[string]pointerMethod{"a": {1}},
+			struct{ P pointerMethod }{}, &struct{ P pointerMethod }{}, &struct{ P []pointerText }{[]pointerText{{"x"}}},
+			struct{ P pointerText }{}, &struct{ P pointerText }{},
+		}},
+		{"method in an interface", struct {
+			M json.Marshaler
+			N json.Marshaler
+		}{M: valueMethod{1}}},
+		{"times", []any{instant, &instant, time.Time{}, instant.UTC(), struct{ time.Time }{instant}}},
+		{"durations", time.Second},
+		{"raw messages", []any{json.RawMessage(`{"b":1.0,"a":[ 2 ]}`), ptr(json.RawMessage(" 1 ")), struct{ R *json.RawMessage }{}, struct{ R json.RawMessage }{}}},
+		{"numbers", []json.Number{"", "0", "-0", "1.50", "1e2", "123456789012345680"}},
+		{"tags", struct {
+			A int    `json:"z"`
+			B int    `json:"-"`
+			C int    `json:"-,"`
+			D int    `json:",omitempty"`
+			E string `json:"a<b>&c"`
+			F int    `json:"bad\"name"`
+			G int    `json:"ünïcode"`
+			H int    `json:" spaced name "`
+			I int    `json:"b c,omitempty"`
+			j int
+		}{1, 2, 3, 0, "<", 6, 7, 8, 0, 10}},
+		{"option string", struct {
+			A int64       `json:",string"`
+			B float64     `json:",string"`
+			C bool        `json:",string"`
+			D string      `json:",string"`
+			E *int        `json:",string"`
+			F *int        `json:",string"`
+			G json.Number `json:",string"`
+			H []int       `json:",string"`
+			I uint64      `json:",string"`
+			J float32     `json:",string"`
+			K any         `json:",string"`
+			L **int       `json:",string"`
+			M valueMethod `json:",string"`
+			N json.Number `json:",string"`
+			O namedString `json:",string"`
+			P float64     `json:",string"`
+		}{math.MaxInt64, math.Copysign(0, -1), true, "<\"\u2028é", &seven, nil, "1.500", []int{1}, math.MaxUint64, 0.1, 5, ptr(&seven), valueMethod{1}, "", "&", 1e21}},
+		{"omitempty", struct {
+			A []int          `json:",omitempty"`
+			B map[string]int `json:",omitempty"`
+			C *int           `json:",omitempty"`
+			D any            `json:",omitempty"`
+			E struct{}       `json:",omitempty"`
+			F [0]int         `json:",omitempty"`
+			G [1]int         `json:",omitempty"`
+			H bool           `json:",omitempty"`
+			I float64        `json:",omitempty"`
+			J time.Time      `json:",omitempty"`
+			K []int          `json:",omitempty"`
+			L string         `json:",omitempty"`
+		}{I: math.Copysign(0, -1), K: []int{}}},
+		{"omitzero", struct {
+			A time.Time        `json:",omitzero"`
+			B struct{ X int }  `json:",omitzero"`
+			C zeroWhenNegative `json:",omitzero"`
+			D zeroWhenNegative `json:",omitzero"`
+			E zeroByPointer    `json:",omitzero"`
+			F zeroByPointer    `json:",omitzero"`
+			G *zeroByPointer   `json:",omitzero"`
+			H zeroInterface    `json:",omitzero"`
+			I zeroInterface    `json:",omitzero"`
+			J []int            `json:",omitzero"`
+			K [1]int           `json:",omitzero"`
+			L *time.Time       `json:",omitzero"`
+			M float64          `json:",omitzero"`
+			N chan int         `json:",omitzero"`
+			O zeroInterface    `json:",omitzero"`
+			P []int            `json:",omitzero,omitempty"`
+		}{C: -1, D: 0, E: zeroByPointer{42}, F: zeroByPointer{0}, I: (*zeroByPointer)(nil), J: []int{}, L: &time.Time{}, O: &zeroByPointer{42}, P: []int{}}},
+		{"embedding", struct {
+			Inner
+			*hidden
+			Str
+			*Tagged
+			Depth float64
+		}{Inner{"n", 1}, nil, "s", &Tagged{3}, 2.5}},
+		{"embedding of an unexported struct", struct {
+			hidden
+			Inner `json:"inner"`
+		}{hidden{"h", "d", 3}, Inner{"n", 1}}},
+		{"conflict, tag wins", struct {
+			Tagged
+			Untagged
+			Same string `json:"X"`
+		}{Tagged{1}, Untagged{2, 3}, "x"}},
+		{"conflict, nobody wins", struct {
+			Inner
+			hidden
+		}{Inner{"n", 1}, hidden{"h", "d", 3}}},
+		{"conflict, one type twice", struct {
+			LeftT
+			RightT
+			Own int
+		}{LeftT{Twice{1}}, RightT{Twice{2}}, 3}},
+		{"embedded interface", struct {
+			fmt.Stringer
+			A int
+		}{nil, 1}},
+		{"recursive type", Chain{1, &Chain{2, &Chain{N: 3}}}},
+		{"recursive map", map[string]any{"a": map[string]any{"a": []any{map[string]any{}}}}},
 	} {
-		text, err := json.Marshal(v)
-		require.NoError(t, err)
-		want, err := canonicaljson.Canonicalize(text)
-		require.NoError(t, err)
-		got, err := canonicaljson.Marshal(v)
-		require.NoError(t, err)
-		assert.Equal(t, string(want), string(got))
+		t.Run(row.name, func(t *testing.T) { agree(t, row.value) })
 	}
+}
+
+func ptr[T any](v T) *T { return &v }
+
+type failing struct{ err error }
+
+func (f failing) MarshalJSON() ([]byte, error) { return nil, f.err }
+
+type failingText struct{ err error }
+
+func (f failingText) MarshalText() ([]byte, error) { return nil, f.err }
+
+type badOutput string
+
+func (b badOutput) MarshalJSON() ([]byte, error) { return []byte(b), nil }
+
+type badText string
+
+func (b badText) MarshalText() ([]byte, error) { return []byte(b), nil }
+
+type sameKey int
+
+func (sameKey) MarshalText() ([]byte, error) { return []byte("same"), nil }
+
+func TestRefusedValues(t *testing.T) {
+	cause := errors.New("out of order")
+	type self struct{ Self *self }
+	circle := &self{}
+	circle.Self = circle
+	slice := make([]any, 1)
+	slice[0] = slice
+	mapping := map[string]any{}
+	mapping["m"] = mapping
+	var bare any
+	bare = &bare
+	type P *P
+	var p P
+	p = &p
+	deep := any(nil)
+	for range canonicaljson.MaxDepth + 1 {
+		deep = []any{deep}
+	}
+
+	for _, row := range []struct {
+		name    string
+		value   any
+		rule    error
+		pointer string
+		says    string // part of the message
+	}{
+		{"NaN", []float64{0, math.NaN()}, canonicaljson.ErrNumberRange, "/1", "NaN"},
+		{"infinity", math.Inf(-1), canonicaljson.ErrNumberRange, "", "-Inf"},
+		{"float32 infinity", float32(math.Inf(1)), canonicaljson.ErrNumberRange, "", "float32"},
+		{"2^53", struct{ N int64 }{1 << 53}, canonicaljson.ErrInexactInteger, "/N", "9007199254740992"},
+		{"-2^53", map[string]int{"n/~": -1 << 53}, canonicaljson.ErrInexactInteger, "/n~1~0", "as a string"},
+		{"unsigned 2^53", []any{1, uint64(1 << 53)}, canonicaljson.ErrInexactInteger, "/1", "uint64"},
+		{"json.Number that changes", json.Number("9007199254740993"), canonicaljson.ErrInexactInteger, "", ""},
+		{"json.Number too large", json.Number("1e400"), canonicaljson.ErrNumberRange, "", ""},
+		{"json.Number that is none", []json.Number{"1x"}, canonicaljson.ErrSyntax, "/0", "1x"},
+		{"json.Number with blanks", json.Number(" 1"), canonicaljson.ErrSyntax, "", ""},
+		{"quoted json.Number that is none", struct {
+			N json.Number `json:",string"`
+		}{`1","x":"`}, canonicaljson.ErrSyntax, "/N", ""},
+		{"quoted json.Number that overflows and more", struct {
+			N json.Number `json:",string"`
+		}{`1e400"`}, canonicaljson.ErrSyntax, "/N", ""},
+		{"invalid string", []string{"caf\xe9"}, canonicaljson.ErrInvalidUTF8, "/0", "byte 3"},
+		{"half a surrogate pair in a string", "\xed\xa0\x80", canonicaljson.ErrInvalidUTF8, "", ""},
+		{"invalid key", map[string]int{"\xff": 1}, canonicaljson.ErrInvalidUTF8, "", "map key"},
+		{"invalid text", badText("\xff"), canonicaljson.ErrInvalidUTF8, "", ""},
+		{"invalid quoted string", struct {
+			S string `json:",string"`
+		}{"\xff"}, canonicaljson.ErrInvalidUTF8, "/S", ""},
+		{"channel", struct{ C chan int }{}, canonicaljson.ErrUnsupportedType, "/C", "chan int"},
+		{"function", []any{func() {}}, canonicaljson.ErrUnsupportedType, "/0", ""},
+		{"complex", 1i, canonicaljson.ErrUnsupportedType, "", "complex128"},
+		{"map with struct keys", map[struct{}]int{}, canonicaljson.ErrUnsupportedType, "", ""},
+		{"map with a nil key", map[interface{ MarshalText() ([]byte, error) }]int{nil: 1}, canonicaljson.ErrUnsupportedType, "", "nil map key"},
+		{"equal keys", map[sameKey]int{1: 1, 2: 2}, canonicaljson.ErrDuplicateName, "/same", "same"},
+		{"circle of pointers", circle, canonicaljson.ErrDepth, strings.Repeat("/Self", canonicaljson.MaxDepth), ""},
+		{"circle of slices", slice, canonicaljson.ErrDepth, strings.Repeat("/0", canonicaljson.MaxDepth), ""},
+		{"circle of maps", mapping, canonicaljson.ErrDepth, strings.Repeat("/m", canonicaljson.MaxDepth), ""},
+		{"circle through an interface", bare, canonicaljson.ErrDepth, "", ""},
+		{"pointer to itself", p, canonicaljson.ErrDepth, "", ""},
+		{"one level too many", deep, canonicaljson.ErrDepth, strings.Repeat("/0", canonicaljson.MaxDepth), ""},
+		{"method fails", []any{failing{cause}}, cause, "/0", "MarshalJSON"},
+		{"text method fails", []any{failingText{cause}}, cause, "/0", "MarshalText"},
+		{"key method fails", map[failingText]int{{cause}: 1}, cause, "", "map key"},
+		{"method returns no JSON", struct{ B badOutput }{`{"a":[1,}`}, canonicaljson.ErrSyntax, "/B/a/1", "byte 8"},
+		{"method returns nothing", badOutput(""), canonicaljson.ErrSyntax, "", ""},
+		{"method returns two values", badOutput("1 2"), canonicaljson.ErrTrailingData, "", ""},
+		{"method returns duplicates", badOutput(`{"a":1,"a":2}`), canonicaljson.ErrDuplicateName, "/a", ""},
+		{"method returns an integer that changes", badOutput(`[9007199254740993]`), canonicaljson.ErrInexactInteger, "/0", ""},
+		{"raw message is no JSON", json.RawMessage(`{`), canonicaljson.ErrSyntax, "", "raw message"},
+		{"raw message too deep", []json.RawMessage{json.RawMessage(strings.Repeat("[", 10_000) + strings.Repeat("]", 10_000))}, canonicaljson.ErrDepth, "/0" + strings.Repeat("/0", 9_999), ""},
+		{"year 10000", time.Date(10000, 1, 1, 0, 0, 0, 0, time.UTC), nil, "", "year"},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			got, err := canonicaljson.AppendValue([]byte("dst"), row.value)
+			var e *canonicaljson.Error
+			require.ErrorAs(t, err, &e)
+			assert.Equal(t, "dst", string(got))
+			if row.rule != nil {
+				assert.ErrorIs(t, err, row.rule)
+			}
+			assert.True(t, row.pointer == e.Pointer, "pointer %.60q", e.Pointer)
+			assert.Equal(t, int64(-1), e.Offset)
+			assert.NotNil(t, e.Type)
+			assert.Contains(t, err.Error(), row.says)
+			assert.Less(t, len(err.Error()), 600)
+
+			none, err := canonicaljson.Marshal(row.value)
+			assert.Nil(t, none)
+			assert.EqualError(t, err, e.Error())
+		})
+	}
+}
+
+func TestDepthLimitOfValues(t *testing.T) {
+	deep := any(nil)
+	for range canonicaljson.MaxDepth {
+		deep = []any{deep}
+	}
+	got, err := canonicaljson.Marshal(deep)
+	require.NoError(t, err)
+	assert.Equal(t, strings.Repeat("[", 10_000)+"null"+strings.Repeat("]", 10_000), string(got))
+
+	inside := []json.RawMessage{json.RawMessage(strings.Repeat("[", 9_999) + strings.Repeat("]", 9_999))}
+	_, err = canonicaljson.Marshal(inside)
+	require.NoError(t, err)
 }

@@ -1,0 +1,216 @@
+package canonicaljson_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf16"
+
+	"github.com/kansas-frontier-matrix/sqsfifo/canonicaljson"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// alphabet has the code points at which the orders of UTF-8 and UTF-16 part, and
+// those that are escaped.
+var alphabet = []rune("\x00\t\n\x1f !\"/09AZ\\az~\u007f\u0080é߿ࠀ€\ud7ff\ue000דּ�\uffff\U00010000😀\U0010ffff")
+
+func randomName(r *rand.Rand) string {
+	n := r.IntN(12)
+	name := make([]rune, n)
+	for i := range name {
+		name[i] = alphabet[r.IntN(len(alphabet))]
+		if r.IntN(3) > 0 { // long common prefixes
+			name[i] = 'a'
+		}
+	}
+	return string(name)
+}
+
+// TestOrderIsUTF16 compares the order of random names with that of their UTF-16
+// code units, encoded as RFC 8785 section 3.2.3 says.
+func TestOrderIsUTF16(t *testing.T) {
+	r := rand.New(rand.NewPCG(8785, 1))
+	for range 3_000 {
+		names := map[string]bool{}
+		for range 1 + r.IntN(40) {
+			names[randomName(r)] = true
+		}
+		want := make([]string, 0, len(names))
+		for name := range names {
+			want = append(want, name)
+		}
+		slices.SortFunc(want, func(a, b string) int {
+			return slices.Compare(utf16.Encode([]rune(a)), utf16.Encode([]rune(b)))
+		})
+		given := slices.Clone(want)
+		r.Shuffle(len(given), func(i, j int) { given[i], given[j] = given[j], given[i] })
+
+		var text strings.Builder
+		for i, name := range given {
+			fmt.Fprintf(&text, "%s%s:%d", []string{"{", ", "}[min(i, 1)], writtenOtherwise(r, name), slices.Index(want, name))
+		}
+		text.WriteString("}")
+		got, err := canonicaljson.CanonicalizeStrict([]byte(text.String()))
+		require.NoError(t, err, text.String())
+
+		value := map[string]int{}
+		for i, name := range want {
+			value[name] = i
+		}
+		typed, err := canonicaljson.Marshal(value)
+		require.NoError(t, err)
+		assert.Equal(t, string(typed), string(got))
+
+		d := json.NewDecoder(bytes.NewReader(got))
+		_, _ = d.Token()
+		for i, name := range want {
+			token, err := d.Token()
+			require.NoError(t, err)
+			require.Equal(t, name, token, "member %d of %s", i, got)
+			value, err := d.Token()
+			require.NoError(t, err)
+			require.Equal(t, float64(i), value)
+		}
+	}
+}
+
+// writtenOtherwise returns name as a JSON string with some characters escaped that
+// need not be.
+func writtenOtherwise(r *rand.Rand, name string) string {
+	var b strings.Builder
+	b.WriteByte('"')
+	for _, c := range name {
+		switch {
+		case c >= ' ' && c != '"' && c != '\\' && r.IntN(4) > 0:
+			b.WriteRune(c)
+		default:
+			for _, u := range utf16.Encode([]rune{c}) {
+				fmt.Fprintf(&b, []string{`\u%04x`, `\u%04X`}[r.IntN(2)], u)
+			}
+		}
+	}
+	b.WriteByte('"')
+	return b.String()
+}
+
+// TestMovingNestedObjects canonicalises random trees whose objects are written in
+// random order, and compares with the same tree written in order.
+func TestMovingNestedObjects(t *testing.T) {
+	r := rand.New(rand.NewPCG(8785, 2))
+	for range 3_000 {
+		ordered, given := randomTree(r, 5)
+		got, err := canonicaljson.CanonicalizeStrict([]byte(given))
+		require.NoError(t, err, given)
+		require.Equal(t, ordered, string(got), given)
+		require.Equal(t, given == ordered, canonicaljson.IsCanonical([]byte(given)))
+		require.True(t, canonicaljson.IsCanonical(got))
+	}
+}
+
+// randomTree returns a tree in canonical form and in another.
+func randomTree(r *rand.Rand, depth int) (ordered, given string) {
+	space := func() string { return []string{"", "", "", " ", "\n\t"}[r.IntN(5)] }
+	kind := r.IntN(4)
+	if depth == 0 {
+		kind = 3
+	}
+	switch kind {
+	case 0:
+		var a, b []string
+		for range r.IntN(5) {
+			o, g := randomTree(r, depth-1)
+			a, b = append(a, o), append(b, space()+g+space())
+		}
+		return "[" + strings.Join(a, ",") + "]", "[" + strings.Join(b, ",") + "]"
+	case 1, 2:
+		var a, b []string
+		for i := range r.IntN(7) {
+			o, g := randomTree(r, depth-1)
+			name := fmt.Sprintf(`"member%d"`, i)
+			a, b = append(a, name+":"+o), append(b, space()+name+space()+":"+space()+g+space())
+		}
+		if r.IntN(3) > 0 {
+			r.Shuffle(len(b), func(i, j int) { b[i], b[j] = b[j], b[i] })
+		}
+		return "{" + strings.Join(a, ",") + "}", "{" + strings.Join(b, ",") + "}"
+	}
+	leaves := [][2]string{{"1", "1.0"}, {`"a/b"`, `"a\/b"`}, {"null", "null"}, {"1e+21", "1000000000000000000000"}, {`""`, `""`}, {"{}", "{ }"}, {"0.5", "5e-1"}, {"12", "12"}}
+	leaf := leaves[r.IntN(len(leaves))]
+	return leaf[0], leaf[1]
+}
+
+// TestTimeIsLinear compares inputs with others of the same shape and four times
+// the size. A quadratic step would take sixteen times as long; the bound leaves
+// room for a busy machine, and the best of several tries counts.
+func TestTimeIsLinear(t *testing.T) {
+	object := func(n int, name func(i int) int) string {
+		var b strings.Builder
+		b.WriteByte('{')
+		for i := range n {
+			if i > 0 {
+				b.WriteByte(',')
+			}
+			fmt.Fprintf(&b, `"name%08d":%d`, name(i), i)
+		}
+		b.WriteByte('}')
+		return b.String()
+	}
+	for _, shape := range []struct {
+		name string
+		make func(n int) string
+	}{
+		{"ascending names", func(n int) string { return object(n, func(i int) int { return i }) }},
+		{"descending names", func(n int) string { return object(n, func(i int) int { return n - i }) }},
+		{"random names", func(n int) string {
+			p := rand.New(rand.NewPCG(1, 2)).Perm(n)
+			return object(n, func(i int) int { return p[i] })
+		}},
+		{"names that go up and down", func(n int) string { return object(n, func(i int) int { return i ^ 1 }) }},
+		{"levels out of order", func(n int) string {
+			n /= 2 // 10,000 levels at the larger size
+			return strings.Repeat(`{"b":1,"a":`, n) + "0" + strings.Repeat("}", n)
+		}},
+		{"levels of arrays", func(n int) string {
+			n /= 2
+			return strings.Repeat("[", n) + strings.Repeat("]", n)
+		}},
+		{"escapes", func(n int) string { return `"` + strings.Repeat(`\u0041\n`, n*6) + `"` }},
+		{"escapes in a name", func(n int) string { return `{"b":0,"` + strings.Repeat(`\u0041\n`, n*6) + `":1}` }},
+		{"white space", func(n int) string { return strings.Repeat(" ", n*20) + "0" + strings.Repeat("\n", n*20) }},
+		{"digits", func(n int) string { return "0." + strings.Repeat("1", n*10) }},
+		{"not closed", func(n int) string { return strings.Repeat(`{"a":`, n/2) }},
+		{"duplicate at the end", func(n int) string {
+			return strings.TrimSuffix(object(n, func(i int) int { return i }), "}") + `,"name00000000":0}`
+		}},
+	} {
+		t.Run(shape.name, func(t *testing.T) {
+			const n = 5_000
+			small, large := []byte(shape.make(n)), []byte(shape.make(4*n))
+			best := func(text []byte) time.Duration {
+				took := time.Hour
+				var dst []byte
+				for range 5 {
+					start := time.Now()
+					for range 3 {
+						dst, _ = canonicaljson.Append(dst[:0], text)
+					}
+					took = min(took, time.Since(start))
+				}
+				return took
+			}
+			var ratio float64
+			for range 5 {
+				if ratio = float64(best(large)) / float64(best(small)); ratio < 10 {
+					return
+				}
+			}
+			t.Errorf("four times the input takes %.1f times as long", ratio)
+		})
+	}
+}

@@ -1,0 +1,5 @@
+//go:build race
+
+package canonicaljson_test
+
+const raceEnabled = true
