@@ -1,0 +1,151 @@
+package sqstest
+
+// Deviations from AWS in this file: the message texts of errors that no
+// recording shows (marked "unrecorded" where they are made) are the fake's own.
+
+import (
+	"fmt"
+	"net/http"
+	"net/url"
+
+	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
+	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
+	"github.com/aws/smithy-go"
+	smithyhttp "github.com/aws/smithy-go/transport/http"
+	"github.com/google/uuid"
+)
+
+// errorClass is one kind of refusal as each door shows it. The HTTP door writes
+// status, shape and query code (F-130, F-131); the in-process door builds the
+// value that the SDK makes of exactly these.
+type errorClass struct {
+	status int
+
+	// query is the code of the older query protocol. AWS sends it along in the
+	// header x-amzn-query-error, and SDKs let it override the shape's name.
+	query string
+
+	// shape is the __type of the JSON answer.
+	shape string
+
+	fault smithy.ErrorFault
+
+	// modelled makes the SDK's type of the shape. Nil where the service model has
+	// none: the SDK then returns a smithy.GenericAPIError.
+	modelled func(message, code *string) error
+}
+
+// The namespaces of F-131: modelled errors live in the service's own, errors
+// that any AWS service may answer in the framework's.
+const (
+	serviceShape   = "com.amazonaws.sqs#"
+	frameworkShape = "com.amazon.coral.service#"
+	legacyCode     = "AWS.SimpleQueueService."
+)
+
+func sender(status int, query, shape string, modelled func(message, code *string) error) *errorClass {
+	return &errorClass{status: status, query: query, shape: shape, fault: smithy.FaultClient, modelled: modelled}
+}
+
+var (
+	invalidParameterValue = sender(400, "InvalidParameterValue", frameworkShape+"InvalidParameterValueException", nil)
+	missingParameter      = sender(400, "MissingParameter", frameworkShape+"MissingRequiredParameterException", nil)
+	serializationFailed   = sender(400, "SerializationException", frameworkShape+"SerializationException", nil)
+	unknownOperation      = sender(400, "UnknownOperationException", frameworkShape+"UnknownOperationException", nil)
+	requestTooLarge       = sender(413, "RequestEntityTooLarge", frameworkShape+"RequestEntityTooLargeException", nil)
+
+	queueDoesNotExist = sender(400, legacyCode+"NonExistentQueue", serviceShape+"QueueDoesNotExist",
+		func(m, c *string) error { return &types.QueueDoesNotExist{Message: m, ErrorCodeOverride: c} })
+	invalidMessageContents = sender(400, "InvalidMessageContents", serviceShape+"InvalidMessageContents",
+		func(m, c *string) error { return &types.InvalidMessageContents{Message: m, ErrorCodeOverride: c} })
+	receiptHandleIsInvalid = sender(404, "ReceiptHandleIsInvalid", serviceShape+"ReceiptHandleIsInvalid",
+		func(m, c *string) error { return &types.ReceiptHandleIsInvalid{Message: m, ErrorCodeOverride: c} })
+	invalidAttributeName = sender(400, "InvalidAttributeName", serviceShape+"InvalidAttributeName",
+		func(m, c *string) error { return &types.InvalidAttributeName{Message: m, ErrorCodeOverride: c} })
+	unsupportedOperation = sender(400, legacyCode+"UnsupportedOperation", serviceShape+"UnsupportedOperation",
+		func(m, c *string) error { return &types.UnsupportedOperation{Message: m, ErrorCodeOverride: c} })
+	requestThrottled = sender(403, "RequestThrottled", serviceShape+"RequestThrottled",
+		func(m, c *string) error { return &types.RequestThrottled{Message: m, ErrorCodeOverride: c} })
+
+	emptyBatchRequest = sender(400, legacyCode+"EmptyBatchRequest", serviceShape+"EmptyBatchRequest",
+		func(m, c *string) error { return &types.EmptyBatchRequest{Message: m, ErrorCodeOverride: c} })
+	tooManyEntries = sender(400, legacyCode+"TooManyEntriesInBatchRequest", serviceShape+"TooManyEntriesInBatchRequest",
+		func(m, c *string) error { return &types.TooManyEntriesInBatchRequest{Message: m, ErrorCodeOverride: c} })
+	entryIDsNotDistinct = sender(400, legacyCode+"BatchEntryIdsNotDistinct", serviceShape+"BatchEntryIdsNotDistinct",
+		func(m, c *string) error { return &types.BatchEntryIdsNotDistinct{Message: m, ErrorCodeOverride: c} })
+	invalidEntryID = sender(400, legacyCode+"InvalidBatchEntryId", serviceShape+"InvalidBatchEntryId",
+		func(m, c *string) error { return &types.InvalidBatchEntryId{Message: m, ErrorCodeOverride: c} })
+	batchTooLong = sender(400, legacyCode+"BatchRequestTooLong", serviceShape+"BatchRequestTooLong",
+		func(m, c *string) error { return &types.BatchRequestTooLong{Message: m, ErrorCodeOverride: c} })
+
+	internalFailure = &errorClass{
+		status: http.StatusInternalServerError, query: "InternalFailure",
+		shape: frameworkShape + "InternalFailure", fault: smithy.FaultServer,
+	}
+)
+
+// apiError is one refusal, before a door gives it its form.
+type apiError struct {
+	class   *errorClass
+	message string
+}
+
+func (e *apiError) Error() string { return e.class.query + ": " + e.message }
+
+func (c *errorClass) because(format string, args ...any) *apiError {
+	return &apiError{class: c, message: fmt.Sprintf(format, args...)}
+}
+
+func missing(parameter string) *apiError {
+	return missingParameter.because("The request must contain the parameter %s.", parameter)
+}
+
+func invalidValue(value any, parameter, reason string) *apiError {
+	return invalidParameterValue.because("Value %v for parameter %s is invalid. Reason: %s", value, parameter, reason)
+}
+
+// sdkType is the innermost error of the chain that the SDK returns.
+func (e *apiError) sdkType() error {
+	if e.class.modelled == nil {
+		return &smithy.GenericAPIError{Code: e.class.query, Message: e.message, Fault: e.class.fault}
+	}
+	code := e.class.query
+	return e.class.modelled(&e.message, &code)
+}
+
+// entry is the refusal as one line of a batch answer (F-058, F-059, F-063).
+func (e *apiError) entry(id *string) types.BatchResultErrorEntry {
+	code := e.class.query
+	return types.BatchResultErrorEntry{
+		Id: id, Code: &code, Message: &e.message, SenderFault: e.class.fault == smithy.FaultClient,
+	}
+}
+
+// connectionError says that the connection broke before the answer came: the
+// caller cannot know whether the queue stored anything.
+type connectionError struct{ cause error }
+
+func (e *connectionError) Error() string {
+	return "connection broken before the answer: " + e.cause.Error()
+}
+func (e *connectionError) Unwrap() error { return e.cause }
+
+// sdkError gives an error of the in-process door the chain of types that an
+// *sqs.Client returns for it, so that callers classify both alike.
+func sdkError(operation string, err error) error {
+	answer := &smithyhttp.Response{Response: &http.Response{Header: http.Header{}, Body: http.NoBody}}
+	wrapped := &awshttp.ResponseError{ResponseError: &smithyhttp.ResponseError{Response: answer}}
+	switch e := err.(type) {
+	case *apiError:
+		wrapped.RequestID = uuid.NewString()
+		answer.StatusCode = e.class.status
+		answer.Header.Set(requestIDHeader, wrapped.RequestID)
+		wrapped.Err = e.sdkType()
+	case *connectionError:
+		wrapped.Err = &smithyhttp.RequestSendError{Err: &url.Error{Op: "Post", URL: endpoint + "/", Err: e.cause}}
+	default:
+		wrapped.Err = &smithy.CanceledError{Err: err}
+	}
+	return &smithy.OperationError{ServiceID: sqs.ServiceID, OperationName: operation, Err: wrapped}
+}

@@ -1,0 +1,278 @@
+package sqstest
+
+// Deviations from AWS in this file:
+//   - Of several groups with visible messages the one with the oldest head is
+//     delivered first; AWS promises no order among groups.
+//   - Nothing is approximate: counts are exact, and a message is visible or not
+//     at once.
+
+import (
+	"container/heap"
+	"time"
+)
+
+// retention is AWS's default MessageRetentionPeriod; messages older than it are
+// gone whether received or not.
+const retention = 4 * 24 * time.Hour
+
+// notHidden is message.hiddenAt of a visible message.
+const notHidden = -1
+
+// message is a stored message and where it is in its life.
+type message struct {
+	Message
+	bodyMD5     *string
+	traceHeader *string
+	sequence    uint64
+
+	group      *group
+	prev, next *message
+	deleted    bool
+
+	// hiddenAt is the place in delivery.hidden. A hidden message is waiting for
+	// its delay to pass or is in flight; both end at visibleAt.
+	hiddenAt  int
+	delayed   bool
+	visibleAt time.Time
+
+	receives      int
+	firstReceived time.Time
+}
+
+// group is the messages of a message group that are not deleted, in order.
+// Its first message alone decides whether it can deliver: a receive walks the
+// group from there and stops at the first hidden message (F-091).
+type group struct {
+	head, tail *message
+	readyAt    int // place in delivery.ready, or notHidden if the head is hidden
+}
+
+// delivery is what receiving works on. It needs the queue's mutex. Every
+// operation is O(log n): no call looks at all messages or all groups.
+type delivery struct {
+	groups  map[string]*group
+	ready   readyGroups
+	hidden  hiddenMessages
+	live    int // not deleted
+	delayed int // of hidden
+
+	// fifo is everything that may still outlive the retention, oldest first.
+	fifo []*message
+
+	// receipts knows every handle ever given out, because an expired handle and
+	// one that never was are refused differently (F-098, F-107).
+	receipts map[string]receipt
+
+	// changed is closed at the next change that a long poll may wait for. The
+	// waiter makes it: a channel made inside a testing/synctest bubble is what
+	// lets the bubble's clock run while everybody waits.
+	changed chan struct{}
+}
+
+// receipt is one receive of one message. It is current while the message was
+// not received again since.
+type receipt struct {
+	message *message
+	receive int
+}
+
+func newDelivery() delivery {
+	return delivery{groups: map[string]*group{}, receipts: map[string]receipt{}}
+}
+
+// wake lets long polls look again.
+func (d *delivery) wake() {
+	if d.changed != nil {
+		close(d.changed)
+		d.changed = nil
+	}
+}
+
+// change returns the channel that the next wake closes.
+func (d *delivery) change() <-chan struct{} {
+	if d.changed == nil {
+		d.changed = make(chan struct{})
+	}
+	return d.changed
+}
+
+// enqueue puts a new message behind the others of its group.
+func (d *delivery) enqueue(m *message, now time.Time, delay time.Duration) {
+	g := d.groups[m.GroupID]
+	if g == nil {
+		g = &group{readyAt: notHidden}
+		d.groups[m.GroupID] = g
+	}
+	m.group, m.prev = g, g.tail
+	if g.tail == nil {
+		g.head = m
+	} else {
+		g.tail.next = m
+	}
+	g.tail = m
+	d.live++
+	d.fifo = append(d.fifo, m)
+	if delay > 0 {
+		m.delayed = true
+		d.delayed++
+		d.hide(m, now.Add(delay))
+	}
+	d.place(g)
+	d.wake()
+}
+
+// hide keeps m out of receives until the given time.
+func (d *delivery) hide(m *message, until time.Time) {
+	m.visibleAt = until
+	if m.hiddenAt == notHidden {
+		heap.Push(&d.hidden, m)
+	} else {
+		heap.Fix(&d.hidden, m.hiddenAt)
+	}
+}
+
+func (d *delivery) show(m *message) {
+	if m.hiddenAt != notHidden {
+		heap.Remove(&d.hidden, m.hiddenAt)
+	}
+	if m.delayed {
+		m.delayed = false
+		d.delayed--
+	}
+}
+
+// remove takes m out for good.
+func (d *delivery) remove(m *message) {
+	d.show(m)
+	g := m.group
+	if m.prev == nil {
+		g.head = m.next
+	} else {
+		m.prev.next = m.next
+	}
+	if m.next == nil {
+		g.tail = m.prev
+	} else {
+		m.next.prev = m.prev
+	}
+	m.prev, m.next, m.deleted = nil, nil, true
+	d.live--
+	d.place(g)
+	if g.head == nil {
+		delete(d.groups, m.GroupID)
+	}
+	d.wake()
+}
+
+// place puts g into the ready groups or takes it out, as its head demands.
+func (d *delivery) place(g *group) {
+	ready := g.head != nil && g.head.hiddenAt == notHidden
+	switch {
+	case ready && g.readyAt == notHidden:
+		heap.Push(&d.ready, g)
+	case ready:
+		heap.Fix(&d.ready, g.readyAt)
+	case g.readyAt != notHidden:
+		heap.Remove(&d.ready, g.readyAt)
+	}
+}
+
+// settle makes the queue what time has made of it.
+func (d *delivery) settle(now time.Time) {
+	for len(d.hidden) > 0 && !now.Before(d.hidden[0].visibleAt) {
+		m := d.hidden[0]
+		d.show(m)
+		if m == m.group.head {
+			d.place(m.group)
+		}
+	}
+	for len(d.fifo) > 0 && (d.fifo[0].deleted || !now.Before(d.fifo[0].AcceptedAt.Add(retention))) {
+		if m := d.fifo[0]; !m.deleted {
+			d.remove(m)
+		}
+		d.fifo[0] = nil
+		d.fifo = d.fifo[1:]
+	}
+}
+
+// take hides up to limit messages for the given time and returns them: as many
+// as there are of one group, then the next group's (F-090).
+func (d *delivery) take(now time.Time, limit int, visibility time.Duration) []*message {
+	var taken []*message
+	var walked []*group
+	for len(taken) < limit && len(d.ready) > 0 {
+		g := heap.Pop(&d.ready).(*group)
+		walked = append(walked, g)
+		for m := g.head; m != nil && m.hiddenAt == notHidden && len(taken) < limit; m = m.next {
+			taken = append(taken, m)
+		}
+	}
+	for _, m := range taken {
+		m.receives++
+		if m.receives == 1 {
+			m.firstReceived = now
+		}
+		m.visibleAt = now
+		if visibility > 0 {
+			d.hide(m, now.Add(visibility)) // with zero the group stays open, F-097
+		}
+	}
+	for _, g := range walked {
+		d.place(g)
+	}
+	return taken
+}
+
+// hiddenMessages is a heap with the message that becomes visible next on top.
+type hiddenMessages []*message
+
+func (h hiddenMessages) Len() int           { return len(h) }
+func (h hiddenMessages) Less(i, j int) bool { return h[i].visibleAt.Before(h[j].visibleAt) }
+
+func (h hiddenMessages) Swap(i, j int) {
+	h[i], h[j] = h[j], h[i]
+	h[i].hiddenAt, h[j].hiddenAt = i, j
+}
+
+// Push and Pop are for container/heap.
+func (h *hiddenMessages) Push(x any) {
+	m := x.(*message)
+	m.hiddenAt = len(*h)
+	*h = append(*h, m)
+}
+
+func (h *hiddenMessages) Pop() any {
+	last := len(*h) - 1
+	m := (*h)[last]
+	m.hiddenAt = notHidden
+	(*h)[last] = nil
+	*h = (*h)[:last]
+	return m
+}
+
+// readyGroups is a heap with the group of the oldest head on top.
+type readyGroups []*group
+
+func (h readyGroups) Len() int           { return len(h) }
+func (h readyGroups) Less(i, j int) bool { return h[i].head.sequence < h[j].head.sequence }
+
+func (h readyGroups) Swap(i, j int) {
+	h[i], h[j] = h[j], h[i]
+	h[i].readyAt, h[j].readyAt = i, j
+}
+
+// Push and Pop are for container/heap.
+func (h *readyGroups) Push(x any) {
+	g := x.(*group)
+	g.readyAt = len(*h)
+	*h = append(*h, g)
+}
+
+func (h *readyGroups) Pop() any {
+	last := len(*h) - 1
+	g := (*h)[last]
+	g.readyAt = notHidden
+	(*h)[last] = nil
+	*h = (*h)[:last]
+	return g
+}

@@ -1,0 +1,43 @@
+// Package sqstest is an SQS FIFO queue in memory that answers as AWS does.
+//
+// Problem: a FIFO queue swallows a duplicate for five minutes and answers it with
+// plain success. What a producer does about that cannot be tested against AWS
+// without waiting, and not against a mock that knows only what its author thought
+// of.
+//
+// Guarantee: deduplication, sequence numbers, batch answers, order within groups,
+// visibility and errors follow what was recorded from AWS, through either door:
+// the methods of a [Queue], which have the signatures of *sqs.Client, and
+// [Server], which speaks AWS JSON 1.0. Each source file begins with the list of
+// its known deviations; each fact has a test that runs through both doors. Beyond
+// AWS, the queue tells what it stored ([Queue.Messages]) and what it swallowed and
+// why ([Queue.Suppressed]), lets its clock be moved ([Queue.Advance]), and fails on
+// demand ([Queue.Inject]).
+//
+// Limits: FIFO queues only, and of the service only SendMessage, SendMessageBatch,
+// ReceiveMessage, DeleteMessage, DeleteMessageBatch, ChangeMessageVisibility,
+// GetQueueAttributes and GetQueueUrl. No dead-letter queues, no quotas, no
+// credentials. Nothing is persistent, and a queue keeps every message that it ever
+// stored, so that a test can ask for it: memory grows with the number of sends.
+//
+// # In a unit test
+//
+// A queue goes wherever a narrow interface of *sqs.Client is asked for, and
+// [Queue.Client] is a real client for code that wants one. Neither opens a socket.
+//
+//	q, err := sqstest.NewQueue(sqstest.Config{})
+//	producer := NewProducer(q.Client(), q.URL())
+//
+// # In a bubble
+//
+// Inside testing/synctest the queue lives in the bubble's virtual time: a test
+// sleeps for five minutes and is done at once. Make the queue, the client and all
+// that uses them inside the bubble, and open no sockets there: a goroutine that
+// waits for the network keeps the clock from running.
+//
+// # Over HTTP
+//
+// A [Server] is an http.Handler. Behind httptest.NewServer any AWS SDK in any
+// language can talk to its queues; outside a bubble the window is then moved by
+// [Queue.Advance].
+package sqstest

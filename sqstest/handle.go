@@ -1,0 +1,142 @@
+package sqstest
+
+// Deviations from AWS in this file: see receive.go, which gives out the handles.
+
+import (
+	"context"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
+	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
+)
+
+// DeleteMessage removes a message for good while its receiver still holds it. A
+// handle whose visibility timeout is over is refused: on a FIFO queue the message
+// may be with somebody else by then (F-098). The deduplication ID stays taken
+// (F-021).
+func (q *Queue) DeleteMessage(ctx context.Context, in *sqs.DeleteMessageInput, _ ...func(*sqs.Options)) (*sqs.DeleteMessageOutput, error) {
+	return inProcess(ctx, "DeleteMessage", in, requireDelete, q.deleteMessage)
+}
+
+// DeleteMessageBatch is [Queue.DeleteMessage] for up to ten handles, each with
+// an outcome of its own.
+func (q *Queue) DeleteMessageBatch(ctx context.Context, in *sqs.DeleteMessageBatchInput, _ ...func(*sqs.Options)) (*sqs.DeleteMessageBatchOutput, error) {
+	return inProcess(ctx, "DeleteMessageBatch", in, requireDeleteBatch, q.deleteBatch)
+}
+
+// ChangeMessageVisibility lets a received message become visible the given
+// number of seconds from now, zero for at once (F-092, F-093).
+func (q *Queue) ChangeMessageVisibility(ctx context.Context, in *sqs.ChangeMessageVisibilityInput, _ ...func(*sqs.Options)) (*sqs.ChangeMessageVisibilityOutput, error) {
+	return inProcess(ctx, "ChangeMessageVisibility", in, requireChange, func(ctx context.Context, in *sqs.ChangeMessageVisibilityInput) (*sqs.ChangeMessageVisibilityOutput, error) {
+		return q.changeVisibility(ctx, &changeRequest{ChangeMessageVisibilityInput: *in, VisibilityTimeout: &in.VisibilityTimeout})
+	})
+}
+
+func (q *Queue) deleteMessage(_ context.Context, in *sqs.DeleteMessageInput) (*sqs.DeleteMessageOutput, error) {
+	if err := q.resolve(in.QueueUrl); err != nil {
+		return nil, err
+	}
+	if in.ReceiptHandle == nil {
+		return nil, missing("ReceiptHandle")
+	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.settle(q.now())
+	r, ok := q.receipts[*in.ReceiptHandle]
+	if !ok {
+		return nil, unknownHandle(*in.ReceiptHandle)
+	}
+	if err := q.deleteReceived(*in.ReceiptHandle, r); err != nil {
+		return nil, err
+	}
+	return &sqs.DeleteMessageOutput{}, nil
+}
+
+func (q *Queue) deleteBatch(_ context.Context, in *sqs.DeleteMessageBatchInput) (*sqs.DeleteMessageBatchOutput, error) {
+	if err := q.resolve(in.QueueUrl); err != nil {
+		return nil, err
+	}
+	ids := make([]*string, len(in.Entries))
+	for i, e := range in.Entries {
+		ids[i] = e.Id
+	}
+	if err := validateEntryIDs("DeleteMessageBatchRequestEntry", ids); err != nil {
+		return nil, err
+	}
+	out := &sqs.DeleteMessageBatchOutput{}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.settle(q.now())
+	for _, e := range in.Entries {
+		handle := aws.ToString(e.ReceiptHandle)
+		r, ok := q.receipts[handle]
+		err := receiptHandleIsInvalid.because("The input receipt handle is invalid.") // F-063
+		if ok {
+			err = q.deleteReceived(handle, r)
+		}
+		if err != nil {
+			out.Failed = append(out.Failed, err.entry(e.Id))
+			continue
+		}
+		out.Successful = append(out.Successful, types.DeleteMessageBatchResultEntry{Id: e.Id})
+	}
+	return out, nil
+}
+
+// deleteReceived needs q.mu and a settled queue.
+func (q *Queue) deleteReceived(handle string, r receipt) *apiError {
+	switch {
+	case r.message.deleted:
+		return nil
+	case !r.inFlight():
+		return invalidValue(handle, "ReceiptHandle", "The receipt handle has expired.")
+	}
+	q.remove(r.message)
+	return nil
+}
+
+// inFlight reports whether the message is still with the receiver that got
+// this receipt. It needs a settled queue.
+func (r receipt) inFlight() bool {
+	return !r.message.deleted && r.message.hiddenAt != notHidden && r.receive == r.message.receives
+}
+
+func unknownHandle(handle string) *apiError {
+	return receiptHandleIsInvalid.because("The input receipt handle %q is not a valid receipt handle.", handle) // F-107
+}
+
+// changeRequest has a pointer because the wire can leave the time out.
+type changeRequest struct {
+	sqs.ChangeMessageVisibilityInput
+	VisibilityTimeout *int32
+}
+
+func (q *Queue) changeVisibility(_ context.Context, in *changeRequest) (*sqs.ChangeMessageVisibilityOutput, error) {
+	if err := q.resolve(in.QueueUrl); err != nil {
+		return nil, err
+	}
+	switch {
+	case in.ReceiptHandle == nil:
+		return nil, missing("ReceiptHandle")
+	case in.VisibilityTimeout == nil:
+		return nil, missing("VisibilityTimeout")
+	case *in.VisibilityTimeout < 0 || *in.VisibilityTimeout > maxVisibility:
+		return nil, invalidValue(*in.VisibilityTimeout, "VisibilityTimeout", "Must be >= 0 and <= 43200, if provided.")
+	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	now := q.now()
+	q.settle(now)
+	r, ok := q.receipts[*in.ReceiptHandle]
+	switch {
+	case !ok:
+		return nil, unknownHandle(*in.ReceiptHandle)
+	case !r.inFlight():
+		return nil, invalidValue(*in.ReceiptHandle, "ReceiptHandle", "Message does not exist or is not available for visibility timeout change.")
+	}
+	// With zero the next settle, at the latest the next call's, shows it.
+	q.hide(r.message, now.Add(time.Duration(*in.VisibilityTimeout)*time.Second))
+	q.wake()
+	return &sqs.ChangeMessageVisibilityOutput{}, nil
+}

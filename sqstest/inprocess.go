@@ -1,0 +1,134 @@
+package sqstest
+
+// Deviations from AWS in this file: none on the wire, which this door does not
+// have. Against the SDK: ResultMetadata is empty, and functional options are not
+// called because there is no stack of middleware to configure.
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
+	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
+	"github.com/aws/smithy-go"
+)
+
+// inProcess is the in-process door: what an *sqs.Client does before the request
+// leaves and after the answer came, without the request.
+func inProcess[I, O any](ctx context.Context, operation string, in *I,
+	require func(*I, *smithy.InvalidParamsError), run func(context.Context, *I) (*O, error),
+) (*O, error) {
+	if in == nil {
+		in = new(I)
+	}
+	unsent := func(err error) error {
+		return &smithy.OperationError{ServiceID: sqs.ServiceID, OperationName: operation, Err: err}
+	}
+	invalid := smithy.InvalidParamsError{Context: operation + "Input"}
+	require(in, &invalid)
+	if invalid.Len() > 0 {
+		return nil, unsent(invalid)
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, unsent(err)
+	}
+	out, err := run(ctx, in)
+	if err != nil {
+		return nil, sdkError(operation, err)
+	}
+	return out, nil
+}
+
+// need notes a required member that the SDK would miss before it sends.
+func need[T any](invalid *smithy.InvalidParamsError, member string, value *T) {
+	if value == nil {
+		invalid.Add(smithy.NewErrParamRequired(member))
+	}
+}
+
+func requireSend(in *sqs.SendMessageInput, invalid *smithy.InvalidParamsError) {
+	need(invalid, "QueueUrl", in.QueueUrl)
+	need(invalid, "MessageBody", in.MessageBody)
+	requireDataTypes(in.MessageAttributes, in.MessageSystemAttributes, invalid)
+}
+
+func requireSendBatch(in *sqs.SendMessageBatchInput, invalid *smithy.InvalidParamsError) {
+	need(invalid, "QueueUrl", in.QueueUrl)
+	requireEntries(in.Entries, "SendMessageBatchRequestEntry", invalid, func(e *types.SendMessageBatchRequestEntry, nested *smithy.InvalidParamsError) {
+		need(nested, "Id", e.Id)
+		need(nested, "MessageBody", e.MessageBody)
+		requireDataTypes(e.MessageAttributes, e.MessageSystemAttributes, nested)
+	})
+}
+
+func requireReceive(in *sqs.ReceiveMessageInput, invalid *smithy.InvalidParamsError) {
+	need(invalid, "QueueUrl", in.QueueUrl)
+}
+
+func requireDelete(in *sqs.DeleteMessageInput, invalid *smithy.InvalidParamsError) {
+	need(invalid, "QueueUrl", in.QueueUrl)
+	need(invalid, "ReceiptHandle", in.ReceiptHandle)
+}
+
+func requireDeleteBatch(in *sqs.DeleteMessageBatchInput, invalid *smithy.InvalidParamsError) {
+	need(invalid, "QueueUrl", in.QueueUrl)
+	requireEntries(in.Entries, "DeleteMessageBatchRequestEntry", invalid, func(e *types.DeleteMessageBatchRequestEntry, nested *smithy.InvalidParamsError) {
+		need(nested, "Id", e.Id)
+		need(nested, "ReceiptHandle", e.ReceiptHandle)
+	})
+}
+
+func requireChange(in *sqs.ChangeMessageVisibilityInput, invalid *smithy.InvalidParamsError) {
+	need(invalid, "QueueUrl", in.QueueUrl)
+	need(invalid, "ReceiptHandle", in.ReceiptHandle)
+}
+
+func requireAttributes(in *sqs.GetQueueAttributesInput, invalid *smithy.InvalidParamsError) {
+	need(invalid, "QueueUrl", in.QueueUrl)
+}
+
+func requireQueueURL(in *sqs.GetQueueUrlInput, invalid *smithy.InvalidParamsError) {
+	need(invalid, "QueueName", in.QueueName)
+}
+
+func requireEntries[E any](entries []E, entryType string, invalid *smithy.InvalidParamsError, check func(*E, *smithy.InvalidParamsError)) {
+	if entries == nil {
+		invalid.Add(smithy.NewErrParamRequired("Entries"))
+		return
+	}
+	list := smithy.InvalidParamsError{Context: entryType + "List"}
+	for i := range entries {
+		nested := smithy.InvalidParamsError{Context: entryType}
+		if check(&entries[i], &nested); nested.Len() > 0 {
+			list.AddNested(fmt.Sprintf("[%d]", i), nested)
+		}
+	}
+	if list.Len() > 0 {
+		invalid.AddNested("Entries", list)
+	}
+}
+
+func requireDataTypes(attributes map[string]types.MessageAttributeValue, system map[string]types.MessageSystemAttributeValue, invalid *smithy.InvalidParamsError) {
+	user := smithy.InvalidParamsError{Context: "MessageBodyAttributeMap"}
+	for name, a := range attributes {
+		requireDataType(&user, "MessageAttributeValue", name, a.DataType)
+	}
+	if user.Len() > 0 {
+		invalid.AddNested("MessageAttributes", user)
+	}
+	own := smithy.InvalidParamsError{Context: "MessageBodySystemAttributeMap"}
+	for name, a := range system {
+		requireDataType(&own, "MessageSystemAttributeValue", name, a.DataType)
+	}
+	if own.Len() > 0 {
+		invalid.AddNested("MessageSystemAttributes", own)
+	}
+}
+
+func requireDataType(list *smithy.InvalidParamsError, valueType, name string, dataType *string) {
+	if dataType == nil {
+		nested := smithy.InvalidParamsError{Context: valueType}
+		nested.Add(smithy.NewErrParamRequired("DataType"))
+		list.AddNested(fmt.Sprintf("[%q]", name), nested)
+	}
+}

@@ -1,0 +1,122 @@
+package sqstest
+
+import (
+	"reflect"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
+	"github.com/aws/aws-sdk-go-v2/service/sqs/schemas"
+	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
+	"github.com/aws/smithy-go"
+	"github.com/aws/smithy-go/traits"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// In virtual time more messages can fall into one millisecond than the formula
+// of F-008 has numbers for; no two may share one.
+func TestSequenceNumbersCarryOver(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q, err := NewQueue(Config{})
+		require.NoError(t, err)
+		send := func(body string) string {
+			out, err := q.SendMessage(t.Context(), &sqs.SendMessageInput{
+				QueueUrl: aws.String(q.URL()), MessageGroupId: aws.String("g"), MessageBody: aws.String(body),
+			})
+			require.NoError(t, err)
+			return *out.SequenceNumber
+		}
+		next := uint64(time.Now().UnixMilli()+1) * sequencesPerMilli
+		q.lastSeq = next - 2
+		assert.Equal(t, formatSequence(next-1), send("the last of this millisecond"))
+		assert.Equal(t, formatSequence(next), send("one more"))
+		time.Sleep(time.Millisecond)
+		assert.Equal(t, formatSequence(next+1), send("the first of the next"))
+	})
+}
+
+// The SDK carries the service model: status, code and name of each modelled error
+// have to be the model's.
+func TestErrorsAgreeWithTheServiceModel(t *testing.T) {
+	for _, tc := range []struct {
+		class  *errorClass
+		schema *smithy.Schema
+	}{
+		{queueDoesNotExist, schemas.QueueDoesNotExist},
+		{invalidMessageContents, schemas.InvalidMessageContents},
+		{receiptHandleIsInvalid, schemas.ReceiptHandleIsInvalid},
+		{invalidAttributeName, schemas.InvalidAttributeName},
+		{unsupportedOperation, schemas.UnsupportedOperation},
+		{requestThrottled, schemas.RequestThrottled},
+		{emptyBatchRequest, schemas.EmptyBatchRequest},
+		{tooManyEntries, schemas.TooManyEntriesInBatchRequest},
+		{entryIDsNotDistinct, schemas.BatchEntryIdsNotDistinct},
+		{invalidEntryID, schemas.InvalidBatchEntryId},
+		{batchTooLong, schemas.BatchRequestTooLong},
+	} {
+		name := tc.schema.ID().Name
+		t.Run(name, func(t *testing.T) {
+			assert.Equal(t, serviceShape+name, tc.class.shape)
+
+			status, code := 400, name // what the protocol gives an error without the traits
+			if h, ok := smithy.SchemaTrait[*traits.HTTPError](tc.schema); ok {
+				status = h.Code
+			}
+			if q, ok := smithy.SchemaTrait[*traits.AWSQueryError](tc.schema); ok {
+				code = q.ErrorCode
+			}
+			assert.Equal(t, status, tc.class.status)
+			assert.Equal(t, code, tc.class.query)
+
+			err := tc.class.because("why").sdkType()
+			assert.Equal(t, "*types."+name, reflect.TypeOf(err).String())
+			var api smithy.APIError
+			require.ErrorAs(t, err, &api)
+			assert.Equal(t, code, api.ErrorCode())
+			assert.Equal(t, "why", api.ErrorMessage())
+		})
+	}
+}
+
+// F-085 to F-087: the digests that AWS was recorded to answer.
+func TestDigestVectors(t *testing.T) {
+	text := func(dataType, value string) types.MessageAttributeValue {
+		return types.MessageAttributeValue{DataType: &dataType, StringValue: &value}
+	}
+	for _, tc := range []struct {
+		name       string
+		attributes map[string]types.MessageAttributeValue
+		want       string
+	}{
+		{"F-086 String", map[string]types.MessageAttributeValue{"tag": text("String", "one")}, "0c5a8880fe44ffd58b3f7117d182b347"},
+		{"F-086 custom String", map[string]types.MessageAttributeValue{"longname": text("String.custom", "é🙂")}, "4db851db483784dcb2a7076005c3a509"},
+		{"F-086 custom Binary", map[string]types.MessageAttributeValue{
+			"bin": {DataType: aws.String("Binary.custom"), BinaryValue: []byte{0x00, 0x01, 0xfe, 0xff, 0x10}},
+		}, "0cc390915bb7a6a60beacb42d8ddb935"},
+		{"F-086 short", map[string]types.MessageAttributeValue{"k": text("String", "x")}, "a45daa70926828a2f0a1db3418e6feb4"},
+	} {
+		assert.Equal(t, tc.want, *attributesMD5(tc.attributes), tc.name)
+	}
+	assert.Equal(t, "5d41402abc4b2a76b9719d911017c592", *bodyMD5("hello"), "F-085: RFC 1321's MD5 of the body")
+	assert.Nil(t, attributesMD5(nil), "F-087: absent")
+
+	var names []string
+	sorted := map[string]types.MessageAttributeValue{}
+	for _, name := range strings.Split("z a m B", " ") {
+		names = append(names, name)
+		sorted[name] = text("String", name)
+	}
+	for range 20 {
+		assert.Equal(t, *attributesMD5(sorted), *attributesMD5(cloneAttributes(sorted)), "sorted by name, not by map order: %v", names)
+	}
+
+	traceHeader := map[string]types.MessageSystemAttributeValue{"AWSTraceHeader": {
+		DataType:    aws.String("String"),
+		StringValue: aws.String("Root=1-5759e988-bd862e3fe1be46a994272793;Parent=53995c3f42cd8ad8;Sampled=1"),
+	}}
+	assert.Equal(t, "5ae4d5d7636402d80f4eb6d213245a88", *systemAttributesMD5(traceHeader), "F-087: the X-Ray sample")
+}

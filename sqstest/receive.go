@@ -1,0 +1,197 @@
+package sqstest
+
+// Deviations from AWS in this file:
+//   - ReceiveRequestAttemptId is not looked at: a receive that is repeated with
+//     the same one gets what is visible, not the same messages again (F-100).
+//   - Attribute names that AWS does not know are ignored.
+//   - There is no limit of messages in flight (F-105) and none on the total time
+//     that a message can be kept hidden.
+//   - Deleting a message again succeeds, as recorded on standard queues (F-107).
+//   - ChangeMessageVisibility of a message that is not in flight and its range
+//     error: codes as widely reported, not among the recordings.
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/base64"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
+	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
+)
+
+// senderID is the example principal of AWS's documentation.
+const senderID = "AIDACKCEVSQ6C2EXAMPLE"
+
+// ReceiveMessage returns up to MaxNumberOfMessages visible messages, those of
+// one group in their order (F-090, F-091), or waits for the first up to
+// WaitTimeSeconds of the queue's clock. The SDK's input cannot tell a
+// VisibilityTimeout of zero from none: both mean the queue's own.
+func (q *Queue) ReceiveMessage(ctx context.Context, in *sqs.ReceiveMessageInput, _ ...func(*sqs.Options)) (*sqs.ReceiveMessageOutput, error) {
+	return inProcess(ctx, "ReceiveMessage", in, requireReceive, func(ctx context.Context, in *sqs.ReceiveMessageInput) (*sqs.ReceiveMessageOutput, error) {
+		return q.receive(ctx, &receiveRequest{
+			ReceiveMessageInput: *in,
+			MaxNumberOfMessages: unlessZero(in.MaxNumberOfMessages),
+			VisibilityTimeout:   unlessZero(in.VisibilityTimeout),
+			WaitTimeSeconds:     unlessZero(in.WaitTimeSeconds),
+		})
+	})
+}
+
+// receiveRequest has pointers where the wire knows "absent" and the SDK's
+// input does not.
+type receiveRequest struct {
+	sqs.ReceiveMessageInput
+	MaxNumberOfMessages *int32
+	VisibilityTimeout   *int32
+	WaitTimeSeconds     *int32
+}
+
+func unlessZero(n int32) *int32 {
+	if n == 0 {
+		return nil
+	}
+	return &n
+}
+
+func (q *Queue) receive(ctx context.Context, in *receiveRequest) (*sqs.ReceiveMessageOutput, error) {
+	if err := q.resolve(in.QueueUrl); err != nil {
+		return nil, err
+	}
+	limit, wait := int32(1), aws.ToInt32(in.WaitTimeSeconds)
+	if in.MaxNumberOfMessages != nil {
+		limit = *in.MaxNumberOfMessages
+	}
+	visibility := q.config.VisibilityTimeout
+	if in.VisibilityTimeout != nil {
+		visibility = time.Duration(*in.VisibilityTimeout) * time.Second
+	}
+	switch { // F-102
+	case limit < 1 || limit > maxBatchEntries:
+		return nil, invalidValue(limit, "MaxNumberOfMessages", "Must be between 1 and 10, if provided.")
+	case wait < 0 || wait > 20:
+		return nil, invalidValue(wait, "WaitTimeSeconds", "Must be >= 0 and <= 20, if provided.")
+	case visibility < 0 || visibility > maxVisibility*time.Second:
+		return nil, invalidValue(*in.VisibilityTimeout, "VisibilityTimeout", "Must be >= 0 and <= 43200, if provided.")
+	}
+
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	deadline := q.now().Add(time.Duration(wait) * time.Second)
+	for {
+		now := q.now()
+		q.settle(now)
+		taken := q.take(now, int(limit), visibility)
+		if len(taken) > 0 || !now.Before(deadline) {
+			out := &sqs.ReceiveMessageOutput{}
+			for _, m := range taken {
+				out.Messages = append(out.Messages, q.deliver(m, in))
+			}
+			return out, nil
+		}
+		until := deadline
+		if len(q.hidden) > 0 && q.hidden[0].visibleAt.Before(until) {
+			until = q.hidden[0].visibleAt
+		}
+		if err := q.await(ctx, until.Sub(now)); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// await gives up q.mu until something changed, the time is over or ctx is done.
+func (q *Queue) await(ctx context.Context, d time.Duration) error {
+	changed := q.change()
+	q.mu.Unlock()
+	defer q.mu.Lock()
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-changed:
+	case <-timer.C:
+	}
+	return nil
+}
+
+// deliver is one received message as the request wants to see it (F-103). It
+// needs q.mu.
+func (q *Queue) deliver(m *message, in *receiveRequest) types.Message {
+	handle := receiptHandle()
+	q.receipts[handle] = receipt{message: m, receive: m.receives}
+	attributes := cloneAttributes(m.Attributes)
+	for name := range attributes {
+		if !slices.ContainsFunc(in.MessageAttributeNames, func(filter string) bool { return attributeMatches(filter, name) }) {
+			delete(attributes, name)
+		}
+	}
+	if len(attributes) == 0 {
+		attributes = nil
+	}
+	return types.Message{
+		Attributes:             m.systemAttributes(in),
+		Body:                   aws.String(m.Body),
+		MD5OfBody:              m.bodyMD5,
+		MD5OfMessageAttributes: attributesMD5(attributes),
+		MessageAttributes:      attributes,
+		MessageId:              aws.String(m.MessageID),
+		ReceiptHandle:          aws.String(handle),
+	}
+}
+
+// attributeMatches is the filter of MessageAttributeNames: a name, a prefix with
+// ".*", or one of the words for everything.
+func attributeMatches(filter, name string) bool {
+	switch filter {
+	case "All", ".*", "*":
+		return true
+	}
+	if prefix, ok := strings.CutSuffix(filter, ".*"); ok {
+		return strings.HasPrefix(name, prefix)
+	}
+	return filter == name
+}
+
+func (m *message) systemAttributes(in *receiveRequest) map[string]string {
+	wanted := make(map[string]bool)
+	//lint:ignore SA1019 AWS still answers the older member (F-103)
+	for _, name := range in.AttributeNames {
+		wanted[string(name)] = true
+	}
+	for _, name := range in.MessageSystemAttributeNames {
+		wanted[string(name)] = true
+	}
+	out := make(map[string]string)
+	for name, value := range map[types.MessageSystemAttributeName]string{
+		types.MessageSystemAttributeNameSenderId:                         senderID,
+		types.MessageSystemAttributeNameSentTimestamp:                    millis(m.AcceptedAt),
+		types.MessageSystemAttributeNameApproximateReceiveCount:          strconv.Itoa(m.receives),
+		types.MessageSystemAttributeNameApproximateFirstReceiveTimestamp: millis(m.firstReceived),
+		types.MessageSystemAttributeNameSequenceNumber:                   m.SequenceNumber,
+		types.MessageSystemAttributeNameMessageDeduplicationId:           m.DeduplicationID,
+		types.MessageSystemAttributeNameMessageGroupId:                   m.GroupID,
+		types.MessageSystemAttributeNameAWSTraceHeader:                   aws.ToString(m.traceHeader),
+	} {
+		if value != "" && (wanted["All"] || wanted[string(name)]) {
+			out[string(name)] = value
+		}
+	}
+	if len(out) == 0 {
+		return nil
+	}
+	return out
+}
+
+func millis(t time.Time) string { return strconv.FormatInt(t.UnixMilli(), 10) }
+
+// receiptHandle is opaque, new on every receive and of the shape of F-044.
+func receiptHandle() string {
+	var b [258]byte
+	rand.Read(b[:])
+	return "AQEB" + base64.StdEncoding.EncodeToString(b[:])
+}

@@ -1,0 +1,228 @@
+package sqstest
+
+// Deviations from AWS in this file:
+//   - The order of the checks is not known (F-062); here the parameters that
+//     make a FIFO send go first, then the contents.
+//   - In a batch, faults of the FIFO parameters refuse the whole request (F-050
+//     to F-052) and faults of the contents fail their entry. AWS was recorded to
+//     do the latter on standard queues only (F-058, F-059).
+//   - Texts about attribute names, types and numbers are unrecorded, as is the
+//     refusal of the reserved list values.
+//   - A Number is checked for being a decimal number, not for range and
+//     precision, and is delivered as submitted instead of normalised (F-080).
+//   - A body that is not valid UTF-8 is refused as InvalidMessageContents. It
+//     cannot cross AWS's wire at all: an SDK replaces the bad bytes.
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
+)
+
+const (
+	maxMessageBytes  = 1 << 20 // F-073; also the limit of a whole batch, F-057
+	maxBatchEntries  = 10      // F-054
+	maxAttributes    = 10      // F-079
+	maxNameLength    = 256     // F-078
+	maxDelaySeconds  = 900     // F-074
+	maxVisibility    = 43200
+	maxIDLength      = 128 // F-017
+	maxEntryIDLength = 80  // F-056
+)
+
+// validateFIFO checks what only FIFO queues ask for. batch tells apart the two
+// answers to a missing group (F-050, F-070) and to a delay (F-052, F-074).
+func (q *Queue) validateFIFO(e types.SendMessageBatchRequestEntry, batch bool) *apiError {
+	if !batch && (e.DelaySeconds < 0 || e.DelaySeconds > maxDelaySeconds) {
+		return invalidValue(e.DelaySeconds, "DelaySeconds", "DelaySeconds must be >= 0 and <= 900.")
+	}
+	switch {
+	case e.MessageGroupId == nil && batch:
+		return invalidParameterValue.because("The request must contain the parameter MessageGroupId.")
+	case e.MessageGroupId == nil:
+		return missing("MessageGroupId")
+	}
+	if err := validateID("MessageGroupId", *e.MessageGroupId); err != nil {
+		return err
+	}
+	if e.MessageDeduplicationId != nil {
+		if err := validateID("MessageDeduplicationId", *e.MessageDeduplicationId); err != nil {
+			return err
+		}
+	} else if q.config.DisableContentBasedDeduplication {
+		return invalidParameterValue.because("The queue should either have ContentBasedDeduplication enabled or MessageDeduplicationId provided explicitly")
+	}
+	if e.DelaySeconds != 0 {
+		return invalidValue(e.DelaySeconds, "DelaySeconds", "The request include parameter that is not valid for this queue type.")
+	}
+	return nil
+}
+
+// validateID is the one rule of group and deduplication IDs (F-017, F-018).
+func validateID(parameter, id string) *apiError {
+	ok := len(id) >= 1 && len(id) <= maxIDLength
+	for i := 0; ok && i < len(id); i++ {
+		// The listed punctuation and alphanumerics are exactly the visible
+		// characters of ASCII.
+		ok = id[i] > ' ' && id[i] <= '~'
+	}
+	if ok {
+		return nil
+	}
+	return invalidValue(id, parameter, parameter+" can only include alphanumeric and punctuation characters. 1 to 128 in length.")
+}
+
+// validateContents checks what belongs to the message alone.
+func (q *Queue) validateContents(e types.SendMessageBatchRequestEntry) *apiError {
+	body := aws.ToString(e.MessageBody)
+	if body == "" {
+		return missing("MessageBody")
+	}
+	if messageSize(e) > q.config.MaximumMessageSize {
+		return invalidParameterValue.because("One or more parameters are invalid. Reason: Message must be shorter than %d bytes.", q.config.MaximumMessageSize)
+	}
+	if !acceptedText(body) {
+		return invalidMessageContents.because("Invalid characters found. Valid unicode characters are #x9 | #xA | #xD | #x20 to #xD7FF | #xE000 to #xFFFD | #x10000 to #x10FFFF")
+	}
+	if n := len(e.MessageAttributes); n > maxAttributes {
+		return invalidParameterValue.because("Number of message attributes [%d] exceeds the allowed maximum [%d].", n, maxAttributes)
+	}
+	// Sorted, so that a message with two faults is always told the same one.
+	for _, name := range slices.Sorted(maps.Keys(e.MessageAttributes)) {
+		if err := validateAttribute(name, e.MessageAttributes[name]); err != nil {
+			return err
+		}
+	}
+	return validateSystemAttributes(e.MessageSystemAttributes)
+}
+
+// messageSize counts as F-073 does; system attributes do not count.
+func messageSize(e types.SendMessageBatchRequestEntry) int {
+	return len(aws.ToString(e.MessageBody)) + attributesSize(e.MessageAttributes)
+}
+
+// acceptedText reports whether s is UTF-8 of the characters of F-072.
+func acceptedText(s string) bool {
+	if !utf8.ValidString(s) {
+		return false
+	}
+	for _, r := range s {
+		switch {
+		case r == '\t', r == '\n', r == '\r':
+		case r < 0x20, r == 0xFFFE, r == 0xFFFF:
+			return false
+		}
+	}
+	return true
+}
+
+func validateAttribute(name string, a types.MessageAttributeValue) *apiError {
+	if !attributeName(name) {
+		return invalidParameterValue.because("Message (user) attribute name '%s' is invalid: 1 to %d letters, digits, underscores, hyphens and periods, not starting with AWS. or Amazon., not starting or ending with a period.", name, maxNameLength)
+	}
+	dataType, base := aws.ToString(a.DataType), baseType(a)
+	if base != "String" && base != "Number" && base != "Binary" {
+		return invalidParameterValue.because("The type of message (user) attribute '%s' is invalid. You must use only the following supported type prefixes: Binary, Number, String.", name)
+	}
+	if len(dataType) > maxNameLength {
+		return invalidParameterValue.because("The type of message (user) attribute '%s' is longer than %d characters.", name, maxNameLength)
+	}
+	if a.StringListValues != nil || a.BinaryListValues != nil {
+		return unsupportedOperation.because("Message (user) attribute '%s' has a list value, which is reserved for future use.", name)
+	}
+	value := aws.ToString(a.StringValue)
+	switch {
+	case base == "Binary" && len(a.BinaryValue) == 0, base != "Binary" && value == "":
+		return invalidParameterValue.because("Message (user) attribute '%s' must contain a non-empty value of type '%s'.", name, base)
+	case base == "Binary":
+		return nil
+	case !acceptedText(value):
+		return invalidParameterValue.because("Message (user) attribute '%s' contains characters that are not valid in a message.", name)
+	case base == "Number" && !decimal(value):
+		return invalidParameterValue.because("Can't cast the value of message (user) attribute '%s' to a number.", name)
+	}
+	return nil
+}
+
+// attributeName is the rule of F-078.
+func attributeName(name string) bool {
+	if name == "" || len(name) > maxNameLength || strings.HasPrefix(name, ".") || strings.HasSuffix(name, ".") {
+		return false
+	}
+	lower := strings.ToLower(name)
+	if strings.HasPrefix(lower, "aws.") || strings.HasPrefix(lower, "amazon.") {
+		return false
+	}
+	for _, r := range name {
+		if !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("_-.", r) {
+			return false
+		}
+	}
+	return true
+}
+
+func decimal(s string) bool {
+	mantissa, exponent, hasExponent := strings.Cut(strings.ToLower(s), "e")
+	whole, fraction, _ := strings.Cut(unsigned(mantissa), ".")
+	return whole+fraction != "" && digits(whole) && digits(fraction) &&
+		(!hasExponent || unsigned(exponent) != "" && digits(unsigned(exponent)))
+}
+
+func unsigned(s string) string {
+	if s != "" && (s[0] == '+' || s[0] == '-') {
+		return s[1:]
+	}
+	return s
+}
+
+func digits(s string) bool { return strings.Trim(s, "0123456789") == "" }
+
+func validateSystemAttributes(attributes map[string]types.MessageSystemAttributeValue) *apiError {
+	for name, a := range attributes {
+		if name != string(types.MessageSystemAttributeNameForSendsAWSTraceHeader) {
+			return invalidParameterValue.because("Message system attribute '%s' is invalid: only AWSTraceHeader can be sent.", name)
+		}
+		if aws.ToString(a.DataType) != "String" || aws.ToString(a.StringValue) == "" || !acceptedText(*a.StringValue) {
+			return invalidParameterValue.because("Message system attribute '%s' must contain a non-empty value of type 'String'.", name)
+		}
+	}
+	return nil
+}
+
+// validateEntryIDs is what every batch call checks before anything else (F-053
+// to F-056, F-062). entryType is the name that AWS has for the entry.
+func validateEntryIDs(entryType string, ids []*string) *apiError {
+	if len(ids) == 0 {
+		return emptyBatchRequest.because("There should be at least one %s in the request.", entryType)
+	}
+	if len(ids) > maxBatchEntries {
+		return tooManyEntries.because("Maximum number of entries per request are %d. You have sent %d.", maxBatchEntries, len(ids))
+	}
+	seen := make(map[string]bool, len(ids))
+	for _, p := range ids {
+		id := aws.ToString(p)
+		if !entryID(id) {
+			return invalidEntryID.because("A batch entry id can only contain alphanumeric characters, hyphens and underscores. It can be at most 80 letters long.")
+		}
+		if seen[id] {
+			return entryIDsNotDistinct.because("Id %s repeated.", id)
+		}
+		seen[id] = true
+	}
+	return nil
+}
+
+func entryID(id string) bool {
+	for i := range len(id) {
+		c := id[i]
+		if (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && (c < '0' || c > '9') && c != '-' && c != '_' {
+			return false
+		}
+	}
+	return len(id) >= 1 && len(id) <= maxEntryIDLength
+}

@@ -1,0 +1,198 @@
+package sqstest
+
+// Deviations from AWS in this file:
+//   - Members are matched without regard to case, a repeated member takes the last
+//     value, and an escaped lone surrogate becomes U+FFFD.
+//   - The order of members in an answer is alphabetical, as in the recordings,
+//     inside Attributes maps too, where AWS's order was not recorded.
+
+import (
+	"bytes"
+	"encoding/json"
+	"net/http"
+	"unicode/utf8"
+
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
+	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
+)
+
+// The headers of F-130.
+const (
+	contentType      = "application/x-amz-json-1.0"
+	requestIDHeader  = "x-amzn-requestid"
+	queryErrorHeader = "x-amzn-query-error"
+)
+
+// decode reads one request. The SDK's input types have the wire's member names,
+// so they are their own wire form.
+func decode(body []byte, in any) error {
+	if !utf8.Valid(body) {
+		return serializationFailed.because("The request is not valid UTF-8.") // unrecorded
+	}
+	if err := json.Unmarshal(body, in); err != nil {
+		return serializationFailed.because("%v", err) // unrecorded
+	}
+	return nil
+}
+
+// encode writes one answer: no HTML escapes, no trailing line, absent members
+// left out (F-060), nothing at all for a void operation (F-132).
+func encode(out any) ([]byte, error) {
+	view := wireForm(out)
+	if view == nil {
+		return nil, nil
+	}
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(view); err != nil {
+		return nil, err
+	}
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
+}
+
+type errorWire struct {
+	Type    string `json:"__type"`
+	Message string `json:"message"`
+}
+
+func writeError(w http.ResponseWriter, e *apiError) {
+	fault := "Receiver"
+	if e.class.status < http.StatusInternalServerError {
+		fault = "Sender"
+	}
+	w.Header().Set(queryErrorHeader, e.class.query+";"+fault)
+	b, err := encode(errorWire{Type: e.class.shape, Message: e.message})
+	if err != nil {
+		// Two strings always encode; a body is not needed to tell the status.
+		b = nil
+	}
+	writeAnswer(w, e.class.status, b)
+}
+
+// The SDK's output types carry fields that are not the wire's and show absent
+// members as null; these are the same without either.
+type sendWire struct {
+	ID                           *string `json:"Id,omitempty"`
+	MD5OfMessageAttributes       *string `json:",omitempty"`
+	MD5OfMessageBody             *string `json:",omitempty"`
+	MD5OfMessageSystemAttributes *string `json:",omitempty"`
+	MessageID                    *string `json:"MessageId,omitempty"`
+	SequenceNumber               *string `json:",omitempty"`
+}
+
+type failedWire struct {
+	Code        *string `json:",omitempty"`
+	ID          *string `json:"Id,omitempty"`
+	Message     *string `json:",omitempty"`
+	SenderFault bool
+}
+
+type batchWire[S any] struct {
+	Failed     []failedWire `json:",omitempty"`
+	Successful []S          `json:",omitempty"`
+}
+
+type deletedWire struct {
+	ID *string `json:"Id"`
+}
+
+type attributeWire struct {
+	BinaryValue []byte  `json:",omitempty"`
+	DataType    *string `json:",omitempty"`
+	StringValue *string `json:",omitempty"`
+}
+
+type messageWire struct {
+	Attributes             map[string]string        `json:",omitempty"`
+	Body                   *string                  `json:",omitempty"`
+	MD5OfBody              *string                  `json:",omitempty"`
+	MD5OfMessageAttributes *string                  `json:",omitempty"`
+	MessageAttributes      map[string]attributeWire `json:",omitempty"`
+	MessageID              *string                  `json:"MessageId,omitempty"`
+	ReceiptHandle          *string                  `json:",omitempty"`
+}
+
+type messagesWire struct {
+	Messages []messageWire `json:",omitempty"`
+}
+
+type attributesWire struct {
+	Attributes map[string]string `json:",omitempty"`
+}
+
+type queueURLWire struct {
+	QueueURL *string `json:"QueueUrl"`
+}
+
+// wireForm returns what to encode for an output, nil for the outputs that have
+// no body. A value that is no output of the service goes through unchanged.
+func wireForm(out any) any {
+	switch o := out.(type) {
+	case *sqs.SendMessageOutput:
+		return sendWire{
+			MD5OfMessageAttributes:       o.MD5OfMessageAttributes,
+			MD5OfMessageBody:             o.MD5OfMessageBody,
+			MD5OfMessageSystemAttributes: o.MD5OfMessageSystemAttributes,
+			MessageID:                    o.MessageId,
+			SequenceNumber:               o.SequenceNumber,
+		}
+	case *sqs.SendMessageBatchOutput:
+		w := batchWire[sendWire]{Failed: failures(o.Failed)}
+		for _, e := range o.Successful {
+			w.Successful = append(w.Successful, sendWire{
+				ID:                           e.Id,
+				MD5OfMessageAttributes:       e.MD5OfMessageAttributes,
+				MD5OfMessageBody:             e.MD5OfMessageBody,
+				MD5OfMessageSystemAttributes: e.MD5OfMessageSystemAttributes,
+				MessageID:                    e.MessageId,
+				SequenceNumber:               e.SequenceNumber,
+			})
+		}
+		return w
+	case *sqs.DeleteMessageBatchOutput:
+		w := batchWire[deletedWire]{Failed: failures(o.Failed)}
+		for _, e := range o.Successful {
+			w.Successful = append(w.Successful, deletedWire{e.Id})
+		}
+		return w
+	case *sqs.ReceiveMessageOutput:
+		return received(o.Messages)
+	case *sqs.GetQueueAttributesOutput:
+		return attributesWire{o.Attributes}
+	case *sqs.GetQueueUrlOutput:
+		return queueURLWire{o.QueueUrl}
+	case *sqs.DeleteMessageOutput, *sqs.ChangeMessageVisibilityOutput:
+		return nil
+	default:
+		return out
+	}
+}
+
+func failures(failed []types.BatchResultErrorEntry) []failedWire {
+	var w []failedWire
+	for _, e := range failed {
+		w = append(w, failedWire{Code: e.Code, ID: e.Id, Message: e.Message, SenderFault: e.SenderFault})
+	}
+	return w
+}
+
+func received(messages []types.Message) messagesWire {
+	var w messagesWire
+	for _, m := range messages {
+		attributes := make(map[string]attributeWire, len(m.MessageAttributes))
+		for name, a := range m.MessageAttributes {
+			attributes[name] = attributeWire{BinaryValue: a.BinaryValue, DataType: a.DataType, StringValue: a.StringValue}
+		}
+		w.Messages = append(w.Messages, messageWire{
+			Attributes:             m.Attributes,
+			Body:                   m.Body,
+			MD5OfBody:              m.MD5OfBody,
+			MD5OfMessageAttributes: m.MD5OfMessageAttributes,
+			MessageAttributes:      attributes,
+			MessageID:              m.MessageId,
+			ReceiptHandle:          m.ReceiptHandle,
+		})
+	}
+	return w
+}

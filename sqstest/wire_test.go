@@ -1,0 +1,253 @@
+package sqstest_test
+
+import (
+	"encoding/json"
+	"io"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
+)
+
+// post sends a request as it is on the wire.
+func post(t testing.TB, h http.Handler, operation, body string) *http.Response {
+	t.Helper()
+	r := httptest.NewRequest(http.MethodPost, "/", strings.NewReader(body))
+	r.Header.Set("Content-Type", "application/x-amz-json-1.0")
+	r.Header.Set("X-Amz-Target", "AmazonSQS."+operation)
+	return do(h, r)
+}
+
+func do(h http.Handler, r *http.Request) *http.Response {
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, r)
+	return w.Result()
+}
+
+func text(t testing.TB, r *http.Response) string {
+	t.Helper()
+	b, err := io.ReadAll(r.Body)
+	require.NoError(t, err)
+	return string(b)
+}
+
+func newQueue(t testing.TB, c sqstest.Config) *sqstest.Queue {
+	t.Helper()
+	q, err := sqstest.NewQueue(c)
+	require.NoError(t, err)
+	return q
+}
+
+// The lengths are those of AWS's recorded answers: they hold the set of members,
+// the absence of every other, and the lack of blanks.
+func TestWire(t *testing.T) {
+	t.Run("F-001 a duplicate has the shape and length of a fresh send", func(t *testing.T) {
+		s := sqstest.NewServer(newQueue(t, sqstest.Config{}))
+		send := `{"QueueUrl":"events.fifo","MessageBody":"a","MessageGroupId":"g"}`
+		first, again := post(t, s, "SendMessage", send), post(t, s, "SendMessage", send)
+		assert.EqualValues(t, 146, first.ContentLength)
+		fresh := text(t, first)
+		assert.Regexp(t, `^\{"MD5OfMessageBody":"0cc175b9c0f1b6a831c399e269772661","MessageId":"[0-9a-f-]{36}","SequenceNumber":"\d{20}"\}$`, fresh)
+		assert.Equal(t, fresh, text(t, again))
+		assert.Equal(t, headerNames(first), headerNames(again))
+		assert.Equal(t, first.StatusCode, again.StatusCode)
+	})
+	t.Run("F-060 a batch without failures", func(t *testing.T) {
+		s := sqstest.NewServer(newQueue(t, sqstest.Config{}))
+		r := post(t, s, "SendMessageBatch", `{"QueueUrl":"events.fifo","Entries":[{"Id":"1","MessageBody":"a","MessageGroupId":"g"},{"Id":"2","MessageBody":"b","MessageGroupId":"g"}]}`)
+		assert.EqualValues(t, 328, r.ContentLength)
+		assert.NotContains(t, text(t, r), "Failed")
+
+		r = post(t, s, "SendMessageBatch", `{"QueueUrl":"events.fifo","Entries":[{"Id":"1","MessageBody":"\u0001","MessageGroupId":"g"}]}`)
+		assert.NotContains(t, text(t, r), "Successful")
+	})
+	t.Run("F-097 a visibility timeout of zero does not block", func(t *testing.T) {
+		s := sqstest.NewServer(newQueue(t, sqstest.Config{}))
+		for _, body := range []string{"a", "b"} {
+			post(t, s, "SendMessage", `{"QueueUrl":"events.fifo","MessageBody":"`+body+`","MessageGroupId":"g"}`)
+		}
+		for range 3 {
+			r := post(t, s, "ReceiveMessage", `{"QueueUrl":"events.fifo","VisibilityTimeout":0,"MaxNumberOfMessages":10}`)
+			var got struct{ Messages []struct{ Body string } }
+			require.NoError(t, json.Unmarshal([]byte(text(t, r)), &got))
+			require.Len(t, got.Messages, 2)
+			assert.Equal(t, "a", got.Messages[0].Body)
+		}
+	})
+	t.Run("F-102 zero messages are none too many", func(t *testing.T) {
+		s := sqstest.NewServer(newQueue(t, sqstest.Config{}))
+		r := post(t, s, "ReceiveMessage", `{"QueueUrl":"events.fifo","MaxNumberOfMessages":0}`)
+		assert.Contains(t, text(t, r), "Value 0 for parameter MaxNumberOfMessages is invalid. Reason: Must be between 1 and 10, if provided.")
+	})
+	t.Run("F-130 headers", func(t *testing.T) {
+		s := sqstest.NewServer(newQueue(t, sqstest.Config{}))
+		ok := post(t, s, "ReceiveMessage", `{"QueueUrl":"events.fifo"}`)
+		assert.Equal(t, http.StatusOK, ok.StatusCode)
+		assert.Equal(t, "application/x-amz-json-1.0", ok.Header.Get("Content-Type"))
+		assert.Regexp(t, `^[0-9a-f-]{36}$`, ok.Header.Get("x-amzn-requestid"))
+		assert.Empty(t, ok.Header.Get("x-amzn-query-error"))
+
+		refused := post(t, s, "ReceiveMessage", `{"QueueUrl":"other.fifo"}`)
+		assert.Equal(t, http.StatusBadRequest, refused.StatusCode)
+		assert.Equal(t, "AWS.SimpleQueueService.NonExistentQueue;Sender", refused.Header.Get("x-amzn-query-error"))
+		assert.Equal(t, "application/x-amz-json-1.0", refused.Header.Get("Content-Type"))
+		assert.NotEmpty(t, refused.Header.Get("x-amzn-requestid"))
+	})
+	t.Run("F-131 error bodies", func(t *testing.T) {
+		s := sqstest.NewServer(newQueue(t, sqstest.Config{DisableContentBasedDeduplication: true}))
+		for _, tc := range []struct {
+			operation, request string
+			length             int64
+			want               string
+		}{
+			{
+				"SendMessage", `{"QueueUrl":"events.fifo","MessageBody":"a","MessageGroupId":"g"}`, 189,
+				`{"__type":"com.amazon.coral.service#InvalidParameterValueException","message":"The queue should either have ContentBasedDeduplication enabled or MessageDeduplicationId provided explicitly"}`,
+			},
+			{
+				"SendMessage", `{"QueueUrl":"events.fifo","MessageBody":"a"}`, 138,
+				`{"__type":"com.amazon.coral.service#MissingRequiredParameterException","message":"The request must contain the parameter MessageGroupId."}`,
+			},
+			{
+				"SendMessage", `{"QueueUrl":"events.fifo","MessageBody":"a","MessageGroupId":"g","MessageDeduplicationId":"1","DelaySeconds":1}`, 204,
+				`{"__type":"com.amazon.coral.service#InvalidParameterValueException","message":"Value 1 for parameter DelaySeconds is invalid. Reason: The request include parameter that is not valid for this queue type."}`,
+			},
+			{
+				"SendMessage", `{"QueueUrl":"other.fifo"}`, 96,
+				`{"__type":"com.amazonaws.sqs#QueueDoesNotExist","message":"The specified queue does not exist."}`,
+			},
+			{
+				"SendMessageBatch", `{"QueueUrl":"events.fifo","Entries":[{"Id":"same"},{"Id":"same"}]}`, 85,
+				`{"__type":"com.amazonaws.sqs#BatchEntryIdsNotDistinct","message":"Id same repeated."}`,
+			},
+		} {
+			r := post(t, s, tc.operation, tc.request)
+			assert.Equal(t, tc.length, r.ContentLength)
+			assert.Equal(t, tc.want, text(t, r))
+		}
+	})
+	t.Run("F-132 void operations and empty receives", func(t *testing.T) {
+		s := sqstest.NewServer(newQueue(t, sqstest.Config{}))
+		assert.Equal(t, "{}", text(t, post(t, s, "ReceiveMessage", `{"QueueUrl":"events.fifo"}`)))
+		post(t, s, "SendMessage", `{"QueueUrl":"events.fifo","MessageBody":"a","MessageGroupId":"g"}`)
+		received := text(t, post(t, s, "ReceiveMessage", `{"QueueUrl":"events.fifo"}`))
+		handle := regexp.MustCompile(`"ReceiptHandle":"([^"]+)"`).FindStringSubmatch(received)[1]
+		for _, operation := range []string{"ChangeMessageVisibility", "DeleteMessage"} {
+			r := post(t, s, operation, `{"QueueUrl":"events.fifo","VisibilityTimeout":60,"ReceiptHandle":"`+handle+`"}`)
+			assert.Equal(t, http.StatusOK, r.StatusCode)
+			assert.EqualValues(t, 0, r.ContentLength)
+			assert.Empty(t, text(t, r))
+		}
+	})
+	t.Run("F-133 the queue's path is as good as the root", func(t *testing.T) {
+		s := sqstest.NewServer(newQueue(t, sqstest.Config{}))
+		for path, want := range map[string]int{"/": 200, "/000000000000/events.fifo": 200, "/elsewhere": 400, "/000000000000/a/b": 400} {
+			r := httptest.NewRequest(http.MethodPost, path, strings.NewReader(`{"QueueUrl":"events.fifo"}`))
+			r.Header.Set("Content-Type", "application/x-amz-json-1.0; charset=utf-8")
+			r.Header.Set("X-Amz-Target", "AmazonSQS.ReceiveMessage")
+			assert.Equal(t, want, do(s, r).StatusCode, path)
+		}
+	})
+}
+
+func headerNames(r *http.Response) []string { return slices.Sorted(maps.Keys(r.Header)) }
+
+func TestHostileRequests(t *testing.T) {
+	const unknown = "com.amazon.coral.service#UnknownOperationException"
+	const serialization = "com.amazon.coral.service#SerializationException"
+	const missing = "com.amazon.coral.service#MissingRequiredParameterException"
+	s := sqstest.NewServer(newQueue(t, sqstest.Config{}), nil)
+	for _, tc := range []struct {
+		name, method, content, target, body string
+		status                              int
+		shape                               string
+	}{
+		{"get", "GET", "application/x-amz-json-1.0", "AmazonSQS.SendMessage", "", 400, unknown},
+		{"query protocol", "POST", "application/x-www-form-urlencoded", "", "Action=SendMessage", 400, unknown},
+		{"no content type", "POST", "", "AmazonSQS.SendMessage", "{}", 400, unknown},
+		{"unknown operation", "POST", "application/x-amz-json-1.0", "AmazonSQS.StealMessage", "{}", 400, unknown},
+		{"another service", "POST", "application/x-amz-json-1.0", "DynamoDB_20120810.PutItem", "{}", 400, unknown},
+		{"no target", "POST", "application/x-amz-json-1.0", "", "{}", 400, unknown},
+		{"no JSON", "POST", "application/x-amz-json-1.0", "AmazonSQS.SendMessage", "{", 400, serialization},
+		{"empty", "POST", "application/x-amz-json-1.0", "AmazonSQS.SendMessage", "", 400, serialization},
+		{"wrong type", "POST", "application/x-amz-json-1.0", "AmazonSQS.SendMessage", `{"QueueUrl":[]}`, 400, serialization},
+		{"two values", "POST", "application/x-amz-json-1.0", "AmazonSQS.SendMessage", `{}{}`, 400, serialization},
+		{"bad UTF-8", "POST", "application/x-amz-json-1.0", "AmazonSQS.SendMessage", "{\"QueueUrl\":\"\xff\"}", 400, serialization},
+		{"deep", "POST", "application/x-amz-json-1.0", "AmazonSQS.SendMessage", strings.Repeat("[", 100_000), 400, serialization},
+		{"too long", "POST", "application/x-amz-json-1.0", "AmazonSQS.SendMessage", strings.Repeat(" ", 8<<20+1), 413, "com.amazon.coral.service#RequestEntityTooLargeException"},
+		{"null", "POST", "application/x-amz-json-1.0", "AmazonSQS.SendMessage", "null", 400, missing},
+		{"no queue", "POST", "application/x-amz-json-1.0", "AmazonSQS.SendMessageBatch", "{}", 400, missing},
+		{"no queue name", "POST", "application/x-amz-json-1.0", "AmazonSQS.GetQueueUrl", "{}", 400, missing},
+		{"no body", "POST", "application/x-amz-json-1.0", "AmazonSQS.SendMessage", `{"QueueUrl":"events.fifo"}`, 400, missing},
+		{"no handle", "POST", "application/x-amz-json-1.0", "AmazonSQS.DeleteMessage", `{"QueueUrl":"events.fifo"}`, 400, missing},
+		{"no timeout", "POST", "application/x-amz-json-1.0", "AmazonSQS.ChangeMessageVisibility", `{"QueueUrl":"events.fifo","ReceiptHandle":"x"}`, 400, missing},
+		{"null entries", "POST", "application/x-amz-json-1.0", "AmazonSQS.SendMessageBatch", `{"QueueUrl":"events.fifo","Entries":[null]}`, 400, "com.amazonaws.sqs#InvalidBatchEntryId"},
+		{"no entries to delete", "POST", "application/x-amz-json-1.0", "AmazonSQS.DeleteMessageBatch", `{"QueueUrl":"events.fifo"}`, 400, "com.amazonaws.sqs#EmptyBatchRequest"},
+		{"bad URL", "POST", "application/x-amz-json-1.0", "AmazonSQS.SendMessage", `{"QueueUrl":"http://%zz/"}`, 400, "com.amazonaws.sqs#QueueDoesNotExist"},
+		{"another account", "POST", "application/x-amz-json-1.0", "AmazonSQS.SendMessage", `{"QueueUrl":"https://sqs.test/111111111111/events.fifo"}`, 400, "com.amazonaws.sqs#QueueDoesNotExist"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			r := httptest.NewRequest(tc.method, "/", strings.NewReader(tc.body))
+			r.Header.Set("Content-Type", tc.content)
+			r.Header.Set("X-Amz-Target", tc.target)
+			got := do(s, r)
+			assert.Equal(t, tc.status, got.StatusCode)
+			var e struct {
+				Type    string `json:"__type"`
+				Message string `json:"message"`
+			}
+			require.NoError(t, json.Unmarshal([]byte(text(t, got)), &e))
+			assert.Equal(t, tc.shape, e.Type)
+			assert.NotEmpty(t, e.Message)
+		})
+	}
+}
+
+// Whatever arrives, the server answers with JSON and a status that blames the
+// sender, and the queue holds only what is valid.
+func FuzzServer(f *testing.F) {
+	for operation, bodies := range map[string][]string{
+		"SendMessage": {
+			`{"QueueUrl":"events.fifo","MessageBody":"a","MessageGroupId":"g","MessageAttributes":{"k":{"DataType":"Binary","BinaryValue":"AAE="},"n":{"DataType":"Number","StringValue":"1e5"}}}`,
+			`{"QueueUrl":"https://h/000000000000/events.fifo","MessageBody":"\ud800","MessageGroupId":"g","MessageDeduplicationId":"","DelaySeconds":-1}`,
+		},
+		"SendMessageBatch":        {`{"QueueUrl":"events.fifo","Entries":[{"Id":"1","MessageBody":"a","MessageGroupId":"g"},null]}`},
+		"ReceiveMessage":          {`{"QueueUrl":"events.fifo","MaxNumberOfMessages":10,"VisibilityTimeout":0,"MessageAttributeNames":["All"],"AttributeNames":["All"]}`},
+		"DeleteMessage":           {`{"QueueUrl":"events.fifo","ReceiptHandle":"x"}`},
+		"DeleteMessageBatch":      {`{"QueueUrl":"events.fifo","Entries":[{"Id":"1","ReceiptHandle":"x"},{}]}`},
+		"ChangeMessageVisibility": {`{"QueueUrl":"events.fifo","ReceiptHandle":"x","VisibilityTimeout":1e99}`},
+		"GetQueueAttributes":      {`{"QueueUrl":"events.fifo","AttributeNames":["All","?"]}`},
+		"GetQueueUrl":             {`{"QueueName":"events.fifo","QueueOwnerAWSAccountId":"1"}`},
+		"Nothing":                 {"", "null", "[]"},
+	} {
+		for _, body := range bodies {
+			f.Add(operation, body)
+		}
+	}
+	f.Fuzz(func(t *testing.T, operation, body string) {
+		if strings.Contains(strings.ToLower(body), "waittimeseconds") {
+			t.Skip("a long poll in real time")
+		}
+		q := newQueue(t, sqstest.Config{})
+		s := sqstest.NewServer(q)
+		for range 2 {
+			r := post(t, s, operation, body)
+			assert.True(t, r.StatusCode == 200 || r.StatusCode >= 400 && r.StatusCode < 500, "status %d", r.StatusCode)
+			if answer := text(t, r); answer != "" {
+				assert.True(t, json.Valid([]byte(answer)), answer)
+			}
+		}
+		for _, m := range q.Messages() {
+			assert.NotEmpty(t, m.Body)
+			assert.NotEmpty(t, m.GroupID)
+		}
+	})
+}
