@@ -1,0 +1,225 @@
+package lint
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/kansas-frontier-matrix/sqsfifo/canonicaljson"
+)
+
+// body is what the rules share of a message's body, so that the text is
+// checked once and its top level is walked once.
+type body struct {
+	text string
+
+	// wellFormed: the text follows the grammar of JSON. It may still break a
+	// rule on top of the grammar, such as a duplicate name.
+	wellFormed bool
+
+	// members are those of the top-level object, nil if there is none.
+	members []member
+	object  bool
+}
+
+// member is a member of the top-level object. Offsets count from the start of
+// the body.
+type member struct {
+	name       string
+	nameAt     int
+	start, end int // of the value
+}
+
+// readBody takes the body apart and reports what keeps it from being its own
+// canonical form.
+func readBody(text string) (body, []Finding) {
+	b := body{text: text, wellFormed: true}
+	fs := b.checkForm()
+	if b.wellFormed {
+		b.members, b.object = members(text)
+	}
+	return b, fs
+}
+
+func (b *body) checkForm() []Finding {
+	src := []byte(b.text)
+	// A text that is its own canonical form breaks no other rule of this kind,
+	// which spares the ordinary body a second pass.
+	if canonicaljson.IsCanonical(src) {
+		return nil
+	}
+	canonical, err := canonicaljson.CanonicalizeStrict(src)
+	if err == nil {
+		return []Finding{differs(b.text, canonical)}
+	}
+	b.wellFormed = json.Valid(src)
+
+	if b.text == "" {
+		return []Finding{inBody(invalidJSON, "", 0, "the body is empty, which SQS refuses too (F-071)")}
+	}
+	rule, consequence := invalidJSON, ""
+	switch {
+	case errors.Is(err, canonicaljson.ErrDuplicateName):
+		rule = duplicateName
+	case errors.Is(err, canonicaljson.ErrInexactInteger):
+		rule, consequence = inexactInteger, "; rounded as it is, another event could get the same bytes"
+	}
+	f := inBody(rule, "", -1, err.Error()+consequence)
+	if located, ok := errors.AsType[*canonicaljson.Error](err); ok {
+		f.Pointer, f.Offset = located.Pointer, int(located.Offset)
+		f.Message = located.Err.Error() + consequence
+		if located.Detail != "" {
+			f.Message = located.Detail + ": " + f.Message
+		}
+	}
+	return []Finding{f}
+}
+
+// differs names the first byte at which the body leaves its canonical form.
+func differs(text string, canonical []byte) Finding {
+	at := 0
+	for at < len(text) && at < len(canonical) && text[at] == canonical[at] {
+		at++
+	}
+	const context = 16
+	want := "ends"
+	if at < len(canonical) {
+		want = "has " + quote(shorten(string(canonical[at:]), context))
+	}
+	return inBody(notCanonical, "", at, fmt.Sprintf(
+		"from byte %d on the body has %s where its canonical form %s: the same event from another writer would have another hash",
+		at, quote(shorten(text[at:], context)), want))
+}
+
+// checkCharacters leaves invalid UTF-8 to the rule on JSON, which refuses it.
+func checkCharacters(text string) []Finding {
+	if at, c := refused(text); at >= 0 {
+		return []Finding{inBody(refusedCharacter, "", at, fmt.Sprintf("SQS refuses a body with the character %U", c))}
+	}
+	return nil
+}
+
+// refused returns the offset of the first character outside the set of F-072,
+// -1 if there is none. Surrogates cannot occur in a Go string.
+func refused(text string) (int, rune) {
+	for at, c := range text {
+		switch {
+		case c < 0x20 && c != '\t' && c != '\n' && c != '\r', c == 0xFFFE, c == 0xFFFF:
+			return at, c
+		}
+	}
+	return -1, 0
+}
+
+// The functions below walk text that is known to follow the grammar of JSON.
+// They rely on it and check none of it; none of them recurses, however deep the
+// text is nested.
+
+// members lists the members of the object that text is, and whether it is one.
+func members(text string) ([]member, bool) {
+	i := skipBlank(text, 0)
+	if i >= len(text) || text[i] != '{' {
+		return nil, false
+	}
+	ms := make([]member, 0, len(envelope))
+	for i = skipBlank(text, i+1); i < len(text) && text[i] == '"'; i = skipBlank(text, i+1) {
+		m := member{nameAt: i}
+		i = stringEnd(text, i)
+		m.name = unquote(text[m.nameAt:i])
+		m.start = skipBlank(text, skipBlank(text, i)+1) // past the colon
+		m.end = valueEnd(text, m.start)
+		ms = append(ms, m)
+		i = skipBlank(text, m.end) // at the comma or the brace
+	}
+	return ms, true
+}
+
+// leaves calls yield for the text of each string, number and boolean that text
+// holds as a value at any depth. Names and null are no leaves.
+func leaves(text string, yield func(leaf string)) {
+	for i := 0; i < len(text); {
+		switch text[i] {
+		case '"':
+			end := stringEnd(text, i)
+			if next := skipBlank(text, end); next >= len(text) || text[next] != ':' {
+				yield(unquote(text[i:end]))
+			}
+			i = end
+		case ' ', '\t', '\n', '\r', '{', '}', '[', ']', ',', ':':
+			i++
+		default:
+			end := literalEnd(text, i)
+			if text[i:end] != "null" {
+				yield(text[i:end])
+			}
+			i = end
+		}
+	}
+}
+
+func skipBlank(text string, i int) int {
+	for i < len(text) && (text[i] == ' ' || text[i] == '\t' || text[i] == '\n' || text[i] == '\r') {
+		i++
+	}
+	return i
+}
+
+// stringEnd returns the offset behind the closing quote of the string that
+// begins at i.
+func stringEnd(text string, i int) int {
+	for i++; i < len(text); i++ {
+		switch text[i] {
+		case '\\':
+			i++
+		case '"':
+			return i + 1
+		}
+	}
+	return len(text)
+}
+
+// literalEnd returns the offset behind the number or word that begins at i,
+// which is never i itself.
+func literalEnd(text string, i int) int {
+	if n := strings.IndexAny(text[i+1:], " \t\n\r,:]}\""); n >= 0 {
+		return i + 1 + n
+	}
+	return len(text)
+}
+
+// valueEnd returns the offset behind the value that begins at i.
+func valueEnd(text string, i int) int {
+	for depth := 0; i < len(text); {
+		switch text[i] {
+		case '"':
+			i = stringEnd(text, i)
+		case '{', '[':
+			depth++
+			i++
+		case '}', ']':
+			depth--
+			i++
+		case ' ', '\t', '\n', '\r', ',', ':':
+			i++
+		default:
+			i = literalEnd(text, i)
+		}
+		if depth <= 0 {
+			return i
+		}
+	}
+	return len(text)
+}
+
+// unquote returns what a JSON string stands for.
+func unquote(token string) string {
+	if len(token) >= 2 && !strings.Contains(token, `\`) {
+		return token[1 : len(token)-1]
+	}
+	var s string
+	if json.Unmarshal([]byte(token), &s) != nil {
+		return ""
+	}
+	return s
+}

@@ -1,0 +1,62 @@
+// Package lint holds the rules that a message has to keep so that an SQS FIFO
+// queue with content-based deduplication neither loses nor doubles its event.
+//
+// # Problem
+//
+// Such a queue hashes the body and nothing else. Two events that differ only in
+// a message attribute become one: SQS answers the second send with success and
+// drops it. A body that says the same in other bytes, with a blank more, members
+// in another order or an ID of its own for each attempt, is the opposite: a
+// retry is stored as a second message. Neither shows in any answer of SQS. The
+// Kansas Frontier Matrix forbids both, in its message body contract v11.2.3.
+//
+// # Guarantee
+//
+// [Check] holds one outgoing message against the table below and names each
+// violation by rule, field, position, consequence and way out. A message
+// without findings carries in its body every identity that one of its
+// attributes announces by name, is the envelope of the contract in canonical
+// form, and breaks no limit of SQS listed under F-017, F-018, F-072 to F-074
+// and F-077 to F-079. The verdict depends on the message alone, never on time
+// or place, and it comes for any input.
+//
+// # Limits
+//
+//   - One message is seen at a time. A dedupe key that is used again for another
+//     event, or one body sent with two sets of attributes, takes two messages to
+//     be seen.
+//   - SF001 goes by the attribute's name. An identity under a name that is not on
+//     its list is not seen.
+//   - SF001 compares text. The number 42 of the body is not the attribute 42.0; and
+//     a value that the body has for another reason counts as carried.
+//   - Whether dedupe_key tells all events of a source apart, and whether event_id
+//     and event_time come from the event and not from the clock, cannot be read
+//     off one message.
+//   - What the queue is set to (FIFO, content-based deduplication, scope) is not
+//     known here, except for its size limit.
+//
+// # Rules
+//
+// All are errors, unless the wording of a rule names an exception; [Rules] has
+// wordings, sources and fixes.
+//
+//	SF001  attr-only-identity   what identifies the event stands in an attribute and not in the body
+//	SF009  missing-group-id     the message has no group ID
+//	SF010  invalid-id           a group ID or deduplication ID that SQS refuses
+//	SF011  fifo-delay           a delay of its own on a FIFO message
+//	SF030  invalid-json         the body is no JSON text that has a canonical form
+//	SF031  duplicate-name       an object of the body has a member twice
+//	SF032  inexact-integer      an integer of the body that a double does not hold
+//	SF033  not-canonical        the body is not in canonical form
+//	SF040  envelope-members     the body is not the envelope with exactly its five members
+//	SF041  old-envelope         the body is an envelope of KFM v10.3.1
+//	SF042  event-id             event_id is no lower-case UUIDv7
+//	SF043  event-source         event_source is not kfm.<domain>.<pipeline>
+//	SF044  event-time           event_time is not RFC 3339 in UTC with the shortest fraction
+//	SF045  dedupe-key           dedupe_key is empty, too long or not plain text
+//	SF046  payload              payload is no JSON object
+//	SF050  too-large            the message is larger than the queue takes
+//	SF051  refused-character    the body has a character that SQS refuses
+//	SF052  too-many-attributes  more than ten message attributes
+//	SF053  invalid-attribute    an attribute that SQS refuses
+package lint

@@ -1,0 +1,269 @@
+package lint
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+)
+
+// maxDedupeKey keeps keys fit for logs and for the indexes of key stores.
+const maxDedupeKey = 1024
+
+type envelopeMember struct {
+	name  string
+	check func(m member, text string) []Finding
+}
+
+// envelope lists the members of the contract and the rule on each. It is in
+// canonical order, and so is what findings list.
+var envelope = []envelopeMember{
+	{"dedupe_key", stringMember(invalidDedupeKey, dedupeKeyFault)},
+	{"event_id", stringMember(invalidEventID, eventIDFault)},
+	{"event_source", stringMember(invalidEventSource, sourceFault)},
+	{"event_time", stringMember(invalidEventTime, eventTimeFault)},
+	{"payload", checkPayload},
+}
+
+// oldMembers are the members of the v10.3.1 envelope that v11.2.3 has not.
+var oldMembers = []string{"dataset_id", "event_type", "idempotency_key", "source_uri", "version"}
+
+func checkEnvelope(b body) []Finding {
+	switch {
+	case !b.wellFormed:
+		return nil // the rule on JSON has said so
+	case !b.object:
+		at := skipBlank(b.text, 0)
+		return []Finding{inBody(envelopeMembers, "", at, fmt.Sprintf(
+			"the body is %s, not an object: it has no dedupe_key to tell events apart", kind(b.text[at:])))}
+	}
+	if fs := checkOldEnvelope(b.members); fs != nil {
+		return fs
+	}
+	fs := checkMembers(b.members)
+	for _, e := range envelope {
+		if i := index(b.members, e.name); i >= 0 {
+			fs = append(fs, e.check(b.members[i], b.text)...)
+		}
+	}
+	return fs
+}
+
+// checkOldEnvelope speaks up where the body has no dedupe_key and at least two
+// members that only the old contract has at top level: one alone, a version
+// perhaps, may be a slip in a new envelope.
+func checkOldEnvelope(ms []member) []Finding {
+	if index(ms, "dedupe_key") >= 0 {
+		return nil
+	}
+	var names []string
+	for _, name := range oldMembers {
+		if index(ms, name) >= 0 {
+			names = append(names, name)
+		}
+	}
+	if len(names) < 2 {
+		return nil
+	}
+	first := ms[index(ms, names[0])]
+	return []Finding{inBody(oldEnvelope, pointer(first.name), first.nameAt, fmt.Sprintf(
+		"the body is an envelope of KFM v10.3.1 (%s at top level), not of v11.2.3", strings.Join(names, ", ")))}
+}
+
+func checkMembers(ms []member) []Finding {
+	var fs []Finding
+	var missing []string
+	for _, e := range envelope {
+		if index(ms, e.name) < 0 {
+			missing = append(missing, e.name)
+		}
+	}
+	if len(missing) > 0 {
+		fs = append(fs, found(envelopeMembers, "MessageBody", "the envelope lacks "+strings.Join(missing, ", ")))
+	}
+
+	// A body that is no envelope at all may have any number of other members.
+	const named = 8
+	var unknown []string
+	var first member
+	n := 0
+	for _, m := range ms {
+		if slices.ContainsFunc(envelope, func(e envelopeMember) bool { return e.name == m.name }) {
+			continue
+		}
+		if n == 0 {
+			first = m
+		}
+		if n++; n <= named {
+			unknown = append(unknown, quote(m.name))
+		}
+	}
+	if n > 0 {
+		text := "the envelope has members that the contract does not know: " + strings.Join(unknown, ", ")
+		if n > named {
+			text += fmt.Sprintf(" and %s more", count(n-named))
+		}
+		fs = append(fs, inBody(envelopeMembers, pointer(first.name), first.nameAt, text))
+	}
+	return fs
+}
+
+func index(ms []member, name string) int {
+	return slices.IndexFunc(ms, func(m member) bool { return m.name == name })
+}
+
+var pointerEscapes = strings.NewReplacer("~", "~0", "/", "~1")
+
+func pointer(name string) string {
+	return "/" + pointerEscapes.Replace(shorten(name, excerptName))
+}
+
+func kind(value string) string {
+	switch value[0] {
+	case '{':
+		return "an object"
+	case '[':
+		return "an array"
+	case '"':
+		return "a string"
+	case 't', 'f':
+		return "a boolean"
+	case 'n':
+		return "null"
+	}
+	return "a number"
+}
+
+// stringMember checks a member that has to be a string of which fault finds
+// nothing to say.
+func stringMember(rule string, fault func(s string) string) func(member, string) []Finding {
+	return func(m member, text string) []Finding {
+		value := text[m.start:m.end]
+		message := ""
+		if value[0] != '"' {
+			message = fmt.Sprintf("%s is %s, not a string", m.name, kind(value))
+		} else {
+			message = fault(unquote(value))
+		}
+		if message == "" {
+			return nil
+		}
+		return []Finding{inBody(rule, pointer(m.name), m.start, message)}
+	}
+}
+
+func checkPayload(m member, text string) []Finding {
+	if text[m.start] == '{' {
+		return nil
+	}
+	return []Finding{inBody(invalidPayload, pointer(m.name), m.start,
+		fmt.Sprintf("payload is %s, not an object", kind(text[m.start:m.end])))}
+}
+
+// CheckSource checks an event source before there is an event to carry it.
+// It returns nil if source is fit for event_source, else findings of the same
+// rule, SF043, that [Check] would report of a message with it.
+func CheckSource(source string) []Finding {
+	if fault := sourceFault(source); fault != "" {
+		return []Finding{found(invalidEventSource, "event_source", fault)}
+	}
+	return nil
+}
+
+// CheckDedupeKey checks a dedupe key before it is put into an envelope. It
+// returns nil if key is fit for dedupe_key, else findings of rule SF045. It
+// refuses invalid UTF-8, which [Check] reports of a body as SF030.
+func CheckDedupeKey(key string) []Finding {
+	if fault := dedupeKeyFault(key); fault != "" {
+		return []Finding{found(invalidDedupeKey, "dedupe_key", fault)}
+	}
+	return nil
+}
+
+func sourceFault(source string) string {
+	rest, ok := strings.CutPrefix(source, "kfm.")
+	domain, pipeline, dotted := strings.Cut(rest, ".")
+	if !ok || !dotted || strings.Contains(pipeline, ".") {
+		return fmt.Sprintf("event_source %s is not of the form kfm.<domain>.<pipeline>", quote(source))
+	}
+	for _, label := range [...]string{domain, pipeline} {
+		if label == "" {
+			return fmt.Sprintf("event_source %s has an empty label", quote(source))
+		}
+		for _, c := range label {
+			if (c < 'a' || c > 'z') && (c < '0' || c > '9') && c != '-' {
+				return fmt.Sprintf("event_source %s has %q in the label %s: a label has lower-case letters, digits and hyphens only",
+					quote(source), c, quote(label))
+			}
+		}
+		if label[0] == '-' || label[len(label)-1] == '-' {
+			return fmt.Sprintf("event_source %s has the label %s, which begins or ends with a hyphen", quote(source), quote(label))
+		}
+	}
+	return ""
+}
+
+func dedupeKeyFault(key string) string {
+	switch {
+	case key == "":
+		return "dedupe_key is empty: it would not tell any two events apart"
+	case len(key) > maxDedupeKey:
+		return fmt.Sprintf("dedupe_key has %s bytes, %s are allowed", count(len(key)), count(maxDedupeKey))
+	case !utf8.ValidString(key):
+		return fmt.Sprintf("dedupe_key %s is not valid UTF-8: an encoder would put U+FFFD for what is invalid, and two keys could become one", quote(key))
+	}
+	for at, c := range key {
+		if unicode.IsControl(c) {
+			return fmt.Sprintf("dedupe_key %s has the control character %U at byte %d", quote(key), c, at)
+		}
+	}
+	return ""
+}
+
+func eventIDFault(id string) string {
+	if len(id) != 36 {
+		return fmt.Sprintf("event_id %s is no UUID in text form, which has 36 characters", quote(id))
+	}
+	for i := range len(id) {
+		c := id[i]
+		switch i {
+		case 8, 13, 18, 23:
+			if c != '-' {
+				return fmt.Sprintf("event_id %s is no UUID in text form: character %d is not a hyphen", quote(id), i+1)
+			}
+		default:
+			if 'A' <= c && c <= 'F' {
+				return fmt.Sprintf("event_id %s has upper-case digits: the same ID in lower case would be another body", quote(id))
+			}
+			if (c < '0' || c > '9') && (c < 'a' || c > 'f') {
+				return fmt.Sprintf("event_id %s is no UUID in text form: character %d is no hexadecimal digit", quote(id), i+1)
+			}
+		}
+	}
+	if id[14] != '7' {
+		return fmt.Sprintf("event_id %s is a UUID of version %c, not 7", quote(id), id[14])
+	}
+	if !strings.ContainsRune("89ab", rune(id[19])) {
+		return fmt.Sprintf("event_id %s is not of the RFC 9562 variant: digit %c stands where 8, 9, a or b has to", quote(id), id[19])
+	}
+	return ""
+}
+
+// eventTimeFault asks for the one spelling that time.RFC3339Nano gives an
+// instant in UTC. The parser alone is not enough: it takes offsets, trailing
+// zeros and digits beyond the ninth, which it drops.
+func eventTimeFault(s string) string {
+	t, err := time.Parse(time.RFC3339Nano, s)
+	if err != nil {
+		return fmt.Sprintf("event_time %s is not RFC 3339", quote(s))
+	}
+	if want := t.UTC().Format(time.RFC3339Nano); s != want {
+		return fmt.Sprintf("event_time %s is not in UTC with the shortest fraction: the nearest instant in that form is %s", quote(s), want)
+	}
+	if t.IsZero() {
+		return fmt.Sprintf("event_time %s is the zero time: the event's own time was never set", quote(s))
+	}
+	return ""
+}

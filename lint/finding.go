@@ -1,0 +1,129 @@
+package lint
+
+import (
+	"cmp"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Finding is one violation of one rule by one message.
+type Finding struct {
+	// Rule is the ID of the rule, to be found with [Lookup].
+	Rule string
+
+	// Severity may differ from the rule's where the rule's wording says so.
+	Severity Severity
+
+	// Field is the part of the message, named as the SQS API names it:
+	// "MessageBody", "MessageGroupId", "MessageDeduplicationId",
+	// "DelaySeconds", "MessageAttributes" or, with the name in Go quotes,
+	// `MessageAttributes["unique_key"]`. [CheckSource] and [CheckDedupeKey]
+	// have no message and name the envelope's member.
+	Field string
+
+	// Pointer is the RFC 6901 pointer of the value within the body. It is empty
+	// for the body as a whole and for every other field, and may be as long as
+	// the names in the body are.
+	Pointer string
+
+	// Offset is a byte offset in the body, -1 where the finding has none.
+	Offset int
+
+	// Message says what is wrong and what it leads to. It may quote the body
+	// and attribute values, shortened.
+	Message string
+
+	// Fix is the way out.
+	Fix string
+}
+
+// String returns the finding in one line: rule, severity, place, message, fix.
+// It shortens a long pointer.
+func (f Finding) String() string {
+	var b strings.Builder
+	b.WriteString(f.Rule + " " + f.Severity.String() + ": " + f.Field)
+	if f.Pointer != "" {
+		b.WriteString(" " + shorten(f.Pointer, excerptName))
+	}
+	if f.Offset >= 0 {
+		b.WriteString(" (byte " + strconv.Itoa(f.Offset) + ")")
+	}
+	b.WriteString(": " + f.Message)
+	if f.Fix != "" {
+		b.WriteString("; fix: " + f.Fix)
+	}
+	return b.String()
+}
+
+// found starts a finding with what the rule table knows.
+func found(rule, field, message string) Finding {
+	r, _ := Lookup(rule)
+	return Finding{Rule: rule, Severity: r.Severity, Field: field, Offset: -1, Message: message, Fix: r.Fix}
+}
+
+// inBody starts a finding about a place in the body.
+func inBody(rule, pointer string, offset int, message string) Finding {
+	f := found(rule, "MessageBody", message)
+	f.Pointer, f.Offset = pointer, offset
+	return f
+}
+
+func sortFindings(fs []Finding) {
+	slices.SortFunc(fs, func(a, b Finding) int {
+		return cmp.Or(
+			strings.Compare(a.Rule, b.Rule),
+			strings.Compare(a.Field, b.Field),
+			cmp.Compare(a.Offset, b.Offset),
+			strings.Compare(a.Pointer, b.Pointer),
+			strings.Compare(a.Message, b.Message),
+		)
+	})
+}
+
+// Findings go to logs and spans, where a body of a megabyte has no place.
+const (
+	excerptBody  = 120
+	excerptValue = 64
+	excerptName  = 256 // the longest name that SQS takes
+)
+
+// shorten cuts s to at most limit bytes, between two characters, and marks the cut.
+func shorten(s string, limit int) string {
+	if len(s) <= limit {
+		return s
+	}
+	for limit > 0 && !utf8.RuneStart(s[limit]) {
+		limit--
+	}
+	return s[:limit] + "…"
+}
+
+func quote(s string) string {
+	return strconv.Quote(shorten(s, excerptValue))
+}
+
+// excerpt leaves JSON readable: quoting it would double every quote that it has.
+func excerpt(body string) string {
+	s := shorten(body, excerptBody)
+	for _, c := range s {
+		if !unicode.IsPrint(c) || c == utf8.RuneError {
+			return strconv.Quote(s)
+		}
+	}
+	return s
+}
+
+func attributeField(name string) string {
+	return "MessageAttributes[" + strconv.Quote(shorten(name, excerptName)) + "]"
+}
+
+func count(n int) string {
+	s := strconv.Itoa(n)
+	for i := len(s) - 3; i > 0; i -= 3 {
+		s = s[:i] + "," + s[i:]
+	}
+	return s
+}

@@ -1,0 +1,164 @@
+package lint
+
+import (
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// An attribute names the identity of an event if its name ends in one of the
+// stems and one of the nouns, joined or with one separator between them
+// (eventId, dedupe_key, message-uuid), or in "uuid". The lists are narrow on
+// purpose: any *_id or *_key would also hit aggregate IDs, shard keys and other
+// routing hints, of which attributes are the right carrier.
+var (
+	identityStems = []string{
+		"event", "message", "msg", "dedup", "dedupe", "deduplication", "unique", "uniqueness", "idempotency",
+		"correlation", "request", "txn", "transaction", "job", "command",
+	}
+	identityNouns = []string{"id", "key", "uuid", "name"}
+)
+
+func identityName(name string) bool {
+	name = strings.ToLower(name)
+	if strings.HasSuffix(name, "uuid") {
+		return true
+	}
+	for _, noun := range identityNouns {
+		stem, ok := strings.CutSuffix(name, noun)
+		if !ok {
+			continue
+		}
+		if n := len(stem); n > 0 && strings.IndexByte("_-.", stem[n-1]) >= 0 {
+			stem = stem[:n-1]
+		}
+		if slices.ContainsFunc(identityStems, func(s string) bool { return strings.HasSuffix(stem, s) }) {
+			return true
+		}
+	}
+	return false
+}
+
+// Benign reports whether an attribute of this name never bears identity: trace
+// context (traceparent, tracestate, baggage, b3, AWSTraceHeader, X-Amzn-*) and
+// the description of the format (Content-Type, *Version, *SchemaId). Case does
+// not count. A retry may carry other values of them than the first attempt, and
+// two messages that differ in nothing else are the same event.
+func Benign(name string) bool {
+	name = strings.ToLower(name)
+	switch name {
+	case "traceparent", "tracestate", "baggage", "b3", "awstraceheader", "content-type":
+		return true
+	}
+	return strings.HasPrefix(name, "x-amzn-") || strings.HasSuffix(name, "version") || strings.HasSuffix(name, "schemaid")
+}
+
+// checkIdentity looks for each identity that an attribute carries among the
+// leaves of the body, all of them in one walk.
+func checkIdentity(m Message, b body) []Finding {
+	var carriers map[string][]string // attribute name to the spellings of its value
+	var carried map[string]bool      // spelling to whether the body has it
+	for name, a := range m.Attributes {
+		if Benign(name) || !identityName(name) {
+			continue
+		}
+		if carriers == nil {
+			carriers, carried = make(map[string][]string), make(map[string]bool)
+		}
+		for _, spelling := range a.spellings() {
+			carriers[name] = append(carriers[name], spelling)
+			carried[spelling] = false
+		}
+	}
+	if len(carriers) == 0 {
+		return nil
+	}
+
+	b.identities(func(value string) {
+		if _, ok := carried[value]; ok {
+			carried[value] = true
+		}
+	})
+	var fs []Finding
+	for _, name := range slices.Sorted(maps.Keys(carriers)) {
+		if slices.ContainsFunc(carriers[name], func(s string) bool {
+			// A body that is no JSON has no leaves; whatever it holds is text.
+			return carried[s] || !b.wellFormed && strings.Contains(b.text, s)
+		}) {
+			continue
+		}
+		fs = append(fs, lostIdentity(m, name, carriers[name][0]))
+	}
+	return fs
+}
+
+func lostIdentity(m Message, name, value string) Finding {
+	holds := fmt.Sprintf("attribute %s holds %s, which is no value of the body", quote(name), quote(value))
+	if m.DeduplicationID != "" && m.DeduplicationID != bodyHash(m.Body) {
+		f := found(attrOnlyIdentity, attributeField(name), holds+
+			": the explicit deduplication ID decides what is a duplicate, but a consumer cannot check the identity against the body")
+		f.Severity = Info
+		return f
+	}
+	return found(attrOnlyIdentity, attributeField(name), fmt.Sprintf(
+		"%s: SQS hashes only the body %s, so within five minutes another message with this body but another value of %s is silently dropped",
+		holds, excerpt(m.Body), quote(name)))
+}
+
+// bodyHash is the ID that SQS gives a body under content-based deduplication
+// (F-011). Given explicitly, it is the same ID (F-014).
+func bodyHash(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return hex.EncodeToString(sum[:])
+}
+
+// spellings returns the texts of which the body has to have one. A binary value
+// is bytes in the attribute, and in JSON either text or base64.
+func (a Attribute) spellings() []string {
+	var s []string
+	if a.StringValue != "" {
+		s = append(s, a.StringValue)
+	}
+	if len(a.BinaryValue) > 0 {
+		s = append(s, base64.StdEncoding.EncodeToString(a.BinaryValue), string(a.BinaryValue))
+	}
+	return s
+}
+
+// identities calls yield for everything in the body that can tell two events
+// apart: each leaf, and each component of dedupe_key.
+func (b body) identities(yield func(value string)) {
+	if !b.wellFormed {
+		return
+	}
+	leaves(b.text, yield)
+	if i := index(b.members, "dedupe_key"); i >= 0 {
+		if m := b.members[i]; b.text[m.start] == '"' {
+			keyComponents(unquote(b.text[m.start:m.end]), yield)
+		}
+	}
+}
+
+// keyComponents takes a key apart at the separators "|" that no backslash
+// escapes, and undoes the escapes `\|` and `\\` within a component. A backslash
+// before anything else stands for itself: a key may come from other hands.
+func keyComponents(key string, yield func(component string)) {
+	var component strings.Builder
+	for i := 0; i < len(key); i++ {
+		switch c := key[i]; {
+		case c == '\\' && i+1 < len(key) && (key[i+1] == '\\' || key[i+1] == '|'):
+			i++
+			component.WriteByte(key[i])
+		case c == '|':
+			yield(component.String())
+			component.Reset()
+		default:
+			component.WriteByte(c)
+		}
+	}
+	yield(component.String())
+}
