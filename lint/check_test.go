@@ -1,6 +1,7 @@
 package lint_test
 
 import (
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -175,5 +176,16 @@ func TestFindingsQuoteBodiesThatDoNotPrint(t *testing.T) {
 		got := only("SF001", lint.Check(lint.Message{Body: text, Attributes: map[string]lint.Attribute{"event_id": {DataType: "String", StringValue: "x"}}}))
 		require.Len(t, got, 1, text)
 		assert.Contains(t, got[0].Message, want)
+	}
+}
+
+// A body alone has the findings that the whole message has on its body, its
+// size apart.
+func TestCheckBodyAgreesWithCheck(t *testing.T) {
+	for _, c := range cases {
+		for _, bad := range c.bad {
+			want := slices.DeleteFunc(lint.Check(bad.message), func(f lint.Finding) bool { return f.Field != "MessageBody" || f.Rule == "SF050" })
+			assert.ElementsMatch(t, want, lint.CheckBody(bad.message.Body), "%s %s", c.rule, bad.name)
+		}
 	}
 }

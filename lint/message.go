@@ -63,10 +63,8 @@ const (
 // safe for concurrent use as long as nobody writes to the message meanwhile.
 // Any message may be given to it, however broken.
 func Check(m Message) []Finding {
-	b, fs := readBody(m.Body)
+	b, fs := checkBody(m.Body)
 	fs = slices.Concat(fs,
-		checkCharacters(m.Body),
-		checkEnvelope(b),
 		checkIdentity(m, b),
 		CheckGroupID(m.GroupID),
 		checkDeduplicationID(m.DeduplicationID),
@@ -76,6 +74,20 @@ func Check(m Message) []Finding {
 	)
 	sortFindings(fs)
 	return fs
+}
+
+// CheckBody holds a body alone against the rules on bodies: its form, its
+// characters and the envelope. It is for consumers, who no longer have the
+// message as it was sent; like [Check] otherwise.
+func CheckBody(body string) []Finding {
+	_, fs := checkBody(body)
+	sortFindings(fs)
+	return fs
+}
+
+func checkBody(text string) (body, []Finding) {
+	b, fs := readBody(text)
+	return b, slices.Concat(fs, checkCharacters(text), checkEnvelope(b))
 }
 
 // Size returns the bytes of a message as SQS counts them against the limit on
