@@ -1,0 +1,259 @@
+package sqsfifo
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/aws/retry"
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
+	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
+	"github.com/aws/smithy-go"
+	smithyhttp "github.com/aws/smithy-go/transport/http"
+
+	"github.com/kansas-frontier-matrix/sqsfifo/internal/window"
+)
+
+const (
+	// attemptTimeout bounds one request, so that a connection that went silent
+	// costs one attempt and not the whole horizon.
+	attemptTimeout = 20 * time.Second
+
+	// resendHorizon is how long after its first attempt another attempt of a
+	// message may begin and still end inside the deduplication interval.
+	resendHorizon = window.Interval - attemptTimeout - clockSlack
+
+	// defaultRetryFor leaves a caller some of the horizon for a resend.
+	defaultRetryFor = window.Interval - 30*time.Second
+
+	firstBackoff = 100 * time.Millisecond
+	mostBackoff  = 5 * time.Second
+)
+
+// SendError says that a message may or may not be in the queue: a request was
+// sent and no answer told its outcome. It is the only error of this package
+// that leaves a doubt; after every other one the message is surely not stored.
+//
+// To resolve the doubt, send the same message again before ResendBefore: SQS
+// then either stores it or recognises the first. After that instant a resend may
+// be delivered a second time.
+type SendError struct {
+	DedupeKey string
+
+	// Attempts is the number of requests made, at least 1.
+	Attempts int
+
+	// ResendBefore is the last instant at which a resend is surely
+	// deduplicated, by the clock of this process.
+	ResendBefore time.Time
+
+	// Err is the error of the last attempt.
+	Err error
+}
+
+// Error says what is known.
+func (e *SendError) Error() string {
+	return fmt.Sprintf("sqsfifo: dedupe key %q may have been sent, no answer after %d attempts; resend before %s: %v",
+		e.DedupeKey, e.Attempts, e.ResendBefore.UTC().Format(time.RFC3339), e.Err)
+}
+
+// Unwrap returns Err.
+func (e *SendError) Unwrap() error { return e.Err }
+
+// RefusedError says that a message is surely not in the queue although it broke
+// no rule: SQS refused each attempt, or the context ended before the first.
+// Sending it again is safe at any time.
+type RefusedError struct {
+	DedupeKey string
+
+	// Attempts is the number of requests made; 0 if none was.
+	Attempts int
+
+	// Code is the error code of SQS, such as
+	// "AWS.SimpleQueueService.NonExistentQueue", or "" if there was no answer.
+	Code string
+
+	// Err is the error of the last attempt, or the context's.
+	Err error
+}
+
+// Error says what refused the message.
+func (e *RefusedError) Error() string {
+	return fmt.Sprintf("sqsfifo: dedupe key %q not sent after %d attempts: %v", e.DedupeKey, e.Attempts, e.Err)
+}
+
+// Unwrap returns Err.
+func (e *RefusedError) Unwrap() error { return e.Err }
+
+// ErrorType returns Code, the value of the OpenTelemetry attribute error.type.
+func (e *RefusedError) ErrorType() string {
+	if e.Code == "" {
+		return "_OTHER"
+	}
+	return e.Code
+}
+
+// outcome is what one attempt of one message came to.
+type outcome struct {
+	messageID, sequence string // of a stored message
+
+	err       error
+	code      string // of SQS
+	ambiguous bool   // the message may have been stored
+	retry     bool   // another attempt may end otherwise
+}
+
+// attempt sends the batch in one request and returns an outcome for each of its
+// messages.
+func (s *sender) attempt(ctx context.Context, batch []*delivery) []outcome {
+	if len(batch) == 1 {
+		ctx = batch[0].ctx
+	}
+	ctx, cancel := context.WithTimeout(ctx, attemptTimeout)
+	defer cancel()
+	if len(batch) == 1 {
+		return []outcome{s.attemptOne(ctx, batch[0])}
+	}
+	in := &sqs.SendMessageBatchInput{QueueUrl: &s.queueURL}
+	for i, d := range batch {
+		in.Entries = append(in.Entries, types.SendMessageBatchRequestEntry{
+			Id:                     aws.String(entryID(i)),
+			MessageBody:            &d.msg.Body,
+			MessageGroupId:         &d.msg.Group,
+			MessageDeduplicationId: s.deduplicationID(d),
+			MessageAttributes:      d.attributes,
+		})
+	}
+	outcomes := make([]outcome, len(batch))
+	out, err := s.client.SendMessageBatch(ctx, in, oneAttempt)
+	if err != nil {
+		o := classify(err)
+		for i := range outcomes {
+			outcomes[i] = o
+		}
+		return outcomes
+	}
+	// An entry without an answer is in doubt.
+	for i := range outcomes {
+		outcomes[i] = outcome{err: errNoEntryAnswer, ambiguous: true, retry: true}
+	}
+	for _, ok := range out.Successful {
+		if i, found := entryIndex(ok.Id, len(batch)); found {
+			outcomes[i] = outcome{messageID: aws.ToString(ok.MessageId), sequence: aws.ToString(ok.SequenceNumber)}
+		}
+	}
+	for _, failed := range out.Failed {
+		if i, found := entryIndex(failed.Id, len(batch)); found {
+			outcomes[i] = entryOutcome(failed)
+		}
+	}
+	return outcomes
+}
+
+func (s *sender) attemptOne(ctx context.Context, d *delivery) outcome {
+	out, err := s.client.SendMessage(ctx, &sqs.SendMessageInput{
+		QueueUrl:               &s.queueURL,
+		MessageBody:            &d.msg.Body,
+		MessageGroupId:         &d.msg.Group,
+		MessageDeduplicationId: s.deduplicationID(d),
+		MessageAttributes:      d.attributes,
+	}, oneAttempt)
+	if err != nil {
+		return classify(err)
+	}
+	return outcome{messageID: aws.ToString(out.MessageId), sequence: aws.ToString(out.SequenceNumber)}
+}
+
+// oneAttempt turns the SDK's retries off: the producer has to see each attempt,
+// because one without an answer decides what may be said about the message.
+func oneAttempt(o *sqs.Options) { o.Retryer = aws.NopRetryer{} }
+
+var errNoEntryAnswer = errors.New("the answer to the batch does not mention the entry")
+
+func entryID(i int) string { return string(rune('0' + i)) }
+
+func entryIndex(id *string, n int) (int, bool) {
+	if id == nil || len(*id) != 1 {
+		return 0, false
+	}
+	i := int((*id)[0]) - '0'
+	return i, i >= 0 && i < n
+}
+
+// entryOutcome reads the failure of a batch entry. A fault of the sender and a
+// throttle are final words; after a fault of the service nobody knows.
+func entryOutcome(failed types.BatchResultErrorEntry) outcome {
+	code := aws.ToString(failed.Code)
+	throttled := isThrottle(code)
+	err := &smithy.GenericAPIError{Code: code, Message: aws.ToString(failed.Message), Fault: smithy.FaultServer}
+	if failed.SenderFault {
+		err.Fault = smithy.FaultClient
+	}
+	return outcome{err: err, code: code, ambiguous: !failed.SenderFault && !throttled, retry: !failed.SenderFault || throttled}
+}
+
+// classify says what an error of the client means for the message. It never
+// calls a message refused unless SQS has said so or no request left.
+func classify(err error) outcome {
+	var api smithy.APIError
+	if errors.As(err, &api) {
+		o := outcome{err: err, code: api.ErrorCode()}
+		var status interface{ HTTPStatusCode() int }
+		switch {
+		case isThrottle(o.code):
+			o.retry = true
+		case errors.As(err, &status) && status.HTTPStatusCode() >= http.StatusInternalServerError,
+			api.ErrorFault() == smithy.FaultServer:
+			o.ambiguous, o.retry = true, true
+		}
+		return o
+	}
+	var dial *net.OpError
+	if errors.As(err, &dial) && dial.Op == "dial" {
+		return outcome{err: err, retry: true}
+	}
+	var (
+		params    *smithy.InvalidParamsError
+		serialize *smithy.SerializationError
+	)
+	if errors.As(err, &params) || errors.As(err, &serialize) {
+		return outcome{err: err}
+	}
+	// A request that broke off is worth another attempt. What is none of the
+	// SDK's network errors, such as missing credentials, will not go away.
+	var (
+		send        *smithyhttp.RequestSendError
+		deserialize *smithy.DeserializationError
+		response    *smithyhttp.ResponseError
+		network     net.Error
+	)
+	broken := errors.As(err, &send) || errors.As(err, &deserialize) || errors.As(err, &response) || errors.As(err, &network) ||
+		errors.Is(err, context.DeadlineExceeded)
+	return outcome{err: err, ambiguous: true, retry: broken}
+}
+
+// isThrottle reports whether SQS refused the call for its rate, before it was
+// executed.
+func isThrottle(code string) bool {
+	switch code {
+	case "OverLimit", "AWS.SimpleQueueService.OverLimit", "KMS.ThrottlingException", "KmsThrottled":
+		return true
+	}
+	_, ok := retry.DefaultThrottleErrorCodes[code]
+	return ok
+}
+
+// backoff returns the wait after the given number of attempts: doubled each
+// time and jittered, so that many producers do not come back at once.
+func backoff(attempts int) time.Duration {
+	d := mostBackoff
+	if attempts < 7 {
+		d = min(firstBackoff<<(attempts-1), mostBackoff)
+	}
+	return d/2 + rand.N(d/2) // #nosec G404 -- timing only, never part of a message
+}

@@ -1,0 +1,58 @@
+// Package sqsfifo sends typed events to Amazon SQS FIFO queues so that none is
+// lost to deduplication and none is delivered twice for want of it.
+//
+// # Problem
+//
+// A FIFO queue with content-based deduplication remembers the SHA-256 of each
+// accepted body for five minutes and swallows a second message with the same
+// body. Attributes never count, so two events that differ in an attribute alone
+// become one; a body with a fresh ID or clock reading makes two events of one
+// retry. SQS answers both with plain success.
+//
+// # Guarantee
+//
+//   - A body is a function of the event: the same event has the same bytes and
+//     the same hash on any machine, on any day. [Producer.Build] shows them.
+//   - What tells two events apart is in the body, as dedupe_key. A message that
+//     keeps it in an attribute alone is refused before it is sent.
+//   - Each event ends in one [Receipt] or one typed error, and the error says
+//     whether the event may have been stored ([SendError]) or surely was not
+//     (every other one).
+//   - Order within a message group is the order of the calls, under retries and
+//     partial failures, too.
+//   - A duplicate is a success that says so: [Receipt].Duplicate.
+//
+// # Limits
+//
+//   - Exactly-once ends with the deduplication interval: a message sent again
+//     after five minutes is delivered again. Consumers still need an idempotent
+//     handler for those.
+//   - The producer remembers what it sent in memory. After a restart the body
+//     hash still protects the queue, as SQS itself holds it; what is forgotten is
+//     which key had which body, so that a key reused across a restart is not
+//     noticed, and which messages were duplicates of earlier ones.
+//   - One event of a group is under way at a time, so a group moves at one event
+//     per round trip; throughput comes from having many groups.
+//
+// # Use
+//
+// Describe what an event is once, in [Config].Identify, and send:
+//
+//	producer, err := sqsfifo.NewProducer(client, sqsfifo.Config[Scene]{
+//		QueueURL: queueURL,
+//		Source:   "kfm.remote-sensing.landsat-refresh",
+//		Identify: func(s Scene) (sqsfifo.Identity, error) {
+//			key, err := sqsfifo.JoinKey("landsat", s.ID)
+//			return sqsfifo.Identity{DedupeKey: key, Group: s.PathRow, Time: s.Acquired}, err
+//		},
+//	})
+//	receipt, err := producer.Send(ctx, scene)
+//
+// Package sqstest has the fake queue for unit tests and the compliance suite for
+// CI, package lint the rules on messages, package canonicaljson the bytes.
+//
+// The envelope is that of the KFM message body contract v11.2.3, the idempotency
+// key that of the KFM key specification v10.3.1. Numbers such as F-001 in this
+// module name observed facts about SQS; the tests of package sqstest have one
+// each of those that the fake follows.
+package sqsfifo

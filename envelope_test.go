@@ -1,0 +1,273 @@
+package sqsfifo_test
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/kansas-frontier-matrix/sqsfifo"
+	"github.com/kansas-frontier-matrix/sqsfifo/canonicaljson"
+	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
+)
+
+// Scene is the event of these tests.
+type Scene struct {
+	ID       string    `json:"id"`
+	PathRow  string    `json:"path_row"`
+	Acquired time.Time `json:"acquired"`
+	Cloud    float64   `json:"cloud_cover"`
+}
+
+var scene = Scene{
+	ID: "LC08_L2SP_047027_20201204_20210313_02_T1", PathRow: "047027",
+	Acquired: time.Date(2020, 12, 4, 19, 2, 11, 194_000_000, time.UTC), Cloud: 1.55,
+}
+
+const source = "kfm.remote-sensing.landsat-refresh"
+
+func identify(s Scene) (sqsfifo.Identity, error) {
+	key, err := sqsfifo.JoinKey("landsat", s.ID)
+	return sqsfifo.Identity{DedupeKey: key, Group: s.PathRow, Time: s.Acquired}, err
+}
+
+func config() sqsfifo.Config[Scene] {
+	return sqsfifo.Config[Scene]{
+		QueueURL: "https://sqs.us-east-1.amazonaws.com/000000000000/scenes.fifo",
+		Source:   source,
+		Identify: identify,
+	}
+}
+
+func newProducer[T any](t *testing.T, c sqsfifo.Config[T]) *sqsfifo.Producer[T] {
+	t.Helper()
+	q, err := sqstest.NewQueue(sqstest.Config{})
+	require.NoError(t, err)
+	p, err := sqsfifo.NewProducer(q, c)
+	require.NoError(t, err)
+	return p
+}
+
+func TestBuildGoldenBody(t *testing.T) {
+	msg, err := newProducer(t, config()).Build(scene)
+	require.NoError(t, err)
+	assert.Equal(t, `{"dedupe_key":"landsat|LC08_L2SP_047027_20201204_20210313_02_T1",`+
+		`"event_id":"`+sqsfifo.DeriveEventID(source, msg.DedupeKey, scene.Acquired).String()+`",`+
+		`"event_source":"kfm.remote-sensing.landsat-refresh","event_time":"2020-12-04T19:02:11.194Z",`+
+		`"payload":{"acquired":"2020-12-04T19:02:11.194Z","cloud_cover":1.55,"id":"LC08_L2SP_047027_20201204_20210313_02_T1","path_row":"047027"}}`, msg.Body)
+	assert.Equal(t, "047027", msg.Group)
+	assert.True(t, canonicaljson.IsCanonical([]byte(msg.Body)))
+}
+
+func TestEventTimeHasOneSpelling(t *testing.T) {
+	for name, tc := range map[string]struct {
+		in   time.Time
+		want string
+	}{
+		"whole second":   {time.Date(2025, 12, 4, 0, 0, 0, 0, time.UTC), "2025-12-04T00:00:00Z"},
+		"other location": {time.Date(2025, 12, 3, 18, 0, 0, 0, time.FixedZone("CST", -6*3600)), "2025-12-04T00:00:00Z"},
+		"half a second":  {time.Date(2025, 12, 4, 0, 0, 0, 500_000_000, time.UTC), "2025-12-04T00:00:00.5Z"},
+		"nanosecond":     {time.Date(2025, 12, 4, 0, 0, 0, 1, time.UTC), "2025-12-04T00:00:00.000000001Z"},
+		"before 1970":    {time.Date(1950, 1, 3, 11, 0, 0, 0, time.UTC), "1950-01-03T11:00:00Z"},
+		"year 9999":      {time.Date(9999, 12, 31, 23, 59, 59, 0, time.UTC), "9999-12-31T23:59:59Z"},
+	} {
+		c := config()
+		c.Identify = func(s Scene) (sqsfifo.Identity, error) {
+			id, err := identify(s)
+			id.Time = tc.in
+			return id, err
+		}
+		msg, err := newProducer(t, c).Build(scene)
+		require.NoError(t, err, name)
+		assert.Contains(t, msg.Body, `"event_time":"`+tc.want+`"`, name)
+	}
+}
+
+func TestBuildRefuses(t *testing.T) {
+	broken := errors.New("catalogue is down")
+	for _, tc := range []struct {
+		name, rule, says string
+		change           func(*sqsfifo.Config[Scene], *sqsfifo.Identity)
+	}{
+		{"zero time", "SF044", "time.Now", func(_ *sqsfifo.Config[Scene], id *sqsfifo.Identity) { id.Time = time.Time{} }},
+		{"year 10000", "SF044", "year", func(_ *sqsfifo.Config[Scene], id *sqsfifo.Identity) {
+			id.Time = time.Date(10000, 1, 1, 0, 0, 0, 0, time.UTC)
+		}},
+		{"empty key", "SF045", "empty", func(_ *sqsfifo.Config[Scene], id *sqsfifo.Identity) { id.DedupeKey = "" }},
+		{"key with a control character", "SF045", "control", func(_ *sqsfifo.Config[Scene], id *sqsfifo.Identity) { id.DedupeKey = "a\tb" }},
+		{"key of 1025 bytes", "SF045", "1,024", func(_ *sqsfifo.Config[Scene], id *sqsfifo.Identity) { id.DedupeKey = strings.Repeat("k", 1025) }},
+		{"no group", "SF009", "MessageGroupId", func(_ *sqsfifo.Config[Scene], id *sqsfifo.Identity) { id.Group = "" }},
+		{"group with a blank", "SF010", "punctuation", func(_ *sqsfifo.Config[Scene], id *sqsfifo.Identity) { id.Group = "path 47" }},
+		{"event id of version 4", "SF042", "version", func(_ *sqsfifo.Config[Scene], id *sqsfifo.Identity) {
+			id.EventID = uuid.MustParse("9b7439e1-2c8a-4d9c-bc66-c9bcdf06e4b2")
+		}},
+		{"dataset without a version", "SF045", "version", func(_ *sqsfifo.Config[Scene], id *sqsfifo.Identity) {
+			id.Dataset = &sqsfifo.Dataset{ID: "d", SourceURI: "https://h/a"}
+		}},
+		{"identity only in an attribute", "SF001", "unique_key", func(c *sqsfifo.Config[Scene], _ *sqsfifo.Identity) {
+			c.Attributes = func(Scene) map[string]string { return map[string]string{"unique_key": "landsat-2025-12-04T00:00Z"} }
+		}},
+		{"empty attribute", "SF053", "empty", func(c *sqsfifo.Config[Scene], _ *sqsfifo.Identity) {
+			c.Attributes = func(Scene) map[string]string { return map[string]string{"route": ""} }
+		}},
+		{"eleven attributes", "SF052", "11", func(c *sqsfifo.Config[Scene], _ *sqsfifo.Identity) {
+			c.Attributes = func(Scene) map[string]string {
+				m := map[string]string{}
+				for i := range 11 {
+					m[fmt.Sprintf("hint%d", i)] = "x"
+				}
+				return m
+			}
+		}},
+		{"identify fails", "SF045", "catalogue is down", func(c *sqsfifo.Config[Scene], _ *sqsfifo.Identity) {
+			c.Identify = func(Scene) (sqsfifo.Identity, error) { return sqsfifo.Identity{}, broken }
+		}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			id, err := identify(scene)
+			require.NoError(t, err)
+			c := config()
+			c.Identify = func(Scene) (sqsfifo.Identity, error) { return id, nil }
+			tc.change(&c, &id)
+			_, err = newProducer(t, c).Build(scene)
+			var v *sqsfifo.ViolationError
+			require.ErrorAs(t, err, &v)
+			require.Len(t, v.Findings, 1, "%v", err)
+			assert.Equal(t, tc.rule, v.Findings[0].Rule)
+			assert.Equal(t, tc.rule, v.ErrorType())
+			assert.Contains(t, strings.ToLower(err.Error()), strings.ToLower(tc.says))
+			assert.NotEmpty(t, v.Findings[0].Fix, "a refusal names the way out")
+		})
+	}
+	c := config()
+	c.Identify = func(Scene) (sqsfifo.Identity, error) { return sqsfifo.Identity{}, broken }
+	_, err := newProducer(t, c).Build(scene)
+	assert.ErrorIs(t, err, broken)
+}
+
+// Payloads that no canonical object can hold.
+func TestBuildRefusesPayloads(t *testing.T) {
+	refused := func(payload any) *sqsfifo.ViolationError {
+		t.Helper()
+		p := newProducer(t, sqsfifo.Config[any]{
+			QueueURL: "q.fifo", Source: source,
+			Identify: func(any) (sqsfifo.Identity, error) {
+				return sqsfifo.Identity{DedupeKey: "k", Group: "g", Time: scene.Acquired}, nil
+			},
+		})
+		_, err := p.Build(payload)
+		var v *sqsfifo.ViolationError
+		require.ErrorAs(t, err, &v)
+		return v
+	}
+	v := refused(map[string]any{"count": int64(1<<53 + 1)})
+	assert.Equal(t, "SF032", v.Findings[0].Rule)
+	assert.Equal(t, "/payload/count", v.Findings[0].Pointer)
+	require.ErrorIs(t, v, canonicaljson.ErrInexactInteger)
+
+	assert.ErrorIs(t, refused(map[string]any{"name": "a\xff"}), canonicaljson.ErrInvalidUTF8)
+	assert.ErrorIs(t, refused(map[string]any{"f": func() {}}), canonicaljson.ErrUnsupportedType)
+	for _, notAnObject := range []any{nil, "text", 1, []int{1}, (*Scene)(nil)} {
+		assert.Equal(t, "SF046", refused(notAnObject).Findings[0].Rule, "%v", notAnObject)
+	}
+	assert.Equal(t, "SF051", refused(map[string]any{"text": "\uffff"}).Findings[0].Rule, "SQS refuses U+FFFF")
+	assert.Equal(t, "SF050", refused(map[string]any{"text": strings.Repeat("x", 1<<20)}).Findings[0].Rule)
+}
+
+func TestDatasetGivesTheDefaultKey(t *testing.T) {
+	c := config()
+	c.Identify = func(Scene) (sqsfifo.Identity, error) {
+		return sqsfifo.Identity{Group: "g", Time: scene.Acquired, Dataset: &storms}, nil
+	}
+	msg, err := newProducer(t, c).Build(scene)
+	require.NoError(t, err)
+	assert.Equal(t, stormsKey, msg.DedupeKey)
+}
+
+func TestEventIDOfTheCaller(t *testing.T) {
+	want := uuid.MustParse("0193917a-6b80-7c3e-9a5d-2f1b8c4d6e70")
+	c := config()
+	c.Identify = func(s Scene) (sqsfifo.Identity, error) {
+		id, err := identify(s)
+		id.EventID = want
+		return id, err
+	}
+	msg, err := newProducer(t, c).Build(scene)
+	require.NoError(t, err)
+	assert.Equal(t, want, msg.EventID)
+	assert.Contains(t, msg.Body, want.String())
+}
+
+func ExampleDecodeEnvelope() {
+	type Refresh struct {
+		Tile string `json:"tile"`
+	}
+	e, err := sqsfifo.DecodeEnvelope[Refresh](`{"dedupe_key":"soil|17","event_id":"0193917a-6b80-7c3e-9a5d-2f1b8c4d6e70",` +
+		`"event_source":"kfm.soils.refresh","event_time":"2024-12-04T00:00:00Z","payload":{"tile":"p32r29"}}`)
+	fmt.Println(e.DedupeKey, e.EventTime, e.Payload.Tile, err)
+
+	_, err = sqsfifo.DecodeEnvelope[Refresh](`{ "tile": "p32r29" }`)
+	var violation *sqsfifo.ViolationError
+	fmt.Println(errors.As(err, &violation))
+	// Output:
+	// soil|17 2024-12-04 00:00:00 +0000 UTC p32r29 <nil>
+	// true
+}
+
+func TestDecodeReturnsWhatWasBuilt(t *testing.T) {
+	msg, err := newProducer(t, config()).Build(scene)
+	require.NoError(t, err)
+	e, err := sqsfifo.DecodeEnvelope[Scene](msg.Body)
+	require.NoError(t, err)
+	assert.Equal(t, sqsfifo.Envelope[Scene]{
+		DedupeKey: msg.DedupeKey, EventID: msg.EventID, EventSource: source, EventTime: scene.Acquired, Payload: scene,
+	}, e)
+}
+
+func TestDecodeRefuses(t *testing.T) {
+	msg, err := newProducer(t, config()).Build(scene)
+	require.NoError(t, err)
+	for _, tc := range []struct{ name, body, says string }{
+		{"blank", strings.Replace(msg.Body, ",", ", ", 1), "canonical"},
+		{"unknown member", strings.Replace(msg.Body, `"payload":`, `"extra":1,"payload":`, 1), "extra"},
+		{"missing member", strings.Replace(msg.Body, `"event_source":"`+source+`",`, "", 1), "event_source"},
+		{"not JSON", "hello", "JSON"},
+		{"empty", "", "empty"},
+		{"KFM v10.3.1", `{"dataset_id":"d","event_id":"9b7439e1-2c8a-4d9c-bc66-c9bcdf06e4b2","event_type":"etl","idempotency_key":"sha256:1","source_uri":"https://h/a","version":"v10.3.1"}`, "v10.3.1"},
+	} {
+		_, err := sqsfifo.DecodeEnvelope[Scene](tc.body)
+		var v *sqsfifo.ViolationError
+		require.ErrorAs(t, err, &v, tc.name)
+		assert.Contains(t, err.Error(), tc.says, tc.name)
+	}
+
+	_, err = sqsfifo.DecodeEnvelope[struct {
+		ID int `json:"id"`
+	}](msg.Body)
+	var mismatch *json.UnmarshalTypeError
+	require.ErrorAs(t, err, &mismatch, "a payload of another type")
+}
+
+func FuzzDecodeEnvelope(f *testing.F) {
+	f.Add(`{"dedupe_key":"soil|17","event_id":"0193917a-6b80-7c3e-9a5d-2f1b8c4d6e70","event_source":"kfm.soils.refresh","event_time":"2024-12-04T00:00:00Z","payload":{"tile":"p32r29"}}`)
+	f.Add(`{"dedupe_key":"a,\"payload\":{}","event_id":"0193917a-6b80-7c3e-9a5d-2f1b8c4d6e70","event_source":"kfm.soils.refresh","event_time":"2024-12-04T00:00:00Z","payload":{}}`)
+	f.Add(`{}`)
+	f.Fuzz(func(t *testing.T, body string) {
+		e, err := sqsfifo.DecodeEnvelope[json.RawMessage](body)
+		if err != nil {
+			return
+		}
+		again, err := sqsfifo.EncodeEnvelope(e)
+		require.NoError(t, err)
+		require.Equal(t, body, again, "what is accepted is encoded to the same bytes")
+		payload, err := sqsfifo.PayloadOf(body)
+		require.NoError(t, err)
+		require.Equal(t, string(e.Payload), payload)
+	})
+}

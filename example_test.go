@@ -1,0 +1,140 @@
+package sqsfifo_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
+	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
+
+	"github.com/kansas-frontier-matrix/sqsfifo"
+	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
+)
+
+// What a producer without this module does: the two scenes differ in an
+// attribute alone, and SQS has them for one.
+func Example_collapse() {
+	ctx := context.Background()
+	queue, err := sqstest.NewQueue(sqstest.Config{})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	for _, acquired := range []string{"landsat-2025-12-04T00:00Z", "landsat-2025-12-20T00:00Z"} {
+		_, err := queue.SendMessage(ctx, &sqs.SendMessageInput{
+			QueueUrl:       aws.String(queue.URL()),
+			MessageGroupId: aws.String("p32r29"),
+			MessageBody:    aws.String(`{"collection":"landsat","tile":"p32r29"}`),
+			MessageAttributes: map[string]types.MessageAttributeValue{
+				"unique_key": {DataType: aws.String("String"), StringValue: aws.String(acquired)},
+			},
+		})
+		fmt.Println("sent", acquired, err)
+	}
+	for _, m := range queue.Messages() {
+		fmt.Println("delivered", *m.Attributes["unique_key"].StringValue)
+	}
+	for _, s := range queue.Suppressed() {
+		fmt.Println("lost", *s.Attributes["unique_key"].StringValue)
+	}
+	// Output:
+	// sent landsat-2025-12-04T00:00Z <nil>
+	// sent landsat-2025-12-20T00:00Z <nil>
+	// delivered landsat-2025-12-04T00:00Z
+	// lost landsat-2025-12-20T00:00Z
+}
+
+func ExampleProducer_Build() {
+	queue, err := sqstest.NewQueue(sqstest.Config{})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	producer, err := sqsfifo.NewProducer(queue, config())
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	msg, err := producer.Build(scene)
+	fmt.Println(msg.Body, err)
+	// Output: {"dedupe_key":"landsat|LC08_L2SP_047027_20201204_20210313_02_T1","event_id":"01762f22-13fa-7e4c-a89b-094438f5fca0","event_source":"kfm.remote-sensing.landsat-refresh","event_time":"2020-12-04T19:02:11.194Z","payload":{"acquired":"2020-12-04T19:02:11.194Z","cloud_cover":1.55,"id":"LC08_L2SP_047027_20201204_20210313_02_T1","path_row":"047027"}} <nil>
+}
+
+func ExampleProducer_SendBatch() {
+	queue, err := sqstest.NewQueue(sqstest.Config{})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	c := config()
+	c.QueueURL = queue.URL()
+	producer, err := sqsfifo.NewProducer(queue, c)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	results := producer.SendBatch(context.Background(), []Scene{scene, {ID: "no time"}, scene})
+	for _, r := range results {
+		var violation *sqsfifo.ViolationError
+		switch {
+		case errors.As(r.Err, &violation):
+			fmt.Println("refused:", violation.Findings[0].Rule)
+		case r.Err != nil:
+			fmt.Println(r.Err)
+		default:
+			fmt.Println("stored, duplicate:", r.Receipt.Duplicate)
+		}
+	}
+	// Output:
+	// stored, duplicate: false
+	// refused: SF044
+	// stored, duplicate: true
+}
+
+// An error says what became of the event.
+func ExampleSendError() {
+	handle := func(err error) {
+		var doubt *sqsfifo.SendError
+		var refused *sqsfifo.RefusedError
+		switch {
+		case errors.As(err, &doubt):
+			fmt.Println("may be stored; send the same event again before", doubt.ResendBefore.Format(time.TimeOnly))
+		case errors.As(err, &refused):
+			fmt.Println("surely not stored; send it again at any time:", refused.Code)
+		}
+	}
+	handle(&sqsfifo.SendError{Attempts: 1, ResendBefore: time.Date(2025, 12, 4, 0, 4, 35, 0, time.UTC)})
+	handle(&sqsfifo.RefusedError{Attempts: 3, Code: "RequestThrottled"})
+	// Output:
+	// may be stored; send the same event again before 00:04:35
+	// surely not stored; send it again at any time: RequestThrottled
+}
+
+// The window on the fake's own clock: no test waits for five minutes.
+func Example_window() {
+	ctx := context.Background()
+	queue, err := sqstest.NewQueue(sqstest.Config{})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	c := config()
+	c.QueueURL = queue.URL()
+	producer, err := sqsfifo.NewProducer(queue, c)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	for _, wait := range []time.Duration{0, 3 * time.Minute, 2 * time.Minute} {
+		queue.Advance(wait)
+		receipt, err := producer.Send(ctx, scene)
+		fmt.Println("duplicate:", receipt.Duplicate, err)
+	}
+	// Output:
+	// duplicate: false <nil>
+	// duplicate: true <nil>
+	// duplicate: false <nil>
+}

@@ -1,0 +1,585 @@
+package sqsfifo_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
+	"github.com/aws/smithy-go"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/kansas-frontier-matrix/sqsfifo"
+	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
+)
+
+func newQueue(t testing.TB, c sqstest.Config) *sqstest.Queue {
+	t.Helper()
+	q, err := sqstest.NewQueue(c)
+	require.NoError(t, err)
+	return q
+}
+
+// on returns a producer of scenes for the queue, as another process would have it.
+func on(t testing.TB, client sqsfifo.Client, q *sqstest.Queue, change ...func(*sqsfifo.Config[Scene])) *sqsfifo.Producer[Scene] {
+	t.Helper()
+	c := config()
+	c.QueueURL = q.URL()
+	for _, f := range change {
+		f(&c)
+	}
+	p, err := sqsfifo.NewProducer(client, c)
+	require.NoError(t, err)
+	return p
+}
+
+// scenes returns n scenes in the given number of groups, in turn.
+func scenes(n, groups int) []Scene {
+	out := make([]Scene, n)
+	for i := range out {
+		out[i] = Scene{ID: fmt.Sprintf("scene-%04d", i), PathRow: fmt.Sprintf("%03d", i%groups), Acquired: scene.Acquired.Add(time.Duration(i) * time.Hour)}
+	}
+	return out
+}
+
+// bothDoors runs f with the queue itself and with a real *sqs.Client over HTTP
+// messages, each in a bubble of virtual time.
+func bothDoors(t *testing.T, c sqstest.Config, f func(t *testing.T, q *sqstest.Queue, client sqsfifo.Client)) {
+	t.Helper()
+	t.Run("in process", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			q := newQueue(t, c)
+			f(t, q, q)
+		})
+	})
+	t.Run("sqs.Client", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			q := newQueue(t, c)
+			f(t, q, q.Client())
+		})
+	})
+}
+
+func ExampleProducer_Send() {
+	queue, err := sqstest.NewQueue(sqstest.Config{})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	producer, err := sqsfifo.NewProducer(queue, sqsfifo.Config[Scene]{
+		QueueURL: queue.URL(),
+		Source:   "kfm.remote-sensing.landsat-refresh",
+		Identify: func(s Scene) (sqsfifo.Identity, error) {
+			key, err := sqsfifo.JoinKey("landsat", s.ID)
+			return sqsfifo.Identity{DedupeKey: key, Group: s.PathRow, Time: s.Acquired}, err
+		},
+	})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	for range 2 {
+		receipt, err := producer.Send(context.Background(), scene)
+		fmt.Println(receipt.Duplicate, err)
+	}
+	fmt.Println(len(queue.Messages()), "message")
+	// Output:
+	// false <nil>
+	// true <nil>
+	// 1 message
+}
+
+func TestSendStoresTheBuiltMessage(t *testing.T) {
+	bothDoors(t, sqstest.Config{}, func(t *testing.T, q *sqstest.Queue, client sqsfifo.Client) {
+		p := on(t, client, q, func(c *sqsfifo.Config[Scene]) {
+			c.Attributes = func(s Scene) map[string]string { return map[string]string{"sensor": "OLI_TIRS"} }
+		})
+		built, err := p.Build(scene)
+		require.NoError(t, err)
+		r, err := p.Send(t.Context(), scene)
+		require.NoError(t, err)
+
+		require.Len(t, q.Messages(), 1)
+		m := q.Messages()[0]
+		assert.Equal(t, built.Body, m.Body)
+		assert.Equal(t, "OLI_TIRS", *m.Attributes["sensor"].StringValue)
+		assert.Equal(t, sqsfifo.Receipt{
+			EventID: built.EventID, DedupeKey: built.DedupeKey, Group: "047027", BodyHash: sqsfifo.BodyHash(built.Body),
+			MessageID: m.MessageID, SequenceNumber: m.SequenceNumber, Attempts: 1,
+		}, r)
+		assert.Equal(t, r.BodyHash, m.DeduplicationID)
+	})
+}
+
+func TestReplayIsADuplicateUntilTheIntervalEnds(t *testing.T) {
+	bothDoors(t, sqstest.Config{}, func(t *testing.T, q *sqstest.Queue, client sqsfifo.Client) {
+		p := on(t, client, q)
+		first, err := p.Send(t.Context(), scene)
+		require.NoError(t, err)
+		assert.False(t, first.Duplicate)
+
+		time.Sleep(5*time.Minute - 1)
+		again, err := p.Send(t.Context(), scene)
+		require.NoError(t, err)
+		assert.True(t, again.Duplicate)
+		assert.Equal(t, first.MessageID, again.MessageID)
+		assert.Equal(t, first.SequenceNumber, again.SequenceNumber)
+		assert.Len(t, q.Messages(), 1)
+
+		time.Sleep(1)
+		later, err := p.Send(t.Context(), scene)
+		require.NoError(t, err)
+		assert.False(t, later.Duplicate, "SQS has forgotten the first")
+		assert.NotEqual(t, first.MessageID, later.MessageID)
+		assert.Len(t, q.Messages(), 2)
+
+		again, err = p.Send(t.Context(), scene)
+		require.NoError(t, err)
+		assert.True(t, again.Duplicate)
+		assert.Equal(t, later.MessageID, again.MessageID)
+	})
+}
+
+// F-009 b: a duplicate of another process's message is known by its sequence
+// number, once this process has seen a higher one in the group.
+func TestDuplicateOfAnotherProcess(t *testing.T) {
+	bothDoors(t, sqstest.Config{}, func(t *testing.T, q *sqstest.Queue, client sqsfifo.Client) {
+		all := scenes(3, 1)
+		theirs, err := on(t, client, q).Send(t.Context(), all[0])
+		require.NoError(t, err)
+
+		ours := on(t, client, q)
+		unseen, err := ours.Send(t.Context(), all[0])
+		require.NoError(t, err)
+		assert.Equal(t, theirs.MessageID, unseen.MessageID)
+		assert.False(t, unseen.Duplicate, "nothing that this process knows tells it from a new message")
+
+		restarted := on(t, client, q)
+		time.Sleep(time.Second)
+		_, err = restarted.Send(t.Context(), all[1])
+		require.NoError(t, err)
+		seen, err := restarted.Send(t.Context(), all[0])
+		require.NoError(t, err)
+		assert.True(t, seen.Duplicate)
+		assert.Equal(t, theirs.MessageID, seen.MessageID)
+
+		fresh, err := restarted.Send(t.Context(), all[2])
+		require.NoError(t, err)
+		assert.False(t, fresh.Duplicate)
+	})
+}
+
+func TestKeyReuseIsRefused(t *testing.T) {
+	bothDoors(t, sqstest.Config{}, func(t *testing.T, q *sqstest.Queue, client sqsfifo.Client) {
+		p := on(t, client, q)
+		_, err := p.Send(t.Context(), scene)
+		require.NoError(t, err)
+
+		other := scene
+		other.Cloud = 99
+		_, err = p.Send(t.Context(), other)
+		var conflict *sqsfifo.ConflictError
+		require.ErrorAs(t, err, &conflict)
+		assert.Equal(t, sqsfifo.Conflict, conflict.Reuse)
+		assert.Contains(t, err.Error(), "another payload")
+		assert.Len(t, q.Messages(), 1, "the second was never sent")
+		assert.Empty(t, q.Suppressed())
+
+		time.Sleep(5*time.Minute + 5*time.Second)
+		_, err = p.Send(t.Context(), other)
+		require.NoError(t, err, "the interval is over")
+	})
+}
+
+// The same payload with another time or group comes from a source that is not
+// stable.
+func TestDriftIsToldFromConflict(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := newQueue(t, sqstest.Config{})
+		var id sqsfifo.Identity
+		p := on(t, q, q, func(c *sqsfifo.Config[Scene]) {
+			c.Identify = func(Scene) (sqsfifo.Identity, error) { return id, nil }
+		})
+		first, err := identify(scene)
+		require.NoError(t, err)
+		id = first
+		_, err = p.Send(t.Context(), scene)
+		require.NoError(t, err)
+
+		for name, change := range map[string]func(){
+			"message group": func() { id.Group = "other" },
+			"event_time":    func() { id.Time = id.Time.Add(time.Millisecond) },
+		} {
+			id = first
+			change()
+			_, err = p.Send(t.Context(), scene)
+			var conflict *sqsfifo.ConflictError
+			require.ErrorAs(t, err, &conflict, name)
+			assert.Equal(t, sqsfifo.Drift, conflict.Reuse, name)
+			assert.Contains(t, err.Error(), name)
+			assert.Equal(t, "drift", conflict.ErrorType())
+		}
+		assert.Len(t, q.Messages(), 1)
+	})
+}
+
+// One body with two sets of attributes: SQS would drop the second.
+func TestSameBodyWithOtherAttributesIsRefused(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := newQueue(t, sqstest.Config{})
+		route := map[string]string{"traceparent": "00-1", "route": "north"}
+		p := on(t, q, q, func(c *sqsfifo.Config[Scene]) {
+			c.Attributes = func(Scene) map[string]string { return route }
+		})
+		_, err := p.Send(t.Context(), scene)
+		require.NoError(t, err)
+
+		route = map[string]string{"traceparent": "00-2", "route": "north"}
+		r, err := p.Send(t.Context(), scene)
+		require.NoError(t, err, "trace context is no identity")
+		assert.True(t, r.Duplicate)
+
+		route = map[string]string{"route": "south"}
+		_, err = p.Send(t.Context(), scene)
+		var v *sqsfifo.ViolationError
+		require.ErrorAs(t, err, &v)
+		assert.Equal(t, "SF001", v.Findings[0].Rule)
+		assert.Contains(t, err.Error(), "route")
+	})
+}
+
+func TestDistinctEventsNeverCollapse(t *testing.T) {
+	bothDoors(t, sqstest.Config{}, func(t *testing.T, q *sqstest.Queue, client sqsfifo.Client) {
+		results := on(t, client, q).SendBatch(t.Context(), scenes(120, 7))
+		require.NoError(t, results.Err())
+		assert.Len(t, q.Messages(), 120)
+		assert.Empty(t, q.Suppressed())
+	})
+}
+
+func TestSendBatch(t *testing.T) {
+	bothDoors(t, sqstest.Config{}, func(t *testing.T, q *sqstest.Queue, client sqsfifo.Client) {
+		p := on(t, client, q)
+		all := scenes(40, 13)
+		bad := all[14]
+		bad.ID = ""
+		batch := append(append([]Scene{}, all[:14]...), bad)
+		batch = append(batch, all[15:]...)
+		batch = append(batch, all[0]) // a replay in the same call
+
+		results := p.SendBatch(t.Context(), batch)
+		require.Len(t, results, 41)
+		for i, r := range results {
+			switch {
+			case i == 14:
+				var v *sqsfifo.ViolationError
+				assert.ErrorAs(t, r.Err, &v)
+			case i == 40:
+				require.NoError(t, r.Err)
+				assert.True(t, r.Receipt.Duplicate)
+				assert.Equal(t, results[0].Receipt.MessageID, r.Receipt.MessageID)
+			default:
+				require.NoError(t, r.Err, "event %d", i)
+				assert.Equal(t, "landsat|"+batch[i].ID, r.Receipt.DedupeKey, "results are in the order of the events")
+			}
+		}
+		assert.ErrorContains(t, results.Err(), "event 14: ")
+		assertOrder(t, q)
+		assert.NoError(t, p.SendBatch(t.Context(), nil).Err())
+	})
+}
+
+// assertOrder checks that the messages of each group stand in the queue in the
+// order of their events' numbers.
+func assertOrder(t *testing.T, q *sqstest.Queue) {
+	t.Helper()
+	last := map[string]string{}
+	for _, m := range q.Messages() {
+		e, err := sqsfifo.DecodeEnvelope[Scene](m.Body)
+		require.NoError(t, err)
+		assert.Less(t, last[m.GroupID], e.Payload.ID, "group %s", m.GroupID)
+		last[m.GroupID] = e.Payload.ID
+	}
+}
+
+// Events behind a refused one of their group would overtake it.
+func TestSendBatchPausesTheGroupOfAnEventThatIsRefused(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := newQueue(t, sqstest.Config{})
+		p := on(t, q, q, func(c *sqsfifo.Config[Scene]) {
+			c.Attributes = func(s Scene) map[string]string {
+				if s.Cloud > 100 {
+					return map[string]string{"unique_key": "elsewhere"}
+				}
+				return nil
+			}
+		})
+		all := scenes(6, 2)
+		all[2].Cloud = 101
+		results := p.SendBatch(t.Context(), all)
+		for i, paused := range []bool{false, false, true, false, true, false} {
+			if i == 2 {
+				var v *sqsfifo.ViolationError
+				require.ErrorAs(t, results[i].Err, &v)
+				continue
+			}
+			assert.Equal(t, paused, errors.Is(results[i].Err, sqsfifo.ErrGroupPaused), "event %d: %v", i, results[i].Err)
+		}
+		assert.Len(t, q.Messages(), 4)
+	})
+}
+
+func TestBatchRequestsStayWithinTheLimits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := newQueue(t, sqstest.Config{})
+		counting := &countingClient{Client: q}
+		all := scenes(25, 25)
+		require.NoError(t, on(t, counting, q).SendBatch(t.Context(), all).Err())
+		assert.Equal(t, []int{10, 10, 5}, counting.entries)
+
+		type Blob struct {
+			Text string `json:"text"`
+			N    int    `json:"n"`
+		}
+		counting.entries = nil
+		p, err := sqsfifo.NewProducer(counting, sqsfifo.Config[Blob]{
+			QueueURL: q.URL(), Source: source,
+			Identify: func(b Blob) (sqsfifo.Identity, error) {
+				return sqsfifo.Identity{DedupeKey: fmt.Sprint("blob ", b.N), Group: fmt.Sprint(b.N), Time: scene.Acquired}, nil
+			},
+		})
+		require.NoError(t, err)
+		var blobs []Blob
+		for i := range 5 {
+			blobs = append(blobs, Blob{strings.Repeat("x", 400_000), i})
+		}
+		require.NoError(t, p.SendBatch(t.Context(), blobs).Err())
+		assert.Equal(t, []int{2, 2, 1}, counting.entries, "a request holds at most 1 MiB")
+	})
+}
+
+// countingClient notes the number of entries of each request.
+type countingClient struct {
+	sqsfifo.Client
+	mu      sync.Mutex
+	entries []int
+}
+
+func (c *countingClient) SendMessage(ctx context.Context, in *sqs.SendMessageInput, o ...func(*sqs.Options)) (*sqs.SendMessageOutput, error) {
+	c.note(1)
+	return c.Client.SendMessage(ctx, in, o...)
+}
+
+func (c *countingClient) SendMessageBatch(ctx context.Context, in *sqs.SendMessageBatchInput, o ...func(*sqs.Options)) (*sqs.SendMessageBatchOutput, error) {
+	c.note(len(in.Entries))
+	return c.Client.SendMessageBatch(ctx, in, o...)
+}
+
+func (c *countingClient) note(n int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.entries = append(c.entries, n)
+}
+
+// An outbox stores the message and sends it later, in another process.
+func TestMessageSurvivesStorage(t *testing.T) {
+	bothDoors(t, sqstest.Config{}, func(t *testing.T, q *sqstest.Queue, client sqsfifo.Client) {
+		built, err := on(t, client, q, func(c *sqsfifo.Config[Scene]) {
+			c.Attributes = func(Scene) map[string]string { return map[string]string{"sensor": "OLI"} }
+		}).Build(scene)
+		require.NoError(t, err)
+		stored, err := json.Marshal(built)
+		require.NoError(t, err)
+
+		var msg sqsfifo.Message
+		require.NoError(t, json.Unmarshal(stored, &msg))
+		assert.Equal(t, *built, msg)
+		r, err := on(t, client, q).SendMessage(t.Context(), &msg)
+		require.NoError(t, err)
+		assert.Equal(t, built.Body, q.Messages()[0].Body)
+		assert.False(t, r.Duplicate)
+	})
+}
+
+func TestSendMessageRefusesWhatWasChanged(t *testing.T) {
+	q := newQueue(t, sqstest.Config{})
+	p := on(t, q, q)
+	for name, change := range map[string]func(*sqsfifo.Message){
+		"body":      func(m *sqsfifo.Message) { m.Body += " " },
+		"key":       func(m *sqsfifo.Message) { m.DedupeKey = "other" },
+		"event id":  func(m *sqsfifo.Message) { m.EventID[15]++ },
+		"group":     func(m *sqsfifo.Message) { m.Group = "" },
+		"attribute": func(m *sqsfifo.Message) { m.Attributes = map[string]string{"event_id": "other"} },
+	} {
+		msg, err := p.Build(scene)
+		require.NoError(t, err)
+		change(msg)
+		_, err = p.SendMessage(t.Context(), msg)
+		var v *sqsfifo.ViolationError
+		assert.ErrorAs(t, err, &v, name)
+	}
+	var v *sqsfifo.ViolationError
+	_, err := p.SendMessage(t.Context(), nil)
+	require.ErrorAs(t, err, &v)
+	assert.Empty(t, q.Messages())
+}
+
+func TestNewProducerNamesEveryFault(t *testing.T) {
+	_, err := sqsfifo.NewProducer(nil, sqsfifo.Config[Scene]{QueueURL: "https://h/queue", Source: "landsat", Deduplication: 7, RetryFor: 5 * time.Minute})
+	require.Error(t, err)
+	for _, field := range []string{"client", "QueueURL", "Source", "Identify", "Deduplication", "RetryFor"} {
+		assert.ErrorContains(t, err, field)
+	}
+	var c *sqsfifo.ConfigError
+	require.ErrorAs(t, err, &c)
+}
+
+func TestPreflight(t *testing.T) {
+	bothDoors(t, sqstest.Config{MaximumMessageSize: 2048}, func(t *testing.T, q *sqstest.Queue, client sqsfifo.Client) {
+		report, err := on(t, client, q).Preflight(t.Context())
+		require.NoError(t, err)
+		assert.Equal(t, sqsfifo.QueueReport{ContentBasedDeduplication: true, DeduplicationScope: "queue", MaximumMessageSize: 2048}, report)
+	})
+}
+
+func TestQueueWithoutContentBasedDeduplication(t *testing.T) {
+	bothDoors(t, sqstest.Config{DisableContentBasedDeduplication: true}, func(t *testing.T, q *sqstest.Queue, client sqsfifo.Client) {
+		_, err := on(t, client, q).Send(t.Context(), scene)
+		var wrong *sqsfifo.QueueError
+		require.ErrorAs(t, err, &wrong)
+		assert.Contains(t, err.Error(), "ExplicitBodyHash")
+		assert.Empty(t, q.Messages())
+
+		p := on(t, client, q, func(c *sqsfifo.Config[Scene]) { c.Deduplication = sqsfifo.ExplicitBodyHash })
+		r, err := p.Send(t.Context(), scene)
+		require.NoError(t, err)
+		assert.Equal(t, r.BodyHash, q.Messages()[0].DeduplicationID)
+	})
+}
+
+// F-014: the explicit hash and the content hash are one ID.
+func TestExplicitBodyHashMeetsContentBased(t *testing.T) {
+	bothDoors(t, sqstest.Config{}, func(t *testing.T, q *sqstest.Queue, client sqsfifo.Client) {
+		first, err := on(t, client, q).Send(t.Context(), scene)
+		require.NoError(t, err)
+		explicit := on(t, client, q, func(c *sqsfifo.Config[Scene]) { c.Deduplication = sqsfifo.ExplicitBodyHash })
+		again, err := explicit.Send(t.Context(), scene)
+		require.NoError(t, err)
+		assert.Equal(t, first.MessageID, again.MessageID)
+		assert.Len(t, q.Messages(), 1)
+	})
+}
+
+// attributesClient answers GetQueueAttributes itself.
+type attributesClient struct {
+	sqsfifo.Client
+	out   map[string]string
+	err   error
+	calls int
+}
+
+func (c *attributesClient) GetQueueAttributes(context.Context, *sqs.GetQueueAttributesInput, ...func(*sqs.Options)) (*sqs.GetQueueAttributesOutput, error) {
+	c.calls++
+	return &sqs.GetQueueAttributesOutput{Attributes: c.out}, c.err
+}
+
+func TestFirstSendChecksTheQueue(t *testing.T) {
+	q := newQueue(t, sqstest.Config{})
+	standard := &attributesClient{Client: q, out: map[string]string{}}
+	_, err := on(t, standard, q).Send(t.Context(), scene)
+	var wrong *sqsfifo.QueueError
+	require.ErrorAs(t, err, &wrong)
+	assert.Len(t, wrong.Problems, 2, "all problems at once: %v", err)
+
+	denied := &attributesClient{Client: q, err: &smithy.GenericAPIError{Code: "AccessDeniedException"}}
+	p := on(t, denied, q)
+	for i := range 3 {
+		_, err = p.Send(t.Context(), scenes(3, 1)[i])
+		require.NoError(t, err, "may send, may not read attributes")
+	}
+	assert.Equal(t, 1, denied.calls)
+
+	down := &attributesClient{Client: q, err: errors.New("connection refused")}
+	p = on(t, down, q)
+	for i := range 2 {
+		_, err = p.Send(t.Context(), scenes(5, 1)[3+i])
+		require.NoError(t, err)
+	}
+	assert.Equal(t, 2, down.calls, "no answer: the next send asks again")
+}
+
+func TestQueueLimitHoldsForEachMessage(t *testing.T) {
+	q := newQueue(t, sqstest.Config{MaximumMessageSize: 1024})
+	p := on(t, q, q)
+	big := scene
+	big.ID = strings.Repeat("x", 500) // twice in the body
+	_, err := p.Build(big)
+	require.NoError(t, err, "Build knows the limit of SQS only, unless the queue was asked")
+	_, err = p.Send(t.Context(), big)
+	var v *sqsfifo.ViolationError
+	require.ErrorAs(t, err, &v)
+	assert.Equal(t, "SF050", v.Findings[0].Rule)
+}
+
+func TestClose(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := newQueue(t, sqstest.Config{})
+		p := on(t, q, q)
+		q.Inject(sqstest.Throttle(), 3)
+		done := make(chan error)
+		go func() {
+			_, err := p.Send(t.Context(), scene)
+			done <- err
+		}()
+		synctest.Wait() // it waits to try again
+
+		ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+		defer cancel()
+		require.ErrorIs(t, p.Close(ctx), context.DeadlineExceeded)
+		_, err := p.Send(t.Context(), scene)
+		require.ErrorIs(t, err, sqsfifo.ErrClosed)
+		results := p.SendBatch(t.Context(), scenes(2, 1))
+		require.ErrorIs(t, results.Err(), sqsfifo.ErrClosed)
+
+		closed := make(chan error)
+		go func() { closed <- p.Close(t.Context()) }()
+		require.NoError(t, <-done, "what was under way has its receipt")
+		require.NoError(t, <-closed)
+		require.NoError(t, p.Close(t.Context()))
+		assert.Len(t, q.Messages(), 1)
+	})
+}
+
+func TestConcurrentUse(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := newQueue(t, sqstest.Config{})
+		p := on(t, q.Client(), q)
+		all := scenes(200, 5)
+		var wg sync.WaitGroup
+		for g := range 8 {
+			wg.Go(func() {
+				// Two goroutines each send the same events, alone and in batches.
+				part := all[g/2*50 : g/2*50+50]
+				if g%2 == 0 {
+					assert.NoError(t, p.SendBatch(t.Context(), part).Err())
+					return
+				}
+				for _, s := range part {
+					_, err := p.Send(t.Context(), s)
+					assert.NoError(t, err)
+				}
+			})
+		}
+		wg.Wait()
+		require.NoError(t, p.Close(t.Context()))
+		assert.Len(t, q.Messages(), 200)
+		assert.Len(t, q.Suppressed(), 200)
+	})
+}
