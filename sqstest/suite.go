@@ -1,0 +1,243 @@
+package sqstest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
+)
+
+// Suite is what the compliance suite needs of a producer of events of type T.
+// Both fields are required.
+type Suite[T any] struct {
+	// Send sends one event through the client to the queue, as a process that has
+	// just started would: it creates the producer, sends, closes it and returns
+	// its error. For a producer of this module that is
+	//
+	//	producer, err := newProducer(client, queueURL) // the team's own constructor
+	//	if err != nil {
+	//		return err
+	//	}
+	//	defer producer.Close(ctx)
+	//	_, err = producer.Send(ctx, event)
+	//	return err
+	//
+	// and for any other whatever code puts the event on the wire. It must not
+	// need a network: the client reaches the fake queue alone.
+	Send func(ctx context.Context, client *sqs.Client, queueURL string, event T) error
+
+	// Events are two or more events, no two of which are the same. Take real ones
+	// that differ in as little as possible.
+	Events []T
+}
+
+// complianceCase is one row of the suite.
+type complianceCase struct {
+	name   string
+	rule   string
+	source string
+	judge  func(*evidence) error
+}
+
+// The first three are those that the KFM contract requires of each producer, by
+// its names.
+var complianceCases = []complianceCase{
+	{
+		"Hash Behavior",
+		"changing dedupe_key changes the body and so the hash that SQS deduplicates by; different events have different keys and hashes",
+		"KFM contract v11.2.3, section 8; F-011",
+		hashBehavior,
+	},
+	{
+		"Attribute Ignorance",
+		"attributes never enter the hash, so they must not be the only carrier of what tells two events apart",
+		"KFM contract v11.2.3, sections 3, 5 and 8 (RC-2.4.1); F-012",
+		attributeIgnorance,
+	},
+	{
+		"Replay Window Collision",
+		"a replay within five minutes has the same body and is suppressed; another event is delivered, and so is a replay after the window",
+		"KFM contract v11.2.3, sections 7 and 8; F-019",
+		replayWindowCollision,
+	},
+	{
+		"Envelope Contract",
+		"the body is the KFM envelope: five members, each of its form",
+		"KFM contract v11.2.3, section 4",
+		envelopeContract,
+	},
+	{
+		"Canonical Form",
+		"the body is RFC 8785 canonical JSON: one event has one spelling",
+		"KFM contract v11.2.3, section 4; RFC 8785; F-024",
+		canonicalForm,
+	},
+	{
+		"Determinism Over Time",
+		"the body is a function of the event: built an hour later it has the same bytes",
+		"KFM contract v11.2.3, section 7",
+		determinismOverTime,
+	},
+}
+
+// TestProducer runs the compliance suite as subtests, one for each case. It is
+// the test that a team writes for its producer:
+//
+//	func TestCompliance(t *testing.T) {
+//		sqstest.TestProducer(t, sqstest.Suite[Scene]{Send: sendScene, Events: []Scene{a, b}})
+//	}
+//
+// It runs in a testing/synctest bubble of its own, so it takes no real time,
+// Send must leave no goroutine behind, and it cannot be called inside a bubble.
+//
+// One defect fails one case: what cannot be judged because of a defect that
+// another case reports is skipped and says so. A Send that fails, or sends
+// anything but one message, fails the test as a whole.
+func TestProducer[T any](t *testing.T, s Suite[T]) {
+	t.Helper()
+	var e *evidence
+	var err error
+	synctest.Test(t, func(t *testing.T) {
+		e, err = s.gather(t.Context(), time.Sleep)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range complianceCases {
+		t.Run(c.name, func(t *testing.T) {
+			err := c.run(e)
+			var masked *notJudgedError
+			switch {
+			case errors.As(err, &masked):
+				t.Skip(err)
+			case err != nil:
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// CheckProducer runs the compliance suite for tools that have no *testing.T. It
+// returns nil if each case passes, and otherwise the failures, joined.
+//
+// It runs in real time, a little over a second: the queue's clock can be moved
+// and the producer's cannot. A clock reading in the body therefore shows as a
+// body that is never the same (Replay Window Collision), and one that is rounded
+// to more than a second does not show. TestProducer sees both.
+func CheckProducer[T any](ctx context.Context, s Suite[T]) error {
+	e, err := s.gather(ctx, func(time.Duration) {
+		select {
+		case <-time.After(1100 * time.Millisecond):
+		case <-ctx.Done():
+		}
+	})
+	if err != nil {
+		return err
+	}
+	var errs []error
+	for _, c := range complianceCases {
+		var masked *notJudgedError
+		if err := c.run(e); err != nil && !errors.As(err, &masked) {
+			errs = append(errs, err)
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func (c *complianceCase) run(e *evidence) error {
+	if err := c.judge(e); err != nil {
+		return fmt.Errorf("%s: %w\nrule: %s (%s)", c.name, err, c.rule, c.source)
+	}
+	return nil
+}
+
+// notJudgedError is the outcome of a case that another defect hides.
+type notJudgedError struct{ because string }
+
+func (e *notJudgedError) Error() string { return "not judged: " + e.because }
+
+// evidence is what the producer put on the wire. The cases judge it; none of
+// them sends an event itself.
+type evidence struct {
+	first, again []Message // each event, and each once more at the same instant
+	later        []Message // each event an hour later
+
+	// One queue: event 0, the others, event 0 at once, after three minutes, and
+	// five minutes after the first.
+	delivered  []Message
+	suppressed []Suppression
+}
+
+// gather sends the events. later lets the producer's clock go on.
+func (s Suite[T]) gather(ctx context.Context, later func(time.Duration)) (*evidence, error) {
+	if s.Send == nil || len(s.Events) < 2 {
+		return nil, errors.New("sqstest: Suite needs Send and at least two Events")
+	}
+	e := &evidence{}
+	for _, to := range []*[]Message{&e.first, &e.again} {
+		for i := range s.Events {
+			m, err := s.one(ctx, i)
+			if err != nil {
+				return nil, err
+			}
+			*to = append(*to, m)
+		}
+	}
+	if err := s.replay(ctx, e); err != nil {
+		return nil, err
+	}
+	later(time.Hour)
+	for i := range s.Events {
+		m, err := s.one(ctx, i)
+		if err != nil {
+			return nil, err
+		}
+		e.later = append(e.later, m)
+	}
+	return e, nil
+}
+
+// one sends an event to a queue of its own and returns its message.
+func (s Suite[T]) one(ctx context.Context, event int) (Message, error) {
+	q, err := NewQueue(Config{})
+	if err != nil {
+		return Message{}, err
+	}
+	if err := s.Send(ctx, q.Client(), q.URL(), s.Events[event]); err != nil {
+		return Message{}, fmt.Errorf("sqstest: Send failed for event %d: %w", event, err)
+	}
+	if n := len(q.Messages()) + len(q.Suppressed()); n != 1 {
+		return Message{}, fmt.Errorf("sqstest: Send sent %d messages for event %d, want 1", n, event)
+	}
+	return q.Messages()[0], nil
+}
+
+// replay moves the queue's clock, not the producer's: what the producer makes
+// of the passing of time is the matter of another case.
+func (s Suite[T]) replay(ctx context.Context, e *evidence) error {
+	q, err := NewQueue(Config{})
+	if err != nil {
+		return err
+	}
+	send := func(event int) error {
+		if err := s.Send(ctx, q.Client(), q.URL(), s.Events[event]); err != nil {
+			return fmt.Errorf("sqstest: Send failed for event %d: %w", event, err)
+		}
+		return nil
+	}
+	var errs []error
+	for i := range s.Events {
+		errs = append(errs, send(i))
+	}
+	errs = append(errs, send(0))
+	q.Advance(3 * time.Minute)
+	errs = append(errs, send(0))
+	q.Advance(2 * time.Minute)
+	errs = append(errs, send(0))
+	e.delivered, e.suppressed = q.Messages(), q.Suppressed()
+	return errors.Join(errs...)
+}
