@@ -1,0 +1,30 @@
+// Package storms is a team's pipeline with a producer of storm events, and the
+// compliance test that the KFM contract asks of it (storms_test.go).
+package storms
+
+import (
+	"strconv"
+	"time"
+
+	"github.com/kansas-frontier-matrix/sqsfifo"
+)
+
+// Storm is a record of the NOAA storm events database, which begins in 1950.
+type Storm struct {
+	EventID int       `json:"noaa_event_id"`
+	State   string    `json:"state"`
+	Kind    string    `json:"kind"`
+	Begin   time.Time `json:"begin"`
+}
+
+// NewProducer returns the pipeline's producer.
+func NewProducer(client sqsfifo.Client, queueURL string) (*sqsfifo.Producer[Storm], error) {
+	return sqsfifo.NewProducer(client, sqsfifo.Config[Storm]{
+		QueueURL: queueURL,
+		Source:   "kfm.hazards.storm-events",
+		Identify: func(s Storm) (sqsfifo.Identity, error) {
+			key, err := sqsfifo.JoinKey("storm", strconv.Itoa(s.EventID))
+			return sqsfifo.Identity{DedupeKey: key, Group: s.State, Time: s.Begin}, err
+		},
+	})
+}

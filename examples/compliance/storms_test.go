@@ -1,0 +1,30 @@
+package storms_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
+
+	storms "github.com/kansas-frontier-matrix/sqsfifo/examples/compliance"
+	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
+)
+
+func TestCompliance(t *testing.T) {
+	sqstest.TestProducer(t, sqstest.Suite[storms.Storm]{
+		Send: func(ctx context.Context, client *sqs.Client, queueURL string, s storms.Storm) error {
+			producer, err := storms.NewProducer(client, queueURL)
+			if err != nil {
+				return err
+			}
+			defer producer.Close(ctx)
+			_, err = producer.Send(ctx, s)
+			return err
+		},
+		Events: []storms.Storm{
+			{EventID: 10096222, State: "OKLAHOMA", Kind: "Tornado", Begin: time.Date(1950, 4, 28, 14, 45, 0, 0, time.UTC)},
+			{EventID: 10120412, State: "TEXAS", Kind: "Tornado", Begin: time.Date(1950, 4, 29, 15, 30, 0, 0, time.UTC)},
+		},
+	})
+}
