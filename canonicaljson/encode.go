@@ -253,8 +253,8 @@ func (e *encoder) text(t reflect.Type, text []byte, origin string) *Error {
 	s := newScanner()
 	defer s.free()
 	s.strict, s.levels = true, e.levels
-	if f, ok := s.scan(text); !ok {
-		err := newTextError(text, f)
+	if !s.scan(text) {
+		err := newTextError(text, s.fault)
 		err.Type = t
 		err.Detail = fmt.Sprintf("%s, byte %d: %s", origin, err.Offset, err.Detail)
 		err.Offset = -1

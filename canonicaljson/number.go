@@ -88,29 +88,30 @@ func readNumber(src []byte, start int) (int, literal, fault) {
 
 // scanNumber reads the number at start and takes care that the text has its
 // canonical form. It returns the offset of the first byte after it.
-func (s *scanner) scanNumber(start int) (int, fault) {
+func (s *scanner) scanNumber(start int) int {
 	src := s.src
 	end, l, fl := readNumber(src, start)
 	if fl.err != nil {
-		return 0, fl
+		s.fault = fl
+		return -1
 	}
 	if isShortest(src[start:end], l) {
-		return end, fault{}
+		return end
 	}
 	f, err := strconv.ParseFloat(string(src[start:end]), 64)
 	if err != nil {
-		return 0, fault{at: start, err: ErrNumberRange}
+		s.fail(start, ErrNumberRange, "")
+		return -1
 	}
 	s.number = appendFloat(s.number[:0], f, 64)
 	if s.strict && l.places == 0 && !l.exponent && !sameInteger(src[start:end], s.number) {
-		return 0, fault{at: start, err: ErrInexactInteger}
+		s.fail(start, ErrInexactInteger, "")
+		return -1
 	}
 	if !bytes.Equal(s.number, src[start:end]) {
-		s.flush(start, end)
-		s.out = append(s.out, s.number...)
-		s.shift = len(s.out) - s.run
+		s.replace(start, end, s.number)
 	}
-	return end, fault{}
+	return end
 }
 
 // isShortest reports whether the number is known to be canonical by its look. No

@@ -11,7 +11,7 @@ type member struct {
 	prefix uint64 // of its name, see prefixOf
 	quote  uint32 // offset in the source of the quote that opens its name
 	length uint32 // of the name between its quotes; decodedName is set for an index into scanner.decoded
-	start  uint32 // its offset in the normalised text
+	at     uint32 // its offset in the normalised text
 	first  uint32 // the first object in scanner.unsorted that is inside it
 }
 
@@ -32,18 +32,18 @@ type object struct {
 	first      uint32 // the first object in scanner.unsorted that is inside it
 }
 
-// addMember records the member at the offset at of the normalised text, whose
-// name stands between the quotes at start and end of the source. It reports false
-// if the name equals the one before it.
-func (s *scanner) addMember(at, start, end int, escaped bool, kind *uint8) bool {
-	m := member{
-		quote:  uint32(start),
-		length: uint32(end - start - 1),
-		start:  uint32(at),
-		first:  uint32(len(s.unsorted)),
+// scanName reads the rest of a name, from i on, that is not plain ASCII or
+// stands at the end of the text, and completes m. It returns the offset of the
+// closing quote, or -1.
+func (s *scanner) scanName(m *member, i int) int {
+	escapes := s.escapes
+	end := s.scanString(i)
+	if end < 0 {
+		return -1
 	}
-	name := s.src[start+1 : end]
-	if escaped {
+	name := s.src[m.quote+1 : end]
+	m.length = uint32(len(name))
+	if s.escapes != escapes {
 		from := len(s.names)
 		s.names = unescape(s.names, name)
 		name = s.names[from:]
@@ -51,25 +51,7 @@ func (s *scanner) addMember(at, start, end int, escaped bool, kind *uint8) bool 
 		s.decoded = append(s.decoded, span{start: uint32(from), end: uint32(len(s.names))})
 	}
 	m.prefix = prefixOf(name)
-	base := s.frames[len(s.frames)-1].members
-	if *kind == inObject && len(s.members) > int(base) {
-		last := &s.members[len(s.members)-1]
-		if last.prefix >= m.prefix {
-			order := 1
-			if last.prefix == m.prefix {
-				order = compareNames(s.name(last), name)
-			}
-			if order == 0 {
-				return false
-			}
-			if order > 0 {
-				*kind = inUnsorted
-				s.differ = true
-			}
-		}
-	}
-	s.members = append(s.members, m)
-	return true
+	return end
 }
 
 // name returns the decoded name of m.
@@ -123,47 +105,121 @@ func compareNames[T []byte | string](a, b T) int {
 	return cmp.Compare(len(a), len(b))
 }
 
-// closeUnsorted puts the members of the object that ends before src[end] in
-// order. On a duplicate name it returns the offset of the later one and false.
-func (s *scanner) closeUnsorted(f frame, end int) (int, bool) {
-	members := s.members[f.members:]
-	o := object{
-		start:   f.start,
-		end:     uint32(end + s.shift),
-		members: uint32(len(s.moved)),
-		count:   uint32(len(members)),
-		first:   f.first,
+// compareMembers compares two members by their names.
+func (s *scanner) compareMembers(a, b *member) int {
+	if a.prefix != b.prefix {
+		return cmp.Compare(a.prefix, b.prefix)
 	}
-	// The ends are only now needed, and derived: a member ends before the comma
-	// in front of the next one. The quote's place holds the index meanwhile.
-	ends := len(s.moved)
-	for i := range members {
-		sp := span{start: members[i].start, first: members[i].first, end: o.end - 1, last: uint32(len(s.unsorted))}
-		if i+1 < len(members) {
-			sp.end, sp.last = members[i+1].start-1, members[i+1].first
+	return compareNames(s.name(a), s.name(b))
+}
+
+// closeUnsorted puts the members from base on of the object f, which ends before
+// src[end], in order. It reports false on a duplicate name.
+func (s *scanner) closeUnsorted(f *frame, base, end int) bool {
+	members := s.members[base:]
+	order, duplicate := s.sort(members)
+	if duplicate != nil {
+		return s.fail(int(duplicate.quote), ErrDuplicateName, "")
+	}
+	n, from := len(s.unsorted), len(s.moved)
+	s.unsorted = slices.Grow(s.unsorted, 1)[:n+1]
+	o := &s.unsorted[n]
+	o.start = f.at
+	o.end = uint32(end + s.shift)
+	o.members = uint32(from)
+	o.count = uint32(len(members))
+	o.first = f.first
+	// A member ends before the comma in front of the next one.
+	s.moved = slices.Grow(s.moved, len(members))[:from+len(members)]
+	for i, k := range order {
+		m, sp := &members[k], &s.moved[from+i]
+		sp.start = m.at
+		sp.first = m.first
+		if int(k)+1 < len(members) {
+			next := &members[k+1]
+			sp.end = next.at - 1
+			sp.last = next.first
+		} else {
+			sp.end = o.end - 1
+			sp.last = uint32(n)
 		}
-		s.moved = append(s.moved, sp)
-		members[i].start = uint32(i)
 	}
-	slices.SortFunc(members, func(a, b member) int {
-		if a.prefix != b.prefix {
-			return cmp.Compare(a.prefix, b.prefix)
+	return true
+}
+
+// maxCached is up to how many members the order of an object is kept apart for
+// each number of members.
+const maxCached = 64
+
+// orderCache remembers, by the number of members, the order that an object had
+// last. Objects of one shape follow each other, within a text and from text to
+// text, and to see that an order holds takes less time than to find it.
+type orderCache struct {
+	small [maxCached + 1][]uint32
+	large []uint32
+}
+
+// of returns the order of the last object of n members; or anything.
+func (c *orderCache) of(n int) []uint32 {
+	if n > maxCached {
+		c.large = slices.Grow(c.large[:0], n)[:n]
+		return c.large
+	}
+	if c.small[n] == nil {
+		c.small[n] = make([]uint32, n)
+	}
+	return c.small[n]
+}
+
+// sort returns the order of the members by their names, as indices that are valid
+// until the next call, or the second of two members with one name.
+func (s *scanner) sort(members []member) ([]uint32, *member) {
+	order := s.orders.of(len(members))
+	if s.ascending(members, order) {
+		return order, nil
+	}
+	for i := range order {
+		order[i] = uint32(i)
+	}
+	if len(order) <= 32 {
+		for i := 1; i < len(order); i++ {
+			for j := i; j > 0; j-- {
+				a, b := &members[order[j-1]], &members[order[j]]
+				if a.prefix < b.prefix || a.prefix == b.prefix && s.compareMembers(a, b) <= 0 {
+					break
+				}
+				order[j-1], order[j] = order[j], order[j-1]
+			}
 		}
-		return compareNames(s.name(&a), s.name(&b))
-	})
-	for i := 1; i < len(members); i++ {
-		a, b := &members[i-1], &members[i]
-		if a.prefix == b.prefix && compareNames(s.name(a), s.name(b)) == 0 {
-			return int(max(a.quote, b.quote)), false
+	} else {
+		slices.SortStableFunc(order, func(a, b uint32) int { return s.compareMembers(&members[a], &members[b]) })
+	}
+	for i := 1; i < len(order); i++ {
+		if a, b := &members[order[i-1]], &members[order[i]]; a.prefix == b.prefix && s.compareMembers(a, b) == 0 {
+			return nil, b
 		}
 	}
-	for i := range members {
-		s.moved = append(s.moved, s.moved[ends+int(members[i].start)])
+	return order, nil
+}
+
+// ascending reports whether the names, taken in the given order, ascend strictly.
+// The indices may be any, even out of range.
+func (s *scanner) ascending(members []member, order []uint32) bool {
+	if order[0] >= uint32(len(members)) {
+		return false
 	}
-	copy(s.moved[ends:], s.moved[ends+len(members):])
-	s.moved = s.moved[:ends+len(members)]
-	s.unsorted = append(s.unsorted, o)
-	return 0, true
+	last := &members[order[0]]
+	for _, k := range order[1:] {
+		if k >= uint32(len(members)) {
+			return false
+		}
+		m := &members[k]
+		if last.prefix >= m.prefix && (last.prefix > m.prefix || s.compareMembers(last, m) >= 0) {
+			return false
+		}
+		last = m
+	}
+	return true
 }
 
 // job is a stretch of the normalised text that gather has still to write, and,

@@ -149,6 +149,9 @@ func randomTree(r *rand.Rand, depth int) (ordered, given string) {
 // the size. A quadratic step would take sixteen times as long; the bound leaves
 // room for a busy machine, and the best of several tries counts.
 func TestTimeIsLinear(t *testing.T) {
+	if raceEnabled {
+		t.Skip("the race detector's own time is not linear")
+	}
 	object := func(n int, name func(i int) int) string {
 		var b strings.Builder
 		b.WriteByte('{')

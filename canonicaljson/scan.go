@@ -1,8 +1,8 @@
 package canonicaljson
 
 import (
-	"encoding/binary"
 	"math/bits"
+	"slices"
 )
 
 // scanner canonicalises one text in one pass and without a tree.
@@ -29,19 +29,23 @@ type scanner struct {
 	decoded  []span   // where in names each of them is
 	jobs     []job    // work of gather
 	number   []byte   // one number, written anew
+	orders   orderCache
 
-	strict bool // refuse integers whose value would change
-	verify bool // stop at the first difference
-	differ bool // a difference was found
-	levels int  // arrays and objects around the text
+	strict bool  // refuse integers whose value would change
+	verify bool  // stop at the first difference
+	differ bool  // a difference was found
+	levels int   // arrays and objects around the text
+	fault  fault // the broken rule
+
+	escapes int // how many escapes have been read
 }
 
 // frame is an array or object that is open.
 type frame struct {
-	start   uint32 // its offset in the normalised text
-	members uint32 // the first of its members in scanner.members
-	first   uint32 // the first object in scanner.unsorted that is inside it
-	kind    uint8
+	at    uint32 // its offset in the normalised text
+	first uint32 // the first object in scanner.unsorted that is inside it
+	base  uint32 // what kind and base of the scan were before it
+	kind  uint8
 }
 
 const (
@@ -51,143 +55,212 @@ const (
 	inUnsorted // an object that has a member before which an earlier one sorts
 )
 
-// scan reads the whole text and leaves its normalised form in s. It stops at
-// the first fault.
-func (s *scanner) scan(src []byte) (fault, bool) {
+// scan reads the whole text and leaves its normalised form in s. It stops at the
+// first broken rule, which is then in s.fault, and reports false.
+//
+// It is one function, and the loops over the plain part of names and strings
+// stand in it twice, because a call for each token would be the larger part of
+// the time taken.
+func (s *scanner) scan(src []byte) bool {
 	s.src = src
 	if len(src) > MaxLength {
-		return fault{at: MaxLength, err: ErrTooLong}, false
+		return s.fail(MaxLength, ErrTooLong, "")
+	}
+	if len(src) >= 3 && string(src[:3]) == "\ufeff" {
+		return s.fail(0, ErrByteOrderMark, "")
 	}
 	i := skipSpace(src, 0)
 	s.run, s.shift, s.differ = i, -i, i > 0
-	if len(src) >= 3 && string(src[:3]) == "\ufeff" {
-		return fault{at: 0, err: ErrByteOrderMark}, false
-	}
 	kind := inNothing
+	base := 0 // the first member of the innermost object in s.members
 	for {
 		if s.differ && s.verify {
-			return fault{}, true
+			return true
 		}
 		if kind >= inObject {
 			// The name of a member, up to its value.
 			if i >= len(src) || src[i] != '"' {
-				return fault{i, ErrSyntax, "a name in quotes"}, false
+				return s.fail(i, ErrSyntax, "a name in quotes")
 			}
 			start, at := i, i+s.shift
-			end := plain(src, i+1)
-			escaped := false
-			if end >= len(src) || src[end] != '"' {
-				var f fault
-				if end, escaped, f = s.scanString(end); f.err != nil {
-					return f, false
+			i++
+			for {
+				if i+8 > len(src) {
+					i = plain(src, i)
+					break
+				}
+				if hits := specials(load64(src, i)); hits != 0 {
+					i += bits.TrailingZeros64(hits) >> 3
+					break
+				}
+				i += 8
+			}
+			n := len(s.members)
+			if n == cap(s.members) {
+				s.members = slices.Grow(s.members, 1)
+			}
+			s.members = s.members[:n+1]
+			// The fields are set through a pointer: a literal would be built on the
+			// stack in narrow stores and moved in wide loads, which stalls.
+			m := &s.members[n]
+			m.at = uint32(at)
+			m.first = uint32(len(s.unsorted))
+			m.quote = uint32(start)
+			if i < len(src) && src[i] == '"' && start+9 <= len(src) {
+				size := i - start - 1
+				m.length = uint32(size)
+				m.prefix = bits.ReverseBytes64(load64(src, start+1)) &^ (^uint64(0) >> (8 * uint(size)))
+			} else if i = s.scanName(m, i); i < 0 {
+				return false
+			}
+			if kind == inObject && n > base && s.members[n-1].prefix >= m.prefix {
+				switch order := s.compareMembers(&s.members[n-1], m); {
+				case order == 0:
+					return s.fail(start, ErrDuplicateName, "")
+				case order > 0:
+					kind = inUnsorted
+					s.differ = true
 				}
 			}
-			if !s.addMember(at, start, end, escaped, &kind) {
-				return fault{at: start, err: ErrDuplicateName}, false
-			}
-			i = s.space(end + 1)
+			i++
 			if i >= len(src) || src[i] != ':' {
-				return fault{i, ErrSyntax, "':' after a name"}, false
+				if i = s.space(i); i >= len(src) || src[i] != ':' {
+					return s.fail(i, ErrSyntax, "':' after a name")
+				}
 			}
-			i = s.space(i + 1)
+			i++
+		}
+		if i < len(src) && src[i] <= ' ' {
+			i = s.space(i)
 		}
 		if i >= len(src) {
-			return fault{i, ErrSyntax, "a value"}, false
+			return s.fail(i, ErrSyntax, "a value")
 		}
 		switch c := src[i]; c {
 		case '"':
-			end := plain(src, i+1)
-			if end >= len(src) || src[end] != '"' {
-				var f fault
-				if end, _, f = s.scanString(end); f.err != nil {
-					return f, false
+			i++
+			for {
+				if i+8 > len(src) {
+					i = plain(src, i)
+					break
+				}
+				if hits := specials(load64(src, i)); hits != 0 {
+					i += bits.TrailingZeros64(hits) >> 3
+					break
+				}
+				i += 8
+			}
+			if i >= len(src) || src[i] != '"' {
+				if i = s.scanString(i); i < 0 {
+					return false
 				}
 			}
-			i = end + 1
+			i++
 		case '-', '0', '1', '2', '3', '4', '5', '6', '7', '8', '9':
-			end, f := s.scanNumber(i)
-			if f.err != nil {
-				return f, false
+			if i = s.scanNumber(i); i < 0 {
+				return false
 			}
-			i = end
 		case '{', '[':
-			if len(s.frames)+s.levels >= MaxDepth {
-				return fault{at: i, err: ErrDepth}, false
+			n := len(s.frames)
+			if n+s.levels >= MaxDepth {
+				return s.fail(i, ErrDepth, "")
 			}
-			s.frames = append(s.frames, frame{
-				start:   uint32(i + s.shift),
-				members: uint32(len(s.members)),
-				first:   uint32(len(s.unsorted)),
-				kind:    kind,
-			})
+			if n == cap(s.frames) {
+				s.frames = slices.Grow(s.frames, 1)
+			}
+			s.frames = s.frames[:n+1]
+			f := &s.frames[n]
+			f.at = uint32(i + s.shift)
+			f.base = uint32(base)
+			f.first = uint32(len(s.unsorted))
+			f.kind = kind
 			kind = inArray
-			closing := byte(']')
 			if c == '{' {
-				kind, closing = inObject, '}'
+				kind = inObject
+				base = len(s.members)
 			}
-			i = s.space(i + 1)
-			if i >= len(src) || src[i] != closing {
+			i++
+			if i < len(src) && src[i] <= ' ' {
+				i = s.space(i)
+			}
+			if i >= len(src) || src[i] != c+2 { // the closing bracket of c
 				continue
 			}
-			kind = s.frames[len(s.frames)-1].kind
-			s.frames = s.frames[:len(s.frames)-1]
+			kind, base = f.kind, int(f.base)
+			s.frames = s.frames[:n]
 			i++
 		case 't':
 			if i+4 > len(src) || string(src[i:i+4]) != "true" {
-				return fault{i, ErrSyntax, "true"}, false
+				return s.fail(i, ErrSyntax, "true")
 			}
 			i += 4
 		case 'f':
 			if i+5 > len(src) || string(src[i:i+5]) != "false" {
-				return fault{i, ErrSyntax, "false"}, false
+				return s.fail(i, ErrSyntax, "false")
 			}
 			i += 5
 		case 'n':
 			if i+4 > len(src) || string(src[i:i+4]) != "null" {
-				return fault{i, ErrSyntax, "null"}, false
+				return s.fail(i, ErrSyntax, "null")
 			}
 			i += 4
 		default:
-			return fault{i, ErrSyntax, "a value"}, false
+			return s.fail(i, ErrSyntax, "a value")
 		}
 
 		// A value is complete; close what ends with it.
 		for {
 			if kind == inNothing {
-				end := skipSpace(src, i)
-				if end < len(src) {
-					return fault{at: end, err: ErrTrailingData}, false
-				}
-				if i < end {
-					s.flush(i, end)
-				}
-				return fault{}, true
+				return s.finish(i)
 			}
-			i = s.space(i)
+			if i < len(src) && src[i] <= ' ' {
+				i = s.space(i)
+			}
 			if i >= len(src) {
-				return fault{i, ErrSyntax, wantAfter(kind)}, false
+				return s.fail(i, ErrSyntax, wantAfter(kind))
 			}
-			if src[i] == ',' {
-				i = s.space(i + 1)
+			c := src[i]
+			if c == ',' {
+				i++
+				if i < len(src) && src[i] <= ' ' {
+					i = s.space(i)
+				}
 				break
 			}
-			if kind == inArray && src[i] != ']' || kind != inArray && src[i] != '}' {
-				return fault{i, ErrSyntax, wantAfter(kind)}, false
+			if kind == inArray && c != ']' || kind != inArray && c != '}' {
+				return s.fail(i, ErrSyntax, wantAfter(kind))
 			}
 			i++
-			f := s.frames[len(s.frames)-1]
-			s.frames = s.frames[:len(s.frames)-1]
-			if kind == inUnsorted {
-				if at, ok := s.closeUnsorted(f, i); !ok {
-					return fault{at: at, err: ErrDuplicateName}, false
-				}
+			n := len(s.frames) - 1
+			f := &s.frames[n]
+			if kind == inUnsorted && !s.closeUnsorted(f, base, i) {
+				return false
 			}
 			if kind != inArray {
-				s.members = s.members[:f.members]
+				s.members = s.members[:base]
 			}
-			kind = f.kind
+			kind, base = f.kind, int(f.base)
+			s.frames = s.frames[:n]
 		}
 	}
+}
+
+// fail notes the broken rule; it reports false.
+func (s *scanner) fail(at int, err error, want string) bool {
+	s.fault = fault{at, err, want}
+	return false
+}
+
+// finish ends the text after a value that ends before src[i].
+func (s *scanner) finish(i int) bool {
+	end := skipSpace(s.src, i)
+	if end < len(s.src) {
+		return s.fail(end, ErrTrailingData, "")
+	}
+	if i < end {
+		s.flush(i, end)
+	}
+	return true
 }
 
 func wantAfter(kind uint8) string {
@@ -208,9 +281,6 @@ func (s *scanner) flush(at, next int) {
 // space returns the offset of the first byte at or after i that is not white
 // space, and takes the white space out of the text.
 func (s *scanner) space(i int) int {
-	if i >= len(s.src) || s.src[i] > ' ' {
-		return i
-	}
 	next := skipSpace(s.src, i)
 	if next > i {
 		s.flush(i, next)
@@ -219,8 +289,16 @@ func (s *scanner) space(i int) int {
 }
 
 func skipSpace(src []byte, i int) int {
-	for i < len(src) && (src[i] == ' ' || src[i] == '\n' || src[i] == '\t' || src[i] == '\r') {
+	for i < len(src) && src[i] <= ' ' && (src[i] == ' ' || src[i] == '\n' || src[i] == '\t' || src[i] == '\r') {
 		i++
+		// Indentation.
+		for i+8 <= len(src) {
+			if others := load64(src, i) ^ ' '*lowBits; others != 0 {
+				i += bits.TrailingZeros64(others) >> 3
+				break
+			}
+			i += 8
+		}
 	}
 	return i
 }
@@ -230,17 +308,20 @@ const (
 	highBits = 0x8080808080808080
 )
 
+// specials marks, in the highest bit of their bytes, the bytes of w that are a
+// quote, a backslash, a control character or not ASCII. Only the lowest mark is
+// to be relied on: each difference borrows from the byte above it where its own
+// byte is a hit.
+func specials(w uint64) uint64 {
+	return (((w ^ '"'*lowBits) - lowBits) | ((w ^ '\\'*lowBits) - lowBits) | (w - ' '*lowBits) | w) & highBits
+}
+
 // plain returns the offset of the first byte at or after i that is a quote, a
 // backslash, a control character or not ASCII; len(src) if there is none.
 func plain(src []byte, i int) int {
 	for ; i+8 <= len(src); i += 8 {
-		w := binary.LittleEndian.Uint64(src[i:])
-		// Each of the differences borrows from the byte above it only where its
-		// own byte is a hit, so the lowest bit that is set is right.
-		quote, slash := w^('"'*lowBits), w^('\\'*lowBits)
-		hits := ((quote-lowBits)&^quote | (slash-lowBits)&^slash | (w-' '*lowBits)&^w | w) & highBits
-		if hits != 0 {
-			return i + bits.TrailingZeros64(hits)/8
+		if hits := specials(load64(src, i)); hits != 0 {
+			return i + bits.TrailingZeros64(hits)>>3
 		}
 	}
 	for i < len(src) && src[i] >= ' ' && src[i] != '"' && src[i] != '\\' && src[i] < 0x80 {

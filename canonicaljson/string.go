@@ -99,48 +99,88 @@ func sequenceLen[T []byte | string](s T) int {
 }
 
 // scanString reads the rest of a string from i on, which is inside of it, and
-// returns the offset of its closing quote and whether it had escapes.
-func (s *scanner) scanString(i int) (end int, escaped bool, f fault) {
+// returns the offset of its closing quote, or -1. It counts the escapes.
+func (s *scanner) scanString(i int) int {
 	src := s.src
 	for {
-		i = plain(src, i)
-		if i >= len(src) {
-			return 0, false, fault{i, ErrSyntax, "'\"' at the end of a string"}
+		if i = plain(src, i); i >= len(src) {
+			s.fail(i, ErrSyntax, "'\"' at the end of a string")
+			return -1
 		}
 		switch c := src[i]; {
 		case c == '"':
-			return i, escaped, fault{}
+			return i
 		case c == '\\':
-			escaped = true
-			size, f := s.scanEscape(i)
-			if f.err != nil {
-				return 0, false, f
+			s.escapes++
+			if i = s.scanEscape(i); i < 0 {
+				return -1
 			}
-			i += size
 		case c < ' ':
-			return 0, false, fault{i, ErrSyntax, "control characters escaped"}
+			s.fail(i, ErrSyntax, "control characters escaped")
+			return -1
 		default:
-			for i < len(src) && src[i] >= utf8.RuneSelf {
-				size := sequenceLen(src[i:])
-				if size == 0 {
-					return 0, false, fault{at: i, err: ErrInvalidUTF8}
-				}
-				i += size
+			if i = skipSequences(src, i); i < len(src) && src[i] >= utf8.RuneSelf {
+				s.fail(i, ErrInvalidUTF8, "")
+				return -1
 			}
 		}
 	}
 }
 
+// skipSequences returns the offset of the first byte at or after i that does not
+// belong to a UTF-8 sequence of two or more bytes.
+func skipSequences(src []byte, i int) int {
+	for i+4 <= len(src) {
+		w := load32(src, i)
+		if w&0xC0C0F0 == 0x8080E0 {
+			// Three bytes; the fifth bit of the second tells overlong forms of E0 and
+			// surrogates behind ED.
+			if v := w & 0x200F; v == 0 || v == 0x200D {
+				return i
+			}
+			i += 3
+			continue
+		}
+		if w&0x80 == 0 {
+			return i
+		}
+		size := sequenceLen(src[i:])
+		if size == 0 {
+			return i
+		}
+		i += size
+	}
+	for i < len(src) && src[i] >= utf8.RuneSelf {
+		size := sequenceLen(src[i:])
+		if size == 0 {
+			return i
+		}
+		i += size
+	}
+	return i
+}
+
 // scanEscape reads the escape at i, and the second half of a surrogate pair with
 // the first, and takes care that the text has the canonical form of what it
-// denotes. It returns the number of bytes read.
-func (s *scanner) scanEscape(i int) (int, fault) {
+// denotes. It returns the offset behind it, or -1.
+func (s *scanner) scanEscape(i int) int {
+	if i+1 < len(s.src) {
+		switch s.src[i+1] {
+		case '"', '\\', 'b', 'f', 'n', 'r', 't':
+			return i + 2
+		case '/':
+			s.flush(i, i+1)
+			return i + 2
+		}
+	}
 	r, size := decodeEscape(s.src[i:])
 	switch {
 	case size == 0:
-		return 0, fault{i, ErrSyntax, `an escape: \" \\ \/ \b \f \n \r \t or \u and four hexadecimal digits`}
+		s.fail(i, ErrSyntax, `an escape: \" \\ \/ \b \f \n \r \t or \u and four hexadecimal digits`)
+		return -1
 	case size < 0:
-		return 0, fault{at: i, err: ErrSurrogate}
+		s.fail(i, ErrSurrogate, "")
+		return -1
 	}
 	var buf [utf8.UTFMax + 2]byte
 	want := buf[:0]
@@ -150,11 +190,16 @@ func (s *scanner) scanEscape(i int) (int, fault) {
 		want = utf8.AppendRune(want, r)
 	}
 	if string(want) != string(s.src[i:i+size]) {
-		s.flush(i, i+size)
-		s.out = append(s.out, want...)
-		s.shift = len(s.out) - s.run
+		s.replace(i, i+size, want)
 	}
-	return size, fault{}
+	return i + size
+}
+
+// replace puts text in the place of src[at:next].
+func (s *scanner) replace(at, next int, text []byte) {
+	s.flush(at, next)
+	s.out = append(s.out, text...)
+	s.shift = len(s.out) - next
 }
 
 // decodeEscape returns the character that the escape at the start of b denotes

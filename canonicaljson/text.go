@@ -57,16 +57,15 @@ func IsCanonical(src []byte) bool {
 	s := newScanner()
 	defer s.free()
 	s.strict, s.verify = true, true
-	_, ok := s.scan(src)
-	return ok && !s.differ
+	return s.scan(src) && !s.differ
 }
 
 func appendText(dst, src []byte, strict bool) ([]byte, error) {
 	s := newScanner()
 	defer s.free()
 	s.strict = strict
-	if f, ok := s.scan(src); !ok {
-		return dst, newTextError(src, f)
+	if !s.scan(src) {
+		return dst, newTextError(src, s.fault)
 	}
 	return s.appendResult(dst), nil
 }
@@ -75,8 +74,8 @@ func canonicalize(src []byte, strict bool) ([]byte, error) {
 	s := newScanner()
 	defer s.free()
 	s.strict = strict
-	if f, ok := s.scan(src); !ok {
-		return nil, newTextError(src, f)
+	if !s.scan(src) {
+		return nil, newTextError(src, s.fault)
 	}
 	return s.appendResult(make([]byte, 0, s.resultLen())), nil
 }
@@ -120,7 +119,9 @@ func newScanner() *scanner {
 
 // free makes s ready for the next text and gives it back.
 func (s *scanner) free() {
+	s.orders.large = kept(s.orders.large, maxKeptRecords)
 	*s = scanner{
+		orders:   s.orders,
 		out:      kept(s.out, maxKeptBytes),
 		frames:   kept(s.frames, maxKeptRecords),
 		members:  kept(s.members, maxKeptRecords),

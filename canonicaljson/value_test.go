@@ -33,6 +33,7 @@ type (
 func (v valueMethod) MarshalJSON() ([]byte, error) {
 	return fmt.Appendf(nil, `{"z": %d, "a": "\u003c"}`, v.N), nil
 }
+
 func (p *pointerMethod) MarshalJSON() ([]byte, error) { return fmt.Appendf(nil, ` [ %d.0 ]`, p.N), nil }
 func (v valueText) MarshalText() ([]byte, error)      { return []byte("text " + v.S), nil }
 func (p *pointerText) MarshalText() ([]byte, error)   { return []byte("pointer text " + p.S), nil }
@@ -121,9 +122,14 @@ func TestAgreesWithEncodingJSON(t *testing.T) {
 		}},
 		{"methods", []any{valueMethod{1}, &valueMethod{2}, pointerMethod{3}, &pointerMethod{4}, valueText{"<a>"}, &valueText{"b"}, pointerText{"c"}, &pointerText{"d"}, (*valueMethod)(nil), (*pointerMethod)(nil), (*valueText)(nil)}},
 		{"methods by addressability", []any{
-			[]pointerMethod{{1}}, [1]pointerMethod{{1}}, &[1]pointerMethod{{1}}, map[string]pointerMethod{"a": {1}},
-			struct{ P pointerMethod }{}, &struct{ P pointerMethod }{}, &struct{ P []pointerText }{[]pointerText{{"x"}}},
-			struct{ P pointerText }{}, &struct{ P pointerText }{},
+			[]pointerMethod{{1}},
+			[1]pointerMethod{{1}},
+			&[1]pointerMethod{{1}},
+			map[string]pointerMethod{"a": {1}},
+			struct{ P pointerMethod }{},
+			&struct{ P pointerMethod }{}, &struct{ P []pointerText }{[]pointerText{{"x"}}},
+			struct{ P pointerText }{},
+			&struct{ P pointerText }{},
 		}},
 		{"method in an interface", struct {
 			M json.Marshaler
