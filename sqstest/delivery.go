@@ -21,8 +21,8 @@ const notHidden = -1
 // message is a stored message and where it is in its life.
 type message struct {
 	Message
-	bodyMD5     *string
-	traceHeader *string
+	bodyMD5     string
+	traceHeader string
 	sequence    uint64
 
 	group      *group

@@ -17,9 +17,9 @@ import (
 
 // bodyMD5 is MD5OfMessageBody (F-085). MD5 is what the protocol prescribes; it
 // guards against damage in transit, not against forgery.
-func bodyMD5(body string) *string {
+func bodyMD5(body string) string {
 	sum := md5.Sum([]byte(body))
-	return aws.String(hex.EncodeToString(sum[:]))
+	return hex.EncodeToString(sum[:])
 }
 
 // attributesMD5 is MD5OfMessageAttributes (F-086), nil for no attributes because

@@ -136,7 +136,7 @@ func (q *Queue) deliver(m *message, in *receiveRequest) types.Message {
 	return types.Message{
 		Attributes:             m.systemAttributes(in),
 		Body:                   aws.String(m.Body),
-		MD5OfBody:              m.bodyMD5,
+		MD5OfBody:              aws.String(m.bodyMD5),
 		MD5OfMessageAttributes: attributesMD5(attributes),
 		MessageAttributes:      attributes,
 		MessageId:              aws.String(m.MessageID),
@@ -175,7 +175,7 @@ func (m *message) systemAttributes(in *receiveRequest) map[string]string {
 		types.MessageSystemAttributeNameSequenceNumber:                   m.SequenceNumber,
 		types.MessageSystemAttributeNameMessageDeduplicationId:           m.DeduplicationID,
 		types.MessageSystemAttributeNameMessageGroupId:                   m.GroupID,
-		types.MessageSystemAttributeNameAWSTraceHeader:                   aws.ToString(m.traceHeader),
+		types.MessageSystemAttributeNameAWSTraceHeader:                   m.traceHeader,
 	} {
 		if value != "" && (wanted["All"] || wanted[string(name)]) {
 			out[string(name)] = value

@@ -82,7 +82,7 @@ func (q *Queue) sendOne(fault Fault, e types.SendMessageBatchRequestEntry) (*sqs
 	// The IDs are the stored message's, the digests this request's (F-001, F-002).
 	return &sqs.SendMessageOutput{
 		MD5OfMessageAttributes:       p.attributesMD5,
-		MD5OfMessageBody:             p.bodyMD5,
+		MD5OfMessageBody:             aws.String(p.bodyMD5),
 		MD5OfMessageSystemAttributes: p.systemMD5,
 		MessageId:                    aws.String(m.MessageID),
 		SequenceNumber:               aws.String(m.SequenceNumber),
@@ -149,7 +149,7 @@ func (q *Queue) sendEntries(fault Fault, entries []types.SendMessageBatchRequest
 		out.Successful = append(out.Successful, types.SendMessageBatchResultEntry{
 			Id:                           p.Id,
 			MD5OfMessageAttributes:       p.attributesMD5,
-			MD5OfMessageBody:             p.bodyMD5,
+			MD5OfMessageBody:             aws.String(p.bodyMD5),
 			MD5OfMessageSystemAttributes: p.systemMD5,
 			MessageId:                    aws.String(m.MessageID),
 			SequenceNumber:               aws.String(m.SequenceNumber),
@@ -162,8 +162,9 @@ func (q *Queue) sendEntries(fault Fault, entries []types.SendMessageBatchRequest
 // lock is taken.
 type outgoing struct {
 	types.SendMessageBatchRequestEntry
-	id                                string
-	bodyMD5, attributesMD5, systemMD5 *string
+	id                       string
+	bodyMD5                  string
+	attributesMD5, systemMD5 *string
 }
 
 func (q *Queue) prepare(e types.SendMessageBatchRequestEntry) outgoing {
@@ -213,7 +214,7 @@ func (q *Queue) accept(now time.Time, p outgoing) (*message, error) {
 			AcceptedAt:      now,
 		},
 		bodyMD5:     p.bodyMD5,
-		traceHeader: p.MessageSystemAttributes[string(types.MessageSystemAttributeNameForSendsAWSTraceHeader)].StringValue,
+		traceHeader: aws.ToString(p.MessageSystemAttributes[string(types.MessageSystemAttributeNameForSendsAWSTraceHeader)].StringValue),
 		hiddenAt:    notHidden,
 		sequence:    max(q.lastSeq+1, uint64(now.UnixMilli())*sequencesPerMilli),
 	}

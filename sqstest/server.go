@@ -176,7 +176,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) (any, error) {
 	case errors.As(err, &tooLarge):
 		return nil, requestTooLarge.because("The request is longer than %d bytes.", tooLarge.Limit)
 	case err != nil:
-		return nil, err
+		return nil, serializationFailed.because("%v", err)
 	}
 	return run(r.Context(), s, r, body)
 }

@@ -111,6 +111,7 @@ func TestValidation(t *testing.T) {
 			d.sendAll("g", "a", "b")
 			assert.Empty(d, d.receive(10))
 			assert.Equal(d, "2", d.attribute(types.QueueAttributeNameApproximateNumberOfMessagesDelayed))
+			assert.Equal(d, "0", d.attribute(types.QueueAttributeNameApproximateNumberOfMessagesNotVisible))
 			time.Sleep(10*time.Second - 1)
 			assert.Empty(d, d.receive(10))
 			time.Sleep(time.Nanosecond)

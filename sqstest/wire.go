@@ -14,6 +14,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
+	"github.com/aws/smithy-go"
 )
 
 // The headers of F-130.
@@ -57,16 +58,14 @@ type errorWire struct {
 }
 
 func writeError(w http.ResponseWriter, e *apiError) {
-	fault := "Receiver"
-	if e.class.status < http.StatusInternalServerError {
-		fault = "Sender"
+	fault := "Sender"
+	if e.class.fault == smithy.FaultServer {
+		fault = "Receiver"
 	}
 	w.Header().Set(queryErrorHeader, e.class.query+";"+fault)
-	b, err := encode(errorWire{Type: e.class.shape, Message: e.message})
-	if err != nil {
-		// Two strings always encode; a body is not needed to tell the status.
-		b = nil
-	}
+	// Two strings always encode; were it otherwise, status and header would still
+	// say what SDKs need.
+	b, _ := encode(errorWire{Type: e.class.shape, Message: e.message})
 	writeAnswer(w, e.class.status, b)
 }
 
