@@ -22,18 +22,27 @@ func AppendNumber(dst []byte, f float64) ([]byte, error) {
 // appendFloat writes a finite f; bits is 32 to write the shortest digits that
 // denote f among the values of float32.
 func appendFloat(dst []byte, f float64, bits int) []byte {
-	if f == 0 {
+	switch {
+	case f == 0:
 		return append(dst, '0')
+	case bits == 32:
+		return appendFloat32(dst, f)
 	}
-	abs := math.Abs(f)
-	small, large := abs < 1e-6, abs >= 1e21
-	if bits == 32 {
-		small, large = float32(abs) < 1e-6, float32(abs) >= 1e21
+	if n := int64(f); n > -1<<53 && n < 1<<53 && float64(n) == f {
+		return strconv.AppendInt(dst, n, 10)
 	}
-	if !small && !large {
-		return strconv.AppendFloat(dst, f, 'f', -1, bits)
+	d, k := shortest(math.Float64bits(f) &^ (1 << 63))
+	return appendDecimal(dst, f < 0, d, k)
+}
+
+// appendFloat32 writes an f that is not zero and a value of float32. Its digits are
+// so few that they are those of a double too.
+func appendFloat32(dst []byte, f float64) []byte {
+	// The bounds are those of float32: its 1e-6 is a little less than that.
+	if abs := float32(math.Abs(f)); abs >= 1e-6 && abs < 1e21 {
+		return strconv.AppendFloat(dst, f, 'f', -1, 32)
 	}
-	dst = strconv.AppendFloat(dst, f, 'e', -1, bits)
+	dst = strconv.AppendFloat(dst, f, 'e', -1, 32)
 	// ECMAScript does not pad the exponent to two digits.
 	if n := len(dst); dst[n-2] == '0' && (dst[n-3] == '-' || dst[n-3] == '+') {
 		dst[n-2] = dst[n-1]
@@ -42,36 +51,65 @@ func appendFloat(dst []byte, f float64, bits int) []byte {
 	return dst
 }
 
-// literal is the shape of a number in a text.
+// literal is a number in a text: its shape and its digits.
 type literal struct {
-	whole, places int // digits before and after the point
+	first         int    // offset of the first digit
+	end           int    // offset behind it
+	whole, places int    // digits before and behind the point
+	digits        uint64 // all of them as one integer, modulo 2^64
 	exponent      bool
 }
 
-// readNumber reads the number at start by the grammar of RFC 8259 section 6. It
-// returns the offset of the first byte after it.
-func readNumber(src []byte, start int) (int, literal, fault) {
-	var l literal
+// read reads the number at start by the grammar of RFC 8259 section 6. It returns
+// the offset of the fault and what is wanted there, or -1.
+func (l *literal) read(src []byte, start int) (int, string) {
 	i := start
 	if src[i] == '-' {
 		i++
 	}
-	digits := i
-	i = skipDigits(src, i)
-	l.whole = i - digits
+	l.first = i
+	w := uint64(0)
+	for i < len(src) {
+		c := src[i] - '0'
+		if c > 9 {
+			break
+		}
+		w = w*10 + uint64(c)
+		i++
+	}
+	l.whole = i - l.first
 	if l.whole == 0 {
-		return 0, l, fault{i, ErrSyntax, "a digit"}
+		return i, "a digit"
 	}
-	if src[digits] == '0' && l.whole > 1 {
-		return 0, l, fault{digits + 1, ErrSyntax, "no digit after a leading zero"}
+	if src[l.first] == '0' && l.whole > 1 {
+		return l.first + 1, "no digit after a leading zero"
 	}
+	l.places = 0
 	if i < len(src) && src[i] == '.' {
-		from := i + 1
-		i = skipDigits(src, from)
+		i++
+		from := i
+		for i+8 <= len(src) {
+			t := load64(src, i) ^ '0'*lowBits
+			if (t|(t+0x76*lowBits))&highBits != 0 {
+				break
+			}
+			w = w*1e8 + readEight(t)
+			i += 8
+		}
+		for i < len(src) {
+			c := src[i] - '0'
+			if c > 9 {
+				break
+			}
+			w = w*10 + uint64(c)
+			i++
+		}
 		if l.places = i - from; l.places == 0 {
-			return 0, l, fault{i, ErrSyntax, "a digit after '.'"}
+			return i, "a digit after '.'"
 		}
 	}
+	l.digits = w
+	l.exponent = false
 	if i < len(src) && (src[i] == 'e' || src[i] == 'E') {
 		l.exponent = true
 		i++
@@ -79,69 +117,91 @@ func readNumber(src []byte, start int) (int, literal, fault) {
 			i++
 		}
 		from := i
-		if i = skipDigits(src, i); i == from {
-			return 0, l, fault{i, ErrSyntax, "a digit in the exponent"}
+		for i < len(src) && src[i]-'0' <= 9 {
+			i++
+		}
+		if i == from {
+			return i, "a digit in the exponent"
 		}
 	}
-	return i, l, fault{}
+	l.end = i
+	return -1, ""
 }
 
 // scanNumber reads the number at start and takes care that the text has its
-// canonical form. It returns the offset of the first byte after it.
+// canonical form. It returns the offset of the first byte after it, or -1.
 func (s *scanner) scanNumber(start int) int {
 	src := s.src
-	end, l, fl := readNumber(src, start)
-	if fl.err != nil {
-		s.fault = fl
+	var l literal
+	if at, want := l.read(src, start); at >= 0 {
+		s.fail(at, ErrSyntax, want)
 		return -1
 	}
-	if isShortest(src[start:end], l) {
-		return end
+	if l.exponent || l.whole+l.places > 15 {
+		return s.scanLongNumber(start, &l)
 	}
-	f, err := strconv.ParseFloat(string(src[start:end]), 64)
+	// No two decimals of at most 15 digits denote one double, so such a number has
+	// the shortest digits already, but for zeros at its end.
+	if l.digits == 0 {
+		if l.end-start > 1 {
+			s.replace(start, l.end, []byte("0"))
+		}
+		return l.end
+	}
+	if l.places == 0 {
+		return l.end
+	}
+	if src[l.first] == '0' && l.digits < pow10[max(l.places-6, 0)] {
+		return s.scanLongNumber(start, &l) // below 1e-6: written with an exponent
+	}
+	end := l.end
+	for src[end-1] == '0' {
+		end--
+	}
+	if src[end-1] == '.' {
+		end--
+	}
+	if end < l.end {
+		s.flush(end, l.end)
+	}
+	return l.end
+}
+
+// scanLongNumber is scanNumber for numbers whose look does not tell.
+func (s *scanner) scanLongNumber(start int, l *literal) int {
+	src := s.src
+	negative := src[start] == '-'
+	if !l.exponent {
+		if l.places == 0 && l.whole == 16 && l.digits <= 1<<53 {
+			return l.end
+		}
+		if l.places > 0 && l.whole+l.places <= maxDigits && l.digits != 0 {
+			if b, ok := readDecimal(l.digits, -l.places); ok {
+				d, k := shortest(b)
+				if d == l.digits && k == -l.places && digitsOf(d)+k > -6 {
+					return l.end
+				}
+				s.flush(start, l.end)
+				s.out = appendDecimal(s.out, negative, d, k)
+				s.shift = len(s.out) - l.end
+				return l.end
+			}
+		}
+	}
+	f, err := strconv.ParseFloat(string(src[start:l.end]), 64)
 	if err != nil {
 		s.fail(start, ErrNumberRange, "")
 		return -1
 	}
 	s.number = appendFloat(s.number[:0], f, 64)
-	if s.strict && l.places == 0 && !l.exponent && !sameInteger(src[start:end], s.number) {
+	if s.strict && l.places == 0 && !l.exponent && !sameInteger(src[start:l.end], s.number) {
 		s.fail(start, ErrInexactInteger, "")
 		return -1
 	}
-	if !bytes.Equal(s.number, src[start:end]) {
-		s.replace(start, end, s.number)
+	if !bytes.Equal(s.number, src[start:l.end]) {
+		s.replace(start, l.end, s.number)
 	}
-	return end
-}
-
-// isShortest reports whether the number is known to be canonical by its look. No
-// two decimals of at most 15 digits denote one double, so that without exponent
-// and superfluous zeros there is no shorter text.
-func isShortest(number []byte, l literal) bool {
-	if l.exponent || l.whole+l.places > 15 {
-		return false
-	}
-	negative := number[0] == '-'
-	if negative {
-		number = number[1:]
-	}
-	switch {
-	case l.places == 0:
-		return number[0] != '0' || !negative
-	case number[len(number)-1] == '0':
-		return false
-	case number[0] == '0':
-		// Below this an exponent is written.
-		return string(number[:min(8, len(number))]) > "0.000000"
-	}
-	return true
-}
-
-func skipDigits(src []byte, i int) int {
-	for i < len(src) && src[i] >= '0' && src[i] <= '9' {
-		i++
-	}
-	return i
+	return l.end
 }
 
 // sameInteger reports whether the integer literal and the canonical text denote
@@ -172,6 +232,7 @@ func isNumber(b []byte) bool {
 	if len(b) == 0 {
 		return false
 	}
-	end, _, f := readNumber(b, 0)
-	return f.err == nil && end == len(b)
+	var l literal
+	at, _ := l.read(b, 0)
+	return at < 0 && l.end == len(b)
 }
