@@ -1,37 +1,37 @@
 package canonicaljson
 
 import (
-	"encoding"
 	"reflect"
-	"slices"
 	"strconv"
 )
 
-func encodeInterface(e *encoder, v reflect.Value) *Error {
+func encodeInterface(e *encoder, out []byte, v reflect.Value) ([]byte, *Error) {
 	if v.IsNil() {
-		return encodeNull(e)
+		return append(out, "null"...), nil
 	}
-	if err := e.follow(v.Type()); err != nil {
-		return err
+	if e.hops >= maxHops {
+		return refuse(v.Type(), ErrDepth, "")
 	}
+	e.hops++
 	elem := v.Elem()
-	err := encoderOf(elem.Type(), false)(e, elem)
+	out, err := encoderOf(elem.Type(), plainForm)(e, out, elem)
 	e.hops--
-	return err
+	return out, err
 }
 
-func pointerEncoder(t reflect.Type, quoted bool) encodeFunc {
-	elem := encoderOf(t.Elem(), quoted)
-	return func(e *encoder, v reflect.Value) *Error {
+func pointerEncoder(t reflect.Type, how form) encodeFunc {
+	encode := encoderOf(t.Elem(), how|addressable)
+	return func(e *encoder, out []byte, v reflect.Value) ([]byte, *Error) {
 		if v.IsNil() {
-			return encodeNull(e)
+			return append(out, "null"...), nil
 		}
-		if err := e.follow(t); err != nil {
-			return err
+		if e.hops >= maxHops {
+			return refuse(t, ErrDepth, "")
 		}
-		err := elem(e, v.Elem())
+		e.hops++
+		out, err := encode(e, out, v.Elem())
 		e.hops--
-		return err
+		return out, err
 	}
 }
 
@@ -42,144 +42,81 @@ func sliceEncoder(t reflect.Type) encodeFunc {
 			return encodeBytes
 		}
 	}
-	array := arrayEncoder(t)
-	return func(e *encoder, v reflect.Value) *Error {
+	encode := arrayEncoder(t, addressable)
+	return func(e *encoder, out []byte, v reflect.Value) ([]byte, *Error) {
 		if v.IsNil() {
-			return encodeNull(e)
+			return append(out, "null"...), nil
 		}
-		return array(e, v)
+		return encode(e, out, v)
 	}
 }
 
-func arrayEncoder(t reflect.Type) encodeFunc {
-	elem := encoderOf(t.Elem(), false)
-	return func(e *encoder, v reflect.Value) *Error {
-		if err := e.enter(t); err != nil {
-			return err
+func arrayEncoder(t reflect.Type, how form) encodeFunc {
+	encode := encoderOf(t.Elem(), how&addressable)
+	return func(e *encoder, out []byte, v reflect.Value) ([]byte, *Error) {
+		if e.levels >= MaxDepth {
+			return refuse(t, ErrDepth, "")
 		}
-		e.out = append(e.out, '[')
-		for i := range v.Len() {
-			if i > 0 {
-				e.out = append(e.out, ',')
-			}
-			if err := elem(e, v.Index(i)); err != nil {
+		e.levels++
+		n := v.Len()
+		if n == 0 {
+			out = append(out, '[')
+		}
+		// Each element is written behind a comma, the first of which becomes the
+		// bracket.
+		first := len(out)
+		for i := range n {
+			var err *Error
+			if out, err = encode(e, append(out, ','), v.Index(i)); err != nil {
 				return e.in(strconv.Itoa(i), err)
 			}
 		}
-		e.out = append(e.out, ']')
+		if n > 0 {
+			out[first] = '['
+		}
 		e.levels--
-		return nil
+		return append(out, ']'), nil
 	}
 }
 
-func structEncoder(t reflect.Type) encodeFunc {
+func structEncoder(t reflect.Type, how form) encodeFunc {
 	fields := fieldsOf(t)
 	for i := range fields {
 		f := &fields[i]
-		f.encode = encoderOf(f.typ, f.quoted)
+		f.compile(t, how&addressable)
 	}
-	return func(e *encoder, v reflect.Value) *Error {
-		if err := e.enter(t); err != nil {
-			return err
+	return func(e *encoder, out []byte, v reflect.Value) ([]byte, *Error) {
+		if e.levels >= MaxDepth {
+			return refuse(t, ErrDepth, "")
 		}
-		e.out = append(e.out, '{')
-		first := len(e.out)
+		e.levels++
+		first := len(out)
 		for i := range fields {
 			f := &fields[i]
-			fv, ok := f.find(v)
-			if !ok || f.omitted(fv) {
+			fv := v
+			if f.direct >= 0 {
+				fv = v.Field(f.direct)
+			} else {
+				var ok bool
+				if fv, ok = f.find(v); !ok {
+					continue
+				}
+			}
+			if f.mayOmit && f.omitted(fv) {
 				continue
 			}
-			if len(e.out) > first {
-				e.out = append(e.out, ',')
-			}
-			e.out = append(e.out, f.label...)
-			if err := f.encode(e, fv); err != nil {
+			// The label starts with a comma, the first of which becomes the bracket.
+			out = append(out, f.label...)
+			var err *Error
+			if out, err = f.encode(e, out, fv); err != nil {
 				return e.in(f.name, err)
 			}
 		}
-		e.out = append(e.out, '}')
 		e.levels--
-		return nil
+		if len(out) == first {
+			return append(out, '{', '}'), nil
+		}
+		out[first] = '{'
+		return append(out, '}'), nil
 	}
-}
-
-// entry is one entry of a map.
-type entry struct {
-	name  string
-	value reflect.Value
-}
-
-func mapEncoder(t reflect.Type) encodeFunc {
-	switch t.Key().Kind() {
-	case reflect.String,
-		reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64,
-		reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64, reflect.Uintptr:
-	default:
-		if !t.Key().Implements(textMarshalerType) {
-			return encodeUnsupported
-		}
-	}
-	elem := encoderOf(t.Elem(), false)
-	return func(e *encoder, v reflect.Value) *Error {
-		if v.IsNil() {
-			return encodeNull(e)
-		}
-		if err := e.enter(t); err != nil {
-			return err
-		}
-		entries := make([]entry, 0, v.Len())
-		for iter := v.MapRange(); iter.Next(); {
-			name, err := keyName(iter.Key())
-			if err != nil {
-				return err
-			}
-			entries = append(entries, entry{name, iter.Value()})
-		}
-		slices.SortFunc(entries, func(a, b entry) int { return compareNames(a.name, b.name) })
-		e.out = append(e.out, '{')
-		for i := range entries {
-			if i > 0 {
-				if entries[i].name == entries[i-1].name {
-					return e.in(entries[i].name, refuse(t, ErrDuplicateName, "map key "+excerpt(entries[i].name, 32)))
-				}
-				e.out = append(e.out, ',')
-			}
-			if err := e.string(t, entries[i].name); err != nil {
-				err.Detail = "map key, " + err.Detail
-				return err
-			}
-			e.out = append(e.out, ':')
-			if err := elem(e, entries[i].value); err != nil {
-				return e.in(entries[i].name, err)
-			}
-		}
-		e.out = append(e.out, '}')
-		e.levels--
-		return nil
-	}
-}
-
-// keyName returns the name of the member that a map entry becomes.
-func keyName(k reflect.Value) (string, *Error) {
-	if k.Kind() == reflect.String {
-		return k.String(), nil
-	}
-	if m, ok := reflect.TypeAssert[encoding.TextMarshaler](k); ok {
-		if k.Kind() == reflect.Pointer && k.IsNil() {
-			return "", nil
-		}
-		text, err := m.MarshalText()
-		if err != nil {
-			return "", refuse(k.Type(), err, "method MarshalText of a map key failed")
-		}
-		return string(text), nil
-	}
-	switch {
-	case k.CanInt():
-		return strconv.FormatInt(k.Int(), 10), nil
-	case k.CanUint():
-		return strconv.FormatUint(k.Uint(), 10), nil
-	}
-	return "", refuse(k.Type(), ErrUnsupportedType, "nil map key")
 }

@@ -4,7 +4,6 @@ import (
 	"encoding"
 	"encoding/base64"
 	"encoding/json"
-	"fmt"
 	"math"
 	"reflect"
 	"strconv"
@@ -12,17 +11,28 @@ import (
 	"time"
 )
 
-// encodeFunc appends the canonical form of v to e.out.
-type encodeFunc func(e *encoder, v reflect.Value) *Error
+// encodeFunc appends the canonical form of v to out. With an error it returns nil
+// for out.
+type encodeFunc func(e *encoder, out []byte, v reflect.Value) ([]byte, *Error)
 
-// encoderKey names a compiled encoder. quoted is the tag option "string": numbers,
-// booleans and strings are written inside a string.
-type encoderKey struct {
-	t      reflect.Type
-	quoted bool
-}
+// form says how the values of a type are written, apart from the type itself.
+type form uint8
 
-var compiled sync.Map // of encoderKey to encodeFunc
+const (
+	// plainForm is that of a value that is not addressable.
+	plainForm form = 0
+	// addressable: methods of the pointer count. It is known when the encoder is
+	// compiled: what a pointer or a slice leads to is addressable, and what is a part
+	// of that; what a map or an interface holds is not.
+	addressable form = 1 << 0
+	// inQuotes is the tag option "string".
+	inQuotes form = 1 << 1
+
+	forms = 4
+)
+
+// compiled has the encoders, by form and type.
+var compiled [forms]sync.Map // of reflect.Type to encodeFunc
 
 var (
 	marshalerType     = reflect.TypeFor[json.Marshaler]()
@@ -33,72 +43,62 @@ var (
 )
 
 // encoderOf returns the encoder of t, and compiles it on first use.
-func encoderOf(t reflect.Type, quoted bool) encodeFunc {
-	key := encoderKey{t, quoted}
-	if f, ok := compiled.Load(key); ok {
+func encoderOf(t reflect.Type, how form) encodeFunc {
+	cache := &compiled[how]
+	if f, ok := cache.Load(t); ok {
 		return f.(encodeFunc)
 	}
 	// A type that contains itself finds this entry while it is compiled.
-	compile := sync.OnceValue(func() encodeFunc { return newEncoder(t, quoted, true) })
-	if f, loaded := compiled.LoadOrStore(key, encodeFunc(func(e *encoder, v reflect.Value) *Error {
-		return compile()(e, v)
+	compile := sync.OnceValue(func() encodeFunc { return newEncoder(t, how) })
+	if f, loaded := cache.LoadOrStore(t, encodeFunc(func(e *encoder, out []byte, v reflect.Value) ([]byte, *Error) {
+		return compile()(e, out, v)
 	})); loaded {
 		return f.(encodeFunc)
 	}
 	f := compile()
-	compiled.Store(key, f)
+	cache.Store(t, f)
 	return f
 }
 
-// newEncoder compiles the encoder of t. A method of *t counts where the value is
-// addressable, as in encoding/json; viaPointer says that this is still to be
-// looked at.
-func newEncoder(t reflect.Type, quoted, viaPointer bool) encodeFunc {
+// newEncoder compiles the encoder of t.
+func newEncoder(t reflect.Type, how form) encodeFunc {
+	quoted := how&inQuotes != 0
 	switch t {
 	case rawMessageType:
 		return encodeRawMessage
 	case numberType:
-		if quoted {
-			return encodeQuotedNumber
-		}
-		return encodeNumber
+		return numberEncoder(quoted)
 	case timeType:
 		return encodeTime
 	}
-	viaPointer = viaPointer && t.Kind() != reflect.Pointer
+	viaPointer := how&addressable != 0 && t.Kind() != reflect.Pointer
 	switch {
 	case viaPointer && reflect.PointerTo(t).Implements(marshalerType):
-		return eitherEncoder(encodeMarshaler, newEncoder(t, quoted, false))
+		return ofPointer(encodeMarshaler)
 	case t.Implements(marshalerType):
 		return encodeMarshaler
 	case viaPointer && reflect.PointerTo(t).Implements(textMarshalerType):
-		return eitherEncoder(encodeTextMarshaler, newEncoder(t, quoted, false))
+		return ofPointer(encodeTextMarshaler)
 	case t.Implements(textMarshalerType):
 		return encodeTextMarshaler
 	}
 	switch t.Kind() {
 	case reflect.Bool:
-		return inQuotes(quoted, encodeBool)
+		return quotedIf(quoted, encodeBool)
 	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
 		if quoted {
-			return inQuotes(true, encodeAnyInt)
+			return quotedIf(true, encodeAnyInt)
 		}
 		return encodeInt
 	case reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64, reflect.Uintptr:
 		if quoted {
-			return inQuotes(true, encodeAnyUint)
+			return quotedIf(true, encodeAnyUint)
 		}
 		return encodeUint
 	case reflect.Float32:
-		if quoted {
-			return inQuotes(true, floatEncoder(32, true))
-		}
-		return floatEncoder(32, false)
+		return quotedIf(quoted, floatEncoder(32, quoted))
 	case reflect.Float64:
-		if quoted {
-			return inQuotes(true, floatEncoder(64, true))
-		}
-		return floatEncoder(64, false)
+		return quotedIf(quoted, floatEncoder(64, quoted))
 	case reflect.String:
 		if quoted {
 			return encodeQuotedString
@@ -107,247 +107,119 @@ func newEncoder(t reflect.Type, quoted, viaPointer bool) encodeFunc {
 	case reflect.Interface:
 		return encodeInterface
 	case reflect.Pointer:
-		return pointerEncoder(t, quoted)
+		return pointerEncoder(t, how)
 	case reflect.Struct:
-		return structEncoder(t)
+		return structEncoder(t, how)
 	case reflect.Map:
 		return mapEncoder(t)
 	case reflect.Slice:
 		return sliceEncoder(t)
 	case reflect.Array:
-		return arrayEncoder(t)
+		return arrayEncoder(t, how)
 	}
 	return encodeUnsupported
 }
 
-// eitherEncoder chooses by whether the value is addressable.
-func eitherEncoder(method, value encodeFunc) encodeFunc {
-	return func(e *encoder, v reflect.Value) *Error {
-		if v.CanAddr() {
-			return method(e, v.Addr())
-		}
-		return value(e, v)
+// ofPointer has f encode the address of the value.
+func ofPointer(f encodeFunc) encodeFunc {
+	return func(e *encoder, out []byte, v reflect.Value) ([]byte, *Error) {
+		return f(e, out, v.Addr())
 	}
 }
 
-func encodeUnsupported(_ *encoder, v reflect.Value) *Error {
+func encodeUnsupported(_ *encoder, _ []byte, v reflect.Value) ([]byte, *Error) {
 	return refuse(v.Type(), ErrUnsupportedType, "")
 }
 
-func encodeNull(e *encoder) *Error {
-	e.out = append(e.out, "null"...)
-	return nil
-}
-
-// inQuotes puts what f writes in quotes. Nothing of it needs an escape.
-func inQuotes(quoted bool, f encodeFunc) encodeFunc {
+// quotedIf puts what f writes in quotes. Nothing of it needs an escape.
+func quotedIf(quoted bool, f encodeFunc) encodeFunc {
 	if !quoted {
 		return f
 	}
-	return func(e *encoder, v reflect.Value) *Error {
-		e.out = append(e.out, '"')
-		err := f(e, v)
-		e.out = append(e.out, '"')
-		return err
+	return func(e *encoder, out []byte, v reflect.Value) ([]byte, *Error) {
+		out, err := f(e, append(out, '"'), v)
+		return append(out, '"'), err
 	}
 }
 
-func encodeBool(e *encoder, v reflect.Value) *Error {
-	e.out = strconv.AppendBool(e.out, v.Bool())
-	return nil
+func encodeBool(_ *encoder, out []byte, v reflect.Value) ([]byte, *Error) {
+	return strconv.AppendBool(out, v.Bool()), nil
 }
 
 // maxExact is the largest integer n such that n and n+1 are both exact as
 // doubles (RFC 7493 section 2.2).
 const maxExact = 1<<53 - 1
 
-func encodeInt(e *encoder, v reflect.Value) *Error {
+func encodeInt(_ *encoder, out []byte, v reflect.Value) ([]byte, *Error) {
 	n := v.Int()
 	if n > maxExact || n < -maxExact {
 		return refuse(v.Type(), ErrInexactInteger, "integer "+strconv.FormatInt(n, 10))
 	}
-	e.out = strconv.AppendInt(e.out, n, 10)
-	return nil
+	return strconv.AppendInt(out, n, 10), nil
 }
 
-func encodeUint(e *encoder, v reflect.Value) *Error {
+func encodeUint(_ *encoder, out []byte, v reflect.Value) ([]byte, *Error) {
 	n := v.Uint()
 	if n > maxExact {
 		return refuse(v.Type(), ErrInexactInteger, "integer "+strconv.FormatUint(n, 10))
 	}
-	e.out = strconv.AppendUint(e.out, n, 10)
-	return nil
+	return strconv.AppendUint(out, n, 10), nil
 }
 
-func encodeAnyInt(e *encoder, v reflect.Value) *Error {
-	e.out = strconv.AppendInt(e.out, v.Int(), 10)
-	return nil
+func encodeAnyInt(_ *encoder, out []byte, v reflect.Value) ([]byte, *Error) {
+	return strconv.AppendInt(out, v.Int(), 10), nil
 }
 
-func encodeAnyUint(e *encoder, v reflect.Value) *Error {
-	e.out = strconv.AppendUint(e.out, v.Uint(), 10)
-	return nil
+func encodeAnyUint(_ *encoder, out []byte, v reflect.Value) ([]byte, *Error) {
+	return strconv.AppendUint(out, v.Uint(), 10), nil
 }
 
 // floatEncoder writes the shortest digits that denote the value among the floats
 // of its size. Inside a string (signed) the zero keeps its sign, as it is text.
 func floatEncoder(bits int, signed bool) encodeFunc {
-	return func(e *encoder, v reflect.Value) *Error {
+	return func(_ *encoder, out []byte, v reflect.Value) ([]byte, *Error) {
 		f := v.Float()
 		if math.IsNaN(f) || math.IsInf(f, 0) {
 			return refuse(v.Type(), ErrNumberRange, "number "+strconv.FormatFloat(f, 'g', -1, 64))
 		}
 		if signed && f == 0 && math.Signbit(f) {
-			e.out = append(e.out, '-')
+			out = append(out, '-')
 		}
-		e.out = appendFloat(e.out, f, bits)
-		return nil
+		return appendFloat(out, f, bits), nil
 	}
 }
 
-func encodeString(e *encoder, v reflect.Value) *Error {
-	return e.string(v.Type(), v.String())
-}
-
-// string writes a string that came from a value of type t.
-func (e *encoder) string(t reflect.Type, s string) *Error {
-	out, at := appendString(e.out, s)
+func encodeString(_ *encoder, out []byte, v reflect.Value) ([]byte, *Error) {
+	out, at := appendString(out, v.String())
 	if at >= 0 {
-		return refuse(t, ErrInvalidUTF8, invalidAt(s, at))
+		return refuse(v.Type(), ErrInvalidUTF8, invalidAt(v.String(), at))
 	}
-	e.out = out
-	return nil
+	return out, nil
 }
 
-func invalidAt[T []byte | string](s T, at int) string {
+// invalidAt names what is not UTF-8 in s.
+func invalidAt(s string, at int) string {
 	return "byte " + strconv.Itoa(at) + " of the string, " + excerpt(s[at:min(at+4, len(s))], 32)
 }
 
 // encodeQuotedString writes a string whose text is JSON itself. That inner text
 // is a value like any other, so it keeps the escapes that encoding/json gives it.
-func encodeQuotedString(e *encoder, v reflect.Value) *Error {
-	start := len(e.out)
-	if err := e.string(v.Type(), v.String()); err != nil {
-		return err
+func encodeQuotedString(e *encoder, out []byte, v reflect.Value) ([]byte, *Error) {
+	if out, err := encodeString(e, out, v); err != nil {
+		return out, err
 	}
-	e.out = e.out[:start]
 	inner, err := json.Marshal(v.String())
 	if err != nil {
 		return refuse(v.Type(), err, "")
 	}
-	return e.string(v.Type(), string(inner))
+	out, _ = appendString(out, string(inner))
+	return out, nil
 }
 
-func encodeBytes(e *encoder, v reflect.Value) *Error {
+func encodeBytes(_ *encoder, out []byte, v reflect.Value) ([]byte, *Error) {
 	if v.IsNil() {
-		return encodeNull(e)
+		return append(out, "null"...), nil
 	}
-	e.out = append(e.out, '"')
-	e.out = base64.StdEncoding.AppendEncode(e.out, v.Bytes())
-	e.out = append(e.out, '"')
-	return nil
-}
-
-// text appends the canonical form of a text that a value of type t gave.
-func (e *encoder) text(t reflect.Type, text []byte, origin string) *Error {
-	s := newScanner()
-	defer s.free()
-	s.strict, s.levels = true, e.levels
-	if !s.scan(text) {
-		err := newTextError(text, s.fault)
-		err.Type = t
-		err.Detail = fmt.Sprintf("%s, byte %d: %s", origin, err.Offset, err.Detail)
-		err.Offset = -1
-		return err
-	}
-	e.out = s.appendResult(e.out)
-	return nil
-}
-
-func encodeRawMessage(e *encoder, v reflect.Value) *Error {
-	if v.IsNil() {
-		return encodeNull(e)
-	}
-	return e.text(v.Type(), v.Bytes(), "raw message")
-}
-
-func encodeNumber(e *encoder, v reflect.Value) *Error {
-	number, err := validNumber(v)
-	if err != nil {
-		return err
-	}
-	return e.text(v.Type(), []byte(number), "number")
-}
-
-// encodeQuotedNumber copies the literal: inside a string it is text, and any
-// precision is kept.
-func encodeQuotedNumber(e *encoder, v reflect.Value) *Error {
-	number, err := validNumber(v)
-	if err != nil {
-		return err
-	}
-	e.out = append(e.out, '"')
-	e.out = append(e.out, number...)
-	e.out = append(e.out, '"')
-	return nil
-}
-
-// validNumber returns the literal of a json.Number; that of its zero value is 0.
-func validNumber(v reflect.Value) (string, *Error) {
-	number := v.String()
-	if number == "" {
-		return "0", nil
-	}
-	if !isNumber([]byte(number)) {
-		return "", refuse(v.Type(), ErrSyntax, "want a number, found "+excerpt(number, 32))
-	}
-	return number, nil
-}
-
-// encodeTime writes what the method MarshalJSON of the type does, without its
-// allocation.
-func encodeTime(e *encoder, v reflect.Value) *Error {
-	t, _ := reflect.TypeAssert[time.Time](v)
-	e.out = append(e.out, '"')
-	out, err := t.AppendText(e.out)
-	if err != nil {
-		return refuse(v.Type(), err, "")
-	}
-	e.out = append(out, '"')
-	return nil
-}
-
-func encodeMarshaler(e *encoder, v reflect.Value) *Error {
-	if v.Kind() == reflect.Pointer && v.IsNil() {
-		return encodeNull(e)
-	}
-	m, ok := reflect.TypeAssert[json.Marshaler](v)
-	if !ok {
-		return encodeNull(e)
-	}
-	text, err := m.MarshalJSON()
-	if err != nil {
-		return refuse(v.Type(), err, "method MarshalJSON failed")
-	}
-	return e.text(v.Type(), text, "result of MarshalJSON")
-}
-
-func encodeTextMarshaler(e *encoder, v reflect.Value) *Error {
-	if v.Kind() == reflect.Pointer && v.IsNil() {
-		return encodeNull(e)
-	}
-	m, ok := reflect.TypeAssert[encoding.TextMarshaler](v)
-	if !ok {
-		return encodeNull(e)
-	}
-	text, err := m.MarshalText()
-	if err != nil {
-		return refuse(v.Type(), err, "method MarshalText failed")
-	}
-	out, at := appendString(e.out, text)
-	if at >= 0 {
-		return refuse(v.Type(), ErrInvalidUTF8, invalidAt(text, at))
-	}
-	e.out = out
-	return nil
+	out = base64.StdEncoding.AppendEncode(append(out, '"'), v.Bytes())
+	return append(out, '"'), nil
 }

@@ -10,7 +10,7 @@ import (
 // field is one member that a struct type is written with.
 type field struct {
 	name   string
-	label  string // the name as it is written, with the colon
+	label  string // the name as it is written, between a comma and a colon
 	index  []int  // the way to it through embedded structs
 	typ    reflect.Type
 	tagged bool // the name comes from a tag
@@ -20,7 +20,30 @@ type field struct {
 	omitZero  bool
 	isZero    func(reflect.Value) bool // the type's own notion of zero, or nil
 
-	encode encodeFunc
+	direct  int  // the index of a field of the struct itself, or -1
+	mayOmit bool // its tag may have it left out
+	encode  encodeFunc
+}
+
+// compile completes f as a field of the struct type t.
+func (f *field) compile(t reflect.Type, how form) {
+	f.direct = -1
+	if len(f.index) == 1 {
+		f.direct = f.index[0]
+	}
+	f.mayOmit = f.omitEmpty || f.omitZero
+	// What an embedded pointer leads to is addressable in any case.
+	for _, i := range f.index {
+		if t.Kind() == reflect.Pointer {
+			how |= addressable
+			t = t.Elem()
+		}
+		t = t.Field(i).Type
+	}
+	if f.quoted {
+		how |= inQuotes
+	}
+	f.encode = encoderOf(f.typ, how)
 }
 
 // find returns the value of f in the struct v, and false where an embedded
@@ -154,8 +177,8 @@ func newField(sf reflect.StructField, index []int) (*field, reflect.Type) {
 			f.quoted = quotable(target.Kind())
 		}
 	}
-	label, _ := appendString(nil, f.name)
-	f.label = string(label) + ":"
+	label, _ := appendString([]byte{','}, f.name)
+	f.label = string(append(label, ':'))
 	return f, nil
 }
 

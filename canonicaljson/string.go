@@ -1,7 +1,7 @@
 package canonicaljson
 
 import (
-	"strconv"
+	"slices"
 	"unicode/utf8"
 )
 
@@ -13,21 +13,48 @@ import (
 func AppendString(dst []byte, s string) ([]byte, error) {
 	out, at := appendString(dst, s)
 	if at >= 0 {
-		return dst, &Error{
-			Offset: -1,
-			Detail: "byte " + strconv.Itoa(at) + " of the string, " + excerpt(s[at:min(at+4, len(s))], 32),
-			Err:    ErrInvalidUTF8,
-		}
+		return dst, &Error{Offset: -1, Detail: invalidAt(s, at), Err: ErrInvalidUTF8}
 	}
 	return out, nil
 }
 
 // appendString returns the offset of the first byte of s that is not UTF-8, or
 // -1.
-func appendString[T []byte | string](dst []byte, s T) ([]byte, int) {
-	dst = append(dst, '"')
-	run := 0
-	for i := 0; i < len(s); {
+func appendString(dst []byte, s string) ([]byte, int) {
+	n := len(dst)
+	dst = slices.Grow(dst, len(s)+2)[:n+len(s)+2]
+	dst[n] = '"'
+	// Eight bytes are looked at and written at once, the last ones twice where
+	// their number is no multiple.
+	if body := dst[n+1 : len(dst)-1]; len(s) >= 8 {
+		last := len(s) - 8
+		for i := 0; ; i = min(i+8, last) {
+			w := loadString64(s, i)
+			if specials(w) != 0 {
+				return appendSpecial(dst[:n+1+i], s, i)
+			}
+			store64(body, i, w)
+			if i == last {
+				break
+			}
+		}
+	} else {
+		for i := range len(s) {
+			c := s[i]
+			if c < ' ' || c == '"' || c == '\\' || c >= utf8.RuneSelf {
+				return appendSpecial(dst[:n+1+i], s, i)
+			}
+			body[i] = c
+		}
+	}
+	dst[len(dst)-1] = '"'
+	return dst, -1
+}
+
+// appendSpecial appends s from i on, and the closing quote.
+func appendSpecial(dst []byte, s string, i int) ([]byte, int) {
+	run := i
+	for i < len(s) {
 		c := s[i]
 		switch {
 		case c >= utf8.RuneSelf:

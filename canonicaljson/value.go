@@ -7,15 +7,17 @@ import (
 	"sync"
 )
 
-// Marshal returns the canonical form of the Go value v. See [AppendValue].
+// Marshal returns the canonical form of the Go value v in a new slice of exactly
+// its size. See [AppendValue].
 func Marshal(v any) ([]byte, error) {
 	e := encoders.Get().(*encoder)
 	defer e.free()
-	if err := e.encode(e.scratch[:0], v); err != nil {
+	out, err := e.encode(e.scratch[:0], v)
+	if err != nil {
 		return nil, err
 	}
-	e.scratch = e.out
-	return append(make([]byte, 0, len(e.out)), e.out...), nil
+	e.scratch = out
+	return append(make([]byte, 0, len(out)), out...), nil
 }
 
 // AppendValue appends the canonical form of the Go value v to dst and returns the
@@ -35,23 +37,25 @@ func Marshal(v any) ([]byte, error) {
 // On an error, which is always an [*Error], dst is returned as it was. The
 // encoder of a type is compiled once and shared; AppendValue may be called from
 // several goroutines at once. It is up to the caller that nobody writes to v
-// meanwhile. Panics of methods of v are passed on.
+// meanwhile. Panics of methods of v are passed on. Apart from maps, interfaces
+// and methods nothing is allocated if dst has room for the result and 64 bytes.
 func AppendValue(dst []byte, v any) ([]byte, error) {
 	e := encoders.Get().(*encoder)
 	defer e.free()
-	if err := e.encode(dst, v); err != nil {
+	out, err := e.encode(dst, v)
+	if err != nil {
 		return dst, err
 	}
-	return e.out, nil
+	return out, nil
 }
 
 // encoder is the state of one call.
 type encoder struct {
-	out     []byte
 	levels  int      // arrays and objects that are open
 	hops    int      // pointers and interfaces that have been followed
 	path    []string // after an error: the reference tokens to it, innermost first
-	scratch []byte   // kept for Marshal
+	scratch []byte   // of Marshal
+	entries []entry  // of the maps that are being written
 }
 
 // maxHops bounds the pointers and interfaces on the way to a value, which may
@@ -62,55 +66,43 @@ var encoders = sync.Pool{New: func() any { return new(encoder) }}
 
 // free makes e ready for the next value and gives it back.
 func (e *encoder) free() {
-	clear(e.path)
-	*e = encoder{path: kept(e.path, maxKeptRecords), scratch: kept(e.scratch, maxKeptBytes)}
+	e.levels, e.hops = 0, 0
+	if len(e.path) > 0 || len(e.entries) > 0 {
+		// An error, or a panic of a method, left them.
+		clear(e.path)
+		clear(e.entries)
+		e.path, e.entries = e.path[:0], e.entries[:0]
+	}
+	e.path, e.entries = kept(e.path, maxKeptRecords), kept(e.entries, maxKeptRecords)
+	e.scratch = kept(e.scratch, maxKeptBytes)
 	encoders.Put(e)
 }
 
-func (e *encoder) encode(dst []byte, v any) error {
-	e.out = dst
+func (e *encoder) encode(dst []byte, v any) ([]byte, error) {
 	rv := reflect.ValueOf(v)
 	if !rv.IsValid() {
-		e.out = append(e.out, "null"...)
-		return nil
+		return append(dst, "null"...), nil
 	}
-	if err := encoderOf(rv.Type(), false)(e, rv); err != nil {
+	out, err := encoderOf(rv.Type(), plainForm)(e, dst, rv)
+	if err != nil {
 		var pointer strings.Builder
 		for _, token := range slices.Backward(e.path) {
 			pointer.WriteByte('/')
 			pointer.Write(appendReference(nil, token))
 		}
 		err.Pointer = pointer.String() + err.Pointer
-		return err
+		return nil, err
 	}
-	return nil
+	return out, nil
 }
 
 // in notes, on the way out, that err arose in the member or element token.
-func (e *encoder) in(token string, err *Error) *Error {
+func (e *encoder) in(token string, err *Error) ([]byte, *Error) {
 	e.path = append(e.path, token)
-	return err
-}
-
-// enter counts an array or object.
-func (e *encoder) enter(t reflect.Type) *Error {
-	if e.levels >= MaxDepth {
-		return refuse(t, ErrDepth, "")
-	}
-	e.levels++
-	return nil
-}
-
-// follow counts a pointer or interface.
-func (e *encoder) follow(t reflect.Type) *Error {
-	if e.hops >= maxHops {
-		return refuse(t, ErrDepth, "")
-	}
-	e.hops++
-	return nil
+	return nil, err
 }
 
 // refuse returns the error of a value of type t.
-func refuse(t reflect.Type, rule error, detail string) *Error {
-	return &Error{Offset: -1, Type: t, Detail: detail, Err: rule}
+func refuse(t reflect.Type, rule error, detail string) ([]byte, *Error) {
+	return nil, &Error{Offset: -1, Type: t, Detail: detail, Err: rule}
 }
