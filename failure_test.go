@@ -116,8 +116,19 @@ func TestFinalRefusals(t *testing.T) {
 		require.ErrorAs(t, err, &refused)
 		assert.Equal(t, 1, refused.Attempts)
 
+		other := scene
+		other.Cloud = 50
+		_, err = p.Send(t.Context(), other)
+		require.NoError(t, err, "a refused event claims nothing, not even its key")
 		_, err = p.Send(t.Context(), scene)
-		require.NoError(t, err, "a refused event claims nothing: it may be sent again")
+		var conflict *sqsfifo.ConflictError
+		require.ErrorAs(t, err, &conflict)
+
+		q.Inject(sqstest.FailEntries("InvalidMessageContents", smithy.FaultClient, nil), 1)
+		_, err = p.Send(t.Context(), other)
+		require.ErrorAs(t, err, &refused)
+		_, err = p.Send(t.Context(), scene)
+		require.ErrorAs(t, err, &conflict, "a replay that is refused does not free the key of its original")
 	})
 }
 
@@ -173,6 +184,13 @@ func TestKeyOfAnEventInDoubtStaysTaken(t *testing.T) {
 		_, err = p.Send(t.Context(), other)
 		var conflict *sqsfifo.ConflictError
 		require.ErrorAs(t, err, &conflict)
+
+		for q.PendingFaults() > 0 {
+			_, _ = q.SendMessage(t.Context(), &sqs.SendMessageInput{QueueUrl: aws.String(q.URL()), MessageBody: aws.String("x")})
+		}
+		time.Sleep(5*time.Minute + 5*time.Second)
+		_, err = p.Send(t.Context(), other)
+		require.NoError(t, err, "whatever became of the first, SQS has forgotten it")
 	})
 }
 
@@ -310,10 +328,37 @@ func TestWhatAnErrorMeansForTheEvent(t *testing.T) {
 func TestAnswerToABatchThatIsNotWhole(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue(t, sqstest.Config{})
-		p := on(t, brokenClient{q, io.ErrUnexpectedEOF}, q)
+		// The next attempt is refused, which says nothing about the first.
+		p := on(t, brokenClient{q, &smithy.GenericAPIError{Code: "AccessDenied", Fault: smithy.FaultClient}}, q)
 		for _, r := range p.SendBatch(t.Context(), scenes(2, 2)) {
 			var doubt *sqsfifo.SendError
 			require.ErrorAs(t, r.Err, &doubt)
+			assert.Equal(t, 2, doubt.Attempts)
 		}
+	})
+}
+
+// hangingClient does not answer its first request.
+type hangingClient struct {
+	*sqstest.Queue
+	calls int
+}
+
+func (c *hangingClient) SendMessage(ctx context.Context, in *sqs.SendMessageInput, o ...func(*sqs.Options)) (*sqs.SendMessageOutput, error) {
+	if c.calls++; c.calls == 1 {
+		<-ctx.Done()
+		return nil, ctx.Err()
+	}
+	return c.Queue.SendMessage(ctx, in, o...)
+}
+
+func TestRequestWithoutAnAnswerIsGivenUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := newQueue(t, sqstest.Config{})
+		start := time.Now()
+		r, err := on(t, &hangingClient{Queue: q}, q).Send(t.Context(), scene)
+		require.NoError(t, err)
+		assert.Equal(t, 2, r.Attempts)
+		assert.Less(t, time.Since(start), time.Minute)
 	})
 }

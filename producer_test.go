@@ -140,10 +140,39 @@ func TestReplayIsADuplicateUntilTheIntervalEnds(t *testing.T) {
 		assert.NotEqual(t, first.MessageID, later.MessageID)
 		assert.Len(t, q.Messages(), 2)
 
+		time.Sleep(3 * time.Minute)
+		other := scene
+		other.Cloud = 99
+		_, err = p.Send(t.Context(), other)
+		var conflict *sqsfifo.ConflictError
+		require.ErrorAs(t, err, &conflict, "the second acceptance has an interval of its own")
 		again, err = p.Send(t.Context(), scene)
 		require.NoError(t, err)
 		assert.True(t, again.Duplicate)
 		assert.Equal(t, later.MessageID, again.MessageID)
+	})
+}
+
+// unnumberedClient answers as an emulator without sequence numbers does.
+type unnumberedClient struct{ *sqstest.Queue }
+
+func (c unnumberedClient) SendMessage(ctx context.Context, in *sqs.SendMessageInput, o ...func(*sqs.Options)) (*sqs.SendMessageOutput, error) {
+	out, err := c.Queue.SendMessage(ctx, in, o...)
+	if err == nil {
+		out.SequenceNumber = nil
+	}
+	return out, err
+}
+
+func TestDuplicateIsKnownByItsMessageID(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := newQueue(t, sqstest.Config{})
+		p := on(t, unnumberedClient{q}, q)
+		for i, s := range []Scene{scenes(2, 1)[0], scenes(2, 1)[1], scenes(2, 1)[0]} {
+			r, err := p.Send(t.Context(), s)
+			require.NoError(t, err)
+			assert.Equal(t, i == 2, r.Duplicate)
+		}
 	})
 }
 
@@ -581,5 +610,88 @@ func TestConcurrentUse(t *testing.T) {
 		require.NoError(t, p.Close(t.Context()))
 		assert.Len(t, q.Messages(), 200)
 		assert.Len(t, q.Suppressed(), 200)
+	})
+}
+
+// exclusiveClient answers after a while and fails the test when two requests
+// with one message group are under way.
+type exclusiveClient struct {
+	*sqstest.Queue
+	t        *testing.T
+	mu       sync.Mutex
+	underWay map[string]bool
+	together int // the most requests that were under way at once
+}
+
+func (c *exclusiveClient) SendMessage(ctx context.Context, in *sqs.SendMessageInput, o ...func(*sqs.Options)) (*sqs.SendMessageOutput, error) {
+	defer c.enter(*in.MessageGroupId)()
+	return c.Queue.SendMessage(ctx, in, o...)
+}
+
+func (c *exclusiveClient) SendMessageBatch(ctx context.Context, in *sqs.SendMessageBatchInput, o ...func(*sqs.Options)) (*sqs.SendMessageBatchOutput, error) {
+	for _, e := range in.Entries {
+		defer c.enter(*e.MessageGroupId)()
+	}
+	return c.Queue.SendMessageBatch(ctx, in, o...)
+}
+
+func (c *exclusiveClient) enter(group string) (leave func()) {
+	c.mu.Lock()
+	assert.False(c.t, c.underWay[group], "two requests with group %s at once: SQS may store them in either order", group)
+	c.underWay[group] = true
+	c.together = max(c.together, len(c.underWay))
+	c.mu.Unlock()
+	time.Sleep(5 * time.Millisecond)
+	return func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		delete(c.underWay, group)
+	}
+}
+
+func TestOneRequestOfAGroupIsUnderWay(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := newQueue(t, sqstest.Config{})
+		client := &exclusiveClient{Queue: q, t: t, underWay: map[string]bool{}}
+		p := on(t, client, q)
+		all := scenes(120, 4)
+		var wg sync.WaitGroup
+		for g := range 12 {
+			part := all[g*10 : g*10+10]
+			wg.Go(func() {
+				if g%3 == 0 {
+					assert.NoError(t, p.SendBatch(t.Context(), part).Err())
+					return
+				}
+				for _, s := range part {
+					_, err := p.Send(t.Context(), s)
+					assert.NoError(t, err)
+				}
+			})
+		}
+		wg.Wait()
+		assert.Len(t, q.Messages(), 120)
+		assert.Greater(t, client.together, 1, "different groups go on side by side")
+	})
+}
+
+func TestWaitingForAGroupEndsWithTheContext(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := newQueue(t, sqstest.Config{})
+		p := on(t, q, q)
+		q.Inject(sqstest.Throttle(), 50)
+		done := make(chan error)
+		go func() {
+			_, err := p.Send(t.Context(), scenes(1, 1)[0])
+			done <- err
+		}()
+		synctest.Wait()
+		ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+		defer cancel()
+		_, err := p.Send(ctx, scenes(2, 1)[1])
+		var refused *sqsfifo.RefusedError
+		require.ErrorAs(t, err, &refused)
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		require.NoError(t, <-done, "the group's lock is whole")
 	})
 }
