@@ -213,9 +213,7 @@ func appendDecimal(dst []byte, negative bool, d uint64, k int) []byte {
 		return dst[:n+magnitude]
 	}
 	// ddd.ddd
-	putDigits(dst, n+1, d, count)
-	copy(dst[n:n+magnitude], dst[n+1:])
-	dst[n+magnitude] = '.'
+	putPoint(dst, n, d, count, magnitude)
 	return dst[:n+count+1]
 }
 
@@ -251,6 +249,32 @@ func putDigits(dst []byte, n int, d uint64, count int) {
 	}
 	store64(dst, n, eightDigits(d/1e8))
 	store64(dst, n+8, eightDigits(d%1e8))
+}
+
+// putPoint is putDigits with a point behind the first whole digits, at least one
+// and less than all. The digits behind it are written one place further, and the
+// word with the point over them; to move bytes that have just been written would
+// have to wait for the writes.
+func putPoint(dst []byte, n int, d uint64, count, whole int) {
+	if count > 16 {
+		dst[n] = '0' + byte(d/1e16)
+		d %= 1e16
+		n++
+		whole--
+	} else {
+		d *= pow10[16-count]
+	}
+	w := eightDigits(d / 1e8)
+	store64(dst, n+9, eightDigits(d%1e8))
+	if whole >= 8 {
+		store64(dst, n, w)
+		n += 8
+		whole -= 8
+		w = eightDigits(d % 1e8)
+	}
+	store64(dst, n+1, w)
+	before := uint64(1)<<(8*uint(whole)) - 1
+	store64(dst, n, w&before|'.'<<(8*uint(whole))|w&^before<<8)
 }
 
 // eightDigits returns the text of eight digits as a word. All of them are found at

@@ -1,3 +1,5 @@
+//go:build safe || !(amd64 || arm64)
+
 package canonicaljson
 
 import "encoding/binary"

@@ -3,6 +3,7 @@ package canonicaljson
 import (
 	"bytes"
 	"math"
+	"math/bits"
 	"strconv"
 )
 
@@ -19,13 +20,13 @@ func AppendNumber(dst []byte, f float64) ([]byte, error) {
 	return appendFloat(dst, f, 64), nil
 }
 
-// appendFloat writes a finite f; bits is 32 to write the shortest digits that
+// appendFloat writes a finite f; size is 32 to write the shortest digits that
 // denote f among the values of float32.
-func appendFloat(dst []byte, f float64, bits int) []byte {
+func appendFloat(dst []byte, f float64, size int) []byte {
 	switch {
 	case f == 0:
 		return append(dst, '0')
-	case bits == 32:
+	case size == 32:
 		return appendFloat32(dst, f)
 	}
 	if n := int64(f); n > -1<<53 && n < 1<<53 && float64(n) == f {
@@ -68,15 +69,7 @@ func (l *literal) read(src []byte, start int) (int, string) {
 		i++
 	}
 	l.first = i
-	w := uint64(0)
-	for i < len(src) {
-		c := src[i] - '0'
-		if c > 9 {
-			break
-		}
-		w = w*10 + uint64(c)
-		i++
-	}
+	i, w := readDigits(src, i, 0)
 	l.whole = i - l.first
 	if l.whole == 0 {
 		return i, "a digit"
@@ -88,22 +81,7 @@ func (l *literal) read(src []byte, start int) (int, string) {
 	if i < len(src) && src[i] == '.' {
 		i++
 		from := i
-		for i+8 <= len(src) {
-			t := load64(src, i) ^ '0'*lowBits
-			if (t|(t+0x76*lowBits))&highBits != 0 {
-				break
-			}
-			w = w*1e8 + readEight(t)
-			i += 8
-		}
-		for i < len(src) {
-			c := src[i] - '0'
-			if c > 9 {
-				break
-			}
-			w = w*10 + uint64(c)
-			i++
-		}
+		i, w = readDigits(src, i, w)
 		if l.places = i - from; l.places == 0 {
 			return i, "a digit after '.'"
 		}
@@ -126,6 +104,28 @@ func (l *literal) read(src []byte, start int) (int, string) {
 	}
 	l.end = i
 	return -1, ""
+}
+
+// readDigits reads digits from i on and appends them to those of w. It returns the
+// offset of the first byte that is none.
+func readDigits(src []byte, i int, w uint64) (int, uint64) {
+	for i+8 <= len(src) {
+		t := load64(src, i) ^ '0'*lowBits
+		others := (t | (t + 0x76*lowBits)) & highBits
+		if others == 0 {
+			w = w*1e8 + readEight(t)
+			i += 8
+			continue
+		}
+		// Less than eight: shifted, so that zeros stand in front of them.
+		n := bits.TrailingZeros64(others) >> 3
+		return i + n, w*pow10[n] + readEight(t<<(64-8*uint(n)))
+	}
+	for i < len(src) && src[i]-'0' <= 9 {
+		w = w*10 + uint64(src[i]-'0')
+		i++
+	}
+	return i, w
 }
 
 // scanNumber reads the number at start and takes care that the text has its

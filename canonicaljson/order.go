@@ -223,7 +223,7 @@ func (s *scanner) ascending(members []member, order []uint32) bool {
 }
 
 // job is a stretch of the normalised text that gather has still to write, and,
-// while left > 0 or open is set, an object behind it that is being written.
+// while open is set, an object behind it that is being written.
 type job struct {
 	span
 	members uint32 // first member of the object in scanner.moved
@@ -232,47 +232,65 @@ type job struct {
 	open    bool
 }
 
+// pushJob adds a job for the stretch m. Here too the fields are set one by one:
+// they have just been written so, and a wide load of all would have to wait.
+func (s *scanner) pushJob(m *span) {
+	n := len(s.jobs)
+	if n == cap(s.jobs) {
+		s.jobs = slices.Grow(s.jobs, 1)
+	}
+	s.jobs = s.jobs[:n+1]
+	j := &s.jobs[n]
+	j.start = m.start
+	j.end = m.end
+	j.first = m.first
+	j.last = m.last
+	j.open = false
+}
+
 // gather fills dst with the normalised text, the members of all objects in
 // order. It works from the end to the front, because the list of objects is in
 // the order of their ends, and writes every byte once, however deep.
 func (s *scanner) gather(dst, text []byte) {
 	at := len(dst)
-	s.jobs = append(s.jobs[:0], job{span: span{end: uint32(len(text)), last: uint32(len(s.unsorted))}})
+	s.jobs = s.jobs[:0]
+	s.pushJob(&span{end: uint32(len(text)), last: uint32(len(s.unsorted))})
+next:
 	for len(s.jobs) > 0 {
 		j := &s.jobs[len(s.jobs)-1]
-		if j.open {
-			if j.left == 0 {
-				at--
-				dst[at] = '{'
-				j.open = false
+		if !j.open {
+			if j.first == j.last {
+				at -= int(j.end - j.start)
+				copy(dst[at:], text[j.start:j.end])
+				s.jobs = s.jobs[:len(s.jobs)-1]
 				continue
 			}
+			// The last object of the stretch, and what is behind it.
+			o := &s.unsorted[j.last-1]
+			at -= int(j.end - o.end)
+			copy(dst[at:], text[o.end:j.end])
+			at--
+			dst[at] = '}'
+			j.end, j.last = o.start, o.first
+			j.members, j.count, j.left, j.open = o.members, o.count, o.count, true
+		}
+		members := s.moved[j.members : j.members+j.count]
+		for j.left > 0 {
 			if j.left < j.count {
 				at--
 				dst[at] = ','
 			}
 			j.left--
-			m := s.moved[j.members+j.left]
-			if m.first == m.last {
-				at -= int(m.end - m.start)
-				copy(dst[at:], text[m.start:m.end])
-				continue
+			m := &members[j.left]
+			if m.first != m.last {
+				s.pushJob(m)
+				continue next
 			}
-			s.jobs = append(s.jobs, job{span: m})
-			continue
+			at -= int(m.end - m.start)
+			copy(dst[at:], text[m.start:m.end])
 		}
-		if j.first == j.last {
-			at -= int(j.end - j.start)
-			copy(dst[at:], text[j.start:j.end])
-			s.jobs = s.jobs[:len(s.jobs)-1]
-			continue
-		}
-		o := &s.unsorted[j.last-1]
-		at -= int(j.end - o.end)
-		copy(dst[at:], text[o.end:j.end])
 		at--
-		dst[at] = '}'
-		j.end, j.last = o.start, o.first
-		j.members, j.count, j.left, j.open = o.members, o.count, o.count, true
+		dst[at] = '{'
+		j.open = false
 	}
 }

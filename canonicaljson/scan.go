@@ -272,9 +272,22 @@ func wantAfter(kind uint8) string {
 
 // flush ends the pending run before src[at] and starts another at src[next].
 func (s *scanner) flush(at, next int) {
-	s.out = append(s.out, s.src[s.run:at]...)
+	n, size := len(s.out), at-s.run
+	if size <= 16 && s.run+16 <= len(s.src) && n+16 <= cap(s.out) {
+		// Two words are faster than to have the run's length looked at.
+		out := s.out[:n+16]
+		store64(out, n, load64(s.src, s.run))
+		store64(out, n+8, load64(s.src, s.run+8))
+		s.out = out[:n+size]
+	} else {
+		if size > cap(s.out)-n {
+			// Room for all that is to come, as the text seldom grows.
+			s.out = slices.Grow(s.out, len(s.src)-s.run+64)
+		}
+		s.out = append(s.out, s.src[s.run:at]...)
+	}
 	s.run = next
-	s.shift = len(s.out) - next
+	s.shift = n + size - next
 	s.differ = true
 }
 

@@ -1,6 +1,7 @@
 package canonicaljson
 
 import (
+	"math/bits"
 	"slices"
 	"unicode/utf8"
 )
@@ -51,10 +52,19 @@ func appendString(dst []byte, s string) ([]byte, int) {
 	return dst, -1
 }
 
-// appendSpecial appends s from i on, and the closing quote.
+// appendSpecial is appendString for what is left of s from i on, where there is a
+// byte that cannot just be copied.
 func appendSpecial(dst []byte, s string, i int) ([]byte, int) {
 	run := i
 	for i < len(s) {
+		if i+8 <= len(s) {
+			hits := specials(loadString64(s, i))
+			if hits == 0 {
+				i += 8
+				continue
+			}
+			i += bits.TrailingZeros64(hits) >> 3
+		}
 		c := s[i]
 		switch {
 		case c >= utf8.RuneSelf:
