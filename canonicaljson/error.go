@@ -141,7 +141,10 @@ type fault struct {
 
 // newTextError turns what a scan of src reported into an Error.
 func newTextError(src []byte, f fault) *Error {
-	e := &Error{Offset: int64(f.at), Pointer: pointerAt(src, f.at, f.err == ErrDuplicateName), Err: f.err}
+	e := &Error{Offset: int64(f.at), Err: f.err}
+	if f.err != ErrTooLong { // of which nothing has been read
+		e.Pointer = pointerAt(src, f.at, f.err == ErrDuplicateName)
+	}
 	rest := src[min(f.at, len(src)):]
 	switch f.err {
 	case ErrSyntax:

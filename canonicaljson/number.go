@@ -58,7 +58,8 @@ type literal struct {
 	end           int    // offset behind it
 	whole, places int    // digits before and behind the point
 	digits        uint64 // all of them as one integer, modulo 2^64
-	exponent      bool
+	exponent      bool   // it has one,
+	power         int    // which is this, or beyond anything that a double can be
 }
 
 // read reads the number at start by the grammar of RFC 8259 section 6. It returns
@@ -87,19 +88,26 @@ func (l *literal) read(src []byte, start int) (int, string) {
 		}
 	}
 	l.digits = w
-	l.exponent = false
+	l.exponent, l.power = false, 0
 	if i < len(src) && (src[i] == 'e' || src[i] == 'E') {
 		l.exponent = true
 		i++
-		if i < len(src) && (src[i] == '+' || src[i] == '-') {
+		negative := i < len(src) && src[i] == '-'
+		if negative || i < len(src) && src[i] == '+' {
 			i++
 		}
 		from := i
 		for i < len(src) && src[i]-'0' <= 9 {
+			if l.power < 100_000 {
+				l.power = l.power*10 + int(src[i]-'0')
+			}
 			i++
 		}
 		if i == from {
 			return i, "a digit in the exponent"
+		}
+		if negative {
+			l.power = -l.power
 		}
 	}
 	l.end = i
@@ -128,10 +136,42 @@ func readDigits(src []byte, i int, w uint64) (int, uint64) {
 	return i, w
 }
 
+// shortInteger returns the offset behind the integer of at most 15 digits that
+// stands at start, which is its own canonical text; or 0 if there is none or it is
+// too near to the end of the text to be seen at a glance.
+func shortInteger(src []byte, start int) int {
+	i := start
+	if src[i] == '-' {
+		i++
+	}
+	if i+16 > len(src) || src[i]-'1' > 8 {
+		return 0
+	}
+	end := i + 8
+	t := load64(src, i) ^ '0'*lowBits
+	others := (t | (t + 0x76*lowBits)) & highBits
+	if others != 0 {
+		end = i
+	} else {
+		t = load64(src, i+8) ^ '0'*lowBits
+		if others = (t | (t + 0x76*lowBits)) & highBits; others == 0 {
+			return 0
+		}
+	}
+	end += bits.TrailingZeros64(others) >> 3
+	if c := src[end]; c == '.' || c|0x20 == 'e' {
+		return 0
+	}
+	return end
+}
+
 // scanNumber reads the number at start and takes care that the text has its
 // canonical form. It returns the offset of the first byte after it, or -1.
 func (s *scanner) scanNumber(start int) int {
 	src := s.src
+	if end := shortInteger(src, start); end > 0 {
+		return end
+	}
 	var l literal
 	if at, want := l.read(src, start); at >= 0 {
 		s.fail(at, ErrSyntax, want)
@@ -170,31 +210,40 @@ func (s *scanner) scanNumber(start int) int {
 // scanLongNumber is scanNumber for numbers whose look does not tell.
 func (s *scanner) scanLongNumber(start int, l *literal) int {
 	src := s.src
-	negative := src[start] == '-'
-	if !l.exponent {
-		if l.places == 0 && l.whole == 16 && l.digits <= 1<<53 {
+	integer := l.places == 0 && !l.exponent
+	if integer && l.whole == 16 && l.digits <= 1<<53 {
+		return l.end
+	}
+	var b uint64
+	known := false
+	if l.whole+l.places <= maxDigits && l.digits != 0 {
+		b, known = readDecimal(l.digits, l.power-l.places)
+	}
+	if !known {
+		f, err := strconv.ParseFloat(string(src[start:l.end]), 64)
+		if err != nil {
+			s.fail(start, ErrNumberRange, "")
+			return -1
+		}
+		b = math.Float64bits(f) &^ (1 << 63)
+	}
+	if b == 0 {
+		s.replace(start, l.end, []byte("0"))
+		return l.end
+	}
+	d, k := shortest(b)
+	if !integer && !l.exponent {
+		if d == l.digits && k == -l.places && digitsOf(d)+k > -6 {
 			return l.end
 		}
-		if l.places > 0 && l.whole+l.places <= maxDigits && l.digits != 0 {
-			if b, ok := readDecimal(l.digits, -l.places); ok {
-				d, k := shortest(b)
-				if d == l.digits && k == -l.places && digitsOf(d)+k > -6 {
-					return l.end
-				}
-				s.flush(start, l.end)
-				s.out = appendDecimal(s.out, negative, d, k)
-				s.shift = len(s.out) - l.end
-				return l.end
-			}
-		}
+		s.flush(start, l.end)
+		s.out = appendDecimal(s.out, src[start] == '-', d, k)
+		s.shift = len(s.out) - l.end
+		return l.end
 	}
-	f, err := strconv.ParseFloat(string(src[start:l.end]), 64)
-	if err != nil {
-		s.fail(start, ErrNumberRange, "")
-		return -1
-	}
-	s.number = appendFloat(s.number[:0], f, 64)
-	if s.strict && l.places == 0 && !l.exponent && !sameInteger(src[start:l.end], s.number) {
+	// Such a number may be its own text by its layout.
+	s.number = appendDecimal(s.number[:0], src[start] == '-', d, k)
+	if s.strict && integer && !sameInteger(src[start:l.end], s.number) {
 		s.fail(start, ErrInexactInteger, "")
 		return -1
 	}

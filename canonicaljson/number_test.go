@@ -139,7 +139,12 @@ func TestNumberTies(t *testing.T) {
 		middle.Quo(middle, big.NewRat(2, 1))
 		places, _ := middle.FloatPrec()
 		text := middle.FloatString(places)
-		for _, literal := range []string{text, text + point(text) + "0001"} {
+		literals := []string{text, text + point(text) + "0001"}
+		// Short ones: an odd integer of 54 bits, and it times a power of ten that
+		// makes it no longer.
+		odd := (1<<53 + r.Uint64N(1<<53)) | 1
+		literals = append(literals, fmt.Sprint(odd), fmt.Sprint(odd, ".0"), fmt.Sprint(odd, "e0"), fmt.Sprint(odd, "e", 1+r.IntN(3)), fmt.Sprintf("%d.%de1", odd/10, odd%10), fmt.Sprintf("%d.5", odd/4))
+		for _, literal := range literals {
 			exact, ok := new(big.Rat).SetString(literal)
 			require.True(t, ok)
 			want, _ := exact.Float64()

@@ -110,7 +110,11 @@ func (s *scanner) compareMembers(a, b *member) int {
 	if a.prefix != b.prefix {
 		return cmp.Compare(a.prefix, b.prefix)
 	}
-	return compareNames(s.name(a), s.name(b))
+	x, y := s.name(a), s.name(b)
+	if len(x) >= 8 && len(y) >= 8 {
+		x, y = x[8:], y[8:]
+	}
+	return compareNames(x, y)
 }
 
 // closeUnsorted puts the members from base on of the object f, which ends before
@@ -192,7 +196,12 @@ func (s *scanner) sort(members []member) ([]uint32, *member) {
 			}
 		}
 	} else {
-		slices.SortStableFunc(order, func(a, b uint32) int { return s.compareMembers(&members[a], &members[b]) })
+		slices.SortFunc(order, func(a, b uint32) int {
+			if c := s.compareMembers(&members[a], &members[b]); c != 0 {
+				return c
+			}
+			return cmp.Compare(a, b)
+		})
 	}
 	for i := 1; i < len(order); i++ {
 		if a, b := &members[order[i-1]], &members[order[i]]; a.prefix == b.prefix && s.compareMembers(a, b) == 0 {

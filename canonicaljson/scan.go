@@ -294,10 +294,14 @@ func (s *scanner) flush(at, next int) {
 // space returns the offset of the first byte at or after i that is not white
 // space, and takes the white space out of the text.
 func (s *scanner) space(i int) int {
-	next := skipSpace(s.src, i)
-	if next > i {
-		s.flush(i, next)
+	src := s.src
+	next := i
+	if i+1 < len(src) && src[i] == ' ' && src[i+1] > ' ' {
+		next++ // as behind most colons
+	} else if next = skipSpace(src, i); next == i {
+		return i
 	}
+	s.flush(i, next)
 	return next
 }
 

@@ -67,6 +67,10 @@ type (
 		Same int `json:"-"`
 		X    int
 	}
+	Methodical struct {
+		P pointerMethod
+		T pointerText
+	}
 	Twice  struct{ Both int }
 	LeftT  struct{ Twice }
 	RightT struct{ Twice }
@@ -130,6 +134,11 @@ func TestAgreesWithEncodingJSON(t *testing.T) {
 			&struct{ P pointerMethod }{}, &struct{ P []pointerText }{[]pointerText{{"x"}}},
 			struct{ P pointerText }{},
 			&struct{ P pointerText }{},
+			struct{ *Methodical }{&Methodical{}},
+			struct{ Methodical }{},
+			&struct{ Methodical }{},
+			map[string]*Methodical{"a": {}},
+			map[string]Methodical{"a": {}},
 		}},
 		{"method in an interface", struct {
 			M json.Marshaler
