@@ -24,8 +24,9 @@ const MaxLength = 512 << 20
 // White space around the value is dropped; a value of any kind is accepted, an
 // object need not be around it. On an error, which is always an [*Error], dst is
 // returned as it was. src is only read; it must not overlap the spare capacity
-// of dst. Append may be called from several goroutines at once, and does not
-// allocate once dst is large enough and the calls before it were of like size.
+// of dst. Append may be called from several goroutines at once. It does not
+// allocate once dst is large enough and calls before it were of like size, but for
+// numbers written with more than 32 bytes.
 func Append(dst, src []byte) ([]byte, error) {
 	return appendText(dst, src, false)
 }

@@ -5,9 +5,11 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"errors"
+	"maps"
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -107,11 +109,32 @@ func class(t testing.TB, err error) string {
 	return found
 }
 
+// tally counts vectors by their outcome class.
+type tally struct{ passed, all map[string]int }
+
+func newTally() tally { return tally{map[string]int{}, map[string]int{}} }
+
+func (c tally) count(class string, passed bool) {
+	c.all[class]++
+	if passed {
+		c.passed[class]++
+	}
+}
+
+func (c tally) log(t *testing.T) {
+	passed, all := 0, 0
+	for _, class := range slices.Sorted(maps.Keys(c.all)) {
+		t.Logf("%-16s %3d of %3d", class, c.passed[class], c.all[class])
+		passed += c.passed[class]
+		all += c.all[class]
+	}
+	t.Logf("%-16s %3d of %3d", "all", passed, all)
+}
+
 func TestTextVectors(t *testing.T) {
-	count := map[string]int{}
+	c := newTally()
 	for _, v := range vectors(t, "[nsx]*.jsonl") {
-		count[v.Expect]++
-		t.Run(v.Name, func(t *testing.T) {
+		c.count(v.Expect, t.Run(v.Name, func(t *testing.T) {
 			input := v.text(t)
 			strict := v.Strict
 			if strict == "" {
@@ -158,14 +181,15 @@ func TestTextVectors(t *testing.T) {
 			if v.Expect == "ok" && v.Output != nil {
 				assert.True(t, canonicaljson.IsCanonical([]byte(*v.Output)), "output is its own canonical form")
 			}
-		})
+		}))
 	}
-	t.Log(count)
+	c.log(t)
 }
 
 func TestDoubleVectors(t *testing.T) {
+	c := newTally()
 	for _, v := range vectors(t, "doubles.jsonl") {
-		t.Run(v.Name+v.IEEE, func(t *testing.T) {
+		c.count(v.Expect, t.Run(v.Name+v.IEEE, func(t *testing.T) {
 			b, err := strconv.ParseUint(v.IEEE, 16, 64)
 			require.NoError(t, err)
 			f := math.Float64frombits(b)
@@ -183,6 +207,7 @@ func TestDoubleVectors(t *testing.T) {
 				require.NoError(t, err)
 				assert.Equal(t, *v.Output, string(got))
 			}
-		})
+		}))
 	}
+	c.log(t)
 }

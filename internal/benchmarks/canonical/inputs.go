@@ -26,7 +26,6 @@ type payload struct {
 	Row        int     `json:"wrs_row"`
 	Cloud      float64 `json:"cloud_cover"`
 	Elevation  float64 `json:"sun_elevation"`
-	Href       string  `json:"href"`
 	Reprocess  bool    `json:"reprocessed"`
 }
 
@@ -38,7 +37,6 @@ var sampleEvent = event{
 	Payload: payload{
 		Scene: "LC08_L2SP_005009_20150710_02_T2", Collection: "landsat-c2l2",
 		Path: 5, Row: 9, Cloud: 54.65, Elevation: 40.0015903,
-		Href: "s3://usgs-landsat/2015/005/009/",
 	},
 }
 
