@@ -140,8 +140,6 @@ func shorten(s string) string {
 	return fmt.Sprintf("%q", s)
 }
 
-const upperHex = "0123456789ABCDEF"
-
 // escape encodes all but the unreserved characters of RFC 3986 section 2.3.
 func escape(s string) string {
 	var b strings.Builder
