@@ -1,14 +1,15 @@
 # `make help` lists the targets. All tools come from the go.mod files.
 GO       ?= go
 FUZZTIME ?= 30s
-TOOL      = $(GO) tool -modfile=internal/tools/go.mod
+TOOL      = $(GO) tool -modfile=$(CURDIR)/internal/tools/go.mod
 
-# Every module of the repository; the root is the one that users import.
-MODULES = . internal/tools
+# Every module of the repository: the root is the one that users import, the
+# others hold what they must not see, tools and the peers of the benchmarks.
+MODULES = . internal/tools internal/benchmarks
 
 .PHONY: help
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "%-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "%-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .PHONY: demo
 demo: ## send real Landsat scenes to a fake queue, replay them, show what SQS suppressed
@@ -17,6 +18,7 @@ demo: ## send real Landsat scenes to a fake queue, replay them, show what SQS su
 .PHONY: test
 test: ## run all tests
 	$(GO) test -shuffle=on ./...
+	cd internal/benchmarks && $(GO) test ./...
 
 .PHONY: race
 race: ## run all tests under the race detector
@@ -35,6 +37,7 @@ fuzz: ## run each fuzzer for FUZZTIME (30s)
 lint: ## vet, staticcheck, gofumpt
 	$(GO) vet ./...
 	$(TOOL) staticcheck ./...
+	cd internal/benchmarks && $(GO) vet ./... && $(TOOL) staticcheck ./...
 	@files=$$($(TOOL) gofumpt -l $$(git ls-files --cached --others --exclude-standard '*.go')); \
 		if [ -n "$$files" ]; then echo "not formatted by gofumpt:"; echo "$$files"; exit 1; fi
 
@@ -46,6 +49,10 @@ cover: ## run all tests and print the coverage by function
 .PHONY: bench
 bench: ## run the benchmarks
 	$(GO) test -run '^$$' -bench . -benchmem ./...
+
+.PHONY: bench-canonical
+bench-canonical: ## canonical JSON against its peers, in processor time, with the ratios
+	cd internal/benchmarks && $(GO) run ./canonical
 
 .PHONY: tidy
 tidy: ## tidy every module
