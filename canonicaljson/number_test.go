@@ -55,7 +55,7 @@ func TestNumberText(t *testing.T) {
 	around(math.MaxFloat64)
 	for n := range 10_000 {
 		check(float64(n) / 100)
-		check(float64(1<<53 - n))
+		check(float64(1<<53 - int64(n)))
 		check(math.Float64frombits(uint64(n)))
 	}
 	n := 1_000_000

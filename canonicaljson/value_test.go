@@ -298,7 +298,7 @@ func TestRefusedValues(t *testing.T) {
 		{"infinity", math.Inf(-1), canonicaljson.ErrNumberRange, "", "-Inf"},
 		{"float32 infinity", float32(math.Inf(1)), canonicaljson.ErrNumberRange, "", "float32"},
 		{"2^53", struct{ N int64 }{1 << 53}, canonicaljson.ErrInexactInteger, "/N", "9007199254740992"},
-		{"-2^53", map[string]int{"n/~": -1 << 53}, canonicaljson.ErrInexactInteger, "/n~1~0", "as a string"},
+		{"-2^53", map[string]int64{"n/~": -1 << 53}, canonicaljson.ErrInexactInteger, "/n~1~0", "as a string"},
 		{"unsigned 2^53", []any{1, uint64(1 << 53)}, canonicaljson.ErrInexactInteger, "/1", "uint64"},
 		{"json.Number that changes", json.Number("9007199254740993"), canonicaljson.ErrInexactInteger, "", ""},
 		{"json.Number too large", json.Number("1e400"), canonicaljson.ErrNumberRange, "", ""},
