@@ -273,11 +273,15 @@ func wantAfter(kind uint8) string {
 // flush ends the pending run before src[at] and starts another at src[next].
 func (s *scanner) flush(at, next int) {
 	n, size := len(s.out), at-s.run
-	if size <= 16 && s.run+16 <= len(s.src) && n+16 <= cap(s.out) {
-		// Two words are faster than to have the run's length looked at.
-		out := s.out[:n+16]
+	if size <= 32 && s.run+32 <= len(s.src) && n+32 <= cap(s.out) {
+		// Words are faster than to have the run's length looked at.
+		out := s.out[:n+32]
 		store64(out, n, load64(s.src, s.run))
 		store64(out, n+8, load64(s.src, s.run+8))
+		if size > 16 {
+			store64(out, n+16, load64(s.src, s.run+16))
+			store64(out, n+24, load64(s.src, s.run+24))
+		}
 		s.out = out[:n+size]
 	} else {
 		if size > cap(s.out)-n {
@@ -309,12 +313,16 @@ func skipSpace(src []byte, i int) int {
 	for i < len(src) && src[i] <= ' ' && (src[i] == ' ' || src[i] == '\n' || src[i] == '\t' || src[i] == '\r') {
 		i++
 		// Indentation.
-		for i+8 <= len(src) {
+		for i+16 <= len(src) {
 			if others := load64(src, i) ^ ' '*lowBits; others != 0 {
 				i += bits.TrailingZeros64(others) >> 3
 				break
 			}
-			i += 8
+			if others := load64(src, i+8) ^ ' '*lowBits; others != 0 {
+				i += 8 + bits.TrailingZeros64(others)>>3
+				break
+			}
+			i += 16
 		}
 	}
 	return i
