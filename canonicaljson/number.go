@@ -276,11 +276,9 @@ func sameInteger(literal, text []byte) bool {
 	return len(literal) == size && bytes.Equal(bytes.TrimRight(literal, "0"), bytes.TrimRight(digits, "0"))
 }
 
-// isNumber reports whether b is a number of the JSON grammar and nothing else.
+// isNumber reports whether b, which is not empty, is a number of the JSON grammar
+// and nothing else.
 func isNumber(b []byte) bool {
-	if len(b) == 0 {
-		return false
-	}
 	var l literal
 	at, _ := l.read(b, 0)
 	return at < 0 && l.end == len(b)

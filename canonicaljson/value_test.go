@@ -3,6 +3,7 @@ package canonicaljson_test
 //lint:file-ignore SA5008 malformed tags are among the cases: encoding/json gives them a meaning too
 
 import (
+	"encoding"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -143,7 +144,9 @@ func TestAgreesWithEncodingJSON(t *testing.T) {
 		{"method in an interface", struct {
 			M json.Marshaler
 			N json.Marshaler
-		}{M: valueMethod{1}}},
+			T encoding.TextMarshaler
+			U encoding.TextMarshaler
+		}{M: valueMethod{1}, T: valueText{"t"}}},
 		{"times", []any{instant, &instant, time.Time{}, instant.UTC(), struct{ time.Time }{instant}}},
 		{"durations", time.Second},
 		{"raw messages", []any{json.RawMessage(`{"b":1.0,"a":[ 2 ]}`), ptr(json.RawMessage(" 1 ")), struct{ R *json.RawMessage }{}, struct{ R json.RawMessage }{}}},
