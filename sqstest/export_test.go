@@ -24,3 +24,12 @@ func Verdicts[T any](ctx context.Context, s Suite[T]) (map[string]error, error) 
 	}
 	return out, nil
 }
+
+// RetryStorm returns the figures of the suite's storm.
+func RetryStorm[T any](ctx context.Context, s Suite[T]) (events, duplicates, accepted int, err error) {
+	e, err := s.gather(ctx, time.Sleep)
+	if err != nil {
+		return 0, 0, 0, err
+	}
+	return e.storm.events, e.storm.duplicates, e.storm.accepted, nil
+}

@@ -27,11 +27,13 @@ type Suite[T any] struct {
 	//	return err
 	//
 	// and for any other whatever code puts the event on the wire. It must not
-	// need a network: the client reaches the fake queue alone.
+	// need a network: the client reaches the fake queue alone. It is called some
+	// hundreds of times.
 	Send func(ctx context.Context, client *sqs.Client, queueURL string, event T) error
 
 	// Events are two or more events, no two of which are the same. Take real ones
-	// that differ in as little as possible.
+	// that differ in as little as possible; two of them should share a message
+	// group, without which the order in a group cannot be judged.
 	Events []T
 }
 
@@ -48,7 +50,7 @@ type complianceCase struct {
 var complianceCases = []complianceCase{
 	{
 		"Hash Behavior",
-		"changing dedupe_key changes the body and so the hash that SQS deduplicates by; different events have different keys and hashes",
+		"changing dedupe_key changes the body and so the hash that SQS deduplicates by",
 		"KFM contract v11.2.3, section 8; F-011",
 		hashBehavior,
 	},
@@ -81,6 +83,36 @@ var complianceCases = []complianceCase{
 		"the body is a function of the event: built an hour later it has the same bytes",
 		"KFM contract v11.2.3, section 7",
 		determinismOverTime,
+	},
+	{
+		"Distinct Events Never Collapse",
+		"two events have two bodies",
+		"KFM contract v11.2.3, sections 4 and 6",
+		distinctEvents,
+	},
+	{
+		"Payload Mismatch",
+		"a dedupe key belongs to one event; another payload under the same key is another event with the wrong key",
+		"KFM contract v11.2.3, section 7 (no accidental re-use of dedupe keys)",
+		payloadMismatch,
+	},
+	{
+		"Timeout After Commit",
+		"an event whose answer was lost is sent again with the same body, and SQS keeps one of the two",
+		"KFM contract v11.2.3, section 7; F-005, F-009",
+		timeoutAfterCommit,
+	},
+	{
+		"Group Order",
+		"events of one message group are stored in the order of the calls, also when one of them has to be tried again",
+		"F-041, F-061",
+		groupOrder,
+	},
+	{
+		"Retry Storm",
+		"80 events a second for ten minutes, 6 % of them tried again: of 2,880 duplicate attempts none is accepted",
+		"KFM contract v11.2.3, section 7; F-019, F-021",
+		retryStorm,
 	},
 }
 
@@ -159,85 +191,3 @@ func (c *complianceCase) run(e *evidence) error {
 type notJudgedError struct{ because string }
 
 func (e *notJudgedError) Error() string { return "not judged: " + e.because }
-
-// evidence is what the producer put on the wire. The cases judge it; none of
-// them sends an event itself.
-type evidence struct {
-	first, again []Message // each event, and each once more at the same instant
-	later        []Message // each event an hour later
-
-	// One queue: event 0, the others, event 0 at once, after three minutes, and
-	// five minutes after the first.
-	delivered  []Message
-	suppressed []Suppression
-}
-
-// gather sends the events. later lets the producer's clock go on.
-func (s Suite[T]) gather(ctx context.Context, later func(time.Duration)) (*evidence, error) {
-	if s.Send == nil || len(s.Events) < 2 {
-		return nil, errors.New("sqstest: Suite needs Send and at least two Events")
-	}
-	e := &evidence{}
-	for _, to := range []*[]Message{&e.first, &e.again} {
-		for i := range s.Events {
-			m, err := s.one(ctx, i)
-			if err != nil {
-				return nil, err
-			}
-			*to = append(*to, m)
-		}
-	}
-	if err := s.replay(ctx, e); err != nil {
-		return nil, err
-	}
-	later(time.Hour)
-	for i := range s.Events {
-		m, err := s.one(ctx, i)
-		if err != nil {
-			return nil, err
-		}
-		e.later = append(e.later, m)
-	}
-	return e, nil
-}
-
-// one sends an event to a queue of its own and returns its message.
-func (s Suite[T]) one(ctx context.Context, event int) (Message, error) {
-	q, err := NewQueue(Config{})
-	if err != nil {
-		return Message{}, err
-	}
-	if err := s.Send(ctx, q.Client(), q.URL(), s.Events[event]); err != nil {
-		return Message{}, fmt.Errorf("sqstest: Send failed for event %d: %w", event, err)
-	}
-	if n := len(q.Messages()) + len(q.Suppressed()); n != 1 {
-		return Message{}, fmt.Errorf("sqstest: Send sent %d messages for event %d, want 1", n, event)
-	}
-	return q.Messages()[0], nil
-}
-
-// replay moves the queue's clock, not the producer's: what the producer makes
-// of the passing of time is the matter of another case.
-func (s Suite[T]) replay(ctx context.Context, e *evidence) error {
-	q, err := NewQueue(Config{})
-	if err != nil {
-		return err
-	}
-	send := func(event int) error {
-		if err := s.Send(ctx, q.Client(), q.URL(), s.Events[event]); err != nil {
-			return fmt.Errorf("sqstest: Send failed for event %d: %w", event, err)
-		}
-		return nil
-	}
-	var errs []error
-	for i := range s.Events {
-		errs = append(errs, send(i))
-	}
-	errs = append(errs, send(0))
-	q.Advance(3 * time.Minute)
-	errs = append(errs, send(0))
-	q.Advance(2 * time.Minute)
-	errs = append(errs, send(0))
-	e.delivered, e.suppressed = q.Messages(), q.Suppressed()
-	return errors.Join(errs...)
-}

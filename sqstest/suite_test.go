@@ -97,10 +97,15 @@ func unordered(m map[string]int) string {
 	return "{" + b.String() + "}"
 }
 
+func withoutRetries(c *sqs.Client) *sqs.Client {
+	return sqs.New(c.Options(), func(o *sqs.Options) { o.Retryer = aws.NopRetryer{} })
+}
+
 // Each of these producers has one defect, and exactly one case fails for it.
 func TestBrokenProducersFailTheirCase(t *testing.T) {
 	const stableID = "0193917a-6b80-7c3e-9a5d-2f1b8c4d6e70"
 	keyOf := func(r Refresh) string { return "soil|" + r.At.Format(time.RFC3339) }
+	sends, parked := 0, []Refresh(nil)
 	for _, tc := range []struct {
 		name, fails, says string
 		send              func(ctx context.Context, client *sqs.Client, queueURL string, r Refresh) error
@@ -148,7 +153,7 @@ func TestBrokenProducersFailTheirCase(t *testing.T) {
 			},
 		},
 		{
-			"dedupe key reused", "Hash Behavior", "one dedupe_key",
+			"dedupe key reused", "Payload Mismatch", "one dedupe_key",
 			func(ctx context.Context, client *sqs.Client, queueURL string, r Refresh) error {
 				return sendWith(ctx, client, queueURL, r, func(r Refresh) (sqsfifo.Identity, error) {
 					return sqsfifo.Identity{DedupeKey: "soil|" + r.Tile, Group: r.Tile, Time: r.At}, nil
@@ -156,7 +161,7 @@ func TestBrokenProducersFailTheirCase(t *testing.T) {
 			},
 		},
 		{
-			"two events with one body", "Hash Behavior", "one body",
+			"two events with one body", "Distinct Events Never Collapse", "one body",
 			func(ctx context.Context, client *sqs.Client, queueURL string, r Refresh) error {
 				return raw(ctx, client, queueURL, r.Tile, envelope("soil", stableID, refreshes[0].At, `{"tile":"p32r29"}`), nil)
 			},
@@ -183,6 +188,47 @@ func TestBrokenProducersFailTheirCase(t *testing.T) {
 				return raw(ctx, client, queueURL, r.Tile, envelope(keyOf(r), "9b7439e1-2c8a-4d9c-bc66-c9bcdf06e4b2", r.At, payloadOf(t, r)), nil)
 			},
 		},
+		{
+			"number of the attempt in the payload", "Timeout After Commit", "stored 2 times",
+			func(ctx context.Context, client *sqs.Client, queueURL string, r Refresh) error {
+				for attempt := 0; ; attempt++ {
+					body := envelope(keyOf(r), stableID, r.At, fmt.Sprintf(`{"attempt":%d}`, attempt))
+					err := raw(ctx, withoutRetries(client), queueURL, r.Tile, body, nil)
+					if err == nil || attempt == 3 {
+						return err
+					}
+				}
+			},
+		},
+		{
+			"failed event sent after the next", "Group Order", "out of order",
+			func(ctx context.Context, client *sqs.Client, queueURL string, r Refresh) error {
+				send := func(r Refresh) error {
+					return raw(ctx, withoutRetries(client), queueURL, r.Tile, envelope(keyOf(r), stableID, r.At, payloadOf(t, r)), nil)
+				}
+				var refused *types.RequestThrottled
+				if err := send(r); !errors.As(err, &refused) {
+					waiting := parked
+					parked = nil
+					for _, p := range waiting {
+						err = errors.Join(err, send(p))
+					}
+					return err
+				}
+				if parked == nil {
+					parked = []Refresh{r} // and success is reported
+					return nil
+				}
+				return refused
+			},
+		},
+		{
+			"batch ID renewed now and then", "Retry Storm", "were accepted",
+			func(ctx context.Context, client *sqs.Client, queueURL string, r Refresh) error {
+				sends++
+				return raw(ctx, client, queueURL, r.Tile, envelope(keyOf(r), stableID, r.At, fmt.Sprintf(`{"batch":%d}`, sends/200)), nil)
+			},
+		},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -196,7 +242,7 @@ func TestBrokenProducersFailTheirCase(t *testing.T) {
 				}
 				require.Equal(t, []string{tc.fails}, failed, "%v", verdicts)
 				assert.ErrorContains(t, verdicts[tc.fails], tc.says)
-				assert.ErrorContains(t, verdicts[tc.fails], "KFM contract v11.2.3", "a failure names its rule's source")
+				assert.ErrorContains(t, verdicts[tc.fails], "\nrule: ", "a failure names its rule and the rule's source")
 			})
 		})
 	}
@@ -223,6 +269,17 @@ func TestSuiteRefusesWhatItCannotJudge(t *testing.T) {
 		err := sqstest.CheckProducer(t.Context(), tc.suite)
 		require.ErrorContains(t, err, tc.says, name)
 	}
+}
+
+// The figures of the retry storm are those of the glossary on idempotency keys.
+func TestRetryStormFigures(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		events, duplicates, accepted, err := sqstest.RetryStorm(t.Context(), sqstest.Suite[Refresh]{Send: sendRefresh, Events: refreshes})
+		require.NoError(t, err)
+		assert.Equal(t, 80*600, events)
+		assert.Equal(t, 2880, duplicates)
+		assert.Zero(t, accepted)
+	})
 }
 
 func TestCheckProducer(t *testing.T) {

@@ -58,18 +58,76 @@ func hashBehavior(e *evidence) error {
 			return fmt.Errorf("event %d: with another dedupe_key it is suppressed all the same", i)
 		}
 	}
+	return nil
+}
+
+func distinctEvents(e *evidence) error {
 	return e.pairs(func(i, j int) error {
 		a, b := e.first[i], e.first[j]
-		switch {
-		case normal(a.Body) == normal(b.Body) && !sameAttributes(a, b):
-			return nil // Attribute Ignorance says so
-		case normal(a.Body) == normal(b.Body):
-			return fmt.Errorf("events %d and %d are two events with one body; SQS delivers one of them\n  body %s", i, j, a.Body)
-		case dedupeKey(a.Body) == dedupeKey(b.Body):
-			return fmt.Errorf("events %d and %d are two events with one dedupe_key, %q\n%s", i, j, dedupeKey(a.Body), difference(a.Body, b.Body))
+		// Where the attributes differ, Attribute Ignorance says so.
+		if normal(a.Body) == normal(b.Body) && sameAttributes(a, b) {
+			return fmt.Errorf("events %d and %d have one body; SQS delivers one of them\n  body %s", i, j, a.Body)
 		}
 		return nil
 	})
+}
+
+func payloadMismatch(e *evidence) error {
+	return e.pairs(func(i, j int) error {
+		a, b := normal(e.first[i].Body), normal(e.first[j].Body)
+		if key := dedupeKey(a); a != b && key == dedupeKey(b) {
+			return fmt.Errorf("events %d and %d are two events with one dedupe_key, %q\n%s", i, j, key, difference(a, b))
+		}
+		return nil
+	})
+}
+
+func timeoutAfterCommit(e *evidence) error {
+	if err := e.masked(); err != nil {
+		return err
+	}
+	if n := len(e.afterTimeout); n != 1 {
+		return fmt.Errorf("event 0 is stored %d times after its first answer was lost; the retry has another body\n%s",
+			n, difference(e.afterTimeout[0].Body, e.afterTimeout[n-1].Body))
+	}
+	return nil
+}
+
+func groupOrder(e *evidence) error {
+	if err := e.masked(); err != nil {
+		return err
+	}
+	groups := map[string][]string{}
+	for _, m := range e.first {
+		groups[m.GroupID] = append(groups[m.GroupID], m.Body)
+	}
+	if len(groups) == len(e.first) {
+		return &notJudgedError{"no two of the events share a message group"}
+	}
+	for _, m := range e.ordered {
+		next := groups[m.GroupID]
+		if len(next) == 0 || next[0] != m.Body {
+			return fmt.Errorf("in message group %q an event was stored out of order after a throttled call\n  body %s", m.GroupID, m.Body)
+		}
+		groups[m.GroupID] = next[1:]
+	}
+	for g, missing := range groups {
+		if len(missing) > 0 {
+			return fmt.Errorf("in message group %q an event was lost after a throttled call, although Send reported success\n  body %s", g, missing[0])
+		}
+	}
+	return nil
+}
+
+func retryStorm(e *evidence) error {
+	if err := e.masked(); err != nil {
+		return err
+	}
+	if e.storm.accepted > 0 {
+		return fmt.Errorf("of %d duplicate attempts beside %d events %d were accepted, the last of them\n  body %s",
+			e.storm.duplicates, e.storm.events, e.storm.accepted, e.storm.example.Body)
+	}
+	return nil
 }
 
 func attributeIgnorance(e *evidence) error {
@@ -129,17 +187,28 @@ func (e *evidence) stableAtOnce() error {
 	return nil
 }
 
-// masked returns what keeps a run of several events in one queue from being
-// judged: each reason has a case that fails for it.
+// masked returns what keeps a run of several sends from being judged: each
+// reason has a case that fails for it.
 func (e *evidence) masked() error {
 	for _, m := range slices.Concat(e.first, e.again) {
 		if !canonicaljson.IsCanonical([]byte(m.Body)) {
 			return &notJudgedError{"the bodies are not canonical, see Canonical Form"}
 		}
+		if m.DeduplicationID != sqsfifo.BodyHash(m.Body) {
+			return &notJudgedError{"the body does not decide, see Hash Behavior"}
+		}
+	}
+	if e.stableAtOnce() != nil {
+		return &notJudgedError{"the body differs with each send, see Replay Window Collision"}
+	}
+	for i, m := range e.first {
+		if sameMessage(m, e.later[i]) != nil {
+			return &notJudgedError{"the body differs with time, see Determinism Over Time"}
+		}
 	}
 	return e.pairs(func(i, j int) error {
-		if e.first[i].DeduplicationID == e.first[j].DeduplicationID {
-			return &notJudgedError{"two events have one hash, see Hash Behavior and Attribute Ignorance"}
+		if e.first[i].Body == e.first[j].Body {
+			return &notJudgedError{"two events have one body, see Distinct Events Never Collapse and Attribute Ignorance"}
 		}
 		return nil
 	})

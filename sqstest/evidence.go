@@ -1,0 +1,211 @@
+package sqstest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
+)
+
+// evidence is what the producer put on the wire. The cases judge it; none of
+// them sends an event itself.
+type evidence struct {
+	first, again []Message // each event, and each once more at the same instant
+	later        []Message // each event an hour later
+
+	// One queue: every event, event 0 at once, after three minutes, and five
+	// minutes after the first.
+	delivered  []Message
+	suppressed []Suppression
+
+	// Event 0 until Send reports success, where the first answer is lost.
+	afterTimeout []Message
+
+	// Each event until Send reports success, where the first calls are throttled.
+	ordered []Message
+
+	storm storm
+}
+
+// gather sends the events. later lets the producer's clock go on.
+func (s Suite[T]) gather(ctx context.Context, later func(time.Duration)) (*evidence, error) {
+	if s.Send == nil || len(s.Events) < 2 {
+		return nil, errors.New("sqstest: Suite needs Send and at least two Events")
+	}
+	e := &evidence{}
+	var err error
+	for _, step := range []func(){
+		func() { e.first, err = s.each(ctx) },
+		func() { e.again, err = s.each(ctx) },
+		func() { e.delivered, e.suppressed, err = s.replay(ctx) },
+		func() { later(time.Hour); e.later, err = s.each(ctx) },
+		func() { e.afterTimeout, err = s.underFault(ctx, LoseAnswer(), 1, s.Events[:1]) },
+		func() { e.ordered, err = s.underFault(ctx, Throttle(), throttledCalls, s.Events) },
+		func() {
+			if e.masked() == nil { // a storm of messages that differ anyway shows nothing
+				e.storm, err = s.retryStorm(ctx, e.first[0])
+			}
+		},
+	} {
+		if step(); err != nil {
+			return nil, err
+		}
+	}
+	return e, nil
+}
+
+func (s Suite[T]) send(ctx context.Context, q *Queue, event int) error {
+	if err := s.Send(ctx, q.Client(), q.URL(), s.Events[event]); err != nil {
+		return fmt.Errorf("sqstest: Send failed for event %d: %w", event, err)
+	}
+	return nil
+}
+
+// each sends every event to a queue of its own and returns the messages.
+func (s Suite[T]) each(ctx context.Context) ([]Message, error) {
+	var out []Message
+	for i := range s.Events {
+		q, err := NewQueue(Config{})
+		if err != nil {
+			return nil, err
+		}
+		if err := s.send(ctx, q, i); err != nil {
+			return nil, err
+		}
+		if n := len(q.Messages()) + len(q.Suppressed()); n != 1 {
+			return nil, fmt.Errorf("sqstest: Send sent %d messages for event %d, want 1", n, i)
+		}
+		out = append(out, q.Messages()[0])
+	}
+	return out, nil
+}
+
+// replay moves the queue's clock, not the producer's: what the producer makes
+// of the passing of time is the matter of another case.
+func (s Suite[T]) replay(ctx context.Context) ([]Message, []Suppression, error) {
+	q, err := NewQueue(Config{})
+	if err != nil {
+		return nil, nil, err
+	}
+	for i := range s.Events {
+		if err := s.send(ctx, q, i); err != nil {
+			return nil, nil, err
+		}
+	}
+	for _, wait := range []time.Duration{0, 3 * time.Minute, 2 * time.Minute} {
+		q.Advance(wait)
+		if err := s.send(ctx, q, 0); err != nil {
+			return nil, nil, err
+		}
+	}
+	return q.Messages(), q.Suppressed(), nil
+}
+
+// throttledCalls are more than the SDK's own retryer tries.
+const throttledCalls = 4
+
+// underFault sends the events to a queue whose first calls go wrong. Send may
+// try again itself or return an error; the caller then calls it again, as a
+// pipeline does with an event that it could not send.
+func (s Suite[T]) underFault(ctx context.Context, f Fault, calls int, events []T) ([]Message, error) {
+	q, err := NewQueue(Config{})
+	if err != nil {
+		return nil, err
+	}
+	q.Inject(f, calls)
+	for i := range events {
+		for tries := 1; ; tries++ {
+			err := s.send(ctx, q, i)
+			if err == nil {
+				break
+			}
+			if tries > calls {
+				return nil, fmt.Errorf("%w (after %d tries, of which the queue failed %d)", err, tries, calls)
+			}
+		}
+	}
+	return q.Messages(), nil
+}
+
+// storm is the load of the glossary on idempotency keys: 80 events/s, 6 %
+// duplicate attempts, ten minutes.
+type storm struct {
+	events, duplicates int // attempts
+	accepted           int // duplicates that were stored
+	example            Message
+}
+
+const (
+	stormRate    = 80
+	stormSeconds = 600
+	stormEvents  = stormRate * stormSeconds
+	stormOneIn   = 100 // of 100 events 6 are tried again
+	stormRepeats = 6
+
+	// Of that many duplicate attempts one is made by the producer itself, for an
+	// event that it sent less than five minutes ago. The others repeat a message
+	// of the background, which is made of the producer's first one.
+	stormProducerShare = 10
+)
+
+// retryStorm runs on the queue's clock.
+func (s Suite[T]) retryStorm(ctx context.Context, model Message) (storm, error) {
+	q, err := NewQueue(Config{})
+	if err != nil {
+		return storm{}, err
+	}
+	background := func(n int) error {
+		body := model.Body
+		if key := dedupeKey(body); key != "" {
+			body = strings.Replace(body, key, fmt.Sprintf("storm %d", n), 1)
+		}
+		_, err := q.SendMessage(ctx, &sqs.SendMessageInput{QueueUrl: aws.String(q.URL()), MessageBody: &body, MessageGroupId: &model.GroupID})
+		return err
+	}
+	var out storm
+	rng := rand.New(rand.NewPCG(80, 600)) // #nosec G404 -- a load, the same each time
+	for n := range stormEvents {
+		if n%(stormEvents/2) == 0 {
+			// The producer's events begin, and begin anew when the window has ended.
+			for i := range s.Events {
+				if err := s.send(ctx, q, i); err != nil {
+					return out, err
+				}
+			}
+		}
+		if err := background(n); err != nil {
+			return out, err
+		}
+		out.events++
+		if n%stormOneIn < stormRepeats {
+			before := q.storedCount()
+			if out.duplicates%stormProducerShare == 0 {
+				err = s.send(ctx, q, out.duplicates/stormProducerShare%len(s.Events))
+			} else {
+				err = background(n - rng.IntN(min(n, 200*stormRate)+1))
+			}
+			if err != nil {
+				return out, err
+			}
+			out.duplicates++
+			if q.storedCount() > before {
+				out.accepted++
+				all := q.Messages()
+				out.example = all[len(all)-1]
+			}
+		}
+		q.Advance(time.Second / stormRate)
+	}
+	return out, nil
+}
+
+func (q *Queue) storedCount() int {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return len(q.stored)
+}
