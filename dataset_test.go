@@ -101,6 +101,8 @@ func TestIdempotencyKeyRefuses(t *testing.T) {
 		{"relative", "source_uri", "absolute", func(d *sqsfifo.Dataset) { d.SourceURI = "/srv/file.csv" }},
 		{"opaque", "source_uri", "absolute", func(d *sqsfifo.Dataset) { d.SourceURI = "urn:isbn:1" }},
 		{"no host", "source_uri", "host", func(d *sqsfifo.Dataset) { d.SourceURI = "https:///file.csv" }},
+		{"no host but a colon", "source_uri", "host", func(d *sqsfifo.Dataset) { d.SourceURI = "s3://:/file.csv" }},
+		{"no host but a port", "source_uri", "host", func(d *sqsfifo.Dataset) { d.SourceURI = "file://:80/file.csv" }},
 		{"bar in uri", "source_uri", `"|"`, func(d *sqsfifo.Dataset) { d.SourceURI = "https://h/a|b" }},
 		{"bad escape", "source_uri", "%25", func(d *sqsfifo.Dataset) { d.SourceURI = "https://h/100%" }},
 		{"bad escape in query", "source_uri", "%25", func(d *sqsfifo.Dataset) { d.SourceURI = "https://h/a?year=%" }},

@@ -40,7 +40,7 @@ func normalizeURI(raw string, parameters []string) (string, error) {
 		return refuse("not absolute; use https://host/path, s3://bucket/key or file:///path")
 	case u.User != nil:
 		return refuse("holds user info, which is a secret; remove it, credentials are no part of the identity")
-	case u.Host == "" && u.Scheme != "file":
+	case u.Hostname() == "" && (u.Host != "" || u.Scheme != "file"):
 		return refuse("without a host; use https://host/path, s3://bucket/key or file:///path")
 	}
 	host, err := normalizeHost(u)
