@@ -83,52 +83,6 @@ func DecodeEnvelope[T any](body string) (Envelope[T], error) {
 	return e, nil
 }
 
-// Message is one event as it goes to the queue, made by [Producer.Build]. It is
-// plain data: store it as JSON in the transaction that makes the event true and
-// hand it to [Producer.SendMessage] later, on any machine, as often as needed.
-// Its body must not be changed on the way.
-type Message struct {
-	// Group is the message group ID: messages of one group are delivered in order.
-	Group string `json:"group"`
-
-	// DedupeKey and EventID repeat the members of the body, for look-ups.
-	DedupeKey string    `json:"dedupe_key"`
-	EventID   uuid.UUID `json:"event_id"`
-
-	// Body is the canonical envelope, the bytes that SQS hashes.
-	Body string `json:"body"`
-
-	// Attributes are routing hints. SQS does not hash them.
-	Attributes map[string]string `json:"attributes,omitempty"`
-
-	// Dataset, where the event has one, goes to telemetry.
-	Dataset *Dataset `json:"dataset,omitempty"`
-}
-
-// header are the members of a body that the producer works with.
-type header struct {
-	DedupeKey string    `json:"dedupe_key"`
-	EventID   uuid.UUID `json:"event_id"`
-	payload   string
-}
-
-// readHeader splits a body that passed the lint: its members are in canonical
-// order, so that payload is the last of them.
-func readHeader(body string) (header, error) {
-	const last = `,"payload":`
-	// A quote inside a string is escaped, so that the first occurrence is the
-	// member and no part of an earlier string.
-	before, payload, ok := strings.Cut(body, last)
-	if !ok {
-		return header{}, errors.New("sqsfifo: body without a payload")
-	}
-	h := header{payload: strings.TrimSuffix(payload, "}")}
-	if err := json.Unmarshal([]byte(before+"}"), &h); err != nil {
-		return header{}, fmt.Errorf("sqsfifo: read the body's header: %w", err)
-	}
-	return h, nil
-}
-
 // ViolationError says that a message breaks the rules that keep events apart
 // and was never sent. Sending it again unchanged ends the same way.
 type ViolationError struct {

@@ -4,9 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"sync"
-	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/google/uuid"
@@ -21,113 +19,6 @@ type Client interface {
 	SendMessage(context.Context, *sqs.SendMessageInput, ...func(*sqs.Options)) (*sqs.SendMessageOutput, error)
 	SendMessageBatch(context.Context, *sqs.SendMessageBatchInput, ...func(*sqs.Options)) (*sqs.SendMessageBatchOutput, error)
 	GetQueueAttributes(context.Context, *sqs.GetQueueAttributesInput, ...func(*sqs.Options)) (*sqs.GetQueueAttributesOutput, error)
-}
-
-// Identity is what an event is, apart from its payload. It has to be a function
-// of the event alone: whatever is read from a clock, a random source or a
-// counter at the time of sending makes each retry a new event.
-type Identity struct {
-	// DedupeKey tells the event apart from every other one; [JoinKey] makes one
-	// from several values. It may be left empty when Dataset is set and is then
-	// the dataset's idempotency key.
-	DedupeKey string
-
-	// Group is the message group ID: 1 to 128 characters of ASCII letters,
-	// digits and punctuation (F-018). Events of one group are delivered in the
-	// order in which they were sent.
-	Group string
-
-	// Time is when the event occurred. Only the instant counts, not the
-	// location. It is required: time.Now is when the event is sent, which is
-	// another time for each attempt and so another hash.
-	Time time.Time
-
-	// EventID is for callers that stored a UUIDv7 with the event. Zero means
-	// [DeriveEventID].
-	EventID uuid.UUID
-
-	// Dataset is set where the event announces a version of a dataset.
-	Dataset *Dataset
-}
-
-// Deduplication says who computes the deduplication ID. It is the hash of the
-// body either way (F-011, F-014).
-type Deduplication uint8
-
-const (
-	// ContentBased leaves it to the queue, which must have
-	// ContentBasedDeduplication on.
-	ContentBased Deduplication = iota
-
-	// ExplicitBodyHash sends it with each message. It is for queues on which
-	// ContentBasedDeduplication is off.
-	ExplicitBodyHash
-)
-
-// Config describes a producer of events of type T. QueueURL, Source and Identify
-// are required, the zero value of the other fields is the usual choice.
-type Config[T any] struct {
-	// QueueURL is the URL of a FIFO queue; it ends in ".fifo".
-	QueueURL string
-
-	// Source is the event_source of all events: kfm.<domain>.<pipeline>.
-	Source string
-
-	// Identify says what an event is. It must be pure and is called from
-	// several goroutines at once.
-	Identify func(T) (Identity, error)
-
-	// Attributes returns routing hints, sent as message attributes of type
-	// String. SQS ignores them when it deduplicates: what tells two events apart
-	// belongs into the payload or the dedupe key, and is refused here (lint rule
-	// SF001). Like Identify it must be pure. Nil means none.
-	Attributes func(T) map[string]string
-
-	// Deduplication is ContentBased unless the queue cannot do that.
-	Deduplication Deduplication
-
-	// RetryFor is how long after its first attempt an event may be tried again
-	// when SQS throttles, fails or does not answer. Zero means 4 minutes and 30
-	// seconds. More than 4 minutes and 35 seconds is refused: a retry that SQS
-	// accepts after the deduplication interval would be a second delivery.
-	RetryFor time.Duration
-
-	// Telemetry holds the OpenTelemetry providers; nil ones are the global ones.
-	Telemetry Telemetry
-}
-
-// ConfigError names a field of [Config] that cannot be used. [NewProducer]
-// returns all of them, joined.
-type ConfigError struct {
-	Field string
-	Rule  string
-}
-
-// Error returns the field and the rule.
-func (e *ConfigError) Error() string { return fmt.Sprintf("sqsfifo: Config.%s: %s", e.Field, e.Rule) }
-
-func (c Config[T]) validate() error {
-	var errs []error
-	refuse := func(field, rule string) { errs = append(errs, &ConfigError{field, rule}) }
-	switch {
-	case c.QueueURL == "":
-		refuse("QueueURL", "empty; set the URL of the FIFO queue")
-	case !strings.HasSuffix(c.QueueURL, ".fifo"):
-		refuse("QueueURL", fmt.Sprintf("%q does not end in .fifo; a standard queue neither orders nor deduplicates", c.QueueURL))
-	}
-	for _, f := range lint.CheckSource(c.Source) {
-		refuse("Source", f.Message)
-	}
-	if c.Identify == nil {
-		refuse("Identify", "nil; set the function that says what an event is")
-	}
-	if c.Deduplication > ExplicitBodyHash {
-		refuse("Deduplication", "unknown value; use ContentBased or ExplicitBodyHash")
-	}
-	if c.RetryFor < 0 || c.RetryFor > resendHorizon {
-		refuse("RetryFor", fmt.Sprintf("%v is not between 0 and %v; a retry must end inside the deduplication interval of the first attempt", c.RetryFor, resendHorizon))
-	}
-	return errors.Join(errs...)
 }
 
 // Producer sends events of type T to one FIFO queue. It is safe for concurrent
@@ -237,8 +128,8 @@ func (p *Producer[T]) Send(ctx context.Context, event T) (Receipt, error) {
 // Events of one group are sent in the order of the slice, one after the other;
 // only events of different groups share a request. When an event fails, those
 // of its group behind it are not sent and wrap [ErrGroupPaused], because they
-// would overtake it. Other groups go on. The errors are those of
-// [Producer.Send].
+// would overtake it. Other groups go on. Until it returns, no other call sends
+// to one of its groups. The errors are those of [Producer.Send].
 func (p *Producer[T]) SendBatch(ctx context.Context, events []T) Results {
 	return p.run(ctx, len(events), func(i int) (*Message, error) { return p.Build(events[i]) })
 }
@@ -312,54 +203,6 @@ func (p *Producer[T]) run(ctx context.Context, n int, build func(int) (*Message,
 	}
 	s.deliver(ctx, deliveries)
 	return results
-}
-
-// Receipt says that SQS has the event.
-type Receipt struct {
-	// Duplicate is true when SQS had the event already and suppressed this
-	// message. It is never true by mistake. It may be false for a duplicate
-	// whose original this process never saw, because SQS answers both alike:
-	// that the original came first is known from the producer's memory of the
-	// last five minutes and from sequence numbers (F-001, F-009).
-	Duplicate bool
-
-	EventID   uuid.UUID
-	DedupeKey string
-	Group     string
-
-	// BodyHash is the deduplication ID, see [BodyHash].
-	BodyHash string
-
-	// MessageID and SequenceNumber are SQS's; for a duplicate they are the
-	// original's (F-001). A sequence number is a decimal number of up to 128
-	// bits.
-	MessageID      string
-	SequenceNumber string
-
-	// Attempts is the number of requests that it took, at least 1.
-	Attempts int
-}
-
-// Result is the outcome of one event: Err is nil and Receipt is set, or Err says
-// what became of the event.
-type Result struct {
-	Receipt Receipt
-	Err     error
-}
-
-// Results are the outcomes of a SendBatch, in the order of its events.
-type Results []Result
-
-// Err returns nil if each event has its receipt, and otherwise the errors of
-// those that have none, joined, each with its index.
-func (r Results) Err() error {
-	var errs []error
-	for i := range r {
-		if r[i].Err != nil {
-			errs = append(errs, fmt.Errorf("event %d: %w", i, r[i].Err))
-		}
-	}
-	return errors.Join(errs...)
 }
 
 // lifecycle counts the calls under way, so that Close can wait for them.

@@ -3,12 +3,9 @@ package sqsfifo
 import (
 	"context"
 	"crypto/sha256"
-	"encoding/binary"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
@@ -272,108 +269,10 @@ func (s *sender) prepare(ctx context.Context, msg *Message) (*delivery, error) {
 	}, nil
 }
 
-// lintMessage returns the message as the lint sees it.
-func lintMessage(msg *Message) lint.Message {
-	m := lint.Message{Body: msg.Body, GroupID: msg.Group, MaxSize: maxMessageBytes}
-	if len(msg.Attributes) > 0 {
-		m.Attributes = make(map[string]lint.Attribute, len(msg.Attributes))
-		for name, value := range msg.Attributes {
-			m.Attributes[name] = lint.Attribute{DataType: stringType, StringValue: value}
-		}
-	}
-	return m
-}
-
-// messageSize counts as SQS does (F-073).
-func messageSize(body string, attributes map[string]types.MessageAttributeValue) int {
-	n := len(body)
-	for name, v := range attributes {
-		n += len(name) + len(*v.DataType) + len(*v.StringValue)
-	}
-	return n
-}
-
-// attributeDigest is over the attributes that may carry what tells two events
-// apart: all but trace context and the like. Each text is preceded by its
-// length, so that no two sets share a digest.
-func attributeDigest(attributes map[string]string) (sum [sha256.Size]byte) {
-	var text []byte
-	for _, name := range slices.Sorted(maps.Keys(attributes)) {
-		if lint.Benign(name) {
-			continue
-		}
-		for _, s := range []string{name, attributes[name]} {
-			text = binary.BigEndian.AppendUint64(text, uint64(len(s)))
-			text = append(text, s...)
-		}
-	}
-	return sha256.Sum256(text)
-}
-
 func (s *sender) deduplicationID(d *delivery) *string {
 	if !s.explicit {
 		return nil
 	}
 	id := fmt.Sprintf("%x", d.sent.body)
 	return &id
-}
-
-// groupLocks lets one call at a time send to a message group. SQS does not
-// order two requests that are under way at once.
-type groupLocks struct {
-	mu   sync.Mutex
-	held map[string]*groupLock
-}
-
-type groupLock struct {
-	users int
-	token chan struct{} // full while held; waiters queue in order
-}
-
-// lock takes the locks of the groups or none. They are taken in sorted order,
-// so that two calls never wait for each other.
-func (g *groupLocks) lock(ctx context.Context, groups []string) (unlock func(), err error) {
-	slices.Sort(groups)
-	var taken []string
-	release := func() {
-		for _, name := range taken {
-			g.release(name, true)
-		}
-	}
-	for _, name := range groups {
-		l := g.acquire(name)
-		select {
-		case l.token <- struct{}{}:
-			taken = append(taken, name)
-		case <-ctx.Done():
-			g.release(name, false)
-			release()
-			return nil, context.Cause(ctx)
-		}
-	}
-	return release, nil
-}
-
-func (g *groupLocks) acquire(name string) *groupLock {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	l := g.held[name]
-	if l == nil {
-		l = &groupLock{token: make(chan struct{}, 1)}
-		g.held[name] = l
-	}
-	l.users++
-	return l
-}
-
-func (g *groupLocks) release(name string, taken bool) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	l := g.held[name]
-	if taken {
-		<-l.token
-	}
-	if l.users--; l.users == 0 {
-		delete(g.held, name)
-	}
 }

@@ -1,0 +1,119 @@
+package sqsfifo
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/kansas-frontier-matrix/sqsfifo/lint"
+)
+
+// Identity is what an event is, apart from its payload. It has to be a function
+// of the event alone: whatever is read from a clock, a random source or a
+// counter at the time of sending makes each retry a new event.
+type Identity struct {
+	// DedupeKey tells the event apart from every other one; [JoinKey] makes one
+	// from several values. It may be left empty when Dataset is set and is then
+	// the dataset's idempotency key.
+	DedupeKey string
+
+	// Group is the message group ID: 1 to 128 characters of ASCII letters,
+	// digits and punctuation (F-018). Events of one group are delivered in the
+	// order in which they were sent.
+	Group string
+
+	// Time is when the event occurred. Only the instant counts, not the
+	// location. It is required: time.Now is when the event is sent, which is
+	// another time for each attempt and so another hash.
+	Time time.Time
+
+	// EventID is for callers that stored a UUIDv7 with the event. Zero means
+	// [DeriveEventID].
+	EventID uuid.UUID
+
+	// Dataset is set where the event announces a version of a dataset.
+	Dataset *Dataset
+}
+
+// Deduplication says who computes the deduplication ID. It is the hash of the
+// body either way (F-011, F-014).
+type Deduplication uint8
+
+const (
+	// ContentBased leaves it to the queue, which must have
+	// ContentBasedDeduplication on.
+	ContentBased Deduplication = iota
+
+	// ExplicitBodyHash sends it with each message. It is for queues on which
+	// ContentBasedDeduplication is off.
+	ExplicitBodyHash
+)
+
+// Config describes a producer of events of type T. QueueURL, Source and Identify
+// are required, the zero value of the other fields is the usual choice.
+type Config[T any] struct {
+	// QueueURL is the URL of a FIFO queue; it ends in ".fifo".
+	QueueURL string
+
+	// Source is the event_source of all events: kfm.<domain>.<pipeline>.
+	Source string
+
+	// Identify says what an event is. It must be pure and is called from
+	// several goroutines at once.
+	Identify func(T) (Identity, error)
+
+	// Attributes returns routing hints, sent as message attributes of type
+	// String. SQS ignores them when it deduplicates: what tells two events apart
+	// belongs into the payload or the dedupe key, and is refused here (lint rule
+	// SF001). Like Identify it must be pure. Nil means none.
+	Attributes func(T) map[string]string
+
+	// Deduplication is ContentBased unless the queue cannot do that.
+	Deduplication Deduplication
+
+	// RetryFor is how long after its first attempt an event may be tried again
+	// when SQS throttles, fails or does not answer. Zero means 4 minutes and 30
+	// seconds. More than 4 minutes and 35 seconds is refused: a retry that SQS
+	// accepts after the deduplication interval would be a second delivery.
+	RetryFor time.Duration
+
+	// Telemetry holds the OpenTelemetry providers; nil ones are the global ones.
+	Telemetry Telemetry
+}
+
+// ConfigError names a field of [Config] that cannot be used. [NewProducer]
+// returns all of them, joined.
+type ConfigError struct {
+	Field string
+	Rule  string
+}
+
+// Error returns the field and the rule.
+func (e *ConfigError) Error() string { return fmt.Sprintf("sqsfifo: Config.%s: %s", e.Field, e.Rule) }
+
+func (c Config[T]) validate() error {
+	var errs []error
+	refuse := func(field, rule string) { errs = append(errs, &ConfigError{field, rule}) }
+	switch {
+	case c.QueueURL == "":
+		refuse("QueueURL", "empty; set the URL of the FIFO queue")
+	case !strings.HasSuffix(c.QueueURL, ".fifo"):
+		refuse("QueueURL", fmt.Sprintf("%q does not end in .fifo; a standard queue neither orders nor deduplicates", c.QueueURL))
+	}
+	for _, f := range lint.CheckSource(c.Source) {
+		refuse("Source", f.Message)
+	}
+	if c.Identify == nil {
+		refuse("Identify", "nil; set the function that says what an event is")
+	}
+	if c.Deduplication > ExplicitBodyHash {
+		refuse("Deduplication", "unknown value; use ContentBased or ExplicitBodyHash")
+	}
+	if c.RetryFor < 0 || c.RetryFor > resendHorizon {
+		refuse("RetryFor", fmt.Sprintf("%v is not between 0 and %v; a retry must end inside the deduplication interval of the first attempt", c.RetryFor, resendHorizon))
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,101 @@
+package sqsfifo
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
+	"github.com/google/uuid"
+
+	"github.com/kansas-frontier-matrix/sqsfifo/lint"
+)
+
+// Message is one event as it goes to the queue, made by [Producer.Build]. It is
+// plain data: store it as JSON in the transaction that makes the event true and
+// hand it to [Producer.SendMessage] later, on any machine, as often as needed.
+// Its body must not be changed on the way.
+type Message struct {
+	// Group is the message group ID: messages of one group are delivered in order.
+	Group string `json:"group"`
+
+	// DedupeKey and EventID repeat the members of the body, for look-ups.
+	DedupeKey string    `json:"dedupe_key"`
+	EventID   uuid.UUID `json:"event_id"`
+
+	// Body is the canonical envelope, the bytes that SQS hashes.
+	Body string `json:"body"`
+
+	// Attributes are routing hints. SQS does not hash them.
+	Attributes map[string]string `json:"attributes,omitempty"`
+
+	// Dataset, where the event has one, goes to telemetry.
+	Dataset *Dataset `json:"dataset,omitempty"`
+}
+
+// header are the members of a body that the producer works with.
+type header struct {
+	DedupeKey string    `json:"dedupe_key"`
+	EventID   uuid.UUID `json:"event_id"`
+	payload   string
+}
+
+// readHeader splits a body that passed the lint: its members are in canonical
+// order, so that payload is the last of them.
+func readHeader(body string) (header, error) {
+	const last = `,"payload":`
+	// A quote inside a string is escaped, so that the first occurrence is the
+	// member and no part of an earlier string.
+	before, payload, ok := strings.Cut(body, last)
+	if !ok {
+		return header{}, errors.New("sqsfifo: body without a payload")
+	}
+	h := header{payload: strings.TrimSuffix(payload, "}")}
+	if err := json.Unmarshal([]byte(before+"}"), &h); err != nil {
+		return header{}, fmt.Errorf("sqsfifo: read the body's header: %w", err)
+	}
+	return h, nil
+}
+
+// lintMessage returns the message as the lint sees it.
+func lintMessage(msg *Message) lint.Message {
+	m := lint.Message{Body: msg.Body, GroupID: msg.Group, MaxSize: maxMessageBytes}
+	if len(msg.Attributes) > 0 {
+		m.Attributes = make(map[string]lint.Attribute, len(msg.Attributes))
+		for name, value := range msg.Attributes {
+			m.Attributes[name] = lint.Attribute{DataType: stringType, StringValue: value}
+		}
+	}
+	return m
+}
+
+// messageSize counts as SQS does (F-073).
+func messageSize(body string, attributes map[string]types.MessageAttributeValue) int {
+	n := len(body)
+	for name, v := range attributes {
+		n += len(name) + len(*v.DataType) + len(*v.StringValue)
+	}
+	return n
+}
+
+// attributeDigest is over the attributes that may carry what tells two events
+// apart: all but trace context and the like. Each text is preceded by its
+// length, so that no two sets share a digest.
+func attributeDigest(attributes map[string]string) (sum [sha256.Size]byte) {
+	var text []byte
+	for _, name := range slices.Sorted(maps.Keys(attributes)) {
+		if lint.Benign(name) {
+			continue
+		}
+		for _, s := range []string{name, attributes[name]} {
+			text = binary.BigEndian.AppendUint64(text, uint64(len(s)))
+			text = append(text, s...)
+		}
+	}
+	return sha256.Sum256(text)
+}

@@ -1,0 +1,56 @@
+package sqsfifo
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/google/uuid"
+)
+
+// Receipt says that SQS has the event.
+type Receipt struct {
+	// Duplicate is true when SQS had the event already and suppressed this
+	// message. It is never true by mistake. It may be false for a duplicate
+	// whose original this process never saw, because SQS answers both alike:
+	// that the original came first is known from the producer's memory of the
+	// last five minutes and from sequence numbers (F-001, F-009).
+	Duplicate bool
+
+	EventID   uuid.UUID
+	DedupeKey string
+	Group     string
+
+	// BodyHash is the deduplication ID, see [BodyHash].
+	BodyHash string
+
+	// MessageID and SequenceNumber are SQS's; for a duplicate they are the
+	// original's (F-001). A sequence number is a decimal number of up to 128
+	// bits.
+	MessageID      string
+	SequenceNumber string
+
+	// Attempts is the number of requests that it took, at least 1.
+	Attempts int
+}
+
+// Result is the outcome of one event: Err is nil and Receipt is set, or Err says
+// what became of the event.
+type Result struct {
+	Receipt Receipt
+	Err     error
+}
+
+// Results are the outcomes of a SendBatch, in the order of its events.
+type Results []Result
+
+// Err returns nil if each event has its receipt, and otherwise the errors of
+// those that have none, joined, each with its index.
+func (r Results) Err() error {
+	var errs []error
+	for i := range r {
+		if r[i].Err != nil {
+			errs = append(errs, fmt.Errorf("event %d: %w", i, r[i].Err))
+		}
+	}
+	return errors.Join(errs...)
+}
