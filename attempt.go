@@ -218,7 +218,7 @@ func classify(err error) outcome {
 		return outcome{err: err, retry: true}
 	}
 	var (
-		params    *smithy.InvalidParamsError
+		params    smithy.InvalidParamsError
 		serialize *smithy.SerializationError
 	)
 	if errors.As(err, &params) || errors.As(err, &serialize) {

@@ -296,7 +296,7 @@ func TestWhatAnErrorMeansForTheEvent(t *testing.T) {
 		{"connection broke", &net.OpError{Op: "read", Err: io.EOF}, true, false},
 		{"truncated answer", &smithy.DeserializationError{Err: io.ErrUnexpectedEOF}, true, false},
 		{"not serialisable", &smithy.SerializationError{Err: errors.New("x")}, false, true},
-		{"invalid input", &smithy.InvalidParamsError{}, false, true},
+		{"invalid input", smithy.InvalidParamsError{}, false, true},
 		{"access denied", &smithy.GenericAPIError{Code: "AccessDenied", Fault: smithy.FaultClient}, false, true},
 		{"KMS throttles", &types.KmsThrottled{}, false, false},
 		{"over limit", &types.OverLimit{}, false, false},
