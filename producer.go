@@ -74,6 +74,19 @@ func NewProducer[T any](client Client, config Config[T]) (*Producer[T], error) {
 // the same bytes on every machine and every day. The error is a
 // [*ViolationError].
 func (p *Producer[T]) Build(event T) (*Message, error) {
+	msg, err := p.compose(event)
+	if err != nil {
+		return nil, err
+	}
+	if refused := errorsAmong(lint.Check(lintMessage(msg))); len(refused) > 0 {
+		return nil, &ViolationError{Findings: refused}
+	}
+	return msg, nil
+}
+
+// compose builds a message that is not checked yet. On an error the message, if
+// there is one, tells the group.
+func (p *Producer[T]) compose(event T) (*Message, error) {
 	id, err := p.config.Identify(event)
 	if err != nil {
 		return nil, &ViolationError{Err: err, Findings: []lint.Finding{finding(ruleDedupeKey, "Identity", "", "Identify: "+err.Error())}}
@@ -104,9 +117,6 @@ func (p *Producer[T]) Build(event T) (*Message, error) {
 	if p.config.Attributes != nil {
 		msg.Attributes = p.config.Attributes(event)
 	}
-	if refused := errorsAmong(lint.Check(lintMessage(msg))); len(refused) > 0 {
-		return msg, &ViolationError{Findings: refused}
-	}
 	return msg, nil
 }
 
@@ -118,7 +128,7 @@ func (p *Producer[T]) Build(event T) (*Message, error) {
 // [*SendError]: it may be. Retries go on until Config.RetryFor is over or ctx
 // is done.
 func (p *Producer[T]) Send(ctx context.Context, event T) (Receipt, error) {
-	r := p.run(ctx, 1, func(int) (*Message, error) { return p.Build(event) })[0]
+	r := p.run(ctx, 1, func(int) (*Message, error) { return p.compose(event) })[0]
 	return r.Receipt, r.Err
 }
 
@@ -131,7 +141,7 @@ func (p *Producer[T]) Send(ctx context.Context, event T) (Receipt, error) {
 // would overtake it. Other groups go on. Until it returns, no other call sends
 // to one of its groups. The errors are those of [Producer.Send].
 func (p *Producer[T]) SendBatch(ctx context.Context, events []T) Results {
-	return p.run(ctx, len(events), func(i int) (*Message, error) { return p.Build(events[i]) })
+	return p.run(ctx, len(events), func(i int) (*Message, error) { return p.compose(events[i]) })
 }
 
 // SendMessage sends a message that [Producer.Build] made earlier, here or in

@@ -1,0 +1,71 @@
+package sqsfifo_test
+
+import (
+	"crypto/sha256"
+	"encoding/json"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
+	"github.com/stretchr/testify/require"
+
+	"github.com/kansas-frontier-matrix/sqsfifo"
+	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
+)
+
+// Building a message, canonical and checked, beside what it replaces: the
+// envelope through encoding/json and a hash of it.
+func BenchmarkBuild(b *testing.B) {
+	q := newQueue(b, sqstest.Config{})
+	p := on(b, q, q)
+	b.Run("sqsfifo", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			if _, err := p.Build(scene); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+	b.Run("encoding-json", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			key, err := sqsfifo.JoinKey("landsat", scene.ID)
+			if err != nil {
+				b.Fatal(err)
+			}
+			body, err := json.Marshal(sqsfifo.Envelope[Scene]{
+				DedupeKey: key, EventID: sqsfifo.DeriveEventID(source, key, scene.Acquired),
+				EventSource: source, EventTime: scene.Acquired, Payload: scene,
+			})
+			if err != nil {
+				b.Fatal(err)
+			}
+			sha256.Sum256(body)
+		}
+	})
+}
+
+// One event, sent again and again, to the fake queue in process: what the
+// producer adds to the call.
+func BenchmarkSend(b *testing.B) {
+	q := newQueue(b, sqstest.Config{})
+	p := on(b, q, q)
+	b.Run("sqsfifo", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			if _, err := p.Send(b.Context(), scene); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+	b.Run("queue-alone", func(b *testing.B) {
+		msg, err := p.Build(scene)
+		require.NoError(b, err)
+		b.ReportAllocs()
+		for b.Loop() {
+			if _, err := q.SendMessage(b.Context(), &sqs.SendMessageInput{QueueUrl: aws.String(q.URL()), MessageBody: &msg.Body, MessageGroupId: &msg.Group}); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+}
