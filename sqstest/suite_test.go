@@ -293,3 +293,10 @@ func TestCheckProducer(t *testing.T) {
 		}
 	})
 }
+
+// A tool without *testing.T judges a producer by the error.
+func ExampleCheckProducer() {
+	err := sqstest.CheckProducer(context.Background(), sqstest.Suite[Refresh]{Send: sendRefresh, Events: refreshes})
+	fmt.Println(err)
+	// Output: <nil>
+}
