@@ -60,14 +60,15 @@ type telemetry struct {
 	tracer     trace.Tracer
 	propagator propagation.TextMapPropagator
 	spanName   string
-	spanStart  []attribute.KeyValue
+	spanStart  []trace.SpanStartOption
 
 	collisions, violations, hits metric.Int64Counter
 	bodyLength                   metric.Int64Histogram
 
-	// Measurement options are built once: they cost more than the measurement.
-	destination metric.MeasurementOption
-	byRule      map[string]metric.MeasurementOption
+	// Options are built once, as slices: they cost more than the measurement.
+	add    []metric.AddOption
+	record []metric.RecordOption
+	byRule map[string][]metric.AddOption
 }
 
 func newTelemetry(t Telemetry, queueURL string) (*telemetry, error) {
@@ -82,25 +83,28 @@ func newTelemetry(t Telemetry, queueURL string) (*telemetry, error) {
 	}
 	name := queueName(queueURL)
 	destination := semconv.MessagingDestinationName(name)
-	out := &telemetry{
-		tracer:      t.TracerProvider.Tracer(scope, trace.WithInstrumentationVersion(Version), trace.WithSchemaURL(semconv.SchemaURL)),
-		propagator:  t.Propagator,
-		spanName:    "send " + name,
-		destination: metric.WithAttributeSet(attribute.NewSet(destination)),
-		byRule:      map[string]metric.MeasurementOption{},
-		spanStart: []attribute.KeyValue{
-			semconv.MessagingSystemAWSSQS,
-			semconv.MessagingOperationName("send"),
-			semconv.MessagingOperationTypeSend,
-			destination,
-			semconv.AWSSQSQueueURL(queueURL),
-		},
+	spanAttributes := []attribute.KeyValue{
+		semconv.MessagingSystemAWSSQS,
+		semconv.MessagingOperationName("send"),
+		semconv.MessagingOperationTypeSend,
+		destination,
+		semconv.AWSSQSQueueURL(queueURL),
 	}
 	if u, err := url.Parse(queueURL); err == nil && u.Hostname() != "" {
-		out.spanStart = append(out.spanStart, semconv.ServerAddress(u.Hostname()))
+		spanAttributes = append(spanAttributes, semconv.ServerAddress(u.Hostname()))
+	}
+	here := metric.WithAttributeSet(attribute.NewSet(destination))
+	out := &telemetry{
+		tracer:     t.TracerProvider.Tracer(scope, trace.WithInstrumentationVersion(Version), trace.WithSchemaURL(semconv.SchemaURL)),
+		propagator: t.Propagator,
+		spanName:   "send " + name,
+		spanStart:  []trace.SpanStartOption{trace.WithSpanKind(trace.SpanKindProducer), trace.WithAttributes(spanAttributes...)},
+		add:        []metric.AddOption{here},
+		record:     []metric.RecordOption{here},
+		byRule:     map[string][]metric.AddOption{},
 	}
 	for _, r := range lint.Rules() {
-		out.byRule[r.ID] = metric.WithAttributeSet(attribute.NewSet(destination, attrRuleID.String(r.ID)))
+		out.byRule[r.ID] = []metric.AddOption{metric.WithAttributeSet(attribute.NewSet(destination, attrRuleID.String(r.ID)))}
 	}
 
 	meter := t.MeterProvider.Meter(scope, metric.WithInstrumentationVersion(Version), metric.WithSchemaURL(semconv.SchemaURL))
@@ -124,7 +128,7 @@ func queueName(queueURL string) string {
 
 // start begins the span of one event.
 func (t *telemetry) start(ctx context.Context) (context.Context, trace.Span) {
-	return t.tracer.Start(ctx, t.spanName, trace.WithSpanKind(trace.SpanKindProducer), trace.WithAttributes(t.spanStart...))
+	return t.tracer.Start(ctx, t.spanName, t.spanStart...)
 }
 
 // refused counts a message that was not sent because of what it is.
@@ -133,13 +137,13 @@ func (t *telemetry) refused(ctx context.Context, err error) {
 	if errors.As(err, &violation) {
 		for _, f := range violation.Findings {
 			if o, ok := t.byRule[f.Rule]; ok {
-				t.violations.Add(ctx, 1, o)
+				t.violations.Add(ctx, 1, o...)
 			}
 		}
 	}
 }
 
-func (t *telemetry) collided(ctx context.Context) { t.collisions.Add(ctx, 1, t.destination) }
+func (t *telemetry) collided(ctx context.Context) { t.collisions.Add(ctx, 1, t.add...) }
 
 // describe sets what is known of the message before it is sent.
 func (t *telemetry) describe(span trace.Span, m *Message) {
@@ -168,10 +172,10 @@ func (t *telemetry) finish(ctx context.Context, span trace.Span, d *delivery, re
 	replay := false
 	if d != nil && d.attempts > 0 {
 		replay = !d.claim.first
-		t.bodyLength.Record(ctx, int64(len(d.msg.Body)), t.destination)
+		t.bodyLength.Record(ctx, int64(len(d.msg.Body)), t.record...)
 	}
 	if r.Duplicate {
-		t.hits.Add(ctx, 1, t.destination)
+		t.hits.Add(ctx, 1, t.add...)
 	}
 	if span.IsRecording() {
 		span.SetAttributes(attrDuplicateDetected.Bool(r.Duplicate), attrReplayTriggered.Bool(replay))
