@@ -79,6 +79,17 @@ var (
 	batchTooLong = sender(400, legacyCode+"BatchRequestTooLong", serviceShape+"BatchRequestTooLong",
 		func(m, c *string) error { return &types.BatchRequestTooLong{Message: m, ErrorCodeOverride: c} })
 
+	invalidAttributeValue = sender(400, "InvalidAttributeValue", serviceShape+"InvalidAttributeValue",
+		func(m, c *string) error { return &types.InvalidAttributeValue{Message: m, ErrorCodeOverride: c} })
+	queueNameExists = sender(400, "QueueAlreadyExists", serviceShape+"QueueNameExists",
+		func(m, c *string) error { return &types.QueueNameExists{Message: m, ErrorCodeOverride: c} })
+	queueDeletedRecently = sender(400, legacyCode+"QueueDeletedRecently", serviceShape+"QueueDeletedRecently",
+		func(m, c *string) error { return &types.QueueDeletedRecently{Message: m, ErrorCodeOverride: c} })
+	purgeInProgress = sender(403, legacyCode+"PurgeQueueInProgress", serviceShape+"PurgeQueueInProgress",
+		func(m, c *string) error { return &types.PurgeQueueInProgress{Message: m, ErrorCodeOverride: c} })
+	resourceNotFound = sender(404, "ResourceNotFoundException", serviceShape+"ResourceNotFoundException",
+		func(m, c *string) error { return &types.ResourceNotFoundException{Message: m, ErrorCodeOverride: c} })
+
 	internalFailure = &errorClass{
 		status: http.StatusInternalServerError, query: "InternalFailure",
 		shape: frameworkShape + "InternalFailure", fault: smithy.FaultServer,

@@ -1,16 +1,13 @@
 package sqstest
 
-// Deviations from AWS in this file: the queue's attributes are those of F-120 and
-// nothing else; names that AWS knows and the queue does not have, such as Policy,
-// are left out of the answer as AWS does for an unset one.
+// Deviations from AWS in this file: the counts are exact, where AWS's are
+// approximate.
 
 import (
 	"context"
 	"slices"
 	"strconv"
-	"time"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 )
@@ -24,18 +21,17 @@ func (q *Queue) GetQueueAttributes(ctx context.Context, in *sqs.GetQueueAttribut
 // GetQueueUrl returns the queue's URL if the name, and the owner's account if
 // given, are its own.
 func (q *Queue) GetQueueUrl(ctx context.Context, in *sqs.GetQueueUrlInput, _ ...func(*sqs.Options)) (*sqs.GetQueueUrlOutput, error) {
-	return inProcess(ctx, "GetQueueUrl", in, requireQueueURL, q.queueURL)
+	return NewServer(q).GetQueueUrl(ctx, in)
 }
 
-func (q *Queue) queueURL(_ context.Context, in *sqs.GetQueueUrlInput) (*sqs.GetQueueUrlOutput, error) {
-	if in.QueueName == nil {
-		return nil, missing("QueueName")
-	}
-	owner := aws.ToString(in.QueueOwnerAWSAccountId)
-	if *in.QueueName != q.config.Name || owner != "" && owner != Account {
-		return nil, noSuchQueue()
-	}
-	return &sqs.GetQueueUrlOutput{QueueUrl: aws.String(q.URL())}, nil
+// SetQueueAttributes changes the queue's attributes, all or none. They act at
+// once, DeduplicationScope after Config.ScopePropagation (F-033). A RedrivePolicy
+// can name only queues of the same [Server], so it has to be set there; a queue
+// that stands alone gets its dead-letter queue by its [Config].
+func (q *Queue) SetQueueAttributes(ctx context.Context, in *sqs.SetQueueAttributesInput, _ ...func(*sqs.Options)) (*sqs.SetQueueAttributesOutput, error) {
+	return inProcess(ctx, "SetQueueAttributes", in, requireSetAttributes, func(_ context.Context, in *sqs.SetQueueAttributesInput) (*sqs.SetQueueAttributesOutput, error) {
+		return q.setAttributes(in, func(string) *Queue { return nil })
+	})
 }
 
 func (q *Queue) attributes(_ context.Context, in *sqs.GetQueueAttributesInput) (*sqs.GetQueueAttributesOutput, error) {
@@ -45,7 +41,7 @@ func (q *Queue) attributes(_ context.Context, in *sqs.GetQueueAttributesInput) (
 	known := types.QueueAttributeName("").Values()
 	for _, name := range in.AttributeNames {
 		if !slices.Contains(known, name) {
-			return nil, invalidAttributeName.because("Unknown Attribute %s.", name)
+			return nil, unknownAttribute(name)
 		}
 	}
 	all := slices.Contains(in.AttributeNames, types.QueueAttributeNameAll)
@@ -66,28 +62,43 @@ func (q *Queue) attributes(_ context.Context, in *sqs.GetQueueAttributesInput) (
 func (q *Queue) describe() map[types.QueueAttributeName]string {
 	q.mu.Lock()
 	q.settle(q.now())
-	live, hidden, delayed := q.live, len(q.hidden), q.delayed
+	live, hidden, delayed, modified := q.live, len(q.hidden), q.delayed, q.modified
+	out := q.settings.Load().describe()
 	q.mu.Unlock()
 
-	created := strconv.FormatInt(q.created.Unix(), 10)
-	return map[types.QueueAttributeName]string{
-		types.QueueAttributeNameApproximateNumberOfMessages:           strconv.Itoa(live - hidden),
-		types.QueueAttributeNameApproximateNumberOfMessagesDelayed:    strconv.Itoa(delayed),
-		types.QueueAttributeNameApproximateNumberOfMessagesNotVisible: strconv.Itoa(hidden - delayed),
-		types.QueueAttributeNameContentBasedDeduplication:             strconv.FormatBool(!q.config.DisableContentBasedDeduplication),
-		types.QueueAttributeNameCreatedTimestamp:                      created,
-		types.QueueAttributeNameDeduplicationScope:                    string(q.config.DeduplicationScope),
-		types.QueueAttributeNameDelaySeconds:                          seconds(q.config.Delay),
-		types.QueueAttributeNameFifoQueue:                             "true",
-		types.QueueAttributeNameFifoThroughputLimit:                   "perQueue",
-		types.QueueAttributeNameLastModifiedTimestamp:                 created,
-		types.QueueAttributeNameMaximumMessageSize:                    strconv.Itoa(q.config.MaximumMessageSize),
-		types.QueueAttributeNameMessageRetentionPeriod:                seconds(retention),
-		types.QueueAttributeNameQueueArn:                              q.ARN(),
-		types.QueueAttributeNameReceiveMessageWaitTimeSeconds:         "0",
-		types.QueueAttributeNameSqsManagedSseEnabled:                  "true",
-		types.QueueAttributeNameVisibilityTimeout:                     seconds(q.config.VisibilityTimeout),
-	}
+	out[types.QueueAttributeNameApproximateNumberOfMessages] = strconv.Itoa(live - hidden)
+	out[types.QueueAttributeNameApproximateNumberOfMessagesDelayed] = strconv.Itoa(delayed)
+	out[types.QueueAttributeNameApproximateNumberOfMessagesNotVisible] = strconv.Itoa(hidden - delayed)
+	out[types.QueueAttributeNameCreatedTimestamp] = strconv.FormatInt(q.created.Unix(), 10)
+	out[types.QueueAttributeNameLastModifiedTimestamp] = strconv.FormatInt(modified.Unix(), 10)
+	out[types.QueueAttributeNameQueueArn] = q.ARN()
+	return out
 }
 
-func seconds(d time.Duration) string { return strconv.FormatInt(int64(d/time.Second), 10) }
+func (q *Queue) setAttributes(in *sqs.SetQueueAttributesInput, find func(arn string) *Queue) (*sqs.SetQueueAttributesOutput, error) {
+	if err := q.resolve(in.QueueUrl); err != nil {
+		return nil, err
+	}
+	if in.Attributes == nil {
+		return nil, missing("Attributes")
+	}
+	q.setting.Lock()
+	defer q.setting.Unlock()
+	// Reading the policies looks at other queues, so q.mu is not held yet.
+	before := q.settings.Load()
+	next, err := before.with(in.Attributes, q.ARN(), find)
+	if err != nil {
+		return nil, err
+	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	now := q.now()
+	if next.scope != before.scope {
+		next.scopeBefore = before.dedupScope(now)
+		next.scopeActs = now.Add(q.config.ScopePropagation)
+	}
+	q.modified = now
+	q.settings.Store(next)
+	q.wake()
+	return &sqs.SetQueueAttributesOutput{}, nil
+}

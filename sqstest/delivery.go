@@ -11,10 +11,6 @@ import (
 	"time"
 )
 
-// retention is AWS's default MessageRetentionPeriod; messages older than it are
-// gone whether received or not.
-const retention = 4 * 24 * time.Hour
-
 // notHidden is message.hiddenAt of a visible message.
 const notHidden = -1
 
@@ -24,6 +20,15 @@ type message struct {
 	bodyMD5     string
 	traceHeader string
 	sequence    uint64
+
+	// sentAt is the SentTimestamp, which a move to a dead-letter queue keeps
+	// (F-110). agesFrom is what the retention is counted from.
+	sentAt, agesFrom time.Time
+	agingAt          int // place in delivery.aging
+
+	// source is the ARN of the queue that the message was moved from as a dead
+	// letter, else empty.
+	source string
 
 	group      *group
 	prev, next *message
@@ -37,10 +42,11 @@ type message struct {
 
 	receives      int
 	firstReceived time.Time
+	changes       int // of the visibility by the receiver
 }
 
-// group is the messages of a message group that are not deleted, in order.
-// Its first message alone decides whether it can deliver: a receive walks the
+// group is the messages of a message group that are not deleted, in order. In a
+// standard queue each message is a group of its own. The first message alone decides whether it can deliver: a receive walks the
 // group from there and stops at the first hidden message (F-091).
 type group struct {
 	head, tail *message
@@ -56,8 +62,7 @@ type delivery struct {
 	live    int // not deleted
 	delayed int // of hidden
 
-	// fifo is everything that may still outlive the retention, oldest first.
-	fifo []*message
+	aging agingMessages
 
 	// receipts knows every handle ever given out, because an expired handle and
 	// one that never was are refused differently (F-098, F-107).
@@ -96,12 +101,18 @@ func (d *delivery) change() <-chan struct{} {
 	return d.changed
 }
 
-// enqueue puts a new message behind the others of its group.
-func (d *delivery) enqueue(m *message, now time.Time, delay time.Duration) {
-	g := d.groups[m.GroupID]
+// enqueue puts a new message behind the others of its group, or apart from all
+// others if the queue has no order.
+func (d *delivery) enqueue(m *message, now time.Time, delay time.Duration, ordered bool) {
+	var g *group
+	if ordered {
+		g = d.groups[m.GroupID]
+	}
 	if g == nil {
 		g = &group{readyAt: notHidden}
-		d.groups[m.GroupID] = g
+		if ordered {
+			d.groups[m.GroupID] = g
+		}
 	}
 	m.group, m.prev = g, g.tail
 	if g.tail == nil {
@@ -111,7 +122,7 @@ func (d *delivery) enqueue(m *message, now time.Time, delay time.Duration) {
 	}
 	g.tail = m
 	d.live++
-	d.fifo = append(d.fifo, m)
+	heap.Push(&d.aging, m)
 	if delay > 0 {
 		m.delayed = true
 		d.delayed++
@@ -144,6 +155,7 @@ func (d *delivery) show(m *message) {
 // remove takes m out for good.
 func (d *delivery) remove(m *message) {
 	d.show(m)
+	heap.Remove(&d.aging, m.agingAt)
 	g := m.group
 	if m.prev == nil {
 		g.head = m.next
@@ -158,9 +170,20 @@ func (d *delivery) remove(m *message) {
 	m.prev, m.next, m.deleted = nil, nil, true
 	d.live--
 	d.place(g)
-	if g.head == nil {
+	if g.head == nil && d.groups[m.GroupID] == g {
 		delete(d.groups, m.GroupID)
 	}
+	d.wake()
+}
+
+// clear takes every message out for good. It is the one operation that looks at
+// all of them.
+func (d *delivery) clear() {
+	for _, m := range d.aging {
+		m.prev, m.next, m.group, m.deleted, m.hiddenAt = nil, nil, nil, true, notHidden
+	}
+	d.groups, d.ready, d.hidden, d.aging = map[string]*group{}, nil, nil, nil
+	d.live, d.delayed = 0, 0
 	d.wake()
 }
 
@@ -178,7 +201,7 @@ func (d *delivery) place(g *group) {
 }
 
 // settle makes the queue what time has made of it.
-func (d *delivery) settle(now time.Time) {
+func (d *delivery) settle(now time.Time, retention time.Duration) {
 	for len(d.hidden) > 0 && !now.Before(d.hidden[0].visibleAt) {
 		m := d.hidden[0]
 		d.show(m)
@@ -186,24 +209,25 @@ func (d *delivery) settle(now time.Time) {
 			d.place(m.group)
 		}
 	}
-	for len(d.fifo) > 0 && (d.fifo[0].deleted || !now.Before(d.fifo[0].AcceptedAt.Add(retention))) {
-		if m := d.fifo[0]; !m.deleted {
-			d.remove(m)
-		}
-		d.fifo[0] = nil
-		d.fifo = d.fifo[1:]
+	for len(d.aging) > 0 && !now.Before(d.aging[0].agesFrom.Add(retention)) {
+		d.remove(d.aging[0])
 	}
 }
 
 // take hides up to limit messages for the given time and returns them: as many
-// as there are of one group, then the next group's (F-090).
-func (d *delivery) take(now time.Time, limit int, visibility time.Duration) []*message {
-	var taken []*message
+// as there are of one group, then the next group's (F-090). Messages that were
+// received maxReceives times already are not among them but in dead, where the
+// caller has to remove them; zero is no limit.
+func (d *delivery) take(now time.Time, limit, maxReceives int, visibility time.Duration) (taken, dead []*message) {
 	var walked []*group
 	for len(taken) < limit && len(d.ready) > 0 {
 		g := heap.Pop(&d.ready).(*group)
 		walked = append(walked, g)
 		for m := g.head; m != nil && m.hiddenAt == notHidden && len(taken) < limit; m = m.next {
+			if maxReceives > 0 && m.receives >= maxReceives {
+				dead = append(dead, m)
+				continue
+			}
 			taken = append(taken, m)
 		}
 	}
@@ -220,7 +244,7 @@ func (d *delivery) take(now time.Time, limit int, visibility time.Duration) []*m
 	for _, g := range walked {
 		d.place(g)
 	}
-	return taken
+	return taken, dead
 }
 
 // hiddenMessages is a heap with the message that becomes visible next on top.
@@ -275,4 +299,30 @@ func (h *readyGroups) Pop() any {
 	(*h)[last] = nil
 	*h = (*h)[:last]
 	return g
+}
+
+// agingMessages is a heap with the message that the retention ends first on top.
+type agingMessages []*message
+
+func (h agingMessages) Len() int           { return len(h) }
+func (h agingMessages) Less(i, j int) bool { return h[i].agesFrom.Before(h[j].agesFrom) }
+
+func (h agingMessages) Swap(i, j int) {
+	h[i], h[j] = h[j], h[i]
+	h[i].agingAt, h[j].agingAt = i, j
+}
+
+// Push and Pop are for container/heap.
+func (h *agingMessages) Push(x any) {
+	m := x.(*message)
+	m.agingAt = len(*h)
+	*h = append(*h, m)
+}
+
+func (h *agingMessages) Pop() any {
+	last := len(*h) - 1
+	m := (*h)[last]
+	(*h)[last] = nil
+	*h = (*h)[:last]
+	return m
 }

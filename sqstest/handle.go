@@ -33,6 +33,12 @@ func (q *Queue) ChangeMessageVisibility(ctx context.Context, in *sqs.ChangeMessa
 	})
 }
 
+// ChangeMessageVisibilityBatch is [Queue.ChangeMessageVisibility] for up to ten
+// handles, each with an outcome of its own.
+func (q *Queue) ChangeMessageVisibilityBatch(ctx context.Context, in *sqs.ChangeMessageVisibilityBatchInput, _ ...func(*sqs.Options)) (*sqs.ChangeMessageVisibilityBatchOutput, error) {
+	return inProcess(ctx, "ChangeMessageVisibilityBatch", in, requireChangeBatch, q.changeVisibilityBatch)
+}
+
 func (q *Queue) deleteMessage(_ context.Context, in *sqs.DeleteMessageInput) (*sqs.DeleteMessageOutput, error) {
 	if err := q.resolve(in.QueueUrl); err != nil {
 		return nil, err
@@ -89,7 +95,7 @@ func (q *Queue) deleteReceived(handle string, r receipt) *apiError {
 	switch {
 	case r.message.deleted:
 		return nil
-	case !r.inFlight():
+	case q.settings.Load().fifo && !r.inFlight(): // F-098; a standard queue does not mind
 		return invalidValue(handle, "ReceiptHandle", "The receipt handle has expired.")
 	}
 	q.remove(r.message)
@@ -121,22 +127,75 @@ func (q *Queue) changeVisibility(_ context.Context, in *changeRequest) (*sqs.Cha
 		return nil, missing("ReceiptHandle")
 	case in.VisibilityTimeout == nil:
 		return nil, missing("VisibilityTimeout")
-	case *in.VisibilityTimeout < 0 || *in.VisibilityTimeout > maxVisibility:
-		return nil, invalidValue(*in.VisibilityTimeout, "VisibilityTimeout", "Must be >= 0 and <= 43200, if provided.")
+	}
+	if err := visibilityRange(*in.VisibilityTimeout); err != nil {
+		return nil, err
 	}
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	now := q.now()
 	q.settle(now)
 	r, ok := q.receipts[*in.ReceiptHandle]
-	switch {
-	case !ok:
+	if !ok {
 		return nil, unknownHandle(*in.ReceiptHandle)
-	case !r.inFlight():
-		return nil, invalidValue(*in.ReceiptHandle, "ReceiptHandle", "Message does not exist or is not available for visibility timeout change.")
 	}
-	// With zero the next settle, at the latest the next call's, shows it.
-	q.hide(r.message, now.Add(time.Duration(*in.VisibilityTimeout)*time.Second))
-	q.wake()
+	if err := q.changeReceived(now, *in.ReceiptHandle, r, *in.VisibilityTimeout); err != nil {
+		return nil, err
+	}
 	return &sqs.ChangeMessageVisibilityOutput{}, nil
+}
+
+func (q *Queue) changeVisibilityBatch(_ context.Context, in *sqs.ChangeMessageVisibilityBatchInput) (*sqs.ChangeMessageVisibilityBatchOutput, error) {
+	if err := q.resolve(in.QueueUrl); err != nil {
+		return nil, err
+	}
+	ids := make([]*string, len(in.Entries))
+	for i, e := range in.Entries {
+		ids[i] = e.Id
+	}
+	if err := validateEntryIDs("ChangeMessageVisibilityBatchRequestEntry", ids); err != nil {
+		return nil, err
+	}
+	out := &sqs.ChangeMessageVisibilityBatchOutput{}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	now := q.now()
+	q.settle(now)
+	for _, e := range in.Entries {
+		handle := aws.ToString(e.ReceiptHandle)
+		r, ok := q.receipts[handle]
+		err := visibilityRange(e.VisibilityTimeout)
+		switch {
+		case err != nil:
+		case !ok:
+			err = receiptHandleIsInvalid.because("The input receipt handle is invalid.") // F-063
+		default:
+			err = q.changeReceived(now, handle, r, e.VisibilityTimeout)
+		}
+		if err != nil {
+			out.Failed = append(out.Failed, err.entry(e.Id))
+			continue
+		}
+		out.Successful = append(out.Successful, types.ChangeMessageVisibilityBatchResultEntry{Id: e.Id})
+	}
+	return out, nil
+}
+
+func visibilityRange(seconds int32) *apiError {
+	if seconds < 0 || seconds > maxVisibility {
+		return invalidValue(seconds, "VisibilityTimeout", "Must be >= 0 and <= 43200, if provided.")
+	}
+	return nil
+}
+
+// changeReceived needs q.mu and a settled queue.
+func (q *Queue) changeReceived(now time.Time, handle string, r receipt, seconds int32) *apiError {
+	if !r.inFlight() {
+		return invalidValue(handle, "ReceiptHandle", "Message does not exist or is not available for visibility timeout change.")
+	}
+	r.message.changes++
+	// With zero the next settle, at the latest the next call's, shows it.
+	q.hide(r.message, now.Add(time.Duration(seconds)*time.Second))
+	q.wake()
+	return nil
 }

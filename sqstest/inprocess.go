@@ -83,6 +83,69 @@ func requireChange(in *sqs.ChangeMessageVisibilityInput, invalid *smithy.Invalid
 	need(invalid, "ReceiptHandle", in.ReceiptHandle)
 }
 
+func requireChangeBatch(in *sqs.ChangeMessageVisibilityBatchInput, invalid *smithy.InvalidParamsError) {
+	need(invalid, "QueueUrl", in.QueueUrl)
+	requireEntries(in.Entries, "ChangeMessageVisibilityBatchRequestEntry", invalid, func(e *types.ChangeMessageVisibilityBatchRequestEntry, nested *smithy.InvalidParamsError) {
+		need(nested, "Id", e.Id)
+		need(nested, "ReceiptHandle", e.ReceiptHandle)
+	})
+}
+
+func requireSetAttributes(in *sqs.SetQueueAttributesInput, invalid *smithy.InvalidParamsError) {
+	need(invalid, "QueueUrl", in.QueueUrl)
+	if in.Attributes == nil {
+		invalid.Add(smithy.NewErrParamRequired("Attributes"))
+	}
+}
+
+func requirePurge(in *sqs.PurgeQueueInput, invalid *smithy.InvalidParamsError) {
+	need(invalid, "QueueUrl", in.QueueUrl)
+}
+
+func requireTag(in *sqs.TagQueueInput, invalid *smithy.InvalidParamsError) {
+	need(invalid, "QueueUrl", in.QueueUrl)
+	if in.Tags == nil {
+		invalid.Add(smithy.NewErrParamRequired("Tags"))
+	}
+}
+
+func requireUntag(in *sqs.UntagQueueInput, invalid *smithy.InvalidParamsError) {
+	need(invalid, "QueueUrl", in.QueueUrl)
+	if in.TagKeys == nil {
+		invalid.Add(smithy.NewErrParamRequired("TagKeys"))
+	}
+}
+
+func requireListTags(in *sqs.ListQueueTagsInput, invalid *smithy.InvalidParamsError) {
+	need(invalid, "QueueUrl", in.QueueUrl)
+}
+
+func requireCreate(in *sqs.CreateQueueInput, invalid *smithy.InvalidParamsError) {
+	need(invalid, "QueueName", in.QueueName)
+}
+
+func requireDeleteQueue(in *sqs.DeleteQueueInput, invalid *smithy.InvalidParamsError) {
+	need(invalid, "QueueUrl", in.QueueUrl)
+}
+
+func requireSources(in *sqs.ListDeadLetterSourceQueuesInput, invalid *smithy.InvalidParamsError) {
+	need(invalid, "QueueUrl", in.QueueUrl)
+}
+
+func requireStartMove(in *sqs.StartMessageMoveTaskInput, invalid *smithy.InvalidParamsError) {
+	need(invalid, "SourceArn", in.SourceArn)
+}
+
+func requireListMoves(in *sqs.ListMessageMoveTasksInput, invalid *smithy.InvalidParamsError) {
+	need(invalid, "SourceArn", in.SourceArn)
+}
+
+func requireCancelMove(in *sqs.CancelMessageMoveTaskInput, invalid *smithy.InvalidParamsError) {
+	need(invalid, "TaskHandle", in.TaskHandle)
+}
+
+func requireNothing[I any](*I, *smithy.InvalidParamsError) {}
+
 func requireAttributes(in *sqs.GetQueueAttributesInput, invalid *smithy.InvalidParamsError) {
 	need(invalid, "QueueUrl", in.QueueUrl)
 }

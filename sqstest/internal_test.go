@@ -83,6 +83,11 @@ func TestErrorsAgreeWithTheServiceModel(t *testing.T) {
 		{entryIDsNotDistinct, schemas.BatchEntryIdsNotDistinct},
 		{invalidEntryID, schemas.InvalidBatchEntryId},
 		{batchTooLong, schemas.BatchRequestTooLong},
+		{invalidAttributeValue, schemas.InvalidAttributeValue},
+		{queueNameExists, schemas.QueueNameExists},
+		{queueDeletedRecently, schemas.QueueDeletedRecently},
+		{purgeInProgress, schemas.PurgeQueueInProgress},
+		{resourceNotFound, schemas.ResourceNotFoundException},
 	} {
 		name := tc.schema.ID().Name
 		t.Run(name, func(t *testing.T) {

@@ -1,17 +1,14 @@
 package sqstest
 
-// Deviations from AWS in this file:
-//   - There are no standard queues, and a queue's attributes do not change after
-//     it was made.
-//   - The account is 000000000000 and the region us-east-1.
+// Deviations from AWS in this file: the account is 000000000000 and the region
+// us-east-1.
 
 import (
-	"errors"
 	"fmt"
 	"net/url"
-	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
@@ -29,106 +26,12 @@ const (
 // request that escapes the fake ends at a resolver and not at somebody's server.
 const endpoint = "https://sqs.us-east-1.test"
 
-// DeduplicationScope says where a deduplication ID has to be unique.
-type DeduplicationScope string
-
-// The two scopes, spelled as AWS spells the attribute DeduplicationScope.
-const (
-	// ScopeQueue: one window for the whole queue. An ID that was sent to another
-	// group is suppressed (F-006).
-	ScopeQueue DeduplicationScope = "queue"
-
-	// ScopeMessageGroup: a window for each pair of group and ID (F-030, F-032).
-	ScopeMessageGroup DeduplicationScope = "messageGroup"
-)
-
-// Config describes a [Queue]. The zero value is the queue that most producers
-// write to: content-based deduplication over the whole queue, no delay.
-type Config struct {
-	// Name of the queue: letters, digits, hyphens and underscores and the suffix
-	// ".fifo", 80 characters at most. Empty means "events.fifo".
-	Name string
-
-	// DisableContentBasedDeduplication makes the queue refuse each send that
-	// brings no MessageDeduplicationId (F-016). Off, the SHA-256 of the body
-	// stands in for a missing one (F-011).
-	DisableContentBasedDeduplication bool
-
-	// DeduplicationScope is empty for [ScopeQueue].
-	DeduplicationScope DeduplicationScope
-
-	// VisibilityTimeout is how long a received message stays hidden when the
-	// receiver names no time: whole seconds up to 12 hours. Zero means 30 s, as
-	// on AWS; a single receive or change can still ask for zero.
-	VisibilityTimeout time.Duration
-
-	// Delay is how long a new message stays hidden: whole seconds up to 15
-	// minutes. A FIFO queue takes it from its attribute DelaySeconds only
-	// (F-074 to F-076).
-	Delay time.Duration
-
-	// MaximumMessageSize in bytes as F-073 counts them, 1,024 to 1,048,576. Zero
-	// means 1,048,576.
-	MaximumMessageSize int
-}
-
-// ConfigError is one field of a [Config] that no queue can have. [NewQueue]
-// joins one for each wrong field; take them apart with errors.As.
-type ConfigError struct {
-	Field string // name of the field in Config
-	Value string // what it was set to, strings quoted
-	Rule  string // what it may be set to
-}
-
-func (e *ConfigError) Error() string {
-	return "sqstest: Config." + e.Field + " = " + e.Value + ": " + e.Rule
-}
-
-func (c Config) withDefaults() Config {
-	if c.Name == "" {
-		c.Name = "events.fifo"
-	}
-	if c.DeduplicationScope == "" {
-		c.DeduplicationScope = ScopeQueue
-	}
-	if c.VisibilityTimeout == 0 {
-		c.VisibilityTimeout = 30 * time.Second
-	}
-	if c.MaximumMessageSize == 0 {
-		c.MaximumMessageSize = maxMessageBytes
-	}
-	return c
-}
-
-func (c Config) validate() error {
-	var errs []error
-	check := func(ok bool, field, value, rule string) {
-		if !ok {
-			errs = append(errs, &ConfigError{Field: field, Value: value, Rule: rule})
-		}
-	}
-	stem, fifo := strings.CutSuffix(c.Name, ".fifo")
-	check(fifo && entryID(stem) && len(c.Name) <= 80, "Name", strconv.Quote(c.Name),
-		`must be letters, digits, hyphens and underscores and end in ".fifo", 80 characters at most`)
-	check(c.DeduplicationScope == ScopeQueue || c.DeduplicationScope == ScopeMessageGroup, "DeduplicationScope", strconv.Quote(string(c.DeduplicationScope)),
-		"must be ScopeQueue or ScopeMessageGroup")
-	check(wholeSeconds(c.VisibilityTimeout, maxVisibility), "VisibilityTimeout", c.VisibilityTimeout.String(),
-		"must be whole seconds from 0 to 12 hours")
-	check(wholeSeconds(c.Delay, maxDelaySeconds), "Delay", c.Delay.String(),
-		"must be whole seconds from 0 to 15 minutes")
-	check(c.MaximumMessageSize >= 1024 && c.MaximumMessageSize <= maxMessageBytes, "MaximumMessageSize", strconv.Itoa(c.MaximumMessageSize),
-		"must be 1,024 to 1,048,576 bytes")
-	return errors.Join(errs...)
-}
-
-func wholeSeconds(d time.Duration, limit int) bool {
-	return d >= 0 && d <= time.Duration(limit)*time.Second && d%time.Second == 0
-}
-
-// Queue is one FIFO queue in memory. It answers the calls of the SDK's client
-// with the client's signatures, so it goes wherever a narrow interface of
-// *sqs.Client is asked for; [Queue.Client] and [NewServer] give it the other door,
-// over AWS's wire format. All its methods may be called concurrently.
+// Queue is one queue in memory, FIFO unless its [Config] says otherwise. It
+// answers the calls of the SDK's client that concern one queue with the client's
+// signatures, so it goes wherever a narrow interface of *sqs.Client is asked for;
+// [Queue.Client] and [NewServer] give it the other door, over AWS's wire format,
+// and a [Server] has the calls that concern several queues. All its methods may be
+// called concurrently.
 //
 // Its errors are those of the SDK: *smithy.OperationError around
 // *http.ResponseError (aws/transport/http) around the modelled type, such as
@@ -140,8 +43,22 @@ type Queue struct {
 	config  Config
 	created time.Time
 
+	// serial orders the locks of two queues, see lockBoth.
+	serial uint64
+
+	gone atomic.Bool // deleted; every call is answered as for an unknown queue
+
+	// settings is replaced under both mutexes; setting serialises the changes.
+	settings atomic.Pointer[settings]
+	setting  sync.Mutex
+	moves    moves
+
 	mu       sync.Mutex
 	offset   time.Duration
+	modified time.Time
+	purged   time.Time
+	tags     map[string]string
+	attempts attempts
 	window   *window.Window[*message]
 	lastSeq  uint64
 	stored   []*message
@@ -150,6 +67,8 @@ type Queue struct {
 	delivery
 }
 
+var serials atomic.Uint64
+
 // NewQueue returns an empty queue. The error joins a [*ConfigError] for each
 // field that AWS would refuse.
 func NewQueue(c Config) (*Queue, error) {
@@ -157,12 +76,23 @@ func NewQueue(c Config) (*Queue, error) {
 	if err := c.validate(); err != nil {
 		return nil, err
 	}
-	return &Queue{
+	return newQueue(c, 0), nil
+}
+
+// newQueue makes a queue whose clock is ahead by offset.
+func newQueue(c Config, offset time.Duration) *Queue {
+	now := time.Now().Add(offset)
+	q := &Queue{
 		config:   c,
-		created:  time.Now(),
+		created:  now,
+		serial:   serials.Add(1),
+		offset:   offset,
+		modified: now,
 		window:   window.New[*message](window.Options{}),
 		delivery: newDelivery(),
-	}, nil
+	}
+	q.settings.Store(c.settings())
+	return q
 }
 
 // Name returns the queue's name, which is also accepted as its URL (F-081).
@@ -173,7 +103,9 @@ func (q *Queue) Name() string { return q.config.Name }
 func (q *Queue) URL() string { return endpoint + "/" + Account + "/" + q.config.Name }
 
 // ARN returns the queue's ARN.
-func (q *Queue) ARN() string { return "arn:aws:sqs:" + Region + ":" + Account + ":" + q.config.Name }
+func (q *Queue) ARN() string { return arnPrefix + q.config.Name }
+
+const arnPrefix = "arn:aws:sqs:" + Region + ":" + Account + ":"
 
 // Advance moves the queue's clock forward by d, for tests outside a
 // testing/synctest bubble: the deduplication window, visibility timeouts,
@@ -189,18 +121,29 @@ func (q *Queue) Advance(d time.Duration) {
 	q.wake()
 }
 
+func (q *Queue) clock() time.Time {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.now()
+}
+
+// settle makes the queue what time has made of it. It needs q.mu.
+func (q *Queue) settle(now time.Time) { q.delivery.settle(now, q.settings.Load().retention) }
+
 // now needs q.mu.
 func (q *Queue) now() time.Time { return time.Now().Add(q.offset) }
 
 // resolve checks that a request names this queue: by URL, whatever its host, or
-// by bare name (F-081).
+// by bare name (F-081). It brings the queue up to date with what move tasks have
+// done to it in the meantime, so it begins every call and no lock is held.
 func (q *Queue) resolve(queueURL *string) error {
 	if queueURL == nil {
 		return missing("QueueUrl")
 	}
-	if name, ok := queueName(*queueURL); !ok || name != q.config.Name {
+	if name, ok := queueName(*queueURL); !ok || name != q.config.Name || q.gone.Load() {
 		return noSuchQueue()
 	}
+	q.moves.run()
 	return nil
 }
 
@@ -228,7 +171,7 @@ type Message struct {
 	MessageID       string
 	SequenceNumber  string
 	GroupID         string
-	DeduplicationID string // sent along, or the SHA-256 of the body (F-011)
+	DeduplicationID string // sent along, or the SHA-256 of the body (F-011); F-110 and F-113 say what a move makes of it
 	Body            string
 	Attributes      map[string]types.MessageAttributeValue
 	AcceptedAt      time.Time // on the queue's clock
@@ -243,6 +186,7 @@ func (m Message) clone() Message {
 // which it stored them, whether received and deleted since or not. The caller
 // owns the slice and what it holds.
 func (q *Queue) Messages() []Message {
+	q.moves.run()
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	out := make([]Message, len(q.stored))
@@ -294,6 +238,7 @@ func (s Suppression) String() string {
 // Suppressed returns each send that the queue swallowed, in order. The caller
 // owns the slice and what it holds.
 func (q *Queue) Suppressed() []Suppression {
+	q.moves.run()
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	out := make([]Suppression, len(q.swallows))

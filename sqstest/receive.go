@@ -1,12 +1,11 @@
 package sqstest
 
 // Deviations from AWS in this file:
-//   - ReceiveRequestAttemptId is not looked at: a receive that is repeated with
-//     the same one gets what is visible, not the same messages again (F-100).
 //   - Attribute names that AWS does not know are ignored.
 //   - There is no limit of messages in flight (F-105) and none on the total time
 //     that a message can be kept hidden.
 //   - Deleting a message again succeeds, as recorded on standard queues (F-107).
+//   - Dead letters leave their queue when a receive comes upon them, not before.
 //   - ChangeMessageVisibility of a message that is not in flight and its range
 //     error: codes as widely reported, not among the recordings.
 
@@ -30,7 +29,10 @@ const senderID = "AIDACKCEVSQ6C2EXAMPLE"
 // ReceiveMessage returns up to MaxNumberOfMessages visible messages, those of
 // one group in their order (F-090, F-091), or waits for the first up to
 // WaitTimeSeconds of the queue's clock. The SDK's input cannot tell a
-// VisibilityTimeout of zero from none: both mean the queue's own.
+// VisibilityTimeout or WaitTimeSeconds of zero from none: both mean the queue's
+// own. A ReceiveRequestAttemptId that is used again within five minutes returns
+// the same messages under new handles, and the old ones still work, unless one of
+// them was deleted, changed or became visible (F-100).
 func (q *Queue) ReceiveMessage(ctx context.Context, in *sqs.ReceiveMessageInput, _ ...func(*sqs.Options)) (*sqs.ReceiveMessageOutput, error) {
 	return inProcess(ctx, "ReceiveMessage", in, requireReceive, func(ctx context.Context, in *sqs.ReceiveMessageInput) (*sqs.ReceiveMessageOutput, error) {
 		return q.receive(ctx, &receiveRequest{
@@ -62,52 +64,86 @@ func (q *Queue) receive(ctx context.Context, in *receiveRequest) (*sqs.ReceiveMe
 	if err := q.resolve(in.QueueUrl); err != nil {
 		return nil, err
 	}
-	limit, wait := int32(1), aws.ToInt32(in.WaitTimeSeconds)
+	set := q.settings.Load()
+	limit, wait, visibility := int32(1), set.wait, set.visibility
 	if in.MaxNumberOfMessages != nil {
 		limit = *in.MaxNumberOfMessages
 	}
-	visibility := q.config.VisibilityTimeout
+	if in.WaitTimeSeconds != nil {
+		wait = time.Duration(*in.WaitTimeSeconds) * time.Second
+	}
 	if in.VisibilityTimeout != nil {
 		visibility = time.Duration(*in.VisibilityTimeout) * time.Second
 	}
 	switch { // F-102
 	case limit < 1 || limit > maxBatchEntries:
 		return nil, invalidValue(limit, "MaxNumberOfMessages", "Must be between 1 and 10, if provided.")
-	case wait < 0 || wait > 20:
-		return nil, invalidValue(wait, "WaitTimeSeconds", "Must be >= 0 and <= 20, if provided.")
+	case wait < 0 || wait > maxWaitSeconds*time.Second:
+		return nil, invalidValue(*in.WaitTimeSeconds, "WaitTimeSeconds", "Must be >= 0 and <= 20, if provided.")
 	case visibility < 0 || visibility > maxVisibility*time.Second:
 		return nil, invalidValue(*in.VisibilityTimeout, "VisibilityTimeout", "Must be >= 0 and <= 43200, if provided.")
 	}
+	attempt := ""
+	if set.fifo && in.ReceiveRequestAttemptId != nil {
+		attempt = *in.ReceiveRequestAttemptId
+		if err := validateID("ReceiveRequestAttemptId", attempt); err != nil {
+			return nil, err
+		}
+	}
 
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	deadline := q.now().Add(time.Duration(wait) * time.Second)
+	deadline := q.clock().Add(wait)
 	for {
-		now := q.now()
-		q.settle(now)
-		taken := q.take(now, int(limit), visibility)
-		if len(taken) > 0 || !now.Before(deadline) {
-			out := &sqs.ReceiveMessageOutput{}
-			for _, m := range taken {
-				out.Messages = append(out.Messages, q.deliver(m, in))
-			}
+		if err := q.resolve(in.QueueUrl); err != nil {
+			return nil, err // deleted while the receive waited
+		}
+		out, pause, changed := q.receiveNow(in, int(limit), visibility, attempt, deadline)
+		if out != nil {
 			return out, nil
 		}
-		until := deadline
-		if len(q.hidden) > 0 && q.hidden[0].visibleAt.Before(until) {
-			until = q.hidden[0].visibleAt
-		}
-		if err := q.await(ctx, until.Sub(now)); err != nil {
+		if err := await(ctx, q.moves.pause(pause), changed); err != nil {
 			return nil, err
 		}
 	}
 }
 
-// await gives up q.mu until something changed, the time is over or ctx is done.
-func (q *Queue) await(ctx context.Context, d time.Duration) error {
-	changed := q.change()
-	q.mu.Unlock()
-	defer q.mu.Lock()
+// receiveNow answers, or says how long to wait, unless something changes, before
+// another try.
+func (q *Queue) receiveNow(in *receiveRequest, limit int, visibility time.Duration, attempt string, deadline time.Time) (*sqs.ReceiveMessageOutput, time.Duration, <-chan struct{}) {
+	deadLetters, unlock := q.lockWithDeadLetters()
+	defer unlock()
+	now := q.now()
+	q.settle(now)
+	taken, replayed := q.attempts.replay(&q.delivery, attempt, now, visibility)
+	if !replayed {
+		maxReceives := 0
+		if deadLetters != nil {
+			maxReceives = q.settings.Load().redrive.MaxReceives
+		}
+		var dead []*message
+		taken, dead = q.take(now, limit, maxReceives, visibility)
+		for _, m := range dead {
+			q.remove(m)
+			deadLetters.bury(m, q.ARN())
+		}
+		q.attempts.remember(attempt, now, taken)
+	}
+	if len(taken) > 0 || !now.Before(deadline) {
+		out := &sqs.ReceiveMessageOutput{}
+		for _, m := range taken {
+			out.Messages = append(out.Messages, q.deliver(m, in))
+		}
+		return out, 0, nil
+	}
+	until := deadline
+	if len(q.hidden) > 0 && q.hidden[0].visibleAt.Before(until) {
+		until = q.hidden[0].visibleAt
+	}
+	return nil, until.Sub(now), q.change()
+}
+
+// await returns when something changed, the time is over or, with its error,
+// ctx is done. No lock is held.
+func await(ctx context.Context, d time.Duration, changed <-chan struct{}) error {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {
@@ -169,13 +205,14 @@ func (m *message) systemAttributes(in *receiveRequest) map[string]string {
 	out := make(map[string]string)
 	for name, value := range map[types.MessageSystemAttributeName]string{
 		types.MessageSystemAttributeNameSenderId:                         senderID,
-		types.MessageSystemAttributeNameSentTimestamp:                    millis(m.AcceptedAt),
+		types.MessageSystemAttributeNameSentTimestamp:                    millis(m.sentAt),
 		types.MessageSystemAttributeNameApproximateReceiveCount:          strconv.Itoa(m.receives),
 		types.MessageSystemAttributeNameApproximateFirstReceiveTimestamp: millis(m.firstReceived),
 		types.MessageSystemAttributeNameSequenceNumber:                   m.SequenceNumber,
 		types.MessageSystemAttributeNameMessageDeduplicationId:           m.DeduplicationID,
 		types.MessageSystemAttributeNameMessageGroupId:                   m.GroupID,
 		types.MessageSystemAttributeNameAWSTraceHeader:                   m.traceHeader,
+		types.MessageSystemAttributeNameDeadLetterQueueSourceArn:         m.source,
 	} {
 		if value != "" && (wanted["All"] || wanted[string(name)]) {
 			out[string(name)] = value

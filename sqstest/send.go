@@ -3,9 +3,11 @@ package sqstest
 // Deviations from AWS in this file:
 //   - Sequence numbers follow the formula of F-008 with n counted through all
 //     sends of one millisecond; AWS was seen to leave gaps.
-//   - The interval ends exactly 300 s after the accepted send and a duplicate does
-//     not restart it. AWS documents "5 minutes"; neither the boundary nor the
-//     anchor was recorded (F-019, F-020).
+//   - The interval ends exactly 300 s after the accepted send. AWS documents
+//     "5 minutes"; the boundary was not recorded (F-019). What restarts it is
+//     Config.DuplicateRestartsInterval.
+//   - A change of the deduplication scope lets IDs that were accepted before be
+//     accepted once more, because they are known in the other scope.
 //   - Concurrent duplicates are decided by the order in which they reach the
 //     queue; what AWS does with them was not recorded.
 
@@ -27,17 +29,43 @@ import (
 // SendMessage stores the message, or swallows it as a duplicate with the answer
 // that the original got (F-001). Faults that were injected come first.
 func (q *Queue) SendMessage(ctx context.Context, in *sqs.SendMessageInput, _ ...func(*sqs.Options)) (*sqs.SendMessageOutput, error) {
-	return inProcess(ctx, "SendMessage", in, requireSend, q.send)
+	return inProcess(ctx, "SendMessage", in, requireSend, func(ctx context.Context, in *sqs.SendMessageInput) (*sqs.SendMessageOutput, error) {
+		return q.send(ctx, &sendRequest{SendMessageInput: *in, DelaySeconds: unlessZero(in.DelaySeconds)})
+	})
 }
 
 // SendMessageBatch sends up to ten entries in their order. A fault in the
 // request refuses it whole before anything is stored; a fault in an entry's
 // contents is in Failed and leaves the others alone. Injected faults come first.
 func (q *Queue) SendMessageBatch(ctx context.Context, in *sqs.SendMessageBatchInput, _ ...func(*sqs.Options)) (*sqs.SendMessageBatchOutput, error) {
-	return inProcess(ctx, "SendMessageBatch", in, requireSendBatch, q.sendBatch)
+	return inProcess(ctx, "SendMessageBatch", in, requireSendBatch, func(ctx context.Context, in *sqs.SendMessageBatchInput) (*sqs.SendMessageBatchOutput, error) {
+		request := &sendBatchRequest{SendMessageBatchInput: *in}
+		for _, e := range in.Entries {
+			request.Entries = append(request.Entries, sendEntry{e, unlessZero(e.DelaySeconds)})
+		}
+		return q.sendBatch(ctx, request)
+	})
 }
 
-func (q *Queue) send(_ context.Context, in *sqs.SendMessageInput) (*sqs.SendMessageOutput, error) {
+// sendRequest, sendBatchRequest and sendEntry have pointers because a delay of
+// zero overrides a standard queue's own and an absent one does not. The SDK's
+// input cannot say the former.
+type sendRequest struct {
+	sqs.SendMessageInput
+	DelaySeconds *int32
+}
+
+type sendBatchRequest struct {
+	sqs.SendMessageBatchInput
+	Entries []sendEntry
+}
+
+type sendEntry struct {
+	types.SendMessageBatchRequestEntry
+	DelaySeconds *int32
+}
+
+func (q *Queue) send(_ context.Context, in *sendRequest) (*sqs.SendMessageOutput, error) {
 	if err := q.resolve(in.QueueUrl); err != nil {
 		return nil, err
 	}
@@ -45,37 +73,38 @@ func (q *Queue) send(_ context.Context, in *sqs.SendMessageInput) (*sqs.SendMess
 	if fault.early != nil {
 		return nil, fault.early
 	}
-	out, err := q.sendOne(fault, types.SendMessageBatchRequestEntry{
+	out, err := q.sendOne(fault, sendEntry{types.SendMessageBatchRequestEntry{
 		MessageBody:             in.MessageBody,
-		DelaySeconds:            in.DelaySeconds,
+		DelaySeconds:            aws.ToInt32(in.DelaySeconds),
 		MessageAttributes:       in.MessageAttributes,
 		MessageDeduplicationId:  in.MessageDeduplicationId,
 		MessageGroupId:          in.MessageGroupId,
 		MessageSystemAttributes: in.MessageSystemAttributes,
-	})
+	}, in.DelaySeconds})
 	if fault.late != nil {
 		return nil, fault.late
 	}
 	return out, err
 }
 
-func (q *Queue) sendOne(fault Fault, e types.SendMessageBatchRequestEntry) (*sqs.SendMessageOutput, error) {
+func (q *Queue) sendOne(fault Fault, e sendEntry) (*sqs.SendMessageOutput, error) {
 	if aws.ToString(e.MessageBody) == "" {
 		return nil, missing("MessageBody") // F-071
 	}
-	if err := q.validateFIFO(e, false); err != nil {
+	set := q.settings.Load()
+	if err := set.validateParameters(e, false); err != nil {
 		return nil, err
 	}
-	if err := q.validateContents(e); err != nil {
+	if err := set.validateContents(e.SendMessageBatchRequestEntry); err != nil {
 		return nil, err
 	}
-	if err := fault.entry(0, e); err != nil {
+	if err := fault.entry(0, e.SendMessageBatchRequestEntry); err != nil {
 		return nil, err
 	}
-	p := q.prepare(e)
+	p := prepare(set, e)
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	m, err := q.accept(q.now(), p)
+	m, err := q.accept(q.now(), set, p)
 	if err != nil {
 		return nil, err
 	}
@@ -85,11 +114,11 @@ func (q *Queue) sendOne(fault Fault, e types.SendMessageBatchRequestEntry) (*sqs
 		MD5OfMessageBody:             aws.String(p.bodyMD5),
 		MD5OfMessageSystemAttributes: p.systemMD5,
 		MessageId:                    aws.String(m.MessageID),
-		SequenceNumber:               aws.String(m.SequenceNumber),
+		SequenceNumber:               m.shownSequence(),
 	}, nil
 }
 
-func (q *Queue) sendBatch(_ context.Context, in *sqs.SendMessageBatchInput) (*sqs.SendMessageBatchOutput, error) {
+func (q *Queue) sendBatch(_ context.Context, in *sendBatchRequest) (*sqs.SendMessageBatchOutput, error) {
 	if err := q.resolve(in.QueueUrl); err != nil {
 		return nil, err
 	}
@@ -104,11 +133,11 @@ func (q *Queue) sendBatch(_ context.Context, in *sqs.SendMessageBatchInput) (*sq
 	return out, err
 }
 
-func (q *Queue) sendEntries(fault Fault, entries []types.SendMessageBatchRequestEntry) (*sqs.SendMessageBatchOutput, error) {
+func (q *Queue) sendEntries(fault Fault, entries []sendEntry) (*sqs.SendMessageBatchOutput, error) {
 	ids, size := make([]*string, len(entries)), 0
 	for i, e := range entries {
 		ids[i] = e.Id
-		size += messageSize(e)
+		size += messageSize(e.SendMessageBatchRequestEntry)
 	}
 	if err := validateEntryIDs("SendMessageBatchRequestEntry", ids); err != nil {
 		return nil, err
@@ -116,8 +145,15 @@ func (q *Queue) sendEntries(fault Fault, entries []types.SendMessageBatchRequest
 	if size > maxMessageBytes {
 		return nil, batchTooLong.because("Batch requests cannot be longer than %d bytes. You have sent %d bytes.", maxMessageBytes, size)
 	}
+	set := q.settings.Load()
 	for _, e := range entries {
-		if err := q.validateFIFO(e, true); err != nil {
+		if err := set.validateParameters(e, true); err != nil && set.fifo {
+			return nil, err
+		}
+		if !q.config.ContentsRefuseBatch {
+			continue
+		}
+		if err := set.validateContents(e.SendMessageBatchRequestEntry); err != nil {
 			return nil, err
 		}
 	}
@@ -125,15 +161,18 @@ func (q *Queue) sendEntries(fault Fault, entries []types.SendMessageBatchRequest
 	out := &sqs.SendMessageBatchOutput{}
 	var sends []outgoing
 	for i, e := range entries {
-		err := q.validateContents(e)
+		err := set.validateParameters(e, true)
 		if err == nil {
-			err = fault.entry(i, e)
+			err = set.validateContents(e.SendMessageBatchRequestEntry)
+		}
+		if err == nil {
+			err = fault.entry(i, e.SendMessageBatchRequestEntry)
 		}
 		if err != nil {
 			out.Failed = append(out.Failed, err.entry(e.Id))
 			continue
 		}
-		sends = append(sends, q.prepare(e))
+		sends = append(sends, prepare(set, e))
 	}
 
 	// One lock over the batch: its entries share the millisecond and their
@@ -142,7 +181,7 @@ func (q *Queue) sendEntries(fault Fault, entries []types.SendMessageBatchRequest
 	defer q.mu.Unlock()
 	now := q.now()
 	for _, p := range sends {
-		m, err := q.accept(now, p)
+		m, err := q.accept(now, set, p)
 		if err != nil {
 			return nil, err
 		}
@@ -152,7 +191,7 @@ func (q *Queue) sendEntries(fault Fault, entries []types.SendMessageBatchRequest
 			MD5OfMessageBody:             aws.String(p.bodyMD5),
 			MD5OfMessageSystemAttributes: p.systemMD5,
 			MessageId:                    aws.String(m.MessageID),
-			SequenceNumber:               aws.String(m.SequenceNumber),
+			SequenceNumber:               m.shownSequence(),
 		})
 	}
 	return out, nil
@@ -161,22 +200,26 @@ func (q *Queue) sendEntries(fault Fault, entries []types.SendMessageBatchRequest
 // outgoing is a valid send with everything that can be computed before the
 // lock is taken.
 type outgoing struct {
-	types.SendMessageBatchRequestEntry
-	id                       string
+	sendEntry
+	id                       string // the deduplication ID; empty on a standard queue
+	attributes               map[string]types.MessageAttributeValue
 	bodyMD5                  string
 	attributesMD5, systemMD5 *string
 }
 
-func (q *Queue) prepare(e types.SendMessageBatchRequestEntry) outgoing {
+func prepare(set *settings, e sendEntry) outgoing {
 	p := outgoing{
-		SendMessageBatchRequestEntry: e,
-		bodyMD5:                      bodyMD5(*e.MessageBody),
-		attributesMD5:                attributesMD5(e.MessageAttributes),
-		systemMD5:                    systemAttributesMD5(e.MessageSystemAttributes),
+		sendEntry:     e,
+		attributes:    normalised(cloneAttributes(e.MessageAttributes)), // F-080
+		bodyMD5:       bodyMD5(*e.MessageBody),
+		attributesMD5: attributesMD5(e.MessageAttributes),
+		systemMD5:     systemAttributesMD5(e.MessageSystemAttributes),
 	}
-	if e.MessageDeduplicationId != nil {
+	switch {
+	case !set.fifo:
+	case e.MessageDeduplicationId != nil:
 		p.id = *e.MessageDeduplicationId // F-013
-	} else {
+	default:
 		sum := sha256.Sum256([]byte(*e.MessageBody))
 		p.id = hex.EncodeToString(sum[:]) // F-011; attributes never take part, F-012
 	}
@@ -185,47 +228,95 @@ func (q *Queue) prepare(e types.SendMessageBatchRequestEntry) outgoing {
 
 // accept returns the message that the sender is told of: the original of a
 // duplicate, else a new one. It needs q.mu.
-func (q *Queue) accept(now time.Time, p outgoing) (*message, error) {
-	key := window.Key{ID: p.id}
-	if q.config.DeduplicationScope == ScopeMessageGroup {
-		key.Group = *p.MessageGroupId
-	}
-	if r, state := q.window.Lookup(now, key); state == window.Inside {
-		q.swallows = append(q.swallows, Suppression{
-			Original:        r.Value.Message,
-			GroupID:         *p.MessageGroupId,
-			Body:            *p.MessageBody,
-			Attributes:      cloneAttributes(p.MessageAttributes),
-			DeduplicationID: p.id,
-			ContentBased:    p.MessageDeduplicationId == nil,
-			Scope:           q.config.DeduplicationScope,
-			At:              now,
-			Until:           r.To.Add(window.Interval),
-		})
-		return r.Value, nil
-	}
+func (q *Queue) accept(now time.Time, set *settings, p outgoing) (*message, error) {
 	m := &message{
 		Message: Message{
-			MessageID:       uuid.NewString(),
-			GroupID:         *p.MessageGroupId,
+			GroupID:         aws.ToString(p.MessageGroupId),
 			DeduplicationID: p.id,
 			Body:            *p.MessageBody,
-			Attributes:      cloneAttributes(p.MessageAttributes),
+			Attributes:      p.attributes,
 			AcceptedAt:      now,
 		},
 		bodyMD5:     p.bodyMD5,
 		traceHeader: aws.ToString(p.MessageSystemAttributes[string(types.MessageSystemAttributeNameForSendsAWSTraceHeader)].StringValue),
 		hiddenAt:    notHidden,
-		sequence:    max(q.lastSeq+1, uint64(now.UnixMilli())*sequencesPerMilli),
+		sentAt:      now,
+		agesFrom:    now,
 	}
+	if !set.fifo {
+		m.MessageID = newMessageID()
+		m.sequence = q.nextSequence(now) // orders the queue and is not shown, F-040
+		delay := set.delay
+		if p.DelaySeconds != nil {
+			delay = time.Duration(*p.DelaySeconds) * time.Second
+		}
+		q.keep(now, m, delay)
+		return m, nil
+	}
+	key := q.dedupKey(now, set, m.GroupID, p.id)
+	if r, state := q.window.Lookup(now, key); state == window.Inside {
+		q.suppress(now, set, key, r, m.Message, p.MessageDeduplicationId == nil)
+		return r.Value, nil
+	}
+	m.MessageID = newMessageID()
+	m.sequence = q.nextSequence(now)
 	m.SequenceNumber = formatSequence(m.sequence)
 	if err := q.window.Put(now, key, window.Record[*message]{From: now, To: now, Value: m}); err != nil {
 		return nil, internalFailure.because("%v", err)
 	}
-	q.lastSeq = m.sequence
-	q.stored = append(q.stored, m)
-	q.enqueue(m, now, q.config.Delay)
+	q.keep(now, m, set.delay) // a delay of zero in the request changes nothing, F-075
 	return m, nil
+}
+
+func newMessageID() string { return uuid.NewString() } // F-044
+
+// dedupKey is the ID in the scope that decides at now.
+func (q *Queue) dedupKey(now time.Time, set *settings, group, id string) window.Key {
+	if set.dedupScope(now) == ScopeMessageGroup {
+		return window.Key{Group: group, ID: id}
+	}
+	return window.Key{ID: id}
+}
+
+// suppress notes that the send was swallowed because of the record r. It needs
+// q.mu.
+func (q *Queue) suppress(now time.Time, set *settings, key window.Key, r window.Record[*message], send Message, contentBased bool) {
+	if q.config.DuplicateRestartsInterval {
+		r.From, r.To = now, now
+		// The window takes a key that it holds even when it is full.
+		_ = q.window.Put(now, key, r)
+	}
+	q.swallows = append(q.swallows, Suppression{
+		Original:        r.Value.Message,
+		GroupID:         send.GroupID,
+		Body:            send.Body,
+		Attributes:      send.Attributes,
+		DeduplicationID: key.ID,
+		ContentBased:    contentBased,
+		Scope:           set.dedupScope(now),
+		At:              now,
+		Until:           r.To.Add(window.Interval),
+	})
+}
+
+// nextSequence uses a sequence number up (F-004, F-008). It needs q.mu.
+func (q *Queue) nextSequence(now time.Time) uint64 {
+	q.lastSeq = max(q.lastSeq+1, uint64(now.UnixMilli())*sequencesPerMilli)
+	return q.lastSeq
+}
+
+// keep stores a message. It needs q.mu.
+func (q *Queue) keep(now time.Time, m *message, delay time.Duration) {
+	q.stored = append(q.stored, m)
+	q.enqueue(m, now, delay, q.settings.Load().fifo)
+}
+
+// shownSequence is what the sender is told, nothing on a standard queue (F-040).
+func (m *message) shownSequence() *string {
+	if m.SequenceNumber == "" {
+		return nil
+	}
+	return aws.String(m.SequenceNumber)
 }
 
 // sequencesPerMilli and sequenceBase are the constants of F-008.

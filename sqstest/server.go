@@ -2,7 +2,7 @@ package sqstest
 
 // Deviations from AWS in this file:
 //   - AWS JSON 1.0 only; the older query protocol (F-134) is refused.
-//   - Eight operations; the others are answered as unknown.
+//   - AddPermission and RemovePermission are answered as unknown operations.
 //   - Signatures, credentials and the request's date are not looked at, so that
 //     any client works, also one that lives in virtual time.
 //   - The statuses of requests that no SDK makes (no POST, other content type, too
@@ -15,6 +15,8 @@ import (
 	"mime"
 	"net/http"
 	"strings"
+	"sync"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
@@ -25,25 +27,57 @@ import (
 // escaped as \u00XX, and stops what no sender has reason to send.
 const maxRequestBytes = 8 << 20
 
-// Server puts queues behind AWS's wire format. It is an http.Handler, so that
-// httptest.NewServer or http.Server gives it a socket and any SDK can talk to it;
-// [Server.Client] talks to it without one. It is safe for concurrent use.
+// Server is the queues of one account, which it puts behind AWS's wire format.
+// It is an http.Handler, so that httptest.NewServer or http.Server gives it a
+// socket and any SDK can talk to it; [Server.Client] talks to it without one. In
+// process it answers every call of *sqs.Client that it knows with the client's
+// signature, like a [Queue] and with the same errors: [Server.CreateQueue] makes
+// queues, and [Server.Queue] returns the value behind a name, to look into. It is
+// safe for concurrent use.
 //
 // Create one with [NewServer].
 type Server struct {
-	queues map[string]*Queue
+	mu      sync.RWMutex // no other lock is taken while it is held
+	queues  map[string]*Queue
+	deleted map[string]time.Time // on the clock of the account
+	offset  time.Duration
+	tasks   []*moveTask
+
+	starting sync.Mutex // of move tasks, one at a time
 }
 
 // NewServer returns a server of the given queues, which stay usable in process.
-// Of queues with the same name the last is served.
+// Of queues with the same name the last is served. None is an account without
+// queues.
 func NewServer(queues ...*Queue) *Server {
-	s := &Server{queues: make(map[string]*Queue, len(queues))}
+	s := &Server{queues: make(map[string]*Queue, len(queues)), deleted: map[string]time.Time{}}
 	for _, q := range queues {
 		if q != nil {
 			s.queues[q.config.Name] = q
 		}
 	}
 	return s
+}
+
+// Queue returns the queue of the name, nil if the server has none.
+func (s *Server) Queue(name string) *Queue {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return s.queues[name]
+}
+
+// Advance moves the clocks of all queues forward by d, those of queues that are
+// made later too. A d that is not positive changes nothing. See [Queue.Advance].
+func (s *Server) Advance(d time.Duration) {
+	if d <= 0 {
+		return
+	}
+	s.mu.Lock()
+	s.offset += d
+	s.mu.Unlock()
+	for _, q := range s.all() {
+		q.Advance(d)
+	}
 }
 
 // Client returns a real *sqs.Client whose requests the server answers in memory:
@@ -66,61 +100,66 @@ func (q *Queue) Client(optFns ...func(*sqs.Options)) *sqs.Client {
 	return NewServer(q).Client(optFns...)
 }
 
-// operation decodes one request, runs it and returns the SDK's output type.
-type operation func(ctx context.Context, s *Server, r *http.Request, body []byte) (any, error)
+// operation decodes one request, runs it and returns the SDK's output type. base
+// is the address that the request came to.
+type operation func(ctx context.Context, s *Server, base string, body []byte) (any, error)
 
 // operations is keyed by what follows "AmazonSQS." in X-Amz-Target.
 var operations = map[string]operation{
-	"SendMessage": on(func(in *sqs.SendMessageInput) *string { return in.QueueUrl }, (*Queue).send),
-	"SendMessageBatch": on(func(in *sqs.SendMessageBatchInput) *string { return in.QueueUrl },
-		(*Queue).sendBatch),
-	"ReceiveMessage": on(func(in *receiveRequest) *string { return in.QueueUrl }, (*Queue).receive),
-	"DeleteMessage":  on(func(in *sqs.DeleteMessageInput) *string { return in.QueueUrl }, (*Queue).deleteMessage),
-	"DeleteMessageBatch": on(func(in *sqs.DeleteMessageBatchInput) *string { return in.QueueUrl },
-		(*Queue).deleteBatch),
-	"ChangeMessageVisibility": on(func(in *changeRequest) *string { return in.QueueUrl }, (*Queue).changeVisibility),
-	"GetQueueAttributes": on(func(in *sqs.GetQueueAttributesInput) *string { return in.QueueUrl },
-		(*Queue).attributes),
-	"GetQueueUrl": getQueueURL,
+	"SendMessage":                  on(func(in *sendRequest) *string { return in.QueueUrl }, (*Queue).send),
+	"SendMessageBatch":             on(func(in *sendBatchRequest) *string { return in.QueueUrl }, (*Queue).sendBatch),
+	"ReceiveMessage":               on(func(in *receiveRequest) *string { return in.QueueUrl }, (*Queue).receive),
+	"DeleteMessage":                on(func(in *sqs.DeleteMessageInput) *string { return in.QueueUrl }, (*Queue).deleteMessage),
+	"DeleteMessageBatch":           on(func(in *sqs.DeleteMessageBatchInput) *string { return in.QueueUrl }, (*Queue).deleteBatch),
+	"ChangeMessageVisibility":      on(func(in *changeRequest) *string { return in.QueueUrl }, (*Queue).changeVisibility),
+	"ChangeMessageVisibilityBatch": on(func(in *sqs.ChangeMessageVisibilityBatchInput) *string { return in.QueueUrl }, (*Queue).changeVisibilityBatch),
+	"GetQueueAttributes":           on(func(in *sqs.GetQueueAttributesInput) *string { return in.QueueUrl }, (*Queue).attributes),
+	"PurgeQueue":                   on(func(in *sqs.PurgeQueueInput) *string { return in.QueueUrl }, (*Queue).purge),
+	"TagQueue":                     on(func(in *sqs.TagQueueInput) *string { return in.QueueUrl }, (*Queue).tag),
+	"UntagQueue":                   on(func(in *sqs.UntagQueueInput) *string { return in.QueueUrl }, (*Queue).untag),
+	"ListQueueTags":                on(func(in *sqs.ListQueueTagsInput) *string { return in.QueueUrl }, (*Queue).listTags),
+
+	"SetQueueAttributes":         onServer((*Server).setAttributes),
+	"DeleteQueue":                onServer((*Server).deleteQueue),
+	"StartMessageMoveTask":       onServer((*Server).startMove),
+	"ListMessageMoveTasks":       onServer((*Server).listMoves),
+	"CancelMessageMoveTask":      onServer((*Server).cancelMove),
+	"CreateQueue":                onAddress((*Server).createQueue),
+	"GetQueueUrl":                onAddress((*Server).queueURL),
+	"ListQueues":                 onAddress((*Server).listQueues),
+	"ListDeadLetterSourceQueues": onAddress((*Server).listSources),
 }
 
+// on is an operation of one queue.
 func on[I, O any](queueURL func(*I) *string, run func(*Queue, context.Context, *I) (*O, error)) operation {
-	return func(ctx context.Context, s *Server, _ *http.Request, body []byte) (any, error) {
-		in := new(I)
-		if err := decode(body, in); err != nil {
-			return nil, err
-		}
+	return onServer(func(s *Server, ctx context.Context, in *I) (*O, error) {
 		u := queueURL(in)
 		if u == nil {
 			return nil, missing("QueueUrl")
 		}
-		name, _ := queueName(*u)
-		q := s.queues[name]
-		if q == nil {
-			return nil, noSuchQueue()
+		return run(s.at(u), ctx, in)
+	})
+}
+
+// onServer is an operation of the account.
+func onServer[I, O any](run func(*Server, context.Context, *I) (*O, error)) operation {
+	return onAddress(func(s *Server, ctx context.Context, _ string, in *I) (*O, error) { return run(s, ctx, in) })
+}
+
+// onAddress is an operation that answers with the URL of a queue. It is the
+// address that the request came to, so that an SDK that takes the queue's URL for
+// its endpoint comes back here.
+func onAddress[I, O any](run func(s *Server, ctx context.Context, base string, in *I) (*O, error)) operation {
+	return func(ctx context.Context, s *Server, base string, body []byte) (any, error) {
+		in := new(I)
+		if err := decode(body, in); err != nil {
+			return nil, err
 		}
-		return run(q, ctx, in)
+		return run(s, ctx, base, in)
 	}
 }
 
-// getQueueURL answers with the address that the request came to, so that an
-// SDK that takes the queue's URL for its endpoint comes back here.
-func getQueueURL(ctx context.Context, s *Server, r *http.Request, body []byte) (any, error) {
-	in := new(sqs.GetQueueUrlInput)
-	if err := decode(body, in); err != nil {
-		return nil, err
-	}
-	q := s.queues[aws.ToString(in.QueueName)]
-	if q == nil && in.QueueName != nil {
-		return nil, noSuchQueue()
-	}
-	if q == nil {
-		return nil, missing("QueueName")
-	}
-	out, err := q.queueURL(ctx, in)
-	if err != nil {
-		return nil, err
-	}
+func baseOf(r *http.Request) string {
 	scheme := r.URL.Scheme
 	switch {
 	case scheme != "":
@@ -129,8 +168,7 @@ func getQueueURL(ctx context.Context, s *Server, r *http.Request, body []byte) (
 	default:
 		scheme = "http"
 	}
-	out.QueueUrl = aws.String(scheme + "://" + r.Host + "/" + Account + "/" + q.config.Name)
-	return out, nil
+	return scheme + "://" + r.Host
 }
 
 // ServeHTTP answers one AWS JSON 1.0 request, POSTed to / or to the path of a
@@ -178,5 +216,5 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) (any, error) {
 	case err != nil:
 		return nil, serializationFailed.because("%v", err)
 	}
-	return run(r.Context(), s, r, body)
+	return run(r.Context(), s, baseOf(r), body)
 }

@@ -4,12 +4,11 @@ package sqstest
 //   - The order of the checks is not known (F-062); here the parameters that
 //     make a FIFO send go first, then the contents.
 //   - In a batch, faults of the FIFO parameters refuse the whole request (F-050
-//     to F-052) and faults of the contents fail their entry. AWS was recorded to
-//     do the latter on standard queues only (F-058, F-059).
+//     to F-052) and faults of the contents fail their entry, unless
+//     Config.ContentsRefuseBatch says otherwise. AWS was recorded to do the latter
+//     on standard queues only (F-058, F-059).
 //   - Texts about attribute names, types and numbers are unrecorded, as is the
 //     refusal of the reserved list values.
-//   - A Number is checked for being a decimal number, not for range and
-//     precision, and is delivered as submitted instead of normalised (F-080).
 //   - A body that is not valid UTF-8 is refused as InvalidMessageContents. It
 //     cannot cross AWS's wire at all: an SDK replaces the bad bytes.
 
@@ -25,43 +24,58 @@ import (
 )
 
 const (
+	minMessageBytes  = 1024
 	maxMessageBytes  = 1 << 20 // F-073; also the limit of a whole batch, F-057
-	maxBatchEntries  = 10      // F-054
-	maxAttributes    = 10      // F-079
-	maxNameLength    = 256     // F-078
-	maxDelaySeconds  = 900     // F-074
+	minRetention     = 60
+	maxRetention     = 14 * 24 * 60 * 60
+	maxWaitSeconds   = 20 // F-102
+	maxReceiveCount  = 1000
+	maxNameOfQueue   = 80  // F-121
+	maxBatchEntries  = 10  // F-054
+	maxAttributes    = 10  // F-079
+	maxNameLength    = 256 // F-078
+	maxDelaySeconds  = 900 // F-074
 	maxVisibility    = 43200
 	maxIDLength      = 128 // F-017
 	maxEntryIDLength = 80  // F-056
 )
 
-// validateFIFO checks what only FIFO queues ask for. batch tells apart the two
-// answers to a missing group (F-050, F-070) and to a delay (F-052, F-074).
-func (q *Queue) validateFIFO(e types.SendMessageBatchRequestEntry, batch bool) *apiError {
-	if !batch && (e.DelaySeconds < 0 || e.DelaySeconds > maxDelaySeconds) {
-		return invalidValue(e.DelaySeconds, "DelaySeconds", "DelaySeconds must be >= 0 and <= 900.")
+// validateParameters checks what depends on the type of the queue. batch tells
+// apart the two answers to a missing group (F-050, F-070) and to a delay (F-052,
+// F-074).
+func (s *settings) validateParameters(e sendEntry, batch bool) *apiError {
+	delay := aws.ToInt32(e.DelaySeconds)
+	if (!batch || !s.fifo) && (delay < 0 || delay > maxDelaySeconds) {
+		return invalidValue(delay, "DelaySeconds", "DelaySeconds must be >= 0 and <= 900.")
 	}
 	switch {
+	case e.MessageGroupId == nil && !s.fifo:
 	case e.MessageGroupId == nil && batch:
 		return invalidParameterValue.because("The request must contain the parameter MessageGroupId.")
 	case e.MessageGroupId == nil:
 		return missing("MessageGroupId")
-	}
-	if err := validateID("MessageGroupId", *e.MessageGroupId); err != nil {
-		return err
+	default:
+		if err := validateID("MessageGroupId", *e.MessageGroupId); err != nil {
+			return err
+		}
 	}
 	if e.MessageDeduplicationId != nil {
 		if err := validateID("MessageDeduplicationId", *e.MessageDeduplicationId); err != nil {
 			return err
 		}
-	} else if q.config.DisableContentBasedDeduplication {
+		if !s.fifo { // unrecorded; the wording is F-074's
+			return invalidValue(*e.MessageDeduplicationId, "MessageDeduplicationId", notForThisType)
+		}
+	} else if s.fifo && !s.contentBased {
 		return invalidParameterValue.because("The queue should either have ContentBasedDeduplication enabled or MessageDeduplicationId provided explicitly")
 	}
-	if e.DelaySeconds != 0 {
-		return invalidValue(e.DelaySeconds, "DelaySeconds", "The request include parameter that is not valid for this queue type.")
+	if s.fifo && delay != 0 {
+		return invalidValue(delay, "DelaySeconds", notForThisType)
 	}
 	return nil
 }
+
+const notForThisType = "The request include parameter that is not valid for this queue type."
 
 // validateID is the one rule of group and deduplication IDs (F-017, F-018).
 func validateID(parameter, id string) *apiError {
@@ -78,13 +92,13 @@ func validateID(parameter, id string) *apiError {
 }
 
 // validateContents checks what belongs to the message alone.
-func (q *Queue) validateContents(e types.SendMessageBatchRequestEntry) *apiError {
+func (s *settings) validateContents(e types.SendMessageBatchRequestEntry) *apiError {
 	body := aws.ToString(e.MessageBody)
 	if body == "" {
 		return missing("MessageBody")
 	}
-	if messageSize(e) > q.config.MaximumMessageSize {
-		return invalidParameterValue.because("One or more parameters are invalid. Reason: Message must be shorter than %d bytes.", q.config.MaximumMessageSize)
+	if messageSize(e) > s.maximumSize {
+		return invalidParameterValue.because("One or more parameters are invalid. Reason: Message must be shorter than %d bytes.", s.maximumSize)
 	}
 	if !acceptedText(body) {
 		return invalidMessageContents.because("Invalid characters found. Valid unicode characters are #x9 | #xA | #xD | #x20 to #xD7FF | #xE000 to #xFFFD | #x10000 to #x10FFFF")
@@ -143,7 +157,7 @@ func validateAttribute(name string, a types.MessageAttributeValue) *apiError {
 		return nil
 	case !acceptedText(value):
 		return invalidParameterValue.because("Message (user) attribute '%s' contains characters that are not valid in a message.", name)
-	case base == "Number" && !decimal(value):
+	case base == "Number" && !isNumber(value):
 		return invalidParameterValue.because("Can't cast the value of message (user) attribute '%s' to a number.", name)
 	}
 	return nil
@@ -165,22 +179,6 @@ func attributeName(name string) bool {
 	}
 	return true
 }
-
-func decimal(s string) bool {
-	mantissa, exponent, hasExponent := strings.Cut(strings.ToLower(s), "e")
-	whole, fraction, _ := strings.Cut(unsigned(mantissa), ".")
-	return whole+fraction != "" && digits(whole) && digits(fraction) &&
-		(!hasExponent || unsigned(exponent) != "" && digits(unsigned(exponent)))
-}
-
-func unsigned(s string) string {
-	if s != "" && (s[0] == '+' || s[0] == '-') {
-		return s[1:]
-	}
-	return s
-}
-
-func digits(s string) bool { return strings.Trim(s, "0123456789") == "" }
 
 func validateSystemAttributes(attributes map[string]types.MessageSystemAttributeValue) *apiError {
 	for name, a := range attributes {

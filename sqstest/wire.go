@@ -92,7 +92,8 @@ type batchWire[S any] struct {
 	Successful []S          `json:",omitempty"`
 }
 
-type deletedWire struct {
+// doneWire is one success of the batch calls that answer nothing else.
+type doneWire struct {
 	ID *string `json:"Id"`
 }
 
@@ -124,6 +125,46 @@ type queueURLWire struct {
 	QueueURL *string `json:"QueueUrl"`
 }
 
+type queueURLsWire struct {
+	NextToken *string  `json:",omitempty"`
+	QueueURLs []string `json:"QueueUrls,omitempty"`
+}
+
+// sourcesWire has the lower-case member of the service model, which this one
+// answer has and which is there even if it is empty.
+type sourcesWire struct {
+	NextToken *string  `json:",omitempty"`
+	QueueURLs []string `json:"queueUrls"`
+}
+
+type tagsWire struct {
+	Tags map[string]string `json:",omitempty"`
+}
+
+type taskHandleWire struct {
+	TaskHandle *string
+}
+
+type taskWire struct {
+	ApproximateNumberOfMessagesMoved  int64
+	ApproximateNumberOfMessagesToMove *int64  `json:",omitempty"`
+	DestinationArn                    *string `json:",omitempty"`
+	FailureReason                     *string `json:",omitempty"`
+	MaxNumberOfMessagesPerSecond      *int32  `json:",omitempty"`
+	SourceArn                         *string `json:",omitempty"`
+	StartedTimestamp                  int64
+	Status                            *string `json:",omitempty"`
+	TaskHandle                        *string `json:",omitempty"`
+}
+
+type tasksWire struct {
+	Results []taskWire `json:",omitempty"`
+}
+
+type movedWire struct {
+	ApproximateNumberOfMessagesMoved int64
+}
+
 // wireForm returns what to encode for an output, nil for the outputs that have
 // no body. A value that is no output of the service goes through unchanged.
 func wireForm(out any) any {
@@ -150,9 +191,15 @@ func wireForm(out any) any {
 		}
 		return w
 	case *sqs.DeleteMessageBatchOutput:
-		w := batchWire[deletedWire]{Failed: failures(o.Failed)}
+		w := batchWire[doneWire]{Failed: failures(o.Failed)}
 		for _, e := range o.Successful {
-			w.Successful = append(w.Successful, deletedWire{e.Id})
+			w.Successful = append(w.Successful, doneWire{e.Id})
+		}
+		return w
+	case *sqs.ChangeMessageVisibilityBatchOutput:
+		w := batchWire[doneWire]{Failed: failures(o.Failed)}
+		for _, e := range o.Successful {
+			w.Successful = append(w.Successful, doneWire{e.Id})
 		}
 		return w
 	case *sqs.ReceiveMessageOutput:
@@ -161,7 +208,36 @@ func wireForm(out any) any {
 		return attributesWire{o.Attributes}
 	case *sqs.GetQueueUrlOutput:
 		return queueURLWire{o.QueueUrl}
-	case *sqs.DeleteMessageOutput, *sqs.ChangeMessageVisibilityOutput:
+	case *sqs.CreateQueueOutput:
+		return queueURLWire{o.QueueUrl}
+	case *sqs.ListQueuesOutput:
+		return queueURLsWire{o.NextToken, o.QueueUrls}
+	case *sqs.ListDeadLetterSourceQueuesOutput:
+		return sourcesWire{o.NextToken, append([]string{}, o.QueueUrls...)}
+	case *sqs.ListQueueTagsOutput:
+		return tagsWire{o.Tags}
+	case *sqs.StartMessageMoveTaskOutput:
+		return taskHandleWire{o.TaskHandle}
+	case *sqs.ListMessageMoveTasksOutput:
+		var w tasksWire
+		for _, e := range o.Results {
+			w.Results = append(w.Results, taskWire{
+				ApproximateNumberOfMessagesMoved:  e.ApproximateNumberOfMessagesMoved,
+				ApproximateNumberOfMessagesToMove: e.ApproximateNumberOfMessagesToMove,
+				DestinationArn:                    e.DestinationArn,
+				FailureReason:                     e.FailureReason,
+				MaxNumberOfMessagesPerSecond:      e.MaxNumberOfMessagesPerSecond,
+				SourceArn:                         e.SourceArn,
+				StartedTimestamp:                  e.StartedTimestamp,
+				Status:                            e.Status,
+				TaskHandle:                        e.TaskHandle,
+			})
+		}
+		return w
+	case *sqs.CancelMessageMoveTaskOutput:
+		return movedWire{o.ApproximateNumberOfMessagesMoved}
+	case *sqs.DeleteMessageOutput, *sqs.ChangeMessageVisibilityOutput, *sqs.SetQueueAttributesOutput, *sqs.PurgeQueueOutput,
+		*sqs.DeleteQueueOutput, *sqs.TagQueueOutput, *sqs.UntagQueueOutput:
 		return nil
 	default:
 		return out

@@ -1,0 +1,334 @@
+package sqstest
+
+// Deviations from AWS in this file:
+//   - Without MaxNumberOfMessagesPerSecond a task moves what it can at once; with
+//     it, one message each 1/n s of the source's clock. A group whose head is in
+//     flight is looked at again each second.
+//   - A task is over when its source is empty, so that messages that arrive
+//     meanwhile are moved too, and a cancelled task is CANCELLED at once.
+//   - Tasks are kept for ever; AWS lists the newest ten.
+//   - The texts of refusals are unrecorded.
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"sync"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
+	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
+	"github.com/google/uuid"
+)
+
+// The states of a task that it can be in here.
+const (
+	taskRunning   = "RUNNING"
+	taskCompleted = "COMPLETED"
+	taskCancelled = "CANCELLED"
+	taskFailed    = "FAILED"
+)
+
+const (
+	maxMoveRate    = 500
+	maxListedTasks = 10
+
+	// heldGroupRetry is how often a task looks at a group that is held.
+	heldGroupRetry = time.Second
+)
+
+// moveTask moves the messages of a dead-letter queue back. Nothing runs in the
+// background: whoever calls a queue that the task may touch first does what has
+// become due, so that a task lives in virtual time like everything else.
+type moveTask struct {
+	handle      string
+	source      *Queue
+	destination *Queue // nil: where each message came from
+	find        func(arn string) *Queue
+	rate        int // messages a second, zero for all at once
+	started     time.Time
+	toMove      int
+
+	mu     sync.Mutex // taken before the locks of queues
+	status string
+	reason string
+	moved  int
+	steps  int // messages handled, moved or consumed as duplicates
+	due    time.Time
+}
+
+// run does what is due.
+func (t *moveTask) run() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for t.status == taskRunning {
+		now := t.source.clock()
+		if now.Before(t.due) {
+			return
+		}
+		moved, wait := t.step()
+		switch {
+		case wait:
+			t.due = now.Add(heldGroupRetry)
+			return
+		case !moved:
+			return
+		case t.rate > 0:
+			t.due = t.started.Add(time.Duration(t.steps) * time.Second / time.Duration(t.rate))
+		}
+	}
+}
+
+// step handles one message, ends the task, or says to wait for a held group.
+func (t *moveTask) step() (moved, wait bool) {
+	t.source.mu.Lock()
+	t.source.settle(t.source.now())
+	m, left := t.source.oldestReady(), t.source.live
+	t.source.mu.Unlock()
+	switch {
+	case left == 0 || t.source.gone.Load():
+		t.status = taskCompleted
+		return false, false
+	case m == nil:
+		return false, true
+	}
+	to := t.destination
+	if to == nil {
+		if m.source == "" {
+			t.fail("CouldNotDetermineMessageSource")
+			return false, false
+		}
+		to = t.find(m.source)
+	}
+	if to == nil || to.gone.Load() {
+		t.fail("AWS.SimpleQueueService.NonExistentQueue")
+		return false, false
+	}
+	unlock := lockBoth(t.source, to)
+	defer unlock()
+	if t.source.oldestReady() != m {
+		return true, false // somebody took it between the locks; look again
+	}
+	t.source.remove(m)
+	if to.revive(m) {
+		t.moved++ // a duplicate is consumed and not counted, F-113
+	}
+	t.steps++
+	return true, false
+}
+
+func (t *moveTask) fail(reason string) { t.status, t.reason = taskFailed, reason }
+
+// oldestReady is the message that a receive would get first, nil if none is
+// visible. It needs the queue's mutex and a settled queue.
+func (d *delivery) oldestReady() *message {
+	if len(d.ready) == 0 {
+		return nil
+	}
+	return d.ready[0].head
+}
+
+func (t *moveTask) running() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.status == taskRunning
+}
+
+func (t *moveTask) entry() types.ListMessageMoveTasksResultEntry {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	e := types.ListMessageMoveTasksResultEntry{
+		ApproximateNumberOfMessagesMoved:  int64(t.moved),
+		ApproximateNumberOfMessagesToMove: aws.Int64(int64(t.toMove)),
+		SourceArn:                         aws.String(t.source.ARN()),
+		StartedTimestamp:                  t.started.UnixMilli(),
+		Status:                            aws.String(t.status),
+	}
+	if t.destination != nil {
+		e.DestinationArn = aws.String(t.destination.ARN())
+	}
+	if t.rate > 0 {
+		e.MaxNumberOfMessagesPerSecond = aws.Int32(int32(t.rate))
+	}
+	if t.reason != "" {
+		e.FailureReason = aws.String(t.reason)
+	}
+	if t.status == taskRunning { // documented: the handle is shown while it is of use
+		e.TaskHandle = aws.String(t.handle)
+	}
+	return e
+}
+
+// moves is the running tasks that may touch a queue. The zero value is ready.
+type moves struct {
+	mu    sync.Mutex
+	tasks []*moveTask
+}
+
+func (m *moves) add(t *moveTask) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.tasks = append(m.tasks, t)
+}
+
+// pause is how long to wait at most before a task may do something again. No
+// lock of a queue may be held.
+func (m *moves) pause(longest time.Duration) time.Duration {
+	for _, t := range m.all() {
+		t.mu.Lock()
+		due := t.due
+		t.mu.Unlock()
+		longest = min(longest, max(due.Sub(t.source.clock()), 1))
+	}
+	return longest
+}
+
+func (m *moves) all() []*moveTask {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.tasks[:len(m.tasks):len(m.tasks)]
+}
+
+// run does what is due and forgets tasks that are over. No lock of a queue may
+// be held.
+func (m *moves) run() {
+	over := map[*moveTask]bool{}
+	for _, t := range m.all() {
+		t.run()
+		if !t.running() {
+			over[t] = true
+		}
+	}
+	if len(over) == 0 {
+		return
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	var left []*moveTask
+	for _, t := range m.tasks {
+		if !over[t] {
+			left = append(left, t)
+		}
+	}
+	m.tasks = left
+}
+
+func (s *Server) startMove(_ context.Context, in *sqs.StartMessageMoveTaskInput) (*sqs.StartMessageMoveTaskOutput, error) {
+	if in.SourceArn == nil {
+		return nil, missing("SourceArn")
+	}
+	rate := int(aws.ToInt32(in.MaxNumberOfMessagesPerSecond))
+	if in.MaxNumberOfMessagesPerSecond != nil && (rate < 1 || rate > maxMoveRate) {
+		return nil, invalidValue(rate, "MaxNumberOfMessagesPerSecond", "Must be between 1 and 500, if provided.")
+	}
+	source := s.byARN(*in.SourceArn)
+	if source == nil {
+		return nil, resourceNotFound.because("The resource that you specified for the SourceArn parameter doesn't exist.")
+	}
+	if len(s.sourcesOf(source)) == 0 {
+		return nil, invalidParameterValue.because("Source queue must be configured as a Dead Letter Queue.")
+	}
+	t := &moveTask{
+		source: source, find: s.byARN, rate: rate, started: source.clock(), status: taskRunning,
+		handle: taskHandle(*in.SourceArn),
+	}
+	if in.DestinationArn != nil {
+		t.destination = s.byARN(*in.DestinationArn)
+		switch {
+		case t.destination == nil:
+			return nil, resourceNotFound.because("The resource that you specified for the DestinationArn parameter doesn't exist.")
+		case t.destination == source:
+			return nil, invalidParameterValue.because("Source queue and destination queue cannot be the same.")
+		case t.destination.config.Standard != source.config.Standard:
+			return nil, invalidParameterValue.because("Source queue and destination queue must be of the same type.")
+		}
+	}
+	source.mu.Lock()
+	source.settle(source.now())
+	t.toMove = source.live
+	source.mu.Unlock()
+	if err := s.addTask(t); err != nil {
+		return nil, err
+	}
+	for _, q := range s.all() {
+		q.moves.add(t)
+	}
+	t.run()
+	return &sqs.StartMessageMoveTaskOutput{TaskHandle: aws.String(t.handle)}, nil
+}
+
+// taskHandle is of the form that AWS's have.
+func taskHandle(sourceARN string) string {
+	b, _ := json.Marshal(map[string]string{"taskId": uuid.NewString(), "sourceArn": sourceARN}) // two strings always encode
+	return base64.StdEncoding.EncodeToString(b)
+}
+
+// addTask admits one running task for a source.
+func (s *Server) addTask(t *moveTask) error {
+	s.starting.Lock()
+	defer s.starting.Unlock()
+	for _, other := range s.runTasks() {
+		if other.source == t.source && other.running() {
+			return unsupportedOperation.because("There is already a task running. Only one active task is allowed for a source queue arn at a given time.")
+		}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.tasks = append(s.tasks, t)
+	return nil
+}
+
+func (s *Server) runTasks() []*moveTask {
+	s.mu.RLock()
+	tasks := s.tasks[:len(s.tasks):len(s.tasks)]
+	s.mu.RUnlock()
+	for _, t := range tasks {
+		t.run()
+	}
+	return tasks
+}
+
+func (s *Server) listMoves(_ context.Context, in *sqs.ListMessageMoveTasksInput) (*sqs.ListMessageMoveTasksOutput, error) {
+	if in.SourceArn == nil {
+		return nil, missing("SourceArn")
+	}
+	limit := 1
+	if in.MaxResults != nil {
+		limit = int(*in.MaxResults)
+	}
+	if limit < 1 || limit > maxListedTasks {
+		return nil, invalidValue(limit, "MaxResults", "Must be between 1 and 10, if provided.")
+	}
+	source := s.byARN(*in.SourceArn)
+	if source == nil {
+		return nil, resourceNotFound.because("The resource that you specified for the SourceArn parameter doesn't exist.")
+	}
+	out := &sqs.ListMessageMoveTasksOutput{}
+	tasks := s.runTasks()
+	for i := len(tasks) - 1; i >= 0 && len(out.Results) < limit; i-- {
+		if tasks[i].source == source {
+			out.Results = append(out.Results, tasks[i].entry())
+		}
+	}
+	return out, nil
+}
+
+func (s *Server) cancelMove(_ context.Context, in *sqs.CancelMessageMoveTaskInput) (*sqs.CancelMessageMoveTaskOutput, error) {
+	if in.TaskHandle == nil {
+		return nil, missing("TaskHandle")
+	}
+	for _, t := range s.runTasks() {
+		if t.handle != *in.TaskHandle {
+			continue
+		}
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		if t.status != taskRunning {
+			return nil, unsupportedOperation.because("Only active tasks can be cancelled.")
+		}
+		t.status = taskCancelled
+		return &sqs.CancelMessageMoveTaskOutput{ApproximateNumberOfMessagesMoved: int64(t.moved)}, nil
+	}
+	return nil, resourceNotFound.because("The task that you specified for the TaskHandle parameter doesn't exist.")
+}

@@ -1,0 +1,239 @@
+package sqstest
+
+// Deviations from AWS in this file:
+//   - A dead letter whose MessageId is taken as a deduplication ID in the
+//     dead-letter queue's window is consumed, as F-113 records it of a move task;
+//     of an automatic move it was not recorded.
+//   - While the dead-letter queue does not exist, messages stay deliverable.
+//   - A queue cannot be its own dead-letter queue, and RedriveAllowPolicy is looked
+//     at when a RedrivePolicy is set; a policy that is already there stays.
+//   - The texts about policies are as widely reported, not among the recordings.
+
+import (
+	"encoding/json"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/kansas-frontier-matrix/sqsfifo/internal/window"
+)
+
+// redrive is a RedrivePolicy.
+type redrive struct {
+	TargetARN   string `json:"deadLetterTargetArn"`
+	MaxReceives int    `json:"maxReceiveCount"`
+
+	// find looks the target up for each use, because a queue may be deleted and
+	// made anew under its name.
+	find func(arn string) *Queue
+}
+
+func (r *redrive) String() string {
+	b, _ := json.Marshal(r) // a string and a number always encode
+	return string(b)
+}
+
+// target is the dead-letter queue, nil while there is none.
+func (r *redrive) target() *Queue {
+	if r == nil {
+		return nil
+	}
+	if q := r.find(r.TargetARN); q != nil && !q.gone.Load() {
+		return q
+	}
+	return nil
+}
+
+func parseRedrive(value, own string, fifo bool, find func(string) *Queue) (*redrive, error) {
+	if value == "" {
+		return nil, nil
+	}
+	refused := func(reason string) (*redrive, error) {
+		return nil, invalidValue(value, "RedrivePolicy", reason)
+	}
+	var policy struct {
+		TargetARN   *string `json:"deadLetterTargetArn"`
+		MaxReceives any     `json:"maxReceiveCount"`
+	}
+	if err := json.Unmarshal([]byte(value), &policy); err != nil {
+		return refused("Redrive policy is not a valid JSON map.")
+	}
+	switch {
+	case policy.TargetARN == nil:
+		return refused("Redrive policy does not contain mandatory attribute: deadLetterTargetArn.")
+	case policy.MaxReceives == nil:
+		return refused("Redrive policy does not contain mandatory attribute: maxReceiveCount.")
+	}
+	r := &redrive{TargetARN: *policy.TargetARN, find: find}
+	ok := false
+	switch n := policy.MaxReceives.(type) {
+	case string:
+		r.MaxReceives, ok = integerIn(n, 1, maxReceiveCount)
+	case float64:
+		r.MaxReceives, ok = integerIn(strconv.FormatFloat(n, 'f', -1, 64), 1, maxReceiveCount)
+	}
+	if !ok {
+		return refused("Invalid value for maxReceiveCount: must be an integer from 1 to 1000.")
+	}
+	target := r.target()
+	switch {
+	case r.TargetARN == own:
+		return refused("Dead letter target cannot be the queue itself.")
+	case target == nil:
+		return refused("Dead letter target does not exist.")
+	case target.settings.Load().fifo != fifo: // F-115
+		return refused("Dead-letter queue must be same type of queue as the source.")
+	case !target.settings.Load().allow.admits(own):
+		return refused("The dead-letter queue's RedriveAllowPolicy does not admit this source queue.")
+	}
+	return r, nil
+}
+
+// redriveAllow is a RedriveAllowPolicy. Nil admits every queue.
+type redriveAllow struct {
+	Permission string   `json:"redrivePermission"`
+	Sources    []string `json:"sourceQueueArns,omitempty"`
+}
+
+func (a *redriveAllow) String() string {
+	b, _ := json.Marshal(a) // strings always encode
+	return string(b)
+}
+
+func (a *redriveAllow) admits(source string) bool {
+	return a == nil || a.Permission == "allowAll" || a.Permission == "byQueue" && slices.Contains(a.Sources, source)
+}
+
+func parseRedriveAllow(value string) (*redriveAllow, error) {
+	if value == "" {
+		return nil, nil
+	}
+	a := new(redriveAllow)
+	if err := json.Unmarshal([]byte(value), a); err != nil {
+		return nil, invalidValue(value, "RedriveAllowPolicy", "Redrive allow policy is not a valid JSON map.")
+	}
+	ok := false
+	switch a.Permission {
+	case "allowAll", "denyAll":
+		ok = len(a.Sources) == 0
+	case "byQueue":
+		ok = len(a.Sources) >= 1 && len(a.Sources) <= 10
+	}
+	if !ok {
+		return nil, invalidValue(value, "RedriveAllowPolicy", "redrivePermission must be allowAll or denyAll, or byQueue with 1 to 10 sourceQueueArns.")
+	}
+	return a, nil
+}
+
+// lockBoth locks two queues, which may be one, in the order that everybody
+// keeps, and returns what unlocks them.
+func lockBoth(a, b *Queue) (unlock func()) {
+	if a == b {
+		a.mu.Lock()
+		return a.mu.Unlock
+	}
+	if b.serial < a.serial {
+		a, b = b, a
+	}
+	a.mu.Lock()
+	b.mu.Lock()
+	return func() {
+		b.mu.Unlock()
+		a.mu.Unlock()
+	}
+}
+
+// lockWithDeadLetters locks the queue and its dead-letter queue, if it has one.
+func (q *Queue) lockWithDeadLetters() (deadLetters *Queue, unlock func()) {
+	for {
+		r := q.settings.Load().redrive
+		target := r.target()
+		if target == nil {
+			q.mu.Lock()
+			unlock = q.mu.Unlock
+		} else {
+			unlock = lockBoth(q, target)
+		}
+		// The settings change under the lock that is now held.
+		if q.settings.Load().redrive == r {
+			return target, unlock
+		}
+		unlock()
+	}
+}
+
+// bury takes over a message that another queue gave up on. It needs q.mu.
+func (q *Queue) bury(m *message, source string) {
+	now := q.now()
+	buried := &message{
+		Message:       m.Message,
+		bodyMD5:       m.bodyMD5,
+		traceHeader:   m.traceHeader,
+		hiddenAt:      notHidden,
+		source:        source,
+		sentAt:        m.sentAt,
+		agesFrom:      m.agesFrom,
+		receives:      m.receives,
+		firstReceived: m.firstReceived,
+	}
+	if q.settings.Load().fifo {
+		buried.DeduplicationID = m.MessageID // F-110
+		buried.agesFrom = now                // documented for FIFO queues alone
+	}
+	q.arrive(now, buried)
+}
+
+// revive takes over a dead letter as a new message and reports whether it was
+// not suppressed (F-113). It needs q.mu.
+func (q *Queue) revive(m *message) bool {
+	now := q.now()
+	revived := &message{
+		Message:     m.Message,
+		bodyMD5:     m.bodyMD5,
+		traceHeader: m.traceHeader,
+		hiddenAt:    notHidden,
+		sentAt:      now,
+		agesFrom:    now,
+	}
+	revived.MessageID = newMessageID()
+	if q.settings.Load().fifo {
+		revived.DeduplicationID = m.MessageID
+	}
+	return q.arrive(now, revived)
+}
+
+// arrive stores a moved message unless its ID is in the window (F-111, F-113),
+// and reports whether it did. A move pays no heed to the queue's delay. It needs
+// q.mu.
+func (q *Queue) arrive(now time.Time, m *message) bool {
+	set := q.settings.Load()
+	if set.fifo {
+		key := q.dedupKey(now, set, m.GroupID, m.DeduplicationID)
+		if r, state := q.window.Lookup(now, key); state == window.Inside {
+			q.suppress(now, set, key, r, m.Message, false)
+			return false
+		}
+		m.sequence = q.nextSequence(now)
+		m.SequenceNumber = formatSequence(m.sequence)
+		// A window without a limit is never full.
+		_ = q.window.Put(now, key, window.Record[*message]{From: now, To: now, Value: m})
+	} else {
+		m.sequence = q.nextSequence(now)
+		m.SequenceNumber = ""
+	}
+	m.AcceptedAt = now
+	q.keep(now, m, 0)
+	return true
+}
+
+// isSourceOf reports whether q's dead letters go to the queue with the ARN.
+func (q *Queue) isSourceOf(arn string) bool {
+	r := q.settings.Load().redrive
+	return r != nil && r.TargetARN == arn && !q.gone.Load()
+}
+
+// nameInARN takes the queue's name out of an ARN of this account and region.
+func nameInARN(arn string) (name string, ok bool) {
+	return strings.CutPrefix(arn, arnPrefix)
+}
