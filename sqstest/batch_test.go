@@ -93,6 +93,10 @@ func TestBatches(t *testing.T) {
 			assert.True(d, out.Failed[0].SenderFault)
 			assert.Equal(d, []string{"body 2"}, d.stored())
 		}},
+		{"F-059 the option: a forbidden character refuses the batch", sqstest.Config{ContentsRefuseBatch: true}, func(d desk) {
+			d.refusesBatch("InvalidMessageContents", "Invalid characters found. Valid unicode characters are #x9 | #xA | #xD | #x20 to #xD7FF | #xE000 to #xFFFD | #x10000 to #x10FFFF",
+				good("1"), msg{body: "a\x01", group: "g"}.entry("2"))
+		}},
 		{"F-060 an empty list is absent", sqstest.Config{}, func(d desk) {
 			assert.Nil(d, d.batch(good("1")).Failed)
 			assert.Nil(d, d.batch(msg{body: "\x01", group: "g"}.entry("1")).Successful)

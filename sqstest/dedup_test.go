@@ -141,6 +141,70 @@ func TestDeduplication(t *testing.T) {
 			time.Sleep(time.Second)
 			d.fresh(first, d.send(msg{body: "a", group: "g"}))
 		}},
+		{"F-020 the option: a duplicate restarts the interval", sqstest.Config{DuplicateRestartsInterval: true}, func(d desk) {
+			first := d.send(msg{body: "a", group: "g"})
+			for range 3 {
+				time.Sleep(interval - 1)
+				d.original(first, d.send(msg{body: "a", group: "g"}))
+			}
+			assert.True(d, d.queue.Suppressed()[2].Until.Equal(time.Now().Add(interval)))
+			time.Sleep(interval)
+			d.fresh(first, d.send(msg{body: "a", group: "g"}))
+		}},
+		{"F-022 a purge frees the ids", sqstest.Config{}, func(d desk) {
+			first := d.send(msg{body: "a", group: "g"})
+			require.NoError(d, d.purge())
+			d.fresh(first, d.send(msg{body: "a", group: "g"}))
+		}},
+		{"F-022 the option: a purge keeps the ids", sqstest.Config{PurgeKeepsIDs: true}, func(d desk) {
+			first := d.send(msg{body: "a", group: "g"})
+			require.NoError(d, d.purge())
+			d.original(first, d.send(msg{body: "a", group: "g"}))
+			assert.Empty(d, d.receive(1))
+		}},
+		{"F-025 content-based deduplication can be switched", explicitIDs, func(d desk) {
+			_, err := d.trySend(msg{body: "a", group: "g"})
+			require.Error(d, err)
+			require.NoError(d, d.set("ContentBasedDeduplication", "true"))
+			first := d.send(msg{body: "a", group: "g"})
+			d.original(first, d.send(msg{body: "a", group: "g"}))
+			require.NoError(d, d.set("ContentBasedDeduplication", "false"))
+			_, err = d.trySend(msg{body: "b", group: "g"})
+			d.refused(err, "InvalidParameterValue", "The queue should either have ContentBasedDeduplication enabled or MessageDeduplicationId provided explicitly")
+		}},
+		{"F-031 group scope without FifoThroughputLimit, also for content-based ids", groupScope, func(d desk) {
+			assert.Equal(d, "perQueue", d.attribute("FifoThroughputLimit"))
+			d.send(msg{body: "a", group: "g"})
+			d.send(msg{body: "a", group: "h"})
+			assert.Equal(d, []string{"a", "a"}, d.stored())
+		}},
+		{"F-033 a changed scope shows at once and acts after 60 s", sqstest.Config{}, func(d desk) {
+			first := d.send(msg{body: "a", group: "g"})
+			require.NoError(d, d.set("DeduplicationScope", "messageGroup", "FifoThroughputLimit", "perMessageGroupId"))
+			assert.Equal(d, "messageGroup", d.attribute("DeduplicationScope"))
+			time.Sleep(time.Minute - 1)
+			d.original(first, d.send(msg{body: "a", group: "h"}))
+			time.Sleep(time.Nanosecond)
+			d.fresh(first, d.send(msg{body: "a", group: "h"}))
+			require.NoError(d, d.set("DeduplicationScope", "queue", "FifoThroughputLimit", "perQueue"))
+			second := d.send(msg{body: "b", group: "g"})
+			d.fresh(second, d.send(msg{body: "b", group: "h"}))
+			assert.Equal(d, "queue", d.attribute("DeduplicationScope"))
+		}},
+		{"F-033 the option: a changed scope acts at once", sqstest.Config{ScopePropagation: -1}, func(d desk) {
+			first := d.send(msg{body: "a", group: "g"})
+			require.NoError(d, d.set("DeduplicationScope", "messageGroup"))
+			d.fresh(first, d.send(msg{body: "a", group: "h"}))
+		}},
+		{"F-034 perMessageGroupId needs the scope messageGroup", sqstest.Config{}, func(d desk) {
+			err := d.set("FifoThroughputLimit", "perMessageGroupId")
+			var modelled *types.InvalidAttributeValue
+			require.ErrorAs(d, err, &modelled)
+			assert.Equal(d, "perQueue", d.attribute("FifoThroughputLimit"))
+			require.NoError(d, d.set("FifoThroughputLimit", "perMessageGroupId", "DeduplicationScope", "messageGroup"))
+			require.Error(d, d.set("DeduplicationScope", "queue"))
+			d.refused(d.set("DeduplicationScope", "group"), "InvalidAttributeValue", "Invalid value for the parameter DeduplicationScope.")
+		}},
 		{"F-023 a refused send claims nothing", sqstest.Config{MaximumMessageSize: 1024}, func(d desk) {
 			_, err := d.trySend(msg{body: "small", group: "g", id: "1", attributes: map[string]string{"k": strings.Repeat("x", 1024)}})
 			require.Error(d, err)

@@ -62,6 +62,10 @@ type delivery struct {
 	live    int // not deleted
 	delayed int // of hidden
 
+	// inFlightLimit is the most messages that are in flight at a time; a receive
+	// beyond it gets none (F-105).
+	inFlightLimit int
+
 	aging agingMessages
 
 	// receipts knows every handle ever given out, because an expired handle and
@@ -82,7 +86,7 @@ type receipt struct {
 }
 
 func newDelivery() delivery {
-	return delivery{groups: map[string]*group{}, receipts: map[string]receipt{}}
+	return delivery{groups: map[string]*group{}, receipts: map[string]receipt{}, inFlightLimit: maxInFlight}
 }
 
 // wake lets long polls look again.
@@ -219,6 +223,7 @@ func (d *delivery) settle(now time.Time, retention time.Duration) {
 // received maxReceives times already are not among them but in dead, where the
 // caller has to remove them; zero is no limit.
 func (d *delivery) take(now time.Time, limit, maxReceives int, visibility time.Duration) (taken, dead []*message) {
+	limit = min(limit, d.inFlightLimit-(len(d.hidden)-d.delayed))
 	var walked []*group
 	for len(taken) < limit && len(d.ready) > 0 {
 		g := heap.Pop(&d.ready).(*group)

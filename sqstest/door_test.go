@@ -2,6 +2,7 @@ package sqstest_test
 
 import (
 	"context"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -24,14 +25,119 @@ type client interface {
 	DeleteMessage(context.Context, *sqs.DeleteMessageInput, ...func(*sqs.Options)) (*sqs.DeleteMessageOutput, error)
 	DeleteMessageBatch(context.Context, *sqs.DeleteMessageBatchInput, ...func(*sqs.Options)) (*sqs.DeleteMessageBatchOutput, error)
 	ChangeMessageVisibility(context.Context, *sqs.ChangeMessageVisibilityInput, ...func(*sqs.Options)) (*sqs.ChangeMessageVisibilityOutput, error)
+	ChangeMessageVisibilityBatch(context.Context, *sqs.ChangeMessageVisibilityBatchInput, ...func(*sqs.Options)) (*sqs.ChangeMessageVisibilityBatchOutput, error)
+	SetQueueAttributes(context.Context, *sqs.SetQueueAttributesInput, ...func(*sqs.Options)) (*sqs.SetQueueAttributesOutput, error)
+	PurgeQueue(context.Context, *sqs.PurgeQueueInput, ...func(*sqs.Options)) (*sqs.PurgeQueueOutput, error)
+	TagQueue(context.Context, *sqs.TagQueueInput, ...func(*sqs.Options)) (*sqs.TagQueueOutput, error)
+	UntagQueue(context.Context, *sqs.UntagQueueInput, ...func(*sqs.Options)) (*sqs.UntagQueueOutput, error)
+	ListQueueTags(context.Context, *sqs.ListQueueTagsInput, ...func(*sqs.Options)) (*sqs.ListQueueTagsOutput, error)
 	GetQueueAttributes(context.Context, *sqs.GetQueueAttributesInput, ...func(*sqs.Options)) (*sqs.GetQueueAttributesOutput, error)
 	GetQueueUrl(context.Context, *sqs.GetQueueUrlInput, ...func(*sqs.Options)) (*sqs.GetQueueUrlOutput, error)
 }
 
+// account is what both doors offer for several queues.
+type account interface {
+	client
+	CreateQueue(context.Context, *sqs.CreateQueueInput, ...func(*sqs.Options)) (*sqs.CreateQueueOutput, error)
+	DeleteQueue(context.Context, *sqs.DeleteQueueInput, ...func(*sqs.Options)) (*sqs.DeleteQueueOutput, error)
+	ListQueues(context.Context, *sqs.ListQueuesInput, ...func(*sqs.Options)) (*sqs.ListQueuesOutput, error)
+	ListDeadLetterSourceQueues(context.Context, *sqs.ListDeadLetterSourceQueuesInput, ...func(*sqs.Options)) (*sqs.ListDeadLetterSourceQueuesOutput, error)
+	StartMessageMoveTask(context.Context, *sqs.StartMessageMoveTaskInput, ...func(*sqs.Options)) (*sqs.StartMessageMoveTaskOutput, error)
+	ListMessageMoveTasks(context.Context, *sqs.ListMessageMoveTasksInput, ...func(*sqs.Options)) (*sqs.ListMessageMoveTasksOutput, error)
+	CancelMessageMoveTask(context.Context, *sqs.CancelMessageMoveTaskInput, ...func(*sqs.Options)) (*sqs.CancelMessageMoveTaskOutput, error)
+}
+
 var (
-	_ client = (*sqs.Client)(nil)
-	_ client = (*sqstest.Queue)(nil)
+	_ account = (*sqs.Client)(nil)
+	_ account = (*sqstest.Server)(nil)
+	_ client  = (*sqstest.Queue)(nil)
 )
+
+// office is one test's account behind one of the doors.
+type office struct {
+	*testing.T
+	account
+	server *sqstest.Server
+}
+
+// accountFact is a fact about several queues.
+type accountFact struct {
+	name string
+	test func(o office)
+}
+
+func holdAccounts(t *testing.T, facts []accountFact) {
+	t.Helper()
+	for _, f := range facts {
+		t.Run(f.name, func(t *testing.T) { bothOffices(t, f.test) })
+	}
+}
+
+func bothOffices(t *testing.T, test func(o office)) {
+	t.Helper()
+	for _, door := range []struct {
+		name string
+		open func(s *sqstest.Server) account
+	}{
+		{"in process", func(s *sqstest.Server) account { return s }},
+		{"over HTTP", func(s *sqstest.Server) account {
+			return s.Client(func(o *sqs.Options) { o.Retryer = aws.NopRetryer{} })
+		}},
+	} {
+		t.Run(door.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := sqstest.NewServer()
+				test(office{t, door.open(s), s})
+			})
+		})
+	}
+}
+
+func (o office) tryCreate(name string, attributes map[string]string) (string, error) {
+	out, err := o.CreateQueue(o.Context(), &sqs.CreateQueueInput{QueueName: &name, Attributes: attributes})
+	if err != nil {
+		return "", err
+	}
+	return *out.QueueUrl, nil
+}
+
+// create makes a queue, FIFO by its name, with pairs of attributes and values.
+func (o office) create(name string, pairs ...string) desk {
+	o.Helper()
+	attributes := map[string]string{}
+	if strings.HasSuffix(name, ".fifo") {
+		attributes["FifoQueue"] = "true"
+		attributes["ContentBasedDeduplication"] = "true"
+	}
+	for i := 0; i < len(pairs); i += 2 {
+		attributes[pairs[i]] = pairs[i+1]
+	}
+	_, err := o.tryCreate(name, attributes)
+	require.NoError(o, err)
+	return desk{o.T, o.account, o.server.Queue(name)}
+}
+
+func (d desk) set(pairs ...string) error {
+	attributes := map[string]string{}
+	for i := 0; i < len(pairs); i += 2 {
+		attributes[pairs[i]] = pairs[i+1]
+	}
+	_, err := d.SetQueueAttributes(d.Context(), &sqs.SetQueueAttributesInput{QueueUrl: aws.String(d.queue.URL()), Attributes: attributes})
+	return err
+}
+
+func (d desk) purge() error {
+	_, err := d.PurgeQueue(d.Context(), &sqs.PurgeQueueInput{QueueUrl: aws.String(d.queue.URL())})
+	return err
+}
+
+// look receives with all attributes.
+func (d desk) look() []types.Message {
+	d.Helper()
+	return d.receiveWith(sqs.ReceiveMessageInput{
+		MaxNumberOfMessages: 10, MessageSystemAttributeNames: []types.MessageSystemAttributeName{"All"}, MessageAttributeNames: []string{"All"},
+	})
+}
 
 // desk is one test's queue behind one of the doors, with shorthand for what
 // the facts are about. Its calls fail the test on errors unless they return one.

@@ -65,6 +65,35 @@ func TestBlockedAndEmptyGroupsCostNothing(t *testing.T) {
 	})
 }
 
+// F-105 with a limit that can be reached in a test.
+func TestInFlightLimit(t *testing.T) {
+	t.Run("F-105 at the limit a receive is empty and no error", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			q, err := NewQueue(Config{})
+			require.NoError(t, err)
+			assert.Equal(t, 120_000, q.inFlightLimit)
+			q.inFlightLimit = 3
+			url := aws.String(q.URL())
+			for _, body := range strings.Split("abcd", "") {
+				_, err := q.SendMessage(t.Context(), &sqs.SendMessageInput{QueueUrl: url, MessageGroupId: &body, MessageBody: &body})
+				require.NoError(t, err)
+			}
+			in := &sqs.ReceiveMessageInput{QueueUrl: url, MaxNumberOfMessages: 10}
+			first, err := q.ReceiveMessage(t.Context(), in)
+			require.NoError(t, err)
+			require.Len(t, first.Messages, 3)
+			second, err := q.ReceiveMessage(t.Context(), in)
+			require.NoError(t, err)
+			assert.Empty(t, second.Messages)
+			_, err = q.DeleteMessage(t.Context(), &sqs.DeleteMessageInput{QueueUrl: url, ReceiptHandle: first.Messages[0].ReceiptHandle})
+			require.NoError(t, err)
+			third, err := q.ReceiveMessage(t.Context(), in)
+			require.NoError(t, err)
+			assert.Len(t, third.Messages, 1)
+		})
+	})
+}
+
 // The SDK carries the service model: status, code and name of each modelled error
 // have to be the model's.
 func TestErrorsAgreeWithTheServiceModel(t *testing.T) {
@@ -132,8 +161,9 @@ func TestDigestVectors(t *testing.T) {
 	} {
 		assert.Equal(t, tc.want, *attributesMD5(tc.attributes), tc.name)
 	}
-	assert.Equal(t, "5d41402abc4b2a76b9719d911017c592", bodyMD5("hello"), "F-085: RFC 1321's MD5 of the body")
-	assert.Nil(t, attributesMD5(nil), "F-087: absent")
+	t.Run("F-085 MD5 of the body", func(t *testing.T) {
+		assert.Equal(t, "5d41402abc4b2a76b9719d911017c592", bodyMD5("hello"))
+	})
 
 	var names []string
 	sorted := map[string]types.MessageAttributeValue{}
@@ -145,9 +175,17 @@ func TestDigestVectors(t *testing.T) {
 		assert.Equal(t, *attributesMD5(sorted), *attributesMD5(cloneAttributes(sorted)), "sorted by name, not by map order: %v", names)
 	}
 
-	traceHeader := map[string]types.MessageSystemAttributeValue{"AWSTraceHeader": {
-		DataType:    aws.String("String"),
-		StringValue: aws.String("Root=1-5759e988-bd862e3fe1be46a994272793;Parent=53995c3f42cd8ad8;Sampled=1"),
-	}}
-	assert.Equal(t, "5ae4d5d7636402d80f4eb6d213245a88", *systemAttributesMD5(traceHeader), "F-087: the X-Ray sample")
+	t.Run("F-087 system attributes apart, and absent without any", func(t *testing.T) {
+		assert.Nil(t, attributesMD5(nil))
+		traceHeader := map[string]types.MessageSystemAttributeValue{"AWSTraceHeader": {
+			DataType:    aws.String("String"),
+			StringValue: aws.String("Root=1-5759e988-bd862e3fe1be46a994272793;Parent=53995c3f42cd8ad8;Sampled=1"),
+		}}
+		assert.Equal(t, "5ae4d5d7636402d80f4eb6d213245a88", *systemAttributesMD5(traceHeader), "the X-Ray sample")
+	})
+}
+
+// AttributesMD5 is the digest, which TestDigestVectors holds to the recordings.
+func AttributesMD5(attributes map[string]types.MessageAttributeValue) string {
+	return aws.ToString(attributesMD5(attributes))
 }

@@ -64,7 +64,7 @@ func (t *moveTask) run() {
 	defer t.mu.Unlock()
 	for t.status == taskRunning {
 		now := t.source.clock()
-		if now.Before(t.due) {
+		if now.Before(t.due) && !t.source.empty() {
 			return
 		}
 		moved, wait := t.step()
@@ -119,6 +119,13 @@ func (t *moveTask) step() (moved, wait bool) {
 }
 
 func (t *moveTask) fail(reason string) { t.status, t.reason = taskFailed, reason }
+
+func (q *Queue) empty() bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.settle(q.now())
+	return q.live == 0
+}
 
 // oldestReady is the message that a receive would get first, nil if none is
 // visible. It needs the queue's mutex and a settled queue.

@@ -2,8 +2,9 @@ package sqstest
 
 // Deviations from AWS in this file:
 //   - Attribute names that AWS does not know are ignored.
-//   - There is no limit of messages in flight (F-105) and none on the total time
-//     that a message can be kept hidden.
+//   - At the limit of messages in flight a standard queue answers nothing, as a
+//     FIFO queue does (F-105), where AWS answers OverLimit to a short poll. There is
+//     no limit on the total time that a message can be kept hidden.
 //   - Deleting a message again succeeds, as recorded on standard queues (F-107).
 //   - Dead letters leave their queue when a receive comes upon them, not before.
 //   - ChangeMessageVisibility of a message that is not in flight and its range

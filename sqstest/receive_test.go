@@ -95,6 +95,96 @@ func TestReceiving(t *testing.T) {
 			time.Sleep(60*time.Second - 1)
 			d.delete(got...)
 		}},
+		{"F-100 an attempt id replays under other handles, and the first still delete", sqstest.Config{}, func(d desk) {
+			d.sendAll("g", "1", "2", "3")
+			attempt := sqs.ReceiveMessageInput{MaxNumberOfMessages: 2, ReceiveRequestAttemptId: aws.String("attempt")}
+			first := d.receiveWith(attempt)
+			assert.Equal(d, []string{"1", "2"}, bodies(first))
+			time.Sleep(20 * time.Second)
+			again := d.receiveWith(attempt)
+			assert.Equal(d, []string{"1", "2"}, bodies(again))
+			assert.NotEqual(d, *first[0].ReceiptHandle, *again[0].ReceiptHandle)
+			time.Sleep(20 * time.Second)
+			assert.Empty(d, d.receive(10), "a replay resets the visibility timeout")
+			d.delete(first[0], again[1])
+			assert.Equal(d, []string{"3"}, bodies(d.receiveWith(attempt)), "invalid after a delete")
+		}},
+		{"F-100 an attempt id ends with a change, with the timeout and after five minutes", sqstest.Config{}, func(d desk) {
+			d.sendAll("g", "1")
+			d.sendAll("h", "2")
+			attempt := sqs.ReceiveMessageInput{ReceiveRequestAttemptId: aws.String("attempt"), VisibilityTimeout: 100}
+			got := d.receiveWith(attempt)
+			d.change(got[0], 1000)
+			got = d.receiveWith(attempt)
+			assert.Equal(d, []string{"2"}, bodies(got), "after a change of visibility")
+			d.change(got[0], 0)
+			got = d.receiveWith(attempt)
+			assert.Equal(d, []string{"2"}, bodies(got))
+			for range 3 {
+				time.Sleep(99 * time.Second)
+				assert.Equal(d, []string{"2"}, bodies(d.receiveWith(attempt)))
+			}
+			time.Sleep(3 * time.Second)
+			assert.Empty(d, d.receiveWith(attempt), "five minutes after the first receive, and still in flight")
+		}},
+		{"F-100 attempt ids are checked as ids are", sqstest.Config{}, func(d desk) {
+			_, err := d.ReceiveMessage(d.Context(), &sqs.ReceiveMessageInput{QueueUrl: aws.String(d.queue.URL()), ReceiveRequestAttemptId: aws.String("a b")})
+			d.refused(err, "InvalidParameterValue", "Value a b for parameter ReceiveRequestAttemptId is invalid. Reason: ReceiveRequestAttemptId can only include alphanumeric and punctuation characters. 1 to 128 in length.")
+		}},
+		{"F-106 a purge takes everything, once in 60 s", sqstest.Config{Delay: time.Second}, func(d desk) {
+			d.sendAll("g", "in flight", "visible")
+			d.sendAll("h", "other")
+			time.Sleep(time.Second)
+			held := d.receive(1)
+			d.sendAll("i", "delayed")
+			require.NoError(d, d.purge())
+			for _, name := range []types.QueueAttributeName{"ApproximateNumberOfMessages", "ApproximateNumberOfMessagesNotVisible", "ApproximateNumberOfMessagesDelayed"} {
+				assert.Equal(d, "0", d.attribute(name))
+			}
+			d.refused(d.purge(), "AWS.SimpleQueueService.PurgeQueueInProgress", "Only one PurgeQueue operation on events.fifo is allowed every 60 seconds.")
+			var modelled *types.PurgeQueueInProgress
+			assert.ErrorAs(d, d.purge(), &modelled)
+			var answer interface{ HTTPStatusCode() int }
+			if assert.ErrorAs(d, d.purge(), &answer) {
+				assert.Equal(d, 403, answer.HTTPStatusCode())
+			}
+			time.Sleep(time.Minute)
+			assert.Empty(d, d.receive(10))
+			require.NoError(d, d.purge())
+			d.delete(held...)
+			d.sendAll("g", "after")
+			time.Sleep(time.Second)
+			assert.Equal(d, []string{"after"}, bodies(d.receive(10)))
+			assert.Len(d, d.stored(), 5, "Messages keeps them")
+		}},
+		{"the queue's own wait and retention", sqstest.Config{ReceiveWait: 5 * time.Second, Retention: time.Minute}, func(d desk) {
+			started := time.Now()
+			assert.Empty(d, d.receive(1))
+			assert.Equal(d, 5*time.Second, time.Since(started))
+			d.sendAll("g", "1")
+			got := d.receiveWith(sqs.ReceiveMessageInput{VisibilityTimeout: 600})
+			assert.Len(d, got, 1)
+			time.Sleep(time.Minute)
+			assert.Equal(d, "0", d.attribute(types.QueueAttributeNameApproximateNumberOfMessagesNotVisible), "in flight or not")
+		}},
+		{"visibility in a batch", sqstest.Config{}, func(d desk) {
+			d.sendAll("g", "1", "2")
+			got := d.receive(2)
+			out, err := d.ChangeMessageVisibilityBatch(d.Context(), &sqs.ChangeMessageVisibilityBatchInput{QueueUrl: aws.String(d.queue.URL()), Entries: []types.ChangeMessageVisibilityBatchRequestEntry{
+				{Id: aws.String("a"), ReceiptHandle: got[0].ReceiptHandle},
+				{Id: aws.String("b"), ReceiptHandle: got[1].ReceiptHandle, VisibilityTimeout: 43201},
+				{Id: aws.String("c"), ReceiptHandle: aws.String("garbage"), VisibilityTimeout: 1},
+			}})
+			require.NoError(d, err)
+			require.Len(d, out.Successful, 1)
+			assert.Equal(d, "a", *out.Successful[0].Id)
+			require.Len(d, out.Failed, 2)
+			assert.Equal(d, "InvalidParameterValue", *out.Failed[0].Code)
+			assert.Equal(d, "ReceiptHandleIsInvalid", *out.Failed[1].Code)
+			assert.Equal(d, []string{"1"}, bodies(d.receive(10)), "given back; the second stays in flight")
+			_, err = d.ChangeMessageVisibilityBatch(d.Context(), &sqs.ChangeMessageVisibilityBatchInput{QueueUrl: aws.String(d.queue.URL()), Entries: []types.ChangeMessageVisibilityBatchRequestEntry{}})
+			d.refused(err, "AWS.SimpleQueueService.EmptyBatchRequest", "There should be at least one ChangeMessageVisibilityBatchRequestEntry in the request.")
+		}},
 		{"F-101 a long poll wakes on arrival", sqstest.Config{}, func(d desk) {
 			started := time.Now()
 			go func() {

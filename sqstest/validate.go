@@ -37,7 +37,8 @@ const (
 	maxDelaySeconds  = 900 // F-074
 	maxVisibility    = 43200
 	maxIDLength      = 128 // F-017
-	maxEntryIDLength = 80  // F-056
+	maxInFlight      = 120_000
+	maxEntryIDLength = 80 // F-056
 )
 
 // validateParameters checks what depends on the type of the queue. batch tells

@@ -157,6 +157,25 @@ func TestValidation(t *testing.T) {
 			_, err = d.sendAttributes(attributes)
 			d.refused(err, "InvalidParameterValue", "Number of message attributes [11] exceeds the allowed maximum [10].")
 		}},
+		{"F-080 numbers are normalised for receivers", sqstest.Config{}, func(d desk) {
+			for submitted, want := range map[string]string{
+				"000123.4500": "123.45", "0": "0", "-0.0": "0", "+7": "7", "-.50": "-0.5", "5.": "5", "1e3": "1000", "12.5E-3": "0.0125",
+				"100": "100", "9.9e125": "99" + strings.Repeat("0", 124), "1e-128": "0." + strings.Repeat("0", 127) + "1",
+			} {
+				sent, err := d.sendAttributes(map[string]types.MessageAttributeValue{"n": attribute("Number", submitted), "s": attribute("String", submitted)})
+				require.NoError(d, err, submitted)
+				assert.Equal(d, sqstest.AttributesMD5(map[string]types.MessageAttributeValue{"n": attribute("Number", submitted), "s": attribute("String", submitted)}), *sent.MD5OfMessageAttributes)
+				got := d.look()
+				require.Len(d, got, 1)
+				assert.Equal(d, want, *got[0].MessageAttributes["n"].StringValue, submitted)
+				assert.Equal(d, submitted, *got[0].MessageAttributes["s"].StringValue)
+				assert.Equal(d, sqstest.AttributesMD5(got[0].MessageAttributes), *got[0].MD5OfMessageAttributes)
+				d.delete(got...)
+			}
+			for _, bad := range []string{"1e127", "1e-129", "1e99999999999", strings.Repeat("1", 39)} {
+				d.refusesAttribute("X", attribute("Number", bad), "Can't cast the value of message (user) attribute 'X' to a number.")
+			}
+		}},
 		{"F-081 the bare name is a queue URL", sqstest.Config{Name: "scenes.fifo"}, func(d desk) {
 			_, err := d.SendMessage(d.Context(), &sqs.SendMessageInput{QueueUrl: aws.String("scenes.fifo"), MessageBody: aws.String("a"), MessageGroupId: aws.String("g")})
 			require.NoError(d, err)
@@ -196,8 +215,47 @@ func TestMissingMembersReadAsTheSDKsOwn(t *testing.T) {
 		none(d.DeleteMessage(d.Context(), nil))
 		none(d.DeleteMessageBatch(d.Context(), &sqs.DeleteMessageBatchInput{QueueUrl: url, Entries: []types.DeleteMessageBatchRequestEntry{{}}}))
 		none(d.ChangeMessageVisibility(d.Context(), nil))
+		none(d.ChangeMessageVisibilityBatch(d.Context(), &sqs.ChangeMessageVisibilityBatchInput{QueueUrl: url, Entries: []types.ChangeMessageVisibilityBatchRequestEntry{{}}}))
+		none(d.SetQueueAttributes(d.Context(), nil))
+		none(d.PurgeQueue(d.Context(), nil))
+		none(d.TagQueue(d.Context(), nil))
+		none(d.UntagQueue(d.Context(), nil))
+		none(d.ListQueueTags(d.Context(), nil))
 		none(d.GetQueueAttributes(d.Context(), nil))
 		none(d.GetQueueUrl(d.Context(), nil))
+		door++
+	})
+	assert.Equal(t, texts[1], texts[0])
+}
+
+func TestMissingMembersOfAccountCalls(t *testing.T) {
+	var texts [2][]string
+	door := 0
+	bothOffices(t, func(o office) {
+		none := func(_ any, err error) {
+			require.Error(o, err)
+			texts[door] = append(texts[door], err.Error())
+		}
+		none(o.CreateQueue(o.Context(), nil))
+		none(o.DeleteQueue(o.Context(), nil))
+		none(o.GetQueueUrl(o.Context(), nil))
+		none(o.SetQueueAttributes(o.Context(), nil))
+		none(o.ListDeadLetterSourceQueues(o.Context(), nil))
+		none(o.StartMessageMoveTask(o.Context(), nil))
+		none(o.ListMessageMoveTasks(o.Context(), nil))
+		none(o.CancelMessageMoveTask(o.Context(), nil))
+		none(o.SendMessage(o.Context(), nil))
+		none(o.SendMessageBatch(o.Context(), nil))
+		none(o.ReceiveMessage(o.Context(), nil))
+		none(o.DeleteMessage(o.Context(), nil))
+		none(o.DeleteMessageBatch(o.Context(), nil))
+		none(o.ChangeMessageVisibility(o.Context(), nil))
+		none(o.ChangeMessageVisibilityBatch(o.Context(), nil))
+		none(o.GetQueueAttributes(o.Context(), nil))
+		none(o.PurgeQueue(o.Context(), nil))
+		none(o.TagQueue(o.Context(), nil))
+		none(o.UntagQueue(o.Context(), nil))
+		none(o.ListQueueTags(o.Context(), nil))
 		door++
 	})
 	assert.Equal(t, texts[1], texts[0])

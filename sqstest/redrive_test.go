@@ -1,0 +1,346 @@
+package sqstest_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
+	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
+)
+
+func policy(dlq desk, max int) string {
+	return fmt.Sprintf(`{"deadLetterTargetArn":%q,"maxReceiveCount":%d}`, dlq.queue.ARN(), max)
+}
+
+// withDeadLetters makes a source whose messages are given up after one receive.
+func (o office) withDeadLetters(pairs ...string) (source, dlq desk) {
+	o.Helper()
+	dlq = o.create("dead.fifo", pairs...)
+	source = o.create("source.fifo", append(pairs, "RedrivePolicy", policy(dlq, 1))...)
+	return source, dlq
+}
+
+// fail receives everything and lets it come back, which moves what was received
+// too often.
+func (d desk) fail() {
+	d.Helper()
+	d.receive(10)
+	time.Sleep(30 * time.Second)
+	d.receive(10)
+}
+
+func TestDeadLetters(t *testing.T) {
+	holdAccounts(t, []accountFact{
+		{"F-110 what a dead letter keeps and what is new", func(o office) {
+			source, dlq := o.withDeadLetters()
+			sentAt := time.Now()
+			sent := source.send(msg{body: "a", group: "g", attributes: map[string]string{"k": "v"}})
+			time.Sleep(time.Second)
+			firstReceived := time.Now()
+			source.fail()
+			assert.Equal(o, "0", source.attribute("ApproximateNumberOfMessages"))
+			got := dlq.look()
+			require.Len(o, got, 1)
+			assert.Equal(o, *sent.MessageId, *got[0].MessageId)
+			assert.Equal(o, "v", *got[0].MessageAttributes["k"].StringValue)
+			assert.Greater(o, got[0].Attributes["SequenceNumber"], *sent.SequenceNumber)
+			delete(got[0].Attributes, "SequenceNumber")
+			delete(got[0].Attributes, "SenderId")
+			assert.Equal(o, map[string]string{
+				"SentTimestamp": millis(sentAt), "ApproximateFirstReceiveTimestamp": millis(firstReceived), "ApproximateReceiveCount": "2",
+				"MessageGroupId": "g", "MessageDeduplicationId": *sent.MessageId, "DeadLetterQueueSourceArn": source.queue.ARN(),
+			}, got[0].Attributes)
+		}},
+		{"F-111 the new id is taken in the dead-letter queue, also after deletion", func(o office) {
+			source, dlq := o.withDeadLetters()
+			sent := source.send(msg{body: "a", group: "g"})
+			source.fail()
+			moved := dlq.queue.Messages()[0]
+			for range 2 {
+				again := dlq.send(msg{body: "b", group: "h", id: *sent.MessageId})
+				assert.Equal(o, *sent.MessageId, *again.MessageId)
+				assert.Equal(o, moved.SequenceNumber, *again.SequenceNumber)
+				dlq.delete(dlq.receive(10)...)
+			}
+			assert.Equal(o, []string{"a"}, dlq.stored())
+			original := source.send(msg{body: "a", group: "g"})
+			assert.Equal(o, *sent.SequenceNumber, *original.SequenceNumber, "the source remembers its own")
+		}},
+		{"F-112 two that shared an id both survive", func(o office) {
+			source, dlq := o.withDeadLetters("DeduplicationScope", "messageGroup")
+			source.send(msg{body: "a", group: "g", id: "same"})
+			source.send(msg{body: "b", group: "h", id: "same"})
+			source.fail()
+			assert.Equal(o, []string{"a", "b"}, dlq.stored())
+		}},
+		{"F-114 the group goes on", func(o office) {
+			source, dlq := o.withDeadLetters()
+			source.sendAll("g", "1", "2")
+			source.receive(1)
+			time.Sleep(30 * time.Second)
+			assert.Equal(o, []string{"2"}, bodies(source.receive(10)), "in the receive that gives up the first")
+			source.sendAll("g", "3")
+			assert.Empty(o, source.receive(10))
+			time.Sleep(30 * time.Second)
+			assert.Equal(o, []string{"3"}, bodies(source.receive(10)))
+			assert.Equal(o, []string{"1", "2"}, bodies(dlq.receive(10)), "in order")
+		}},
+		{"F-115 a dead-letter queue has to be of the same type", func(o office) {
+			fifo, standard := o.create("a.fifo"), o.create("b")
+			o.refused(fifo.set("RedrivePolicy", policy(standard, 1)), "InvalidParameterValue",
+				"Value "+policy(standard, 1)+" for parameter RedrivePolicy is invalid. Reason: Dead-letter queue must be same type of queue as the source.")
+			assert.Error(o, standard.set("RedrivePolicy", policy(fifo, 1)))
+		}},
+		{"standard queues keep the id and the age", func(o office) {
+			dlq := o.create("dead")
+			source := o.create("source", "RedrivePolicy", policy(dlq, 2))
+			sent := source.send(msg{body: "a"})
+			source.fail()
+			assert.Equal(o, "1", source.attribute("ApproximateNumberOfMessagesNotVisible"), "received twice, which is allowed")
+			time.Sleep(30 * time.Second)
+			assert.Empty(o, source.receive(10))
+			got := dlq.look()
+			require.Len(o, got, 1)
+			assert.Equal(o, *sent.MessageId, *got[0].MessageId)
+			assert.Equal(o, "3", got[0].Attributes["ApproximateReceiveCount"])
+			time.Sleep(4*24*time.Hour - time.Minute)
+			assert.Equal(o, "0", dlq.attribute("ApproximateNumberOfMessages"), "four days after the send, not after the move")
+		}},
+		{"the policy shows and goes", func(o office) {
+			source, dlq := o.withDeadLetters()
+			assert.Equal(o, policy(dlq, 1), source.attribute("RedrivePolicy"))
+			require.NoError(o, source.set("RedrivePolicy", fmt.Sprintf(`{"maxReceiveCount":"7","deadLetterTargetArn":%q}`, dlq.queue.ARN())))
+			assert.Equal(o, policy(dlq, 7), source.attribute("RedrivePolicy"))
+			require.NoError(o, source.set("RedrivePolicy", ""))
+			assert.Empty(o, source.attribute("RedrivePolicy"))
+			source.sendAll("g", "1")
+			source.fail()
+			assert.Empty(o, dlq.stored())
+		}},
+		{"policies that cannot be", func(o office) {
+			source, dlq := o.withDeadLetters()
+			for value, reason := range map[string]string{
+				"{":                     "Redrive policy is not a valid JSON map.",
+				"[]":                    "Redrive policy is not a valid JSON map.",
+				`{"maxReceiveCount":1}`: "Redrive policy does not contain mandatory attribute: deadLetterTargetArn.",
+				policy(source, 1):       "Dead letter target cannot be the queue itself.",
+				policy(dlq, 0):          "Invalid value for maxReceiveCount: must be an integer from 1 to 1000.",
+				policy(dlq, 1001):       "Invalid value for maxReceiveCount: must be an integer from 1 to 1000.",
+				`{"deadLetterTargetArn":"arn:aws:sqs:us-east-1:000000000000:none.fifo","maxReceiveCount":1}`: "Dead letter target does not exist.",
+				`{"deadLetterTargetArn":"x","maxReceiveCount":1}`:                                            "Dead letter target does not exist.",
+				`{"deadLetterTargetArn":"x"}`:                                                                "Redrive policy does not contain mandatory attribute: maxReceiveCount.",
+			} {
+				o.refused(source.set("RedrivePolicy", value), "InvalidParameterValue", "Value "+value+" for parameter RedrivePolicy is invalid. Reason: "+reason)
+			}
+			for _, value := range []string{"{", `{}`, `{"redrivePermission":"x"}`, `{"redrivePermission":"byQueue"}`, `{"redrivePermission":"allowAll","sourceQueueArns":["x"]}`} {
+				assert.Error(o, dlq.set("RedriveAllowPolicy", value), value)
+			}
+		}},
+		{"a dead-letter queue chooses its sources", func(o office) {
+			a, b, dlq := o.create("a.fifo"), o.create("b.fifo"), o.create("dead.fifo")
+			require.NoError(o, dlq.set("RedriveAllowPolicy", `{"redrivePermission":"denyAll"}`))
+			assert.Error(o, a.set("RedrivePolicy", policy(dlq, 1)))
+			byQueue := fmt.Sprintf(`{"redrivePermission":"byQueue","sourceQueueArns":[%q]}`, a.queue.ARN())
+			require.NoError(o, dlq.set("RedriveAllowPolicy", byQueue))
+			assert.Equal(o, byQueue, dlq.attribute("RedriveAllowPolicy"))
+			assert.NoError(o, a.set("RedrivePolicy", policy(dlq, 1)))
+			assert.Error(o, b.set("RedrivePolicy", policy(dlq, 1)))
+			require.NoError(o, dlq.set("RedriveAllowPolicy", `{"redrivePermission":"allowAll"}`))
+			assert.NoError(o, b.set("RedrivePolicy", policy(dlq, 1)))
+			require.NoError(o, dlq.set("RedriveAllowPolicy", ""))
+			assert.Empty(o, dlq.attribute("RedriveAllowPolicy"))
+
+			out, err := o.ListDeadLetterSourceQueues(o.Context(), &sqs.ListDeadLetterSourceQueuesInput{QueueUrl: aws.String("dead.fifo"), MaxResults: aws.Int32(1)})
+			require.NoError(o, err)
+			assert.Equal(o, []string{a.queue.URL()}, out.QueueUrls)
+			out, err = o.ListDeadLetterSourceQueues(o.Context(), &sqs.ListDeadLetterSourceQueuesInput{QueueUrl: aws.String("dead.fifo"), MaxResults: aws.Int32(1), NextToken: out.NextToken})
+			require.NoError(o, err)
+			assert.Equal(o, []string{b.queue.URL()}, out.QueueUrls)
+			assert.Nil(o, out.NextToken)
+			out, err = o.ListDeadLetterSourceQueues(o.Context(), &sqs.ListDeadLetterSourceQueuesInput{QueueUrl: aws.String("a.fifo")})
+			require.NoError(o, err)
+			assert.Empty(o, out.QueueUrls)
+		}},
+		{"without its dead-letter queue a message stays", func(o office) {
+			source, dlq := o.withDeadLetters()
+			source.sendAll("g", "1")
+			_, err := o.DeleteQueue(o.Context(), &sqs.DeleteQueueInput{QueueUrl: aws.String(dlq.queue.URL())})
+			require.NoError(o, err)
+			source.fail()
+			assert.Equal(o, "1", source.attribute("ApproximateNumberOfMessagesNotVisible"))
+			o.server.Advance(time.Minute)
+			dlq = o.create("dead.fifo")
+			source.receive(1)
+			assert.Equal(o, []string{"1"}, dlq.stored(), "made anew under its name")
+		}},
+	})
+}
+
+// Two queues can also be tied together without a server.
+func TestDeadLetterQueueInConfig(t *testing.T) {
+	dlq := newQueue(t, sqstest.Config{Name: "dead.fifo"})
+	bothDoors(t, sqstest.Config{DeadLetterQueue: dlq, MaxReceiveCount: 1}, func(d desk) {
+		before := len(dlq.Messages())
+		d.sendAll("g", "1")
+		d.fail()
+		assert.Len(d, dlq.Messages(), before+1)
+		assert.Equal(d, `{"deadLetterTargetArn":"arn:aws:sqs:us-east-1:000000000000:dead.fifo","maxReceiveCount":1}`, d.attribute("RedrivePolicy"))
+	})
+}
+
+func TestMoveTasks(t *testing.T) {
+	start := func(o office, dlq desk, in sqs.StartMessageMoveTaskInput) *string {
+		o.Helper()
+		in.SourceArn = aws.String(dlq.queue.ARN())
+		out, err := o.StartMessageMoveTask(o.Context(), &in)
+		require.NoError(o, err)
+		return out.TaskHandle
+	}
+	tasks := func(o office, dlq desk) []types.ListMessageMoveTasksResultEntry {
+		o.Helper()
+		out, err := o.ListMessageMoveTasks(o.Context(), &sqs.ListMessageMoveTasksInput{SourceArn: aws.String(dlq.queue.ARN()), MaxResults: aws.Int32(10)})
+		require.NoError(o, err)
+		return out.Results
+	}
+	holdAccounts(t, []accountFact{
+		{"F-113 a moved message is a new one", func(o office) {
+			source, dlq := o.withDeadLetters()
+			sent := source.send(msg{body: "a", group: "g"})
+			source.fail()
+			start(o, dlq, sqs.StartMessageMoveTaskInput{})
+			assert.Equal(o, "0", dlq.attribute("ApproximateNumberOfMessages"))
+			got := source.look()
+			require.Equal(o, []string{"a"}, bodies(got))
+			assert.NotEqual(o, *sent.MessageId, *got[0].MessageId)
+			assert.Equal(o, *sent.MessageId, got[0].Attributes["MessageDeduplicationId"])
+			assert.Equal(o, "1", got[0].Attributes["ApproximateReceiveCount"])
+			assert.NotContains(o, got[0].Attributes, "DeadLetterQueueSourceArn")
+			done := tasks(o, dlq)
+			require.Len(o, done, 1)
+			assert.Equal(o, "COMPLETED", *done[0].Status)
+			assert.EqualValues(o, 1, done[0].ApproximateNumberOfMessagesMoved)
+			assert.EqualValues(o, 1, *done[0].ApproximateNumberOfMessagesToMove)
+			assert.Equal(o, time.Now().UnixMilli(), done[0].StartedTimestamp)
+			assert.Nil(o, done[0].TaskHandle)
+		}},
+		{"F-113 a duplicate at the destination is consumed and not counted", func(o office) {
+			source, dlq := o.withDeadLetters()
+			sent := source.send(msg{body: "a", group: "g"})
+			source.fail()
+			source.send(msg{body: "in the way", group: "h", id: *sent.MessageId})
+			start(o, dlq, sqs.StartMessageMoveTaskInput{})
+			done := tasks(o, dlq)
+			assert.Equal(o, "COMPLETED", *done[0].Status)
+			assert.Zero(o, done[0].ApproximateNumberOfMessagesMoved)
+			assert.Equal(o, []string{"in the way"}, bodies(source.receive(10)))
+			assert.Len(o, source.queue.Suppressed(), 1)
+		}},
+		{"F-113 a held message blocks its group", func(o office) {
+			source, dlq := o.withDeadLetters()
+			source.sendAll("g", "1", "2")
+			source.sendAll("h", "3")
+			source.fail()
+			held := dlq.receiveWith(sqs.ReceiveMessageInput{VisibilityTimeout: 60})
+			require.Equal(o, []string{"1"}, bodies(held))
+			start(o, dlq, sqs.StartMessageMoveTaskInput{})
+			assert.Equal(o, []string{"3"}, bodies(source.receive(10)))
+			assert.Equal(o, "RUNNING", *tasks(o, dlq)[0].Status)
+			assert.NotNil(o, tasks(o, dlq)[0].TaskHandle)
+			started := time.Now()
+			go func() {
+				time.Sleep(5 * time.Second)
+				dlq.delete(held...)
+			}()
+			got := source.receiveWith(sqs.ReceiveMessageInput{WaitTimeSeconds: 20})
+			assert.Equal(o, []string{"2"}, bodies(got), "a long poll sees the task go on")
+			assert.LessOrEqual(o, time.Since(started), 6*time.Second)
+			assert.Equal(o, "COMPLETED", *tasks(o, dlq)[0].Status)
+		}},
+		{"at a rate, to another queue", func(o office) {
+			source, dlq := o.withDeadLetters()
+			other := o.create("other.fifo")
+			source.sendAll("g", "1", "2", "3", "4")
+			source.fail()
+			start(o, dlq, sqs.StartMessageMoveTaskInput{DestinationArn: aws.String(other.queue.ARN()), MaxNumberOfMessagesPerSecond: aws.Int32(2)})
+			assert.Equal(o, []string{"1"}, other.stored())
+			time.Sleep(500*time.Millisecond - 1)
+			assert.Equal(o, []string{"1"}, other.stored())
+			time.Sleep(1)
+			assert.Equal(o, []string{"1", "2"}, other.stored())
+			time.Sleep(time.Second)
+			assert.Equal(o, []string{"1", "2", "3", "4"}, other.stored())
+			assert.Equal(o, []string{"1", "2", "3", "4"}, bodies(other.receive(10)))
+			done := tasks(o, dlq)[0]
+			assert.Equal(o, other.queue.ARN(), *done.DestinationArn)
+			assert.EqualValues(o, 2, *done.MaxNumberOfMessagesPerSecond)
+			assert.Equal(o, "COMPLETED", *done.Status)
+		}},
+		{"one task at a time, until it is cancelled", func(o office) {
+			source, dlq := o.withDeadLetters()
+			source.sendAll("g", "1", "2", "3")
+			source.fail()
+			handle := start(o, dlq, sqs.StartMessageMoveTaskInput{MaxNumberOfMessagesPerSecond: aws.Int32(1)})
+			_, err := o.StartMessageMoveTask(o.Context(), &sqs.StartMessageMoveTaskInput{SourceArn: aws.String(dlq.queue.ARN())})
+			o.refused(err, "AWS.SimpleQueueService.UnsupportedOperation", "There is already a task running. Only one active task is allowed for a source queue arn at a given time.")
+			time.Sleep(time.Second)
+			out, err := o.CancelMessageMoveTask(o.Context(), &sqs.CancelMessageMoveTaskInput{TaskHandle: handle})
+			require.NoError(o, err)
+			assert.EqualValues(o, 2, out.ApproximateNumberOfMessagesMoved)
+			time.Sleep(time.Hour)
+			assert.Equal(o, "1", dlq.attribute("ApproximateNumberOfMessages"))
+			_, err = o.CancelMessageMoveTask(o.Context(), &sqs.CancelMessageMoveTaskInput{TaskHandle: handle})
+			assert.Error(o, err)
+			_, err = o.CancelMessageMoveTask(o.Context(), &sqs.CancelMessageMoveTaskInput{TaskHandle: aws.String("none")})
+			var unknown *types.ResourceNotFoundException
+			assert.ErrorAs(o, err, &unknown)
+			start(o, dlq, sqs.StartMessageMoveTaskInput{})
+			both := tasks(o, dlq)
+			require.Len(o, both, 2)
+			assert.Equal(o, "COMPLETED", *both[0].Status, "newest first")
+			assert.Equal(o, "CANCELLED", *both[1].Status)
+		}},
+		{"what cannot be moved", func(o office) {
+			source, dlq := o.withDeadLetters()
+			arn, none := aws.String(dlq.queue.ARN()), aws.String("arn:aws:sqs:us-east-1:000000000000:none.fifo")
+			for name, in := range map[string]sqs.StartMessageMoveTaskInput{
+				"unknown source":      {SourceArn: none},
+				"unknown destination": {SourceArn: arn, DestinationArn: none},
+				"no dead letters":     {SourceArn: aws.String(source.queue.ARN())},
+				"to itself":           {SourceArn: arn, DestinationArn: arn},
+				"other type":          {SourceArn: arn, DestinationArn: aws.String(o.create("standard").queue.ARN())},
+				"rate":                {SourceArn: arn, MaxNumberOfMessagesPerSecond: aws.Int32(501)},
+			} {
+				_, err := o.StartMessageMoveTask(o.Context(), &in)
+				assert.Error(o, err, name)
+			}
+			_, err := o.ListMessageMoveTasks(o.Context(), &sqs.ListMessageMoveTasksInput{SourceArn: none})
+			assert.Error(o, err)
+			_, err = o.ListMessageMoveTasks(o.Context(), &sqs.ListMessageMoveTasksInput{SourceArn: arn, MaxResults: aws.Int32(11)})
+			assert.Error(o, err)
+			assert.Empty(o, tasks(o, dlq))
+
+			dlq.sendAll("g", "sent here by hand")
+			start(o, dlq, sqs.StartMessageMoveTaskInput{})
+			assert.Equal(o, "FAILED", *tasks(o, dlq)[0].Status)
+			assert.Equal(o, "CouldNotDetermineMessageSource", *tasks(o, dlq)[0].FailureReason)
+			dlq.delete(dlq.receive(1)...)
+		}},
+		{"the source is gone", func(o office) {
+			source, dlq := o.withDeadLetters()
+			o.create("second.fifo", "RedrivePolicy", policy(dlq, 1))
+			source.sendAll("g", "1")
+			source.fail()
+			_, err := o.DeleteQueue(o.Context(), &sqs.DeleteQueueInput{QueueUrl: aws.String("source.fifo")})
+			require.NoError(o, err)
+			start(o, dlq, sqs.StartMessageMoveTaskInput{})
+			assert.Equal(o, "AWS.SimpleQueueService.NonExistentQueue", *tasks(o, dlq)[0].FailureReason)
+			assert.Equal(o, "1", dlq.attribute("ApproximateNumberOfMessages"))
+		}},
+	})
+}
