@@ -1,12 +1,17 @@
 package sqstest_test
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 	"github.com/stretchr/testify/require"
@@ -14,123 +19,452 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
 )
 
-// toy is a FIFO queue as F-019, F-091 and F-098 say it in words: one list that
-// is searched from end to end.
-type toy struct {
-	messages []*toyMessage
+// kind is what a step does; a, b and c mean what the comment says, each taken
+// modulo what there is, so that a step makes sense behind any other.
+type kind uint8
+
+const (
+	send    kind = iota // body a, group b
+	batch               // bodies a, a+1, a (again), group b
+	receive             // at most a, for b seconds, attempt c
+	bury                // like receive, from the dead-letter queue
+	remove              // what was received a ago
+	change              // what was received a ago, to b seconds
+	purge
+	redrive // a message move task
+	sleep   // pauses[a]
+	kinds
+)
+
+func (k kind) String() string {
+	return [...]string{"send", "batch", "receive", "bury", "remove", "change", "purge", "redrive", "sleep"}[k]
 }
 
-type toyMessage struct {
-	body, group string
-	accepted    time.Time
-	visibleAt   time.Time
-	receives    int
-	deleted     bool
+// pauses are around the times that matter.
+var pauses = []time.Duration{
+	time.Second, 7 * time.Second, 29 * time.Second, 30 * time.Second, time.Minute, 5*time.Minute - 1, 1, 5 * time.Minute, time.Hour,
 }
 
-func (q *toy) send(body, group string) {
+type step struct {
+	kind    kind
+	a, b, c int
+}
+
+// String is a line of Go, to be pasted into TestModelRegressions.
+func (s step) String() string { return fmt.Sprintf("{%s, %d, %d, %d},", s.kind, s.a, s.b, s.c) }
+
+// variants are the accounts that the steps are played in.
+var variants = []struct {
+	name                    string
+	standard, group, redriv bool
+}{
+	{name: "scope queue"},
+	{name: "scope messageGroup", group: true},
+	{name: "dead letters", redriv: true},
+	{name: "dead letters, standard", standard: true, redriv: true},
+}
+
+// world plays steps on the queue and on the toy and looks for a difference.
+type world struct {
+	server       *sqstest.Server
+	url, deadURL *string
+	toy          *toy
+	held         []holding
+	known        map[string]bool
+	lastSequence string
+
+	moving bool
+	due    time.Time
+}
+
+type holding struct {
+	toyHeld
+	queue  *toy
+	url    *string
+	handle *string
+}
+
+func newWorld(variant int, window time.Duration) (*world, error) {
+	v := variants[variant]
+	scope := sqstest.ScopeQueue
+	if v.group {
+		scope = sqstest.ScopeMessageGroup
+	}
+	suffix := ".fifo"
+	if v.standard {
+		suffix = ""
+	}
+	fresh := func() *toy {
+		return &toy{standard: v.standard, groupScope: v.group, interval: window, retention: 2 * time.Hour}
+	}
+	config := sqstest.Config{Name: "dead" + suffix, Standard: v.standard, DeduplicationScope: scope, Retention: 2 * time.Hour}
+	dead, err := sqstest.NewQueue(config)
+	if err != nil {
+		return nil, err
+	}
+	w := &world{toy: fresh(), known: map[string]bool{}}
+	config.Name = "events" + suffix
+	if v.redriv {
+		config.DeadLetterQueue, config.MaxReceiveCount = dead, 2
+		w.toy.dead, w.toy.maxReceives = fresh(), 2
+	}
+	events, err := sqstest.NewQueue(config)
+	if err != nil {
+		return nil, err
+	}
+	w.server = sqstest.NewServer(events, dead)
+	w.url, w.deadURL = aws.String(events.URL()), aws.String(dead.URL())
+	return w, nil
+}
+
+// difference is the first step at which queue and toy differ.
+type difference struct {
+	at  int
+	why error
+}
+
+func (d *difference) Error() string { return fmt.Sprintf("step %d: %v", d.at, d.why) }
+func (d *difference) Unwrap() error { return d.why }
+
+// play runs inside a bubble.
+func play(variant int, window time.Duration, steps []step) error {
+	w, err := newWorld(variant, window)
+	if err != nil {
+		return err
+	}
+	for i, s := range steps {
+		w.move(time.Now())
+		err := w.do(s)
+		if err == nil {
+			err = w.compareCounts()
+		}
+		if err != nil {
+			return &difference{i, fmt.Errorf("%v %w", s, err)}
+		}
+	}
+	return nil
+}
+
+func (w *world) do(s step) error {
 	now := time.Now()
-	for _, m := range q.messages {
-		if m.body == body && now.Before(m.accepted.Add(5*time.Minute)) {
+	w.toy.settle(now)
+	if w.toy.dead != nil {
+		w.toy.dead.settle(now)
+	}
+	ctx := context.Background()
+	switch s.kind {
+	case send, batch:
+		bodies := []int{s.a}
+		if s.kind == batch {
+			bodies = []int{s.a, s.a + 1, s.a}
+		}
+		in := &sqs.SendMessageBatchInput{QueueUrl: w.url}
+		for i, b := range bodies {
+			in.Entries = append(in.Entries, msg{body: fmt.Sprint(b), group: fmt.Sprint("g", s.b)}.entry(fmt.Sprint(i)))
+		}
+		out, err := w.server.SendMessageBatch(ctx, in)
+		if err != nil {
+			return err
+		}
+		for i, e := range out.Successful {
+			if err := w.sent(now, fmt.Sprint(bodies[i]), fmt.Sprint("g", s.b), e); err != nil {
+				return err
+			}
+		}
+	case receive:
+		return w.receive(now, w.toy, w.url, s)
+	case bury:
+		if w.toy.dead != nil {
+			return w.receive(now, w.toy.dead, w.deadURL, s)
+		}
+	case remove:
+		if len(w.held) > 0 {
+			h := w.held[len(w.held)-1-s.a%len(w.held)]
+			_, err := w.server.DeleteMessage(ctx, &sqs.DeleteMessageInput{QueueUrl: h.url, ReceiptHandle: h.handle})
+			if want := h.deleted || h.queue.standard || h.inFlight(now); want != (err == nil) {
+				return fmt.Errorf("deleted: %v, want %v", err, want)
+			}
+			if err == nil {
+				h.deleted = true
+				h.queue.settle(now)
+			}
+		}
+	case change:
+		if len(w.held) > 0 {
+			h := w.held[len(w.held)-1-s.a%len(w.held)]
+			_, err := w.server.ChangeMessageVisibility(ctx, &sqs.ChangeMessageVisibilityInput{QueueUrl: h.url, ReceiptHandle: h.handle, VisibilityTimeout: int32(s.b)})
+			if want := h.inFlight(now); want != (err == nil) {
+				return fmt.Errorf("changed: %v, want %v", err, want)
+			}
+			if err == nil {
+				h.visibleAt = now.Add(time.Duration(s.b) * time.Second)
+				h.toyMessage.changes++
+			}
+		}
+	case purge:
+		_, err := w.server.PurgeQueue(ctx, &sqs.PurgeQueueInput{QueueUrl: w.url})
+		if want := w.toy.purged.IsZero() || !now.Before(w.toy.purged.Add(time.Minute)); want != (err == nil) {
+			return fmt.Errorf("purged: %v, want %v", err, want)
+		}
+		if err == nil {
+			for _, m := range w.toy.messages {
+				m.deleted = true
+			}
+			w.toy.messages, w.toy.window, w.toy.purged = nil, nil, now
+		}
+	case redrive:
+		if w.toy.dead != nil {
+			_, err := w.server.StartMessageMoveTask(ctx, &sqs.StartMessageMoveTaskInput{SourceArn: aws.String(w.server.Queue(nameOf(w.deadURL)).ARN())})
+			if want := !w.moving; want != (err == nil) {
+				return fmt.Errorf("move task: %v, want %v", err, want)
+			}
+			if err == nil {
+				w.moving, w.due = true, now
+				w.move(now)
+			}
+		}
+	case sleep:
+		time.Sleep(pauses[s.a%len(pauses)])
+	}
+	return nil
+}
+
+func nameOf(queueURL *string) string { return (*queueURL)[strings.LastIndex(*queueURL, "/")+1:] }
+
+func (w *world) sent(now time.Time, body, group string, e types.SendMessageBatchResultEntry) error {
+	m := &toyMessage{dedupID: sha(body), group: group, agesFrom: now}
+	if original := w.toy.put(now, m); original != nil {
+		switch {
+		case original.id == "":
+			// A message that a task moved: nobody has seen its ID yet.
+			original.id = *e.MessageId
+		case original.id != *e.MessageId:
+			return fmt.Errorf("body %s: answered %s, want the original %s", body, *e.MessageId, original.id)
+		}
+		return nil
+	}
+	if w.known[*e.MessageId] {
+		return fmt.Errorf("body %s: answered the known %s, want a new message", body, *e.MessageId)
+	}
+	w.known[*e.MessageId], m.id = true, *e.MessageId
+	if w.toy.standard {
+		if e.SequenceNumber != nil {
+			return errors.New("a standard queue answered a sequence number")
+		}
+		return nil
+	}
+	if *e.SequenceNumber <= w.lastSequence {
+		return fmt.Errorf("sequence number %s is not above %s", *e.SequenceNumber, w.lastSequence)
+	}
+	w.lastSequence = *e.SequenceNumber
+	return nil
+}
+
+func (w *world) receive(now time.Time, q *toy, url *string, s step) error {
+	limit, visibility := 1+s.a%10, 1+s.b%90
+	in := &sqs.ReceiveMessageInput{
+		QueueUrl: url, MaxNumberOfMessages: int32(limit), VisibilityTimeout: int32(visibility),
+		MessageSystemAttributeNames: []types.MessageSystemAttributeName{"All"},
+	}
+	if s.c != 0 {
+		in.ReceiveRequestAttemptId = aws.String(fmt.Sprint(s.c))
+	}
+	out, err := w.server.ReceiveMessage(context.Background(), in)
+	if err != nil {
+		return err
+	}
+	want := q.receive(now, limit, time.Duration(visibility)*time.Second, s.c)
+	if len(out.Messages) != len(want) {
+		return fmt.Errorf("received %v, want %d messages", bodies(out.Messages), len(want))
+	}
+	for i, m := range want {
+		got := out.Messages[i]
+		if m.id == "" && !w.known[*got.MessageId] {
+			m.id, w.known[*got.MessageId] = *got.MessageId, true
+		}
+		if m.id != *got.MessageId {
+			return fmt.Errorf("message %d of %v is %s, want %s", i, bodies(out.Messages), *got.MessageId, m.id)
+		}
+		if n := got.Attributes["ApproximateReceiveCount"]; n != fmt.Sprint(m.receives) {
+			return fmt.Errorf("message %d was received %s times, want %d", i, n, m.receives)
+		}
+		if id := got.Attributes["MessageDeduplicationId"]; !q.standard && id != m.dedupID {
+			return fmt.Errorf("message %d has the deduplication ID %s, want %s", i, id, m.dedupID)
+		}
+		w.held = append(w.held, holding{toyHeld{m, m.receives, m.changes}, q, url, got.ReceiptHandle})
+	}
+	return nil
+}
+
+// move is the move task of the toy (F-113).
+func (w *world) move(now time.Time) {
+	dead := w.toy.dead
+	if !w.moving {
+		return
+	}
+	w.toy.settle(now)
+	dead.settle(now)
+	if now.Before(w.due) && len(dead.messages) > 0 {
+		return
+	}
+	for len(dead.messages) > 0 {
+		m := dead.ready(now)
+		if m == nil {
+			w.due = now.Add(time.Second)
 			return
 		}
+		m.deleted = true
+		dead.settle(now)
+		w.toy.put(now, &toyMessage{dedupID: m.id, group: m.group, agesFrom: now})
 	}
-	q.messages = append(q.messages, &toyMessage{body: body, group: group, accepted: now})
+	w.moving = false
 }
 
-func (q *toy) receive(limit int, visibility time.Duration) (taken []*toyMessage) {
+func (w *world) compareCounts() error {
 	now := time.Now()
-	done := map[string]bool{}
-	for _, head := range q.messages {
-		if head.deleted || done[head.group] {
+	w.move(now)
+	for _, q := range []struct {
+		toy *toy
+		url *string
+	}{{w.toy, w.url}, {w.toy.dead, w.deadURL}} {
+		if q.toy == nil {
 			continue
 		}
-		done[head.group] = true
-		for _, m := range q.messages {
-			if m.group != head.group || m.deleted {
-				continue
-			}
-			if now.Before(m.visibleAt) || len(taken) == limit {
-				break
-			}
-			taken = append(taken, m)
+		q.toy.settle(now)
+		visible, hidden := q.toy.count(now)
+		out, err := w.server.GetQueueAttributes(context.Background(), &sqs.GetQueueAttributesInput{QueueUrl: q.url, AttributeNames: []types.QueueAttributeName{"All"}})
+		if err != nil {
+			return err
+		}
+		got := out.Attributes["ApproximateNumberOfMessages"] + " visible, " + out.Attributes["ApproximateNumberOfMessagesNotVisible"] + " in flight"
+		if want := fmt.Sprintf("%d visible, %d in flight", visible, hidden); got != want {
+			return fmt.Errorf("%s has %s, want %s", nameOf(q.url), got, want)
 		}
 	}
-	for _, m := range taken {
-		m.receives++
-		m.visibleAt = now.Add(visibility)
-	}
-	return taken
+	return nil
 }
 
-func (q *toy) count() (visible, hidden int) {
-	for _, m := range q.messages {
-		switch {
-		case m.deleted:
-		case time.Now().Before(m.visibleAt):
-			hidden++
-		default:
-			visible++
+// shrink leaves out what the difference does not need, half of the steps first,
+// single ones last.
+func shrink(steps []step, fails func([]step) bool) []step {
+	for size := (len(steps) + 1) / 2; size > 0; {
+		shorter := false
+		for at := 0; at < len(steps); {
+			without := slices.Concat(steps[:at], steps[min(at+size, len(steps)):])
+			if fails(without) {
+				steps, shorter = without, true
+			} else {
+				at += size
+			}
+		}
+		if !shorter {
+			size /= 2
 		}
 	}
-	return visible, hidden
+	return steps
 }
 
-// The queue's heaps and lists against the toy: random sends, receives, deletes,
-// changes of visibility and pauses.
+// holdToModel plays the steps and fails with the shortest that differ.
+func holdToModel(t *testing.T, variant int, steps []step) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		err := play(variant, interval, steps)
+		if err == nil {
+			return
+		}
+		var d *difference
+		if errors.As(err, &d) {
+			steps = shrink(steps[:d.at+1], func(s []step) bool { return play(variant, interval, s) != nil })
+			err = play(variant, interval, steps)
+		}
+		t.Fatalf("%s: %v\n%s", variants[variant].name, err, listing(steps))
+	})
+}
+
+func listing(steps []step) string {
+	var b strings.Builder
+	for _, s := range steps {
+		fmt.Fprintln(&b, s)
+	}
+	return b.String()
+}
+
+func randomSteps(rng *rand.Rand, n int) []step {
+	likely := []kind{send, send, send, batch, receive, receive, receive, receive, bury, remove, remove, change, sleep, sleep, purge, redrive}
+	steps := make([]step, n)
+	for i := range steps {
+		s := step{kind: likely[rng.IntN(len(likely))]}
+		switch s.kind {
+		case send, batch:
+			s.a, s.b = rng.IntN(30), rng.IntN(4)
+		case receive, bury:
+			s.a, s.b, s.c = rng.IntN(10), rng.IntN(90), max(0, rng.IntN(6)-3)
+		case remove, change:
+			s.a, s.b = rng.IntN(6), rng.IntN(60)
+		case sleep:
+			s.a = rng.IntN(len(pauses))
+		case purge:
+			if rng.IntN(5) > 0 {
+				s.kind = receive
+			}
+		}
+		steps[i] = s
+	}
+	return steps
+}
+
 func TestAgainstToyModel(t *testing.T) {
-	type held struct {
-		got      types.Message
-		model    *toyMessage
-		receives int
-	}
-	for seed := range uint64(10) {
-		synctest.Test(t, func(t *testing.T) {
-			d := desk{T: t}
-			d.queue = newQueue(t, sqstest.Config{})
-			d.client = d.queue
-			model := &toy{}
-			rng := rand.New(rand.NewPCG(seed, 2))
-			var holding []held
-			for step := range 600 {
-				at := fmt.Sprintf("seed %d step %d", seed, step)
-				switch op := rng.IntN(10); {
-				case op < 4:
-					body, group := fmt.Sprint(rng.IntN(200)), fmt.Sprint("g", rng.IntN(6))
-					d.send(msg{body: body, group: group})
-					model.send(body, group)
-				case op < 6:
-					limit, visibility := 1+rng.IntN(10), time.Duration(1+rng.IntN(60))*time.Second
-					got := d.receiveWith(sqs.ReceiveMessageInput{MaxNumberOfMessages: int32(limit), VisibilityTimeout: int32(visibility / time.Second)})
-					want := model.receive(limit, visibility)
-					require.Len(t, got, len(want), at)
-					for i, m := range want {
-						require.Equal(t, m.body, *got[i].Body, at)
-						holding = append(holding, held{got[i], m, m.receives})
-					}
-				case op < 8 && len(holding) > 0:
-					h := holding[rng.IntN(len(holding))]
-					current := h.receives == h.model.receives && time.Now().Before(h.model.visibleAt)
-					err := d.tryDelete(h.got)
-					require.Equal(t, h.model.deleted || current, err == nil, at)
-					h.model.deleted = h.model.deleted || current
-				case op < 9 && len(holding) > 0:
-					h := holding[rng.IntN(len(holding))]
-					current := !h.model.deleted && h.receives == h.model.receives && time.Now().Before(h.model.visibleAt)
-					extend := rng.IntN(60)
-					err := d.tryChange(h.got, int32(extend))
-					require.Equal(t, current, err == nil, at)
-					if current {
-						h.model.visibleAt = time.Now().Add(time.Duration(extend) * time.Second)
-					}
-				default:
-					time.Sleep(time.Duration(rng.IntN(20)) * time.Second)
-				}
-				visible, hidden := model.count()
-				require.Equal(t, fmt.Sprint(visible), d.attribute("ApproximateNumberOfMessages"), at)
-				require.Equal(t, fmt.Sprint(hidden), d.attribute("ApproximateNumberOfMessagesNotVisible"), at)
+	for variant, v := range variants {
+		t.Run(v.name, func(t *testing.T) {
+			for seed := range uint64(40) {
+				holdToModel(t, variant, randomSteps(rand.New(rand.NewPCG(seed, uint64(variant))), 250))
 			}
-			require.Len(t, d.queue.Messages(), len(model.messages))
 		})
 	}
+}
+
+// Sequences that were told apart once stay here.
+func TestModelRegressions(t *testing.T) {
+	for name, steps := range map[string][]step{
+		"a duplicate after a delete":     {{send, 1, 1, 0}, {receive, 1, 30, 0}, {remove, 0, 0, 0}, {sleep, 5, 0, 0}, {send, 1, 2, 0}, {sleep, 6, 0, 0}, {send, 1, 2, 0}},
+		"a dead letter and its way back": {{send, 1, 1, 0}, {receive, 0, 0, 0}, {sleep, 0, 0, 0}, {receive, 0, 0, 0}, {sleep, 0, 0, 0}, {receive, 0, 0, 0}, {bury, 0, 0, 0}, {redrive, 0, 0, 0}, {sleep, 0, 0, 0}, {receive, 0, 0, 0}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for variant := range variants {
+				holdToModel(t, variant, steps)
+			}
+		})
+	}
+}
+
+// A toy whose window is too short differs, and what is left of hundreds of steps
+// is a send, a pause and the send again.
+func TestModelFindsAndShrinks(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const wrong = 4 * time.Minute
+		fails := func(s []step) bool { return play(0, wrong, s) != nil }
+		var steps []step
+		for seed := uint64(0); !fails(steps); seed++ {
+			require.Less(t, seed, uint64(50))
+			steps = randomSteps(rand.New(rand.NewPCG(seed, 1)), 300)
+		}
+		steps = shrink(steps, fails)
+		require.LessOrEqual(t, len(steps), 3, listing(steps))
+		require.ErrorContains(t, play(0, wrong, steps), "want a new message")
+		require.Contains(t, listing(steps), "{sleep, 5, 0, 0},")
+	})
+}
+
+// FuzzModel plays what the bytes say.
+func FuzzModel(f *testing.F) {
+	f.Add(uint8(0), []byte{0, 1, 1, 0, 8, 5, 0, 0, 0, 1, 1, 0, 8, 6, 0, 0, 0, 1, 1, 0})
+	f.Add(uint8(2), []byte{1, 1, 1, 0, 2, 9, 0, 1, 8, 0, 0, 0, 2, 9, 0, 1, 8, 0, 0, 0, 2, 9, 0, 1, 7, 0, 0, 0, 8, 0, 0, 0, 3, 9, 9, 2, 6, 0, 0, 0})
+	f.Fuzz(func(t *testing.T, variant uint8, program []byte) {
+		var steps []step
+		for len(program) >= 4 && len(steps) < 200 {
+			steps = append(steps, step{kind(program[0]) % kinds, int(program[1]), int(program[2]), int(program[3])})
+			program = program[4:]
+		}
+		holdToModel(t, int(variant)%len(variants), steps)
+	})
 }
