@@ -14,6 +14,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -169,14 +170,16 @@ func (t *moveTask) entry() types.ListMessageMoveTasksResultEntry {
 
 // moves is the running tasks that may touch a queue. The zero value is ready.
 type moves struct {
-	mu    sync.Mutex
-	tasks []*moveTask
+	mu      sync.Mutex
+	tasks   []*moveTask
+	running atomic.Int32 // len(tasks), to be looked at without the lock
 }
 
 func (m *moves) add(t *moveTask) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.tasks = append(m.tasks, t)
+	m.running.Store(int32(len(m.tasks)))
 }
 
 // pause is how long to wait at most before a task may do something again. No
@@ -200,6 +203,9 @@ func (m *moves) all() []*moveTask {
 // run does what is due and forgets tasks that are over. No lock of a queue may
 // be held.
 func (m *moves) run() {
+	if m.running.Load() == 0 {
+		return // the usual case, in the way of every call
+	}
 	over := map[*moveTask]bool{}
 	for _, t := range m.all() {
 		t.run()
@@ -219,6 +225,7 @@ func (m *moves) run() {
 		}
 	}
 	m.tasks = left
+	m.running.Store(int32(len(left)))
 }
 
 func (s *Server) startMove(_ context.Context, in *sqs.StartMessageMoveTaskInput) (*sqs.StartMessageMoveTaskOutput, error) {

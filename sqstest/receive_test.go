@@ -148,7 +148,9 @@ func TestReceiving(t *testing.T) {
 			if assert.ErrorAs(d, d.purge(), &answer) {
 				assert.Equal(d, 403, answer.HTTPStatusCode())
 			}
-			time.Sleep(time.Minute)
+			time.Sleep(time.Minute - 1)
+			require.Error(d, d.purge())
+			time.Sleep(time.Nanosecond)
 			assert.Empty(d, d.receive(10))
 			require.NoError(d, d.purge())
 			d.delete(held...)

@@ -271,7 +271,7 @@ func TestMoveTasks(t *testing.T) {
 			assert.Equal(o, []string{"1"}, other.stored())
 			time.Sleep(500*time.Millisecond - 1)
 			assert.Equal(o, []string{"1"}, other.stored())
-			time.Sleep(1)
+			time.Sleep(time.Nanosecond)
 			assert.Equal(o, []string{"1", "2"}, other.stored())
 			time.Sleep(time.Second)
 			assert.Equal(o, []string{"1", "2", "3", "4"}, other.stored())
