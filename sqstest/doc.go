@@ -1,4 +1,5 @@
-// Package sqstest is an SQS FIFO queue in memory that answers as AWS does.
+// Package sqstest is SQS in memory, FIFO queues above all, that answers as AWS
+// does.
 //
 // Problem: a FIFO queue swallows a duplicate for five minutes and answers it with
 // plain success. What a producer does about that cannot be tested against AWS
@@ -6,19 +7,19 @@
 // of.
 //
 // Guarantee: deduplication, sequence numbers, batch answers, order within groups,
-// visibility and errors follow what was recorded from AWS, through either door:
-// the methods of a [Queue], which have the signatures of *sqs.Client, and
-// [Server], which speaks AWS JSON 1.0. Each source file begins with the list of
-// its known deviations; each fact has a test that runs through both doors. Beyond
-// AWS, the queue tells what it stored ([Queue.Messages]) and what it swallowed and
-// why ([Queue.Suppressed]), lets its clock be moved ([Queue.Advance]), and fails on
-// demand ([Queue.Inject]).
+// visibility, dead letters and errors follow what was recorded from AWS, through
+// either door: the methods of a [Queue], which have the signatures of *sqs.Client,
+// and [Server], which speaks AWS JSON 1.0. FACTS.md lists what is known, by the
+// numbers that comments name; each fact has a test that runs through both doors,
+// and what nobody has recorded is a field of [Config]. Each source file begins with
+// the list of its known deviations. Beyond AWS, the queue tells what it stored
+// ([Queue.Messages]) and what it swallowed and why ([Queue.Suppressed]), lets its
+// clock be moved ([Queue.Advance]), and fails on demand ([Queue.Inject]).
 //
-// Limits: FIFO queues only, and of the service only SendMessage, SendMessageBatch,
-// ReceiveMessage, DeleteMessage, DeleteMessageBatch, ChangeMessageVisibility,
-// GetQueueAttributes and GetQueueUrl. No dead-letter queues, no quotas, no
-// credentials. Nothing is persistent, and a queue keeps every message that it ever
-// stored, so that a test can ask for it: memory grows with the number of sends.
+// Limits: standard queues as far as a client needs them, in order and each message
+// once. No permissions, no quotas, no credentials, no query protocol. Nothing is
+// persistent, and a queue keeps every message that it ever stored, so that a test
+// can ask for it: memory grows with the number of sends.
 //
 // # In a unit test
 //
@@ -35,9 +36,16 @@
 // that uses them inside the bubble, and open no sockets there: a goroutine that
 // waits for the network keeps the clock from running.
 //
+// # Several queues
+//
+// A [Server] is the queues of an account, with the calls that make and tie them
+// together, in process and through [Server.Client]: queues that are created and
+// deleted, dead-letter queues, message move tasks. [Server.Queue] returns the value
+// behind a name.
+//
 // # Over HTTP
 //
 // A [Server] is an http.Handler. Behind httptest.NewServer any AWS SDK in any
 // language can talk to its queues; outside a bubble the window is then moved by
-// [Queue.Advance].
+// [Queue.Advance] or [Server.Advance].
 package sqstest

@@ -1,6 +1,7 @@
 package sqstest
 
 import (
+	"math/big"
 	"reflect"
 	"strings"
 	"testing"
@@ -188,4 +189,28 @@ func TestDigestVectors(t *testing.T) {
 // AttributesMD5 is the digest, which TestDigestVectors holds to the recordings.
 func AttributesMD5(attributes map[string]types.MessageAttributeValue) string {
 	return aws.ToString(attributesMD5(attributes))
+}
+
+// What a receiver sees of a number is the same number, and seen again it is the
+// same text.
+func FuzzNumber(f *testing.F) {
+	for _, s := range []string{"000123.4500", "-0", "1e126", "1e-128", "+.5", "5.", "12e", "e5", "1.2.3", "99999999999999999999999999999999999999", "1e2147483648"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		n, ok := parseNumber(s)
+		if !ok {
+			return
+		}
+		out := n.String()
+		again, ok := parseNumber(out)
+		require.True(t, ok, out)
+		assert.Equal(t, out, again.String())
+		before, okBefore := new(big.Rat).SetString(s)
+		after, okAfter := new(big.Rat).SetString(out)
+		require.True(t, okAfter, out)
+		if okBefore { // big.Rat does not take every spelling, such as "5.e1"
+			assert.Zero(t, before.Cmp(after), "%q became %q", s, out)
+		}
+	})
 }

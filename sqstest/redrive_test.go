@@ -2,7 +2,9 @@ package sqstest_test
 
 import (
 	"fmt"
+	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -14,8 +16,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
 )
 
-func policy(dlq desk, max int) string {
-	return fmt.Sprintf(`{"deadLetterTargetArn":%q,"maxReceiveCount":%d}`, dlq.queue.ARN(), max)
+func policy(dlq desk, maxReceives int) string {
+	return fmt.Sprintf(`{"deadLetterTargetArn":%q,"maxReceiveCount":%d}`, dlq.queue.ARN(), maxReceives)
 }
 
 // withDeadLetters makes a source whose messages are given up after one receive.
@@ -342,5 +344,33 @@ func TestMoveTasks(t *testing.T) {
 			assert.Equal(o, "AWS.SimpleQueueService.NonExistentQueue", *tasks(o, dlq)[0].FailureReason)
 			assert.Equal(o, "1", dlq.attribute("ApproximateNumberOfMessages"))
 		}},
+	})
+}
+
+// Each queue is the other's dead-letter queue, and many receive from both: the
+// locks of two queues are taken in one order.
+func TestConcurrentDeadLetters(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := sqstest.NewServer()
+		o := office{t, s, s}
+		a, b := o.create("a.fifo", "VisibilityTimeout", "0"), o.create("b.fifo", "VisibilityTimeout", "0")
+		require.NoError(t, a.set("RedrivePolicy", policy(b, 1)))
+		require.NoError(t, b.set("RedrivePolicy", policy(a, 1)))
+		var all sync.WaitGroup
+		for i := range 8 {
+			all.Go(func() {
+				from := []desk{a, b}[i%2]
+				for n := range 50 {
+					from.send(msg{body: fmt.Sprint(i, n), group: fmt.Sprint(n % 5)})
+					from.receive(10)
+					from.attribute("All")
+					_, err := s.StartMessageMoveTask(t.Context(), &sqs.StartMessageMoveTaskInput{SourceArn: aws.String(from.queue.ARN())})
+					_ = err // one at a time: most are refused
+				}
+			})
+		}
+		all.Wait()
+		assert.NotEmpty(t, a.stored())
+		assert.NotEmpty(t, b.stored())
 	})
 }

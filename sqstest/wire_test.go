@@ -227,21 +227,39 @@ func TestRequestCutOff(t *testing.T) {
 }
 
 // Whatever arrives, the server answers with JSON and a status that blames the
-// sender, and the queue holds only what is valid.
+// sender, the queue holds only what is valid, and what is listed can be asked for.
 func FuzzServer(f *testing.F) {
 	for operation, bodies := range map[string][]string{
 		"SendMessage": {
 			`{"QueueUrl":"events.fifo","MessageBody":"a","MessageGroupId":"g","MessageAttributes":{"k":{"DataType":"Binary","BinaryValue":"AAE="},"n":{"DataType":"Number","StringValue":"1e5"}}}`,
 			`{"QueueUrl":"https://h/000000000000/events.fifo","MessageBody":"\ud800","MessageGroupId":"g","MessageDeduplicationId":"","DelaySeconds":-1}`,
+			`{"QueueUrl":"standard","MessageBody":"a","DelaySeconds":900}`,
 		},
-		"SendMessageBatch":        {`{"QueueUrl":"events.fifo","Entries":[{"Id":"1","MessageBody":"a","MessageGroupId":"g"},null]}`},
-		"ReceiveMessage":          {`{"QueueUrl":"events.fifo","MaxNumberOfMessages":10,"VisibilityTimeout":0,"MessageAttributeNames":["All"],"AttributeNames":["All"]}`},
-		"DeleteMessage":           {`{"QueueUrl":"events.fifo","ReceiptHandle":"x"}`},
-		"DeleteMessageBatch":      {`{"QueueUrl":"events.fifo","Entries":[{"Id":"1","ReceiptHandle":"x"},{}]}`},
-		"ChangeMessageVisibility": {`{"QueueUrl":"events.fifo","ReceiptHandle":"x","VisibilityTimeout":1e99}`},
-		"GetQueueAttributes":      {`{"QueueUrl":"events.fifo","AttributeNames":["All","?"]}`},
-		"GetQueueUrl":             {`{"QueueName":"events.fifo","QueueOwnerAWSAccountId":"1"}`},
-		"Nothing":                 {"", "null", "[]"},
+		"SendMessageBatch":             {`{"QueueUrl":"events.fifo","Entries":[{"Id":"1","MessageBody":"a","MessageGroupId":"g","DelaySeconds":0},null]}`},
+		"ReceiveMessage":               {`{"QueueUrl":"events.fifo","MaxNumberOfMessages":10,"VisibilityTimeout":0,"MessageAttributeNames":["All"],"AttributeNames":["All"],"ReceiveRequestAttemptId":"a"}`},
+		"DeleteMessage":                {`{"QueueUrl":"events.fifo","ReceiptHandle":"x"}`},
+		"DeleteMessageBatch":           {`{"QueueUrl":"events.fifo","Entries":[{"Id":"1","ReceiptHandle":"x"},{}]}`},
+		"ChangeMessageVisibility":      {`{"QueueUrl":"events.fifo","ReceiptHandle":"x","VisibilityTimeout":1e99}`},
+		"ChangeMessageVisibilityBatch": {`{"QueueUrl":"events.fifo","Entries":[{"Id":"1","ReceiptHandle":"x","VisibilityTimeout":0},{}]}`},
+		"GetQueueAttributes":           {`{"QueueUrl":"events.fifo","AttributeNames":["All","?"]}`},
+		"SetQueueAttributes": {
+			`{"QueueUrl":"events.fifo","Attributes":{"RedrivePolicy":"{\"deadLetterTargetArn\":\"arn:aws:sqs:us-east-1:000000000000:dead.fifo\",\"maxReceiveCount\":\"1\"}"}}`,
+			`{"QueueUrl":"events.fifo","Attributes":{"RedrivePolicy":"{\"deadLetterTargetArn\":1,\"maxReceiveCount\":1e400}","RedriveAllowPolicy":"null"}}`,
+			`{"QueueUrl":"standard","Attributes":{"DelaySeconds":"9999999999999999999999","Policy":"{}"}}`,
+		},
+		"GetQueueUrl":                {`{"QueueName":"events.fifo","QueueOwnerAWSAccountId":"1"}`},
+		"CreateQueue":                {`{"QueueName":"a.fifo","Attributes":{"FifoQueue":"True","DeduplicationScope":"messageGroup"},"tags":{"a":"b"}}`, `{"QueueName":"../x"}`},
+		"DeleteQueue":                {`{"QueueUrl":"events.fifo"}`},
+		"PurgeQueue":                 {`{"QueueUrl":"events.fifo"}`},
+		"ListQueues":                 {`{"MaxResults":1,"NextToken":"ZXZlbnRz"}`, `{"MaxResults":-1}`},
+		"ListDeadLetterSourceQueues": {`{"QueueUrl":"dead.fifo","NextToken":"?"}`},
+		"TagQueue":                   {`{"QueueUrl":"events.fifo","Tags":{"":null}}`},
+		"UntagQueue":                 {`{"QueueUrl":"events.fifo","TagKeys":[null]}`},
+		"ListQueueTags":              {`{"QueueUrl":"events.fifo"}`},
+		"StartMessageMoveTask":       {`{"SourceArn":"arn:aws:sqs:us-east-1:000000000000:dead.fifo","MaxNumberOfMessagesPerSecond":1}`},
+		"ListMessageMoveTasks":       {`{"SourceArn":"arn:aws:sqs:us-east-1:000000000000:dead.fifo","MaxResults":10}`},
+		"CancelMessageMoveTask":      {`{"TaskHandle":"e30="}`},
+		"Nothing":                    {"", "null", "[]"},
 	} {
 		for _, body := range bodies {
 			f.Add(operation, body)
@@ -250,18 +268,31 @@ func FuzzServer(f *testing.F) {
 	f.Fuzz(func(t *testing.T, operation, body string) {
 		// In a bubble a long poll takes no time.
 		synctest.Test(t, func(t *testing.T) {
-			q := newQueue(t, sqstest.Config{})
-			s := sqstest.NewServer(q)
-			for range 2 {
+			dead := newQueue(t, sqstest.Config{Name: "dead.fifo"})
+			q := newQueue(t, sqstest.Config{DeadLetterQueue: dead, MaxReceiveCount: 1})
+			s := sqstest.NewServer(q, dead, newQueue(t, sqstest.Config{Name: "standard", Standard: true}))
+			answer := func(operation, body string) string {
 				r := post(t, s, operation, body)
 				assert.True(t, r.StatusCode == 200 || r.StatusCode >= 400 && r.StatusCode < 500, "status %d", r.StatusCode)
-				if answer := text(t, r); answer != "" {
-					assert.True(t, json.Valid([]byte(answer)), answer)
-				}
+				answer := text(t, r)
+				assert.True(t, answer == "" || json.Valid([]byte(answer)), answer)
+				return answer
+			}
+			for range 2 {
+				answer(operation, body)
 			}
 			for _, m := range q.Messages() {
 				assert.NotEmpty(t, m.Body)
 				assert.NotEmpty(t, m.GroupID)
+			}
+			var listed struct {
+				QueueURLs []string `json:"QueueUrls"`
+			}
+			require.NoError(t, json.Unmarshal([]byte(answer("ListQueues", "{}")), &listed))
+			for _, u := range listed.QueueURLs {
+				asked, err := json.Marshal(map[string]any{"QueueUrl": u, "AttributeNames": []string{"All"}})
+				require.NoError(t, err)
+				assert.Contains(t, answer("GetQueueAttributes", string(asked)), "QueueArn", u)
 			}
 		})
 	})

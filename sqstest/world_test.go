@@ -1,0 +1,340 @@
+package sqstest_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
+	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
+
+	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
+)
+
+// kind is what a step does; a, b and c mean what the comment says, each taken
+// modulo what there is, so that a step makes sense behind any other.
+type kind uint8
+
+const (
+	send    kind = iota // body a, group b
+	batch               // bodies a, a+1, a (again), group b
+	receive             // at most a, for b seconds, attempt c
+	bury                // like receive, from the dead-letter queue
+	remove              // what was received a ago
+	change              // what was received a ago, to b seconds
+	purge
+	redrive // a message move task
+	sleep   // pauses[a]
+	kinds
+)
+
+func (k kind) String() string {
+	return [...]string{"send", "batch", "receive", "bury", "remove", "change", "purge", "redrive", "sleep"}[k]
+}
+
+// pauses are around the times that matter.
+var pauses = []time.Duration{
+	time.Second, 7 * time.Second, 29 * time.Second, 30 * time.Second, time.Minute, 5*time.Minute - 1, 1, 5 * time.Minute, time.Hour,
+}
+
+type step struct {
+	kind    kind
+	a, b, c int
+}
+
+// String is a line of Go, to be pasted into TestModelRegressions.
+func (s step) String() string { return fmt.Sprintf("{%s, %d, %d, %d},", s.kind, s.a, s.b, s.c) }
+
+// variants are the accounts that the steps are played in.
+var variants = []struct {
+	name                    string
+	standard, group, redriv bool
+}{
+	{name: "scope queue"},
+	{name: "scope messageGroup", group: true},
+	{name: "dead letters", redriv: true},
+	{name: "dead letters, standard", standard: true, redriv: true},
+}
+
+// world plays steps on the queue and on the toy and looks for a difference.
+type world struct {
+	server       *sqstest.Server
+	url, deadURL *string
+	toy          *toy
+	held         []holding
+	known        map[string]bool
+	lastSequence string
+
+	moving bool
+	due    time.Time
+}
+
+type holding struct {
+	toyHeld
+	queue  *toy
+	url    *string
+	handle *string
+}
+
+func newWorld(variant int, window time.Duration) (*world, error) {
+	v := variants[variant]
+	scope := sqstest.ScopeQueue
+	if v.group {
+		scope = sqstest.ScopeMessageGroup
+	}
+	suffix := ".fifo"
+	if v.standard {
+		suffix = ""
+	}
+	fresh := func() *toy {
+		return &toy{standard: v.standard, groupScope: v.group, interval: window, retention: 2 * time.Hour}
+	}
+	config := sqstest.Config{Name: "dead" + suffix, Standard: v.standard, DeduplicationScope: scope, Retention: 2 * time.Hour}
+	dead, err := sqstest.NewQueue(config)
+	if err != nil {
+		return nil, err
+	}
+	w := &world{toy: fresh(), known: map[string]bool{}}
+	config.Name = "events" + suffix
+	if v.redriv {
+		config.DeadLetterQueue, config.MaxReceiveCount = dead, 2
+		w.toy.dead, w.toy.maxReceives = fresh(), 2
+	}
+	events, err := sqstest.NewQueue(config)
+	if err != nil {
+		return nil, err
+	}
+	w.server = sqstest.NewServer(events, dead)
+	w.url, w.deadURL = aws.String(events.URL()), aws.String(dead.URL())
+	return w, nil
+}
+
+// difference is the first step at which queue and toy differ.
+type difference struct {
+	at  int
+	why error
+}
+
+func (d *difference) Error() string { return fmt.Sprintf("step %d: %v", d.at, d.why) }
+func (d *difference) Unwrap() error { return d.why }
+
+// play runs inside a bubble.
+func play(variant int, window time.Duration, steps []step) error {
+	w, err := newWorld(variant, window)
+	if err != nil {
+		return err
+	}
+	for i, s := range steps {
+		w.move(time.Now())
+		err := w.do(s)
+		if err == nil {
+			err = w.compareCounts()
+		}
+		if err != nil {
+			return &difference{i, fmt.Errorf("%v %w", s, err)}
+		}
+	}
+	return nil
+}
+
+func (w *world) do(s step) error {
+	now := time.Now()
+	w.toy.settle(now)
+	if w.toy.dead != nil {
+		w.toy.dead.settle(now)
+	}
+	ctx := context.Background()
+	switch s.kind {
+	case send, batch:
+		bodies := []int{s.a}
+		if s.kind == batch {
+			bodies = []int{s.a, s.a + 1, s.a}
+		}
+		in := &sqs.SendMessageBatchInput{QueueUrl: w.url}
+		for i, b := range bodies {
+			in.Entries = append(in.Entries, msg{body: fmt.Sprint(b), group: fmt.Sprint("g", s.b)}.entry(fmt.Sprint(i)))
+		}
+		out, err := w.server.SendMessageBatch(ctx, in)
+		if err != nil {
+			return err
+		}
+		for i, e := range out.Successful {
+			if err := w.sent(now, fmt.Sprint(bodies[i]), fmt.Sprint("g", s.b), e); err != nil {
+				return err
+			}
+		}
+	case receive:
+		return w.receive(now, w.toy, w.url, s)
+	case bury:
+		if w.toy.dead != nil {
+			return w.receive(now, w.toy.dead, w.deadURL, s)
+		}
+	case remove:
+		if len(w.held) > 0 {
+			h := w.held[len(w.held)-1-s.a%len(w.held)]
+			_, err := w.server.DeleteMessage(ctx, &sqs.DeleteMessageInput{QueueUrl: h.url, ReceiptHandle: h.handle})
+			if want := h.deleted || h.queue.standard || h.inFlight(now); want != (err == nil) {
+				return fmt.Errorf("deleted: %v, want %v", err, want)
+			}
+			if err == nil {
+				h.deleted = true
+				h.queue.settle(now)
+			}
+		}
+	case change:
+		if len(w.held) > 0 {
+			h := w.held[len(w.held)-1-s.a%len(w.held)]
+			_, err := w.server.ChangeMessageVisibility(ctx, &sqs.ChangeMessageVisibilityInput{QueueUrl: h.url, ReceiptHandle: h.handle, VisibilityTimeout: int32(s.b)})
+			if want := h.inFlight(now); want != (err == nil) {
+				return fmt.Errorf("changed: %v, want %v", err, want)
+			}
+			if err == nil {
+				h.visibleAt = now.Add(time.Duration(s.b) * time.Second)
+				h.toyMessage.changes++
+			}
+		}
+	case purge:
+		_, err := w.server.PurgeQueue(ctx, &sqs.PurgeQueueInput{QueueUrl: w.url})
+		if want := w.toy.purged.IsZero() || !now.Before(w.toy.purged.Add(time.Minute)); want != (err == nil) {
+			return fmt.Errorf("purged: %v, want %v", err, want)
+		}
+		if err == nil {
+			for _, m := range w.toy.messages {
+				m.deleted = true
+			}
+			w.toy.messages, w.toy.window, w.toy.purged = nil, nil, now
+		}
+	case redrive:
+		if w.toy.dead != nil {
+			_, err := w.server.StartMessageMoveTask(ctx, &sqs.StartMessageMoveTaskInput{SourceArn: aws.String(w.server.Queue(nameOf(w.deadURL)).ARN())})
+			if want := !w.moving; want != (err == nil) {
+				return fmt.Errorf("move task: %v, want %v", err, want)
+			}
+			if err == nil {
+				w.moving, w.due = true, now
+				w.move(now)
+			}
+		}
+	case sleep:
+		time.Sleep(pauses[s.a%len(pauses)])
+	}
+	return nil
+}
+
+func nameOf(queueURL *string) string { return (*queueURL)[strings.LastIndex(*queueURL, "/")+1:] }
+
+func (w *world) sent(now time.Time, body, group string, e types.SendMessageBatchResultEntry) error {
+	m := &toyMessage{dedupID: sha(body), group: group, agesFrom: now}
+	if original := w.toy.put(now, m); original != nil {
+		switch {
+		case original.id == "":
+			// A message that a task moved: nobody has seen its ID yet.
+			original.id = *e.MessageId
+		case original.id != *e.MessageId:
+			return fmt.Errorf("body %s: answered %s, want the original %s", body, *e.MessageId, original.id)
+		}
+		return nil
+	}
+	if w.known[*e.MessageId] {
+		return fmt.Errorf("body %s: answered the known %s, want a new message", body, *e.MessageId)
+	}
+	w.known[*e.MessageId], m.id = true, *e.MessageId
+	if w.toy.standard {
+		if e.SequenceNumber != nil {
+			return errors.New("a standard queue answered a sequence number")
+		}
+		return nil
+	}
+	if *e.SequenceNumber <= w.lastSequence {
+		return fmt.Errorf("sequence number %s is not above %s", *e.SequenceNumber, w.lastSequence)
+	}
+	w.lastSequence = *e.SequenceNumber
+	return nil
+}
+
+func (w *world) receive(now time.Time, q *toy, url *string, s step) error {
+	limit, visibility := 1+s.a%10, 1+s.b%90
+	in := &sqs.ReceiveMessageInput{
+		QueueUrl: url, MaxNumberOfMessages: int32(limit), VisibilityTimeout: int32(visibility),
+		MessageSystemAttributeNames: []types.MessageSystemAttributeName{"All"},
+	}
+	if s.c != 0 {
+		in.ReceiveRequestAttemptId = aws.String(fmt.Sprint(s.c))
+	}
+	out, err := w.server.ReceiveMessage(context.Background(), in)
+	if err != nil {
+		return err
+	}
+	want := q.receive(now, limit, time.Duration(visibility)*time.Second, s.c)
+	if len(out.Messages) != len(want) {
+		return fmt.Errorf("received %v, want %d messages", bodies(out.Messages), len(want))
+	}
+	for i, m := range want {
+		got := out.Messages[i]
+		if m.id == "" && !w.known[*got.MessageId] {
+			m.id, w.known[*got.MessageId] = *got.MessageId, true
+		}
+		if m.id != *got.MessageId {
+			return fmt.Errorf("message %d of %v is %s, want %s", i, bodies(out.Messages), *got.MessageId, m.id)
+		}
+		if n := got.Attributes["ApproximateReceiveCount"]; n != fmt.Sprint(m.receives) {
+			return fmt.Errorf("message %d was received %s times, want %d", i, n, m.receives)
+		}
+		if id := got.Attributes["MessageDeduplicationId"]; !q.standard && id != m.dedupID {
+			return fmt.Errorf("message %d has the deduplication ID %s, want %s", i, id, m.dedupID)
+		}
+		w.held = append(w.held, holding{toyHeld{m, m.receives, m.changes}, q, url, got.ReceiptHandle})
+	}
+	return nil
+}
+
+// move is the move task of the toy (F-113).
+func (w *world) move(now time.Time) {
+	dead := w.toy.dead
+	if !w.moving {
+		return
+	}
+	w.toy.settle(now)
+	dead.settle(now)
+	if now.Before(w.due) && len(dead.messages) > 0 {
+		return
+	}
+	for len(dead.messages) > 0 {
+		m := dead.ready(now)
+		if m == nil {
+			w.due = now.Add(time.Second)
+			return
+		}
+		m.deleted = true
+		dead.settle(now)
+		w.toy.put(now, &toyMessage{dedupID: m.id, group: m.group, agesFrom: now})
+	}
+	w.moving = false
+}
+
+func (w *world) compareCounts() error {
+	now := time.Now()
+	w.move(now)
+	for _, q := range []struct {
+		toy *toy
+		url *string
+	}{{w.toy, w.url}, {w.toy.dead, w.deadURL}} {
+		if q.toy == nil {
+			continue
+		}
+		q.toy.settle(now)
+		visible, hidden := q.toy.count(now)
+		out, err := w.server.GetQueueAttributes(context.Background(), &sqs.GetQueueAttributesInput{QueueUrl: q.url, AttributeNames: []types.QueueAttributeName{"All"}})
+		if err != nil {
+			return err
+		}
+		got := out.Attributes["ApproximateNumberOfMessages"] + " visible, " + out.Attributes["ApproximateNumberOfMessagesNotVisible"] + " in flight"
+		if want := fmt.Sprintf("%d visible, %d in flight", visible, hidden); got != want {
+			return fmt.Errorf("%s has %s, want %s", nameOf(q.url), got, want)
+		}
+	}
+	return nil
+}
