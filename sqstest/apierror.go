@@ -155,6 +155,9 @@ func sdkError(operation string, err error) error {
 		wrapped.Err = e.sdkType()
 	case *connectionError:
 		wrapped.Err = &smithyhttp.RequestSendError{Err: &url.Error{Op: "Post", URL: endpoint + "/", Err: e.cause}}
+	case *truncatedError:
+		answer.StatusCode = http.StatusOK
+		wrapped.Err = &smithy.DeserializationError{Err: e}
 	default:
 		wrapped.Err = &smithy.CanceledError{Err: err}
 	}

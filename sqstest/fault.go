@@ -5,8 +5,12 @@ package sqstest
 // model, and an injected failure of an entry takes the code that the test gives it.
 
 import (
+	"context"
 	"io"
+	"math/rand/v2"
 	"net/http"
+	"syscall"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 	"github.com/aws/smithy-go"
@@ -18,6 +22,9 @@ import (
 type Fault struct {
 	early error // before anything is looked at or stored
 	late  error // after everything is stored
+
+	delay    time.Duration // of the answer
+	truncate bool          // the answer
 
 	choose  func(position int, e types.SendMessageBatchRequestEntry) bool
 	failure *apiError
@@ -32,6 +39,19 @@ func LoseAnswer() Fault { return Fault{late: &connectionError{io.ErrUnexpectedEO
 // DropRequest breaks the connection before the queue sees the call. The sender
 // cannot tell it from [LoseAnswer], but nothing is stored.
 func DropRequest() Fault { return Fault{early: &connectionError{io.ErrUnexpectedEOF}} }
+
+// ResetConnection is [DropRequest] with another end: the peer resets the
+// connection, which matches syscall.ECONNRESET. Nothing is stored.
+func ResetConnection() Fault { return Fault{early: &connectionError{syscall.ECONNRESET}} }
+
+// TruncateAnswer lets the queue do the call and breaks the connection in the
+// middle of the answer's body. The sender has a status and no result.
+func TruncateAnswer() Fault { return Fault{truncate: true} }
+
+// DelayAnswer lets the queue do the call and holds the answer back for d, in real
+// or, inside a bubble, virtual time. A sender whose context ends first does not
+// get it.
+func DelayAnswer(d time.Duration) Fault { return Fault{delay: d} }
 
 // Throttle refuses the call with RequestThrottled, status 403, a code that the
 // SDK's retryers know as throttling. Nothing is stored.
@@ -94,19 +114,113 @@ func (q *Queue) PendingFaults() int {
 	return n
 }
 
+// InjectRandomly gives each later send call that meets no step of the script
+// the fault f with the probability rate, 0 to 1. The same seed and the same calls
+// in the same order meet the same faults. Faults that were injected earlier are
+// tried first; a call meets at most one.
+func (q *Queue) InjectRandomly(f Fault, rate float64, seed uint64) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	// #nosec G404 -- chance for tests, the same each time
+	q.chances = append(q.chances, chance{f, rate, rand.New(rand.NewPCG(seed, seed))})
+}
+
+// SetQuota refuses send calls beyond so many a second on the queue's clock, as
+// [Throttle] does, whether they hold one message or ten. The allowance of one
+// second is there at the start and never grows above it. Zero ends the quota.
+func (q *Queue) SetQuota(callsPerSecond int) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.quota = quota{perSecond: float64(callsPerSecond), left: float64(callsPerSecond), at: q.now()}
+}
+
+// ClearFaults ends every fault: the script, the random ones and the quota.
+func (q *Queue) ClearFaults() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.faults = faults{}
+}
+
+// faults is what a queue does wrong.
+type faults struct {
+	script  []scripted
+	chances []chance
+	quota   quota
+}
+
+type chance struct {
+	fault Fault
+	rate  float64
+	rng   *rand.Rand
+}
+
+type quota struct {
+	perSecond, left float64
+	at              time.Time
+}
+
+// spend takes one call out of the allowance, if it has one left.
+func (a *quota) spend(now time.Time) bool {
+	if a.perSecond == 0 {
+		return true
+	}
+	a.left = min(a.perSecond, a.left+now.Sub(a.at).Seconds()*a.perSecond)
+	a.at = now
+	if a.left < 1 {
+		return false
+	}
+	a.left--
+	return true
+}
+
 func (q *Queue) nextFault() Fault {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if len(q.script) == 0 {
-		return Fault{}
+	if !q.quota.spend(q.now()) {
+		return Throttle()
 	}
-	s := &q.script[0]
-	f := s.fault
-	if s.calls--; s.calls == 0 {
-		q.script = q.script[1:]
+	if len(q.script) > 0 {
+		s := &q.script[0]
+		f := s.fault
+		if s.calls--; s.calls == 0 {
+			q.script = q.script[1:]
+		}
+		return f
 	}
-	return f
+	for _, c := range q.chances {
+		if c.rng.Float64() < c.rate {
+			return c.fault
+		}
+	}
+	return Fault{}
 }
+
+// answer is what the sender gets of a call that the queue has done.
+func answer[O any](ctx context.Context, f Fault, out *O, err error) (*O, error) {
+	switch {
+	case f.late != nil:
+		return nil, f.late
+	case err != nil:
+		return nil, err
+	case f.truncate:
+		return nil, &truncatedError{out}
+	case f.delay > 0:
+		timer := time.NewTimer(f.delay)
+		defer timer.Stop()
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+	return out, nil
+}
+
+// truncatedError is an answer that does not arrive whole.
+type truncatedError struct{ out any }
+
+func (e *truncatedError) Error() string { return "connection broken in the middle of the answer" }
+func (e *truncatedError) Unwrap() error { return io.ErrUnexpectedEOF }
 
 func (f Fault) entry(position int, e types.SendMessageBatchRequestEntry) *apiError {
 	if f.choose != nil && f.choose(position, e) {

@@ -6,9 +6,11 @@ package sqstest
 import (
 	"bytes"
 	"io"
+	"net"
 	"net/http"
 	"net/url"
 	"strconv"
+	"syscall"
 )
 
 // inMemory is the SDK's HTTPClient without sockets. A request runs in the
@@ -30,12 +32,17 @@ func (c inMemory) Do(r *http.Request) (*http.Response, error) {
 	}
 	defer asReceived.Body.Close()
 
-	w := &answer{header: http.Header{}, status: http.StatusOK}
-	if aborted := w.run(c.handler, asReceived); aborted {
+	w := &response{header: http.Header{}, status: http.StatusOK}
+	aborted := w.run(c.handler, asReceived)
+	if aborted && w.body.Len() == 0 {
 		if err := r.Context().Err(); err != nil {
 			return nil, err
 		}
-		return nil, &url.Error{Op: "Post", URL: r.URL.String(), Err: io.ErrUnexpectedEOF}
+		return nil, &url.Error{Op: "Post", URL: r.URL.String(), Err: w.broken()}
+	}
+	var body io.Reader = &w.body
+	if aborted {
+		body = io.MultiReader(body, cutOff{})
 	}
 	return &http.Response{
 		Status:        strconv.Itoa(w.status) + " " + http.StatusText(w.status),
@@ -44,22 +51,23 @@ func (c inMemory) Do(r *http.Request) (*http.Response, error) {
 		ProtoMajor:    1,
 		ProtoMinor:    1,
 		Header:        w.header,
-		Body:          io.NopCloser(&w.body),
-		ContentLength: int64(w.body.Len()),
+		Body:          io.NopCloser(body),
+		ContentLength: w.length(),
 		Request:       r,
 	}, nil
 }
 
-// answer collects what a handler writes.
-type answer struct {
-	header http.Header
-	status int
-	body   bytes.Buffer
+// response collects what a handler writes.
+type response struct {
+	header   http.Header
+	status   int
+	body     bytes.Buffer
+	wasReset bool
 }
 
 // run reports whether the handler aborted the connection in net/http's way.
 // Other panics are the program's and go on.
-func (a *answer) run(h http.Handler, r *http.Request) (aborted bool) {
+func (a *response) run(h http.Handler, r *http.Request) (aborted bool) {
 	defer func() {
 		if p := recover(); p != nil {
 			if p != http.ErrAbortHandler {
@@ -72,9 +80,59 @@ func (a *answer) run(h http.Handler, r *http.Request) (aborted bool) {
 	return false
 }
 
-func (a *answer) Header() http.Header         { return a.header }
-func (a *answer) WriteHeader(status int)      { a.status = status }
-func (a *answer) Write(b []byte) (int, error) { return a.body.Write(b) }
+func (a *response) Header() http.Header         { return a.header }
+func (a *response) WriteHeader(status int)      { a.status = status }
+func (a *response) Write(b []byte) (int, error) { return a.body.Write(b) }
+
+// reset is what takes the place of a socket's reset.
+func (a *response) reset() { a.wasReset = true }
+
+func (a *response) broken() error {
+	if a.wasReset {
+		return syscall.ECONNRESET
+	}
+	return io.ErrUnexpectedEOF
+}
+
+// length is what the handler announced.
+func (a *response) length() int64 {
+	if n, err := strconv.ParseInt(a.header.Get("Content-Length"), 10, 64); err == nil {
+		return n
+	}
+	return int64(a.body.Len())
+}
+
+// cutOff is the end of a body that is not its end.
+type cutOff struct{}
+
+func (cutOff) Read([]byte) (int, error) { return 0, io.ErrUnexpectedEOF }
+
+// truncateAnswer writes half of a response and breaks the connection.
+func truncateAnswer(w http.ResponseWriter, body []byte) {
+	w.Header().Set("Content-Type", contentType)
+	w.Header().Set("Content-Length", strconv.Itoa(len(body)))
+	w.WriteHeader(http.StatusOK)
+	w.Write(body[:len(body)/2])
+	// What is not flushed would be dropped with the connection.
+	_ = http.NewResponseController(w).Flush()
+	panic(http.ErrAbortHandler)
+}
+
+// resetConnection ends the connection without a word; a socket sends a reset.
+func resetConnection(w http.ResponseWriter) {
+	if in, ok := w.(*response); ok {
+		in.reset()
+		panic(http.ErrAbortHandler)
+	}
+	conn, _, err := http.NewResponseController(w).Hijack()
+	if err != nil {
+		panic(http.ErrAbortHandler) // HTTP/2 resets the stream
+	}
+	if tcp, ok := conn.(*net.TCPConn); ok {
+		_ = tcp.SetLinger(0)
+	}
+	conn.Close()
+}
 
 // writeAnswer ends a response that the server knows the whole of.
 func writeAnswer(w http.ResponseWriter, status int, body []byte) {

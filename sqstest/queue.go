@@ -63,7 +63,7 @@ type Queue struct {
 	lastSeq  uint64
 	stored   []*message
 	swallows []Suppression
-	script   []scripted
+	faults
 	delivery
 }
 

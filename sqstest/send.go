@@ -65,7 +65,7 @@ type sendEntry struct {
 	DelaySeconds *int32
 }
 
-func (q *Queue) send(_ context.Context, in *sendRequest) (*sqs.SendMessageOutput, error) {
+func (q *Queue) send(ctx context.Context, in *sendRequest) (*sqs.SendMessageOutput, error) {
 	if err := q.resolve(in.QueueUrl); err != nil {
 		return nil, err
 	}
@@ -81,10 +81,7 @@ func (q *Queue) send(_ context.Context, in *sendRequest) (*sqs.SendMessageOutput
 		MessageGroupId:          in.MessageGroupId,
 		MessageSystemAttributes: in.MessageSystemAttributes,
 	}, in.DelaySeconds})
-	if fault.late != nil {
-		return nil, fault.late
-	}
-	return out, err
+	return answer(ctx, fault, out, err)
 }
 
 func (q *Queue) sendOne(fault Fault, e sendEntry) (*sqs.SendMessageOutput, error) {
@@ -118,7 +115,7 @@ func (q *Queue) sendOne(fault Fault, e sendEntry) (*sqs.SendMessageOutput, error
 	}, nil
 }
 
-func (q *Queue) sendBatch(_ context.Context, in *sendBatchRequest) (*sqs.SendMessageBatchOutput, error) {
+func (q *Queue) sendBatch(ctx context.Context, in *sendBatchRequest) (*sqs.SendMessageBatchOutput, error) {
 	if err := q.resolve(in.QueueUrl); err != nil {
 		return nil, err
 	}
@@ -127,10 +124,7 @@ func (q *Queue) sendBatch(_ context.Context, in *sendBatchRequest) (*sqs.SendMes
 		return nil, fault.early
 	}
 	out, err := q.sendEntries(fault, in.Entries)
-	if fault.late != nil {
-		return nil, fault.late
-	}
-	return out, err
+	return answer(ctx, fault, out, err)
 }
 
 func (q *Queue) sendEntries(fault Fault, entries []sendEntry) (*sqs.SendMessageBatchOutput, error) {

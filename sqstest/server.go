@@ -16,6 +16,7 @@ import (
 	"net/http"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -173,20 +174,35 @@ func baseOf(r *http.Request) string {
 
 // ServeHTTP answers one AWS JSON 1.0 request, POSTed to / or to the path of a
 // queue's URL (F-133). It aborts the connection, as net/http documents, to lose an
-// answer and when the client has gone.
+// answer and when the client has gone. Paths under /_sqsfifo/ are the control
+// endpoint, see [Server.Advance], [Queue.Window] and [Queue.Suppressed] and the
+// package documentation.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if strings.HasPrefix(r.URL.Path, controlPrefix) {
+		s.serveControl(w, r)
+		return
+	}
 	w.Header().Set(requestIDHeader, uuid.NewString())
 	out, err := s.serve(w, r)
 	var b []byte
 	if err == nil {
 		b, err = encode(out)
 	}
-	var refusal *apiError
+	var (
+		refusal   *apiError
+		truncated *truncatedError
+	)
 	switch {
 	case err == nil:
 		writeAnswer(w, http.StatusOK, b)
 	case errors.As(err, &refusal):
 		writeError(w, refusal)
+	case errors.As(err, &truncated):
+		if b, err = encode(truncated.out); err == nil {
+			truncateAnswer(w, b)
+		}
+	case errors.Is(err, syscall.ECONNRESET):
+		resetConnection(w)
 	default:
 		panic(http.ErrAbortHandler)
 	}
