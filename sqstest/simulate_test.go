@@ -1,0 +1,117 @@
+package sqstest_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/kansas-frontier-matrix/sqsfifo"
+	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
+)
+
+var noon = time.Date(2025, 12, 4, 12, 0, 0, 0, time.UTC)
+
+func ExampleSimulate() {
+	body := `{"collection":"landsat","tile":"p32r29"}`
+	outcomes, err := sqstest.Simulate(sqstest.Config{}, []sqstest.TimedMessage{
+		{At: noon, GroupID: "p32r29", Body: body, Attributes: map[string]string{"unique_key": "landsat-2025-12-04T00:00Z"}},
+		{At: noon.Add(time.Minute), GroupID: "p32r29", Body: body, Attributes: map[string]string{"unique_key": "landsat-2025-12-20T00:00Z"}},
+		{At: noon.Add(5 * time.Minute), GroupID: "p32r29", Body: body},
+	})
+	for _, o := range outcomes {
+		fmt.Println(o)
+	}
+	fmt.Println(err)
+	// Output:
+	// delivered
+	// suppressed, duplicate of message 0, which has other attributes
+	// delivered
+	// <nil>
+}
+
+// A replay after three minutes is wholly suppressed, one after seven wholly
+// delivered.
+func TestSimulateReplays(t *testing.T) {
+	var log []sqstest.TimedMessage
+	for _, wait := range []time.Duration{0, 3 * time.Minute, 7 * time.Minute} {
+		for i := range 20 {
+			log = append(log, sqstest.TimedMessage{At: noon.Add(wait), GroupID: fmt.Sprint(i % 3), Body: fmt.Sprintf(`{"dedupe_key":"scene %d"}`, i)})
+		}
+	}
+	out, err := sqstest.Simulate(sqstest.Config{}, log)
+	require.NoError(t, err)
+	for i, o := range out {
+		want := sqstest.Delivered
+		if i/20 == 1 {
+			want = sqstest.Suppressed
+			assert.Equal(t, i-20, o.Of)
+			assert.Equal(t, noon.Add(5*time.Minute), o.Until)
+			assert.Empty(t, o.Lost)
+		}
+		assert.Equal(t, want, o.Verdict, "message %d", i)
+		assert.Equal(t, -1, o.Collides)
+		assert.Equal(t, sqsfifo.BodyHash(log[i].Body), o.DeduplicationID)
+	}
+}
+
+func TestSimulateOutcomes(t *testing.T) {
+	const key = `{"dedupe_key":"k","n":%d}`
+	at := func(d time.Duration, group, body, id string) sqstest.TimedMessage {
+		return sqstest.TimedMessage{At: noon.Add(d), GroupID: group, Body: body, DeduplicationID: id}
+	}
+	for _, tc := range []struct {
+		name   string
+		config sqstest.Config
+		log    []sqstest.TimedMessage
+		want   []string
+	}{
+		{"one tick before the end and at it", sqstest.Config{}, []sqstest.TimedMessage{
+			at(0, "g", "a", ""), at(5*time.Minute-1, "g", "a", ""), at(5*time.Minute, "g", "a", ""),
+		}, []string{"delivered", "suppressed, duplicate of message 0", "delivered"}},
+		{"a duplicate does not restart the interval", sqstest.Config{}, []sqstest.TimedMessage{
+			at(0, "g", "a", ""), at(4*time.Minute, "g", "a", ""), at(6*time.Minute, "g", "a", ""),
+		}, []string{"delivered", "suppressed, duplicate of message 0", "delivered"}},
+		{"key reused with another body", sqstest.Config{}, []sqstest.TimedMessage{
+			at(0, "g", fmt.Sprintf(key, 1), ""), at(time.Minute, "g", fmt.Sprintf(key, 2), ""), at(6*time.Minute, "g", fmt.Sprintf(key, 3), ""),
+		}, []string{"delivered", "delivered, has the dedupe_key of message 0 with another body", "delivered"}},
+		{"another group", sqstest.Config{}, []sqstest.TimedMessage{
+			at(0, "g", "a", ""), at(0, "h", "a", ""),
+		}, []string{"delivered", "suppressed, duplicate of message 0, which has other group"}},
+		{"another group with the scope of the group", sqstest.Config{DeduplicationScope: sqstest.ScopeMessageGroup}, []sqstest.TimedMessage{
+			at(0, "g", "a", ""), at(0, "h", "a", ""),
+		}, []string{"delivered", "delivered"}},
+		{"explicit ID with another body", sqstest.Config{}, []sqstest.TimedMessage{
+			at(0, "g", "a", "id"), at(0, "g", "b", "id"),
+		}, []string{"delivered", "suppressed, duplicate of message 0, which has other body"}},
+		{"refused", sqstest.Config{}, []sqstest.TimedMessage{at(0, "", "a", ""), at(0, "g", "", ""), at(0, "g", "\uffff", "")}, []string{
+			"refused: MissingParameter: The request must contain the parameter MessageGroupId.",
+			"refused: MissingParameter: The request must contain the parameter MessageBody.",
+			"refused: InvalidMessageContents: Invalid characters found. Valid unicode characters are #x9 | #xA | #xD | #x20 to #xD7FF | #xE000 to #xFFFD | #x10000 to #x10FFFF",
+		}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			out, err := sqstest.Simulate(tc.config, tc.log)
+			require.NoError(t, err)
+			var got []string
+			for _, o := range out {
+				got = append(got, o.String())
+			}
+			assert.Equal(t, tc.want, got)
+		})
+	}
+}
+
+func TestSimulateRefusesALogThatIsNone(t *testing.T) {
+	_, err := sqstest.Simulate(sqstest.Config{}, []sqstest.TimedMessage{{At: noon}, {At: noon.Add(-1)}})
+	require.ErrorContains(t, err, "message 1")
+	_, err = sqstest.Simulate(sqstest.Config{}, []sqstest.TimedMessage{{At: time.Date(1950, 1, 3, 0, 0, 0, 0, time.UTC)}})
+	require.ErrorContains(t, err, "before 1970")
+	_, err = sqstest.Simulate(sqstest.Config{Standard: true}, nil)
+	require.ErrorContains(t, err, "standard")
+	var c *sqstest.ConfigError
+	_, err = sqstest.Simulate(sqstest.Config{Name: "standard"}, nil)
+	require.ErrorAs(t, err, &c)
+}
