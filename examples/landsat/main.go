@@ -4,10 +4,12 @@
 //	landsat                              seven real scenes, to a fake queue in this process
 //	landsat folder                       the STAC items of a folder
 //	landsat -queue-url https://sqs... .  to a real queue, credentials as usual for AWS programs
+//	landsat -log                         no queue: print the messages for "sqsfifo simulate"
 package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
@@ -39,6 +41,7 @@ func run(ctx context.Context, args []string, w io.Writer) error {
 	flags := flag.NewFlagSet("landsat", flag.ContinueOnError)
 	flags.SetOutput(w)
 	queueURL := flags.String("queue-url", "", "URL of a FIFO queue; a fake queue in this process if empty")
+	asLog := flags.Bool("log", false, "send nothing, print the messages as an event log for sqsfifo simulate")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
@@ -63,6 +66,9 @@ func run(ctx context.Context, args []string, w io.Writer) error {
 	})
 	if err != nil {
 		return err
+	}
+	if *asLog {
+		return printLog(w, producer, scenes)
 	}
 	d := demo{ctx: ctx, w: w, producer: producer}
 
@@ -95,6 +101,23 @@ func connect(ctx context.Context, queueURL *string) (*sqs.Client, *sqstest.Queue
 		return nil, nil, err
 	}
 	return sqs.NewFromConfig(c), nil, nil
+}
+
+// printLog prints a line for each scene, as if one was sent each second.
+func printLog(w io.Writer, producer *sqsfifo.Producer[Scene], scenes []Scene) error {
+	at := time.Date(2025, 12, 4, 12, 0, 0, 0, time.UTC)
+	e := json.NewEncoder(w)
+	for i, s := range scenes {
+		msg, err := producer.Build(s)
+		if err != nil {
+			return err
+		}
+		err = e.Encode(map[string]any{"at": at.Add(time.Duration(i) * time.Second), "group": msg.Group, "body": json.RawMessage(msg.Body)})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // demo prints what happens and keeps what should not have.

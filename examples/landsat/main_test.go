@@ -1,14 +1,18 @@
 package main
 
 import (
+	"encoding/json"
 	"fmt"
 	"os"
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
 )
 
 func TestDemo(t *testing.T) {
@@ -46,6 +50,29 @@ func checkDemo(t *testing.T, scenes int, args ...string) {
 	assert.Contains(t, metrics, "sqs_fifo.producer.violations 1 {violation}")
 	assert.Contains(t, metrics, fmt.Sprintf("sqs_fifo.body_hash.length_bytes %d bodies,", 3*scenes))
 	assert.Contains(t, metrics, fmt.Sprintf("sqs_fifo.dedupe_window_hits %d {hit}", scenes))
+}
+
+// The log is what was built: its bodies have the hashes of the messages.
+func TestLog(t *testing.T) {
+	var out strings.Builder
+	require.NoError(t, run(t.Context(), []string{"-log"}, &out))
+	var log []sqstest.TimedMessage
+	for line := range strings.Lines(out.String()) {
+		var l struct {
+			At    time.Time
+			Group string
+			Body  json.RawMessage
+		}
+		require.NoError(t, json.Unmarshal([]byte(line), &l))
+		log = append(log, sqstest.TimedMessage{At: l.At, GroupID: l.Group, Body: string(l.Body)})
+	}
+	require.Len(t, log, 7)
+	outcomes, err := sqstest.Simulate(sqstest.Config{}, log)
+	require.NoError(t, err)
+	for _, o := range outcomes {
+		assert.Equal(t, sqstest.Delivered, o.Verdict)
+	}
+	assert.Equal(t, "29c070c0a3de59a433014c13679206cc319884787321fca3a7d59eb6137eaee5", outcomes[0].DeduplicationID)
 }
 
 func TestBadInput(t *testing.T) {
