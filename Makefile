@@ -20,6 +20,11 @@ test: ## run all tests
 	$(GO) test -shuffle=on ./...
 	cd internal/benchmarks && $(GO) test ./...
 
+.PHONY: node-test
+node-test: ## the fake against AWS's SDK for JavaScript; needs Node 20 and npm
+	cd sqstest/testdata/node && npm ci --no-audit --no-fund
+	$(GO) test -count=1 -run TestNodeClient -v ./sqstest
+
 .PHONY: race
 race: ## run all tests under the race detector
 	$(GO) test -race -shuffle=on -short ./...

@@ -17,7 +17,7 @@
 // clock be moved ([Queue.Advance]), and fails on demand ([Queue.Inject]).
 //
 // Limits: standard queues as far as a client needs them, in order and each message
-// once. No permissions, no quotas, no credentials, no query protocol. Nothing is
+// once. No permissions, no credentials, no query protocol. Nothing is
 // persistent, and a queue keeps every message that it ever stored, so that a test
 // can ask for it: memory grows with the number of sends.
 //
@@ -45,7 +45,25 @@
 //
 // # Over HTTP
 //
-// A [Server] is an http.Handler. Behind httptest.NewServer any AWS SDK in any
-// language can talk to its queues; outside a bubble the window is then moved by
-// [Queue.Advance] or [Server.Advance].
+// A [Server] is an http.Handler. Behind httptest.NewServer, or as the command
+// "sqsfifo serve", any AWS SDK in any language can talk to its queues. Outside a
+// bubble the window is moved by [Queue.Advance] or [Server.Advance], and over HTTP by
+//
+//	POST /_sqsfifo/clock       {"advance_seconds": 301}
+//
+// # Why a message vanished
+//
+// [Queue.Suppressed] tells of each swallowed send which message it was a duplicate
+// of, by which ID, in which scope, and how long the window still lasts;
+// [Queue.Window] lists what the queue remembers; [Simulate] answers for a log of
+// sends without a queue. Over HTTP the same is
+//
+//	GET /_sqsfifo/suppressed
+//	GET /_sqsfifo/window
+//
+// # In CI
+//
+// [TestProducer] is the compliance suite that the KFM contract asks of each
+// producer, whether it uses this module or not; [CheckProducer] is the same for
+// tools.
 package sqstest
