@@ -147,6 +147,7 @@ func TestDeduplication(t *testing.T) {
 				time.Sleep(interval - 1)
 				d.original(first, d.send(msg{body: "a", group: "g"}))
 			}
+			require.Len(d, d.queue.Suppressed(), 3)
 			assert.True(d, d.queue.Suppressed()[2].Until.Equal(time.Now().Add(interval)))
 			time.Sleep(interval)
 			d.fresh(first, d.send(msg{body: "a", group: "g"}))

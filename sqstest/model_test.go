@@ -85,7 +85,7 @@ func randomSteps(rng *rand.Rand, n int) []step {
 func TestAgainstToyModel(t *testing.T) {
 	for variant, v := range variants {
 		t.Run(v.name, func(t *testing.T) {
-			for seed := range uint64(40) {
+			for seed := range uint64(20) {
 				holdToModel(t, variant, randomSteps(rand.New(rand.NewPCG(seed, uint64(variant))), 250))
 			}
 		})
