@@ -123,6 +123,9 @@ func retryStorm(e *evidence) error {
 	if err := e.masked(); err != nil {
 		return err
 	}
+	if e.storm.events == 0 {
+		return &notJudgedError{"another case fails"}
+	}
 	if e.storm.accepted > 0 {
 		return fmt.Errorf("of %d duplicate attempts beside %d events %d were accepted, the last of them\n  body %s",
 			e.storm.duplicates, e.storm.events, e.storm.accepted, e.storm.example.Body)
