@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"net/http"
 	"slices"
 	"strings"
@@ -26,6 +27,12 @@ const (
 	// maxAdvance keeps the queue's clock within what sequence numbers can hold.
 	maxAdvance = 10 * 365 * 24 * time.Hour
 )
+
+// maxAhead is how far a clock can be ahead: further, its offset would overflow
+// after enough requests and the clock run backwards.
+const maxAhead = 200 * 365 * 24 * time.Hour
+
+func ahead(offset, d time.Duration) time.Duration { return offset + min(d, maxAhead-offset) }
 
 // WindowEntry is one deduplication ID that the queue remembers.
 type WindowEntry struct {
@@ -103,6 +110,10 @@ func (s *Server) serveControl(w http.ResponseWriter, r *http.Request) {
 }
 
 func (s *Server) control(w http.ResponseWriter, r *http.Request) (any, error) {
+	// A page of another origin in somebody's browser must not move the clock.
+	if err := http.NewCrossOriginProtection().Check(r); err != nil {
+		return nil, &controlError{http.StatusForbidden, err.Error()}
+	}
 	path, method := strings.TrimPrefix(r.URL.Path, controlPrefix), http.MethodGet
 	var run func() (any, error)
 	switch path {
@@ -145,7 +156,7 @@ func (s *Server) controlClock(w http.ResponseWriter, r *http.Request) (any, erro
 	if in.AdvanceSeconds == nil || !(*in.AdvanceSeconds > 0) || *in.AdvanceSeconds > maxAdvance.Seconds() {
 		return nil, fmt.Errorf("advance_seconds has to be a number above 0 and up to %.0f: clocks do not run backwards", maxAdvance.Seconds())
 	}
-	s.Advance(time.Duration(*in.AdvanceSeconds * float64(time.Second)))
+	s.Advance(time.Duration(math.Round(*in.AdvanceSeconds * float64(time.Second))))
 	out := clockAnswer{AdvancedSeconds: *in.AdvanceSeconds, Now: map[string]time.Time{}}
 	for _, q := range s.all() {
 		out.Now[q.Name()] = q.clock().UTC()

@@ -110,14 +110,15 @@ const arnPrefix = "arn:aws:sqs:" + Region + ":" + Account + ":"
 // Advance moves the queue's clock forward by d, for tests outside a
 // testing/synctest bubble: the deduplication window, visibility timeouts,
 // delays and long polls all follow it. A d that is not positive changes nothing,
-// because the clock of a queue does not run backwards.
+// because the clock of a queue does not run backwards, and it
+// stops at 200 years ahead.
 func (q *Queue) Advance(d time.Duration) {
 	if d <= 0 {
 		return
 	}
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.offset += d
+	q.offset = ahead(q.offset, d)
 	q.wake()
 }
 

@@ -74,7 +74,7 @@ func (s *Server) Advance(d time.Duration) {
 		return
 	}
 	s.mu.Lock()
-	s.offset += d
+	s.offset = ahead(s.offset, d)
 	s.mu.Unlock()
 	for _, q := range s.all() {
 		q.Advance(d)

@@ -1,0 +1,50 @@
+package sqstest_test
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+
+	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
+)
+
+func advance(s *sqstest.Server, body, origin string) int {
+	w := httptest.NewRecorder()
+	r := httptest.NewRequest(http.MethodPost, "/_sqsfifo/clock", strings.NewReader(body))
+	if origin != "" {
+		r.Header.Set("Origin", origin)
+	}
+	s.ServeHTTP(w, r)
+	return w.Code
+}
+
+func accepted(t *testing.T, q *sqstest.Queue) time.Time {
+	t.Helper()
+	_, err := q.SendMessage(t.Context(), input(q, "g", "a"))
+	assert.NoError(t, err)
+	all := q.Messages()
+	return all[len(all)-1].AcceptedAt
+}
+
+// Many advances must not overflow into a clock that runs backwards.
+func TestClockStopsBeforeItOverflows(t *testing.T) {
+	q := newQueue(t, sqstest.Config{})
+	s := sqstest.NewServer(q)
+	before := accepted(t, q)
+	for range 60 {
+		assert.Equal(t, http.StatusOK, advance(s, `{"advance_seconds": 315360000}`, ""))
+	}
+	ahead := accepted(t, q).Sub(before)
+	assert.Greater(t, ahead, 199*365*24*time.Hour)
+}
+
+// A page that somebody's browser shows must not reach the fake on loopback.
+func TestClockRefusesOtherOrigins(t *testing.T) {
+	s := sqstest.NewServer(newQueue(t, sqstest.Config{}))
+	assert.Equal(t, http.StatusForbidden, advance(s, `{"advance_seconds": 1}`, "https://example.org"))
+	assert.Equal(t, http.StatusOK, advance(s, `{"advance_seconds": 1}`, "http://example.com"), "httptest's own host")
+}
