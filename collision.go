@@ -2,8 +2,10 @@ package sqsfifo
 
 import (
 	"crypto/sha256"
+	"encoding/binary"
 	"fmt"
 	"maps"
+	"math/bits"
 	"slices"
 	"strings"
 	"sync"
@@ -44,10 +46,11 @@ type ConflictError struct {
 	Reuse     Reuse
 	DedupeKey string
 
-	// BodyHash and Group are those of the refused message, FirstBodyHash and
-	// FirstGroup those of the message that has the key.
-	BodyHash, FirstBodyHash string
-	Group, FirstGroup       string
+	// BodyHash and Group are those of the refused message. SameBody tells that
+	// the first message has this body, too, and went to another group.
+	BodyHash string
+	Group    string
+	SameBody bool
 
 	// FirstSent is when the first message was sent.
 	FirstSent time.Time
@@ -60,8 +63,8 @@ func (e *ConflictError) Error() string {
 	if e.Reuse == Drift {
 		what = "the same payload but another event_time, event_id or event_source"
 		way = "resend the message that Build returned first"
-		if e.BodyHash == e.FirstBodyHash {
-			what = fmt.Sprintf("the same body but message group %q, now %q", e.FirstGroup, e.Group)
+		if e.SameBody {
+			what = fmt.Sprintf("the same body to another message group than %q", e.Group)
 			way = "derive the group from what does not change"
 		}
 	}
@@ -73,8 +76,8 @@ func (e *ConflictError) Error() string {
 // attribute error.type.
 func (e *ConflictError) ErrorType() string { return e.Reuse.String() }
 
-// sent is what the producer remembers of a message for the length of the
-// deduplication interval.
+// sent is a message as far as it takes part in deduplication, and the answer of
+// SQS to it.
 type sent struct {
 	body, payload, attributes [sha256.Size]byte
 	group                     string
@@ -83,17 +86,55 @@ type sent struct {
 	messageID, sequence string
 }
 
+// remembered is what the producer knows of a message for the length of the
+// deduplication interval: 32 bytes without pointers, because there are as many
+// as a fast producer sends in five minutes.
+type remembered struct {
+	// same is of body, group and attributes: two messages with one key are the
+	// same if it is. It is long enough that no two others share it.
+	same [16]byte
+
+	// answer is of the message ID, zero while no answer is known.
+	answer uint64
+
+	// What is left tells in which way two messages are not the same. It decides
+	// nothing else.
+	body           uint32
+	payload, group uint16
+}
+
+func (s sent) remembered() remembered {
+	group := sha256.Sum256([]byte(s.group))
+	same := sha256.Sum256(slices.Concat(s.body[:], s.attributes[:], group[:]))
+	return remembered{
+		same:    [16]byte(same[:]),
+		answer:  answerOf(s.messageID),
+		body:    binary.BigEndian.Uint32(s.body[:]),
+		payload: binary.BigEndian.Uint16(s.payload[:]),
+		group:   binary.BigEndian.Uint16(group[:]),
+	}
+}
+
+// answerOf is zero for an empty message ID alone.
+func answerOf(messageID string) uint64 {
+	if messageID == "" {
+		return 0
+	}
+	sum := sha256.Sum256([]byte(messageID))
+	return max(binary.BigEndian.Uint64(sum[:]), 1)
+}
+
 // memory is the producer's own deduplication interval. It is safe for
 // concurrent use. It starts empty: what another process, or this one before a
 // restart, has sent is known from the answers of SQS alone.
 type memory struct {
 	mu   sync.Mutex
-	sent *window.Window[sent] // by dedupe key
+	sent *window.Window[remembered] // by dedupe key
 
 	// highest holds the highest sequence number known of a message group. A
 	// mark older than the interval is of no use: the original of a duplicate
 	// that is still suppressed was accepted after it.
-	highest *window.Window[string] // by group
+	highest *window.Window[sequence] // by group
 }
 
 // clockSlack allows for clocks that do not run alike: the end of an interval is
@@ -102,7 +143,7 @@ const clockSlack = 5 * time.Second
 
 func newMemory() *memory {
 	o := window.Options{Slack: clockSlack}
-	return &memory{sent: window.New[sent](o), highest: window.New[string](o)}
+	return &memory{sent: window.New[remembered](o), highest: window.New[sequence](o)}
 }
 
 // claim is what was known before the first attempt of a message.
@@ -110,46 +151,51 @@ type claim struct {
 	// first is set where this claim opened the record, and not an earlier send.
 	first bool
 
-	// prior is the message ID that SQS gave the same message earlier, or "".
-	prior string
+	// prior is of the message ID that SQS gave the same message earlier, or zero.
+	prior uint64
 
-	// watermark is the highest sequence number of the group, or "".
-	watermark string
+	// watermark is the highest sequence number of the group, or none.
+	watermark sequence
 }
 
 // claim opens a record for the message, or finds the one that it has. A message
 // with the key and another body, group or set of attributes is a collision and
-// returned as a [*ConflictError] or [*ViolationError].
+// returned as a [*ConflictError] or [*ViolationError]; without room for one more
+// record the message is refused with a [*RefusedError].
 func (m *memory) claim(now time.Time, msg *Message, s sent) (claim, error) {
+	k, group := m.sent.Key("", msg.DedupeKey), m.highest.Key("", msg.Group)
+	is := s.remembered()
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	var c claim
-	if mark, state := m.highest.Lookup(now, window.Key{ID: msg.Group}); state != window.Outside {
+	if mark, state := m.highest.Lookup(now, group); state != window.Outside {
 		c.watermark = mark.Value
 	}
-	k := window.Key{ID: msg.DedupeKey}
 	r, state := m.sent.Lookup(now, k)
 	if state == window.Outside {
+		if err := m.sent.Put(now, k, window.Record[remembered]{From: now, Value: is}); err != nil {
+			return c, &RefusedError{DedupeKey: msg.DedupeKey, Err: err}
+		}
 		c.first = true
-		return c, m.sent.Put(now, k, window.Record[sent]{From: now, Value: s})
+		return c, nil
 	}
 	was := r.Value
 	switch {
-	case was.body != s.body || was.group != s.group:
-		reuse := Conflict
-		if was.payload == s.payload {
-			reuse = Drift
-		}
-		return c, &ConflictError{
-			Reuse: reuse, DedupeKey: msg.DedupeKey,
-			BodyHash: fmt.Sprintf("%x", s.body), FirstBodyHash: fmt.Sprintf("%x", was.body),
-			Group: s.group, FirstGroup: was.group, FirstSent: r.From,
-		}
-	case was.attributes != s.attributes:
+	case was.same == is.same:
+		c.prior = was.answer
+		return c, nil
+	case was.body == is.body && was.group == is.group:
 		return c, attributeCollision(msg)
 	}
-	c.prior = was.messageID
-	return c, nil
+	reuse := Conflict
+	if was.payload == is.payload {
+		reuse = Drift
+	}
+	return c, &ConflictError{
+		Reuse: reuse, DedupeKey: msg.DedupeKey,
+		BodyHash: fmt.Sprintf("%x", s.body), Group: s.group, SameBody: was.body == is.body,
+		FirstSent: r.From,
+	}
 }
 
 // attributeCollision is the second message of a body whose attributes changed.
@@ -164,39 +210,41 @@ func attributeCollision(msg *Message) error {
 // stored records SQS's answer to a message that was claimed at from, and
 // reports whether SQS had the message already.
 func (m *memory) stored(now, from time.Time, msg *Message, s sent, c claim) (duplicate bool) {
+	k, group := m.sent.Key("", msg.DedupeKey), m.highest.Key("", msg.Group)
+	is, number := s.remembered(), parseSequence(s.sequence)
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	k, group := window.Key{ID: msg.DedupeKey}, window.Key{ID: msg.Group}
 
 	// The same message ID is the same message (F-001). A sequence number that is
 	// not above the highest one known before the first attempt belongs to an
 	// earlier message, because they increase within a group (F-009 b, F-041).
-	duplicate = c.prior != "" && s.messageID == c.prior || !isAfter(s.sequence, c.watermark)
+	duplicate = c.prior != 0 && is.answer == c.prior || !number.isAfter(c.watermark)
 
 	r, state := m.sent.Lookup(now, k)
 	switch {
-	case state == window.Outside || s.messageID != r.Value.messageID && !duplicate:
+	case state == window.Outside || is.answer != r.Value.answer && !duplicate:
 		// A new acceptance: it happened between the first attempt and now.
-		r = window.Record[sent]{From: from, To: now}
+		r = window.Record[remembered]{From: from, To: now}
 	case r.To.IsZero():
 		// The original is older than this call and nothing more is known of it;
 		// to remember it for longer than SQS does errs on the safe side.
 		r.To = now
 	}
-	r.Value = s
-	// Neither window has a limit, so that neither can be full.
+	r.Value = is
+	// Neither window has a limit of its own, and the claim had its place in sent: a
+	// mark that finds none costs no more than the sight of a duplicate.
 	_ = m.sent.Put(now, k, r)
-	if mark, state := m.highest.Lookup(now, group); state == window.Outside || isAfter(s.sequence, mark.Value) {
-		_ = m.highest.Put(now, group, window.Record[string]{From: now, To: now, Value: s.sequence})
+	if mark, state := m.highest.Lookup(now, group); state == window.Outside || number.isAfter(mark.Value) {
+		_ = m.highest.Put(now, group, window.Record[sequence]{From: now, To: now, Value: number})
 	}
 	return duplicate
 }
 
 // unanswered records that a message may or may not have been stored up to now.
 func (m *memory) unanswered(now time.Time, msg *Message) {
+	k := m.sent.Key("", msg.DedupeKey)
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	k := window.Key{ID: msg.DedupeKey}
 	if r, state := m.sent.Lookup(now, k); state != window.Outside && r.To.IsZero() {
 		r.To = now
 		_ = m.sent.Put(now, k, r)
@@ -210,15 +258,37 @@ func (m *memory) refused(msg *Message, c claim) {
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.sent.Delete(window.Key{ID: msg.DedupeKey})
+	m.sent.Delete(m.sent.Key("", msg.DedupeKey))
 }
 
-// isAfter reports whether sequence number a is above b. They are decimal
-// numbers of more than 64 bits without leading zeros (F-008); what is not
-// comparable counts as after, which claims no duplicate.
-func isAfter(a, b string) bool {
-	if !isDigits(a) || !isDigits(b) || len(a) > len(b) {
-		return true
+// sequence is a sequence number: a decimal number of up to 128 bits (F-008). The
+// zero value is none.
+type sequence struct {
+	high, low uint64
+	known     bool
+}
+
+// parseSequence returns none for what is not such a number.
+func parseSequence(text string) sequence {
+	n := sequence{known: text != ""}
+	for _, c := range []byte(text) {
+		if c < '0' || c > '9' {
+			return sequence{}
+		}
+		over, high := bits.Mul64(n.high, 10)
+		carry, low := bits.Mul64(n.low, 10)
+		low, once := bits.Add64(low, uint64(c-'0'), 0)
+		high, twice := bits.Add64(high, carry, once)
+		if over|twice != 0 {
+			return sequence{}
+		}
+		n.high, n.low = high, low
 	}
-	return len(a) == len(b) && a > b
+	return n
+}
+
+// isAfter reports whether a is above b. What is not comparable counts as after,
+// which claims no duplicate.
+func (a sequence) isAfter(b sequence) bool {
+	return !a.known || !b.known || a.high > b.high || a.high == b.high && a.low > b.low
 }

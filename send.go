@@ -10,6 +10,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 
+	"github.com/kansas-frontier-matrix/sqsfifo/internal/window"
 	"github.com/kansas-frontier-matrix/sqsfifo/lint"
 )
 
@@ -130,7 +131,9 @@ func (s *sender) nextBatch(ready []*lane) (batch, rest []*lane) {
 		if d.attempts == 0 {
 			c, err := s.memory.claim(now, d.msg, d.sent)
 			if err != nil {
-				s.telemetry.collided(d.ctx)
+				if !errors.Is(err, window.ErrFull) {
+					s.telemetry.collided(d.ctx)
+				}
 				s.telemetry.refused(d.ctx, err)
 				s.settle(l, Receipt{}, err)
 				continue

@@ -67,6 +67,16 @@ type Config struct {
 	// means 1,048,576.
 	MaximumMessageSize int
 
+	// DiscardDeleted is for long runs: the queue forgets a message once it is
+	// deleted or expired, and a suppression after five minutes, so that its memory
+	// follows what is in it and not what ever was. [Queue.Messages] then returns
+	// what is still stored. The window forgets nothing: a duplicate of a deleted
+	// message is answered as ever, but the Suppression may have of its Original only
+	// MessageID, SequenceNumber, DeduplicationID and AcceptedAt, and GroupID where
+	// the scope is the group; [Queue.Window] may have neither IDs nor groups of
+	// deleted messages. A deleted message's receipt handles become unknown.
+	DiscardDeleted bool
+
 	// DeadLetterQueue takes the messages that were received MaxReceiveCount times
 	// without being deleted, when they would be received once more (F-110). It
 	// has to be of the same type (F-115). Nil means none.

@@ -54,20 +54,21 @@ func (q *Queue) Window() []WindowEntry {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	var out []WindowEntry
-	for key, r := range q.window.All(q.now()) {
-		scope := ScopeQueue
-		if key.Group != "" {
-			scope = ScopeMessageGroup
+	for r := range q.window.All(q.now()) {
+		entry := WindowEntry{
+			Scope:          ScopeQueue,
+			MessageID:      r.Value.messageID.String(),
+			SequenceNumber: formatSequence(r.Value.sequence),
+			AcceptedAt:     r.To,
+			Until:          r.To.Add(window.Interval),
 		}
-		out = append(out, WindowEntry{
-			DeduplicationID: key.ID,
-			GroupID:         r.Value.GroupID,
-			Scope:           scope,
-			MessageID:       r.Value.MessageID,
-			SequenceNumber:  r.Value.SequenceNumber,
-			AcceptedAt:      r.To,
-			Until:           r.To.Add(window.Interval),
-		})
+		if r.Value.groupScope {
+			entry.Scope = ScopeMessageGroup
+		}
+		if m := q.find(r.Value.sequence); m != nil {
+			entry.DeduplicationID, entry.GroupID = m.DeduplicationID, m.GroupID
+		}
+		out = append(out, entry)
 	}
 	slices.SortFunc(out, func(a, b WindowEntry) int {
 		if c := a.Until.Compare(b.Until); c != 0 {

@@ -42,7 +42,8 @@ type message struct {
 
 	receives      int
 	firstReceived time.Time
-	changes       int // of the visibility by the receiver
+	changes       int      // of the visibility by the receiver
+	handles       []string // given out and to be forgotten with the message
 }
 
 // group is the messages of a message group that are not deleted, in order. In a
@@ -69,7 +70,8 @@ type delivery struct {
 	aging agingMessages
 
 	// receipts knows every handle ever given out, because an expired handle and
-	// one that never was are refused differently (F-098, F-107).
+	// one that never was are refused differently (F-098, F-107). With
+	// Config.DiscardDeleted those of deleted messages are forgotten.
 	receipts map[string]receipt
 
 	// changed is closed at the next change that a long poll may wait for. The
@@ -172,6 +174,7 @@ func (d *delivery) remove(m *message) {
 		m.next.prev = m.prev
 	}
 	m.prev, m.next, m.deleted = nil, nil, true
+	d.forgetHandles(m)
 	d.live--
 	d.place(g)
 	if g.head == nil && d.groups[m.GroupID] == g {
@@ -185,6 +188,7 @@ func (d *delivery) remove(m *message) {
 func (d *delivery) clear() {
 	for _, m := range d.aging {
 		m.prev, m.next, m.group, m.deleted, m.hiddenAt = nil, nil, nil, true, notHidden
+		d.forgetHandles(m)
 	}
 	d.groups, d.ready, d.hidden, d.aging = map[string]*group{}, nil, nil, nil
 	d.live, d.delayed = 0, 0
@@ -330,4 +334,11 @@ func (h *agingMessages) Pop() any {
 	(*h)[last] = nil
 	*h = (*h)[:last]
 	return m
+}
+
+func (d *delivery) forgetHandles(m *message) {
+	for _, h := range m.handles {
+		delete(d.receipts, h)
+	}
+	m.handles = nil
 }

@@ -19,7 +19,9 @@
 // Limits: standard queues as far as a client needs them, in order and each message
 // once. No permissions, no credentials, no query protocol. Nothing is
 // persistent, and a queue keeps every message that it ever stored, so that a test
-// can ask for it: memory grows with the number of sends.
+// can ask for it: memory grows with the number of sends, unless
+// Config.DiscardDeleted is set. The window takes some 75 bytes an ID and holds 33
+// million, more than the quotas of SQS let live.
 //
 // # In a unit test
 //

@@ -59,7 +59,7 @@ type Queue struct {
 	purged   time.Time
 	tags     map[string]string
 	attempts attempts
-	window   *window.Window[*message]
+	window   *window.Window[accepted]
 	lastSeq  uint64
 	stored   []*message
 	swallows []Suppression
@@ -88,7 +88,7 @@ func newQueue(c Config, offset time.Duration) *Queue {
 		serial:   serials.Add(1),
 		offset:   offset,
 		modified: now,
-		window:   window.New[*message](window.Options{}),
+		window:   window.New[accepted](window.Options{}),
 		delivery: newDelivery(),
 	}
 	q.settings.Store(c.settings())
@@ -184,15 +184,18 @@ func (m Message) clone() Message {
 }
 
 // Messages returns every message that the queue ever stored, in the order in
-// which it stored them, whether received and deleted since or not. The caller
-// owns the slice and what it holds.
+// which it stored them, whether received and deleted since or not; with
+// Config.DiscardDeleted those that are not deleted. The caller owns the slice and
+// what it holds.
 func (q *Queue) Messages() []Message {
 	q.moves.run()
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	out := make([]Message, len(q.stored))
-	for i, m := range q.stored {
-		out[i] = m.Message.clone()
+	out := make([]Message, 0, len(q.stored))
+	for _, m := range q.stored {
+		if !m.deleted || !q.config.DiscardDeleted {
+			out = append(out, m.Message.clone())
+		}
 	}
 	return out
 }
@@ -236,8 +239,9 @@ func (s Suppression) String() string {
 		s.Original.MessageID, id, scope, s.At.Sub(s.Original.AcceptedAt), s.Until.Sub(s.At))
 }
 
-// Suppressed returns each send that the queue swallowed, in order. The caller
-// owns the slice and what it holds.
+// Suppressed returns each send that the queue swallowed, in order; with
+// Config.DiscardDeleted at least those of the last five minutes. The caller owns
+// the slice and what it holds.
 func (q *Queue) Suppressed() []Suppression {
 	q.moves.run()
 	q.mu.Lock()

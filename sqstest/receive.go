@@ -161,6 +161,9 @@ func await(ctx context.Context, d time.Duration, changed <-chan struct{}) error 
 func (q *Queue) deliver(m *message, in *receiveRequest) types.Message {
 	handle := receiptHandle()
 	q.receipts[handle] = receipt{message: m, receive: m.receives}
+	if q.config.DiscardDeleted {
+		m.handles = append(m.handles, handle)
+	}
 	attributes := cloneAttributes(m.Attributes)
 	for name := range attributes {
 		if !slices.ContainsFunc(in.MessageAttributeNames, func(filter string) bool { return attributeMatches(filter, name) }) {

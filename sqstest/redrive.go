@@ -216,8 +216,9 @@ func (q *Queue) arrive(now time.Time, m *message) bool {
 		}
 		m.sequence = q.nextSequence(now)
 		m.SequenceNumber = formatSequence(m.sequence)
-		// A window without a limit is never full.
-		_ = q.window.Put(now, key, window.Record[*message]{From: now, To: now, Value: m})
+		// A full window would let a later send with this ID pass; to lose the dead
+		// letter would be worse.
+		_ = q.window.Put(now, key, window.Record[accepted]{From: now, To: now, Value: m.accepted(set.dedupScope(now))})
 	} else {
 		m.sequence = q.nextSequence(now)
 		m.SequenceNumber = ""

@@ -249,13 +249,12 @@ func (q *Queue) accept(now time.Time, set *settings, p outgoing) (*message, erro
 	}
 	key := q.dedupKey(now, set, m.GroupID, p.id)
 	if r, state := q.window.Lookup(now, key); state == window.Inside {
-		q.suppress(now, set, key, r, m.Message, p.MessageDeduplicationId == nil)
-		return r.Value, nil
+		return q.suppress(now, set, key, r, m.Message, p.MessageDeduplicationId == nil), nil
 	}
 	m.MessageID = newMessageID()
 	m.sequence = q.nextSequence(now)
 	m.SequenceNumber = formatSequence(m.sequence)
-	if err := q.window.Put(now, key, window.Record[*message]{From: now, To: now, Value: m}); err != nil {
+	if err := q.window.Put(now, key, window.Record[accepted]{From: now, To: now, Value: m.accepted(set.dedupScope(now))}); err != nil {
 		return nil, internalFailure.because("%v", err)
 	}
 	q.keep(now, m, set.delay) // a delay of zero in the request changes nothing, F-075
@@ -267,30 +266,32 @@ func newMessageID() string { return uuid.NewString() } // F-044
 // dedupKey is the ID in the scope that decides at now.
 func (q *Queue) dedupKey(now time.Time, set *settings, group, id string) window.Key {
 	if set.dedupScope(now) == ScopeMessageGroup {
-		return window.Key{Group: group, ID: id}
+		return q.window.Key(group, id)
 	}
-	return window.Key{ID: id}
+	return q.window.Key("", id)
 }
 
-// suppress notes that the send was swallowed because of the record r. It needs
-// q.mu.
-func (q *Queue) suppress(now time.Time, set *settings, key window.Key, r window.Record[*message], send Message, contentBased bool) {
+// suppress notes that the send was swallowed because of the record r and returns
+// the original. It needs q.mu.
+func (q *Queue) suppress(now time.Time, set *settings, key window.Key, r window.Record[accepted], send Message, contentBased bool) *message {
+	original := q.original(r, send)
 	if q.config.DuplicateRestartsInterval {
 		r.From, r.To = now, now
 		// The window takes a key that it holds even when it is full.
 		_ = q.window.Put(now, key, r)
 	}
-	q.swallows = append(q.swallows, Suppression{
-		Original:        r.Value.Message,
+	q.swallow(Suppression{
+		Original:        original.Message,
 		GroupID:         send.GroupID,
 		Body:            send.Body,
 		Attributes:      send.Attributes,
-		DeduplicationID: key.ID,
+		DeduplicationID: send.DeduplicationID,
 		ContentBased:    contentBased,
 		Scope:           set.dedupScope(now),
 		At:              now,
 		Until:           r.To.Add(window.Interval),
 	})
+	return original
 }
 
 // nextSequence uses a sequence number up (F-004, F-008). It needs q.mu.
@@ -301,7 +302,7 @@ func (q *Queue) nextSequence(now time.Time) uint64 {
 
 // keep stores a message. It needs q.mu.
 func (q *Queue) keep(now time.Time, m *message, delay time.Duration) {
-	q.stored = append(q.stored, m)
+	q.store(m)
 	q.enqueue(m, now, delay, q.settings.Load().fifo)
 }
 

@@ -178,7 +178,7 @@ func (s *simulation) collides(i int, m TimedMessage) int {
 	if json.Unmarshal([]byte(m.Body), &envelope) != nil || envelope.DedupeKey == "" {
 		return -1
 	}
-	k := window.Key{ID: envelope.DedupeKey}
+	k := s.keys.Key("", envelope.DedupeKey)
 	r, state := s.keys.Lookup(m.At, k)
 	if state == window.Outside {
 		// A window without limit cannot be full.

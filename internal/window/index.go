@@ -1,0 +1,112 @@
+package window
+
+// index finds the position of a key. A slot is a tag of 12 bits, which spares
+// most looks at records of other keys, and a position of 20 bits; a key has its
+// slot in one of two buckets, each of which is a cache line. Buckets instead of
+// probing let slots become free without a trace: nothing is ever deleted, no
+// chain has to be kept, a miss costs two lines.
+type index []bucket
+
+type bucket [bucketLen]uint32
+
+const (
+	tagBits      = 12
+	positionBits = 32 - tagBits
+	positionMask = 1<<positionBits - 1
+
+	bucketLen    = 16
+	leastBuckets = 4
+)
+
+// newIndex returns an index with room for n keys at a load of two thirds.
+func newIndex(n int) index {
+	return make(index, max((n+n/2)/bucketLen+1, leastBuckets))
+}
+
+// place enters a key into the emptier of its two buckets, which is what lets
+// buckets fill to more than nine tenths. It refuses when both are full.
+func (s *shard[V]) place(x index, k Key, position uint64) bool {
+	i, j := k.buckets(len(x))
+	b := &x[i]
+	slot, free := s.vacant(b)
+	if other, more := s.vacant(&x[j]); more > free {
+		b, slot, free = &x[j], other, more
+	}
+	if free == 0 {
+		return false
+	}
+	b[slot] = k.tag()<<positionBits | uint32(position)&positionMask
+	return true
+}
+
+// vacant returns a slot that is empty or stale and how many there are.
+func (s *shard[V]) vacant(b *bucket) (slot, free int) {
+	head, live := uint32(s.head), uint32(s.tail-s.head)
+	for i, v := range b {
+		if v == 0 || (v-head)&positionMask >= live {
+			slot = i
+			free++
+		}
+	}
+	return slot, free
+}
+
+// grow makes room in the index for the newest record, which did not fit.
+func (s *shard[V]) grow() {
+	n := s.len()
+	if s.older != nil || n < fewRecords {
+		// Small, or full before it was complete, which chance does not bring about.
+		s.rebuild(n)
+		return
+	}
+	s.reindex(n, s.tail-1)
+	s.place(s.index, s.at(s.tail-1).key, s.tail-1)
+}
+
+// reindex begins an index for n records. Those before end are carried over by
+// the next insertions, a few each, and found in the older one until then.
+func (s *shard[V]) reindex(n int, end uint64) {
+	s.older, s.index = s.index, newIndex(n)
+	s.moved, s.moving = s.head, end
+}
+
+// carryOver enters some records of the older index into the one that replaces
+// it.
+func (s *shard[V]) carryOver() {
+	if s.older == nil {
+		return
+	}
+	s.moved = max(s.moved, s.head)
+	for range indexedPerPut {
+		if s.moved >= s.moving {
+			s.older = nil
+			return
+		}
+		r := s.at(s.moved)
+		if r.to != released && !s.place(s.index, r.key, s.moved) {
+			s.rebuild(s.len())
+			return
+		}
+		s.moved++
+	}
+}
+
+// rebuild makes an index of all records at once.
+func (s *shard[V]) rebuild(n int) {
+	s.older = nil
+	for ; ; n += n/8 + 1 {
+		s.index = newIndex(n)
+		if s.placeAll() {
+			return
+		}
+	}
+}
+
+func (s *shard[V]) placeAll() bool {
+	for p := s.head; p != s.tail; p++ {
+		if r := s.at(p); r.to != released && !s.place(s.index, r.key, p) {
+			return false
+		}
+	}
+	return true
+}

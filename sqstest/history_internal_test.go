@@ -1,0 +1,41 @@
+package sqstest
+
+import (
+	"strconv"
+	"testing"
+	"testing/synctest"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// With DiscardDeleted nothing that a queue holds grows with what went through
+// it, not even behind a message that nobody deletes.
+func TestDiscardedMessagesTakeNoMemory(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q, err := NewQueue(Config{DiscardDeleted: true})
+		require.NoError(t, err)
+		url := aws.String(q.URL())
+		send := func(group, body string) {
+			_, err := q.SendMessage(t.Context(), &sqs.SendMessageInput{QueueUrl: url, MessageGroupId: &group, MessageBody: &body})
+			require.NoError(t, err)
+		}
+		send("stays", "stays")
+		_, err = q.ReceiveMessage(t.Context(), &sqs.ReceiveMessageInput{QueueUrl: url, VisibilityTimeout: maxVisibility})
+		require.NoError(t, err)
+		for i := range 5000 {
+			send("g", strconv.Itoa(i))
+			out, err := q.ReceiveMessage(t.Context(), &sqs.ReceiveMessageInput{QueueUrl: url})
+			require.NoError(t, err)
+			require.Len(t, out.Messages, 1)
+			_, err = q.DeleteMessage(t.Context(), &sqs.DeleteMessageInput{QueueUrl: url, ReceiptHandle: out.Messages[0].ReceiptHandle})
+			require.NoError(t, err)
+		}
+		assert.Less(t, len(q.stored), 1100)
+		assert.Less(t, len(q.fifo), 1100)
+		assert.Len(t, q.receipts, 1)
+		assert.Len(t, q.Messages(), 1)
+	})
+}
