@@ -1,6 +1,7 @@
 # `make help` lists the targets. All tools come from the go.mod files.
 GO       ?= go
 FUZZTIME ?= 30s
+WINDOW_IDS ?= 900000
 TOOL      = $(GO) tool -modfile=$(CURDIR)/internal/tools/go.mod
 
 # Every module of the repository: the root is the one that users import, the
@@ -58,6 +59,10 @@ bench: ## run the benchmarks
 .PHONY: bench-canonical
 bench-canonical: ## canonical JSON against its peers, in processor time, with the ratios
 	cd internal/benchmarks && $(GO) run ./canonical
+
+.PHONY: bench-window
+bench-window: ## the deduplication window against a map and caches (WINDOW_IDS=21000000 needs 16 GB)
+	cd internal/benchmarks && $(GO) run ./window -n $(WINDOW_IDS)
 
 .PHONY: tidy
 tidy: ## tidy every module

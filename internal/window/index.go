@@ -1,5 +1,7 @@
 package window
 
+import "math/bits"
+
 // index finds the position of a key. A slot is a tag of 12 bits, which spares
 // most looks at records of other keys, and a position of 20 bits; a key has its
 // slot in one of two buckets, each of which is a cache line. Buckets instead of
@@ -18,9 +20,9 @@ const (
 	leastBuckets = 4
 )
 
-// newIndex returns an index with room for n keys at a load of two thirds.
+// newIndex returns an index that n keys fill by half.
 func newIndex(n int) index {
-	return make(index, max((n+n/2)/bucketLen+1, leastBuckets))
+	return make(index, max(2*n/bucketLen+1, leastBuckets))
 }
 
 // place enters a key into the emptier of its two buckets, which is what lets
@@ -39,16 +41,18 @@ func (s *shard[V]) place(x index, k Key, position uint64) bool {
 	return true
 }
 
-// vacant returns a slot that is empty or stale and how many there are.
+// vacant returns a slot that is empty or stale and how many there are. Which
+// slots are cannot be foreseen, so that branches on it would cost more than the
+// arithmetic.
 func (s *shard[V]) vacant(b *bucket) (slot, free int) {
 	head, live := uint32(s.head), uint32(s.tail-s.head)
+	var vacant uint32
 	for i, v := range b {
-		if v == 0 || (v-head)&positionMask >= live {
-			slot = i
-			free++
-		}
+		ahead := (v - head) & positionMask
+		taken := (ahead - live) & (v | -v) >> 31 // ahead < live and v is not zero
+		vacant |= (taken ^ 1) << i
 	}
-	return slot, free
+	return bits.TrailingZeros32(vacant), bits.OnesCount32(vacant)
 }
 
 // grow makes room in the index for the newest record, which did not fit.

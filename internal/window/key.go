@@ -32,9 +32,9 @@ func newSecret() (s secret) {
 // together. Unlike the other methods it may be called concurrently, so that
 // owners can hash before they lock.
 func (w *Window[V]) Key(group, id string) Key {
-	var space [16 + 8 + 2*128]byte // what SQS allows of group and ID
+	var space [len(secret{}) + binary.MaxVarintLen64 + 2*128]byte // what SQS allows of group and ID
 	b := append(space[:0], w.secret[:]...)
-	b = binary.BigEndian.AppendUint64(b, uint64(len(group)))
+	b = binary.AppendUvarint(b, uint64(len(group)))
 	b = append(b, group...)
 	b = append(b, id...)
 	sum := sha256.Sum256(b)

@@ -49,14 +49,14 @@ func (r *record[V]) release() {
 }
 
 const (
-	// freedPerPut is how many records a Put looks at to free them. More than one,
+	// siftedPerPut is how many records a Put looks at to free them. More than one,
 	// so that what expired in a quiet time goes away, and few, so that no Put
 	// takes long.
-	freedPerPut = 16
+	siftedPerPut = 16
 
-	// indexedPerPut is how many records a Put carries over to a larger index. An
-	// index grows by half: it is filled by far later than it is complete.
-	indexedPerPut = 16
+	// indexedPerPut is how many records a Put carries over to a larger index: it is
+	// complete long before it is full, and the memory for both is soon free.
+	indexedPerPut = 32
 )
 
 // chunk is consecutive records of a shard. With values of 32 bytes it is 64 KiB:
@@ -66,15 +66,24 @@ type chunk[V any] [chunkLen]record[V]
 
 const chunkLen = 1 << 10
 
+// age is what is known of a chunk without a look at its records.
+type age struct {
+	newest offset // when the last was added
+
+	// mixed is set when a record was not accepted by the time it was added, or was
+	// set anew or released since: each has to be looked at.
+	mixed bool
+}
+
 // shard is a part of the records, in a ring in the order in which they came,
 // and the index to find them by. A record's position in the ring is all that an
 // index slot knows of it: a slot whose position is behind the head is stale and
 // free, so that expiry never touches the index.
 type shard[V any] struct {
 	chunks     []*chunk[V]
-	newest     []offset // for each chunk, when its last record was added
-	base       uint64   // position of the first record of chunks[0]
-	head, tail uint64   // positions of the oldest record and of the next one
+	ages       []age  // of the chunks
+	base       uint64 // position of the first record of chunks[0]
+	head, tail uint64 // positions of the oldest record and of the next one
 	spare      *chunk[V]
 
 	index index
@@ -114,22 +123,22 @@ func (s *shard[V]) all() iter.Seq2[offset, *record[V]] {
 	return func(yield func(offset, *record[V]) bool) {
 		for p := s.head; p != s.tail; p++ {
 			r := s.at(p)
-			if r.to != released && !yield(s.newest[(p-s.base)/chunkLen], r) {
+			if r.to != released && !yield(s.ages[(p-s.base)/chunkLen].newest, r) {
 				return
 			}
 		}
 	}
 }
 
-// find returns the record of k, nil for none.
-func (s *shard[V]) find(k Key) *record[V] {
-	if r := s.findIn(s.index, k); r != nil || s.older == nil {
-		return r
+// find returns the record of k and its position, nil for none.
+func (s *shard[V]) find(k Key) (*record[V], uint64) {
+	if r, p := s.findIn(s.index, k); r != nil || s.older == nil {
+		return r, p
 	}
 	return s.findIn(s.older, k)
 }
 
-func (s *shard[V]) findIn(x index, k Key) *record[V] {
+func (s *shard[V]) findIn(x index, k Key) (*record[V], uint64) {
 	tag := k.tag() << positionBits
 	i, j := k.buckets(len(x))
 	for _, b := range [2]*bucket{&x[i], &x[j]} {
@@ -139,13 +148,16 @@ func (s *shard[V]) findIn(x index, k Key) *record[V] {
 			}
 			if p, ok := s.position(slot); ok {
 				if r := s.at(p); r.key == k && r.to != released {
-					return r
+					return r, p
 				}
 			}
 		}
 	}
-	return nil
+	return nil, 0
 }
+
+// touch notes that the record at a position is changed.
+func (s *shard[V]) touch(position uint64) { s.ages[(position-s.base)/chunkLen].mixed = true }
 
 // extend sees to it that there is a place for one more record. It refuses when
 // no position is left.
@@ -160,7 +172,7 @@ func (s *shard[V]) extend() bool {
 	if s.spare = nil; c == nil {
 		c = new(chunk[V])
 	}
-	s.chunks, s.newest = append(s.chunks, c), append(s.newest, 0)
+	s.chunks, s.ages = append(s.chunks, c), append(s.ages, age{})
 	return true
 }
 
@@ -173,48 +185,66 @@ func (s *shard[V]) add(now offset, r record[V]) bool {
 	p := s.tail
 	s.tail++
 	*s.at(p) = r
-	s.newest[len(s.newest)-1] = now
+	a := &s.ages[len(s.ages)-1]
+	a.newest, a.mixed = max(a.newest, now), a.mixed || r.from > now || r.to > now
 	if !s.place(s.index, r.key, p) {
 		s.grow()
 	}
 	return true
 }
 
-// expire looks at up to limit records from the head on, lets go of those that
-// are outside and returns how many of them were not released. A record that
-// stopped being the oldest when it was set anew moves to the end, if all that
-// came with it is due.
-func (s *shard[V]) expire(now offset, slack time.Duration, limit int) (freed int) {
-	for ; limit > 0 && s.head < s.tail; limit-- {
+// expire lets go of records from the head on that are outside, within bounds, and
+// returns how many of them were not released.
+func (s *shard[V]) expire(now offset, slack time.Duration) (freed int) {
+	if len(s.chunks) == 0 || now-s.ages[0].newest < offset(Interval+slack) {
+		return 0
+	}
+	if s.ages[0].mixed {
+		return s.sift(now, slack)
+	}
+	freed = int(min(s.base+chunkLen, s.tail) - s.head)
+	s.advance(freed)
+	return freed
+}
+
+// sift looks at some records from the head on and lets go of those that are
+// outside. A record that stopped being the oldest when it was set anew moves to
+// the end, if all that came with it is due. It returns how many of the records
+// that it let go of were not released.
+func (s *shard[V]) sift(now offset, slack time.Duration) (freed int) {
+	for range siftedPerPut {
+		if s.head == s.tail {
+			break
+		}
 		r := s.at(s.head)
-		if r.state(now, slack) != Outside {
-			if now-s.newest[0] < offset(Interval+slack) || !s.extend() {
-				break
+		if r.state(now, slack) == Outside {
+			if r.to != released {
+				freed++
 			}
-			kept := *r
-			r.release()
-			s.advance()
-			s.add(now, kept)
+			s.advance(1)
 			continue
 		}
-		if r.to != released {
-			freed++
+		if now-s.ages[0].newest < offset(Interval+slack) || !s.extend() {
+			break
 		}
-		s.advance()
+		kept := *r
+		r.release()
+		s.advance(1)
+		s.add(now, kept)
 	}
 	return freed
 }
 
-// advance lets go of the oldest record.
-func (s *shard[V]) advance() {
-	s.head++
+// advance lets go of the oldest records, of which n are left in the first chunk.
+func (s *shard[V]) advance(n int) {
+	s.head += uint64(n)
 	if s.head-s.base < chunkLen {
 		return
 	}
 	s.spare = s.chunks[0]
 	clear(s.spare[:]) // values may have pointers
 	s.chunks[0] = nil
-	s.chunks, s.newest = s.chunks[1:], s.newest[1:]
+	s.chunks, s.ages = s.chunks[1:], s.ages[1:]
 	s.base = s.head
 	if n := s.len(); s.older == nil && len(s.index) > leastBuckets && n < len(s.index)*bucketLen/8 {
 		s.reindex(n, s.tail)

@@ -125,7 +125,7 @@ func (w *Window[V]) Clear() {
 // outside from To+Interval+Slack on. AWS documents no boundary finer than
 // "5 minutes" (F-019).
 func (w *Window[V]) Lookup(now time.Time, k Key) (Record[V], State) {
-	r := w.shard(k).find(k)
+	r, _ := w.shard(k).find(k)
 	if r == nil {
 		return Record[V]{}, Outside
 	}
@@ -143,7 +143,8 @@ func (w *Window[V]) Put(now time.Time, k Key, r Record[V]) error {
 		w.origin, w.begun = now, true
 	}
 	at, s := w.offset(now), w.shard(k)
-	if was := s.find(k); was != nil {
+	if was, p := s.find(k); was != nil {
+		s.touch(p)
 		if was.state(at, w.options.Slack) != Outside {
 			w.set(was, r)
 			return nil
@@ -151,7 +152,7 @@ func (w *Window[V]) Put(now time.Time, k Key, r Record[V]) error {
 		was.release()
 		w.live--
 	}
-	w.live -= s.expire(at, w.options.Slack, freedPerPut)
+	w.live -= s.expire(at, w.options.Slack)
 	if w.options.Limit > 0 && w.live >= w.options.Limit && !w.makeRoom(at) {
 		return ErrFull
 	}
@@ -171,7 +172,9 @@ func (w *Window[V]) Put(now time.Time, k Key, r Record[V]) error {
 // Delete forgets k. It is for a send that SQS is known to have refused, which
 // claims nothing (F-023).
 func (w *Window[V]) Delete(k Key) {
-	if r := w.shard(k).find(k); r != nil {
+	s := w.shard(k)
+	if r, p := s.find(k); r != nil {
+		s.touch(p)
 		r.release()
 		w.live--
 	}
@@ -210,7 +213,7 @@ func (w *Window[V]) shard(k Key) *shard[V] {
 // whether it found one.
 func (w *Window[V]) makeRoom(at offset) bool {
 	for i := range w.shards {
-		if n := w.shards[i].expire(at, w.options.Slack, freedPerPut); n > 0 {
+		if n := w.shards[i].sift(at, w.options.Slack); n > 0 {
 			w.live -= n
 			return true
 		}

@@ -1,0 +1,137 @@
+// Command window measures the deduplication window against a Go map with expiry
+// and two caches, and prints the ratios next to the targets.
+//
+// Each side is a process of its own with one processor. The sides take turns of a
+// few milliseconds to seconds, and what is counted is the processor time of the
+// process, garbage collection included, so that the ratios hold on a busy machine.
+// The load is that of one queue: each claim is later than the one before it, at
+// such a rate that n IDs are live.
+//
+// It exits with 1 when a target is missed. Linux only.
+package main
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"runtime"
+	"slices"
+	"strings"
+	"time"
+)
+
+func main() {
+	n := flag.Int("n", 900_000, "live IDs: 900000 are 3,000 messages a second, 21000000 are 70,000")
+	rounds := flag.Int("rounds", 15, "turns that each side takes in a phase; the table has their medians")
+	only := flag.String("only", strings.Join(sideNames, ","), "sides to run, of "+strings.Join(sideNames, ", "))
+	side := flag.String("work", "", "for internal use: hold this side and take orders on standard input")
+	flag.Parse()
+	if *side != "" {
+		must(work(*side, *n, os.Stdin, os.Stdout))
+		return
+	}
+	missed, err := compare(*n, *rounds, strings.Split(*only, ","))
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(2)
+	}
+	if missed > 0 {
+		fmt.Printf("\n%d missed\n", missed)
+		os.Exit(1)
+	}
+}
+
+func compare(n, rounds int, names []string) (missed int, err error) {
+	var processes []*process
+	for _, name := range names {
+		if sides[name] == nil {
+			return 0, fmt.Errorf("no side %q", name)
+		}
+		p, err := start(name, n)
+		if err != nil {
+			return 0, err
+		}
+		defer p.stop()
+		processes = append(processes, p)
+	}
+	const expiring = 90_000 // claims of a second in which as many expire
+	for _, phase := range phases {
+		turns, o := rounds, order{Phase: phase, Count: max(n/100, 10_000)}
+		switch phase {
+		case "fill":
+			// Memory is measured when the first IDs expire and as many come.
+			o.Count = (n + n/20) / rounds
+		case "stall":
+			turns, o.Count = 5, expiring
+		case "memory":
+			turns, o.Count = 1, 0
+		case "gc":
+			turns, o.Count = 5, 0
+		}
+		for range turns {
+			for _, p := range processes {
+				if err := p.do(o); err != nil {
+					return 0, err
+				}
+			}
+		}
+	}
+	fmt.Printf("%s, %d live IDs, %d rounds, processor time, medians\n\n", runtime.Version(), n, rounds)
+	fmt.Println("| | fill, ns | insert, ns | hit, ns | miss, ns | B/ID | GC cycle | longest claim (of no claim) | wrong answers | |")
+	fmt.Println("|---|---|---|---|---|---|---|---|---|---|")
+	for _, p := range processes {
+		missed += p.print(n, processes[0])
+	}
+	return missed, nil
+}
+
+// print prints the row of a side with the ratios to ours and returns how many of
+// our targets are missed.
+func (p *process) print(n int, ours *process) (missed int) {
+	row := []string{p.name}
+	for _, phase := range []string{"fill", "insert", "hit", "miss"} {
+		text := fmt.Sprintf("%.0f", p.perOp(phase))
+		if p != ours {
+			ratio := p.perOp(phase) / ours.perOp(phase)
+			text += fmt.Sprintf(" (%.2fx)", ratio)
+			if (phase == "fill" || phase == "insert") && ratio < 1 {
+				text += " **missed**"
+				missed++
+			}
+		}
+		row = append(row, text)
+	}
+	bytes := float64(p.got["memory"][0].Bytes) / float64(n)
+	gc := p.median("gc", func(r report) float64 { return float64(r.GC) })
+	stall, floor, wrong := time.Duration(0), time.Duration(0), 0
+	for _, reports := range p.got {
+		for _, r := range reports {
+			stall, floor, wrong = max(stall, r.Stall), max(floor, r.Floor), wrong+r.Wrong
+		}
+	}
+	row = append(row, fmt.Sprintf("%.1f", bytes), time.Duration(gc).Round(10*time.Microsecond).String(),
+		fmt.Sprintf("%v (%v)", stall.Round(10*time.Microsecond), floor.Round(10*time.Microsecond)), fmt.Sprint(wrong), p.got["memory"][0].Note)
+	if p == ours {
+		for i, ok := range map[int]bool{5: bytes <= 75, 6: gc <= 5e6, 7: stall <= 5*time.Millisecond, 8: wrong == 0} {
+			if !ok {
+				row[i] += " **missed**"
+				missed++
+			}
+		}
+	}
+	fmt.Println("| " + strings.Join(row, " | ") + " |")
+	return missed
+}
+
+func (p *process) perOp(phase string) float64 {
+	return p.median(phase, func(r report) float64 { return r.PerOp })
+}
+
+func (p *process) median(phase string, of func(report) float64) float64 {
+	var v []float64
+	for _, r := range p.got[phase] {
+		v = append(v, of(r))
+	}
+	slices.Sort(v)
+	return v[len(v)/2]
+}

@@ -1,0 +1,154 @@
+package window
+
+import (
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+var start = time.Date(2025, 12, 4, 0, 0, 0, 0, time.UTC)
+
+type nothing = struct{}
+
+func put[V any](t *testing.T, w *Window[V], now time.Time, id string, r Record[V]) {
+	t.Helper()
+	require.NoError(t, w.Put(now, w.Key("", id), r))
+}
+
+// Whatever a window grows through, a Put carries over a few records to a larger
+// index and never all at once.
+func TestIndexesGrowInSteps(t *testing.T) {
+	w := New[nothing](Options{})
+	one := &shard[nothing]{index: newIndex(0)}
+	growths := 0
+	for i := range 100_000 {
+		size, moved, growing := len(one.index), one.moved, one.older != nil
+		require.True(t, one.add(0, record[nothing]{key: w.Key("", strconv.Itoa(i))}))
+		switch {
+		case growing && one.older != nil:
+			require.LessOrEqual(t, one.moved-moved, uint64(indexedPerPut))
+		case len(one.index) != size && one.len() > fewRecords:
+			require.NotNil(t, one.older, "%d records were entered at once", one.len())
+			growths++
+		}
+		if i%1000 == 0 {
+			for j := 0; j <= i; j += 1 + i/50 {
+				r, p := one.find(w.Key("", strconv.Itoa(j)))
+				require.NotNil(t, r, "record %d of %d", j, i)
+				require.EqualValues(t, j, p)
+			}
+		}
+	}
+	assert.GreaterOrEqual(t, growths, 4)
+	assert.Less(t, len(one.index)*bucketLen, 100_000*5/2)
+}
+
+// A window of many records that all expire gives back its memory to the few that
+// come after.
+func TestIndexesShrink(t *testing.T) {
+	w := New[nothing](Options{})
+	for i := range 200_000 {
+		put(t, w, start, strconv.Itoa(i), Record[nothing]{From: start, To: start})
+	}
+	now := start
+	for i := range 40_000 {
+		now = start.Add(Interval + time.Duration(i)*100*time.Millisecond)
+		put(t, w, now, "later "+strconv.Itoa(i), Record[nothing]{From: now, To: now})
+	}
+	held, slots := 0, 0
+	for i := range w.shards {
+		held += len(w.shards[i].chunks) * chunkLen
+		slots += len(w.shards[i].index) * bucketLen
+	}
+	assert.Less(t, held, 3*mostShards*chunkLen)
+	assert.Less(t, slots, 8*3000+mostShards*leastBuckets*bucketLen*4, "3,000 are live")
+}
+
+// A record that is never answered is kept for good and keeps nothing else.
+func TestAnUnansweredRecordKeepsNoOthers(t *testing.T) {
+	w := New[nothing](Options{})
+	put(t, w, start, "unanswered", Record[nothing]{From: start})
+	now := start
+	for i := range 50_000 {
+		now = now.Add(Interval / 2000)
+		put(t, w, now, strconv.Itoa(i), Record[nothing]{From: now, To: now})
+	}
+	_, state := w.Lookup(now, w.Key("", "unanswered"))
+	assert.Equal(t, Unsure, state)
+	held := 0
+	for i := range w.shards {
+		held += w.shards[i].len()
+	}
+	assert.Less(t, held, 2000+3*chunkLen)
+}
+
+// A shard that is out of positions refuses; it never lets go of what it has,
+// even when that cannot stay where it is.
+func TestAFullShardRefuses(t *testing.T) {
+	if testing.Short() {
+		t.Skip("fills a million positions")
+	}
+	w := New[nothing](Options{})
+	one := &shard[nothing]{index: newIndex(0)}
+	key := func(i int) Key { return w.Key("", strconv.Itoa(i)) }
+	n := 0
+	for one.add(offset(n), record[nothing]{key: key(n), from: offset(n), to: unanswered}) {
+		n++
+	}
+	assert.Greater(t, n, 1<<positionBits-2*chunkLen)
+	for i := 0; i < n; i += 997 {
+		_, p := one.find(key(i))
+		require.EqualValues(t, i, p)
+	}
+	late := offset(2 * Interval)
+	for range 10 {
+		one.expire(late, 0)
+		assert.False(t, one.add(late, record[nothing]{key: key(-1)}))
+	}
+	assert.Equal(t, n, one.len())
+	for i := range n {
+		r, p := one.find(key(i))
+		require.NotNil(t, r)
+		one.touch(p)
+		r.to = 0
+	}
+	assert.Positive(t, one.expire(late, 0))
+}
+
+// Two keys whose tags and buckets agree are told apart by what is left of them.
+func TestKeysThatShareTheirSlots(t *testing.T) {
+	one := &shard[int]{index: newIndex(0)}
+	const alike = 40 // more than two buckets take of keys of one place
+	for i := range alike {
+		require.True(t, one.add(0, record[int]{key: Key{high: uint64(i%20) << 20, low: uint64(i)<<3 | uint64(i)<<40}, value: i}))
+	}
+	for i := range alike {
+		r, _ := one.find(Key{high: uint64(i%20) << 20, low: uint64(i)<<3 | uint64(i)<<40})
+		require.NotNil(t, r)
+		assert.Equal(t, i, r.value)
+	}
+	r, _ := one.find(Key{high: 21 << 20})
+	assert.Nil(t, r)
+}
+
+// A steady load makes no garbage: chunks go round.
+func TestSteadyLoadAllocatesNothing(t *testing.T) {
+	w := New[[32]byte](Options{})
+	now, n := start, uint64(0)
+	next := func() {
+		n++
+		now = now.Add(Interval / 100_000)
+		k := Key{high: n * 0x9e3779b97f4a7c15, low: n * 0xbf58476d1ce4e5b9} // without hashing the test is short
+		if _, state := w.Lookup(now, k); state != Outside {
+			t.Fatal("a new key is known")
+		}
+		require.NoError(t, w.Put(now, k, Record[[32]byte]{From: now, To: now}))
+	}
+	for range 250_000 {
+		next()
+	}
+	assert.Zero(t, testing.AllocsPerRun(50_000, next))
+}
