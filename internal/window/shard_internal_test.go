@@ -1,6 +1,8 @@
 package window
 
 import (
+	"math/rand/v2"
+	"slices"
 	"strconv"
 	"testing"
 	"time"
@@ -85,6 +87,55 @@ func TestAnUnansweredRecordKeepsNoOthers(t *testing.T) {
 	assert.Less(t, held, 2000+3*chunkLen)
 }
 
+// What a limit is held against is what is there, however it goes away: answered
+// late, set anew, deleted, or let go of by the chunk.
+func TestLiveRecordsAreCounted(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 1))
+	w := New[nothing](Options{Slack: time.Second})
+	now := start
+	for i := range 60_000 {
+		now = now.Add(Interval / 20_000)
+		k := w.Key("", strconv.Itoa(rng.IntN(40_000)))
+		switch r := (Record[nothing]{From: now, To: now}); {
+		case i%20_000 > 15_000: // nothing that keeps chunks from being let go of whole
+		case rng.IntN(4) == 0:
+			w.Delete(k)
+			continue
+		case rng.IntN(50) == 0:
+			r.To = time.Time{}
+			fallthrough
+		default:
+			require.NoError(t, w.Put(now, k, r))
+			continue
+		}
+		require.NoError(t, w.Put(now, w.Key("new", strconv.Itoa(i)), Record[nothing]{From: now, To: now}))
+	}
+	count := func() (n int) {
+		for i := range w.shards {
+			for range w.shards[i].all() {
+				n++
+			}
+		}
+		return n
+	}
+	assert.Equal(t, count(), w.live)
+
+	// One deletion in a chunk that otherwise goes whole, one change in another.
+	w = New[nothing](Options{})
+	for i := range 2 * chunkLen {
+		put(t, w, start, strconv.Itoa(i), Record[nothing]{From: start, To: start})
+	}
+	w.Delete(w.Key("", "7"))
+	put(t, w, start, "1800", Record[nothing]{From: start.Add(time.Minute), To: start.Add(time.Minute)})
+	now = start.Add(Interval)
+	for i := range 100 {
+		put(t, w, now, "later "+strconv.Itoa(i), Record[nothing]{From: now, To: now})
+	}
+	assert.Equal(t, count(), w.live)
+	_, state := w.Lookup(now, w.Key("", "1800"))
+	assert.Equal(t, Inside, state, "set anew, later than its chunk")
+}
+
 // A shard that is out of positions refuses; it never lets go of what it has,
 // even when that cannot stay where it is.
 func TestAFullShardRefuses(t *testing.T) {
@@ -150,5 +201,9 @@ func TestSteadyLoadAllocatesNothing(t *testing.T) {
 	for range 250_000 {
 		next()
 	}
-	assert.Zero(t, testing.AllocsPerRun(50_000, next))
+	before := slices.Clone(w.shards)
+	assert.Zero(t, testing.AllocsPerRun(150_000, next))
+	for i := range before {
+		assert.Same(t, &before[i].index[0], &w.shards[i].index[0], "what expired makes room in the index")
+	}
 }
