@@ -21,3 +21,6 @@ func PayloadOf(body string) (string, error) {
 	h, err := readHeader(body)
 	return h.payload, err
 }
+
+// SequenceIsAfter compares sequence numbers as the producer does.
+func SequenceIsAfter(a, b string) bool { return parseSequence(a).isAfter(parseSequence(b)) }

@@ -55,9 +55,8 @@ func TestIndexesShrink(t *testing.T) {
 	for i := range 200_000 {
 		put(t, w, start, strconv.Itoa(i), Record[nothing]{From: start, To: start})
 	}
-	now := start
 	for i := range 40_000 {
-		now = start.Add(Interval + time.Duration(i)*100*time.Millisecond)
+		now := start.Add(Interval + time.Duration(i)*100*time.Millisecond)
 		put(t, w, now, "later "+strconv.Itoa(i), Record[nothing]{From: now, To: now})
 	}
 	held, slots := 0, 0
