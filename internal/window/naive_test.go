@@ -63,7 +63,7 @@ func TestAgainstNaiveModel(t *testing.T) {
 	} {
 		t.Run(l.name, func(t *testing.T) {
 			if testing.Short() {
-				l.steps = min(l.steps, 60_000)
+				l.steps = min(l.steps, 30_000)
 			}
 			for seed := range uint64(2) {
 				l.hold(t, seed)
@@ -107,7 +107,9 @@ func (l load) hold(t *testing.T, seed uint64) {
 		default:
 			continue
 		}
-		require.NoError(t, w.Put(now, k, want))
+		if err := w.Put(now, k, want); err != nil {
+			t.Fatal(err)
+		}
 		model.records[p] = want
 	}
 	require.Equal(t, model.len(now), w.Len(now))

@@ -17,7 +17,9 @@ type nothing = struct{}
 
 func put[V any](t *testing.T, w *Window[V], now time.Time, id string, r Record[V]) {
 	t.Helper()
-	require.NoError(t, w.Put(now, w.Key("", id), r))
+	if err := w.Put(now, w.Key("", id), r); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // Whatever a window grows through, a Put carries over a few records to a larger
@@ -28,10 +30,14 @@ func TestIndexesGrowInSteps(t *testing.T) {
 	growths := 0
 	for i := range 100_000 {
 		size, moved, growing := len(one.index), one.moved, one.older != nil
-		require.True(t, one.add(0, record[nothing]{key: w.Key("", strconv.Itoa(i))}))
+		if !one.add(0, record[nothing]{key: w.Key("", strconv.Itoa(i))}) {
+			t.Fatal("full")
+		}
 		switch {
 		case growing && one.older != nil:
-			require.LessOrEqual(t, one.moved-moved, uint64(indexedPerPut))
+			if one.moved-moved > indexedPerPut {
+				t.Fatal(one.moved - moved)
+			}
 		case len(one.index) != size && one.len() > fewRecords:
 			require.NotNil(t, one.older, "%d records were entered at once", one.len())
 			growths++
@@ -195,7 +201,9 @@ func TestSteadyLoadAllocatesNothing(t *testing.T) {
 		if _, state := w.Lookup(now, k); state != Outside {
 			t.Fatal("a new key is known")
 		}
-		require.NoError(t, w.Put(now, k, Record[[32]byte]{From: now, To: now}))
+		if err := w.Put(now, k, Record[[32]byte]{From: now, To: now}); err != nil {
+			t.Fatal(err)
+		}
 	}
 	for range 250_000 {
 		next()
