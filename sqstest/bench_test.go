@@ -147,7 +147,7 @@ func fillWindow(b *testing.B, q *Queue, ids int) {
 	for i := range ids {
 		binary.BigEndian.PutUint64(id, uint64(i))
 		at := now.Add(time.Duration(i) * (4 * time.Minute) / time.Duration(ids))
-		if err := q.window.Put(at, q.windowKey("", string(id)), window.Record[accepted]{From: at, To: at}); err != nil {
+		if err := q.window.Put(at, q.window.Key("", string(id)), window.Record[accepted]{From: at, To: at}); err != nil {
 			b.Fatal(err)
 		}
 	}
