@@ -19,6 +19,7 @@ demo: ## send real Landsat scenes to a fake queue, replay them, show what SQS su
 .PHONY: test
 test: ## run all tests
 	$(GO) test -shuffle=on ./...
+	$(GO) test -short -tags safe ./canonicaljson
 	cd internal/benchmarks && $(GO) test ./...
 
 .PHONY: node-test
