@@ -11,6 +11,7 @@ import (
 	"math"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -23,6 +24,7 @@ const (
 	controlPrefix = "/_sqsfifo/"
 
 	maxControlBytes = 4096
+	defaultLimit    = 1000
 
 	// maxAdvance keeps the queue's clock within what sequence numbers can hold.
 	maxAdvance = 10 * 365 * 24 * time.Hour
@@ -90,10 +92,11 @@ func (e *controlError) Error() string { return e.text }
 // serveControl answers
 //
 //	POST /_sqsfifo/clock       {"advance_seconds": 301}   moves the clock of every queue
-//	GET  /_sqsfifo/window      ?queue=NAME                 what the queues remember
-//	GET  /_sqsfifo/suppressed  ?queue=NAME                 what they swallowed, and why
+//	GET  /_sqsfifo/window      ?queue=NAME&limit=N         what the queues remember, soonest to be forgotten first
+//	GET  /_sqsfifo/suppressed  ?queue=NAME&limit=N         what they swallowed, and why, newest last
 //
-// as JSON. Without queue it is about all of them.
+// as JSON. Without queue it is about all of them. Of each queue the first N of the
+// window and the last N suppressions are listed, 1,000 without limit.
 func (s *Server) serveControl(w http.ResponseWriter, r *http.Request) {
 	out, err := s.control(w, r)
 	status := http.StatusOK
@@ -166,7 +169,7 @@ func (s *Server) controlClock(w http.ResponseWriter, r *http.Request) (any, erro
 }
 
 // listed is the list of one queue or of all, in the order of their names.
-func listed[E any](s *Server, r *http.Request, of func(*Queue) []E) (any, error) {
+func listed[E any](s *Server, r *http.Request, of func(q *Queue, limit int) []E) (any, error) {
 	queues := s.all()
 	if name := r.URL.Query().Get("queue"); name != "" {
 		q := s.Queue(name)
@@ -175,9 +178,16 @@ func listed[E any](s *Server, r *http.Request, of func(*Queue) []E) (any, error)
 		}
 		queues = []*Queue{q}
 	}
+	limit := defaultLimit
+	if text := r.URL.Query().Get("limit"); text != "" {
+		var err error
+		if limit, err = strconv.Atoi(text); err != nil || limit < 1 {
+			return nil, errors.New("limit has to be a number above 0")
+		}
+	}
 	out := []E{}
 	for _, q := range queues {
-		out = append(out, of(q)...)
+		out = append(out, of(q, limit)...)
 	}
 	return out, nil
 }
@@ -194,10 +204,11 @@ type windowWire struct {
 	RemainingSeconds float64   `json:"remaining_seconds"`
 }
 
-func windowOf(q *Queue) []windowWire {
+func windowOf(q *Queue, limit int) []windowWire {
 	now := q.clock()
 	var out []windowWire
-	for _, e := range q.Window() {
+	entries := q.Window()
+	for _, e := range entries[:min(limit, len(entries))] {
 		out = append(out, windowWire{
 			q.Name(), e.DeduplicationID, e.GroupID, string(e.Scope), e.MessageID, e.SequenceNumber,
 			e.AcceptedAt.UTC(), e.Until.UTC(), e.Until.Sub(now).Seconds(),
@@ -220,9 +231,10 @@ type suppressedWire struct {
 	Until           time.Time         `json:"until"`
 }
 
-func suppressedBy(q *Queue) []suppressedWire {
+func suppressedBy(q *Queue, limit int) []suppressedWire {
 	var out []suppressedWire
-	for _, s := range q.Suppressed() {
+	all := q.Suppressed()
+	for _, s := range all[max(len(all)-limit, 0):] {
 		wire := suppressedWire{
 			Queue: q.Name(), Why: s.String(), OriginalID: s.Original.MessageID, DeduplicationID: s.DeduplicationID,
 			ContentBased: s.ContentBased, Scope: string(s.Scope), MessageGroupID: s.GroupID, Body: s.Body, At: s.At.UTC(), Until: s.Until.UTC(),

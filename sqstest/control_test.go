@@ -61,6 +61,33 @@ func TestControlEndpoint(t *testing.T) {
 	})
 }
 
+func TestListsAreLimited(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q, err := sqstest.NewQueue(sqstest.Config{})
+		require.NoError(t, err)
+		s := sqstest.NewServer(q)
+		d := desk{t, q, q}
+		for _, body := range []string{"a", "b", "c"} {
+			d.send(msg{body: body, group: "g"})
+			d.send(msg{body: body, group: "g"})
+			time.Sleep(time.Second)
+		}
+		list := func(path string) (out []map[string]any) {
+			code, text := control(s, "GET", path, "")
+			require.Equal(t, 200, code)
+			require.NoError(t, json.Unmarshal([]byte(text), &out))
+			return out
+		}
+		assert.Len(t, list("/_sqsfifo/window"), 3)
+		soonest := list("/_sqsfifo/window?limit=1")
+		require.Len(t, soonest, 1)
+		assert.Equal(t, q.Messages()[0].MessageID, soonest[0]["message_id"])
+		newest := list("/_sqsfifo/suppressed?limit=2")
+		require.Len(t, newest, 2)
+		assert.Equal(t, "c", newest[1]["body"])
+	})
+}
+
 func TestWindowIsListedInTheOrderOfForgetting(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q, err := sqstest.NewQueue(sqstest.Config{DeduplicationScope: sqstest.ScopeMessageGroup})
@@ -95,6 +122,8 @@ func TestControlEndpointRefuses(t *testing.T) {
 		{"POST", "/_sqsfifo/window", "", 405, "takes GET"},
 		{"DELETE", "/_sqsfifo/suppressed", "", 405, "takes GET"},
 		{"GET", "/_sqsfifo/window?queue=nowhere.fifo", "", 404, "no such queue"},
+		{"GET", "/_sqsfifo/window?limit=0", "", 400, "limit"},
+		{"GET", "/_sqsfifo/suppressed?limit=all", "", 400, "limit"},
 		{"POST", "/_sqsfifo/clock", "", 400, "advance_seconds"},
 		{"POST", "/_sqsfifo/clock", "{}", 400, "number above 0"},
 		{"POST", "/_sqsfifo/clock", `{"advance_seconds":0}`, 400, "number above 0"},
