@@ -62,7 +62,7 @@ func (q *Queue) attributes(_ context.Context, in *sqs.GetQueueAttributesInput) (
 func (q *Queue) describe() map[types.QueueAttributeName]string {
 	q.mu.Lock()
 	q.settle(q.now())
-	live, hidden, delayed, modified := q.live, len(q.hidden), q.delayed, q.modified
+	live, hidden, delayed, modified := q.live, q.hidden.Len(), q.delayed, q.modified
 	out := q.settings.Load().describe()
 	q.mu.Unlock()
 

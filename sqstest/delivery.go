@@ -58,16 +58,16 @@ type group struct {
 // operation is O(log n): no call looks at all messages or all groups.
 type delivery struct {
 	groups  map[string]*group
-	ready   readyGroups
-	hidden  hiddenMessages
-	live    int // not deleted
-	delayed int // of hidden
+	ready   places[*group]   // the group of the oldest head on top
+	hidden  places[*message] // the message that becomes visible next on top
+	live    int              // not deleted
+	delayed int              // of hidden
 
 	// inFlightLimit is the most messages that are in flight at a time; a receive
 	// beyond it gets none (F-105).
 	inFlightLimit int
 
-	aging agingMessages
+	aging places[*message] // the message that the retention ends first on top
 
 	// receipts knows every handle ever given out, because an expired handle and
 	// one that never was are refused differently (F-098, F-107). With
@@ -88,7 +88,21 @@ type receipt struct {
 }
 
 func newDelivery() delivery {
-	return delivery{groups: map[string]*group{}, receipts: map[string]receipt{}, inFlightLimit: maxInFlight}
+	return delivery{
+		groups: map[string]*group{}, receipts: map[string]receipt{}, inFlightLimit: maxInFlight,
+		ready: places[*group]{
+			before: func(a, b *group) bool { return a.head.sequence < b.head.sequence },
+			place:  func(g *group) *int { return &g.readyAt },
+		},
+		hidden: places[*message]{
+			before: func(a, b *message) bool { return a.visibleAt.Before(b.visibleAt) },
+			place:  func(m *message) *int { return &m.hiddenAt },
+		},
+		aging: places[*message]{
+			before: func(a, b *message) bool { return a.agesFrom.Before(b.agesFrom) },
+			place:  func(m *message) *int { return &m.agingAt },
+		},
+	}
 }
 
 // wake lets long polls look again.
@@ -186,11 +200,11 @@ func (d *delivery) remove(m *message) {
 // clear takes every message out for good. It is the one operation that looks at
 // all of them.
 func (d *delivery) clear() {
-	for _, m := range d.aging {
+	for _, m := range d.aging.list {
 		m.prev, m.next, m.group, m.deleted, m.hiddenAt = nil, nil, nil, true, notHidden
 		d.forgetHandles(m)
 	}
-	d.groups, d.ready, d.hidden, d.aging = map[string]*group{}, nil, nil, nil
+	d.groups, d.ready.list, d.hidden.list, d.aging.list = map[string]*group{}, nil, nil, nil
 	d.live, d.delayed = 0, 0
 	d.wake()
 }
@@ -210,15 +224,15 @@ func (d *delivery) place(g *group) {
 
 // settle makes the queue what time has made of it.
 func (d *delivery) settle(now time.Time, retention time.Duration) {
-	for len(d.hidden) > 0 && !now.Before(d.hidden[0].visibleAt) {
-		m := d.hidden[0]
+	for d.hidden.Len() > 0 && !now.Before(d.hidden.list[0].visibleAt) {
+		m := d.hidden.list[0]
 		d.show(m)
 		if m == m.group.head {
 			d.place(m.group)
 		}
 	}
-	for len(d.aging) > 0 && !now.Before(d.aging[0].agesFrom.Add(retention)) {
-		d.remove(d.aging[0])
+	for d.aging.Len() > 0 && !now.Before(d.aging.list[0].agesFrom.Add(retention)) {
+		d.remove(d.aging.list[0])
 	}
 }
 
@@ -227,9 +241,9 @@ func (d *delivery) settle(now time.Time, retention time.Duration) {
 // received maxReceives times already are not among them but in dead, where the
 // caller has to remove them; zero is no limit.
 func (d *delivery) take(now time.Time, limit, maxReceives int, visibility time.Duration) (taken, dead []*message) {
-	limit = min(limit, d.inFlightLimit-(len(d.hidden)-d.delayed))
+	limit = min(limit, d.inFlightLimit-(d.hidden.Len()-d.delayed))
 	var walked []*group
-	for len(taken) < limit && len(d.ready) > 0 {
+	for len(taken) < limit && d.ready.Len() > 0 {
 		g := heap.Pop(&d.ready).(*group)
 		walked = append(walked, g)
 		for m := g.head; m != nil && m.hiddenAt == notHidden && len(taken) < limit; m = m.next {
@@ -254,86 +268,6 @@ func (d *delivery) take(now time.Time, limit, maxReceives int, visibility time.D
 		d.place(g)
 	}
 	return taken, dead
-}
-
-// hiddenMessages is a heap with the message that becomes visible next on top.
-type hiddenMessages []*message
-
-func (h hiddenMessages) Len() int           { return len(h) }
-func (h hiddenMessages) Less(i, j int) bool { return h[i].visibleAt.Before(h[j].visibleAt) }
-
-func (h hiddenMessages) Swap(i, j int) {
-	h[i], h[j] = h[j], h[i]
-	h[i].hiddenAt, h[j].hiddenAt = i, j
-}
-
-// Push and Pop are for container/heap.
-func (h *hiddenMessages) Push(x any) {
-	m := x.(*message)
-	m.hiddenAt = len(*h)
-	*h = append(*h, m)
-}
-
-func (h *hiddenMessages) Pop() any {
-	last := len(*h) - 1
-	m := (*h)[last]
-	m.hiddenAt = notHidden
-	(*h)[last] = nil
-	*h = (*h)[:last]
-	return m
-}
-
-// readyGroups is a heap with the group of the oldest head on top.
-type readyGroups []*group
-
-func (h readyGroups) Len() int           { return len(h) }
-func (h readyGroups) Less(i, j int) bool { return h[i].head.sequence < h[j].head.sequence }
-
-func (h readyGroups) Swap(i, j int) {
-	h[i], h[j] = h[j], h[i]
-	h[i].readyAt, h[j].readyAt = i, j
-}
-
-// Push and Pop are for container/heap.
-func (h *readyGroups) Push(x any) {
-	g := x.(*group)
-	g.readyAt = len(*h)
-	*h = append(*h, g)
-}
-
-func (h *readyGroups) Pop() any {
-	last := len(*h) - 1
-	g := (*h)[last]
-	g.readyAt = notHidden
-	(*h)[last] = nil
-	*h = (*h)[:last]
-	return g
-}
-
-// agingMessages is a heap with the message that the retention ends first on top.
-type agingMessages []*message
-
-func (h agingMessages) Len() int           { return len(h) }
-func (h agingMessages) Less(i, j int) bool { return h[i].agesFrom.Before(h[j].agesFrom) }
-
-func (h agingMessages) Swap(i, j int) {
-	h[i], h[j] = h[j], h[i]
-	h[i].agingAt, h[j].agingAt = i, j
-}
-
-// Push and Pop are for container/heap.
-func (h *agingMessages) Push(x any) {
-	m := x.(*message)
-	m.agingAt = len(*h)
-	*h = append(*h, m)
-}
-
-func (h *agingMessages) Pop() any {
-	last := len(*h) - 1
-	m := (*h)[last]
-	(*h)[last] = nil
-	*h = (*h)[:last]
-	return m
 }
 
 func (d *delivery) forgetHandles(m *message) {

@@ -34,7 +34,7 @@ func TestDiscardedMessagesTakeNoMemory(t *testing.T) {
 			require.NoError(t, err)
 		}
 		assert.Less(t, len(q.stored), 1100)
-		assert.Less(t, len(q.aging), 2)
+		assert.Less(t, q.aging.Len(), 2)
 		assert.Len(t, q.receipts, 1)
 		assert.Len(t, q.Messages(), 1)
 	})

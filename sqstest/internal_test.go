@@ -51,18 +51,18 @@ func TestBlockedAndEmptyGroupsCostNothing(t *testing.T) {
 			_, err := q.SendMessage(t.Context(), &sqs.SendMessageInput{QueueUrl: url, MessageGroupId: &group, MessageBody: &group})
 			require.NoError(t, err)
 		}
-		assert.Len(t, q.ready, 10)
+		assert.Len(t, q.ready.list, 10)
 		out, err := q.ReceiveMessage(t.Context(), &sqs.ReceiveMessageInput{QueueUrl: url, MaxNumberOfMessages: 10})
 		require.NoError(t, err)
 		require.Len(t, out.Messages, 10)
-		assert.Empty(t, q.ready)
+		assert.Zero(t, q.ready.Len())
 		assert.Len(t, q.groups, 10)
 		for _, m := range out.Messages {
 			_, err := q.DeleteMessage(t.Context(), &sqs.DeleteMessageInput{QueueUrl: url, ReceiptHandle: m.ReceiptHandle})
 			require.NoError(t, err)
 		}
 		assert.Empty(t, q.groups)
-		assert.Empty(t, q.hidden)
+		assert.Zero(t, q.hidden.Len())
 	})
 }
 

@@ -131,10 +131,10 @@ func (q *Queue) empty() bool {
 // oldestReady is the message that a receive would get first, nil if none is
 // visible. It needs the queue's mutex and a settled queue.
 func (d *delivery) oldestReady() *message {
-	if len(d.ready) == 0 {
+	if d.ready.Len() == 0 {
 		return nil
 	}
-	return d.ready[0].head
+	return d.ready.list[0].head
 }
 
 func (t *moveTask) running() bool {

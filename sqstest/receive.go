@@ -136,8 +136,8 @@ func (q *Queue) receiveNow(in *receiveRequest, limit int, visibility time.Durati
 		return out, 0, nil
 	}
 	until := deadline
-	if len(q.hidden) > 0 && q.hidden[0].visibleAt.Before(until) {
-		until = q.hidden[0].visibleAt
+	if q.hidden.Len() > 0 && q.hidden.list[0].visibleAt.Before(until) {
+		until = q.hidden.list[0].visibleAt
 	}
 	return nil, until.Sub(now), q.change()
 }
