@@ -1,0 +1,114 @@
+package sqsfifo_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
+	"github.com/aws/smithy-go"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/kansas-frontier-matrix/sqsfifo"
+	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
+)
+
+func TestNewProducerNamesEveryFault(t *testing.T) {
+	_, err := sqsfifo.NewProducer(nil, sqsfifo.Config[Scene]{QueueURL: "https://h/queue", Source: "landsat", Deduplication: 7, RetryFor: 5 * time.Minute})
+	require.Error(t, err)
+	for _, field := range []string{"client", "QueueURL", "Source", "Identify", "Deduplication", "RetryFor"} {
+		assert.ErrorContains(t, err, field)
+	}
+	var c *sqsfifo.ConfigError
+	require.ErrorAs(t, err, &c)
+}
+
+func TestPreflight(t *testing.T) {
+	bothDoors(t, sqstest.Config{MaximumMessageSize: 2048}, func(t *testing.T, q *sqstest.Queue, client sqsfifo.Client) {
+		report, err := on(t, client, q).Preflight(t.Context())
+		require.NoError(t, err)
+		assert.Equal(t, sqsfifo.QueueReport{ContentBasedDeduplication: true, DeduplicationScope: "queue", MaximumMessageSize: 2048}, report)
+	})
+}
+
+func TestQueueWithoutContentBasedDeduplication(t *testing.T) {
+	bothDoors(t, sqstest.Config{DisableContentBasedDeduplication: true}, func(t *testing.T, q *sqstest.Queue, client sqsfifo.Client) {
+		_, err := on(t, client, q).Send(t.Context(), scene)
+		var wrong *sqsfifo.QueueError
+		require.ErrorAs(t, err, &wrong)
+		assert.Contains(t, err.Error(), "ExplicitBodyHash")
+		assert.Empty(t, q.Messages())
+
+		p := on(t, client, q, func(c *sqsfifo.Config[Scene]) { c.Deduplication = sqsfifo.ExplicitBodyHash })
+		r, err := p.Send(t.Context(), scene)
+		require.NoError(t, err)
+		assert.Equal(t, r.BodyHash, q.Messages()[0].DeduplicationID)
+	})
+}
+
+// F-014: the explicit hash and the content hash are one ID.
+func TestExplicitBodyHashMeetsContentBased(t *testing.T) {
+	bothDoors(t, sqstest.Config{}, func(t *testing.T, q *sqstest.Queue, client sqsfifo.Client) {
+		first, err := on(t, client, q).Send(t.Context(), scene)
+		require.NoError(t, err)
+		explicit := on(t, client, q, func(c *sqsfifo.Config[Scene]) { c.Deduplication = sqsfifo.ExplicitBodyHash })
+		again, err := explicit.Send(t.Context(), scene)
+		require.NoError(t, err)
+		assert.Equal(t, first.MessageID, again.MessageID)
+		assert.Len(t, q.Messages(), 1)
+	})
+}
+
+// attributesClient answers GetQueueAttributes itself.
+type attributesClient struct {
+	sqsfifo.Client
+	out   map[string]string
+	err   error
+	calls int
+}
+
+func (c *attributesClient) GetQueueAttributes(context.Context, *sqs.GetQueueAttributesInput, ...func(*sqs.Options)) (*sqs.GetQueueAttributesOutput, error) {
+	c.calls++
+	return &sqs.GetQueueAttributesOutput{Attributes: c.out}, c.err
+}
+
+func TestFirstSendChecksTheQueue(t *testing.T) {
+	q := newQueue(t, sqstest.Config{})
+	standard := &attributesClient{Client: q, out: map[string]string{}}
+	_, err := on(t, standard, q).Send(t.Context(), scene)
+	var wrong *sqsfifo.QueueError
+	require.ErrorAs(t, err, &wrong)
+	assert.Len(t, wrong.Problems, 2, "all problems at once: %v", err)
+
+	denied := &attributesClient{Client: q, err: &smithy.GenericAPIError{Code: "AccessDeniedException"}}
+	p := on(t, denied, q)
+	for i := range 3 {
+		_, err = p.Send(t.Context(), scenes(3, 1)[i])
+		require.NoError(t, err, "may send, may not read attributes")
+	}
+	assert.Equal(t, 1, denied.calls)
+
+	down := &attributesClient{Client: q, err: errors.New("connection refused")}
+	p = on(t, down, q)
+	for i := range 2 {
+		_, err = p.Send(t.Context(), scenes(5, 1)[3+i])
+		require.NoError(t, err)
+	}
+	assert.Equal(t, 2, down.calls, "no answer: the next send asks again")
+}
+
+func TestQueueLimitHoldsForEachMessage(t *testing.T) {
+	q := newQueue(t, sqstest.Config{MaximumMessageSize: 1024})
+	p := on(t, q, q)
+	big := scene
+	big.ID = strings.Repeat("x", 500) // twice in the body
+	_, err := p.Build(big)
+	require.NoError(t, err, "Build knows the limit of SQS only, unless the queue was asked")
+	_, err = p.Send(t.Context(), big)
+	var v *sqsfifo.ViolationError
+	require.ErrorAs(t, err, &v)
+	assert.Equal(t, "SF050", v.Findings[0].Rule)
+}
