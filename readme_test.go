@@ -53,6 +53,9 @@ func TestReadmeIsTrue(t *testing.T) {
 		}
 	}
 	assert.Contains(t, unindent(string(example)), strings.Join(collapse, ""), "the README shows what the example prints")
+	for _, body := range blocks(string(text), "json") {
+		assert.Contains(t, string(example), strings.TrimSpace(body))
+	}
 }
 
 // blocks returns the fenced blocks of a language.
