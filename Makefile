@@ -31,12 +31,19 @@ node-test: ## the fake against AWS's SDK for JavaScript; needs Node 20 and npm
 race: ## run all tests under the race detector
 	$(GO) test -race -shuffle=on -short ./...
 
+# The go command sometimes reports its own deadline as a failure, with no input
+# that fails; that is none.
 .PHONY: fuzz
 fuzz: ## run each fuzzer for FUZZTIME (30s)
 	@for pkg in $$($(GO) list ./...); do \
 		for f in $$($(GO) test -list '^Fuzz' $$pkg | grep '^Fuzz'); do \
 			echo "$$pkg $$f"; \
-			$(GO) test -run '^$$' -fuzz "^$$f\$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 1x $$pkg || exit 1; \
+			out=$$($(GO) test -run '^$$' -fuzz "^$$f\$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 1x $$pkg 2>&1) && continue; \
+			case "$$out" in \
+				*"Failing input"*) echo "$$out"; exit 1;; \
+				*"context deadline exceeded"*) ;; \
+				*) echo "$$out"; exit 1;; \
+			esac; \
 		done; \
 	done
 
