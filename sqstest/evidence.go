@@ -44,8 +44,8 @@ func (s Suite[T]) gather(ctx context.Context, later func(time.Duration)) (*evide
 		func() { e.again, err = s.each(ctx) },
 		func() { e.delivered, e.suppressed, err = s.replay(ctx) },
 		func() { later(time.Hour); e.later, err = s.each(ctx) },
-		func() { e.afterTimeout, err = s.underFault(ctx, LoseAnswer(), 1, s.Events[:1]) },
-		func() { e.ordered, err = s.underFault(ctx, Throttle(), throttledCalls, s.Events) },
+		func() { e.afterTimeout, err = s.underFault(ctx, LoseAnswer(), 1, 1) },
+		func() { e.ordered, err = s.underFault(ctx, Throttle(), throttledCalls, len(s.Events)) },
 		func() {
 			if e.sound() {
 				e.storm, err = s.retryStorm(ctx, e.first[0])
@@ -109,10 +109,10 @@ func (s Suite[T]) replay(ctx context.Context) ([]Message, []Suppression, error) 
 // throttledCalls are more than the SDK's own retryer tries.
 const throttledCalls = 4
 
-// underFault sends the events to a queue whose first calls go wrong. Send may
+// underFault sends the first so many events to a queue whose first calls go wrong. Send may
 // try again itself or return an error; the caller then calls it again, as a
 // pipeline does with an event that it could not send.
-func (s Suite[T]) underFault(ctx context.Context, f Fault, calls int, events []T) ([]Message, error) {
+func (s Suite[T]) underFault(ctx context.Context, f Fault, calls, events int) ([]Message, error) {
 	q, err := NewQueue(Config{})
 	if err != nil {
 		return nil, err

@@ -85,14 +85,8 @@ func (q *Queue) send(ctx context.Context, in *sendRequest) (*sqs.SendMessageOutp
 }
 
 func (q *Queue) sendOne(fault Fault, e sendEntry) (*sqs.SendMessageOutput, error) {
-	if aws.ToString(e.MessageBody) == "" {
-		return nil, missing("MessageBody") // F-071
-	}
 	set := q.settings.Load()
-	if err := set.validateParameters(e, false); err != nil {
-		return nil, err
-	}
-	if err := set.validateContents(e.SendMessageBatchRequestEntry); err != nil {
+	if err := set.validateSend(e); err != nil {
 		return nil, err
 	}
 	if err := fault.entry(0, e.SendMessageBatchRequestEntry); err != nil {

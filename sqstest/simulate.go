@@ -125,7 +125,7 @@ func (s *simulation) send(i int, m TimedMessage) Outcome {
 		entry.MessageAttributes[name] = types.MessageAttributeValue{DataType: aws.String("String"), StringValue: &value}
 	}
 	set := s.queue.settings.Load()
-	if err := s.refusal(set, entry); err != nil {
+	if err := set.validateSend(entry); err != nil {
 		out.Verdict, out.Err = Refused, err
 		return out
 	}
@@ -153,20 +153,6 @@ func (s *simulation) accept(at time.Time, set *settings, p outgoing) (*message, 
 	s.queue.mu.Lock()
 	defer s.queue.mu.Unlock()
 	return s.queue.accept(at, set, p)
-}
-
-// refusal returns an error only, so that a nil *apiError does not become one.
-func (s *simulation) refusal(set *settings, e sendEntry) error {
-	if aws.ToString(e.MessageBody) == "" {
-		return missing("MessageBody") // F-071
-	}
-	if err := set.validateParameters(e, false); err != nil {
-		return err
-	}
-	if err := set.validateContents(e.SendMessageBatchRequestEntry); err != nil {
-		return err
-	}
-	return nil
 }
 
 // collides notes the message's dedupe_key and returns the message that has it

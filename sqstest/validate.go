@@ -41,6 +41,21 @@ const (
 	maxEntryIDLength = 80 // F-056
 )
 
+// validateSend is all that is checked of a single send. Its type is error, so
+// that no refusal is nil and not a nil *apiError.
+func (s *settings) validateSend(e sendEntry) error {
+	if aws.ToString(e.MessageBody) == "" {
+		return missing("MessageBody") // F-071
+	}
+	if err := s.validateParameters(e, false); err != nil {
+		return err
+	}
+	if err := s.validateContents(e.SendMessageBatchRequestEntry); err != nil {
+		return err
+	}
+	return nil
+}
+
 // validateParameters checks what depends on the type of the queue. batch tells
 // apart the two answers to a missing group (F-050, F-070) and to a delay (F-052,
 // F-074).
