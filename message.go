@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 	"github.com/google/uuid"
 
 	"github.com/kansas-frontier-matrix/sqsfifo/lint"
@@ -72,15 +71,6 @@ func lintMessage(msg *Message) lint.Message {
 		}
 	}
 	return m
-}
-
-// messageSize counts as SQS does (F-073).
-func messageSize(body string, attributes map[string]types.MessageAttributeValue) int {
-	n := len(body)
-	for name, v := range attributes {
-		n += len(name) + len(*v.DataType) + len(*v.StringValue)
-	}
-	return n
 }
 
 // attributeDigest is over the attributes that may carry what tells two events

@@ -257,12 +257,12 @@ func (s *sender) prepare(ctx context.Context, msg *Message) (*delivery, error) {
 			"DedupeKey or EventID differ from those of the body; the message was changed after Build")}}
 	}
 	size := lint.Size(checked)
-	attributes := s.telemetry.attributesWithTrace(ctx, msg.Attributes, checked.MaxSize-size)
+	attributes, traceBytes := s.telemetry.attributesWithTrace(ctx, msg.Attributes, checked.MaxSize-size)
 	return &delivery{
 		ctx:        ctx,
 		msg:        msg,
 		attributes: attributes,
-		size:       messageSize(msg.Body, attributes),
+		size:       size + traceBytes,
 		sent: sent{
 			body:       sha256.Sum256([]byte(msg.Body)),
 			payload:    sha256.Sum256([]byte(h.payload)),

@@ -205,10 +205,10 @@ func errorType(err error) string {
 }
 
 // attributesWithTrace returns the SQS form of the message's attributes with the
-// trace context of ctx among them, or without it where the limits of the
-// message leave no room (F-073, F-079).
-func (t *telemetry) attributesWithTrace(ctx context.Context, attributes map[string]string, free int) map[string]types.MessageAttributeValue {
-	out := make(map[string]types.MessageAttributeValue, len(attributes)+1)
+// trace context of ctx among them and the bytes that it takes, or without it where
+// the limits of the message leave no room (F-073, F-079).
+func (t *telemetry) attributesWithTrace(ctx context.Context, attributes map[string]string, free int) (out map[string]types.MessageAttributeValue, added int) {
+	out = make(map[string]types.MessageAttributeValue, len(attributes)+1)
 	for name, value := range attributes {
 		out[name] = stringAttribute(value)
 	}
@@ -222,12 +222,13 @@ func (t *telemetry) attributesWithTrace(ctx context.Context, attributes map[stri
 		}
 		need += len(name) + len(stringType) + len(value)
 	}
-	if len(out)+len(carrier) <= maxAttributes && need <= free {
-		for name, value := range carrier {
-			out[name] = stringAttribute(value)
-		}
+	if len(out)+len(carrier) > maxAttributes || need > free {
+		return out, 0
 	}
-	return out
+	for name, value := range carrier {
+		out[name] = stringAttribute(value)
+	}
+	return out, need
 }
 
 const (
