@@ -101,44 +101,71 @@ func (e *RefusedError) ErrorType() string {
 // outcome is what one attempt of one message came to.
 type outcome struct {
 	messageID, sequence string // of a stored message
+	duplicate           bool   // SQS had it already
+	overtaken           bool   // a later one of its group was stored before it
 
 	err       error
 	code      string // of SQS
 	ambiguous bool   // the message may have been stored
 	retry     bool   // another attempt may end otherwise
+	pace      pace   // what it says about the rate of calls
+
+	unsent  bool // it was left out of the request
+	refused bool // because it may never be sent
 }
 
-// attempt sends the batch in one request and returns an outcome for each of its
-// messages.
-func (s *sender) attempt(ctx context.Context, batch []*delivery) []outcome {
+// attempt sends the events in one request and returns an outcome for each, and
+// what the answer says about the rate. The request outlives the contexts of its
+// events: to break it off would only leave all of them in doubt.
+func (s *sender) attempt(batch []*pending) ([]outcome, pace) {
+	ctx := context.Background()
 	if len(batch) == 1 {
-		ctx = batch[0].ctx
+		ctx = context.WithoutCancel(batch[0].ctx)
 	}
 	ctx, cancel := context.WithTimeout(ctx, attemptTimeout)
 	defer cancel()
+	ctx, call := s.telemetry.startCall(ctx, batch)
+	var outcomes []outcome
+	var err error
 	if len(batch) == 1 {
-		return []outcome{s.attemptOne(ctx, batch[0])}
+		outcomes, err = s.attemptOne(ctx, batch[0])
+	} else {
+		outcomes, err = s.attemptBatch(ctx, batch)
 	}
-	in := &sqs.SendMessageBatchInput{QueueUrl: &s.queueURL}
-	for i, d := range batch {
-		in.Entries = append(in.Entries, types.SendMessageBatchRequestEntry{
-			Id:                     aws.String(entryID(i)),
-			MessageBody:            &d.msg.Body,
-			MessageGroupId:         &d.msg.Group,
-			MessageDeduplicationId: s.deduplicationID(d),
-			MessageAttributes:      d.attributes,
-		})
-	}
-	outcomes := make([]outcome, len(batch))
-	out, err := s.client.SendMessageBatch(ctx, in, oneAttempt)
+	what := passedPace
 	if err != nil {
 		o := classify(err)
+		what = o.pace
+		outcomes = make([]outcome, len(batch))
 		for i := range outcomes {
 			outcomes[i] = o
 		}
-		return outcomes
+	} else {
+		for _, o := range outcomes {
+			what = max(what, o.pace)
+		}
+	}
+	s.telemetry.finishCall(ctx, call, outcomes, err)
+	return outcomes, what
+}
+
+func (s *sender) attemptBatch(ctx context.Context, batch []*pending) ([]outcome, error) {
+	entries := make([]types.SendMessageBatchRequestEntry, len(batch))
+	for i, p := range batch {
+		entries[i] = types.SendMessageBatchRequestEntry{
+			Id:                     &entryIDs[i],
+			MessageBody:            &p.msg.Body,
+			MessageGroupId:         &p.msg.Group,
+			MessageDeduplicationId: s.deduplicationID(p),
+			MessageAttributes:      p.attributes,
+		}
+	}
+	out, err := s.client.SendMessageBatch(ctx, &sqs.SendMessageBatchInput{QueueUrl: &s.queueURL, Entries: entries}, perAttempt...)
+	if err != nil {
+		return nil, err
 	}
 	// An entry without an answer is in doubt.
+	outcomes := make([]outcome, len(batch))
 	for i := range outcomes {
 		outcomes[i] = outcome{err: errNoEntryAnswer, ambiguous: true, retry: true}
 	}
@@ -152,30 +179,32 @@ func (s *sender) attempt(ctx context.Context, batch []*delivery) []outcome {
 			outcomes[i] = entryOutcome(failed)
 		}
 	}
-	return outcomes
+	return outcomes, nil
 }
 
-func (s *sender) attemptOne(ctx context.Context, d *delivery) outcome {
+func (s *sender) attemptOne(ctx context.Context, p *pending) ([]outcome, error) {
 	out, err := s.client.SendMessage(ctx, &sqs.SendMessageInput{
 		QueueUrl:               &s.queueURL,
-		MessageBody:            &d.msg.Body,
-		MessageGroupId:         &d.msg.Group,
-		MessageDeduplicationId: s.deduplicationID(d),
-		MessageAttributes:      d.attributes,
-	}, oneAttempt)
+		MessageBody:            &p.msg.Body,
+		MessageGroupId:         &p.msg.Group,
+		MessageDeduplicationId: s.deduplicationID(p),
+		MessageAttributes:      p.attributes,
+	}, perAttempt...)
 	if err != nil {
-		return classify(err)
+		return nil, err
 	}
-	return outcome{messageID: aws.ToString(out.MessageId), sequence: aws.ToString(out.SequenceNumber)}
+	return []outcome{{messageID: aws.ToString(out.MessageId), sequence: aws.ToString(out.SequenceNumber)}}, nil
 }
 
 // oneAttempt turns the SDK's retries off: the producer has to see each attempt,
 // because one without an answer decides what may be said about the message.
 func oneAttempt(o *sqs.Options) { o.Retryer = aws.NopRetryer{} }
 
+var perAttempt = []func(*sqs.Options){oneAttempt}
+
 var errNoEntryAnswer = errors.New("the answer to the batch does not mention the entry")
 
-func entryID(i int) string { return string(rune('0' + i)) }
+var entryIDs = [maxBatchEntries]string{"0", "1", "2", "3", "4", "5", "6", "7", "8", "9"}
 
 func entryIndex(id *string, n int) (int, bool) {
 	if id == nil || len(*id) != 1 {
@@ -194,7 +223,11 @@ func entryOutcome(failed types.BatchResultErrorEntry) outcome {
 	if failed.SenderFault {
 		err.Fault = smithy.FaultClient
 	}
-	return outcome{err: err, code: code, ambiguous: !failed.SenderFault && !throttled, retry: !failed.SenderFault || throttled}
+	o := outcome{err: err, code: code, ambiguous: !failed.SenderFault && !throttled, retry: !failed.SenderFault || throttled}
+	if throttled {
+		o.pace = throttledPace
+	}
+	return o
 }
 
 // classify says what an error of the client means for the message. It never
@@ -206,16 +239,16 @@ func classify(err error) outcome {
 		var status interface{ HTTPStatusCode() int }
 		switch {
 		case isThrottle(o.code):
-			o.retry = true
+			o.retry, o.pace = true, throttledPace
 		case errors.As(err, &status) && status.HTTPStatusCode() >= http.StatusInternalServerError,
 			api.ErrorFault() == smithy.FaultServer:
-			o.ambiguous, o.retry = true, true
+			o.ambiguous, o.retry, o.pace = true, true, troubledPace
 		}
 		return o
 	}
 	var dial *net.OpError
 	if errors.As(err, &dial) && dial.Op == "dial" {
-		return outcome{err: err, retry: true}
+		return outcome{err: err, retry: true, pace: troubledPace}
 	}
 	var (
 		params    smithy.InvalidParamsError
@@ -234,7 +267,11 @@ func classify(err error) outcome {
 	)
 	broken := errors.As(err, &send) || errors.As(err, &deserialize) || errors.As(err, &response) || errors.As(err, &network) ||
 		errors.Is(err, context.DeadlineExceeded)
-	return outcome{err: err, ambiguous: true, retry: broken}
+	o := outcome{err: err, ambiguous: true, retry: broken}
+	if broken {
+		o.pace = troubledPace
+	}
+	return o
 }
 
 // isThrottle reports whether SQS refused the call for its rate, before it was

@@ -4,12 +4,14 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"fmt"
+	"hash/maphash"
 	"maps"
 	"math/bits"
 	"slices"
 	"strings"
 	"sync"
 	"time"
+	"unsafe"
 
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/window"
 	"github.com/kansas-frontier-matrix/sqsfifo/lint"
@@ -76,14 +78,12 @@ func (e *ConflictError) Error() string {
 // attribute error.type.
 func (e *ConflictError) ErrorType() string { return e.Reuse.String() }
 
-// sent is a message as far as it takes part in deduplication, and the answer of
-// SQS to it.
+// sent is a message as far as it takes part in deduplication. It is made once
+// for a message, whatever the number of its attempts.
 type sent struct {
-	body, payload, attributes [sha256.Size]byte
-	group                     string
-
-	// messageID and sequence are empty while no answer is known.
-	messageID, sequence string
+	body       [sha256.Size]byte
+	is         remembered
+	key, group window.Key
 }
 
 // remembered is what the producer knows of a message for the length of the
@@ -103,31 +103,46 @@ type remembered struct {
 	payload, group uint16
 }
 
-func (s sent) remembered() remembered {
-	group := sha256.Sum256([]byte(s.group))
-	same := sha256.Sum256(slices.Concat(s.body[:], s.attributes[:], group[:]))
-	return remembered{
-		same:    [16]byte(same[:]),
-		answer:  answerOf(s.messageID),
-		body:    binary.BigEndian.Uint32(s.body[:]),
-		payload: binary.BigEndian.Uint16(s.payload[:]),
-		group:   binary.BigEndian.Uint16(group[:]),
+// of returns the part of a message that is remembered. The message has to have
+// passed the lint.
+func (m *memory) of(msg *Message) sent {
+	s := sent{
+		body:  sha256.Sum256(bytesOf(msg.Body)),
+		key:   m.sent.Key("", msg.DedupeKey),
+		group: m.highest.Key("", msg.Group),
 	}
+	attributes := attributeDigest(msg.Attributes)
+	var text [2*sha256.Size + 128]byte // what SQS allows of a group
+	t := append(text[:0], s.body[:]...)
+	t = append(t, attributes[:]...)
+	t = append(t, msg.Group...)
+	same := sha256.Sum256(t)
+	s.is = remembered{
+		same:    [16]byte(same[:]),
+		body:    binary.BigEndian.Uint32(s.body[:]),
+		payload: uint16(maphash.String(m.seed, payloadOf(msg.Body))),
+		group:   uint16(maphash.String(m.seed, msg.Group)),
+	}
+	return s
 }
 
+// bytesOf returns the bytes of a text without a copy. They must not be written
+// to.
+func bytesOf(text string) []byte { return unsafe.Slice(unsafe.StringData(text), len(text)) }
+
 // answerOf is zero for an empty message ID alone.
-func answerOf(messageID string) uint64 {
+func (m *memory) answerOf(messageID string) uint64 {
 	if messageID == "" {
 		return 0
 	}
-	sum := sha256.Sum256([]byte(messageID))
-	return max(binary.BigEndian.Uint64(sum[:]), 1)
+	return max(maphash.String(m.seed, messageID), 1)
 }
 
 // memory is the producer's own deduplication interval. It is safe for
 // concurrent use. It starts empty: what another process, or this one before a
 // restart, has sent is known from the answers of SQS alone.
 type memory struct {
+	seed maphash.Seed // of what decides nothing, or is asked of one key alone
 	mu   sync.Mutex
 	sent *window.Window[remembered] // by dedupe key
 
@@ -143,7 +158,7 @@ const clockSlack = 5 * time.Second
 
 func newMemory() *memory {
 	o := window.Options{Slack: clockSlack}
-	return &memory{sent: window.New[remembered](o), highest: window.New[sequence](o)}
+	return &memory{seed: maphash.MakeSeed(), sent: window.New[remembered](o), highest: window.New[sequence](o)}
 }
 
 // claim is what was known before the first attempt of a message.
@@ -163,17 +178,16 @@ type claim struct {
 // returned as a [*ConflictError] or [*ViolationError]; without room for one more
 // record the message is refused with a [*RefusedError].
 func (m *memory) claim(now time.Time, msg *Message, s sent) (claim, error) {
-	k, group := m.sent.Key("", msg.DedupeKey), m.highest.Key("", msg.Group)
-	is := s.remembered()
+	is := s.is
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	var c claim
-	if mark, state := m.highest.Lookup(now, group); state != window.Outside {
+	if mark, state := m.highest.Lookup(now, s.group); state != window.Outside {
 		c.watermark = mark.Value
 	}
-	r, state := m.sent.Lookup(now, k)
+	r, state := m.sent.Lookup(now, s.key)
 	if state == window.Outside {
-		if err := m.sent.Put(now, k, window.Record[remembered]{From: now, Value: is}); err != nil {
+		if err := m.sent.Put(now, s.key, window.Record[remembered]{From: now, Value: is}); err != nil {
 			return c, &RefusedError{DedupeKey: msg.DedupeKey, Err: err}
 		}
 		c.first = true
@@ -193,7 +207,7 @@ func (m *memory) claim(now time.Time, msg *Message, s sent) (claim, error) {
 	}
 	return c, &ConflictError{
 		Reuse: reuse, DedupeKey: msg.DedupeKey,
-		BodyHash: fmt.Sprintf("%x", s.body), Group: s.group, SameBody: was.body == is.body,
+		BodyHash: s.bodyHash(), Group: msg.Group, SameBody: was.body == is.body,
 		FirstSent: r.From,
 	}
 }
@@ -209,9 +223,9 @@ func attributeCollision(msg *Message) error {
 
 // stored records SQS's answer to a message that was claimed at from, and
 // reports whether SQS had the message already.
-func (m *memory) stored(now, from time.Time, msg *Message, s sent, c claim) (duplicate bool) {
-	k, group := m.sent.Key("", msg.DedupeKey), m.highest.Key("", msg.Group)
-	is, number := s.remembered(), parseSequence(s.sequence)
+func (m *memory) stored(now, from time.Time, s sent, c claim, messageID, sequenceNumber string) (duplicate bool) {
+	is, number := s.is, parseSequence(sequenceNumber)
+	is.answer = m.answerOf(messageID)
 	m.mu.Lock()
 	defer m.mu.Unlock()
 
@@ -220,7 +234,7 @@ func (m *memory) stored(now, from time.Time, msg *Message, s sent, c claim) (dup
 	// earlier message, because they increase within a group (F-009 b, F-041).
 	duplicate = c.prior != 0 && is.answer == c.prior || !number.isAfter(c.watermark)
 
-	r, state := m.sent.Lookup(now, k)
+	r, state := m.sent.Lookup(now, s.key)
 	switch {
 	case state == window.Outside || is.answer != r.Value.answer && !duplicate:
 		// A new acceptance: it happened between the first attempt and now.
@@ -233,32 +247,31 @@ func (m *memory) stored(now, from time.Time, msg *Message, s sent, c claim) (dup
 	r.Value = is
 	// Neither window has a limit of its own, and the claim had its place in sent: a
 	// mark that finds none costs no more than the sight of a duplicate.
-	_ = m.sent.Put(now, k, r)
-	if mark, state := m.highest.Lookup(now, group); state == window.Outside || number.isAfter(mark.Value) {
-		_ = m.highest.Put(now, group, window.Record[sequence]{From: now, To: now, Value: number})
+	_ = m.sent.Put(now, s.key, r)
+	if mark, state := m.highest.Lookup(now, s.group); state == window.Outside || number.isAfter(mark.Value) {
+		_ = m.highest.Put(now, s.group, window.Record[sequence]{From: now, To: now, Value: number})
 	}
 	return duplicate
 }
 
 // unanswered records that a message may or may not have been stored up to now.
-func (m *memory) unanswered(now time.Time, msg *Message) {
-	k := m.sent.Key("", msg.DedupeKey)
+func (m *memory) unanswered(now time.Time, s sent) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if r, state := m.sent.Lookup(now, k); state != window.Outside && r.To.IsZero() {
+	if r, state := m.sent.Lookup(now, s.key); state != window.Outside && r.To.IsZero() {
 		r.To = now
-		_ = m.sent.Put(now, k, r)
+		_ = m.sent.Put(now, s.key, r)
 	}
 }
 
 // refused forgets a claim: a refused send claims nothing in SQS either (F-023).
-func (m *memory) refused(msg *Message, c claim) {
+func (m *memory) refused(s sent, c claim) {
 	if !c.first {
 		return
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.sent.Delete(m.sent.Key("", msg.DedupeKey))
+	m.sent.Delete(s.key)
 }
 
 // sequence is a sequence number: a decimal number of up to 128 bits (F-008). The

@@ -74,11 +74,9 @@ type Config[T any] struct {
 	// Deduplication is ContentBased unless the queue cannot do that.
 	Deduplication Deduplication
 
-	// RetryFor is how long after its first attempt an event may be tried again
-	// when SQS throttles, fails or does not answer. Zero means 4 minutes and 30
-	// seconds. More than 4 minutes and 35 seconds is refused: a retry that SQS
-	// accepts after the deduplication interval would be a second delivery.
-	RetryFor time.Duration
+	// Delivery says how events share requests, how long they are retried and
+	// what a failure does to its group.
+	Delivery Delivery
 
 	// Telemetry holds the OpenTelemetry providers; nil ones are the global ones.
 	Telemetry Telemetry
@@ -112,8 +110,6 @@ func (c Config[T]) validate() error {
 	if c.Deduplication > ExplicitBodyHash {
 		refuse("Deduplication", "unknown value; use ContentBased or ExplicitBodyHash")
 	}
-	if c.RetryFor < 0 || c.RetryFor > resendHorizon {
-		refuse("RetryFor", fmt.Sprintf("%v is not between 0 and %v; a retry must end inside the deduplication interval of the first attempt", c.RetryFor, resendHorizon))
-	}
+	c.Delivery.validate(refuse)
 	return errors.Join(errs...)
 }

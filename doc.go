@@ -31,8 +31,9 @@
 //     hash still protects the queue, as SQS itself holds it; what is forgotten is
 //     which key had which body, so that a key reused across a restart is not
 //     noticed, and which messages were duplicates of earlier ones.
-//   - One event of a group is under way at a time, so a group moves at one event
-//     per round trip; throughput comes from having many groups.
+//   - With the order Strict one event of a group is under way at a time, so a
+//     group moves at one event per round trip; throughput comes from having many
+//     groups. [Runs] moves ten, at a price that its comment names.
 //
 // # Use
 //

@@ -17,10 +17,7 @@ func NormalizeDataset(d Dataset) (Dataset, error) {
 func EncodeEnvelope[T any](e Envelope[T]) (string, error) { return e.encode() }
 
 // PayloadOf returns the payload as the producer cuts it out of a body.
-func PayloadOf(body string) (string, error) {
-	h, err := readHeader(body)
-	return h.payload, err
-}
+func PayloadOf(body string) string { return payloadOf(body) }
 
 // SequenceIsAfter compares sequence numbers as the producer does.
 func SequenceIsAfter(a, b string) bool { return parseSequence(a).isAfter(parseSequence(b)) }

@@ -4,8 +4,6 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/json"
-	"errors"
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -37,28 +35,29 @@ type Message struct {
 	Dataset *Dataset `json:"dataset,omitempty"`
 }
 
-// header are the members of a body that the producer works with.
-type header struct {
-	DedupeKey string    `json:"dedupe_key"`
-	EventID   uuid.UUID `json:"event_id"`
-	payload   string
+const payloadMember = `,"payload":`
+
+// payloadOf returns the payload of a body that passed the lint. A quote inside a
+// string is escaped, so that the first occurrence is the member and no part of an
+// earlier string; the members are in canonical order, so that it is the last.
+func payloadOf(body string) string {
+	_, payload, _ := strings.Cut(body, payloadMember)
+	return strings.TrimSuffix(payload, "}")
 }
 
-// readHeader splits a body that passed the lint: its members are in canonical
-// order, so that payload is the last of them.
-func readHeader(body string) (header, error) {
-	const last = `,"payload":`
-	// A quote inside a string is escaped, so that the first occurrence is the
-	// member and no part of an earlier string.
-	before, payload, ok := strings.Cut(body, last)
-	if !ok {
-		return header{}, errors.New("sqsfifo: body without a payload")
+// verify checks that a message that comes from elsewhere tells of itself what its
+// body says. The body has to have passed the lint.
+func (m *Message) verify() error {
+	before, _, _ := strings.Cut(m.Body, payloadMember)
+	var is struct {
+		DedupeKey string    `json:"dedupe_key"`
+		EventID   uuid.UUID `json:"event_id"`
 	}
-	h := header{payload: strings.TrimSuffix(payload, "}")}
-	if err := json.Unmarshal([]byte(before+"}"), &h); err != nil {
-		return header{}, fmt.Errorf("sqsfifo: read the body's header: %w", err)
+	if err := json.Unmarshal([]byte(before+"}"), &is); err != nil || is.DedupeKey != m.DedupeKey || is.EventID != m.EventID {
+		return &ViolationError{Err: err, Findings: []lint.Finding{finding(ruleDedupeKey, "Message", "",
+			"DedupeKey or EventID differ from those of the body; the message was changed after Build")}}
 	}
-	return h, nil
+	return nil
 }
 
 // lintMessage returns the message as the lint sees it.

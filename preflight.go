@@ -52,7 +52,7 @@ func (e *QueueError) ErrorType() string { return "queue" }
 // credentials may send but not read attributes: SQS itself refuses what a
 // wrong queue cannot take.
 func (p *Producer[T]) Preflight(ctx context.Context) (QueueReport, error) {
-	return p.sender.inspect(ctx)
+	return p.scheduler.inspect(ctx)
 }
 
 // queueCheck makes the first send inspect the queue. Inconclusive answers leave

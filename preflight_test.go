@@ -17,7 +17,7 @@ import (
 )
 
 func TestNewProducerNamesEveryFault(t *testing.T) {
-	_, err := sqsfifo.NewProducer(nil, sqsfifo.Config[Scene]{QueueURL: "https://h/queue", Source: "landsat", Deduplication: 7, RetryFor: 5 * time.Minute})
+	_, err := sqsfifo.NewProducer(nil, sqsfifo.Config[Scene]{QueueURL: "https://h/queue", Source: "landsat", Deduplication: 7, Delivery: sqsfifo.Delivery{RetryFor: 5 * time.Minute}})
 	require.Error(t, err)
 	for _, field := range []string{"client", "QueueURL", "Source", "Identify", "Deduplication", "RetryFor"} {
 		assert.ErrorContains(t, err, field)

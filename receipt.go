@@ -16,6 +16,10 @@ type Receipt struct {
 	// last five minutes and from sequence numbers (F-001, F-009).
 	Duplicate bool
 
+	// Overtaken is true when an event of the group that was handed in later was
+	// stored before this one. It happens with the order [Runs] alone.
+	Overtaken bool
+
 	EventID   uuid.UUID
 	DedupeKey string
 	Group     string

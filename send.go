@@ -2,280 +2,267 @@ package sqsfifo
 
 import (
 	"context"
-	"crypto/sha256"
 	"errors"
 	"fmt"
-	"slices"
-	"time"
+	"sync/atomic"
 
-	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
-
-	"github.com/kansas-frontier-matrix/sqsfifo/internal/window"
 	"github.com/kansas-frontier-matrix/sqsfifo/lint"
 )
 
-// The limits of one SendMessageBatch (F-054, F-057).
-const (
-	maxBatchEntries = 10
-	maxBatchBytes   = 1 << 20
-
-	// maxMessageBytes is the most that a queue may take of one message (F-073).
-	maxMessageBytes = 1 << 20
-)
-
-var (
-	// ErrClosed is wrapped by the error of an event that was handed to a closed
-	// producer. The event was never sent.
-	ErrClosed = errors.New("producer is closed")
-
-	// ErrGroupPaused is wrapped by the error of an event behind one of its own
-	// message group that failed in the same SendBatch. The event was never sent:
-	// it would have overtaken the one before it.
-	ErrGroupPaused = errors.New("an earlier event of the message group failed")
-)
-
-// sender delivers built messages. It knows nothing of the type of the events.
+// sender is what it takes to send a message, whatever the type of the events.
 type sender struct {
 	client    Client
 	queueURL  string
 	explicit  bool
-	retryFor  time.Duration
 	telemetry *telemetry
 	memory    *memory
-	groups    *groupLocks
-	queue     queueCheck
+	queue     *queueCheck
 }
 
-// delivery is one message on its way to its one result.
-type delivery struct {
-	ctx context.Context // the caller's, with the span of this message
-	msg *Message
-
-	sent       sent
-	claim      claim
-	attributes map[string]types.MessageAttributeValue
-	size       int
-
-	attempts  int
-	first     time.Time            // of the first attempt
-	ambiguous bool                 // an attempt may have been stored
-	end       func(Receipt, error) // called once
+// Send builds the event's message, sends it and waits for the answer.
+//
+// Receipt.Duplicate says that SQS had the event already; that is a success. The
+// error is a [*ViolationError], [*ConflictError], [*QueueError] or
+// [*RefusedError], or wraps [ErrClosed] or [ErrGroupPaused]: the event is not
+// stored; or it is a [*SendError]: the event may be. Retries go on until
+// Delivery.RetryFor is over or ctx is done.
+func (p *Producer[T]) Send(ctx context.Context, event T) (Receipt, error) {
+	r := p.wait(ctx, 1, false, func(int) (*Message, error) { return p.compose(event) })[0]
+	return r.Receipt, r.Err
 }
 
-// lane is the deliveries of one message group in the order of the calls. Only
-// its head is ever on its way, so that order holds under every fault.
-type lane struct {
-	queue     []*delivery
-	notBefore time.Time
+// SendBatch sends events in as few requests as order allows and returns when
+// each has its result: results[i] is for events[i].
+//
+// Events of one group are sent in the order of the slice. When one is refused
+// for what it is ([*ViolationError], [*ConflictError]), those of its group behind
+// it in the slice are not sent and wrap [ErrGroupPaused], because they would
+// overtake it; later calls go on. One that was sent and failed pauses its group,
+// see [Producer.Resume]. Other groups go on. With Delivery.OnGroupFailure set to
+// SkipEvent neither stops anything. The errors are those of [Producer.Send].
+func (p *Producer[T]) SendBatch(ctx context.Context, events []T) Results {
+	return p.wait(ctx, len(events), false, func(i int) (*Message, error) { return p.compose(events[i]) })
 }
 
-// deliver sends the messages and returns when each has its result. Messages of
-// one group are sent one after the other in the given order; messages of
-// different groups share requests.
-func (s *sender) deliver(ctx context.Context, deliveries []*delivery) {
-	var ready []*lane
-	byGroup := map[string]*lane{}
-	for _, d := range deliveries {
-		l := byGroup[d.msg.Group]
-		if l == nil {
-			l = &lane{}
-			byGroup[d.msg.Group] = l
-			ready = append(ready, l)
+// SendMessage sends a message that [Producer.Build] made earlier, here or in
+// another process, byte for byte. It checks the message as Build did. The
+// errors are those of [Producer.Send].
+func (p *Producer[T]) SendMessage(ctx context.Context, msg *Message) (Receipt, error) {
+	r := p.wait(ctx, 1, true, func(int) (*Message, error) {
+		if msg == nil {
+			return nil, &ViolationError{Findings: []lint.Finding{finding(ruleInvalidJSON, "Message", "", "nil; pass the message that Build returned")}}
 		}
-		l.queue = append(l.queue, d)
-	}
-	names := make([]string, 0, len(byGroup))
-	for g := range byGroup {
-		names = append(names, g)
-	}
-	unlock, err := s.groups.lock(ctx, names)
-	if err != nil {
-		for _, d := range deliveries {
-			d.end(Receipt{}, s.unsent(d, outcome{err: err}))
-		}
-		return
-	}
-	defer unlock()
+		return msg, nil
+	})[0]
+	return r.Receipt, r.Err
+}
 
-	for len(ready) > 0 {
-		if ctx.Err() != nil {
-			for _, l := range ready {
-				s.fail(l, outcome{err: context.Cause(ctx)})
+// SendAsync hands an event in and returns; done is called once, with what Send
+// would have returned, and may be nil. Events of one group that are handed in one
+// after the other are sent, and told of, in that order.
+//
+// SendAsync blocks while the buffer is full (Delivery.BufferEvents, BufferBytes)
+// and, until a request has told the queue's attributes, for that answer. When ctx
+// ends, an event that has no outcome yet gets one at once: a [*SendError] if a
+// request with it is under way or was not answered.
+//
+// An event that cannot be handed in, because it has no message group, ctx is over
+// or the producer closed, is told of before SendAsync returns. Otherwise done runs
+// on a goroutine of the producer, and its group waits for it: it must be quick,
+// and must not call SendAsync, Flush or Close, which may wait for it. It may call
+// TrySend.
+func (p *Producer[T]) SendAsync(ctx context.Context, event T, done func(Receipt, error)) {
+	_ = p.handInOne(ctx, event, done, p.scheduler.room.enter)
+}
+
+// TrySend is [Producer.SendAsync] that does not wait for room in the buffer: it
+// returns an error that wraps [ErrBufferFull], and done is never called. A nil
+// error means that done is.
+func (p *Producer[T]) TrySend(ctx context.Context, event T, done func(Receipt, error)) error {
+	return p.handInOne(ctx, event, done, func(_ context.Context, bytes int) error { return p.scheduler.room.tryEnter(bytes) })
+}
+
+// Flush sends what lingers and waits until every event that was handed in before
+// has its outcome. It returns the context's error if that comes first; the events
+// go on then, too.
+func (p *Producer[T]) Flush(ctx context.Context) error { return p.scheduler.flush(ctx) }
+
+// Close refuses new events, which then fail with [ErrClosed], and waits for
+// those under way: when it returns nil, each has its outcome and no goroutine of
+// the producer is left. It returns the context's error if that comes first; the
+// events go on then, too. Close may be called more than once.
+func (p *Producer[T]) Close(ctx context.Context) error { return p.scheduler.close(ctx) }
+
+// Paused returns the message groups that are paused, each with the error of the
+// event that failed. The map is the caller's own.
+func (p *Producer[T]) Paused() map[string]error { return p.scheduler.pausedGroups() }
+
+// Resume ends the pause of a message group. What was behind the event that failed
+// has its outcome already, ErrGroupPaused, and is not sent by Resume.
+//
+// A group is paused when an event of it was sent and failed for good, unless
+// Delivery.OnGroupFailure is SkipEvent. Nothing of the group is sent then but that
+// event, known by its dedupe key: sending it again with success ends the pause,
+// too, and keeps the order. To call Resume is to go on without it.
+func (p *Producer[T]) Resume(group string) { p.scheduler.resume(group) }
+
+// wait builds and sends n messages and returns when each has its result. Foreign
+// ones were built elsewhere.
+func (p *Producer[T]) wait(ctx context.Context, n int, foreign bool, build func(int) (*Message, error)) Results {
+	results := make(Results, n)
+	if n == 0 {
+		return results
+	}
+	s := p.scheduler
+	if err := s.checkQueue(ctx); err != nil {
+		for i := range results {
+			results[i].Err = err
+		}
+		return results
+	}
+	var left atomic.Int64
+	left.Store(int64(n))
+	all := make(chan struct{})
+	end := func(i int) func(Receipt, error) {
+		return func(r Receipt, err error) {
+			results[i] = Result{Receipt: r, Err: err}
+			if left.Add(-1) == 0 {
+				close(all)
 			}
-			return
-		}
-		var batch []*lane
-		batch, ready = s.nextBatch(ready)
-		if len(batch) > 0 {
-			ready = append(ready, s.round(ctx, batch)...)
-		} else if len(ready) > 0 {
-			wait(ctx, ready)
 		}
 	}
-}
+	var together *series
+	if n > 1 {
+		together = &series{}
+	}
 
-// nextBatch takes the lanes whose heads make the next request. A head that is
-// refused before it is sent ends its lane.
-func (s *sender) nextBatch(ready []*lane) (batch, rest []*lane) {
-	now := time.Now()
-	bytes := 0
-	for i, l := range ready {
-		if l.notBefore.After(now) {
-			rest = append(rest, l)
+	// Events are handed in a few at a time: one by one the first would go alone,
+	// and all at once would have to fit into the buffer.
+	const few = 100
+	handed := make([]*pending, 0, n)
+	from := 0
+	handIn := func() {
+		part := handed[from:]
+		from = len(handed)
+		if len(part) > 0 && !s.handIn(part...) {
+			for _, e := range part {
+				s.tell(ended{p: e, err: errNotSent(ErrClosed)})
+			}
+			handed = handed[:from-len(part)]
+			from = len(handed)
+		}
+	}
+	for i := range n {
+		e := s.begin(ctx, foreign, end(i), func() (*Message, error) { return build(i) })
+		e.series = together
+		if e.msg == nil || e.msg.Group == "" || n == 1 && e.refusal != nil {
+			s.tellUnsent(e, e.refusal)
 			continue
 		}
-		d := l.queue[0]
-		if len(batch) == maxBatchEntries || len(batch) > 0 && bytes+d.size > maxBatchBytes {
-			return batch, append(rest, ready[i:]...)
+		if ctx.Err() != nil {
+			s.tellUnsent(e, notHandedIn(e, context.Cause(ctx)))
+			continue
 		}
-		if d.attempts == 0 {
-			c, err := s.memory.claim(now, d.msg, d.sent)
-			if err != nil {
-				if !errors.Is(err, window.ErrFull) {
-					s.telemetry.collided(d.ctx)
-				}
-				s.telemetry.refused(d.ctx, err)
-				s.settle(l, Receipt{}, err)
+		if s.room.tryEnter(e.size) != nil {
+			handIn()
+			if err := s.room.enter(ctx, e.size); err != nil {
+				s.tellUnsent(e, notHandedIn(e, err))
 				continue
 			}
-			d.claim, d.first = c, now
 		}
-		batch = append(batch, l)
-		bytes += d.size
+		if handed = append(handed, e); len(handed)-from == few {
+			handIn()
+		}
 	}
-	return batch, rest
-}
+	handIn()
 
-// round makes one request and returns the lanes that have more to send.
-func (s *sender) round(ctx context.Context, batch []*lane) (more []*lane) {
-	heads := make([]*delivery, len(batch))
-	for i, l := range batch {
-		heads[i] = l.queue[0]
-		heads[i].attempts++
-	}
-	for i, o := range s.attempt(ctx, heads) {
-		l, d := batch[i], heads[i]
-		d.ambiguous = d.ambiguous || o.ambiguous
-		now := time.Now()
-		switch {
-		case o.err == nil:
-			d.sent.messageID, d.sent.sequence = o.messageID, o.sequence
-			duplicate := s.memory.stored(now, d.first, d.msg, d.sent, d.claim)
-			s.settle(l, d.receipt(duplicate), nil)
-		case o.retry && ctx.Err() == nil && now.Before(d.first.Add(s.retryFor)):
-			l.notBefore = now.Add(backoff(d.attempts))
-		default:
-			s.fail(l, o)
-		}
-		if len(l.queue) > 0 {
-			more = append(more, l)
-		}
-	}
-	return more
-}
-
-// wait returns when the first lane may send again or the context is done.
-func wait(ctx context.Context, ready []*lane) {
-	next := slices.MinFunc(ready, func(a, b *lane) int { return a.notBefore.Compare(b.notBefore) })
-	timer := time.NewTimer(time.Until(next.notBefore))
-	defer timer.Stop()
 	select {
-	case <-timer.C:
+	case <-all:
 	case <-ctx.Done():
+		for _, e := range handed {
+			s.withdraw(e, context.Cause(ctx))
+		}
+		<-all
 	}
+	return results
 }
 
-// fail ends the head of a lane after its last attempt, if it had one.
-func (s *sender) fail(l *lane, last outcome) {
-	s.settle(l, Receipt{}, s.unsent(l.queue[0], last))
-}
-
-// unsent returns the error of a delivery that ends here: what it says follows
-// from whether any of its attempts may have been stored.
-func (s *sender) unsent(d *delivery, last outcome) error {
-	if d.ambiguous {
-		s.memory.unanswered(time.Now(), d.msg)
-		return &SendError{DedupeKey: d.msg.DedupeKey, Attempts: d.attempts, ResendBefore: d.first.Add(resendHorizon), Err: last.err}
+// handInOne is SendAsync with one way or another to find room.
+func (p *Producer[T]) handInOne(ctx context.Context, event T, done func(Receipt, error), enter func(context.Context, int) error) error {
+	if done == nil {
+		done = func(Receipt, error) {}
 	}
-	if d.attempts > 0 {
-		s.memory.refused(d.msg, d.claim)
-	}
-	return &RefusedError{DedupeKey: d.msg.DedupeKey, Attempts: d.attempts, Code: last.code, Err: last.err}
-}
-
-// settle ends the head of a lane. What stands behind one that failed is not
-// sent: it would overtake it.
-func (s *sender) settle(l *lane, r Receipt, err error) {
-	d := l.queue[0]
-	l.queue = l.queue[1:]
-	d.end(r, err)
-	if err == nil {
-		return
-	}
-	for _, behind := range l.queue {
-		behind.end(Receipt{}, pausedError(behind.msg, d.msg))
-	}
-	l.queue = nil
-}
-
-func pausedError(msg, failed *Message) error {
-	return fmt.Errorf("sqsfifo: dedupe key %q not sent, %w: dedupe key %q in message group %q",
-		msg.DedupeKey, ErrGroupPaused, failed.DedupeKey, failed.Group)
-}
-
-func (d *delivery) receipt(duplicate bool) Receipt {
-	return Receipt{
-		Duplicate:      duplicate,
-		EventID:        d.msg.EventID,
-		DedupeKey:      d.msg.DedupeKey,
-		Group:          d.msg.Group,
-		BodyHash:       fmt.Sprintf("%x", d.sent.body),
-		MessageID:      d.sent.messageID,
-		SequenceNumber: d.sent.sequence,
-		Attempts:       d.attempts,
-	}
-}
-
-// prepare checks the message as it will go out and returns its delivery. The
-// trace context is not part of the message: it is added where there is room and
-// changes neither the hash nor the outcome of the checks.
-func (s *sender) prepare(ctx context.Context, msg *Message) (*delivery, error) {
-	checked := lintMessage(msg)
-	checked.MaxSize = s.queue.maxSize()
-	if s.explicit {
-		checked.DeduplicationID = BodyHash(msg.Body)
-	}
-	if refused := errorsAmong(lint.Check(checked)); len(refused) > 0 {
-		return nil, &ViolationError{Findings: refused}
-	}
-	h, err := readHeader(msg.Body)
-	if err != nil {
-		return nil, err
-	}
-	if h.DedupeKey != msg.DedupeKey || h.EventID != msg.EventID {
-		return nil, &ViolationError{Findings: []lint.Finding{finding(ruleDedupeKey, "Message", "",
-			"DedupeKey or EventID differ from those of the body; the message was changed after Build")}}
-	}
-	size := lint.Size(checked)
-	attributes, traceBytes := s.telemetry.attributesWithTrace(ctx, msg.Attributes, checked.MaxSize-size)
-	return &delivery{
-		ctx:        ctx,
-		msg:        msg,
-		attributes: attributes,
-		size:       size + traceBytes,
-		sent: sent{
-			body:       sha256.Sum256([]byte(msg.Body)),
-			payload:    sha256.Sum256([]byte(h.payload)),
-			attributes: attributeDigest(msg.Attributes),
-			group:      msg.Group,
-		},
-	}, nil
-}
-
-func (s *sender) deduplicationID(d *delivery) *string {
-	if !s.explicit {
+	s := p.scheduler
+	if err := s.checkQueue(ctx); err != nil {
+		done(Receipt{}, err)
 		return nil
 	}
-	id := fmt.Sprintf("%x", d.sent.body)
-	return &id
+	e := s.begin(ctx, false, done, func() (*Message, error) { return p.compose(event) })
+	if e.msg == nil || e.msg.Group == "" {
+		s.tellUnsent(e, e.refusal)
+		return nil
+	}
+	if ctx.Err() != nil {
+		s.tellUnsent(e, notHandedIn(e, context.Cause(ctx)))
+		return nil
+	}
+	if err := enter(ctx, e.size); err != nil {
+		if errors.Is(err, ErrBufferFull) {
+			e.done = func(Receipt, error) {}
+			err = errNotSent(err)
+			s.tellUnsent(e, err)
+			return err
+		}
+		s.tellUnsent(e, notHandedIn(e, err))
+		return nil
+	}
+	if !s.handIn(e) {
+		s.tell(ended{p: e, err: errNotSent(ErrClosed)})
+		return nil
+	}
+	s.watch(ctx, e)
+	return nil
 }
+
+// begin starts the span of an event and builds and checks its message.
+func (s *scheduler) begin(ctx context.Context, foreign bool, done func(Receipt, error), build func() (*Message, error)) *pending {
+	e := &pending{done: done, foreign: foreign}
+	e.ctx, e.span = s.telemetry.start(ctx)
+	if e.msg, e.refusal = build(); e.refusal == nil {
+		e.refusal = s.prepare(e)
+	}
+	if e.refusal == nil {
+		s.telemetry.describe(e.span, e.msg)
+	}
+	return e
+}
+
+// watch withdraws the event when its context ends.
+func (s *scheduler) watch(ctx context.Context, e *pending) {
+	if ctx.Done() == nil {
+		return
+	}
+	unbind := context.AfterFunc(ctx, func() { s.withdraw(e, context.Cause(ctx)) })
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if e.ended {
+		unbind()
+		return
+	}
+	e.unbind = unbind
+}
+
+// tellUnsent ends an event that was never handed in.
+func (s *scheduler) tellUnsent(e *pending, err error) {
+	s.telemetry.finish(ended{p: e, err: err})
+	e.done(Receipt{}, err)
+}
+
+func notHandedIn(e *pending, err error) error {
+	if errors.Is(err, ErrClosed) {
+		return errNotSent(err)
+	}
+	return &RefusedError{DedupeKey: e.msg.DedupeKey, Err: err}
+}
+
+func errNotSent(err error) error { return fmt.Errorf("sqsfifo: not sent: %w", err) }

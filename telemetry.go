@@ -4,19 +4,21 @@ import (
 	"context"
 	"errors"
 	"net/url"
+	"slices"
+	"strconv"
 	"strings"
+	"time"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/baggage"
 	"go.opentelemetry.io/otel/codes"
 	"go.opentelemetry.io/otel/metric"
 	"go.opentelemetry.io/otel/propagation"
 	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
 	"go.opentelemetry.io/otel/trace"
-
-	"github.com/kansas-frontier-matrix/sqsfifo/lint"
+	"go.opentelemetry.io/otel/trace/noop"
 )
 
 // Telemetry are the OpenTelemetry providers of a producer. A nil field means
@@ -27,9 +29,18 @@ import (
 //	sqs_fifo.body_hash.length_bytes      By           length of each body handed to SQS
 //	sqs_fifo.dedupe_window_hits          {hit}        messages that SQS had already
 //
-// all with messaging.destination.name. Neither keys nor IDs are ever attributes
-// of a metric. Each event has one PRODUCER span, whose context travels in the
-// message attributes where there is room for it; it never enters the body.
+// all with messaging.destination.name; those of the semantic conventions for
+// messaging clients are
+//
+//	messaging.client.sent.messages       {message}    messages that SQS answered or did not, by error.type
+//	messaging.client.operation.duration  s            length of each request, by error.type
+//
+// Neither keys nor IDs are ever attributes of a metric. Each event has one
+// PRODUCER span "create <queue>" from the call to its outcome, and each request
+// one CLIENT span "send <queue>" with a link to the spans of its events. The
+// context of an event's span travels in the message attributes where there is room
+// for it; it never enters the body. No span, metric or error of a span holds a
+// payload.
 type Telemetry struct {
 	MeterProvider  metric.MeterProvider
 	TracerProvider trace.TracerProvider
@@ -53,22 +64,17 @@ const (
 	attrDatasetID         = attribute.Key("dataset_id")
 	attrVersion           = attribute.Key("version")
 	attrEventID           = attribute.Key("sqs_fifo.event_id")
-	attrRuleID            = attribute.Key("sqs_fifo.rule.id")
 )
 
 type telemetry struct {
+	instruments
 	tracer     trace.Tracer
+	silent     bool // spans lead nowhere
 	propagator propagation.TextMapPropagator
-	spanName   string
-	spanStart  []trace.SpanStartOption
-
-	collisions, violations, hits metric.Int64Counter
-	bodyLength                   metric.Int64Histogram
-
-	// Options are built once, as slices: they cost more than the measurement.
-	add    []metric.AddOption
-	record []metric.RecordOption
-	byRule map[string][]metric.AddOption
+	eventName  string
+	eventStart []trace.SpanStartOption
+	callName   string
+	callStart  []trace.SpanStartOption
 }
 
 func newTelemetry(t Telemetry, queueURL string) (*telemetry, error) {
@@ -82,43 +88,34 @@ func newTelemetry(t Telemetry, queueURL string) (*telemetry, error) {
 		t.Propagator = otel.GetTextMapPropagator()
 	}
 	name := queueName(queueURL)
-	destination := semconv.MessagingDestinationName(name)
-	spanAttributes := []attribute.KeyValue{
+	common := []attribute.KeyValue{
 		semconv.MessagingSystemAWSSQS,
-		semconv.MessagingOperationName("send"),
-		semconv.MessagingOperationTypeSend,
-		destination,
+		semconv.MessagingDestinationName(name),
 		semconv.AWSSQSQueueURL(queueURL),
 	}
 	if u, err := url.Parse(queueURL); err == nil && u.Hostname() != "" {
-		spanAttributes = append(spanAttributes, semconv.ServerAddress(u.Hostname()))
+		common = append(common, semconv.ServerAddress(u.Hostname()))
+		if port, err := strconv.Atoi(u.Port()); err == nil {
+			common = append(common, semconv.ServerPort(port))
+		}
 	}
-	here := metric.WithAttributeSet(attribute.NewSet(destination))
+	start := func(kind trace.SpanKind, operation string, operationType attribute.KeyValue) []trace.SpanStartOption {
+		return []trace.SpanStartOption{trace.WithSpanKind(kind), trace.WithAttributes(common...),
+			trace.WithAttributes(semconv.MessagingOperationName(operation), operationType)}
+	}
+	_, silent := t.TracerProvider.(noop.TracerProvider)
 	out := &telemetry{
 		tracer:     t.TracerProvider.Tracer(scope, trace.WithInstrumentationVersion(Version), trace.WithSchemaURL(semconv.SchemaURL)),
+		silent:     silent,
 		propagator: t.Propagator,
-		spanName:   "send " + name,
-		spanStart:  []trace.SpanStartOption{trace.WithSpanKind(trace.SpanKindProducer), trace.WithAttributes(spanAttributes...)},
-		add:        []metric.AddOption{here},
-		record:     []metric.RecordOption{here},
-		byRule:     map[string][]metric.AddOption{},
+		eventName:  "create " + name,
+		eventStart: start(trace.SpanKindProducer, "create", semconv.MessagingOperationTypeCreate),
+		callName:   "send " + name,
+		callStart:  start(trace.SpanKindClient, "send", semconv.MessagingOperationTypeSend),
 	}
-	for _, r := range lint.Rules() {
-		out.byRule[r.ID] = []metric.AddOption{metric.WithAttributeSet(attribute.NewSet(destination, attrRuleID.String(r.ID)))}
-	}
-
-	meter := t.MeterProvider.Meter(scope, metric.WithInstrumentationVersion(Version), metric.WithSchemaURL(semconv.SchemaURL))
-	var err1, err2, err3, err4 error
-	out.collisions, err1 = meter.Int64Counter("sqs_fifo.dedupe.collisions_detected", metric.WithUnit("{collision}"),
-		metric.WithDescription("Messages refused because their dedupe key or their body was used for another message within the deduplication interval."))
-	out.violations, err2 = meter.Int64Counter("sqs_fifo.producer.violations", metric.WithUnit("{violation}"),
-		metric.WithDescription("Findings for which a message was refused."))
-	out.bodyLength, err3 = meter.Int64Histogram("sqs_fifo.body_hash.length_bytes", metric.WithUnit("By"),
-		metric.WithDescription("Length of the bodies that SQS hashes."),
-		metric.WithExplicitBucketBoundaries(128, 256, 512, 1<<10, 2<<10, 4<<10, 8<<10, 16<<10, 64<<10, 256<<10, 1<<20))
-	out.hits, err4 = meter.Int64Counter("sqs_fifo.dedupe_window_hits", metric.WithUnit("{hit}"),
-		metric.WithDescription("Messages that SQS recognised as duplicates within the deduplication interval."))
-	return out, errors.Join(err1, err2, err3, err4)
+	var err error
+	out.instruments, err = newInstruments(t.MeterProvider.Meter(scope, metric.WithInstrumentationVersion(Version), metric.WithSchemaURL(semconv.SchemaURL)), name)
+	return out, err
 }
 
 // queueName returns the last segment of a queue URL.
@@ -128,22 +125,11 @@ func queueName(queueURL string) string {
 
 // start begins the span of one event.
 func (t *telemetry) start(ctx context.Context) (context.Context, trace.Span) {
-	return t.tracer.Start(ctx, t.spanName, t.spanStart...)
-}
-
-// refused counts a message that was not sent because of what it is.
-func (t *telemetry) refused(ctx context.Context, err error) {
-	var violation *ViolationError
-	if errors.As(err, &violation) {
-		for _, f := range violation.Findings {
-			if o, ok := t.byRule[f.Rule]; ok {
-				t.violations.Add(ctx, 1, o...)
-			}
-		}
+	if t.silent {
+		return ctx, noop.Span{}
 	}
+	return t.tracer.Start(ctx, t.eventName, t.eventStart...)
 }
-
-func (t *telemetry) collided(ctx context.Context) { t.collisions.Add(ctx, 1, t.add...) }
 
 // describe sets what is known of the message before it is sent.
 func (t *telemetry) describe(span trace.Span, m *Message) {
@@ -165,40 +151,74 @@ func (t *telemetry) describe(span trace.Span, m *Message) {
 	}
 }
 
-// finish ends the span with the event's result. A nil delivery is an event that
-// was refused before it was one.
-func (t *telemetry) finish(ctx context.Context, span trace.Span, d *delivery, result Result) {
-	r, err := result.Receipt, result.Err
-	replay := false
-	if d != nil && d.attempts > 0 {
-		replay = !d.claim.first
-		t.bodyLength.Record(ctx, int64(len(d.msg.Body)), t.record...)
-	}
-	if r.Duplicate {
-		t.hits.Add(ctx, 1, t.add...)
-	}
-	if span.IsRecording() {
-		span.SetAttributes(attrDuplicateDetected.Bool(r.Duplicate), attrReplayTriggered.Bool(replay))
-		if err == nil {
-			span.SetAttributes(semconv.MessagingMessageID(r.MessageID))
+// finish counts the outcome of an event and ends its span.
+func (t *telemetry) finish(e ended) {
+	p := e.p
+	t.count(p, e)
+	if p.span.IsRecording() {
+		p.span.SetAttributes(attrDuplicateDetected.Bool(e.receipt.Duplicate), attrReplayTriggered.Bool(e.replay))
+		if e.err == nil {
+			p.span.SetAttributes(semconv.MessagingMessageID(e.receipt.MessageID))
 		} else {
-			span.SetAttributes(semconv.ErrorTypeKey.String(errorType(err)))
+			p.span.SetAttributes(semconv.ErrorTypeKey.String(errorType(e.err)))
 			// The text of an error quotes keys and the service; the type is enough here.
-			span.SetStatus(codes.Error, "")
+			p.span.SetStatus(codes.Error, "")
 		}
 	}
-	span.End()
+	p.span.End()
+}
+
+// call is a request under way.
+type call struct {
+	span  trace.Span
+	began time.Time
+}
+
+// startCall begins the span of a request.
+func (t *telemetry) startCall(ctx context.Context, batch []*pending) (context.Context, call) {
+	c := call{noop.Span{}, time.Now()}
+	if t.silent {
+		return ctx, c
+	}
+	options := t.callStart
+	if batch[0].span.SpanContext().IsValid() {
+		links := make([]trace.Link, len(batch))
+		for i, p := range batch {
+			links[i] = trace.Link{SpanContext: p.span.SpanContext()}
+		}
+		options = append(slices.Clip(options), trace.WithLinks(links...))
+		if len(batch) > 1 {
+			options = append(options, trace.WithAttributes(semconv.MessagingBatchMessageCount(len(batch))))
+		}
+	}
+	ctx, c.span = t.tracer.Start(ctx, t.callName, options...)
+	return ctx, c
+}
+
+// finishCall counts a request and its messages and ends its span. The outcomes
+// are one for each message, whatever the error of the call.
+func (t *telemetry) finishCall(ctx context.Context, c call, outcomes []outcome, err error) {
+	t.countCall(ctx, time.Since(c.began), outcomes, err)
+	if err != nil && c.span.IsRecording() {
+		c.span.SetAttributes(semconv.ErrorTypeKey.String(callErrorType(outcomes[0])))
+		c.span.SetStatus(codes.Error, "")
+	}
+	c.span.End()
 }
 
 func errorType(err error) string {
 	var typed interface{ ErrorType() string }
 	switch {
-	case errors.As(err, &typed):
-		return typed.ErrorType()
 	case errors.Is(err, ErrClosed):
 		return "closed"
 	case errors.Is(err, ErrGroupPaused):
 		return "group_paused"
+	case errors.Is(err, ErrOvertaken):
+		return "overtaken"
+	case errors.Is(err, ErrBufferFull):
+		return "buffer_full"
+	case errors.As(err, &typed):
+		return typed.ErrorType()
 	default:
 		return "_OTHER"
 	}
@@ -208,9 +228,17 @@ func errorType(err error) string {
 // trace context of ctx among them and the bytes that it takes, or without it where
 // the limits of the message leave no room (F-073, F-079).
 func (t *telemetry) attributesWithTrace(ctx context.Context, attributes map[string]string, free int) (out map[string]types.MessageAttributeValue, added int) {
+	// Without a trace or baggage a propagator has nothing to say.
+	traced := trace.SpanContextFromContext(ctx).IsValid() || baggage.FromContext(ctx).Len() > 0
+	if len(attributes) == 0 && !traced {
+		return nil, 0
+	}
 	out = make(map[string]types.MessageAttributeValue, len(attributes)+1)
 	for name, value := range attributes {
 		out[name] = stringAttribute(value)
+	}
+	if !traced {
+		return out, 0
 	}
 	carrier := propagation.MapCarrier{}
 	t.propagator.Inject(ctx, carrier)
@@ -236,6 +264,8 @@ const (
 	maxAttributes = 10
 )
 
+var stringDataType = stringType
+
 func stringAttribute(value string) types.MessageAttributeValue {
-	return types.MessageAttributeValue{DataType: aws.String(stringType), StringValue: &value}
+	return types.MessageAttributeValue{DataType: &stringDataType, StringValue: &value}
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
+	"github.com/aws/smithy-go"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"go.opentelemetry.io/otel/attribute"
@@ -45,8 +46,10 @@ func (o *observed) metrics(t *testing.T) (values map[string]int64, attributes []
 	require.NoError(t, o.reader.Collect(t.Context(), &rm))
 	values = map[string]int64{}
 	add := func(name string, set attribute.Set, n int64) {
-		if rule, ok := set.Value("sqs_fifo.rule.id"); ok {
-			name += " " + rule.AsString()
+		for _, key := range []attribute.Key{"sqs_fifo.rule.id", "error.type"} {
+			if v, ok := set.Value(key); ok {
+				name += " " + v.AsString()
+			}
 		}
 		values[name] += n
 		for _, kv := range set.ToSlice() {
@@ -68,6 +71,10 @@ func (o *observed) metrics(t *testing.T) (values map[string]int64, attributes []
 					add(m.Name+" "+m.Unit, p.Attributes, int64(p.Count))
 					values[m.Name+" sum"] += p.Sum
 					assert.InDelta(t, 1<<20, p.Bounds[len(p.Bounds)-1], 0)
+				}
+			case metricdata.Histogram[float64]:
+				for _, p := range data.DataPoints {
+					add(m.Name+" "+m.Unit, p.Attributes, int64(p.Count))
 				}
 			default:
 				t.Errorf("%s is a %T", m.Name, data)
@@ -124,6 +131,11 @@ func TestInstrumentsCountWhatHappened(t *testing.T) {
 			"sqs_fifo.body_hash.length_bytes By":              6,
 			"sqs_fifo.body_hash.length_bytes sum":             int64(bytes),
 			"sqs_fifo.dedupe_window_hits {hit}":               2,
+
+			"messaging.client.sent.messages {message}":                  6,
+			"messaging.client.sent.messages {message} RequestThrottled": 1,
+			"messaging.client.operation.duration s":                     6,
+			"messaging.client.operation.duration s RequestThrottled":    1,
 		}, values)
 		for _, v := range attributes {
 			for _, r := range receipts {
@@ -156,7 +168,7 @@ func TestAttributeCollisionCountsAsBoth(t *testing.T) {
 	assert.Equal(t, int64(1), values["sqs_fifo.producer.violations {violation} SF001"])
 }
 
-func TestOneSpanForEachEvent(t *testing.T) {
+func TestOneSpanForEachEventAndRequest(t *testing.T) {
 	q := newQueue(t, sqstest.Config{})
 	var o *observed
 	p := on(t, q, q, func(c *sqsfifo.Config[Scene]) {
@@ -177,19 +189,22 @@ func TestOneSpanForEachEvent(t *testing.T) {
 	bad.ID = ""
 	_, err = p.Send(t.Context(), bad)
 	require.Error(t, err)
+	q.Inject(sqstest.FailEntries("InvalidMessageContents", smithy.FaultClient, nil), 1)
+	_, err = p.Send(t.Context(), scenes(4, 4)[3])
+	require.Error(t, err)
 
-	spans := o.spans.Ended()
-	require.Len(t, spans, 5)
-	for i, s := range spans {
-		assert.Equal(t, "send events.fifo", s.Name())
+	events, calls := o.byName(t, "create events.fifo"), o.byName(t, "send events.fifo")
+	require.Len(t, events, 6)
+	for i, s := range events {
 		assert.Equal(t, trace.SpanKindProducer, s.SpanKind())
 		a := attributesOf(s)
+		assert.Equal(t, "create", a["messaging.operation.type"])
 		assert.Equal(t, "aws_sqs", a["messaging.system"])
 		assert.Equal(t, "events.fifo", a["messaging.destination.name"])
 		assert.Equal(t, "sqs.us-east-1.test", a["server.address"])
-		if i == 4 {
+		if i >= 4 {
 			assert.Equal(t, codes.Error, s.Status().Code)
-			assert.Equal(t, "SF045", a["error.type"])
+			assert.Equal(t, map[int]string{4: "SF045", 5: "InvalidMessageContents"}[i], a["error.type"])
 			continue
 		}
 		assert.Equal(t, codes.Unset, s.Status().Code)
@@ -200,6 +215,38 @@ func TestOneSpanForEachEvent(t *testing.T) {
 		assert.Equal(t, "noaa_storm_events_1950_2025", a["dataset_id"])
 		assert.Equal(t, "v10.3.1", a["version"])
 	}
+
+	require.Len(t, calls, 3)
+	for i, s := range calls {
+		assert.Equal(t, trace.SpanKindClient, s.SpanKind())
+		a := attributesOf(s)
+		assert.Equal(t, "send", a["messaging.operation.name"])
+		assert.Equal(t, "send", a["messaging.operation.type"])
+		assert.Equal(t, map[int]string{0: "3"}[i], a["messaging.batch.message_count"], "single sends have none")
+		assert.Equal(t, map[int]string{2: "InvalidMessageContents"}[i], a["error.type"])
+	}
+	for i, link := range calls[0].Links() {
+		assert.Equal(t, events[i].SpanContext().SpanID(), link.SpanContext.SpanID(), "a request is linked to its events")
+	}
+	require.Len(t, calls[0].Links(), 3)
+	assert.Equal(t, events[3].SpanContext().SpanID(), calls[1].Parent().SpanID(), "the request of one event is part of it")
+}
+
+// byName returns the ended spans of a name in the order in which they began.
+func (o *observed) byName(t *testing.T, name string) []sdktrace.ReadOnlySpan {
+	t.Helper()
+	var out []sdktrace.ReadOnlySpan
+	ended := map[trace.SpanID]bool{}
+	for _, s := range o.spans.Ended() {
+		ended[s.SpanContext().SpanID()] = true
+	}
+	for _, s := range o.spans.Started() {
+		if s.Name() == name {
+			require.True(t, ended[s.SpanContext().SpanID()], "a span of %s is not ended", name)
+			out = append(out, s)
+		}
+	}
+	return out
 }
 
 func attributesOf(s sdktrace.ReadOnlySpan) map[string]string {
@@ -222,7 +269,7 @@ func TestTraceContextTravelsInAnAttribute(t *testing.T) {
 		}
 		require.Len(t, q.Messages(), 1)
 		require.Len(t, q.Suppressed(), 1, "another trace is no other event")
-		spans := o.spans.Ended()
+		spans := o.byName(t, "create events.fifo")
 		assert.Contains(t, *q.Messages()[0].Attributes["traceparent"].StringValue, spans[0].SpanContext().SpanID().String())
 		assert.Contains(t, *q.Suppressed()[0].Attributes["traceparent"].StringValue, spans[1].SpanContext().SpanID().String())
 		assert.NotContains(t, q.Messages()[0].Body, spans[0].SpanContext().TraceID().String())

@@ -1,0 +1,169 @@
+package sqsfifo
+
+import (
+	"context"
+	"encoding/hex"
+	"fmt"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/kansas-frontier-matrix/sqsfifo/lint"
+)
+
+// pending is one event on its way to its one outcome.
+type pending struct {
+	ctx  context.Context // the caller's, with the span of this event
+	span trace.Span
+	msg  *Message // may be nil where the event was refused
+
+	// foreign: the message was built elsewhere.
+	foreign bool
+
+	// refusal is what was found before anything was sent. The event still waits
+	// for its turn, so that the outcomes of a group come in order.
+	refusal error
+
+	sent       sent
+	attributes map[string]types.MessageAttributeValue
+	size       int
+
+	// series is the call that the event came with, if it may not go on where an
+	// earlier event of its group and call was refused.
+	series *series
+
+	done   func(Receipt, error) // called once
+	unbind func() bool          // ends the watch on the context; may be nil
+
+	// The fields below belong to the scheduler's lock, but for claim and first:
+	// while the event is in a request they are the request's.
+	next      *pending
+	epoch     *epoch
+	attempts  int
+	first     time.Time // of the first attempt
+	claim     claim
+	claimed   bool
+	ambiguous bool // an attempt may have been stored
+	flying    bool // in a request
+	ended     bool // its outcome is decided
+}
+
+// series is the events of one SendBatch, in which one that is refused for what
+// it is stops those of its group behind it.
+type series struct {
+	refused map[string]*Message // the first of each group
+}
+
+func (s *series) stops(p *pending) error {
+	if s == nil {
+		return nil
+	}
+	if first, ok := s.refused[p.msg.Group]; ok {
+		return pausedError(p.msg, first.DedupeKey, nil)
+	}
+	return nil
+}
+
+func (s *series) refuse(msg *Message) {
+	if s == nil {
+		return
+	}
+	if s.refused == nil {
+		s.refused = map[string]*Message{}
+	}
+	if _, ok := s.refused[msg.Group]; !ok {
+		s.refused[msg.Group] = msg
+	}
+}
+
+// pausedError is the error of msg behind the event of its group that has the key.
+func pausedError(msg *Message, failed string, cause error) error {
+	err := fmt.Errorf("sqsfifo: dedupe key %q not sent, %w: dedupe key %q in message group %q", msg.DedupeKey, ErrGroupPaused, failed, msg.Group)
+	if cause != nil {
+		err = &groupPausedError{err, cause}
+	}
+	return err
+}
+
+// groupPausedError is ErrGroupPaused with the failure that paused the group in
+// its text and not in its chain: errors.As on it must not find the error of
+// another event.
+type groupPausedError struct{ err, cause error }
+
+func (e *groupPausedError) Error() string {
+	return fmt.Sprintf("%v failed: %v; send that event again, or call Resume", e.err, e.cause)
+}
+func (e *groupPausedError) Unwrap() error { return e.err }
+
+// prepare checks the message as it will go out. The trace context is not part
+// of the message: it is added where there is room and changes neither the hash nor
+// the outcome of the checks.
+func (s *sender) prepare(p *pending) error {
+	checked := lintMessage(p.msg)
+	checked.MaxSize = s.queue.maxSize()
+	if s.explicit {
+		checked.DeduplicationID = BodyHash(p.msg.Body)
+	}
+	if refused := errorsAmong(lint.Check(checked)); len(refused) > 0 {
+		return &ViolationError{Findings: refused}
+	}
+	if p.foreign {
+		if err := p.msg.verify(); err != nil {
+			return err
+		}
+	}
+	p.sent = s.memory.of(p.msg)
+	size := lint.Size(checked)
+	attributes, traceBytes := s.telemetry.attributesWithTrace(p.ctx, p.msg.Attributes, checked.MaxSize-size)
+	p.attributes, p.size = attributes, size+traceBytes
+	return nil
+}
+
+func (p *pending) receipt(o *outcome) Receipt {
+	return Receipt{
+		Duplicate:      o.duplicate,
+		Overtaken:      o.overtaken,
+		EventID:        p.msg.EventID,
+		DedupeKey:      p.msg.DedupeKey,
+		Group:          p.msg.Group,
+		BodyHash:       p.sent.bodyHash(),
+		MessageID:      o.messageID,
+		SequenceNumber: o.sequence,
+		Attempts:       p.attempts,
+	}
+}
+
+// unsent returns the error of an event that ends here: what it says follows from
+// whether any of its attempts may have been stored.
+func (s *sender) unsent(p *pending, last outcome) error {
+	if p.flying || p.ambiguous {
+		return &SendError{DedupeKey: p.msg.DedupeKey, Attempts: p.attempts, ResendBefore: p.first.Add(resendHorizon), Err: last.err}
+	}
+	return &RefusedError{DedupeKey: p.msg.DedupeKey, Attempts: p.attempts, Code: last.code, Err: last.err}
+}
+
+// isReplay reports whether this producer had sent the event before. It must not be
+// in a request.
+func (p *pending) isReplay() bool { return p.claimed && !p.claim.first }
+
+// forget tells the memory that the event ended without an answer. It must not be
+// in a request.
+func (s *sender) forget(now time.Time, p *pending) {
+	switch {
+	case p.ambiguous:
+		s.memory.unanswered(now, p.sent)
+	case p.claimed:
+		s.memory.refused(p.sent, p.claim)
+	}
+}
+
+func (s sent) bodyHash() string { return hex.EncodeToString(s.body[:]) }
+
+func (s *sender) deduplicationID(p *pending) *string {
+	if !s.explicit {
+		return nil
+	}
+	id := p.sent.bodyHash()
+	return &id
+}
