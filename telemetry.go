@@ -100,8 +100,10 @@ func newTelemetry(t Telemetry, queueURL string) (*telemetry, error) {
 		}
 	}
 	start := func(kind trace.SpanKind, operation string, operationType attribute.KeyValue) []trace.SpanStartOption {
-		return []trace.SpanStartOption{trace.WithSpanKind(kind), trace.WithAttributes(common...),
-			trace.WithAttributes(semconv.MessagingOperationName(operation), operationType)}
+		return []trace.SpanStartOption{
+			trace.WithSpanKind(kind), trace.WithAttributes(common...),
+			trace.WithAttributes(semconv.MessagingOperationName(operation), operationType),
+		}
 	}
 	_, silent := t.TracerProvider.(noop.TracerProvider)
 	out := &telemetry{
