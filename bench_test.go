@@ -1,12 +1,15 @@
 package sqsfifo_test
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/json"
+	"strconv"
 	"testing"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
+	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 	"github.com/stretchr/testify/require"
 
 	"github.com/kansas-frontier-matrix/sqsfifo"
@@ -68,4 +71,34 @@ func BenchmarkSend(b *testing.B) {
 			}
 		}
 	})
+}
+
+// Many events in full batches: what the producer costs an event beside the
+// client, which answers at once.
+func BenchmarkSendBatch(b *testing.B) {
+	q := newQueue(b, sqstest.Config{})
+	p := on(b, instantClient{q}, q)
+	const n = 1000
+	all := scenes(n, n)
+	b.ReportAllocs()
+	for i := 0; b.Loop(); i++ {
+		for j := range all {
+			all[j].ID = strconv.Itoa(i*n + j)
+		}
+		if err := p.SendBatch(b.Context(), all).Err(); err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*n), "ns/event")
+}
+
+// instantClient stores nothing and says that it did.
+type instantClient struct{ *sqstest.Queue }
+
+func (instantClient) SendMessageBatch(_ context.Context, in *sqs.SendMessageBatchInput, _ ...func(*sqs.Options)) (*sqs.SendMessageBatchOutput, error) {
+	out := &sqs.SendMessageBatchOutput{Successful: make([]types.SendMessageBatchResultEntry, len(in.Entries))}
+	for i, e := range in.Entries {
+		out.Successful[i] = types.SendMessageBatchResultEntry{Id: e.Id, MessageId: e.Id}
+	}
+	return out, nil
 }

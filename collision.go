@@ -11,7 +11,6 @@ import (
 	"strings"
 	"sync"
 	"time"
-	"unsafe"
 
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/window"
 	"github.com/kansas-frontier-matrix/sqsfifo/lint"
@@ -125,10 +124,6 @@ func (m *memory) of(msg *Message) sent {
 	}
 	return s
 }
-
-// bytesOf returns the bytes of a text without a copy. They must not be written
-// to.
-func bytesOf(text string) []byte { return unsafe.Slice(unsafe.StringData(text), len(text)) }
 
 // answerOf is zero for an empty message ID alone.
 func (m *memory) answerOf(messageID string) uint64 {

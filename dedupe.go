@@ -9,6 +9,7 @@ import (
 	"time"
 	"unicode"
 	"unicode/utf8"
+	"unsafe"
 
 	"github.com/google/uuid"
 )
@@ -46,6 +47,11 @@ func JoinKey(parts ...string) (string, error) {
 		return "", &KeyError{Field: "parts", Rule: "a key needs at least one part; name what identifies the event"}
 	}
 	var b strings.Builder
+	length := len(parts)
+	for _, p := range parts {
+		length += len(p)
+	}
+	b.Grow(min(length, MaxDedupeKeyBytes))
 	for i, p := range parts {
 		rule := textRule(p)
 		if p == "" {
@@ -86,9 +92,18 @@ func textRule(s string) string {
 // and shows to consumers as MessageDeduplicationId (F-011), so sending it as the
 // explicit deduplication ID is the same thing (F-014).
 func BodyHash(body string) string {
-	sum := sha256.Sum256([]byte(body))
-	return hex.EncodeToString(sum[:])
+	return hexOf(sha256.Sum256(bytesOf(body)))
 }
+
+func hexOf(sum [sha256.Size]byte) string {
+	var text [2 * sha256.Size]byte
+	hex.Encode(text[:], sum[:])
+	return string(text[:])
+}
+
+// bytesOf returns the bytes of a text without a copy. They must not be written
+// to.
+func bytesOf(text string) []byte { return unsafe.Slice(unsafe.StringData(text), len(text)) }
 
 // eventIDTag separates these hashes from all others over the same strings. A
 // change of it changes every derived event ID.
@@ -113,15 +128,13 @@ const eventIDTag = "sqsfifo event_id v1"
 // that IDs do not collide, 74 bits of SHA-256 give as well: among a billion
 // events of one millisecond two share an ID with probability below 3e-5.
 func DeriveEventID(source, dedupeKey string, eventTime time.Time) uuid.UUID {
-	h := sha256.New()
-	for _, s := range []string{eventIDTag, source, dedupeKey} {
-		var length [8]byte
-		binary.BigEndian.PutUint64(length[:], uint64(len(s)))
-		h.Write(length[:])
-		h.Write([]byte(s))
+	var space [256]byte // of most
+	text := space[:0]
+	for _, s := range [...]string{eventIDTag, source, dedupeKey} {
+		text = binary.BigEndian.AppendUint64(text, uint64(len(s)))
+		text = append(text, s...)
 	}
-	var sum [sha256.Size]byte
-	h.Sum(sum[:0])
+	sum := sha256.Sum256(text)
 
 	ms := max(eventTime.UnixMilli(), 0)
 	var id uuid.UUID

@@ -71,12 +71,19 @@ func (t *instruments) count(p *pending, e ended) {
 	if e.receipt.Duplicate && t.hits.Enabled(p.ctx) {
 		t.hits.Add(p.ctx, 1, t.add...)
 	}
+	if e.err != nil {
+		t.countViolations(p.ctx, e.err)
+	}
+}
+
+func (t *instruments) countViolations(ctx context.Context, err error) {
 	var violation *ViolationError
-	if e.err != nil && errors.As(e.err, &violation) {
-		for _, f := range violation.Findings {
-			if o, ok := t.byRule[f.Rule]; ok {
-				t.violations.Add(p.ctx, 1, o...)
-			}
+	if !errors.As(err, &violation) {
+		return
+	}
+	for _, f := range violation.Findings {
+		if o, ok := t.byRule[f.Rule]; ok {
+			t.violations.Add(ctx, 1, o...)
 		}
 	}
 }

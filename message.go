@@ -72,10 +72,15 @@ func lintMessage(msg *Message) lint.Message {
 	return m
 }
 
+var noAttributes = sha256.Sum256(nil)
+
 // attributeDigest is over the attributes that may carry what tells two events
 // apart: all but trace context and the like. Each text is preceded by its
 // length, so that no two sets share a digest.
 func attributeDigest(attributes map[string]string) (sum [sha256.Size]byte) {
+	if len(attributes) == 0 {
+		return noAttributes
+	}
 	var text []byte
 	for _, name := range slices.Sorted(maps.Keys(attributes)) {
 		if lint.Benign(name) {

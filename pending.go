@@ -2,7 +2,6 @@ package sqsfifo
 
 import (
 	"context"
-	"encoding/hex"
 	"fmt"
 	"time"
 
@@ -158,7 +157,7 @@ func (s *sender) forget(now time.Time, p *pending) {
 	}
 }
 
-func (s sent) bodyHash() string { return hex.EncodeToString(s.body[:]) }
+func (s *sent) bodyHash() string { return hexOf(s.body) }
 
 func (s *sender) deduplicationID(p *pending) *string {
 	if !s.explicit {

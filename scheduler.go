@@ -345,7 +345,10 @@ func (s *scheduler) withdraw(p *pending, cause error) {
 		return
 	}
 	p.ended = true
-	e := ended{p: p, err: s.unsent(p, outcome{err: cause}), tried: p.attempts > 0}
+	e := ended{p: p, err: p.refusal, tried: p.attempts > 0}
+	if e.err == nil {
+		e.err = s.unsent(p, outcome{err: cause})
+	}
 	if !p.flying {
 		e.replay = p.isReplay()
 		s.forget(time.Now(), p)

@@ -152,9 +152,15 @@ func (p *Producer[T]) wait(ctx context.Context, n int, foreign bool, build func(
 			from = len(handed)
 		}
 	}
+	var slab []pending // a hundred events are one allocation
 	for i := range n {
-		e := s.begin(ctx, foreign, end(i), func() (*Message, error) { return build(i) })
-		e.series = together
+		if len(slab) == 0 {
+			slab = make([]pending, min(few, n-i))
+		}
+		e := &slab[0]
+		slab = slab[1:]
+		e.done, e.foreign, e.series = end(i), foreign, together
+		s.begin(ctx, e, func() (*Message, error) { return build(i) })
 		if e.msg == nil || e.msg.Group == "" || n == 1 && e.refusal != nil {
 			s.tellUnsent(e, e.refusal)
 			continue
@@ -197,7 +203,8 @@ func (p *Producer[T]) handInOne(ctx context.Context, event T, done func(Receipt,
 		done(Receipt{}, err)
 		return nil
 	}
-	e := s.begin(ctx, false, done, func() (*Message, error) { return p.compose(event) })
+	e := &pending{done: done}
+	s.begin(ctx, e, func() (*Message, error) { return p.compose(event) })
 	if e.msg == nil || e.msg.Group == "" {
 		s.tellUnsent(e, e.refusal)
 		return nil
@@ -225,8 +232,7 @@ func (p *Producer[T]) handInOne(ctx context.Context, event T, done func(Receipt,
 }
 
 // begin starts the span of an event and builds and checks its message.
-func (s *scheduler) begin(ctx context.Context, foreign bool, done func(Receipt, error), build func() (*Message, error)) *pending {
-	e := &pending{done: done, foreign: foreign}
+func (s *scheduler) begin(ctx context.Context, e *pending, build func() (*Message, error)) {
 	e.ctx, e.span = s.telemetry.start(ctx)
 	if e.msg, e.refusal = build(); e.refusal == nil {
 		e.refusal = s.prepare(e)
@@ -234,7 +240,6 @@ func (s *scheduler) begin(ctx context.Context, foreign bool, done func(Receipt, 
 	if e.refusal == nil {
 		s.telemetry.describe(e.span, e.msg)
 	}
-	return e
 }
 
 // watch withdraws the event when its context ends.
