@@ -69,8 +69,8 @@ func (p *Producer[T]) SendMessage(ctx context.Context, msg *Message) (Receipt, e
 // An event that cannot be handed in, because it has no message group, ctx is over
 // or the producer closed, is told of before SendAsync returns. Otherwise done runs
 // on a goroutine of the producer, and its group waits for it: it must be quick,
-// and must not call SendAsync, Flush or Close, which may wait for it. It may call
-// TrySend.
+// and of the producer's methods it may call TrySend, Paused and Resume, but none
+// that waits.
 func (p *Producer[T]) SendAsync(ctx context.Context, event T, done func(Receipt, error)) {
 	_ = p.handInOne(ctx, event, done, p.scheduler.room.enter)
 }
