@@ -137,7 +137,9 @@ func (m *memory) answerOf(messageID string) uint64 {
 // concurrent use. It starts empty: what another process, or this one before a
 // restart, has sent is known from the answers of SQS alone.
 type memory struct {
-	seed maphash.Seed // of what decides nothing, or is asked of one key alone
+	seed        maphash.Seed // of what decides nothing, or is asked of one key alone
+	acceptTimes bool         // read them from sequence numbers
+
 	mu   sync.Mutex
 	sent *window.Window[remembered] // by dedupe key
 
@@ -151,9 +153,9 @@ type memory struct {
 // known to the sender only up to it.
 const clockSlack = 5 * time.Second
 
-func newMemory() *memory {
+func newMemory(acceptTimes bool) *memory {
 	o := window.Options{Slack: clockSlack}
-	return &memory{seed: maphash.MakeSeed(), sent: window.New[remembered](o), highest: window.New[sequence](o)}
+	return &memory{seed: maphash.MakeSeed(), acceptTimes: acceptTimes, sent: window.New[remembered](o), highest: window.New[sequence](o)}
 }
 
 // claim is what was known before the first attempt of a message.
@@ -227,7 +229,8 @@ func (m *memory) stored(now, from time.Time, s sent, c claim, messageID, sequenc
 	// The same message ID is the same message (F-001). A sequence number that is
 	// not above the highest one known before the first attempt belongs to an
 	// earlier message, because they increase within a group (F-009 b, F-041).
-	duplicate = c.prior != 0 && is.answer == c.prior || !number.isAfter(c.watermark)
+	duplicate = c.prior != 0 && is.answer == c.prior || !number.isAfter(c.watermark) ||
+		m.acceptTimes && number.acceptedBefore(from, now)
 
 	r, state := m.sent.Lookup(now, s.key)
 	switch {
@@ -299,4 +302,17 @@ func parseSequence(text string) sequence {
 // which claims no duplicate.
 func (a sequence) isAfter(b sequence) bool {
 	return !a.known || !b.known || a.high > b.high || a.high == b.high && a.low > b.low
+}
+
+// acceptedBefore reports whether the number says that SQS accepted its message
+// before from, within an interval that lasts at now: 2^64 and, in units of 256,000
+// a millisecond, the time since 1970 (F-008, seen and not documented). A number
+// that says something else says nothing.
+func (a sequence) acceptedBefore(from, now time.Time) bool {
+	const perMilli = 256_000
+	if !a.known || a.high != 1 {
+		return false
+	}
+	accepted := time.UnixMilli(int64(a.low / perMilli)) // #nosec G115 -- less than 2^47
+	return accepted.Before(from.Add(-clockSlack)) && accepted.After(now.Add(-window.Interval-clockSlack))
 }

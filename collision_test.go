@@ -1,11 +1,16 @@
 package sqsfifo_test
 
 import (
+	"math/big"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/kansas-frontier-matrix/sqsfifo"
+	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
 )
 
 // A sequence number is a decimal number of up to 128 bits; of what is not, no
@@ -32,4 +37,54 @@ func TestSequenceNumbersAreCompared(t *testing.T) {
 	} {
 		assert.Equal(t, tc.want, sqsfifo.SequenceIsAfter(tc.a, tc.b), tc.name)
 	}
+}
+
+// A duplicate whose original this process never saw is told by the time in its
+// sequence number, if the caller trusts that, and never what was sent just now.
+func TestAcceptTimesTellOfAnotherProcess(t *testing.T) {
+	for _, trust := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			q := newQueue(t, sqstest.Config{})
+			_, err := on(t, q, q).Send(t.Context(), scene)
+			require.NoError(t, err)
+			time.Sleep(time.Minute)
+
+			p := on(t, q, q, func(c *sqsfifo.Config[Scene]) { c.Delivery.AcceptTimes = trust })
+			r, err := p.Send(t.Context(), scene)
+			require.NoError(t, err)
+			assert.Equal(t, trust, r.Duplicate)
+			require.Len(t, q.Messages(), 1)
+
+			q.Inject(sqstest.LoseAnswer(), 5)
+			r, err = p.Send(t.Context(), scenes(1, 1)[0])
+			require.NoError(t, err)
+			assert.Equal(t, 6, r.Attempts)
+			assert.False(t, r.Duplicate, "it is this event's own first attempt that SQS knows")
+		})
+	}
+}
+
+func TestAcceptTimesAreReadWithCare(t *testing.T) {
+	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+	for _, tc := range []struct {
+		name, number string
+		want         bool
+	}{
+		{"a minute ago", sequenceAt(now.Add(-time.Minute)), true},
+		{"just before the slack of clocks", sequenceAt(now.Add(-5001 * time.Millisecond)), true},
+		{"within the slack of clocks", sequenceAt(now.Add(-5 * time.Second)), false},
+		{"now", sequenceAt(now), false},
+		{"later", sequenceAt(now.Add(time.Hour)), false},
+		{"before the interval", sequenceAt(now.Add(-306 * time.Second)), false},
+		{"another kind of number", "12345", false},
+		{"a greater kind of number", "340282366920938463463374607431768211455", false},
+		{"no number", "", false},
+	} {
+		assert.Equal(t, tc.want, sqsfifo.AcceptedBefore(tc.number, now, now), tc.name)
+	}
+}
+
+func sequenceAt(t time.Time) string {
+	n := new(big.Int).Lsh(big.NewInt(1), 64)
+	return n.Add(n, big.NewInt(t.UnixMilli()*256_000)).String()
 }

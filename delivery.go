@@ -69,6 +69,13 @@ type Delivery struct {
 	// message's bytes. Less than 1 MiB is refused: a message might never fit.
 	BufferEvents int
 	BufferBytes  int
+
+	// AcceptTimes reads from a sequence number when SQS accepted the message, so
+	// that Receipt.Duplicate tells of events that another process sent, or this
+	// one before a restart. AWS does not document what the number holds (F-008);
+	// of one that holds no time of the last five minutes nothing is concluded. The
+	// clock of this process has to be right to 5 seconds.
+	AcceptTimes bool
 }
 
 func (d Delivery) validate(refuse func(field, rule string)) {

@@ -1,5 +1,7 @@
 package sqsfifo
 
+import "time"
+
 // NormalizeDataset returns d with the components that take part in its key.
 func NormalizeDataset(d Dataset) (Dataset, error) {
 	var err error
@@ -21,3 +23,8 @@ func PayloadOf(body string) string { return payloadOf(body) }
 
 // SequenceIsAfter compares sequence numbers as the producer does.
 func SequenceIsAfter(a, b string) bool { return parseSequence(a).isAfter(parseSequence(b)) }
+
+// AcceptedBefore reads the accept time of a sequence number.
+func AcceptedBefore(number string, from, now time.Time) bool {
+	return parseSequence(number).acceptedBefore(from, now)
+}

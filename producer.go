@@ -56,7 +56,7 @@ func NewProducer[T any](client Client, config Config[T]) (*Producer[T], error) {
 		queueURL:  config.QueueURL,
 		explicit:  config.Deduplication == ExplicitBodyHash,
 		telemetry: t,
-		memory:    newMemory(),
+		memory:    newMemory(config.Delivery.AcceptTimes),
 		queue:     &queueCheck{running: make(chan struct{}, 1)},
 	}, config.Delivery.orDefaults())}, nil
 }

@@ -13,7 +13,8 @@ type Receipt struct {
 	// message. It is never true by mistake. It may be false for a duplicate
 	// whose original this process never saw, because SQS answers both alike:
 	// that the original came first is known from the producer's memory of the
-	// last five minutes and from sequence numbers (F-001, F-009).
+	// last five minutes and from sequence numbers (F-001, F-009). With
+	// Delivery.AcceptTimes it is known of such events, too.
 	Duplicate bool
 
 	// Overtaken is true when an event of the group that was handed in later was
