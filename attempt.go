@@ -171,7 +171,7 @@ func (s *sender) attemptBatch(ctx context.Context, batch []*pending) ([]outcome,
 	}
 	for _, ok := range out.Successful {
 		if i, found := entryIndex(ok.Id, len(batch)); found {
-			outcomes[i] = outcome{messageID: aws.ToString(ok.MessageId), sequence: aws.ToString(ok.SequenceNumber)}
+			outcomes[i] = batch[i].stored(ok.MessageId, ok.SequenceNumber, ok.MD5OfMessageBody, ok.MD5OfMessageAttributes)
 		}
 	}
 	for _, failed := range out.Failed {
@@ -193,12 +193,24 @@ func (s *sender) attemptOne(ctx context.Context, p *pending) ([]outcome, error) 
 	if err != nil {
 		return nil, err
 	}
-	return []outcome{{messageID: aws.ToString(out.MessageId), sequence: aws.ToString(out.SequenceNumber)}}, nil
+	return []outcome{p.stored(out.MessageId, out.SequenceNumber, out.MD5OfMessageBody, out.MD5OfMessageAttributes)}, nil
+}
+
+// stored is the outcome of a message of which SQS says that it has it.
+func (p *pending) stored(messageID, sequence, body, attributes *string) outcome {
+	if err := p.checkDigests(body, attributes); err != nil {
+		return outcome{err: err, ambiguous: true}
+	}
+	return outcome{messageID: aws.ToString(messageID), sequence: aws.ToString(sequence)}
 }
 
 // oneAttempt turns the SDK's retries off: the producer has to see each attempt,
-// because one without an answer decides what may be said about the message.
-func oneAttempt(o *sqs.Options) { o.Retryer = aws.NopRetryer{} }
+// because one without an answer decides what may be said about the message. The
+// SDK's check of digests gives way to that of each message.
+func oneAttempt(o *sqs.Options) {
+	o.Retryer = aws.NopRetryer{}
+	o.DisableMessageChecksumValidation = true
+}
 
 var perAttempt = []func(*sqs.Options){oneAttempt}
 

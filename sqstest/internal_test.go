@@ -16,6 +16,8 @@ import (
 	"github.com/aws/smithy-go/traits"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/kansas-frontier-matrix/sqsfifo/internal/digest"
 )
 
 // In virtual time more messages can fall into one millisecond than the formula
@@ -160,10 +162,10 @@ func TestDigestVectors(t *testing.T) {
 		}, "0cc390915bb7a6a60beacb42d8ddb935"},
 		{"F-086 short", map[string]types.MessageAttributeValue{"k": text("String", "x")}, "a45daa70926828a2f0a1db3418e6feb4"},
 	} {
-		assert.Equal(t, tc.want, *attributesMD5(tc.attributes), tc.name)
+		assert.Equal(t, tc.want, *digest.Attributes(tc.attributes), tc.name)
 	}
 	t.Run("F-085 MD5 of the body", func(t *testing.T) {
-		assert.Equal(t, "5d41402abc4b2a76b9719d911017c592", bodyMD5("hello"))
+		assert.Equal(t, "5d41402abc4b2a76b9719d911017c592", digest.Body("hello"))
 	})
 
 	var names []string
@@ -173,22 +175,22 @@ func TestDigestVectors(t *testing.T) {
 		sorted[name] = text("String", name)
 	}
 	for range 20 {
-		assert.Equal(t, *attributesMD5(sorted), *attributesMD5(cloneAttributes(sorted)), "sorted by name, not by map order: %v", names)
+		assert.Equal(t, *digest.Attributes(sorted), *digest.Attributes(cloneAttributes(sorted)), "sorted by name, not by map order: %v", names)
 	}
 
 	t.Run("F-087 system attributes apart, and absent without any", func(t *testing.T) {
-		assert.Nil(t, attributesMD5(nil))
+		assert.Nil(t, digest.Attributes(nil))
 		traceHeader := map[string]types.MessageSystemAttributeValue{"AWSTraceHeader": {
 			DataType:    aws.String("String"),
 			StringValue: aws.String("Root=1-5759e988-bd862e3fe1be46a994272793;Parent=53995c3f42cd8ad8;Sampled=1"),
 		}}
-		assert.Equal(t, "5ae4d5d7636402d80f4eb6d213245a88", *systemAttributesMD5(traceHeader), "the X-Ray sample")
+		assert.Equal(t, "5ae4d5d7636402d80f4eb6d213245a88", *digest.SystemAttributes(traceHeader), "the X-Ray sample")
 	})
 }
 
 // AttributesMD5 is the digest, which TestDigestVectors holds to the recordings.
 func AttributesMD5(attributes map[string]types.MessageAttributeValue) string {
-	return aws.ToString(attributesMD5(attributes))
+	return aws.ToString(digest.Attributes(attributes))
 }
 
 // What a receiver sees of a number is the same number, and seen again it is the

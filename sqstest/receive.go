@@ -22,6 +22,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
+
+	"github.com/kansas-frontier-matrix/sqsfifo/internal/digest"
 )
 
 // senderID is the example principal of AWS's documentation.
@@ -177,7 +179,7 @@ func (q *Queue) deliver(m *message, in *receiveRequest) types.Message {
 		Attributes:             m.systemAttributes(in),
 		Body:                   aws.String(m.Body),
 		MD5OfBody:              aws.String(m.bodyMD5),
-		MD5OfMessageAttributes: attributesMD5(attributes),
+		MD5OfMessageAttributes: digest.Attributes(attributes),
 		MessageAttributes:      attributes,
 		MessageId:              aws.String(m.MessageID),
 		ReceiptHandle:          aws.String(handle),

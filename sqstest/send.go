@@ -23,6 +23,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 	"github.com/google/uuid"
 
+	"github.com/kansas-frontier-matrix/sqsfifo/internal/digest"
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/window"
 )
 
@@ -199,9 +200,9 @@ func prepare(set *settings, e sendEntry) outgoing {
 	p := outgoing{
 		sendEntry:     e,
 		attributes:    normalised(cloneAttributes(e.MessageAttributes)), // F-080
-		bodyMD5:       bodyMD5(*e.MessageBody),
-		attributesMD5: attributesMD5(e.MessageAttributes),
-		systemMD5:     systemAttributesMD5(e.MessageSystemAttributes),
+		bodyMD5:       digest.Body(*e.MessageBody),
+		attributesMD5: digest.Attributes(e.MessageAttributes),
+		systemMD5:     digest.SystemAttributes(e.MessageSystemAttributes),
 	}
 	switch {
 	case !set.fifo:

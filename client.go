@@ -1,0 +1,34 @@
+package sqsfifo
+
+import (
+	"net/http"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
+)
+
+// NewClient returns an *sqs.Client whose transport keeps as many connections as
+// a producer with the given Delivery.InFlight uses. The SDK's own keeps ten to a
+// host and closes what is beyond, so that with more requests under way most of them
+// begin with a TLS handshake. For ten or fewer any client will do.
+//
+// An HTTP client of cfg that is not the SDK's own is left as it is; the options
+// come last. The client is an ordinary one and may be used for everything else:
+// its retries are on, a producer turns them off for its own calls, as well as the
+// SDK's check of digests, in whose place it checks each message.
+func NewClient(cfg aws.Config, inFlight int, options ...func(*sqs.Options)) *sqs.Client {
+	own := func(o *sqs.Options) {
+		client, ok := o.HTTPClient.(*awshttp.BuildableClient)
+		if !ok {
+			return
+		}
+		o.HTTPClient = client.WithTransportOptions(func(t *http.Transport) {
+			t.MaxIdleConnsPerHost = max(t.MaxIdleConnsPerHost, inFlight)
+			if t.MaxIdleConns > 0 {
+				t.MaxIdleConns = max(t.MaxIdleConns, inFlight)
+			}
+		})
+	}
+	return sqs.NewFromConfig(cfg, append([]func(*sqs.Options){own}, options...)...)
+}

@@ -1,0 +1,166 @@
+package sqsfifo_test
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/kansas-frontier-matrix/sqsfifo"
+	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
+)
+
+// awsConfig is what config.LoadDefaultConfig returns, for a server of this
+// machine.
+func awsConfig(endpoint string) aws.Config {
+	return aws.Config{
+		Region:       "us-east-1",
+		BaseEndpoint: aws.String(endpoint),
+		Credentials: aws.CredentialsProviderFunc(func(context.Context) (aws.Credentials, error) {
+			return aws.Credentials{AccessKeyID: "AKIDEXAMPLE", SecretAccessKey: "secret"}, nil
+		}),
+	}
+}
+
+func ExampleNewClient() {
+	queue, err := sqstest.NewQueue(sqstest.Config{})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	server := httptest.NewServer(sqstest.NewServer(queue))
+	defer server.Close()
+
+	// In production: cfg, err := config.LoadDefaultConfig(ctx).
+	cfg := awsConfig(server.URL)
+	c := config()
+	c.QueueURL = queue.URL()
+	c.Delivery = sqsfifo.Delivery{InFlight: 64}
+	producer, err := sqsfifo.NewProducer(sqsfifo.NewClient(cfg, c.Delivery.InFlight), c)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	receipt, err := producer.Send(context.Background(), scene)
+	fmt.Println(receipt.Duplicate, err)
+	// Output: false <nil>
+}
+
+// With more than ten requests under way the client of the SDK opens connections
+// for ever, ours as many as there are requests.
+func TestNewClientKeepsItsConnections(t *testing.T) {
+	const inFlight, rounds = 32, 8
+	opened := func(client func(aws.Config) *sqs.Client) int {
+		q := newQueue(t, sqstest.Config{})
+		fake, together := sqstest.NewServer(q), newBarrier(inFlight)
+		var opened atomic.Int64
+		server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			together.wait()
+			fake.ServeHTTP(w, r)
+		}))
+		server.Config.ConnState = func(_ net.Conn, s http.ConnState) {
+			if s == http.StateNew {
+				opened.Add(1)
+			}
+		}
+		server.Start()
+		defer server.Close()
+		c := client(awsConfig(server.URL))
+		for range rounds {
+			var wg sync.WaitGroup
+			for range inFlight {
+				wg.Go(func() {
+					_, err := c.GetQueueAttributes(t.Context(), &sqs.GetQueueAttributesInput{QueueUrl: aws.String(q.URL())})
+					assert.NoError(t, err)
+				})
+			}
+			wg.Wait()
+		}
+		return int(opened.Load())
+	}
+	assert.Equal(t, inFlight, opened(func(c aws.Config) *sqs.Client { return sqsfifo.NewClient(c, inFlight) }))
+	assert.Greater(t, opened(func(c aws.Config) *sqs.Client { return sqs.NewFromConfig(c) }), 2*inFlight, "the test would see it")
+}
+
+func TestNewClientLeavesAnotherHTTPClientAlone(t *testing.T) {
+	cfg := awsConfig("http://127.0.0.1:1")
+	mine := &http.Client{}
+	cfg.HTTPClient = mine
+	assert.Same(t, mine, sqsfifo.NewClient(cfg, 64).Options().HTTPClient)
+	last := sqsfifo.NewClient(cfg, 64, func(o *sqs.Options) { o.Region = "eu-west-1" })
+	assert.Equal(t, "eu-west-1", last.Options().Region)
+
+	large := awshttp.NewBuildableClient().WithTransportOptions(func(t *http.Transport) { t.MaxIdleConns, t.MaxIdleConnsPerHost = 0, 500 })
+	cfg.HTTPClient = large
+	got := sqsfifo.NewClient(cfg, 64).Options().HTTPClient.(*awshttp.BuildableClient).GetTransport()
+	assert.Equal(t, 500, got.MaxIdleConnsPerHost, "what is larger stays")
+	assert.Zero(t, got.MaxIdleConns, "no limit stays no limit")
+}
+
+// barrier lets n callers through when all have come.
+type barrier struct {
+	mu      sync.Mutex
+	n, here int
+	open    chan struct{}
+}
+
+func newBarrier(n int) *barrier { return &barrier{n: n, open: make(chan struct{})} }
+
+func (b *barrier) wait() {
+	b.mu.Lock()
+	open := b.open
+	if b.here++; b.here == b.n {
+		b.here, b.open = 0, make(chan struct{})
+		close(open)
+	}
+	b.mu.Unlock()
+	<-open
+}
+
+// alteringClient answers as if SQS had stored something else than it was sent.
+type alteringClient struct {
+	*sqstest.Queue
+	body, attributes bool
+}
+
+func (c alteringClient) SendMessageBatch(ctx context.Context, in *sqs.SendMessageBatchInput, o ...func(*sqs.Options)) (*sqs.SendMessageBatchOutput, error) {
+	out, err := c.Queue.SendMessageBatch(ctx, in, o...)
+	if err == nil && c.body {
+		out.Successful[1].MD5OfMessageBody = aws.String("00000000000000000000000000000000")
+	}
+	if err == nil && c.attributes {
+		out.Successful[1].MD5OfMessageAttributes = aws.String("00000000000000000000000000000000")
+	}
+	return out, err
+}
+
+func TestDigestsAreCheckedForEachMessage(t *testing.T) {
+	for _, field := range []string{"MessageBody", "MessageAttributes"} {
+		synctest.Test(t, func(t *testing.T) {
+			q := newQueue(t, sqstest.Config{})
+			p := on(t, alteringClient{q, field == "MessageBody", field == "MessageAttributes"}, q, func(c *sqsfifo.Config[Scene]) {
+				c.Attributes = func(Scene) map[string]string { return map[string]string{"sensor": "OLI"} }
+			})
+			results := p.SendBatch(t.Context(), scenes(3, 3))
+			require.NoError(t, results[0].Err)
+			require.NoError(t, results[2].Err)
+			var doubt *sqsfifo.SendError
+			require.ErrorAs(t, results[1].Err, &doubt)
+			assert.Equal(t, 1, doubt.Attempts, "another attempt would hide it")
+			var altered *sqsfifo.DigestError
+			require.ErrorAs(t, results[1].Err, &altered)
+			assert.Equal(t, field, altered.Field)
+		})
+	}
+}

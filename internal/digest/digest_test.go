@@ -1,0 +1,19 @@
+package digest_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+
+	"github.com/kansas-frontier-matrix/sqsfifo/internal/digest"
+)
+
+// The digests themselves are held to recordings by the tests of package sqstest.
+func TestIsOfBody(t *testing.T) {
+	for _, body := range []string{"", "hello", "{\"a\":1}"} {
+		assert.True(t, digest.IsOfBody(digest.Body(body), body), body)
+		assert.False(t, digest.IsOfBody(digest.Body(body), body+" "), body)
+		assert.False(t, digest.IsOfBody("", body), body)
+	}
+	assert.Zero(t, testing.AllocsPerRun(10, func() { digest.IsOfBody("5d41402abc4b2a76b9719d911017c592", "hello") }))
+}

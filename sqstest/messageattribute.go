@@ -1,0 +1,46 @@
+package sqstest
+
+// Deviations from AWS in this file: none known.
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
+)
+
+// baseType is the part of the DataType that AWS gives a meaning to; what follows
+// the first dot is the sender's own.
+func baseType(a types.MessageAttributeValue) string {
+	base, _, _ := strings.Cut(aws.ToString(a.DataType), ".")
+	return base
+}
+
+// attributesSize is what the attributes add to the size of a message (F-073).
+func attributesSize(attributes map[string]types.MessageAttributeValue) int {
+	n := 0
+	for name, a := range attributes {
+		n += len(name) + len(aws.ToString(a.DataType)) + len(aws.ToString(a.StringValue)) + len(a.BinaryValue)
+	}
+	return n
+}
+
+// cloneAttributes keeps the queue's copy apart from maps and byte slices that a
+// caller of the in-process door may still write to.
+func cloneAttributes(attributes map[string]types.MessageAttributeValue) map[string]types.MessageAttributeValue {
+	if len(attributes) == 0 {
+		return nil
+	}
+	c := make(map[string]types.MessageAttributeValue, len(attributes))
+	for name, a := range attributes {
+		v := types.MessageAttributeValue{DataType: aws.String(aws.ToString(a.DataType))}
+		if baseType(a) == "Binary" {
+			v.BinaryValue = slices.Clone(a.BinaryValue)
+		} else {
+			v.StringValue = aws.String(aws.ToString(a.StringValue))
+		}
+		c[name] = v
+	}
+	return c
+}
