@@ -28,11 +28,11 @@ type batch struct {
 
 // ended is an outcome that is decided and not told yet.
 type ended struct {
-	p       *pending
-	receipt Receipt
-	err     error
-	tried   bool // it was in a request
-	replay  bool // this producer had sent it before
+	p        *pending
+	receipt  Receipt
+	err      error
+	attempts int  // the requests that it was in
+	replay   bool // this producer had sent it before
 }
 
 // isFull reports whether the ready lanes fill a request.
@@ -236,7 +236,7 @@ func (s *scheduler) end(b *batch, p *pending, o *outcome, now time.Time) {
 	}
 	if !p.ended {
 		p.ended = true
-		e.tried, e.replay = p.attempts > 0, p.isReplay()
+		e.attempts, e.replay = p.attempts, p.isReplay()
 		b.ended = append(b.ended, e)
 	}
 }

@@ -18,9 +18,9 @@ const attrRuleID = attribute.Key("sqs_fifo.rule.id")
 // instruments are the metrics of a producer. Each is asked whether anybody
 // listens before its options are even looked at.
 type instruments struct {
-	collisions, violations, hits, sent metric.Int64Counter
-	bodyLength                         metric.Int64Histogram
-	duration                           metric.Float64Histogram
+	collisions, violations, hits, sent, dropped metric.Int64Counter
+	bodyLength                                  metric.Int64Histogram
+	duration                                    metric.Float64Histogram
 
 	// Options are built once, as slices: they cost more than the measurement.
 	add, sentWell          []metric.AddOption
@@ -46,7 +46,7 @@ func newInstruments(meter metric.Meter, queue string) (instruments, error) {
 		out.byRule[r.ID] = []metric.AddOption{metric.WithAttributeSet(attribute.NewSet(destination, attrRuleID.String(r.ID)))}
 	}
 
-	var errs [6]error
+	var errs [7]error
 	out.collisions, errs[0] = meter.Int64Counter("sqs_fifo.dedupe.collisions_detected", metric.WithUnit("{collision}"),
 		metric.WithDescription("Messages refused because their dedupe key or their body was used for another message within the deduplication interval."))
 	out.violations, errs[1] = meter.Int64Counter("sqs_fifo.producer.violations", metric.WithUnit("{violation}"),
@@ -60,12 +60,14 @@ func newInstruments(meter metric.Meter, queue string) (instruments, error) {
 	out.sent, errs[4] = sent.Inst(), err
 	duration, err := messagingconv.NewClientOperationDuration(meter)
 	out.duration, errs[5] = duration.Inst(), err
+	out.dropped, errs[6] = meter.Int64Counter("sqs_fifo.provenance.dropped", metric.WithUnit("{record}"),
+		metric.WithDescription("Provenance records that the sink did not take."))
 	return out, errors.Join(errs[:]...)
 }
 
 // count counts the outcome of an event.
 func (t *instruments) count(p *pending, e ended) {
-	if e.tried && t.bodyLength.Enabled(p.ctx) {
+	if e.attempts > 0 && t.bodyLength.Enabled(p.ctx) {
 		t.bodyLength.Record(p.ctx, int64(len(p.msg.Body)), t.record...)
 	}
 	if e.receipt.Duplicate && t.hits.Enabled(p.ctx) {

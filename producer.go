@@ -58,6 +58,7 @@ func NewProducer[T any](client Client, config Config[T]) (*Producer[T], error) {
 		telemetry: t,
 		memory:    newMemory(config.Delivery.AcceptTimes),
 		queue:     &queueCheck{running: make(chan struct{}, 1)},
+		ledger:    newLedger(config.Telemetry.Provenance, t.droppedRecord),
 	}, config.Delivery.orDefaults())}, nil
 }
 

@@ -167,7 +167,7 @@ func (s *scheduler) trim(l *lane) bool {
 		if s.telling == nil {
 			s.telling = &batch{}
 		}
-		s.telling.ended = append(s.telling.ended, ended{p: p, err: err, tried: p.attempts > 0, replay: p.isReplay()})
+		s.telling.ended = append(s.telling.ended, ended{p: p, err: err, attempts: p.attempts, replay: p.isReplay()})
 		if !l.busy {
 			l.busy = true
 			s.telling.lanes = append(s.telling.lanes, l)
@@ -333,6 +333,7 @@ func (s *scheduler) tell(e ended) {
 	}
 	s.room.leave(e.p.size)
 	s.telemetry.finish(e)
+	s.ledger.record(e)
 	e.p.done(e.receipt, e.err)
 }
 
@@ -345,7 +346,7 @@ func (s *scheduler) withdraw(p *pending, cause error) {
 		return
 	}
 	p.ended = true
-	e := ended{p: p, err: p.refusal, tried: p.attempts > 0}
+	e := ended{p: p, err: p.refusal, attempts: p.attempts}
 	if e.err == nil {
 		e.err = s.unsent(p, outcome{err: cause})
 	}

@@ -17,6 +17,7 @@ type sender struct {
 	telemetry *telemetry
 	memory    *memory
 	queue     *queueCheck
+	ledger    *ledger
 }
 
 // Send builds the event's message, sends it and waits for the answer.
@@ -90,8 +91,14 @@ func (p *Producer[T]) Flush(ctx context.Context) error { return p.scheduler.flus
 // Close refuses new events, which then fail with [ErrClosed], and waits for
 // those under way: when it returns nil, each has its outcome and no goroutine of
 // the producer is left. It returns the context's error if that comes first; the
-// events go on then, too. Close may be called more than once.
-func (p *Producer[T]) Close(ctx context.Context) error { return p.scheduler.close(ctx) }
+// events go on then, too. A [*ProvenanceError] says that records are missing from
+// Telemetry.Provenance. Close may be called more than once.
+func (p *Producer[T]) Close(ctx context.Context) error {
+	if err := p.scheduler.close(ctx); err != nil {
+		return err
+	}
+	return p.scheduler.ledger.close(ctx)
+}
 
 // Paused returns the message groups that are paused, each with the error of the
 // event that failed. The map is the caller's own.
@@ -215,10 +222,9 @@ func (p *Producer[T]) handInOne(ctx context.Context, event T, done func(Receipt,
 	}
 	if err := enter(ctx, e.size); err != nil {
 		if errors.Is(err, ErrBufferFull) {
-			e.done = func(Receipt, error) {}
 			err = errNotSent(err)
-			s.tellUnsent(e, err)
-			return err
+			s.telemetry.finish(ended{p: e, err: err})
+			return err // the caller still has the event
 		}
 		s.tellUnsent(e, notHandedIn(e, err))
 		return nil
@@ -260,6 +266,7 @@ func (s *scheduler) watch(ctx context.Context, e *pending) {
 // tellUnsent ends an event that was never handed in.
 func (s *scheduler) tellUnsent(e *pending, err error) {
 	s.telemetry.finish(ended{p: e, err: err})
+	s.ledger.record(ended{p: e, err: err})
 	e.done(Receipt{}, err)
 }
 

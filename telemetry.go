@@ -21,8 +21,8 @@ import (
 	"go.opentelemetry.io/otel/trace/noop"
 )
 
-// Telemetry are the OpenTelemetry providers of a producer. A nil field means
-// the global one. The KFM instruments (contract v11.2.3, section 9) are
+// Telemetry are the OpenTelemetry providers of a producer, of which a nil one
+// means the global one, and its provenance sink. The KFM instruments (contract v11.2.3, section 9) are
 //
 //	sqs_fifo.dedupe.collisions_detected  {collision}  one dedupe key with two messages, or one body with two sets of attributes
 //	sqs_fifo.producer.violations         {violation}  findings for which a message was refused, by sqs_fifo.rule.id
@@ -45,6 +45,10 @@ type Telemetry struct {
 	MeterProvider  metric.MeterProvider
 	TracerProvider trace.TracerProvider
 	Propagator     propagation.TextMapPropagator
+
+	// Provenance takes one record for each event. Nil means none. What it does
+	// not take counts in sqs_fifo.provenance.dropped {record}.
+	Provenance ProvenanceSink
 }
 
 // Version is the version of this module that telemetry reports.
@@ -152,6 +156,9 @@ func (t *telemetry) describe(span trace.Span, m *Message) {
 		}
 	}
 }
+
+// droppedRecord counts a provenance record that the sink did not take.
+func (t *telemetry) droppedRecord() { t.dropped.Add(context.Background(), 1, t.add...) }
 
 // finish counts the outcome of an event and ends its span.
 func (t *telemetry) finish(e ended) {

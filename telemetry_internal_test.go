@@ -28,6 +28,6 @@ func TestSilentTelemetryAllocatesNothing(t *testing.T) {
 		p.attributes, _ = telemetry.attributesWithTrace(p.ctx, nil, 1<<20)
 		callCtx, c := telemetry.startCall(p.ctx, batch)
 		telemetry.finishCall(callCtx, c, outcomes, nil)
-		telemetry.finish(ended{p: p, receipt: Receipt{Duplicate: true}, tried: true})
+		telemetry.finish(ended{p: p, receipt: Receipt{Duplicate: true}, attempts: 1})
 	}))
 }

@@ -1,0 +1,214 @@
+package sqsfifo_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/kansas-frontier-matrix/sqsfifo"
+	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
+)
+
+func ExampleProvenanceWriter() {
+	ctx := context.Background()
+	queue, err := sqstest.NewQueue(sqstest.Config{})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	var ledger bytes.Buffer // or a file, opened to append
+	c := config()
+	c.QueueURL = queue.URL()
+	c.Telemetry.Provenance = sqsfifo.ProvenanceWriter(&ledger)
+	producer, err := sqsfifo.NewProducer(queue, c)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	_, err = producer.Send(ctx, scene)
+	if err == nil {
+		err = producer.Close(ctx) // waits for the records, too
+	}
+	fmt.Println(err, strings.Count(ledger.String(), `"outcome":"stored"`))
+	// Output: <nil> 1
+}
+
+// records returns a sink and what it was given.
+func records() (sqsfifo.ProvenanceSink, *[]sqsfifo.ProvenanceRecord) {
+	var got []sqsfifo.ProvenanceRecord
+	return func(r sqsfifo.ProvenanceRecord) error {
+		got = append(got, r)
+		return nil
+	}, &got
+}
+
+func TestProvenanceRecordsSayWhatBecameOfEachEvent(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := newQueue(t, sqstest.Config{})
+		sink, got := records()
+		dataset := storms
+		dataset.CARELabel, dataset.ArtifactChecksum = "CARE-Compliant", "sha256:88bedf22ee"
+		p := on(t, q, q, func(c *sqsfifo.Config[Scene]) {
+			c.Telemetry.Provenance = sink
+			c.Delivery.OnGroupFailure = sqsfifo.SkipEvent
+			c.Identify = func(s Scene) (sqsfifo.Identity, error) {
+				if s.Cloud == 99 {
+					return sqsfifo.Identity{}, errors.New("no identity")
+				}
+				id, err := identify(s)
+				id.Dataset = &dataset
+				return id, err
+			}
+		})
+		first, err := p.Send(t.Context(), scene)
+		require.NoError(t, err)
+		time.Sleep(time.Minute)
+		_, err = p.Send(t.Context(), scene)
+		require.NoError(t, err)
+		_, err = p.Send(t.Context(), Scene{Cloud: 99})
+		require.Error(t, err)
+		q.Inject(sqstest.LoseAnswer(), 1000)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		_, err = p.Send(ctx, scenes(1, 1)[0])
+		require.Error(t, err)
+		q.ClearFaults()
+		require.NoError(t, p.Close(t.Context()))
+
+		require.Len(t, *got, 4)
+		stored, duplicate, refused, doubt := (*got)[0], (*got)[1], (*got)[2], (*got)[3]
+		assert.Equal(t, sqsfifo.ProvenanceRecord{
+			Time: stored.Time, Outcome: sqsfifo.ProvenanceStored,
+			EventID: first.EventID.String(), DedupeKey: first.DedupeKey, MessageGroup: first.Group, BodyHash: first.BodyHash,
+			MessageID: first.MessageID, SequenceNumber: first.SequenceNumber, Attempts: 1,
+			DatasetID: dataset.ID, Version: dataset.Version, IdempotencyKey: stormsKey,
+			ArtifactChecksum: "sha256:88bedf22ee", CARELabel: "CARE-Compliant",
+		}, stored)
+		assert.Equal(t, time.UTC, stored.Time.Location())
+		assert.Equal(t, sqsfifo.ProvenanceDuplicate, duplicate.Outcome)
+		assert.True(t, duplicate.DuplicateDetected)
+		assert.True(t, duplicate.ReplayTriggered)
+		assert.Equal(t, time.Minute, duplicate.Time.Sub(stored.Time))
+		assert.Equal(t, sqsfifo.ProvenanceRecord{Time: refused.Time, Outcome: sqsfifo.ProvenanceRefused, ErrorType: "SF045"}, refused)
+		assert.Equal(t, sqsfifo.ProvenanceInDoubt, doubt.Outcome)
+		assert.Positive(t, doubt.Attempts)
+		assert.NotEmpty(t, doubt.BodyHash)
+	})
+}
+
+func TestProvenanceWriterWritesLines(t *testing.T) {
+	var out writes
+	sink := sqsfifo.ProvenanceWriter(&out)
+	at := time.Date(2025, 12, 4, 0, 4, 35, 0, time.UTC)
+	for range 2 {
+		require.NoError(t, sink(sqsfifo.ProvenanceRecord{Time: at, Outcome: sqsfifo.ProvenanceStored, DedupeKey: "soil|17"}))
+	}
+	line := `{"time":"2025-12-04T00:04:35Z","outcome":"stored","dedupe_key":"soil|17","duplicate_detected":false,"replay_triggered":false}` + "\n"
+	assert.Equal(t, writes{line, line}, out)
+	require.ErrorIs(t, sqsfifo.ProvenanceWriter(failing{})(sqsfifo.ProvenanceRecord{}), os.ErrClosed)
+}
+
+type writes []string
+
+func (w *writes) Write(b []byte) (int, error) {
+	*w = append(*w, string(b))
+	return len(b), nil
+}
+
+type failing struct{}
+
+func (failing) Write([]byte) (int, error) { return 0, os.ErrClosed }
+
+// A sink that is slow, fails or panics holds up no send, loses no event, and its
+// losses are told.
+func TestASinkHoldsNothingUp(t *testing.T) {
+	for _, tc := range []struct {
+		name string
+		sink sqsfifo.ProvenanceSink
+		lost int64
+		is   error
+	}{
+		{"slow", func(sqsfifo.ProvenanceRecord) error { time.Sleep(time.Hour); return nil }, 0, nil},
+		{"failing", func(sqsfifo.ProvenanceRecord) error { return os.ErrPermission }, 20, os.ErrPermission},
+		{"panicking", func(sqsfifo.ProvenanceRecord) error { panic("no disk") }, 20, nil},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				q := newQueue(t, sqstest.Config{})
+				var o *observed
+				p := on(t, q, q, func(c *sqsfifo.Config[Scene]) {
+					o = observe(c)
+					c.Telemetry.Provenance = tc.sink
+				})
+				start := time.Now()
+				require.NoError(t, p.SendBatch(t.Context(), scenes(20, 20)).Err())
+				assert.Zero(t, time.Since(start), "no send waits for the sink")
+				assert.Len(t, q.Messages(), 20)
+
+				err := p.Close(t.Context())
+				values, _ := o.metrics(t)
+				assert.Equal(t, tc.lost, values["sqs_fifo.provenance.dropped {record}"])
+				if tc.lost == 0 {
+					require.NoError(t, err)
+					assert.Equal(t, 20*time.Hour, time.Since(start), "Close waits for the records")
+					return
+				}
+				var missing *sqsfifo.ProvenanceError
+				require.ErrorAs(t, err, &missing)
+				assert.Equal(t, tc.lost, missing.Lost)
+				if tc.is != nil {
+					require.ErrorIs(t, err, tc.is)
+				}
+			})
+		})
+	}
+}
+
+// A sink that never returns costs the records that no longer fit, and Close ends
+// with its context.
+func TestABlockedSinkDropsWhatDoesNotFit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := newQueue(t, sqstest.Config{DiscardDeleted: true})
+		release := make(chan struct{})
+		var order []string
+		p := on(t, instantClient{q}, q, func(c *sqsfifo.Config[Scene]) {
+			c.Telemetry.Provenance = func(r sqsfifo.ProvenanceRecord) error {
+				<-release
+				order = append(order, r.DedupeKey)
+				return nil
+			}
+		})
+		_, err := p.Send(t.Context(), scene)
+		require.NoError(t, err)
+		synctest.Wait() // the sink has it and blocks
+		require.NoError(t, p.SendBatch(t.Context(), scenes(10_007, 500)).Err())
+
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		require.ErrorIs(t, p.Close(ctx), context.DeadlineExceeded)
+		close(release)
+		var missing *sqsfifo.ProvenanceError
+		require.ErrorAs(t, p.Close(t.Context()), &missing)
+		assert.EqualValues(t, 7, missing.Lost)
+		require.NoError(t, errors.Unwrap(missing))
+		assert.Len(t, order, 10_001)
+		last := map[string]string{} // in the order of each group
+		for _, key := range order[1:] {
+			var n int
+			_, err := fmt.Sscanf(key, "landsat|scene-%d", &n)
+			require.NoError(t, err)
+			group := fmt.Sprint(n % 500)
+			require.Less(t, last[group], fmt.Sprintf("%09d", n))
+			last[group] = fmt.Sprintf("%09d", n)
+		}
+	})
+}
