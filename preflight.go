@@ -1,20 +1,26 @@
 package sqsfifo
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"strconv"
 	"strings"
 	"sync/atomic"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 	"github.com/aws/smithy-go"
 )
 
-// QueueReport is what a queue says of itself.
+// QueueReport is what a queue says of itself. Where the queue did not say, a
+// field has the value that SQS documents as the default.
 type QueueReport struct {
+	// FIFO is whether it is a FIFO queue.
+	FIFO bool
+
 	// ContentBasedDeduplication is whether SQS hashes the body of a message
 	// without a deduplication ID.
 	ContentBasedDeduplication bool
@@ -22,9 +28,30 @@ type QueueReport struct {
 	// DeduplicationScope is "queue" or "messageGroup".
 	DeduplicationScope string
 
-	// MaximumMessageSize is in bytes.
+	// FifoThroughputLimit is "perQueue" or "perMessageGroupId".
+	FifoThroughputLimit string
+
+	// MaximumMessageSize is in bytes, and the limit of each message from then on.
 	MaximumMessageSize int
+
+	// Delay is how long the queue holds each message back.
+	Delay time.Duration
+
+	// Encryption is EncryptionNone, EncryptionSQS or EncryptionKMS.
+	Encryption Encryption
+
+	// Notes say what works and should be known, in sentences for people.
+	Notes []string
 }
+
+// Encryption is how a queue encrypts what it stores.
+type Encryption string
+
+const (
+	EncryptionNone Encryption = "none"
+	EncryptionSQS  Encryption = "SSE-SQS" // with a key of SQS
+	EncryptionKMS  Encryption = "SSE-KMS" // with a key of KMS, whose throttles are the producer's, too
+)
 
 // QueueError says that the queue cannot take this producer's messages. Nothing
 // was sent.
@@ -46,7 +73,8 @@ func (e *QueueError) ErrorType() string { return "queue" }
 // Preflight asks the queue for its attributes and checks that it is FIFO and
 // deduplicates the way that Config.Deduplication expects; its MaximumMessageSize
 // is then the limit of each message. The error is a [*QueueError] with all
-// problems, or the client's.
+// problems, or the client's. What works and is worth knowing stands in the
+// report's Notes.
 //
 // The first send does the same, and goes on without an answer where the
 // credentials may send but not read attributes: SQS itself refuses what a
@@ -105,17 +133,9 @@ func (s *sender) inspect(ctx context.Context) (QueueReport, error) {
 	if err != nil {
 		return QueueReport{}, fmt.Errorf("sqsfifo: read the attributes of queue %s: %w", s.queueURL, err)
 	}
-	get := func(name types.QueueAttributeName) string { return out.Attributes[string(name)] }
-	r := QueueReport{
-		ContentBasedDeduplication: get(types.QueueAttributeNameContentBasedDeduplication) == "true",
-		DeduplicationScope:        get(types.QueueAttributeNameDeduplicationScope),
-		MaximumMessageSize:        maxMessageBytes,
-	}
-	if n, err := strconv.Atoi(get(types.QueueAttributeNameMaximumMessageSize)); err == nil && n > 0 {
-		r.MaximumMessageSize = n
-	}
+	r := reportOf(out.Attributes)
 	var problems []string
-	if get(types.QueueAttributeNameFifoQueue) != "true" {
+	if !r.FIFO {
 		problems = append(problems, "it is no FIFO queue; create one, the type of a queue cannot be changed")
 	}
 	if !r.ContentBasedDeduplication && !s.explicit {
@@ -126,4 +146,43 @@ func (s *sender) inspect(ctx context.Context) (QueueReport, error) {
 	}
 	s.queue.report.Store(&r)
 	return r, nil
+}
+
+func reportOf(attributes map[string]string) QueueReport {
+	get := func(name types.QueueAttributeName) string { return attributes[string(name)] }
+	r := QueueReport{
+		FIFO:                      get(types.QueueAttributeNameFifoQueue) == "true",
+		ContentBasedDeduplication: get(types.QueueAttributeNameContentBasedDeduplication) == "true",
+		DeduplicationScope:        cmp.Or(get(types.QueueAttributeNameDeduplicationScope), "queue"),
+		FifoThroughputLimit:       cmp.Or(get(types.QueueAttributeNameFifoThroughputLimit), "perQueue"),
+		MaximumMessageSize:        maxMessageBytes,
+		Encryption:                EncryptionNone,
+	}
+	if n, err := strconv.Atoi(get(types.QueueAttributeNameMaximumMessageSize)); err == nil && n > 0 {
+		r.MaximumMessageSize = n
+	}
+	if n, err := strconv.Atoi(get(types.QueueAttributeNameDelaySeconds)); err == nil && n > 0 {
+		r.Delay = time.Duration(n) * time.Second
+	}
+	switch {
+	case get(types.QueueAttributeNameKmsMasterKeyId) != "":
+		r.Encryption = EncryptionKMS
+	case get(types.QueueAttributeNameSqsManagedSseEnabled) == "true":
+		r.Encryption = EncryptionSQS
+	}
+	note := func(format string, args ...any) { r.Notes = append(r.Notes, fmt.Sprintf(format, args...)) }
+	if r.DeduplicationScope == "messageGroup" {
+		note("DeduplicationScope is messageGroup: SQS delivers an event again that comes in another message group. " +
+			"This producer refuses that within the deduplication interval; derive the group from what does not change.")
+	}
+	if r.MaximumMessageSize < maxMessageBytes {
+		note("MaximumMessageSize is %d bytes of the 1,048,576 that SQS allows; larger events are refused before they are sent.", r.MaximumMessageSize)
+	}
+	if r.Delay > 0 {
+		note("The queue holds each message back for %v; the deduplication interval runs from the send, not from the delivery.", r.Delay)
+	}
+	if r.Encryption == EncryptionKMS {
+		note("The queue is encrypted with a key of KMS: KMS throttles sends, too, and the sender needs kms:GenerateDataKey and kms:Decrypt.")
+	}
+	return r
 }

@@ -3,6 +3,7 @@ package sqsfifo_test
 import (
 	"context"
 	"errors"
+	"maps"
 	"strings"
 	"testing"
 	"time"
@@ -30,8 +31,81 @@ func TestPreflight(t *testing.T) {
 	bothDoors(t, sqstest.Config{MaximumMessageSize: 2048}, func(t *testing.T, q *sqstest.Queue, client sqsfifo.Client) {
 		report, err := on(t, client, q).Preflight(t.Context())
 		require.NoError(t, err)
-		assert.Equal(t, sqsfifo.QueueReport{ContentBasedDeduplication: true, DeduplicationScope: "queue", MaximumMessageSize: 2048}, report)
+		require.Len(t, report.Notes, 1)
+		assert.Contains(t, report.Notes[0], "2048")
+		report.Notes = nil
+		assert.Equal(t, sqsfifo.QueueReport{
+			FIFO: true, ContentBasedDeduplication: true, DeduplicationScope: "queue", FifoThroughputLimit: "perQueue", MaximumMessageSize: 2048,
+			Encryption: sqsfifo.EncryptionSQS,
+		}, report)
 	})
+}
+
+func TestPreflightNotes(t *testing.T) {
+	fine := map[string]string{"FifoQueue": "true", "ContentBasedDeduplication": "true"}
+	for _, tc := range []struct {
+		name, attribute, value string
+		note                   string
+		want                   func(*sqsfifo.QueueReport)
+	}{
+		{"nothing but what is needed", "", "", "", func(*sqsfifo.QueueReport) {}},
+		{"scope", "DeduplicationScope", "messageGroup", "another message group", func(r *sqsfifo.QueueReport) { r.DeduplicationScope = "messageGroup" }},
+		{"throughput", "FifoThroughputLimit", "perMessageGroupId", "", func(r *sqsfifo.QueueReport) { r.FifoThroughputLimit = "perMessageGroupId" }},
+		{"size", "MaximumMessageSize", "1024", "1024 bytes", func(r *sqsfifo.QueueReport) { r.MaximumMessageSize = 1024 }},
+		{"full size", "MaximumMessageSize", "1048576", "", func(*sqsfifo.QueueReport) {}},
+		{"no number", "MaximumMessageSize", "many", "", func(*sqsfifo.QueueReport) {}},
+		{"delay", "DelaySeconds", "90", "1m30s", func(r *sqsfifo.QueueReport) { r.Delay = 90 * time.Second }},
+		{"no delay", "DelaySeconds", "0", "", func(*sqsfifo.QueueReport) {}},
+		{"a key of SQS", "SqsManagedSseEnabled", "true", "", func(r *sqsfifo.QueueReport) { r.Encryption = sqsfifo.EncryptionSQS }},
+		{"a key of KMS", "KmsMasterKeyId", "alias/events", "kms:GenerateDataKey", func(r *sqsfifo.QueueReport) { r.Encryption = sqsfifo.EncryptionKMS }},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			q := newQueue(t, sqstest.Config{})
+			attributes := maps.Clone(fine)
+			attributes[tc.attribute] = tc.value
+			got, err := on(t, &attributesClient{Client: q, out: attributes}, q).Preflight(t.Context())
+			require.NoError(t, err)
+			if tc.note == "" {
+				assert.Empty(t, got.Notes)
+			} else if assert.Len(t, got.Notes, 1) {
+				assert.Contains(t, got.Notes[0], tc.note)
+			}
+			got.Notes = nil
+			want := sqsfifo.QueueReport{
+				FIFO: true, ContentBasedDeduplication: true, DeduplicationScope: "queue", FifoThroughputLimit: "perQueue",
+				MaximumMessageSize: 1 << 20, Encryption: sqsfifo.EncryptionNone,
+			}
+			tc.want(&want)
+			assert.Equal(t, want, got)
+		})
+	}
+}
+
+// With the scope messageGroup SQS delivers an event twice that moves between
+// groups (F-030). Its key is refused in the second.
+func TestKeyThatMovesBetweenGroupsIsRefused(t *testing.T) {
+	for _, scope := range []string{"queue", "messageGroup"} {
+		bothDoors(t, sqstest.Config{DeduplicationScope: sqstest.DeduplicationScope(scope)}, func(t *testing.T, q *sqstest.Queue, client sqsfifo.Client) {
+			group := "north"
+			p := on(t, client, q, func(c *sqsfifo.Config[Scene]) {
+				c.Identify = func(s Scene) (sqsfifo.Identity, error) {
+					id, err := identify(s)
+					id.Group = group
+					return id, err
+				}
+			})
+			_, err := p.Send(t.Context(), scene)
+			require.NoError(t, err)
+			group = "south"
+			_, err = p.Send(t.Context(), scene)
+			var conflict *sqsfifo.ConflictError
+			require.ErrorAs(t, err, &conflict)
+			assert.Equal(t, sqsfifo.Drift, conflict.Reuse)
+			assert.True(t, conflict.SameBody)
+			assert.Equal(t, "south", conflict.Group)
+			assert.Len(t, q.Messages(), 1)
+		})
+	}
 }
 
 func TestQueueWithoutContentBasedDeduplication(t *testing.T) {
