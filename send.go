@@ -73,14 +73,14 @@ func (p *Producer[T]) SendMessage(ctx context.Context, msg *Message) (Receipt, e
 // and of the producer's methods it may call TrySend, Paused and Resume, but none
 // that waits.
 func (p *Producer[T]) SendAsync(ctx context.Context, event T, done func(Receipt, error)) {
-	_ = p.handInOne(ctx, event, done, p.scheduler.room.enter)
+	_ = p.handInOne(ctx, event, done, true)
 }
 
 // TrySend is [Producer.SendAsync] that does not wait for room in the buffer: it
 // returns an error that wraps [ErrBufferFull], and done is never called. A nil
 // error means that done is.
 func (p *Producer[T]) TrySend(ctx context.Context, event T, done func(Receipt, error)) error {
-	return p.handInOne(ctx, event, done, func(_ context.Context, bytes int) error { return p.scheduler.room.tryEnter(bytes) })
+	return p.handInOne(ctx, event, done, false)
 }
 
 // Flush sends what lingers and waits until every event that was handed in before
@@ -167,7 +167,8 @@ func (p *Producer[T]) wait(ctx context.Context, n int, foreign bool, build func(
 		e := &slab[0]
 		slab = slab[1:]
 		e.done, e.foreign, e.series = end(i), foreign, together
-		s.begin(ctx, e, func() (*Message, error) { return build(i) })
+		e.msg, e.refusal = build(i)
+		s.begin(ctx, e)
 		if e.msg == nil || e.msg.Group == "" || n == 1 && e.refusal != nil {
 			s.tellUnsent(e, e.refusal)
 			continue
@@ -200,10 +201,12 @@ func (p *Producer[T]) wait(ctx context.Context, n int, foreign bool, build func(
 	return results
 }
 
-// handInOne is SendAsync with one way or another to find room.
-func (p *Producer[T]) handInOne(ctx context.Context, event T, done func(Receipt, error), enter func(context.Context, int) error) error {
+func nothing(Receipt, error) {}
+
+// handInOne is SendAsync, which waits for room, and TrySend, which does not.
+func (p *Producer[T]) handInOne(ctx context.Context, event T, done func(Receipt, error), wait bool) error {
 	if done == nil {
-		done = func(Receipt, error) {}
+		done = nothing
 	}
 	s := p.scheduler
 	if err := s.checkQueue(ctx); err != nil {
@@ -211,7 +214,8 @@ func (p *Producer[T]) handInOne(ctx context.Context, event T, done func(Receipt,
 		return nil
 	}
 	e := &pending{done: done}
-	s.begin(ctx, e, func() (*Message, error) { return p.compose(event) })
+	e.msg, e.refusal = p.compose(event)
+	s.begin(ctx, e)
 	if e.msg == nil || e.msg.Group == "" {
 		s.tellUnsent(e, e.refusal)
 		return nil
@@ -220,7 +224,11 @@ func (p *Producer[T]) handInOne(ctx context.Context, event T, done func(Receipt,
 		s.tellUnsent(e, notHandedIn(e, context.Cause(ctx)))
 		return nil
 	}
-	if err := enter(ctx, e.size); err != nil {
+	err := s.room.tryEnter(e.size)
+	if wait && err != nil {
+		err = s.room.enter(ctx, e.size)
+	}
+	if err != nil {
 		if errors.Is(err, ErrBufferFull) {
 			err = errNotSent(err)
 			s.telemetry.finish(ended{p: e, err: err})
@@ -237,10 +245,10 @@ func (p *Producer[T]) handInOne(ctx context.Context, event T, done func(Receipt,
 	return nil
 }
 
-// begin starts the span of an event and builds and checks its message.
-func (s *scheduler) begin(ctx context.Context, e *pending, build func() (*Message, error)) {
+// begin starts the span of an event and checks its message, if it could be built.
+func (s *scheduler) begin(ctx context.Context, e *pending) {
 	e.ctx, e.span = s.telemetry.start(ctx)
-	if e.msg, e.refusal = build(); e.refusal == nil {
+	if e.refusal == nil {
 		e.refusal = s.prepare(e)
 	}
 	if e.refusal == nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/url"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -73,7 +74,8 @@ const (
 type telemetry struct {
 	instruments
 	tracer     trace.Tracer
-	silent     bool // spans lead nowhere
+	silent     bool                 // spans lead nowhere
+	unset      trace.TracerProvider // they do while this is the global provider
 	propagator propagation.TextMapPropagator
 	eventName  string
 	eventStart []trace.SpanStartOption
@@ -82,11 +84,15 @@ type telemetry struct {
 }
 
 func newTelemetry(t Telemetry, queueURL string) (*telemetry, error) {
+	var unset trace.TracerProvider
 	if t.MeterProvider == nil {
 		t.MeterProvider = otel.GetMeterProvider()
 	}
 	if t.TracerProvider == nil {
 		t.TracerProvider = otel.GetTracerProvider()
+		if isUnset(t.TracerProvider) {
+			unset = t.TracerProvider
+		}
 	}
 	if t.Propagator == nil {
 		t.Propagator = otel.GetTextMapPropagator()
@@ -113,6 +119,7 @@ func newTelemetry(t Telemetry, queueURL string) (*telemetry, error) {
 	out := &telemetry{
 		tracer:     t.TracerProvider.Tracer(scope, trace.WithInstrumentationVersion(Version), trace.WithSchemaURL(semconv.SchemaURL)),
 		silent:     silent,
+		unset:      unset,
 		propagator: t.Propagator,
 		eventName:  "create " + name,
 		eventStart: start(trace.SpanKindProducer, "create", semconv.MessagingOperationTypeCreate),
@@ -129,9 +136,20 @@ func queueName(queueURL string) string {
 	return queueURL[strings.LastIndexByte(queueURL, '/')+1:]
 }
 
+// isUnset reports whether the global provider is the one that stands there until
+// a program sets its own. Its spans lead nowhere and still cost.
+func isUnset(p trace.TracerProvider) bool {
+	t := reflect.TypeOf(p)
+	return t.Kind() == reflect.Pointer && t.Elem().PkgPath() == "go.opentelemetry.io/otel/internal/global"
+}
+
+func (t *telemetry) isSilent() bool {
+	return t.silent || t.unset != nil && otel.GetTracerProvider() == t.unset
+}
+
 // start begins the span of one event.
 func (t *telemetry) start(ctx context.Context) (context.Context, trace.Span) {
-	if t.silent {
+	if t.isSilent() {
 		return ctx, noop.Span{}
 	}
 	return t.tracer.Start(ctx, t.eventName, t.eventStart...)
@@ -186,7 +204,7 @@ type call struct {
 // startCall begins the span of a request.
 func (t *telemetry) startCall(ctx context.Context, batch []*pending) (context.Context, call) {
 	c := call{noop.Span{}, time.Now()}
-	if t.silent {
+	if t.isSilent() {
 		return ctx, c
 	}
 	options := t.callStart

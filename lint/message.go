@@ -87,7 +87,7 @@ func CheckBody(body string) []Finding {
 
 func checkBody(text string) (body, []Finding) {
 	b, fs := readBody(text)
-	return b, slices.Concat(fs, checkCharacters(text), checkEnvelope(b))
+	return b, slices.Concat(fs, checkCharacters(b), checkEnvelope(b))
 }
 
 // Size returns the bytes of a message as SQS counts them against the limit on
@@ -155,6 +155,9 @@ func checkDelay(seconds int32) []Finding {
 }
 
 func checkAttributes(attributes map[string]Attribute) []Finding {
+	if len(attributes) == 0 {
+		return nil
+	}
 	var fs []Finding
 	if n := len(attributes); n > maxAttributes {
 		fs = append(fs, found(tooManyAttributes, "MessageAttributes", fmt.Sprintf(

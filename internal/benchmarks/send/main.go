@@ -1,0 +1,173 @@
+// Command send measures the producer against hand-written SendMessageBatch loops
+// on the raw SDK, through a fake SQS in a process of its own. The sides take
+// turns, and the ratios of their medians stand next to the targets.
+//
+// It exits with 1 when a target is missed.
+package main
+
+import (
+	"cmp"
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"runtime"
+	"slices"
+	"syscall"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
+	"github.com/kansas-frontier-matrix/sqsfifo"
+)
+
+func main() {
+	if config, ok := os.LookupEnv(serverEnv); ok {
+		if err := serve(config); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(2)
+		}
+		return
+	}
+	n := flag.Int("n", 20_000, "events of a measurement")
+	rounds := flag.Int("rounds", 5, "rounds to take the median of")
+	quota := flag.Duration("quota", 30*time.Second, "length of the measurement against a quota; 0 leaves it out")
+	flag.Parse()
+	missed, err := run(context.Background(), *n, *rounds, *quota)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(2)
+	}
+	if missed > 0 {
+		fmt.Printf("\n%d missed\n", missed)
+		os.Exit(1)
+	}
+}
+
+// side is one way to send the events of a row.
+type side struct {
+	name   string
+	send   func(ctx context.Context, client *sqs.Client, queue string, events []Scene) error
+	least  float64 // of the first side's rate
+	most   float64 // of the first side's processor time
+	wall   []float64
+	cpu    []float64
+	allocs []float64
+}
+
+func rawSide(name string, workers int) *side {
+	return &side{name: name, send: func(ctx context.Context, c *sqs.Client, queue string, events []Scene) error {
+		return raw(ctx, c, queue, events, workers)
+	}}
+}
+
+func ourSide(name string, least, most float64, d sqsfifo.Delivery) *side {
+	return &side{name: name, least: least, most: most, send: func(ctx context.Context, c *sqs.Client, queue string, events []Scene) error {
+		return ours(ctx, c, queue, events, d)
+	}}
+}
+
+func run(ctx context.Context, n, rounds int, quota time.Duration) (missed int, err error) {
+	strict := sqsfifo.Delivery{InFlight: workers}
+	runs := sqsfifo.Delivery{InFlight: workers, Order: sqsfifo.Runs}
+	fmt.Printf("%s, %d events, %d rounds, medians; the server runs in another process\n\n", runtime.Version(), n, rounds)
+	fmt.Println("| work | side | messages/s | ratio (target) | processor time an event | ratio (target) | allocations an event |")
+	fmt.Println("|---|---|---|---|---|---|---|")
+	for _, row := range []struct {
+		name    string
+		latency time.Duration
+		groups  int
+		sides   []*side
+	}{
+		{"latency 5 ms, 100 groups", 5 * time.Millisecond, 100, []*side{
+			rawSide("64 workers, no order", workers), ourSide("Strict", 0.5, 0, strict), ourSide("Runs", 0.9, 0, runs),
+		}},
+		{"latency 5 ms, 10,000 groups", 5 * time.Millisecond, 10_000, []*side{
+			rawSide("64 workers, no order", workers), ourSide("Strict", 0.9, 0, strict),
+		}},
+		{"no latency, 10,000 groups", 0, 10_000, []*side{
+			rawSide("one worker, no order", 1), ourSide("Strict, one request at once", 0, 1.25, sqsfifo.Delivery{InFlight: 1}),
+		}},
+	} {
+		s, err := startServer(row.latency, 0)
+		if err != nil {
+			return 0, err
+		}
+		events := scenes(n, row.groups)
+		for range rounds {
+			for _, side := range row.sides {
+				if err := side.measure(ctx, s, events); err != nil {
+					s.stop()
+					return 0, fmt.Errorf("%s, %s: %w", row.name, side.name, err)
+				}
+			}
+		}
+		s.stop()
+		for _, side := range row.sides {
+			missed += side.print(row.name, row.sides[0])
+		}
+	}
+	if quota > 0 {
+		m, err := againstQuota(ctx, 300, quota)
+		return missed + m, err
+	}
+	return missed, nil
+}
+
+func (s *side) measure(ctx context.Context, on *server, events []Scene) error {
+	client, queue := on.client(), on.queue()
+	runtime.GC()
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	cpu, start := processorTime(), time.Now()
+	if err := s.send(ctx, client, queue, events); err != nil {
+		return err
+	}
+	n := float64(len(events))
+	s.wall = append(s.wall, n/time.Since(start).Seconds())
+	s.cpu = append(s.cpu, float64(processorTime()-cpu)/n)
+	runtime.ReadMemStats(&after)
+	s.allocs = append(s.allocs, float64(after.Mallocs-before.Mallocs)/n)
+	return nil
+}
+
+func (s *side) print(row string, first *side) (missed int) {
+	rate, cpu, allocs := median(s.wall), median(s.cpu), median(s.allocs)
+	against := func(ratio, target float64, ok bool) string {
+		switch {
+		case s == first:
+			return "1"
+		case target == 0:
+			return fmt.Sprintf("%.2f", ratio)
+		case !ok:
+			missed++
+			return fmt.Sprintf("%.2f (%v) MISSED", ratio, target)
+		}
+		return fmt.Sprintf("%.2f (%v)", ratio, target)
+	}
+	byRate, byCPU := rate/median(first.wall), cpu/median(first.cpu)
+	allocsText := fmt.Sprintf("%.1f", allocs)
+	if s.most > 0 {
+		allocsText += " (60)"
+		if allocs > 60 {
+			missed++
+			allocsText += " MISSED"
+		}
+	}
+	fmt.Printf("| %s | %s | %.0f | %s | %.1f µs | %s | %s |\n", row, s.name, rate, against(byRate, s.least, byRate >= s.least),
+		cpu/1000, against(byCPU, s.most, byCPU <= s.most), allocsText)
+	return missed
+}
+
+func median(of []float64) float64 {
+	sorted := slices.SortedFunc(slices.Values(of), cmp.Compare[float64])
+	return sorted[len(sorted)/2]
+}
+
+// processorTime is of this process, in nanoseconds.
+func processorTime() int64 {
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		return 0
+	}
+	return u.Utime.Nano() + u.Stime.Nano()
+}
