@@ -48,9 +48,9 @@ func ExampleRules() {
 	}
 	// Output:
 	// SF001 error attr-only-identity
-	// SF009 error missing-group-id
-	// SF010 error invalid-id
-	// SF011 error fifo-delay
+	// SF002 error nondeterministic-dedup-id
+	// SF003 error constant-dedup-id
+	// SF004 warning constant-body
 }
 
 func ExampleLookup() {

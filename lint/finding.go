@@ -9,35 +9,36 @@ import (
 	"unicode/utf8"
 )
 
-// Finding is one violation of one rule by one message.
+// Finding is one violation of one rule by one message. Its JSON form is as stable
+// as the rule's ID: members are added, never renamed.
 type Finding struct {
 	// Rule is the ID of the rule, to be found with [Lookup].
-	Rule string
+	Rule string `json:"rule"`
 
 	// Severity may differ from the rule's where the rule's wording says so.
-	Severity Severity
+	Severity Severity `json:"severity"`
 
 	// Field is the part of the message, named as the SQS API names it:
 	// "MessageBody", "MessageGroupId", "MessageDeduplicationId",
 	// "DelaySeconds", "MessageAttributes" or, with the name in Go quotes,
 	// `MessageAttributes["unique_key"]`. [CheckSource] and [CheckDedupeKey]
 	// have no message and name the envelope's member.
-	Field string
+	Field string `json:"field"`
 
 	// Pointer is the RFC 6901 pointer of the value within the body. It is empty
 	// for the body as a whole and for every other field, and may be as long as
 	// the names in the body are.
-	Pointer string
+	Pointer string `json:"pointer,omitempty"`
 
 	// Offset is a byte offset in the body, -1 where the finding has none.
-	Offset int
+	Offset int `json:"offset"`
 
 	// Message says what is wrong and what it leads to. It may quote the body
 	// and attribute values, shortened.
-	Message string
+	Message string `json:"message"`
 
 	// Fix is the way out.
-	Fix string
+	Fix string `json:"fix,omitempty"`
 }
 
 // String returns the finding in one line: rule, severity, place, message, fix.

@@ -64,7 +64,14 @@ const (
 // Any message may be given to it, however broken.
 func Check(m Message) []Finding {
 	b, fs := checkBody(m.Body)
-	fs = slices.Concat(fs,
+	fs = slices.Concat(fs, checkAround(m, b))
+	sortFindings(fs)
+	return fs
+}
+
+// checkAround checks what a message has besides its body.
+func checkAround(m Message, b body) []Finding {
+	return slices.Concat(
 		checkIdentity(m, b),
 		CheckGroupID(m.GroupID),
 		checkDeduplicationID(m.DeduplicationID),
@@ -72,8 +79,6 @@ func Check(m Message) []Finding {
 		checkSize(m),
 		checkAttributes(m.Attributes),
 	)
-	sortFindings(fs)
-	return fs
 }
 
 // CheckBody holds a body alone against the rules on bodies: its form, its

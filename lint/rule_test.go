@@ -1,6 +1,7 @@
 package lint_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"os"
 	"regexp"
@@ -28,11 +29,14 @@ func TestRulesAreCompleteAndSorted(t *testing.T) {
 
 		assert.False(t, strings.HasSuffix(r.Title, "."), "%s: the title is no sentence", r.ID)
 		assert.True(t, strings.HasSuffix(r.Wording, "."), "%s: the wording is made of sentences", r.ID)
-		for field, text := range map[string]string{"title": r.Title, "wording": r.Wording, "source": r.Source, "fix": r.Fix} {
+		for field, text := range map[string]string{"title": r.Title, "wording": r.Wording, "source": r.Source, "fix": r.Fix, "since": r.Since, "passes": r.Passes.String()} {
 			assert.NotEmpty(t, text, "%s %s", r.ID, field)
 			assert.Equal(t, strings.TrimSpace(text), text, "%s %s", r.ID, field)
 			assert.NotContains(t, text, "  ", "%s %s", r.ID, field)
 		}
+		assert.NotEmpty(t, r.Bad, r.ID)
+		assert.NotEmpty(t, r.Good, r.ID)
+		assert.NotEqual(t, r.Bad, r.Good, r.ID)
 	}
 }
 
@@ -74,4 +78,26 @@ func TestSeverityString(t *testing.T) {
 	assert.Equal(t, "info", lint.Info.String())
 	assert.Equal(t, "Severity(9)", lint.Severity(9).String())
 	assert.Equal(t, lint.Error, lint.Finding{}.Severity, "a finding without a severity is refused, not overlooked")
+}
+
+func TestPassesString(t *testing.T) {
+	assert.Equal(t, "message, source", (lint.OnMessage | lint.OnSource).String())
+	assert.Equal(t, "stream", lint.OnStream.String())
+	assert.Empty(t, lint.Passes(0).String())
+	assert.True(t, (lint.OnMessage | lint.OnSource).Has(lint.OnSource))
+	assert.False(t, lint.OnMessage.Has(lint.OnMessage|lint.OnSource))
+}
+
+func TestFindingsInJSON(t *testing.T) {
+	want := lint.Finding{Rule: "SF001", Severity: lint.Info, Field: "MessageBody", Pointer: "/a", Offset: 7, Message: "m", Fix: "f"}
+	text, err := json.Marshal(want)
+	require.NoError(t, err)
+	assert.JSONEq(t, `{"rule":"SF001","severity":"info","field":"MessageBody","pointer":"/a","offset":7,"message":"m","fix":"f"}`, string(text))
+	var got lint.Finding
+	require.NoError(t, json.Unmarshal(text, &got))
+	assert.Equal(t, want, got)
+
+	require.Error(t, json.Unmarshal([]byte(`{"severity":"Error"}`), &got))
+	_, err = json.Marshal(lint.Severity(3))
+	require.Error(t, err)
 }

@@ -1,0 +1,176 @@
+package lint
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+	"unsafe"
+
+	"github.com/kansas-frontier-matrix/sqsfifo/internal/window"
+)
+
+// Stream holds the messages of one queue, in the order in which they are sent,
+// against the rules on a message and those before it. It remembers what SQS
+// remembers: five minutes from the first of equal ones on. A message that is sent
+// again as it was is right and has no finding, however often it comes.
+//
+// It is safe for concurrent use; the order is that of the calls. It keeps about
+// 250 bytes of a message and no text of it. Create one with [NewStream].
+type Stream struct {
+	mu     sync.Mutex
+	n      int // messages so far
+	unseen int
+
+	byID    *window.Window[sighting] // deduplication ID
+	byKey   *window.Window[sighting] // dedupe key
+	byEvent *window.Window[sighting] // event ID
+}
+
+// sighting is a message as far as a later one may be compared with it.
+type sighting struct {
+	n                                     int
+	body, payload, attributes, group, key fingerprint
+}
+
+type fingerprint [8]byte
+
+// NewStream returns a stream without a message.
+func NewStream() *Stream {
+	o := window.Options{}
+	return &Stream{byID: window.New[sighting](o), byKey: window.New[sighting](o), byEvent: window.New[sighting](o)}
+}
+
+// Check returns the findings of [Check], and those that follow from the messages
+// before: SF060 to SF064, which name the time of the earlier message and its
+// number, the first being 1. At is when the message is sent, no earlier than the
+// one before it.
+func (s *Stream) Check(at time.Time, m Message) []Finding {
+	b, fs := checkBody(m.Body)
+	fs = slices.Concat(fs, checkAround(m, b))
+	is := sighting{
+		body: fingerprintOf(m.Body), attributes: fingerprintOfAttributes(m.Attributes), group: fingerprintOf(m.GroupID),
+	}
+	id := m.DeduplicationID
+	if id == "" {
+		sum := sha256.Sum256(unsafe.Slice(unsafe.StringData(m.Body), len(m.Body)))
+		id = hex.EncodeToString(sum[:])
+	}
+	key, event := b.memberText("dedupe_key"), b.memberText("event_id")
+	is.key = fingerprintOf(key)
+	if i := index(b.members, "payload"); i >= 0 {
+		is.payload = fingerprintOf(b.text[b.members[i].start:b.members[i].end])
+	}
+
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.n++
+	is.n = s.n
+	if was, since, ok := s.earlier(s.byID, at, id, is); ok {
+		fs = append(fs, sameID(m, is, was, since)...)
+	}
+	if key != "" {
+		if was, since, ok := s.earlier(s.byKey, at, key, is); ok && was.body != is.body {
+			what := "another payload: the key was given to another event"
+			if was.payload == is.payload {
+				what = "the same payload in another envelope: the event was built anew from a source that is not stable"
+			}
+			fs = append(fs, inBody(keyReused, "/dedupe_key", b.offsetOf("dedupe_key"),
+				fmt.Sprintf("dedupe_key %s was sent %s with %s", quote(key), ago(was, since), what)))
+		}
+	}
+	if event != "" {
+		if was, since, ok := s.earlier(s.byEvent, at, event, is); ok && was.key != is.key {
+			fs = append(fs, inBody(eventIDReused, "/event_id", b.offsetOf("event_id"),
+				fmt.Sprintf("event_id %s was sent %s with another dedupe_key", quote(event), ago(was, since))))
+		}
+	}
+	sortFindings(fs)
+	return fs
+}
+
+// Unseen returns the number of messages that could not be remembered, because
+// 33 million already were; what follows them is not compared with them.
+func (s *Stream) Unseen() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.unseen
+}
+
+// earlier returns the message that claimed the ID and is still remembered, or
+// claims the ID for this one.
+func (s *Stream) earlier(w *window.Window[sighting], at time.Time, id string, is sighting) (sighting, time.Time, bool) {
+	k := w.Key("", id)
+	if r, state := w.Lookup(at, k); state != window.Outside {
+		return r.Value, r.From, true
+	}
+	if w.Put(at, k, window.Record[sighting]{From: at, To: at, Value: is}) != nil {
+		s.unseen++
+	}
+	return sighting{}, time.Time{}, false
+}
+
+// sameID compares two messages of which SQS drops the second.
+func sameID(m Message, is, was sighting, since time.Time) []Finding {
+	if was.body != is.body {
+		return []Finding{found(dedupIDReused, "MessageDeduplicationId", fmt.Sprintf(
+			"MessageDeduplicationId %s was sent %s with another body: SQS drops this message", quote(m.DeduplicationID), ago(was, since)))}
+	}
+	var fs []Finding
+	if was.attributes != is.attributes {
+		names := slices.DeleteFunc(slices.Sorted(maps.Keys(m.Attributes)), Benign)
+		have := "none"
+		if len(names) > 0 {
+			have = shorten(strings.Join(names, ", "), excerptName)
+		}
+		fs = append(fs, found(bodyWithOtherAttr, "MessageAttributes", fmt.Sprintf(
+			"this body was sent %s with other attributes than this message has (%s): SQS drops this message", ago(was, since), have)))
+	}
+	if was.group != is.group {
+		fs = append(fs, found(bodyInOtherGroup, "MessageGroupId", fmt.Sprintf(
+			"this body was sent %s to another message group than %s", ago(was, since), quote(m.GroupID))))
+	}
+	return fs
+}
+
+func ago(was sighting, since time.Time) string {
+	return fmt.Sprintf("as message %d at %s", was.n, since.UTC().Format(time.RFC3339Nano))
+}
+
+// memberText returns the text of a member that is a string, or "".
+func (b body) memberText(name string) string {
+	i := index(b.members, name)
+	if i < 0 || b.text[b.members[i].start] != '"' {
+		return ""
+	}
+	return unquote(b.text[b.members[i].start:b.members[i].end])
+}
+
+func (b body) offsetOf(name string) int { return b.members[index(b.members, name)].start }
+
+func fingerprintOf(s string) (f fingerprint) {
+	sum := sha256.Sum256(unsafe.Slice(unsafe.StringData(s), len(s)))
+	return fingerprint(sum[:])
+}
+
+// fingerprintOfAttributes is over those that may carry what tells two events
+// apart. Each text is preceded by its length.
+func fingerprintOfAttributes(attributes map[string]Attribute) fingerprint {
+	var text []byte
+	for _, name := range slices.Sorted(maps.Keys(attributes)) {
+		if Benign(name) {
+			continue
+		}
+		a := attributes[name]
+		for _, part := range [...]string{name, a.DataType, a.StringValue, string(a.BinaryValue)} {
+			text = binary.BigEndian.AppendUint64(text, uint64(len(part)))
+			text = append(text, part...)
+		}
+	}
+	return fingerprintOf(string(text))
+}
