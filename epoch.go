@@ -3,6 +3,7 @@ package sqsfifo
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -60,20 +61,13 @@ func (s *scheduler) flush(ctx context.Context) error {
 
 // seal ends the current epoch and returns those that are not through.
 func (s *scheduler) seal() []*epoch {
-	open := s.epochs[:0]
-	for _, e := range s.epochs {
-		if e.events > 0 {
-			open = append(open, e)
-		}
-	}
+	s.epochs = slices.DeleteFunc(s.epochs, func(e *epoch) bool { return e.events == 0 })
 	if s.current.events > 0 {
 		s.current.sealed = true
-		open = append(open, s.current)
+		s.epochs = append(s.epochs, s.current)
 		s.current = &epoch{done: make(chan struct{})}
 	}
-	clear(s.epochs[len(open):])
-	s.epochs = open
-	return append([]*epoch(nil), open...)
+	return slices.Clone(s.epochs)
 }
 
 // close refuses new events and waits for those that it has.

@@ -1,6 +1,10 @@
 package sqsfifo
 
-import "time"
+import (
+	"fmt"
+	"strings"
+	"time"
+)
 
 // NormalizeDataset returns d with the components that take part in its key.
 func NormalizeDataset(d Dataset) (Dataset, error) {
@@ -27,4 +31,35 @@ func SequenceIsAfter(a, b string) bool { return parseSequence(a).isAfter(parseSe
 // AcceptedBefore reads the accept time of a sequence number.
 func AcceptedBefore(number string, from, now time.Time) bool {
 	return parseSequence(number).acceptedBefore(from, now)
+}
+
+// Leftovers says what a closed producer still holds, "" if nothing.
+func Leftovers[T any](p *Producer[T]) string {
+	s := p.scheduler
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.room.mu.Lock()
+	defer s.room.mu.Unlock()
+	d := p.config.Delivery.orDefaults()
+	var left []string
+	for what, n := range map[string]int{
+		"events": s.events, "calls": s.calls, "workers": s.workers, "waiters": len(s.room.waiters),
+		"events of the buffer": d.BufferEvents - s.room.events, "bytes of the buffer": d.BufferBytes - s.room.bytes,
+		"flushes": s.urgent, "events of the epoch": s.current.events,
+	} {
+		if n != 0 {
+			left = append(left, fmt.Sprint(n, " ", what))
+		}
+	}
+	for _, l := range s.lanes {
+		for e := l.head; e != nil; e = e.next {
+			if !e.ended {
+				left = append(left, "an event in lane "+l.group)
+			}
+		}
+		if l.busy {
+			left = append(left, "busy lane "+l.group)
+		}
+	}
+	return strings.Join(left, ", ")
 }
