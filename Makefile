@@ -1,6 +1,7 @@
 # `make help` lists the targets. All tools come from the go.mod files.
 GO       ?= go
 FUZZTIME ?= 30s
+SOAK     ?= 2m
 WINDOW_IDS ?= 900000
 TOOL      = $(GO) tool -modfile=$(CURDIR)/internal/tools/go.mod
 
@@ -30,6 +31,10 @@ node-test: ## the fake against AWS's SDK for JavaScript; needs Node 20 and npm
 .PHONY: race
 race: ## run all tests under the race detector
 	$(GO) test -race -shuffle=on -short ./...
+
+.PHONY: soak
+soak: ## send through faults for SOAK (2m): nothing is lost, twice, out of order, or leaks
+	$(GO) test -count=1 -timeout 0 -run '^TestSoak$$' -v . -soak $(SOAK)
 
 # The go command sometimes reports its own deadline as a failure, with no input
 # that fails; that is none.
@@ -61,12 +66,17 @@ cover: ## run all tests and print the coverage by function
 	$(GO) tool cover -func=cover.out
 
 .PHONY: bench
-bench: ## run the benchmarks
+bench: ## run the benchmarks, and bench-send for the ratios
 	$(GO) test -run '^$$' -bench . -benchmem ./...
+	$(MAKE) bench-send
 
 .PHONY: bench-canonical
 bench-canonical: ## canonical JSON against its peers, in processor time, with the ratios
 	cd internal/benchmarks && $(GO) run ./canonical
+
+.PHONY: bench-send
+bench-send: ## sending against hand-written loops on the raw SDK, with the ratios
+	cd internal/benchmarks && $(GO) run ./send
 
 .PHONY: bench-window
 bench-window: ## the deduplication window against a map and caches (WINDOW_IDS=21000000 needs 16 GB)
