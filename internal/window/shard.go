@@ -59,12 +59,19 @@ const (
 	indexedPerPut = 32
 )
 
-// chunk is consecutive records of a shard. With values of 32 bytes it is 64 KiB:
-// small enough to be made in passing, large enough that the garbage collector has
-// few of them to mark.
+// chunk is consecutive records of a shard, let go of as one where that is
+// possible. With values of 32 bytes it is 64 KiB, so that a shard of few holds
+// little that it does not need.
 type chunk[V any] [chunkLen]record[V]
 
 const chunkLen = 1 << 10
+
+// slab is chunks that are made and come free as one. The garbage collector marks
+// each slab by itself, so that a shard of many chunks has larger ones: a 64th of
+// what it holds, which is 1 MiB at the most and made in passing.
+type slab[V any] []chunk[V]
+
+const slabsPerShard = 64
 
 // age is what is known of a chunk without a look at its records.
 type age struct {
@@ -84,7 +91,10 @@ type shard[V any] struct {
 	ages       []age  // of the chunks
 	base       uint64 // position of the first record of chunks[0]
 	head, tail uint64 // positions of the oldest record and of the next one
-	spare      *chunk[V]
+
+	slabs  []slab[V] // of the chunks
+	passed int       // chunks of slabs[0] that are let go of already
+	spare  slab[V]   // one that came free
 
 	index index
 
@@ -165,15 +175,37 @@ func (s *shard[V]) extend() bool {
 	if s.tail < s.base+uint64(len(s.chunks))*chunkLen {
 		return true
 	}
-	if s.tail+chunkLen > s.base+positionMask {
+	left := positionMask/chunkLen - len(s.chunks)
+	if left == 0 {
 		return false
 	}
-	c := s.spare
-	if s.spare = nil; c == nil {
-		c = new(chunk[V])
+	more := s.spare
+	if s.spare = nil; more == nil {
+		more = make(slab[V], s.slabLen())
 	}
-	s.chunks, s.ages = append(s.chunks, c), append(s.ages, age{})
+	more = more[:min(len(more), left)]
+	for i := range more {
+		s.chunks = append(s.chunks, &more[i])
+	}
+	s.ages = append(s.ages, make([]age, len(more))...)
+	s.slabs = append(s.slabs, more)
 	return true
+}
+
+// slabLen is the length of a slab that is made now.
+func (s *shard[V]) slabLen() int { return 1 + len(s.chunks)/slabsPerShard }
+
+// retire lets go of the oldest slab. What is kept of it for the next one has
+// about the length that fits now: slabs that are too small would go round for
+// good, too large ones would not be given back.
+func (s *shard[V]) retire() {
+	old, fit := s.slabs[0], s.slabLen()
+	s.slabs[0] = nil
+	s.slabs, s.passed = s.slabs[1:], 0
+	if fit > 2*len(old) || len(old) > 2*fit {
+		old = nil
+	}
+	s.spare = old
 }
 
 // add appends a record. It refuses when no position is left.
@@ -185,7 +217,7 @@ func (s *shard[V]) add(now offset, r record[V]) bool {
 	p := s.tail
 	s.tail++
 	*s.at(p) = r
-	a := &s.ages[len(s.ages)-1]
+	a := &s.ages[(p-s.base)/chunkLen]
 	a.newest, a.mixed = max(a.newest, now), a.mixed || r.from > now || r.to > now
 	if !s.place(s.index, r.key, p) {
 		s.grow()
@@ -241,11 +273,13 @@ func (s *shard[V]) advance(n int) {
 	if s.head-s.base < chunkLen {
 		return
 	}
-	s.spare = s.chunks[0]
-	clear(s.spare[:]) // values may have pointers
+	clear(s.chunks[0][:]) // values may have pointers
 	s.chunks[0] = nil
 	s.chunks, s.ages = s.chunks[1:], s.ages[1:]
 	s.base = s.head
+	if s.passed++; s.passed == len(s.slabs[0]) {
+		s.retire()
+	}
 	if n := s.len(); s.older == nil && len(s.index) > leastBuckets && n < len(s.index)*bucketLen/8 {
 		s.reindex(n, s.tail)
 	}

@@ -67,11 +67,61 @@ func TestIndexesShrink(t *testing.T) {
 	}
 	held, slots := 0, 0
 	for i := range w.shards {
-		held += len(w.shards[i].chunks) * chunkLen
+		held += w.shards[i].made() * chunkLen
 		slots += len(w.shards[i].index) * bucketLen
 	}
 	assert.Less(t, held, 3*mostShards*chunkLen)
 	assert.Less(t, slots, 8*3000+mostShards*leastBuckets*bucketLen*4, "3,000 are live")
+}
+
+// made is how many chunks there is memory for.
+func (s *shard[V]) made() int {
+	n := len(s.spare)
+	for _, slab := range s.slabs {
+		n += len(slab)
+	}
+	return n
+}
+
+// What the garbage collector has to mark is bounded whatever a shard holds, and
+// so is what a shard holds beyond its records, when the load falls, too.
+func TestSlabsFollowTheLoad(t *testing.T) {
+	if testing.Short() {
+		t.Skip("holds 600,000 records")
+	}
+	one := &shard[nothing]{index: newIndex(0)}
+	now, n := offset(0), uint64(0)
+	key := func(n uint64) Key { return Key{high: n * 0x9e3779b97f4a7c15, low: n * 0xbf58476d1ce4e5b9} }
+	next := func(live int) {
+		n++
+		now += offset(Interval) / offset(live)
+		one.expire(now, 0)
+		if !one.add(now, record[nothing]{key: key(n), from: now, to: now}) {
+			t.Fatal("full")
+		}
+	}
+	for _, l := range []struct{ live, intervals int }{{600_000, 3}, {50_000, 3}, {400_000, 3}, {1_000, 12}} {
+		for range l.live * l.intervals {
+			next(l.live)
+		}
+		made := testing.AllocsPerRun(1, func() {
+			for range l.live {
+				next(l.live)
+			}
+		})
+		assert.Less(t, made, 20.0, "%d live, in an interval", l.live)
+		assert.Less(t, len(one.slabs), 2*slabsPerShard+2, "%d live", l.live)
+		assert.Less(t, one.made()*chunkLen, l.live*107/100+4*chunkLen, "%d live", l.live)
+		assert.Less(t, len(one.spare), 2*one.slabLen()+1, "%d live", l.live)
+		for i := range one.spare {
+			require.Equal(t, chunk[nothing]{}, one.spare[i], "values may have pointers")
+		}
+		for i := range uint64(l.live - 1) {
+			if r, _ := one.find(key(n - i)); r == nil {
+				t.Fatal("forgotten")
+			}
+		}
+	}
 }
 
 // A record that is never answered is kept for good and keeps nothing else.
@@ -153,8 +203,12 @@ func TestAFullShardRefuses(t *testing.T) {
 	n := 0
 	for one.add(offset(n), record[nothing]{key: key(n), from: offset(n), to: unanswered}) {
 		n++
+		if n == 1000*chunkLen {
+			one.spare = make(slab[nothing], 30) // more than are left
+		}
 	}
 	assert.Greater(t, n, 1<<positionBits-2*chunkLen)
+	assert.Less(t, n, 1<<positionBits, "a slot can mean one position only")
 	for i := 0; i < n; i += 997 {
 		_, p := one.find(key(i))
 		require.EqualValues(t, i, p)
