@@ -11,8 +11,9 @@ import (
 	"os/exec"
 	"runtime"
 	"runtime/debug"
-	"syscall"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/window"
 )
@@ -25,12 +26,16 @@ type order struct {
 	Count int
 }
 
-var phases = []string{"fill", "insert", "hit", "miss", "stall", "memory", "gc"}
+// In again each new ID is claimed twice; inside and outside ask for IDs of the
+// two ends of the interval: those that are the next to be forgotten, and those
+// that are the last that were.
+var phases = []string{"fill", "insert", "again", "inside", "outside", "hit", "miss", "stall", "memory", "gc"}
 
 // report is what came of it.
 type report struct {
 	PerOp float64       // ns of processor time
-	Wrong int           // hits that were not known, misses that were
+	Asked int           // questions that have an answer,
+	Wrong int           // and those that were answered wrongly
 	Bytes uint64        // of the heap
 	GC    time.Duration // processor time of one cycle
 	Stall time.Duration // longest claim, in time of its thread
@@ -76,6 +81,10 @@ func (w *worker) id(n uint64) id {
 	return sha256.Sum256(w.text[:])
 }
 
+// live is how many claims before the newest are inside the interval, which is
+// half open.
+func (w *worker) live() uint64 { return uint64((window.Interval - 1) / w.step) }
+
 func (w *worker) now() time.Time { return epoch.Add(time.Duration(w.next) * w.step) }
 
 func (w *worker) rand() uint64 { // splitmix64
@@ -94,12 +103,17 @@ func (w *worker) do(o order) (r report) {
 			switch o.Phase {
 			case "hit":
 				ids[i] = w.id(w.next - w.rand()%uint64(w.n*9/10))
+			case "inside":
+				ids[i] = w.id(w.next - w.live() + w.rand()%uint64(w.n/100))
+			case "outside":
+				ids[i] = w.id(w.next - w.live() - 1 - w.rand()%uint64(w.n/100))
 			case "miss":
 				ids[i] = w.id(1<<63 | w.rand())
 			default:
 				ids[i] = w.id(w.next + uint64(i) + 1)
 			}
 		}
+		r.Asked += len(ids)
 		start := processorTime()
 		switch o.Phase {
 		case "fill", "insert":
@@ -109,9 +123,18 @@ func (w *worker) do(o order) (r report) {
 					r.Wrong++
 				}
 			}
-		case "hit", "miss":
+		case "again":
 			for i := range ids {
-				if w.memory.known(w.now(), &ids[i]) != (o.Phase == "hit") {
+				w.next++
+				w.memory.claim(w.now(), &ids[i], answer{sequence: w.next})
+				if !w.memory.claim(w.now(), &ids[i], answer{sequence: w.next}) {
+					r.Wrong++
+				}
+			}
+		case "hit", "inside", "miss", "outside":
+			live := o.Phase == "hit" || o.Phase == "inside"
+			for i := range ids {
+				if w.memory.known(w.now(), &ids[i]) != live {
 					r.Wrong++
 				}
 			}
@@ -165,14 +188,16 @@ func heap() uint64 {
 	return m.HeapAlloc
 }
 
-func processorTime() time.Duration { return usage(syscall.RUSAGE_SELF) }
+func processorTime() time.Duration { return read(unix.CLOCK_PROCESS_CPUTIME_ID) }
 
-func threadTime() time.Duration { return usage(syscall.RUSAGE_THREAD) }
+func threadTime() time.Duration { return read(unix.CLOCK_THREAD_CPUTIME_ID) }
 
-func usage(who int) time.Duration {
-	var u syscall.Rusage
-	must(syscall.Getrusage(who, &u))
-	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+// read reads a clock of the processor. What getrusage says of a thread is up to a
+// tick of the kernel old, which is 4 ms.
+func read(clock int32) time.Duration {
+	var t unix.Timespec
+	must(unix.ClockGettime(clock, &t))
+	return time.Duration(t.Nano())
 }
 
 func must(err error) {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/coocood/freecache"
+	"github.com/dgraph-io/ristretto/v2"
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/window"
 	"github.com/maypok86/otter/v2"
 )
@@ -34,10 +35,15 @@ var sides = map[string]func(n int) memory{
 	"map":       newMap,
 	"otter":     newOtter,
 	"freecache": newFreecache,
+	"ristretto": newRistretto,
 }
 
 // sideNames are in the order of the table, ours first.
-var sideNames = []string{"window", "map", "otter", "freecache"}
+var sideNames = []string{"window", "map", "otter", "freecache", "ristretto"}
+
+// realTime has the sides whose time cannot be set. They do not take part in what
+// moves it.
+var realTime = map[string]bool{"ristretto": true}
 
 type ours struct{ *window.Window[answer] }
 
@@ -130,6 +136,34 @@ func (o otterCache) known(now time.Time, i *id) bool {
 }
 
 func (o otterCache) note() string { return "" }
+
+// ristrettoCache stores what it is given some time later, if at all.
+type ristrettoCache struct {
+	cache *ristretto.Cache[[]byte, answer]
+}
+
+func newRistretto(n int) memory {
+	c, err := ristretto.NewCache(&ristretto.Config[[]byte, answer]{
+		NumCounters: int64(n) * 10, MaxCost: int64(n) * 2, IgnoreInternalCost: true, BufferItems: 64,
+	})
+	must(err)
+	return &ristrettoCache{c}
+}
+
+func (r *ristrettoCache) claim(now time.Time, i *id, a answer) bool {
+	if r.known(now, i) {
+		return true
+	}
+	r.cache.SetWithTTL(i[:], a, 1, window.Interval)
+	return false
+}
+
+func (r *ristrettoCache) known(_ time.Time, i *id) bool {
+	_, ok := r.cache.Get(i[:])
+	return ok
+}
+
+func (r *ristrettoCache) note() string { return "no clock to set" }
 
 // freecacheBytes is the room for an entry in the smallest ring in which none was
 // evicted in trials.
