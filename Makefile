@@ -6,8 +6,9 @@ WINDOW_IDS ?= 900000
 TOOL      = $(GO) tool -modfile=$(CURDIR)/internal/tools/go.mod
 
 # Every module of the repository: the root is the one that users import, the
-# others hold what they must not see, tools and the peers of the benchmarks.
-MODULES = . internal/tools internal/benchmarks
+# others hold what they must not see: tools, the peers of the benchmarks, a
+# database.
+MODULES = . internal/tools internal/benchmarks examples/outbox
 
 .PHONY: help
 help: ## list the targets
@@ -22,6 +23,7 @@ test: ## run all tests
 	$(GO) test -shuffle=on ./...
 	$(GO) test -short -tags safe ./canonicaljson
 	cd internal/benchmarks && $(GO) test ./...
+	cd examples/outbox && $(GO) test ./...
 
 .PHONY: node-test
 node-test: ## the fake against AWS's SDK for JavaScript; needs Node 20 and npm
@@ -57,6 +59,7 @@ lint: ## vet, staticcheck, gofumpt
 	$(GO) vet ./...
 	$(TOOL) staticcheck ./...
 	cd internal/benchmarks && $(GO) vet ./... && $(TOOL) staticcheck ./...
+	cd examples/outbox && $(GO) vet ./... && $(TOOL) staticcheck ./...
 	@files=$$($(TOOL) gofumpt -l $$(git ls-files --cached --others --exclude-standard '*.go')); \
 		if [ -n "$$files" ]; then echo "not formatted by gofumpt:"; echo "$$files"; exit 1; fi
 
