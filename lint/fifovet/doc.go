@@ -1,0 +1,3 @@
+// Package fifovet finds, in Go source, what makes SQS FIFO queues lose or
+// duplicate events.
+package fifovet
