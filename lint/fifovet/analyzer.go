@@ -26,8 +26,9 @@ func newAnalyzer() *analysis.Analyzer {
 		Doc: "report code that makes SQS FIFO queues lose or duplicate events\n\n" +
 			"The analyzer follows what reaches a message's body, its deduplication ID, its group ID\n" +
 			"and its attributes, through wrappers and across packages.",
-		URL: docs,
-		Run: s.run,
+		URL:       docs,
+		Run:       s.run,
+		FactTypes: []analysis.Fact{new(reachFact), new(nondetFact), new(sinkFact)},
 	}
 	s.register(&a.Flags)
 	return a
@@ -63,13 +64,13 @@ type ruleList []string
 
 func (l *ruleList) String() string { return strings.Join(*l, ",") }
 
-// Set replaces the list. An ID that is in no rule table is an error: a typing
+// Set replaces the list. An ID that is no rule on source is an error: a typing
 // mistake would silently enable or disable nothing.
 func (l *ruleList) Set(text string) error {
 	ids := split(text)
 	for _, id := range ids {
-		if _, ok := lint.Lookup(id); !ok && id != "all" {
-			return fmt.Errorf("%q is no rule; use IDs such as SF002, or all", id)
+		if !checks(id) && id != "all" {
+			return fmt.Errorf("%q is no rule on Go source; use IDs such as SF002, or all", id)
 		}
 	}
 	*l = ids

@@ -1,0 +1,161 @@
+package fifovet
+
+import (
+	"fmt"
+	"go/types"
+	"reflect"
+	"strings"
+
+	"golang.org/x/tools/go/ssa"
+
+	"github.com/kansas-frontier-matrix/sqsfifo/lint"
+)
+
+// checkBody reports bodies that cannot tell events apart, or that tell a retry
+// from its first attempt, where nothing but the body does.
+func (p *program) checkBody(r *reporter, u *use) {
+	if u.role != roleBody || !u.contentBased {
+		return
+	}
+	for _, o := range u.slice.origins {
+		if u.payload && !inPayload(u, o) {
+			continue
+		}
+		switch {
+		case o.kind == fromSource:
+			r.report(finding{
+				rule: volatileBody, severity: lint.Warning, fn: u.fn, pos: u.pos, arg: u.arg, source: o,
+				text: fmt.Sprintf("the body holds %s%s: a retry has another body, and SQS stores it as a new message; mint it where the event is made and store it with the event",
+					partOf(o), o.text),
+			})
+			return
+		case o.kind == fromOrder && o.mixed:
+			r.report(finding{
+				rule: volatileBody, severity: lint.Warning, fn: u.fn, pos: u.pos, arg: u.arg, source: o,
+				text: "the body is put together in the order in which a map is ranged over, which is another one each time: a retry has another body, and SQS stores it as a new message; " +
+					"sort the keys, or build the body with canonicaljson",
+			})
+			return
+		}
+	}
+	if text, ok := u.slice.constant(); ok && u.alone && !u.payload {
+		r.report(finding{
+			rule: constantBody, severity: lint.Warning, fn: u.fn, pos: u.pos, arg: u.arg,
+			text: fmt.Sprintf("the body is the constant %q and there is no deduplication ID: SQS takes one message in five minutes and drops every other event; put what identifies the event into the body",
+				clip(text)),
+		})
+	}
+}
+
+func partOf(o origin) string {
+	if len(o.under) == 0 {
+		return ""
+	}
+	return strings.Join(o.under, ".") + " from "
+}
+
+// inPayload reports whether encoding/json writes the part of the event that an
+// origin is in.
+func inPayload(u *use, o origin) bool {
+	return jsonVisible(u.value.Type(), o.under)
+}
+
+// jsonVisible reports whether a field of an encoded value is in the output. A
+// type with a method of its own for it decides for itself.
+func jsonVisible(t types.Type, path []string) bool {
+	if mk, ok := t.Underlying().(*types.Slice); ok {
+		t = mk.Elem()
+	}
+	for _, name := range path {
+		if strings.HasPrefix(name, "[") {
+			return true
+		}
+		s := structOf(t)
+		if s == nil || hasMarshal(t) {
+			return true
+		}
+		var found bool
+		for i := range s.NumFields() {
+			f := s.Field(i)
+			if f.Name() != name {
+				continue
+			}
+			if !f.Exported() && !f.Embedded() || reflect.StructTag(s.Tag(i)).Get("json") == "-" {
+				return false
+			}
+			t, found = f.Type(), true
+		}
+		if !found {
+			return true
+		}
+	}
+	return true
+}
+
+func hasMarshal(t types.Type) bool {
+	if _, ok := t.Underlying().(*types.Pointer); !ok {
+		t = types.NewPointer(t)
+	}
+	for _, name := range []string{"MarshalJSON", "MarshalText", "AppendJSON", "MarshalJSONTo"} {
+		if obj, _, _ := types.LookupFieldOrMethod(t, true, nil, name); obj != nil {
+			if _, ok := obj.(*types.Func); ok {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// checkQueue reports what the queue refuses (SF009, SF011) and sends that
+// bypass the SDK (SF008).
+func (p *program) checkQueue(r *reporter, m *message, sdk bool) {
+	if m.shape.sdk || p.exempt(m.fn) {
+		return
+	}
+	if m.shape.batch {
+		return
+	}
+	url, named := p.fifoURL(m)
+	if named && m.absent(roleGroup) {
+		r.report(finding{
+			rule: missingGroupID, severity: lint.Error, fn: m.fn, pos: m.root.Pos(), whole: true,
+			text: fmt.Sprintf("%s is FIFO and the message has no MessageGroupId: SQS refuses it; set it to what has to stay in order", clip(lastPart(url))),
+		})
+	}
+	if !p.fifo(m) {
+		return
+	}
+	for _, s := range m.sets[roleDelay] {
+		if delay, ok := constDelay(p.trace(s.value, nil, false)); ok {
+			r.report(finding{
+				rule: fifoDelay, severity: lint.Error, fn: m.fn, pos: s.pos, fix: fixRemove,
+				text: fmt.Sprintf("DelaySeconds is %s on a FIFO message: SQS refuses it; set the delay on the queue", delay),
+			})
+		}
+	}
+	if (sdk || p.set.forbidRaw) && !isSDKModule(p.pass.Pkg.Path()) {
+		for _, send := range m.sendCalls() {
+			p.bypass(r, send)
+		}
+	}
+}
+
+func (p *program) bypass(r *reporter, send ssa.CallInstruction) {
+	callee := calleeOf(send.Common())
+	if callee == nil || strings.HasPrefix(callee.Name(), "Publish") {
+		return // there is no other way to a topic
+	}
+	r.report(finding{
+		rule: rawSendBypass, severity: lint.Warning, fn: send.Parent(), pos: send.Pos(),
+		text: callee.Name() + " to a FIFO queue bypasses sqsfifo: neither the envelope nor the deduplication window is checked; use a Producer, or say why not in an ignore comment",
+	})
+}
+
+func constDelay(t *tracer) (string, bool) {
+	text, ok := t.constant()
+	return text, ok && strings.Trim(text, "0") != ""
+}
+
+func lastPart(url string) string {
+	return url[strings.LastIndexAny(url, "/:")+1:]
+}

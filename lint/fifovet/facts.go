@@ -1,0 +1,185 @@
+package fifovet
+
+import (
+	"go/types"
+	"slices"
+	"strings"
+
+	"golang.org/x/tools/go/ssa"
+)
+
+// reachFact is about a package and what it imports, directly or not. It lets a
+// package that has nothing to do with queues be left alone at once.
+type reachFact struct {
+	SDK   bool // imports this project's SDK
+	Facts bool // has functions with facts
+}
+
+// nondetFact is about a function that returns what a clock or a random source
+// gave it.
+type nondetFact struct {
+	Results []nondetResult
+}
+
+type nondetResult struct {
+	Index  int
+	Path   []string // which part of the result
+	Source string
+	Clock  bool
+	Mixed  bool
+}
+
+// sinkFact is about a function that puts its arguments into messages.
+type sinkFact struct {
+	Params []paramSink
+}
+
+// paramSink is one argument that ends in a message. The receiver of a method is
+// argument 0.
+type paramSink struct {
+	Index int
+	Path  []string // which part of the argument
+	Role  string
+	Field string // as the API names it
+
+	// Alone says that the field is made of this argument and constants.
+	Alone bool
+
+	// ContentBased says, for a body, that nothing but the body tells the
+	// message apart.
+	ContentBased bool
+}
+
+func (s paramSink) same(o paramSink) bool {
+	return s.Index == o.Index && s.Role == o.Role && s.Field == o.Field && slices.Equal(s.Path, o.Path)
+}
+
+func (*reachFact) AFact()  {}
+func (*nondetFact) AFact() {}
+func (*sinkFact) AFact()   {}
+
+func (f *reachFact) String() string {
+	return "reach"
+}
+
+func (f *nondetFact) String() string {
+	var parts []string
+	for _, r := range f.Results {
+		parts = append(parts, strings.Join(append([]string{"nondet"}, r.Path...), "."))
+	}
+	return strings.Join(parts, " ")
+}
+
+func (f *sinkFact) String() string {
+	var parts []string
+	for _, s := range f.Params {
+		parts = append(parts, s.Field)
+	}
+	return "sink " + strings.Join(parts, " ")
+}
+
+// nondetOf returns what is known about the results of a function of another
+// package.
+func (p *program) nondetOf(obj *types.Func) *nondetFact {
+	if obj.Pkg() == p.pass.Pkg || obj.Pkg() == nil {
+		return nil
+	}
+	var fact nondetFact
+	if p.pass.ImportObjectFact(obj, &fact) {
+		return &fact
+	}
+	return nil
+}
+
+// sinksOf returns which arguments of a function end in messages.
+func (p *program) sinksOf(obj *types.Func) []paramSink {
+	if obj.Pkg() == p.pass.Pkg {
+		return p.sinks[obj]
+	}
+	var fact sinkFact
+	if obj.Pkg() != nil && p.pass.ImportObjectFact(obj, &fact) {
+		return fact.Params
+	}
+	return nil
+}
+
+// exportNondet records the functions that hand on a clock reading or something
+// random, and reports whether there are any.
+func (p *program) exportNondet() bool {
+	var found bool
+	for _, fn := range p.fns {
+		obj, ok := fn.Object().(*types.Func)
+		if !ok || fn.Parent() != nil || !obj.Exported() || p.exempt(fn) || p.pass.Pkg.Name() == "main" {
+			continue
+		}
+		fact := p.resultsOf(fn)
+		if len(fact.Results) > 0 {
+			p.pass.ExportObjectFact(obj, fact)
+			found = true
+		}
+	}
+	return found
+}
+
+// maxResults bounds the fact about one function; a struct with more fields that
+// are minted is as random as one with these.
+const maxResults = 16
+
+func (p *program) resultsOf(fn *ssa.Function) *nondetFact {
+	fact := &nondetFact{}
+	for i := range fn.Signature.Results().Len() {
+		if !carries(fn.Signature.Results().At(i).Type()) {
+			continue
+		}
+		for _, block := range fn.Blocks {
+			if len(block.Instrs) == 0 {
+				continue
+			}
+			ret, ok := block.Instrs[len(block.Instrs)-1].(*ssa.Return)
+			if !ok || i >= len(ret.Results) || failed(ret) && i < len(ret.Results)-1 {
+				continue
+			}
+			for _, o := range p.trace(ret.Results[i], nil, false).origins {
+				if o.kind != fromSource || len(fact.Results) >= maxResults {
+					continue
+				}
+				source := o.text
+				if _, inner, ok := strings.Cut(source, ", which calls "); ok {
+					source = inner
+				}
+				r := nondetResult{Index: i, Path: o.under, Source: source, Clock: o.clock, Mixed: o.mixed}
+				if !slices.ContainsFunc(fact.Results, func(x nondetResult) bool { return x.Index == i && slices.Equal(x.Path, r.Path) }) {
+					fact.Results = append(fact.Results, r)
+				}
+			}
+		}
+	}
+	return fact
+}
+
+// carries reports whether a value of the type can hold an identifier or a time.
+func carries(t types.Type) bool {
+	switch u := t.Underlying().(type) {
+	case *types.Basic:
+		return u.Info()&(types.IsString|types.IsInteger) != 0
+	case *types.Pointer:
+		return carries(u.Elem())
+	case *types.Struct, *types.Array, *types.Slice, *types.Map:
+		return true
+	}
+	return false
+}
+
+// exportSinks records the functions that put their arguments into messages, and
+// reports whether there are any.
+func (p *program) exportSinks() bool {
+	var found bool
+	for _, fn := range p.fns {
+		obj, ok := fn.Object().(*types.Func)
+		if ok && fn.Parent() == nil && obj.Exported() && len(p.sinks[obj]) > 0 {
+			p.pass.ExportObjectFact(obj, &sinkFact{Params: p.sinks[obj]})
+			found = true
+		}
+	}
+	return found
+}

@@ -1,0 +1,131 @@
+package fifovet
+
+import (
+	"bytes"
+	"go/ast"
+	"go/format"
+	"go/token"
+	"slices"
+
+	"golang.org/x/tools/go/analysis"
+)
+
+// fixKind says which edit is offered with a finding.
+type fixKind uint8
+
+const (
+	fixNone   fixKind = iota
+	fixRemove         // delete the field from the literal
+	fixHoist          // move the statement with the source before the loop
+)
+
+func (r *reporter) fixes(f finding, path []ast.Node) []analysis.SuggestedFix {
+	switch f.fix {
+	case fixRemove:
+		return r.removeField(path)
+	case fixHoist:
+		return r.hoist(f)
+	}
+	return nil
+}
+
+// removeField deletes a field from a literal, together with its comma and, if
+// nothing else is on it, its line.
+func (r *reporter) removeField(path []ast.Node) []analysis.SuggestedFix {
+	for i, n := range path {
+		kv, ok := n.(*ast.KeyValueExpr)
+		if !ok || i+1 >= len(path) {
+			continue
+		}
+		lit, ok := path[i+1].(*ast.CompositeLit)
+		if !ok {
+			return nil
+		}
+		at := slices.IndexFunc(lit.Elts, func(e ast.Expr) bool { return e == kv })
+		if at < 0 {
+			return nil
+		}
+		pos, end := kv.Pos(), kv.End()
+		switch {
+		case at+1 < len(lit.Elts):
+			end = lit.Elts[at+1].Pos()
+		case at > 0:
+			pos = lit.Elts[at-1].End()
+		default:
+			end = lit.Rbrace
+		}
+		return []analysis.SuggestedFix{{
+			Message:   "delete the field",
+			TextEdits: []analysis.TextEdit{{Pos: pos, End: end}},
+		}}
+	}
+	return nil
+}
+
+// hoist moves the statement that calls the source before the loop, provided
+// that it is one definition of one variable whose operands do not come from the
+// loop.
+func (r *reporter) hoist(f finding) []analysis.SuggestedFix {
+	_, path := r.enclosing(f.pos)
+	var stmt *ast.AssignStmt
+	var body *ast.BlockStmt
+	for i, n := range path {
+		switch n := n.(type) {
+		case *ast.AssignStmt:
+			if stmt != nil || n.Tok != token.DEFINE || len(n.Lhs) != 1 || i+1 >= len(path) {
+				return nil
+			}
+			stmt = n
+			if body, _ = path[i+1].(*ast.BlockStmt); body == nil {
+				return nil
+			}
+		case *ast.ForStmt, *ast.RangeStmt:
+			if stmt == nil || !r.invariant(stmt.Rhs[0], n) || i+1 >= len(path) {
+				return nil
+			}
+			if _, ok := path[i+1].(*ast.BlockStmt); !ok || !isBodyOf(body, n) {
+				return nil
+			}
+			var text bytes.Buffer
+			if format.Node(&text, r.p.pass.Fset, stmt) != nil {
+				return nil
+			}
+			text.WriteByte('\n')
+			return []analysis.SuggestedFix{{
+				Message: "mint it once, before the loop",
+				TextEdits: []analysis.TextEdit{
+					{Pos: n.Pos(), End: n.Pos(), NewText: text.Bytes()},
+					{Pos: stmt.Pos(), End: stmt.End()},
+				},
+			}}
+		case *ast.FuncLit, *ast.FuncDecl:
+			return nil
+		}
+	}
+	return nil
+}
+
+func isBodyOf(body *ast.BlockStmt, n ast.Node) bool {
+	switch n := n.(type) {
+	case *ast.ForStmt:
+		return n.Body == body
+	case *ast.RangeStmt:
+		return n.Body == body
+	}
+	return false
+}
+
+// invariant reports whether an expression mentions nothing that is declared in
+// the loop, so that it means the same before it.
+func (r *reporter) invariant(e ast.Expr, loop ast.Node) bool {
+	same := true
+	ast.Inspect(e, func(n ast.Node) bool {
+		if id, ok := n.(*ast.Ident); ok {
+			if obj := r.p.pass.TypesInfo.Uses[id]; obj != nil && loop.Pos() <= obj.Pos() && obj.Pos() < loop.End() {
+				same = false
+			}
+		}
+		return same
+	})
+	return same
+}

@@ -1,0 +1,278 @@
+package fifovet
+
+import (
+	"go/constant"
+	"go/types"
+	"slices"
+	"strings"
+
+	"golang.org/x/tools/go/ssa"
+)
+
+// How far the analysis follows calls, and how many places it looks at for one
+// question. Beyond that a value is unknown, and the unknown is no violation.
+const (
+	maxDepth  = 4
+	maxWrites = 4096
+	maxSteps  = 20000
+)
+
+// writeKind says how a value gets into memory.
+type writeKind uint8
+
+const (
+	stored writeKind = iota // the memory is the value
+	fed                     // the value is mixed with what is there: Write, Encode
+	filled                  // a function that is not known here writes
+	minted                  // a random source fills it
+)
+
+// write is one thing that happens to a piece of memory. Pointers are
+// transparent: a pointer and what it points to are one place.
+type write struct {
+	kind   writeKind
+	path   []string  // fields and map keys, from the place that was asked for
+	val    ssa.Value // nil for filled and minted
+	source string    // for minted: by what
+	instr  ssa.Instruction
+	calls  []*ssa.CallCommon
+}
+
+// writes returns what is written to the memory behind ref, anywhere in the
+// package and in any order.
+func (p *program) writes(ref ssa.Value) []write {
+	if ws, ok := p.memory[ref]; ok {
+		return ws
+	}
+	p.memory[ref] = nil // for cycles
+	w := &writeWalk{p: p, seen: map[walkKey]bool{}}
+	w.walk(ref, nil, nil)
+	p.memory[ref] = w.found
+	return w.found
+}
+
+type walkKey struct {
+	ref   ssa.Value
+	path  string
+	depth int
+}
+
+type writeWalk struct {
+	p     *program
+	seen  map[walkKey]bool
+	found []write
+}
+
+func (w *writeWalk) walk(ref ssa.Value, path []string, calls []*ssa.CallCommon) {
+	key := walkKey{ref, strings.Join(path, "\x00"), len(calls)}
+	if w.seen[key] || len(w.seen) > maxWrites || ref.Referrers() == nil {
+		return
+	}
+	w.seen[key] = true
+	for _, instr := range *ref.Referrers() {
+		add := func(kind writeKind, path []string, val ssa.Value) {
+			w.found = append(w.found, write{kind: kind, path: path, val: val, instr: instr, calls: calls})
+		}
+		switch instr := instr.(type) {
+		case *ssa.Store:
+			if instr.Addr == ref {
+				add(stored, path, instr.Val)
+			} else if isReference(ref.Type()) {
+				w.escape(instr.Addr, path, calls)
+			}
+		case *ssa.MapUpdate:
+			if instr.Map == ref {
+				add(stored, append(slices.Clone(path), mapKey(instr.Key)), instr.Value)
+				add(fed, append(slices.Clone(path), keysOfMap), instr.Key)
+			}
+		case *ssa.FieldAddr:
+			w.walk(instr, append(slices.Clone(path), fieldName(instr.X.Type(), instr.Field)), calls)
+		case *ssa.IndexAddr:
+			if instr.X == ref {
+				w.walk(instr, path, calls)
+			}
+		case *ssa.UnOp:
+			if isReference(instr.Type()) {
+				w.walk(instr, path, calls)
+			}
+		case *ssa.Slice, *ssa.Phi, *ssa.ChangeType, *ssa.MakeInterface, *ssa.ChangeInterface, *ssa.TypeAssert:
+			if v := instr.(ssa.Value); v != ref && isReference(v.Type()) {
+				w.walk(v, path, calls)
+			}
+		case *ssa.MakeClosure:
+			if fn, ok := instr.Fn.(*ssa.Function); ok {
+				for i, b := range instr.Bindings {
+					if b == ref {
+						w.walk(fn.FreeVars[i], path, calls)
+					}
+				}
+			}
+		case ssa.CallInstruction:
+			w.call(instr, ref, path, calls)
+		}
+	}
+}
+
+// escape follows a reference that is itself stored. In a local variable it can
+// be followed; elsewhere anything may happen to it.
+func (w *writeWalk) escape(addr ssa.Value, path []string, calls []*ssa.CallCommon) {
+	switch addr := addr.(type) {
+	case *ssa.Alloc:
+		w.cell(addr, path, calls)
+	case *ssa.FieldAddr, *ssa.IndexAddr:
+		// Stored in a structure: the structure's own readers are taken for
+		// readers. A callee that changes an object through another object is
+		// beyond this analysis.
+	default:
+		w.found = append(w.found, write{kind: filled, path: path, calls: calls})
+	}
+}
+
+// cell walks every value that is loaded from a variable which holds the
+// reference.
+func (w *writeWalk) cell(addr ssa.Value, path []string, calls []*ssa.CallCommon) {
+	if addr.Referrers() == nil {
+		return
+	}
+	for _, instr := range *addr.Referrers() {
+		switch instr := instr.(type) {
+		case *ssa.UnOp:
+			w.walk(instr, path, calls)
+		case *ssa.MakeClosure:
+			if fn, ok := instr.Fn.(*ssa.Function); ok {
+				for i, b := range instr.Bindings {
+					if b == addr {
+						w.cell(fn.FreeVars[i], path, calls)
+					}
+				}
+			}
+		}
+	}
+}
+
+func (w *writeWalk) call(instr ssa.CallInstruction, ref ssa.Value, path []string, calls []*ssa.CallCommon) {
+	c := instr.Common()
+	add := func(kind writeKind, val ssa.Value) {
+		w.found = append(w.found, write{kind: kind, path: path, val: val, calls: calls})
+	}
+	if b, ok := c.Value.(*ssa.Builtin); ok {
+		if b.Name() == "copy" && c.Args[0] == ref {
+			add(stored, c.Args[1])
+		}
+		return
+	}
+	callee := calleeOf(c)
+	receives := c.IsInvoke() && c.Value == ref || !c.IsInvoke() && len(c.Args) > 0 && c.Args[0] == ref
+	switch {
+	case callee != nil && isRandomFill(callee, c):
+		w.found = append(w.found, write{kind: minted, path: path, source: short(callee), calls: calls})
+		return
+	case callee != nil && receives && isWriter(callee):
+		for _, arg := range c.Args {
+			if arg != ref {
+				add(fed, arg)
+			}
+		}
+		return
+	case callee != nil && wrapsWriter(callee):
+		if v := instr.Value(); v != nil {
+			w.walk(v, path, calls)
+		}
+		return
+	case callee != nil && (isPure(callee) || isReader(callee) || isSend(callee)):
+		return
+	}
+	if fn := staticBody(c); fn != nil && len(calls) < maxDepth {
+		for i, arg := range c.Args {
+			if arg == ref && i < len(fn.Params) {
+				w.walk(fn.Params[i], path, append(slices.Clone(calls), c))
+			}
+		}
+		return
+	}
+	if isReference(ref.Type()) {
+		add(filled, nil)
+	}
+}
+
+// staticBody returns the callee if its body is at hand: a function of this
+// package or a literal.
+func staticBody(c *ssa.CallCommon) *ssa.Function {
+	if fn := c.StaticCallee(); fn != nil && len(fn.Blocks) > 0 {
+		return fn
+	}
+	return nil
+}
+
+// keysOfMap is the place of a map's keys, which are data as much as its values.
+const keysOfMap = "[keys]"
+
+// mapKey is the element of a path that stands for a map's value.
+func mapKey(key ssa.Value) string {
+	if s, ok := constString(key); ok {
+		return "[" + s + "]"
+	}
+	return "[*]"
+}
+
+// constString returns the text of a constant, also behind a conversion.
+func constString(v ssa.Value) (string, bool) {
+	switch v := v.(type) {
+	case *ssa.Const:
+		if v.Value != nil && v.Value.Kind() == constant.String {
+			return constant.StringVal(v.Value), true
+		}
+	case *ssa.ChangeType:
+		return constString(v.X)
+	case *ssa.Convert:
+		return constString(v.X)
+	case *ssa.MakeInterface:
+		return constString(v.X)
+	}
+	return "", false
+}
+
+// samePlace reports whether two elements of paths can mean the same place.
+func samePlace(a, b string) bool {
+	if a == b {
+		return true
+	}
+	key := func(s string) bool { return strings.HasPrefix(s, "[") && s != keysOfMap }
+	return (a == "[*]" && key(b)) || (b == "[*]" && key(a))
+}
+
+// cut removes prefix from path and reports whether it was there.
+func cut(path, prefix []string) ([]string, bool) {
+	if len(prefix) > len(path) {
+		return nil, false
+	}
+	for i := range prefix {
+		if !samePlace(path[i], prefix[i]) {
+			return nil, false
+		}
+	}
+	return path[len(prefix):], true
+}
+
+func isReference(t types.Type) bool {
+	switch t.Underlying().(type) {
+	case *types.Pointer, *types.Map, *types.Slice, *types.Interface, *types.Chan:
+		return true
+	}
+	return false
+}
+
+func structOf(t types.Type) *types.Struct {
+	if ptr, ok := t.Underlying().(*types.Pointer); ok {
+		t = ptr.Elem()
+	}
+	s, _ := t.Underlying().(*types.Struct)
+	return s
+}
+
+func fieldName(t types.Type, i int) string {
+	if s := structOf(t); s != nil && i < s.NumFields() {
+		return s.Field(i).Name()
+	}
+	return "?"
+}

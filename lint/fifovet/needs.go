@@ -1,0 +1,174 @@
+package fifovet
+
+import (
+	"go/ast"
+	"go/types"
+	"strings"
+
+	"golang.org/x/tools/go/analysis"
+)
+
+// need says how much of a package has to be looked at.
+type need uint8
+
+const (
+	nothing need = iota // the fast exit: no SSA form is built
+	sources             // only which functions hand on something random
+	all
+)
+
+// needs decides from types alone whether a package can have findings, or facts
+// for the packages that import it.
+func (s *settings) needs(pass *analysis.Pass) (need, reachFact) {
+	var reach reachFact
+	path := pass.Pkg.Path()
+	if isStandard(pass) || strings.HasPrefix(path, "github.com/aws/") {
+		return nothing, reach
+	}
+	messaging := isMessaging(path)
+	for _, imported := range pass.Pkg.Imports() {
+		var fact reachFact
+		if pass.ImportPackageFact(imported, &fact) {
+			reach.SDK = reach.SDK || fact.SDK
+			reach.Facts = reach.Facts || fact.Facts
+		}
+		if isMessaging(imported.Path()) {
+			messaging = true
+			reach.SDK = reach.SDK || imported.Path() == sdkPath
+		}
+	}
+
+	// The nodes are only worth a walk where they can name a source or a sink.
+	random := make(map[types.Object]bool)
+	for _, obj := range pass.TypesInfo.Uses {
+		if obj.Pkg() == nil || obj.Pkg() == pass.Pkg && !messaging {
+			continue
+		}
+		switch obj := obj.(type) {
+		case *types.TypeName:
+			if messaging && isMessaging(obj.Pkg().Path()) && isShapeName(obj) {
+				return all, reach
+			}
+		case *types.Var:
+			if obj.IsField() && isMessaging(obj.Pkg().Path()) && isShapeField(obj.Name()) {
+				return all, reach
+			}
+		case *types.Func:
+			if obj.Pkg() == pass.Pkg {
+				continue
+			}
+			if obj.Pkg().Path() == sdkPath {
+				return all, reach
+			}
+			if reach.Facts {
+				if pass.ImportObjectFact(obj, &sinkFact{}) {
+					return all, reach
+				}
+				if pass.ImportObjectFact(obj, &nondetFact{}) {
+					random[obj] = true
+				}
+			}
+			if s.sourceOf(obj) || qualified(obj) == "crypto/rand.Read" {
+				random[obj] = true
+			}
+		}
+	}
+	if messaging && path == sdkPath {
+		return all, reach
+	}
+	if len(random) > 0 && pass.Pkg.Name() != "main" && handsOn(pass, random) {
+		return sources, reach
+	}
+	return nothing, reach
+}
+
+// isStandard reports whether a package belongs to the standard library, which
+// has nothing to report and whose sources are known.
+func isStandard(pass *analysis.Pass) bool {
+	path := pass.Pkg.Path()
+	first, _, _ := strings.Cut(path, "/")
+	if strings.Contains(first, ".") || path == "command-line-arguments" || pass.Module != nil && pass.Module.Path != "" {
+		return false
+	}
+	return true
+}
+
+func isShapeName(obj *types.TypeName) bool {
+	path, name := obj.Pkg().Path(), obj.Name()
+	if path == sdkPath && name == "Config" {
+		return true
+	}
+	for _, s := range shapes {
+		if s.pkg == path && s.name == name {
+			return true
+		}
+	}
+	return false
+}
+
+func isShapeField(name string) bool {
+	for _, s := range shapes {
+		if s.fields[name] != roleNone {
+			return true
+		}
+	}
+	return false
+}
+
+// handsOn reports whether an exported function may return what one of the
+// sources gave it, directly or through functions of the package.
+func handsOn(pass *analysis.Pass, random map[types.Object]bool) bool {
+	type body struct {
+		fn   *types.Func
+		uses []types.Object
+	}
+	var bodies []body
+	for _, file := range pass.Files {
+		for _, decl := range file.Decls {
+			decl, ok := decl.(*ast.FuncDecl)
+			if !ok || decl.Body == nil {
+				continue
+			}
+			fn, ok := pass.TypesInfo.Defs[decl.Name].(*types.Func)
+			if !ok || !returnsData(fn) {
+				continue
+			}
+			b := body{fn: fn}
+			ast.Inspect(decl.Body, func(n ast.Node) bool {
+				if id, ok := n.(*ast.Ident); ok {
+					if f, ok := pass.TypesInfo.Uses[id].(*types.Func); ok && (random[f.Origin()] || random[f] || f.Pkg() == pass.Pkg) {
+						b.uses = append(b.uses, f.Origin())
+					}
+				}
+				return true
+			})
+			if len(b.uses) > 0 {
+				bodies = append(bodies, b)
+			}
+		}
+	}
+	for range maxDepth {
+		for _, b := range bodies {
+			for _, u := range b.uses {
+				if !random[u] {
+					continue
+				}
+				if b.fn.Exported() {
+					return true
+				}
+				random[b.fn] = true
+				break
+			}
+		}
+	}
+	return false
+}
+
+func returnsData(fn *types.Func) bool {
+	for v := range fn.Signature().Results().Variables() {
+		if carries(v.Type()) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,227 @@
+package fifovet
+
+import (
+	"go/ast"
+	"go/build/constraint"
+	"go/token"
+	"go/types"
+	"strings"
+
+	"golang.org/x/tools/go/analysis"
+	"golang.org/x/tools/go/ssa"
+)
+
+// program is one package in SSA form, with the indexes that the rules ask for.
+type program struct {
+	pass *analysis.Pass
+	set  *settings
+
+	fns      []*ssa.Function // in source order, each followed by its literals
+	closures map[*ssa.Function][]*ssa.MakeClosure
+	globals  map[*ssa.Global][]ssa.Value // what is stored in them, by any function
+	loose    map[*ssa.Global]bool        // whose address goes elsewhere
+	calls    []call                      // static calls, in source order
+	exempted map[*token.File]bool
+
+	memory map[ssa.Value][]write
+	sinks  map[*types.Func][]paramSink // of this package's functions
+	nondet map[*types.Func]*nondetFact // of this package's functions
+}
+
+// call is a call site whose callee is known.
+type call struct {
+	fn     *ssa.Function
+	instr  ssa.CallInstruction
+	callee *types.Func
+}
+
+// build makes the SSA form of the pass's package alone: callees in other
+// packages are known by their types and facts. It is what the buildssa pass
+// does, but that one does it for every package, and most have nothing to see.
+func build(pass *analysis.Pass, set *settings) *program {
+	p := &program{
+		pass: pass, set: set,
+		closures: map[*ssa.Function][]*ssa.MakeClosure{},
+		globals:  map[*ssa.Global][]ssa.Value{},
+		loose:    map[*ssa.Global]bool{},
+		exempted: map[*token.File]bool{},
+		memory:   map[ssa.Value][]write{},
+		sinks:    map[*types.Func][]paramSink{},
+		nondet:   map[*types.Func]*nondetFact{},
+	}
+	prog := ssa.NewProgram(pass.Fset, ssa.InstantiateGenerics)
+	for _, imported := range pass.Pkg.Imports() {
+		prog.CreatePackage(imported, nil, nil, true)
+	}
+	pkg := prog.CreatePackage(pass.Pkg, pass.Files, pass.TypesInfo, false)
+	pkg.Build()
+
+	for _, file := range pass.Files {
+		if exemptFile(pass.Fset, file) {
+			p.exempted[pass.Fset.File(file.FileStart)] = true
+		}
+		for _, decl := range file.Decls {
+			if decl, ok := decl.(*ast.FuncDecl); ok {
+				if obj, ok := pass.TypesInfo.Defs[decl.Name].(*types.Func); ok {
+					if fn := prog.FuncValue(obj); fn != nil {
+						p.add(fn)
+					}
+				}
+			}
+		}
+	}
+	if fn := pkg.Func("init"); fn != nil {
+		p.add(fn)
+	}
+	p.index()
+	return p
+}
+
+func (p *program) add(fn *ssa.Function) {
+	p.fns = append(p.fns, fn)
+	for _, anon := range fn.AnonFuncs {
+		p.add(anon)
+	}
+}
+
+func (p *program) index() {
+	var operands [16]*ssa.Value
+	for _, fn := range p.fns {
+		for _, block := range fn.Blocks {
+			for _, instr := range block.Instrs {
+				switch instr := instr.(type) {
+				case *ssa.MakeClosure:
+					if f, ok := instr.Fn.(*ssa.Function); ok {
+						p.closures[f] = append(p.closures[f], instr)
+					}
+				case ssa.CallInstruction:
+					if callee := calleeOf(instr.Common()); callee != nil && !instr.Common().IsInvoke() {
+						p.calls = append(p.calls, call{fn, instr, callee})
+					}
+				}
+				p.indexGlobals(instr, operands[:0])
+			}
+		}
+	}
+}
+
+func (p *program) indexGlobals(instr ssa.Instruction, buf []*ssa.Value) {
+	for _, op := range instr.Operands(buf) {
+		g, ok := (*op).(*ssa.Global)
+		if !ok {
+			continue
+		}
+		switch instr := instr.(type) {
+		case *ssa.Store:
+			if instr.Addr == g {
+				p.globals[g] = append(p.globals[g], instr.Val)
+				continue
+			}
+		case *ssa.UnOp:
+			continue
+		}
+		p.loose[g] = true
+	}
+}
+
+// exemptFile reports whether a file is a test: there, random and constant IDs
+// are how one forces two deliveries or one.
+func exemptFile(fset *token.FileSet, file *ast.File) bool {
+	if strings.HasSuffix(fset.File(file.FileStart).Name(), "_test.go") {
+		return true
+	}
+	for _, group := range file.Comments {
+		if group.Pos() > file.Package {
+			break
+		}
+		for _, comment := range group.List {
+			if expr, err := constraint.Parse(comment.Text); err == nil && !expr.Eval(isNoTest) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// isNoTest is the build in which every tag is set but those of tests.
+func isNoTest(tag string) bool {
+	tag = strings.ToLower(tag)
+	return !strings.Contains(tag, "integration") && !strings.Contains(tag, "e2e") && !strings.Contains(tag, "test")
+}
+
+// exempt reports whether a function belongs to tests: by its file, or because
+// it or a function around it takes a testing.TB.
+func (p *program) exempt(fn *ssa.Function) bool {
+	for ; fn != nil; fn = fn.Parent() {
+		if fn.Pos().IsValid() && p.exempted[p.pass.Fset.File(fn.Pos())] {
+			return true
+		}
+		for v := range fn.Signature.Params().Variables() {
+			if isTesting(v.Type()) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func isTesting(t types.Type) bool {
+	if ptr, ok := types.Unalias(t).(*types.Pointer); ok {
+		t = ptr.Elem()
+	}
+	named, ok := types.Unalias(t).(*types.Named)
+	if !ok || named.Obj().Pkg() == nil || named.Obj().Pkg().Path() != "testing" {
+		return false
+	}
+	switch named.Obj().Name() {
+	case "T", "B", "F", "TB":
+		return true
+	}
+	return false
+}
+
+// calleeOf returns the declared function or method that a call names, nil for
+// builtins, function values and literals. It is the generic one, not an
+// instance of it.
+func calleeOf(c *ssa.CallCommon) *types.Func {
+	if c.IsInvoke() {
+		return c.Method
+	}
+	fn := c.StaticCallee()
+	if fn == nil {
+		return nil
+	}
+	if origin := fn.Origin(); origin != nil {
+		fn = origin
+	}
+	obj, _ := fn.Object().(*types.Func)
+	return obj
+}
+
+// qualified returns import/path.Func or import/path.Type.Method.
+func qualified(obj *types.Func) string {
+	name := obj.Name()
+	if recv := obj.Signature().Recv(); recv != nil {
+		name = typeName(recv.Type()) + "." + name
+	}
+	if obj.Pkg() == nil {
+		return name
+	}
+	return obj.Pkg().Path() + "." + name
+}
+
+// short is the qualified name as a reader of the source would write it.
+func short(obj *types.Func) string {
+	name := qualified(obj)
+	return name[strings.LastIndexByte(name, '/')+1:]
+}
+
+func typeName(t types.Type) string {
+	if ptr, ok := types.Unalias(t).(*types.Pointer); ok {
+		t = ptr.Elem()
+	}
+	if named, ok := types.Unalias(t).(*types.Named); ok {
+		return named.Obj().Name()
+	}
+	return ""
+}

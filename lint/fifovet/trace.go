@@ -1,0 +1,395 @@
+package fifovet
+
+import (
+	"go/constant"
+	"go/token"
+	"go/types"
+	"slices"
+	"strings"
+
+	"golang.org/x/tools/go/ssa"
+)
+
+// originKind says what stands at the end of a backward slice.
+type originKind uint8
+
+const (
+	fromConst   originKind = iota // a constant, or a zero value
+	fromSource                    // a clock, a random source, a generator of identifiers
+	fromOrder                     // the order in which a map is ranged over
+	fromPath                      // a parameter, a variable, a result of an unknown call, or a field of one
+	fromBucket                    // a clock reading cut down to a bucket
+	fromUnknown                   // something that this analysis does not see
+)
+
+// origin is one thing that a value is made from.
+type origin struct {
+	kind  originKind
+	root  ssa.Value
+	path  []string // fields of root, for fromPath
+	text  string   // the constant, or the name of the source
+	pos   token.Pos
+	under []string // which part of the traced value it is
+	mixed bool     // the value is made from it and is not it
+	wraps bool     // a clock's second, minute or hour: it comes again
+	clock bool
+	top   bool // found in the function that was asked about, not in a callee
+}
+
+// frame binds the parameters of a callee to the arguments of a call.
+type frame struct {
+	call   *ssa.CallCommon
+	callee *ssa.Function
+	parent *frame
+	depth  int
+}
+
+type frameKey struct {
+	call   *ssa.CallCommon
+	parent *frame
+}
+
+// place is a value within a slice: which part of it is wanted, and how it got
+// here.
+type place struct {
+	frame *frame
+	path  []string
+	under []string
+	mixed bool
+}
+
+func (l place) mix() place {
+	l.mixed, l.path = true, nil
+	return l
+}
+
+type placeKey struct {
+	v     ssa.Value
+	frame *frame
+	path  string
+	under string
+	mixed bool
+}
+
+// tracer makes one backward slice.
+type tracer struct {
+	p *program
+
+	// inputs asks for everything that may take part, so that unknown calls
+	// depend on all of their arguments. Without it only what is known to take
+	// part counts.
+	inputs bool
+
+	frames  map[frameKey]*frame
+	seen    map[placeKey]bool
+	visited map[ssa.Value]bool
+	origins []origin
+}
+
+// trace returns what the part of v at path is made from.
+func (p *program) trace(v ssa.Value, path []string, inputs bool) *tracer {
+	t := &tracer{p: p, inputs: inputs, frames: map[frameKey]*frame{}, seen: map[placeKey]bool{}, visited: map[ssa.Value]bool{}}
+	t.value(v, place{path: path})
+	return t
+}
+
+// any returns the first origin of one of the kinds.
+func (t *tracer) any(kinds ...originKind) (origin, bool) {
+	for _, o := range t.origins {
+		if slices.Contains(kinds, o.kind) {
+			return o, true
+		}
+	}
+	return origin{}, false
+}
+
+// constant reports whether there are constants and nothing else, and joins
+// them.
+func (t *tracer) constant() (string, bool) {
+	var text []string
+	for _, o := range t.origins {
+		if o.kind != fromConst {
+			return "", false
+		}
+		if o.text != "" {
+			text = append(text, o.text)
+		}
+	}
+	return strings.Join(text, ""), len(text) > 0
+}
+
+func (t *tracer) end(o origin, l place) {
+	o.under, o.mixed, o.top = l.under, o.mixed || l.mixed, l.frame == nil
+	t.origins = append(t.origins, o)
+}
+
+func (t *tracer) unknown(v ssa.Value, l place) {
+	t.end(origin{kind: fromUnknown, root: v}, l)
+}
+
+// named ends the slice at a value that has a name of its own.
+func (t *tracer) named(v ssa.Value, l place) {
+	t.end(origin{kind: fromPath, root: v, path: l.path, pos: v.Pos()}, l)
+}
+
+func (t *tracer) value(v ssa.Value, l place) {
+	key := placeKey{v, l.frame, strings.Join(l.path, "\x00"), strings.Join(l.under, "\x00"), l.mixed}
+	if t.seen[key] || len(t.seen) > maxSteps {
+		return
+	}
+	t.seen[key], t.visited[v] = true, true
+
+	switch v := v.(type) {
+	case *ssa.Const:
+		o := origin{kind: fromConst, root: v}
+		if v.Value != nil {
+			o.text = v.Value.ExactString()
+			if v.Value.Kind() == constant.String {
+				o.text = constant.StringVal(v.Value)
+			}
+		}
+		t.end(o, l)
+	case *ssa.Parameter:
+		t.parameter(v, l)
+	case *ssa.FreeVar:
+		t.freeVar(v, l)
+	case *ssa.Global:
+		t.global(v, l)
+	case *ssa.Alloc, *ssa.MakeMap, *ssa.MakeSlice:
+		t.memory(v, l, true)
+	case *ssa.Phi:
+		for _, e := range v.Edges {
+			t.value(e, l)
+		}
+	case *ssa.Call:
+		t.call(v, 0, l)
+	case *ssa.Extract:
+		t.extract(v, l)
+	case *ssa.FieldAddr:
+		t.field(v.X, v.Field, l)
+	case *ssa.Field:
+		t.field(v.X, v.Field, l)
+	case *ssa.IndexAddr:
+		t.value(v.X, l)
+		t.letter(v.X, v.Index, l)
+	case *ssa.Index:
+		t.value(v.X, l)
+		t.letter(v.X, v.Index, l)
+	case *ssa.Lookup:
+		if _, ok := v.X.Type().Underlying().(*types.Map); ok {
+			l.path = append([]string{mapKey(v.Index)}, l.path...)
+		}
+		t.value(v.X, l)
+	case *ssa.Slice:
+		t.value(v.X, l)
+	case *ssa.BinOp:
+		t.binary(v, l)
+	case *ssa.UnOp:
+		if v.Op == token.ARROW {
+			t.named(v, l)
+			return
+		}
+		t.value(v.X, l)
+	case *ssa.Convert:
+		t.value(v.X, l)
+	case *ssa.ChangeType:
+		t.value(v.X, l)
+	case *ssa.ChangeInterface:
+		t.value(v.X, l)
+	case *ssa.MakeInterface:
+		t.value(v.X, l)
+	case *ssa.TypeAssert:
+		t.value(v.X, l)
+	case *ssa.SliceToArrayPointer:
+		t.value(v.X, l)
+	case *ssa.MultiConvert:
+		t.value(v.X, l)
+	case *ssa.MakeClosure:
+		t.unknown(v, l)
+		if t.inputs {
+			for _, b := range v.Bindings {
+				t.value(b, l.mix())
+			}
+		}
+	default:
+		t.unknown(v, l)
+	}
+}
+
+func (t *tracer) field(x ssa.Value, i int, l place) {
+	l.path = append([]string{fieldName(x.Type(), i)}, l.path...)
+	t.value(x, l)
+}
+
+// letter follows the index into an alphabet: what is picked from constant
+// letters is as random as the index.
+func (t *tracer) letter(x, index ssa.Value, l place) {
+	if ptr, ok := x.Type().Underlying().(*types.Pointer); ok {
+		if _, ok := ptr.Elem().Underlying().(*types.Array); !ok {
+			return
+		}
+	}
+	elem := types.Universe.Lookup("byte").Type()
+	switch u := x.Type().Underlying().(type) {
+	case *types.Slice:
+		elem = u.Elem()
+	case *types.Array:
+		elem = u.Elem()
+	case *types.Pointer:
+		elem = u.Elem().Underlying().(*types.Array).Elem()
+	}
+	if b, ok := elem.Underlying().(*types.Basic); !ok || b.Info()&(types.IsString|types.IsInteger) == 0 {
+		return
+	}
+	if _, ok := index.(*ssa.Const); !ok {
+		n := len(t.origins)
+		t.value(index, l.mix())
+		// Which element it is says nothing unless the choice is random.
+		t.origins = append(t.origins[:n], slices.DeleteFunc(t.origins[n:], func(o origin) bool { return o.kind != fromSource })...)
+	}
+}
+
+func (t *tracer) parameter(v *ssa.Parameter, l place) {
+	if l.frame != nil && l.frame.callee == v.Parent() {
+		if i := slices.Index(v.Parent().Params, v); i >= 0 && i < len(l.frame.call.Args) {
+			l2 := l
+			l2.frame = l.frame.parent
+			t.value(l.frame.call.Args[i], l2)
+		}
+	} else {
+		t.named(v, l)
+	}
+	if isReference(v.Type()) || v.Referrers() != nil {
+		t.memory(v, l, false)
+	}
+}
+
+// freeVar continues where the closure was made.
+func (t *tracer) freeVar(v *ssa.FreeVar, l place) {
+	fn := v.Parent()
+	i := slices.Index(fn.FreeVars, v)
+	made := t.p.closures[fn]
+	if i < 0 || len(made) == 0 {
+		t.named(v, l)
+		return
+	}
+	// The frame of the function around is not known any more; its own
+	// parameters are then names.
+	l.frame = nil
+	for _, m := range made {
+		t.value(m.Bindings[i], l)
+	}
+}
+
+// global follows a package-level variable only if nothing outside this package
+// can set it and each of its values is seen.
+func (t *tracer) global(v *ssa.Global, l place) {
+	values := t.p.globals[v]
+	if v.Object() == nil || v.Object().Exported() || t.p.loose[v] || len(values) == 0 || v.Pkg.Pkg != t.p.pass.Pkg {
+		t.named(v, l)
+		return
+	}
+	for _, val := range values {
+		if _, ok := constString(val); ok || isPointerToConst(val) {
+			t.value(val, l)
+		} else {
+			t.named(v, l)
+		}
+	}
+}
+
+// isPointerToConst recognises aws.String("constant").
+func isPointerToConst(v ssa.Value) bool {
+	c, ok := v.(*ssa.Call)
+	if !ok || len(c.Call.Args) != 1 {
+		return false
+	}
+	callee := calleeOf(&c.Call)
+	_, isConst := constString(c.Call.Args[0])
+	return callee != nil && isConst && isPointerHelper(callee)
+}
+
+// memory follows what was written to a place; own says that nothing but these
+// writes can have put something there.
+func (t *tracer) memory(v ssa.Value, l place, own bool) {
+	var hit bool
+	for _, w := range t.p.writes(v) {
+		rest, within := cut(l.path, w.path)
+		part, around := cut(w.path, l.path)
+		if !within && !around {
+			continue
+		}
+		hit = true
+		next := l
+		next.path = rest
+		if around {
+			next.path = nil
+			if !l.mixed {
+				next.under = append(slices.Clone(l.under), part...)
+			}
+		}
+		for _, c := range w.calls {
+			next.frame = t.enter(c, next.frame)
+		}
+		switch w.kind {
+		case stored:
+			if w.val != v {
+				t.value(w.val, next)
+			}
+		case fed:
+			t.value(w.val, next.mix())
+		case filled:
+			t.unknown(v, next)
+		case minted:
+			t.end(origin{kind: fromSource, root: v, text: w.source, pos: v.Pos()}, next)
+		}
+	}
+	if own && !hit {
+		t.end(origin{kind: fromConst, root: v}, l) // the zero value
+	}
+}
+
+func (t *tracer) enter(c *ssa.CallCommon, parent *frame) *frame {
+	key := frameKey{c, parent}
+	if f := t.frames[key]; f != nil {
+		return f
+	}
+	f := &frame{call: c, callee: c.StaticCallee(), parent: parent, depth: 1}
+	if parent != nil {
+		f.depth = parent.depth + 1
+	}
+	t.frames[key] = f
+	return f
+}
+
+func (t *tracer) extract(v *ssa.Extract, l place) {
+	switch tuple := v.Tuple.(type) {
+	case *ssa.Call:
+		t.call(tuple, v.Index, l)
+	case *ssa.Next:
+		r, ok := tuple.Iter.(*ssa.Range)
+		if !ok {
+			t.unknown(v, l)
+			return
+		}
+		if _, isMap := r.X.Type().Underlying().(*types.Map); isMap {
+			t.end(origin{kind: fromOrder, root: v, text: "the order of a map", pos: r.Pos()}, l)
+			elem := "[*]"
+			if v.Index == 1 {
+				elem = keysOfMap
+			}
+			l.path = append([]string{elem}, l.path...)
+		}
+		t.value(r.X, l)
+	case *ssa.Lookup:
+		if v.Index == 0 {
+			t.value(tuple, l)
+		}
+	case *ssa.TypeAssert:
+		if v.Index == 0 {
+			t.value(tuple.X, l)
+		}
+	default:
+		t.named(v, l)
+	}
+}
