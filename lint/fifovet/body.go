@@ -7,8 +7,6 @@ import (
 	"strings"
 
 	"golang.org/x/tools/go/ssa"
-
-	"github.com/kansas-frontier-matrix/sqsfifo/lint"
 )
 
 // checkBody reports bodies that cannot tell events apart, or that tell a retry
@@ -24,14 +22,14 @@ func (p *program) checkBody(r *reporter, u *use) {
 		switch {
 		case o.kind == fromSource:
 			r.report(finding{
-				rule: volatileBody, severity: lint.Warning, fn: u.fn, pos: u.pos, arg: u.arg, source: o,
+				rule: volatileBody, fn: u.fn, pos: u.pos, arg: u.arg, source: o,
 				text: fmt.Sprintf("the body holds %s%s: a retry has another body, and SQS stores it as a new message; mint it where the event is made and store it with the event",
 					partOf(o), o.text),
 			})
 			return
 		case o.kind == fromOrder && o.mixed:
 			r.report(finding{
-				rule: volatileBody, severity: lint.Warning, fn: u.fn, pos: u.pos, arg: u.arg, source: o,
+				rule: volatileBody, fn: u.fn, pos: u.pos, arg: u.arg, source: o,
 				text: "the body is put together in the order in which a map is ranged over, which is another one each time: a retry has another body, and SQS stores it as a new message; " +
 					"sort the keys, or build the body with canonicaljson",
 			})
@@ -40,7 +38,7 @@ func (p *program) checkBody(r *reporter, u *use) {
 	}
 	if text, ok := u.slice.constant(); ok && u.alone && !u.payload {
 		r.report(finding{
-			rule: constantBody, severity: lint.Warning, fn: u.fn, pos: u.pos, arg: u.arg,
+			rule: constantBody, fn: u.fn, pos: u.pos, arg: u.arg,
 			text: fmt.Sprintf("the body is the constant %q and there is no deduplication ID: SQS takes one message in five minutes and drops every other event; put what identifies the event into the body",
 				clip(text)),
 		})
@@ -118,7 +116,7 @@ func (p *program) checkQueue(r *reporter, m *message, sdk bool) {
 	url, named := p.fifoURL(m)
 	if named && m.absent(roleGroup) {
 		r.report(finding{
-			rule: missingGroupID, severity: lint.Error, fn: m.fn, pos: m.root.Pos(), whole: true,
+			rule: missingGroupID, fn: m.fn, pos: m.root.Pos(), whole: true,
 			text: fmt.Sprintf("%s is FIFO and the message has no MessageGroupId: SQS refuses it; set it to what has to stay in order", clip(lastPart(url))),
 		})
 	}
@@ -128,7 +126,7 @@ func (p *program) checkQueue(r *reporter, m *message, sdk bool) {
 	for _, s := range m.sets[roleDelay] {
 		if delay, ok := constDelay(p.trace(s.value, nil, false)); ok {
 			r.report(finding{
-				rule: fifoDelay, severity: lint.Error, fn: m.fn, pos: s.pos, fix: fixRemove,
+				rule: fifoDelay, fn: m.fn, pos: s.pos, fix: fixRemove,
 				text: fmt.Sprintf("DelaySeconds is %s on a FIFO message: SQS refuses it; set the delay on the queue", delay),
 			})
 		}
@@ -146,7 +144,7 @@ func (p *program) bypass(r *reporter, send ssa.CallInstruction) {
 		return // there is no other way to a topic
 	}
 	r.report(finding{
-		rule: rawSendBypass, severity: lint.Warning, fn: send.Parent(), pos: send.Pos(),
+		rule: rawSendBypass, fn: send.Parent(), pos: send.Pos(),
 		text: callee.Name() + " to a FIFO queue bypasses sqsfifo: neither the envelope nor the deduplication window is checked; use a Producer, or say why not in an ignore comment",
 	})
 }

@@ -28,6 +28,12 @@ func (t *tracer) call(v *ssa.Call, result int, l place) {
 			return
 		}
 		if isPure(callee) {
+			switch q := qualified(callee); {
+			case q == "maps.Keys" || q == "maps.Values" || q == "maps.All":
+				t.order(v, l)
+			case strings.HasPrefix(q, "slices.Sorted") || strings.HasPrefix(q, "maps.Collect"):
+				l.settled = true
+			}
 			t.pure(v, callee, l)
 			return
 		}

@@ -29,7 +29,7 @@ func (p *program) checkIDs(r *reporter, u *use) {
 	case roleGroup:
 		if o, ok := u.slice.any(fromSource); ok {
 			r.report(finding{
-				rule: randomGroupID, severity: lint.Warning, fn: u.fn, pos: u.pos, arg: u.arg, source: o,
+				rule: randomGroupID, fn: u.fn, pos: u.pos, arg: u.arg, source: o,
 				text: fmt.Sprintf("%s comes from %s: each message is a group of its own, so nothing is kept in order; use what has to stay in order, such as an account or a tile",
 					u.name(), o.text),
 			})
@@ -49,7 +49,7 @@ func (u *use) name() string {
 
 // minted is SF002.
 func (p *program) minted(r *reporter, u *use, o origin) {
-	f := finding{rule: nondetDedupID, severity: lint.Error, fn: u.fn, pos: u.pos, arg: u.arg, source: o}
+	f := finding{rule: nondetDedupID, fn: u.fn, pos: u.pos, arg: u.arg, source: o}
 	switch {
 	case u.role == roleEventID:
 		f.text = fmt.Sprintf("EventID comes from %s: it is part of the body, so each attempt is another event to SQS; leave it out, it is derived from the event", o.text)
@@ -57,21 +57,21 @@ func (p *program) minted(r *reporter, u *use, o origin) {
 	case u.role == roleTime:
 		f.text = fmt.Sprintf("Time comes from %s: it is part of the body, so each attempt is another event to SQS; use the time at which the event occurred", o.text)
 	case o.wraps:
-		f.severity = lint.Warning
+		f.lower(lint.Warning)
 		f.text = fmt.Sprintf("%s comes from %s, of which only a part that comes again is used: it neither recognises a retry nor tells two events apart; derive it from the event",
 			u.name(), o.text)
 	case p.fallback(u):
-		f.severity = lint.Warning
+		f.lower(lint.Warning)
 		f.text = fmt.Sprintf("%s falls back to %s: a caller that gives none has every retry stored as a new message, and is not told; refuse an empty ID or derive it from the event",
 			u.name(), o.text)
 	case p.carried(u, o):
-		f.severity = lint.Warning
+		f.lower(lint.Warning)
 		f.text = fmt.Sprintf("%s comes from %s and the body carries it: the ID is minted here, so a retry by the caller will not be deduplicated; take the ID from the event",
 			u.name(), o.text)
 		if p.set.strict {
-			f.severity = lint.Error
+			f.lower(lint.Error)
 		} else if !o.clock && p.kept(u, o) {
-			f.severity = lint.Info
+			f.lower(lint.Info)
 			f.text = fmt.Sprintf("%s comes from %s, which the body carries and other code gets as well: if that code does not store it, a retry by the caller will not be deduplicated",
 				u.name(), o.text)
 		}
@@ -216,7 +216,7 @@ func (p *program) constantID(r *reporter, u *use) {
 		return
 	}
 	r.report(finding{
-		rule: constantDedupID, severity: lint.Error, fn: u.fn, pos: u.pos, arg: u.arg,
+		rule: constantDedupID, fn: u.fn, pos: u.pos, arg: u.arg,
 		text: fmt.Sprintf("%s is the constant %q: SQS takes one message in five minutes and drops every other event with an answer that says success; derive it from the event",
 			u.name(), clip(text)),
 	})
@@ -243,7 +243,7 @@ func (p *program) legalID(r *reporter, u *use) {
 		return
 	}
 	r.report(finding{
-		rule: invalidID, severity: lint.Error, fn: u.fn, pos: u.pos, arg: u.arg,
+		rule: invalidID, fn: u.fn, pos: u.pos, arg: u.arg,
 		text: fmt.Sprintf("%s %q %s: SQS refuses the message; use a short ASCII identifier or the hex SHA-256 of the longer one", u.name(), clip(o.text), rule),
 	})
 }
@@ -260,7 +260,7 @@ func (p *program) bodyAsID(r *reporter, u *use) {
 	for _, s := range u.m.sets[roleBody] {
 		if p.encoder(s.value) == encoder {
 			r.report(finding{
-				rule: invalidID, severity: lint.Error, fn: u.fn, pos: u.pos, arg: u.arg,
+				rule: invalidID, fn: u.fn, pos: u.pos, arg: u.arg,
 				text: u.name() + " is the whole body: SQS takes 128 characters and no blanks, and refuses the message; leave it out on a queue with content-based deduplication, or use the hex SHA-256 of the body",
 			})
 			return
@@ -317,7 +317,7 @@ func (p *program) entityKey(r *reporter, u *use) {
 		return
 	}
 	r.report(finding{
-		rule: entityKey, severity: lint.Info, fn: u.fn, pos: u.pos, arg: u.arg,
+		rule: entityKey, fn: u.fn, pos: u.pos, arg: u.arg,
 		text: u.name() + " is the group ID: it names the entity and not the event, so two events of one entity within five minutes become one; add what tells them apart",
 	})
 }
@@ -364,7 +364,7 @@ func (p *program) checkShared(r *reporter, uses []*use) {
 		}
 		qual := types.RelativeTo(p.pass.Pkg)
 		r.report(finding{
-			rule: sharedConstantKey, severity: lint.Warning, fn: u.fn, pos: u.pos, arg: u.arg,
+			rule: sharedConstantKey, fn: u.fn, pos: u.pos, arg: u.arg,
 			text: fmt.Sprintf("%s %q is also that of %s, here it is that of %s: events of different types become one; start the key with the type of the event",
 				u.name(), clip(text), types.TypeString(was, qual), types.TypeString(t, qual)),
 		})

@@ -10,3 +10,8 @@ import (
 func TestShapes(t *testing.T) {
 	analysistest.Run(t, analysistest.TestData(), newAnalyzer(), "example.com/shapes", "example.com/shapes/random", "example.com/shapes/lib", "example.com/shapes/clock")
 }
+
+// TestRules runs over bad and good code for each rule.
+func TestRules(t *testing.T) {
+	analysistest.Run(t, analysistest.TestData(), newAnalyzer(), "example.com/rules")
+}

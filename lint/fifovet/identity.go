@@ -114,10 +114,10 @@ func (p *program) checkAttribute(r *reporter, m *message, a attribute, body []or
 		p.checkCopy(r, m, a)
 		return
 	}
-	f := finding{rule: attrOnlyIdentity, severity: lint.Error, fn: a.update.Parent(), pos: a.update.Pos()}
+	f := finding{rule: attrOnlyIdentity, fn: a.update.Parent(), pos: a.update.Pos()}
 	switch {
 	case explicit:
-		f.severity = lint.Info
+		f.lower(lint.Info)
 		f.text = fmt.Sprintf("attribute %q is not in the body: the explicit deduplication ID decides what is a duplicate, but a consumer cannot check the identity against the body", a.name)
 		if !identity {
 			return
@@ -126,7 +126,7 @@ func (p *program) checkAttribute(r *reporter, m *message, a attribute, body []or
 		f.text = fmt.Sprintf("attribute %q identifies the event and is not in the body: SQS hashes the body alone, so of two events with this body the second is dropped; "+
 			"move %q into the envelope, as DedupeKey or a part of it", a.name, a.name)
 	default:
-		f.severity = lint.Warning
+		f.lower(lint.Warning)
 		f.text = fmt.Sprintf("attribute %q is not in the body: SQS hashes the body alone, so of two messages that differ only in %q the second is dropped; move it into the body", a.name, a.name)
 	}
 	r.report(f)
@@ -234,7 +234,7 @@ func (p *program) checkCopy(r *reporter, m *message, a attribute) {
 		}
 	}
 	r.report(finding{
-		rule: attrCopiesKey, severity: lint.Info, fn: a.update.Parent(), pos: a.update.Pos(),
+		rule: attrCopiesKey, fn: a.update.Parent(), pos: a.update.Pos(),
 		text: fmt.Sprintf("attribute %q repeats a member of the body but is made from another value: the two may drift apart; set both from one variable", a.name),
 	})
 }

@@ -119,10 +119,16 @@ func (w *writeWalk) escape(addr ssa.Value, path []string, calls []*ssa.CallCommo
 	switch addr := addr.(type) {
 	case *ssa.Alloc:
 		w.cell(addr, path, calls)
-	case *ssa.FieldAddr, *ssa.IndexAddr:
-		// Stored in a structure: the structure's own readers are taken for
-		// readers. A callee that changes an object through another object is
-		// beyond this analysis.
+	case *ssa.FieldAddr:
+		// What is loaded from that field of that variable is the same object.
+		// A callee that changes it through the structure is beyond this
+		// analysis.
+		for _, instr := range *addr.X.Referrers() {
+			if same, ok := instr.(*ssa.FieldAddr); ok && same.Field == addr.Field {
+				w.cell(same, path, calls)
+			}
+		}
+	case *ssa.IndexAddr:
 	default:
 		w.found = append(w.found, write{kind: filled, path: path, calls: calls})
 	}

@@ -216,6 +216,18 @@ func short(obj *types.Func) string {
 	return name[strings.LastIndexByte(name, '/')+1:]
 }
 
+// packagePath is where a named type, or what a pointer to it points to, is
+// declared.
+func packagePath(t types.Type) string {
+	if ptr, ok := types.Unalias(t).(*types.Pointer); ok {
+		t = ptr.Elem()
+	}
+	if named, ok := types.Unalias(t).(*types.Named); ok && named.Obj().Pkg() != nil {
+		return named.Obj().Pkg().Path()
+	}
+	return ""
+}
+
 func typeName(t types.Type) string {
 	if ptr, ok := types.Unalias(t).(*types.Pointer); ok {
 		t = ptr.Elem()

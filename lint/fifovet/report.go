@@ -17,7 +17,8 @@ import (
 // finding is a diagnostic in the making.
 type finding struct {
 	rule     string
-	severity lint.Severity
+	severity lint.Severity // the rule's, unless lower was called
+	lowered  bool
 	fn       *ssa.Function
 	pos      token.Pos
 	arg      int // with a call's position: 1 + the argument that is meant
@@ -27,6 +28,9 @@ type finding struct {
 	fix      fixKind
 	loop     token.Pos
 }
+
+// lower gives a finding another severity than its rule has.
+func (f *finding) lower(severity lint.Severity) { f.severity, f.lowered = severity, true }
 
 // reporter turns findings into diagnostics.
 type reporter struct {
@@ -51,11 +55,14 @@ func (r *reporter) report(f finding) {
 	}
 	r.reported[key] = true
 	tok := r.p.pass.Fset.File(pos)
+	if !f.lowered {
+		f.severity = severityOf(f.rule)
+	}
 	if r.ignores.silences(tok, tok.Line(pos), f.rule) || !r.p.set.on(f.rule, f.severity) {
 		return
 	}
 	text := f.rule + ": "
-	if severityOf(f.rule) != f.severity {
+	if f.severity != severityOf(f.rule) {
 		text += f.severity.String() + ": "
 	}
 	d := analysis.Diagnostic{

@@ -7,8 +7,6 @@ import (
 	"slices"
 
 	"golang.org/x/tools/go/ssa"
-
-	"github.com/kansas-frontier-matrix/sqsfifo/lint"
 )
 
 // checkRetry is SF006: what tells the event apart is minted between two
@@ -34,7 +32,7 @@ func (p *program) checkRetry(r *reporter, u *use) {
 				continue
 			}
 			f := finding{
-				rule: remintedOnRetry, severity: lint.Error, fn: minted.Parent(), pos: o.pos,
+				rule: remintedOnRetry, fn: minted.Parent(), pos: o.pos,
 				text: fmt.Sprintf("%s is called anew for each attempt to send (%s): SQS cannot recognise the retry and stores the event twice; call it once, before the first attempt",
 					o.text, u.field),
 			}

@@ -44,4 +44,5 @@ func (p *program) check(r *reporter, reach reachFact) {
 		p.checkQueue(r, m, reach.SDK)
 		p.checkAttributes(r, m)
 	}
+	p.checkConfigs(r)
 }

@@ -56,6 +56,10 @@ type place struct {
 	path  []string
 	under []string
 	mixed bool
+
+	// settled says that the order of what is collected no longer matters: it
+	// was sorted, or put into a map.
+	settled bool
 }
 
 func (l place) mix() place {
@@ -69,6 +73,8 @@ type placeKey struct {
 	path  string
 	under string
 	mixed bool
+
+	settled bool
 }
 
 // tracer makes one backward slice.
@@ -133,7 +139,8 @@ func (t *tracer) named(v ssa.Value, l place) {
 }
 
 func (t *tracer) value(v ssa.Value, l place) {
-	key := placeKey{v, l.frame, strings.Join(l.path, "\x00"), strings.Join(l.under, "\x00"), l.mixed}
+	key := placeKey{v, l.frame, strings.Join(l.path, "\x00"), strings.Join(l.under, "\x00"), l.mixed, l.settled || isSorted(v)}
+	l.settled = key.settled
 	if t.seen[key] || len(t.seen) > maxSteps {
 		return
 	}
@@ -328,6 +335,9 @@ func (t *tracer) memory(v ssa.Value, l place, own bool) {
 				next.under = append(slices.Clone(l.under), part...)
 			}
 		}
+		if _, ok := w.instr.(*ssa.MapUpdate); ok {
+			next.settled = true
+		}
 		for _, c := range w.calls {
 			next.frame = t.enter(c, next.frame)
 		}
@@ -362,6 +372,38 @@ func (t *tracer) enter(c *ssa.CallCommon, parent *frame) *frame {
 	return f
 }
 
+// order notes that the order of a map takes part, unless it is undone later.
+func (t *tracer) order(v ssa.Value, l place) {
+	if !l.settled {
+		t.end(origin{kind: fromOrder, root: v, text: "the order of a map", pos: v.Pos()}, l)
+	}
+}
+
+// isSorted reports whether a slice is put in order by somebody.
+func isSorted(v ssa.Value) bool {
+	if _, ok := v.Type().Underlying().(*types.Slice); !ok || v.Referrers() == nil {
+		return false
+	}
+	for _, instr := range *v.Referrers() {
+		if mk, ok := instr.(*ssa.MakeInterface); ok && mk.Referrers() != nil && len(*mk.Referrers()) == 1 {
+			instr = (*mk.Referrers())[0]
+		}
+		c, ok := instr.(*ssa.Call)
+		if !ok {
+			continue
+		}
+		if callee := calleeOf(c.Common()); callee != nil && callee.Pkg() != nil {
+			switch callee.Pkg().Path() {
+			case "sort":
+				return true
+			case "slices":
+				return strings.HasPrefix(callee.Name(), "Sort")
+			}
+		}
+	}
+	return false
+}
+
 func (t *tracer) extract(v *ssa.Extract, l place) {
 	switch tuple := v.Tuple.(type) {
 	case *ssa.Call:
@@ -373,7 +415,7 @@ func (t *tracer) extract(v *ssa.Extract, l place) {
 			return
 		}
 		if _, isMap := r.X.Type().Underlying().(*types.Map); isMap {
-			t.end(origin{kind: fromOrder, root: v, text: "the order of a map", pos: r.Pos()}, l)
+			t.order(r, l)
 			elem := "[*]"
 			if v.Index == 1 {
 				elem = keysOfMap
