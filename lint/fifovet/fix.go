@@ -95,7 +95,7 @@ func (r *reporter) hoist(f finding) []analysis.SuggestedFix {
 				Message: "mint it once, before the loop",
 				TextEdits: []analysis.TextEdit{
 					{Pos: n.Pos(), End: n.Pos(), NewText: text.Bytes()},
-					{Pos: stmt.Pos(), End: stmt.End()},
+					r.line(stmt),
 				},
 			}}
 		case *ast.FuncLit, *ast.FuncDecl:
@@ -103,6 +103,18 @@ func (r *reporter) hoist(f finding) []analysis.SuggestedFix {
 		}
 	}
 	return nil
+}
+
+// line deletes a statement, with its line if a comment does not share it.
+func (r *reporter) line(stmt ast.Stmt) analysis.TextEdit {
+	file, _ := r.enclosing(stmt.Pos())
+	tok := r.p.pass.Fset.File(stmt.Pos())
+	first, end := tok.Line(stmt.Pos()), tok.Line(stmt.End())
+	shared := slices.ContainsFunc(file.Comments, func(g *ast.CommentGroup) bool { return tok.Line(g.Pos()) == end })
+	if shared || end >= tok.LineCount() {
+		return analysis.TextEdit{Pos: stmt.Pos(), End: stmt.End()}
+	}
+	return analysis.TextEdit{Pos: tok.LineStart(first), End: tok.LineStart(end + 1)}
 }
 
 func isBodyOf(body *ast.BlockStmt, n ast.Node) bool {

@@ -68,6 +68,7 @@ func parseIgnore(c *ast.Comment) (*ignore, string) {
 	}
 	ig.foreign = true
 	if rest, ok := strings.CutPrefix(text, "lint:ignore "); ok {
+		rest, _, _ = strings.Cut(rest, "//")
 		ids, reason, _ := strings.Cut(strings.TrimSpace(rest), " ")
 		for id := range strings.SplitSeq(ids, ",") {
 			if checks(id) {
@@ -98,6 +99,7 @@ func parseIgnore(c *ast.Comment) (*ignore, string) {
 
 func ours(ig *ignore, rest string) (*ignore, string) {
 	const form = "write //" + directive + " SF002 -- why this is right here; as it is, it silences nothing"
+	rest, _, _ = strings.Cut(rest, "//")
 	ids, reason, _ := strings.Cut(rest, "--")
 	if rest != "" && rest[0] != ' ' && rest[0] != '\t' {
 		return nil, form

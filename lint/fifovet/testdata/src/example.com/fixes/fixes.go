@@ -1,0 +1,59 @@
+// Package fixes has findings that can be mended by a program. // want package:"reach"
+package fixes
+
+import (
+	"context"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
+	"github.com/google/uuid"
+
+	"github.com/kansas-frontier-matrix/sqsfifo"
+)
+
+type event struct{ ID string }
+
+func identify(e event) (sqsfifo.Identity, error) {
+	return sqsfifo.Identity{
+		DedupeKey: e.ID,
+		EventID:   uuid.New(), // want `SF002: `
+		Group:     "all",
+	}, nil
+}
+
+func identifyLast(e event) (sqsfifo.Identity, error) {
+	return sqsfifo.Identity{DedupeKey: e.ID, EventID: uuid.New()}, nil // want `SF002: `
+}
+
+func delay(ctx context.Context, c *sqs.Client, body string) error {
+	_, err := c.SendMessage(ctx, &sqs.SendMessageInput{ // want `SF008: `
+		MessageBody:    &body,
+		MessageGroupId: aws.String("all"),
+		DelaySeconds:   5, // want `SF011: `
+	})
+	return err
+}
+
+func hoist(ctx context.Context, c *sqs.Client, body string) error {
+	for {
+		id := uuid.NewString()                              // want `SF006: `
+		_, err := c.SendMessage(ctx, &sqs.SendMessageInput{ // want `SF008: `
+			MessageBody: &body, MessageGroupId: aws.String("all"), MessageDeduplicationId: aws.String(id), // want `SF002: `
+		})
+		if err == nil {
+			return nil
+		}
+	}
+}
+
+func noHoist(ctx context.Context, c *sqs.Client, body string) error {
+	for n := 0; ; n++ {
+		id := uuid.NewString() + string(rune(n))            // want `SF006: `
+		_, err := c.SendMessage(ctx, &sqs.SendMessageInput{ // want `SF008: `
+			MessageBody: &body, MessageGroupId: aws.String("all"), MessageDeduplicationId: aws.String(id), // want `SF002: `
+		})
+		if err == nil {
+			return nil
+		}
+	}
+}

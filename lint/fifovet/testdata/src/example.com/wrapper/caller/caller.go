@@ -1,0 +1,25 @@
+// Package caller uses a wrapper, and knows nothing of the AWS SDK. // want package:"reach"
+package caller
+
+import (
+	"context"
+	"time"
+
+	"github.com/google/uuid"
+
+	"example.com/wrapper/ids"
+	"example.com/wrapper/queue"
+)
+
+func send(ctx context.Context, q *queue.Queue, id, body string) {
+	_ = q.Send(ctx, id, "all", body)
+	_ = q.Send(ctx, "", "all", body)
+	_ = q.Send(ctx, uuid.NewString(), "all", body)                                  // want `SF002: MessageDeduplicationId \(through queue.Queue.Send\) comes from uuid.NewString`
+	_ = q.Send(ctx, "same", "all", body)                                            // want `SF003: MessageDeduplicationId \(through queue.Queue.Send\) is the constant "same"`
+	_ = q.Send(ctx, id, ids.Next(), body)                                           // want `SF007: .* comes from ids.Next, which calls uuid.New`
+	_ = q.Put(ctx, &queue.Message{Dedup: ids.Event().ID, Group: "all", Body: body}) // want `SF002: MessageDeduplicationId \(through queue.Queue.Put\) comes from ids.Event, which calls uuid.New`
+	_ = q.Put(ctx, &queue.Message{Dedup: ids.Event().Name, Group: ids.Group(id), Body: body})
+	_ = q.Enqueue(ctx, "all", body)
+	_ = q.Enqueue(ctx, "all", time.Now().String()) // want `SF012: the body holds time.Now`
+	_ = q.Enqueue(ctx, "all", "wake up")           // want `SF004: the body is the constant "wake up"`
+}
