@@ -28,7 +28,7 @@ func TestShapes(t *testing.T) {
 }
 
 func TestRules(t *testing.T) {
-	for _, pkg := range []string{"rules", "ours", "older", "tests"} {
+	for _, pkg := range []string{"rules", "programs", "ours", "older", "tests"} {
 		t.Run(pkg, func(t *testing.T) {
 			t.Parallel()
 			analysistest.Run(t, analysistest.TestData(), analyzer(t), "example.com/"+pkg)

@@ -6,9 +6,6 @@ import (
 
 func (s *settings) run(pass *analysis.Pass) (any, error) {
 	need, reach := s.needs(pass)
-	if observe != nil {
-		observe(pass.Pkg.Path(), need)
-	}
 	ignores := readIgnores(pass)
 	if need != nothing {
 		p := build(pass, s)
@@ -26,10 +23,6 @@ func (s *settings) run(pass *analysis.Pass) (any, error) {
 	ignores.reportUnused(pass, s)
 	return nil, nil
 }
-
-// observe, if set, is told how much of each package was looked at. Tests use
-// it; it is set before an analysis starts.
-var observe func(path string, n need)
 
 func (p *program) check(r *reporter, reach reachFact) {
 	messages := p.collect()
