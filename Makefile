@@ -8,7 +8,7 @@ TOOL      = $(GO) tool -modfile=$(CURDIR)/internal/tools/go.mod
 # Every module of the repository: the root is the one that users import, the
 # others hold what they must not see: tools, the peers of the benchmarks, a
 # database.
-MODULES = . internal/tools internal/benchmarks examples/outbox
+MODULES = . internal/tools internal/benchmarks internal/corpus examples/outbox
 
 .PHONY: help
 help: ## list the targets
@@ -24,6 +24,7 @@ test: ## run all tests
 	$(GO) test -short -tags safe ./canonicaljson
 	cd internal/benchmarks && $(GO) test ./...
 	cd examples/outbox && $(GO) test ./...
+	cd internal/corpus && $(GO) test ./...
 
 .PHONY: node-test
 node-test: ## the fake against AWS's SDK for JavaScript; needs Node 20 and npm
@@ -60,6 +61,7 @@ lint: ## vet, staticcheck, gofumpt
 	$(TOOL) staticcheck ./...
 	cd internal/benchmarks && $(GO) vet ./... && $(TOOL) staticcheck ./...
 	cd examples/outbox && $(GO) vet ./... && $(TOOL) staticcheck ./...
+	cd internal/corpus && $(GO) vet ./... && $(TOOL) staticcheck ./...
 	@files=$$($(TOOL) gofumpt -l $$(git ls-files --cached --others --exclude-standard '*.go')); \
 		if [ -n "$$files" ]; then echo "not formatted by gofumpt:"; echo "$$files"; exit 1; fi
 
@@ -84,6 +86,10 @@ bench-send: ## sending against hand-written loops on the raw SDK, with the ratio
 .PHONY: bench-window
 bench-window: ## the deduplication window against a map and caches (WINDOW_IDS=21000000 needs 16 GB)
 	cd internal/benchmarks && $(GO) run ./window -n $(WINDOW_IDS)
+
+.PHONY: corpus
+corpus: ## the analyzer over public modules, against findings labelled by hand (network, minutes)
+	cd internal/corpus && $(GO) run .
 
 .PHONY: tidy
 tidy: ## tidy every module
