@@ -19,10 +19,10 @@ func (p *program) checkConfigs(r *reporter) {
 		for _, block := range fn.Blocks {
 			for _, instr := range block.Instrs {
 				addr, ok := instr.(*ssa.FieldAddr)
-				if !ok || !isConfig(addr) || fieldName(addr.X.Type(), addr.Field) != "Attributes" || addr.Referrers() == nil {
+				if !ok || !isConfig(addr) || fieldName(addr.X.Type(), addr.Field) != "Attributes" {
 					continue
 				}
-				for _, use := range *addr.Referrers() {
+				for _, use := range referrers(addr) {
 					if store, ok := use.(*ssa.Store); ok && store.Addr == addr {
 						if attributes := functionOf(store.Val); attributes != nil {
 							p.checkConfig(r, attributes)

@@ -154,11 +154,11 @@ func (p *program) kept(u *use, o origin) bool {
 	seen := map[ssa.Value]bool{}
 	var walk func(v ssa.Value) bool
 	walk = func(v ssa.Value) bool {
-		if seen[v] || len(seen) > 200 || v.Referrers() == nil || shapeOf(v.Type()) != nil {
+		if seen[v] || len(seen) > 200 || shapeOf(v.Type()) != nil {
 			return false
 		}
 		seen[v] = true
-		for _, instr := range *v.Referrers() {
+		for _, instr := range referrers(v) {
 			switch instr := instr.(type) {
 			case *ssa.Extract, *ssa.Convert, *ssa.ChangeType, *ssa.MakeInterface, *ssa.Phi, *ssa.UnOp, *ssa.Slice:
 				if walk(instr.(ssa.Value)) {

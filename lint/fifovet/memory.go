@@ -65,11 +65,11 @@ type writeWalk struct {
 
 func (w *writeWalk) walk(ref ssa.Value, path []string, calls []*ssa.CallCommon) {
 	key := walkKey{ref, strings.Join(path, "\x00"), len(calls)}
-	if w.seen[key] || len(w.seen) > maxWrites || ref.Referrers() == nil {
+	if w.seen[key] || len(w.seen) > maxWrites {
 		return
 	}
 	w.seen[key] = true
-	for _, instr := range *ref.Referrers() {
+	for _, instr := range referrers(ref) {
 		add := func(kind writeKind, path []string, val ssa.Value) {
 			w.found = append(w.found, write{kind: kind, path: path, val: val, instr: instr, calls: calls})
 		}
@@ -123,7 +123,7 @@ func (w *writeWalk) escape(addr ssa.Value, path []string, calls []*ssa.CallCommo
 		// What is loaded from that field of that variable is the same object.
 		// A callee that changes it through the structure is beyond this
 		// analysis.
-		for _, instr := range *addr.X.Referrers() {
+		for _, instr := range referrers(addr.X) {
 			if same, ok := instr.(*ssa.FieldAddr); ok && same.Field == addr.Field {
 				w.cell(same, path, calls)
 			}
@@ -137,10 +137,7 @@ func (w *writeWalk) escape(addr ssa.Value, path []string, calls []*ssa.CallCommo
 // cell walks every value that is loaded from a variable which holds the
 // reference.
 func (w *writeWalk) cell(addr ssa.Value, path []string, calls []*ssa.CallCommon) {
-	if addr.Referrers() == nil {
-		return
-	}
-	for _, instr := range *addr.Referrers() {
+	for _, instr := range referrers(addr) {
 		switch instr := instr.(type) {
 		case *ssa.UnOp:
 			w.walk(instr, path, calls)
@@ -266,6 +263,15 @@ func isReference(t types.Type) bool {
 		return true
 	}
 	return false
+}
+
+// referrers are the instructions that use a value. Constants, functions and
+// package-level variables do not know theirs.
+func referrers(v ssa.Value) []ssa.Instruction {
+	if refs := v.Referrers(); refs != nil {
+		return *refs
+	}
+	return nil
 }
 
 func structOf(t types.Type) *types.Struct {

@@ -91,10 +91,10 @@ func (p *program) collect() []*message {
 func (m *message) assign(addr *ssa.FieldAddr) {
 	name := fieldName(addr.X.Type(), addr.Field)
 	r := m.shape.fields[name]
-	if r == roleNone || addr.Referrers() == nil {
+	if r == roleNone {
 		return
 	}
-	for _, instr := range *addr.Referrers() {
+	for _, instr := range referrers(addr) {
 		switch instr := instr.(type) {
 		case *ssa.Store:
 			if instr.Addr == addr {
@@ -195,7 +195,7 @@ func (p *program) cellOf(addr ssa.Value) *ssa.Alloc {
 // goes nowhere but into closures that read it.
 func onlyStore(cell *ssa.Alloc) ssa.Value {
 	var val ssa.Value
-	for _, instr := range *cell.Referrers() {
+	for _, instr := range referrers(cell) {
 		if store, ok := instr.(*ssa.Store); ok && store.Addr == cell {
 			if val != nil {
 				return nil
@@ -224,10 +224,7 @@ func (p *program) follow(m *message, ref ssa.Value, seen map[ssa.Value]bool) {
 	default:
 		m.open = true
 	}
-	if ref.Referrers() == nil {
-		return
-	}
-	for _, instr := range *ref.Referrers() {
+	for _, instr := range referrers(ref) {
 		switch instr := instr.(type) {
 		case *ssa.Store:
 			if instr.Addr == ref {
@@ -243,7 +240,7 @@ func (p *program) follow(m *message, ref ssa.Value, seen map[ssa.Value]bool) {
 		case *ssa.Phi, *ssa.Return, *ssa.MapUpdate, *ssa.Send:
 			m.open = true
 		case *ssa.MakeInterface:
-			for _, use := range *instr.Referrers() {
+			for _, use := range referrers(instr) {
 				if c, ok := use.(ssa.CallInstruction); ok {
 					if callee := calleeOf(c.Common()); callee == nil || !isPure(callee) && !isReader(callee) {
 						m.open = true
@@ -293,7 +290,7 @@ func isLiteral(v ssa.Value) bool {
 	if _, ok := elem.X.(*ssa.Alloc); ok {
 		return true
 	}
-	for _, instr := range *elem.Referrers() {
+	for _, instr := range referrers(elem) {
 		if store, ok := instr.(*ssa.Store); ok && store.Addr == elem && isEmpty(store.Val) {
 			return true
 		}
@@ -303,10 +300,7 @@ func isLiteral(v ssa.Value) bool {
 
 // loads calls yield for each value that is loaded from a variable.
 func (p *program) loads(cell ssa.Value, yield func(ssa.Value)) {
-	if cell.Referrers() == nil {
-		return
-	}
-	for _, instr := range *cell.Referrers() {
+	for _, instr := range referrers(cell) {
 		switch instr := instr.(type) {
 		case *ssa.UnOp:
 			yield(instr)

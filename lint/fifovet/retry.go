@@ -282,7 +282,7 @@ func isErrorOf(v ssa.Value, send ssa.CallInstruction, depth int) bool {
 		if !ok {
 			return false
 		}
-		for _, instr := range *cell.Referrers() {
+		for _, instr := range referrers(cell) {
 			if store, ok := instr.(*ssa.Store); ok && store.Addr == cell && isErrorOf(store.Val, send, depth+1) {
 				return true
 			}

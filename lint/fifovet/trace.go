@@ -266,9 +266,7 @@ func (t *tracer) parameter(v *ssa.Parameter, l place) {
 	} else {
 		t.named(v, l)
 	}
-	if isReference(v.Type()) || v.Referrers() != nil {
-		t.memory(v, l, false)
-	}
+	t.memory(v, l, false)
 }
 
 // freeVar continues where the closure was made.
@@ -381,12 +379,12 @@ func (t *tracer) order(v ssa.Value, l place) {
 
 // isSorted reports whether a slice is put in order by somebody.
 func isSorted(v ssa.Value) bool {
-	if _, ok := v.Type().Underlying().(*types.Slice); !ok || v.Referrers() == nil {
+	if _, ok := v.Type().Underlying().(*types.Slice); !ok {
 		return false
 	}
-	for _, instr := range *v.Referrers() {
-		if mk, ok := instr.(*ssa.MakeInterface); ok && mk.Referrers() != nil && len(*mk.Referrers()) == 1 {
-			instr = (*mk.Referrers())[0]
+	for _, instr := range referrers(v) {
+		if mk, ok := instr.(*ssa.MakeInterface); ok && len(referrers(mk)) == 1 {
+			instr = referrers(mk)[0]
 		}
 		c, ok := instr.(*ssa.Call)
 		if !ok {
