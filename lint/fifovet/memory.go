@@ -129,6 +129,25 @@ func (w *writeWalk) escape(addr ssa.Value, path []string, calls []*ssa.CallCommo
 			}
 		}
 	case *ssa.IndexAddr:
+		// One of several arguments, as in fmt.Sscan(text, &id).
+		for _, slice := range referrers(addr.X) {
+			slice, ok := slice.(*ssa.Slice)
+			if !ok {
+				continue
+			}
+			for _, instr := range referrers(slice) {
+				c, ok := instr.(ssa.CallInstruction)
+				if !ok {
+					continue
+				}
+				if _, ok := c.Common().Value.(*ssa.Builtin); ok {
+					continue
+				}
+				if callee := calleeOf(c.Common()); callee == nil || !isPure(callee) && !isReader(callee) && !isWriter(callee) {
+					w.found = append(w.found, write{kind: filled, path: path, calls: calls})
+				}
+			}
+		}
 	default:
 		w.found = append(w.found, write{kind: filled, path: path, calls: calls})
 	}

@@ -297,3 +297,94 @@ func (q *queue) put(ctx context.Context, e *envelope) error {
 	})
 	return err
 }
+
+// Right: the year and the day of a clock reading, as a bucket.
+func (q *queue) daily(ctx context.Context, id, body string) error {
+	now := time.Now()
+	return q.put(ctx, &envelope{id: fmt.Sprint(id, now.Year(), now.YearDay()), body: body})
+}
+
+// Wrong: cutting a reading down to a second makes no bucket.
+func (q *queue) secondly(ctx context.Context, id, body string) error {
+	return q.put(ctx, &envelope{id: id + time.Now().Truncate(time.Second).String(), body: body}) // want `SF002: `
+}
+
+// Right: what is returned together with an error is not used.
+func eventID(r record) (string, error) {
+	if r.Key == "" {
+		return uuid.NewString(), errors.New("a record without a key")
+	}
+	return r.Key, nil
+}
+
+func (q *queue) checked(ctx context.Context, r record, body string) error {
+	id, err := eventID(r)
+	if err != nil {
+		return err
+	}
+	return q.put(ctx, &envelope{id: id, body: body})
+}
+
+// Wrong: a callee sets the ID, through a pointer.
+func mint(e *envelope) { e.id = uuid.NewString() }
+
+func (q *queue) mintedByCallee(ctx context.Context, body string) error {
+	var e envelope
+	e.body = body
+	mint(&e)
+	return q.put(ctx, &e) // want `SF002: `
+}
+
+// Right: a package-level variable that others may set.
+var DefaultID = "default"
+
+// Wrong: one that nobody else can.
+var defaultID = "default"
+
+func (q *queue) defaults(ctx context.Context, body string) {
+	_ = q.put(ctx, &envelope{id: DefaultID, body: body})
+	_ = q.put(ctx, &envelope{id: defaultID, body: body}) // want `SF003: MessageDeduplicationId \(through programs.queue.put\) is the constant "default"`
+}
+
+var last struct{ in *sqs.SendMessageInput }
+
+// Right: a message is kept in a package-level variable.
+func (q *queue) keep(ctx context.Context, r record) error {
+	in, err := r.input(q.config.queueURL)
+	if err != nil {
+		return err
+	}
+	last.in = in
+	last.in.MessageGroupId = aws.String("kept")
+	_, err = q.client.SendMessage(ctx, last.in)
+	return err
+}
+
+type encoder interface{ Encode(v any) string }
+
+// Right: an encoder that is not known here may write the ID.
+func (q *queue) encoded(ctx context.Context, e encoder, r record) error {
+	_, err := q.client.SendMessage(ctx, &sqs.SendMessageInput{
+		QueueUrl: &q.config.queueURL, MessageGroupId: &q.config.group, MessageBody: aws.String("v1:" + e.Encode(r)),
+		MessageAttributes: map[string]types.MessageAttributeValue{"request_id": {StringValue: aws.String(r.Key)}},
+	})
+	return err
+}
+
+type clock interface{ Now() time.Time }
+
+// Wrong: a clock that is passed around is a clock.
+func (q *queue) clocked(ctx context.Context, c clock, body string) error {
+	return q.put(ctx, &envelope{id: c.Now().String(), body: body}) // want `SF002: .* comes from programs.clock.Now`
+}
+
+// Right: an ID that is read back, by whatever means.
+func (q *queue) scanned(ctx context.Context, line, body string) error {
+	var e envelope
+	e.id = "none"
+	if _, err := fmt.Sscan(line, &e.id); err != nil {
+		return err
+	}
+	e.body = body
+	return q.put(ctx, &e)
+}
