@@ -21,6 +21,10 @@ type message struct {
 	// copied says that the value as a whole came from elsewhere.
 	copied bool
 
+	// later are the fields that are set in a copy of this message, or may be:
+	// an element of a slice that is changed after it was put there.
+	later map[role]bool
+
 	batches []*message // the inputs that an entry goes into
 	sends   []ssa.CallInstruction
 }
@@ -43,7 +47,7 @@ func (m *message) absent(r role) bool {
 			return false
 		}
 	}
-	return !m.open && !m.copied
+	return !m.open && !m.copied && !m.later[r]
 }
 
 // collect finds the messages of a package, each with what its fields are set
@@ -85,6 +89,7 @@ func (p *program) collect() []*message {
 		p.follow(m, m.root, map[ssa.Value]bool{})
 	}
 	p.link(messages)
+	completed(messages)
 	return messages
 }
 
@@ -144,176 +149,33 @@ func (p *program) collectCall(instr ssa.CallInstruction, fn *ssa.Function, at fu
 	}
 }
 
-// rootOf returns the place that a pointer to a message surely means: it looks
-// through local variables that are set once, and through chained setters.
-func (p *program) rootOf(v ssa.Value, depth int) ssa.Value {
-	if depth > maxDepth*2 {
-		return v
-	}
-	switch v := v.(type) {
-	case *ssa.UnOp:
-		if v.Op == token.MUL {
-			if cell := p.cellOf(v.X); cell != nil {
-				if val := onlyStore(cell); val != nil {
-					return p.rootOf(val, depth+1)
-				}
-			}
+// completed notes for each message which fields are set in what may be a copy
+// of it: a message of the same type in the same function that was not made
+// there from nothing.
+func completed(messages []*message) {
+	for _, later := range messages {
+		if !later.open && !later.copied {
+			continue
 		}
-	case *ssa.FreeVar:
-		if cell := p.cellOf(v); cell != nil {
-			return p.rootOf(cell, depth+1)
-		}
-	case *ssa.Call:
-		if callee := calleeOf(v.Common()); callee != nil && strings.HasPrefix(callee.Name(), "Set") && len(v.Call.Args) == 2 && shapeOf(v.Type()) != nil {
-			return p.rootOf(v.Call.Args[0], depth+1)
-		}
-	case *ssa.ChangeType:
-		return p.rootOf(v.X, depth+1)
-	}
-	return v
-}
-
-// cellOf returns the variable behind an address, from within closures too.
-func (p *program) cellOf(addr ssa.Value) *ssa.Alloc {
-	switch addr := addr.(type) {
-	case *ssa.Alloc:
-		return addr
-	case *ssa.FreeVar:
-		fn := addr.Parent()
-		if made := p.closures[fn]; len(made) == 1 {
-			for i, v := range fn.FreeVars {
-				if v == addr {
-					return p.cellOf(made[0].Bindings[i])
+		for _, m := range messages {
+			if m == later || m.shape != later.shape || outermost(m.fn) != outermost(later.fn) {
+				continue
+			}
+			for r := range later.sets {
+				if m.later == nil {
+					m.later = map[role]bool{}
 				}
-			}
-		}
-	}
-	return nil
-}
-
-// onlyStore returns the value of a variable that is set once and whose address
-// goes nowhere but into closures that read it.
-func onlyStore(cell *ssa.Alloc) ssa.Value {
-	var val ssa.Value
-	for _, instr := range referrers(cell) {
-		if store, ok := instr.(*ssa.Store); ok && store.Addr == cell {
-			if val != nil {
-				return nil
-			}
-			val = store.Val
-		}
-	}
-	return val
-}
-
-// follow decides whether a message is open.
-func (p *program) follow(m *message, ref ssa.Value, seen map[ssa.Value]bool) {
-	if seen[ref] {
-		return
-	}
-	seen[ref] = true
-	switch ref.(type) {
-	case *ssa.Alloc, *ssa.UnOp, *ssa.FreeVar, *ssa.Call, *ssa.ChangeType:
-		if ref == m.root {
-			if _, ok := ref.(*ssa.Alloc); !ok {
-				m.open = true // made elsewhere
-			}
-		}
-	case *ssa.IndexAddr:
-		m.open = m.open || !isLiteral(ref)
-	default:
-		m.open = true
-	}
-	for _, instr := range referrers(ref) {
-		switch instr := instr.(type) {
-		case *ssa.Store:
-			if instr.Addr == ref {
-				if isEmpty(instr.Val) {
-					continue
-				}
-				m.copied = true
-			} else if cell, ok := instr.Addr.(*ssa.Alloc); ok {
-				p.loads(cell, func(load ssa.Value) { p.follow(m, load, seen) })
-			} else if _, ok := instr.Addr.(*ssa.IndexAddr); !ok {
-				m.open = true
-			}
-		case *ssa.Phi, *ssa.Return, *ssa.MapUpdate, *ssa.Send:
-			m.open = true
-		case *ssa.MakeInterface:
-			for _, use := range referrers(instr) {
-				if c, ok := use.(ssa.CallInstruction); ok {
-					if callee := calleeOf(c.Common()); callee == nil || !isPure(callee) && !isReader(callee) {
-						m.open = true
-					}
-				}
-			}
-		case *ssa.MakeClosure:
-			if fn, ok := instr.Fn.(*ssa.Function); ok {
-				for i, b := range instr.Bindings {
-					if b == ref {
-						p.follow(m, fn.FreeVars[i], seen)
-					}
-				}
-			}
-		case *ssa.ChangeType:
-			p.follow(m, instr, seen)
-		case ssa.CallInstruction:
-			callee := calleeOf(instr.Common())
-			switch {
-			case callee == nil:
-				m.open = true
-			case isSend(callee), isReader(callee):
-			case strings.HasPrefix(callee.Name(), "Set") && !instr.Common().IsInvoke() && len(instr.Common().Args) == 2 && instr.Common().Args[0] == ref:
-				if v := instr.Value(); v != nil {
-					p.follow(m, v, seen)
-				}
-			case callee.Name() == "Validate" || callee.Name() == "String":
-			default:
-				m.open = true
+				m.later[r] = true
 			}
 		}
 	}
 }
 
-func isEmpty(v ssa.Value) bool {
-	c, ok := v.(*ssa.Const)
-	return ok && c.Value == nil
-}
-
-// isLiteral reports whether an element is built in place, rather than changed
-// later.
-func isLiteral(v ssa.Value) bool {
-	elem, ok := v.(*ssa.IndexAddr)
-	if !ok {
-		return false
+func outermost(fn *ssa.Function) *ssa.Function {
+	for fn.Parent() != nil {
+		fn = fn.Parent()
 	}
-	if _, ok := elem.X.(*ssa.Alloc); ok {
-		return true
-	}
-	for _, instr := range referrers(elem) {
-		if store, ok := instr.(*ssa.Store); ok && store.Addr == elem && isEmpty(store.Val) {
-			return true
-		}
-	}
-	return false
-}
-
-// loads calls yield for each value that is loaded from a variable.
-func (p *program) loads(cell ssa.Value, yield func(ssa.Value)) {
-	for _, instr := range referrers(cell) {
-		switch instr := instr.(type) {
-		case *ssa.UnOp:
-			yield(instr)
-		case *ssa.MakeClosure:
-			if fn, ok := instr.Fn.(*ssa.Function); ok {
-				for i, b := range instr.Bindings {
-					if b == cell {
-						p.loads(fn.FreeVars[i], yield)
-					}
-				}
-			}
-		}
-	}
+	return fn
 }
 
 // link joins the entries of batches to the inputs that carry them, and with

@@ -331,6 +331,48 @@ func (s *service) noGroupInBatch(ctx context.Context, body string) error {
 	return err
 }
 
+func (s *service) noGroupInMadeBatch(ctx context.Context, bodies []string) error {
+	entries := make([]types.SendMessageBatchRequestEntry, len(bodies))
+	for i := range bodies {
+		entries[i] = types.SendMessageBatchRequestEntry{Id: aws.String(fmt.Sprint(i)), MessageBody: &bodies[i]} // want `SF009: `
+	}
+	_, err := s.client.SendMessageBatch(ctx, &sqs.SendMessageBatchInput{QueueUrl: aws.String(queue), Entries: entries})
+	return err
+}
+
+func (s *service) groupInBatchLater(ctx context.Context, body, group string) error {
+	entries := []types.SendMessageBatchRequestEntry{{Id: aws.String("1"), MessageBody: aws.String(body)}}
+	for i := range entries {
+		entries[i].MessageGroupId = &group
+	}
+	_, err := s.client.SendMessageBatch(ctx, &sqs.SendMessageBatchInput{QueueUrl: aws.String(queue), Entries: entries})
+	return err
+}
+
+func (s *service) groupInCopy(ctx context.Context, body, group string) error {
+	entries := []types.SendMessageBatchRequestEntry{{Id: aws.String("1"), MessageBody: aws.String(body)}}
+	var grouped []types.SendMessageBatchRequestEntry
+	for _, e := range entries {
+		e.MessageGroupId = &group
+		grouped = append(grouped, e)
+	}
+	_, err := s.client.SendMessageBatch(ctx, &sqs.SendMessageBatchInput{QueueUrl: aws.String(queue), Entries: grouped})
+	return err
+}
+
+func entry(body string) types.SendMessageBatchRequestEntry {
+	return types.SendMessageBatchRequestEntry{Id: aws.String("1"), MessageBody: &body}
+}
+
+func (s *service) groupOfResult(ctx context.Context, body, group string) error {
+	e := entry(body)
+	e.MessageGroupId = &group
+	_, err := s.client.SendMessageBatch(ctx, &sqs.SendMessageBatchInput{
+		QueueUrl: aws.String(queue), Entries: []types.SendMessageBatchRequestEntry{e},
+	})
+	return err
+}
+
 // SF010.
 func (s *service) illegal(ctx context.Context, o order) error {
 	body, err := json.Marshal(o)

@@ -1,0 +1,78 @@
+package fifovet
+
+import (
+	"slices"
+
+	"golang.org/x/tools/go/ssa"
+)
+
+// global follows a package-level variable only if nothing outside this package
+// can set it and each of its values is seen.
+func (t *tracer) global(v *ssa.Global, l place) {
+	values := t.p.globals[v]
+	if v.Object() == nil || v.Object().Exported() || t.p.loose[v] || len(values) == 0 || v.Pkg.Pkg != t.p.pass.Pkg {
+		t.named(v, l)
+		return
+	}
+	for _, val := range values {
+		if _, ok := constString(val); ok || isPointerToConst(val) {
+			t.value(val, l)
+		} else {
+			t.named(v, l)
+		}
+	}
+}
+
+// isPointerToConst recognises aws.String("constant").
+func isPointerToConst(v ssa.Value) bool {
+	c, ok := v.(*ssa.Call)
+	if !ok || len(c.Call.Args) != 1 {
+		return false
+	}
+	callee := calleeOf(&c.Call)
+	_, isConst := constString(c.Call.Args[0])
+	return callee != nil && isConst && isPointerHelper(callee)
+}
+
+// memory follows what was written to a place; own says that nothing but these
+// writes can have put something there.
+func (t *tracer) memory(v ssa.Value, l place, own bool) {
+	var hit bool
+	for _, w := range t.p.writes(v) {
+		rest, within := cut(l.path, w.path)
+		part, around := cut(w.path, l.path)
+		if !within && !around {
+			continue
+		}
+		hit = true
+		next := l
+		next.path = rest
+		if around {
+			next.path = nil
+			if !l.mixed {
+				next.under = append(slices.Clone(l.under), part...)
+			}
+		}
+		if _, ok := w.instr.(*ssa.MapUpdate); ok {
+			next.settled = true
+		}
+		for _, c := range w.calls {
+			next.frame = t.enter(c, next.frame)
+		}
+		switch w.kind {
+		case stored:
+			if w.val != v {
+				t.value(w.val, next)
+			}
+		case fed:
+			t.value(w.val, next.mix())
+		case filled:
+			t.unknown(v, next)
+		case minted:
+			t.end(origin{kind: fromSource, root: v, text: w.source, pos: v.Pos()}, next)
+		}
+	}
+	if own && !hit {
+		t.end(origin{kind: fromConst, root: v}, l) // the zero value
+	}
+}

@@ -1,0 +1,199 @@
+package fifovet
+
+import (
+	"go/token"
+	"strings"
+
+	"golang.org/x/tools/go/ssa"
+)
+
+// rootOf returns the place that a pointer to a message surely means: it looks
+// through local variables that are set once, and through chained setters.
+func (p *program) rootOf(v ssa.Value, depth int) ssa.Value {
+	if depth > maxDepth*2 {
+		return v
+	}
+	switch v := v.(type) {
+	case *ssa.UnOp:
+		if v.Op == token.MUL {
+			if cell := p.cellOf(v.X); cell != nil {
+				if val := onlyStore(cell); val != nil {
+					return p.rootOf(val, depth+1)
+				}
+			}
+		}
+	case *ssa.FreeVar:
+		if cell := p.cellOf(v); cell != nil {
+			return p.rootOf(cell, depth+1)
+		}
+	case *ssa.Call:
+		if callee := calleeOf(v.Common()); callee != nil && strings.HasPrefix(callee.Name(), "Set") && len(v.Call.Args) == 2 && shapeOf(v.Type()) != nil {
+			return p.rootOf(v.Call.Args[0], depth+1)
+		}
+	case *ssa.ChangeType:
+		return p.rootOf(v.X, depth+1)
+	}
+	return v
+}
+
+// cellOf returns the variable behind an address, from within closures too.
+func (p *program) cellOf(addr ssa.Value) *ssa.Alloc {
+	switch addr := addr.(type) {
+	case *ssa.Alloc:
+		return addr
+	case *ssa.FreeVar:
+		fn := addr.Parent()
+		if made := p.closures[fn]; len(made) == 1 {
+			for i, v := range fn.FreeVars {
+				if v == addr {
+					return p.cellOf(made[0].Bindings[i])
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// onlyStore returns the value of a variable that is set once and whose address
+// goes nowhere but into closures that read it.
+func onlyStore(cell *ssa.Alloc) ssa.Value {
+	var val ssa.Value
+	for _, instr := range referrers(cell) {
+		if store, ok := instr.(*ssa.Store); ok && store.Addr == cell {
+			if val != nil {
+				return nil
+			}
+			val = store.Val
+		}
+	}
+	return val
+}
+
+// follow decides whether a message is open.
+func (p *program) follow(m *message, ref ssa.Value, seen map[ssa.Value]bool) {
+	if seen[ref] {
+		return
+	}
+	seen[ref] = true
+	switch ref.(type) {
+	case *ssa.Alloc, *ssa.UnOp, *ssa.FreeVar, *ssa.Call, *ssa.ChangeType:
+		if ref == m.root {
+			if _, ok := ref.(*ssa.Alloc); !ok {
+				m.open = true // made elsewhere
+			}
+		}
+	case *ssa.IndexAddr:
+		m.open = m.open || !isLiteral(ref)
+	default:
+		m.open = true
+	}
+	for _, instr := range referrers(ref) {
+		switch instr := instr.(type) {
+		case *ssa.Store:
+			if instr.Addr == ref {
+				if isEmpty(instr.Val) {
+					continue
+				}
+				m.copied = true
+			} else if cell, ok := instr.Addr.(*ssa.Alloc); ok {
+				p.loads(cell, func(load ssa.Value) { p.follow(m, load, seen) })
+			} else if _, ok := instr.Addr.(*ssa.IndexAddr); !ok {
+				m.open = true
+			}
+		case *ssa.Phi, *ssa.Return, *ssa.MapUpdate, *ssa.Send:
+			m.open = true
+		case *ssa.UnOp:
+			m.open = m.open || handedOn(instr)
+		case *ssa.MakeInterface:
+			for _, use := range referrers(instr) {
+				if c, ok := use.(ssa.CallInstruction); ok {
+					if callee := calleeOf(c.Common()); callee == nil || !isPure(callee) && !isReader(callee) {
+						m.open = true
+					}
+				}
+			}
+		case *ssa.MakeClosure:
+			if fn, ok := instr.Fn.(*ssa.Function); ok {
+				for i, b := range instr.Bindings {
+					if b == ref {
+						p.follow(m, fn.FreeVars[i], seen)
+					}
+				}
+			}
+		case *ssa.ChangeType:
+			p.follow(m, instr, seen)
+		case ssa.CallInstruction:
+			callee := calleeOf(instr.Common())
+			switch {
+			case callee == nil:
+				m.open = true
+			case isSend(callee), isReader(callee):
+			case strings.HasPrefix(callee.Name(), "Set") && !instr.Common().IsInvoke() && len(instr.Common().Args) == 2 && instr.Common().Args[0] == ref:
+				if v := instr.Value(); v != nil {
+					p.follow(m, v, seen)
+				}
+			case callee.Name() == "Validate" || callee.Name() == "String":
+			default:
+				m.open = true
+			}
+		}
+	}
+}
+
+// handedOn reports whether a copy of a message leaves the function other than
+// in a slice of messages.
+func handedOn(load *ssa.UnOp) bool {
+	for _, instr := range referrers(load) {
+		switch instr := instr.(type) {
+		case *ssa.Return, *ssa.MapUpdate, *ssa.Send:
+			return true
+		case ssa.CallInstruction:
+			callee := calleeOf(instr.Common())
+			if _, ok := instr.Common().Value.(*ssa.Builtin); !ok && (callee == nil || !isSend(callee) && !isReader(callee)) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func isEmpty(v ssa.Value) bool {
+	c, ok := v.(*ssa.Const)
+	return ok && c.Value == nil
+}
+
+// isLiteral reports whether an element is built in place, rather than changed
+// later.
+func isLiteral(v ssa.Value) bool {
+	elem, ok := v.(*ssa.IndexAddr)
+	if !ok {
+		return false
+	}
+	if _, ok := elem.X.(*ssa.Alloc); ok {
+		return true
+	}
+	for _, instr := range referrers(elem) {
+		if store, ok := instr.(*ssa.Store); ok && store.Addr == elem && isEmpty(store.Val) {
+			return true
+		}
+	}
+	return false
+}
+
+// loads calls yield for each value that is loaded from a variable.
+func (p *program) loads(cell ssa.Value, yield func(ssa.Value)) {
+	for _, instr := range referrers(cell) {
+		switch instr := instr.(type) {
+		case *ssa.UnOp:
+			yield(instr)
+		case *ssa.MakeClosure:
+			if fn, ok := instr.Fn.(*ssa.Function); ok {
+				for i, b := range instr.Bindings {
+					if b == cell {
+						p.loads(fn.FreeVars[i], yield)
+					}
+				}
+			}
+		}
+	}
+}
