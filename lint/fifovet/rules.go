@@ -36,17 +36,8 @@ var checked = []string{
 
 func checks(id string) bool { return slices.Contains(checked, id) }
 
-// severities are those of the rules that have no form on messages, for as long
-// as the table of package lint does not have them; where it does, it decides.
-var severities = map[string]lint.Severity{
-	nondetDedupID: lint.Error, constantDedupID: lint.Error, constantBody: lint.Warning, entityKey: lint.Info,
-	remintedOnRetry: lint.Error, randomGroupID: lint.Warning, rawSendBypass: lint.Warning, volatileBody: lint.Warning,
-	attrCopiesKey: lint.Info, sharedConstantKey: lint.Warning,
-}
-
+// severityOf is the severity of a rule's findings, unless a case calls for less.
 func severityOf(id string) lint.Severity {
-	if r, ok := lint.Lookup(id); ok {
-		return r.Severity
-	}
-	return severities[id]
+	r, _ := lint.Lookup(id)
+	return r.Severity
 }

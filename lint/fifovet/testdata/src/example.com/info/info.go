@@ -29,6 +29,7 @@ func explicit(ctx context.Context, c *sqs.Client, id string, data any) {
 	_, _ = c.SendMessage(ctx, &sqs.SendMessageInput{
 		MessageBody: aws.String(string(body)), MessageGroupId: aws.String("all"), MessageDeduplicationId: &id,
 		MessageAttributes: map[string]types.MessageAttributeValue{
+			"tenant":   {StringValue: aws.String(id + "t")},
 			"event_id": {StringValue: &id}, // want `SF001: info: attribute "event_id" is not in the body: the explicit deduplication ID decides`
 		},
 	})
@@ -50,5 +51,13 @@ func kept(ctx context.Context, c *sqs.Client, t table) {
 	_, _ = c.SendMessage(ctx, &sqs.SendMessageInput{
 		MessageBody: &id, MessageGroupId: aws.String("all"),
 		MessageDeduplicationId: &id, // want `SF002: info: MessageDeduplicationId comes from uuid.NewString, which the body carries and other code gets as well`
+	})
+}
+
+func noDrift(ctx context.Context, c *sqs.Client, id string) {
+	body, _ := json.Marshal(event{EventID: id})
+	_, _ = c.SendMessage(ctx, &sqs.SendMessageInput{
+		MessageBody: aws.String(string(body)), MessageGroupId: aws.String("all"),
+		MessageAttributes: map[string]types.MessageAttributeValue{"event_id": {StringValue: &id}},
 	})
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/sns"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/google/uuid"
 
@@ -29,7 +30,7 @@ func right(client sqsfifo.Client, region string) (*sqsfifo.Producer[Scene], erro
 			return sqsfifo.Identity{DedupeKey: key, Group: s.Tile, Time: s.Acquired}, err
 		},
 		Attributes: func(s Scene) map[string]string {
-			return map[string]string{"tile": s.Tile, "region": region, "request_id": s.ID, "traceparent": s.trace}
+			return map[string]string{"tile": s.Tile, "region": region, "request_id": s.ID, "traceparent": s.trace, "sent_at": time.Now().String()}
 		},
 	})
 }
@@ -90,4 +91,14 @@ func byHand(ctx context.Context, p *sqsfifo.Producer[Scene], body string) {
 func bypass(ctx context.Context, client *sqs.Client, url, body string) {
 	_, _ = client.SendMessage(ctx, &sqs.SendMessageInput{QueueUrl: &url, MessageBody: &body, MessageGroupId: aws.String("all")}) // want `SF008: SendMessage to a FIFO queue bypasses sqsfifo`
 	_, _ = client.SendMessage(ctx, &sqs.SendMessageInput{QueueUrl: &url, MessageBody: &body})
+}
+
+// A dedupe key is in the body, and may be longer than an ID and have blanks.
+func blank(t Tile) sqsfifo.Identity {
+	return sqsfifo.Identity{DedupeKey: "the latest tile", Group: t.ID} // want `SF003: `
+}
+
+// There is no other way to a topic.
+func topic(ctx context.Context, client *sns.Client, arn, message string) {
+	_, _ = client.Publish(ctx, &sns.PublishInput{TopicArn: &arn, Message: &message, MessageGroupId: aws.String("all")})
 }

@@ -388,3 +388,69 @@ func (q *queue) scanned(ctx context.Context, line, body string) error {
 	e.body = body
 	return q.put(ctx, &e)
 }
+
+type store interface{ Put(id string) error }
+
+// Wrong: a clock reading is no ID, even if it is stored.
+func (q *queue) storedReading(ctx context.Context, s store) error {
+	id := time.Now().String()
+	if err := s.Put(id); err != nil {
+		return err
+	}
+	_, err := q.client.SendMessage(ctx, &sqs.SendMessageInput{
+		QueueUrl: &q.config.queueURL, MessageBody: &id, MessageGroupId: &q.config.group,
+		MessageDeduplicationId: &id, // want `SF002: warning: MessageDeduplicationId comes from time.Now and the body carries it`
+	})
+	return err
+}
+
+// Right: the constant is only a part of the ID.
+func (q *queue) prefixed(ctx context.Context, kind string, r record) error {
+	return q.put(ctx, &envelope{id: kind + ":" + r.Key, body: r.Key})
+}
+
+func (q *queue) prefixes(ctx context.Context, r record) {
+	_ = q.prefixed(ctx, "created", r)
+	_ = q.prefixed(ctx, "deleted", r)
+}
+
+// Right: an attribute that is read from somewhere may be anything.
+func (q *queue) decoded(ctx context.Context, r record, data []byte) error {
+	var extra struct{ RequestID string }
+	if err := json.Unmarshal(data, &extra); err != nil {
+		return err
+	}
+	_, err := q.client.SendMessage(ctx, &sqs.SendMessageInput{
+		QueueUrl: &q.config.queueURL, MessageBody: aws.String("v1:" + r.Key), MessageGroupId: &q.config.group,
+		MessageAttributes: map[string]types.MessageAttributeValue{"request_id": {StringValue: &extra.RequestID}},
+	})
+	return err
+}
+
+var errFirst = errors.New("not sent yet")
+
+// Wrong: a loop whose condition is the error.
+func (q *queue) untilSent(ctx context.Context, body string) {
+	for err := errFirst; err != nil; {
+		id := uuid.NewString() // want `SF006: uuid.NewString is called anew`
+		_, err = q.client.SendMessage(ctx, &sqs.SendMessageInput{
+			QueueUrl: &q.config.queueURL, MessageBody: &body, MessageGroupId: &q.config.group,
+			MessageDeduplicationId: &id, // want `SF002: `
+		})
+	}
+}
+
+// SF006: each round is about another message, whether the one before failed or
+// not.
+func (q *queue) firstSent(ctx context.Context, next func() string, more <-chan string) string {
+	for {
+		body := next() + <-more
+		_, err := q.client.SendMessage(ctx, &sqs.SendMessageInput{
+			QueueUrl: &q.config.queueURL, MessageBody: &body, MessageGroupId: &q.config.group,
+			MessageDeduplicationId: aws.String(uuid.NewString()), // want `SF002: `
+		})
+		if err == nil {
+			return body
+		}
+	}
+}

@@ -480,4 +480,12 @@ func (s *service) sharedKey(ctx context.Context, o order, r refund) {
 		QueueUrl: aws.String(queue), MessageGroupId: aws.String("all"), MessageBody: aws.String(string(second)),
 		MessageDeduplicationId: aws.String("latest"), // want `SF003: ` `SF014: MessageDeduplicationId "latest" is also that of order, here it is that of refund`
 	})
+	_ = s.send(ctx, &sqs.SendMessageInput{
+		QueueUrl: aws.String(queue), MessageGroupId: aws.String("all"), MessageBody: aws.String(string(second)),
+		MessageDeduplicationId: aws.String("refunds"), // want `SF003: `
+	})
+	_ = s.send(ctx, &sqs.SendMessageInput{
+		QueueUrl: aws.String(queue), MessageGroupId: aws.String("other"), MessageBody: aws.String(string(second)),
+		MessageDeduplicationId: aws.String("refunds"), // want `SF003: `
+	})
 }
