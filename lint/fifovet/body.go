@@ -107,10 +107,7 @@ func hasMarshal(t types.Type) bool {
 // checkQueue reports what the queue refuses (SF009, SF011) and sends that
 // bypass the SDK (SF008).
 func (p *program) checkQueue(r *reporter, m *message, sdk bool) {
-	if m.shape.sdk || p.exempt(m.fn) {
-		return
-	}
-	if m.shape.batch {
+	if m.shape.sdk || m.shape.batch {
 		return
 	}
 	url, named := p.fifoURL(m)

@@ -13,9 +13,6 @@ import (
 // encoding/json writes it.
 func (p *program) checkConfigs(r *reporter) {
 	for _, fn := range p.fns {
-		if p.exempt(fn) {
-			continue
-		}
 		for _, block := range fn.Blocks {
 			for _, instr := range block.Instrs {
 				addr, ok := instr.(*ssa.FieldAddr)

@@ -28,7 +28,7 @@ type attribute struct {
 
 // checkAttributes is SF001 and SF013.
 func (p *program) checkAttributes(r *reporter, m *message) {
-	if m.shape.batch || p.exempt(m.fn) || !m.has(roleAttributes) || !p.fifo(m) {
+	if m.shape.batch || !m.has(roleAttributes) || !p.fifo(m) {
 		return
 	}
 	body := p.bodyOf(m)

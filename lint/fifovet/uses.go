@@ -38,9 +38,6 @@ const maxSinks = 24
 func (p *program) uses(messages []*message) []*use {
 	var queue []*use
 	for _, m := range messages {
-		if p.exempt(m.fn) {
-			continue
-		}
 		content := !m.shape.sdk && p.fifo(m) && m.absent(roleDedup)
 		for r, sets := range m.sets {
 			if r == roleAttributes || r == roleEntries {
@@ -55,9 +52,7 @@ func (p *program) uses(messages []*message) []*use {
 	}
 	slices.SortStableFunc(queue, func(a, b *use) int { return int(a.pos) - int(b.pos) })
 	for _, c := range p.calls {
-		if !p.exempt(c.fn) {
-			queue = append(queue, p.arguments(c)...)
-		}
+		queue = append(queue, p.arguments(c)...)
 	}
 	for i := 0; i < len(queue); i++ {
 		u := queue[i]
@@ -141,7 +136,7 @@ func (p *program) raise(u *use) []*use {
 		}
 		p.sinks[obj] = append(known, s)
 		for _, c := range p.calls {
-			if c.callee == obj && !p.exempt(c.fn) {
+			if c.callee == obj {
 				if arg := p.argument(c, s); arg != nil {
 					more = append(more, arg)
 				}
