@@ -135,7 +135,7 @@ func exemptFile(fset *token.FileSet, file *ast.File) bool {
 			break
 		}
 		for _, comment := range group.List {
-			if expr, err := constraint.Parse(comment.Text); err == nil && !expr.Eval(isNoTest) {
+			if expr, err := constraint.Parse(comment.Text); err == nil && forTests(expr) {
 				return true
 			}
 		}
@@ -143,10 +143,18 @@ func exemptFile(fset *token.FileSet, file *ast.File) bool {
 	return false
 }
 
-// isNoTest is the build in which every tag is set but those of tests.
-func isNoTest(tag string) bool {
-	tag = strings.ToLower(tag)
-	return !strings.Contains(tag, "integration") && !strings.Contains(tag, "e2e") && !strings.Contains(tag, "test")
+// forTests reports whether a file is built only with a tag for tests.
+func forTests(expr constraint.Expr) bool {
+	switch expr := expr.(type) {
+	case *constraint.TagExpr:
+		tag := strings.ToLower(expr.Tag)
+		return strings.Contains(tag, "integration") || strings.Contains(tag, "e2e") || strings.Contains(tag, "test")
+	case *constraint.AndExpr:
+		return forTests(expr.X) || forTests(expr.Y)
+	case *constraint.OrExpr:
+		return forTests(expr.X) && forTests(expr.Y)
+	}
+	return false
 }
 
 // exempt reports whether a function belongs to tests: by its file, or because

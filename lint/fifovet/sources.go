@@ -15,10 +15,6 @@ var idPackage = regexp.MustCompile(`(^|[^a-z])(short)?(uuid|guid|ulid|ksuid|xid|
 
 var majorVersion = regexp.MustCompile(`(/v[0-9]+|\.v[0-9]+)$`)
 
-// derived are the constructors of identifiers that are a function of their
-// arguments.
-var derived = []string{"NewSHA1", "NewMD5", "NewV3", "NewV5", "NewHash", "NewDCE"}
-
 // generators are sources outside the packages that idPackage and sourceOf know.
 var generators = []string{
 	"github.com/bwmarrin/snowflake.Node.Generate",
@@ -78,9 +74,6 @@ func isClock(obj *types.Func) bool {
 // or derive one from their arguments.
 func mintsID(obj *types.Func) bool {
 	name := obj.Name()
-	if slices.ContainsFunc(derived, func(d string) bool { return strings.HasPrefix(name, d) }) {
-		return false
-	}
 	verb := slices.ContainsFunc([]string{"New", "MustNew", "Make", "Generate", "MustGenerate", "Must", "Random"}, func(v string) bool {
 		return strings.HasPrefix(name, v)
 	})
@@ -93,7 +86,7 @@ func mintsID(obj *types.Func) bool {
 	alphabet := strings.Contains(obj.Pkg().Path(), "nanoid")
 	for v := range obj.Signature().Params().Variables() {
 		if isText(v.Type()) && !alphabet {
-			return false // derived from a name
+			return false // derived from a name, like NewSHA1 and NewV5
 		}
 	}
 	return true
