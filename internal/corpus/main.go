@@ -41,7 +41,6 @@ var corpus = []module{
 	{path: "github.com/prometheus/alertmanager", version: "v0.34.2", packages: []string{"./notify/..."}},
 	{path: "github.com/argoproj/notifications-engine", version: "v0.5.0", packages: []string{"./pkg/services/..."}},
 	{path: "github.com/aws/aws-sdk-go", version: "v1.55.8", packages: []string{"./example/aws/request/httptrace"}, control: true},
-	{path: "github.com/kedacore/keda/v2", version: "v2.21.0", packages: []string{"./pkg/scalers/..."}, control: true},
 }
 
 //go:embed findings.txt
