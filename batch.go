@@ -4,8 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"time"
-
-	"github.com/kansas-frontier-matrix/sqsfifo/internal/window"
 )
 
 // The limits of one SendMessageBatch (F-054, F-057).
@@ -160,12 +158,16 @@ func (s *scheduler) claimAll(b *batch, now time.Time) []*pending {
 		held = held && p.msg.Group == b.sends[i-1].msg.Group
 		if !held && !p.claimed {
 			c, err := s.memory.claim(now, p.msg, p.sent)
+			if found := collision(err); found != nil {
+				s.telemetry.collided(p.ctx)
+				if s.enforce == Warn {
+					s.warn(p, found...)
+					c, err = s.memory.replace(now, p.sent)
+				}
+			}
 			if err != nil {
 				held = true
 				b.outcomes[i] = outcome{err: err, unsent: true, refused: true}
-				if !errors.Is(err, window.ErrFull) {
-					s.telemetry.collided(p.ctx)
-				}
 				continue
 			}
 			p.claim, p.claimed = c, true

@@ -89,7 +89,8 @@ func TestNewClientKeepsItsConnections(t *testing.T) {
 		}
 		return int(opened.Load())
 	}
-	assert.Equal(t, inFlight, opened(func(c aws.Config) *sqs.Client { return sqsfifo.NewClient(c, inFlight) }))
+	// A request may dial while another gives its connection back.
+	assert.Less(t, opened(func(c aws.Config) *sqs.Client { return sqsfifo.NewClient(c, inFlight) }), inFlight*5/4)
 	assert.Greater(t, opened(func(c aws.Config) *sqs.Client { return sqs.NewFromConfig(c) }), 2*inFlight, "the test would see it")
 }
 

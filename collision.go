@@ -3,6 +3,7 @@ package sqsfifo
 import (
 	"crypto/sha256"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"hash/maphash"
 	"maps"
@@ -207,6 +208,32 @@ func (m *memory) claim(now time.Time, msg *Message, s sent) (claim, error) {
 		BodyHash: s.bodyHash(), Group: msg.Group, SameBody: was.body == is.body,
 		FirstSent: r.From,
 	}
+}
+
+// collision returns the findings of an error of claim, nil if it is none.
+func collision(err error) []lint.Finding {
+	var violation *ViolationError
+	var conflict *ConflictError
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &violation):
+		return violation.Findings
+	case errors.As(err, &conflict) && conflict.SameBody:
+		return []lint.Finding{finding(ruleOtherGroup, "MessageGroupId", "", err.Error())}
+	case errors.As(err, &conflict):
+		return []lint.Finding{finding(ruleKeyReused, "MessageBody", "/dedupe_key", err.Error())}
+	}
+	return nil
+}
+
+// replace puts the message in the place of the one that it collides with, as SQS
+// will have both.
+func (m *memory) replace(now time.Time, s sent) (claim, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.sent.Delete(s.key)
+	return claim{first: true}, m.sent.Put(now, s.key, window.Record[remembered]{From: now, Value: s.is})
 }
 
 // attributeCollision is the second message of a body whose attributes changed.

@@ -3,6 +3,7 @@ package sqsfifo
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -52,6 +53,34 @@ const (
 	ExplicitBodyHash
 )
 
+// Enforcement says what becomes of an event that breaks a rule of package lint.
+type Enforcement uint8
+
+const (
+	// Enforce refuses it, with a [*ViolationError] or [*ConflictError].
+	Enforce Enforcement = iota
+
+	// Warn sends it nevertheless, if SQS takes it and it can be built at all,
+	// counts its findings as sqs_fifo.producer.violations with the action warn and
+	// tells them in Receipt.Findings. Events may be lost or doubled as the findings
+	// say. It is for the time in which a team moves its events over.
+	Warn
+)
+
+// refusedBySQS are the rules on what SQS itself does not take, so that nobody can
+// merely warn.
+var refusedBySQS = []string{"SF009", "SF010", "SF011", "SF050", "SF051", "SF052", "SF053"}
+
+// sort tells the findings for which a message is refused from those that are
+// only told.
+func (e Enforcement) sort(findings []lint.Finding) (refused, told []lint.Finding) {
+	refused = errorsAmong(findings)
+	if e == Enforce || slices.ContainsFunc(refused, func(f lint.Finding) bool { return slices.Contains(refusedBySQS, f.Rule) }) {
+		return refused, nil
+	}
+	return nil, refused
+}
+
 // Config describes a producer of events of type T. QueueURL, Source and Identify
 // are required, the zero value of the other fields is the usual choice.
 type Config[T any] struct {
@@ -77,6 +106,9 @@ type Config[T any] struct {
 	// Delivery says how events share requests, how long they are retried and
 	// what a failure does to its group.
 	Delivery Delivery
+
+	// Enforcement is Enforce unless events that break a rule are to be sent.
+	Enforcement Enforcement
 
 	// Telemetry holds the OpenTelemetry providers; nil ones are the global ones.
 	Telemetry Telemetry
@@ -109,6 +141,9 @@ func (c Config[T]) validate() error {
 	}
 	if c.Deduplication > ExplicitBodyHash {
 		refuse("Deduplication", "unknown value; use ContentBased or ExplicitBodyHash")
+	}
+	if c.Enforcement > Warn {
+		refuse("Enforcement", "unknown value; use Enforce or Warn")
 	}
 	c.Delivery.validate(refuse)
 	return errors.Join(errs...)

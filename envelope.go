@@ -128,6 +128,8 @@ const (
 	ruleInexactInteger = "SF032"
 	ruleEventTime      = "SF044"
 	ruleDedupeKey      = "SF045"
+	ruleKeyReused      = "SF061"
+	ruleOtherGroup     = "SF063"
 )
 
 func finding(rule, field, pointer, message string) lint.Finding {

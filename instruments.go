@@ -9,11 +9,15 @@ import (
 	"go.opentelemetry.io/otel/metric"
 	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
 	"go.opentelemetry.io/otel/semconv/v1.43.0/messagingconv"
+	"go.opentelemetry.io/otel/trace"
 
 	"github.com/kansas-frontier-matrix/sqsfifo/lint"
 )
 
-const attrRuleID = attribute.Key("sqs_fifo.rule.id")
+const (
+	attrRuleID = attribute.Key("sqs_fifo.rule.id")
+	attrAction = attribute.Key("sqs_fifo.action")
+)
 
 // instruments are the metrics of a producer. Each is asked whether anybody
 // listens before its options are even looked at.
@@ -25,7 +29,7 @@ type instruments struct {
 	// Options are built once, as slices: they cost more than the measurement.
 	add, sentWell          []metric.AddOption
 	record, durationIfWell []metric.RecordOption
-	byRule                 map[string][]metric.AddOption
+	rejected, warned       map[string][]metric.AddOption // by rule
 	call                   []attribute.KeyValue
 }
 
@@ -39,18 +43,22 @@ func newInstruments(meter metric.Meter, queue string) (instruments, error) {
 		record:         []metric.RecordOption{here},
 		sentWell:       []metric.AddOption{well},
 		durationIfWell: []metric.RecordOption{well},
-		byRule:         map[string][]metric.AddOption{},
+		rejected:       map[string][]metric.AddOption{},
+		warned:         map[string][]metric.AddOption{},
 		call:           call,
 	}
 	for _, r := range lint.Rules() {
-		out.byRule[r.ID] = []metric.AddOption{metric.WithAttributeSet(attribute.NewSet(destination, attrRuleID.String(r.ID)))}
+		of := func(action string) []metric.AddOption {
+			return []metric.AddOption{metric.WithAttributeSet(attribute.NewSet(destination, attrRuleID.String(r.ID), attrAction.String(action)))}
+		}
+		out.rejected[r.ID], out.warned[r.ID] = of("reject"), of("warn")
 	}
 
 	var errs [7]error
 	out.collisions, errs[0] = meter.Int64Counter("sqs_fifo.dedupe.collisions_detected", metric.WithUnit("{collision}"),
 		metric.WithDescription("Messages refused because their dedupe key or their body was used for another message within the deduplication interval."))
 	out.violations, errs[1] = meter.Int64Counter("sqs_fifo.producer.violations", metric.WithUnit("{violation}"),
-		metric.WithDescription("Findings for which a message was refused."))
+		metric.WithDescription("Findings for which a message was refused, or only warned of."))
 	out.bodyLength, errs[2] = meter.Int64Histogram("sqs_fifo.body_hash.length_bytes", metric.WithUnit("By"),
 		metric.WithDescription("Length of the bodies that SQS hashes."),
 		metric.WithExplicitBucketBoundaries(128, 256, 512, 1<<10, 2<<10, 4<<10, 8<<10, 16<<10, 64<<10, 256<<10, 1<<20))
@@ -84,9 +92,17 @@ func (t *instruments) countViolations(ctx context.Context, err error) {
 		return
 	}
 	for _, f := range violation.Findings {
-		if o, ok := t.byRule[f.Rule]; ok {
-			t.violations.Add(ctx, 1, o...)
-		}
+		t.violated(ctx, f.Rule, t.rejected)
+	}
+}
+
+// violated counts one finding, as one for which the event was refused or not.
+func (t *instruments) violated(ctx context.Context, rule string, action map[string][]metric.AddOption) {
+	if o, ok := action[rule]; ok {
+		t.violations.Add(ctx, 1, o...)
+	}
+	if span := trace.SpanFromContext(ctx); span.IsRecording() {
+		span.AddEvent("sqs_fifo.violation", trace.WithAttributes(attrRuleID.String(rule)))
 	}
 }
 

@@ -24,6 +24,9 @@ type pending struct {
 	// for its turn, so that the outcomes of a group come in order.
 	refusal error
 
+	// told are findings for which the event is not refused.
+	told []lint.Finding
+
 	sent       sent
 	attributes map[string]types.MessageAttributeValue
 	size       int
@@ -104,9 +107,11 @@ func (s *sender) prepare(p *pending) error {
 	if s.explicit {
 		checked.DeduplicationID = BodyHash(p.msg.Body)
 	}
-	if refused := errorsAmong(lint.Check(checked)); len(refused) > 0 {
+	refused, told := s.enforce.sort(lint.Check(checked))
+	if len(refused) > 0 {
 		return &ViolationError{Findings: refused}
 	}
+	s.warn(p, told...)
 	if p.foreign {
 		if err := p.msg.verify(); err != nil {
 			return err
@@ -130,6 +135,15 @@ func (p *pending) receipt(o *outcome) Receipt {
 		MessageID:      o.messageID,
 		SequenceNumber: o.sequence,
 		Attempts:       p.attempts,
+		Findings:       p.told,
+	}
+}
+
+// warn counts findings for which the event is sent nevertheless.
+func (s *sender) warn(p *pending, findings ...lint.Finding) {
+	p.told = append(p.told, findings...)
+	for _, f := range findings {
+		s.telemetry.violated(p.ctx, f.Rule, s.telemetry.warned)
 	}
 }
 

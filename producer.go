@@ -55,6 +55,7 @@ func NewProducer[T any](client Client, config Config[T]) (*Producer[T], error) {
 		client:    client,
 		queueURL:  config.QueueURL,
 		explicit:  config.Deduplication == ExplicitBodyHash,
+		enforce:   config.Enforcement,
 		telemetry: t,
 		memory:    newMemory(config.Delivery.AcceptTimes),
 		queue:     &queueCheck{running: make(chan struct{}, 1)},
@@ -71,7 +72,7 @@ func (p *Producer[T]) Build(event T) (*Message, error) {
 	if err != nil {
 		return nil, err
 	}
-	if refused := errorsAmong(lint.Check(lintMessage(msg))); len(refused) > 0 {
+	if refused, _ := p.config.Enforcement.sort(lint.Check(lintMessage(msg))); len(refused) > 0 {
 		return nil, &ViolationError{Findings: refused}
 	}
 	return msg, nil

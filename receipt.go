@@ -5,6 +5,8 @@ import (
 	"fmt"
 
 	"github.com/google/uuid"
+
+	"github.com/kansas-frontier-matrix/sqsfifo/lint"
 )
 
 // Receipt says that SQS has the event.
@@ -33,6 +35,10 @@ type Receipt struct {
 	// bits.
 	MessageID      string
 	SequenceNumber string
+
+	// Findings are those for which the event would have been refused, were
+	// Config.Enforcement not Warn.
+	Findings []lint.Finding
 
 	// Attempts is the number of requests that it took, at least 1.
 	Attempts int

@@ -14,6 +14,7 @@ type sender struct {
 	client    Client
 	queueURL  string
 	explicit  bool
+	enforce   Enforcement
 	telemetry *telemetry
 	memory    *memory
 	queue     *queueCheck

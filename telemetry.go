@@ -26,7 +26,7 @@ import (
 // means the global one, and its provenance sink. The KFM instruments (contract v11.2.3, section 9) are
 //
 //	sqs_fifo.dedupe.collisions_detected  {collision}  one dedupe key with two messages, or one body with two sets of attributes
-//	sqs_fifo.producer.violations         {violation}  findings for which a message was refused, by sqs_fifo.rule.id
+//	sqs_fifo.producer.violations         {violation}  findings, by sqs_fifo.rule.id and sqs_fifo.action, reject or warn
 //	sqs_fifo.body_hash.length_bytes      By           length of each body handed to SQS
 //	sqs_fifo.dedupe_window_hits          {hit}        messages that SQS had already
 //

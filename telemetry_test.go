@@ -46,7 +46,7 @@ func (o *observed) metrics(t *testing.T) (values map[string]int64, attributes []
 	require.NoError(t, o.reader.Collect(t.Context(), &rm))
 	values = map[string]int64{}
 	add := func(name string, set attribute.Set, n int64) {
-		for _, key := range []attribute.Key{"sqs_fifo.rule.id", "error.type"} {
+		for _, key := range []attribute.Key{"sqs_fifo.rule.id", "sqs_fifo.action", "error.type"} {
 			if v, ok := set.Value(key); ok {
 				name += " " + v.AsString()
 			}
@@ -125,12 +125,12 @@ func TestInstrumentsCountWhatHappened(t *testing.T) {
 
 		values, attributes := o.metrics(t)
 		assert.Equal(t, map[string]int64{
-			"sqs_fifo.dedupe.collisions_detected {collision}": 1,
-			"sqs_fifo.producer.violations {violation} SF001":  1,
-			"sqs_fifo.producer.violations {violation} SF053":  1,
-			"sqs_fifo.body_hash.length_bytes By":              6,
-			"sqs_fifo.body_hash.length_bytes sum":             int64(bytes),
-			"sqs_fifo.dedupe_window_hits {hit}":               2,
+			"sqs_fifo.dedupe.collisions_detected {collision}":       1,
+			"sqs_fifo.producer.violations {violation} SF001 reject": 1,
+			"sqs_fifo.producer.violations {violation} SF053 reject": 1,
+			"sqs_fifo.body_hash.length_bytes By":                    6,
+			"sqs_fifo.body_hash.length_bytes sum":                   int64(bytes),
+			"sqs_fifo.dedupe_window_hits {hit}":                     2,
 
 			"messaging.client.sent.messages {message}":                  6,
 			"messaging.client.sent.messages {message} RequestThrottled": 1,
@@ -165,7 +165,7 @@ func TestAttributeCollisionCountsAsBoth(t *testing.T) {
 	require.Error(t, err)
 	values, _ := o.metrics(t)
 	assert.Equal(t, int64(1), values["sqs_fifo.dedupe.collisions_detected {collision}"])
-	assert.Equal(t, int64(1), values["sqs_fifo.producer.violations {violation} SF001"])
+	assert.Equal(t, int64(1), values["sqs_fifo.producer.violations {violation} SF001 reject"])
 }
 
 func TestOneSpanForEachEventAndRequest(t *testing.T) {
