@@ -207,8 +207,7 @@ func (s *scheduler) settle(b *batch, l *lane, sends []*pending, outcomes []outco
 			l.notBefore = now.Add(backoff(p.attempts))
 			stay = true
 			continue
-		case o.unsent && !o.refused:
-			stay = true
+		case o.unsent && !o.refused: // and so are those behind it
 			continue
 		}
 		for l.pop() != p { // those before it have been withdrawn

@@ -1,0 +1,386 @@
+package sqsfifo_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
+	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
+	"github.com/aws/smithy-go"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/kansas-frontier-matrix/sqsfifo"
+	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
+)
+
+// slowClient answers after a while and notes when which events left.
+type slowClient struct {
+	*sqstest.Queue
+	latency time.Duration
+	start   time.Time
+
+	mu             sync.Mutex
+	requests       []request
+	underWay, most int
+}
+
+type request struct {
+	at     time.Duration
+	groups string
+}
+
+func (c *slowClient) note(groups ...string) (end func()) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.requests = append(c.requests, request{time.Since(c.start), strings.Join(groups, " ")})
+	c.underWay++
+	c.most = max(c.most, c.underWay)
+	return func() {
+		time.Sleep(c.latency)
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.underWay--
+	}
+}
+
+func (c *slowClient) SendMessage(ctx context.Context, in *sqs.SendMessageInput, o ...func(*sqs.Options)) (*sqs.SendMessageOutput, error) {
+	defer c.note(*in.MessageGroupId)()
+	return c.Queue.SendMessage(ctx, in, o...)
+}
+
+func (c *slowClient) SendMessageBatch(ctx context.Context, in *sqs.SendMessageBatchInput, o ...func(*sqs.Options)) (*sqs.SendMessageBatchOutput, error) {
+	var groups []string
+	for _, e := range in.Entries {
+		groups = append(groups, *e.MessageGroupId)
+	}
+	defer c.note(groups...)()
+	return c.Queue.SendMessageBatch(ctx, in, o...)
+}
+
+// scheduling is a producer over a client that takes 20 ms, in a bubble.
+func scheduling(t *testing.T, d sqsfifo.Delivery, f func(t *testing.T, p *sqsfifo.Producer[Scene], c *slowClient)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		q := newQueue(t, sqstest.Config{})
+		c := &slowClient{Queue: q, latency: 20 * time.Millisecond, start: time.Now()}
+		f(t, on(t, c, q, func(c *sqsfifo.Config[Scene]) { c.Delivery = d }), c)
+	})
+}
+
+// event is the nth of its group.
+func event(group string, n int) Scene {
+	return Scene{ID: group + string(rune('0'+n)), PathRow: group, Acquired: scene.Acquired}
+}
+
+func fail(t *testing.T) func(sqsfifo.Receipt, error) {
+	return func(_ sqsfifo.Receipt, err error) { assert.NoError(t, err) }
+}
+
+func TestLinger(t *testing.T) {
+	scheduling(t, sqsfifo.Delivery{Linger: 7 * time.Millisecond}, func(t *testing.T, p *sqsfifo.Producer[Scene], c *slowClient) {
+		p.SendAsync(t.Context(), event("a", 0), fail(t)) // nothing under way: at once
+		p.SendAsync(t.Context(), event("b", 0), fail(t)) // waits for others
+		time.Sleep(3 * time.Millisecond)
+		p.SendAsync(t.Context(), event("c", 0), fail(t))
+		time.Sleep(10 * time.Millisecond)
+		for _, g := range strings.Split("d e f g h i j k l m n", " ") { // eleven: ten fill a request
+			p.SendAsync(t.Context(), event(g, 0), fail(t))
+		}
+		require.NoError(t, p.Flush(t.Context())) // does not wait for the linger of the last
+		assert.ElementsMatch(t, []request{{0, "a"}, {7 * time.Millisecond, "b c"}, {13 * time.Millisecond, "d e f g h i j k l m"}, {13 * time.Millisecond, "n"}}, c.requests)
+	})
+}
+
+// Many events of one group fill no request with Strict; with Runs ten do.
+func TestOrderDecidesWhatFillsARequest(t *testing.T) {
+	for order, want := range map[sqsfifo.Order]request{
+		sqsfifo.Strict: {5 * time.Millisecond, "b"},
+		sqsfifo.Runs:   {0, "b b b b b b b b b b"},
+	} {
+		scheduling(t, sqsfifo.Delivery{Order: order}, func(t *testing.T, p *sqsfifo.Producer[Scene], c *slowClient) {
+			for n := range 10 {
+				if n < 2 {
+					p.SendAsync(t.Context(), event("a", n), fail(t))
+				}
+				p.SendAsync(t.Context(), event("b", n), fail(t))
+			}
+			time.Sleep(10 * time.Millisecond) // Close would let nothing linger
+			require.NoError(t, p.Close(t.Context()))
+			assert.Contains(t, c.requests, request{0, "a"})
+			assert.Contains(t, c.requests, want, "order %d", order)
+			assertOrder(t, c.Queue)
+		})
+	}
+}
+
+func TestInFlightIsALimit(t *testing.T) {
+	for _, limit := range []int{1, 3} {
+		scheduling(t, sqsfifo.Delivery{InFlight: limit, Linger: 1}, func(t *testing.T, p *sqsfifo.Producer[Scene], c *slowClient) {
+			var wg sync.WaitGroup
+			for _, g := range strings.Split("a b c d e f g", " ") {
+				wg.Go(func() {
+					_, err := p.Send(t.Context(), event(g, 0))
+					assert.NoError(t, err)
+				})
+				time.Sleep(time.Millisecond)
+			}
+			wg.Wait()
+			assert.Equal(t, limit, c.most)
+		})
+	}
+}
+
+// A request holds 1 MiB (F-057): what does not fit goes in the next one.
+func TestRequestsAreBoundedByBytes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		type large struct {
+			Text string `json:"text"`
+		}
+		q := newQueue(t, sqstest.Config{})
+		c := &slowClient{Queue: q, latency: 20 * time.Millisecond, start: time.Now()}
+		p, err := sqsfifo.NewProducer(c, sqsfifo.Config[large]{
+			QueueURL: q.URL(), Source: source,
+			Identify: func(l large) (sqsfifo.Identity, error) {
+				return sqsfifo.Identity{DedupeKey: l.Text[:1], Group: l.Text[:1], Time: scene.Acquired}, nil
+			},
+		})
+		require.NoError(t, err)
+		var events []large
+		for _, g := range []string{"a", "b", "c", "d", "e"} {
+			events = append(events, large{strings.Repeat(g, 400<<10)})
+		}
+		require.NoError(t, p.SendBatch(t.Context(), events).Err())
+		assert.ElementsMatch(t, []request{{0, "a b"}, {0, "c d"}, {5 * time.Millisecond, "e"}}, c.requests)
+	})
+}
+
+func TestBufferBlocksOrRefuses(t *testing.T) {
+	scheduling(t, sqsfifo.Delivery{BufferEvents: 2, InFlight: 1}, func(t *testing.T, p *sqsfifo.Producer[Scene], c *slowClient) {
+		p.SendAsync(t.Context(), event("a", 0), fail(t))
+		require.NoError(t, p.TrySend(t.Context(), event("b", 0), nil))
+		called := false
+		err := p.TrySend(t.Context(), event("c", 0), func(sqsfifo.Receipt, error) { called = true })
+		require.ErrorIs(t, err, sqsfifo.ErrBufferFull)
+
+		ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+		defer cancel()
+		var outcome error
+		p.SendAsync(ctx, event("d", 0), func(_ sqsfifo.Receipt, err error) { outcome = err })
+		var refused *sqsfifo.RefusedError
+		require.ErrorAs(t, outcome, &refused, "told before SendAsync returns")
+		require.ErrorIs(t, outcome, context.DeadlineExceeded)
+		assert.Zero(t, refused.Attempts)
+
+		p.SendAsync(t.Context(), event("e", 0), fail(t)) // waits for a's answer
+		assert.Equal(t, 20*time.Millisecond, time.Since(c.start))
+		closed := make(chan error)
+		go func() { // waits for room when the producer closes
+			_, err := p.Send(t.Context(), event("f", 0))
+			closed <- err
+		}()
+		synctest.Wait()
+		require.NoError(t, p.Close(t.Context()))
+		require.ErrorIs(t, <-closed, sqsfifo.ErrClosed)
+		require.ErrorIs(t, tryOutcome(t, p, event("g", 0)), sqsfifo.ErrClosed)
+		assert.False(t, called, "the caller still has the event")
+		assert.Len(t, c.Messages(), 3)
+		assert.Empty(t, sqsfifo.Leftovers(p))
+	})
+}
+
+// tryOutcome hands an event in that is told of at once.
+func tryOutcome(t *testing.T, p *sqsfifo.Producer[Scene], s Scene) (outcome error) {
+	t.Helper()
+	require.NoError(t, p.TrySend(t.Context(), s, func(_ sqsfifo.Receipt, err error) { outcome = err }))
+	return outcome
+}
+
+// An event whose context ends has its outcome at once: not stored while it waits,
+// in doubt while a request has it. The answer is remembered all the same.
+func TestContextOfAnEvent(t *testing.T) {
+	scheduling(t, sqsfifo.Delivery{}, func(t *testing.T, p *sqsfifo.Producer[Scene], c *slowClient) {
+		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Millisecond)
+		defer cancel()
+		var flying, waiting error
+		var at time.Duration
+		p.SendAsync(ctx, event("a", 0), func(_ sqsfifo.Receipt, err error) { flying, at = err, time.Since(c.start) })
+		p.SendAsync(ctx, event("a", 1), func(_ sqsfifo.Receipt, err error) { waiting = err })
+		p.SendAsync(t.Context(), event("a", 2), fail(t))
+		require.NoError(t, p.Flush(t.Context()))
+
+		var doubt *sqsfifo.SendError
+		require.ErrorAs(t, flying, &doubt)
+		assert.Equal(t, 5*time.Millisecond, at)
+		assert.Equal(t, 1, doubt.Attempts)
+		assert.Equal(t, c.start.Add(4*time.Minute+35*time.Second), doubt.ResendBefore)
+		var refused *sqsfifo.RefusedError
+		require.ErrorAs(t, waiting, &refused)
+		assert.Zero(t, refused.Attempts)
+		assert.Len(t, c.Messages(), 2, "the group went on when the answer was there")
+		assert.Empty(t, p.Paused(), "the answer says that it is stored")
+
+		r, err := p.Send(t.Context(), event("a", 0))
+		require.NoError(t, err)
+		assert.True(t, r.Duplicate, "the answer was remembered")
+	})
+}
+
+// Outcomes of a group come in order, those that need no request, too.
+func TestOutcomesComeInOrder(t *testing.T) {
+	scheduling(t, sqsfifo.Delivery{}, func(t *testing.T, p *sqsfifo.Producer[Scene], c *slowClient) {
+		var order []int
+		for n := range 6 {
+			e := event("a", n)
+			if n == 3 {
+				e.ID = "" // there is no key without it
+			}
+			p.SendAsync(t.Context(), e, func(_ sqsfifo.Receipt, err error) {
+				assert.Equal(t, n == 3, err != nil, "%d: %v", n, err)
+				order = append(order, n)
+			})
+		}
+		require.NoError(t, p.Close(t.Context()))
+		assert.Equal(t, []int{3, 0, 1, 2, 4, 5}, order, "without an identity there is no group to wait for")
+	})
+	scheduling(t, sqsfifo.Delivery{}, func(t *testing.T, p *sqsfifo.Producer[Scene], c *slowClient) {
+		var order []int
+		for n := range 6 {
+			e := event("a", n)
+			if n == 3 {
+				e = event("a", 1)
+				e.Cloud = 7 // a conflict
+			}
+			p.SendAsync(t.Context(), e, func(_ sqsfifo.Receipt, err error) {
+				assert.Equal(t, n == 3, err != nil, "%d: %v", n, err)
+				order = append(order, n)
+			})
+		}
+		require.NoError(t, p.Close(t.Context()))
+		assert.Equal(t, []int{0, 1, 2, 3, 4, 5}, order)
+	})
+}
+
+var senderFault = sqstest.FailEntries("InvalidMessageContents", smithy.FaultClient, nil)
+
+// A failed event pauses its group: what is behind it is refused until it is sent
+// again with success or somebody says to go on.
+func TestPausedGroup(t *testing.T) {
+	scheduling(t, sqsfifo.Delivery{}, func(t *testing.T, p *sqsfifo.Producer[Scene], c *slowClient) {
+		c.Inject(senderFault, 1)
+		var outcomes []error
+		for n := range 3 {
+			p.SendAsync(t.Context(), event("a", n), func(_ sqsfifo.Receipt, err error) { outcomes = append(outcomes, err) })
+		}
+		require.NoError(t, p.Flush(t.Context()))
+		var refused *sqsfifo.RefusedError
+		require.ErrorAs(t, outcomes[0], &refused)
+		for _, err := range outcomes[1:] {
+			require.ErrorIs(t, err, sqsfifo.ErrGroupPaused)
+			require.NotErrorAs(t, err, &refused, "the failure of another event is in the text alone")
+			require.ErrorContains(t, err, "landsat|a0")
+		}
+		require.Len(t, p.Paused(), 1)
+		require.ErrorIs(t, p.Paused()["a"], outcomes[0])
+		_, err := p.Send(t.Context(), event("b", 0))
+		require.NoError(t, err, "other groups go on")
+
+		// What failed goes first, and what is handed in behind it follows.
+		results := p.SendBatch(t.Context(), []Scene{event("a", 0), event("a", 1)})
+		require.NoError(t, results.Err())
+		assert.Empty(t, p.Paused())
+
+		c.Inject(senderFault, 1)
+		_, err = p.Send(t.Context(), event("a", 2))
+		require.Error(t, err)
+		_, err = p.Send(t.Context(), event("a", 3))
+		require.ErrorIs(t, err, sqsfifo.ErrGroupPaused)
+		p.Resume("a")
+		p.Resume("nobody")
+		_, err = p.Send(t.Context(), event("a", 3))
+		require.NoError(t, err)
+	})
+	scheduling(t, sqsfifo.Delivery{OnGroupFailure: sqsfifo.SkipEvent}, func(t *testing.T, p *sqsfifo.Producer[Scene], c *slowClient) {
+		c.Inject(senderFault, 1)
+		bad := event("a", 2)
+		bad.ID = ""
+		results := p.SendBatch(t.Context(), []Scene{event("a", 0), event("a", 1), bad, event("a", 3)})
+		require.Error(t, results[0].Err)
+		require.Error(t, results[2].Err)
+		require.NoError(t, results[1].Err)
+		require.NoError(t, results[3].Err)
+		assert.Empty(t, p.Paused())
+	})
+}
+
+// With Runs a request that is stored in part names what was overtaken and does
+// not send it again.
+func TestRunsNameWhatIsOvertaken(t *testing.T) {
+	second := func(position int, _ types.SendMessageBatchRequestEntry) bool { return position == 1 }
+	last := func(position int, _ types.SendMessageBatchRequestEntry) bool { return position >= 2 }
+	for _, tc := range []struct {
+		name   string
+		fault  sqstest.Fault
+		skip   bool
+		errs   [4]bool
+		stored int
+	}{
+		{"the service's fault", sqstest.FailEntries("InternalError", smithy.FaultServer, second), false, [4]bool{false, true, false, false}, 3},
+		{"the sender's fault", sqstest.FailEntries("InvalidMessageContents", smithy.FaultClient, second), true, [4]bool{false, true, false, false}, 3},
+		{"the end of the run", sqstest.FailEntries("InternalError", smithy.FaultServer, last), false, [4]bool{}, 4},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			d := sqsfifo.Delivery{Order: sqsfifo.Runs}
+			if tc.skip {
+				d.OnGroupFailure = sqsfifo.SkipEvent
+			}
+			scheduling(t, d, func(t *testing.T, p *sqsfifo.Producer[Scene], c *slowClient) {
+				c.Inject(tc.fault, 1)
+				results := p.SendBatch(t.Context(), []Scene{event("a", 0), event("a", 1), event("a", 2), event("a", 3)})
+				for i, r := range results {
+					assert.Equal(t, tc.errs[i], errors.Is(r.Err, sqsfifo.ErrOvertaken), "event %d: %v", i, r.Err)
+					assert.Equal(t, tc.errs[i], r.Err != nil)
+				}
+				assert.Len(t, c.Messages(), tc.stored)
+				assertOrder(t, c.Queue)
+				assert.Len(t, p.Paused(), map[bool]int{true: 1}[tc.errs[1] && !tc.skip])
+			})
+		})
+	}
+}
+
+// A request that was stored in part and whose answer was lost shows in the
+// sequence numbers of the next: it stores what was left out behind the rest.
+func TestRunsSeeWhatALostAnswerOvertook(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := newQueue(t, sqstest.Config{})
+		p := on(t, &halfClient{Queue: q}, q, func(c *sqsfifo.Config[Scene]) { c.Delivery.Order = sqsfifo.Runs })
+		results := p.SendBatch(t.Context(), []Scene{event("a", 0), event("a", 1), event("a", 2)})
+		require.NoError(t, results.Err())
+		for i, want := range []bool{false, true, false} {
+			assert.Equal(t, want, results[i].Receipt.Overtaken, "event %d", i)
+		}
+	})
+}
+
+// halfClient stores all but the second entry of its first request and loses the
+// answer.
+type halfClient struct {
+	*sqstest.Queue
+	calls int
+}
+
+func (c *halfClient) SendMessageBatch(ctx context.Context, in *sqs.SendMessageBatchInput, o ...func(*sqs.Options)) (*sqs.SendMessageBatchOutput, error) {
+	if c.calls++; c.calls == 1 {
+		part := *in
+		part.Entries = []types.SendMessageBatchRequestEntry{in.Entries[0], in.Entries[2]}
+		_, err := c.Queue.SendMessageBatch(ctx, &part, o...)
+		return nil, errors.Join(err, &smithy.DeserializationError{Err: errors.New("connection broken")})
+	}
+	return c.Queue.SendMessageBatch(ctx, in, o...)
+}
