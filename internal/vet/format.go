@@ -1,0 +1,163 @@
+package vet
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/kansas-frontier-matrix/sqsfifo/lint"
+)
+
+// Format is a way to print findings.
+type Format string
+
+const (
+	// Text has one line a finding as go vet prints it, file:line:column: rule: message.
+	Text Format = "text"
+
+	// JSON has one object a line, with the members file, line, column, end_line,
+	// end_column, rule, severity, message and url; those that are unknown are
+	// left out.
+	JSON Format = "json"
+
+	// SARIF is one SARIF 2.1.0 log with one run, also if there are no findings.
+	SARIF Format = "sarif"
+
+	// GitHub has one workflow command a finding, which GitHub Actions shows as an
+	// annotation at the line.
+	GitHub Format = "github"
+)
+
+// Formats are all of them.
+var Formats = []Format{Text, JSON, SARIF, GitHub}
+
+// Write prints findings. Text and JSON name files relative to dir, an absolute
+// path, and count columns in bytes, as Go tools do. SARIF and GitHub name them
+// relative to the root of the repository that dir is in, dir itself if it is in
+// none, and count columns in characters, as the readers of those formats do.
+func (f Format) Write(w io.Writer, dir string, findings []Finding) error {
+	b := bufio.NewWriter(w)
+	var err error
+	switch f {
+	case Text:
+		for _, f := range relative(findings, dir) {
+			fmt.Fprintf(b, "%s: %s: %s\n", f.Start, f.Rule, f.Message)
+		}
+	case JSON:
+		err = writeJSON(b, relative(findings, dir))
+	case SARIF:
+		err = writeSARIF(b, relative(inCharacters(findings), repository(dir)))
+	case GitHub:
+		writeGitHub(b, relative(inCharacters(findings), repository(dir)))
+	default:
+		return fmt.Errorf("no format %q; there are text, json, sarif and github", string(f))
+	}
+	if err != nil {
+		return err
+	}
+	return b.Flush()
+}
+
+// relative names files relative to dir, where they are not on another volume.
+func relative(findings []Finding, dir string) []Finding {
+	out := slices.Clone(findings)
+	for i := range out {
+		if rel, err := filepath.Rel(dir, out[i].Start.Filename); err == nil {
+			out[i].Start.Filename = rel
+		}
+	}
+	return out
+}
+
+// repository returns the folder at or above dir that has a .git, which is a file
+// in a linked work tree.
+func repository(dir string) string {
+	for at := dir; ; {
+		if _, err := os.Stat(filepath.Join(at, ".git")); err == nil {
+			return at
+		}
+		up := filepath.Dir(at)
+		if up == at {
+			return dir
+		}
+		at = up
+	}
+}
+
+// inCharacters turns columns in bytes to columns in characters, as far as the
+// files are there to count in.
+func inCharacters(findings []Finding) []Finding {
+	out := slices.Clone(findings)
+	files := map[string][][]byte{}
+	column := func(file string, line, bytesBefore int) int {
+		lines, ok := files[file]
+		if !ok {
+			text, err := os.ReadFile(file) // #nosec G304 -- a file that was just checked
+			if err == nil {
+				lines = bytes.Split(text, []byte("\n"))
+			}
+			files[file] = lines
+		}
+		if line < 1 || line > len(lines) || bytesBefore < 1 || bytesBefore > len(lines[line-1])+1 {
+			return bytesBefore
+		}
+		return utf8.RuneCount(lines[line-1][:bytesBefore-1]) + 1
+	}
+	for i := range out {
+		f := &out[i]
+		f.End.Column = column(f.Start.Filename, f.End.Line, f.End.Column)
+		f.Start.Column = column(f.Start.Filename, f.Start.Line, f.Start.Column)
+	}
+	return out
+}
+
+func writeJSON(w io.Writer, findings []Finding) error {
+	e := json.NewEncoder(w)
+	e.SetEscapeHTML(false)
+	for _, f := range findings {
+		if err := e.Encode(struct {
+			File      string `json:"file"`
+			Line      int    `json:"line"`
+			Column    int    `json:"column"`
+			EndLine   int    `json:"end_line,omitempty"`
+			EndColumn int    `json:"end_column,omitempty"`
+			Rule      string `json:"rule"`
+			Severity  string `json:"severity"`
+			Message   string `json:"message"`
+			URL       string `json:"url,omitempty"`
+		}{
+			f.Start.Filename, f.Start.Line, f.Start.Column, f.End.Line, f.End.Column,
+			f.Rule, f.Severity.String(), f.Message, f.URL,
+		}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// The characters that end a workflow command's message, or one of its properties.
+var (
+	commandData     = strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A")
+	commandProperty = strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A", ":", "%3A", ",", "%2C")
+)
+
+func writeGitHub(w io.Writer, findings []Finding) {
+	for _, f := range findings {
+		level := map[lint.Severity]string{lint.Error: "error", lint.Warning: "warning", lint.Info: "notice"}[f.Severity]
+		fmt.Fprintf(w, "::%s file=%s,line=%d,col=%d", level, commandProperty.Replace(filepath.ToSlash(f.Start.Filename)), f.Start.Line, f.Start.Column)
+		// An annotation has end columns only within one line.
+		if f.End.Line == f.Start.Line {
+			fmt.Fprintf(w, ",endColumn=%d", f.End.Column)
+		} else if f.End.Line > 0 {
+			fmt.Fprintf(w, ",endLine=%d", f.End.Line)
+		}
+		fmt.Fprintf(w, ",title=%s::%s\n", commandProperty.Replace(f.Rule), commandData.Replace(f.Message))
+	}
+}

@@ -1,0 +1,164 @@
+package vet_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"go/token"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/kansas-frontier-matrix/sqsfifo/internal/vet"
+	"github.com/kansas-frontier-matrix/sqsfifo/lint"
+)
+
+// shop is a repository with a module below its root, a file in which bytes are
+// more than characters, and findings in it.
+func shop(t *testing.T) (root, module string, findings []vet.Finding) {
+	t.Helper()
+	root = t.TempDir()
+	module = filepath.Join(root, "go", "shop")
+	require.NoError(t, os.MkdirAll(filepath.Join(module, "a b"), 0o700))
+	require.NoError(t, os.Mkdir(filepath.Join(root, ".git"), 0o700))
+	file := filepath.Join(module, "a b", "50%.go")
+	require.NoError(t, os.WriteFile(file, []byte("package shop\n\nvar größe = id(\"é\")\n"), 0o600))
+	at := func(name string, line, column int) token.Position {
+		return token.Position{Filename: name, Line: line, Column: column}
+	}
+	return root, module, []vet.Finding{
+		{
+			Rule: "SF009", Severity: lint.Error, Message: "100% wrong:\r\nno <group>, none", URL: "https://example.com/rules#sf009",
+			Start: at(file, 3, 15), End: at(file, 3, 21),
+		},
+		{
+			Rule: "SF001", Severity: lint.Warning, Message: "over two lines",
+			Start: at(file, 1, 1), End: at(file, 3, 5),
+		},
+		{
+			Rule: "unused-ignore", Severity: lint.Info, Message: "a place that no file has",
+			Start: at(filepath.Join(module, "gone.go"), 7, 9),
+		},
+		{Rule: "SF010", Severity: lint.Error, Message: "generated from elsewhere", Start: at(filepath.Join(filepath.Dir(root), "x.y"), 1, 2)},
+	}
+}
+
+func printed(t *testing.T, f vet.Format, dir string, findings []vet.Finding) string {
+	t.Helper()
+	var b bytes.Buffer
+	require.NoError(t, f.Write(&b, dir, findings))
+	return b.String()
+}
+
+func TestText(t *testing.T) {
+	_, dir, findings := shop(t)
+	assert.Equal(t, strings.Join([]string{
+		"a b/50%.go:3:15: SF009: 100% wrong:\r\nno <group>, none",
+		"a b/50%.go:1:1: SF001: over two lines",
+		"gone.go:7:9: unused-ignore: a place that no file has",
+		"../../../x.y:1:2: SF010: generated from elsewhere\n",
+	}, "\n"), printed(t, vet.Text, dir, findings))
+	assert.Empty(t, printed(t, vet.Text, dir, nil))
+}
+
+func TestJSON(t *testing.T) {
+	_, dir, findings := shop(t)
+	assert.Equal(t, strings.Join([]string{
+		`{"file":"a b/50%.go","line":3,"column":15,"end_line":3,"end_column":21,"rule":"SF009","severity":"error",` +
+			`"message":"100% wrong:\r\nno <group>, none","url":"https://example.com/rules#sf009"}`,
+		`{"file":"a b/50%.go","line":1,"column":1,"end_line":3,"end_column":5,"rule":"SF001","severity":"warning","message":"over two lines"}`,
+		`{"file":"gone.go","line":7,"column":9,"rule":"unused-ignore","severity":"info","message":"a place that no file has"}`,
+		`{"file":"../../../x.y","line":1,"column":2,"rule":"SF010","severity":"error","message":"generated from elsewhere"}` + "\n",
+	}, "\n"), printed(t, vet.JSON, dir, findings))
+	assert.Empty(t, printed(t, vet.JSON, dir, nil))
+}
+
+func TestGitHub(t *testing.T) {
+	_, dir, findings := shop(t)
+	assert.Equal(t, strings.Join([]string{
+		"::error file=go/shop/a b/50%25.go,line=3,col=13,endColumn=18,title=SF009::100%25 wrong:%0D%0Ano <group>, none",
+		"::warning file=go/shop/a b/50%25.go,line=1,col=1,endLine=3,title=SF001::over two lines",
+		"::notice file=go/shop/gone.go,line=7,col=9,title=unused-ignore::a place that no file has",
+		"::error file=../x.y,line=1,col=2,title=SF010::generated from elsewhere\n",
+	}, "\n"), printed(t, vet.GitHub, dir, findings))
+
+	odd := []vet.Finding{{Rule: "SF001", Start: token.Position{Filename: "/w/a:b,c%\n.go", Line: 1, Column: 1}}}
+	assert.Equal(t, "::error file=a%3Ab%2Cc%25%0A.go,line=1,col=1,title=SF001::\n", printed(t, vet.GitHub, "/w", odd))
+}
+
+// sarif reads a log as a consumer does that knows the standard alone.
+func sarif(t *testing.T, dir string, findings []vet.Finding) map[string]any {
+	t.Helper()
+	var log map[string]any
+	require.NoError(t, json.Unmarshal([]byte(printed(t, vet.SARIF, dir, findings)), &log))
+	assert.Equal(t, "2.1.0", log["version"])
+	runs := log["runs"].([]any)
+	require.Len(t, runs, 1)
+	return runs[0].(map[string]any)
+}
+
+func TestSARIFResults(t *testing.T) {
+	_, dir, findings := shop(t)
+	run := sarif(t, dir, findings)
+	assert.Equal(t, "unicodeCodePoints", run["columnKind"])
+	rules := run["tool"].(map[string]any)["driver"].(map[string]any)["rules"].([]any)
+	results := run["results"].([]any)
+	require.Len(t, results, len(findings))
+	for i, want := range []struct {
+		level, uri, base string
+		region           map[string]any
+	}{
+		{"error", "go/shop/a%20b/50%25.go", "%SRCROOT%", map[string]any{"startLine": 3., "startColumn": 13., "endLine": 3., "endColumn": 18.}},
+		{"warning", "go/shop/a%20b/50%25.go", "%SRCROOT%", map[string]any{"startLine": 1., "startColumn": 1., "endLine": 3., "endColumn": 5.}},
+		{"note", "go/shop/gone.go", "%SRCROOT%", map[string]any{"startLine": 7., "startColumn": 9.}},
+		{"error", "../x.y", "", map[string]any{"startLine": 1., "startColumn": 2.}},
+	} {
+		result := results[i].(map[string]any)
+		assert.Equal(t, findings[i].Rule, result["ruleId"])
+		rule := rules[int(result["ruleIndex"].(float64))].(map[string]any)
+		assert.Equal(t, findings[i].Rule, rule["id"])
+		assert.Equal(t, want.level, result["level"])
+		assert.Equal(t, findings[i].Message, result["message"].(map[string]any)["text"])
+		place := result["locations"].([]any)[0].(map[string]any)["physicalLocation"].(map[string]any)
+		artifact := place["artifactLocation"].(map[string]any)
+		assert.Equal(t, want.uri, artifact["uri"])
+		if want.base == "" {
+			assert.NotContains(t, artifact, "uriBaseId")
+		} else {
+			assert.Equal(t, want.base, artifact["uriBaseId"])
+		}
+		assert.Equal(t, want.region, place["region"])
+	}
+}
+
+// A clean run is a log, too: code scanning closes the alerts that are not in it.
+func TestSARIFOfNothing(t *testing.T) {
+	run := sarif(t, t.TempDir(), nil)
+	results, ok := run["results"].([]any)
+	assert.True(t, ok, "null would say that nothing was checked")
+	assert.Empty(t, results)
+	driver := run["tool"].(map[string]any)["driver"].(map[string]any)
+	assert.Equal(t, "sqsfifo", driver["name"])
+	seen := map[string]bool{}
+	for _, r := range driver["rules"].([]any) {
+		rule := r.(map[string]any)
+		seen[rule["id"].(string)] = true
+		for _, member := range []string{"shortDescription", "fullDescription", "help"} {
+			assert.NotEmpty(t, rule[member].(map[string]any)["text"], "%s of %s", member, rule["id"])
+		}
+		assert.NotEmpty(t, rule["name"])
+		assert.Contains(t, []any{"error", "warning", "note"}, rule["defaultConfiguration"].(map[string]any)["level"])
+		assert.Equal(t, "https://github.com/kansas-frontier-matrix/sqsfifo/blob/main/docs/rules.md#"+strings.ToLower(rule["id"].(string)), rule["helpUri"])
+	}
+	for _, r := range lint.Rules() {
+		assert.True(t, seen[r.ID], "rule %s is described", r.ID)
+	}
+	assert.Len(t, seen, len(lint.Rules())+2)
+}
+
+func TestNoFormat(t *testing.T) {
+	require.ErrorContains(t, vet.Format("xml").Write(&bytes.Buffer{}, "/", nil), `"xml"`)
+}

@@ -1,0 +1,164 @@
+package vet
+
+import (
+	"encoding/json"
+	"io"
+	"net/url"
+	"path/filepath"
+	"runtime/debug"
+	"slices"
+	"strings"
+
+	"github.com/kansas-frontier-matrix/sqsfifo/lint"
+)
+
+// The parts of SARIF 2.1.0 (OASIS, errata 01) that a finding needs. The sections
+// are the standard's; a member without omitempty is one that it requires, or one
+// that code scanning does.
+type (
+	sarifLog struct { // 3.13
+		Schema  string     `json:"$schema"`
+		Version string     `json:"version"`
+		Runs    []sarifRun `json:"runs"`
+	}
+	sarifRun struct { // 3.14
+		Tool       sarifTool     `json:"tool"`
+		ColumnKind string        `json:"columnKind"`
+		Results    []sarifResult `json:"results"`
+	}
+	sarifTool struct { // 3.18
+		Driver sarifDriver `json:"driver"`
+	}
+	sarifDriver struct { // 3.19
+		Name           string      `json:"name"`
+		Version        string      `json:"version,omitempty"`
+		InformationURI string      `json:"informationUri"`
+		Rules          []sarifRule `json:"rules"`
+	}
+	sarifRule struct { // 3.49
+		ID            string         `json:"id"`
+		Name          string         `json:"name"`
+		Short         sarifText      `json:"shortDescription"`
+		Full          sarifText      `json:"fullDescription"`
+		Help          sarifText      `json:"help"`
+		HelpURI       string         `json:"helpUri"`
+		Configuration sarifRuleLevel `json:"defaultConfiguration"`
+	}
+	sarifRuleLevel struct { // 3.50
+		Level string `json:"level"`
+	}
+	sarifText struct { // 3.11, 3.12
+		Text string `json:"text"`
+	}
+	sarifResult struct { // 3.27
+		RuleID    string          `json:"ruleId"`
+		RuleIndex int             `json:"ruleIndex"`
+		Level     string          `json:"level"`
+		Message   sarifText       `json:"message"`
+		Locations []sarifLocation `json:"locations"`
+	}
+	sarifLocation struct { // 3.28
+		Physical sarifPhysical `json:"physicalLocation"`
+	}
+	sarifPhysical struct { // 3.29
+		Artifact sarifArtifact `json:"artifactLocation"`
+		Region   sarifRegion   `json:"region"`
+	}
+	sarifArtifact struct { // 3.4
+		URI     string `json:"uri"`
+		URIBase string `json:"uriBaseId,omitempty"`
+	}
+	sarifRegion struct { // 3.30
+		StartLine   int `json:"startLine"`
+		StartColumn int `json:"startColumn,omitempty"`
+		EndLine     int `json:"endLine,omitempty"`
+		EndColumn   int `json:"endColumn,omitempty"`
+	}
+)
+
+// directiveRules describe what is reported about directives, which no rule of the
+// table is about.
+var directiveRules = []lint.Rule{
+	{
+		ID: "bad-ignore", Name: "bad-ignore", Severity: lint.Warning,
+		Title:   "a directive without a reason, or with an unknown rule",
+		Wording: "A sqsfifo:ignore directive names rules of the table and, after two hyphens, the reason why they do not apply.",
+		Fix:     "write //sqsfifo:ignore SF002 -- and the reason",
+	},
+	{
+		ID: unusedIgnore, Name: unusedIgnore, Severity: lint.Warning,
+		Title:   "a directive that suppresses nothing",
+		Wording: "A sqsfifo:ignore directive stands on the line of a finding or on the line above. One that suppresses nothing hides the next finding.",
+		Fix:     "remove the directive",
+	},
+}
+
+// described are the rules that a run may report.
+func described() []lint.Rule {
+	return append(lint.Rules(), directiveRules...)
+}
+
+func writeSARIF(w io.Writer, findings []Finding) error {
+	run := sarifRun{
+		Tool:       sarifTool{sarifDriver{Name: "sqsfifo", Version: version(), InformationURI: "https://" + sdkPath}},
+		ColumnKind: "unicodeCodePoints",
+		Results:    []sarifResult{},
+	}
+	rules := described()
+	for _, r := range rules {
+		help := "Fix: " + r.Fix + "."
+		if r.Source != "" {
+			help += "\nSource: " + r.Source + "."
+		}
+		run.Tool.Driver.Rules = append(run.Tool.Driver.Rules, sarifRule{
+			ID: r.ID, Name: r.Name, Short: sarifText{r.Title}, Full: sarifText{r.Wording}, Help: sarifText{help},
+			HelpURI: docs + "#" + strings.ToLower(r.ID), Configuration: sarifRuleLevel{sarifLevel(r.Severity)},
+		})
+	}
+	for _, f := range findings {
+		run.Results = append(run.Results, sarifResult{
+			RuleID:    f.Rule,
+			RuleIndex: slices.IndexFunc(rules, func(r lint.Rule) bool { return r.ID == f.Rule }), // -1 is "not there", the default of 3.27.6
+			Level:     sarifLevel(f.Severity),
+			Message:   sarifText{f.Message},
+			Locations: []sarifLocation{{sarifPhysical{
+				artifact(f.Start.Filename),
+				sarifRegion{f.Start.Line, f.Start.Column, f.End.Line, f.End.Column},
+			}}},
+		})
+	}
+	e := json.NewEncoder(w)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", " ")
+	return e.Encode(sarifLog{
+		Schema:  "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json",
+		Version: "2.1.0",
+		Runs:    []sarifRun{run},
+	})
+}
+
+func sarifLevel(s lint.Severity) string {
+	if s == lint.Info {
+		return "note"
+	}
+	return s.String()
+}
+
+// artifact is a file by its URI, relative to the root of the sources where it is
+// below it.
+func artifact(file string) sarifArtifact {
+	path := filepath.ToSlash(file)
+	if filepath.IsAbs(file) || path == ".." || strings.HasPrefix(path, "../") {
+		return sarifArtifact{URI: (&url.URL{Path: path}).String()}
+	}
+	return sarifArtifact{URI: (&url.URL{Path: path}).String(), URIBase: "%SRCROOT%"}
+}
+
+// version is that of the module, where the binary was built from one.
+func version() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok || info.Main.Path != sdkPath || info.Main.Version == "(devel)" {
+		return ""
+	}
+	return info.Main.Version
+}

@@ -1,0 +1,181 @@
+package vet
+
+import (
+	"bytes"
+	"fmt"
+	"go/format"
+	"go/types"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"text/template"
+)
+
+// SkeletonFile is the name of the file that [Untested.Write] makes.
+const SkeletonFile = "sqsfifo_compliance_test.go"
+
+// Write begins the package's compliance test: a file that compiles and whose test
+// fails until Send and Events are filled in. It returns the file's path. A file of
+// that name is never written over: the error is then one of [os.ErrExist].
+func (u Untested) Write() (string, error) {
+	code, err := u.skeleton()
+	if err != nil {
+		return "", err
+	}
+	path := filepath.Join(u.Dir, SkeletonFile)
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644) // #nosec G302 G304 -- source code, beside the package's own
+	if err != nil {
+		return "", err
+	}
+	if _, err = f.Write(code); err != nil {
+		f.Close()
+		return "", err
+	}
+	return path, f.Close()
+}
+
+// skeletonText is a test of the package itself rather than of an external test
+// package: events are often of a type that is not exported, and a command cannot
+// be imported.
+var skeletonText = template.Must(template.New("").Parse(`package {{.Package}}
+
+import (
+{{- range .Imports}}
+	{{.}}
+{{- end}}
+)
+
+// {{.Test}} runs the compliance suite of the KFM message contract on this
+// package's producer. It fails until Send and Events are filled in.
+func {{.Test}}(t *{{.testing}}.T) {
+	{{.sqstest}}.TestProducer(t, {{.sqstest}}.Suite[{{.Event}}]{
+{{- if .Placeholder}}
+		// The type of the events cannot be told from the source: put the producer's own here and in Send.
+{{- end}}
+		Send: func(ctx {{.context}}.Context, client *{{.sqs}}.Client, queueURL string, event {{.Event}}) error {
+			// Create the producer as the program does, with client and queueURL, and then:
+			//
+			//	defer producer.Close(ctx)
+			//	_, err = producer.Send(ctx, event)
+			//	return err
+			return {{.errors}}.New("{{.Test}}: fill in Send")
+		},
+		Events: []{{.Event}}{
+			// Two or more real events that differ in as little as possible, two of them in one message group.
+		},
+	})
+}
+`))
+
+func (u Untested) skeleton() ([]byte, error) {
+	names := map[string]string{} // by import path
+	imported := func(path, name string) string {
+		if names[path] == "" {
+			names[path] = u.free(name, names)
+		}
+		return names[path]
+	}
+	data := map[string]any{"Package": u.Package, "Test": u.free("TestCompliance", nil)}
+	for _, path := range []string{"context", "errors", "testing", "github.com/aws/aws-sdk-go-v2/service/sqs", sqstestPath} {
+		name := filepath.Base(path)
+		data[name] = imported(path, name)
+	}
+
+	event := "struct{ ID string }"
+	named := u.event != nil && u.nameable(u.event)
+	if named {
+		event = types.TypeString(u.event, func(p *types.Package) string {
+			if p.Path() == u.Path {
+				return ""
+			}
+			return imported(p.Path(), p.Name())
+		})
+	}
+	data["Event"], data["Placeholder"] = event, !named
+
+	var std, others []string
+	for path, name := range names {
+		line := strconv.Quote(path)
+		if name != filepath.Base(path) {
+			line = name + " " + line
+		}
+		if isStandard(path) {
+			std = append(std, line)
+		} else {
+			others = append(others, line)
+		}
+	}
+	slices.Sort(std)
+	slices.Sort(others)
+	data["Imports"] = slices.Concat(std, []string{""}, others)
+
+	var b bytes.Buffer
+	if err := skeletonText.Execute(&b, data); err != nil {
+		return nil, err
+	}
+	code, err := format.Source(b.Bytes())
+	if err != nil {
+		return nil, fmt.Errorf("the compliance test of %s: %w", u.Path, err)
+	}
+	return code, nil
+}
+
+// free returns a name that nothing in the package, and no import before it, has.
+func (u Untested) free(name string, taken map[string]string) string {
+	for n := 1; ; n++ {
+		candidate := name
+		if n > 1 {
+			candidate = name + strconv.Itoa(n)
+		}
+		used := slices.ContainsFunc(u.scopes, func(s *types.Scope) bool { return s.Lookup(candidate) != nil })
+		for _, t := range taken {
+			used = used || t == candidate
+		}
+		if !used {
+			return candidate
+		}
+	}
+}
+
+// nameable reports whether a file of the package can write the type down: not
+// those that stand for a type parameter, are local to a function, or belong to a
+// package that this one may not import.
+func (u Untested) nameable(t types.Type) bool {
+	all := func(list *types.TypeList) bool {
+		for arg := range list.Types() {
+			if !u.nameable(arg) {
+				return false
+			}
+		}
+		return true
+	}
+	declared := func(o *types.TypeName) bool {
+		return o.Pkg() == nil || o.Parent() == o.Pkg().Scope() && u.importable[o.Pkg().Path()] && (o.Exported() || o.Pkg().Path() == u.Path)
+	}
+	switch t := t.(type) {
+	case *types.Basic:
+		return true
+	case *types.Alias:
+		return declared(t.Obj()) && all(t.TypeArgs())
+	case *types.Named:
+		return declared(t.Obj()) && all(t.TypeArgs())
+	case *types.Pointer:
+		return u.nameable(t.Elem())
+	case *types.Slice:
+		return u.nameable(t.Elem())
+	case *types.Array:
+		return u.nameable(t.Elem())
+	case *types.Map:
+		return u.nameable(t.Key()) && u.nameable(t.Elem())
+	}
+	// The rest are types that are spelled out on the spot; a name of its own would serve the reader better.
+	return false
+}
+
+// isStandard tells the standard library's packages, whose first element has no dot.
+func isStandard(path string) bool {
+	first, _, _ := strings.Cut(path, "/")
+	return !strings.Contains(first, ".")
+}

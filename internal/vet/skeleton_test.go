@@ -1,0 +1,66 @@
+package vet_test
+
+import (
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/kansas-frontier-matrix/sqsfifo/internal/vet"
+)
+
+// The skeleton of every package of the test data compiles, however odd the
+// package's names are, fails, and is enough for SF020.
+func TestSkeleton(t *testing.T) {
+	if testing.Short() {
+		t.Skip("compiles packages")
+	}
+	dir := t.TempDir()
+	require.NoError(t, os.CopyFS(dir, os.DirFS(module)))
+	report, err := vet.Run(t.Context(), quiet(), vet.Options{Dir: dir, Patterns: []string{"./..."}})
+	require.NoError(t, err)
+	args := []string{"test"}
+	for _, u := range report.Untested {
+		args = append(args, u.Path)
+		path, err := u.Write()
+		require.NoError(t, err)
+		assert.Equal(t, filepath.Join(u.Dir, vet.SkeletonFile), path)
+	}
+
+	text, err := os.ReadFile(filepath.Join(dir, "untested", vet.SkeletonFile))
+	require.NoError(t, err)
+	golden, err := os.ReadFile("testdata/skeleton.golden")
+	require.NoError(t, err)
+	assert.Equal(t, string(golden), string(text))
+
+	cmd := exec.CommandContext(t.Context(), "go", args...) // #nosec G204 -- the test's own packages
+	cmd.Dir = dir
+	out, err := cmd.CombinedOutput()
+	require.Error(t, err, "a skeleton fails")
+	assert.NotContains(t, string(out), "build failed")
+	assert.Equal(t, len(report.Untested), strings.Count(string(out), "needs Send and at least two Events"), "%s", out)
+
+	again, err := vet.Run(t.Context(), quiet(), vet.Options{Dir: dir, Patterns: []string{"./..."}})
+	require.NoError(t, err)
+	assert.Empty(t, again.Untested)
+}
+
+func TestSkeletonWritesOverNothing(t *testing.T) {
+	dir := t.TempDir()
+	require.NoError(t, os.CopyFS(dir, os.DirFS(module)))
+	file := filepath.Join(dir, "untested", vet.SkeletonFile)
+	require.NoError(t, os.WriteFile(file, []byte("package untested\n"), 0o600))
+	report, err := vet.Run(t.Context(), quiet(), vet.Options{Dir: dir, Patterns: []string{"./untested"}})
+	require.NoError(t, err)
+	require.Len(t, report.Untested, 1)
+	_, err = report.Untested[0].Write()
+	require.ErrorIs(t, err, fs.ErrExist)
+	text, err := os.ReadFile(file)
+	require.NoError(t, err)
+	assert.Equal(t, "package untested\n", string(text))
+}

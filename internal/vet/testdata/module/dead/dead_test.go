@@ -1,0 +1,36 @@
+package dead
+
+import (
+	"testing"
+
+	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
+)
+
+const soon = false
+
+func TestBranch(t *testing.T) {
+	if soon {
+		sqstest.TestProducer(t, sqstest.Suite[Order]{})
+	} else if !soon {
+		t.Log("later")
+	} else {
+		sqstest.TestProducer(t, sqstest.Suite[Order]{})
+	}
+}
+
+func TestReturn(t *testing.T) {
+	if !soon {
+		{
+			t.SkipNow()
+		}
+	}
+	sqstest.TestProducer(t, sqstest.Suite[Order]{})
+}
+
+func TestCase(t *testing.T) {
+	switch t.Name() {
+	case "TestCase":
+		return
+		sqstest.TestProducer(t, sqstest.Suite[Order]{})
+	}
+}

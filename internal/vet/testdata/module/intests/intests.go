@@ -1,0 +1,2 @@
+// Package intests constructs producers in its tests only.
+package intests

@@ -1,0 +1,3 @@
+package secret
+
+type Order struct{ ID string }

@@ -1,0 +1,24 @@
+package sometimes
+
+import (
+	"os"
+	"testing"
+
+	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
+)
+
+const soon = false
+
+func TestCompliance(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes a second")
+	}
+	if os.Getenv("CI") == "" {
+		return
+	}
+	if soon {
+		t.Skip("never happens")
+	}
+	sqstest.TestProducer(t, sqstest.Suite[Order]{})
+	t.Skip("too late to skip anything")
+}

@@ -1,0 +1,11 @@
+//go:build slow
+
+package tagged
+
+import (
+	"testing"
+
+	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
+)
+
+func TestCompliance(t *testing.T) { sqstest.TestProducer(t, sqstest.Suite[int]{}) }

@@ -1,0 +1,9 @@
+package unused
+
+import (
+	"testing"
+
+	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
+)
+
+func TestCompliance(t *testing.T) { sqstest.TestProducer(t, sqstest.Suite[Order]{}) }

@@ -1,0 +1,202 @@
+package vet_test
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"go/ast"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"golang.org/x/tools/go/analysis"
+
+	"github.com/kansas-frontier-matrix/sqsfifo/internal/vet"
+	"github.com/kansas-frontier-matrix/sqsfifo/lint"
+)
+
+// module is a module with a stub of this one, so that loading it takes neither the
+// AWS SDK nor a network.
+const module = "testdata/module"
+
+// quiet finds nothing: what is left is SF020.
+func quiet() *analysis.Analyzer {
+	return &analysis.Analyzer{Name: "quiet", Doc: "find nothing", Run: func(*analysis.Pass) (any, error) { return nil, nil }}
+}
+
+// want is a comment of the test data: "// want SF020: part of the message".
+type want struct {
+	file, rule, message string
+	line                int
+}
+
+func wants(t *testing.T, dir string) []want {
+	t.Helper()
+	var out []want
+	require.NoError(t, filepath.WalkDir(dir, func(path string, _ fs.DirEntry, err error) error {
+		if err != nil || !strings.HasSuffix(path, ".go") {
+			return err
+		}
+		f, err := os.Open(path)
+		if err != nil {
+			return err
+		}
+		defer f.Close()
+		lines := bufio.NewScanner(f)
+		for n := 1; lines.Scan(); n++ {
+			if _, text, ok := strings.Cut(lines.Text(), "// want "); ok {
+				rule, message, _ := strings.Cut(text, ": ")
+				out = append(out, want{path, rule, message, n})
+			}
+		}
+		return lines.Err()
+	}))
+	return out
+}
+
+func TestCompliance(t *testing.T) {
+	report, err := vet.Run(t.Context(), quiet(), vet.Options{Dir: module, Patterns: []string{"./..."}})
+	require.NoError(t, err)
+	var got []string
+	dir, err := filepath.Abs(".")
+	require.NoError(t, err)
+	for _, f := range report.Findings {
+		rel, err := filepath.Rel(dir, f.Start.Filename)
+		require.NoError(t, err)
+		got = append(got, fmt.Sprintf("%s:%d %s: %s", rel, f.Start.Line, f.Rule, f.Message))
+	}
+	expected := wants(t, module)
+	require.NotEmpty(t, expected)
+	assert.Len(t, got, len(expected), "%s", strings.Join(got, "\n"))
+	for _, w := range expected {
+		place := fmt.Sprintf("%s:%d %s: ", w.file, w.line, w.rule)
+		assert.Condition(t, func() bool {
+			for _, g := range got {
+				if strings.HasPrefix(g, place) && strings.Contains(g, w.message) {
+					return true
+				}
+			}
+			return false
+		}, "no finding at %s%s in\n%s", place, w.message, strings.Join(got, "\n"))
+	}
+
+	var untested []string
+	for _, u := range report.Untested {
+		untested = append(untested, strings.TrimPrefix(u.Path, "example.com/shop/"))
+		assert.Equal(t, filepath.Join(dir, module, untested[len(untested)-1]), u.Dir)
+	}
+	assert.ElementsMatch(t, []string{
+		"elsewhere", "odd/generic", "odd/hidden", "odd/local", "odd/spelled", "odd/taken", "odd/times",
+		"otherrule", "partly", "tagged", "unreasoned", "untested", "value",
+	}, untested, "what has a test, though it is skipped, is not given another")
+}
+
+func TestTagsAndRules(t *testing.T) {
+	run := func(o vet.Options) int {
+		o.Dir = module
+		report, err := vet.Run(t.Context(), quiet(), o)
+		require.NoError(t, err)
+		return len(report.Findings)
+	}
+	assert.Equal(t, 1, run(vet.Options{Patterns: []string{"./tagged"}}))
+	assert.Equal(t, 0, run(vet.Options{Patterns: []string{"./tagged"}, Tags: "slow"}))
+	assert.Equal(t, 0, run(vet.Options{Patterns: []string{"./tagged"}, NoCompliance: true}))
+	assert.Equal(t, 1, run(vet.Options{Patterns: []string{"./untested", "./tested"}}))
+	assert.Equal(t, 0, run(vet.Options{Patterns: []string{"untested/untested.go"}}), "a file has no tests that could be asked")
+}
+
+// names reports each declared function, with its name as the rule.
+func names(err error) *analysis.Analyzer {
+	return &analysis.Analyzer{Name: "names", Doc: "report functions", Run: func(pass *analysis.Pass) (any, error) {
+		for _, file := range pass.Files {
+			for _, d := range file.Decls {
+				if f, ok := d.(*ast.FuncDecl); ok {
+					pass.Report(analysis.Diagnostic{
+						Pos: f.Name.Pos(), End: f.Name.End(), Category: "SF001", Message: "SF001: the function " + f.Name.Name, URL: "https://example.com",
+					})
+				}
+			}
+		}
+		return nil, err
+	}}
+}
+
+// A package and the variant that its tests are compiled with are one package.
+func TestFindingsAreSortedAndThereOnce(t *testing.T) {
+	report, err := vet.Run(t.Context(), names(nil), vet.Options{Dir: module, Patterns: []string{"./tested", "./sometimes", "./external"}})
+	require.NoError(t, err)
+	var got []string
+	for _, f := range report.Findings {
+		assert.True(t, filepath.IsAbs(f.Start.Filename))
+		assert.Equal(t, "SF001", f.Rule)
+		assert.Equal(t, lint.Error, f.Severity)
+		assert.Equal(t, "https://example.com", f.URL)
+		assert.Equal(t, f.Start.Line, f.End.Line)
+		got = append(got, fmt.Sprintf("%s:%d:%d %s", filepath.Base(f.Start.Filename), f.Start.Line, f.Start.Column, f.Message))
+	}
+	assert.Equal(t, []string{
+		"external.go:7:6 the function New",
+		"external_test.go:10:6 the function TestCompliance",
+		"sometimes.go:7:6 the function New",
+		"sometimes_test.go:12:6 the function TestCompliance",
+		"tested.go:7:6 the function New",
+		"tested_test.go:9:6 the function TestCompliance",
+	}, got)
+	assert.Equal(t, 3, report.Packages)
+}
+
+var errAnalyzer = errors.New("out of order")
+
+func TestWhatCannotBeChecked(t *testing.T) {
+	dir := t.TempDir()
+	write := func(name, text string) {
+		require.NoError(t, os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o700))
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
+	}
+	write("go.mod", "module example.com/broken\n\ngo 1.26.0\n")
+	write("fine/fine.go", "package fine\n")
+	write("types/types.go", "package types\n\nvar A, B, C, D int = \"a\", \"b\", \"c\", \"d\"\n")
+	write("types/types_test.go", "package types\n")
+	write("syntax/syntax.go", "package syntax\n\nfunc {\n")
+	write("imports/imports.go", "package imports\n\nimport _ \"example.com/nowhere\"\n")
+	write("tests/tests.go", "package tests\n")
+	write("tests/tests_test.go", "package tests_test\n\nvar A int = \"a\"\n")
+	write("user/user.go", "package user\n\nimport _ \"example.com/broken/types\"\n")
+
+	for name, tc := range map[string]struct {
+		pattern string
+		path    string
+		says    []string
+	}{
+		"type error":          {"./types", "example.com/broken/types", []string{"types.go:3:22: ", "\n\tand 1 more"}},
+		"syntax error":        {"./syntax", "example.com/broken/syntax", []string{"syntax.go:3"}},
+		"unknown import":      {"./imports", "example.com/broken/imports", []string{"example.com/nowhere"}},
+		"type error in tests": {"./tests", "example.com/broken/tests", []string{"tests_test.go:3:13: "}},
+		"dependency":          {"./user", "example.com/broken/types", []string{"types.go:3:22: "}},
+		"no such package":     {"./nothing", "", []string{"nothing"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := vet.Run(t.Context(), quiet(), vet.Options{Dir: dir, Patterns: []string{tc.pattern, "./fine"}})
+			var load *vet.LoadError
+			require.ErrorAs(t, err, &load)
+			for _, s := range append(tc.says, tc.path) {
+				assert.ErrorContains(t, err, s)
+			}
+			for _, p := range load.Packages {
+				assert.NotEmpty(t, p.Errors)
+				assert.NotEqual(t, "example.com/broken/fine", p.Path)
+			}
+		})
+	}
+
+	require.NoError(t, os.Mkdir(filepath.Join(dir, "empty"), 0o700))
+	_, err := vet.Run(t.Context(), quiet(), vet.Options{Dir: dir, Patterns: []string{"./empty/..."}})
+	require.ErrorContains(t, err, "no packages match ./empty/...")
+	_, err = vet.Run(t.Context(), names(errAnalyzer), vet.Options{Dir: dir, Patterns: []string{"./fine"}})
+	require.ErrorIs(t, err, errAnalyzer)
+	require.ErrorContains(t, err, "example.com/broken/fine")
+}
