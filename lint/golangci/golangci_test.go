@@ -1,0 +1,78 @@
+package golangci_test
+
+import (
+	"flag"
+	"testing"
+
+	"github.com/golangci/plugin-module-register/register"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/kansas-frontier-matrix/sqsfifo/lint/fifovet"
+	"github.com/kansas-frontier-matrix/sqsfifo/lint/golangci"
+)
+
+// build goes the way of golangci-lint: by name, with settings as a YAML reader
+// leaves them.
+func build(t *testing.T, settings any) error {
+	t.Helper()
+	t.Cleanup(func() {
+		fifovet.Analyzer.Flags.VisitAll(func(f *flag.Flag) { require.NoError(t, f.Value.Set(f.DefValue)) })
+	})
+	create, err := register.GetPlugin(golangci.Name)
+	require.NoError(t, err)
+	plugin, err := create(settings)
+	if err != nil {
+		return err
+	}
+	assert.Equal(t, register.LoadModeTypesInfo, plugin.GetLoadMode())
+	analyzers, err := plugin.BuildAnalyzers()
+	if err != nil {
+		return err
+	}
+	require.Len(t, analyzers, 1)
+	assert.Same(t, fifovet.Analyzer, analyzers[0])
+	assert.Equal(t, golangci.Name, analyzers[0].Name, "golangci-lint shows the analyzer under the linter's name")
+	return nil
+}
+
+func TestPlugin(t *testing.T) {
+	require.NoError(t, build(t, nil))
+	require.NoError(t, build(t, map[string]any{}))
+}
+
+func TestSettingsBecomeFlags(t *testing.T) {
+	settings := map[string]any{
+		"enable": []any{"SF001", "SF010"}, "disable": []any{"SF009"}, "strict": true,
+		"nondet": []any{"example.com/id.New", "example.com/id.Gen.Next"}, "forbid-raw": true,
+	}
+	require.NoError(t, build(t, settings))
+	got := map[string]string{}
+	fifovet.Analyzer.Flags.VisitAll(func(f *flag.Flag) { got[f.Name] = f.Value.String() })
+	assert.Equal(t, map[string]string{
+		"enable": "SF001,SF010", "disable": "SF009", "strict": "true",
+		"nondet": "example.com/id.New,example.com/id.Gen.Next", "forbid-raw": "true",
+	}, got, "every flag of the analyzer is a setting")
+
+	require.NoError(t, build(t, nil))
+	fifovet.Analyzer.Flags.VisitAll(func(f *flag.Flag) { assert.Equal(t, f.DefValue, f.Value.String(), f.Name) })
+}
+
+func TestSettingsThatAreRefused(t *testing.T) {
+	for name, tc := range map[string]struct {
+		settings any
+		says     string
+	}{
+		"unknown name":  {map[string]any{"stict": true}, "stict"},
+		"wrong type":    {map[string]any{"strict": "yes"}, "strict"},
+		"not a map":     {[]any{"strict"}, "settings"},
+		"unknown rule":  {map[string]any{"disable": []any{"SF999"}}, "setting disable"},
+		"not a package": {map[string]any{"nondet": []any{"New"}}, "setting nondet"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			err := build(t, tc.settings)
+			require.ErrorContains(t, err, tc.says)
+			assert.ErrorContains(t, err, "sqsfifo: ")
+		})
+	}
+}
