@@ -1,9 +1,13 @@
 // Command sqsfifo works on SQS FIFO deduplication without AWS: it shows what a
-// queue would do with a log of messages, and serves a fake queue to programs in
-// any language.
+// queue would do with a log of messages, serves a fake queue to programs in any
+// language, and finds Go code that makes such a queue lose or duplicate events.
 //
 //	sqsfifo simulate events.jsonl
 //	sqsfifo serve -queue scenes.fifo
+//	sqsfifo vet ./...
+//	sqsfifo explain SF001
+//
+// It is also a tool for "go vet -vettool".
 //
 // Data goes to standard output, everything else to standard error. It exits with
 // 0 when all is well, 1 when it found something, 2 when it could not do its work.
@@ -43,9 +47,14 @@ type command struct {
 var commands = []command{
 	{"simulate", "show what a queue does with a log of messages", simulate},
 	{"serve", "serve a fake SQS on this machine", serve},
+	{"vet", "check Go code that sends to FIFO queues", vetSource},
+	{"explain", "tell what a rule requires, and why", explain},
 }
 
 func main() {
+	if asVettool(os.Args[1:]) {
+		vettool()
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	code := run(ctx, os.Args[1:], stdio{os.Stdin, os.Stdout, os.Stderr})
 	stop()

@@ -20,6 +20,7 @@ type Format string
 
 const (
 	// Text has one line a finding as go vet prints it, file:line:column: rule: message.
+	// A severity that is not the rule's stands in front of the message.
 	Text Format = "text"
 
 	// JSON has one object a line, with the members file, line, column, end_line,
@@ -48,7 +49,11 @@ func (f Format) Write(w io.Writer, dir string, findings []Finding) error {
 	switch f {
 	case Text:
 		for _, f := range relative(findings, dir) {
-			fmt.Fprintf(b, "%s: %s: %s\n", f.Start, f.Rule, f.Message)
+			unusual := ""
+			if f.Severity != severity(f.Rule) {
+				unusual = f.Severity.String() + ": "
+			}
+			fmt.Fprintf(b, "%s: %s: %s%s\n", f.Start, f.Rule, unusual, f.Message)
 		}
 	case JSON:
 		err = writeJSON(b, relative(findings, dir))

@@ -57,8 +57,8 @@ func TestText(t *testing.T) {
 	_, dir, findings := shop(t)
 	assert.Equal(t, strings.Join([]string{
 		"a b/50%.go:3:15: SF009: 100% wrong:\r\nno <group>, none",
-		"a b/50%.go:1:1: SF001: over two lines",
-		"gone.go:7:9: unused-ignore: a place that no file has",
+		"a b/50%.go:1:1: SF001: warning: over two lines",
+		"gone.go:7:9: unused-ignore: info: a place that no file has",
 		"../../../x.y:1:2: SF010: generated from elsewhere\n",
 	}, "\n"), printed(t, vet.Text, dir, findings))
 	assert.Empty(t, printed(t, vet.Text, dir, nil))

@@ -42,7 +42,7 @@ func ignoresOf(p *packages.Package) ignores {
 // ignoresCompliance tells whether a comment suppresses SF020, and whether it is of
 // this project's form.
 func ignoresCompliance(comment string) (ours, ok bool) {
-	if text, found := strings.CutPrefix(comment, "//sqsfifo:ignore "); found {
+	if text, found := strings.CutPrefix(comment, "//sqsfifo:ignore"); found {
 		ids, reason, _ := strings.Cut(text, "--")
 		return true, strings.TrimSpace(reason) != "" && lists(ids, noComplianceTest)
 	}
@@ -50,9 +50,10 @@ func ignoresCompliance(comment string) (ours, ok bool) {
 		ids, reason, _ := strings.Cut(strings.TrimSpace(text), " ")
 		return false, strings.TrimSpace(reason) != "" && lists(ids, noComplianceTest)
 	}
-	if text, found := strings.CutPrefix(comment, "//nolint:"); found {
-		linters, _, _ := strings.Cut(text, "//")
-		return false, lists(linters, "sqsfifo")
+	if text, found := strings.CutPrefix(comment, "//nolint"); found {
+		text, _, _ = strings.Cut(text, "//")
+		linters, named := strings.CutPrefix(text, ":")
+		return false, !named && strings.TrimSpace(text) == "" || lists(linters, "sqsfifo") || lists(linters, "all")
 	}
 	return false, false
 }

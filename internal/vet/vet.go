@@ -52,9 +52,10 @@ type Finding struct {
 	// directives are reported, bad-ignore and unused-ignore.
 	Rule string
 
+	// Severity may differ from the rule's.
 	Severity lint.Severity
 
-	// Message has no rule ID in front.
+	// Message has neither rule nor severity in front.
 	Message string
 
 	// URL is where the rule is explained, "" if nowhere.
@@ -175,6 +176,14 @@ func finding(fset *token.FileSet, d analysis.Diagnostic) Finding {
 		Message:  strings.TrimPrefix(d.Message, d.Category+": "),
 		URL:      d.URL,
 		Start:    fset.Position(d.Pos),
+	}
+	// A diagnostic has no field for a severity, so the analyzer says one that is not
+	// the rule's in front of the text.
+	for _, s := range []lint.Severity{lint.Error, lint.Warning, lint.Info} {
+		if text, ok := strings.CutPrefix(f.Message, s.String()+": "); ok {
+			f.Severity, f.Message = s, text
+			break
+		}
 	}
 	if d.End.IsValid() {
 		f.End = fset.Position(d.End)

@@ -109,14 +109,14 @@ func TestTagsAndRules(t *testing.T) {
 	assert.Equal(t, 0, run(vet.Options{Patterns: []string{"untested/untested.go"}}), "a file has no tests that could be asked")
 }
 
-// names reports each declared function, with its name as the rule.
-func names(err error) *analysis.Analyzer {
+// names reports each declared function.
+func names(severity string, err error) *analysis.Analyzer {
 	return &analysis.Analyzer{Name: "names", Doc: "report functions", Run: func(pass *analysis.Pass) (any, error) {
 		for _, file := range pass.Files {
 			for _, d := range file.Decls {
 				if f, ok := d.(*ast.FuncDecl); ok {
 					pass.Report(analysis.Diagnostic{
-						Pos: f.Name.Pos(), End: f.Name.End(), Category: "SF001", Message: "SF001: the function " + f.Name.Name, URL: "https://example.com",
+						Pos: f.Name.Pos(), End: f.Name.End(), Category: "SF001", Message: "SF001: " + severity + "the function " + f.Name.Name, URL: "https://example.com",
 					})
 				}
 			}
@@ -127,7 +127,7 @@ func names(err error) *analysis.Analyzer {
 
 // A package and the variant that its tests are compiled with are one package.
 func TestFindingsAreSortedAndThereOnce(t *testing.T) {
-	report, err := vet.Run(t.Context(), names(nil), vet.Options{Dir: module, Patterns: []string{"./tested", "./sometimes", "./external"}})
+	report, err := vet.Run(t.Context(), names("", nil), vet.Options{Dir: module, Patterns: []string{"./tested", "./sometimes", "./external"}})
 	require.NoError(t, err)
 	var got []string
 	for _, f := range report.Findings {
@@ -147,6 +147,17 @@ func TestFindingsAreSortedAndThereOnce(t *testing.T) {
 		"tested_test.go:9:6 the function TestCompliance",
 	}, got)
 	assert.Equal(t, 3, report.Packages)
+}
+
+// The analyzer has no other way to say that a finding is not of the rule's severity.
+func TestSeverityOfADiagnostic(t *testing.T) {
+	for says, want := range map[string]lint.Severity{"": lint.Error, "error: ": lint.Error, "warning: ": lint.Warning, "info: ": lint.Info} {
+		report, err := vet.Run(t.Context(), names(says, nil), vet.Options{Dir: module, Patterns: []string{"./odd/owner"}})
+		require.NoError(t, err)
+		require.Len(t, report.Findings, 1)
+		assert.Equal(t, want, report.Findings[0].Severity)
+		assert.Equal(t, "the function Config", report.Findings[0].Message)
+	}
 }
 
 var errAnalyzer = errors.New("out of order")
@@ -196,7 +207,7 @@ func TestWhatCannotBeChecked(t *testing.T) {
 	require.NoError(t, os.Mkdir(filepath.Join(dir, "empty"), 0o700))
 	_, err := vet.Run(t.Context(), quiet(), vet.Options{Dir: dir, Patterns: []string{"./empty/..."}})
 	require.ErrorContains(t, err, "no packages match ./empty/...")
-	_, err = vet.Run(t.Context(), names(errAnalyzer), vet.Options{Dir: dir, Patterns: []string{"./fine"}})
+	_, err = vet.Run(t.Context(), names("", errAnalyzer), vet.Options{Dir: dir, Patterns: []string{"./fine"}})
 	require.ErrorIs(t, err, errAnalyzer)
 	require.ErrorContains(t, err, "example.com/broken/fine")
 }

@@ -17,3 +17,9 @@ func Lint(client any) {
 	//lint:ignore SF020 a demonstration
 	sqsfifo.NewProducer(client, sqsfifo.Config[Order]{})
 }
+
+func Everything(client any) {
+	//nolint // every linter
+	sqsfifo.NewProducer(client, sqsfifo.Config[Order]{})
+	sqsfifo.NewProducer(client, sqsfifo.Config[Order]{}) //nolint:all
+}

@@ -1,0 +1,128 @@
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/kansas-frontier-matrix/sqsfifo/lint"
+)
+
+const explainHelp = `usage: sqsfifo explain [rule ...]
+
+Prints what rules require and why, where they come from and what to do. A rule is
+named by its ID or by its name, as in SF001 or attr-only-identity; without one all
+are listed.
+`
+
+func explain(_ context.Context, args []string, io stdio) (int, error) {
+	flags := flag.NewFlagSet("explain", flag.ContinueOnError)
+	if err := parse(flags, args, explainHelp, io); err != nil {
+		return exitFailed, err
+	}
+	if flags.NArg() == 0 {
+		return exitFine, listRules(io.out)
+	}
+	var rules []lint.Rule
+	for _, name := range flags.Args() {
+		r, err := findRule(name)
+		if err != nil {
+			return exitFailed, err
+		}
+		rules = append(rules, r)
+	}
+	for i, r := range rules {
+		if i > 0 {
+			fmt.Fprintln(io.out)
+		}
+		printRule(io.out, r)
+	}
+	return exitFine, nil
+}
+
+func listRules(w io.Writer) error {
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	for _, r := range lint.Rules() {
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\n", r.ID, r.Severity, r.Name, r.Title)
+	}
+	return t.Flush()
+}
+
+func printRule(w io.Writer, r lint.Rule) {
+	fmt.Fprintf(w, "%s %s (%s)\n%s\n\n", r.ID, r.Name, r.Severity, r.Title)
+	fmt.Fprintf(w, "%s\n\n", wrapped(r.Wording, 80))
+	fmt.Fprintf(w, "source: %s\nfix:    %s\n", r.Source, r.Fix)
+}
+
+// unknownRuleError is the error for a rule that is not in the table.
+type unknownRuleError struct {
+	name    string
+	nearest lint.Rule
+}
+
+func (e *unknownRuleError) Error() string {
+	return fmt.Sprintf("no rule %q; the nearest is %s %s, and \"sqsfifo explain\" lists all", e.name, e.nearest.ID, e.nearest.Name)
+}
+
+// findRule finds a rule by ID or name in any case.
+func findRule(name string) (lint.Rule, error) {
+	var nearest lint.Rule
+	least := -1
+	wanted := strings.ToLower(name)
+	for _, r := range lint.Rules() {
+		for _, known := range []string{strings.ToLower(r.ID), r.Name} {
+			d := distance(wanted, known)
+			if d == 0 {
+				return r, nil
+			}
+			if least < 0 || d < least {
+				nearest, least = r, d
+			}
+		}
+	}
+	return lint.Rule{}, &unknownRuleError{name, nearest}
+}
+
+// distance is the number of bytes to insert, delete or replace that turn a into b.
+func distance(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			replace := diagonal
+			if a[i] != b[j] {
+				replace++
+			}
+			diagonal = row[j+1]
+			row[j+1] = min(replace, row[j]+1, row[j+1]+1)
+		}
+	}
+	return row[len(b)]
+}
+
+// wrapped breaks a text into lines of at most width bytes, longer words excepted.
+func wrapped(text string, width int) string {
+	var b strings.Builder
+	column := 0
+	for word := range strings.FieldsSeq(text) {
+		switch {
+		case column == 0:
+		case column+1+len(word) > width:
+			b.WriteByte('\n')
+			column = 0
+		default:
+			b.WriteByte(' ')
+			column++
+		}
+		b.WriteString(word)
+		column += len(word)
+	}
+	return b.String()
+}
