@@ -1,0 +1,216 @@
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/kansas-frontier-matrix/sqsfifo/internal/vet"
+)
+
+// inModule changes to a module in a folder of its own, with a stub of this module
+// and of the AWS SDK's client, and two packages in it that have a finding each.
+func inModule(t *testing.T) {
+	t.Helper()
+	const stubs = "../../internal/vet/testdata/module"
+	dir := t.TempDir()
+	for _, name := range []string{"sqs", "sqsfifo", "tested", "untested"} {
+		require.NoError(t, os.CopyFS(filepath.Join(dir, name), os.DirFS(filepath.Join(stubs, name))))
+	}
+	text, err := os.ReadFile(filepath.Join(stubs, "go.mod"))
+	require.NoError(t, err)
+	t.Chdir(dir)
+	require.NoError(t, os.WriteFile("go.mod", text, 0o600))
+	require.NoError(t, os.WriteFile("sqs/input.go", []byte(`package sqs
+
+type SendMessageInput struct{ QueueUrl, MessageBody, MessageGroupId *string }
+
+func (*Client) SendMessage(*SendMessageInput) error { return nil }
+`), 0o600))
+	for name, code := range map[string]string{"orders": orders, "raw": raw} {
+		require.NoError(t, os.Mkdir(name, 0o700))
+		require.NoError(t, os.WriteFile(filepath.Join(name, name+".go"), []byte(code), 0o600))
+	}
+}
+
+const orders = `package orders
+
+import "github.com/kansas-frontier-matrix/sqsfifo"
+
+func Producer(client any) (*sqsfifo.Producer[string], error) {
+	return sqsfifo.NewProducer(client, sqsfifo.Config[string]{})
+}
+`
+
+const raw = `package raw
+
+import "github.com/aws/aws-sdk-go-v2/service/sqs"
+
+func Send(c *sqs.Client, queueURL, body string) error {
+	return c.SendMessage(&sqs.SendMessageInput{QueueUrl: new("https://sqs.us-east-1.amazonaws.com/000000000000/orders.fifo"), MessageBody: &body})
+}
+`
+
+const (
+	noGroup = "raw/raw.go:6:"
+	noTest  = "orders/orders.go:6:17: SF020: package orders constructs a producer and no test of the package calls sqstest.TestProducer; sqsfifo vet -write begins one\n"
+)
+
+func TestVet(t *testing.T) {
+	inModule(t)
+	stdout, stderr, code := sqsfifo(t, "", "vet", "./orders", "./raw")
+	assert.Equal(t, exitFindings, code, stderr)
+	rest, found := strings.CutPrefix(stdout, noTest)
+	assert.True(t, found, stdout)
+	assert.True(t, strings.HasPrefix(rest, noGroup), rest)
+	assert.Contains(t, rest, " SF009: ")
+	assert.Equal(t, "packages: 2, errors: 2, warnings: 0, infos: 0\n", stderr)
+
+	stdout, stderr, code = sqsfifo(t, "", "vet", "./tested")
+	assert.Equal(t, exitFine, code, stderr)
+	assert.Empty(t, stdout)
+	assert.Equal(t, "packages: 1, errors: 0, warnings: 0, infos: 0\n", stderr)
+
+	t.Chdir("orders")
+	stdout, _, code = sqsfifo(t, "", "vet")
+	assert.Equal(t, exitFindings, code)
+	assert.Equal(t, strings.TrimPrefix(noTest, "orders/"), stdout)
+}
+
+// The analyzer's flags are those of the process; one run must not set another's.
+func TestVetFlags(t *testing.T) {
+	inModule(t)
+	for _, tc := range []struct {
+		args []string
+		want []string
+	}{
+		{[]string{"-disable", "SF009"}, []string{"SF020"}},
+		{nil, []string{"SF020", "SF009"}},
+		{[]string{"-disable=SF001, SF020"}, []string{"SF009"}},
+		{[]string{"-disable=SF009,SF020"}, nil},
+		{[]string{"-disable=all"}, nil},
+		{[]string{"-strict", "-forbid-raw", "-nondet=example.com/shop/raw.Send", "-enable=all", "-disable=SF008"}, []string{"SF020", "SF009"}},
+	} {
+		args := append(append([]string{"vet", "-format=json"}, tc.args...), "./orders", "./raw")
+		stdout, stderr, code := sqsfifo(t, "", args...)
+		var got []string
+		for line := range strings.Lines(stdout) {
+			var f struct{ Rule, Severity string }
+			require.NoError(t, json.Unmarshal([]byte(line), &f))
+			assert.Equal(t, "error", f.Severity)
+			got = append(got, f.Rule)
+		}
+		assert.Equal(t, tc.want, got, "%q: %s", args, stderr)
+		assert.Equal(t, len(tc.want) > 0, code == exitFindings)
+	}
+}
+
+func TestVetFormats(t *testing.T) {
+	inModule(t)
+	stdout, _, code := sqsfifo(t, "", "vet", "-format=github", "./orders", "./raw")
+	assert.Equal(t, exitFindings, code)
+	assert.Contains(t, stdout, "::error file=raw/raw.go,line=6,col=")
+	assert.Contains(t, stdout, "::error file=orders/orders.go,line=6,col=17,endColumn=28,title=SF020::package orders")
+
+	stdout, _, code = sqsfifo(t, "", "vet", "-format=sarif", "./orders")
+	assert.Equal(t, exitFindings, code)
+	assert.Contains(t, stdout, `"ruleId": "SF020"`)
+	stdout, _, code = sqsfifo(t, "", "vet", "-format=sarif", "./tested")
+	assert.Equal(t, exitFine, code)
+	assert.Contains(t, stdout, `"results": []`)
+}
+
+func TestVetWrites(t *testing.T) {
+	inModule(t)
+	_, stderr, code := sqsfifo(t, "", "vet", "-write", "./...")
+	assert.Equal(t, exitFindings, code)
+	assert.Contains(t, stderr, "wrote orders/"+vet.SkeletonFile+": fill in Send and Events\n")
+	assert.Contains(t, stderr, "wrote untested/"+vet.SkeletonFile)
+	assert.NoFileExists(t, filepath.Join("tested", vet.SkeletonFile))
+	stdout, _, _ := sqsfifo(t, "", "vet", "./...")
+	assert.NotContains(t, stdout, "SF020")
+
+	// What is there is left alone, whatever is in it.
+	require.NoError(t, os.WriteFile("orders/"+vet.SkeletonFile, []byte("package orders\n"), 0o600))
+	_, stderr, code = sqsfifo(t, "", "vet", "-write", "./...")
+	assert.Equal(t, exitFindings, code)
+	assert.Contains(t, stderr, "left alone: ")
+	text, err := os.ReadFile("orders/" + vet.SkeletonFile)
+	require.NoError(t, err)
+	assert.Equal(t, "package orders\n", string(text))
+}
+
+func TestVetNamesWhatDoesNotCompile(t *testing.T) {
+	inModule(t)
+	require.NoError(t, os.WriteFile("tested/broken.go", []byte("package tested\n\nvar a int = \"a\"\n"), 0o600))
+	stdout, stderr, code := sqsfifo(t, "", "vet", "./...")
+	assert.Equal(t, exitFailed, code)
+	assert.Empty(t, stdout)
+	assert.Contains(t, stderr, "\nexample.com/shop/tested\n\t")
+	assert.Contains(t, stderr, "broken.go:3:13: ")
+}
+
+func TestAsVettool(t *testing.T) {
+	for _, tc := range []struct {
+		args []string
+		want bool
+	}{
+		{[]string{"-V=full"}, true},
+		{[]string{"-flags"}, true},
+		{[]string{"unit.cfg"}, true},
+		{[]string{"-json", "-sqsfifo.disable", "SF001", "/tmp/unit.cfg"}, true},
+		{nil, false},
+		{[]string{"-h"}, false},
+		{[]string{"vet", "-flags"}, false},
+		{[]string{"simulate", "unit.cfg"}, false},
+		{[]string{"vet", "./..."}, false},
+	} {
+		assert.Equal(t, tc.want, asVettool(tc.args), "%q", tc.args)
+	}
+}
+
+func TestExplain(t *testing.T) {
+	stdout, stderr, code := sqsfifo(t, "", "explain", "SF009")
+	assert.Equal(t, exitFine, code)
+	assert.Empty(t, stderr)
+	for _, part := range []string{
+		"SF009 missing-group-id (error", "\nthe message has no group ID\n", "A message for a FIFO queue has a MessageGroupId.",
+		"\nsource: F-050, F-070\n", "\nfix:    set MessageGroupId",
+	} {
+		assert.Contains(t, stdout, part)
+	}
+	byName, _, code := sqsfifo(t, "", "explain", "Missing-Group-ID")
+	assert.Equal(t, exitFine, code)
+	assert.Equal(t, stdout, byName)
+	for line := range strings.Lines(stdout) {
+		assert.LessOrEqual(t, len(line), 120)
+	}
+
+	stdout, _, code = sqsfifo(t, "", "explain", "SF009", "sf001")
+	assert.Equal(t, exitFine, code)
+	assert.Contains(t, stdout, "\n\nSF001 attr-only-identity (error")
+}
+
+func TestExplainLists(t *testing.T) {
+	stdout, _, code := sqsfifo(t, "", "explain")
+	assert.Equal(t, exitFine, code)
+	assert.True(t, strings.HasPrefix(stdout, "SF001  error"), stdout)
+	assert.Contains(t, stdout, "\nSF053  error")
+}
+
+func TestExplainUnknown(t *testing.T) {
+	for name, nearest := range map[string]string{"SF0001": "SF001", "sf053x": "SF053", "missing-group": "SF009 missing-group-id", "too-larg": "SF050 too-large"} {
+		stdout, stderr, code := sqsfifo(t, "", "explain", "SF001", name)
+		assert.Equal(t, exitFailed, code)
+		assert.Empty(t, stdout)
+		assert.Contains(t, stderr, "the nearest is "+nearest, name)
+	}
+	_, stderr, code := sqsfifo(t, "", "explain", "")
+	assert.Equal(t, exitFailed, code)
+	assert.Contains(t, stderr, `no rule ""`)
+}
