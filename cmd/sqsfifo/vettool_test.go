@@ -5,7 +5,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -21,9 +20,9 @@ func TestInAScratchModule(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds the command and runs the go command in a module of its own")
 	}
-	goTool, err := exec.LookPath("go")
+	shell, err := exec.LookPath("sh")
 	if err != nil {
-		t.Skip("no go command")
+		t.Skip("no shell for the README's lines")
 	}
 	root, err := filepath.Abs("../..")
 	require.NoError(t, err)
@@ -67,9 +66,11 @@ func Send(ctx context.Context, client *sqs.Client, body string) error {
 	return err
 }
 `)
-	run := func(args ...string) (output string, code int) {
+	manual, err := os.ReadFile(filepath.Join(root, "README.md"))
+	require.NoError(t, err)
+	run := func(line string) (output string, code int) {
 		t.Helper()
-		cmd := exec.CommandContext(t.Context(), goTool, args...) // #nosec G204 -- the go command
+		cmd := exec.CommandContext(t.Context(), shell, "-c", line) // #nosec G204 -- the lines below
 		cmd.Dir = dir
 		cmd.Env = append(os.Environ(), "GOPROXY=off", "GOFLAGS=-mod=mod", "GOWORK=off")
 		out, err := cmd.CombinedOutput()
@@ -79,40 +80,45 @@ func Send(ctx context.Context, client *sqs.Client, body string) error {
 		}
 		return string(out), cmd.ProcessState.ExitCode()
 	}
+	fromReadme := func(line string) (output string, code int) {
+		t.Helper()
+		assert.Contains(t, string(manual), "\n"+line+"\n", "the README has the line")
+		return run(line)
+	}
 
-	out, code := run("get", "-tool", "github.com/kansas-frontier-matrix/sqsfifo/cmd/sqsfifo")
+	out, code := fromReadme("go get -tool github.com/kansas-frontier-matrix/sqsfifo/cmd/sqsfifo")
 	require.Zero(t, code, out)
-	tool, code := run("tool", "-n", "sqsfifo")
-	require.Zero(t, code, tool)
-	tool = strings.TrimSpace(tool)
 
 	const finding = "raw/raw.go:11:"
-	out, code = run("vet", "-vettool="+tool, "./...")
+	const vettool = `go vet -vettool="$(go tool -n sqsfifo)" `
+	out, code = fromReadme(vettool + "./...")
 	assert.Equal(t, exitFindings, code, out)
 	assert.Contains(t, out, finding)
 	assert.Contains(t, out, " SF009: ")
-	out, code = run("vet", "-vettool="+tool, "-sqsfifo.disable=SF009", "./...")
+	out, code = run(vettool + "-sqsfifo.disable=SF009 ./...")
 	assert.Zero(t, code, out)
-	out, code = run("vet", "-vettool="+tool, "-json", "./...")
+	out, code = run(vettool + "-json ./...")
 	assert.Zero(t, code, "-json of go vet exits with 0")
 	assert.Contains(t, out, `"category": "SF009"`)
 
-	out, code = run("tool", "sqsfifo", "vet", "-write", "./...")
+	out, code = fromReadme("go tool sqsfifo vet ./...")
 	assert.Equal(t, exitFindings, code, out)
 	assert.Contains(t, out, finding)
 	assert.Contains(t, out, "orders/orders.go:10:17: SF020: ")
+	out, code = fromReadme("go tool sqsfifo vet -write ./...")
+	assert.Equal(t, exitFindings, code, out)
 	assert.Contains(t, out, "wrote orders/"+vet.SkeletonFile)
 
 	// The test that was begun compiles, fails, and says what is missing.
-	out, code = run("vet", "./...")
+	out, code = run("go vet ./...")
 	assert.Zero(t, code, out)
-	out, code = run("test", "./...")
+	out, code = run("go test ./...")
 	assert.Equal(t, 1, code, out)
 	assert.Contains(t, out, "Suite needs Send and at least two Events")
-	out, code = run("tool", "sqsfifo", "vet", "-disable=SF009", "./...")
+	out, code = run("go tool sqsfifo vet -disable=SF009 ./...")
 	assert.Zero(t, code, out)
 
-	out, code = run("tool", "sqsfifo", "explain", "SF009")
+	out, code = run("go tool sqsfifo explain SF009")
 	assert.Zero(t, code, out)
 	assert.Contains(t, out, "missing-group-id")
 }

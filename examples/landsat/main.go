@@ -58,12 +58,7 @@ func run(ctx context.Context, args []string, w io.Writer) error {
 		return err
 	}
 	reader := metric.NewManualReader()
-	producer, err := sqsfifo.NewProducer(client, sqsfifo.Config[Scene]{
-		QueueURL:  *queueURL,
-		Source:    "kfm.remote-sensing.landsat-refresh",
-		Identify:  identify,
-		Telemetry: sqsfifo.Telemetry{MeterProvider: metric.NewMeterProvider(metric.WithReader(reader))},
-	})
+	producer, err := newProducer(client, *queueURL, metric.NewMeterProvider(metric.WithReader(reader)))
 	if err != nil {
 		return err
 	}
@@ -84,6 +79,15 @@ func run(ctx context.Context, args []string, w io.Writer) error {
 	d.mistakes(scenes[0])
 	d.metrics(reader)
 	return errors.Join(append(d.errs, producer.Close(ctx))...)
+}
+
+func newProducer(client sqsfifo.Client, queueURL string, meters *metric.MeterProvider) (*sqsfifo.Producer[Scene], error) {
+	return sqsfifo.NewProducer(client, sqsfifo.Config[Scene]{
+		QueueURL:  queueURL,
+		Source:    "kfm.remote-sensing.landsat-refresh",
+		Identify:  identify,
+		Telemetry: sqsfifo.Telemetry{MeterProvider: meters},
+	})
 }
 
 // connect returns a client for the queue, or for a fake one if the URL is empty.

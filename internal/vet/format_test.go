@@ -147,7 +147,9 @@ func TestSARIFOfNothing(t *testing.T) {
 		rule := r.(map[string]any)
 		seen[rule["id"].(string)] = true
 		for _, member := range []string{"shortDescription", "fullDescription", "help"} {
-			assert.NotEmpty(t, rule[member].(map[string]any)["text"], "%s of %s", member, rule["id"])
+			text := rule[member].(map[string]any)["text"].(string)
+			assert.NotEmpty(t, text, "%s of %s", member, rule["id"])
+			assert.LessOrEqual(t, len(text), 1024, "%s of %s: code scanning shows no more", member, rule["id"])
 		}
 		assert.NotEmpty(t, rule["name"])
 		assert.Contains(t, []any{"error", "warning", "note"}, rule["defaultConfiguration"].(map[string]any)["level"])

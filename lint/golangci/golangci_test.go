@@ -2,6 +2,7 @@ package golangci_test
 
 import (
 	"flag"
+	"os"
 	"testing"
 
 	"github.com/golangci/plugin-module-register/register"
@@ -75,4 +76,14 @@ func TestSettingsThatAreRefused(t *testing.T) {
 			assert.ErrorContains(t, err, "sqsfifo: ")
 		})
 	}
+}
+
+// The lines by which golangci-lint finds the plugin.
+func TestReadmeHasTheConfiguration(t *testing.T) {
+	text, err := os.ReadFile("../../README.md")
+	require.NoError(t, err)
+	assert.Contains(t, string(text), "    import: "+"github.com/kansas-frontier-matrix/sqsfifo/lint/golangci"+"\n")
+	assert.Contains(t, string(text), "\n  enable: ["+golangci.Name+"]\n")
+	assert.Contains(t, string(text), "\n      "+golangci.Name+":\n        type: module\n        settings:\n          strict: true\n")
+	require.NoError(t, build(t, map[string]any{"strict": true}))
 }
