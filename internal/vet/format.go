@@ -24,8 +24,8 @@ const (
 	Text Format = "text"
 
 	// JSON has one object a line, with the members file, line, column, end_line,
-	// end_column, rule, severity, message and url; those that are unknown are
-	// left out.
+	// end_column, rule, severity, message, url and related, a list of objects with
+	// file, line, column and message; those that are unknown are left out.
 	JSON Format = "json"
 
 	// SARIF is one SARIF 2.1.0 log with one run, also if there are no findings.
@@ -72,10 +72,17 @@ func (f Format) Write(w io.Writer, dir string, findings []Finding) error {
 
 // relative names files relative to dir, where they are not on another volume.
 func relative(findings []Finding, dir string) []Finding {
+	within := func(file *string) {
+		if rel, err := filepath.Rel(dir, *file); err == nil {
+			*file = rel
+		}
+	}
 	out := slices.Clone(findings)
 	for i := range out {
-		if rel, err := filepath.Rel(dir, out[i].Start.Filename); err == nil {
-			out[i].Start.Filename = rel
+		within(&out[i].Start.Filename)
+		out[i].Related = slices.Clone(out[i].Related)
+		for j := range out[i].Related {
+			within(&out[i].Related[j].Start.Filename)
 		}
 	}
 	return out
@@ -119,27 +126,44 @@ func inCharacters(findings []Finding) []Finding {
 		f := &out[i]
 		f.End.Column = column(f.Start.Filename, f.End.Line, f.End.Column)
 		f.Start.Column = column(f.Start.Filename, f.Start.Line, f.Start.Column)
+		f.Related = slices.Clone(f.Related)
+		for j := range f.Related {
+			at := &f.Related[j].Start
+			at.Column = column(at.Filename, at.Line, at.Column)
+		}
 	}
 	return out
+}
+
+type jsonPlace struct {
+	File    string `json:"file"`
+	Line    int    `json:"line"`
+	Column  int    `json:"column"`
+	Message string `json:"message"`
 }
 
 func writeJSON(w io.Writer, findings []Finding) error {
 	e := json.NewEncoder(w)
 	e.SetEscapeHTML(false)
 	for _, f := range findings {
+		var related []jsonPlace
+		for _, r := range f.Related {
+			related = append(related, jsonPlace{r.Start.Filename, r.Start.Line, r.Start.Column, r.Message})
+		}
 		if err := e.Encode(struct {
-			File      string `json:"file"`
-			Line      int    `json:"line"`
-			Column    int    `json:"column"`
-			EndLine   int    `json:"end_line,omitempty"`
-			EndColumn int    `json:"end_column,omitempty"`
-			Rule      string `json:"rule"`
-			Severity  string `json:"severity"`
-			Message   string `json:"message"`
-			URL       string `json:"url,omitempty"`
+			File      string      `json:"file"`
+			Line      int         `json:"line"`
+			Column    int         `json:"column"`
+			EndLine   int         `json:"end_line,omitempty"`
+			EndColumn int         `json:"end_column,omitempty"`
+			Rule      string      `json:"rule"`
+			Severity  string      `json:"severity"`
+			Message   string      `json:"message"`
+			URL       string      `json:"url,omitempty"`
+			Related   []jsonPlace `json:"related,omitempty"`
 		}{
 			f.Start.Filename, f.Start.Line, f.Start.Column, f.End.Line, f.End.Column,
-			f.Rule, f.Severity.String(), f.Message, f.URL,
+			f.Rule, f.Severity.String(), f.Message, f.URL, related,
 		}); err != nil {
 			return err
 		}

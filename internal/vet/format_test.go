@@ -33,6 +33,7 @@ func shop(t *testing.T) (root, module string, findings []vet.Finding) {
 		{
 			Rule: "SF009", Severity: lint.Error, Message: "100% wrong:\r\nno <group>, none", URL: "https://example.com/rules#sf009",
 			Start: at(file, 3, 15), End: at(file, 3, 21),
+			Related: []vet.Place{{Start: at(file, 3, 19), Message: "from here"}},
 		},
 		{
 			Rule: "SF001", Severity: lint.Warning, Message: "over two lines",
@@ -68,7 +69,7 @@ func TestJSON(t *testing.T) {
 	_, dir, findings := shop(t)
 	assert.Equal(t, strings.Join([]string{
 		`{"file":"a b/50%.go","line":3,"column":15,"end_line":3,"end_column":21,"rule":"SF009","severity":"error",` +
-			`"message":"100% wrong:\r\nno <group>, none","url":"https://example.com/rules#sf009"}`,
+			`"message":"100% wrong:\r\nno <group>, none","url":"https://example.com/rules#sf009","related":[{"file":"a b/50%.go","line":3,"column":19,"message":"from here"}]}`,
 		`{"file":"a b/50%.go","line":1,"column":1,"end_line":3,"end_column":5,"rule":"SF001","severity":"warning","message":"over two lines"}`,
 		`{"file":"gone.go","line":7,"column":9,"rule":"unused-ignore","severity":"info","message":"a place that no file has"}`,
 		`{"file":"../../../x.y","line":1,"column":2,"rule":"SF010","severity":"error","message":"generated from elsewhere"}` + "\n",
@@ -107,6 +108,16 @@ func TestSARIFResults(t *testing.T) {
 	rules := run["tool"].(map[string]any)["driver"].(map[string]any)["rules"].([]any)
 	results := run["results"].([]any)
 	require.Len(t, results, len(findings))
+	related := results[0].(map[string]any)["relatedLocations"].([]any)
+	require.Len(t, related, 1)
+	assert.Equal(t, map[string]any{
+		"physicalLocation": map[string]any{
+			"artifactLocation": map[string]any{"uri": "go/shop/a%20b/50%25.go", "uriBaseId": "%SRCROOT%"},
+			"region":           map[string]any{"startLine": 3., "startColumn": 17.},
+		},
+		"message": map[string]any{"text": "from here"},
+	}, related[0])
+	assert.NotContains(t, results[1], "relatedLocations")
 	for i, want := range []struct {
 		level, uri, base string
 		region           map[string]any

@@ -2,6 +2,7 @@ package vet
 
 import (
 	"encoding/json"
+	"go/token"
 	"io"
 	"net/url"
 	"path/filepath"
@@ -56,9 +57,11 @@ type (
 		Level     string          `json:"level"`
 		Message   sarifText       `json:"message"`
 		Locations []sarifLocation `json:"locations"`
+		Related   []sarifLocation `json:"relatedLocations,omitempty"`
 	}
 	sarifLocation struct { // 3.28
 		Physical sarifPhysical `json:"physicalLocation"`
+		Message  *sarifText    `json:"message,omitempty"`
 	}
 	sarifPhysical struct { // 3.29
 		Artifact sarifArtifact `json:"artifactLocation"`
@@ -116,15 +119,17 @@ func writeSARIF(w io.Writer, findings []Finding) error {
 		})
 	}
 	for _, f := range findings {
+		var related []sarifLocation
+		for _, r := range f.Related {
+			related = append(related, location(r.Start, token.Position{}, &sarifText{r.Message}))
+		}
 		run.Results = append(run.Results, sarifResult{
 			RuleID:    f.Rule,
 			RuleIndex: slices.IndexFunc(rules, func(r lint.Rule) bool { return r.ID == f.Rule }), // -1 is "not there", the default of 3.27.6
 			Level:     sarifLevel(f.Severity),
 			Message:   sarifText{f.Message},
-			Locations: []sarifLocation{{sarifPhysical{
-				artifact(f.Start.Filename),
-				sarifRegion{f.Start.Line, f.Start.Column, f.End.Line, f.End.Column},
-			}}},
+			Locations: []sarifLocation{location(f.Start, f.End, nil)},
+			Related:   related,
 		})
 	}
 	e := json.NewEncoder(w)
@@ -142,6 +147,13 @@ func sarifLevel(s lint.Severity) string {
 		return "note"
 	}
 	return s.String()
+}
+
+func location(start, end token.Position, message *sarifText) sarifLocation {
+	return sarifLocation{
+		sarifPhysical{artifact(start.Filename), sarifRegion{start.Line, start.Column, end.Line, end.Column}},
+		message,
+	}
 }
 
 // artifact is a file by its URI, relative to the root of the sources where it is

@@ -64,6 +64,16 @@ type Finding struct {
 	// Start and End name files by absolute path. Columns count bytes from 1.
 	// End.Line is 0 where the finding is about a single position.
 	Start, End token.Position
+
+	// Related are other places that the finding is about, such as where a value
+	// comes from.
+	Related []Place
+}
+
+// Place is a position with what there is to say about it.
+type Place struct {
+	Start   token.Position
+	Message string
 }
 
 // Report is what came out.
@@ -187,6 +197,9 @@ func finding(fset *token.FileSet, d analysis.Diagnostic) Finding {
 	}
 	if d.End.IsValid() {
 		f.End = fset.Position(d.End)
+	}
+	for _, r := range d.Related {
+		f.Related = append(f.Related, Place{fset.Position(r.Pos), r.Message})
 	}
 	return f
 }

@@ -117,6 +117,7 @@ func names(severity string, err error) *analysis.Analyzer {
 				if f, ok := d.(*ast.FuncDecl); ok {
 					pass.Report(analysis.Diagnostic{
 						Pos: f.Name.Pos(), End: f.Name.End(), Category: "SF001", Message: "SF001: " + severity + "the function " + f.Name.Name, URL: "https://example.com",
+						Related: []analysis.RelatedInformation{{Pos: file.Package, Message: "in this file"}},
 					})
 				}
 			}
@@ -136,6 +137,9 @@ func TestFindingsAreSortedAndThereOnce(t *testing.T) {
 		assert.Equal(t, lint.Error, f.Severity)
 		assert.Equal(t, "https://example.com", f.URL)
 		assert.Equal(t, f.Start.Line, f.End.Line)
+		require.Len(t, f.Related, 1)
+		assert.Equal(t, f.Start.Filename, f.Related[0].Start.Filename)
+		assert.Equal(t, "in this file", f.Related[0].Message)
 		got = append(got, fmt.Sprintf("%s:%d:%d %s", filepath.Base(f.Start.Filename), f.Start.Line, f.Start.Column, f.Message))
 	}
 	assert.Equal(t, []string{
