@@ -8,6 +8,7 @@ import (
 	"strings"
 	"text/tabwriter"
 
+	"github.com/kansas-frontier-matrix/sqsfifo/internal/vet"
 	"github.com/kansas-frontier-matrix/sqsfifo/lint"
 )
 
@@ -45,16 +46,23 @@ func explain(_ context.Context, args []string, io stdio) (int, error) {
 
 func listRules(w io.Writer) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	for _, r := range lint.Rules() {
+	for _, r := range vet.Rules() {
 		fmt.Fprintf(t, "%s\t%s\t%s\t%s\n", r.ID, r.Severity, r.Name, r.Title)
 	}
 	return t.Flush()
 }
 
 func printRule(w io.Writer, r lint.Rule) {
-	fmt.Fprintf(w, "%s %s (%s)\n%s\n\n", r.ID, r.Name, r.Severity, r.Title)
+	name := r.ID
+	if r.Name != r.ID {
+		name += " " + r.Name
+	}
+	fmt.Fprintf(w, "%s (%s)\n%s\n\n", name, r.Severity, r.Title)
 	fmt.Fprintf(w, "%s\n\n", wrapped(r.Wording, 80))
-	fmt.Fprintf(w, "source: %s\nfix:    %s\n", r.Source, r.Fix)
+	if r.Source != "" {
+		fmt.Fprintf(w, "source: %s\n", r.Source)
+	}
+	fmt.Fprintf(w, "fix:    %s\n", r.Fix)
 }
 
 // unknownRuleError is the error for a rule that is not in the table.
@@ -72,7 +80,7 @@ func findRule(name string) (lint.Rule, error) {
 	var nearest lint.Rule
 	least := -1
 	wanted := strings.ToLower(name)
-	for _, r := range lint.Rules() {
+	for _, r := range vet.Rules() {
 		for _, known := range []string{strings.ToLower(r.ID), r.Name} {
 			d := distance(wanted, known)
 			if d == 0 {

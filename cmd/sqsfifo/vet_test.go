@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -14,7 +15,7 @@ import (
 )
 
 // inModule changes to a module in a folder of its own, with a stub of this module
-// and of the AWS SDK's client, and two packages in it that have a finding each.
+// and of the AWS SDK's client, and two packages in it that have findings.
 func inModule(t *testing.T) {
 	t.Helper()
 	const stubs = "../../internal/vet/testdata/module"
@@ -28,7 +29,10 @@ func inModule(t *testing.T) {
 	require.NoError(t, os.WriteFile("go.mod", text, 0o600))
 	require.NoError(t, os.WriteFile("sqs/input.go", []byte(`package sqs
 
-type SendMessageInput struct{ QueueUrl, MessageBody, MessageGroupId *string }
+type SendMessageInput struct {
+	QueueUrl, MessageBody, MessageGroupId *string
+	DelaySeconds                          int32
+}
 
 func (*Client) SendMessage(*SendMessageInput) error { return nil }
 `), 0o600))
@@ -52,7 +56,11 @@ const raw = `package raw
 import "github.com/aws/aws-sdk-go-v2/service/sqs"
 
 func Send(c *sqs.Client, queueURL, body string) error {
-	return c.SendMessage(&sqs.SendMessageInput{QueueUrl: new("https://sqs.us-east-1.amazonaws.com/000000000000/orders.fifo"), MessageBody: &body})
+	return c.SendMessage(&sqs.SendMessageInput{
+		QueueUrl:     new("https://sqs.us-east-1.amazonaws.com/000000000000/orders.fifo"),
+		MessageBody:  &body,
+		DelaySeconds: 5,
+	})
 }
 `
 
@@ -69,7 +77,8 @@ func TestVet(t *testing.T) {
 	assert.True(t, found, stdout)
 	assert.True(t, strings.HasPrefix(rest, noGroup), rest)
 	assert.Contains(t, rest, " SF009: ")
-	assert.Equal(t, "packages: 2, errors: 2, warnings: 0, infos: 0\n", stderr)
+	assert.Contains(t, rest, " SF011: ")
+	assert.Equal(t, "packages: 2, errors: 3, warnings: 0, infos: 0\n", stderr)
 
 	stdout, stderr, code = sqsfifo(t, "", "vet", "./tested")
 	assert.Equal(t, exitFine, code, stderr)
@@ -89,12 +98,12 @@ func TestVetFlags(t *testing.T) {
 		args []string
 		want []string
 	}{
-		{[]string{"-disable", "SF009"}, []string{"SF020"}},
-		{nil, []string{"SF020", "SF009"}},
-		{[]string{"-disable=SF001, SF020"}, []string{"SF009"}},
-		{[]string{"-disable=SF009,SF020"}, nil},
+		{[]string{"-disable", "SF009"}, []string{"SF020", "SF011"}},
+		{nil, []string{"SF020", "SF009", "SF011"}},
+		{[]string{"-disable=SF011, SF020"}, []string{"SF009"}},
+		{[]string{"-disable=SF009,SF011,SF020"}, nil},
 		{[]string{"-disable=all"}, nil},
-		{[]string{"-strict", "-forbid-raw", "-nondet=example.com/shop/raw.Send", "-enable=all", "-disable=SF008"}, []string{"SF020", "SF009"}},
+		{[]string{"-strict", "-forbid-raw", "-nondet=example.com/shop/raw.Send", "-enable=all", "-disable=SF008"}, []string{"SF020", "SF009", "SF011"}},
 	} {
 		args := append(append([]string{"vet", "-format=json"}, tc.args...), "./orders", "./raw")
 		stdout, stderr, code := sqsfifo(t, "", args...)
@@ -194,13 +203,19 @@ func TestExplain(t *testing.T) {
 	stdout, _, code = sqsfifo(t, "", "explain", "SF009", "sf001")
 	assert.Equal(t, exitFine, code)
 	assert.Contains(t, stdout, "\n\nSF001 attr-only-identity (error")
+
+	stdout, _, code = sqsfifo(t, "", "explain", "unused-ignore")
+	assert.Equal(t, exitFine, code)
+	assert.Contains(t, stdout, "unused-ignore (warning")
+	assert.NotContains(t, stdout, "source:")
 }
 
 func TestExplainLists(t *testing.T) {
 	stdout, _, code := sqsfifo(t, "", "explain")
 	assert.Equal(t, exitFine, code)
-	assert.True(t, strings.HasPrefix(stdout, "SF001  error"), stdout)
-	assert.Contains(t, stdout, "\nSF053  error")
+	for _, r := range vet.Rules() {
+		assert.Regexp(t, "(?m)^"+r.ID+" +"+r.Severity.String()+" +"+r.Name+" +"+regexp.QuoteMeta(r.Title)+"$", stdout)
+	}
 }
 
 func TestExplainUnknown(t *testing.T) {

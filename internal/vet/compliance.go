@@ -98,7 +98,7 @@ func constructions(p *packages.Package) []construction {
 
 func isFunc(o types.Object, path string, names ...string) bool {
 	f, ok := o.(*types.Func)
-	return ok && f.Pkg() != nil && f.Pkg().Path() == path && f.Signature().Recv() == nil && slices.Contains(names, f.Name())
+	return ok && f.Pkg() != nil && f.Pkg().Path() == path && slices.Contains(names, f.Name())
 }
 
 // testsOf returns the package as it is compiled with its own test files, and the
@@ -106,7 +106,7 @@ func isFunc(o types.Object, path string, names ...string) bool {
 func testsOf(p *packages.Package, loaded []*packages.Package) []*packages.Package {
 	var out []*packages.Package
 	for _, q := range loaded {
-		if q.ForTest == p.PkgPath && (q.PkgPath == p.PkgPath || q.PkgPath == p.PkgPath+"_test") {
+		if q.ForTest == p.PkgPath {
 			out = append(out, q)
 		}
 	}

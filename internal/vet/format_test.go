@@ -164,7 +164,11 @@ func TestSARIFOfNothing(t *testing.T) {
 		}
 		assert.NotEmpty(t, rule["name"])
 		assert.Contains(t, []any{"error", "warning", "note"}, rule["defaultConfiguration"].(map[string]any)["level"])
-		assert.Equal(t, "https://github.com/kansas-frontier-matrix/sqsfifo/blob/main/docs/rules.md#"+strings.ToLower(rule["id"].(string)), rule["helpUri"])
+		page := "https://github.com/kansas-frontier-matrix/sqsfifo/blob/main/docs/rules.md"
+		if strings.HasPrefix(rule["id"].(string), "SF") {
+			page += "#" + strings.ToLower(rule["id"].(string))
+		}
+		assert.Equal(t, page, rule["helpUri"])
 	}
 	for _, r := range lint.Rules() {
 		assert.True(t, seen[r.ID], "rule %s is described", r.ID)

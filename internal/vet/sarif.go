@@ -96,8 +96,9 @@ var directiveRules = []lint.Rule{
 	},
 }
 
-// described are the rules that a run may report.
-func described() []lint.Rule {
+// Rules returns every rule that a finding may name: those of [lint.Rules], and
+// after them the two about directives, which are known by a name alone.
+func Rules() []lint.Rule {
 	return append(lint.Rules(), directiveRules...)
 }
 
@@ -107,15 +108,19 @@ func writeSARIF(w io.Writer, findings []Finding) error {
 		ColumnKind: "unicodeCodePoints",
 		Results:    []sarifResult{},
 	}
-	rules := described()
+	rules := Rules()
 	for _, r := range rules {
+		uri := docs
+		if _, ok := lint.Lookup(r.ID); ok {
+			uri += "#" + strings.ToLower(r.ID)
+		}
 		help := "Fix: " + r.Fix + "."
 		if r.Source != "" {
 			help += "\nSource: " + r.Source + "."
 		}
 		run.Tool.Driver.Rules = append(run.Tool.Driver.Rules, sarifRule{
 			ID: r.ID, Name: r.Name, Short: sarifText{r.Title}, Full: sarifText{r.Wording}, Help: sarifText{help},
-			HelpURI: docs + "#" + strings.ToLower(r.ID), Configuration: sarifRuleLevel{sarifLevel(r.Severity)},
+			HelpURI: uri, Configuration: sarifRuleLevel{sarifLevel(r.Severity)},
 		})
 	}
 	for _, f := range findings {

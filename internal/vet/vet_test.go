@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -90,7 +91,7 @@ func TestCompliance(t *testing.T) {
 		assert.Equal(t, filepath.Join(dir, module, untested[len(untested)-1]), u.Dir)
 	}
 	assert.ElementsMatch(t, []string{
-		"elsewhere", "odd/generic", "odd/hidden", "odd/local", "odd/spelled", "odd/taken", "odd/times",
+		"elsewhere", "files", "odd/generic", "odd/hidden", "odd/local", "odd/spelled", "odd/taken", "odd/times",
 		"otherrule", "partly", "tagged", "unreasoned", "untested", "value",
 	}, untested, "what has a test, though it is skipped, is not given another")
 }
@@ -109,11 +110,11 @@ func TestTagsAndRules(t *testing.T) {
 	assert.Equal(t, 0, run(vet.Options{Patterns: []string{"untested/untested.go"}}), "a file has no tests that could be asked")
 }
 
-// names reports each declared function.
+// names reports each declared function, the last one of a file first.
 func names(severity string, err error) *analysis.Analyzer {
 	return &analysis.Analyzer{Name: "names", Doc: "report functions", Run: func(pass *analysis.Pass) (any, error) {
 		for _, file := range pass.Files {
-			for _, d := range file.Decls {
+			for _, d := range slices.Backward(file.Decls) {
 				if f, ok := d.(*ast.FuncDecl); ok {
 					pass.Report(analysis.Diagnostic{
 						Pos: f.Name.Pos(), End: f.Name.End(), Category: "SF001", Message: "SF001: " + severity + "the function " + f.Name.Name, URL: "https://example.com",
@@ -128,7 +129,7 @@ func names(severity string, err error) *analysis.Analyzer {
 
 // A package and the variant that its tests are compiled with are one package.
 func TestFindingsAreSortedAndThereOnce(t *testing.T) {
-	report, err := vet.Run(t.Context(), names("", nil), vet.Options{Dir: module, Patterns: []string{"./tested", "./sometimes", "./external"}})
+	report, err := vet.Run(t.Context(), names("", nil), vet.Options{Dir: module, Patterns: []string{"./tested", "./dead", "./external"}, NoCompliance: true})
 	require.NoError(t, err)
 	var got []string
 	for _, f := range report.Findings {
@@ -143,10 +144,12 @@ func TestFindingsAreSortedAndThereOnce(t *testing.T) {
 		got = append(got, fmt.Sprintf("%s:%d:%d %s", filepath.Base(f.Start.Filename), f.Start.Line, f.Start.Column, f.Message))
 	}
 	assert.Equal(t, []string{
+		"dead.go:7:6 the function New",
+		"dead_test.go:11:6 the function TestBranch",
+		"dead_test.go:21:6 the function TestReturn",
+		"dead_test.go:30:6 the function TestCase",
 		"external.go:7:6 the function New",
 		"external_test.go:10:6 the function TestCompliance",
-		"sometimes.go:7:6 the function New",
-		"sometimes_test.go:12:6 the function TestCompliance",
 		"tested.go:7:6 the function New",
 		"tested_test.go:9:6 the function TestCompliance",
 	}, got)
@@ -184,26 +187,30 @@ func TestWhatCannotBeChecked(t *testing.T) {
 
 	for name, tc := range map[string]struct {
 		pattern string
-		path    string
+		paths   []string // of the packages at fault, nil if they are the go command's to name
 		says    []string
 	}{
-		"type error":          {"./types", "example.com/broken/types", []string{"types.go:3:22: ", "\n\tand 1 more"}},
-		"syntax error":        {"./syntax", "example.com/broken/syntax", []string{"syntax.go:3"}},
-		"unknown import":      {"./imports", "example.com/broken/imports", []string{"example.com/nowhere"}},
-		"type error in tests": {"./tests", "example.com/broken/tests", []string{"tests_test.go:3:13: "}},
-		"dependency":          {"./user", "example.com/broken/types", []string{"types.go:3:22: "}},
-		"no such package":     {"./nothing", "", []string{"nothing"}},
+		"type error":          {"./types", []string{"example.com/broken/types"}, []string{"types.go:3:22: ", "\n\tand 1 more"}},
+		"syntax error":        {"./syntax", []string{"example.com/broken/syntax"}, []string{"syntax.go:3"}},
+		"unknown import":      {"./imports", []string{"example.com/broken/imports", "example.com/nowhere"}, []string{"example.com/nowhere"}},
+		"type error in tests": {"./tests", []string{"example.com/broken/tests"}, []string{"tests_test.go:3:13: "}},
+		"dependency":          {"./user", []string{"example.com/broken/types"}, []string{"types.go:3:22: "}},
+		"no such package":     {"./nothing", nil, []string{"nothing"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := vet.Run(t.Context(), quiet(), vet.Options{Dir: dir, Patterns: []string{tc.pattern, "./fine"}})
 			var load *vet.LoadError
 			require.ErrorAs(t, err, &load)
-			for _, s := range append(tc.says, tc.path) {
-				assert.ErrorContains(t, err, s)
-			}
+			var paths []string
 			for _, p := range load.Packages {
 				assert.NotEmpty(t, p.Errors)
-				assert.NotEqual(t, "example.com/broken/fine", p.Path)
+				paths = append(paths, p.Path)
+			}
+			if tc.paths != nil {
+				assert.Equal(t, tc.paths, paths)
+			}
+			for _, s := range append(tc.says, paths...) {
+				assert.ErrorContains(t, err, s)
 			}
 		})
 	}

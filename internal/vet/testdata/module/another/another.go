@@ -3,12 +3,9 @@ package another
 
 import "example.com/shop/tested"
 
-type own struct{}
-
-func (own) NewProducer() {}
-
-func New(client any) error {
-	own{}.NewProducer()
+func NewProducer(client any) error {
 	_, err := tested.New(client)
 	return err
 }
+
+var New = NewProducer

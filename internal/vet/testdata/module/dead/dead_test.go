@@ -34,3 +34,16 @@ func TestCase(t *testing.T) {
 		sqstest.TestProducer(t, sqstest.Suite[Order]{})
 	}
 }
+
+func TestFormat(t *testing.T) {
+	t.Skipf("%s is not ready", t.Name())
+	sqstest.TestProducer(t, sqstest.Suite[Order]{})
+}
+
+func TestSelect(t *testing.T) {
+	select {
+	default:
+		t.Skip("later")
+		sqstest.TestProducer(t, sqstest.Suite[Order]{})
+	}
+}
