@@ -91,7 +91,7 @@ func TestCompliance(t *testing.T) {
 		assert.Equal(t, filepath.Join(dir, module, untested[len(untested)-1]), u.Dir)
 	}
 	assert.ElementsMatch(t, []string{
-		"elsewhere", "files", "odd/generic", "odd/hidden", "odd/local", "odd/spelled", "odd/taken", "odd/times",
+		"elsewhere", "files", "odd/boxed", "odd/generic", "odd/hidden", "odd/local", "odd/spelled", "odd/taken", "odd/times",
 		"otherrule", "partly", "tagged", "unreasoned", "untested", "value",
 	}, untested, "what has a test, though it is skipped, is not given another")
 }
