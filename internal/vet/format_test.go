@@ -86,6 +86,12 @@ func TestGitHub(t *testing.T) {
 		"::error file=../x.y,line=1,col=2,title=SF010::generated from elsewhere\n",
 	}, "\n"), printed(t, vet.GitHub, dir, findings))
 
+	// A file that has changed since, or a line that a directive made up.
+	for column, want := range map[int]string{99: "99", 22: "19", 0: "0"} {
+		findings[0].Start.Column = column
+		assert.Contains(t, printed(t, vet.GitHub, dir, findings[:1]), ",line=3,col="+want+",")
+	}
+
 	odd := []vet.Finding{{Rule: "SF001", Start: token.Position{Filename: "/w/a:b,c%\n.go", Line: 1, Column: 1}}}
 	assert.Equal(t, "::error file=a%3Ab%2Cc%25%0A.go,line=1,col=1,title=SF001::\n", printed(t, vet.GitHub, "/w", odd))
 }
