@@ -204,13 +204,15 @@ func finding(fset *token.FileSet, d analysis.Diagnostic) Finding {
 	return f
 }
 
-// severity is the rule's own. A directive that says nothing is a finding like any
-// other, or it would outlive its reason.
+// severity is the rule's own. What no table has is an error, rather than
+// overlooked.
 func severity(rule string) lint.Severity {
-	if r, ok := lint.Lookup(rule); ok {
-		return r.Severity
+	for _, r := range Rules() {
+		if r.ID == rule {
+			return r.Severity
+		}
 	}
-	return lint.Warning
+	return lint.Error
 }
 
 func sorted(findings []Finding) []Finding {

@@ -6,3 +6,7 @@ import (
 )
 
 func Config() sqsfifo.Config[secret.Order] { return sqsfifo.Config[secret.Order]{} }
+
+type order struct{ ID string }
+
+func Orders() sqsfifo.Config[order] { return sqsfifo.Config[order]{} }
