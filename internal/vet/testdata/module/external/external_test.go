@@ -8,5 +8,5 @@ import (
 )
 
 func TestCompliance(t *testing.T) {
-	t.Run("suite", func(t *testing.T) { (TestProducer[external.Order])(t, Suite[external.Order]{}) })
+	t.Run("suite", func(t *testing.T) { TestProducer[external.Order](t, Suite[external.Order]{}) })
 }
