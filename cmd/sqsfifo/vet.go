@@ -30,7 +30,8 @@ Exits with 1 if there are findings, with 2 if a package does not compile.
 
 The rules but SF020 also run, from the go command's cache, with
   go vet -vettool=$(go tool -n sqsfifo) ./...
-where the flags from -disable to -strict are called -sqsfifo.disable and so on.
+where -disable, -enable, -forbid-raw, -nondet and -strict are called
+-sqsfifo.disable and so on, and go vet -fix applies the fixes that are safe.
 `
 
 func vetSource(ctx context.Context, args []string, io stdio) (int, error) {
