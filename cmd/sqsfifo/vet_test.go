@@ -18,6 +18,9 @@ import (
 // and of the AWS SDK's client, and two packages in it that have findings.
 func inModule(t *testing.T) {
 	t.Helper()
+	if testing.Short() {
+		t.Skip("checks the types of a good part of the standard library")
+	}
 	const stubs = "../../internal/vet/testdata/module"
 	dir := t.TempDir()
 	for _, name := range []string{"sqs", "sqsfifo", "tested", "untested"} {

@@ -17,9 +17,7 @@ import (
 // The skeleton of every package of the test data compiles, however odd the
 // package's names are, fails when it runs, and is enough for SF020.
 func TestSkeleton(t *testing.T) {
-	if testing.Short() {
-		t.Skip("compiles packages")
-	}
+	checksTypes(t)
 	dir := t.TempDir()
 	require.NoError(t, os.CopyFS(dir, os.DirFS(module)))
 	report, err := vet.Run(t.Context(), quiet(), vet.Options{Dir: dir, Patterns: []string{"./..."}})
@@ -57,6 +55,7 @@ func TestSkeleton(t *testing.T) {
 }
 
 func TestSkeletonWritesOverNothing(t *testing.T) {
+	checksTypes(t)
 	dir := t.TempDir()
 	require.NoError(t, os.CopyFS(dir, os.DirFS(module)))
 	file := filepath.Join(dir, "untested", vet.SkeletonFile)

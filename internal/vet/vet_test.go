@@ -29,6 +29,15 @@ func quiet() *analysis.Analyzer {
 	return &analysis.Analyzer{Name: "quiet", Doc: "find nothing", Run: func(*analysis.Pass) (any, error) { return nil, nil }}
 }
 
+// checksTypes is called by tests that load packages with what they import of the
+// standard library.
+func checksTypes(t *testing.T) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("checks the types of a good part of the standard library")
+	}
+}
+
 // want is a comment of the test data: "// want SF020: part of the message".
 type want struct {
 	file, rule, message string
@@ -60,6 +69,7 @@ func wants(t *testing.T, dir string) []want {
 }
 
 func TestCompliance(t *testing.T) {
+	checksTypes(t)
 	report, err := vet.Run(t.Context(), quiet(), vet.Options{Dir: module, Patterns: []string{"./..."}})
 	require.NoError(t, err)
 	var got []string
@@ -102,6 +112,7 @@ func TestCompliance(t *testing.T) {
 }
 
 func TestTagsAndRules(t *testing.T) {
+	checksTypes(t)
 	run := func(o vet.Options) int {
 		o.Dir = module
 		report, err := vet.Run(t.Context(), quiet(), o)
@@ -134,6 +145,7 @@ func names(severity string, err error) *analysis.Analyzer {
 
 // A package and the variant that its tests are compiled with are one package.
 func TestFindingsAreSortedAndThereOnce(t *testing.T) {
+	checksTypes(t)
 	report, err := vet.Run(t.Context(), names("", nil), vet.Options{Dir: module, Patterns: []string{"./tested", "./dead", "./external"}, NoCompliance: true})
 	require.NoError(t, err)
 	var got []string
@@ -177,6 +189,7 @@ func TestSeverityOfADiagnostic(t *testing.T) {
 var errAnalyzer = errors.New("out of order")
 
 func TestWhatCannotBeChecked(t *testing.T) {
+	checksTypes(t)
 	dir := t.TempDir()
 	write := func(name, text string) {
 		require.NoError(t, os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o700))
