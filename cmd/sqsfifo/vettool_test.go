@@ -65,9 +65,9 @@ func TestInAScratchModule(t *testing.T) {
 	assert.Contains(t, out, "wrote orders/"+vet.SkeletonFile)
 	out, code = scratch.run(t, "go vet ./...")
 	assert.Zero(t, code, "the test that was begun compiles with the suite as it is: %s", out)
-	out, code = scratch.run(t, strings.Replace(readme("go tool sqsfifo explain SF002"), "SF002", "SF009", 1))
+	out, code = scratch.run(t, readme("go tool sqsfifo explain SF001"))
 	assert.Zero(t, code, out)
-	assert.Contains(t, out, "missing-group-id")
+	assert.Contains(t, out, "attr-only-identity")
 	tool, code := scratch.run(t, "go tool -n sqsfifo")
 	require.Zero(t, code, tool)
 
