@@ -46,7 +46,7 @@ func TestUsage(t *testing.T) {
 		{[]string{"simulate", "-replay", "-3m"}, 2, "", "above zero"},
 		{[]string{"simulate", "-scope", "galaxy"}, 2, "", "DeduplicationScope"},
 		{[]string{"simulate", "no such file"}, 2, "", "no such file"},
-		{[]string{"vet", "-format", "xml"}, 2, "", `no format "xml"`},
+		{[]string{"vet", "-format", "xml", "./no-such-package"}, 2, "", `no format "xml"`},
 		{[]string{"vet", "-disable", "SF999"}, 2, "", "SF999"},
 		{[]string{"vet", "-enable", "SF999"}, 2, "", "SF999"},
 		{[]string{"vet", "-nondet", "New"}, 2, "", "-nondet"},
