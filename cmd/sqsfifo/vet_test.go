@@ -23,7 +23,7 @@ func inModule(t *testing.T) {
 	}
 	const stubs = "../../internal/vet/testdata/module"
 	dir := t.TempDir()
-	for _, name := range []string{"sqs", "sqsfifo", "tested", "untested"} {
+	for _, name := range []string{"sqs", "sqsfifo", "tagged", "tested", "untested"} {
 		require.NoError(t, os.CopyFS(filepath.Join(dir, name), os.DirFS(filepath.Join(stubs, name))))
 	}
 	text, err := os.ReadFile(filepath.Join(stubs, "go.mod"))
@@ -87,6 +87,11 @@ func TestVet(t *testing.T) {
 	assert.Equal(t, exitFine, code, stderr)
 	assert.Empty(t, stdout)
 	assert.Equal(t, "packages: 1, errors: 0, warnings: 0, infos: 0\n", stderr)
+
+	_, _, code = sqsfifo(t, "", "vet", "./tagged")
+	assert.Equal(t, exitFindings, code)
+	stdout, _, code = sqsfifo(t, "", "vet", "-tags", "slow", "./tagged")
+	assert.Equal(t, exitFine, code, stdout)
 
 	t.Chdir("orders")
 	stdout, _, code = sqsfifo(t, "", "vet")
