@@ -14,8 +14,8 @@ import (
 
 const explainHelp = `usage: sqsfifo explain [rule ...]
 
-Prints what rules require and why, where they come from and what to do. A rule is
-named by its ID or by its name, as in SF001 or attr-only-identity; without one all
+Prints what rules require and why, where they come from, what to do, and code that
+breaks and keeps them. A rule is named by its ID or by its name, as in SF001 or attr-only-identity; without one all
 are listed.
 `
 
@@ -44,10 +44,21 @@ func explain(_ context.Context, args []string, io stdio) (int, error) {
 	return exitFine, nil
 }
 
+// everyRule is the table, and the rules about directives, which are not in it.
+func everyRule() []lint.Rule {
+	rules := lint.Rules()
+	for _, r := range vet.Rules() {
+		if _, ok := lint.Lookup(r.ID); !ok {
+			rules = append(rules, r)
+		}
+	}
+	return rules
+}
+
 func listRules(w io.Writer) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	for _, r := range vet.Rules() {
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\n", r.ID, r.Severity, r.Name, r.Title)
+	for _, r := range everyRule() {
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\n", r.ID, r.Severity, r.Passes, r.Name, r.Title)
 	}
 	return t.Flush()
 }
@@ -57,12 +68,21 @@ func printRule(w io.Writer, r lint.Rule) {
 	if r.Name != r.ID {
 		name += " " + r.Name
 	}
-	fmt.Fprintf(w, "%s (%s)\n%s\n\n", name, r.Severity, r.Title)
+	fmt.Fprintf(w, "%s (%s; on %s; since %s)\n%s\n\n", name, r.Severity, r.Passes, r.Since, r.Title)
 	fmt.Fprintf(w, "%s\n\n", wrapped(r.Wording, 80))
 	if r.Source != "" {
 		fmt.Fprintf(w, "source: %s\n", r.Source)
 	}
 	fmt.Fprintf(w, "fix:    %s\n", r.Fix)
+	fmt.Fprintf(w, "\nbad:\n%s\ngood:\n%s", indented(r.Bad), indented(r.Good))
+}
+
+func indented(code string) string {
+	var b strings.Builder
+	for line := range strings.Lines(code) {
+		b.WriteString("    " + strings.TrimRight(line, "\n") + "\n")
+	}
+	return b.String()
 }
 
 // unknownRuleError is the error for a rule that is not in the table.
@@ -80,7 +100,7 @@ func findRule(name string) (lint.Rule, error) {
 	var nearest lint.Rule
 	least := -1
 	wanted := strings.ToLower(name)
-	for _, r := range vet.Rules() {
+	for _, r := range everyRule() {
 		for _, known := range []string{strings.ToLower(r.ID), r.Name} {
 			d := distance(wanted, known)
 			if d == 0 {

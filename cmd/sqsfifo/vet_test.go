@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/vet"
+	"github.com/kansas-frontier-matrix/sqsfifo/lint"
 )
 
 // inModule changes to a module in a folder of its own, with a stub of this module
@@ -195,7 +196,7 @@ func TestExplain(t *testing.T) {
 	assert.Equal(t, exitFine, code)
 	assert.Empty(t, stderr)
 	for _, part := range []string{
-		"SF009 missing-group-id (error", "\nthe message has no group ID\n", "A message for a FIFO queue has a MessageGroupId.",
+		"SF009 missing-group-id (error; on message, source; since 0.1.0)\n", "\nthe message has no group ID\n", "A message for a FIFO queue has a MessageGroupId.",
 		"\nsource: F-050, F-070\n", "\nfix:    set MessageGroupId",
 	} {
 		assert.Contains(t, stdout, part)
@@ -203,8 +204,19 @@ func TestExplain(t *testing.T) {
 	byName, _, code := sqsfifo(t, "", "explain", "Missing-Group-ID")
 	assert.Equal(t, exitFine, code)
 	assert.Equal(t, stdout, byName)
-	for line := range strings.Lines(stdout) {
-		assert.LessOrEqual(t, len(line), 120)
+	for _, r := range append(lint.Rules(), vet.Rules()...) {
+		stdout, _, code := sqsfifo(t, "", "explain", r.ID)
+		assert.Equal(t, exitFine, code)
+		_, rest, _ := strings.Cut(stdout, "\n\n")
+		wording, rest, _ := strings.Cut(rest, "\n\n")
+		assert.Equal(t, strings.Join(strings.Fields(r.Wording), " "), strings.ReplaceAll(wording, "\n", " "))
+		for line := range strings.Lines(wording) {
+			assert.LessOrEqual(t, len(line), 81, r.ID)
+		}
+		_, rest, _ = strings.Cut(rest, "\nbad:\n")
+		bad, good, _ := strings.Cut(rest, "\ngood:\n")
+		assert.Equal(t, strings.TrimRight(r.Bad, "\n"), unindented(bad), r.ID)
+		assert.Equal(t, strings.TrimRight(r.Good, "\n"), unindented(good), r.ID)
 	}
 
 	stdout, _, code = sqsfifo(t, "", "explain", "SF009", "sf001")
@@ -217,11 +229,16 @@ func TestExplain(t *testing.T) {
 	assert.NotContains(t, stdout, "source:")
 }
 
+func unindented(code string) string {
+	return strings.TrimRight(strings.ReplaceAll("\n"+code, "\n    ", "\n"), "\n")[1:]
+}
+
 func TestExplainLists(t *testing.T) {
 	stdout, _, code := sqsfifo(t, "", "explain")
 	assert.Equal(t, exitFine, code)
-	for _, r := range vet.Rules() {
-		assert.Regexp(t, "(?m)^"+r.ID+" +"+r.Severity.String()+" +"+r.Name+" +"+regexp.QuoteMeta(r.Title)+"$", stdout)
+	for _, r := range append(lint.Rules(), vet.Rules()...) {
+		assert.Equal(t, 1, strings.Count("\n"+stdout, "\n"+r.ID+" "), r.ID)
+		assert.Regexp(t, "(?m)^"+r.ID+" +"+r.Severity.String()+" +"+r.Passes.String()+" +"+r.Name+" +"+regexp.QuoteMeta(r.Title)+"$", stdout)
 	}
 }
 

@@ -41,7 +41,7 @@ type (
 		Name          string         `json:"name"`
 		Short         sarifText      `json:"shortDescription"`
 		Full          sarifText      `json:"fullDescription"`
-		Help          sarifText      `json:"help"`
+		Help          sarifHelp      `json:"help"`
 		HelpURI       string         `json:"helpUri"`
 		Configuration sarifRuleLevel `json:"defaultConfiguration"`
 	}
@@ -50,6 +50,10 @@ type (
 	}
 	sarifText struct { // 3.11, 3.12
 		Text string `json:"text"`
+	}
+	sarifHelp struct { // 3.12, text for those who show no markdown
+		Text     string `json:"text"`
+		Markdown string `json:"markdown"`
 	}
 	sarifResult struct { // 3.27
 		RuleID    string          `json:"ruleId"`
@@ -83,23 +87,29 @@ type (
 // table is about.
 var directiveRules = []lint.Rule{
 	{
-		ID: "bad-ignore", Name: "bad-ignore", Severity: lint.Warning,
+		ID: "bad-ignore", Name: "bad-ignore", Severity: lint.Warning, Passes: lint.OnSource, Since: "0.1.0",
 		Title:   "a directive without a reason, or with an unknown rule",
 		Wording: "A sqsfifo:ignore directive names rules of the table and, after two hyphens, the reason why they do not apply.",
 		Fix:     "write //sqsfifo:ignore SF002 -- and the reason",
+		Bad:     "//sqsfifo:ignore SF002",
+		Good:    "//sqsfifo:ignore SF002 -- two deliveries are what this load test is for",
 	},
 	{
-		ID: unusedIgnore, Name: unusedIgnore, Severity: lint.Warning,
+		ID: unusedIgnore, Name: unusedIgnore, Severity: lint.Warning, Passes: lint.OnSource, Since: "0.1.0",
 		Title:   "a directive that suppresses nothing",
 		Wording: "A sqsfifo:ignore directive stands on the line of a finding or on the line above. One that suppresses nothing hides the next finding.",
 		Fix:     "remove the directive",
+		Bad:     "//sqsfifo:ignore SF020 -- a demonstration\nfmt.Println(receipt.MessageID)",
+		Good:    "fmt.Println(receipt.MessageID)",
 	},
 }
 
-// Rules returns every rule that a finding may name: those of [lint.Rules], and
-// after them the two about directives, which are known by a name alone.
+// Rules returns every rule that a finding may name: those of [lint.Rules] that are
+// decided on source, and after them the two about directives, which have a name in
+// place of an ID.
 func Rules() []lint.Rule {
-	return append(lint.Rules(), directiveRules...)
+	onSource := slices.DeleteFunc(lint.Rules(), func(r lint.Rule) bool { return !r.Passes.Has(lint.OnSource) })
+	return append(onSource, directiveRules...)
 }
 
 func writeSARIF(w io.Writer, findings []Finding) error {
@@ -114,12 +124,18 @@ func writeSARIF(w io.Writer, findings []Finding) error {
 		if _, ok := lint.Lookup(r.ID); ok {
 			uri += "#" + strings.ToLower(r.ID)
 		}
-		help := "Fix: " + r.Fix + "."
+		help := sarifHelp{Text: "Fix: " + r.Fix + "."}
 		if r.Source != "" {
-			help += "\nSource: " + r.Source + "."
+			help.Text += "\nSource: " + r.Source + "."
+		}
+		help.Markdown = help.Text
+		for _, code := range []struct{ label, text string }{{"Bad", r.Bad}, {"Good", r.Good}} {
+			if code.text != "" {
+				help.Markdown += "\n\n" + code.label + ":\n\n```go\n" + strings.TrimRight(code.text, "\n") + "\n```"
+			}
 		}
 		run.Tool.Driver.Rules = append(run.Tool.Driver.Rules, sarifRule{
-			ID: r.ID, Name: r.Name, Short: sarifText{r.Title}, Full: sarifText{r.Wording}, Help: sarifText{help},
+			ID: r.ID, Name: r.Name, Short: sarifText{r.Title}, Full: sarifText{r.Wording}, Help: help,
 			HelpURI: uri, Configuration: sarifRuleLevel{sarifLevel(r.Severity)},
 		})
 	}
