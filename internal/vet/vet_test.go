@@ -106,7 +106,7 @@ func TestCompliance(t *testing.T) {
 		assert.Equal(t, filepath.Join(dir, module, untested[len(untested)-1]), u.Dir)
 	}
 	assert.ElementsMatch(t, []string{
-		"elsewhere", "files", "odd/boxed", "odd/generic", "odd/hidden", "odd/local", "odd/spelled", "odd/taken", "odd/times", "odd/unexported",
+		"elsewhere", "files", "odd/boxed", "odd/generic", "odd/hidden", "odd/local", "odd/namesake", "odd/spelled", "odd/taken", "odd/times", "odd/unexported",
 		"otherrule", "partly", "tagged", "unreasoned", "untested", "value",
 	}, untested, "what has a test, though it is skipped, is not given another")
 }
@@ -134,7 +134,7 @@ func names(severity string, err error) *analysis.Analyzer {
 				if f, ok := d.(*ast.FuncDecl); ok {
 					pass.Report(analysis.Diagnostic{
 						Pos: f.Name.Pos(), End: f.Name.End(), Category: "SF001", Message: "SF001: " + severity + "the function " + f.Name.Name, URL: "https://example.com",
-						Related: []analysis.RelatedInformation{{Pos: file.Package, Message: "in this file"}},
+						Related: []analysis.RelatedInformation{{Pos: file.Package, Message: "in this file"}, {Pos: file.Name.Pos(), Message: "of this name"}},
 					})
 				}
 			}
@@ -155,9 +155,10 @@ func TestFindingsAreSortedAndThereOnce(t *testing.T) {
 		assert.Equal(t, lint.Error, f.Severity)
 		assert.Equal(t, "https://example.com", f.URL)
 		assert.Equal(t, f.Start.Line, f.End.Line)
-		require.Len(t, f.Related, 1)
+		require.Len(t, f.Related, 2)
 		assert.Equal(t, f.Start.Filename, f.Related[0].Start.Filename)
 		assert.Equal(t, "in this file", f.Related[0].Message)
+		assert.Equal(t, "of this name", f.Related[1].Message)
 		got = append(got, fmt.Sprintf("%s:%d:%d %s", filepath.Base(f.Start.Filename), f.Start.Line, f.Start.Column, f.Message))
 	}
 	assert.Equal(t, []string{
