@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"golang.org/x/tools/go/packages"
+
+	"github.com/kansas-frontier-matrix/sqsfifo/lint"
 )
 
 // unusedIgnore is the name under which directives that suppress nothing are
@@ -44,7 +46,7 @@ func ignoresOf(p *packages.Package) ignores {
 func ignoresCompliance(comment string) (ours, ok bool) {
 	if text, found := strings.CutPrefix(comment, "//sqsfifo:ignore"); found {
 		ids, reason, _ := strings.Cut(text, "--")
-		return true, strings.TrimSpace(reason) != "" && lists(ids, noComplianceTest)
+		return true, strings.TrimSpace(reason) != "" && lists(ids, noComplianceTest) && areOnSource(ids)
 	}
 	if text, found := strings.CutPrefix(comment, "//lint:ignore "); found {
 		ids, reason, _ := strings.Cut(strings.TrimSpace(text), " ")
@@ -60,6 +62,18 @@ func ignoresCompliance(comment string) (ours, ok bool) {
 
 func lists(text, name string) bool {
 	return slices.ContainsFunc(strings.Split(text, ","), func(s string) bool { return strings.TrimSpace(s) == name })
+}
+
+// areOnSource reports whether each ID is that of a rule on source. The analyzer
+// reports a directive with another as one that silences nothing, and it does not.
+func areOnSource(ids string) bool {
+	for id := range strings.SplitSeq(ids, ",") {
+		id = strings.TrimSpace(id)
+		if r, ok := lint.Lookup(id); id != "" && (!ok || !r.Passes.Has(lint.OnSource)) {
+			return false
+		}
+	}
+	return true
 }
 
 // cover reports whether a directive stands on the line or on the one above, and

@@ -16,6 +16,8 @@ func TestIgnoresCompliance(t *testing.T) {
 		"//sqsfifo:ignore SF020 a demonstration":            {true, false},
 		"//sqsfifo:ignore SF002 -- SF020 is another rule":   {true, false},
 		"//sqsfifo:ignore SF0200 -- a demonstration":        {true, false},
+		"//sqsfifo:ignore SF020,SF999 -- no such rule":      {true, false},
+		"//sqsfifo:ignore SF020,SF033 -- not on source":     {true, false},
 		"//sqsfifo:ignored SF020 -- no directive":           {},
 		"// sqsfifo:ignore SF020 -- no directive":           {},
 		"/* sqsfifo:ignore SF020 -- no directive */":        {},
