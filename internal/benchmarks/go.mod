@@ -15,7 +15,7 @@ require (
 	github.com/gowebpki/jcs v1.0.2
 	github.com/kansas-frontier-matrix/sqsfifo v0.0.0-00010101000000-000000000000
 	github.com/maypok86/otter/v2 v2.4.0
-	golang.org/x/sys v0.48.0
+	golang.org/x/sys v0.49.0
 )
 
 require (
