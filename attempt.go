@@ -15,6 +15,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 	"github.com/aws/smithy-go"
 	smithyhttp "github.com/aws/smithy-go/transport/http"
+	"github.com/google/uuid"
 
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/window"
 )
@@ -43,6 +44,7 @@ const (
 // then either stores it or recognises the first. After that instant a resend may
 // be delivered a second time.
 type SendError struct {
+	EventID   uuid.UUID
 	DedupeKey string
 
 	// Attempts is the number of requests made, at least 1.
@@ -56,10 +58,11 @@ type SendError struct {
 	Err error
 }
 
-// Error says what is known.
+// Error says what is known. Like every error of this package it names the event
+// by its ID, and has neither its key nor anything of its payload in the text.
 func (e *SendError) Error() string {
-	return fmt.Sprintf("sqsfifo: dedupe key %q may have been sent, no answer after %d attempts; resend before %s: %v",
-		e.DedupeKey, e.Attempts, e.ResendBefore.UTC().Format(time.RFC3339), e.Err)
+	return fmt.Sprintf("sqsfifo: event %v may have been sent, no answer after %d attempts; resend before %s: %v",
+		e.EventID, e.Attempts, e.ResendBefore.UTC().Format(time.RFC3339), e.Err)
 }
 
 // Unwrap returns Err.
@@ -69,6 +72,7 @@ func (e *SendError) Unwrap() error { return e.Err }
 // no rule: SQS refused each attempt, or the context ended before the first.
 // Sending it again is safe at any time.
 type RefusedError struct {
+	EventID   uuid.UUID
 	DedupeKey string
 
 	// Attempts is the number of requests made; 0 if none was.
@@ -84,7 +88,7 @@ type RefusedError struct {
 
 // Error says what refused the message.
 func (e *RefusedError) Error() string {
-	return fmt.Sprintf("sqsfifo: dedupe key %q not sent after %d attempts: %v", e.DedupeKey, e.Attempts, e.Err)
+	return fmt.Sprintf("sqsfifo: event %v not sent after %d attempts: %v", e.EventID, e.Attempts, e.Err)
 }
 
 // Unwrap returns Err.

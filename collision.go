@@ -13,6 +13,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/google/uuid"
+
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/window"
 	"github.com/kansas-frontier-matrix/sqsfifo/lint"
 )
@@ -46,6 +48,7 @@ func (r Reuse) String() string {
 // other.
 type ConflictError struct {
 	Reuse     Reuse
+	EventID   uuid.UUID
 	DedupeKey string
 
 	// BodyHash and Group are those of the refused message. SameBody tells that
@@ -70,8 +73,8 @@ func (e *ConflictError) Error() string {
 			way = "derive the group from what does not change"
 		}
 	}
-	return fmt.Sprintf("sqsfifo: dedupe key %q refused, not sent: it was sent at %s with %s; %s",
-		e.DedupeKey, e.FirstSent.UTC().Format(time.RFC3339), what, way)
+	return fmt.Sprintf("sqsfifo: event %v refused, not sent: its dedupe key was sent at %s with %s; %s",
+		e.EventID, e.FirstSent.UTC().Format(time.RFC3339), what, way)
 }
 
 // ErrorType returns "conflict" or "drift", the value of the OpenTelemetry
@@ -186,7 +189,7 @@ func (m *memory) claim(now time.Time, msg *Message, s sent) (claim, error) {
 	r, state := m.sent.Lookup(now, s.key)
 	if state == window.Outside {
 		if err := m.sent.Put(now, s.key, window.Record[remembered]{From: now, Value: is}); err != nil {
-			return c, &RefusedError{DedupeKey: msg.DedupeKey, Err: err}
+			return c, &RefusedError{EventID: msg.EventID, DedupeKey: msg.DedupeKey, Err: err}
 		}
 		c.first = true
 		return c, nil
@@ -204,7 +207,7 @@ func (m *memory) claim(now time.Time, msg *Message, s sent) (claim, error) {
 		reuse = Drift
 	}
 	return c, &ConflictError{
-		Reuse: reuse, DedupeKey: msg.DedupeKey,
+		Reuse: reuse, EventID: msg.EventID, DedupeKey: msg.DedupeKey,
 		BodyHash: s.bodyHash(), Group: msg.Group, SameBody: was.body == is.body,
 		FirstSent: r.From,
 	}
@@ -240,7 +243,7 @@ func (m *memory) replace(now time.Time, s sent) (claim, error) {
 func attributeCollision(msg *Message) error {
 	names := slices.Sorted(maps.Keys(msg.Attributes))
 	names = slices.DeleteFunc(names, lint.Benign)
-	return &ViolationError{Findings: []lint.Finding{finding(ruleAttributeOnly, "MessageAttributes", "",
+	return &ViolationError{plain: true, Findings: []lint.Finding{finding(ruleAttributeOnly, "MessageAttributes", "",
 		fmt.Sprintf("this body was sent within the deduplication interval with other attributes than %s; SQS ignores attributes, would drop this message and deliver the first",
 			strings.Join(names, ", ")))}}
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 	"unsafe"
@@ -94,15 +95,27 @@ type ViolationError struct {
 	// Err is the cause where the message could not even be built: the error of
 	// Config.Identify or of the payload's encoding. It may be nil.
 	Err error
+
+	// plain: the messages of the findings quote nothing of the payload.
+	plain bool
 }
 
-// Error lists the findings.
+// quoting are the rules whose findings quote the payload or an attribute's value.
+var quoting = []string{ruleAttributeOnly, ruleInvalidJSON, "SF031", ruleInexactInteger, "SF033"}
+
+// Error lists the findings: rule, field, position, what is wrong and the way out.
+// What they quote of the payload and of attributes is not in it, because errors go
+// to logs: the rule's title stands in its place, and [lint.Finding].Message has it.
 func (e *ViolationError) Error() string {
 	var b strings.Builder
 	b.WriteString("sqsfifo: message refused, not sent: ")
 	for i, f := range e.Findings {
 		if i > 0 {
 			b.WriteString("; ")
+		}
+		if !e.plain && slices.Contains(quoting, f.Rule) {
+			r, _ := lint.Lookup(f.Rule)
+			f.Message = r.Title
 		}
 		b.WriteString(f.String())
 	}

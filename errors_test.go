@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/aws/smithy-go"
+	"github.com/google/uuid"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
@@ -18,24 +19,25 @@ import (
 func TestErrorTexts(t *testing.T) {
 	at := time.Date(2025, 12, 4, 0, 4, 35, 0, time.UTC)
 	cause := errors.New("connection reset")
+	id := uuid.MustParse("019ae7b0-8c00-7abc-9def-0123456789ab")
 	for _, tc := range []struct {
 		err   error
 		want  string
 		cause error
 	}{
 		{
-			&sqsfifo.SendError{DedupeKey: "soil|17", Attempts: 2, ResendBefore: at, Err: cause},
-			`sqsfifo: dedupe key "soil|17" may have been sent, no answer after 2 attempts; resend before 2025-12-04T00:04:35Z: connection reset`,
+			&sqsfifo.SendError{EventID: id, DedupeKey: "soil|17", Attempts: 2, ResendBefore: at, Err: cause},
+			`sqsfifo: event 019ae7b0-8c00-7abc-9def-0123456789ab may have been sent, no answer after 2 attempts; resend before 2025-12-04T00:04:35Z: connection reset`,
 			cause,
 		},
 		{
-			&sqsfifo.RefusedError{DedupeKey: "soil|17", Attempts: 3, Code: "RequestThrottled", Err: cause},
-			`sqsfifo: dedupe key "soil|17" not sent after 3 attempts: connection reset`,
+			&sqsfifo.RefusedError{EventID: id, DedupeKey: "soil|17", Attempts: 3, Code: "RequestThrottled", Err: cause},
+			`sqsfifo: event 019ae7b0-8c00-7abc-9def-0123456789ab not sent after 3 attempts: connection reset`,
 			cause,
 		},
 		{
-			&sqsfifo.ConflictError{Reuse: sqsfifo.Conflict, DedupeKey: "soil|17", FirstSent: at},
-			`sqsfifo: dedupe key "soil|17" refused, not sent: it was sent at 2025-12-04T00:04:35Z with another payload; give each event a key of its own`,
+			&sqsfifo.ConflictError{Reuse: sqsfifo.Conflict, EventID: id, DedupeKey: "soil|17", FirstSent: at},
+			`sqsfifo: event 019ae7b0-8c00-7abc-9def-0123456789ab refused, not sent: its dedupe key was sent at 2025-12-04T00:04:35Z with another payload; give each event a key of its own`,
 			nil,
 		},
 		{

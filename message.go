@@ -54,7 +54,7 @@ func (m *Message) verify() error {
 		EventID   uuid.UUID `json:"event_id"`
 	}
 	if err := json.Unmarshal([]byte(before+"}"), &is); err != nil || is.DedupeKey != m.DedupeKey || is.EventID != m.EventID {
-		return &ViolationError{Err: err, Findings: []lint.Finding{finding(ruleDedupeKey, "Message", "",
+		return &ViolationError{plain: true, Err: err, Findings: []lint.Finding{finding(ruleDedupeKey, "Message", "",
 			"DedupeKey or EventID differ from those of the body; the message was changed after Build")}}
 	}
 	return nil

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
+	"github.com/google/uuid"
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/kansas-frontier-matrix/sqsfifo/lint"
@@ -62,7 +63,7 @@ func (s *series) stops(p *pending) error {
 		return nil
 	}
 	if first, ok := s.refused[p.msg.Group]; ok {
-		return pausedError(p.msg, first.DedupeKey, nil)
+		return pausedError(p.msg, first.EventID, nil)
 	}
 	return nil
 }
@@ -79,9 +80,9 @@ func (s *series) refuse(msg *Message) {
 	}
 }
 
-// pausedError is the error of msg behind the event of its group that has the key.
-func pausedError(msg *Message, failed string, cause error) error {
-	err := fmt.Errorf("sqsfifo: dedupe key %q not sent, %w: dedupe key %q in message group %q", msg.DedupeKey, ErrGroupPaused, failed, msg.Group)
+// pausedError is the error of msg behind an event of its group that failed.
+func pausedError(msg *Message, failed uuid.UUID, cause error) error {
+	err := fmt.Errorf("sqsfifo: event %v not sent, %w: event %v in message group %q", msg.EventID, ErrGroupPaused, failed, msg.Group)
 	if cause != nil {
 		err = &groupPausedError{err, cause}
 	}
@@ -151,9 +152,9 @@ func (s *sender) warn(p *pending, findings ...lint.Finding) {
 // whether any of its attempts may have been stored.
 func (s *sender) unsent(p *pending, last outcome) error {
 	if p.flying || p.ambiguous {
-		return &SendError{DedupeKey: p.msg.DedupeKey, Attempts: p.attempts, ResendBefore: p.first.Add(resendHorizon), Err: last.err}
+		return &SendError{EventID: p.msg.EventID, DedupeKey: p.msg.DedupeKey, Attempts: p.attempts, ResendBefore: p.first.Add(resendHorizon), Err: last.err}
 	}
-	return &RefusedError{DedupeKey: p.msg.DedupeKey, Attempts: p.attempts, Code: last.code, Err: last.err}
+	return &RefusedError{EventID: p.msg.EventID, DedupeKey: p.msg.DedupeKey, Attempts: p.attempts, Code: last.code, Err: last.err}
 }
 
 // isReplay reports whether this producer had sent the event before. It must not be

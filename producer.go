@@ -83,20 +83,20 @@ func (p *Producer[T]) Build(event T) (*Message, error) {
 func (p *Producer[T]) compose(event T) (*Message, error) {
 	id, err := p.config.Identify(event)
 	if err != nil {
-		return nil, &ViolationError{Err: err, Findings: []lint.Finding{finding(ruleDedupeKey, "Identity", "", "Identify: "+err.Error())}}
+		return nil, &ViolationError{plain: true, Err: err, Findings: []lint.Finding{finding(ruleDedupeKey, "Identity", "", "Identify: "+err.Error())}}
 	}
 	msg := &Message{Group: id.Group, DedupeKey: id.DedupeKey, EventID: id.EventID, Dataset: id.Dataset}
 	if id.Dataset != nil {
 		key, err := id.Dataset.IdempotencyKey()
 		if err != nil {
-			return msg, &ViolationError{Err: err, Findings: []lint.Finding{finding(ruleDedupeKey, "Identity.Dataset", "", err.Error())}}
+			return msg, &ViolationError{plain: true, Err: err, Findings: []lint.Finding{finding(ruleDedupeKey, "Identity.Dataset", "", err.Error())}}
 		}
 		if msg.DedupeKey == "" {
 			msg.DedupeKey = key
 		}
 	}
 	if id.Time.IsZero() {
-		return msg, &ViolationError{Findings: []lint.Finding{finding(ruleEventTime, "Identity.Time", "/event_time",
+		return msg, &ViolationError{plain: true, Findings: []lint.Finding{finding(ruleEventTime, "Identity.Time", "/event_time",
 			"zero; set when the event occurred. time.Now is not the answer: it differs with each attempt, and so would the hash")}}
 	}
 	if msg.EventID == uuid.Nil {

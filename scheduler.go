@@ -5,6 +5,8 @@ import (
 	"errors"
 	"sync"
 	"time"
+
+	"github.com/google/uuid"
 )
 
 var (
@@ -81,8 +83,9 @@ type scheduler struct {
 
 // pause is why nothing of a group is sent: the event with the key failed.
 type pause struct {
-	key string
-	err error
+	key   string
+	event uuid.UUID
+	err   error
 }
 
 func newScheduler(s sender, d Delivery) *scheduler {
@@ -190,7 +193,7 @@ func (s *scheduler) stop(p *pending) error {
 	}
 	err := p.series.stops(p)
 	if why, ok := s.paused[p.msg.Group]; ok && why.key != p.msg.DedupeKey {
-		err = pausedError(p.msg, why.key, why.err)
+		err = pausedError(p.msg, why.event, why.err)
 	}
 	if err != nil && p.attempts > 0 {
 		err = s.unsent(p, outcome{err: err})
@@ -369,7 +372,7 @@ func (s *scheduler) fail(p *pending, err error) {
 	if s.skip || p.attempts == 0 {
 		return // it never was on its way
 	}
-	s.paused[p.msg.Group] = &pause{key: p.msg.DedupeKey, err: err}
+	s.paused[p.msg.Group] = &pause{key: p.msg.DedupeKey, event: p.msg.EventID, err: err}
 }
 
 // resume lets a group go on.

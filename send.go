@@ -52,7 +52,7 @@ func (p *Producer[T]) SendBatch(ctx context.Context, events []T) Results {
 func (p *Producer[T]) SendMessage(ctx context.Context, msg *Message) (Receipt, error) {
 	r := p.wait(ctx, 1, true, func(int) (*Message, error) {
 		if msg == nil {
-			return nil, &ViolationError{Findings: []lint.Finding{finding(ruleInvalidJSON, "Message", "", "nil; pass the message that Build returned")}}
+			return nil, &ViolationError{plain: true, Findings: []lint.Finding{finding(ruleInvalidJSON, "Message", "", "nil; pass the message that Build returned")}}
 		}
 		return msg, nil
 	})[0]
@@ -283,7 +283,7 @@ func notHandedIn(e *pending, err error) error {
 	if errors.Is(err, ErrClosed) {
 		return errNotSent(err)
 	}
-	return &RefusedError{DedupeKey: e.msg.DedupeKey, Err: err}
+	return &RefusedError{EventID: e.msg.EventID, DedupeKey: e.msg.DedupeKey, Err: err}
 }
 
 func errNotSent(err error) error { return fmt.Errorf("sqsfifo: not sent: %w", err) }

@@ -212,11 +212,11 @@ func dedupeKeyFault(key string) string {
 	case len(key) > maxDedupeKey:
 		return fmt.Sprintf("dedupe_key has %s bytes, %s are allowed", count(len(key)), count(maxDedupeKey))
 	case !utf8.ValidString(key):
-		return fmt.Sprintf("dedupe_key %s is not valid UTF-8: an encoder would put U+FFFD for what is invalid, and two keys could become one", quote(key))
+		return "dedupe_key is not valid UTF-8: an encoder would put U+FFFD for what is invalid, and two keys could become one"
 	}
 	for at, c := range key {
 		if unicode.IsControl(c) {
-			return fmt.Sprintf("dedupe_key %s has the control character %U at byte %d", quote(key), c, at)
+			return fmt.Sprintf("dedupe_key has the control character %U at byte %d", c, at)
 		}
 	}
 	return ""
