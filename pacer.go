@@ -1,6 +1,9 @@
 package sqsfifo
 
-import "time"
+import (
+	"math"
+	"time"
+)
 
 // pacer spaces the starts of requests while SQS refuses some for their rate. A
 // quota is on calls a second and not on how many are under way, so it is the rate
@@ -13,6 +16,7 @@ type pacer struct {
 	at     time.Time // of tokens
 
 	cut, raised time.Time // when the rate last came down and went up
+	ceiling     float64   // the rate at which it came down
 
 	// What got through since a while, and what SQS had trouble with.
 	passed, troubled float64
@@ -22,9 +26,11 @@ type pacer struct {
 const (
 	paceStep  = 200 * time.Millisecond // at most one change of the rate
 	paceRise  = 1.02
-	paceCut   = 0.9 // of what got through
-	paceFall  = 0.7 // of the rate, while a cut has not helped yet
-	paceFloor = 10  // calls a second
+	paceProbe = 1.01 // above the rate that was too much
+	paceCut   = 0.9  // of what got through
+	paceLess  = 0.7  // of the rate, at the most, while a cut has not helped yet
+	paceFall  = 0.2  // at the least
+	paceFloor = 10   // calls a second
 
 	// paceTrouble is the share of calls that end in a fault of the service or a
 	// broken connection from which on they are taken for overload, not for chance.
@@ -37,7 +43,11 @@ func (p *pacer) wait(now time.Time) time.Duration {
 		return 0
 	}
 	for now.Sub(p.raised) >= paceStep {
-		p.rate *= paceRise
+		if p.rate < p.ceiling {
+			p.rate *= paceRise
+		} else {
+			p.rate *= paceProbe
+		}
 		p.raised = p.raised.Add(paceStep)
 		if now.Sub(p.raised) > time.Minute { // idle since
 			p.raised = now
@@ -97,8 +107,13 @@ func (p *pacer) answered(now, began time.Time, what pace) {
 		return // it started before the last cut and says nothing of it
 	}
 	rate := paceCut * p.passed / max(now.Sub(p.since), time.Millisecond).Seconds()
-	if p.rate > 0 && now.Sub(p.cut) < paceStep {
-		rate = paceFall * p.rate
+	p.ceiling = p.rate
+	switch {
+	case p.rate == 0:
+		p.ceiling = math.Inf(1)
+		rate /= 4 // what got through was, in part, what SQS lets through at first
+	case now.Sub(p.cut) < paceStep: // the cut was too small: only now the quota shows
+		rate = min(max(rate, paceFall*p.rate), paceLess*p.rate)
 	}
 	p.rate = max(rate, paceFloor)
 	p.cut, p.raised, p.at, p.tokens = now, now, now, 0
