@@ -2,6 +2,7 @@ package sqsfifo
 
 import (
 	"context"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -95,12 +96,15 @@ func TestRoom(t *testing.T) {
 		r := &room{events: 2, bytes: 100}
 		require.NoError(t, r.tryEnter(60))
 		require.ErrorIs(t, r.tryEnter(60), ErrBufferFull, "no bytes left")
+		var mu sync.Mutex
 		var order []string
 		wait := func(name string, ctx context.Context, bytes int) {
 			go func() {
 				if err := r.enter(ctx, bytes); err != nil {
 					name += " " + err.Error()
 				}
+				mu.Lock()
+				defer mu.Unlock()
 				order = append(order, name)
 			}()
 			synctest.Wait()

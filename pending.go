@@ -103,24 +103,28 @@ func (e *groupPausedError) Unwrap() error { return e.err }
 // of the message: it is added where there is room and changes neither the hash nor
 // the outcome of the checks.
 func (s *sender) prepare(p *pending) error {
-	checked := lintMessage(p.msg)
-	checked.MaxSize = s.queue.maxSize()
-	if s.explicit {
-		checked.DeduplicationID = BodyHash(p.msg.Body)
+	maxSize := s.queue.maxSize()
+	size := len(p.msg.Body)
+	if p.foreign || !p.msg.isPlain(maxSize) {
+		checked := lintMessage(p.msg)
+		checked.MaxSize = maxSize
+		if s.explicit {
+			checked.DeduplicationID = BodyHash(p.msg.Body)
+		}
+		refused, told := s.enforce.sort(lint.Check(checked))
+		if len(refused) > 0 {
+			return &ViolationError{Findings: refused}
+		}
+		s.warn(p, told...)
+		size = lint.Size(checked)
 	}
-	refused, told := s.enforce.sort(lint.Check(checked))
-	if len(refused) > 0 {
-		return &ViolationError{Findings: refused}
-	}
-	s.warn(p, told...)
 	if p.foreign {
 		if err := p.msg.verify(); err != nil {
 			return err
 		}
 	}
 	p.sent = s.memory.of(p.msg)
-	size := lint.Size(checked)
-	attributes, traceBytes := s.telemetry.attributesWithTrace(p.ctx, p.msg.Attributes, checked.MaxSize-size)
+	attributes, traceBytes := s.telemetry.attributesWithTrace(p.ctx, p.msg.Attributes, maxSize-size)
 	p.attributes, p.size = attributes, size+traceBytes
 	return nil
 }

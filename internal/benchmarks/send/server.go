@@ -99,16 +99,21 @@ func startServer(latency time.Duration, quota int) (*server, error) {
 	}}, nil
 }
 
-// client keeps 64 connections, for both sides alike.
-func (s *server) client() *sqs.Client {
-	return sqsfifo.NewClient(aws.Config{
+func (s *server) config() aws.Config {
+	return aws.Config{
 		Region:       "us-east-1",
 		BaseEndpoint: &s.url,
 		Credentials: aws.CredentialsProviderFunc(func(context.Context) (aws.Credentials, error) {
 			return aws.Credentials{AccessKeyID: "AKIDEXAMPLE", SecretAccessKey: "secret"}, nil
 		}),
-	}, workers)
+	}
 }
+
+// client keeps 64 connections.
+func (s *server) client() *sqs.Client { return sqsfifo.NewClient(s.config(), workers) }
+
+// plainClient is the SDK's own, which keeps ten.
+func (s *server) plainClient() *sqs.Client { return sqs.NewFromConfig(s.config()) }
 
 // queue returns the URL of a queue that nobody used.
 func (s *server) queue() string {
