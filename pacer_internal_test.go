@@ -137,3 +137,26 @@ func TestRoom(t *testing.T) {
 		assert.Equal(t, []int{2, 100}, []int{r.events, r.bytes})
 	})
 }
+
+// Who waits is let in when it is worth it, and then as many as fit.
+func TestRoomLetsManyInAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := &room{events: 4, bytes: 100, enough: 3}
+		for range 4 {
+			require.NoError(t, r.tryEnter(1))
+		}
+		in := make(chan struct{}, 5)
+		for range 5 {
+			go func() {
+				assert.NoError(t, r.enter(t.Context(), 1))
+				in <- struct{}{}
+			}()
+		}
+		synctest.Wait()
+		for _, want := range []int{0, 0, 3, 3, 3, 5} {
+			r.leave(1)
+			synctest.Wait()
+			assert.Len(t, in, want)
+		}
+	})
+}

@@ -14,6 +14,10 @@ type room struct {
 	bytes   int // left
 	waiters []*waiter
 	closed  bool
+
+	// enough is how many places have to be free before who waits is let in: one at
+	// a time, each event would cost a change of goroutines.
+	enough int
 }
 
 type waiter struct {
@@ -94,6 +98,9 @@ func (r *room) leave(bytes int) {
 
 // admit lets in whom there is room for. It is for the holder of the lock.
 func (r *room) admit() {
+	if r.events < r.enough {
+		return
+	}
 	for len(r.waiters) > 0 {
 		w := r.waiters[0]
 		if r.events < 1 || r.bytes < w.bytes {

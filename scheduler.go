@@ -96,7 +96,7 @@ func newScheduler(s sender, d Delivery) *scheduler {
 		retryFor: d.RetryFor,
 		linger:   d.Linger,
 		inFlight: d.InFlight,
-		room:     room{events: d.BufferEvents, bytes: d.BufferBytes},
+		room:     room{events: d.BufferEvents, bytes: d.BufferBytes, enough: min(d.BufferEvents/8, 64)},
 		lanes:    map[string]*lane{},
 		paused:   map[string]*pause{},
 		current:  &epoch{done: make(chan struct{})},

@@ -40,6 +40,9 @@ var corpus = []module{
 	{path: "gocloud.dev", version: "v0.47.0", packages: []string{"./pubsub/awssnssqs/..."}},
 	{path: "github.com/prometheus/alertmanager", version: "v0.34.2", packages: []string{"./notify/..."}},
 	{path: "github.com/argoproj/notifications-engine", version: "v0.5.0", packages: []string{"./pkg/services/..."}},
+	{path: "gopkg.in/DataDog/dd-trace-go.v1", version: "v1.74.8", packages: []string{"./contrib/aws/..."}},
+	{path: "go.opentelemetry.io/contrib/instrumentation/github.com/aws/aws-sdk-go-v2/otelaws", version: "v0.72.0", packages: []string{"./..."}},
+	{path: "sigs.k8s.io/cluster-api-provider-aws/v2", version: "v2.13.0", packages: []string{"./exp/instancestate/...", "./pkg/cloud/services/instancestate/..."}, control: true},
 	{path: "github.com/aws/aws-sdk-go", version: "v1.55.8", packages: []string{"./example/aws/request/httptrace"}, control: true},
 }
 
