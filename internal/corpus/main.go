@@ -89,7 +89,7 @@ func run(names []string) error {
 			faults = append(faults, fmt.Errorf("%s@%s: %w", m.path, m.version, err))
 			continue
 		}
-		kind := "FIFO"
+		kind := "sends"
 		if m.control {
 			kind = "control"
 		}
