@@ -194,6 +194,8 @@ func (s *scheduler) settle(b *batch, l *lane, sends []*pending, outcomes []outco
 		p.ambiguous = p.ambiguous || o.ambiguous
 		if o.unsent {
 			p.attempts--
+		} else {
+			p.last = *o
 		}
 		if o.err != nil && i < last {
 			o.err = fmt.Errorf("%w: %w", ErrOvertaken, o.err)

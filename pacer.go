@@ -31,6 +31,7 @@ const (
 	paceLess  = 0.7  // of the rate, at the most, while a cut has not helped yet
 	paceFall  = 0.2  // at the least
 	paceFloor = 10   // calls a second
+	paceTop   = 1e6  // more than any queue takes: there is no limit any more
 
 	// paceTrouble is the share of calls that end in a fault of the service or a
 	// broken connection from which on they are taken for overload, not for chance.
@@ -52,6 +53,10 @@ func (p *pacer) wait(now time.Time) time.Duration {
 		if now.Sub(p.raised) > time.Minute { // idle since
 			p.raised = now
 		}
+	}
+	if p.rate > paceTop {
+		p.rate = 0
+		return 0
 	}
 	// Timers are late: what they cost is made good, as long as it is little.
 	most := max(1, p.rate/100)

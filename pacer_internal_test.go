@@ -52,6 +52,15 @@ func TestPacer(t *testing.T) {
 		assert.Less(t, p.rate, first*2.8, "at most 2 % each 200 ms")
 		assert.InDelta(t, 10*first*1.65, got, 10*first*0.2, "the calls follow the rate")
 	})
+	t.Run("a rate that nothing reaches is no limit", func(t *testing.T) {
+		p := &pacer{}
+		p.answered(start, start, throttledPace)
+		assert.InDelta(t, paceFloor, p.rate, 0)
+		for now := start; now.Before(start.Add(time.Hour)); now = now.Add(time.Second) {
+			p.wait(now)
+		}
+		assert.Zero(t, p.rate)
+	})
 	t.Run("a cut that was too small is followed by another", func(t *testing.T) {
 		p := &pacer{rate: 1000, ceiling: 1000, cut: start, raised: start, at: start, since: start}
 		now := start.Add(20 * time.Millisecond)

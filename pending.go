@@ -47,9 +47,10 @@ type pending struct {
 	first     time.Time // of the first attempt
 	claim     claim
 	claimed   bool
-	ambiguous bool // an attempt may have been stored
-	flying    bool // in a request
-	ended     bool // its outcome is decided
+	last      outcome // of the last attempt
+	ambiguous bool    // an attempt may have been stored
+	flying    bool    // in a request
+	ended     bool    // its outcome is decided
 }
 
 // series is the events of one SendBatch, in which one that is refused for what

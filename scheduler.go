@@ -195,10 +195,20 @@ func (s *scheduler) stop(p *pending) error {
 	if why, ok := s.paused[p.msg.Group]; ok && why.key != p.msg.DedupeKey {
 		err = pausedError(p.msg, why.event, why.err)
 	}
-	if err != nil && p.attempts > 0 {
-		err = s.unsent(p, outcome{err: err})
-		s.forget(time.Now(), p)
+	if p.attempts == 0 {
+		return err
 	}
+	now := time.Now()
+	switch {
+	case err != nil:
+		err = s.unsent(p, outcome{err: err})
+	case now.Before(p.first.Add(resendHorizon)):
+		return nil
+	default: // it waited for its turn until a retry would outlive the interval
+		err = s.unsent(p, p.last)
+		s.fail(p, err)
+	}
+	s.forget(now, p)
 	return err
 }
 

@@ -3,12 +3,14 @@ package sqsfifo_test
 import (
 	"context"
 	"errors"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 	"github.com/aws/smithy-go"
@@ -384,4 +386,56 @@ func (c *halfClient) SendMessageBatch(ctx context.Context, in *sqs.SendMessageBa
 		return nil, errors.Join(err, &smithy.DeserializationError{Err: errors.New("connection broken")})
 	}
 	return c.Queue.SendMessageBatch(ctx, in, o...)
+}
+
+// busyClient throttles the group a and takes its time for all others.
+type busyClient struct {
+	*sqstest.Queue
+	tried []time.Time // of a
+}
+
+func (c *busyClient) SendMessage(ctx context.Context, in *sqs.SendMessageInput, o ...func(*sqs.Options)) (*sqs.SendMessageOutput, error) {
+	if *in.MessageGroupId == "a" {
+		c.tried = append(c.tried, time.Now())
+		return nil, &smithy.GenericAPIError{Code: "RequestThrottled"}
+	}
+	time.Sleep(19 * time.Second)
+	return c.Queue.SendMessage(ctx, in, o...)
+}
+
+func (c *busyClient) SendMessageBatch(ctx context.Context, in *sqs.SendMessageBatchInput, o ...func(*sqs.Options)) (*sqs.SendMessageBatchOutput, error) {
+	out := &sqs.SendMessageBatchOutput{}
+	for _, e := range in.Entries {
+		r, err := c.SendMessage(ctx, &sqs.SendMessageInput{QueueUrl: in.QueueUrl, MessageGroupId: e.MessageGroupId, MessageBody: e.MessageBody}, o...)
+		if err != nil {
+			out.Failed = append(out.Failed, types.BatchResultErrorEntry{Id: e.Id, Code: aws.String("RequestThrottled")})
+			continue
+		}
+		out.Successful = append(out.Successful, types.SendMessageBatchResultEntry{Id: e.Id, MessageId: r.MessageId, SequenceNumber: r.SequenceNumber})
+	}
+	return out, nil
+}
+
+// A retry that has to wait for its turn does not outlive the deduplication
+// interval of its first attempt either.
+func TestRetryThatWaitsEndsInsideTheInterval(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := newQueue(t, sqstest.Config{})
+		c := &busyClient{Queue: q}
+		p := on(t, c, q, func(c *sqsfifo.Config[Scene]) { c.Delivery.InFlight = 1 })
+		var outcome error
+		p.SendAsync(t.Context(), event("a", 0), func(_ sqsfifo.Receipt, err error) { outcome = err })
+		for n := range 20 {
+			_, err := p.Send(t.Context(), Scene{ID: strconv.Itoa(n), PathRow: "b", Acquired: scene.Acquired})
+			require.NoError(t, err)
+		}
+		require.NoError(t, p.Close(t.Context()))
+		var refused *sqsfifo.RefusedError
+		require.ErrorAs(t, outcome, &refused)
+		assert.Equal(t, "RequestThrottled", refused.Code)
+		assert.Equal(t, len(c.tried), refused.Attempts)
+		assert.Greater(t, len(c.tried), 3)
+		assert.Less(t, c.tried[len(c.tried)-1].Sub(c.tried[0]), 4*time.Minute+35*time.Second)
+		assert.NotEmpty(t, p.Paused())
+	})
 }
