@@ -38,7 +38,8 @@ const (
 
 // SendError says that a message may or may not be in the queue: a request was
 // sent and no answer told its outcome. It is the only error of this package
-// that leaves a doubt; after every other one the message is surely not stored.
+// that leaves a doubt; after every other one the message is surely not stored, or,
+// with a [*DigestError], something else is in its place.
 //
 // To resolve the doubt, send the same message again before ResendBefore: SQS
 // then either stores it or recognises the first. After that instant a resend may
@@ -111,6 +112,7 @@ type outcome struct {
 	err       error
 	code      string // of SQS
 	ambiguous bool   // the message may have been stored
+	altered   bool   // SQS took something else: err is or wraps a DigestError
 	retry     bool   // another attempt may end otherwise
 	pace      pace   // what it says about the rate of calls
 
@@ -175,7 +177,7 @@ func (s *sender) attemptBatch(ctx context.Context, batch []*pending) ([]outcome,
 	}
 	for _, ok := range out.Successful {
 		if i, found := entryIndex(ok.Id, len(batch)); found {
-			outcomes[i] = batch[i].stored(ok.MessageId, ok.SequenceNumber, ok.MD5OfMessageBody, ok.MD5OfMessageAttributes)
+			outcomes[i] = s.stored(batch[i], ok.MessageId, ok.SequenceNumber, ok.MD5OfMessageBody, ok.MD5OfMessageAttributes)
 		}
 	}
 	for _, failed := range out.Failed {
@@ -197,13 +199,13 @@ func (s *sender) attemptOne(ctx context.Context, p *pending) ([]outcome, error) 
 	if err != nil {
 		return nil, err
 	}
-	return []outcome{p.stored(out.MessageId, out.SequenceNumber, out.MD5OfMessageBody, out.MD5OfMessageAttributes)}, nil
+	return []outcome{s.stored(p, out.MessageId, out.SequenceNumber, out.MD5OfMessageBody, out.MD5OfMessageAttributes)}, nil
 }
 
 // stored is the outcome of a message of which SQS says that it has it.
-func (p *pending) stored(messageID, sequence, body, attributes *string) outcome {
-	if err := p.checkDigests(body, attributes); err != nil {
-		return outcome{err: err, ambiguous: true}
+func (s *sender) stored(p *pending, messageID, sequence, body, attributes *string) outcome {
+	if err := s.checkDigests(p, body, attributes); err != nil {
+		return outcome{err: err, altered: true}
 	}
 	return outcome{messageID: aws.ToString(messageID), sequence: aws.ToString(sequence)}
 }

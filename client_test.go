@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
@@ -147,21 +148,86 @@ func (c alteringClient) SendMessageBatch(ctx context.Context, in *sqs.SendMessag
 }
 
 func TestDigestsAreCheckedForEachMessage(t *testing.T) {
-	for _, field := range []string{"MessageBody", "MessageAttributes"} {
+	for _, tc := range []struct {
+		field         string
+		deduplication sqsfifo.Deduplication
+		dropped       bool // SQS takes a resend for a duplicate of what it has
+	}{
+		{"MessageBody", sqsfifo.ContentBased, false},
+		{"MessageBody", sqsfifo.ExplicitBodyHash, true},
+		{"MessageAttributes", sqsfifo.ContentBased, true},
+		{"MessageAttributes", sqsfifo.ExplicitBodyHash, true},
+	} {
 		synctest.Test(t, func(t *testing.T) {
 			q := newQueue(t, sqstest.Config{})
-			p := on(t, alteringClient{q, field == "MessageBody", field == "MessageAttributes"}, q, func(c *sqsfifo.Config[Scene]) {
+			var records []sqsfifo.ProvenanceRecord
+			p := on(t, alteringClient{q, tc.field == "MessageBody", tc.field == "MessageAttributes"}, q, func(c *sqsfifo.Config[Scene]) {
 				c.Attributes = func(Scene) map[string]string { return map[string]string{"sensor": "OLI"} }
+				c.Deduplication = tc.deduplication
+				c.Telemetry.Provenance = func(r sqsfifo.ProvenanceRecord) error { records = append(records, r); return nil }
 			})
-			results := p.SendBatch(t.Context(), scenes(3, 3))
+			events := scenes(3, 3)
+			results := p.SendBatch(t.Context(), events)
 			require.NoError(t, results[0].Err)
 			require.NoError(t, results[2].Err)
-			var doubt *sqsfifo.SendError
-			require.ErrorAs(t, results[1].Err, &doubt)
-			assert.Equal(t, 1, doubt.Attempts, "another attempt would hide it")
 			var altered *sqsfifo.DigestError
 			require.ErrorAs(t, results[1].Err, &altered)
-			assert.Equal(t, field, altered.Field)
+			assert.Equal(t, tc.field, altered.Field)
+			assert.Equal(t, 1, altered.Attempts, "another attempt would hide it")
+			var doubt *sqsfifo.SendError
+			assert.NotErrorAs(t, results[1].Err, &doubt, "who resends before may be told of success")
+			assert.Equal(t, tc.dropped, !altered.ResendAfter.IsZero())
+
+			if tc.dropped {
+				sent := len(q.Messages()) + len(q.Suppressed())
+				_, err := p.Send(t.Context(), events[1])
+				var again *sqsfifo.DigestError
+				require.ErrorAs(t, err, &again)
+				assert.Zero(t, again.Attempts)
+				assert.WithinDuration(t, altered.ResendAfter, again.ResendAfter, 0)
+				assert.Equal(t, sent, len(q.Messages())+len(q.Suppressed()), "nothing was sent")
+				time.Sleep(time.Until(altered.ResendAfter))
+			}
+			_, err := p.Send(t.Context(), events[1])
+			require.NoError(t, err)
+			assert.Empty(t, p.Paused())
+
+			require.NoError(t, p.Close(t.Context()))
+			assert.Equal(t, sqsfifo.ProvenanceAltered, records[1].Outcome)
 		})
 	}
+}
+
+// A resend that was changed on its way does no harm to a message that SQS has.
+func TestDigestOfAResend(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := newQueue(t, sqstest.Config{})
+		c := &changingClient{Client: q}
+		p := on(t, c, q, func(c *sqsfifo.Config[Scene]) { c.Deduplication = sqsfifo.ExplicitBodyHash })
+		first, err := p.Send(t.Context(), scene)
+		require.NoError(t, err)
+		c.digest = aws.String("00000000000000000000000000000000")
+		_, err = p.Send(t.Context(), scene)
+		var altered *sqsfifo.DigestError
+		require.ErrorAs(t, err, &altered)
+		c.digest = nil
+		again, err := p.Send(t.Context(), scene)
+		require.NoError(t, err)
+		assert.True(t, again.Duplicate)
+		assert.Equal(t, first.MessageID, again.MessageID)
+	})
+}
+
+// changingClient answers single messages with another digest of the body.
+type changingClient struct {
+	sqsfifo.Client
+	digest *string
+}
+
+func (c *changingClient) SendMessage(ctx context.Context, in *sqs.SendMessageInput, o ...func(*sqs.Options)) (*sqs.SendMessageOutput, error) {
+	out, err := c.Client.SendMessage(ctx, in, o...)
+	if err == nil && c.digest != nil {
+		out.MD5OfMessageBody = c.digest
+	}
+	return out, err
 }

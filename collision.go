@@ -97,7 +97,7 @@ type remembered struct {
 	// same if it is. It is long enough that no two others share it.
 	same [16]byte
 
-	// answer is of the message ID, zero while no answer is known.
+	// answer is of the message ID, or one of the two below.
 	answer uint64
 
 	// What is left tells in which way two messages are not the same. It decides
@@ -105,6 +105,11 @@ type remembered struct {
 	body           uint32
 	payload, group uint16
 }
+
+const (
+	noAnswer      = 0 // is known
+	alteredAnswer = 1 // SQS took something else for the message and will take no other
+)
 
 // of returns the part of a message that is remembered. The message has to have
 // passed the lint.
@@ -129,12 +134,12 @@ func (m *memory) of(msg *Message) sent {
 	return s
 }
 
-// answerOf is zero for an empty message ID alone.
+// answerOf is noAnswer for an empty message ID alone.
 func (m *memory) answerOf(messageID string) uint64 {
 	if messageID == "" {
-		return 0
+		return noAnswer
 	}
-	return max(maphash.String(m.seed, messageID), 1)
+	return max(maphash.String(m.seed, messageID), alteredAnswer+1)
 }
 
 // memory is the producer's own deduplication interval. It is safe for
@@ -176,8 +181,9 @@ type claim struct {
 
 // claim opens a record for the message, or finds the one that it has. A message
 // with the key and another body, group or set of attributes is a collision and
-// returned as a [*ConflictError] or [*ViolationError]; without room for one more
-// record the message is refused with a [*RefusedError].
+// returned as a [*ConflictError] or [*ViolationError]; one that SQS would drop for
+// something else that it took under its ID, as a [*DigestError]. Without room for
+// one more record the message is refused with a [*RefusedError].
 func (m *memory) claim(now time.Time, msg *Message, s sent) (claim, error) {
 	is := s.is
 	m.mu.Lock()
@@ -196,6 +202,8 @@ func (m *memory) claim(now time.Time, msg *Message, s sent) (claim, error) {
 	}
 	was := r.Value
 	switch {
+	case was.same == is.same && was.answer == alteredAnswer:
+		return c, alteredBefore(msg, r.To)
 	case was.same == is.same:
 		c.prior = was.answer
 		return c, nil
@@ -290,6 +298,25 @@ func (m *memory) unanswered(now time.Time, s sent) {
 		r.To = now
 		_ = m.sent.Put(now, s.key, r)
 	}
+}
+
+// altered records that SQS took something else than the message. While it would
+// take the message itself for a duplicate of that, there must be no other attempt.
+func (m *memory) altered(now time.Time, s sent, c claim, err error) {
+	var what *DigestError
+	if !errors.As(err, &what) || what.ResendAfter.IsZero() {
+		m.refused(s, c)
+		return
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	r, state := m.sent.Lookup(now, s.key)
+	if state != window.Outside && r.Value.answer != noAnswer {
+		return // SQS has the message from an earlier send
+	}
+	r = window.Record[remembered]{From: now, To: now, Value: s.is}
+	r.Value.answer = alteredAnswer
+	_ = m.sent.Put(now, s.key, r)
 }
 
 // refused forgets a claim: a refused send claims nothing in SQS either (F-023).

@@ -16,8 +16,8 @@
 //   - What tells two events apart is in the body, as dedupe_key. A message that
 //     keeps it in an attribute alone is refused before it is sent.
 //   - Each event ends in one [Receipt] or one typed error, and the error says
-//     whether the event may have been stored ([SendError]) or surely was not
-//     (every other one).
+//     whether the event may have been stored ([SendError]), something else was
+//     ([DigestError]) or it surely was not (every other one).
 //   - Order within a message group is the order of the calls, under retries and
 //     partial failures, too.
 //   - A duplicate is a success that says so: [Receipt].Duplicate.

@@ -41,6 +41,16 @@ func TestErrorTexts(t *testing.T) {
 			nil,
 		},
 		{
+			&sqsfifo.DigestError{EventID: id, DedupeKey: "soil|17", Attempts: 1, Field: "MessageBody", Got: "5d41"},
+			`sqsfifo: event 019ae7b0-8c00-7abc-9def-0123456789ab was changed on its way, SQS took another MessageBody with the MD5 "5d41"; find what changes it and resend at once`,
+			nil,
+		},
+		{
+			&sqsfifo.DigestError{EventID: id, DedupeKey: "soil|17", ResendAfter: at},
+			`sqsfifo: event 019ae7b0-8c00-7abc-9def-0123456789ab not sent, it was changed on its way before; resend after 2025-12-04T00:04:35Z, SQS drops it until then`,
+			nil,
+		},
+		{
 			&sqsfifo.QueueError{QueueURL: "https://h/q.fifo", Problems: []string{"one", "two"}},
 			"sqsfifo: queue https://h/q.fifo: one; two",
 			nil,

@@ -156,6 +156,9 @@ func (s *sender) warn(p *pending, findings ...lint.Finding) {
 // unsent returns the error of an event that ends here: what it says follows from
 // whether any of its attempts may have been stored.
 func (s *sender) unsent(p *pending, last outcome) error {
+	if last.altered {
+		return last.err
+	}
 	if p.flying || p.ambiguous {
 		return &SendError{EventID: p.msg.EventID, DedupeKey: p.msg.DedupeKey, Attempts: p.attempts, ResendBefore: p.first.Add(resendHorizon), Err: last.err}
 	}
@@ -170,6 +173,8 @@ func (p *pending) isReplay() bool { return p.claimed && !p.claim.first }
 // in a request.
 func (s *sender) forget(now time.Time, p *pending) {
 	switch {
+	case p.last.altered:
+		s.memory.altered(now, p.sent, p.claim, p.last.err)
 	case p.ambiguous:
 		s.memory.unanswered(now, p.sent)
 	case p.claimed:

@@ -97,6 +97,7 @@ func (q *queueCheck) maxSize() int {
 	return maxMessageBytes
 }
 
+// checkQueue returns the [*QueueError] of a queue that cannot take the messages.
 func (s *sender) checkQueue(ctx context.Context) error {
 	if s.queue.report.Load() != nil {
 		return nil
@@ -105,7 +106,7 @@ func (s *sender) checkQueue(ctx context.Context) error {
 	case s.queue.running <- struct{}{}:
 		defer func() { <-s.queue.running }()
 	case <-ctx.Done():
-		return &RefusedError{Err: context.Cause(ctx)}
+		return nil // and nothing will be sent
 	}
 	if s.queue.report.Load() != nil {
 		return nil

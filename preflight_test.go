@@ -157,8 +157,26 @@ func TestFirstSendChecksTheQueue(t *testing.T) {
 	require.ErrorAs(t, err, &wrong)
 	assert.Len(t, wrong.Problems, 2, "all problems at once: %v", err)
 
+	var o *observed
+	var records []sqsfifo.ProvenanceRecord
+	p := on(t, standard, q, func(c *sqsfifo.Config[Scene]) {
+		o = observe(c)
+		c.Telemetry.Provenance = func(r sqsfifo.ProvenanceRecord) error { records = append(records, r); return nil }
+	})
+	require.ErrorAs(t, p.SendBatch(t.Context(), scenes(3, 2)).Err(), &wrong)
+	p.SendAsync(t.Context(), scene, func(_ sqsfifo.Receipt, err error) { require.ErrorAs(t, err, &wrong) })
+	require.NoError(t, p.Close(t.Context()))
+	require.Len(t, o.spans.Ended(), 4, "an event that is turned away has its span and its record, too")
+	require.Len(t, records, 4)
+	for i, r := range records {
+		assert.Equal(t, "queue", attributesOf(o.spans.Ended()[i])["error.type"])
+		assert.Equal(t, sqsfifo.ProvenanceRefused, r.Outcome)
+		assert.Equal(t, "queue", r.ErrorType)
+		assert.NotEmpty(t, r.EventID)
+	}
+
 	denied := &attributesClient{Client: q, err: &smithy.GenericAPIError{Code: "AccessDeniedException"}}
-	p := on(t, denied, q)
+	p = on(t, denied, q)
 	for i := range 3 {
 		_, err = p.Send(t.Context(), scenes(3, 1)[i])
 		require.NoError(t, err, "may send, may not read attributes")

@@ -26,8 +26,8 @@ type Client interface {
 // for them.
 //
 // Each event handed to it ends in exactly one of a [Receipt] or an error. A
-// [*SendError] means that the event may have been stored; after every other
-// error it is surely not.
+// [*SendError] means that the event may have been stored, a [*DigestError] that
+// something else was; after every other error it is surely not.
 //
 // Within a message group events are stored in the order of the calls, under
 // retries and failures, too: no two requests with one group are under way at

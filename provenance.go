@@ -59,6 +59,7 @@ const (
 	ProvenanceDuplicate ProvenanceOutcome = "duplicate" // SQS had it already
 	ProvenanceRefused   ProvenanceOutcome = "refused"   // surely not stored
 	ProvenanceInDoubt   ProvenanceOutcome = "in_doubt"  // a SendError: it may be stored
+	ProvenanceAltered   ProvenanceOutcome = "altered"   // a DigestError: something else is stored
 )
 
 // ProvenanceSink takes the records of a producer, one at a time and in the order
@@ -234,9 +235,15 @@ func (e ended) record(now time.Time) ProvenanceRecord {
 	}
 	if e.err != nil {
 		r.Outcome, r.ErrorType = ProvenanceRefused, errorType(e.err)
-		var doubt *SendError
-		if errors.As(e.err, &doubt) {
+		var (
+			doubt   *SendError
+			altered *DigestError
+		)
+		switch {
+		case errors.As(e.err, &doubt):
 			r.Outcome = ProvenanceInDoubt
+		case errors.As(e.err, &altered):
+			r.Outcome = ProvenanceAltered
 		}
 	}
 	m := e.p.msg

@@ -1,6 +1,7 @@
 package sqsfifo
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -26,8 +27,8 @@ type sender struct {
 // Receipt.Duplicate says that SQS had the event already; that is a success. The
 // error is a [*ViolationError], [*ConflictError], [*QueueError] or
 // [*RefusedError], or wraps [ErrClosed] or [ErrGroupPaused]: the event is not
-// stored; or it is a [*SendError]: the event may be. Retries go on until
-// Delivery.RetryFor is over or ctx is done.
+// stored; or it is a [*SendError]: the event may be; or a [*DigestError]: something
+// else is. Retries go on until Delivery.RetryFor is over or ctx is done.
 func (p *Producer[T]) Send(ctx context.Context, event T) (Receipt, error) {
 	r := p.wait(ctx, 1, false, func(int) (*Message, error) { return p.compose(event) })[0]
 	return r.Receipt, r.Err
@@ -122,12 +123,7 @@ func (p *Producer[T]) wait(ctx context.Context, n int, foreign bool, build func(
 		return results
 	}
 	s := p.scheduler
-	if err := s.checkQueue(ctx); err != nil {
-		for i := range results {
-			results[i].Err = err
-		}
-		return results
-	}
+	wrongQueue := s.checkQueue(ctx)
 	var left atomic.Int64
 	left.Store(int64(n))
 	all := make(chan struct{})
@@ -170,12 +166,8 @@ func (p *Producer[T]) wait(ctx context.Context, n int, foreign bool, build func(
 		e.done, e.foreign, e.series = end(i), foreign, together
 		e.msg, e.refusal = build(i)
 		s.begin(ctx, e)
-		if e.msg == nil || e.msg.Group == "" || n == 1 && e.refusal != nil {
-			s.tellUnsent(e, e.refusal)
-			continue
-		}
-		if ctx.Err() != nil {
-			s.tellUnsent(e, notHandedIn(e, context.Cause(ctx)))
+		if err := s.turnedAway(ctx, e, wrongQueue); err != nil || n == 1 && e.refusal != nil {
+			s.tellUnsent(e, cmp.Or(err, e.refusal))
 			continue
 		}
 		if s.room.tryEnter(e.size) != nil {
@@ -210,19 +202,12 @@ func (p *Producer[T]) handInOne(ctx context.Context, event T, done func(Receipt,
 		done = nothing
 	}
 	s := p.scheduler
-	if err := s.checkQueue(ctx); err != nil {
-		done(Receipt{}, err)
-		return nil
-	}
+	wrongQueue := s.checkQueue(ctx)
 	e := &pending{done: done}
 	e.msg, e.refusal = p.compose(event)
 	s.begin(ctx, e)
-	if e.msg == nil || e.msg.Group == "" {
-		s.tellUnsent(e, e.refusal)
-		return nil
-	}
-	if ctx.Err() != nil {
-		s.tellUnsent(e, notHandedIn(e, context.Cause(ctx)))
+	if err := s.turnedAway(ctx, e, wrongQueue); err != nil {
+		s.tellUnsent(e, err)
 		return nil
 	}
 	err := s.room.tryEnter(e.size)
@@ -255,6 +240,20 @@ func (s *scheduler) begin(ctx context.Context, e *pending) {
 	if e.refusal == nil {
 		s.telemetry.describe(e.span, e.msg)
 	}
+}
+
+// turnedAway returns why an event cannot take its place among those of its group,
+// or nil.
+func (s *scheduler) turnedAway(ctx context.Context, e *pending, wrongQueue error) error {
+	switch {
+	case wrongQueue != nil:
+		return wrongQueue
+	case e.msg == nil || e.msg.Group == "":
+		return e.refusal
+	case ctx.Err() != nil:
+		return notHandedIn(e, context.Cause(ctx))
+	}
+	return nil
 }
 
 // watch withdraws the event when its context ends.
