@@ -195,7 +195,7 @@ func (s *scheduler) settle(b *batch, l *lane, sends []*pending, outcomes []outco
 		if o.unsent {
 			p.attempts--
 		} else {
-			p.last = *o
+			p.last = o
 		}
 		if o.err != nil && i < last {
 			o.err = fmt.Errorf("%w: %w", ErrOvertaken, o.err)

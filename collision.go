@@ -15,6 +15,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/kansas-frontier-matrix/sqsfifo/internal/digest"
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/window"
 	"github.com/kansas-frontier-matrix/sqsfifo/lint"
 )
@@ -85,6 +86,7 @@ func (e *ConflictError) ErrorType() string { return e.Reuse.String() }
 // for a message, whatever the number of its attempts.
 type sent struct {
 	body       [sha256.Size]byte
+	digest     digest.Sum // of the body, made while it is in the cache
 	is         remembered
 	key, group window.Key
 }
@@ -115,9 +117,10 @@ const (
 // passed the lint.
 func (m *memory) of(msg *Message) sent {
 	s := sent{
-		body:  sha256.Sum256(bytesOf(msg.Body)),
-		key:   m.sent.Key("", msg.DedupeKey),
-		group: m.highest.Key("", msg.Group),
+		body:   sha256.Sum256(bytesOf(msg.Body)),
+		digest: digest.Of(msg.Body),
+		key:    m.sent.Key("", msg.DedupeKey),
+		group:  m.highest.Key("", msg.Group),
 	}
 	attributes := attributeDigest(msg.Attributes)
 	var text [2*sha256.Size + 128]byte // what SQS allows of a group

@@ -55,7 +55,7 @@ func (e *DigestError) ErrorType() string { return "digest" }
 // stored ten messages into an error. Its own check is off for that reason. An
 // answer without digests passes, as it does there.
 func (s *sender) checkDigests(p *pending, body, attributes *string) error {
-	if body != nil && !digest.IsOfBody(*body, p.msg.Body) {
+	if body != nil && !p.sent.digest.Is(*body) {
 		return s.altered(p, "MessageBody", *body)
 	}
 	if attributes == nil || len(p.attributes) == 0 {

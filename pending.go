@@ -47,10 +47,10 @@ type pending struct {
 	first     time.Time // of the first attempt
 	claim     claim
 	claimed   bool
-	last      outcome // of the last attempt
-	ambiguous bool    // an attempt may have been stored
-	flying    bool    // in a request
-	ended     bool    // its outcome is decided
+	last      *outcome // of the last attempt
+	ambiguous bool     // an attempt may have been stored
+	flying    bool     // in a request
+	ended     bool     // its outcome is decided
 }
 
 // series is the events of one SendBatch, in which one that is refused for what
@@ -173,7 +173,7 @@ func (p *pending) isReplay() bool { return p.claimed && !p.claim.first }
 // in a request.
 func (s *sender) forget(now time.Time, p *pending) {
 	switch {
-	case p.last.altered:
+	case p.last != nil && p.last.altered:
 		s.memory.altered(now, p.sent, p.claim, p.last.err)
 	case p.ambiguous:
 		s.memory.unanswered(now, p.sent)

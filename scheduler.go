@@ -205,7 +205,7 @@ func (s *scheduler) stop(p *pending) error {
 	case now.Before(p.first.Add(resendHorizon)):
 		return nil
 	default: // it waited for its turn until a retry would outlive the interval
-		err = s.unsent(p, p.last)
+		err = s.unsent(p, *p.last)
 		s.fail(p, err)
 	}
 	s.forget(now, p)

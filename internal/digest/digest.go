@@ -19,22 +19,24 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 )
 
+// Sum is the digest of a body.
+type Sum [md5.Size]byte
+
+// Of returns the digest of a body. It allocates nothing.
+func Of(body string) Sum { return md5.Sum(unsafe.Slice(unsafe.StringData(body), len(body))) }
+
+// Is reports whether got is the digest as MD5OfMessageBody has it. It allocates
+// nothing.
+func (s Sum) Is(got string) bool {
+	var text [2 * md5.Size]byte
+	hex.Encode(text[:], s[:])
+	return got == string(text[:])
+}
+
 // Body is MD5OfMessageBody (F-085), in lower-case hexadecimal as all digests.
 func Body(body string) string {
-	sum := sumOf(body)
-	return string(sum[:])
-}
-
-// IsOfBody reports whether got is MD5OfMessageBody. It allocates nothing.
-func IsOfBody(got, body string) bool {
-	sum := sumOf(body)
-	return got == string(sum[:])
-}
-
-func sumOf(body string) (text [2 * md5.Size]byte) {
-	sum := md5.Sum(unsafe.Slice(unsafe.StringData(body), len(body)))
-	hex.Encode(text[:], sum[:])
-	return text
+	sum := Of(body)
+	return hex.EncodeToString(sum[:])
 }
 
 // Attributes is MD5OfMessageAttributes (F-086), nil for no attributes because

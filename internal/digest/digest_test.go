@@ -9,11 +9,11 @@ import (
 )
 
 // The digests themselves are held to recordings by the tests of package sqstest.
-func TestIsOfBody(t *testing.T) {
+func TestSum(t *testing.T) {
 	for _, body := range []string{"", "hello", "{\"a\":1}"} {
-		assert.True(t, digest.IsOfBody(digest.Body(body), body), body)
-		assert.False(t, digest.IsOfBody(digest.Body(body), body+" "), body)
-		assert.False(t, digest.IsOfBody("", body), body)
+		assert.True(t, digest.Of(body).Is(digest.Body(body)), body)
+		assert.False(t, digest.Of(body+" ").Is(digest.Body(body)), body)
+		assert.False(t, digest.Of(body).Is(""), body)
 	}
-	assert.Zero(t, testing.AllocsPerRun(10, func() { digest.IsOfBody("5d41402abc4b2a76b9719d911017c592", "hello") }))
+	assert.Zero(t, testing.AllocsPerRun(10, func() { digest.Of("hello").Is("5d41402abc4b2a76b9719d911017c592") }))
 }
