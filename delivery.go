@@ -65,8 +65,9 @@ type Delivery struct {
 	InFlight int
 
 	// BufferEvents and BufferBytes bound the events that were handed in and
-	// have no outcome yet. Zero means 10,000 events and 64 MiB, as SQS counts a
-	// message's bytes. Less than 1 MiB is refused: a message might never fit.
+	// have no outcome yet. Zero means 4,096 events, several times what 64 requests
+	// hold and little enough to stay in a processor's cache, and 64 MiB, as SQS
+	// counts a message's bytes. Less than 1 MiB is refused: a message might never fit.
 	BufferEvents int
 	BufferBytes  int
 
@@ -114,7 +115,7 @@ func (d Delivery) orDefaults() Delivery {
 		d.InFlight = 10
 	}
 	if d.BufferEvents == 0 {
-		d.BufferEvents = 10_000
+		d.BufferEvents = 4096
 	}
 	if d.BufferBytes == 0 {
 		d.BufferBytes = 64 << 20

@@ -29,7 +29,7 @@ func main() {
 		return
 	}
 	n := flag.Int("n", 50_000, "events of a measurement")
-	rounds := flag.Int("rounds", 5, "rounds to take the median of")
+	rounds := flag.Int("rounds", 7, "rounds to take the median of")
 	quota := flag.Duration("quota", 30*time.Second, "length of the measurement against a quota; 0 leaves it out")
 	flag.Parse()
 	missed, err := run(context.Background(), *n, *rounds, *quota)
@@ -110,8 +110,9 @@ func run(ctx context.Context, n, rounds int, quota time.Duration) (missed int, e
 			return 0, err
 		}
 		events := scenes(n, row.groups)
-		for range rounds {
-			for _, side := range row.sides {
+		for round := range rounds {
+			for i := range row.sides { // each round begins with another one
+				side := row.sides[(round+i)%len(row.sides)]
 				if err := side.measure(ctx, s, events); err != nil {
 					s.stop()
 					return 0, fmt.Errorf("%s, %s: %w", row.name, side.name, err)
