@@ -2,6 +2,7 @@ package sqsfifo_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"time"
@@ -61,6 +62,71 @@ func ExampleProducer_Build() {
 	msg, err := producer.Build(scene)
 	fmt.Println(msg.Body, err)
 	// Output: {"dedupe_key":"landsat|LC08_L2SP_047027_20201204_20210313_02_T1","event_id":"01762f22-13fa-7e4c-a89b-094438f5fca0","event_source":"kfm.remote-sensing.landsat-refresh","event_time":"2020-12-04T19:02:11.194Z","payload":{"acquired":"2020-12-04T19:02:11.194Z","cloud_cover":1.55,"id":"LC08_L2SP_047027_20201204_20210313_02_T1","path_row":"047027"}} <nil>
+}
+
+// A message that is stored with what it tells of, and sent later, is the same one:
+// a crash in between costs nothing.
+func ExampleProducer_SendMessage() {
+	queue, err := sqstest.NewQueue(sqstest.Config{})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	c := config()
+	c.QueueURL = queue.URL()
+	producer, err := sqsfifo.NewProducer(queue, c)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	msg, err := producer.Build(scene)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	stored, err := json.Marshal(msg) // in the transaction of the scene
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+
+	for range 2 { // as often as it takes
+		var again sqsfifo.Message
+		if err := json.Unmarshal(stored, &again); err != nil {
+			fmt.Println(err)
+			return
+		}
+		receipt, err := producer.SendMessage(context.Background(), &again)
+		fmt.Println("duplicate:", receipt.Duplicate, err)
+	}
+	// Output:
+	// duplicate: false <nil>
+	// duplicate: true <nil>
+}
+
+// Preflight tells of all that is wrong with a queue before the first event.
+func ExampleProducer_Preflight() {
+	queue, err := sqstest.NewQueue(sqstest.Config{DisableContentBasedDeduplication: true})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	c := config()
+	c.QueueURL = queue.URL()
+	producer, err := sqsfifo.NewProducer(queue, c)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	report, err := producer.Preflight(context.Background())
+	fmt.Println("FIFO:", report.FIFO)
+	var wrong *sqsfifo.QueueError
+	if errors.As(err, &wrong) {
+		fmt.Println(wrong.Problems[0])
+	}
+	// Output:
+	// FIFO: true
+	// ContentBasedDeduplication is off; set the attribute to true, or set Config.Deduplication to ExplicitBodyHash
 }
 
 func ExampleProducer_SendBatch() {

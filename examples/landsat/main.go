@@ -104,7 +104,7 @@ func connect(ctx context.Context, queueURL *string) (*sqs.Client, *sqstest.Queue
 	if err != nil {
 		return nil, nil, err
 	}
-	return sqs.NewFromConfig(c), nil, nil
+	return sqsfifo.NewClient(c, 10), nil, nil
 }
 
 // printLog prints a line for each scene, as if one was sent each second.
