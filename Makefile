@@ -89,7 +89,7 @@ bench-window: ## the deduplication window against a map and caches (WINDOW_IDS=2
 	cd internal/benchmarks && $(GO) run ./window -n $(WINDOW_IDS)
 
 .PHONY: corpus
-corpus: ## the analyzer over public modules, against findings labelled by hand (network, minutes)
+corpus: ## the analyzer over public modules, with all infos, against findings labelled by hand (network, minutes)
 	cd internal/corpus && $(GO) run .
 
 .PHONY: tidy

@@ -155,7 +155,7 @@ func (m module) vet(tool string) ([]string, error) {
 	if err := writable(dir); err != nil {
 		return nil, err
 	}
-	cmd := exec.Command("go", append([]string{"vet", "-vettool=" + tool}, m.packages...)...)
+	cmd := exec.Command("go", append([]string{"vet", "-vettool=" + tool, "-sqsfifo.enable=all"}, m.packages...)...)
 	cmd.Dir = dir
 	cmd.Env = append(os.Environ(), "GOWORK=off", "GOFLAGS=-mod=mod")
 	var stderr bytes.Buffer

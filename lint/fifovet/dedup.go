@@ -3,7 +3,6 @@ package fifovet
 import (
 	"fmt"
 	"go/types"
-	"slices"
 	"strings"
 
 	"golang.org/x/tools/go/ssa"
@@ -304,39 +303,6 @@ func (p *program) encoder(v ssa.Value) ssa.Value {
 		}
 	}
 	return nil
-}
-
-// entityKey is SF005.
-func (p *program) entityKey(r *reporter, u *use) {
-	if u.m == nil || len(u.m.sets[roleGroup]) == 0 {
-		return
-	}
-	dedup := names(u.slice.origins)
-	group := names(p.trace(u.m.sets[roleGroup][0].value, nil, false).origins)
-	if len(dedup) == 0 || !slices.Equal(dedup, group) {
-		return
-	}
-	r.report(finding{
-		rule: entityKey, fn: u.fn, pos: u.pos, arg: u.arg,
-		text: u.name() + " is the group ID: it names the entity and not the event, so two events of one entity within five minutes become one; add what tells them apart",
-	})
-}
-
-// names returns the origins as comparable texts, nil if one of them has no name
-// or is only a part of the value.
-func names(origins []origin) []string {
-	var texts []string
-	for _, o := range origins {
-		if o.kind == fromConst && !o.mixed && o.text == "" {
-			continue
-		}
-		if o.kind != fromPath || o.mixed {
-			return nil
-		}
-		texts = append(texts, fmt.Sprintf("%p.%s", o.root, strings.Join(o.path, ".")))
-	}
-	slices.Sort(texts)
-	return slices.Compact(texts)
 }
 
 // checkShared is SF014: one key for several types of events.
