@@ -65,14 +65,12 @@ func (s *scheduler) take() *batch {
 	b := &batch{}
 	for s.ready.head != nil && len(b.sends) < maxBatchEntries {
 		l := s.ready.pop()
-		l.waiting = false
 		if !s.trim(l) {
 			s.drop(l)
 			continue
 		}
 		if !s.fill(b, l) {
 			s.ready.pushFront(l)
-			l.waiting = true
 			break
 		}
 		l.busy = true

@@ -63,3 +63,11 @@ func Leftovers[T any](p *Producer[T]) string {
 	}
 	return strings.Join(left, ", ")
 }
+
+// CloseDoor lets a closed producer's buffer still take events, as in the instant
+// in which Close has begun.
+func CloseDoor[T any](p *Producer[T]) {
+	p.scheduler.mu.Lock()
+	defer p.scheduler.mu.Unlock()
+	p.scheduler.closed = true
+}

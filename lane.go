@@ -5,6 +5,9 @@ import "time"
 // lane is the events of one message group in the order in which they were handed
 // in. It stays whole until an event has its outcome: one that is tried again is
 // still at its place.
+//
+// A lane that the scheduler knows is busy, in the ready list or in the heap of the
+// delayed; one with nothing left is forgotten.
 type lane struct {
 	group      string
 	head, tail *pending
@@ -12,9 +15,6 @@ type lane struct {
 	// busy: some of its events are in a request, or their outcomes are being
 	// told. Nothing of it is sent meanwhile.
 	busy bool
-
-	// waiting: it is in the ready list or in the heap of the delayed.
-	waiting bool
 
 	notBefore  time.Time // of the next attempt
 	readySince time.Time

@@ -109,9 +109,6 @@ func (s *sender) prepare(p *pending) error {
 	if p.foreign || !p.msg.isPlain(maxSize) {
 		checked := lintMessage(p.msg)
 		checked.MaxSize = maxSize
-		if s.explicit {
-			checked.DeduplicationID = BodyHash(p.msg.Body)
-		}
 		refused, told := s.enforce.sort(lint.Check(checked))
 		if len(refused) > 0 {
 			return &ViolationError{Findings: refused}

@@ -121,24 +121,23 @@ func (s *scheduler) handIn(ps ...*pending) bool {
 		if l == nil {
 			l = &lane{group: p.msg.Group}
 			s.lanes[l.group] = l
-		}
-		l.push(p)
-		if !l.busy && !l.waiting {
+			l.push(p)
 			s.schedule(l, now)
+			continue
 		}
+		l.push(p) // it is busy, ready or delayed
 	}
 	s.pump(now)
 	return true
 }
 
-// schedule puts a lane that is neither busy nor waiting where it belongs.
+// schedule puts a lane that is neither busy, ready nor delayed where it belongs.
 func (s *scheduler) schedule(l *lane, now time.Time) {
 	switch {
 	case l.notBefore.After(now):
-		l.waiting = true
 		heap.Push(&s.delayed, l)
 	case s.trim(l):
-		l.waiting, l.readySince = true, now
+		l.readySince = now
 		s.ready.push(l)
 	default:
 		s.drop(l)
@@ -229,9 +228,7 @@ func (s *scheduler) pump(now time.Time) {
 // next returns the batch that may go now, or nil.
 func (s *scheduler) next(now time.Time) *batch {
 	for len(s.delayed) > 0 && !s.delayed[0].notBefore.After(now) {
-		l := heap.Pop(&s.delayed).(*lane)
-		l.waiting = false
-		s.schedule(l, now)
+		s.schedule(heap.Pop(&s.delayed).(*lane), now)
 	}
 	for {
 		if b := s.telling; b != nil {

@@ -388,6 +388,42 @@ func (c *halfClient) SendMessageBatch(ctx context.Context, in *sqs.SendMessageBa
 	return c.Queue.SendMessageBatch(ctx, in, o...)
 }
 
+// An event whose outcome is decided and not told yet keeps it when its context
+// ends.
+func TestContextThatEndsBeforeTheOutcomeIsTold(t *testing.T) {
+	scheduling(t, sqsfifo.Delivery{}, func(t *testing.T, p *sqsfifo.Producer[Scene], c *slowClient) {
+		c.Inject(sqstest.FailEntries("InvalidMessageContents", smithy.FaultClient, nil), 1)
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		var outcomes []error
+		p.SendAsync(t.Context(), event("a", 0), nil)
+		p.SendAsync(t.Context(), event("a", 1), func(sqsfifo.Receipt, error) {
+			cancel()
+			time.Sleep(time.Millisecond)
+		})
+		p.SendAsync(ctx, event("a", 2), func(_ sqsfifo.Receipt, err error) { outcomes = append(outcomes, err) })
+		require.NoError(t, p.Close(t.Context()))
+		require.Len(t, outcomes, 1)
+		require.ErrorIs(t, outcomes[0], sqsfifo.ErrGroupPaused)
+		assert.Empty(t, sqsfifo.Leftovers(p))
+	})
+}
+
+// What finds room while Close begins is refused, and its room is free again.
+func TestHandedInWhileCloseBegins(t *testing.T) {
+	q := newQueue(t, sqstest.Config{})
+	p := on(t, q, q)
+	sqsfifo.CloseDoor(p)
+	_, err := p.Send(t.Context(), event("a", 0))
+	require.ErrorIs(t, err, sqsfifo.ErrClosed)
+	for _, r := range p.SendBatch(t.Context(), scenes(250, 3)) {
+		require.ErrorIs(t, r.Err, sqsfifo.ErrClosed)
+	}
+	require.ErrorIs(t, tryOutcome(t, p, event("a", 1)), sqsfifo.ErrClosed)
+	assert.Empty(t, sqsfifo.Leftovers(p))
+	assert.Empty(t, q.Messages())
+}
+
 // busyClient throttles the group a and takes its time for all others.
 type busyClient struct {
 	*sqstest.Queue
