@@ -117,181 +117,6 @@ func TestSendStoresTheBuiltMessage(t *testing.T) {
 	})
 }
 
-func TestReplayIsADuplicateUntilTheIntervalEnds(t *testing.T) {
-	bothDoors(t, sqstest.Config{}, func(t *testing.T, q *sqstest.Queue, client sqsfifo.Client) {
-		p := on(t, client, q)
-		first, err := p.Send(t.Context(), scene)
-		require.NoError(t, err)
-		assert.False(t, first.Duplicate)
-
-		time.Sleep(5*time.Minute - time.Nanosecond)
-		again, err := p.Send(t.Context(), scene)
-		require.NoError(t, err)
-		assert.True(t, again.Duplicate)
-		assert.Equal(t, first.MessageID, again.MessageID)
-		assert.Equal(t, first.SequenceNumber, again.SequenceNumber)
-		assert.Len(t, q.Messages(), 1)
-
-		time.Sleep(time.Nanosecond)
-		later, err := p.Send(t.Context(), scene)
-		require.NoError(t, err)
-		assert.False(t, later.Duplicate, "SQS has forgotten the first")
-		assert.NotEqual(t, first.MessageID, later.MessageID)
-		assert.Len(t, q.Messages(), 2)
-
-		time.Sleep(3 * time.Minute)
-		other := scene
-		other.Cloud = 99
-		_, err = p.Send(t.Context(), other)
-		var conflict *sqsfifo.ConflictError
-		require.ErrorAs(t, err, &conflict, "the second acceptance has an interval of its own")
-		again, err = p.Send(t.Context(), scene)
-		require.NoError(t, err)
-		assert.True(t, again.Duplicate)
-		assert.Equal(t, later.MessageID, again.MessageID)
-	})
-}
-
-// unnumberedClient answers as an emulator without sequence numbers does.
-type unnumberedClient struct{ *sqstest.Queue }
-
-func (c unnumberedClient) SendMessage(ctx context.Context, in *sqs.SendMessageInput, o ...func(*sqs.Options)) (*sqs.SendMessageOutput, error) {
-	out, err := c.Queue.SendMessage(ctx, in, o...)
-	if err == nil {
-		out.SequenceNumber = nil
-	}
-	return out, err
-}
-
-func TestDuplicateIsKnownByItsMessageID(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		q := newQueue(t, sqstest.Config{})
-		p := on(t, unnumberedClient{q}, q)
-		for i, s := range []Scene{scenes(2, 1)[0], scenes(2, 1)[1], scenes(2, 1)[0]} {
-			r, err := p.Send(t.Context(), s)
-			require.NoError(t, err)
-			assert.Equal(t, i == 2, r.Duplicate)
-		}
-	})
-}
-
-// F-009 b: a duplicate of another process's message is known by its sequence
-// number, once this process has seen a higher one in the group.
-func TestDuplicateOfAnotherProcess(t *testing.T) {
-	bothDoors(t, sqstest.Config{}, func(t *testing.T, q *sqstest.Queue, client sqsfifo.Client) {
-		all := scenes(3, 1)
-		theirs, err := on(t, client, q).Send(t.Context(), all[0])
-		require.NoError(t, err)
-
-		ours := on(t, client, q)
-		unseen, err := ours.Send(t.Context(), all[0])
-		require.NoError(t, err)
-		assert.Equal(t, theirs.MessageID, unseen.MessageID)
-		assert.False(t, unseen.Duplicate, "nothing that this process knows tells it from a new message")
-
-		restarted := on(t, client, q)
-		time.Sleep(time.Second)
-		_, err = restarted.Send(t.Context(), all[1])
-		require.NoError(t, err)
-		seen, err := restarted.Send(t.Context(), all[0])
-		require.NoError(t, err)
-		assert.True(t, seen.Duplicate)
-		assert.Equal(t, theirs.MessageID, seen.MessageID)
-
-		fresh, err := restarted.Send(t.Context(), all[2])
-		require.NoError(t, err)
-		assert.False(t, fresh.Duplicate)
-	})
-}
-
-func TestKeyReuseIsRefused(t *testing.T) {
-	bothDoors(t, sqstest.Config{}, func(t *testing.T, q *sqstest.Queue, client sqsfifo.Client) {
-		p := on(t, client, q)
-		_, err := p.Send(t.Context(), scene)
-		require.NoError(t, err)
-
-		other := scene
-		other.Cloud = 99
-		_, err = p.Send(t.Context(), other)
-		var conflict *sqsfifo.ConflictError
-		require.ErrorAs(t, err, &conflict)
-		assert.Equal(t, sqsfifo.Conflict, conflict.Reuse)
-		assert.Contains(t, err.Error(), "another payload")
-		assert.Len(t, q.Messages(), 1, "the second was never sent")
-		assert.Empty(t, q.Suppressed())
-
-		time.Sleep(5*time.Minute + 5*time.Second)
-		_, err = p.Send(t.Context(), other)
-		require.NoError(t, err, "the interval is over")
-	})
-}
-
-// The same payload with another time or group comes from a source that is not
-// stable.
-func TestDriftIsToldFromConflict(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		q := newQueue(t, sqstest.Config{})
-		var id sqsfifo.Identity
-		p := on(t, q, q, func(c *sqsfifo.Config[Scene]) {
-			c.Identify = func(Scene) (sqsfifo.Identity, error) { return id, nil }
-		})
-		first, err := identify(scene)
-		require.NoError(t, err)
-		id = first
-		_, err = p.Send(t.Context(), scene)
-		require.NoError(t, err)
-
-		for name, change := range map[string]func(){
-			"message group": func() { id.Group = "other" },
-			"event_time":    func() { id.Time = id.Time.Add(time.Millisecond) },
-		} {
-			id = first
-			change()
-			_, err = p.Send(t.Context(), scene)
-			var conflict *sqsfifo.ConflictError
-			require.ErrorAs(t, err, &conflict, name)
-			assert.Equal(t, sqsfifo.Drift, conflict.Reuse, name)
-			assert.Contains(t, err.Error(), name)
-			assert.Equal(t, "drift", conflict.ErrorType())
-		}
-		assert.Len(t, q.Messages(), 1)
-	})
-}
-
-// One body with two sets of attributes: SQS would drop the second.
-func TestSameBodyWithOtherAttributesIsRefused(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		q := newQueue(t, sqstest.Config{})
-		route := map[string]string{"traceparent": "00-1", "route": "north"}
-		p := on(t, q, q, func(c *sqsfifo.Config[Scene]) {
-			c.Attributes = func(Scene) map[string]string { return route }
-		})
-		_, err := p.Send(t.Context(), scene)
-		require.NoError(t, err)
-
-		route = map[string]string{"traceparent": "00-2", "route": "north"}
-		r, err := p.Send(t.Context(), scene)
-		require.NoError(t, err, "trace context is no identity")
-		assert.True(t, r.Duplicate)
-
-		route = map[string]string{"route": "south"}
-		_, err = p.Send(t.Context(), scene)
-		var v *sqsfifo.ViolationError
-		require.ErrorAs(t, err, &v)
-		assert.Equal(t, "SF001", v.Findings[0].Rule)
-		assert.Contains(t, err.Error(), "route")
-	})
-}
-
-func TestDistinctEventsNeverCollapse(t *testing.T) {
-	bothDoors(t, sqstest.Config{}, func(t *testing.T, q *sqstest.Queue, client sqsfifo.Client) {
-		results := on(t, client, q).SendBatch(t.Context(), scenes(120, 7))
-		require.NoError(t, results.Err())
-		assert.Len(t, q.Messages(), 120)
-		assert.Empty(t, q.Suppressed())
-	})
-}
-
 func TestSendBatch(t *testing.T) {
 	bothDoors(t, sqstest.Config{}, func(t *testing.T, q *sqstest.Queue, client sqsfifo.Client) {
 		p := on(t, client, q)
@@ -376,20 +201,32 @@ func TestBatchRequestsStayWithinTheLimits(t *testing.T) {
 			Text string `json:"text"`
 			N    int    `json:"n"`
 		}
-		counting.entries = nil
-		p, err := sqsfifo.NewProducer(counting, sqsfifo.Config[Blob]{
-			QueueURL: q.URL(), Source: source,
-			Identify: func(b Blob) (sqsfifo.Identity, error) {
-				return sqsfifo.Identity{DedupeKey: fmt.Sprint("blob ", b.N), Group: fmt.Sprint(b.N), Time: scene.Acquired}, nil
-			},
-		})
-		require.NoError(t, err)
-		var blobs []Blob
-		for i := range 5 {
-			blobs = append(blobs, Blob{strings.Repeat("x", 400_000), i})
+		for _, inAttributes := range []bool{false, true} {
+			counting.entries = nil
+			c := sqsfifo.Config[Blob]{
+				QueueURL: q.URL(), Source: source,
+				Identify: func(b Blob) (sqsfifo.Identity, error) {
+					return sqsfifo.Identity{DedupeKey: fmt.Sprint("blob ", b.N), Group: fmt.Sprint(b.N), Time: scene.Acquired}, nil
+				},
+			}
+			n := 5
+			if inAttributes {
+				n = 3
+				c.Attributes = func(Blob) map[string]string { return map[string]string{"legend": strings.Repeat("y", 300_000)} }
+			}
+			p, err := sqsfifo.NewProducer(counting, c)
+			require.NoError(t, err)
+			var blobs []Blob
+			for i := range n {
+				blobs = append(blobs, Blob{strings.Repeat("x", 400_000), n*10 + i})
+			}
+			require.NoError(t, p.SendBatch(t.Context(), blobs).Err())
+			if inAttributes {
+				assert.Equal(t, []int{1, 1, 1}, counting.entries, "attributes count, too")
+			} else {
+				assert.Equal(t, []int{2, 2, 1}, counting.entries, "a request holds at most 1 MiB")
+			}
 		}
-		require.NoError(t, p.SendBatch(t.Context(), blobs).Err())
-		assert.Equal(t, []int{2, 2, 1}, counting.entries, "a request holds at most 1 MiB")
 	})
 }
 

@@ -2,7 +2,6 @@ package sqsfifo_test
 
 import (
 	"context"
-	"errors"
 	"strconv"
 	"strings"
 	"sync"
@@ -268,124 +267,52 @@ func TestOutcomesComeInOrder(t *testing.T) {
 	})
 }
 
-var senderFault = sqstest.FailEntries("InvalidMessageContents", smithy.FaultClient, nil)
+// Nothing lingers once the producer is closed.
+func TestCloseDoesNotLinger(t *testing.T) {
+	scheduling(t, sqsfifo.Delivery{Linger: time.Minute}, func(t *testing.T, p *sqsfifo.Producer[Scene], c *slowClient) {
+		p.SendAsync(t.Context(), event("a", 0), fail(t))
+		p.SendAsync(t.Context(), event("b", 0), fail(t))
+		time.Sleep(5 * time.Millisecond)
+		require.NoError(t, p.Close(t.Context()))
+		assert.Equal(t, []request{{0, "a"}, {5 * time.Millisecond, "b"}}, c.requests)
+	})
+}
 
-// A failed event pauses its group: what is behind it is refused until it is sent
-// again with success or somebody says to go on.
-func TestPausedGroup(t *testing.T) {
-	scheduling(t, sqsfifo.Delivery{}, func(t *testing.T, p *sqsfifo.Producer[Scene], c *slowClient) {
-		c.Inject(senderFault, 1)
-		var outcomes []error
-		for n := range 3 {
-			p.SendAsync(t.Context(), event("a", n), func(_ sqsfifo.Receipt, err error) { outcomes = append(outcomes, err) })
-		}
-		require.NoError(t, p.Flush(t.Context()))
-		var refused *sqsfifo.RefusedError
-		require.ErrorAs(t, outcomes[0], &refused)
-		for _, err := range outcomes[1:] {
-			require.ErrorIs(t, err, sqsfifo.ErrGroupPaused)
-			var other *sqsfifo.RefusedError
-			require.NotErrorAs(t, err, &other, "the failure of another event is in the text alone")
-			require.ErrorContains(t, err, refused.EventID.String())
-		}
-		require.Len(t, p.Paused(), 1)
-		require.ErrorIs(t, p.Paused()["a"], outcomes[0])
-		_, err := p.Send(t.Context(), event("b", 0))
-		require.NoError(t, err, "other groups go on")
-
-		// What failed goes first, and what is handed in behind it follows.
-		results := p.SendBatch(t.Context(), []Scene{event("a", 0), event("a", 1)})
-		require.NoError(t, results.Err())
-		assert.Empty(t, p.Paused())
-
-		c.Inject(senderFault, 1)
-		_, err = p.Send(t.Context(), event("a", 2))
-		require.Error(t, err)
-		_, err = p.Send(t.Context(), event("a", 3))
-		require.ErrorIs(t, err, sqsfifo.ErrGroupPaused)
-		p.Resume("a")
-		p.Resume("nobody")
-		_, err = p.Send(t.Context(), event("a", 3))
+// The watch on a context ends with its event, also if the event ended before the
+// watch began: a context that lives as long as the program must not gather them.
+func TestContextIsNotWatchedForLongerThanTheEvent(t *testing.T) {
+	scheduling(t, sqsfifo.Delivery{}, func(t *testing.T, p *sqsfifo.Producer[Scene], _ *slowClient) {
+		_, err := p.Preflight(t.Context())
 		require.NoError(t, err)
-	})
-	scheduling(t, sqsfifo.Delivery{OnGroupFailure: sqsfifo.SkipEvent}, func(t *testing.T, p *sqsfifo.Producer[Scene], c *slowClient) {
-		c.Inject(senderFault, 1)
-		bad := event("a", 2)
-		bad.ID = ""
-		results := p.SendBatch(t.Context(), []Scene{event("a", 0), event("a", 1), bad, event("a", 3)})
-		require.Error(t, results[0].Err)
-		require.Error(t, results[2].Err)
-		require.NoError(t, results[1].Err)
-		require.NoError(t, results[3].Err)
-		assert.Empty(t, p.Paused())
+		ctx := &watchedContext{Context: t.Context()}
+		p.SendAsync(ctx, event("a", 0), fail(t))
+		require.NoError(t, p.Flush(t.Context()))
+		ctx.slow = time.Second
+		p.SendAsync(ctx, event("a", 1), fail(t))
+		require.NoError(t, p.Close(t.Context()))
+		assert.Equal(t, 2, ctx.began)
+		assert.Equal(t, 2, ctx.ended)
 	})
 }
 
-// With Runs a request that is stored in part names what was overtaken and does
-// not send it again.
-func TestRunsNameWhatIsOvertaken(t *testing.T) {
-	second := func(position int, _ types.SendMessageBatchRequestEntry) bool { return position == 1 }
-	last := func(position int, _ types.SendMessageBatchRequestEntry) bool { return position >= 2 }
-	for _, tc := range []struct {
-		name   string
-		fault  sqstest.Fault
-		skip   bool
-		errs   [4]bool
-		stored int
-	}{
-		{"the service's fault", sqstest.FailEntries("InternalError", smithy.FaultServer, second), false, [4]bool{false, true, false, false}, 3},
-		{"the sender's fault", sqstest.FailEntries("InvalidMessageContents", smithy.FaultClient, second), true, [4]bool{false, true, false, false}, 3},
-		{"the end of the run", sqstest.FailEntries("InternalError", smithy.FaultServer, last), false, [4]bool{}, 4},
-	} {
-		t.Run(tc.name, func(t *testing.T) {
-			d := sqsfifo.Delivery{Order: sqsfifo.Runs}
-			if tc.skip {
-				d.OnGroupFailure = sqsfifo.SkipEvent
-			}
-			scheduling(t, d, func(t *testing.T, p *sqsfifo.Producer[Scene], c *slowClient) {
-				c.Inject(tc.fault, 1)
-				results := p.SendBatch(t.Context(), []Scene{event("a", 0), event("a", 1), event("a", 2), event("a", 3)})
-				for i, r := range results {
-					assert.Equal(t, tc.errs[i], errors.Is(r.Err, sqsfifo.ErrOvertaken), "event %d: %v", i, r.Err)
-					assert.Equal(t, tc.errs[i], r.Err != nil)
-				}
-				assert.Len(t, c.Messages(), tc.stored)
-				assertOrder(t, c.Queue)
-				assert.Len(t, p.Paused(), map[bool]int{true: 1}[tc.errs[1] && !tc.skip])
-			})
-		})
-	}
+// watchedContext counts who watches it. Its Done is slow.
+type watchedContext struct {
+	context.Context
+	slow         time.Duration
+	began, ended int
 }
 
-// A request that was stored in part and whose answer was lost shows in the
-// sequence numbers of the next: it stores what was left out behind the rest.
-func TestRunsSeeWhatALostAnswerOvertook(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		q := newQueue(t, sqstest.Config{})
-		p := on(t, &halfClient{Queue: q}, q, func(c *sqsfifo.Config[Scene]) { c.Delivery.Order = sqsfifo.Runs })
-		results := p.SendBatch(t.Context(), []Scene{event("a", 0), event("a", 1), event("a", 2)})
-		require.NoError(t, results.Err())
-		for i, want := range []bool{false, true, false} {
-			assert.Equal(t, want, results[i].Receipt.Overtaken, "event %d", i)
-		}
-	})
+func (c *watchedContext) Done() <-chan struct{} {
+	time.Sleep(c.slow)
+	return c.Context.Done()
 }
 
-// halfClient stores all but the second entry of its first request and loses the
-// answer.
-type halfClient struct {
-	*sqstest.Queue
-	calls int
-}
+// Value hides that it is a context of the standard library.
+func (c *watchedContext) Value(any) any { return nil }
 
-func (c *halfClient) SendMessageBatch(ctx context.Context, in *sqs.SendMessageBatchInput, o ...func(*sqs.Options)) (*sqs.SendMessageBatchOutput, error) {
-	if c.calls++; c.calls == 1 {
-		part := *in
-		part.Entries = []types.SendMessageBatchRequestEntry{in.Entries[0], in.Entries[2]}
-		_, err := c.Queue.SendMessageBatch(ctx, &part, o...)
-		return nil, errors.Join(err, &smithy.DeserializationError{Err: errors.New("connection broken")})
-	}
-	return c.Queue.SendMessageBatch(ctx, in, o...)
+func (c *watchedContext) AfterFunc(func()) (stop func() bool) {
+	c.began++
+	return func() bool { c.ended++; return true }
 }
 
 // An event whose outcome is decided and not told yet keeps it when its context
