@@ -71,3 +71,15 @@ func CloseDoor[T any](p *Producer[T]) {
 	defer p.scheduler.mu.Unlock()
 	p.scheduler.closed = true
 }
+
+// Held is how many events the lanes of a producer hold, whatever became of them.
+func Held[T any](p *Producer[T]) (n int) {
+	p.scheduler.mu.Lock()
+	defer p.scheduler.mu.Unlock()
+	for _, l := range p.scheduler.lanes {
+		for e := l.head; e != nil; e = e.next {
+			n++
+		}
+	}
+	return n
+}

@@ -23,6 +23,7 @@ type lane struct {
 }
 
 func (l *lane) push(p *pending) {
+	p.prev = l.tail
 	if l.tail == nil {
 		l.head = p
 	} else {
@@ -33,12 +34,22 @@ func (l *lane) push(p *pending) {
 
 func (l *lane) pop() *pending {
 	p := l.head
-	l.head = p.next
-	if l.head == nil {
-		l.tail = nil
-	}
-	p.next = nil
+	l.remove(p)
 	return p
+}
+
+func (l *lane) remove(p *pending) {
+	if p.prev == nil {
+		l.head = p.next
+	} else {
+		p.prev.next = p.next
+	}
+	if p.next == nil {
+		l.tail = p.prev
+	} else {
+		p.next.prev = p.prev
+	}
+	p.prev, p.next = nil, nil
 }
 
 // laneList is first in, first out.

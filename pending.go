@@ -41,16 +41,16 @@ type pending struct {
 
 	// The fields below belong to the scheduler's lock, but for claim and first:
 	// while the event is in a request they are the request's.
-	next      *pending
-	epoch     *epoch
-	attempts  int
-	first     time.Time // of the first attempt
-	claim     claim
-	claimed   bool
-	last      *outcome // of the last attempt
-	ambiguous bool     // an attempt may have been stored
-	flying    bool     // in a request
-	ended     bool     // its outcome is decided
+	prev, next *pending // in the lane
+	epoch      *epoch
+	attempts   int
+	first      time.Time // of the first attempt
+	claim      claim
+	claimed    bool
+	last       *outcome // of the last attempt
+	ambiguous  bool     // an attempt may have been stored
+	flying     bool     // in a request
+	ended      bool     // its outcome is decided
 }
 
 // series is the events of one SendBatch, in which one that is refused for what

@@ -348,7 +348,8 @@ func (s *scheduler) tell(e ended) {
 }
 
 // withdraw ends an event whose caller no longer waits for it. If it is in a
-// request, the answer will only be remembered.
+// request, the answer will only be remembered; otherwise it leaves its lane, which
+// may not move for minutes.
 func (s *scheduler) withdraw(p *pending, cause error) {
 	s.mu.Lock()
 	if p.ended {
@@ -362,6 +363,7 @@ func (s *scheduler) withdraw(p *pending, cause error) {
 	}
 	if !p.flying {
 		e.replay = p.isReplay()
+		s.lanes[p.msg.Group].remove(p)
 		s.forget(time.Now(), p)
 		s.fail(p, e.err)
 	}

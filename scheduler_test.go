@@ -2,6 +2,7 @@ package sqsfifo_test
 
 import (
 	"context"
+	"fmt"
 	"strconv"
 	"strings"
 	"sync"
@@ -275,6 +276,34 @@ func TestCloseDoesNotLinger(t *testing.T) {
 		time.Sleep(5 * time.Millisecond)
 		require.NoError(t, p.Close(t.Context()))
 		assert.Equal(t, []request{{0, "a"}, {5 * time.Millisecond, "b"}}, c.requests)
+	})
+}
+
+// What its caller gave up is held no longer, though its group does not move.
+func TestWithdrawnEventsAreNotHeld(t *testing.T) {
+	scheduling(t, sqsfifo.Delivery{}, func(t *testing.T, p *sqsfifo.Producer[Scene], c *slowClient) {
+		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Millisecond)
+		defer cancel()
+		var outcomes []string
+		send := func(ctx context.Context, n int) {
+			p.SendAsync(ctx, event("a", n), func(_ sqsfifo.Receipt, err error) {
+				outcomes = append(outcomes, fmt.Sprint(n, " ", err == nil))
+			})
+		}
+		send(t.Context(), 0) // in a request for 20 ms
+		send(ctx, 1)
+		send(t.Context(), 2)
+		send(ctx, 3)
+		send(ctx, 4)
+		assert.Equal(t, 5, sqsfifo.Held(p))
+		time.Sleep(6 * time.Millisecond)
+		assert.Equal(t, 2, sqsfifo.Held(p))
+		send(t.Context(), 5)
+		require.NoError(t, p.Close(t.Context()))
+		assert.ElementsMatch(t, []string{"1 false", "3 false", "4 false"}, outcomes[:3])
+		assert.Equal(t, []string{"0 true", "2 true", "5 true"}, outcomes[3:])
+		assert.Len(t, c.Messages(), 3)
+		assert.Empty(t, sqsfifo.Leftovers(p))
 	})
 }
 
