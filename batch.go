@@ -246,13 +246,14 @@ func (s *scheduler) end(b *batch, p *pending, o *outcome, now time.Time) {
 // overtaken by one behind them, and returns the index of the last stored one, or
 // -1. Sequence numbers increase in a group, so that one that is above that of a
 // later event was given after it: an earlier request, whose answer was lost, had
-// stored the later event and not this one.
+// stored the later event and not this one. A duplicate says nothing: its number is
+// that of an earlier send.
 func markOvertaken(outcomes []outcome) (last int) {
 	last = -1
 	var lowest sequence
 	for i := len(outcomes) - 1; i >= 0; i-- {
 		o := &outcomes[i]
-		if o.err != nil {
+		if o.err != nil || o.duplicate {
 			continue
 		}
 		last = max(last, i)

@@ -267,13 +267,14 @@ func (m *memory) stored(now, from time.Time, s sent, c claim, messageID, sequenc
 	m.mu.Lock()
 	defer m.mu.Unlock()
 
-	// The same message ID is the same message (F-001). A sequence number that is
-	// not above the highest one known before the first attempt belongs to an
-	// earlier message, because they increase within a group (F-009 b, F-041).
-	duplicate = c.prior != 0 && is.answer == c.prior || !number.isAfter(c.watermark) ||
-		m.acceptTimes && number.acceptedBefore(from, now)
-
+	// The same message ID is the same message (F-001), of an earlier send or of
+	// one in the same request. A sequence number that is not above the highest one
+	// known before the first attempt belongs to an earlier message, because they
+	// increase within a group (F-009 b, F-041).
 	r, state := m.sent.Lookup(now, s.key)
+	duplicate = is.answer != noAnswer && (is.answer == c.prior || state != window.Outside && is.answer == r.Value.answer) ||
+		!number.isAfter(c.watermark) || m.acceptTimes && number.acceptedBefore(from, now)
+
 	switch {
 	case state == window.Outside || is.answer != r.Value.answer && !duplicate:
 		// A new acceptance: it happened between the first attempt and now.

@@ -121,6 +121,32 @@ func TestRunsSeeWhatALostAnswerOvertook(t *testing.T) {
 	})
 }
 
+// An event that stands twice in one request is stored once, and one of the two
+// receipts says so (F-009).
+func TestDuplicateInOneRequest(t *testing.T) {
+	for _, order := range []sqsfifo.Order{sqsfifo.Strict, sqsfifo.Runs} {
+		scheduling(t, sqsfifo.Delivery{Order: order}, func(t *testing.T, p *sqsfifo.Producer[Scene], c *slowClient) {
+			results := p.SendBatch(t.Context(), []Scene{event("a", 0), event("a", 1), event("a", 0), event("a", 2), event("a", 0)})
+			require.NoError(t, results.Err())
+			var duplicates []bool
+			for _, r := range results {
+				duplicates = append(duplicates, r.Receipt.Duplicate)
+				assert.False(t, r.Receipt.Overtaken)
+			}
+			assert.Equal(t, []bool{false, false, true, false, true}, duplicates)
+			assert.Len(t, c.Messages(), 3)
+
+			// A failed event is not overtaken by what was stored long ago.
+			c.Inject(sqstest.FailEntries("InternalError", smithy.FaultServer, func(position int, _ types.SendMessageBatchRequestEntry) bool { return position == 0 }), 1)
+			results = p.SendBatch(t.Context(), []Scene{event("a", 3), event("a", 1)})
+			require.NoError(t, results.Err())
+			assert.False(t, results[0].Receipt.Overtaken)
+			assert.True(t, results[1].Receipt.Duplicate)
+			assert.Len(t, c.Messages(), 4)
+		})
+	}
+}
+
 // halfClient stores all but the second entry of its first request and loses the
 // answer.
 type halfClient struct {
