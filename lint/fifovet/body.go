@@ -27,7 +27,7 @@ func (p *program) checkBody(r *reporter, u *use) {
 					partOf(o), o.text),
 			})
 			return
-		case o.kind == fromOrder && o.mixed:
+		case o.kind == fromOrder && o.mixed && !sentInRange(u, o):
 			r.report(finding{
 				rule: volatileBody, fn: u.fn, pos: u.pos, arg: u.arg, source: o,
 				text: "the body is put together in the order in which a map is ranged over, which is another one each time: a retry has another body, and SQS stores it as a new message; " +
@@ -146,11 +146,29 @@ func (p *program) bypass(r *reporter, send ssa.CallInstruction) {
 	})
 }
 
+// constDelay returns a delay that is one constant and not zero.
 func constDelay(t *tracer) (string, bool) {
 	text, ok := t.constant()
+	if len(t.origins) != 1 {
+		return "", false
+	}
 	return text, ok && strings.Trim(text, "0") != ""
 }
 
 func lastPart(url string) string {
 	return url[strings.LastIndexAny(url, "/:")+1:]
+}
+
+// sentInRange reports whether each round of the range makes a message of its own.
+func sentInRange(u *use, o origin) bool {
+	r, ok := o.root.(*ssa.Range)
+	if !ok || u.instr == nil {
+		return false
+	}
+	for _, instr := range referrers(r) {
+		if next, ok := instr.(*ssa.Next); ok && cycle(next.Block())[u.instr.Block()] {
+			return true
+		}
+	}
+	return false
 }

@@ -139,6 +139,7 @@ func (t *tracer) builtin(b *ssa.Builtin, v *ssa.Call, l place) {
 		}
 		t.memory(v, l, false)
 	case "min", "max":
+		l.settled = true
 		for _, arg := range v.Call.Args {
 			t.value(arg, l.mix())
 		}
@@ -208,8 +209,11 @@ func (t *tracer) clock(v *ssa.Call, callee *types.Func, l place) bool {
 	return false
 }
 
-// secondsPerUnit of what the methods of time.Time return.
-var secondsPerUnit = map[string]float64{"Unix": 1, "UnixMilli": 1e-3, "UnixMicro": 1e-6, "UnixNano": 1e-9}
+// secondsPerUnit of what the functions of package time return.
+var secondsPerUnit = map[string]float64{
+	"Unix": 1, "UnixMilli": 1e-3, "UnixMicro": 1e-6, "UnixNano": 1e-9,
+	"Sub": 1e-9, "Since": 1e-9, "Seconds": 1, "Minutes": 60, "Hours": 3600,
+}
 
 // minBucket is how many seconds make a bucket: less is a clock reading.
 const minBucket = 60
@@ -236,7 +240,8 @@ func (t *tracer) binary(v *ssa.BinOp, l place) {
 		t.named(v, l)
 		return
 	case token.QUO:
-		if unitOf(v) >= minBucket {
+		_, fixed := v.Y.(*ssa.Const)
+		if unitOf(v) >= minBucket || !fixed && unitOf(v.X) > 0 {
 			t.end(origin{kind: fromBucket, root: v, pos: v.Pos()}, l)
 			return
 		}
@@ -248,8 +253,12 @@ func (t *tracer) binary(v *ssa.BinOp, l place) {
 			}
 		}
 	}
-	t.value(v.X, l.mix())
-	t.value(v.Y, l.mix())
+	l = l.mix()
+	if b, ok := v.Type().Underlying().(*types.Basic); ok && b.Info()&types.IsInteger != 0 {
+		l.settled = true // a sum of integers has no order
+	}
+	t.value(v.X, l)
+	t.value(v.Y, l)
 }
 
 func constInt(v ssa.Value) (int64, bool) {

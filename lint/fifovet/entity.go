@@ -1,29 +1,20 @@
 package fifovet
 
 import (
-	"fmt"
 	"go/constant"
 	"go/token"
 	"regexp"
-	"slices"
-	"strings"
 
 	"golang.org/x/tools/go/ssa"
 )
 
 // entityKey is SF005.
 func (p *program) entityKey(r *reporter, u *use) {
-	if u.m == nil || len(u.m.sets[roleGroup]) == 0 {
+	if u.m == nil || len(u.m.sets[roleGroup]) == 0 || len(u.path) > 0 {
 		return
 	}
-	group := u.m.sets[roleGroup][0].value
-	dedupNames := names(u.slice.origins)
-	same := len(dedupNames) > 0 && slices.Equal(dedupNames, names(p.trace(group, nil, false).origins))
-	if !same {
-		varies := false
-		same = sameExpression(u.value, group, &varies) && varies
-	}
-	if !same {
+	c := comparison{known: map[[2]ssa.Value]bool{}}
+	if !c.same(u.value, u.m.sets[roleGroup][0].value) || !c.varies {
 		return
 	}
 	r.report(finding{
@@ -32,11 +23,25 @@ func (p *program) entityKey(r *reporter, u *use) {
 	})
 }
 
-// sameExpression reports whether two values are computed in the same way from the
-// same values, by the same functions, which may be called twice. varies is set
-// where something goes in that is not known here, such as a parameter. A function
-// whose name says that it makes something is no way to the same value.
-func sameExpression(a, b ssa.Value, varies *bool) bool {
+// comparison finds out whether two values are computed in the same way from the
+// same values. What might be another value at the second look is not the same.
+type comparison struct {
+	known  map[[2]ssa.Value]bool
+	varies bool // something goes in that is not known here, such as a parameter
+}
+
+func (c *comparison) same(a, b ssa.Value) bool {
+	pair := [2]ssa.Value{a, b}
+	if same, ok := c.known[pair]; ok {
+		return same
+	}
+	c.known[pair] = false // of a loop
+	same := c.compare(a, b)
+	c.known[pair] = same
+	return same
+}
+
+func (c *comparison) compare(a, b ssa.Value) bool {
 	switch a := a.(type) {
 	case *ssa.Const:
 		b, ok := b.(*ssa.Const)
@@ -46,39 +51,39 @@ func sameExpression(a, b ssa.Value, varies *bool) bool {
 		return a.Value != nil && b.Value != nil && constant.Compare(a.Value, token.EQL, b.Value)
 	case *ssa.Call:
 		b, ok := b.(*ssa.Call)
-		return ok && sameCall(&a.Call, &b.Call, varies)
+		return ok && c.call(&a.Call, &b.Call)
 	case *ssa.UnOp:
 		b, ok := b.(*ssa.UnOp)
-		return ok && a.Op == b.Op && sameExpression(a.X, b.X, varies)
+		return ok && a.Op == b.Op && c.same(a.X, b.X) && (a.Op != token.MUL || isSetOnce(a.X))
 	case *ssa.BinOp:
 		b, ok := b.(*ssa.BinOp)
-		return ok && a.Op == b.Op && sameExpression(a.X, b.X, varies) && sameExpression(a.Y, b.Y, varies)
+		return ok && a.Op == b.Op && c.same(a.X, b.X) && c.same(a.Y, b.Y)
 	case *ssa.FieldAddr:
 		b, ok := b.(*ssa.FieldAddr)
-		return ok && a.Field == b.Field && sameExpression(a.X, b.X, varies)
+		return ok && a.Field == b.Field && c.same(a.X, b.X)
 	case *ssa.Field:
 		b, ok := b.(*ssa.Field)
-		return ok && a.Field == b.Field && sameExpression(a.X, b.X, varies)
+		return ok && a.Field == b.Field && c.same(a.X, b.X)
 	case *ssa.Extract:
 		b, ok := b.(*ssa.Extract)
-		return ok && a.Index == b.Index && sameExpression(a.Tuple, b.Tuple, varies)
+		return ok && a.Index == b.Index && c.same(a.Tuple, b.Tuple)
 	case *ssa.Convert:
 		b, ok := b.(*ssa.Convert)
-		return ok && sameExpression(a.X, b.X, varies)
+		return ok && c.same(a.X, b.X)
 	case *ssa.Parameter, *ssa.FreeVar, *ssa.Alloc:
-		*varies = true
+		c.varies = true
 		return a == b
 	}
 	return false
 }
 
-func sameCall(a, b *ssa.CallCommon, varies *bool) bool {
+func (c *comparison) call(a, b *ssa.CallCommon) bool {
 	callee := a.StaticCallee()
-	if callee == nil || callee != b.StaticCallee() || makes.MatchString(callee.Name()) {
+	if callee == nil || callee != b.StaticCallee() || makes.MatchString(callee.Name()) || changes(callee) {
 		return false
 	}
 	for i := range a.Args {
-		if !sameExpression(a.Args[i], b.Args[i], varies) {
+		if !c.same(a.Args[i], b.Args[i]) {
 			return false
 		}
 	}
@@ -87,19 +92,33 @@ func sameCall(a, b *ssa.CallCommon, varies *bool) bool {
 
 var makes = regexp.MustCompile(`(?i)^(new|next|gen|make|create|mint|rand)`)
 
-// names returns the origins as comparable texts, nil if one of them has no name
-// or is only a part of the value.
-func names(origins []origin) []string {
-	var texts []string
-	for _, o := range origins {
-		if o.kind == fromConst && !o.mixed && o.text == "" {
-			continue
+// changes reports whether a function of this package writes to what others see.
+func changes(fn *ssa.Function) bool {
+	for _, block := range fn.Blocks {
+		for _, instr := range block.Instrs {
+			switch instr := instr.(type) {
+			case *ssa.Store:
+				if _, ok := instr.Addr.(*ssa.Alloc); !ok {
+					return true
+				}
+			case *ssa.MapUpdate, *ssa.Send:
+				return true
+			}
 		}
-		if o.kind != fromPath || o.mixed {
-			return nil
-		}
-		texts = append(texts, fmt.Sprintf("%p.%s", o.root, strings.Join(o.path, ".")))
 	}
-	slices.Sort(texts)
-	return slices.Compact(texts)
+	return false
+}
+
+// isSetOnce reports whether the variable or field at an address keeps its value
+// in the function, as far as the function shows.
+func isSetOnce(addr ssa.Value) bool {
+	stores := 0
+	for _, same := range sameAddress(addr) {
+		for _, instr := range referrers(same) {
+			if store, ok := instr.(*ssa.Store); ok && store.Addr == same {
+				stores++
+			}
+		}
+	}
+	return stores <= 1
 }

@@ -44,6 +44,16 @@ func TestCode(t *testing.T) {
 	}
 }
 
+// What is right, or not known, has no finding, not even an info, and takes no time
+// without end.
+func TestQuiet(t *testing.T) {
+	t.Parallel()
+	r := analysistest.Run(silent{}, analysistest.TestData(), analyzer(t, "enable", "all"), "example.com/quiet")
+	for _, d := range r[0].Diagnostics {
+		t.Errorf("%s: %s", r[0].Pass.Fset.Position(d.Pos), d.Message)
+	}
+}
+
 func TestFixes(t *testing.T) {
 	t.Parallel()
 	analysistest.RunWithSuggestedFixes(t, analysistest.TestData(), analyzer(t), "example.com/fixes")

@@ -55,7 +55,7 @@ func (p *program) bodyOf(m *message) []origin {
 func (p *program) attributes(v ssa.Value) []attribute {
 	var found []attribute
 	seen := map[string]bool{}
-	for visited := range p.trace(v, nil, false).visited {
+	for _, visited := range p.trace(v, nil, false).inOrder {
 		mk, ok := visited.(*ssa.MakeMap)
 		if !ok {
 			continue
@@ -178,7 +178,7 @@ func (p *program) copies(a attribute, m *message) bool {
 func (p *program) member(a attribute, m *message) ssa.Value {
 	want := plain(a.name)
 	for _, s := range m.sets[roleBody] {
-		for v := range p.trace(s.value, nil, true).visited {
+		for _, v := range p.trace(s.value, nil, true).inOrder {
 			switch v := v.(type) {
 			case *ssa.Alloc:
 				t := structOf(v.Type())

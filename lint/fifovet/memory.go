@@ -201,6 +201,9 @@ func (w *writeWalk) call(instr ssa.CallInstruction, ref ssa.Value, path []string
 			w.walk(v, path, calls)
 		}
 		return
+	case callee != nil && isReference(ref.Type()) && mutates(callee):
+		add(filled, nil)
+		return
 	case callee != nil && (isPure(callee) || isReader(callee) || isSend(callee)):
 		return
 	}
@@ -306,4 +309,19 @@ func fieldName(t types.Type, i int) string {
 		return s.Field(i).Name()
 	}
 	return "?"
+}
+
+// mutates reports whether a function of a package that is otherwise pure writes
+// to what it is given, such as hex.Encode and the Set of url.Values.
+func mutates(obj *types.Func) bool {
+	if !isPure(obj) {
+		return false
+	}
+	name, sig := obj.Name(), obj.Signature()
+	for _, verb := range []string{"Put", "Encode", "Execute", "Set", "Add", "Merge", "Insert", "Copy", "NewEncoder", "Marshal"} {
+		if strings.HasPrefix(name, verb) && (sig.Recv() != nil || sig.Params().Len() > 1) {
+			return true
+		}
+	}
+	return false
 }

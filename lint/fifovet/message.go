@@ -2,6 +2,7 @@ package fifovet
 
 import (
 	"go/token"
+	"go/types"
 	"strings"
 
 	"golang.org/x/tools/go/ssa"
@@ -151,14 +152,14 @@ func (p *program) collectCall(instr ssa.CallInstruction, fn *ssa.Function, at fu
 
 // completed notes for each message which fields are set in what may be a copy
 // of it: a message of the same type in the same function that was not made
-// there from nothing.
+// there from nothing, or in any one if the function returns what it makes.
 func completed(messages []*message) {
 	for _, later := range messages {
 		if !later.open && !later.copied {
 			continue
 		}
 		for _, m := range messages {
-			if m == later || m.shape != later.shape || outermost(m.fn) != outermost(later.fn) {
+			if m == later || m.shape != later.shape || outermost(m.fn) != outermost(later.fn) && !m.returned() {
 				continue
 			}
 			for r := range later.sets {
@@ -169,6 +170,18 @@ func completed(messages []*message) {
 			}
 		}
 	}
+}
+
+// returned reports whether the function that makes the message returns a slice of
+// such messages.
+func (m *message) returned() bool {
+	results := outermost(m.fn).Signature.Results()
+	for i := range results.Len() {
+		if s, ok := results.At(i).Type().Underlying().(*types.Slice); ok && shapeOf(s.Elem()) == m.shape {
+			return true
+		}
+	}
+	return false
 }
 
 func outermost(fn *ssa.Function) *ssa.Function {

@@ -3,8 +3,10 @@ package fifovet
 import (
 	"fmt"
 	"go/token"
+	"go/types"
 	"regexp"
 	"slices"
+	"strings"
 
 	"golang.org/x/tools/go/ssa"
 )
@@ -68,7 +70,24 @@ func (p *program) retried(u *use, minted ssa.Instruction, send ssa.CallInstructi
 	return token.NoPos, false
 }
 
-var retryName = regexp.MustCompile(`(?i)retry|backoff|attempt`)
+var (
+	retryName = regexp.MustCompile(`[Rr]etry|[Bb]ackoff($|[^a-z])|[Aa]ttempt`)
+	hookName  = regexp.MustCompile(`^(On|After|Before)[A-Z]`) // called once, when something happened
+)
+
+// retries reports whether a function is called, or belongs to a type or package
+// that is called, after trying again.
+func retries(obj *types.Func) bool {
+	if hookName.MatchString(obj.Name()) {
+		return false
+	}
+	name := short(obj)
+	if obj.Pkg() != nil {
+		path := majorVersion.ReplaceAllString(obj.Pkg().Path(), "")
+		name = path[strings.LastIndexByte(path, '/')+1:] + strings.TrimPrefix(qualified(obj), obj.Pkg().Path())
+	}
+	return retryName.MatchString(name)
+}
 
 // retryBody reports whether a literal is handed to a function that calls it
 // again until it succeeds.
@@ -87,7 +106,7 @@ func (p *program) retryBody(fn *ssa.Function) bool {
 				if arg != v && !isConversionOf(arg, v) {
 					continue
 				}
-				if retryName.MatchString(qualified(c.callee)) {
+				if retries(c.callee) {
 					return true
 				}
 			}

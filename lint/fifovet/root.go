@@ -127,7 +127,7 @@ func (p *program) follow(m *message, ref ssa.Value, seen map[ssa.Value]bool) {
 			switch {
 			case callee == nil:
 				m.open = true
-			case isSend(callee), isReader(callee):
+			case isSend(callee) && !isOwn(instr.Common()), isReader(callee):
 			case strings.HasPrefix(callee.Name(), "Set") && !instr.Common().IsInvoke() && len(instr.Common().Args) == 2 && instr.Common().Args[0] == ref:
 				if v := instr.Value(); v != nil {
 					p.follow(m, v, seen)
@@ -147,6 +147,11 @@ func handedOn(load *ssa.UnOp) bool {
 		switch instr := instr.(type) {
 		case *ssa.Return, *ssa.MapUpdate, *ssa.Send:
 			return true
+		case *ssa.Store:
+			switch instr.Addr.(type) {
+			case *ssa.FieldAddr, *ssa.Global:
+				return true
+			}
 		case ssa.CallInstruction:
 			callee := calleeOf(instr.Common())
 			if _, ok := instr.Common().Value.(*ssa.Builtin); !ok && (callee == nil || !isSend(callee) && !isReader(callee)) {
@@ -155,6 +160,13 @@ func handedOn(load *ssa.UnOp) bool {
 		}
 	}
 	return false
+}
+
+// isOwn reports whether a call surely goes to a method that is not AWS's, which may
+// complete the message before it sends it on.
+func isOwn(c *ssa.CallCommon) bool {
+	callee := c.StaticCallee()
+	return callee != nil && callee.Pkg != nil && !strings.HasPrefix(callee.Pkg.Pkg.Path(), "github.com/aws/")
 }
 
 func isEmpty(v ssa.Value) bool {

@@ -187,11 +187,18 @@ func isPure(obj *types.Func) bool {
 	return isPointerHelper(obj)
 }
 
+// pointerHelperName is what such functions are called: Ptr, StringPtr, ToString,
+// Of, P. A function of the form that is called Lookup looks something up.
+var pointerHelperName = regexp.MustCompile(`(?i)ptr|pointer|ref|string|^str$|val|bool|int|float|time|^(to|of|p|s|v|addr|new|from)$`)
+
 // isPointerHelper reports whether a function has the form of aws.String or
-// aws.ToString: T to *T or *T to T. Every code base has its own.
+// aws.ToString, T to *T or *T to T, and such a name. Every code base has its own.
 func isPointerHelper(obj *types.Func) bool {
 	sig := obj.Signature()
 	if sig.Recv() != nil || sig.Params().Len() != 1 || sig.Results().Len() != 1 || sig.Variadic() {
+		return false
+	}
+	if sig.TypeParams() == nil && obj.Origin().Signature().TypeParams() == nil && !pointerHelperName.MatchString(obj.Name()) {
 		return false
 	}
 	in, out := sig.Params().At(0).Type(), sig.Results().At(0).Type()
@@ -236,7 +243,7 @@ func isReader(obj *types.Func) bool {
 func isWriter(obj *types.Func) bool {
 	name := obj.Name()
 	if obj.Signature().Recv() != nil {
-		return strings.HasPrefix(name, "Write") || name == "Encode" || name == "Execute" || name == "ReadFrom"
+		return strings.HasPrefix(name, "Write") || name == "Encode" || name == "ReadFrom"
 	}
 	switch qualified(obj) {
 	case "io.WriteString", "io.Copy", "io.CopyN", "encoding/binary.Write", "encoding/json.MarshalWrite", "encoding/json/v2.MarshalWrite",

@@ -89,6 +89,7 @@ type tracer struct {
 	frames  map[frameKey]*frame
 	seen    map[placeKey]bool
 	visited map[ssa.Value]bool
+	inOrder []ssa.Value // those of visited
 	origins []origin
 }
 
@@ -144,7 +145,11 @@ func (t *tracer) value(v ssa.Value, l place) {
 	if t.seen[key] || len(t.seen) > maxSteps {
 		return
 	}
-	t.seen[key], t.visited[v] = true, true
+	t.seen[key] = true
+	if !t.visited[v] {
+		t.visited[v] = true
+		t.inOrder = append(t.inOrder, v)
+	}
 
 	switch v := v.(type) {
 	case *ssa.Const:
@@ -165,6 +170,12 @@ func (t *tracer) value(v ssa.Value, l place) {
 	case *ssa.Alloc, *ssa.MakeMap, *ssa.MakeSlice:
 		t.memory(v, l, true)
 	case *ssa.Phi:
+		for _, e := range v.Edges {
+			if b, ok := e.(*ssa.BinOp); ok && (b.X == ssa.Value(v) || b.Y == ssa.Value(v)) {
+				t.unknown(v, l) // a counter: another value in each round
+				break
+			}
+		}
 		for _, e := range v.Edges {
 			t.value(e, l)
 		}
@@ -223,7 +234,15 @@ func (t *tracer) value(v ssa.Value, l place) {
 	}
 }
 
+// maxPath bounds how deep the fields are that are told apart. Without it a loop
+// over a linked list has paths without end.
+const maxPath = 8
+
 func (t *tracer) field(x ssa.Value, i int, l place) {
+	if len(l.path) >= maxPath {
+		t.unknown(x, l)
+		return
+	}
 	l.path = append([]string{fieldName(x.Type(), i)}, l.path...)
 	t.value(x, l)
 }
@@ -311,7 +330,17 @@ func isSorted(v ssa.Value) bool {
 	if _, ok := v.Type().Underlying().(*types.Slice); !ok {
 		return false
 	}
-	for _, instr := range referrers(v) {
+	refs := slices.Clone(referrers(v))
+	if load, ok := v.(*ssa.UnOp); ok { // other loads of the variable or field
+		for _, addr := range sameAddress(load.X) {
+			for _, instr := range referrers(addr) {
+				if again, ok := instr.(*ssa.UnOp); ok {
+					refs = append(refs, referrers(again)...)
+				}
+			}
+		}
+	}
+	for _, instr := range refs {
 		if mk, ok := instr.(*ssa.MakeInterface); ok && len(referrers(mk)) == 1 {
 			instr = referrers(mk)[0]
 		}
@@ -320,6 +349,9 @@ func isSorted(v ssa.Value) bool {
 			continue
 		}
 		if callee := calleeOf(c.Common()); callee != nil && callee.Pkg() != nil {
+			if strings.HasPrefix(strings.ToLower(callee.Name()), "sort") {
+				return true
+			}
 			switch callee.Pkg().Path() {
 			case "sort":
 				return true
@@ -361,4 +393,18 @@ func (t *tracer) extract(v *ssa.Extract, l place) {
 	default:
 		t.named(v, l)
 	}
+}
+
+// sameAddress returns the values that are the address of the same variable, or of
+// the same field of it.
+func sameAddress(addr ssa.Value) []ssa.Value {
+	all := []ssa.Value{addr}
+	if field, ok := addr.(*ssa.FieldAddr); ok {
+		for _, instr := range referrers(field.X) {
+			if other, ok := instr.(*ssa.FieldAddr); ok && other.Field == field.Field && other != field {
+				all = append(all, other)
+			}
+		}
+	}
+	return all
 }

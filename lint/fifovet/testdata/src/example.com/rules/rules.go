@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"example.com/backoffice"
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
@@ -293,6 +294,21 @@ func (s *service) retriedLiteral(ctx context.Context, o order) error {
 		})
 		return err
 	})
+}
+
+// A transaction and a hook are no retry, whatever the path of their package.
+func (s *service) calledOnce(ctx context.Context, o order) error {
+	send := func() error {
+		_, err := s.client.SendMessage(ctx, &sqs.SendMessageInput{
+			QueueUrl: aws.String(queue), MessageGroupId: aws.String("all"), MessageBody: aws.String(o.ID),
+			MessageDeduplicationId: aws.String(uuid.NewString()), // want `SF002: `
+		})
+		return err
+	}
+	if err := backoffice.OnRetry(send); err != nil {
+		return err
+	}
+	return backoffice.WithTx(send)
 }
 
 // SF009.
