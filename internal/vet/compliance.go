@@ -75,12 +75,15 @@ type construction struct {
 	event types.Type
 }
 
-// constructions are those of the code that is not test code. A constructor that
-// is passed on as a value constructs, too.
+// constructions are those of the code that is not test code, as a function is that
+// takes a *testing.T. A constructor that is passed on as a value constructs, too.
 func constructions(p *packages.Package) []construction {
 	var out []construction
 	for _, file := range p.Syntax {
 		ast.Inspect(file, func(n ast.Node) bool {
+			if fn, ok := n.(*ast.FuncDecl); ok && takesTesting(p, fn) {
+				return false
+			}
 			name, ok := n.(*ast.Ident)
 			if !ok || !isFunc(p.TypesInfo.Uses[name], sdkPath, "NewProducer") {
 				return true
@@ -94,6 +97,19 @@ func constructions(p *packages.Package) []construction {
 		})
 	}
 	return out
+}
+
+func takesTesting(p *packages.Package, fn *ast.FuncDecl) bool {
+	for _, param := range fn.Type.Params.List {
+		t := p.TypesInfo.TypeOf(param.Type)
+		if ptr, ok := t.(*types.Pointer); ok {
+			t = ptr.Elem()
+		}
+		if named, ok := t.(*types.Named); ok && named.Obj().Pkg() != nil && named.Obj().Pkg().Path() == "testing" {
+			return true
+		}
+	}
+	return false
 }
 
 func isFunc(o types.Object, path string, names ...string) bool {

@@ -158,17 +158,3 @@ func constDelay(t *tracer) (string, bool) {
 func lastPart(url string) string {
 	return url[strings.LastIndexAny(url, "/:")+1:]
 }
-
-// sentInRange reports whether each round of the range makes a message of its own.
-func sentInRange(u *use, o origin) bool {
-	r, ok := o.root.(*ssa.Range)
-	if !ok || u.instr == nil {
-		return false
-	}
-	for _, instr := range referrers(r) {
-		if next, ok := instr.(*ssa.Next); ok && cycle(next.Block())[u.instr.Block()] {
-			return true
-		}
-	}
-	return false
-}

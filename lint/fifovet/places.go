@@ -45,6 +45,9 @@ func (t *tracer) memory(v ssa.Value, l place, own bool) {
 			continue
 		}
 		hit = true
+		if t.isLater(w) {
+			continue
+		}
 		next := l
 		next.path = rest
 		if around {
@@ -75,4 +78,28 @@ func (t *tracer) memory(v ssa.Value, l place, own bool) {
 	if own && !hit {
 		t.end(origin{kind: fromConst, root: v}, l) // the zero value
 	}
+}
+
+// isLater reports whether something is written when all that the slice is for has
+// been done.
+func (t *tracer) isLater(w write) bool {
+	if len(t.until) == 0 || w.instr == nil || len(w.calls) > 0 {
+		return false
+	}
+	for _, call := range t.until {
+		if call.Parent() != w.instr.Parent() || comesBefore(w.instr, call) {
+			return false
+		}
+	}
+	return true
+}
+
+// comesBefore reports whether b can be run after a in one run of their function.
+func comesBefore(a, b ssa.Instruction) bool {
+	if a.Block() == b.Block() && slices.Index(a.Block().Instrs, a) < slices.Index(a.Block().Instrs, b) {
+		return true
+	}
+	ahead := map[*ssa.BasicBlock]bool{}
+	spread(a.Block(), ahead, func(x *ssa.BasicBlock) []*ssa.BasicBlock { return x.Succs })
+	return ahead[b.Block()]
 }

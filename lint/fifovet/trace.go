@@ -86,6 +86,10 @@ type tracer struct {
 	// part counts.
 	inputs bool
 
+	// until are the calls that the value is for, if they are known: what is
+	// written after all of them, in their function, does not count.
+	until []ssa.CallInstruction
+
 	frames  map[frameKey]*frame
 	seen    map[placeKey]bool
 	visited map[ssa.Value]bool
@@ -95,7 +99,12 @@ type tracer struct {
 
 // trace returns what the part of v at path is made from.
 func (p *program) trace(v ssa.Value, path []string, inputs bool) *tracer {
-	t := &tracer{p: p, inputs: inputs, frames: map[frameKey]*frame{}, seen: map[placeKey]bool{}, visited: map[ssa.Value]bool{}}
+	return p.traceUntil(nil, v, path, inputs)
+}
+
+// traceUntil is trace of a value that some calls take.
+func (p *program) traceUntil(until []ssa.CallInstruction, v ssa.Value, path []string, inputs bool) *tracer {
+	t := &tracer{p: p, inputs: inputs, until: until, frames: map[frameKey]*frame{}, seen: map[placeKey]bool{}, visited: map[ssa.Value]bool{}}
 	t.value(v, place{path: path})
 	return t
 }
@@ -318,51 +327,6 @@ func (t *tracer) enter(c *ssa.CallCommon, parent *frame) *frame {
 	return f
 }
 
-// order notes that the order of a map takes part, unless it is undone later.
-func (t *tracer) order(v ssa.Value, l place) {
-	if !l.settled {
-		t.end(origin{kind: fromOrder, root: v, text: "the order of a map", pos: v.Pos()}, l)
-	}
-}
-
-// isSorted reports whether a slice is put in order by somebody.
-func isSorted(v ssa.Value) bool {
-	if _, ok := v.Type().Underlying().(*types.Slice); !ok {
-		return false
-	}
-	refs := slices.Clone(referrers(v))
-	if load, ok := v.(*ssa.UnOp); ok { // other loads of the variable or field
-		for _, addr := range sameAddress(load.X) {
-			for _, instr := range referrers(addr) {
-				if again, ok := instr.(*ssa.UnOp); ok {
-					refs = append(refs, referrers(again)...)
-				}
-			}
-		}
-	}
-	for _, instr := range refs {
-		if mk, ok := instr.(*ssa.MakeInterface); ok && len(referrers(mk)) == 1 {
-			instr = referrers(mk)[0]
-		}
-		c, ok := instr.(*ssa.Call)
-		if !ok {
-			continue
-		}
-		if callee := calleeOf(c.Common()); callee != nil && callee.Pkg() != nil {
-			if strings.HasPrefix(strings.ToLower(callee.Name()), "sort") {
-				return true
-			}
-			switch callee.Pkg().Path() {
-			case "sort":
-				return true
-			case "slices":
-				return strings.HasPrefix(callee.Name(), "Sort")
-			}
-		}
-	}
-	return false
-}
-
 func (t *tracer) extract(v *ssa.Extract, l place) {
 	switch tuple := v.Tuple.(type) {
 	case *ssa.Call:
@@ -393,18 +357,4 @@ func (t *tracer) extract(v *ssa.Extract, l place) {
 	default:
 		t.named(v, l)
 	}
-}
-
-// sameAddress returns the values that are the address of the same variable, or of
-// the same field of it.
-func sameAddress(addr ssa.Value) []ssa.Value {
-	all := []ssa.Value{addr}
-	if field, ok := addr.(*ssa.FieldAddr); ok {
-		for _, instr := range referrers(field.X) {
-			if other, ok := instr.(*ssa.FieldAddr); ok && other.Field == field.Field && other != field {
-				all = append(all, other)
-			}
-		}
-	}
-	return all
 }

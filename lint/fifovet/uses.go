@@ -56,7 +56,7 @@ func (p *program) uses(messages []*message) []*use {
 	}
 	for i := 0; i < len(queue); i++ {
 		u := queue[i]
-		u.slice = p.trace(u.value, u.path, false)
+		u.slice = p.traceUntil(p.sendsOf(u), u.value, u.path, false)
 		queue = append(queue, p.raise(u)...)
 	}
 	return queue

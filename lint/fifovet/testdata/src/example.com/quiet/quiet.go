@@ -201,6 +201,30 @@ func (s *service) totals(ctx context.Context, group string, counts map[string]in
 	_, _ = s.client.SendMessage(ctx, &sqs.SendMessageInput{MessageBody: aws.String(strings.Join(names, " ")), MessageGroupId: &group})
 }
 
+// What is written after the message went out is not in it.
+func (s *service) marked(ctx context.Context, o *receipt) error {
+	body, _ := json.Marshal(o)
+	_, err := s.client.SendMessage(ctx, &sqs.SendMessageInput{MessageBody: aws.String(string(body)), MessageGroupId: &o.Acct})
+	if err != nil {
+		return err
+	}
+	o.SentAt = time.Now()
+	return nil
+}
+
+func (s *service) markedLocal(ctx context.Context, id, acct string) receipt {
+	r := receipt{ID: id, Acct: acct}
+	body, _ := json.Marshal(r)
+	_, _ = s.client.SendMessage(ctx, &sqs.SendMessageInput{MessageBody: aws.String(string(body)), MessageGroupId: &acct})
+	r.SentAt = time.Now()
+	return r
+}
+
+type receipt struct {
+	ID, Acct string
+	SentAt   time.Time
+}
+
 // Parts of one value are not one value.
 func (s *service) parts(ctx context.Context, body, scene string, row []string, o *order) {
 	_, _ = s.client.SendMessage(ctx, &sqs.SendMessageInput{MessageBody: &body, MessageGroupId: aws.String(row[0]), MessageDeduplicationId: aws.String(row[1])})

@@ -311,6 +311,15 @@ func (s *service) calledOnce(ctx context.Context, o order) error {
 	return backoffice.WithTx(send)
 }
 
+// SF012: in a loop, what is written after a message is in the next one.
+func (s *service) stampedForTheNext(ctx context.Context, o *order) {
+	for range 3 {
+		body, _ := json.Marshal(o)
+		_, _ = s.client.SendMessage(ctx, &sqs.SendMessageInput{MessageBody: aws.String(string(body)), MessageGroupId: &o.Account}) // want `SF012: `
+		o.Placed = time.Now()
+	}
+}
+
 // SF009.
 func (s *service) noGroup(ctx context.Context, body string) error {
 	_, err := s.client.SendMessage(ctx, &sqs.SendMessageInput{QueueUrl: aws.String(queue), MessageBody: aws.String(body)}) // want `SF009: orders.fifo is FIFO and the message has no MessageGroupId`
