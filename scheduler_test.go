@@ -2,7 +2,6 @@ package sqsfifo_test
 
 import (
 	"context"
-	"fmt"
 	"strconv"
 	"strings"
 	"sync"
@@ -203,36 +202,6 @@ func tryOutcome(t *testing.T, p *sqsfifo.Producer[Scene], s Scene) (outcome erro
 	return outcome
 }
 
-// An event whose context ends has its outcome at once: not stored while it waits,
-// in doubt while a request has it. The answer is remembered all the same.
-func TestContextOfAnEvent(t *testing.T) {
-	scheduling(t, sqsfifo.Delivery{}, func(t *testing.T, p *sqsfifo.Producer[Scene], c *slowClient) {
-		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Millisecond)
-		defer cancel()
-		var flying, waiting error
-		var at time.Duration
-		p.SendAsync(ctx, event("a", 0), func(_ sqsfifo.Receipt, err error) { flying, at = err, time.Since(c.start) })
-		p.SendAsync(ctx, event("a", 1), func(_ sqsfifo.Receipt, err error) { waiting = err })
-		p.SendAsync(t.Context(), event("a", 2), fail(t))
-		require.NoError(t, p.Flush(t.Context()))
-
-		var doubt *sqsfifo.SendError
-		require.ErrorAs(t, flying, &doubt)
-		assert.Equal(t, 5*time.Millisecond, at)
-		assert.Equal(t, 1, doubt.Attempts)
-		assert.Equal(t, c.start.Add(4*time.Minute+35*time.Second), doubt.ResendBefore)
-		var refused *sqsfifo.RefusedError
-		require.ErrorAs(t, waiting, &refused)
-		assert.Zero(t, refused.Attempts)
-		assert.Len(t, c.Messages(), 2, "the group went on when the answer was there")
-		assert.Empty(t, p.Paused(), "the answer says that it is stored")
-
-		r, err := p.Send(t.Context(), event("a", 0))
-		require.NoError(t, err)
-		assert.True(t, r.Duplicate, "the answer was remembered")
-	})
-}
-
 // Outcomes of a group come in order, those that need no request, too.
 func TestOutcomesComeInOrder(t *testing.T) {
 	scheduling(t, sqsfifo.Delivery{}, func(t *testing.T, p *sqsfifo.Producer[Scene], c *slowClient) {
@@ -277,107 +246,6 @@ func TestCloseDoesNotLinger(t *testing.T) {
 		require.NoError(t, p.Close(t.Context()))
 		assert.Equal(t, []request{{0, "a"}, {5 * time.Millisecond, "b"}}, c.requests)
 	})
-}
-
-// What its caller gave up is held no longer, though its group does not move.
-func TestWithdrawnEventsAreNotHeld(t *testing.T) {
-	scheduling(t, sqsfifo.Delivery{}, func(t *testing.T, p *sqsfifo.Producer[Scene], c *slowClient) {
-		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Millisecond)
-		defer cancel()
-		var outcomes []string
-		send := func(ctx context.Context, n int) {
-			p.SendAsync(ctx, event("a", n), func(_ sqsfifo.Receipt, err error) {
-				outcomes = append(outcomes, fmt.Sprint(n, " ", err == nil))
-			})
-		}
-		send(t.Context(), 0) // in a request for 20 ms
-		send(ctx, 1)
-		send(t.Context(), 2)
-		send(ctx, 3)
-		send(ctx, 4)
-		assert.Equal(t, 5, sqsfifo.Held(p))
-		time.Sleep(6 * time.Millisecond)
-		assert.Equal(t, 2, sqsfifo.Held(p))
-		send(t.Context(), 5)
-		require.NoError(t, p.Close(t.Context()))
-		assert.ElementsMatch(t, []string{"1 false", "3 false", "4 false"}, outcomes[:3])
-		assert.Equal(t, []string{"0 true", "2 true", "5 true"}, outcomes[3:])
-		assert.Len(t, c.Messages(), 3)
-		assert.Empty(t, sqsfifo.Leftovers(p))
-	})
-}
-
-// The watch on a context ends with its event, also if the event ended before the
-// watch began: a context that lives as long as the program must not gather them.
-func TestContextIsNotWatchedForLongerThanTheEvent(t *testing.T) {
-	scheduling(t, sqsfifo.Delivery{}, func(t *testing.T, p *sqsfifo.Producer[Scene], _ *slowClient) {
-		_, err := p.Preflight(t.Context())
-		require.NoError(t, err)
-		ctx := &watchedContext{Context: t.Context()}
-		p.SendAsync(ctx, event("a", 0), fail(t))
-		require.NoError(t, p.Flush(t.Context()))
-		ctx.slow = time.Second
-		p.SendAsync(ctx, event("a", 1), fail(t))
-		require.NoError(t, p.Close(t.Context()))
-		assert.Equal(t, 2, ctx.began)
-		assert.Equal(t, 2, ctx.ended)
-	})
-}
-
-// watchedContext counts who watches it. Its Done is slow.
-type watchedContext struct {
-	context.Context
-	slow         time.Duration
-	began, ended int
-}
-
-func (c *watchedContext) Done() <-chan struct{} {
-	time.Sleep(c.slow)
-	return c.Context.Done()
-}
-
-// Value hides that it is a context of the standard library.
-func (c *watchedContext) Value(any) any { return nil }
-
-func (c *watchedContext) AfterFunc(func()) (stop func() bool) {
-	c.began++
-	return func() bool { c.ended++; return true }
-}
-
-// An event whose outcome is decided and not told yet keeps it when its context
-// ends.
-func TestContextThatEndsBeforeTheOutcomeIsTold(t *testing.T) {
-	scheduling(t, sqsfifo.Delivery{}, func(t *testing.T, p *sqsfifo.Producer[Scene], c *slowClient) {
-		c.Inject(sqstest.FailEntries("InvalidMessageContents", smithy.FaultClient, nil), 1)
-		ctx, cancel := context.WithCancel(t.Context())
-		defer cancel()
-		var outcomes []error
-		p.SendAsync(t.Context(), event("a", 0), nil)
-		p.SendAsync(t.Context(), event("a", 1), func(sqsfifo.Receipt, error) {
-			cancel()
-			time.Sleep(time.Millisecond)
-		})
-		p.SendAsync(ctx, event("a", 2), func(_ sqsfifo.Receipt, err error) { outcomes = append(outcomes, err) })
-		require.NoError(t, p.Close(t.Context()))
-		require.Len(t, outcomes, 1)
-		require.ErrorIs(t, outcomes[0], sqsfifo.ErrGroupPaused)
-		assert.Empty(t, sqsfifo.Leftovers(p))
-	})
-}
-
-// What finds room while Close begins is refused, and its room is free again.
-func TestHandedInWhileCloseBegins(t *testing.T) {
-	q := newQueue(t, sqstest.Config{})
-	p := on(t, q, q)
-	sqsfifo.CloseDoor(p)
-	_, err := p.Send(t.Context(), event("a", 0))
-	require.ErrorIs(t, err, sqsfifo.ErrClosed)
-	for _, r := range p.SendBatch(t.Context(), scenes(250, 3)) {
-		require.ErrorIs(t, r.Err, sqsfifo.ErrClosed)
-	}
-	require.ErrorIs(t, tryOutcome(t, p, event("a", 1)), sqsfifo.ErrClosed)
-	assert.Empty(t, sqsfifo.Leftovers(p))
-	assert.Empty(t, q.Messages())
 }
 
 // busyClient throttles the group a and takes its time for all others.

@@ -156,6 +156,17 @@ func (p *Producer[T]) wait(ctx context.Context, n int, foreign bool, build func(
 			from = len(handed)
 		}
 	}
+	built := false
+	defer func() {
+		if built {
+			return
+		}
+		// Identify, Attributes or an encoder panicked. The caller may go on without
+		// the results, and what was not handed in yet has to make room.
+		for _, e := range handed[from:] {
+			s.tell(ended{p: e, err: errNotSent(errPanicked)})
+		}
+	}()
 	var slab []pending // a hundred events are one allocation
 	for i := range n {
 		if len(slab) == 0 {
@@ -182,6 +193,7 @@ func (p *Producer[T]) wait(ctx context.Context, n int, foreign bool, build func(
 		}
 	}
 	handIn()
+	built = true
 
 	select {
 	case <-all:
@@ -193,6 +205,8 @@ func (p *Producer[T]) wait(ctx context.Context, n int, foreign bool, build func(
 	}
 	return results
 }
+
+var errPanicked = errors.New("a later event of the call panicked while it was built")
 
 func nothing(Receipt, error) {}
 
