@@ -237,8 +237,10 @@ func unitOf(v ssa.Value) float64 {
 func (t *tracer) binary(v *ssa.BinOp, l place) {
 	switch v.Op {
 	case token.EQL, token.NEQ, token.LSS, token.LEQ, token.GTR, token.GEQ:
-		t.named(v, l)
-		return
+		if !t.inputs {
+			t.named(v, l)
+			return
+		}
 	case token.QUO:
 		_, fixed := v.Y.(*ssa.Const)
 		if unitOf(v) >= minBucket || !fixed && unitOf(v.X) > 0 {

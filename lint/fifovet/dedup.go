@@ -48,6 +48,9 @@ func (u *use) name() string {
 
 // minted is SF002.
 func (p *program) minted(r *reporter, u *use, o origin) {
+	if _, bucket := u.slice.any(fromBucket); bucket && o.wraps {
+		return // the date and the hour: what comes again is told apart
+	}
 	f := finding{rule: nondetDedupID, fn: u.fn, pos: u.pos, arg: u.arg, source: o}
 	switch {
 	case u.role == roleEventID:

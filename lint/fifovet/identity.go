@@ -6,6 +6,7 @@ import (
 	"go/token"
 	"reflect"
 	"regexp"
+	"slices"
 	"strings"
 
 	"golang.org/x/tools/go/ssa"
@@ -125,11 +126,24 @@ func (p *program) checkAttribute(r *reporter, m *message, a attribute, body []or
 	case identity:
 		f.text = fmt.Sprintf("attribute %q identifies the event and is not in the body: SQS hashes the body alone, so of two events with this body the second is dropped; "+
 			"move %q into the envelope, as DedupeKey or a part of it", a.name, a.name)
+	case !slices.ContainsFunc(variable, func(o origin) bool { return !isSetting(o) }):
+		return
 	default:
 		f.lower(lint.Warning)
 		f.text = fmt.Sprintf("attribute %q is not in the body: SQS hashes the body alone, so of two messages that differ only in %q the second is dropped; move it into the body", a.name, a.name)
 	}
 	r.report(f)
+}
+
+// isSetting reports whether a value is a field of what sends, the receiver: the
+// same for all messages, as far as the code tells.
+func isSetting(o origin) bool {
+	root, ok := o.root.(*ssa.Parameter)
+	if !ok || o.kind != fromPath {
+		return false
+	}
+	fn := root.Parent()
+	return fn.Signature.Recv() != nil && fn.Params[0] == root && len(o.path) > 0
 }
 
 // carriage says whether the body holds a value.

@@ -1,6 +1,7 @@
 package fifovet
 
 import (
+	"regexp"
 	"slices"
 
 	"golang.org/x/tools/go/ssa"
@@ -15,13 +16,18 @@ func (t *tracer) global(v *ssa.Global, l place) {
 		return
 	}
 	for _, val := range values {
-		if _, ok := constString(val); ok || isPointerToConst(val) {
+		if linked.MatchString(v.Name()) {
+			t.named(v, l)
+		} else if _, ok := constString(val); ok || isPointerToConst(val) {
 			t.value(val, l)
 		} else {
 			t.named(v, l)
 		}
 	}
 }
+
+// linked are variables that the linker sets (-ldflags -X).
+var linked = regexp.MustCompile(`(?i)version|commit|revision|build`)
 
 // isPointerToConst recognises aws.String("constant").
 func isPointerToConst(v ssa.Value) bool {

@@ -38,6 +38,7 @@ type service struct {
 	client *sqs.Client
 	window time.Duration
 	base   sqs.SendMessageInput
+	region string
 }
 
 func (s *service) with(ctx context.Context, group, id, body string) {
@@ -223,6 +224,34 @@ func (s *service) markedLocal(ctx context.Context, id, acct string) receipt {
 type receipt struct {
 	ID, Acct string
 	SentAt   time.Time
+}
+
+// The date and the hour make an hourly bucket.
+func (s *service) hourly(ctx context.Context, group, body string) {
+	now := time.Now().UTC()
+	_, _ = s.client.SendMessage(ctx, &sqs.SendMessageInput{
+		MessageBody: &body, MessageGroupId: &group,
+		MessageDeduplicationId: aws.String(fmt.Sprintf("%s-%s-%d", group, now.Format("2006-01-02"), now.Hour())),
+	})
+}
+
+// A routing attribute that is made from the body, or the same for all messages.
+func (s *service) routed(ctx context.Context, o order) {
+	body, _ := json.Marshal(o)
+	_, _ = s.client.SendMessage(ctx, &sqs.SendMessageInput{
+		MessageBody: aws.String(string(body)), MessageGroupId: &o.Acct,
+		MessageAttributes: map[string]types.MessageAttributeValue{
+			"high_value": {StringValue: aws.String(strconv.FormatBool(o.Total > 1000))},
+			"region":     {StringValue: &s.region},
+		},
+	})
+}
+
+// What the linker sets is no constant.
+var buildVersion = "dev"
+
+func (s *service) deployed(ctx context.Context, group, body string) {
+	_, _ = s.client.SendMessage(ctx, &sqs.SendMessageInput{MessageBody: &body, MessageGroupId: &group, MessageDeduplicationId: aws.String("deploy-" + buildVersion)})
 }
 
 // Parts of one value are not one value.
