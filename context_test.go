@@ -3,6 +3,7 @@ package sqsfifo_test
 import (
 	"context"
 	"fmt"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -50,9 +51,14 @@ func TestWithdrawnEventsAreNotHeld(t *testing.T) {
 	scheduling(t, sqsfifo.Delivery{}, func(t *testing.T, p *sqsfifo.Producer[Scene], c *slowClient) {
 		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Millisecond)
 		defer cancel()
-		var outcomes []string
+		var (
+			mu       sync.Mutex
+			outcomes []string
+		)
 		send := func(ctx context.Context, n int) {
 			p.SendAsync(ctx, event("a", n), func(_ sqsfifo.Receipt, err error) {
+				mu.Lock()
+				defer mu.Unlock()
 				outcomes = append(outcomes, fmt.Sprint(n, " ", err == nil))
 			})
 		}

@@ -48,7 +48,7 @@ func (c *comparison) compare(a, b ssa.Value) bool {
 		if !ok || a.IsNil() || b.IsNil() {
 			return ok && a.IsNil() == b.IsNil()
 		}
-		return a.Value != nil && b.Value != nil && constant.Compare(a.Value, token.EQL, b.Value)
+		return a.Value != nil && b.Value != nil && a.Value.Kind() == b.Value.Kind() && constant.Compare(a.Value, token.EQL, b.Value)
 	case *ssa.Call:
 		b, ok := b.(*ssa.Call)
 		return ok && c.call(&a.Call, &b.Call)
