@@ -132,7 +132,7 @@ func (p *program) follow(m *message, ref ssa.Value, seen map[ssa.Value]bool) {
 				if v := instr.Value(); v != nil {
 					p.follow(m, v, seen)
 				}
-			case callee.Name() == "Validate" || callee.Name() == "String":
+			case callee.Name() == "Validate" || callee.Name() == "String" || forwards(instr.Common(), ref, 0):
 			default:
 				m.open = true
 			}
@@ -160,6 +160,43 @@ func handedOn(load *ssa.UnOp) bool {
 		}
 	}
 	return false
+}
+
+// forwards reports whether a call does nothing with an argument but read it and
+// send it.
+func forwards(c *ssa.CallCommon, arg ssa.Value, depth int) bool {
+	fn := c.StaticCallee()
+	if fn == nil || len(fn.Blocks) == 0 || depth > maxDepth {
+		return false
+	}
+	for i, a := range c.Args {
+		if a == arg && !onlySent(fn.Params[i], depth) {
+			return false
+		}
+	}
+	return true
+}
+
+func onlySent(param *ssa.Parameter, depth int) bool {
+	for _, instr := range referrers(param) {
+		switch instr := instr.(type) {
+		case *ssa.FieldAddr:
+			for _, use := range referrers(instr) {
+				if load, ok := use.(*ssa.UnOp); !ok || load.Op != token.MUL {
+					return false
+				}
+			}
+		case ssa.CallInstruction:
+			callee := calleeOf(instr.Common())
+			if callee == nil || !(isSend(callee) && !isOwn(instr.Common()) || isReader(callee) || forwards(instr.Common(), param, depth+1)) {
+				return false
+			}
+		case *ssa.BinOp, *ssa.DebugRef: // a comparison with nil
+		default:
+			return false
+		}
+	}
+	return true
 }
 
 // isOwn reports whether a call surely goes to a method that is not AWS's, which may

@@ -320,6 +320,47 @@ func (s *service) stampedForTheNext(ctx context.Context, o *order) {
 	}
 }
 
+// A function that does nothing but send is looked through; one that may complete
+// the message is not.
+func (s *service) forwarded(ctx context.Context, body, group, event string) error {
+	return s.sendChecked(ctx, &sqs.SendMessageInput{
+		QueueUrl: aws.String(queue), MessageGroupId: &group, MessageBody: aws.String("placed"), // want `SF004: `
+		MessageAttributes: map[string]types.MessageAttributeValue{"event_id": {StringValue: &event}}, // want `SF001: `
+	})
+}
+
+func (s *service) sendChecked(ctx context.Context, in *sqs.SendMessageInput) error {
+	if in == nil || in.MessageBody == nil {
+		return nil
+	}
+	return s.sendOn(ctx, in)
+}
+
+func (s *service) sendOn(ctx context.Context, in *sqs.SendMessageInput) error {
+	_, err := s.client.SendMessage(ctx, in)
+	return err
+}
+
+func (s *service) completedThere(ctx context.Context, body, group string) error {
+	return s.complete(ctx, &sqs.SendMessageInput{QueueUrl: aws.String(queue), MessageGroupId: &group, MessageBody: aws.String("placed")})
+}
+
+func (s *service) complete(ctx context.Context, in *sqs.SendMessageInput) error {
+	in.MessageDeduplicationId = aws.String(s.url)
+	return s.sendOn(ctx, in)
+}
+
+func (s *service) completedDeep(ctx context.Context, body, group string) error {
+	return s.keep(ctx, &sqs.SendMessageInput{QueueUrl: aws.String(queue), MessageGroupId: &group, MessageBody: aws.String("placed")})
+}
+
+func (s *service) keep(ctx context.Context, in *sqs.SendMessageInput) error {
+	last = in
+	return s.sendOn(ctx, in)
+}
+
+var last *sqs.SendMessageInput
+
 // SF009.
 func (s *service) noGroup(ctx context.Context, body string) error {
 	_, err := s.client.SendMessage(ctx, &sqs.SendMessageInput{QueueUrl: aws.String(queue), MessageBody: aws.String(body)}) // want `SF009: orders.fifo is FIFO and the message has no MessageGroupId`
