@@ -2,8 +2,6 @@ package fifovet
 
 import (
 	"fmt"
-	"go/types"
-	"reflect"
 	"strings"
 
 	"golang.org/x/tools/go/ssa"
@@ -16,7 +14,7 @@ func (p *program) checkBody(r *reporter, u *use) {
 		return
 	}
 	for _, o := range u.slice.origins {
-		if u.payload && !inPayload(u, o) {
+		if !u.written(o) {
 			continue
 		}
 		switch {
@@ -46,62 +44,14 @@ func (p *program) checkBody(r *reporter, u *use) {
 }
 
 func partOf(o origin) string {
-	if len(o.under) == 0 {
+	part := o.under
+	if o.encoded != nil {
+		part = o.part
+	}
+	if len(part) == 0 {
 		return ""
 	}
-	return strings.Join(o.under, ".") + " from "
-}
-
-// inPayload reports whether encoding/json writes the part of the event that an
-// origin is in.
-func inPayload(u *use, o origin) bool {
-	return jsonVisible(u.value.Type(), o.under)
-}
-
-// jsonVisible reports whether a field of an encoded value is in the output. A
-// type with a method of its own for it decides for itself.
-func jsonVisible(t types.Type, path []string) bool {
-	if mk, ok := t.Underlying().(*types.Slice); ok {
-		t = mk.Elem()
-	}
-	for _, name := range path {
-		if strings.HasPrefix(name, "[") {
-			return true
-		}
-		s := structOf(t)
-		if s == nil || hasMarshal(t) {
-			return true
-		}
-		var found bool
-		for i := range s.NumFields() {
-			f := s.Field(i)
-			if f.Name() != name {
-				continue
-			}
-			if !f.Exported() && !f.Embedded() || reflect.StructTag(s.Tag(i)).Get("json") == "-" {
-				return false
-			}
-			t, found = f.Type(), true
-		}
-		if !found {
-			return true
-		}
-	}
-	return true
-}
-
-func hasMarshal(t types.Type) bool {
-	if _, ok := t.Underlying().(*types.Pointer); !ok {
-		t = types.NewPointer(t)
-	}
-	for _, name := range []string{"MarshalJSON", "MarshalText", "AppendJSON", "MarshalJSONTo"} {
-		if obj, _, _ := types.LookupFieldOrMethod(t, true, nil, name); obj != nil {
-			if _, ok := obj.(*types.Func); ok {
-				return true
-			}
-		}
-	}
-	return false
+	return strings.Join(part, ".") + " from "
 }
 
 // checkQueue reports what the queue refuses (SF009, SF011) and sends that

@@ -17,8 +17,13 @@ func (t *tracer) call(v *ssa.Call, result int, l place) {
 		t.builtin(b, v, l)
 		return
 	}
-	callee := calleeOf(c)
-	fn := staticBody(c)
+	callee, fn := calleeOf(c), staticBody(c)
+	if held := t.p.held(c.Value); held != nil {
+		callee, fn = held.of()
+	} else if name, ok := generator(c.Value); ok && callee == nil && fn == nil {
+		t.end(origin{kind: fromSource, root: v, text: name, pos: v.Pos(), clock: isTime(v.Type())}, l)
+		return
+	}
 	if callee != nil && (fn == nil || t.p.set.named(callee)) {
 		if t.p.set.sourceOf(callee) {
 			t.end(origin{kind: fromSource, root: v, text: short(callee), pos: v.Pos(), clock: isClock(callee) || callee.Pkg().Path() == "time"}, l)
@@ -63,7 +68,7 @@ func (t *tracer) call(v *ssa.Call, result int, l place) {
 
 // body continues in the callee's return statements.
 func (t *tracer) body(fn *ssa.Function, c *ssa.CallCommon, result int, l place) {
-	l.frame = t.enter(c, l.frame)
+	l.frame = t.enter(c, fn, l.frame)
 	for _, block := range fn.Blocks {
 		if len(block.Instrs) == 0 {
 			continue
@@ -112,11 +117,14 @@ func (t *tracer) pure(v *ssa.Call, callee *types.Func, l place) {
 		t.receiver(c.Value, next)
 	}
 	for i, arg := range c.Args {
-		if i == 0 && callee.Signature().Recv() != nil {
+		switch {
+		case i == 0 && callee.Signature().Recv() != nil:
 			t.receiver(arg, next)
-			continue
+		case encodesJSON(callee):
+			t.encoded(arg, l)
+		default:
+			t.value(arg, next)
 		}
-		t.value(arg, next)
 	}
 	t.memory(v, l, false)
 }

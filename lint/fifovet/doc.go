@@ -51,7 +51,9 @@
 // # Limits
 //
 //   - Calls through interfaces and function values are not followed, save for
-//     the sends themselves. An ID that passes one is unknown.
+//     the sends themselves, functions in package-level variables that are set
+//     once, and clocks and generators that are called so: now, newID. An ID that
+//     passes another one is unknown.
 //   - Which of two branches is taken is not looked at, nor the order of
 //     statements: an ID that is minted and then overwritten is reported as a
 //     fallback.

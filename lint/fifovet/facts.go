@@ -48,6 +48,9 @@ type paramSink struct {
 	// ContentBased says, for a body, that nothing but the body tells the
 	// message apart.
 	ContentBased bool
+
+	// Encoded says that the argument is encoded as JSON on the way.
+	Encoded bool
 }
 
 func (s paramSink) same(o paramSink) bool {

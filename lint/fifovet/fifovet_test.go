@@ -28,7 +28,7 @@ func TestCode(t *testing.T) {
 	var pkgs []string
 	for _, pkg := range []string{
 		"shapes", "shapes/random", "shapes/lib", "shapes/clock", "programs", "rules", "ours", "older", "tests",
-		"wrapper/queue", "wrapper/ids", "wrapper/caller", "ignored", "generated",
+		"wrapper/queue", "wrapper/ids", "wrapper/replaced", "wrapper/caller", "ignored", "generated", "encoded",
 	} {
 		pkgs = append(pkgs, "example.com/"+pkg)
 	}

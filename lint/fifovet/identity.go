@@ -167,9 +167,9 @@ func carriage(o origin, body []origin) carriageKind {
 			}
 		case fromPath:
 			if b.root == o.root && o.kind == fromPath {
-				_, under := cut(o.path, b.path)
+				part, under := cut(o.path, b.path)
 				_, over := cut(b.path, o.path)
-				if under || over {
+				if over || under && (b.encoded == nil || jsonVisible(b.encoded, slices.Concat(b.part, part))) {
 					return carriedByBody
 				}
 				continue

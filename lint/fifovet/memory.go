@@ -34,6 +34,7 @@ type write struct {
 	path   []string  // fields and map keys, from the place that was asked for
 	val    ssa.Value // nil for filled and minted
 	source string    // for minted: by what
+	json   bool      // for fed: as JSON
 	instr  ssa.Instruction
 	calls  []*ssa.CallCommon
 }
@@ -192,8 +193,13 @@ func (w *writeWalk) call(instr ssa.CallInstruction, ref ssa.Value, path []string
 	case callee != nil && receives && isWriter(callee):
 		for _, arg := range c.Args {
 			if arg != ref {
-				add(fed, arg)
+				w.found = append(w.found, write{kind: fed, path: path, val: arg, json: encodesJSON(callee), calls: calls})
 			}
+		}
+		return
+	case callee != nil && isTextEncoder(callee):
+		if src := c.Args[len(c.Args)-1]; src != ref {
+			add(fed, src)
 		}
 		return
 	case callee != nil && wrapsWriter(callee):
@@ -218,6 +224,12 @@ func (w *writeWalk) call(instr ssa.CallInstruction, ref ssa.Value, path []string
 	if isReference(ref.Type()) {
 		add(filled, nil)
 	}
+}
+
+// isTextEncoder reports whether a function writes its last argument into the one
+// before as text, such as hex.Encode.
+func isTextEncoder(obj *types.Func) bool {
+	return obj.Name() == "Encode" && obj.Pkg() != nil && obj.Signature().Params().Len() == 2 && strings.HasPrefix(obj.Pkg().Path(), "encoding/")
 }
 
 // staticBody returns the callee if its body is at hand: a function of this

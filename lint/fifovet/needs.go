@@ -123,6 +123,11 @@ func handsOn(pass *analysis.Pass, random map[types.Object]bool) bool {
 		uses []types.Object
 	}
 	var bodies []body
+	for _, name := range pass.Pkg.Scope().Names() {
+		if v, ok := pass.Pkg.Scope().Lookup(name).(*types.Var); ok && isFunc(v.Type()) {
+			random[v] = true // what it holds is looked at later
+		}
+	}
 	for _, file := range pass.Files {
 		for _, decl := range file.Decls {
 			decl, ok := decl.(*ast.FuncDecl)
@@ -135,9 +140,18 @@ func handsOn(pass *analysis.Pass, random map[types.Object]bool) bool {
 			}
 			b := body{fn: fn}
 			ast.Inspect(decl.Body, func(n ast.Node) bool {
-				if id, ok := n.(*ast.Ident); ok {
-					if f, ok := pass.TypesInfo.Uses[id].(*types.Func); ok && (random[f.Origin()] || random[f] || f.Pkg() == pass.Pkg) {
-						b.uses = append(b.uses, f.Origin())
+				id, ok := n.(*ast.Ident)
+				if !ok {
+					return true
+				}
+				switch obj := pass.TypesInfo.Uses[id].(type) {
+				case *types.Func:
+					if random[obj.Origin()] || random[obj] || obj.Pkg() == pass.Pkg {
+						b.uses = append(b.uses, obj.Origin())
+					}
+				case *types.Var:
+					if random[obj] {
+						b.uses = append(b.uses, obj)
 					}
 				}
 				return true
@@ -162,6 +176,11 @@ func handsOn(pass *analysis.Pass, random map[types.Object]bool) bool {
 		}
 	}
 	return false
+}
+
+func isFunc(t types.Type) bool {
+	_, ok := t.Underlying().(*types.Signature)
+	return ok
 }
 
 func returnsData(fn *types.Func) bool {

@@ -20,17 +20,20 @@ func isSorted(v ssa.Value) bool {
 	if _, ok := v.Type().Underlying().(*types.Slice); !ok {
 		return false
 	}
-	refs := slices.Clone(referrers(v))
 	if load, ok := v.(*ssa.UnOp); ok { // other loads of the variable or field
-		for _, addr := range sameAddress(load.X) {
-			for _, instr := range referrers(addr) {
-				if again, ok := instr.(*ssa.UnOp); ok {
-					refs = append(refs, referrers(again)...)
-				}
-			}
-		}
+		return sortedAt(load.X)
 	}
-	for _, instr := range refs {
+	return sorts(referrers(v))
+}
+
+// sortedAt reports whether the slice in a variable or field is put in order.
+func sortedAt(addr ssa.Value) bool {
+	return slices.ContainsFunc(loadsOf(addr), func(load ssa.Value) bool { return sorts(referrers(load)) })
+}
+
+// sorts reports whether one of the instructions puts what it uses in order.
+func sorts(uses []ssa.Instruction) bool {
+	for _, instr := range uses {
 		if mk, ok := instr.(*ssa.MakeInterface); ok && len(referrers(mk)) == 1 {
 			instr = referrers(mk)[0]
 		}
@@ -56,15 +59,39 @@ func isSorted(v ssa.Value) bool {
 // sameAddress returns the values that are the address of the same variable, or of
 // the same field of it.
 func sameAddress(addr ssa.Value) []ssa.Value {
-	all := []ssa.Value{addr}
-	if field, ok := addr.(*ssa.FieldAddr); ok {
-		for _, instr := range referrers(field.X) {
-			if other, ok := instr.(*ssa.FieldAddr); ok && other.Field == field.Field && other != field {
+	field, ok := addr.(*ssa.FieldAddr)
+	if !ok {
+		return []ssa.Value{addr}
+	}
+	bases := []ssa.Value{field.X}
+	switch x := field.X.(type) {
+	case *ssa.UnOp:
+		bases = loadsOf(x.X)
+	case *ssa.FieldAddr:
+		bases = sameAddress(x)
+	}
+	var all []ssa.Value
+	for _, base := range bases {
+		for _, instr := range referrers(base) {
+			if other, ok := instr.(*ssa.FieldAddr); ok && other.Field == field.Field {
 				all = append(all, other)
 			}
 		}
 	}
 	return all
+}
+
+// loadsOf returns what is read from the variable or field at an address.
+func loadsOf(addr ssa.Value) []ssa.Value {
+	var loads []ssa.Value
+	for _, same := range sameAddress(addr) {
+		for _, instr := range referrers(same) {
+			if load, ok := instr.(*ssa.UnOp); ok {
+				loads = append(loads, load)
+			}
+		}
+	}
+	return loads
 }
 
 // sentInRange reports whether each round of the range makes a message of its own.

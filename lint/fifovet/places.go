@@ -62,11 +62,14 @@ func (t *tracer) memory(v ssa.Value, l place, own bool) {
 				next.under = append(slices.Clone(l.under), part...)
 			}
 		}
-		if _, ok := w.instr.(*ssa.MapUpdate); ok {
+		switch instr := w.instr.(type) {
+		case *ssa.MapUpdate:
 			next.settled = true
+		case *ssa.Store:
+			next.settled = next.settled || sortedAt(instr.Addr)
 		}
 		for _, c := range w.calls {
-			next.frame = t.enter(c, next.frame)
+			next.frame = t.enter(c, c.StaticCallee(), next.frame)
 		}
 		switch w.kind {
 		case stored:
@@ -74,7 +77,11 @@ func (t *tracer) memory(v ssa.Value, l place, own bool) {
 				t.value(w.val, next)
 			}
 		case fed:
-			t.value(w.val, next.mix())
+			if w.json {
+				t.encoded(w.val, next)
+			} else {
+				t.value(w.val, next.mix())
+			}
 		case filled:
 			t.unknown(v, next)
 		case minted:

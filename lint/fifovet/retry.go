@@ -21,7 +21,7 @@ func (p *program) checkRetry(r *reporter, u *use) {
 		return
 	}
 	for _, o := range u.slice.origins {
-		if o.kind != fromSource || u.payload && !inPayload(u, o) {
+		if o.kind != fromSource || !u.written(o) {
 			continue
 		}
 		minted, ok := o.root.(ssa.Instruction)

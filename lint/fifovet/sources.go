@@ -85,7 +85,7 @@ func mintsID(obj *types.Func) bool {
 	}
 	alphabet := strings.Contains(obj.Pkg().Path(), "nanoid")
 	for v := range obj.Signature().Params().Variables() {
-		if isText(v.Type()) && !alphabet {
+		if isText(v.Type()) && !alphabet || isRecord(v.Type()) {
 			return false // derived from a name, like NewSHA1 and NewV5
 		}
 	}
@@ -119,6 +119,23 @@ func isText(t types.Type) bool {
 		return ok && b.Kind() == types.Byte
 	case *types.Array:
 		return true
+	}
+	return false
+}
+
+var settingsName = regexp.MustCompile(`(?i)opt|config|setting`)
+
+// isRecord reports whether a type is a struct with data, such as an order: no time
+// and no options.
+func isRecord(t types.Type) bool {
+	s := structOf(t)
+	if s == nil || isTime(t) || settingsName.MatchString(typeName(t)) {
+		return false
+	}
+	for f := range s.Fields() {
+		if f.Exported() && isText(f.Type()) {
+			return true
+		}
 	}
 	return false
 }

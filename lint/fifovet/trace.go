@@ -34,6 +34,9 @@ type origin struct {
 	wraps bool     // a clock's second, minute or hour: it comes again
 	clock bool
 	top   bool // found in the function that was asked about, not in a callee
+
+	encoded types.Type // what an encoder of JSON was given, nil if it is not in one
+	part    []string   // which part of that it is
 }
 
 // frame binds the parameters of a callee to the arguments of a call.
@@ -120,8 +123,13 @@ func (t *tracer) any(kinds ...originKind) (origin, bool) {
 }
 
 // constant reports whether there are constants and nothing else, and joins
-// them.
+// them. One of a table is not always the same.
 func (t *tracer) constant() (string, bool) {
+	for _, v := range t.inOrder {
+		if isPicked(v) {
+			return "", false
+		}
+	}
 	var text []string
 	for _, o := range t.origins {
 		if o.kind != fromConst {
@@ -132,6 +140,27 @@ func (t *tracer) constant() (string, bool) {
 		}
 	}
 	return strings.Join(text, ""), len(text) > 0
+}
+
+// isPicked reports whether a value is one of several, by an index, a key or a
+// range.
+func isPicked(v ssa.Value) bool {
+	var index ssa.Value
+	switch v := v.(type) {
+	case *ssa.IndexAddr:
+		index = v.Index
+	case *ssa.Index:
+		index = v.Index
+	case *ssa.Lookup:
+		index = v.Index
+	case *ssa.Extract:
+		_, ok := v.Tuple.(*ssa.Next)
+		return ok
+	default:
+		return false
+	}
+	_, fixed := index.(*ssa.Const)
+	return !fixed
 }
 
 func (t *tracer) end(o origin, l place) {
@@ -314,12 +343,12 @@ func (t *tracer) freeVar(v *ssa.FreeVar, l place) {
 	}
 }
 
-func (t *tracer) enter(c *ssa.CallCommon, parent *frame) *frame {
+func (t *tracer) enter(c *ssa.CallCommon, fn *ssa.Function, parent *frame) *frame {
 	key := frameKey{c, parent}
 	if f := t.frames[key]; f != nil {
 		return f
 	}
-	f := &frame{call: c, callee: c.StaticCallee(), parent: parent, depth: 1}
+	f := &frame{call: c, callee: fn, parent: parent, depth: 1}
 	if parent != nil {
 		f.depth = parent.depth + 1
 	}

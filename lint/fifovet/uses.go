@@ -26,6 +26,7 @@ type use struct {
 	alone        bool // nothing but constants is added on the way
 	contentBased bool // for a body: nothing else tells the message apart
 	payload      bool // for a body: the event that one of our producers encodes
+	encoded      bool // it is encoded as JSON later
 
 	slice *tracer
 }
@@ -75,7 +76,7 @@ func (p *program) arguments(c call) []*use {
 	if event, ok := payloadOf(c); ok {
 		return []*use{{
 			role: roleBody, field: "payload", fn: c.fn, value: event, pos: c.instr.Pos(), arg: argIndex(c, event), instr: c.instr, via: c.callee,
-			alone: true, contentBased: true, payload: true,
+			alone: true, contentBased: true, payload: true, encoded: true,
 		}}
 	}
 	if c.callee.Pkg() == p.pass.Pkg {
@@ -98,7 +99,7 @@ func (p *program) argument(c call, s paramSink) *use {
 	arg := args[s.Index]
 	return &use{
 		role: role(s.Role), field: s.Field, fn: c.fn, value: arg, path: s.Path, pos: c.instr.Pos(), arg: argIndex(c, arg), instr: c.instr, via: c.callee,
-		alone: s.Alone, contentBased: s.ContentBased,
+		alone: s.Alone, contentBased: s.ContentBased, encoded: s.Encoded,
 	}
 }
 
@@ -128,7 +129,7 @@ func (p *program) raise(u *use) []*use {
 		}
 		s := paramSink{
 			Index: slices.Index(fn.Params, param), Path: o.path, Role: string(u.role), Field: u.field,
-			Alone: u.alone && only(u.slice.origins, param), ContentBased: u.contentBased,
+			Alone: u.alone && only(u.slice.origins, param), ContentBased: u.contentBased, Encoded: u.encoded || o.encoded != nil,
 		}
 		known := p.sinks[obj]
 		if len(known) >= maxSinks || slices.ContainsFunc(known, s.same) {

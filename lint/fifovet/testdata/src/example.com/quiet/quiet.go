@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"example.com/backoffice"
+	"example.com/orders/uuid"
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
@@ -318,4 +319,49 @@ func (s *service) listed(ctx context.Context, head *order) {
 		body, _ := json.Marshal(o)
 		_, _ = s.client.SendMessage(ctx, &sqs.SendMessageInput{MessageBody: aws.String(string(body)), MessageGroupId: &o.Acct, MessageDeduplicationId: &o.ID})
 	}
+}
+
+// One constant of a table is not one constant.
+
+var bodies = map[string]string{"east": `{"refresh":"east"}`, "west": `{"refresh":"west"}`}
+
+func (s *service) refreshed(ctx context.Context, group string, at int) {
+	for _, region := range []string{"east", "west"} {
+		_, _ = s.client.SendMessage(ctx, &sqs.SendMessageInput{MessageBody: aws.String("refresh:" + region), MessageGroupId: &group})
+		_, _ = s.client.SendMessage(ctx, &sqs.SendMessageInput{MessageBody: aws.String(bodies[region]), MessageGroupId: &group})
+		_, _ = s.client.SendMessage(ctx, &sqs.SendMessageInput{MessageBody: aws.String("all"), MessageGroupId: &group, MessageDeduplicationId: aws.String("refresh-" + region)})
+	}
+	steps := [...]string{"begin", "end"}
+	_, _ = s.client.SendMessage(ctx, &sqs.SendMessageInput{MessageBody: aws.String(steps[at]), MessageGroupId: &group, MessageDeduplicationId: aws.String(steps[at])})
+	for region, body := range map[string]string{"east": "e", "west": "w"} {
+		_, _ = s.client.SendMessage(ctx, &sqs.SendMessageInput{MessageBody: &body, MessageGroupId: &region})
+	}
+}
+
+// What is sorted by a function that looks at it through the variable.
+
+func (s *service) sortedInPlace(ctx context.Context, group string, tags map[string]bool) {
+	o := &order{ID: "x"}
+	for tag := range tags {
+		o.Items = append(o.Items, tag)
+	}
+	sort.Slice(o.Items, func(i, j int) bool { return o.Items[i] < o.Items[j] })
+	body, _ := json.Marshal(o)
+	_, _ = s.client.SendMessage(ctx, &sqs.SendMessageInput{MessageBody: aws.String(string(body)), MessageGroupId: &group})
+
+	var v order
+	for tag := range tags {
+		v.Items = append(v.Items, tag)
+	}
+	sort.Slice(v.Items, func(i, j int) bool { return v.Items[i] < v.Items[j] })
+	body, _ = json.Marshal(&v)
+	_, _ = s.client.SendMessage(ctx, &sqs.SendMessageInput{MessageBody: aws.String(string(body)), MessageGroupId: &group})
+}
+
+// A package that is called like a generator and derives.
+
+func (s *service) derived(ctx context.Context, group, body, number string) {
+	_, _ = s.client.SendMessage(ctx, &sqs.SendMessageInput{
+		MessageBody: &body, MessageGroupId: &group, MessageDeduplicationId: aws.String(uuid.New(uuid.Order{Account: group, Number: number})),
+	})
 }

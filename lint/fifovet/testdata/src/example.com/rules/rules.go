@@ -484,7 +484,7 @@ func (s *service) volatile(ctx context.Context, o order) error {
 	}
 	_, err = s.client.SendMessage(ctx, &sqs.SendMessageInput{
 		QueueUrl: aws.String(queue), MessageGroupId: aws.String("all"),
-		MessageBody: aws.String(string(body)), // want `SF012: the body holds time.Now`
+		MessageBody: aws.String(string(body)), // want `SF012: the body holds Placed from time.Now`
 	})
 	return err
 }

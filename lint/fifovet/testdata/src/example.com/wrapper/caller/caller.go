@@ -9,7 +9,13 @@ import (
 
 	"example.com/wrapper/ids"
 	"example.com/wrapper/queue"
+	"example.com/wrapper/replaced"
 )
+
+type event struct {
+	ID    string `json:"id"`
+	Trace string `json:"-"`
+}
 
 func send(ctx context.Context, q *queue.Queue, id, body string) {
 	_ = q.Send(ctx, id, "all", body)
@@ -22,4 +28,7 @@ func send(ctx context.Context, q *queue.Queue, id, body string) {
 	_ = q.Enqueue(ctx, "all", body)
 	_ = q.Enqueue(ctx, "all", time.Now().String()) // want `SF012: the body holds time.Now`
 	_ = q.Enqueue(ctx, "all", "wake up")           // want `SF004: the body is the constant "wake up"`
+	_ = q.Send(ctx, replaced.Next(), "all", body)  // want `SF002: .* comes from replaced.Next, which calls uuid.NewString`
+	_ = q.Publish(ctx, "all", event{ID: id, Trace: uuid.NewString()})
+	_ = q.Publish(ctx, "all", &event{ID: uuid.NewString()}) // want `SF012: the body holds ID from uuid.NewString`
 }

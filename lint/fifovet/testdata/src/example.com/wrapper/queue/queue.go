@@ -3,6 +3,7 @@ package queue
 
 import (
 	"context"
+	"encoding/json"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
@@ -33,4 +34,13 @@ func (q *Queue) put(ctx context.Context, m Message) error {
 func (q *Queue) Enqueue(ctx context.Context, group, body string) error { // want Enqueue:"sink MessageBody MessageGroupId"
 	_, err := q.client.SendMessage(ctx, &sqs.SendMessageInput{MessageBody: &body, MessageGroupId: &group})
 	return err
+}
+
+// Publish leaves the encoding and the deduplication to others.
+func (q *Queue) Publish(ctx context.Context, group string, event any) error { // want Publish:"sink MessageBody MessageGroupId"
+	body, err := json.Marshal(event)
+	if err != nil {
+		return err
+	}
+	return q.Enqueue(ctx, group, string(body))
 }

@@ -1,0 +1,80 @@
+package fifovet
+
+import (
+	"go/types"
+	"regexp"
+
+	"golang.org/x/tools/go/ssa"
+)
+
+// heldFunction is a function in a variable that is set once.
+type heldFunction struct{ fn *ssa.Function }
+
+// held returns the function that a package-level variable holds, if nothing else
+// can be in it.
+func (p *program) held(v ssa.Value) *heldFunction {
+	load, ok := v.(*ssa.UnOp)
+	if !ok {
+		return nil
+	}
+	g, ok := load.X.(*ssa.Global)
+	if !ok || g.Object() == nil || g.Object().Exported() || p.loose[g] || g.Pkg.Pkg != p.pass.Pkg || len(p.globals[g]) != 1 {
+		return nil
+	}
+	val := p.globals[g][0]
+	if change, ok := val.(*ssa.ChangeType); ok {
+		val = change.X
+	}
+	if fn, ok := val.(*ssa.Function); ok {
+		return &heldFunction{fn}
+	}
+	return nil
+}
+
+// of returns what calleeOf and staticBody say of a call of the function.
+func (h *heldFunction) of() (*types.Func, *ssa.Function) {
+	fn := h.fn
+	if origin := fn.Origin(); origin != nil {
+		fn = origin
+	}
+	obj, _ := fn.Object().(*types.Func)
+	if len(h.fn.Blocks) == 0 {
+		return obj, nil
+	}
+	return obj, h.fn
+}
+
+var (
+	clockName = regexp.MustCompile(`(?i)^(now|clock|time)$|now$`)
+	mintName  = regexp.MustCompile(`(?i)^(new|gen|generate|make|random|mint|next)_?(event|message|msg|dedup|request)?_?(uuid|guid|ulid|ksuid|id)$|^(uuid|guid|ulid|ksuid|id)_?(gen|generator|source)$|^(uuid|guid|ulid|ksuid)$`)
+)
+
+// generator recognises a clock or a generator of identifiers that is passed
+// around as a function: nothing goes in, so that what comes out cannot be made
+// from the event.
+func generator(v ssa.Value) (name string, ok bool) {
+	sig, ok := v.Type().Underlying().(*types.Signature)
+	if !ok || sig.Params().Len() > 0 || sig.Results().Len() == 0 {
+		return "", false
+	}
+	switch x := v.(type) {
+	case *ssa.UnOp:
+		switch addr := x.X.(type) {
+		case *ssa.FieldAddr:
+			name = fieldName(addr.X.Type(), addr.Field)
+		case *ssa.Global:
+			name = addr.Name()
+		case *ssa.FreeVar:
+			name = addr.Name()
+		}
+	case *ssa.Field:
+		name = fieldName(x.X.Type(), x.Field)
+	case *ssa.Parameter, *ssa.FreeVar:
+		name = x.Name()
+	}
+	result := sig.Results().At(0).Type()
+	if isTime(result) {
+		return name, clockName.MatchString(name)
+	}
+	return name, mintName.MatchString(name) && identifies(result)
+}
