@@ -198,6 +198,31 @@ func TestDigestsAreCheckedForEachMessage(t *testing.T) {
 	}
 }
 
+// mutedClient answers without digests, as some stand-ins of SQS do.
+type mutedClient struct{ *sqstest.Queue }
+
+func (c mutedClient) SendMessageBatch(ctx context.Context, in *sqs.SendMessageBatchInput, o ...func(*sqs.Options)) (*sqs.SendMessageBatchOutput, error) {
+	out, err := c.Queue.SendMessageBatch(ctx, in, o...)
+	for i := range out.Successful {
+		out.Successful[i].MD5OfMessageBody, out.Successful[i].MD5OfMessageAttributes = nil, nil
+	}
+	return out, err
+}
+
+// An answer without digests, or with one of attributes that were not sent, says
+// nothing about the message.
+func TestAnswersWithoutDigests(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := newQueue(t, sqstest.Config{})
+		p := on(t, mutedClient{q}, q, func(c *sqsfifo.Config[Scene]) {
+			c.Attributes = func(Scene) map[string]string { return map[string]string{"sensor": "OLI"} }
+		})
+		require.NoError(t, p.SendBatch(t.Context(), scenes(3, 3)).Err())
+		p = on(t, alteringClient{q, false, true}, q)
+		require.NoError(t, p.SendBatch(t.Context(), scenes(6, 3)[3:]).Err())
+	})
+}
+
 // A resend that was changed on its way does no harm to a message that SQS has.
 func TestDigestOfAResend(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -168,6 +168,7 @@ func TestBufferBlocksOrRefuses(t *testing.T) {
 		called := false
 		err := p.TrySend(t.Context(), event("c", 0), func(sqsfifo.Receipt, error) { called = true })
 		require.ErrorIs(t, err, sqsfifo.ErrBufferFull)
+		require.EqualError(t, err, "sqsfifo: not sent: the producer's buffer is full")
 
 		ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
 		defer cancel()
@@ -245,6 +246,36 @@ func TestCloseDoesNotLinger(t *testing.T) {
 		time.Sleep(5 * time.Millisecond)
 		require.NoError(t, p.Close(t.Context()))
 		assert.Equal(t, []request{{0, "a"}, {5 * time.Millisecond, "b"}}, c.requests)
+	})
+}
+
+// Flush waits for events that an earlier Flush waited for, too.
+func TestFlushWaitsForAll(t *testing.T) {
+	scheduling(t, sqsfifo.Delivery{}, func(t *testing.T, p *sqsfifo.Producer[Scene], c *slowClient) {
+		var told sync.Map
+		hand := func(g string) {
+			p.SendAsync(t.Context(), event(g, 0), func(sqsfifo.Receipt, error) { told.Store(g, true) })
+		}
+		assertTold := func(g string) {
+			_, ok := told.Load(g)
+			assert.True(t, ok, g)
+		}
+		hand("a")
+		soon, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+		defer cancel()
+		require.ErrorIs(t, p.Flush(soon), context.DeadlineExceeded)
+		require.NoError(t, p.Flush(t.Context()), "nothing was handed in since")
+		assertTold("a")
+
+		c.Inject(sqstest.DelayAnswer(time.Second), 1)
+		hand("b")
+		soon, cancel = context.WithTimeout(t.Context(), time.Millisecond)
+		defer cancel()
+		require.ErrorIs(t, p.Flush(soon), context.DeadlineExceeded)
+		hand("c")
+		require.NoError(t, p.Flush(t.Context()))
+		assertTold("b")
+		assertTold("c")
 	})
 }
 
