@@ -191,21 +191,28 @@ func (c *halfClient) SendMessageBatch(ctx context.Context, in *sqs.SendMessageBa
 // An event whose key is another one's stops those of its group behind it in the
 // slice, and no others; with SkipEvent none.
 func TestConflictStopsTheRestOfItsGroup(t *testing.T) {
-	for _, onFailure := range []sqsfifo.GroupFailure{sqsfifo.PauseGroup, sqsfifo.SkipEvent} {
-		scheduling(t, sqsfifo.Delivery{OnGroupFailure: onFailure}, func(t *testing.T, p *sqsfifo.Producer[Scene], _ *slowClient) {
+	for _, d := range []sqsfifo.Delivery{
+		{},
+		{OnGroupFailure: sqsfifo.SkipEvent},
+		{Order: sqsfifo.Runs},
+		{Order: sqsfifo.Runs, OnGroupFailure: sqsfifo.SkipEvent},
+	} {
+		scheduling(t, d, func(t *testing.T, p *sqsfifo.Producer[Scene], c *slowClient) {
 			other := event("a", 0)
 			other.Cloud = 99
 			results := p.SendBatch(t.Context(), []Scene{event("a", 0), other, event("a", 2), event("b", 0)})
 			require.NoError(t, results[0].Err)
 			var conflict *sqsfifo.ConflictError
 			require.ErrorAs(t, results[1].Err, &conflict)
-			if onFailure == sqsfifo.PauseGroup {
+			if d.OnGroupFailure == sqsfifo.PauseGroup {
 				require.ErrorIs(t, results[2].Err, sqsfifo.ErrGroupPaused)
 				assert.True(t, strings.HasSuffix(results[2].Err.Error(), fmt.Sprintf("event %v in message group \"a\"", conflict.EventID)), results[2].Err)
+				assert.Len(t, c.Messages(), 2)
 			} else {
 				require.NoError(t, results[2].Err)
 			}
 			require.NoError(t, results[3].Err)
+			assert.Equal(t, "a b", c.requests[0].groups, "what is behind it waits, other groups do not")
 			_, err := p.Send(t.Context(), event("a", 3))
 			require.NoError(t, err, "the next call goes on")
 		})

@@ -103,7 +103,7 @@ func TestPacer(t *testing.T) {
 func TestRoom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := &room{events: 2, bytes: 100}
-		require.NoError(t, r.tryEnter(60))
+		require.NoError(t, r.enter(t.Context(), 60), "nobody waits where there is room")
 		require.ErrorIs(t, r.tryEnter(60), ErrBufferFull, "no bytes left")
 		var mu sync.Mutex
 		var order []string
