@@ -36,6 +36,12 @@ const (
 	mostBackoff  = 5 * time.Second
 )
 
+// age is how much time has passed since then, by the clock that says more: the
+// monotonic one stops while the machine is suspended, the other may be set back.
+func age(then, now time.Time) time.Duration {
+	return max(now.Sub(then), now.Round(0).Sub(then.Round(0)))
+}
+
 // SendError says that a message may or may not be in the queue: a request was
 // sent and no answer told its outcome. It is the only error of this package
 // that leaves a doubt; after every other one the message is surely not stored, or,
@@ -52,7 +58,7 @@ type SendError struct {
 	Attempts int
 
 	// ResendBefore is the last instant at which a resend is surely
-	// deduplicated, by the clock of this process.
+	// deduplicated, by the wall clock of this machine.
 	ResendBefore time.Time
 
 	// Err is the error of the last attempt.

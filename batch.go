@@ -199,7 +199,7 @@ func (s *scheduler) settle(b *batch, l *lane, sends []*pending, outcomes []outco
 			o.err = fmt.Errorf("%w: %w", ErrOvertaken, o.err)
 			o.retry = false
 		}
-		mayRetry := o.retry && !p.ended && now.Before(p.first.Add(s.retryFor))
+		mayRetry := o.retry && !p.ended && age(p.first, now) < s.retryFor
 		switch {
 		case stay:
 			continue

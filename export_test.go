@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"time"
+	"unsafe"
 )
 
 // NormalizeDataset returns d with the components that take part in its key.
@@ -82,4 +83,22 @@ func Held[T any](p *Producer[T]) (n int) {
 		}
 	}
 	return n
+}
+
+// Suspend lets the events of a producer have been tried longer ago, by the wall
+// clock and not by the monotonic one, as after the machine was suspended. It
+// returns how many attempts were made.
+func Suspend[T any](p *Producer[T], d time.Duration) (attempts int) {
+	p.scheduler.mu.Lock()
+	defer p.scheduler.mu.Unlock()
+	for _, l := range p.scheduler.lanes {
+		for e := l.head; e != nil; e = e.next {
+			e.first = e.first.Add(-d)
+			// The second word of a time.Time that was read from the clock is the
+			// monotonic reading.
+			*(*int64)(unsafe.Add(unsafe.Pointer(&e.first), unsafe.Sizeof(uint64(0)))) += int64(d)
+			attempts += e.attempts
+		}
+	}
+	return attempts
 }

@@ -166,6 +166,39 @@ func TestContextEndsTheRetries(t *testing.T) {
 	})
 }
 
+// The monotonic clock stops while a machine is suspended, and the deduplication
+// interval does not. A bubble has no monotonic clock.
+func TestNoRetryAfterTheMachineWasSuspended(t *testing.T) {
+	for _, tc := range []struct {
+		suspended time.Duration
+		more      int // attempts that are still allowed
+	}{
+		{5 * time.Minute, 0},
+		{4*time.Minute + 31*time.Second, 1}, // RetryFor is over, the interval is not
+	} {
+		q := newQueue(t, sqstest.Config{})
+		p := on(t, q, q)
+		q.Inject(sqstest.LoseAnswer(), 1)
+		q.Inject(sqstest.Throttle(), 1000)
+		outcome := make(chan error, 1)
+		p.SendAsync(t.Context(), scene, func(_ sqsfifo.Receipt, err error) { outcome <- err })
+		for q.PendingFaults() > 1000 {
+			time.Sleep(time.Millisecond)
+		}
+		attempts := sqsfifo.Suspend(p, tc.suspended)
+		select {
+		case err := <-outcome:
+			var doubt *sqsfifo.SendError
+			require.ErrorAs(t, err, &doubt)
+			assert.LessOrEqual(t, doubt.Attempts, attempts+tc.more)
+			assert.Equal(t, doubt.ResendBefore.Round(0), doubt.ResendBefore, "it is for the wall clock")
+			require.NoError(t, p.Close(t.Context()))
+		case <-time.After(time.Minute):
+			t.Error("the event is still tried")
+		}
+	}
+}
+
 // While the outcome of an event is in doubt, its key is not free for another.
 func TestKeyOfAnEventInDoubtStaysTaken(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -157,7 +157,7 @@ func (s *sender) unsent(p *pending, last outcome) error {
 		return last.err
 	}
 	if p.flying || p.ambiguous {
-		return &SendError{EventID: p.msg.EventID, DedupeKey: p.msg.DedupeKey, Attempts: p.attempts, ResendBefore: p.first.Add(resendHorizon), Err: last.err}
+		return &SendError{EventID: p.msg.EventID, DedupeKey: p.msg.DedupeKey, Attempts: p.attempts, ResendBefore: p.first.Round(0).Add(resendHorizon), Err: last.err}
 	}
 	return &RefusedError{EventID: p.msg.EventID, DedupeKey: p.msg.DedupeKey, Attempts: p.attempts, Code: last.code, Err: last.err}
 }

@@ -201,7 +201,7 @@ func (s *scheduler) stop(p *pending) error {
 	switch {
 	case err != nil:
 		err = s.unsent(p, outcome{err: err})
-	case now.Before(p.first.Add(resendHorizon)):
+	case age(p.first, now) < resendHorizon:
 		return nil
 	default: // it waited for its turn until a retry would outlive the interval
 		err = s.unsent(p, *p.last)
