@@ -72,6 +72,30 @@ func TestPausedGroup(t *testing.T) {
 	})
 }
 
+// The event that may end a pause goes alone: it may fail again.
+func TestPausedRun(t *testing.T) {
+	scheduling(t, sqsfifo.Delivery{Order: sqsfifo.Runs}, func(t *testing.T, p *sqsfifo.Producer[Scene], c *slowClient) {
+		run := []Scene{event("a", 0), event("a", 1), event("a", 2)}
+		c.Inject(senderFault, 2)
+		_, err := p.Send(t.Context(), run[0])
+		require.Error(t, err)
+
+		results := p.SendBatch(t.Context(), run)
+		for i, r := range results {
+			require.Error(t, r.Err)
+			assert.Equal(t, i > 0, errors.Is(r.Err, sqsfifo.ErrGroupPaused), "event %d: %v", i, r.Err)
+		}
+		assert.Empty(t, c.Messages())
+
+		require.NoError(t, p.SendBatch(t.Context(), run).Err())
+		var groups []string
+		for _, r := range c.requests {
+			groups = append(groups, r.groups)
+		}
+		assert.Equal(t, []string{"a", "a", "a", "a a"}, groups)
+	})
+}
+
 // With Runs a request that is stored in part names what was overtaken and does
 // not send it again.
 func TestRunsNameWhatIsOvertaken(t *testing.T) {
