@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/smithy-go"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -44,6 +45,78 @@ func TestContextOfAnEvent(t *testing.T) {
 		require.NoError(t, err)
 		assert.True(t, r.Duplicate, "the answer was remembered")
 	})
+}
+
+// lateClient looks at a message when it is told to.
+type lateClient struct {
+	*sqstest.Queue
+	look chan struct{}
+}
+
+func (c lateClient) SendMessage(ctx context.Context, in *sqs.SendMessageInput, o ...func(*sqs.Options)) (*sqs.SendMessageOutput, error) {
+	<-c.look
+	return c.Queue.SendMessage(ctx, in, o...)
+}
+
+// A message belongs to its caller again when SendMessage has returned, though a
+// request may still be under way.
+func TestMessageIsTheCallersAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := newQueue(t, sqstest.Config{})
+		c := lateClient{q, make(chan struct{})}
+		var records []sqsfifo.ProvenanceRecord
+		p := on(t, c, q, func(c *sqsfifo.Config[Scene]) {
+			c.Telemetry.Provenance = func(r sqsfifo.ProvenanceRecord) error { records = append(records, r); return nil }
+			c.Attributes = func(Scene) map[string]string { return map[string]string{"sensor": "OLI"} }
+			identify := c.Identify
+			c.Identify = func(s Scene) (sqsfifo.Identity, error) {
+				id, err := identify(s)
+				id.Dataset = &sqsfifo.Dataset{ID: s.ID, Version: "1.0.0", SourceURI: "s3://usgs-landsat/" + s.ID}
+				return id, err
+			}
+		})
+		msg, err := p.Build(event("a", 0))
+		require.NoError(t, err)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		_, err = p.SendMessage(ctx, msg)
+		var doubt *sqsfifo.SendError
+		require.ErrorAs(t, err, &doubt)
+
+		body := msg.Body
+		*msg.Dataset = sqsfifo.Dataset{}
+		clear(msg.Attributes)
+		*msg = sqsfifo.Message{Body: "the next one", Group: "b"}
+		close(c.look)
+		require.NoError(t, p.Close(t.Context()))
+		require.Len(t, q.Messages(), 1)
+		m := q.Messages()[0]
+		assert.Equal(t, body, m.Body)
+		assert.Equal(t, "a", m.GroupID)
+		assert.Len(t, m.Attributes, 1)
+		assert.Equal(t, "a0", records[0].DatasetID)
+	})
+}
+
+// What Identify and Attributes return may be used again.
+func TestMessageIsItsOwn(t *testing.T) {
+	q := newQueue(t, sqstest.Config{})
+	dataset := &sqsfifo.Dataset{ID: "landsat", Version: "v1.0.0", SourceURI: "s3://usgs-landsat/?p=1", QueryParameters: []string{"p"}}
+	attributes := map[string]string{"sensor": "OLI"}
+	p := on(t, q, q, func(c *sqsfifo.Config[Scene]) {
+		c.Attributes = func(Scene) map[string]string { return attributes }
+		identify := c.Identify
+		c.Identify = func(s Scene) (sqsfifo.Identity, error) {
+			id, err := identify(s)
+			id.Dataset = dataset
+			return id, err
+		}
+	})
+	msg, err := p.Build(scene)
+	require.NoError(t, err)
+	attributes["sensor"], dataset.ID, dataset.QueryParameters[0] = "TIRS", "other", "q"
+	assert.Equal(t, map[string]string{"sensor": "OLI"}, msg.Attributes)
+	assert.Equal(t, &sqsfifo.Dataset{ID: "landsat", Version: "v1.0.0", SourceURI: "s3://usgs-landsat/?p=1", QueryParameters: []string{"p"}}, msg.Dataset)
 }
 
 // What its caller gave up is held no longer, though its group does not move.

@@ -40,6 +40,15 @@ type Dataset struct {
 	CARELabel        string `json:"care_label,omitempty"`
 }
 
+func (d *Dataset) clone() *Dataset {
+	if d == nil {
+		return nil
+	}
+	c := *d
+	c.QueryParameters = slices.Clone(d.QueryParameters)
+	return &c
+}
+
 // IdempotencyKey returns the KFM idempotency key of the dataset,
 //
 //	sha256:hex(SHA-256(dataset_id | version | source_uri))

@@ -35,6 +35,13 @@ type Message struct {
 	Dataset *Dataset `json:"dataset,omitempty"`
 }
 
+// clone returns a message of its own.
+func (m *Message) clone() *Message {
+	c := *m
+	c.Attributes, c.Dataset = maps.Clone(m.Attributes), m.Dataset.clone()
+	return &c
+}
+
 const payloadMember = `,"payload":`
 
 // payloadOf returns the payload of a body that passed the lint. A quote inside a

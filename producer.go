@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
@@ -89,7 +90,7 @@ func (p *Producer[T]) compose(event T) (*Message, error) {
 	if err != nil {
 		return nil, &ViolationError{plain: true, Err: err, Findings: []lint.Finding{finding(ruleDedupeKey, "Identity", "", "Identify: "+err.Error())}}
 	}
-	msg := &Message{Group: id.Group, DedupeKey: id.DedupeKey, EventID: id.EventID, Dataset: id.Dataset}
+	msg := &Message{Group: id.Group, DedupeKey: id.DedupeKey, EventID: id.EventID, Dataset: id.Dataset.clone()}
 	if id.Dataset != nil {
 		key, err := id.Dataset.IdempotencyKey()
 		if err != nil {
@@ -113,7 +114,7 @@ func (p *Producer[T]) compose(event T) (*Message, error) {
 		return msg, err
 	}
 	if p.config.Attributes != nil {
-		msg.Attributes = p.config.Attributes(event)
+		msg.Attributes = maps.Clone(p.config.Attributes(event)) // they are looked at until there is an outcome
 	}
 	return msg, nil
 }

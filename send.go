@@ -49,13 +49,14 @@ func (p *Producer[T]) SendBatch(ctx context.Context, events []T) Results {
 
 // SendMessage sends a message that [Producer.Build] made earlier, here or in
 // another process, byte for byte. It checks the message as Build did. The
-// errors are those of [Producer.Send].
+// message may be changed when SendMessage has returned. The errors are those of
+// [Producer.Send].
 func (p *Producer[T]) SendMessage(ctx context.Context, msg *Message) (Receipt, error) {
 	r := p.wait(ctx, 1, true, func(int) (*Message, error) {
 		if msg == nil {
 			return nil, &ViolationError{plain: true, Findings: []lint.Finding{finding(ruleInvalidJSON, "Message", "", "nil; pass the message that Build returned")}}
 		}
-		return msg, nil
+		return msg.clone(), nil // a request may outlive this call, if ctx ends
 	})[0]
 	return r.Receipt, r.Err
 }
