@@ -2,6 +2,7 @@ package sqsfifo
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -76,7 +77,8 @@ func (e *SendError) Error() string {
 func (e *SendError) Unwrap() error { return e.Err }
 
 // RefusedError says that a message is surely not in the queue although it broke
-// no rule: SQS refused each attempt, or the context ended before the first.
+// no rule: SQS refused each attempt, none left this machine, for want of
+// credentials or a connection, or the context ended before the first.
 // Sending it again is safe at any time.
 type RefusedError struct {
 	EventID   uuid.UUID
@@ -136,7 +138,8 @@ func (s *sender) attempt(batch []*pending) ([]outcome, pace) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, attemptTimeout)
 	defer cancel()
-	ctx, call := s.telemetry.startCall(ctx, batch)
+	var j journey
+	ctx, call := s.telemetry.startCall(j.watch(ctx), batch)
 	var outcomes []outcome
 	var err error
 	if len(batch) == 1 {
@@ -146,7 +149,7 @@ func (s *sender) attempt(batch []*pending) ([]outcome, pace) {
 	}
 	what := passedPace
 	if err != nil {
-		o := classify(err)
+		o := classify(err, j.neverLeft())
 		what = o.pace
 		outcomes = make([]outcome, len(batch))
 		for i := range outcomes {
@@ -217,11 +220,12 @@ func (s *sender) stored(p *pending, messageID, sequence, body, attributes *strin
 }
 
 // oneAttempt turns the SDK's retries off: the producer has to see each attempt,
-// because one without an answer decides what may be said about the message. The
-// SDK's check of digests gives way to that of each message.
+// because one without an answer decides what may be said about the message, and
+// how far it came. The SDK's check of digests gives way to that of each message.
 func oneAttempt(o *sqs.Options) {
 	o.Retryer = aws.NopRetryer{}
 	o.DisableMessageChecksumValidation = true
+	o.APIOptions = append(o.APIOptions, noteJourney)
 }
 
 var perAttempt = []func(*sqs.Options){oneAttempt}
@@ -256,7 +260,7 @@ func entryOutcome(failed types.BatchResultErrorEntry) outcome {
 
 // classify says what an error of the client means for the message. It never
 // calls a message refused unless SQS has said so or no request left.
-func classify(err error) outcome {
+func classify(err error, neverLeft bool) outcome {
 	var api smithy.APIError
 	if errors.As(err, &api) {
 		o := outcome{err: err, code: api.ErrorCode()}
@@ -266,7 +270,7 @@ func classify(err error) outcome {
 			o.retry, o.pace = true, throttledPace
 		case errors.As(err, &status) && status.HTTPStatusCode() >= http.StatusInternalServerError,
 			api.ErrorFault() == smithy.FaultServer:
-			o.ambiguous, o.retry, o.pace = true, true, troubledPace
+			o.ambiguous, o.retry, o.pace = !neverLeft, true, troubledPace // credentials have services of their own
 		}
 		return o
 	}
@@ -275,10 +279,11 @@ func classify(err error) outcome {
 		return outcome{err: err, retry: true, pace: troubledPace}
 	}
 	var (
-		params    smithy.InvalidParamsError
-		serialize *smithy.SerializationError
+		params      smithy.InvalidParamsError
+		serialize   *smithy.SerializationError
+		certificate *tls.CertificateVerificationError // in the handshake, before the request
 	)
-	if errors.As(err, &params) || errors.As(err, &serialize) {
+	if errors.As(err, &params) || errors.As(err, &serialize) || errors.As(err, &certificate) {
 		return outcome{err: err}
 	}
 	// A request that broke off is worth another attempt. What is none of the
@@ -291,7 +296,7 @@ func classify(err error) outcome {
 	)
 	broken := errors.As(err, &send) || errors.As(err, &deserialize) || errors.As(err, &response) || errors.As(err, &network) ||
 		errors.Is(err, context.DeadlineExceeded)
-	o := outcome{err: err, ambiguous: true, retry: broken}
+	o := outcome{err: err, ambiguous: !neverLeft, retry: broken}
 	if broken {
 		o.pace = troubledPace
 	}

@@ -162,6 +162,14 @@ func (s *sender) unsent(p *pending, last outcome) error {
 	return &RefusedError{EventID: p.msg.EventID, DedupeKey: p.msg.DedupeKey, Attempts: p.attempts, Code: last.code, Err: last.err}
 }
 
+// lastWith is the last outcome of an event that its context ends.
+func (p *pending) lastWith(cause error) outcome {
+	if p.last == nil || p.last.err == nil {
+		return outcome{err: cause}
+	}
+	return outcome{err: fmt.Errorf("%w; the last attempt: %w", cause, p.last.err), code: p.last.code}
+}
+
 // isReplay reports whether this producer had sent the event before. It must not be
 // in a request.
 func (p *pending) isReplay() bool { return p.claimed && !p.claim.first }

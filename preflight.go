@@ -84,11 +84,17 @@ func (p *Producer[T]) Preflight(ctx context.Context) (QueueReport, error) {
 }
 
 // queueCheck makes the first send inspect the queue. Inconclusive answers leave
-// it to the next one.
+// it to a later one.
 type queueCheck struct {
 	report  atomic.Pointer[QueueReport]
 	running chan struct{} // full while one call asks
+	asked   atomic.Bool   // in vain
+	again   time.Time     // for the one that runs: when to ask, after it was in vain
 }
+
+// askAgain is how long sends go on without an answer before the next one asks: a
+// queue that takes messages and tells nothing must not slow each of them.
+const askAgain = 10 * time.Second
 
 func (q *queueCheck) maxSize() int {
 	if r := q.report.Load(); r != nil {
@@ -97,18 +103,35 @@ func (q *queueCheck) maxSize() int {
 	return maxMessageBytes
 }
 
+// ask reports whether the caller is the one that asks. The others wait for the
+// answer, unless there was none before.
+func (q *queueCheck) ask(ctx context.Context) bool {
+	select {
+	case q.running <- struct{}{}:
+		return true
+	default:
+		if q.asked.Load() {
+			return false
+		}
+	}
+	select {
+	case q.running <- struct{}{}:
+		return true
+	case <-ctx.Done():
+		return false // and nothing will be sent
+	}
+}
+
 // checkQueue returns the [*QueueError] of a queue that cannot take the messages.
 func (s *sender) checkQueue(ctx context.Context) error {
 	if s.queue.report.Load() != nil {
 		return nil
 	}
-	select {
-	case s.queue.running <- struct{}{}:
-		defer func() { <-s.queue.running }()
-	case <-ctx.Done():
-		return nil // and nothing will be sent
+	if !s.queue.ask(ctx) {
+		return nil
 	}
-	if s.queue.report.Load() != nil {
+	defer func() { <-s.queue.running }()
+	if s.queue.report.Load() != nil || time.Now().Before(s.queue.again) {
 		return nil
 	}
 	_, err := s.inspect(ctx)
@@ -117,9 +140,13 @@ func (s *sender) checkQueue(ctx context.Context) error {
 		return wrong
 	}
 	var api smithy.APIError
-	if errors.As(err, &api) && strings.HasPrefix(api.ErrorCode(), "AccessDenied") {
+	switch {
+	case errors.As(err, &api) && strings.HasPrefix(api.ErrorCode(), "AccessDenied"):
 		// Asking again would be refused again.
 		s.queue.report.Store(&QueueReport{MaximumMessageSize: maxMessageBytes})
+	case err != nil && ctx.Err() == nil:
+		s.queue.again = time.Now().Add(askAgain)
+		s.queue.asked.Store(true)
 	}
 	return nil
 }

@@ -5,7 +5,9 @@ import (
 	"errors"
 	"maps"
 	"strings"
+	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
@@ -141,11 +143,13 @@ type attributesClient struct {
 	sqsfifo.Client
 	out   map[string]string
 	err   error
+	takes time.Duration
 	calls int
 }
 
 func (c *attributesClient) GetQueueAttributes(context.Context, *sqs.GetQueueAttributesInput, ...func(*sqs.Options)) (*sqs.GetQueueAttributesOutput, error) {
 	c.calls++
+	time.Sleep(c.takes)
 	return &sqs.GetQueueAttributesOutput{Attributes: c.out}, c.err
 }
 
@@ -182,14 +186,70 @@ func TestFirstSendChecksTheQueue(t *testing.T) {
 		require.NoError(t, err, "may send, may not read attributes")
 	}
 	assert.Equal(t, 1, denied.calls)
+}
 
-	down := &attributesClient{Client: q, err: errors.New("connection refused")}
-	p = on(t, down, q)
-	for i := range 2 {
-		_, err = p.Send(t.Context(), scenes(5, 1)[3+i])
+// The first sends wait for the answer.
+func TestSendsWaitForTheQueuesAttributes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := newQueue(t, sqstest.Config{})
+		standard := &attributesClient{Client: q, out: map[string]string{}, takes: time.Second}
+		p := on(t, standard, q)
+		var all sync.WaitGroup
+		for _, s := range scenes(3, 3) {
+			all.Go(func() {
+				_, err := p.Send(t.Context(), s)
+				var wrong *sqsfifo.QueueError
+				assert.ErrorAs(t, err, &wrong)
+			})
+		}
+		all.Wait()
+		assert.Empty(t, q.Messages())
+	})
+}
+
+// A queue that tells nothing does not slow the sends: they ask every ten seconds,
+// and nobody waits for an answer that did not come before.
+func TestQueueThatTellsNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := newQueue(t, sqstest.Config{})
+		down := &attributesClient{Client: q, err: errors.New("connection refused")}
+		p := on(t, down, q)
+		all := scenes(6, 6)
+		for i := range 2 {
+			_, err := p.Send(t.Context(), all[i])
+			require.NoError(t, err)
+		}
+		assert.Equal(t, 1, down.calls)
+		time.Sleep(10*time.Second - 1)
+		_, err := p.Send(t.Context(), all[2])
 		require.NoError(t, err)
-	}
-	assert.Equal(t, 2, down.calls, "no answer: the next send asks again")
+		assert.Equal(t, 1, down.calls)
+
+		time.Sleep(time.Nanosecond)
+		down.takes = 15 * time.Second
+		var slow sync.WaitGroup
+		slow.Go(func() {
+			_, err := p.Send(t.Context(), all[3])
+			assert.NoError(t, err)
+		})
+		synctest.Wait()
+		start := time.Now()
+		_, err = p.Send(t.Context(), all[4])
+		require.NoError(t, err)
+		assert.Equal(t, start, time.Now())
+		slow.Wait()
+		assert.Equal(t, 2, down.calls)
+
+		ended, cancel := context.WithCancel(t.Context())
+		cancel()
+		time.Sleep(10 * time.Second)
+		_, err = p.Send(ended, all[5])
+		require.Error(t, err)
+		down.takes = 0
+		_, err = p.Send(t.Context(), all[5])
+		require.NoError(t, err)
+		assert.Equal(t, 4, down.calls, "that a caller gave up says nothing of the queue")
+	})
 }
 
 func TestQueueLimitHoldsForEachMessage(t *testing.T) {

@@ -359,7 +359,7 @@ func (s *scheduler) withdraw(p *pending, cause error) {
 	p.ended = true
 	e := ended{p: p, err: p.refusal, attempts: p.attempts}
 	if e.err == nil {
-		e.err = s.unsent(p, outcome{err: cause})
+		e.err = s.unsent(p, p.lastWith(cause))
 	}
 	if !p.flying {
 		e.replay = p.isReplay()
