@@ -2,6 +2,7 @@ package sqsfifo_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"testing"
@@ -117,6 +118,60 @@ func TestMessageIsItsOwn(t *testing.T) {
 	attributes["sensor"], dataset.ID, dataset.QueryParameters[0] = "TIRS", "other", "q"
 	assert.Equal(t, map[string]string{"sensor": "OLI"}, msg.Attributes)
 	assert.Equal(t, &sqsfifo.Dataset{ID: "landsat", Version: "v1.0.0", SourceURI: "s3://usgs-landsat/?p=1", QueryParameters: []string{"p"}}, msg.Dataset)
+}
+
+// The last event that a closed producer has may be one that waits to try again:
+// with the end of its context the producer comes to rest.
+func TestCloseEndsWithTheLastContext(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := newQueue(t, sqstest.Config{})
+		var records []sqsfifo.ProvenanceRecord
+		p := on(t, q, q, func(c *sqsfifo.Config[Scene]) {
+			c.Telemetry.Provenance = func(r sqsfifo.ProvenanceRecord) error { records = append(records, r); return nil }
+		})
+		_, err := p.Send(t.Context(), scene)
+		require.NoError(t, err)
+		q.Inject(sqstest.Throttle(), 1000)
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		defer cancel()
+		var outcome error
+		p.SendAsync(ctx, scene, func(_ sqsfifo.Receipt, err error) { outcome = err })
+		start := time.Now()
+		require.NoError(t, p.Close(t.Context()))
+		assert.Equal(t, 10*time.Second, time.Since(start))
+		require.ErrorIs(t, outcome, context.DeadlineExceeded)
+		require.Len(t, records, 2)
+		assert.True(t, records[1].ReplayTriggered)
+		assert.Empty(t, sqsfifo.Leftovers(p))
+	})
+}
+
+// A producer that closes in the middle of a SendBatch has one outcome for each
+// event, whenever the context ends.
+func TestSendBatchMeetsClose(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := newQueue(t, sqstest.Config{})
+		var p *sqsfifo.Producer[Scene]
+		built := 0
+		c := &slowClient{Queue: q, latency: time.Second, start: time.Now()}
+		p = on(t, c, q, func(c *sqsfifo.Config[Scene]) {
+			identify := c.Identify
+			c.Identify = func(s Scene) (sqsfifo.Identity, error) {
+				if built++; built == 150 { // the first hundred are handed in
+					sqsfifo.CloseDoor(p)
+				}
+				return identify(s)
+			}
+		})
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
+		defer cancel()
+		for i, r := range p.SendBatch(ctx, scenes(250, 250)) {
+			require.Error(t, r.Err)
+			assert.Equal(t, i >= 100, errors.Is(r.Err, sqsfifo.ErrClosed), "event %d: %v", i, r.Err)
+		}
+		require.NoError(t, p.Close(t.Context()))
+		assert.Empty(t, sqsfifo.Leftovers(p))
+	})
 }
 
 // What its caller gave up is held no longer, though its group does not move.

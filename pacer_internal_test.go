@@ -147,6 +147,24 @@ func TestRoom(t *testing.T) {
 	})
 }
 
+// Who is let in has the place, though its context ends in the same instant.
+func TestRoomKeepsItsWord(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for range 20 { // either may be seen first
+			r := &room{events: 1, bytes: 1}
+			require.NoError(t, r.tryEnter(1))
+			ctx, cancel := context.WithCancel(t.Context())
+			got := make(chan error, 1)
+			go func() { got <- r.enter(ctx, 1) }()
+			synctest.Wait()
+			r.leave(1)
+			cancel()
+			require.NoError(t, <-got)
+			assert.Zero(t, r.events)
+		}
+	})
+}
+
 // Who waits is let in when it is worth it, and then as many as fit.
 func TestRoomLetsManyInAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
