@@ -132,27 +132,32 @@ func TestRunsNameWhatIsOvertaken(t *testing.T) {
 	}
 }
 
-// Events that were in one request are tried again in one, however little room the
-// next request has: what became of one of them tells of the others.
+// Events that were in one request are tried again in one, with others if there is
+// room for all: what became of one of them tells of the others.
 func TestRunsStayTogether(t *testing.T) {
-	scheduling(t, sqsfifo.Delivery{Order: sqsfifo.Runs, InFlight: 1}, func(t *testing.T, p *sqsfifo.Producer[Scene], c *slowClient) {
-		c.latency = 10 * time.Second
-		c.Inject(sqstest.DropRequest(), 1)
-		run := make(chan sqsfifo.Results, 1)
-		go func() { run <- p.SendBatch(t.Context(), []Scene{event("a", 0), event("a", 1)}) }()
-		time.Sleep(10*time.Second + 1) // the group a waits to try again
-		p.SendAsync(t.Context(), event("c", 0), fail(t))
-		for n := range 9 {
-			p.SendAsync(t.Context(), event("b", n), fail(t))
-		}
-		require.NoError(t, (<-run).Err())
-		require.NoError(t, p.Close(t.Context()))
-		var groups []string
-		for _, r := range c.requests {
-			groups = append(groups, r.groups)
-		}
-		assert.Equal(t, []string{"a a", "c", "b b b b b b b b b", "a a"}, groups)
-	})
+	for others, want := range map[int][]string{
+		8: {"a a", "c", "b b b b b b b b a a"},
+		9: {"a a", "c", "b b b b b b b b b", "a a"},
+	} {
+		scheduling(t, sqsfifo.Delivery{Order: sqsfifo.Runs, InFlight: 1}, func(t *testing.T, p *sqsfifo.Producer[Scene], c *slowClient) {
+			c.latency = 10 * time.Second
+			c.Inject(sqstest.DropRequest(), 1)
+			run := make(chan sqsfifo.Results, 1)
+			go func() { run <- p.SendBatch(t.Context(), []Scene{event("a", 0), event("a", 1)}) }()
+			time.Sleep(10*time.Second + 1) // the group a waits to try again
+			p.SendAsync(t.Context(), event("c", 0), fail(t))
+			for n := range others {
+				p.SendAsync(t.Context(), event("b", n), fail(t))
+			}
+			require.NoError(t, (<-run).Err())
+			require.NoError(t, p.Close(t.Context()))
+			var groups []string
+			for _, r := range c.requests {
+				groups = append(groups, r.groups)
+			}
+			assert.Equal(t, want, groups)
+		})
+	}
 }
 
 // A request that was stored in part and whose answer was lost shows in the
