@@ -142,6 +142,7 @@ func TestCloseEndsWithTheLastContext(t *testing.T) {
 		require.ErrorIs(t, outcome, context.DeadlineExceeded)
 		require.Len(t, records, 2)
 		assert.True(t, records[1].ReplayTriggered)
+		assert.Len(t, p.Paused(), 1, "it was tried")
 		assert.Empty(t, sqsfifo.Leftovers(p))
 	})
 }

@@ -196,6 +196,22 @@ func TestBufferBlocksOrRefuses(t *testing.T) {
 	})
 }
 
+// Who waits for room when the producer closes waits no longer.
+func TestCloseTurnsAwayWhoWaits(t *testing.T) {
+	scheduling(t, sqsfifo.Delivery{BufferEvents: 1}, func(t *testing.T, p *sqsfifo.Producer[Scene], c *slowClient) {
+		p.SendAsync(t.Context(), event("a", 0), fail(t))
+		at := make(chan time.Duration, 1)
+		go func() {
+			_, err := p.Send(t.Context(), event("b", 0))
+			assert.ErrorIs(t, err, sqsfifo.ErrClosed)
+			at <- time.Since(c.start)
+		}()
+		time.Sleep(time.Millisecond)
+		require.NoError(t, p.Close(t.Context()))
+		assert.Equal(t, time.Millisecond, <-at, "a's answer takes twenty")
+	})
+}
+
 // tryOutcome hands an event in that is told of at once.
 func tryOutcome(t *testing.T, p *sqsfifo.Producer[Scene], s Scene) (outcome error) {
 	t.Helper()
