@@ -3,6 +3,7 @@ package sqsfifo
 import (
 	"errors"
 	"fmt"
+	"net/url"
 	"slices"
 	"strings"
 	"time"
@@ -84,7 +85,8 @@ func (e Enforcement) sort(findings []lint.Finding) (refused, told []lint.Finding
 // Config describes a producer of events of type T. QueueURL, Source and Identify
 // are required, the zero value of the other fields is the usual choice.
 type Config[T any] struct {
-	// QueueURL is the URL of a FIFO queue; it ends in ".fifo".
+	// QueueURL is the URL of a FIFO queue; it ends in ".fifo". Spans, metrics and
+	// errors name it: it must have no user information.
 	QueueURL string
 
 	// Source is the event_source of all events: kfm.<domain>.<pipeline>.
@@ -127,9 +129,16 @@ func (e *ConfigError) Error() string { return fmt.Sprintf("sqsfifo: Config.%s: %
 func (c Config[T]) validate() error {
 	var errs []error
 	refuse := func(field, rule string) { errs = append(errs, &ConfigError{field, rule}) }
+	u, err := url.Parse(c.QueueURL)
 	switch {
 	case c.QueueURL == "":
 		refuse("QueueURL", "empty; set the URL of the FIFO queue")
+	case err != nil: // whose text quotes all of it
+		refuse("QueueURL", "not a URL; GetQueueUrl returns that of a queue")
+	case u.User != nil:
+		refuse("QueueURL", "has user information, which would stand in spans and errors; give the credentials to the client")
+	case u.Host == "" || u.Scheme != "https" && u.Scheme != "http":
+		refuse("QueueURL", fmt.Sprintf("%q is a name or an ARN and no URL; GetQueueUrl returns that of a queue", c.QueueURL))
 	case !strings.HasSuffix(c.QueueURL, ".fifo"):
 		refuse("QueueURL", fmt.Sprintf("%q does not end in .fifo; a standard queue neither orders nor deduplicates", c.QueueURL))
 	}

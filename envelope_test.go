@@ -156,7 +156,7 @@ func TestBuildRefusesPayloads(t *testing.T) {
 	refused := func(payload any) *sqsfifo.ViolationError {
 		t.Helper()
 		p := newProducer(t, sqsfifo.Config[any]{
-			QueueURL: "q.fifo", Source: source,
+			QueueURL: "https://h/q.fifo", Source: source,
 			Identify: func(any) (sqsfifo.Identity, error) {
 				return sqsfifo.Identity{DedupeKey: "k", Group: "g", Time: scene.Acquired}, nil
 			},

@@ -29,6 +29,33 @@ func TestNewProducerNamesEveryFault(t *testing.T) {
 	require.ErrorAs(t, err, &c)
 }
 
+func TestQueueURL(t *testing.T) {
+	for url, want := range map[string]string{
+		"":                                    "empty",
+		"https://h/queue":                     "does not end in .fifo",
+		"scenes.fifo":                         "GetQueueUrl",
+		"arn:aws:sqs:us-east-1:1:scenes.fifo": "GetQueueUrl",
+		"ftp://h/scenes.fifo":                 "GetQueueUrl",
+		"https://me:secret@h/scenes.fifo":     "user information",
+		"https://me:secret@h/%zz.fifo":        "not a URL",
+		"https://h/1/scenes.fifo":             "",
+		"http://localhost:9324/1/scenes.fifo": "",
+	} {
+		c := config()
+		c.QueueURL = url
+		_, err := sqsfifo.NewProducer(newQueue(t, sqstest.Config{}), c)
+		if want == "" {
+			require.NoError(t, err)
+			continue
+		}
+		var fault *sqsfifo.ConfigError
+		require.ErrorAs(t, err, &fault)
+		assert.Equal(t, "QueueURL", fault.Field)
+		assert.Contains(t, fault.Rule, want)
+		assert.NotContains(t, err.Error(), "secret")
+	}
+}
+
 func TestPreflight(t *testing.T) {
 	bothDoors(t, sqstest.Config{MaximumMessageSize: 2048}, func(t *testing.T, q *sqstest.Queue, client sqsfifo.Client) {
 		report, err := on(t, client, q).Preflight(t.Context())

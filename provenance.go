@@ -219,6 +219,14 @@ func (l *ledger) close(ctx context.Context) error {
 	return nil
 }
 
+// bodyHash is that of an event whose body may have broken a rule.
+func (e ended) bodyHash() string {
+	if e.p.refusal == nil {
+		return e.p.sent.bodyHash()
+	}
+	return BodyHash(e.p.msg.Body)
+}
+
 // record is the outcome as the ledger has it.
 func (e ended) record(now time.Time) ProvenanceRecord {
 	r := ProvenanceRecord{
@@ -252,7 +260,7 @@ func (e ended) record(now time.Time) ProvenanceRecord {
 	}
 	r.DedupeKey, r.MessageGroup = m.DedupeKey, m.Group
 	if m.Body != "" {
-		r.EventID, r.BodyHash = m.EventID.String(), BodyHash(m.Body)
+		r.EventID, r.BodyHash = m.EventID.String(), e.bodyHash()
 	}
 	if d := m.Dataset; d != nil {
 		r.DatasetID, r.Version, r.ArtifactChecksum, r.CARELabel = d.ID, d.Version, d.ArtifactChecksum, d.CARELabel
