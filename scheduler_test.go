@@ -336,7 +336,7 @@ func TestRetryThatWaitsEndsInsideTheInterval(t *testing.T) {
 			_, err := p.Send(t.Context(), Scene{ID: strconv.Itoa(n), PathRow: "b", Acquired: scene.Acquired})
 			require.NoError(t, err)
 		}
-		require.NoError(t, p.Close(t.Context()))
+		require.NoError(t, p.Flush(t.Context()))
 		var refused *sqsfifo.RefusedError
 		require.ErrorAs(t, outcome, &refused)
 		assert.Equal(t, "RequestThrottled", refused.Code)
@@ -344,5 +344,13 @@ func TestRetryThatWaitsEndsInsideTheInterval(t *testing.T) {
 		assert.Greater(t, len(c.tried), 3)
 		assert.Less(t, c.tried[len(c.tried)-1].Sub(c.tried[0]), 4*time.Minute+35*time.Second)
 		assert.NotEmpty(t, p.Paused())
+
+		other := event("a", 0)
+		other.Cloud = 99
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		_, err := p.Send(ctx, other)
+		require.ErrorAs(t, err, &refused, "the key is free: the first is surely not stored")
+		require.NoError(t, p.Close(t.Context()))
 	})
 }
