@@ -157,13 +157,9 @@ func (p *Producer[T]) wait(ctx context.Context, n int, foreign bool, build func(
 			from = len(handed)
 		}
 	}
-	built := false
 	defer func() {
-		if built {
-			return
-		}
-		// Identify, Attributes or an encoder panicked. The caller may go on without
-		// the results, and what was not handed in yet has to make room.
+		// There is something left only if Identify, Attributes or an encoder panicked.
+		// The caller may go on without the results, and that has to make room.
 		for _, e := range handed[from:] {
 			s.tell(ended{p: e, err: errNotSent(errPanicked)})
 		}
@@ -194,7 +190,6 @@ func (p *Producer[T]) wait(ctx context.Context, n int, foreign bool, build func(
 		}
 	}
 	handIn()
-	built = true
 
 	select {
 	case <-all:
