@@ -70,6 +70,10 @@ func (w *writeWalk) walk(ref ssa.Value, path []string, calls []*ssa.CallCommon) 
 		return
 	}
 	w.seen[key] = true
+	if len(path) > maxPath {
+		w.found = append(w.found, write{kind: filled, path: path, calls: calls})
+		return
+	}
 	for _, instr := range referrers(ref) {
 		add := func(kind writeKind, path []string, val ssa.Value) {
 			w.found = append(w.found, write{kind: kind, path: path, val: val, instr: instr, calls: calls})

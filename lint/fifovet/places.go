@@ -61,6 +61,10 @@ func (t *tracer) memory(v ssa.Value, l place, own bool) {
 			if !l.mixed {
 				next.under = append(slices.Clone(l.under), part...)
 			}
+			if len(next.under) > maxPath {
+				t.unknown(v, l)
+				continue
+			}
 		}
 		switch instr := w.instr.(type) {
 		case *ssa.MapUpdate:

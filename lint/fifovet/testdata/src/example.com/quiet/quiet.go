@@ -278,7 +278,7 @@ func (o *order) take() string {
 	return item
 }
 
-// The work that these two make is bounded.
+// The work that these make is bounded.
 
 func (s *service) mixed(ctx context.Context, body string, h uint64) {
 	for range 1 {
@@ -312,6 +312,80 @@ func (s *service) mixed(ctx context.Context, body string, h uint64) {
 	_, _ = s.client.SendMessage(ctx, &sqs.SendMessageInput{
 		MessageBody: &body, MessageGroupId: aws.String(strconv.FormatUint(h, 16)), MessageDeduplicationId: aws.String(strconv.FormatUint(h+1, 16)),
 	})
+}
+
+type ring struct {
+	next, prev *ring
+	order      *order
+}
+
+func (r *ring) Init() *ring {
+	r.next, r.prev = r, r
+	return r
+}
+
+func (r *ring) Step() *ring {
+	if r.next == nil {
+		return r.Init()
+	}
+	return r.next
+}
+
+func (r *ring) Back() *ring {
+	if r.next == nil {
+		return r.Init()
+	}
+	return r.prev
+}
+
+func (r *ring) Move(n int) *ring {
+	if r.next == nil {
+		return r.Init()
+	}
+	for ; n < 0; n++ {
+		r = r.prev
+	}
+	for ; n > 0; n-- {
+		r = r.next
+	}
+	return r
+}
+
+func RingOf(n int) *ring {
+	if n <= 0 {
+		return nil
+	}
+	r := new(ring)
+	p := r
+	for i := 1; i < n; i++ {
+		p.next = &ring{prev: p}
+		p = p.next
+	}
+	p.next, r.prev = r, p
+	return r
+}
+
+func (r *ring) Link(s *ring) *ring {
+	n := r.Step()
+	if s != nil {
+		p := s.Back()
+		r.next, s.prev, n.prev, p.next = s, r, p, n
+	}
+	return n
+}
+
+func (r *ring) Unlink(n int) *ring {
+	if n <= 0 {
+		return nil
+	}
+	return r.Link(r.Move(n + 1))
+}
+
+func (s *service) ringed(ctx context.Context, r *ring) {
+	r.Link(RingOf(3)).Unlink(1)
+	o := r.Move(2).order
+	body, _ := json.Marshal(o)
+	_, _ = s.client.SendMessage(ctx, &sqs.SendMessageInput{MessageBody: aws.String(string(body)), MessageGroupId: &o.Acct, MessageDeduplicationId: &r.Unlink(3).Step().order.ID})
 }
 
 func (s *service) listed(ctx context.Context, head *order) {
