@@ -48,7 +48,7 @@ var jsonPackages = []string{
 // encodesJSON reports whether a function or method writes its arguments as JSON.
 func encodesJSON(obj *types.Func) bool {
 	return obj.Pkg() != nil && slices.Contains(jsonPackages, obj.Pkg().Path()) &&
-		(strings.HasPrefix(obj.Name(), "Marshal") || strings.HasPrefix(obj.Name(), "Encode") || strings.HasPrefix(obj.Name(), "Append"))
+		(strings.HasPrefix(obj.Name(), "Marshal") || strings.HasPrefix(obj.Name(), "Encode") || obj.Name() == "AppendValue")
 }
 
 // written reports whether the part of a use's value that an origin is in is

@@ -125,11 +125,11 @@ func isText(t types.Type) bool {
 
 var settingsName = regexp.MustCompile(`(?i)opt|config|setting`)
 
-// isRecord reports whether a type is a struct with data, such as an order: no time
-// and no options.
+// isRecord reports whether a type is a struct with texts, such as an order, and no
+// options.
 func isRecord(t types.Type) bool {
 	s := structOf(t)
-	if s == nil || isTime(t) || settingsName.MatchString(typeName(t)) {
+	if s == nil || settingsName.MatchString(typeName(t)) {
 		return false
 	}
 	for f := range s.Fields() {

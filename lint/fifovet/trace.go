@@ -142,25 +142,17 @@ func (t *tracer) constant() (string, bool) {
 	return strings.Join(text, ""), len(text) > 0
 }
 
-// isPicked reports whether a value is one of several, by an index, a key or a
-// range.
+// isPicked reports whether a value is one of several, by an index or a key. Elements
+// are not told apart, and keys that are constant are.
 func isPicked(v ssa.Value) bool {
-	var index ssa.Value
 	switch v := v.(type) {
-	case *ssa.IndexAddr:
-		index = v.Index
-	case *ssa.Index:
-		index = v.Index
+	case *ssa.IndexAddr, *ssa.Index:
+		return true
 	case *ssa.Lookup:
-		index = v.Index
-	case *ssa.Extract:
-		_, ok := v.Tuple.(*ssa.Next)
-		return ok
-	default:
-		return false
+		_, fixed := v.Index.(*ssa.Const)
+		return !fixed
 	}
-	_, fixed := index.(*ssa.Const)
-	return !fixed
+	return false
 }
 
 func (t *tracer) end(o origin, l place) {

@@ -66,6 +66,8 @@ func generator(v ssa.Value) (name string, ok bool) {
 			name = addr.Name()
 		case *ssa.FreeVar:
 			name = addr.Name()
+		case *ssa.Alloc:
+			name = addr.Comment // of a variable that a literal uses, too
 		}
 	case *ssa.Field:
 		name = fieldName(x.X.Type(), x.Field)
@@ -76,5 +78,5 @@ func generator(v ssa.Value) (name string, ok bool) {
 	if isTime(result) {
 		return name, clockName.MatchString(name)
 	}
-	return name, mintName.MatchString(name) && identifies(result)
+	return name, mintName.MatchString(name)
 }

@@ -432,6 +432,18 @@ func (s *service) sortedInPlace(ctx context.Context, group string, tags map[stri
 	_, _ = s.client.SendMessage(ctx, &sqs.SendMessageInput{MessageBody: aws.String(string(body)), MessageGroupId: &group})
 }
 
+type page struct{ order order }
+
+func (s *service) sortedWithin(ctx context.Context, group string, tags map[string]bool) {
+	var p page
+	for tag := range tags {
+		p.order.Items = append(p.order.Items, tag)
+	}
+	sort.Slice(p.order.Items, func(i, j int) bool { return p.order.Items[i] < p.order.Items[j] })
+	body, _ := json.Marshal(&p.order)
+	_, _ = s.client.SendMessage(ctx, &sqs.SendMessageInput{MessageBody: aws.String(string(body)), MessageGroupId: &group})
+}
+
 // A package that is called like a generator and derives.
 
 func (s *service) derived(ctx context.Context, group, body, number string) {

@@ -1,0 +1,4 @@
+// Package canonicaljson is a stand-in.
+package canonicaljson
+
+func AppendValue(dst []byte, v any) ([]byte, error) { return dst, nil }
