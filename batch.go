@@ -113,6 +113,7 @@ func (s *scheduler) request(b *batch) {
 	b.outcomes = make([]outcome, len(b.sends))
 	began := time.Now()
 	flying := s.claimAll(b, began)
+	s.inDoubtSince(flying)
 	what := passedPace
 	if len(flying) > 0 {
 		var outcomes []outcome
@@ -146,6 +147,19 @@ func (s *scheduler) request(b *batch) {
 	}
 }
 
+// inDoubtSince lets the interval of an event that was in doubt before begin with
+// its first attempt then: SQS may have taken that one.
+func (s *scheduler) inDoubtSince(flying []*pending) {
+	for _, p := range flying {
+		if p.claim.doubtful.IsZero() {
+			continue
+		}
+		s.mu.Lock()
+		p.first = p.claim.doubtful
+		s.mu.Unlock()
+	}
+}
+
 // claimAll opens a record in the memory for each event that was never tried and
 // returns those that may be sent. What is behind a refused one of its group waits
 // for the next request.
@@ -160,7 +174,7 @@ func (s *scheduler) claimAll(b *batch, now time.Time) []*pending {
 				s.telemetry.collided(p.ctx)
 				if s.enforce == Warn {
 					s.warn(p, found...)
-					c, err = s.memory.replace(now, p.sent)
+					c, err = s.memory.replace(now, p.sent, c)
 				}
 			}
 			if err != nil {

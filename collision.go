@@ -180,6 +180,10 @@ type claim struct {
 
 	// watermark is the highest sequence number of the group, or none.
 	watermark sequence
+
+	// doubtful is when the message was first sent, if nobody knows whether SQS took
+	// it then. It is zero for one that was not sent, or answered.
+	doubtful time.Time
 }
 
 // claim opens a record for the message, or finds the one that it has. A message
@@ -209,6 +213,9 @@ func (m *memory) claim(now time.Time, msg *Message, s sent) (claim, error) {
 		return c, alteredBefore(msg, r.To)
 	case was.same == is.same:
 		c.prior = was.answer
+		if was.answer == noAnswer {
+			c.doubtful = r.From
+		}
 		return c, nil
 	case was.body == is.body && was.group == is.group:
 		return c, attributeCollision(msg)
@@ -241,13 +248,17 @@ func collision(err error) []lint.Finding {
 	return nil
 }
 
-// replace puts the message in the place of the one that it collides with, as SQS
-// will have both.
-func (m *memory) replace(now time.Time, s sent) (claim, error) {
+// replace puts the message in the place of the one that it collides with, which is
+// sent all the same. With one body SQS takes it for the other.
+func (m *memory) replace(now time.Time, s sent, c claim) (claim, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	if r, state := m.sent.Lookup(now, s.key); state != window.Outside && r.Value.body == s.is.body {
+		c.prior = r.Value.answer
+	}
 	m.sent.Delete(s.key)
-	return claim{first: true}, m.sent.Put(now, s.key, window.Record[remembered]{From: now, Value: s.is})
+	c.first = true
+	return c, m.sent.Put(now, s.key, window.Record[remembered]{From: now, Value: s.is})
 }
 
 // attributeCollision is the second message of a body whose attributes changed.
@@ -298,8 +309,8 @@ func (m *memory) stored(now, from time.Time, s sent, c claim, messageID, sequenc
 func (m *memory) unanswered(now time.Time, s sent) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if r, state := m.sent.Lookup(now, s.key); state != window.Outside && r.To.IsZero() {
-		r.To = now
+	if r, state := m.sent.Lookup(now, s.key); state != window.Outside && r.Value.answer == noAnswer {
+		r.To = now // the last attempt may be the one that SQS took
 		_ = m.sent.Put(now, s.key, r)
 	}
 }
@@ -309,7 +320,7 @@ func (m *memory) unanswered(now time.Time, s sent) {
 func (m *memory) altered(now time.Time, s sent, c claim, err error) {
 	var what *DigestError
 	if !errors.As(err, &what) || what.ResendAfter.IsZero() {
-		m.refused(s, c)
+		m.refused(now, s, c)
 		return
 	}
 	m.mu.Lock()
@@ -323,14 +334,17 @@ func (m *memory) altered(now time.Time, s sent, c claim, err error) {
 	_ = m.sent.Put(now, s.key, r)
 }
 
-// refused forgets a claim: a refused send claims nothing in SQS either (F-023).
-func (m *memory) refused(s sent, c claim) {
+// refused forgets a claim: a refused send claims nothing in SQS either (F-023). A
+// copy of the message in the same request may have been stored.
+func (m *memory) refused(now time.Time, s sent, c claim) {
 	if !c.first {
 		return
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.sent.Delete(s.key)
+	if r, state := m.sent.Lookup(now, s.key); state != window.Outside && r.Value.answer == noAnswer {
+		m.sent.Delete(s.key)
+	}
 }
 
 // sequence is a sequence number: a decimal number of up to 128 bits (F-008). The

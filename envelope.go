@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -106,6 +107,7 @@ var quoting = []string{ruleAttributeOnly, ruleInvalidJSON, "SF031", ruleInexactI
 // Error lists the findings: rule, field, position, what is wrong and the way out.
 // What they quote of the payload and of attributes is not in it, because errors go
 // to logs: the rule's title stands in its place, and [lint.Finding].Message has it.
+// In the position, a name that does not look like that of a field is "*".
 func (e *ViolationError) Error() string {
 	var b strings.Builder
 	b.WriteString("sqsfifo: message refused, not sent: ")
@@ -115,11 +117,25 @@ func (e *ViolationError) Error() string {
 		}
 		if !e.plain && slices.Contains(quoting, f.Rule) {
 			r, _ := lint.Lookup(f.Rule)
-			f.Message = r.Title
+			f.Message, f.Pointer = r.Title, maskPointer(f.Pointer)
 		}
 		b.WriteString(f.String())
 	}
 	return b.String()
+}
+
+var fieldName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,39}$|^[0-9]{1,6}$`)
+
+// maskPointer hides the names of a JSON pointer that may be data, as the keys of a
+// map are.
+func maskPointer(pointer string) string {
+	names := strings.Split(pointer, "/")
+	for i, name := range names {
+		if i > 0 && !fieldName.MatchString(name) {
+			names[i] = "*"
+		}
+	}
+	return strings.Join(names, "/")
 }
 
 // Unwrap returns Err.

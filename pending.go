@@ -183,7 +183,7 @@ func (s *sender) forget(now time.Time, p *pending) {
 	case p.ambiguous:
 		s.memory.unanswered(now, p.sent)
 	case p.claimed:
-		s.memory.refused(p.sent, p.claim)
+		s.memory.refused(now, p.sent, p.claim)
 	}
 }
 

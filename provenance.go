@@ -69,9 +69,11 @@ const (
 type ProvenanceSink func(ProvenanceRecord) error
 
 // ProvenanceWriter returns a sink that writes each record as one line of JSON
-// with one call of w.Write. One sink may serve several producers.
+// with one call of w.Write. One sink may serve several producers. After a write that
+// failed in the middle of a line the next record begins a new one.
 func ProvenanceWriter(w io.Writer) ProvenanceSink {
 	var mu sync.Mutex
+	torn := false
 	return func(r ProvenanceRecord) error {
 		line, err := json.Marshal(r)
 		if err != nil {
@@ -79,7 +81,11 @@ func ProvenanceWriter(w io.Writer) ProvenanceSink {
 		}
 		mu.Lock()
 		defer mu.Unlock()
-		_, err = w.Write(append(line, '\n'))
+		if torn {
+			line = append([]byte{'\n'}, line...)
+		}
+		n, err := w.Write(append(line, '\n'))
+		torn = err != nil && (torn || n > 0)
 		return err
 	}
 }

@@ -3,8 +3,10 @@ package sqsfifo_test
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"strings"
 	"testing"
@@ -115,6 +117,45 @@ func TestProvenanceWriterWritesLines(t *testing.T) {
 	line := `{"time":"2025-12-04T00:04:35Z","outcome":"stored","dedupe_key":"soil|17","duplicate_detected":false,"replay_triggered":false}` + "\n"
 	assert.Equal(t, writes{line, line}, out)
 	require.ErrorIs(t, sqsfifo.ProvenanceWriter(failing{})(sqsfifo.ProvenanceRecord{}), os.ErrClosed)
+}
+
+// halfWriter fails in the middle of its second write and before its third.
+type halfWriter struct {
+	text  strings.Builder
+	calls int
+}
+
+func (w *halfWriter) Write(b []byte) (int, error) {
+	switch w.calls++; w.calls {
+	case 2:
+		b = b[:len(b)/2]
+		w.text.Write(b)
+		return len(b), io.ErrShortWrite
+	case 3:
+		return 0, io.ErrShortWrite
+	}
+	return w.text.Write(b)
+}
+
+// What was written of a record that failed does not spoil the next.
+func TestProvenanceWriterAfterATornLine(t *testing.T) {
+	var w halfWriter
+	sink := sqsfifo.ProvenanceWriter(&w)
+	failed := 0
+	for i := range 5 {
+		if sink(sqsfifo.ProvenanceRecord{Attempts: i + 1}) != nil {
+			failed++
+		}
+	}
+	assert.Equal(t, 2, failed)
+	var attempts []int
+	for line := range strings.Lines(w.text.String()) {
+		var r sqsfifo.ProvenanceRecord
+		if json.Unmarshal([]byte(line), &r) == nil {
+			attempts = append(attempts, r.Attempts)
+		}
+	}
+	assert.Equal(t, []int{1, 4, 5}, attempts)
 }
 
 type writes []string

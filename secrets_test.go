@@ -77,6 +77,8 @@ func TestNothingOfAnEventIsInTextsAndTelemetry(t *testing.T) {
 		send(other) // invalid UTF-8
 		other.Raw = []int64{1<<53 + 1}
 		send(other) // a number that changes
+		other.Raw = map[string]int64{secret + "@example.org": 1<<53 + 1}
+		send(other) // the same under a name that is data
 		key += "\x00"
 		send(event) // no key
 		require.NoError(t, p.Close(t.Context()))

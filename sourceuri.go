@@ -104,6 +104,8 @@ func normalizeQuery(raw string, declared []string) (string, error) {
 			return "", &KeyError{Field: uriField, Rule: "query with a % that is not followed by two hexadecimal digits; write it as %25"}
 		case isSignature(name):
 			return "", &KeyError{Field: uriField, Rule: "a signed URL, which is a secret and changes with each signing; use the URI without its signature"}
+		case !slices.Contains(declared, name) && !hasValue:
+			return "", &KeyError{Field: uriField, Rule: "a query parameter without a value is not declared; remove it, or name it in QueryParameters if it tells two sources apart"}
 		case !slices.Contains(declared, name):
 			return "", &KeyError{Field: uriField, Rule: fmt.Sprintf("query parameter %s is not declared; remove it, or name it in QueryParameters if it tells two sources apart", shorten(name))}
 		}

@@ -20,6 +20,8 @@ import (
 	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
 	"go.opentelemetry.io/otel/trace"
 	"go.opentelemetry.io/otel/trace/noop"
+
+	"github.com/kansas-frontier-matrix/sqsfifo/lint"
 )
 
 // Telemetry are the OpenTelemetry providers of a producer, of which a nil one
@@ -271,8 +273,9 @@ func (t *telemetry) attributesWithTrace(ctx context.Context, attributes map[stri
 	t.propagator.Inject(ctx, carrier)
 	need := 0
 	for name, value := range carrier {
-		if _, taken := out[name]; taken || value == "" {
-			delete(carrier, name)
+		_, taken := out[name]
+		if taken || lint.CheckAttribute(name, lint.Attribute{DataType: stringType, StringValue: value}) != nil {
+			delete(carrier, name) // SQS would refuse the event for what a propagator calls it
 			continue
 		}
 		need += len(name) + len(stringType) + len(value)

@@ -1,9 +1,13 @@
 package sqsfifo_test
 
 import (
+	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 	"github.com/aws/smithy-go"
@@ -327,4 +331,30 @@ func TestTraceContextOfTheCallerWins(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, map[string]types.MessageAttributeValue{"traceparent": q.Messages()[0].Attributes["traceparent"]}, q.Messages()[0].Attributes)
 	assert.Equal(t, "mine", *q.Messages()[0].Attributes["traceparent"].StringValue)
+}
+
+// loudPropagator carries more than SQS takes.
+type loudPropagator struct{ propagation.TraceContext }
+
+func (loudPropagator) Inject(_ context.Context, carrier propagation.TextMapCarrier) {
+	for name, value := range map[string]string{
+		"ot-baggage-user*name": "x", "aws.trace": "x", "": "x", strings.Repeat("n", 300): "x", "control": "a\x01", "bytes": "\xff", "traceparent": "00-1",
+	} {
+		carrier.Set(name, value)
+	}
+}
+
+// What a propagator calls its headers never makes SQS refuse an event.
+func TestPropagatorCannotBreakAMessage(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := newQueue(t, sqstest.Config{})
+		p := on(t, q, q, func(c *sqsfifo.Config[Scene]) {
+			observe(c)
+			c.Telemetry.Propagator = loudPropagator{}
+		})
+		_, err := p.Send(t.Context(), scene)
+		require.NoError(t, err)
+		require.Len(t, q.Messages(), 1)
+		assert.Equal(t, []string{"traceparent"}, slices.Collect(maps.Keys(q.Messages()[0].Attributes)))
+	})
 }

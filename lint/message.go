@@ -169,11 +169,17 @@ func checkAttributes(attributes map[string]Attribute) []Finding {
 			"the message has %s attributes, %d are allowed", count(n), maxAttributes)))
 	}
 	for _, name := range slices.Sorted(maps.Keys(attributes)) {
-		a := attributes[name]
-		for _, fault := range [...]string{nameFault(name), a.typeFault(), a.valueFault()} {
-			if fault != "" {
-				fs = append(fs, found(invalidAttribute, attributeField(name), fault))
-			}
+		fs = append(fs, CheckAttribute(name, attributes[name])...)
+	}
+	return fs
+}
+
+// CheckAttribute checks one attribute before there is a message with it. It
+// returns nil if SQS takes its name, type and value, else findings of rule SF053.
+func CheckAttribute(name string, a Attribute) (fs []Finding) {
+	for _, fault := range [...]string{nameFault(name), a.typeFault(), a.valueFault()} {
+		if fault != "" {
+			fs = append(fs, found(invalidAttribute, attributeField(name), fault))
 		}
 	}
 	return fs
