@@ -106,6 +106,7 @@ func TestIdempotencyKeyRefuses(t *testing.T) {
 		{"bar in uri", "source_uri", `"|"`, func(d *sqsfifo.Dataset) { d.SourceURI = "https://h/a|b" }},
 		{"bad escape", "source_uri", "%25", func(d *sqsfifo.Dataset) { d.SourceURI = "https://h/100%" }},
 		{"bad escape in query", "source_uri", "%25", func(d *sqsfifo.Dataset) { d.SourceURI = "https://h/a?year=%" }},
+		{"a query that is a token", "source_uri", "without a value", func(d *sqsfifo.Dataset) { d.SourceURI = "https://h/a?hunter2" }},
 		{"undeclared query", "source_uri", `"token_of_session"`, func(d *sqsfifo.Dataset) { d.SourceURI = "https://h/a?token_of_session=hunter2" }},
 		{"signed", "source_uri", "signed", func(d *sqsfifo.Dataset) {
 			d.SourceURI = "https://h/a?X-Amz-Signature=hunter2"

@@ -187,7 +187,7 @@ func reportOf(attributes map[string]string) QueueReport {
 		Encryption:                EncryptionNone,
 	}
 	if n, err := strconv.Atoi(get(types.QueueAttributeNameMaximumMessageSize)); err == nil && n > 0 {
-		r.MaximumMessageSize = n
+		r.MaximumMessageSize = min(n, maxMessageBytes) // SQS knows no more (F-073)
 	}
 	if n, err := strconv.Atoi(get(types.QueueAttributeNameDelaySeconds)); err == nil && n > 0 {
 		r.Delay = time.Duration(n) * time.Second

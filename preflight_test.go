@@ -82,6 +82,7 @@ func TestPreflightNotes(t *testing.T) {
 		{"throughput", "FifoThroughputLimit", "perMessageGroupId", "", func(r *sqsfifo.QueueReport) { r.FifoThroughputLimit = "perMessageGroupId" }},
 		{"size", "MaximumMessageSize", "1024", "1024 bytes", func(r *sqsfifo.QueueReport) { r.MaximumMessageSize = 1024 }},
 		{"full size", "MaximumMessageSize", "1048576", "", func(*sqsfifo.QueueReport) {}},
+		{"more than SQS has", "MaximumMessageSize", "2097152", "", func(*sqsfifo.QueueReport) {}},
 		{"no number", "MaximumMessageSize", "many", "", func(*sqsfifo.QueueReport) {}},
 		{"delay", "DelaySeconds", "90", "1m30s", func(r *sqsfifo.QueueReport) { r.Delay = 90 * time.Second }},
 		{"no delay", "DelaySeconds", "0", "", func(*sqsfifo.QueueReport) {}},

@@ -93,8 +93,8 @@ func ProvenanceWriter(w io.Writer) ProvenanceSink {
 // ProvenanceError is returned by [Producer.Close] when records of events are
 // missing from the sink. The events themselves have their outcomes.
 type ProvenanceError struct {
-	// Lost is how many are missing: the sink failed, or was so slow that more
-	// than 10,000 were waiting.
+	// Lost is how many are missing: the sink failed, or was so slow that 10,000 were
+	// waiting behind those that it was given.
 	Lost int64
 
 	// Err is the first error of the sink, nil if it was only slow.

@@ -104,10 +104,9 @@ type simulation struct {
 	keys *window.Window[keyed]
 }
 
-type keyed struct {
-	index int
-	body  string
-}
+// keyed are the last message with a dedupe_key and the last one with another body
+// than that, -1 if there is none.
+type keyed struct{ last, other int }
 
 func (s *simulation) send(i int, m TimedMessage) Outcome {
 	out := Outcome{Of: -1, Collides: -1}
@@ -155,8 +154,8 @@ func (s *simulation) accept(at time.Time, set *settings, p outgoing) (*message, 
 	return s.queue.accept(at, set, p)
 }
 
-// collides notes the message's dedupe_key and returns the message that has it
-// already.
+// collides notes the message's dedupe_key and returns the last message within the
+// interval that has it with another body.
 func (s *simulation) collides(i int, m TimedMessage) int {
 	var envelope struct {
 		DedupeKey string `json:"dedupe_key"`
@@ -165,16 +164,19 @@ func (s *simulation) collides(i int, m TimedMessage) int {
 		return -1
 	}
 	k := s.keys.Key("", envelope.DedupeKey)
-	r, state := s.keys.Lookup(m.At, k)
-	if state == window.Outside {
-		// A window without limit cannot be full.
-		_ = s.keys.Put(m.At, k, window.Record[keyed]{From: m.At, To: m.At, Value: keyed{i, m.Body}})
-		return -1
+	found := -1
+	is := keyed{last: i, other: -1}
+	if r, state := s.keys.Lookup(m.At, k); state != window.Outside {
+		if is.other = r.Value.last; s.messages[r.Value.last].Body == m.Body {
+			is.other = r.Value.other
+		}
+		if is.other >= 0 && m.At.Sub(s.messages[is.other].At) < window.Interval {
+			found = is.other
+		}
 	}
-	if r.Value.body == m.Body {
-		return -1
-	}
-	return r.Value.index
+	// A window without limit cannot be full.
+	_ = s.keys.Put(m.At, k, window.Record[keyed]{From: m.At, To: m.At, Value: is})
+	return found
 }
 
 // lost names what the duplicate has and the original has not.

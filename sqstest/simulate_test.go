@@ -104,6 +104,35 @@ func TestSimulateOutcomes(t *testing.T) {
 	}
 }
 
+// A key collides with the last message that has it with another body, which is not
+// always the first.
+func TestSimulateCollisions(t *testing.T) {
+	for _, tc := range []struct {
+		at   []int // seconds
+		n    []int // the body
+		want []int
+	}{
+		{[]int{0, 100, 310}, []int{1, 2, 3}, []int{-1, 0, 1}},
+		{[]int{0, 200, 310}, []int{1, 2, 1}, []int{-1, 0, 1}},
+		{[]int{0, 10, 20}, []int{1, 1, 2}, []int{-1, -1, 1}},
+		{[]int{0, 10, 20}, []int{1, 2, 2}, []int{-1, 0, 0}},
+		{[]int{0, 10, 299, 300}, []int{1, 2, 2, 2}, []int{-1, 0, 0, -1}},
+		{[]int{0, 300}, []int{1, 2}, []int{-1, -1}},
+	} {
+		var log []sqstest.TimedMessage
+		for i, at := range tc.at {
+			log = append(log, sqstest.TimedMessage{At: noon.Add(time.Duration(at) * time.Second), GroupID: "g", Body: fmt.Sprintf(`{"dedupe_key":"k","n":%d}`, tc.n[i])})
+		}
+		out, err := sqstest.Simulate(sqstest.Config{}, log)
+		require.NoError(t, err)
+		var got []int
+		for _, o := range out {
+			got = append(got, o.Collides)
+		}
+		assert.Equal(t, tc.want, got, "%v %v", tc.at, tc.n)
+	}
+}
+
 func TestSimulateRefusesALogThatIsNone(t *testing.T) {
 	_, err := sqstest.Simulate(sqstest.Config{}, []sqstest.TimedMessage{{At: noon}, {At: noon.Add(-1)}})
 	require.ErrorContains(t, err, "message 1")
