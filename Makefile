@@ -2,13 +2,15 @@
 GO       ?= go
 FUZZTIME ?= 30s
 SOAK     ?= 2m
+SEEDS    ?= 5000
 WINDOW_IDS ?= 900000
+SIMULATE_LINES ?= 10000000
 TOOL      = $(GO) tool -modfile=$(CURDIR)/internal/tools/go.mod
 
 # Every module of the repository: the root is the one that users import, the
 # others hold what they must not see: tools, the peers of the benchmarks, a
 # database.
-MODULES = . internal/tools internal/benchmarks internal/corpus examples/outbox
+MODULES = . internal/tools benchmarks internal/corpus examples/outbox
 
 .PHONY: help
 help: ## list the targets
@@ -22,22 +24,27 @@ demo: ## send real Landsat scenes to a fake queue, replay them, show what SQS su
 test: ## run all tests
 	$(GO) test -shuffle=on ./...
 	$(GO) test -short -tags safe ./canonicaljson
-	cd internal/benchmarks && $(GO) test ./...
+	cd benchmarks && $(GO) test ./...
 	cd examples/outbox && $(GO) test ./...
 	cd internal/corpus && $(GO) test ./...
 
 .PHONY: node-test
 node-test: ## the fake against AWS's SDK for JavaScript; needs Node 20 and npm
 	cd sqstest/testdata/node && npm ci --no-audit --no-fund
-	$(GO) test -count=1 -run TestNodeClient -v ./sqstest
+	$(GO) test -count=1 -run 'TestNodeClient|TestFaultsFromNode' -v ./sqstest
 
 .PHONY: race
 race: ## run all tests under the race detector
 	$(GO) test -race -shuffle=on -short ./...
 
 .PHONY: soak
-soak: ## send through faults for SOAK (2m): nothing is lost, twice, out of order, or leaks
+soak: ## send through faults for SOAK (2m), and 5,000 random programs of resends on virtual time
 	$(GO) test -count=1 -timeout 0 -run '^TestSoak$$' -v . -soak $(SOAK)
+	$(GO) test -count=1 -timeout 0 -run '^TestModel$$' -v . -model.seeds $(SEEDS) | grep -v '^ *---\|=== '
+
+.PHONY: model
+model: ## check the protocol of one event with spin, if that and a C compiler are here
+	docs/model/check.sh
 
 # The go command sometimes reports its own deadline as a failure, with no input
 # that fails; that is none.
@@ -60,7 +67,7 @@ lint: ## vet, sqsfifo vet, staticcheck, gofumpt
 	$(GO) vet ./...
 	$(GO) run ./cmd/sqsfifo vet ./...
 	$(TOOL) staticcheck ./...
-	cd internal/benchmarks && $(GO) vet ./... && $(TOOL) staticcheck ./...
+	cd benchmarks && $(GO) vet ./... && $(TOOL) staticcheck ./...
 	cd examples/outbox && $(GO) vet ./... && $(TOOL) staticcheck ./...
 	cd internal/corpus && $(GO) vet ./... && $(TOOL) staticcheck ./...
 	@files=$$($(TOOL) gofumpt -l $$(git ls-files --cached --others --exclude-standard '*.go')); \
@@ -72,21 +79,30 @@ cover: ## run all tests and print the coverage by function
 	$(GO) tool cover -func=cover.out
 
 .PHONY: bench
-bench: ## run the benchmarks, and bench-send for the ratios
+bench: ## run the benchmarks, bench-simulate, and bench-send for the ratios
 	$(GO) test -run '^$$' -bench . -benchmem ./...
+	$(MAKE) bench-simulate
 	$(MAKE) bench-send
+
+.PHONY: bench-simulate
+bench-simulate: ## simulate over SIMULATE_LINES (10,000,000) lines: lines a second and peak memory
+	cd cmd/sqsfifo && SQSFIFO_SIMULATE_LINES=$(SIMULATE_LINES) $(GO) test -run '^$$' -bench BenchmarkSimulate -benchtime 1x .
 
 .PHONY: bench-canonical
 bench-canonical: ## canonical JSON against its peers, in processor time, with the ratios
-	cd internal/benchmarks && $(GO) run ./canonical
+	cd benchmarks && $(GO) run ./canonical
 
 .PHONY: bench-send
 bench-send: ## sending against hand-written loops on the raw SDK, with the ratios
-	cd internal/benchmarks && $(GO) run ./send
+	cd benchmarks && $(GO) run ./send
 
 .PHONY: bench-window
 bench-window: ## the deduplication window against a map and caches (WINDOW_IDS=21000000 needs 16 GB)
-	cd internal/benchmarks && $(GO) run ./window -n $(WINDOW_IDS)
+	cd benchmarks && $(GO) run ./window -n $(WINDOW_IDS)
+
+.PHONY: bench-memory
+bench-memory: ## what a queued event, a paused group and a remembered key take, and after ten idle minutes
+	cd benchmarks && $(GO) test -count=1 -v -run TestMemory ./memory -keys 900000
 
 .PHONY: corpus
 corpus: ## the analyzer over public modules, with all infos, against findings labelled by hand (network, minutes)

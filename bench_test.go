@@ -2,7 +2,9 @@ package sqsfifo_test
 
 import (
 	"context"
+	"crypto/md5"
 	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"strconv"
 	"testing"
@@ -98,7 +100,12 @@ type instantClient struct{ *sqstest.Queue }
 func (instantClient) SendMessageBatch(_ context.Context, in *sqs.SendMessageBatchInput, _ ...func(*sqs.Options)) (*sqs.SendMessageBatchOutput, error) {
 	out := &sqs.SendMessageBatchOutput{Successful: make([]types.SendMessageBatchResultEntry, len(in.Entries))}
 	for i, e := range in.Entries {
-		out.Successful[i] = types.SendMessageBatchResultEntry{Id: e.Id, MessageId: e.Id}
+		out.Successful[i] = types.SendMessageBatchResultEntry{Id: e.Id, MessageId: e.Id, SequenceNumber: e.Id, MD5OfMessageBody: md5Of(e.MessageBody)}
 	}
 	return out, nil
+}
+
+func md5Of(body *string) *string {
+	sum := md5.Sum([]byte(*body))
+	return aws.String(hex.EncodeToString(sum[:]))
 }

@@ -1,12 +1,26 @@
 package sqsfifo
 
 import (
+	"context"
 	"net/http"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 )
+
+// Client is the subset of *sqs.Client that a producer calls. *sqs.Client implements
+// it, and so does the fake queue of package sqstest. Its methods are called from
+// several goroutines at once. One that wraps an *sqs.Client must pass the options
+// on: with them the producer turns the SDK's retries off and follows each request.
+//
+// The context of a request with one event has the values of the caller's context.
+// That of a request with several events has none of them.
+type Client interface {
+	SendMessage(context.Context, *sqs.SendMessageInput, ...func(*sqs.Options)) (*sqs.SendMessageOutput, error)
+	SendMessageBatch(context.Context, *sqs.SendMessageBatchInput, ...func(*sqs.Options)) (*sqs.SendMessageBatchOutput, error)
+	GetQueueAttributes(context.Context, *sqs.GetQueueAttributesInput, ...func(*sqs.Options)) (*sqs.GetQueueAttributesOutput, error)
+}
 
 // NewClient returns an *sqs.Client whose transport keeps as many connections as
 // a producer with the given Delivery.InFlight uses. The SDK's own keeps ten to a

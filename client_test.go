@@ -170,18 +170,18 @@ func TestDigestsAreCheckedForEachMessage(t *testing.T) {
 			results := p.SendBatch(t.Context(), events)
 			require.NoError(t, results[0].Err)
 			require.NoError(t, results[2].Err)
-			var altered *sqsfifo.DigestError
+			var altered *sqsfifo.AlteredError
 			require.ErrorAs(t, results[1].Err, &altered)
 			assert.Equal(t, tc.field, altered.Field)
 			assert.Equal(t, 1, altered.Attempts, "another attempt would hide it")
-			var doubt *sqsfifo.SendError
+			var doubt *sqsfifo.InDoubtError
 			assert.NotErrorAs(t, results[1].Err, &doubt, "who resends before may be told of success")
 			assert.Equal(t, tc.dropped, !altered.ResendAfter.IsZero())
 
 			if tc.dropped {
 				sent := len(q.Messages()) + len(q.Suppressed())
 				_, err := p.Send(t.Context(), events[1])
-				var again *sqsfifo.DigestError
+				var again *sqsfifo.AlteredError
 				require.ErrorAs(t, err, &again)
 				assert.Zero(t, again.Attempts)
 				assert.WithinDuration(t, altered.ResendAfter, again.ResendAfter, 0)
@@ -233,7 +233,7 @@ func TestDigestOfAResend(t *testing.T) {
 		require.NoError(t, err)
 		c.digest = aws.String("00000000000000000000000000000000")
 		_, err = p.Send(t.Context(), scene)
-		var altered *sqsfifo.DigestError
+		var altered *sqsfifo.AlteredError
 		require.ErrorAs(t, err, &altered)
 		c.digest = nil
 		again, err := p.Send(t.Context(), scene)

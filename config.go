@@ -4,14 +4,70 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"reflect"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/google/uuid"
+	"go.opentelemetry.io/otel/metric"
+	"go.opentelemetry.io/otel/propagation"
+	"go.opentelemetry.io/otel/trace"
 
+	"github.com/kansas-frontier-matrix/sqsfifo/internal/dedup"
+	"github.com/kansas-frontier-matrix/sqsfifo/internal/dispatch"
 	"github.com/kansas-frontier-matrix/sqsfifo/lint"
 )
+
+// Config describes a producer of events of type T. QueueURL, Source and Identify
+// are required; the zero value of each other field is the usual choice.
+//
+// QueueURL, Deduplication, Delivery and Telemetry describe the queue. A producer
+// that shares a [Queue] with others must leave them empty.
+type Config[T any] struct {
+	// QueueURL is the URL of a FIFO queue; it ends in ".fifo". Spans, metrics and
+	// errors name it: it must not have user information.
+	QueueURL string
+
+	// Source is the event_source of all events: kfm.<domain>.<pipeline>.
+	Source string
+
+	// Identify says what an event is. It must be pure and is called from
+	// several goroutines at once.
+	Identify func(T) (Identity, error)
+
+	// Attributes returns routing hints, sent as message attributes of type
+	// String. SQS ignores them when it deduplicates: what tells two events apart
+	// belongs in the payload or the dedupe key, and is refused here (lint rule
+	// SF001). Like Identify it must be pure. Nil means none.
+	Attributes func(T) map[string]string
+
+	// Deduplication is ContentBased unless the queue cannot do that.
+	Deduplication Deduplication
+
+	// Delivery says how events share requests, how long they are retried, what a
+	// failure does to its message group and what the producer remembers.
+	Delivery Delivery
+
+	// Enforcement is Enforce unless events that break a rule are to be sent.
+	Enforcement Enforcement
+
+	// Telemetry configures OpenTelemetry; nil providers default to the global ones.
+	Telemetry Telemetry
+}
+
+// QueueConfig describes a [Queue]. Only URL is required. The fields are those of
+// [Config].
+type QueueConfig struct {
+	URL           string
+	Deduplication Deduplication
+	Delivery      Delivery
+	Telemetry     Telemetry
+}
+
+func (c *Config[T]) queue() QueueConfig {
+	return QueueConfig{URL: c.QueueURL, Deduplication: c.Deduplication, Delivery: c.Delivery, Telemetry: c.Telemetry}
+}
 
 // Identity is what an event is, apart from its payload. It has to be a function
 // of the event alone: whatever is read from a clock, a random source or a
@@ -61,20 +117,20 @@ const (
 	// Enforce refuses it, with a [*ViolationError] or [*ConflictError].
 	Enforce Enforcement = iota
 
-	// Warn sends it nevertheless, if SQS takes it and it can be built at all,
-	// counts its findings as sqs_fifo.producer.violations with the action warn and
-	// tells them in Receipt.Findings. Events may be lost or doubled as the findings
-	// say. It is for the time in which a team moves its events over.
+	// Warn sends it anyway if SQS would accept it, counts its findings as
+	// sqs_fifo.producer.violations with the action warn and returns them in
+	// Receipt.Findings. Events may be lost or delivered twice, as the findings say.
+	// Use it while migrating.
 	Warn
 )
 
-// refusedBySQS are the rules on what SQS itself does not take, so that nobody can
-// merely warn.
+// refusedBySQS are the rules on what SQS itself does not accept, so that a warning
+// is not enough.
 var refusedBySQS = []string{"SF009", "SF010", "SF011", "SF050", "SF051", "SF052", "SF053"}
 
-// sort tells the findings for which a message is refused from those that are
-// only told.
-func (e Enforcement) sort(findings []lint.Finding) (refused, told []lint.Finding) {
+// sort separates the findings for which a message is refused from those that are
+// only reported.
+func (e Enforcement) sort(findings []lint.Finding) (refused, reported []lint.Finding) {
 	refused = errorsAmong(findings)
 	if e == Enforce || slices.ContainsFunc(refused, func(f lint.Finding) bool { return slices.Contains(refusedBySQS, f.Rule) }) {
 		return refused, nil
@@ -82,78 +138,267 @@ func (e Enforcement) sort(findings []lint.Finding) (refused, told []lint.Finding
 	return nil, refused
 }
 
-// Config describes a producer of events of type T. QueueURL, Source and Identify
-// are required, the zero value of the other fields is the usual choice.
-type Config[T any] struct {
-	// QueueURL is the URL of a FIFO queue; it ends in ".fifo". Spans, metrics and
-	// errors name it: it must have no user information.
-	QueueURL string
+// Order says how many events of one message group share a request. With either
+// order, no two requests with the same group are ever under way at once.
+type Order uint8
 
-	// Source is the event_source of all events: kfm.<domain>.<pipeline>.
-	Source string
+const (
+	// Strict sends one event of a group at a time, and the next one when SQS has
+	// answered. The order of a group holds under every fault. G groups move
+	// at most G events in a round trip: 100 groups and 10 ms make 10,000 a
+	// second.
+	Strict Order = iota
 
-	// Identify says what an event is. It must be pure and is called from
-	// several goroutines at once.
-	Identify func(T) (Identity, error)
+	// Runs sends up to ten consecutive events of a group in one request, which is
+	// up to ten times as fast where there are few groups. The order of a group holds
+	// unless SQS stores a request in part. Each event that may have been stored
+	// after a later one is named: an event that failed in a request that stored a
+	// later one is not sent again and its error wraps [ErrOvertaken]; one that was
+	// stored late, by a retry, has Receipt.Overtaken. A receipt waits while it is
+	// not known whether a later event was stored first.
+	Runs
+)
 
-	// Attributes returns routing hints, sent as message attributes of type
-	// String. SQS ignores them when it deduplicates: what tells two events apart
-	// belongs into the payload or the dedupe key, and is refused here (lint rule
-	// SF001). Like Identify it must be pure. Nil means none.
-	Attributes func(T) map[string]string
+// GroupFailure says which failures pause a message group, so that nothing
+// overtakes the event that failed. See [Producer.Resume].
+type GroupFailure uint8
 
-	// Deduplication is ContentBased unless the queue cannot do that.
-	Deduplication Deduplication
+const (
+	// PauseInDoubt pauses a group behind an event that is in doubt or altered, and
+	// only until the doubt is over, which is at most about five minutes. An event that
+	// is surely not stored pauses nothing: it can be sent again at any time. It suits
+	// producers with a group for each entity, who must not have to resume groups.
+	PauseInDoubt GroupFailure = iota
 
-	// Delivery says how events share requests, how long they are retried and
-	// what a failure does to its group.
-	Delivery Delivery
+	// PauseOnFailure pauses a group behind each event that was tried and failed,
+	// and until that event is stored or the group is resumed. It suits a relay that
+	// sends the first row of each group again until it succeeds.
+	PauseOnFailure
 
-	// Enforcement is Enforce unless events that break a rule are to be sent.
-	Enforcement Enforcement
+	// SkipEvent goes on with the next event of the group. A failed event that is sent
+	// again is then out of order.
+	SkipEvent
+)
 
-	// Telemetry holds the OpenTelemetry providers; nil ones are the global ones.
-	Telemetry Telemetry
+// Delivery describes how events are put into requests. The zero value is the
+// usual choice.
+type Delivery struct {
+	// Order is Strict unless a request may hold several events of one group.
+	Order Order
+
+	// OnGroupFailure is PauseInDoubt unless other failures are to pause a group, or
+	// none.
+	OnGroupFailure GroupFailure
+
+	// RetryFor is how long after its first attempt an event may be tried again
+	// when SQS throttles, fails or does not answer, or when no request leaves this
+	// machine. Zero means 4 minutes and 30 seconds. Whatever it is, an event that
+	// may be stored is never tried again later than 4 minutes and 35 seconds after
+	// the first attempt in doubt: a retry that SQS accepts after the deduplication
+	// interval would be a second delivery.
+	RetryFor time.Duration
+
+	// Linger is how long an event waits for others to share its request with
+	// while a request is under way. With none under way it goes at once. Zero
+	// means 5 milliseconds.
+	Linger time.Duration
+
+	// InFlight is the greatest number of requests under way at once. Zero means
+	// 10, as many as the SDK's transport keeps connections for; [NewClient] makes a
+	// client that keeps more.
+	InFlight int
+
+	// BufferEvents and BufferBytes bound the events that were submitted and whose
+	// outcome has not been reported. Zero means 4,096 events, several times what 64
+	// requests hold and few enough to stay in a processor's cache, and 64 MiB, as
+	// SQS counts a message's bytes. Less than 1 MiB is refused: a message might
+	// never fit.
+	BufferEvents int
+	BufferBytes  int
+
+	// Memory says what the producer remembers of the events that it sent.
+	Memory Memory
 }
 
-// ConfigError names a field of [Config] that cannot be used. [NewProducer]
-// returns all of them, joined.
-type ConfigError struct {
-	Field string
-	Rule  string
+// Memory describes what a producer remembers for the five minutes of the
+// deduplication interval. The zero value is the usual choice.
+type Memory struct {
+	// MaxKeys is the greatest number of dedupe keys remembered at a time. A key takes
+	// about 75 bytes, for five minutes. An event that would need one more is refused
+	// with [ErrMemoryFull]: a key is never forgotten early. Zero means no maximum
+	// but that of the structure, 33 million.
+	MaxKeys int
+
+	// AcceptTimes reads from a sequence number when SQS accepted the message, so
+	// that Receipt.Duplicate reports events that another process sent, or this
+	// one before a restart. AWS does not document what the number holds (F-008);
+	// nothing is concluded from one that holds no time of the last five minutes. The
+	// clock of this process has to be right to 5 seconds.
+	AcceptTimes bool
 }
 
-// Error returns the field and the rule.
-func (e *ConfigError) Error() string { return fmt.Sprintf("sqsfifo: Config.%s: %s", e.Field, e.Rule) }
+// Telemetry are the OpenTelemetry providers of a producer, of which a nil one
+// means the global one, and its provenance sink. The KFM instruments (contract v11.2.3, section 9) are
+//
+//	sqs_fifo.dedupe.collisions_detected  {collision}  one dedupe key with two messages, or one body with two sets of attributes
+//	sqs_fifo.producer.violations         {violation}  findings, by sqs_fifo.rule.id and sqs_fifo.action, reject or warn
+//	sqs_fifo.body_hash.length_bytes      By           length of each body handed to SQS
+//	sqs_fifo.dedupe_window_hits          {hit}        messages that SQS had already
+//
+// all with messaging.destination.name; those of the semantic conventions for
+// messaging clients are
+//
+//	messaging.client.sent.messages       {message}    messages that SQS answered or did not, by error.type
+//	messaging.client.operation.duration  s            length of each request, by error.type
+//
+// Neither keys nor IDs are ever attributes of a metric. Each event has one
+// PRODUCER span "create <queue>" from the call to its outcome, and each request
+// one CLIENT span "send <queue>" with a link to the spans of its events. The
+// context of an event's span travels in the message attributes where there is room
+// for it; it never enters the body. No span, metric or error of a span holds a
+// payload.
+type Telemetry struct {
+	MeterProvider  metric.MeterProvider
+	TracerProvider trace.TracerProvider
+	Propagator     propagation.TextMapPropagator
 
-func (c Config[T]) validate() error {
+	// Provenance takes one record for each event. Nil means none. What it does
+	// not take counts in sqs_fifo.provenance.dropped {record}.
+	Provenance ProvenanceSink
+}
+
+// ConfigError's fields are those of Config; those of QueueConfig have the same
+// names, but for URL.
+func (c *Config[T]) validate() error {
 	var errs []error
 	refuse := func(field, rule string) { errs = append(errs, &ConfigError{field, rule}) }
-	u, err := url.Parse(c.QueueURL)
-	switch {
-	case c.QueueURL == "":
-		refuse("QueueURL", "empty; set the URL of the FIFO queue")
-	case err != nil: // whose text quotes all of it
-		refuse("QueueURL", "not a URL; GetQueueUrl returns that of a queue")
-	case u.User != nil:
-		refuse("QueueURL", "has user information, which would stand in spans and errors; give the credentials to the client")
-	case u.Host == "" || u.Scheme != "https" && u.Scheme != "http":
-		refuse("QueueURL", fmt.Sprintf("%q is a name or an ARN and no URL; GetQueueUrl returns that of a queue", c.QueueURL))
-	case !strings.HasSuffix(c.QueueURL, ".fifo"):
-		refuse("QueueURL", fmt.Sprintf("%q does not end in .fifo; a standard queue neither orders nor deduplicates", c.QueueURL))
-	}
 	for _, f := range lint.CheckSource(c.Source) {
 		refuse("Source", f.Message)
 	}
 	if c.Identify == nil {
 		refuse("Identify", "nil; set the function that says what an event is")
 	}
-	if c.Deduplication > ExplicitBodyHash {
-		refuse("Deduplication", "unknown value; use ContentBased or ExplicitBodyHash")
-	}
 	if c.Enforcement > Warn {
 		refuse("Enforcement", "unknown value; use Enforce or Warn")
 	}
+	return errors.Join(errs...)
+}
+
+// shares refuses the fields that belong to the queue.
+func (c *Config[T]) shares() error {
+	var errs []error
+	q := c.queue()
+	for _, f := range []struct {
+		name string
+		set  bool
+	}{
+		{"QueueURL", q.URL != ""},
+		{"Deduplication", q.Deduplication != 0},
+		{"Delivery", q.Delivery != Delivery{}},
+		{"Telemetry", q.Telemetry.MeterProvider != nil || q.Telemetry.TracerProvider != nil || q.Telemetry.Propagator != nil || q.Telemetry.Provenance != nil},
+	} {
+		if f.set {
+			errs = append(errs, &ConfigError{f.name, "set, but it belongs to the queue that the producer shares; set it in QueueConfig"})
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func (c *QueueConfig) validate() error {
+	var errs []error
+	refuse := func(field, rule string) { errs = append(errs, &ConfigError{field, rule}) }
+	u, err := url.Parse(c.URL)
+	switch {
+	case c.URL == "":
+		refuse("QueueURL", "empty; set the URL of the FIFO queue")
+	case err != nil: // whose text quotes all of it
+		refuse("QueueURL", "not a URL; GetQueueUrl returns that of a queue")
+	case u.User != nil:
+		refuse("QueueURL", "has user information, which would appear in spans and errors; give the credentials to the client")
+	case u.Host == "" || u.Scheme != "https" && u.Scheme != "http":
+		refuse("QueueURL", fmt.Sprintf("%q is a queue name or ARN, not a URL; GetQueueUrl returns that of a queue", c.URL))
+	case strings.HasSuffix(c.URL, ".fifo"):
+	case strings.HasSuffix(strings.TrimRight(c.URL, "/"), ".fifo"):
+		refuse("QueueURL", fmt.Sprintf("%q ends in a slash; remove it", c.URL))
+	case strings.HasSuffix(strings.ToLower(c.URL), ".fifo"):
+		refuse("QueueURL", fmt.Sprintf("%q does not end in .fifo; write the suffix in lower case, as SQS does", c.URL))
+	default:
+		refuse("QueueURL", fmt.Sprintf("%q does not end in .fifo; a standard queue neither orders nor deduplicates", c.URL))
+	}
+	if c.Deduplication > ExplicitBodyHash {
+		refuse("Deduplication", "unknown value; use ContentBased or ExplicitBodyHash")
+	}
 	c.Delivery.validate(refuse)
 	return errors.Join(errs...)
+}
+
+func (d Delivery) validate(refuse func(field, rule string)) {
+	if d.Order > Runs {
+		refuse("Delivery.Order", "unknown value; use Strict or Runs")
+	}
+	if d.OnGroupFailure > SkipEvent {
+		refuse("Delivery.OnGroupFailure", "unknown value; use PauseInDoubt, PauseOnFailure or SkipEvent")
+	}
+	if d.RetryFor < 0 {
+		refuse("Delivery.RetryFor", fmt.Sprintf("%v is negative", d.RetryFor))
+	}
+	if d.Linger < 0 || d.Linger > time.Minute {
+		refuse("Delivery.Linger", fmt.Sprintf("%v is not between 0 and 1 minute", d.Linger))
+	}
+	for _, n := range []struct {
+		field string
+		value int
+	}{{"InFlight", d.InFlight}, {"BufferEvents", d.BufferEvents}, {"Memory.MaxKeys", d.Memory.MaxKeys}} {
+		if n.value < 0 {
+			refuse("Delivery."+n.field, fmt.Sprintf("%d is negative", n.value))
+		}
+	}
+	if d.BufferBytes != 0 && d.BufferBytes < maxMessageBytes {
+		refuse("Delivery.BufferBytes", fmt.Sprintf("%d is less than the %d bytes that one message may have", d.BufferBytes, maxMessageBytes))
+	}
+}
+
+// maxMessageBytes is the most that a queue may accept of one message (F-073).
+const maxMessageBytes = 1 << 20
+
+// defaultRetryFor leaves a caller some of the horizon for a resend.
+const defaultRetryFor = dedup.Horizon - 5*time.Second
+
+// options returns the usual value where there is none.
+func (d Delivery) options() dispatch.Options {
+	or := func(n, usual int) int {
+		if n == 0 {
+			return usual
+		}
+		return n
+	}
+	o := dispatch.Options{
+		PerGroup: 1,
+		RetryFor: time.Duration(or(int(d.RetryFor), int(defaultRetryFor))),
+		Linger:   time.Duration(or(int(d.Linger), int(5*time.Millisecond))),
+		InFlight: or(d.InFlight, 10),
+		Items:    or(d.BufferEvents, 4096),
+		Bytes:    or(d.BufferBytes, 64<<20),
+	}
+	if d.Order == Runs {
+		o.PerGroup = 10
+	}
+	switch d.OnGroupFailure {
+	case PauseInDoubt:
+		o.Policy = dispatch.PauseInDoubt
+	case PauseOnFailure:
+		o.Policy = dispatch.PauseOnFailure
+	case SkipEvent:
+		o.Policy = dispatch.NeverPause
+	}
+	return o
+}
+
+// isNil reports whether an interface holds nothing, or a nil pointer.
+func isNil(v any) bool {
+	if v == nil {
+		return true
+	}
+	r := reflect.ValueOf(v)
+	return r.Kind() == reflect.Pointer && r.IsNil()
 }

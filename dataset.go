@@ -3,18 +3,15 @@ package sqsfifo
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/kansas-frontier-matrix/sqsfifo/internal/sourceuri"
 )
 
 // keyPrefix starts every idempotency key (KFM key specification v10.3.1, "Key shape").
 const keyPrefix = "sha256:"
-
-// ErrKeyMismatch is wrapped by the error of [Dataset.Verify] when the key
-// belongs to another dataset, version or source.
-var ErrKeyMismatch = errors.New("idempotency key does not belong to this dataset")
 
 // Dataset names one version of a dataset from one source, the three things that
 // the KFM idempotency key is made of (key specification v10.3.1). The other
@@ -73,9 +70,9 @@ func (d Dataset) IdempotencyKey() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	uri, err := normalizeURI(d.SourceURI, d.QueryParameters)
-	if err != nil {
-		return "", err
+	uri, rule := sourceuri.Normalize(d.SourceURI, d.QueryParameters)
+	if rule != "" {
+		return "", &KeyError{Field: "source_uri", Rule: rule}
 	}
 	sum := sha256.Sum256([]byte(id + "|" + version + "|" + uri))
 	return keyPrefix + hex.EncodeToString(sum[:]), nil

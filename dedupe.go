@@ -17,21 +17,6 @@ import (
 // MaxDedupeKeyBytes is the greatest length of a dedupe key, in bytes of UTF-8.
 const MaxDedupeKeyBytes = 1024
 
-// KeyError says why no dedupe key or idempotency key can be made of its inputs.
-// It is returned by [JoinKey], [Dataset.IdempotencyKey] and
-// [ParseIdempotencyKey], before anything is sent.
-type KeyError struct {
-	// Field names the input: "part 2", "version", "source_uri", "key".
-	Field string
-
-	// Rule is what the input breaks and, after a semicolon, the way out. It
-	// quotes no part of a URI, which may hold a secret.
-	Rule string
-}
-
-// Error returns the field and the rule.
-func (e *KeyError) Error() string { return fmt.Sprintf("sqsfifo: %s: %s", e.Field, e.Rule) }
-
 // JoinKey joins the parts that identify an event into one readable dedupe key.
 //
 // Parts are joined with "|". A "|" or "\" inside a part is escaped with "\", so

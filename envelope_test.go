@@ -125,9 +125,6 @@ func TestBuildRefuses(t *testing.T) {
 				return m
 			}
 		}},
-		{"identify fails", "SF045", "catalogue is down", func(c *sqsfifo.Config[Scene], _ *sqsfifo.Identity) {
-			c.Identify = func(Scene) (sqsfifo.Identity, error) { return sqsfifo.Identity{}, broken }
-		}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			id, err := identify(scene)
@@ -213,8 +210,8 @@ func ExampleDecodeEnvelope() {
 	fmt.Println(e.DedupeKey, e.EventTime, e.Payload.Tile, err)
 
 	_, err = sqsfifo.DecodeEnvelope[Refresh](`{ "tile": "p32r29" }`)
-	var violation *sqsfifo.ViolationError
-	fmt.Println(errors.As(err, &violation))
+	var broken *sqsfifo.EnvelopeError
+	fmt.Println(errors.As(err, &broken))
 	// Output:
 	// soil|17 2024-12-04 00:00:00 +0000 UTC p32r29 <nil>
 	// true
@@ -242,7 +239,7 @@ func TestDecodeRefuses(t *testing.T) {
 		{"KFM v10.3.1", `{"dataset_id":"d","event_id":"9b7439e1-2c8a-4d9c-bc66-c9bcdf06e4b2","event_type":"etl","idempotency_key":"sha256:1","source_uri":"https://h/a","version":"v10.3.1"}`, "v10.3.1"},
 	} {
 		_, err := sqsfifo.DecodeEnvelope[Scene](tc.body)
-		var v *sqsfifo.ViolationError
+		var v *sqsfifo.EnvelopeError
 		require.ErrorAs(t, err, &v, tc.name)
 		assert.Contains(t, err.Error(), tc.says, tc.name)
 	}

@@ -4,15 +4,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
-
-	"github.com/aws/smithy-go"
+	"os"
+	"os/signal"
+	"time"
 
 	"github.com/kansas-frontier-matrix/sqsfifo"
 	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
 )
 
-// A stream of events shares requests; each is told of once, in the order of its
-// group.
+// A stream of events shares requests; the outcome of each is reported once, in the
+// order of its group.
 func ExampleProducer_SendAsync() {
 	ctx := context.Background()
 	queue, err := sqstest.NewQueue(sqstest.Config{})
@@ -27,7 +28,7 @@ func ExampleProducer_SendAsync() {
 		fmt.Println(err)
 		return
 	}
-	var sent []string // all of one group, so that nothing is told of at once
+	var sent []string // all of one group, so that no two callbacks run at once
 	for _, s := range scenes(5, 1) {
 		producer.SendAsync(ctx, s, func(r sqsfifo.Receipt, err error) {
 			if err != nil {
@@ -44,8 +45,9 @@ func ExampleProducer_SendAsync() {
 	// Output: [landsat|scene-0000 landsat|scene-0001 landsat|scene-0002 landsat|scene-0003 landsat|scene-0004]
 }
 
-// An event that failed pauses its group. It goes on when that event is sent
-// again with success, or when Resume says to go on without it.
+// An event in doubt pauses its group, so that nothing overtakes it. The group goes on
+// when that event is sent again with success, when Resume says to go on without it,
+// or by itself when the doubt is over.
 func ExampleProducer_Resume() {
 	ctx := context.Background()
 	queue, err := sqstest.NewQueue(sqstest.Config{})
@@ -62,14 +64,19 @@ func ExampleProducer_Resume() {
 	}
 	first, second := scenes(2, 1)[0], scenes(2, 1)[1]
 
-	queue.Inject(sqstest.FailEntries("InvalidMessageContents", smithy.FaultClient, nil), 1)
-	_, err = producer.Send(ctx, first)
-	var refused *sqsfifo.RefusedError
-	fmt.Println(errors.As(err, &refused) && refused.Code == "InvalidMessageContents")
+	queue.Inject(sqstest.LoseAnswer(), 1000)
+	short, cancel := context.WithTimeout(ctx, 20*time.Millisecond)
+	defer cancel()
+	_, err = producer.Send(short, first)
+	fmt.Println(sqsfifo.FateOf(err))
+	queue.ClearFaults()
+	for len(producer.Paused()) == 0 { // the last attempt is still under way
+		time.Sleep(time.Millisecond)
+	}
 	_, err = producer.Send(ctx, second)
-	fmt.Println(errors.Is(err, sqsfifo.ErrGroupPaused))
-	for group := range producer.Paused() {
-		fmt.Println("paused:", group)
+	fmt.Println(sqsfifo.FateOf(err), errors.Is(err, sqsfifo.ErrGroupPaused))
+	for group, pause := range producer.Paused() {
+		fmt.Println("paused:", group, "behind", pause.DedupeKey)
 	}
 
 	_, err = producer.Send(ctx, first) // or: producer.Resume("000")
@@ -77,9 +84,88 @@ func ExampleProducer_Resume() {
 	_, err = producer.Send(ctx, second)
 	fmt.Println(err)
 	// Output:
-	// true
-	// true
-	// paused: 000
+	// in doubt
+	// not stored true
+	// paused: 000 behind landsat|scene-0000
 	// <nil> 0
 	// <nil>
+}
+
+// The end of a program: refuse new events, give those under way some time, and hear
+// what became of each of them before the process ends.
+func ExampleProducer_Close() {
+	queue, err := sqstest.NewQueue(sqstest.Config{})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	c := config()
+	c.QueueURL = queue.URL()
+	producer, err := sqsfifo.NewProducer(queue, c)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+
+	queue.Inject(sqstest.Throttle(), 1000) // SQS accepts nothing
+	for _, s := range scenes(2, 1) {
+		producer.SendAsync(context.WithoutCancel(ctx), s, func(_ sqsfifo.Receipt, err error) {
+			// Write what is not stored to where the next start finds it.
+			fmt.Println(sqsfifo.FateOf(err))
+		})
+	}
+
+	stop() // in production: <-ctx.Done(), the signal
+	grace, cancel := context.WithTimeout(context.Background(), 20*time.Millisecond)
+	defer cancel()
+	err = producer.Close(grace)
+	fmt.Println("closed:", errors.Is(err, context.DeadlineExceeded))
+	// Output:
+	// not stored
+	// not stored
+	// closed: true
+}
+
+// Producers of several event types share one queue: its order, buffer and memory.
+func ExampleNewProducerOn() {
+	type Refresh struct {
+		Tile string    `json:"tile"`
+		At   time.Time `json:"at"`
+	}
+	fake, err := sqstest.NewQueue(sqstest.Config{})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	queue, err := sqsfifo.NewQueue(fake, sqsfifo.QueueConfig{URL: fake.URL()})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	scenes, err := sqsfifo.NewProducerOn(queue, sqsfifo.Config[Scene]{Source: source, Identify: identify})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	refreshes, err := sqsfifo.NewProducerOn(queue, sqsfifo.Config[Refresh]{
+		Source: "kfm.agriculture.soil-refresh",
+		Identify: func(r Refresh) (sqsfifo.Identity, error) {
+			key, err := sqsfifo.JoinKey("soil", r.Tile, r.At.Format(time.DateOnly))
+			return sqsfifo.Identity{DedupeKey: key, Group: r.Tile, Time: r.At}, err
+		},
+	})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	ctx := context.Background()
+	_, err = scenes.Send(ctx, scene)
+	fmt.Println(err)
+	_, err = refreshes.Send(ctx, Refresh{Tile: "p32r29", At: time.Date(2025, 12, 4, 0, 0, 0, 0, time.UTC)})
+	fmt.Println(err, queue.Stats().RememberedKeys, queue.Close(ctx))
+	// Output:
+	// <nil>
+	// <nil> 2 <nil>
 }

@@ -64,8 +64,8 @@ func ExampleProducer_Build() {
 	// Output: {"dedupe_key":"landsat|LC08_L2SP_047027_20201204_20210313_02_T1","event_id":"01762f22-13fa-7e4c-a89b-094438f5fca0","event_source":"kfm.remote-sensing.landsat-refresh","event_time":"2020-12-04T19:02:11.194Z","payload":{"acquired":"2020-12-04T19:02:11.194Z","cloud_cover":1.55,"id":"LC08_L2SP_047027_20201204_20210313_02_T1","path_row":"047027"}} <nil>
 }
 
-// A message that is stored with what it tells of, and sent later, is the same one:
-// a crash in between costs nothing.
+// A message that is stored in the transaction of its event, and sent later, is the
+// same one: a crash in between costs nothing.
 func ExampleProducer_SendMessage() {
 	queue, err := sqstest.NewQueue(sqstest.Config{})
 	if err != nil {
@@ -104,7 +104,7 @@ func ExampleProducer_SendMessage() {
 	// duplicate: true <nil>
 }
 
-// Preflight tells of all that is wrong with a queue before the first event.
+// Preflight reports everything that is wrong with a queue before the first event.
 func ExampleProducer_Preflight() {
 	queue, err := sqstest.NewQueue(sqstest.Config{DisableContentBasedDeduplication: true})
 	if err != nil {
@@ -160,23 +160,32 @@ func ExampleProducer_SendBatch() {
 	// stored, duplicate: true
 }
 
-// An error says what became of the event.
-func ExampleSendError() {
+// FateOf answers what callers ask after an error.
+func ExampleFateOf() {
 	handle := func(err error) {
-		var doubt *sqsfifo.SendError
-		var refused *sqsfifo.RefusedError
-		switch {
-		case errors.As(err, &doubt):
-			fmt.Println("may be stored; send the same event again before", doubt.ResendBefore.Format(time.TimeOnly))
-		case errors.As(err, &refused):
-			fmt.Println("surely not stored; send it again at any time:", refused.Code)
+		switch sqsfifo.FateOf(err) {
+		case sqsfifo.Stored:
+			fmt.Println("done")
+		case sqsfifo.NotStored:
+			fmt.Println("surely not stored; send it again at any time")
+		case sqsfifo.InDoubt:
+			var doubt *sqsfifo.InDoubtError
+			if errors.As(err, &doubt) {
+				fmt.Println("may be stored; send the same event again before", doubt.ResendBefore.Format(time.TimeOnly))
+			}
+		case sqsfifo.Altered:
+			fmt.Println("something on the way changes messages")
+		default:
+			fmt.Println("not the error of an event")
 		}
 	}
-	handle(&sqsfifo.SendError{Attempts: 1, ResendBefore: time.Date(2025, 12, 4, 0, 4, 35, 0, time.UTC)})
-	handle(&sqsfifo.RefusedError{Attempts: 3, Code: "RequestThrottled"})
+	handle(nil)
+	handle(&sqsfifo.NotStoredError{Attempts: 3, Code: "RequestThrottled"})
+	handle(fmt.Errorf("scene 17: %w", &sqsfifo.InDoubtError{Attempts: 1, ResendBefore: time.Date(2025, 12, 4, 0, 4, 35, 0, time.UTC)}))
 	// Output:
+	// done
+	// surely not stored; send it again at any time
 	// may be stored; send the same event again before 00:04:35
-	// surely not stored; send it again at any time: RequestThrottled
 }
 
 // The window on the fake's own clock: no test waits for five minutes.

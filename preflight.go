@@ -7,12 +7,15 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 	"github.com/aws/smithy-go"
+
+	"github.com/kansas-frontier-matrix/sqsfifo/internal/sqscall"
 )
 
 // QueueReport is what a queue says of itself. Where the queue did not say, a
@@ -53,127 +56,131 @@ const (
 	EncryptionKMS  Encryption = "SSE-KMS" // with a key of KMS, whose throttles are the producer's, too
 )
 
-// QueueError says that the queue cannot take this producer's messages. Nothing
-// was sent.
-type QueueError struct {
-	QueueURL string
+// inspector asks a queue for its attributes, at the first send and not again once it
+// has answered well.
+type inspector struct {
+	client   Client
+	queueURL string
+	explicit bool // deduplication IDs are sent
 
-	// Problems name each fault of the queue and the way out.
-	Problems []string
+	report atomic.Pointer[QueueReport]
+
+	mu     sync.Mutex
+	wrong  *QueueError   // the last answer
+	again  time.Time     // until then nobody asks
+	vain   bool          // it was asked before, and nobody waits for an answer again
+	asking chan struct{} // closed when the answer is there; nil while nobody asks
 }
 
-// Error lists the problems.
-func (e *QueueError) Error() string {
-	return fmt.Sprintf("sqsfifo: queue %s: %s", e.QueueURL, strings.Join(e.Problems, "; "))
-}
-
-// ErrorType returns "queue", the value of the OpenTelemetry attribute error.type.
-func (e *QueueError) ErrorType() string { return "queue" }
-
-// Preflight asks the queue for its attributes and checks that it is FIFO and
-// deduplicates the way that Config.Deduplication expects; its MaximumMessageSize
-// is then the limit of each message. The error is a [*QueueError] with all
-// problems, or the client's. What works and is worth knowing stands in the
-// report's Notes.
-//
-// The first send does the same, and goes on without an answer where the
-// credentials may send but not read attributes: SQS itself refuses what a
-// wrong queue cannot take.
-func (p *Producer[T]) Preflight(ctx context.Context) (QueueReport, error) {
-	return p.scheduler.inspect(ctx)
-}
-
-// queueCheck makes the first send inspect the queue. Inconclusive answers leave
-// it to a later one.
-type queueCheck struct {
-	report  atomic.Pointer[QueueReport]
-	running chan struct{} // full while one call asks
-	asked   atomic.Bool   // in vain
-	again   time.Time     // for the one that runs: when to ask, after it was in vain
-}
-
-// askAgain is how long sends go on without an answer before the next one asks: a
-// queue that takes messages and tells nothing must not slow each of them.
+// askAgain is how long sends go on without an answer, or are refused because of a
+// bad one, before one asks again: a queue that accepts messages and does not
+// describe itself must not slow each of them down.
 const askAgain = 10 * time.Second
 
-func (q *queueCheck) maxSize() int {
-	if r := q.report.Load(); r != nil {
+// maxSize is the queue's limit of a message.
+func (i *inspector) maxSize() int {
+	if r := i.report.Load(); r != nil {
 		return r.MaximumMessageSize
 	}
 	return maxMessageBytes
 }
 
-// ask reports whether the caller is the one that asks. The others wait for the
-// answer, unless there was none before.
-func (q *queueCheck) ask(ctx context.Context) bool {
-	select {
-	case q.running <- struct{}{}:
-		return true
-	default:
-		if q.asked.Load() {
-			return false
-		}
-	}
-	select {
-	case q.running <- struct{}{}:
-		return true
-	case <-ctx.Done():
-		return false // and nothing will be sent
-	}
-}
-
-// checkQueue returns the [*QueueError] of a queue that cannot take the messages.
-func (s *sender) checkQueue(ctx context.Context) error {
-	if s.queue.report.Load() != nil {
+// check returns a [*QueueError] if the queue cannot take the messages, and nil if
+// it can or does not say. It asks the queue if nobody has; everyone else waits for
+// the first answer, or for the end of ctx.
+func (i *inspector) check(ctx context.Context) error {
+	if i.report.Load() != nil {
 		return nil
 	}
-	if !s.queue.ask(ctx) {
-		return nil
-	}
-	defer func() { <-s.queue.running }()
-	if s.queue.report.Load() != nil || time.Now().Before(s.queue.again) {
-		return nil
-	}
-	_, err := s.inspect(ctx)
-	var wrong *QueueError
-	if errors.As(err, &wrong) {
-		return wrong
-	}
-	var api smithy.APIError
+	i.mu.Lock()
+	defer i.mu.Unlock()
 	switch {
-	case errors.As(err, &api) && strings.HasPrefix(api.ErrorCode(), "AccessDenied"):
-		// Asking again would be refused again.
-		s.queue.report.Store(&QueueReport{MaximumMessageSize: maxMessageBytes})
-	case err != nil && ctx.Err() == nil:
-		s.queue.again = time.Now().Add(askAgain)
-		s.queue.asked.Store(true)
+	case i.asking != nil && i.vain:
+	case i.asking != nil:
+		asking := i.asking
+		i.mu.Unlock()
+		select {
+		case <-asking:
+		case <-ctx.Done(): // nothing will be sent
+		}
+		i.mu.Lock()
+	case !time.Now().Before(i.again):
+		i.askLocked(ctx)
+	}
+	if i.wrong != nil {
+		return i.wrong
 	}
 	return nil
 }
 
-func (s *sender) inspect(ctx context.Context) (QueueReport, error) {
-	ctx, cancel := context.WithTimeout(ctx, attemptTimeout)
+// askLocked asks the queue. It lets go of the lock meanwhile, and takes it again
+// even if the client ends the goroutine.
+func (i *inspector) askLocked(ctx context.Context) {
+	i.asking = make(chan struct{})
+	i.mu.Unlock()
+	err := errors.New("the client ended the goroutine")
+	defer func() {
+		i.mu.Lock()
+		close(i.asking)
+		i.asking = nil
+		i.wrong = nil
+		var api smithy.APIError
+		switch {
+		case err == nil:
+		case errors.As(err, &i.wrong):
+			i.again, i.vain = time.Now().Add(askAgain), true
+		case errors.As(err, &api) && strings.HasPrefix(api.ErrorCode(), "AccessDenied"):
+			// Asking again would be refused again.
+			i.report.Store(&QueueReport{MaximumMessageSize: maxMessageBytes})
+		case ctx.Err() == nil:
+			i.again, i.vain = time.Now().Add(askAgain), true
+		}
+	}()
+	_, err = i.ask(ctx)
+}
+
+// ask returns what the queue says about itself, and remembers it if it is well.
+func (i *inspector) ask(ctx context.Context) (QueueReport, error) {
+	ctx, cancel := context.WithTimeout(ctx, sqscall.Timeout)
 	defer cancel()
-	out, err := s.client.GetQueueAttributes(ctx, &sqs.GetQueueAttributesInput{
-		QueueUrl:       &s.queueURL,
-		AttributeNames: []types.QueueAttributeName{types.QueueAttributeNameAll},
-	})
+	out, err := i.attributes(ctx)
 	if err != nil {
-		return QueueReport{}, fmt.Errorf("sqsfifo: read the attributes of queue %s: %w", s.queueURL, err)
+		return QueueReport{}, fmt.Errorf("sqsfifo: read the attributes of queue %s: %w", i.queueURL, err)
 	}
-	r := reportOf(out.Attributes)
+	r := reportOf(out)
 	var problems []string
 	if !r.FIFO {
-		problems = append(problems, "it is no FIFO queue; create one, the type of a queue cannot be changed")
+		problems = append(problems, "not a FIFO queue; create a new one (a queue's type is fixed)")
 	}
-	if !r.ContentBasedDeduplication && !s.explicit {
+	if !r.ContentBasedDeduplication && !i.explicit {
 		problems = append(problems, "ContentBasedDeduplication is off; set the attribute to true, or set Config.Deduplication to ExplicitBodyHash")
 	}
 	if problems != nil {
-		return r, &QueueError{QueueURL: s.queueURL, Problems: problems}
+		return r, &QueueError{QueueURL: i.queueURL, Problems: problems}
 	}
-	s.queue.report.Store(&r)
+	i.report.Store(&r)
 	return r, nil
+}
+
+// attributes makes the request. A client that panics, or answers nothing, is an
+// error like every other.
+func (i *inspector) attributes(ctx context.Context) (attributes map[string]string, err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			err = fmt.Errorf("the client panicked: %v", v)
+		}
+	}()
+	out, err := i.client.GetQueueAttributes(ctx, &sqs.GetQueueAttributesInput{
+		QueueUrl:       &i.queueURL,
+		AttributeNames: []types.QueueAttributeName{types.QueueAttributeNameAll},
+	})
+	if err == nil && out == nil {
+		err = errors.New("the client returned neither an answer nor an error")
+	}
+	if err != nil {
+		return nil, err
+	}
+	return out.Attributes, nil
 }
 
 func reportOf(attributes map[string]string) QueueReport {

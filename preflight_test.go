@@ -20,7 +20,7 @@ import (
 )
 
 func TestNewProducerNamesEveryFault(t *testing.T) {
-	_, err := sqsfifo.NewProducer(nil, sqsfifo.Config[Scene]{QueueURL: "https://h/queue", Source: "landsat", Deduplication: 7, Delivery: sqsfifo.Delivery{RetryFor: 5 * time.Minute}})
+	_, err := sqsfifo.NewProducer(nil, sqsfifo.Config[Scene]{QueueURL: "https://h/queue", Source: "landsat", Deduplication: 7, Delivery: sqsfifo.Delivery{RetryFor: -time.Minute}})
 	require.Error(t, err)
 	for _, field := range []string{"client", "QueueURL", "Source", "Identify", "Deduplication", "RetryFor"} {
 		assert.ErrorContains(t, err, field)
@@ -202,7 +202,7 @@ func TestFirstSendChecksTheQueue(t *testing.T) {
 	require.Len(t, records, 4)
 	for i, r := range records {
 		assert.Equal(t, "queue", attributesOf(o.spans.Ended()[i])["error.type"])
-		assert.Equal(t, sqsfifo.ProvenanceRefused, r.Outcome)
+		assert.Equal(t, sqsfifo.ProvenanceNotStored, r.Outcome)
 		assert.Equal(t, "queue", r.ErrorType)
 		assert.NotEmpty(t, r.EventID)
 	}

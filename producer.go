@@ -3,78 +3,101 @@ package sqsfifo
 import (
 	"context"
 	"errors"
-	"fmt"
 	"maps"
-	"strings"
 
-	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/google/uuid"
 
 	"github.com/kansas-frontier-matrix/sqsfifo/lint"
 )
 
-// Client is what a producer needs of an SQS client. *sqs.Client has it, and so
-// has the fake queue of package sqstest. Its methods are called from several
-// goroutines at once.
-type Client interface {
-	SendMessage(context.Context, *sqs.SendMessageInput, ...func(*sqs.Options)) (*sqs.SendMessageOutput, error)
-	SendMessageBatch(context.Context, *sqs.SendMessageBatchInput, ...func(*sqs.Options)) (*sqs.SendMessageBatchOutput, error)
-	GetQueueAttributes(context.Context, *sqs.GetQueueAttributesInput, ...func(*sqs.Options)) (*sqs.GetQueueAttributesOutput, error)
-}
-
 // Producer sends events of type T to one FIFO queue. It is safe for concurrent
-// use. It runs goroutines only while events are under way; [Producer.Close] waits
-// for them.
+// use. Its goroutines are those of its [Queue].
 //
-// Each event handed to it ends in exactly one of a [Receipt] or an error. A
-// [*SendError] means that the event may have been stored, a [*DigestError] that
-// something else was; after every other error it is surely not.
+// Each event submitted to it ends in exactly one of a [Receipt] or an error, and
+// [FateOf] says what the error means for the event. What is said follows from what
+// is known of the event, by its dedupe key, body and message group, whichever call
+// it is known from.
 //
 // Within a message group events are stored in the order of the calls, under
 // retries and failures, too: no two requests with one group are under way at
-// once, and nothing overtakes an event that failed (see [Delivery]). Calls that
+// once, and nothing overtakes an event in doubt (see [Delivery]). Calls that
 // run at once have no order among each other.
 type Producer[T any] struct {
-	config    Config[T]
-	scheduler *scheduler
+	config Config[T]
+	queue  *Queue
 }
 
-// NewProducer returns a producer, or every fault of the configuration at once
-// ([*ConfigError], joined). It makes no request.
+// NewProducer returns a producer with its own [Queue], or every fault of the
+// configuration at once ([*ConfigError], joined). It makes no request.
 func NewProducer[T any](client Client, config Config[T]) (*Producer[T], error) {
-	err := config.validate()
-	if client == nil {
+	q := config.queue()
+	err := errors.Join(q.validate(), config.validate())
+	if isNil(client) {
 		err = errors.Join(errors.New("sqsfifo: nil client; pass an *sqs.Client"), err)
 	}
 	if err != nil {
 		return nil, err
 	}
-	t, err := newTelemetry(config.Telemetry, config.QueueURL)
+	queue, err := newQueue(client, q)
 	if err != nil {
-		return nil, fmt.Errorf("sqsfifo: create instruments: %w", err)
+		return nil, err
 	}
-	return &Producer[T]{config: config, scheduler: newScheduler(sender{
-		client:    client,
-		queueURL:  config.QueueURL,
-		explicit:  config.Deduplication == ExplicitBodyHash,
-		enforce:   config.Enforcement,
-		telemetry: t,
-		memory:    newMemory(config.Delivery.AcceptTimes),
-		queue:     &queueCheck{running: make(chan struct{}, 1)},
-		ledger:    newLedger(config.Telemetry.Provenance, t.droppedRecord),
-	}, config.Delivery.orDefaults())}, nil
+	return &Producer[T]{config: config, queue: queue}, nil
 }
+
+// NewProducerOn returns a producer that shares a queue with others, so that event
+// types have one order in each message group, one buffer and one memory. The
+// config must leave QueueURL, Deduplication, Delivery and Telemetry empty: they are
+// the queue's. The error is that of [NewProducer].
+func NewProducerOn[T any](queue *Queue, config Config[T]) (*Producer[T], error) {
+	err := errors.Join(config.shares(), config.validate())
+	if queue == nil {
+		err = errors.Join(errors.New("sqsfifo: nil queue; pass the one that NewQueue returned"), err)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return &Producer[T]{config: config, queue: queue}, nil
+}
+
+// Queue returns the queue of the producer. Other producers may share it, see
+// [NewProducerOn].
+func (p *Producer[T]) Queue() *Queue { return p.queue }
+
+// Preflight is [Queue.Preflight].
+func (p *Producer[T]) Preflight(ctx context.Context) (QueueReport, error) {
+	return p.queue.Preflight(ctx)
+}
+
+// Flush is [Queue.Flush]: it waits for the events of every producer that shares the
+// queue.
+func (p *Producer[T]) Flush(ctx context.Context) error { return p.queue.Flush(ctx) }
+
+// Close is [Queue.Close]: it closes the queue for every producer that shares it.
+func (p *Producer[T]) Close(ctx context.Context) error { return p.queue.Close(ctx) }
+
+// Paused is [Queue.Paused].
+func (p *Producer[T]) Paused() map[string]Pause { return p.queue.Paused() }
+
+// Resume is [Queue.Resume].
+func (p *Producer[T]) Resume(group string) { p.queue.Resume(group) }
+
+// ResumeAll is [Queue.ResumeAll].
+func (p *Producer[T]) ResumeAll() int { return p.queue.ResumeAll() }
+
+// Stats is [Queue.Stats].
+func (p *Producer[T]) Stats() Stats { return p.queue.Stats() }
 
 // Build returns the message of an event exactly as it would be sent. It is a
 // pure function of the event: it makes no request, reads no clock and returns
 // the same bytes on every machine and every day. The error is a
-// [*ViolationError].
+// [*ViolationError] or an [*IdentifyError].
 func (p *Producer[T]) Build(event T) (*Message, error) {
 	msg, err := p.compose(event)
 	if err != nil {
 		return nil, err
 	}
-	if msg.isPlain(maxMessageBytes) {
+	if msg.isPlain(maxMessageBytes, payloadOf(msg.Body)) {
 		return msg, nil
 	}
 	if refused, _ := p.config.Enforcement.sort(lint.Check(lintMessage(msg))); len(refused) > 0 {
@@ -84,11 +107,11 @@ func (p *Producer[T]) Build(event T) (*Message, error) {
 }
 
 // compose builds a message that is not checked yet. On an error the message, if
-// there is one, tells the group.
+// there is one, names the group.
 func (p *Producer[T]) compose(event T) (*Message, error) {
 	id, err := p.config.Identify(event)
 	if err != nil {
-		return nil, &ViolationError{plain: true, Err: err, Findings: []lint.Finding{finding(ruleDedupeKey, "Identity", "", "Identify: "+err.Error())}}
+		return nil, &IdentifyError{Err: err}
 	}
 	msg := &Message{Group: id.Group, DedupeKey: id.DedupeKey, EventID: id.EventID, Dataset: id.Dataset.clone()}
 	if id.Dataset != nil {
@@ -117,17 +140,4 @@ func (p *Producer[T]) compose(event T) (*Message, error) {
 		msg.Attributes = maps.Clone(p.config.Attributes(event)) // they are looked at until there is an outcome
 	}
 	return msg, nil
-}
-
-// isPlain reports whether a message that compose made breaks no rule for sure, so
-// that the lint has nothing to find: most messages are plain, and the lint reads
-// the whole body. By construction a body from compose is canonical JSON and has the
-// five members, of which source and time are right. What is left is here; a message
-// that is not plain may still be fine.
-func (m *Message) isPlain(maxSize int) bool {
-	return len(m.Attributes) == 0 && len(m.Body) <= maxSize &&
-		strings.IndexByte(m.Body, 0xEF) < 0 && // SQS refuses U+FFFE and U+FFFF
-		strings.HasPrefix(payloadOf(m.Body), "{") &&
-		m.EventID.Version() == 7 && m.EventID.Variant() == uuid.RFC4122 &&
-		lint.CheckDedupeKey(m.DedupeKey) == nil && lint.CheckGroupID(m.Group) == nil
 }

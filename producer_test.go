@@ -132,7 +132,7 @@ func TestSendBatch(t *testing.T) {
 		for i, r := range results {
 			switch {
 			case i == 14:
-				var v *sqsfifo.ViolationError
+				var v *sqsfifo.IdentifyError
 				assert.ErrorAs(t, r.Err, &v)
 			case i == 40:
 				require.NoError(t, r.Err)

@@ -100,7 +100,7 @@ func TestProvenanceRecordsSayWhatBecameOfEachEvent(t *testing.T) {
 		assert.True(t, duplicate.DuplicateDetected)
 		assert.True(t, duplicate.ReplayTriggered)
 		assert.Equal(t, time.Minute, duplicate.Time.Sub(stored.Time))
-		assert.Equal(t, sqsfifo.ProvenanceRecord{Time: refused.Time, Outcome: sqsfifo.ProvenanceRefused, ErrorType: "SF045"}, refused)
+		assert.Equal(t, sqsfifo.ProvenanceRecord{Time: refused.Time, Outcome: sqsfifo.ProvenanceNotStored, ErrorType: "identify"}, refused)
 		assert.Equal(t, sqsfifo.ProvenanceInDoubt, doubt.Outcome)
 		assert.Positive(t, doubt.Attempts)
 		assert.NotEmpty(t, doubt.BodyHash)

@@ -9,18 +9,19 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/lint"
 )
 
-// Receipt says that SQS has the event.
+// Receipt confirms that SQS stored the event. SQS has proved it, to this call or, if
+// Duplicate is set and MessageID is empty, to an earlier one of this producer.
 type Receipt struct {
 	// Duplicate is true when SQS had the event already and suppressed this
 	// message. It is never true by mistake. It may be false for a duplicate
 	// whose original this process never saw, because SQS answers both alike:
 	// that the original came first is known from the producer's memory of the
 	// last five minutes and from sequence numbers (F-001, F-009). With
-	// Delivery.AcceptTimes it is known of such events, too.
+	// Memory.AcceptTimes it is known of such events, too.
 	Duplicate bool
 
-	// Overtaken is true when an event of the group that was handed in later was
-	// stored before this one. It happens with the order [Runs] alone.
+	// Overtaken is true when an event of the group that was submitted later was, or may
+	// have been, stored before this one. It happens with the order [Runs] alone.
 	Overtaken bool
 
 	EventID   uuid.UUID
@@ -32,15 +33,18 @@ type Receipt struct {
 
 	// MessageID and SequenceNumber are SQS's; for a duplicate they are the
 	// original's (F-001). A sequence number is a decimal number of up to 128
-	// bits.
+	// bits. They are empty for a duplicate that was not sent, because the producer
+	// knows that the event is stored: another attempt might have arrived after the
+	// deduplication interval, or failed.
 	MessageID      string
 	SequenceNumber string
 
-	// Findings are those for which the event would have been refused, were
-	// Config.Enforcement not Warn.
+	// Findings are violations that Enforce would have refused; see
+	// Config.Enforcement.
 	Findings []lint.Finding
 
-	// Attempts is the number of requests that it took, at least 1.
+	// Attempts is the number of requests that this call made; 0 for a duplicate that
+	// was not sent.
 	Attempts int
 }
 

@@ -1,50 +1,26 @@
 package sqsfifo
 
 import (
-	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"sync/atomic"
 
+	"github.com/kansas-frontier-matrix/sqsfifo/internal/dispatch"
 	"github.com/kansas-frontier-matrix/sqsfifo/lint"
 )
-
-// sender is what it takes to send a message, whatever the type of the events.
-type sender struct {
-	client    Client
-	queueURL  string
-	explicit  bool
-	enforce   Enforcement
-	telemetry *telemetry
-	memory    *memory
-	queue     *queueCheck
-	ledger    *ledger
-}
 
 // Send builds the event's message, sends it and waits for the answer.
 //
 // Receipt.Duplicate says that SQS had the event already; that is a success. The
-// error is a [*ViolationError], [*ConflictError], [*QueueError] or
-// [*RefusedError], or wraps [ErrClosed] or [ErrGroupPaused]: the event is not
-// stored; or it is a [*SendError]: the event may be; or a [*DigestError]: something
-// else is. Retries go on until Delivery.RetryFor is over or ctx is done.
+// error is a [*ViolationError], [*IdentifyError], [*ConflictError], [*QueueError] or
+// [*NotStoredError]: the event is not stored; or an [*InDoubtError]: it may be; or
+// an [*AlteredError]: something else is. Retries go on until Delivery.RetryFor is
+// over or ctx is done.
 func (p *Producer[T]) Send(ctx context.Context, event T) (Receipt, error) {
-	r := p.wait(ctx, 1, false, func(int) (*Message, error) { return p.compose(event) })[0]
-	return r.Receipt, r.Err
-}
-
-// SendBatch sends events in as few requests as order allows and returns when
-// each has its result: results[i] is for events[i].
-//
-// Events of one group are sent in the order of the slice. When one is refused
-// for what it is ([*ViolationError], [*ConflictError]), those of its group behind
-// it in the slice are not sent and wrap [ErrGroupPaused], because they would
-// overtake it; later calls go on. One that was sent and failed pauses its group,
-// see [Producer.Resume]. Other groups go on. With Delivery.OnGroupFailure set to
-// SkipEvent neither stops anything. The errors are those of [Producer.Send].
-func (p *Producer[T]) SendBatch(ctx context.Context, events []T) Results {
-	return p.wait(ctx, len(events), false, func(i int) (*Message, error) { return p.compose(events[i]) })
+	return p.one(ctx, func(s *submission) (err error) {
+		s.msg, err = p.compose(event)
+		return err
+	})
 }
 
 // SendMessage sends a message that [Producer.Build] made earlier, here or in
@@ -52,247 +28,255 @@ func (p *Producer[T]) SendBatch(ctx context.Context, events []T) Results {
 // message may be changed when SendMessage has returned. The errors are those of
 // [Producer.Send].
 func (p *Producer[T]) SendMessage(ctx context.Context, msg *Message) (Receipt, error) {
-	r := p.wait(ctx, 1, true, func(int) (*Message, error) {
+	return p.one(ctx, func(s *submission) error {
+		s.foreign = true
 		if msg == nil {
-			return nil, &ViolationError{plain: true, Findings: []lint.Finding{finding(ruleInvalidJSON, "Message", "", "nil; pass the message that Build returned")}}
+			return &ViolationError{plain: true, Findings: []lint.Finding{finding(ruleInvalidJSON, "Message", "", "nil; pass the message that Build returned")}}
 		}
-		return msg.clone(), nil // a request may outlive this call, if ctx ends
-	})[0]
+		s.msg = msg.clone() // a request may outlive this call, if ctx ends
+		return nil
+	})
+}
+
+func (p *Producer[T]) one(ctx context.Context, build func(*submission) error) (Receipt, error) {
+	r := p.wait(ctx, 1, func(_ int, s *submission) error { return build(s) })[0]
 	return r.Receipt, r.Err
 }
 
-// SendAsync hands an event in and returns; done is called once, with what Send
-// would have returned, and may be nil. Events of one group that are handed in one
-// after the other are sent, and told of, in that order.
+// SendBatch sends events in as few requests as order allows and returns when
+// each has its result: results[i] is for events[i].
+//
+// Events of one group are sent in the order of the slice. When one fails, the later
+// ones of its group in the slice are not sent and wrap [ErrGroupPaused], because
+// they would overtake it; later calls go on, unless the failure also pauses the
+// group, see [Producer.Resume]. Other groups go on. With Delivery.OnGroupFailure
+// set to SkipEvent a failure stops nothing. The errors are those of
+// [Producer.Send].
+//
+// An event of the slice is submitted when the buffer has room for it, so that the
+// messages of a long slice need not fit into memory at once. What was sent more than
+// an interval before that moment, and not before the call, is forgotten.
+func (p *Producer[T]) SendBatch(ctx context.Context, events []T) Results {
+	return p.wait(ctx, len(events), func(i int, s *submission) (err error) {
+		s.msg, err = p.compose(events[i])
+		return err
+	})
+}
+
+// SendAsync submits an event and reports its outcome later, exactly once: done is
+// called with what Send would have returned. Events of one group that are submitted
+// one after the other are sent, and their callbacks run, in that order. done may be
+// nil; failures are then reported by Flush and Close as an [*UnreportedError].
 //
 // SendAsync blocks while the buffer is full (Delivery.BufferEvents, BufferBytes)
-// and, until a request has told the queue's attributes, for that answer. When ctx
-// ends, an event that has no outcome yet gets one at once: a [*SendError] if a
-// request with it is under way or was not answered.
+// and, until the queue has described itself, for that answer. When ctx ends, an
+// event that has no outcome yet gets one at once, before earlier events of its
+// group whose contexts go on.
 //
-// An event that cannot be handed in, because it has no message group, ctx is over
-// or the producer closed, is told of before SendAsync returns. Otherwise done runs
-// on a goroutine of the producer, and its group waits for it: it must be quick,
-// and of the producer's methods it may call TrySend, Paused and Resume, but none
-// that waits.
+// An event that cannot be submitted, because it has no message group, ctx is over
+// or the producer closed, is reported before SendAsync returns. Otherwise done runs
+// on a goroutine of the producer. While it runs, the other callbacks of its group
+// wait, and nothing else does. It may call every method of the producer; one that
+// waits for events of its group waits forever.
 func (p *Producer[T]) SendAsync(ctx context.Context, event T, done func(Receipt, error)) {
-	_ = p.handInOne(ctx, event, done, true)
+	_ = p.submit(ctx, event, done, true)
 }
 
-// TrySend is [Producer.SendAsync] that does not wait for room in the buffer: it
-// returns an error that wraps [ErrBufferFull], and done is never called. A nil
-// error means that done is.
+// TrySend is like [Producer.SendAsync] but never blocks. If it returns nil, done
+// will be called exactly once. If the buffer is full, it returns an error that wraps
+// [ErrBufferFull], and done is never called.
 func (p *Producer[T]) TrySend(ctx context.Context, event T, done func(Receipt, error)) error {
-	return p.handInOne(ctx, event, done, false)
+	return p.submit(ctx, event, done, false)
 }
 
-// Flush sends what lingers and waits until every event that was handed in before
-// has its outcome. It returns the context's error if that comes first; the events
-// go on then, too.
-func (p *Producer[T]) Flush(ctx context.Context) error { return p.scheduler.flush(ctx) }
+// callback is the reporter of SendAsync.
+type callback func(Receipt, error)
 
-// Close refuses new events, which then fail with [ErrClosed], and waits for
-// those under way: when it returns nil, each has its outcome and no goroutine of
-// the producer is left. It returns the context's error if that comes first; the
-// events go on then, too. A [*ProvenanceError] says that records are missing from
-// Telemetry.Provenance. Close may be called more than once.
-func (p *Producer[T]) Close(ctx context.Context) error {
-	if err := p.scheduler.close(ctx); err != nil {
-		return err
+func (f callback) report(_ int, r Receipt, err error) { f(r, err) }
+
+func (p *Producer[T]) submit(ctx context.Context, event T, done func(Receipt, error), wait bool) error {
+	q := p.queue
+	it := &item{Context: ctx}
+	s := &it.Message
+	s.enforce = p.config.Enforcement
+	if done != nil {
+		s.to = callback(done)
 	}
-	return p.scheduler.ledger.close(ctx)
+	var err error
+	s.msg, err = p.compose(event)
+	q.courier.begin(ctx, it, err)
+	var wrong error
+	if wait {
+		wrong = q.courier.inspector.check(ctx)
+	}
+	if stays, cause := q.stays(ctx, it, wrong); !stays {
+		q.end(it, cause)
+		return nil
+	}
+	err = q.dispatcher.TryReserve(it.Size)
+	if wait && err != nil {
+		err = q.dispatcher.Reserve(ctx, it.Size, func() { q.courier.Refresh(it) })
+	}
+	switch {
+	case err == nil && q.dispatcher.Submit(it):
+	case err == nil:
+		q.dispatcher.Cancel(it.Size)
+		q.end(it, ErrClosed)
+	case errors.Is(err, dispatch.ErrFull):
+		return q.full(it)
+	default:
+		q.end(it, publicCause(err))
+	}
+	return nil
 }
 
-// Paused returns the message groups that are paused, each with the error of the
-// event that failed. The map is the caller's own.
-func (p *Producer[T]) Paused() map[string]error { return p.scheduler.pausedGroups() }
+// publicCause replaces the sentinels of dispatch.
+func publicCause(err error) error {
+	if errors.Is(err, dispatch.ErrClosed) {
+		return ErrClosed
+	}
+	return err
+}
 
-// Resume ends the pause of a message group. What was behind the event that failed
-// has its outcome already, ErrGroupPaused, and is not sent by Resume.
-//
-// A group is paused when an event of it was sent and failed for good, unless
-// Delivery.OnGroupFailure is SkipEvent. Nothing of the group is sent then but that
-// event, known by its dedupe key: sending it again with success ends the pause,
-// too, and keeps the order. To call Resume is to go on without it.
-func (p *Producer[T]) Resume(group string) { p.scheduler.resume(group) }
+// stays reports whether an event takes its place among those of its group: one
+// that will be refused does, too, if it has a group.
+func (q *Queue) stays(ctx context.Context, it *item, wrong error) (bool, error) {
+	switch {
+	case wrong != nil:
+		return false, wrong
+	case it.Group == "":
+		return false, it.Message.refusal()
+	case ctx.Err() != nil:
+		return false, context.Cause(ctx)
+	}
+	return true, nil
+}
 
-// wait builds and sends n messages and returns when each has its result. Foreign
-// ones were built elsewhere.
-func (p *Producer[T]) wait(ctx context.Context, n int, foreign bool, build func(int) (*Message, error)) Results {
-	results := make(Results, n)
+// end reports an event that was not submitted.
+func (q *Queue) end(it *item, cause error) {
+	q.conclude(it, cause)
+	q.courier.Tell(it)
+}
+
+func (q *Queue) conclude(it *item, cause error) {
+	s, o := &it.Message, &it.Outcome
+	var wrong *QueueError
+	if s.refusal() == nil && errors.As(cause, &wrong) {
+		s.refuse(wrong)
+	}
+	o.Reason, o.Cause = dispatch.Withdrawn, cause
+	if s.refusal() != nil {
+		o.Reason = dispatch.Refused
+	}
+	o.Fate = q.courier.Conclude(it)
+}
+
+// full ends an event for which the buffer has no room. Its caller still has it, and
+// done is not called, unless the event is known to be stored.
+func (q *Queue) full(it *item) error {
+	s := &it.Message
+	s.refuse(nil) // the caller will hear of it when there is room
+	q.conclude(it, ErrBufferFull)
+	err := s.outcomeError(&it.Outcome, q.courier.memory.Wall)
+	if err != nil {
+		s.to = callback(func(Receipt, error) {})
+	}
+	q.courier.Tell(it)
+	return err
+}
+
+// call is the events of a call that waits for their outcomes.
+type call struct {
+	results Results
+	left    atomic.Int64
+	all     chan struct{} // closed when each has its outcome
+}
+
+func (c *call) report(i int, r Receipt, err error) {
+	c.results[i] = Result{Receipt: r, Err: err}
+	if c.left.Add(-1) == 0 {
+		close(c.all)
+	}
+}
+
+// wait builds and sends n messages and returns when each has its result.
+func (p *Producer[T]) wait(ctx context.Context, n int, build func(int, *submission) error) Results {
+	c := &call{results: make(Results, n), all: make(chan struct{})}
 	if n == 0 {
-		return results
+		return c.results
 	}
-	s := p.scheduler
-	wrongQueue := s.checkQueue(ctx)
-	var left atomic.Int64
-	left.Store(int64(n))
-	all := make(chan struct{})
-	end := func(i int) func(Receipt, error) {
-		return func(r Receipt, err error) {
-			results[i] = Result{Receipt: r, Err: err}
-			if left.Add(-1) == 0 {
-				close(all)
-			}
-		}
-	}
-	var together *series
+	c.left.Store(int64(n))
+	q := p.queue
+	var together *dispatch.Call
 	if n > 1 {
-		together = &series{}
+		together = &dispatch.Call{}
 	}
 
-	// Events are handed in a few at a time: one by one the first would go alone,
-	// and all at once would have to fit into the buffer.
-	const few = 100
-	handed := make([]*pending, 0, n)
-	from := 0
-	handIn := func() {
-		part := handed[from:]
-		from = len(handed)
-		if len(part) > 0 && !s.handIn(part...) {
-			for _, e := range part {
-				s.tell(ended{p: e, err: errNotSent(ErrClosed)})
-			}
-			handed = handed[:from-len(part)]
-			from = len(handed)
+	// Events are submitted a few at a time: one by one the first would go alone, and
+	// all at once would have to fit into the buffer.
+	const few = 64
+	ready := make([]*item, 0, min(few, n))
+	submit := func() {
+		if len(ready) > 0 && !q.dispatcher.Submit(ready...) {
+			q.giveUp(ready, ErrClosed)
 		}
+		clear(ready)
+		ready = ready[:0]
 	}
-	defer func() {
-		// There is something left only if Identify, Attributes or an encoder panicked.
-		// The caller may go on without the results, and that has to make room.
-		for _, e := range handed[from:] {
-			s.tell(ended{p: e, err: errNotSent(errPanicked)})
-		}
-	}()
-	var slab []pending // a hundred events are one allocation
+	// There is something left only if Identify, Attributes or an encoder panicked. The
+	// caller may go on without the results, and the buffer needs the places.
+	defer func() { q.giveUp(ready, errPanicked) }()
+	var first *item
+	var slab []item // several events are one allocation
 	for i := range n {
 		if len(slab) == 0 {
-			slab = make([]pending, min(few, n-i))
+			slab = make([]item, min(slabLen, n-i))
 		}
-		e := &slab[0]
+		it := &slab[0]
 		slab = slab[1:]
-		e.done, e.foreign, e.series = end(i), foreign, together
-		e.msg, e.refusal = build(i)
-		s.begin(ctx, e)
-		if err := s.turnedAway(ctx, e, wrongQueue); err != nil || n == 1 && e.refusal != nil {
-			s.tellUnsent(e, cmp.Or(err, e.refusal))
+		it.Call = together
+		s := &it.Message
+		s.to, s.at, s.enforce = c, i, p.config.Enforcement
+		q.courier.begin(ctx, it, build(i, s))
+		wrong := q.courier.inspector.check(ctx) // after begin, which captures what is known of the event
+		if stays, cause := q.stays(ctx, it, wrong); !stays || n == 1 && it.Refused {
+			q.end(it, cause)
 			continue
 		}
-		if s.room.tryEnter(e.size) != nil {
-			handIn()
-			if err := s.room.enter(ctx, e.size); err != nil {
-				s.tellUnsent(e, notHandedIn(e, err))
+		if q.dispatcher.TryReserve(it.Size) != nil {
+			submit()
+			if err := q.dispatcher.Reserve(ctx, it.Size, func() { q.courier.Refresh(it) }); err != nil {
+				q.end(it, publicCause(err))
 				continue
 			}
 		}
-		if handed = append(handed, e); len(handed)-from == few {
-			handIn()
+		if n == 1 {
+			first = it
+		}
+		if ready = append(ready, it); len(ready) == few {
+			submit()
 		}
 	}
-	handIn()
+	submit()
 
 	select {
-	case <-all:
+	case <-c.all:
 	case <-ctx.Done():
-		for _, e := range handed {
-			s.withdraw(e, context.Cause(ctx))
-		}
-		<-all
+		q.dispatcher.Withdraw(together, first, context.Cause(ctx))
+		<-c.all
 	}
-	return results
+	return c.results
 }
+
+// slabLen is small, because one event that waits keeps those of its slab.
+const slabLen = 16
 
 var errPanicked = errors.New("a later event of the call panicked while it was built")
 
-func nothing(Receipt, error) {}
-
-// handInOne is SendAsync, which waits for room, and TrySend, which does not.
-func (p *Producer[T]) handInOne(ctx context.Context, event T, done func(Receipt, error), wait bool) error {
-	if done == nil {
-		done = nothing
-	}
-	s := p.scheduler
-	wrongQueue := s.checkQueue(ctx)
-	e := &pending{done: done}
-	e.msg, e.refusal = p.compose(event)
-	s.begin(ctx, e)
-	if err := s.turnedAway(ctx, e, wrongQueue); err != nil {
-		s.tellUnsent(e, err)
-		return nil
-	}
-	err := s.room.tryEnter(e.size)
-	if wait && err != nil {
-		err = s.room.enter(ctx, e.size)
-	}
-	if err != nil {
-		if errors.Is(err, ErrBufferFull) {
-			err = errNotSent(err)
-			s.telemetry.finish(ended{p: e, err: err})
-			return err // the caller still has the event
-		}
-		s.tellUnsent(e, notHandedIn(e, err))
-		return nil
-	}
-	if !s.handIn(e) {
-		s.tell(ended{p: e, err: errNotSent(ErrClosed)})
-		return nil
-	}
-	s.watch(ctx, e)
-	return nil
-}
-
-// begin starts the span of an event and checks its message, if it could be built.
-func (s *scheduler) begin(ctx context.Context, e *pending) {
-	e.ctx, e.span = s.telemetry.start(ctx)
-	if e.refusal == nil {
-		e.refusal = s.prepare(e)
-	}
-	if e.refusal == nil {
-		s.telemetry.describe(e.span, e.msg)
+// giveUp ends events that have their places and were not submitted.
+func (q *Queue) giveUp(items []*item, cause error) {
+	for _, it := range items {
+		q.dispatcher.Cancel(it.Size)
+		q.end(it, cause)
 	}
 }
-
-// turnedAway returns why an event cannot take its place among those of its group,
-// or nil.
-func (s *scheduler) turnedAway(ctx context.Context, e *pending, wrongQueue error) error {
-	switch {
-	case wrongQueue != nil:
-		return wrongQueue
-	case e.msg == nil || e.msg.Group == "":
-		return e.refusal
-	case ctx.Err() != nil:
-		return notHandedIn(e, context.Cause(ctx))
-	}
-	return nil
-}
-
-// watch withdraws the event when its context ends.
-func (s *scheduler) watch(ctx context.Context, e *pending) {
-	if ctx.Done() == nil {
-		return
-	}
-	unbind := context.AfterFunc(ctx, func() { s.withdraw(e, context.Cause(ctx)) })
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if e.ended {
-		unbind()
-		return
-	}
-	e.unbind = unbind
-}
-
-// tellUnsent ends an event that was never handed in.
-func (s *scheduler) tellUnsent(e *pending, err error) {
-	s.telemetry.finish(ended{p: e, err: err})
-	s.ledger.record(ended{p: e, err: err})
-	e.done(Receipt{}, err)
-}
-
-func notHandedIn(e *pending, err error) error {
-	if errors.Is(err, ErrClosed) {
-		return errNotSent(err)
-	}
-	return &RefusedError{EventID: e.msg.EventID, DedupeKey: e.msg.DedupeKey, Err: err}
-}
-
-func errNotSent(err error) error { return fmt.Errorf("sqsfifo: not sent: %w", err) }

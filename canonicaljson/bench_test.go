@@ -6,7 +6,7 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/canonicaljson"
 )
 
-// The comparison with other libraries is in internal/benchmarks, so that this
+// The comparison with other libraries is in benchmarks, so that this
 // module does not require them.
 
 func BenchmarkAppend(b *testing.B) {

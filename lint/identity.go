@@ -8,6 +8,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"github.com/kansas-frontier-matrix/sqsfifo/internal/benign"
 )
 
 // An attribute names the identity of an event if its name ends in one of the
@@ -48,14 +50,7 @@ func identityName(name string) bool {
 // the description of the format (Content-Type, *Version, *SchemaId). Case does
 // not count. A retry may carry other values of them than the first attempt, and
 // two messages that differ in nothing else are the same event.
-func Benign(name string) bool {
-	name = strings.ToLower(name)
-	switch name {
-	case "traceparent", "tracestate", "baggage", "b3", "awstraceheader", "content-type":
-		return true
-	}
-	return strings.HasPrefix(name, "x-amzn-") || strings.HasSuffix(name, "version") || strings.HasSuffix(name, "schemaid")
-}
+func Benign(name string) bool { return benign.Attribute(name) }
 
 // checkIdentity looks for each identity that an attribute carries among the
 // leaves of the body, all of them in one walk.

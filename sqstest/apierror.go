@@ -16,9 +16,9 @@ import (
 	"github.com/google/uuid"
 )
 
-// errorClass is one kind of refusal as each door shows it. The HTTP door writes
-// status, shape and query code (F-130, F-131); the in-process door builds the
-// value that the SDK makes of exactly these.
+// errorClass is one kind of refusal as each API shows it. Over HTTP these are status,
+// shape and query code (F-130, F-131); in process it is the value that the SDK makes
+// of exactly these.
 type errorClass struct {
 	status int
 
@@ -53,6 +53,7 @@ var (
 	missingParameter      = sender(400, "MissingParameter", frameworkShape+"MissingRequiredParameterException", nil)
 	serializationFailed   = sender(400, "SerializationException", frameworkShape+"SerializationException", nil)
 	unknownOperation      = sender(400, "UnknownOperationException", frameworkShape+"UnknownOperationException", nil)
+	requestTimeout        = sender(408, "RequestTimeout", frameworkShape+"RequestTimeoutException", nil)
 	requestTooLarge       = sender(413, "RequestEntityTooLarge", frameworkShape+"RequestEntityTooLargeException", nil)
 
 	queueDoesNotExist = sender(400, legacyCode+"NonExistentQueue", serviceShape+"QueueDoesNotExist",
@@ -63,6 +64,8 @@ var (
 		func(m, c *string) error { return &types.ReceiptHandleIsInvalid{Message: m, ErrorCodeOverride: c} })
 	invalidAttributeName = sender(400, "InvalidAttributeName", serviceShape+"InvalidAttributeName",
 		func(m, c *string) error { return &types.InvalidAttributeName{Message: m, ErrorCodeOverride: c} })
+	overLimit = sender(403, "OverLimit", serviceShape+"OverLimit",
+		func(m, c *string) error { return &types.OverLimit{Message: m, ErrorCodeOverride: c} })
 	unsupportedOperation = sender(400, legacyCode+"UnsupportedOperation", serviceShape+"UnsupportedOperation",
 		func(m, c *string) error { return &types.UnsupportedOperation{Message: m, ErrorCodeOverride: c} })
 	requestThrottled = sender(403, "RequestThrottled", serviceShape+"RequestThrottled",
@@ -90,13 +93,17 @@ var (
 	resourceNotFound = sender(404, "ResourceNotFoundException", serviceShape+"ResourceNotFoundException",
 		func(m, c *string) error { return &types.ResourceNotFoundException{Message: m, ErrorCodeOverride: c} })
 
+	serviceUnavailable = &errorClass{
+		status: http.StatusServiceUnavailable, query: "ServiceUnavailable",
+		shape: frameworkShape + "ServiceUnavailableException", fault: smithy.FaultServer,
+	}
 	internalFailure = &errorClass{
 		status: http.StatusInternalServerError, query: "InternalFailure",
 		shape: frameworkShape + "InternalFailure", fault: smithy.FaultServer,
 	}
 )
 
-// apiError is one refusal, before a door gives it its form.
+// apiError is one refusal, before the API gives it its form.
 type apiError struct {
 	class   *errorClass
 	message string
@@ -142,7 +149,7 @@ func (e *connectionError) Error() string {
 }
 func (e *connectionError) Unwrap() error { return e.cause }
 
-// sdkError gives an error of the in-process door the chain of types that an
+// sdkError gives an error of the in-process API the chain of types that an
 // *sqs.Client returns for it, so that callers classify both alike.
 func sdkError(operation string, err error) error {
 	answer := &smithyhttp.Response{Response: &http.Response{Header: http.Header{}, Body: http.NoBody}}

@@ -34,7 +34,7 @@ func (q *Queue) SetQueueAttributes(ctx context.Context, in *sqs.SetQueueAttribut
 	})
 }
 
-func (q *Queue) attributes(_ context.Context, in *sqs.GetQueueAttributesInput) (*sqs.GetQueueAttributesOutput, error) {
+func (q *Queue) attributes(ctx context.Context, in *sqs.GetQueueAttributesInput) (*sqs.GetQueueAttributesOutput, error) {
 	if err := q.resolve(in.QueueUrl); err != nil {
 		return nil, err
 	}
@@ -46,7 +46,7 @@ func (q *Queue) attributes(_ context.Context, in *sqs.GetQueueAttributesInput) (
 	}
 	all := slices.Contains(in.AttributeNames, types.QueueAttributeNameAll)
 	out := &sqs.GetQueueAttributesOutput{}
-	for name, value := range q.describe() {
+	for name, value := range q.describe(callerOf(ctx).region) {
 		if all || slices.Contains(in.AttributeNames, name) {
 			if out.Attributes == nil {
 				out.Attributes = make(map[string]string)
@@ -59,7 +59,7 @@ func (q *Queue) attributes(_ context.Context, in *sqs.GetQueueAttributesInput) (
 
 // describe is F-120. Of a group with messages in flight the others count as
 // visible although no receive would return them (F-104).
-func (q *Queue) describe() map[types.QueueAttributeName]string {
+func (q *Queue) describe(region string) map[types.QueueAttributeName]string {
 	q.mu.Lock()
 	q.settle(q.now())
 	live, hidden, delayed, modified := q.live, q.hidden.Len(), q.delayed, q.modified
@@ -71,7 +71,7 @@ func (q *Queue) describe() map[types.QueueAttributeName]string {
 	out[types.QueueAttributeNameApproximateNumberOfMessagesNotVisible] = strconv.Itoa(hidden - delayed)
 	out[types.QueueAttributeNameCreatedTimestamp] = strconv.FormatInt(q.created.Unix(), 10)
 	out[types.QueueAttributeNameLastModifiedTimestamp] = strconv.FormatInt(modified.Unix(), 10)
-	out[types.QueueAttributeNameQueueArn] = q.ARN()
+	out[types.QueueAttributeNameQueueArn] = arnOf(region, q.config.Name)
 	return out
 }
 

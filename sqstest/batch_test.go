@@ -81,7 +81,7 @@ func TestBatches(t *testing.T) {
 			require.Len(d, out.Failed, 1)
 			assert.Equal(d, "2", *out.Failed[0].Id)
 			assert.Equal(d, "InvalidParameterValue", *out.Failed[0].Code)
-			assert.Equal(d, "One or more parameters are invalid. Reason: Message must be shorter than 1024 bytes.", *out.Failed[0].Message)
+			assert.Equal(d, "One or more parameters cannot be validated. Reason: Message must be shorter than 1024 bytes.", *out.Failed[0].Message)
 			assert.True(d, out.Failed[0].SenderFault)
 			assert.Equal(d, []string{"body 1", "body 3"}, d.stored())
 		}},

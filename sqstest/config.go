@@ -74,7 +74,9 @@ type Config struct {
 	// message is answered as ever, but the Suppression may have of its Original only
 	// MessageID, SequenceNumber, DeduplicationID and AcceptedAt, and GroupID where
 	// the scope is the group; [Queue.Window] may have neither IDs nor groups of
-	// deleted messages. A deleted message's receipt handles become unknown.
+	// deleted messages. A deleted message's receipt handles become unknown, as do all
+	// but the newest thousand of a message, and suppressions are forgotten early where
+	// they take more than 64 MiB or are more than 100,000.
 	DiscardDeleted bool
 
 	// DeadLetterQueue takes the messages that were received MaxReceiveCount times
@@ -91,7 +93,7 @@ type Config struct {
 	PurgeKeepsIDs bool
 
 	// DuplicateRestartsInterval lets each suppressed duplicate start the five
-	// minutes anew. By default they run from the accepted send, as AWS's wording
+	// minutes again. By default they run from the accepted send, as AWS's wording
 	// has it; neither was recorded (F-020).
 	DuplicateRestartsInterval bool
 

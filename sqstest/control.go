@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"math"
 	"net/http"
 	"slices"
@@ -89,14 +88,18 @@ type controlError struct {
 
 func (e *controlError) Error() string { return e.text }
 
-// serveControl answers
+// serveControl answers, as JSON,
 //
-//	POST /_sqsfifo/clock       {"advance_seconds": 301}   moves the clock of every queue
-//	GET  /_sqsfifo/window      ?queue=NAME&limit=N         what the queues remember, soonest to be forgotten first
-//	GET  /_sqsfifo/suppressed  ?queue=NAME&limit=N         what they swallowed, and why, newest last
+//	POST   /_sqsfifo/clock       {"advance_seconds": 301}                    moves the clock of every queue
+//	GET    /_sqsfifo/window      ?queue=NAME&limit=N&offset=M                what the queues remember, soonest to be forgotten first
+//	GET    /_sqsfifo/suppressed  ?queue=NAME&limit=N&offset=M                what they suppressed, and why, newest last
+//	POST   /_sqsfifo/faults      {"queue": "NAME", "fault": "lose_answer"}   lets send calls fail, see [Queue.Inject] and [Queue.InjectRandomly]
+//	GET    /_sqsfifo/faults      ?queue=NAME                                 which faults wait for a call
+//	DELETE /_sqsfifo/faults      ?queue=NAME&id=ID                           removes one, or all
 //
-// as JSON. Without queue it is about all of them. Of each queue the first N of the
-// window and the last N suppressions are listed, 1,000 without limit.
+// Without queue it is about all of them. Lists have pages of N, 1,000 without limit; a
+// list of what was suppressed begins with its last page. The header X-Total-Count says
+// how long the list is, and Link has the pages before and after, as RFC 8288 has it.
 func (s *Server) serveControl(w http.ResponseWriter, r *http.Request) {
 	out, err := s.control(w, r)
 	status := http.StatusOK
@@ -118,22 +121,26 @@ func (s *Server) control(w http.ResponseWriter, r *http.Request) (any, error) {
 	if err := http.NewCrossOriginProtection().Check(r); err != nil {
 		return nil, &controlError{http.StatusForbidden, err.Error()}
 	}
-	path, method := strings.TrimPrefix(r.URL.Path, controlPrefix), http.MethodGet
+	path := strings.TrimPrefix(r.URL.Path, controlPrefix)
+	methods := []string{http.MethodGet}
 	var run func() (any, error)
 	switch path {
 	case "clock":
-		method = http.MethodPost
+		methods = []string{http.MethodPost}
 		run = func() (any, error) { return s.controlClock(w, r) }
 	case "window":
-		run = func() (any, error) { return listed(s, r, windowOf) }
+		run = func() (any, error) { return listed(s, w, r, windowOf, false) }
 	case "suppressed":
-		run = func() (any, error) { return listed(s, r, suppressedBy) }
+		run = func() (any, error) { return listed(s, w, r, suppressedBy, true) }
+	case "faults":
+		methods = []string{http.MethodGet, http.MethodPost, http.MethodDelete}
+		run = func() (any, error) { return s.controlFaults(w, r) }
 	default:
-		return nil, &controlError{http.StatusNotFound, "no such path; there are clock, window and suppressed"}
+		return nil, &controlError{http.StatusNotFound, "no such path; there are clock, window, suppressed and faults"}
 	}
-	if r.Method != method {
-		w.Header().Set("Allow", method)
-		return nil, &controlError{http.StatusMethodNotAllowed, path + " takes " + method}
+	if !slices.Contains(methods, r.Method) {
+		w.Header().Set("Allow", strings.Join(methods, ", "))
+		return nil, &controlError{http.StatusMethodNotAllowed, path + " takes " + strings.Join(methods, ", ")}
 	}
 	return run()
 }
@@ -148,14 +155,9 @@ type clockAnswer struct {
 }
 
 func (s *Server) controlClock(w http.ResponseWriter, r *http.Request) (any, error) {
-	d := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxControlBytes))
-	d.DisallowUnknownFields()
 	var in clockWire
-	if err := d.Decode(&in); err != nil {
-		return nil, fmt.Errorf(`the body has to be {"advance_seconds": 301}: %w`, err)
-	}
-	if _, err := d.Token(); !errors.Is(err, io.EOF) {
-		return nil, errors.New("the body has more than one value")
+	if err := decodeControl(w, r, &in, `{"advance_seconds": 301}`); err != nil {
+		return nil, err
 	}
 	if in.AdvanceSeconds == nil || !(*in.AdvanceSeconds > 0) || *in.AdvanceSeconds > maxAdvance.Seconds() {
 		return nil, fmt.Errorf("advance_seconds has to be a number above 0 and up to %.0f: clocks do not run backwards", maxAdvance.Seconds())
@@ -168,26 +170,65 @@ func (s *Server) controlClock(w http.ResponseWriter, r *http.Request) (any, erro
 	return out, nil
 }
 
-// listed is the list of one queue or of all, in the order of their names.
-func listed[E any](s *Server, r *http.Request, of func(q *Queue, limit int) []E) (any, error) {
-	queues := s.all()
-	if name := r.URL.Query().Get("queue"); name != "" {
-		q := s.Queue(name)
-		if q == nil {
-			return nil, &controlError{http.StatusNotFound, "no such queue"}
-		}
-		queues = []*Queue{q}
+// listed is a page of the list of one queue or of all, in the order of their names.
+func listed[E, W any](s *Server, w http.ResponseWriter, r *http.Request, of func(q *Queue) ([]E, func(E) W), lastPage bool) (any, error) {
+	query := r.URL.Query()
+	queues, err := s.namedQueues(query.Get("queue"))
+	if err != nil {
+		return nil, err
 	}
-	limit := defaultLimit
-	if text := r.URL.Query().Get("limit"); text != "" {
-		var err error
-		if limit, err = strconv.Atoi(text); err != nil || limit < 1 {
-			return nil, errors.New("limit has to be a number above 0")
+	number := func(name string, least, value int) (int, error) {
+		if text := query.Get(name); text != "" {
+			n, err := strconv.Atoi(text)
+			if err != nil || n < least {
+				return 0, fmt.Errorf("%s has to be a number from %d", name, least)
+			}
+			return n, nil
 		}
+		return value, nil
 	}
-	out := []E{}
+	limit, err := number("limit", 1, defaultLimit)
+	if err != nil {
+		return nil, err
+	}
+	offset, err := number("offset", 0, -1)
+	if err != nil {
+		return nil, err
+	}
+
+	var lists [][]E
+	var show []func(E) W
+	total := 0
 	for _, q := range queues {
-		out = append(out, of(q, limit)...)
+		list, wire := of(q)
+		lists, show = append(lists, list), append(show, wire)
+		total += len(list)
+	}
+	if offset < 0 && lastPage {
+		offset = max(total-limit, 0)
+	}
+	offset = min(max(offset, 0), total)
+	end := offset + min(limit, total-offset)
+
+	w.Header().Set("X-Total-Count", strconv.Itoa(total))
+	link := func(rel string, at int) {
+		query.Set("offset", strconv.Itoa(at))
+		query.Set("limit", strconv.Itoa(limit))
+		w.Header().Add("Link", fmt.Sprintf("<%s?%s>; rel=%q", r.URL.Path, query.Encode(), rel))
+	}
+	if offset > 0 {
+		link("prev", max(offset-limit, 0))
+	}
+	if end < total {
+		link("next", end)
+	}
+	out := []W{}
+	at := 0
+	for i, list := range lists {
+		for _, e := range list[min(max(offset-at, 0), len(list)):min(max(end-at, 0), len(list))] {
+			out = append(out, show[i](e))
+		}
+		at += len(list)
 	}
 	return out, nil
 }
@@ -204,17 +245,14 @@ type windowWire struct {
 	RemainingSeconds float64   `json:"remaining_seconds"`
 }
 
-func windowOf(q *Queue, limit int) []windowWire {
+func windowOf(q *Queue) ([]WindowEntry, func(WindowEntry) windowWire) {
 	now := q.clock()
-	var out []windowWire
-	entries := q.Window()
-	for _, e := range entries[:min(limit, len(entries))] {
-		out = append(out, windowWire{
+	return q.Window(), func(e WindowEntry) windowWire {
+		return windowWire{
 			q.Name(), e.DeduplicationID, e.GroupID, string(e.Scope), e.MessageID, e.SequenceNumber,
 			e.AcceptedAt.UTC(), e.Until.UTC(), e.Until.Sub(now).Seconds(),
-		})
+		}
 	}
-	return out
 }
 
 type suppressedWire struct {
@@ -231,10 +269,8 @@ type suppressedWire struct {
 	Until           time.Time         `json:"until"`
 }
 
-func suppressedBy(q *Queue, limit int) []suppressedWire {
-	var out []suppressedWire
-	all := q.Suppressed()
-	for _, s := range all[max(len(all)-limit, 0):] {
+func suppressedBy(q *Queue) ([]Suppression, func(Suppression) suppressedWire) {
+	return q.Suppressed(), func(s Suppression) suppressedWire {
 		wire := suppressedWire{
 			Queue: q.Name(), Why: s.String(), OriginalID: s.Original.MessageID, DeduplicationID: s.DeduplicationID,
 			ContentBased: s.ContentBased, Scope: string(s.Scope), MessageGroupID: s.GroupID, Body: s.Body, At: s.At.UTC(), Until: s.Until.UTC(),
@@ -245,7 +281,6 @@ func suppressedBy(q *Queue, limit int) []suppressedWire {
 			}
 			wire.Attributes[name] = aws.ToString(v.StringValue) + string(v.BinaryValue)
 		}
-		out = append(out, wire)
+		return wire
 	}
-	return out
 }

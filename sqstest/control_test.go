@@ -2,13 +2,18 @@ package sqstest_test
 
 import (
 	"encoding/json"
+	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
+	"regexp"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
@@ -88,6 +93,131 @@ func TestListsAreLimited(t *testing.T) {
 	})
 }
 
+// Every entry is reached, whatever the number: the total and the pages before and
+// after are in headers.
+func TestListsHavePages(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a, b := newQueue(t, sqstest.Config{Name: "a.fifo"}), newQueue(t, sqstest.Config{Name: "b.fifo"})
+		s := sqstest.NewServer(a, b)
+		var want []string
+		for i := range 2500 {
+			q := a
+			if i >= 1200 {
+				q = b
+			}
+			body := fmt.Sprint(i)
+			desk{t, q, q}.send(msg{body: body, group: "g"})
+			desk{t, q, q}.send(msg{body: body, group: "g"})
+			want = append(want, body)
+		}
+		link := regexp.MustCompile(`<([^>]*)>; rel="(\w+)"`)
+		page := func(path string) (bodies []string, links map[string]string) {
+			w := httptest.NewRecorder()
+			s.ServeHTTP(w, httptest.NewRequest("GET", path, nil))
+			require.Equal(t, 200, w.Code, w.Body)
+			assert.Equal(t, "2500", w.Header().Get("X-Total-Count"))
+			var entries []struct{ Body string }
+			require.NoError(t, json.Unmarshal(w.Body.Bytes(), &entries))
+			for _, e := range entries {
+				bodies = append(bodies, e.Body)
+			}
+			links = map[string]string{}
+			for _, l := range w.Header()["Link"] {
+				m := link.FindStringSubmatch(l)
+				links[m[2]] = m[1]
+			}
+			return bodies, links
+		}
+		newest, links := page("/_sqsfifo/suppressed")
+		assert.Equal(t, want[1500:], newest)
+		assert.NotContains(t, links, "next")
+		before, links := page(links["prev"])
+		assert.Equal(t, want[500:1500], before)
+		assert.Contains(t, links, "prev")
+		assert.Contains(t, links, "next")
+
+		var all []string
+		for path, pages := "/_sqsfifo/suppressed?offset=0&limit=700", 0; path != ""; pages++ {
+			require.Less(t, pages, 5)
+			var some []string
+			some, links = page(path)
+			all, path = append(all, some...), links["next"]
+		}
+		assert.Equal(t, want, all)
+		first, links := page("/_sqsfifo/window?limit=10")
+		assert.Len(t, first, 10)
+		assert.NotContains(t, links, "prev")
+		beyond, links := page("/_sqsfifo/window?offset=9999")
+		assert.Empty(t, beyond)
+		assert.Contains(t, links, "prev")
+	})
+}
+
+// Tests in any language lose an answer after the commit, throttle, fail entries and
+// delay.
+func TestFaultsOverHTTP(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := newQueue(t, sqstest.Config{})
+		s := sqstest.NewServer(q, newQueue(t, sqstest.Config{Name: "other.fifo"}))
+		client := s.Client(func(o *sqs.Options) { o.Retryer = aws.NopRetryer{} })
+		d := desk{t, client, q}
+		inject := func(body string) (made []map[string]any) {
+			code, text := control(s, "POST", "/_sqsfifo/faults", body)
+			require.Equal(t, 200, code, text)
+			require.NoError(t, json.Unmarshal([]byte(text), &made))
+			return made
+		}
+		list := func(query string) string {
+			code, text := control(s, "GET", "/_sqsfifo/faults"+query, "")
+			require.Equal(t, 200, code)
+			return text
+		}
+		assert.JSONEq(t, "[]", list(""))
+
+		made := inject(`{"queue":"events.fifo","fault":"lose_answer"}`)
+		require.Len(t, made, 1)
+		assert.EqualValues(t, 1, made[0]["calls"])
+		_, err := d.trySend(msg{body: "lost", group: "g"})
+		assert.ErrorIs(t, err, io.ErrUnexpectedEOF)
+		assert.Equal(t, []string{"lost"}, d.stored())
+
+		inject(`{"queue":"events.fifo","fault":"pass"}`)
+		inject(`{"queue":"events.fifo","fault":"throttle","calls":2}`)
+		inject(`{"queue":"events.fifo","fault":"fail_entries","code":"Broken","sender_fault":true,"entry_ids":["2"]}`)
+		inject(`{"queue":"events.fifo","fault":"delay_answer","delay_seconds":1.5}`)
+		d.send(msg{body: "passes", group: "g"})
+		for range 2 {
+			_, err = d.trySend(msg{body: "a", group: "g"})
+			d.refused(err, "RequestThrottled", "Request is throttled.")
+		}
+		out := d.batch(msg{body: "1", group: "g"}.entry("1"), msg{body: "2", group: "g"}.entry("2"))
+		require.Len(t, out.Failed, 1)
+		assert.Equal(t, "2", *out.Failed[0].Id)
+		assert.Equal(t, "Broken", *out.Failed[0].Code)
+		assert.True(t, out.Failed[0].SenderFault)
+		started := time.Now()
+		d.send(msg{body: "late", group: "g"})
+		assert.Equal(t, 1500*time.Millisecond, time.Since(started))
+		assert.JSONEq(t, "[]", list(""))
+
+		random := inject(`{"fault":"server_error","rate":0.5,"seed":7}`)
+		require.Len(t, random, 2, "one for each queue")
+		script := inject(`{"queue":"events.fifo","fault":"reset_connection","calls":3}`)
+		assert.JSONEq(t, fmt.Sprintf(`[{"id":%q,"queue":"events.fifo","fault":"reset_connection","calls":3},
+			{"id":%q,"queue":"events.fifo","fault":"server_error","rate":0.5,"seed":7}]`, script[0]["id"], random[0]["id"]), list("?queue=events.fifo"))
+		code, text := control(s, "DELETE", fmt.Sprintf("/_sqsfifo/faults?id=%s", script[0]["id"]), "")
+		assert.Equal(t, 200, code)
+		assert.JSONEq(t, `{"removed":1}`, text)
+		code, _ = control(s, "DELETE", fmt.Sprintf("/_sqsfifo/faults?id=%s", script[0]["id"]), "")
+		assert.Equal(t, 404, code)
+		_, text = control(s, "DELETE", "/_sqsfifo/faults", "")
+		assert.JSONEq(t, `{"removed":2}`, text)
+		for range 20 {
+			d.send(msg{body: "fine", group: "g"})
+		}
+	})
+}
+
 func TestWindowIsListedInTheOrderOfForgetting(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q, err := sqstest.NewQueue(sqstest.Config{DeduplicationScope: sqstest.ScopeMessageGroup})
@@ -117,10 +247,25 @@ func TestControlEndpointRefuses(t *testing.T) {
 		code               int
 		says               string
 	}{
-		{"GET", "/_sqsfifo/", "", 404, "clock, window and suppressed"},
+		{"GET", "/_sqsfifo/", "", 404, "clock, window, suppressed and faults"},
 		{"GET", "/_sqsfifo/clock", "", 405, "takes POST"},
 		{"POST", "/_sqsfifo/window", "", 405, "takes GET"},
 		{"DELETE", "/_sqsfifo/suppressed", "", 405, "takes GET"},
+		{"PUT", "/_sqsfifo/faults", "", 405, "takes GET, POST, DELETE"},
+		{"POST", "/_sqsfifo/faults", "{}", 400, "is not one of"},
+		{"POST", "/_sqsfifo/faults", `{"fault":"lose_answer","queue":"nowhere.fifo"}`, 404, "no such queue"},
+		{"POST", "/_sqsfifo/faults", `{"fault":"lose_answer","id":"1"}`, 400, "id is given"},
+		{"POST", "/_sqsfifo/faults", `{"fault":"lose_answer","calls":-1}`, 400, "calls"},
+		{"POST", "/_sqsfifo/faults", `{"fault":"lose_answer","calls":1,"rate":0.5}`, 400, "combined"},
+		{"POST", "/_sqsfifo/faults", `{"fault":"lose_answer","rate":2}`, 400, "rate"},
+		{"POST", "/_sqsfifo/faults", `{"fault":"lose_answer","delay_seconds":2}`, 400, "delay_answer"},
+		{"POST", "/_sqsfifo/faults", `{"fault":"lose_answer","code":"X"}`, 400, "fail_entries"},
+		{"POST", "/_sqsfifo/faults", `{"fault":"delay_answer"}`, 400, "delay_seconds"},
+		{"POST", "/_sqsfifo/faults", `{"fault":"delay_answer","delay_seconds":61}`, 400, "up to"},
+		{"POST", "/_sqsfifo/faults", `{"fault":"lose_answer","unknown":1}`, 400, "unknown"},
+		{"GET", "/_sqsfifo/faults?queue=nowhere.fifo", "", 404, "no such queue"},
+		{"DELETE", "/_sqsfifo/faults?id=x", "", 400, "id"},
+		{"GET", "/_sqsfifo/window?offset=-1", "", 400, "offset"},
 		{"GET", "/_sqsfifo/window?queue=nowhere.fifo", "", 404, "no such queue"},
 		{"GET", "/_sqsfifo/window?limit=0", "", 400, "limit"},
 		{"GET", "/_sqsfifo/suppressed?limit=all", "", 400, "limit"},
@@ -146,6 +291,9 @@ func FuzzControl(f *testing.F) {
 	f.Add("POST", "/_sqsfifo/clock", `{"advance_seconds": 301}`)
 	f.Add("GET", "/_sqsfifo/window?queue=events.fifo", "")
 	f.Add("GET", "/_sqsfifo/suppressed?queue=%zz", "")
+	f.Add("POST", "/_sqsfifo/faults", `{"fault":"fail_entries","code":"X","entry_ids":["1"],"rate":0.5,"seed":1}`)
+	f.Add("DELETE", "/_sqsfifo/faults?id=1", "")
+	f.Add("GET", "/_sqsfifo/window?limit=9223372036854775807&offset=9223372036854775807", "")
 	f.Fuzz(func(t *testing.T, method, path, body string) {
 		r, err := http.NewRequest(method, "http://sqs.test"+path, strings.NewReader(body))
 		if err != nil || !strings.HasPrefix(r.URL.Path, "/_sqsfifo/") {

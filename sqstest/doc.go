@@ -1,26 +1,26 @@
-// Package sqstest is SQS in memory, FIFO queues above all, that answers as AWS
-// does.
+// Package sqstest provides an in-memory SQS that responds as AWS does. FIFO queues are
+// its main purpose.
 //
-// Problem: a FIFO queue swallows a duplicate for five minutes and answers it with
+// Problem: a FIFO queue suppresses a duplicate for five minutes and answers it with
 // plain success. What a producer does about that cannot be tested against AWS
 // without waiting, and not against a mock that knows only what its author thought
 // of.
 //
 // Guarantee: deduplication, sequence numbers, batch answers, order within groups,
 // visibility, dead letters and errors follow what was recorded from AWS, through
-// either door: the methods of a [Queue], which have the signatures of *sqs.Client,
+// two APIs: the methods of a [Queue], which have the signatures of *sqs.Client,
 // and [Server], which speaks AWS JSON 1.0. FACTS.md lists what is known, by the
-// numbers that comments name; each fact has a test that runs through both doors,
+// numbers that comments name; each fact has a test that runs through both,
 // and what nobody has recorded is a field of [Config]. Each source file begins with
-// the list of its known deviations. Beyond AWS, the queue tells what it stored
-// ([Queue.Messages]) and what it swallowed and why ([Queue.Suppressed]), lets its
+// the list of its known deviations. Beyond AWS, the queue shows what it stored
+// ([Queue.Messages]) and what it suppressed and why ([Queue.Suppressed]), lets its
 // clock be moved ([Queue.Advance]), and fails on demand ([Queue.Inject]).
 //
 // Limits: standard queues as far as a client needs them, in order and each message
-// once. No permissions, no credentials, no query protocol. Nothing is
-// persistent, and a queue keeps every message that it ever stored, so that a test
-// can ask for it: memory grows with the number of sends, unless
-// Config.DiscardDeleted is set. The window takes some 75 bytes an ID and holds 33
+// once. No permissions, no credentials, no query protocol. Nothing is persistent. A
+// queue keeps every message that it ever stored, so that a test can ask for it: memory
+// grows with the number of sends, unless Config.DiscardDeleted is set or
+// [Server.SetBounds] sets a limit. The window takes some 75 bytes an ID and holds 33
 // million, more than the quotas of SQS let live.
 //
 // # In a unit test
@@ -40,10 +40,10 @@
 //
 // # Several queues
 //
-// A [Server] is the queues of an account, with the calls that make and tie them
+// A [Server] holds the queues of an account, with the calls that make and tie them
 // together, in process and through [Server.Client]: queues that are created and
-// deleted, dead-letter queues, message move tasks. [Server.Queue] returns the value
-// behind a name.
+// deleted, dead-letter queues, message move tasks. [Server.Queue] returns the queue
+// of a name.
 //
 // # Over HTTP
 //
@@ -53,9 +53,17 @@
 //
 //	POST /_sqsfifo/clock       {"advance_seconds": 301}
 //
+// Faults are injected by [Queue.Inject], and over HTTP by
+//
+//	POST /_sqsfifo/faults      {"queue": "events.fifo", "fault": "lose_answer", "calls": 1}
+//
+// where GET lists those that wait for a call and DELETE removes them. A web page can
+// reach an address on loopback: "sqsfifo serve" checks the Host and the Origin of each
+// request, and a program that serves a [Server] should do the same.
+//
 // # Why a message vanished
 //
-// [Queue.Suppressed] tells of each swallowed send which message it was a duplicate
+// [Queue.Suppressed] shows for each suppressed send which message it was a duplicate
 // of, by which ID, in which scope, and how long the window still lasts;
 // [Queue.Window] lists what the queue remembers; [Simulate] answers for a log of
 // sends without a queue. Over HTTP the same is
@@ -65,7 +73,6 @@
 //
 // # In CI
 //
-// [TestProducer] is the compliance suite that the KFM contract asks of each
-// producer, whether it uses this module or not; [CheckProducer] is the same for
-// tools.
+// The compliance suite that the KFM contract asks of each producer, whether it uses
+// this module or not, is the package sqstest/compliance.
 package sqstest

@@ -12,8 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Each fact of FACTS.md is in the name of a test or in the list of those that
-// are not implemented, and no test names a fact that is not there.
+// Each fact of FACTS.md is in the name of a test, in a recorded vector or in the
+// list of those that are not implemented, and no test names a fact that is not there.
 func TestFacts(t *testing.T) {
 	doc, err := os.ReadFile("FACTS.md")
 	require.NoError(t, err)
@@ -31,8 +31,12 @@ func TestFacts(t *testing.T) {
 		return out
 	}
 
-	files, err := filepath.Glob("*_test.go")
-	require.NoError(t, err)
+	var files []string
+	for _, pattern := range []string{"*_test.go", "compliance/*_test.go"} {
+		found, err := filepath.Glob(pattern)
+		require.NoError(t, err)
+		files = append(files, found...)
+	}
 	name := regexp.MustCompile(`(?:\{|t\.Run\()"((?:F-\d{3} )+)`)
 	var tested []string
 	for _, file := range files {
@@ -41,6 +45,9 @@ func TestFacts(t *testing.T) {
 		for _, m := range name.FindAllStringSubmatch(string(source), -1) {
 			tested = append(tested, strings.Fields(m[1])...)
 		}
+	}
+	for _, f := range recordedVectors(t) {
+		tested = append(tested, f.Fact)
 	}
 	slices.Sort(tested)
 	assert.Equal(t, numbers(held), slices.Compact(tested))

@@ -9,6 +9,7 @@ import (
 	"io"
 	"math/rand/v2"
 	"net/http"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -28,41 +29,51 @@ type Fault struct {
 
 	choose  func(position int, e types.SendMessageBatchRequestEntry) bool
 	failure *apiError
+
+	// kind and entryIDs describe the fault over HTTP; a call that passes has no kind.
+	kind     string
+	entryIDs []string
 }
 
 // LoseAnswer lets the queue do the call and breaks the connection before the
 // answer: the sender cannot know that its messages are stored. In process the
 // error is the SDK's for a broken connection and matches io.ErrUnexpectedEOF;
 // over HTTP the connection closes without a response.
-func LoseAnswer() Fault { return Fault{late: &connectionError{io.ErrUnexpectedEOF}} }
+func LoseAnswer() Fault {
+	return Fault{late: &connectionError{io.ErrUnexpectedEOF}, kind: faultLoseAnswer}
+}
 
 // DropRequest breaks the connection before the queue sees the call. The sender
-// cannot tell it from [LoseAnswer], but nothing is stored.
-func DropRequest() Fault { return Fault{early: &connectionError{io.ErrUnexpectedEOF}} }
+// cannot distinguish it from [LoseAnswer], but nothing is stored.
+func DropRequest() Fault {
+	return Fault{early: &connectionError{io.ErrUnexpectedEOF}, kind: faultDropRequest}
+}
 
 // ResetConnection is [DropRequest] with another end: the peer resets the
 // connection, which matches syscall.ECONNRESET. Nothing is stored.
-func ResetConnection() Fault { return Fault{early: &connectionError{syscall.ECONNRESET}} }
+func ResetConnection() Fault {
+	return Fault{early: &connectionError{syscall.ECONNRESET}, kind: faultResetConnection}
+}
 
 // TruncateAnswer lets the queue do the call and breaks the connection in the
 // middle of the answer's body. The sender has a status and no result.
-func TruncateAnswer() Fault { return Fault{truncate: true} }
+func TruncateAnswer() Fault { return Fault{truncate: true, kind: faultTruncateAnswer} }
 
 // DelayAnswer lets the queue do the call and holds the answer back for d, in real
 // or, inside a bubble, virtual time. A sender whose context ends first does not
 // get it.
-func DelayAnswer(d time.Duration) Fault { return Fault{delay: d} }
+func DelayAnswer(d time.Duration) Fault { return Fault{delay: d, kind: faultDelayAnswer} }
 
 // Throttle refuses the call with RequestThrottled, status 403, a code that the
 // SDK's retryers know as throttling. Nothing is stored.
 func Throttle() Fault {
-	return Fault{early: requestThrottled.because("Request is throttled.")}
+	return Fault{early: requestThrottled.because("Request is throttled."), kind: faultThrottle}
 }
 
 // ServerError refuses the call with InternalFailure, status 500, before
 // anything is stored.
 func ServerError() Fault {
-	return Fault{early: internalFailure.because("We encountered an internal error. Please try again.")}
+	return Fault{early: internalFailure.because("We encountered an internal error. Please try again."), kind: faultServerError}
 }
 
 // FailEntries fails the valid entries that choose picks, each with the given
@@ -80,26 +91,36 @@ func FailEntries(code string, fault smithy.ErrorFault, choose func(position int,
 	if choose == nil {
 		choose = func(int, types.SendMessageBatchRequestEntry) bool { return true }
 	}
-	return Fault{choose: choose, failure: c.because("The entry was chosen to fail.")}
+	return Fault{choose: choose, failure: c.because("The entry was chosen to fail."), kind: faultFailEntries}
 }
 
 type scripted struct {
+	id    uint64
 	fault Fault
 	calls int
 }
 
+// faultIDs numbers what is injected, for the control endpoint.
+var faultIDs atomic.Uint64
+
 // Inject adds f to the end of the queue's script, for the given number of
 // calls. Each SendMessage and SendMessageBatch that names the queue takes the next
-// step of the script in the order of arrival, whichever door it comes through;
+// step of the script in the order of arrival, whichever API it uses;
 // after the last step calls pass again. An SDK client with a retryer takes a step
 // for each attempt. A count below one adds nothing.
 func (q *Queue) Inject(f Fault, calls int) {
+	q.inject(f, calls)
+}
+
+func (q *Queue) inject(f Fault, calls int) (id uint64) {
 	if calls < 1 {
-		return
+		return 0
 	}
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.script = append(q.script, scripted{f, calls})
+	id = faultIDs.Add(1)
+	q.script = append(q.script, scripted{id, f, calls})
+	return id
 }
 
 // PendingFaults returns the number of calls that the script still holds a step
@@ -118,11 +139,15 @@ func (q *Queue) PendingFaults() int {
 // the fault f with the probability rate, 0 to 1. The same seed and the same calls
 // in the same order meet the same faults. Faults that were injected earlier are
 // tried first; a call meets at most one.
-func (q *Queue) InjectRandomly(f Fault, rate float64, seed uint64) {
+func (q *Queue) InjectRandomly(f Fault, rate float64, seed uint64) { q.injectRandomly(f, rate, seed) }
+
+func (q *Queue) injectRandomly(f Fault, rate float64, seed uint64) (id uint64) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
+	id = faultIDs.Add(1)
 	// #nosec G404 -- chance for tests, the same each time
-	q.chances = append(q.chances, chance{f, rate, rand.New(rand.NewPCG(seed, seed))})
+	q.chances = append(q.chances, chance{id, f, rate, seed, rand.New(rand.NewPCG(seed, seed))})
+	return id
 }
 
 // SetQuota refuses send calls beyond so many a second on the queue's clock, as
@@ -149,8 +174,10 @@ type faults struct {
 }
 
 type chance struct {
+	id    uint64
 	fault Fault
 	rate  float64
+	seed  uint64
 	rng   *rand.Rand
 }
 

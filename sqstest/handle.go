@@ -20,13 +20,15 @@ func (q *Queue) DeleteMessage(ctx context.Context, in *sqs.DeleteMessageInput, _
 }
 
 // DeleteMessageBatch is [Queue.DeleteMessage] for up to ten handles, each with
-// an outcome of its own.
+// a separate outcome.
 func (q *Queue) DeleteMessageBatch(ctx context.Context, in *sqs.DeleteMessageBatchInput, _ ...func(*sqs.Options)) (*sqs.DeleteMessageBatchOutput, error) {
 	return inProcess(ctx, "DeleteMessageBatch", in, requireDeleteBatch, q.deleteBatch)
 }
 
 // ChangeMessageVisibility lets a received message become visible the given
-// number of seconds from now, zero for at once (F-092, F-093).
+// number of seconds from now, zero for at once (F-092, F-093). On a standard queue
+// any handle of the message will do, and the call succeeds even if the message is
+// visible again (F-141); on a FIFO queue it has to be in flight.
 func (q *Queue) ChangeMessageVisibility(ctx context.Context, in *sqs.ChangeMessageVisibilityInput, _ ...func(*sqs.Options)) (*sqs.ChangeMessageVisibilityOutput, error) {
 	return inProcess(ctx, "ChangeMessageVisibility", in, requireChange, func(ctx context.Context, in *sqs.ChangeMessageVisibilityInput) (*sqs.ChangeMessageVisibilityOutput, error) {
 		return q.changeVisibility(ctx, &changeRequest{ChangeMessageVisibilityInput: *in, VisibilityTimeout: &in.VisibilityTimeout})
@@ -34,7 +36,7 @@ func (q *Queue) ChangeMessageVisibility(ctx context.Context, in *sqs.ChangeMessa
 }
 
 // ChangeMessageVisibilityBatch is [Queue.ChangeMessageVisibility] for up to ten
-// handles, each with an outcome of its own.
+// handles, each with a separate outcome.
 func (q *Queue) ChangeMessageVisibilityBatch(ctx context.Context, in *sqs.ChangeMessageVisibilityBatchInput, _ ...func(*sqs.Options)) (*sqs.ChangeMessageVisibilityBatchOutput, error) {
 	return inProcess(ctx, "ChangeMessageVisibilityBatch", in, requireChangeBatch, q.changeVisibilityBatch)
 }
@@ -105,7 +107,7 @@ func (q *Queue) deleteReceived(handle string, r receipt) *apiError {
 // inFlight reports whether the message is still with the receiver that got
 // this receipt. It needs a settled queue.
 func (r receipt) inFlight() bool {
-	return !r.message.deleted && r.message.hiddenAt != notHidden && r.receive == r.message.receives
+	return !r.message.deleted && r.message.hiddenIndex != notInHeap && r.receive == r.message.receives
 }
 
 func unknownHandle(handle string) *apiError {
@@ -169,6 +171,8 @@ func (q *Queue) changeVisibilityBatch(_ context.Context, in *sqs.ChangeMessageVi
 		case err != nil:
 		case !ok:
 			err = receiptHandleIsInvalid.because("The input receipt handle is invalid.") // F-063
+		case !q.settings.Load().fifo && r.message.deleted: // F-141
+			err = receiptHandleIsInvalid.because("Message does not exist or is not available for visibility timeout change")
 		default:
 			err = q.changeReceived(now, handle, r, e.VisibilityTimeout)
 		}
@@ -190,7 +194,13 @@ func visibilityRange(seconds int32) *apiError {
 
 // changeReceived needs q.mu and a settled queue.
 func (q *Queue) changeReceived(now time.Time, handle string, r receipt, seconds int32) *apiError {
-	if !r.inFlight() {
+	standard := !q.settings.Load().fifo
+	switch {
+	case standard && !r.message.deleted && r.message.hiddenIndex == notInHeap:
+		return nil // F-141; that the message stays visible is not recorded
+	case standard && !r.message.deleted:
+		// Any handle of a message in flight changes it (F-141).
+	case !r.inFlight():
 		return invalidValue(handle, "ReceiptHandle", "Message does not exist or is not available for visibility timeout change.")
 	}
 	r.message.changes++

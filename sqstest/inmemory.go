@@ -118,7 +118,7 @@ func truncateAnswer(w http.ResponseWriter, body []byte) {
 	panic(http.ErrAbortHandler)
 }
 
-// resetConnection ends the connection without a word; a socket sends a reset.
+// resetConnection ends the connection without an answer; a socket sends a reset.
 func resetConnection(w http.ResponseWriter) {
 	if in, ok := w.(*response); ok {
 		in.reset()

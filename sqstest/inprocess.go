@@ -1,7 +1,7 @@
 package sqstest
 
-// Deviations from AWS in this file: none on the wire, which this door does not
-// have. Against the SDK: ResultMetadata is empty, and functional options are not
+// Deviations from AWS in this file: none on the wire, which the in-process API does
+// not have. Against the SDK: ResultMetadata is empty, and functional options are not
 // called because there is no stack of middleware to configure.
 
 import (
@@ -13,8 +13,8 @@ import (
 	"github.com/aws/smithy-go"
 )
 
-// inProcess is the in-process door: what an *sqs.Client does before the request
-// leaves and after the answer came, without the request.
+// inProcess does what an *sqs.Client does before the request leaves and after the
+// answer came, without the request.
 func inProcess[I, O any](ctx context.Context, operation string, in *I,
 	require func(*I, *smithy.InvalidParamsError), run func(context.Context, *I) (*O, error),
 ) (*O, error) {
@@ -114,6 +114,22 @@ func requireUntag(in *sqs.UntagQueueInput, invalid *smithy.InvalidParamsError) {
 	if in.TagKeys == nil {
 		invalid.Add(smithy.NewErrParamRequired("TagKeys"))
 	}
+}
+
+func requireAddPermission(in *sqs.AddPermissionInput, invalid *smithy.InvalidParamsError) {
+	need(invalid, "QueueUrl", in.QueueUrl)
+	need(invalid, "Label", in.Label)
+	if in.AWSAccountIds == nil {
+		invalid.Add(smithy.NewErrParamRequired("AWSAccountIds"))
+	}
+	if in.Actions == nil {
+		invalid.Add(smithy.NewErrParamRequired("Actions"))
+	}
+}
+
+func requireRemovePermission(in *sqs.RemovePermissionInput, invalid *smithy.InvalidParamsError) {
+	need(invalid, "QueueUrl", in.QueueUrl)
+	need(invalid, "Label", in.Label)
 }
 
 func requireListTags(in *sqs.ListQueueTagsInput, invalid *smithy.InvalidParamsError) {

@@ -27,7 +27,7 @@ func attributesSize(attributes map[string]types.MessageAttributeValue) int {
 }
 
 // cloneAttributes keeps the queue's copy apart from maps and byte slices that a
-// caller of the in-process door may still write to.
+// caller of the in-process API may still write to.
 func cloneAttributes(attributes map[string]types.MessageAttributeValue) map[string]types.MessageAttributeValue {
 	if len(attributes) == 0 {
 		return nil

@@ -95,8 +95,9 @@ func TestAgainstToyModel(t *testing.T) {
 // Sequences that were told apart once stay here.
 func TestModelRegressions(t *testing.T) {
 	for name, steps := range map[string][]step{
-		"a duplicate after a delete":     {{send, 1, 1, 0}, {receive, 1, 30, 0}, {remove, 0, 0, 0}, {sleep, 5, 0, 0}, {send, 1, 2, 0}, {sleep, 6, 0, 0}, {send, 1, 2, 0}},
-		"a dead letter and its way back": {{send, 1, 1, 0}, {receive, 0, 0, 0}, {sleep, 0, 0, 0}, {receive, 0, 0, 0}, {sleep, 0, 0, 0}, {receive, 0, 0, 0}, {bury, 0, 0, 0}, {redrive, 0, 0, 0}, {sleep, 0, 0, 0}, {receive, 0, 0, 0}},
+		"a duplicate after a delete":                              {{send, 1, 1, 0}, {receive, 1, 30, 0}, {remove, 0, 0, 0}, {sleep, 5, 0, 0}, {send, 1, 2, 0}, {sleep, 6, 0, 0}, {send, 1, 2, 0}},
+		"a group that is given back goes to the back of the line": {{send, 1, 1, 0}, {send, 2, 1, 0}, {send, 3, 2, 0}, {receive, 1, 29, 0}, {change, 1, 0, 0}, {receive, 9, 29, 0}},
+		"a dead letter and its way back":                          {{send, 1, 1, 0}, {receive, 0, 0, 0}, {sleep, 0, 0, 0}, {receive, 0, 0, 0}, {sleep, 0, 0, 0}, {receive, 0, 0, 0}, {bury, 0, 0, 0}, {redrive, 0, 0, 0}, {sleep, 0, 0, 0}, {receive, 0, 0, 0}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			for variant := range variants {

@@ -6,13 +6,14 @@ package sqstest
 //     flight is looked at again each second.
 //   - A task is over when its source is empty, so that messages that arrive
 //     meanwhile are moved too, and a cancelled task is CANCELLED at once.
-//   - Tasks are kept for ever; AWS lists the newest ten.
-//   - The texts of refusals are unrecorded.
+//   - The texts of refusals that F-142 does not have are unrecorded. Those that it
+//     has were recorded on 2024-04-30 (LocalStack).
 
 import (
 	"context"
 	"encoding/base64"
 	"encoding/json"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -40,7 +41,7 @@ const (
 )
 
 // moveTask moves the messages of a dead-letter queue back. Nothing runs in the
-// background: whoever calls a queue that the task may touch first does what has
+// background: each call of a queue that the task may touch first does what has
 // become due, so that a task lives in virtual time like everything else.
 type moveTask struct {
 	handle      string
@@ -100,7 +101,7 @@ func (t *moveTask) step() (moved, wait bool) {
 			t.fail("CouldNotDetermineMessageSource")
 			return false, false
 		}
-		to = t.find(m.source)
+		to = t.find(arnOf(Region, m.source))
 	}
 	if to == nil || to.gone.Load() {
 		t.fail("AWS.SimpleQueueService.NonExistentQueue")
@@ -143,18 +144,18 @@ func (t *moveTask) running() bool {
 	return t.status == taskRunning
 }
 
-func (t *moveTask) entry() types.ListMessageMoveTasksResultEntry {
+func (t *moveTask) entry(region string) types.ListMessageMoveTasksResultEntry {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	e := types.ListMessageMoveTasksResultEntry{
 		ApproximateNumberOfMessagesMoved:  int64(t.moved),
 		ApproximateNumberOfMessagesToMove: aws.Int64(int64(t.toMove)),
-		SourceArn:                         aws.String(t.source.ARN()),
+		SourceArn:                         aws.String(arnOf(region, t.source.config.Name)),
 		StartedTimestamp:                  t.started.UnixMilli(),
 		Status:                            aws.String(t.status),
 	}
 	if t.destination != nil {
-		e.DestinationArn = aws.String(t.destination.ARN())
+		e.DestinationArn = aws.String(arnOf(region, t.destination.config.Name))
 	}
 	if t.rate > 0 {
 		e.MaxNumberOfMessagesPerSecond = aws.Int32(int32(t.rate))
@@ -269,13 +270,34 @@ func (s *Server) startMove(_ context.Context, in *sqs.StartMessageMoveTaskInput)
 		q.moves.add(t)
 	}
 	t.run()
+	for _, q := range s.all() {
+		q.mu.Lock()
+		q.wake() // the first poll has the task's next step to wait for
+		q.mu.Unlock()
+	}
 	return &sqs.StartMessageMoveTaskOutput{TaskHandle: aws.String(t.handle)}, nil
 }
 
-// taskHandle is of the form that AWS's have.
+// taskHandleForm is what the handle of a task encodes.
+type taskHandleForm struct {
+	TaskID    string `json:"taskId"`
+	SourceARN string `json:"sourceArn"`
+}
+
 func taskHandle(sourceARN string) string {
-	b, _ := json.Marshal(map[string]string{"taskId": uuid.NewString(), "sourceArn": sourceARN}) // two strings always encode
+	b, _ := json.Marshal(taskHandleForm{uuid.NewString(), sourceARN}) // two strings always encode
 	return base64.StdEncoding.EncodeToString(b)
+}
+
+// sourceOfTask returns the ARN in a task handle, and false for a handle that is not
+// one.
+func sourceOfTask(handle string) (arn string, ok bool) {
+	var form taskHandleForm
+	b, err := base64.StdEncoding.DecodeString(handle)
+	if err != nil || json.Unmarshal(b, &form) != nil {
+		return "", false
+	}
+	return form.SourceARN, form.SourceARN != "" && form.TaskID != ""
 }
 
 // addTask admits one running task for a source.
@@ -284,13 +306,32 @@ func (s *Server) addTask(t *moveTask) error {
 	defer s.starting.Unlock()
 	for _, other := range s.runTasks() {
 		if other.source == t.source && other.running() {
-			return unsupportedOperation.because("There is already a task running. Only one active task is allowed for a source queue arn at a given time.")
+			return invalidParameterValue.because("There is already a task running. Only one active task is allowed for a source queue arn at a given time.")
 		}
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.tasks = append(s.tasks, t)
+	s.tasks = append(newestTasks(s.tasks, t.source), t)
 	return nil
+}
+
+// newestTasks returns a copy of the tasks without those of the source that a list
+// would not show once one more is added. Only one task of a source runs, so it
+// forgets none that does.
+func newestTasks(tasks []*moveTask, source *Queue) []*moveTask {
+	others := 0
+	for _, t := range tasks {
+		if t.source == source {
+			others++
+		}
+	}
+	return slices.DeleteFunc(slices.Clone(tasks), func(t *moveTask) bool {
+		if t.source != source || others < maxListedTasks {
+			return false
+		}
+		others--
+		return true
+	})
 }
 
 func (s *Server) runTasks() []*moveTask {
@@ -303,7 +344,7 @@ func (s *Server) runTasks() []*moveTask {
 	return tasks
 }
 
-func (s *Server) listMoves(_ context.Context, in *sqs.ListMessageMoveTasksInput) (*sqs.ListMessageMoveTasksOutput, error) {
+func (s *Server) listMoves(ctx context.Context, in *sqs.ListMessageMoveTasksInput) (*sqs.ListMessageMoveTasksOutput, error) {
 	if in.SourceArn == nil {
 		return nil, missing("SourceArn")
 	}
@@ -322,7 +363,7 @@ func (s *Server) listMoves(_ context.Context, in *sqs.ListMessageMoveTasksInput)
 	tasks := s.runTasks()
 	for i := len(tasks) - 1; i >= 0 && len(out.Results) < limit; i-- {
 		if tasks[i].source == source {
-			out.Results = append(out.Results, tasks[i].entry())
+			out.Results = append(out.Results, tasks[i].entry(callerOf(ctx).region))
 		}
 	}
 	return out, nil
@@ -331,6 +372,13 @@ func (s *Server) listMoves(_ context.Context, in *sqs.ListMessageMoveTasksInput)
 func (s *Server) cancelMove(_ context.Context, in *sqs.CancelMessageMoveTaskInput) (*sqs.CancelMessageMoveTaskOutput, error) {
 	if in.TaskHandle == nil {
 		return nil, missing("TaskHandle")
+	}
+	source, ok := sourceOfTask(*in.TaskHandle)
+	switch { // F-142
+	case !ok:
+		return nil, invalidParameterValue.because("Value for parameter TaskHandle is invalid.")
+	case s.byARN(source) == nil:
+		return nil, resourceNotFound.because("The resource that you specified for the SourceArn parameter doesn't exist.")
 	}
 	for _, t := range s.runTasks() {
 		if t.handle != *in.TaskHandle {
@@ -344,5 +392,5 @@ func (s *Server) cancelMove(_ context.Context, in *sqs.CancelMessageMoveTaskInpu
 		t.status = taskCancelled
 		return &sqs.CancelMessageMoveTaskOutput{ApproximateNumberOfMessagesMoved: int64(t.moved)}, nil
 	}
-	return nil, resourceNotFound.because("The task that you specified for the TaskHandle parameter doesn't exist.")
+	return nil, resourceNotFound.because("Task does not exist.")
 }

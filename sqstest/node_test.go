@@ -1,11 +1,6 @@
 package sqstest_test
 
 import (
-	"encoding/json"
-	"errors"
-	"net/http/httptest"
-	"os"
-	"os/exec"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -15,28 +10,10 @@ import (
 )
 
 // A client that shares no code with the SDK for Go: AWS's for JavaScript, which
-// checks each digest. It runs where its packages are installed, by npm ci in
-// testdata/node, and installs nothing itself.
+// checks each digest.
 func TestNodeClient(t *testing.T) {
-	node, err := exec.LookPath("node")
-	if err != nil {
-		t.Skip("node is not installed")
-	}
-	if _, err := os.Stat("testdata/node/node_modules/@aws-sdk/client-sqs/package.json"); err != nil {
-		t.Skip("@aws-sdk/client-sqs is not installed: run npm ci in sqstest/testdata/node")
-	}
+	node := nodeWithSDK(t)
 	q := newQueue(t, sqstest.Config{})
-	server := httptest.NewServer(sqstest.NewServer(q))
-	defer server.Close()
-	// #nosec G204 -- both arguments are the test's own
-	client := exec.CommandContext(t.Context(), node, "client.mjs", server.URL, server.URL+"/"+sqstest.Account+"/"+q.Name())
-	client.Dir = "testdata/node"
-	out, err := client.Output()
-	var failed *exec.ExitError
-	if errors.As(err, &failed) {
-		t.Fatalf("%v:\n%s", err, failed.Stderr)
-	}
-	require.NoError(t, err)
 	var saw struct {
 		First, Again, Later [2]string
 		Batch               [][2]string
@@ -44,7 +21,7 @@ func TestNodeClient(t *testing.T) {
 		Refusal             string
 		Moved               int
 	}
-	require.NoError(t, json.Unmarshal(out, &saw), string(out))
+	runClient(t, q, "testdata/node", node, []string{"client.mjs"}, &saw)
 
 	stored := q.Messages()
 	require.Len(t, stored, 3)

@@ -16,7 +16,7 @@ const purgeInterval = time.Minute
 
 // PurgeQueue removes every message, those in flight and those that are delayed
 // too, and frees the deduplication IDs unless Config.PurgeKeepsIDs. A second purge
-// within 60 s is refused (F-106). [Queue.Messages] still tells what was stored.
+// within 60 s is refused (F-106). [Queue.Messages] still shows what was stored.
 func (q *Queue) PurgeQueue(ctx context.Context, in *sqs.PurgeQueueInput, _ ...func(*sqs.Options)) (*sqs.PurgeQueueOutput, error) {
 	return inProcess(ctx, "PurgeQueue", in, requirePurge, q.purge)
 }

@@ -1,7 +1,7 @@
 package sqstest
 
-// Deviations from AWS in this file: the account is 000000000000 and the region
-// us-east-1.
+// Deviations from AWS in this file: the account is 000000000000, and in process the
+// region is us-east-1.
 
 import (
 	"fmt"
@@ -29,14 +29,14 @@ const endpoint = "https://sqs.us-east-1.test"
 // Queue is one queue in memory, FIFO unless its [Config] says otherwise. It
 // answers the calls of the SDK's client that concern one queue with the client's
 // signatures, so it goes wherever a narrow interface of *sqs.Client is asked for;
-// [Queue.Client] and [NewServer] give it the other door, over AWS's wire format,
+// [Queue.Client] and [NewServer] give it the other API, AWS's wire format,
 // and a [Server] has the calls that concern several queues. All its methods may be
 // called concurrently.
 //
 // Its errors are those of the SDK: *smithy.OperationError around
 // *http.ResponseError (aws/transport/http) around the modelled type, such as
-// *types.QueueDoesNotExist, or smithy.GenericAPIError. There is no retryer on this
-// door and the functional options have nothing to configure: they are not called.
+// *types.QueueDoesNotExist, or smithy.GenericAPIError. The in-process API has
+// no retryer, and the functional options have nothing to configure: they are not called.
 //
 // Create one with [NewQueue].
 type Queue struct {
@@ -53,16 +53,19 @@ type Queue struct {
 	setting  sync.Mutex
 	moves    moves
 
-	mu       sync.Mutex
-	offset   time.Duration
-	modified time.Time
-	purged   time.Time
-	tags     map[string]string
-	attempts attempts
-	window   *window.Window[accepted]
-	lastSeq  uint64
-	stored   []*message
-	swallows []Suppression
+	mu           sync.Mutex
+	offset       time.Duration
+	modified     time.Time
+	purged       time.Time
+	tags         map[string]string
+	attempts     attempts
+	window       *window.Window[accepted]
+	lastSeq      uint64
+	stored       []*message
+	suppressions []Suppression
+
+	storedBytes, suppressedBytes int64
+	usage                        *usage // of the server, nil without bounds
 	faults
 	delivery
 }
@@ -89,7 +92,7 @@ func newQueue(c Config, offset time.Duration) *Queue {
 		offset:   offset,
 		modified: now,
 		window:   window.New[accepted](window.Options{}),
-		delivery: newDelivery(),
+		delivery: newDelivery(!c.Standard),
 	}
 	q.settings.Store(c.settings())
 	return q
@@ -102,10 +105,9 @@ func (q *Queue) Name() string { return q.config.Name }
 // nowhere.
 func (q *Queue) URL() string { return endpoint + "/" + Account + "/" + q.config.Name }
 
-// ARN returns the queue's ARN.
-func (q *Queue) ARN() string { return arnPrefix + q.config.Name }
-
-const arnPrefix = "arn:aws:sqs:" + Region + ":" + Account + ":"
+// ARN returns the queue's ARN. Over HTTP ARNs have the region that the request was
+// signed for.
+func (q *Queue) ARN() string { return arnOf(Region, q.config.Name) }
 
 // Advance moves the queue's clock forward by d, for tests outside a
 // testing/synctest bubble: the deduplication window, visibility timeouts,
@@ -119,7 +121,7 @@ func (q *Queue) Advance(d time.Duration) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.offset = ahead(q.offset, d)
-	q.wake()
+	q.wakeAll()
 }
 
 func (q *Queue) clock() time.Time {
@@ -204,22 +206,22 @@ func (q *Queue) Messages() []Message {
 // store. AWS shows nothing of it (F-001); the fake says why it happened.
 type Suppression struct {
 	// Original is the stored message whose MessageID and SequenceNumber the
-	// sender was told.
+	// sender got.
 	Original Message
 
-	// GroupID, Body and Attributes are those of the send that was swallowed.
+	// GroupID, Body and Attributes are those of the send that was suppressed.
 	// Where they differ from the original's, something was lost.
 	GroupID    string
 	Body       string
 	Attributes map[string]types.MessageAttributeValue
 
-	// DeduplicationID is what the two have in common. ContentBased tells that the
-	// swallowed send brought none, so that its body decided.
+	// DeduplicationID is what the two have in common. ContentBased says that the
+	// suppressed send brought none, so that its body decided.
 	DeduplicationID string
 	ContentBased    bool
 	Scope           DeduplicationScope
 
-	// At is when the send was swallowed and Until the first instant at which one
+	// At is when the send was suppressed and Until the first instant at which one
 	// like it is stored again, both on the queue's clock.
 	At, Until time.Time
 }
@@ -239,15 +241,15 @@ func (s Suppression) String() string {
 		s.Original.MessageID, id, scope, s.At.Sub(s.Original.AcceptedAt), s.Until.Sub(s.At))
 }
 
-// Suppressed returns each send that the queue swallowed, in order; with
+// Suppressed returns each send that the queue suppressed, in order; with
 // Config.DiscardDeleted at least those of the last five minutes. The caller owns
 // the slice and what it holds.
 func (q *Queue) Suppressed() []Suppression {
 	q.moves.run()
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	out := make([]Suppression, len(q.swallows))
-	for i, s := range q.swallows {
+	out := make([]Suppression, len(q.suppressions))
+	for i, s := range q.suppressions {
 		s.Original = s.Original.clone()
 		s.Attributes = cloneAttributes(s.Attributes)
 		out[i] = s

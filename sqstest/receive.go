@@ -7,8 +7,10 @@ package sqstest
 //     no limit on the total time that a message can be kept hidden.
 //   - Deleting a message again succeeds, as recorded on standard queues (F-107).
 //   - Dead letters leave their queue when a receive comes upon them, not before.
-//   - ChangeMessageVisibility of a message that is not in flight and its range
-//     error: codes as widely reported, not among the recordings.
+//   - ChangeMessageVisibility on standard queues was recorded on 2024-04-30
+//     (LocalStack) and 2026-03-19 (go-cloud), F-141. Of a message of a FIFO queue
+//     that is not in flight, and its range error: codes as widely reported, not
+//     recorded.
 
 import (
 	"context"
@@ -31,8 +33,8 @@ const senderID = "AIDACKCEVSQ6C2EXAMPLE"
 
 // ReceiveMessage returns up to MaxNumberOfMessages visible messages, those of
 // one group in their order (F-090, F-091), or waits for the first up to
-// WaitTimeSeconds of the queue's clock. The SDK's input cannot tell a
-// VisibilityTimeout or WaitTimeSeconds of zero from none: both mean the queue's
+// WaitTimeSeconds of the queue's clock. In the SDK's input a
+// VisibilityTimeout or WaitTimeSeconds of zero looks like none: both mean the queue's
 // own. A ReceiveRequestAttemptId that is used again within five minutes returns
 // the same messages under new handles, and the old ones still work, unless one of
 // them was deleted, changed or became visible (F-100).
@@ -54,6 +56,8 @@ type receiveRequest struct {
 	MaxNumberOfMessages *int32
 	VisibilityTimeout   *int32
 	WaitTimeSeconds     *int32
+
+	region string // of the ARNs in the answer
 }
 
 func unlessZero(n int32) *int32 {
@@ -67,6 +71,7 @@ func (q *Queue) receive(ctx context.Context, in *receiveRequest) (*sqs.ReceiveMe
 	if err := q.resolve(in.QueueUrl); err != nil {
 		return nil, err
 	}
+	in.region = callerOf(ctx).region
 	set := q.settings.Load()
 	limit, wait, visibility := int32(1), set.wait, set.visibility
 	if in.MaxNumberOfMessages != nil {
@@ -95,25 +100,39 @@ func (q *Queue) receive(ctx context.Context, in *receiveRequest) (*sqs.ReceiveMe
 	}
 
 	deadline := q.clock().Add(wait)
+	w := newWaiter()
+	defer q.leave(w)
 	for {
 		if err := q.resolve(in.QueueUrl); err != nil {
 			return nil, err // deleted while the receive waited
 		}
-		out, pause, changed := q.receiveNow(in, int(limit), visibility, attempt, deadline)
+		out, pause, first := q.receiveNow(in, int(limit), visibility, attempt, deadline, w)
 		if out != nil {
 			return out, nil
 		}
-		if err := await(ctx, q.moves.pause(pause), changed); err != nil {
+		if first {
+			pause = q.moves.pause(pause)
+		}
+		if err := w.await(ctx, pause); err != nil {
 			return nil, err
 		}
 	}
 }
 
-// receiveNow answers, or says how long to wait, unless something changes, before
-// another try.
-func (q *Queue) receiveNow(in *receiveRequest, limit int, visibility time.Duration, attempt string, deadline time.Time) (*sqs.ReceiveMessageOutput, time.Duration, <-chan struct{}) {
+func (q *Queue) leave(w *waiter) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.waiters.leave(w)
+}
+
+// receiveNow answers, or puts w in line and says how long to wait, unless it is
+// woken, before another try, and whether it is the first in line.
+func (q *Queue) receiveNow(in *receiveRequest, limit int, visibility time.Duration, attempt string, deadline time.Time, w *waiter) (_ *sqs.ReceiveMessageOutput, pause time.Duration, first bool) {
 	deadLetters, unlock := q.lockWithDeadLetters()
 	defer unlock()
+	if deadLetters == q {
+		deadLetters = nil // F-146
+	}
 	now := q.now()
 	q.settle(now)
 	taken, replayed := q.attempts.replay(&q.delivery, attempt, now, visibility)
@@ -126,7 +145,7 @@ func (q *Queue) receiveNow(in *receiveRequest, limit int, visibility time.Durati
 		taken, dead = q.take(now, limit, maxReceives, visibility)
 		for _, m := range dead {
 			q.remove(m)
-			deadLetters.bury(m, q.ARN())
+			deadLetters.bury(m, q.config.Name)
 		}
 		q.attempts.remember(attempt, now, taken)
 	}
@@ -135,27 +154,14 @@ func (q *Queue) receiveNow(in *receiveRequest, limit int, visibility time.Durati
 		for _, m := range taken {
 			out.Messages = append(out.Messages, q.deliver(m, in))
 		}
-		return out, 0, nil
+		return out, 0, false
 	}
 	until := deadline
-	if q.hidden.Len() > 0 && q.hidden.list[0].visibleAt.Before(until) {
+	first = q.join(w)
+	if first && q.hidden.Len() > 0 && q.hidden.list[0].visibleAt.Before(until) {
 		until = q.hidden.list[0].visibleAt
 	}
-	return nil, until.Sub(now), q.change()
-}
-
-// await returns when something changed, the time is over or, with its error,
-// ctx is done. No lock is held.
-func await(ctx context.Context, d time.Duration, changed <-chan struct{}) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-changed:
-	case <-timer.C:
-	}
-	return nil
+	return nil, until.Sub(now), first
 }
 
 // deliver is one received message as the request wants to see it (F-103). It
@@ -165,6 +171,10 @@ func (q *Queue) deliver(m *message, in *receiveRequest) types.Message {
 	q.receipts[handle] = receipt{message: m, receive: m.receives}
 	if q.config.DiscardDeleted {
 		m.handles = append(m.handles, handle)
+		if len(m.handles) > maxHandles {
+			delete(q.receipts, m.handles[0])
+			m.handles = m.handles[1:]
+		}
 	}
 	attributes := cloneAttributes(m.Attributes)
 	for name := range attributes {
@@ -208,6 +218,10 @@ func (m *message) systemAttributes(in *receiveRequest) map[string]string {
 	for _, name := range in.MessageSystemAttributeNames {
 		wanted[string(name)] = true
 	}
+	source := ""
+	if m.source != "" {
+		source = arnOf(in.region, m.source)
+	}
 	out := make(map[string]string)
 	for name, value := range map[types.MessageSystemAttributeName]string{
 		types.MessageSystemAttributeNameSenderId:                         senderID,
@@ -218,7 +232,7 @@ func (m *message) systemAttributes(in *receiveRequest) map[string]string {
 		types.MessageSystemAttributeNameMessageDeduplicationId:           m.DeduplicationID,
 		types.MessageSystemAttributeNameMessageGroupId:                   m.GroupID,
 		types.MessageSystemAttributeNameAWSTraceHeader:                   m.traceHeader,
-		types.MessageSystemAttributeNameDeadLetterQueueSourceArn:         m.source,
+		types.MessageSystemAttributeNameDeadLetterQueueSourceArn:         source,
 	} {
 		if value != "" && (wanted["All"] || wanted[string(name)]) {
 			out[string(name)] = value

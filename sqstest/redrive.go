@@ -5,15 +5,21 @@ package sqstest
 //     dead-letter queue's window is consumed, as F-113 records it of a move task;
 //     of an automatic move it was not recorded.
 //   - While the dead-letter queue does not exist, messages stay deliverable.
-//   - A queue cannot be its own dead-letter queue, and RedriveAllowPolicy is looked
-//     at when a RedrivePolicy is set; a policy that is already there stays.
+//   - A queue may be its own dead-letter queue (F-146; asserted by LocalStack's tests
+//     against AWS, 2024-08-20). What AWS then does was not recorded; here its
+//     messages stay deliverable.
+//   - The receive count of a message goes along to the dead-letter queue (F-110).
+//     That a RedrivePolicy of the dead-letter queue counts only the receives there was
+//     not recorded (F-150); otherwise the message would pass a chain of queues without
+//     being seen.
+//   - RedriveAllowPolicy is checked when a RedrivePolicy is set; a policy that is
+//     already there stays.
 //   - The texts about policies are as widely reported, not among the recordings.
 
 import (
 	"encoding/json"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/window"
@@ -25,7 +31,7 @@ type redrive struct {
 	MaxReceives int    `json:"maxReceiveCount"`
 
 	// find looks the target up for each use, because a queue may be deleted and
-	// made anew under its name.
+	// made again under its name.
 	find func(arn string) *Queue
 }
 
@@ -78,8 +84,6 @@ func parseRedrive(value, own string, fifo bool, find func(string) *Queue) (*redr
 	}
 	target := r.target()
 	switch {
-	case r.TargetARN == own:
-		return refused("Dead letter target cannot be the queue itself.")
 	case target == nil:
 		return refused("Dead letter target does not exist.")
 	case target.settings.Load().fifo != fifo: // F-115
@@ -102,7 +106,14 @@ func (a *redriveAllow) String() string {
 }
 
 func (a *redriveAllow) admits(source string) bool {
-	return a == nil || a.Permission == "allowAll" || a.Permission == "byQueue" && slices.Contains(a.Sources, source)
+	if a == nil || a.Permission == "allowAll" {
+		return true
+	}
+	name, _ := nameInARN(source)
+	return a.Permission == "byQueue" && slices.ContainsFunc(a.Sources, func(arn string) bool {
+		admitted, ok := nameInARN(arn)
+		return ok && admitted == name
+	})
 }
 
 func parseRedriveAllow(value string) (*redriveAllow, error) {
@@ -163,19 +174,20 @@ func (q *Queue) lockWithDeadLetters() (deadLetters *Queue, unlock func()) {
 	}
 }
 
-// bury takes over a message that another queue gave up on. It needs q.mu.
+// bury takes over a message that the queue named source gave up on. It needs q.mu.
 func (q *Queue) bury(m *message, source string) {
 	now := q.now()
 	buried := &message{
-		Message:       m.Message,
-		bodyMD5:       m.bodyMD5,
-		traceHeader:   m.traceHeader,
-		hiddenAt:      notHidden,
-		source:        source,
-		sentAt:        m.sentAt,
-		agesFrom:      m.agesFrom,
-		receives:      m.receives,
-		firstReceived: m.firstReceived,
+		Message:        m.Message,
+		bodyMD5:        m.bodyMD5,
+		traceHeader:    m.traceHeader,
+		hiddenIndex:    notInHeap,
+		source:         source,
+		sentAt:         m.sentAt,
+		agesFrom:       m.agesFrom,
+		receives:       m.receives,
+		receivesBefore: m.receives,
+		firstReceived:  m.firstReceived,
 	}
 	if q.settings.Load().fifo {
 		buried.DeduplicationID = m.MessageID // F-110
@@ -192,7 +204,7 @@ func (q *Queue) revive(m *message) bool {
 		Message:     m.Message,
 		bodyMD5:     m.bodyMD5,
 		traceHeader: m.traceHeader,
-		hiddenAt:    notHidden,
+		hiddenIndex: notInHeap,
 		sentAt:      now,
 		agesFrom:    now,
 	}
@@ -228,13 +240,12 @@ func (q *Queue) arrive(now time.Time, m *message) bool {
 	return true
 }
 
-// isSourceOf reports whether q's dead letters go to the queue with the ARN.
-func (q *Queue) isSourceOf(arn string) bool {
+// isSourceOf reports whether q's dead letters go to the other queue.
+func (q *Queue) isSourceOf(other *Queue) bool {
 	r := q.settings.Load().redrive
-	return r != nil && r.TargetARN == arn && !q.gone.Load()
-}
-
-// nameInARN takes the queue's name out of an ARN of this account and region.
-func nameInARN(arn string) (name string, ok bool) {
-	return strings.CutPrefix(arn, arnPrefix)
+	if r == nil || q.gone.Load() {
+		return false
+	}
+	name, ok := nameInARN(r.TargetARN)
+	return ok && name == other.config.Name
 }

@@ -8,6 +8,10 @@ package sqstest
 //     Config.DuplicateRestartsInterval.
 //   - A change of the deduplication scope lets IDs that were accepted before be
 //     accepted once more, because they are known in the other scope.
+//   - Which of the two wins where a request has the header X-Amzn-Trace-Id and a
+//     message has an AWSTraceHeader was not recorded; here it is the message's. The
+//     in-process API has no request headers. The header alone was recorded on
+//     2025-06-27 (LocalStack, F-143).
 //   - Concurrent duplicates are decided by the order in which they reach the
 //     queue; what AWS does with them was not recorded.
 
@@ -27,7 +31,7 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/window"
 )
 
-// SendMessage stores the message, or swallows it as a duplicate with the answer
+// SendMessage stores the message, or suppresses it as a duplicate with the answer
 // that the original got (F-001). Faults that were injected come first.
 func (q *Queue) SendMessage(ctx context.Context, in *sqs.SendMessageInput, _ ...func(*sqs.Options)) (*sqs.SendMessageOutput, error) {
 	return inProcess(ctx, "SendMessage", in, requireSend, func(ctx context.Context, in *sqs.SendMessageInput) (*sqs.SendMessageOutput, error) {
@@ -74,7 +78,7 @@ func (q *Queue) send(ctx context.Context, in *sendRequest) (*sqs.SendMessageOutp
 	if fault.early != nil {
 		return nil, fault.early
 	}
-	out, err := q.sendOne(fault, sendEntry{types.SendMessageBatchRequestEntry{
+	out, err := q.sendOne(ctx, fault, sendEntry{types.SendMessageBatchRequestEntry{
 		MessageBody:             in.MessageBody,
 		DelaySeconds:            aws.ToInt32(in.DelaySeconds),
 		MessageAttributes:       in.MessageAttributes,
@@ -85,7 +89,7 @@ func (q *Queue) send(ctx context.Context, in *sendRequest) (*sqs.SendMessageOutp
 	return answer(ctx, fault, out, err)
 }
 
-func (q *Queue) sendOne(fault Fault, e sendEntry) (*sqs.SendMessageOutput, error) {
+func (q *Queue) sendOne(ctx context.Context, fault Fault, e sendEntry) (*sqs.SendMessageOutput, error) {
 	set := q.settings.Load()
 	if err := set.validateSend(e); err != nil {
 		return nil, err
@@ -93,7 +97,7 @@ func (q *Queue) sendOne(fault Fault, e sendEntry) (*sqs.SendMessageOutput, error
 	if err := fault.entry(0, e.SendMessageBatchRequestEntry); err != nil {
 		return nil, err
 	}
-	p := prepare(set, e)
+	p := prepare(set, e, callerOf(ctx).trace)
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	m, err := q.accept(q.now(), set, p)
@@ -118,11 +122,11 @@ func (q *Queue) sendBatch(ctx context.Context, in *sendBatchRequest) (*sqs.SendM
 	if fault.early != nil {
 		return nil, fault.early
 	}
-	out, err := q.sendEntries(fault, in.Entries)
+	out, err := q.sendEntries(ctx, fault, in.Entries)
 	return answer(ctx, fault, out, err)
 }
 
-func (q *Queue) sendEntries(fault Fault, entries []sendEntry) (*sqs.SendMessageBatchOutput, error) {
+func (q *Queue) sendEntries(ctx context.Context, fault Fault, entries []sendEntry) (*sqs.SendMessageBatchOutput, error) {
 	ids, size := make([]*string, len(entries)), 0
 	for i, e := range entries {
 		ids[i] = e.Id
@@ -142,7 +146,7 @@ func (q *Queue) sendEntries(fault Fault, entries []sendEntry) (*sqs.SendMessageB
 		if !q.config.ContentsRefuseBatch {
 			continue
 		}
-		if err := set.validateContents(e.SendMessageBatchRequestEntry); err != nil {
+		if err := set.validateContents(e.SendMessageBatchRequestEntry, true); err != nil {
 			return nil, err
 		}
 	}
@@ -152,7 +156,7 @@ func (q *Queue) sendEntries(fault Fault, entries []sendEntry) (*sqs.SendMessageB
 	for i, e := range entries {
 		err := set.validateParameters(e, true)
 		if err == nil {
-			err = set.validateContents(e.SendMessageBatchRequestEntry)
+			err = set.validateContents(e.SendMessageBatchRequestEntry, true)
 		}
 		if err == nil {
 			err = fault.entry(i, e.SendMessageBatchRequestEntry)
@@ -161,7 +165,7 @@ func (q *Queue) sendEntries(fault Fault, entries []sendEntry) (*sqs.SendMessageB
 			out.Failed = append(out.Failed, err.entry(e.Id))
 			continue
 		}
-		sends = append(sends, prepare(set, e))
+		sends = append(sends, prepare(set, e, callerOf(ctx).trace))
 	}
 
 	// One lock over the batch: its entries share the millisecond and their
@@ -169,6 +173,13 @@ func (q *Queue) sendEntries(fault Fault, entries []sendEntry) (*sqs.SendMessageB
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	now := q.now()
+	total := int64(0)
+	for _, p := range sends {
+		total += p.size()
+	}
+	if err := q.admit(int64(len(sends)), total); err != nil {
+		return nil, err // all or none, and duplicates count here
+	}
 	for _, p := range sends {
 		m, err := q.accept(now, set, p)
 		if err != nil {
@@ -194,28 +205,39 @@ type outgoing struct {
 	attributes               map[string]types.MessageAttributeValue
 	bodyMD5                  string
 	attributesMD5, systemMD5 *string
+	trace                    string
 }
 
-func prepare(set *settings, e sendEntry) outgoing {
+// prepare gives the message the trace of its request unless it brings one (F-143).
+// The digest is of what it brings.
+func prepare(set *settings, e sendEntry, trace string) outgoing {
 	p := outgoing{
 		sendEntry:     e,
+		trace:         trace,
 		attributes:    normalised(cloneAttributes(e.MessageAttributes)), // F-080
 		bodyMD5:       digest.Body(*e.MessageBody),
 		attributesMD5: digest.Attributes(e.MessageAttributes),
 		systemMD5:     digest.SystemAttributes(e.MessageSystemAttributes),
 	}
-	switch {
-	case !set.fifo:
-	case e.MessageDeduplicationId != nil:
-		p.id = *e.MessageDeduplicationId // F-013
-	default:
-		sum := sha256.Sum256([]byte(*e.MessageBody))
-		p.id = hex.EncodeToString(sum[:]) // F-011; attributes never take part, F-012
+	if own := e.MessageSystemAttributes[string(types.MessageSystemAttributeNameForSendsAWSTraceHeader)].StringValue; own != nil {
+		p.trace = *own
+	}
+	if set.fifo {
+		p.id = deduplicationID(e)
 	}
 	return p
 }
 
-// accept returns the message that the sender is told of: the original of a
+// deduplicationID is what decides on a FIFO queue.
+func deduplicationID(e sendEntry) string {
+	if e.MessageDeduplicationId != nil {
+		return *e.MessageDeduplicationId // F-013
+	}
+	sum := sha256.Sum256([]byte(*e.MessageBody))
+	return hex.EncodeToString(sum[:]) // F-011; attributes never take part, F-012
+}
+
+// accept returns the message whose IDs the sender gets: the original of a
 // duplicate, else a new one. It needs q.mu.
 func (q *Queue) accept(now time.Time, set *settings, p outgoing) (*message, error) {
 	m := &message{
@@ -227,12 +249,15 @@ func (q *Queue) accept(now time.Time, set *settings, p outgoing) (*message, erro
 			AcceptedAt:      now,
 		},
 		bodyMD5:     p.bodyMD5,
-		traceHeader: aws.ToString(p.MessageSystemAttributes[string(types.MessageSystemAttributeNameForSendsAWSTraceHeader)].StringValue),
-		hiddenAt:    notHidden,
+		traceHeader: p.trace,
+		hiddenIndex: notInHeap,
 		sentAt:      now,
 		agesFrom:    now,
 	}
 	if !set.fifo {
+		if err := q.admit(1, m.size()); err != nil {
+			return nil, err
+		}
 		m.MessageID = newMessageID()
 		m.sequence = q.nextSequence(now) // orders the queue and is not shown, F-040
 		delay := set.delay
@@ -245,6 +270,9 @@ func (q *Queue) accept(now time.Time, set *settings, p outgoing) (*message, erro
 	key := q.dedupKey(now, set, m.GroupID, p.id)
 	if r, state := q.window.Lookup(now, key); state == window.Inside {
 		return q.suppress(now, set, key, r, m.Message, p.MessageDeduplicationId == nil), nil
+	}
+	if err := q.admit(1, m.size()); err != nil {
+		return nil, err
 	}
 	m.MessageID = newMessageID()
 	m.sequence = q.nextSequence(now)
@@ -266,7 +294,7 @@ func (q *Queue) dedupKey(now time.Time, set *settings, group, id string) window.
 	return q.window.Key("", id)
 }
 
-// suppress notes that the send was swallowed because of the record r and returns
+// suppress notes that the send was suppressed because of the record r and returns
 // the original. It needs q.mu.
 func (q *Queue) suppress(now time.Time, set *settings, key window.Key, r window.Record[accepted], send Message, contentBased bool) *message {
 	original := q.original(r, send)
@@ -275,7 +303,7 @@ func (q *Queue) suppress(now time.Time, set *settings, key window.Key, r window.
 		// The window takes a key that it holds even when it is full.
 		_ = q.window.Put(now, key, r)
 	}
-	q.swallow(Suppression{
+	q.recordSuppression(Suppression{
 		Original:        original.Message,
 		GroupID:         send.GroupID,
 		Body:            send.Body,
@@ -295,13 +323,15 @@ func (q *Queue) nextSequence(now time.Time) uint64 {
 	return q.lastSeq
 }
 
-// keep stores a message. It needs q.mu.
+// keep stores a message. What became visible before it comes first (F-140), so the
+// queue has to be settled. It needs q.mu.
 func (q *Queue) keep(now time.Time, m *message, delay time.Duration) {
+	q.settle(now)
 	q.store(m)
 	q.enqueue(m, now, delay, q.settings.Load().fifo)
 }
 
-// shownSequence is what the sender is told, nothing on a standard queue (F-040).
+// shownSequence is what the sender gets, nothing on a standard queue (F-040).
 func (m *message) shownSequence() *string {
 	if m.SequenceNumber == "" {
 		return nil

@@ -1,8 +1,9 @@
 package sqstest
 
 // Deviations from AWS in this file:
-//   - AWS JSON 1.0 only; the older query protocol (F-134) is refused.
-//   - AddPermission and RemovePermission are answered as unknown operations.
+//   - AWS JSON 1.0 only; the older query protocol (F-134) is refused in XML, so that
+//     its clients show the text.
+//   - GET / answers a health check, which AWS does not have.
 //   - Signatures, credentials and the request's date are not looked at, so that
 //     any client works, also one that lives in virtual time.
 //   - The statuses of requests that no SDK makes (no POST, other content type, too
@@ -11,11 +12,14 @@ package sqstest
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"mime"
 	"net/http"
+	"os"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -28,12 +32,12 @@ import (
 // escaped as \u00XX, and stops what no sender has reason to send.
 const maxRequestBytes = 8 << 20
 
-// Server is the queues of one account, which it puts behind AWS's wire format.
+// Server holds the queues of one account and serves them in AWS's wire format.
 // It is an http.Handler, so that httptest.NewServer or http.Server gives it a
 // socket and any SDK can talk to it; [Server.Client] talks to it without one. In
 // process it answers every call of *sqs.Client that it knows with the client's
 // signature, like a [Queue] and with the same errors: [Server.CreateQueue] makes
-// queues, and [Server.Queue] returns the value behind a name, to look into. It is
+// queues, and [Server.Queue] returns the queue of a name, to look into. It is
 // safe for concurrent use.
 //
 // Create one with [NewServer].
@@ -43,6 +47,9 @@ type Server struct {
 	deleted map[string]time.Time // on the clock of the account
 	offset  time.Duration
 	tasks   []*moveTask
+	usage   *usage // nil without bounds
+
+	reading atomic.Int64 // bytes of bodies of requests
 
 	starting sync.Mutex // of move tasks, one at a time
 }
@@ -101,9 +108,8 @@ func (q *Queue) Client(optFns ...func(*sqs.Options)) *sqs.Client {
 	return NewServer(q).Client(optFns...)
 }
 
-// operation decodes one request, runs it and returns the SDK's output type. base
-// is the address that the request came to.
-type operation func(ctx context.Context, s *Server, base string, body []byte) (any, error)
+// operation decodes one request, runs it and returns the SDK's output type.
+type operation func(ctx context.Context, s *Server, body []byte) (any, error)
 
 // operations is keyed by what follows "AmazonSQS." in X-Amz-Target.
 var operations = map[string]operation{
@@ -120,15 +126,18 @@ var operations = map[string]operation{
 	"UntagQueue":                   on(func(in *sqs.UntagQueueInput) *string { return in.QueueUrl }, (*Queue).untag),
 	"ListQueueTags":                on(func(in *sqs.ListQueueTagsInput) *string { return in.QueueUrl }, (*Queue).listTags),
 
+	"AddPermission":    on(func(in *sqs.AddPermissionInput) *string { return in.QueueUrl }, (*Queue).addPermission),
+	"RemovePermission": on(func(in *sqs.RemovePermissionInput) *string { return in.QueueUrl }, (*Queue).removePermission),
+
 	"SetQueueAttributes":         onServer((*Server).setAttributes),
 	"DeleteQueue":                onServer((*Server).deleteQueue),
 	"StartMessageMoveTask":       onServer((*Server).startMove),
 	"ListMessageMoveTasks":       onServer((*Server).listMoves),
 	"CancelMessageMoveTask":      onServer((*Server).cancelMove),
-	"CreateQueue":                onAddress((*Server).createQueue),
-	"GetQueueUrl":                onAddress((*Server).queueURL),
-	"ListQueues":                 onAddress((*Server).listQueues),
-	"ListDeadLetterSourceQueues": onAddress((*Server).listSources),
+	"CreateQueue":                onServer((*Server).createQueue),
+	"GetQueueUrl":                onServer((*Server).queueURL),
+	"ListQueues":                 onServer((*Server).listQueues),
+	"ListDeadLetterSourceQueues": onServer((*Server).listSources),
 }
 
 // on is an operation of one queue.
@@ -144,42 +153,31 @@ func on[I, O any](queueURL func(*I) *string, run func(*Queue, context.Context, *
 
 // onServer is an operation of the account.
 func onServer[I, O any](run func(*Server, context.Context, *I) (*O, error)) operation {
-	return onAddress(func(s *Server, ctx context.Context, _ string, in *I) (*O, error) { return run(s, ctx, in) })
-}
-
-// onAddress is an operation that answers with the URL of a queue. It is the
-// address that the request came to, so that an SDK that takes the queue's URL for
-// its endpoint comes back here.
-func onAddress[I, O any](run func(s *Server, ctx context.Context, base string, in *I) (*O, error)) operation {
-	return func(ctx context.Context, s *Server, base string, body []byte) (any, error) {
+	return func(ctx context.Context, s *Server, body []byte) (any, error) {
 		in := new(I)
 		if err := decode(body, in); err != nil {
 			return nil, err
 		}
-		return run(s, ctx, base, in)
+		return run(s, ctx, in)
 	}
-}
-
-func baseOf(r *http.Request) string {
-	scheme := r.URL.Scheme
-	switch {
-	case scheme != "":
-	case r.TLS != nil:
-		scheme = "https"
-	default:
-		scheme = "http"
-	}
-	return scheme + "://" + r.Host
 }
 
 // ServeHTTP answers one AWS JSON 1.0 request, POSTed to / or to the path of a
-// queue's URL (F-133). It aborts the connection, as net/http documents, to lose an
+// queue's URL (F-133), and GET / for health checks. It aborts the connection, as net/http documents, to lose an
 // answer and when the client has gone. Paths under /_sqsfifo/ are the control
 // endpoint, see [Server.Advance], [Queue.Window] and [Queue.Suppressed] and the
 // package documentation.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if strings.HasPrefix(r.URL.Path, controlPrefix) {
+	switch {
+	case strings.HasPrefix(r.URL.Path, controlPrefix):
 		s.serveControl(w, r)
+		return
+	case isQuery(r):
+		refuseQuery(w)
+		return
+	case r.URL.Path == "/" && r.Header.Get("X-Amz-Target") == "" && (r.Method == http.MethodGet || r.Method == http.MethodHead):
+		w.Header().Set("Content-Type", "application/json")
+		io.WriteString(w, `{"status":"ok"}`+"\n")
 		return
 	}
 	w.Header().Set(requestIDHeader, uuid.NewString())
@@ -224,13 +222,59 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) (any, error) {
 	if !ok || run == nil {
 		return nil, unknownOperation.because("The operation %q is not served.", target)
 	}
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxRequestBytes))
+	in := &accounted{from: http.MaxBytesReader(w, r.Body, maxRequestBytes), total: &s.reading}
+	defer in.release()
+	body, err := io.ReadAll(in)
 	var tooLarge *http.MaxBytesError
 	switch {
 	case errors.As(err, &tooLarge):
 		return nil, requestTooLarge.because("The request is longer than %d bytes.", tooLarge.Limit)
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		w.Header().Set("Connection", "close")
+		return nil, requestTimeout.because("The body of the request did not arrive in time.")
+	case errors.Is(err, errTooMuchReading):
+		w.Header().Set("Connection", "close")
+		return nil, serviceUnavailable.because("The fake is reading other requests of %d bytes. Please try again.", maxReading)
 	case err != nil:
-		return nil, serializationFailed.because("%v", err)
+		return nil, serializationFailed.because("The body of the request did not arrive whole.")
 	}
-	return run(r.Context(), s, baseOf(r), body)
+	return run(withCaller(r), s, body)
+}
+
+var errTooMuchReading = errors.New("too many bodies at a time")
+
+// accounted reads a body as long as all bodies together fit into maxReading.
+type accounted struct {
+	from  io.Reader
+	total *atomic.Int64
+	read  int64
+}
+
+func (a *accounted) Read(p []byte) (int, error) {
+	n, err := a.from.Read(p)
+	a.read += int64(n)
+	if a.total.Add(int64(n)) > maxReading {
+		return n, errTooMuchReading
+	}
+	return n, err
+}
+
+func (a *accounted) release() { a.total.Add(-a.read) }
+
+// isQuery reports whether a request is of the older query protocol.
+func isQuery(r *http.Request) bool {
+	m, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type"))
+	return m == "application/x-www-form-urlencoded" || r.URL.Query().Has("Action")
+}
+
+// refuseQuery answers as the query protocol does, whose clients read nothing else.
+// The text is unrecorded.
+func refuseQuery(w http.ResponseWriter) {
+	id := uuid.NewString()
+	w.Header().Set(requestIDHeader, id)
+	w.Header().Set("Content-Type", "text/xml")
+	w.WriteHeader(http.StatusBadRequest)
+	fmt.Fprintf(w, `<?xml version="1.0"?>
+<ErrorResponse xmlns="http://queue.amazonaws.com/doc/2012-11-05/"><Error><Type>Sender</Type><Code>%s</Code><Message>%s</Message><Detail/></Error><RequestId>%s</RequestId></ErrorResponse>
+`, unsupportedOperation.query, "This fake does not serve the query protocol. Use an SDK that speaks AWS JSON 1.0, such as boto3 1.28.82, aws-sdk-go 1.47.6 or later.", id)
 }

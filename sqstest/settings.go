@@ -134,8 +134,8 @@ func (s *settings) with(attributes map[string]string, own string, find func(arn 
 	_, sse := attributes["SqsManagedSseEnabled"]
 	_, kms := attributes["KmsMasterKeyId"]
 	switch {
-	case sse && kms && next.sse && next.kmsKey != "":
-		return nil, invalidAttributeValue.because("You can use one type of server-side encryption (SSE) at one time. You can either enable KMS SSE or SQS SSE.")
+	case sse && kms && next.sse && next.kmsKey != "": // F-144
+		return nil, invalidAttributeName.because("You can use one type of server-side encryption (SSE) at one time. You can either enable KMS SSE or SQS SSE.")
 	case kms && next.kmsKey != "":
 		next.sse = false
 	case sse && next.sse:

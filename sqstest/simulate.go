@@ -4,18 +4,17 @@ package sqstest
 // time: a message is accepted at the instant that it names.
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
+	"hash/maphash"
 	"strings"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 
+	"github.com/kansas-frontier-matrix/sqsfifo/internal/benign"
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/window"
-	"github.com/kansas-frontier-matrix/sqsfifo/lint"
 )
 
 // TimedMessage is one send in a [Simulate].
@@ -40,7 +39,7 @@ const (
 )
 
 // Outcome is what SQS does with one message of a [Simulate], and what its
-// sender would not be told.
+// sender would not learn.
 type Outcome struct {
 	Verdict Verdict
 
@@ -69,46 +68,89 @@ type Outcome struct {
 // Simulate sends the messages to a FIFO queue on virtual time and returns an
 // outcome for each, by index: what would be delivered, what suppressed and by
 // which earlier message, and what collides. It is a pure function; nothing waits.
+// For a log that does not fit into memory there is [NewSimulation].
 //
 // The messages are in the order of their times, which begin in 1970 or later. It
 // returns an error, and no outcomes, if they are not or if no queue can have the
 // configuration.
 func Simulate(c Config, messages []TimedMessage) ([]Outcome, error) {
-	if c.Standard {
-		return nil, errors.New("sqstest: Simulate: a standard queue suppresses nothing")
-	}
-	q, err := NewQueue(c)
+	s, err := NewSimulation(c)
 	if err != nil {
 		return nil, err
 	}
-	s := simulation{queue: q, keys: window.New[keyed](window.Options{}), index: map[string]int{}, messages: messages}
 	out := make([]Outcome, len(messages))
 	for i, m := range messages {
-		switch {
-		case m.At.Before(time.Unix(0, 0)):
-			return nil, fmt.Errorf("sqstest: Simulate: message %d: time %s is before 1970; it is the time of the send, not of the event", i, m.At.Format(time.RFC3339))
-		case i > 0 && m.At.Before(messages[i-1].At):
-			return nil, fmt.Errorf("sqstest: Simulate: message %d: time %s is before that of the message before it; sort by time", i, m.At.Format(time.RFC3339Nano))
+		if out[i], err = s.Send(m); err != nil {
+			return nil, err
 		}
-		out[i] = s.send(i, m)
 	}
 	return out, nil
 }
 
-type simulation struct {
-	queue    *Queue
-	messages []TimedMessage
-	index    map[string]int // of the delivered messages, by message ID
+// Simulation is [Simulate] for one message after the other. Its memory is that of the
+// deduplication window: some 250 bytes for each message of the last five minutes,
+// whatever the length of the log and of the messages. It is not safe for concurrent
+// use. Create one with [NewSimulation].
+type Simulation struct {
+	settings *settings
+	restarts bool
+	count    int
+	last     time.Time
+	seed     maphash.Seed
+	sent     *window.Window[simulated]
 
 	// keys is the interval by dedupe_key, which SQS does not look at.
 	keys *window.Window[keyed]
 }
 
+// simulated is what is remembered of a delivered message. Its texts are hashes: all
+// that is asked is whether another message has the same.
+type simulated struct {
+	index                   int
+	group, body, attributes uint64
+}
+
 // keyed are the last message with a dedupe_key and the last one with another body
 // than that, -1 if there is none.
-type keyed struct{ last, other int }
+type keyed struct {
+	last, other int
+	otherAt     int64 // ns since 1970
+	body        uint64
+}
 
-func (s *simulation) send(i int, m TimedMessage) Outcome {
+// NewSimulation returns a simulation of a queue that is empty. The error is that of
+// [NewQueue], or says that the queue is a standard one.
+func NewSimulation(c Config) (*Simulation, error) {
+	if c.Standard {
+		return nil, errors.New("sqstest: Simulate: a standard queue suppresses nothing")
+	}
+	c = c.withDefaults()
+	if err := c.validate(); err != nil {
+		return nil, err
+	}
+	return &Simulation{
+		settings: c.settings(), restarts: c.DuplicateRestartsInterval, seed: maphash.MakeSeed(),
+		sent: window.New[simulated](window.Options{}), keys: window.New[keyed](window.Options{}),
+	}, nil
+}
+
+// Send returns what becomes of the next message. Outcome.Of and Outcome.Collides
+// count the calls from zero. The error says that the message is earlier than the one
+// before it, or than 1970; the message then does not count.
+func (s *Simulation) Send(m TimedMessage) (Outcome, error) {
+	switch {
+	case m.At.Before(time.Unix(0, 0)):
+		return Outcome{}, fmt.Errorf("sqstest: Simulate: message %d: time %s is before 1970; it is the time of the send, not of the event", s.count, m.At.Format(time.RFC3339))
+	case m.At.Before(s.last):
+		return Outcome{}, fmt.Errorf("sqstest: Simulate: message %d: time %s is before that of the message before it; sort by time", s.count, m.At.Format(time.RFC3339Nano))
+	}
+	out := s.send(s.count, m)
+	s.count++
+	s.last = m.At
+	return out, nil
+}
+
+func (s *Simulation) send(i int, m TimedMessage) Outcome {
 	out := Outcome{Of: -1, Collides: -1}
 	entry := sendEntry{SendMessageBatchRequestEntry: types.SendMessageBatchRequestEntry{MessageBody: &m.Body}}
 	if m.GroupID != "" {
@@ -123,78 +165,80 @@ func (s *simulation) send(i int, m TimedMessage) Outcome {
 		}
 		entry.MessageAttributes[name] = types.MessageAttributeValue{DataType: aws.String("String"), StringValue: &value}
 	}
-	set := s.queue.settings.Load()
-	if err := set.validateSend(entry); err != nil {
+	if err := s.settings.validateSend(entry); err != nil {
 		out.Verdict, out.Err = Refused, err
 		return out
 	}
 
-	p := prepare(set, entry)
-	out.DeduplicationID = p.id
-	stored, err := s.accept(m.At, set, p)
-	if err != nil {
-		out.Verdict, out.Err = Refused, err
-		return out
+	out.DeduplicationID = deduplicationID(entry)
+	scope := ""
+	if s.settings.scope == ScopeMessageGroup {
+		scope = m.GroupID
 	}
-	if of, ok := s.index[stored.MessageID]; ok {
-		last := s.queue.swallows[len(s.queue.swallows)-1]
-		out.Verdict, out.Of, out.Until = Suppressed, of, last.Until
-		out.Lost = lost(s.messages[of], m)
+	is := simulated{i, maphash.String(s.seed, m.GroupID), maphash.String(s.seed, m.Body), s.significant(m.Attributes)}
+	key := s.sent.Key(scope, out.DeduplicationID)
+	if r, state := s.sent.Lookup(m.At, key); state == window.Inside {
+		if s.restarts {
+			r.From, r.To = m.At, m.At
+			_ = s.sent.Put(m.At, key, r) // it takes a key that it holds
+		}
+		out.Verdict, out.Of, out.Until = Suppressed, r.Value.index, r.To.Add(window.Interval)
+		out.Lost = lost(r.Value, is)
+	} else if err := s.sent.Put(m.At, key, window.Record[simulated]{From: m.At, To: m.At, Value: is}); err != nil {
+		out.Verdict, out.Err = Refused, internalFailure.because("%v", err)
+		return out
 	} else {
 		out.Verdict = Delivered
-		s.index[stored.MessageID] = i
 	}
-	out.Collides = s.collides(i, m)
+	out.Collides = s.collides(i, m, is.body)
 	return out
-}
-
-func (s *simulation) accept(at time.Time, set *settings, p outgoing) (*message, error) {
-	s.queue.mu.Lock()
-	defer s.queue.mu.Unlock()
-	return s.queue.accept(at, set, p)
 }
 
 // collides notes the message's dedupe_key and returns the last message within the
 // interval that has it with another body.
-func (s *simulation) collides(i int, m TimedMessage) int {
-	var envelope struct {
-		DedupeKey string `json:"dedupe_key"`
-	}
-	if json.Unmarshal([]byte(m.Body), &envelope) != nil || envelope.DedupeKey == "" {
+func (s *Simulation) collides(i int, m TimedMessage, body uint64) int {
+	dedupeKey := dedupeKeyOf(m.Body)
+	if dedupeKey == "" {
 		return -1
 	}
-	k := s.keys.Key("", envelope.DedupeKey)
-	found := -1
-	is := keyed{last: i, other: -1}
+	k := s.keys.Key("", dedupeKey)
+	is := keyed{last: i, other: -1, body: body}
 	if r, state := s.keys.Lookup(m.At, k); state != window.Outside {
-		if is.other = r.Value.last; s.messages[r.Value.last].Body == m.Body {
-			is.other = r.Value.other
-		}
-		if is.other >= 0 && m.At.Sub(s.messages[is.other].At) < window.Interval {
-			found = is.other
+		is.other, is.otherAt = r.Value.last, r.From.UnixNano()
+		if r.Value.body == body {
+			is.other, is.otherAt = r.Value.other, r.Value.otherAt
 		}
 	}
-	// A window without limit cannot be full.
+	// A window that is full of keys no longer finds collisions; the sends are judged.
 	_ = s.keys.Put(m.At, k, window.Record[keyed]{From: m.At, To: m.At, Value: is})
-	return found
+	if is.other >= 0 && m.At.Sub(time.Unix(0, is.otherAt)) < window.Interval {
+		return is.other
+	}
+	return -1
+}
+
+// significant is the hash of the attributes that may carry identity.
+func (s *Simulation) significant(attributes map[string]string) uint64 {
+	var sum uint64
+	for name, value := range attributes {
+		if !benign.Attribute(name) {
+			// The sum does not depend on the order.
+			sum += maphash.Comparable(s.seed, [2]string{name, value})
+		}
+	}
+	return sum
 }
 
 // lost names what the duplicate has and the original has not.
-func lost(original, duplicate TimedMessage) []string {
+func lost(original, duplicate simulated) []string {
 	var out []string
-	significant := func(attributes map[string]string) map[string]string {
-		attributes = maps.Clone(attributes)
-		maps.DeleteFunc(attributes, func(name, _ string) bool { return lint.Benign(name) })
-		return attributes
-	}
-	a, b := significant(original.Attributes), significant(duplicate.Attributes)
-	if len(a) != len(b) || !maps.Equal(a, b) {
+	if original.attributes != duplicate.attributes {
 		out = append(out, "attributes")
 	}
-	if original.GroupID != duplicate.GroupID {
+	if original.group != duplicate.group {
 		out = append(out, "group")
 	}
-	if original.Body != duplicate.Body {
+	if original.body != duplicate.body {
 		out = append(out, "body")
 	}
 	return out

@@ -36,6 +36,16 @@ func TestStandardQueues(t *testing.T) {
 			assert.Equal(d, []string{"2", "3"}, bodies(got))
 			assert.Equal(d, "g", got[0].Attributes["MessageGroupId"])
 		}},
+		{"F-149 a group id is allowed, alone and in a batch", standard, func(d desk) {
+			d.send(msg{body: "1", group: "tenant"})
+			assert.Empty(d, d.batch(msg{body: "2", group: "tenant"}.entry("1")).Failed)
+			got := d.look()
+			require.Equal(d, []string{"1", "2"}, bodies(got))
+			for _, m := range got {
+				assert.Equal(d, "tenant", m.Attributes["MessageGroupId"])
+				assert.NotContains(d, m.Attributes, "SequenceNumber")
+			}
+		}},
 		{"F-018 group ids are checked", standard, func(d desk) {
 			d.refusesSend(msg{body: "a", group: "a b"}, "InvalidParameterValue",
 				"Value a b for parameter MessageGroupId is invalid. Reason: MessageGroupId can only include alphanumeric and punctuation characters. 1 to 128 in length.")

@@ -21,6 +21,8 @@ type toy struct {
 
 	dead        *toy
 	maxReceives int
+
+	lastTurn, lastHide int
 }
 
 type toyMessage struct {
@@ -29,6 +31,10 @@ type toyMessage struct {
 	visibleAt          time.Time
 	receives, changes  int
 	deleted            bool
+
+	// turn is the place in the line (F-140). away is a number while a receiver has
+	// the message: who was hidden first has the lower one.
+	turn, away int
 }
 
 type toyRecord struct {
@@ -53,8 +59,34 @@ func (h toyHeld) inFlight(now time.Time) bool {
 	return !h.deleted && h.toyMessage.receives == h.receives && now.Before(h.visibleAt)
 }
 
-// settle drops what is too old.
+// hide keeps m from receivers until the given time.
+func (q *toy) hide(m *toyMessage, until time.Time) {
+	q.lastHide++
+	m.visibleAt, m.away = until, q.lastHide
+}
+
+// settle sends what has become visible again to the back of the line, the first
+// first, and drops what is too old.
 func (q *toy) settle(now time.Time) {
+	for {
+		var back *toyMessage
+		for _, m := range q.messages {
+			if m.away == 0 || now.Before(m.visibleAt) {
+				continue
+			}
+			if back == nil || m.visibleAt.Before(back.visibleAt) || m.visibleAt.Equal(back.visibleAt) && m.away < back.away {
+				back = m
+			}
+		}
+		if back == nil {
+			break
+		}
+		back.away = 0
+		if !q.standard {
+			q.lastTurn++
+			back.turn = q.lastTurn
+		}
+	}
 	for _, m := range q.messages {
 		if !now.Before(m.agesFrom.Add(q.retention)) {
 			m.deleted = true
@@ -81,12 +113,14 @@ func (q *toy) put(now time.Time, m *toyMessage) (original *toyMessage) {
 		}
 		q.window = append(q.window, toyRecord{m.group, m.dedupID, now, m})
 	}
+	q.lastTurn++
+	m.turn = q.lastTurn
 	q.messages = append(q.messages, m)
 	return nil
 }
 
-// firsts returns the first message of each group, in order; of a standard queue
-// every message.
+// firsts returns the first message of each group in the order of the line; of a
+// standard queue every message.
 func (q *toy) firsts() []*toyMessage {
 	var out []*toyMessage
 	for _, m := range q.messages {
@@ -94,6 +128,7 @@ func (q *toy) firsts() []*toyMessage {
 			out = append(out, m)
 		}
 	}
+	slices.SortFunc(out, func(a, b *toyMessage) int { return a.turn - b.turn })
 	return out
 }
 
@@ -133,7 +168,7 @@ func (q *toy) receive(now time.Time, limit int, visibility time.Duration, attemp
 	var held []toyHeld
 	for _, m := range taken {
 		m.receives++
-		m.visibleAt = now.Add(visibility)
+		q.hide(m, now.Add(visibility))
 		held = append(held, toyHeld{m, m.receives, m.changes})
 	}
 	if attempt != 0 && len(taken) > 0 && !q.standard {
@@ -160,7 +195,7 @@ func (q *toy) replay(now time.Time, visibility time.Duration, attempt int) []*to
 		}
 	}
 	for _, m := range out {
-		m.visibleAt = now.Add(visibility)
+		q.hide(m, now.Add(visibility))
 	}
 	return out
 }
@@ -176,7 +211,7 @@ func (q *toy) count(now time.Time) (visible, hidden int) {
 	return visible, hidden
 }
 
-// ready returns the oldest message that a receive would get.
+// ready returns the message that a receive would get first.
 func (q *toy) ready(now time.Time) *toyMessage {
 	for _, m := range q.firsts() {
 		if !now.Before(m.visibleAt) {

@@ -50,14 +50,14 @@ func (s *settings) validateSend(e sendEntry) error {
 	if err := s.validateParameters(e, false); err != nil {
 		return err
 	}
-	if err := s.validateContents(e.SendMessageBatchRequestEntry); err != nil {
+	if err := s.validateContents(e.SendMessageBatchRequestEntry, false); err != nil {
 		return err
 	}
 	return nil
 }
 
-// validateParameters checks what depends on the type of the queue. batch tells
-// apart the two answers to a missing group (F-050, F-070) and to a delay (F-052,
+// validateParameters checks what depends on the type of the queue. batch
+// distinguishes the two answers to a missing group (F-050, F-070) and to a delay (F-052,
 // F-074).
 func (s *settings) validateParameters(e sendEntry, batch bool) *apiError {
 	delay := aws.ToInt32(e.DelaySeconds)
@@ -107,14 +107,19 @@ func validateID(parameter, id string) *apiError {
 	return invalidValue(id, parameter, parameter+" can only include alphanumeric and punctuation characters. 1 to 128 in length.")
 }
 
-// validateContents checks what belongs to the message alone.
-func (s *settings) validateContents(e types.SendMessageBatchRequestEntry) *apiError {
+// validateContents checks what belongs to the message alone. batch distinguishes the
+// two texts for a message that is too long (F-073, F-145).
+func (s *settings) validateContents(e types.SendMessageBatchRequestEntry, batch bool) *apiError {
 	body := aws.ToString(e.MessageBody)
 	if body == "" {
 		return missing("MessageBody")
 	}
 	if messageSize(e) > s.maximumSize {
-		return invalidParameterValue.because("One or more parameters are invalid. Reason: Message must be shorter than %d bytes.", s.maximumSize)
+		fault := "are invalid"
+		if batch {
+			fault = "cannot be validated"
+		}
+		return invalidParameterValue.because("One or more parameters %s. Reason: Message must be shorter than %d bytes.", fault, s.maximumSize)
 	}
 	if !acceptedText(body) {
 		return invalidMessageContents.because("Invalid characters found. Valid unicode characters are #x9 | #xA | #xD | #x20 to #xD7FF | #xE000 to #xFFFD | #x10000 to #x10FFFF")
@@ -122,7 +127,7 @@ func (s *settings) validateContents(e types.SendMessageBatchRequestEntry) *apiEr
 	if n := len(e.MessageAttributes); n > maxAttributes {
 		return invalidParameterValue.because("Number of message attributes [%d] exceeds the allowed maximum [%d].", n, maxAttributes)
 	}
-	// Sorted, so that a message with two faults is always told the same one.
+	// Sorted, so that a message with two faults always gets the same refusal.
 	for _, name := range slices.Sorted(maps.Keys(e.MessageAttributes)) {
 		if err := validateAttribute(name, e.MessageAttributes[name]); err != nil {
 			return err
@@ -138,6 +143,18 @@ func messageSize(e types.SendMessageBatchRequestEntry) int {
 
 // acceptedText reports whether s is UTF-8 of the characters of F-072.
 func acceptedText(s string) bool {
+	for i := range len(s) {
+		switch c := s[i]; {
+		case c >= utf8.RuneSelf:
+			return acceptedRunes(s[i:])
+		case c < 0x20 && c != '\t' && c != '\n' && c != '\r':
+			return false
+		}
+	}
+	return true
+}
+
+func acceptedRunes(s string) bool {
 	if !utf8.ValidString(s) {
 		return false
 	}

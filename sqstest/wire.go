@@ -3,12 +3,16 @@ package sqstest
 // Deviations from AWS in this file:
 //   - Members are matched without regard to case, a repeated member takes the last
 //     value, and an escaped lone surrogate becomes U+FFFD.
-//   - The order of members in an answer is alphabetical, as in the recordings,
-//     inside Attributes maps too, where AWS's order was not recorded.
+//   - The order of members in an answer is alphabetical, as in the recordings. The
+//     Attributes of a message have the recorded order (F-148; go-cloud, 2024-05-31 and
+//     2026-03-19), with the two that no recording has at the end; those of a queue are
+//     alphabetical, because AWS's order was not recorded.
 
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"net/http"
 	"unicode/utf8"
 
@@ -30,10 +34,20 @@ func decode(body []byte, in any) error {
 	if !utf8.Valid(body) {
 		return serializationFailed.because("The request is not valid UTF-8.") // unrecorded
 	}
-	if err := json.Unmarshal(body, in); err != nil {
-		return serializationFailed.because("%v", err) // unrecorded
+	err := json.Unmarshal(body, in)
+	var syntax *json.SyntaxError
+	var wrong *json.UnmarshalTypeError
+	switch { // unrecorded
+	case err == nil:
+		return nil
+	case errors.As(err, &syntax):
+		return serializationFailed.because("The request is not valid JSON from byte %d on.", syntax.Offset)
+	case errors.As(err, &wrong) && wrong.Field != "":
+		return serializationFailed.because("The member %s is a JSON %s, which is not its type.", wrong.Field, wrong.Value)
+	case errors.As(err, &wrong):
+		return serializationFailed.because("The request is a JSON %s and not an object.", wrong.Value)
 	}
-	return nil
+	return serializationFailed.because("The request cannot be read.") // such as bad base64
 }
 
 // encode writes one answer: no HTML escapes, no trailing line, absent members
@@ -104,13 +118,50 @@ type attributeWire struct {
 }
 
 type messageWire struct {
-	Attributes             map[string]string        `json:",omitempty"`
+	Attributes             systemAttributesWire     `json:",omitempty"`
 	Body                   *string                  `json:",omitempty"`
 	MD5OfBody              *string                  `json:",omitempty"`
 	MD5OfMessageAttributes *string                  `json:",omitempty"`
 	MessageAttributes      map[string]attributeWire `json:",omitempty"`
 	MessageID              *string                  `json:"MessageId,omitempty"`
 	ReceiptHandle          *string                  `json:",omitempty"`
+}
+
+// systemAttributesWire is encoded in the order of F-148.
+type systemAttributesWire map[string]string
+
+var systemAttributesOrder = []types.MessageSystemAttributeName{
+	types.MessageSystemAttributeNameSenderId,
+	types.MessageSystemAttributeNameApproximateFirstReceiveTimestamp,
+	types.MessageSystemAttributeNameApproximateReceiveCount,
+	types.MessageSystemAttributeNameSentTimestamp,
+	types.MessageSystemAttributeNameSequenceNumber,
+	types.MessageSystemAttributeNameMessageDeduplicationId,
+	types.MessageSystemAttributeNameMessageGroupId,
+	types.MessageSystemAttributeNameAWSTraceHeader,
+	types.MessageSystemAttributeNameDeadLetterQueueSourceArn,
+}
+
+// MarshalJSON implements json.Marshaler.
+func (a systemAttributesWire) MarshalJSON() ([]byte, error) {
+	var b bytes.Buffer
+	b.WriteByte('{')
+	for _, name := range systemAttributesOrder {
+		value, ok := a[string(name)]
+		if !ok {
+			continue
+		}
+		if b.Len() > 1 {
+			b.WriteByte(',')
+		}
+		text, err := encode(value)
+		if err != nil {
+			return nil, err
+		}
+		fmt.Fprintf(&b, "%q:%s", name, text)
+	}
+	b.WriteByte('}')
+	return b.Bytes(), nil
 }
 
 type messagesWire struct {
@@ -237,7 +288,7 @@ func wireForm(out any) any {
 	case *sqs.CancelMessageMoveTaskOutput:
 		return movedWire{o.ApproximateNumberOfMessagesMoved}
 	case *sqs.DeleteMessageOutput, *sqs.ChangeMessageVisibilityOutput, *sqs.SetQueueAttributesOutput, *sqs.PurgeQueueOutput,
-		*sqs.DeleteQueueOutput, *sqs.TagQueueOutput, *sqs.UntagQueueOutput:
+		*sqs.DeleteQueueOutput, *sqs.TagQueueOutput, *sqs.UntagQueueOutput, *sqs.AddPermissionOutput, *sqs.RemovePermissionOutput:
 		return nil
 	default:
 		return out

@@ -2,10 +2,13 @@ package sqstest_test
 
 import (
 	"encoding/json"
+	"encoding/xml"
+	"fmt"
 	"io"
 	"maps"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"regexp"
 	"slices"
 	"strings"
@@ -13,6 +16,9 @@ import (
 	"testing/iotest"
 	"testing/synctest"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
+	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
@@ -178,7 +184,6 @@ func TestHostileRequests(t *testing.T) {
 		shape                               string
 	}{
 		{"get", "GET", "application/x-amz-json-1.0", "AmazonSQS.SendMessage", "", 400, unknown},
-		{"query protocol", "POST", "application/x-www-form-urlencoded", "", "Action=SendMessage", 400, unknown},
 		{"no content type", "POST", "", "AmazonSQS.SendMessage", "{}", 400, unknown},
 		{"unknown operation", "POST", "application/x-amz-json-1.0", "AmazonSQS.StealMessage", "{}", 400, unknown},
 		{"another service", "POST", "application/x-amz-json-1.0", "DynamoDB_20120810.PutItem", "{}", 400, unknown},
@@ -214,8 +219,52 @@ func TestHostileRequests(t *testing.T) {
 			require.NoError(t, json.Unmarshal([]byte(text(t, got)), &e))
 			assert.Equal(t, tc.shape, e.Type)
 			assert.NotEmpty(t, e.Message)
+			for _, ours := range []string{"json:", "Go ", "sqs.", "struct", "unmarshal"} {
+				assert.NotContains(t, e.Message, ours, "no client knows our types")
+			}
 		})
 	}
+}
+
+// A client of the older query protocol reads XML and nothing else.
+func TestQueryProtocolIsRefusedInXML(t *testing.T) {
+	s := sqstest.NewServer(newQueue(t, sqstest.Config{}))
+	post := httptest.NewRequest(http.MethodPost, "/", strings.NewReader("Action=SendMessage&MessageBody=a"))
+	post.Header.Set("Content-Type", "application/x-www-form-urlencoded; charset=utf-8")
+	for _, r := range []*http.Request{post, httptest.NewRequest(http.MethodGet, "/?Action=ListQueues&Version=2012-11-05", nil)} {
+		got := do(s, r)
+		assert.Equal(t, 400, got.StatusCode)
+		assert.Equal(t, "text/xml", got.Header.Get("Content-Type"))
+		var e struct {
+			XMLName xml.Name `xml:"http://queue.amazonaws.com/doc/2012-11-05/ ErrorResponse"`
+			Error   struct{ Type, Code, Message string }
+			Request string `xml:"RequestId"`
+		}
+		require.NoError(t, xml.Unmarshal([]byte(text(t, got)), &e))
+		assert.Equal(t, "Sender", e.Error.Type)
+		assert.Equal(t, "AWS.SimpleQueueService.UnsupportedOperation", e.Error.Code)
+		assert.Contains(t, e.Error.Message, "AWS JSON 1.0")
+		assert.Equal(t, got.Header.Get("X-Amzn-Requestid"), e.Request)
+	}
+}
+
+func TestHealth(t *testing.T) {
+	s := sqstest.NewServer()
+	got := do(s, httptest.NewRequest(http.MethodGet, "/", nil))
+	assert.Equal(t, 200, got.StatusCode)
+	assert.JSONEq(t, `{"status":"ok"}`, text(t, got))
+	assert.Equal(t, 200, do(s, httptest.NewRequest(http.MethodHead, "/", nil)).StatusCode)
+	assert.Equal(t, 400, do(s, httptest.NewRequest(http.MethodGet, "/000000000000/events.fifo", nil)).StatusCode)
+}
+
+func TestSlowBodies(t *testing.T) {
+	r := httptest.NewRequest(http.MethodPost, "/", iotest.ErrReader(fmt.Errorf("read tcp: %w", os.ErrDeadlineExceeded)))
+	r.Header.Set("Content-Type", "application/x-amz-json-1.0")
+	r.Header.Set("X-Amz-Target", "AmazonSQS.SendMessage")
+	got := do(sqstest.NewServer(), r)
+	assert.Equal(t, 408, got.StatusCode)
+	assert.Equal(t, "RequestTimeout;Sender", got.Header.Get("X-Amzn-Query-Error"))
+	assert.Equal(t, "close", got.Header.Get("Connection"))
 }
 
 // A body that ends in the middle is the sender's fault like any other.
@@ -296,4 +345,47 @@ func FuzzServer(f *testing.F) {
 			}
 		})
 	})
+}
+
+// ARNs have the region that the request was signed for, and an ARN of any region
+// names the queue.
+func TestRegionOfTheCredentialScope(t *testing.T) {
+	dead := newQueue(t, sqstest.Config{Name: "dead.fifo"})
+	s := sqstest.NewServer(newQueue(t, sqstest.Config{}), dead)
+	client := s.Client(func(o *sqs.Options) { o.Region = "eu-central-1" })
+	out, err := client.GetQueueAttributes(t.Context(), &sqs.GetQueueAttributesInput{QueueUrl: aws.String("dead.fifo"), AttributeNames: []types.QueueAttributeName{"QueueArn"}})
+	require.NoError(t, err)
+	arn := out.Attributes["QueueArn"]
+	assert.Equal(t, "arn:aws:sqs:eu-central-1:000000000000:dead.fifo", arn)
+	assert.Equal(t, "arn:aws:sqs:us-east-1:000000000000:dead.fifo", dead.ARN())
+
+	_, err = client.SetQueueAttributes(t.Context(), &sqs.SetQueueAttributesInput{QueueUrl: aws.String("events.fifo"), Attributes: map[string]string{
+		"RedrivePolicy": fmt.Sprintf(`{"deadLetterTargetArn":%q,"maxReceiveCount":"1"}`, arn), "VisibilityTimeout": "0",
+	}})
+	require.NoError(t, err)
+	_, err = client.SendMessage(t.Context(), &sqs.SendMessageInput{QueueUrl: aws.String("events.fifo"), MessageBody: aws.String("1"), MessageGroupId: aws.String("g")})
+	require.NoError(t, err)
+	for range 2 {
+		_, err = client.ReceiveMessage(t.Context(), &sqs.ReceiveMessageInput{QueueUrl: aws.String("events.fifo")})
+		require.NoError(t, err)
+	}
+	got, err := client.ReceiveMessage(t.Context(), &sqs.ReceiveMessageInput{QueueUrl: aws.String("dead.fifo"), MessageSystemAttributeNames: []types.MessageSystemAttributeName{"All"}})
+	require.NoError(t, err)
+	require.Len(t, got.Messages, 1)
+	assert.Equal(t, "arn:aws:sqs:eu-central-1:000000000000:events.fifo", got.Messages[0].Attributes["DeadLetterQueueSourceArn"])
+	_, err = client.StartMessageMoveTask(t.Context(), &sqs.StartMessageMoveTaskInput{SourceArn: aws.String(arn)})
+	require.NoError(t, err)
+	tasks, err := client.ListMessageMoveTasks(t.Context(), &sqs.ListMessageMoveTasksInput{SourceArn: aws.String(arn)})
+	require.NoError(t, err)
+	assert.Equal(t, arn, *tasks.Results[0].SourceArn)
+
+	for _, authorization := range []string{"", "Credential=a/b", "Credential=k/20260101/<b>/sqs/aws4_request", "Credential=k/d//sqs/aws4_request, x"} {
+		r := httptest.NewRequest(http.MethodPost, "/", strings.NewReader(`{"QueueUrl":"dead.fifo","AttributeNames":["QueueArn"]}`))
+		r.Header.Set("Content-Type", "application/x-amz-json-1.0")
+		r.Header.Set("X-Amz-Target", "AmazonSQS.GetQueueAttributes")
+		r.Header.Set("Authorization", authorization)
+		w := httptest.NewRecorder()
+		s.ServeHTTP(w, r)
+		assert.Contains(t, w.Body.String(), "arn:aws:sqs:us-east-1:", authorization)
+	}
 }

@@ -188,11 +188,13 @@ func (w *world) do(s step) error {
 		if len(w.held) > 0 {
 			h := w.held[len(w.held)-1-s.a%len(w.held)]
 			_, err := w.server.ChangeMessageVisibility(ctx, &sqs.ChangeMessageVisibilityInput{QueueUrl: h.url, ReceiptHandle: h.handle, VisibilityTimeout: int32(s.b)})
-			if want := h.inFlight(now); want != (err == nil) {
+			// On a standard queue any handle changes a message in flight (F-141).
+			held := h.inFlight(now) || h.queue.standard && !h.deleted && now.Before(h.visibleAt)
+			if want := held || h.queue.standard && !h.deleted; want != (err == nil) {
 				return fmt.Errorf("changed: %v, want %v", err, want)
 			}
-			if err == nil {
-				h.visibleAt = now.Add(time.Duration(s.b) * time.Second)
+			if held {
+				h.queue.hide(h.toyMessage, now.Add(time.Duration(s.b)*time.Second))
 				h.toyMessage.changes++
 			}
 		}

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"time"
 
 	"github.com/kansas-frontier-matrix/sqsfifo/canonicaljson"
@@ -27,59 +26,100 @@ type logLine struct {
 	Attributes      map[string]string `json:"attributes"`
 }
 
+// provenanceLine is a line that sqsfifo.ProvenanceWriter writes.
+type provenanceLine struct {
+	Time         time.Time `json:"time"`
+	Outcome      string    `json:"outcome"`
+	DedupeKey    string    `json:"dedupe_key"`
+	MessageGroup string    `json:"message_group"`
+	BodyHash     string    `json:"body_hash"`
+}
+
+// outboxLine is a row of an outbox, as examples/outbox has it.
+type outboxLine struct {
+	FirstAttempt *int64 `json:"first_attempt"` // ms since 1970
+	Message      string `json:"message"`
+}
+
+// errNotSent is a line about a message that was never sent.
+var errNotSent = errors.New("never sent")
+
 // message is a line of the log and where it stands.
 type message struct {
 	sqstest.TimedMessage
-	file string
-	line int
+	place
 }
 
-// readLogs reads the files in their order; none, or "-", is standard input.
-func readLogs(files []string, stdin io.Reader) ([]message, error) {
-	if len(files) == 0 {
-		files = []string{"-"}
-	}
-	var out []message
-	for _, name := range files {
-		from, r := "standard input", stdin
-		if name != "-" {
-			f, err := os.Open(name) // #nosec G304 -- the file is the user's argument
-			if err != nil {
-				return nil, err
-			}
-			defer f.Close()
-			from, r = name, f
-		}
-		messages, err := readLog(from, r)
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, messages...)
-	}
-	return out, nil
+// place is a line of a file; replay is zero in the log itself, else the number of the
+// replay.
+type place struct {
+	file, replay int32
+	line         int32
 }
 
-func readLog(file string, r io.Reader) ([]message, error) {
-	var out []message
+// lineReader reads the messages of one file.
+type lineReader struct {
+	name  string
+	file  int32
+	lines *bufio.Scanner
+	line  int32
+}
+
+func newLineReader(name string, file int32, r io.Reader) *lineReader {
 	lines := bufio.NewScanner(r)
-	lines.Buffer(nil, maxLine)
-	for n := 1; lines.Scan(); n++ {
-		if len(bytes.TrimSpace(lines.Bytes())) == 0 {
+	lines.Buffer(make([]byte, 64<<10), maxLine)
+	return &lineReader{name: name, file: file, lines: lines}
+}
+
+// next returns io.EOF at the end.
+func (l *lineReader) next() (message, error) {
+	for l.lines.Scan() {
+		l.line++
+		text := l.lines.Bytes()
+		if len(bytes.TrimSpace(text)) == 0 {
 			continue
 		}
-		m, err := parseLine(lines.Bytes())
-		if err != nil {
-			return nil, fmt.Errorf("%s:%d: %w", file, n, err)
+		m, err := parseLine(text)
+		if errors.Is(err, errNotSent) {
+			continue
 		}
-		out = append(out, message{m, file, n})
+		if err != nil {
+			return message{}, l.at(l.line, err)
+		}
+		return message{m, place{file: l.file, line: l.line}}, nil
 	}
-	if err := lines.Err(); err != nil {
-		return nil, fmt.Errorf("%s: %w", file, err)
+	err := l.lines.Err()
+	if errors.Is(err, bufio.ErrTooLong) {
+		return message{}, l.at(l.line+1, fmt.Errorf("the line is longer than %d bytes, which no message is", maxLine))
 	}
-	return out, nil
+	if err != nil {
+		return message{}, fmt.Errorf("%s: %w", l.name, err)
+	}
+	return message{}, io.EOF
 }
 
+func (l *lineReader) at(line int32, err error) error {
+	return fmt.Errorf("%s:%d: %w", l.name, line, err)
+}
+
+// parseLine reads a line of any of the three kinds.
 func parseLine(text []byte) (sqstest.TimedMessage, error) {
+	if m, ok := parseFast(text); ok {
+		return m, nil
+	}
+	var members map[string]json.RawMessage
+	if json.Unmarshal(text, &members) == nil {
+		switch {
+		case members["outcome"] != nil && members["time"] != nil:
+			return parseProvenance(text)
+		case members["message"] != nil && members["body"] == nil:
+			return parseOutbox(text)
+		}
+	}
+	return parseEvent(text)
+}
+
+func parseEvent(text []byte) (sqstest.TimedMessage, error) {
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.DisallowUnknownFields()
 	var l logLine
@@ -93,13 +133,64 @@ func parseLine(text []byte) (sqstest.TimedMessage, error) {
 		return sqstest.TimedMessage{}, errors.New("at is missing; it is when the message was sent, as in 2025-12-04T12:00:00Z")
 	}
 	m := sqstest.TimedMessage{At: l.At, GroupID: l.Group, DeduplicationID: l.DeduplicationID, Attributes: l.Attributes}
-	switch {
-	case len(l.Body) == 0:
+	if len(l.Body) == 0 {
 		return m, errors.New("body is missing; it is a string, or an object that stands for its canonical form")
-	case l.Body[0] == '"':
-		return m, json.Unmarshal(l.Body, &m.Body)
 	}
-	body, err := canonicaljson.CanonicalizeStrict(l.Body)
-	m.Body = string(body)
+	var err error
+	m.Body, err = bodyOf(l.Body)
 	return m, err
+}
+
+// bodyOf returns the body that a string or an object stands for.
+func bodyOf(raw []byte) (string, error) {
+	var body string
+	switch raw[0] {
+	case '"':
+		err := json.Unmarshal(raw, &body)
+		return body, err
+	case '{':
+		canonical, err := canonicaljson.CanonicalizeStrict(raw)
+		return string(canonical), err
+	}
+	return "", errors.New("body is neither a string nor an object")
+}
+
+// parseProvenance makes a message of a record: what SQS deduplicates by is in it, and
+// the body is not. The time is that of the outcome.
+func parseProvenance(text []byte) (sqstest.TimedMessage, error) {
+	var r provenanceLine
+	if err := json.Unmarshal(text, &r); err != nil {
+		return sqstest.TimedMessage{}, err
+	}
+	if r.Outcome == "refused" {
+		return sqstest.TimedMessage{}, errNotSent
+	}
+	if r.Time.IsZero() {
+		return sqstest.TimedMessage{}, errors.New("the provenance record has no time")
+	}
+	if r.BodyHash == "" {
+		return sqstest.TimedMessage{}, errors.New("the provenance record has no body_hash")
+	}
+	// It differs where the body does.
+	body, err := canonicaljson.Marshal(map[string]string{"dedupe_key": r.DedupeKey, "body_hash": r.BodyHash})
+	return sqstest.TimedMessage{At: r.Time, GroupID: r.MessageGroup, DeduplicationID: r.BodyHash, Body: string(body)}, err
+}
+
+func parseOutbox(text []byte) (sqstest.TimedMessage, error) {
+	var row outboxLine
+	if err := json.Unmarshal(text, &row); err != nil {
+		return sqstest.TimedMessage{}, err
+	}
+	if row.FirstAttempt == nil {
+		return sqstest.TimedMessage{}, errNotSent
+	}
+	var m struct {
+		Group      string            `json:"group"`
+		Body       string            `json:"body"`
+		Attributes map[string]string `json:"attributes"`
+	}
+	if err := json.Unmarshal([]byte(row.Message), &m); err != nil {
+		return sqstest.TimedMessage{}, fmt.Errorf("message: %w", err)
+	}
+	return sqstest.TimedMessage{At: time.UnixMilli(*row.FirstAttempt).UTC(), GroupID: m.Group, Body: m.Body, Attributes: m.Attributes}, nil
 }

@@ -48,7 +48,7 @@ var commands = []command{
 	{"simulate", "show what a queue does with a log of messages", simulate},
 	{"serve", "serve a fake SQS on this machine", serve},
 	{"vet", "check Go code that sends to FIFO queues", vetSource},
-	{"explain", "tell what a rule requires, and why", explain},
+	{"explain", "show what a rule requires, and why", explain},
 }
 
 func main() {
@@ -95,7 +95,7 @@ func usage(w io.Writer) {
 	for _, c := range commands {
 		fmt.Fprintf(w, "  %-9s %s\n", c.name, c.summary)
 	}
-	fmt.Fprintln(w, "sqsfifo <command> -h tells a command's flags")
+	fmt.Fprintln(w, "sqsfifo <command> -h shows a command's flags")
 }
 
 // parse reads the flags of a command. Help was asked for and goes to standard

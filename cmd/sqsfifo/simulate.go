@@ -1,11 +1,14 @@
 package main
 
 import (
+	"bufio"
 	"context"
 	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"text/tabwriter"
@@ -23,10 +26,18 @@ Nothing waits: the times are those of the log.
 A log has one JSON object on a line; "-" or no file is standard input:
   {"at":"2025-12-04T12:00:00Z","group":"p32r29","body":{...},"attributes":{"k":"v"},"deduplication_id":"..."}
 at, group and body are required; body is a string, or an object that stands for its
-canonical form. Lines of several files are sorted by time.
+canonical form. Lines of several files are merged by time. A log of more than 50,000
+lines has to be sorted by time; it may be of any length.
 
-Exits with 1 if a message was lost (suppressed although it differs from the
-original), refused, or has the dedupe_key of another event.
+Two other kinds of lines are read: what sqsfifo.ProvenanceWriter writes, and rows of an
+outbox with the members message and first_attempt (ms since 1970). Of these, messages
+that were refused or not sent are left out.
+
+Exits with 1 if what -fail-on names was found:
+  lost         suppressed although it differs from the original
+  refused      refused by SQS
+  collision    has the dedupe_key of another event
+  redelivered  a message of a -replay that is delivered once more
 `
 
 // durations is a flag that may be given more than once.
@@ -48,83 +59,194 @@ func (d *durations) Set(s string) error {
 	return nil
 }
 
+// findings is the flag -fail-on.
+type findings map[string]bool
+
+var allFindings = []string{"lost", "refused", "collision", "redelivered"}
+
+func (f findings) String() string {
+	var names []string
+	for _, name := range allFindings {
+		if f[name] {
+			names = append(names, name)
+		}
+	}
+	return strings.Join(names, ",")
+}
+
+func (f findings) Set(s string) error {
+	clear(f)
+	for name := range strings.SplitSeq(s, ",") {
+		if name == "" || name == "none" {
+			continue
+		}
+		if !slices.Contains(allFindings, name) {
+			return fmt.Errorf("%q is not one of %s", name, strings.Join(allFindings, ", "))
+		}
+		f[name] = true
+	}
+	return nil
+}
+
 func simulate(_ context.Context, args []string, io stdio) (int, error) {
 	flags := flag.NewFlagSet("simulate", flag.ContinueOnError)
-	scope := flags.String("scope", string(sqstest.ScopeQueue), `the queue's DeduplicationScope, "queue" or "messageGroup"`)
+	scope := flags.String("scope", "queue", `where a deduplication ID has to be unique: "queue" or "messageGroup"`)
+	noContent := flags.Bool("no-content-based", false, "a queue without ContentBasedDeduplication: each line needs a deduplication_id")
 	asJSON := flags.Bool("json", false, "print one JSON object for each message")
+	findingsOnly := flags.Bool("findings", false, "print findings only")
+	allowEmpty := flags.Bool("allow-empty", false, "accept a log without messages")
+	failOn := findings{"lost": true, "refused": true, "collision": true}
+	flags.Var(failOn, "fail-on", "comma-separated `findings` that make the exit code 1, or none")
 	var replays durations
 	flags.Var(&replays, "replay", "send the whole log once more after this `time`, as in 3m; may be repeated")
 	if err := parse(flags, args, simulateHelp, io); err != nil {
 		return exitFailed, err
 	}
-	messages, err := readLogs(flags.Args(), io.in)
+	if *scope != "queue" && *scope != "messageGroup" {
+		return exitFailed, fmt.Errorf(`-scope %s is neither "queue" nor "messageGroup"`, *scope)
+	}
+	simulation, err := sqstest.NewSimulation(sqstest.Config{
+		DeduplicationScope: sqstest.DeduplicationScope(*scope), DisableContentBasedDeduplication: *noContent,
+	})
 	if err != nil {
 		return exitFailed, err
 	}
-	messages = withReplays(messages, replays)
-	timed := make([]sqstest.TimedMessage, len(messages))
-	for i, m := range messages {
-		timed[i] = m.TimedMessage
-	}
-	outcomes, err := sqstest.Simulate(sqstest.Config{DeduplicationScope: sqstest.DeduplicationScope(*scope)}, timed)
+	// What stays are tables without pointers, cheap to collect often: a heap of twice
+	// their size would be the greater part of the memory.
+	defer debug.SetGCPercent(debug.SetGCPercent(20))
+	log, err := openLog(flags.Args(), io.in, replays)
 	if err != nil {
 		return exitFailed, err
 	}
+	defer log.close()
 
-	show := table
+	out := bufio.NewWriterSize(io.out, 1<<16)
+	r := &report{log: log, found: map[string]int{}, verdicts: map[sqstest.Verdict]int{}}
+	show := r.table(out)
 	if *asJSON {
-		show = lines
+		show = r.lines(out)
 	}
-	if err := show(io.out, messages, outcomes); err != nil {
+	if err := r.run(simulation, show, *findingsOnly); err != nil {
 		return exitFailed, err
 	}
-	return summarize(io.err, outcomes), nil
-}
-
-// withReplays returns the log and its replays, sorted by time.
-func withReplays(log []message, after []time.Duration) []message {
-	out := slices.Clone(log)
-	for _, d := range after {
-		for _, m := range log {
-			m.At = m.At.Add(d)
-			out = append(out, m)
+	if err := out.Flush(); err != nil {
+		return exitFailed, err
+	}
+	if r.count == 0 && !*allowEmpty {
+		return exitFailed, errors.New("the log is empty; -allow-empty accepts that")
+	}
+	r.summarize(io.err, len(replays) > 0)
+	for name := range failOn {
+		if r.found[name] > 0 {
+			return exitFindings, nil
 		}
 	}
-	slices.SortStableFunc(out, func(a, b message) int { return a.At.Compare(b.At) })
-	return out
+	return exitFine, nil
 }
 
-func summarize(w io.Writer, outcomes []sqstest.Outcome) int {
-	count := map[sqstest.Verdict]int{}
-	lost, collisions := 0, 0
-	for _, o := range outcomes {
-		count[o.Verdict]++
-		if len(o.Lost) > 0 {
-			lost++
-		}
-		if o.Collides >= 0 {
-			collisions++
-		}
-	}
-	fmt.Fprintf(w, "%d messages: %d delivered, %d suppressed (%d of them lost), %d refused, %d with the dedupe_key of another event\n",
-		len(outcomes), count[sqstest.Delivered], count[sqstest.Suppressed], lost, count[sqstest.Refused], collisions)
-	if lost+collisions+count[sqstest.Refused] > 0 {
-		return exitFindings
-	}
-	return exitFine
+// report counts outcomes and prints them, one by one.
+type report struct {
+	log      *eventLog
+	places   recentPlaces
+	count    int
+	verdicts map[sqstest.Verdict]int
+	found    map[string]int // by the names of -fail-on
 }
 
-func table(w io.Writer, messages []message, outcomes []sqstest.Outcome) error {
+// printer prints one message; with done it prints what is left.
+type printer func(index int, m message, o sqstest.Outcome, done bool) error
+
+func (r *report) run(s *sqstest.Simulation, show printer, findingsOnly bool) error {
+	for {
+		m, err := r.log.next()
+		if errors.Is(err, io.EOF) {
+			return show(0, message{}, sqstest.Outcome{}, true)
+		}
+		if err != nil {
+			return err
+		}
+		o, err := s.Send(m.TimedMessage)
+		if err != nil {
+			return fmt.Errorf("%s: %w", r.log.name(m.place), err)
+		}
+		index := r.count
+		r.count++
+		r.places.add(m.place, m.At)
+		if finding := r.judge(m, o); findingsOnly && !finding {
+			continue
+		}
+		if err := show(index, m, o, false); err != nil {
+			return err
+		}
+	}
+}
+
+// judge counts the outcome and reports whether it is a finding.
+func (r *report) judge(m message, o sqstest.Outcome) bool {
+	r.verdicts[o.Verdict]++
+	finding := false
+	note := func(name string, is bool) {
+		if is {
+			r.found[name]++
+			finding = true
+		}
+	}
+	note("lost", len(o.Lost) > 0)
+	note("refused", o.Verdict == sqstest.Refused)
+	note("collision", o.Collides >= 0)
+	note("redelivered", m.replay > 0 && o.Verdict == sqstest.Delivered)
+	return finding
+}
+
+func (r *report) summarize(w io.Writer, replayed bool) {
+	fmt.Fprintf(w, "%d messages: %d delivered, %d suppressed (%d of them lost), %d refused, %d with the dedupe_key of another event",
+		r.count, r.verdicts[sqstest.Delivered], r.verdicts[sqstest.Suppressed], r.found["lost"], r.found["refused"], r.found["collision"])
+	if replayed {
+		fmt.Fprintf(w, ", %d replayed and delivered again", r.found["redelivered"])
+	}
+	fmt.Fprintln(w)
+}
+
+// tableRows is how many rows share the widths of their columns.
+const tableRows = 1000
+
+func (r *report) table(w io.Writer) printer {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(t, "#\tsent\tgroup\tdeduplication id\toutcome")
-	for i, o := range outcomes {
-		id := o.DeduplicationID
-		if len(id) > 12 {
-			id = id[:12] + "…"
+	fmt.Fprintln(t, "line\tsent\tgroup\tdeduplication id\toutcome")
+	rows := 0
+	return func(_ int, m message, o sqstest.Outcome, done bool) error {
+		if !done {
+			id := o.DeduplicationID
+			if len(id) > 12 {
+				id = id[:12] + "…"
+			}
+			rows++
+			fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\n", r.log.name(m.place), m.At.UTC().Format("2006-01-02T15:04:05.000Z"), m.GroupID, id, r.describe(o))
 		}
-		fmt.Fprintf(t, "%d\t%s\t%s\t%s\t%s\n", i, messages[i].At.UTC().Format(time.RFC3339), messages[i].GroupID, id, o)
+		if done || rows%tableRows == 0 {
+			return t.Flush()
+		}
+		return nil
 	}
-	return t.Flush()
+}
+
+// describe is Outcome.String with the places of the messages.
+func (r *report) describe(o sqstest.Outcome) string {
+	var b strings.Builder
+	b.WriteString(string(o.Verdict))
+	if o.Of >= 0 {
+		b.WriteString(", duplicate of " + r.log.name(r.places.of(o.Of)))
+	}
+	if len(o.Lost) > 0 {
+		b.WriteString(", which has other " + strings.Join(o.Lost, " and "))
+	}
+	if o.Collides >= 0 {
+		b.WriteString(", has the dedupe_key of " + r.log.name(r.places.of(o.Collides)) + " with another body")
+	}
+	if o.Err != nil {
+		b.WriteString(": " + o.Err.Error())
+	}
+	return b.String()
 }
 
 // outcomeLine is the stable form of --json.
@@ -132,6 +254,7 @@ type outcomeLine struct {
 	Index           int        `json:"index"`
 	File            string     `json:"file"`
 	Line            int        `json:"line"`
+	Replay          int        `json:"replay,omitempty"`
 	At              time.Time  `json:"at"`
 	Group           string     `json:"group"`
 	DeduplicationID string     `json:"deduplication_id,omitempty"`
@@ -143,12 +266,14 @@ type outcomeLine struct {
 	Error           string     `json:"error,omitempty"`
 }
 
-func lines(w io.Writer, messages []message, outcomes []sqstest.Outcome) error {
+func (r *report) lines(w io.Writer) printer {
 	e := json.NewEncoder(w)
-	for i, o := range outcomes {
-		m := messages[i]
+	return func(index int, m message, o sqstest.Outcome, done bool) error {
+		if done {
+			return nil
+		}
 		l := outcomeLine{
-			Index: i, File: m.file, Line: m.line, At: m.At.UTC(), Group: m.GroupID,
+			Index: index, File: r.log.files[m.file], Line: int(m.line), Replay: int(m.replay), At: m.At.UTC(), Group: m.GroupID,
 			DeduplicationID: o.DeduplicationID, Verdict: string(o.Verdict), Lost: o.Lost,
 		}
 		if o.Of >= 0 {
@@ -161,9 +286,6 @@ func lines(w io.Writer, messages []message, outcomes []sqstest.Outcome) error {
 		if o.Err != nil {
 			l.Error = o.Err.Error()
 		}
-		if err := e.Encode(l); err != nil {
-			return err
-		}
+		return e.Encode(l)
 	}
-	return nil
 }

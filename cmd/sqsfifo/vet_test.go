@@ -70,7 +70,7 @@ func Send(c *sqs.Client, queueURL, body string) error {
 
 const (
 	noGroup = "raw/raw.go:6:"
-	noTest  = "orders/orders.go:6:17: SF020: package orders constructs a producer and no test of the package calls sqstest.TestProducer; sqsfifo vet -write begins one\n"
+	noTest  = "orders/orders.go:6:17: SF020: package orders constructs a producer and no test of the package calls compliance.TestProducer; sqsfifo vet -write begins one\n"
 )
 
 func TestVet(t *testing.T) {

@@ -8,11 +8,11 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 
 	storms "github.com/kansas-frontier-matrix/sqsfifo/examples/compliance"
-	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
+	"github.com/kansas-frontier-matrix/sqsfifo/sqstest/compliance"
 )
 
 func TestCompliance(t *testing.T) {
-	sqstest.TestProducer(t, sqstest.Suite[storms.Storm]{
+	compliance.TestProducer(t, compliance.Suite[storms.Storm]{
 		Send: func(ctx context.Context, client *sqs.Client, queueURL string, s storms.Storm) error {
 			producer, err := storms.NewProducer(client, queueURL)
 			if err != nil {

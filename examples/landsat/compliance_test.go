@@ -8,13 +8,13 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.opentelemetry.io/otel/sdk/metric"
 
-	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
+	"github.com/kansas-frontier-matrix/sqsfifo/sqstest/compliance"
 )
 
 func TestCompliance(t *testing.T) {
 	scenes, err := embeddedScenes()
 	require.NoError(t, err)
-	sqstest.TestProducer(t, sqstest.Suite[Scene]{
+	compliance.TestProducer(t, compliance.Suite[Scene]{
 		Send: func(ctx context.Context, client *sqs.Client, queueURL string, s Scene) error {
 			producer, err := newProducer(client, queueURL, metric.NewMeterProvider())
 			if err != nil {

@@ -179,7 +179,7 @@ func (c crash) SendMessage(ctx context.Context, msg *sqsfifo.Message) (sqsfifo.R
 	if _, err := c.Sender.SendMessage(ctx, msg); err != nil {
 		return sqsfifo.Receipt{}, err
 	}
-	return sqsfifo.Receipt{}, &sqsfifo.SendError{DedupeKey: msg.DedupeKey, Attempts: 1, Err: errors.New("the process died")}
+	return sqsfifo.Receipt{}, &sqsfifo.InDoubtError{DedupeKey: msg.DedupeKey, Attempts: 1, Err: errors.New("the process died")}
 }
 
 var scenes = []Scene{

@@ -51,12 +51,12 @@ type Outbox struct {
 }
 
 // LateError says that a message may have been stored by an attempt that SQS no
-// longer remembers: whoever sends it now may deliver it twice. What is behind it
-// in its group waits.
+// longer remembers: to send it now may deliver it twice. The later messages of its
+// group wait.
 //
-// There are two ways out: to see whether the consumer has the dedupe key, and if
-// so delete the row and Resume the group of the producer; or to set
-// Outbox.ResendLate where consumers tell duplicates by the key.
+// There are two ways out: to check whether the consumer has the dedupe key, and if
+// so delete the row; or to set Outbox.ResendLate where consumers recognise
+// duplicates by the key.
 type LateError struct {
 	Seq          int64
 	DedupeKey    string
@@ -198,8 +198,8 @@ func (o *Outbox) send(ctx context.Context, sender Sender, r *row) (receipt sqsfi
 	ctx = context.WithoutCancel(ctx)
 	if err == nil {
 		_, err = o.db.ExecContext(ctx, `DELETE FROM outbox WHERE seq = ?`, r.seq)
-	} else if unsure := (*sqsfifo.SendError)(nil); isFirst && !errors.As(err, &unsure) {
-		err = errors.Join(err, o.mark(ctx, r, nil)) // surely not stored
+	} else if isFirst && sqsfifo.FateOf(err) == sqsfifo.NotStored {
+		err = errors.Join(err, o.mark(ctx, r, nil))
 	}
 	if err != nil {
 		err = fmt.Errorf("outbox: row %d: %w", r.seq, err)

@@ -161,7 +161,7 @@ func TestRefusedStopsItsGroup(t *testing.T) {
 	b.queue.Inject(sqstest.FailEntries("InvalidMessageContents", smithy.FaultClient, nil), 1)
 	only := onlyGroup{b.producer, "a"}
 	_, err := b.Drain(t.Context(), only)
-	var refused *sqsfifo.RefusedError
+	var refused *sqsfifo.NotStoredError
 	require.ErrorAs(t, err, &refused)
 	require.ErrorContains(t, err, "row 1:")
 	assert.Empty(t, b.tried())
@@ -190,7 +190,7 @@ type onlyGroup struct {
 
 func (o onlyGroup) SendMessage(ctx context.Context, msg *sqsfifo.Message) (sqsfifo.Receipt, error) {
 	if msg.Group != o.group {
-		return sqsfifo.Receipt{}, sqsfifo.ErrClosed
+		return sqsfifo.Receipt{}, &sqsfifo.NotStoredError{Err: sqsfifo.ErrClosed}
 	}
 	return o.Sender.SendMessage(ctx, msg)
 }
@@ -203,7 +203,7 @@ func TestUnsureIsSentAgain(t *testing.T) {
 			b := newBench(t)
 			b.announce(4, 2)
 			_, err := b.Drain(t.Context(), crash{b.producer})
-			var unsure *sqsfifo.SendError
+			var unsure *sqsfifo.InDoubtError
 			require.ErrorAs(t, err, &unsure)
 			assert.Equal(t, []string{"landsat|scene-000", "landsat|scene-001"}, b.tried())
 			assert.Len(t, b.sent(), 2)
@@ -227,9 +227,10 @@ func TestARefusalLeavesTheEarlierDoubt(t *testing.T) {
 	b.announce(1, 1)
 	_, err := b.Drain(t.Context(), crash{b.producer})
 	require.Error(t, err)
+	b.restart() // a process that knows nothing of the first attempt
 	b.queue.Inject(sqstest.FailEntries("InvalidMessageContents", smithy.FaultClient, nil), 1)
 	_, err = b.Drain(t.Context(), b.producer)
-	var refused *sqsfifo.RefusedError
+	var refused *sqsfifo.NotStoredError
 	require.ErrorAs(t, err, &refused)
 	assert.Len(t, b.tried(), 1)
 }
@@ -291,7 +292,7 @@ func TestRetriesEndInTheIntervalOfTheRow(t *testing.T) {
 		b.queue.Inject(sqstest.ServerError(), 1000)
 		begin := time.Now()
 		_, err = b.Drain(t.Context(), b.producer)
-		var unsure *sqsfifo.SendError
+		var unsure *sqsfifo.InDoubtError
 		require.ErrorAs(t, err, &unsure)
 		assert.Equal(t, 30*time.Second, time.Since(begin).Round(time.Second))
 		assert.Greater(t, unsure.Attempts, 2)

@@ -19,9 +19,9 @@ const noComplianceTest = "SF020"
 // The module is known by its import path: a program that is checked may use any
 // version of it, or none.
 const (
-	sdkPath     = "github.com/kansas-frontier-matrix/sqsfifo"
-	sqstestPath = sdkPath + "/sqstest"
-	docs        = "https://github.com/kansas-frontier-matrix/sqsfifo/blob/main/docs/rules.md"
+	sdkPath   = "github.com/kansas-frontier-matrix/sqsfifo"
+	suitePath = sdkPath + "/sqstest/compliance"
+	docs      = "https://github.com/kansas-frontier-matrix/sqsfifo/blob/main/docs/rules.md"
 )
 
 // Untested is a package that constructs a producer and has no compliance test.
@@ -146,7 +146,7 @@ func suiteIn(tests []*packages.Package) suiteUse {
 			}
 			ast.PreorderStack(file, nil, func(n ast.Node, stack []ast.Node) bool {
 				name, ok := n.(*ast.Ident)
-				if !ok || !isFunc(p.TypesInfo.Uses[name], sqstestPath, "TestProducer", "CheckProducer") {
+				if !ok || !isFunc(p.TypesInfo.Uses[name], suitePath, "TestProducer", "CheckProducer") {
 					return true
 				}
 				switch {
@@ -225,7 +225,7 @@ func constantBool(info *types.Info, e ast.Expr) (value, known bool) {
 }
 
 func missing(p *packages.Package, c construction, suite suiteUse) Finding {
-	message := fmt.Sprintf("package %s constructs a producer and no test of the package calls sqstest.TestProducer; sqsfifo vet -write begins one", p.Name)
+	message := fmt.Sprintf("package %s constructs a producer and no test of the package calls compliance.TestProducer; sqsfifo vet -write begins one", p.Name)
 	if suite.skipped.IsValid() {
 		message = fmt.Sprintf("package %s constructs a producer and its compliance test never runs: the call at %s:%d is always skipped",
 			p.Name, filepath.Base(suite.skipped.Filename), suite.skipped.Line)

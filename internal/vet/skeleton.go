@@ -50,7 +50,7 @@ import (
 // {{.Test}} runs the compliance suite of the KFM message contract on this
 // package's producer. It fails until Send and Events are filled in.
 func {{.Test}}(t *{{.testing}}.T) {
-	{{.sqstest}}.TestProducer(t, {{.sqstest}}.Suite[{{.Event}}]{
+	{{.compliance}}.TestProducer(t, {{.compliance}}.Suite[{{.Event}}]{
 {{- if .Placeholder}}
 		// The type of the events cannot be told from the source: put the producer's own here and in Send.
 {{- end}}
@@ -78,7 +78,7 @@ func (u Untested) skeleton() ([]byte, error) {
 		return names[path]
 	}
 	data := map[string]any{"Package": u.Package, "Test": u.free("TestCompliance", nil)}
-	for _, path := range []string{"context", "errors", "testing", "github.com/aws/aws-sdk-go-v2/service/sqs", sqstestPath} {
+	for _, path := range []string{"context", "errors", "testing", "github.com/aws/aws-sdk-go-v2/service/sqs", suitePath} {
 		name := filepath.Base(path)
 		data[name] = imported(path, name)
 	}

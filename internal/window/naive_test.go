@@ -40,6 +40,15 @@ func (n *naive) len(now time.Time) (count int) {
 	return count
 }
 
+// sweep frees all that is due and returns how many records are left.
+func sweep[V any](w *window.Window[V], now time.Time) int {
+	for {
+		if left, done := w.Sweep(now); done {
+			return left
+		}
+	}
+}
+
 // load is one way to use a window.
 type load struct {
 	name  string
@@ -82,6 +91,9 @@ func (l load) hold(t *testing.T, seed uint64) {
 		now = now.Add(time.Duration(rng.Int64N(int64(l.pause) + 1)))
 		if rng.IntN(l.steps/4) == 0 {
 			now = now.Add(window.Interval + time.Duration(rng.Int64N(int64(time.Minute))))
+		}
+		if rng.IntN(l.steps/10) == 0 {
+			require.Equal(t, model.len(now), sweep(w, now))
 		}
 		p := pair{fmt.Sprint(rng.IntN(3)), fmt.Sprint(rng.IntN(l.ids))}
 		k := w.Key(p.group, p.id)
@@ -129,9 +141,10 @@ func (l load) hold(t *testing.T, seed uint64) {
 }
 
 // FuzzAgainstNaiveModel reads a sequence of operations from the input: every
-// three bytes are a pause, an ID and what happens to it.
+// three bytes are a pause, an ID and what happens to it, some after a sweep.
 func FuzzAgainstNaiveModel(f *testing.F) {
 	f.Add([]byte("\x00a\x00\xffa\x01\x80b\x02\x01a\x03"))
+	f.Add([]byte("\x00a\x02\x10b\x02\xffc\x82\xffd\x82\x00b\x80"))
 	f.Add([]byte("\xffa\x02\xffa\x02\xffa\x02\xffb\x00\x00b\x00"))
 	f.Fuzz(func(t *testing.T, ops []byte) {
 		const slack = 3 * time.Second
@@ -140,6 +153,9 @@ func FuzzAgainstNaiveModel(f *testing.F) {
 		now := start
 		for i := 0; i+2 < len(ops); i += 3 {
 			now = now.Add(time.Duration(ops[i]) * time.Duration(ops[i]) * 20 * time.Millisecond)
+			if ops[i+2]&0x80 != 0 {
+				require.Equal(t, model.len(now), sweep(w, now))
+			}
 			p := pair{id: string(ops[i+1 : i+2])}
 			k := w.Key(p.group, p.id)
 			want, state := model.lookup(now, p)

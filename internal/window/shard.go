@@ -228,7 +228,7 @@ func (s *shard[V]) add(now offset, r record[V]) bool {
 // expire lets go of records from the head on that are outside, within bounds, and
 // returns how many of them were not released.
 func (s *shard[V]) expire(now offset, slack time.Duration) (freed int) {
-	if len(s.chunks) == 0 || now-s.ages[0].newest < offset(Interval+slack) {
+	if len(s.chunks) == 0 || !s.isDue(now, slack) {
 		return 0
 	}
 	if s.ages[0].mixed {
@@ -256,15 +256,27 @@ func (s *shard[V]) sift(now offset, slack time.Duration) (freed int) {
 			s.advance(1)
 			continue
 		}
-		if now-s.ages[0].newest < offset(Interval+slack) || !s.extend() {
+		if !s.isDue(now, slack) || !s.extend() {
 			break
 		}
-		kept := *r
-		r.release()
-		s.advance(1)
-		s.add(now, kept)
+		s.moveOn(now)
 	}
 	return freed
+}
+
+// isDue reports whether all that was put into the first chunk is outside, but for
+// what was answered or set anew since.
+func (s *shard[V]) isDue(now offset, slack time.Duration) bool {
+	return now-s.ages[0].newest >= offset(Interval+slack)
+}
+
+// moveOn moves the oldest record to the end. There must be a place for it.
+func (s *shard[V]) moveOn(now offset) {
+	r := s.at(s.head)
+	kept := *r
+	r.release()
+	s.advance(1)
+	s.add(now, kept)
 }
 
 // advance lets go of the oldest records, of which n are left in the first chunk.

@@ -81,8 +81,8 @@ type Options struct {
 	Slack time.Duration
 
 	// Limit is the greatest number of records held at a time; zero is no limit.
-	// A record counts until a Put frees it, which is at the end of its interval,
-	// or, behind one that was answered late, up to one more interval later.
+	// A record counts until a Put or a Sweep frees it. Puts free it at the end of its
+	// interval or, behind one that was answered late, up to one more interval later.
 	Limit int
 }
 
@@ -103,6 +103,7 @@ type Window[V any] struct {
 	begun   bool      // origin is set
 	shards  []shard[V]
 	live    int // records that are neither released nor let go of
+	swept   int // the shard with which the next Sweep begins
 }
 
 // New returns an empty window.
@@ -114,7 +115,7 @@ func New[V any](o Options) *Window[V] {
 
 // Clear forgets everything.
 func (w *Window[V]) Clear() {
-	w.live = 0
+	w.live, w.swept = 0, 0
 	w.shards = newShards[V](1)
 }
 

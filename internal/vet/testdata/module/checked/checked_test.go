@@ -3,11 +3,11 @@ package checked
 import (
 	"testing"
 
-	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
+	"github.com/kansas-frontier-matrix/sqsfifo/sqstest/compliance"
 )
 
 func TestCompliance(t *testing.T) {
-	if err := sqstest.CheckProducer(t.Context(), sqstest.Suite[Order]{}); err != nil {
+	if err := compliance.CheckProducer(t.Context(), compliance.Suite[Order]{}); err != nil {
 		t.Fatal(err)
 	}
 }

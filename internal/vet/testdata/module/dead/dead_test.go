@@ -3,18 +3,18 @@ package dead
 import (
 	"testing"
 
-	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
+	"github.com/kansas-frontier-matrix/sqsfifo/sqstest/compliance"
 )
 
 const soon = false
 
 func TestBranch(t *testing.T) {
 	if soon {
-		sqstest.TestProducer(t, sqstest.Suite[Order]{})
+		compliance.TestProducer(t, compliance.Suite[Order]{})
 	} else if !soon {
 		t.Log("later")
 	} else {
-		sqstest.TestProducer(t, sqstest.Suite[Order]{})
+		compliance.TestProducer(t, compliance.Suite[Order]{})
 	}
 }
 
@@ -24,26 +24,26 @@ func TestReturn(t *testing.T) {
 			t.SkipNow()
 		}
 	}
-	sqstest.TestProducer(t, sqstest.Suite[Order]{})
+	compliance.TestProducer(t, compliance.Suite[Order]{})
 }
 
 func TestCase(t *testing.T) {
 	switch t.Name() {
 	case "TestCase":
 		return
-		sqstest.TestProducer(t, sqstest.Suite[Order]{})
+		compliance.TestProducer(t, compliance.Suite[Order]{})
 	}
 }
 
 func TestFormat(t *testing.T) {
 	t.Skipf("%s is not ready", t.Name())
-	sqstest.TestProducer(t, sqstest.Suite[Order]{})
+	compliance.TestProducer(t, compliance.Suite[Order]{})
 }
 
 func TestSelect(t *testing.T) {
 	select {
 	default:
 		t.Skip("later")
-		sqstest.TestProducer(t, sqstest.Suite[Order]{})
+		compliance.TestProducer(t, compliance.Suite[Order]{})
 	}
 }

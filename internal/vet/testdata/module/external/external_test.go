@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"example.com/shop/external"
-	. "github.com/kansas-frontier-matrix/sqsfifo/sqstest"
+	. "github.com/kansas-frontier-matrix/sqsfifo/sqstest/compliance"
 )
 
 func TestCompliance(t *testing.T) {

@@ -3,7 +3,7 @@ package otherwise
 import (
 	"testing"
 
-	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
+	"github.com/kansas-frontier-matrix/sqsfifo/sqstest/compliance"
 )
 
 const postponed = false
@@ -12,6 +12,6 @@ func TestCompliance(t *testing.T) {
 	if postponed {
 		t.Skip("later")
 	} else {
-		sqstest.TestProducer(t, sqstest.Suite[Order]{})
+		compliance.TestProducer(t, compliance.Suite[Order]{})
 	}
 }

@@ -3,12 +3,12 @@ package skipped
 import (
 	"testing"
 
-	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
+	"github.com/kansas-frontier-matrix/sqsfifo/sqstest/compliance"
 )
 
 func TestCompliance(t *testing.T) {
 	t.Skip("later")
 	t.Run("suite", func(t *testing.T) {
-		sqstest.TestProducer(t, sqstest.Suite[Order]{})
+		compliance.TestProducer(t, compliance.Suite[Order]{})
 	})
 }

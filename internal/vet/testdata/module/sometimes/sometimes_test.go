@@ -4,7 +4,7 @@ import (
 	"os"
 	"testing"
 
-	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
+	"github.com/kansas-frontier-matrix/sqsfifo/sqstest/compliance"
 )
 
 const soon = false
@@ -20,7 +20,7 @@ func TestCompliance(t *testing.T) {
 		t.Skip("never happens")
 	}
 	words{}.Skip("a word, not the test")
-	sqstest.TestProducer(t, sqstest.Suite[Order]{})
+	compliance.TestProducer(t, compliance.Suite[Order]{})
 	t.Skip("too late to skip anything")
 }
 

@@ -5,7 +5,7 @@ package tagged
 import (
 	"testing"
 
-	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
+	"github.com/kansas-frontier-matrix/sqsfifo/sqstest/compliance"
 )
 
-func TestCompliance(t *testing.T) { sqstest.TestProducer(t, sqstest.Suite[int]{}) }
+func TestCompliance(t *testing.T) { compliance.TestProducer(t, compliance.Suite[int]{}) }

@@ -3,7 +3,7 @@ package tested
 import (
 	"testing"
 
-	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
+	"github.com/kansas-frontier-matrix/sqsfifo/sqstest/compliance"
 )
 
-func TestCompliance(t *testing.T) { sqstest.TestProducer(t, sqstest.Suite[Order]{}) }
+func TestCompliance(t *testing.T) { compliance.TestProducer(t, compliance.Suite[Order]{}) }

@@ -4,10 +4,10 @@ import (
 	"testing"
 
 	"example.com/shop/elsewhere"
-	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
+	"github.com/kansas-frontier-matrix/sqsfifo/sqstest/compliance"
 )
 
 func TestCompliance(t *testing.T) {
 	_ = elsewhere.New
-	sqstest.TestProducer(t, sqstest.Suite[int]{})
+	compliance.TestProducer(t, compliance.Suite[int]{})
 }

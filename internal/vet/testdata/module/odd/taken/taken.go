@@ -9,6 +9,6 @@ type (
 	context = map[string]*sqs
 )
 
-func sqstest() {}
+func compliance() {}
 
 var New = sqsfifo.NewProducer[context] // want SF020: package taken

@@ -6,5 +6,5 @@ func sqs2() {}
 
 func TestCompliance(t *testing.T) {
 	sqs2()
-	sqstest()
+	compliance()
 }

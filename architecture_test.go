@@ -1,0 +1,160 @@
+package sqsfifo_test
+
+import (
+	"go/ast"
+	"go/types"
+	"maps"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"golang.org/x/tools/go/packages"
+)
+
+// What a producer's binary links: no test code, no compiler front end.
+func TestDependencies(t *testing.T) {
+	if testing.Short() {
+		t.Skip("runs the go command")
+	}
+	goTool := filepathOfGo(t)
+	const root = "github.com/kansas-frontier-matrix/sqsfifo"
+	for _, tc := range []struct {
+		pkg       string
+		forbidden []string
+	}{
+		{".", []string{"testing", "golang.org/x/tools", "github.com/golangci", "github.com/stretchr", "go.opentelemetry.io/otel/sdk", root + "/sqstest", root + "/lint/fifovet", root + "/internal/vet"}},
+		{"./sqstest", []string{"golang.org/x/tools", "github.com/golangci", "github.com/stretchr", root + "/lint/fifovet", root + "/internal/vet"}},
+		{"./lint", []string{"testing", "golang.org/x/tools", "github.com/aws", "go.opentelemetry.io", root}},
+		{"./lint/fifovet", []string{"testing", "github.com/aws", "go.opentelemetry.io", root}},
+		{"./lint/golangci", []string{"testing", "github.com/aws", "go.opentelemetry.io", root}},
+		{"./internal/vet", []string{"testing", "github.com/aws", "go.opentelemetry.io", "github.com/golangci", root}},
+		{"./canonicaljson", []string{"."}}, // a dot is in every path but those of the standard library
+		{"./internal/window", []string{"."}},
+	} {
+		out, err := exec.CommandContext(t.Context(), goTool, "list", "-deps", tc.pkg).Output()
+		require.NoError(t, err)
+		for dep := range strings.FieldsSeq(string(out)) {
+			for _, f := range tc.forbidden {
+				reached := false
+				switch f {
+				case root:
+					reached = dep == root
+				case ".":
+					first, _, _ := strings.Cut(dep, "/")
+					reached = strings.Contains(first, ".") && !strings.HasPrefix(dep, root)
+				default:
+					reached = dep == f || strings.HasPrefix(dep, f+"/")
+				}
+				assert.False(t, reached, "%s reaches %s", tc.pkg, dep)
+			}
+		}
+	}
+}
+
+// The arrows between the packages of this module: what each may import of it.
+func TestArrows(t *testing.T) {
+	if testing.Short() {
+		t.Skip("runs the go command")
+	}
+	goTool := filepathOfGo(t)
+	const root = "github.com/kansas-frontier-matrix/sqsfifo"
+	for pkg, allowed := range map[string][]string{
+		".":                    {"canonicaljson", "internal/attempt", "internal/dedup", "internal/digest", "internal/dispatch", "internal/ledger", "internal/observe", "internal/sourceuri", "internal/sqscall", "lint"},
+		"./internal/attempt":   nil,
+		"./internal/dedup":     {"internal/attempt", "internal/window"},
+		"./internal/digest":    nil,
+		"./internal/dispatch":  {"internal/attempt", "internal/pacer"},
+		"./internal/ledger":    nil,
+		"./internal/observe":   {"internal/attempt"},
+		"./internal/pacer":     {"internal/attempt"},
+		"./internal/sourceuri": nil,
+		"./internal/sqscall":   {"internal/attempt", "internal/digest"},
+		"./internal/window":    nil,
+		"./internal/benign":    nil,
+		"./lint":               {"canonicaljson", "internal/benign", "internal/window"},
+	} {
+		out, err := exec.CommandContext(t.Context(), goTool, "list", "-f", `{{join .Imports "\n"}}`, pkg).Output()
+		require.NoError(t, err)
+		for path := range strings.FieldsSeq(string(out)) {
+			if own, ok := strings.CutPrefix(path, root+"/"); ok {
+				assert.Contains(t, allowed, own, "%s imports it", pkg)
+			}
+		}
+	}
+}
+
+// The files of the root name each other one way, so that each can be read with
+// only those below it in mind.
+func TestFilesHaveNoCycle(t *testing.T) {
+	if testing.Short() {
+		t.Skip("type-checks the package")
+	}
+	filepathOfGo(t)
+	pkgs, err := packages.Load(&packages.Config{
+		Mode: packages.NeedName | packages.NeedFiles | packages.NeedSyntax | packages.NeedTypes | packages.NeedTypesInfo | packages.NeedImports | packages.NeedDeps | packages.NeedExportFile,
+	}, ".")
+	require.NoError(t, err)
+	require.Len(t, pkgs, 1)
+	require.Empty(t, pkgs[0].Errors)
+	names := namesBetweenFiles(pkgs[0])
+	for file := range names {
+		if cycle := cycleFrom(names, file, []string{file}); cycle != nil {
+			t.Errorf("files name each other: %s", strings.Join(cycle, " -> "))
+			return
+		}
+	}
+}
+
+// namesBetweenFiles returns, for each file, the others whose declarations it names.
+func namesBetweenFiles(pkg *packages.Package) map[string]map[string]bool {
+	fileOf := func(o types.Object) string { return filepath.Base(pkg.Fset.Position(o.Pos()).Filename) }
+	out := map[string]map[string]bool{}
+	for _, f := range pkg.Syntax {
+		from := filepath.Base(pkg.Fset.Position(f.Pos()).Filename)
+		out[from] = map[string]bool{}
+		ast.Inspect(f, func(n ast.Node) bool {
+			id, ok := n.(*ast.Ident)
+			if !ok {
+				return true
+			}
+			o := pkg.TypesInfo.Uses[id]
+			if o == nil || o.Pkg() != pkg.Types {
+				return true
+			}
+			if to := fileOf(o); to != from {
+				out[from][to] = true
+			}
+			return true
+		})
+	}
+	return out
+}
+
+func cycleFrom(names map[string]map[string]bool, file string, path []string) []string {
+	for _, next := range slices.Sorted(maps.Keys(names[file])) {
+		if next == path[0] {
+			return append(path, next)
+		}
+		if slices.Contains(path, next) {
+			continue
+		}
+		if cycle := cycleFrom(names, next, append(path, next)); cycle != nil {
+			return cycle
+		}
+	}
+	return nil
+}
+
+func filepathOfGo(t *testing.T) string {
+	t.Helper()
+	path, err := exec.LookPath("go")
+	if err != nil {
+		t.Skipf("no go command on the path of %s", runtime.GOOS)
+	}
+	return path
+}

@@ -1,0 +1,87 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"os"
+	"runtime"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+)
+
+// generatedLog is a log of so many lines, 3,000 a second, of which one in twenty is a
+// duplicate.
+type generatedLog struct {
+	lines, next int
+	rest        []byte
+	buffer      []byte
+}
+
+func (g *generatedLog) Read(p []byte) (int, error) {
+	for len(g.rest) == 0 {
+		if g.next == g.lines {
+			return 0, io.EOF
+		}
+		g.buffer = g.buffer[:0]
+		for range min(200, g.lines-g.next) {
+			event := g.next
+			if event%20 == 19 {
+				event -= 10
+			}
+			at := time.Date(2025, 12, 4, 0, 0, 0, 0, time.UTC).Add(time.Duration(g.next) * time.Second / 3000)
+			g.buffer = append(g.buffer, `{"at":"`...)
+			g.buffer = at.AppendFormat(g.buffer, "2006-01-02T15:04:05.000Z07:00")
+			g.buffer = fmt.Appendf(g.buffer, `","group":"p%dr29","body":{"dedupe_key":"landsat/p32r29/%d","event_id":"0197a0c2-7f00-7000-8000-%012d","event_source":"kfm.landsat.scenes","payload":{"cloud":%d,"scene":"LC08_L2SP_%d"}}}`+"\n",
+				event%500, event, event, event%100, event)
+			g.next++
+		}
+		g.rest = g.buffer
+	}
+	n := copy(p, g.rest)
+	g.rest = g.rest[n:]
+	return n, nil
+}
+
+// BenchmarkSimulate prints lines a second and the memory that the process got from the
+// system. SQSFIFO_SIMULATE_LINES is the length of the log, by default 300,000.
+func BenchmarkSimulate(b *testing.B) {
+	lines := 300_000
+	if text := os.Getenv("SQSFIFO_SIMULATE_LINES"); text != "" {
+		var err error
+		if lines, err = strconv.Atoi(text); err != nil {
+			b.Fatal(err)
+		}
+	}
+	for b.Loop() {
+		var summary strings.Builder
+		code := run(b.Context(), []string{"simulate", "-findings"}, stdio{&generatedLog{lines: lines}, io.Discard, &summary})
+		if code != exitFine || !strings.HasPrefix(summary.String(), fmt.Sprintf("%d messages: %d delivered, %d suppressed (0 of them lost)", lines, lines-lines/20, lines/20)) {
+			b.Fatal(code, summary.String())
+		}
+	}
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	b.ReportMetric(float64(lines)*float64(b.N)/b.Elapsed().Seconds(), "lines/s")
+	b.ReportMetric(float64(m.Sys)/(1<<20), "MiB")
+	if peak, ok := peakMemory(); ok {
+		b.ReportMetric(peak, "peak-MiB")
+	}
+}
+
+// peakMemory is the most memory that the process ever had, where /proc tells.
+func peakMemory() (mib float64, ok bool) {
+	status, err := os.ReadFile("/proc/self/status")
+	if err != nil {
+		return 0, false
+	}
+	_, after, found := bytes.Cut(status, []byte("VmHWM:"))
+	fields := bytes.Fields(after)
+	if !found || len(fields) == 0 {
+		return 0, false
+	}
+	kib, err := strconv.ParseFloat(string(fields[0]), 64)
+	return kib / 1024, err == nil
+}

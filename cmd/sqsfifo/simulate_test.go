@@ -1,0 +1,174 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
+)
+
+func eventLine(at time.Duration, key string, n int) string {
+	sent := time.Date(2025, 12, 4, 12, 0, 0, 0, time.UTC).Add(at)
+	return fmt.Sprintf(`{"at":%q,"group":"g","body":{"dedupe_key":%q,"n":%d}}`, sent.Format(time.RFC3339Nano), key, n)
+}
+
+func logFile(t *testing.T, lines ...string) string {
+	t.Helper()
+	name := filepath.Join(t.TempDir(), "events.jsonl")
+	require.NoError(t, os.WriteFile(name, []byte(strings.Join(lines, "\n")+"\n"), 0o600))
+	return name
+}
+
+// longLog has more lines than are sorted in memory, every tenth a duplicate and every
+// hundredth a collision.
+func longLog(n int) []string {
+	var lines []string
+	for i := range n {
+		key, body := i, 0
+		switch {
+		case i%10 == 9:
+			key = i - 5
+		case i%100 == 50:
+			key, body = i-7, 1
+		}
+		lines = append(lines, eventLine(time.Duration(i)*10*time.Millisecond, fmt.Sprint(key), body))
+	}
+	return lines
+}
+
+func TestSimulateStreamsLongLogs(t *testing.T) {
+	if testing.Short() {
+		t.Skip("hundreds of thousands of messages")
+	}
+	lines := longLog(sortedInMemory + 1000)
+	for _, replays := range [][]string{nil, {"-replay", "3m,7m"}} {
+		// In memory, by the API.
+		log := withReplays(func() (out []message) {
+			for i, line := range lines {
+				m, err := parseLine([]byte(line))
+				require.NoError(t, err)
+				out = append(out, message{m, place{line: int32(i + 1)}})
+			}
+			return out
+		}(), map[bool][]time.Duration{true: {3 * time.Minute, 7 * time.Minute}}[replays != nil])
+		var timed []sqstest.TimedMessage
+		for _, m := range log {
+			timed = append(timed, m.TimedMessage)
+		}
+		want, err := sqstest.Simulate(sqstest.Config{}, timed)
+		require.NoError(t, err)
+
+		stdout, _, code := sqsfifo(t, "", append(append([]string{"simulate", "-json"}, replays...), logFile(t, lines...))...)
+		assert.Equal(t, 1, code, "there are collisions")
+		d := json.NewDecoder(strings.NewReader(stdout))
+		for i, o := range want {
+			var l outcomeLine
+			require.NoError(t, d.Decode(&l))
+			got := sqstest.Outcome{Verdict: sqstest.Verdict(l.Verdict), DeduplicationID: l.DeduplicationID, Of: -1, Collides: -1, Lost: l.Lost}
+			if l.DuplicateOf != nil {
+				got.Of, got.Until = *l.DuplicateOf, *l.Until
+			}
+			if l.CollidesWith != nil {
+				got.Collides = *l.CollidesWith
+			}
+			if got.DeduplicationID != o.DeduplicationID || got.Verdict != o.Verdict || got.Of != o.Of || got.Collides != o.Collides || l.Index != i ||
+				l.Line != int(log[i].line) || l.Replay != int(log[i].replay) {
+				t.Fatalf("message %d: got %+v at %d, want %+v at %d", i, got, l.Line, o, log[i].line)
+			}
+		}
+		assert.False(t, d.More())
+
+		stdout, _, _ = sqsfifo(t, "", append(append([]string{"simulate"}, replays...), logFile(t, lines...))...)
+		assert.Equal(t, len(want)+1, strings.Count(stdout, "\n"), "the table names the place of each original")
+	}
+}
+
+func TestSimulateMergesFilesByTime(t *testing.T) {
+	a := logFile(t, eventLine(2*time.Second, "x", 1), eventLine(0, "a", 1)) // not sorted
+	b := logFile(t, eventLine(time.Second, "x", 1))
+	stdout, _, code := sqsfifo(t, "", "simulate", a, b)
+	assert.Equal(t, 0, code)
+	rows := strings.Split(stdout, "\n")
+	assert.Contains(t, rows[1], a+":2 ")
+	assert.Contains(t, rows[2], b+":1 ")
+	assert.Contains(t, rows[3], a+":1 ")
+	assert.Contains(t, rows[3], "duplicate of "+b+":1")
+
+	lines := longLog(sortedInMemory + 10)
+	lines[sortedInMemory+5], lines[sortedInMemory+6] = lines[sortedInMemory+6], lines[sortedInMemory+5]
+	long := logFile(t, lines...)
+	_, stderr, code := sqsfifo(t, "", "simulate", long)
+	assert.Equal(t, 2, code)
+	assert.Contains(t, stderr, fmt.Sprintf("%s:%d: it is earlier than the line before it", long, sortedInMemory+7))
+	_, stderr, code = sqsfifo(t, strings.Join(longLog(sortedInMemory+10), "\n"), "simulate", "-replay", "3m")
+	assert.Equal(t, 2, code)
+	assert.Contains(t, stderr, "put them into a file")
+}
+
+func TestSimulateFlags(t *testing.T) {
+	once, twice := eventLine(0, "k", 1), eventLine(time.Second, "k", 2)
+	for _, tc := range []struct {
+		name, log string
+		args      []string
+		code      int
+		stdout    string // has to contain
+		stderr    string
+	}{
+		{"a collision", once + "\n" + twice, nil, 1, "standard input:2", "1 with the dedupe_key of another event"},
+		{"a collision that is allowed", once + "\n" + twice, []string{"-fail-on", "lost,refused"}, 0, "", "1 with the dedupe_key"},
+		{"nothing fails", once + "\n" + twice, []string{"-fail-on", "none"}, 0, "", ""},
+		{"an unknown finding", once, []string{"-fail-on", "everything"}, 2, "", `"everything" is not one of lost, refused, collision, redelivered`},
+		{"delivered again", once, []string{"-replay", "7m"}, 0, "(replay 1)", "1 replayed and delivered again"},
+		{"delivered again, which fails", once, []string{"-replay", "7m", "-fail-on", "redelivered"}, 1, "", "1 replayed and delivered again"},
+		{"suppressed", once, []string{"-replay", "3m", "-fail-on", "redelivered"}, 0, "", "0 replayed and delivered again"},
+		{"empty", "\n\n", nil, 2, "", "the log is empty"},
+		{"empty, which is allowed", "", []string{"-allow-empty"}, 0, "", "0 messages"},
+		{"no content-based deduplication", once, []string{"-no-content-based"}, 1, "ContentBasedDeduplication", "1 refused"},
+		{"milliseconds", eventLine(7*time.Millisecond, "k", 1), nil, 0, "2025-12-04T12:00:00.007Z", ""},
+		{"a body that is a list", `{"at":"2025-12-04T12:00:00Z","group":"g","body":[1]}`, nil, 2, "", "standard input:1: body is neither a string nor an object"},
+		{"a body that is null", `{"at":"2025-12-04T12:00:00Z","group":"g","body":null}`, nil, 2, "", "standard input:1: body is neither a string nor an object"},
+		{"a line that is too long", once + "\n" + strings.Repeat(" ", maxLine+1) + "{", nil, 2, "", "standard input:2: the line is longer than"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			stdout, stderr, code := sqsfifo(t, tc.log, append([]string{"simulate"}, tc.args...)...)
+			assert.Equal(t, tc.code, code)
+			assert.Contains(t, stdout, tc.stdout)
+			assert.Contains(t, stderr, tc.stderr)
+		})
+	}
+	stdout, _, _ := sqsfifo(t, once+"\n"+twice+"\n"+eventLine(2*time.Second, "other", 1), "simulate", "-findings")
+	assert.Equal(t, 2, strings.Count(stdout, "\n"), "the head and the collision: %s", stdout)
+}
+
+// What producers write down is a log, too.
+func TestSimulateProvenanceAndOutbox(t *testing.T) {
+	stdout, stderr, code := sqsfifo(t, `
+{"time":"2025-12-04T12:00:00Z","outcome":"stored","dedupe_key":"k","message_group":"g","body_hash":"aa","duplicate_detected":false,"replay_triggered":false}
+{"time":"2025-12-04T12:01:00Z","outcome":"refused","error_type":"SF001","dedupe_key":"k","duplicate_detected":false,"replay_triggered":false}
+{"time":"2025-12-04T12:02:00Z","outcome":"duplicate","dedupe_key":"k","message_group":"g","body_hash":"aa","duplicate_detected":true,"replay_triggered":true}
+{"time":"2025-12-04T12:03:00Z","outcome":"stored","dedupe_key":"k","message_group":"g","body_hash":"bb","duplicate_detected":false,"replay_triggered":false}
+`, "simulate")
+	assert.Equal(t, 1, code)
+	assert.Contains(t, stdout, "suppressed, duplicate of standard input:2\n")
+	assert.Contains(t, stdout, "delivered, has the dedupe_key of standard input:4 with another body")
+	assert.Contains(t, stderr, "3 messages: 2 delivered, 1 suppressed (0 of them lost)")
+
+	message := `{\"group\":\"g\",\"dedupe_key\":\"k\",\"event_id\":\"0197a0c2-7f00-7000-8000-000000000000\",\"body\":\"{\\\"dedupe_key\\\":\\\"k\\\"}\",\"attributes\":{\"traceparent\":\"x\"}}`
+	stdout, stderr, code = sqsfifo(t, fmt.Sprintf(`
+{"seq":1,"message_group":"g","message":"%s","first_attempt":1764849600000}
+{"seq":2,"message_group":"g","message":"%s","first_attempt":1764849660000}
+{"seq":3,"message_group":"g","message":"%s","first_attempt":null}
+`, message, message, message), "simulate")
+	assert.Equal(t, 0, code, stderr)
+	assert.Contains(t, stdout, "standard input:3  2025-12-04T12:01:00.000Z  g")
+	assert.Contains(t, stdout, "suppressed, duplicate of standard input:2\n")
+	assert.Contains(t, stderr, "2 messages")
+}

@@ -1,0 +1,154 @@
+package sqsfifo_test
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
+	"github.com/aws/smithy-go"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/kansas-frontier-matrix/sqsfifo"
+	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
+)
+
+// inDoubt sends the scene for a second under a fault.
+func inDoubt(t *testing.T, p *sqsfifo.Producer[Scene], q *sqstest.Queue, faults ...sqstest.Fault) *sqsfifo.InDoubtError {
+	t.Helper()
+	q.ClearFaults()
+	for i, f := range faults {
+		n := 1
+		if i == len(faults)-1 {
+			n = 100_000
+		}
+		q.Inject(f, n)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+	defer cancel()
+	_, err := p.Send(ctx, scene)
+	var doubt *sqsfifo.InDoubtError
+	require.ErrorAs(t, err, &doubt)
+	return doubt
+}
+
+// The interval of an event in doubt begins with its first attempt, in whichever
+// call that was: no retry of a later one outlives it.
+func TestResendOfAnEventInDoubt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := newQueue(t, sqstest.Config{})
+		p := on(t, q, q)
+		doubt := inDoubt(t, p, q, sqstest.LoseAnswer(), sqstest.DropRequest())
+		require.Len(t, q.Messages(), 1)
+		time.Sleep(time.Until(doubt.ResendBefore) - 5*time.Second)
+		go func() {
+			time.Sleep(40 * time.Second)
+			q.ClearFaults()
+		}()
+		_, err := p.Send(t.Context(), scene)
+		var again *sqsfifo.InDoubtError
+		require.ErrorAs(t, err, &again, "nobody can tell any more")
+		assert.Equal(t, doubt.ResendBefore, again.ResendBefore)
+		time.Sleep(time.Minute)
+		assert.Len(t, q.Messages(), 1)
+	})
+	synctest.Test(t, func(t *testing.T) {
+		q := newQueue(t, sqstest.Config{})
+		p := on(t, q, q)
+		first := inDoubt(t, p, q, sqstest.LoseAnswer())
+		time.Sleep(4 * time.Minute)
+		second := inDoubt(t, p, q, sqstest.LoseAnswer())
+		assert.Equal(t, first.ResendBefore, second.ResendBefore)
+		q.ClearFaults()
+		time.Sleep(time.Until(second.ResendBefore) - time.Second)
+		_, err := p.Send(t.Context(), scene)
+		require.NoError(t, err)
+		assert.Len(t, q.Messages(), 1)
+	})
+}
+
+// The last attempt may be the one that SQS took: from then on the key is taken.
+func TestKeyIsTakenFromTheLastAttemptOn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := newQueue(t, sqstest.Config{})
+		p := on(t, q, q)
+		inDoubt(t, p, q, sqstest.DropRequest())
+		time.Sleep(4 * time.Minute)
+		inDoubt(t, p, q, sqstest.LoseAnswer())
+		q.ClearFaults()
+		p.Resume(scene.PathRow)
+		time.Sleep(90 * time.Second)
+		other := scene
+		other.Cloud = 50
+		_, err := p.Send(t.Context(), other)
+		var conflict *sqsfifo.ConflictError
+		require.ErrorAs(t, err, &conflict)
+	})
+}
+
+// A copy of an event that is refused frees nothing that the other copy has.
+func TestRefusedCopyOfAStoredEvent(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := newQueue(t, sqstest.Config{})
+		p := on(t, q, q, func(c *sqsfifo.Config[Scene]) { c.Delivery.Order = sqsfifo.Runs })
+		first := func(position int, _ types.SendMessageBatchRequestEntry) bool { return position == 0 }
+		q.Inject(sqstest.FailEntries("InvalidMessageContents", smithy.FaultClient, first), 1)
+		results := p.SendBatch(t.Context(), []Scene{scene, scene})
+		require.Error(t, results[0].Err)
+		require.NoError(t, results[1].Err)
+		p.Resume(scene.PathRow)
+		other := scene
+		other.Cloud = 50
+		_, err := p.Send(t.Context(), other)
+		var conflict *sqsfifo.ConflictError
+		require.ErrorAs(t, err, &conflict)
+	})
+}
+
+// What is sent in spite of a warning and swallowed is told of.
+func TestWarnedDuplicateIsTold(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := newQueue(t, sqstest.Config{})
+		route := "north"
+		p := on(t, q, q, func(c *sqsfifo.Config[Scene]) {
+			c.Enforcement = sqsfifo.Warn
+			c.Attributes = func(Scene) map[string]string { return map[string]string{"route": route} }
+		})
+		_, err := p.Send(t.Context(), scene)
+		require.NoError(t, err)
+		route = "south"
+		r, err := p.Send(t.Context(), scene)
+		require.NoError(t, err)
+		assert.True(t, r.Duplicate, "one body with other attributes")
+		assert.Len(t, q.Suppressed(), 1)
+
+		other := scene
+		other.Cloud = 50
+		r, err = p.Send(t.Context(), other)
+		require.NoError(t, err)
+		assert.False(t, r.Duplicate)
+		r, err = p.Send(t.Context(), scene)
+		require.NoError(t, err)
+		assert.True(t, r.Duplicate, "this producer sent it before the other")
+	})
+}
+
+// The message ID tells of it where there are no sequence numbers.
+func TestWarnedDuplicateWithoutNumbers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := newQueue(t, sqstest.Config{})
+		route := "north"
+		p := on(t, unnumberedClient{q}, q, func(c *sqsfifo.Config[Scene]) {
+			c.Enforcement = sqsfifo.Warn
+			c.Attributes = func(Scene) map[string]string { return map[string]string{"route": route} }
+		})
+		for i, to := range []string{"north", "south"} {
+			route = to
+			r, err := p.Send(t.Context(), scene)
+			require.NoError(t, err)
+			assert.Equal(t, i == 1, r.Duplicate)
+		}
+	})
+}

@@ -1,0 +1,227 @@
+package sqsfifo_test
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/kansas-frontier-matrix/sqsfifo"
+	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
+)
+
+func TestReplayIsADuplicateUntilTheIntervalEnds(t *testing.T) {
+	bothDoors(t, sqstest.Config{}, func(t *testing.T, q *sqstest.Queue, client sqsfifo.Client) {
+		p := on(t, client, q)
+		first, err := p.Send(t.Context(), scene)
+		require.NoError(t, err)
+		assert.False(t, first.Duplicate)
+
+		time.Sleep(4*time.Minute + 35*time.Second)
+		again, err := p.Send(t.Context(), scene)
+		require.NoError(t, err)
+		assert.True(t, again.Duplicate)
+		assert.Equal(t, first.MessageID, again.MessageID)
+		assert.Equal(t, first.SequenceNumber, again.SequenceNumber)
+		assert.Len(t, q.Messages(), 1)
+
+		// From now on another attempt might arrive after the interval.
+		for _, wait := range []time.Duration{time.Nanosecond, 30*time.Second - 2*time.Nanosecond} {
+			time.Sleep(wait)
+			again, err = p.Send(t.Context(), scene)
+			require.NoError(t, err)
+			assert.True(t, again.Duplicate)
+			assert.Zero(t, again.Attempts)
+			assert.Empty(t, again.MessageID, "it is known without a request")
+			assert.Len(t, q.Suppressed(), 1)
+		}
+
+		time.Sleep(time.Nanosecond)
+		later, err := p.Send(t.Context(), scene)
+		require.NoError(t, err)
+		assert.False(t, later.Duplicate, "SQS has forgotten the first")
+		assert.NotEqual(t, first.MessageID, later.MessageID)
+		assert.Len(t, q.Messages(), 2)
+
+		time.Sleep(3 * time.Minute)
+		other := scene
+		other.Cloud = 99
+		_, err = p.Send(t.Context(), other)
+		var conflict *sqsfifo.ConflictError
+		require.ErrorAs(t, err, &conflict, "the second acceptance has an interval of its own")
+		again, err = p.Send(t.Context(), scene)
+		require.NoError(t, err)
+		assert.True(t, again.Duplicate)
+		assert.Equal(t, later.MessageID, again.MessageID)
+	})
+}
+
+// unnumberedClient answers as an emulator does whose sequence numbers say nothing.
+type unnumberedClient struct{ *sqstest.Queue }
+
+func (c unnumberedClient) SendMessage(ctx context.Context, in *sqs.SendMessageInput, o ...func(*sqs.Options)) (*sqs.SendMessageOutput, error) {
+	out, err := c.Queue.SendMessage(ctx, in, o...)
+	if err == nil {
+		out.SequenceNumber = aws.String("7")
+	}
+	return out, err
+}
+
+func TestDuplicateIsKnownByItsMessageID(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := newQueue(t, sqstest.Config{})
+		p := on(t, unnumberedClient{q}, q)
+		for i, s := range []Scene{scenes(2, 1)[0], scenes(2, 1)[1], scenes(2, 1)[0]} {
+			r, err := p.Send(t.Context(), s)
+			require.NoError(t, err)
+			assert.Equal(t, i == 2, r.Duplicate)
+		}
+	})
+}
+
+// F-009 b: a duplicate of another process's message is known by its sequence
+// number, once this process has seen a higher one in the group.
+func TestDuplicateOfAnotherProcess(t *testing.T) {
+	bothDoors(t, sqstest.Config{}, func(t *testing.T, q *sqstest.Queue, client sqsfifo.Client) {
+		all := scenes(3, 1)
+		theirs, err := on(t, client, q).Send(t.Context(), all[0])
+		require.NoError(t, err)
+
+		ours := on(t, client, q)
+		unseen, err := ours.Send(t.Context(), all[0])
+		require.NoError(t, err)
+		assert.Equal(t, theirs.MessageID, unseen.MessageID)
+		assert.False(t, unseen.Duplicate, "nothing that this process knows tells it from a new message")
+
+		restarted := on(t, client, q)
+		time.Sleep(time.Second)
+		_, err = restarted.Send(t.Context(), all[1])
+		require.NoError(t, err)
+		seen, err := restarted.Send(t.Context(), all[0])
+		require.NoError(t, err)
+		assert.True(t, seen.Duplicate)
+		assert.Equal(t, theirs.MessageID, seen.MessageID)
+
+		fresh, err := restarted.Send(t.Context(), all[2])
+		require.NoError(t, err)
+		assert.False(t, fresh.Duplicate)
+	})
+}
+
+func TestKeyReuseIsRefused(t *testing.T) {
+	bothDoors(t, sqstest.Config{}, func(t *testing.T, q *sqstest.Queue, client sqsfifo.Client) {
+		p := on(t, client, q)
+		_, err := p.Send(t.Context(), scene)
+		require.NoError(t, err)
+
+		other := scene
+		other.Cloud = 99
+		_, err = p.Send(t.Context(), other)
+		var conflict *sqsfifo.ConflictError
+		require.ErrorAs(t, err, &conflict)
+		assert.Equal(t, sqsfifo.Conflict, conflict.Reuse)
+		assert.Contains(t, err.Error(), "another payload")
+		assert.Len(t, q.Messages(), 1, "the second was never sent")
+		assert.Empty(t, q.Suppressed())
+
+		time.Sleep(5*time.Minute + 5*time.Second)
+		_, err = p.Send(t.Context(), other)
+		require.NoError(t, err, "the interval is over")
+	})
+}
+
+// The same payload with another time or group comes from a source that is not
+// stable.
+func TestDriftIsToldFromConflict(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := newQueue(t, sqstest.Config{})
+		var id sqsfifo.Identity
+		p := on(t, q, q, func(c *sqsfifo.Config[Scene]) {
+			c.Identify = func(Scene) (sqsfifo.Identity, error) { return id, nil }
+		})
+		first, err := identify(scene)
+		require.NoError(t, err)
+		id = first
+		_, err = p.Send(t.Context(), scene)
+		require.NoError(t, err)
+
+		for name, change := range map[string]func(){
+			"message group": func() { id.Group = "other" },
+			"event_time":    func() { id.Time = id.Time.Add(time.Millisecond) },
+		} {
+			id = first
+			change()
+			_, err = p.Send(t.Context(), scene)
+			var conflict *sqsfifo.ConflictError
+			require.ErrorAs(t, err, &conflict, name)
+			assert.Equal(t, sqsfifo.Drift, conflict.Reuse, name)
+			assert.Contains(t, err.Error(), name)
+			assert.Equal(t, "drift", conflict.ErrorType())
+		}
+		assert.Len(t, q.Messages(), 1)
+	})
+}
+
+// One body with two sets of attributes: SQS would drop the second.
+func TestSameBodyWithOtherAttributesIsRefused(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := newQueue(t, sqstest.Config{})
+		route := map[string]string{"traceparent": "00-1", "route": "north"}
+		p := on(t, q, q, func(c *sqsfifo.Config[Scene]) {
+			c.Attributes = func(Scene) map[string]string { return route }
+		})
+		_, err := p.Send(t.Context(), scene)
+		require.NoError(t, err)
+
+		route = map[string]string{"traceparent": "00-2", "route": "north"}
+		r, err := p.Send(t.Context(), scene)
+		require.NoError(t, err, "trace context is no identity")
+		assert.True(t, r.Duplicate)
+
+		route = map[string]string{"route": "south"}
+		_, err = p.Send(t.Context(), scene)
+		var v *sqsfifo.ViolationError
+		require.ErrorAs(t, err, &v)
+		assert.Equal(t, "SF001", v.Findings[0].Rule)
+		assert.Contains(t, err.Error(), "route")
+	})
+}
+
+func TestDistinctEventsNeverCollapse(t *testing.T) {
+	bothDoors(t, sqstest.Config{}, func(t *testing.T, q *sqstest.Queue, client sqsfifo.Client) {
+		results := on(t, client, q).SendBatch(t.Context(), scenes(120, 7))
+		require.NoError(t, results.Err())
+		assert.Len(t, q.Messages(), 120)
+		assert.Empty(t, q.Suppressed())
+	})
+}
+
+// A duplicate whose original this process never saw is told by the time in its
+// sequence number, if the caller trusts that, and never what was sent just now.
+func TestAcceptTimesTellOfAnotherProcess(t *testing.T) {
+	for _, trust := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			q := newQueue(t, sqstest.Config{})
+			_, err := on(t, q, q).Send(t.Context(), scene)
+			require.NoError(t, err)
+			time.Sleep(time.Minute)
+
+			p := on(t, q, q, func(c *sqsfifo.Config[Scene]) { c.Delivery.Memory.AcceptTimes = trust })
+			r, err := p.Send(t.Context(), scene)
+			require.NoError(t, err)
+			assert.Equal(t, trust, r.Duplicate)
+			require.Len(t, q.Messages(), 1)
+
+			q.Inject(sqstest.LoseAnswer(), 5)
+			r, err = p.Send(t.Context(), scenes(1, 1)[0])
+			require.NoError(t, err)
+			assert.Equal(t, 6, r.Attempts)
+			assert.False(t, r.Duplicate, "it is this event's own first attempt that SQS knows")
+		})
+	}
+}

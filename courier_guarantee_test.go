@@ -1,0 +1,133 @@
+package sqsfifo_test
+
+import (
+	"context"
+	"strconv"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
+	"github.com/aws/smithy-go"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/kansas-frontier-matrix/sqsfifo"
+	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
+)
+
+// pickyClient refuses each request as a whole that has a message of the group
+// "poison", as SQS does with some faults (F-050).
+type pickyClient struct {
+	*sqstest.Queue
+	requests atomic.Int64
+	traced   bool // it refuses trace context instead
+}
+
+func (c *pickyClient) refuses(group string, attributes int) error {
+	if c.traced && attributes > 0 || !c.traced && group == "poison" {
+		return &smithy.GenericAPIError{Code: "InvalidParameterValue", Fault: smithy.FaultClient}
+	}
+	return nil
+}
+
+func (c *pickyClient) SendMessage(ctx context.Context, in *sqs.SendMessageInput, o ...func(*sqs.Options)) (*sqs.SendMessageOutput, error) {
+	c.requests.Add(1)
+	if err := c.refuses(*in.MessageGroupId, len(in.MessageAttributes)); err != nil {
+		return nil, err
+	}
+	return c.Queue.SendMessage(ctx, in, o...)
+}
+
+func (c *pickyClient) SendMessageBatch(ctx context.Context, in *sqs.SendMessageBatchInput, o ...func(*sqs.Options)) (*sqs.SendMessageBatchOutput, error) {
+	c.requests.Add(1)
+	for _, e := range in.Entries {
+		if err := c.refuses(*e.MessageGroupId, len(e.MessageAttributes)); err != nil {
+			return nil, err
+		}
+	}
+	return c.Queue.SendMessageBatch(ctx, in, o...)
+}
+
+// A request that SQS refuses as a whole because of one entry ends that entry alone.
+func TestPoisonedBatchIsSplit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := newQueue(t, sqstest.Config{})
+		c := &pickyClient{Queue: q}
+		p := on(t, c, q)
+		events := scenes(10, 10)
+		events[6].PathRow = "poison"
+		for i, r := range p.SendBatch(t.Context(), events) {
+			if i == 6 {
+				assert.Equal(t, sqsfifo.NotStored, sqsfifo.FateOf(r.Err))
+				continue
+			}
+			require.NoError(t, r.Err, "event %d", i)
+		}
+		assert.Len(t, q.Messages(), 9)
+		assert.LessOrEqual(t, c.requests.Load(), int64(10))
+	})
+}
+
+// Trace context costs no event: what SQS refuses goes without it.
+func TestTraceContextIsExpendable(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := newQueue(t, sqstest.Config{})
+		p := on(t, &pickyClient{Queue: q, traced: true}, q, func(c *sqsfifo.Config[Scene]) { observe(c) })
+		require.NoError(t, p.SendBatch(t.Context(), scenes(10, 10)).Err())
+		_, err := p.Send(t.Context(), scene)
+		require.NoError(t, err)
+		for _, m := range q.Messages() {
+			assert.Empty(t, m.Attributes)
+		}
+	})
+}
+
+// A copy that waits while the doubt of the first one begins and ends is not sent: it
+// is looked up once a minute.
+func TestCopyThatWaitsForMinutes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := newQueue(t, sqstest.Config{})
+		p := on(t, q, q, func(c *sqsfifo.Config[Scene]) {
+			c.Delivery.OnGroupFailure, c.Delivery.RetryFor = sqsfifo.SkipEvent, time.Hour
+		})
+		first, between := event("a", 0), event("a", 1)
+		short, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		q.Inject(sqstest.LoseAnswer(), 1)
+		q.Inject(sqstest.Throttle(), 1_000_000)
+		var fates []sqsfifo.Fate
+		done := func(_ sqsfifo.Receipt, err error) { fates = append(fates, sqsfifo.FateOf(err)) }
+		p.SendAsync(short, first, done)
+		p.SendAsync(t.Context(), between, done) // throttled for ten minutes
+		p.SendAsync(t.Context(), first, done)   // the copy
+		time.Sleep(10 * time.Minute)
+		q.ClearFaults()
+		require.NoError(t, p.Close(t.Context()))
+		assert.Equal(t, []sqsfifo.Fate{sqsfifo.InDoubt, sqsfifo.Stored, sqsfifo.InDoubt}, fates)
+		assert.Len(t, q.Messages(), 2, "the first once")
+	})
+}
+
+// A resend that waited behind thousands of groups is not sent too late.
+func TestResendThatWaitsInLine(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := newQueue(t, sqstest.Config{})
+		c := &slowClient{Queue: q, latency: 15 * time.Second, start: time.Now()}
+		p := on(t, c, q, func(c *sqsfifo.Config[Scene]) { c.Delivery.InFlight, c.Delivery.OnGroupFailure = 1, sqsfifo.SkipEvent })
+		q.Inject(sqstest.LoseAnswer(), 1)
+		short, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		_, err := p.Send(short, scene)
+		require.Equal(t, sqsfifo.InDoubt, sqsfifo.FateOf(err))
+		time.Sleep(4 * time.Minute)
+		for n := range 100 {
+			p.SendAsync(t.Context(), Scene{ID: strconv.Itoa(n), PathRow: strconv.Itoa(n), Acquired: scene.Acquired}, fail(t))
+		}
+		_, err = p.Send(t.Context(), scene)
+		assert.Equal(t, sqsfifo.InDoubt, sqsfifo.FateOf(err))
+		require.NoError(t, p.Close(t.Context()))
+		assert.Len(t, q.Messages(), 101)
+	})
+}

@@ -1,0 +1,68 @@
+package sqsfifo
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/kansas-frontier-matrix/sqsfifo/lint"
+)
+
+// quoting are the rules whose findings quote the payload or an attribute's value.
+var quoting = []string{ruleAttributeOnly, ruleInvalidJSON, "SF031", ruleInexactInteger, "SF033"}
+
+func describe(findings []lint.Finding, plain bool) string {
+	var b strings.Builder
+	for i, f := range findings {
+		if i > 0 {
+			b.WriteString("; ")
+		}
+		if !plain && slices.Contains(quoting, f.Rule) {
+			r, _ := lint.Lookup(f.Rule)
+			f.Message, f.Pointer = r.Title, maskPointer(f.Pointer)
+		}
+		b.WriteString(f.String())
+	}
+	return b.String()
+}
+
+var fieldName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,39}$|^[0-9]{1,6}$`)
+
+// maskPointer hides the names of a JSON pointer that may be data, as the keys of a
+// map are.
+func maskPointer(pointer string) string {
+	names := strings.Split(pointer, "/")
+	for i, name := range names {
+		if i > 0 && !fieldName.MatchString(name) {
+			names[i] = "*"
+		}
+	}
+	return strings.Join(names, "/")
+}
+
+// Rules that are broken before there is a message to check.
+const (
+	ruleAttributeOnly  = "SF001"
+	ruleInvalidJSON    = "SF030"
+	ruleInexactInteger = "SF032"
+	ruleEventTime      = "SF044"
+	ruleDedupeKey      = "SF045"
+	ruleKeyReused      = "SF061"
+	ruleOtherGroup     = "SF063"
+)
+
+func finding(rule, field, pointer, message string) lint.Finding {
+	r, _ := lint.Lookup(rule)
+	return lint.Finding{Rule: rule, Severity: lint.Error, Field: field, Pointer: pointer, Offset: -1, Message: message, Fix: r.Fix}
+}
+
+// errorsAmong returns the findings for which a message is refused.
+func errorsAmong(fs []lint.Finding) []lint.Finding {
+	var refused []lint.Finding
+	for _, f := range fs {
+		if f.Severity == lint.Error {
+			refused = append(refused, f)
+		}
+	}
+	return refused
+}

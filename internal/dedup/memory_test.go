@@ -1,0 +1,303 @@
+package dedup_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/kansas-frontier-matrix/sqsfifo/internal/attempt"
+	"github.com/kansas-frontier-matrix/sqsfifo/internal/dedup"
+	"github.com/kansas-frontier-matrix/sqsfifo/internal/window"
+)
+
+const span = window.Interval + dedup.Slack
+
+// rig is a memory and the clocks that it reads.
+type rig struct {
+	*dedup.Memory
+	t      *testing.T
+	clocks *dedup.Clocks
+}
+
+func newRig(t *testing.T, o dedup.Options) *rig {
+	c := &dedup.Clocks{}
+	return &rig{dedup.NewAt(o, c), t, c}
+}
+
+func (r *rig) pass(d time.Duration) dedup.Instant {
+	r.clocks.Awake += d
+	return r.Now()
+}
+
+// until moves the clocks to an instant.
+func (r *rig) until(i dedup.Instant) {
+	r.t.Helper()
+	require.GreaterOrEqual(r.t, i.Sub(r.Now()), time.Duration(0))
+	r.pass(i.Sub(r.Now()))
+}
+
+// submission is an event, a ticket and the memory.
+type submission struct {
+	*rig
+	ev dedup.Event
+	tk dedup.Ticket
+}
+
+func (r *rig) submit(key, group, body string) *submission {
+	return r.submitWith(key, group, body, "")
+}
+
+// submitWith submits an event whose payload is its body up to a "/".
+func (r *rig) submitWith(key, group, body, attributes string) *submission {
+	var sum [32]byte
+	copy(sum[:], attributes)
+	payload, _, _ := strings.Cut(body, "/")
+	s := &submission{rig: r, ev: r.Event(key, group, body, payload, sum)}
+	s.Refresh(r.Now(), &s.ev, &s.tk)
+	return s
+}
+
+func (s *submission) admit() dedup.Verdict { return s.Admit(s.Now(), &s.ev, &s.tk) }
+
+func (s *submission) anyway() dedup.Verdict { return s.AdmitAnyway(s.Now(), &s.ev, &s.tk) }
+
+func (s *submission) look() dedup.Known { return s.Look(s.Now(), &s.ev) }
+
+func (s *submission) release() { s.Release(s.Now(), &s.ev, &s.tk) }
+
+func (s *submission) refresh() { s.Refresh(s.Now(), &s.ev, &s.tk) }
+
+func (s *submission) settle(r dedup.Result) bool { return s.Settle(s.Now(), &s.ev, &s.tk, r) }
+
+func (s *submission) goes() dedup.Verdict {
+	s.t.Helper()
+	v := s.admit()
+	require.Equal(s.t, dedup.Go.String(), v.Kind.String())
+	return v
+}
+
+func stored(id string, sequence ...string) dedup.Result {
+	return dedup.Result{Fate: attempt.Stored, MessageID: id, Sequence: strings.Join(sequence, "")}
+}
+
+var (
+	lost         = dedup.Result{Fate: attempt.InDoubt}
+	refused      = dedup.Result{Fate: attempt.NotStored}
+	altered      = dedup.Result{Fate: attempt.Altered, Drops: true}
+	alteredOther = dedup.Result{Fate: attempt.Altered}
+)
+
+// try makes one attempt that takes a second.
+func (s *submission) try(r dedup.Result) (duplicate bool) {
+	s.t.Helper()
+	s.goes()
+	s.pass(time.Second)
+	return s.settle(r)
+}
+
+func (s *submission) state() dedup.State { return s.look().State }
+
+func TestHorizonLeavesTimeForOneAttempt(t *testing.T) {
+	assert.Equal(t, 275*time.Second, dedup.Horizon)
+	assert.Equal(t, window.Interval, dedup.Horizon+dedup.AttemptTimeout+dedup.Slack)
+}
+
+func TestStatesOfAnEvent(t *testing.T) {
+	r := newRig(t, dedup.Options{})
+	s := r.submit("k", "g", "b")
+	assert.Zero(t, s.look())
+
+	t0 := r.pass(time.Second)
+	v := s.goes()
+	assert.Zero(t, v.Known, "what was known before")
+	k := s.look()
+	assert.Equal(t, dedup.InDoubt, k.State)
+	assert.True(t, k.UnderWay)
+	assert.Equal(t, t0, k.Since)
+	assert.Equal(t, t0.Add(dedup.Horizon), k.ResendBefore())
+	assert.Equal(t, t0.Add(dedup.AttemptTimeout+span), k.Over(), "an estimate")
+
+	r.pass(time.Second)
+	s.settle(refused)
+	assert.Equal(t, dedup.Clear, s.state())
+	assert.Zero(t, s.look().Over())
+
+	t1 := r.pass(time.Second)
+	s.goes()
+	assert.Equal(t, t1, s.look().Since, "the doubt begins with this attempt")
+	r.pass(time.Second)
+	s.settle(lost)
+	end := t1.Add(dedup.AttemptTimeout) // until then it may reach SQS
+	k = s.look()
+	assert.Equal(t, dedup.InDoubt, k.State)
+	assert.False(t, k.UnderWay)
+	assert.Equal(t, t1, k.Since)
+	assert.Equal(t, end.Add(span), k.Over())
+	assert.Equal(t, k, s.tk.Known)
+
+	r.pass(time.Second)
+	s.goes()
+	assert.True(t, s.look().UnderWay)
+	assert.Equal(t, t1, s.look().Since, "the first ambiguous attempt counts")
+	r.pass(time.Second)
+	s.settle(refused)
+	assert.Equal(t, k, s.look(), "a refusal proves nothing about the attempt before it")
+
+	r.pass(time.Second)
+	s.goes()
+	end = r.pass(time.Second)
+	assert.False(t, s.settle(stored("m1")))
+	k = s.look()
+	assert.Equal(t, dedup.Stored, k.State)
+	assert.Equal(t, t1, k.Since)
+	assert.Equal(t, end.Add(span), k.Over())
+	s.release()
+	assert.Equal(t, k, s.look())
+}
+
+// The last instant at which an attempt may start, and the first at which SQS has
+// surely forgotten, to the nanosecond.
+func TestAttemptsOfOneInterval(t *testing.T) {
+	for _, tc := range []struct {
+		result dedup.Result
+		late   dedup.Kind
+	}{{lost, dedup.LateInDoubt}, {stored("m1"), dedup.LateStored}} {
+		r := newRig(t, dedup.Options{})
+		s := r.submit("k", "g", "b")
+		since := r.Now()
+		s.try(tc.result)
+		known := s.look()
+
+		r.until(known.ResendBefore())
+		assert.Equal(t, since.Add(dedup.Horizon), r.Now())
+		again := r.submit("k", "g", "b")
+		assert.Equal(t, known, again.goes().Known)
+		again.settle(refused)
+		assert.Equal(t, known, again.look())
+
+		r.pass(1)
+		inside := r.submit("k", "g", "b")
+		for _, s := range []*submission{s, again, inside} {
+			assert.Equal(t, dedup.Verdict{Kind: tc.late, Known: known}, s.admit())
+		}
+		r.until(known.Over() - 1)
+		last := r.submit("k", "g", "b")
+		assert.Equal(t, tc.late, last.admit().Kind)
+		r.pass(1)
+		assert.Zero(t, s.look(), "SQS has surely forgotten it")
+		for _, s := range []*submission{s, again, inside, last} {
+			assert.Equal(t, dedup.Verdict{Kind: tc.late, Known: known}, s.admit(), "it was submitted inside the interval")
+		}
+		assert.Zero(t, r.submit("k", "g", "b").goes().Known, "it is submitted after the interval")
+		for _, s := range []*submission{s, again, inside, last} {
+			assert.Equal(t, dedup.Verdict{Kind: tc.late, Known: known}, s.admit(), "another interval changes nothing")
+		}
+	}
+}
+
+func TestReleaseFreesWhatIsClear(t *testing.T) {
+	r := newRig(t, dedup.Options{})
+	for _, tc := range []struct {
+		result dedup.Result
+		want   dedup.State
+	}{{refused, dedup.Unknown}, {alteredOther, dedup.Unknown}, {lost, dedup.InDoubt}, {stored("m"), dedup.Stored}, {altered, dedup.Altered}} {
+		s := r.submit("k"+tc.want.String(), "g", "b")
+		s.try(tc.result)
+		s.release()
+		assert.Equal(t, tc.want, s.state())
+	}
+	never := r.submit("k", "g", "b")
+	never.release()
+	opened := r.submit("k", "g", "b")
+	opened.try(refused)
+	never.release()
+	assert.Equal(t, dedup.Clear, opened.state(), "it is another submission's")
+	opened.release()
+	opened.release()
+	require.Zero(t, opened.state())
+	other := r.submit("k", "g", "other")
+	other.try(refused)
+	opened.release()
+	assert.Equal(t, dedup.Clear, other.state())
+}
+
+func TestFullMemoryRefuses(t *testing.T) {
+	r := newRig(t, dedup.Options{MaxKeys: 2})
+	a, b, c := r.submit("a", "g", "a"), r.submit("b", "g", "b"), r.submit("c", "g", "c")
+	a.try(stored("m1"))
+	b.goes()
+	assert.Equal(t, dedup.Verdict{Kind: dedup.Full}, c.admit())
+	assert.Equal(t, dedup.Full, r.submit("a", "g", "other").anyway().Kind)
+	assert.Zero(t, c.tk, "nothing has changed")
+	assert.False(t, c.settle(stored("m3")))
+	c.release()
+	assert.Equal(t, dedup.Stored, a.state())
+	assert.Equal(t, dedup.InDoubt, b.state())
+	assert.Equal(t, dedup.Go, r.submit("a", "g", "a").admit().Kind, "a known event needs no room")
+	b.settle(refused)
+	assert.Equal(t, dedup.Full, c.admit().Kind)
+	b.release()
+	c.goes()
+	c.settle(refused)
+	r.until(a.look().Over())
+	assert.Equal(t, dedup.Go, r.submit("d", "g", "d").admit().Kind, "a is forgotten")
+}
+
+func TestSweepLenAndClose(t *testing.T) {
+	r := newRig(t, dedup.Options{})
+	assert.True(t, r.Sweep(r.Now()))
+	var all []*submission
+	for i := range 100 {
+		s := r.submit(fmt.Sprint(i), "g", "b")
+		s.try(stored(fmt.Sprint(i)))
+		all = append(all, s)
+	}
+	assert.Equal(t, 100, r.Len(r.Now()))
+	r.until(all[49].look().Over())
+	assert.False(t, r.Sweep(r.Now()))
+	assert.Equal(t, 50, r.Len(r.Now()))
+	assert.Equal(t, dedup.Stored, all[50].state())
+	r.until(all[99].look().Over() - 1)
+	assert.False(t, r.Sweep(r.Now()))
+	r.pass(1)
+	assert.True(t, r.Sweep(r.Now()))
+	assert.Zero(t, r.Len(r.Now()))
+
+	s, under := r.submit("k", "g", "b"), r.submit("k2", "g", "b2")
+	s.try(stored("m"))
+	under.goes()
+	r.Close()
+	assert.Zero(t, s.state())
+	assert.Zero(t, s.goes().Known, "an empty memory")
+	assert.Equal(t, dedup.InDoubt, s.tk.Known.State)
+	assert.False(t, s.settle(refused))
+	assert.Zero(t, s.tk.Known)
+	under.settle(lost)
+	assert.Equal(t, dedup.InDoubt, under.tk.Known.State, "the ticket remembers")
+	under.release()
+	assert.Equal(t, dedup.Go, r.submit("k", "g", "c").anyway().Kind)
+	assert.Zero(t, r.Len(r.Now()))
+	r.Close()
+	assert.True(t, r.Sweep(r.Now()))
+}
+
+func TestBodyHash(t *testing.T) {
+	ev := dedup.New(dedup.Options{}).Event("k", "g", "hello", "", [32]byte{})
+	assert.Equal(t, "2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824", ev.BodyHash(), "F-011")
+}
+
+func TestNames(t *testing.T) {
+	seen := map[string]bool{}
+	for k := dedup.Kind(0); k <= dedup.Full; k++ {
+		assert.False(t, seen[k.String()])
+		seen[k.String()] = true
+	}
+	for s := dedup.Unknown; s <= dedup.Altered; s++ {
+		assert.False(t, seen[s.String()])
+		seen[s.String()] = true
+	}
+}

@@ -1,0 +1,413 @@
+package dispatch
+
+import (
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/kansas-frontier-matrix/sqsfifo/internal/attempt"
+)
+
+// That no two requests have a group at once, and how large a request may be, the toy
+// checks in each test.
+
+func TestStrictSendsOneItemOfAGroup(t *testing.T) {
+	try(t, options(), func(t *testing.T, c *toy) {
+		c.submit(c.make("a", 5)...)
+		c.flush()
+		require.Equal(t, [][]int{{0}, {1}, {2}, {3}, {4}}, c.sent())
+		for i, at := range c.starts {
+			require.Equal(t, time.Duration(i)*5*time.Millisecond, at, "the next goes when the one before has its outcome")
+		}
+	})
+}
+
+func TestStrictWaitsForTheOutcomeOfAnItemThatFails(t *testing.T) {
+	try(t, options(), func(t *testing.T, c *toy) {
+		c.script(each(func(*item) attempt.Answer { return failed() }), each(c.lose), each(func(*item) attempt.Answer { return failed() }))
+		c.submit(c.make("a", 3)...)
+		c.flush()
+		require.Equal(t, [][]int{{0}, {0}, {0}, {0}, {1}, {2}}, c.sent())
+	})
+}
+
+func TestRunsShareARequest(t *testing.T) {
+	o := runs()
+	o.InFlight = 1
+	try(t, o, func(t *testing.T, c *toy) {
+		c.submit(append(c.make("a", 12), c.make("b", 3)...)...)
+		c.flush()
+		require.Equal(t, [][]int{{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}, {12, 13, 14, 10, 11}}, c.sent())
+	})
+}
+
+func TestASecondCopyWaitsForTheFirst(t *testing.T) {
+	try(t, runs(), func(t *testing.T, c *toy) {
+		items := c.make("a", 6)
+		items[2].Key, items[3].Key = items[0].Key, items[0].Key
+		c.submit(items...)
+		c.flush()
+		require.Equal(t, [][]int{{0, 1}, {2}, {3, 4, 5}}, c.sent())
+		require.Equal(t, []int{0, 1, 4, 5}, c.order["a"])
+	})
+}
+
+func TestARequestHasAtMostAMebibyte(t *testing.T) {
+	for _, o := range []Options{options(), runs()} {
+		o.InFlight = 1
+		try(t, o, func(t *testing.T, c *toy) {
+			var items []*item
+			for i := range 9 {
+				it := c.item(fmt.Sprint("group ", i/o.PerGroup))
+				it.Size = 1 << 18
+				items = append(items, it)
+			}
+			items[8].Size = 1 << 20
+			c.submit(items...)
+			c.flush()
+			require.Equal(t, [][]int{{0, 1, 2, 3}, {4, 5, 6, 7}, {8}}, c.sent())
+		})
+	}
+}
+
+// Groups take turns: one that has much to send does not hold up the others.
+func TestGroupsTakeTurns(t *testing.T) {
+	o := options()
+	o.InFlight = 1
+	try(t, o, func(t *testing.T, c *toy) {
+		c.submit(append(c.make("a", 20), c.make("b", 1)...)...)
+		for i := range 30 {
+			c.submit(c.item(fmt.Sprint("group ", i)))
+		}
+		c.flush()
+		for i, request := range c.sent()[:4] {
+			require.LessOrEqual(t, len(request), 10, "request %d", i)
+		}
+		require.Contains(t, slices.Concat(c.sent()[:2]...), 20)
+		require.Len(t, slices.Concat(c.sent()[:4]...), 32)
+		require.Contains(t, slices.Concat(c.sent()[:5]...), 1, "once the others had their turn")
+	})
+}
+
+func TestLinger(t *testing.T) {
+	o := options()
+	o.Linger = 20 * time.Millisecond
+	try(t, o, func(t *testing.T, c *toy) {
+		c.serve = func(items []*item, answers []attempt.Answer) attempt.Load {
+			time.Sleep(time.Second)
+			return c.storeAll(items, answers)
+		}
+		submit := func(n int) {
+			for range n {
+				c.submit(c.item(fmt.Sprint("group ", len(c.items))))
+			}
+		}
+		submit(1) // nothing is under way: it goes at once
+		pass(time.Millisecond)
+		submit(3) // waits for more
+		pass(10 * time.Millisecond)
+		submit(3)
+		pass(100 * time.Millisecond)
+		submit(10) // a full request
+		synctest.Wait()
+		require.Equal(t, []time.Duration{0, 21 * time.Millisecond, 111 * time.Millisecond}, c.starts)
+		submit(2)
+		c.flush() // does not linger
+		require.Equal(t, 111*time.Millisecond, c.starts[3])
+		require.Equal(t, []int{1, 6, 10, 2}, []int{len(c.requests[0]), len(c.requests[1]), len(c.requests[2]), len(c.requests[3])})
+	})
+}
+
+func TestInFlight(t *testing.T) {
+	o := options()
+	o.InFlight = 3
+	try(t, o, func(t *testing.T, c *toy) {
+		var mu sync.Mutex
+		now, most := 0, 0
+		c.serve = func(items []*item, answers []attempt.Answer) attempt.Load {
+			mu.Lock()
+			now++
+			most = max(most, now)
+			mu.Unlock()
+			load := c.storeAll(items, answers)
+			mu.Lock()
+			defer mu.Unlock()
+			now--
+			return load
+		}
+		for i := range 200 {
+			c.submit(c.item(fmt.Sprint(i)))
+		}
+		synctest.Wait()
+		require.Equal(t, 3, c.d.Stats().Requests)
+		c.flush()
+		require.Equal(t, 3, most)
+	})
+}
+
+// A request of ten, one of which SQS refuses the whole request for, ends that one
+// alone, and takes few requests.
+func TestAPoisonedRequestIsSplit(t *testing.T) {
+	for _, o := range []Options{options(), runs()} {
+		for poisoned := range 10 {
+			try(t, o, func(t *testing.T, c *toy) {
+				var items []*item
+				for i := range 10 {
+					items = append(items, c.item(fmt.Sprint("group ", i/o.PerGroup)))
+				}
+				poison(c, items[poisoned].Key)
+				c.submit(items...)
+				c.flush()
+				for i, it := range items {
+					want := attempt.Stored
+					if i == poisoned {
+						want = attempt.NotStored
+					}
+					require.Equal(t, want, c.outcome(it).Fate, "item %d", i)
+					require.False(t, c.outcome(it).Overtaken)
+				}
+				require.LessOrEqual(t, len(c.sent()), 10)
+				require.Less(t, c.since(), 100*time.Millisecond, "nobody waits")
+			})
+		}
+	}
+}
+
+// poison lets the service refuse each request that has the event.
+func poison(c *toy, key string) {
+	c.serve = func(items []*item, answers []attempt.Answer) attempt.Load {
+		if !slices.ContainsFunc(items, func(it *item) bool { return it.Key == key }) {
+			return c.storeAll(items, answers)
+		}
+		time.Sleep(5 * time.Millisecond)
+		for i := range items {
+			answers[i] = attempt.Answer{Fate: attempt.NotStored, Next: attempt.Apart}
+		}
+		return attempt.Passed
+	}
+}
+
+func TestSeveralPoisonedItemsAmongMany(t *testing.T) {
+	for _, o := range []Options{options(), runs()} {
+		o.InFlight = 1
+		try(t, o, func(t *testing.T, c *toy) {
+			c.serve = func(items []*item, answers []attempt.Answer) attempt.Load {
+				if !slices.ContainsFunc(items, func(it *item) bool { return it.Size == 66 }) {
+					return c.storeAll(items, answers)
+				}
+				for i := range items {
+					answers[i] = attempt.Answer{Fate: attempt.NotStored, Next: attempt.Apart}
+				}
+				return attempt.Passed
+			}
+			var items []*item
+			for i := range 200 {
+				it := c.item(fmt.Sprint("group ", i/o.PerGroup))
+				if i%40 == 7 {
+					it.Size = 66
+				}
+				items = append(items, it)
+			}
+			c.submit(items...)
+			c.flush()
+			for _, it := range items {
+				require.Equal(t, it.Size == 66, c.outcome(it).Fate == attempt.NotStored, it.Key)
+			}
+			t.Logf("%d requests for 200 items, 5 of them poisoned", len(c.sent()))
+			require.LessOrEqual(t, len(c.sent()), 20+5*12)
+		})
+	}
+}
+
+func TestBackoff(t *testing.T) {
+	o := options()
+	o.RetryFor = 4 * time.Minute
+	try(t, o, func(t *testing.T, c *toy) {
+		c.serve = func(_ []*item, answers []attempt.Answer) attempt.Load {
+			time.Sleep(time.Millisecond)
+			answers[0] = failed()
+			return attempt.Passed
+		}
+		it := c.item("a")
+		c.submit(it)
+		c.flush()
+		require.Equal(t, attempt.NotStored, c.outcome(it).Fate)
+		require.Equal(t, len(c.starts), c.outcome(it).Attempts)
+		require.GreaterOrEqual(t, c.since(), o.RetryFor)
+		require.Less(t, c.since(), o.RetryFor+6*time.Second)
+		require.Equal(t, time.Millisecond, c.starts[1], "the first retry is immediate")
+		wait := firstBackoff
+		for i := 2; i < len(c.starts); i++ {
+			pause := c.starts[i] - c.starts[i-1] - time.Millisecond
+			assert.GreaterOrEqual(t, pause, wait/2, "retry %d", i)
+			assert.LessOrEqual(t, pause, wait, "retry %d", i)
+			wait = min(2*wait, mostBackoff)
+		}
+	})
+}
+
+// An item that waits for its turn until the time for retries is over is not sent again.
+func TestTooLateForARetry(t *testing.T) {
+	o := options()
+	o.InFlight, o.RetryFor = 1, time.Second
+	try(t, o, func(t *testing.T, c *toy) {
+		late, slow := c.item("a"), c.item("slow")
+		slow.Size = 1 << 20 // it goes alone
+		c.serve = func(items []*item, answers []attempt.Answer) attempt.Load {
+			if items[0] == slow {
+				time.Sleep(time.Minute)
+				return c.storeAll(items, answers)
+			}
+			answers[0] = failed()
+			time.Sleep(5 * time.Millisecond)
+			return attempt.Passed
+		}
+		c.submit(late)
+		pass(time.Millisecond)
+		c.submit(slow)
+		c.flush()
+		require.Equal(t, [][]int{{0}, {1}}, c.sent())
+		require.Equal(t, Outcome{Fate: attempt.NotStored, Answer: failed(), Attempts: 1}, c.outcome(late).Outcome)
+	})
+}
+
+// However often an item fails, the waits do not start again at nothing.
+func TestBackoffStaysLong(t *testing.T) {
+	o := options()
+	o.RetryFor = time.Hour
+	try(t, o, func(t *testing.T, c *toy) {
+		c.serve = func(_ []*item, answers []attempt.Answer) attempt.Load {
+			answers[0] = failed()
+			return attempt.Passed
+		}
+		c.submit(c.item("a"))
+		c.flush()
+		require.Greater(t, len(c.starts), 600)
+		for i := 10; i < len(c.starts); i++ {
+			require.GreaterOrEqual(t, c.starts[i]-c.starts[i-1], mostBackoff/2, "retry %d", i)
+		}
+	})
+}
+
+// A group that waits for its retry holds up no other.
+func TestOtherGroupsGoOnDuringABackoff(t *testing.T) {
+	try(t, options(), func(t *testing.T, c *toy) {
+		bad := c.item("bad")
+		c.serve = func(items []*item, answers []attempt.Answer) attempt.Load {
+			c.storeBut(items, answers, bad.Key)
+			return attempt.Passed
+		}
+		c.submit(bad)
+		pass(10 * time.Second)
+		good := c.item("good")
+		c.submit(good)
+		pass(time.Millisecond)
+		require.Equal(t, attempt.Stored, c.outcome(good).Fate)
+		c.flush()
+		require.Equal(t, attempt.NotStored, c.outcome(bad).Fate)
+	})
+}
+
+// storeBut stores all but the events with the keys, which fail.
+func (c *toy) storeBut(items []*item, answers []attempt.Answer, keys ...string) {
+	for i, it := range items {
+		if answers[i] = failed(); !slices.Contains(keys, it.Key) {
+			answers[i] = c.store(it)
+		}
+	}
+}
+
+// After throttles the requests are paced, and go on when the throttles end.
+func TestPacing(t *testing.T) {
+	o := options()
+	o.InFlight, o.RetryFor, o.Items = 64, 10*time.Minute, 20_000
+	try(t, o, func(t *testing.T, c *toy) {
+		allowed := 300.0 // a second, with a burst of as many
+		tokens, at := allowed, time.Now()
+		throttled := 0
+		var mu sync.Mutex
+		c.serve = func(items []*item, answers []attempt.Answer) attempt.Load {
+			time.Sleep(5 * time.Millisecond)
+			mu.Lock()
+			tokens = min(allowed, tokens+time.Since(at).Seconds()*allowed)
+			at = time.Now()
+			ok := tokens >= 1
+			if ok {
+				tokens--
+			} else {
+				throttled++
+			}
+			mu.Unlock()
+			for i, it := range items {
+				if answers[i] = failed(); ok {
+					answers[i] = c.store(it)
+				}
+			}
+			if !ok {
+				return attempt.Throttled
+			}
+			return attempt.Passed
+		}
+		for i := range 20_000 {
+			c.submit(c.item(fmt.Sprint("group ", i%2000)))
+		}
+		c.flush()
+		t.Logf("%d requests, %d throttled, %v", len(c.starts), throttled, c.since())
+		require.Less(t, throttled, len(c.starts)/5)
+		require.Less(t, c.since(), 12*time.Second)
+	})
+}
+
+// An item that is refused takes its turn, and is not sent.
+func TestRefusedItemsKeepTheOrder(t *testing.T) {
+	for _, o := range []Options{options(), runs()} {
+		try(t, o, func(t *testing.T, c *toy) {
+			items := c.make("a", 9)
+			for _, i := range []int{0, 4, 8} {
+				items[i].Refused = true
+			}
+			c.submit(items...)
+			c.flush()
+			require.Equal(t, []int{0, 1, 2, 3, 4, 5, 6, 7, 8}, c.told())
+			require.Equal(t, Refused, c.outcome(items[4]).Reason)
+			require.Equal(t, attempt.NotStored, c.outcome(items[4]).Fate)
+			for _, request := range c.sent() {
+				require.NotContains(t, request, 4)
+			}
+		})
+	}
+}
+
+// What Admit refuses ends, and what follows it in the request goes with the next.
+func TestAdmit(t *testing.T) {
+	try(t, runs(), func(t *testing.T, c *toy) {
+		items := c.make("a", 6)
+		late, bad := items[0], items[3]
+		c.admit = func(it *item) Admission {
+			switch it {
+			case late:
+				return TooLate
+			case bad:
+				return Refuse
+			}
+			return Send
+		}
+		other := c.item("b")
+		c.submit(append(items, other)...)
+		c.flush()
+		require.Equal(t, Late, c.outcome(late).Reason)
+		require.Equal(t, Refused, c.outcome(bad).Reason)
+		require.Zero(t, c.outcome(bad).Attempts)
+		require.Equal(t, [][]int{{6}, {1, 2}, {4, 5}}, c.sent())
+		require.Equal(t, 1, c.outcome(items[5]).Attempts)
+		for key, e := range c.events {
+			require.Zero(t, e.flights, "%s was admitted and not sent, and the courier was not told", key)
+		}
+	})
+}

@@ -1,0 +1,259 @@
+package dispatch
+
+import (
+	"context"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// queue is callers that wait for room, in the order in which they came.
+type queue struct {
+	b        *buffer
+	mu       sync.Mutex
+	admitted []int
+	sorted   int
+	errs     map[int]error
+}
+
+func newQueue(items, bytes int) *queue {
+	return &queue{b: &buffer{items: items, bytes: bytes}, errs: map[int]error{}}
+}
+
+// enter starts a caller and returns when it waits or is done.
+func (q *queue) enter(ctx context.Context, n, bytes int) {
+	go func() {
+		err := q.b.enter(ctx, bytes, nil)
+		q.mu.Lock()
+		defer q.mu.Unlock()
+		if err != nil {
+			q.errs[n] = err
+		} else {
+			q.admitted = append(q.admitted, n)
+		}
+	}()
+	synctest.Wait()
+}
+
+// seen is who has been let in. Those who were let in at once are sorted: they run in any
+// order.
+func (q *queue) seen() []int {
+	synctest.Wait()
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	slices.Sort(q.admitted[q.sorted:])
+	q.sorted = len(q.admitted)
+	return slices.Clone(q.admitted)
+}
+
+func inBubble(t *testing.T, test func(t *testing.T)) {
+	t.Helper()
+	synctest.Test(t, test)
+}
+
+func TestFirstComeFirstServed(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		q := newQueue(2, 100)
+		for i, bytes := range []int{50, 50, 90, 1, 1, 1} {
+			q.enter(t.Context(), i, bytes)
+		}
+		require.Equal(t, []int{0, 1}, q.seen())
+		q.b.leave(1, 50)
+		require.Equal(t, []int{0, 1}, q.seen(), "no room for the first, and the small ones do not pass it")
+		q.b.leave(1, 50)
+		require.Equal(t, []int{0, 1, 2, 3}, q.seen(), "let in as soon as there is room")
+		q.b.leave(1, 90)
+		require.Equal(t, []int{0, 1, 2, 3, 4}, q.seen())
+		q.b.leave(1, 1)
+		q.b.leave(1, 1)
+		require.Equal(t, []int{0, 1, 2, 3, 4, 5}, q.seen())
+		q.b.leave(1, 1)
+		items, bytes := q.b.used(Options{Items: 2, Bytes: 100})
+		require.Zero(t, items)
+		require.Zero(t, bytes)
+	})
+}
+
+// Several are let in at once if there is room for them.
+func TestAllForWhomThereIsRoom(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		q := newQueue(100, 1000)
+		q.enter(t.Context(), 0, 1000)
+		for i := range 60 {
+			q.enter(t.Context(), 1+i, 10)
+		}
+		require.Len(t, q.seen(), 1)
+		q.b.leave(1, 1000)
+		require.Len(t, q.seen(), 61)
+	})
+}
+
+func TestTryEnterPassesNobody(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		q := newQueue(10, 100)
+		require.NoError(t, q.b.tryEnter(60))
+		require.ErrorIs(t, q.b.tryEnter(60), ErrFull)
+		ctx, cancel := context.WithCancelCause(t.Context())
+		q.enter(ctx, 0, 60)
+		require.ErrorIs(t, q.b.tryEnter(1), ErrFull, "somebody waits")
+		q.enter(t.Context(), 1, 1)
+		cancel(errOver)
+		require.Equal(t, []int{1}, q.seen(), "the one after it fits")
+		require.ErrorIs(t, q.errs[0], errOver)
+		require.NoError(t, q.b.tryEnter(1))
+	})
+}
+
+func TestAClosedBufferRefuses(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		q := newQueue(1, 100)
+		for i := range 3 {
+			q.enter(t.Context(), i, 1)
+		}
+		q.b.close()
+		q.b.close()
+		require.Equal(t, []int{0}, q.seen())
+		for i := 1; i < 3; i++ {
+			require.ErrorIs(t, q.errs[i], ErrClosed)
+		}
+		require.ErrorIs(t, q.b.tryEnter(1), ErrClosed)
+		require.ErrorIs(t, q.b.enter(t.Context(), 1, nil), ErrClosed)
+		q.b.leave(1, 1)
+		items, bytes := q.b.used(Options{Items: 1, Bytes: 100})
+		require.Zero(t, items)
+		require.Zero(t, bytes)
+	})
+}
+
+// Callers come, leave and give up at random: what is in use is right at every moment,
+// and those that are let in came in that order.
+func TestTheBufferIsBalanced(t *testing.T) {
+	for seed := range uint64(100) {
+		inBubble(t, func(t *testing.T) {
+			rng := rand.New(rand.NewPCG(seed, 2))
+			o := Options{Items: 1 + rng.IntN(10), Bytes: 100}
+			q := newQueue(o.Items, o.Bytes)
+			sizes := map[int]int{}
+			var cancels []context.CancelFunc
+			left := 0
+			for i := range 200 {
+				switch {
+				case rng.IntN(3) > 0:
+					ctx, cancel := context.WithCancel(t.Context())
+					cancels = append(cancels, cancel)
+					sizes[len(cancels)-1] = 1 + rng.IntN(100)
+					q.enter(ctx, len(cancels)-1, sizes[len(cancels)-1])
+				case rng.IntN(2) == 0 && len(cancels) > 0:
+					cancels[rng.IntN(len(cancels))]()
+				case left < len(q.seen()):
+					q.b.leave(1, sizes[q.seen()[left]])
+					left++
+				}
+				admitted := q.seen()
+				require.True(t, slices.IsSorted(admitted), "step %d: %v", i, admitted)
+				want := 0
+				for _, n := range admitted[left:] {
+					want += sizes[n]
+				}
+				items, bytes := q.b.used(o)
+				require.Equal(t, len(admitted)-left, items)
+				require.Equal(t, want, bytes)
+				q.b.mu.Lock()
+				if w := q.b.head; w != nil {
+					require.True(t, q.b.items == 0 || q.b.bytes < w.bytes, "there is room, and somebody waits")
+				}
+				q.b.mu.Unlock()
+			}
+			for _, cancel := range cancels {
+				cancel()
+			}
+			require.Len(t, q.errs, len(cancels)-len(q.seen()))
+		})
+	}
+}
+
+// To give up takes as long with many waiters as with few.
+func TestGivingUpTakesConstantTime(t *testing.T) {
+	cost := func(n int) time.Duration {
+		b := &buffer{items: 1, bytes: 1}
+		waiters := make([]*waiter, n)
+		for i := range waiters {
+			w := &waiter{bytes: 1, done: make(chan struct{}), prev: b.tail}
+			if b.tail == nil {
+				b.head = w
+			} else {
+				b.tail.next = w
+			}
+			b.tail, waiters[i] = w, w
+		}
+		b.items = 0
+		began := time.Now()
+		for i := n - 1; i >= 0; i -= 2 { // from the back, and then the others
+			b.remove(waiters[i])
+			b.admit()
+		}
+		for i := n - 2; i >= 0; i -= 2 {
+			b.remove(waiters[i])
+			b.admit()
+		}
+		require.Nil(t, b.head)
+		require.Nil(t, b.tail)
+		return time.Since(began)
+	}
+	took := cost(200_000) // 10 ms; if each looked at all others, half a minute
+	require.Less(t, took, 2*time.Second)
+}
+
+// An item that is larger than the buffer gets it for itself, and blocks nobody for
+// longer than that takes.
+func TestAnItemLargerThanTheBuffer(t *testing.T) {
+	o := options()
+	o.Bytes = 1000
+	try(t, o, func(t *testing.T, c *toy) {
+		large := c.item("a")
+		large.Size, large.Refused = 5000, true
+		ctx, cancel := context.WithTimeoutCause(t.Context(), time.Second, errOver)
+		defer cancel()
+		require.NoError(t, c.d.Reserve(ctx, large.Size, nil))
+		require.Equal(t, 1000, c.d.Stats().Bytes)
+		require.ErrorIs(t, c.d.TryReserve(1), ErrFull)
+		c.enqueue(large)
+		next := c.item("a")
+		c.submit(next)
+		require.NoError(t, c.d.Reserve(ctx, 5000, nil))
+		c.d.Cancel(5000)
+		c.flush()
+		require.NoError(t, c.d.TryReserve(5000))
+		c.d.Cancel(5000)
+	})
+}
+
+// Refused items and those whose reports block hold their places.
+func TestPlacesAreHeldUntilTheReport(t *testing.T) {
+	o := options()
+	o.Items = 3
+	try(t, o, func(t *testing.T, c *toy) {
+		blocked := make(chan struct{})
+		for i, it := range c.make("a", 3) {
+			it.Refused = i == 1
+			it.Message.tell = func() { <-blocked }
+			c.submit(it)
+		}
+		pass(time.Minute)
+		require.ErrorIs(t, c.d.TryReserve(1), ErrFull)
+		require.Equal(t, 300, c.d.Stats().Bytes)
+		close(blocked)
+		c.flush()
+		for range 3 {
+			require.NoError(t, c.d.TryReserve(1))
+		}
+		for range 3 {
+			c.d.Cancel(1)
+		}
+	})
+}

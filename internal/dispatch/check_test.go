@@ -1,0 +1,118 @@
+package dispatch
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"testing/synctest"
+
+	"github.com/stretchr/testify/assert"
+
+	"github.com/kansas-frontier-matrix/sqsfifo/internal/attempt"
+)
+
+// check is called when the dispatcher is closed and every report has returned.
+func (c *toy) check() {
+	c.t.Helper()
+	synctest.Wait()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	assert.Len(c.t, c.reports, c.submitted, "outcomes")
+	for n, r := range c.items {
+		if r.submitted && r.told != 1 || !r.submitted && r.told != 0 {
+			c.fails("%s: submitted %t, told %d times", r.key, r.submitted, r.told)
+		}
+		if r.concluded == 1 && r.released != 1 && c.event(r.key).known != attempt.Stored {
+			c.fails("%s (item %d) is not released", r.key, n)
+		}
+	}
+	last := map[string]int{}
+	ended := map[string]map[context.Context]int{}
+	for _, r := range c.reports {
+		rec := c.items[r.n]
+		c.checkReport(rec, r)
+		if rec.blocking {
+			continue
+		}
+		if rec.context != nil && context.Cause(rec.context) != nil { // ended early, perhaps
+			if ended[rec.group] == nil {
+				ended[rec.group] = map[context.Context]int{}
+			}
+			if before, ok := ended[rec.group][rec.context]; ok && before > rec.place && r.Cause != nil {
+				c.fails("group %s: the item at place %d is told before that at %d, and they have the same context", rec.group, before, rec.place)
+			}
+			ended[rec.group][rec.context] = rec.place
+			continue
+		}
+		if before, ok := last[rec.group]; ok && before > rec.place {
+			c.fails("group %s: the item at place %d is told before that at %d", rec.group, before, rec.place)
+		}
+		last[rec.group] = rec.place
+	}
+	if c.d.options.PerGroup == 1 {
+		assert.Empty(c.t, c.reordered(false), "items that the service stored out of order")
+	}
+	assert.Empty(c.t, c.reordered(true), "items that the service stored out of order, and nobody says so")
+	checkEmpty(c.t, c.d)
+}
+
+// checkReport compares an outcome with what the service has done.
+func (c *toy) checkReport(rec *record, r report) {
+	e := c.event(rec.key)
+	if r.Fate == attempt.Stored && e.by < 0 {
+		c.fails("%s is said to be stored", rec.key)
+	}
+	if r.Fate == attempt.NotStored && e.by == r.n {
+		c.fails("%s is said not to be stored (%+v)", rec.key, r.Outcome)
+	}
+	if r.Reason == Answered && r.Fate == attempt.Stored && r.Answer.Fate == attempt.Stored && r.Answer.Sequence != e.sequence {
+		c.fails("%s has sequence number %s, not %s", rec.key, r.Answer.Sequence, e.sequence)
+	}
+	if (r.Reason == Withdrawn) != (r.Cause != nil) && r.Reason != Refused || (r.Reason == Paused) != (r.By != nil) {
+		c.fails("%s: %+v", rec.key, r.Outcome)
+	}
+}
+
+// reordered returns the items that are reported as stored in good order, and that
+// the service stored after a later one of their group; with unnamed only those
+// whose outcome does not say so.
+func (c *toy) reordered(unnamed bool) (found []string) {
+	named := map[int]bool{}
+	for _, r := range c.reports {
+		named[r.n] = r.Fate != attempt.Stored || r.Reason != Answered || unnamed && r.Overtaken
+	}
+	for group, order := range c.order {
+		highest := -1
+		for _, n := range order {
+			place := c.items[n].place
+			if place < highest && !named[n] {
+				found = append(found, fmt.Sprintf("%s: item %d at place %d after place %d (%v)", group, n, place, highest, order))
+			}
+			highest = max(highest, place)
+		}
+	}
+	return found
+}
+
+// checkEmpty is for a dispatcher whose items all have been reported.
+func checkEmpty[M any](t testing.TB, d *Dispatcher[M]) {
+	t.Helper()
+	items, bytes := d.buffer.used(d.options)
+	assert.Zero(t, items, "places in use")
+	assert.Zero(t, bytes, "bytes in use")
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	assert.Zero(t, d.items)
+	for group, l := range d.lanes { // whose items were withdrawn while they were queued
+		assert.True(t, l.head == nil && l.out.head == nil && l.queued && !l.busy && !l.telling, group)
+	}
+	assert.Zero(t, d.calls)
+	assert.Zero(t, d.workers)
+	assert.Zero(t, d.tellers)
+	assert.Zero(t, d.telling.n)
+	assert.LessOrEqual(t, d.spares, mostSpare)
+	assert.LessOrEqual(t, len(d.idlers), d.options.InFlight)
+	for _, e := range d.epochs {
+		assert.Zero(t, e.items)
+	}
+}

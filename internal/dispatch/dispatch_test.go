@@ -1,0 +1,68 @@
+package dispatch
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/kansas-frontier-matrix/sqsfifo/internal/attempt"
+)
+
+func TestEachItemHasOneOutcomeInOrder(t *testing.T) {
+	for _, o := range []Options{options(), runs()} {
+		try(t, o, func(t *testing.T, c *toy) {
+			for i := range 300 {
+				c.submit(c.item(fmt.Sprint("group ", i%7)))
+			}
+			c.flush()
+			require.Len(t, c.told(), 300)
+			for _, r := range c.reports {
+				require.Equal(t, Outcome{Reason: Answered, Fate: attempt.Stored, Answer: r.Answer, Attempts: 1}, r.Outcome)
+			}
+		})
+	}
+}
+
+func TestStats(t *testing.T) {
+	try(t, options(), func(t *testing.T, c *toy) {
+		require.Equal(t, Stats{}, c.d.Stats())
+		for i := range 8 {
+			c.submit(c.item(fmt.Sprint(i % 2)))
+		}
+		synctest.Wait()
+		stats := c.d.Stats()
+		require.Equal(t, Stats{Items: 8, Bytes: 800, Requests: 1}, stats)
+		c.flush()
+		require.Equal(t, Stats{}, c.d.Stats())
+	})
+}
+
+// What waits is refreshed once a minute; when nothing waits and the courier has
+// nothing to free, the timer stops, also after Close.
+func TestHousekeeping(t *testing.T) {
+	o := options()
+	o.RetryFor, o.Policy = 4*time.Minute, PauseOnFailure
+	try(t, o, func(t *testing.T, c *toy) {
+		c.serve = func(items []*item, answers []attempt.Answer) attempt.Load {
+			for i := range items {
+				answers[i] = failed()
+			}
+			return attempt.Passed
+		}
+		c.submit(c.make("a", 3)...)
+		pass(3*time.Minute + time.Second)
+		require.Equal(t, 9, c.refreshed)
+		require.Equal(t, 3, c.sweeps)
+		c.flush()
+		require.Equal(t, 1, c.d.Paused(), "until it is resumed")
+		_, err := c.d.Close(context.Background(), func() {})
+		require.NoError(t, err)
+		pass(time.Hour)
+		require.Equal(t, 10, c.sweeps, "nothing is done for a dispatcher that is closed")
+		require.False(t, c.d.kept)
+	})
+}

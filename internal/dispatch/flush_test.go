@@ -1,0 +1,304 @@
+package dispatch
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/kansas-frontier-matrix/sqsfifo/internal/attempt"
+)
+
+// slowly stores everything after a time that the group says.
+func (c *toy) slowly(times map[string]time.Duration) {
+	c.serve = func(items []*item, answers []attempt.Answer) attempt.Load {
+		time.Sleep(times[items[0].Group])
+		return c.storeAll(items, answers)
+	}
+}
+
+func TestFlushWaitsForWhatWasBefore(t *testing.T) {
+	o := options()
+	o.Linger = 0
+	try(t, o, func(t *testing.T, c *toy) {
+		c.slowly(map[string]time.Duration{"a": time.Second, "b": time.Hour, "c": 2 * time.Second})
+		c.submit(c.item("a"))
+		var first, second atomic.Int64
+		go func() {
+			c.flush()
+			first.Store(int64(c.since()))
+		}()
+		synctest.Wait()
+		c.submit(c.item("c"))
+		synctest.Wait()
+		go func() {
+			c.flush()
+			second.Store(int64(c.since()))
+		}()
+		synctest.Wait()
+		c.submit(c.item("b"))
+		pass(time.Minute)
+		require.Equal(t, time.Second+5*time.Millisecond, time.Duration(first.Load()))
+		require.Equal(t, 2*time.Second+5*time.Millisecond, time.Duration(second.Load()))
+		ctx, cancel := context.WithTimeoutCause(t.Context(), time.Second, errOver)
+		defer cancel()
+		require.ErrorIs(t, c.d.Flush(ctx), errOver)
+	})
+}
+
+func TestFlushOfNothing(t *testing.T) {
+	try(t, options(), func(t *testing.T, c *toy) {
+		ended, cancel := context.WithCancelCause(t.Context())
+		cancel(errOver)
+		for range 100 {
+			require.NoError(t, c.d.Flush(ended))
+		}
+		c.submit(c.item("a"))
+		require.ErrorIs(t, c.d.Flush(ended), errOver)
+		c.flush()
+		for range 100 {
+			require.NoError(t, c.d.Flush(ended))
+		}
+	})
+}
+
+// Flushes leave nothing behind.
+func TestManyFlushes(t *testing.T) {
+	try(t, options(), func(t *testing.T, c *toy) {
+		c.slowly(map[string]time.Duration{"stuck": time.Hour})
+		c.submit(c.item("stuck"))
+		for range 1000 {
+			c.submit(c.item("a"))
+			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
+			require.Error(t, c.d.Flush(ctx))
+			cancel()
+		}
+		c.d.mu.Lock()
+		require.LessOrEqual(t, len(c.d.epochs), 2)
+		require.Zero(t, c.d.urgent)
+		c.d.mu.Unlock()
+	})
+}
+
+func TestCloseDrains(t *testing.T) {
+	for _, o := range []Options{options(), runs()} {
+		o.Linger, o.Items = time.Hour, 60
+		try(t, o, func(t *testing.T, c *toy) {
+			for i := range 60 {
+				c.submit(c.item(fmt.Sprint("group ", i%7)))
+			}
+			late := make(chan error)
+			go func() { late <- c.d.Reserve(context.Background(), 1, nil) }()
+			synctest.Wait()
+			closed := make(chan error)
+			for range 3 {
+				go func() {
+					n, err := c.d.Close(context.Background(), func() { t.Error("abort") })
+					require.Zero(t, n)
+					closed <- err
+				}()
+			}
+			require.ErrorIs(t, <-late, ErrClosed)
+			require.ErrorIs(t, c.d.TryReserve(1), ErrClosed)
+			require.ErrorIs(t, c.d.Reserve(context.Background(), 1, nil), ErrClosed)
+			c.d.mu.Lock()
+			require.True(t, c.d.closed)
+			c.d.mu.Unlock()
+			require.False(t, c.d.Submit(c.item("a")))
+			for range 3 {
+				require.NoError(t, <-closed)
+			}
+			require.Len(t, c.told(), 60)
+			require.Less(t, c.since(), time.Second)
+			for _, r := range c.reports {
+				require.Equal(t, attempt.Stored, r.Fate)
+			}
+		})
+	}
+}
+
+func TestCloseDoesNotLinger(t *testing.T) {
+	o := options()
+	o.Linger = time.Hour
+	try(t, o, func(t *testing.T, c *toy) {
+		c.slowly(map[string]time.Duration{"slow": time.Minute})
+		c.submit(c.item("slow"))
+		quick := c.item("quick")
+		c.submit(quick)
+		pass(time.Second)
+		require.Len(t, c.sent(), 1)
+		_, err := c.d.Close(context.Background(), func() {})
+		require.NoError(t, err)
+		require.Equal(t, time.Second+5*time.Millisecond, c.outcome(quick).at)
+	})
+}
+
+// A dispatcher with nothing left is closed, whatever the context says.
+func TestCloseWithNothingLeft(t *testing.T) {
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	for range 50 {
+		try(t, options(), func(t *testing.T, c *toy) {
+			n, err := c.d.Close(ended, func() { t.Error("abort") })
+			require.NoError(t, err)
+			require.Zero(t, n)
+		})
+	}
+}
+
+func TestForcedClose(t *testing.T) {
+	for _, o := range []Options{options(), runs()} {
+		o.InFlight = 2
+		try(t, o, func(t *testing.T, c *toy) {
+			aborted := make(chan struct{})
+			c.serve = func(items []*item, answers []attempt.Answer) attempt.Load {
+				<-aborted // as requests do whose context ends
+				for i := range items {
+					answers[i] = lost()
+				}
+				return attempt.Troubled
+			}
+			var items []*item
+			for i := range 100 {
+				it := c.item(fmt.Sprint("group ", i%5))
+				if i == 50 {
+					it.Refused = true
+				}
+				items = append(items, it)
+			}
+			c.submit(items...)
+			pass(time.Millisecond)
+			ended, cancel := context.WithCancelCause(t.Context())
+			cancel(errOver)
+			n, err := c.d.Close(ended, func() { close(aborted) })
+			require.ErrorIs(t, err, errOver)
+			require.Zero(t, n)
+			require.Equal(t, time.Millisecond, c.since())
+			require.Len(t, c.told(), 100)
+			sent := map[int]bool{}
+			for _, request := range c.sent() {
+				for _, n := range request {
+					sent[n] = true
+				}
+			}
+			for i, it := range items {
+				got := c.outcome(it)
+				switch {
+				case i == 50:
+					require.Equal(t, Refused, got.Reason)
+				case sent[i]:
+					require.Equal(t, attempt.InDoubt, got.Fate)
+				default:
+					require.Equal(t, attempt.NotStored, got.Fate)
+				}
+				if i != 50 {
+					require.Equal(t, Withdrawn, got.Reason)
+					require.Equal(t, errOver, got.Cause)
+				}
+			}
+		})
+	}
+}
+
+// A report that blocks for ever keeps Close for Grace, and is counted with what
+// waits for it.
+func TestForcedCloseDuringAReport(t *testing.T) {
+	try(t, options(), func(t *testing.T, c *toy) {
+		blocked := make(chan struct{})
+		items := c.make("a", 5)
+		items[1].Message.tell = func() { <-blocked }
+		c.submit(append(items, c.item("b"), c.item("b"))...)
+		pass(12 * time.Millisecond)
+		ctx, cancel := context.WithTimeoutCause(t.Context(), 3*time.Millisecond, errOver)
+		defer cancel()
+		n, err := c.d.Close(ctx, func() {})
+		require.ErrorIs(t, err, errOver)
+		require.Equal(t, 4, n, "the one that blocks, and three after it")
+		require.Equal(t, 15*time.Millisecond+Grace, c.since())
+		close(blocked)
+		synctest.Wait()
+		n, err = c.d.Close(ctx, func() { t.Error("abort") })
+		require.NoError(t, err)
+		require.Zero(t, n)
+		require.Len(t, c.told(), 7)
+	})
+}
+
+// So does a request that does not return; each item has its outcome nevertheless.
+func TestForcedCloseDuringARequest(t *testing.T) {
+	try(t, options(), func(t *testing.T, c *toy) {
+		blocked := make(chan struct{})
+		c.serve = func(items []*item, answers []attempt.Answer) attempt.Load {
+			<-blocked
+			return c.storeAll(items, answers)
+		}
+		items := c.make("a", 3)
+		c.submit(items...)
+		ctx, cancel := context.WithTimeoutCause(t.Context(), time.Millisecond, errOver)
+		defer cancel()
+		n, err := c.d.Close(ctx, func() {})
+		require.ErrorIs(t, err, errOver)
+		require.Zero(t, n, "all are reported")
+		require.Equal(t, time.Millisecond+Grace, c.since())
+		require.Equal(t, []int{0, 1, 2}, c.told())
+		require.Equal(t, 1, c.d.Stats().Requests)
+		close(blocked)
+		_, err = c.d.Close(context.Background(), func() {})
+		require.NoError(t, err)
+		require.Zero(t, c.d.Stats().Requests)
+	})
+}
+
+func TestForcedCloseAndGoexit(t *testing.T) {
+	try(t, options(), func(t *testing.T, c *toy) {
+		aborted := make(chan struct{})
+		c.serve = func([]*item, []attempt.Answer) attempt.Load {
+			<-aborted
+			runtime.Goexit()
+			return attempt.Passed
+		}
+		for i := range 20 {
+			it := c.item(fmt.Sprint("group ", i%10))
+			it.Message.tell = runtime.Goexit
+			c.submit(it)
+		}
+		ctx, cancel := context.WithTimeoutCause(t.Context(), time.Second, errOver)
+		defer cancel()
+		n, err := c.d.Close(ctx, func() { close(aborted) })
+		require.ErrorIs(t, err, errOver)
+		require.Zero(t, n)
+		require.Equal(t, time.Second, c.since())
+	})
+}
+
+// A second Close may be in more of a hurry than the first.
+func TestASecondClose(t *testing.T) {
+	try(t, options(), func(t *testing.T, c *toy) {
+		c.serve = func(_ []*item, answers []attempt.Answer) attempt.Load {
+			clear(answers)
+			for i := range answers {
+				answers[i] = failed()
+			}
+			return attempt.Passed
+		}
+		c.submit(c.make("a", 3)...)
+		first := make(chan error)
+		go func() {
+			_, err := c.d.Close(context.Background(), func() {})
+			first <- err
+		}()
+		pass(100 * time.Millisecond)
+		ctx, cancel := context.WithTimeoutCause(t.Context(), time.Millisecond, errOver)
+		defer cancel()
+		n, err := c.d.Close(ctx, func() {})
+		require.ErrorIs(t, err, errOver)
+		require.Zero(t, n)
+		require.NoError(t, <-first)
+		require.Less(t, c.since(), time.Second)
+	})
+}

@@ -1,0 +1,384 @@
+package dispatch
+
+import (
+	"context"
+	"reflect"
+	"testing"
+	"time"
+	"unsafe"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/kansas-frontier-matrix/sqsfifo/internal/attempt"
+)
+
+func withPolicy(p Policy) Options {
+	o := options()
+	o.Policy = p
+	return o
+}
+
+func alter(*item) attempt.Answer { return attempt.Answer{Fate: attempt.Altered, Code: "Altered"} }
+
+// Which failures pause a group, for each policy.
+func TestPolicies(t *testing.T) {
+	for name, test := range map[string]struct {
+		answer func(*item) attempt.Answer
+		admit  Admission
+		pauses [3]bool // by policy
+	}{
+		"stored":          {},
+		"refused by SQS":  {answer: refuse, pauses: [3]bool{PauseOnFailure: true}},
+		"in doubt":        {answer: doubt, pauses: [3]bool{PauseInDoubt: true, PauseOnFailure: true}},
+		"altered":         {answer: alter, pauses: [3]bool{PauseInDoubt: true, PauseOnFailure: true}},
+		"refused by us":   {admit: Refuse},
+		"too late, clear": {admit: TooLate},
+	} {
+		for policy, pauses := range test.pauses {
+			t.Run(name, func(t *testing.T) {
+				try(t, withPolicy(Policy(policy)), func(t *testing.T, c *toy) {
+					items := c.make("a", 3)
+					c.admit = func(it *item) Admission {
+						if it == items[0] {
+							return test.admit
+						}
+						return Send
+					}
+					c.serve = func(items []*item, answers []attempt.Answer) attempt.Load {
+						for i, it := range items {
+							if it.Message.n == 0 && test.answer != nil {
+								answers[i] = test.answer(it)
+							} else {
+								answers[i] = c.store(it)
+							}
+						}
+						return attempt.Passed
+					}
+					other := c.item("b")
+					c.submit(append(items, other)...)
+					c.flush()
+					require.Equal(t, attempt.Stored, c.outcome(other).Fate, "other groups go on")
+					for _, it := range items[1:] {
+						got := c.outcome(it)
+						if !pauses {
+							require.Equal(t, attempt.Stored, got.Fate)
+							continue
+						}
+						require.Equal(t, Paused, got.Reason)
+						require.Equal(t, attempt.NotStored, got.Fate)
+						require.Equal(t, items[0].Key, got.By.Key)
+						require.Equal(t, c.outcome(items[0]).Fate, got.By.Fate)
+						require.Equal(t, c.outcome(items[0]).Answer.Code, got.By.Code)
+					}
+					want := 0
+					if pauses {
+						want = 1
+					}
+					require.Equal(t, want, c.d.Paused())
+					require.Len(t, c.d.Pauses(), want)
+					require.Equal(t, want, c.d.Stats().Paused)
+				})
+			})
+		}
+	}
+}
+
+// again is a new submission of the event of an item.
+func (c *toy) again(it *item) *item {
+	copied := c.item(it.Group)
+	copied.Key = it.Key
+	return copied
+}
+
+func TestAPauseEnds(t *testing.T) {
+	for name, test := range map[string]struct {
+		policy Policy
+		end    func(c *toy, failed *item)
+	}{
+		"by the resend":                {PauseInDoubt, func(c *toy, failed *item) { c.submit(c.again(failed)) }},
+		"by the resend, on failure":    {PauseOnFailure, func(c *toy, failed *item) { c.submit(c.again(failed)) }},
+		"by Resume":                    {PauseInDoubt, func(c *toy, _ *item) { c.d.Resume("a") }},
+		"by Resume, on failure":        {PauseOnFailure, func(c *toy, _ *item) { c.d.Resume("a") }},
+		"by ResumeAll":                 {PauseOnFailure, func(c *toy, _ *item) { require.Equal(c.t, 1, c.d.ResumeAll()) }},
+		"when the doubt is over":       {PauseInDoubt, func(*toy, *item) { pass(interval) }},
+		"when the doubt is over, seen": {PauseInDoubt, func(c *toy, _ *item) { pass(interval); require.Zero(c.t, c.d.ResumeAll()) }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			try(t, withPolicy(test.policy), func(t *testing.T, c *toy) {
+				bad, next := c.item("a"), c.item("a")
+				c.script(answers(doubt))
+				c.submit(bad)
+				c.flush()
+				c.submit(next)
+				c.flush()
+				require.Equal(t, Paused, c.outcome(next).Reason)
+				test.end(c, bad)
+				good := c.item("a")
+				c.submit(good)
+				c.flush()
+				require.Equal(t, attempt.Stored, c.outcome(good).Fate)
+				require.Empty(t, c.d.Pauses())
+				require.Zero(t, c.d.Stats().Paused)
+			})
+		})
+	}
+}
+
+// A pause on failure does not end by time, and Resume of another group ends nothing.
+func TestAPauseStays(t *testing.T) {
+	for _, policy := range []Policy{PauseInDoubt, PauseOnFailure} {
+		try(t, withPolicy(policy), func(t *testing.T, c *toy) {
+			bad, next := c.item("a"), c.item("a")
+			c.script(answers(doubt))
+			c.submit(bad)
+			c.flush()
+			c.d.Resume("b")
+			if policy == PauseOnFailure {
+				pass(time.Hour)
+				require.True(t, c.d.Pauses()["a"].Until.IsZero())
+			} else {
+				pass(interval - time.Second)
+				require.Equal(t, c.start.Add(interval), c.d.Pauses()["a"].Until)
+			}
+			c.submit(next)
+			c.flush()
+			require.Equal(t, Paused, c.outcome(next).Reason)
+			require.Equal(t, 1, c.d.ResumeAll())
+		})
+	}
+}
+
+// A resend that fails again keeps the group paused, and one that is in doubt prolongs it.
+func TestAResendThatFails(t *testing.T) {
+	try(t, withPolicy(PauseOnFailure), func(t *testing.T, c *toy) {
+		bad := c.item("a")
+		c.script(answers(doubt), answers(refuse))
+		c.submit(bad)
+		c.flush()
+		resend, next := c.again(bad), c.item("a")
+		c.submit(resend, next)
+		c.flush()
+		require.Equal(t, attempt.InDoubt, c.outcome(resend).Fate)
+		require.Equal(t, Paused, c.outcome(next).Reason)
+		require.Equal(t, 1, c.d.Paused())
+	})
+}
+
+// Several items of a group fail in one request. A caller that sends them again in
+// their order gets through: the first of them is the one that may be sent.
+func TestTheFirstFailurePausesTheGroup(t *testing.T) {
+	for _, policy := range []Policy{PauseInDoubt, PauseOnFailure} {
+		o := runs()
+		o.Policy = policy
+		try(t, o, func(t *testing.T, c *toy) {
+			items := c.make("a", 3)
+			c.script(each(doubt))
+			c.submit(items...)
+			c.flush()
+			require.Equal(t, items[0].Key, c.d.Pauses()["a"].Key)
+			resent := []*item{c.again(items[0]), c.item("a"), c.again(items[1]), c.again(items[2])}
+			c.submit(resent...)
+			c.flush()
+			for i, it := range resent {
+				if i == 1 { // the others are in doubt still
+					require.Equal(t, Paused, c.outcome(it).Reason)
+					require.Equal(t, items[1].Key, c.outcome(it).By.Key)
+				} else {
+					require.Equal(t, attempt.Stored, c.outcome(it).Fate, it.Key)
+				}
+			}
+			require.Zero(t, c.d.Paused())
+		})
+	}
+}
+
+// The item that paused its group turns out to be stored, by another way than a request
+// of this dispatcher.
+func TestAPauseEndsWithoutARequest(t *testing.T) {
+	try(t, withPolicy(PauseOnFailure), func(t *testing.T, c *toy) {
+		bad := c.item("a")
+		c.script(answers(doubt))
+		c.submit(bad)
+		c.flush()
+		again := c.again(bad)
+		c.event(bad.Key).by, c.event(bad.Key).known = 99, attempt.Stored
+		c.admit = func(it *item) Admission {
+			if it.Key == bad.Key {
+				return TooLate
+			}
+			return Send
+		}
+		next := c.item("a")
+		c.submit(again, next)
+		c.flush()
+		require.Equal(t, attempt.Stored, c.outcome(again).Fate)
+		require.Equal(t, attempt.Stored, c.outcome(next).Fate)
+		require.Zero(t, c.d.Paused())
+	})
+}
+
+// An item that is not sent because of a pause does not become its reason.
+func TestAPausedItemIsNotTheReason(t *testing.T) {
+	try(t, withPolicy(PauseInDoubt), func(t *testing.T, c *toy) {
+		first, second := c.item("a"), c.item("a")
+		c.script(answers(doubt), answers(doubt))
+		c.submit(first)
+		c.flush()
+		c.d.Resume("a")
+		c.submit(second)
+		c.flush()
+		require.Equal(t, second.Key, c.d.Pauses()["a"].Key)
+		again := c.again(first)
+		c.submit(again) // in doubt, and paused
+		c.flush()
+		require.Equal(t, Paused, c.outcome(again).Reason)
+		require.Equal(t, second.Key, c.d.Pauses()["a"].Key)
+		resent := c.again(second)
+		c.submit(resent)
+		c.flush()
+		require.Equal(t, attempt.Stored, c.outcome(resent).Fate)
+		require.Zero(t, c.d.Paused())
+	})
+}
+
+// The end of a context pauses a group only if the item may be stored.
+func TestWithdrawnItemsAndPauses(t *testing.T) {
+	for name, test := range map[string]struct {
+		answer func(*item) attempt.Answer
+		after  time.Duration
+		policy Policy
+		pauses bool
+	}{
+		"before the first request":             {nil, 0, PauseOnFailure, false},
+		"failed":                               {fail, 12 * time.Millisecond, PauseInDoubt, false},
+		"failed, on failure":                   {fail, 12 * time.Millisecond, PauseOnFailure, true},
+		"lost":                                 {lose, 12 * time.Millisecond, PauseInDoubt, true},
+		"in a request that fails":              {fail, 3 * time.Millisecond, PauseInDoubt, false},
+		"in a request that is lost":            {lose, 3 * time.Millisecond, PauseInDoubt, true},
+		"in a request that stores it":          {nil, 3 * time.Millisecond, PauseInDoubt, false},
+		"in a request that stores it, on fail": {nil, 3 * time.Millisecond, PauseOnFailure, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			try(t, withPolicy(test.policy), func(t *testing.T, c *toy) {
+				if test.answer != nil {
+					c.script(answers(test.answer), answers(test.answer), answers(test.answer))
+				}
+				ctx, cancel := context.WithTimeoutCause(t.Context(), test.after, errOver)
+				defer cancel()
+				it := c.item("a")
+				if test.after == 0 {
+					c.submit(c.item("a")) // it waits behind this one
+				}
+				it.Context = ctx
+				c.submit(it)
+				pass(time.Second)
+				require.Equal(t, Withdrawn, c.outcome(it).Reason)
+				require.Equal(t, test.pauses, c.d.Paused() == 1)
+			})
+		})
+	}
+}
+
+// A failure stops the later items of its group in its call, and nothing else.
+func TestACallStopsAtAFailure(t *testing.T) {
+	for _, o := range []Options{options(), runs()} {
+		for _, admission := range []Admission{Send, Refuse} {
+			try(t, o, func(t *testing.T, c *toy) {
+				call, other := &Call{}, &Call{}
+				items := append(c.make("a", 4), c.item("b"), c.item("a"), c.item("a"))
+				for _, it := range items[:5] {
+					it.Call = call
+				}
+				items[5].Call = other
+				bad := items[1]
+				c.admit = func(it *item) Admission {
+					if it == bad {
+						return admission
+					}
+					return Send
+				}
+				c.serve = func(items []*item, answers []attempt.Answer) attempt.Load {
+					for i, it := range items {
+						if it == bad {
+							answers[i] = refused()
+							for j := range items[i+1:] { // so that none is overtaken
+								answers[i+1+j] = failed()
+							}
+							break
+						}
+						answers[i] = c.store(it)
+					}
+					return attempt.Passed
+				}
+				c.submit(items...)
+				c.flush()
+				require.Equal(t, attempt.NotStored, c.outcome(bad).Fate)
+				for i, it := range items {
+					got := c.outcome(it)
+					switch i {
+					case 2, 3:
+						require.Equal(t, Paused, got.Reason)
+						require.True(t, got.By.SameCall)
+						require.Equal(t, bad.Key, got.By.Key)
+					case 0, 4, 5, 6:
+						require.Equal(t, attempt.Stored, got.Fate, "item %d", i)
+					}
+				}
+				require.Zero(t, c.d.Paused())
+			})
+		}
+	}
+}
+
+// Items of a call that has stopped are not sent after one of another call, either.
+func TestAStoppedCallInARun(t *testing.T) {
+	try(t, runs(), func(t *testing.T, c *toy) {
+		c.script(answers(refuse, fail, fail))
+		items, call := c.make("a", 3), &Call{}
+		items[0].Call, items[2].Call = call, call
+		c.submit(items...)
+		c.flush()
+		require.Equal(t, [][]int{{0, 1, 2}, {1}}, c.sent())
+		require.Equal(t, Paused, c.outcome(items[2]).Reason)
+	})
+}
+
+func TestACallGoesOnWithNeverPause(t *testing.T) {
+	try(t, withPolicy(NeverPause), func(t *testing.T, c *toy) {
+		c.script(answers(refuse))
+		items, call := c.make("a", 3), &Call{}
+		for _, it := range items {
+			it.Call = call
+		}
+		c.submit(items...)
+		c.flush()
+		require.Equal(t, attempt.Stored, c.outcome(items[1]).Fate)
+		require.Equal(t, attempt.Stored, c.outcome(items[2]).Fate)
+	})
+}
+
+// A pause keeps neither the message nor an error alive.
+func TestAPauseHoldsNoMessage(t *testing.T) {
+	pause := reflect.TypeFor[Pause]()
+	for i := range pause.NumField() {
+		switch kind := pause.Field(i).Type.Kind(); kind {
+		case reflect.Pointer, reflect.Interface, reflect.Slice, reflect.Map, reflect.Func:
+			t.Errorf("%s is a %v", pause.Field(i).Name, kind)
+		}
+	}
+	try(t, withPolicy(PauseInDoubt), func(t *testing.T, c *toy) {
+		c.script(answers(doubt))
+		it := c.item("a")
+		body := "group and key in a long body"
+		it.Group, it.Key = body[:5], body[10:13]
+		c.items[0].group = it.Group
+		c.submit(it)
+		c.flush()
+		for group, p := range c.d.Pauses() {
+			require.Equal(t, "group", group)
+			require.Equal(t, "key", p.Key)
+			require.NotSame(t, unsafe.StringData(it.Group), unsafe.StringData(group))
+			require.NotSame(t, unsafe.StringData(it.Key), unsafe.StringData(p.Key))
+		}
+	})
+}

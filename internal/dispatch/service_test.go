@@ -1,0 +1,87 @@
+package dispatch
+
+import (
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/kansas-frontier-matrix/sqsfifo/internal/attempt"
+)
+
+// store lets the service store an item, and answers with the proof.
+func (c *toy) store(it *item) attempt.Answer {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	e := c.event(it.Key)
+	if e.by < 0 {
+		c.sequence++
+		e.by, e.sequence = it.Message.n, strconv.Itoa(c.sequence)
+		c.order[it.Group] = append(c.order[it.Group], it.Message.n)
+	}
+	return attempt.Answer{Fate: attempt.Stored, MessageID: it.Key, Sequence: e.sequence}
+}
+
+// lose is store, and the answer is lost.
+func (c *toy) lose(it *item) attempt.Answer {
+	c.store(it)
+	return lost()
+}
+
+func lost() attempt.Answer   { return attempt.Answer{Fate: attempt.InDoubt, Next: attempt.Retry} }
+func failed() attempt.Answer { return attempt.Answer{Fate: attempt.NotStored, Next: attempt.Retry} }
+
+func refused() attempt.Answer { return attempt.Answer{Fate: attempt.NotStored, Next: attempt.Final} }
+
+func doubtful() attempt.Answer {
+	return attempt.Answer{Fate: attempt.InDoubt, Next: attempt.Final, Code: "Lost"}
+}
+
+// storeAll is the service in good health.
+func (c *toy) storeAll(items []*item, answers []attempt.Answer) attempt.Load {
+	time.Sleep(5 * time.Millisecond)
+	for i, it := range items {
+		answers[i] = c.store(it)
+	}
+	return attempt.Passed
+}
+
+// script serves one request after the other; what follows the last one is stored.
+func (c *toy) script(requests ...func(items []*item, answers []attempt.Answer)) {
+	next := 0
+	var mu sync.Mutex
+	c.serve = func(items []*item, answers []attempt.Answer) attempt.Load {
+		mu.Lock()
+		i := next
+		next++
+		mu.Unlock()
+		if i >= len(requests) {
+			return c.storeAll(items, answers)
+		}
+		time.Sleep(5 * time.Millisecond)
+		requests[i](items, answers)
+		return attempt.Passed
+	}
+}
+
+// each is a request of a script in which every item comes to the same.
+func each(answer func(*item) attempt.Answer) func([]*item, []attempt.Answer) {
+	return func(items []*item, answers []attempt.Answer) {
+		for i, it := range items {
+			answers[i] = answer(it)
+		}
+	}
+}
+
+// answers is a request of a script: one answer for each of its items.
+func answers(answer ...func(*item) attempt.Answer) func([]*item, []attempt.Answer) {
+	return func(items []*item, answers []attempt.Answer) {
+		for i, it := range items {
+			answers[i] = answer[i](it)
+		}
+	}
+}
+
+func lose(*item) attempt.Answer   { return lost() }
+func fail(*item) attempt.Answer   { return failed() }
+func refuse(*item) attempt.Answer { return refused() }
+func doubt(*item) attempt.Answer  { return doubtful() }

@@ -1,0 +1,318 @@
+package dispatch
+
+import (
+	"math"
+	"time"
+
+	"github.com/kansas-frontier-matrix/sqsfifo/internal/attempt"
+)
+
+// work makes requests until none may go. Between two requests it reports outcomes, if
+// no teller does: another goroutine would have to be woken for that. A report that
+// blocks, or ends the goroutine, leaves the rest to the watchdog.
+func (d *Dispatcher[M]) work(b *batch[M]) {
+	requesting, telling := false, false
+	defer func() {
+		if !requesting && !telling {
+			return
+		}
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		if requesting { // the courier ended the goroutine; its items are in doubt
+			d.settle(b, attempt.Troubled)
+		}
+		d.workers--
+		d.pump(time.Now())
+		d.rest()
+	}()
+	for b != nil {
+		requesting = true
+		load := d.request(b)
+		requesting = false
+		d.mu.Lock()
+		now := d.settle(b, load)
+		d.reuse(b)
+		if d.telling.n > 0 && d.tellers == 0 {
+			d.tellers++
+			d.watchSoon()
+			d.mu.Unlock()
+			telling = true
+			d.tell()
+			telling = false
+			d.mu.Lock()
+			now = time.Now()
+		}
+		if b = d.next(now); b == nil {
+			d.workers--
+		}
+		d.pump(now)
+		d.rest()
+		d.mu.Unlock()
+	}
+}
+
+// request sends the items of a batch that may be sent.
+func (d *Dispatcher[M]) request(b *batch[M]) attempt.Load {
+	d.courier.Admit(b.items, b.admissions[:len(b.items)])
+	for i, it := range b.items {
+		if b.admissions[i] == Send {
+			b.going = append(b.going, it)
+		}
+	}
+	if len(b.going) == 0 {
+		return attempt.Passed
+	}
+	return d.courier.Send(b.going, b.answers[:len(b.going)])
+}
+
+// settle decides what becomes of the items of a batch and frees their lanes.
+func (d *Dispatcher[M]) settle(b *batch[M], load attempt.Load) time.Time {
+	now := time.Now()
+	d.calls--
+	if len(b.going) > 0 {
+		d.pacer.Answered(now, b.began, load)
+	} else {
+		d.pacer.Answered(now, b.began, attempt.Passed)
+	}
+	first, answer := 0, 0
+	for _, l := range b.lanes {
+		n := 1
+		for first+n < len(b.items) && b.items[first+n].lane == l {
+			n++
+		}
+		l.busy = false
+		answer += d.settleLane(l, b.items[first:first+n], b.admissions[first:first+n], b.answers[answer:], len(b.going), now)
+		first += n
+		d.leave(l)
+		if !l.queued {
+			d.schedule(l, now)
+		}
+	}
+	return now
+}
+
+// settleLane applies the answers to the items of one lane, all in one request of
+// the given number of entries, and returns how many of them had one.
+func (d *Dispatcher[M]) settleLane(l *lane[M], items []*Item[M], admissions []Admission, answers []attempt.Answer, entries int, now time.Time) int {
+	// An item that failed before one that was stored is overtaken: tried again, it
+	// would come out of order.
+	sent, lastStored := 0, -1
+	for i := range items {
+		if admissions[i] != Send {
+			continue
+		}
+		switch answers[sent].Fate {
+		case attempt.Stored:
+			if !items[i].duplicate {
+				lastStored = i
+			}
+		case attempt.Altered:
+			lastStored = i
+		}
+		sent++
+	}
+	sent = 0
+	for i, it := range items {
+		gone := it.phase == abandoned
+		if !gone {
+			it.phase = waiting
+		}
+		if admissions[i] != Send {
+			it.attempts--
+			switch {
+			case gone:
+				d.release(it, it.Outcome.Answer.Code, now)
+				d.free(it)
+			case admissions[i] == Refuse:
+				d.end(it, Refused, now)
+			case admissions[i] == TooLate:
+				d.end(it, Late, now)
+			}
+			continue
+		}
+		a := answers[sent]
+		sent++
+		mayBeStored := a.Fate == attempt.InDoubt || a.Fate == attempt.Altered
+		if gone {
+			d.releaseAnswered(it, a, now)
+			d.free(it)
+			for _, e := range items[:i] {
+				if mayBeStored {
+					e.passedBy(it.request)
+				}
+			}
+			continue
+		}
+		it.Outcome.Answer = a
+		if mayBeStored && it.doubt == 0 {
+			it.doubt = it.request
+		}
+		switch {
+		case a.Fate == attempt.Stored:
+			it.phase = settled
+			it.Outcome.Fate = attempt.Stored
+			it.Outcome.Overtaken = it.passed > 0 && it.passed < it.request && !it.duplicate
+			d.endPause(it)
+			continue
+		case i < lastStored:
+			d.end(it, Overtaken, now)
+		case a.Next == attempt.Final, a.Next == attempt.Apart && entries == 1, now.Sub(it.first) >= d.options.RetryFor, d.forced:
+			d.end(it, Answered, now)
+		case a.Next == attempt.Apart:
+			it.limit = uint8(max(entries/2, 1))
+		default:
+			it.failures += min(1, math.MaxUint8-it.failures)
+			if at := now.Add(backoff(it.failures)); at.After(l.notBefore) {
+				l.notBefore = at
+			}
+		}
+	}
+	if d.options.PerGroup > 1 {
+		nameOvertaken(l)
+	}
+	return sent
+}
+
+// nameOvertaken finds the stored items of a lane that a later item overtook.
+// Sequence numbers increase in a group, so that an item whose number is above that
+// of a later one was stored after it: an earlier request, whose answer was lost,
+// had stored the later one. A duplicate says nothing: its number is that of an
+// earlier submission.
+func nameOvertaken[M any](l *lane[M]) {
+	var last *Item[M]
+	for it := l.head; it != nil && it.isTried(); it = it.next {
+		last = it
+	}
+	lowest := ""
+	for it := last; it != nil; it = it.prev {
+		number := it.Outcome.Answer.Sequence
+		if !it.isHeld() || it.duplicate || number == "" {
+			continue
+		}
+		if lowest != "" && isAbove(number, lowest) {
+			it.Outcome.Overtaken = true
+			continue
+		}
+		lowest = number
+	}
+}
+
+// isAbove compares decimal numbers; one that is not a number is above nothing.
+func isAbove(a, b string) bool {
+	for _, s := range []string{a, b} {
+		for i := range len(s) {
+			if s[i] < '0' || s[i] > '9' {
+				return false
+			}
+		}
+	}
+	for len(a) > 1 && a[0] == '0' {
+		a = a[1:]
+	}
+	for len(b) > 1 && b[0] == '0' {
+		b = b[1:]
+	}
+	if len(a) != len(b) {
+		return len(a) > len(b)
+	}
+	return a > b
+}
+
+// end decides the outcome of an item that is not proven to be stored by its last
+// attempt.
+func (d *Dispatcher[M]) end(it *Item[M], reason Reason, now time.Time) {
+	d.decide(it, reason, now)
+	it.phase = settled
+	d.release(it, it.Outcome.Answer.Code, now)
+}
+
+// decide fixes what will be reported of an item.
+func (d *Dispatcher[M]) decide(it *Item[M], reason Reason, now time.Time) {
+	it.Outcome.Reason = reason
+	it.Outcome.Fate = d.courier.Conclude(it)
+	if it.doubt > 0 {
+		for e := it.prev; e != nil; e = e.prev {
+			e.passedBy(it.doubt)
+		}
+	}
+	if it.Call != nil && it.Outcome.Fate != attempt.Stored && d.options.Policy != NeverPause && it.Call.stopped[it.Group] == nil {
+		it.Call.stop(it.Group, &Pause{Key: it.Key, ID: it.ID, Fate: it.Outcome.Fate, Since: now, Code: it.Outcome.Answer.Code, SameCall: true})
+	}
+}
+
+// passedBy notes that the request may have stored a later item, of which nobody
+// will know more.
+func (it *Item[M]) passedBy(request uint64) {
+	switch {
+	case it.isHeld():
+		if request < it.request && !it.duplicate {
+			it.Outcome.Overtaken = true
+		}
+	case it.passed == 0 || request < it.passed:
+		it.passed = request
+	}
+}
+
+// isHeld reports whether an item is stored and still in its lane.
+func (it *Item[M]) isHeld() bool {
+	return it.phase == settled && it.Outcome.Fate == attempt.Stored && it.Outcome.Reason == Answered
+}
+
+// release lets go of an item that no request has any more, and pauses its group if
+// the policy says so. Code is SQS's last word on it.
+func (d *Dispatcher[M]) release(it *Item[M], code string, now time.Time) {
+	fate, over := d.courier.Release(it)
+	if fate == attempt.Stored {
+		d.endPause(it)
+		return
+	}
+	d.pause(it, fate, code, over, now)
+}
+
+// releaseAnswered is release for an abandoned item whose answer has come.
+func (d *Dispatcher[M]) releaseAnswered(it *Item[M], a attempt.Answer, now time.Time) {
+	if a.Fate == attempt.Stored {
+		d.endPause(it)
+		return
+	}
+	d.release(it, a.Code, now) // the outcome is being reported, and is not touched
+}
+
+// leave moves the decided items at the front of a lane to its outcomes. A stored
+// item waits while a later one may have been stored before it.
+func (d *Dispatcher[M]) leave(l *lane[M]) {
+	for it := l.head; it != nil && it.phase == settled; it = l.head {
+		if it.isHeld() && d.options.PerGroup > 1 && !it.Outcome.Overtaken && !it.duplicate && l.inDoubtAfter(it) {
+			return
+		}
+		l.remove(it)
+		d.report(l, it)
+	}
+}
+
+// withdraw ends an item whose caller no longer waits for it. The caller calls leave
+// for the lane afterwards.
+func (d *Dispatcher[M]) withdraw(it *Item[M], cause error, now time.Time) {
+	l := it.lane
+	switch it.phase {
+	case left, abandoned:
+		return
+	case settled:
+		if it.isHeld() && !it.duplicate && l.inDoubtAfter(it) {
+			it.Outcome.Overtaken = true // perhaps
+		}
+	case flying:
+		it.Outcome.Cause = cause
+		d.decide(it, Withdrawn, now)
+		it.phase = abandoned
+	case waiting:
+		it.Outcome.Cause = cause
+		if it.Refused {
+			d.end(it, Refused, now)
+		} else {
+			d.end(it, Withdrawn, now)
+		}
+	}
+	l.remove(it)
+	d.report(l, it)
+}

@@ -1,0 +1,134 @@
+package dispatch
+
+import (
+	"context"
+	"errors"
+	"runtime"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/kansas-frontier-matrix/sqsfifo/internal/attempt"
+)
+
+var errOver = errors.New("over")
+
+func TestFinalAnswers(t *testing.T) {
+	o := options()
+	o.Policy = NeverPause
+	try(t, o, func(t *testing.T, c *toy) {
+		altered := attempt.Answer{Fate: attempt.Altered, Field: "MessageBody", Got: "an MD5"}
+		c.script(answers(refuse), answers(doubt), answers(func(*item) attempt.Answer { return altered }), answers(c.store))
+		items := c.make("a", 4)
+		c.submit(items...)
+		c.flush()
+		for i, want := range []Outcome{
+			{Fate: attempt.NotStored, Answer: refused(), Attempts: 1},
+			{Fate: attempt.InDoubt, Answer: doubtful(), Attempts: 1},
+			{Fate: attempt.Altered, Answer: altered, Attempts: 1},
+			{Fate: attempt.Stored, Answer: c.outcome(items[3]).Answer, Attempts: 1},
+		} {
+			require.Equal(t, want, c.outcome(items[i]).Outcome)
+		}
+	})
+}
+
+// The answer to the last attempt is not all that is known: an earlier one may have
+// stored the item.
+func TestADoubtStays(t *testing.T) {
+	try(t, options(), func(t *testing.T, c *toy) {
+		c.script(answers(c.lose), answers(refuse))
+		it := c.item("a")
+		c.submit(it)
+		c.flush()
+		require.Equal(t, attempt.InDoubt, c.outcome(it).Fate)
+		require.Equal(t, attempt.NotStored, c.outcome(it).Answer.Fate)
+		require.Equal(t, 2, c.outcome(it).Attempts)
+	})
+}
+
+func TestACourierThatEndsItsGoroutine(t *testing.T) {
+	for _, o := range []Options{options(), runs()} {
+		o.Policy = NeverPause
+		try(t, o, func(t *testing.T, c *toy) {
+			c.script(answers(fail), func(items []*item, answers []attempt.Answer) {
+				answers[0] = c.store(items[0])
+				runtime.Goexit()
+			})
+			first := c.item("a")
+			c.submit(first)
+			pass(7 * time.Millisecond)
+			items := []*item{c.item("b"), c.item("c")}
+			c.submit(items...)
+			c.flush()
+			require.Equal(t, [][]int{{0}, {0}, {1, 2}}, c.sent())
+			require.Equal(t, attempt.Stored, c.outcome(first).Fate)
+			after := c.make("a", 3)
+			c.submit(after...)
+			c.flush()
+			require.Equal(t, attempt.Stored, c.outcome(after[2]).Fate)
+		})
+	}
+}
+
+// The group of a request that ended its goroutine goes on by itself.
+func TestTheNextItemAfterAGoexit(t *testing.T) {
+	o := options()
+	o.Policy = NeverPause
+	try(t, o, func(t *testing.T, c *toy) {
+		c.script(func([]*item, []attempt.Answer) { runtime.Goexit() })
+		items := c.make("a", 2)
+		c.submit(items...)
+		pass(time.Second)
+		require.Equal(t, attempt.InDoubt, c.outcome(items[0]).Fate)
+		require.Equal(t, 10*time.Millisecond, c.outcome(items[1]).at)
+	})
+}
+
+func TestAnAdmitThatEndsItsGoroutine(t *testing.T) {
+	try(t, runs(), func(t *testing.T, c *toy) {
+		bad := c.item("a")
+		c.admit = func(it *item) Admission {
+			if it == bad {
+				runtime.Goexit()
+			}
+			return Send
+		}
+		c.submit(bad)
+		pass(time.Millisecond)
+		delete(c.groups, "a")
+		good := c.item("a")
+		c.submit(good)
+		c.flush()
+		require.Equal(t, attempt.Stored, c.outcome(good).Fate)
+		require.NotEqual(t, attempt.Stored, c.outcome(bad).Fate)
+	})
+}
+
+// An item that is withdrawn while Admit runs is not sent after it was said not to be
+// stored.
+func TestWithdrawnDuringAdmit(t *testing.T) {
+	for _, o := range []Options{options(), runs()} {
+		try(t, o, func(t *testing.T, c *toy) {
+			ctx, cancel := context.WithCancelCause(t.Context())
+			c.admit = func(*item) Admission {
+				time.Sleep(time.Second)
+				return Send
+			}
+			items := append(c.make("a", 3), c.item("b"))
+			items[0].Context = ctx
+			c.submit(items...)
+			pass(time.Millisecond)
+			cancel(errOver)
+			synctest.Wait()
+			require.Equal(t, attempt.NotStored, c.outcome(items[0]).Fate)
+			c.flush()
+			require.NotContains(t, slices.Concat(c.sent()...), 0)
+			require.Equal(t, attempt.Stored, c.outcome(items[2]).Fate)
+			require.Equal(t, attempt.Stored, c.outcome(items[3]).Fate)
+		})
+	}
+}

@@ -1,0 +1,311 @@
+package dispatch
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"runtime"
+	"strconv"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/kansas-frontier-matrix/sqsfifo/internal/attempt"
+)
+
+// storm is a random program: several callers submit items in every way there is, while
+// the service, reports and contexts do what they like. The toy checks what must hold.
+type storm struct {
+	*toy
+	mu      sync.Mutex
+	rng     *rand.Rand
+	trouble float64 // 0 to 1
+	ways    []*item // for copies
+	groups  int
+	forced  bool
+	left    map[*item]chan struct{} // of callers that wait, closed by Tell
+}
+
+func TestStorm(t *testing.T) {
+	seeds := uint64(400)
+	if n, err := strconv.ParseUint(os.Getenv("SEEDS"), 10, 64); err == nil {
+		seeds = n
+	}
+	if testing.Short() {
+		seeds = 60
+	}
+	total, named, doubts := 0, 0, 0
+	for seed := range seeds {
+		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := newStorm(t, seed)
+				s.run()
+				total += len(s.reports)
+				for _, r := range s.reports {
+					if r.Overtaken || r.Reason == Overtaken {
+						named++
+					}
+					if r.Fate == attempt.InDoubt {
+						doubts++
+					}
+				}
+			})
+		})
+	}
+	t.Logf("%d outcomes, %d in doubt, %d named", total, doubts, named)
+}
+
+func newStorm(t *testing.T, seed uint64) *storm {
+	rng := rand.New(rand.NewPCG(seed, 7))
+	o := Options{
+		PerGroup: []int{1, 1, 2, 10}[rng.IntN(4)],
+		Policy:   Policy(rng.IntN(3)),
+		RetryFor: []time.Duration{0, time.Second, 30 * time.Second}[rng.IntN(3)],
+		Linger:   time.Duration(rng.IntN(20)) * time.Millisecond,
+		InFlight: 1 + rng.IntN(8),
+		Items:    1 + rng.IntN(60),
+		Bytes:    1 + rng.IntN(20_000),
+	}
+	s := &storm{
+		toy: newToy(t, o), rng: rng, groups: 1 + rng.IntN(12), forced: rng.IntN(2) == 0,
+		trouble: []float64{0, 0.02, 0.1, 0.3}[rng.IntN(4)], left: map[*item]chan struct{}{},
+	}
+	s.toy.admit, s.toy.serve = s.admit, s.serve
+	return s
+}
+
+func (s *storm) chance(p float64) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.rng.Float64() < p
+}
+
+// upTo returns a random number below n.
+func (s *storm) upTo(n int) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.rng.IntN(n)
+}
+
+func (s *storm) millis(n int) time.Duration { return time.Duration(s.upTo(n)) * time.Millisecond }
+
+func (s *storm) admit(*item) Admission {
+	switch {
+	case s.chance(s.trouble / 20):
+		return Refuse
+	case s.chance(s.trouble / 20):
+		return TooLate
+	case s.chance(s.trouble / 20):
+		time.Sleep(s.millis(100))
+	}
+	return Send
+}
+
+func (s *storm) serve(items []*item, answers []attempt.Answer) attempt.Load {
+	time.Sleep(s.millis(20))
+	if s.chance(s.trouble / 30) {
+		time.Sleep(s.millis(5000))
+	}
+	if s.chance(s.trouble / 10) {
+		for i := range items {
+			answers[i] = failed()
+		}
+		return attempt.Throttled
+	}
+	for _, it := range items {
+		if it.Size%97 == 5 { // poisoned
+			for i := range items {
+				answers[i] = attempt.Answer{Fate: attempt.NotStored, Next: attempt.Apart}
+			}
+			return attempt.Passed
+		}
+	}
+	noAnswer, broken := s.chance(s.trouble/3), s.chance(s.trouble/20)
+	for i, it := range items {
+		switch {
+		case broken && s.chance(0.1):
+			runtime.Goexit()
+		case noAnswer && s.chance(0.5):
+			answers[i] = lost()
+		case noAnswer:
+			answers[i] = s.lose(it)
+		case s.chance(s.trouble / 4):
+			answers[i] = failed()
+		case s.chance(s.trouble / 20):
+			answers[i] = refused()
+		case s.chance(s.trouble / 20):
+			s.store(it)
+			answers[i] = doubtful()
+		default:
+			answers[i] = s.store(it)
+		}
+	}
+	return attempt.Load(min(1, s.upTo(40)/39))
+}
+
+// random returns an item, sometimes a copy of an earlier one.
+func (s *storm) random() *item {
+	it := s.item(fmt.Sprint("group ", s.upTo(s.groups)))
+	it.Size = 1 + s.upTo(3000)
+	s.mu.Lock()
+	if len(s.ways) > 0 && s.rng.IntN(10) == 0 {
+		it.Group, it.Key = s.ways[s.rng.IntN(len(s.ways))].Group, s.ways[s.rng.IntN(len(s.ways))].Key
+		for _, original := range s.ways {
+			if original.Key == it.Key {
+				it.Group = original.Group
+			}
+		}
+	} else {
+		s.ways = append(s.ways, it)
+	}
+	it.Refused = s.rng.IntN(50) == 0
+	s.mu.Unlock()
+	s.toy.mu.Lock()
+	s.items[it.Message.n].group = it.Group
+	s.toy.mu.Unlock()
+	it.Message.tell = func() { s.tell(it) }
+	return it
+}
+
+func (s *storm) tell(it *item) {
+	s.mu.Lock()
+	done := s.left[it]
+	s.mu.Unlock()
+	if done != nil {
+		close(done)
+		return
+	}
+	switch s.upTo(20) {
+	case 0:
+		time.Sleep(s.millis(50))
+	case 1:
+		runtime.Goexit()
+	case 2:
+		if next := s.random(); s.d.TryReserve(next.Size) == nil {
+			s.enqueue(next)
+		}
+	case 3:
+		s.d.Resume(it.Group)
+		s.d.Stats()
+		s.d.Pauses()
+	case 4:
+		s.d.ResumeAll()
+		ctx, cancel := context.WithTimeout(context.Background(), s.millis(20))
+		defer cancel()
+		_ = s.d.Flush(ctx)
+	}
+}
+
+// call waits for the outcomes of some items, until its context ends.
+func (s *storm) call(ctx context.Context) {
+	var call *Call
+	n := 1
+	if s.chance(0.5) {
+		call, n = &Call{}, 1+s.upTo(30)
+	}
+	var ready, all []*item
+	var left []chan struct{}
+	submit := func() {
+		s.enqueue(ready...)
+		ready = nil
+	}
+	for range n {
+		it := s.random()
+		waitingFor(call, it)
+		if s.d.TryReserve(it.Size) != nil {
+			submit()
+			if s.d.Reserve(ctx, it.Size, nil) != nil {
+				continue
+			}
+		}
+		done := make(chan struct{})
+		s.mu.Lock()
+		s.left[it] = done
+		s.mu.Unlock()
+		ready, all, left = append(ready, it), append(all, it), append(left, done)
+	}
+	submit()
+	for i, done := range left {
+		s.toy.mu.Lock()
+		submitted := s.items[s.numbers[all[i]]].submitted
+		s.toy.mu.Unlock()
+		if !submitted {
+			continue
+		}
+		select {
+		case <-done:
+			continue
+		case <-ctx.Done():
+		}
+		one := all[0]
+		if call != nil {
+			one = nil
+		}
+		s.d.Withdraw(call, one, context.Cause(ctx))
+		<-done
+	}
+}
+
+// caller does one thing after the other.
+func (s *storm) caller() {
+	for range 20 {
+		ctx, cancel := context.Background(), context.CancelFunc(func() {})
+		if s.chance(0.3) {
+			ctx, cancel = context.WithTimeout(ctx, s.millis(400))
+		}
+		switch s.upTo(10) {
+		case 0:
+			s.call(ctx)
+		case 1:
+			_ = s.d.Flush(ctx)
+		case 2:
+			s.d.Resume(fmt.Sprint("group ", s.upTo(s.groups)))
+		case 3:
+			time.Sleep(s.millis(100))
+		case 4:
+			if it := s.random(); s.d.TryReserve(it.Size) == nil {
+				it.Context = ctx
+				s.enqueue(it)
+			}
+		default:
+			for range 1 + s.upTo(10) {
+				it := s.random()
+				if s.d.Reserve(ctx, it.Size, nil) == nil {
+					it.Context = ctx
+					s.enqueue(it)
+				}
+			}
+		}
+		if s.chance(0.5) {
+			defer cancel() // with other items of it under way
+		} else {
+			cancel()
+		}
+	}
+}
+
+func (s *storm) run() {
+	var callers sync.WaitGroup
+	for range 1 + s.upTo(6) {
+		callers.Go(s.caller)
+	}
+	if s.forced {
+		time.Sleep(s.millis(2000))
+		ctx, cancel := context.WithTimeoutCause(context.Background(), s.millis(100), errOver)
+		began := time.Now()
+		_, err := s.d.Close(ctx, func() {})
+		cancel()
+		if err != nil {
+			require.Equal(s.t, errOver, err)
+			require.LessOrEqual(s.t, time.Since(began), 100*time.Millisecond+Grace)
+		}
+	}
+	callers.Wait()
+	_, err := s.d.Close(context.Background(), func() {})
+	require.NoError(s.t, err)
+	s.check()
+}

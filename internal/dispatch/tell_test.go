@@ -1,0 +1,323 @@
+package dispatch
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"slices"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/kansas-frontier-matrix/sqsfifo/internal/attempt"
+)
+
+// That an item is told once and that no two of a group are told at once, the toy checks
+// in each test.
+
+func TestABlockedReportDelaysItsGroupOnly(t *testing.T) {
+	for _, o := range []Options{options(), runs()} {
+		o.InFlight = 1
+		try(t, o, func(t *testing.T, c *toy) {
+			blocked := make(chan struct{})
+			var items []*item
+			for i := range 10 {
+				items = append(items, c.item(fmt.Sprint("group ", i)))
+			}
+			items[0].Message.tell = func() { <-blocked }
+			c.submit(items...)
+			pass(5*time.Millisecond + 3*patience)
+			require.Len(t, c.told(), 10, "nine others of the request, and the one that blocks")
+			later := c.make("group 0", 3)
+			more := c.make("group 1", 3)
+			c.submit(append(later, more...)...)
+			pass(time.Second)
+			require.Len(t, c.told(), 13)
+			require.Equal(t, attempt.Stored, c.outcome(more[2]).Fate)
+			require.Len(t, c.order["group 0"], 4, "items are sent while the report blocks")
+			close(blocked)
+			c.flush()
+			require.Equal(t, attempt.Stored, c.outcome(later[2]).Fate)
+		})
+	}
+}
+
+func TestManyReportsBlock(t *testing.T) {
+	try(t, options(), func(t *testing.T, c *toy) {
+		blocked := make(chan struct{})
+		for i := range 100 {
+			it := c.item(fmt.Sprint("group ", i))
+			it.Message.tell = func() { <-blocked }
+			c.submit(it, c.item(it.Group))
+		}
+		pass(time.Second)
+		quick := c.item("quick")
+		c.submit(quick)
+		pass(5*time.Millisecond + 3*patience)
+		require.Equal(t, attempt.Stored, c.outcome(quick).Fate)
+		c.d.mu.Lock()
+		require.LessOrEqual(t, c.d.tellers, 128, "one a group, and what doubling overshoots")
+		require.False(t, c.d.watching)
+		c.d.mu.Unlock()
+		close(blocked)
+		c.flush()
+		synctest.Wait()
+		c.d.mu.Lock()
+		defer c.d.mu.Unlock()
+		require.Zero(t, c.d.tellers)
+	})
+}
+
+func TestOneTellerIsEnoughForQuickReports(t *testing.T) {
+	try(t, options(), func(t *testing.T, c *toy) {
+		now, most := atomic.Int32{}, atomic.Int32{}
+		for i := range 500 {
+			it := c.item(fmt.Sprint("group ", i))
+			it.Message.tell = func() {
+				most.Store(max(most.Load(), now.Add(1)))
+				runtime.Gosched()
+				now.Add(-1)
+			}
+			c.submit(it)
+		}
+		c.flush()
+		require.EqualValues(t, 1, most.Load())
+	})
+}
+
+// A report that ends its goroutine ends nothing else.
+func TestAReportThatEndsItsGoroutine(t *testing.T) {
+	for _, o := range []Options{options(), runs()} {
+		try(t, o, func(t *testing.T, c *toy) {
+			for i := range 200 {
+				it := c.item(fmt.Sprint("group ", i%20))
+				if i%3 == 0 {
+					it.Message.tell = runtime.Goexit
+				}
+				c.submit(it)
+			}
+			c.flush()
+			require.Len(t, c.told(), 200)
+		})
+	}
+}
+
+// What a report may call.
+func TestAReportCallsTheDispatcher(t *testing.T) {
+	o := options()
+	o.Items = 4
+	try(t, o, func(t *testing.T, c *toy) {
+		c.script(answers(doubt))
+		first, other := c.item("a"), c.item("b")
+		sent, waiting := c.item("c"), c.item("d")
+		first.Message.tell = func() {
+			require.Contains(t, c.d.Pauses(), "a")
+			c.d.Resume("a")
+			require.Zero(t, c.d.ResumeAll())
+			require.Zero(t, c.d.Stats().Paused)
+			require.NoError(t, c.d.TryReserve(100))
+			c.enqueue(sent)
+			require.NoError(t, c.d.Reserve(t.Context(), 100, nil))
+			c.enqueue(waiting)
+			for range 2 {
+				require.NoError(t, c.d.Reserve(t.Context(), 100, nil)) // until others have left
+			}
+			c.d.Cancel(100)
+			c.d.Cancel(100)
+			require.NoError(t, c.d.TryReserve(100))
+			c.d.Cancel(100)
+			ctx, cancel := context.WithTimeoutCause(t.Context(), time.Minute, errOver)
+			defer cancel()
+			require.ErrorIs(t, c.d.Flush(ctx), errOver, "it waits for this report, too")
+		}
+		c.submit(first)
+		pass(time.Millisecond)
+		c.submit(other)
+		c.flush()
+		require.Equal(t, attempt.Stored, c.outcome(other).Fate)
+		require.Less(t, c.outcome(sent).at, time.Second)
+		require.Less(t, c.outcome(waiting).at, time.Second)
+	})
+}
+
+func TestTheMessageIsDropped(t *testing.T) {
+	try(t, options(), func(t *testing.T, c *toy) {
+		ctx, cancel := context.WithTimeoutCause(t.Context(), 7*time.Millisecond, errOver)
+		defer cancel()
+		told, abandoned, slow := c.item("a"), c.item("b"), c.item("c")
+		for _, it := range []*item{told, abandoned, slow} {
+			it.Message.tell = func() {}
+		}
+		slow.Message.tell = func() { time.Sleep(time.Second) }
+		abandoned.Context, slow.Context = ctx, ctx
+		c.submit(told)
+		pass(6 * time.Millisecond)
+		c.submit(abandoned, slow)
+		c.flush()
+		require.Less(t, c.outcome(abandoned).at, 7*time.Millisecond+4*patience, "before the request is over")
+		for _, it := range []*item{told, abandoned, slow} {
+			require.Nil(t, it.Message.tell, "%s", it.Key)
+		}
+	})
+}
+
+// waiting makes the items those of a caller that waits.
+func waitingFor(call *Call, items ...*item) {
+	for _, it := range items {
+		it.Call, it.Message.blocking = call, true
+	}
+}
+
+// A caller whose context ends waits for no report but those of its items.
+func TestWithdrawWaitsForNobody(t *testing.T) {
+	for _, o := range []Options{options(), runs()} {
+		try(t, o, func(t *testing.T, c *toy) {
+			blocked := make(chan struct{})
+			slow := c.item("a")
+			slow.Message.tell = func() { <-blocked }
+			c.submit(slow)
+			pass(6 * time.Millisecond)
+			require.Len(t, c.told(), 1)
+
+			call := &Call{}
+			decided, after := c.make("a", 3), c.item("a")
+			waitingFor(call, decided...)
+			c.submit(append(decided, after)...)
+			pass(time.Second)
+			require.Len(t, c.order["a"], 5)
+			require.Len(t, c.told(), 1, "they are decided, and wait for the report before them")
+			waits := append(c.make("a", 2), c.item("b"))
+			waitingFor(call, waits...)
+			c.serve = func(items []*item, answers []attempt.Answer) attempt.Load {
+				time.Sleep(time.Minute)
+				return c.storeAll(items, answers)
+			}
+			c.submit(waits...)
+			synctest.Wait()
+
+			at := c.since()
+			c.d.Withdraw(call, nil, errOver)
+			require.Equal(t, at, c.since())
+			require.Len(t, c.told(), 7)
+			for _, it := range decided {
+				require.Equal(t, attempt.Stored, c.outcome(it).Fate)
+				require.NoError(t, c.outcome(it).Cause)
+			}
+			for _, it := range waits {
+				require.Equal(t, Withdrawn, c.outcome(it).Reason)
+				require.Equal(t, errOver, c.outcome(it).Cause)
+			}
+			require.NotContains(t, c.told(), after.Message.n)
+			close(blocked)
+			c.flush()
+			require.Equal(t, attempt.Stored, c.outcome(after).Fate)
+			require.True(t, slices.IsSorted(slices.DeleteFunc(c.told()[:7], func(n int) bool { return n == 7 })), "%v", c.told())
+		})
+	}
+}
+
+// Withdraw of one item.
+func TestWithdrawOne(t *testing.T) {
+	try(t, options(), func(t *testing.T, c *toy) {
+		items := c.make("a", 3)
+		waitingFor(nil, items...)
+		c.submit(items...)
+		pass(time.Millisecond)
+		c.d.Withdraw(nil, items[1], errOver)
+		require.Equal(t, []int{1}, c.told())
+		c.d.Withdraw(nil, items[0], errOver) // in a request
+		require.Equal(t, []int{1, 0}, c.told())
+		require.Equal(t, attempt.InDoubt, c.outcome(items[0]).Fate)
+		require.Equal(t, attempt.NotStored, c.outcome(items[1]).Fate)
+		c.flush()
+		c.d.Withdraw(nil, items[2], errOver) // has its outcome
+		c.d.Withdraw(nil, c.item("a"), errOver)
+		c.d.Withdraw(nil, nil, errOver)
+		c.d.Withdraw(&Call{}, nil, errOver)
+		require.Equal(t, []int{1, 0, 2}, c.told())
+	})
+}
+
+// An item whose report runs is not told again, and not waited for.
+func TestWithdrawDuringTheReport(t *testing.T) {
+	try(t, options(), func(t *testing.T, c *toy) {
+		it := c.item("a")
+		waitingFor(nil, it)
+		it.Message.tell = func() { time.Sleep(time.Second) }
+		c.submit(it)
+		pass(10 * time.Millisecond)
+		c.d.Withdraw(nil, it, errOver)
+		require.Equal(t, 10*time.Millisecond, c.since())
+		require.Equal(t, attempt.Stored, c.outcome(it).Fate)
+	})
+}
+
+// A report of Withdraw that ends the goroutine of the caller: the other items of the
+// call are reported nevertheless.
+func TestAReportEndsTheCaller(t *testing.T) {
+	try(t, options(), func(t *testing.T, c *toy) {
+		call := &Call{}
+		items := append(c.make("a", 5), c.make("b", 5)...)
+		waitingFor(call, items...)
+		for _, it := range items {
+			it.Message.tell = runtime.Goexit
+		}
+		c.submit(items...)
+		go c.d.Withdraw(call, nil, errOver)
+		synctest.Wait()
+		require.Len(t, c.told(), 10)
+		require.Zero(t, c.d.Stats().Items)
+	})
+}
+
+// Many callers wait for one item each, and all their contexts end.
+func TestWithdrawTakesTimeForItsItemOnly(t *testing.T) {
+	cost := func(n int) time.Duration {
+		c := &idle{}
+		d := New(c, Options{PerGroup: 1, InFlight: 1, Items: n, Bytes: n, RetryFor: time.Minute})
+		c.stop = make(chan struct{})
+		items := make([]*Item[int], n)
+		for i := range items {
+			items[i] = &Item[int]{Group: fmt.Sprint(i), Key: fmt.Sprint(i), Size: 1}
+			require.NoError(t, d.TryReserve(1))
+		}
+		require.True(t, d.Submit(items...))
+		began := time.Now()
+		for _, it := range items {
+			d.Withdraw(nil, it, errOver)
+		}
+		took := time.Since(began)
+		close(c.stop)
+		_, err := d.Close(context.Background(), func() {})
+		require.NoError(t, err)
+		return took
+	}
+	took := cost(16_000) // 10 ms; if each looked at all items, seconds
+	require.Less(t, took, 2*time.Second)
+}
+
+// idle is a courier that does nothing, until it is stopped if it can be.
+type idle struct{ stop chan struct{} }
+
+func (c *idle) Admit(items []*Item[int], admissions []Admission) {
+	clear(admissions)
+}
+
+func (c *idle) Send(items []*Item[int], answers []attempt.Answer) attempt.Load {
+	if c.stop != nil {
+		<-c.stop
+	}
+	for i := range items {
+		answers[i] = attempt.Answer{Fate: attempt.Stored, MessageID: "id", Sequence: "1"}
+	}
+	return attempt.Passed
+}
+
+func (c *idle) Conclude(*Item[int]) attempt.Fate             { return attempt.NotStored }
+func (c *idle) Release(*Item[int]) (attempt.Fate, time.Time) { return attempt.NotStored, time.Time{} }
+func (c *idle) Refresh(*Item[int])                           {}
+func (c *idle) Sweep() bool                                  { return false }
+func (c *idle) Tell(*Item[int])                              {}

@@ -1,0 +1,428 @@
+package dispatch
+
+import (
+	"context"
+	"slices"
+	"strconv"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/kansas-frontier-matrix/sqsfifo/internal/attempt"
+)
+
+// parcel is the message of these tests.
+type parcel struct {
+	n        int    // items are numbered in the order in which they were made
+	tell     func() // runs in Tell; may block or end the goroutine
+	blocking bool   // its caller waits, so that Withdraw may report it
+}
+
+type item = Item[parcel]
+
+// interval is how long the toy's service could remember an event.
+const interval = 5 * time.Minute
+
+// toy is a courier with a queue of its own. It knows for each event what the service
+// has stored and what its attempts have proved, and checks how it is called.
+type toy struct {
+	t     testing.TB
+	d     *Dispatcher[parcel]
+	start time.Time
+
+	// Scripts. nil lets every item in, and stores every item after 5 ms.
+	admit func(*item) Admission
+	serve func(items []*item, answers []attempt.Answer) attempt.Load
+
+	submitting sync.Mutex // held in Submit, so that places are in its order
+	places     int
+
+	mu        sync.Mutex
+	items     []*record
+	numbers   map[*item]int
+	submitted int
+	events    map[string]*event
+	order     map[string][]int // by group: the items in the order in which the service stored them
+	sequence  int
+	requests  [][]int
+	starts    []time.Duration // of the requests
+	groups    map[string]bool // in a request
+	telling   map[string]bool
+	reports   []report
+	refreshed int
+	sweeps    int
+}
+
+// event is an event, by its key.
+type event struct {
+	by       int // the item that the service took it from, -1 for none
+	sequence string
+	known    attempt.Fate // Stored or Altered, if that is proved
+	doubt    time.Time    // when the first attempt without proof began
+	flights  int          // attempts under way
+}
+
+// record is what the toy has seen of an item.
+type record struct {
+	group, key                          string
+	context                             context.Context
+	blocking                            bool
+	admitted, flying, submitted         bool
+	attempts, concluded, released, told int
+	place                               int // among all that were submitted
+	concluding                          attempt.Fate
+}
+
+// report is what Tell was called with.
+type report struct {
+	n  int
+	at time.Duration
+	Outcome
+}
+
+func newToy(t testing.TB, o Options) *toy {
+	c := &toy{
+		t: t, start: time.Now(), sequence: 95, // so that sequence numbers of two and three digits meet
+		numbers: map[*item]int{}, events: map[string]*event{}, order: map[string][]int{}, groups: map[string]bool{}, telling: map[string]bool{},
+	}
+	c.d = New(c, o)
+	return c
+}
+
+// options are those of most tests.
+func options() Options {
+	return Options{PerGroup: 1, RetryFor: time.Minute, Linger: 5 * time.Millisecond, InFlight: 4, Items: 10_000, Bytes: 64 << 20}
+}
+
+func runs() Options {
+	o := options()
+	o.PerGroup = 10
+	return o
+}
+
+// try runs a test in a bubble. What the test has left is closed and checked.
+func try(t *testing.T, o Options, test func(t *testing.T, c *toy)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		c := newToy(t, o)
+		test(t, c)
+		unreported, err := c.d.Close(context.Background(), func() {})
+		require.NoError(t, err)
+		require.Zero(t, unreported)
+		c.check()
+	})
+}
+
+// item returns an item that is an event of its own.
+func (c *toy) item(group string) *item {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	n := len(c.items)
+	it := &item{Group: group, Key: "event " + strconv.Itoa(n), Size: 100, Message: parcel{n: n}}
+	c.items = append(c.items, &record{group: group, key: it.Key})
+	c.numbers[it] = n
+	return it
+}
+
+// make returns items of one group.
+func (c *toy) make(group string, n int) []*item {
+	items := make([]*item, n)
+	for i := range items {
+		items[i] = c.item(group)
+	}
+	return items
+}
+
+// submit waits for room and submits the items together.
+func (c *toy) submit(items ...*item) {
+	c.t.Helper()
+	for _, it := range items {
+		require.NoError(c.t, c.d.Reserve(context.Background(), it.Size, nil))
+	}
+	require.True(c.t, c.enqueue(items...))
+}
+
+// enqueue submits items that have their places.
+func (c *toy) enqueue(items ...*item) bool {
+	c.submitting.Lock()
+	defer c.submitting.Unlock()
+	c.mu.Lock()
+	for _, it := range items {
+		c.places++
+		r := c.items[it.Message.n]
+		r.place = c.places
+		r.key, r.context, r.blocking, r.submitted = it.Key, it.Context, it.Message.blocking, true
+	}
+	c.submitted += len(items)
+	c.mu.Unlock()
+	if c.d.Submit(items...) {
+		return true
+	}
+	for _, it := range items {
+		c.d.Cancel(it.Size)
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.submitted -= len(items)
+	for _, it := range items {
+		c.items[it.Message.n].submitted = false
+	}
+	return false
+}
+
+// flush waits until what was submitted has its outcome.
+func (c *toy) flush() {
+	c.t.Helper()
+	require.NoError(c.t, c.d.Flush(context.Background()))
+}
+
+// outcome is that of an item, which must have been reported.
+func (c *toy) outcome(it *item) report {
+	c.t.Helper()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	n, ok := c.numbers[it]
+	require.True(c.t, ok)
+	i := slices.IndexFunc(c.reports, func(r report) bool { return r.n == n })
+	require.GreaterOrEqual(c.t, i, 0, "%s has no outcome", it.Key)
+	return c.reports[i]
+}
+
+// told is the numbers of the reported items, in order.
+func (c *toy) told() []int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	told := []int{}
+	for _, r := range c.reports {
+		told = append(told, r.n)
+	}
+	return told
+}
+
+func (c *toy) sent() [][]int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.Clone(c.requests)
+}
+
+// pass lets time pass, and then everything happen that is due.
+func pass(d time.Duration) {
+	time.Sleep(d)
+	synctest.Wait()
+}
+
+func (c *toy) since() time.Duration { return time.Since(c.start) }
+
+// event is for the holder of the lock.
+func (c *toy) event(key string) *event {
+	e := c.events[key]
+	if e == nil {
+		e = &event{by: -1}
+		c.events[key] = e
+	}
+	return e
+}
+
+// fails reports a broken rule without ending the goroutine of the dispatcher.
+func (c *toy) fails(format string, args ...any) { c.t.Errorf(format, args...) }
+
+func (c *toy) Admit(items []*item, admissions []Admission) {
+	c.mu.Lock()
+	if len(items) == 0 || len(items) > 10 || len(admissions) != len(items) {
+		c.fails("a request with %d items and %d admissions", len(items), len(admissions))
+	}
+	admit := c.admit
+	bytes, of := 0, map[string]int{}
+	for i, it := range items {
+		bytes += it.Size
+		of[it.Group]++
+		if of[it.Group] == 1 && c.groups[it.Group] {
+			c.fails("two requests with group %s", it.Group)
+		}
+		c.groups[it.Group] = true
+		if of[it.Group] > 1 && items[i-1].Group != it.Group {
+			c.fails("the items of group %s are not side by side", it.Group)
+		}
+		if of[it.Group] > c.d.options.PerGroup {
+			c.fails("%d items of group %s in a request", of[it.Group], it.Group)
+		}
+		for _, other := range items[:i] {
+			if other.Key == it.Key {
+				c.fails("%s twice in a request", it.Key)
+			}
+		}
+	}
+	if bytes > 1<<20 && len(items) > 1 {
+		c.fails("a request of %d bytes", bytes)
+	}
+	c.mu.Unlock()
+	for i, it := range items {
+		admissions[i] = Send
+		if i > 0 && admissions[i-1] != Send && items[i-1].Group == it.Group {
+			admissions[i] = Hold
+		} else if admit != nil {
+			admissions[i] = admit(it)
+		}
+		if admissions[i] == Send {
+			c.mu.Lock()
+			if r := c.items[it.Message.n]; r.concluded > 0 {
+				admissions[i] = TooLate // what has been said of it stays true
+			} else {
+				r.admitted = true
+				c.event(it.Key).flights++
+			}
+			c.mu.Unlock()
+		}
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for i, it := range items {
+		if admissions[i] != Send && !slices.ContainsFunc(items[:i], func(e *item) bool { return e.Group == it.Group }) {
+			delete(c.groups, it.Group) // nothing of it is sent
+		}
+	}
+}
+
+func (c *toy) Send(items []*item, answers []attempt.Answer) attempt.Load {
+	c.mu.Lock()
+	began := time.Now()
+	numbers := []int{}
+	for _, it := range items {
+		numbers = append(numbers, it.Message.n)
+		r := c.items[it.Message.n]
+		if !r.admitted || r.flying {
+			c.fails("%s is sent: admitted %t, in another request %t", it.Key, r.admitted, r.flying)
+		}
+		if r.concluded > 0 && r.concluding == attempt.NotStored {
+			c.fails("%s is sent after it was said not to be stored", it.Key)
+		}
+		r.flying = true
+		r.attempts++
+		if it.Attempts() != r.attempts {
+			c.fails("attempt %d of %s is counted as %d", r.attempts, it.Key, it.Attempts())
+		}
+	}
+	c.requests = append(c.requests, numbers)
+	c.starts = append(c.starts, c.since())
+	serve := c.serve
+	c.mu.Unlock()
+	defer c.settle(items, answers, began)
+	if serve == nil {
+		serve = c.storeAll
+	}
+	return serve(items, answers)
+}
+
+// settle remembers what the attempts came to.
+func (c *toy) settle(items []*item, answers []attempt.Answer, began time.Time) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for i, it := range items {
+		r, e := c.items[it.Message.n], c.event(it.Key)
+		r.flying, r.admitted = false, false
+		e.flights--
+		delete(c.groups, it.Group)
+		switch answers[i].Fate {
+		case attempt.Stored, attempt.Altered:
+			e.known, e.doubt = answers[i].Fate, time.Time{}
+			if e.by != it.Message.n {
+				it.MarkDuplicate()
+			}
+		case attempt.InDoubt:
+			if e.doubt.IsZero() {
+				e.doubt = began
+			}
+		case attempt.NotStored:
+		}
+	}
+}
+
+func (e *event) fate() attempt.Fate {
+	switch {
+	case e.known != attempt.InDoubt:
+		return e.known
+	case e.flights > 0 || !e.doubt.IsZero() && time.Since(e.doubt) < interval:
+		return attempt.InDoubt
+	default:
+		return attempt.NotStored
+	}
+}
+
+func (c *toy) Conclude(it *item) attempt.Fate {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	r := c.items[it.Message.n]
+	if r.concluded++; r.concluded > 1 || r.told > 0 {
+		c.fails("%s is concluded %d times and was told %d times", it.Key, r.concluded, r.told)
+	}
+	r.concluding = c.event(it.Key).fate()
+	return r.concluding
+}
+
+func (c *toy) Release(it *item) (attempt.Fate, time.Time) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	r := c.items[it.Message.n]
+	if r.released++; r.released > 1 || r.concluded != 1 || r.flying {
+		c.fails("%s is released %d times; concluded %d times, in a request %t", it.Key, r.released, r.concluded, r.flying)
+	}
+	e := c.event(it.Key)
+	if r.admitted { // the request went without it
+		r.admitted = false
+		e.flights--
+		delete(c.groups, it.Group)
+	}
+	since := e.doubt
+	if since.IsZero() {
+		since = time.Now()
+	}
+	return e.fate(), since.Add(interval)
+}
+
+func (c *toy) Refresh(it *item) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.refreshed++
+	if r := c.items[it.Message.n]; r.concluded > 0 || r.told > 0 || r.flying {
+		c.fails("%s is refreshed and does not wait", it.Key)
+	}
+}
+
+func (c *toy) Sweep() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.sweeps++
+	return c.sweeps < 10
+}
+
+func (c *toy) Tell(it *item) {
+	c.mu.Lock()
+	r := c.items[it.Message.n]
+	if r.told++; r.told > 1 {
+		c.fails("%s is told %d times", it.Key, r.told)
+	}
+	if !r.blocking {
+		if c.telling[it.Group] {
+			c.fails("two reports of group %s at once", it.Group)
+		}
+		c.telling[it.Group] = true
+	}
+	c.reports = append(c.reports, report{it.Message.n, c.since(), it.Outcome})
+	tell, blocking := it.Message.tell, r.blocking
+	group := it.Group
+	c.mu.Unlock()
+	defer func() {
+		if blocking {
+			return
+		}
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.telling[group] = false
+	}()
+	if tell != nil {
+		tell()
+	}
+}

@@ -1,0 +1,212 @@
+package dispatch
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/kansas-frontier-matrix/sqsfifo/internal/attempt"
+)
+
+func TestAContextEnds(t *testing.T) {
+	for _, o := range []Options{options(), runs()} {
+		try(t, o, func(t *testing.T, c *toy) {
+			c.slowly(map[string]time.Duration{"a": time.Second})
+			ctx, cancel := context.WithTimeoutCause(t.Context(), 100*time.Millisecond, errOver)
+			defer cancel()
+			items := c.make("a", 4)
+			c.submit(items[0])
+			synctest.Wait()
+			items[2].Context = ctx
+			c.submit(items[1:]...)
+			pass(101 * time.Millisecond)
+			require.Equal(t, []int{2}, c.told())
+			require.Equal(t, Outcome{Reason: Withdrawn, Fate: attempt.NotStored, Cause: errOver}, c.outcome(items[2]).Outcome)
+			c.flush()
+			require.Equal(t, []int{2, 0, 1, 3}, c.told())
+			require.Equal(t, []int{0, 1, 3}, c.order["a"])
+		})
+	}
+}
+
+// An item that is in a request when its context ends: its outcome is at once and in
+// doubt, and its group waits for the answer.
+func TestAContextEndsDuringTheRequest(t *testing.T) {
+	for _, o := range []Options{options(), runs()} {
+		try(t, o, func(t *testing.T, c *toy) {
+			c.slowly(map[string]time.Duration{"a": time.Second})
+			ctx, cancel := context.WithTimeoutCause(t.Context(), 100*time.Millisecond, errOver)
+			defer cancel()
+			first, next := c.item("a"), c.item("a")
+			first.Context = ctx
+			c.submit(first)
+			pass(101 * time.Millisecond)
+			c.submit(next)
+			require.Equal(t, attempt.InDoubt, c.outcome(first).Fate)
+			require.Equal(t, 1, c.outcome(first).Attempts)
+			c.flush()
+			require.Equal(t, []time.Duration{0, 1005 * time.Millisecond}, c.starts)
+			require.Equal(t, attempt.Stored, c.outcome(next).Fate, "the answer has ended the doubt")
+		})
+	}
+}
+
+func TestAContextThatHasEnded(t *testing.T) {
+	try(t, options(), func(t *testing.T, c *toy) {
+		ctx, cancel := context.WithCancelCause(t.Context())
+		cancel(errOver)
+		for i := range 10 {
+			it := c.item(fmt.Sprint(i % 2))
+			it.Context = ctx
+			c.submit(it)
+		}
+		c.flush()
+		require.Len(t, c.told(), 10)
+	})
+}
+
+// Items of one group with one context are withdrawn in their order, also if items with
+// other contexts are among them.
+func TestItemsOfOneContextAreWithdrawnInOrder(t *testing.T) {
+	for name, context200 := range map[string]func(shared, other context.Context, i int) context.Context{
+		"one context": func(shared, _ context.Context, _ int) context.Context { return shared },
+		"two contexts": func(shared, other context.Context, i int) context.Context {
+			return []context.Context{shared, other}[i%2]
+		},
+		"one context and none": func(shared, _ context.Context, i int) context.Context {
+			return []context.Context{shared, nil, context.Background()}[i%3]
+		},
+		"children of one context": func(shared, _ context.Context, i int) context.Context {
+			return context.WithValue(shared, childKey{}, i)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for _, o := range []Options{options(), runs()} {
+				try(t, o, func(t *testing.T, c *toy) {
+					c.slowly(map[string]time.Duration{"a": time.Second})
+					shared, cancel := context.WithTimeoutCause(t.Context(), 100*time.Millisecond, errOver)
+					defer cancel()
+					other, cancelOther := context.WithCancel(t.Context())
+					defer cancelOther()
+					items := c.make("a", 200)
+					withdrawn := 0
+					for i, it := range items {
+						it.Context = context200(shared, other, i)
+						if it.Context != nil && it.Context.Done() == shared.Done() {
+							withdrawn++
+						}
+						c.submit(it)
+					}
+					pass(101 * time.Millisecond)
+					require.Len(t, c.told(), withdrawn)
+					require.True(t, slices.IsSorted(c.told()), "%v", c.told())
+					c.d.Resume("a")
+					c.flush()
+				})
+			}
+		})
+	}
+}
+
+// A context ends while the outcome waits for its report: it stays what it is.
+func TestAContextEndsBeforeTheReport(t *testing.T) {
+	try(t, options(), func(t *testing.T, c *toy) {
+		ctx, cancel := context.WithCancel(t.Context())
+		items := c.make("a", 3)
+		items[0].Message.tell = func() { time.Sleep(time.Second) }
+		for _, it := range items {
+			it.Context = ctx
+		}
+		c.submit(items...)
+		pass(100 * time.Millisecond)
+		cancel()
+		c.flush()
+		require.Equal(t, []int{0, 1, 2}, c.told())
+		require.Equal(t, attempt.Stored, c.outcome(items[2]).Fate)
+		require.Equal(t, time.Second+5*time.Millisecond, c.outcome(items[2]).at)
+	})
+}
+
+// counted counts the watches on a context.
+type counted struct {
+	context.Context
+	begun, watches atomic.Int64
+}
+
+// Value keeps package context from seeing through it.
+func (c *counted) Value(any) any { return nil }
+
+func (c *counted) AfterFunc(f func()) func() bool {
+	c.begun.Add(1)
+	c.watches.Add(1)
+	stop := context.AfterFunc(c.Context, f)
+	return func() bool {
+		c.watches.Add(-1)
+		return stop()
+	}
+}
+
+func TestWatchesAreSharedAndEnd(t *testing.T) {
+	try(t, options(), func(t *testing.T, c *toy) {
+		parent, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		ctx := &counted{Context: parent}
+		for range 100 {
+			it := c.item("a")
+			it.Context = ctx
+			c.submit(it)
+		}
+		other := c.item("b")
+		other.Context = ctx
+		c.submit(other)
+		require.EqualValues(t, 2, ctx.begun.Load())
+		c.flush()
+		require.Zero(t, ctx.watches.Load())
+	})
+}
+
+// Nothing is left of a context that outlives its items.
+func TestALongContext(t *testing.T) {
+	try(t, runs(), func(t *testing.T, c *toy) {
+		parent, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		ctx := &counted{Context: parent}
+		for i := range 2000 {
+			it := c.item(fmt.Sprint("group ", i%300))
+			it.Context = ctx
+			c.submit(it)
+			if i%50 == 0 {
+				pass(time.Millisecond)
+			}
+		}
+		c.flush()
+		require.Zero(t, ctx.watches.Load())
+	})
+}
+
+// What waits behind items that are withdrawn goes on.
+func TestWithdrawnItemsHoldUpNobody(t *testing.T) {
+	try(t, options(), func(t *testing.T, c *toy) {
+		bad := c.item("a")
+		c.serve = func(items []*item, answers []attempt.Answer) attempt.Load {
+			c.storeBut(items, answers, bad.Key)
+			return attempt.Passed
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		defer cancel()
+		bad.Context = ctx
+		next := c.item("a")
+		c.submit(bad, next)
+		c.flush()
+		require.Less(t, c.outcome(next).at, 10*time.Second+mostBackoff)
+		require.Equal(t, attempt.Stored, c.outcome(next).Fate)
+	})
+}
+
+type childKey struct{}

@@ -1,0 +1,70 @@
+package ledger
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// What waits in memory is bounded by most, however long the sink is slower than
+// Add and however many calls of Flush gave up.
+func TestMemoryIsBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const most = 100
+		q := New(func(int) error { time.Sleep(time.Second); return nil }, most, func() {})
+		for n := range 50 * most {
+			q.Add(n)
+			if n%3 == 0 {
+				ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+				_ = q.Flush(ctx)
+				cancel()
+			}
+			q.mu.Lock()
+			require.LessOrEqual(t, cap(q.reading)+cap(q.later), 4*most)
+			require.Empty(t, q.flushes)
+			q.mu.Unlock()
+		}
+		n, first := q.Lost()
+		assert.Positive(t, n)
+		require.NoError(t, first)
+		require.NoError(t, q.Flush(t.Context()))
+		synctest.Wait()
+		assert.Nil(t, q.reading)
+		assert.Nil(t, q.later)
+		assert.False(t, q.writing)
+	})
+}
+
+// A Flush whose records are written returns nil, even if its context ends at the
+// same time.
+func TestFlushPrefersSuccess(t *testing.T) {
+	release := make(chan struct{})
+	q := New(func(int) error { <-release; return nil }, 10, func() {})
+	q.Add(1)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	result := make(chan error, 1)
+	go func() { result <- q.Flush(ctx) }()
+	require.Eventually(t, func() bool {
+		q.mu.Lock()
+		defer q.mu.Unlock()
+		return len(q.flushes) == 1
+	}, 10*time.Second, time.Millisecond)
+
+	q.mu.Lock()
+	cancel()
+	time.Sleep(20 * time.Millisecond) // Flush has seen the end of ctx and waits for mu
+	q.settled++
+	q.mu.Unlock()
+	require.NoError(t, <-result)
+
+	q.mu.Lock()
+	q.settled--
+	q.mu.Unlock()
+	close(release)
+	require.NoError(t, q.Flush(t.Context()))
+}

@@ -1,0 +1,326 @@
+package ledger_test
+
+import (
+	"context"
+	"errors"
+	"os"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+	"weak"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/kansas-frontier-matrix/sqsfifo/internal/ledger"
+)
+
+func nothing() {}
+
+// goroutines returns how many goroutines run code of a queue, its sink included.
+func goroutines() int {
+	stacks := make([]byte, 1<<20)
+	stacks = stacks[:runtime.Stack(stacks, true)]
+	return strings.Count(string(stacks), "created by github.com/kansas-frontier-matrix/sqsfifo/internal/ledger.")
+}
+
+func TestANilQueueDoesNothing(t *testing.T) {
+	q := ledger.New[int](nil, 1, func() { t.Error("a nil queue has no losses") })
+	require.Nil(t, q)
+	q.Add(1)
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	require.NoError(t, q.Flush(ended))
+	n, first := q.Lost()
+	assert.Zero(t, n)
+	require.NoError(t, first)
+}
+
+// Records reach the sink one at a time, each once, and those of one goroutine in
+// the order of Add.
+func TestOrder(t *testing.T) {
+	const adders, each = 8, 2000
+	type record struct{ adder, n int }
+	var (
+		got  []record // without a lock: the race detector holds the queue to its word
+		busy atomic.Int32
+	)
+	q := ledger.New(func(r record) error {
+		if busy.Add(1) > 1 {
+			t.Error("two records are with the sink")
+		}
+		got = append(got, r)
+		busy.Add(-1)
+		return nil
+	}, adders*each, nothing)
+	var wg sync.WaitGroup
+	for adder := range adders {
+		wg.Go(func() {
+			for n := range each {
+				q.Add(record{adder, n})
+			}
+		})
+	}
+	wg.Wait()
+	require.NoError(t, q.Flush(t.Context()))
+	n, first := q.Lost()
+	assert.Zero(t, n)
+	require.NoError(t, first)
+	require.Len(t, got, adders*each)
+	var next [adders]int
+	for _, r := range got {
+		require.Equal(t, next[r.adder], r.n)
+		next[r.adder]++
+	}
+}
+
+// A sink that fails loses the record that it was given and no other.
+func TestAFailingSinkLosesOneRecord(t *testing.T) {
+	bad := map[int]func() error{
+		3: func() error { return os.ErrPermission },
+		5: func() error { panic("no disk") },
+		6: func() error { runtime.Goexit(); return nil },
+		7: func() error { new(testing.T).FailNow(); return nil },
+		9: func() error { return os.ErrClosed },
+	}
+	for _, only := range []int{0, 3, 5, 6, 7, 9} { // 0: all of them
+		synctest.Test(t, func(t *testing.T) {
+			var got []int
+			var lost, busy atomic.Int64
+			q := ledger.New(func(n int) error {
+				defer busy.Add(-1)
+				assert.EqualValues(t, 1, busy.Add(1), "two records are with the sink")
+				time.Sleep(time.Second)
+				if fault := bad[n]; fault != nil && (only == 0 || only == n) {
+					return fault()
+				}
+				got = append(got, n)
+				return nil
+			}, 100, func() { lost.Add(1) })
+			for n := range 12 {
+				q.Add(n)
+			}
+			require.NoError(t, q.Flush(t.Context()))
+
+			n, first := q.Lost()
+			assert.Equal(t, lost.Load(), n, "each loss is reported")
+			assert.True(t, slices.IsSorted(got), "%v", got)
+			assert.Len(t, got, 12-int(n))
+			switch only {
+			case 0:
+				assert.EqualValues(t, 5, n)
+				require.ErrorIs(t, first, os.ErrPermission, "the first error")
+				assert.Equal(t, []int{0, 1, 2, 4, 8, 10, 11}, got)
+			case 3, 9:
+				assert.EqualValues(t, 1, n)
+				require.ErrorIs(t, first, map[int]error{3: os.ErrPermission, 9: os.ErrClosed}[only])
+			case 5:
+				assert.EqualValues(t, 1, n)
+				require.EqualError(t, first, "the sink panicked: no disk")
+			default:
+				assert.EqualValues(t, 1, n)
+				require.EqualError(t, first, "the sink called runtime.Goexit")
+			}
+			synctest.Wait()
+			assert.Zero(t, goroutines())
+		})
+	}
+}
+
+// A nil panic that recover cannot see must not be taken for runtime.Goexit: there
+// would be two goroutines for one sink.
+func TestANilPanic(t *testing.T) {
+	t.Setenv("GODEBUG", "panicnil=1")
+	synctest.Test(t, func(t *testing.T) {
+		var busy, calls atomic.Int32
+		q := ledger.New(func(int) error {
+			assert.EqualValues(t, 1, busy.Add(1), "two records are with the sink")
+			calls.Add(1)
+			time.Sleep(time.Second)
+			busy.Add(-1)
+			panic(nil) //nolint:govet // on purpose
+		}, 100, nothing)
+		for n := range 10 {
+			q.Add(n)
+		}
+		require.NoError(t, q.Flush(t.Context()))
+		n, _ := q.Lost()
+		assert.EqualValues(t, 10, n)
+		assert.EqualValues(t, 10, calls.Load())
+	})
+}
+
+// A slow sink never delays Add, and Flush waits for it.
+func TestASlowSink(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		written := 0
+		q := ledger.New(func(int) error { time.Sleep(time.Hour); written++; return nil }, 20, nothing)
+		start := time.Now()
+		for n := range 20 {
+			q.Add(n)
+		}
+		assert.Zero(t, time.Since(start), "Add does not wait")
+		require.NoError(t, q.Flush(t.Context()))
+		assert.Equal(t, 20, written)
+		assert.Equal(t, 20*time.Hour, time.Since(start))
+	})
+}
+
+// Flush waits for the records that were added before it and for no later one.
+func TestFlushWaitsForEarlierRecordsOnly(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		stop := errors.New("stop")
+		var mu sync.Mutex
+		var q *ledger.Queue[error]
+		refill := true
+		q = ledger.New(func(error) error {
+			time.Sleep(time.Second)
+			mu.Lock()
+			defer mu.Unlock()
+			if refill {
+				q.Add(stop) // the queue is never empty; the sink may add
+			}
+			return nil
+		}, 100, nothing)
+		start := time.Now()
+		var ends [3]time.Duration
+		var wg sync.WaitGroup
+		for i := range ends {
+			q.Add(stop)
+			wg.Go(func() {
+				assert.NoError(t, q.Flush(t.Context()))
+				ends[i] = time.Since(start)
+			})
+			synctest.Wait()
+		}
+		wg.Wait()
+		assert.Equal(t, [3]time.Duration{time.Second, 2 * time.Second, 3 * time.Second}, ends)
+		mu.Lock()
+		refill = false
+		mu.Unlock()
+		require.NoError(t, q.Flush(t.Context()))
+	})
+}
+
+// A sink that never returns costs the records that no longer fit, and Flush ends
+// with its context. Nothing is lost that was queued.
+func TestABlockedSink(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		release := make(chan struct{})
+		var got []int
+		var lost atomic.Int64
+		q := ledger.New(func(n int) error { <-release; got = append(got, n); return nil }, 100, func() { lost.Add(1) })
+		q.Add(0)
+		synctest.Wait() // the sink has it
+		for n := range 107 {
+			q.Add(n + 1)
+		}
+		n, first := q.Lost()
+		assert.EqualValues(t, 7, n)
+		assert.EqualValues(t, 7, lost.Load())
+		require.NoError(t, first, "the sink is only slow")
+		assert.Equal(t, 1, goroutines())
+
+		cause := errors.New("the process ends")
+		ctx, cancel := context.WithTimeoutCause(t.Context(), time.Second, cause)
+		defer cancel()
+		require.ErrorIs(t, q.Flush(ctx), cause)
+		require.ErrorIs(t, q.Flush(ctx), cause, "Flush may be called again")
+
+		close(release)
+		require.NoError(t, q.Flush(t.Context()))
+		require.NoError(t, q.Flush(ctx), "nothing is left to wait for")
+		require.Len(t, got, 101)
+		assert.True(t, slices.IsSorted(got))
+		n, _ = q.Lost()
+		assert.EqualValues(t, 7, n)
+	})
+}
+
+// The goroutine exists only while there is something to write, and Add starts it
+// again after Flush.
+func TestTheGoroutineEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var got []int
+		q := ledger.New(func(n int) error { time.Sleep(time.Second); got = append(got, n); return nil }, 10, nothing)
+		assert.Zero(t, goroutines())
+		require.NoError(t, q.Flush(t.Context()), "there is nothing to wait for")
+		for n := range 3 {
+			q.Add(n)
+			q.Add(n)
+			synctest.Wait()
+			assert.Equal(t, 1, goroutines())
+			require.NoError(t, q.Flush(t.Context()))
+			synctest.Wait()
+			assert.Zero(t, goroutines())
+			require.NoError(t, q.Flush(t.Context()), "there is nothing left to wait for")
+		}
+		assert.Equal(t, []int{0, 0, 1, 1, 2, 2}, got)
+	})
+}
+
+// lost is called with no lock held, by Add and by the goroutine alike.
+func TestLostMayUseTheQueue(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var q *ledger.Queue[int]
+		seen := make(chan int64, 10)
+		q = ledger.New(func(int) error { time.Sleep(time.Second); return os.ErrPermission }, 1, func() {
+			n, _ := q.Lost()
+			seen <- n
+		})
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			q.Add(0)
+			synctest.Wait()
+			q.Add(1)
+			q.Add(2) // does not fit
+			assert.NoError(t, q.Flush(t.Context()))
+		}()
+		<-done
+		close(seen)
+		assert.Equal(t, []int64{1, 2, 3}, slices.Collect(func(yield func(int64) bool) {
+			for n := range seen {
+				if !yield(n) {
+					return
+				}
+			}
+		}))
+	})
+}
+
+// The queue does not keep a record alive that the sink has seen.
+func TestWrittenRecordsAreReleased(t *testing.T) {
+	release := make(chan struct{})
+	given := make(chan struct{})
+	q := ledger.New(func(*[64]byte) error { given <- struct{}{}; <-release; return nil }, 10, nothing)
+	record := new([64]byte)
+	first := weak.Make(record)
+	q.Add(record)
+	record = nil
+	q.Add(new([64]byte))
+	q.Add(new([64]byte))
+	<-given
+	release <- struct{}{}
+	<-given // the second record is with the sink, the third waits
+	assert.Eventually(t, func() bool { runtime.GC(); return first.Value() == nil }, 10*time.Second, time.Millisecond)
+	go func() { <-given }()
+	close(release)
+	require.NoError(t, q.Flush(t.Context()))
+}
+
+func BenchmarkAdd(b *testing.B) {
+	q := ledger.New(func([40]string) error { return nil }, 10_000, nothing)
+	b.ReportAllocs()
+	for b.Loop() {
+		q.Add([40]string{})
+	}
+	if err := q.Flush(b.Context()); err != nil {
+		b.Fatal(err)
+	}
+}

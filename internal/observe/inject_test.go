@@ -1,0 +1,153 @@
+package observe_test
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/otel/baggage"
+	"go.opentelemetry.io/otel/propagation"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/trace"
+	tracenoop "go.opentelemetry.io/otel/trace/noop"
+
+	"github.com/kansas-frontier-matrix/sqsfifo/internal/observe"
+)
+
+// fixed is a propagator that says the same in each context.
+type fixed map[string]string
+
+func (f fixed) Inject(_ context.Context, carrier propagation.TextMapCarrier) {
+	for name, value := range f {
+		carrier.Set(name, value)
+	}
+}
+
+func (fixed) Extract(ctx context.Context, _ propagation.TextMapCarrier) context.Context { return ctx }
+
+func (fixed) Fields() []string { return nil }
+
+// traced returns a context with a span and that span's traceparent.
+func traced(t *testing.T) (context.Context, string) {
+	t.Helper()
+	ctx, span := sdktrace.NewTracerProvider().Tracer("test").Start(t.Context(), "test")
+	t.Cleanup(func() { span.End() })
+	c := span.SpanContext()
+	return ctx, fmt.Sprintf("00-%s-%s-01", c.TraceID(), c.SpanID())
+}
+
+func attributes(n int) map[string]string {
+	out := map[string]string{}
+	for i := range n {
+		out[fmt.Sprint("hint", i)] = "x"
+	}
+	return out
+}
+
+// The trace context takes only the space that the message leaves, or nothing at
+// all. What SQS counts of it are names, types and values.
+func TestInjectTakesOnlyFreeSpace(t *testing.T) {
+	ctx, parent := traced(t)
+	need := len("traceparent") + len("String") + len(parent)
+	for _, tc := range []struct {
+		name string
+		own  map[string]string
+		free int
+		want bool
+	}{
+		{"no attributes", nil, 1 << 20, true},
+		{"nine attributes", attributes(9), 1 << 20, true},
+		{"ten attributes", attributes(10), 1 << 20, false},
+		{"just enough bytes", nil, need, true},
+		{"one byte missing", nil, need - 1, false},
+		{"no bytes", nil, 0, false},
+		{"less than none", nil, -1, false},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			r := newRig(t)
+			before := maps.Clone(tc.own)
+			carried, size := r.Inject(ctx, tc.own, tc.free)
+			assert.Equal(t, before, tc.own, "the attributes of the message stay as they are")
+			if tc.want {
+				assert.Equal(t, map[string]string{"traceparent": parent}, carried)
+				assert.Equal(t, need, size)
+			} else {
+				assert.Nil(t, carried)
+				assert.Zero(t, size)
+			}
+		})
+	}
+	t.Run("nine attributes and two more", func(t *testing.T) {
+		r := newRig(t, func(c *observe.Config) { c.Propagator = fixed{"traceparent": "p", "tracestate": "s"} })
+		carried, _ := r.Inject(ctx, attributes(9), 1<<20)
+		assert.Nil(t, carried, "all or nothing")
+	})
+}
+
+// A caller that sets an attribute itself keeps it.
+func TestInjectNeverReplacesAnAttribute(t *testing.T) {
+	ctx, _ := traced(t)
+	r := newRig(t)
+	own := map[string]string{"traceparent": "mine"}
+	carried, size := r.Inject(ctx, own, 1<<20)
+	assert.Nil(t, carried)
+	assert.Zero(t, size)
+	assert.Equal(t, map[string]string{"traceparent": "mine"}, own)
+}
+
+// What a propagator calls its fields never makes SQS refuse an event, and takes no
+// space from those that SQS accepts.
+func TestInjectChecksEachAttribute(t *testing.T) {
+	ctx, _ := traced(t)
+	r := newRig(t, func(c *observe.Config) {
+		c.Propagator = fixed{"traceparent": "p", "user*name": "x", "control": "a\x01"}
+		c.ValidAttribute = func(name, value string) bool { return name != "user*name" && value != "a\x01" }
+	})
+	carried, size := r.Inject(ctx, attributes(9), len("traceparent"+"String"+"p"))
+	assert.Equal(t, map[string]string{"traceparent": "p"}, carried)
+	assert.Equal(t, len("traceparent"+"String"+"p"), size)
+}
+
+// Without a trace and baggage a propagator is not even asked.
+func TestInjectWithoutATrace(t *testing.T) {
+	r := newRig(t, func(c *observe.Config) { c.Propagator = fixed{"traceparent": "p"} })
+	carried, size := r.Inject(t.Context(), attributes(1), 1<<20)
+	assert.Nil(t, carried)
+	assert.Zero(t, size)
+}
+
+// Baggage travels without a trace, too.
+func TestInjectBaggage(t *testing.T) {
+	member, err := baggage.NewMember("tenant", "kfm")
+	require.NoError(t, err)
+	b, err := baggage.New(member)
+	require.NoError(t, err)
+	r := newRig(t, func(c *observe.Config) { c.Propagator = propagation.Baggage{} })
+	carried, _ := r.Inject(baggage.ContextWithBaggage(t.Context(), b), nil, 1<<20)
+	assert.Equal(t, map[string]string{"baggage": "tenant=kfm"}, carried)
+}
+
+// The trace of a caller travels on even where the producer has no spans.
+func TestInjectWithoutSpansOfOurOwn(t *testing.T) {
+	ctx, parent := traced(t)
+	r := newRig(t, func(c *observe.Config) { c.Tracer = tracenoop.NewTracerProvider() })
+	eventCtx, span := r.StartEvent(ctx)
+	assert.False(t, span.SpanContext().IsValid())
+	carried, _ := r.Inject(eventCtx, nil, 1<<20)
+	assert.Equal(t, map[string]string{"traceparent": parent}, carried)
+	assert.True(t, trace.SpanContextFromContext(eventCtx).IsValid())
+}
+
+// A message with a traceparent of its own belongs to another trace, whose tracestate
+// is not ours to add.
+func TestInjectLeavesAnotherTraceAlone(t *testing.T) {
+	ctx, _ := traced(t)
+	o, err := observe.New(observe.Config{QueueURL: "https://sqs.test/1/events.fifo", Propagator: fixed{"traceparent": "ours", "tracestate": "ours=1"}})
+	require.NoError(t, err)
+	carried, size := o.Inject(ctx, map[string]string{"traceparent": "theirs"}, 1<<20)
+	assert.Empty(t, carried)
+	assert.Zero(t, size)
+}

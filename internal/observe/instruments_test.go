@@ -1,0 +1,368 @@
+package observe_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/otel"
+	"go.opentelemetry.io/otel/attribute"
+	otelmetric "go.opentelemetry.io/otel/metric"
+	metricnoop "go.opentelemetry.io/otel/metric/noop"
+	"go.opentelemetry.io/otel/sdk/metric"
+	"go.opentelemetry.io/otel/sdk/metric/metricdata"
+	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/kansas-frontier-matrix/sqsfifo/internal/attempt"
+	"github.com/kansas-frontier-matrix/sqsfifo/internal/observe"
+)
+
+// stream is one line of what a collector would store. Its text has the name, the
+// unit, the attributes and the value; a histogram has its count as value.
+type stream struct {
+	text   string
+	sum    float64
+	bounds []float64
+}
+
+func collect(t *testing.T, reader *metric.ManualReader) (out []stream) {
+	t.Helper()
+	var rm metricdata.ResourceMetrics
+	require.NoError(t, reader.Collect(t.Context(), &rm))
+	for _, sm := range rm.ScopeMetrics {
+		assert.Equal(t, observe.Scope, sm.Scope.Name)
+		assert.Equal(t, "1.2.3", sm.Scope.Version)
+		assert.Equal(t, semconv.SchemaURL, sm.Scope.SchemaURL)
+		for _, m := range sm.Metrics {
+			assert.NotEmpty(t, m.Description)
+			add := func(kind string, set attribute.Set, value any, sum float64, bounds []float64) {
+				text := fmt.Sprintf("%s %s %s %s %v", m.Name, m.Unit, kind, set.Encoded(attribute.DefaultEncoder()), value)
+				out = append(out, stream{text, sum, bounds})
+			}
+			switch data := m.Data.(type) {
+			case metricdata.Sum[int64]:
+				kind := "counter"
+				if !data.IsMonotonic {
+					kind = "updowncounter"
+				}
+				for _, p := range data.DataPoints {
+					add(kind, p.Attributes, p.Value, float64(p.Value), nil)
+				}
+			case metricdata.Histogram[int64]:
+				for _, p := range data.DataPoints {
+					add("histogram", p.Attributes, p.Count, float64(p.Sum), p.Bounds)
+				}
+			case metricdata.Histogram[float64]:
+				for _, p := range data.DataPoints {
+					add("histogram", p.Attributes, p.Count, p.Sum, p.Bounds)
+				}
+			default:
+				t.Errorf("%s is a %T", m.Name, data)
+			}
+		}
+	}
+	slices.SortFunc(out, func(a, b stream) int { return strings.Compare(a.text, b.text) })
+	return out
+}
+
+func texts(streams []stream) (out []string) {
+	for _, s := range streams {
+		out = append(out, s.text)
+	}
+	return out
+}
+
+func TestInstruments(t *testing.T) {
+	r := newRig(t, func(c *observe.Config) { c.PausedGroups = func() int64 { return 3 } })
+	ctx := t.Context()
+	end := func(e observe.Ended) {
+		ctx, span := r.StartEvent(ctx)
+		r.EndEvent(ctx, span, e)
+	}
+	end(observe.Ended{BodyBytes: 100, Attempts: 1, MessageID: "secret-id"})
+	end(observe.Ended{BodyBytes: 200, Attempts: 2, MessageID: "secret-id", Duplicate: true, Replay: true})
+	end(observe.Ended{BodyBytes: 400, ErrorType: "closed"}) // never attempted: its body was not hashed
+	r.Violated(ctx, "SF001", false)
+	r.Violated(ctx, "SF001", true)
+	r.Violated(ctx, "SF053", true)
+	r.Violated(ctx, "unknown", true) // would have no bound
+	r.Collided(ctx)
+	r.DroppedRecord()
+
+	call := func(err error, answers ...attempt.Answer) {
+		ctx, c := r.StartCall(ctx, len(answers), func(int) trace.SpanContext { return trace.SpanContext{} })
+		r.EndCall(ctx, c, answers, err)
+	}
+	stored, throttled := attempt.Answer{Fate: attempt.Stored}, attempt.Answer{Fate: attempt.NotStored, Code: "RequestThrottled"}
+	altered := attempt.Answer{Fate: attempt.Altered, Err: errors.New("altered")}
+	call(nil, stored, throttled, stored, altered)
+	call(nil, throttled)
+	call(errors.New("all of it"), throttled, throttled)
+	call(errors.New("no answer"), attempt.Answer{})
+
+	const (
+		queue = "messaging.destination.name=events.fifo"
+		send  = queue + ",messaging.operation.name=send,messaging.system=aws_sqs"
+	)
+	got := collect(t, r.reader)
+	assert.ElementsMatch(t, []string{
+		"messaging.client.operation.duration s histogram " + send + " 2",
+		"messaging.client.operation.duration s histogram error.type=RequestThrottled," + send + " 1",
+		"messaging.client.operation.duration s histogram error.type=_OTHER," + send + " 1",
+		"messaging.client.sent.messages {message} counter " + send + " 2",
+		"messaging.client.sent.messages {message} counter error.type=RequestThrottled," + send + " 4",
+		"messaging.client.sent.messages {message} counter error.type=_OTHER," + send + " 2",
+		"sqs_fifo.body_hash.length_bytes By histogram " + queue + " 2",
+		"sqs_fifo.dedupe.collisions_detected {collision} counter " + queue + " 1",
+		"sqs_fifo.dedupe_window_hits {hit} counter " + queue + " 1",
+		"sqs_fifo.producer.paused_groups {group} updowncounter " + queue + " 3",
+		"sqs_fifo.producer.violations {violation} counter " + queue + ",sqs_fifo.action=reject,sqs_fifo.rule.id=SF001 1",
+		"sqs_fifo.producer.violations {violation} counter " + queue + ",sqs_fifo.action=warn,sqs_fifo.rule.id=SF001 1",
+		"sqs_fifo.producer.violations {violation} counter " + queue + ",sqs_fifo.action=warn,sqs_fifo.rule.id=SF053 1",
+		"sqs_fifo.provenance.dropped {record} counter " + queue + " 1",
+	}, texts(got))
+	for _, s := range got {
+		if strings.HasPrefix(s.text, "sqs_fifo.body_hash.length_bytes ") {
+			assert.InDelta(t, 300, s.sum, 0)
+			assert.Equal(t, []float64{128, 256, 512, 1 << 10, 2 << 10, 4 << 10, 8 << 10, 16 << 10, 64 << 10, 256 << 10, 1 << 20}, s.bounds)
+		}
+	}
+}
+
+// A request without a stored message adds nothing to the successes, not
+// even a stream with zero.
+func TestFailuresMakeNoStreamOfSuccesses(t *testing.T) {
+	r := newRig(t)
+	ctx, c := r.StartCall(t.Context(), 1, func(int) trace.SpanContext { return trace.SpanContext{} })
+	r.EndCall(ctx, c, []attempt.Answer{{Code: "E"}}, errors.New("failed"))
+	for _, s := range collect(t, r.reader) {
+		assert.Contains(t, s.text, "error.type=E")
+	}
+}
+
+// An ID of an event is never an attribute of a metric, because it has no bound.
+func TestMetricsHoldNoIDs(t *testing.T) {
+	r := newRig(t, func(c *observe.Config) { c.PausedGroups = func() int64 { return 1 } })
+	for range 3 {
+		ctx, span := r.StartEvent(t.Context())
+		r.Describe(span, func() observe.Event {
+			return observe.Event{EventID: "hunter2", IdempotencyKey: "hunter2", DatasetID: "hunter2", Version: "hunter2"}
+		})
+		callCtx, c := r.StartCall(ctx, 1, func(int) trace.SpanContext { return span.SpanContext() })
+		err := errors.New("hunter2")
+		r.EndCall(callCtx, c, []attempt.Answer{{Err: err, MessageID: "hunter2", Sequence: "hunter2", Got: "hunter2", Field: "hunter2"}}, err)
+		r.EndEvent(ctx, span, observe.Ended{Attempts: 1, Duplicate: true, MessageID: "hunter2", ErrorType: "hunter2"})
+	}
+	assert.NotContains(t, strings.Join(texts(collect(t, r.reader)), "\n"), "hunter2")
+}
+
+// deaf is a meter whose instruments are not enabled and must not be used.
+type deaf struct {
+	metricnoop.MeterProvider
+	t *testing.T
+}
+
+type (
+	deafMeter struct {
+		metricnoop.Meter
+		t *testing.T
+	}
+	deafCounter struct {
+		metricnoop.Int64Counter
+		t *testing.T
+	}
+	deafInts struct {
+		metricnoop.Int64Histogram
+		t *testing.T
+	}
+	deafFloats struct {
+		metricnoop.Float64Histogram
+		t *testing.T
+	}
+)
+
+func (d deaf) Meter(string, ...otelmetric.MeterOption) otelmetric.Meter { return deafMeter{t: d.t} }
+
+func (d deafMeter) Int64Counter(string, ...otelmetric.Int64CounterOption) (otelmetric.Int64Counter, error) {
+	return deafCounter{t: d.t}, nil
+}
+
+func (d deafMeter) Int64Histogram(string, ...otelmetric.Int64HistogramOption) (otelmetric.Int64Histogram, error) {
+	return deafInts{t: d.t}, nil
+}
+
+func (d deafMeter) Float64Histogram(string, ...otelmetric.Float64HistogramOption) (otelmetric.Float64Histogram, error) {
+	return deafFloats{t: d.t}, nil
+}
+
+func (d deafCounter) Add(context.Context, int64, ...otelmetric.AddOption) {
+	d.t.Error("a counter that is not enabled was used")
+}
+
+func (d deafInts) Record(context.Context, int64, ...otelmetric.RecordOption) {
+	d.t.Error("a histogram that is not enabled was used")
+}
+
+func (d deafFloats) Record(context.Context, float64, ...otelmetric.RecordOption) {
+	d.t.Error("a histogram that is not enabled was used")
+}
+
+func TestDisabledInstrumentsAreLeftAlone(t *testing.T) {
+	r := newRig(t, func(c *observe.Config) { c.Meter = deaf{t: t} })
+	for _, err := range []error{nil, errors.New("failed")} {
+		useEverything(r.Observer, t.Context(), err)
+	}
+}
+
+// Close ends the calls of PausedGroups. The other instruments go on.
+func TestCloseUnregisters(t *testing.T) {
+	var calls atomic.Int64
+	r := newRig(t, func(c *observe.Config) { c.PausedGroups = func() int64 { return calls.Add(1) } })
+	const text = "sqs_fifo.producer.paused_groups {group} updowncounter messaging.destination.name=events.fifo "
+	assert.Equal(t, []string{text + "1"}, texts(collect(t, r.reader)))
+	assert.Equal(t, []string{text + "2"}, texts(collect(t, r.reader)), "it is asked in each collection")
+	r.Close()
+	r.Close()
+	r.Collided(t.Context())
+	assert.Equal(t, []string{"sqs_fifo.dedupe.collisions_detected {collision} counter messaging.destination.name=events.fifo 1"},
+		texts(collect(t, r.reader)))
+	assert.EqualValues(t, 2, calls.Load())
+}
+
+// The producers of one queue share a stream.
+func TestPausedGroupsOfTwoProducers(t *testing.T) {
+	reader := metric.NewManualReader()
+	provider := metric.NewMeterProvider(metric.WithReader(reader))
+	var observers []rig
+	for i := range 2 {
+		observers = append(observers, newRig(t, func(c *observe.Config) {
+			c.Meter, c.PausedGroups = provider, func() int64 { return int64(i + 2) }
+		}))
+	}
+	assert.InDelta(t, 5, collect(t, reader)[0].sum, 0)
+	observers[0].Close()
+	assert.InDelta(t, 3, collect(t, reader)[0].sum, 0)
+}
+
+// After Close has returned, PausedGroups is not running and is not called again.
+func TestCloseWaitsForPausedGroups(t *testing.T) {
+	running, release := make(chan struct{}), make(chan struct{})
+	r := newRig(t, func(c *observe.Config) {
+		c.PausedGroups = func() int64 { close(running); <-release; return 1 }
+	})
+	collected, closed := make(chan struct{}), make(chan struct{})
+	go func() { defer close(collected); collect(t, r.reader) }()
+	<-running
+	go func() { defer close(closed); r.Close() }()
+	select {
+	case <-closed:
+		t.Error("Close returned while PausedGroups was running")
+	case <-time.After(50 * time.Millisecond):
+	}
+	close(release)
+	<-collected
+	<-closed
+}
+
+// brokenMeter fails to create one instrument, or to register a callback with all of
+// its readers.
+type brokenMeter struct {
+	metricnoop.Meter
+	failOn     string
+	registered *int
+}
+
+type brokenProvider struct {
+	metricnoop.MeterProvider
+	meter brokenMeter
+}
+
+type registration struct {
+	metricnoop.Registration
+	registered *int
+}
+
+var errBroken = errors.New("broken")
+
+func (p brokenProvider) Meter(string, ...otelmetric.MeterOption) otelmetric.Meter { return p.meter }
+
+func (m brokenMeter) fault(name string) error {
+	if name == m.failOn {
+		return errBroken
+	}
+	return nil
+}
+
+func (m brokenMeter) Int64Counter(name string, _ ...otelmetric.Int64CounterOption) (otelmetric.Int64Counter, error) {
+	return metricnoop.Int64Counter{}, m.fault(name)
+}
+
+func (m brokenMeter) Int64Histogram(name string, _ ...otelmetric.Int64HistogramOption) (otelmetric.Int64Histogram, error) {
+	return metricnoop.Int64Histogram{}, m.fault(name)
+}
+
+func (m brokenMeter) Float64Histogram(name string, _ ...otelmetric.Float64HistogramOption) (otelmetric.Float64Histogram, error) {
+	return metricnoop.Float64Histogram{}, m.fault(name)
+}
+
+func (m brokenMeter) Int64ObservableUpDownCounter(name string, _ ...otelmetric.Int64ObservableUpDownCounterOption) (otelmetric.Int64ObservableUpDownCounter, error) {
+	return metricnoop.Int64ObservableUpDownCounter{}, m.fault(name)
+}
+
+func (m brokenMeter) RegisterCallback(otelmetric.Callback, ...otelmetric.Observable) (otelmetric.Registration, error) {
+	if err := m.fault("RegisterCallback without a registration"); err != nil {
+		return nil, err
+	}
+	*m.registered++
+	return registration{registered: m.registered}, m.fault("RegisterCallback")
+}
+
+func (r registration) Unregister() error {
+	*r.registered--
+	return errBroken
+}
+
+// New reports each instrument that could not be created, and leaves nothing behind.
+func TestNewFails(t *testing.T) {
+	t.Cleanup(func() { otel.SetErrorHandler(otel.ErrorHandlerFunc(func(error) {})) })
+	handled := 0
+	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(error) { handled++ }))
+	for _, name := range []string{
+		"sqs_fifo.dedupe.collisions_detected", "sqs_fifo.producer.violations", "sqs_fifo.body_hash.length_bytes", "sqs_fifo.dedupe_window_hits",
+		"messaging.client.sent.messages", "messaging.client.operation.duration", "sqs_fifo.provenance.dropped",
+		"sqs_fifo.producer.paused_groups", "RegisterCallback", "RegisterCallback without a registration",
+	} {
+		registered := 0
+		o, err := observe.New(observe.Config{
+			Meter:        brokenProvider{meter: brokenMeter{failOn: name, registered: &registered}},
+			QueueURL:     queueURL,
+			PausedGroups: func() int64 { return 0 },
+		})
+		require.ErrorIs(t, err, errBroken, name)
+		assert.Nil(t, o, name)
+		assert.Zero(t, registered, name)
+	}
+	require.Equal(t, 1, handled, "an error of Unregister goes to the error handler of OpenTelemetry")
+}
+
+// Close unregisters once, however often it is called.
+func TestCloseTwice(t *testing.T) {
+	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(error) {}))
+	registered := 0
+	r := newRig(t, func(c *observe.Config) {
+		c.Meter = brokenProvider{meter: brokenMeter{registered: &registered}}
+		c.PausedGroups = func() int64 { return 0 }
+	})
+	assert.Equal(t, 1, registered)
+	r.Close()
+	r.Close()
+	assert.Zero(t, registered)
+}

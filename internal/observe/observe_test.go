@@ -1,0 +1,330 @@
+package observe_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/otel"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/codes"
+	metricnoop "go.opentelemetry.io/otel/metric/noop"
+	"go.opentelemetry.io/otel/propagation"
+	"go.opentelemetry.io/otel/sdk/metric"
+	"go.opentelemetry.io/otel/sdk/metric/metricdata"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/sdk/trace/tracetest"
+	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
+	"go.opentelemetry.io/otel/trace"
+	tracenoop "go.opentelemetry.io/otel/trace/noop"
+
+	"github.com/kansas-frontier-matrix/sqsfifo/internal/attempt"
+	"github.com/kansas-frontier-matrix/sqsfifo/internal/observe"
+)
+
+const queueURL = "https://sqs.us-east-1.amazonaws.com:4566/123456789012/events.fifo"
+
+// rig is an observer and what a collector would see of it.
+type rig struct {
+	*observe.Observer
+	reader *metric.ManualReader
+	spans  *tracetest.SpanRecorder
+}
+
+func newRig(t *testing.T, change ...func(*observe.Config)) rig {
+	t.Helper()
+	r := rig{reader: metric.NewManualReader(), spans: tracetest.NewSpanRecorder()}
+	c := observe.Config{
+		Meter:      metric.NewMeterProvider(metric.WithReader(r.reader)),
+		Tracer:     sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(r.spans)),
+		Propagator: propagation.TraceContext{},
+		QueueURL:   queueURL,
+		Version:    "1.2.3",
+		Rules:      []string{"SF001", "SF053"},
+	}
+	for _, f := range change {
+		f(&c)
+	}
+	var err error
+	r.Observer, err = observe.New(c)
+	require.NoError(t, err)
+	t.Cleanup(r.Close)
+	return r
+}
+
+func attributesOf(s sdktrace.ReadOnlySpan) map[string]any {
+	out := map[string]any{}
+	for _, kv := range s.Attributes() {
+		out[string(kv.Key)] = kv.Value.AsInterface()
+	}
+	return out
+}
+
+// with returns the attributes that each span of an operation has, and more.
+func with(operation string, more map[string]any) map[string]any {
+	out := map[string]any{
+		"messaging.system":           "aws_sqs",
+		"messaging.destination.name": "events.fifo",
+		"aws.sqs.queue.url":          queueURL,
+		"server.address":             "sqs.us-east-1.amazonaws.com",
+		"server.port":                int64(4566),
+		"messaging.operation.name":   operation,
+		"messaging.operation.type":   operation,
+	}
+	for k, v := range more {
+		out[k] = v
+	}
+	return out
+}
+
+func TestEventSpans(t *testing.T) {
+	r := newRig(t)
+	ctx, span := r.StartEvent(t.Context())
+	r.Describe(span, func() observe.Event {
+		return observe.Event{EventID: "id", IdempotencyKey: "sha256:1", DatasetID: "storms", Version: "v1.0.0", ArtifactChecksum: "sha256:2", CARELabel: "CARE"}
+	})
+	r.EndEvent(ctx, span, observe.Ended{Attempts: 1, Duplicate: true, Replay: true, MessageID: "m1"})
+
+	ctx, span = r.StartEvent(t.Context())
+	r.Describe(span, func() observe.Event { return observe.Event{EventID: "id2"} })
+	r.Violated(ctx, "SF001", false)
+	r.EndEvent(ctx, span, observe.Ended{MessageID: "not stored", ErrorType: "SF001"})
+
+	spans := r.spans.Ended()
+	require.Len(t, spans, 2)
+	for _, s := range spans {
+		assert.Equal(t, "create events.fifo", s.Name())
+		assert.Equal(t, trace.SpanKindProducer, s.SpanKind())
+		assert.Equal(t, "github.com/kansas-frontier-matrix/sqsfifo", s.InstrumentationScope().Name)
+		assert.Equal(t, "1.2.3", s.InstrumentationScope().Version)
+		assert.Equal(t, semconv.SchemaURL, s.InstrumentationScope().SchemaURL)
+	}
+	assert.Equal(t, with("create", map[string]any{
+		"sqs_fifo.event_id": "id", "idempotency_key": "sha256:1", "dataset_id": "storms", "version": "v1.0.0",
+		"artifact_checksum": "sha256:2", "care_label": "CARE",
+		"duplicate_detected": true, "replay_triggered": true, "messaging.message.id": "m1",
+	}), attributesOf(spans[0]))
+	assert.Equal(t, sdktrace.Status{}, spans[0].Status())
+	assert.Empty(t, spans[0].Events())
+
+	assert.Equal(t, with("create", map[string]any{
+		"sqs_fifo.event_id": "id2", "duplicate_detected": false, "replay_triggered": false, "error.type": "SF001",
+	}), attributesOf(spans[1]), "an empty field has no attribute")
+	assert.Equal(t, sdktrace.Status{Code: codes.Error}, spans[1].Status(), "without the text of an error")
+	require.Len(t, spans[1].Events(), 1)
+	assert.Equal(t, "sqs_fifo.violation", spans[1].Events()[0].Name)
+	assert.Equal(t, []attribute.KeyValue{attribute.String("sqs_fifo.rule.id", "SF001")}, spans[1].Events()[0].Attributes)
+}
+
+// A caller computes nothing for a span that does not record.
+func TestDescribeIsLazy(t *testing.T) {
+	r := newRig(t, func(c *observe.Config) {
+		c.Tracer = sdktrace.NewTracerProvider(sdktrace.WithSampler(sdktrace.NeverSample()))
+	})
+	_, span := r.StartEvent(t.Context())
+	r.Describe(span, func() observe.Event { t.Error("called"); return observe.Event{} })
+}
+
+func TestCallSpans(t *testing.T) {
+	r := newRig(t)
+	var contexts []context.Context
+	var events []trace.SpanContext
+	for range 3 {
+		ctx, span := r.StartEvent(t.Context())
+		contexts, events = append(contexts, ctx), append(events, span.SpanContext())
+	}
+	spanOf := func(i int) trace.SpanContext { return events[i] }
+	stored := attempt.Answer{Fate: attempt.Stored}
+
+	ctx, call := r.StartCall(t.Context(), 3, spanOf)
+	r.EndCall(ctx, call, []attempt.Answer{stored, {Fate: attempt.NotStored, Code: "E"}, stored}, nil)
+	ctx, call = r.StartCall(contexts[1], 1, func(int) trace.SpanContext { return events[1] })
+	inContext := trace.SpanContextFromContext(ctx)
+	r.EndCall(ctx, call, []attempt.Answer{{Code: "RequestThrottled"}}, errors.New("hunter2"))
+	ctx, call = r.StartCall(t.Context(), 3, spanOf)
+	r.EndCall(ctx, call, []attempt.Answer{{}, {}, {}}, errors.New("hunter2"))
+	ctx, call = r.StartCall(t.Context(), 2, func(int) trace.SpanContext { return trace.SpanContext{} })
+	r.EndCall(ctx, call, []attempt.Answer{stored, stored}, nil)
+
+	spans := r.spans.Ended()
+	require.Len(t, spans, 4)
+	assert.Equal(t, spans[1].SpanContext(), inContext, "the context holds the span of the request")
+	for i, want := range []struct {
+		attributes map[string]any
+		links      []trace.SpanContext
+		status     codes.Code
+		parent     trace.SpanID
+	}{
+		{with("send", map[string]any{"messaging.batch.message_count": int64(3)}), events, codes.Unset, trace.SpanID{}},
+		{with("send", map[string]any{"error.type": "RequestThrottled"}), events[1:2], codes.Error, events[1].SpanID()},
+		{with("send", map[string]any{"messaging.batch.message_count": int64(3), "error.type": "_OTHER"}), events, codes.Error, trace.SpanID{}},
+		{with("send", nil), nil, codes.Unset, trace.SpanID{}},
+	} {
+		s := spans[i]
+		assert.Equal(t, "send events.fifo", s.Name())
+		assert.Equal(t, trace.SpanKindClient, s.SpanKind())
+		assert.Equal(t, want.attributes, attributesOf(s), i)
+		assert.Equal(t, sdktrace.Status{Code: want.status}, s.Status(), i)
+		assert.Equal(t, want.parent, s.Parent().SpanID(), i)
+		var links []trace.SpanContext
+		for _, l := range s.Links() {
+			links = append(links, l.SpanContext)
+		}
+		assert.Equal(t, want.links, links, i)
+	}
+}
+
+// A request that failed before there were answers has an error type, too.
+func TestCallWithoutAnswers(t *testing.T) {
+	r := newRig(t)
+	ctx, call := r.StartCall(t.Context(), 1, func(int) trace.SpanContext { return trace.SpanContext{} })
+	r.EndCall(ctx, call, nil, errors.New("failed"))
+	assert.Equal(t, "_OTHER", attributesOf(r.spans.Ended()[0])["error.type"])
+}
+
+// Requests under way at once do not share the options of their spans.
+func TestConcurrentCalls(t *testing.T) {
+	r := newRig(t)
+	_, span := r.StartEvent(t.Context())
+	var wg sync.WaitGroup
+	for n := range 16 {
+		wg.Go(func() {
+			ctx, call := r.StartCall(t.Context(), n+2, func(int) trace.SpanContext { return span.SpanContext() })
+			r.EndCall(ctx, call, make([]attempt.Answer, n+2), nil)
+		})
+	}
+	wg.Wait()
+	for _, s := range r.spans.Ended() {
+		assert.EqualValues(t, len(s.Links()), attributesOf(s)["messaging.batch.message_count"])
+	}
+}
+
+// useEverything calls each method that the path of an event calls.
+func useEverything(o *observe.Observer, ctx context.Context, err error) {
+	answers := [2]attempt.Answer{{Fate: attempt.Stored}, {Fate: attempt.Stored}}
+	if err != nil {
+		answers[1] = attempt.Answer{Err: err, Code: "E"}
+	}
+	ctx, span := o.StartEvent(ctx)
+	o.Describe(span, func() observe.Event { return observe.Event{EventID: answers[0].MessageID} })
+	o.Violated(ctx, "SF001", false)
+	o.Collided(ctx)
+	o.DroppedRecord()
+	carried, size := o.Inject(ctx, nil, 1<<20)
+	callCtx, call := o.StartCall(ctx, len(answers), func(i int) trace.SpanContext { _ = answers[i]; return span.SpanContext() })
+	o.EndCall(callCtx, call, answers[:], err)
+	o.EndEvent(ctx, span, observe.Ended{BodyBytes: size + len(carried), Attempts: 1, Duplicate: true, MessageID: "m"})
+}
+
+// Telemetry that nobody listens to allocates nothing, after a success and after a
+// failure.
+func TestNobodyListens(t *testing.T) {
+	r := newRig(t, func(c *observe.Config) {
+		c.Meter, c.Tracer = metricnoop.NewMeterProvider(), tracenoop.NewTracerProvider()
+	})
+	for _, err := range []error{nil, errors.New("failed")} {
+		ctx := t.Context()
+		assert.Zero(t, testing.AllocsPerRun(100, func() { useEverything(r.Observer, ctx, err) }), err)
+	}
+	ctx, span := r.StartEvent(t.Context())
+	assert.Equal(t, t.Context(), ctx)
+	assert.False(t, span.SpanContext().IsValid())
+}
+
+// global returns what is collected from the providers that the test below makes
+// global, as a program does. Instruments that exist already take only the first
+// ones of a process.
+var global = sync.OnceValue(func() (r rig) {
+	r.reader, r.spans = metric.NewManualReader(), tracetest.NewSpanRecorder()
+	otel.SetTracerProvider(sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(r.spans)))
+	otel.SetMeterProvider(metric.NewMeterProvider(metric.WithReader(r.reader)))
+	return r
+})
+
+// As long as a program sets no global provider, an observer is silent and allocates
+// nothing. When the program sets one, the observer uses it.
+func TestGlobalProviders(t *testing.T) {
+	o, err := observe.New(observe.Config{QueueURL: queueURL, Rules: []string{"SF001"}})
+	require.NoError(t, err)
+	t.Cleanup(o.Close)
+	ctx := t.Context()
+	silent := func() {
+		spanCtx, span := o.StartEvent(ctx)
+		callCtx, call := o.StartCall(spanCtx, 1, func(int) trace.SpanContext { return span.SpanContext() })
+		o.EndCall(callCtx, call, nil, nil)
+		o.EndEvent(spanCtx, span, observe.Ended{})
+	}
+	unset := otel.GetTracerProvider()
+	assert.Zero(t, testing.AllocsPerRun(100, silent))
+
+	before := len(global().spans.Ended())
+	t.Cleanup(func() { otel.SetTracerProvider(unset) })
+	if otel.GetTracerProvider() == unset { // the test runs for the second time
+		otel.SetTracerProvider(sdktrace.NewTracerProvider())
+	}
+	useEverything(o, ctx, nil)
+	assert.Len(t, global().spans.Ended(), before+2, "one for the event and one for the request")
+
+	later, err := observe.New(observe.Config{QueueURL: queueURL})
+	require.NoError(t, err)
+	t.Cleanup(later.Close)
+	_, span := later.StartEvent(ctx)
+	assert.True(t, span.IsRecording(), "an observer that is created later uses it, too")
+	span.End()
+	var rm metricdata.ResourceMetrics
+	require.NoError(t, global().reader.Collect(ctx, &rm))
+	assert.Len(t, rm.ScopeMetrics, 1)
+}
+
+// The time between StartCall and EndCall is measured, with and without spans.
+func TestDuration(t *testing.T) {
+	for _, tracer := range []trace.TracerProvider{tracenoop.NewTracerProvider(), sdktrace.NewTracerProvider()} {
+		synctest.Test(t, func(t *testing.T) {
+			r := newRig(t, func(c *observe.Config) { c.Tracer = tracer })
+			ctx, call := r.StartCall(t.Context(), 1, func(int) trace.SpanContext { return trace.SpanContext{} })
+			time.Sleep(1500 * time.Millisecond)
+			r.EndCall(ctx, call, []attempt.Answer{{Fate: attempt.Stored}}, nil)
+			assert.InDelta(t, 1.5, collect(t, r.reader)[0].sum, 0)
+		})
+	}
+}
+
+func TestQueueURLWithoutAHost(t *testing.T) {
+	r := newRig(t, func(c *observe.Config) { c.QueueURL = "events.fifo" })
+	ctx, span := r.StartEvent(t.Context())
+	r.EndEvent(ctx, span, observe.Ended{})
+	a := attributesOf(r.spans.Ended()[0])
+	assert.Equal(t, "events.fifo", a["messaging.destination.name"])
+	assert.NotContains(t, a, "server.address")
+	assert.NotContains(t, a, "server.port")
+}
+
+func ExampleObserver() {
+	spans := tracetest.NewSpanRecorder()
+	o, err := observe.New(observe.Config{
+		Tracer:   sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(spans)),
+		QueueURL: queueURL,
+	})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer o.Close()
+	ctx, span := o.StartEvent(context.Background())
+	callCtx, call := o.StartCall(ctx, 1, func(int) trace.SpanContext { return span.SpanContext() })
+	o.EndCall(callCtx, call, []attempt.Answer{{Fate: attempt.Stored, MessageID: "m1"}}, nil)
+	o.EndEvent(ctx, span, observe.Ended{BodyBytes: 2, Attempts: 1, MessageID: "m1"})
+	for _, s := range slices.Backward(spans.Ended()) {
+		fmt.Println(s.SpanKind(), s.Name())
+	}
+	// Output:
+	// producer create events.fifo
+	// client send events.fifo
+}

@@ -1,0 +1,254 @@
+package pacer_test
+
+import (
+	"math/rand/v2"
+	"time"
+
+	"github.com/kansas-frontier-matrix/sqsfifo/internal/attempt"
+	"github.com/kansas-frontier-matrix/sqsfifo/internal/pacer"
+)
+
+var epoch = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+
+// scenario is a simulation of producers that call one service. Time is virtual.
+type scenario struct {
+	length time.Duration
+	seed   uint64
+
+	// Producers, 1 if zero. Each has calls to make at any time, unless idle says
+	// otherwise, and makes up to inFlight at a time.
+	producers int
+	inFlight  int
+	idle      func(at time.Duration) bool
+	joins     func(producer int) time.Duration
+	unpaced   bool
+	limit     int // calls, 0 for no limit
+
+	// A round trip takes between the two, half of it on the way to the service.
+	fastest, slowest time.Duration
+
+	// quota is calls a second at a time, nil for no quota. burst is how many
+	// seconds' calls it saves up.
+	quota func(at time.Duration) float64
+	burst float64
+
+	stray    float64                             // probability of a throttle by chance
+	troubled func(at time.Duration) float64      // probability of a fault
+	outage   func(at time.Duration) attempt.Load // Passed means none
+}
+
+// tally counts answers.
+type tally struct{ passed, throttled, troubled float64 }
+
+func (t tally) calls() float64    { return t.passed + t.throttled + t.troubled }
+func (t tally) throttle() float64 { return t.throttled / max(1, t.calls()) }
+func (t *tally) add(u tally) {
+	t.passed += u.passed
+	t.throttled += u.throttled
+	t.troubled += u.troubled
+}
+
+const bin = 100 * time.Millisecond
+
+// outcome is what a simulation counted.
+type outcome struct {
+	bins   [][]tally // by producer and time
+	pacers []*pacer.Pacer
+	end    time.Duration // time of the last answer
+}
+
+// between returns what the answers between two times were.
+func (o outcome) between(from, to time.Duration) (sum tally) {
+	for i := range o.bins {
+		sum.add(o.producer(i, from, to))
+	}
+	return sum
+}
+
+func (o outcome) producer(i int, from, to time.Duration) (sum tally) {
+	for b := int(from / bin); b < int(to/bin) && b < len(o.bins[i]); b++ {
+		sum.add(o.bins[i][b])
+	}
+	return sum
+}
+
+func (o outcome) all() tally { return o.between(0, 1<<62) }
+
+// passing returns the calls a second that pass between two times.
+func (o outcome) passing(from, to time.Duration) float64 {
+	return o.between(from, to).passed / (to - from).Seconds()
+}
+
+type event struct {
+	at       time.Duration
+	seq      int
+	producer int
+	kind     eventKind
+	began    time.Duration
+	trip     time.Duration
+	load     attempt.Load
+}
+
+type eventKind uint8
+
+const (
+	wake eventKind = iota
+	arrive
+	answer
+)
+
+// queue is a heap of events by time.
+type queue []event
+
+func (q queue) less(i, j int) bool {
+	if q[i].at != q[j].at {
+		return q[i].at < q[j].at
+	}
+	return q[i].seq < q[j].seq
+}
+
+func (q *queue) push(e event) {
+	*q = append(*q, e)
+	h := *q
+	for i := len(h) - 1; i > 0; {
+		up := (i - 1) / 2
+		if !h.less(i, up) {
+			break
+		}
+		h[i], h[up] = h[up], h[i]
+		i = up
+	}
+}
+
+func (q *queue) pop() event {
+	h := *q
+	first, last := h[0], len(h)-1
+	h[0] = h[last]
+	h = h[:last]
+	for i := 0; ; {
+		least := i
+		for down := 2*i + 1; down <= 2*i+2 && down < last; down++ {
+			if h.less(down, least) {
+				least = down
+			}
+		}
+		if least == i {
+			break
+		}
+		h[i], h[least] = h[least], h[i]
+		i = least
+	}
+	*q = h
+	return first
+}
+
+// run simulates s.
+func (s scenario) run() outcome {
+	rnd := rand.New(rand.NewPCG(s.seed, 1))
+	producers := max(1, s.producers)
+	out := outcome{bins: make([][]tally, producers), pacers: make([]*pacer.Pacer, producers)}
+	inFlight := make([]int, producers)
+	waking := make([]bool, producers)
+	var q queue
+	seq, started := 0, 0
+	push := func(e event) {
+		e.seq = seq
+		seq++
+		q.push(e)
+	}
+	for i := range producers {
+		out.pacers[i] = &pacer.Pacer{}
+		joins := time.Duration(0)
+		if s.joins != nil {
+			joins = s.joins(i)
+		}
+		waking[i] = true
+		push(event{at: joins, producer: i, kind: wake})
+	}
+	tokens, refilled := 0.0, time.Duration(0)
+	if s.quota != nil {
+		tokens = max(1, s.quota(0)*s.burst)
+	}
+	serve := func(at time.Duration) attempt.Load {
+		if s.outage != nil {
+			if load := s.outage(at); load != attempt.Passed {
+				return load
+			}
+		}
+		if s.troubled != nil && rnd.Float64() < s.troubled(at) {
+			return attempt.Troubled
+		}
+		if s.stray > 0 && rnd.Float64() < s.stray {
+			return attempt.Throttled
+		}
+		if s.quota == nil {
+			return attempt.Passed
+		}
+		quota := s.quota(at)
+		tokens = min(max(1, quota*s.burst), tokens+quota*(at-refilled).Seconds())
+		refilled = at
+		if tokens < 1 {
+			return attempt.Throttled
+		}
+		tokens--
+		return attempt.Passed
+	}
+	fill := func(i int, now time.Duration) {
+		if waking[i] {
+			return
+		}
+		for inFlight[i] < s.inFlight && now < s.length && (s.limit == 0 || started < s.limit) {
+			if s.idle != nil && s.idle(now) {
+				waking[i] = true
+				push(event{at: now + 10*time.Millisecond, producer: i, kind: wake})
+				return
+			}
+			at := epoch.Add(now)
+			if !s.unpaced {
+				if wait := out.pacers[i].Wait(at); wait > 0 {
+					late := time.Duration(rnd.Int64N(int64(time.Millisecond)))
+					waking[i] = true
+					push(event{at: now + wait + late, producer: i, kind: wake})
+					return
+				}
+				out.pacers[i].Start(at)
+			}
+			inFlight[i]++
+			started++
+			trip := s.fastest + time.Duration(rnd.Int64N(int64(s.slowest-s.fastest)+1))
+			push(event{at: now + trip/2, producer: i, kind: arrive, began: now, trip: trip})
+		}
+	}
+	for len(q) > 0 {
+		e := q.pop()
+		switch e.kind {
+		case wake:
+			waking[e.producer] = false
+		case arrive:
+			e.load, e.kind, e.at = serve(e.at), answer, e.began+e.trip
+			push(e)
+			continue
+		case answer:
+			inFlight[e.producer]--
+			if !s.unpaced {
+				out.pacers[e.producer].Answered(epoch.Add(e.at), epoch.Add(e.began), e.load)
+			}
+			b := int(e.at / bin)
+			for len(out.bins[e.producer]) <= b {
+				out.bins[e.producer] = append(out.bins[e.producer], tally{})
+			}
+			t := &out.bins[e.producer][b]
+			switch e.load {
+			case attempt.Throttled:
+				t.throttled++
+			case attempt.Troubled:
+				t.troubled++
+			default:
+				t.passed++
+			}
+			out.end = e.at
+		}
+		fill(e.producer, e.at)
+	}
+	return out
+}

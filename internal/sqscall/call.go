@@ -1,0 +1,208 @@
+// Package sqscall makes one request to SQS and proves what its answer says.
+//
+// It owns the request: its form, its time limit, how far it came, and the proof
+// that each message was stored, refused or altered. A [Caller] holds no state
+// between requests and may be used by any number of goroutines.
+// It does not know groups, retries over time, deduplication or telemetry: the
+// caller decides what to send, when, and what to do with the answers.
+// It imports attempt and digest, nothing else of this module.
+package sqscall
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
+	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
+	"github.com/aws/smithy-go/middleware"
+
+	"github.com/kansas-frontier-matrix/sqsfifo/internal/attempt"
+	"github.com/kansas-frontier-matrix/sqsfifo/internal/digest"
+)
+
+const (
+	// Timeout bounds one request, so that a silent connection costs one attempt.
+	Timeout = 20 * time.Second
+
+	// MaxEntries is the largest number of entries that SQS accepts in one request.
+	MaxEntries = 10
+)
+
+// Client is the subset of *sqs.Client that a Caller uses. A client that wraps an
+// *sqs.Client must pass the functional options on: they turn the SDK's retries off
+// and follow the request. Without them fewer outcomes can be proven, and none is
+// proven wrongly.
+type Client interface {
+	SendMessage(context.Context, *sqs.SendMessageInput, ...func(*sqs.Options)) (*sqs.SendMessageOutput, error)
+	SendMessageBatch(context.Context, *sqs.SendMessageBatchInput, ...func(*sqs.Options)) (*sqs.SendMessageBatchOutput, error)
+}
+
+// Entry is one message of a request. Nothing in it changes during Send, and the
+// caller must not change it either.
+type Entry struct {
+	Body, Group *string
+
+	// BodyMD5 is the digest of Body.
+	BodyMD5 digest.Sum
+
+	// DeduplicationID is nil for content-based deduplication.
+	DeduplicationID *string
+
+	Attributes map[string]types.MessageAttributeValue
+}
+
+// Caller makes requests to one queue.
+type Caller struct {
+	client   Client
+	queueURL string
+	timeout  time.Duration
+}
+
+// New returns a Caller that sends to the queue through the client.
+func New(client Client, queueURL string) *Caller {
+	return &Caller{client: client, queueURL: queueURL, timeout: Timeout}
+}
+
+// Send makes one request with 1 to MaxEntries entries and sets answers[i] for
+// entries[i]; answers must be at least as long as entries. Each answer is as
+// strong as its proof and no stronger, and each that is not Stored has an Err.
+//
+// load is the worst Load of the answers. err is the error of the request as a
+// whole, for reports: it is nil if SQS answered entry by entry, and the answers
+// are set in either case.
+//
+// Send returns after Timeout at the latest if the client obeys its context.
+// Canceling ctx once the request has left leaves the entries in doubt. Send
+// recovers a panic of the client; if the client ends the goroutine, the answers
+// say InDoubt.
+func (c *Caller) Send(ctx context.Context, entries []Entry, answers []attempt.Answer) (load attempt.Load, err error) {
+	answers = answers[:len(entries)]
+	if n := len(entries); n < 1 || n > MaxEntries {
+		spread(answers, attempt.Answer{Fate: attempt.NotStored, Err: errEntryCount})
+		return attempt.Passed, errEntryCount
+	}
+	// What remains if the client ends the goroutine.
+	spread(answers, attempt.Answer{Load: attempt.Troubled, Err: errNoReturn})
+	ctx, cancel := context.WithTimeout(ctx, c.timeout)
+	defer cancel()
+	p := new(progress)
+	ctx = p.follow(ctx)
+	if len(entries) == 1 {
+		err = c.sendOne(ctx, p, entries, answers)
+	} else {
+		err = c.sendBatch(ctx, p, entries, answers)
+	}
+	if err != nil {
+		whole := p.judge(err, len(entries))
+		whole.Err = redact(err, entries)
+		spread(answers, whole)
+		return whole.Load, whole.Err
+	}
+	for i := range answers {
+		load = max(load, answers[i].Load)
+	}
+	return load, nil
+}
+
+func (c *Caller) sendOne(ctx context.Context, p *progress, entries []Entry, answers []attempt.Answer) error {
+	e := &entries[0]
+	out, err := c.message(ctx, &sqs.SendMessageInput{
+		QueueUrl:               &c.queueURL,
+		MessageBody:            e.Body,
+		MessageGroupId:         e.Group,
+		MessageDeduplicationId: e.DeduplicationID,
+		MessageAttributes:      e.Attributes,
+	})
+	if err != nil {
+		return err
+	}
+	if out == nil {
+		return errNoOutput
+	}
+	if err := p.checkStatus(out.ResultMetadata); err != nil {
+		return err
+	}
+	answers[0] = prove(entries, 0, confirmation{
+		out.MessageId, out.SequenceNumber, out.MD5OfMessageBody, out.MD5OfMessageAttributes,
+	})
+	return nil
+}
+
+func (c *Caller) sendBatch(ctx context.Context, p *progress, entries []Entry, answers []attempt.Answer) error {
+	request := make([]types.SendMessageBatchRequestEntry, len(entries))
+	for i := range entries {
+		e := &entries[i]
+		request[i] = types.SendMessageBatchRequestEntry{
+			Id:                     &entryIDs[i],
+			MessageBody:            e.Body,
+			MessageGroupId:         e.Group,
+			MessageDeduplicationId: e.DeduplicationID,
+			MessageAttributes:      e.Attributes,
+		}
+	}
+	out, err := c.batch(ctx, &sqs.SendMessageBatchInput{QueueUrl: &c.queueURL, Entries: request})
+	if err != nil {
+		return err
+	}
+	if out == nil {
+		return errNoOutput
+	}
+	if err := p.checkStatus(out.ResultMetadata); err != nil {
+		return err
+	}
+	proveBatch(entries, out, answers)
+	return nil
+}
+
+func (c *Caller) message(ctx context.Context, in *sqs.SendMessageInput) (_ *sqs.SendMessageOutput, err error) {
+	defer recoverInto(&err)
+	return c.client.SendMessage(ctx, in, options...)
+}
+
+func (c *Caller) batch(ctx context.Context, in *sqs.SendMessageBatchInput) (_ *sqs.SendMessageBatchOutput, err error) {
+	defer recoverInto(&err)
+	return c.client.SendMessageBatch(ctx, in, options...)
+}
+
+// recoverInto leaves err alone when the client ends the goroutine: there is
+// nothing to recover then, and the goroutine does not return to Send.
+func recoverInto(err *error) {
+	if v := recover(); v != nil {
+		*err = newPanicError(v)
+	}
+}
+
+// spread gives every entry the same answer.
+func spread(answers []attempt.Answer, a attempt.Answer) {
+	for i := range answers {
+		answers[i] = a
+	}
+}
+
+// configure turns the SDK's retries off: an earlier attempt without an answer
+// decides what a later refusal proves. It turns the SDK's check of digests off,
+// too: one wrong digest would turn the answer to ten messages into an error.
+func configure(o *sqs.Options) {
+	o.Retryer = aws.NopRetryer{}
+	o.DisableMessageChecksumValidation = true
+	o.APIOptions = append(o.APIOptions, addMiddleware)
+}
+
+var options = []func(*sqs.Options){configure}
+
+func addMiddleware(stack *middleware.Stack) error {
+	return errors.Join(stack.Initialize.Add(noteCall, middleware.Before), stack.Deserialize.Add(noteTransmission, middleware.After))
+}
+
+var entryIDs = [MaxEntries]string{"0", "1", "2", "3", "4", "5", "6", "7", "8", "9"}
+
+// entryIndex is the reverse of entryIDs, for a request of n entries.
+func entryIndex(id *string, n int) (int, bool) {
+	if id == nil || len(*id) != 1 {
+		return 0, false
+	}
+	i := int((*id)[0]) - '0'
+	return i, i >= 0 && i < n
+}

@@ -1,0 +1,310 @@
+package sqscall_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"runtime"
+	"sync/atomic"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
+	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
+	"github.com/aws/smithy-go"
+	smithyhttp "github.com/aws/smithy-go/transport/http"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/kansas-frontier-matrix/sqsfifo/internal/attempt"
+	"github.com/kansas-frontier-matrix/sqsfifo/internal/sqscall"
+)
+
+// stub is a client that is not the SDK's.
+type stub struct {
+	one   func(context.Context) (*sqs.SendMessageOutput, error)
+	batch func(context.Context) (*sqs.SendMessageBatchOutput, error)
+}
+
+func (s stub) SendMessage(ctx context.Context, _ *sqs.SendMessageInput, _ ...func(*sqs.Options)) (*sqs.SendMessageOutput, error) {
+	return s.one(ctx)
+}
+
+func (s stub) SendMessageBatch(ctx context.Context, _ *sqs.SendMessageBatchInput, _ ...func(*sqs.Options)) (*sqs.SendMessageBatchOutput, error) {
+	return s.batch(ctx)
+}
+
+func failing(f func() error) *sqscall.Caller {
+	return sqscall.New(stub{
+		one:   func(context.Context) (*sqs.SendMessageOutput, error) { return nil, f() },
+		batch: func(context.Context) (*sqs.SendMessageBatchOutput, error) { return nil, f() },
+	}, queueURL)
+}
+
+func answered(status int, err error) error {
+	return &smithy.OperationError{ServiceID: "SQS", Err: &smithyhttp.ResponseError{
+		Response: &smithyhttp.Response{Response: &http.Response{StatusCode: status, Header: http.Header{}, Body: http.NoBody}}, Err: err,
+	}}
+}
+
+// A client that is not the SDK's has no body to show: its API errors count by
+// their codes.
+func TestOtherClients(t *testing.T) {
+	api := func(code string, fault smithy.ErrorFault) error {
+		return &smithy.GenericAPIError{Code: code, Message: "why", Fault: fault}
+	}
+	params := smithy.InvalidParamsError{Context: "SendMessageInput"}
+	params.Add(smithy.NewErrParamRequired("MessageBody"))
+	real := answered(403, api("AccessDenied", smithy.FaultClient))
+	var response *smithyhttp.ResponseError
+	require.ErrorAs(t, real, &response)
+	response.Response.Request = &http.Request{}
+	for _, test := range []struct {
+		name       string
+		err        error
+		one, batch want
+	}{
+		{"refused", api("QueueDoesNotExist", smithy.FaultClient), refused, refused},
+		{"refused, modelled", &types.QueueDoesNotExist{ErrorCodeOverride: aws.String("AWS.SimpleQueueService.NonExistentQueue")}, refused, refused},
+		{"refused, fault unknown", api("AccessDenied", smithy.FaultUnknown), refused, refused},
+		{"refused with a status", answered(403, api("AccessDenied", smithy.FaultClient)), refused, refused},
+		{"an entry", api("InvalidParameterValue", smithy.FaultClient), refused, apart},
+		{"a throttle", api("RequestThrottled", smithy.FaultServer), throttled, throttled},
+		{"a throttle with 503", answered(503, api("ThrottlingException", smithy.FaultServer)), throttled, throttled},
+		{"a throttle with 200", answered(200, api("ThrottlingException", smithy.FaultServer)), doubtSlow, doubtSlow},
+		{"the clock", api("RequestExpired", smithy.FaultClient), again, again},
+		{"an unknown code", api("Whatever", smithy.FaultClient), doubt, doubt},
+		{"no code", api("", smithy.FaultClient), doubt, doubt},
+		{"a fault of the server", api("QueueDoesNotExist", smithy.FaultServer), doubt, doubt},
+		{"a failure", api("InternalError", smithy.FaultUnknown), doubt, doubt},
+		{"a refusal with 500", answered(500, api("AccessDenied", smithy.FaultClient)), doubt, doubt},
+		{"a refusal with 302", answered(302, api("AccessDenied", smithy.FaultClient)), doubt, doubt},
+		{"a refusal of an HTTP response whose body is gone", real, doubt, doubt},
+		{"invalid parameters", &smithy.OperationError{Err: params}, refused, refused},
+		{"not serializable", &smithy.SerializationError{Err: errors.New("why")}, refused, refused},
+		{"a dial error", &net.OpError{Op: "dial", Err: errors.New("refused")}, doubt, doubt},
+		{"a deadline", context.DeadlineExceeded, doubt, doubt},
+		{"canceled", &smithy.CanceledError{Err: context.Canceled}, doubt, doubt},
+		{"anything", errors.New("anything"), doubt, doubt},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			c := failing(func() error { return test.err })
+			one, _, err := send(t, c, 1)
+			assert.Equal(t, test.one, got(one[0]))
+			require.ErrorIs(t, err, test.err)
+			batch, _, _ := send(t, c, 2)
+			assert.Equal(t, []want{test.batch, test.batch}, gotAll(batch))
+			var e smithy.APIError
+			if errors.As(test.err, &e) {
+				assert.Equal(t, e.ErrorCode(), one[0].Code)
+			}
+		})
+	}
+}
+
+func TestNoOutput(t *testing.T) {
+	for _, n := range []int{1, 2} {
+		answers, _, err := send(t, failing(func() error { return nil }), n)
+		require.ErrorIs(t, err, sqscall.ErrUnproven)
+		for _, a := range answers {
+			assert.Equal(t, doubt, got(a))
+		}
+	}
+}
+
+func TestPanic(t *testing.T) {
+	es := entries(2)
+	for _, test := range []struct {
+		value any
+		text  string
+	}{
+		{"boom", "boom"},
+		{errors.New("boom"), "boom"},
+		{fmt.Sprintf("boom: %s", *es[0].Body), "boom: [hidden]"},
+		{fmt.Sprintf("boom: %q", *es[0].Body), `boom: "[hidden]"`},
+		{es[0], "sqscall.Entry"},
+		{[]byte(*es[0].Body), "[]uint8"},
+		{nil, "nil"},
+	} {
+		for _, n := range []int{1, 2} {
+			answers, _, err := send(t, failing(func() error { panic(test.value) }), n)
+			var panicked *sqscall.PanicError
+			require.ErrorAs(t, err, &panicked)
+			assert.Contains(t, err.Error(), "the client panicked")
+			assert.Contains(t, err.Error(), test.text)
+			for _, a := range answers {
+				assert.Equal(t, broken, got(a))
+			}
+		}
+	}
+}
+
+// A client that ends the goroutine leaves the answers in doubt.
+func TestGoexit(t *testing.T) {
+	for _, n := range []int{1, 2} {
+		answers := make([]attempt.Answer, n)
+		for i := range answers {
+			answers[i].Fate = attempt.Stored
+		}
+		returned, done := false, make(chan struct{})
+		go func() {
+			defer close(done)
+			c := failing(func() error {
+				runtime.Goexit()
+				return nil
+			})
+			_, _ = c.Send(t.Context(), entries(n), answers)
+			returned = true
+		}()
+		<-done
+		assert.False(t, returned)
+		for _, a := range answers {
+			assert.Equal(t, broken, got(a))
+			require.ErrorIs(t, a.Err, sqscall.ErrUnproven)
+		}
+	}
+}
+
+func TestNumberOfEntries(t *testing.T) {
+	c := failing(func() error { panic("called") })
+	for _, n := range []int{0, 11} {
+		answers := make([]attempt.Answer, n)
+		_, err := c.Send(t.Context(), entries(n), answers)
+		require.Error(t, err)
+		for _, a := range answers {
+			assert.Equal(t, refused, got(a))
+			require.Error(t, a.Err)
+		}
+	}
+	ten, _, err := send(t, answering(t, 200, batchSuccess(entries(10)).String()), 10)
+	require.NoError(t, err)
+	for _, a := range ten {
+		assert.Equal(t, stored, got(a))
+	}
+}
+
+// The texts of errors name nothing of a message, whatever the answer quotes.
+func TestTextsAreRedacted(t *testing.T) {
+	es := entries(2)
+	quoting := fmt.Sprintf("Value %s for %s: %s, %q, and %s.", *es[1].DeduplicationID, *es[1].Group, *es[0].Body, *es[0].Body, "value-1")
+	for name, c := range map[string]*sqscall.Caller{
+		"the request": answering(t, 400, object{"__type": "InvalidParameterValue", "message": quoting}.String()),
+		"the entries": answering(t, 200, object{"Failed": []object{
+			{"Id": "0", "Code": "InvalidMessageContents", "SenderFault": true, "Message": quoting},
+			{"Id": "1", "Code": "InternalError", "SenderFault": false, "Message": quoting},
+		}}.String()),
+		"the client": failing(func() error { return errors.New(quoting) }),
+	} {
+		t.Run(name, func(t *testing.T) {
+			answers, _, _ := send(t, c, 2) // check looks for bodies, groups and IDs
+			for _, a := range answers {
+				assert.Contains(t, a.Err.Error(), `Value [hidden] for [hidden]: [hidden], "[hidden]", and [hidden].`)
+				var api smithy.APIError
+				if name != "the client" {
+					require.ErrorAs(t, a.Err, &api)
+				}
+			}
+		})
+	}
+	t.Run("only whole words", func(t *testing.T) {
+		es[0].Group, es[1].Group = aws.String("a"), aws.String("b")
+		answers := make([]attempt.Answer, 2)
+		_, err := failing(func() error { return errors.New("a bad day at a:b, ab") }).Send(t.Context(), es, answers)
+		assert.EqualError(t, err, "[hidden] bad day at [hidden]:[hidden], ab")
+	})
+}
+
+// dropping passes no options on, so that the SDK retries and is not followed.
+type dropping struct{ *sqs.Client }
+
+func (d dropping) SendMessage(ctx context.Context, in *sqs.SendMessageInput, _ ...func(*sqs.Options)) (*sqs.SendMessageOutput, error) {
+	return d.Client.SendMessage(ctx, in)
+}
+
+func (d dropping) SendMessageBatch(ctx context.Context, in *sqs.SendMessageBatchInput, _ ...func(*sqs.Options)) (*sqs.SendMessageBatchOutput, error) {
+	return d.Client.SendMessageBatch(ctx, in)
+}
+
+// A wrapper that drops the options costs proofs, and makes none wrong.
+func TestWrapperThatDropsTheOptions(t *testing.T) {
+	var n atomic.Int32
+	var answers [][2]any
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		a := answers[min(int(n.Add(1)), len(answers))-1]
+		w.WriteHeader(a[0].(int))
+		_, _ = w.Write([]byte(a[1].(string)))
+	}))
+	t.Cleanup(s.Close)
+	wrapped := sqscall.New(dropping{sdkClient(s.URL, nil)}, queueURL)
+	for _, test := range []struct {
+		name    string
+		answers [][2]any
+		want    want
+	}{
+		{"success", [][2]any{{200, success(entries(1)[0]).String()}}, stored},
+		{"success with 202", [][2]any{{202, success(entries(1)[0]).String()}}, doubt},
+		{"a lost answer, then a refusal", [][2]any{{500, ""}, {403, `{"__type":"AccessDenied"}`}}, doubt},
+		{"a refusal", [][2]any{{403, `{"__type":"AccessDenied"}`}}, doubt},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			n.Store(0)
+			answers = test.answers
+			got1, _, _ := send(t, wrapped, 1)
+			assert.Equal(t, test.want, got(got1[0]))
+		})
+	}
+}
+
+// retrying calls the SDK twice.
+type retrying struct{ *sqs.Client }
+
+func (r retrying) SendMessage(ctx context.Context, in *sqs.SendMessageInput, o ...func(*sqs.Options)) (*sqs.SendMessageOutput, error) {
+	if out, err := r.Client.SendMessage(ctx, in, o...); err == nil {
+		return out, nil
+	}
+	return r.Client.SendMessage(ctx, in, o...)
+}
+
+// A refusal of the second request says nothing about the first.
+func TestWrapperThatRetries(t *testing.T) {
+	var n atomic.Int32
+	h := stubHTTP(func(*http.Request) (*http.Response, error) {
+		if n.Add(1) == 1 {
+			return nil, errors.New("the answer is lost")
+		}
+		return response(403, []byte(`{"__type":"AccessDenied"}`)), nil
+	})
+	answers, _, _ := send(t, sqscall.New(retrying{sdkClient("http://localhost", h)}, queueURL), 1)
+	assert.Equal(t, doubt, got(answers[0]))
+	assert.EqualValues(t, 2, n.Load())
+}
+
+// hedging returns while the SDK is still at work.
+type hedging struct {
+	*sqs.Client
+	started chan struct{}
+}
+
+func (h hedging) SendMessage(ctx context.Context, in *sqs.SendMessageInput, o ...func(*sqs.Options)) (*sqs.SendMessageOutput, error) {
+	go func() { _, _ = h.Client.SendMessage(ctx, in, o...) }()
+	<-h.started
+	return nil, errors.New("gave up")
+}
+
+// A request that has not left yet may leave later.
+func TestWrapperThatGivesUpEarly(t *testing.T) {
+	started, release := make(chan struct{}), make(chan struct{})
+	client := sdkClient("http://localhost", nil, func(o *sqs.Options) {
+		o.Credentials = aws.CredentialsProviderFunc(func(context.Context) (aws.Credentials, error) {
+			close(started)
+			<-release
+			return aws.Credentials{}, errors.New("no credentials")
+		})
+	})
+	answers, _, _ := send(t, sqscall.New(hedging{client, started}, queueURL), 1)
+	close(release)
+	assert.Equal(t, doubt, got(answers[0]))
+}

@@ -1,0 +1,239 @@
+package sqscall
+
+import (
+	"errors"
+	"net/http"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
+	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
+	"github.com/aws/smithy-go"
+	smithyhttp "github.com/aws/smithy-go/transport/http"
+
+	"github.com/kansas-frontier-matrix/sqsfifo/internal/attempt"
+	"github.com/kansas-frontier-matrix/sqsfifo/internal/digest"
+)
+
+// confirmation is what an answer says about an entry that was stored.
+type confirmation struct{ messageID, sequence, bodyMD5, attributesMD5 *string }
+
+// prove is the answer for entry i, which SQS says it stored.
+//
+// A wrong digest counts even if something else is missing. Another attempt would
+// be dropped as a duplicate and answered with the right digest (F-002), and the
+// altered message would pass for stored.
+func prove(entries []Entry, i int, c confirmation) attempt.Answer {
+	e := &entries[i]
+	body, attributes := aws.ToString(c.bodyMD5), aws.ToString(c.attributesMD5)
+	if body != "" && !isBody(e, body) {
+		for j := range entries {
+			if j != i && isBody(&entries[j], body) {
+				return mixedUp()
+			}
+		}
+		return altered("MessageBody", body)
+	}
+	if len(e.Attributes) > 0 && attributes != "" && !isAttributes(e, attributes) {
+		for j := range entries {
+			if j != i && len(entries[j].Attributes) > 0 && isAttributes(&entries[j], attributes) {
+				return mixedUp()
+			}
+		}
+		return altered("MessageAttributes", attributes)
+	}
+	id, sequence := aws.ToString(c.messageID), aws.ToString(c.sequence)
+	switch {
+	case id == "":
+		return doubt(errNoMessageID)
+	case sequence == "":
+		return doubt(errNoSequence)
+	case body == "":
+		return doubt(errNoBodyMD5)
+	case len(e.Attributes) > 0 && attributes == "":
+		return doubt(errNoAttributesMD5)
+	}
+	return attempt.Answer{Fate: attempt.Stored, MessageID: id, Sequence: sequence}
+}
+
+// isBody compares values, so that a digest in upper case is not called altered.
+func isBody(e *Entry, got string) bool {
+	return e.BodyMD5.Is(got) || e.BodyMD5.Is(strings.ToLower(got))
+}
+
+func isAttributes(e *Entry, got string) bool {
+	return strings.EqualFold(*digest.Attributes(e.Attributes), got)
+}
+
+func doubt(err error) attempt.Answer {
+	return attempt.Answer{Fate: attempt.InDoubt, Next: attempt.Retry, Load: attempt.Troubled, Err: err}
+}
+
+func mixedUp() attempt.Answer {
+	return attempt.Answer{Fate: attempt.InDoubt, Next: attempt.Apart, Load: attempt.Troubled, Err: ErrMixedUp}
+}
+
+func altered(field, got string) attempt.Answer {
+	return attempt.Answer{Fate: attempt.Altered, Err: ErrAltered, Field: field, Got: got}
+}
+
+// proveBatch sets the answers for a batch that SQS answered entry by entry.
+func proveBatch(entries []Entry, out *sqs.SendMessageBatchOutput, answers []attempt.Answer) {
+	var mentions [MaxEntries]int
+	var mixed bool
+	for _, ok := range out.Successful {
+		if i, found := entryIndex(ok.Id, len(entries)); found {
+			mentions[i]++
+			answers[i] = prove(entries, i, confirmation{ok.MessageId, ok.SequenceNumber, ok.MD5OfMessageBody, ok.MD5OfMessageAttributes})
+			mixed = mixed || answers[i].Err == ErrMixedUp
+		}
+	}
+	for _, failed := range out.Failed {
+		if i, found := entryIndex(failed.Id, len(entries)); found {
+			mentions[i]++
+			answers[i] = refuse(failed)
+			answers[i].Err = redact(answers[i].Err, entries)
+		}
+	}
+	for i := range answers {
+		switch {
+		case mentions[i] == 0:
+			answers[i] = doubt(errNotMentioned)
+		case mentions[i] > 1:
+			answers[i] = doubt(errMentionedTwice)
+		case mixed && answers[i].Fate == attempt.NotStored:
+			// The IDs do not say which entry is meant, and a refusal has no digest.
+			answers[i] = mixedUp()
+		}
+	}
+}
+
+// refuse is the answer for an entry in Failed. The sender's fault and a throttle
+// are found before the entry is executed; after any other fault nobody knows.
+func refuse(failed types.BatchResultErrorEntry) attempt.Answer {
+	code := aws.ToString(failed.Code)
+	err := &smithy.GenericAPIError{Code: code, Message: aws.ToString(failed.Message), Fault: smithy.FaultServer}
+	if failed.SenderFault {
+		err.Fault = smithy.FaultClient
+	}
+	switch {
+	case classify(code) == throttle:
+		return attempt.Answer{Fate: attempt.NotStored, Next: attempt.Retry, Load: attempt.Throttled, Code: code, Err: err}
+	case failed.SenderFault:
+		return attempt.Answer{Fate: attempt.NotStored, Next: attempt.Final, Code: code, Err: err}
+	}
+	a := doubt(err)
+	a.Code = code
+	return a
+}
+
+// judge is the answer for all n entries of a request that failed as a whole. It
+// sets all but Err.
+func (p *progress) judge(err error, n int) attempt.Answer {
+	if _, ok := err.(*PanicError); ok {
+		return attempt.Answer{Fate: attempt.InDoubt, Next: attempt.Final, Load: attempt.Troubled}
+	}
+	unsent := p.neverTransmitted()
+	switch {
+	case (unsent || !p.followed()) && isInvalid(err):
+		return attempt.Answer{Fate: attempt.NotStored, Next: attempt.Final}
+	case unsent: // an API error here is that of a credentials provider
+		return attempt.Answer{Fate: attempt.NotStored, Next: attempt.Retry}
+	case p.neverConnected():
+		return attempt.Answer{Fate: attempt.NotStored, Next: attempt.Retry, Load: attempt.Troubled}
+	}
+	var api smithy.APIError
+	if !errors.As(err, &api) {
+		return p.doubtful(unknown)
+	}
+	if !p.followed() {
+		return p.judgeUnseen(err, api, n)
+	}
+	named := p.failed.Load()
+	if named == nil {
+		return p.doubtful(classify(api.ErrorCode()))
+	}
+	// The code of the header x-amzn-query-error is the one that users know. It
+	// proves nothing, and if it contradicts the body, neither does the body.
+	code, c := *named, classify(*named)
+	if header := classify(api.ErrorCode()); header != unknown {
+		code = api.ErrorCode()
+		if header != c {
+			c = unknown
+		}
+	}
+	a := p.doubtful(c)
+	if status := p.status.Load(); p.once() && (status >= 400 && status < 500 || status >= 500 && status < 600 && c == throttle) {
+		a = refusal(c, n)
+	}
+	a.Code = code
+	return a
+}
+
+// judgeUnseen is judge for a client that did not run the middleware, such as a
+// fake: an API error counts as a refusal by SQS if its code, fault and status say so. If
+// there was an HTTP response nevertheless, a wrapper dropped the options. Then the
+// SDK may have retried, and the error of the last attempt says nothing about the
+// others.
+//
+// Other errors prove nothing. Even a dial error may come from a retry, after a request that
+// arrived.
+func (p *progress) judgeUnseen(err error, api smithy.APIError, n int) attempt.Answer {
+	c := classify(api.ErrorCode())
+	var status int
+	var response *smithyhttp.ResponseError
+	dropped := false
+	if errors.As(err, &response) && response.Response != nil && response.Response.Response != nil {
+		status = response.HTTPStatusCode()
+		dropped = response.Response.Request != nil
+	}
+	known := status == 0 || status >= 400 && status < 500
+	if c == throttle {
+		known = status == 0 || status >= 400 && status < 600
+	} else if api.ErrorFault() == smithy.FaultServer {
+		known = false
+	}
+	a := p.doubtful(c)
+	if known && !dropped {
+		a = refusal(c, n)
+	}
+	a.Code = api.ErrorCode()
+	return a
+}
+
+// refusal is the answer for the n entries of a request that SQS surely refused
+// with a code of class c.
+func refusal(c class, n int) attempt.Answer {
+	a := attempt.Answer{Fate: attempt.NotStored}
+	switch c {
+	case throttle:
+		a.Next, a.Load = attempt.Retry, attempt.Throttled
+	case skew:
+		a.Next = attempt.Retry
+	case apart:
+		if n > 1 {
+			a.Next = attempt.Apart
+		}
+	case final:
+	default:
+		return attempt.Answer{Fate: attempt.InDoubt, Next: attempt.Retry, Load: attempt.Troubled}
+	}
+	return a
+}
+
+// doubtful is the answer for a failure that proves nothing. It still reports a
+// throttle: to slow down needs no proof.
+func (p *progress) doubtful(c class) attempt.Answer {
+	a := attempt.Answer{Fate: attempt.InDoubt, Next: attempt.Retry, Load: attempt.Troubled}
+	if c == throttle || p.status.Load() == http.StatusTooManyRequests {
+		a.Load = attempt.Throttled
+	}
+	return a
+}
+
+// isInvalid reports that the client itself rejected the request.
+func isInvalid(err error) bool {
+	var params smithy.InvalidParamsError // the SDK returns it by value
+	var serialize *smithy.SerializationError
+	return errors.As(err, &params) || errors.As(err, &serialize)
+}

@@ -1,0 +1,195 @@
+package sqscall_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
+	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/kansas-frontier-matrix/sqsfifo/internal/attempt"
+	"github.com/kansas-frontier-matrix/sqsfifo/internal/digest"
+	"github.com/kansas-frontier-matrix/sqsfifo/internal/sqscall"
+)
+
+const queueURL = "https://sqs.us-east-1.amazonaws.com/123456789012/events.fifo"
+
+// want is what a test expects of an answer; got is the same part of one.
+type want struct {
+	fate attempt.Fate
+	next attempt.Next
+	load attempt.Load
+}
+
+var (
+	stored    = want{attempt.Stored, attempt.Final, attempt.Passed}
+	doubt     = want{attempt.InDoubt, attempt.Retry, attempt.Troubled}
+	doubtSlow = want{attempt.InDoubt, attempt.Retry, attempt.Throttled}
+	mixed     = want{attempt.InDoubt, attempt.Apart, attempt.Troubled}
+	broken    = want{attempt.InDoubt, attempt.Final, attempt.Troubled}
+	altered   = want{attempt.Altered, attempt.Final, attempt.Passed}
+	refused   = want{attempt.NotStored, attempt.Final, attempt.Passed}
+	apart     = want{attempt.NotStored, attempt.Apart, attempt.Passed}
+	again     = want{attempt.NotStored, attempt.Retry, attempt.Passed}
+	throttled = want{attempt.NotStored, attempt.Retry, attempt.Throttled}
+	unsent    = want{attempt.NotStored, attempt.Retry, attempt.Troubled}
+)
+
+func got(a attempt.Answer) want { return want{a.Fate, a.Next, a.Load} }
+
+func gotAll(answers []attempt.Answer) []want {
+	var all []want
+	for _, a := range answers {
+		all = append(all, got(a))
+	}
+	return all
+}
+
+// entries returns n messages; those with an odd index have attributes.
+func entries(n int) []sqscall.Entry {
+	all := make([]sqscall.Entry, n)
+	for i := range all {
+		body := `{"body":` + strconv.Itoa(i) + `}`
+		all[i] = sqscall.Entry{
+			Body: &body, Group: aws.String("group-" + strconv.Itoa(i)), BodyMD5: digest.Of(body),
+			DeduplicationID: aws.String("id-" + strconv.Itoa(i)),
+		}
+		if i%2 == 1 {
+			all[i].Attributes = map[string]types.MessageAttributeValue{
+				"n": {DataType: aws.String("String"), StringValue: aws.String("value-" + strconv.Itoa(i))},
+			}
+		}
+	}
+	return all
+}
+
+// object is a JSON object of an answer.
+type object map[string]any
+
+// success is what SQS answers for an entry that it stored.
+func success(e sqscall.Entry) object {
+	o := object{
+		"MessageId": "3a7f2b0e-1111-4222-8333-444455556666", "SequenceNumber": "18850000000000000000",
+		"MD5OfMessageBody": digest.Body(*e.Body),
+	}
+	if md5 := digest.Attributes(e.Attributes); md5 != nil {
+		o["MD5OfMessageAttributes"] = *md5
+	}
+	return o
+}
+
+// with returns a copy with the field replaced, or removed for nil.
+func (o object) with(field string, value any) object {
+	c := object{}
+	for k, v := range o {
+		c[k] = v
+	}
+	if c[field] = value; value == nil {
+		delete(c, field)
+	}
+	return c
+}
+
+func (o object) String() string {
+	b, err := json.Marshal(o)
+	if err != nil {
+		panic(err)
+	}
+	return string(b)
+}
+
+func batchSuccess(es []sqscall.Entry) object {
+	var list []object
+	for i, e := range es {
+		list = append(list, success(e).with("Id", strconv.Itoa(i)))
+	}
+	return object{"Successful": list}
+}
+
+// sdkClient is a real SDK client with its retries on, whose checks are on, too.
+func sdkClient(endpoint string, h aws.HTTPClient, change ...func(*sqs.Options)) *sqs.Client {
+	return sqs.New(sqs.Options{
+		Region: "us-east-1", BaseEndpoint: &endpoint, HTTPClient: h,
+		Credentials: aws.CredentialsProviderFunc(func(context.Context) (aws.Credentials, error) {
+			return aws.Credentials{AccessKeyID: "AKID", SecretAccessKey: "SECRET"}, nil
+		}),
+	}, change...)
+}
+
+// serve starts a server and returns a Caller to it.
+func serve(t testing.TB, h http.HandlerFunc) *sqscall.Caller {
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		h(w, r)
+	}))
+	t.Cleanup(s.Close)
+	return sqscall.New(sdkClient(s.URL, nil), queueURL)
+}
+
+// send makes one request with n entries and checks what holds for all answers.
+func send(t testing.TB, c *sqscall.Caller, n int) ([]attempt.Answer, attempt.Load, error) {
+	t.Helper()
+	es := entries(n)
+	answers := make([]attempt.Answer, n)
+	for i := range answers {
+		answers[i].Fate = attempt.Stored // a Send that leaves answers alone must fail
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	load, err := c.Send(ctx, es, answers)
+	check(t, es, answers, load, err)
+	return answers, load, err
+}
+
+func check(t testing.TB, es []sqscall.Entry, answers []attempt.Answer, load attempt.Load, err error) {
+	t.Helper()
+	worst := attempt.Passed
+	for i, a := range answers {
+		worst = max(worst, a.Load)
+		if a.Fate == attempt.Stored {
+			assert.NoError(t, a.Err)
+			assert.NotEmpty(t, a.MessageID)
+			assert.NotEmpty(t, a.Sequence)
+			continue
+		}
+		require.Error(t, a.Err)
+		assert.Empty(t, a.MessageID)
+		assert.Empty(t, a.Sequence)
+		assert.Equal(t, a.Fate == attempt.Altered, a.Field != "", "entry %d", i)
+		assert.Equal(t, a.Fate == attempt.Altered, a.Got != "", "entry %d", i)
+		if a.Fate == attempt.InDoubt {
+			assert.NotEqual(t, attempt.Passed, a.Load, "entry %d", i)
+		}
+		for _, e := range es {
+			assert.NotContains(t, a.Err.Error(), *e.Body)
+			assert.NotContains(t, a.Err.Error(), *e.Group)
+			assert.NotContains(t, a.Err.Error(), *e.DeduplicationID)
+		}
+		if err != nil {
+			assert.Equal(t, err, a.Err)
+		}
+	}
+	assert.Equal(t, worst, load)
+}
+
+// stubHTTP is an HTTP client that never calls the hooks of net/http.
+type stubHTTP func(*http.Request) (*http.Response, error)
+
+func (f stubHTTP) Do(r *http.Request) (*http.Response, error) { return f(r) }
+
+func response(status int, body []byte) *http.Response {
+	return &http.Response{
+		StatusCode: status, ProtoMajor: 1, ProtoMinor: 1, Header: http.Header{},
+		Body: io.NopCloser(bytes.NewReader(body)), ContentLength: int64(len(body)),
+	}
+}

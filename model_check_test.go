@@ -1,0 +1,325 @@
+package sqsfifo_test
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing/synctest"
+	"time"
+
+	"github.com/kansas-frontier-matrix/sqsfifo"
+)
+
+// flush checks that what was submitted before has its outcome after.
+func (m *modelRun) flush(ctx context.Context, producer int) {
+	m.mu.Lock()
+	m.clock++
+	at := m.clock
+	m.mu.Unlock()
+	if m.producers[producer][0].Flush(ctx) != nil {
+		return
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, s := range m.subs {
+		if s.producer == producer && s.handedAt > 0 && s.handedAt < at && s.outcomes == 0 {
+			m.fail(s, "no outcome after Flush")
+		}
+	}
+}
+
+// checkClosed checks that what was submitted has its outcome when Close returns.
+func (m *modelRun) checkClosed(producer int, ctx context.Context, err error) {
+	synctest.Wait() // calls that wait return without time passing
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	switch {
+	case err != nil && ctx.Err() == nil:
+		m.fail(nil, "Close: %v", err)
+	case err != nil && m.slow:
+		return // outcomes may wait for a callback that blocks
+	}
+	for _, s := range m.subs {
+		if s.producer == producer && s.handedAt > 0 && s.outcomes == 0 {
+			m.fail(s, "no outcome after Close, which returned %v", err)
+		}
+	}
+}
+
+// check holds what SQS stored against what the producers said.
+func (m *modelRun) check(sum *modelTotals) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, s := range m.subs {
+		// A SendBatch submits an event when it takes it up, which is when there is room.
+		if at, ok := m.taken.Load(s.id); ok && s.how == "SendBatch" {
+			s.made = at.(time.Time)
+		}
+	}
+	bodies := map[string][]*modelAccept{}
+	lanes := map[modelLane][]*modelAccept{}
+	for _, a := range m.accepts {
+		lane := modelLane{a.sub.producer, a.sub.e.Group}
+		bodies[a.sub.body] = append(bodies[a.sub.body], a)
+		lanes[lane] = append(lanes[lane], a)
+	}
+	requests := map[string][]*modelRequest{}
+	for _, r := range m.requests {
+		sum.attempts.Add(int64(len(r.subs)))
+		for _, s := range r.subs {
+			requests[s.body] = append(requests[s.body], r)
+		}
+	}
+	messages := m.q.Messages()
+	if len(messages) != len(m.accepts) {
+		m.fail(nil, "%d messages in the queue, %d accepted", len(messages), len(m.accepts))
+	}
+	for _, msg := range messages {
+		if a := m.stored[msg.MessageID]; a == nil || a.number != msg.SequenceNumber || a.sub.body != msg.Body || a.sub.e.Group != msg.GroupID || !a.at.Equal(msg.AcceptedAt) {
+			m.fail(nil, "the queue has what was not accepted: %v", msg)
+		}
+	}
+	for _, as := range bodies {
+		m.checkTwice(as)
+		sum.again.Add(int64(len(as) - 1))
+	}
+	earlier := map[string][]*modelSub{}
+	for _, s := range m.subs {
+		if s.outcomes != 1 {
+			m.fail(s, "%d outcomes in the end", s.outcomes)
+		}
+		m.checkFate(s, bodies[s.body], requests[s.body], earlier[s.body])
+		earlier[s.body] = append(earlier[s.body], s)
+		switch sqsfifo.FateOf(s.err) {
+		case sqsfifo.Stored:
+			sum.receipts.Add(1)
+			if s.receipt.Duplicate {
+				sum.duplicates.Add(1)
+			}
+		case sqsfifo.NotStored:
+			sum.notStored.Add(1)
+		case sqsfifo.InDoubt:
+			sum.inDoubt.Add(1)
+		}
+	}
+	for _, as := range lanes {
+		m.checkOrder(as)
+	}
+	sum.submissions.Add(int64(len(m.subs)))
+	sum.accepted.Add(int64(len(m.accepts)))
+}
+
+const (
+	// modelInterval is how long SQS remembers a message.
+	modelInterval = 5 * time.Minute
+
+	// modelMemory is how long a producer remembers it, from the answer on.
+	modelMemory = modelInterval + 5*time.Second
+)
+
+// checkTwice: a submission that was made while SQS remembered the event, or before
+// SQS had it, does not store it again. What another process stored a producer
+// cannot know.
+func (m *modelRun) checkTwice(as []*modelAccept) {
+	last := map[int]*modelAccept{}
+	for _, a := range as {
+		p := a.sub.producer
+		if l := last[p]; l != nil && a.sub.made.Before(l.at.Add(modelInterval)) {
+			m.fail(a.sub, "accepted twice, %v apart, by submission %d and by %d, which was made %v after the first",
+				a.at.Sub(l.at), l.sub.id, a.sub.id, a.sub.made.Sub(l.at))
+		}
+		last[p] = a
+	}
+}
+
+// concerns reports whether a submission has to reckon with a message: its own
+// request stored it, or one of an earlier submission within the interval.
+func (a *modelAccept) concerns(s *modelSub) bool {
+	if a.sub == s {
+		return true
+	}
+	return a.sub.producer == s.producer && a.sub.precedes(s) && a.request.startedAt < s.reportedAt && s.made.Before(a.at.Add(modelInterval))
+}
+
+// checkFate: what is said of an event is true.
+func (m *modelRun) checkFate(s *modelSub, as []*modelAccept, rs []*modelRequest, earlier []*modelSub) {
+	var conflict *sqsfifo.ConflictError
+	var violation *sqsfifo.ViolationError
+	var doubt *sqsfifo.InDoubtError
+	switch {
+	case s.err == nil:
+		m.checkReceipt(s, as, earlier)
+	case errors.As(s.err, &conflict), errors.As(s.err, &violation):
+		// about this message, not about the one that has the key or the body
+	case errors.As(s.err, &doubt):
+		m.checkDoubt(s, doubt, as, rs, earlier)
+	case sqsfifo.FateOf(s.err) == sqsfifo.NotStored:
+		for _, a := range as {
+			decidedEarlier := (m.slow || s.call > 0) && !a.at.Before(s.made) // perhaps, and it was true then
+			if a.sub.e.Route != s.e.Route || !a.concerns(s) || decidedEarlier && a.sub != s {
+				continue
+			}
+			m.fail(s, "not stored, says submission %d, but SQS accepted it at %s by submission %d", s.id, m.time(a.at), a.sub.id)
+		}
+	default:
+		m.fail(s, "an error without a fate: %v", s.err)
+	}
+	if m.strict && (s.receipt.Overtaken || errors.Is(s.err, sqsfifo.ErrOvertaken)) {
+		m.fail(s, "overtaken with Strict")
+	}
+}
+
+func (m *modelRun) checkReceipt(s *modelSub, as []*modelAccept, earlier []*modelSub) {
+	r := s.receipt
+	if r.MessageID == "" {
+		own, others := false, false
+		for _, a := range as {
+			own = own || a.sub == s
+			others = others || a.sub != s && !a.at.After(s.reported) && s.made.Before(a.request.end.Add(modelMemory))
+			for _, r := range a.again { // the message may be that of another producer
+				others = others || r.producer == s.producer && r.startedAt < s.reportedAt && s.made.Before(r.end.Add(modelMemory))
+			}
+		}
+		switch {
+		case !r.Duplicate:
+			m.fail(s, "a receipt without a message ID that is not a duplicate")
+		case !own && !others:
+			m.fail(s, "a receipt and no message")
+		case !others:
+			m.fail(s, "a false duplicate: submission %d itself stored it", s.id)
+		}
+		return
+	}
+	a := m.stored[r.MessageID]
+	switch {
+	case a == nil || a.sub.body != s.body || a.number != r.SequenceNumber || a.at.After(s.reported):
+		m.fail(s, "a receipt of something else than the message")
+		return
+	case r.Duplicate && a.sub == s:
+		m.fail(s, "a false duplicate: submission %d itself stored it", s.id)
+	case !r.Duplicate && a.sub != s:
+		for _, e := range earlier {
+			if e.producer == s.producer && e.err == nil && e.outcomes > 0 && e.reportedAt < s.madeAt && e.receipt.MessageID == r.MessageID {
+				m.fail(s, "a duplicate that is not named, although submission %d had the receipt of it", e.id)
+				return
+			}
+		}
+	}
+}
+
+// checkDoubt: there is a reason for it, and a resend before ResendBefore is safe.
+func (m *modelRun) checkDoubt(s *modelSub, doubt *sqsfifo.InDoubtError, as []*modelAccept, rs []*modelRequest, earlier []*modelSub) {
+	reason := false
+	for _, r := range rs {
+		proven := r.proof && r.end.Before(s.reported) && !m.slow // or else it was decided earlier
+		reason = reason || r.producer == s.producer && !proven && !r.start.After(s.reported) && r.start.Equal(doubt.Since)
+	}
+	if !reason {
+		m.fail(s, "in doubt since %s, when no request left that could be in doubt", m.time(doubt.Since))
+	}
+	for _, a := range as {
+		if a.sub.e.Route == s.e.Route && a.concerns(s) && doubt.ResendBefore.Add(modelDelivery).After(a.at.Add(modelInterval)) {
+			m.fail(s, "a resend before %s is not safe: accepted at %s", m.time(doubt.ResendBefore), m.time(a.at))
+		}
+	}
+	for _, e := range earlier {
+		if e.producer != s.producer || e.err != nil || e.reportedAt >= s.madeAt {
+			continue
+		}
+		if a := m.stored[e.receipt.MessageID]; a != nil && s.reported.Before(a.at.Add(modelInterval)) {
+			m.fail(s, "in doubt, although submission %d had the receipt of it", e.id)
+		}
+	}
+}
+
+// checkOrder: of two events of a group, the one that was submitted first is stored
+// first, or is named.
+func (m *modelRun) checkOrder(as []*modelAccept) {
+	for i, late := range as {
+		for _, first := range as[:i] {
+			l, f := late.sub, first.sub
+			if !l.precedes(f) {
+				continue
+			}
+			switch {
+			case l.err != nil && late.request.endedAt < first.request.startedAt && (m.resumed || m.delivery.OnGroupFailure == sqsfifo.SkipEvent):
+				continue // it had failed before the later one was sent, and arrived late
+			case modelInDoubt(l) && (f.err != nil || f.reportedAt > l.reportedAt):
+				continue // when it failed, it was not known that the later one is stored
+			case l.receipt.MessageID != "" && l.receipt.MessageID != late.id:
+				continue // stored again, after SQS had forgotten the message of another producer
+			case !m.strict && (l.receipt.Overtaken || errors.Is(l.err, sqsfifo.ErrOvertaken)):
+				continue
+			}
+			m.fail(l, "out of order: submission %d was stored before %d", f.id, l.id)
+			m.wrong[len(m.wrong)-1].other = f
+			return
+		}
+	}
+}
+
+func modelInDoubt(s *modelSub) bool { return sqsfifo.FateOf(s.err) == sqsfifo.InDoubt }
+
+// modelNote is one line of the history of an event.
+type modelNote struct {
+	at      time.Time
+	sub     *modelSub
+	request *modelRequest
+	what    string
+}
+
+// note is for the holder of the lock.
+func (w *modelWorld) note(s *modelSub, r *modelRequest, what string) {
+	w.notes = append(w.notes, modelNote{time.Now(), s, r, what})
+}
+
+// modelViolation is a rule that does not hold of one submission, or of two.
+type modelViolation struct {
+	text       string
+	sub, other *modelSub
+}
+
+// fail is for the holder of the lock.
+func (w *modelWorld) fail(s *modelSub, format string, args ...any) {
+	w.wrong = append(w.wrong, modelViolation{text: fmt.Sprintf(format, args...), sub: s})
+}
+
+// time is what a time is called in reports: seconds since the world began.
+func (w *modelWorld) time(t time.Time) string {
+	return fmt.Sprintf("%.3f s", t.Sub(time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)).Seconds())
+}
+
+// report prints the violations, each with the history of its event.
+func (m *modelRun) report() {
+	if len(m.wrong) == 0 {
+		return
+	}
+	m.t.Errorf("%d violations; again with: go test -run '^TestModel$' . -model.seed %d", len(m.wrong), m.seed)
+	m.t.Logf("%+v, slow callbacks %v, resumed %v, faults %v", m.delivery, m.slow, m.resumed, m.odds)
+	for _, v := range m.wrong[:min(len(m.wrong), 3)] {
+		var b strings.Builder
+		fmt.Fprintln(&b, v.text)
+		for _, n := range m.notes {
+			if !n.sub.isEventOf(v.sub) && !n.sub.isEventOf(v.other) {
+				continue
+			}
+			fmt.Fprintf(&b, "  %12s  submission %d", m.time(n.at), n.sub.id)
+			if r := n.request; r != nil {
+				kind := cmp.Or(r.plan.kind, "fair")
+				fmt.Fprintf(&b, ", request %d of %d entries (%s; arrives %v after %v)", r.n, len(r.subs), kind, r.plan.arrives, r.plan.out)
+			} else {
+				fmt.Fprintf(&b, " of value %d %s", n.sub.e.Value, n.sub.e.Route)
+			}
+			fmt.Fprintf(&b, ": %s\n", n.what)
+		}
+		m.t.Log(b.String())
+	}
+}
+
+// isEventOf reports whether two submissions of a producer have the dedupe key in
+// common.
+func (s *modelSub) isEventOf(o *modelSub) bool {
+	return o != nil && s.producer == o.producer && s.e.Key == o.e.Key
+}

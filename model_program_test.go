@@ -1,0 +1,334 @@
+package sqsfifo_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"github.com/kansas-frontier-matrix/sqsfifo"
+)
+
+// spawn runs f beside the others, unless the program is over.
+func (m *modelRun) spawn(f func()) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if !m.closing {
+		m.actors.Go(f)
+	}
+}
+
+// sleep returns false when the program is over.
+func (m *modelRun) sleep(d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-m.quit:
+		return false
+	}
+}
+
+// feed submits the events of one group, one call after the other.
+func (m *modelRun) feed(rng *rand.Rand, producer int, group string, steps int) {
+	var sofar []modelEvent
+	for range steps {
+		var events []modelEvent
+		for range 1 + rng.IntN(4) {
+			e := modelEvent{Key: fmt.Sprintf("%s-%d", group, len(sofar)), Group: group}
+			if producer > 0 && rng.IntN(2) == 0 {
+				e.Key += "-other"
+			}
+			if len(sofar) > 0 {
+				switch recent := sofar[max(0, len(sofar)-5):]; rng.IntN(12) {
+				case 0, 1, 2:
+					e = recent[rng.IntN(len(recent))] // a copy
+				case 3:
+					e = recent[rng.IntN(len(recent))]
+					e.Value++ // another event with a key that is taken
+				case 4:
+					e.Route = "north"
+				case 5:
+					e = recent[rng.IntN(len(recent))]
+					e.Route = "south" // may be another attribute than before
+				}
+			}
+			events = append(events, e)
+			sofar = append(sofar, e)
+		}
+		m.submit(rng, producer, events)
+		pause := time.Duration(0)
+		switch rng.IntN(8) {
+		case 0, 1, 2:
+			pause = time.Duration(rng.IntN(20)) * 100 * time.Millisecond
+		case 3, 4:
+			pause = time.Duration(rng.IntN(60)) * time.Second
+		}
+		if !m.sleep(pause) {
+			break
+		}
+	}
+}
+
+// crowd makes everything wait: many groups with one event each.
+func (m *modelRun) crowd(rng *rand.Rand, producer int) {
+	most, groups := 600, 100+rng.IntN(1500)
+	if m.jam {
+		most, groups = 30, 100+rng.IntN(400)
+	}
+	if !m.sleep(time.Duration(rng.IntN(most)) * time.Second) {
+		return
+	}
+	for n := range groups {
+		e := modelEvent{Key: fmt.Sprintf("crowd-%d-%d", producer, n), Group: fmt.Sprintf("crowd-%d", n)}
+		s := m.newSub(producer, "SendAsync", e, 0)
+		m.producers[producer][0].SendAsync(m.t.Context(), s.e, m.done(s))
+		m.handed(s)
+	}
+}
+
+// bystand flushes and resumes now and then.
+func (m *modelRun) bystand(rng *rand.Rand) {
+	for m.sleep(time.Duration(rng.IntN(120)) * time.Second) {
+		n := rng.IntN(len(m.producers))
+		p := m.producers[n][0]
+		chance := rng.IntN(6)
+		if m.seed%2 == 0 {
+			chance %= 2 // nobody resumes
+			chance *= 5
+		}
+		switch chance {
+		case 0:
+			ctx, cancel := context.WithTimeout(m.t.Context(), time.Duration(1+rng.IntN(60))*time.Second)
+			m.flush(ctx, n)
+			cancel()
+		case 1:
+			m.mu.Lock()
+			m.resumed = true
+			m.mu.Unlock()
+			for group := range p.Paused() {
+				if rng.IntN(2) == 0 {
+					p.Resume(group)
+				}
+			}
+		case 2:
+			m.mu.Lock()
+			m.resumed = true
+			m.mu.Unlock()
+			p.ResumeAll()
+		default:
+			_, _ = p.Paused(), p.Stats()
+		}
+	}
+}
+
+// follow resends an event after an outcome, at an instant that matters.
+func (m *modelRun) follow(s *modelSub) {
+	rng := rand.New(rand.NewPCG(m.seed^uint64(s.id), 17))
+	m.mu.Lock()
+	m.events[s.body]++
+	often := m.events[s.body] > 6
+	m.mu.Unlock()
+	if often || errors.Is(s.err, sqsfifo.ErrClosed) || len(s.e.Group) > 2 && rng.IntN(4) > 0 {
+		return
+	}
+	seconds := func(from, to int) time.Duration {
+		return time.Duration(10*from+rng.IntN(10*(to-from)+1)) * 100 * time.Millisecond
+	}
+	wait := time.Duration(0)
+	var doubt *sqsfifo.InDoubtError
+	switch {
+	case errors.As(s.err, &doubt):
+		switch rng.IntN(6) {
+		case 0:
+		case 1:
+			wait = time.Until(doubt.ResendBefore) - seconds(0, 2)
+		case 2:
+			wait = time.Until(doubt.ResendBefore) - seconds(0, 30)
+		case 3:
+			wait = time.Until(doubt.ResendBefore) + seconds(0, 30)
+		case 4:
+			wait = time.Until(doubt.Since) + seconds(290, 330)
+		case 5:
+			wait = time.Until(doubt.Since) + seconds(305, 325)
+		}
+	case s.err != nil:
+		switch rng.IntN(4) {
+		case 0:
+		case 1:
+			wait = seconds(0, 10)
+		case 2:
+			wait = seconds(0, 320)
+		case 3:
+			return
+		}
+	default:
+		switch rng.IntN(6) {
+		case 0:
+			wait = seconds(0, 10)
+		case 1:
+			wait = seconds(250, 310)
+		case 2:
+			wait = seconds(285, 300)
+		default:
+			return
+		}
+	}
+	m.spawn(func() {
+		if m.sleep(wait) {
+			m.submit(rng, s.producer, []modelEvent{s.e})
+		}
+	})
+}
+
+// submit submits events in one of the ways that there are.
+func (m *modelRun) submit(rng *rand.Rand, producer int, events []modelEvent) {
+	ctx, withdrawn := m.t.Context(), rng.IntN(4) == 0
+	if withdrawn {
+		most := []int{1, 30, 300, 4000}[rng.IntN(4)]
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, time.Duration(rng.IntN(most))*100*time.Millisecond)
+		m.mu.Lock()
+		m.cancels = append(m.cancels, cancel)
+		m.mu.Unlock()
+	}
+	ps := m.producers[producer]
+	p := ps[rng.IntN(len(ps))]
+	how := []string{"SendAsync", "SendAsync", "TrySend", "SendBatch", "Send", "SendMessage"}[rng.IntN(6)]
+	subs := make([]*modelSub, len(events))
+	each := func(f func(s *modelSub)) {
+		for i, e := range events {
+			s := m.newSub(producer, how, e, i)
+			s.withdrawn = withdrawn
+			f(s)
+			m.handed(s)
+		}
+	}
+	switch how {
+	case "SendAsync":
+		each(func(s *modelSub) { p.SendAsync(ctx, s.e, m.done(s)) })
+		return
+	case "TrySend":
+		each(func(s *modelSub) {
+			if err := p.TrySend(ctx, s.e, m.done(s)); err != nil {
+				m.end(s, sqsfifo.Receipt{}, err)
+			}
+		})
+		return
+	}
+	wait := func() {
+		switch how {
+		case "SendBatch":
+			for i, e := range events {
+				subs[i] = m.newSub(producer, how, e, i)
+				subs[i].withdrawn = withdrawn
+				events[i] = subs[i].e
+			}
+			m.together(subs)
+			for i, r := range p.SendBatch(ctx, events) {
+				m.end(subs[i], r.Receipt, r.Err)
+			}
+			for _, s := range subs {
+				m.handed(s)
+			}
+		case "Send":
+			each(func(s *modelSub) {
+				r, err := p.Send(ctx, s.e)
+				m.end(s, r, err)
+			})
+		case "SendMessage":
+			each(func(s *modelSub) {
+				msg, err := p.Build(s.e)
+				if err != nil {
+					m.end(s, sqsfifo.Receipt{}, err)
+					return
+				}
+				r, err := p.SendMessage(ctx, msg)
+				m.end(s, r, err)
+			})
+		}
+	}
+	if rng.IntN(3) == 0 {
+		wait()
+		return
+	}
+	events = slices.Clone(events)
+	m.spawn(wait)
+}
+
+// newSub notes that an event is about to be submitted, and gives it the tag of the
+// submission.
+func (m *modelRun) newSub(producer int, how string, e modelEvent, place int) *modelSub {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.clock++
+	s := &modelSub{id: len(m.subs), producer: producer, place: place, how: how, e: e, madeAt: m.clock, made: time.Now()}
+	s.e.Tag = s.id
+	if msg, err := m.producers[producer][0].Build(s.e); err == nil {
+		s.body = msg.Body
+	}
+	m.subs = append(m.subs, s)
+	m.note(s, nil, "submitted by "+how)
+	return s
+}
+
+// together notes that submissions are one call.
+func (m *modelRun) together(subs []*modelSub) {
+	for _, s := range subs {
+		s.call = subs[0].id + 1
+	}
+}
+
+// handed notes that the call returned: later calls are later submissions.
+func (m *modelRun) handed(s *modelSub) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.clock++
+	s.handedAt = m.clock
+}
+
+// precedes reports whether s was submitted before o.
+func (s *modelSub) precedes(o *modelSub) bool {
+	if s.call > 0 && s.call == o.call {
+		return s.place < o.place
+	}
+	return s.handedAt > 0 && s.handedAt < o.madeAt
+}
+
+// done is the callback of a submission.
+func (m *modelRun) done(s *modelSub) func(sqsfifo.Receipt, error) {
+	return func(r sqsfifo.Receipt, err error) {
+		m.end(s, r, err)
+		if m.slow && s.id%7 == 0 {
+			time.Sleep(time.Duration(s.id%30) * 100 * time.Millisecond)
+		}
+	}
+}
+
+// end notes an outcome.
+func (m *modelRun) end(s *modelSub, r sqsfifo.Receipt, err error) {
+	m.mu.Lock()
+	m.clock++
+	s.reported, s.reportedAt = time.Now(), m.clock
+	s.receipt, s.err = r, err
+	if s.outcomes++; s.outcomes > 1 {
+		m.fail(s, "%d outcomes", s.outcomes)
+	}
+	m.note(s, nil, s.outcome())
+	m.mu.Unlock()
+	m.follow(s)
+}
+
+func (s *modelSub) outcome() string {
+	switch {
+	case s.outcomes == 0:
+		return "no outcome"
+	case s.err != nil:
+		return s.err.Error()
+	}
+	return fmt.Sprintf("receipt: number %q, duplicate %v, overtaken %v, %d attempts",
+		s.receipt.SequenceNumber, s.receipt.Duplicate, s.receipt.Overtaken, s.receipt.Attempts)
+}

@@ -1,0 +1,223 @@
+package sqsfifo_test
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/kansas-frontier-matrix/sqsfifo"
+	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
+)
+
+var (
+	modelSeeds = flag.Int("model.seeds", 0, "number of seeds of TestModel; 0 is a few hundred")
+	modelSeed  = flag.Int("model.seed", -1, "the only seed of TestModel")
+	modelBreak = flag.String("model.break", "", "late, lie or invent: makes the network dishonest, to see TestModel fail")
+)
+
+// TestModel runs random programs of submissions that repeat: copies, resends before
+// and after ResendBefore, replays at the end of the interval, through outages of
+// minutes, on virtual time. The network is honest, so that the truth is known: see
+// modelWorld. What must hold is in check.
+//
+// Two runs of one seed do nearly the same: goroutines and the jitter of retries
+// differ. A failure prints the history of its event.
+func TestModel(t *testing.T) {
+	from, to := 0, 250
+	switch {
+	case *modelSeed >= 0:
+		from, to = *modelSeed, *modelSeed+1
+	case *modelSeeds > 0:
+		to = *modelSeeds
+	case testing.Short():
+		to = 60
+	}
+	var sum modelTotals
+	t.Run("seeds", func(t *testing.T) {
+		for seed := from; seed < to; seed++ {
+			t.Run(strconv.Itoa(seed), func(t *testing.T) {
+				t.Parallel()
+				synctest.Test(t, func(t *testing.T) { newModelRun(t, uint64(seed)).run(&sum) })
+			})
+		}
+	})
+	t.Logf("%d seeds: %v", to-from, &sum)
+}
+
+// modelTotals says how much was tried.
+type modelTotals struct {
+	submissions, attempts, accepted, receipts, duplicates, inDoubt, notStored, again, minutes atomic.Int64
+}
+
+func (s *modelTotals) String() string {
+	return fmt.Sprintf("%d submissions, %d entries sent, %d accepted (%d of events that SQS had forgotten); %d receipts, %d of them duplicates, %d in doubt, %d not stored; %d virtual hours",
+		s.submissions.Load(), s.attempts.Load(), s.accepted.Load(), s.again.Load(), s.receipts.Load(), s.duplicates.Load(), s.inDoubt.Load(), s.notStored.Load(), s.minutes.Load()/60)
+}
+
+// modelEvent is an event. Tag is of the submission and does not take part in the
+// body: it travels in an attribute that SQS and the producer ignore.
+type modelEvent struct {
+	Key   string `json:"key"`
+	Group string `json:"group"`
+	Value int    `json:"value"`
+	Tag   int    `json:"-"`
+	Route string `json:"-"`
+}
+
+const modelTag = "baggage"
+
+// modelSub is one submission of one event and its outcome.
+type modelSub struct {
+	id, producer int
+	call, place  int // of SendBatch
+	how          string
+	e            modelEvent
+	body         string
+	withdrawn    bool // its context ends
+
+	madeAt, handedAt, reportedAt int // order of the call, of its return and of the outcome
+	made, reported               time.Time
+	outcomes                     int
+	receipt                      sqsfifo.Receipt
+	err                          error
+}
+
+// modelRun is one random program.
+type modelRun struct {
+	*modelWorld
+	t         *testing.T
+	rng       *rand.Rand // of the goroutine of the test
+	delivery  sqsfifo.Delivery
+	producers [][]*sqsfifo.Producer[modelEvent] // those of one queue side by side
+	quit      chan struct{}
+	actors    sync.WaitGroup
+	taken     sync.Map       // when a submission was last identified, by its tag
+	slow      bool           // callbacks block
+	jam       bool           // what is submitted waits for minutes
+	events    map[string]int // submissions of each event
+	resumed   bool           // some group
+	closing   bool
+	cancels   []context.CancelFunc
+}
+
+func newModelRun(t *testing.T, seed uint64) *modelRun {
+	rng := rand.New(rand.NewPCG(seed, 11))
+	q, err := sqstest.NewQueue(sqstest.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := &modelRun{modelWorld: newModelWorld(seed, q, rng), t: t, rng: rng, quit: make(chan struct{}), events: map[string]int{}}
+	m.sabotage = *modelBreak
+	m.slow = rng.IntN(5) == 0
+	m.delivery = sqsfifo.Delivery{
+		Order:          sqsfifo.Order(rng.IntN(2)),
+		OnGroupFailure: sqsfifo.GroupFailure(rng.IntN(3)),
+		RetryFor:       []time.Duration{0, 2 * time.Second, 30 * time.Second, 10 * time.Minute}[rng.IntN(4)],
+		Linger:         time.Duration(rng.IntN(3)) * 10 * time.Millisecond,
+		InFlight:       []int{1, 2, 10, 64}[rng.IntN(4)],
+		BufferEvents:   []int{1, 5, 50, 0}[rng.IntN(4)],
+		Memory:         sqsfifo.Memory{AcceptTimes: rng.IntN(2) == 0},
+	}
+	if rng.IntN(12) == 0 {
+		m.delivery.Memory.MaxKeys = 30
+	}
+	m.strict = m.delivery.Order == sqsfifo.Strict
+	if m.jam = rng.IntN(6) == 0; m.jam {
+		m.delivery.InFlight = 1
+		begin := time.Now()
+		m.days = append([]modelDay{{begin.Add(20 * time.Second), "fair"}, {begin.Add(15 * time.Minute), "slow"}}, m.days...)
+	}
+	for n := range 1 + rng.IntN(4)/3 {
+		p, err := sqsfifo.NewProducer(&modelClient{m.modelWorld, n}, m.config(true))
+		if err != nil {
+			t.Fatal(err)
+		}
+		m.producers = append(m.producers, []*sqsfifo.Producer[modelEvent]{p})
+		if rng.IntN(4) == 0 {
+			p, err := sqsfifo.NewProducerOn(p.Queue(), m.config(false))
+			if err != nil {
+				t.Fatal(err)
+			}
+			m.producers[n] = append(m.producers[n], p)
+		}
+	}
+	return m
+}
+
+func (m *modelRun) config(alone bool) sqsfifo.Config[modelEvent] {
+	c := sqsfifo.Config[modelEvent]{
+		Source: "kfm.test.model",
+		Identify: func(e modelEvent) (sqsfifo.Identity, error) {
+			m.taken.Store(e.Tag, time.Now())
+			return sqsfifo.Identity{DedupeKey: e.Key, Group: e.Group, Time: time.Unix(1e9, 0)}, nil
+		},
+		Attributes: func(e modelEvent) map[string]string {
+			a := map[string]string{modelTag: strconv.Itoa(e.Tag)}
+			if e.Route != "" {
+				a["route"] = e.Route
+			}
+			return a
+		},
+	}
+	if alone {
+		c.QueueURL, c.Delivery = m.q.URL(), m.delivery
+	}
+	return c
+}
+
+// run is the program: feeders submit new events and copies, each outcome may have
+// a resend as its consequence, and in the end the producers are closed, with or
+// without anything left to do.
+func (m *modelRun) run(sum *modelTotals) {
+	begin := time.Now()
+	groups, steps := 1+m.rng.IntN(6), 5+m.rng.IntN(30)
+	for p := range m.producers {
+		for g := range groups {
+			rng := rand.New(rand.NewPCG(m.seed, uint64(100+10*p+g)))
+			m.spawn(func() { m.feed(rng, p, fmt.Sprintf("g%d", g), steps) })
+		}
+		if m.jam || m.rng.IntN(8) == 0 {
+			rng := rand.New(rand.NewPCG(m.seed, uint64(200+p)))
+			m.spawn(func() { m.crowd(rng, p) })
+		}
+	}
+	bystander := rand.New(rand.NewPCG(m.seed, 300))
+	var others sync.WaitGroup
+	others.Go(func() { m.bystand(bystander) })
+
+	ctx, cancel := m.t.Context(), context.CancelFunc(func() {})
+	switch m.rng.IntN(3) {
+	case 0:
+		time.Sleep(20 * time.Minute)
+	case 1:
+		time.Sleep(time.Duration(m.rng.IntN(900)) * time.Second)
+	case 2:
+		time.Sleep(time.Duration(m.rng.IntN(900)) * time.Second)
+		ctx, cancel = context.WithTimeout(ctx, time.Duration(m.rng.IntN(300))*100*time.Millisecond)
+	}
+	defer cancel()
+	m.mu.Lock()
+	close(m.quit)
+	m.closing = true
+	m.mu.Unlock()
+	for n, ps := range m.producers {
+		err := ps[0].Close(ctx)
+		m.checkClosed(n, ctx, err)
+	}
+	m.actors.Wait()
+	others.Wait()
+	time.Sleep(30 * time.Second) // for requests that nobody waits for
+	for _, cancel := range m.cancels {
+		cancel()
+	}
+	m.check(sum)
+	sum.minutes.Add(int64(time.Since(begin) / time.Minute))
+	m.report()
+}

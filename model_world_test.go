@@ -1,0 +1,277 @@
+package sqsfifo_test
+
+import (
+	"context"
+	"fmt"
+	"hash/fnv"
+	"io"
+	"math/rand/v2"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
+	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
+
+	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
+)
+
+// modelWorld is SQS, the network to it and the truth about both: which request of
+// which submission left when, and what SQS stored because of it.
+type modelWorld struct {
+	seed uint64
+	q    *sqstest.Queue
+	odds map[string]float64 // of a fault in fair weather
+	days []modelDay
+
+	// strict: a request holds one event of a group.
+	strict bool
+
+	// sabotage makes the network dishonest, to show that a rule notices: "late"
+	// delivers requests after the interval, "lie" throttles what it stores, "invent"
+	// answers with IDs of its own.
+	sabotage string
+
+	mu       sync.Mutex
+	clock    int // orders what happens at one instant of virtual time
+	subs     []*modelSub
+	requests []*modelRequest
+	accepts  []*modelAccept
+	stored   map[string]*modelAccept // by message ID
+	inFlight map[modelLane]bool
+	tries    map[string]uint64 // requests with this body first
+	notes    []modelNote
+	wrong    []modelViolation
+
+	refuser *sqs.Client // whose requests never leave
+}
+
+// modelLane is a message group as one producer sees it.
+type modelLane struct {
+	producer int
+	group    string
+}
+
+// modelRequest is one request on its way.
+type modelRequest struct {
+	n, producer int
+	subs        []*modelSub
+	plan        modelPlan
+	start, end  time.Time
+	startedAt   int
+	endedAt     int
+	proof       bool // its end proves for each entry what became of it
+}
+
+// modelAccept is one message that SQS stored.
+type modelAccept struct {
+	sub        *modelSub
+	request    *modelRequest
+	at         time.Time
+	id, number string
+	again      []*modelRequest // that were suppressed because of it
+}
+
+// modelPlan is what the network does with one request.
+type modelPlan struct {
+	kind    string
+	arrives bool
+	out     time.Duration // until it arrives, at most modelDelivery
+	answer  time.Duration // until the client returns, if its context lets it
+	entry   func(i int) string
+}
+
+// modelDelivery is the longest time that an honest network takes to deliver a
+// request.
+const modelDelivery = 19900 * time.Millisecond
+
+// modelDay is a stretch of weather.
+type modelDay struct {
+	until time.Time
+	kind  string
+}
+
+func newModelWorld(seed uint64, q *sqstest.Queue, rng *rand.Rand) *modelWorld {
+	w := &modelWorld{
+		seed: seed, q: q, odds: map[string]float64{},
+		stored: map[string]*modelAccept{}, inFlight: map[modelLane]bool{}, tries: map[string]uint64{},
+	}
+	for _, kind := range modelFaults {
+		w.odds[kind] = []float64{0, 0, 0.01, 0.05, 0.2}[rng.IntN(5)]
+	}
+	for _, kind := range []string{"panic", "exit", "nothing"} { // rare, because a client that panics ends an event
+		w.odds[kind] /= 10
+	}
+	at := time.Now()
+	for range 40 {
+		day := modelDay{kind: "fair"}
+		at = at.Add(time.Duration(1+rng.IntN(120)) * time.Second)
+		if rng.IntN(2) == 0 {
+			day.kind = modelWeather[rng.IntN(len(modelWeather))]
+			if rng.IntN(4) == 0 {
+				at = at.Add(time.Duration(rng.IntN(6)) * time.Minute)
+			}
+		}
+		day.until = at
+		w.days = append(w.days, day)
+	}
+	w.refuser = sqs.New(sqs.Options{
+		Region: "us-east-1", HTTPClient: modelRefuser{},
+		Credentials: aws.CredentialsProviderFunc(func(context.Context) (aws.Credentials, error) {
+			if seed%2 == 0 {
+				return aws.Credentials{}, fmt.Errorf("no credentials")
+			}
+			return aws.Credentials{AccessKeyID: "a", SecretAccessKey: "b"}, nil
+		}),
+	})
+	return w
+}
+
+// modelWeather is what lasts for minutes.
+var modelWeather = []string{"black hole", "refused", "throttled", "failing", "slow", "lossy", "fails entries"}
+
+// modelFaults are what happens to single requests.
+var modelFaults = []string{
+	"lost", "late", "dropped", "black hole", "refused", "throttled", "failing", "slow", "fails entries",
+	"unproven", "poisoned", "panic", "exit", "nothing",
+}
+
+// weather returns the kind of fault that the day has in store, "" for none.
+func (w *modelWorld) weather(now time.Time, rng *rand.Rand) string {
+	for _, d := range w.days {
+		if now.Before(d.until) {
+			switch chance := rng.IntN(10); {
+			case d.kind == "fair":
+			case d.kind == "lossy" && chance < 5:
+				return []string{"lost", "late", "dropped", "unproven"}[rng.IntN(4)]
+			case d.kind != "lossy" && (chance < 8 || d.kind == "black hole" || d.kind == "refused"):
+				return d.kind
+			}
+			break
+		}
+	}
+	for _, kind := range modelFaults {
+		if rng.Float64() < w.odds[kind] {
+			return kind
+		}
+	}
+	return ""
+}
+
+// plan decides what becomes of a request, by its first body and how often that was
+// first, so that a seed does nearly the same each time.
+func (w *modelWorld) plan(body string, now time.Time) modelPlan {
+	h := fnv.New64a()
+	_, _ = io.WriteString(h, body)
+	w.tries[body]++
+	rng := rand.New(rand.NewPCG(w.seed^h.Sum64(), w.tries[body]))
+	tenths := func(n int) time.Duration { return time.Duration(rng.IntN(n)) * 100 * time.Millisecond }
+
+	p := modelPlan{kind: w.weather(now, rng), arrives: true}
+	p.out = time.Duration(1+rng.IntN(50)) * time.Millisecond
+	if rng.IntN(10) == 0 {
+		p.out = tenths(30)
+	}
+	p.answer = p.out + time.Duration(1+rng.IntN(50))*time.Millisecond
+	switch p.kind {
+	case "slow":
+		p.out = min(tenths(200), modelDelivery)
+		p.answer = p.out + tenths(100)
+	case "late": // the client gives up before the request arrives
+		p.out = min(100*time.Millisecond+tenths(200), modelDelivery)
+		p.answer = time.Duration(rng.Int64N(int64(p.out)))
+	case "dropped", "throttled", "poisoned":
+		p.arrives = false
+	case "refused":
+		p.arrives = false
+		p.answer = tenths(30)
+	case "black hole":
+		p.arrives = rng.IntN(2) == 0
+		p.out = min(tenths(200), modelDelivery)
+		p.answer = time.Hour
+	case "failing", "panic", "exit", "nothing":
+		p.arrives = rng.IntN(2) == 0
+	case "fails entries":
+		fates := make([]string, 10)
+		for i := range fates {
+			fates[i] = []string{"", "", "", "throttled", "refused", "failed", "failed and stored"}[rng.IntN(7)]
+		}
+		p.entry = func(i int) string { return fates[i] }
+	}
+	switch {
+	case w.sabotage == "late" && p.kind == "late":
+		p.out = 310 * time.Second
+	case w.sabotage == "lie" && p.kind == "throttled":
+		p.arrives, p.out = true, p.answer
+	}
+	return p
+}
+
+// arrive lets SQS have a request.
+func (w *modelWorld) arrive(r *modelRequest, entries []types.SendMessageBatchRequestEntry) *sqs.SendMessageBatchOutput {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.clock++
+	var let []types.SendMessageBatchRequestEntry
+	failed := map[string]types.BatchResultErrorEntry{}
+	hidden := map[string]bool{}
+	for i, e := range entries {
+		fate := ""
+		if r.plan.entry != nil {
+			fate = r.plan.entry(i)
+		}
+		f := types.BatchResultErrorEntry{Id: e.Id}
+		switch fate {
+		case "throttled":
+			f.Code = aws.String("ThrottlingException")
+		case "refused":
+			f.Code, f.SenderFault = aws.String("InvalidMessageContents"), true
+		case "failed", "failed and stored":
+			f.Code = aws.String("InternalError")
+		}
+		if f.Code != nil {
+			failed[*e.Id] = f
+			w.note(r.subs[i], r, "entry "+fate)
+		}
+		if f.Code == nil || fate == "failed and stored" {
+			let = append(let, e)
+			hidden[*e.Id] = f.Code != nil
+		}
+	}
+	out := &sqs.SendMessageBatchOutput{}
+	if len(let) > 0 {
+		stored, err := w.q.SendMessageBatch(context.Background(), &sqs.SendMessageBatchInput{QueueUrl: aws.String(w.q.URL()), Entries: let})
+		if err != nil {
+			w.fail(r.subs[0], "the queue refuses: %v", err)
+			return out
+		}
+		for _, ok := range stored.Successful {
+			i, _ := strconv.Atoi(*ok.Id)
+			w.accept(r, r.subs[i], *ok.MessageId, *ok.SequenceNumber)
+			if !hidden[*ok.Id] {
+				out.Successful = append(out.Successful, ok)
+			}
+		}
+	}
+	for _, e := range entries {
+		if f, ok := failed[*e.Id]; ok {
+			out.Failed = append(out.Failed, f)
+		}
+	}
+	return out
+}
+
+// accept notes what SQS made of an entry.
+func (w *modelWorld) accept(r *modelRequest, s *modelSub, id, number string) {
+	a := w.stored[id]
+	if a != nil {
+		a.again = append(a.again, r)
+		w.note(s, r, "suppressed")
+		return
+	}
+	a = &modelAccept{sub: s, request: r, at: time.Now(), id: id, number: number}
+	w.stored[id] = a
+	w.accepts = append(w.accepts, a)
+	w.note(s, r, "accepted "+number)
+}

@@ -1,0 +1,153 @@
+package sqsfifo_test
+
+import (
+	"context"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/kansas-frontier-matrix/sqsfifo"
+	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
+)
+
+func TestClose(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := newQueue(t, sqstest.Config{})
+		p := on(t, q, q)
+		q.Inject(sqstest.Throttle(), 3)
+		done := make(chan error, 1)
+		go func() {
+			_, err := p.Send(t.Context(), scene)
+			done <- err
+		}()
+		synctest.Wait() // it waits to try again
+
+		ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+		defer cancel()
+		require.ErrorIs(t, p.Close(ctx), context.DeadlineExceeded)
+		err := <-done
+		require.ErrorIs(t, err, context.DeadlineExceeded, "what was under way has its outcome")
+		assert.Equal(t, sqsfifo.NotStored, sqsfifo.FateOf(err), "each attempt was throttled")
+		_, err = p.Send(t.Context(), scene)
+		require.ErrorIs(t, err, sqsfifo.ErrClosed)
+		results := p.SendBatch(t.Context(), scenes(2, 1))
+		require.ErrorIs(t, results.Err(), sqsfifo.ErrClosed)
+		require.NoError(t, p.Close(t.Context()))
+		assert.Empty(t, q.Messages())
+	})
+}
+
+func TestConcurrentUse(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := newQueue(t, sqstest.Config{})
+		p := on(t, q.Client(), q)
+		all := scenes(200, 5)
+		var wg sync.WaitGroup
+		for g := range 8 {
+			wg.Go(func() {
+				// Two goroutines each send the same events, alone and in batches.
+				part := all[g/2*50 : g/2*50+50]
+				if g%2 == 0 {
+					assert.NoError(t, p.SendBatch(t.Context(), part).Err())
+					return
+				}
+				for _, s := range part {
+					_, err := p.Send(t.Context(), s)
+					assert.NoError(t, err)
+				}
+			})
+		}
+		wg.Wait()
+		require.NoError(t, p.Close(t.Context()))
+		assert.Len(t, q.Messages(), 200)
+		assert.Len(t, q.Suppressed(), 200)
+	})
+}
+
+// exclusiveClient answers after a while and fails the test when two requests
+// with one message group are under way.
+type exclusiveClient struct {
+	*sqstest.Queue
+	t        *testing.T
+	mu       sync.Mutex
+	underWay map[string]bool
+	together int // the most requests that were under way at once
+}
+
+func (c *exclusiveClient) SendMessage(ctx context.Context, in *sqs.SendMessageInput, o ...func(*sqs.Options)) (*sqs.SendMessageOutput, error) {
+	defer c.enter(*in.MessageGroupId)()
+	return c.Queue.SendMessage(ctx, in, o...)
+}
+
+func (c *exclusiveClient) SendMessageBatch(ctx context.Context, in *sqs.SendMessageBatchInput, o ...func(*sqs.Options)) (*sqs.SendMessageBatchOutput, error) {
+	for _, e := range in.Entries {
+		defer c.enter(*e.MessageGroupId)()
+	}
+	return c.Queue.SendMessageBatch(ctx, in, o...)
+}
+
+func (c *exclusiveClient) enter(group string) (leave func()) {
+	c.mu.Lock()
+	assert.False(c.t, c.underWay[group], "two requests with group %s at once: SQS may store them in either order", group)
+	c.underWay[group] = true
+	c.together = max(c.together, len(c.underWay))
+	c.mu.Unlock()
+	time.Sleep(5 * time.Millisecond)
+	return func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		delete(c.underWay, group)
+	}
+}
+
+func TestOneRequestOfAGroupIsUnderWay(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := newQueue(t, sqstest.Config{})
+		client := &exclusiveClient{Queue: q, t: t, underWay: map[string]bool{}}
+		p := on(t, client, q)
+		all := scenes(120, 4)
+		var wg sync.WaitGroup
+		for g := range 12 {
+			part := all[g*10 : g*10+10]
+			wg.Go(func() {
+				if g%3 == 0 {
+					assert.NoError(t, p.SendBatch(t.Context(), part).Err())
+					return
+				}
+				for _, s := range part {
+					_, err := p.Send(t.Context(), s)
+					assert.NoError(t, err)
+				}
+			})
+		}
+		wg.Wait()
+		assert.Len(t, q.Messages(), 120)
+		assert.Greater(t, client.together, 1, "different groups go on side by side")
+	})
+}
+
+func TestWaitingForAGroupEndsWithTheContext(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := newQueue(t, sqstest.Config{})
+		p := on(t, q, q)
+		q.Inject(sqstest.Throttle(), 50)
+		done := make(chan error, 1)
+		go func() {
+			_, err := p.Send(t.Context(), scenes(1, 1)[0])
+			done <- err
+		}()
+		synctest.Wait()
+		ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+		defer cancel()
+		_, err := p.Send(ctx, scenes(2, 1)[1])
+		var refused *sqsfifo.NotStoredError
+		require.ErrorAs(t, err, &refused)
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		require.NoError(t, <-done, "the group's lock is whole")
+	})
+}

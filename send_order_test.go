@@ -1,0 +1,356 @@
+package sqsfifo_test
+
+import (
+	"context"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
+	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
+	"github.com/aws/smithy-go"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/kansas-frontier-matrix/sqsfifo"
+	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
+)
+
+// slowClient answers after a while and notes when which events left.
+type slowClient struct {
+	*sqstest.Queue
+	latency time.Duration
+	start   time.Time
+
+	mu             sync.Mutex
+	requests       []request
+	underWay, most int
+}
+
+type request struct {
+	at     time.Duration
+	groups string
+}
+
+func (c *slowClient) note(groups ...string) (end func()) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.requests = append(c.requests, request{time.Since(c.start), strings.Join(groups, " ")})
+	c.underWay++
+	c.most = max(c.most, c.underWay)
+	return func() {
+		time.Sleep(c.latency)
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.underWay--
+	}
+}
+
+func (c *slowClient) SendMessage(ctx context.Context, in *sqs.SendMessageInput, o ...func(*sqs.Options)) (*sqs.SendMessageOutput, error) {
+	defer c.note(*in.MessageGroupId)()
+	return c.Queue.SendMessage(ctx, in, o...)
+}
+
+func (c *slowClient) SendMessageBatch(ctx context.Context, in *sqs.SendMessageBatchInput, o ...func(*sqs.Options)) (*sqs.SendMessageBatchOutput, error) {
+	var groups []string
+	for _, e := range in.Entries {
+		groups = append(groups, *e.MessageGroupId)
+	}
+	defer c.note(groups...)()
+	return c.Queue.SendMessageBatch(ctx, in, o...)
+}
+
+// scheduling is a producer over a client that takes 20 ms, in a bubble.
+func scheduling(t *testing.T, d sqsfifo.Delivery, f func(t *testing.T, p *sqsfifo.Producer[Scene], c *slowClient)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		q := newQueue(t, sqstest.Config{})
+		c := &slowClient{Queue: q, latency: 20 * time.Millisecond, start: time.Now()}
+		f(t, on(t, c, q, func(c *sqsfifo.Config[Scene]) { c.Delivery = d }), c)
+	})
+}
+
+// event is the nth of its group.
+func event(group string, n int) Scene {
+	return Scene{ID: group + string(rune('0'+n)), PathRow: group, Acquired: scene.Acquired}
+}
+
+func fail(t *testing.T) func(sqsfifo.Receipt, error) {
+	return func(_ sqsfifo.Receipt, err error) { assert.NoError(t, err) }
+}
+
+func TestLinger(t *testing.T) {
+	scheduling(t, sqsfifo.Delivery{Linger: 7 * time.Millisecond}, func(t *testing.T, p *sqsfifo.Producer[Scene], c *slowClient) {
+		p.SendAsync(t.Context(), event("a", 0), fail(t)) // nothing under way: at once
+		p.SendAsync(t.Context(), event("b", 0), fail(t)) // waits for others
+		time.Sleep(3 * time.Millisecond)
+		p.SendAsync(t.Context(), event("c", 0), fail(t))
+		time.Sleep(10 * time.Millisecond)
+		for _, g := range strings.Split("d e f g h i j k l m n", " ") { // eleven: ten fill a request
+			p.SendAsync(t.Context(), event(g, 0), fail(t))
+		}
+		require.NoError(t, p.Flush(t.Context())) // does not wait for the linger of the last
+		assert.ElementsMatch(t, []request{{0, "a"}, {7 * time.Millisecond, "b c"}, {13 * time.Millisecond, "d e f g h i j k l m"}, {13 * time.Millisecond, "n"}}, c.requests)
+	})
+}
+
+// Many events of one group fill no request with Strict; with Runs ten do.
+func TestOrderDecidesWhatFillsARequest(t *testing.T) {
+	for order, want := range map[sqsfifo.Order]request{
+		sqsfifo.Strict: {5 * time.Millisecond, "b"},
+		sqsfifo.Runs:   {0, "b b b b b b b b b b"},
+	} {
+		scheduling(t, sqsfifo.Delivery{Order: order}, func(t *testing.T, p *sqsfifo.Producer[Scene], c *slowClient) {
+			for n := range 10 {
+				if n < 2 {
+					p.SendAsync(t.Context(), event("a", n), fail(t))
+				}
+				p.SendAsync(t.Context(), event("b", n), fail(t))
+			}
+			time.Sleep(10 * time.Millisecond) // Close would let nothing linger
+			require.NoError(t, p.Close(t.Context()))
+			assert.Contains(t, c.requests, request{0, "a"})
+			assert.Contains(t, c.requests, want, "order %d", order)
+			assertOrder(t, c.Queue)
+		})
+	}
+}
+
+func TestInFlightIsALimit(t *testing.T) {
+	for _, limit := range []int{1, 3} {
+		scheduling(t, sqsfifo.Delivery{InFlight: limit, Linger: 1}, func(t *testing.T, p *sqsfifo.Producer[Scene], c *slowClient) {
+			var wg sync.WaitGroup
+			for _, g := range strings.Split("a b c d e f g", " ") {
+				wg.Go(func() {
+					_, err := p.Send(t.Context(), event(g, 0))
+					assert.NoError(t, err)
+				})
+				time.Sleep(time.Millisecond)
+			}
+			wg.Wait()
+			assert.Equal(t, limit, c.most)
+		})
+	}
+}
+
+// A request holds 1 MiB (F-057): what does not fit goes in the next one.
+func TestRequestsAreBoundedByBytes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		type large struct {
+			Text string `json:"text"`
+		}
+		q := newQueue(t, sqstest.Config{})
+		c := &slowClient{Queue: q, latency: 20 * time.Millisecond, start: time.Now()}
+		p, err := sqsfifo.NewProducer(c, sqsfifo.Config[large]{
+			QueueURL: q.URL(), Source: source,
+			Identify: func(l large) (sqsfifo.Identity, error) {
+				return sqsfifo.Identity{DedupeKey: l.Text[:1], Group: l.Text[:1], Time: scene.Acquired}, nil
+			},
+		})
+		require.NoError(t, err)
+		var events []large
+		for _, g := range []string{"a", "b", "c", "d", "e"} {
+			events = append(events, large{strings.Repeat(g, 400<<10)})
+		}
+		require.NoError(t, p.SendBatch(t.Context(), events).Err())
+		assert.ElementsMatch(t, []request{{0, "a b"}, {0, "c d"}, {5 * time.Millisecond, "e"}}, c.requests)
+	})
+}
+
+func TestBufferBlocksOrRefuses(t *testing.T) {
+	scheduling(t, sqsfifo.Delivery{BufferEvents: 2, InFlight: 1}, func(t *testing.T, p *sqsfifo.Producer[Scene], c *slowClient) {
+		p.SendAsync(t.Context(), event("a", 0), fail(t))
+		require.NoError(t, p.TrySend(t.Context(), event("b", 0), fail(t)))
+		called := false
+		err := p.TrySend(t.Context(), event("c", 0), func(sqsfifo.Receipt, error) { called = true })
+		require.ErrorIs(t, err, sqsfifo.ErrBufferFull)
+		require.ErrorContains(t, err, "after 0 attempts: the producer's buffer is full")
+
+		ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+		defer cancel()
+		var outcome error
+		p.SendAsync(ctx, event("d", 0), func(_ sqsfifo.Receipt, err error) { outcome = err })
+		var refused *sqsfifo.NotStoredError
+		require.ErrorAs(t, outcome, &refused, "told before SendAsync returns")
+		require.ErrorIs(t, outcome, context.DeadlineExceeded)
+		assert.Zero(t, refused.Attempts)
+
+		p.SendAsync(t.Context(), event("e", 0), fail(t)) // waits for a's answer
+		assert.Equal(t, 20*time.Millisecond, time.Since(c.start))
+		closed := make(chan error)
+		go func() { // waits for room when the producer closes
+			_, err := p.Send(t.Context(), event("f", 0))
+			closed <- err
+		}()
+		synctest.Wait()
+		require.NoError(t, p.Close(t.Context()))
+		require.ErrorIs(t, <-closed, sqsfifo.ErrClosed)
+		require.ErrorIs(t, tryOutcome(t, p, event("g", 0)), sqsfifo.ErrClosed)
+		assert.False(t, called, "the caller still has the event")
+		assert.Len(t, c.Messages(), 3)
+		assert.Empty(t, sqsfifo.Leftovers(p))
+	})
+}
+
+// Who waits for room when the producer closes waits no longer.
+func TestCloseTurnsAwayWhoWaits(t *testing.T) {
+	scheduling(t, sqsfifo.Delivery{BufferEvents: 1}, func(t *testing.T, p *sqsfifo.Producer[Scene], c *slowClient) {
+		p.SendAsync(t.Context(), event("a", 0), fail(t))
+		at := make(chan time.Duration, 1)
+		go func() {
+			_, err := p.Send(t.Context(), event("b", 0))
+			assert.ErrorIs(t, err, sqsfifo.ErrClosed)
+			at <- time.Since(c.start)
+		}()
+		time.Sleep(time.Millisecond)
+		require.NoError(t, p.Close(t.Context()))
+		assert.Equal(t, time.Millisecond, <-at, "a's answer takes twenty")
+	})
+}
+
+// tryOutcome hands an event in that is told of at once.
+func tryOutcome(t *testing.T, p *sqsfifo.Producer[Scene], s Scene) (outcome error) {
+	t.Helper()
+	require.NoError(t, p.TrySend(t.Context(), s, func(_ sqsfifo.Receipt, err error) { outcome = err }))
+	return outcome
+}
+
+// Outcomes of a group come in order, those that need no request, too.
+func TestOutcomesComeInOrder(t *testing.T) {
+	scheduling(t, sqsfifo.Delivery{}, func(t *testing.T, p *sqsfifo.Producer[Scene], c *slowClient) {
+		var order []int
+		for n := range 6 {
+			e := event("a", n)
+			if n == 3 {
+				e.ID = "" // there is no key without it
+			}
+			p.SendAsync(t.Context(), e, func(_ sqsfifo.Receipt, err error) {
+				assert.Equal(t, n == 3, err != nil, "%d: %v", n, err)
+				order = append(order, n)
+			})
+		}
+		require.NoError(t, p.Close(t.Context()))
+		assert.Equal(t, []int{3, 0, 1, 2, 4, 5}, order, "without an identity there is no group to wait for")
+	})
+	scheduling(t, sqsfifo.Delivery{}, func(t *testing.T, p *sqsfifo.Producer[Scene], c *slowClient) {
+		var order []int
+		for n := range 6 {
+			e := event("a", n)
+			if n == 3 {
+				e = event("a", 1)
+				e.Cloud = 7 // a conflict
+			}
+			p.SendAsync(t.Context(), e, func(_ sqsfifo.Receipt, err error) {
+				assert.Equal(t, n == 3, err != nil, "%d: %v", n, err)
+				order = append(order, n)
+			})
+		}
+		require.NoError(t, p.Close(t.Context()))
+		assert.Equal(t, []int{0, 1, 2, 3, 4, 5}, order)
+	})
+}
+
+// Nothing lingers once the producer is closed.
+func TestCloseDoesNotLinger(t *testing.T) {
+	scheduling(t, sqsfifo.Delivery{Linger: time.Minute}, func(t *testing.T, p *sqsfifo.Producer[Scene], c *slowClient) {
+		p.SendAsync(t.Context(), event("a", 0), fail(t))
+		p.SendAsync(t.Context(), event("b", 0), fail(t))
+		time.Sleep(5 * time.Millisecond)
+		require.NoError(t, p.Close(t.Context()))
+		assert.Equal(t, []request{{0, "a"}, {5 * time.Millisecond, "b"}}, c.requests)
+	})
+}
+
+// Flush waits for events that an earlier Flush waited for, too.
+func TestFlushWaitsForAll(t *testing.T) {
+	scheduling(t, sqsfifo.Delivery{}, func(t *testing.T, p *sqsfifo.Producer[Scene], c *slowClient) {
+		var told sync.Map
+		hand := func(g string) {
+			p.SendAsync(t.Context(), event(g, 0), func(sqsfifo.Receipt, error) { told.Store(g, true) })
+		}
+		assertTold := func(g string) {
+			_, ok := told.Load(g)
+			assert.True(t, ok, g)
+		}
+		hand("a")
+		soon, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+		defer cancel()
+		require.ErrorIs(t, p.Flush(soon), context.DeadlineExceeded)
+		require.NoError(t, p.Flush(t.Context()), "nothing was handed in since")
+		assertTold("a")
+
+		c.Inject(sqstest.DelayAnswer(time.Second), 1)
+		hand("b")
+		soon, cancel = context.WithTimeout(t.Context(), time.Millisecond)
+		defer cancel()
+		require.ErrorIs(t, p.Flush(soon), context.DeadlineExceeded)
+		hand("c")
+		require.NoError(t, p.Flush(t.Context()))
+		assertTold("b")
+		assertTold("c")
+	})
+}
+
+// busyClient throttles the group a and takes its time for all others.
+type busyClient struct {
+	*sqstest.Queue
+	tried []time.Time // of a
+}
+
+func (c *busyClient) SendMessage(ctx context.Context, in *sqs.SendMessageInput, o ...func(*sqs.Options)) (*sqs.SendMessageOutput, error) {
+	if *in.MessageGroupId == "a" {
+		c.tried = append(c.tried, time.Now())
+		return nil, &smithy.GenericAPIError{Code: "RequestThrottled"}
+	}
+	time.Sleep(19 * time.Second)
+	return c.Queue.SendMessage(ctx, in, o...)
+}
+
+func (c *busyClient) SendMessageBatch(ctx context.Context, in *sqs.SendMessageBatchInput, o ...func(*sqs.Options)) (*sqs.SendMessageBatchOutput, error) {
+	out := &sqs.SendMessageBatchOutput{}
+	for _, e := range in.Entries {
+		r, err := c.SendMessage(ctx, &sqs.SendMessageInput{QueueUrl: in.QueueUrl, MessageGroupId: e.MessageGroupId, MessageBody: e.MessageBody}, o...)
+		if err != nil {
+			out.Failed = append(out.Failed, types.BatchResultErrorEntry{Id: e.Id, Code: aws.String("RequestThrottled")})
+			continue
+		}
+		out.Successful = append(out.Successful, types.SendMessageBatchResultEntry{Id: e.Id, MessageId: r.MessageId, SequenceNumber: r.SequenceNumber, MD5OfMessageBody: r.MD5OfMessageBody})
+	}
+	return out, nil
+}
+
+// A retry that has to wait for its turn does not outlive the deduplication
+// interval of its first attempt either.
+func TestRetryThatWaitsEndsInsideTheInterval(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := newQueue(t, sqstest.Config{})
+		c := &busyClient{Queue: q}
+		p := on(t, c, q, func(c *sqsfifo.Config[Scene]) { c.Delivery.InFlight = 1 })
+		var outcome error
+		p.SendAsync(t.Context(), event("a", 0), func(_ sqsfifo.Receipt, err error) { outcome = err })
+		for n := range 20 {
+			_, err := p.Send(t.Context(), Scene{ID: strconv.Itoa(n), PathRow: "b", Acquired: scene.Acquired})
+			require.NoError(t, err)
+		}
+		require.NoError(t, p.Flush(t.Context()))
+		var refused *sqsfifo.NotStoredError
+		require.ErrorAs(t, outcome, &refused)
+		assert.Equal(t, "RequestThrottled", refused.Code)
+		assert.Equal(t, len(c.tried), refused.Attempts)
+		assert.Greater(t, len(c.tried), 3)
+		assert.Less(t, c.tried[len(c.tried)-1].Sub(c.tried[0]), 4*time.Minute+35*time.Second)
+		assert.Empty(t, p.Paused(), "it is surely not stored")
+
+		other := event("a", 0)
+		other.Cloud = 99
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		_, err := p.Send(ctx, other)
+		require.ErrorAs(t, err, &refused, "the key is free: the first is surely not stored")
+		require.NoError(t, p.Close(t.Context()))
+	})
+}

@@ -1,0 +1,116 @@
+package sqstest_test
+
+import (
+	"runtime"
+	"strconv"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
+	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
+)
+
+func TestBounds(t *testing.T) {
+	holdAccounts(t, []accountFact{
+		{"queues", func(o office) {
+			o.server.SetBounds(sqstest.Bounds{Queues: 2})
+			o.create("a.fifo")
+			o.create("b.fifo")
+			o.create("a.fifo")
+			_, err := o.tryCreate("c", nil)
+			o.refused(err, "OverLimit", "The fake is at its bound of 2 queues.")
+			var modelled *types.OverLimit
+			assert.ErrorAs(o, err, &modelled)
+		}},
+		{"messages, of all queues together", func(o office) {
+			a, b := o.create("a.fifo"), o.create("b")
+			a.sendAll("g", "1")
+			o.server.SetBounds(sqstest.Bounds{Messages: 3})
+			b.sendAll("", "2", "3")
+			_, err := b.trySend(msg{body: "4"})
+			o.refused(err, "OverLimit", "The fake is at its bound of 3 messages or 0 bytes.")
+			again := a.send(msg{body: "1", group: "g"})
+			assert.Equal(o, a.queue.Messages()[0].MessageID, *again.MessageId, "a duplicate needs no room")
+			b.delete(b.receive(1)...)
+			_, err = b.trySend(msg{body: "4"})
+			assert.Error(o, err, "this queue keeps what was deleted")
+			_, err = o.DeleteQueue(o.Context(), &sqs.DeleteQueueInput{QueueUrl: aws.String("b")})
+			require.NoError(o, err)
+			a.sendAll("g", "4", "5")
+			_, err = a.tryBatch(msg{body: "6", group: "g"}.entry("1"))
+			assert.Error(o, err)
+			assert.Equal(o, []string{"1", "4", "5"}, a.stored())
+		}},
+		{"bytes, where what was deleted is forgotten", func(o office) {
+			o.server.SetBounds(sqstest.Bounds{Bytes: 10_000, DiscardDeleted: true})
+			q := o.create("a.fifo")
+			large := strings.Repeat("x", 6000)
+			for i := range 20 {
+				q.send(msg{body: large + strconv.Itoa(i), group: "g"})
+				_, err := q.trySend(msg{body: large + "too much", group: "g"})
+				assert.Error(o, err)
+				q.delete(q.receive(1)...)
+			}
+			_, err := q.tryBatch(msg{body: large + "a", group: "g"}.entry("1"), msg{body: large + "b", group: "g"}.entry("2"))
+			assert.Error(o, err)
+			assert.Empty(o, q.stored(), "all or none")
+		}},
+		{"bounds that are lifted", func(o office) {
+			q := o.create("a.fifo")
+			o.server.SetBounds(sqstest.Bounds{Messages: 1})
+			q.sendAll("g", "1")
+			_, err := q.trySend(msg{body: "2", group: "g"})
+			require.Error(o, err)
+			o.server.SetBounds(sqstest.Bounds{})
+			q.sendAll("g", "2")
+		}},
+	})
+}
+
+// Tens of thousands of messages that were sent, received and deleted, duplicates and
+// messages that are received again and again leave nothing behind.
+func TestMemoryIsFlat(t *testing.T) {
+	if testing.Short() {
+		t.Skip("seconds")
+	}
+	synctest.Test(t, func(t *testing.T) {
+		s := sqstest.NewServer()
+		s.SetBounds(sqstest.Bounds{DiscardDeleted: true, Messages: 1 << 20, Bytes: 1 << 30})
+		o := office{t, s, s}
+		d := o.create("a.fifo")
+		padding := strings.Repeat("x", 2000)
+		d.send(msg{body: "stays", group: "stays"})
+		round := func(n int) {
+			for i := range 10_000 {
+				body := strconv.Itoa(n) + " " + strconv.Itoa(i) + padding
+				d.send(msg{body: body, group: "g"})
+				d.send(msg{body: body, group: "g"})
+				d.delete(d.receiveWith(sqs.ReceiveMessageInput{})...)
+				if i%10 == 0 {
+					time.Sleep(time.Second) // the dedup window is what it is, 5 minutes
+				}
+			}
+		}
+		heap := func() uint64 {
+			time.Sleep(time.Hour)
+			runtime.GC()
+			var m runtime.MemStats
+			runtime.ReadMemStats(&m)
+			return m.HeapAlloc
+		}
+		round(0)
+		before := heap()
+		for n := range 4 {
+			round(n + 1)
+		}
+		after := heap()
+		assert.Less(t, after, before+before/4+8<<20, "%d bytes before, %d after", before, after)
+	})
+}

@@ -1,0 +1,84 @@
+package sqstest
+
+// Deviations from AWS in this file: there is one set of queues for all regions. The
+// region of a request shows in the ARNs of its answer and selects nothing.
+
+import (
+	"context"
+	"net/http"
+	"strings"
+)
+
+// caller is what an answer depends on besides the input: where the request came to
+// and what its headers say.
+type caller struct {
+	base   string // of the URLs of queues
+	region string // of ARNs
+	trace  string // the header X-Amzn-Trace-Id (F-143)
+}
+
+type callerKey struct{}
+
+// callerOf returns the caller of a request over HTTP. The in-process API has no
+// headers.
+func callerOf(ctx context.Context) caller {
+	if c, ok := ctx.Value(callerKey{}).(caller); ok {
+		return c
+	}
+	return caller{base: endpoint, region: Region}
+}
+
+func withCaller(r *http.Request) context.Context {
+	return context.WithValue(r.Context(), callerKey{}, caller{
+		base:   baseOf(r),
+		region: regionOf(r.Header.Get("Authorization")),
+		trace:  r.Header.Get("X-Amzn-Trace-Id"),
+	})
+}
+
+// baseOf is the address that the request came to, so that an SDK that takes a
+// queue's URL for its endpoint comes back here.
+func baseOf(r *http.Request) string {
+	scheme := r.URL.Scheme
+	switch {
+	case scheme != "":
+	case r.TLS != nil:
+		scheme = "https"
+	default:
+		scheme = "http"
+	}
+	return scheme + "://" + r.Host
+}
+
+// regionOf takes the region out of the credential scope of a signature, version 4:
+// Credential=KEY/DATE/REGION/sqs/aws4_request. Without one it is [Region].
+func regionOf(authorization string) string {
+	_, scope, _ := strings.Cut(authorization, "Credential=")
+	scope, _, _ = strings.Cut(scope, ",")
+	parts := strings.Split(scope, "/")
+	if len(parts) < 5 || !regionName(parts[len(parts)-3]) {
+		return Region
+	}
+	return parts[len(parts)-3]
+}
+
+func regionName(s string) bool {
+	for i := range len(s) {
+		if c := s[i]; (c < 'a' || c > 'z') && (c < '0' || c > '9') && c != '-' {
+			return false
+		}
+	}
+	return len(s) >= 1 && len(s) <= 32
+}
+
+func arnOf(region, name string) string { return "arn:aws:sqs:" + region + ":" + Account + ":" + name }
+
+// nameInARN takes the queue's name out of an ARN of this account, whatever its
+// region.
+func nameInARN(arn string) (name string, ok bool) {
+	parts := strings.Split(arn, ":")
+	if len(parts) != 6 || parts[0] != "arn" || parts[1] != "aws" || parts[2] != "sqs" || parts[4] != Account {
+		return "", false
+	}
+	return parts[5], parts[5] != ""
+}

@@ -1,0 +1,246 @@
+package compliance
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
+	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
+
+	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
+)
+
+// evidence is what the producer put on the wire. The cases judge it; none of
+// them sends an event itself.
+type evidence struct {
+	first, again []sqstest.Message // each event, and each once more at the same instant
+	later        []sqstest.Message // each event an hour later
+
+	// One queue: every event, event 0 at once, after three minutes, and five
+	// minutes after the first.
+	delivered  []sqstest.Message
+	suppressed []sqstest.Suppression
+
+	// Event 0 until Send reports success, where the first answer is lost.
+	afterTimeout []sqstest.Message
+
+	// Each event until Send reports success, where the first calls are throttled.
+	ordered []sqstest.Message
+
+	storm storm
+}
+
+// gather sends the events. later lets the producer's clock go on.
+func (s Suite[T]) gather(ctx context.Context, later func(time.Duration)) (*evidence, error) {
+	if s.Send == nil || len(s.Events) < 2 {
+		return nil, errors.New("compliance: Suite needs Send and at least two Events")
+	}
+	e := &evidence{}
+	var err error
+	for _, step := range []func(){
+		func() { e.first, err = s.each(ctx) },
+		func() { e.again, err = s.each(ctx) },
+		func() { e.delivered, e.suppressed, err = s.replay(ctx) },
+		func() { later(time.Hour); e.later, err = s.each(ctx) },
+		func() { e.afterTimeout, err = s.underFault(ctx, sqstest.LoseAnswer(), 1, 1) },
+		func() { e.ordered, err = s.underFault(ctx, sqstest.Throttle(), throttledCalls, len(s.Events)) },
+		func() {
+			if e.sound() {
+				e.storm, err = s.retryStorm(ctx, e.first[0])
+			}
+		},
+	} {
+		if step(); err != nil {
+			return nil, err
+		}
+	}
+	return e, nil
+}
+
+func (s Suite[T]) send(ctx context.Context, q *sqstest.Queue, event int) error {
+	if err := s.Send(ctx, q.Client(), q.URL(), s.Events[event]); err != nil {
+		return fmt.Errorf("compliance: Send failed for event %d: %w", event, err)
+	}
+	return nil
+}
+
+// each sends every event to a separate queue and returns the messages.
+func (s Suite[T]) each(ctx context.Context) ([]sqstest.Message, error) {
+	var out []sqstest.Message
+	for i := range s.Events {
+		q, err := sqstest.NewQueue(sqstest.Config{})
+		if err != nil {
+			return nil, err
+		}
+		if err := s.send(ctx, q, i); err != nil {
+			return nil, err
+		}
+		if n := len(q.Messages()) + len(q.Suppressed()); n != 1 {
+			return nil, fmt.Errorf("compliance: Send sent %d messages for event %d, want 1", n, i)
+		}
+		out = append(out, q.Messages()[0])
+	}
+	return out, nil
+}
+
+// replay moves the queue's clock, not the producer's: what the producer makes
+// of the passing of time is the matter of another case.
+func (s Suite[T]) replay(ctx context.Context) ([]sqstest.Message, []sqstest.Suppression, error) {
+	q, err := sqstest.NewQueue(sqstest.Config{})
+	if err != nil {
+		return nil, nil, err
+	}
+	for i := range s.Events {
+		if err := s.send(ctx, q, i); err != nil {
+			return nil, nil, err
+		}
+	}
+	for _, wait := range []time.Duration{0, 3 * time.Minute, 2 * time.Minute} {
+		q.Advance(wait)
+		if err := s.send(ctx, q, 0); err != nil {
+			return nil, nil, err
+		}
+	}
+	return q.Messages(), q.Suppressed(), nil
+}
+
+// throttledCalls are more than the SDK's own retryer tries.
+const throttledCalls = 4
+
+// underFault sends the first so many events to a queue whose first calls go wrong. Send may
+// try again itself or return an error; the caller then calls it again, as a
+// pipeline does with an event that it could not send.
+func (s Suite[T]) underFault(ctx context.Context, f sqstest.Fault, calls, events int) ([]sqstest.Message, error) {
+	q, err := sqstest.NewQueue(sqstest.Config{})
+	if err != nil {
+		return nil, err
+	}
+	q.Inject(f, calls)
+	for i := range events {
+		for tries := 1; ; tries++ {
+			err := s.send(ctx, q, i)
+			if err == nil {
+				break
+			}
+			if tries > calls {
+				return nil, fmt.Errorf("%w (after %d tries, of which the queue failed %d)", err, tries, calls)
+			}
+		}
+	}
+	return q.Messages(), nil
+}
+
+// sound reports whether no case but the storm fails: a storm of a producer that
+// is known to be broken shows nothing more.
+func (e *evidence) sound() bool {
+	for _, c := range complianceCases {
+		var masked *notJudgedError
+		if err := c.run(e); err != nil && !errors.As(err, &masked) {
+			return false
+		}
+	}
+	return true
+}
+
+// storm is the load of the glossary on idempotency keys: 80 events/s, 6 %
+// duplicate attempts, ten minutes.
+type storm struct {
+	events, duplicates int // attempts
+	accepted           int // duplicates that were stored
+	example            sqstest.Message
+}
+
+const (
+	stormRate    = 80
+	stormSeconds = 600
+	stormEvents  = stormRate * stormSeconds
+	stormOneIn   = 100 // of 100 events 6 are tried again
+	stormRepeats = 6
+
+	// Of that many duplicate attempts one is made by the producer itself, for an
+	// event that it sent not long ago. The others repeat a message of the
+	// background, which is made of the producer's first one.
+	stormProducerShare = 10
+
+	// Within so many events of the first a repeat is surely inside the window. The
+	// third that is left is for the time that the test itself takes, which counts
+	// on the queue's clock outside a bubble.
+	stormSafe = 200 * stormRate
+)
+
+// retryStorm runs on the queue's clock.
+func (s Suite[T]) retryStorm(ctx context.Context, model sqstest.Message) (storm, error) {
+	q, err := sqstest.NewQueue(sqstest.Config{})
+	if err != nil {
+		return storm{}, err
+	}
+	background := func(n int) error {
+		body := model.Body
+		if key := dedupeKey(body); key != "" {
+			body = strings.Replace(body, key, fmt.Sprintf("storm %d", n), 1)
+		}
+		_, err := q.SendMessage(ctx, &sqs.SendMessageInput{QueueUrl: aws.String(q.URL()), MessageBody: &body, MessageGroupId: &model.GroupID})
+		return err
+	}
+	var out storm
+	const half = stormEvents / 2
+	rng := rand.New(rand.NewPCG(80, 600)) // #nosec G404 -- a load, the same each time
+	for n := range stormEvents {
+		if n%half == 0 {
+			// The producer's events begin, and begin again when the window has ended.
+			for i := range s.Events {
+				if err := s.send(ctx, q, i); err != nil {
+					return out, err
+				}
+			}
+		}
+		if err := background(n); err != nil {
+			return out, err
+		}
+		out.events++
+		if n%stormOneIn < stormRepeats {
+			before, err := storedCount(ctx, q)
+			if err != nil {
+				return out, err
+			}
+			if out.duplicates%stormProducerShare == 0 && n%half < stormSafe {
+				err = s.send(ctx, q, out.duplicates/stormProducerShare%len(s.Events))
+			} else {
+				err = background(n - rng.IntN(min(n, stormSafe)+1))
+			}
+			if err != nil {
+				return out, err
+			}
+			out.duplicates++
+			after, err := storedCount(ctx, q)
+			if err != nil {
+				return out, err
+			}
+			if after > before {
+				out.accepted++
+				all := q.Messages()
+				out.example = all[len(all)-1]
+			}
+		}
+		q.Advance(time.Second / stormRate)
+	}
+	return out, nil
+}
+
+// storedCount is the number of messages in the queue. Nobody receives, and ten minutes
+// end no retention.
+func storedCount(ctx context.Context, q *sqstest.Queue) (int, error) {
+	out, err := q.GetQueueAttributes(ctx, &sqs.GetQueueAttributesInput{
+		QueueUrl: aws.String(q.URL()), AttributeNames: []types.QueueAttributeName{types.QueueAttributeNameApproximateNumberOfMessages},
+	})
+	if err != nil {
+		return 0, err
+	}
+	return strconv.Atoi(out.Attributes[string(types.QueueAttributeNameApproximateNumberOfMessages)])
+}

@@ -1,0 +1,35 @@
+package compliance
+
+import (
+	"context"
+	"errors"
+	"time"
+)
+
+// Verdicts runs the suite inside a bubble and returns the failure of each case,
+// nil for one that passed or was not judged.
+func Verdicts[T any](ctx context.Context, s Suite[T]) (map[string]error, error) {
+	e, err := s.gather(ctx, time.Sleep)
+	if err != nil {
+		return nil, err
+	}
+	out := map[string]error{}
+	for _, c := range complianceCases {
+		err := c.run(e)
+		var masked *notJudgedError
+		if errors.As(err, &masked) {
+			err = nil
+		}
+		out[c.name] = err
+	}
+	return out, nil
+}
+
+// RetryStorm returns the figures of the suite's storm.
+func RetryStorm[T any](ctx context.Context, s Suite[T]) (events, duplicates, accepted int, err error) {
+	e, err := s.gather(ctx, time.Sleep)
+	if err != nil {
+		return 0, 0, 0, err
+	}
+	return e.storm.events, e.storm.duplicates, e.storm.accepted, nil
+}

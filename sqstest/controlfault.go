@@ -1,0 +1,245 @@
+package sqstest
+
+// Deviations from AWS in this file: all of it, see control.go.
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
+	"github.com/aws/smithy-go"
+)
+
+// The names of the faults over HTTP.
+const (
+	faultLoseAnswer      = "lose_answer"
+	faultDropRequest     = "drop_request"
+	faultResetConnection = "reset_connection"
+	faultTruncateAnswer  = "truncate_answer"
+	faultDelayAnswer     = "delay_answer"
+	faultThrottle        = "throttle"
+	faultServerError     = "server_error"
+	faultFailEntries     = "fail_entries"
+	faultPass            = "pass"
+)
+
+var plainFaults = map[string]func() Fault{
+	faultLoseAnswer:      LoseAnswer,
+	faultDropRequest:     DropRequest,
+	faultResetConnection: ResetConnection,
+	faultTruncateAnswer:  TruncateAnswer,
+	faultThrottle:        Throttle,
+	faultServerError:     ServerError,
+	faultPass:            func() Fault { return Fault{} },
+}
+
+const maxFaultDelay = time.Minute
+
+// faultWire is one fault of the control endpoint, in a request and in a list.
+type faultWire struct {
+	ID    string `json:"id,omitempty"`
+	Queue string `json:"queue,omitempty"`
+	Fault string `json:"fault"`
+
+	// Calls is for so many calls, by default one; Rate, with Seed, for each call with
+	// that probability.
+	Calls int     `json:"calls,omitempty"`
+	Rate  float64 `json:"rate,omitempty"`
+	Seed  uint64  `json:"seed,omitempty"`
+
+	DelaySeconds float64 `json:"delay_seconds,omitempty"` // of delay_answer
+
+	// Code and SenderFault are the error of fail_entries, and EntryIDs the entries; none
+	// means all.
+	Code        string   `json:"code,omitempty"`
+	SenderFault bool     `json:"sender_fault,omitempty"`
+	EntryIDs    []string `json:"entry_ids,omitempty"`
+}
+
+// fault returns the Fault that the request describes.
+func (f faultWire) fault() (Fault, error) {
+	if f.Fault != faultDelayAnswer && f.DelaySeconds != 0 {
+		return Fault{}, errors.New("delay_seconds is for delay_answer")
+	}
+	if f.Fault != faultFailEntries && (f.Code != "" || f.SenderFault || f.EntryIDs != nil) {
+		return Fault{}, errors.New("code, sender_fault and entry_ids are for fail_entries")
+	}
+	switch f.Fault {
+	case faultDelayAnswer:
+		if !(f.DelaySeconds > 0) || f.DelaySeconds > maxFaultDelay.Seconds() {
+			return Fault{}, fmt.Errorf("delay_seconds has to be a number above 0 and up to %.0f", maxFaultDelay.Seconds())
+		}
+		return DelayAnswer(time.Duration(f.DelaySeconds * float64(time.Second))), nil
+	case faultFailEntries:
+		code, fault := f.Code, smithy.FaultServer
+		if code == "" {
+			code = internalFailure.query
+		}
+		if f.SenderFault {
+			fault = smithy.FaultClient
+		}
+		var choose func(int, types.SendMessageBatchRequestEntry) bool
+		if f.EntryIDs != nil {
+			choose = func(_ int, e types.SendMessageBatchRequestEntry) bool {
+				return slices.Contains(f.EntryIDs, aws.ToString(e.Id))
+			}
+		}
+		failing := FailEntries(code, fault, choose)
+		failing.entryIDs = f.EntryIDs
+		return failing, nil
+	}
+	if plain := plainFaults[f.Fault]; plain != nil {
+		return plain(), nil
+	}
+	return Fault{}, fmt.Errorf("fault %q is not one of lose_answer, drop_request, reset_connection, truncate_answer, delay_answer, throttle, server_error, fail_entries, pass", f.Fault)
+}
+
+func (s *Server) controlFaults(w http.ResponseWriter, r *http.Request) (any, error) {
+	switch r.Method {
+	case http.MethodPost:
+		return s.addFault(w, r)
+	case http.MethodDelete:
+		return s.removeFaults(r)
+	}
+	queues, err := s.namedQueues(r.URL.Query().Get("queue"))
+	if err != nil {
+		return nil, err
+	}
+	out := []faultWire{}
+	for _, q := range queues {
+		out = append(out, q.listFaults()...)
+	}
+	return out, nil
+}
+
+// addFault answers with the faults that it made: one for each queue.
+func (s *Server) addFault(w http.ResponseWriter, r *http.Request) (any, error) {
+	var in faultWire
+	if err := decodeControl(w, r, &in, `{"queue": "events.fifo", "fault": "lose_answer", "calls": 1}`); err != nil {
+		return nil, err
+	}
+	f, err := in.fault()
+	switch {
+	case err != nil:
+		return nil, err
+	case in.ID != "":
+		return nil, errors.New("id is given by the server")
+	case in.Calls < 0 || in.Calls > 0 && in.Rate != 0:
+		return nil, errors.New("calls has to be above 0, and cannot be combined with rate")
+	case in.Rate < 0 || in.Rate > 1:
+		return nil, errors.New("rate has to be from 0 to 1")
+	}
+	queues, err := s.namedQueues(in.Queue)
+	if err != nil {
+		return nil, err
+	}
+	out := []faultWire{}
+	for _, q := range queues {
+		var made faultWire
+		if in.Rate > 0 {
+			made = f.wire(q.config.Name, q.injectRandomly(f, in.Rate, in.Seed))
+			made.Rate, made.Seed = in.Rate, in.Seed
+		} else {
+			made = f.wire(q.config.Name, q.inject(f, max(in.Calls, 1)))
+			made.Calls = max(in.Calls, 1)
+		}
+		out = append(out, made)
+	}
+	return out, nil
+}
+
+type removedWire struct {
+	Removed int `json:"removed"`
+}
+
+func (s *Server) removeFaults(r *http.Request) (any, error) {
+	queues, err := s.namedQueues(r.URL.Query().Get("queue"))
+	if err != nil {
+		return nil, err
+	}
+	var id uint64
+	if text := r.URL.Query().Get("id"); text != "" {
+		if id, err = strconv.ParseUint(text, 10, 64); err != nil {
+			return nil, errors.New("id has to be one that the server gave")
+		}
+	}
+	var out removedWire
+	for _, q := range queues {
+		out.Removed += q.removeFaults(id)
+	}
+	if id != 0 && out.Removed == 0 {
+		return nil, &controlError{http.StatusNotFound, "no such fault"}
+	}
+	return out, nil
+}
+
+// namedQueues is the queue of the name, or every queue if it is empty.
+func (s *Server) namedQueues(name string) ([]*Queue, error) {
+	if name == "" {
+		return s.all(), nil
+	}
+	q := s.Queue(name)
+	if q == nil {
+		return nil, &controlError{http.StatusNotFound, "no such queue"}
+	}
+	return []*Queue{q}, nil
+}
+
+func (q *Queue) listFaults() []faultWire {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	var out []faultWire
+	for _, s := range q.script {
+		w := s.fault.wire(q.config.Name, s.id)
+		w.Calls = s.calls
+		out = append(out, w)
+	}
+	for _, c := range q.chances {
+		w := c.fault.wire(q.config.Name, c.id)
+		w.Rate, w.Seed = c.rate, c.seed
+		out = append(out, w)
+	}
+	return out
+}
+
+func (f Fault) wire(queue string, id uint64) faultWire {
+	w := faultWire{ID: strconv.FormatUint(id, 10), Queue: queue, Fault: f.kind, DelaySeconds: f.delay.Seconds(), EntryIDs: f.entryIDs}
+	if f.kind == "" {
+		w.Fault = faultPass
+	}
+	if f.failure != nil {
+		w.Code, w.SenderFault = f.failure.class.query, f.failure.class.fault == smithy.FaultClient
+	}
+	return w
+}
+
+// removeFaults removes the fault with the number, or all if it is zero. A quota is not
+// a fault and stays.
+func (q *Queue) removeFaults(id uint64) (removed int) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	before := len(q.script) + len(q.chances)
+	q.script = slices.DeleteFunc(q.script, func(s scripted) bool { return id == 0 || s.id == id })
+	q.chances = slices.DeleteFunc(q.chances, func(c chance) bool { return id == 0 || c.id == id })
+	return before - len(q.script) - len(q.chances)
+}
+
+// decodeControl reads the one JSON object of a control request.
+func decodeControl(w http.ResponseWriter, r *http.Request, in any, example string) error {
+	d := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxControlBytes))
+	d.DisallowUnknownFields()
+	if err := d.Decode(in); err != nil {
+		return fmt.Errorf("the body has to be as in %s: %w", example, err)
+	}
+	if _, err := d.Token(); !errors.Is(err, io.EOF) {
+		return errors.New("the body has more than one value")
+	}
+	return nil
+}

@@ -1,0 +1,30 @@
+package sqstest_test
+
+import (
+	"os/exec"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// Tests of users import the fake: it brings along the SDK, google/uuid and nothing
+// else from outside of the standard library, and of this module internal packages
+// alone. The compliance suite, which needs the lint, is a package of its own.
+func TestDependencies(t *testing.T) {
+	const module = "github.com/kansas-frontier-matrix/sqsfifo"
+	out, err := exec.Command("go", "list", "-deps", "-f", "{{if not .Standard}}{{.ImportPath}}{{end}}", ".").Output()
+	require.NoError(t, err)
+	packages := strings.Fields(string(out))
+	require.Contains(t, packages, module+"/sqstest")
+	for _, p := range packages {
+		allowed := p == module+"/sqstest"
+		for _, prefix := range []string{
+			"github.com/aws/aws-sdk-go-v2", "github.com/aws/smithy-go", "github.com/google/uuid", module + "/internal/",
+		} {
+			allowed = allowed || strings.HasPrefix(p, prefix)
+		}
+		assert.True(t, allowed, p)
+	}
+}

@@ -1,0 +1,230 @@
+package sqstest
+
+// Deviations from AWS in this file:
+//   - Making and deleting a queue take effect at once, where AWS asks for a second
+//     and for 60 s.
+//   - The text for a name that cannot be is the recorded part of AWS's (F-121), and
+//     that of QueueDeletedRecently the documented one.
+//   - A queue that exists is returned whatever tags the request has.
+
+import (
+	"context"
+	"encoding/base64"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
+	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
+)
+
+const (
+	// recreateAfter is how long the name of a deleted queue stays taken.
+	recreateAfter = time.Minute
+
+	maxListedQueues = 1000
+)
+
+// nowhere stands for every queue that does not exist.
+var nowhere = func() *Queue {
+	q := newQueue(Config{}.withDefaults(), 0)
+	q.gone.Store(true)
+	return q
+}()
+
+// at returns the queue that the URL names.
+func (s *Server) at(queueURL *string) *Queue {
+	if name, ok := queueName(aws.ToString(queueURL)); ok {
+		if q := s.Queue(name); q != nil {
+			return q
+		}
+	}
+	return nowhere
+}
+
+// byARN returns the queue of the ARN, nil if there is none.
+func (s *Server) byARN(arn string) *Queue {
+	name, ok := nameInARN(arn)
+	if !ok {
+		return nil
+	}
+	return s.Queue(name)
+}
+
+// all returns the queues in the order of their names.
+func (s *Server) all() []*Queue {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	var out []*Queue
+	for _, name := range slices.Sorted(maps.Keys(s.queues)) {
+		if q := s.queues[name]; !q.gone.Load() {
+			out = append(out, q)
+		}
+	}
+	return out
+}
+
+// sourcesOf returns the queues whose dead letters go to q.
+func (s *Server) sourcesOf(q *Queue) []*Queue {
+	return slices.DeleteFunc(s.all(), func(other *Queue) bool { return !other.isSourceOf(q) })
+}
+
+func (q *Queue) urlAt(base string) string { return base + "/" + Account + "/" + q.config.Name }
+
+func (s *Server) createQueue(ctx context.Context, in *sqs.CreateQueueInput) (*sqs.CreateQueueOutput, error) {
+	if in.QueueName == nil {
+		return nil, missing("QueueName")
+	}
+	name, attributes := *in.QueueName, maps.Clone(in.Attributes)
+	value, given := attributes[string(types.QueueAttributeNameFifoQueue)]
+	fifo, ok := boolean(value)
+	switch {
+	case given && !ok:
+		return nil, invalidAttributeValue.because("Invalid value for the parameter FifoQueue.")
+	case !queueNameOf(name, fifo): // F-121
+		return nil, invalidParameterValue.because("Can only include alphanumeric characters, hyphens, or underscores. 1 to 80 in length")
+	}
+	config := Config{Name: name, Standard: !fifo, DisableContentBasedDeduplication: true}.withDefaults()
+	next, err := config.settings().with(attributes, arnOf(Region, name), s.byARN)
+	if err != nil {
+		return nil, err
+	}
+	next.scopeBefore = next.scope // a new queue has no earlier scope
+	tags, err := withTags(nil, in.Tags)
+	if err != nil {
+		return nil, err
+	}
+
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if q := s.queues[name]; q != nil && !q.gone.Load() {
+		if err := q.sameAs(next, attributes); err != nil {
+			return nil, err
+		}
+		return &sqs.CreateQueueOutput{QueueUrl: aws.String(q.urlAt(callerOf(ctx).base))}, nil
+	}
+	if u := s.usage; u != nil && u.bounds.Queues > 0 && len(s.queues) >= u.bounds.Queues {
+		return nil, overLimit.because("The fake is at its bound of %d queues.", u.bounds.Queues)
+	}
+	now := time.Now().Add(s.offset)
+	if at, ok := s.deleted[name]; ok && now.Before(at.Add(recreateAfter)) {
+		return nil, queueDeletedRecently.because("You must wait 60 seconds after deleting a queue before you can create another with the same name.")
+	}
+	delete(s.deleted, name)
+	config.DiscardDeleted = s.usage != nil && s.usage.bounds.DiscardDeleted
+	q := newQueue(config, s.offset)
+	q.usage = s.usage
+	q.settings.Store(next)
+	q.tags = tags
+	s.queues[name] = q
+	return &sqs.CreateQueueOutput{QueueUrl: aws.String(q.urlAt(callerOf(ctx).base))}, nil
+}
+
+// sameAs checks that a request for a queue that exists asks for no other value
+// of an attribute than it has (F-122).
+func (q *Queue) sameAs(asked *settings, attributes map[string]string) error {
+	has, wants := q.settings.Load().describe(), asked.describe()
+	for _, name := range slices.Sorted(maps.Keys(attributes)) {
+		if n := types.QueueAttributeName(name); has[n] != wants[n] {
+			return queueNameExists.because("A queue already exists with the same name and a different value for attribute %s", name)
+		}
+	}
+	return nil
+}
+
+func (s *Server) queueURL(ctx context.Context, in *sqs.GetQueueUrlInput) (*sqs.GetQueueUrlOutput, error) {
+	if in.QueueName == nil {
+		return nil, missing("QueueName")
+	}
+	owner := aws.ToString(in.QueueOwnerAWSAccountId)
+	q := s.Queue(*in.QueueName)
+	if q == nil || q.gone.Load() || owner != "" && owner != Account {
+		return nil, noSuchQueue()
+	}
+	return &sqs.GetQueueUrlOutput{QueueUrl: aws.String(q.urlAt(callerOf(ctx).base))}, nil
+}
+
+func (s *Server) deleteQueue(_ context.Context, in *sqs.DeleteQueueInput) (*sqs.DeleteQueueOutput, error) {
+	q := s.at(in.QueueUrl)
+	if err := q.resolve(in.QueueUrl); err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	if s.queues[q.config.Name] != q {
+		s.mu.Unlock()
+		return nil, noSuchQueue()
+	}
+	delete(s.queues, q.config.Name)
+	now := time.Now().Add(s.offset)
+	maps.DeleteFunc(s.deleted, func(_ string, at time.Time) bool { return !now.Before(at.Add(recreateAfter)) })
+	s.deleted[q.config.Name] = now
+	s.mu.Unlock()
+
+	q.gone.Store(true)
+	q.countIn(nil)
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.wakeAll()
+	return &sqs.DeleteQueueOutput{}, nil
+}
+
+func (s *Server) setAttributes(_ context.Context, in *sqs.SetQueueAttributesInput) (*sqs.SetQueueAttributesOutput, error) {
+	if in.QueueUrl == nil {
+		return nil, missing("QueueUrl")
+	}
+	return s.at(in.QueueUrl).setAttributes(in, s.byARN)
+}
+
+func (s *Server) listQueues(ctx context.Context, in *sqs.ListQueuesInput) (*sqs.ListQueuesOutput, error) {
+	prefix := aws.ToString(in.QueueNamePrefix)
+	queues := slices.DeleteFunc(s.all(), func(q *Queue) bool { return !strings.HasPrefix(q.config.Name, prefix) })
+	urls, token, err := page(ctx, queues, in.MaxResults, in.NextToken)
+	if err != nil {
+		return nil, err
+	}
+	return &sqs.ListQueuesOutput{NextToken: token, QueueUrls: urls}, nil
+}
+
+func (s *Server) listSources(ctx context.Context, in *sqs.ListDeadLetterSourceQueuesInput) (*sqs.ListDeadLetterSourceQueuesOutput, error) {
+	q := s.at(in.QueueUrl)
+	if err := q.resolve(in.QueueUrl); err != nil {
+		return nil, err
+	}
+	urls, token, err := page(ctx, s.sourcesOf(q), in.MaxResults, in.NextToken)
+	if err != nil {
+		return nil, err
+	}
+	return &sqs.ListDeadLetterSourceQueuesOutput{NextToken: token, QueueUrls: urls}, nil
+}
+
+// page returns the URLs of the queues that follow the token, which is the last
+// name of the page before. There is a next token only if a limit was given.
+func page(ctx context.Context, queues []*Queue, maxResults *int32, token *string) (urls []string, next *string, err error) {
+	limit := maxListedQueues
+	if maxResults != nil {
+		limit = int(*maxResults)
+	}
+	if limit < 1 || limit > maxListedQueues {
+		return nil, nil, invalidValue(limit, "MaxResults", "Must be between 1 and 1000, if provided.")
+	}
+	after, err := base64.URLEncoding.DecodeString(aws.ToString(token))
+	if err != nil {
+		return nil, nil, invalidParameterValue.because("Invalid or expired next token.")
+	}
+	for _, q := range queues {
+		name := q.config.Name
+		if name <= string(after) {
+			continue
+		}
+		if len(urls) == limit {
+			if maxResults != nil {
+				next = aws.String(base64.URLEncoding.EncodeToString(after))
+			}
+			break
+		}
+		urls, after = append(urls, q.urlAt(callerOf(ctx).base)), []byte(name)
+	}
+	return urls, next, nil
+}

@@ -1,0 +1,257 @@
+package sqsfifo
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
+	"github.com/google/uuid"
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/kansas-frontier-matrix/sqsfifo/internal/attempt"
+	"github.com/kansas-frontier-matrix/sqsfifo/internal/dedup"
+	"github.com/kansas-frontier-matrix/sqsfifo/internal/digest"
+	"github.com/kansas-frontier-matrix/sqsfifo/internal/dispatch"
+	"github.com/kansas-frontier-matrix/sqsfifo/internal/observe"
+	"github.com/kansas-frontier-matrix/sqsfifo/lint"
+)
+
+// submission is one event that was submitted, until its outcome is reported.
+//
+// The worker that sends it owns the fields of the request, the dispatcher's lock
+// those of the outcome; the others are not changed once it is submitted.
+type submission struct {
+	ctx  context.Context // the caller's, with the event's span
+	span trace.Span
+	msg  *Message // nil if Identify failed
+	to   reporter
+	at   int // index for the reporter
+
+	enforce Enforcement
+	foreign bool // the message was built elsewhere
+	replay  bool // this producer had sent the event before
+
+	id     dedup.Event
+	hasID  bool
+	digest digest.Sum
+	plain  map[string]types.MessageAttributeValue // the message's attributes
+	traced map[string]types.MessageAttributeValue // the same with trace context
+
+	// Of the request.
+	ticket    dedup.Ticket
+	admitted  dedup.Instant
+	bare      bool // goes without trace context
+	again     bool // this producer had sent the event before the first attempt
+	duplicate bool
+	rare      *rare // nil for most events
+
+	// Of the outcome.
+	known       dedup.Known
+	knownBefore bool // an earlier submission stored the event
+}
+
+// reporter takes the outcome of a submission: the event at the index.
+type reporter interface {
+	report(i int, r Receipt, err error)
+}
+
+// rare is what few submissions have.
+type rare struct {
+	hash     string         // deduplication ID, if it is sent
+	findings []lint.Finding // for which it was sent anyway
+	refusal  error          // decided before it was sent
+}
+
+// rarely returns the place for it.
+func (s *submission) rarely() *rare {
+	if s.rare == nil {
+		s.rare = &rare{}
+	}
+	return s.rare
+}
+
+func (s *submission) refuse(err error) {
+	if err != nil || s.rare != nil {
+		s.rarely().refusal = err
+	}
+}
+
+// refusal returns why the event is refused for what it is, nil if it is not.
+func (s *submission) refusal() error {
+	if s.rare == nil {
+		return nil
+	}
+	return s.rare.refusal
+}
+
+type item = dispatch.Item[submission]
+
+// receipt is that of a stored event. One that is known to be stored without a
+// request has no message ID.
+func (s *submission) receipt(o *dispatch.Outcome) Receipt {
+	if o.Fate != attempt.Stored {
+		return Receipt{}
+	}
+	r := Receipt{
+		Duplicate: s.knownBefore, Overtaken: o.Overtaken,
+		EventID: s.msg.EventID, DedupeKey: s.msg.DedupeKey, Group: s.msg.Group, BodyHash: s.id.BodyHash(),
+		Attempts: o.Attempts,
+	}
+	if o.Answer.Fate == attempt.Stored {
+		if r.Duplicate = s.duplicate; s.rare != nil {
+			r.Findings = s.rare.findings
+		}
+		r.MessageID, r.SequenceNumber = o.Answer.MessageID, o.Answer.Sequence
+	}
+	return r
+}
+
+// wallClock returns an instant of the memory as the wall clock is set now.
+type wallClock func(dedup.Instant) time.Time
+
+// outcomeError is nil for a stored event.
+func (s *submission) outcomeError(o *dispatch.Outcome, wall wallClock) error {
+	if o.Reason == dispatch.Refused {
+		return s.inDoubtOr(wall, s.refusal(), s.refusal(), o.Attempts)
+	}
+	if o.Fate == attempt.Stored {
+		return nil
+	}
+	return s.unproven(o, wall)
+}
+
+// unproven is the error of an event without proof of success: what it says follows
+// from what is known of the event, whichever submission it is known from.
+func (s *submission) unproven(o *dispatch.Outcome, wall wallClock) error {
+	if o.Fate == attempt.Altered {
+		e := &AlteredError{EventID: s.msg.EventID, DedupeKey: s.msg.DedupeKey}
+		if o.Answer.Fate == attempt.Altered {
+			e.Attempts, e.Field, e.Got = o.Attempts, o.Answer.Field, o.Answer.Got
+		}
+		if s.known.State == dedup.Altered {
+			e.ResendAfter = wall(s.known.Over())
+		}
+		return e
+	}
+	err, code := o.Answer.Err, o.Answer.Code
+	switch o.Reason {
+	case dispatch.Late:
+		err = because(errTooLate, err)
+	case dispatch.Paused:
+		err, code = because(&pausedError{o.By, s.msg.Group}, err), ""
+	case dispatch.Withdrawn:
+		err = because(o.Cause, err)
+	case dispatch.Overtaken:
+		err = because(ErrOvertaken, err)
+	case dispatch.Answered, dispatch.Refused:
+	}
+	if err == nil {
+		err = errNoAnswer
+	}
+	return s.inDoubtOr(wall, err, &NotStoredError{EventID: s.msg.EventID, DedupeKey: s.msg.DedupeKey, Attempts: o.Attempts, Code: code, Err: err}, o.Attempts)
+}
+
+var errNoAnswer = errors.New("the request ended without an answer")
+
+// inDoubtOr returns an InDoubtError with the cause if the event may be stored, and
+// otherwise the other error.
+func (s *submission) inDoubtOr(wall wallClock, cause, otherwise error, attempts int) error {
+	if s.known.State != dedup.InDoubt {
+		return otherwise
+	}
+	return &InDoubtError{
+		EventID: s.msg.EventID, DedupeKey: s.msg.DedupeKey, Attempts: attempts,
+		Since: wall(s.known.Since), ResendBefore: wall(s.known.ResendBefore()), ForgottenAt: wall(s.known.Over()), Err: cause,
+	}
+}
+
+// because joins the reason why there was no other attempt with the error of the last
+// one, if there was one.
+func because(reason, last error) error {
+	if last == nil {
+		return reason
+	}
+	return fmt.Errorf("%w; the last attempt: %w", reason, last)
+}
+
+// pausedError is ErrGroupPaused with the event that paused the group in its text.
+type pausedError struct {
+	by    *dispatch.Pause
+	group string
+}
+
+func (e *pausedError) Error() string {
+	what := e.by.Fate.String()
+	if e.by.Code != "" {
+		what += ", " + e.by.Code
+	}
+	way := "send that event again, or call Resume"
+	if e.by.SameCall {
+		way = "it is of the same call"
+	}
+	return fmt.Sprintf("%v: event %v in message group %q is %s; %s", ErrGroupPaused, uuid.UUID(e.by.ID), e.group, what, way)
+}
+
+func (e *pausedError) Unwrap() error { return ErrGroupPaused }
+
+// errTooLate: an attempt might arrive after the deduplication interval.
+var errTooLate = errors.New("too late for another attempt inside the deduplication interval")
+
+// describe is what the span of an event says of it.
+func (s *submission) describe() observe.Event {
+	e := observe.Event{EventID: s.msg.EventID.String()}
+	if d := s.msg.Dataset; d != nil {
+		e.DatasetID, e.Version, e.ArtifactChecksum, e.CARELabel = d.ID, d.Version, d.ArtifactChecksum, d.CARELabel
+		if key, err := d.IdempotencyKey(); err == nil {
+			e.IdempotencyKey = key
+		}
+	}
+	return e
+}
+
+// record is the outcome as the ledger has it.
+func (s *submission) record(now time.Time, receipt Receipt, err error, attempts int, replay bool) ProvenanceRecord {
+	r := ProvenanceRecord{
+		Time:              now.UTC(),
+		MessageID:         receipt.MessageID,
+		SequenceNumber:    receipt.SequenceNumber,
+		Attempts:          attempts,
+		DuplicateDetected: receipt.Duplicate,
+		ReplayTriggered:   replay,
+		ErrorType:         errorType(err),
+	}
+	switch FateOf(err) {
+	case Stored:
+		if r.Outcome = ProvenanceStored; receipt.Duplicate {
+			r.Outcome = ProvenanceDuplicate
+		}
+	case InDoubt:
+		r.Outcome = ProvenanceInDoubt
+	case Altered:
+		r.Outcome = ProvenanceAltered
+	default:
+		r.Outcome = ProvenanceNotStored
+	}
+	m := s.msg
+	if m == nil {
+		return r
+	}
+	r.DedupeKey, r.MessageGroup = m.DedupeKey, m.Group
+	if m.Body != "" {
+		r.EventID = m.EventID.String()
+		if s.hasID { // the body has been hashed
+			r.BodyHash = s.id.BodyHash()
+		} else {
+			r.BodyHash = BodyHash(m.Body)
+		}
+	}
+	if d := m.Dataset; d != nil {
+		r.DatasetID, r.Version, r.ArtifactChecksum, r.CARELabel = d.ID, d.Version, d.ArtifactChecksum, d.CARELabel
+		if key, err := d.IdempotencyKey(); err == nil {
+			r.IdempotencyKey = key
+		}
+	}
+	return r
+}
