@@ -19,3 +19,11 @@ func (c *Clocks) read() reading {
 func NewAt(o Options, c *Clocks) *Memory { return newMemory(o, startClock(c.read)) }
 
 var ByWallClock = byWallClock
+
+// Look returns what the memory knows of the event, and captures it in no ticket.
+func (m *Memory) Look(now Instant, ev *Event) Known {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	own, _ := m.find(now, ev)
+	return own.known(now)
+}

@@ -59,10 +59,9 @@ type Memory struct {
 	// apart: there may be separate records.
 	apart atomic.Bool
 
-	mu     sync.Mutex
-	closed bool
-	sent   *window.Window[remembered] // by dedupe key; separate records by more than that
-	marks  watermarks
+	mu    sync.Mutex
+	sent  *window.Window[remembered] // by dedupe key; separate records by more than that
+	marks watermarks
 }
 
 // New returns an empty memory.
@@ -99,15 +98,6 @@ func (m *Memory) Wall(i Instant) time.Time {
 		return time.Time{}
 	}
 	return m.clock.wallTime(i)
-}
-
-// Look returns what is known of the event. Call it when an error is made. While the
-// submission still has its ticket, Ticket.Known may know more: it does not forget.
-func (m *Memory) Look(now Instant, ev *Event) Known {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	own, _ := m.find(now, ev)
-	return own.known(now)
 }
 
 // Conclude returns what is known of the event for the outcome of a submission, and lets
@@ -251,9 +241,7 @@ func (m *Memory) Settle(now Instant, ev *Event, t *Ticket, r Result) (duplicate 
 		if accepted != 0 {
 			own.from = min(own.from, accepted)
 		}
-		if !m.closed {
-			m.marks.raise(ev.group, number)
-		}
+		m.marks.raise(ev.group, number)
 	case r.Fate == attempt.Altered && r.Drops:
 		changed = own.alter(now, t)
 	case own.counts(t):
@@ -346,14 +334,4 @@ func (m *Memory) Len(now Instant) int {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.sent.Len(now.time())
-}
-
-// Close drops everything. Later calls see an empty memory and leave it empty.
-func (m *Memory) Close() {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.closed = true
-	m.sent.Clear()
-	m.marks.clear()
-	m.apart.Store(false)
 }

@@ -266,23 +266,6 @@ func TestSweepLenAndClose(t *testing.T) {
 	r.pass(1)
 	assert.True(t, r.Sweep(r.Now()))
 	assert.Zero(t, r.Len(r.Now()))
-
-	s, under := r.submit("k", "g", "b"), r.submit("k2", "g", "b2")
-	s.try(stored("m"))
-	under.goes()
-	r.Close()
-	assert.Zero(t, s.state())
-	assert.Zero(t, s.goes().Known, "an empty memory")
-	assert.Equal(t, dedup.InDoubt, s.tk.Known.State)
-	assert.False(t, s.settle(refused))
-	assert.Zero(t, s.tk.Known)
-	under.settle(lost)
-	assert.Equal(t, dedup.InDoubt, under.tk.Known.State, "the ticket remembers")
-	under.release()
-	assert.Equal(t, dedup.Go, r.submit("k", "g", "c").anyway().Kind)
-	assert.Zero(t, r.Len(r.Now()))
-	r.Close()
-	assert.True(t, r.Sweep(r.Now()))
 }
 
 func TestBodyHash(t *testing.T) {

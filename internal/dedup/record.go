@@ -179,9 +179,6 @@ func (m *Memory) lookup(now Instant, k window.Key) record {
 // put stores a record. It fails only for one that is not held.
 func (m *Memory) put(now Instant, r *record) error {
 	r.held = true
-	if m.closed {
-		return nil
-	}
 	w := window.Record[remembered]{From: r.from.time(), Value: r.value}
 	if r.to != 0 {
 		w.To = r.to.time()

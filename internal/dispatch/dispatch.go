@@ -307,10 +307,23 @@ func (d *Dispatcher[M]) housekeep() {
 		}
 	}
 	waits := d.items > 0 || len(d.pauses) > 0 && !d.closed
+	d.shrink()
 	d.mu.Unlock()
 	if d.courier.Sweep() || waits {
 		d.mu.Lock()
 		d.keep()
 		d.mu.Unlock()
+	}
+}
+
+// shrink gives back what a burst of groups left: a map keeps its memory when its
+// entries go.
+func (d *Dispatcher[M]) shrink() {
+	if len(d.lanes) == 0 {
+		d.lanes = map[string]*lane[M]{}
+		d.spare, d.spares, d.idlers = nil, 0, nil
+	}
+	if len(d.pauses) == 0 {
+		d.pauses = map[string][]*Pause{}
 	}
 }
