@@ -29,8 +29,14 @@ type Config[T any] struct {
 	// errors name it: it must not have user information.
 	QueueURL string
 
-	// Source is the event_source of all events: kfm.<domain>.<pipeline>.
+	// Source is the event_source of all events: kfm.<domain>.<pipeline>, or with
+	// another organization in place of kfm.
 	Source string
+
+	// Organization is the first label of Source. Empty means "kfm", the Kansas
+	// Frontier Matrix, whose contract this is. A team elsewhere sets its own name
+	// here, in [Decoder] and in the compliance suite.
+	Organization string
 
 	// Identify says what an event is. It must be pure and is called from
 	// several goroutines at once.
@@ -138,6 +144,12 @@ func (e Enforcement) sort(findings []lint.Finding) (refused, reported []lint.Fin
 	return nil, refused
 }
 
+// ruleset is how a producer checks its messages.
+type ruleset struct {
+	enforcement  Enforcement
+	organization string
+}
+
 // Order says how many events of one message group share a request. With either
 // order, no two requests with the same group are ever under way at once.
 type Order uint8
@@ -151,8 +163,8 @@ const (
 
 	// Runs sends up to ten consecutive events of a group in one request, which is
 	// up to ten times as fast where there are few groups. The order of a group holds
-	// unless SQS stores a request in part. Each event that may have been stored
-	// after a later one is named: an event that failed in a request that stored a
+	// unless SQS stores a request in part. Each event that is known to be stored, or
+	// surely not, and that a later one may have overtaken is named: an event that failed in a request that stored a
 	// later one is not sent again and its error wraps [ErrOvertaken]; one that was
 	// stored late, by a retry, has Receipt.Overtaken. A receipt waits while it is
 	// not known whether a later event was stored first.
@@ -272,8 +284,11 @@ type Telemetry struct {
 func (c *Config[T]) validate() error {
 	var errs []error
 	refuse := func(field, rule string) { errs = append(errs, &ConfigError{field, rule}) }
-	for _, f := range lint.CheckSource(c.Source) {
-		refuse("Source", f.Message)
+	contract := lint.Contract{Organization: c.Organization}
+	if faults := contract.CheckOrganization(); len(faults) > 0 {
+		refuse("Organization", faults[0].Message)
+	} else if faults := contract.CheckSource(c.Source); len(faults) > 0 {
+		refuse("Source", faults[0].Message+wayToSource(c.Source, c.Organization))
 	}
 	if c.Identify == nil {
 		refuse("Identify", "nil; set the function that says what an event is")
@@ -282,6 +297,15 @@ func (c *Config[T]) validate() error {
 		refuse("Enforcement", "unknown value; use Enforce or Warn")
 	}
 	return errors.Join(errs...)
+}
+
+// wayToSource names the setting that a source of another organization needs.
+func wayToSource(source, organization string) string {
+	first, _, _ := strings.Cut(source, ".")
+	if organization != "" || (lint.Contract{Organization: first}).CheckSource(source) != nil {
+		return ""
+	}
+	return fmt.Sprintf("; for events of another organization set Organization to %q", first)
 }
 
 // shares refuses the fields that belong to the queue.

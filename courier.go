@@ -79,9 +79,9 @@ func (c *courier) check(s *submission, payload string) error {
 	if !s.foreign && s.msg.isPlain(maxSize, payload) {
 		return nil
 	}
-	checked := lintMessage(s.msg)
+	checked := s.rules.lintMessage(s.msg)
 	checked.MaxSize = maxSize
-	refused, reported := s.enforce.sort(lint.Check(checked))
+	refused, reported := s.rules.enforcement.sort(lint.Check(checked))
 	if len(refused) > 0 {
 		return &ViolationError{Findings: refused}
 	}
@@ -174,7 +174,7 @@ func (c *courier) admit(now dedup.Instant, it *item) error {
 	if v.Kind.Collides() {
 		c.observer.Collided(s.ctx)
 		findings, err := c.collision(s, v)
-		if s.enforce == Enforce {
+		if s.rules.enforcement == Enforce {
 			return err
 		}
 		c.warn(s, findings)

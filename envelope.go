@@ -23,7 +23,8 @@ type Envelope[T any] struct {
 	// EventID is a UUIDv7, by default the one that [DeriveEventID] returns.
 	EventID uuid.UUID `json:"event_id"`
 
-	// EventSource is kfm.<domain>.<pipeline>.
+	// EventSource is <organization>.<domain>.<pipeline>; the organization is kfm
+	// unless [Config].Organization is another one.
 	EventSource string `json:"event_source"`
 
 	// EventTime is when the event occurred, in UTC.
@@ -64,7 +65,17 @@ func encodeViolation(err error) error {
 	}
 }
 
-// DecodeEnvelope is the consumer's side: it verifies that the body keeps the
+// DecodeEnvelope is [Decoder.Decode] for events of the Kansas Frontier Matrix.
+func DecodeEnvelope[T any](body string) (Envelope[T], error) { return Decoder[T]{}.Decode(body) }
+
+// Decoder decodes the bodies of messages on the consumer's side. The zero value is
+// for events of the Kansas Frontier Matrix. It is safe for concurrent use.
+type Decoder[T any] struct {
+	// Organization is that of the producer, see [Config].
+	Organization string
+}
+
+// Decode verifies that the body keeps the
 // KFM contract and is in canonical form, then decodes it. Unknown members of
 // the payload are ignored as encoding/json does, so that a producer may add
 // some; unknown members of the envelope are refused.
@@ -72,9 +83,9 @@ func encodeViolation(err error) error {
 // A body that breaks the contract gives an [*EnvelopeError] with every finding,
 // among them one that says so when the body is an envelope of KFM v10.3.1. A
 // payload that does not fit T gives the error of encoding/json, wrapped.
-func DecodeEnvelope[T any](body string) (Envelope[T], error) {
+func (d Decoder[T]) Decode(body string) (Envelope[T], error) {
 	var e Envelope[T]
-	if findings := errorsAmong(lint.CheckBody(body)); len(findings) > 0 {
+	if findings := errorsAmong(lint.Contract{Organization: d.Organization}.CheckBody(body)); len(findings) > 0 {
 		return e, &EnvelopeError{Findings: findings}
 	}
 	if err := json.Unmarshal([]byte(body), &e); err != nil {

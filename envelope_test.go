@@ -251,6 +251,51 @@ func TestDecodeRefuses(t *testing.T) {
 	require.ErrorAs(t, err, &mismatch, "a payload of another type")
 }
 
+// Another organization is one setting on each side.
+func TestOrganization(t *testing.T) {
+	c := config()
+	c.Source = "acme.billing.invoices"
+	var wrong *sqsfifo.ConfigError
+	_, err := sqsfifo.NewProducer(newQueue(t, sqstest.Config{}), c)
+	require.ErrorAs(t, err, &wrong)
+	assert.Equal(t, "Source", wrong.Field)
+	assert.ErrorContains(t, err, `set Organization to "acme"`)
+
+	c.Organization = "acme"
+	p := newProducer(t, c)
+	msg, err := p.Build(scene)
+	require.NoError(t, err)
+	_, err = sqsfifo.DecodeEnvelope[Scene](msg.Body)
+	var v *sqsfifo.EnvelopeError
+	require.ErrorAs(t, err, &v, "the consumer expects kfm")
+	e, err := sqsfifo.Decoder[Scene]{Organization: "acme"}.Decode(msg.Body)
+	require.NoError(t, err)
+	assert.Equal(t, c.Source, e.EventSource)
+
+	q := newQueue(t, sqstest.Config{})
+	ofQueue := c
+	ofQueue.QueueURL = q.URL()
+	p, err = sqsfifo.NewProducer(q, ofQueue)
+	require.NoError(t, err)
+	_, err = p.SendMessage(t.Context(), msg)
+	require.NoError(t, err, "a message that was built elsewhere")
+	c.Source, c.Organization = source, ""
+	foreign, err := newProducer(t, c).Build(scene)
+	require.NoError(t, err)
+	_, err = p.SendMessage(t.Context(), foreign)
+	var refused *sqsfifo.ViolationError
+	require.ErrorAs(t, err, &refused, "a message of another organization")
+	assert.Equal(t, "SF043", refused.Findings[0].Rule)
+
+	for organization, says := range map[string]string{"Acme": "which has 'A'", "acme.eu": "which has '.'"} {
+		c.Organization, c.Source = organization, organization+".billing.invoices"
+		_, err = sqsfifo.NewProducer(newQueue(t, sqstest.Config{}), c)
+		require.ErrorAs(t, err, &wrong)
+		assert.Equal(t, "Organization", wrong.Field)
+		assert.ErrorContains(t, err, says)
+	}
+}
+
 func FuzzDecodeEnvelope(f *testing.F) {
 	f.Add(`{"dedupe_key":"soil|17","event_id":"0193917a-6b80-7c3e-9a5d-2f1b8c4d6e70","event_source":"kfm.soils.refresh","event_time":"2024-12-04T00:00:00Z","payload":{"tile":"p32r29"}}`)
 	f.Add(`{"dedupe_key":"a,\"payload\":{}","event_id":"0193917a-6b80-7c3e-9a5d-2f1b8c4d6e70","event_source":"kfm.soils.refresh","event_time":"2024-12-04T00:00:00Z","payload":{}}`)

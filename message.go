@@ -68,8 +68,8 @@ func (m *Message) verify() error {
 }
 
 // lintMessage returns the message as the lint sees it.
-func lintMessage(msg *Message) lint.Message {
-	m := lint.Message{Body: msg.Body, GroupID: msg.Group, MaxSize: maxMessageBytes}
+func (r *ruleset) lintMessage(msg *Message) lint.Message {
+	m := lint.Message{Body: msg.Body, GroupID: msg.Group, MaxSize: maxMessageBytes, Organization: r.organization}
 	if len(msg.Attributes) > 0 {
 		m.Attributes = make(map[string]lint.Attribute, len(msg.Attributes))
 		for name, value := range msg.Attributes {

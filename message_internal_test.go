@@ -34,7 +34,7 @@ func FuzzPlainMessagesBreakNoRule(f *testing.F) {
 			t.Skip()
 		}
 		for _, limit := range []int{100, maxMessageBytes} {
-			checked := lintMessage(msg)
+			checked := p.rules.lintMessage(msg)
 			checked.MaxSize = limit
 			found := lint.Check(checked)
 			if msg.isPlain(limit, payloadOf(msg.Body)) {

@@ -24,6 +24,7 @@ import (
 // run at once have no order among each other.
 type Producer[T any] struct {
 	config Config[T]
+	rules  ruleset
 	queue  *Queue
 }
 
@@ -42,7 +43,7 @@ func NewProducer[T any](client Client, config Config[T]) (*Producer[T], error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Producer[T]{config: config, queue: queue}, nil
+	return newProducer(queue, config), nil
 }
 
 // NewProducerOn returns a producer that shares a queue with others, so that event
@@ -57,7 +58,11 @@ func NewProducerOn[T any](queue *Queue, config Config[T]) (*Producer[T], error) 
 	if err != nil {
 		return nil, err
 	}
-	return &Producer[T]{config: config, queue: queue}, nil
+	return newProducer(queue, config), nil
+}
+
+func newProducer[T any](queue *Queue, config Config[T]) *Producer[T] {
+	return &Producer[T]{config: config, rules: ruleset{config.Enforcement, config.Organization}, queue: queue}
 }
 
 // Queue returns the queue of the producer. Other producers may share it, see
@@ -100,7 +105,7 @@ func (p *Producer[T]) Build(event T) (*Message, error) {
 	if msg.isPlain(maxMessageBytes, payloadOf(msg.Body)) {
 		return msg, nil
 	}
-	if refused, _ := p.config.Enforcement.sort(lint.Check(lintMessage(msg))); len(refused) > 0 {
+	if refused, _ := p.rules.enforcement.sort(lint.Check(p.rules.lintMessage(msg))); len(refused) > 0 {
 		return nil, &ViolationError{Findings: refused}
 	}
 	return msg, nil

@@ -98,7 +98,7 @@ func (p *Producer[T]) submit(ctx context.Context, event T, done func(Receipt, er
 	q := p.queue
 	it := &item{Context: ctx}
 	s := &it.Message
-	s.enforce = p.config.Enforcement
+	s.rules = &p.rules
 	if done != nil {
 		s.to = callback(done)
 	}
@@ -236,7 +236,7 @@ func (p *Producer[T]) wait(ctx context.Context, n int, build func(int, *submissi
 		slab = slab[1:]
 		it.Call = together
 		s := &it.Message
-		s.to, s.at, s.enforce = c, i, p.config.Enforcement
+		s.to, s.at, s.rules = c, i, &p.rules
 		q.courier.begin(ctx, it, build(i, s))
 		wrong := q.courier.inspector.check(ctx) // after begin, which captures what is known of the event
 		if stays, cause := q.stays(ctx, it, wrong); !stays || n == 1 && it.Refused {

@@ -29,9 +29,9 @@ type submission struct {
 	to   reporter
 	at   int // index for the reporter
 
-	enforce Enforcement
-	foreign bool // the message was built elsewhere
-	replay  bool // this producer had sent the event before
+	rules   *ruleset // of its producer
+	foreign bool     // the message was built elsewhere
+	replay  bool     // this producer had sent the event before
 
 	id     dedup.Event
 	hasID  bool

@@ -258,12 +258,12 @@ var cases = []struct {
 	{
 		rule: "SF043",
 		bad: []badCase{
-			{"two labels", body(source, "kfm.remote-sensing"), "MessageBody", "/event_source", at(`"` + source), "not of the form"},
-			{"four labels", body(source, source+".x"), "MessageBody", "/event_source", at(`"` + source), "not of the form"},
-			{"another first label", body(source, "kfn.remote-sensing.x"), "MessageBody", "/event_source", at(`"` + source), "not of the form"},
-			{"empty label", body(source, "kfm..x"), "MessageBody", "/event_source", at(`"` + source), "empty label"},
-			{"empty last label", body(source, "kfm.x."), "MessageBody", "/event_source", at(`"` + source), "empty label"},
-			{"upper case", body(source, "kfm.remote.Landsat"), "MessageBody", "/event_source", at(`"` + source), `'L' in the label "Landsat"`},
+			{"two labels", body(source, "kfm.remote-sensing"), "MessageBody", "/event_source", at(`"` + source), "does not have the form"},
+			{"four labels", body(source, source+".x"), "MessageBody", "/event_source", at(`"` + source), "does not have the form"},
+			{"another first label", body(source, "kfn.remote-sensing.x"), "MessageBody", "/event_source", at(`"` + source), "does not have the form"},
+			{"which is empty", body(source, "kfm..x"), "MessageBody", "/event_source", at(`"` + source), "which is empty"},
+			{"empty last label", body(source, "kfm.x."), "MessageBody", "/event_source", at(`"` + source), "which is empty"},
+			{"upper case", body(source, "kfm.remote.Landsat"), "MessageBody", "/event_source", at(`"` + source), `which has 'L'`},
 			{"underscore", body(source, "kfm.remote_sensing.x"), "MessageBody", "/event_source", at(`"` + source), `'_'`},
 			{"leading hyphen", body(source, "kfm.x.-y"), "MessageBody", "/event_source", at(`"` + source), "begins or ends with a hyphen"},
 			{"trailing hyphen", body(source, "kfm.x-.y"), "MessageBody", "/event_source", at(`"` + source), "begins or ends with a hyphen"},

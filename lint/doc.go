@@ -63,7 +63,7 @@
 //	SF040  envelope-members             the body is not the envelope with exactly its five members
 //	SF041  old-envelope                 the body is an envelope of KFM v10.3.1
 //	SF042  event-id                     event_id is no lower-case UUIDv7
-//	SF043  event-source                 event_source is not kfm.<domain>.<pipeline>
+//	SF043  event-source                 event_source is not <organization>.<domain>.<pipeline>
 //	SF044  event-time                   event_time is not RFC 3339 in UTC with the shortest fraction
 //	SF045  dedupe-key                   dedupe_key is empty, too long or not plain text
 //	SF046  payload                      payload is no JSON object

@@ -14,7 +14,7 @@ const maxDedupeKey = 1024
 
 type envelopeMember struct {
 	name  string
-	check func(m member, text string) []Finding
+	check func(c Contract, m member, text string) []Finding
 }
 
 // envelope lists the members of the contract and the rule on each. It is in
@@ -22,7 +22,7 @@ type envelopeMember struct {
 var envelope = []envelopeMember{
 	{"dedupe_key", stringMember(invalidDedupeKey, dedupeKeyFault)},
 	{"event_id", stringMember(invalidEventID, eventIDFault)},
-	{"event_source", stringMember(invalidEventSource, sourceFault)},
+	{"event_source", checkEventSource},
 	{"event_time", stringMember(invalidEventTime, eventTimeFault)},
 	{"payload", checkPayload},
 }
@@ -30,7 +30,7 @@ var envelope = []envelopeMember{
 // oldMembers are the members of the v10.3.1 envelope that v11.2.3 has not.
 var oldMembers = []string{"dataset_id", "event_type", "idempotency_key", "source_uri", "version"}
 
-func checkEnvelope(b body) []Finding {
+func (c Contract) checkEnvelope(b body) []Finding {
 	switch {
 	case !b.wellFormed:
 		return nil // the rule on JSON has said so
@@ -45,7 +45,7 @@ func checkEnvelope(b body) []Finding {
 	fs := checkMembers(b.members)
 	for _, e := range envelope {
 		if i := index(b.members, e.name); i >= 0 {
-			fs = append(fs, e.check(b.members[i], b.text)...)
+			fs = append(fs, e.check(c, b.members[i], b.text)...)
 		}
 	}
 	return fs
@@ -138,8 +138,8 @@ func kind(value string) string {
 
 // stringMember checks a member that has to be a string of which fault finds
 // nothing to say.
-func stringMember(rule string, fault func(s string) string) func(member, string) []Finding {
-	return func(m member, text string) []Finding {
+func stringMember(rule string, fault func(s string) string) func(Contract, member, string) []Finding {
+	return func(_ Contract, m member, text string) []Finding {
 		value := text[m.start:m.end]
 		message := ""
 		if value[0] != '"' {
@@ -154,22 +154,16 @@ func stringMember(rule string, fault func(s string) string) func(member, string)
 	}
 }
 
-func checkPayload(m member, text string) []Finding {
+func checkEventSource(c Contract, m member, text string) []Finding {
+	return stringMember(invalidEventSource, c.sourceFault)(c, m, text)
+}
+
+func checkPayload(_ Contract, m member, text string) []Finding {
 	if text[m.start] == '{' {
 		return nil
 	}
 	return []Finding{inBody(invalidPayload, pointer(m.name), m.start,
 		fmt.Sprintf("payload is %s, not an object", kind(text[m.start:m.end])))}
-}
-
-// CheckSource checks an event source before there is an event to carry it.
-// It returns nil if source is fit for event_source, else findings of the same
-// rule, SF043, that [Check] would report of a message with it.
-func CheckSource(source string) []Finding {
-	if fault := sourceFault(source); fault != "" {
-		return []Finding{found(invalidEventSource, "event_source", fault)}
-	}
-	return nil
 }
 
 // CheckDedupeKey checks a dedupe key before it is put into an envelope. It
@@ -180,29 +174,6 @@ func CheckDedupeKey(key string) []Finding {
 		return []Finding{found(invalidDedupeKey, "dedupe_key", fault)}
 	}
 	return nil
-}
-
-func sourceFault(source string) string {
-	rest, ok := strings.CutPrefix(source, "kfm.")
-	domain, pipeline, dotted := strings.Cut(rest, ".")
-	if !ok || !dotted || strings.Contains(pipeline, ".") {
-		return fmt.Sprintf("event_source %s is not of the form kfm.<domain>.<pipeline>", quote(source))
-	}
-	for _, label := range [...]string{domain, pipeline} {
-		if label == "" {
-			return fmt.Sprintf("event_source %s has an empty label", quote(source))
-		}
-		for _, c := range label {
-			if (c < 'a' || c > 'z') && (c < '0' || c > '9') && c != '-' {
-				return fmt.Sprintf("event_source %s has %q in the label %s: a label has lower-case letters, digits and hyphens only",
-					quote(source), c, quote(label))
-			}
-		}
-		if label[0] == '-' || label[len(label)-1] == '-' {
-			return fmt.Sprintf("event_source %s has the label %s, which begins or ends with a hyphen", quote(source), quote(label))
-		}
-	}
-	return ""
 }
 
 func dedupeKeyFault(key string) string {

@@ -39,7 +39,7 @@ func ExampleFinding_String() {
 		fmt.Println(f)
 	}
 	// Output:
-	// SF043 error: MessageBody /event_source (byte 96): event_source "landsat-refresh" is not of the form kfm.<domain>.<pipeline>; fix: use a source such as kfm.remote-sensing.landsat-refresh
+	// SF043 error: MessageBody /event_source (byte 96): event_source "landsat-refresh" does not have the form kfm.<domain>.<pipeline>; fix: use a source such as kfm.remote-sensing.landsat-refresh
 }
 
 func ExampleRules() {
@@ -65,14 +65,14 @@ func ExampleLookup() {
 	// fix: pass the body through canonicaljson.CanonicalizeStrict before it is stored or sent
 }
 
-func ExampleCheckSource() {
-	fmt.Println(len(lint.CheckSource("kfm.remote-sensing.landsat-refresh")))
-	for _, f := range lint.CheckSource("kfm.RemoteSensing.landsat") {
+func ExampleContract_CheckSource() {
+	fmt.Println(len(lint.Contract{}.CheckSource("kfm.remote-sensing.landsat-refresh")))
+	for _, f := range (lint.Contract{}).CheckSource("kfm.RemoteSensing.landsat") {
 		fmt.Println(f.Message)
 	}
 	// Output:
 	// 0
-	// event_source "kfm.RemoteSensing.landsat" has 'R' in the label "RemoteSensing": a label has lower-case letters, digits and hyphens only
+	// event_source "kfm.RemoteSensing.landsat" has the label "RemoteSensing", which has 'R'; use lower-case letters, digits and hyphens only
 }
 
 func ExampleCheckDedupeKey() {

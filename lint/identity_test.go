@@ -178,8 +178,8 @@ func TestChecksBeforeThereIsAMessage(t *testing.T) {
 		require.Len(t, fs, 1)
 		return fs[0]
 	}
-	assert.Nil(t, lint.CheckSource(source))
-	f := one(lint.CheckSource("orders"))
+	assert.Nil(t, lint.Contract{}.CheckSource(source))
+	f := one(lint.Contract{}.CheckSource("orders"))
 	assert.Equal(t, "SF043", f.Rule)
 	assert.Equal(t, "event_source", f.Field)
 	assert.Equal(t, none, f.Offset)

@@ -32,6 +32,9 @@ type Message struct {
 	// MaxSize is the queue's MaximumMessageSize in bytes. Where it is not
 	// positive, 1,048,576 holds, the most that SQS allows.
 	MaxSize int
+
+	// Organization is the first label of event_source. Empty means [KFM].
+	Organization string
 }
 
 // Attribute is the value of a message attribute. DataType says which of the two
@@ -63,7 +66,7 @@ const (
 // safe for concurrent use as long as nobody writes to the message meanwhile.
 // Any message may be given to it, however broken.
 func Check(m Message) []Finding {
-	b, fs := checkBody(m.Body)
+	b, fs := Contract{m.Organization}.checkBody(m.Body)
 	fs = slices.Concat(fs, checkAround(m, b))
 	sortFindings(fs)
 	return fs
@@ -81,19 +84,8 @@ func checkAround(m Message, b body) []Finding {
 	)
 }
 
-// CheckBody holds a body alone against the rules on bodies: its form, its
-// characters and the envelope. It is for consumers, who no longer have the
-// message as it was sent; like [Check] otherwise.
-func CheckBody(body string) []Finding {
-	_, fs := checkBody(body)
-	sortFindings(fs)
-	return fs
-}
-
-func checkBody(text string) (body, []Finding) {
-	b, fs := readBody(text)
-	return b, slices.Concat(fs, checkCharacters(b), checkEnvelope(b))
-}
+// CheckBody is [Contract.CheckBody] of the Kansas Frontier Matrix.
+func CheckBody(body string) []Finding { return Contract{}.CheckBody(body) }
 
 // Size returns the bytes of a message as SQS counts them against the limit on
 // messages and batches (F-073): the body in UTF-8, and of each attribute the

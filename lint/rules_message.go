@@ -127,8 +127,8 @@ var messageRules = []Rule{
 	},
 	{
 		ID: invalidEventSource, Name: "event-source", Severity: Error,
-		Title: "event_source is not kfm.<domain>.<pipeline>",
-		Wording: "event_source has exactly three labels joined by dots, the first of which is kfm. A label is made of lower-case ASCII letters, digits " +
+		Title: "event_source is not <organization>.<domain>.<pipeline>",
+		Wording: "event_source has exactly three labels joined by dots, the first of which is the organization: kfm unless another one is set. A label is made of lower-case ASCII letters, digits " +
 			"and hyphens, is not empty, and neither begins nor ends with a hyphen.",
 		Source: "KFM v11.2.3, section 4",
 		Fix:    "use a source such as kfm.remote-sensing.landsat-refresh",

@@ -51,7 +51,7 @@ func NewStream() *Stream {
 // number, the first being 1. At is when the message is sent, no earlier than the
 // one before it.
 func (s *Stream) Check(at time.Time, m Message) []Finding {
-	b, fs := checkBody(m.Body)
+	b, fs := Contract{m.Organization}.checkBody(m.Body)
 	fs = slices.Concat(fs, checkAround(m, b))
 	is := sighting{
 		body: fingerprintOf(m.Body), attributes: fingerprintOfAttributes(m.Attributes), group: fingerprintOf(m.GroupID),

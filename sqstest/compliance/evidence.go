@@ -13,12 +13,15 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 
+	"github.com/kansas-frontier-matrix/sqsfifo/lint"
 	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
 )
 
 // evidence is what the producer put on the wire. The cases judge it; none of
 // them sends an event itself.
 type evidence struct {
+	organization string
+
 	first, again []sqstest.Message // each event, and each once more at the same instant
 	later        []sqstest.Message // each event an hour later
 
@@ -41,7 +44,10 @@ func (s Suite[T]) gather(ctx context.Context, later func(time.Duration)) (*evide
 	if s.Send == nil || len(s.Events) < 2 {
 		return nil, errors.New("compliance: Suite needs Send and at least two Events")
 	}
-	e := &evidence{}
+	if faults := (lint.Contract{Organization: s.Organization}).CheckOrganization(); len(faults) > 0 {
+		return nil, fmt.Errorf("compliance: Suite.Organization: %s", faults[0].Message)
+	}
+	e := &evidence{organization: s.Organization}
 	var err error
 	for _, step := range []func(){
 		func() { e.first, err = s.each(ctx) },

@@ -25,7 +25,7 @@ import (
 )
 
 // Suite is what the compliance suite needs of a producer of events of type T.
-// Both fields are required.
+// Send and Events are required.
 type Suite[T any] struct {
 	// Send sends one event through the client to the queue, as a process that has
 	// just started would: it creates the producer, sends, closes it and returns
@@ -48,6 +48,9 @@ type Suite[T any] struct {
 	// that differ in as little as possible; two of them should share a message
 	// group, without which the order in a group cannot be judged.
 	Events []T
+
+	// Organization is the first label of event_source. Empty means "kfm".
+	Organization string
 }
 
 // complianceCase is one row of the suite.

@@ -59,6 +59,32 @@ func TestCompliantProducerPasses(t *testing.T) {
 	compliance.TestProducer(t, compliance.Suite[Refresh]{Send: sendRefresh, Events: refreshes})
 }
 
+// A producer of another organization passes where the suite is told of it, and
+// fails the contract of the Kansas Frontier Matrix.
+func TestOrganization(t *testing.T) {
+	send := func(ctx context.Context, client *sqs.Client, queueURL string, r Refresh) error {
+		producer, err := sqsfifo.NewProducer(client, sqsfifo.Config[Refresh]{
+			QueueURL: queueURL, Organization: "acme", Source: "acme.soils.refresh", Identify: identifyRefresh,
+		})
+		if err != nil {
+			return err
+		}
+		if _, err := producer.Send(ctx, r); err != nil {
+			return err
+		}
+		return producer.Close(ctx)
+	}
+	compliance.TestProducer(t, compliance.Suite[Refresh]{Send: send, Events: refreshes, Organization: "acme"})
+
+	synctest.Test(t, func(t *testing.T) {
+		verdicts, err := compliance.Verdicts(t.Context(), compliance.Suite[Refresh]{Send: send, Events: refreshes})
+		require.NoError(t, err)
+		require.ErrorContains(t, verdicts["Envelope Contract"], "kfm.<domain>.<pipeline>")
+		_, err = compliance.Verdicts(t.Context(), compliance.Suite[Refresh]{Send: send, Events: refreshes, Organization: "Acme"})
+		require.ErrorContains(t, err, `the organization "Acme"`)
+	})
+}
+
 // raw sends a body as a producer without this module would.
 func raw(ctx context.Context, client *sqs.Client, queueURL, group, body string, attributes map[string]string) error {
 	in := &sqs.SendMessageInput{QueueUrl: &queueURL, MessageGroupId: &group, MessageBody: &body}

@@ -137,7 +137,7 @@ func retryStorm(e *evidence) error {
 
 func attributeIgnorance(e *evidence) error {
 	for what, m := range e.all {
-		for _, f := range lint.Check(lintMessage(m)) {
+		for _, f := range lint.Check(e.lintMessage(m)) {
 			if f.Rule == attrOnlyIdentity && f.Severity == lint.Error {
 				return fmt.Errorf("%s: %s", what, f)
 			}
@@ -221,7 +221,7 @@ func (e *evidence) masked() error {
 
 func envelopeContract(e *evidence) error {
 	for what, m := range e.all {
-		for _, f := range lint.Check(lintMessage(m)) {
+		for _, f := range lint.Check(e.lintMessage(m)) {
 			if f.Rule != attrOnlyIdentity && !slices.Contains(canonicalRules, f.Rule) && f.Severity == lint.Error {
 				return fmt.Errorf("%s: %s\n  body %s", what, f, m.Body)
 			}
@@ -232,7 +232,7 @@ func envelopeContract(e *evidence) error {
 
 func canonicalForm(e *evidence) error {
 	for what, m := range e.all {
-		for _, f := range lint.Check(lintMessage(m)) {
+		for _, f := range lint.Check(e.lintMessage(m)) {
 			if slices.Contains(canonicalRules, f.Rule) {
 				return fmt.Errorf("%s: %s\n%s", what, f, difference(m.Body, normal(m.Body)))
 			}
@@ -338,8 +338,8 @@ func withDedupeKey(body, key string) (string, error) {
 	return string(out), err
 }
 
-func lintMessage(m sqstest.Message) lint.Message {
-	out := lint.Message{Body: m.Body, GroupID: m.GroupID, DeduplicationID: m.DeduplicationID, Attributes: map[string]lint.Attribute{}}
+func (e *evidence) lintMessage(m sqstest.Message) lint.Message {
+	out := lint.Message{Organization: e.organization, Body: m.Body, GroupID: m.GroupID, DeduplicationID: m.DeduplicationID, Attributes: map[string]lint.Attribute{}}
 	for name, v := range m.Attributes {
 		out.Attributes[name] = lint.Attribute{DataType: aws.ToString(v.DataType), StringValue: aws.ToString(v.StringValue), BinaryValue: v.BinaryValue}
 	}

@@ -1,0 +1,85 @@
+package lint
+
+import (
+	"fmt"
+	"strings"
+)
+
+// KFM is the organization of the Kansas Frontier Matrix, the default one.
+const KFM = "kfm"
+
+// Contract is the KFM contract as one organization keeps it. The zero value is that
+// of the Kansas Frontier Matrix itself.
+type Contract struct {
+	// Organization is the first label of each event_source. Empty means [KFM].
+	Organization string
+}
+
+func (c Contract) organization() string {
+	if c.Organization == "" {
+		return KFM
+	}
+	return c.Organization
+}
+
+// CheckOrganization returns nil if the name is a label of an event_source, else
+// findings of rule SF043. The empty name stands for [KFM].
+func (c Contract) CheckOrganization() []Finding {
+	if fault := labelFault(c.organization()); fault != "" {
+		return []Finding{found(invalidEventSource, "organization", "the organization "+quote(c.organization())+fault)}
+	}
+	return nil
+}
+
+// CheckBody checks a body alone against the rules on bodies: its form, its
+// characters and the envelope. It is for consumers, who no longer have the
+// message as it was sent; like [Check] otherwise.
+func (c Contract) CheckBody(body string) []Finding {
+	_, fs := c.checkBody(body)
+	sortFindings(fs)
+	return fs
+}
+
+func (c Contract) checkBody(text string) (body, []Finding) {
+	b, fs := readBody(text)
+	return b, append(append(fs, checkCharacters(b)...), c.checkEnvelope(b)...)
+}
+
+// CheckSource checks an event source before there is an event to carry it.
+// It returns nil if source is fit for event_source, else findings of the same
+// rule, SF043, that [Check] would report of a message with it.
+func (c Contract) CheckSource(source string) []Finding {
+	if fault := c.sourceFault(source); fault != "" {
+		return []Finding{found(invalidEventSource, "event_source", fault)}
+	}
+	return nil
+}
+
+func (c Contract) sourceFault(source string) string {
+	labels := strings.Split(source, ".")
+	if labels[0] != c.organization() || len(labels) != 3 {
+		return fmt.Sprintf("event_source %s does not have the form %s.<domain>.<pipeline>", quote(source), c.organization())
+	}
+	for _, label := range labels[1:] {
+		if fault := labelFault(label); fault != "" {
+			return fmt.Sprintf("event_source %s has the label %s%s", quote(source), quote(label), fault)
+		}
+	}
+	return ""
+}
+
+// labelFault returns what is wrong with a label, to follow its quoted name.
+func labelFault(label string) string {
+	for _, c := range label {
+		if (c < 'a' || c > 'z') && (c < '0' || c > '9') && c != '-' {
+			return fmt.Sprintf(", which has %q; use lower-case letters, digits and hyphens only", c)
+		}
+	}
+	switch {
+	case label == "":
+		return ", which is empty"
+	case label[0] == '-' || label[len(label)-1] == '-':
+		return ", which begins or ends with a hyphen"
+	}
+	return ""
+}
