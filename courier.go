@@ -35,6 +35,8 @@ type courier struct {
 	observer  *observe.Observer
 	ledger    *ledger.Queue[ProvenanceRecord]
 	explicit  bool
+	counts    counts
+	log       *operatorLog
 
 	// requests is the parent of the contexts of all requests; abort ends it.
 	requests context.Context
@@ -177,6 +179,7 @@ func (c *courier) admit(now dedup.Instant, it *item) error {
 		if s.rules.enforcement == Enforce {
 			return err
 		}
+		c.log.failed(s, err)
 		c.warn(s, findings)
 		v = c.memory.AdmitAnyway(now, &s.id, &s.ticket)
 	}
@@ -186,7 +189,7 @@ func (c *courier) admit(now dedup.Instant, it *item) error {
 	case dedup.LateInDoubt, dedup.LateStored, dedup.AlteredBefore, dedup.Concluded:
 		return errTooLate
 	default:
-		return &NotStoredError{EventID: s.msg.EventID, DedupeKey: s.msg.DedupeKey, Err: ErrMemoryFull}
+		return &NotStoredError{EventID: s.msg.EventID, DedupeKey: s.msg.DedupeKey, showKey: s.rules.showKeys, Err: ErrMemoryFull}
 	}
 }
 
@@ -198,7 +201,7 @@ func (c *courier) collision(s *submission, v dedup.Verdict) ([]lint.Finding, err
 	}
 	err := &ConflictError{
 		Reuse: Drift, EventID: s.msg.EventID, DedupeKey: s.msg.DedupeKey, BodyHash: s.id.BodyHash(), Group: s.msg.Group,
-		SameBody: v.Kind == dedup.OtherGroup, FirstSent: c.memory.Wall(v.Known.Since),
+		showKey: s.rules.showKeys, SameBody: v.Kind == dedup.OtherGroup, FirstSent: c.memory.Wall(v.Known.Since),
 	}
 	if v.Kind == dedup.Conflict {
 		err.Reuse = Conflict
@@ -245,8 +248,24 @@ func (c *courier) Send(items []*item, answers []attempt.Answer) attempt.Load {
 		defer cancel()
 	}
 	load, err := c.caller.Send(ctx, entries, answers)
+	c.countAttempts(items, answers)
 	c.observer.EndCall(ctx, call, answers, err)
 	return load
+}
+
+func (c *courier) countAttempts(items []*item, answers []attempt.Answer) {
+	for _, it := range items {
+		if it.Attempts() > 1 {
+			c.counts.retries.Add(1)
+		}
+	}
+	for i := range answers {
+		if answers[i].Load == attempt.Throttled {
+			c.counts.throttles.Add(1)
+			c.log.throttle(answers[i].Code)
+			return
+		}
+	}
 }
 
 // withValues is a context with the values of another one.
@@ -345,6 +364,9 @@ func (c *courier) Refresh(it *item) {
 	}
 }
 
+// Paused reports that an item paused its message group.
+func (c *courier) Paused(group string, p *dispatch.Pause) { c.log.paused(group, p) }
+
 // Sweep frees what SQS has forgotten.
 func (c *courier) Sweep() (again bool) { return !c.memory.Sweep(c.memory.Now()) }
 
@@ -378,6 +400,10 @@ func (c *courier) finish(it *item, r Receipt, err error) {
 		ended.BodyBytes = len(s.msg.Body)
 	}
 	c.observer.EndEvent(s.ctx, s.span, ended)
+	c.counts.add(r, err)
+	if err != nil && s.msg != nil {
+		c.log.failed(s, err)
+	}
 	if c.ledger != nil {
 		c.ledger.Add(s.record(time.Now(), r, err, it.Outcome.Attempts, replay))
 	}

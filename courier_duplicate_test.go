@@ -203,7 +203,7 @@ func TestDistinctEventsNeverCollapse(t *testing.T) {
 
 // A duplicate whose original this process never saw is told by the time in its
 // sequence number, if the caller trusts that, and never what was sent just now.
-func TestAcceptTimesTellOfAnotherProcess(t *testing.T) {
+func TestForeignDuplicates(t *testing.T) {
 	for _, trust := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
 			q := newQueue(t, sqstest.Config{})
@@ -211,7 +211,7 @@ func TestAcceptTimesTellOfAnotherProcess(t *testing.T) {
 			require.NoError(t, err)
 			time.Sleep(time.Minute)
 
-			p := on(t, q, q, func(c *sqsfifo.Config[Scene]) { c.Delivery.Memory.AcceptTimes = trust })
+			p := on(t, q, q, func(c *sqsfifo.Config[Scene]) { c.Delivery.Memory.DetectForeignDuplicates = trust })
 			r, err := p.Send(t.Context(), scene)
 			require.NoError(t, err)
 			assert.Equal(t, trust, r.Duplicate)

@@ -11,58 +11,6 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/lint"
 )
 
-// Fate is what became of an event, as far as the evidence goes. See [FateOf].
-type Fate uint8
-
-const (
-	// UnknownFate: the error says nothing about an event.
-	UnknownFate Fate = iota
-
-	// Stored: SQS has the event.
-	Stored
-
-	// NotStored: SQS does not have the event. Sending it again is safe at any time.
-	NotStored
-
-	// InDoubt: SQS may have the event. See [InDoubtError] for when a resend is safe.
-	InDoubt
-
-	// Altered: SQS has something else than was sent. See [AlteredError].
-	Altered
-)
-
-// String returns the fate in lower case.
-func (f Fate) String() string {
-	switch f {
-	case Stored:
-		return "stored"
-	case NotStored:
-		return "not stored"
-	case InDoubt:
-		return "in doubt"
-	case Altered:
-		return "altered"
-	default:
-		return "unknown"
-	}
-}
-
-// FateOf answers the question that matters after a send: what became of the event.
-// It returns Stored for a nil error and, for an error of Send, SendMessage,
-// SendAsync, TrySend, Build or one result of SendBatch, wrapped or not, NotStored,
-// InDoubt or Altered. For every other error, such as that of Flush, Close or
-// Preflight, it returns UnknownFate.
-func FateOf(err error) Fate {
-	if err == nil {
-		return Stored
-	}
-	var of interface{ fate() Fate }
-	if errors.As(err, &of) {
-		return of.fate()
-	}
-	return UnknownFate
-}
-
 var (
 	// ErrClosed is wrapped by the error of an event that was submitted to a closed
 	// producer.
@@ -116,13 +64,16 @@ type InDoubtError struct {
 
 	// Err is the error of the last attempt, or the reason why there was none.
 	Err error
+
+	showKey bool
 }
 
 // Error says what is known. Like every error of this package it names the event
-// by its ID, and has neither its key nor anything of its payload in the text.
+// by its ID, and has nothing of its payload in the text. Its dedupe key is there only
+// with Telemetry.ShowDedupeKeys.
 func (e *InDoubtError) Error() string {
-	return fmt.Sprintf("sqsfifo: may have been stored: event %v, no proof after %s since %s; resend before %s: %v",
-		e.EventID, attempts(e.Attempts), e.Since.UTC().Format(time.RFC3339), e.ResendBefore.UTC().Format(time.RFC3339), e.Err)
+	return fmt.Sprintf("sqsfifo: may have been stored: event %s, no proof after %s since %s; resend before %s: %v",
+		nameOf(e.EventID, e.DedupeKey, e.showKey), attempts(e.Attempts), e.Since.UTC().Format(time.RFC3339), e.ResendBefore.UTC().Format(time.RFC3339), e.Err)
 }
 
 // Unwrap returns Err.
@@ -132,6 +83,13 @@ func (e *InDoubtError) Unwrap() error { return e.Err }
 func (e *InDoubtError) ErrorType() string { return "in_doubt" }
 
 func (e *InDoubtError) fate() Fate { return InDoubt }
+
+func nameOf(id uuid.UUID, key string, showKey bool) string {
+	if showKey {
+		return fmt.Sprintf("%v (dedupe key %q)", id, key)
+	}
+	return id.String()
+}
 
 func attempts(n int) string {
 	if n == 1 {
@@ -159,11 +117,13 @@ type NotStoredError struct {
 	// context's cause, or an error that wraps [ErrClosed], [ErrGroupPaused],
 	// [ErrBufferFull], [ErrMemoryFull] or [ErrOvertaken].
 	Err error
+
+	showKey bool
 }
 
 // Error says why the event is not stored.
 func (e *NotStoredError) Error() string {
-	return fmt.Sprintf("sqsfifo: not stored: event %v after %s: %v", e.EventID, attempts(e.Attempts), e.Err)
+	return fmt.Sprintf("sqsfifo: not stored: event %s after %s: %v", nameOf(e.EventID, e.DedupeKey, e.showKey), attempts(e.Attempts), e.Err)
 }
 
 // Unwrap returns Err.
@@ -212,19 +172,21 @@ type AlteredError struct {
 	// zero time if the event may be sent again at once, because another body has
 	// another content-based deduplication ID.
 	ResendAfter time.Time
+
+	showKey bool
 }
 
 // Error names the event, the field and the way out.
 func (e *AlteredError) Error() string {
-	when := "at once"
+	name, when := nameOf(e.EventID, e.DedupeKey, e.showKey), "at once"
 	if !e.ResendAfter.IsZero() {
 		when = "after " + e.ResendAfter.UTC().Format(time.RFC3339) + "; SQS drops it until then"
 	}
 	if e.Attempts == 0 {
-		return fmt.Sprintf("sqsfifo: altered: event %v was changed on its way by an earlier attempt and was not sent again; resend it %s", e.EventID, when)
+		return fmt.Sprintf("sqsfifo: altered: event %s was changed on its way by an earlier attempt and was not sent again; resend it %s", name, when)
 	}
-	return fmt.Sprintf("sqsfifo: altered: event %v was changed on its way: SQS has a %s with the MD5 %q; find what changes it and resend it %s",
-		e.EventID, e.Field, e.Got, when)
+	return fmt.Sprintf("sqsfifo: altered: event %s was changed on its way: SQS has a %s with the MD5 %q; find what changes it and resend it %s",
+		name, e.Field, e.Got, when)
 }
 
 // ErrorType returns "altered", the value of the OpenTelemetry attribute error.type.
@@ -338,6 +300,8 @@ type ConflictError struct {
 
 	// FirstSent is when the first message was sent, by the wall clock.
 	FirstSent time.Time
+
+	showKey bool
 }
 
 // Error says what differs and what to do.
@@ -352,8 +316,8 @@ func (e *ConflictError) Error() string {
 			way = "derive the group from what does not change"
 		}
 	}
-	return fmt.Sprintf("sqsfifo: not stored: event %v: its dedupe key was sent at %s with %s; %s",
-		e.EventID, e.FirstSent.UTC().Format(time.RFC3339), what, way)
+	return fmt.Sprintf("sqsfifo: not stored: event %s: its dedupe key was sent at %s with %s; %s",
+		nameOf(e.EventID, e.DedupeKey, e.showKey), e.FirstSent.UTC().Format(time.RFC3339), what, way)
 }
 
 // ErrorType returns "conflict" or "drift", the value of the OpenTelemetry

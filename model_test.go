@@ -123,7 +123,7 @@ func newModelRun(t *testing.T, seed uint64) *modelRun {
 		Linger:         time.Duration(rng.IntN(3)) * 10 * time.Millisecond,
 		InFlight:       []int{1, 2, 10, 64}[rng.IntN(4)],
 		BufferEvents:   []int{1, 5, 50, 0}[rng.IntN(4)],
-		Memory:         sqsfifo.Memory{AcceptTimes: rng.IntN(2) == 0},
+		Memory:         sqsfifo.Memory{DetectForeignDuplicates: rng.IntN(2) == 0},
 	}
 	if rng.IntN(12) == 0 {
 		m.delivery.Memory.MaxKeys = 30

@@ -62,7 +62,7 @@ func NewProducerOn[T any](queue *Queue, config Config[T]) (*Producer[T], error) 
 }
 
 func newProducer[T any](queue *Queue, config Config[T]) *Producer[T] {
-	return &Producer[T]{config: config, rules: ruleset{config.Enforcement, config.Organization}, queue: queue}
+	return &Producer[T]{config: config, rules: ruleset{config.Enforcement, config.Organization, queue.showKeys}, queue: queue}
 }
 
 // Queue returns the queue of the producer. Other producers may share it, see

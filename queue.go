@@ -8,7 +8,6 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/kansas-frontier-matrix/sqsfifo/internal/attempt"
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/dedup"
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/dispatch"
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/ledger"
@@ -29,6 +28,7 @@ import (
 // which are at most Delivery.BufferEvents. [Queue.Close] waits for all of them.
 type Queue struct {
 	courier    *courier
+	showKeys   bool // Telemetry.ShowDedupeKeys
 	dispatcher *dispatch.Dispatcher[submission]
 }
 
@@ -50,19 +50,20 @@ func newQueue(client Client, config QueueConfig) (*Queue, error) {
 	c := &courier{
 		caller:    sqscall.New(client, config.URL),
 		inspector: &inspector{client: client, queueURL: config.URL, explicit: explicit},
-		memory:    dedup.New(dedup.Options{AcceptTimes: config.Delivery.Memory.AcceptTimes, MaxKeys: config.Delivery.Memory.MaxKeys}),
+		memory:    dedup.New(dedup.Options{AcceptTimes: config.Delivery.Memory.DetectForeignDuplicates, MaxKeys: config.Delivery.Memory.MaxKeys}),
 		explicit:  explicit,
 	}
-	q := &Queue{courier: c, dispatcher: dispatch.New(c, config.Delivery.options())}
+	q := &Queue{courier: c, showKeys: config.Telemetry.ShowDedupeKeys, dispatcher: dispatch.New(c, config.Delivery.options())}
 	var rules []string
 	for _, r := range lint.Rules() {
 		rules = append(rules, r.ID)
 	}
+	c.log = newOperatorLog(config.Telemetry.Logger, config.URL)
 	var err error
 	c.observer, err = observe.New(observe.Config{
 		Meter: config.Telemetry.MeterProvider, Tracer: config.Telemetry.TracerProvider, Propagator: config.Telemetry.Propagator,
 		QueueURL: config.URL, Version: Version, Rules: rules,
-		PausedGroups: func() int64 { return int64(q.dispatcher.Paused()) },
+		Snapshot: q.snapshot,
 		ValidAttribute: func(name, value string) bool {
 			return lint.CheckAttribute(name, lint.Attribute{DataType: stringType, StringValue: value}) == nil
 		},
@@ -70,7 +71,10 @@ func newQueue(client Client, config QueueConfig) (*Queue, error) {
 	if err != nil {
 		return nil, fmt.Errorf("sqsfifo: create instruments: %w", err)
 	}
-	c.ledger = ledger.New(config.Telemetry.Provenance, mostRecords, c.observer.DroppedRecord)
+	c.ledger = ledger.New(config.Telemetry.Provenance, mostRecords, func() {
+		c.observer.DroppedRecord()
+		c.log.recordLost()
+	})
 	c.requests, c.abort = context.WithCancel(context.Background())
 	return q, nil
 }
@@ -124,7 +128,7 @@ func (q *Queue) Close(ctx context.Context) error {
 		err = fmt.Errorf("sqsfifo: close: the remaining events were withdrawn: %w", err)
 	}
 	q.courier.observer.Close()
-	return errors.Join(err, q.courier.takeUnreported(), q.closeLedger(ctx))
+	return errors.Join(err, q.courier.takeUnreported(), q.closeLedger(ctx), q.courier.log.flush(ctx))
 }
 
 func (q *Queue) closeLedger(ctx context.Context) error {
@@ -169,19 +173,6 @@ func (q *Queue) Paused() map[string]Pause {
 	return groups
 }
 
-func publicFate(f attempt.Fate) Fate {
-	switch f {
-	case attempt.Stored:
-		return Stored
-	case attempt.NotStored:
-		return NotStored
-	case attempt.Altered:
-		return Altered
-	default:
-		return InDoubt
-	}
-}
-
 // Resume ends the pause of a message group. Events queued after the failed one have
 // already failed with ErrGroupPaused, and are not sent by Resume.
 //
@@ -195,26 +186,25 @@ func (q *Queue) Resume(group string) { q.dispatcher.Resume(group) }
 // ResumeAll ends the pause of every message group and returns how many there were.
 func (q *Queue) ResumeAll() int { return q.dispatcher.ResumeAll() }
 
-// Stats is what a queue holds at one instant.
-type Stats struct {
-	// Events were submitted and have no reported outcome; Bytes is their size as
-	// SQS counts it, Requests the number of requests under way.
-	Events, Bytes, Requests int
-
-	// PausedGroups is the number of paused message groups.
-	PausedGroups int
-
-	// RememberedKeys is the number of dedupe keys in the memory. To count them
-	// takes a few milliseconds for a million.
-	RememberedKeys int
-
-	// Rate is the number of requests a second to which throttles have limited the
-	// queue; 0 means no limit.
-	Rate float64
+// Stats returns what the queue holds now. It looks at each message group that has
+// events and at each remembered key.
+func (q *Queue) Stats() Stats {
+	s, m, c := q.dispatcher.Stats(), q.courier.memory, &q.courier.counts
+	return Stats{
+		Events: s.Items, Bytes: s.Bytes, Requests: s.Requests, OldestAge: s.Oldest,
+		PausedGroups: s.Paused, RememberedKeys: m.Len(m.Now()), Rate: s.Rate,
+		Outcomes: c.outcomes(), Retries: c.retries.Load(), Throttles: c.throttles.Load(),
+	}
 }
 
-// Stats returns what the queue holds now.
-func (q *Queue) Stats() Stats {
-	s, m := q.dispatcher.Stats(), q.courier.memory
-	return Stats{Events: s.Items, Bytes: s.Bytes, Requests: s.Requests, PausedGroups: s.Paused, RememberedKeys: m.Len(m.Now()), Rate: s.Rate}
+// snapshot is Stats for the readers of the metrics, without the count of the keys.
+func (q *Queue) snapshot() observe.Snapshot {
+	s, c := q.dispatcher.Stats(), &q.courier.counts
+	o := c.outcomes()
+	return observe.Snapshot{
+		Events: int64(s.Items), Bytes: int64(s.Bytes), Requests: int64(s.Requests), PausedGroups: int64(s.Paused),
+		OldestAge: s.Oldest.Seconds(), RateLimit: s.Rate,
+		Stored: o.Stored, Duplicates: o.Duplicates, NotStored: o.NotStored, InDoubt: o.InDoubt, Altered: o.Altered,
+		Retries: c.retries.Load(), Throttles: c.throttles.Load(),
+	}
 }

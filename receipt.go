@@ -16,8 +16,9 @@ type Receipt struct {
 	// message. It is never true by mistake. It may be false for a duplicate
 	// whose original this process never saw, because SQS answers both alike:
 	// that the original came first is known from the producer's memory of the
-	// last five minutes and from sequence numbers (F-001, F-009). With
-	// Memory.AcceptTimes it is known of such events, too.
+	// last five minutes and from sequence numbers (F-001, F-009). After a restart the
+	// memory is empty: a replay of what was sent before looks new, unless
+	// Memory.DetectForeignDuplicates is set.
 	Duplicate bool
 
 	// Overtaken is true when an event of the group that was submitted later was, or may

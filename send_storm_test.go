@@ -65,7 +65,7 @@ func newStorm(t *testing.T, seed uint64) *storm {
 		Linger:         time.Duration(rng.IntN(20)) * time.Millisecond,
 		InFlight:       1 + rng.IntN(64),
 		BufferEvents:   1 + rng.IntN(100),
-		Memory:         sqsfifo.Memory{AcceptTimes: rng.IntN(2) == 0},
+		Memory:         sqsfifo.Memory{DetectForeignDuplicates: rng.IntN(2) == 0},
 	}
 	s.q = newQueue(t, sqstest.Config{})
 	some := func(int, types.SendMessageBatchRequestEntry) bool { return s.chance(2) }

@@ -126,7 +126,7 @@ func (s *submission) outcomeError(o *dispatch.Outcome, wall wallClock) error {
 // from what is known of the event, whichever submission it is known from.
 func (s *submission) unproven(o *dispatch.Outcome, wall wallClock) error {
 	if o.Fate == attempt.Altered {
-		e := &AlteredError{EventID: s.msg.EventID, DedupeKey: s.msg.DedupeKey}
+		e := &AlteredError{EventID: s.msg.EventID, DedupeKey: s.msg.DedupeKey, showKey: s.rules.showKeys}
 		if o.Answer.Fate == attempt.Altered {
 			e.Attempts, e.Field, e.Got = o.Attempts, o.Answer.Field, o.Answer.Got
 		}
@@ -150,7 +150,7 @@ func (s *submission) unproven(o *dispatch.Outcome, wall wallClock) error {
 	if err == nil {
 		err = errNoAnswer
 	}
-	return s.inDoubtOr(wall, err, &NotStoredError{EventID: s.msg.EventID, DedupeKey: s.msg.DedupeKey, Attempts: o.Attempts, Code: code, Err: err}, o.Attempts)
+	return s.inDoubtOr(wall, err, &NotStoredError{EventID: s.msg.EventID, DedupeKey: s.msg.DedupeKey, showKey: s.rules.showKeys, Attempts: o.Attempts, Code: code, Err: err}, o.Attempts)
 }
 
 var errNoAnswer = errors.New("the request ended without an answer")
@@ -162,7 +162,7 @@ func (s *submission) inDoubtOr(wall wallClock, cause, otherwise error, attempts 
 		return otherwise
 	}
 	return &InDoubtError{
-		EventID: s.msg.EventID, DedupeKey: s.msg.DedupeKey, Attempts: attempts,
+		EventID: s.msg.EventID, DedupeKey: s.msg.DedupeKey, showKey: s.rules.showKeys, Attempts: attempts,
 		Since: wall(s.known.Since), ResendBefore: wall(s.known.ResendBefore()), ForgottenAt: wall(s.known.Over()), Err: cause,
 	}
 }

@@ -113,7 +113,7 @@ func (d *Dispatcher[M]) stopped(it *Item[M], now time.Time) (why Reason, by *Pau
 		}
 	}
 	// It waited for its turn until the time for retries was over.
-	return Answered, nil, it.attempts > 0 && now.Sub(it.first) >= d.options.RetryFor
+	return Answered, nil, it.attempts > 0 && now.Sub(d.began)-it.first >= d.options.RetryFor
 }
 
 // isFull reports whether the ready lanes fill a request.
@@ -189,7 +189,7 @@ func (d *Dispatcher[M]) fill(b *batch[M], l *lane[M], now time.Time) bool {
 	}
 	for _, it := range b.items[first:] {
 		if it.attempts == 0 {
-			it.first = now
+			it.first = now.Sub(d.began)
 		}
 		it.attempts++
 		it.request = d.requests

@@ -22,7 +22,7 @@
 //
 // Locks: Dispatcher.mu guards everything but the buffer, whose own lock may be taken
 // under it and never the other way round. Admit, Send, Sweep and Tell of the courier
-// run under no lock; Conclude, Release and Refresh run under mu.
+// run under no lock; Conclude, Release, Refresh and Paused run under mu.
 package dispatch
 
 import (
@@ -50,7 +50,8 @@ var (
 )
 
 // Courier does what concerns messages. All methods but Tell must be quick or
-// bounded in time; Conclude, Release and Refresh must not call the dispatcher.
+// bounded in time; Conclude, Release, Refresh and Paused must
+// not call the dispatcher.
 type Courier[M any] interface {
 	// Admit says which of the items may be in the request that is about to start:
 	// it sets admissions[i] for items[i]. It is called before each attempt, by the
@@ -76,6 +77,9 @@ type Courier[M any] interface {
 
 	// Refresh is called at least once a minute for each item that waits.
 	Refresh(it *Item[M])
+
+	// Paused is called when an item pauses its group. It is called under the lock.
+	Paused(group string, p *Pause)
 
 	// Sweep frees what the courier no longer needs, and reports whether it has to
 	// be called again in a minute.
@@ -136,6 +140,7 @@ type Options struct {
 type Dispatcher[M any] struct {
 	courier Courier[M]
 	options Options
+	began   time.Time // items count their times from here
 	buffer  buffer
 
 	mu       sync.Mutex
@@ -180,6 +185,7 @@ func New[M any](courier Courier[M], o Options) *Dispatcher[M] {
 	return &Dispatcher[M]{
 		courier: courier,
 		options: o,
+		began:   time.Now(),
 		buffer:  buffer{items: o.Items, bytes: o.Bytes},
 		lanes:   map[string]*lane[M]{},
 		pauses:  map[string][]*Pause{},
@@ -233,6 +239,7 @@ func (d *Dispatcher[M]) add(items []*Item[M]) (watchers []*watcher[M], ok bool) 
 		d.items++
 		d.current.items++
 		it.epoch = d.current
+		it.submitted = now.Sub(d.began)
 		l := d.lane(it.Group)
 		it.lane = l
 		if w := l.watch(it); w != nil {
@@ -255,15 +262,33 @@ type Stats struct {
 	Requests int     // under way
 	Paused   int     // groups
 	Rate     float64 // requests a second that pacing allows; 0 is no limit
+
+	// Oldest is how long ago the oldest of the items was submitted, 0 without one.
+	Oldest time.Duration
 }
 
-// Stats returns what the dispatcher holds now.
+// Stats returns what the dispatcher holds now. It looks at each group that has items.
 func (d *Dispatcher[M]) Stats() Stats {
 	_, bytes := d.buffer.used(d.options)
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.endPauses(time.Now())
-	return Stats{Items: d.items, Bytes: bytes, Requests: d.calls, Paused: len(d.pauses), Rate: d.pacer.Rate()}
+	now := time.Now()
+	d.endPauses(now)
+	return Stats{Items: d.items, Bytes: bytes, Requests: d.calls, Paused: len(d.pauses), Rate: d.pacer.Rate(), Oldest: d.oldest(now)}
+}
+
+// oldest returns the age of the oldest item. It is the first of a lane, or has its
+// outcome already and waits for a teller, or a teller has it.
+func (d *Dispatcher[M]) oldest(now time.Time) time.Duration {
+	first := now.Sub(d.began)
+	for _, l := range d.lanes {
+		for _, it := range [...]*Item[M]{l.reporting, l.out.head, l.head} {
+			if it != nil {
+				first = min(first, it.submitted)
+			}
+		}
+	}
+	return now.Sub(d.began) - first
 }
 
 // keepEvery is how often waiting items are refreshed, and what the courier holds

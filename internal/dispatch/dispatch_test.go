@@ -27,6 +27,34 @@ func TestEachItemHasOneOutcomeInOrder(t *testing.T) {
 	}
 }
 
+// The oldest item is one that waits, is in a request, or is being reported.
+func TestOldest(t *testing.T) {
+	try(t, options(), func(t *testing.T, c *toy) {
+		reported := make(chan struct{})
+		slow := c.item("a")
+		slow.Message.tell = func() { <-reported }
+		c.submit(slow)
+		pass(time.Second)
+		require.Equal(t, time.Second, c.d.Stats().Oldest, "its report blocks")
+
+		c.serve = func(items []*item, answers []attempt.Answer) attempt.Load {
+			time.Sleep(time.Minute)
+			return c.storeAll(items, answers)
+		}
+		c.submit(c.item("b"))
+		pass(time.Second)
+		require.Equal(t, 2*time.Second, c.d.Stats().Oldest)
+		close(reported)
+		synctest.Wait()
+		require.Equal(t, time.Second, c.d.Stats().Oldest, "it is in a request")
+		c.submit(c.item("b"))
+		pass(time.Minute)
+		require.Equal(t, time.Minute, c.d.Stats().Oldest, "it waited for the one before")
+		c.flush()
+		require.Zero(t, c.d.Stats().Oldest)
+	})
+}
+
 func TestStats(t *testing.T) {
 	try(t, options(), func(t *testing.T, c *toy) {
 		require.Equal(t, Stats{}, c.d.Stats())

@@ -40,8 +40,9 @@ type Item[M any] struct {
 	prev, next *Item[M] // in the lane; next also among its outcomes
 	epoch      *epoch
 	watcher    *watcher[M]
-	stop       func() bool // of the watch on the context
-	first      time.Time   // when the first attempt began
+	stop       func() bool   // of the watch on the context
+	submitted  time.Duration // since the dispatcher began
+	first      time.Duration // likewise, when the first attempt began
 	attempts   int32
 	failures   uint8 // attempts in a row that failed
 	limit      uint8 // entries that its next request may have; 0 is no limit

@@ -12,6 +12,7 @@ type lane[M any] struct {
 	group      string
 	head, tail *Item[M]
 	out        itemList[M] // outcomes to report
+	reporting  *Item[M]    // whose outcome a teller reports
 
 	busy    bool // some of its items are in a request
 	queued  bool // in the ready list or the heap

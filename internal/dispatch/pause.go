@@ -58,6 +58,7 @@ func (d *Dispatcher[M]) pause(it *Item[M], fate attempt.Fate, code string, over,
 	} else {
 		d.pauses[strings.Clone(it.Group)] = []*Pause{p}
 	}
+	d.courier.Paused(it.Group, p)
 	d.keep()
 }
 

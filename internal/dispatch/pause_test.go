@@ -75,6 +75,7 @@ func TestPolicies(t *testing.T) {
 						want = 1
 					}
 					require.Equal(t, want, c.d.Paused())
+					require.Len(t, c.paused, want, "the courier hears of each pause")
 					require.Len(t, c.d.Pauses(), want)
 					require.Equal(t, want, c.d.Stats().Paused)
 				})

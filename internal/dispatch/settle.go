@@ -156,7 +156,7 @@ func (d *Dispatcher[M]) settleLane(l *lane[M], items []*Item[M], admissions []Ad
 			continue
 		case i < lastStored:
 			d.end(it, Overtaken, now)
-		case a.Next == attempt.Final, a.Next == attempt.Apart && entries == 1, now.Sub(it.first) >= d.options.RetryFor, d.forced:
+		case a.Next == attempt.Final, a.Next == attempt.Apart && entries == 1, now.Sub(d.began)-it.first >= d.options.RetryFor, d.forced:
 			d.end(it, Answered, now)
 		case a.Next == attempt.Apart:
 			it.limit = uint8(max(entries/2, 1))

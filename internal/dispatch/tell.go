@@ -100,6 +100,7 @@ func (d *Dispatcher[M]) tell() {
 	d.mu.Lock()
 	for l = d.telling.pop(); l != nil; l = d.telling.pop() {
 		if it = l.out.pop(); it != nil {
+			l.reporting = it
 			if d.freed > 0 {
 				d.watchSoon() // this report may block
 			}
@@ -165,6 +166,7 @@ func (d *Dispatcher[M]) free(it *Item[M]) {
 
 // laneTold lets a teller have the next outcome of a lane.
 func (d *Dispatcher[M]) laneTold(l *lane[M]) {
+	l.reporting = nil
 	if l.out.head != nil {
 		d.telling.push(l)
 		return

@@ -53,6 +53,7 @@ type toy struct {
 	telling   map[string]bool
 	reports   []report
 	refreshed int
+	paused    []string // group and key of each pause
 	sweeps    int
 }
 
@@ -389,6 +390,12 @@ func (c *toy) Refresh(it *item) {
 	if r := c.items[it.Message.n]; r.concluded > 0 || r.told > 0 || r.flying {
 		c.fails("%s is refreshed and does not wait", it.Key)
 	}
+}
+
+func (c *toy) Paused(group string, p *Pause) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.paused = append(c.paused, group+" "+p.Key)
 }
 
 func (c *toy) Sweep() bool {

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"time"
 
-	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
 	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
@@ -131,37 +130,6 @@ func (i *instruments) countCall(ctx context.Context, took time.Duration, answers
 // failed returns the attributes of a request or message that failed.
 func (i *instruments) failed(errorType string) attribute.Set {
 	return attribute.NewSet(append([]attribute.KeyValue{semconv.ErrorTypeKey.String(errorType)}, i.request...)...)
-}
-
-// observePausedGroups lets readers of the metrics call paused, until unregister is
-// called. If paused is nil there is no instrument.
-func observePausedGroups(meter metric.Meter, queue string, paused func() int64) (unregister func(), err error) {
-	if paused == nil {
-		return func() {}, nil
-	}
-	groups, err := meter.Int64ObservableUpDownCounter("sqs_fifo.producer.paused_groups", metric.WithUnit("{group}"),
-		metric.WithDescription("Message groups that are paused after an event failed."))
-	if err != nil {
-		return nil, err
-	}
-	here := []metric.ObserveOption{metric.WithAttributeSet(attribute.NewSet(semconv.MessagingDestinationName(queue)))}
-	registration, err := meter.RegisterCallback(func(_ context.Context, observer metric.Observer) error {
-		observer.ObserveInt64(groups, paused(), here...)
-		return nil
-	}, groups)
-	unregister = func() {
-		if registration == nil {
-			return
-		}
-		if err := registration.Unregister(); err != nil {
-			otel.Handle(err)
-		}
-	}
-	if err != nil { // an SDK may have registered it with some of its readers
-		unregister()
-		return nil, err
-	}
-	return unregister, nil
 }
 
 // durationBounds are those that the semantic conventions ask for, in seconds.

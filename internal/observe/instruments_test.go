@@ -6,9 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -64,6 +62,10 @@ func collect(t *testing.T, reader *metric.ManualReader) (out []stream) {
 				for _, p := range data.DataPoints {
 					add("histogram", p.Attributes, p.Count, p.Sum, p.Bounds)
 				}
+			case metricdata.Gauge[float64]:
+				for _, p := range data.DataPoints {
+					add("gauge", p.Attributes, p.Value, p.Value, nil)
+				}
 			default:
 				t.Errorf("%s is a %T", m.Name, data)
 			}
@@ -81,7 +83,7 @@ func texts(streams []stream) (out []string) {
 }
 
 func TestInstruments(t *testing.T) {
-	r := newRig(t, func(c *observe.Config) { c.PausedGroups = func() int64 { return 3 } })
+	r := newRig(t)
 	ctx := t.Context()
 	end := func(e observe.Ended) {
 		ctx, span := r.StartEvent(ctx)
@@ -123,7 +125,6 @@ func TestInstruments(t *testing.T) {
 		"sqs_fifo.body_hash.length_bytes By histogram " + queue + " 2",
 		"sqs_fifo.dedupe.collisions_detected {collision} counter " + queue + " 1",
 		"sqs_fifo.dedupe_window_hits {hit} counter " + queue + " 1",
-		"sqs_fifo.producer.paused_groups {group} updowncounter " + queue + " 3",
 		"sqs_fifo.producer.violations {violation} counter " + queue + ",sqs_fifo.action=reject,sqs_fifo.rule.id=SF001 1",
 		"sqs_fifo.producer.violations {violation} counter " + queue + ",sqs_fifo.action=warn,sqs_fifo.rule.id=SF001 1",
 		"sqs_fifo.producer.violations {violation} counter " + queue + ",sqs_fifo.action=warn,sqs_fifo.rule.id=SF053 1",
@@ -150,7 +151,7 @@ func TestFailuresMakeNoStreamOfSuccesses(t *testing.T) {
 
 // An ID of an event is never an attribute of a metric, because it has no bound.
 func TestMetricsHoldNoIDs(t *testing.T) {
-	r := newRig(t, func(c *observe.Config) { c.PausedGroups = func() int64 { return 1 } })
+	r := newRig(t)
 	for range 3 {
 		ctx, span := r.StartEvent(t.Context())
 		r.Describe(span, func() observe.Event {
@@ -222,56 +223,6 @@ func TestDisabledInstrumentsAreLeftAlone(t *testing.T) {
 	}
 }
 
-// Close ends the calls of PausedGroups. The other instruments go on.
-func TestCloseUnregisters(t *testing.T) {
-	var calls atomic.Int64
-	r := newRig(t, func(c *observe.Config) { c.PausedGroups = func() int64 { return calls.Add(1) } })
-	const text = "sqs_fifo.producer.paused_groups {group} updowncounter messaging.destination.name=events.fifo "
-	assert.Equal(t, []string{text + "1"}, texts(collect(t, r.reader)))
-	assert.Equal(t, []string{text + "2"}, texts(collect(t, r.reader)), "it is asked in each collection")
-	r.Close()
-	r.Close()
-	r.Collided(t.Context())
-	assert.Equal(t, []string{"sqs_fifo.dedupe.collisions_detected {collision} counter messaging.destination.name=events.fifo 1"},
-		texts(collect(t, r.reader)))
-	assert.EqualValues(t, 2, calls.Load())
-}
-
-// The producers of one queue share a stream.
-func TestPausedGroupsOfTwoProducers(t *testing.T) {
-	reader := metric.NewManualReader()
-	provider := metric.NewMeterProvider(metric.WithReader(reader))
-	var observers []rig
-	for i := range 2 {
-		observers = append(observers, newRig(t, func(c *observe.Config) {
-			c.Meter, c.PausedGroups = provider, func() int64 { return int64(i + 2) }
-		}))
-	}
-	assert.InDelta(t, 5, collect(t, reader)[0].sum, 0)
-	observers[0].Close()
-	assert.InDelta(t, 3, collect(t, reader)[0].sum, 0)
-}
-
-// After Close has returned, PausedGroups is not running and is not called again.
-func TestCloseWaitsForPausedGroups(t *testing.T) {
-	running, release := make(chan struct{}), make(chan struct{})
-	r := newRig(t, func(c *observe.Config) {
-		c.PausedGroups = func() int64 { close(running); <-release; return 1 }
-	})
-	collected, closed := make(chan struct{}), make(chan struct{})
-	go func() { defer close(collected); collect(t, r.reader) }()
-	<-running
-	go func() { defer close(closed); r.Close() }()
-	select {
-	case <-closed:
-		t.Error("Close returned while PausedGroups was running")
-	case <-time.After(50 * time.Millisecond):
-	}
-	close(release)
-	<-collected
-	<-closed
-}
-
 // brokenMeter fails to create one instrument, or to register a callback with all of
 // its readers.
 type brokenMeter struct {
@@ -317,6 +268,14 @@ func (m brokenMeter) Int64ObservableUpDownCounter(name string, _ ...otelmetric.I
 	return metricnoop.Int64ObservableUpDownCounter{}, m.fault(name)
 }
 
+func (m brokenMeter) Int64ObservableCounter(name string, _ ...otelmetric.Int64ObservableCounterOption) (otelmetric.Int64ObservableCounter, error) {
+	return metricnoop.Int64ObservableCounter{}, m.fault(name)
+}
+
+func (m brokenMeter) Float64ObservableGauge(name string, _ ...otelmetric.Float64ObservableGaugeOption) (otelmetric.Float64ObservableGauge, error) {
+	return metricnoop.Float64ObservableGauge{}, m.fault(name)
+}
+
 func (m brokenMeter) RegisterCallback(otelmetric.Callback, ...otelmetric.Observable) (otelmetric.Registration, error) {
 	if err := m.fault("RegisterCallback without a registration"); err != nil {
 		return nil, err
@@ -338,13 +297,13 @@ func TestNewFails(t *testing.T) {
 	for _, name := range []string{
 		"sqs_fifo.dedupe.collisions_detected", "sqs_fifo.producer.violations", "sqs_fifo.body_hash.length_bytes", "sqs_fifo.dedupe_window_hits",
 		"messaging.client.sent.messages", "messaging.client.operation.duration", "sqs_fifo.provenance.dropped",
-		"sqs_fifo.producer.paused_groups", "RegisterCallback", "RegisterCallback without a registration",
+		"sqs_fifo.producer.paused_groups", "sqs_fifo.producer.outcomes", "sqs_fifo.producer.rate_limit", "RegisterCallback", "RegisterCallback without a registration",
 	} {
 		registered := 0
 		o, err := observe.New(observe.Config{
-			Meter:        brokenProvider{meter: brokenMeter{failOn: name, registered: &registered}},
-			QueueURL:     queueURL,
-			PausedGroups: func() int64 { return 0 },
+			Meter:    brokenProvider{meter: brokenMeter{failOn: name, registered: &registered}},
+			QueueURL: queueURL,
+			Snapshot: func() observe.Snapshot { return observe.Snapshot{} },
 		})
 		require.ErrorIs(t, err, errBroken, name)
 		assert.Nil(t, o, name)
@@ -359,7 +318,7 @@ func TestCloseTwice(t *testing.T) {
 	registered := 0
 	r := newRig(t, func(c *observe.Config) {
 		c.Meter = brokenProvider{meter: brokenMeter{registered: &registered}}
-		c.PausedGroups = func() int64 { return 0 }
+		c.Snapshot = func() observe.Snapshot { return observe.Snapshot{} }
 	})
 	assert.Equal(t, 1, registered)
 	r.Close()

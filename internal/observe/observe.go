@@ -1,6 +1,6 @@
 // Package observe owns the instruments and spans of a producer, all that it emits
 // through OpenTelemetry. Its methods may be called from any goroutine; New and Close
-// must not be called under a lock, because an SDK calls Config.PausedGroups under
+// must not be called under a lock, because an SDK calls Config.Snapshot under
 // one of its own. The package does not know events, errors or rules: it takes plain
 // values, and the caller decides what they are. Nothing it emits holds a payload.
 package observe
@@ -62,11 +62,11 @@ type Config struct {
 	// Rules are the IDs that Violated counts. They bound the attribute.
 	Rules []string
 
-	// PausedGroups returns the number of paused message groups. Nil means that
-	// they are not reported. It is called from the goroutines of the metric
+	// Snapshot is called by the readers of the metrics. Nil means that there are no
+	// such instruments. It is called from the goroutines of the metric
 	// readers, under a lock of the SDK and none of this package. It may take a
 	// lock of its own as long as nobody calls New or Close under that lock.
-	PausedGroups func() int64
+	Snapshot func() Snapshot
 
 	// ValidAttribute reports whether SQS accepts a message attribute of type
 	// String. Nil means that it accepts all of them.
@@ -123,7 +123,7 @@ func New(c Config) (*Observer, error) {
 	if err := o.create(meter, queue, c.Rules); err != nil {
 		return nil, err
 	}
-	unregister, err := observePausedGroups(meter, queue, c.PausedGroups)
+	unregister, err := observeSnapshots(meter, queue, c.Snapshot)
 	if err != nil {
 		return nil, err
 	}
@@ -147,9 +147,9 @@ func destination(queue, queueURL string) []attribute.KeyValue {
 	return out
 }
 
-// Close ends the calls of Config.PausedGroups. The SDK of OpenTelemetry lets it wait
+// Close ends the calls of Config.Snapshot. The SDK of OpenTelemetry lets it wait
 // for a call that is running, so it must not be called under a lock that
-// PausedGroups takes. All other methods still work afterwards. Close may be called
+// Snapshot takes. All other methods still work afterwards. Close may be called
 // several times.
 func (o *Observer) Close() { o.unregister() }
 

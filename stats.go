@@ -1,0 +1,74 @@
+package sqsfifo
+
+import (
+	"sync/atomic"
+	"time"
+)
+
+// Stats is what a queue holds at one instant, and what it has counted since it was
+// made. The instruments sqs_fifo.producer.* report the same.
+type Stats struct {
+	// Events were submitted and have no reported outcome; Bytes is their size as
+	// SQS counts it, Requests the number of requests under way.
+	Events, Bytes, Requests int
+
+	// OldestAge is how long ago the oldest of the Events was submitted; 0 without one.
+	OldestAge time.Duration
+
+	// PausedGroups is the number of paused message groups.
+	PausedGroups int
+
+	// RememberedKeys is the number of dedupe keys in the memory. To count them
+	// takes a few milliseconds for a million.
+	RememberedKeys int
+
+	// Rate is the number of requests a second to which throttles have limited the
+	// queue; 0 means no limit.
+	Rate float64
+
+	// Outcomes counts the reported outcomes since the queue was made.
+	Outcomes Outcomes
+
+	// Retries is how many attempts were made after an event's first one, Throttles
+	// how many requests SQS throttled in whole or in part.
+	Retries, Throttles int64
+}
+
+// Outcomes counts events by what became of them. Each event is in one of the fields.
+type Outcomes struct {
+	// Stored and Duplicates have a [Receipt], of which Duplicate is false or true.
+	Stored, Duplicates int64
+
+	// NotStored, InDoubt and Altered are the fates of the failed events, see [FateOf].
+	NotStored, InDoubt, Altered int64
+}
+
+// counts is what a queue has counted.
+type counts struct {
+	stored, duplicates, notStored, inDoubt, altered atomic.Int64
+	retries, throttles                              atomic.Int64
+}
+
+// add counts an outcome.
+func (c *counts) add(r Receipt, err error) {
+	of := &c.notStored
+	switch FateOf(err) {
+	case Stored:
+		if of = &c.stored; r.Duplicate {
+			of = &c.duplicates
+		}
+	case InDoubt:
+		of = &c.inDoubt
+	case Altered:
+		of = &c.altered
+	case NotStored, UnknownFate: // a context's error, say: the event was not submitted
+	}
+	of.Add(1)
+}
+
+func (c *counts) outcomes() Outcomes {
+	return Outcomes{
+		Stored: c.stored.Load(), Duplicates: c.duplicates.Load(),
+		NotStored: c.notStored.Load(), InDoubt: c.inDoubt.Load(), Altered: c.altered.Load(),
+	}
+}

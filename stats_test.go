@@ -1,0 +1,67 @@
+package sqsfifo_test
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/kansas-frontier-matrix/sqsfifo"
+	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
+)
+
+// Each event is in one of the outcomes, and the instruments say what Stats says.
+func TestStats(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := newQueue(t, sqstest.Config{})
+		var o *observed
+		p := on(t, q, q, func(c *sqsfifo.Config[Scene]) {
+			o = observe(c)
+			c.Delivery.OnGroupFailure = sqsfifo.SkipEvent
+		})
+		all := scenes(4, 2)
+		for _, s := range append(all, all[0]) { // four stored, one duplicate
+			_, err := p.Send(t.Context(), s)
+			require.NoError(t, err)
+		}
+		reused := all[1]
+		reused.Cloud = 99
+		_, err := p.Send(t.Context(), reused)
+		require.Error(t, err) // one not stored
+		_, err = p.Send(t.Context(), Scene{})
+		require.Error(t, err) // two not stored, this one without a message
+		q.Inject(sqstest.Throttle(), 1)
+		_, err = p.Send(t.Context(), event("b", 1)) // five stored, one retry, one throttle
+		require.NoError(t, err)
+		inDoubt(t, p, q, sqstest.LoseAnswer()) // and its retries
+		q.ClearFaults()
+		stats := p.Stats()
+		assert.Equal(t, sqsfifo.Outcomes{Stored: 5, Duplicates: 1, NotStored: 2, InDoubt: 1}, stats.Outcomes)
+		assert.EqualValues(t, 1, stats.Throttles)
+		assert.Greater(t, stats.Retries, int64(1))
+		assert.Zero(t, stats.OldestAge)
+
+		q.Inject(sqstest.Throttle(), 1_000_000)
+		p.SendAsync(t.Context(), event("c", 1), nil)
+		time.Sleep(30 * time.Second)
+		stats = p.Stats()
+		assert.Equal(t, 1, stats.Events)
+		assert.Positive(t, stats.Bytes)
+		assert.InDelta(t, 30, stats.OldestAge.Seconds(), 0.001)
+		values, _ := o.metrics(t)
+		for name, want := range map[string]int64{
+			"outcomes {event} stored": 5, "outcomes {event} duplicate": 1, "outcomes {event} not_stored": 2, "outcomes {event} in_doubt": 1, "outcomes {event} altered": 0,
+			"retries {attempt}": stats.Retries, "throttles {request}": stats.Throttles, "paused_groups {group}": 0,
+			"pending_events {event}": 1, "pending_bytes By": int64(stats.Bytes), "active_requests {request}": int64(stats.Requests),
+		} {
+			got, ok := values["sqs_fifo.producer."+name]
+			assert.True(t, ok, name)
+			assert.Equal(t, want, got, name)
+		}
+		q.ClearFaults()
+		require.NoError(t, p.Close(t.Context()))
+		assert.EqualValues(t, 6, p.Stats().Outcomes.Stored)
+	})
+}
