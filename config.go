@@ -42,7 +42,7 @@ type Config[T any] struct {
 	Identify func(T) (Identity, error)
 
 	// Attributes returns routing hints, sent as message attributes of type
-	// String. SQS ignores them when it deduplicates: what tells two events apart
+	// String. SQS ignores them when it deduplicates: what distinguishes two events
 	// belongs in the payload or the dedupe key, and is refused here (lint rule
 	// SF001). Like Identify it must be pure. Nil means none.
 	Attributes func(T) map[string]string
@@ -78,7 +78,7 @@ func (c *Config[T]) queue() QueueConfig {
 // of the event alone: whatever is read from a clock, a random source or a
 // counter at the time of sending makes each retry a new event.
 type Identity struct {
-	// DedupeKey tells the event apart from every other one; [JoinKey] makes one
+	// DedupeKey distinguishes the event from every other one; [JoinKey] makes one
 	// from several values. It may be left empty when Dataset is set and is then
 	// the dataset's idempotency key.
 	DedupeKey string
@@ -183,7 +183,7 @@ type Telemetry struct {
 	// dedupe key that comes with another message, an event that was changed on its
 	// way, throttles and lost provenance records, the last two once a minute at
 	// most. Records name the queue, the message group and the event ID. Its handler
-	// may be slow: it runs in a goroutine of its own and delays no event; records
+	// may be slow: it runs in a separate goroutine and delays no event; records
 	// beyond 1,000 that wait for it are dropped. Nil means no records.
 	Logger *slog.Logger
 

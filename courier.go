@@ -27,7 +27,7 @@ import (
 const _ = uint64(dedup.AttemptTimeout - sqscall.Timeout)
 
 // courier is the one place that knows both sides: it takes what dispatch wants to
-// send to sqscall, asks dedup before and tells it after, and reports outcomes.
+// send to sqscall, asks dedup before and informs it after, and reports outcomes.
 type courier struct {
 	caller    *sqscall.Caller
 	inspector *inspector

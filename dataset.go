@@ -28,7 +28,7 @@ type Dataset struct {
 	SourceURI string `json:"source_uri"`
 
 	// QueryParameters are the names of the query parameters of SourceURI that
-	// tell two sources apart. A query with any other parameter is refused,
+	// distinguish two sources. A query with any other parameter is refused,
 	// because noise in it would give one source many keys.
 	QueryParameters []string `json:"query_parameters,omitempty"`
 
@@ -80,7 +80,7 @@ func (d Dataset) IdempotencyKey() (string, error) {
 
 // Verify recomputes the key and compares. It returns nil when key is the
 // dataset's, an error that wraps [ErrKeyMismatch] when it is another's, and a
-// [*KeyError] when key is no idempotency key or the dataset has none.
+// [*KeyError] when key is not an idempotency key or the dataset does not have one.
 func (d Dataset) Verify(key string) error {
 	if _, err := ParseIdempotencyKey(key); err != nil {
 		return err

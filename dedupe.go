@@ -99,7 +99,7 @@ const eventIDTag = "sqsfifo event_id v1"
 //
 // The 48-bit timestamp is the millisecond of eventTime, the 74 free bits come
 // from a SHA-256 over source and dedupeKey. The timestamp of a UUIDv7 is
-// unsigned, so times before 1970 take 0 there and are told apart by the hash
+// unsigned, so times before 1970 have 0 there and differ in the hash
 // bits alone; an ID of such an event does not sort by its time.
 //
 // Why not uuid.NewV7: event_id is part of the body, and SQS deduplicates by the

@@ -34,13 +34,13 @@ const (
 type GroupFailure uint8
 
 const (
-	// PauseInDoubt pauses a group behind an event that is in doubt or altered, and
+	// PauseInDoubt pauses a group after an event that is in doubt or altered, and
 	// only until the doubt is over, which is at most about five minutes. An event that
 	// is surely not stored pauses nothing: it can be sent again at any time. It suits
 	// producers with a group for each entity, who must not have to resume groups.
 	PauseInDoubt GroupFailure = iota
 
-	// PauseOnFailure pauses a group behind each event that was tried and failed,
+	// PauseOnFailure pauses a group after each event that was tried and failed,
 	// and until that event is stored or the group is resumed. It suits a relay that
 	// sends the first row of each group again until it succeeds.
 	PauseOnFailure

@@ -14,7 +14,7 @@
 //
 //   - A body is a function of the event: the same event has the same bytes and
 //     the same hash on any machine, on any day. [Producer.Build] shows them.
-//   - What tells two events apart is in the body, as dedupe_key. A message that
+//   - What distinguishes two events is in the body, as dedupe_key. A message that
 //     keeps it only in an attribute is refused before it is sent.
 //   - Each event ends in one [Receipt] or one typed error, and [FateOf] says what
 //     the error means: the event is not stored, or in doubt, or something else was

@@ -261,13 +261,12 @@ func (e *EnvelopeError) Error() string {
 	return "sqsfifo: the received body breaks the message contract: " + describe(e.Findings, false)
 }
 
-// Reuse tells the two ways apart in which a dedupe key comes back with another
-// message.
+// Reuse says in which way a dedupe key was used for another message.
 type Reuse uint8
 
 const (
 	// Conflict: the payload differs. The key was given to another event, or it
-	// does not name all that tells two events apart.
+	// does not name everything that distinguishes two events.
 	Conflict Reuse = iota + 1
 
 	// Drift: the payload is the same; event_time, event_id, event_source or the

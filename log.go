@@ -53,7 +53,7 @@ func (l *operatorLog) add(level slog.Level, message string, attributes ...slog.A
 	l.records.Add(r)
 }
 
-// paused reports that a message group is paused behind an event.
+// paused reports that an event paused its message group.
 func (l *operatorLog) paused(group string, p *dispatch.Pause) {
 	if l == nil {
 		return

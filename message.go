@@ -81,8 +81,8 @@ func (r *ruleset) lintMessage(msg *Message) lint.Message {
 
 var noAttributes = sha256.Sum256(nil)
 
-// attributeDigest is over the attributes that may carry what tells two events
-// apart: all but trace context and the like. Each text is preceded by its
+// attributeDigest is over the attributes that may distinguish two
+// events: all but trace context and the like. Each text is preceded by its
 // length, so that no two sets share a digest.
 func attributeDigest(attributes map[string]string) (sum [sha256.Size]byte) {
 	if len(attributes) == 0 {

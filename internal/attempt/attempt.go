@@ -1,6 +1,6 @@
 // Package attempt says what one attempt to send one message came to.
 //
-// It is the vocabulary that the packages behind the producer share: sqscall
+// It is the vocabulary that the packages of the producer share: sqscall
 // answers with it, dispatch acts on it, dedup remembers it and observe counts it.
 // It owns no state, has no methods that can fail and imports nothing of this
 // module. Everything in it is a value and safe to copy.
@@ -18,7 +18,7 @@ const (
 	// match what was sent.
 	Stored
 
-	// NotStored: SQS refused the message in an answer of its own, or the request
+	// NotStored: SQS refused the message itself, in its answer, or the request
 	// never left this machine.
 	NotStored
 

@@ -1,5 +1,5 @@
 // Package digest is the MD5 digests with which SQS answers a send: of the body,
-// and of the attributes in a form of its own (F-085 to F-087).
+// and of the attributes in a separate form (F-085 to F-087).
 //
 // The producer compares them with what it sent, the fake makes them. They guard
 // against damage on the way, not against forgery; MD5 is what the protocol

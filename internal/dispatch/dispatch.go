@@ -113,11 +113,11 @@ const (
 type Policy uint8
 
 const (
-	// PauseInDoubt pauses a group behind an item that is in doubt or altered, until
+	// PauseInDoubt pauses a group after an item that is in doubt or altered, until
 	// the doubt is over.
 	PauseInDoubt Policy = iota
 
-	// PauseOnFailure pauses it behind each item that was tried and failed, until
+	// PauseOnFailure pauses it after each item that was tried and failed, until
 	// the item is stored or the group is resumed.
 	PauseOnFailure
 

@@ -27,7 +27,7 @@ func newSecret() (s secret) {
 }
 
 // Key returns the key of a deduplication ID. Group is empty where the scope is
-// the queue; with the scope messageGroup every pair has a window of its own
+// the queue; with the scope messageGroup every pair has a separate window
 // (F-032): the length of the group is part of the key, so that no two pairs run
 // together. Unlike the other methods it may be called concurrently, so that
 // owners can hash before they lock.

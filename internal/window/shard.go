@@ -78,7 +78,7 @@ type age struct {
 	newest offset // when the last was added
 
 	// mixed is set when a record was not accepted by the time it was added, or was
-	// set anew or released since: each has to be looked at.
+	// set again or released since: each has to be looked at.
 	mixed bool
 }
 
@@ -240,7 +240,7 @@ func (s *shard[V]) expire(now offset, slack time.Duration) (freed int) {
 }
 
 // sift looks at some records from the head on and lets go of those that are
-// outside. A record that stopped being the oldest when it was set anew moves to
+// outside. A record that stopped being the oldest when it was set again moves to
 // the end, if all that came with it is due. It returns how many of the records
 // that it let go of were not released.
 func (s *shard[V]) sift(now offset, slack time.Duration) (freed int) {
@@ -265,7 +265,7 @@ func (s *shard[V]) sift(now offset, slack time.Duration) (freed int) {
 }
 
 // isDue reports whether all that was put into the first chunk is outside, but for
-// what was answered or set anew since.
+// what was answered or set again since.
 func (s *shard[V]) isDue(now offset, slack time.Duration) bool {
 	return now-s.ages[0].newest >= offset(Interval+slack)
 }

@@ -82,7 +82,7 @@ type Options struct {
 
 	// Limit is the greatest number of records held at a time; zero is no limit.
 	// A record counts until a Put or a Sweep frees it. Puts free it at the end of its
-	// interval or, behind one that was answered late, up to one more interval later.
+	// interval or, after one that was answered late, up to one more interval later.
 	Limit int
 }
 
