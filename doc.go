@@ -65,7 +65,7 @@
 //
 // The envelope is that of the KFM message body contract v11.2.3, the idempotency
 // key that of the KFM key specification v10.3.1. Numbers such as F-001 in this
-// module name observed facts about SQS; the tests of package sqstest have one for
+// module name observed facts about SQS, listed in sqstest/FACTS.md; package sqstest has a test for
 // each fact that the fake follows.
 package sqsfifo
 
