@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"encoding/binary"
 	"slices"
+
+	"github.com/kansas-frontier-matrix/sqsfifo/canonicaljson/internal/word"
 )
 
 // member is one member of an object that is open.
@@ -78,7 +80,7 @@ func prefixOf(name []byte) uint64 {
 			p |= uint64(c) << (56 - 8*i)
 		}
 	}
-	if p&highBits != 0 {
+	if p&word.High != 0 {
 		for shift := 0; shift < 64; shift += 8 {
 			p += uint64(rank(byte(p>>shift))-byte(p>>shift)) << shift
 		}

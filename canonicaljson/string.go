@@ -4,6 +4,8 @@ import (
 	"math/bits"
 	"slices"
 	"unicode/utf8"
+
+	"github.com/kansas-frontier-matrix/sqsfifo/canonicaljson/internal/word"
 )
 
 // AppendString appends the canonical form of the string s to dst: in quotes,
@@ -30,11 +32,11 @@ func appendString(dst []byte, s string) ([]byte, int) {
 	if body := dst[n+1 : len(dst)-1]; len(s) >= 8 {
 		last := len(s) - 8
 		for i := 0; ; i = min(i+8, last) {
-			w := loadString64(s, i)
+			w := word.LoadString64(s, i)
 			if specials(w) != 0 {
 				return appendSpecial(dst[:n+1+i], s, i)
 			}
-			store64(body, i, w)
+			word.Store64(body, i, w)
 			if i == last {
 				break
 			}
@@ -58,7 +60,7 @@ func appendSpecial(dst []byte, s string, i int) ([]byte, int) {
 	run := i
 	for i < len(s) {
 		if i+8 <= len(s) {
-			hits := specials(loadString64(s, i))
+			hits := specials(word.LoadString64(s, i))
 			if hits == 0 {
 				i += 8
 				continue
@@ -168,7 +170,7 @@ func (s *scanner) scanString(i int) int {
 // belong to a UTF-8 sequence of two or more bytes.
 func skipSequences(src []byte, i int) int {
 	for i+4 <= len(src) {
-		w := load32(src, i)
+		w := word.Load32(src, i)
 		if w&0xC0C0F0 == 0x8080E0 {
 			// Three bytes; the fifth bit of the second tells overlong forms of E0 and
 			// surrogates behind ED.
