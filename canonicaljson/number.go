@@ -58,8 +58,8 @@ func appendFloat32(dst []byte, f float64) []byte {
 // literal is a number in a text: its shape and its digits.
 type literal struct {
 	first         int    // offset of the first digit
-	end           int    // offset behind it
-	whole, places int    // digits before and behind the point
+	end           int    // offset after it
+	whole, places int    // digits before and after the point
 	digits        uint64 // all of them as one integer, modulo 2^64
 	exponent      bool   // it has one,
 	power         int    // which is this, or ±maxPower for all beyond 1e9
@@ -144,7 +144,7 @@ func readDigits(src []byte, i int, w uint64) (int, uint64) {
 	return i, w
 }
 
-// shortInteger returns the offset behind the integer of at most 15 digits that
+// shortInteger returns the offset after the integer of at most 15 digits that
 // stands at start, which is its own canonical text; or 0 if there is none or it is
 // too near to the end of the text to be seen at a glance.
 func shortInteger(src []byte, start int) int {

@@ -30,7 +30,7 @@ type scanner struct {
 	names    []byte   // names that had escapes, decoded
 	decoded  []span   // where in names each of them is
 	jobs     []job    // work of gather
-	number   []byte   // one number, written anew
+	number   []byte   // one number, in canonical form
 	orders   orderCache
 
 	strict bool  // refuse integers whose value would change
@@ -303,7 +303,7 @@ func (s *scanner) space(i int) int {
 	src := s.src
 	next := i
 	if i+1 < len(src) && src[i] == ' ' && src[i+1] > ' ' {
-		next++ // as behind most colons
+		next++ // as after most colons
 	} else if next = skipSpace(src, i); next == i {
 		return i
 	}

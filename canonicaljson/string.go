@@ -28,7 +28,7 @@ func appendString(dst []byte, s string) ([]byte, int) {
 	dst = slices.Grow(dst, len(s)+2)[:n+len(s)+2]
 	dst[n] = '"'
 	// Eight bytes are looked at and written at once, the last ones twice where
-	// their number is no multiple.
+	// their number is not a multiple.
 	if body := dst[n+1 : len(dst)-1]; len(s) >= 8 {
 		last := len(s) - 8
 		for i := 0; ; i = min(i+8, last) {
@@ -86,6 +86,34 @@ func appendSpecial(dst []byte, s string, i int) ([]byte, int) {
 	}
 	dst = append(dst, s[run:]...)
 	return append(dst, '"'), -1
+}
+
+// invalidUTF8 returns the offset of the first byte of s that is not UTF-8, or -1.
+func invalidUTF8(s string) int {
+	for i, r := range s {
+		if r == utf8.RuneError && sequenceLen(s[i:]) == 0 {
+			return i
+		}
+	}
+	return -1
+}
+
+// appendHTMLSafe appends the JSON text of s, which is UTF-8, as json.Marshal
+// writes it: canonical but for <, >, &, U+2028 and U+2029, which are escaped.
+func appendHTMLSafe(dst []byte, s string) []byte {
+	const hex = "0123456789abcdef"
+	dst = append(dst, '"')
+	for _, r := range s {
+		switch {
+		case r == '<' || r == '>' || r == '&' || r == '\u2028' || r == '\u2029':
+			dst = append(dst, '\\', 'u', hex[r>>12], hex[r>>8&15], hex[r>>4&15], hex[r&15])
+		case r < ' ' || r == '"' || r == '\\':
+			dst = appendEscaped(dst, byte(r))
+		default:
+			dst = utf8.AppendRune(dst, r)
+		}
+	}
+	return append(dst, '"')
 }
 
 // appendEscaped appends the escape of a quote, backslash or control character.
@@ -173,7 +201,7 @@ func skipSequences(src []byte, i int) int {
 		w := word.Load32(src, i)
 		if w&0xC0C0F0 == 0x8080E0 {
 			// Three bytes; the fifth bit of the second tells overlong forms of E0 and
-			// surrogates behind ED.
+			// surrogates after ED.
 			if v := w & 0x200F; v == 0 || v == 0x200D {
 				return i
 			}
@@ -201,7 +229,7 @@ func skipSequences(src []byte, i int) int {
 
 // scanEscape reads the escape at i, and the second half of a surrogate pair with
 // the first, and takes care that the text has the canonical form of what it
-// denotes. It returns the offset behind it, or -1.
+// denotes. It returns the offset after it, or -1.
 func (s *scanner) scanEscape(i int) int {
 	if i+1 < len(s.src) {
 		switch s.src[i+1] {
@@ -242,7 +270,7 @@ func (s *scanner) replace(at, next int, text []byte) {
 }
 
 // decodeEscape returns the character that the escape at the start of b denotes
-// and the length of the escape. The length is 0 for what is no escape, and -1 for
+// and the length of the escape. The length is 0 for what is not an escape, and -1 for
 // half a surrogate pair.
 func decodeEscape(b []byte) (rune, int) {
 	if len(b) < 2 {

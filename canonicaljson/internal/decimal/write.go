@@ -124,7 +124,7 @@ func Len(d uint64) int {
 // Append appends d*10^k in the layout of ECMA-262. d has at most 17 digits
 // and does not end in 0.
 func Append(dst []byte, negative bool, d uint64, k int) []byte {
-	// Words are written whole, so there has to be room behind the number.
+	// Words are written whole, so there has to be room after the number.
 	n := len(dst)
 	dst = slices.Grow(dst, 40)[:n+40]
 	if negative {
@@ -197,8 +197,8 @@ func putDigits(dst []byte, n int, d uint64, count int) {
 	word.Store64(dst, n+8, word.Digits(d%1e8))
 }
 
-// putPoint is putDigits with a point behind the first whole digits, at least one
-// and less than all. The digits behind it are written one place further, and the
+// putPoint is putDigits with a point after the first whole digits, at least one
+// and less than all. The digits after it are written one place further, and the
 // word with the point over them; to move bytes that have just been written would
 // have to wait for the writes.
 func putPoint(dst []byte, n int, d uint64, count, whole int) {
