@@ -117,6 +117,10 @@ func TestNoAllocations(t *testing.T) {
 	unsorted := []byte(`{"event_source": "kfm.a.b", "dedupe_key":"k\u0041", "payload":{"z":[1.50,2e3,-65.613616999999977],"a":{"y":1,"x":2}}, "event_id":"x"}`)
 	canonical, err := canonicaljson.Canonicalize(unsorted)
 	require.NoError(t, err)
+	long := []byte("[" + nearMiddle(1.5e-310, 30) + "," + nearMiddle(1.5, 700) + "]")
+	quoted := any(&struct {
+		S string `json:",string"`
+	}{"<é>"})
 	dst := make([]byte, 0, 4096)
 	value := any(&sampleEvent)
 	for _, row := range []struct {
@@ -125,8 +129,10 @@ func TestNoAllocations(t *testing.T) {
 	}{
 		{"Append", func() error { _, err := canonicaljson.Append(dst, unsorted); return err }},
 		{"AppendStrict", func() error { _, err := canonicaljson.AppendStrict(dst, unsorted); return err }},
+		{"Append, long numbers", func() error { _, err := canonicaljson.Append(dst, long); return err }},
 		{"Append, canonical", func() error { _, err := canonicaljson.Append(dst, canonical); return err }},
 		{"AppendValue", func() error { _, err := canonicaljson.AppendValue(dst, value); return err }},
+		{"AppendValue, string in a string", func() error { _, err := canonicaljson.AppendValue(dst, quoted); return err }},
 		{"AppendString", func() error { _, err := canonicaljson.AppendString(dst, "é\n"); return err }},
 		{"AppendNumber", func() error { _, err := canonicaljson.AppendNumber(dst, 0.1); return err }},
 		{"IsCanonical", func() error {
@@ -170,6 +176,15 @@ func TestPooledMemoryIsBounded(t *testing.T) {
 		_, err := canonicaljson.Canonicalize([]byte(text))
 		require.NoError(t, err)
 	}
+	// Few values, but large ones: the bound counts bytes.
+	func() {
+		large := map[string][1 << 20]byte{}
+		for i := range 64 {
+			large[string(rune('a'+i))] = [1 << 20]byte{}
+		}
+		_, err := canonicaljson.Marshal(large)
+		require.NoError(t, err)
+	}()
 	dst := make([]byte, 0, 256)
 	small := []byte(`{"b":1.0,"a":{"d":1,"c":2}}`)
 	peak := uint64(0)
