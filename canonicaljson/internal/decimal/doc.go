@@ -11,5 +11,10 @@
 //
 // # Why not strconv
 //
-// MEASURED
+// Measured with "make bench-canonical" and strconv in its place (Go 1.26, amd64):
+// text that is mostly floats, canada.json, takes 2.6 times as long, and Go values
+// with coordinates 1.1 times. An event has few numbers and takes 0.96 to 0.98 times
+// as long. What decides is the worst case: strconv reads subnormal literals and
+// those close to the middle of two doubles digit by digit. A list of 5e-324 took
+// 2,100 times as long for a byte as an event does, and now takes 8 times as long.
 package decimal
