@@ -14,6 +14,7 @@ type entry struct {
 	index int // of its value
 }
 
+// mapEncoder compiles the encoder of a map type.
 func mapEncoder(t reflect.Type) encodeFunc {
 	switch t.Key().Kind() {
 	case reflect.String,
@@ -24,11 +25,7 @@ func mapEncoder(t reflect.Type) encodeFunc {
 			return encodeUnsupported
 		}
 	}
-	m := &mapEncoding{t: t, encode: encoderOf(t.Elem(), noTraits)}
-	m.buffers.New = func() any {
-		return &mapBuffer{values: reflect.MakeSlice(reflect.SliceOf(t.Elem()), 0, 0), key: reflect.New(t.Key()).Elem()}
-	}
-	return m.encodeMap
+	return newMapEncoding(t).encodeMap
 }
 
 // mapEncoding writes the maps of one type.
@@ -36,6 +33,14 @@ type mapEncoding struct {
 	t       reflect.Type
 	encode  encodeFunc // of the values
 	buffers sync.Pool  // of *mapBuffer
+}
+
+func newMapEncoding(t reflect.Type) *mapEncoding {
+	m := &mapEncoding{t: t, encode: encoderOf(t.Elem(), noTraits)}
+	m.buffers.New = func() any {
+		return &mapBuffer{values: reflect.MakeSlice(reflect.SliceOf(t.Elem()), 0, 0), key: reflect.New(t.Key()).Elem()}
+	}
+	return m
 }
 
 // mapBuffer has the values of a map while it is written: they are copied out of

@@ -157,6 +157,31 @@ func TestNumberTies(t *testing.T) {
 	}
 }
 
+// TestExponentsBeyondAllReason reads literals whose exponent alone says nothing of
+// their size.
+func TestExponentsBeyondAllReason(t *testing.T) {
+	zeros := strings.Repeat("0", 1_500_000)
+	for _, row := range []struct{ literal, want string }{
+		{"0." + zeros + "15e1500001", "1.5"},
+		{"15" + zeros + "e-1500001", "1.5"},
+		{"-0." + zeros + "15e+1500001", "-1.5"},
+		{"1e" + zeros + "1", "10"},
+		{"0e999999999999999999999999", "0"},
+		{"1e-999999999999999999999999", "0"},
+		{"123456789012345678901234567890e-999999999999999999999999", "0"},
+		{"1e999999999999999999999999", ""},
+		{"0." + zeros + "1e999999999999999999999999", ""},
+	} {
+		got, err := canonicaljson.CanonicalizeStrict([]byte(row.literal))
+		if row.want == "" {
+			assert.ErrorIs(t, err, canonicaljson.ErrNumberRange, "%.30s", row.literal)
+			continue
+		}
+		require.NoError(t, err, "%.30s", row.literal)
+		assert.Equal(t, row.want, string(got), "%.30s", row.literal)
+	}
+}
+
 func point(text string) string {
 	if strings.Contains(text, ".") {
 		return ""

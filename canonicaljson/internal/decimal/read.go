@@ -165,12 +165,10 @@ func round(b uint64, digits []byte, power int) uint64 {
 		}
 		return left.compare(&middle)
 	}
-	for b < Infinity {
-		if o := order(b); o < 0 || o == 0 && b&1 == 0 {
-			break
-		}
+	for b < Infinity && order(b) >= 0 {
 		b++
 	}
+	// The value is below the middle above b, but may be that below it, or less.
 	for b > 0 {
 		if o := order(b - 1); o > 0 || o == 0 && b&1 == 0 {
 			break
