@@ -124,7 +124,7 @@ func (l *literal) read(src []byte, start int) (int, string) {
 }
 
 // readDigits reads digits from i on and appends them to those of w. It returns the
-// offset of the first byte that is none.
+// offset of the first byte that is not a digit.
 func readDigits(src []byte, i int, w uint64) (int, uint64) {
 	for i+8 <= len(src) {
 		values, others := word.Others(word.Load64(src, i))

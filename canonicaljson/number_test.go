@@ -129,7 +129,7 @@ func TestNumberReading(t *testing.T) {
 }
 
 // TestNumberTies reads decimals that lie exactly between two doubles, and ones
-// that differ from them by one digit far behind.
+// that differ from them by one digit, far after the others.
 func TestNumberTies(t *testing.T) {
 	r := rand.New(rand.NewPCG(8785, 6))
 	for range 2_000 {

@@ -137,7 +137,7 @@ func appendEscaped(dst []byte, c byte) []byte {
 }
 
 // sequenceLen returns the length of the UTF-8 sequence of two to four bytes that
-// s starts with, or 0 where it is none (RFC 3629 section 4).
+// s starts with, or 0 where it is not one (RFC 3629 section 4).
 func sequenceLen[T []byte | string](s T) int {
 	if len(s) < 2 || s[1]&0xC0 != 0x80 {
 		return 0

@@ -27,7 +27,7 @@ func Marshal(v any) ([]byte, error) {
 // encoding/json that is). Nil slices, maps and pointers are
 // null; characters that matter to HTML are never escaped.
 //
-// Refused is what encoding/json would alter silently, or cannot write: strings
+// It refuses what encoding/json would alter silently or cannot write: strings
 // and map keys that are not UTF-8 ([ErrInvalidUTF8]), integers beyond ±(2^53-1)
 // ([ErrInexactInteger]; in a field with the tag option "string" they are
 // accepted), NaN and infinities ([ErrNumberRange]), two map keys with one text
@@ -38,9 +38,9 @@ func Marshal(v any) ([]byte, error) {
 //
 // On an error, which is always an [*Error], dst is returned as it was. The
 // encoder of a type is compiled once and shared; AppendValue may be called from
-// several goroutines at once. The caller must not let v change
-// meanwhile. Panics of methods of v are passed on. Apart from maps, interfaces
-// and methods nothing is allocated if dst has room for the result and 64 bytes.
+// several goroutines at once. The caller must not let v change meanwhile. Panics of
+// methods of v are passed on. Apart from maps, interfaces and methods nothing is
+// allocated if dst has room for the result and 64 bytes.
 func AppendValue(dst []byte, v any) ([]byte, error) {
 	e := encoders.Get().(*encoder)
 	defer e.free()
@@ -69,7 +69,7 @@ const maxIndirections = 4 * MaxDepth
 // uncheckedDepth is how many arrays, objects, pointers and interfaces may be inside
 // each other before each pointer, slice and map is compared with those that it is
 // part of. A value that contains itself is refused soon after, long before its
-// text has filled the memory; others never pay for the comparison.
+// text has filled the memory; values of ordinary depth do not pay for it.
 const uncheckedDepth = 128
 
 // reference identifies the target of a pointer, a slice or a map.

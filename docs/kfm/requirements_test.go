@@ -174,11 +174,16 @@ var keySpecification = []requirement{
 	{id: "12", level: "MUST", text: "Governance ledgers record the keys that were used, with their CARE labels.", held: []held{
 		{".", "TestProvenanceRecordsSayWhatBecameOfEachEvent", ""},
 	}},
-	{id: "13", level: "MUST", text: "Telemetry has idempotency_key, duplicate_detected, replay_triggered, artifact_checksum, care_label, dataset_id and version.", held: []held{
+	{id: "13", level: "MUST", text: "Governance ledgers record whether masking was applied under a key.", unmet: "not built: masking happens before an event reaches the producer, which cannot tell"},
+	{id: "14", level: "MUST", text: "Telemetry has idempotency_key, duplicate_detected, replay_triggered, artifact_checksum, care_label, dataset_id and version.", held: []held{
+		{"docs/kfm", "TestTelemetryOfTheKeySpecification", ""},
 		{".", "TestOneSpanForEachEventAndRequest", "idempotency_key"},
 		{".", "TestProvenanceRecordsSayWhatBecameOfEachEvent", ""},
 	}},
-	{id: "14", level: "MUST NOT", text: "Keys do not change between attempts and do not come from job IDs or message offsets.", held: []held{
+	{id: "15", level: "MUST NOT", text: "A key does not leave out source_uri.", held: []held{
+		{".", "TestIdempotencyKeyRefuses", "source_uri"},
+	}},
+	{id: "16", level: "MUST NOT", text: "Keys do not change between attempts and do not come from job IDs or message offsets.", held: []held{
 		{"lint/fifovet", "TestCode", ""},
 		{".", "TestSameBodyInEveryProcess", ""},
 	}},

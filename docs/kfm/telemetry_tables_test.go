@@ -246,6 +246,24 @@ func spansTable(t *testing.T, _ []string) string {
 	return table(rows...)
 }
 
+// TestTelemetryOfTheKeySpecification looks for what the key specification v10.3.1
+// wants in telemetry: in the spans of events and in provenance records.
+func TestTelemetryOfTheKeySpecification(t *testing.T) {
+	keys := map[string]bool{}
+	for _, s := range observe(t).spans {
+		if strings.HasPrefix(s.Name(), "create ") {
+			for _, kv := range s.Attributes() {
+				keys[string(kv.Key)] = true
+			}
+		}
+	}
+	fields := fieldsTable(t, nil)
+	for _, name := range []string{"idempotency_key", "duplicate_detected", "replay_triggered", "artifact_checksum", "care_label", "dataset_id", "version"} {
+		assert.True(t, keys[name], "no span of an event has %s", name)
+		assert.Contains(t, fields, code(name))
+	}
+}
+
 // meanings are what the fields of a provenance record hold, by their JSON names.
 var meanings = map[string]string{
 	"time":               "when the outcome was known, RFC 3339 in UTC",

@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-var update = flag.Bool("update", false, "write the generated files anew")
+var update = flag.Bool("update", false, "write the generated files again")
 
 // TestPowersOfTen holds the table against exact arithmetic. With -update it writes
 // the table.
