@@ -9,28 +9,39 @@ func encodeInterface(e *encoder, out []byte, v reflect.Value) ([]byte, *Error) {
 	if v.IsNil() {
 		return append(out, "null"...), nil
 	}
-	if e.hops >= maxHops {
+	if e.indirections >= maxIndirections {
 		return refuse(v.Type(), ErrDepth, "")
 	}
-	e.hops++
+	e.indirections++
 	elem := v.Elem()
-	out, err := encoderOf(elem.Type(), plainForm)(e, out, elem)
-	e.hops--
+	out, err := encoderOf(elem.Type(), noTraits)(e, out, elem)
+	e.indirections--
 	return out, err
 }
 
-func pointerEncoder(t reflect.Type, how form) encodeFunc {
-	encode := encoderOf(t.Elem(), how|addressable)
+func pointerEncoder(t reflect.Type, with traits) encodeFunc {
+	encode := encoderOf(t.Elem(), with|addressable)
 	return func(e *encoder, out []byte, v reflect.Value) ([]byte, *Error) {
 		if v.IsNil() {
 			return append(out, "null"...), nil
 		}
-		if e.hops >= maxHops {
+		if e.indirections >= maxIndirections {
 			return refuse(t, ErrDepth, "")
 		}
-		e.hops++
+		var target reference
+		deep := e.deep()
+		if deep {
+			target = reference{t: t, at: v.Pointer()}
+			if !e.enter(target) {
+				return refuse(t, ErrDepth, containsItself)
+			}
+		}
+		e.indirections++
 		out, err := encode(e, out, v.Elem())
-		e.hops--
+		e.indirections--
+		if deep {
+			e.leave(target)
+		}
 		return out, err
 	}
 }
@@ -47,12 +58,21 @@ func sliceEncoder(t reflect.Type) encodeFunc {
 		if v.IsNil() {
 			return append(out, "null"...), nil
 		}
-		return encode(e, out, v)
+		if !e.deep() {
+			return encode(e, out, v)
+		}
+		target := reference{t: t, at: v.Pointer(), length: v.Len()}
+		if !e.enter(target) {
+			return refuse(t, ErrDepth, containsItself)
+		}
+		out, err := encode(e, out, v)
+		e.leave(target)
+		return out, err
 	}
 }
 
-func arrayEncoder(t reflect.Type, how form) encodeFunc {
-	encode := encoderOf(t.Elem(), how&addressable)
+func arrayEncoder(t reflect.Type, with traits) encodeFunc {
+	encode := encoderOf(t.Elem(), with&addressable)
 	return func(e *encoder, out []byte, v reflect.Value) ([]byte, *Error) {
 		if e.levels >= MaxDepth {
 			return refuse(t, ErrDepth, "")
@@ -62,13 +82,13 @@ func arrayEncoder(t reflect.Type, how form) encodeFunc {
 		if n == 0 {
 			out = append(out, '[')
 		}
-		// Each element is written behind a comma, the first of which becomes the
+		// Each element is written after a comma, the first of which becomes the
 		// bracket.
 		first := len(out)
 		for i := range n {
 			var err *Error
 			if out, err = encode(e, append(out, ','), v.Index(i)); err != nil {
-				return e.in(strconv.Itoa(i), err)
+				return e.inMember(strconv.Itoa(i), err)
 			}
 		}
 		if n > 0 {
@@ -79,11 +99,11 @@ func arrayEncoder(t reflect.Type, how form) encodeFunc {
 	}
 }
 
-func structEncoder(t reflect.Type, how form) encodeFunc {
+func structEncoder(t reflect.Type, with traits) encodeFunc {
 	fields := fieldsOf(t)
 	for i := range fields {
 		f := &fields[i]
-		f.compile(t, how&addressable)
+		f.compile(t, with&addressable)
 	}
 	return func(e *encoder, out []byte, v reflect.Value) ([]byte, *Error) {
 		if e.levels >= MaxDepth {
@@ -109,7 +129,7 @@ func structEncoder(t reflect.Type, how form) encodeFunc {
 			out = append(out, f.label...)
 			var err *Error
 			if out, err = f.encode(e, out, fv); err != nil {
-				return e.in(f.name, err)
+				return e.inMember(f.name, err)
 			}
 		}
 		e.levels--

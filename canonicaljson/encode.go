@@ -15,24 +15,24 @@ import (
 // for out.
 type encodeFunc func(e *encoder, out []byte, v reflect.Value) ([]byte, *Error)
 
-// form says how the values of a type are written, apart from the type itself.
-type form uint8
+// traits say what decides, besides its type, how a value is written.
+type traits uint8
 
 const (
-	// plainForm is that of a value that is not addressable.
-	plainForm form = 0
+	// noTraits: the value is not addressable and not in quotes.
+	noTraits traits = 0
 	// addressable: methods of the pointer count. It is known when the encoder is
-	// compiled: what a pointer or a slice leads to is addressable, and what is a part
-	// of that; what a map or an interface holds is not.
-	addressable form = 1 << 0
-	// inQuotes is the tag option "string".
-	inQuotes form = 1 << 1
+	// compiled: what a pointer or a slice leads to is addressable, and so are its
+	// parts; what a map or an interface holds is not.
+	addressable traits = 1 << 0
+	// inQuotes: the field has the tag option "string".
+	inQuotes traits = 1 << 1
 
-	forms = 4
+	traitSets = 4
 )
 
-// compiled has the encoders, by form and type.
-var compiled [forms]sync.Map // of reflect.Type to encodeFunc
+// compiled has the encoders, by traits and type.
+var compiled [traitSets]sync.Map // of reflect.Type to encodeFunc
 
 var (
 	marshalerType     = reflect.TypeFor[json.Marshaler]()
@@ -43,13 +43,13 @@ var (
 )
 
 // encoderOf returns the encoder of t, and compiles it on first use.
-func encoderOf(t reflect.Type, how form) encodeFunc {
-	cache := &compiled[how]
+func encoderOf(t reflect.Type, with traits) encodeFunc {
+	cache := &compiled[with]
 	if f, ok := cache.Load(t); ok {
 		return f.(encodeFunc)
 	}
 	// A type that contains itself finds this entry while it is compiled.
-	compile := sync.OnceValue(func() encodeFunc { return newEncoder(t, how) })
+	compile := sync.OnceValue(func() encodeFunc { return newEncoder(t, with) })
 	if f, loaded := cache.LoadOrStore(t, encodeFunc(func(e *encoder, out []byte, v reflect.Value) ([]byte, *Error) {
 		return compile()(e, out, v)
 	})); loaded {
@@ -61,8 +61,8 @@ func encoderOf(t reflect.Type, how form) encodeFunc {
 }
 
 // newEncoder compiles the encoder of t.
-func newEncoder(t reflect.Type, how form) encodeFunc {
-	quoted := how&inQuotes != 0
+func newEncoder(t reflect.Type, with traits) encodeFunc {
+	quoted := with&inQuotes != 0
 	switch t {
 	case rawMessageType:
 		return encodeRawMessage
@@ -71,7 +71,7 @@ func newEncoder(t reflect.Type, how form) encodeFunc {
 	case timeType:
 		return encodeTime
 	}
-	viaPointer := how&addressable != 0 && t.Kind() != reflect.Pointer
+	viaPointer := viaPointer(t, with)
 	switch {
 	case viaPointer && reflect.PointerTo(t).Implements(marshalerType):
 		return ofPointer(encodeMarshaler)
@@ -107,17 +107,22 @@ func newEncoder(t reflect.Type, how form) encodeFunc {
 	case reflect.Interface:
 		return encodeInterface
 	case reflect.Pointer:
-		return pointerEncoder(t, how)
+		return pointerEncoder(t, with)
 	case reflect.Struct:
-		return structEncoder(t, how)
+		return structEncoder(t, with)
 	case reflect.Map:
 		return mapEncoder(t)
 	case reflect.Slice:
 		return sliceEncoder(t)
 	case reflect.Array:
-		return arrayEncoder(t, how)
+		return arrayEncoder(t, with)
 	}
 	return encodeUnsupported
+}
+
+// viaPointer reports whether the methods of *t count for a value of type t.
+func viaPointer(t reflect.Type, with traits) bool {
+	return with&addressable != 0 && t.Kind() != reflect.Pointer
 }
 
 // ofPointer has f encode the address of the value.
@@ -202,17 +207,16 @@ func invalidAt(s string, at int) string {
 	return "byte " + strconv.Itoa(at) + " of the string, " + excerpt(s[at:min(at+4, len(s))], 32)
 }
 
-// encodeQuotedString writes a string whose text is JSON itself. That inner text
-// is a value like any other, so it keeps the escapes that encoding/json gives it.
+// encodeQuotedString writes a string with the tag option "string": the value is a
+// string that holds the string's JSON text. That inner text is data like any
+// other, so it has the escapes that encoding/json gives it.
 func encodeQuotedString(e *encoder, out []byte, v reflect.Value) ([]byte, *Error) {
-	if out, err := encodeString(e, out, v); err != nil {
-		return out, err
+	s := v.String()
+	if at := invalidUTF8(s); at >= 0 {
+		return refuse(v.Type(), ErrInvalidUTF8, invalidAt(s, at))
 	}
-	inner, err := json.Marshal(v.String())
-	if err != nil {
-		return refuse(v.Type(), err, "")
-	}
-	out, _ = appendString(out, string(inner))
+	e.quoted = appendHTMLSafe(e.quoted[:0], s)
+	out, _ = appendString(out, string(e.quoted))
 	return out, nil
 }
 

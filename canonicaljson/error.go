@@ -17,7 +17,7 @@ var (
 
 	// ErrTrailingData: something other than white space follows the value. A
 	// stream of values has to be cut up by its reader.
-	ErrTrailingData = errors.New("data after the value: canonicalise one value at a time (RFC 8259 section 2)")
+	ErrTrailingData = errors.New("trailing data after the value: canonicalise one value at a time (RFC 8259 section 2)")
 
 	// ErrByteOrderMark: the text starts with U+FEFF, which RFC 8259 section 8.1
 	// forbids to add. Strip the three bytes EF BB BF.
@@ -38,24 +38,24 @@ var (
 
 	// ErrNumberRange: a number that no finite double comes near (1e400), or a
 	// NaN or an infinity in a Go value. Numbers too small for a double become 0
-	// and are no error.
+	// without an error.
 	ErrNumberRange = errors.New("number beyond the range of a double: encode it as a string (RFC 8785 section 3.2.2.3)")
 
-	// ErrInexactInteger: the canonical form of the integer would denote another
-	// integer. In Go values it is returned for every integer beyond ±(2^53-1),
-	// the range in which all of them are exact. The tag option "string" of
-	// encoding/json is one way out.
-	ErrInexactInteger = errors.New("integer that would change as a double: encode it as a string (RFC 7493 section 2.2)")
+	// ErrInexactInteger: an integer outside ±(2^53-1), the range in which a double
+	// holds every integer. In a text it is refused if its canonical form would
+	// denote another integer; in a Go value always, as its type promises more than
+	// a double can keep. The tag option "string" of encoding/json is one way out.
+	ErrInexactInteger = errors.New("integer outside ±(2^53-1), where a double holds every integer: encode it as a string (RFC 7493 section 2.2)")
 
 	// ErrDepth: more than [MaxDepth] arrays and objects inside each other, or a
-	// Go value that contains itself.
-	ErrDepth = errors.New("nested too deeply, or a value that contains itself: the limit is " + strconv.Itoa(MaxDepth) + " levels")
+	// Go value that contains itself, which the detail of the error then says.
+	ErrDepth = errors.New("nested too deeply: the limit is " + strconv.Itoa(MaxDepth) + " levels")
 
 	// ErrTooLong: the text is longer than [MaxLength].
 	ErrTooLong = errors.New("text too long: the limit is " + strconv.Itoa(MaxLength) + " bytes")
 
 	// ErrUnsupportedType: JSON has no form for the Go type (a channel, a
-	// function, a complex number, a map whose keys are no strings). Leave the
+	// function, a complex number, a map whose keys are not strings). Leave the
 	// field out with the tag json:"-", or give its type a MarshalJSON method.
 	ErrUnsupportedType = errors.New(`no JSON form for the type: tag the field json:"-" or implement json.Marshaler`)
 )
@@ -93,39 +93,35 @@ type Error struct {
 // Error returns one line that names the position, what was found, the rule and
 // the way out. It quotes at most 32 bytes of the input, and 64 of the pointer.
 func (e *Error) Error() string {
-	var b strings.Builder
-	b.WriteString("canonicaljson: ")
+	var position []string
 	if e.Offset >= 0 {
-		b.WriteString("byte ")
-		b.WriteString(strconv.FormatInt(e.Offset, 10))
-		b.WriteString(", ")
+		position = append(position, "byte "+strconv.FormatInt(e.Offset, 10))
 	}
-	b.WriteString("value at ")
-	b.WriteString(excerpt(e.Pointer, 64))
+	if e.Pointer != "" {
+		position = append(position, "value at "+excerpt(e.Pointer, 64))
+	}
 	if e.Type != nil {
-		b.WriteString(" (Go type ")
-		b.WriteString(e.Type.String())
-		b.WriteByte(')')
+		position = append(position, "Go type "+e.Type.String())
 	}
-	b.WriteString(": ")
-	if e.Detail != "" {
-		b.WriteString(e.Detail)
-		b.WriteString(": ")
+	parts := []string{"canonicaljson"}
+	for _, part := range []string{strings.Join(position, ", "), e.Detail, e.Err.Error()} {
+		if part != "" {
+			parts = append(parts, part)
+		}
 	}
-	b.WriteString(e.Err.Error())
-	return b.String()
+	return strings.Join(parts, ": ")
 }
 
 // Unwrap returns Err.
 func (e *Error) Unwrap() error { return e.Err }
 
-// excerpt quotes s, or its first max bytes: an error may be logged, and the
+// excerpt quotes s, or its first bytes up to the limit: an error may be logged, and the
 // input is neither short nor the log's business.
-func excerpt[T []byte | string](s T, max int) string {
-	if len(s) <= max {
+func excerpt[T []byte | string](s T, limit int) string {
+	if len(s) <= limit {
 		return strconv.Quote(string(s))
 	}
-	cut := max
+	cut := limit
 	for cut > 0 && !utf8.RuneStart(s[cut]) {
 		cut--
 	}

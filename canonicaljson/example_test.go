@@ -91,7 +91,7 @@ func ExampleAppendValue() {
 	fmt.Println(err)
 	// Output:
 	// payload={"a":null,"b":[1,2]} <nil>
-	// canonicaljson: value at "/total" (Go type int64): integer 9223372036854775807: integer that would change as a double: encode it as a string (RFC 7493 section 2.2)
+	// canonicaljson: value at "/total", Go type int64: integer 9223372036854775807: integer outside ±(2^53-1), where a double holds every integer: encode it as a string (RFC 7493 section 2.2)
 }
 
 func ExampleAppendNumber() {

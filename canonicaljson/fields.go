@@ -14,6 +14,7 @@ type field struct {
 	index  []int  // the way to it through embedded structs
 	typ    reflect.Type
 	tagged bool // the name comes from a tag
+	sealed bool // embedded and of an unexported type: reflection may not call its methods
 
 	quoted    bool
 	omitEmpty bool
@@ -26,7 +27,7 @@ type field struct {
 }
 
 // compile completes f as a field of the struct type t.
-func (f *field) compile(t reflect.Type, how form) {
+func (f *field) compile(t reflect.Type, with traits) {
 	f.direct = -1
 	if len(f.index) == 1 {
 		f.direct = f.index[0]
@@ -35,15 +36,38 @@ func (f *field) compile(t reflect.Type, how form) {
 	// What an embedded pointer leads to is addressable in any case.
 	for _, i := range f.index {
 		if t.Kind() == reflect.Pointer {
-			how |= addressable
+			with |= addressable
 			t = t.Elem()
 		}
 		t = t.Field(i).Type
 	}
 	if f.quoted {
-		how |= inQuotes
+		with |= inQuotes
 	}
-	f.encode = encoderOf(f.typ, how)
+	f.encode = encoderOf(f.typ, with)
+	if f.sealed && (f.isZero != nil || hasMethod(f.typ, with)) {
+		f.omitZero, f.isZero = false, nil
+		f.mayOmit = f.omitEmpty
+		f.encode = encodeSealed
+	}
+}
+
+// hasMethod reports whether a method decides how a value of type t is written.
+func hasMethod(t reflect.Type, with traits) bool {
+	p := t
+	if viaPointer(t, with) {
+		p = reflect.PointerTo(t)
+	}
+	return p.Implements(marshalerType) || p.Implements(textMarshalerType)
+}
+
+// encodeSealed refuses what cannot be written without a call of a method that
+// reflection may not call; encoding/json panics there.
+func encodeSealed(_ *encoder, out []byte, v reflect.Value) ([]byte, *Error) {
+	if v.Kind() == reflect.Pointer && v.IsNil() {
+		return append(out, "null"...), nil
+	}
+	return refuse(v.Type(), ErrUnsupportedType, "embedded by an unexported name, so its methods cannot be called; export the name")
 }
 
 // find returns the value of f in the struct v, and false where an embedded
@@ -162,7 +186,7 @@ func newField(sf reflect.StructField, index []int) (*field, reflect.Type) {
 	if name == "" && sf.Anonymous && target.Kind() == reflect.Struct {
 		return nil, target
 	}
-	f := &field{name: name, tagged: name != "", index: index, typ: sf.Type}
+	f := &field{name: name, tagged: name != "", sealed: !sf.IsExported(), index: index, typ: sf.Type}
 	if name == "" {
 		f.name = sf.Name
 	}
@@ -221,7 +245,7 @@ func quotable(k reflect.Kind) bool {
 type zeroer interface{ IsZero() bool }
 
 // zeroMethod returns a function that asks the method IsZero of t or *t, and
-// takes nil for zero; nil where there is no such method.
+// treats nil as zero; it returns nil where there is no such method.
 func zeroMethod(t reflect.Type) func(reflect.Value) bool {
 	zeroerType := reflect.TypeFor[zeroer]()
 	isZero := func(v reflect.Value) bool {

@@ -14,6 +14,7 @@ type entry struct {
 	index int // of its value
 }
 
+// mapEncoder compiles the encoder of a map type.
 func mapEncoder(t reflect.Type) encodeFunc {
 	switch t.Key().Kind() {
 	case reflect.String,
@@ -24,28 +25,32 @@ func mapEncoder(t reflect.Type) encodeFunc {
 			return encodeUnsupported
 		}
 	}
-	m := &mapping{t: t, encode: encoderOf(t.Elem(), plainForm)}
-	m.values.New = func() any {
-		return &held{values: reflect.MakeSlice(reflect.SliceOf(t.Elem()), 0, 0), key: reflect.New(t.Key()).Elem()}
+	return newMapEncoding(t).encodeMap
+}
+
+// mapEncoding writes the maps of one type.
+type mapEncoding struct {
+	t       reflect.Type
+	encode  encodeFunc // of the values
+	buffers sync.Pool  // of *mapBuffer
+}
+
+func newMapEncoding(t reflect.Type) *mapEncoding {
+	m := &mapEncoding{t: t, encode: encoderOf(t.Elem(), noTraits)}
+	m.buffers.New = func() any {
+		return &mapBuffer{values: reflect.MakeSlice(reflect.SliceOf(t.Elem()), 0, 0), key: reflect.New(t.Key()).Elem()}
 	}
-	return m.append
+	return m
 }
 
-// mapping is the encoder of a map type.
-type mapping struct {
-	t      reflect.Type
-	encode encodeFunc
-	values sync.Pool // of *held
-}
-
-// held is where the values of a map are while it is written: they are copied out
-// of the map once, into one slice that is used again.
-type held struct {
+// mapBuffer has the values of a map while it is written: they are copied out of
+// the map once, into one slice that is used again.
+type mapBuffer struct {
 	values reflect.Value
 	key    reflect.Value
 }
 
-func (m *mapping) append(e *encoder, out []byte, v reflect.Value) ([]byte, *Error) {
+func (m *mapEncoding) encodeMap(e *encoder, out []byte, v reflect.Value) ([]byte, *Error) {
 	if v.IsNil() {
 		return append(out, "null"...), nil
 	}
@@ -56,19 +61,27 @@ func (m *mapping) append(e *encoder, out []byte, v reflect.Value) ([]byte, *Erro
 	if n == 0 {
 		return append(out, '{', '}'), nil
 	}
-	e.levels++
-	h := m.values.Get().(*held)
-	if h.values.Cap() < n {
-		h.values = reflect.MakeSlice(h.values.Type(), n, n)
+	var target reference
+	deep := e.deep()
+	if deep {
+		target = reference{t: m.t, at: v.Pointer()}
+		if !e.enter(target) {
+			return refuse(m.t, ErrDepth, containsItself)
+		}
 	}
-	values := h.values.Slice(0, n)
+	e.levels++
+	b := m.buffers.Get().(*mapBuffer)
+	if b.values.Cap() < n {
+		b.values = reflect.MakeSlice(b.values.Type(), n, n)
+	}
+	values := b.values.Slice(0, n)
 	// A map that holds maps needs the stack of entries for itself meanwhile, but
-	// only behind its own.
+	// only after its own.
 	base := len(e.entries)
 	i := 0
 	for iter := v.MapRange(); i < n && iter.Next(); i++ {
-		h.key.SetIterKey(iter)
-		name, err := keyName(h.key)
+		b.key.SetIterKey(iter)
+		name, err := keyName(b.key)
 		if err != nil {
 			return nil, err
 		}
@@ -82,7 +95,7 @@ func (m *mapping) append(e *encoder, out []byte, v reflect.Value) ([]byte, *Erro
 		name := entries[i].name
 		if i > 0 && name == entries[i-1].name {
 			_, err := refuse(m.t, ErrDuplicateName, "map key "+excerpt(name, 32))
-			return e.in(name, err)
+			return e.inMember(name, err)
 		}
 		var at int
 		if out, at = appendString(append(out, ','), name); at >= 0 {
@@ -90,18 +103,21 @@ func (m *mapping) append(e *encoder, out []byte, v reflect.Value) ([]byte, *Erro
 		}
 		var err *Error
 		if out, err = m.encode(e, append(out, ':'), values.Index(entries[i].index)); err != nil {
-			return e.in(name, err)
+			return e.inMember(name, err)
 		}
 	}
 	out[first] = '{'
 	clear(e.entries[base:])
 	e.entries = e.entries[:base]
-	h.key.SetZero()
+	b.key.SetZero()
 	values.Clear()
-	if h.values.Cap() <= maxKeptRecords {
-		m.values.Put(h)
+	if b.values.Cap()*int(m.t.Elem().Size()) <= maxKeptBytes {
+		m.buffers.Put(b)
 	}
 	e.levels--
+	if deep {
+		e.leave(target)
+	}
 	return append(out, '}'), nil
 }
 

@@ -16,7 +16,11 @@ func (e *encoder) appendTextOf(t reflect.Type, out, text []byte, origin string) 
 	if !s.scan(text) {
 		err := newTextError(text, s.fault)
 		err.Type = t
-		err.Detail = fmt.Sprintf("%s, byte %d: %s", origin, err.Offset, err.Detail)
+		where := fmt.Sprintf("%s, byte %d", origin, err.Offset)
+		if err.Detail != "" {
+			where += ": "
+		}
+		err.Detail = where + err.Detail
 		err.Offset = -1
 		return nil, err
 	}

@@ -5,6 +5,9 @@ import (
 	"math"
 	"math/bits"
 	"strconv"
+
+	"github.com/kansas-frontier-matrix/sqsfifo/canonicaljson/internal/decimal"
+	"github.com/kansas-frontier-matrix/sqsfifo/canonicaljson/internal/word"
 )
 
 // AppendNumber appends the canonical form of f to dst: the shortest digits that
@@ -32,8 +35,8 @@ func appendFloat(dst []byte, f float64, size int) []byte {
 	if n := int64(f); n > -1<<53 && n < 1<<53 && float64(n) == f {
 		return strconv.AppendInt(dst, n, 10)
 	}
-	d, k := shortest(math.Float64bits(f) &^ (1 << 63))
-	return appendDecimal(dst, f < 0, d, k)
+	d, k := decimal.Shortest(math.Float64bits(f) &^ (1 << 63))
+	return decimal.Append(dst, f < 0, d, k)
 }
 
 // appendFloat32 writes an f that is not zero and a value of float32. Its digits are
@@ -55,12 +58,16 @@ func appendFloat32(dst []byte, f float64) []byte {
 // literal is a number in a text: its shape and its digits.
 type literal struct {
 	first         int    // offset of the first digit
-	end           int    // offset behind it
-	whole, places int    // digits before and behind the point
+	end           int    // offset after it
+	whole, places int    // digits before and after the point
 	digits        uint64 // all of them as one integer, modulo 2^64
 	exponent      bool   // it has one,
-	power         int    // which is this, or beyond anything that a double can be
+	power         int    // which is this, or ±maxPower for all beyond 1e9
 }
+
+// maxPower is the exponent that a larger one is read as. No number of digits that
+// fits into a text makes up for it, and their sum fits into 32 bits.
+const maxPower = 1_600_000_000
 
 // read reads the number at start by the grammar of RFC 8259 section 6. It returns
 // the offset of the fault and what is wanted there, or -1.
@@ -98,8 +105,10 @@ func (l *literal) read(src []byte, start int) (int, string) {
 		}
 		from := i
 		for i < len(src) && src[i]-'0' <= 9 {
-			if l.power < 100_000 {
+			if l.power < 100_000_000 {
 				l.power = l.power*10 + int(src[i]-'0')
+			} else {
+				l.power = maxPower
 			}
 			i++
 		}
@@ -115,19 +124,18 @@ func (l *literal) read(src []byte, start int) (int, string) {
 }
 
 // readDigits reads digits from i on and appends them to those of w. It returns the
-// offset of the first byte that is none.
+// offset of the first byte that is not a digit.
 func readDigits(src []byte, i int, w uint64) (int, uint64) {
 	for i+8 <= len(src) {
-		t := load64(src, i) ^ '0'*lowBits
-		others := (t | (t + 0x76*lowBits)) & highBits
+		values, others := word.Others(word.Load64(src, i))
 		if others == 0 {
-			w = w*1e8 + readEight(t)
+			w = w*1e8 + word.Number(values)
 			i += 8
 			continue
 		}
 		// Less than eight: shifted, so that zeros stand in front of them.
 		n := bits.TrailingZeros64(others) >> 3
-		return i + n, w*pow10[n] + readEight(t<<(64-8*uint(n)))
+		return i + n, w*decimal.Pow10[n] + word.Number(values<<(64-8*uint(n)))
 	}
 	for i < len(src) && src[i]-'0' <= 9 {
 		w = w*10 + uint64(src[i]-'0')
@@ -136,7 +144,7 @@ func readDigits(src []byte, i int, w uint64) (int, uint64) {
 	return i, w
 }
 
-// shortInteger returns the offset behind the integer of at most 15 digits that
+// shortInteger returns the offset after the integer of at most 15 digits that
 // stands at start, which is its own canonical text; or 0 if there is none or it is
 // too near to the end of the text to be seen at a glance.
 func shortInteger(src []byte, start int) int {
@@ -148,15 +156,11 @@ func shortInteger(src []byte, start int) int {
 		return 0
 	}
 	end := i + 8
-	t := load64(src, i) ^ '0'*lowBits
-	others := (t | (t + 0x76*lowBits)) & highBits
+	_, others := word.Others(word.Load64(src, i))
 	if others != 0 {
 		end = i
-	} else {
-		t = load64(src, i+8) ^ '0'*lowBits
-		if others = (t | (t + 0x76*lowBits)) & highBits; others == 0 {
-			return 0
-		}
+	} else if _, others = word.Others(word.Load64(src, i+8)); others == 0 {
+		return 0
 	}
 	end += bits.TrailingZeros64(others) >> 3
 	if c := src[end]; c == '.' || c|0x20 == 'e' {
@@ -191,7 +195,7 @@ func (s *scanner) scanNumber(start int) int {
 	if l.places == 0 {
 		return l.end
 	}
-	if src[l.first] == '0' && l.digits < pow10[max(l.places-6, 0)] {
+	if src[l.first] == '0' && l.digits < decimal.Pow10[max(l.places-6, 0)] {
 		return s.scanLongNumber(start, &l) // below 1e-6: written with an exponent
 	}
 	end := l.end
@@ -215,34 +219,37 @@ func (s *scanner) scanLongNumber(start int, l *literal) int {
 		return l.end
 	}
 	var b uint64
-	known := false
-	if l.whole+l.places <= maxDigits && l.digits != 0 {
-		b, known = readDecimal(l.digits, l.power-l.places)
+	exact := false
+	if l.whole+l.places <= decimal.MaxDigits {
+		b, exact = decimal.Nearest(l.digits, l.power-l.places)
 	}
-	if !known {
-		f, err := strconv.ParseFloat(string(src[start:l.end]), 64)
-		if err != nil {
-			s.fail(start, ErrNumberRange, "")
-			return -1
+	if !exact {
+		size := l.whole
+		if l.places > 0 {
+			size += 1 + l.places
 		}
-		b = math.Float64bits(f) &^ (1 << 63)
+		b = decimal.Parse(src[l.first:l.first+size], l.power)
+	}
+	if b >= decimal.Infinity {
+		s.fail(start, ErrNumberRange, "")
+		return -1
 	}
 	if b == 0 {
 		s.replace(start, l.end, []byte("0"))
 		return l.end
 	}
-	d, k := shortest(b)
+	d, k := decimal.Shortest(b)
 	if !integer && !l.exponent {
-		if d == l.digits && k == -l.places && digitsOf(d)+k > -6 {
+		if d == l.digits && k == -l.places && decimal.Len(d)+k > -6 {
 			return l.end
 		}
 		s.flush(start, l.end)
-		s.out = appendDecimal(s.out, src[start] == '-', d, k)
+		s.out = decimal.Append(s.out, src[start] == '-', d, k)
 		s.shift = len(s.out) - l.end
 		return l.end
 	}
 	// Such a number may be its own text by its layout.
-	s.number = appendDecimal(s.number[:0], src[start] == '-', d, k)
+	s.number = decimal.Append(s.number[:0], src[start] == '-', d, k)
 	if s.strict && integer && !sameInteger(src[start:l.end], s.number) {
 		s.fail(start, ErrInexactInteger, "")
 		return -1

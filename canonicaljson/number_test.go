@@ -129,7 +129,7 @@ func TestNumberReading(t *testing.T) {
 }
 
 // TestNumberTies reads decimals that lie exactly between two doubles, and ones
-// that differ from them by one digit far behind.
+// that differ from them by one digit, far after the others.
 func TestNumberTies(t *testing.T) {
 	r := rand.New(rand.NewPCG(8785, 6))
 	for range 2_000 {
@@ -154,6 +154,31 @@ func TestNumberTies(t *testing.T) {
 			require.NoError(t, err)
 			require.Equal(t, string(wantText), string(got), literal)
 		}
+	}
+}
+
+// TestExponentsBeyondAllReason reads literals whose exponent alone says nothing of
+// their size.
+func TestExponentsBeyondAllReason(t *testing.T) {
+	zeros := strings.Repeat("0", 1_500_000)
+	for _, row := range []struct{ literal, want string }{
+		{"0." + zeros + "15e1500001", "1.5"},
+		{"15" + zeros + "e-1500001", "1.5"},
+		{"-0." + zeros + "15e+1500001", "-1.5"},
+		{"1e" + zeros + "1", "10"},
+		{"0e999999999999999999999999", "0"},
+		{"1e-999999999999999999999999", "0"},
+		{"123456789012345678901234567890e-999999999999999999999999", "0"},
+		{"1e999999999999999999999999", ""},
+		{"0." + zeros + "1e999999999999999999999999", ""},
+	} {
+		got, err := canonicaljson.CanonicalizeStrict([]byte(row.literal))
+		if row.want == "" {
+			assert.ErrorIs(t, err, canonicaljson.ErrNumberRange, "%.30s", row.literal)
+			continue
+		}
+		require.NoError(t, err, "%.30s", row.literal)
+		assert.Equal(t, row.want, string(got), "%.30s", row.literal)
 	}
 }
 

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"encoding/binary"
 	"slices"
+
+	"github.com/kansas-frontier-matrix/sqsfifo/canonicaljson/internal/word"
 )
 
 // member is one member of an object that is open.
@@ -67,7 +69,7 @@ func (s *scanner) name(m *member) []byte {
 // them differ, they are in the order of the names' UTF-16 code units.
 //
 // The order of UTF-8 bytes differs from that in one point: U+E000 to U+FFFF
-// (lead bytes EE and EF) sort behind the surrogates of all that is above (lead
+// (lead bytes EE and EF) sort after the surrogates of all that is above (lead
 // bytes F0 to F4). Lifting the two lead bytes over the others mends it.
 func prefixOf(name []byte) uint64 {
 	var p uint64
@@ -78,7 +80,7 @@ func prefixOf(name []byte) uint64 {
 			p |= uint64(c) << (56 - 8*i)
 		}
 	}
-	if p&highBits != 0 {
+	if p&word.High != 0 {
 		for shift := 0; shift < 64; shift += 8 {
 			p += uint64(rank(byte(p>>shift))-byte(p>>shift)) << shift
 		}
@@ -163,8 +165,8 @@ type orderCache struct {
 	large []uint32
 }
 
-// of returns the order of the last object of n members; or anything.
-func (c *orderCache) of(n int) []uint32 {
+// last returns the order of the last object of n members; or anything.
+func (c *orderCache) last(n int) []uint32 {
 	if n > maxCached {
 		c.large = slices.Grow(c.large[:0], n)[:n]
 		return c.large
@@ -178,7 +180,7 @@ func (c *orderCache) of(n int) []uint32 {
 // sort returns the order of the members by their names, as indices that are valid
 // until the next call, or the second of two members with one name.
 func (s *scanner) sort(members []member) ([]uint32, *member) {
-	order := s.orders.of(len(members))
+	order := s.orders.last(len(members))
 	if s.ascending(members, order) {
 		return order, nil
 	}
@@ -232,7 +234,7 @@ func (s *scanner) ascending(members []member, order []uint32) bool {
 }
 
 // job is a stretch of the normalised text that gather has still to write, and,
-// while open is set, an object behind it that is being written.
+// while open is set, an object after it that is being written.
 type job struct {
 	span
 	members uint32 // first member of the object in scanner.moved
@@ -274,7 +276,7 @@ next:
 				s.jobs = s.jobs[:len(s.jobs)-1]
 				continue
 			}
-			// The last object of the stretch, and what is behind it.
+			// The last object of the stretch, and what follows it.
 			o := &s.unsorted[j.last-1]
 			at -= int(j.end - o.end)
 			copy(dst[at:], text[o.end:j.end])

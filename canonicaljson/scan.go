@@ -3,6 +3,8 @@ package canonicaljson
 import (
 	"math/bits"
 	"slices"
+
+	"github.com/kansas-frontier-matrix/sqsfifo/canonicaljson/internal/word"
 )
 
 // scanner canonicalises one text in one pass and without a tree.
@@ -28,7 +30,7 @@ type scanner struct {
 	names    []byte   // names that had escapes, decoded
 	decoded  []span   // where in names each of them is
 	jobs     []job    // work of gather
-	number   []byte   // one number, written anew
+	number   []byte   // one number, in canonical form
 	orders   orderCache
 
 	strict bool  // refuse integers whose value would change
@@ -89,7 +91,7 @@ func (s *scanner) scan(src []byte) bool {
 					i = plain(src, i)
 					break
 				}
-				if hits := specials(load64(src, i)); hits != 0 {
+				if hits := specials(word.Load64(src, i)); hits != 0 {
 					i += bits.TrailingZeros64(hits) >> 3
 					break
 				}
@@ -109,7 +111,7 @@ func (s *scanner) scan(src []byte) bool {
 			if i < len(src) && src[i] == '"' && start+9 <= len(src) {
 				size := i - start - 1
 				m.length = uint32(size)
-				m.prefix = bits.ReverseBytes64(load64(src, start+1)) &^ (^uint64(0) >> (8 * uint(size)))
+				m.prefix = bits.ReverseBytes64(word.Load64(src, start+1)) &^ (^uint64(0) >> (8 * uint(size)))
 			} else if i = s.scanName(m, i); i < 0 {
 				return false
 			}
@@ -144,7 +146,7 @@ func (s *scanner) scan(src []byte) bool {
 					i = plain(src, i)
 					break
 				}
-				if hits := specials(load64(src, i)); hits != 0 {
+				if hits := specials(word.Load64(src, i)); hits != 0 {
 					i += bits.TrailingZeros64(hits) >> 3
 					break
 				}
@@ -276,11 +278,11 @@ func (s *scanner) flush(at, next int) {
 	if size <= 32 && s.run+32 <= len(s.src) && n+32 <= cap(s.out) {
 		// Words are faster than to have the run's length looked at.
 		out := s.out[:n+32]
-		store64(out, n, load64(s.src, s.run))
-		store64(out, n+8, load64(s.src, s.run+8))
+		word.Store64(out, n, word.Load64(s.src, s.run))
+		word.Store64(out, n+8, word.Load64(s.src, s.run+8))
 		if size > 16 {
-			store64(out, n+16, load64(s.src, s.run+16))
-			store64(out, n+24, load64(s.src, s.run+24))
+			word.Store64(out, n+16, word.Load64(s.src, s.run+16))
+			word.Store64(out, n+24, word.Load64(s.src, s.run+24))
 		}
 		s.out = out[:n+size]
 	} else {
@@ -301,7 +303,7 @@ func (s *scanner) space(i int) int {
 	src := s.src
 	next := i
 	if i+1 < len(src) && src[i] == ' ' && src[i+1] > ' ' {
-		next++ // as behind most colons
+		next++ // as after most colons
 	} else if next = skipSpace(src, i); next == i {
 		return i
 	}
@@ -314,11 +316,11 @@ func skipSpace(src []byte, i int) int {
 		i++
 		// Indentation.
 		for i+16 <= len(src) {
-			if others := load64(src, i) ^ ' '*lowBits; others != 0 {
+			if others := word.Load64(src, i) ^ ' '*word.Low; others != 0 {
 				i += bits.TrailingZeros64(others) >> 3
 				break
 			}
-			if others := load64(src, i+8) ^ ' '*lowBits; others != 0 {
+			if others := word.Load64(src, i+8) ^ ' '*word.Low; others != 0 {
 				i += 8 + bits.TrailingZeros64(others)>>3
 				break
 			}
@@ -328,24 +330,19 @@ func skipSpace(src []byte, i int) int {
 	return i
 }
 
-const (
-	lowBits  = 0x0101010101010101
-	highBits = 0x8080808080808080
-)
-
 // specials marks, in the highest bit of their bytes, the bytes of w that are a
 // quote, a backslash, a control character or not ASCII. Only the lowest mark is
 // to be relied on: each difference borrows from the byte above it where its own
 // byte is a hit.
 func specials(w uint64) uint64 {
-	return (((w ^ '"'*lowBits) - lowBits) | ((w ^ '\\'*lowBits) - lowBits) | (w - ' '*lowBits) | w) & highBits
+	return (((w ^ '"'*word.Low) - word.Low) | ((w ^ '\\'*word.Low) - word.Low) | (w - ' '*word.Low) | w) & word.High
 }
 
 // plain returns the offset of the first byte at or after i that is a quote, a
 // backslash, a control character or not ASCII; len(src) if there is none.
 func plain(src []byte, i int) int {
 	for ; i+8 <= len(src); i += 8 {
-		if hits := specials(load64(src, i)); hits != 0 {
+		if hits := specials(word.Load64(src, i)); hits != 0 {
 			return i + bits.TrailingZeros64(hits)>>3
 		}
 	}

@@ -4,6 +4,8 @@ import (
 	"math/bits"
 	"slices"
 	"unicode/utf8"
+
+	"github.com/kansas-frontier-matrix/sqsfifo/canonicaljson/internal/word"
 )
 
 // AppendString appends the canonical form of the string s to dst: in quotes,
@@ -26,15 +28,15 @@ func appendString(dst []byte, s string) ([]byte, int) {
 	dst = slices.Grow(dst, len(s)+2)[:n+len(s)+2]
 	dst[n] = '"'
 	// Eight bytes are looked at and written at once, the last ones twice where
-	// their number is no multiple.
+	// their number is not a multiple.
 	if body := dst[n+1 : len(dst)-1]; len(s) >= 8 {
 		last := len(s) - 8
 		for i := 0; ; i = min(i+8, last) {
-			w := loadString64(s, i)
+			w := word.LoadString64(s, i)
 			if specials(w) != 0 {
 				return appendSpecial(dst[:n+1+i], s, i)
 			}
-			store64(body, i, w)
+			word.Store64(body, i, w)
 			if i == last {
 				break
 			}
@@ -58,7 +60,7 @@ func appendSpecial(dst []byte, s string, i int) ([]byte, int) {
 	run := i
 	for i < len(s) {
 		if i+8 <= len(s) {
-			hits := specials(loadString64(s, i))
+			hits := specials(word.LoadString64(s, i))
 			if hits == 0 {
 				i += 8
 				continue
@@ -86,6 +88,34 @@ func appendSpecial(dst []byte, s string, i int) ([]byte, int) {
 	return append(dst, '"'), -1
 }
 
+// invalidUTF8 returns the offset of the first byte of s that is not UTF-8, or -1.
+func invalidUTF8(s string) int {
+	for i, r := range s {
+		if r == utf8.RuneError && sequenceLen(s[i:]) == 0 {
+			return i
+		}
+	}
+	return -1
+}
+
+// appendHTMLSafe appends the JSON text of s, which is UTF-8, as json.Marshal
+// writes it: canonical but for <, >, &, U+2028 and U+2029, which are escaped.
+func appendHTMLSafe(dst []byte, s string) []byte {
+	const hex = "0123456789abcdef"
+	dst = append(dst, '"')
+	for _, r := range s {
+		switch {
+		case r == '<' || r == '>' || r == '&' || r == '\u2028' || r == '\u2029':
+			dst = append(dst, '\\', 'u', hex[r>>12], hex[r>>8&15], hex[r>>4&15], hex[r&15])
+		case r < ' ' || r == '"' || r == '\\':
+			dst = appendEscaped(dst, byte(r))
+		default:
+			dst = utf8.AppendRune(dst, r)
+		}
+	}
+	return append(dst, '"')
+}
+
 // appendEscaped appends the escape of a quote, backslash or control character.
 func appendEscaped(dst []byte, c byte) []byte {
 	const hex = "0123456789abcdef"
@@ -107,7 +137,7 @@ func appendEscaped(dst []byte, c byte) []byte {
 }
 
 // sequenceLen returns the length of the UTF-8 sequence of two to four bytes that
-// s starts with, or 0 where it is none (RFC 3629 section 4).
+// s starts with, or 0 where it is not one (RFC 3629 section 4).
 func sequenceLen[T []byte | string](s T) int {
 	if len(s) < 2 || s[1]&0xC0 != 0x80 {
 		return 0
@@ -168,10 +198,10 @@ func (s *scanner) scanString(i int) int {
 // belong to a UTF-8 sequence of two or more bytes.
 func skipSequences(src []byte, i int) int {
 	for i+4 <= len(src) {
-		w := load32(src, i)
+		w := word.Load32(src, i)
 		if w&0xC0C0F0 == 0x8080E0 {
 			// Three bytes; the fifth bit of the second tells overlong forms of E0 and
-			// surrogates behind ED.
+			// surrogates after ED.
 			if v := w & 0x200F; v == 0 || v == 0x200D {
 				return i
 			}
@@ -199,7 +229,7 @@ func skipSequences(src []byte, i int) int {
 
 // scanEscape reads the escape at i, and the second half of a surrogate pair with
 // the first, and takes care that the text has the canonical form of what it
-// denotes. It returns the offset behind it, or -1.
+// denotes. It returns the offset after it, or -1.
 func (s *scanner) scanEscape(i int) int {
 	if i+1 < len(s.src) {
 		switch s.src[i+1] {
@@ -240,7 +270,7 @@ func (s *scanner) replace(at, next int, text []byte) {
 }
 
 // decodeEscape returns the character that the escape at the start of b denotes
-// and the length of the escape. The length is 0 for what is no escape, and -1 for
+// and the length of the escape. The length is 0 for what is not an escape, and -1 for
 // half a surrogate pair.
 func decodeEscape(b []byte) (rune, int) {
 	if len(b) < 2 {

@@ -1,6 +1,7 @@
 package canonicaljson
 
 import (
+	"reflect"
 	"slices"
 	"sync"
 )
@@ -25,8 +26,7 @@ const MaxLength = 512 << 20
 // object need not be around it. On an error, which is always an [*Error], dst is
 // returned as it was. src is only read; it must not overlap the spare capacity
 // of dst. Append may be called from several goroutines at once. It does not
-// allocate once dst is large enough and calls before it were of like size, but for
-// numbers written with more than 32 bytes.
+// allocate once dst is large enough and earlier calls had texts of similar size.
 func Append(dst, src []byte) ([]byte, error) {
 	return appendText(dst, src, false)
 }
@@ -35,7 +35,7 @@ func Append(dst, src []byte) ([]byte, error) {
 // literal (one without fraction or exponent) whose value would change:
 // 9007199254740993 is refused, 295147905179352830000 is its own canonical text
 // and accepted. What Append returns is therefore always accepted. Literals with
-// a fraction or an exponent are taken for doubles, and rounded.
+// a fraction or an exponent are parsed as doubles, and rounded.
 func AppendStrict(dst, src []byte) ([]byte, error) {
 	return appendText(dst, src, true)
 }
@@ -101,18 +101,19 @@ func (s *scanner) appendResult(dst []byte) []byte {
 	return dst
 }
 
-// pendingEnd is where the pending run ends; the white space behind the value
-// ends it for good.
+// pendingEnd is where the pending run ends; the white space after the value
+// ends it.
 func (s *scanner) pendingEnd() int { return max(s.run, len(s.src)) }
 
 var scanners = sync.Pool{New: func() any { return new(scanner) }}
 
-// What one idle scanner keeps of each of its buffers is bounded, so that one
-// large text does not occupy memory for good.
-const (
-	maxKeptBytes   = 4 << 20
-	maxKeptRecords = 1 << 15
-)
+// maxKeptBytes bounds what one idle scanner, encoder or map buffer holds, all its
+// buffers together, so that one large text does not occupy memory indefinitely.
+const maxKeptBytes = 4 << 20
+
+// smallText is the length of the longest text for which the buffers need not be
+// counted: they take at most 40 bytes for each of its bytes.
+const smallText = 16 << 10
 
 func newScanner() *scanner {
 	return scanners.Get().(*scanner)
@@ -120,7 +121,12 @@ func newScanner() *scanner {
 
 // free makes s ready for the next text and gives it back.
 func (s *scanner) free() {
-	// Field by field: to write the whole struct anew would take a fifth of the time
+	if len(s.src) > smallText && s.memory() > maxKeptBytes {
+		*s = scanner{}
+		scanners.Put(s)
+		return
+	}
+	// Field by field: to write the whole struct again would take a fifth of the time
 	// of a short text.
 	s.src = nil
 	s.out = s.out[:0]
@@ -135,27 +141,16 @@ func (s *scanner) free() {
 	if s.fault.err != nil {
 		s.fault = fault{}
 	}
-	if cap(s.out) > maxKeptBytes || cap(s.members) > maxKeptRecords || cap(s.moved) > maxKeptRecords {
-		s.trim()
-	} else if cap(s.frames) > maxKeptRecords || cap(s.unsorted) > maxKeptRecords || cap(s.names) > maxKeptBytes || cap(s.decoded) > maxKeptRecords {
-		s.trim()
-	}
 	scanners.Put(s)
 }
 
-// trim drops the buffers that are too large to be kept.
-func (s *scanner) trim() {
-	s.out, s.names, s.number = kept(s.out, maxKeptBytes), kept(s.names, maxKeptBytes), kept(s.number, maxKeptBytes)
-	s.frames, s.members = kept(s.frames, maxKeptRecords), kept(s.members, maxKeptRecords)
-	s.unsorted, s.moved = kept(s.unsorted, maxKeptRecords), kept(s.moved, maxKeptRecords)
-	s.decoded, s.jobs = kept(s.decoded, maxKeptRecords), kept(s.jobs, maxKeptRecords)
-	s.orders.large = kept(s.orders.large, maxKeptRecords)
+// memory is how many bytes the buffers take that grow with the text.
+func (s *scanner) memory() int {
+	return memory(s.out) + memory(s.names) + memory(s.number) + memory(s.frames) + memory(s.members) +
+		memory(s.unsorted) + memory(s.moved) + memory(s.decoded) + memory(s.jobs) + memory(s.orders.large)
 }
 
-// kept returns b emptied, or nothing where it is too large to be kept.
-func kept[T any](b []T, most int) []T {
-	if cap(b) > most {
-		return nil
-	}
-	return b[:0]
+// memory is how many bytes b takes, used or not.
+func memory[T any](b []T) int {
+	return cap(b) * int(reflect.TypeFor[T]().Size())
 }

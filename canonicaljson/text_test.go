@@ -20,14 +20,14 @@ func TestErrorMessages(t *testing.T) {
 		{"end of the text", `{"a":`, `canonicaljson: byte 5, value at "/a": want a value, found the end of the text: not JSON (RFC 8259)`},
 		{"duplicate name", `{"a":1,"\u0061":2}`, `canonicaljson: byte 7, value at "/a": name "a": duplicate member name: names in an object have to be unique (RFC 8785 section 3.1)`},
 		{"number", `[0,-1e999]`, `canonicaljson: byte 3, value at "/1": number "-1e999": number beyond the range of a double: encode it as a string (RFC 8785 section 3.2.2.3)`},
-		{"integer", `[9007199254740993]`, `canonicaljson: byte 1, value at "/0": number "9007199254740993": integer that would change as a double: encode it as a string (RFC 7493 section 2.2)`},
-		{"surrogate", `"a\uD800b"`, `canonicaljson: byte 2, value at "": escape "\\uD800": lone surrogate: write both halves of the pair (RFC 8785 section 3.2.2.2)`},
-		{"invalid UTF-8", "\"a\xff\"", `canonicaljson: byte 2, value at "": bytes "\xff\"": invalid UTF-8: convert it, or encode the bytes as base64 (RFC 8785 section 3.2.2.2)`},
-		{"trailing data", `{}{}`, `canonicaljson: byte 2, value at "": data after the value: canonicalise one value at a time (RFC 8259 section 2)`},
-		{"byte order mark", "\ufeff{}", `canonicaljson: byte 0, value at "": byte order mark: strip it (RFC 8259 section 8.1)`},
-		{"depth", strings.Repeat("[", 10_001), `canonicaljson: byte 10000, value at "/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0"... (20000 bytes): nested too deeply, or a value that contains itself: the limit is 10000 levels`},
+		{"integer", `[9007199254740993]`, `canonicaljson: byte 1, value at "/0": number "9007199254740993": integer outside ±(2^53-1), where a double holds every integer: encode it as a string (RFC 7493 section 2.2)`},
+		{"surrogate", `"a\uD800b"`, `canonicaljson: byte 2: escape "\\uD800": lone surrogate: write both halves of the pair (RFC 8785 section 3.2.2.2)`},
+		{"invalid UTF-8", "\"a\xff\"", `canonicaljson: byte 2: bytes "\xff\"": invalid UTF-8: convert it, or encode the bytes as base64 (RFC 8785 section 3.2.2.2)`},
+		{"trailing data", `{}{}`, `canonicaljson: byte 2: trailing data after the value: canonicalise one value at a time (RFC 8259 section 2)`},
+		{"byte order mark", "\ufeff{}", `canonicaljson: byte 0: byte order mark: strip it (RFC 8259 section 8.1)`},
+		{"depth", strings.Repeat("[", 10_001), `canonicaljson: byte 10000, value at "/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0"... (20000 bytes): nested too deeply: the limit is 10000 levels`},
 		{"long name", `{"` + strings.Repeat("é", 5000) + `":1,"` + strings.Repeat("é", 5000) + `":2}`, `canonicaljson: byte 10006, value at "/ééééééééééééééééééééééééééééééé"... (10001 bytes): name "éééééééééééééééé"... (10000 bytes): duplicate member name: names in an object have to be unique (RFC 8785 section 3.1)`},
-		{"long number", strings.Repeat("9", 5000), `canonicaljson: byte 0, value at "": number "99999999999999999999999999999999"... (5000 bytes): number beyond the range of a double: encode it as a string (RFC 8785 section 3.2.2.3)`},
+		{"long number", strings.Repeat("9", 5000), `canonicaljson: byte 0: number "99999999999999999999999999999999"... (5000 bytes): number beyond the range of a double: encode it as a string (RFC 8785 section 3.2.2.3)`},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			_, err := canonicaljson.CanonicalizeStrict([]byte(row.text))
@@ -38,7 +38,7 @@ func TestErrorMessages(t *testing.T) {
 
 func TestErrorsOfPlainFunctions(t *testing.T) {
 	_, err := canonicaljson.AppendString(nil, "caf\xe9")
-	assert.EqualError(t, err, `canonicaljson: value at "": byte 3 of the string, "\xe9": invalid UTF-8: convert it, or encode the bytes as base64 (RFC 8785 section 3.2.2.2)`)
+	assert.EqualError(t, err, `canonicaljson: byte 3 of the string, "\xe9": invalid UTF-8: convert it, or encode the bytes as base64 (RFC 8785 section 3.2.2.2)`)
 	var e *canonicaljson.Error
 	require.ErrorAs(t, err, &e)
 	assert.Equal(t, int64(-1), e.Offset)
@@ -117,6 +117,10 @@ func TestNoAllocations(t *testing.T) {
 	unsorted := []byte(`{"event_source": "kfm.a.b", "dedupe_key":"k\u0041", "payload":{"z":[1.50,2e3,-65.613616999999977],"a":{"y":1,"x":2}}, "event_id":"x"}`)
 	canonical, err := canonicaljson.Canonicalize(unsorted)
 	require.NoError(t, err)
+	long := []byte("[" + nearMiddle(1.5e-310, 30) + "," + nearMiddle(1.5, 700) + "]")
+	quoted := any(&struct {
+		S string `json:",string"`
+	}{"<é>"})
 	dst := make([]byte, 0, 4096)
 	value := any(&sampleEvent)
 	for _, row := range []struct {
@@ -125,8 +129,10 @@ func TestNoAllocations(t *testing.T) {
 	}{
 		{"Append", func() error { _, err := canonicaljson.Append(dst, unsorted); return err }},
 		{"AppendStrict", func() error { _, err := canonicaljson.AppendStrict(dst, unsorted); return err }},
+		{"Append, long numbers", func() error { _, err := canonicaljson.Append(dst, long); return err }},
 		{"Append, canonical", func() error { _, err := canonicaljson.Append(dst, canonical); return err }},
 		{"AppendValue", func() error { _, err := canonicaljson.AppendValue(dst, value); return err }},
+		{"AppendValue, string in a string", func() error { _, err := canonicaljson.AppendValue(dst, quoted); return err }},
 		{"AppendString", func() error { _, err := canonicaljson.AppendString(dst, "é\n"); return err }},
 		{"AppendNumber", func() error { _, err := canonicaljson.AppendNumber(dst, 0.1); return err }},
 		{"IsCanonical", func() error {

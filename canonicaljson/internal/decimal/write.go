@@ -1,67 +1,13 @@
-package canonicaljson
+package decimal
 
 import (
-	"math"
 	"math/bits"
 	"slices"
+
+	"github.com/kansas-frontier-matrix/sqsfifo/canonicaljson/internal/word"
 )
 
-// The powers of ten that reading and writing of doubles need: literals of up to
-// 19 digits whose value is a double, and 10^-k for the digits of every double.
-const (
-	minPower = -342
-	maxPower = 324
-)
-
-// maxDigits is how many decimal digits always fit into 64 bits.
-const maxDigits = 19
-
-// readDecimal returns the bits of the double that is nearest to w*10^q, w > 0; ties
-// go to the even one. It reports false where it cannot tell, which is rare, and for
-// all that is no normal double.
-//
-// The method is that of Eisel and Lemire (Lemire, Number Parsing at a Gigabyte per
-// Second, 2021): a product with the highest 64 bits of 10^q, and with 64 more where
-// these do not decide, has enough exact bits to round.
-func readDecimal(w uint64, q int) (uint64, bool) {
-	if q < minPower || q > maxPower {
-		return 0, false
-	}
-	power := &powersOfTen[q-minPower]
-	shift := bits.LeadingZeros64(w)
-	w <<= uint(shift)
-	high, low := bits.Mul64(w, power[0])
-	// Nine bits are below the 54 that are needed. While they are not all ones, the
-	// error of a cut power cannot carry into them.
-	if high&0x1FF == 0x1FF && low+w < w {
-		h, l := bits.Mul64(w, power[1])
-		sum, carry := bits.Add64(low, h, 0)
-		high += carry
-		low = sum
-		if high&0x1FF == 0x1FF && sum == math.MaxUint64 && l+w < w {
-			return 0, false
-		}
-	}
-	top := high >> 63
-	mantissa := high >> (top + 9)
-	if low == 0 && high&0x1FF == 0 && mantissa&3 == 1 {
-		return 0, false // half way, if the product is exact
-	}
-	mantissa += mantissa & 1
-	mantissa >>= 1
-	// floor(q*log2(10)) is the exponent of 10^q.
-	exponent := (217706*q)>>16 + 64 + 1023 - shift - int(1^top)
-	if mantissa>>53 != 0 {
-		mantissa >>= 1
-		exponent++
-	}
-	if exponent < 1 || exponent > 2046 {
-		return 0, false
-	}
-	return mantissa&(1<<52-1) | uint64(exponent)<<52, true
-}
-
-// shortest returns d and k such that d*10^k is the decimal with the fewest digits
+// Shortest returns d and k such that d*10^k is the decimal with the fewest digits
 // that denotes the finite double with these bits, without sign and zero, and among
 // those the nearest to it. d does not end in 0.
 //
@@ -70,7 +16,7 @@ func readDecimal(w uint64, q int) (uint64, bool) {
 // one of four neighbours in units of 10^k and 10^(k+1) is the decimal sought.
 // Products with 10^-k keep 64 bits, the lowest of which is set when anything was
 // cut off; that is all that the comparisons need.
-func shortest(b uint64) (d uint64, k int) {
+func Shortest(b uint64) (d uint64, k int) {
 	c, q := b&(1<<52-1), int(b>>52&0x7FF)
 	lowerIsCloser := c == 0 && q > 1
 	if q != 0 {
@@ -161,31 +107,31 @@ func trimZeros(d uint64, k int) (uint64, int) {
 	return d, k
 }
 
-// pow10 has the powers of ten that fit into 64 bits.
-var pow10 = [...]uint64{
+// Pow10 has the powers of ten that fit into 64 bits.
+var Pow10 = [...]uint64{
 	1, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19,
 }
 
-// digitsOf returns how many decimal digits d > 0 has.
-func digitsOf(d uint64) int {
+// Len returns how many decimal digits d > 0 has.
+func Len(d uint64) int {
 	n := bits.Len64(d) * 1233 >> 12 // log10(2), rounded to the right side
-	if d >= pow10[n] {
+	if d >= Pow10[n] {
 		n++
 	}
 	return n
 }
 
-// appendDecimal appends d*10^k in the layout of ECMA-262. d has at most 17 digits
+// Append appends d*10^k in the layout of ECMA-262. d has at most 17 digits
 // and does not end in 0.
-func appendDecimal(dst []byte, negative bool, d uint64, k int) []byte {
-	// Words are written whole, so there has to be room behind the number.
+func Append(dst []byte, negative bool, d uint64, k int) []byte {
+	// Words are written whole, so there has to be room after the number.
 	n := len(dst)
 	dst = slices.Grow(dst, 40)[:n+40]
 	if negative {
 		dst[n] = '-'
 		n++
 	}
-	count := digitsOf(d)
+	count := Len(d)
 	magnitude := count + k
 	switch {
 	case magnitude <= -6 || magnitude > 21:
@@ -200,7 +146,7 @@ func appendDecimal(dst []byte, negative bool, d uint64, k int) []byte {
 		return appendExponent(dst[:n], magnitude-1)
 	case magnitude <= 0:
 		// 0.000ddd
-		store64(dst, n, zeroPoint)
+		word.Store64(dst, n, zeroPoint)
 		n += 2 - magnitude
 		putDigits(dst, n, d, count)
 		return dst[:n+count]
@@ -218,7 +164,7 @@ func appendDecimal(dst []byte, negative bool, d uint64, k int) []byte {
 }
 
 // zeroPoint is "0.000000" as a word.
-const zeroPoint = '0'*lowBits - ('0'-'.')<<8
+const zeroPoint = '0'*word.Low - ('0'-'.')<<8
 
 func appendExponent(dst []byte, e int) []byte {
 	dst = append(dst, 'e')
@@ -245,14 +191,14 @@ func putDigits(dst []byte, n int, d uint64, count int) {
 		d %= 1e16
 		n++
 	} else {
-		d *= pow10[16-count]
+		d *= Pow10[16-count]
 	}
-	store64(dst, n, eightDigits(d/1e8))
-	store64(dst, n+8, eightDigits(d%1e8))
+	word.Store64(dst, n, word.Digits(d/1e8))
+	word.Store64(dst, n+8, word.Digits(d%1e8))
 }
 
-// putPoint is putDigits with a point behind the first whole digits, at least one
-// and less than all. The digits behind it are written one place further, and the
+// putPoint is putDigits with a point after the first whole digits, at least one
+// and less than all. The digits after it are written one place further, and the
 // word with the point over them; to move bytes that have just been written would
 // have to wait for the writes.
 func putPoint(dst []byte, n int, d uint64, count, whole int) {
@@ -262,35 +208,17 @@ func putPoint(dst []byte, n int, d uint64, count, whole int) {
 		n++
 		whole--
 	} else {
-		d *= pow10[16-count]
+		d *= Pow10[16-count]
 	}
-	w := eightDigits(d / 1e8)
-	store64(dst, n+9, eightDigits(d%1e8))
+	w := word.Digits(d / 1e8)
+	word.Store64(dst, n+9, word.Digits(d%1e8))
 	if whole >= 8 {
-		store64(dst, n, w)
+		word.Store64(dst, n, w)
 		n += 8
 		whole -= 8
-		w = eightDigits(d % 1e8)
+		w = word.Digits(d % 1e8)
 	}
-	store64(dst, n+1, w)
+	word.Store64(dst, n+1, w)
 	before := uint64(1)<<(8*uint(whole)) - 1
-	store64(dst, n, w&before|'.'<<(8*uint(whole))|w&^before<<8)
-}
-
-// eightDigits returns the text of eight digits as a word. All of them are found at
-// once: the word is halved into fields of four, two and one digit.
-func eightDigits(d uint64) uint64 {
-	d = d/1e4 | d%1e4<<32
-	hundreds := d * 10486 >> 20 & 0x7F_0000_007F
-	d = hundreds | (d-hundreds*100)<<16
-	tens := d * 103 >> 10 & 0xF_000F_000F_000F
-	d = tens | (d-tens*10)<<8
-	return d | '0'*lowBits
-}
-
-// readEight returns the number that eight digits stand for. The word has their
-// values, the first in the lowest place.
-func readEight(w uint64) uint64 {
-	w = w*10 + w>>8
-	return ((w&0xFF000000FF)*(100+1000000<<32) + (w>>16&0xFF000000FF)*(1+10000<<32)) >> 32
+	word.Store64(dst, n, w&before|'.'<<(8*uint(whole))|w&^before<<8)
 }

@@ -1,0 +1,179 @@
+package decimal
+
+import (
+	"math"
+	"math/bits"
+)
+
+// The powers of ten that reading and writing of doubles need: literals of up to
+// 19 digits whose value is a double, and 10^-k for the digits of every double.
+const (
+	minPower = -342
+	maxPower = 324
+)
+
+// MaxDigits is how many decimal digits always fit into 64 bits.
+const MaxDigits = 19
+
+// Infinity has the bits of the positive infinity. As the bits of doubles are in
+// the order of their values, it also stands for 2^1024, the next value of the
+// series if the exponent were not bounded.
+const Infinity = 0x7FF << 52
+
+// Nearest returns the bits of the double that is nearest to w*10^q, ties to the
+// even one; w has at most [MaxDigits] digits. A value that rounds to no finite
+// double becomes the infinity. Without exact, the method could not tell the result
+// from its neighbour, which is rare, and the caller has to use [Parse].
+//
+// The method is that of Eisel and Lemire (Lemire, Number Parsing at a Gigabyte per
+// Second, 2021): a product with the highest 64 bits of 10^q, and with 64 more where
+// these do not decide, has enough exact bits to round.
+func Nearest(w uint64, q int) (b uint64, exact bool) {
+	switch {
+	case w == 0 || q < minPower: // below 10^19 * 10^-343
+		return 0, true
+	case q > maxPower:
+		return Infinity, true
+	}
+	power := &powersOfTen[q-minPower]
+	shift := bits.LeadingZeros64(w)
+	w <<= uint(shift)
+	exact = true
+	high, low := bits.Mul64(w, power[0])
+	// Nine bits are below the 54 that are needed. While they are not all ones, the
+	// error of a cut power cannot carry into them.
+	if high&0x1FF == 0x1FF && low+w < w {
+		h, l := bits.Mul64(w, power[1])
+		sum, carry := bits.Add64(low, h, 0)
+		high += carry
+		low = sum
+		if high&0x1FF == 0x1FF && sum == math.MaxUint64 && l+w < w {
+			exact = false
+		}
+	}
+	top := high >> 63
+	mantissa := high >> (top + 9)
+	// floor(q*log2(10)) is the exponent of 10^q.
+	exponent := (217706*q)>>16 + 64 + 1023 - shift - int(1^top)
+	if exponent < 1 {
+		// A subnormal number has fewer bits. It is never half way between two: an odd
+		// multiple of 2^-1075 has more digits than w. Bits that were cut off are zeros
+		// at the place of the last one, so they do not carry.
+		mantissa >>= uint(1 - exponent)
+		mantissa += mantissa & 1
+		return mantissa >> 1, exact // 1<<52 are the bits of the least normal number
+	}
+	if low == 0 && high&0x1FF == 0 && mantissa&3 == 1 {
+		exact = false // half way, if the product is exact
+	}
+	mantissa += mantissa & 1
+	mantissa >>= 1
+	if mantissa>>53 != 0 {
+		mantissa >>= 1
+		exponent++
+	}
+	if exponent > 2046 {
+		return Infinity, exact
+	}
+	return mantissa&(1<<52-1) | uint64(exponent)<<52, exact
+}
+
+// maxKept is how many significant digits of a literal are looked at; of the
+// others it only matters whether one is not zero. The decimals that are exactly
+// half way between two doubles have at most 767.
+const maxKept = 800
+
+// Parse returns the bits of the double that is nearest to text times 10^power,
+// ties to the even one, or [Infinity] where that is no finite double. Text is
+// digits with at most one point among them, of any length. The sum of its length
+// and the magnitude of power must fit into an int.
+func Parse(text []byte, power int) uint64 {
+	var digits [maxKept + 1]byte
+	n, places, more := 0, 0, false
+	for i, c := range text {
+		switch {
+		case c == '.':
+			places = len(text) - i - 1
+		case n == 0 && c == '0':
+		case n < maxKept:
+			digits[n] = c
+			n++
+		default:
+			power++
+			more = more || c != '0'
+		}
+	}
+	power -= places
+	switch {
+	case n == 0 || n+power < -330:
+		return 0
+	case n+power > 310:
+		return Infinity
+	case more:
+		digits[n] = '1'
+		n++
+		power--
+	}
+	w := uint64(0)
+	for _, c := range digits[:min(n, MaxDigits)] {
+		w = w*10 + uint64(c-'0')
+	}
+	if n <= MaxDigits {
+		b, exact := Nearest(w, power)
+		if !exact {
+			b = round(b, digits[:n], power)
+		}
+		return b
+	}
+	b, exact := Nearest(w, power+n-MaxDigits)
+	if above, too := Nearest(w+1, power+n-MaxDigits); !exact || !too || above != b {
+		b = round(b, digits[:n], power)
+	}
+	return b
+}
+
+// round returns the bits of the double nearest to the digits times 10^power, ties
+// to the even one, by exact arithmetic. It begins at b, which is near to it.
+func round(b uint64, digits []byte, power int) uint64 {
+	var value, unit natural // the value is this many units of 10^power
+	for len(digits) > 0 {
+		w, n := uint64(0), min(len(digits), MaxDigits)
+		for _, c := range digits[:n] {
+			w = w*10 + uint64(c-'0')
+		}
+		value.mulAdd(Pow10[n], w)
+		digits = digits[n:]
+	}
+	unit.mulAdd(0, 1)
+	if power > 0 {
+		value.mulPowerOfFive(power)
+	} else {
+		unit.mulPowerOfFive(-power)
+	}
+	// order compares the value with the middle between b and the next double.
+	order := func(b uint64) int {
+		c, e := b&(1<<52-1), max(int(b>>52), 1)
+		if b>>52 != 0 {
+			c |= 1 << 52
+		}
+		left, middle := value, unit
+		middle.mulAdd(2*c+1, 0)
+		if shift := power - (e - 1076); shift > 0 {
+			left.shiftLeft(shift)
+		} else {
+			middle.shiftLeft(-shift)
+		}
+		return left.compare(&middle)
+	}
+	for b < Infinity && order(b) >= 0 {
+		b++
+	}
+	// The value is below the middle above b, but may be that below it, or less.
+	for b > 0 {
+		if o := order(b - 1); o > 0 || o == 0 && b&1 == 0 {
+			break
+		}
+		b--
+	}
+	return b
+}

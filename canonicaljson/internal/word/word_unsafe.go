@@ -1,0 +1,28 @@
+//go:build !safe && (amd64 || arm64)
+
+package word
+
+import "unsafe"
+
+// Both processors load and store words at any address, the first byte in the
+// lowest place.
+
+// Load64 returns the eight bytes of b from i on, the first in the lowest place.
+func Load64(b []byte, i int) uint64 {
+	return *(*uint64)(unsafe.Add(unsafe.Pointer(unsafe.SliceData(b)), i))
+}
+
+// Load32 returns the four bytes of b from i on, the first in the lowest place.
+func Load32(b []byte, i int) uint32 {
+	return *(*uint32)(unsafe.Add(unsafe.Pointer(unsafe.SliceData(b)), i))
+}
+
+// Store64 is the inverse of [Load64].
+func Store64(b []byte, i int, w uint64) {
+	*(*uint64)(unsafe.Add(unsafe.Pointer(unsafe.SliceData(b)), i)) = w
+}
+
+// LoadString64 is [Load64] for a string.
+func LoadString64(s string, i int) uint64 {
+	return *(*uint64)(unsafe.Add(unsafe.Pointer(unsafe.StringData(s)), i))
+}

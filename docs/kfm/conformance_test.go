@@ -1,0 +1,139 @@
+package kfm
+
+import (
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// root is the folder of the module.
+const root = "../../"
+
+// requirementsTable lists the requirements of "contract" or "key-specification" with
+// the tests that hold them.
+func requirementsTable(t *testing.T, args []string) string {
+	list := map[string][]requirement{"contract": contract, "key-specification": keySpecification}[strings.Join(args, " ")]
+	require.NotEmpty(t, list, "no list of requirements is called %q", args)
+	rows := [][]string{{"no.", "level", "requirement", "held by"}}
+	for _, r := range list {
+		by := r.unmet
+		if len(r.held) > 0 {
+			var links []string
+			for _, h := range r.held {
+				file, err := h.file()
+				if err != nil {
+					t.Errorf("requirement %s: %v", r.id, err)
+					continue
+				}
+				name := h.test
+				if h.row != "" {
+					name += " (" + h.row + ")"
+				}
+				links = append(links, fmt.Sprintf("[%s](%s)", name, root+file))
+			}
+			by = strings.Join(links, ", ")
+		}
+		rows = append(rows, []string{r.id, r.level, r.text, by})
+	}
+	return table(rows...)
+}
+
+// TestRequirementsAreHeld holds the lists against the tests: a requirement of the
+// contract without a test, a name that is not that of a test, or a row that its file
+// does not have is an error.
+func TestRequirementsAreHeld(t *testing.T) {
+	for name, list := range map[string][]requirement{"contract": contract, "key specification": keySpecification} {
+		ids := map[string]bool{}
+		for _, r := range list {
+			assert.NoError(t, r.fault(name == "contract"), "%s, requirement %s", name, r.id)
+			assert.False(t, ids[r.id], "%s has requirement %s twice", name, r.id)
+			ids[r.id] = true
+		}
+	}
+}
+
+// fault returns what is wrong with the entry; mustHold: it needs a test.
+func (r requirement) fault(mustHold bool) error {
+	switch {
+	case !slices.Contains([]string{"MUST", "MUST NOT", "rule"}, r.level):
+		return fmt.Errorf("level %q", r.level)
+	case len(r.held) == 0 && (mustHold || r.unmet == ""):
+		return fmt.Errorf("no test holds it: %s", r.text)
+	case len(r.held) > 0 && r.unmet != "":
+		return fmt.Errorf("it has tests and a reason to have none")
+	}
+	for _, h := range r.held {
+		if _, err := h.file(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// file returns the path, from the root, of the file that has the test.
+func (h held) file() (string, error) {
+	files, err := filepath.Glob(filepath.Join(root, h.folder, "*_test.go"))
+	if err != nil {
+		return "", err
+	}
+	for _, file := range files {
+		f, err := parser.ParseFile(token.NewFileSet(), file, nil, 0)
+		if err != nil {
+			return "", err
+		}
+		for _, d := range f.Decls {
+			fn, ok := d.(*ast.FuncDecl)
+			if !ok || fn.Recv != nil || fn.Name.Name != h.test || !runs(h.test) {
+				continue
+			}
+			if h.row != "" && !mentions(filepath.Dir(file), h.row) {
+				return "", fmt.Errorf("%s: the tests of %s have no %q", file, h.test, h.row)
+			}
+			return filepath.ToSlash(filepath.Join(h.folder, filepath.Base(file))), nil
+		}
+	}
+	return "", fmt.Errorf("there is no test %s in %s", h.test, h.folder)
+}
+
+// runs reports whether the go command runs a function of this name.
+func runs(name string) bool {
+	return strings.HasPrefix(name, "Test") || strings.HasPrefix(name, "Fuzz") || strings.HasPrefix(name, "Example")
+}
+
+// mentions reports whether a test file of the folder has the text.
+func mentions(folder, text string) bool {
+	files, _ := filepath.Glob(filepath.Join(folder, "*_test.go"))
+	return slices.ContainsFunc(files, func(file string) bool {
+		source, err := os.ReadFile(file)
+		return err == nil && strings.Contains(string(source), text)
+	})
+}
+
+// TestFaultsOfTheListAreFound breaks the list as a careless edit would.
+func TestFaultsOfTheListAreFound(t *testing.T) {
+	good := requirement{id: "1", level: "MUST", text: "text", held: []held{{"docs/kfm", "TestLayout", ""}}}
+	require.NoError(t, good.fault(true))
+	for name, change := range map[string]func(r *requirement){
+		"no test":                    func(r *requirement) { r.held = nil },
+		"no test, with a reason":     func(r *requirement) { r.held, r.unmet = nil, "not built" },
+		"a test that does not exist": func(r *requirement) { r.held[0].test = "TestNothingOfTheKind" },
+		"a function that is no test": func(r *requirement) { r.held[0].test = "documents" },
+		"a test in another folder":   func(r *requirement) { r.held[0].folder = "lint" },
+		"a row that is not there":    func(r *requirement) { r.held[0] = held{"lint", "TestCheckByRule", "SF999 is no" + " rule of ours"} },
+		"an unknown level":           func(r *requirement) { r.level = "SHOULD" },
+	} {
+		r := good
+		r.held = slices.Clone(good.held)
+		change(&r)
+		assert.Error(t, r.fault(true), name)
+	}
+}

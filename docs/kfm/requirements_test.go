@@ -1,0 +1,190 @@
+package kfm
+
+// requirement is one requirement of the contract, in our words.
+type requirement struct {
+	id    string // of this list: the section and a number
+	level string // "MUST", "MUST NOT", or "rule" for what the contract states without the word
+	text  string
+	held  []held
+	unmet string // why no test holds it; only where the subject is not built
+}
+
+// held names a test: the folder of its package, and its function. For a part of a
+// table-driven test, row is a string in a test file of the folder.
+type held struct{ folder, test, row string }
+
+// contract is the KFM contract v11.2.3 on deduplication of FIFO messages. Each of
+// its requirements has a test.
+var contract = []requirement{
+	{id: "2.1", level: "rule", text: "The documents on contracts, tests and telemetry exist, by the contract's names.", held: []held{
+		{"docs/kfm", "TestLayout", ""},
+		{"docs/kfm", "TestDocuments", ""},
+	}},
+	{id: "3.1", level: "MUST", text: "What makes an event unique is part of the serialized body. Message attributes may repeat it and route by it, but are never its only carrier.", held: []held{
+		{"lint", "TestForbiddenExampleOfTheContract", ""},
+		{"lint", "TestCheckByRule", "SF001"},
+		{".", "TestSameBodyWithOtherAttributesIsRefused", ""},
+	}},
+	{id: "4.1", level: "MUST", text: "Each producer puts the canonical JSON envelope into the body: dedupe_key, event_id, event_source, event_time and payload.", held: []held{
+		{".", "TestBuildGoldenBody", ""},
+		{".", "TestSameBodyInEveryProcess", ""},
+		{"lint", "TestCheckByRule", "SF040"},
+		{"docs/kfm/schemas", "TestEnvelopes", ""},
+	}},
+	{id: "4.2", level: "MUST", text: "dedupe_key tells an event apart from every other one within the deduplication interval of five minutes.", held: []held{
+		{".", "TestKeyReuseIsRefused", ""},
+		{".", "TestJoinKeyIsUnambiguous", ""},
+		{"lint", "TestStream", "SF061"},
+	}},
+	{id: "4.3", level: "rule", text: "event_id identifies the event for provenance: a UUIDv7, the same for each attempt. It does not decide deduplication by itself.", held: []held{
+		{".", "TestDeriveEventID", ""},
+		{".", "TestEventIDOfTheCaller", ""},
+		{"lint", "TestCheckByRule", "SF042"},
+	}},
+	{id: "4.4", level: "rule", text: "event_source is kfm.<domain>.<pipeline>.", held: []held{
+		{"lint", "TestCheckByRule", "SF043"},
+		{".", "TestNewProducerNamesEveryFault", ""},
+	}},
+	{id: "4.5", level: "rule", text: "event_time is the RFC 3339 time at which the event occurred.", held: []held{
+		{".", "TestEventTimeHasOneSpelling", ""},
+		{"lint", "TestCheckByRule", "SF044"},
+	}},
+	{id: "4.6", level: "rule", text: "payload holds what is specific to the domain.", held: []held{
+		{".", "TestBuildRefusesPayloads", ""},
+		{"lint", "TestCheckByRule", "SF046"},
+	}},
+	{id: "4.7", level: "MUST NOT", text: "Values that uniqueness depends on (identifiers, dataset versions, keys of an area of interest) do not stand in attributes alone.", held: []held{
+		{"lint", "TestIdentityIsSoughtInBodiesThatBreakOtherRules", ""},
+		{"lint/fifovet", "TestCode", ""},
+		{"sqstest/compliance", "TestBrokenProducersFailTheirCase", "Attribute Ignorance"},
+	}},
+	{id: "5.1", level: "MUST NOT", text: "The forbidden pattern: a body that several events share, with the unique key in an attribute (RC-2.4.1).", held: []held{
+		{"lint", "TestForbiddenExampleOfTheContract", ""},
+		{".", "Example_collapse", ""},
+	}},
+	{id: "6.1", level: "rule", text: "The approved pattern: the key is a member of the body, so the hash covers it; distinct events have distinct keys.", held: []held{
+		{"lint", "TestApprovedExampleOfTheContract", ""},
+		{".", "TestDistinctEventsNeverCollapse", ""},
+	}},
+	{id: "7.1", level: "MUST", text: "A pipeline that may replay decides explicitly: a replay of one event within five minutes has the same dedupe_key and is suppressed.", held: []held{
+		{".", "TestReplayIsADuplicateUntilTheIntervalEnds", ""},
+		{"sqstest", "TestDeduplication", ""},
+		{"sqstest/compliance", "TestCompliantProducerPasses", ""},
+	}},
+	{id: "7.2", level: "MUST", text: "A new event, however similar, has a new dedupe_key and is delivered.", held: []held{
+		{".", "TestDistinctEventsNeverCollapse", ""},
+		{"sqstest/compliance", "TestBrokenProducersFailTheirCase", "Distinct Events Never Collapse"},
+	}},
+	{id: "7.3", level: "MUST", text: "Backfill and catch-up pipelines derive dedupe_key deterministically, so that a second run gives the same bodies.", held: []held{
+		{".", "TestSameBodyInEveryProcess", ""},
+		{"sqstest/compliance", "TestBrokenProducersFailTheirCase", "Determinism Over Time"},
+		{"lint/fifovet", "TestCode", ""},
+	}},
+	{id: "7.4", level: "MUST", text: "They do not use a dedupe_key again for another event.", held: []held{
+		{".", "TestKeyReuseIsRefused", ""},
+		{"sqstest/compliance", "TestBrokenProducersFailTheirCase", "Payload Mismatch"},
+	}},
+	{id: "8.1", level: "MUST", text: "Each new producer of FIFO messages is covered by the tests, which run in CI.", held: []held{
+		{"internal/vet", "TestCompliance", ""},
+		{"internal/vet", "TestSkeleton", ""},
+		{"examples/landsat", "TestCompliance", ""},
+	}},
+	{id: "8.2", level: "MUST", text: "Hash Behavior: changing dedupe_key changes the body, and so the hash.", held: []held{
+		{"sqstest/compliance", "TestCompliantProducerPasses", ""},
+		{"sqstest/compliance", "TestBrokenProducersFailTheirCase", "Hash Behavior"},
+		{"docs/kfm", "TestDocuments", ""},
+	}},
+	{id: "8.3", level: "MUST", text: "Attribute Ignorance: attributes alone do not change the hash.", held: []held{
+		{"sqstest/compliance", "TestBrokenProducersFailTheirCase", "Attribute Ignorance"},
+		{"sqstest", "TestDeduplication", "F-012"},
+	}},
+	{id: "8.4", level: "MUST", text: "Replay Window Collision: within five minutes the same dedupe_key is suppressed, another one is delivered.", held: []held{
+		{"sqstest/compliance", "TestBrokenProducersFailTheirCase", "Replay Window Collision"},
+		{"docs/kfm", "TestDocuments", ""},
+	}},
+	{id: "8.5", level: "MUST", text: "CI runs the tests for each producer that is new or changed.", held: []held{
+		{"internal/vet", "TestCompliance", ""},
+		{"examples/compliance", "TestCompliance", ""},
+	}},
+	{id: "8.6", level: "MUST", text: "A change whose tests are missing or fail is not merged: the check exits with an error.", held: []held{
+		{"cmd/sqsfifo", "TestVet", ""},
+	}},
+	{id: "9.1", level: "MUST", text: "sqs_fifo.dedupe.collisions_detected is recorded.", held: []held{
+		{".", "TestInstrumentsCountWhatHappened", "sqs_fifo.dedupe.collisions_detected"},
+	}},
+	{id: "9.2", level: "MUST", text: "sqs_fifo.producer.violations is recorded.", held: []held{
+		{".", "TestInstrumentsCountWhatHappened", "sqs_fifo.producer.violations"},
+	}},
+	{id: "9.3", level: "MUST", text: "sqs_fifo.body_hash.length_bytes is recorded, as a distribution of body sizes.", held: []held{
+		{".", "TestInstrumentsCountWhatHappened", "sqs_fifo.body_hash.length_bytes"},
+	}},
+	{id: "9.4", level: "MUST", text: "sqs_fifo.dedupe_window_hits is recorded.", held: []held{
+		{".", "TestInstrumentsCountWhatHappened", "sqs_fifo.dedupe_window_hits"},
+	}},
+	{id: "9.5", level: "rule", text: "Telemetry is emitted as OpenTelemetry spans and metrics.", held: []held{
+		{".", "TestOneSpanForEachEventAndRequest", ""},
+		{"internal/observe", "TestInstruments", ""},
+	}},
+	{id: "9.6", level: "rule", text: "Metrics and events are documented by the contract's names.", held: []held{
+		{"docs/kfm", "TestDocuments", ""},
+	}},
+	{id: "9.7", level: "rule", text: "Telemetry records can be joined to a provenance ledger.", held: []held{
+		{".", "TestProvenanceRecordsSayWhatBecameOfEachEvent", ""},
+		{"docs/kfm/schemas", "TestProvenanceRecords", ""},
+		{"cmd/sqsfifo", "TestSimulateProvenanceAndOutbox", ""},
+	}},
+}
+
+// keySpecification is the KFM idempotency key specification v10.3.1, as far as it
+// concerns a producer.
+var keySpecification = []requirement{
+	{id: "1", level: "MUST", text: "The key is the SHA-256 of dataset_id, version and source_uri, joined with a vertical bar.", held: []held{
+		{".", "ExampleDataset_IdempotencyKey", ""},
+		{".", "TestVerify", ""},
+	}},
+	{id: "2", level: "MUST", text: "The components are normalised before they are hashed.", held: []held{
+		{".", "TestIdempotencyKeyGroupsSpellings", ""},
+		{"internal/sourceuri", "TestNormalForms", ""},
+	}},
+	{id: "3", level: "MUST NOT", text: "The key does not depend on time, chance or mutable state.", held: []held{
+		{".", "FuzzIdempotencyKey", ""},
+		{".", "TestSameBodyInEveryProcess", ""},
+	}},
+	{id: "4", level: "MUST", text: "dataset_id is the identifier of the STAC or DCAT record.", unmet: "only the team knows its catalogue; the identifier is checked for form and case is kept"},
+	{id: "5", level: "MUST", text: "version is semantic and stable for a release.", held: []held{
+		{".", "TestVersionForms", ""},
+	}},
+	{id: "6", level: "MUST", text: "source_uri is absolute and in normal form, without noise in its query.", held: []held{
+		{"internal/sourceuri", "TestRefusals", ""},
+		{"internal/sourceuri", "TestNormalForms", ""},
+	}},
+	{id: "7", level: "MUST", text: "Another component gives another key.", held: []held{
+		{".", "TestIdempotencyKeyGroupsSpellings", ""},
+	}},
+	{id: "8", level: "MUST", text: "Keys are stored as sha256: and 64 hexadecimal digits.", held: []held{
+		{".", "TestVerify", ""},
+	}},
+	{id: "9", level: "MUST", text: "Keys are kept in a durable, append-only store, with the fields of the specification.", unmet: "not built: this module sends events; a store of keys belongs to the consumer"},
+	{id: "10", level: "MUST", text: "Each event envelope carries the computed key.", held: []held{
+		{".", "TestDatasetGivesTheDefaultKey", ""},
+	}},
+	{id: "11", level: "MUST", text: "A validator recomputes the key and compares it with the one supplied.", held: []held{
+		{".", "TestVerify", ""},
+	}},
+	{id: "12", level: "MUST", text: "Governance ledgers record the keys that were used, with their CARE labels.", held: []held{
+		{".", "TestProvenanceRecordsSayWhatBecameOfEachEvent", ""},
+	}},
+	{id: "13", level: "MUST", text: "Governance ledgers record whether masking was applied under a key.", unmet: "not built: masking happens before an event reaches the producer, which cannot tell"},
+	{id: "14", level: "MUST", text: "Telemetry has idempotency_key, duplicate_detected, replay_triggered, artifact_checksum, care_label, dataset_id and version.", held: []held{
+		{"docs/kfm", "TestTelemetryOfTheKeySpecification", ""},
+		{".", "TestOneSpanForEachEventAndRequest", "idempotency_key"},
+		{".", "TestProvenanceRecordsSayWhatBecameOfEachEvent", ""},
+	}},
+	{id: "15", level: "MUST NOT", text: "A key does not leave out source_uri.", held: []held{
+		{".", "TestIdempotencyKeyRefuses", "source_uri"},
+	}},
+	{id: "16", level: "MUST NOT", text: "Keys do not change between attempts and do not come from job IDs or message offsets.", held: []held{
+		{"lint/fifovet", "TestCode", ""},
+		{".", "TestSameBodyInEveryProcess", ""},
+	}},
+}
