@@ -8,6 +8,8 @@ import (
 	"os"
 	"slices"
 	"time"
+
+	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
 )
 
 // sortedInMemory is the longest log that need not be sorted.
@@ -16,19 +18,20 @@ const sortedInMemory = 50_000
 // eventLog yields the messages of all files and replays by time. What it holds does
 // not grow with the log.
 type eventLog struct {
-	files   []string
-	sources sources
-	after   time.Time
-	closers []io.Closer
+	simulation *sqstest.Simulation // which the messages are prepared for
+	files      []string
+	sources    sources
+	after      time.Time
+	closers    []io.Closer
 }
 
 // openLog reads the files, none or "-" for standard input, and the replays, each so
 // long after the log. A log of up to sortedInMemory lines may be in any order.
-func openLog(files []string, stdin io.Reader, replays []time.Duration) (_ *eventLog, err error) {
+func openLog(s *sqstest.Simulation, files []string, stdin io.Reader, replays []time.Duration) (_ *eventLog, err error) {
 	if len(files) == 0 {
 		files = []string{"-"}
 	}
-	l := &eventLog{files: slices.Clone(files)}
+	l := &eventLog{simulation: s, files: slices.Clone(files)}
 	defer func() {
 		if err != nil {
 			l.close()
@@ -82,14 +85,14 @@ func openLog(files []string, stdin io.Reader, replays []time.Duration) (_ *event
 func (l *eventLog) open(i int, stdin io.Reader) (*lineReader, error) {
 	if l.files[i] == "-" {
 		l.files[i] = "standard input"
-		return newLineReader(l.files[i], int32(i), stdin), nil
+		return newLineReader(l.files[i], int32(i), stdin, l.simulation.Prepare), nil
 	}
 	f, err := os.Open(l.files[i])
 	if err != nil {
 		return nil, err
 	}
 	l.closers = append(l.closers, f)
-	return newLineReader(l.files[i], int32(i), f), nil
+	return newLineReader(l.files[i], int32(i), f, l.simulation.Prepare), nil
 }
 
 func (l *eventLog) close() {
@@ -155,7 +158,7 @@ func (l *eventLog) name(p place) string {
 }
 
 // source is a file, or a replay of one. The first messages of a file were read
-// already; the rest is parsed in a goroutine, some lines ahead.
+// already; the rest is parsed and prepared in a goroutine, some lines ahead.
 type source struct {
 	prefix []message
 	rest   *lineReader

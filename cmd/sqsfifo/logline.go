@@ -46,7 +46,7 @@ var errNotSent = errors.New("never sent")
 
 // message is a line of the log and where it stands.
 type message struct {
-	sqstest.TimedMessage
+	sqstest.PreparedMessage
 	place
 }
 
@@ -59,16 +59,17 @@ type place struct {
 
 // lineReader reads the messages of one file.
 type lineReader struct {
-	name  string
-	file  int32
-	lines *bufio.Scanner
-	line  int32
+	name    string
+	file    int32
+	lines   *bufio.Scanner
+	line    int32
+	prepare func(sqstest.TimedMessage) sqstest.PreparedMessage
 }
 
-func newLineReader(name string, file int32, r io.Reader) *lineReader {
+func newLineReader(name string, file int32, r io.Reader, prepare func(sqstest.TimedMessage) sqstest.PreparedMessage) *lineReader {
 	lines := bufio.NewScanner(r)
 	lines.Buffer(make([]byte, 64<<10), maxLine)
-	return &lineReader{name: name, file: file, lines: lines}
+	return &lineReader{name: name, file: file, lines: lines, prepare: prepare}
 }
 
 // next returns io.EOF at the end.
@@ -86,7 +87,7 @@ func (l *lineReader) next() (message, error) {
 		if err != nil {
 			return message{}, l.at(l.line, err)
 		}
-		return message{m, place{file: l.file, line: l.line}}, nil
+		return message{l.prepare(m), place{file: l.file, line: l.line}}, nil
 	}
 	err := l.lines.Err()
 	if errors.Is(err, bufio.ErrTooLong) {
