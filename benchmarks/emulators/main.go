@@ -6,8 +6,9 @@
 //
 // The client and the emulator share the machine, and the client's time is the same
 // whichever emulator answers. The rates therefore differ by less than the emulators
-// do: the processor time that the emulator itself takes for a message stands beside
-// them, where /proc tells.
+// do, and a server that does nothing shows how high a rate can be. The processor time
+// that the emulator itself takes for a message stands beside the rates, where /proc
+// tells.
 //
 // It exits with 1 when the target is missed.
 package main
@@ -28,6 +29,10 @@ import (
 const least = 3
 
 func main() {
+	if port, ok := os.LookupEnv(bareEnv); ok {
+		fmt.Fprintln(os.Stderr, serveBare(port))
+		os.Exit(2)
+	}
 	load := load{}
 	flag.IntVar(&load.messages, "n", 2000, "messages of a measurement")
 	flag.IntVar(&load.groups, "groups", 500, "message groups")
@@ -60,7 +65,7 @@ func run(ctx context.Context, l load, rounds int, only []string) (missed bool, e
 		}
 	}()
 	for _, p := range peers {
-		if p.name != ours && !slices.Contains(only, p.name) {
+		if p.name != ours && p.name != bare && !slices.Contains(only, p.name) {
 			continue
 		}
 		e, err := p.start(ctx, dir)
@@ -94,11 +99,16 @@ func report(running []*emulator, l load) (reached bool) {
 	for _, w := range works {
 		best, us := 0.0, running[0].figures[w.name]
 		for _, e := range running[1:] {
-			best = max(best, median(e.figures[w.name].rates))
+			if e.name != bare {
+				best = max(best, median(e.figures[w.name].rates))
+			}
 		}
 		for i, e := range running {
 			f := e.figures[w.name]
 			if len(f.rates) == 0 {
+				if e.name == bare {
+					continue
+				}
 				why := "fails before it"
 				if f.failure != nil {
 					why = "fails: " + f.failure.Error()

@@ -22,7 +22,10 @@ type peer struct {
 	oneAtATime bool
 }
 
-const ours = "sqsfifo serve"
+const (
+	ours = "sqsfifo serve"
+	bare = "net/http alone, keeps nothing"
+)
 
 // The versions are those that the figures of BENCHMARKS.md were made with.
 var peers = []peer{
@@ -30,6 +33,7 @@ var peers = []peer{
 	{name: "moto", command: motoServer, oneAtATime: true}, // 5.2.1 gives a message to two receivers
 	{name: "fauxqs", command: fauxqs},
 	{name: "goaws", command: goaws},
+	{name: bare, command: bareServer},
 }
 
 func sqsfifoServe(ctx context.Context, dir, port string) (*exec.Cmd, error) {
