@@ -167,17 +167,22 @@ type source struct {
 	order  int // among sources at the same time
 
 	batches chan batch
+	spare   chan batch // that were read, to be filled again
 	done    chan struct{}
 	batch   batch
+	read    int // of the batch
 	head    message
 }
 
 type batch struct {
 	messages []message
-	err      error
+	err      error // after them
 }
 
-const batchLines = 512
+const (
+	batchLines   = 512
+	batchesAhead = 4
+)
 
 // advance reads the next message into head.
 func (s *source) advance() error {
@@ -189,16 +194,21 @@ func (s *source) advance() error {
 		return io.EOF
 	}
 	if s.batches == nil {
-		s.batches, s.done = make(chan batch, 4), make(chan struct{})
+		s.batches, s.spare, s.done = make(chan batch, batchesAhead), make(chan batch, batchesAhead), make(chan struct{})
 		go s.parse()
 	}
-	for len(s.batch.messages) == 0 {
+	for s.read == len(s.batch.messages) {
 		if s.batch.err != nil {
 			return s.batch.err
 		}
-		s.batch = <-s.batches
+		select {
+		case s.spare <- s.batch:
+		default:
+		}
+		s.batch, s.read = <-s.batches, 0
 	}
-	s.head, s.batch.messages = s.batch.messages[0], s.batch.messages[1:]
+	s.head = s.batch.messages[s.read]
+	s.read++
 	s.head.At = s.head.At.Add(s.shift)
 	s.head.replay = s.replay
 	return nil
@@ -206,7 +216,12 @@ func (s *source) advance() error {
 
 func (s *source) parse() {
 	for {
-		b := batch{messages: make([]message, 0, batchLines)}
+		var b batch
+		select {
+		case b = <-s.spare:
+		default:
+		}
+		b.messages = slices.Grow(b.messages[:0], batchLines)
 		for len(b.messages) < batchLines && b.err == nil {
 			m, err := s.rest.next()
 			if b.err = err; err == nil {
