@@ -23,6 +23,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"time"
 )
 
 // least is how many times as many messages a second we want as the best of the others.
@@ -33,7 +34,7 @@ func main() {
 		fmt.Fprintln(os.Stderr, serveBare(port))
 		os.Exit(2)
 	}
-	load := load{}
+	load := load{patience: 10 * time.Second}
 	flag.IntVar(&load.messages, "n", 2000, "messages of a measurement")
 	flag.IntVar(&load.groups, "groups", 500, "message groups")
 	flag.IntVar(&load.workers, "workers", 16, "requests at a time")

@@ -16,7 +16,11 @@ import (
 )
 
 // load is what each emulator gets in each measurement.
-type load struct{ messages, groups, workers int }
+type load struct {
+	messages, groups, workers int
+
+	patience time.Duration // how long a queue may give nothing although not all was received
+}
 
 const batchLen = 10 // the most that SQS takes or gives in a request
 
@@ -155,9 +159,6 @@ func (l load) receiveBatches(ctx context.Context, c *sqs.Client, queue string) e
 	})
 }
 
-// stuckAfter is how long a queue may give nothing although not all was received.
-const stuckAfter = 10 * time.Second
-
 // drain receives and deletes until it had all messages, each once.
 func (l load) drain(ctx context.Context, c *sqs.Client, queue string, remove func([]types.Message) error) error {
 	var got atomic.Int64
@@ -170,7 +171,7 @@ func (l load) drain(ctx context.Context, c *sqs.Client, queue string, remove fun
 				return err
 			}
 			if len(out.Messages) == 0 { // others have what is there
-				if time.Since(last) > stuckAfter {
+				if time.Since(last) > l.patience {
 					return fmt.Errorf("only %d of %d messages were received", got.Load(), l.messages)
 				}
 				time.Sleep(time.Millisecond)
