@@ -205,3 +205,16 @@ func TestPreparedMessages(t *testing.T) {
 		assert.Greater(t, min(counts[sqstest.Delivered], counts[sqstest.Suppressed], counts[sqstest.Refused], collisions), 50, "the log has all kinds: %v, %d collisions", counts, collisions)
 	}
 }
+
+// A dedupe_key names one event wherever it is sent, also where SQS compares
+// deduplication IDs in a group only.
+func TestSimulateCollidesAcrossGroups(t *testing.T) {
+	for _, scope := range []sqstest.DeduplicationScope{sqstest.ScopeQueue, sqstest.ScopeMessageGroup} {
+		out, err := sqstest.Simulate(sqstest.Config{DeduplicationScope: scope}, []sqstest.TimedMessage{
+			{At: noon, GroupID: "a", Body: `{"dedupe_key":"x","n":1}`},
+			{At: noon, GroupID: "b", Body: `{"dedupe_key":"x","n":2}`},
+		})
+		require.NoError(t, err)
+		assert.Equal(t, 0, out[1].Collides, "%s", scope)
+	}
+}
