@@ -210,10 +210,10 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) (any, error) {
 	if r.Method != http.MethodPost {
 		return nil, unknownOperation.because("The method is %s; AWS JSON 1.0 uses POST.", r.Method)
 	}
-	if m, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || m != contentType {
+	if mediaType(r) != contentType {
 		return nil, unknownOperation.because("The content type is not %s; the query protocol is not served.", contentType)
 	}
-	if _, ok := queueName(r.URL.Path); !ok && r.URL.Path != "/" {
+	if _, ok := queueName(r.URL.Path); r.URL.Path != "/" && !ok {
 		return nil, unknownOperation.because("The path is neither / nor that of a queue's URL.")
 	}
 	target := r.Header.Get("X-Amz-Target")
@@ -263,8 +263,20 @@ func (a *accounted) release() { a.total.Add(-a.read) }
 
 // isQuery reports whether a request is of the older query protocol.
 func isQuery(r *http.Request) bool {
-	m, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type"))
-	return m == "application/x-www-form-urlencoded" || r.URL.Query().Has("Action")
+	return mediaType(r) == "application/x-www-form-urlencoded" || r.URL.RawQuery != "" && r.URL.Query().Has("Action")
+}
+
+// mediaType is that of the request's body, without its parameters, "" if it is malformed.
+func mediaType(r *http.Request) string {
+	text := r.Header.Get("Content-Type")
+	if text == contentType { // as SDKs send it
+		return text
+	}
+	m, _, err := mime.ParseMediaType(text)
+	if err != nil {
+		return ""
+	}
+	return m
 }
 
 // refuseQuery answers as the query protocol does, whose clients read nothing else.

@@ -134,24 +134,27 @@ func NewSimulation(c Config) (*Simulation, error) {
 	}, nil
 }
 
-// Send returns what becomes of the next message. Outcome.Of and Outcome.Collides
-// count the calls from zero. The error says that the message is earlier than the one
-// before it, or than 1970; the message then does not count.
-func (s *Simulation) Send(m TimedMessage) (Outcome, error) {
-	switch {
-	case m.At.Before(time.Unix(0, 0)):
-		return Outcome{}, fmt.Errorf("sqstest: Simulate: message %d: time %s is before 1970; it is the time of the send, not of the event", s.count, m.At.Format(time.RFC3339))
-	case m.At.Before(s.last):
-		return Outcome{}, fmt.Errorf("sqstest: Simulate: message %d: time %s is before that of the message before it; sort by time", s.count, m.At.Format(time.RFC3339Nano))
-	}
-	out := s.send(s.count, m)
-	s.count++
-	s.last = m.At
-	return out, nil
+// PreparedMessage is a [TimedMessage] of which all is known that does not depend on
+// other messages: whether SQS refuses it, and hashes in place of its texts.
+// [Simulation.Prepare] makes it.
+type PreparedMessage struct {
+	At      time.Time // may be changed before the message is sent
+	GroupID string
+
+	refusal         error
+	deduplicationID string
+	sent            window.Key
+	dedupe          window.Key // if hasDedupe
+	hasDedupe       bool
+
+	group, body, attributes uint64
 }
 
-func (s *Simulation) send(i int, m TimedMessage) Outcome {
-	out := Outcome{Of: -1, Collides: -1}
+// Prepare does what [Simulation.Send] does first, and what takes most of the time of a
+// send. Unlike the other methods it may be called concurrently, so that messages can
+// be prepared while others are sent. The result is for this Simulation only.
+func (s *Simulation) Prepare(m TimedMessage) PreparedMessage {
+	p := PreparedMessage{At: m.At, GroupID: m.GroupID}
 	entry := sendEntry{SendMessageBatchRequestEntry: types.SendMessageBatchRequestEntry{MessageBody: &m.Body}}
 	if m.GroupID != "" {
 		entry.MessageGroupId = &m.GroupID
@@ -165,53 +168,80 @@ func (s *Simulation) send(i int, m TimedMessage) Outcome {
 		}
 		entry.MessageAttributes[name] = types.MessageAttributeValue{DataType: aws.String("String"), StringValue: &value}
 	}
-	if err := s.settings.validateSend(entry); err != nil {
-		out.Verdict, out.Err = Refused, err
-		return out
+	if p.refusal = s.settings.validateSend(entry); p.refusal != nil {
+		return p
 	}
-
-	out.DeduplicationID = deduplicationID(entry)
 	scope := ""
 	if s.settings.scope == ScopeMessageGroup {
 		scope = m.GroupID
 	}
-	is := simulated{i, maphash.String(s.seed, m.GroupID), maphash.String(s.seed, m.Body), s.significant(m.Attributes)}
-	key := s.sent.Key(scope, out.DeduplicationID)
-	if r, state := s.sent.Lookup(m.At, key); state == window.Inside {
+	p.deduplicationID = deduplicationID(entry)
+	p.sent = s.sent.Key(scope, p.deduplicationID)
+	if dedupeKey := dedupeKeyOf(m.Body); dedupeKey != "" {
+		p.dedupe, p.hasDedupe = s.keys.Key("", dedupeKey), true
+	}
+	p.group, p.body, p.attributes = maphash.String(s.seed, m.GroupID), maphash.String(s.seed, m.Body), s.significant(m.Attributes)
+	return p
+}
+
+// Send returns what becomes of the next message. Outcome.Of and Outcome.Collides
+// count the calls from zero. The error says that the message is earlier than the one
+// before it, or than 1970; the message then does not count.
+func (s *Simulation) Send(m TimedMessage) (Outcome, error) { return s.SendPrepared(s.Prepare(m)) }
+
+// SendPrepared is [Simulation.Send] for a message that was prepared.
+func (s *Simulation) SendPrepared(p PreparedMessage) (Outcome, error) {
+	switch {
+	case p.At.Before(time.Unix(0, 0)):
+		return Outcome{}, fmt.Errorf("sqstest: Simulate: message %d: time %s is before 1970; it is the time of the send, not of the event", s.count, p.At.Format(time.RFC3339))
+	case p.At.Before(s.last):
+		return Outcome{}, fmt.Errorf("sqstest: Simulate: message %d: time %s is before that of the message before it; sort by time", s.count, p.At.Format(time.RFC3339Nano))
+	}
+	out := s.send(s.count, p)
+	s.count++
+	s.last = p.At
+	return out, nil
+}
+
+func (s *Simulation) send(i int, p PreparedMessage) Outcome {
+	out := Outcome{Of: -1, Collides: -1, DeduplicationID: p.deduplicationID}
+	if p.refusal != nil {
+		out.Verdict, out.Err = Refused, p.refusal
+		return out
+	}
+	is := simulated{i, p.group, p.body, p.attributes}
+	if r, state := s.sent.Lookup(p.At, p.sent); state == window.Inside {
 		if s.restarts {
-			r.From, r.To = m.At, m.At
-			_ = s.sent.Put(m.At, key, r) // it takes a key that it holds
+			r.From, r.To = p.At, p.At
+			_ = s.sent.Put(p.At, p.sent, r) // it takes a key that it holds
 		}
 		out.Verdict, out.Of, out.Until = Suppressed, r.Value.index, r.To.Add(window.Interval)
 		out.Lost = lost(r.Value, is)
-	} else if err := s.sent.Put(m.At, key, window.Record[simulated]{From: m.At, To: m.At, Value: is}); err != nil {
+	} else if err := s.sent.Put(p.At, p.sent, window.Record[simulated]{From: p.At, To: p.At, Value: is}); err != nil {
 		out.Verdict, out.Err = Refused, internalFailure.because("%v", err)
 		return out
 	} else {
 		out.Verdict = Delivered
 	}
-	out.Collides = s.collides(i, m, is.body)
+	if p.hasDedupe {
+		out.Collides = s.collides(i, p)
+	}
 	return out
 }
 
 // collides notes the message's dedupe_key and returns the last message within the
 // interval that has it with another body.
-func (s *Simulation) collides(i int, m TimedMessage, body uint64) int {
-	dedupeKey := dedupeKeyOf(m.Body)
-	if dedupeKey == "" {
-		return -1
-	}
-	k := s.keys.Key("", dedupeKey)
-	is := keyed{last: i, other: -1, body: body}
-	if r, state := s.keys.Lookup(m.At, k); state != window.Outside {
+func (s *Simulation) collides(i int, p PreparedMessage) int {
+	is := keyed{last: i, other: -1, body: p.body}
+	if r, state := s.keys.Lookup(p.At, p.dedupe); state != window.Outside {
 		is.other, is.otherAt = r.Value.last, r.From.UnixNano()
-		if r.Value.body == body {
+		if r.Value.body == p.body {
 			is.other, is.otherAt = r.Value.other, r.Value.otherAt
 		}
 	}
 	// A window that is full of keys no longer finds collisions; the sends are judged.
-	_ = s.keys.Put(m.At, k, window.Record[keyed]{From: m.At, To: m.At, Value: is})
-	if is.other >= 0 && m.At.Sub(time.Unix(0, is.otherAt)) < window.Interval {
+	_ = s.keys.Put(p.At, p.dedupe, window.Record[keyed]{From: p.At, To: p.At, Value: is})
+	if is.other >= 0 && p.At.Sub(time.Unix(0, is.otherAt)) < window.Interval {
 		return is.other
 	}
 	return -1

@@ -2,6 +2,8 @@ package sqstest_test
 
 import (
 	"fmt"
+	"math/rand/v2"
+	"sync"
 	"testing"
 	"time"
 
@@ -143,4 +145,76 @@ func TestSimulateRefusesALogThatIsNone(t *testing.T) {
 	var c *sqstest.ConfigError
 	_, err = sqstest.Simulate(sqstest.Config{Name: "standard"}, nil)
 	require.ErrorAs(t, err, &c)
+}
+
+// Messages that were prepared ahead, by several goroutines and in any order, have the
+// outcomes that they have one by one.
+func TestPreparedMessages(t *testing.T) {
+	seed := rand.Uint64()
+	t.Logf("seed %d", seed)
+	rng := rand.New(rand.NewPCG(seed, 1))
+	for _, config := range []sqstest.Config{{}, {DeduplicationScope: sqstest.ScopeMessageGroup}, {DisableContentBasedDeduplication: true, DuplicateRestartsInterval: true}} {
+		var log []sqstest.TimedMessage
+		at := noon
+		for range 3000 {
+			at = at.Add(time.Duration(rng.IntN(2000)) * time.Millisecond)
+			m := sqstest.TimedMessage{At: at, GroupID: []string{"a", "b", "a", "b", "a", "b", "a", "b", ""}[rng.IntN(9)], Body: fmt.Sprintf(`{"dedupe_key":"%d","n":%d}`, rng.IntN(100), rng.IntN(2))}
+			if rng.IntN(3) > 0 {
+				m.DeduplicationID = fmt.Sprint(rng.IntN(100))
+			}
+			if rng.IntN(4) == 0 {
+				m.Attributes = map[string]string{"unique": fmt.Sprint(rng.IntN(2))}
+			}
+			log = append(log, m)
+		}
+		want, err := sqstest.Simulate(config, log)
+		require.NoError(t, err)
+
+		s, err := sqstest.NewSimulation(config)
+		require.NoError(t, err)
+		prepared := make([]sqstest.PreparedMessage, len(log))
+		var wait sync.WaitGroup
+		for from := range 4 {
+			wait.Go(func() {
+				for i := from; i < len(log); i += 4 {
+					prepared[i] = s.Prepare(log[i])
+				}
+			})
+		}
+		// Others are sent in the meantime, long before.
+		for i := range 200 {
+			_, err := s.Send(sqstest.TimedMessage{At: noon.Add(-time.Hour), GroupID: "a", Body: fmt.Sprint(i), DeduplicationID: fmt.Sprint(i)})
+			require.NoError(t, err)
+		}
+		wait.Wait()
+		counts := map[sqstest.Verdict]int{}
+		collisions := 0
+		for i, p := range prepared {
+			got, err := s.SendPrepared(p)
+			require.NoError(t, err)
+			if got.Of >= 0 {
+				got.Of -= 200
+			}
+			if got.Collides >= 0 {
+				got.Collides -= 200
+				collisions++
+			}
+			require.Equal(t, want[i], got, "message %d", i)
+			counts[got.Verdict]++
+		}
+		assert.Greater(t, min(counts[sqstest.Delivered], counts[sqstest.Suppressed], counts[sqstest.Refused], collisions), 50, "the log has all kinds: %v, %d collisions", counts, collisions)
+	}
+}
+
+// A dedupe_key names one event wherever it is sent, also where SQS compares
+// deduplication IDs in a group only.
+func TestSimulateCollidesAcrossGroups(t *testing.T) {
+	for _, scope := range []sqstest.DeduplicationScope{sqstest.ScopeQueue, sqstest.ScopeMessageGroup} {
+		out, err := sqstest.Simulate(sqstest.Config{DeduplicationScope: scope}, []sqstest.TimedMessage{
+			{At: noon, GroupID: "a", Body: `{"dedupe_key":"x","n":1}`},
+			{At: noon, GroupID: "b", Body: `{"dedupe_key":"x","n":2}`},
+		})
+		require.NoError(t, err)
+		assert.Equal(t, 0, out[1].Collides, "%s", scope)
+	}
 }

@@ -127,10 +127,12 @@ func (s *settings) validateContents(e types.SendMessageBatchRequestEntry, batch 
 	if n := len(e.MessageAttributes); n > maxAttributes {
 		return invalidParameterValue.because("Number of message attributes [%d] exceeds the allowed maximum [%d].", n, maxAttributes)
 	}
-	// Sorted, so that a message with two faults always gets the same refusal.
-	for _, name := range slices.Sorted(maps.Keys(e.MessageAttributes)) {
-		if err := validateAttribute(name, e.MessageAttributes[name]); err != nil {
-			return err
+	if len(e.MessageAttributes) > 0 { // most have none, and no list of names is made for them
+		// Sorted, so that a message with two faults always gets the same refusal.
+		for _, name := range slices.Sorted(maps.Keys(e.MessageAttributes)) {
+			if err := validateAttribute(name, e.MessageAttributes[name]); err != nil {
+				return err
+			}
 		}
 	}
 	return validateSystemAttributes(e.MessageSystemAttributes)

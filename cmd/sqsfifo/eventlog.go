@@ -1,196 +1,282 @@
 package main
 
 import (
-	"bufio"
-	"bytes"
-	"encoding/json"
+	"container/heap"
 	"errors"
 	"fmt"
 	"io"
+	"os"
+	"slices"
 	"time"
 
-	"github.com/kansas-frontier-matrix/sqsfifo/canonicaljson"
 	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
 )
 
-// maxLine is more than the largest message takes with each of its characters
-// escaped.
-const maxLine = 8 << 20
+// sortedInMemory is the longest log that need not be sorted.
+const sortedInMemory = 50_000
 
-// logLine is one line of an event log.
-type logLine struct {
-	At              time.Time         `json:"at"`
-	Group           string            `json:"group"`
-	Body            json.RawMessage   `json:"body"`
-	DeduplicationID string            `json:"deduplication_id"`
-	Attributes      map[string]string `json:"attributes"`
+// eventLog yields the messages of all files and replays by time. What it holds does
+// not grow with the log.
+type eventLog struct {
+	simulation *sqstest.Simulation // which the messages are prepared for
+	files      []string
+	sources    sources
+	after      time.Time
+	closers    []io.Closer
 }
 
-// provenanceLine is a line that sqsfifo.ProvenanceWriter writes.
-type provenanceLine struct {
-	Time         time.Time `json:"time"`
-	Outcome      string    `json:"outcome"`
-	DedupeKey    string    `json:"dedupe_key"`
-	MessageGroup string    `json:"message_group"`
-	BodyHash     string    `json:"body_hash"`
+// openLog reads the files, none or "-" for standard input, and the replays, each so
+// long after the log. A log of up to sortedInMemory lines may be in any order.
+func openLog(s *sqstest.Simulation, files []string, stdin io.Reader, replays []time.Duration) (_ *eventLog, err error) {
+	if len(files) == 0 {
+		files = []string{"-"}
+	}
+	l := &eventLog{simulation: s, files: slices.Clone(files)}
+	defer func() {
+		if err != nil {
+			l.close()
+		}
+	}()
+	var begun []*lineReader
+	var prefixes [][]message
+	total, complete := 0, true
+	for i, name := range files {
+		r, err := l.open(i, stdin)
+		if err != nil {
+			return nil, err
+		}
+		var prefix []message
+		for {
+			m, err := r.next()
+			if errors.Is(err, io.EOF) {
+				break
+			}
+			if err != nil {
+				return nil, err
+			}
+			prefix = append(prefix, m)
+			if total++; total > sortedInMemory {
+				complete = false
+				break
+			}
+		}
+		if !complete && name == "-" && len(replays) > 0 {
+			return nil, fmt.Errorf("standard input has more than %d lines, which cannot be replayed; put them into a file", sortedInMemory)
+		}
+		begun, prefixes = append(begun, r), append(prefixes, prefix)
+	}
+	if complete {
+		l.add(&source{prefix: withReplays(slices.Concat(prefixes...), replays)})
+		return l, l.begin()
+	}
+	for i, r := range begun {
+		l.add(&source{prefix: prefixes[i], rest: r})
+		for n, d := range replays {
+			again, err := l.open(i, stdin)
+			if err != nil {
+				return nil, err
+			}
+			l.add(&source{rest: again, shift: d, replay: int32(n + 1)})
+		}
+	}
+	return l, l.begin()
 }
 
-// outboxLine is a row of an outbox, as examples/outbox has it.
-type outboxLine struct {
-	FirstAttempt *int64 `json:"first_attempt"` // ms since 1970
-	Message      string `json:"message"`
+func (l *eventLog) open(i int, stdin io.Reader) (*lineReader, error) {
+	if l.files[i] == "-" {
+		l.files[i] = "standard input"
+		return newLineReader(l.files[i], int32(i), stdin, l.simulation.Prepare), nil
+	}
+	f, err := os.Open(l.files[i])
+	if err != nil {
+		return nil, err
+	}
+	l.closers = append(l.closers, f)
+	return newLineReader(l.files[i], int32(i), f, l.simulation.Prepare), nil
 }
 
-// errNotSent is a line about a message that was never sent.
-var errNotSent = errors.New("never sent")
-
-// message is a line of the log and where it stands.
-type message struct {
-	sqstest.TimedMessage
-	place
+func (l *eventLog) close() {
+	for _, s := range l.sources {
+		s.stop()
+	}
+	for _, c := range l.closers {
+		c.Close()
+	}
 }
 
-// place is a line of a file; replay is zero in the log itself, else the number of the
-// replay.
-type place struct {
-	file, replay int32
-	line         int32
+func (l *eventLog) add(s *source) {
+	s.order = len(l.sources)
+	l.sources = append(l.sources, s)
 }
 
-// lineReader reads the messages of one file.
-type lineReader struct {
-	name  string
-	file  int32
-	lines *bufio.Scanner
-	line  int32
-}
-
-func newLineReader(name string, file int32, r io.Reader) *lineReader {
-	lines := bufio.NewScanner(r)
-	lines.Buffer(make([]byte, 64<<10), maxLine)
-	return &lineReader{name: name, file: file, lines: lines}
+// begin reads the first message of each source.
+func (l *eventLog) begin() error {
+	var begun sources
+	for _, s := range l.sources {
+		switch err := s.advance(); {
+		case err == nil:
+			begun = append(begun, s)
+		case !errors.Is(err, io.EOF):
+			return err
+		}
+	}
+	l.sources = begun
+	heap.Init(&l.sources)
+	return nil
 }
 
 // next returns io.EOF at the end.
-func (l *lineReader) next() (message, error) {
-	for l.lines.Scan() {
-		l.line++
-		text := l.lines.Bytes()
-		if len(bytes.TrimSpace(text)) == 0 {
-			continue
+func (l *eventLog) next() (message, error) {
+	if len(l.sources) == 0 {
+		return message{}, io.EOF
+	}
+	s := l.sources[0]
+	m := s.head
+	if m.At.Before(l.after) {
+		return m, fmt.Errorf("%s: it is earlier than the line before it; a log of more than %d lines has to be sorted by time", l.name(m.place), sortedInMemory)
+	}
+	l.after = m.At
+	err := s.advance()
+	switch {
+	case errors.Is(err, io.EOF):
+		heap.Pop(&l.sources)
+	case err != nil:
+		return m, err
+	default:
+		heap.Fix(&l.sources, 0)
+	}
+	return m, nil
+}
+
+// name is a place as people write it.
+func (l *eventLog) name(p place) string {
+	text := fmt.Sprintf("%s:%d", l.files[p.file], p.line)
+	if p.replay > 0 {
+		text += fmt.Sprintf(" (replay %d)", p.replay)
+	}
+	return text
+}
+
+// source is a file, or a replay of one. The first messages of a file were read
+// already; the rest is parsed and prepared in a goroutine, some lines ahead.
+type source struct {
+	prefix []message
+	rest   *lineReader
+	shift  time.Duration
+	replay int32
+	order  int // among sources at the same time
+
+	batches chan batch
+	spare   chan batch // that were read, to be filled again
+	done    chan struct{}
+	batch   batch
+	read    int // of the batch
+	head    message
+}
+
+type batch struct {
+	messages []message
+	err      error // after them
+}
+
+const (
+	batchLines   = 512
+	batchesAhead = 4
+)
+
+// advance reads the next message into head.
+func (s *source) advance() error {
+	if len(s.prefix) > 0 {
+		s.head, s.prefix = s.prefix[0], s.prefix[1:]
+		return nil
+	}
+	if s.rest == nil {
+		return io.EOF
+	}
+	if s.batches == nil {
+		s.batches, s.spare, s.done = make(chan batch, batchesAhead), make(chan batch, batchesAhead), make(chan struct{})
+		go s.parse()
+	}
+	for s.read == len(s.batch.messages) {
+		if s.batch.err != nil {
+			return s.batch.err
 		}
-		m, err := parseLine(text)
-		if errors.Is(err, errNotSent) {
-			continue
+		select {
+		case s.spare <- s.batch:
+		default:
 		}
-		if err != nil {
-			return message{}, l.at(l.line, err)
+		s.batch, s.read = <-s.batches, 0
+	}
+	s.head = s.batch.messages[s.read]
+	s.read++
+	s.head.At = s.head.At.Add(s.shift)
+	s.head.replay = s.replay
+	return nil
+}
+
+func (s *source) parse() {
+	for {
+		var b batch
+		select {
+		case b = <-s.spare:
+		default:
 		}
-		return message{m, place{file: l.file, line: l.line}}, nil
-	}
-	err := l.lines.Err()
-	if errors.Is(err, bufio.ErrTooLong) {
-		return message{}, l.at(l.line+1, fmt.Errorf("the line is longer than %d bytes, which no message is", maxLine))
-	}
-	if err != nil {
-		return message{}, fmt.Errorf("%s: %w", l.name, err)
-	}
-	return message{}, io.EOF
-}
-
-func (l *lineReader) at(line int32, err error) error {
-	return fmt.Errorf("%s:%d: %w", l.name, line, err)
-}
-
-// parseLine reads a line of any of the three kinds.
-func parseLine(text []byte) (sqstest.TimedMessage, error) {
-	if m, ok := parseFast(text); ok {
-		return m, nil
-	}
-	var members map[string]json.RawMessage
-	if json.Unmarshal(text, &members) == nil {
-		switch {
-		case members["outcome"] != nil && members["time"] != nil:
-			return parseProvenance(text)
-		case members["message"] != nil && members["body"] == nil:
-			return parseOutbox(text)
+		b.messages = slices.Grow(b.messages[:0], batchLines)
+		for len(b.messages) < batchLines && b.err == nil {
+			m, err := s.rest.next()
+			if b.err = err; err == nil {
+				b.messages = append(b.messages, m)
+			}
+		}
+		select {
+		case s.batches <- b:
+		case <-s.done:
+			return
+		}
+		if b.err != nil {
+			return
 		}
 	}
-	return parseEvent(text)
 }
 
-func parseEvent(text []byte) (sqstest.TimedMessage, error) {
-	d := json.NewDecoder(bytes.NewReader(text))
-	d.DisallowUnknownFields()
-	var l logLine
-	if err := d.Decode(&l); err != nil {
-		return sqstest.TimedMessage{}, err
+func (s *source) stop() {
+	if s.done != nil {
+		close(s.done)
 	}
-	if _, err := d.Token(); !errors.Is(err, io.EOF) {
-		return sqstest.TimedMessage{}, errors.New("more than one value on the line")
-	}
-	if l.At.IsZero() {
-		return sqstest.TimedMessage{}, errors.New("at is missing; it is when the message was sent, as in 2025-12-04T12:00:00Z")
-	}
-	m := sqstest.TimedMessage{At: l.At, GroupID: l.Group, DeduplicationID: l.DeduplicationID, Attributes: l.Attributes}
-	if len(l.Body) == 0 {
-		return m, errors.New("body is missing; it is a string, or an object that stands for its canonical form")
-	}
-	var err error
-	m.Body, err = bodyOf(l.Body)
-	return m, err
 }
 
-// bodyOf returns the body that a string or an object stands for.
-func bodyOf(raw []byte) (string, error) {
-	var body string
-	switch raw[0] {
-	case '"':
-		err := json.Unmarshal(raw, &body)
-		return body, err
-	case '{':
-		canonical, err := canonicaljson.CanonicalizeStrict(raw)
-		return string(canonical), err
+// sources is a heap for container/heap.
+type sources []*source
+
+func (s sources) Len() int { return len(s) }
+
+func (s sources) Less(i, j int) bool {
+	if c := s[i].head.At.Compare(s[j].head.At); c != 0 {
+		return c < 0
 	}
-	return "", errors.New("body is neither a string nor an object")
+	return s[i].order < s[j].order
 }
 
-// parseProvenance makes a message of a record: what SQS deduplicates by is in it, and
-// the body is not. The time is that of the outcome.
-func parseProvenance(text []byte) (sqstest.TimedMessage, error) {
-	var r provenanceLine
-	if err := json.Unmarshal(text, &r); err != nil {
-		return sqstest.TimedMessage{}, err
-	}
-	if r.Outcome == "refused" {
-		return sqstest.TimedMessage{}, errNotSent
-	}
-	if r.Time.IsZero() {
-		return sqstest.TimedMessage{}, errors.New("the provenance record has no time")
-	}
-	if r.BodyHash == "" {
-		return sqstest.TimedMessage{}, errors.New("the provenance record has no body_hash")
-	}
-	// It differs where the body does.
-	body, err := canonicaljson.Marshal(map[string]string{"dedupe_key": r.DedupeKey, "body_hash": r.BodyHash})
-	return sqstest.TimedMessage{At: r.Time, GroupID: r.MessageGroup, DeduplicationID: r.BodyHash, Body: string(body)}, err
+func (s sources) Swap(i, j int) { s[i], s[j] = s[j], s[i] }
+func (s *sources) Push(x any)   { *s = append(*s, x.(*source)) }
+
+func (s *sources) Pop() any {
+	last := len(*s) - 1
+	x := (*s)[last]
+	*s = (*s)[:last]
+	return x
 }
 
-func parseOutbox(text []byte) (sqstest.TimedMessage, error) {
-	var row outboxLine
-	if err := json.Unmarshal(text, &row); err != nil {
-		return sqstest.TimedMessage{}, err
+// withReplays returns the log and its replays, sorted by time.
+func withReplays(log []message, after []time.Duration) []message {
+	out := slices.Clone(log)
+	for n, d := range after {
+		for _, m := range log {
+			m.At = m.At.Add(d)
+			m.replay = int32(n + 1)
+			out = append(out, m)
+		}
 	}
-	if row.FirstAttempt == nil {
-		return sqstest.TimedMessage{}, errNotSent
-	}
-	var m struct {
-		Group      string            `json:"group"`
-		Body       string            `json:"body"`
-		Attributes map[string]string `json:"attributes"`
-	}
-	if err := json.Unmarshal([]byte(row.Message), &m); err != nil {
-		return sqstest.TimedMessage{}, fmt.Errorf("message: %w", err)
-	}
-	return sqstest.TimedMessage{At: time.UnixMilli(*row.FirstAttempt).UTC(), GroupID: m.Group, Body: m.Body, Attributes: m.Attributes}, nil
+	slices.SortStableFunc(out, func(a, b message) int { return a.At.Compare(b.At) })
+	return out
 }

@@ -69,10 +69,11 @@ func parseFast(text []byte) (m sqstest.TimedMessage, ok bool) {
 			m.Body = body
 		case "attributes":
 			member = 4
-			raw := s.value()
-			if raw == nil || raw[0] != '{' || json.Unmarshal(raw, &m.Attributes) != nil {
+			attributes, ok := stringsOf(s.value())
+			if !ok {
 				return m, false
 			}
+			m.Attributes = attributes
 		default:
 			return m, false
 		}
@@ -83,6 +84,13 @@ func parseFast(text []byte) (m sqstest.TimedMessage, ok bool) {
 	}
 	s.space()
 	return m, s.at == len(s.text) && seen[0] && seen[3]
+}
+
+// stringsOf reads an object whose members are strings. Apart, so that a line without
+// one needs no memory for it.
+func stringsOf(raw []byte) (members map[string]string, ok bool) {
+	ok = raw != nil && raw[0] == '{' && json.Unmarshal(raw, &members) == nil
+	return members, ok
 }
 
 // span is a place in a JSON text.

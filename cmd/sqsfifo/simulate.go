@@ -114,7 +114,7 @@ func simulate(_ context.Context, args []string, io stdio) (int, error) {
 	// What stays are tables without pointers, cheap to collect often: a heap of twice
 	// their size would be the greater part of the memory.
 	defer debug.SetGCPercent(debug.SetGCPercent(20))
-	log, err := openLog(flags.Args(), io.in, replays)
+	log, err := openLog(simulation, flags.Args(), io.in, replays)
 	if err != nil {
 		return exitFailed, err
 	}
@@ -165,7 +165,7 @@ func (r *report) run(s *sqstest.Simulation, show printer, findingsOnly bool) err
 		if err != nil {
 			return err
 		}
-		o, err := s.Send(m.TimedMessage)
+		o, err := s.SendPrepared(m.PreparedMessage)
 		if err != nil {
 			return fmt.Errorf("%s: %w", r.log.name(m.place), err)
 		}

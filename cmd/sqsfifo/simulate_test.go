@@ -51,17 +51,20 @@ func TestSimulateStreamsLongLogs(t *testing.T) {
 	lines := longLog(sortedInMemory + 1000)
 	for _, replays := range [][]string{nil, {"-replay", "3m,7m"}} {
 		// In memory, by the API.
-		log := withReplays(func() (out []message) {
-			for i, line := range lines {
-				m, err := parseLine([]byte(line))
-				require.NoError(t, err)
-				out = append(out, message{m, place{line: int32(i + 1)}})
-			}
-			return out
-		}(), map[bool][]time.Duration{true: {3 * time.Minute, 7 * time.Minute}}[replays != nil])
+		var parsed []sqstest.TimedMessage
+		var log []message
+		for i, line := range lines {
+			m, err := parseLine([]byte(line))
+			require.NoError(t, err)
+			parsed = append(parsed, m)
+			log = append(log, message{sqstest.PreparedMessage{At: m.At}, place{line: int32(i + 1)}})
+		}
+		log = withReplays(log, map[bool][]time.Duration{true: {3 * time.Minute, 7 * time.Minute}}[replays != nil])
 		var timed []sqstest.TimedMessage
 		for _, m := range log {
-			timed = append(timed, m.TimedMessage)
+			again := parsed[m.line-1]
+			again.At = m.At
+			timed = append(timed, again)
 		}
 		want, err := sqstest.Simulate(sqstest.Config{}, timed)
 		require.NoError(t, err)
