@@ -10,7 +10,7 @@ TOOL      = $(GO) tool -modfile=$(CURDIR)/internal/tools/go.mod
 # Every module of the repository: the root is the one that users import, the
 # others hold what they must not see: tools, the peers of the benchmarks, a
 # database.
-MODULES = . internal/tools benchmarks internal/corpus examples/outbox
+MODULES = . internal/tools benchmarks internal/corpus examples/outbox docs/kfm/schemas
 
 .PHONY: help
 help: ## list the targets
@@ -27,6 +27,7 @@ test: ## run all tests
 	cd benchmarks && $(GO) test ./...
 	cd examples/outbox && $(GO) test ./...
 	cd internal/corpus && $(GO) test ./...
+	cd docs/kfm/schemas && $(GO) test ./...
 
 .PHONY: node-test
 node-test: ## the fake against AWS's SDK for JavaScript; needs Node 20 and npm
@@ -70,6 +71,7 @@ lint: ## vet, sqsfifo vet, staticcheck, gofumpt
 	cd benchmarks && $(GO) vet ./... && $(TOOL) staticcheck ./...
 	cd examples/outbox && $(GO) vet ./... && $(TOOL) staticcheck ./...
 	cd internal/corpus && $(GO) vet ./... && $(TOOL) staticcheck ./...
+	cd docs/kfm/schemas && $(GO) vet ./... && $(TOOL) staticcheck ./...
 	@files=$$($(TOOL) gofumpt -l $$(git ls-files --cached --others --exclude-standard '*.go')); \
 		if [ -n "$$files" ]; then echo "not formatted by gofumpt:"; echo "$$files"; exit 1; fi
 
@@ -99,6 +101,10 @@ bench-send: ## sending against hand-written loops on the raw SDK, with the ratio
 .PHONY: bench-window
 bench-window: ## the deduplication window against a map and caches (WINDOW_IDS=21000000 needs 16 GB)
 	cd benchmarks && $(GO) run ./window -n $(WINDOW_IDS)
+
+.PHONY: bench-emulators
+bench-emulators: ## sqsfifo serve against moto, fauxqs and goaws, with the ratios (network for npm and pip)
+	cd benchmarks && $(GO) run ./emulators
 
 .PHONY: bench-memory
 bench-memory: ## what a queued event, a paused group and a remembered key take, and after ten idle minutes

@@ -75,6 +75,7 @@ func TestArrows(t *testing.T) {
 		"./internal/sourceuri": nil,
 		"./internal/sqscall":   {"internal/attempt", "internal/digest"},
 		"./internal/window":    nil,
+		"./canonicaljson":      {"canonicaljson/internal/decimal", "canonicaljson/internal/word"},
 		"./internal/benign":    nil,
 		"./lint":               {"canonicaljson", "internal/benign", "internal/window"},
 	} {

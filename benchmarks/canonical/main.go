@@ -47,7 +47,7 @@ type row struct {
 }
 
 func main() {
-	data := flag.String("data", envOr("SQSFIFO_DATA", "../../../shared/data"), "folder of real inputs; rows without their file are left out")
+	data := flag.String("data", envOr("SQSFIFO_DATA", "../../shared/data"), "folder of real inputs; rows without their file are left out")
 	rounds := flag.Int("rounds", 41, "rounds to take the median of")
 	slice := flag.Duration("slice", 3*time.Millisecond, "time that one side runs in a round")
 	only := flag.String("only", "", "measure the rows whose name contains this")
