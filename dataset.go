@@ -78,6 +78,19 @@ func (d Dataset) IdempotencyKey() (string, error) {
 	return keyPrefix + hex.EncodeToString(sum[:]), nil
 }
 
+// recorded returns the dataset as records and spans name it: with the ID and the
+// version that are in its key, so that both join, and the key. A dataset without a key
+// is named as it is.
+func (d *Dataset) recorded() (id, version, key string) {
+	key, err := d.IdempotencyKey()
+	if err != nil {
+		return d.ID, d.Version, ""
+	}
+	id, _ = normalizeDatasetID(d.ID)
+	version, _ = normalizeVersion(d.Version)
+	return id, version, key
+}
+
 // Verify recomputes the key and compares. It returns nil when key is the
 // dataset's, an error that wraps [ErrKeyMismatch] when it is another's, and a
 // [*KeyError] when key is not an idempotency key or the dataset does not have one.

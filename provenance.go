@@ -41,7 +41,8 @@ type ProvenanceRecord struct {
 	DuplicateDetected bool `json:"duplicate_detected"`
 	ReplayTriggered   bool `json:"replay_triggered"`
 
-	// These are of the event's Dataset, where it has one.
+	// These are of the event's Dataset, where it has one: ID and version as they are in
+	// its key.
 	DatasetID        string `json:"dataset_id,omitempty"`
 	Version          string `json:"version,omitempty"`
 	IdempotencyKey   string `json:"idempotency_key,omitempty"`

@@ -58,6 +58,7 @@ func TestProvenanceRecordsSayWhatBecameOfEachEvent(t *testing.T) {
 		q := newQueue(t, sqstest.Config{})
 		sink, got := records()
 		dataset := storms
+		dataset.ID, dataset.Version = " "+storms.ID, strings.TrimPrefix(storms.Version, "v") // as a source may write them
 		dataset.CARELabel, dataset.ArtifactChecksum = "CARE-Compliant", "sha256:88bedf22ee"
 		p := on(t, q, q, func(c *sqsfifo.Config[Scene]) {
 			c.Telemetry.Provenance = sink
@@ -92,7 +93,7 @@ func TestProvenanceRecordsSayWhatBecameOfEachEvent(t *testing.T) {
 			Time: stored.Time, Outcome: sqsfifo.ProvenanceStored,
 			EventID: first.EventID.String(), DedupeKey: first.DedupeKey, MessageGroup: first.Group, BodyHash: first.BodyHash,
 			MessageID: first.MessageID, SequenceNumber: first.SequenceNumber, Attempts: 1,
-			DatasetID: dataset.ID, Version: dataset.Version, IdempotencyKey: stormsKey,
+			DatasetID: storms.ID, Version: storms.Version, IdempotencyKey: stormsKey,
 			ArtifactChecksum: "sha256:88bedf22ee", CARELabel: "CARE-Compliant",
 		}, stored)
 		assert.Equal(t, time.UTC, stored.Time.Location())

@@ -203,10 +203,8 @@ var errTooLate = errors.New("too late for another attempt inside the deduplicati
 func (s *submission) describe() observe.Event {
 	e := observe.Event{EventID: s.msg.EventID.String()}
 	if d := s.msg.Dataset; d != nil {
-		e.DatasetID, e.Version, e.ArtifactChecksum, e.CARELabel = d.ID, d.Version, d.ArtifactChecksum, d.CARELabel
-		if key, err := d.IdempotencyKey(); err == nil {
-			e.IdempotencyKey = key
-		}
+		e.DatasetID, e.Version, e.IdempotencyKey = d.recorded()
+		e.ArtifactChecksum, e.CARELabel = d.ArtifactChecksum, d.CARELabel
 	}
 	return e
 }
@@ -248,10 +246,8 @@ func (s *submission) record(now time.Time, receipt Receipt, err error, attempts 
 		}
 	}
 	if d := m.Dataset; d != nil {
-		r.DatasetID, r.Version, r.ArtifactChecksum, r.CARELabel = d.ID, d.Version, d.ArtifactChecksum, d.CARELabel
-		if key, err := d.IdempotencyKey(); err == nil {
-			r.IdempotencyKey = key
-		}
+		r.DatasetID, r.Version, r.IdempotencyKey = d.recorded()
+		r.ArtifactChecksum, r.CARELabel = d.ArtifactChecksum, d.CARELabel
 	}
 	return r
 }
