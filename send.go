@@ -28,14 +28,7 @@ func (p *Producer[T]) Send(ctx context.Context, event T) (Receipt, error) {
 // message may be changed when SendMessage has returned. The errors are those of
 // [Producer.Send].
 func (p *Producer[T]) SendMessage(ctx context.Context, msg *Message) (Receipt, error) {
-	return p.one(ctx, func(s *submission) error {
-		s.foreign = true
-		if msg == nil {
-			return &ViolationError{plain: true, Findings: []lint.Finding{finding(ruleInvalidJSON, "Message", "", "nil; pass the message that Build returned")}}
-		}
-		s.msg = msg.clone() // a request may outlive this call, if ctx ends
-		return nil
-	})
+	return p.one(ctx, func(s *submission) error { return s.take(msg) })
 }
 
 func (p *Producer[T]) one(ctx context.Context, build func(*submission) error) (Receipt, error) {
@@ -79,14 +72,24 @@ func (p *Producer[T]) SendBatch(ctx context.Context, events []T) Results {
 // wait, and nothing else does. It may call every method of the producer; one that
 // waits for events of its group waits forever.
 func (p *Producer[T]) SendAsync(ctx context.Context, event T, done func(Receipt, error)) {
-	_ = p.submit(ctx, event, done, true)
+	it := p.newItem(ctx, done)
+	_ = p.submit(ctx, it, p.composeInto(it, event), true)
+}
+
+// SendMessageAsync is [Producer.SendAsync] for a message that [Producer.Build] made
+// earlier, with the checks of [Producer.SendMessage]. The message may be changed when
+// SendMessageAsync has returned.
+func (p *Producer[T]) SendMessageAsync(ctx context.Context, msg *Message, done func(Receipt, error)) {
+	it := p.newItem(ctx, done)
+	_ = p.submit(ctx, it, it.Message.take(msg), true)
 }
 
 // TrySend is like [Producer.SendAsync] but never blocks. If it returns nil, done
 // will be called exactly once. If the buffer is full, it returns an error that wraps
 // [ErrBufferFull], and done is never called.
 func (p *Producer[T]) TrySend(ctx context.Context, event T, done func(Receipt, error)) error {
-	return p.submit(ctx, event, done, false)
+	it := p.newItem(ctx, done)
+	return p.submit(ctx, it, p.composeInto(it, event), false)
 }
 
 // callback is the reporter of SendAsync.
@@ -94,17 +97,34 @@ type callback func(Receipt, error)
 
 func (f callback) report(_ int, r Receipt, err error) { f(r, err) }
 
-func (p *Producer[T]) submit(ctx context.Context, event T, done func(Receipt, error), wait bool) error {
-	q := p.queue
+func (p *Producer[T]) newItem(ctx context.Context, done func(Receipt, error)) *item {
 	it := &item{Context: ctx}
-	s := &it.Message
-	s.rules = &p.rules
+	it.Message.rules = &p.rules
 	if done != nil {
-		s.to = callback(done)
+		it.Message.to = callback(done)
 	}
-	var err error
-	s.msg, err = p.compose(event)
-	q.courier.begin(ctx, it, err)
+	return it
+}
+
+func (p *Producer[T]) composeInto(it *item, event T) (err error) {
+	it.Message.msg, err = p.compose(event)
+	return err
+}
+
+// take makes the submission that of a message that was built elsewhere.
+func (s *submission) take(msg *Message) error {
+	s.foreign = true
+	if msg == nil {
+		return &ViolationError{plain: true, Findings: []lint.Finding{finding(ruleInvalidJSON, "Message", "", "nil; pass the message that Build returned")}}
+	}
+	s.msg = msg.clone() // a request may outlive the call, if ctx ends
+	return nil
+}
+
+// submit submits an item, which is refused with the error if there is one.
+func (p *Producer[T]) submit(ctx context.Context, it *item, refusal error, wait bool) error {
+	q := p.queue
+	q.courier.begin(ctx, it, refusal)
 	var wrong error
 	if wait {
 		wrong = q.courier.inspector.check(ctx)
@@ -113,7 +133,7 @@ func (p *Producer[T]) submit(ctx context.Context, event T, done func(Receipt, er
 		q.end(it, cause)
 		return nil
 	}
-	err = q.dispatcher.TryReserve(it.Size)
+	err := q.dispatcher.TryReserve(it.Size)
 	if wait && err != nil {
 		err = q.dispatcher.Reserve(ctx, it.Size, func() { q.courier.Refresh(it) })
 	}

@@ -1,0 +1,65 @@
+package sqsfifo_test
+
+import (
+	"testing"
+	"testing/synctest"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/kansas-frontier-matrix/sqsfifo"
+	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
+)
+
+// Messages that were built before are sent byte for byte, in the order of the calls
+// and among the events of their groups, and may be changed after the call.
+func TestSendMessageAsync(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := newQueue(t, sqstest.Config{})
+		p := on(t, q, q)
+		var bodies, outcomes []string
+		for n := range 30 {
+			e := event("a", n)
+			msg, err := p.Build(e)
+			require.NoError(t, err)
+			bodies = append(bodies, msg.Body)
+			done := func(r sqsfifo.Receipt, err error) {
+				require.NoError(t, err)
+				outcomes = append(outcomes, r.DedupeKey)
+			}
+			if n%3 == 0 {
+				p.SendAsync(t.Context(), e, done)
+				continue
+			}
+			p.SendMessageAsync(t.Context(), msg, done)
+			*msg = sqsfifo.Message{} // it is the caller's again
+		}
+		require.NoError(t, p.Flush(t.Context()))
+		require.Len(t, q.Messages(), len(bodies))
+		require.Len(t, outcomes, len(bodies))
+		for n, m := range q.Messages() {
+			assert.Equal(t, bodies[n], m.Body)
+		}
+		require.NoError(t, p.Close(t.Context()))
+	})
+}
+
+func TestSendMessageAsyncRefuses(t *testing.T) {
+	q := newQueue(t, sqstest.Config{})
+	p := on(t, q, q)
+	msg, err := p.Build(scene)
+	require.NoError(t, err)
+	changed := *msg
+	changed.DedupeKey = "another"
+	for name, m := range map[string]*sqsfifo.Message{"nil": nil, "changed after Build": &changed, "empty": {}} {
+		var got error
+		p.SendMessageAsync(t.Context(), m, func(_ sqsfifo.Receipt, err error) { got = err })
+		require.NoError(t, p.Flush(t.Context()))
+		var v *sqsfifo.ViolationError
+		require.ErrorAs(t, got, &v, name)
+	}
+	p.SendMessageAsync(t.Context(), &changed, nil)
+	var unreported *sqsfifo.UnreportedError
+	require.ErrorAs(t, p.Flush(t.Context()), &unreported)
+	assert.Empty(t, q.Messages())
+}
