@@ -5,7 +5,6 @@ import (
 	"go/constant"
 	"go/token"
 	"reflect"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -13,12 +12,6 @@ import (
 
 	"github.com/kansas-frontier-matrix/sqsfifo/lint"
 )
-
-// eventIdentity matches the names of attributes that identify the event. It is
-// narrow on purpose: any *_id or *_key would also hit aggregate IDs, shard keys
-// and other routing hints, of which attributes are the right carrier.
-var eventIdentity = regexp.MustCompile(
-	`(?i)(event|message|msg|dedup(e|lication)?|unique(ness)?|idempotency|correlation|request|txn|transaction|job|command)[_.-]?(id|key|uuid|name)$|uuid$`)
 
 // attribute is one entry of a message's attributes with a name that is known.
 type attribute struct {
@@ -87,7 +80,7 @@ func (p *program) checkAttribute(r *reporter, m *message, a attribute, body []or
 	if lint.Benign(a.name) {
 		return
 	}
-	identity := eventIdentity.MatchString(a.name)
+	identity := identityName.MatchString(a.name)
 	var variable []origin
 	for _, o := range a.value.origins {
 		switch o.kind {

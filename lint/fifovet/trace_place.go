@@ -1,7 +1,6 @@
 package fifovet
 
 import (
-	"regexp"
 	"slices"
 
 	"golang.org/x/tools/go/ssa"
@@ -16,7 +15,7 @@ func (t *tracer) global(v *ssa.Global, l place) {
 		return
 	}
 	for _, val := range values {
-		if linked.MatchString(v.Name()) {
+		if linkedName.MatchString(v.Name()) {
 			t.named(v, l)
 		} else if _, ok := constString(val); ok || isPointerToConst(val) {
 			t.value(val, l)
@@ -25,9 +24,6 @@ func (t *tracer) global(v *ssa.Global, l place) {
 		}
 	}
 }
-
-// linked are variables that the linker sets (-ldflags -X).
-var linked = regexp.MustCompile(`(?i)version|commit|revision|build`)
 
 // isPointerToConst recognises aws.String("constant").
 func isPointerToConst(v ssa.Value) bool {

@@ -2,7 +2,6 @@ package fifovet
 
 import (
 	"go/types"
-	"regexp"
 
 	"golang.org/x/tools/go/ssa"
 )
@@ -43,11 +42,6 @@ func (h *heldFunction) of() (*types.Func, *ssa.Function) {
 	}
 	return obj, h.fn
 }
-
-var (
-	clockName = regexp.MustCompile(`(?i)^(now|clock|time)$|now$`)
-	mintName  = regexp.MustCompile(`(?i)^(new|gen|generate|make|random|mint|next)_?(event|message|msg|dedup|request)?_?(uuid|guid|ulid|ksuid|id)$|^(uuid|guid|ulid|ksuid|id)_?(gen|generator|source)$|^(uuid|guid|ulid|ksuid)$`)
-)
 
 // generator recognises a clock or a generator of identifiers that is passed
 // around as a function: nothing goes in, so that what comes out cannot be made

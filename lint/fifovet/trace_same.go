@@ -3,25 +3,9 @@ package fifovet
 import (
 	"go/constant"
 	"go/token"
-	"regexp"
 
 	"golang.org/x/tools/go/ssa"
 )
-
-// entityKey is SF005.
-func (p *program) entityKey(r *reporter, u *use) {
-	if u.m == nil || len(u.m.sets[roleGroup]) == 0 || len(u.path) > 0 {
-		return
-	}
-	c := comparison{known: map[[2]ssa.Value]bool{}}
-	if !c.same(u.value, u.m.sets[roleGroup][0].value) || !c.varies {
-		return
-	}
-	r.report(finding{
-		rule: entityKey, fn: u.fn, pos: u.pos, arg: u.arg,
-		text: u.name() + " is the group ID: it names the entity and not the event, so two events of one entity within five minutes become one; add what tells them apart",
-	})
-}
 
 // comparison finds out whether two values are computed in the same way from the
 // same values. What might be another value at the second look is not the same.
@@ -79,7 +63,7 @@ func (c *comparison) compare(a, b ssa.Value) bool {
 
 func (c *comparison) call(a, b *ssa.CallCommon) bool {
 	callee := a.StaticCallee()
-	if callee == nil || callee != b.StaticCallee() || makes.MatchString(callee.Name()) || changes(callee) {
+	if callee == nil || callee != b.StaticCallee() || makerName.MatchString(callee.Name()) || changes(callee) {
 		return false
 	}
 	for i := range a.Args {
@@ -89,8 +73,6 @@ func (c *comparison) call(a, b *ssa.CallCommon) bool {
 	}
 	return true
 }
-
-var makes = regexp.MustCompile(`(?i)^(new|next|gen|make|create|mint|rand)`)
 
 // changes reports whether a function of this package writes to what others see.
 func changes(fn *ssa.Function) bool {

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"go/token"
 	"go/types"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -69,11 +68,6 @@ func (p *program) retried(u *use, minted ssa.Instruction, send ssa.CallInstructi
 	}
 	return token.NoPos, false
 }
-
-var (
-	retryName = regexp.MustCompile(`[Rr]etry|[Bb]ackoff($|[^a-z])|[Aa]ttempt`)
-	hookName  = regexp.MustCompile(`^(On|After|Before)[A-Z]`) // called once, when something happened
-)
 
 // retries reports whether a function is called, or belongs to a type or package
 // that is called, after trying again.

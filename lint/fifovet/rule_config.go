@@ -61,7 +61,7 @@ func (p *program) checkConfig(r *reporter, fn *ssa.Function) {
 		for _, a := range p.attributes(ret.Results[0]) {
 			if o, lost := outsideBody(a, event); lost {
 				f := finding{rule: attrOnlyIdentity, fn: fn, pos: a.update.Pos(), source: origin{pos: o.pos, text: o.text}}
-				identity := eventIdentity.MatchString(a.name)
+				identity := identityName.MatchString(a.name)
 				if !identity {
 					f.lower(lint.Warning)
 				}
@@ -87,7 +87,7 @@ func outsideBody(a attribute, event *ssa.Parameter) (origin, bool) {
 		case o.kind == fromConst || o.kind == fromBucket:
 		case o.kind == fromPath && o.root == event && !jsonVisible(event.Type(), o.path):
 			lost, found = o, true
-		case o.kind == fromSource && eventIdentity.MatchString(a.name):
+		case o.kind == fromSource && identityName.MatchString(a.name):
 			lost, found = o, true
 		default:
 			return origin{}, false
