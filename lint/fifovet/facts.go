@@ -23,7 +23,7 @@ type nondetFact struct {
 
 type nondetResult struct {
 	Index  int
-	Path   []string // which part of the result
+	Path   accessPath // which part of the result
 	Source string
 	Clock  bool
 	Mixed  bool
@@ -38,7 +38,7 @@ type sinkFact struct {
 // argument 0.
 type paramSink struct {
 	Index int
-	Path  []string // which part of the argument
+	Path  accessPath // which part of the argument
 	Role  string
 	Field string // as the API names it
 
@@ -123,10 +123,6 @@ func (p *program) exportNondet() bool {
 	}
 	return found
 }
-
-// maxResults bounds the fact about one function; a struct with more fields that
-// are minted is as random as one with these.
-const maxResults = 16
 
 func (p *program) resultsOf(fn *ssa.Function) *nondetFact {
 	fact := &nondetFact{}

@@ -10,7 +10,7 @@ import (
 // rootOf returns the place that a pointer to a message surely means: it looks
 // through local variables that are set once, and through chained setters.
 func (p *program) rootOf(v ssa.Value, depth int) ssa.Value {
-	if depth > maxDepth*2 {
+	if depth > maxRoot {
 		return v
 	}
 	switch v := v.(type) {
@@ -166,7 +166,7 @@ func handedOn(load *ssa.UnOp) bool {
 // send it.
 func forwards(c *ssa.CallCommon, arg ssa.Value, depth int) bool {
 	fn := c.StaticCallee()
-	if fn == nil || len(fn.Blocks) == 0 || depth > maxDepth {
+	if fn == nil || len(fn.Blocks) == 0 || depth > maxForwards {
 		return false
 	}
 	for i, a := range c.Args {

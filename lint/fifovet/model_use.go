@@ -15,7 +15,7 @@ type use struct {
 	field string
 	fn    *ssa.Function
 	value ssa.Value
-	path  []string
+	path  accessPath
 	pos   token.Pos
 	arg   int // with the position of a call: which argument, from 1
 	instr ssa.Instruction
@@ -30,9 +30,6 @@ type use struct {
 
 	slice *tracer
 }
-
-// maxSinks bounds what is known about one function.
-const maxSinks = 24
 
 // uses returns every value that becomes part of a message in this package,
 // each with its backward slice, and records on the way which parameters do.
@@ -119,7 +116,7 @@ func (p *program) raise(u *use) []*use {
 	var more []*use
 	for _, o := range u.slice.origins {
 		param, ok := o.root.(*ssa.Parameter)
-		if !ok || o.kind != fromPath || !o.top || len(o.path) > maxDepth {
+		if !ok || o.kind != fromPath || !o.top || len(o.path) > maxSinkPath {
 			continue
 		}
 		fn := param.Parent()

@@ -161,7 +161,7 @@ func handsOn(pass *analysis.Pass, random map[types.Object]bool) bool {
 			}
 		}
 	}
-	for range maxDepth {
+	for range maxHandsOn {
 		for _, b := range bodies {
 			for _, u := range b.uses {
 				if !random[u] {

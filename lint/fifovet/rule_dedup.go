@@ -96,7 +96,7 @@ func (p *program) fallback(u *use) bool {
 		}
 	}
 	v := u.value
-	for range maxDepth * 4 {
+	for range maxUnwraps {
 		switch x := v.(type) {
 		case *ssa.Call:
 			callee := calleeOf(x.Common())
@@ -156,7 +156,7 @@ func (p *program) kept(u *use, o origin) bool {
 	seen := map[ssa.Value]bool{}
 	var walk func(v ssa.Value) bool
 	walk = func(v ssa.Value) bool {
-		if seen[v] || len(seen) > 200 || shapeOf(v.Type()) != nil {
+		if seen[v] || len(seen) > maxKept || shapeOf(v.Type()) != nil {
 			return false
 		}
 		seen[v] = true
@@ -196,7 +196,7 @@ func (p *program) kept(u *use, o origin) bool {
 
 // baseOf returns the variable that an address lies in.
 func baseOf(addr ssa.Value) ssa.Value {
-	for range maxDepth * 2 {
+	for range maxUnwraps {
 		switch x := addr.(type) {
 		case *ssa.FieldAddr:
 			addr = x.X
@@ -273,7 +273,7 @@ func (p *program) bodyAsID(r *reporter, u *use) {
 // encoder returns the call whose result a value is, unchanged, if that call
 // makes JSON or the like.
 func (p *program) encoder(v ssa.Value) ssa.Value {
-	for range maxDepth * 4 {
+	for range maxUnwraps {
 		switch x := v.(type) {
 		case *ssa.Convert:
 			v = x.X

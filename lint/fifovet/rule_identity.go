@@ -64,11 +64,11 @@ func (p *program) attributes(v ssa.Value) []attribute {
 				continue
 			}
 			seen[name] = true
-			value := p.trace(v, []string{w.path[0], "StringValue"}, true)
+			value := p.trace(v, accessPath{w.path[0], "StringValue"}, true)
 			if structOf(update.Value.Type()) == nil {
-				value = p.trace(v, []string{w.path[0]}, true)
+				value = p.trace(v, accessPath{w.path[0]}, true)
 			} else {
-				value.value(v, place{path: []string{w.path[0], "BinaryValue"}})
+				value.value(v, place{path: accessPath{w.path[0], "BinaryValue"}})
 			}
 			found = append(found, attribute{name, value, update})
 		}
@@ -160,9 +160,9 @@ func carriage(o origin, body []origin) carriageKind {
 			}
 		case fromPath:
 			if b.root == o.root && o.kind == fromPath {
-				part, under := cut(o.path, b.path)
-				_, over := cut(b.path, o.path)
-				if over || under && (b.encoded == nil || jsonVisible(b.encoded, slices.Concat(b.part, part))) {
+				part, under := o.path.cut(b.path)
+				_, over := b.path.cut(o.path)
+				if over || under && (b.encoded == nil || jsonVisible(b.encoded, b.part.then(part...))) {
 					return carriedByBody
 				}
 				continue

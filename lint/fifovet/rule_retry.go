@@ -247,7 +247,7 @@ func (p *program) progress(t *tracer, l *loop) bool {
 
 // moves reports whether an index is another one in each round.
 func (l *loop) moves(v ssa.Value) bool {
-	for range maxDepth {
+	for range maxUnwraps {
 		switch x := v.(type) {
 		case *ssa.Phi:
 			return l.blocks[x.Block()] && !slices.Contains(x.Edges, v)
@@ -280,7 +280,7 @@ func branches(cond *ssa.If, send ssa.CallInstruction) (failed, succeeded *ssa.Ba
 }
 
 func isErrorOf(v ssa.Value, send ssa.CallInstruction, depth int) bool {
-	if depth > maxDepth {
+	if depth > maxErrorFlow {
 		return false
 	}
 	switch v := v.(type) {

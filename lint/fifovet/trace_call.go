@@ -2,7 +2,6 @@ package fifovet
 
 import (
 	"go/types"
-	"slices"
 	"strings"
 
 	"golang.org/x/tools/go/ssa"
@@ -41,7 +40,7 @@ func (t *tracer) call(v *ssa.Call, result int, l place) {
 			return
 		}
 	}
-	if fn != nil && (l.frame == nil || l.frame.depth < maxDepth) && !onStack(l.frame, fn) {
+	if fn != nil && (l.frame == nil || l.frame.depth < maxCalls) && !onStack(l.frame, fn) {
 		t.body(fn, c, result, l)
 		t.memory(v, l, false)
 		return
@@ -167,14 +166,14 @@ func (t *tracer) fact(fact *nondetFact, v *ssa.Call, callee *types.Func, result 
 		if r.Index != result {
 			continue
 		}
-		part, around := cut(r.Path, l.path)
-		if _, within := cut(l.path, r.Path); !within && !around {
+		part, around := r.Path.cut(l.path)
+		if _, within := l.path.cut(r.Path); !within && !around {
 			continue
 		}
 		hit = true
 		next := l
 		if around && !l.mixed {
-			next.under = append(slices.Clone(l.under), part...)
+			next.under = l.under.then(part...)
 		}
 		t.end(origin{kind: fromSource, root: v, text: short(callee) + ", which calls " + r.Source, pos: v.Pos(), clock: r.Clock, mixed: r.Mixed}, next)
 	}

@@ -62,7 +62,7 @@ func (u *use) written(o origin) bool {
 
 // typeAt is the type of the part of a value that is at a path, nil if the path is
 // not one of fields.
-func typeAt(t types.Type, path []string) types.Type {
+func typeAt(t types.Type, path accessPath) types.Type {
 	for _, name := range path {
 		f, _ := fieldOf(t, name)
 		if f == nil {
@@ -88,7 +88,7 @@ func fieldOf(t types.Type, name string) (field *types.Var, tag string) {
 
 // jsonVisible reports whether a part of an encoded value is in the output. A
 // type with a method of its own for it decides for itself.
-func jsonVisible(t types.Type, path []string) bool {
+func jsonVisible(t types.Type, path accessPath) bool {
 	for _, name := range path {
 		if t == nil || hasMarshal(t) {
 			return true
@@ -118,7 +118,7 @@ func jsonVisible(t types.Type, path []string) bool {
 
 // element looks through pointers, slices and arrays.
 func element(t types.Type) types.Type {
-	for range maxDepth {
+	for range maxElements {
 		switch u := t.Underlying().(type) {
 		case *types.Pointer:
 			t = u.Elem()

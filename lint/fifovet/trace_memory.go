@@ -9,14 +9,6 @@ import (
 	"golang.org/x/tools/go/ssa"
 )
 
-// How far the analysis follows calls, and how many places it looks at for one
-// question. Beyond that a value is unknown, and the unknown is no violation.
-const (
-	maxDepth  = 4
-	maxWrites = 4096
-	maxSteps  = 20000
-)
-
 // writeKind says how a value gets into memory.
 type writeKind uint8
 
@@ -31,10 +23,10 @@ const (
 // transparent: a pointer and what it points to are one place.
 type write struct {
 	kind   writeKind
-	path   []string  // fields and map keys, from the place that was asked for
-	val    ssa.Value // nil for filled and minted
-	source string    // for minted: by what
-	json   bool      // for fed: as JSON
+	path   accessPath // fields and map keys, from the place that was asked for
+	val    ssa.Value  // nil for filled and minted
+	source string     // for minted: by what
+	json   bool       // for fed: as JSON
 	instr  ssa.Instruction
 	calls  []*ssa.CallCommon
 }
@@ -64,8 +56,8 @@ type writeWalk struct {
 	found []write
 }
 
-func (w *writeWalk) walk(ref ssa.Value, path []string, calls []*ssa.CallCommon) {
-	key := walkKey{ref, strings.Join(path, "\x00"), len(calls)}
+func (w *writeWalk) walk(ref ssa.Value, path accessPath, calls []*ssa.CallCommon) {
+	key := walkKey{ref, path.key(), len(calls)}
 	if w.seen[key] || len(w.seen) > maxWrites {
 		return
 	}
@@ -75,7 +67,7 @@ func (w *writeWalk) walk(ref ssa.Value, path []string, calls []*ssa.CallCommon) 
 		return
 	}
 	for _, instr := range referrers(ref) {
-		add := func(kind writeKind, path []string, val ssa.Value) {
+		add := func(kind writeKind, path accessPath, val ssa.Value) {
 			w.found = append(w.found, write{kind: kind, path: path, val: val, instr: instr, calls: calls})
 		}
 		switch instr := instr.(type) {
@@ -87,11 +79,11 @@ func (w *writeWalk) walk(ref ssa.Value, path []string, calls []*ssa.CallCommon) 
 			}
 		case *ssa.MapUpdate:
 			if instr.Map == ref {
-				add(stored, append(slices.Clone(path), mapKey(instr.Key)), instr.Value)
-				add(fed, append(slices.Clone(path), keysOfMap), instr.Key)
+				add(stored, path.then(mapKey(instr.Key)), instr.Value)
+				add(fed, path.then(keysOfMap), instr.Key)
 			}
 		case *ssa.FieldAddr:
-			w.walk(instr, append(slices.Clone(path), fieldName(instr.X.Type(), instr.Field)), calls)
+			w.walk(instr, path.then(fieldName(instr.X.Type(), instr.Field)), calls)
 		case *ssa.IndexAddr:
 			if instr.X == ref {
 				w.walk(instr, path, calls)
@@ -120,7 +112,7 @@ func (w *writeWalk) walk(ref ssa.Value, path []string, calls []*ssa.CallCommon) 
 
 // escape follows a reference that is itself stored. In a local variable it can
 // be followed; elsewhere anything may happen to it.
-func (w *writeWalk) escape(addr ssa.Value, path []string, calls []*ssa.CallCommon) {
+func (w *writeWalk) escape(addr ssa.Value, path accessPath, calls []*ssa.CallCommon) {
 	switch addr := addr.(type) {
 	case *ssa.Alloc:
 		w.cell(addr, path, calls)
@@ -160,7 +152,7 @@ func (w *writeWalk) escape(addr ssa.Value, path []string, calls []*ssa.CallCommo
 
 // cell walks every value that is loaded from a variable which holds the
 // reference.
-func (w *writeWalk) cell(addr ssa.Value, path []string, calls []*ssa.CallCommon) {
+func (w *writeWalk) cell(addr ssa.Value, path accessPath, calls []*ssa.CallCommon) {
 	for _, instr := range referrers(addr) {
 		switch instr := instr.(type) {
 		case *ssa.UnOp:
@@ -177,7 +169,7 @@ func (w *writeWalk) cell(addr ssa.Value, path []string, calls []*ssa.CallCommon)
 	}
 }
 
-func (w *writeWalk) call(instr ssa.CallInstruction, ref ssa.Value, path []string, calls []*ssa.CallCommon) {
+func (w *writeWalk) call(instr ssa.CallInstruction, ref ssa.Value, path accessPath, calls []*ssa.CallCommon) {
 	c := instr.Common()
 	add := func(kind writeKind, val ssa.Value) {
 		w.found = append(w.found, write{kind: kind, path: path, val: val, calls: calls})
@@ -217,7 +209,7 @@ func (w *writeWalk) call(instr ssa.CallInstruction, ref ssa.Value, path []string
 	case callee != nil && (isPure(callee) || isReader(callee) || isSend(callee)):
 		return
 	}
-	if fn := staticBody(c); fn != nil && len(calls) < maxDepth {
+	if fn := staticBody(c); fn != nil && len(calls) < maxWriteCalls {
 		for i, arg := range c.Args {
 			if arg == ref && i < len(fn.Params) {
 				w.walk(fn.Params[i], path, append(slices.Clone(calls), c))
@@ -245,17 +237,6 @@ func staticBody(c *ssa.CallCommon) *ssa.Function {
 	return nil
 }
 
-// keysOfMap is the place of a map's keys, which are data as much as its values.
-const keysOfMap = "[keys]"
-
-// mapKey is the element of a path that stands for a map's value.
-func mapKey(key ssa.Value) string {
-	if s, ok := constString(key); ok {
-		return "[" + s + "]"
-	}
-	return "[*]"
-}
-
 // constString returns the text of a constant, also behind a conversion.
 func constString(v ssa.Value) (string, bool) {
 	switch v := v.(type) {
@@ -271,28 +252,6 @@ func constString(v ssa.Value) (string, bool) {
 		return constString(v.X)
 	}
 	return "", false
-}
-
-// samePlace reports whether two elements of paths can mean the same place.
-func samePlace(a, b string) bool {
-	if a == b {
-		return true
-	}
-	key := func(s string) bool { return strings.HasPrefix(s, "[") && s != keysOfMap }
-	return (a == "[*]" && key(b)) || (b == "[*]" && key(a))
-}
-
-// cut removes prefix from path and reports whether it was there.
-func cut(path, prefix []string) ([]string, bool) {
-	if len(prefix) > len(path) {
-		return nil, false
-	}
-	for i := range prefix {
-		if !samePlace(path[i], prefix[i]) {
-			return nil, false
-		}
-	}
-	return path[len(prefix):], true
 }
 
 func isReference(t types.Type) bool {

@@ -41,8 +41,8 @@ func isPointerToConst(v ssa.Value) bool {
 func (t *tracer) memory(v ssa.Value, l place, own bool) {
 	var hit bool
 	for _, w := range t.p.writes(v) {
-		rest, within := cut(l.path, w.path)
-		part, around := cut(w.path, l.path)
+		rest, within := l.path.cut(w.path)
+		part, around := w.path.cut(l.path)
 		if !within && !around {
 			continue
 		}
@@ -55,7 +55,7 @@ func (t *tracer) memory(v ssa.Value, l place, own bool) {
 		if around {
 			next.path = nil
 			if !l.mixed {
-				next.under = append(slices.Clone(l.under), part...)
+				next.under = l.under.then(part...)
 			}
 			if len(next.under) > maxPath {
 				t.unknown(v, l)

@@ -26,17 +26,17 @@ const (
 type origin struct {
 	kind  originKind
 	root  ssa.Value
-	path  []string // fields of root, for fromPath
-	text  string   // the constant, or the name of the source
+	path  accessPath // fields of root, for fromPath
+	text  string     // the constant, or the name of the source
 	pos   token.Pos
-	under []string // which part of the traced value it is
-	mixed bool     // the value is made from it and is not it
-	wraps bool     // a clock's second, minute or hour: it comes again
+	under accessPath // which part of the traced value it is
+	mixed bool       // the value is made from it and is not it
+	wraps bool       // a clock's second, minute or hour: it comes again
 	clock bool
 	top   bool // found in the function that was asked about, not in a callee
 
 	encoded types.Type // what an encoder of JSON was given, nil if it is not in one
-	part    []string   // which part of that it is
+	part    accessPath // which part of that it is
 }
 
 // frame binds the parameters of a callee to the arguments of a call.
@@ -56,8 +56,8 @@ type frameKey struct {
 // here.
 type place struct {
 	frame *frame
-	path  []string
-	under []string
+	path  accessPath
+	under accessPath
 	mixed bool
 
 	// settled says that the order of what is collected no longer matters: it
@@ -101,12 +101,12 @@ type tracer struct {
 }
 
 // trace returns what the part of v at path is made from.
-func (p *program) trace(v ssa.Value, path []string, inputs bool) *tracer {
+func (p *program) trace(v ssa.Value, path accessPath, inputs bool) *tracer {
 	return p.traceUntil(nil, v, path, inputs)
 }
 
 // traceUntil is trace of a value that some calls take.
-func (p *program) traceUntil(until []ssa.CallInstruction, v ssa.Value, path []string, inputs bool) *tracer {
+func (p *program) traceUntil(until []ssa.CallInstruction, v ssa.Value, path accessPath, inputs bool) *tracer {
 	t := &tracer{p: p, inputs: inputs, until: until, frames: map[frameKey]*frame{}, seen: map[placeKey]bool{}, visited: map[ssa.Value]bool{}}
 	t.value(v, place{path: path})
 	return t
@@ -170,7 +170,7 @@ func (t *tracer) named(v ssa.Value, l place) {
 }
 
 func (t *tracer) value(v ssa.Value, l place) {
-	key := placeKey{v, l.frame, strings.Join(l.path, "\x00"), strings.Join(l.under, "\x00"), l.mixed, l.settled || isSorted(v)}
+	key := placeKey{v, l.frame, l.path.key(), l.under.key(), l.mixed, l.settled || isSorted(v)}
 	l.settled = key.settled
 	if t.seen[key] || len(t.seen) > maxSteps {
 		return
@@ -225,7 +225,7 @@ func (t *tracer) value(v ssa.Value, l place) {
 		t.letter(v.X, v.Index, l)
 	case *ssa.Lookup:
 		if _, ok := v.X.Type().Underlying().(*types.Map); ok {
-			l.path = append([]string{mapKey(v.Index)}, l.path...)
+			l.path = l.path.in(mapKey(v.Index))
 		}
 		t.value(v.X, l)
 	case *ssa.Slice:
@@ -264,16 +264,12 @@ func (t *tracer) value(v ssa.Value, l place) {
 	}
 }
 
-// maxPath bounds how deep the fields are that are told apart. Without it a loop
-// over a linked list has paths without end.
-const maxPath = 8
-
 func (t *tracer) field(x ssa.Value, i int, l place) {
 	if len(l.path) >= maxPath {
 		t.unknown(x, l)
 		return
 	}
-	l.path = append([]string{fieldName(x.Type(), i)}, l.path...)
+	l.path = l.path.in(fieldName(x.Type(), i))
 	t.value(x, l)
 }
 
@@ -364,7 +360,7 @@ func (t *tracer) extract(v *ssa.Extract, l place) {
 			if v.Index == 1 {
 				elem = keysOfMap
 			}
-			l.path = append([]string{elem}, l.path...)
+			l.path = l.path.in(elem)
 		}
 		t.value(r.X, l)
 	case *ssa.Lookup:
