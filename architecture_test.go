@@ -75,8 +75,8 @@ func TestArrows(t *testing.T) {
 		"./internal/sourceuri": nil,
 		"./internal/sqscall":   {"internal/attempt", "internal/digest"},
 		"./internal/window":    nil,
-		"./internal/benign":    nil,
-		"./lint":               {"canonicaljson", "internal/benign", "internal/window"},
+		"./internal/attrname":  nil,
+		"./lint":               {"canonicaljson", "internal/attrname", "internal/window"},
 	} {
 		out, err := exec.CommandContext(t.Context(), goTool, "list", "-f", `{{join .Imports "\n"}}`, pkg).Output()
 		require.NoError(t, err)
