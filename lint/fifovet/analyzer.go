@@ -28,7 +28,7 @@ func newAnalyzer() *analysis.Analyzer {
 			"and its attributes, through wrappers and across packages.",
 		URL:       docs,
 		Run:       s.run,
-		FactTypes: []analysis.Fact{new(reachFact), new(nondetFact), new(sinkFact)},
+		FactTypes: []analysis.Fact{new(reachFact), new(nondetFact), new(sinkFact), new(derivedFact), new(callsFact)},
 	}
 	s.register(&a.Flags)
 	return a

@@ -5,6 +5,7 @@ import (
 	"go/build/constraint"
 	"go/token"
 	"go/types"
+	"slices"
 	"strings"
 
 	"golang.org/x/tools/go/ssa"
@@ -33,12 +34,21 @@ func exemptFile(fset *token.FileSet, file *ast.File) bool {
 func forTests(expr constraint.Expr) bool {
 	switch expr := expr.(type) {
 	case *constraint.TagExpr:
-		tag := strings.ToLower(expr.Tag)
-		return strings.Contains(tag, "integration") || strings.Contains(tag, "e2e") || strings.Contains(tag, "test")
+		return slices.ContainsFunc(strings.FieldsFunc(strings.ToLower(expr.Tag), func(r rune) bool { return r == '_' || r == '.' }), isTestWord)
 	case *constraint.AndExpr:
 		return forTests(expr.X) || forTests(expr.Y)
 	case *constraint.OrExpr:
 		return forTests(expr.X) && forTests(expr.Y)
+	}
+	return false
+}
+
+// isTestWord reports whether a word of a tag stands for tests. It has to be the whole
+// word: latest, contest and attestation are none.
+func isTestWord(word string) bool {
+	switch word {
+	case "test", "tests", "testing", "integration", "e2e", "unittest", "unittests", "integrationtest", "integrationtests", "e2etest", "e2etests":
+		return true
 	}
 	return false
 }

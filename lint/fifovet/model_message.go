@@ -3,6 +3,7 @@ package fifovet
 import (
 	"go/token"
 	"go/types"
+	"slices"
 	"strings"
 
 	"golang.org/x/tools/go/ssa"
@@ -19,6 +20,16 @@ type message struct {
 	// is not seen to be set is then unknown and not absent.
 	open bool
 
+	// leaves says that the function returns the message: its callers may go on
+	// with it.
+	leaves bool
+
+	// bases are the messages of functions that made this one, derived those that
+	// were made from it, and callees what functions make of it that get it as an
+	// argument: the same message, seen from other functions.
+	bases, derived, callees []*message
+	passed                  []passing
+
 	// copied says that the value as a whole came from elsewhere.
 	copied bool
 
@@ -26,8 +37,16 @@ type message struct {
 	// an element of a slice that is changed after it was put there.
 	later map[role]bool
 
+	evidence *evidence // of the queue, once it was asked for
+
 	batches []*message // the inputs that an entry goes into
 	sends   []ssa.CallInstruction
+}
+
+// passing is a call that gets a message as an argument, in the callee a parameter.
+type passing struct {
+	call  ssa.CallInstruction
+	param *ssa.Parameter
 }
 
 // set is one assignment to a field.
@@ -38,23 +57,70 @@ type set struct {
 	instr ssa.Instruction
 }
 
-func (m *message) has(r role) bool { return len(m.sets[r]) > 0 }
+// all returns the assignments to fields of a role, those in other functions
+// included.
+func (m *message) all(r role) []set {
+	var sets []set
+	m.related(map[*message]bool{}, func(x *message) { sets = append(sets, x.sets[r]...) })
+	return sets
+}
+
+// related calls yield for the message and for what other functions make of it.
+func (m *message) related(seen map[*message]bool, yield func(*message)) {
+	if seen[m] {
+		return
+	}
+	seen[m] = true
+	yield(m)
+	for _, x := range m.bases {
+		x.related(seen, yield)
+	}
+	for _, x := range m.callees {
+		x.related(seen, yield)
+	}
+}
+
+func (m *message) has(r role) bool { return len(m.all(r)) > 0 }
+
+// complete reports whether all that happens to the message is seen.
+func (m *message) complete() bool { return !m.open && !m.copied && !m.leaves }
 
 // absent reports whether a field is surely not set, or set to nil or to an
 // empty constant everywhere.
 func (m *message) absent(r role) bool {
-	for _, s := range m.sets[r] {
-		if c, ok := s.value.(*ssa.Const); !ok || c.Value != nil && c.Value.ExactString() != `""` {
+	for _, s := range m.all(r) {
+		if !isEmptyText(s.value) {
 			return false
 		}
 	}
-	return !m.open && !m.copied && !m.later[r]
+	return m.complete() && !m.later[r]
+}
+
+func isEmptyText(v ssa.Value) bool {
+	c, ok := v.(*ssa.Const)
+	return ok && (c.Value == nil || c.Value.ExactString() == `""`)
+}
+
+// origins returns what a field is made from. Where other functions take part, it
+// is followed through them from the message itself.
+func (p *program) origins(m *message, r role, inputs bool) []origin {
+	var found []origin
+	if len(m.bases) > 0 || len(m.callees) > 0 {
+		for _, name := range m.shape.fieldsOf(r) {
+			found = append(found, p.traceUntil(m.sendCalls(), m.root, accessPath{name}, inputs).origins...)
+		}
+		return found
+	}
+	for _, s := range m.sets[r] {
+		found = append(found, p.traceUntil(m.sendCalls(), s.value, nil, inputs).origins...)
+	}
+	return found
 }
 
 // collect finds the messages of a package, each with what its fields are set
 // to.
 func (p *program) collect() []*message {
-	byRoot := map[ssa.Value]*message{}
+	byRoot := p.byRoot
 	var messages []*message
 	at := func(v ssa.Value, fn *ssa.Function) *message {
 		sh := shapeOf(v.Type())
@@ -89,6 +155,10 @@ func (p *program) collect() []*message {
 	for _, m := range messages {
 		p.follow(m, m.root, map[ssa.Value]bool{})
 	}
+	for _, m := range messages {
+		m.inherit()
+	}
+	p.spreadSends(messages)
 	p.link(messages)
 	completed(messages)
 	return messages
@@ -145,6 +215,37 @@ func (p *program) collectCall(instr ssa.CallInstruction, fn *ssa.Function, at fu
 			}
 			if m := at(arg, fn); m != nil {
 				m.sends = append(m.sends, instr)
+			}
+		}
+	}
+}
+
+// inherit takes over what is not known of the messages that this one was made from.
+func (m *message) inherit() {
+	m.related(map[*message]bool{}, func(x *message) {
+		if x != m && !isParameter(x.root) {
+			m.open = m.open || x.open
+			m.copied = m.copied || x.copied
+		}
+	})
+	for _, b := range m.bases {
+		b.derived = append(b.derived, m)
+	}
+}
+
+func isParameter(v ssa.Value) bool {
+	_, ok := v.(*ssa.Parameter)
+	return ok
+}
+
+// spreadSends counts a call that gets the message and sends it as a send.
+func (p *program) spreadSends(messages []*message) {
+	for range maxForwards {
+		for _, m := range messages {
+			for _, to := range m.passed {
+				if there := p.byRoot[to.param]; there != nil && len(there.sends) > 0 && !slices.Contains(m.sends, to.call) {
+					m.sends = append(m.sends, to.call)
+				}
 			}
 		}
 	}
@@ -210,30 +311,6 @@ func (p *program) link(messages []*message) {
 			}
 		}
 	}
-}
-
-// fifo reports whether it is certain that the message goes to a FIFO queue or
-// topic: it has a group, or the queue's name says so, or it is one of ours.
-func (p *program) fifo(m *message) bool {
-	if m.shape.sdk || m.has(roleGroup) && !m.absent(roleGroup) {
-		return true
-	}
-	_, ok := p.fifoURL(m)
-	return ok
-}
-
-// fifoURL returns the constant that names a FIFO queue or topic.
-func (p *program) fifoURL(m *message) (string, bool) {
-	for _, in := range append([]*message{m}, m.batches...) {
-		for _, s := range in.sets[roleURL] {
-			for _, o := range p.trace(s.value, nil, false).origins {
-				if o.kind == fromConst && strings.HasSuffix(o.text, ".fifo") {
-					return o.text, true
-				}
-			}
-		}
-	}
-	return "", false
 }
 
 // sendCalls are the calls that send a message, alone or in a batch.

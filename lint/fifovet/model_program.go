@@ -4,7 +4,6 @@ import (
 	"go/ast"
 	"go/token"
 	"go/types"
-	"strings"
 
 	"golang.org/x/tools/go/analysis"
 	"golang.org/x/tools/go/ssa"
@@ -15,13 +14,16 @@ type program struct {
 	pass *analysis.Pass
 	set  *settings
 
-	fns      []*ssa.Function // in source order, each followed by its literals
-	closures map[*ssa.Function][]*ssa.MakeClosure
-	globals  map[*ssa.Global][]ssa.Value // what is stored in them, by any function
-	loose    map[*ssa.Global]bool        // whose address goes elsewhere
-	calls    []call                      // static calls, in source order
-	exempted map[*token.File]bool
+	fns        []*ssa.Function // in source order, each followed by its literals
+	closures   map[*ssa.Function][]*ssa.MakeClosure
+	fieldFuncs map[*types.Var][]ssa.Value  // functions that are stored in fields
+	globals    map[*ssa.Global][]ssa.Value // what is stored in them, by any function
+	loose      map[*ssa.Global]bool        // whose address goes elsewhere
+	calls      []call                      // calls of declared functions, in source order
+	direct     map[*ssa.Function][]ssa.CallInstruction
+	exempted   map[*token.File]bool
 
+	byRoot map[ssa.Value]*message
 	memory map[ssa.Value][]write
 	sinks  map[*types.Func][]paramSink // of this package's functions
 	nondet map[*types.Func]*nondetFact // of this package's functions
@@ -40,13 +42,16 @@ type call struct {
 func build(pass *analysis.Pass, set *settings) *program {
 	p := &program{
 		pass: pass, set: set,
-		closures: map[*ssa.Function][]*ssa.MakeClosure{},
-		globals:  map[*ssa.Global][]ssa.Value{},
-		loose:    map[*ssa.Global]bool{},
-		exempted: map[*token.File]bool{},
-		memory:   map[ssa.Value][]write{},
-		sinks:    map[*types.Func][]paramSink{},
-		nondet:   map[*types.Func]*nondetFact{},
+		closures:   map[*ssa.Function][]*ssa.MakeClosure{},
+		direct:     map[*ssa.Function][]ssa.CallInstruction{},
+		fieldFuncs: map[*types.Var][]ssa.Value{},
+		globals:    map[*ssa.Global][]ssa.Value{},
+		loose:      map[*ssa.Global]bool{},
+		exempted:   map[*token.File]bool{},
+		byRoot:     map[ssa.Value]*message{},
+		memory:     map[ssa.Value][]write{},
+		sinks:      map[*types.Func][]paramSink{},
+		nondet:     map[*types.Func]*nondetFact{},
 	}
 	prog := ssa.NewProgram(pass.Fset, ssa.InstantiateGenerics)
 	for _, imported := range pass.Pkg.Imports() {
@@ -93,9 +98,18 @@ func (p *program) index() {
 					if f, ok := instr.Fn.(*ssa.Function); ok {
 						p.closures[f] = append(p.closures[f], instr)
 					}
+				case *ssa.Store:
+					if addr, ok := instr.Addr.(*ssa.FieldAddr); ok && isFunc(instr.Val.Type()) {
+						if f := fieldVar(addr); f != nil {
+							p.fieldFuncs[f] = append(p.fieldFuncs[f], instr.Val)
+						}
+					}
 				case ssa.CallInstruction:
 					if callee := calleeOf(instr.Common()); callee != nil && !instr.Common().IsInvoke() {
 						p.calls = append(p.calls, call{fn, instr, callee})
+					}
+					if callee := instr.Common().StaticCallee(); callee != nil {
+						p.direct[callee] = append(p.direct[callee], instr)
 					}
 				}
 				p.indexGlobals(instr, operands[:0])
@@ -153,10 +167,17 @@ func qualified(obj *types.Func) string {
 	return obj.Pkg().Path() + "." + name
 }
 
-// short is the qualified name as a reader of the source would write it.
+// short is the name as a reader of the source would write it, with the name of the
+// package and not its path.
 func short(obj *types.Func) string {
-	name := qualified(obj)
-	return name[strings.LastIndexByte(name, '/')+1:]
+	name := obj.Name()
+	if recv := obj.Signature().Recv(); recv != nil {
+		name = typeName(recv.Type()) + "." + name
+	}
+	if obj.Pkg() == nil {
+		return name
+	}
+	return obj.Pkg().Name() + "." + name
 }
 
 // packagePath is where a named type, or what a pointer to it points to, is

@@ -74,7 +74,7 @@ func isIdentity(obj *types.Func) bool {
 		return true
 	}
 	switch qualified(obj) {
-	case "strings.Clone", "strings.TrimSpace", "bytes.Clone", "github.com/google/uuid.Must", "github.com/gofrs/uuid.Must", "github.com/satori/go.uuid.Must":
+	case "strings.Clone", "strings.TrimSpace", "bytes.Clone", "maps.Clone", "github.com/google/uuid.Must", "github.com/gofrs/uuid.Must", "github.com/satori/go.uuid.Must":
 		return true
 	}
 	sig := obj.Signature()

@@ -75,13 +75,16 @@ func (p *program) follow(m *message, ref ssa.Value, seen map[ssa.Value]bool) {
 		return
 	}
 	seen[ref] = true
-	switch ref.(type) {
-	case *ssa.Alloc, *ssa.UnOp, *ssa.FreeVar, *ssa.Call, *ssa.ChangeType:
+	switch ref := ref.(type) {
+	case *ssa.Alloc:
+	case *ssa.Call, *ssa.Extract:
 		if ref == m.root {
-			if _, ok := ref.(*ssa.Alloc); !ok {
-				m.open = true // made elsewhere
-			}
+			made, ok := p.madeBy(ref)
+			m.bases = made
+			m.open = m.open || !ok
 		}
+	case *ssa.UnOp, *ssa.FreeVar, *ssa.ChangeType, *ssa.Parameter:
+		m.open = m.open || ref == m.root // made elsewhere
 	case *ssa.IndexAddr:
 		m.open = m.open || !isLiteral(ref)
 	default:
@@ -100,7 +103,9 @@ func (p *program) follow(m *message, ref ssa.Value, seen map[ssa.Value]bool) {
 			} else if _, ok := instr.Addr.(*ssa.IndexAddr); !ok {
 				m.open = true
 			}
-		case *ssa.Phi, *ssa.Return, *ssa.MapUpdate, *ssa.Send:
+		case *ssa.Return:
+			m.leaves = true
+		case *ssa.Phi, *ssa.MapUpdate, *ssa.Send:
 			m.open = true
 		case *ssa.UnOp:
 			m.open = m.open || handedOn(instr)
@@ -132,9 +137,9 @@ func (p *program) follow(m *message, ref ssa.Value, seen map[ssa.Value]bool) {
 				if v := instr.Value(); v != nil {
 					p.follow(m, v, seen)
 				}
-			case callee.Name() == "Validate" || callee.Name() == "String" || forwards(instr.Common(), ref, 0):
+			case callee.Name() == "Validate" || callee.Name() == "String":
 			default:
-				m.open = true
+				m.open = m.open || !p.followCall(m, instr, ref, seen)
 			}
 		}
 	}
@@ -162,41 +167,59 @@ func handedOn(load *ssa.UnOp) bool {
 	return false
 }
 
-// forwards reports whether a call does nothing with an argument but read it and
-// send it.
-func forwards(c *ssa.CallCommon, arg ssa.Value, depth int) bool {
-	fn := c.StaticCallee()
-	if fn == nil || len(fn.Blocks) == 0 || depth > maxForwards {
+// followCall goes on in a function that gets a message as an argument. It reports
+// whether the function is one of this package.
+func (p *program) followCall(m *message, instr ssa.CallInstruction, ref ssa.Value, seen map[ssa.Value]bool) bool {
+	fn := staticBody(instr.Common())
+	if fn == nil {
 		return false
 	}
-	for i, a := range c.Args {
-		if a == arg && !onlySent(fn.Params[i], depth) {
-			return false
+	for i, arg := range instr.Common().Args {
+		if arg != ref || i >= len(fn.Params) {
+			continue
 		}
+		param := fn.Params[i]
+		m.passed = append(m.passed, passing{instr, param})
+		if there := p.byRoot[param]; there != nil && there != m {
+			m.callees = append(m.callees, there)
+		}
+		p.follow(m, param, seen)
 	}
 	return true
 }
 
-func onlySent(param *ssa.Parameter, depth int) bool {
-	for _, instr := range referrers(param) {
-		switch instr := instr.(type) {
-		case *ssa.FieldAddr:
-			for _, use := range referrers(instr) {
-				if load, ok := use.(*ssa.UnOp); !ok || load.Op != token.MUL {
-					return false
-				}
-			}
-		case ssa.CallInstruction:
-			callee := calleeOf(instr.Common())
-			if callee == nil || !(isSend(callee) && !isOwn(instr.Common()) || isReader(callee) || forwards(instr.Common(), param, depth+1)) {
-				return false
-			}
-		case *ssa.BinOp, *ssa.DebugRef: // a comparison with nil
-		default:
-			return false
-		}
+// madeBy returns the messages that a call returns, provided that each of them is
+// made where it is returned.
+func (p *program) madeBy(v ssa.Value) ([]*message, bool) {
+	result := 0
+	if e, ok := v.(*ssa.Extract); ok {
+		v, result = e.Tuple, e.Index
 	}
-	return true
+	c, ok := v.(*ssa.Call)
+	if !ok {
+		return nil, false
+	}
+	fn := staticBody(c.Common())
+	if fn == nil {
+		return nil, false
+	}
+	var made []*message
+	for _, block := range fn.Blocks {
+		ret, ok := last(block).(*ssa.Return)
+		if !ok || result >= len(ret.Results) || failed(ret) && result < len(ret.Results)-1 {
+			continue
+		}
+		val := ret.Results[result]
+		if isEmpty(val) {
+			continue
+		}
+		b := p.byRoot[p.rootOf(val, 0)]
+		if b == nil || isParameter(b.root) {
+			return nil, false
+		}
+		made = append(made, b)
+	}
+	return made, len(made) > 0
 }
 
 // isOwn reports whether a call surely goes to a method that is not AWS's, which may

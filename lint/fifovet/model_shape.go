@@ -2,6 +2,7 @@ package fifovet
 
 import (
 	"go/types"
+	"slices"
 	"strings"
 )
 
@@ -29,6 +30,7 @@ const (
 	roleAttributes role = "attributes"
 	roleURL        role = "url"
 	roleDelay      role = "delay"
+	roleAttribute  role = "attribute" // the value of one, whose name is the field
 	roleEntries    role = "entries"
 	roleTime       role = "time"
 	roleEventID    role = "event id"
@@ -50,7 +52,7 @@ var (
 		"MessageAttributes": roleAttributes, "DelaySeconds": roleDelay,
 	}
 	snsInput = map[string]role{
-		"TopicArn": roleURL, "Message": roleBody, "MessageDeduplicationId": roleDedup, "MessageGroupId": roleGroup,
+		"TopicArn": roleURL, "TargetArn": roleURL, "Message": roleBody, "MessageDeduplicationId": roleDedup, "MessageGroupId": roleGroup,
 		"MessageAttributes": roleAttributes,
 	}
 	sqsBatch = map[string]role{"QueueUrl": roleURL, "Entries": roleEntries}
@@ -76,6 +78,18 @@ var shapes = []*shape{
 	{pkg: sdkPath, name: "Message", sdk: true, fields: map[string]role{
 		"DedupeKey": roleDedup, "Group": roleGroup, "EventID": roleEventID, "Body": roleBody, "Attributes": roleAttributes,
 	}},
+}
+
+// fieldsOf returns the names of the fields that have a role, in order.
+func (s *shape) fieldsOf(r role) []string {
+	var names []string
+	for name, has := range s.fields {
+		if has == r {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
 }
 
 // shapeOf returns the shape of a struct type or of a pointer to one, nil if the

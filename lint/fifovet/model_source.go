@@ -38,6 +38,8 @@ func (s *settings) sourceOf(obj *types.Func) bool {
 		return !strings.HasPrefix(name, "New") && name != "Seed" && sig.Results().Len() > 0
 	case "crypto/rand":
 		return name != "Read"
+	case "hash/maphash": // whose seeds are random
+		return name == "MakeSeed" || name == "String" || name == "Bytes" || name == "Comparable" || strings.HasPrefix(name, "Sum")
 	case sdkPath:
 		return false
 	default:
@@ -47,13 +49,41 @@ func (s *settings) sourceOf(obj *types.Func) bool {
 		if isClock(obj) {
 			return true
 		}
-		return idPackage.MatchString(strings.ToLower(majorVersion.ReplaceAllString(path, ""))) && mintsID(obj)
+		return guessedID(obj)
 	}
+}
+
+// guessedID reports whether a function is a generator of identifiers by its name and
+// that of its package.
+func guessedID(obj *types.Func) bool {
+	return obj.Pkg() != nil && idPackage.MatchString(strings.ToLower(majorVersion.ReplaceAllString(obj.Pkg().Path(), ""))) && mintsID(obj)
+}
+
+// isSource is sourceOf with what the analysis of the function's package says, which
+// beats a guess from its name.
+func (p *program) isSource(obj *types.Func) bool {
+	if !p.set.sourceOf(obj) {
+		return false
+	}
+	if p.set.named(obj) || obj.Pkg() == p.pass.Pkg {
+		return true
+	}
+	return !p.pass.ImportObjectFact(obj, &derivedFact{})
 }
 
 // named reports whether -nondet lists a function.
 func (s *settings) named(obj *types.Func) bool {
 	return slices.Contains(s.nondet, qualified(obj))
+}
+
+// picksFew reports whether a call of a random source returns one of a few numbers:
+// rand.IntN(16).
+func picksFew(obj *types.Func, c *ssa.CallCommon) bool {
+	if path := obj.Pkg().Path(); path != "math/rand" && path != "math/rand/v2" || len(c.Args) == 0 {
+		return false
+	}
+	n, ok := constInt(c.Args[len(c.Args)-1])
+	return ok && n <= maxChoices && strings.HasSuffix(strings.ToUpper(obj.Name()), "N")
 }
 
 // isClock reports whether a method is the Now of a clock that is passed around
@@ -129,6 +159,11 @@ func isRecord(t types.Type) bool {
 		}
 	}
 	return false
+}
+
+func isString(t types.Type) bool {
+	b, ok := t.Underlying().(*types.Basic)
+	return ok && b.Info()&types.IsString != 0
 }
 
 func isTime(t types.Type) bool {

@@ -23,12 +23,23 @@ type use struct {
 	m   *message    // nil for arguments
 	via *types.Func // the function that takes the argument, nil for fields
 
+	evidence     evidence
 	alone        bool // nothing but constants is added on the way
 	contentBased bool // for a body: nothing else tells the message apart
+	unless       int  // 1 + the parameter that is the deduplication ID: with it nothing is based on content
+	many         bool // the value is for several messages
 	payload      bool // for a body: the event that one of our producers encodes
 	encoded      bool // it is encoded as JSON later
 
 	slice *tracer
+}
+
+// key is the same for all that becomes part of one message in this function.
+func (u *use) key() any {
+	if u.m != nil {
+		return u.m.root
+	}
+	return u.instr
 }
 
 // uses returns every value that becomes part of a message in this package,
@@ -36,19 +47,25 @@ type use struct {
 func (p *program) uses(messages []*message) []*use {
 	var queue []*use
 	for _, m := range messages {
-		content := !m.shape.sdk && p.fifo(m) && m.absent(roleDedup)
+		content, unless := p.contentBased(m), p.dedupParameter(m)
 		for r, sets := range m.sets {
 			if r == roleAttributes || r == roleEntries {
 				continue
 			}
 			for _, s := range sets {
 				queue = append(queue, &use{
-					role: r, field: s.field, fn: p.within(s.instr, m.fn), value: s.value, pos: s.pos, instr: s.instr, m: m, alone: true, contentBased: content,
+					role: r, field: s.field, fn: p.within(s.instr, m.fn), value: s.value, pos: s.pos, instr: s.instr, m: m,
+					evidence: p.evidenceFor(m, r), alone: true, contentBased: content, unless: unless, many: p.repeated(m),
 				})
 			}
 		}
 	}
-	slices.SortStableFunc(queue, func(a, b *use) int { return int(a.pos) - int(b.pos) })
+	slices.SortStableFunc(queue, func(a, b *use) int {
+		if a.role != b.role && (a.role == roleURL || b.role == roleURL) {
+			return rank(a.role) - rank(b.role) // what a caller says of the queue is known before the rest
+		}
+		return int(a.pos) - int(b.pos)
+	})
 	for _, c := range p.calls {
 		queue = append(queue, p.arguments(c)...)
 	}
@@ -58,6 +75,42 @@ func (p *program) uses(messages []*message) []*use {
 		queue = append(queue, p.raise(u)...)
 	}
 	return queue
+}
+
+func rank(r role) int {
+	if r == roleURL {
+		return 0
+	}
+	return 1
+}
+
+// dedupParameter returns 1 + the parameter that is the deduplication ID of a message,
+// as it is, and 0 if there is none. A caller that leaves it empty has a message
+// without an ID.
+func (p *program) dedupParameter(m *message) int {
+	sets := m.sets[roleDedup]
+	if len(sets) != 1 || len(m.all(roleDedup)) != 1 {
+		return 0
+	}
+	t := p.trace(sets[0].value, nil, false)
+	if len(t.origins) != 1 || t.origins[0].kind != fromPath || t.origins[0].mixed || len(t.origins[0].path) > 0 {
+		return 0
+	}
+	param, ok := t.origins[0].root.(*ssa.Parameter)
+	if !ok {
+		return 0
+	}
+	return 1 + slices.Index(param.Parent().Params, param)
+}
+
+// repeated reports whether a message is made again and again in its function, so
+// that what comes from outside of the loop is for several messages.
+func (p *program) repeated(m *message) bool {
+	made, ok := m.root.(ssa.Instruction)
+	if ok && made.Block() != nil && cycle(made.Block())[made.Block()] {
+		return true
+	}
+	return slices.ContainsFunc(m.sendCalls(), func(c ssa.CallInstruction) bool { return cycle(c.Block())[c.Block()] })
 }
 
 func (p *program) within(instr ssa.Instruction, fn *ssa.Function) *ssa.Function {
@@ -73,7 +126,7 @@ func (p *program) arguments(c call) []*use {
 	if event, ok := payloadOf(c); ok {
 		return []*use{{
 			role: roleBody, field: "payload", fn: c.fn, value: event, pos: c.instr.Pos(), arg: argIndex(c, event), instr: c.instr, via: c.callee,
-			alone: true, contentBased: true, payload: true, encoded: true,
+			evidence: surelyFIFO, alone: true, contentBased: true, payload: true, encoded: true,
 		}}
 	}
 	if c.callee.Pkg() == p.pass.Pkg {
@@ -93,11 +146,41 @@ func (p *program) argument(c call, s paramSink) *use {
 	if s.Index >= len(args) {
 		return nil
 	}
-	arg := args[s.Index]
-	return &use{
-		role: role(s.Role), field: s.Field, fn: c.fn, value: arg, path: s.Path, pos: c.instr.Pos(), arg: argIndex(c, arg), instr: c.instr, via: c.callee,
-		alone: s.Alone, contentBased: s.ContentBased, encoded: s.Encoded,
+	e := p.evidenceAt(c, s)
+	if e == notFIFO && s.Role != roleURL {
+		return nil
 	}
+	arg := args[s.Index]
+	u := &use{
+		role: s.Role, field: s.Field, fn: c.fn, value: arg, path: s.Path, pos: c.instr.Pos(), arg: argIndex(c, arg), instr: c.instr, via: c.callee,
+		evidence: e, alone: s.Alone, contentBased: s.ContentBased, many: s.Many, encoded: s.Encoded,
+	}
+	if s.Unless > 0 && s.Unless <= len(args) {
+		dedup := args[s.Unless-1]
+		u.contentBased = isEmptyText(dedup) || p.nilable(dedup, nil)
+		if param, ok := dedup.(*ssa.Parameter); ok {
+			u.unless = 1 + slices.Index(param.Parent().Params, param)
+		}
+	}
+	return u
+}
+
+// evidenceAt is what a call says of the queue: what the callee knows, unless the
+// queue's name is one of the arguments.
+func (p *program) evidenceAt(c call, s paramSink) evidence {
+	args := c.instr.Common().Args
+	for _, url := range p.sinksOf(c.callee) {
+		if url.Role != roleURL || url.Index >= len(args) {
+			continue
+		}
+		switch name, _ := nameIn(p.trace(args[url.Index], url.Path, false).origins); name {
+		case fifoName:
+			return surelyFIFO
+		case standardName:
+			return notFIFO
+		}
+	}
+	return s.Evidence
 }
 
 // argIndex is the argument's number in the source, where a method's receiver
@@ -125,14 +208,13 @@ func (p *program) raise(u *use) []*use {
 			continue
 		}
 		s := paramSink{
-			Index: slices.Index(fn.Params, param), Path: o.path, Role: string(u.role), Field: u.field,
-			Alone: u.alone && only(u.slice.origins, param), ContentBased: u.contentBased, Encoded: u.encoded || o.encoded != nil,
+			Index: slices.Index(fn.Params, param), Path: o.path, Role: u.role, Field: u.field, Evidence: u.evidence,
+			Alone: u.alone && only(u.slice.origins, param), ContentBased: u.contentBased, Unless: u.unless,
+			Many: u.many || u.instr != nil && cycle(u.instr.Block())[u.instr.Block()], Encoded: u.encoded || o.encoded != nil,
 		}
-		known := p.sinks[obj]
-		if len(known) >= maxSinks || slices.ContainsFunc(known, s.same) {
+		if !p.addSink(obj, s) {
 			continue
 		}
-		p.sinks[obj] = append(known, s)
 		for _, c := range p.calls {
 			if c.callee == obj {
 				if arg := p.argument(c, s); arg != nil {
@@ -142,6 +224,16 @@ func (p *program) raise(u *use) []*use {
 		}
 	}
 	return more
+}
+
+// addSink records one argument of a function and reports whether it is new.
+func (p *program) addSink(obj *types.Func, s paramSink) bool {
+	known := p.sinks[obj]
+	if len(known) >= maxSinks || slices.ContainsFunc(known, s.same) {
+		return false
+	}
+	p.sinks[obj] = append(known, s)
+	return true
 }
 
 // only reports whether a value is made of one parameter and constants.

@@ -33,6 +33,18 @@ var (
 	retryName = regexp.MustCompile(`[Rr]etry|[Bb]ackoff($|[^a-z])|[Aa]ttempt`)
 	hookName  = regexp.MustCompile(`^(On|After|Before)[A-Z]`)
 
-	// identityName matches attributes that identify the event.
-	identityName = regexp.MustCompile(`(?i)(event|message|msg|dedup(e|lication)?|unique(ness)?|idempotency|correlation|request|txn|transaction|job|command)[_.-]?(id|key|uuid|name)$|uuid$`)
+	// placeName matches attributes that say where something runs or where an answer
+	// goes; attributes that identify an event or an attempt are known to attrname.
+	placeName = regexp.MustCompile(`(?i)(^|[_.-])(region|host|hostname|node|zone|env|environment|stage|pod|cluster|instance|datacenter|user[_.-]?agent)$` +
+		`|^(reply|respond|answer)[_.-]?(to|queue|url|topic)$|^callback([_.-]?url)?$`)
+
+	// memberName matches members of a body that tell it from others, of whatever they
+	// are the ID.
+	memberName = regexp.MustCompile(`^(id|ID|Id|uid|key|Key)$|(?i:^(u|g|ul)uid$|ulid$|[_.-](id|key|uuid|guid)$)|[a-z](ID|Id|UUID|Uuid|Key)$`)
+
+	// eventType matches types whose own ID is that of the event.
+	eventType = regexp.MustCompile(`(?i)(event|message|msg|envelope|job|command|notification|record)$`)
+
+	// bodyName matches parameters and fields that hold a whole body.
+	bodyName = regexp.MustCompile(`(?i)^(msg|message)?_?(body|payload|content|contents|json|raw|data)$|(body|payload|JSON)$|^(msg|message)$`)
 )

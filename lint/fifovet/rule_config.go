@@ -5,6 +5,7 @@ import (
 
 	"golang.org/x/tools/go/ssa"
 
+	"github.com/kansas-frontier-matrix/sqsfifo/internal/attrname"
 	"github.com/kansas-frontier-matrix/sqsfifo/lint"
 )
 
@@ -58,10 +59,12 @@ func (p *program) checkConfig(r *reporter, fn *ssa.Function) {
 		if !ok || len(ret.Results) != 1 {
 			continue
 		}
-		for _, a := range p.attributes(ret.Results[0]) {
+		var found attributeSet
+		p.collectAttributes(&found, nil, ret.Results[0], nil, nil, 0)
+		for _, a := range found.known {
 			if o, lost := outsideBody(a, event); lost {
-				f := finding{rule: attrOnlyIdentity, fn: fn, pos: a.update.Pos(), source: origin{pos: o.pos, text: o.text}}
-				identity := identityName.MatchString(a.name)
+				f := finding{rule: attrOnlyIdentity, fn: a.fn, pos: a.pos, arg: a.arg, source: origin{pos: o.pos, text: o.text}, what: fmt.Sprintf("%q", a.name)}
+				identity := attrname.Event(a.name)
 				if !identity {
 					f.lower(lint.Warning)
 				}
@@ -87,7 +90,7 @@ func outsideBody(a attribute, event *ssa.Parameter) (origin, bool) {
 		case o.kind == fromConst || o.kind == fromBucket:
 		case o.kind == fromPath && o.root == event && !jsonVisible(event.Type(), o.path):
 			lost, found = o, true
-		case o.kind == fromSource && identityName.MatchString(a.name):
+		case o.kind == fromSource && attrname.Event(a.name):
 			lost, found = o, true
 		default:
 			return origin{}, false

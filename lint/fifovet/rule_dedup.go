@@ -2,7 +2,9 @@ package fifovet
 
 import (
 	"fmt"
+	"go/token"
 	"go/types"
+	"slices"
 	"strings"
 
 	"golang.org/x/tools/go/ssa"
@@ -10,9 +12,12 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/lint"
 )
 
-// checkIDs reports what is wrong with the deduplication ID, the group ID and
-// the other members of an identity.
+// checkIDs reports what is wrong with the deduplication ID and the other members of
+// an identity.
 func (p *program) checkIDs(r *reporter, u *use) {
+	if u.evidence == notFIFO {
+		return
+	}
 	switch u.role {
 	case roleDedup, roleEventID, roleTime:
 		if o, ok := u.slice.any(fromSource); ok {
@@ -26,16 +31,34 @@ func (p *program) checkIDs(r *reporter, u *use) {
 			p.entityKey(r, u)
 		}
 	case roleGroup:
-		if o, ok := u.slice.any(fromSource); ok {
-			r.report(finding{
-				rule: randomGroupID, fn: u.fn, pos: u.pos, arg: u.arg, source: o,
-				text: fmt.Sprintf("%s comes from %s: each message is a group of its own, so nothing is kept in order; use what has to stay in order, such as an account or a tile",
-					u.name(), o.text),
-			})
-			return
-		}
 		p.legalID(r, u)
 	}
+}
+
+// valueCause is the cause of what is wrong with the value at a position.
+type valueCause struct{ pos token.Pos }
+
+// causeOf is the same for all that one call of a source reaches, and for all that
+// one function of the program mints.
+func (p *program) causeOf(o origin) any {
+	if call, ok := o.root.(*ssa.Call); ok && o.frame == nil {
+		if callee := calleeOf(call.Common()); callee != nil && callee.Pkg() != nil && strings.Contains(o.text, sourceSeparator) &&
+			sameProgram(callee.Pkg().Path(), p.pass.Pkg.Path()) {
+			return callee
+		}
+	}
+	return o.root
+}
+
+// sameProgram guesses from their paths whether two packages are of one module.
+func sameProgram(a, b string) bool { return programOf(a) == programOf(b) }
+
+func programOf(path string) string {
+	parts := strings.SplitN(path, "/", 4)
+	if len(parts) >= 3 && slices.Contains([]string{"github.com", "gitlab.com", "bitbucket.org"}, parts[0]) {
+		return strings.Join(parts[:3], "/")
+	}
+	return parts[0]
 }
 
 // name is the field as the reader knows it, with the function that leads there.
@@ -51,7 +74,7 @@ func (p *program) minted(r *reporter, u *use, o origin) {
 	if _, bucket := u.slice.any(fromBucket); bucket && o.wraps {
 		return // the date and the hour: what comes again is told apart
 	}
-	f := finding{rule: nondetDedupID, fn: u.fn, pos: u.pos, arg: u.arg, source: o}
+	f := finding{rule: nondetDedupID, fn: u.fn, pos: u.pos, arg: u.arg, source: o, maybe: u.evidence == maybeFIFO, what: u.field, cause: p.causeOf(o)}
 	switch {
 	case u.role == roleEventID:
 		f.text = fmt.Sprintf("EventID comes from %s: it is part of the body, so each attempt is another event to SQS; leave it out, it is derived from the event", o.text)
@@ -88,8 +111,7 @@ func (p *program) minted(r *reporter, u *use, o origin) {
 // come from the caller.
 func (p *program) fallback(u *use) bool {
 	if u.m != nil {
-		sets := u.m.sets[u.role]
-		for _, s := range sets {
+		for _, s := range u.m.all(u.role) {
 			if _, minted := p.trace(s.value, nil, false).any(fromSource); !minted && !isEmpty(s.value) {
 				return true
 			}
@@ -140,14 +162,7 @@ func (p *program) carried(u *use, o origin) bool {
 	if u.m == nil {
 		return false
 	}
-	for _, s := range u.m.sets[roleBody] {
-		for _, b := range p.trace(s.value, nil, true).origins {
-			if b.kind == fromSource && b.root == o.root {
-				return true
-			}
-		}
-	}
-	return false
+	return slices.ContainsFunc(p.origins(u.m, roleBody, true), func(b origin) bool { return b.kind == fromSource && b.root == o.root })
 }
 
 // kept reports whether the minted value is also given to a function that may
@@ -218,7 +233,7 @@ func (p *program) constantID(r *reporter, u *use) {
 		return
 	}
 	r.report(finding{
-		rule: constantDedupID, fn: u.fn, pos: u.pos, arg: u.arg,
+		rule: constantDedupID, fn: u.fn, pos: u.pos, arg: u.arg, maybe: u.evidence == maybeFIFO, cause: valueCause{u.pos},
 		text: fmt.Sprintf("%s is the constant %q: SQS takes one message in five minutes and drops every other event with an answer that says success; derive it from the event",
 			u.name(), clip(text)),
 	})
@@ -245,29 +260,52 @@ func (p *program) legalID(r *reporter, u *use) {
 		return
 	}
 	r.report(finding{
-		rule: invalidID, fn: u.fn, pos: u.pos, arg: u.arg,
+		rule: invalidID, fn: u.fn, pos: u.pos, arg: u.arg, maybe: u.evidence == maybeFIFO, cause: valueCause{u.pos},
 		text: fmt.Sprintf("%s %q %s: SQS refuses the message; use a short ASCII identifier or the hex SHA-256 of the longer one", u.name(), clip(o.text), rule),
 	})
 }
 
-// bodyAsID is SF010 for a body that was encoded here and is used as it is.
+// bodyAsID is SF010 for a whole body that is used as it is.
 func (p *program) bodyAsID(r *reporter, u *use) {
 	if u.m == nil || u.m.shape.sdk {
 		return
 	}
+	f := finding{rule: invalidID, fn: u.fn, pos: u.pos, arg: u.arg, maybe: u.evidence == maybeFIFO, cause: valueCause{u.pos}}
 	encoder := p.encoder(u.value)
-	if encoder == nil {
+	for _, s := range u.m.all(roleBody) {
+		switch {
+		case encoder != nil && p.encoder(s.value) == encoder:
+			f.text = u.name() + " is the whole body: SQS takes 128 characters and no spaces, and refuses the message; " +
+				"leave it out on a queue with content-based deduplication, or use the hex SHA-256 of the body"
+		case encoder == nil && p.sameText(u.slice, s.value):
+			f.lower(lint.Warning)
+			f.text = u.name() + " is the whole body: SQS takes 128 characters and no spaces, and refuses the message if it is longer; " +
+				"leave it out on a queue with content-based deduplication, or use the hex SHA-256 of the body"
+		default:
+			continue
+		}
+		r.report(f)
 		return
 	}
-	for _, s := range u.m.sets[roleBody] {
-		if p.encoder(s.value) == encoder {
-			r.report(finding{
-				rule: invalidID, fn: u.fn, pos: u.pos, arg: u.arg,
-				text: u.name() + " is the whole body: SQS takes 128 characters and no blanks, and refuses the message; leave it out on a queue with content-based deduplication, or use the hex SHA-256 of the body",
-			})
-			return
-		}
+}
+
+// sameText reports whether an ID is the parameter, or the field, that is also the
+// body, and that is called so.
+func (p *program) sameText(id *tracer, body ssa.Value) bool {
+	t := p.trace(body, nil, false)
+	if len(id.origins) != 1 || len(t.origins) != 1 {
+		return false
 	}
+	a, b := id.origins[0], t.origins[0]
+	if a.kind != fromPath || b.kind != fromPath || a.mixed || b.mixed || a.root != b.root || !slices.Equal(a.path, b.path) {
+		return false
+	}
+	name := a.root.Name()
+	if len(a.path) > 0 {
+		name = a.path[len(a.path)-1]
+	}
+	_, isBytes := typeAt(a.root.Type(), a.path).(*types.Slice)
+	return isBytes || bodyName.MatchString(name)
 }
 
 // encoder returns the call whose result a value is, unchanged, if that call
@@ -312,7 +350,7 @@ func (p *program) encoder(v ssa.Value) ssa.Value {
 func (p *program) checkShared(r *reporter, uses []*use) {
 	first := map[string]types.Type{}
 	for _, u := range uses {
-		if u.role != roleDedup || u.m == nil {
+		if u.role != roleDedup || u.m == nil || u.evidence == notFIFO {
 			continue
 		}
 		text, ok := u.slice.constant()
@@ -331,9 +369,14 @@ func (p *program) checkShared(r *reporter, uses []*use) {
 		if types.Identical(was, t) {
 			continue
 		}
-		qual := types.RelativeTo(p.pass.Pkg)
+		qual := func(pkg *types.Package) string {
+			if pkg == p.pass.Pkg {
+				return ""
+			}
+			return pkg.Name()
+		}
 		r.report(finding{
-			rule: sharedConstantKey, fn: u.fn, pos: u.pos, arg: u.arg,
+			rule: sharedConstantKey, fn: u.fn, pos: u.pos, arg: u.arg, cause: valueCause{u.pos},
 			text: fmt.Sprintf("%s %q is also that of %s, here it is that of %s: events of different types become one; start the key with the type of the event",
 				u.name(), clip(text), types.TypeString(was, qual), types.TypeString(t, qual)),
 		})

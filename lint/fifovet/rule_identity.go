@@ -10,136 +10,128 @@ import (
 
 	"golang.org/x/tools/go/ssa"
 
+	"github.com/kansas-frontier-matrix/sqsfifo/internal/attrname"
 	"github.com/kansas-frontier-matrix/sqsfifo/lint"
 )
 
-// attribute is one entry of a message's attributes with a name that is known.
-type attribute struct {
-	name   string
-	value  *tracer
-	update *ssa.MapUpdate
-}
-
 // checkAttributes is SF001 and SF013.
-func (p *program) checkAttributes(r *reporter, m *message) {
-	if m.shape.batch || !m.has(roleAttributes) || !p.fifo(m) {
+func (p *program) checkAttributes(r *reporter, l *letter) {
+	if l.evidence == notFIFO {
 		return
 	}
-	body := p.bodyOf(m)
-	if body == nil {
-		return
-	}
-	explicit := !m.absent(roleDedup) && !m.shape.sdk
-	for _, s := range m.sets[roleAttributes] {
-		for _, a := range p.attributes(s.value) {
-			p.checkAttribute(r, m, a, body, explicit)
-		}
+	for _, a := range l.attributes.known {
+		p.checkAttribute(r, l, a)
 	}
 }
 
-func (p *program) bodyOf(m *message) []origin {
-	var body []origin
-	for _, s := range m.sets[roleBody] {
-		body = append(body, p.trace(s.value, nil, true).origins...)
-	}
-	return body
-}
-
-// attributes returns the entries of a map that are set under constant names.
-func (p *program) attributes(v ssa.Value) []attribute {
-	var found []attribute
-	seen := map[string]bool{}
-	for _, visited := range p.trace(v, nil, false).inOrder {
-		mk, ok := visited.(*ssa.MakeMap)
-		if !ok {
-			continue
-		}
-		for _, w := range p.writes(mk) {
-			update, ok := w.instr.(*ssa.MapUpdate)
-			if !ok || w.kind != stored || len(w.path) != 1 {
-				continue
-			}
-			name := strings.TrimSuffix(strings.TrimPrefix(w.path[0], "["), "]")
-			if name == "*" || seen[name] {
-				continue
-			}
-			seen[name] = true
-			value := p.trace(v, accessPath{w.path[0], "StringValue"}, true)
-			if structOf(update.Value.Type()) == nil {
-				value = p.trace(v, accessPath{w.path[0]}, true)
-			} else {
-				value.value(v, place{path: accessPath{w.path[0], "BinaryValue"}})
-			}
-			found = append(found, attribute{name, value, update})
-		}
-	}
-	return found
-}
-
-func (p *program) checkAttribute(r *reporter, m *message, a attribute, body []origin, explicit bool) {
-	if lint.Benign(a.name) {
-		return
-	}
-	identity := identityName.MatchString(a.name)
-	var variable []origin
+// variable returns what an attribute's value is made from, apart from what is the
+// same for all messages. It reports whether all of it is known.
+func (a attribute) variable() (origins []origin, known bool) {
 	for _, o := range a.value.origins {
 		switch o.kind {
 		case fromConst, fromBucket:
 		case fromUnknown:
-			return
+			return nil, false
 		default:
-			variable = append(variable, o)
+			origins = append(origins, o)
 		}
 	}
-	if len(variable) == 0 {
+	return origins, true
+}
+
+// carriage says what the body has of an attribute.
+func (l *letter) carriage(a attribute) carriageKind {
+	variable, known := a.variable()
+	if !known {
+		return notKnown
+	}
+	result := notCarried
+	for _, o := range variable {
+		switch carriage(o, l.body) {
+		case carriedByBody:
+			return carriedByBody
+		case notKnown:
+			result = notKnown
+		}
+	}
+	return result
+}
+
+func (p *program) checkAttribute(r *reporter, l *letter, a attribute) {
+	variable, known := a.variable()
+	if lint.Benign(a.name) || !known || len(variable) == 0 {
 		return
 	}
+	identity := attrname.Event(a.name)
 	for _, o := range variable {
 		if o.kind == fromSource && !identity {
 			return // when and where it was sent, which identifies nothing
 		}
-		switch carriage(o, body) {
-		case carriedByBody, notKnown:
-			p.checkCopy(r, m, a)
-			return
-		}
 	}
-	if p.copies(a, m) {
-		p.checkCopy(r, m, a)
+	if l.carriage(a) != notCarried || l.member(p, a) != nil {
+		p.checkCopy(r, l, a)
 		return
 	}
-	f := finding{rule: attrOnlyIdentity, fn: a.update.Parent(), pos: a.update.Pos()}
+	f := finding{
+		rule: attrOnlyIdentity, fn: a.fn, pos: a.pos, arg: a.arg, maybe: l.evidence == maybeFIFO, what: fmt.Sprintf("%q", a.name), cause: identityCause{l.key()},
+	}
+	own := l.ownID(p)
 	switch {
-	case explicit:
+	case !l.contentBased && !identity:
+		return
+	case !l.contentBased:
+		f.maybe = false
 		f.lower(lint.Info)
 		f.text = fmt.Sprintf("attribute %q is not in the body: the explicit deduplication ID decides what is a duplicate, but a consumer cannot check the identity against the body", a.name)
-		if !identity {
-			return
-		}
+	case isContext(a.name, variable) || own != noID && !identity || own == eventID || own != noID && strings.HasSuffix(strings.ToLower(a.name), "name"):
+		f.lower(lint.Info)
+		f.text = fmt.Sprintf("attribute %q is not in the body, which SQS hashes alone: of two messages that differ only in %q the second is dropped", a.name, a.name)
 	case identity:
 		f.text = fmt.Sprintf("attribute %q identifies the event and is not in the body: SQS hashes the body alone, so of two events with this body the second is dropped; "+
-			"move %q into the envelope, as DedupeKey or a part of it", a.name, a.name)
-	case !slices.ContainsFunc(variable, func(o origin) bool { return !isSetting(o) }):
-		return
+			"put the value into the body as well (a producer of sqsfifo does, as the dedupe key)", a.name)
 	default:
 		f.lower(lint.Warning)
-		f.text = fmt.Sprintf("attribute %q is not in the body: SQS hashes the body alone, so of two messages that differ only in %q the second is dropped; move it into the body", a.name, a.name)
+		f.text = fmt.Sprintf("attribute %q is not in the body: SQS hashes the body alone, so of two messages that differ only in %q the second is dropped; put it into the body", a.name, a.name)
 	}
 	r.report(f)
 }
 
-// isSetting reports whether a value is a field of what sends, the receiver: the
-// same for all messages, as far as the code tells.
-func isSetting(o origin) bool {
-	root, ok := o.root.(*ssa.Parameter)
-	if !ok || o.kind != fromPath {
-		return false
+// identityCause is the cause of a message whose body does not tell events apart.
+type identityCause struct{ of any }
+
+// isContext reports whether an attribute tells requests, attempts, hosts or
+// settings apart, and not events.
+func isContext(name string, variable []origin) bool {
+	if attrname.Attempt(name) || placeName.MatchString(name) {
+		return true
 	}
-	fn := root.Parent()
-	return fn.Signature.Recv() != nil && fn.Params[0] == root && len(o.path) > 0
+	return !slices.ContainsFunc(variable, func(o origin) bool { return !isSetting(o) })
 }
 
-// carriage says whether the body holds a value.
+// isSetting reports whether a value is the same for all messages, as far as the code
+// tells: a field of what sends, of settings, a variable of the package or of the
+// environment.
+func isSetting(o origin) bool {
+	if o.kind != fromPath {
+		return false
+	}
+	switch root := o.root.(type) {
+	case *ssa.Global:
+		return true
+	case *ssa.Call:
+		callee := calleeOf(root.Common())
+		return callee != nil && callee.Pkg() != nil && (callee.Pkg().Path() == "os" || callee.Pkg().Path() == "flag" || settingsName.MatchString(typeName(root.Type())))
+	case *ssa.Parameter:
+		fn := root.Parent()
+		if len(o.path) > 0 && settingsName.MatchString(typeName(root.Type())) {
+			return true
+		}
+		return fn.Signature.Recv() != nil && fn.Params[0] == root && len(o.path) > 0
+	}
+	return false
+}
+
+// carriageKind says whether the body holds a value.
 type carriageKind uint8
 
 const (
@@ -176,38 +168,87 @@ func carriage(o origin, body []origin) carriageKind {
 	return result
 }
 
-// copies reports whether the body has a field of the attribute's name.
-func (p *program) copies(a attribute, m *message) bool {
-	return p.member(a, m) != nil
+// ownKind says what a body has to tell it from others.
+type ownKind uint8
+
+const (
+	noID     ownKind = iota
+	entityID         // the ID of what the event is about
+	eventID          // the ID of the event
+)
+
+// ownID looks for the members of the body that identify it.
+func (l *letter) ownID(p *program) ownKind {
+	own := noID
+	see := func(owner, name string) {
+		switch {
+		case attrname.Event(name) && !strings.HasSuffix(strings.ToLower(name), "name"), memberName.MatchString(name) && eventType.MatchString(owner):
+			own = max(own, eventID)
+		case memberName.MatchString(name):
+			own = max(own, entityID)
+		}
+	}
+	for _, o := range l.body {
+		if o.kind == fromConst || o.kind == fromUnknown {
+			continue
+		}
+		name, owner := "", ""
+		switch {
+		case o.encoded != nil && len(o.part) == 0 && structOf(element(o.encoded)) != nil:
+			s, owner := structOf(element(o.encoded)), typeName(element(o.encoded))
+			for i := range s.NumFields() {
+				if tag := reflect.StructTag(s.Tag(i)).Get("json"); tag != "-" {
+					tag, _, _ = strings.Cut(tag, ",")
+					see(owner, s.Field(i).Name())
+					see(owner, tag)
+				}
+			}
+			continue
+		case o.encoded != nil && len(o.part) > 0:
+			name, owner = o.part[len(o.part)-1], typeName(element(o.encoded))
+			if key, ok := keyName(name); ok {
+				name = key
+			}
+			if f, tag := fieldOf(element(o.encoded), name); f != nil {
+				tag, _, _ = strings.Cut(reflect.StructTag(tag).Get("json"), ",")
+				see(owner, tag)
+			}
+		case len(o.path) > 0:
+			name = o.path[len(o.path)-1]
+			if o.root != nil {
+				owner = typeName(o.root.Type())
+			}
+		}
+		see(owner, name)
+	}
+	return own
 }
 
 // member returns what the body holds under the name of an attribute.
-func (p *program) member(a attribute, m *message) ssa.Value {
+func (l *letter) member(p *program, a attribute) ssa.Value {
 	want := plain(a.name)
-	for _, s := range m.sets[roleBody] {
-		for _, v := range p.trace(s.value, nil, true).inOrder {
-			switch v := v.(type) {
-			case *ssa.Alloc:
-				t := structOf(v.Type())
-				if t == nil || shapeOf(v.Type()) != nil {
+	for _, v := range l.made {
+		switch v := v.(type) {
+		case *ssa.Alloc:
+			t := structOf(v.Type())
+			if t == nil || shapeOf(v.Type()) != nil {
+				continue
+			}
+			for i := range t.NumFields() {
+				tag, _, _ := strings.Cut(reflect.StructTag(t.Tag(i)).Get("json"), ",")
+				if tag == "-" || plain(tag) != want && plain(t.Field(i).Name()) != want {
 					continue
 				}
-				for i := range t.NumFields() {
-					tag, _, _ := strings.Cut(reflect.StructTag(t.Tag(i)).Get("json"), ",")
-					if plain(tag) != want && plain(t.Field(i).Name()) != want {
-						continue
-					}
-					for _, w := range p.writes(v) {
-						if w.kind == stored && len(w.path) == 1 && w.path[0] == t.Field(i).Name() {
-							return w.val
-						}
-					}
-				}
-			case *ssa.MakeMap:
 				for _, w := range p.writes(v) {
-					if w.kind == stored && len(w.path) == 1 && plain(strings.Trim(w.path[0], "[]")) == want {
+					if w.kind == stored && len(w.path) == 1 && w.path[0] == t.Field(i).Name() {
 						return w.val
 					}
+				}
+			}
+		case *ssa.MakeMap:
+			for _, w := range p.writes(v) {
+				if w.kind == stored && len(w.path) == 1 && plain(strings.Trim(w.path[0], "[]")) == want {
+					return w.val
 				}
 			}
 		}
@@ -222,8 +263,8 @@ func plain(name string) string {
 
 // checkCopy is SF013: an attribute repeats a member of the body, made from
 // something else.
-func (p *program) checkCopy(r *reporter, m *message, a attribute) {
-	val := p.member(a, m)
+func (p *program) checkCopy(r *reporter, l *letter, a attribute) {
+	val := l.member(p, a)
 	if val == nil {
 		return
 	}
@@ -241,7 +282,7 @@ func (p *program) checkCopy(r *reporter, m *message, a attribute) {
 		}
 	}
 	r.report(finding{
-		rule: attrCopiesKey, fn: a.update.Parent(), pos: a.update.Pos(),
+		rule: attrCopiesKey, fn: a.fn, pos: a.pos, arg: a.arg, what: fmt.Sprintf("%q", a.name),
 		text: fmt.Sprintf("attribute %q repeats a member of the body but is made from another value: the two may drift apart; set both from one variable", a.name),
 	})
 }

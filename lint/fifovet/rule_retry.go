@@ -13,37 +13,74 @@ import (
 // checkRetry is SF006: what tells the event apart is minted between two
 // attempts to send it.
 func (p *program) checkRetry(r *reporter, u *use) {
-	if u.role != roleDedup && u.role != roleBody && u.role != roleEventID && u.role != roleTime {
+	if u.evidence == notFIFO || u.role != roleDedup && u.role != roleBody && u.role != roleEventID && u.role != roleTime {
 		return
 	}
 	if u.role == roleBody && !u.contentBased {
 		return
 	}
 	for _, o := range u.slice.origins {
-		if o.kind != fromSource || !u.written(o) {
+		if o.kind != fromSource || o.seeded || !u.written(o) {
 			continue
 		}
-		minted, ok := o.root.(ssa.Instruction)
-		if !ok || minted.Block() == nil {
+		minted := o.at()
+		if minted == nil || minted.Block() == nil {
 			continue
 		}
-		for _, send := range p.sendsOf(u) {
-			loop, ok := p.retried(u, minted, send)
+		for _, try := range p.attempts(u, minted) {
+			loop, ok := p.retried(try, maxLift)
 			if !ok {
 				continue
 			}
 			f := finding{
-				rule: remintedOnRetry, fn: minted.Parent(), pos: o.pos,
-				text: fmt.Sprintf("%s is called anew for each attempt to send (%s): SQS cannot recognise the retry and stores the event twice; call it once, before the first attempt",
+				rule: remintedOnRetry, fn: minted.Parent(), pos: minted.Pos(), maybe: u.evidence == maybeFIFO, what: u.field, cause: p.causeOf(o),
+				text: fmt.Sprintf("%s is called again for each attempt to send (%s): SQS cannot recognise the retry and stores the event twice; call it once, before the first attempt",
 					o.text, u.field),
 			}
-			if loop.IsValid() {
+			if loop.IsValid() && o.frame == nil && try.minted == minted {
 				f.fix, f.loop = fixHoist, loop
 			}
 			r.report(f)
 			return
 		}
 	}
+}
+
+// attempt is one try to send, in one function: where the value is minted, the call
+// that sends, and what the message is made of.
+type attempt struct {
+	minted ssa.Instruction
+	send   ssa.CallInstruction
+	values []ssa.Value
+}
+
+// attempts returns where a use is sent: in its own function, or in those that get the
+// message from it.
+func (p *program) attempts(u *use, minted ssa.Instruction) []attempt {
+	var tries []attempt
+	for _, send := range p.sendsOf(u) {
+		if send.Parent() == minted.Parent() {
+			tries = append(tries, attempt{minted, send, messageValues(u)})
+		}
+	}
+	if u.m == nil {
+		return tries
+	}
+	for _, d := range u.m.derived {
+		call, ok := d.root.(*ssa.Call)
+		if e, isExtract := d.root.(*ssa.Extract); isExtract {
+			call, ok = e.Tuple.(*ssa.Call)
+		}
+		if !ok || call.Common().StaticCallee() != minted.Parent() {
+			continue
+		}
+		for _, send := range d.sendCalls() {
+			if send.Parent() == call.Parent() {
+				tries = append(tries, attempt{call, send, withoutContext(call.Common().Args)})
+			}
+		}
+	}
+	return tries
 }
 
 // sendsOf returns the calls that send what a use is part of.
@@ -58,15 +95,112 @@ func (p *program) sendsOf(u *use) []ssa.CallInstruction {
 }
 
 // retried reports whether the send is tried again after a failure, with the
-// source called in between. The position is that of the loop, if it is one.
-func (p *program) retried(u *use, minted ssa.Instruction, send ssa.CallInstruction) (token.Pos, bool) {
-	if fn := send.Parent(); fn == minted.Parent() {
-		if loop := p.loopOf(minted.Block(), send); loop != nil && p.again(u, loop) {
-			return loopPos(loop), true
+// source called in between: by a loop, a function that calls a literal again, the
+// function itself, or one of its callers. The position is that of the loop, if it is
+// one around the send itself.
+func (p *program) retried(try attempt, lift int) (token.Pos, bool) {
+	if loop := p.loopOf(try.minted.Block(), try.send); loop != nil && p.again(try.values, loop) {
+		return loopPos(loop), true
+	}
+	fn := try.send.Parent()
+	if p.retryBody(fn) || recurs(fn, try.send) {
+		return token.NoPos, true
+	}
+	if lift == 0 || !p.returnsErrorOf(fn, try.send) {
+		return token.NoPos, false
+	}
+	for _, c := range p.callers(fn) {
+		if _, ok := p.retried(attempt{c, c, withoutContext(c.Common().Args)}, lift-1); ok {
+			return token.NoPos, true
 		}
-		return token.NoPos, p.retryBody(fn)
 	}
 	return token.NoPos, false
+}
+
+// callers returns the calls of a function in this package.
+func (p *program) callers(fn *ssa.Function) []ssa.CallInstruction {
+	var calls []ssa.CallInstruction
+	for _, c := range p.direct[fn] {
+		if c.Parent() != fn {
+			calls = append(calls, c)
+		}
+	}
+	return calls
+}
+
+// returnsErrorOf reports whether a function hands on the error of a send.
+func (p *program) returnsErrorOf(fn *ssa.Function, send ssa.CallInstruction) bool {
+	call := send.Value()
+	if call == nil {
+		return false
+	}
+	for _, block := range fn.Blocks {
+		ret, ok := last(block).(*ssa.Return)
+		if !ok || len(ret.Results) == 0 {
+			continue
+		}
+		err := ret.Results[len(ret.Results)-1]
+		if isError(err.Type()) && (isErrorOf(err, send, 0) || p.trace(err, nil, true).visited[call]) {
+			return true
+		}
+	}
+	return false
+}
+
+func isError(t types.Type) bool {
+	return types.Identical(t, types.Universe.Lookup("error").Type())
+}
+
+// recurs reports whether a function calls itself after a send failed, with the same
+// arguments.
+func recurs(fn *ssa.Function, send ssa.CallInstruction) bool {
+	for _, block := range fn.Blocks {
+		cond, ok := last(block).(*ssa.If)
+		if !ok {
+			continue
+		}
+		failed, _, ok := branches(cond, send)
+		if !ok || len(failed.Preds) != 1 {
+			continue
+		}
+		for _, b := range fn.Blocks {
+			if !failed.Dominates(b) {
+				continue
+			}
+			for _, instr := range b.Instrs {
+				if c, ok := instr.(ssa.CallInstruction); ok && c.Common().StaticCallee() == fn && sameArguments(fn, c) {
+					return true
+				}
+			}
+		}
+	}
+	return false
+}
+
+// sameArguments reports whether a call of a function by itself is about the same
+// message: one of its parameters is handed on as it is, and no part of one is.
+func sameArguments(fn *ssa.Function, c ssa.CallInstruction) bool {
+	same := false
+	for i, arg := range c.Common().Args {
+		switch {
+		case i >= len(fn.Params) || i == 0 && fn.Signature.Recv() != nil || isContextType(arg.Type()):
+		case arg == ssa.Value(fn.Params[i]):
+			same = true
+		default:
+			if _, cut := arg.(*ssa.Slice); cut {
+				return false
+			}
+		}
+	}
+	return same
+}
+
+func withoutContext(args []ssa.Value) []ssa.Value {
+	return slices.DeleteFunc(slices.Clone(args), func(v ssa.Value) bool { return isContextType(v.Type()) })
+}
+
+func isContextType(t types.Type) bool {
+	return typeName(t) == "Context" && packagePath(t) == "context"
 }
 
 // retries reports whether a function is called, or belongs to a type or package
@@ -83,27 +217,88 @@ func retries(obj *types.Func) bool {
 	return retryName.MatchString(name)
 }
 
-// retryBody reports whether a literal is handed to a function that calls it
+// retryBody reports whether a function is handed to another one that calls it
 // again until it succeeds.
 func (p *program) retryBody(fn *ssa.Function) bool {
-	if fn.Parent() == nil {
-		return false
-	}
-	var values []ssa.Value
+	values := []ssa.Value{fn}
 	for _, m := range p.closures[fn] {
 		values = append(values, m)
 	}
-	values = append(values, fn)
 	for _, v := range values {
 		for _, c := range p.calls {
-			for _, arg := range c.instr.Common().Args {
-				if arg != v && !isConversionOf(arg, v) {
-					continue
-				}
-				if retries(c.callee) {
+			for i, arg := range c.instr.Common().Args {
+				if (arg == v || isConversionOf(arg, v)) && p.callsAgain(c, i) {
 					return true
 				}
 			}
+		}
+	}
+	return false
+}
+
+// callsAgain reports whether a callee calls one of its arguments until it succeeds.
+// Its name decides only where its body is not known.
+func (p *program) callsAgain(c call, arg int) bool {
+	if fn := staticBody(c.instr.Common()); fn != nil {
+		if again, known := p.repeats(fn, arg, 0); known {
+			return again
+		}
+	}
+	var fact callsFact
+	if c.callee.Pkg() != p.pass.Pkg && p.pass.ImportObjectFact(c.callee, &fact) {
+		for _, known := range fact.Params {
+			if known.Index == arg {
+				return known.Again
+			}
+		}
+	}
+	return retries(c.callee)
+}
+
+// repeats reports whether a function calls one of its parameters again after it
+// failed. It is known where the parameter is called and nothing else happens to it.
+func (p *program) repeats(fn *ssa.Function, param, depth int) (again, known bool) {
+	if param >= len(fn.Params) || !isFunc(fn.Params[param].Type()) || depth > maxForwards {
+		return false, false
+	}
+	called := false
+	for _, instr := range referrers(fn.Params[param]) {
+		c, ok := instr.(ssa.CallInstruction)
+		switch {
+		case ok && c.Common().Value == ssa.Value(fn.Params[param]):
+			called = true
+			if tries(c) {
+				return true, true
+			}
+		case ok:
+			inner := staticBody(c.Common())
+			i := slices.Index(c.Common().Args, ssa.Value(fn.Params[param]))
+			if inner == nil || i < 0 {
+				return false, false
+			}
+			innerAgain, innerKnown := p.repeats(inner, i, depth+1)
+			if !innerKnown || innerAgain {
+				return innerAgain, innerKnown
+			}
+			called = true
+		default:
+			return false, false
+		}
+	}
+	return false, called
+}
+
+// tries reports whether a call is in a loop that is left once it succeeded and goes
+// on when it failed.
+func tries(c ssa.CallInstruction) bool {
+	blocks := cycle(c.Block())
+	for b := range blocks {
+		cond, ok := last(b).(*ssa.If)
+		if !ok {
+			continue
+		}
+		if failed, succeeded, ok := branches(cond, c); ok && blocks[failed] && !blocks[succeeded] {
+			return true
 		}
 	}
 	return false
@@ -148,9 +343,9 @@ func (p *program) loopOf(source *ssa.BasicBlock, send ssa.CallInstruction) *loop
 // again reports whether the next round of a loop is about the same message
 // after a failure, and only then: a loop that goes on to the next message
 // either way, or that sends a heartbeat, retries nothing.
-func (p *program) again(u *use, l *loop) bool {
+func (p *program) again(values []ssa.Value, l *loop) bool {
 	var slices []*tracer
-	for _, v := range messageValues(u) {
+	for _, v := range values {
 		slices = append(slices, p.trace(v, nil, true))
 	}
 	for _, t := range slices {
@@ -172,7 +367,7 @@ func (p *program) again(u *use, l *loop) bool {
 func messageValues(u *use) []ssa.Value {
 	if u.m == nil {
 		if call, ok := u.instr.(ssa.CallInstruction); ok {
-			return call.Common().Args
+			return withoutContext(call.Common().Args)
 		}
 		return nil
 	}

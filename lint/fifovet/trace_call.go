@@ -17,13 +17,24 @@ func (t *tracer) call(v *ssa.Call, result int, l place) {
 	callee, fn := calleeOf(c), staticBody(c)
 	if held := t.p.held(c.Value); held != nil {
 		callee, fn = held.of()
+	} else if fns := t.p.heldIn(c.Value); callee == nil && fn == nil && len(fns) > 0 && (l.frame == nil || l.frame.depth < maxCalls) {
+		for _, f := range fns {
+			if !l.frame.within(f) {
+				t.body(f, v, result, l)
+			}
+		}
+		return
 	} else if name, ok := generator(c.Value); ok && callee == nil && fn == nil {
 		t.end(origin{kind: fromSource, root: v, text: name, pos: v.Pos(), clock: isTime(v.Type())}, l)
 		return
 	}
 	if callee != nil && (fn == nil || t.p.set.named(callee)) {
-		if t.p.set.sourceOf(callee) {
-			t.end(origin{kind: fromSource, root: v, text: short(callee), pos: v.Pos(), clock: isClock(callee) || callee.Pkg().Path() == "time"}, l)
+		if t.p.isSource(callee) {
+			path := callee.Pkg().Path()
+			t.end(origin{
+				kind: fromSource, root: v, text: short(callee), pos: v.Pos(), clock: isClock(callee) || path == "time",
+				choice: picksFew(callee, c), seeded: path == "hash/maphash",
+			}, l)
 			return
 		}
 		if t.clock(v, callee, l) {
@@ -40,8 +51,8 @@ func (t *tracer) call(v *ssa.Call, result int, l place) {
 			return
 		}
 	}
-	if fn != nil && (l.frame == nil || l.frame.depth < maxCalls) && !onStack(l.frame, fn) {
-		t.body(fn, c, result, l)
+	if fn != nil && (l.frame == nil || l.frame.depth < maxCalls) && !l.frame.within(fn) {
+		t.body(fn, v, result, l)
 		t.memory(v, l, false)
 		return
 	}
@@ -64,8 +75,8 @@ func (t *tracer) call(v *ssa.Call, result int, l place) {
 }
 
 // body continues in the callee's return statements.
-func (t *tracer) body(fn *ssa.Function, c *ssa.CallCommon, result int, l place) {
-	l.frame = t.enter(c, fn, l.frame)
+func (t *tracer) body(fn *ssa.Function, site ssa.CallInstruction, result int, l place) {
+	l.frame = t.enter(site, fn, l.frame)
 	for _, block := range fn.Blocks {
 		if len(block.Instrs) == 0 {
 			continue
@@ -91,15 +102,6 @@ func failed(ret *ssa.Return) bool {
 	case *ssa.Call:
 		callee := calleeOf(v.Common())
 		return callee != nil && callee.Pkg() != nil && (qualified(callee) == "fmt.Errorf" || qualified(callee) == "errors.New")
-	}
-	return false
-}
-
-func onStack(f *frame, fn *ssa.Function) bool {
-	for ; f != nil; f = f.parent {
-		if f.callee == fn {
-			return true
-		}
 	}
 	return false
 }
@@ -175,7 +177,7 @@ func (t *tracer) fact(fact *nondetFact, v *ssa.Call, callee *types.Func, result 
 		if around && !l.mixed {
 			next.under = l.under.then(part...)
 		}
-		t.end(origin{kind: fromSource, root: v, text: short(callee) + ", which calls " + r.Source, pos: v.Pos(), clock: r.Clock, mixed: r.Mixed}, next)
+		t.end(origin{kind: fromSource, root: v, text: short(callee) + sourceSeparator + r.Source, pos: v.Pos(), clock: r.Clock, mixed: r.Mixed}, next)
 	}
 	return hit
 }

@@ -89,6 +89,14 @@ func (t *tracer) binary(v *ssa.BinOp, l place) {
 			}
 		}
 	}
+	n := len(t.origins)
+	defer func() {
+		if d, ok := constInt(v.Y); ok && v.Op == token.REM && d <= maxChoices {
+			for i := n; i < len(t.origins); i++ {
+				t.origins[i].choice = true
+			}
+		}
+	}()
 	l = l.mix()
 	if b, ok := v.Type().Underlying().(*types.Basic); ok && b.Info()&types.IsInteger != 0 {
 		l.settled = true // a sum of integers has no order

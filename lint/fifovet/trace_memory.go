@@ -28,7 +28,7 @@ type write struct {
 	source string     // for minted: by what
 	json   bool       // for fed: as JSON
 	instr  ssa.Instruction
-	calls  []*ssa.CallCommon
+	calls  []ssa.CallInstruction
 }
 
 // writes returns what is written to the memory behind ref, anywhere in the
@@ -44,10 +44,28 @@ func (p *program) writes(ref ssa.Value) []write {
 	return w.found
 }
 
+// boundKey is mapKey within calls: a key that is a parameter is the argument of
+// the call.
+func boundKey(key ssa.Value, calls []ssa.CallInstruction) string {
+	for len(calls) > 0 {
+		param, ok := key.(*ssa.Parameter)
+		if !ok {
+			break
+		}
+		site := calls[len(calls)-1]
+		i := slices.Index(param.Parent().Params, param)
+		if site.Common().StaticCallee() != param.Parent() || i < 0 || i >= len(site.Common().Args) {
+			break
+		}
+		key, calls = site.Common().Args[i], calls[:len(calls)-1]
+	}
+	return mapKey(key)
+}
+
 type walkKey struct {
-	ref   ssa.Value
-	path  string
-	depth int
+	ref  ssa.Value
+	path string
+	site ssa.CallInstruction // the innermost call on the way
 }
 
 type writeWalk struct {
@@ -56,8 +74,11 @@ type writeWalk struct {
 	found []write
 }
 
-func (w *writeWalk) walk(ref ssa.Value, path accessPath, calls []*ssa.CallCommon) {
-	key := walkKey{ref, path.key(), len(calls)}
+func (w *writeWalk) walk(ref ssa.Value, path accessPath, calls []ssa.CallInstruction) {
+	key := walkKey{ref: ref, path: path.key()}
+	if len(calls) > 0 {
+		key.site = calls[len(calls)-1]
+	}
 	if w.seen[key] || len(w.seen) > maxWrites {
 		return
 	}
@@ -79,7 +100,7 @@ func (w *writeWalk) walk(ref ssa.Value, path accessPath, calls []*ssa.CallCommon
 			}
 		case *ssa.MapUpdate:
 			if instr.Map == ref {
-				add(stored, path.then(mapKey(instr.Key)), instr.Value)
+				add(stored, path.then(boundKey(instr.Key, calls)), instr.Value)
 				add(fed, path.then(keysOfMap), instr.Key)
 			}
 		case *ssa.FieldAddr:
@@ -112,7 +133,7 @@ func (w *writeWalk) walk(ref ssa.Value, path accessPath, calls []*ssa.CallCommon
 
 // escape follows a reference that is itself stored. In a local variable it can
 // be followed; elsewhere anything may happen to it.
-func (w *writeWalk) escape(addr ssa.Value, path accessPath, calls []*ssa.CallCommon) {
+func (w *writeWalk) escape(addr ssa.Value, path accessPath, calls []ssa.CallInstruction) {
 	switch addr := addr.(type) {
 	case *ssa.Alloc:
 		w.cell(addr, path, calls)
@@ -152,7 +173,7 @@ func (w *writeWalk) escape(addr ssa.Value, path accessPath, calls []*ssa.CallCom
 
 // cell walks every value that is loaded from a variable which holds the
 // reference.
-func (w *writeWalk) cell(addr ssa.Value, path accessPath, calls []*ssa.CallCommon) {
+func (w *writeWalk) cell(addr ssa.Value, path accessPath, calls []ssa.CallInstruction) {
 	for _, instr := range referrers(addr) {
 		switch instr := instr.(type) {
 		case *ssa.UnOp:
@@ -169,7 +190,7 @@ func (w *writeWalk) cell(addr ssa.Value, path accessPath, calls []*ssa.CallCommo
 	}
 }
 
-func (w *writeWalk) call(instr ssa.CallInstruction, ref ssa.Value, path accessPath, calls []*ssa.CallCommon) {
+func (w *writeWalk) call(instr ssa.CallInstruction, ref ssa.Value, path accessPath, calls []ssa.CallInstruction) {
 	c := instr.Common()
 	add := func(kind writeKind, val ssa.Value) {
 		w.found = append(w.found, write{kind: kind, path: path, val: val, calls: calls})
@@ -193,6 +214,11 @@ func (w *writeWalk) call(instr ssa.CallInstruction, ref ssa.Value, path accessPa
 			}
 		}
 		return
+	case callee != nil && qualified(callee) == "maps.Copy":
+		if c.Args[0] == ref {
+			w.found = append(w.found, write{kind: stored, path: path, val: c.Args[1], calls: calls})
+		}
+		return
 	case callee != nil && isTextEncoder(callee):
 		if src := c.Args[len(c.Args)-1]; src != ref {
 			add(fed, src)
@@ -212,7 +238,7 @@ func (w *writeWalk) call(instr ssa.CallInstruction, ref ssa.Value, path accessPa
 	if fn := staticBody(c); fn != nil && len(calls) < maxWriteCalls {
 		for i, arg := range c.Args {
 			if arg == ref && i < len(fn.Params) {
-				w.walk(fn.Params[i], path, append(slices.Clone(calls), c))
+				w.walk(fn.Params[i], path, append(slices.Clone(calls), instr))
 			}
 		}
 		return

@@ -69,7 +69,7 @@ func (t *tracer) memory(v ssa.Value, l place, own bool) {
 			next.settled = next.settled || sortedAt(instr.Addr)
 		}
 		for _, c := range w.calls {
-			next.frame = t.enter(c, c.StaticCallee(), next.frame)
+			next.frame = t.enter(c, c.Common().StaticCallee(), next.frame)
 		}
 		switch w.kind {
 		case stored:

@@ -26,6 +26,10 @@ func (c *comparison) same(a, b ssa.Value) bool {
 }
 
 func (c *comparison) compare(a, b ssa.Value) bool {
+	if a == b { // one value, however it came about
+		c.varies = c.varies || !isFixed(a)
+		return true
+	}
 	switch a := a.(type) {
 	case *ssa.Const:
 		b, ok := b.(*ssa.Const)
@@ -57,6 +61,23 @@ func (c *comparison) compare(a, b ssa.Value) bool {
 	case *ssa.Parameter, *ssa.FreeVar, *ssa.Alloc:
 		c.varies = true
 		return a == b
+	}
+	return false
+}
+
+// isFixed reports whether a value is a constant or comes from constants, such as the
+// variable of the environment that os.Getenv reads.
+func isFixed(v ssa.Value) bool {
+	switch v := v.(type) {
+	case *ssa.Const:
+		return true
+	case *ssa.Call:
+		for _, arg := range v.Call.Args {
+			if !isFixed(arg) {
+				return false
+			}
+		}
+		return !v.Call.IsInvoke() && v.Call.StaticCallee() != nil
 	}
 	return false
 }

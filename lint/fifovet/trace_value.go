@@ -33,23 +33,54 @@ type origin struct {
 	mixed bool       // the value is made from it and is not it
 	wraps bool       // a clock's second, minute or hour: it comes again
 	clock bool
-	top   bool // found in the function that was asked about, not in a callee
+
+	choice bool // one of a fixed set, picked by it
+	seeded bool // the same within one process
+	top    bool // found in the function that was asked about, not in a callee
+	frame  *frame
 
 	encoded types.Type // what an encoder of JSON was given, nil if it is not in one
 	part    accessPath // which part of that it is
 }
 
+// at is where the value comes about in the function that was asked about.
+func (o origin) at() ssa.Instruction {
+	if o.frame != nil {
+		return o.frame.outermost()
+	}
+	instr, _ := o.root.(ssa.Instruction)
+	return instr
+}
+
 // frame binds the parameters of a callee to the arguments of a call.
 type frame struct {
-	call   *ssa.CallCommon
+	site   ssa.CallInstruction
 	callee *ssa.Function
 	parent *frame
 	depth  int
 }
 
 type frameKey struct {
-	call   *ssa.CallCommon
+	site   ssa.CallInstruction
 	parent *frame
+}
+
+// outermost is the call in the function that was asked about.
+func (f *frame) outermost() ssa.CallInstruction {
+	for f.parent != nil {
+		f = f.parent
+	}
+	return f.site
+}
+
+// within reports whether a function is entered on the way to this frame.
+func (f *frame) within(fn *ssa.Function) bool {
+	for ; f != nil; f = f.parent {
+		if f.callee == fn {
+			return true
+		}
+	}
+	return false
 }
 
 // place is a value within a slice: which part of it is wanted, and how it got
@@ -93,11 +124,25 @@ type tracer struct {
 	// written after all of them, in their function, does not count.
 	until []ssa.CallInstruction
 
+	// notes asks for the places that were looked at, and not only for their values.
+	notes  bool
+	places []notedPlace
+
 	frames  map[frameKey]*frame
 	seen    map[placeKey]bool
 	visited map[ssa.Value]bool
 	inOrder []ssa.Value // those of visited
 	origins []origin
+}
+
+// notedPlace is a value that a slice looked at, and how it got there.
+type notedPlace struct {
+	v ssa.Value
+	place
+}
+
+func (p *program) newTracer() *tracer {
+	return &tracer{p: p, frames: map[frameKey]*frame{}, seen: map[placeKey]bool{}, visited: map[ssa.Value]bool{}}
 }
 
 // trace returns what the part of v at path is made from.
@@ -107,7 +152,8 @@ func (p *program) trace(v ssa.Value, path accessPath, inputs bool) *tracer {
 
 // traceUntil is trace of a value that some calls take.
 func (p *program) traceUntil(until []ssa.CallInstruction, v ssa.Value, path accessPath, inputs bool) *tracer {
-	t := &tracer{p: p, inputs: inputs, until: until, frames: map[frameKey]*frame{}, seen: map[placeKey]bool{}, visited: map[ssa.Value]bool{}}
+	t := p.newTracer()
+	t.inputs, t.until = inputs, until
 	t.value(v, place{path: path})
 	return t
 }
@@ -156,7 +202,7 @@ func isPicked(v ssa.Value) bool {
 }
 
 func (t *tracer) end(o origin, l place) {
-	o.under, o.mixed, o.top = l.under, o.mixed || l.mixed, l.frame == nil
+	o.under, o.mixed, o.top, o.frame = l.under, o.mixed || l.mixed, l.frame == nil, l.frame
 	t.origins = append(t.origins, o)
 }
 
@@ -176,6 +222,9 @@ func (t *tracer) value(v ssa.Value, l place) {
 		return
 	}
 	t.seen[key] = true
+	if t.notes {
+		t.places = append(t.places, notedPlace{v, l})
+	}
 	if !t.visited[v] {
 		t.visited[v] = true
 		t.inOrder = append(t.inOrder, v)
@@ -298,15 +347,18 @@ func (t *tracer) letter(x, index ssa.Value, l place) {
 		t.value(index, l.mix())
 		// Which element it is says nothing unless the choice is random.
 		t.origins = append(t.origins[:n], slices.DeleteFunc(t.origins[n:], func(o origin) bool { return o.kind != fromSource })...)
+		for i := n; i < len(t.origins); i++ {
+			t.origins[i].choice = isString(elem) // and not one letter of an ID
+		}
 	}
 }
 
 func (t *tracer) parameter(v *ssa.Parameter, l place) {
 	if l.frame != nil && l.frame.callee == v.Parent() {
-		if i := slices.Index(v.Parent().Params, v); i >= 0 && i < len(l.frame.call.Args) {
+		if i := slices.Index(v.Parent().Params, v); i >= 0 && i < len(l.frame.site.Common().Args) {
 			l2 := l
 			l2.frame = l.frame.parent
-			t.value(l.frame.call.Args[i], l2)
+			t.value(l.frame.site.Common().Args[i], l2)
 		}
 	} else {
 		t.named(v, l)
@@ -331,12 +383,12 @@ func (t *tracer) freeVar(v *ssa.FreeVar, l place) {
 	}
 }
 
-func (t *tracer) enter(c *ssa.CallCommon, fn *ssa.Function, parent *frame) *frame {
-	key := frameKey{c, parent}
+func (t *tracer) enter(site ssa.CallInstruction, fn *ssa.Function, parent *frame) *frame {
+	key := frameKey{site, parent}
 	if f := t.frames[key]; f != nil {
 		return f
 	}
-	f := &frame{call: c, callee: fn, parent: parent, depth: 1}
+	f := &frame{site: site, callee: fn, parent: parent, depth: 1}
 	if parent != nil {
 		f.depth = parent.depth + 1
 	}

@@ -43,6 +43,52 @@ func (h *heldFunction) of() (*types.Func, *ssa.Function) {
 	return obj, h.fn
 }
 
+// heldIn returns the functions without parameters that a local variable, or a field
+// that only this package can set, holds: all of them, or none.
+func (p *program) heldIn(v ssa.Value) []*ssa.Function {
+	if sig, ok := v.Type().Underlying().(*types.Signature); !ok || sig.Params().Len() > 0 {
+		return nil
+	}
+	load, ok := v.(*ssa.UnOp)
+	if !ok {
+		return nil
+	}
+	var values []ssa.Value
+	switch addr := load.X.(type) {
+	case *ssa.FieldAddr:
+		f := fieldVar(addr)
+		if f == nil || f.Exported() || f.Pkg() != p.pass.Pkg {
+			return nil
+		}
+		values = p.fieldFuncs[f]
+	case *ssa.Alloc, *ssa.FreeVar:
+		cell := p.cellOf(addr)
+		if cell == nil {
+			return nil
+		}
+		if val := onlyStore(cell); val != nil {
+			values = []ssa.Value{val}
+		}
+	}
+	var fns []*ssa.Function
+	for _, val := range values {
+		fn := functionOf(val)
+		if fn == nil || len(fn.Blocks) == 0 {
+			return nil
+		}
+		fns = append(fns, fn)
+	}
+	return fns
+}
+
+// fieldVar is the field at an address.
+func fieldVar(addr *ssa.FieldAddr) *types.Var {
+	if s := structOf(addr.X.Type()); s != nil && addr.Field < s.NumFields() {
+		return s.Field(addr.Field)
+	}
+	return nil
+}
+
 // generator recognises a clock or a generator of identifiers that is passed
 // around as a function: nothing goes in, so that what comes out cannot be made
 // from the event.

@@ -1,0 +1,59 @@
+// Package mail is a wrapper that other packages send through. // want package:"reach"
+package mail
+
+import (
+	"context"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
+	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
+)
+
+const box = "https://sqs.eu-north-1.amazonaws.com/42/letters.fifo"
+
+// Office sends letters.
+type Office struct{ client *sqs.Client }
+
+// Post takes the attributes as texts.
+func (o *Office) Post(ctx context.Context, route, text string, labels map[string]string) error { // want Post:"sink"
+	stamps := make(map[string]types.MessageAttributeValue, len(labels))
+	for name, label := range labels {
+		stamps[name] = types.MessageAttributeValue{DataType: aws.String("String"), StringValue: aws.String(label)}
+	}
+	return o.PostStamped(ctx, route, text, stamps)
+}
+
+// PostStamped takes the attributes as they are sent.
+func (o *Office) PostStamped(ctx context.Context, route, text string, stamps map[string]types.MessageAttributeValue) error { // want PostStamped:"sink"
+	_, err := o.client.SendMessage(ctx, &sqs.SendMessageInput{
+		QueueUrl: aws.String(box), MessageBody: &text, MessageGroupId: &route, MessageAttributes: stamps,
+	})
+	return err
+}
+
+// Notify puts its last argument into an attribute.
+func (o *Office) Notify(ctx context.Context, route, text, eventID string) error { // want Notify:"sink"
+	return o.Post(ctx, route, text, map[string]string{"event_id": eventID})
+}
+
+// Register leaves the deduplication ID out where it is nil.
+func (o *Office) Register(ctx context.Context, route, text string, number *string, stamps map[string]types.MessageAttributeValue) error { // want Register:"sink"
+	_, err := o.client.SendMessage(ctx, &sqs.SendMessageInput{
+		QueueUrl: aws.String(box), MessageBody: &text, MessageGroupId: &route, MessageDeduplicationId: number, MessageAttributes: stamps,
+	})
+	return err
+}
+
+// Forward sends to the queue that it is given.
+func (o *Office) Forward(ctx context.Context, url, route, text string) error { // want Forward:"sink"
+	_, err := o.client.SendMessage(ctx, &sqs.SendMessageInput{QueueUrl: &url, MessageBody: &text, MessageGroupId: &route})
+	return err
+}
+
+// Sealed completes the message itself.
+func (o *Office) Sealed(ctx context.Context, route, text, number string) error { // want Sealed:"sink"
+	_, err := o.client.SendMessage(ctx, &sqs.SendMessageInput{
+		QueueUrl: aws.String(box), MessageBody: &text, MessageGroupId: &route, MessageDeduplicationId: &number,
+	})
+	return err
+}
