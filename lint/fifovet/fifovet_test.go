@@ -74,6 +74,10 @@ func TestFlags(t *testing.T) {
 		analysistest.Run(t, analysistest.TestData(), analyzer(t, "strict", "true", "forbid-raw", "true", "disable", "SF007",
 			"nondet", "example.com/strict/hidden.ID,example.com/strict/hidden.Sequence.Next"), "example.com/strict")
 	})
+	t.Run("disabled for the same cause", func(t *testing.T) {
+		t.Parallel()
+		analysistest.Run(t, analysistest.TestData(), analyzer(t, "disable", "SF003"), "example.com/shared")
+	})
 	t.Run("refused", func(t *testing.T) {
 		for flag, value := range map[string]string{"enable": "SF050", "disable": "sf002", "nondet": "example.com/hidden"} {
 			assert.Error(t, newAnalyzer().Flags.Set(flag, value), flag)

@@ -114,7 +114,16 @@ func (p *program) collectUpdates(found *attributeSet, until []ssa.CallInstructio
 			f = t.enter(c, c.Common().StaticCallee(), f)
 		}
 		if name, ok := p.constantKey(update.Key, f); ok {
-			p.addAttribute(found, name, update, w, f)
+			p.addAttribute(found, name, update, f)
+			continue
+		}
+		if fn := update.Parent(); f == nil && fn.Parent() != nil { // a literal that adds what it is given
+			for _, c := range p.direct[fn] {
+				inner := t.enter(c, fn, nil)
+				if name, ok := p.constantKey(update.Key, inner); ok {
+					p.addAttribute(found, name, update, inner)
+				}
+			}
 			continue
 		}
 		if from, f, ok := copiedFrom(update, f); ok {
@@ -124,7 +133,7 @@ func (p *program) collectUpdates(found *attributeSet, until []ssa.CallInstructio
 }
 
 // addAttribute adds what an update puts under a name.
-func (p *program) addAttribute(found *attributeSet, name string, update *ssa.MapUpdate, w write, f *frame) {
+func (p *program) addAttribute(found *attributeSet, name string, update *ssa.MapUpdate, f *frame) {
 	value := p.newTracer()
 	value.inputs = true
 	if structOf(update.Value.Type()) == nil {

@@ -139,7 +139,9 @@ func (p *program) follow(m *message, ref ssa.Value, seen map[ssa.Value]bool) {
 				}
 			case callee.Name() == "Validate" || callee.Name() == "String":
 			default:
-				m.open = m.open || !p.followCall(m, instr, ref, seen)
+				if !p.followCall(m, instr, ref, seen) {
+					m.open = true
+				}
 			}
 		}
 	}

@@ -80,7 +80,7 @@ func (p *program) checkConfig(r *reporter, fn *ssa.Function) {
 // does not carry: a field that encoding/json leaves out, or something minted.
 // Other values, such as the region of a deployment, are taken for routing.
 func outsideBody(a attribute, event *ssa.Parameter) (origin, bool) {
-	if lint.Benign(a.name) {
+	if lint.Benign(a.name) || attrname.Attempt(a.name) {
 		return origin{}, false
 	}
 	var lost origin

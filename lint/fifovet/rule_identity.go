@@ -68,6 +68,9 @@ func (p *program) checkAttribute(r *reporter, l *letter, a attribute) {
 			return // when and where it was sent, which identifies nothing
 		}
 	}
+	if !slices.ContainsFunc(variable, func(o origin) bool { return !isSetting(o) }) {
+		return // the same for all messages
+	}
 	if l.carriage(a) != notCarried || l.member(p, a) != nil {
 		p.checkCopy(r, l, a)
 		return
@@ -83,7 +86,7 @@ func (p *program) checkAttribute(r *reporter, l *letter, a attribute) {
 		f.maybe = false
 		f.lower(lint.Info)
 		f.text = fmt.Sprintf("attribute %q is not in the body: the explicit deduplication ID decides what is a duplicate, but a consumer cannot check the identity against the body", a.name)
-	case isContext(a.name, variable) || own != noID && !identity || own == eventID || own != noID && strings.HasSuffix(strings.ToLower(a.name), "name"):
+	case isContext(a.name) || own != noID && !identity || own == eventID || own != noID && strings.HasSuffix(strings.ToLower(a.name), "name"):
 		f.lower(lint.Info)
 		f.text = fmt.Sprintf("attribute %q is not in the body, which SQS hashes alone: of two messages that differ only in %q the second is dropped", a.name, a.name)
 	case identity:
@@ -100,12 +103,9 @@ func (p *program) checkAttribute(r *reporter, l *letter, a attribute) {
 type identityCause struct{ of any }
 
 // isContext reports whether an attribute tells requests, attempts, hosts or
-// settings apart, and not events.
-func isContext(name string, variable []origin) bool {
-	if attrname.Attempt(name) || placeName.MatchString(name) {
-		return true
-	}
-	return !slices.ContainsFunc(variable, func(o origin) bool { return !isSetting(o) })
+// addresses apart, and not events.
+func isContext(name string) bool {
+	return attrname.Attempt(name) || placeName.MatchString(name)
 }
 
 // isSetting reports whether a value is the same for all messages, as far as the code

@@ -184,7 +184,7 @@ func sameArguments(fn *ssa.Function, c ssa.CallInstruction) bool {
 	for i, arg := range c.Common().Args {
 		switch {
 		case i >= len(fn.Params) || i == 0 && fn.Signature.Recv() != nil || isContextType(arg.Type()):
-		case arg == ssa.Value(fn.Params[i]):
+		case arg == ssa.Value(fn.Params[i]) || holdsParameter(arg, fn.Params[i]):
 			same = true
 		default:
 			if _, cut := arg.(*ssa.Slice); cut {
@@ -193,6 +193,19 @@ func sameArguments(fn *ssa.Function, c ssa.CallInstruction) bool {
 		}
 	}
 	return same
+}
+
+// holdsParameter reports whether a value is read from the variable of a parameter.
+func holdsParameter(v ssa.Value, param *ssa.Parameter) bool {
+	load, ok := v.(*ssa.UnOp)
+	if !ok {
+		return false
+	}
+	cell, ok := load.X.(*ssa.Alloc)
+	return ok && slices.ContainsFunc(referrers(cell), func(instr ssa.Instruction) bool {
+		store, ok := instr.(*ssa.Store)
+		return ok && store.Addr == cell && store.Val == ssa.Value(param)
+	})
 }
 
 func withoutContext(args []ssa.Value) []ssa.Value {

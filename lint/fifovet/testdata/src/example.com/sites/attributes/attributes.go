@@ -1,4 +1,4 @@
-// Package attributes has call sites whose attributes reach the message on a detour.
+// Package attributes has call sites whose attributes reach the message on a detour. // want package:"reach"
 package attributes
 
 import (

@@ -1,4 +1,4 @@
-// Package ids has call sites that differ in what their IDs and groups are made of.
+// Package ids has call sites that differ in what their IDs and groups are made of. // want package:"reach"
 package ids
 
 import (

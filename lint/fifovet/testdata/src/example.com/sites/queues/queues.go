@@ -1,4 +1,4 @@
-// Package queues has call sites that differ in what is known of the queue.
+// Package queues has call sites that differ in what is known of the queue. // want package:"reach"
 package queues
 
 import (

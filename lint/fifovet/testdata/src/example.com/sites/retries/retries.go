@@ -1,4 +1,4 @@
-// Package retries has call sites that send again what failed.
+// Package retries has call sites that send again what failed. // want package:"reach"
 package retries
 
 import (
@@ -103,7 +103,7 @@ func (t *tower) stamped(f flight) (*sqs.SendMessageInput, error) {
 	return &sqs.SendMessageInput{QueueUrl: aws.String(flights), MessageGroupId: &f.Gate, MessageBody: aws.String(string(text))}, err
 }
 
-// site input of a helper: wrong SF006
+// site input of a helper: wrong SF006 in stamped
 func (t *tower) inputOfHelper(ctx context.Context, f flight) error {
 	for {
 		in, err := t.stamped(f)
