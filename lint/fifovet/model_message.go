@@ -24,6 +24,9 @@ type message struct {
 	// with it.
 	leaves bool
 
+	// byValue says that the function returns a copy, which others may complete.
+	byValue bool
+
 	// bases are the messages of functions that made this one, derived those that
 	// were made from it, and callees what functions make of it that get it as an
 	// argument: the same message, seen from other functions.
@@ -83,7 +86,9 @@ func (m *message) related(seen map[*message]bool, yield func(*message)) {
 func (m *message) has(r role) bool { return len(m.all(r)) > 0 }
 
 // complete reports whether all that happens to the message is seen.
-func (m *message) complete() bool { return !m.open && !m.copied && !m.leaves }
+func (m *message) complete() bool {
+	return !m.open && !m.copied && !m.leaves && (!m.byValue || len(m.batches) > 0)
+}
 
 // absent reports whether a field is surely not set, or set to nil or to an
 // empty constant everywhere.
@@ -208,6 +213,12 @@ func (p *program) collectCall(instr ssa.CallInstruction, fn *ssa.Function, at fu
 		}
 		return
 	}
+	for _, arg := range c.Args { // what a helper returns and nobody looks at
+		switch arg.(type) {
+		case *ssa.Call, *ssa.Extract:
+			at(arg, fn)
+		}
+	}
 	if isSend(callee) {
 		for _, arg := range c.Args {
 			if shapeOf(arg.Type()) == nil {
@@ -260,7 +271,7 @@ func completed(messages []*message) {
 			continue
 		}
 		for _, m := range messages {
-			if m == later || m.shape != later.shape || outermost(m.fn) != outermost(later.fn) && !m.returned() {
+			if m == later || m.shape != later.shape || outermost(m.fn) != outermost(later.fn) && !m.returned() && !m.byValue {
 				continue
 			}
 			for r := range later.sets {

@@ -130,11 +130,19 @@ func (p *program) indexGlobals(instr ssa.Instruction, buf []*ssa.Value) {
 				p.globals[g] = append(p.globals[g], instr.Val)
 				continue
 			}
+			if addr, ok := instr.Addr.(*ssa.FieldAddr); ok && isURL(addr) {
+				continue // nobody changes the name of a queue through a message
+			}
 		case *ssa.UnOp:
 			continue
 		}
 		p.loose[g] = true
 	}
+}
+
+func isURL(addr *ssa.FieldAddr) bool {
+	s := shapeOf(addr.X.Type())
+	return s != nil && s.fields[fieldName(addr.X.Type(), addr.Field)] == roleURL
 }
 
 // calleeOf returns the declared function or method that a call names, nil for

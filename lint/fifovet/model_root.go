@@ -108,7 +108,9 @@ func (p *program) follow(m *message, ref ssa.Value, seen map[ssa.Value]bool) {
 		case *ssa.Phi, *ssa.MapUpdate, *ssa.Send:
 			m.open = true
 		case *ssa.UnOp:
-			m.open = m.open || handedOn(instr)
+			returned, elsewhere := handedOn(instr)
+			m.byValue = m.byValue || returned
+			m.open = m.open || elsewhere
 		case *ssa.MakeInterface:
 			for _, use := range referrers(instr) {
 				if c, ok := use.(ssa.CallInstruction); ok {
@@ -147,26 +149,28 @@ func (p *program) follow(m *message, ref ssa.Value, seen map[ssa.Value]bool) {
 	}
 }
 
-// handedOn reports whether a copy of a message leaves the function other than
-// in a slice of messages.
-func handedOn(load *ssa.UnOp) bool {
+// handedOn reports whether a copy of a message is returned, or leaves the function
+// in another way than in a slice of messages.
+func handedOn(load *ssa.UnOp) (returned, elsewhere bool) {
 	for _, instr := range referrers(load) {
 		switch instr := instr.(type) {
-		case *ssa.Return, *ssa.MapUpdate, *ssa.Send:
-			return true
+		case *ssa.Return:
+			returned = true
+		case *ssa.MapUpdate, *ssa.Send:
+			elsewhere = true
 		case *ssa.Store:
 			switch instr.Addr.(type) {
 			case *ssa.FieldAddr, *ssa.Global:
-				return true
+				elsewhere = true
 			}
 		case ssa.CallInstruction:
 			callee := calleeOf(instr.Common())
 			if _, ok := instr.Common().Value.(*ssa.Builtin); !ok && (callee == nil || !isSend(callee) && !isReader(callee)) {
-				return true
+				elsewhere = true
 			}
 		}
 	}
-	return false
+	return returned, elsewhere
 }
 
 // followCall goes on in a function that gets a message as an argument. It reports

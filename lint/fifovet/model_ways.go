@@ -2,24 +2,33 @@ package fifovet
 
 import (
 	"go/token"
+	"slices"
 
 	"golang.org/x/tools/go/ssa"
 )
 
-// ways looks for a way through a function from where a message is made to where it
-// is sent. Conditions that are met twice have the same answer both times, so that
+// ways looks for a way through a function past where a message is made to where it is
+// sent. Conditions that are met twice have the same answer both times, so that
 // two branches which exclude each other are not on one way.
 type ways struct {
 	p     *program
 	m     *message
 	role  role // the field that is not set on the way
 	start *ssa.BasicBlock
+	made  *ssa.BasicBlock // where the message is
 	avoid map[*ssa.BasicBlock]bool
 	need  map[*ssa.BasicBlock]bool // one of these is on the way; nil if none has to be
 	end   map[*ssa.BasicBlock]bool
 
 	steps int
+	on    map[stage]bool
 	came  map[*ssa.BasicBlock]*ssa.BasicBlock // on the way so far: from where
+}
+
+// stage is a block, before or after the message is made.
+type stage struct {
+	block *ssa.BasicBlock
+	made  bool
 }
 
 // answer is what a condition was taken for.
@@ -31,15 +40,16 @@ type answer struct {
 // waysOf starts at the message's own function. It reports whether that is known.
 func (p *program) waysOf(m *message) (*ways, bool) {
 	w := &ways{
-		p: p, m: m, avoid: map[*ssa.BasicBlock]bool{}, end: map[*ssa.BasicBlock]bool{}, came: map[*ssa.BasicBlock]*ssa.BasicBlock{},
+		p: p, m: m, avoid: map[*ssa.BasicBlock]bool{}, end: map[*ssa.BasicBlock]bool{},
+		on: map[stage]bool{}, came: map[*ssa.BasicBlock]*ssa.BasicBlock{},
 	}
 	fn := m.root.Parent()
 	if fn == nil || len(fn.Blocks) == 0 {
 		return nil, false
 	}
-	w.start = fn.Blocks[0]
+	w.start, w.made = fn.Blocks[0], fn.Blocks[0]
 	if made, ok := m.root.(ssa.Instruction); ok {
-		w.start = made.Block()
+		w.made = made.Block()
 	}
 	for _, c := range m.sendCalls() {
 		if c.Parent() == fn {
@@ -57,26 +67,43 @@ func (p *program) waysOf(m *message) (*ways, bool) {
 }
 
 func (w *ways) find() bool {
-	return w.from(w.start, nil, false, nil)
+	return w.from(w.start, nil, false, false, nil)
 }
 
-func (w *ways) from(b, prev *ssa.BasicBlock, passed bool, answers []answer) bool {
-	if _, again := w.came[b]; again || w.avoid[b] {
+// from goes on at a block. Each block is on a way at most twice: before and after the
+// message is made, which may be in a loop.
+func (w *ways) from(b, prev *ssa.BasicBlock, made, passed bool, answers []answer) bool {
+	made = made || b == w.made
+	passed = passed || w.need == nil || w.need[b]
+	at := stage{b, made}
+	if w.on[at] || w.avoid[b] {
 		return false
 	}
 	if w.steps++; w.steps > maxWays {
 		return false
 	}
-	passed = passed || w.need == nil || w.need[b]
-	if w.end[b] && passed {
+	if w.end[b] && passed && made {
 		return true
 	}
+	w.on[at] = true
+	was, again := w.came[b]
+	if again { // in a loop, what is computed here may be something else this time
+		answers = slices.DeleteFunc(slices.Clone(answers), func(a answer) bool {
+			instr, ok := a.cond.(ssa.Instruction)
+			return ok && instr.Block() == b
+		})
+	}
 	w.came[b] = prev
-	defer delete(w.came, b)
+	defer func() {
+		delete(w.on, at)
+		if delete(w.came, b); again {
+			w.came[b] = was
+		}
+	}()
 	cond, ok := last(b).(*ssa.If)
 	if !ok {
 		for _, next := range b.Succs {
-			if w.from(next, b, passed, answers) {
+			if w.from(next, b, made, passed, answers) {
 				return true
 			}
 		}
@@ -87,7 +114,7 @@ func (w *ways) from(b, prev *ssa.BasicBlock, passed bool, answers []answer) bool
 		if known && truth != (i == 0) {
 			continue
 		}
-		if w.from(next, b, passed, append(answers[:len(answers):len(answers)], answer{cond.Cond, i == 0})) {
+		if w.from(next, b, made, passed, append(answers[:len(answers):len(answers)], answer{cond.Cond, i == 0})) {
 			return true
 		}
 	}
@@ -111,7 +138,7 @@ func (w *ways) decide(cond ssa.Value, answers []answer) (truth, known bool) {
 			break
 		}
 		if isEmptyText(v.Y) {
-			if empty, known := w.isEmpty(v.X); known {
+			if empty, known := w.isEmpty(v.X, answers); known {
 				return empty == (v.Op == token.EQL), true
 			}
 		}
@@ -166,7 +193,7 @@ func (w *ways) resolve(v ssa.Value) ssa.Value {
 
 // isEmpty decides whether a text or pointer is empty: the field that was not set so
 // far is, and a default that was put in place of an empty one is not.
-func (w *ways) isEmpty(v ssa.Value) (empty, known bool) {
+func (w *ways) isEmpty(v ssa.Value, answers []answer) (empty, known bool) {
 	if load, ok := v.(*ssa.UnOp); ok && w.isField(load) {
 		return true, true
 	}
@@ -176,6 +203,13 @@ func (w *ways) isEmpty(v ssa.Value) (empty, known bool) {
 				return true, true
 			}
 		}
+	}
+	for _, a := range answers {
+		cond, ok := a.cond.(*ssa.BinOp)
+		if !ok || cond.Op != token.EQL && cond.Op != token.NEQ || !isEmptyText(cond.Y) || w.resolve(cond.X) != w.resolve(v) {
+			continue
+		}
+		return a.truth == (cond.Op == token.EQL), true
 	}
 	switch is := w.resolve(v).(type) {
 	case *ssa.Const:

@@ -15,6 +15,11 @@ var (
 	mintName  = regexp.MustCompile(`(?i)^(new|gen|generate|make|random|mint|next)_?(event|message|msg|dedup|request)?_?(uuid|guid|ulid|ksuid|id)$` +
 		`|^(uuid|guid|ulid|ksuid|id)_?(gen|generator|source)$|^(uuid|guid|ulid|ksuid)$`)
 
+	// newIDName and generatorType match a method that makes identifiers, and the
+	// interface that it belongs to.
+	newIDName     = regexp.MustCompile(`(?i)^(new|gen|generate|random|mint)_?(event|message|msg|dedup)?_?(uuid|guid|ulid|ksuid|id)?$`)
+	generatorType = regexp.MustCompile(`(?i)((id|identifier)s?|[ug]uids?|ulids?)(gen|generator|source|factory|provider|maker|minter)?$|^generator$`)
+
 	// makerName matches functions that may return another object at each call.
 	makerName = regexp.MustCompile(`(?i)^(new|next|gen|make|create|mint|rand)`)
 

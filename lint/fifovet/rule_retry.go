@@ -473,6 +473,9 @@ func (l *loop) moves(v ssa.Value) bool {
 // branches returns where an If leads after the send failed and after it
 // succeeded, provided that it asks for the error of that send.
 func branches(cond *ssa.If, send ssa.CallInstruction) (failed, succeeded *ssa.BasicBlock, ok bool) {
+	if failed, succeeded, ok := asked(cond, send); ok {
+		return failed, succeeded, true
+	}
 	cmp, ok := cond.Cond.(*ssa.BinOp)
 	if !ok || cmp.Op != token.EQL && cmp.Op != token.NEQ {
 		return nil, nil, false
@@ -485,6 +488,21 @@ func branches(cond *ssa.If, send ssa.CallInstruction) (failed, succeeded *ssa.Ba
 		return succs[0], succs[1], true
 	}
 	return succs[1], succs[0], true
+}
+
+// asked is branches for a condition that a function of the error decides, such as
+// errors.Is: what it says yes to is a failure.
+func asked(cond *ssa.If, send ssa.CallInstruction) (failed, other *ssa.BasicBlock, ok bool) {
+	v, yes := cond.Cond, 0
+	if not, ok := v.(*ssa.UnOp); ok && not.Op == token.NOT {
+		v, yes = not.X, 1
+	}
+	c, ok := v.(*ssa.Call)
+	if !ok || !slices.ContainsFunc(c.Call.Args, func(arg ssa.Value) bool { return isError(arg.Type()) && isErrorOf(arg, send, 0) }) {
+		return nil, nil, false
+	}
+	succs := cond.Block().Succs
+	return succs[yes], succs[1-yes], true
 }
 
 func isErrorOf(v ssa.Value, send ssa.CallInstruction, depth int) bool {

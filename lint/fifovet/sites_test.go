@@ -69,14 +69,14 @@ func (s site) findings(pass *analysis.Pass, all []analysis.Diagnostic) []analysi
 
 // missed are the wrong sites that the analyzer does not see, each for a reason that
 // the package's documentation gives under Limits.
-var missed = []string{}
+var missed = []string{"functional option", "input by value", "table of names"}
 
 // TestSites counts over call sites in the shapes of real programs: how many of the
 // wrong ones are found, and how many of the right ones are flagged.
 func TestSites(t *testing.T) {
 	t.Parallel()
 	var pkgs []string
-	for _, pkg := range []string{"attributes", "identity", "queues", "ids", "retries", "mail", "keys/guid", "again"} {
+	for _, pkg := range []string{"attributes", "identity", "queues", "ids", "retries", "detours", "mail", "keys/guid", "again"} {
 		pkgs = append(pkgs, "example.com/sites/"+pkg)
 	}
 	var wrong, found, right, asError, asWarning int

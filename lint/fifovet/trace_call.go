@@ -28,6 +28,10 @@ func (t *tracer) call(v *ssa.Call, result int, l place) {
 		t.end(origin{kind: fromSource, root: v, text: name, pos: v.Pos(), clock: isTime(v.Type())}, l)
 		return
 	}
+	if c.IsInvoke() && interfaceMints(c) {
+		t.end(origin{kind: fromSource, root: v, text: short(callee), pos: v.Pos()}, l)
+		return
+	}
 	if callee != nil && (fn == nil || t.p.set.named(callee)) {
 		if t.p.isSource(callee) {
 			path := callee.Pkg().Path()

@@ -89,6 +89,14 @@ func fieldVar(addr *ssa.FieldAddr) *types.Var {
 	return nil
 }
 
+// interfaceMints recognises a generator of identifiers that is an interface:
+// IDGenerator.NewID.
+func interfaceMints(c *ssa.CallCommon) bool {
+	sig := c.Method.Signature()
+	return sig.Params().Len() == 0 && sig.Results().Len() > 0 && identifies(sig.Results().At(0).Type()) &&
+		newIDName.MatchString(c.Method.Name()) && generatorType.MatchString(typeName(c.Value.Type()))
+}
+
 // generator recognises a clock or a generator of identifiers that is passed
 // around as a function: nothing goes in, so that what comes out cannot be made
 // from the event.

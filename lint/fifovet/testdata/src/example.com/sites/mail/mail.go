@@ -57,3 +57,14 @@ func (o *Office) Sealed(ctx context.Context, route, text, number string) error {
 	})
 	return err
 }
+
+// Letter is what Deliver takes.
+type Letter struct {
+	Route, Text string
+	Labels      map[string]string
+}
+
+// Deliver takes all in one value.
+func (o *Office) Deliver(ctx context.Context, l Letter) error { // want Deliver:"sink"
+	return o.Post(ctx, l.Route, l.Text, l.Labels)
+}
