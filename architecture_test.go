@@ -68,6 +68,7 @@ func TestArrows(t *testing.T) {
 		"./internal/attempt":   nil,
 		"./internal/dedup":     {"internal/attempt", "internal/window"},
 		"./internal/digest":    nil,
+		"./internal/directive": {"lint"},
 		"./internal/dispatch":  {"internal/attempt", "internal/pacer"},
 		"./internal/ledger":    nil,
 		"./internal/observe":   {"internal/attempt"},

@@ -70,7 +70,7 @@ func (l *ruleList) Set(text string) error {
 	ids := split(text)
 	for _, id := range ids {
 		if !checks(id) && id != "all" {
-			return fmt.Errorf("%q is no rule on Go source; use IDs such as SF002, or all", id)
+			return fmt.Errorf("%q is not a rule on Go source; use IDs such as SF002, or all", id)
 		}
 	}
 	*l = ids

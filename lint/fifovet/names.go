@@ -18,7 +18,8 @@ var (
 	// newIDName and generatorType match a method that makes identifiers, and the
 	// interface that it belongs to.
 	newIDName     = regexp.MustCompile(`(?i)^(new|gen|generate|random|mint)_?(event|message|msg|dedup)?_?(uuid|guid|ulid|ksuid|id)?$`)
-	generatorType = regexp.MustCompile(`(?i)((id|identifier)s?|[ug]uids?|ulids?)(gen|generator|source|factory|provider|maker|minter)?$|^generator$`)
+	generatorType = regexp.MustCompile(`^(?i:(id|identifier|uuid|guid|ulid)s?(gen|generator|source|factory|provider|maker|minter)?|generator)$` +
+		`|[a-z](ID|Identifier|UUID|GUID|ULID)s?(Gen|Generator|Source|Factory|Provider|Maker|Minter)?$`)
 
 	// makerName matches functions that may return another object at each call.
 	makerName = regexp.MustCompile(`(?i)^(new|next|gen|make|create|mint|rand)`)
