@@ -26,8 +26,13 @@ func retries(obj *types.Func) bool {
 // again until it succeeds.
 func (p *program) retryBody(fn *ssa.Function) bool {
 	values := []ssa.Value{fn}
-	for _, m := range p.closures[fn] {
-		values = append(values, m)
+	for of, made := range p.closures {
+		if of != fn && (of.Object() == nil || of.Object() != fn.Object()) { // a method value is a closure over the method
+			continue
+		}
+		for _, m := range made {
+			values = append(values, m)
+		}
 	}
 	for _, v := range values {
 		for _, c := range p.calls {

@@ -257,3 +257,15 @@ func (g *gate) constantOnPath(ctx context.Context, t toll, dedup *string) error 
 	}
 	return g.send(ctx, in)
 }
+
+// site suffix on a variable: wrong SF004
+func (g *gate) suffixed(ctx context.Context, t toll) error {
+	return g.send(ctx, &sqs.SendMessageInput{
+		QueueUrl: aws.String(g.url + ".fifo"), MessageGroupId: &t.Gate, MessageBody: aws.String("toll"), // want `SF004: if this queue is FIFO: `
+	})
+}
+
+// site suffix on a variable, without a group: right
+func (g *gate) suffixedPlain(ctx context.Context, t toll) error {
+	return g.send(ctx, &sqs.SendMessageInput{QueueUrl: aws.String(g.url + ".fifo"), MessageBody: &t.Plate, MessageAttributes: labels(t)})
+}

@@ -168,6 +168,21 @@ func (t *tower) methodRetried(ctx context.Context, f flight) error {
 	return persist(3, send)
 }
 
+type landing struct {
+	tower  *tower
+	flight flight
+}
+
+func (l *landing) announce() error {
+	return l.tower.post(context.Background(), l.flight, uuid.NewString()) // want `SF006`
+}
+
+// site method value that is tried again: wrong SF006 in announce
+func (t *tower) methodValue(f flight) error {
+	l := &landing{tower: t, flight: f}
+	return persist(3, l.announce)
+}
+
 // site function elsewhere that tries again: wrong SF006
 func (t *tower) elsewhere(ctx context.Context, f flight) error {
 	return again.Persist(3, func() error {
