@@ -53,9 +53,10 @@ type paramSink struct {
 	// message apart.
 	ContentBased bool
 
-	// Unless is 1 + the argument that is the deduplication ID: where it is given,
-	// not only the body tells the message apart.
-	Unless int
+	// Unless is 1 + the argument that is the deduplication ID, or has it as a part:
+	// where it is given, not only the body tells the message apart.
+	Unless     int
+	UnlessPath accessPath
 
 	// Many says that the argument goes into several messages.
 	Many bool

@@ -15,7 +15,7 @@ type letter struct {
 
 	evidence     evidence
 	contentBased bool // there is no deduplication ID, on some way
-	unless       int  // as in paramSink
+	unless       given
 
 	attributes attributeSet
 	body       []origin
@@ -153,7 +153,9 @@ func (p *program) letterAt(c call) *letter {
 
 // raiseAttributes records the parameters that become attributes.
 func (p *program) raiseAttributes(l *letter) {
-	sink := paramSink{Evidence: l.evidence, ContentBased: l.contentBased, Unless: l.unless}
+	sink := paramSink{
+		Evidence: l.evidence, ContentBased: l.contentBased && (l.m == nil || l.m.forCallers(l.unless)), Unless: l.unless.param, UnlessPath: l.unless.path,
+	}
 	for _, o := range l.attributes.params {
 		sink.Role, sink.Field = roleAttributes, "MessageAttributes"
 		p.raiseOrigin(o, sink)

@@ -26,7 +26,7 @@ type use struct {
 	evidence     evidence
 	alone        bool // nothing but constants is added on the way
 	contentBased bool // for a body: nothing else tells the message apart
-	unless       int  // 1 + the parameter that is the deduplication ID: with it nothing is based on content
+	unless       given
 	many         bool // the value is for several messages
 	payload      bool // for a body: the event that one of our producers encodes
 	encoded      bool // it is encoded as JSON later
@@ -84,23 +84,40 @@ func rank(r role) int {
 	return 1
 }
 
-// dedupParameter returns 1 + the parameter that is the deduplication ID of a message,
-// as it is, and 0 if there is none. A caller that leaves it empty has a message
-// without an ID.
-func (p *program) dedupParameter(m *message) int {
+// given is a parameter, or a part of one, that is a deduplication ID: 1 + its index, 0
+// if there is none. A caller that leaves it empty has a message without an ID.
+type given struct {
+	param int
+	path  accessPath
+}
+
+// dedupParameter returns the parameter that is the deduplication ID of a message, as
+// it is.
+func (p *program) dedupParameter(m *message) given {
 	sets := m.sets[roleDedup]
 	if len(sets) != 1 || len(m.all(roleDedup)) != 1 {
-		return 0
+		return given{}
 	}
-	t := p.trace(sets[0].value, nil, false)
-	if len(t.origins) != 1 || t.origins[0].kind != fromPath || t.origins[0].mixed || len(t.origins[0].path) > 0 {
-		return 0
+	return parameterOf(p.trace(sets[0].value, nil, false).origins)
+}
+
+// parameterOf returns the parameter that a value is.
+func parameterOf(origins []origin) given {
+	if len(origins) != 1 || origins[0].kind != fromPath || origins[0].mixed || !origins[0].top || len(origins[0].path) > maxSinkPath {
+		return given{}
 	}
-	param, ok := t.origins[0].root.(*ssa.Parameter)
+	param, ok := origins[0].root.(*ssa.Parameter)
 	if !ok {
-		return 0
+		return given{}
 	}
-	return 1 + slices.Index(param.Parent().Params, param)
+	return given{1 + slices.Index(param.Parent().Params, param), origins[0].path}
+}
+
+// forCallers reports whether a message is without a deduplication ID for the callers
+// of its function, too: an ID that comes about in another way than from one parameter
+// may be theirs.
+func (m *message) forCallers(unless given) bool {
+	return unless.param > 0 || !slices.ContainsFunc(m.all(roleDedup), func(s set) bool { return !isEmptyText(s.value) })
 }
 
 // repeated reports whether a message is made again and again in its function, so
@@ -157,12 +174,16 @@ func (p *program) argument(c call, s paramSink) *use {
 	}
 	if s.Unless > 0 && s.Unless <= len(args) {
 		dedup := args[s.Unless-1]
-		u.contentBased = isEmptyText(dedup) || p.nilable(dedup, nil)
-		if param, ok := dedup.(*ssa.Parameter); ok {
-			u.unless = 1 + slices.Index(param.Parent().Params, param)
-		}
+		origins := p.trace(dedup, s.UnlessPath, false).origins
+		u.contentBased = leftEmpty(origins) || len(s.UnlessPath) == 0 && p.nilable(dedup, nil)
+		u.unless = parameterOf(origins)
 	}
 	return u
+}
+
+// leftEmpty reports whether a value is surely empty.
+func leftEmpty(origins []origin) bool {
+	return len(origins) > 0 && !slices.ContainsFunc(origins, func(o origin) bool { return o.kind != fromConst || o.text != "" || o.mixed })
 }
 
 // evidenceAt is what a call says of the queue: what the callee knows, unless the
@@ -209,7 +230,8 @@ func (p *program) raise(u *use) []*use {
 		}
 		s := paramSink{
 			Index: slices.Index(fn.Params, param), Path: o.path, Role: u.role, Field: u.field, Evidence: u.evidence,
-			Alone: u.alone && only(u.slice.origins, param), ContentBased: u.contentBased, Unless: u.unless,
+			Alone: u.alone && only(u.slice.origins, param), ContentBased: u.contentBased && (u.m == nil || u.m.forCallers(u.unless)),
+			Unless: u.unless.param, UnlessPath: u.unless.path,
 			Many: u.many || u.instr != nil && cycle(u.instr.Block())[u.instr.Block()], Encoded: u.encoded || o.encoded != nil,
 		}
 		if !p.addSink(obj, s) {

@@ -15,6 +15,7 @@ import (
 	"github.com/google/uuid"
 
 	"example.com/sites/mail"
+	"example.com/sites/relay"
 )
 
 const crops = "https://sqs.eu-north-1.amazonaws.com/42/crops.fifo"
@@ -276,4 +277,26 @@ func (f *farm) twoQueues(ctx context.Context, c crop) error {
 		}
 	}
 	return nil
+}
+
+// site card without an ID: wrong SF001
+func (f *farm) cardWithout(ctx context.Context, c crop) error {
+	return f.office.Send(ctx, mail.Card{
+		Route: c.Field, Text: c.Kind,
+		Labels: map[string]string{"event_id": c.ID}, // want `SF001: attribute "event_id"`
+	})
+}
+
+// site package in between: wrong SF001
+func (f *farm) relayedWithout(ctx context.Context, r *relay.Relay, c crop) error {
+	return r.Pass(ctx, c.Field, c.Kind, map[string]string{"event_id": c.ID}) // want `SF001: attribute "event_id"`
+}
+
+func (c crop) labels() map[string]types.MessageAttributeValue {
+	return map[string]types.MessageAttributeValue{"event_id": mark(c.ID)} // want `SF001: attribute "event_id"`
+}
+
+// site labels of a method: wrong SF001 in labels
+func (f *farm) method(ctx context.Context, c crop) error {
+	return f.sendText(ctx, c.Field, c.Kind, c.labels())
 }

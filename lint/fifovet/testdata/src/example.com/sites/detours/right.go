@@ -15,6 +15,9 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 	"github.com/google/uuid"
+
+	"example.com/sites/mail"
+	"example.com/sites/relay"
 )
 
 func digest(text string) string {
@@ -237,4 +240,20 @@ func (f *farm) noted(ctx context.Context, c crop) error {
 	return f.send(ctx, &sqs.SendMessageInput{
 		QueueUrl: aws.String(crops), MessageGroupId: &c.Field, MessageBody: &c.Kind, MessageDeduplicationId: &key,
 	})
+}
+
+// site card with an ID: right
+func (f *farm) card(ctx context.Context, c crop) error {
+	return f.office.Send(ctx, mail.Card{Route: c.Field, Text: "harvest", Number: c.ID, Labels: map[string]string{"event_id": c.ID}})
+}
+
+// site number with a prefix: right
+func (f *farm) prefixed(ctx context.Context, c crop) error {
+	return f.office.Prefixed(ctx, c.Field, "harvest", "crop-", c.ID)
+}
+
+// site card with an ID, through a package in between: right
+func (f *farm) relayed(ctx context.Context, r *relay.Relay, c crop) error {
+	text, _ := json.Marshal(c)
+	return r.Pass(ctx, c.Field, string(text), map[string]string{"event_id": c.ID})
 }

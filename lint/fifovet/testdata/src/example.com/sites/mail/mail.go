@@ -68,3 +68,34 @@ type Letter struct {
 func (o *Office) Deliver(ctx context.Context, l Letter) error { // want Deliver:"sink"
 	return o.Post(ctx, l.Route, l.Text, l.Labels)
 }
+
+// Card has an ID that may be left out.
+type Card struct {
+	Route, Text, Number string
+	Labels              map[string]string
+}
+
+// Send leaves the deduplication ID out where the card has none.
+func (o *Office) Send(ctx context.Context, c Card) error { // want Send:"sink"
+	in := &sqs.SendMessageInput{
+		QueueUrl: aws.String(box), MessageBody: &c.Text, MessageGroupId: &c.Route, MessageAttributes: map[string]types.MessageAttributeValue{},
+	}
+	for name, label := range c.Labels {
+		in.MessageAttributes[name] = types.MessageAttributeValue{DataType: aws.String("String"), StringValue: aws.String(label)}
+	}
+	if c.Number != "" {
+		in.MessageDeduplicationId = &c.Number
+	}
+	_, err := o.client.SendMessage(ctx, in)
+	return err
+}
+
+// Prefixed has an ID that depends on the caller in another way.
+func (o *Office) Prefixed(ctx context.Context, route, text, prefix, number string) error { // want Prefixed:"sink"
+	in := &sqs.SendMessageInput{QueueUrl: aws.String(box), MessageBody: &text, MessageGroupId: &route}
+	if number != "" {
+		in.MessageDeduplicationId = aws.String(prefix + number)
+	}
+	_, err := o.client.SendMessage(ctx, in)
+	return err
+}
