@@ -68,6 +68,7 @@ func TestArrows(t *testing.T) {
 		"./internal/attempt":   nil,
 		"./internal/dedup":     {"internal/attempt", "internal/window"},
 		"./internal/digest":    nil,
+		"./internal/directive": {"lint"},
 		"./internal/dispatch":  {"internal/attempt", "internal/pacer"},
 		"./internal/ledger":    nil,
 		"./internal/observe":   {"internal/attempt"},
@@ -76,8 +77,8 @@ func TestArrows(t *testing.T) {
 		"./internal/sqscall":   {"internal/attempt", "internal/digest"},
 		"./internal/window":    nil,
 		"./canonicaljson":      {"canonicaljson/internal/decimal", "canonicaljson/internal/word"},
-		"./internal/benign":    nil,
-		"./lint":               {"canonicaljson", "internal/benign", "internal/window"},
+		"./internal/attrname":  nil,
+		"./lint":               {"canonicaljson", "internal/attrname", "internal/window"},
 	} {
 		out, err := exec.CommandContext(t.Context(), goTool, "list", "-f", `{{join .Imports "\n"}}`, pkg).Output()
 		require.NoError(t, err)

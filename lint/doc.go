@@ -51,7 +51,7 @@
 //	SF008  raw-send-bypass              a raw send to a FIFO queue in a module that has a producer
 //	SF009  missing-group-id             the message has no group ID
 //	SF010  invalid-id                   a group ID or deduplication ID that SQS refuses
-//	SF011  fifo-delay                   a delay of its own on a FIFO message
+//	SF011  fifo-delay                   a per-message delay on a FIFO message
 //	SF012  volatile-body                what changes with each attempt, or has no fixed form, reaches the body
 //	SF013  attr-copies-key              an attribute repeats the key from another expression
 //	SF014  const-key-distinct-events one constant dedupe key for several types of events

@@ -9,48 +9,15 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/kansas-frontier-matrix/sqsfifo/internal/benign"
+	"github.com/kansas-frontier-matrix/sqsfifo/internal/attrname"
 )
-
-// An attribute names the identity of an event if its name ends in one of the
-// stems and one of the nouns, joined or with one separator between them
-// (eventId, dedupe_key, message-uuid), or in "uuid". The lists are narrow on
-// purpose: any *_id or *_key would also hit aggregate IDs, shard keys and other
-// routing hints, of which attributes are the right carrier.
-var (
-	identityStems = []string{
-		"event", "message", "msg", "dedup", "dedupe", "deduplication", "unique", "uniqueness", "idempotency",
-		"correlation", "request", "txn", "transaction", "job", "command",
-	}
-	identityNouns = []string{"id", "key", "uuid", "name"}
-)
-
-func identityName(name string) bool {
-	name = strings.ToLower(name)
-	if strings.HasSuffix(name, "uuid") {
-		return true
-	}
-	for _, noun := range identityNouns {
-		stem, ok := strings.CutSuffix(name, noun)
-		if !ok {
-			continue
-		}
-		if n := len(stem); n > 0 && strings.IndexByte("_-.", stem[n-1]) >= 0 {
-			stem = stem[:n-1]
-		}
-		if slices.ContainsFunc(identityStems, func(s string) bool { return strings.HasSuffix(stem, s) }) {
-			return true
-		}
-	}
-	return false
-}
 
 // Benign reports whether an attribute of this name never bears identity: trace
 // context (traceparent, tracestate, baggage, b3, AWSTraceHeader, X-Amzn-*) and
 // the description of the format (Content-Type, *Version, *SchemaId). Case does
 // not count. A retry may carry other values of them than the first attempt, and
 // two messages that differ in nothing else are the same event.
-func Benign(name string) bool { return benign.Attribute(name) }
+func Benign(name string) bool { return attrname.Benign(name) }
 
 // checkIdentity looks for each identity that an attribute carries among the
 // leaves of the body, all of them in one walk.
@@ -58,7 +25,7 @@ func checkIdentity(m Message, b body) []Finding {
 	var carriers map[string][]string // attribute name to the spellings of its value
 	var carried map[string]bool      // spelling to whether the body has it
 	for name, a := range m.Attributes {
-		if Benign(name) || !identityName(name) {
+		if Benign(name) || !attrname.Event(name) {
 			continue
 		}
 		if carriers == nil {

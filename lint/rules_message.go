@@ -9,7 +9,10 @@ var messageRules = []Rule{
 			"a string, a number or a boolean at any depth, or a component of dedupe_key. SQS deduplicates on the body alone, so two " +
 			"messages that differ only in an attribute become one and the second is dropped with an answer that says success. " +
 			"Where an explicit deduplication ID other than the hash of the body keeps the two apart, the finding is an info: " +
-			"a consumer still cannot check the identity against the body.",
+			"a consumer still cannot check the identity against the body. What identifies a request or an attempt (correlation_id, " +
+			"X-Request-Id) is not the identity of an event. On Go source, other variable attributes are warnings where the body has " +
+			"no ID of its own, and the finding is a warning as long as it is not certain that the queue is FIFO: " +
+			"standard queues take a group ID, too.",
 		Source: "KFM v11.2.3, sections 3 to 5 (RC-2.4.1); F-011 to F-014",
 		Fix:    "put the value into the body, as dedupe_key or a component of it, and keep the attribute only as a copy",
 		Passes: OnMessage | OnSource, Since: "0.1.0",
@@ -39,14 +42,14 @@ var messageRules = []Rule{
 	},
 	{
 		ID: fifoDelay, Name: "fifo-delay", Severity: Error,
-		Title: "a delay of its own on a FIFO message",
+		Title: "a per-message delay on a FIFO message",
 		Wording: "DelaySeconds of a message for a FIFO queue is 0. SQS knows a delay there for the queue as a whole only; " +
 			"it refuses the message, and with it the whole batch that it came in.",
 		Source: "F-052, F-074 to F-076",
 		Fix:    "leave DelaySeconds at 0 and set it on the queue",
 		Passes: OnMessage | OnSource, Since: "0.1.0",
-		Bad:  `&sqs.SendMessageInput{MessageGroupId: group, DelaySeconds: 30, MessageBody: body}`,
-		Good: `&sqs.SendMessageInput{MessageGroupId: group, MessageBody: body} // the queue has the delay`,
+		Bad:  `&sqs.SendMessageInput{QueueUrl: aws.String(".../scenes.fifo"), MessageGroupId: group, DelaySeconds: 30, MessageBody: body}`,
+		Good: `&sqs.SendMessageInput{QueueUrl: aws.String(".../scenes.fifo"), MessageGroupId: group, MessageBody: body} // the queue has the delay`,
 	},
 	{
 		ID: invalidJSON, Name: "invalid-json", Severity: Error,

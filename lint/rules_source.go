@@ -26,7 +26,7 @@ var sourceRules = []Rule{
 	{
 		ID: constantBody, Name: "constant-body", Severity: Warning,
 		Title:   "the body is a constant and there is no deduplication ID",
-		Wording: "With content-based deduplication a constant body is stored once in five minutes, whatever the attributes say.",
+		Wording: "With content-based deduplication a constant body is stored once in five minutes, whatever the attributes say. A deduplication ID that is left out on some way is missing on that way.",
 		Source:  "F-011",
 		Fix:     "put what identifies the event into the body",
 		Passes:  OnSource, Since: "0.1.0",
@@ -46,9 +46,9 @@ var sourceRules = []Rule{
 	{
 		ID: remintedOnRetry, Name: "reminted-on-retry", Severity: Error,
 		Title:   "an ID is minted inside the loop that retries the send",
-		Wording: "What a retry sends has the bytes of the first attempt. An ID or a clock reading that is made inside the retry loop makes each attempt a new message.",
+		Wording: "What a retry sends has the bytes of the first attempt. An ID or a clock reading that is made for each attempt, in the loop, in what the loop calls, in a function that is retried or in one that calls itself, makes each attempt a new message.",
 		Source:  "F-019, F-023",
-		Fix:     "make the ID before the loop",
+		Fix:     "make the ID before the first attempt, or derive it from the event",
 		Passes:  OnSource, Since: "0.1.0",
 		Bad: `for err := errFirst; err != nil; {
 	id := uuid.NewString()
@@ -62,7 +62,7 @@ for err := errFirst; err != nil; {
 	{
 		ID: randomGroupID, Name: "random-group-id", Severity: Warning,
 		Title:   "a clock or a random source reaches the group ID",
-		Wording: "Messages of one group are delivered in order. A group of its own for each message has no order at all, and a retry lands in another group.",
+		Wording: "Messages of one group are delivered in order. A group of its own for each message has no order at all, and a retry lands in another group. A group for the messages of one session, or one of a fixed set, is not meant.",
 		Source:  "F-018, F-030, F-091",
 		Fix:     "use what has to stay in order: an account, a tile, a dataset",
 		Passes:  OnSource, Since: "0.1.0",

@@ -13,7 +13,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 
-	"github.com/kansas-frontier-matrix/sqsfifo/internal/benign"
+	"github.com/kansas-frontier-matrix/sqsfifo/internal/attrname"
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/window"
 )
 
@@ -251,7 +251,7 @@ func (s *Simulation) collides(i int, p PreparedMessage) int {
 func (s *Simulation) significant(attributes map[string]string) uint64 {
 	var sum uint64
 	for name, value := range attributes {
-		if !benign.Attribute(name) {
+		if !attrname.Benign(name) {
 			// The sum does not depend on the order.
 			sum += maphash.Comparable(s.seed, [2]string{name, value})
 		}

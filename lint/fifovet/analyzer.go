@@ -28,7 +28,7 @@ func newAnalyzer() *analysis.Analyzer {
 			"and its attributes, through wrappers and across packages.",
 		URL:       docs,
 		Run:       s.run,
-		FactTypes: []analysis.Fact{new(reachFact), new(nondetFact), new(sinkFact)},
+		FactTypes: []analysis.Fact{new(reachFact), new(nondetFact), new(sinkFact), new(derivedFact), new(callsFact)},
 	}
 	s.register(&a.Flags)
 	return a
@@ -70,7 +70,7 @@ func (l *ruleList) Set(text string) error {
 	ids := split(text)
 	for _, id := range ids {
 		if !checks(id) && id != "all" {
-			return fmt.Errorf("%q is no rule on Go source; use IDs such as SF002, or all", id)
+			return fmt.Errorf("%q is not a rule on Go source; use IDs such as SF002, or all", id)
 		}
 	}
 	*l = ids

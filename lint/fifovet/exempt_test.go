@@ -23,6 +23,10 @@ func TestExemptFile(t *testing.T) {
 		{"not only for tests", "a.go", "//go:build integration || linux", false},
 		{"what tests leave out", "a.go", "//go:build !integration", false},
 		{"old form", "a.go", "// +build integration", true},
+		{"latest", "a.go", "//go:build latest", false},
+		{"contest", "a.go", "//go:build contest || attestation", false},
+		{"a word of several", "a.go", "//go:build aws_test", true},
+		{"integration in a word", "a.go", "//go:build disintegration", false},
 		{"below the package clause", "a.go", "package a\n\n//go:build integration", false},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -23,7 +23,7 @@ type nondetFact struct {
 
 type nondetResult struct {
 	Index  int
-	Path   []string // which part of the result
+	Path   accessPath // which part of the result
 	Source string
 	Clock  bool
 	Mixed  bool
@@ -38,9 +38,13 @@ type sinkFact struct {
 // argument 0.
 type paramSink struct {
 	Index int
-	Path  []string // which part of the argument
-	Role  string
-	Field string // as the API names it
+	Path  accessPath // which part of the argument
+	Role  role
+	Field string // as the API names it, or the name of the attribute
+
+	// Evidence is what the function knows of the queue. Where its name is an
+	// argument, the callers know better.
+	Evidence evidence
 
 	// Alone says that the field is made of this argument and constants.
 	Alone bool
@@ -49,12 +53,49 @@ type paramSink struct {
 	// message apart.
 	ContentBased bool
 
+	// Unless is 1 + the argument that is the deduplication ID, or has it as a part:
+	// where it is given, not only the body tells the message apart.
+	Unless     int
+	UnlessPath accessPath
+
+	// Many says that the argument goes into several messages.
+	Many bool
+
 	// Encoded says that the argument is encoded as JSON on the way.
 	Encoded bool
 }
 
 func (s paramSink) same(o paramSink) bool {
 	return s.Index == o.Index && s.Role == o.Role && s.Field == o.Field && slices.Equal(s.Path, o.Path)
+}
+
+// derivedFact is about a function that is called like a generator of identifiers and
+// returns what is made from its arguments alone.
+type derivedFact struct{}
+
+// callsFact is about a function that calls its arguments.
+type callsFact struct {
+	Params []calledParam
+}
+
+// calledParam is one such argument: whether it is called again after it failed.
+type calledParam struct {
+	Index int
+	Again bool
+}
+
+func (*derivedFact) AFact() {}
+func (*callsFact) AFact()   {}
+
+func (f *derivedFact) String() string { return "derived" }
+
+func (f *callsFact) String() string {
+	for _, p := range f.Params {
+		if p.Again {
+			return "retries"
+		}
+	}
+	return "once"
 }
 
 func (*reachFact) AFact()  {}
@@ -80,6 +121,10 @@ func (f *sinkFact) String() string {
 	}
 	return "sink " + strings.Join(parts, " ")
 }
+
+// sourceSeparator stands between a function of another package and the source that
+// it calls.
+const sourceSeparator = ", which calls "
 
 // nondetOf returns what is known about the results of a function of another
 // package.
@@ -124,9 +169,61 @@ func (p *program) exportNondet() bool {
 	return found
 }
 
-// maxResults bounds the fact about one function; a struct with more fields that
-// are minted is as random as one with these.
-const maxResults = 16
+// exportDerived records the functions that only look like generators, and reports
+// whether there are any.
+func (p *program) exportDerived() bool {
+	var found bool
+	for _, fn := range p.fns {
+		obj, ok := fn.Object().(*types.Func)
+		if ok && fn.Parent() == nil && obj.Exported() && guessedID(obj) && p.derives(fn) {
+			p.pass.ExportObjectFact(obj, &derivedFact{})
+			found = true
+		}
+	}
+	return found
+}
+
+// derives reports whether all that a function returns is made from its parameters.
+func (p *program) derives(fn *ssa.Function) bool {
+	given := false
+	for _, block := range fn.Blocks {
+		ret, ok := last(block).(*ssa.Return)
+		if !ok || len(ret.Results) == 0 || failed(ret) {
+			continue
+		}
+		for _, o := range p.trace(ret.Results[0], nil, true).origins {
+			_, isParam := o.root.(*ssa.Parameter)
+			given = given || isParam
+			if o.kind != fromConst && !(o.kind == fromPath && isParam) {
+				return false
+			}
+		}
+	}
+	return given
+}
+
+// exportCalls records the functions that call an argument again until it succeeds,
+// and those that are called so and do not. It reports whether there are any.
+func (p *program) exportCalls() bool {
+	var found bool
+	for _, fn := range p.fns {
+		obj, ok := fn.Object().(*types.Func)
+		if !ok || fn.Parent() != nil || !obj.Exported() {
+			continue
+		}
+		fact := &callsFact{}
+		for i := range fn.Params {
+			if again, known := p.repeats(fn, i, 0); known && (again || retries(obj)) {
+				fact.Params = append(fact.Params, calledParam{i, again})
+			}
+		}
+		if len(fact.Params) > 0 {
+			p.pass.ExportObjectFact(obj, fact)
+			found = true
+		}
+	}
+	return found
+}
 
 func (p *program) resultsOf(fn *ssa.Function) *nondetFact {
 	fact := &nondetFact{}
@@ -147,7 +244,7 @@ func (p *program) resultsOf(fn *ssa.Function) *nondetFact {
 					continue
 				}
 				source := o.text
-				if _, inner, ok := strings.Cut(source, ", which calls "); ok {
+				if _, inner, ok := strings.Cut(source, sourceSeparator); ok {
 					source = inner
 				}
 				r := nondetResult{Index: i, Path: o.under, Source: source, Clock: o.clock, Mixed: o.mixed}

@@ -1,6 +1,8 @@
 package fifovet
 
 import (
+	"fmt"
+	"go/token"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -37,11 +39,20 @@ func TestCode(t *testing.T) {
 		for _, d := range r.Diagnostics {
 			assert.NotEmpty(t, d.Category)
 			assert.Contains(t, d.URL, docs)
+			assert.NotRegexp(t, `(example|github)\.com/`, d.Message, "names of packages and not their paths")
+			for _, rel := range d.Related {
+				assert.NotEqual(t, line(r.Pass, d.Pos), line(r.Pass, rel.Pos), "a related position on the same line says nothing: %s", d.Message)
+			}
 			if r.Pass.Pkg.Name() == "generated" {
 				assert.Empty(t, d.SuggestedFixes, "a generated file is mended where it is generated")
 			}
 		}
 	}
+}
+
+func line(pass *analysis.Pass, pos token.Pos) string {
+	at := pass.Fset.Position(pos)
+	return fmt.Sprintf("%s:%d", at.Filename, at.Line)
 }
 
 // What is right, or not known, has no finding, not even an info, and takes no time
@@ -73,6 +84,10 @@ func TestFlags(t *testing.T) {
 		t.Parallel()
 		analysistest.Run(t, analysistest.TestData(), analyzer(t, "strict", "true", "forbid-raw", "true", "disable", "SF007",
 			"nondet", "example.com/strict/hidden.ID,example.com/strict/hidden.Sequence.Next"), "example.com/strict")
+	})
+	t.Run("disabled for the same cause", func(t *testing.T) {
+		t.Parallel()
+		analysistest.Run(t, analysistest.TestData(), analyzer(t, "disable", "SF003"), "example.com/shared")
 	})
 	t.Run("refused", func(t *testing.T) {
 		for flag, value := range map[string]string{"enable": "SF050", "disable": "sf002", "nondet": "example.com/hidden"} {

@@ -76,7 +76,7 @@ func (s *settings) needs(pass *analysis.Pass) (need, reachFact) {
 	if messaging && path == sdkPath {
 		return all, reach
 	}
-	if len(random) > 0 && pass.Pkg.Name() != "main" && handsOn(pass, random) {
+	if pass.Pkg.Name() != "main" && (len(random) > 0 && handsOn(pass, random) || misleads(pass)) {
 		return sources, reach
 	}
 	return nothing, reach
@@ -113,6 +113,63 @@ func isShapeField(name string) bool {
 		}
 	}
 	return false
+}
+
+// misleads reports whether an exported function may be something else than its name
+// says: a generator that derives, or a function that tries again what it is given.
+func misleads(pass *analysis.Pass) bool {
+	for _, file := range pass.Files {
+		for _, decl := range file.Decls {
+			decl, ok := decl.(*ast.FuncDecl)
+			if !ok || decl.Body == nil || !decl.Name.IsExported() {
+				continue
+			}
+			fn, ok := pass.TypesInfo.Defs[decl.Name].(*types.Func)
+			if !ok {
+				continue
+			}
+			if guessedID(fn) {
+				return true
+			}
+			for param := range fn.Signature().Params().Variables() {
+				if f, ok := param.Type().Underlying().(*types.Signature); ok && returnsError(f) && (retries(fn) || calledInLoop(pass, decl.Body, param)) {
+					return true
+				}
+			}
+		}
+	}
+	return false
+}
+
+func returnsError(f *types.Signature) bool {
+	n := f.Results().Len()
+	return n > 0 && isError(f.Results().At(n-1).Type())
+}
+
+// calledInLoop reports whether a function value is called inside of a loop.
+func calledInLoop(pass *analysis.Pass, body *ast.BlockStmt, param *types.Var) bool {
+	found := false
+	ast.Inspect(body, func(n ast.Node) bool {
+		var loop *ast.BlockStmt
+		switch n := n.(type) {
+		case *ast.ForStmt:
+			loop = n.Body
+		case *ast.RangeStmt:
+			loop = n.Body
+		default:
+			return !found
+		}
+		ast.Inspect(loop, func(n ast.Node) bool {
+			if c, ok := n.(*ast.CallExpr); ok {
+				if id, ok := ast.Unparen(c.Fun).(*ast.Ident); ok && pass.TypesInfo.Uses[id] == param {
+					found = true
+				}
+			}
+			return !found
+		})
+		return !found
+	})
+	return found
 }
 
 // handsOn reports whether an exported function may return what one of the
@@ -161,7 +218,7 @@ func handsOn(pass *analysis.Pass, random map[types.Object]bool) bool {
 			}
 		}
 	}
-	for range maxDepth {
+	for range maxHandsOn {
 		for _, b := range bodies {
 			for _, u := range b.uses {
 				if !random[u] {

@@ -1,6 +1,7 @@
 package fifovet
 
 import (
+	"cmp"
 	"fmt"
 	"go/ast"
 	"go/token"
@@ -27,6 +28,16 @@ type finding struct {
 	source   origin
 	fix      fixKind
 	loop     token.Pos
+
+	// maybe says that it is not certain that the queue is FIFO.
+	maybe bool
+
+	// what is the field or attribute that the finding is about.
+	what string
+
+	// cause is the same for findings that one change mends: one of them is reported,
+	// and what the others are about is said in its text. Nil is a cause of its own.
+	cause any
 }
 
 // lower gives a finding another severity than its rule has.
@@ -37,7 +48,13 @@ type reporter struct {
 	p        *program
 	ignores  ignores
 	reported map[string]bool
-	pending  []analysis.Diagnostic
+	pending  []pending
+}
+
+// pending is a diagnostic and what it is about.
+type pending struct {
+	finding
+	analysis.Diagnostic
 }
 
 func (r *reporter) report(f finding) {
@@ -49,7 +66,7 @@ func (r *reporter) report(f finding) {
 		return
 	}
 	pos, end := span(path, f)
-	key := fmt.Sprint(f.rule, pos)
+	key := fmt.Sprint(f.rule, pos, f.what)
 	if r.reported[key] {
 		return
 	}
@@ -58,36 +75,97 @@ func (r *reporter) report(f finding) {
 	if !f.lowered {
 		f.severity = severityOf(f.rule)
 	}
+	if f.maybe {
+		f.text = "if this queue is FIFO: " + f.text
+		if f.severity == lint.Error {
+			f.lower(lint.Warning)
+		}
+	}
 	if r.ignores.silences(tok, tok.Line(pos), f.rule) || !r.p.set.on(f.rule, f.severity) {
 		return
 	}
-	text := f.rule + ": "
-	if f.severity != severityOf(f.rule) {
-		text += f.severity.String() + ": "
-	}
-	d := analysis.Diagnostic{
-		Pos: pos, End: end, Category: f.rule, URL: docs + "#" + strings.ToLower(f.rule), Message: text + f.text,
-	}
-	if src := f.source.pos; src.IsValid() {
-		d.Related = append(d.Related, analysis.RelatedInformation{Pos: src, Message: f.source.text})
-	}
+	d := analysis.Diagnostic{Pos: pos, End: end, Category: f.rule, URL: docs + "#" + strings.ToLower(f.rule)}
+	r.relate(&d, f.source.pos, f.source.text)
 	if !ast.IsGenerated(file) {
 		d.SuggestedFixes = r.fixes(f, path)
 	}
-	r.pending = append(r.pending, d)
+	r.pending = append(r.pending, pending{f, d})
 }
 
-// flush reports in the order of the source.
+// relate adds a position that belongs to a diagnostic, provided that it is on
+// another line: on the same one it says nothing.
+func (r *reporter) relate(d *analysis.Diagnostic, pos token.Pos, text string) {
+	if !pos.IsValid() || len(d.Related) >= maxRelated {
+		return
+	}
+	tok := r.p.pass.Fset.File(pos)
+	if tok == r.p.pass.Fset.File(d.Pos) && tok.Line(pos) == tok.Line(d.Pos) {
+		return
+	}
+	d.Related = append(d.Related, analysis.RelatedInformation{Pos: pos, Message: text})
+}
+
+// flush reports one finding for each cause, in the order of the source.
 func (r *reporter) flush() {
-	slices.SortStableFunc(r.pending, func(a, b analysis.Diagnostic) int {
-		if a.Pos != b.Pos {
-			return int(a.Pos) - int(b.Pos)
-		}
-		return strings.Compare(a.Category, b.Category)
+	slices.SortStableFunc(r.pending, func(a, b pending) int {
+		return cmp.Or(cmp.Compare(a.Pos, b.Pos), strings.Compare(a.Category, b.Category))
 	})
-	for _, d := range r.pending {
+	chosen := map[any]int{}
+	for i, f := range r.pending {
+		if f.cause == nil {
+			continue
+		}
+		if was, ok := chosen[f.cause]; !ok || f.outranks(r.pending[was].finding) {
+			chosen[f.cause] = i
+		}
+	}
+	for i, f := range r.pending {
+		d := f.Diagnostic
+		text := f.rule + ": "
+		if f.severity != severityOf(f.rule) {
+			text += f.severity.String() + ": "
+		}
+		text += f.text
+		if f.cause != nil {
+			if chosen[f.cause] != i {
+				continue
+			}
+			text += r.others(f, &d)
+		}
+		d.Message = text
 		r.p.pass.Report(d)
 	}
+}
+
+// others says what else has the cause of a finding.
+func (r *reporter) others(f pending, d *analysis.Diagnostic) string {
+	var names []string
+	for _, o := range r.pending {
+		if o.cause != f.cause || o.Pos == f.Pos && o.rule == f.rule && o.what == f.what {
+			continue
+		}
+		r.relate(d, o.Pos, o.rule+": the same cause")
+		if o.what != "" && o.what != f.what && !slices.Contains(names, o.what) {
+			names = append(names, o.what)
+		}
+	}
+	if len(names) == 0 {
+		return ""
+	}
+	return " (also " + strings.Join(names, ", ") + ")"
+}
+
+// precedence orders the rules on one cause: what is lost for certain, and what says
+// most about the cause, comes first.
+var precedence = []string{
+	remintedOnRetry, nondetDedupID, attrOnlyIdentity, invalidID, constantDedupID, randomGroupID, volatileBody, constantBody, sharedConstantKey, entityKey,
+}
+
+func (f finding) outranks(o finding) bool {
+	if f.severity != o.severity {
+		return f.severity < o.severity // errors come first
+	}
+	return slices.Index(precedence, f.rule) < slices.Index(precedence, o.rule)
 }
 
 func (r *reporter) enclosing(pos token.Pos) (*ast.File, []ast.Node) {

@@ -14,8 +14,9 @@ func (s *settings) run(pass *analysis.Pass) (any, error) {
 			p.check(r, reach)
 			r.flush()
 		}
-		sinks, random := p.exportSinks(), p.exportNondet()
-		reach.Facts = reach.Facts || sinks || random
+		for _, export := range []func() bool{p.exportSinks, p.exportNondet, p.exportDerived, p.exportCalls} {
+			reach.Facts = export() || reach.Facts
+		}
 	}
 	if (reach.SDK || reach.Facts) && pass.Pkg.Name() != "main" { // which nobody imports
 		pass.ExportPackageFact(&reach)
@@ -32,10 +33,13 @@ func (p *program) check(r *reporter, reach reachFact) {
 		p.checkBody(r, u)
 		p.checkRetry(r, u)
 	}
+	p.checkGroups(r, uses)
 	p.checkShared(r, uses)
 	for _, m := range messages {
 		p.checkQueue(r, m, reach.SDK)
-		p.checkAttributes(r, m)
+	}
+	for _, l := range p.letters(messages) {
+		p.checkAttributes(r, l)
 	}
 	p.checkConfigs(r)
 }

@@ -27,6 +27,7 @@ func identifyLast(e event) (sqsfifo.Identity, error) {
 
 func delay(ctx context.Context, c *sqs.Client, body string) error {
 	_, err := c.SendMessage(ctx, &sqs.SendMessageInput{ // want `SF008: `
+		QueueUrl:       aws.String("https://sqs.eu-west-1.amazonaws.com/1/all.fifo"),
 		MessageBody:    &body,
 		MessageGroupId: aws.String("all"),
 		DelaySeconds:   5, // want `SF011: `
@@ -38,7 +39,7 @@ func hoist(ctx context.Context, c *sqs.Client, body string) error {
 	for {
 		id := uuid.NewString()                              // want `SF006: `
 		_, err := c.SendMessage(ctx, &sqs.SendMessageInput{ // want `SF008: `
-			MessageBody: &body, MessageGroupId: aws.String("all"), MessageDeduplicationId: aws.String(id), // want `SF002: `
+			MessageBody: &body, MessageGroupId: aws.String("all"), MessageDeduplicationId: aws.String(id),
 		})
 		if err == nil {
 			return nil
@@ -50,7 +51,7 @@ func noHoist(ctx context.Context, c *sqs.Client, body string) error {
 	for n := 0; ; n++ {
 		id := uuid.NewString() + string(rune(n))            // want `SF006: `
 		_, err := c.SendMessage(ctx, &sqs.SendMessageInput{ // want `SF008: `
-			MessageBody: &body, MessageGroupId: aws.String("all"), MessageDeduplicationId: aws.String(id), // want `SF002: `
+			MessageBody: &body, MessageGroupId: aws.String("all"), MessageDeduplicationId: aws.String(id),
 		})
 		if err == nil {
 			return nil

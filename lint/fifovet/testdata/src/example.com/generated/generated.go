@@ -11,6 +11,7 @@ import (
 
 func delay(ctx context.Context, c *sqs.Client, body string) error {
 	_, err := c.SendMessage(ctx, &sqs.SendMessageInput{
+		QueueUrl:       aws.String("https://sqs.eu-west-1.amazonaws.com/1/all.fifo"),
 		MessageBody:    &body,
 		MessageGroupId: aws.String("all"),
 		DelaySeconds:   5, // want `SF011: `

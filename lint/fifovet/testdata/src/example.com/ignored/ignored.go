@@ -48,11 +48,11 @@ func send(ctx context.Context, c *sqs.Client, body, group *string) {
 
 //sqsfifo:ignore -- reason // want `bad-ignore: no rule is named`
 
-//sqsfifo:ignore SF999 -- reason // want `bad-ignore: "SF999" is no rule on Go source`
+//sqsfifo:ignore SF999 -- reason // want `bad-ignore: "SF999" is not a rule on Go source`
 
 //sqsfifo:ignored SF002 -- reason // want `bad-ignore: write //sqsfifo:ignore`
 
-// sqsfifo:ignore SF002 -- reason // want `bad-ignore: write //sqsfifo:ignore without a blank`
+// sqsfifo:ignore SF002 -- reason // want `bad-ignore: write //sqsfifo:ignore without a space`
 
 //lint:ignore SF002 // want `bad-ignore: give a reason`
 

@@ -28,7 +28,7 @@ func attributes(c *sqs.SQS, id, group string) error {
 		MessageBody:    aws.String("{" + group + "}"),
 		MessageGroupId: aws.String(group),
 		MessageAttributes: map[string]*sqs.MessageAttributeValue{
-			"event_id": {DataType: aws.String("String"), StringValue: aws.String(id)}, // want `SF001: attribute "event_id"`
+			"event_id": {DataType: aws.String("String"), StringValue: aws.String(id)}, // want `SF001: warning: if this queue is FIFO: attribute "event_id"`
 		},
 	})
 	return err
@@ -63,7 +63,7 @@ func topic(ctx context.Context, c *sns.Client, message string) {
 	_, _ = c.PublishBatch(ctx, &sns.PublishBatchInput{
 		TopicArn: aws.String("arn:aws:sns:eu-west-1:1:a"),
 		PublishBatchRequestEntries: []snstypes.PublishBatchRequestEntry{
-			{Message: &message, MessageGroupId: aws.String(uuid.NewString())}, // want `SF007: `
+			{Message: &message, MessageGroupId: aws.String(uuid.NewString())}, // a standard topic
 		},
 	})
 }

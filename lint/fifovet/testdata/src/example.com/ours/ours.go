@@ -50,7 +50,8 @@ func wrong(client sqsfifo.Client) (*sqsfifo.Producer[Scene], error) {
 			return map[string]string{
 				"message_id": uuid.NewString(), // want `SF001: attribute "message_id" holds what is not in the event's JSON`
 				"secret":     s.Secret,         // want `SF001: warning: attribute "secret" holds`
-				"request_id": s.trace,          // want `SF001: attribute "request_id" holds`
+				"job_id":     s.trace,          // want `SF001: attribute "job_id" holds`
+				"request_id": s.trace,
 			}
 		},
 	})
@@ -65,7 +66,7 @@ type Tile struct{ ID string }
 
 func sameConstant(t Tile) (sqsfifo.Identity, error) {
 	key, err := sqsfifo.JoinKey("scene", "latest")
-	return sqsfifo.Identity{DedupeKey: key, Group: t.ID}, err // want `SF003: ` `SF014: DedupeKey .* is also that of Scene, here it is that of Tile`
+	return sqsfifo.Identity{DedupeKey: key, Group: t.ID}, err // want `SF003: `
 }
 
 func dispatch(ctx context.Context, p *sqsfifo.Producer[Scene], s Scene) {
@@ -76,8 +77,8 @@ func dispatch(ctx context.Context, p *sqsfifo.Producer[Scene], s Scene) {
 
 func again(ctx context.Context, p *sqsfifo.Producer[Scene], s Scene) error {
 	for {
-		s.Acquired = time.Now()  // want `SF006: time.Now is called anew for each attempt`
-		_, err := p.Send(ctx, s) // want `SF012: `
+		s.Acquired = time.Now() // want `SF006: time.Now is called again for each attempt`
+		_, err := p.Send(ctx, s)
 		if err == nil {
 			return nil
 		}
@@ -89,7 +90,7 @@ func byHand(ctx context.Context, p *sqsfifo.Producer[Scene], body string) {
 }
 
 func bypass(ctx context.Context, client *sqs.Client, url, body string) {
-	_, _ = client.SendMessage(ctx, &sqs.SendMessageInput{QueueUrl: &url, MessageBody: &body, MessageGroupId: aws.String("all")}) // want `SF008: SendMessage to a FIFO queue bypasses sqsfifo`
+	_, _ = client.SendMessage(ctx, &sqs.SendMessageInput{QueueUrl: &url, MessageBody: &body, MessageGroupId: aws.String("all")}) // want `SF008: if this queue is FIFO: SendMessage to a FIFO queue bypasses sqsfifo`
 	_, _ = client.SendMessage(ctx, &sqs.SendMessageInput{QueueUrl: &url, MessageBody: &body})
 }
 

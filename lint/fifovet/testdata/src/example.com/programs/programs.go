@@ -203,13 +203,13 @@ func (q *queue) patient(ctx context.Context, id, body string) error {
 func (q *queue) impatient(ctx context.Context, body string) error {
 	var err error
 	for attempt := 0; attempt < 3; attempt++ {
-		event, merr := json.Marshal(map[string]any{"body": body, "at": time.Now()}) // want `SF006: time.Now is called anew`
+		event, merr := json.Marshal(map[string]any{"body": body, "at": time.Now()}) // want `SF006: warning: if this queue is FIFO: time.Now is called again`
 		if merr != nil {
 			return merr
 		}
 		_, err = q.client.SendMessage(ctx, &sqs.SendMessageInput{
 			QueueUrl: &q.config.queueURL, MessageGroupId: &q.config.group,
-			MessageBody: aws.String(string(event)), // want `SF012: `
+			MessageBody: aws.String(string(event)),
 		})
 		if err != nil {
 			continue
@@ -432,10 +432,10 @@ var errFirst = errors.New("not sent yet")
 // Wrong: a loop whose condition is the error.
 func (q *queue) untilSent(ctx context.Context, body string) {
 	for err := errFirst; err != nil; {
-		id := uuid.NewString() // want `SF006: uuid.NewString is called anew`
+		id := uuid.NewString() // want `SF006: uuid.NewString is called again`
 		_, err = q.client.SendMessage(ctx, &sqs.SendMessageInput{
 			QueueUrl: &q.config.queueURL, MessageBody: &body, MessageGroupId: &q.config.group,
-			MessageDeduplicationId: &id, // want `SF002: `
+			MessageDeduplicationId: &id,
 		})
 	}
 }

@@ -49,7 +49,7 @@ func (s *service) fields(ctx context.Context, o order) error {
 		MessageBody:    aws.String(o.Account),
 		MessageAttributes: map[string]types.MessageAttributeValue{
 			"order_id":    attr(o.ID), // want `SF001: warning: attribute "order_id" is not in the body`
-			"request_id":  attr(o.ID), // want `SF001: attribute "request_id" identifies the event`
+			"request_id":  attr(o.ID),
 			"account":     attr(o.Account),
 			"traceparent": attr(o.Trace),
 			"format":      attr("v2"),
@@ -209,7 +209,7 @@ func (s *service) filled(ctx context.Context, data []byte) error {
 func (s *service) constantBody(ctx context.Context, o order) error {
 	_, err := s.client.SendMessage(ctx, &sqs.SendMessageInput{
 		QueueUrl: aws.String(s.url), MessageGroupId: aws.String(o.Account),
-		MessageBody: aws.String("wake up"), // want `SF004: the body is the constant "wake up"`
+		MessageBody: aws.String("wake up"), // want `SF004: if this queue is FIFO: the body is the constant "wake up"`
 	})
 	return err
 }
@@ -223,10 +223,10 @@ func (s *service) constantBodyElsewhere(ctx context.Context) error {
 func (s *service) retries(ctx context.Context, o order) error {
 	var err error
 	for range 3 {
-		id := uuid.NewString() // want `SF006: uuid.NewString is called anew for each attempt to send`
+		id := uuid.NewString() // want `SF006: uuid.NewString is called again for each attempt to send`
 		_, err = s.client.SendMessage(ctx, &sqs.SendMessageInput{
 			QueueUrl: aws.String(queue), MessageGroupId: aws.String("all"), MessageBody: aws.String(o.ID),
-			MessageDeduplicationId: aws.String(id), // want `SF002: `
+			MessageDeduplicationId: aws.String(id),
 		})
 		if err == nil {
 			return nil
@@ -290,7 +290,7 @@ func (s *service) retriedLiteral(ctx context.Context, o order) error {
 	return retry(3, func() error {
 		_, err := s.client.SendMessage(ctx, &sqs.SendMessageInput{
 			QueueUrl: aws.String(queue), MessageGroupId: aws.String("all"), MessageBody: aws.String(o.ID),
-			MessageDeduplicationId: aws.String(uuid.NewString()), // want `SF002: ` `SF006: uuid.NewString is called anew`
+			MessageDeduplicationId: aws.String(uuid.NewString()), // want `SF006: uuid.NewString is called again`
 		})
 		return err
 	})
@@ -324,7 +324,7 @@ func (s *service) stampedForTheNext(ctx context.Context, o *order) {
 // the message is not.
 func (s *service) forwarded(ctx context.Context, body, group, event string) error {
 	return s.sendChecked(ctx, &sqs.SendMessageInput{
-		QueueUrl: aws.String(queue), MessageGroupId: &group, MessageBody: aws.String("placed"), // want `SF004: `
+		QueueUrl: aws.String(queue), MessageGroupId: &group, MessageBody: aws.String("placed"),
 		MessageAttributes: map[string]types.MessageAttributeValue{"event_id": {StringValue: &event}}, // want `SF001: `
 	})
 }
@@ -453,7 +453,7 @@ func (s *service) illegal(ctx context.Context, o order) error {
 	return s.send(ctx, &sqs.SendMessageInput{
 		QueueUrl: aws.String(queue), MessageBody: aws.String(string(body)),
 		MessageGroupId:         aws.String(strings.Repeat("x", 200)),
-		MessageDeduplicationId: aws.String("xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"), // want `SF003: ` `SF010: .* has 129 characters, SQS takes 128`
+		MessageDeduplicationId: aws.String("xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"), // want `SF010: .* has 129 characters, SQS takes 128`
 	})
 }
 
@@ -544,7 +544,7 @@ func (s *service) sharedKey(ctx context.Context, o order, r refund) {
 	})
 	_ = s.send(ctx, &sqs.SendMessageInput{
 		QueueUrl: aws.String(queue), MessageGroupId: aws.String("all"), MessageBody: aws.String(string(second)),
-		MessageDeduplicationId: aws.String("latest"), // want `SF003: ` `SF014: MessageDeduplicationId "latest" is also that of order, here it is that of refund`
+		MessageDeduplicationId: aws.String("latest"), // want `SF003: `
 	})
 	_ = s.send(ctx, &sqs.SendMessageInput{
 		QueueUrl: aws.String(queue), MessageGroupId: aws.String("all"), MessageBody: aws.String(string(second)),

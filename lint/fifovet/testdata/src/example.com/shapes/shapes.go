@@ -39,9 +39,9 @@ func (a *app) enqueueJob(ctx context.Context, jobName string, args map[string]an
 	_, err = a.client.SendMessage(ctx, &sqs.SendMessageInput{
 		QueueUrl:       aws.String(a.url),
 		MessageBody:    aws.String(string(argsJSON)),
-		MessageGroupId: aws.String(uuid.New().String()), // want `SF007: MessageGroupId comes from uuid.New`
+		MessageGroupId: aws.String(uuid.New().String()), // want `SF007: if this queue is FIFO: MessageGroupId comes from uuid.New`
 		MessageAttributes: map[string]types.MessageAttributeValue{
-			"job_name": text(jobName), // want `SF001: attribute "job_name" identifies the event`
+			"job_name": text(jobName), // want `SF001: warning: if this queue is FIFO: attribute "job_name" identifies the event`
 		},
 	})
 	return err
@@ -53,7 +53,7 @@ func (a *app) triggerAPI(ctx context.Context, jobID, api string) error {
 	_, err := a.client.SendMessage(ctx, &sqs.SendMessageInput{
 		QueueUrl:               aws.String(a.url),
 		MessageBody:            aws.String(`{"run":true}`),
-		MessageGroupId:         aws.String(random.MessageID()), // want `SF007: MessageGroupId comes from random.MessageID, which calls rand.Intn`
+		MessageGroupId:         aws.String(random.MessageID()),
 		MessageDeduplicationId: aws.String(random.MessageID()), // want `SF002: MessageDeduplicationId comes from random.MessageID, which calls rand.Intn`
 		MessageAttributes: map[string]types.MessageAttributeValue{
 			"job_id":   text(jobID),
@@ -119,7 +119,7 @@ func (a *app) deploy(ctx context.Context, appUUID uuid.UUID) error {
 func (a *app) deployPlain(ctx context.Context, appUUID uuid.UUID) error {
 	_, err := a.client.SendMessage(ctx, &sqs.SendMessageInput{
 		QueueUrl:       aws.String("https://sqs.eu-west-1.amazonaws.com/1/deployments.fifo"),
-		MessageBody:    aws.String("{}"), // want `SF004: the body is the constant "{}"`
+		MessageBody:    aws.String("{}"),
 		MessageGroupId: aws.String(appUUID.String()),
 		MessageAttributes: map[string]types.MessageAttributeValue{
 			"APP_UUID": text(appUUID.String()), // want `SF001: attribute "APP_UUID"`
@@ -270,7 +270,7 @@ func (b *buffer) flush(ctx context.Context) {
 			QueueUrl:               aws.String(b.url),
 			MessageBody:            aws.String(b.pending[0]),
 			MessageGroupId:         aws.String("all"),
-			MessageDeduplicationId: aws.String(uuid.NewString()), // want `SF002: ` `SF006: uuid.NewString is called anew for each attempt`
+			MessageDeduplicationId: aws.String(uuid.NewString()), // want `SF006: uuid.NewString is called again for each attempt`
 		})
 		if err != nil {
 			time.Sleep(time.Second)
@@ -347,7 +347,7 @@ func (a *app) batch(ctx context.Context, bodies []string) error {
 		entries = append(entries, types.SendMessageBatchRequestEntry{
 			Id:                     aws.String(generateID()),
 			MessageBody:            aws.String(body),
-			MessageGroupId:         aws.String(generateID()), // want `SF007: MessageGroupId comes from rand.Intn`
+			MessageGroupId:         aws.String(generateID()),
 			MessageDeduplicationId: aws.String(generateID()), // want `SF002: MessageDeduplicationId comes from rand.Intn`
 		})
 	}
@@ -398,7 +398,7 @@ func (a *app) byAddress(ctx context.Context, body string) error {
 	_, err := a.client.SendMessage(ctx, &sqs.SendMessageInput{
 		QueueUrl:               aws.String(a.url),
 		MessageBody:            &body,
-		MessageGroupId:         &id, // want `SF007: MessageGroupId comes from uuid.NewString`
+		MessageGroupId:         &id,
 		MessageDeduplicationId: &id, // want `SF002: MessageDeduplicationId comes from uuid.NewString`
 	})
 	return err
@@ -413,8 +413,8 @@ func (a *app) perUser(ctx context.Context, user string, bodies []string) error {
 		entries[i] = types.SendMessageBatchRequestEntry{
 			Id:                     aws.String(id),
 			MessageBody:            aws.String(body),
-			MessageGroupId:         aws.String(user + "_" + id), // want `SF007: `
-			MessageDeduplicationId: aws.String(id),              // want `SF002: MessageDeduplicationId comes from uuid.NewString: each attempt`
+			MessageGroupId:         aws.String(user + "_" + id),
+			MessageDeduplicationId: aws.String(id), // want `SF002: MessageDeduplicationId comes from uuid.NewString: each attempt`
 		}
 	}
 	_, err := a.client.SendMessageBatch(ctx, &sqs.SendMessageBatchInput{QueueUrl: aws.String(a.url), Entries: entries})

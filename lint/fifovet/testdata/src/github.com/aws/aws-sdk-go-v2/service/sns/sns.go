@@ -13,6 +13,7 @@ type Options struct{}
 
 type PublishInput struct {
 	TopicArn               *string
+	TargetArn              *string
 	Message                *string
 	MessageAttributes      map[string]types.MessageAttributeValue
 	MessageDeduplicationId *string
@@ -23,6 +24,7 @@ type PublishOutput struct{}
 
 type PublishBatchInput struct {
 	TopicArn                   *string
+	TargetArn                  *string
 	PublishBatchRequestEntries []types.PublishBatchRequestEntry
 }
 

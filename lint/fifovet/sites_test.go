@@ -1,0 +1,119 @@
+package fifovet
+
+import (
+	"go/ast"
+	"go/token"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"golang.org/x/tools/go/analysis"
+	"golang.org/x/tools/go/analysis/analysistest"
+)
+
+// site is one call site of testdata/src/example.com/sites: the code below a comment
+// "site name: wrong SF001", or "site name: right", up to the next one.
+type site struct {
+	name string
+	rule string // "" for one that is right
+	in   string // the function with the finding, if it is another one
+
+	pos, end token.Pos
+}
+
+var siteComment = regexp.MustCompile(`^// site ([^:]+): (?:right|wrong (SF[0-9]{3})(?: in (\w+))?)$`)
+
+func sitesOf(t *testing.T, pass *analysis.Pass) []site {
+	var sites []site
+	for _, file := range pass.Files {
+		first := len(sites)
+		for _, group := range file.Comments {
+			for _, c := range group.List {
+				if !strings.HasPrefix(c.Text, "// site ") {
+					continue
+				}
+				m := siteComment.FindStringSubmatch(c.Text)
+				require.NotNil(t, m, "%s", c.Text)
+				if len(sites) > first {
+					sites[len(sites)-1].end = c.Pos()
+				}
+				sites = append(sites, site{name: m[1], rule: m[2], in: m[3], pos: c.Pos(), end: file.FileEnd})
+			}
+		}
+	}
+	return sites
+}
+
+// findings returns the diagnostics within a site, or within the function that it
+// names.
+func (s site) findings(pass *analysis.Pass, all []analysis.Diagnostic) []analysis.Diagnostic {
+	pos, end := s.pos, s.end
+	for _, file := range pass.Files {
+		for _, decl := range file.Decls {
+			if fn, ok := decl.(*ast.FuncDecl); ok && s.in != "" && fn.Name.Name == s.in {
+				pos, end = fn.Pos(), fn.End()
+			}
+		}
+	}
+	var found []analysis.Diagnostic
+	for _, d := range all {
+		if pos <= d.Pos && d.Pos < end {
+			found = append(found, d)
+		}
+	}
+	return found
+}
+
+// missed are the wrong sites that the analyzer does not see, each for a reason that
+// the package's documentation gives under Limits.
+var missed = []string{"functional option", "input by value", "table of names"}
+
+// TestSites counts over call sites in the shapes of real programs: how many of the
+// wrong ones are found, and how many of the right ones are flagged.
+func TestSites(t *testing.T) {
+	t.Parallel()
+	var pkgs []string
+	for _, pkg := range []string{"attributes", "identity", "queues", "ids", "retries", "detours", "mail", "relay", "keys/guid", "again"} {
+		pkgs = append(pkgs, "example.com/sites/"+pkg)
+	}
+	var wrong, found, right, asError, asWarning int
+	var unseen []string
+	for _, r := range analysistest.Run(t, analysistest.TestData(), analyzer(t, "enable", "SF005"), pkgs...) {
+		for _, s := range sitesOf(t, r.Pass) {
+			diagnostics := s.findings(r.Pass, r.Diagnostics)
+			if s.rule != "" {
+				wrong++
+				if slices.ContainsFunc(diagnostics, func(d analysis.Diagnostic) bool { return d.Category == s.rule }) {
+					found++
+				} else {
+					unseen = append(unseen, s.name)
+				}
+				continue
+			}
+			right++
+			for _, d := range diagnostics {
+				t.Logf("right, and flagged: %s: %s", s.name, d.Message)
+			}
+			switch {
+			case slices.ContainsFunc(diagnostics, isErrorFinding):
+				asError++
+			case len(diagnostics) > 0:
+				asWarning++
+			}
+		}
+	}
+	t.Logf("%d of %d wrong sites found, %d right: %d flagged as error, %d as warning", found, wrong, right, asError, asWarning)
+	assert.GreaterOrEqual(t, wrong+right, 120)
+	assert.GreaterOrEqual(t, found*100, wrong*95, "wrong sites that are found")
+	assert.Zero(t, asError, "right sites that are flagged as errors")
+	assert.LessOrEqual(t, asWarning*100, right*2, "right sites that are flagged as warnings")
+	assert.ElementsMatch(t, missed, unseen, "what is missed is listed under Limits")
+}
+
+func isErrorFinding(d analysis.Diagnostic) bool {
+	return !strings.HasPrefix(d.Message, d.Category+": warning: ") && !strings.HasPrefix(d.Message, d.Category+": info: ") &&
+		severityOf(d.Category).String() == "error"
+}

@@ -1,0 +1,4 @@
+// Package refunds has an event of its own.
+package refunds
+
+type Refund struct{ ID string }
