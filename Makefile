@@ -17,7 +17,8 @@ help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "%-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .PHONY: demo
-demo: ## send real Landsat scenes to a fake queue, replay them, show what SQS suppressed
+demo: ## lose and double real Landsat scenes with the plain SDK, then send them with this module (SCENES=folder)
+	@[ -z "$$($(GO) list -f '{{.StaleReason}}' github.com/aws/aws-sdk-go-v2/service/sqs)" ] || echo "building; the first time takes about a minute" >&2
 	@$(GO) run ./examples/landsat $(SCENES)
 
 .PHONY: test
