@@ -119,6 +119,10 @@ corpus: ## the analyzer over public modules, with all infos, against findings la
 tidy: ## tidy every module
 	@for m in $(MODULES); do (cd $$m && $(GO) mod tidy) || exit 1; done
 
+.PHONY: release-check
+release-check: ## what a release of VERSION (v0.2.0) still needs, and the commands that publish it
+	@$(GO) run ./internal/release $(VERSION)
+
 .PHONY: ci
 ci: ## what CI runs: tidy modules, lint, test, race, demo
 	@for m in $(MODULES); do (cd $$m && $(GO) mod tidy -diff) || exit 1; done
