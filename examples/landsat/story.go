@@ -45,7 +45,7 @@ func tell(ctx context.Context, w io.Writer, scenes []Scene) error {
 func (s *story) say(format string, args ...any) { fmt.Fprintf(s.w, format+"\n", args...) }
 
 func (s *story) sent(at, id, result, hash string) {
-	s.say("   %s  %-31s  %-12s  body %s", at, id, result, short(hash))
+	s.say("   %s  %-31s  %-13s  body %s", at, id, result, short(hash))
 }
 
 // holds reports the number of messages that a queue delivers, and fails the demo if
@@ -133,7 +133,7 @@ func (s *story) producer(scenes []Scene) error {
 		case i == 2 && receipt.Duplicate:
 			result = "duplicate"
 		case receipt.Attempts > 1:
-			result = fmt.Sprintf("%d attempts", receipt.Attempts)
+			result = "stored, retry"
 		}
 		s.sent(fmt.Sprintf("00:0%d", i), scene.ID, result, receipt.BodyHash)
 	}
@@ -199,6 +199,6 @@ func (s *story) replays(scenes []Scene) error {
 	if got, want := strings.Join(counts, "; "), fmt.Sprintf("%d new, 0 suppressed; 0 new, %[1]d suppressed; %[1]d new, 0 suppressed", n); got != want {
 		s.errs = append(s.errs, fmt.Errorf("%s; want %s", got, want))
 	}
-	s.say("\n4. All %d scenes at 00:00, 03:00 and 05:00: %[1]d new, %[1]d suppressed, %[1]d new. In all:", n)
+	s.say("\n4. All %d scenes at 00:00, 03:00 and 05:00: %[1]d new, %[1]d suppressed, %[1]d new. Metrics:", n)
 	return p.Close(s.ctx)
 }

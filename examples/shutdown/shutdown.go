@@ -23,6 +23,8 @@ func newProducer(client sqsfifo.Client, queueURL string) (*sqsfifo.Producer[Read
 			key, err := sqsfifo.JoinKey("gauge", r.Gauge, r.At.UTC().Format(time.RFC3339Nano))
 			return sqsfifo.Identity{DedupeKey: key, Group: r.Gauge, Time: r.At}, err
 		},
+		// What is in the buffer has to be settled when the process ends: keep it small.
+		Delivery: sqsfifo.Delivery{BufferEvents: 128},
 	})
 }
 
