@@ -172,25 +172,6 @@ func TestVetNamesWhatDoesNotCompile(t *testing.T) {
 	assert.Contains(t, stderr, "broken.go:3:13: ")
 }
 
-func TestAsVettool(t *testing.T) {
-	for _, tc := range []struct {
-		args []string
-		want bool
-	}{
-		{[]string{"-V=full"}, true},
-		{[]string{"-flags"}, true},
-		{[]string{"unit.cfg"}, true},
-		{[]string{"-json", "-sqsfifo.disable", "SF001", "/tmp/unit.cfg"}, true},
-		{nil, false},
-		{[]string{"-h"}, false},
-		{[]string{"vet", "-flags"}, false},
-		{[]string{"simulate", "unit.cfg"}, false},
-		{[]string{"vet", "./..."}, false},
-	} {
-		assert.Equal(t, tc.want, asVettool(tc.args), "%q", tc.args)
-	}
-}
-
 func TestExplain(t *testing.T) {
 	stdout, stderr, code := sqsfifo(t, "", "explain", "SF009")
 	assert.Equal(t, exitFine, code)

@@ -5,8 +5,6 @@ import (
 	"slices"
 	"strings"
 
-	"golang.org/x/tools/go/packages"
-
 	"github.com/kansas-frontier-matrix/sqsfifo/lint"
 )
 
@@ -27,13 +25,13 @@ type ignore struct {
 
 type ignores []*ignore
 
-func ignoresOf(p *packages.Package) ignores {
+func ignoresOf(code *code) ignores {
 	var out ignores
-	for _, file := range p.Syntax {
+	for _, file := range code.files {
 		for _, group := range file.Comments {
 			for _, c := range group.List {
 				if ours, ok := ignoresCompliance(c.Text); ok {
-					out = append(out, &ignore{at: p.Fset.Position(c.Pos()), end: p.Fset.Position(c.End()), ours: ours})
+					out = append(out, &ignore{at: code.fset.Position(c.Pos()), end: code.fset.Position(c.End()), ours: ours})
 				}
 			}
 		}
@@ -93,7 +91,7 @@ func (l ignores) unused() []Finding {
 	for _, i := range l {
 		if i.ours && !i.used {
 			out = append(out, Finding{
-				Rule: unusedIgnore, Severity: severity(unusedIgnore), Start: i.at, End: i.end,
+				Rule: unusedIgnore, Severity: SeverityOf(unusedIgnore), Start: i.at, End: i.end,
 				Message: "the directive suppresses nothing: SF020 does not report here; remove it",
 			})
 		}
