@@ -14,7 +14,7 @@ import (
 
 	"golang.org/x/tools/go/analysis"
 
-	"github.com/kansas-frontier-matrix/sqsfifo"
+	sdk "github.com/kansas-frontier-matrix/sqsfifo"
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/vet"
 	"github.com/kansas-frontier-matrix/sqsfifo/lint"
 	"github.com/kansas-frontier-matrix/sqsfifo/lint/fifovet"
@@ -228,7 +228,7 @@ func version() string {
 	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Path == module && strings.HasPrefix(info.Main.Version, "v") {
 		return info.Main.Version
 	}
-	return "v" + sqsfifo.Version
+	return "v" + sdk.Version
 }
 
 // coloured reports whether escape sequences mean colours where the output goes. A

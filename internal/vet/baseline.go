@@ -70,11 +70,11 @@ func (k Known) alike() alike { return alike{k.File, k.Function, k.Rule, k.Severi
 func ReadBaseline(file string) (Baseline, error) {
 	text, err := os.ReadFile(file) // #nosec G304 -- named by the user
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("baseline: %w", err)
 	}
 	b, err := parseBaseline(text)
 	if err != nil {
-		return nil, fmt.Errorf("%s:%w", file, err)
+		return nil, fmt.Errorf("baseline %s:%w", file, err)
 	}
 	return b, nil
 }
