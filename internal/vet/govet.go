@@ -19,18 +19,20 @@ import (
 )
 
 // goVetError is a run of the go command that failed. Its text is what the command
-// printed.
+// printed, but for what it downloaded.
 type goVetError struct {
 	stderr string
 	err    error
 }
 
 func (e *goVetError) Error() string {
-	text := strings.TrimSpace(e.stderr)
-	if text == "" {
-		text = e.err.Error()
+	var b strings.Builder
+	for line := range strings.Lines(e.stderr) {
+		if !strings.HasPrefix(line, "go: downloading ") {
+			b.WriteString(line)
+		}
 	}
-	return "go vet: " + text
+	return "go vet: " + cmp.Or(strings.TrimSpace(b.String()), e.err.Error())
 }
 
 func (e *goVetError) Unwrap() error { return e.err }

@@ -1,6 +1,7 @@
 package vet_test
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"os/exec"
@@ -185,6 +186,14 @@ func TestAnAnswerThatIsNone(t *testing.T) {
 		_, err := vet.Run(t.Context(), withQuiet(vet.Options{Dir: module, Patterns: []string{"./raw/directives"}}))
 		require.ErrorContains(t, err, says, stdout)
 	}
+}
+
+// A run that is called off says so, whatever the go command was about to say.
+func TestRunIsCalledOff(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err := vet.Run(ctx, withQuiet(vet.Options{Dir: module, Patterns: []string{"./raw"}}))
+	require.ErrorIs(t, err, context.Canceled)
 }
 
 func goBinary(t *testing.T) string {

@@ -22,6 +22,7 @@
 package vet
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -131,7 +132,7 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 	}
 	units, vetErr := (<-analysis)()
 	if err != nil {
-		return nil, err
+		return nil, cmp.Or(ctx.Err(), err)
 	}
 	if vetErr != nil {
 		return nil, explained(ctx, o, vetErr)
@@ -142,8 +143,11 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 // explained is the error for a run of the go command that failed: which packages do
 // not compile, if that is why.
 func explained(ctx context.Context, o Options, err error) error {
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
 	var failed *goVetError
-	if !errors.As(err, &failed) || ctx.Err() != nil {
+	if !errors.As(err, &failed) {
 		return err
 	}
 	if why := diagnose(ctx, o); why != nil {
