@@ -55,10 +55,16 @@ func TestFix(t *testing.T) {
 		findings int
 		left     string // part of the one reason, "" if there is none
 	}{
-		"two that do not touch": {shopCode, [][]string{{"Sprint(1)", "Sprint(2)"}, {"c := 3", "c   :=  4"}},
-			strings.NewReplacer("Sprint(1)", "Sprint(2)", "c := 3", "c := 4").Replace(shopCode), 2, ""},
-		"an import that is not needed any more": {shopCode, [][]string{{"rand.Int()", "7"}},
-			strings.NewReplacer("rand.Int()", "7", "\t\"math/rand/v2\"\n", "").Replace(shopCode), 1, ""},
+		"two that do not touch": {
+			shopCode,
+			[][]string{{"Sprint(1)", "Sprint(2)"}, {"c := 3", "c   :=  4"}},
+			strings.NewReplacer("Sprint(1)", "Sprint(2)", "c := 3", "c := 4").Replace(shopCode), 2, "",
+		},
+		"an import that is not needed any more": {
+			shopCode,
+			[][]string{{"rand.Int()", "7"}},
+			strings.NewReplacer("rand.Int()", "7", "\t\"math/rand/v2\"\n", "").Replace(shopCode), 1, "",
+		},
 		"the only import":                                 {"package shop\n\nimport \"fmt\"\n\nvar A = fmt.Sprint(1)\n", [][]string{{"fmt.Sprint(1)", "2"}}, "package shop\n\nvar A = 2\n", 1, ""},
 		"an import with a name":                           {"package shop\n\nimport f \"fmt\"\n\nvar A = f.Sprint(1)\n", [][]string{{"f.Sprint(1)", "2"}}, "package shop\n\nvar A = 2\n", 1, ""},
 		"a local that is called like an import":           {"package shop\n\nimport _ \"fmt\"\n\nvar fmt struct{ A int }\nvar A = fmt.A\n", [][]string{{"fmt.A\n", "2\n"}}, "package shop\n\nimport _ \"fmt\"\n\nvar fmt struct{ A int }\nvar A = 2\n", 1, ""},
