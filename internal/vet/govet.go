@@ -44,8 +44,9 @@ type unitDiagnostics struct {
 }
 
 // goVet runs the analyzers under the go command, which takes from its cache what
-// has not changed since the last run, with packages, flags and binary.
-func goVet(ctx context.Context, o Options) ([]unitDiagnostics, error) {
+// has not changed since the last run, with packages, flags and binary. Another try has
+// answers of its own in the cache.
+func goVet(ctx context.Context, o Options, try int) ([]unitDiagnostics, error) {
 	tool := o.Tool
 	if tool == "" {
 		self, err := os.Executable()
@@ -54,7 +55,7 @@ func goVet(ctx context.Context, o Options) ([]unitDiagnostics, error) {
 		}
 		tool = self
 	}
-	args := []string{"vet", "-json", "-vettool=" + tool, "-" + dependencies}
+	args := []string{"vet", "-json", "-vettool=" + tool, fmt.Sprintf("-%s=%d", dependencies, try)}
 	if o.Tags != "" {
 		args = append(args, "-tags="+o.Tags)
 	}
@@ -128,7 +129,9 @@ func decodeUnits(r io.Reader) ([]unitDiagnostics, error) {
 					return nil, fmt.Errorf("cannot read what %s said about %s: %w", name, path, err)
 				}
 				for _, diagnostic := range diagnostics {
-					unit.findings = append(unit.findings, diagnostic.finding())
+					if diagnostic.Category != answered {
+						unit.findings = append(unit.findings, diagnostic.finding())
+					}
 				}
 			}
 			units = append(units, unit)

@@ -188,6 +188,26 @@ func TestAnAnswerThatIsNone(t *testing.T) {
 	}
 }
 
+// The go command that is killed while it stores an answer has none from then on. The
+// command asks again under another key, and does not take silence for a clean result.
+func TestAnAnswerThatIsMissing(t *testing.T) {
+	runsGo(t)
+	fake, real := t.TempDir(), goBinary(t)
+	silentUpTo := func(try int) {
+		script := fmt.Sprintf("#!/bin/sh\nfor arg; do case $arg in -dependencies=[1-%d]) \"%s\" \"$@\" | sed 's/shop.raw\"/shop\\/other\"/'; exit;; esac; done\nexec \"%s\" \"$@\"\n", try, real, real)
+		require.NoError(t, os.WriteFile(filepath.Join(fake, "go"), []byte(script), 0o700)) // #nosec G306 -- a program
+	}
+	t.Setenv("PATH", fake+string(os.PathListSeparator)+os.Getenv("PATH"))
+	o := withRules(vet.Options{Dir: module, Patterns: []string{"./raw", "./raw/ids"}, NoCompliance: true})
+	silentUpTo(2)
+	report, err := vet.Run(t.Context(), o)
+	require.NoError(t, err)
+	assert.Len(t, report.Findings, 2)
+	silentUpTo(9)
+	_, err = vet.Run(t.Context(), o)
+	require.ErrorContains(t, err, "no answer about example.com/shop/raw: ")
+}
+
 // A run that is called off says so, whatever the go command was about to say.
 func TestRunIsCalledOff(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())

@@ -112,11 +112,13 @@ func count(listed []*packages.Package) int {
 
 // paths are the packages that are reported on, as the go command names them to its vet
 // tool: a package and its variant with tests have one name, an external test package
-// has its own.
+// has its own. A package without files, unsafe among them, has no answer.
 func paths(listed []*packages.Package) map[string]bool {
 	out := map[string]bool{}
 	for _, p := range listed {
-		out[p.PkgPath] = true
+		if len(p.GoFiles) > 0 && p.PkgPath != "unsafe" {
+			out[p.PkgPath] = true
+		}
 	}
 	return out
 }

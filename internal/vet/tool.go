@@ -13,13 +13,20 @@ import (
 )
 
 // dependencies is the flag with which [Run] calls this binary through the go
-// command: also report on the packages that are only imported by those named.
+// command: also report on the packages that are only imported by those named, and say
+// of each package that it was analyzed. Its value is any text.
 //
-// The go command (1.26) caches the answer about a package under a key that does not
-// say whether diagnostics were asked for. A package that was first analyzed as a
-// dependency, for its facts alone, has an empty answer from then on. With this flag
-// both answers are the same, and Run leaves out the packages that were not asked for.
+// The cache of the go command (1.26) has two faults that make a clean result of none.
+// It keeps the answer about a package under a key that does not say whether diagnostics
+// were asked for: a package that was first analyzed as a dependency, for its facts
+// alone, has an empty answer from then on. And it stores the facts before the answer: a
+// run that is killed between the two leaves a package without one. With this flag
+// the answers to both questions are the same, and Run sees which are missing; another
+// text is another key.
 const dependencies = "dependencies"
+
+// answered is the category of the diagnostic that every package has.
+const answered = "answered"
 
 // IsToolCall reports whether the arguments of the process, without its name, are those
 // of the go command, which runs a binary as "go vet -vettool" says: with -V=full,
@@ -38,7 +45,7 @@ func IsToolCall(args []string) bool {
 // ToolMain answers a call of the go command, for which [IsToolCall] is true, and does
 // not return. A binary that calls [Run] without Options.Tool begins with both.
 func ToolMain(analyzers ...*analysis.Analyzer) {
-	flag.Bool(dependencies, false, "report on dependencies as well, so that the go command's cache has one answer for each package")
+	flag.String(dependencies, "", "for sqsfifo vet: report on dependencies as well, and that a package was analyzed")
 	last := len(os.Args) - 1
 	if isSet(os.Args[1:], dependencies) && strings.HasSuffix(os.Args[last], ".cfg") {
 		unit, err := withDiagnostics(os.Args[last])
@@ -47,15 +54,28 @@ func ToolMain(analyzers ...*analysis.Analyzer) {
 			os.Exit(1)
 		}
 		os.Args[last] = unit
+		for i, a := range analyzers {
+			analyzers[i] = answering(a)
+		}
 	}
 	unitchecker.Main(analyzers...)
 }
 
 func isSet(args []string, name string) bool {
 	return slices.ContainsFunc(args, func(arg string) bool {
-		arg = strings.TrimPrefix(arg, "-")
-		return arg == "-"+name || arg == "-"+name+"=true" || arg == name || arg == name+"=true"
+		return strings.HasPrefix("-"+strings.TrimLeft(arg, "-"), "-"+name+"=")
 	})
+}
+
+// answering is the analyzer with one diagnostic more for each package.
+func answering(a *analysis.Analyzer) *analysis.Analyzer {
+	out := *a
+	out.Run = func(pass *analysis.Pass) (any, error) {
+		result, err := a.Run(pass)
+		pass.Report(analysis.Diagnostic{Pos: pass.Files[0].Package, Category: answered, Message: answered})
+		return result, err
+	}
+	return &out
 }
 
 // withDiagnostics writes the description of a package once more, beside the one

@@ -27,6 +27,8 @@ import (
 	"errors"
 	"fmt"
 	"go/token"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -113,12 +115,12 @@ type Report struct {
 // [*LoadError] if packages do not compile.
 func Run(ctx context.Context, o Options) (*Report, error) {
 	began := time.Now()
-	analysis := make(chan func() ([]unitDiagnostics, error), 1)
+	first := make(chan func() ([]unitDiagnostics, error), 1)
 	vetting, cancel := context.WithCancel(ctx)
 	defer cancel()
 	go func() {
-		units, err := goVet(vetting, o)
-		analysis <- func() ([]unitDiagnostics, error) { return units, err }
+		units, err := goVet(vetting, o, 1)
+		first <- func() ([]unitDiagnostics, error) { return units, err }
 	}()
 	listed, err := list(ctx, o)
 	if err == nil {
@@ -130,14 +132,32 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 	if err != nil {
 		cancel()
 	}
-	units, vetErr := (<-analysis)()
+	units, vetErr := (<-first)()
 	if err != nil {
 		return nil, cmp.Or(ctx.Err(), err)
+	}
+	for try := 2; vetErr == nil && try <= tries && len(unanswered(listed, units)) > 0; try++ {
+		units, vetErr = goVet(ctx, o, try)
 	}
 	if vetErr != nil {
 		return nil, explained(ctx, o, vetErr)
 	}
+	if missing := unanswered(listed, units); len(missing) > 0 {
+		return nil, fmt.Errorf("go vet has no answer about %s: its cache is damaged, and go clean -cache empties it", strings.Join(missing, ", "))
+	}
 	return report(o, began, listed, units)
+}
+
+// tries is how often the go command is asked, if its cache lacks answers.
+const tries = 3
+
+// unanswered are the packages that the go command said nothing about, sorted.
+func unanswered(listed []*packages.Package, units []unitDiagnostics) []string {
+	missing := paths(listed)
+	for _, u := range units {
+		delete(missing, u.path)
+	}
+	return slices.Sorted(maps.Keys(missing))
 }
 
 // explained is the error for a run of the go command that failed: which packages do
