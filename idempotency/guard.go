@@ -110,8 +110,9 @@ func (e *notDoneError) Unwrap() error { return e.err }
 //   - another error, or a panic: the outcome is unknown; the lease ends, and the
 //     next call runs f again only within the policy's window or by its RunAgain.
 //
-// f gets the outcome of the claim: for [Renewed] and [Reclaimed] it must
-// use the stored body and expect that an earlier run had an effect.
+// f gets the outcome of the claim: for [Reclaimed] it must use the stored body and
+// expect that an earlier run had an effect. [Renewed] says that the store did not
+// confirm the claim at once.
 //
 // Without a run, Do returns a [*ConflictError], [*InProgressError],
 // [*IndeterminateError], [*UnjudgedError], [*CapacityError], [*StoreError] or
@@ -129,7 +130,11 @@ func (g *Guard) Do(ctx context.Context, r Request, f func(ctx context.Context, c
 	}
 	start := time.Now()
 	out, err := g.claim(ctx, c, r.Recompute)
-	if err != nil {
+	var invalid *InvalidError
+	switch {
+	case err != nil && (out.Decision == Unjudged || errors.As(err, &invalid)):
+		return Answer{Record: out.Record}, err
+	case err != nil:
 		return g.unclaimed(ctx, r, f, err)
 	}
 	g.count(out)
@@ -184,9 +189,6 @@ func (g *Guard) run(ctx context.Context, leaseEnd time.Time, out Outcome, f func
 	var refuted *notDoneError
 	if errors.As(err, &refuted) {
 		failure = Failure{Proof: ProvenForClaim, Reason: "no effect"}
-	}
-	if out.Decision == Renewed {
-		failure.Proof = NoProof // an attempt whose claim was not confirmed is not f's to refute
 	}
 	if storeErr := g.fail(ctx, out, failure); storeErr != nil {
 		return result, errors.Join(err, storeErr)

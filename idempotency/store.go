@@ -2,6 +2,7 @@ package idempotency
 
 import (
 	"context"
+	"errors"
 	"iter"
 	"time"
 )
@@ -87,7 +88,8 @@ func (f Filter) Match(r Record) bool {
 // When the record has another spec, recompute must return the fingerprint of
 // the stored request under c's spec, usually from the stored body. If it equals c's,
 // the claim is judged with the record's own fingerprint; if it differs, the outcome
-// is [Conflict]. A nil recompute leaves [Unjudged] outcomes as they are.
+// is [Conflict]. An error of recompute is returned with the Unjudged outcome. A nil
+// recompute leaves [Unjudged] outcomes as they are.
 func ClaimAcross(ctx context.Context, s Store, c Claim, recompute func(Record) (Fingerprint, error)) (Outcome, error) {
 	own := c.Fingerprint
 	for range 4 { // the record may change its spec between two claims, but hardly this often
@@ -97,7 +99,7 @@ func ClaimAcross(ctx context.Context, s Store, c Claim, recompute func(Record) (
 		}
 		stored, err := recompute(out.Record)
 		if err != nil {
-			return out, err
+			return out, errors.Join(out.Err(c.Key), err)
 		}
 		if stored != own {
 			out.Decision = Conflict
