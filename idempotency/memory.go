@@ -162,7 +162,7 @@ func (m *Memory) Scan(ctx context.Context, f Filter) iter.Seq2[Record, error] {
 	}
 }
 
-// Purge removes the records that have expired and returns how many there were. A
+// Purge removes the records that have expired or were released, and returns how many there were. A
 // purged key begins again with generation 1; its fences go on growing.
 func (m *Memory) Purge(ctx context.Context) (int, error) {
 	if err := ctx.Err(); err != nil {
@@ -172,7 +172,7 @@ func (m *Memory) Purge(ctx context.Context) (int, error) {
 	defer m.mu.Unlock()
 	n, now := 0, m.now()
 	for id, r := range m.records {
-		if r.Expired(now) {
+		if r.Expired(now) || r.Status == Absent {
 			delete(m.records, id)
 			n++
 		}

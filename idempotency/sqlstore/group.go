@@ -1,0 +1,393 @@
+package sqlstore
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"runtime"
+	"slices"
+
+	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
+)
+
+// maxGroup is the largest number of claims and transitions in one transaction. A
+// batch is never divided.
+const maxGroup = idempotency.MaxBatch
+
+// item is one call that waits for a commit.
+type item struct {
+	claims   []claimOf // of a claim or batch
+	outcomes []idempotency.Outcome
+	granted  bool // a claim was granted and committed
+
+	settle *settleOf // of a transition
+	busy   bool      // the transition was not made: somebody else is writing the record
+
+	taken bool // with Store.mu: by a committer
+	done  chan struct{}
+	err   error
+}
+
+func newClaims(claims []idempotency.Claim) *item {
+	it := &item{outcomes: make([]idempotency.Outcome, len(claims)), done: make(chan struct{})}
+	for _, c := range claims {
+		it.claims = append(it.claims, claimOf{Claim: c, id: c.Key.ID()})
+	}
+	return it
+}
+
+func newSettle(ref idempotency.Ref, t idempotency.Transition) *item {
+	return &item{settle: &settleOf{ref: ref, id: ref.Key.ID(), t: t}, done: make(chan struct{})}
+}
+
+// ids yields the keys of the item.
+func (it *item) ids(yield func(idempotency.KeyID) bool) {
+	if it.settle != nil {
+		yield(it.settle.id)
+		return
+	}
+	for _, c := range it.claims {
+		if !yield(c.id) {
+			return
+		}
+	}
+}
+
+func (it *item) size() int { return max(len(it.claims), 1) }
+
+// submit has a committer make the call, and returns when it is made or ctx has
+// ended.
+func (s *Store) submit(ctx context.Context, it *item) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	if s.closed {
+		s.mu.Unlock()
+		return idempotency.ErrClosed
+	}
+	s.queue = append(s.queue, it)
+	s.start()
+	s.mu.Unlock()
+
+	select {
+	case <-it.done:
+		return it.err
+	case <-ctx.Done():
+	}
+	s.mu.Lock()
+	if !it.taken {
+		s.queue = slices.DeleteFunc(s.queue, func(o *item) bool { return o == it })
+		s.mu.Unlock()
+		return fmt.Errorf("sqlstore: nothing was changed: %w", ctx.Err())
+	}
+	s.mu.Unlock()
+	select {
+	case <-it.done: // both were ready
+		return it.err
+	default:
+		return fmt.Errorf("sqlstore: %w: %w", idempotency.ErrAmbiguous, ctx.Err())
+	}
+}
+
+// start starts a committer if one may help. The caller holds s.mu.
+func (s *Store) start() {
+	if s.running < s.committers && len(s.queue) > 0 {
+		s.running++
+		go s.commit()
+	}
+}
+
+// commit writes groups until none can be formed.
+func (s *Store) commit() {
+	for {
+		// Others that are about to submit come first: no timer, and nobody waits alone.
+		runtime.Gosched()
+		s.mu.Lock()
+		group := s.take()
+		if len(group) == 0 {
+			s.running--
+			s.idle.Broadcast()
+			s.mu.Unlock()
+			return
+		}
+		s.mu.Unlock()
+
+		left := s.write(group)
+
+		s.mu.Lock()
+		for _, it := range group {
+			for id := range it.ids {
+				delete(s.inFlight, id)
+			}
+		}
+		s.start() // what waited for these keys may fill more than one group
+		s.mu.Unlock()
+		for _, it := range left {
+			close(it.done)
+		}
+	}
+}
+
+// take takes the next group out of the queue: as many items as fit, in their order,
+// without keys that the group of another committer holds, and with at most one transition
+// of each key. The caller holds s.mu.
+func (s *Store) take() (group []*item) {
+	size := 0
+	settling := map[idempotency.KeyID]bool{}
+	var rest []*item
+	for i, it := range s.queue {
+		if size > 0 && size+it.size() > maxGroup {
+			rest = append(rest, s.queue[i:]...)
+			break
+		}
+		held := it.settle != nil && settling[it.settle.id]
+		for id := range it.ids {
+			held = held || s.inFlight[id]
+		}
+		if held {
+			rest = append(rest, it)
+			continue
+		}
+		if it.settle != nil {
+			settling[it.settle.id] = true
+		}
+		it.taken = true
+		size += it.size()
+		group = append(group, it)
+	}
+	for _, it := range group {
+		for id := range it.ids {
+			s.inFlight[id] = true
+		}
+	}
+	s.queue = rest
+	return group
+}
+
+// finding is what is known of a key.
+type finding struct {
+	record idempotency.Record
+	exists bool // there is a row
+	// refused is the decision of a claim that the record would allow: InProgress if
+	// the row is being written, Full, or Undecided if nothing stands against it.
+	refused idempotency.Decision
+}
+
+// write makes the calls of a group, gives each its outcome or error, and returns those
+// whose callers do not know it yet.
+func (s *Store) write(group []*item) (left []*item) {
+	ctx, cancel := context.WithTimeout(context.Background(), s.config.GroupTimeout)
+	defer cancel()
+	known, err := s.readFirst(ctx, group)
+	if err != nil {
+		for _, it := range group {
+			it.err = err
+		}
+		return group
+	}
+	var settles []*item
+	for _, it := range group {
+		if it.settle != nil {
+			settles = append(settles, it)
+		}
+	}
+	left = group
+	// One transaction, and one more each time that the first of several claims of a key
+	// does not decide the next.
+	for first := true; ; first = false {
+		firsts := openClaims(group, known)
+		if first { // what needs no write does not wait for one
+			left = slices.DeleteFunc(slices.Clone(group), func(it *item) bool {
+				answered := it.settle == nil && !slices.ContainsFunc(it.outcomes, isOpen)
+				if answered {
+					close(it.done)
+				}
+				return answered
+			})
+		} else {
+			settles = nil
+		}
+		if len(firsts) == 0 && len(settles) == 0 {
+			return left
+		}
+		if err := s.transaction(ctx, settles, firsts, known); err != nil {
+			for _, it := range left {
+				switch {
+				case it.settle == nil && it.granted:
+					it.err = fmt.Errorf("%w: %w", idempotency.ErrAmbiguous, err)
+				case it.settle != nil && first || slices.ContainsFunc(it.outcomes, isOpen):
+					it.err = err
+				}
+			}
+			return left
+		}
+	}
+}
+
+func isOpen(o idempotency.Outcome) bool { return o.Decision == idempotency.Undecided }
+
+// readFirst reads the records of the keys that are claimed.
+func (s *Store) readFirst(ctx context.Context, group []*item) (map[idempotency.KeyID]*finding, error) {
+	var ids []idempotency.KeyID
+	known := map[idempotency.KeyID]*finding{}
+	for _, it := range group {
+		for _, c := range it.claims {
+			if known[c.id] == nil {
+				known[c.id] = &finding{}
+				ids = append(ids, c.id)
+			}
+		}
+	}
+	for page := range pages(ids, maxGroup) {
+		s.stats.reads.Add(1)
+		records, err := s.engine.read(ctx, s.config.DB, page)
+		if err != nil {
+			return nil, err
+		}
+		for id, r := range records {
+			*known[id] = finding{record: r, exists: true}
+		}
+	}
+	return known, nil
+}
+
+// openClaim is the i-th claim of an item.
+type openClaim struct {
+	*item
+	i int
+}
+
+// openClaims gives the claims their outcomes as far as they follow from what is
+// known, and returns, for each key, the first claim that needs a write.
+func openClaims(group []*item, known map[idempotency.KeyID]*finding) (firsts []openClaim) {
+	seen := map[idempotency.KeyID]bool{}
+	for _, it := range group {
+		for i, c := range it.claims {
+			if !isOpen(it.outcomes[i]) || seen[c.id] {
+				continue
+			}
+			f := known[c.id]
+			d := idempotency.Decide(f.record, c.Claim, f.record.ReadAt)
+			switch {
+			case !d.Granted():
+				it.outcomes[i] = idempotency.NewOutcome(d, owned(f.record), c.Claim)
+			case f.refused == idempotency.Full:
+				it.outcomes[i] = idempotency.Outcome{Decision: idempotency.Full}
+			case f.refused == idempotency.InProgress:
+				it.outcomes[i] = idempotency.NewOutcome(idempotency.InProgress, owned(f.record), c.Claim)
+			default:
+				seen[c.id] = true
+				firsts = append(firsts, openClaim{it, i})
+			}
+		}
+	}
+	return firsts
+}
+
+// owned returns a record that shares no memory with r.
+func owned(r idempotency.Record) idempotency.Record {
+	r.Body, r.Result.Response = slices.Clone(r.Body), slices.Clone(r.Result.Response)
+	return r
+}
+
+// transaction makes the transitions and the claims, of different keys, in one
+// commit, and notes what is known of the keys after it. Nothing was changed if it
+// returns an error that does not wrap ErrAmbiguous.
+func (s *Store) transaction(ctx context.Context, settles []*item, firsts []openClaim, known map[idempotency.KeyID]*finding) error {
+	tx, err := s.config.DB.BeginTx(ctx, nil)
+	if err != nil {
+		return fmt.Errorf("sqlstore: begin: %w", err)
+	}
+	defer tx.Rollback() //nolint:errcheck // after a commit there is nothing to roll back
+	s.stats.groups.Add(1)
+	s.stats.transitions.Add(int64(len(settles)))
+	s.stats.claims.Add(int64(len(firsts)))
+	fence, err := s.engine.begin(ctx, tx, len(firsts))
+	if err != nil {
+		return err
+	}
+	transitions := make([]settleOf, len(settles))
+	for i, it := range settles {
+		transitions[i] = *it.settle
+	}
+	ends, err := s.engine.settle(ctx, tx, transitions)
+	if err != nil {
+		return err
+	}
+	claims, err := s.admit(ctx, tx, firsts, known)
+	if err != nil {
+		return err
+	}
+	results, err := s.engine.claim(ctx, tx, fence, claims)
+	if err != nil {
+		return err
+	}
+	if err := s.grow(ctx, tx, results); err != nil {
+		return err
+	}
+	if err := tx.Commit(); err != nil {
+		return fmt.Errorf("sqlstore: commit: %w: %w", idempotency.ErrAmbiguous, err)
+	}
+	for i, it := range settles {
+		it.err, it.busy = ends[i].err, ends[i].busy
+	}
+	byID := make(map[idempotency.KeyID]claimed, len(results))
+	for i, r := range results {
+		byID[claims[i].id] = r
+	}
+	for _, o := range firsts {
+		c := o.claims[o.i]
+		r, made := byID[c.id]
+		if !made {
+			known[c.id].refused = idempotency.Full
+			continue // openClaims gives it its outcome
+		}
+		f := known[c.id]
+		f.record, f.exists = r.record, true
+		if r.decision == idempotency.InProgress && idempotency.Decide(r.record, c.Claim, r.record.ReadAt).Granted() {
+			f.refused = idempotency.InProgress
+		}
+		o.outcomes[o.i] = idempotency.NewOutcome(r.decision, owned(r.record), c.Claim)
+		o.granted = o.granted || r.decision.Granted()
+	}
+	return nil
+}
+
+// admit returns the claims that the store has room for.
+func (s *Store) admit(ctx context.Context, tx *sql.Tx, firsts []openClaim, known map[idempotency.KeyID]*finding) ([]claimOf, error) {
+	claims := make([]claimOf, 0, len(firsts))
+	room := int64(len(firsts))
+	if s.config.Capacity > 0 {
+		n, err := s.engine.count(ctx, tx)
+		if err != nil {
+			return nil, err
+		}
+		room = s.config.Capacity - n
+	}
+	for _, o := range firsts {
+		c := o.claims[o.i]
+		if !known[c.id].exists {
+			if room <= 0 {
+				continue
+			}
+			room--
+		}
+		claims = append(claims, c)
+	}
+	return claims, nil
+}
+
+// grow keeps the count of the rows.
+func (s *Store) grow(ctx context.Context, tx *sql.Tx, results []claimed) error {
+	inserted := int64(0)
+	for _, r := range results {
+		if r.inserted {
+			inserted++
+		}
+	}
+	if inserted == 0 {
+		return nil
+	}
+	return s.engine.grow(ctx, tx, inserted)
+}
