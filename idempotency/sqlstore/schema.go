@@ -176,6 +176,13 @@ func Migrate(ctx context.Context, db *sql.DB, d Dialect) error {
 	if err != nil {
 		return err
 	}
+	if d == SQLite {
+		// Apart from the transaction, whose first statement must write: one that begins
+		// by finding the table there could not become a writer after another has written.
+		if _, err := db.ExecContext(ctx, d.meta()); err != nil {
+			return fmt.Errorf("sqlstore: migrate: %w", err)
+		}
+	}
 	tx, err := db.BeginTx(ctx, nil)
 	if err != nil {
 		return fmt.Errorf("sqlstore: migrate: %w", err)
@@ -186,11 +193,10 @@ func Migrate(ctx context.Context, db *sql.DB, d Dialect) error {
 		if _, err := tx.ExecContext(ctx, `SELECT pg_advisory_xact_lock(7300912455318264)`); err != nil {
 			return fmt.Errorf("sqlstore: migrate: %w", err)
 		}
+		if _, err := tx.ExecContext(ctx, d.meta()); err != nil {
+			return fmt.Errorf("sqlstore: migrate: %w", err)
+		}
 	}
-	if _, err := tx.ExecContext(ctx, d.meta()); err != nil {
-		return fmt.Errorf("sqlstore: migrate: %w", err)
-	}
-	// A write first: SQLite then has the only writer's place before it reads.
 	if _, err := tx.ExecContext(ctx, `INSERT INTO idempotency_meta (name, value) VALUES ('schema', 0) ON CONFLICT (name) DO NOTHING`); err != nil {
 		return fmt.Errorf("sqlstore: migrate: %w", err)
 	}
