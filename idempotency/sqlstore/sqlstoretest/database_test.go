@@ -63,8 +63,9 @@ func (d database) store(t testing.TB, config sqlstore.Config) *sqlstore.Store {
 	return s
 }
 
+// sqliteSource returns a URI: the names of some tests have a "#".
 func sqliteSource(path string) string {
-	return "file:" + path + "?_pragma=journal_mode(WAL)&_pragma=synchronous(FULL)&_pragma=busy_timeout(30000)"
+	return "file:" + (&url.URL{Path: path}).EscapedPath() + "?_pragma=journal_mode(WAL)&_pragma=synchronous(FULL)&_pragma=busy_timeout(30000)"
 }
 
 func newSQLite(t testing.TB) database {
