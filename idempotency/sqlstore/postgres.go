@@ -33,14 +33,25 @@ func (postgres) now(ctx context.Context, q queryer) (time.Time, error) {
 	return fromMicros(us), nil
 }
 
-func (postgres) begin(context.Context, *sql.Tx, int) (int64, error) { return 0, nil }
+// begin has the statements of tx planned for the table as it is. A driver keeps
+// prepared statements, and a plan that was made when the table was small reads all of
+// it for each key until the next ANALYZE.
+func (postgres) begin(ctx context.Context, tx *sql.Tx, _ int) (int64, error) {
+	var mode string
+	if err := tx.QueryRowContext(ctx, `SELECT set_config('plan_cache_mode', 'force_custom_plan', true)`).Scan(&mode); err != nil {
+		return 0, fmt.Errorf("sqlstore: begin: %w", err)
+	}
+	return 0, nil
+}
 
 func (postgres) read(ctx context.Context, q queryer, ids []idempotency.KeyID) (map[idempotency.KeyID]idempotency.Record, error) {
 	var list array
 	for i := range ids {
 		list.bytes(ids[i][:])
 	}
-	rows, err := q.QueryContext(ctx, `SELECT key_id, idempotency_clock(), `+columns+` FROM idempotency_keys WHERE key_id = ANY ($1::text::bytea[])`, list.String())
+	// LATERAL with LIMIT looks each key up by the index, whatever the planner knows of
+	// the size of the table.
+	rows, err := q.QueryContext(ctx, `SELECT k.key_id, idempotency_clock(), `+columns+` FROM unnest($1::text::bytea[]) AS i (id) CROSS JOIN LATERAL (SELECT * FROM idempotency_keys WHERE key_id = i.id LIMIT 1) AS k`, list.String())
 	if err != nil {
 		return nil, fmt.Errorf("sqlstore: read: %w", err)
 	}

@@ -14,7 +14,8 @@ import (
 // commit; to give up, roll back. Nobody else can claim the key before tx ends: on
 // PostgreSQL the others get InProgress at once, on SQLite they wait.
 //
-// Make it the first statement of tx on SQLite. The lease of the claim does not matter
+// Make it the first statement of tx on SQLite. On PostgreSQL it sets plan_cache_mode
+// for the rest of tx. The lease of the claim does not matter
 // if the completion is in tx. A fence that the claim was given is not used again if
 // tx is rolled back.
 func (s *Store) ClaimTx(ctx context.Context, tx *sql.Tx, c idempotency.Claim) (idempotency.Outcome, error) {

@@ -228,4 +228,3 @@ func checkCount(t *testing.T, d database, s *sqlstore.Store) {
 		t.Errorf("the count is %d, %v, and there are %d rows", n, err, rows)
 	}
 }
-
