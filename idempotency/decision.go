@@ -80,7 +80,7 @@ func Decide(found Record, c Claim, now time.Time) Decision {
 		return New
 	case found.Status == Succeeded:
 		return Duplicate
-	case found.Token == c.Token:
+	case found.Token == c.Token && c.Token != Token{}:
 		return Renewed
 	case now.Before(found.LeaseUntil):
 		return InProgress
