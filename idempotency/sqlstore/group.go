@@ -3,6 +3,7 @@ package sqlstore
 import (
 	"context"
 	"database/sql"
+	"database/sql/driver"
 	"fmt"
 	"runtime"
 	"slices"
@@ -295,7 +296,12 @@ func owned(r idempotency.Record) idempotency.Record {
 // commit, and notes what is known of the keys after it. Nothing was changed if it
 // returns an error that does not wrap ErrAmbiguous.
 func (s *Store) transaction(ctx context.Context, settles []*item, firsts []openClaim, known map[idempotency.KeyID]*finding) error {
-	tx, err := s.config.DB.BeginTx(ctx, nil)
+	conn, err := s.config.DB.Conn(ctx)
+	if err != nil {
+		return fmt.Errorf("sqlstore: begin: %w", err)
+	}
+	defer conn.Close()
+	tx, err := conn.BeginTx(ctx, nil)
 	if err != nil {
 		return fmt.Errorf("sqlstore: begin: %w", err)
 	}
@@ -327,6 +333,8 @@ func (s *Store) transaction(ctx context.Context, settles []*item, firsts []openC
 		return err
 	}
 	if err := tx.Commit(); err != nil {
+		// The connection may still be in the transaction: drop it.
+		_ = conn.Raw(func(any) error { return driver.ErrBadConn })
 		return fmt.Errorf("sqlstore: commit: %w: %w", idempotency.ErrAmbiguous, err)
 	}
 	for i, it := range settles {

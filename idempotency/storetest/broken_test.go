@@ -374,6 +374,14 @@ func TestBroken(t *testing.T) {
 				return r
 			}
 		}},
+		{"an empty text is NULL, and NULL is empty", "texts", func(b *broken) {
+			b.keep = func(r idempotency.Record) idempotency.Record {
+				if r.Dataset.ID == "NULL" {
+					r.Dataset.ID = ""
+				}
+				return r
+			}
+		}},
 		{"memory is shared", "memory", func(b *broken) { b.shared = true }},
 		{"arguments are not checked", "arguments", func(b *broken) { b.unchecked = true }},
 		{"a batch is made up to the claim that is wrong", "arguments", func(b *broken) {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -66,6 +67,34 @@ func checkBytes(p *probe) {
 			if name != "granted" && (!bytes.Equal(r.Result.Response, body) || r.Result.MessageID != "é\u2028" || r.Result.SequenceNumber != "0018870000000000000001") {
 				p.fail("%s: response %.40q came back as %.80q", name, body, r.Result)
 			}
+		}
+	}
+}
+
+// checkTexts stores what could be taken for syntax in each text of a record.
+func checkTexts(p *probe) {
+	for _, text := range []string{"", `"`, `\`, `\"`, "{}", "{a,b}", ",", "NULL", "null", "'", "''; --", "$1", "?1", "%s", "\n\r\t\b\x7f", "é\u2028😀\ufffd", " ", "\\x00", strings.Repeat(`"\`, 500)} {
+		k := p.key()
+		k.Operation = "op" + strings.Map(func(r rune) rune {
+			if r <= ' ' || r > '~' {
+				return -1
+			}
+			return r
+		}, text[:min(len(text), 100)])
+		want := idempotency.Dataset{ID: text, Version: text, SourceURI: text, ArtifactChecksum: text, CARELabel: text, ReplaySafe: text != ""}
+		c := with(k, func(c *idempotency.Claim) {
+			c.Dataset, c.Fingerprint.Spec = want, k.Operation[:min(len(k.Operation), idempotency.MaxSpec)]
+		})
+		out := p.do(c, idempotency.New, "claim")
+		p.must(p.store.Fail(p.ctx, out.Ref(), idempotency.Failure{Proof: idempotency.ProvenForClaim, Reason: text}), "fail")
+		r := p.lookup(k)
+		if out.Record.Dataset != want || r.Dataset != want || r.Reason != text || r.Key != k || r.Fingerprint != c.Fingerprint {
+			p.fail("text %.40q came back as %.200q", text, fmt.Sprintf("%+v", r))
+		}
+		again := p.do(with(k, func(d *idempotency.Claim) { d.Dataset, d.Fingerprint = want, c.Fingerprint }), idempotency.New, "claim")
+		p.must(p.store.Complete(p.ctx, again.Ref(), idempotency.Result{MessageID: text, SequenceNumber: text}), "complete")
+		if r := p.lookup(k); r.Result.MessageID != text || r.Result.SequenceNumber != text {
+			p.fail("message ID %.40q came back as %.40q and %.40q", text, r.Result.MessageID, r.Result.SequenceNumber)
 		}
 	}
 }

@@ -227,6 +227,7 @@ var properties = []property{
 	{"conflicts", "a claim with another fingerprint never runs and leaves the record untouched, however many race", checkConflicts},
 	{"odd keys", "any bytes are legal in a scope and a value; different keys never meet", checkOddKeys},
 	{"bytes", "what is stored comes back byte for byte", checkBytes},
+	{"texts", "no text is taken for syntax", checkTexts},
 	{"memory", "a store shares no memory with its callers", checkMemory},
 	{"arguments", "an argument that breaks a rule is an InvalidError, and nothing is done", checkArguments},
 	{"scans", "a scan yields each record that matches once, in the order of key IDs", checkScans},
