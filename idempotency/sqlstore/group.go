@@ -132,10 +132,12 @@ func (s *Store) commit() {
 
 // take takes the next group out of the queue: as many items as fit, in their order,
 // without keys that the group of another committer holds, and with at most one transition
-// of each key. The caller holds s.mu.
+// of each key. An item that must wait keeps its place before later ones with its keys,
+// so that a batch is not overtaken for ever. The caller holds s.mu.
 func (s *Store) take() (group []*item) {
 	size := 0
 	settling := map[idempotency.KeyID]bool{}
+	waiting := map[idempotency.KeyID]bool{}
 	var rest []*item
 	for i, it := range s.queue {
 		if size > 0 && size+it.size() > maxGroup {
@@ -144,9 +146,12 @@ func (s *Store) take() (group []*item) {
 		}
 		held := it.settle != nil && settling[it.settle.id]
 		for id := range it.ids {
-			held = held || s.inFlight[id]
+			held = held || s.inFlight[id] || waiting[id]
 		}
 		if held {
+			for id := range it.ids {
+				waiting[id] = true
+			}
 			rest = append(rest, it)
 			continue
 		}

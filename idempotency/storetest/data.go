@@ -118,6 +118,26 @@ func checkMemory(p *probe) {
 	if r = p.lookup(k); string(r.Body) != "original" || string(r.Result.Response) != "response" {
 		p.fail("after its callers changed their slices, the store has the body %q and the response %q", r.Body, r.Result.Response)
 	}
+	// The outcomes of one call share none either.
+	outs, err := p.store.ClaimBatch(p.ctx, []idempotency.Claim{claim(k), claim(k), c, claim(k)})
+	p.must(err, "batch")
+	for i := range outs {
+		if r := outs[i].Record; string(r.Body) != "original" || string(r.Result.Response) != "response" {
+			p.fail("outcome %d of a batch has the body %q and the response %q, after the slices of the ones before it were changed", i, r.Body, r.Result.Response)
+		} else {
+			r.Body[0], r.Result.Response[0] = 'X', 'X'
+		}
+	}
+	running := claim(p.key())
+	outs, err = p.store.ClaimBatch(p.ctx, []idempotency.Claim{running, running, with(running.Key, func(*idempotency.Claim) {})})
+	p.must(err, "batch")
+	for i := range outs {
+		if r := outs[i].Record; string(r.Body) != "body" {
+			p.fail("outcome %d of a batch has the body %q, after those before it were changed", i, r.Body)
+		} else {
+			r.Body[0] = 'X'
+		}
+	}
 }
 
 func checkArguments(p *probe) {

@@ -233,3 +233,82 @@ func TestUnconfirmedCommit(t *testing.T) {
 		}
 	})
 }
+
+// held makes the next transaction of the store wait, and returns when it waits. The
+// claim that it makes is answered on the channel after release.
+func (h *hooks) held(t *testing.T, s *sqlstore.Store) (answered chan error, release func()) {
+	t.Helper()
+	waits, goOn := make(chan struct{}), make(chan struct{})
+	begin := func() {
+		close(waits)
+		<-goOn
+	}
+	h.begin.Store(&begin)
+	answered = make(chan error, 1)
+	go func() {
+		_, err := s.Claim(context.Background(), claimOf("held"))
+		answered <- err
+	}()
+	<-waits
+	return answered, func() { close(goOn) }
+}
+
+// A call whose context ends while it waits for a group is not made, and says so; one
+// that is in a group may be made, and says that.
+func TestWithdrawn(t *testing.T) {
+	d := newSQLite(t) // with one committer
+	h := new(hooks)
+	s := d.store(t, sqlstore.Config{DB: h.open(t, d)})
+	answered, release := h.held(t, s)
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+	defer cancel()
+	_, err := s.Claim(ctx, claimOf("waiting"))
+	if !errors.Is(err, context.DeadlineExceeded) || errors.Is(err, idempotency.ErrAmbiguous) {
+		t.Errorf("got %v, want the context's error, and no doubt", err)
+	}
+	release()
+	if err := <-answered; err != nil {
+		t.Fatal(err)
+	}
+	claim(t, s, claimOf("next"), idempotency.New) // in a group after that of the one withdrawn
+	if r, err := s.Lookup(t.Context(), claimOf("waiting").Key); err != nil || r[0].Status != idempotency.Absent {
+		t.Errorf("the claim that was withdrawn is %v, %v", r[0].Status, err)
+	}
+
+	waits, goOn := make(chan struct{}), make(chan struct{})
+	begin := func() { close(waits); <-goOn }
+	h.begin.Store(&begin)
+	ctx, cancel = context.WithCancel(t.Context())
+	go func() { <-waits; cancel() }()
+	if _, err := s.Claim(ctx, claimOf("in a group")); !errors.Is(err, context.Canceled) || !errors.Is(err, idempotency.ErrAmbiguous) {
+		t.Errorf("got %v, want ErrAmbiguous and the context's error", err)
+	}
+	close(goOn)
+	claim(t, s, claimOf("in a group"), idempotency.InProgress)
+}
+
+// Close returns when the group that is being written has its answer.
+func TestCloseWaits(t *testing.T) {
+	each(t, func(t *testing.T, d database) {
+		h := new(hooks)
+		s := d.store(t, sqlstore.Config{DB: h.open(t, d)})
+		answered, release := h.held(t, s)
+		closed := make(chan struct{})
+		go func() {
+			if err := s.Close(); err != nil {
+				t.Error(err)
+			}
+			close(closed)
+		}()
+		select {
+		case <-closed:
+			t.Error("Close did not wait")
+		case <-time.After(50 * time.Millisecond):
+		}
+		release()
+		if err := <-answered; err != nil {
+			t.Error(err)
+		}
+		<-closed
+	})
+}
