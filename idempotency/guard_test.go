@@ -268,7 +268,8 @@ func TestGuardWithoutItsStore(t *testing.T) {
 // A later computation of the fingerprint recomputes the stored request's, and is never
 // taken for another payload.
 func TestGuardAcrossSpecs(t *testing.T) {
-	g := newGuard(t, new(idempotency.Memory), nil)
+	store := new(idempotency.Memory)
+	g := newGuard(t, store, nil)
 	if _, err := g.Do(t.Context(), request("1", "a"), returns("r")); err != nil {
 		t.Fatal(err)
 	}
@@ -297,6 +298,16 @@ func TestGuardAcrossSpecs(t *testing.T) {
 	without.Recompute = func(idempotency.Record) (idempotency.Fingerprint, error) { return idempotency.Fingerprint{}, broken }
 	if _, err := g.Do(t.Context(), without, never(t)); !errors.Is(err, broken) {
 		t.Errorf("got %v, want the error of Recompute", err)
+	}
+	open, err := idempotency.NewGuard(idempotency.GuardConfig{
+		Store: store, Policy: newPolicy(t, nil),
+		FailOpen: func(context.Context, idempotency.Request, error) error { return nil },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := open.Do(t.Context(), without, never(t)); !errors.Is(err, broken) {
+		t.Errorf("a guard that fails open: got %v, want the error of Recompute and no run", err)
 	}
 }
 

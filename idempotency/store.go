@@ -16,8 +16,8 @@ import (
 //   - A fence is more than 0, never used twice, not even after a rollback, and
 //     greater than each earlier one of its key.
 //   - Arguments are checked first; an [*InvalidError] means that nothing was done.
-//     Arguments are not retained, and returned records share no memory with
-//     the store.
+//   - Arguments are not retained, and returned records share no memory with
+//     the store, with arguments or with each other.
 //   - Any bytes in Key.Scope, Key.Value, Group, Body and Response come back identical.
 //   - An error that wraps [ErrAmbiguous] means that the change may have been made, and
 //     that repeating the call is safe. Any other error means that it was not made.

@@ -58,7 +58,7 @@ func (s *Store) ClaimTx(ctx context.Context, tx *sql.Tx, c idempotency.Claim) (i
 	if err := s.grow(ctx, tx, results); err != nil {
 		return idempotency.Outcome{}, err
 	}
-	return idempotency.NewOutcome(results[0].decision, results[0].record, c), nil
+	return idempotency.NewOutcome(results[0].decision, owned(results[0].record), c), nil
 }
 
 // CompleteTx is Complete in a transaction of the caller: the result is stored when tx

@@ -106,6 +106,9 @@ func checkMemory(p *probe) {
 	out := p.do(c, idempotency.New, "claim")
 	result := idempotency.Result{Response: []byte("response")}
 	c.Body[0] = 'X'
+	if string(out.Record.Body) != "original" {
+		p.fail("the record of a claim has the body %q, after the argument was changed", out.Record.Body)
+	}
 	if len(out.Record.Body) > 1 {
 		out.Record.Body[1] = 'X'
 	}

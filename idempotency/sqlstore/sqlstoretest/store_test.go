@@ -102,6 +102,34 @@ func TestClaimTx(t *testing.T) {
 	})
 }
 
+// A fence that was seen is not given again when the clock was set back meanwhile.
+func TestFencesAndTheClock(t *testing.T) {
+	d := newSQLite(t)
+	db := d.open(t)
+	now := time.Now()
+	s := d.store(t, sqlstore.Config{DB: db, Clock: func() time.Time { return now }})
+	tx, err := db.BeginTx(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rolledBack, err := s.ClaimTx(t.Context(), tx, claimOf("a"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := tx.Rollback(); err != nil {
+		t.Fatal(err)
+	}
+	now = now.Add(-time.Hour)
+	if out := claim(t, s, claimOf("a"), idempotency.New); out.Record.Fence <= rolledBack.Record.Fence {
+		t.Errorf("fence %d was given after %d, which was rolled back", out.Record.Fence, rolledBack.Record.Fence)
+	}
+	other := d.store(t, sqlstore.Config{Clock: func() time.Time { return now }})
+	first := claim(t, s, claimOf("b"), idempotency.New)
+	if out := claim(t, other, claimOf("c"), idempotency.New); out.Record.Fence <= first.Record.Fence {
+		t.Errorf("fence %d was given after %d, by another store", out.Record.Fence, first.Record.Fence)
+	}
+}
+
 // Many callers pay the same hundred bills in transactions of their own.
 func TestClaimTxRaces(t *testing.T) {
 	each(t, func(t *testing.T, d database) {
