@@ -117,7 +117,7 @@ func (v *Validator) Check(ctx context.Context, supplied string, d Dataset) (Verd
 		return Verdict{}, &StoreError{Place: placeOf(r.Key), Err: err}
 	}
 	found := records[0]
-	c := Claim{Key: r.Key, Token: NewToken(), Fingerprint: r.Fingerprint, Seal: r.Seal}
+	c := Claim{Key: r.Key, Fingerprint: r.Fingerprint, Seal: r.Seal}
 	out := NewOutcome(Decide(found, c, found.ReadAt), found, c)
 	return v.verdict(r, out), out.Err(r.Key)
 }

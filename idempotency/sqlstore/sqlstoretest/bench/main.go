@@ -2,7 +2,10 @@
 // with duplicates, in one run: 64 writers, durable, bodies of 300 bytes, 6 percent
 // of the claims repeated.
 //
-//	go run ./bench [-time 3s] [-rounds 3] [-postgres URL]
+//	go run ./bench [-time 3s] [-rounds 3] [-postgres URL] [-keys N]
+//
+// With -keys it measures how long a store with so many keys takes to open and to
+// look keys up, instead.
 //
 // Both sides make the same claim, by the same code. The side with one transaction a
 // claim is as fast as it can be: on SQLite its writers take turns by a mutex and not by
@@ -39,7 +42,15 @@ func main() {
 	length := flag.Duration("time", 3*time.Second, "length of one measurement")
 	rounds := flag.Int("rounds", 3, "measurements of each side; the median counts")
 	server := flag.String("postgres", cmp.Or(os.Getenv("SQLSTORE_POSTGRES"), "postgres://postgres@127.0.0.1:5432/test"), "PostgreSQL server")
+	keys := flag.Int("keys", 0, "measure lookups among so many keys instead")
 	flag.Parse()
+	run := func(name string, db *sql.DB, dialect sqlstore.Dialect) {
+		if *keys > 0 {
+			many(name, db, dialect, *keys)
+		} else {
+			measure(name, db, dialect, *length, *rounds)
+		}
+	}
 	dir, err := os.MkdirTemp(".", "bench")
 	check(err)
 	defer os.RemoveAll(dir)
@@ -47,7 +58,7 @@ func main() {
 	check(err)
 	db, err := sql.Open("sqlite", "file:"+path+"?_pragma=journal_mode(WAL)&_pragma=synchronous(FULL)&_pragma=busy_timeout(30000)")
 	check(err)
-	measure("SQLite, WAL, synchronous FULL", db, sqlstore.SQLite, *length, *rounds)
+	run("SQLite, WAL, synchronous FULL", db, sqlstore.SQLite)
 	check(db.Close())
 
 	admin, err := sql.Open("pgx", *server)
@@ -69,7 +80,7 @@ func main() {
 	check(err)
 	db.SetMaxOpenConns(writers + 4)
 	db.SetMaxIdleConns(writers + 4)
-	measure("PostgreSQL "+version+", fsync, synchronous_commit", db, sqlstore.PostgreSQL, *length, *rounds)
+	run("PostgreSQL "+version+", fsync, synchronous_commit", db, sqlstore.PostgreSQL)
 	check(db.Close())
 }
 
