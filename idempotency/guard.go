@@ -115,8 +115,9 @@ func (e *notDoneError) Unwrap() error { return e.err }
 // confirm the claim at once.
 //
 // Without a run, Do returns a [*ConflictError], [*InProgressError],
-// [*IndeterminateError], [*UnjudgedError], [*CapacityError], [*StoreError] or
-// [*InvalidError]. After a run it returns the error of f, or, joined with it, that of
+// [*IndeterminateError], [*UnjudgedError], [*CapacityError], [*StoreError],
+// [*InvalidError], or, if ctx or the lease ended before f could begin, the context's
+// error; the claim is released then. After a run it returns the error of f, or, joined with it, that of
 // the store: the side effect is done then, and [ErrStaleClaim] says that another
 // claimant took over meanwhile.
 func (g *Guard) Do(ctx context.Context, r Request, f func(ctx context.Context, claimed Outcome) (Result, error)) (Answer, error) {
@@ -165,6 +166,12 @@ func (g *Guard) claim(ctx context.Context, c Claim, recompute func(Record) (Fing
 }
 
 func (g *Guard) run(ctx context.Context, leaseEnd time.Time, out Outcome, f func(context.Context, Outcome) (Result, error)) (result Result, err error) {
+	running, cancel := context.WithDeadline(ctx, leaseEnd)
+	defer cancel()
+	if err := running.Err(); err != nil { // the claim took all the time there was
+		err = fmt.Errorf("idempotency: not run: %v: the caller or the lease ended before: %w", placeOf(out.Record.Key), err)
+		return Result{}, errors.Join(err, g.settle(ctx, func(ctx context.Context) error { return g.config.Store.Release(ctx, out.Ref()) }))
+	}
 	returned := false
 	defer func() {
 		if !returned { // f panicked or ended its goroutine
@@ -173,9 +180,7 @@ func (g *Guard) run(ctx context.Context, leaseEnd time.Time, out Outcome, f func
 			})
 		}
 	}()
-	running, cancel := context.WithDeadline(ctx, leaseEnd)
 	result, err = f(running, out)
-	cancel()
 	returned = true
 	if err == nil {
 		if err = result.Check(); err != nil {

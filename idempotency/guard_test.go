@@ -183,6 +183,39 @@ func TestGuardWithoutItsCaller(t *testing.T) {
 	}
 }
 
+// slow is a store whose claims take long.
+type slow struct {
+	idempotency.Store
+	delay func()
+}
+
+func (s slow) Claim(ctx context.Context, c idempotency.Claim) (idempotency.Outcome, error) {
+	out, err := s.Store.Claim(ctx, c)
+	s.delay()
+	return out, err
+}
+
+// An operation does not begin after its lease, or its caller, and may begin later.
+func TestGuardDoesNotBeginTooLate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for name, delay := range map[string]func(context.CancelFunc){
+			"lease":  func(context.CancelFunc) { time.Sleep(61 * time.Second) },
+			"caller": func(cancel context.CancelFunc) { cancel() },
+		} {
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			memory := new(idempotency.Memory)
+			_, err := newGuard(t, slow{memory, func() { delay(cancel) }}, nil).Do(ctx, request("1", "a"), never(t))
+			if !errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, context.Canceled) {
+				t.Errorf("%s: got %v, want the context's error", name, err)
+			}
+			if _, err := newGuard(t, memory, nil).Do(t.Context(), request("1", "a"), returns("r")); err != nil {
+				t.Errorf("%s: the next call: %v", name, err)
+			}
+		}
+	})
+}
+
 // flaky is a store that loses answers, or gives none.
 type flaky struct {
 	idempotency.Store

@@ -25,8 +25,9 @@
 // PostgreSQL: transitions take an advisory transaction lock for each key, and never
 // wait for it: a key that another transaction is writing is InProgress. An open
 // transaction with a ClaimTx therefore delays nobody else. The database's clock
-// judges leases. Isolation levels above READ COMMITTED fail with a serialization error
-// under contention, which the caller retries.
+// judges leases. A ClaimTx in a transaction with an isolation level above READ
+// COMMITTED fails with a serialization error under contention, which the caller
+// retries. The tables are in the first schema of the search_path.
 //
 // SQLite: one writer at a time. A transaction with a ClaimTx stops all other writers
 // of the file until it ends, so keep it short, and make ClaimTx its first statement.

@@ -43,6 +43,7 @@ type Store struct {
 	engine     engine
 	weaknesses []weakness
 	committers int
+	options    *sql.TxOptions // of the transactions of groups
 
 	mu       sync.Mutex
 	queue    []*item
@@ -135,6 +136,7 @@ func Open(ctx context.Context, c Config) (*Store, error) {
 			return nil, &SettingError{Setting: "Config.Clock", Found: "set", Rule: "PostgreSQL has its own clock; leave it nil"}
 		}
 		s.engine, s.committers = postgres{}, 2
+		s.options = &sql.TxOptions{Isolation: sql.LevelReadCommitted} // whatever the default of the database
 		s.weaknesses, err = checkPostgreSQL(ctx, c.DB)
 	default:
 		_, err = c.Dialect.create()

@@ -18,7 +18,7 @@ func (s *Store) transaction(ctx context.Context, settles []*item, firsts []openC
 		return fmt.Errorf("sqlstore: begin: %w", err)
 	}
 	defer conn.Close()
-	tx, err := conn.BeginTx(ctx, nil)
+	tx, err := conn.BeginTx(ctx, s.options)
 	if err != nil {
 		return fmt.Errorf("sqlstore: begin: %w", err)
 	}

@@ -229,6 +229,29 @@ func TestOpenTransactionDelaysNobody(t *testing.T) {
 	claim(t, s, claimOf("held"), idempotency.New)
 }
 
+// Groups have an isolation level of their own, whatever the default of the database:
+// racing groups must not fail to serialize.
+func TestGroupsOfASerializableDatabase(t *testing.T) {
+	d := newPostgreSQL(t)
+	d.source += "&default_transaction_isolation=serializable"
+	stores := []*sqlstore.Store{d.store(t, sqlstore.Config{}), d.store(t, sqlstore.Config{})}
+	var wg sync.WaitGroup
+	for w := range 32 {
+		wg.Go(func() {
+			for i := range 20 {
+				out, err := stores[w%2].Claim(t.Context(), claimOf(fmt.Sprint(i)))
+				if err == nil && out.Decision.Granted() {
+					err = stores[w%2].Complete(t.Context(), out.Ref(), idempotency.Result{})
+				}
+				if err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+}
+
 // Claims and transitions of concurrent callers share commits; duplicates make none.
 func TestGroups(t *testing.T) {
 	each(t, func(t *testing.T, d database) {
