@@ -13,6 +13,10 @@ import (
 // batch is never divided.
 const maxGroup = idempotency.MaxBatch
 
+// maxGroupBytes is the largest number of bytes in the bodies and responses of a group
+// of several items: statements hold all of them.
+const maxGroupBytes = 4 << 20
+
 // item is one call that waits for a commit.
 type item struct {
 	claims   []claimOf // of a claim or batch
@@ -22,6 +26,7 @@ type item struct {
 	settle *settleOf // of a transition
 	busy   bool      // the transition was not made: somebody else is writing the record
 
+	bytes int  // of bodies and responses
 	taken bool // with Store.mu: by a committer
 	done  chan struct{}
 	err   error
@@ -31,12 +36,14 @@ func newClaims(claims []idempotency.Claim) *item {
 	it := &item{outcomes: make([]idempotency.Outcome, len(claims)), done: make(chan struct{})}
 	for _, c := range claims {
 		it.claims = append(it.claims, claimOf{Claim: c, id: c.Key.ID()})
+		it.bytes += len(c.Body)
 	}
 	return it
 }
 
 func newSettle(ref idempotency.Ref, t idempotency.Transition) *item {
-	return &item{settle: &settleOf{ref: ref, id: ref.Key.ID(), t: t}, done: make(chan struct{})}
+	result, _ := t.Result()
+	return &item{settle: &settleOf{ref: ref, id: ref.Key.ID(), t: t}, bytes: len(result.Response), done: make(chan struct{})}
 }
 
 // ids yields the keys of the item.
@@ -133,12 +140,12 @@ func (s *Store) commit() {
 // of each key. An item that must wait keeps its place before later ones with its keys,
 // so that a batch is not overtaken for ever. The caller holds s.mu.
 func (s *Store) take() (group []*item) {
-	size := 0
+	size, bytes := 0, 0
 	settling := map[idempotency.KeyID]bool{}
 	waiting := map[idempotency.KeyID]bool{}
 	var rest []*item
 	for i, it := range s.queue {
-		if size > 0 && size+it.size() > maxGroup {
+		if size > 0 && (size+it.size() > maxGroup || bytes+it.bytes > maxGroupBytes) {
 			rest = append(rest, s.queue[i:]...)
 			break
 		}
@@ -158,6 +165,7 @@ func (s *Store) take() (group []*item) {
 		}
 		it.taken = true
 		size += it.size()
+		bytes += it.bytes
 		group = append(group, it)
 	}
 	for _, it := range group {

@@ -26,6 +26,10 @@ func TestTake(t *testing.T) {
 	for i := range many {
 		many[i] = string(rune('A' + i))
 	}
+	large := func(value string, bytes int) *item {
+		return newClaims([]idempotency.Claim{{Key: idempotency.Key{Scope: "s", Operation: "o", Value: value}, Body: make([]byte, bytes)}})
+	}
+	result := newSettle(idempotency.Ref{}, idempotency.Completed(idempotency.Result{Response: make([]byte, 1)}))
 	for _, tc := range []struct {
 		name     string
 		inFlight string
@@ -39,6 +43,8 @@ func TestTake(t *testing.T) {
 		{"a key in another group", "a", []*item{claimsOf("a"), claimsOf("b")}, []int{1}},
 		{"a batch is not overtaken", "a", []*item{claimsOf("a", "b"), claimsOf("b"), claimsOf("c")}, []int{2}},
 		{"a full group", "", []*item{claimsOf(many...), claimsOf("a", "b"), claimsOf("c")}, []int{0}},
+		{"many bytes", "", []*item{large("a", maxGroupBytes-1), large("b", 1), result}, []int{0, 1}},
+		{"too many bytes for others", "", []*item{large("a", maxGroupBytes+1), large("b", 0), result}, []int{0}},
 		{"a batch that fills it", "", []*item{claimsOf(many...), claimsOf("a"), claimsOf("c")}, []int{0, 1}},
 	} {
 		s := &Store{queue: slices.Clone(tc.queue), inFlight: map[idempotency.KeyID]bool{}}

@@ -48,9 +48,13 @@ func checkBytes(p *probe) {
 	for i := range all {
 		all[i] = byte(i)
 	}
+	largest := idempotency.MaxBody
+	if p.MaxBytes > 0 {
+		largest = p.MaxBytes
+	}
 	bodies := [][]byte{
 		nil, []byte(`{"b":1e3,"a":1E3,"a":1000.0,"b":0.1e4}`), []byte("{ \"z\" : 1 ,\t\"a\": 2 }\n"), []byte(`"\u00e9\/"`), []byte("\xef\xbb\xbf{}"), all,
-		[]byte("\x00"), []byte("\\x00"), []byte("{NULL,\"\"}"), []byte("'"), []byte("\xff\xfe"), bytes.Repeat([]byte("0123456789abcdef"), 16<<10),
+		[]byte("\x00"), []byte("\\x00"), []byte("{NULL,\"\"}"), []byte("'"), []byte("\xff\xfe"), bytes.Repeat([]byte("0123456789abcdef"), largest/16),
 	}
 	for _, body := range bodies {
 		k := p.key()

@@ -41,6 +41,10 @@ type Storage struct {
 	// it then needs a store that judges leases of 60 ms.
 	Advance func(time.Duration)
 
+	// MaxBytes is the largest body, and the largest response, that the store takes, if
+	// that is less than idempotency.MaxBody and idempotency.MaxResponse.
+	MaxBytes int
+
 	// Volatile says that records do not survive when the last store is closed.
 	Volatile bool
 }
