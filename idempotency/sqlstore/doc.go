@@ -20,6 +20,15 @@
 // No driver is imported. The caller opens the *sql.DB, and [Open] checks the settings
 // that durability depends on.
 //
+// # Opening
+//
+// With modernc.org/sqlite and github.com/jackc/pgx/v5/stdlib:
+//
+//	db, err := sql.Open("sqlite", "file:keys.db?_pragma=journal_mode(WAL)&_pragma=synchronous(FULL)&_pragma=busy_timeout(10000)")
+//	db, err := sql.Open("pgx", "postgres://user@host/database")
+//
+// then [Migrate] once, for example at each start of the program, and [Open].
+//
 // # Limits
 //
 // PostgreSQL: transitions take an advisory transaction lock for each key, and never
