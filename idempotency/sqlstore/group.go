@@ -21,7 +21,9 @@ const maxGroupBytes = 4 << 20
 type item struct {
 	claims   []claimOf // of a claim or batch
 	outcomes []idempotency.Outcome
-	granted  bool // a claim was granted and committed
+	indexes  []int // of the claims in their call
+	held     []int // claims that were not renewed because somebody else was writing the record
+	granted  bool  // a claim was granted and committed
 
 	settle *settleOf // of a transition
 	busy   bool      // the transition was not made: somebody else is writing the record
@@ -34,7 +36,8 @@ type item struct {
 
 func newClaims(claims []idempotency.Claim) *item {
 	it := &item{outcomes: make([]idempotency.Outcome, len(claims)), done: make(chan struct{})}
-	for _, c := range claims {
+	for i, c := range claims {
+		it.indexes = append(it.indexes, i)
 		it.claims = append(it.claims, claimOf{Claim: c, id: c.Key.ID()})
 		it.bytes += len(c.Body)
 	}
@@ -287,6 +290,9 @@ func openClaims(group []*item, known map[idempotency.KeyID]*finding) (firsts []o
 			case f.refused == idempotency.Full:
 				it.outcomes[i] = idempotency.Outcome{Decision: idempotency.Full}
 			case f.refused == idempotency.InProgress:
+				if d == idempotency.Renewed {
+					it.held = append(it.held, i)
+				}
 				it.outcomes[i] = idempotency.NewOutcome(idempotency.InProgress, owned(f.record), c.Claim)
 			default:
 				seen[c.id] = true

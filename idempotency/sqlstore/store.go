@@ -203,11 +203,11 @@ func (s *Store) Claim(ctx context.Context, c idempotency.Claim) (idempotency.Out
 	if err := c.Check(); err != nil {
 		return idempotency.Outcome{}, err
 	}
-	it := newClaims([]idempotency.Claim{c})
-	if err := s.submit(ctx, it); err != nil {
+	outcomes, err := s.claim(ctx, []idempotency.Claim{c})
+	if err != nil {
 		return idempotency.Outcome{}, err
 	}
-	return it.outcomes[0], nil
+	return outcomes[0], nil
 }
 
 // ClaimBatch implements [idempotency.Store]: one commit for all.
@@ -218,11 +218,38 @@ func (s *Store) ClaimBatch(ctx context.Context, claims []idempotency.Claim) ([]i
 	if len(claims) == 0 {
 		return nil, ctx.Err()
 	}
+	return s.claim(ctx, claims)
+}
+
+// claim makes the claims, and makes those again whose claimant has its claim already and
+// could not renew it because somebody else was trying to get it: a holder is never
+// told that its own claim is in progress elsewhere.
+func (s *Store) claim(ctx context.Context, claims []idempotency.Claim) ([]idempotency.Outcome, error) {
 	it := newClaims(claims)
 	if err := s.submit(ctx, it); err != nil {
 		return nil, err
 	}
-	return it.outcomes, nil
+	outcomes := it.outcomes
+	for wait := time.Millisecond; len(it.held) > 0; wait = min(2*wait, 100*time.Millisecond) {
+		if err := pause(ctx, wait); err != nil {
+			return nil, fmt.Errorf("sqlstore: %w: %w: %w", idempotency.ErrAmbiguous, idempotency.ErrBusy, err)
+		}
+		var indexes []int
+		var again []idempotency.Claim
+		for _, i := range it.held {
+			indexes = append(indexes, it.indexes[i])
+			again = append(again, it.claims[i].Claim)
+		}
+		it = newClaims(again)
+		it.indexes = indexes
+		if err := s.submit(ctx, it); err != nil {
+			return nil, fmt.Errorf("%w: %w", idempotency.ErrAmbiguous, err)
+		}
+		for i, out := range it.outcomes {
+			outcomes[indexes[i]] = out
+		}
+	}
+	return outcomes, nil
 }
 
 // Complete implements [idempotency.Store].

@@ -70,8 +70,11 @@ func (s *Store) transaction(ctx context.Context, settles []*item, firsts []openC
 		}
 		f := known[c.id]
 		f.record, f.exists = r.record, true
-		if r.decision == idempotency.InProgress && idempotency.Decide(r.record, c.Claim, r.record.ReadAt).Granted() {
+		if d := idempotency.Decide(r.record, c.Claim, r.record.ReadAt); r.decision == idempotency.InProgress && d.Granted() {
 			f.refused = idempotency.InProgress
+			if d == idempotency.Renewed {
+				o.held = append(o.held, o.i)
+			}
 		}
 		o.outcomes[o.i] = idempotency.NewOutcome(r.decision, owned(r.record), c.Claim)
 		o.granted = o.granted || r.decision.Granted()

@@ -217,11 +217,35 @@ func TestOpenTransactionDelaysNobody(t *testing.T) {
 	if !errors.Is(err, idempotency.ErrBusy) && !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("completion of a key that is held: got %v, want ErrBusy", err)
 	}
+	// So does the renewal of a claim: its holder is not told that it is in progress
+	// elsewhere. Another claimant is.
+	ctx, cancel = context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	if out, err := s.ClaimBatch(ctx, batch[:2]); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("renewal of a key that is held: got %v, %v, want to wait", out, err)
+	}
+	claim(t, s, claimOf("0"), idempotency.InProgress)
 	if err := s.Complete(t.Context(), outs[1].Ref(), idempotency.Result{}); err != nil {
 		t.Errorf("completion of a key that is free: %v", err)
 	}
+	renewed := make(chan idempotency.Decision)
+	go func() {
+		out, err := s.ClaimBatch(context.Background(), []idempotency.Claim{batch[2], batch[0], batch[1]})
+		if err != nil {
+			t.Error(err)
+			out = make([]idempotency.Outcome, 3)
+		}
+		if out[0].Decision != idempotency.Renewed || out[2].Decision != idempotency.Duplicate {
+			t.Errorf("the other claims of the batch: got %v and %v, want renewed and duplicate", out[0].Decision, out[2].Decision)
+		}
+		renewed <- out[1].Decision
+	}()
+	time.Sleep(20 * time.Millisecond)
 	if err := tx.Rollback(); err != nil {
 		t.Fatal(err)
+	}
+	if d := <-renewed; d != idempotency.Renewed {
+		t.Errorf("renewal after the key is free: got %v, want renewed", d)
 	}
 	if err := s.Complete(t.Context(), outs[0].Ref(), idempotency.Result{}); err != nil {
 		t.Errorf("completion after the key is free: %v", err)
