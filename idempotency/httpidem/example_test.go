@@ -66,7 +66,7 @@ func Example() {
 		if resp.StatusCode >= 400 {
 			body = nil // a problem document
 		}
-		fmt.Printf("%d %s replayed=%q %s\n", resp.StatusCode, resp.Header.Get("Location"), resp.Header.Get("Idempotency-Replayed"), body)
+		fmt.Printf("%d replayed=%q %q %q\n", resp.StatusCode, resp.Header.Get("Idempotency-Replayed"), resp.Header.Get("Location"), body)
 	}
 	send(`"8e03978e-40d5-43dd-bc93-6894a57f9324"`, "10 EUR")
 	send(`"8e03978e-40d5-43dd-bc93-6894a57f9324"`, "10 EUR") // the repetition
@@ -74,10 +74,10 @@ func Example() {
 	send("", "10 EUR")
 	fmt.Println("payments:", payments)
 	// Output:
-	// 201 /payments/1 replayed="" paid 10 EUR
-	// 201 /payments/1 replayed="true" paid 10 EUR
-	// 422  replayed="" 
-	// 400  replayed="" 
+	// 201 replayed="" "/payments/1" "paid 10 EUR"
+	// 201 replayed="true" "/payments/1" "paid 10 EUR"
+	// 422 replayed="" "" ""
+	// 400 replayed="" "" ""
 	// payments: 1
 }
 

@@ -106,8 +106,18 @@ func TestSpellings(t *testing.T) {
 		key  string
 		runs int
 	}{
-		{"k", 1}, {`"k"`, 1}, {` "k"	`, 1}, {`"K"`, 2}, {`"k "`, 3}, {`"a,b;c"`, 4}, {`"\"k\""`, 5}, {`"\\k"`, 6}, {":a2V5:", 7}, {`":a2V5:"`, 7},
-		{strings.Repeat("k", httpidem.MaxKey), 8}, {`"` + strings.Repeat("k", httpidem.MaxKey) + `"`, 8},
+		{"k", 1},
+		{`"k"`, 1},
+		{` "k"	`, 1},
+		{`"K"`, 2},
+		{`"k "`, 3},
+		{`"a,b;c"`, 4},
+		{`"\"k\""`, 5},
+		{`"\\k"`, 6},
+		{":a2V5:", 7},
+		{`":a2V5:"`, 7},
+		{strings.Repeat("k", httpidem.MaxKey), 8},
+		{`"` + strings.Repeat("k", httpidem.MaxKey) + `"`, 8},
 	} {
 		if got := serve(h, request("/", tc.key, "")); got.status != http.StatusOK || runs != tc.runs {
 			t.Errorf("%q: got %+v, %d runs, want %d", tc.key, got, runs, tc.runs)

@@ -105,9 +105,11 @@ func TestTransaction(t *testing.T) {
 
 func TestTransactionDoesNotBegin(t *testing.T) {
 	for name, begin := range map[string]func(context.Context) (context.Context, httpidem.Transaction, error){
-		"error":       func(ctx context.Context) (context.Context, httpidem.Transaction, error) { return nil, nil, errDown },
-		"nil":         func(ctx context.Context) (context.Context, httpidem.Transaction, error) { return ctx, nil, nil },
-		"nil context": func(context.Context) (context.Context, httpidem.Transaction, error) { return nil, new(transaction), nil },
+		"error": func(ctx context.Context) (context.Context, httpidem.Transaction, error) { return nil, nil, errDown },
+		"nil":   func(ctx context.Context) (context.Context, httpidem.Transaction, error) { return ctx, nil, nil },
+		"nil context": func(context.Context) (context.Context, httpidem.Transaction, error) {
+			return nil, new(transaction), nil
+		},
 	} {
 		g := newRig(func(c *httpidem.Config) { c.Store, c.Begin = nil, begin })
 		h := g.handler(t, func(http.ResponseWriter, *http.Request) { t.Error("the handler ran") })
