@@ -186,15 +186,12 @@ func TestBuffers(t *testing.T) {
 	for worker := range 8 {
 		wg.Go(func() {
 			random := rand.New(rand.NewPCG(seed, uint64(worker)))
-			for range 200 {
+			for range 50 {
 				b := buffer{budget: shared}
 				var want bytes.Buffer
 				b.reserve(random.Int64N(20_000))
 				for range random.IntN(40) {
-					p := make([]byte, random.IntN(1<<random.IntN(17)))
-					for i := range p {
-						p[i] = byte(random.Uint32())
-					}
+					p := bytes.Repeat([]byte{byte(random.Uint32())}, random.IntN(1<<random.IntN(17)))
 					n, err := b.Write(p)
 					if err == nil {
 						want.Write(p)

@@ -5,6 +5,7 @@ import (
 	"io"
 	"log"
 	"net/http"
+	"runtime"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -16,17 +17,27 @@ import (
 
 var silent = log.New(io.Discard, "", 0)
 
-// 64 clients race with each of 8 keys: the handler runs once for each, and every client
-// that repeats its request until it is answered gets the same bytes.
+// 64 clients race with each of 8 keys: the handler runs once for each, while all others
+// are refused, and every client that repeats its request until it is answered gets the
+// same bytes.
 func TestOneRunPerKey(t *testing.T) {
 	const keys, clients = 8, 64
 	var runs [keys]atomic.Int64
+	var others [keys]sync.WaitGroup // clients that were refused, or run, beside the first run
+	for i := range others {
+		others[i].Add(clients - 1)
+	}
 	g := newRig(nil)
 	s := g.server(t, func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
 		var key int
 		_, _ = fmt.Sscan(string(body), &key)
 		n := runs[key].Add(1)
+		if n > 1 {
+			others[key].Done()
+		} else {
+			others[key].Wait()
+		}
 		w.Header().Set("Location", fmt.Sprintf("/payments/%d.%d", key, n))
 		w.WriteHeader(http.StatusCreated)
 		_, _ = fmt.Fprintf(w, "payment %d of run %d", key, n)
@@ -37,7 +48,7 @@ func TestOneRunPerKey(t *testing.T) {
 	for i := range keys * clients {
 		key := i % keys
 		wg.Go(func() {
-			for {
+			for refused := false; ; {
 				got, err := do(s, request(s.URL+"/payments", fmt.Sprintf("key-%d", key), fmt.Sprint(key)))
 				if err != nil {
 					t.Error(err)
@@ -47,6 +58,11 @@ func TestOneRunPerKey(t *testing.T) {
 					if got.status != http.StatusConflict || got.header.Get("Retry-After") == "" {
 						t.Errorf("in progress: got %+v, want 409 with Retry-After", got)
 					}
+					if !refused {
+						refused = true
+						others[key].Done()
+					}
+					runtime.Gosched()
 					continue
 				}
 				if !got.replayed() {
@@ -159,7 +175,7 @@ func TestHeadersNotStored(t *testing.T) {
 		t.Errorf("got %+v, %+v", first, second)
 	}
 	for r, err := range g.store.Scan(t.Context(), idempotency.Filter{}) {
-		if err != nil || strings.Contains(fmt.Sprintf("%s", r.Result.Response), "c2VjcmV0LTE") { // base64
+		if err != nil || strings.Contains(string(r.Result.Response), "c2VjcmV0LTE") { // base64
 			t.Errorf("the store has %s, %v, want no secret", r.Result.Response, err)
 		}
 	}
