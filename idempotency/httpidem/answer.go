@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"net/http"
 	"strconv"
-	"strings"
 )
 
 // answer is a response as it is stored.
@@ -102,20 +101,4 @@ func (a answer) send(w http.ResponseWriter) {
 	if len(a.body) > 0 {
 		_, _ = w.Write(a.body) // the client may have left; the outcome is recorded
 	}
-}
-
-// withoutBody returns the answer with a problem document in place of its body.
-func (a answer) withoutBody() answer {
-	header := http.Header{}
-	for name, values := range a.header {
-		if !strings.HasPrefix(name, "Content-") && name != "Etag" && name != "Last-Modified" && name != "Repr-Digest" {
-			header[name] = values
-		}
-	}
-	p := problem{
-		Type: NotRetained, Status: a.status, Title: "The body of the answer was not retained",
-		Detail: fmt.Sprintf("The request was carried out once, with this status. Its answer of %d bytes was too large to keep.", a.length),
-	}
-	header.Set("Content-Type", problemJSON)
-	return answer{status: a.status, header: header, body: p.body()}
 }

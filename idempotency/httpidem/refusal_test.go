@@ -193,6 +193,7 @@ func TestHandlersView(t *testing.T) {
 		}
 		w.WriteHeader(http.StatusEarlyHints) // not forwarded, and not the answer
 		w.WriteHeader(http.StatusCreated)
+		w.Header().Set("Location", "/too-late")
 	}))
 	outer := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Outer", "1")
@@ -200,8 +201,8 @@ func TestHandlersView(t *testing.T) {
 	})
 	form := header("Content-Type", "application/x-www-form-urlencoded")
 	got := serve(outer, request("/pay/7", "k", "amount=10", form, func(r *http.Request) { r.ContentLength = -1 }))
-	if got.status != http.StatusCreated || got.header.Get("Outer") != "" {
-		t.Errorf("got %+v, want 201 without the header that the handler removed", got)
+	if got.status != http.StatusCreated || got.header.Get("Outer") != "" || got.header.Get("Location") != "" {
+		t.Errorf("got %+v, want 201 without the header that the handler removed or set too late", got)
 	}
 }
 
