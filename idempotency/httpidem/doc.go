@@ -60,13 +60,14 @@
 //     Route such handlers around the middleware.
 //   - An answer larger than [Limits].ResponseBody is sent to the first client, but its
 //     body is not retained: repetitions get its status and a [NotRetained] document.
-//     The handler never runs again for the sake of a body.
+//     The handler does not run again to make the body again.
 //   - Only listed headers are stored: see [Rules].Headers. The first answer has all
 //     headers that the handler set; a replay does not have Set-Cookie.
 //   - The fingerprint covers bytes. A client that encodes its JSON in another order, or
 //     chooses another multipart boundary, sends another payload.
 //   - Without a [Transaction], a crash between the effect and its record leaves the
-//     key in doubt.
+//     key in doubt. So does a store that makes a claim and twice does not confirm it:
+//     the request is refused with 503, although its key is then claimed.
 //   - The handler keeps running if it ignores its context; its client waits. A slow
 //     client occupies buffer memory while it sends its body: set
 //     http.Server.ReadTimeout.

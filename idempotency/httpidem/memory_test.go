@@ -10,6 +10,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -141,9 +142,17 @@ func TestMemoryIsBounded(t *testing.T) {
 	for _, chunked := range []bool{false, true} {
 		m := newMiddleware(t, limits, new(idempotency.Memory))
 		began, finish := make(chan struct{}), make(chan struct{})
+		var full atomic.Bool
 		h := m.Handler(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
-			began <- struct{}{}
-			<-finish
+			if full.Load() {
+				t.Error("a handler ran without room")
+				return
+			}
+			select {
+			case began <- struct{}{}:
+				<-finish
+			case <-finish:
+			}
 		}))
 		body := strings.Repeat("x", 3000)
 		var wg sync.WaitGroup
@@ -155,6 +164,7 @@ func TestMemoryIsBounded(t *testing.T) {
 			})
 			<-began
 		}
+		full.Store(true)
 		for i := range 20 {
 			if w := post(h, fmt.Sprint("more", i), "x", chunked); w.Code != http.StatusServiceUnavailable || !hasProblem(w, NoMemory) || w.Header().Get("Retry-After") == "" {
 				t.Errorf("got %d %s, want 503 NoMemory", w.Code, w.Body)
@@ -163,9 +173,9 @@ func TestMemoryIsBounded(t *testing.T) {
 		if free := m.memory.free.Load(); free != 0 {
 			t.Errorf("%d bytes are free, want none", free)
 		}
+		full.Store(false)
 		close(finish)
 		wg.Wait()
-		go func() { <-began }()
 		if w := post(h, "more0", "x", chunked); w.Code != http.StatusOK {
 			t.Errorf("later: got %d %s", w.Code, w.Body)
 		}
