@@ -74,6 +74,33 @@ func TestRequestBodyBound(t *testing.T) {
 	}
 }
 
+// A body whose announced length is too large, or finds no room, is refused unread.
+func TestRefusedUnread(t *testing.T) {
+	m := newMiddleware(t, Limits{RequestBody: 10_000, ResponseBody: 1000, Buffered: 20_000}, new(idempotency.Memory))
+	h := m.Handler(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("the handler ran") }))
+	m.memory.take(15_000)
+	for length, want := range map[int64]ProblemType{10_001: BodyTooLarge, 5000: NoMemory} {
+		r := httptest.NewRequest(http.MethodPost, "/", unread{t})
+		r.ContentLength = length
+		r.Header.Set(keyHeader, "k")
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, r)
+		if !hasProblem(w, want) {
+			t.Errorf("%d bytes: got %d %s, want %s", length, w.Code, w.Body, want)
+		}
+	}
+	if free := m.memory.free.Load(); free != 5000 {
+		t.Errorf("%d bytes are free in the end, want 5000", free)
+	}
+}
+
+type unread struct{ t *testing.T }
+
+func (u unread) Read([]byte) (int, error) {
+	u.t.Error("the body was read")
+	return 0, io.EOF
+}
+
 // An answer beyond the bound reaches the first client as a whole; repetitions get
 // its status, and a document that says so.
 func TestAnswerBeyondTheBound(t *testing.T) {

@@ -161,3 +161,38 @@ func TestOutsideOfARun(t *testing.T) {
 		t.Errorf("got %+v, %v, want nothing", out, ok)
 	}
 }
+
+// The transaction has ended before the answer is sent, whatever the answer is, so that a
+// slow client holds no locks; and an error of the rollback is observed.
+func TestTransactionEndsBeforeTheAnswer(t *testing.T) {
+	var current *transaction
+	g := newRig(inTransactions)
+	begin := g.config.Begin
+	g.config.Begin = func(ctx context.Context) (context.Context, httpidem.Transaction, error) {
+		ctx, tx, err := begin(ctx)
+		current = tx.(*transaction)
+		return ctx, failingRollback{current}, err
+	}
+	status := http.StatusBadGateway
+	h := g.handler(t, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(status) })
+	for _, step := range []struct {
+		status   int
+		rollback bool
+	}{{502, true}, {429, true}, {201, false}, {201, true}} {
+		status = step.status
+		w := &watcher{onWrite: func() {
+			if current.open {
+				t.Errorf("%d: the transaction is open at the first byte", step.status)
+			}
+		}}
+		h.ServeHTTP(w, request("/", "k", "b"))
+		if err := g.last(t).Err; step.rollback != errors.Is(err, errDown) {
+			t.Errorf("%d: observed %v, want the error of the rollback: %v", step.status, err, step.rollback)
+		}
+	}
+}
+
+// failingRollback rolls back, and reports an error.
+type failingRollback struct{ *transaction }
+
+func (tx failingRollback) Rollback() error { return errors.Join(tx.transaction.Rollback(), errDown) }
