@@ -5,7 +5,10 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency/httpidem"
@@ -152,6 +155,39 @@ func TestRunAgainByPolicy(t *testing.T) {
 			t.Errorf("%d: got %+v as %v, observed %+v", step.status, got, decision, o)
 		}
 	}
+}
+
+// A run that outlives its lease, and is overtaken by policy, changes nothing: its
+// client gets no answer that differs from the stored one.
+func TestOvertaken(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		policy, err := idempotency.NewPolicy(idempotency.PolicyConfig{TTL: idempotency.TTLRequest, Lease: httpidem.DefaultLease, Window: idempotency.Forever})
+		if err != nil {
+			t.Fatal(err)
+		}
+		g := newRig(func(c *httpidem.Config) { c.Policy = policy })
+		var runs atomic.Int64
+		h := g.handler(t, func(w http.ResponseWriter, _ *http.Request) {
+			answer := "by the second"
+			if runs.Add(1) == 1 {
+				time.Sleep(time.Hour)
+				answer = "by the first"
+			}
+			_, _ = io.WriteString(w, answer)
+		})
+		first := make(chan reply)
+		go func() { first <- serve(h, request("/", "k", "b")) }()
+		time.Sleep(30 * time.Minute)
+		if got := serve(h, request("/", "k", "b")); got.body != "by the second" || got.replayed() {
+			t.Errorf("got %+v, want a second run", got)
+		}
+		if got := <-first; got.problem() != httpidem.TimedOut || !errors.Is(g.last(t).Err, idempotency.ErrStaleClaim) {
+			t.Errorf("the first got %+v, %v, want TimedOut and ErrStaleClaim", got, g.last(t).Err)
+		}
+		if got := serve(h, request("/", "k", "b")); got.body != "by the second" || !got.replayed() {
+			t.Errorf("got %+v, want the second one's answer", got)
+		}
+	})
 }
 
 // Outside of a run the functions of a handler do nothing.
