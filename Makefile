@@ -17,7 +17,8 @@ help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "%-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .PHONY: demo
-demo: ## send real Landsat scenes to a fake queue, replay them, show what SQS suppressed
+demo: ## lose and double real Landsat scenes with the plain SDK, then send them with this module (SCENES=folder)
+	@[ -z "$$($(GO) list -f '{{.StaleReason}}' github.com/aws/aws-sdk-go-v2/service/sqs)" ] || echo "building; the first time takes about a minute" >&2
 	@$(GO) run ./examples/landsat $(SCENES)
 
 .PHONY: test
@@ -125,6 +126,10 @@ golangci: ## golangci-lint v2 built with the plugin, over a bad package (network
 .PHONY: tidy
 tidy: ## tidy every module
 	@for m in $(MODULES); do (cd $$m && $(GO) mod tidy) || exit 1; done
+
+.PHONY: release-check
+release-check: ## what a release of VERSION (v0.2.0) still needs, and the commands that publish it
+	@$(GO) run ./internal/release $(VERSION)
 
 .PHONY: ci
 ci: ## what CI runs: tidy modules, lint, test, race, demo

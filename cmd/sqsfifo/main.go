@@ -6,6 +6,7 @@
 //	sqsfifo serve -queue scenes.fifo
 //	sqsfifo vet ./...
 //	sqsfifo explain SF001
+//	sqsfifo version
 //
 // It is also a tool for "go vet -vettool".
 //
@@ -52,6 +53,7 @@ var commands = []command{
 	{"serve", "serve a fake SQS on this machine", serve},
 	{"vet", "check Go code that sends to FIFO queues", vetSource},
 	{"explain", "show what a rule requires, and why", explain},
+	{"version", "show the version of this command", version},
 }
 
 func main() {

@@ -17,14 +17,15 @@ type Storm struct {
 	Begin   time.Time `json:"begin"`
 }
 
-// NewProducer returns the pipeline's producer.
+// NewProducer returns the pipeline's producer. NOAA publishes a file for each year, so
+// the events of a year are one message group and stay in order.
 func NewProducer(client sqsfifo.Client, queueURL string) (*sqsfifo.Producer[Storm], error) {
 	return sqsfifo.NewProducer(client, sqsfifo.Config[Storm]{
 		QueueURL: queueURL,
 		Source:   "kfm.hazards.storm-events",
 		Identify: func(s Storm) (sqsfifo.Identity, error) {
 			key, err := sqsfifo.JoinKey("storm", strconv.Itoa(s.EventID))
-			return sqsfifo.Identity{DedupeKey: key, Group: s.State, Time: s.Begin}, err
+			return sqsfifo.Identity{DedupeKey: key, Group: s.Begin.UTC().Format("2006"), Time: s.Begin}, err
 		},
 	})
 }

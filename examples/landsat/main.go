@@ -1,9 +1,11 @@
-// Command landsat announces Landsat scenes on a FIFO queue: it sends each scene,
-// replays them all, and shows which messages were new and which SQS suppressed.
+// Command landsat shows what SQS does with events that carry their identity in
+// an attribute, or a clock reading in the body, and what a producer of this module
+// does instead. The events are Landsat scenes.
 //
-//	landsat                              seven real scenes, to a fake queue in this process
-//	landsat folder                       the STAC items of a folder
-//	landsat -queue-url https://sqs... .  to a real queue, credentials as usual for AWS programs
+//	landsat                              two scenes, then all seven, on fake queues in this process
+//	landsat folder                       the same with the STAC items of a folder
+//	landsat -list                        every message, sent and replayed, on a fake queue
+//	landsat -queue-url https://sqs... .  the same on a real queue, credentials as usual for AWS programs
 //	landsat -log                         no queue: print the messages for "sqsfifo simulate"
 package main
 
@@ -15,13 +17,11 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"text/tabwriter"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/config"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"go.opentelemetry.io/otel/sdk/metric"
-	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 
 	"github.com/kansas-frontier-matrix/sqsfifo"
 	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
@@ -40,7 +40,8 @@ func main() {
 func run(ctx context.Context, args []string, w io.Writer) error {
 	flags := flag.NewFlagSet("landsat", flag.ContinueOnError)
 	flags.SetOutput(w)
-	queueURL := flags.String("queue-url", "", "URL of a FIFO queue; a fake queue in this process if empty")
+	queueURL := flags.String("queue-url", "", "URL of a FIFO queue to list the messages of; a fake queue in this process if empty")
+	full := flags.Bool("list", false, "list every message, sent and replayed")
 	asLog := flags.Bool("log", false, "send nothing, print the messages as an event log for sqsfifo simulate")
 	if err := flags.Parse(args); err != nil {
 		return err
@@ -51,6 +52,9 @@ func run(ctx context.Context, args []string, w io.Writer) error {
 	}
 	if err != nil {
 		return err
+	}
+	if !*full && !*asLog && *queueURL == "" {
+		return tell(ctx, w, scenes)
 	}
 
 	client, fake, err := connect(ctx, queueURL)
@@ -65,20 +69,13 @@ func run(ctx context.Context, args []string, w io.Writer) error {
 	if *asLog {
 		return printLog(w, producer, scenes)
 	}
-	d := demo{ctx: ctx, w: w, producer: producer}
-
 	fmt.Fprintf(w, "queue %s\n", *queueURL)
-	isNew := d.send("send", scenes)
-	replayed := d.send("replay, as a crashed pipeline would", scenes)
-	if fake != nil {
-		fake.Advance(5 * time.Minute)
-		again := d.send("replay five minutes later: the deduplication interval is over", scenes)
-		d.check(isNew == len(scenes) && replayed == 0 && again == len(scenes),
-			"%d, %d and %d messages were new, want %d, 0 and %[4]d", isNew, replayed, again, len(scenes))
-	}
-	d.mistakes(scenes[0])
-	d.metrics(reader)
-	return errors.Join(append(d.errs, producer.Close(ctx))...)
+	l := listing{ctx: ctx, w: w, producer: producer}
+	l.replays(scenes, fake)
+	l.mistakes(scenes[0])
+	fmt.Fprintf(w, "\nmetrics\n")
+	l.errs = append(l.errs, printMetrics(ctx, w, reader))
+	return errors.Join(append(l.errs, producer.Close(ctx))...)
 }
 
 func newProducer(client sqsfifo.Client, queueURL string, meters *metric.MeterProvider) (*sqsfifo.Producer[Scene], error) {
@@ -122,88 +119,4 @@ func printLog(w io.Writer, producer *sqsfifo.Producer[Scene], scenes []Scene) er
 		}
 	}
 	return nil
-}
-
-// demo prints what happens and keeps what should not have.
-type demo struct {
-	ctx      context.Context
-	w        io.Writer
-	producer *sqsfifo.Producer[Scene]
-	errs     []error
-}
-
-func (d *demo) check(ok bool, format string, args ...any) {
-	if !ok {
-		d.errs = append(d.errs, fmt.Errorf(format, args...))
-	}
-}
-
-// send sends the scenes and returns how many were new to SQS.
-func (d *demo) send(title string, scenes []Scene) (isNew int) {
-	fmt.Fprintf(d.w, "\n%s\n", title)
-	t := tabwriter.NewWriter(d.w, 0, 0, 2, ' ', 0)
-	for i, r := range d.producer.SendBatch(d.ctx, scenes) {
-		if r.Err != nil {
-			d.errs = append(d.errs, r.Err)
-			continue
-		}
-		state := "new"
-		if r.Receipt.Duplicate {
-			state = "suppressed"
-		} else {
-			isNew++
-		}
-		fmt.Fprintf(t, "  %s\t%s\t%s\tbody sha256 %s\n", state, scenes[i].ID, scenes[i].PathRow, r.Receipt.BodyHash)
-	}
-	d.errs = append(d.errs, t.Flush())
-	return isNew
-}
-
-// mistakes makes the two that lose events. The producer refuses both before
-// anything is sent.
-func (d *demo) mistakes(s Scene) {
-	fmt.Fprintf(d.w, "\nrefused, never sent\n")
-	reused := s
-	reused.CloudCover++
-	_, err := d.producer.Send(d.ctx, reused)
-	var conflict *sqsfifo.ConflictError
-	d.check(errors.As(err, &conflict), "a reused dedupe key was not refused: %w", err)
-	fmt.Fprintf(d.w, "  %v\n", err)
-
-	msg, err := d.producer.Build(s)
-	if err != nil {
-		d.errs = append(d.errs, err)
-		return
-	}
-	msg.Attributes = map[string]string{"unique_key": "landsat-2025-12-04T00:00Z"}
-	_, err = d.producer.SendMessage(d.ctx, msg)
-	var violation *sqsfifo.ViolationError
-	d.check(errors.As(err, &violation), "identity in an attribute was not refused: %w", err)
-	fmt.Fprintf(d.w, "  %v\n", err)
-}
-
-// metrics prints the four KFM instruments.
-func (d *demo) metrics(reader metric.Reader) {
-	fmt.Fprintf(d.w, "\nmetrics\n")
-	var rm metricdata.ResourceMetrics
-	if err := reader.Collect(d.ctx, &rm); err != nil {
-		d.errs = append(d.errs, err)
-		return
-	}
-	t := tabwriter.NewWriter(d.w, 0, 0, 2, ' ', 0)
-	for _, sm := range rm.ScopeMetrics {
-		for _, m := range sm.Metrics {
-			switch data := m.Data.(type) {
-			case metricdata.Sum[int64]:
-				for _, p := range data.DataPoints {
-					fmt.Fprintf(t, "  %s\t%d %s\n", m.Name, p.Value, m.Unit)
-				}
-			case metricdata.Histogram[int64]:
-				for _, p := range data.DataPoints {
-					fmt.Fprintf(t, "  %s\t%d bodies, %d %s in all\n", m.Name, p.Count, p.Sum, m.Unit)
-				}
-			}
-		}
-	}
-	d.errs = append(d.errs, t.Flush())
 }

@@ -15,24 +15,42 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
 )
 
-func TestDemo(t *testing.T) {
-	checkDemo(t, 7)
+// The README shows what the demo prints, and it fits on a terminal.
+func TestDemoIsTheTranscriptOfTheReadme(t *testing.T) {
+	var out strings.Builder
+	require.NoError(t, run(t.Context(), nil, &out))
+	readme, err := os.ReadFile("../../README.md")
+	require.NoError(t, err)
+	assert.Contains(t, string(readme), "```text\n"+out.String()+"```\n")
+
+	lines := strings.Split(strings.TrimSuffix(out.String(), "\n"), "\n")
+	assert.LessOrEqual(t, len(lines), 25)
+	for _, line := range lines {
+		assert.LessOrEqual(t, len(line), 80, line)
+	}
+}
+
+func TestList(t *testing.T) {
+	checkList(t, 7)
 }
 
 // The STAC items as the catalogues publish them, where they are at hand: 20
 // products of scenes from 1972 to 2022, some of them two products of one scene.
-func TestDemoOverPublishedItems(t *testing.T) {
+func TestPublishedItems(t *testing.T) {
 	const folder = "../../../shared/data/landsat"
 	if _, err := os.Stat(folder); err != nil {
 		t.Skip("no folder of STAC items:", err)
 	}
-	checkDemo(t, 20, folder)
+	checkList(t, 20, folder)
+	var out strings.Builder
+	require.NoError(t, run(t.Context(), []string{folder}, &out))
+	assert.Contains(t, out.String(), "20 new, 20 suppressed, 20 new")
 }
 
-func checkDemo(t *testing.T, scenes int, args ...string) {
+func checkList(t *testing.T, scenes int, args ...string) {
 	t.Helper()
 	var out strings.Builder
-	require.NoError(t, run(t.Context(), args, &out))
+	require.NoError(t, run(t.Context(), append([]string{"-list"}, args...), &out))
 	text := out.String()
 
 	assert.Equal(t, 2*scenes, strings.Count(text, "\n  new "), text)

@@ -1,0 +1,44 @@
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"runtime/debug"
+)
+
+const versionHelp = `usage: sqsfifo version
+
+Prints the version of this command and of the Go release that built it.
+`
+
+func version(_ context.Context, args []string, std stdio) (int, error) {
+	flags := flag.NewFlagSet("version", flag.ContinueOnError)
+	if err := parse(flags, args, versionHelp, std); err != nil {
+		return exitFailed, err
+	}
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		info = &debug.BuildInfo{}
+	}
+	fmt.Fprintln(std.out, versionOf(info))
+	return exitFine, nil
+}
+
+// versionOf is one line: the module's version if the command was installed or is a
+// tool of a module, or the commit that it was built from.
+func versionOf(info *debug.BuildInfo) string {
+	v, commit, modified := info.Main.Version, "", ""
+	for _, s := range info.Settings {
+		switch {
+		case s.Key == "vcs.revision" && len(s.Value) >= 12:
+			commit = " commit " + s.Value[:12]
+		case s.Key == "vcs.modified" && s.Value == "true":
+			modified = " with changes"
+		}
+	}
+	if v == "" || v == "(devel)" {
+		v = "unreleased"
+	}
+	return fmt.Sprintf("sqsfifo %s%s%s %s", v, commit, modified, info.GoVersion)
+}

@@ -1,0 +1,122 @@
+package guide_test
+
+import (
+	"context"
+	"os"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/kansas-frontier-matrix/sqsfifo"
+	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
+)
+
+// Row is an invoice in a database.
+type Row struct {
+	ID        string    `json:"id"`
+	Version   int       `json:"version"`
+	Customer  string    `json:"customer"`
+	CreatedAt time.Time `json:"created_at"`
+}
+
+func identify(r Row) (sqsfifo.Identity, error) {
+	key, err := sqsfifo.JoinKey("invoice", r.ID, strconv.Itoa(r.Version))
+	return sqsfifo.Identity{DedupeKey: key, Group: r.Customer, Time: r.CreatedAt}, err
+}
+
+// A row that has no time but that of its creation is the same event each time.
+func TestARowIsTheSameEventEachTime(t *testing.T) {
+	queue := newQueue(t, sqstest.Config{})
+	//sqsfifo:ignore SF020 -- a snippet of the guide
+	producer, err := sqsfifo.NewProducer(queue, sqsfifo.Config[Row]{QueueURL: queue.URL(), Source: "kfm.billing.invoices", Identify: identify})
+	require.NoError(t, err)
+	row := Row{"17", 1, "ada", time.Date(2025, 12, 4, 12, 0, 0, 0, time.UTC)}
+	for _, duplicate := range []bool{false, true} {
+		receipt, err := producer.Send(t.Context(), row)
+		require.NoError(t, err)
+		assert.Equal(t, duplicate, receipt.Duplicate)
+	}
+}
+
+// Scene is one of the events of an invocation.
+type Scene struct {
+	ID       string    `json:"id"`
+	Acquired time.Time `json:"acquired"`
+}
+
+type handler struct {
+	producer *sqsfifo.Producer[Scene]
+}
+
+func (h *handler) handle(ctx context.Context, scenes []Scene) error {
+	if deadline, ok := ctx.Deadline(); ok {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithDeadline(ctx, deadline.Add(-2*time.Second))
+		defer cancel()
+	}
+	return h.producer.SendBatch(ctx, scenes).Err()
+}
+
+// The handler returns an error before the time of its invocation is over, and the
+// next invocation sends each event once.
+func TestTheHandlerLeavesTimeToAnswer(t *testing.T) {
+	queue := newQueue(t, sqstest.Config{})
+	//sqsfifo:ignore SF020 -- a snippet of the guide
+	producer, err := sqsfifo.NewProducer(queue, sqsfifo.Config[Scene]{
+		QueueURL: queue.URL(), Source: "kfm.remote-sensing.landsat-refresh",
+		Identify: func(s Scene) (sqsfifo.Identity, error) {
+			key, err := sqsfifo.JoinKey("landsat", s.ID)
+			return sqsfifo.Identity{DedupeKey: key, Group: s.ID, Time: s.Acquired}, err
+		},
+	})
+	require.NoError(t, err)
+	h := &handler{producer}
+	at := time.Date(2025, 12, 4, 12, 0, 0, 0, time.UTC)
+	scenes := []Scene{{"a", at}, {"b", at}}
+
+	queue.Inject(sqstest.LoseAnswer(), 1<<30)
+	ctx, cancel := context.WithTimeout(t.Context(), 2100*time.Millisecond)
+	defer cancel()
+	require.Error(t, h.handle(ctx, scenes))
+	require.NoError(t, ctx.Err(), "the invocation has time left")
+	queue.ClearFaults()
+	require.NoError(t, h.handle(t.Context(), scenes))
+	assert.Len(t, queue.Messages(), 2)
+	require.NoError(t, producer.Close(t.Context()))
+}
+
+// The guide's line for the AWS CLI creates a queue that a producer accepts.
+func TestTheCLIsQueueIsFit(t *testing.T) {
+	text, err := os.ReadFile("queue.md")
+	require.NoError(t, err)
+	line := regexp.MustCompile(`--queue-name (\S+) --attributes (\S+)`).FindStringSubmatch(string(text))
+	require.NotNil(t, line)
+	attributes := map[string]string{}
+	for a := range strings.SplitSeq(line[2], ",") {
+		name, value, _ := strings.Cut(a, "=")
+		attributes[name] = value
+	}
+	server := sqstest.NewServer()
+	created, err := server.CreateQueue(t.Context(), &sqs.CreateQueueInput{QueueName: aws.String(line[1]), Attributes: attributes})
+	require.NoError(t, err)
+	queue, err := sqsfifo.NewQueue(server, sqsfifo.QueueConfig{URL: *created.QueueUrl})
+	require.NoError(t, err)
+	report, err := queue.Preflight(t.Context())
+	require.NoError(t, err)
+	assert.Equal(t, "perMessageGroupId", report.FifoThroughputLimit)
+	assert.Equal(t, sqsfifo.EncryptionSQS, report.Encryption)
+}
+
+func newQueue(t *testing.T, c sqstest.Config) *sqstest.Queue {
+	t.Helper()
+	queue, err := sqstest.NewQueue(c)
+	require.NoError(t, err)
+	return queue
+}

@@ -1,0 +1,132 @@
+package main
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os/exec"
+	"slices"
+	"strings"
+)
+
+const module = "github.com/kansas-frontier-matrix/sqsfifo"
+
+// imports returns what each package of the module imports of the module, tests left
+// out, as the go command reports it. Examples and the programs of the documentation
+// are not part of the house.
+func imports(dir string) (map[string][]string, error) {
+	cmd := exec.Command("go", "list", "-json=ImportPath,Imports", "./...")
+	cmd.Dir = dir
+	out, err := cmd.Output()
+	if err != nil {
+		return nil, fmt.Errorf("go list: %w", err)
+	}
+	short := func(path string) (string, bool) {
+		if path == module {
+			return "sqsfifo", true
+		}
+		rest, ok := strings.CutPrefix(path, module+"/")
+		return rest, ok && !strings.HasPrefix(rest, "examples/") && !strings.HasPrefix(rest, "docs/")
+	}
+	uses := map[string][]string{}
+	for d := json.NewDecoder(strings.NewReader(string(out))); ; {
+		var p struct {
+			ImportPath string
+			Imports    []string
+		}
+		if err := d.Decode(&p); errors.Is(err, io.EOF) {
+			return uses, nil
+		} else if err != nil {
+			return nil, err
+		}
+		name, ok := short(p.ImportPath)
+		if !ok {
+			continue
+		}
+		uses[name] = nil
+		for _, i := range p.Imports {
+			if i, ok := short(i); ok {
+				uses[name] = append(uses[name], i)
+			}
+		}
+		slices.Sort(uses[name])
+	}
+}
+
+// house draws the packages in layers: each imports packages of lower layers only.
+// The names in a box are what it imports.
+func house(uses map[string][]string) string {
+	layers := map[int][]string{}
+	top := 0
+	for name := range uses {
+		l := layer(uses, name)
+		layers[l] = append(layers[l], name)
+		top = max(top, l)
+	}
+	const width, boxWidth, gap, perRow, lineHeight = 940, 220, 12, 4, 16
+	type box struct {
+		x, y, height int
+		name         string
+		lines        []string
+	}
+	var boxes []box
+	var rules []int // where a layer begins
+	y := 16
+	for l := top; l >= 0; l-- {
+		slices.Sort(layers[l])
+		for row := range slices.Chunk(layers[l], perRow) {
+			tallest := 0
+			for i, name := range row {
+				b := box{x: 16 + i*(boxWidth+gap), y: y, name: name, lines: wrap(uses[name], 32)}
+				b.height = 28 + lineHeight*len(b.lines)
+				tallest = max(tallest, b.height)
+				boxes = append(boxes, b)
+			}
+			y += tallest + gap
+		}
+		rules = append(rules, y)
+		y += gap
+	}
+	var description []string
+	for _, name := range slices.Sorted(maps.Keys(uses)) {
+		description = append(description, fmt.Sprintf("%s imports %s", name, cmp.Or(strings.Join(uses[name], ", "), "nothing of the module")))
+	}
+	return draw(width, y, "The packages of sqsfifo, in layers", strings.Join(description, "; ")+".", func(c *canvas) {
+		for _, b := range boxes {
+			c.rect(b.x, b.y, boxWidth, b.height, "box")
+			c.text(b.x+10, b.y+19, "head", "start", strings.Replace(b.name, "/internal/", "/…/", 1))
+			for i, line := range b.lines {
+				c.text(b.x+10, b.y+19+lineHeight*(i+1), "small", "start", line)
+			}
+		}
+		for _, y := range rules[:len(rules)-1] {
+			c.line(16, y, width-16, y, "line", "3 4")
+		}
+	})
+}
+
+// layer is the length of the longest chain of imports below a package.
+func layer(uses map[string][]string, name string) int {
+	n := 0
+	for _, used := range uses[name] {
+		n = max(n, 1+layer(uses, used))
+	}
+	return n
+}
+
+// wrap joins names into lines of at most so many characters.
+func wrap(names []string, width int) []string {
+	var lines []string
+	for _, name := range names {
+		name = strings.TrimPrefix(name, "internal/")
+		if n := len(lines); n > 0 && len(lines[n-1])+2+len(name) <= width {
+			lines[n-1] += ", " + name
+			continue
+		}
+		lines = append(lines, name)
+	}
+	return lines
+}

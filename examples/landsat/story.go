@@ -1,0 +1,204 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
+	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
+	"go.opentelemetry.io/otel/sdk/metric"
+
+	"github.com/kansas-frontier-matrix/sqsfifo"
+	"github.com/kansas-frontier-matrix/sqsfifo/lint"
+	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
+)
+
+// story shows the two mistakes with the plain SDK, then the same events through a
+// producer. It prints the same text each time: no clock and no random ID is in it.
+type story struct {
+	ctx    context.Context
+	w      io.Writer
+	meters *metric.MeterProvider
+	errs   []error
+}
+
+func tell(ctx context.Context, w io.Writer, scenes []Scene) error {
+	if len(scenes) < 2 {
+		return errors.New("the demo needs two scenes; use -list for one")
+	}
+	reader := metric.NewManualReader()
+	s := story{ctx: ctx, w: w, meters: metric.NewMeterProvider(metric.WithReader(reader))}
+	for _, part := range []func([]Scene) error{s.loss, s.doubling, s.producer, s.replays} {
+		if err := part(scenes); err != nil {
+			return err
+		}
+	}
+	s.errs = append(s.errs, printMetrics(ctx, w, reader))
+	s.say("Next: go run ./examples/first, then the README. Every message: add -list.")
+	return errors.Join(s.errs...)
+}
+
+func (s *story) say(format string, args ...any) { fmt.Fprintf(s.w, format+"\n", args...) }
+
+func (s *story) sent(at, id, result, hash string) {
+	s.say("   %s  %-31s  %-12s  body %s", at, id, result, short(hash))
+}
+
+// holds reports the number of messages that a queue delivers, and fails the demo if
+// that is not the number that the text claims.
+func (s *story) holds(q *sqstest.Queue, want int) int {
+	n := len(q.Messages())
+	if n != want {
+		s.errs = append(s.errs, fmt.Errorf("the queue has %d messages, want %d", n, want))
+	}
+	return n
+}
+
+func short(hash string) string { return hash[:min(8, len(hash))] }
+
+func newFake() (*sqstest.Queue, error) {
+	return sqstest.NewQueue(sqstest.Config{Name: "scenes.fifo"})
+}
+
+// loss sends two scenes that differ in an attribute alone.
+func (s *story) loss(scenes []Scene) error {
+	q, err := newFake()
+	if err != nil {
+		return err
+	}
+	s.say("1. Plain AWS SDK. Both scenes have the same body; the ID is an attribute.")
+	const body = `{"dataset":"landsat","type":"scene-available"}`
+	for i, scene := range scenes[:2] {
+		if _, err := q.SendMessage(s.ctx, plain(q, body, scene)); err != nil {
+			return err
+		}
+		s.sent(fmt.Sprintf("00:0%d", i), scene.ID, "success", sqsfifo.BodyHash(body))
+	}
+	s.say("   Delivered: %d of 2. SQS hashes the body alone, so the second one is lost.", s.holds(q, 1))
+	return nil
+}
+
+// doubling retries a scene whose body has the time of the send.
+func (s *story) doubling(scenes []Scene) error {
+	q, err := newFake()
+	if err != nil {
+		return err
+	}
+	s.say("\n2. Plain AWS SDK. The body has the time of the send; an answer is lost.")
+	q.Inject(sqstest.LoseAnswer(), 1)
+	for _, at := range []string{"00:00", "00:02"} {
+		body := fmt.Sprintf(`{"id":%q,"sent_at":%q}`, scenes[0].ID, at)
+		result := "success"
+		if _, err := q.SendMessage(s.ctx, plain(q, body, scenes[0])); err != nil {
+			result = "no answer"
+		}
+		s.sent(at, scenes[0].ID, result, sqsfifo.BodyHash(body))
+	}
+	s.say("   Delivered: %d times. The retry has a new body, so it is a new event to SQS.", s.holds(q, 2))
+	return nil
+}
+
+func plain(q *sqstest.Queue, body string, scene Scene) *sqs.SendMessageInput {
+	url, group, text := q.URL(), "landsat", "String"
+	return &sqs.SendMessageInput{
+		QueueUrl: &url, MessageGroupId: &group, MessageBody: &body,
+		MessageAttributes: map[string]types.MessageAttributeValue{"unique_key": {DataType: &text, StringValue: &scene.ID}},
+	}
+}
+
+// producer sends the same scenes through a producer, which meets the same lost
+// answer, and then makes both mistakes.
+func (s *story) producer(scenes []Scene) error {
+	q, err := newFake()
+	if err != nil {
+		return err
+	}
+	p, err := newProducer(q, q.URL(), s.meters)
+	if err != nil {
+		return err
+	}
+	s.say("\n3. sqsfifo. The same scenes; an answer is lost here, too.")
+	q.Inject(sqstest.LoseAnswer(), 1)
+	for i, scene := range []Scene{scenes[0], scenes[1], scenes[0]} {
+		receipt, err := p.Send(s.ctx, scene)
+		if err != nil {
+			return err
+		}
+		result := "stored"
+		switch {
+		case i == 2 && receipt.Duplicate:
+			result = "duplicate"
+		case receipt.Attempts > 1:
+			result = fmt.Sprintf("%d attempts", receipt.Attempts)
+		}
+		s.sent(fmt.Sprintf("00:0%d", i), scene.ID, result, receipt.BodyHash)
+	}
+	s.say("   Delivered: %d of 2. The retries have the same body, and SQS recognises them.", s.holds(q, 2))
+
+	s.errs = append(s.errs, s.mistakes(p, scenes[0]))
+	s.holds(q, 2)
+	return p.Close(s.ctx)
+}
+
+func (s *story) mistakes(p *sqsfifo.Producer[Scene], scene Scene) error {
+	msg, err := p.Build(scene)
+	if err != nil {
+		return err
+	}
+	msg.Attributes = map[string]string{"unique_key": "landsat-2025-12-04T00:00Z"}
+	_, err = p.SendMessage(s.ctx, msg)
+	var violation *sqsfifo.ViolationError
+	if !errors.As(err, &violation) {
+		return fmt.Errorf("an identity in an attribute was not refused: %w", err)
+	}
+	rule, _ := lint.Lookup(violation.Findings[0].Rule)
+	s.say("   refused: identity in an attribute only (%s %s)", rule.ID, rule.Name)
+
+	scene.CloudCover++
+	_, err = p.Send(s.ctx, scene)
+	var conflict *sqsfifo.ConflictError
+	if !errors.As(err, &conflict) {
+		return fmt.Errorf("a reused dedupe key was not refused: %w", err)
+	}
+	s.say("   refused: one dedupe key for two payloads (ConflictError, %v)", conflict.Reuse)
+	return nil
+}
+
+// replays sends all scenes three times: at once, within the deduplication interval
+// and after it.
+func (s *story) replays(scenes []Scene) error {
+	q, err := newFake()
+	if err != nil {
+		return err
+	}
+	p, err := newProducer(q, q.URL(), s.meters)
+	if err != nil {
+		return err
+	}
+	var counts []string
+	for _, wait := range []time.Duration{0, 3 * time.Minute, 2 * time.Minute} {
+		q.Advance(wait)
+		isNew, suppressed := 0, 0
+		for _, r := range p.SendBatch(s.ctx, scenes) {
+			switch {
+			case r.Err != nil:
+				return r.Err
+			case r.Receipt.Duplicate:
+				suppressed++
+			default:
+				isNew++
+			}
+		}
+		counts = append(counts, fmt.Sprintf("%d new, %d suppressed", isNew, suppressed))
+	}
+	n := len(scenes)
+	if got, want := strings.Join(counts, "; "), fmt.Sprintf("%d new, 0 suppressed; 0 new, %[1]d suppressed; %[1]d new, 0 suppressed", n); got != want {
+		s.errs = append(s.errs, fmt.Errorf("%s; want %s", got, want))
+	}
+	s.say("\n4. All %d scenes at 00:00, 03:00 and 05:00: %[1]d new, %[1]d suppressed, %[1]d new. In all:", n)
+	return p.Close(s.ctx)
+}

@@ -1,0 +1,76 @@
+// Package migration moves a producer and its consumers from a body of their own to
+// the envelope, in steps of which each can be deployed, and taken back, alone. The
+// test of the package takes all of them and checks after each that no event is lost
+// and none is handled twice.
+//
+//  1. Legacy: SendLegacy sends the legacy body, DecodeLegacy reads it.
+//  2. Consumers read both forms (DecodeBoth) and remember dedupe keys.
+//  3. The new producer sends the legacy bodies (SendLegacyWith), with Warn: its
+//     findings list what the contract asks for.
+//  4. The new producer sends the envelope, still with Warn.
+//  5. Enforce, when a day of Warn had no findings. When the last legacy message has
+//     left the queue and its dead-letter queue, consumers read the envelope alone.
+package migration
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
+	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
+
+	"github.com/kansas-frontier-matrix/sqsfifo"
+)
+
+// Order is the event: a customer placed an order.
+type Order struct {
+	ID       string    `json:"id"`
+	Customer string    `json:"customer"`
+	Placed   time.Time `json:"placed"`
+}
+
+// identify names an order. Both forms have the same dedupe key: that is what lets
+// a consumer recognise an event that was sent in both.
+func identify(o Order) (sqsfifo.Identity, error) {
+	key, err := sqsfifo.JoinKey("order", o.ID)
+	return sqsfifo.Identity{DedupeKey: key, Group: o.Customer, Time: o.Placed}, err
+}
+
+// LegacyClient is the subset of *sqs.Client that the legacy producer calls.
+type LegacyClient interface {
+	SendMessage(context.Context, *sqs.SendMessageInput, ...func(*sqs.Options)) (*sqs.SendMessageOutput, error)
+}
+
+// SendLegacy is the producer before the migration: the body is the order as JSON, an
+// attribute repeats its ID, and a failure is tried once more.
+func SendLegacy(ctx context.Context, client LegacyClient, queueURL string, o Order) error {
+	body, err := json.Marshal(o)
+	if err != nil {
+		return err
+	}
+	text, stringType := string(body), "String"
+	in := &sqs.SendMessageInput{
+		QueueUrl: &queueURL, MessageGroupId: &o.Customer, MessageBody: &text,
+		MessageAttributes: map[string]types.MessageAttributeValue{"order_id": {DataType: &stringType, StringValue: &o.ID}},
+	}
+	if _, err = client.SendMessage(ctx, in); err != nil {
+		_, err = client.SendMessage(ctx, in)
+	}
+	return err
+}
+
+// DecodeLegacy is the consumer before the migration. It returns the order as an
+// envelope, for the sake of its dedupe key.
+func DecodeLegacy(body string) (sqsfifo.Envelope[Order], error) {
+	var o Order
+	if err := json.Unmarshal([]byte(body), &o); err != nil {
+		return sqsfifo.Envelope[Order]{}, fmt.Errorf("legacy order: %w", err)
+	}
+	id, err := identify(o)
+	if err != nil {
+		return sqsfifo.Envelope[Order]{}, fmt.Errorf("legacy order: %w", err)
+	}
+	return sqsfifo.Envelope[Order]{DedupeKey: id.DedupeKey, EventTime: id.Time, Payload: o}, nil
+}

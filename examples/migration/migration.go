@@ -1,0 +1,50 @@
+package migration
+
+import (
+	"context"
+	"encoding/json"
+
+	"github.com/kansas-frontier-matrix/sqsfifo"
+)
+
+// DecodeBoth reads the envelope and, while the migration lasts, the legacy body.
+func DecodeBoth(body string) (sqsfifo.Envelope[Order], error) {
+	event, err := sqsfifo.DecodeEnvelope[Order](body)
+	if err == nil {
+		return event, nil
+	}
+	if legacy, legacyErr := DecodeLegacy(body); legacyErr == nil {
+		return legacy, nil
+	}
+	return event, err
+}
+
+// NewProducer returns the new producer: with Warn while the migration lasts, with
+// Enforce afterwards.
+func NewProducer(client sqsfifo.Client, queueURL string, enforcement sqsfifo.Enforcement) (*sqsfifo.Producer[Order], error) {
+	return sqsfifo.NewProducer(client, sqsfifo.Config[Order]{
+		QueueURL:    queueURL,
+		Source:      "kfm.shop.orders",
+		Identify:    identify,
+		Enforcement: enforcement,
+	})
+}
+
+// SendLegacyWith sends the legacy body, byte for byte, through the new producer.
+// Legacy consumers read it, SQS recognises it as a copy of what the legacy producer
+// sent, and the receipt's findings say what the contract asks for. The producer must
+// be one with Warn.
+func SendLegacyWith(ctx context.Context, producer *sqsfifo.Producer[Order], o Order) (sqsfifo.Receipt, error) {
+	body, err := json.Marshal(o)
+	if err != nil {
+		return sqsfifo.Receipt{}, err
+	}
+	id, err := identify(o)
+	if err != nil {
+		return sqsfifo.Receipt{}, err
+	}
+	return producer.SendMessage(ctx, &sqsfifo.Message{
+		Group: id.Group, DedupeKey: id.DedupeKey, Body: string(body),
+		Attributes: map[string]string{"order_id": o.ID},
+	})
+}

@@ -1,0 +1,56 @@
+package main
+
+import (
+	"context"
+	"iter"
+	"time"
+
+	"github.com/kansas-frontier-matrix/sqsfifo"
+)
+
+// Reading is the event: a river gauge was read.
+type Reading struct {
+	Gauge  string    `json:"gauge"`
+	At     time.Time `json:"at"`
+	Height int       `json:"height_mm"`
+}
+
+func newProducer(client sqsfifo.Client, queueURL string) (*sqsfifo.Producer[Reading], error) {
+	return sqsfifo.NewProducer(client, sqsfifo.Config[Reading]{
+		QueueURL: queueURL,
+		Source:   "kfm.hydrology.gauge-reading",
+		Identify: func(r Reading) (sqsfifo.Identity, error) {
+			key, err := sqsfifo.JoinKey("gauge", r.Gauge, r.At.UTC().Format(time.RFC3339Nano))
+			return sqsfifo.Identity{DedupeKey: key, Group: r.Gauge, Time: r.At}, err
+		},
+	})
+}
+
+// forward sends the readings until they end or ctx does, and then closes the
+// producer: events under way get the grace period, the rest are withdrawn. When it
+// returns, report was called exactly once for each reading that was taken from the
+// source. It may be called from several goroutines at once.
+func forward(ctx context.Context, producer *sqsfifo.Producer[Reading], readings iter.Seq[Reading],
+	grace time.Duration, report func(Reading, error),
+) error {
+	closeProducer := func() error {
+		limit, cancel := context.WithTimeout(context.WithoutCancel(ctx), grace)
+		defer cancel()
+		return producer.Close(limit)
+	}
+	// Close runs beside the loop: SendAsync may be waiting for room in the buffer, and
+	// Close is what ends that wait.
+	closed := make(chan error, 1)
+	stop := context.AfterFunc(ctx, func() { closed <- closeProducer() })
+	for r := range readings {
+		// An event must not be withdrawn because the signal came: it has the grace period.
+		producer.SendAsync(context.WithoutCancel(ctx), r, func(_ sqsfifo.Receipt, err error) { report(r, err) })
+		if ctx.Err() != nil {
+			break
+		}
+	}
+	if stop() { // no signal: the readings are at their end
+		return closeProducer()
+	}
+	return <-closed
+}
