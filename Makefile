@@ -115,6 +115,14 @@ bench-memory: ## what a queued event, a paused group and a remembered key take, 
 corpus: ## the analyzer over public modules, with all infos, against findings labelled by hand (network, minutes)
 	cd internal/corpus && $(GO) run .
 
+.PHONY: bench-vet
+bench-vet: ## sqsfifo vet beside go vet -vettool on all of gocloud.dev: cold, warm, memory (network, minutes)
+	cd internal/corpus && $(GO) run . -speed gocloud.dev
+
+.PHONY: golangci
+golangci: ## golangci-lint v2 built with the plugin, over a bad package (network, minutes)
+	SQSFIFO_GOLANGCI=1 $(GO) test -count=1 -timeout 30m -run TestGolangciLintCustom -v ./lint/golangci
+
 .PHONY: tidy
 tidy: ## tidy every module
 	@for m in $(MODULES); do (cd $$m && $(GO) mod tidy) || exit 1; done

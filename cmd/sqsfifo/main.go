@@ -23,6 +23,9 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+
+	"github.com/kansas-frontier-matrix/sqsfifo/internal/vet"
+	"github.com/kansas-frontier-matrix/sqsfifo/lint/fifovet"
 )
 
 // The exit codes.
@@ -54,8 +57,8 @@ var commands = []command{
 }
 
 func main() {
-	if asVettool(os.Args[1:]) {
-		vettool()
+	if vet.IsToolCall(os.Args[1:]) {
+		vet.ToolMain(fifovet.Analyzer)
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	code := run(ctx, os.Args[1:], stdio{os.Stdin, os.Stdout, os.Stderr})

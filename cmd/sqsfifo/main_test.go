@@ -48,6 +48,7 @@ func TestUsage(t *testing.T) {
 		{[]string{"simulate", "no such file"}, 2, "", "no such file"},
 		{[]string{"vet", "-format", "xml", "./no-such-package"}, 2, "", `no format "xml"`},
 		{[]string{"vet", "-disable", "SF999"}, 2, "", "SF999"},
+		{[]string{"vet", "-fail-on", "info"}, 2, "", "error, warning and never"},
 		{[]string{"vet", "-enable", "SF999"}, 2, "", "SF999"},
 		{[]string{"vet", "-nondet", "New"}, 2, "", "-nondet"},
 		{[]string{"explain", "-no"}, 2, "", "-no"},

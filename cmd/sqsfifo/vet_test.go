@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"go/format"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -11,6 +12,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	sdk "github.com/kansas-frontier-matrix/sqsfifo"
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/vet"
 	"github.com/kansas-frontier-matrix/sqsfifo/lint"
 )
@@ -70,7 +72,8 @@ func Send(c *sqs.Client, queueURL, body string) error {
 
 const (
 	noGroup = "raw/raw.go:6:"
-	noTest  = "orders/orders.go:6:17: SF020: package orders constructs a producer and no test of the package calls compliance.TestProducer; sqsfifo vet -write begins one\n"
+	noTest  = "orders/orders.go:6:17: SF020: error: package orders constructs a producer and no test of the package calls compliance.TestProducer; sqsfifo vet -write begins one\n"
+	page    = "https://github.com/kansas-frontier-matrix/sqsfifo/blob/main/docs/rules.md"
 )
 
 func TestVet(t *testing.T) {
@@ -80,8 +83,9 @@ func TestVet(t *testing.T) {
 	rest, found := strings.CutPrefix(stdout, noTest)
 	assert.True(t, found, stdout)
 	assert.True(t, strings.HasPrefix(rest, noGroup), rest)
-	assert.Contains(t, rest, " SF009: ")
-	assert.Contains(t, rest, " SF011: ")
+	assert.Contains(t, rest, " SF009: error: ")
+	assert.Contains(t, rest, " SF011: error: ")
+	assert.True(t, strings.HasSuffix(rest, "\n\nSF009 missing-group-id: "+page+"#sf009\nSF011 fifo-delay: "+page+"#sf011\nSF020 no-compliance-test: "+page+"#sf020\n"), rest)
 	assert.Equal(t, "packages: 2, errors: 3, warnings: 0, infos: 0\n", stderr)
 
 	stdout, stderr, code = sqsfifo(t, "", "vet", "./tested")
@@ -97,7 +101,7 @@ func TestVet(t *testing.T) {
 	t.Chdir("orders")
 	stdout, _, code = sqsfifo(t, "", "vet")
 	assert.Equal(t, exitFindings, code)
-	assert.Equal(t, strings.TrimPrefix(noTest, "orders/"), stdout)
+	assert.Equal(t, strings.TrimPrefix(noTest, "orders/")+"\nSF020 no-compliance-test: "+page+"#sf020\n", stdout)
 }
 
 // The analyzer's flags are those of the process; one run must not set another's.
@@ -137,6 +141,7 @@ func TestVetFormats(t *testing.T) {
 	stdout, _, code = sqsfifo(t, "", "vet", "-format=sarif", "./orders")
 	assert.Equal(t, exitFindings, code)
 	assert.Contains(t, stdout, `"ruleId": "SF020"`)
+	assert.Contains(t, stdout, `"version": "v`+sdk.Version+`"`)
 	stdout, _, code = sqsfifo(t, "", "vet", "-format=sarif", "./tested")
 	assert.Equal(t, exitFine, code)
 	assert.Contains(t, stdout, `"results": []`)
@@ -162,6 +167,129 @@ func TestVetWrites(t *testing.T) {
 	assert.Equal(t, "package orders\n", string(text))
 }
 
+func TestVetFailOn(t *testing.T) {
+	inModule(t)
+	for _, tc := range []struct {
+		args []string
+		code int
+	}{
+		{[]string{"./raw"}, exitFindings},
+		{[]string{"-fail-on=error", "./raw"}, exitFindings},
+		{[]string{"-fail-on=warning", "./raw"}, exitFindings},
+		{[]string{"-fail-on=never", "./raw"}, exitFine},
+		{[]string{"./warned"}, exitFindings},
+		{[]string{"-fail-on=error", "./warned"}, exitFine},
+		{[]string{"-fail-on=warning", "./warned"}, exitFindings},
+		{[]string{"-fail-on=never", "./nowhere"}, exitFailed},
+	} {
+		require.NoError(t, os.MkdirAll("warned", 0o700))
+		require.NoError(t, os.WriteFile("warned/warned.go", []byte("package warned\n\n//sqsfifo:ignore SF009 -- nothing is sent here\nvar Nothing int\n"), 0o600))
+		stdout, stderr, code := sqsfifo(t, "", append([]string{"vet"}, tc.args...)...)
+		assert.Equal(t, tc.code, code, "%q: %s%s", tc.args, stdout, stderr)
+		assert.Equal(t, tc.code == exitFailed, stdout == "", "%q reports what it found", tc.args)
+	}
+}
+
+// A team writes down what it has, sees only what is new, wherever the lines have moved,
+// and learns what it may strike out.
+func TestVetBaseline(t *testing.T) {
+	inModule(t)
+	const file = "known.jsonl"
+	stdout, stderr, code := sqsfifo(t, "", "vet", "-write-baseline", file, "./...")
+	assert.Equal(t, exitFine, code, stderr)
+	assert.Empty(t, stdout)
+	assert.Equal(t, "wrote known.jsonl: 5 findings\n", stderr)
+	first, err := os.ReadFile(file)
+	require.NoError(t, err)
+	assert.Contains(t, string(first), `{"file":"raw/raw.go","function":"Send","rule":"SF011","severity":"error","message":"DelaySeconds is 5`)
+
+	check := func() (stdout, stderr string, code int) { return sqsfifo(t, "", "vet", "-baseline", file, "./...") }
+	stdout, stderr, code = check()
+	assert.Equal(t, exitFine, code, stdout)
+	assert.Empty(t, stdout)
+	assert.Equal(t, "packages: 5, errors: 0, warnings: 0, infos: 0, in the baseline: 5\n", stderr)
+
+	text, err := os.ReadFile("raw/raw.go")
+	require.NoError(t, err)
+	moved := strings.Replace(string(text), "func Send", "// Send sends.\n//\n// It does.\nfunc Send", 1)
+	moved += strings.Replace(string(text)[strings.Index(string(text), "func Send"):], "func Send", "\nfunc Another", 1)
+	require.NoError(t, os.WriteFile("raw/raw.go", []byte(moved), 0o600))
+	stdout, stderr, code = check()
+	assert.Equal(t, exitFindings, code)
+	assert.Equal(t, 2, strings.Count(stdout, "raw/raw.go:"), "those of the new function: %s", stdout)
+	assert.Contains(t, stdout, "raw/raw.go:20:3: SF011: error: ")
+	assert.NotContains(t, stderr, "out of date")
+
+	require.NoError(t, os.WriteFile("raw/raw.go", []byte(strings.Replace(string(text), "\t\tDelaySeconds: 5,\n", "", 1)), 0o600))
+	stdout, stderr, code = check()
+	assert.Equal(t, exitFine, code, stdout)
+	assert.Contains(t, stderr, "out of date in known.jsonl (1): raw/raw.go: Send: SF011: error: DelaySeconds is 5")
+	_, stderr, _ = sqsfifo(t, "", "vet", "-baseline", file, "./orders")
+	assert.NotContains(t, stderr, "out of date", "what was not checked may be there still")
+
+	_, _, code = sqsfifo(t, "", "vet", "-write-baseline", file, "./raw")
+	assert.Equal(t, exitFine, code)
+	second, err := os.ReadFile(file)
+	require.NoError(t, err)
+	var without []string
+	for line := range strings.Lines(string(first)) {
+		if !strings.Contains(line, "SF011") {
+			without = append(without, line)
+		}
+	}
+	assert.Equal(t, strings.Join(without, ""), string(second), "lines about other packages stay")
+
+	for _, args := range [][]string{{"-baseline", "nowhere"}, {"-baseline", "raw/raw.go"}, {"-baseline", file, "-write-baseline", file}} {
+		stdout, stderr, code = sqsfifo(t, "", append([]string{"vet"}, args...)...)
+		assert.Equal(t, exitFailed, code, "%q", args)
+		assert.Empty(t, stdout)
+		assert.Contains(t, stderr, "baseline", "%q", args)
+	}
+}
+
+func TestVetFix(t *testing.T) {
+	inModule(t)
+	code := strings.Replace(raw, "package raw", "// Code generated by a test. DO NOT EDIT.\n\npackage raw", 1)
+	require.NoError(t, os.Mkdir("generated", 0o700))
+	require.NoError(t, os.WriteFile("generated/generated.go", []byte(code), 0o600))
+	stdout, stderr, exit := sqsfifo(t, "", "vet", "-fix", "./raw", "./generated")
+	assert.Equal(t, exitFindings, exit)
+	assert.Contains(t, stderr, "fixed raw/raw.go\n")
+	assert.NotContains(t, stderr, "fixed generated")
+	assert.NotContains(t, stdout, "raw/raw.go:9", "what was fixed is not reported")
+	assert.Contains(t, stdout, noGroup)
+	assert.Contains(t, stdout, "generated/generated.go:11:3: SF011: ")
+	text, err := os.ReadFile("raw/raw.go")
+	require.NoError(t, err)
+	want, err := format.Source([]byte(strings.Replace(raw, "\t\tDelaySeconds: 5,\n", "", 1)))
+	require.NoError(t, err)
+	assert.Equal(t, string(want), string(text))
+	text, err = os.ReadFile("generated/generated.go")
+	require.NoError(t, err)
+	assert.Equal(t, code, string(text))
+}
+
+func TestColouredOnATerminalOnly(t *testing.T) {
+	t.Setenv("TERM", "xterm")
+	t.Setenv("NO_COLOR", "")
+	file, err := os.Create(filepath.Join(t.TempDir(), "out"))
+	require.NoError(t, err)
+	defer file.Close()
+	assert.False(t, coloured(file), "a file")
+	assert.False(t, coloured(&strings.Builder{}))
+	device, err := os.OpenFile(os.DevNull, os.O_WRONLY, 0)
+	require.NoError(t, err)
+	defer device.Close()
+	assert.True(t, coloured(device), "a device, as a terminal is")
+	t.Setenv("NO_COLOR", "1")
+	assert.False(t, coloured(device))
+	t.Setenv("NO_COLOR", "")
+	for _, term := range []string{"", "dumb"} {
+		t.Setenv("TERM", term)
+		assert.False(t, coloured(device), term)
+	}
+}
+
 func TestVetNamesWhatDoesNotCompile(t *testing.T) {
 	inModule(t)
 	require.NoError(t, os.WriteFile("tested/broken.go", []byte("package tested\n\nvar a int = \"a\"\n"), 0o600))
@@ -170,25 +298,6 @@ func TestVetNamesWhatDoesNotCompile(t *testing.T) {
 	assert.Empty(t, stdout)
 	assert.Contains(t, stderr, "\nexample.com/shop/tested\n\t")
 	assert.Contains(t, stderr, "broken.go:3:13: ")
-}
-
-func TestAsVettool(t *testing.T) {
-	for _, tc := range []struct {
-		args []string
-		want bool
-	}{
-		{[]string{"-V=full"}, true},
-		{[]string{"-flags"}, true},
-		{[]string{"unit.cfg"}, true},
-		{[]string{"-json", "-sqsfifo.disable", "SF001", "/tmp/unit.cfg"}, true},
-		{nil, false},
-		{[]string{"-h"}, false},
-		{[]string{"vet", "-flags"}, false},
-		{[]string{"simulate", "unit.cfg"}, false},
-		{[]string{"vet", "./..."}, false},
-	} {
-		assert.Equal(t, tc.want, asVettool(tc.args), "%q", tc.args)
-	}
 }
 
 func TestExplain(t *testing.T) {

@@ -105,7 +105,7 @@ func staticcheck(rest string) (*Directive, string) {
 func silencesAll(rest string) bool {
 	list, named := strings.CutPrefix(rest, ":")
 	if list, _, _ = strings.Cut(list, "//"); !named {
-		return true
+		return list == "" || list[0] == ' ' || list[0] == '\t' // else it is another word
 	}
 	for name := range strings.SplitSeq(list, ",") {
 		if name, _, _ = strings.Cut(strings.TrimSpace(name), " "); name == "sqsfifo" || name == "all" {

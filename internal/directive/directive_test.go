@@ -39,6 +39,8 @@ func TestParse(t *testing.T) {
 		{comment: "// nolint:errcheck,sqsfifo // reason", foreign: true},
 		{comment: "//nolint:all reason", foreign: true},
 		{comment: "//nolint:errcheck", silent: true},
+		{comment: "//nolinter", silent: true},
+		{comment: "//nolint // reason", foreign: true},
 		{comment: "// see sqsfifo:ignore", silent: true},
 		{comment: "/*sqsfifo:ignore SF002 -- reason*/", silent: true},
 	} {

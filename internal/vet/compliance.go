@@ -31,77 +31,105 @@ type Untested struct {
 
 	// Package is its name, Path its import path.
 	Package, Path string
-
-	// event is the type of the producer's events, nil where it is not known.
-	event types.Type
-
-	// scopes have the names that a file of the package's tests must not take.
-	scopes []*types.Scope
-
-	// importable are the packages that a file of the package may import for sure.
-	importable map[string]bool
 }
 
-// compliance applies SF020.
-func compliance(loaded []*packages.Package) ([]Finding, []Untested) {
+// compliance applies SF020 to the listed packages. It reads no more than the files of
+// those that name this module or a directive about the rule, and nothing of what
+// they import.
+func compliance(listed []*packages.Package) ([]Finding, []Untested, error) {
 	var findings []Finding
 	var untested []Untested
-	for _, p := range loaded {
-		if p.ForTest != "" || p.PkgPath == "command-line-arguments" {
+	sources := sources{}
+	for _, p := range listed {
+		if p.ForTest != "" || p.PkgPath == commandLine {
 			continue // of files named one by one nobody knows the tests
 		}
-		ignores := ignoresOf(p)
-		made := constructions(p)
-		tests := testsOf(p, loaded)
-		suite := suiteIn(tests)
+		concerned, err := sources.concern(p.GoFiles)
+		if err != nil {
+			return nil, nil, err
+		}
+		if !concerned {
+			continue
+		}
+		code, err := sources.check(p)
+		if err != nil {
+			return nil, nil, err
+		}
+		ignores := ignoresOf(code)
+		made := constructions(code)
+		var suite suiteUse
+		if len(made) > 0 {
+			if suite, err = sources.suiteOf(p, listed); err != nil {
+				return nil, nil, err
+			}
+		}
 		if !suite.runs {
 			// Each call is asked for, so that each directive that says something counts as used.
-			open := slices.DeleteFunc(made, func(c construction) bool { return ignores.cover(p.Fset.Position(c.name.Pos())) })
+			open := slices.DeleteFunc(made, func(c construction) bool { return ignores.cover(code.fset.Position(c.name.Pos())) })
 			if len(open) > 0 {
-				findings = append(findings, missing(p, open[0], suite))
+				findings = append(findings, missing(code, open[0], suite))
 				if !suite.skipped.IsValid() {
-					untested = append(untested, describe(p, tests, open[0]))
+					untested = append(untested, Untested{Dir: p.Dir, Package: code.name, Path: p.PkgPath})
 				}
 			}
 		}
 		findings = append(findings, ignores.unused()...)
 	}
-	return findings, untested
+	return findings, untested, nil
+}
+
+// suiteOf is what the tests of a package do with the suite: those that are compiled
+// with it, and the external test package.
+func (s sources) suiteOf(p *packages.Package, listed []*packages.Package) (suiteUse, error) {
+	var use suiteUse
+	for _, q := range listed {
+		if q.ForTest != p.PkgPath {
+			continue
+		}
+		code, err := s.check(q)
+		if err != nil {
+			return use, err
+		}
+		use.read(code)
+	}
+	return use, nil
 }
 
 // construction is a use of the SDK's constructor.
 type construction struct {
-	name  *ast.Ident
+	name *ast.Ident
+
+	// event is the type of the producer's events, nil where it is not known.
 	event types.Type
 }
 
 // constructions are those of the code that is not test code, as a function is that
 // takes a *testing.T. A constructor that is passed on as a value constructs, too.
-func constructions(p *packages.Package) []construction {
+func constructions(c *code) []construction {
 	var out []construction
-	for _, file := range p.Syntax {
+	for _, file := range c.files {
 		ast.Inspect(file, func(n ast.Node) bool {
-			if fn, ok := n.(*ast.FuncDecl); ok && takesTesting(p, fn) {
+			if fn, ok := n.(*ast.FuncDecl); ok && takesTesting(c.info, fn) {
 				return false
 			}
 			name, ok := n.(*ast.Ident)
-			if !ok || !isFunc(p.TypesInfo.Uses[name], sdkPath, "NewProducer") {
+			if !ok || !isFunc(c.info.Uses[name], sdkPath, "NewProducer") {
 				return true
 			}
-			c := construction{name: name}
-			if args := p.TypesInfo.Instances[name].TypeArgs; args.Len() == 1 {
-				c.event = args.At(0)
+			made := construction{name: name}
+			if args := c.info.Instances[name].TypeArgs; args.Len() == 1 {
+				made.event = args.At(0)
 			}
-			out = append(out, c)
+			out = append(out, made)
 			return true
 		})
 	}
 	return out
 }
 
-func takesTesting(p *packages.Package, fn *ast.FuncDecl) bool {
+func takesTesting(info *types.Info, fn *ast.FuncDecl) bool {
 	for _, param := range fn.Type.Params.List {
-		t := p.TypesInfo.TypeOf(param.Type)
+		t := info.TypeOf(param.Type)
 		if ptr, ok := t.(*types.Pointer); ok {
 			t = ptr.Elem()
 		}
@@ -117,18 +145,6 @@ func isFunc(o types.Object, path string, names ...string) bool {
 	return ok && f.Pkg() != nil && f.Pkg().Path() == path && slices.Contains(names, f.Name())
 }
 
-// testsOf returns the package as it is compiled with its own test files, and the
-// external test package.
-func testsOf(p *packages.Package, loaded []*packages.Package) []*packages.Package {
-	var out []*packages.Package
-	for _, q := range loaded {
-		if q.ForTest == p.PkgPath {
-			out = append(out, q)
-		}
-	}
-	return out
-}
-
 // suiteUse is what the tests of a package do with the suite.
 type suiteUse struct {
 	runs bool
@@ -137,29 +153,26 @@ type suiteUse struct {
 	skipped token.Position
 }
 
-func suiteIn(tests []*packages.Package) suiteUse {
-	var use suiteUse
-	for _, p := range tests {
-		for _, file := range p.Syntax {
-			if !strings.HasSuffix(p.Fset.Position(file.Pos()).Filename, "_test.go") {
-				continue
-			}
-			ast.PreorderStack(file, nil, func(n ast.Node, stack []ast.Node) bool {
-				name, ok := n.(*ast.Ident)
-				if !ok || !isFunc(p.TypesInfo.Uses[name], suitePath, "TestProducer", "CheckProducer") {
-					return true
-				}
-				switch {
-				case !unreachable(p.TypesInfo, append(stack, n)):
-					use.runs = true
-				case !use.skipped.IsValid():
-					use.skipped = p.Fset.Position(name.Pos())
-				}
-				return true
-			})
+// read adds what the test files of one package do with it.
+func (use *suiteUse) read(c *code) {
+	for _, file := range c.files {
+		if !strings.HasSuffix(c.fset.Position(file.FileStart).Filename, "_test.go") {
+			continue
 		}
+		ast.PreorderStack(file, nil, func(n ast.Node, stack []ast.Node) bool {
+			name, ok := n.(*ast.Ident)
+			if !ok || !isFunc(c.info.Uses[name], suitePath, "TestProducer", "CheckProducer") {
+				return true
+			}
+			switch {
+			case !unreachable(c.info, append(stack, n)):
+				use.runs = true
+			case !use.skipped.IsValid():
+				use.skipped = c.fset.Position(name.Pos())
+			}
+			return true
+		})
 	}
-	return use
 }
 
 // unreachable reports whether the last node of the path stands behind a skip or a
@@ -224,28 +237,14 @@ func constantBool(info *types.Info, e ast.Expr) (value, known bool) {
 	return constant.BoolVal(v), true
 }
 
-func missing(p *packages.Package, c construction, suite suiteUse) Finding {
-	message := fmt.Sprintf("package %s constructs a producer and no test of the package calls compliance.TestProducer; sqsfifo vet -write begins one", p.Name)
+func missing(c *code, made construction, suite suiteUse) Finding {
+	message := fmt.Sprintf("package %s constructs a producer and no test of the package calls compliance.TestProducer; sqsfifo vet -write begins one", c.name)
 	if suite.skipped.IsValid() {
 		message = fmt.Sprintf("package %s constructs a producer and its compliance test never runs: the call at %s:%d is always skipped",
-			p.Name, filepath.Base(suite.skipped.Filename), suite.skipped.Line)
+			c.name, filepath.Base(suite.skipped.Filename), suite.skipped.Line)
 	}
 	return Finding{
-		Rule: noComplianceTest, Severity: severity(noComplianceTest), Message: message, URL: docs + "#sf020",
-		Start: p.Fset.Position(c.name.Pos()), End: p.Fset.Position(c.name.End()),
+		Rule: noComplianceTest, Severity: SeverityOf(noComplianceTest), Message: message, URL: page(noComplianceTest),
+		Start: c.fset.Position(made.name.Pos()), End: c.fset.Position(made.name.End()),
 	}
-}
-
-func describe(p *packages.Package, tests []*packages.Package, c construction) Untested {
-	u := Untested{Dir: p.Dir, Package: p.Name, Path: p.PkgPath, event: c.event, importable: map[string]bool{p.PkgPath: true}}
-	for path := range p.Imports {
-		u.importable[path] = true
-	}
-	u.scopes = append(u.scopes, p.Types.Scope())
-	for _, t := range tests {
-		if t.PkgPath == p.PkgPath {
-			u.scopes = append(u.scopes, t.Types.Scope())
-		}
-	}
-	return u
 }

@@ -2,7 +2,6 @@ package vet
 
 import (
 	"bufio"
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -10,7 +9,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/kansas-frontier-matrix/sqsfifo/lint"
 )
@@ -19,8 +17,10 @@ import (
 type Format string
 
 const (
-	// Text has one line a finding as go vet prints it, file:line:column: rule: message.
-	// A severity that is not the rule's stands in front of the message.
+	// Text has one line a finding, file:line:column: rule: severity: message. Related
+	// places on other lines follow it, each on a line that begins with a tab. After the
+	// last finding and an empty line, each rule has a line that says where it is
+	// explained.
 	Text Format = "text"
 
 	// JSON has one object a line, with the members file, line, column, end_line,
@@ -39,28 +39,34 @@ const (
 // Formats are all of them.
 var Formats = []Format{Text, JSON, SARIF, GitHub}
 
-// Write prints findings. Text and JSON name files relative to dir, an absolute
-// path, and count columns in bytes, as Go tools do. SARIF and GitHub name them
-// relative to the root of the repository that dir is in, dir itself if it is in
-// none, and count columns in characters, as the readers of those formats do.
-func (f Format) Write(w io.Writer, dir string, findings []Finding) error {
+// Output says how findings are printed.
+type Output struct {
+	// Dir is an absolute path. Text and JSON name files relative to it, SARIF and
+	// GitHub relative to the root of the repository that it is in, or to itself if
+	// it is in none.
+	Dir string
+
+	// Colour is for Text on a terminal.
+	Colour bool
+
+	// Version is that of the command, as in v0.1.0, which SARIF names.
+	Version string
+}
+
+// Write prints findings. Text and JSON count columns in bytes, as Go tools do, SARIF
+// and GitHub in characters, as the readers of those formats do.
+func (f Format) Write(w io.Writer, o Output, findings []Finding) error {
 	b := bufio.NewWriter(w)
 	var err error
 	switch f {
 	case Text:
-		for _, f := range relative(findings, dir) {
-			unusual := ""
-			if f.Severity != severity(f.Rule) {
-				unusual = f.Severity.String() + ": "
-			}
-			fmt.Fprintf(b, "%s: %s: %s%s\n", f.Start, f.Rule, unusual, f.Message)
-		}
+		writeText(b, o.Colour, relative(findings, o.Dir))
 	case JSON:
-		err = writeJSON(b, relative(findings, dir))
+		err = writeJSON(b, relative(findings, o.Dir))
 	case SARIF:
-		err = writeSARIF(b, relative(inCharacters(findings), repository(dir)))
+		err = writeSARIF(b, repository(o.Dir), o.Version, findings)
 	case GitHub:
-		writeGitHub(b, relative(inCharacters(findings), repository(dir)))
+		writeGitHub(b, relative(newColumns().of(findings), repository(o.Dir)))
 	default:
 		return fmt.Errorf("no format %q; there are text, json, sarif and github", string(f))
 	}
@@ -72,20 +78,23 @@ func (f Format) Write(w io.Writer, dir string, findings []Finding) error {
 
 // relative names files relative to dir, where they are not on another volume.
 func relative(findings []Finding, dir string) []Finding {
-	within := func(file *string) {
-		if rel, err := filepath.Rel(dir, *file); err == nil {
-			*file = rel
-		}
-	}
 	out := slices.Clone(findings)
 	for i := range out {
-		within(&out[i].Start.Filename)
+		out[i].Start.Filename = within(dir, out[i].Start.Filename)
 		out[i].Related = slices.Clone(out[i].Related)
 		for j := range out[i].Related {
-			within(&out[i].Related[j].Start.Filename)
+			at := &out[i].Related[j].Start
+			at.Filename = within(dir, at.Filename)
 		}
 	}
 	return out
+}
+
+func within(dir, file string) string {
+	if rel, err := filepath.Rel(dir, file); err == nil {
+		return rel
+	}
+	return file
 }
 
 // repository returns the folder at or above dir that has a .git, which is a file
@@ -101,38 +110,6 @@ func repository(dir string) string {
 		}
 		at = up
 	}
-}
-
-// inCharacters turns columns in bytes to columns in characters, as far as the
-// files are there to count in.
-func inCharacters(findings []Finding) []Finding {
-	out := slices.Clone(findings)
-	files := map[string][][]byte{}
-	column := func(file string, line, bytesBefore int) int {
-		lines, ok := files[file]
-		if !ok {
-			text, err := os.ReadFile(file) // #nosec G304 -- a file that was just checked
-			if err == nil {
-				lines = bytes.Split(text, []byte("\n"))
-			}
-			files[file] = lines
-		}
-		if line < 1 || line > len(lines) || bytesBefore < 1 || bytesBefore > len(lines[line-1])+1 {
-			return bytesBefore
-		}
-		return utf8.RuneCount(lines[line-1][:bytesBefore-1]) + 1
-	}
-	for i := range out {
-		f := &out[i]
-		f.End.Column = column(f.Start.Filename, f.End.Line, f.End.Column)
-		f.Start.Column = column(f.Start.Filename, f.Start.Line, f.Start.Column)
-		f.Related = slices.Clone(f.Related)
-		for j := range f.Related {
-			at := &f.Related[j].Start
-			at.Column = column(at.Filename, at.Line, at.Column)
-		}
-	}
-	return out
 }
 
 type jsonPlace struct {

@@ -6,6 +6,7 @@ import (
 	"go/token"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -50,19 +51,39 @@ func shop(t *testing.T) (root, module string, findings []vet.Finding) {
 func printed(t *testing.T, f vet.Format, dir string, findings []vet.Finding) string {
 	t.Helper()
 	var b bytes.Buffer
-	require.NoError(t, f.Write(&b, dir, findings))
+	require.NoError(t, f.Write(&b, vet.Output{Dir: dir, Version: "v1.2.3"}, findings))
 	return b.String()
 }
 
 func TestText(t *testing.T) {
 	_, dir, findings := shop(t)
+	elsewhere := findings[0].Start
+	elsewhere.Line = 1
+	findings[0].Related = append(findings[0].Related, vet.Place{Start: elsewhere, Message: "and from there"})
 	assert.Equal(t, strings.Join([]string{
-		"a b/50%.go:3:15: SF009: 100% wrong:\r\nno <group>, none",
+		"a b/50%.go:3:15: SF009: error: 100% wrong:\r\nno <group>, none",
+		"\ta b/50%.go:1:15: and from there",
 		"a b/50%.go:1:1: SF001: warning: over two lines",
 		"gone.go:7:9: unused-ignore: info: a place that no file has",
-		"../../../x.y:1:2: SF010: generated from elsewhere\n",
-	}, "\n"), printed(t, vet.Text, dir, findings))
+		"../../../x.y:1:2: SF010: error: generated from elsewhere",
+		"",
+		"SF009 missing-group-id: https://example.com/rules#sf009\n",
+	}, "\n"), printed(t, vet.Text, dir, findings), "a place on the finding's own line is not said again")
 	assert.Empty(t, printed(t, vet.Text, dir, nil))
+}
+
+func TestColouredText(t *testing.T) {
+	_, dir, findings := shop(t)
+	var b bytes.Buffer
+	require.NoError(t, vet.Text.Write(&b, vet.Output{Dir: dir, Colour: true}, findings))
+	for _, part := range []string{
+		"\x1b[1ma b/50%.go:3:15\x1b[0m: SF009: \x1b[1;31merror\x1b[0m: 100% wrong",
+		": SF001: \x1b[1;33mwarning\x1b[0m: over", ": unused-ignore: \x1b[1;36minfo\x1b[0m: a place",
+		"\nSF009 missing-group-id: \x1b[2mhttps://example.com/rules#sf009\x1b[0m\n",
+	} {
+		assert.Contains(t, b.String(), part)
+	}
+	assert.Equal(t, printed(t, vet.Text, dir, findings), regexp.MustCompile("\x1b\\[[0-9;]*m").ReplaceAllString(b.String(), ""))
 }
 
 func TestJSON(t *testing.T) {
@@ -151,6 +172,41 @@ func TestSARIFResults(t *testing.T) {
 	}
 }
 
+// Replacements count characters, as the log says, and an insertion is a region without
+// a length.
+func TestSARIFFixes(t *testing.T) {
+	_, dir, findings := shop(t)
+	file := findings[0].Start.Filename
+	text, err := os.ReadFile(file)
+	require.NoError(t, err)
+	at := strings.Index(string(text), "id(")
+	findings[0].Fixes = []vet.Fix{
+		{Message: "another name", Edits: []vet.Edit{{File: file, Start: at, End: at + 2, New: "key"}, {File: file, Start: len(text), End: len(text), New: "// end\n"}}},
+		{Message: "nothing", Edits: []vet.Edit{{File: file, Start: 0, End: 14}}},
+		{Message: "not there", Edits: []vet.Edit{{File: file, Start: 0, End: len(text) + 1}}},
+		{Message: "no file", Edits: []vet.Edit{{File: file + "x", Start: 0, End: 1}}},
+	}
+	results := sarif(t, dir, findings)["results"].([]any)
+	assert.NotContains(t, results[1], "fixes")
+	region := func(startLine, startColumn, endLine, endColumn float64) map[string]any {
+		return map[string]any{"startLine": startLine, "startColumn": startColumn, "endLine": endLine, "endColumn": endColumn}
+	}
+	artifact := map[string]any{"uri": "go/shop/a%20b/50%25.go", "uriBaseId": "%SRCROOT%"}
+	assert.Equal(t, []any{
+		map[string]any{"description": map[string]any{"text": "another name"}, "artifactChanges": []any{map[string]any{
+			"artifactLocation": artifact,
+			"replacements": []any{
+				map[string]any{"deletedRegion": region(3, 13, 3, 15), "insertedContent": map[string]any{"text": "key"}},
+				map[string]any{"deletedRegion": region(4, 1, 4, 1), "insertedContent": map[string]any{"text": "// end\n"}},
+			},
+		}}},
+		map[string]any{"description": map[string]any{"text": "nothing"}, "artifactChanges": []any{map[string]any{
+			"artifactLocation": artifact,
+			"replacements":     []any{map[string]any{"deletedRegion": region(1, 1, 3, 1)}},
+		}}},
+	}, results[0].(map[string]any)["fixes"], "a fix that cannot be placed is left out")
+}
+
 // A clean run is a log, too: code scanning closes the alerts that are not in it.
 func TestSARIFOfNothing(t *testing.T) {
 	run := sarif(t, t.TempDir(), nil)
@@ -159,6 +215,8 @@ func TestSARIFOfNothing(t *testing.T) {
 	assert.Empty(t, results)
 	driver := run["tool"].(map[string]any)["driver"].(map[string]any)
 	assert.Equal(t, "sqsfifo", driver["name"])
+	assert.Equal(t, "v1.2.3", driver["version"])
+	assert.Equal(t, "1.2.3", driver["semanticVersion"])
 	seen := map[string]bool{}
 	for _, r := range driver["rules"].([]any) {
 		rule := r.(map[string]any)
@@ -189,5 +247,5 @@ func TestSARIFOfNothing(t *testing.T) {
 }
 
 func TestNoFormat(t *testing.T) {
-	require.ErrorContains(t, vet.Format("xml").Write(&bytes.Buffer{}, "/", nil), `"xml"`)
+	require.ErrorContains(t, vet.Format("xml").Write(&bytes.Buffer{}, vet.Output{Dir: "/"}, nil), `"xml"`)
 }

@@ -2,12 +2,8 @@ package vet
 
 import (
 	"go/token"
-	"slices"
-	"strings"
 
-	"golang.org/x/tools/go/packages"
-
-	"github.com/kansas-frontier-matrix/sqsfifo/lint"
+	"github.com/kansas-frontier-matrix/sqsfifo/internal/directive"
 )
 
 // unusedIgnore is the name under which directives that suppress nothing are
@@ -27,13 +23,13 @@ type ignore struct {
 
 type ignores []*ignore
 
-func ignoresOf(p *packages.Package) ignores {
+func ignoresOf(code *code) ignores {
 	var out ignores
-	for _, file := range p.Syntax {
+	for _, file := range code.files {
 		for _, group := range file.Comments {
 			for _, c := range group.List {
 				if ours, ok := ignoresCompliance(c.Text); ok {
-					out = append(out, &ignore{at: p.Fset.Position(c.Pos()), end: p.Fset.Position(c.End()), ours: ours})
+					out = append(out, &ignore{at: code.fset.Position(c.Pos()), end: code.fset.Position(c.End()), ours: ours})
 				}
 			}
 		}
@@ -41,39 +37,14 @@ func ignoresOf(p *packages.Package) ignores {
 	return out
 }
 
-// ignoresCompliance tells whether a comment suppresses SF020, and whether it is of
+// ignoresCompliance reports whether a comment suppresses SF020, and whether it is of
 // this project's form.
 func ignoresCompliance(comment string) (ours, ok bool) {
-	if text, found := strings.CutPrefix(comment, "//sqsfifo:ignore"); found {
-		ids, reason, _ := strings.Cut(text, "--")
-		return true, strings.TrimSpace(reason) != "" && lists(ids, noComplianceTest) && areOnSource(ids)
+	d, _ := directive.Parse(comment) // the analyzer reports what is wrong with it
+	if d == nil || !d.Covers(noComplianceTest) {
+		return false, false
 	}
-	if text, found := strings.CutPrefix(comment, "//lint:ignore "); found {
-		ids, reason, _ := strings.Cut(strings.TrimSpace(text), " ")
-		return false, strings.TrimSpace(reason) != "" && lists(ids, noComplianceTest)
-	}
-	if text, found := strings.CutPrefix(comment, "//nolint"); found {
-		text, _, _ = strings.Cut(text, "//")
-		linters, named := strings.CutPrefix(text, ":")
-		return false, !named && strings.TrimSpace(text) == "" || lists(linters, "sqsfifo") || lists(linters, "all")
-	}
-	return false, false
-}
-
-func lists(text, name string) bool {
-	return slices.ContainsFunc(strings.Split(text, ","), func(s string) bool { return strings.TrimSpace(s) == name })
-}
-
-// areOnSource reports whether each ID is that of a rule on source. The analyzer
-// reports a directive with another as one that silences nothing, and it does not.
-func areOnSource(ids string) bool {
-	for id := range strings.SplitSeq(ids, ",") {
-		id = strings.TrimSpace(id)
-		if r, ok := lint.Lookup(id); id != "" && (!ok || !r.Passes.Has(lint.OnSource)) {
-			return false
-		}
-	}
-	return true
+	return !d.Foreign, true
 }
 
 // cover reports whether a directive stands on the line or on the one above, and
@@ -93,7 +64,7 @@ func (l ignores) unused() []Finding {
 	for _, i := range l {
 		if i.ours && !i.used {
 			out = append(out, Finding{
-				Rule: unusedIgnore, Severity: severity(unusedIgnore), Start: i.at, End: i.end,
+				Rule: unusedIgnore, Severity: SeverityOf(unusedIgnore), Start: i.at, End: i.end,
 				Message: "the directive suppresses nothing: SF020 does not report here; remove it",
 			})
 		}

@@ -6,7 +6,6 @@ import (
 	"io"
 	"net/url"
 	"path/filepath"
-	"runtime/debug"
 	"slices"
 	"strings"
 
@@ -32,7 +31,8 @@ type (
 	}
 	sarifDriver struct { // 3.19
 		Name           string      `json:"name"`
-		Version        string      `json:"version,omitempty"`
+		Version        string      `json:"version"`
+		Semantic       string      `json:"semanticVersion"`
 		InformationURI string      `json:"informationUri"`
 		Rules          []sarifRule `json:"rules"`
 	}
@@ -62,6 +62,19 @@ type (
 		Message   sarifText       `json:"message"`
 		Locations []sarifLocation `json:"locations"`
 		Related   []sarifLocation `json:"relatedLocations,omitempty"`
+		Fixes     []sarifFix      `json:"fixes,omitempty"`
+	}
+	sarifFix struct { // 3.55
+		Description sarifText     `json:"description"`
+		Changes     []sarifChange `json:"artifactChanges"`
+	}
+	sarifChange struct { // 3.56
+		Artifact     sarifArtifact      `json:"artifactLocation"`
+		Replacements []sarifReplacement `json:"replacements"`
+	}
+	sarifReplacement struct { // 3.57; without inserted content it deletes
+		Deleted  sarifRegion `json:"deletedRegion"`
+		Inserted *sarifText  `json:"insertedContent,omitempty"`
 	}
 	sarifLocation struct { // 3.28
 		Physical sarifPhysical `json:"physicalLocation"`
@@ -112,18 +125,14 @@ func Rules() []lint.Rule {
 	return append(onSource, directiveRules...)
 }
 
-func writeSARIF(w io.Writer, findings []Finding) error {
+func writeSARIF(w io.Writer, root, version string, findings []Finding) error {
 	run := sarifRun{
-		Tool:       sarifTool{sarifDriver{Name: "sqsfifo", Version: version(), InformationURI: "https://" + sdkPath}},
+		Tool:       sarifTool{sarifDriver{Name: "sqsfifo", Version: version, Semantic: strings.TrimPrefix(version, "v"), InformationURI: "https://" + sdkPath}},
 		ColumnKind: "unicodeCodePoints",
 		Results:    []sarifResult{},
 	}
 	rules := Rules()
 	for _, r := range rules {
-		uri := docs
-		if _, ok := lint.Lookup(r.ID); ok {
-			uri += "#" + strings.ToLower(r.ID)
-		}
 		help := sarifHelp{Text: "Fix: " + r.Fix + "."}
 		if r.Source != "" {
 			help.Text += "\nSource: " + r.Source + "."
@@ -136,10 +145,11 @@ func writeSARIF(w io.Writer, findings []Finding) error {
 		}
 		run.Tool.Driver.Rules = append(run.Tool.Driver.Rules, sarifRule{
 			ID: r.ID, Name: r.Name, Short: sarifText{r.Title}, Full: sarifText{r.Wording}, Help: help,
-			HelpURI: uri, Configuration: sarifRuleLevel{sarifLevel(r.Severity)},
+			HelpURI: page(r.ID), Configuration: sarifRuleLevel{sarifLevel(r.Severity)},
 		})
 	}
-	for _, f := range findings {
+	columns := newColumns()
+	for i, f := range relative(columns.of(findings), root) {
 		var related []sarifLocation
 		for _, r := range f.Related {
 			related = append(related, location(r.Start, token.Position{}, &sarifText{r.Message}))
@@ -151,6 +161,7 @@ func writeSARIF(w io.Writer, findings []Finding) error {
 			Message:   sarifText{f.Message},
 			Locations: []sarifLocation{location(f.Start, f.End, nil)},
 			Related:   related,
+			Fixes:     sarifFixes(columns, root, findings[i].Fixes),
 		})
 	}
 	e := json.NewEncoder(w)
@@ -161,6 +172,35 @@ func writeSARIF(w io.Writer, findings []Finding) error {
 		Version: "2.1.0",
 		Runs:    []sarifRun{run},
 	})
+}
+
+// sarifFixes leaves out a fix of a file that is not there to count in.
+func sarifFixes(columns columns, root string, fixes []Fix) []sarifFix {
+	var out []sarifFix
+	for _, fix := range fixes {
+		f := sarifFix{Description: sarifText{fix.Message}}
+		whole := len(fix.Edits) > 0
+		for _, e := range fix.Edits {
+			start, ok := columns.position(e.File, e.Start)
+			end, too := columns.position(e.File, e.End)
+			whole = whole && ok && too
+			r := sarifReplacement{Deleted: sarifRegion{start.Line, start.Column, end.Line, end.Column}}
+			if e.New != "" {
+				r.Inserted = &sarifText{e.New}
+			}
+			file := artifact(within(root, e.File))
+			at := slices.IndexFunc(f.Changes, func(c sarifChange) bool { return c.Artifact == file })
+			if at < 0 {
+				at = len(f.Changes)
+				f.Changes = append(f.Changes, sarifChange{Artifact: file})
+			}
+			f.Changes[at].Replacements = append(f.Changes[at].Replacements, r)
+		}
+		if whole {
+			out = append(out, f)
+		}
+	}
+	return out
 }
 
 func sarifLevel(s lint.Severity) string {
@@ -185,13 +225,4 @@ func artifact(file string) sarifArtifact {
 		return sarifArtifact{URI: (&url.URL{Path: path}).String()}
 	}
 	return sarifArtifact{URI: (&url.URL{Path: path}).String(), URIBase: "%SRCROOT%"}
-}
-
-// version is that of the module, where the binary was built from one.
-func version() string {
-	info, ok := debug.ReadBuildInfo()
-	if !ok || info.Main.Path != sdkPath || info.Main.Version == "(devel)" {
-		return ""
-	}
-	return info.Main.Version
 }

@@ -2,6 +2,7 @@ package vet
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"go/format"
 	"go/types"
@@ -11,20 +12,84 @@ import (
 	"strconv"
 	"strings"
 	"text/template"
+
+	"golang.org/x/tools/go/packages"
 )
 
-// SkeletonFile is the name of the file that [Untested.Write] makes.
+// SkeletonFile is the name of the file that [Skeleton.Write] makes.
 const SkeletonFile = "sqsfifo_compliance_test.go"
+
+// Skeleton is the beginning of a package's compliance test.
+type Skeleton struct {
+	Untested
+
+	// event is the type of the producer's events, nil where it is not known.
+	event types.Type
+
+	// scopes have the names that a file of the package's tests must not take.
+	scopes []*types.Scope
+
+	// importable are the packages that a file of the package may import for sure.
+	importable map[string]bool
+}
+
+// Skeletons prepares the tests that a report found missing, in its order. It loads the
+// types of the packages, and so compiles what they import; the options are those of
+// the report.
+func Skeletons(ctx context.Context, o Options, untested []Untested) ([]Skeleton, error) {
+	if len(untested) == 0 {
+		return nil, nil
+	}
+	o.Patterns = nil
+	for _, u := range untested {
+		o.Patterns = append(o.Patterns, u.Path)
+	}
+	loaded, err := load(ctx, o, packages.LoadSyntax|packages.NeedForTest)
+	if err != nil {
+		return nil, err
+	}
+	if err := loadErrors(loaded); err != nil {
+		return nil, err
+	}
+	var out []Skeleton
+	for _, u := range untested {
+		out = append(out, skeletonOf(u, loaded))
+	}
+	return out, nil
+}
+
+func skeletonOf(u Untested, loaded []*packages.Package) Skeleton {
+	s := Skeleton{Untested: u, importable: map[string]bool{u.Path: true}}
+	for _, p := range loaded {
+		switch {
+		case p.ForTest == "" && p.PkgPath == u.Path:
+			code := &code{p.Name, p.Fset, p.Syntax, p.TypesInfo}
+			ignores := ignoresOf(code)
+			for _, made := range constructions(code) {
+				if s.event == nil && !ignores.cover(code.fset.Position(made.name.Pos())) {
+					s.event = made.event
+				}
+			}
+			for path := range p.Imports {
+				s.importable[path] = true
+			}
+			s.scopes = append(s.scopes, p.Types.Scope())
+		case p.ForTest == u.Path && p.PkgPath == u.Path:
+			s.scopes = append(s.scopes, p.Types.Scope())
+		}
+	}
+	return s
+}
 
 // Write begins the package's compliance test: a file that compiles and whose test
 // fails until Send and Events are filled in. It returns the file's path. A file of
 // that name is never written over: the error is then one of [os.ErrExist].
-func (u Untested) Write() (string, error) {
-	code, err := u.skeleton()
+func (s Skeleton) Write() (string, error) {
+	code, err := s.skeleton()
 	if err != nil {
 		return "", err
 	}
-	path := filepath.Join(u.Dir, SkeletonFile)
+	path := filepath.Join(s.Dir, SkeletonFile)
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644) // #nosec G302 G304 -- source code, beside the package's own
 	if err != nil {
 		return "", err
@@ -69,25 +134,25 @@ func {{.Test}}(t *{{.testing}}.T) {
 }
 `))
 
-func (u Untested) skeleton() ([]byte, error) {
+func (s Skeleton) skeleton() ([]byte, error) {
 	names := map[string]string{} // by import path
 	imported := func(path, name string) string {
 		if names[path] == "" {
-			names[path] = u.free(name, names)
+			names[path] = s.free(name, names)
 		}
 		return names[path]
 	}
-	data := map[string]any{"Package": u.Package, "Test": u.free("TestCompliance", nil)}
+	data := map[string]any{"Package": s.Package, "Test": s.free("TestCompliance", nil)}
 	for _, path := range []string{"context", "errors", "testing", "github.com/aws/aws-sdk-go-v2/service/sqs", suitePath} {
 		name := filepath.Base(path)
 		data[name] = imported(path, name)
 	}
 
 	event := "struct{ ID string }"
-	named := u.event != nil && u.nameable(u.event)
+	named := s.event != nil && s.nameable(s.event)
 	if named {
-		event = types.TypeString(u.event, func(p *types.Package) string {
-			if p.Path() == u.Path {
+		event = types.TypeString(s.event, func(p *types.Package) string {
+			if p.Path() == s.Path {
 				return ""
 			}
 			return imported(p.Path(), p.Name())
@@ -117,19 +182,19 @@ func (u Untested) skeleton() ([]byte, error) {
 	}
 	code, err := format.Source(b.Bytes())
 	if err != nil {
-		return nil, fmt.Errorf("the compliance test of %s: %w", u.Path, err)
+		return nil, fmt.Errorf("the compliance test of %s: %w", s.Path, err)
 	}
 	return code, nil
 }
 
 // free returns a name that nothing in the package, and no import before it, has.
-func (u Untested) free(name string, taken map[string]string) string {
+func (s Skeleton) free(name string, taken map[string]string) string {
 	for n := 1; ; n++ {
 		candidate := name
 		if n > 1 {
 			candidate = name + strconv.Itoa(n)
 		}
-		used := slices.ContainsFunc(u.scopes, func(s *types.Scope) bool { return s.Lookup(candidate) != nil })
+		used := slices.ContainsFunc(s.scopes, func(scope *types.Scope) bool { return scope.Lookup(candidate) != nil })
 		for _, t := range taken {
 			used = used || t == candidate
 		}
@@ -142,17 +207,17 @@ func (u Untested) free(name string, taken map[string]string) string {
 // nameable reports whether a file of the package can write the type down: not
 // those that stand for a type parameter, are local to a function, or belong to a
 // package that this one may not import.
-func (u Untested) nameable(t types.Type) bool {
+func (s Skeleton) nameable(t types.Type) bool {
 	all := func(list *types.TypeList) bool {
 		for arg := range list.Types() {
-			if !u.nameable(arg) {
+			if !s.nameable(arg) {
 				return false
 			}
 		}
 		return true
 	}
 	declared := func(o *types.TypeName) bool {
-		return o.Pkg() == nil || o.Parent() == o.Pkg().Scope() && u.importable[o.Pkg().Path()] && (o.Exported() || o.Pkg().Path() == u.Path)
+		return o.Pkg() == nil || o.Parent() == o.Pkg().Scope() && s.importable[o.Pkg().Path()] && (o.Exported() || o.Pkg().Path() == s.Path)
 	}
 	switch t := t.(type) {
 	case *types.Basic:
@@ -162,13 +227,13 @@ func (u Untested) nameable(t types.Type) bool {
 	case *types.Named:
 		return declared(t.Obj()) && all(t.TypeArgs())
 	case *types.Pointer:
-		return u.nameable(t.Elem())
+		return s.nameable(t.Elem())
 	case *types.Slice:
-		return u.nameable(t.Elem())
+		return s.nameable(t.Elem())
 	case *types.Array:
-		return u.nameable(t.Elem())
+		return s.nameable(t.Elem())
 	case *types.Map:
-		return u.nameable(t.Key()) && u.nameable(t.Elem())
+		return s.nameable(t.Key()) && s.nameable(t.Elem())
 	}
 	// The rest are types that are spelled out on the spot; a name of its own would serve the reader better.
 	return false

@@ -17,13 +17,17 @@ import (
 // The skeleton of every package of the test data compiles, however odd the
 // package's names are, fails when it runs, and is enough for SF020.
 func TestSkeleton(t *testing.T) {
-	checksTypes(t)
+	runsGo(t)
 	dir := t.TempDir()
 	require.NoError(t, os.CopyFS(dir, os.DirFS(module)))
-	report, err := vet.Run(t.Context(), quiet(), vet.Options{Dir: dir, Patterns: []string{"./..."}})
+	all := withQuiet(vet.Options{Dir: dir, Patterns: []string{"./..."}})
+	report, err := vet.Run(t.Context(), all)
 	require.NoError(t, err)
+	skeletons, err := vet.Skeletons(t.Context(), all, report.Untested)
+	require.NoError(t, err)
+	require.Len(t, skeletons, len(report.Untested))
 	paths := []string{}
-	for _, u := range report.Untested {
+	for _, u := range skeletons {
 		paths = append(paths, u.Path)
 		path, err := u.Write()
 		require.NoError(t, err)
@@ -49,21 +53,27 @@ func TestSkeleton(t *testing.T) {
 	assert.NotContains(t, out, "build failed")
 	assert.Equal(t, 2, strings.Count(out, "needs Send and at least two Events"), out)
 
-	again, err := vet.Run(t.Context(), quiet(), vet.Options{Dir: dir, Patterns: []string{"./..."}})
+	again, err := vet.Run(t.Context(), all)
 	require.NoError(t, err)
 	assert.Empty(t, again.Untested)
+	skeletons, err = vet.Skeletons(t.Context(), all, nil)
+	require.NoError(t, err)
+	assert.Empty(t, skeletons)
 }
 
 func TestSkeletonWritesOverNothing(t *testing.T) {
-	checksTypes(t)
+	runsGo(t)
 	dir := t.TempDir()
 	require.NoError(t, os.CopyFS(dir, os.DirFS(module)))
 	file := filepath.Join(dir, "untested", vet.SkeletonFile)
 	require.NoError(t, os.WriteFile(file, []byte("package untested\n"), 0o600))
-	report, err := vet.Run(t.Context(), quiet(), vet.Options{Dir: dir, Patterns: []string{"./untested"}})
+	o := withQuiet(vet.Options{Dir: dir, Patterns: []string{"./untested"}})
+	report, err := vet.Run(t.Context(), o)
 	require.NoError(t, err)
-	require.Len(t, report.Untested, 1)
-	_, err = report.Untested[0].Write()
+	skeletons, err := vet.Skeletons(t.Context(), o, report.Untested)
+	require.NoError(t, err)
+	require.Len(t, skeletons, 1)
+	_, err = skeletons[0].Write()
 	require.ErrorIs(t, err, fs.ErrExist)
 	text, err := os.ReadFile(file)
 	require.NoError(t, err)

@@ -2,30 +2,36 @@
 // line and CI want them.
 //
 // The problem: a rule on one package at a time is an analyzer, and every driver
-// of the Go ecosystem can run it. SF020 is none: whether a package that
+// of the Go ecosystem can run it. SF020 is not: whether a package that
 // constructs a producer has a compliance test depends on the package's tests,
 // and "go vet" would answer from its cache when only a test file has come or
-// gone.
+// gone. And a team that turns the rules on has findings already, which must not
+// hide the new ones.
 //
-// The guarantee: each finding is reported once, although go/packages gives a
-// package and the variant of it that its tests are compiled with; findings are
-// sorted by position; what does not compile is an error and never a clean result.
+// The guarantee: each finding is reported once; findings are sorted by position;
+// what does not compile is an error and never a clean result. The analyzers run
+// under the go command, which takes the answer about a package from its cache if
+// nothing that the answer depends on has changed: the package with its
+// dependencies, the flags, this binary.
 //
-// The limits: SF020 sees a call of the suite in the package's own test files,
-// with the build tags given. It does not follow a call into another package, nor
-// does it know whether the suite is given the producer that the package constructs.
+// The limits: the go command must be 1.26 or later. SF020 sees a call of the suite
+// in the package's own test files, with the build tags given. It does not follow a
+// call into another package, nor does it know whether the suite is given the producer
+// that the package constructs; of the constants of other packages, it does not know
+// whether they skip a test.
 package vet
 
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"go/token"
+	"maps"
 	"slices"
 	"strings"
+	"time"
 
-	"golang.org/x/tools/go/analysis"
-	"golang.org/x/tools/go/analysis/checker"
 	"golang.org/x/tools/go/packages"
 
 	"github.com/kansas-frontier-matrix/sqsfifo/lint"
@@ -41,6 +47,13 @@ type Options struct {
 
 	// Tags are build tags, separated by commas.
 	Tags string
+
+	// Tool is the binary that the go command runs on each package, with
+	// [ToolMain]; "" is the one of this process.
+	Tool string
+
+	// Flags are flags for Tool, as in "-sqsfifo.strict".
+	Flags []string
 
 	// NoCompliance leaves out SF020, the one rule that no analyzer has.
 	NoCompliance bool
@@ -68,6 +81,10 @@ type Finding struct {
 	// Related are other places that the finding is about, such as where a value
 	// comes from.
 	Related []Place
+
+	// Fixes are changes to the source, each of which removes the finding. Those
+	// after the first are alternatives to it.
+	Fixes []Fix
 }
 
 // Place is a position with what there is to say about it.
@@ -86,180 +103,101 @@ type Report struct {
 
 	// Packages is the number of packages that were checked, their tests included.
 	Packages int
-}
 
-// LoadError says which packages could not be checked because the go command
-// does not know them or they do not compile.
-type LoadError struct {
-	// Packages are sorted by import path.
-	Packages []PackageError
-}
+	// files are those that were checked, by absolute path, fixable those of them that
+	// belong to the main module.
+	files, fixable map[string]bool
 
-// PackageError is one package that could not be loaded.
-type PackageError struct {
-	// Path is the import path, or the pattern if no package matched it.
-	Path string
-
-	// Errors are the go command's or the compiler's, with their positions. They
-	// are never none.
-	Errors []string
-}
-
-// Error names each package and its first errors.
-func (e *LoadError) Error() string {
-	const most = 3
-	var b strings.Builder
-	b.WriteString("not checked, because these packages do not load:")
-	for _, p := range e.Packages {
-		fmt.Fprintf(&b, "\n%s", p.Path)
-		for i, text := range p.Errors {
-			if i == most {
-				fmt.Fprintf(&b, "\n\tand %d more", len(p.Errors)-most)
-				break
-			}
-			fmt.Fprintf(&b, "\n\t%s", text)
-		}
-	}
-	return b.String()
+	began time.Time
 }
 
 // Run checks the packages. An error means that nothing was checked; it is a
-// [*LoadError] if packages do not compile. The analyzer's flags are set before.
-func Run(ctx context.Context, analyzer *analysis.Analyzer, o Options) (*Report, error) {
-	config := &packages.Config{
-		Context: ctx,
-		Dir:     o.Dir,
-		Tests:   true,
-		Mode:    packages.LoadAllSyntax | packages.NeedForTest | packages.NeedModule,
+// [*LoadError] if packages do not compile.
+func Run(ctx context.Context, o Options) (*Report, error) {
+	began := time.Now()
+	first := make(chan func() ([]unitDiagnostics, error), 1)
+	vetting, cancel := context.WithCancel(ctx)
+	defer cancel()
+	go func() {
+		units, err := goVet(vetting, o, 1)
+		first <- func() ([]unitDiagnostics, error) { return units, err }
+	}()
+	listed, err := list(ctx, o)
+	if err == nil {
+		err = loadErrors(listed)
 	}
-	if o.Tags != "" {
-		config.BuildFlags = []string{"-tags=" + o.Tags}
+	if err == nil && len(listed) == 0 {
+		err = fmt.Errorf("no packages match %s", strings.Join(o.Patterns, " "))
 	}
-	loaded, err := packages.Load(config, o.Patterns...)
 	if err != nil {
-		return nil, err
+		cancel()
 	}
-	if err := loadErrors(loaded); err != nil {
-		return nil, err
+	units, vetErr := (<-first)()
+	if err != nil {
+		return nil, cmp.Or(ctx.Err(), err)
 	}
-	// The main package that the go command writes for each test binary is nobody's code.
-	loaded = slices.DeleteFunc(loaded, func(p *packages.Package) bool { return strings.HasSuffix(p.ID, ".test") })
-	if len(loaded) == 0 {
-		return nil, fmt.Errorf("no packages match %s", strings.Join(o.Patterns, " "))
+	for try := 2; vetErr == nil && try <= tries && len(unanswered(listed, units)) > 0; try++ {
+		units, vetErr = goVet(ctx, o, try)
 	}
+	if vetErr != nil {
+		return nil, explained(ctx, o, vetErr)
+	}
+	if missing := unanswered(listed, units); len(missing) > 0 {
+		return nil, fmt.Errorf("go vet has no answer about %s: its cache is damaged, and go clean -cache empties it", strings.Join(missing, ", "))
+	}
+	return report(o, began, listed, units)
+}
 
-	report := &Report{}
-	if report.Findings, err = analyze(analyzer, loaded); err != nil {
-		return nil, err
+// tries is how often the go command is asked, if its cache lacks answers.
+const tries = 3
+
+// unanswered are the packages that the go command said nothing about, sorted.
+func unanswered(listed []*packages.Package, units []unitDiagnostics) []string {
+	missing := paths(listed)
+	for _, u := range units {
+		delete(missing, u.path)
+	}
+	return slices.Sorted(maps.Keys(missing))
+}
+
+// explained is the error for a run of the go command that failed: which packages do
+// not compile, if that is why.
+func explained(ctx context.Context, o Options, err error) error {
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	var failed *goVetError
+	if !errors.As(err, &failed) {
+		return err
+	}
+	if why := diagnose(ctx, o); why != nil {
+		return why
+	}
+	return err
+}
+
+func report(o Options, began time.Time, listed []*packages.Package, analyzed []unitDiagnostics) (*Report, error) {
+	r := &Report{Packages: count(listed), files: map[string]bool{}, fixable: map[string]bool{}, began: began}
+	for _, p := range listed {
+		for _, file := range p.GoFiles {
+			r.files[file] = true
+			r.fixable[file] = p.PkgPath == commandLine || p.Module != nil && p.Module.Main
+		}
+	}
+	wanted := paths(listed)
+	for _, u := range analyzed {
+		if wanted[u.path] {
+			r.Findings = append(r.Findings, u.findings...)
+		}
 	}
 	if !o.NoCompliance {
-		findings, untested := compliance(loaded)
-		report.Findings = append(report.Findings, findings...)
-		report.Untested = untested
-	}
-	report.Findings = sorted(report.Findings)
-	report.Packages = count(loaded)
-	return report, nil
-}
-
-func analyze(analyzer *analysis.Analyzer, loaded []*packages.Package) ([]Finding, error) {
-	graph, err := checker.Analyze([]*analysis.Analyzer{analyzer}, loaded, nil)
-	if err != nil {
-		return nil, err
-	}
-	var out []Finding
-	for _, action := range graph.Roots {
-		if action.Err != nil {
-			return nil, fmt.Errorf("%s: %w", action.Package.PkgPath, action.Err)
+		findings, untested, err := compliance(listed)
+		if err != nil {
+			return nil, err
 		}
-		for _, d := range action.Diagnostics {
-			out = append(out, finding(action.Package.Fset, d))
-		}
+		r.Findings = append(r.Findings, findings...)
+		r.Untested = untested
 	}
-	return out, nil
-}
-
-func finding(fset *token.FileSet, d analysis.Diagnostic) Finding {
-	f := Finding{
-		Rule:     d.Category,
-		Severity: severity(d.Category),
-		Message:  strings.TrimPrefix(d.Message, d.Category+": "),
-		URL:      d.URL,
-		Start:    fset.Position(d.Pos),
-	}
-	// A diagnostic has no field for a severity, so the analyzer says one that is not
-	// the rule's in front of the text.
-	for _, s := range []lint.Severity{lint.Error, lint.Warning, lint.Info} {
-		if text, ok := strings.CutPrefix(f.Message, s.String()+": "); ok {
-			f.Severity, f.Message = s, text
-			break
-		}
-	}
-	if d.End.IsValid() {
-		f.End = fset.Position(d.End)
-	}
-	for _, r := range d.Related {
-		f.Related = append(f.Related, Place{fset.Position(r.Pos), r.Message})
-	}
-	return f
-}
-
-// severity is the rule's own. What no table has is an error, rather than
-// overlooked.
-func severity(rule string) lint.Severity {
-	for _, r := range Rules() {
-		if r.ID == rule {
-			return r.Severity
-		}
-	}
-	return lint.Error
-}
-
-func sorted(findings []Finding) []Finding {
-	slices.SortFunc(findings, func(a, b Finding) int {
-		return cmp.Or(
-			strings.Compare(a.Start.Filename, b.Start.Filename),
-			cmp.Compare(a.Start.Line, b.Start.Line),
-			cmp.Compare(a.Start.Column, b.Start.Column),
-			strings.Compare(a.Rule, b.Rule),
-			strings.Compare(a.Message, b.Message),
-		)
-	})
-	// The two variants of a package are two file sets' worth of the same places.
-	return slices.CompactFunc(findings, func(a, b Finding) bool {
-		return a.Start.Filename == b.Start.Filename && a.Start.Line == b.Start.Line && a.Start.Column == b.Start.Column &&
-			a.Rule == b.Rule && a.Message == b.Message
-	})
-}
-
-// count counts packages as their authors do: tests belong to what they test.
-func count(loaded []*packages.Package) int {
-	paths := map[string]bool{}
-	for _, p := range loaded {
-		paths[cmp.Or(p.ForTest, p.PkgPath)] = true
-	}
-	return len(paths)
-}
-
-// loadErrors visits dependencies, too: rules follow values into them.
-func loadErrors(loaded []*packages.Package) error {
-	byPath := map[string][]string{}
-	packages.Visit(loaded, nil, func(p *packages.Package) {
-		path := cmp.Or(p.ForTest, p.PkgPath, p.ID)
-		for _, e := range p.Errors {
-			// The same error in two variants of a package is one.
-			if text := e.Error(); !slices.Contains(byPath[path], text) {
-				byPath[path] = append(byPath[path], text)
-			}
-		}
-	})
-	if len(byPath) == 0 {
-		return nil
-	}
-	e := &LoadError{}
-	for path, errs := range byPath {
-		e.Packages = append(e.Packages, PackageError{Path: path, Errors: errs})
-	}
-	slices.SortFunc(e.Packages, func(a, b PackageError) int { return strings.Compare(a.Path, b.Path) })
-	return e
+	r.Findings = sorted(r.Findings)
+	return r, nil
 }

@@ -2,41 +2,19 @@ package vet_test
 
 import (
 	"bufio"
-	"errors"
 	"fmt"
-	"go/ast"
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	"golang.org/x/tools/go/analysis"
 
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/vet"
 	"github.com/kansas-frontier-matrix/sqsfifo/lint"
 )
-
-// module is a module with a stub of this one, so that loading it takes neither the
-// AWS SDK nor a network.
-const module = "testdata/module"
-
-// quiet finds nothing: what is left is SF020.
-func quiet() *analysis.Analyzer {
-	return &analysis.Analyzer{Name: "quiet", Doc: "find nothing", Run: func(*analysis.Pass) (any, error) { return nil, nil }}
-}
-
-// checksTypes is called by tests that load packages with what they import of the
-// standard library.
-func checksTypes(t *testing.T) {
-	t.Helper()
-	if testing.Short() {
-		t.Skip("checks the types of a good part of the standard library")
-	}
-}
 
 // want is a comment of the test data: "// want SF020: part of the message".
 type want struct {
@@ -69,8 +47,8 @@ func wants(t *testing.T, dir string) []want {
 }
 
 func TestCompliance(t *testing.T) {
-	checksTypes(t)
-	report, err := vet.Run(t.Context(), quiet(), vet.Options{Dir: module, Patterns: []string{"./..."}})
+	runsGo(t)
+	report, err := vet.Run(t.Context(), withQuiet(vet.Options{Dir: module, Patterns: []string{"./..."}}))
 	require.NoError(t, err)
 	var got []string
 	dir, err := filepath.Abs(".")
@@ -112,10 +90,10 @@ func TestCompliance(t *testing.T) {
 }
 
 func TestTagsAndRules(t *testing.T) {
-	checksTypes(t)
+	runsGo(t)
 	run := func(o vet.Options) int {
 		o.Dir = module
-		report, err := vet.Run(t.Context(), quiet(), o)
+		report, err := vet.Run(t.Context(), withQuiet(o))
 		require.NoError(t, err)
 		return len(report.Findings)
 	}
@@ -126,34 +104,17 @@ func TestTagsAndRules(t *testing.T) {
 	assert.Equal(t, 0, run(vet.Options{Patterns: []string{"untested/untested.go"}}), "a file has no tests that could be asked")
 }
 
-// names reports each declared function, the last one of a file first.
-func names(severity string, err error) *analysis.Analyzer {
-	return &analysis.Analyzer{Name: "names", Doc: "report functions", Run: func(pass *analysis.Pass) (any, error) {
-		for _, file := range pass.Files {
-			for _, d := range slices.Backward(file.Decls) {
-				if f, ok := d.(*ast.FuncDecl); ok {
-					pass.Report(analysis.Diagnostic{
-						Pos: f.Name.Pos(), End: f.Name.End(), Category: "SF001", Message: "SF001: " + severity + "the function " + f.Name.Name, URL: "https://example.com",
-						Related: []analysis.RelatedInformation{{Pos: file.Package, Message: "in this file"}, {Pos: file.Name.Pos(), Message: "of this name"}},
-					})
-				}
-			}
-		}
-		return nil, err
-	}}
-}
-
 // A package and the variant that its tests are compiled with are one package.
 func TestFindingsAreSortedAndThereOnce(t *testing.T) {
-	checksTypes(t)
-	report, err := vet.Run(t.Context(), names("", nil), vet.Options{Dir: module, Patterns: []string{"./tested", "./dead", "./external"}, NoCompliance: true})
+	runsGo(t)
+	report, err := vet.Run(t.Context(), withNames("", false, vet.Options{Dir: module, Patterns: []string{"./tested", "./dead", "./external"}, NoCompliance: true}))
 	require.NoError(t, err)
 	var got []string
 	for _, f := range report.Findings {
 		assert.True(t, filepath.IsAbs(f.Start.Filename))
 		assert.Equal(t, "SF001", f.Rule)
 		assert.Equal(t, lint.Error, f.Severity)
-		assert.Equal(t, "https://example.com", f.URL)
+		assert.Equal(t, "https://github.com/kansas-frontier-matrix/sqsfifo/blob/main/docs/rules.md#sf001", f.URL)
 		assert.Equal(t, f.Start.Line, f.End.Line)
 		require.Len(t, f.Related, 2)
 		assert.Equal(t, f.Start.Filename, f.Related[0].Start.Filename)
@@ -179,7 +140,7 @@ func TestFindingsAreSortedAndThereOnce(t *testing.T) {
 // The analyzer has no other way to say that a finding is not of the rule's severity.
 func TestSeverityOfADiagnostic(t *testing.T) {
 	for says, want := range map[string]lint.Severity{"": lint.Error, "error: ": lint.Error, "warning: ": lint.Warning, "info: ": lint.Info} {
-		report, err := vet.Run(t.Context(), names(says, nil), vet.Options{Dir: module, Patterns: []string{"./odd/owner"}})
+		report, err := vet.Run(t.Context(), withNames(says, false, vet.Options{Dir: module, Patterns: []string{"./odd/owner"}}))
 		require.NoError(t, err)
 		require.NotEmpty(t, report.Findings)
 		assert.Equal(t, want, report.Findings[0].Severity)
@@ -187,10 +148,8 @@ func TestSeverityOfADiagnostic(t *testing.T) {
 	}
 }
 
-var errAnalyzer = errors.New("out of order")
-
 func TestWhatCannotBeChecked(t *testing.T) {
-	checksTypes(t)
+	runsGo(t)
 	dir := t.TempDir()
 	write := func(name, text string) {
 		require.NoError(t, os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o700))
@@ -219,7 +178,7 @@ func TestWhatCannotBeChecked(t *testing.T) {
 		"no such package":     {"./nothing", nil, []string{"nothing"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, err := vet.Run(t.Context(), quiet(), vet.Options{Dir: dir, Patterns: []string{tc.pattern, "./fine"}})
+			_, err := vet.Run(t.Context(), withQuiet(vet.Options{Dir: dir, Patterns: []string{tc.pattern, "./fine"}}))
 			var load *vet.LoadError
 			require.ErrorAs(t, err, &load)
 			var paths []string
@@ -237,9 +196,9 @@ func TestWhatCannotBeChecked(t *testing.T) {
 	}
 
 	require.NoError(t, os.Mkdir(filepath.Join(dir, "empty"), 0o700))
-	_, err := vet.Run(t.Context(), quiet(), vet.Options{Dir: dir, Patterns: []string{"./empty/..."}})
+	_, err := vet.Run(t.Context(), withQuiet(vet.Options{Dir: dir, Patterns: []string{"./empty/..."}}))
 	require.ErrorContains(t, err, "no packages match ./empty/...")
-	_, err = vet.Run(t.Context(), names("", errAnalyzer), vet.Options{Dir: dir, Patterns: []string{"./fine"}})
-	require.ErrorIs(t, err, errAnalyzer)
+	_, err = vet.Run(t.Context(), withNames("", true, vet.Options{Dir: dir, Patterns: []string{"./fine"}}))
+	require.ErrorContains(t, err, "out of order")
 	require.ErrorContains(t, err, "example.com/broken/fine")
 }

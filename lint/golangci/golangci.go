@@ -6,11 +6,16 @@
 // that it is built with ("golangci-lint custom").
 //
 // The guarantee: the plugin reports what "sqsfifo vet" reports, with the same
-// settings; a setting that it does not know, and a rule that does not exist, is an
+// settings, each finding once ("make golangci" builds golangci-lint with it, by
+// "golangci-lint custom", and compares); a setting that it does not know, and a rule that does not exist, is an
 // error when golangci-lint starts, and never ignored.
 //
 // The limits: rule SF020 is not among them. It is about a package and its tests
-// together, which no analyzer sees; "sqsfifo vet" has it.
+// together, which no analyzer sees; "sqsfifo vet" has it. The places that a finding is
+// related to are not shown, because golangci-lint counts each as a finding. What golangci-lint leaves out
+// by default, it leaves out here, too: findings in generated files
+// (linters.exclusions.generated), all but one finding on a line (issues.uniq-by-line), and
+// from the fourth on those of one text (issues.max-same-issues).
 //
 // The settings, with their defaults:
 //
@@ -80,7 +85,22 @@ func (p *plugin) BuildAnalyzers() ([]*analysis.Analyzer, error) {
 			return nil, fmt.Errorf("sqsfifo: setting %s: %w", flag.name, err)
 		}
 	}
-	return []*analysis.Analyzer{fifovet.Analyzer}, nil
+	return []*analysis.Analyzer{counted(fifovet.Analyzer)}, nil
+}
+
+// counted is the analyzer without the related places of its diagnostics: golangci-lint
+// would report, and count, each of them as a finding.
+func counted(a *analysis.Analyzer) *analysis.Analyzer {
+	out := *a
+	out.Run = func(pass *analysis.Pass) (any, error) {
+		own := *pass
+		own.Report = func(d analysis.Diagnostic) {
+			d.Related = nil
+			pass.Report(d)
+		}
+		return a.Run(&own)
+	}
+	return &out
 }
 
 // GetLoadMode asks for types: the rules follow values.

@@ -8,6 +8,7 @@ import (
 	"github.com/golangci/plugin-module-register/register"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"golang.org/x/tools/go/analysis"
 
 	"github.com/kansas-frontier-matrix/sqsfifo/lint/fifovet"
 	"github.com/kansas-frontier-matrix/sqsfifo/lint/golangci"
@@ -32,7 +33,7 @@ func build(t *testing.T, settings any) error {
 		return err
 	}
 	require.Len(t, analyzers, 1)
-	assert.Same(t, fifovet.Analyzer, analyzers[0])
+	assert.Equal(t, fifovet.Analyzer.FactTypes, analyzers[0].FactTypes)
 	assert.Equal(t, golangci.Name, analyzers[0].Name, "golangci-lint shows the analyzer under the linter's name")
 	return nil
 }
@@ -78,10 +79,31 @@ func TestSettingsThatAreRefused(t *testing.T) {
 	}
 }
 
+// golangci-lint makes an issue of each related place, so there are none.
+func TestAFindingIsOneIssue(t *testing.T) {
+	run := fifovet.Analyzer.Run
+	t.Cleanup(func() { fifovet.Analyzer.Run = run })
+	create, err := register.GetPlugin(golangci.Name)
+	require.NoError(t, err)
+	plugin, err := create(nil)
+	require.NoError(t, err)
+	analyzers, err := plugin.BuildAnalyzers()
+	require.NoError(t, err)
+	fifovet.Analyzer.Run = func(pass *analysis.Pass) (any, error) {
+		pass.Report(analysis.Diagnostic{Pos: 1, Message: "a finding", Related: []analysis.RelatedInformation{{Pos: 2, Message: "from here"}}})
+		return nil, nil
+	}
+	var got []analysis.Diagnostic
+	_, err = analyzers[0].Run(&analysis.Pass{Report: func(d analysis.Diagnostic) { got = append(got, d) }})
+	require.NoError(t, err)
+	assert.Equal(t, []analysis.Diagnostic{{Pos: 1, Message: "a finding"}}, got)
+}
+
 // The lines by which golangci-lint finds the plugin.
 func TestReadmeHasTheConfiguration(t *testing.T) {
 	text, err := os.ReadFile("../../README.md")
 	require.NoError(t, err)
+	assert.Contains(t, string(text), "\nversion: "+golangciVersion+"\n", "the version that make golangci builds")
 	assert.Contains(t, string(text), "    import: "+"github.com/kansas-frontier-matrix/sqsfifo/lint/golangci"+"\n")
 	assert.Contains(t, string(text), "\n  enable: ["+golangci.Name+"]\n")
 	assert.Contains(t, string(text), "\n      "+golangci.Name+":\n        type: module\n        settings:\n          strict: true\n")

@@ -1,0 +1,160 @@
+package idempotency_test
+
+import (
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
+)
+
+var t0 = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+
+func newClaim() idempotency.Claim {
+	body := []byte("body")
+	return idempotency.Claim{
+		Key: idempotency.Key{Scope: "s", Operation: "o", Value: "v"}, Token: idempotency.NewToken(),
+		Fingerprint: idempotency.FingerprintOf("test/1", body), Seal: idempotency.SealOf(body, ""), Body: body,
+		Terms: idempotency.Terms{Lease: time.Minute, TTL: time.Hour, ResendFor: 5 * time.Minute},
+	}
+}
+
+// What ends at an instant is over at the instant.
+func TestDecideAtInstants(t *testing.T) {
+	c := newClaim()
+	running := idempotency.Grant(idempotency.Record{}, c, idempotency.New, 1, t0)
+	done, err := idempotency.Settle(running, idempotency.Ref{Key: c.Key, Fence: 1}, idempotency.Completed(idempotency.Result{}), t0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	failed, err := idempotency.Settle(running, idempotency.Ref{Key: c.Key, Fence: 1}, idempotency.FailedWith(idempotency.Failure{Proof: idempotency.ProvenForAll}), t0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	other := newClaim()
+	payload := newClaim()
+	payload.Fingerprint = idempotency.FingerprintOf("test/1", []byte("other"))
+	for _, tc := range []struct {
+		found idempotency.Record
+		c     idempotency.Claim
+		after time.Duration
+		want  idempotency.Decision
+	}{
+		{running, other, time.Minute - 1, idempotency.InProgress},
+		{running, other, time.Minute, idempotency.Reclaimed},
+		{running, other, 5*time.Minute - 1, idempotency.Reclaimed},
+		{running, other, 5 * time.Minute, idempotency.Indeterminate},
+		{running, other, 100 * time.Hour, idempotency.Indeterminate}, // a running operation never expires
+		{running, c, 100 * time.Hour, idempotency.Renewed},
+		{done, other, time.Hour - 1, idempotency.Duplicate},
+		{done, other, time.Hour, idempotency.New},
+		{done, payload, time.Hour - 1, idempotency.Conflict},
+		{done, payload, time.Hour, idempotency.New},
+		{failed, payload, time.Hour - 1, idempotency.Conflict},
+		{failed, payload, time.Hour, idempotency.New},
+	} {
+		if got := idempotency.Decide(tc.found, tc.c, t0.Add(tc.after)); got != tc.want {
+			t.Errorf("%v after %v: got %v, want %v", tc.found.Status, tc.after, got, tc.want)
+		}
+	}
+	// A record that nobody holds is not held by a claim without a token.
+	released := running
+	released.Token = idempotency.Token{}
+	if got := idempotency.Decide(released, idempotency.Claim{Fingerprint: c.Fingerprint}, t0); got != idempotency.InProgress {
+		t.Errorf("no token: got %v, want in progress", got)
+	}
+}
+
+// Random programs of the pure rules keep what must always hold.
+func TestRulesKeepTheirInvariants(t *testing.T) {
+	seed := rand.Uint64()
+	t.Logf("seed %d", seed)
+	rng := rand.New(rand.NewPCG(seed, 0))
+	for range 300 {
+		var r idempotency.Record
+		now, fence := t0, int64(0)
+		tokens := []idempotency.Token{idempotency.NewToken(), idempotency.NewToken(), idempotency.NewToken()}
+		effect := false // an attempt of this generation may have taken effect, and nothing proves the contrary
+		for range 60 {
+			if rng.IntN(3) > 0 {
+				now = now.Add(time.Duration(rng.Int64N(int64(2 * time.Minute))))
+			}
+			before := r
+			if rng.IntN(2) == 0 {
+				c := newClaim()
+				c.Token = tokens[rng.IntN(len(tokens))]
+				c.RunAgain = rng.IntN(10) == 0
+				c.Body = []byte{byte(rng.IntN(3))}
+				if rng.IntN(5) == 0 {
+					c.Fingerprint = idempotency.FingerprintOf("test/1", []byte("other"))
+				}
+				d := idempotency.Decide(r, c, now)
+				if !d.Granted() {
+					continue
+				}
+				fence++
+				r = idempotency.Grant(r, c, d, fence, now)
+				switch {
+				case d == idempotency.New && before.Status == idempotency.Running:
+					t.Fatal("a running operation began anew")
+				case d == idempotency.New && effect:
+					t.Fatal("an operation in doubt began anew")
+				case d != idempotency.New && (string(r.Body) != string(before.Body) || r.Fingerprint != before.Fingerprint || !r.DoubtSince.Equal(before.DoubtSince)):
+					t.Fatal("a later claim changed the stored bytes, the fingerprint or the begin of the doubt")
+				case r.Fence < before.Fence, d != idempotency.Renewed && r.Fence <= before.Fence:
+					t.Fatal("a fence did not grow")
+				case r.DoubtSince.IsZero():
+					t.Fatal("a claim without a doubt")
+				}
+				effect = effect || rng.IntN(2) == 0 // and the claimant may do it, and die
+				continue
+			}
+			ref := idempotency.Ref{Key: newClaim().Key, Fence: max(1, r.Fence-int64(rng.IntN(2)))}
+			var tr idempotency.Transition
+			proof := false
+			switch rng.IntN(4) {
+			case 0:
+				tr, proof = idempotency.Completed(idempotency.Result{}), true
+			case 1: // claims that nothing began under must not hide an effect of an older one
+				if effect && r.Prior.Status != idempotency.Running {
+					continue
+				}
+				tr = idempotency.Released()
+			case 2:
+				if effect && r.Prior.Status != idempotency.Running {
+					continue // would be a lie
+				}
+				tr = idempotency.FailedWith(idempotency.Failure{Proof: idempotency.ProvenForClaim})
+			case 3:
+				tr = idempotency.FailedWith(idempotency.Failure{})
+			}
+			next, err := idempotency.Settle(r, ref, tr, now)
+			if err != nil {
+				if !next.Equal(before) {
+					t.Fatal("a stale transition changed the record")
+				}
+				continue
+			}
+			r = next
+			if proof && r.Status == idempotency.Succeeded {
+				effect = false // it is known
+			}
+			if effect && (r.Status != idempotency.Running || r.DoubtSince.IsZero()) {
+				t.Fatalf("an effect without proof is %v, in doubt since %v", r.Status, r.DoubtSince)
+			}
+		}
+	}
+}
+
+func TestTimesThatOverflow(t *testing.T) {
+	c := newClaim()
+	c.Terms = idempotency.Terms{Lease: idempotency.Forever, TTL: idempotency.Forever, ResendFor: idempotency.Forever}
+	r := idempotency.Grant(idempotency.Record{}, c, idempotency.New, 1, t0)
+	if !r.Expires.IsZero() || r.LeaseUntil.Year() != 9999 || r.ResendUntil.Year() != 9999 {
+		t.Errorf("for ever became lease %v, resend %v, expires %v", r.LeaseUntil, r.ResendUntil, r.Expires)
+	}
+	c.Terms.TTL--
+	if r = idempotency.Grant(idempotency.Record{}, c, idempotency.New, 1, t0); !r.Expires.After(t0) {
+		t.Errorf("a long TTL ends at %v", r.Expires)
+	}
+}

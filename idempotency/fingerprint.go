@@ -1,0 +1,71 @@
+package idempotency
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"fmt"
+)
+
+// MaxSpec is the longest [Fingerprint.Spec], in bytes.
+const MaxSpec = 64
+
+// Fingerprint is a hash of what a request is. Two requests with one key and
+// one fingerprint are duplicates; with different fingerprints they are a conflict.
+// It must cover everything that changes the effect and nothing that changes
+// between retries. A Fingerprint is comparable.
+type Fingerprint struct {
+	// Spec names how Sum was computed: 1 to [MaxSpec] printable ASCII characters
+	// without a space. Change it whenever the computation changes. Sums under
+	// different specs are never compared: see [Unjudged].
+	Spec string
+
+	// Sum is the hash.
+	Sum [sha256.Size]byte
+}
+
+// FingerprintOf returns the SHA-256 of the parts, each preceded by its length as
+// eight bytes in big-endian order, under the name spec.
+func FingerprintOf(spec string, parts ...[]byte) Fingerprint {
+	return Fingerprint{Spec: spec, Sum: sum(parts...)}
+}
+
+// String returns the spec and the first eight bytes of the sum.
+func (f Fingerprint) String() string { return f.Spec + ":" + hex.EncodeToString(f.Sum[:8]) }
+
+func (f Fingerprint) check() error {
+	switch {
+	case f.Spec == "":
+		return &InvalidError{Field: "Fingerprint.Spec", Rule: "empty; name the computation and its version, so that a later version is not taken for another payload"}
+	case len(f.Spec) > MaxSpec:
+		return &InvalidError{Field: "Fingerprint.Spec", Rule: fmt.Sprintf("%d bytes, want at most %d", len(f.Spec), MaxSpec)}
+	case f.Sum == [sha256.Size]byte{}:
+		return &InvalidError{Field: "Fingerprint.Sum", Rule: "zero; without a fingerprint a key that is reused for another payload looks like a duplicate, use FingerprintOf"}
+	}
+	for i := range len(f.Spec) {
+		if c := f.Spec[i]; c <= ' ' || c > '~' {
+			return &InvalidError{Field: "Fingerprint.Spec", Rule: fmt.Sprintf("byte %#02x at position %d, want printable ASCII without a space", c, i)}
+		}
+	}
+	return nil
+}
+
+// Seal is a hash of the bytes that an operation was carried out with. An equal
+// fingerprint under another seal is drift: the same request, encoded in another
+// way. The zero Seal means that there is none; it never drifts.
+type Seal [sha256.Size]byte
+
+// SealOf returns the SHA-256 of body and group, each preceded by its length as
+// eight bytes in big-endian order.
+func SealOf(body []byte, group string) Seal { return sum(body, []byte(group)) }
+
+func sum(parts ...[]byte) [sha256.Size]byte {
+	h := sha256.New()
+	var length [8]byte
+	for _, p := range parts {
+		binary.BigEndian.PutUint64(length[:], uint64(len(p)))
+		h.Write(length[:])
+		h.Write(p)
+	}
+	return [sha256.Size]byte(h.Sum(nil))
+}

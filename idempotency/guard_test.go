@@ -1,0 +1,367 @@
+package idempotency_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
+)
+
+func newPolicy(t testing.TB, change func(*idempotency.PolicyConfig)) idempotency.Policy {
+	t.Helper()
+	c := idempotency.PolicyConfig{TTL: time.Hour, Lease: time.Minute}
+	if change != nil {
+		change(&c)
+	}
+	p, err := idempotency.NewPolicy(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+func newGuard(t testing.TB, store idempotency.Store, change func(*idempotency.PolicyConfig)) *idempotency.Guard {
+	t.Helper()
+	g, err := idempotency.NewGuard(idempotency.GuardConfig{Store: store, Policy: newPolicy(t, change)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return g
+}
+
+func request(value, body string) idempotency.Request {
+	return idempotency.Request{
+		Key:         idempotency.Key{Scope: "tenant", Operation: "pay", Value: value},
+		Fingerprint: idempotency.FingerprintOf("pay/1", []byte(body)), Body: []byte(body), Seal: idempotency.SealOf([]byte(body), ""),
+	}
+}
+
+func returns(response string) func(context.Context, idempotency.Outcome) (idempotency.Result, error) {
+	return func(context.Context, idempotency.Outcome) (idempotency.Result, error) {
+		return idempotency.Result{Response: []byte(response)}, nil
+	}
+}
+
+func returnsError(err error) func(context.Context, idempotency.Outcome) (idempotency.Result, error) {
+	return func(context.Context, idempotency.Outcome) (idempotency.Result, error) {
+		return idempotency.Result{}, err
+	}
+}
+
+// never fails the test if the operation runs.
+func never(t *testing.T) func(context.Context, idempotency.Outcome) (idempotency.Result, error) {
+	return func(context.Context, idempotency.Outcome) (idempotency.Result, error) {
+		t.Helper()
+		t.Error("the operation ran")
+		return idempotency.Result{}, nil
+	}
+}
+
+func TestGuardRunsOnce(t *testing.T) {
+	g := newGuard(t, new(idempotency.Memory), nil)
+	ctx := t.Context()
+	first, err := g.Do(ctx, request("1", "a"), returns("paid"))
+	if err != nil || first.Duplicate || string(first.Result.Response) != "paid" {
+		t.Fatalf("got %+v, %v", first, err)
+	}
+	again := request("1", "a")
+	again.Seal = idempotency.SealOf([]byte("a "), "")
+	second, err := g.Do(ctx, again, never(t))
+	if err != nil || !second.Duplicate || !second.Drift || string(second.Result.Response) != "paid" {
+		t.Errorf("got %+v, %v, want the stored result with drift", second, err)
+	}
+	var conflict *idempotency.ConflictError
+	if _, err := g.Do(ctx, request("1", "b"), never(t)); !errors.As(err, &conflict) {
+		t.Errorf("got %v, want a ConflictError", err)
+	}
+	if got, want := g.Stats(), (idempotency.GuardStats{Originals: 1, Duplicates: 1, Conflicts: 1, Drifts: 1}); got != want {
+		t.Errorf("got %+v, want %+v", got, want)
+	}
+}
+
+// What an operation leaves depends on its proof.
+func TestGuardAfterAFailure(t *testing.T) {
+	refused := errors.New("refused")
+	for _, tc := range []struct {
+		name   string
+		window time.Duration
+		again  bool
+		f      func(context.Context, idempotency.Outcome) (idempotency.Result, error)
+		next   string // "run" or the error of the next call
+	}{
+		{"no effect", 0, false, returnsError(idempotency.NotDone(refused)), "run"},
+		{"no effect, wrapped", 0, false, returnsError(fmt.Errorf("pay: %w", idempotency.NotDone(refused))), "run"},
+		{"unknown", 0, false, returnsError(refused), "outcome of pay"},
+		{"unknown, within the window", 5 * time.Minute, false, returnsError(refused), "run"},
+		{"unknown, run again by policy", 0, true, returnsError(refused), "run"},
+		{"too large a result", 0, false, func(context.Context, idempotency.Outcome) (idempotency.Result, error) {
+			return idempotency.Result{Response: make([]byte, idempotency.MaxResponse+1)}, nil
+		}, "outcome of pay"},
+	} {
+		g := newGuard(t, new(idempotency.Memory), func(c *idempotency.PolicyConfig) { c.Window, c.RunAgain = tc.window, tc.again })
+		if _, err := g.Do(t.Context(), request("1", "a"), tc.f); err == nil || strings.Contains(tc.name, "effect") && !errors.Is(err, refused) {
+			t.Errorf("%s: the first call returned %v", tc.name, err)
+		}
+		ran := false
+		_, err := g.Do(t.Context(), request("1", "a"), func(context.Context, idempotency.Outcome) (idempotency.Result, error) {
+			ran = true
+			return idempotency.Result{}, nil
+		})
+		switch {
+		case tc.next == "run" && (!ran || err != nil):
+			t.Errorf("%s: the next call did not run: %v", tc.name, err)
+		case tc.next != "run" && (ran || err == nil || !strings.Contains(err.Error(), tc.next)):
+			t.Errorf("%s: the next call: ran %v, %v", tc.name, ran, err)
+		}
+	}
+}
+
+func TestGuardAfterAPanic(t *testing.T) {
+	g := newGuard(t, new(idempotency.Memory), nil)
+	func() {
+		defer func() {
+			if recover() == nil {
+				t.Error("the panic was swallowed")
+			}
+		}()
+		_, _ = g.Do(t.Context(), request("1", "a"), func(context.Context, idempotency.Outcome) (idempotency.Result, error) { panic("p") })
+	}()
+	var indeterminate *idempotency.IndeterminateError
+	if _, err := g.Do(t.Context(), request("1", "a"), never(t)); !errors.As(err, &indeterminate) {
+		t.Errorf("after a panic: got %v, want an IndeterminateError", err)
+	}
+}
+
+// The operation's context ends with the lease, and a claimant that slept longer is told
+// that it was overtaken.
+func TestGuardLease(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := newGuard(t, new(idempotency.Memory), func(c *idempotency.PolicyConfig) { c.Window = 5 * time.Minute })
+		start := time.Now()
+		_, err := g.Do(t.Context(), request("1", "a"), func(ctx context.Context, _ idempotency.Outcome) (idempotency.Result, error) {
+			if _, err := g.Do(ctx, request("1", "a"), never(t)); err == nil {
+				t.Error("a second call ran beside the first")
+			} else if busy := (*idempotency.InProgressError)(nil); !errors.As(err, &busy) || busy.RetryAfter != time.Minute {
+				t.Errorf("got %v, want an InProgressError with the rest of the lease", err)
+			}
+			<-ctx.Done()
+			if took := time.Since(start); took != time.Minute {
+				t.Errorf("the context ended after %v, want the lease", took)
+			}
+			if answer, err := g.Do(t.Context(), request("1", "a"), returns("by the second")); err != nil || answer.Duplicate {
+				t.Errorf("after the lease: %+v, %v, want a run", answer, err)
+			}
+			return idempotency.Result{Response: []byte("by the first")}, nil
+		})
+		if !errors.Is(err, idempotency.ErrStaleClaim) {
+			t.Errorf("the first got %v, want ErrStaleClaim", err)
+		}
+		if answer, err := g.Do(t.Context(), request("1", "a"), never(t)); err != nil || string(answer.Result.Response) != "by the second" {
+			t.Errorf("got %q, %v, want the second one's result", answer.Result.Response, err)
+		}
+	})
+}
+
+// A result is stored although the caller has gone.
+func TestGuardWithoutItsCaller(t *testing.T) {
+	g := newGuard(t, new(idempotency.Memory), nil)
+	ctx, cancel := context.WithCancel(t.Context())
+	if _, err := g.Do(ctx, request("1", "a"), func(context.Context, idempotency.Outcome) (idempotency.Result, error) {
+		cancel()
+		return idempotency.Result{Response: []byte("r")}, nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if answer, err := g.Do(t.Context(), request("1", "a"), never(t)); err != nil || !answer.Duplicate {
+		t.Errorf("got %+v, %v, want a duplicate", answer, err)
+	}
+}
+
+// slow is a store whose claims take long.
+type slow struct {
+	idempotency.Store
+	delay func()
+}
+
+func (s slow) Claim(ctx context.Context, c idempotency.Claim) (idempotency.Outcome, error) {
+	out, err := s.Store.Claim(ctx, c)
+	s.delay()
+	return out, err
+}
+
+// An operation does not begin after its lease, or its caller, and may begin later.
+func TestGuardDoesNotBeginTooLate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for name, delay := range map[string]func(context.CancelFunc){
+			"lease":  func(context.CancelFunc) { time.Sleep(61 * time.Second) },
+			"caller": func(cancel context.CancelFunc) { cancel() },
+		} {
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			memory := new(idempotency.Memory)
+			_, err := newGuard(t, slow{memory, func() { delay(cancel) }}, nil).Do(ctx, request("1", "a"), never(t))
+			if !errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, context.Canceled) {
+				t.Errorf("%s: got %v, want the context's error", name, err)
+			}
+			if _, err := newGuard(t, memory, nil).Do(t.Context(), request("1", "a"), returns("r")); err != nil {
+				t.Errorf("%s: the next call: %v", name, err)
+			}
+		}
+	})
+}
+
+// flaky is a store that loses answers, or gives none.
+type flaky struct {
+	idempotency.Store
+	lose atomic.Int64 // so many answers
+	down atomic.Bool
+}
+
+func (f *flaky) Claim(ctx context.Context, c idempotency.Claim) (idempotency.Outcome, error) {
+	if f.down.Load() {
+		return idempotency.Outcome{}, errors.New("no route to host")
+	}
+	out, err := f.Store.Claim(ctx, c)
+	if f.lose.Add(-1) >= 0 {
+		return idempotency.Outcome{}, fmt.Errorf("commit: %w", idempotency.ErrAmbiguous)
+	}
+	return out, err
+}
+
+func (f *flaky) Complete(ctx context.Context, ref idempotency.Ref, r idempotency.Result) error {
+	err := f.Store.Complete(ctx, ref, r)
+	if f.lose.Add(-1) >= 0 {
+		return fmt.Errorf("commit: %w", idempotency.ErrAmbiguous)
+	}
+	return err
+}
+
+func TestGuardRepeatsWhatWasNotConfirmed(t *testing.T) {
+	store := &flaky{Store: new(idempotency.Memory)}
+	g := newGuard(t, store, nil)
+	store.lose.Store(1)
+	answer, err := g.Do(t.Context(), request("1", "a"), func(_ context.Context, claimed idempotency.Outcome) (idempotency.Result, error) {
+		if claimed.Decision != idempotency.Renewed {
+			t.Errorf("the repeated claim is %v, want renewed", claimed.Decision)
+		}
+		store.lose.Store(1)
+		return idempotency.Result{Response: []byte("r")}, nil
+	})
+	if err != nil || string(answer.Result.Response) != "r" {
+		t.Fatalf("got %+v, %v", answer, err)
+	}
+	if answer, err = g.Do(t.Context(), request("1", "a"), never(t)); err != nil || !answer.Duplicate {
+		t.Errorf("got %+v, %v, want a duplicate", answer, err)
+	}
+}
+
+// Without an answer of the store nothing runs, unless that was chosen, recorded and
+// counted.
+func TestGuardWithoutItsStore(t *testing.T) {
+	store := &flaky{Store: new(idempotency.Memory)}
+	store.down.Store(true)
+	var storeErr *idempotency.StoreError
+	if _, err := newGuard(t, store, nil).Do(t.Context(), request("1", "a"), never(t)); !errors.As(err, &storeErr) {
+		t.Errorf("got %v, want a StoreError", err)
+	}
+	var journal []string
+	full := errors.New("journal full")
+	open, err := idempotency.NewGuard(idempotency.GuardConfig{
+		Store: store, Policy: newPolicy(t, nil),
+		FailOpen: func(_ context.Context, r idempotency.Request, _ error) error {
+			if len(journal) > 0 {
+				return full
+			}
+			journal = append(journal, r.Key.Value)
+			return nil
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	answer, err := open.Do(t.Context(), request("1", "a"), returns("r"))
+	if err != nil || !answer.Unclaimed || len(journal) != 1 || open.Stats().FailedOpen != 1 {
+		t.Errorf("got %+v, %v, journal %v, want a run that was recorded and counted", answer, err, journal)
+	}
+	if _, err := open.Do(t.Context(), request("2", "a"), never(t)); !errors.Is(err, full) {
+		t.Errorf("got %v, want the journal's error and no run", err)
+	}
+	bad := request("", "a")
+	if _, err := open.Do(t.Context(), bad, never(t)); err == nil {
+		t.Error("an empty key ran")
+	}
+}
+
+// A later computation of the fingerprint recomputes the stored request's, and is never
+// taken for another payload.
+func TestGuardAcrossSpecs(t *testing.T) {
+	store := new(idempotency.Memory)
+	g := newGuard(t, store, nil)
+	if _, err := g.Do(t.Context(), request("1", "a"), returns("r")); err != nil {
+		t.Fatal(err)
+	}
+	later := func(body string) idempotency.Request {
+		r := request("1", body)
+		r.Fingerprint = idempotency.FingerprintOf("pay/2", []byte("v2:"+body))
+		r.Recompute = func(stored idempotency.Record) (idempotency.Fingerprint, error) {
+			return idempotency.FingerprintOf("pay/2", append([]byte("v2:"), stored.Body...)), nil
+		}
+		return r
+	}
+	if answer, err := g.Do(t.Context(), later("a"), never(t)); err != nil || !answer.Duplicate {
+		t.Errorf("got %+v, %v, want a duplicate", answer, err)
+	}
+	var conflict *idempotency.ConflictError
+	if _, err := g.Do(t.Context(), later("b"), never(t)); !errors.As(err, &conflict) {
+		t.Errorf("got %v, want a ConflictError", err)
+	}
+	without := later("a")
+	without.Recompute = nil
+	var unjudged *idempotency.UnjudgedError
+	if _, err := g.Do(t.Context(), without, never(t)); !errors.As(err, &unjudged) || unjudged.Stored != "pay/1" {
+		t.Errorf("got %v, want an UnjudgedError that names pay/1", err)
+	}
+	broken := errors.New("cannot decode")
+	without.Recompute = func(idempotency.Record) (idempotency.Fingerprint, error) { return idempotency.Fingerprint{}, broken }
+	if _, err := g.Do(t.Context(), without, never(t)); !errors.Is(err, broken) {
+		t.Errorf("got %v, want the error of Recompute", err)
+	}
+	open, err := idempotency.NewGuard(idempotency.GuardConfig{
+		Store: store, Policy: newPolicy(t, nil),
+		FailOpen: func(context.Context, idempotency.Request, error) error { return nil },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := open.Do(t.Context(), without, never(t)); !errors.Is(err, broken) {
+		t.Errorf("a guard that fails open: got %v, want the error of Recompute and no run", err)
+	}
+}
+
+// Errors name the scope, the operation and the way out, and nothing that the caller
+// sent.
+func TestErrorsKeepSecrets(t *testing.T) {
+	const secret = "s3cret"
+	store := &flaky{Store: &idempotency.Memory{Capacity: 1}}
+	g := newGuard(t, store, nil)
+	_, _ = g.Do(t.Context(), request(secret, secret+"a"), returnsError(errors.New("boom")))
+	var errs []error
+	for _, r := range []idempotency.Request{request(secret, secret+"a"), request(secret, secret+"b"), request(secret+"2", secret)} {
+		_, err := g.Do(t.Context(), r, never(t))
+		errs = append(errs, err)
+	}
+	store.down.Store(true)
+	_, err := g.Do(t.Context(), request(secret, secret), never(t))
+	errs = append(errs, err)
+	for _, err := range errs {
+		if err == nil || strings.Contains(err.Error(), secret) || !strings.Contains(err.Error(), `pay in scope "tenant"`) || !strings.Contains(err.Error(), "not run") {
+			t.Errorf("got %q, want what happened, the operation and the scope, and no payload", err)
+		}
+	}
+}

@@ -1,0 +1,80 @@
+package httpidem
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
+)
+
+// run runs the handler under a granted claim. It is called by the guard, which records
+// what it returns.
+func (e *exchange) run(ctx context.Context, deadline time.Time, claimed idempotency.Outcome) (idempotency.Result, error) {
+	ctx, cancel := context.WithDeadline(ctx, deadline)
+	defer cancel()
+	state := &run{claimed: claimed}
+	e.ran, e.seen.Decision = true, claimed.Decision
+	e.seen.Ended = e.without(claimed, unknown)
+	e.written = &recorder{header: e.w.Header().Clone(), body: &e.response}
+	if e.written.header == nil {
+		e.written.header = http.Header{}
+	}
+	returned := false
+	defer func() {
+		// The guard records the outcome of a panic as unknown, which changes nothing
+		// after this.
+		if !returned && state.notDone.Load() {
+			e.refuteAtPanic(ctx, claimed)
+		}
+	}()
+	e.next.ServeHTTP(e.written, e.again(context.WithValue(ctx, runKey{}, state)))
+	returned = true
+	e.late = ctx.Err() != nil
+	e.written.WriteHeader(http.StatusOK) // if the handler has not
+	e.verdict = judge(e.written.status, state.notDone.Load(), e.late)
+	switch e.verdict {
+	case refuted:
+		e.seen.Ended = e.without(claimed, refuted)
+		return idempotency.Result{}, idempotency.NotDone(errRefuted)
+	case unknown:
+		return idempotency.Result{}, errUnknown
+	default:
+		return e.result()
+	}
+}
+
+// without returns the status of the key after a run that proved no effect.
+func (e *exchange) without(claimed idempotency.Outcome, v verdict) idempotency.Status {
+	// A rollback proves that nothing happened; but an earlier run, in doubt, may
+	// have had an effect.
+	if (v == refuted || e.session.tx != nil) && claimed.Record.Prior.Status != idempotency.Running {
+		return idempotency.Failed
+	}
+	return idempotency.Running
+}
+
+func (e *exchange) refuteAtPanic(ctx context.Context, claimed idempotency.Outcome) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), e.config.Policy.Config().StoreTimeout)
+	defer cancel()
+	if e.session.Fail(ctx, claimed.Ref(), idempotency.Failure{Proof: idempotency.ProvenForClaim, Reason: "no effect"}) == nil {
+		e.seen.Ended = e.without(claimed, refuted)
+	}
+}
+
+// result returns what is stored of the written answer.
+func (e *exchange) result() (idempotency.Result, error) {
+	kept := answer{status: e.written.status, header: e.stored(e.written.sent), length: e.written.length}
+	e.session.smaller = func() (idempotency.Result, error) {
+		kept.retained, kept.body = false, nil
+		b, err := kept.encode()
+		return idempotency.Result{Response: b}, err
+	}
+	if kept.length > e.config.Limits.ResponseBody {
+		return e.session.smaller()
+	}
+	kept.retained, kept.body = true, e.response.data
+	e.session.retained = true
+	b, err := kept.encode()
+	return idempotency.Result{Response: b}, err
+}

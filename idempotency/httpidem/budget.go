@@ -1,0 +1,72 @@
+package httpidem
+
+import (
+	"errors"
+	"sync/atomic"
+)
+
+var errNoMemory = errors.New("httpidem: the memory for buffered bodies is used up")
+
+// budget counts the bytes that may still be buffered.
+type budget struct {
+	free atomic.Int64
+}
+
+func newBudget(n int64) *budget {
+	b := new(budget)
+	b.free.Store(n)
+	return b
+}
+
+// take takes n bytes, or none and returns false.
+func (b *budget) take(n int64) bool {
+	for {
+		free := b.free.Load()
+		if n > free {
+			return false
+		}
+		if b.free.CompareAndSwap(free, free-n) {
+			return true
+		}
+	}
+}
+
+// buffer holds bytes for which it has taken budget: cap(data) is never more than held.
+type buffer struct {
+	budget *budget
+	held   int64
+	data   []byte
+}
+
+// reserve takes budget for n more bytes.
+func (b *buffer) reserve(n int64) bool {
+	if !b.budget.take(n) {
+		return false
+	}
+	b.held += n
+	return true
+}
+
+// Write appends all of p, or nothing and returns errNoMemory.
+func (b *buffer) Write(p []byte) (int, error) {
+	need := int64(len(b.data)) + int64(len(p))
+	// Double what is held, so that small writes do not copy often, unless only the
+	// smaller amount is free.
+	if need > b.held && (2*b.held < need || !b.reserve(b.held)) && !b.reserve(need-b.held) {
+		return 0, errNoMemory
+	}
+	if need > int64(cap(b.data)) {
+		grown := make([]byte, len(b.data), min(max(need, 2*int64(cap(b.data)), 512), b.held))
+		copy(grown, b.data)
+		b.data = grown
+	}
+	b.data = append(b.data, p...)
+	return len(p), nil
+}
+
+// release gives everything back. The bytes must not be used any more.
+func (b *buffer) release() {
+	b.data = nil
+	b.budget.free.Add(b.held)
+	b.held = 0
+}

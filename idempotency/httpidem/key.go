@@ -1,0 +1,75 @@
+package httpidem
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// MaxKey is the longest key, in bytes, without quotes and escapes.
+const MaxKey = 255
+
+const (
+	keyHeader      = "Idempotency-Key"
+	replayedHeader = "Idempotency-Replayed"
+)
+
+// parseKey returns the key in the values of the header, at least one. A key is a
+// structured-field string (RFC 8941, section 3.3.3) or the same text without quotes.
+// Its errors do not repeat the key.
+func parseKey(values []string) (string, error) {
+	if len(values) > 1 {
+		return "", fmt.Errorf("the header occurs %d times; send it once", len(values))
+	}
+	text := strings.Trim(values[0], " \t")
+	key, err := text, error(nil)
+	if quoted, ok := strings.CutPrefix(text, `"`); ok {
+		key, err = unquote(quoted)
+	} else {
+		err = checkBare(text)
+	}
+	switch {
+	case err != nil:
+		return "", err
+	case key == "":
+		return "", errors.New("the key is empty; use a UUID for each operation")
+	case len(key) > MaxKey:
+		return "", fmt.Errorf("the key has %d bytes, and at most %d are accepted; use a UUID or a hash", len(key), MaxKey)
+	}
+	return key, nil
+}
+
+// unquote returns the string that begins after an opening quote. Positions count from
+// the quote.
+func unquote(s string) (string, error) {
+	var b strings.Builder
+	for i := 0; i < len(s); i++ {
+		switch c := s[i]; {
+		case c == '"' && i == len(s)-1:
+			return b.String(), nil
+		case c == '"':
+			return "", fmt.Errorf("text follows the closing quote at position %d; send one string without parameters", i+1)
+		case c == '\\':
+			if i++; i == len(s) || s[i] != '"' && s[i] != '\\' {
+				return "", fmt.Errorf(`the backslash at position %d escapes neither a quote nor a backslash`, i)
+			}
+			b.WriteByte(s[i])
+		case c < ' ' || c > '~':
+			return "", fmt.Errorf("byte %#02x at position %d; use printable ASCII", c, i+1)
+		default:
+			b.WriteByte(c)
+		}
+	}
+	return "", errors.New("the closing quote is missing")
+}
+
+// checkBare refuses what has a meaning in structured fields, so that a list that
+// a proxy made of two headers, or parameters, never become part of a key.
+func checkBare(s string) error {
+	for i := range len(s) {
+		if c := s[i]; c <= ' ' || c > '~' || strings.IndexByte(`",;\`, c) >= 0 {
+			return fmt.Errorf("byte %#02x at position %d; use printable ASCII, in double quotes if it has spaces, commas or semicolons", c, i)
+		}
+	}
+	return nil
+}

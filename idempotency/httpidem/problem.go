@@ -1,0 +1,98 @@
+package httpidem
+
+import (
+	"encoding/json"
+	"math"
+	"net/http"
+	"strconv"
+	"time"
+)
+
+// ProblemType is the type of a problem document (RFC 9457): the address of its
+// description.
+type ProblemType string
+
+const docs = "https://pkg.go.dev/github.com/kansas-frontier-matrix/sqsfifo/idempotency/httpidem#"
+
+// The problems. Unless the comment says otherwise, the handler did not run, and no
+// key or payload is repeated in the document.
+const (
+	// KeyMissing, 400: send the Idempotency-Key header.
+	KeyMissing ProblemType = docs + "KeyMissing"
+
+	// KeyInvalid, 400: the Idempotency-Key header is malformed, too long or repeated.
+	KeyInvalid ProblemType = docs + "KeyInvalid"
+
+	// NoScope, 403: the request has no authenticated principal. With 500, its
+	// scope breaks a rule of idempotency.Key.
+	NoScope ProblemType = docs + "NoScope"
+
+	// NotAuthorized, 403: the request was carried out earlier, and this client may not
+	// read the answer.
+	NotAuthorized ProblemType = docs + "NotAuthorized"
+
+	// BodyTooLarge, 413: send less.
+	BodyTooLarge ProblemType = docs + "BodyTooLarge"
+
+	// BodyUnreadable, 400: the body ended too early.
+	BodyUnreadable ProblemType = docs + "BodyUnreadable"
+
+	// NoMemory, 503: too many bodies are buffered. Send the request again.
+	NoMemory ProblemType = docs + "NoMemory"
+
+	// StoreUnavailable, 503: the key could not be claimed. Send the request again with
+	// the same key.
+	StoreUnavailable ProblemType = docs + "StoreUnavailable"
+
+	// OtherPayload, 422 or 409: the key was used for another request. Use a new key
+	// for a new request.
+	OtherPayload ProblemType = docs + "OtherPayload"
+
+	// InProgress, 409: a request with this key is running. Ask again with the
+	// same key after Retry-After.
+	InProgress ProblemType = docs + "InProgress"
+
+	// OutcomeUnknown, 409: an earlier request with this key may have taken effect, and
+	// it is not known whether it did. It will not run again under this key until that is
+	// settled: read the resource. With 500, this request took effect or
+	// may have taken effect, and its outcome could not be recorded.
+	OutcomeUnknown ProblemType = docs + "OutcomeUnknown"
+
+	// TimedOut, 504: the handler did not answer in time. The detail says whether it may
+	// have taken effect.
+	TimedOut ProblemType = docs + "TimedOut"
+
+	// NotRetained, with the status of the original answer: the request was carried out
+	// once, and the body of its answer was too large to keep. With 500, the stored
+	// answer cannot be read.
+	NotRetained ProblemType = docs + "NotRetained"
+)
+
+const problemJSON = "application/problem+json"
+
+// problem is a problem document.
+type problem struct {
+	Type   ProblemType `json:"type"`
+	Title  string      `json:"title"`
+	Status int         `json:"status"`
+	Detail string      `json:"detail,omitempty"`
+
+	retryAfter time.Duration
+}
+
+func (p problem) body() []byte {
+	b, _ := json.Marshal(p) // strings and an int: cannot fail
+	return append(b, '\n')
+}
+
+func (p problem) send(w http.ResponseWriter) {
+	if p.retryAfter > 0 {
+		w.Header().Set("Retry-After", seconds(p.retryAfter))
+	}
+	answer{status: p.Status, header: http.Header{"Content-Type": {problemJSON}}, body: p.body()}.send(w)
+}
+
+// seconds returns d in whole seconds, rounded up.
+func seconds(d time.Duration) string {
+	return strconv.FormatInt(int64(math.Ceil(d.Seconds())), 10)
+}

@@ -1,0 +1,148 @@
+package httpidem
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
+)
+
+var storeUnavailable = problem{
+	Type: StoreUnavailable, Status: http.StatusServiceUnavailable, Title: "The key could not be claimed",
+	Detail: "Nothing was done. Send the request again with the same key.", retryAfter: time.Second,
+}
+
+// answerRun sends the answer of the handler after its outcome was recorded; err is
+// that of the guard.
+func (e *exchange) answerRun(err error) error {
+	if e.verdict == proven {
+		if err != nil {
+			e.seen.Ended = idempotency.Running
+			return e.refuse(problem{
+				Type: OutcomeUnknown, Status: http.StatusInternalServerError, Title: "The outcome could not be recorded",
+				Detail: "The request may have taken effect. Send it again with the same key: it does not run twice.",
+			}, err)
+		}
+		e.seen.Ended, e.seen.Retained = idempotency.Succeeded, e.session.retained
+	} else if err = e.session.failure; err != nil {
+		e.seen.Ended = idempotency.Running
+	}
+	if e.verdict == unknown && e.late && e.written.status < http.StatusInternalServerError {
+		p := problem{
+			Type: TimedOut, Status: http.StatusGatewayTimeout, Title: "The request took too long",
+			Detail: "It may have taken effect. It does not run again under this key until that is known.",
+		}
+		if e.session.tx != nil {
+			p.Detail = "Nothing was done. Send the request again with the same key."
+		}
+		return e.refuse(p, err)
+	}
+	a := answer{status: e.written.status, header: e.written.sent, body: e.response.data, length: e.written.length}
+	if e.written.dropped {
+		a = withoutBody(a)
+		e.seen.Problem = NotRetained
+	}
+	e.seen.Status = a.status
+	// The handler had a copy of the headers that outer handlers set, and may have
+	// removed some.
+	clear(e.w.Header())
+	delete(a.header, "Trailer")
+	delete(a.header, replayedHeader)
+	a.send(e.w)
+	return err
+}
+
+// explain answers a request that did not run; err is that of the guard.
+func (e *exchange) explain(err error) error {
+	var (
+		conflict      *idempotency.ConflictError
+		unjudged      *idempotency.UnjudgedError
+		inProgress    *idempotency.InProgressError
+		indeterminate *idempotency.IndeterminateError
+		full          *idempotency.CapacityError
+	)
+	switch {
+	case errors.As(err, &conflict), errors.As(err, &unjudged):
+		e.seen.Decision = idempotency.Conflict
+		p := problem{Type: OtherPayload, Status: e.config.Rules.OtherPayload, Title: "The key was used for another request", Detail: "Use a new key for a new request."}
+		if unjudged != nil {
+			e.seen.Decision = idempotency.Unjudged
+			p.Detail = "It was used under another version of this service, whose requests cannot be compared. Use a new key."
+		}
+		return e.refuse(p, err)
+	case errors.As(err, &inProgress):
+		e.seen.Decision = idempotency.InProgress
+		return e.refuseInProgress(inProgress)
+	case errors.As(err, &indeterminate):
+		e.seen.Decision = idempotency.Indeterminate
+		return e.refuse(problem{
+			Type: OutcomeUnknown, Status: http.StatusConflict, Title: "The outcome of an earlier request is unknown",
+			Detail: "A request with this key may have taken effect. It does not run again under this key until that is known.",
+		}, err)
+	case errors.As(err, &full):
+		e.seen.Decision = idempotency.Full
+	}
+	return e.refuse(storeUnavailable, err)
+}
+
+// refuseInProgress asks the client to come back after as long as the operation has been
+// running, so that short operations are asked about soon and long ones rarely.
+func (e *exchange) refuseInProgress(err *idempotency.InProgressError) error {
+	elapsed := e.config.Policy.Config().Lease - err.RetryAfter
+	wait := max(min(elapsed, err.RetryAfter), time.Second)
+	if e.config.Rules.StatusURL != nil {
+		if url := e.config.Rules.StatusURL(e.again(e.r.Context()), e.key); url != "" {
+			e.seen.Status = http.StatusAccepted
+			e.w.Header().Set("Retry-After", seconds(wait))
+			answer{status: http.StatusAccepted, header: http.Header{"Location": {url}}}.send(e.w)
+			return err
+		}
+	}
+	return e.refuse(problem{
+		Type: InProgress, Status: http.StatusConflict, Title: "A request with this key is in progress",
+		Detail: "Ask again with the same key.", retryAfter: wait,
+	}, err)
+}
+
+// replay sends the stored answer.
+func (e *exchange) replay(got idempotency.Answer) error {
+	e.seen.Decision = idempotency.Duplicate
+	if err := e.config.Authorize(e.again(e.r.Context()), got.Record); err != nil {
+		return e.refuse(problem{Type: NotAuthorized, Status: http.StatusForbidden, Title: "The stored answer may not be read"}, err)
+	}
+	a, err := decodeAnswer(got.Result.Response)
+	if err != nil {
+		return e.refuse(problem{
+			Type: NotRetained, Status: http.StatusInternalServerError, Title: "The stored answer cannot be read",
+			Detail: "The request was carried out once. It does not run again under this key.",
+		}, err)
+	}
+	a.header = e.stored(a.header)
+	if !a.retained {
+		a = withoutBody(a)
+		e.seen.Problem = NotRetained
+	}
+	a.header.Set(replayedHeader, "true")
+	e.seen.Status = a.status
+	a.send(e.w)
+	return nil
+}
+
+// withoutBody returns the answer with a problem document in place of its body.
+func withoutBody(a answer) answer {
+	header := http.Header{}
+	for name, values := range a.header {
+		if !strings.HasPrefix(name, "Content-") && name != "Etag" && name != "Last-Modified" && name != "Repr-Digest" {
+			header[name] = values
+		}
+	}
+	p := problem{
+		Type: NotRetained, Status: a.status, Title: "The body of the answer was not retained",
+		Detail: fmt.Sprintf("The request was carried out once, with this status. Its answer of %d bytes was too large to keep.", a.length),
+	}
+	header.Set("Content-Type", problemJSON)
+	return answer{status: a.status, header: header, body: p.body()}
+}

@@ -1,0 +1,189 @@
+package idempotency
+
+import (
+	"bytes"
+	"context"
+	"iter"
+	"slices"
+	"sync"
+	"time"
+)
+
+// Memory is a [Store] for tests and examples. It is not durable: it forgets
+// everything when the process ends. Otherwise it keeps every promise of a store. The
+// zero Memory is ready to use, and must not be copied.
+type Memory struct {
+	// Now is the clock of the store; nil is time.Now. Set it before the first call.
+	Now func() time.Time
+
+	// Capacity is the largest number of records, expired ones included; 0 is no bound.
+	// Set it before the first call.
+	Capacity int
+
+	mu      sync.Mutex
+	records map[KeyID]Record
+	fence   int64
+}
+
+var _ Store = (*Memory)(nil)
+
+// Claim implements [Store].
+func (m *Memory) Claim(ctx context.Context, c Claim) (Outcome, error) {
+	if err := c.Check(); err != nil {
+		return Outcome{}, err
+	}
+	if err := ctx.Err(); err != nil {
+		return Outcome{}, err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.claim(c), nil
+}
+
+// ClaimBatch implements [Store].
+func (m *Memory) ClaimBatch(ctx context.Context, claims []Claim) ([]Outcome, error) {
+	if err := CheckBatch(claims); err != nil {
+		return nil, err
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	out := make([]Outcome, len(claims))
+	for i, c := range claims {
+		out[i] = m.claim(c)
+	}
+	return out, nil
+}
+
+func (m *Memory) claim(c Claim) Outcome {
+	id, now := c.Key.ID(), m.now()
+	found, ok := m.records[id]
+	d := Decide(found, c, now)
+	if !d.Granted() {
+		found.ReadAt = now
+		return NewOutcome(d, found.clone(), c)
+	}
+	if !ok && m.Capacity > 0 && len(m.records) >= m.Capacity {
+		return Outcome{Decision: Full}
+	}
+	m.fence++
+	r := Grant(found, c, d, m.fence, now).clone()
+	if m.records == nil {
+		m.records = map[KeyID]Record{}
+	}
+	m.records[id] = r
+	return NewOutcome(d, r.clone(), c)
+}
+
+// Complete implements [Store].
+func (m *Memory) Complete(ctx context.Context, ref Ref, result Result) error {
+	return m.settle(ctx, ref, Completed(result))
+}
+
+// Fail implements [Store].
+func (m *Memory) Fail(ctx context.Context, ref Ref, failure Failure) error {
+	return m.settle(ctx, ref, FailedWith(failure))
+}
+
+// Release implements [Store].
+func (m *Memory) Release(ctx context.Context, ref Ref) error {
+	return m.settle(ctx, ref, Released())
+}
+
+func (m *Memory) settle(ctx context.Context, ref Ref, t Transition) error {
+	if err := ref.Check(); err != nil {
+		return err
+	}
+	if err := t.Check(); err != nil {
+		return err
+	}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	id := ref.Key.ID()
+	r, err := Settle(m.records[id], ref, t, m.now())
+	if err != nil {
+		return err
+	}
+	m.records[id] = r.clone()
+	return nil
+}
+
+// Lookup implements [Store].
+func (m *Memory) Lookup(ctx context.Context, keys ...Key) ([]Record, error) {
+	for _, k := range keys {
+		if err := k.Check(); err != nil {
+			return nil, err
+		}
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	now := m.now()
+	out := make([]Record, len(keys))
+	for i, k := range keys {
+		if r := m.records[k.ID()]; r.Status != Absent {
+			out[i] = r.clone()
+		}
+		out[i].Key, out[i].ReadAt = k, now
+	}
+	return out, nil
+}
+
+// Scan implements [Store].
+func (m *Memory) Scan(ctx context.Context, f Filter) iter.Seq2[Record, error] {
+	return func(yield func(Record, error) bool) {
+		m.mu.Lock()
+		ids := make([]KeyID, 0, len(m.records))
+		for id := range m.records {
+			ids = append(ids, id)
+		}
+		m.mu.Unlock()
+		slices.SortFunc(ids, func(a, b KeyID) int { return bytes.Compare(a[:], b[:]) })
+		for _, id := range ids {
+			if err := ctx.Err(); err != nil {
+				yield(Record{}, err)
+				return
+			}
+			m.mu.Lock()
+			r := m.records[id].clone()
+			r.ReadAt = m.now()
+			m.mu.Unlock()
+			if f.Match(r) && !yield(r, nil) {
+				return
+			}
+		}
+	}
+}
+
+// Purge removes the records that have expired or were released, and returns how many there were. A
+// purged key begins again with generation 1; its fences go on growing.
+func (m *Memory) Purge(ctx context.Context) (int, error) {
+	if err := ctx.Err(); err != nil {
+		return 0, err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	n, now := 0, m.now()
+	for id, r := range m.records {
+		if r.Expired(now) || r.Status == Absent {
+			delete(m.records, id)
+			n++
+		}
+	}
+	return n, nil
+}
+
+// now returns the time. The caller holds m.mu.
+func (m *Memory) now() time.Time {
+	if m.Now != nil {
+		return micros(m.Now())
+	}
+	return micros(time.Now())
+}

@@ -1,0 +1,70 @@
+package sqlstore
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
+)
+
+func claimsOf(values ...string) *item {
+	var claims []idempotency.Claim
+	for _, v := range values {
+		claims = append(claims, idempotency.Claim{Key: idempotency.Key{Scope: "s", Operation: "o", Value: v}})
+	}
+	return newClaims(claims)
+}
+
+func settleOfKey(value string) *item {
+	return newSettle(idempotency.Ref{Key: idempotency.Key{Scope: "s", Operation: "o", Value: value}, Fence: 1}, idempotency.Released())
+}
+
+// A group has what fits, in order, and no key that is being written; what must wait
+// is not overtaken by later items with its keys.
+func TestTake(t *testing.T) {
+	many := make([]string, maxGroup-1)
+	for i := range many {
+		many[i] = string(rune('A' + i))
+	}
+	large := func(value string, bytes int) *item {
+		return newClaims([]idempotency.Claim{{Key: idempotency.Key{Scope: "s", Operation: "o", Value: value}, Body: make([]byte, bytes)}})
+	}
+	result := newSettle(idempotency.Ref{}, idempotency.Completed(idempotency.Result{Response: make([]byte, 1)}))
+	for _, tc := range []struct {
+		name     string
+		inFlight string
+		queue    []*item
+		want     []int // indexes
+	}{
+		{"all", "", []*item{claimsOf("a"), claimsOf("b", "c"), settleOfKey("d")}, []int{0, 1, 2}},
+		{"claims of one key together", "", []*item{claimsOf("a"), claimsOf("a"), claimsOf("a", "a")}, []int{0, 1, 2}},
+		{"a claim and a transition of a key", "", []*item{settleOfKey("a"), claimsOf("a")}, []int{0, 1}},
+		{"two transitions of a key", "", []*item{settleOfKey("a"), settleOfKey("a"), settleOfKey("b")}, []int{0, 2}},
+		{"a key in another group", "a", []*item{claimsOf("a"), claimsOf("b")}, []int{1}},
+		{"a batch is not overtaken", "a", []*item{claimsOf("a", "b"), claimsOf("b"), claimsOf("c")}, []int{2}},
+		{"a full group", "", []*item{claimsOf(many...), claimsOf("a", "b"), claimsOf("c")}, []int{0}},
+		{"many bytes", "", []*item{large("a", maxGroupBytes-1), large("b", 1), result}, []int{0, 1}},
+		{"too many bytes for others", "", []*item{large("a", maxGroupBytes+1), large("b", 0), result}, []int{0}},
+		{"a batch that fills it", "", []*item{claimsOf(many...), claimsOf("a"), claimsOf("c")}, []int{0, 1}},
+	} {
+		s := &Store{queue: slices.Clone(tc.queue), inFlight: map[idempotency.KeyID]bool{}}
+		if tc.inFlight != "" {
+			s.inFlight[claimsOf(tc.inFlight).claims[0].id] = true
+		}
+		group := s.take()
+		var got []int
+		for i, it := range tc.queue {
+			if slices.Contains(group, it) {
+				got = append(got, i)
+				for id := range it.ids {
+					if !s.inFlight[id] {
+						t.Errorf("%s: a key of item %d is not in flight", tc.name, i)
+					}
+				}
+			}
+		}
+		if !slices.Equal(got, tc.want) || len(s.queue)+len(group) != len(tc.queue) {
+			t.Errorf("%s: took %v and left %d, want %v", tc.name, got, len(s.queue), tc.want)
+		}
+	}
+}

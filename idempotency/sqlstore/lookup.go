@@ -1,0 +1,148 @@
+package sqlstore
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"strings"
+	"time"
+
+	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
+)
+
+// Lookup implements [idempotency.Store]. It is a plain read.
+func (s *Store) Lookup(ctx context.Context, keys ...idempotency.Key) ([]idempotency.Record, error) {
+	ids := make([]idempotency.KeyID, len(keys))
+	for i, k := range keys {
+		if err := k.Check(); err != nil {
+			return nil, err
+		}
+		ids[i] = k.ID()
+	}
+	if err := s.usable(ctx); err != nil {
+		return nil, err
+	}
+	found := map[idempotency.KeyID]idempotency.Record{}
+	for page := range pages(ids, idempotency.MaxBatch) {
+		s.stats.reads.Add(1)
+		some, err := s.engine.read(ctx, s.config.DB, page)
+		if err != nil {
+			return nil, err
+		}
+		for id, r := range some {
+			found[id] = r
+		}
+	}
+	out := make([]idempotency.Record, len(keys))
+	var now time.Time
+	for i, k := range keys {
+		if r, ok := found[ids[i]]; ok && r.Status != idempotency.Absent {
+			out[i] = r
+			continue
+		}
+		if now.IsZero() {
+			var err error
+			if now, err = s.engine.now(ctx, s.config.DB); err != nil {
+				return nil, err
+			}
+		}
+		out[i] = idempotency.Record{Key: k, ReadAt: now}
+	}
+	return out, nil
+}
+
+func pages(ids []idempotency.KeyID, size int) iter.Seq[[]idempotency.KeyID] {
+	return func(yield func([]idempotency.KeyID) bool) {
+		for len(ids) > 0 {
+			n := min(size, len(ids))
+			if !yield(ids[:n]) {
+				return
+			}
+			ids = ids[n:]
+		}
+	}
+}
+
+// Scan implements [idempotency.Store]. It reads pages of 100 records.
+func (s *Store) Scan(ctx context.Context, f idempotency.Filter) iter.Seq2[idempotency.Record, error] {
+	const page = 100
+	return func(yield func(idempotency.Record, error) bool) {
+		after := []byte{}
+		for {
+			if err := s.usable(ctx); err != nil {
+				yield(idempotency.Record{}, err)
+				return
+			}
+			records, last, err := s.page(ctx, f, after, page)
+			if err != nil {
+				yield(idempotency.Record{}, err)
+				return
+			}
+			for _, r := range records {
+				if !yield(r, nil) {
+					return
+				}
+			}
+			if len(records) < page {
+				return
+			}
+			after = last
+		}
+	}
+}
+
+// page reads the records that match f with IDs after the given one.
+func (s *Store) page(ctx context.Context, f idempotency.Filter, after []byte, limit int) (records []idempotency.Record, last []byte, err error) {
+	s.stats.reads.Add(1)
+	var where strings.Builder
+	var args []any
+	and := func(condition string, value any) {
+		args = append(args, value)
+		fmt.Fprintf(&where, " AND "+condition, s.engine.placeholder(len(args)))
+	}
+	and("key_id > %s", after)
+	if f.Scope != "" {
+		and("scope = %s", []byte(f.Scope))
+	}
+	if f.Operation != "" {
+		and("operation_type = %s", f.Operation)
+	}
+	if !f.CreatedFrom.IsZero() {
+		and("created_at >= %s", f.CreatedFrom.Add(time.Microsecond-1).UnixMicro())
+	}
+	if !f.CreatedBefore.IsZero() {
+		and("created_at < %s", f.CreatedBefore.Add(time.Microsecond-1).UnixMicro())
+	}
+	if len(f.Statuses) > 0 {
+		where.WriteString(" AND status IN (")
+		for i, status := range f.Statuses {
+			if i > 0 {
+				where.WriteString(", ")
+			}
+			args = append(args, status.String()) // never "released": Absent matches nothing
+			where.WriteString(s.engine.placeholder(len(args)))
+		}
+		where.WriteString(")")
+	}
+	now, err := s.engine.now(ctx, s.config.DB)
+	if err != nil {
+		return nil, nil, err
+	}
+	rows, err := s.config.DB.QueryContext(ctx, fmt.Sprintf(`SELECT key_id, %s FROM idempotency_keys WHERE status <> 'released'%s ORDER BY key_id LIMIT %d`, columns, where.String(), limit), args...)
+	if err != nil {
+		return nil, nil, fmt.Errorf("sqlstore: scan: %w", err)
+	}
+	defer rows.Close()
+	for rows.Next() {
+		r, err := scanRecord(rows, &last)
+		if err != nil {
+			return nil, nil, err
+		}
+		r.record.ReadAt = now
+		records = append(records, r.record)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, nil, fmt.Errorf("sqlstore: scan: %w", err)
+	}
+	return records, last, nil
+}

@@ -1,0 +1,238 @@
+package sqlstore
+
+import (
+	"context"
+	"database/sql"
+	"encoding/binary"
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
+)
+
+// postgres makes the calls of a group with one statement, which states the rules of
+// package idempotency in SQL. Three things are not obvious:
+//
+//   - Each transition takes an advisory transaction lock of its key without waiting,
+//     so that a transaction of a caller that has the key delays nobody, and groups with
+//     the same keys in another order cannot deadlock.
+//   - A statement does not see rows that were committed after it began. Only the
+//     row that it returns proves a grant; the others are read by a second
+//     statement of the same transaction.
+//   - clock_timestamp() is the time; now() is when the transaction began.
+type postgres struct{}
+
+func (postgres) placeholder(i int) string { return fmt.Sprintf("$%d", i) }
+
+func (postgres) now(ctx context.Context, q queryer) (time.Time, error) {
+	var us int64
+	if err := q.QueryRowContext(ctx, `SELECT idempotency_clock()`).Scan(&us); err != nil {
+		return time.Time{}, fmt.Errorf("sqlstore: clock: %w", err)
+	}
+	return fromMicros(us), nil
+}
+
+// begin has the statements of tx planned for the table as it is. A driver keeps
+// prepared statements, and a plan that was made when the table was small reads all of
+// it for each key until the next ANALYZE.
+func (postgres) begin(ctx context.Context, tx *sql.Tx, _ int) (int64, error) {
+	var mode string
+	if err := tx.QueryRowContext(ctx, `SELECT set_config('plan_cache_mode', 'force_custom_plan', true)`).Scan(&mode); err != nil {
+		return 0, fmt.Errorf("sqlstore: begin: %w", err)
+	}
+	return 0, nil
+}
+
+func (postgres) read(ctx context.Context, q queryer, ids []idempotency.KeyID) (map[idempotency.KeyID]idempotency.Record, error) {
+	var list array
+	for i := range ids {
+		list.bytes(ids[i][:])
+	}
+	// LATERAL with LIMIT looks each key up by the index, whatever the planner knows of
+	// the size of the table.
+	rows, err := q.QueryContext(ctx, `SELECT k.key_id, idempotency_clock(), `+columns+` FROM unnest($1::text::bytea[]) AS i (id) CROSS JOIN LATERAL (SELECT * FROM idempotency_keys WHERE key_id = i.id LIMIT 1) AS k`, list.String())
+	if err != nil {
+		return nil, fmt.Errorf("sqlstore: read: %w", err)
+	}
+	return collect(rows)
+}
+
+// collect reads rows of key_id, clock and the columns.
+func collect(rows *sql.Rows) (map[idempotency.KeyID]idempotency.Record, error) {
+	found := map[idempotency.KeyID]idempotency.Record{}
+	err := eachRow(rows, func(id idempotency.KeyID, r row, _ bool) { found[id] = r.record }, false)
+	return found, err
+}
+
+func eachRow(rows *sql.Rows, f func(id idempotency.KeyID, r row, inserted bool), withInserted bool) error {
+	defer rows.Close()
+	for rows.Next() {
+		var id []byte
+		var at int64
+		var inserted bool
+		before := []any{&id, &at}
+		if withInserted {
+			before = append(before, &inserted)
+		}
+		r, err := scanRecord(rows, before...)
+		if err != nil {
+			return err
+		}
+		r.record.ReadAt = fromMicros(at)
+		f(idempotency.KeyID(id), r, inserted)
+	}
+	if err := rows.Err(); err != nil {
+		return fmt.Errorf("sqlstore: read: %w", err)
+	}
+	return nil
+}
+
+// lockOf returns the number of the advisory lock of a key. Two keys with one number
+// exclude each other for the length of a transaction, which is harmless.
+func lockOf(id idempotency.KeyID) int64 { return int64(binary.BigEndian.Uint64(id[:8])) }
+
+// The condition of DO UPDATE is Decide, the assignments are Grant. EXCLUDED.created_at
+// is the time of the claim, after the lock was taken.
+const postgresClaim = `WITH input AS MATERIALIZED (
+  SELECT * FROM unnest($1::text::bytea[], $2::text::bigint[], $3::text::bytea[], $4::text::text[], $5::text::bytea[], $6::text::text[], $7::text::bytea[], $8::text::bytea[], $9::text::bytea[], $10::text::bytea[],
+      $11::text::bytea[], $12::text::bigint[], $13::text::bigint[], $14::text::bigint[], $15::text::bigint[], $16::text::text[], $17::text::text[], $18::text::text[], $19::text::text[], $20::text::text[], $21::text::bigint[])
+    AS t (key_id, lock_id, scope, operation_type, key, fingerprint_spec, request_hash, body_hash, message_group, body, token, lease, ttl, resend_for, run_again, dataset_id, version, source_uri, artifact_checksum, care_label, replay_safe)
+), locked AS MATERIALIZED (
+  SELECT *, idempotency_clock() AS at FROM input WHERE pg_try_advisory_xact_lock(lock_id)
+)
+INSERT INTO idempotency_keys AS k (key_id, ` + columns + `)
+SELECT key_id, scope, operation_type, key, 1, fingerprint_spec, request_hash, body_hash, message_group, body, '', NULL, '', '', 'in_progress', 'new', run_again, token, nextval('idempotency_fence'), 1,
+  LEAST(at + lease, 253402214400000000), at, CASE WHEN resend_for > 0 THEN LEAST(at + resend_for, 253402214400000000) END, '', at, at + ttl,
+  dataset_id, version, source_uri, artifact_checksum, care_label, replay_safe, 'absent', NULL, NULL
+FROM locked
+ON CONFLICT (key_id) DO UPDATE SET
+  generation = CASE WHEN k.status IN ('succeeded', 'failed') AND k.expires_at <= EXCLUDED.created_at THEN k.generation + 1 ELSE k.generation END,
+  fingerprint_spec = EXCLUDED.fingerprint_spec,
+  request_hash = EXCLUDED.request_hash,
+  body_hash = CASE WHEN k.status = 'in_progress' THEN k.body_hash ELSE EXCLUDED.body_hash END,
+  message_group = CASE WHEN k.status = 'in_progress' THEN k.message_group ELSE EXCLUDED.message_group END,
+  body = CASE WHEN k.status = 'in_progress' THEN k.body ELSE EXCLUDED.body END,
+  response = '', response_hash = NULL, message_id = '', sequence_number = '',
+  status = 'in_progress',
+  decision = CASE WHEN k.status <> 'in_progress' THEN 'new' WHEN k.token = EXCLUDED.token THEN 'renewed' ELSE 'reclaimed' END,
+  run_again = EXCLUDED.run_again,
+  token = EXCLUDED.token,
+  fence = CASE WHEN k.status = 'in_progress' AND k.token = EXCLUDED.token THEN k.fence ELSE nextval('idempotency_fence') END,
+  attempts = CASE WHEN k.status = 'in_progress' OR k.status = 'failed' AND (k.expires_at <= EXCLUDED.created_at) IS NOT TRUE THEN k.attempts + 1 ELSE 1 END,
+  lease_until = EXCLUDED.lease_until,
+  doubt_since = CASE WHEN k.status = 'in_progress' THEN k.doubt_since ELSE EXCLUDED.doubt_since END,
+  resend_until = CASE WHEN k.status = 'in_progress' THEN k.resend_until ELSE EXCLUDED.resend_until END,
+  failure = CASE WHEN k.status = 'in_progress' OR k.status = 'failed' AND (k.expires_at <= EXCLUDED.created_at) IS NOT TRUE THEN k.failure ELSE '' END,
+  created_at = CASE WHEN k.status = 'in_progress' THEN k.created_at ELSE EXCLUDED.created_at END,
+  expires_at = CASE WHEN k.status = 'in_progress' THEN k.expires_at ELSE EXCLUDED.expires_at END,
+  dataset_id = CASE WHEN k.status = 'in_progress' THEN k.dataset_id ELSE EXCLUDED.dataset_id END,
+  version = CASE WHEN k.status = 'in_progress' THEN k.version ELSE EXCLUDED.version END,
+  source_uri = CASE WHEN k.status = 'in_progress' THEN k.source_uri ELSE EXCLUDED.source_uri END,
+  artifact_checksum = CASE WHEN k.status = 'in_progress' THEN k.artifact_checksum ELSE EXCLUDED.artifact_checksum END,
+  care_label = CASE WHEN k.status = 'in_progress' THEN k.care_label ELSE EXCLUDED.care_label END,
+  replay_safe = CASE WHEN k.status = 'in_progress' THEN k.replay_safe ELSE EXCLUDED.replay_safe END,
+  prior_status = CASE WHEN k.status = 'in_progress' AND k.token = EXCLUDED.token THEN k.prior_status WHEN k.status = 'in_progress' THEN 'in_progress'
+    WHEN k.status = 'failed' AND (k.expires_at <= EXCLUDED.created_at) IS NOT TRUE THEN 'failed' ELSE 'absent' END,
+  prior_created_at = CASE WHEN k.status = 'in_progress' AND k.token = EXCLUDED.token THEN k.prior_created_at
+    WHEN k.status = 'failed' AND (k.expires_at <= EXCLUDED.created_at) IS NOT TRUE THEN k.created_at END,
+  prior_expires_at = CASE WHEN k.status = 'in_progress' AND k.token = EXCLUDED.token THEN k.prior_expires_at
+    WHEN k.status = 'failed' AND (k.expires_at <= EXCLUDED.created_at) IS NOT TRUE THEN k.expires_at END
+WHERE k.status = 'released'
+  OR k.status IN ('succeeded', 'failed') AND k.expires_at <= EXCLUDED.created_at
+  OR k.fingerprint_spec = EXCLUDED.fingerprint_spec AND k.request_hash = EXCLUDED.request_hash AND (
+    k.status = 'failed'
+    OR k.status = 'in_progress' AND (
+      k.token = EXCLUDED.token
+      OR k.lease_until <= EXCLUDED.created_at AND (EXCLUDED.created_at < k.resend_until OR EXCLUDED.run_again = 1)))
+RETURNING key_id, idempotency_clock(), xmax = 0, ` + columns
+
+func (e postgres) claim(ctx context.Context, tx *sql.Tx, _ int64, claims []claimOf) ([]claimed, error) {
+	if len(claims) == 0 {
+		return nil, nil
+	}
+	rows, err := tx.QueryContext(ctx, postgresClaim, claimArrays(claims)...)
+	if err != nil {
+		return nil, fmt.Errorf("sqlstore: claim: %w", err)
+	}
+	won := make(map[idempotency.KeyID]claimed, len(claims))
+	if err := eachRow(rows, func(id idempotency.KeyID, r row, inserted bool) {
+		won[id] = claimed{decision: r.decision, record: r.record, inserted: inserted}
+	}, true); err != nil {
+		return nil, err
+	}
+	var lost []idempotency.KeyID
+	for _, c := range claims {
+		if _, ok := won[c.id]; !ok {
+			lost = append(lost, c.id)
+		}
+	}
+	found := map[idempotency.KeyID]idempotency.Record{}
+	if len(lost) > 0 {
+		if found, err = e.read(ctx, tx, lost); err != nil {
+			return nil, err
+		}
+	}
+	out := make([]claimed, len(claims))
+	for i, c := range claims {
+		if r, ok := won[c.id]; ok {
+			out[i] = r
+			continue
+		}
+		r := found[c.id]
+		d := idempotency.Decide(r, c.Claim, r.ReadAt)
+		if d.Granted() { // it may be claimed, but was not: somebody else has its lock
+			d = idempotency.InProgress
+		}
+		out[i] = claimed{decision: d, record: r}
+	}
+	return out, nil
+}
+
+func claimArrays(claims []claimOf) []any {
+	var id, lock, scope, operation, key, spec, hash, seal, group, body, token, lease, ttl, resend, again, dataset, version, uri, checksum, label, safe array
+	for _, c := range claims {
+		id.bytes(c.id[:])
+		lock.int(lockOf(c.id))
+		scope.bytes([]byte(c.Key.Scope))
+		operation.text(c.Key.Operation)
+		key.bytes([]byte(c.Key.Value))
+		spec.text(c.Fingerprint.Spec)
+		hash.bytes(c.Fingerprint.Sum[:])
+		if c.Seal == (idempotency.Seal{}) {
+			seal.null()
+		} else {
+			seal.bytes(c.Seal[:])
+		}
+		group.bytes([]byte(c.Group))
+		body.bytes(c.Body)
+		token.bytes(c.Token[:])
+		lease.int(duration(c.Terms.Lease))
+		if c.Terms.TTL == idempotency.Forever {
+			ttl.null()
+		} else {
+			ttl.int(duration(c.Terms.TTL))
+		}
+		resend.int(duration(c.Terms.ResendFor))
+		again.int(toInt(c.RunAgain))
+		dataset.text(c.Dataset.ID)
+		version.text(c.Dataset.Version)
+		uri.text(c.Dataset.SourceURI)
+		checksum.text(c.Dataset.ArtifactChecksum)
+		label.text(c.Dataset.CARELabel)
+		safe.int(toInt(c.Dataset.ReplaySafe))
+	}
+	return []any{
+		id.String(), lock.String(), scope.String(), operation.String(), key.String(), spec.String(), hash.String(), seal.String(), group.String(), body.String(),
+		token.String(), lease.String(), ttl.String(), resend.String(), again.String(), dataset.String(), version.String(), uri.String(), checksum.String(), label.String(), safe.String(),
+	}
+}
+
+// duration returns d in microseconds, rounded up, so that no positive duration
+// becomes none. Forever becomes more than the distance to the year 10000.
+func duration(d time.Duration) int64 {
+	if d == idempotency.Forever {
+		return math.MaxInt64 / 4
+	}
+	return (d.Nanoseconds() + 999) / 1000
+}

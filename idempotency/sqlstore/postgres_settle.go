@@ -1,0 +1,144 @@
+package sqlstore
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+
+	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
+)
+
+// The condition and the assignments are those of Settle. "again" says whether the
+// operation goes back into doubt.
+const postgresSettle = `WITH input AS MATERIALIZED (
+  SELECT * FROM unnest($1::text::bytea[], $2::text::bigint[], $3::text::bigint[], $4::text::text[], $5::text::bytea[], $6::text::bytea[], $7::text::text[], $8::text::text[], $9::text::text[])
+    AS t (key_id, lock_id, fence, kind, response, response_hash, message_id, sequence_number, reason)
+), locked AS MATERIALIZED (
+  SELECT *, idempotency_clock() AS at FROM input WHERE pg_try_advisory_xact_lock(lock_id)
+)
+UPDATE idempotency_keys k SET
+  status = CASE
+    WHEN l.kind = 'complete' THEN 'succeeded'
+    WHEN l.kind = 'unknown' OR l.kind IN ('refuted', 'release') AND k.prior_status = 'in_progress' THEN 'in_progress'
+    WHEN l.kind = 'release' AND k.prior_status <> 'failed' THEN 'released'
+    ELSE 'failed' END,
+  token = CASE WHEN l.kind = 'unknown' THEN k.token END,
+  lease_until = CASE WHEN l.kind IN ('unknown', 'release') OR l.kind = 'refuted' AND k.prior_status = 'in_progress' THEN LEAST(k.lease_until, l.at) ELSE k.lease_until END,
+  doubt_since = CASE WHEN l.kind = 'unknown' OR l.kind IN ('refuted', 'release') AND k.prior_status = 'in_progress' THEN k.doubt_since END,
+  response = CASE WHEN l.kind = 'complete' THEN l.response ELSE k.response END,
+  response_hash = CASE WHEN l.kind = 'complete' THEN l.response_hash END,
+  message_id = CASE WHEN l.kind = 'complete' THEN l.message_id ELSE k.message_id END,
+  sequence_number = CASE WHEN l.kind = 'complete' THEN l.sequence_number ELSE k.sequence_number END,
+  failure = CASE WHEN l.kind = 'release' THEN k.failure ELSE l.reason END,
+  created_at = CASE WHEN l.kind = 'release' AND k.prior_status = 'failed' THEN k.prior_created_at ELSE k.created_at END,
+  expires_at = CASE WHEN l.kind = 'release' AND k.prior_status = 'failed' THEN k.prior_expires_at ELSE k.expires_at END,
+  prior_status = CASE WHEN l.kind = 'unknown' OR l.kind IN ('refuted', 'release') AND k.prior_status = 'in_progress' THEN k.prior_status ELSE 'absent' END,
+  prior_created_at = CASE WHEN l.kind = 'unknown' THEN k.prior_created_at END,
+  prior_expires_at = CASE WHEN l.kind = 'unknown' THEN k.prior_expires_at END
+FROM locked l
+WHERE k.key_id = l.key_id AND k.fence = l.fence AND k.status = 'in_progress' AND k.token IS NOT NULL
+RETURNING k.key_id`
+
+func (e postgres) settle(ctx context.Context, tx *sql.Tx, settles []settleOf) ([]settled, error) {
+	if len(settles) == 0 {
+		return nil, nil
+	}
+	var id, lock, fence, kind, response, hash, message, sequence, reason array
+	for _, t := range settles {
+		id.bytes(t.id[:])
+		lock.int(lockOf(t.id))
+		fence.int(t.ref.Fence)
+		result, _ := t.t.Result()
+		failure, _ := t.t.Failure()
+		kind.text(kindOf(t.t))
+		response.bytes(result.Response)
+		h := result.Hash()
+		hash.bytes(h[:])
+		message.text(result.MessageID)
+		sequence.text(result.SequenceNumber)
+		reason.text(failure.Reason)
+	}
+	rows, err := tx.QueryContext(ctx, postgresSettle, id.String(), lock.String(), fence.String(), kind.String(), response.String(), hash.String(), message.String(), sequence.String(), reason.String())
+	if err != nil {
+		return nil, fmt.Errorf("sqlstore: settle: %w", err)
+	}
+	made := map[idempotency.KeyID]bool{}
+	defer rows.Close()
+	for rows.Next() {
+		var id []byte
+		if err := rows.Scan(&id); err != nil {
+			return nil, fmt.Errorf("sqlstore: settle: %w", err)
+		}
+		made[idempotency.KeyID(id)] = true
+	}
+	if err := rows.Err(); err != nil {
+		return nil, fmt.Errorf("sqlstore: settle: %w", err)
+	}
+	rows.Close()
+	var lost []idempotency.KeyID
+	for _, t := range settles {
+		if !made[t.id] {
+			lost = append(lost, t.id)
+		}
+	}
+	out := make([]settled, len(settles))
+	if len(lost) == 0 {
+		return out, nil
+	}
+	found, err := e.read(ctx, tx, lost)
+	if err != nil {
+		return nil, err
+	}
+	for i, t := range settles {
+		if made[t.id] {
+			continue
+		}
+		r := found[t.id]
+		_, out[i].err = idempotency.Settle(r, t.ref, t.t, r.ReadAt)
+		// It may be made, but was not: somebody else has its lock.
+		out[i].busy = r.Fence == t.ref.Fence && r.Status == idempotency.Running && r.Token != idempotency.Token{}
+	}
+	return out, nil
+}
+
+// kindOf names a transition.
+func kindOf(t idempotency.Transition) string {
+	if _, ok := t.Result(); ok {
+		return "complete"
+	}
+	failure, ok := t.Failure()
+	switch {
+	case !ok:
+		return "release"
+	case failure.Proof == idempotency.ProvenForAll:
+		return "refuted for all"
+	case failure.Proof == idempotency.ProvenForClaim:
+		return "refuted"
+	default:
+		return "unknown"
+	}
+}
+
+func (postgres) count(ctx context.Context, q queryer) (n int64, err error) {
+	if err := q.QueryRowContext(ctx, `SELECT coalesce(sum(records), 0)::bigint FROM idempotency_population`).Scan(&n); err != nil {
+		return 0, fmt.Errorf("sqlstore: count: %w", err)
+	}
+	return n, nil
+}
+
+// grow adds to a shard of the count that no other transaction is writing, so that an
+// open transaction of a caller delays nobody.
+func (postgres) grow(ctx context.Context, tx *sql.Tx, by int64) error {
+	const free = `UPDATE idempotency_population SET records = records + $1 WHERE shard = (SELECT shard FROM idempotency_population LIMIT 1 FOR UPDATE SKIP LOCKED)`
+	res, err := tx.ExecContext(ctx, free, by)
+	if err != nil {
+		return fmt.Errorf("sqlstore: count: %w", err)
+	}
+	if n, err := res.RowsAffected(); err != nil || n > 0 {
+		return err
+	}
+	if _, err := tx.ExecContext(ctx, `INSERT INTO idempotency_population (records) VALUES ($1)`, by); err != nil {
+		return fmt.Errorf("sqlstore: count: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,143 @@
+package sqlstore
+
+import (
+	"database/sql"
+	"fmt"
+	"time"
+
+	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
+)
+
+// columns are those of a record, in the order of scanRecord and recordArgs, without
+// key_id.
+const columns = `scope, operation_type, key, generation, fingerprint_spec, request_hash, body_hash, message_group, body, response, response_hash, message_id, sequence_number, status, decision, run_again, token, fence, attempts, lease_until, doubt_since, resend_until, failure, created_at, expires_at, dataset_id, version, source_uri, artifact_checksum, care_label, replay_safe, prior_status, prior_created_at, prior_expires_at`
+
+// statusText returns the status as the column has it: a row that is absent was
+// released.
+func statusText(s idempotency.Status) string {
+	if s == idempotency.Absent {
+		return "released"
+	}
+	return s.String()
+}
+
+func parseStatus(s string) (idempotency.Status, error) {
+	if s == "released" {
+		return idempotency.Absent, nil
+	}
+	return idempotency.ParseStatus(s)
+}
+
+// row is a record as it is read, with the decision of its last grant.
+type row struct {
+	record   idempotency.Record
+	decision idempotency.Decision
+}
+
+type scanner interface{ Scan(dest ...any) error }
+
+// scanRecord reads the columns, after those of before.
+func scanRecord(s scanner, before ...any) (row, error) {
+	var (
+		r                                       idempotency.Record
+		scope, key, hash, seal, group           []byte
+		responseHash, token                     []byte
+		status, decision, prior                 string
+		lease, created, runAgain, replaySafe    int64
+		doubt, resend, expires, priorC, priorEx sql.NullInt64
+	)
+	err := s.Scan(append(before,
+		&scope, &r.Key.Operation, &key, &r.Generation, &r.Fingerprint.Spec, &hash, &seal, &group, &r.Body,
+		&r.Result.Response, &responseHash, &r.Result.MessageID, &r.Result.SequenceNumber, &status, &decision, &runAgain, &token, &r.Fence, &r.Attempts,
+		&lease, &doubt, &resend, &r.Reason, &created, &expires,
+		&r.Dataset.ID, &r.Dataset.Version, &r.Dataset.SourceURI, &r.Dataset.ArtifactChecksum, &r.Dataset.CARELabel, &replaySafe,
+		&prior, &priorC, &priorEx)...)
+	if err != nil {
+		return row{}, fmt.Errorf("sqlstore: read: %w", err)
+	}
+	r.Key.Scope, r.Key.Value, r.Group = string(scope), string(key), string(group)
+	copy(r.Fingerprint.Sum[:], hash)
+	copy(r.Seal[:], seal)
+	copy(r.Token[:], token)
+	if r.Status, err = parseStatus(status); err != nil {
+		return row{}, fmt.Errorf("sqlstore: read: %w", err)
+	}
+	if r.Prior.Status, err = idempotency.ParseStatus(prior); err != nil {
+		return row{}, fmt.Errorf("sqlstore: read: %w", err)
+	}
+	r.LeaseUntil, r.Created = fromMicros(lease), fromMicros(created)
+	r.DoubtSince, r.ResendUntil, r.Expires = fromNull(doubt), fromNull(resend), fromNull(expires)
+	r.Prior.Created, r.Prior.Expires = fromNull(priorC), fromNull(priorEx)
+	r.Dataset.ReplaySafe = replaySafe != 0
+	if len(r.Result.Response) == 0 {
+		r.Result.Response = nil
+	}
+	return row{record: r, decision: parseDecision(decision)}, nil
+}
+
+// recordArgs returns the values of the columns.
+func recordArgs(r idempotency.Record, d idempotency.Decision, runAgain bool) []any {
+	var responseHash []byte
+	if r.Status == idempotency.Succeeded {
+		h := r.Result.Hash()
+		responseHash = h[:]
+	}
+	return []any{
+		[]byte(r.Key.Scope), r.Key.Operation, []byte(r.Key.Value), r.Generation, r.Fingerprint.Spec, r.Fingerprint.Sum[:], nonZero(r.Seal[:]), []byte(r.Group), notNil(r.Body),
+		notNil(r.Result.Response), responseHash, r.Result.MessageID, r.Result.SequenceNumber, statusText(r.Status), d.String(), toInt(runAgain), nonZero(r.Token[:]), r.Fence, r.Attempts,
+		r.LeaseUntil.UnixMicro(), toNull(r.DoubtSince), toNull(r.ResendUntil), r.Reason, r.Created.UnixMicro(), toNull(r.Expires),
+		r.Dataset.ID, r.Dataset.Version, r.Dataset.SourceURI, r.Dataset.ArtifactChecksum, r.Dataset.CARELabel, toInt(r.Dataset.ReplaySafe),
+		r.Prior.Status.String(), toNull(r.Prior.Created), toNull(r.Prior.Expires),
+	}
+}
+
+// parseDecision returns the decision of a grant, or Undecided.
+func parseDecision(s string) idempotency.Decision {
+	for _, d := range []idempotency.Decision{idempotency.New, idempotency.Renewed, idempotency.Reclaimed} {
+		if d.String() == s {
+			return d
+		}
+	}
+	return idempotency.Undecided
+}
+
+func fromMicros(us int64) time.Time { return time.UnixMicro(us).UTC() }
+
+func fromNull(us sql.NullInt64) time.Time {
+	if !us.Valid {
+		return time.Time{}
+	}
+	return fromMicros(us.Int64)
+}
+
+func toNull(t time.Time) any {
+	if t.IsZero() {
+		return nil
+	}
+	return t.UnixMicro()
+}
+
+func toInt(b bool) int64 {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// nonZero returns nil, which is NULL, for zero bytes.
+func nonZero(b []byte) []byte {
+	for _, c := range b {
+		if c != 0 {
+			return b
+		}
+	}
+	return nil
+}
+
+// notNil returns bytes that are not NULL.
+func notNil(b []byte) []byte {
+	if b == nil {
+		return []byte{}
+	}
+	return b
+}

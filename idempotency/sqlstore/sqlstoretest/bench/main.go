@@ -1,0 +1,216 @@
+// Command bench compares claims that share commits with one transaction a claim, and
+// with duplicates, in one run: 64 writers, durable, bodies of 300 bytes, 6 percent
+// of the claims repeated.
+//
+//	go run ./bench [-time 3s] [-rounds 3] [-postgres URL] [-keys N]
+//
+// With -keys it measures how long a store with so many keys takes to open and to
+// look keys up, instead.
+//
+// Both sides make the same claim, by the same code. The side with one transaction a
+// claim is as fast as it can be: on SQLite its writers take turns by a mutex and not by
+// the waiting of SQLite, on PostgreSQL each has its connection.
+package main
+
+import (
+	"cmp"
+	"context"
+	"database/sql"
+	"flag"
+	"fmt"
+	"log"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	_ "github.com/jackc/pgx/v5/stdlib"
+	_ "modernc.org/sqlite"
+
+	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
+	"github.com/kansas-frontier-matrix/sqsfifo/idempotency/sqlstore"
+)
+
+const writers = 64
+
+func main() {
+	log.SetFlags(0)
+	length := flag.Duration("time", 3*time.Second, "length of one measurement")
+	rounds := flag.Int("rounds", 3, "measurements of each side; the median counts")
+	server := flag.String("postgres", cmp.Or(os.Getenv("SQLSTORE_POSTGRES"), "postgres://postgres@127.0.0.1:5432/test"), "PostgreSQL server")
+	keys := flag.Int("keys", 0, "measure lookups among so many keys instead")
+	flag.Parse()
+	run := func(name string, db *sql.DB, dialect sqlstore.Dialect) {
+		if *keys > 0 {
+			many(name, db, dialect, *keys)
+		} else {
+			measure(name, db, dialect, *length, *rounds)
+		}
+	}
+	dir, err := os.MkdirTemp(".", "bench")
+	check(err)
+	defer os.RemoveAll(dir)
+	path, err := filepath.Abs(filepath.Join(dir, "keys.db"))
+	check(err)
+	db, err := sql.Open("sqlite", "file:"+path+"?_pragma=journal_mode(WAL)&_pragma=synchronous(FULL)&_pragma=busy_timeout(30000)")
+	check(err)
+	run("SQLite, WAL, synchronous FULL", db, sqlstore.SQLite)
+	check(db.Close())
+
+	admin, err := sql.Open("pgx", *server)
+	check(err)
+	if err := admin.Ping(); err != nil {
+		fmt.Printf("PostgreSQL: skipped: %v\n", err)
+		return
+	}
+	schema := fmt.Sprintf("sqlstore_bench_%x", rand.Uint64())
+	_, err = admin.Exec("CREATE SCHEMA " + schema)
+	check(err)
+	defer func() {
+		_, err := admin.Exec("DROP SCHEMA " + schema + " CASCADE")
+		check(err)
+	}()
+	var version string
+	check(admin.QueryRow(`SHOW server_version`).Scan(&version))
+	db, err = sql.Open("pgx", *server+"?search_path="+schema)
+	check(err)
+	db.SetMaxOpenConns(writers + 4)
+	db.SetMaxIdleConns(writers + 4)
+	run("PostgreSQL "+version+", fsync, synchronous_commit", db, sqlstore.PostgreSQL)
+	check(db.Close())
+}
+
+func check(err error) {
+	if err != nil {
+		log.Fatal(err)
+	}
+}
+
+// measure prints the rates of both sides and of duplicates, and their ratios.
+func measure(name string, db *sql.DB, dialect sqlstore.Dialect, length time.Duration, rounds int) {
+	ctx := context.Background()
+	check(sqlstore.Migrate(ctx, db, dialect))
+	s, err := sqlstore.Open(ctx, sqlstore.Config{DB: db, Dialect: dialect})
+	check(err)
+	var turn sync.Mutex // of SQLite's writers
+	single := func(c idempotency.Claim) (idempotency.Decision, error) {
+		if dialect == sqlstore.SQLite {
+			turn.Lock()
+			defer turn.Unlock()
+		}
+		tx, err := db.BeginTx(ctx, nil)
+		if err != nil {
+			return 0, err
+		}
+		defer tx.Rollback() //nolint:errcheck // after a commit there is nothing to roll back
+		out, err := s.ClaimTx(ctx, tx, c)
+		if err != nil {
+			return 0, err
+		}
+		return out.Decision, tx.Commit()
+	}
+	grouped := func(c idempotency.Claim) (idempotency.Decision, error) {
+		out, err := s.Claim(ctx, c)
+		return out.Decision, err
+	}
+	var keys atomic.Int64
+	fresh := func(rng *rand.Rand, last *idempotency.Claim) idempotency.Claim {
+		if last.Token != (idempotency.Token{}) && rng.IntN(100) < 6 {
+			c := *last
+			c.Token = idempotency.NewToken()
+			return c
+		}
+		return newClaim(keys.Add(1))
+	}
+	var rates [2][]float64
+	var allocations []float64
+	for range rounds {
+		r, _ := rate(length, single, fresh)
+		rates[0] = append(rates[0], r)
+		r, a := rate(length, grouped, fresh)
+		rates[1] = append(rates[1], r)
+		allocations = append(allocations, a)
+	}
+	// 10,000 settled keys, which 64 callers ask for.
+	var settled []idempotency.Claim
+	var wg sync.WaitGroup
+	var mu sync.Mutex
+	for range writers {
+		wg.Go(func() {
+			for range 10000 / writers {
+				c := newClaim(keys.Add(1))
+				out, err := s.Claim(ctx, c)
+				check(err)
+				check(s.Complete(ctx, out.Ref(), idempotency.Result{MessageID: "m", SequenceNumber: "1"}))
+				mu.Lock()
+				settled = append(settled, c)
+				mu.Unlock()
+			}
+		})
+	}
+	wg.Wait()
+	before := s.Stats()
+	var duplicates []float64
+	for range rounds {
+		r, _ := rate(length, grouped, func(rng *rand.Rand, _ *idempotency.Claim) idempotency.Claim {
+			c := settled[rng.IntN(len(settled))]
+			c.Token = idempotency.NewToken()
+			return c
+		})
+		duplicates = append(duplicates, r)
+	}
+	after := s.Stats()
+	one, group, dup := median(rates[0]), median(rates[1]), median(duplicates)
+	fmt.Printf("%s, %d writers, %d cores\n", name, writers, runtime.NumCPU())
+	fmt.Printf("  one transaction a claim %9.0f claims/s\n", one)
+	fmt.Printf("  grouped                 %9.0f claims/s, %.2f times, %.0f allocations a claim\n", group, group/one, median(allocations))
+	fmt.Printf("  duplicates              %9.0f claims/s, %.2f times grouped claims, %d transactions\n", dup, dup/group, after.Groups-before.Groups)
+	check(s.Close())
+}
+
+func newClaim(n int64) idempotency.Claim {
+	body := make([]byte, 300)
+	for i := range body {
+		body[i] = 'a' + byte((int(n)+i)%26)
+	}
+	return idempotency.Claim{
+		Key: idempotency.Key{Scope: "bench", Operation: "send", Value: fmt.Sprint(n)}, Token: idempotency.NewToken(),
+		Fingerprint: idempotency.FingerprintOf("bench/1", body), Seal: idempotency.SealOf(body, "group"), Group: "group", Body: body,
+		Terms: idempotency.Terms{Lease: time.Minute, TTL: time.Hour},
+	}
+}
+
+// rate returns the claims a second of all writers, and the allocations a claim.
+func rate(length time.Duration, claim func(idempotency.Claim) (idempotency.Decision, error), next func(*rand.Rand, *idempotency.Claim) idempotency.Claim) (float64, float64) {
+	var n atomic.Int64
+	var before, after runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&before)
+	start := time.Now()
+	var wg sync.WaitGroup
+	for w := range writers {
+		wg.Go(func() {
+			rng := rand.New(rand.NewPCG(uint64(start.UnixNano()), uint64(w)))
+			var last idempotency.Claim
+			for time.Since(start) < length {
+				last = next(rng, &last)
+				_, err := claim(last)
+				check(err)
+				n.Add(1)
+			}
+		})
+	}
+	wg.Wait()
+	took := time.Since(start)
+	runtime.ReadMemStats(&after)
+	return float64(n.Load()) / took.Seconds(), float64(after.Mallocs-before.Mallocs) / float64(n.Load())
+}
+
+func median(x []float64) float64 {
+	x = slices.Sorted(slices.Values(x))
+	return x[len(x)/2]
+}

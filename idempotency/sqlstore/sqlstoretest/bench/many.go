@@ -1,0 +1,105 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"database/sql"
+	"encoding/hex"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
+	"github.com/kansas-frontier-matrix/sqsfifo/idempotency/sqlstore"
+)
+
+// many prints how long a store takes to open, and a lookup of 10 random keys, with few
+// keys and with n. The rows are written directly: succeeded, with a body of 300 bytes.
+func many(name string, db *sql.DB, dialect sqlstore.Dialect, n int) {
+	ctx := context.Background()
+	check(sqlstore.Migrate(ctx, db, dialect))
+	const few = 10000
+	var took [2]time.Duration
+	filled := 0
+	for i, keys := range []int{few, n} {
+		fill(db, dialect, filled, keys)
+		filled = keys
+		start := time.Now()
+		s, err := sqlstore.Open(ctx, sqlstore.Config{DB: db, Dialect: dialect})
+		check(err)
+		opened := time.Since(start)
+		var samples []float64
+		for range 3000 {
+			batch := make([]idempotency.Key, 10)
+			for j := range batch {
+				batch[j] = filledKey(rand.IntN(keys))
+			}
+			start := time.Now()
+			records, err := s.Lookup(ctx, batch...)
+			samples = append(samples, float64(time.Since(start)))
+			check(err)
+			for _, r := range records {
+				if r.Status != idempotency.Succeeded {
+					check(fmt.Errorf("key %s is %v", r.Key.Value, r.Status))
+				}
+			}
+		}
+		took[i] = time.Duration(median(samples)) / 10
+		fmt.Printf("%s: %d keys: open %v, lookup %v a key\n", name, keys, opened.Round(time.Microsecond), took[i])
+		check(s.Close())
+	}
+	fmt.Printf("%s: a lookup among %d keys takes %.2f times one among %d\n", name, n, float64(took[1])/float64(took[0]), few)
+}
+
+func filledKey(i int) idempotency.Key {
+	return idempotency.Key{Scope: "bench", Operation: "fill", Value: fmt.Sprint(i)}
+}
+
+// rest returns the columns of a filled row behind key_id, scope, operation_type and key.
+func rest(empty, body string) string {
+	return strings.NewReplacer("EMPTY", empty, "BODY", body).Replace(
+		`1, 'bench/1', EMPTY, NULL, EMPTY, BODY, EMPTY, EMPTY, 'm', '1', 'succeeded', 'new', 0, NULL, 1, 1, 0, NULL, NULL, '', 0, NULL, '', '', '', '', '', 0, 'absent', NULL, NULL`)
+}
+
+// fill adds the keys from..to. SQLite gets them in the order of their IDs, which it
+// writes fastest.
+func fill(db *sql.DB, dialect sqlstore.Dialect, from, to int) {
+	body := strings.Repeat("a", 300)
+	if dialect == sqlstore.PostgreSQL {
+		part := func(text string) string {
+			return fmt.Sprintf(`int8send(length(%[1]s)) || convert_to(%[1]s, 'UTF8')`, text)
+		}
+		_, err := db.Exec(fmt.Sprintf(`INSERT INTO idempotency_keys SELECT sha256(%s || %s || %s), 'bench', 'fill', convert_to(v, 'UTF8'), %s FROM (SELECT i::text AS v FROM generate_series(%d, %d) AS i) AS t`,
+			part("'bench'"), part("'fill'"), part("v"), rest(`''::bytea`, "convert_to('"+body+"', 'UTF8')"), from, to-1))
+		check(err)
+		_, err = db.Exec(`VACUUM ANALYZE idempotency_keys`) // or the first lookups write hint bits
+		check(err)
+		return
+	}
+	type row struct {
+		id    idempotency.KeyID
+		value int
+	}
+	rows := make([]row, 0, to-from)
+	for i := from; i < to; i++ {
+		rows = append(rows, row{filledKey(i).ID(), i})
+	}
+	slices.SortFunc(rows, func(a, b row) int { return bytes.Compare(a.id[:], b.id[:]) })
+	tx, err := db.Begin()
+	check(err)
+	for chunk := range slices.Chunk(rows, 2000) {
+		var list strings.Builder
+		for i, r := range chunk {
+			if i > 0 {
+				list.WriteByte(',')
+			}
+			fmt.Fprintf(&list, `["%s","%d"]`, hex.EncodeToString(r.id[:]), r.value)
+		}
+		_, err := tx.Exec(`INSERT INTO idempotency_keys SELECT unhex(value ->> 0), CAST('bench' AS BLOB), 'fill', CAST(value ->> 1 AS BLOB), `+rest(`x''`, "CAST('"+body+"' AS BLOB)")+` FROM json_each(?1)`,
+			"["+list.String()+"]")
+		check(err)
+	}
+	check(tx.Commit())
+}

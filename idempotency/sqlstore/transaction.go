@@ -1,0 +1,121 @@
+package sqlstore
+
+import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"fmt"
+
+	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
+)
+
+// transaction makes the transitions and the claims, of different keys, in one
+// commit, and notes what is known of the keys after it. Nothing was changed if it
+// returns an error that does not wrap ErrAmbiguous.
+func (s *Store) transaction(ctx context.Context, settles []*item, firsts []openClaim, known map[idempotency.KeyID]*finding) error {
+	conn, err := s.config.DB.Conn(ctx)
+	if err != nil {
+		return fmt.Errorf("sqlstore: begin: %w", err)
+	}
+	defer conn.Close()
+	tx, err := conn.BeginTx(ctx, s.options)
+	if err != nil {
+		return fmt.Errorf("sqlstore: begin: %w", err)
+	}
+	defer tx.Rollback() //nolint:errcheck // after a commit there is nothing to roll back
+	s.stats.groups.Add(1)
+	s.stats.transitions.Add(int64(len(settles)))
+	s.stats.claims.Add(int64(len(firsts)))
+	fence, err := s.engine.begin(ctx, tx, len(firsts))
+	if err != nil {
+		return err
+	}
+	transitions := make([]settleOf, len(settles))
+	for i, it := range settles {
+		transitions[i] = *it.settle
+	}
+	ends, err := s.engine.settle(ctx, tx, transitions)
+	if err != nil {
+		return err
+	}
+	claims, err := s.admit(ctx, tx, firsts, known)
+	if err != nil {
+		return err
+	}
+	results, err := s.engine.claim(ctx, tx, fence, claims)
+	if err != nil {
+		return err
+	}
+	if err := s.grow(ctx, tx, results); err != nil {
+		return err
+	}
+	if err := tx.Commit(); err != nil {
+		// The connection may still be in the transaction: drop it.
+		_ = conn.Raw(func(any) error { return driver.ErrBadConn })
+		return fmt.Errorf("sqlstore: commit: %w: %w", idempotency.ErrAmbiguous, err)
+	}
+	for i, it := range settles {
+		it.err, it.busy = ends[i].err, ends[i].busy
+	}
+	byID := make(map[idempotency.KeyID]claimed, len(results))
+	for i, r := range results {
+		byID[claims[i].id] = r
+	}
+	for _, o := range firsts {
+		c := o.claims[o.i]
+		r, made := byID[c.id]
+		if !made {
+			known[c.id].refused = idempotency.Full
+			continue // openClaims gives it its outcome
+		}
+		f := known[c.id]
+		f.record, f.exists = r.record, true
+		if d := idempotency.Decide(r.record, c.Claim, r.record.ReadAt); r.decision == idempotency.InProgress && d.Granted() {
+			f.refused = idempotency.InProgress
+			if d == idempotency.Renewed {
+				o.held = append(o.held, o.i)
+			}
+		}
+		o.outcomes[o.i] = idempotency.NewOutcome(r.decision, owned(r.record), c.Claim)
+		o.granted = o.granted || r.decision.Granted()
+	}
+	return nil
+}
+
+// admit returns the claims that the store has room for.
+func (s *Store) admit(ctx context.Context, tx *sql.Tx, firsts []openClaim, known map[idempotency.KeyID]*finding) ([]claimOf, error) {
+	claims := make([]claimOf, 0, len(firsts))
+	room := int64(len(firsts))
+	if s.config.Capacity > 0 {
+		n, err := s.engine.count(ctx, tx)
+		if err != nil {
+			return nil, err
+		}
+		room = s.config.Capacity - n
+	}
+	for _, o := range firsts {
+		c := o.claims[o.i]
+		if !known[c.id].exists {
+			if room <= 0 {
+				continue
+			}
+			room--
+		}
+		claims = append(claims, c)
+	}
+	return claims, nil
+}
+
+// grow keeps the count of the rows.
+func (s *Store) grow(ctx context.Context, tx *sql.Tx, results []claimed) error {
+	inserted := int64(0)
+	for _, r := range results {
+		if r.inserted {
+			inserted++
+		}
+	}
+	if inserted == 0 {
+		return nil
+	}
+	return s.engine.grow(ctx, tx, inserted)
+}

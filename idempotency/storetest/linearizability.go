@@ -1,0 +1,181 @@
+package storetest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"github.com/anishathalye/porcupine"
+
+	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
+)
+
+// checkLinearizability has clients make random calls over few keys through two
+// stores, and lets porcupine search an order that the rules allow.
+func checkLinearizability(p *probe) {
+	for range 4 {
+		history := p.history([]idempotency.Store{p.store, p.open()}, 8, 30)
+		result, _ := porcupine.CheckOperationsVerbose(model, history, 20*time.Second)
+		switch result {
+		case porcupine.Illegal:
+			p.fail("a history of %d calls of 8 clients has no order that the rules allow", len(history))
+			return
+		case porcupine.Unknown: // a checker that ran out of time has found nothing
+		}
+	}
+}
+
+// call is the input of an operation in a history.
+type call struct {
+	key        idempotency.Key
+	claim      *idempotency.Claim // of a claim
+	repeated   bool               // the claim was interrupted before and may have been made
+	ref        idempotency.Ref    // of a transition
+	transition *idempotency.Transition
+}
+
+// answer is its output.
+type answer struct {
+	outcome idempotency.Outcome
+	record  idempotency.Record // of a lookup
+	err     error
+}
+
+// history makes calls by clients at once and returns what happened. Leases are long;
+// a failure without proof is what ends them, so that the time plays no part.
+func (p *probe) history(stores []idempotency.Store, clients, calls int) []porcupine.Operation {
+	keys := []idempotency.Key{p.key(), p.key(), p.key()}
+	var mu sync.Mutex
+	var history []porcupine.Operation
+	var refs []idempotency.Ref // of all grants: any client may settle any of them
+	start := time.Now()
+	var wg sync.WaitGroup
+	for id := range clients {
+		rng := rand.New(rand.NewPCG(p.rng.Uint64(), uint64(id)))
+		store := stores[id%len(stores)]
+		wg.Go(func() {
+			for range calls {
+				in := call{key: pick(rng, keys...)}
+				mu.Lock()
+				some := len(refs) > 0
+				if some {
+					in.ref = refs[max(0, len(refs)-1-rng.IntN(4))]
+				}
+				mu.Unlock()
+				var out answer
+				begin := time.Since(start)
+				switch n := rng.IntN(8); {
+				case n < 3 || !some:
+					c := claim(in.key)
+					c.Fingerprint = fingerprint(pick(rng, "payload", "payload", "payload", "another"))
+					c.Terms.ResendFor = pick(rng, 0, idempotency.Forever, idempotency.Forever)
+					c.RunAgain = rng.IntN(4) == 0
+					in.claim = &c
+					if rng.IntN(4) == 0 {
+						ctx, cancel := context.WithTimeout(p.ctx, time.Duration(rng.IntN(2000))*time.Microsecond)
+						out.outcome, out.err = store.Claim(ctx, c)
+						cancel()
+						in.repeated = out.err != nil
+					}
+					if !out.outcome.Decision.Granted() && (in.repeated || out.outcome.Decision == idempotency.Undecided) {
+						out.outcome, out.err = store.Claim(p.ctx, c)
+					}
+				case n < 6:
+					in.key = in.ref.Key
+					t := pick(rng, idempotency.Completed(idempotency.Result{Response: fmt.Append(nil, rng.Uint32())}),
+						idempotency.FailedWith(idempotency.Failure{Proof: idempotency.Proof(rng.IntN(3))}), idempotency.FailedWith(idempotency.Failure{}), idempotency.Released())
+					in.transition = &t
+					out.err = settle(p.ctx, store, in.ref, t)
+				default:
+					records, err := store.Lookup(p.ctx, in.key)
+					if out.err = err; err == nil {
+						out.record = records[0]
+					}
+				}
+				end := time.Since(start)
+				if out.err != nil && !errors.Is(out.err, idempotency.ErrStaleClaim) {
+					p.fail("a call of a concurrent history: %v", out.err)
+					return
+				}
+				mu.Lock()
+				history = append(history, porcupine.Operation{ClientId: id, Input: in, Call: int64(begin), Output: out, Return: int64(end)})
+				if out.outcome.Decision.Granted() {
+					refs = append(refs, out.outcome.Ref())
+				}
+				mu.Unlock()
+			}
+		})
+	}
+	wg.Wait()
+	return history
+}
+
+func settle(ctx context.Context, s idempotency.Store, ref idempotency.Ref, t idempotency.Transition) error {
+	if result, ok := t.Result(); ok {
+		return s.Complete(ctx, ref, result)
+	}
+	if failure, ok := t.Failure(); ok {
+		return s.Fail(ctx, ref, failure)
+	}
+	return s.Release(ctx, ref)
+}
+
+// model is the state machine of one key, as the pure rules have it.
+var model = porcupine.Model{
+	Partition: func(history []porcupine.Operation) [][]porcupine.Operation {
+		byKey := map[idempotency.Key][]porcupine.Operation{}
+		for _, op := range history {
+			k := op.Input.(call).key
+			byKey[k] = append(byKey[k], op)
+		}
+		var out [][]porcupine.Operation
+		for _, ops := range byKey {
+			out = append(out, ops)
+		}
+		return out
+	},
+	Init: func() any { return idempotency.Record{} },
+	Step: func(state, input, output any) (bool, any) {
+		return step(state.(idempotency.Record), input.(call), output.(answer))
+	},
+	Equal: func(a, b any) bool { return a.(idempotency.Record).Equal(b.(idempotency.Record)) },
+	DescribeOperation: func(input, output any) string {
+		return fmt.Sprintf("%+v -> %+v", input, output)
+	},
+}
+
+// instant is the time of the model, in which no lease ends by itself.
+var instant = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+
+func step(r idempotency.Record, in call, out answer) (bool, any) {
+	switch {
+	case in.claim != nil:
+		d, got := idempotency.Decide(r, *in.claim, instant), out.outcome.Decision
+		switch {
+		case d == got && d.Granted():
+			if d != idempotency.Renewed && out.outcome.Record.Fence <= r.Fence {
+				return false, r
+			}
+			return true, idempotency.Grant(r, *in.claim, d, out.outcome.Record.Fence, instant)
+		case in.repeated && got == idempotency.Renewed && d.Granted(): // made by the interrupted call
+			return true, idempotency.Grant(r, *in.claim, d, out.outcome.Record.Fence, instant)
+		case got == idempotency.InProgress && d.Granted(): // the record is being written by somebody
+			return true, r
+		case got == idempotency.Duplicate && out.outcome.Record.Result.Hash() != r.Result.Hash():
+			return false, r
+		}
+		return d == got, r
+	case in.transition != nil:
+		next, err := idempotency.Settle(r, in.ref, *in.transition, instant)
+		return (err == nil) == (out.err == nil), next
+	default:
+		same := out.record.Status == r.Status
+		if same && r.Status != idempotency.Absent {
+			same = out.record.Fence == r.Fence && out.record.Token == r.Token && out.record.Fingerprint == r.Fingerprint && out.record.Result.Hash() == r.Result.Hash()
+		}
+		return same, r
+	}
+}

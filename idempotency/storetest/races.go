@@ -1,0 +1,198 @@
+package storetest
+
+import (
+	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
+)
+
+// claimable are the states over which one of many racing claims must win.
+var claimable = []string{"nothing", "released", "failed", "running, lease over, safe", "succeeded, expired"}
+
+// checkRaces lets 64 claimers race for each of 50 keys, through three stores.
+func checkRaces(p *probe) {
+	const keys, claimers = 50, 64
+	all := make([]idempotency.Key, keys)
+	for i := range all {
+		all[i] = p.key()
+	}
+	p.prepare(all)
+	stores := []idempotency.Store{p.store, p.open(), p.open()}
+	var wins [keys]atomic.Int64
+	var wg sync.WaitGroup
+	for w := range claimers {
+		order := p.rng.Perm(keys)
+		wg.Go(func() {
+			for _, i := range order {
+				out, err := stores[w%len(stores)].Claim(p.ctx, claim(all[i]))
+				switch {
+				case err != nil:
+					p.fail("claim: %v", err)
+				case out.Decision.Granted():
+					wins[i].Add(1)
+				case out.Decision != idempotency.InProgress:
+					p.fail("a racing claim over %s: got %v, want one grant, and InProgress for the others", claimable[i%len(claimable)], out.Decision)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	for i := range all {
+		if w := wins[i].Load(); w != 1 {
+			p.fail("%d claimers raced for a key with %s: %d were granted, want 1", claimers, claimable[i%len(claimable)], w)
+		}
+	}
+}
+
+// prepare puts the keys into the claimable states in turn, with one pass for all.
+func (p *probe) prepare(keys []idempotency.Key) {
+	for i, k := range keys {
+		c := claim(k)
+		if name := claimable[i%len(claimable)]; name == "nothing" {
+			continue
+		} else if name == "running, lease over, safe" {
+			c.Terms.Lease, c.Terms.ResendFor = p.short(), 24*long
+		} else if name == "succeeded, expired" {
+			c.Terms.Lease, c.Terms.TTL = p.short(), p.short()
+		}
+		out := p.do(c, idempotency.New, "first claim")
+		switch claimable[i%len(claimable)] {
+		case "released":
+			p.must(release(p, out.Ref()), "release")
+		case "failed":
+			p.must(fail(idempotency.ProvenForClaim)(p, out.Ref()), "fail")
+		case "succeeded, expired":
+			p.must(complete(p, out.Ref()), "complete")
+		}
+	}
+	p.pass()
+}
+
+func checkBatches(p *probe) {
+	a, b, c := p.key(), p.key(), p.key()
+	states["succeeded"](p, b)
+	again := claim(a)
+	batch := []idempotency.Claim{
+		claim(a), claim(b), claim(a), again, with(a, func(c *idempotency.Claim) { c.Fingerprint = fingerprint("another") }),
+		with(c, func(c *idempotency.Claim) { c.Token = token }), with(c, func(c *idempotency.Claim) { c.Token = token }),
+	}
+	want := []idempotency.Decision{
+		idempotency.New, idempotency.Duplicate, idempotency.InProgress, idempotency.InProgress, idempotency.Conflict,
+		idempotency.New, idempotency.Renewed,
+	}
+	outs, err := p.store.ClaimBatch(p.ctx, batch)
+	p.must(err, "batch")
+	if len(outs) != len(batch) {
+		p.fail("a batch of %d claims has %d outcomes", len(batch), len(outs))
+		return
+	}
+	for i, out := range outs {
+		if out.Decision != want[i] {
+			p.fail("claim %d of a batch: got %v, want %v", i, out.Decision, want[i])
+		}
+		if out.Record.Key != batch[i].Key {
+			p.fail("claim %d of a batch: the record is of another key", i)
+		}
+	}
+	// The first of two claims of a failed key may conflict, and the second win.
+	f := p.key()
+	states["failed"](p, f)
+	outs, err = p.store.ClaimBatch(p.ctx, []idempotency.Claim{with(f, func(c *idempotency.Claim) { c.Fingerprint = fingerprint("another") }), claim(f)})
+	p.must(err, "batch")
+	if outs[0].Decision != idempotency.Conflict || outs[1].Decision != idempotency.New {
+		p.fail("a conflicting and a matching claim of a failed key: got %v and %v, want conflict and new", outs[0].Decision, outs[1].Decision)
+	}
+	// The largest batch, and none.
+	var full []idempotency.Claim
+	for range idempotency.MaxBatch {
+		full = append(full, claim(p.key()))
+	}
+	outs, err = p.store.ClaimBatch(p.ctx, full)
+	p.must(err, "a batch of MaxBatch claims")
+	if slices.ContainsFunc(outs, func(o idempotency.Outcome) bool { return o.Decision != idempotency.New }) {
+		p.fail("a batch of new keys: got %v", outs)
+	}
+	if outs, err = p.store.ClaimBatch(p.ctx, nil); err != nil || len(outs) != 0 {
+		p.fail("an empty batch: got %v, %v, want nothing", outs, err)
+	}
+}
+
+// checkBatchRaces has 20 goroutines claim 10 of 50 keys in random order, again
+// and again until each has met each key.
+func checkBatchRaces(p *probe) {
+	const keys, batches, size, rounds = 50, 20, 10, 5
+	all := make([]idempotency.Key, keys)
+	for i := range all {
+		all[i] = p.key()
+	}
+	p.prepare(all)
+	stores := []idempotency.Store{p.store, p.open(), p.open()}
+	var mu sync.Mutex
+	wins := map[idempotency.Key]int{}
+	var wg sync.WaitGroup
+	for w := range batches {
+		order := p.rng.Perm(keys)
+		wg.Go(func() {
+			for r := range rounds {
+				var batch []idempotency.Claim
+				for _, i := range order[r*size : (r+1)*size] {
+					batch = append(batch, claim(all[i]))
+				}
+				outs, err := stores[w%len(stores)].ClaimBatch(p.ctx, batch)
+				if err != nil {
+					p.fail("batch: %v", err)
+					continue
+				}
+				mu.Lock()
+				for i, out := range outs {
+					if out.Decision.Granted() {
+						wins[batch[i].Key]++
+					} else if out.Decision != idempotency.InProgress {
+						p.fail("a racing batch: got %v, want a grant or InProgress", out.Decision)
+					}
+				}
+				mu.Unlock()
+			}
+		})
+	}
+	wg.Wait()
+	for i, k := range all {
+		if wins[k] != 1 {
+			p.fail("batches raced for a key with %s: %d were granted, want 1", claimable[i%len(claimable)], wins[k])
+		}
+	}
+}
+
+// checkConflicts lets 64 writers race over one key with two payloads: those of
+// one payload never run.
+func checkConflicts(p *probe) {
+	for i := range 10 {
+		k := p.key()
+		var mu sync.Mutex
+		granted := map[string]int{}
+		var wg sync.WaitGroup
+		for w := range 64 {
+			wg.Go(func() {
+				payload := fmt.Sprintf("payload %d", w%2)
+				out, err := p.store.Claim(p.ctx, with(k, func(c *idempotency.Claim) { c.Fingerprint, c.Body = fingerprint(payload), []byte(payload) }))
+				if err != nil {
+					p.fail("claim: %v", err)
+					return
+				}
+				mu.Lock()
+				defer mu.Unlock()
+				if out.Decision.Granted() {
+					granted[payload]++
+				}
+			})
+		}
+		wg.Wait()
+		r := p.lookup(k)
+		if len(granted) != 1 || granted[string(r.Body)] != 1 || r.Fingerprint != fingerprint(string(r.Body)) {
+			p.fail("round %d: two payloads raced for a key: granted %v, stored %q with %v", i, granted, r.Body, r.Fingerprint)
+		}
+	}
+}

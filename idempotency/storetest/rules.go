@@ -1,0 +1,375 @@
+package storetest
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
+)
+
+// with returns a long claim that change has changed.
+func with(k idempotency.Key, change func(*idempotency.Claim)) idempotency.Claim {
+	c := claim(k)
+	change(&c)
+	return c
+}
+
+var token = idempotency.Token{1, 2, 3}
+
+// states are the rows of the table of decisions. Claims in them have the token
+// above, and are over after pass if they are made to be.
+var states = map[string]func(p *probe, k idempotency.Key) idempotency.Outcome{
+	"nothing": func(*probe, idempotency.Key) idempotency.Outcome { return idempotency.Outcome{} },
+	"released": func(p *probe, k idempotency.Key) idempotency.Outcome {
+		out := p.do(claim(k), idempotency.New, "first claim")
+		p.must(p.store.Release(p.ctx, out.Ref()), "release")
+		return out
+	},
+	"running": func(p *probe, k idempotency.Key) idempotency.Outcome {
+		return p.do(with(k, func(c *idempotency.Claim) { c.Token = token }), idempotency.New, "first claim")
+	},
+	"running, lease over, safe": func(p *probe, k idempotency.Key) idempotency.Outcome {
+		return p.lapsed(k, 24*long)
+	},
+	"running, lease over, always safe": func(p *probe, k idempotency.Key) idempotency.Outcome {
+		return p.lapsed(k, idempotency.Forever)
+	},
+	"running, lease over, no longer safe": func(p *probe, k idempotency.Key) idempotency.Outcome {
+		return p.lapsed(k, p.short())
+	},
+	"running, lease over, never safe": func(p *probe, k idempotency.Key) idempotency.Outcome {
+		return p.lapsed(k, 0)
+	},
+	"running, lease and TTL over": func(p *probe, k idempotency.Key) idempotency.Outcome {
+		out := p.do(with(k, func(c *idempotency.Claim) { c.Token, c.Terms.Lease, c.Terms.TTL = token, p.short(), p.short() }), idempotency.New, "first claim")
+		p.pass()
+		return out
+	},
+	"succeeded": func(p *probe, k idempotency.Key) idempotency.Outcome {
+		return p.succeeded(k, 24*long)
+	},
+	"succeeded for ever": func(p *probe, k idempotency.Key) idempotency.Outcome {
+		return p.succeeded(k, idempotency.Forever)
+	},
+	"succeeded, expired": func(p *probe, k idempotency.Key) idempotency.Outcome {
+		out := p.succeeded(k, p.short())
+		p.pass()
+		return out
+	},
+	"failed": func(p *probe, k idempotency.Key) idempotency.Outcome {
+		return p.failedBefore(k, 24*long)
+	},
+	"failed, expired": func(p *probe, k idempotency.Key) idempotency.Outcome {
+		out := p.failedBefore(k, p.short())
+		p.pass()
+		return out
+	},
+}
+
+func (p *probe) lapsed(k idempotency.Key, resendFor time.Duration) idempotency.Outcome {
+	out := p.do(with(k, func(c *idempotency.Claim) { c.Token, c.Terms.Lease, c.Terms.ResendFor = token, p.short(), resendFor }), idempotency.New, "first claim")
+	p.pass()
+	return out
+}
+
+func (p *probe) succeeded(k idempotency.Key, ttl time.Duration) idempotency.Outcome {
+	out := p.do(with(k, func(c *idempotency.Claim) { c.Token, c.Terms.TTL, c.Terms.Lease = token, ttl, min(ttl, long) }), idempotency.New, "first claim")
+	p.must(p.store.Complete(p.ctx, out.Ref(), stored), "complete")
+	return out
+}
+
+func (p *probe) failedBefore(k idempotency.Key, ttl time.Duration) idempotency.Outcome {
+	out := p.do(with(k, func(c *idempotency.Claim) { c.Token, c.Terms.TTL, c.Terms.Lease = token, ttl, min(ttl, long) }), idempotency.New, "first claim")
+	p.must(p.store.Fail(p.ctx, out.Ref(), idempotency.Failure{Proof: idempotency.ProvenForClaim, Reason: "refused"}), "fail")
+	return out
+}
+
+var stored = idempotency.Result{Response: []byte(`{"n":1e3,"n":1E3}`), MessageID: "m-1", SequenceNumber: "18870000000000000001"}
+
+// decisionTable has, for each state, the decisions of a claim: with an equal
+// fingerprint; with the token of the first claim; with another fingerprint; with that
+// token and another fingerprint; with another spec; and with RunAgain.
+var decisionTable = []struct {
+	state                                            string
+	equal, token, payload, tokenPayload, spec, again idempotency.Decision
+}{
+	{"nothing", idempotency.New, idempotency.New, idempotency.New, idempotency.New, idempotency.New, idempotency.New},
+	{"released", idempotency.New, idempotency.New, idempotency.New, idempotency.New, idempotency.New, idempotency.New},
+	{"running", idempotency.InProgress, idempotency.Renewed, idempotency.Conflict, idempotency.Conflict, idempotency.Unjudged, idempotency.InProgress},
+	{"running, lease over, safe", idempotency.Reclaimed, idempotency.Renewed, idempotency.Conflict, idempotency.Conflict, idempotency.Unjudged, idempotency.Reclaimed},
+	{"running, lease over, always safe", idempotency.Reclaimed, idempotency.Renewed, idempotency.Conflict, idempotency.Conflict, idempotency.Unjudged, idempotency.Reclaimed},
+	{"running, lease over, no longer safe", idempotency.Indeterminate, idempotency.Renewed, idempotency.Conflict, idempotency.Conflict, idempotency.Unjudged, idempotency.Reclaimed},
+	{"running, lease over, never safe", idempotency.Indeterminate, idempotency.Renewed, idempotency.Conflict, idempotency.Conflict, idempotency.Unjudged, idempotency.Reclaimed},
+	{"running, lease and TTL over", idempotency.Indeterminate, idempotency.Renewed, idempotency.Conflict, idempotency.Conflict, idempotency.Unjudged, idempotency.Reclaimed},
+	{"succeeded", idempotency.Duplicate, idempotency.Duplicate, idempotency.Conflict, idempotency.Conflict, idempotency.Unjudged, idempotency.Duplicate},
+	{"succeeded for ever", idempotency.Duplicate, idempotency.Duplicate, idempotency.Conflict, idempotency.Conflict, idempotency.Unjudged, idempotency.Duplicate},
+	{"succeeded, expired", idempotency.New, idempotency.New, idempotency.New, idempotency.New, idempotency.New, idempotency.New},
+	{"failed", idempotency.New, idempotency.New, idempotency.Conflict, idempotency.Conflict, idempotency.Unjudged, idempotency.New},
+	{"failed, expired", idempotency.New, idempotency.New, idempotency.New, idempotency.New, idempotency.New, idempotency.New},
+}
+
+func checkDecisions(p *probe) {
+	other := idempotency.FingerprintOf("test/1", []byte("another payload"))
+	spec := idempotency.FingerprintOf("test/2", []byte("payload"))
+	for _, row := range decisionTable {
+		for _, column := range []struct {
+			name   string
+			want   idempotency.Decision
+			change func(*idempotency.Claim)
+		}{
+			{"an equal fingerprint", row.equal, func(*idempotency.Claim) {}},
+			{"its own token", row.token, func(c *idempotency.Claim) { c.Token = token }},
+			{"another fingerprint", row.payload, func(c *idempotency.Claim) { c.Fingerprint = other }},
+			{"its own token and another fingerprint", row.tokenPayload, func(c *idempotency.Claim) { c.Token, c.Fingerprint = token, other }},
+			{"another spec", row.spec, func(c *idempotency.Claim) { c.Fingerprint = spec }},
+			{"RunAgain", row.again, func(c *idempotency.Claim) { c.RunAgain = true }},
+		} {
+			k := p.key()
+			states[row.state](p, k)
+			doing := fmt.Sprintf("%s, claimed with %s", row.state, column.name)
+			before := p.lookup(k)
+			out := p.do(with(k, column.change), column.want, doing)
+			after := p.lookup(k)
+			switch {
+			case !column.want.Granted() && !before.Equal(after):
+				p.fail("%s: a claim that was not granted changed the record from %+v to %+v", doing, before, after)
+			case column.want == idempotency.Duplicate && out.Record.Result.Hash() != stored.Hash():
+				p.fail("%s: got the result %+v, want the stored one", doing, out.Record.Result)
+			case column.want == idempotency.InProgress && (out.RetryAfter() < long/2 || out.RetryAfter() > long):
+				p.fail("%s: RetryAfter is %v, want what is left of the lease of %v", doing, out.RetryAfter(), long)
+			}
+		}
+	}
+}
+
+// checkGrants compares records after a grant with the pure rule, field by field.
+func checkGrants(p *probe) {
+	for _, row := range decisionTable {
+		if !row.equal.Granted() {
+			continue
+		}
+		k := p.key()
+		states[row.state](p, k)
+		before := p.lookup(k)
+		c := with(k, func(c *idempotency.Claim) {
+			c.Body, c.Group, c.Seal = []byte("later body"), "later group", idempotency.SealOf([]byte("later body"), "later group")
+			c.Terms = idempotency.Terms{Lease: 2 * long, TTL: 48 * long, ResendFor: 3 * long}
+			c.Dataset = idempotency.Dataset{ID: "noaa", Version: "v1.0.0", SourceURI: "s3://b/k", ArtifactChecksum: "sha256:00", CARELabel: "CARE-1", ReplaySafe: true}
+		})
+		out := p.do(c, row.equal, row.state)
+		want := idempotency.Grant(before, c, row.equal, out.Record.Fence, out.Record.ReadAt)
+		if row.state == "released" {
+			want.Generation = 1 // Lookup does not show the generation of a released record
+		}
+		p.sameRecord(row.state+", granted", out.Record, want)
+		p.sameRecord(row.state+", looked up", p.lookup(k), want)
+		if want := row.equal == idempotency.Reclaimed; out.Drift != want {
+			p.fail("%s: Drift is %v, want %v: the bytes differ from those that are stored, if any are", row.state, out.Drift, want)
+		}
+	}
+	// Release brings a failed record back with its times.
+	k := p.key()
+	states["failed"](p, k)
+	before := p.lookup(k)
+	p.pass()
+	out := p.do(claim(k), idempotency.New, "claim of a failed record")
+	p.must(p.store.Release(p.ctx, out.Ref()), "release")
+	after := p.lookup(k)
+	if after.Status != idempotency.Failed || !after.Created.Equal(before.Created) || !after.Expires.Equal(before.Expires) {
+		p.fail("failed, claimed and released: got %v, created %v, expires %v, want failed, %v, %v", after.Status, after.Created, after.Expires, before.Created, before.Expires)
+	}
+}
+
+// sameRecord compares what a store must return. Prior is its own affair, and
+// times may differ by what passes between two readings of the clock in one call.
+func (p *probe) sameRecord(doing string, got, want idempotency.Record) {
+	near := func(name string, g, w time.Time) {
+		if g.IsZero() != w.IsZero() || g.Sub(w).Abs() > 2*time.Second {
+			p.fail("%s: %s is %v, want %v", doing, name, g, w)
+		}
+	}
+	near("LeaseUntil", got.LeaseUntil, want.LeaseUntil)
+	near("DoubtSince", got.DoubtSince, want.DoubtSince)
+	near("ResendUntil", got.ResendUntil, want.ResendUntil)
+	near("Created", got.Created, want.Created)
+	near("Expires", got.Expires, want.Expires)
+	got.LeaseUntil, got.DoubtSince, got.ResendUntil, got.Created, got.Expires = want.LeaseUntil, want.DoubtSince, want.ResendUntil, want.Created, want.Expires
+	got.Prior = want.Prior
+	if !got.Equal(want) {
+		p.fail("%s: the record is %+v, want %+v", doing, got, want)
+	}
+}
+
+// transitionTable says what a transition leaves, and what the next claim gets.
+var transitionTable = []struct {
+	name     string
+	before   string // a state whose claim is then taken over, or ""
+	t        func(p *probe, ref idempotency.Ref) error
+	status   idempotency.Status
+	doubt    bool
+	next     idempotency.Decision
+	conflict idempotency.Decision // with another fingerprint
+}{
+	{"completed", "", complete, idempotency.Succeeded, false, idempotency.Duplicate, idempotency.Conflict},
+	{"failed with proof", "", fail(idempotency.ProvenForClaim), idempotency.Failed, false, idempotency.New, idempotency.Conflict},
+	{"failed with proof for all", "", fail(idempotency.ProvenForAll), idempotency.Failed, false, idempotency.New, idempotency.Conflict},
+	{"failed without proof", "", fail(idempotency.NoProof), idempotency.Running, true, idempotency.Indeterminate, idempotency.Conflict},
+	{"released", "", release, idempotency.Absent, false, idempotency.New, idempotency.New},
+	{"a failed one released", "failed", release, idempotency.Failed, false, idempotency.New, idempotency.Conflict},
+	{"an expired one released", "succeeded, expired", release, idempotency.Absent, false, idempotency.New, idempotency.New},
+	{"reclaimed, completed", "running, lease over, safe", complete, idempotency.Succeeded, false, idempotency.Duplicate, idempotency.Conflict},
+	{"reclaimed, failed with proof for the claim", "running, lease over, safe", fail(idempotency.ProvenForClaim), idempotency.Running, true, idempotency.Reclaimed, idempotency.Conflict},
+	{"reclaimed, failed with proof for all", "running, lease over, safe", fail(idempotency.ProvenForAll), idempotency.Failed, false, idempotency.New, idempotency.Conflict},
+	{"reclaimed, failed without proof", "running, lease over, safe", fail(idempotency.NoProof), idempotency.Running, true, idempotency.Reclaimed, idempotency.Conflict},
+	{"reclaimed, released", "running, lease over, safe", release, idempotency.Running, true, idempotency.Reclaimed, idempotency.Conflict},
+	{"run again, failed with proof for the claim", "running, lease over, never safe", fail(idempotency.ProvenForClaim), idempotency.Running, true, idempotency.Indeterminate, idempotency.Conflict},
+	{"run again, released", "running, lease over, never safe", release, idempotency.Running, true, idempotency.Indeterminate, idempotency.Conflict},
+}
+
+func complete(p *probe, ref idempotency.Ref) error { return p.store.Complete(p.ctx, ref, stored) }
+func release(p *probe, ref idempotency.Ref) error  { return p.store.Release(p.ctx, ref) }
+
+func fail(proof idempotency.Proof) func(*probe, idempotency.Ref) error {
+	return func(p *probe, ref idempotency.Ref) error {
+		return p.store.Fail(p.ctx, ref, idempotency.Failure{Proof: proof, Reason: "because"})
+	}
+}
+
+func checkTransitions(p *probe) {
+	for _, row := range transitionTable {
+		for _, next := range []struct {
+			payload string
+			want    idempotency.Decision
+		}{{"payload", row.next}, {"another payload", row.conflict}} {
+			k := p.key()
+			var doubt time.Time
+			if row.before != "" {
+				states[row.before](p, k)
+				doubt = p.lookup(k).DoubtSince
+			}
+			c := with(k, func(c *idempotency.Claim) { c.RunAgain = row.before != "" })
+			out, err := p.store.Claim(p.ctx, c)
+			p.must(err, row.name)
+			if !out.Decision.Granted() {
+				p.fail("%s: the claim was not granted but %v", row.name, out.Decision)
+				continue
+			}
+			p.must(row.t(p, out.Ref()), row.name)
+			r := p.lookup(k)
+			if r.Status != row.status || r.DoubtSince.IsZero() == row.doubt {
+				p.fail("%s: the record is %v, in doubt since %v, want %v, in doubt: %v", row.name, r.Status, r.DoubtSince, row.status, row.doubt)
+			}
+			if row.doubt && !doubt.IsZero() && !r.DoubtSince.Equal(doubt) {
+				p.fail("%s: in doubt since %v, want %v, when the first attempt began", row.name, r.DoubtSince, doubt)
+			}
+			p.do(with(k, func(c *idempotency.Claim) { c.Fingerprint = fingerprint(next.payload) }), next.want, row.name+", claimed with "+next.payload)
+		}
+	}
+}
+
+func checkFences(p *probe) {
+	transitions := map[string]func(*probe, idempotency.Ref) error{
+		"Complete": complete, "Release": release,
+		"Fail without proof": fail(idempotency.NoProof), "Fail": fail(idempotency.ProvenForClaim), "Fail for all": fail(idempotency.ProvenForAll),
+	}
+	for name, transition := range transitions {
+		// A zombie, overtaken by a claim that runs, has succeeded, has failed, was released.
+		for after, end := range map[string]func(*probe, idempotency.Ref) error{
+			"runs": nil, "has succeeded": complete, "has failed": fail(idempotency.ProvenForAll), "was released": release,
+		} {
+			doing := fmt.Sprintf("%s of a zombie while the next claim %s", name, after)
+			k := p.key()
+			zombie := states["running, lease over, safe"](p, k)
+			next := p.do(claim(k), idempotency.Reclaimed, doing)
+			if next.Record.Fence <= zombie.Record.Fence {
+				p.fail("%s: the fence went from %d to %d", doing, zombie.Record.Fence, next.Record.Fence)
+			}
+			if end != nil {
+				p.must(end(p, next.Ref()), doing)
+			}
+			before := p.lookup(k)
+			p.stale(doing, transition(p, zombie.Ref()), zombie.Ref())
+			if after := p.lookup(k); !after.Equal(before) {
+				p.fail("%s: changed the record from %+v to %+v", doing, before, after)
+			}
+		}
+		// A claim that was never made.
+		ref := idempotency.Ref{Key: p.key(), Fence: 1}
+		p.stale(name+" of no claim", transition(p, ref), ref)
+		// One that ended in another way.
+		k := p.key()
+		ended := states["succeeded"](p, k)
+		if name != "Complete" {
+			p.stale(name+" after Complete", transition(p, ended.Ref()), ended.Ref())
+		} else {
+			p.stale("Complete with another result", p.store.Complete(p.ctx, ended.Ref(), idempotency.Result{Response: []byte("other")}), ended.Ref())
+		}
+	}
+	// A proof counts although the lease is over, as long as nobody else has claimed.
+	k := p.key()
+	late := states["running, lease over, never safe"](p, k)
+	p.must(p.store.Complete(p.ctx, late.Ref(), stored), "Complete after the lease")
+	p.do(claim(k), idempotency.Duplicate, "claim after a late completion")
+	// Fences of all keys differ, and grow for each key, also over a released claim.
+	seen, k := map[int64]bool{}, p.key()
+	last := int64(0)
+	for range 20 {
+		out := p.do(claim(k), idempotency.New, "claim after a release")
+		if out.Record.Fence <= last || seen[out.Record.Fence] {
+			p.fail("fence %d after %d", out.Record.Fence, last)
+		}
+		last = out.Record.Fence
+		seen[last] = true
+		p.must(p.store.Release(p.ctx, out.Ref()), "release")
+		o := p.do(claim(p.key()), idempotency.New, "claim")
+		if seen[o.Record.Fence] {
+			p.fail("fence %d was given twice", o.Record.Fence)
+		}
+		seen[o.Record.Fence] = true
+	}
+}
+
+func (p *probe) stale(doing string, err error, ref idempotency.Ref) {
+	var stale *idempotency.StaleClaimError
+	if !errors.Is(err, idempotency.ErrStaleClaim) || !errors.As(err, &stale) {
+		p.fail("%s: got %v, want a StaleClaimError", doing, err)
+	} else if stale.Fence != ref.Fence || stale.ID != ref.Key.ID() {
+		p.fail("%s: the StaleClaimError is about claim %d of %v, want %d of %v", doing, stale.Fence, stale.ID, ref.Fence, ref.Key.ID())
+	}
+}
+
+func checkRepeats(p *probe) {
+	for name, transition := range map[string]func(*probe, idempotency.Ref) error{
+		"Complete": complete, "Release": release,
+		"Fail without proof": fail(idempotency.NoProof), "Fail": fail(idempotency.ProvenForClaim), "Fail for all": fail(idempotency.ProvenForAll),
+	} {
+		for _, before := range []string{"nothing", "running, lease over, safe"} {
+			k := p.key()
+			states[before](p, k)
+			out, err := p.store.Claim(p.ctx, claim(k))
+			p.must(err, name)
+			p.must(transition(p, out.Ref()), name)
+			first := p.lookup(k)
+			p.must(transition(p, out.Ref()), name+" repeated")
+			if second := p.lookup(k); !first.Equal(second) {
+				p.fail("%s repeated: the record went from %+v to %+v", name, first, second)
+			}
+		}
+	}
+	// A claim whose answer was lost finds itself, with its fence, whatever it was.
+	for _, before := range []string{"nothing", "failed", "succeeded, expired", "running, lease over, safe"} {
+		k := p.key()
+		states[before](p, k)
+		c := claim(k)
+		first, err := p.store.Claim(p.ctx, c)
+		p.must(err, before)
+		second := p.do(c, idempotency.Renewed, "claim repeated, after "+before)
+		if first.Record.Fence != second.Record.Fence {
+			p.fail("claim repeated, after %s: fence %d became %d", before, first.Record.Fence, second.Record.Fence)
+		}
+		if second.Record.Attempts != first.Record.Attempts+1 {
+			p.fail("claim repeated, after %s: attempts went from %d to %d", before, first.Record.Attempts, second.Record.Attempts)
+		}
+	}
+}

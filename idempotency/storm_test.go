@@ -1,0 +1,67 @@
+package idempotency_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
+)
+
+// The retry storm of a degraded command API: 80 commands a second for ten minutes, 6
+// percent of them tried a second time, by other goroutines, while the first try may
+// still run. None of the 2,880 repeated attempts has an effect.
+func TestRetryStorm(t *testing.T) {
+	const commands, repeated = 48000, 2880
+	store := new(idempotency.Memory)
+	g := newGuard(t, store, nil)
+	effects := make([]atomic.Int32, commands)
+	do := func(i int) error {
+		for {
+			_, err := g.Do(context.Background(), request(fmt.Sprint(i), fmt.Sprint("command ", i)), func(context.Context, idempotency.Outcome) (idempotency.Result, error) {
+				effects[i].Add(1)
+				return idempotency.Result{Response: fmt.Append(nil, i)}, nil
+			})
+			var busy *idempotency.InProgressError
+			if !errors.As(err, &busy) { // a try beside the first one comes again
+				return err
+			}
+			runtime.Gosched()
+		}
+	}
+	work := make(chan int)
+	var wg sync.WaitGroup
+	for range 16 {
+		wg.Go(func() {
+			for i := range work {
+				if err := do(i); err != nil {
+					t.Errorf("command %d: %v", i, err)
+				}
+			}
+		})
+	}
+	duplicates := 0
+	for i := range commands {
+		work <- i
+		if i*repeated/commands != (i+1)*repeated/commands {
+			work <- max(0, i-i%97) // one of the last hundred
+			duplicates++
+		}
+	}
+	close(work)
+	wg.Wait()
+	for i := range effects {
+		if n := effects[i].Load(); n != 1 {
+			t.Errorf("command %d had %d effects", i, n)
+		}
+	}
+	s := g.Stats()
+	if duplicates != repeated || s.Originals != commands || s.Duplicates != repeated {
+		t.Errorf("%d repeated, counted %+v, want %d originals and %d duplicates", duplicates, s, commands, repeated)
+	}
+	t.Logf("%d commands, %d repeated: %+v, 0 accepted twice", commands, duplicates, s)
+}

@@ -1,0 +1,175 @@
+package idempotency
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+)
+
+// datasetSpec is the fingerprint spec of dataset runs.
+const datasetSpec = "dataset-key/1"
+
+// ValidatorConfig configures a [Validator].
+type ValidatorConfig struct {
+	Store  Store
+	Policy Policy
+
+	// Scope is that of the keys: who shares one memory of runs.
+	Scope string
+
+	// Formula computes the idempotency key of a dataset. It must be pure. With package
+	// sqsfifo it is
+	//
+	//	func(d idempotency.Dataset) (string, error) {
+	//		return sqsfifo.Dataset{ID: d.ID, Version: d.Version, SourceURI: d.SourceURI}.IdempotencyKey()
+	//	}
+	Formula func(Dataset) (string, error)
+}
+
+// Validator decides whether a pipeline run proceeds or is a no-op: it recomputes the
+// key of the dataset, compares it with the one that came with the event, and looks it up
+// (KFM key specification v10.3.1). It is safe for concurrent use.
+type Validator struct {
+	config ValidatorConfig
+	guard  *Guard
+}
+
+// NewValidator returns a validator, or an [*InvalidError] that names what is missing.
+// The policy's TTL must be [Forever]: keys of runs are never deleted.
+func NewValidator(c ValidatorConfig) (*Validator, error) {
+	guard, err := NewGuard(GuardConfig{Store: c.Store, Policy: c.Policy})
+	if err != nil {
+		return nil, err
+	}
+	if ttl := c.Policy.config.TTL; ttl != Forever {
+		return nil, &InvalidError{Field: "ValidatorConfig.Policy", Rule: fmt.Sprintf("a TTL of %v, want Forever; keys of dataset runs are append-only", ttl)}
+	}
+	if c.Formula == nil {
+		return nil, &InvalidError{Field: "ValidatorConfig.Formula", Rule: "nil; use the formula of the key specification"}
+	}
+	if err := (Key{Scope: c.Scope, Operation: datasetOperation, Value: "-"}).Check(); err != nil {
+		return nil, err
+	}
+	return &Validator{config: c, guard: guard}, nil
+}
+
+const datasetOperation = "dataset.run"
+
+// KeyViolationError: an event carries a key that is not that of its dataset. It is not
+// a duplicate: nothing was looked up, and nothing may run.
+type KeyViolationError struct {
+	Supplied   string // as it came
+	Recomputed string
+}
+
+func (e *KeyViolationError) Error() string {
+	if rule := keyRule(e.Supplied); rule != "" {
+		return fmt.Sprintf("idempotency: key violation: the supplied key %s; want %s", rule, e.Recomputed)
+	}
+	return fmt.Sprintf("idempotency: key violation: got %s, recomputed %s; the event names another dataset than its key, or its key was computed from other text", e.Supplied, e.Recomputed)
+}
+
+// keyRule returns what is wrong with the form of a key, or "".
+func keyRule(key string) string {
+	digits, ok := strings.CutPrefix(key, "sha256:")
+	switch {
+	case !ok:
+		return `does not start with "sha256:"`
+	case len(digits) != 64:
+		return fmt.Sprintf("has %d digits, and a SHA-256 has 64", len(digits))
+	case strings.Trim(digits, "0123456789abcdef") != "":
+		return "is not lower-case hexadecimal"
+	default:
+		return ""
+	}
+}
+
+// Verdict is what a dataset run comes to, with the fields that telemetry needs.
+type Verdict struct {
+	// Proceed says that the run may execute. Otherwise it is a no-op, if Duplicate, or
+	// must wait: see [Validator.Check].
+	Proceed bool
+
+	IdempotencyKey    string
+	DuplicateDetected bool
+	Dataset           Dataset
+
+	// Drift says that an equal run produced another artifact_checksum before.
+	Drift bool
+
+	// FirstSeen is when the key was first claimed, if it was.
+	FirstSeen time.Time
+}
+
+// Check verifies the supplied key and looks it up, without a claim: for gates and
+// reports. A verdict that says Proceed is true at its time only; use [Validator.Run]
+// to execute. The error is a [*KeyViolationError], an error of the formula, or one of the
+// store; for a key that is claimed and not settled it is an [*InProgressError] or
+// [*IndeterminateError].
+func (v *Validator) Check(ctx context.Context, supplied string, d Dataset) (Verdict, error) {
+	r, err := v.request(supplied, d)
+	if err != nil {
+		return Verdict{}, err
+	}
+	records, err := v.config.Store.Lookup(ctx, r.Key)
+	if err != nil {
+		return Verdict{}, &StoreError{Place: placeOf(r.Key), Err: err}
+	}
+	found := records[0]
+	c := Claim{Key: r.Key, Fingerprint: r.Fingerprint, Seal: r.Seal}
+	out := NewOutcome(Decide(found, c, found.ReadAt), found, c)
+	return v.verdict(r, out), out.Err(r.Key)
+}
+
+// Run executes f if the dataset run with this key has not succeeded. A run that has is
+// a no-op with its stored result. The rest is as [Guard.Do] does it.
+func (v *Validator) Run(ctx context.Context, supplied string, d Dataset, f func(ctx context.Context, claimed Outcome) (Result, error)) (Verdict, Answer, error) {
+	r, err := v.request(supplied, d)
+	if err != nil {
+		return Verdict{}, Answer{}, err
+	}
+	verdict := Verdict{IdempotencyKey: r.Key.Value, Dataset: d}
+	answer, err := v.guard.Do(ctx, r, func(ctx context.Context, claimed Outcome) (Result, error) {
+		verdict = v.verdict(r, claimed)
+		return f(ctx, claimed)
+	})
+	if answer.Duplicate {
+		verdict = v.verdict(r, Outcome{Decision: Duplicate, Drift: answer.Drift, Record: answer.Record})
+	}
+	return verdict, answer, err
+}
+
+// request recomputes the key and compares.
+func (v *Validator) request(supplied string, d Dataset) (Request, error) {
+	if err := d.check(); err != nil {
+		return Request{}, err
+	}
+	key, err := v.config.Formula(d)
+	if err != nil {
+		return Request{}, err
+	}
+	if supplied != key {
+		return Request{}, &KeyViolationError{Supplied: supplied, Recomputed: key}
+	}
+	r := Request{
+		Key:         Key{Scope: v.config.Scope, Operation: datasetOperation, Value: key},
+		Fingerprint: FingerprintOf(datasetSpec, []byte(key)), // the key is all of what the run is
+		Dataset:     d,
+	}
+	if d.ArtifactChecksum != "" {
+		r.Seal = SealOf([]byte(d.ArtifactChecksum), "")
+	}
+	return r, r.Key.Check()
+}
+
+func (v *Validator) verdict(r Request, out Outcome) Verdict {
+	verdict := Verdict{
+		Proceed: out.Decision.Granted(), IdempotencyKey: r.Key.Value, DuplicateDetected: out.Decision == Duplicate,
+		Dataset: r.Dataset, Drift: out.Drift,
+	}
+	if out.Record.Status != Absent {
+		verdict.FirstSeen = out.Record.Created
+	}
+	return verdict
+}

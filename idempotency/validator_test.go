@@ -1,0 +1,132 @@
+package idempotency_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/kansas-frontier-matrix/sqsfifo"
+	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
+)
+
+// formula is the one of the key specification.
+func formula(d idempotency.Dataset) (string, error) {
+	return sqsfifo.Dataset{ID: d.ID, Version: d.Version, SourceURI: d.SourceURI}.IdempotencyKey()
+}
+
+var storms = idempotency.Dataset{
+	ID: "noaa_storm_events_1950_2025", Version: "v10.3.1",
+	SourceURI:        "https://www.ncei.noaa.gov/storm-events/file_1950_2025.csv",
+	ArtifactChecksum: "sha256:88bedf22ee", CARELabel: "public", ReplaySafe: true,
+}
+
+// The SHA-256 of the example of the key specification.
+const stormsKey = "sha256:7fd365dc3a22bccf2f7e584b28fa6bbb1730d8db5c5b7eb6d3a0e6d73743b6ea"
+
+func newValidator(t testing.TB) *idempotency.Validator {
+	t.Helper()
+	policy, err := idempotency.NewPolicy(idempotency.PolicyConfig{TTL: idempotency.Forever, Lease: time.Hour})
+	if err != nil {
+		t.Fatal(err)
+	}
+	v, err := idempotency.NewValidator(idempotency.ValidatorConfig{Store: new(idempotency.Memory), Policy: policy, Scope: "kfm", Formula: formula})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return v
+}
+
+func ExampleValidator() {
+	policy, err := idempotency.NewPolicy(idempotency.PolicyConfig{TTL: idempotency.Forever, Lease: time.Hour})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	v, err := idempotency.NewValidator(idempotency.ValidatorConfig{Store: new(idempotency.Memory), Policy: policy, Scope: "kfm", Formula: formula})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	for range 3 {
+		verdict, _, err := v.Run(context.Background(), stormsKey, storms, func(context.Context, idempotency.Outcome) (idempotency.Result, error) {
+			fmt.Println("the pipeline runs")
+			return idempotency.Result{}, nil
+		})
+		fmt.Println("proceed:", verdict.Proceed, "duplicate_detected:", verdict.DuplicateDetected, err)
+	}
+	// Output:
+	// the pipeline runs
+	// proceed: true duplicate_detected: false <nil>
+	// proceed: false duplicate_detected: true <nil>
+	// proceed: false duplicate_detected: true <nil>
+}
+
+// A key that is not the dataset's is a violation, never a duplicate.
+func TestValidatorViolations(t *testing.T) {
+	v := newValidator(t)
+	run := func(key string, d idempotency.Dataset) error {
+		_, _, err := v.Run(t.Context(), key, d, returns("done"))
+		return err
+	}
+	if err := run(stormsKey, storms); err != nil {
+		t.Fatal(err)
+	}
+	other := storms
+	other.Version = "v10.3.2"
+	for name, tc := range map[string]struct {
+		key  string
+		d    idempotency.Dataset
+		says string
+	}{
+		"the example key of the specification, which has 63 digits": {"sha256:31b1ee2f4dd9030c95f84a78047bcdfd7b8a38ef9c7f0c31bde1dca55ed9012", storms, "63 digits"},
+		"the key of another version":                                {stormsKey, other, "another dataset"},
+		"upper case":                                                {"sha256:" + strings.ToUpper(stormsKey[7:]), storms, "lower-case"},
+		"no prefix":                                                 {stormsKey[7:], storms, `"sha256:"`},
+		"no key":                                                    {"", storms, `"sha256:"`},
+	} {
+		_, err := v.Check(t.Context(), tc.key, tc.d)
+		var violation *idempotency.KeyViolationError
+		if !errors.As(err, &violation) || !strings.Contains(err.Error(), tc.says) {
+			t.Errorf("%s: checked: got %v, want a KeyViolationError that says %q", name, err, tc.says)
+		}
+		if _, _, err := v.Run(t.Context(), tc.key, tc.d, never(t)); !errors.As(err, &violation) {
+			t.Errorf("%s: run: got %v, want a KeyViolationError", name, err)
+		}
+	}
+	noSource := storms
+	noSource.SourceURI = ""
+	if _, _, err := v.Run(t.Context(), stormsKey, noSource, never(t)); err == nil {
+		t.Error("a dataset without source_uri ran")
+	}
+	// All fields of the record come back, and a run whose artifact differs is drift.
+	verdict, err := v.Check(t.Context(), stormsKey, storms)
+	if err != nil || verdict.Proceed || !verdict.DuplicateDetected || verdict.Dataset != storms || verdict.FirstSeen.IsZero() || verdict.Drift {
+		t.Errorf("got %+v, %v, want a duplicate", verdict, err)
+	}
+	changed := storms
+	changed.ArtifactChecksum = "sha256:00"
+	if verdict, err = v.Check(t.Context(), stormsKey, changed); err != nil || !verdict.DuplicateDetected || !verdict.Drift {
+		t.Errorf("another checksum: got %+v, %v, want a duplicate with drift", verdict, err)
+	}
+	unseen := storms
+	unseen.ID = "other"
+	key, err := formula(unseen)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if verdict, err = v.Check(t.Context(), key, unseen); err != nil || !verdict.Proceed || !verdict.FirstSeen.IsZero() {
+		t.Errorf("an unseen key: got %+v, %v, want proceed", verdict, err)
+	}
+}
+
+// Keys of runs are append-only: a policy that forgets them is refused.
+func TestValidatorNeedsForever(t *testing.T) {
+	policy := newPolicy(t, nil)
+	_, err := idempotency.NewValidator(idempotency.ValidatorConfig{Store: new(idempotency.Memory), Policy: policy, Scope: "kfm", Formula: formula})
+	if err == nil || !strings.Contains(err.Error(), "append-only") {
+		t.Errorf("got %v, want an error about the TTL", err)
+	}
+}

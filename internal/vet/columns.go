@@ -1,0 +1,65 @@
+package vet
+
+import (
+	"bytes"
+	"go/token"
+	"os"
+	"slices"
+	"unicode/utf8"
+)
+
+// columns counts columns in characters, as far as the files are there to count in. It
+// has the lines of the files that were read, by path.
+type columns map[string][][]byte
+
+func newColumns() columns { return columns{} }
+
+func (c columns) lines(file string) [][]byte {
+	lines, ok := c[file]
+	if !ok {
+		text, err := os.ReadFile(file) // #nosec G304 -- a file that was just checked
+		if err == nil {
+			lines = bytes.SplitAfter(text, []byte("\n"))
+		}
+		c[file] = lines
+	}
+	return lines
+}
+
+// column turns a column in bytes to one in characters.
+func (c columns) column(file string, line, inBytes int) int {
+	lines := c.lines(file)
+	if line < 1 || line > len(lines) || inBytes < 1 || inBytes > len(lines[line-1])+1 {
+		return inBytes
+	}
+	return utf8.RuneCount(lines[line-1][:inBytes-1]) + 1
+}
+
+// position returns where in its file the byte at an offset is, counted from 0, and
+// whether the file has one there; the end of the file counts.
+func (c columns) position(file string, offset int) (token.Position, bool) {
+	for i, line := range c.lines(file) {
+		last := i == len(c.lines(file))-1
+		if offset < len(line) || last && offset == len(line) {
+			return token.Position{Filename: file, Line: i + 1, Column: utf8.RuneCount(line[:offset]) + 1}, offset >= 0
+		}
+		offset -= len(line)
+	}
+	return token.Position{}, false
+}
+
+// of returns the findings with their columns in characters.
+func (c columns) of(findings []Finding) []Finding {
+	out := slices.Clone(findings)
+	for i := range out {
+		f := &out[i]
+		f.End.Column = c.column(f.Start.Filename, f.End.Line, f.End.Column)
+		f.Start.Column = c.column(f.Start.Filename, f.Start.Line, f.Start.Column)
+		f.Related = slices.Clone(f.Related)
+		for j := range f.Related {
+			at := &f.Related[j].Start
+			at.Column = c.column(at.Filename, at.Line, at.Column)
+		}
+	}
+	return out
+}

@@ -1,0 +1,229 @@
+package vet
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"go/token"
+	"io"
+	"os"
+	"os/exec"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/kansas-frontier-matrix/sqsfifo/lint"
+)
+
+// goVetError is a run of the go command that failed. Its text is what the command
+// printed, but for what it downloaded.
+type goVetError struct {
+	stderr string
+	err    error
+}
+
+func (e *goVetError) Error() string {
+	var b strings.Builder
+	for line := range strings.Lines(e.stderr) {
+		if !strings.HasPrefix(line, "go: downloading ") {
+			b.WriteString(line)
+		}
+	}
+	return "go vet: " + cmp.Or(strings.TrimSpace(b.String()), e.err.Error())
+}
+
+func (e *goVetError) Unwrap() error { return e.err }
+
+// unitDiagnostics are what the analyzers said about one package as it is compiled.
+type unitDiagnostics struct {
+	path     string
+	findings []Finding
+}
+
+// goVet runs the analyzers under the go command, which takes from its cache what
+// has not changed since the last run, with packages, flags and binary. Another try has
+// answers of its own in the cache.
+func goVet(ctx context.Context, o Options, try int) ([]unitDiagnostics, error) {
+	tool := o.Tool
+	if tool == "" {
+		self, err := os.Executable()
+		if err != nil {
+			return nil, fmt.Errorf("cannot find the own binary, which go vet runs: %w", err)
+		}
+		tool = self
+	}
+	args := []string{"vet", "-json", "-vettool=" + tool, fmt.Sprintf("-%s=%d", dependencies, try)}
+	if o.Tags != "" {
+		args = append(args, "-tags="+o.Tags)
+	}
+	args = append(args, o.Flags...)
+	args = append(append(args, "--"), o.Patterns...)
+	cmd := exec.CommandContext(ctx, "go", args...) // #nosec G204 -- the go command, with the flags and packages of the user
+	cmd.Dir = o.Dir
+	var stdout, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	if err := cmd.Run(); err != nil {
+		return nil, &goVetError{stderr.String(), err}
+	}
+	return decodeUnits(&stdout)
+}
+
+// A diagnostic as go vet -json prints it.
+type jsonDiagnostic struct {
+	Category string        `json:"category"`
+	Posn     string        `json:"posn"`
+	End      string        `json:"end"`
+	Message  string        `json:"message"`
+	Related  []jsonRelated `json:"related"`
+	Fixes    []jsonFix     `json:"suggested_fixes"`
+}
+
+type jsonRelated struct {
+	Posn    string `json:"posn"`
+	Message string `json:"message"`
+}
+
+type jsonFix struct {
+	Message string `json:"message"`
+	Edits   []struct {
+		Filename string `json:"filename"`
+		Start    int    `json:"start"`
+		End      int    `json:"end"`
+		New      string `json:"new"`
+	} `json:"edits"`
+}
+
+var errNoAnswer = errors.New("go vet printed nothing about any package: this takes the go command 1.26 or later")
+
+// decodeUnits reads the objects that the analyzers print, one a package, empty if
+// there is nothing to say.
+func decodeUnits(r io.Reader) ([]unitDiagnostics, error) {
+	d := json.NewDecoder(r)
+	var units []unitDiagnostics
+	for n := 0; ; n++ {
+		var tree map[string]map[string]json.RawMessage
+		err := d.Decode(&tree)
+		if errors.Is(err, io.EOF) {
+			if n == 0 {
+				return nil, errNoAnswer
+			}
+			return units, nil
+		}
+		if err != nil {
+			return nil, fmt.Errorf("cannot read what go vet -json printed: %w", err)
+		}
+		for path, byAnalyzer := range tree {
+			unit := unitDiagnostics{path: path}
+			for name, text := range byAnalyzer {
+				var failed struct {
+					Error string `json:"error"`
+				}
+				if json.Unmarshal(text, &failed) == nil && failed.Error != "" {
+					return nil, fmt.Errorf("%s: %s: %s", path, name, failed.Error)
+				}
+				var diagnostics []jsonDiagnostic
+				if err := json.Unmarshal(text, &diagnostics); err != nil {
+					return nil, fmt.Errorf("cannot read what %s said about %s: %w", name, path, err)
+				}
+				for _, diagnostic := range diagnostics {
+					if diagnostic.Category != answered {
+						unit.findings = append(unit.findings, diagnostic.finding())
+					}
+				}
+			}
+			units = append(units, unit)
+		}
+	}
+}
+
+func (d jsonDiagnostic) finding() Finding {
+	f := Finding{
+		Rule:     d.Category,
+		Severity: SeverityOf(d.Category),
+		Message:  strings.TrimPrefix(d.Message, d.Category+": "),
+		URL:      page(d.Category),
+		Start:    position(d.Posn),
+	}
+	// A diagnostic has no field for a severity, so the analyzer says one that is not
+	// the rule's in front of the text.
+	for _, s := range []lint.Severity{lint.Error, lint.Warning, lint.Info} {
+		if text, ok := strings.CutPrefix(f.Message, s.String()+": "); ok {
+			f.Severity, f.Message = s, text
+			break
+		}
+	}
+	if d.End != "" && d.End != d.Posn {
+		f.End = position(d.End)
+	}
+	for _, r := range d.Related {
+		f.Related = append(f.Related, Place{position(r.Posn), r.Message})
+	}
+	for _, fix := range d.Fixes {
+		out := Fix{Message: fix.Message}
+		for _, e := range fix.Edits {
+			out.Edits = append(out.Edits, Edit{e.Filename, e.Start, e.End, e.New})
+		}
+		f.Fixes = append(f.Fixes, out)
+	}
+	return f
+}
+
+// position reads file:line:column; the column may be missing, and the name of a
+// file may have colons.
+func position(text string) token.Position {
+	rest, last, ok := cutNumber(text)
+	if !ok {
+		return token.Position{Filename: text}
+	}
+	if file, line, ok := cutNumber(rest); ok {
+		return token.Position{Filename: file, Line: line, Column: last}
+	}
+	return token.Position{Filename: rest, Line: last}
+}
+
+func cutNumber(text string) (rest string, n int, ok bool) {
+	i := strings.LastIndexByte(text, ':')
+	if i < 0 {
+		return text, 0, false
+	}
+	n, err := strconv.Atoi(text[i+1:])
+	return text[:i], n, err == nil && n > 0
+}
+
+// SeverityOf is the rule's own severity. What no table has is an error, rather than
+// overlooked.
+func SeverityOf(rule string) lint.Severity {
+	for _, r := range Rules() {
+		if r.ID == rule {
+			return r.Severity
+		}
+	}
+	return lint.Error
+}
+
+// page is where a rule is explained. Those about directives have no section.
+func page(rule string) string {
+	if _, ok := lint.Lookup(rule); ok {
+		return docs + "#" + strings.ToLower(rule)
+	}
+	return docs
+}
+
+func sorted(findings []Finding) []Finding {
+	slices.SortFunc(findings, func(a, b Finding) int {
+		return cmp.Or(
+			strings.Compare(a.Start.Filename, b.Start.Filename),
+			cmp.Compare(a.Start.Line, b.Start.Line),
+			cmp.Compare(a.Start.Column, b.Start.Column),
+			strings.Compare(a.Rule, b.Rule),
+			strings.Compare(a.Message, b.Message),
+		)
+	})
+	// A package and its variant with tests are two, with the same files.
+	return slices.CompactFunc(findings, func(a, b Finding) bool {
+		return a.Start == b.Start && a.Rule == b.Rule && a.Message == b.Message
+	})
+}

@@ -1,0 +1,124 @@
+package vet
+
+import (
+	"bytes"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"go/types"
+	"os"
+	"path"
+	"strconv"
+
+	"golang.org/x/tools/go/packages"
+)
+
+// code is the syntax of one package with as much of its types as a rule needs.
+type code struct {
+	name  string
+	fset  *token.FileSet
+	files []*ast.File
+	info  *types.Info
+}
+
+// sources are the texts of files that were read, by path. A package and the variant
+// that its tests are compiled with share most of theirs.
+type sources map[string][]byte
+
+func (s sources) read(file string) ([]byte, error) {
+	text, ok := s[file]
+	if ok {
+		return text, nil
+	}
+	text, err := os.ReadFile(file) // #nosec G304 -- a file of a package that is checked
+	if err != nil {
+		return nil, err
+	}
+	s[file] = text
+	return text, nil
+}
+
+// concern reports whether any of the files imports this module or has a directive
+// about SF020.
+func (s sources) concern(files []string) (bool, error) {
+	imported := []byte(strconv.Quote(sdkPath))
+	for _, file := range files {
+		text, err := s.read(file)
+		if err != nil {
+			return false, err
+		}
+		if bytes.Contains(text, imported) || bytes.Contains(text, []byte("`"+sdkPath+"`")) || bytes.Contains(text, []byte(noComplianceTest)) {
+			return true, nil
+		}
+		delete(s, file) // nobody asks for it again
+	}
+	return false, nil
+}
+
+// check parses a package and finds out which names in it mean what SF020 is about.
+// The types of what it imports are not loaded, so most of its expressions have none;
+// that the package compiles was found out before.
+func (s sources) check(p *packages.Package) (*code, error) {
+	c := &code{fset: token.NewFileSet(), info: &types.Info{
+		Types: map[ast.Expr]types.TypeAndValue{},
+		Uses:  map[*ast.Ident]types.Object{},
+	}}
+	for _, name := range p.GoFiles {
+		text, err := s.read(name)
+		if err != nil {
+			return nil, err
+		}
+		file, err := parser.ParseFile(c.fset, name, text, parser.ParseComments|parser.SkipObjectResolution)
+		if err != nil {
+			return nil, err
+		}
+		c.files = append(c.files, file)
+	}
+	if len(c.files) > 0 {
+		c.name = c.files[0].Name.Name
+	}
+	config := types.Config{
+		Importer:                 known{},
+		FakeImportC:              true,
+		DisableUnusedImportCheck: true,
+		Error:                    func(error) {}, // what is imported is not there
+	}
+	// The error is the first of those.
+	_, _ = config.Check(p.PkgPath, c.fset, c.files, c.info)
+	return c, nil
+}
+
+// known imports every package with no names in it, but for those that SF020 is
+// about.
+type known map[string]*types.Package
+
+func (k known) Import(name string) (*types.Package, error) {
+	if p := k[name]; p != nil {
+		return p, nil
+	}
+	p := types.NewPackage(name, path.Base(name))
+	k[name] = p
+	declare := func(o types.Object) { p.Scope().Insert(o) }
+	function := func(name string) {
+		declare(types.NewFunc(token.NoPos, p, name, types.NewSignatureType(nil, nil, nil, nil, nil, false)))
+	}
+	switch name {
+	case sdkPath:
+		function("NewProducer")
+	case suitePath:
+		function("TestProducer")
+		function("CheckProducer")
+	case "testing":
+		for _, name := range []string{"T", "B", "F", "TB", "M", "PB"} {
+			o := types.NewTypeName(token.NoPos, p, name, nil)
+			t := types.NewNamed(o, types.NewStruct(nil, nil), nil)
+			for _, method := range []string{"Skip", "Skipf", "SkipNow"} {
+				receiver := types.NewVar(token.NoPos, p, "", types.NewPointer(t))
+				t.AddMethod(types.NewFunc(token.NoPos, p, method, types.NewSignatureType(receiver, nil, nil, nil, nil, false)))
+			}
+			declare(o)
+		}
+	}
+	p.MarkComplete()
+	return p, nil
+}
