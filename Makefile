@@ -10,7 +10,7 @@ TOOL      = $(GO) tool -modfile=$(CURDIR)/internal/tools/go.mod
 # Every module of the repository: the root is the one that users import, the
 # others hold what they must not see: tools, the peers of the benchmarks, a
 # database.
-MODULES = . internal/tools benchmarks internal/corpus examples/outbox docs/kfm/schemas
+MODULES = . internal/tools benchmarks internal/corpus examples/outbox docs/kfm/schemas idempotency/storetest idempotency/sqlstore/sqlstoretest
 
 .PHONY: help
 help: ## list the targets
@@ -29,6 +29,13 @@ test: ## run all tests
 	cd examples/outbox && $(GO) test ./...
 	cd internal/corpus && $(GO) test ./...
 	cd docs/kfm/schemas && $(GO) test ./...
+	cd idempotency/storetest && $(GO) test -short ./...
+	cd idempotency/sqlstore/sqlstoretest && $(GO) test -short ./...
+
+.PHONY: test-stores
+test-stores: ## the idempotency stores in full, kills of clients and servers included (minutes); says which servers are here
+	cd idempotency/storetest && $(GO) test -count=1 ./...
+	cd idempotency/sqlstore/sqlstoretest && $(GO) test -count=1 -v ./... | grep -E '^(---|ok|FAIL|PASS)|SKIP|skip'
 
 .PHONY: node-test
 node-test: ## the fake against AWS's SDK for JavaScript; needs Node 20 and npm
@@ -73,6 +80,8 @@ lint: ## vet, sqsfifo vet, staticcheck, gofumpt
 	cd examples/outbox && $(GO) vet ./... && $(TOOL) staticcheck ./...
 	cd internal/corpus && $(GO) vet ./... && $(TOOL) staticcheck ./...
 	cd docs/kfm/schemas && $(GO) vet ./... && $(TOOL) staticcheck ./...
+	cd idempotency/storetest && $(GO) vet ./... && $(TOOL) staticcheck ./...
+	cd idempotency/sqlstore/sqlstoretest && $(GO) vet ./... && $(TOOL) staticcheck ./...
 	@files=$$($(TOOL) gofumpt -l $$(git ls-files --cached --others --exclude-standard '*.go')); \
 		if [ -n "$$files" ]; then echo "not formatted by gofumpt:"; echo "$$files"; exit 1; fi
 
@@ -106,6 +115,10 @@ bench-window: ## the deduplication window against a map and caches (WINDOW_IDS=2
 .PHONY: bench-emulators
 bench-emulators: ## sqsfifo serve against moto, fauxqs and goaws, with the ratios (network for npm and pip)
 	cd benchmarks && $(GO) run ./emulators
+
+.PHONY: bench-store
+bench-store: ## durable claims, one transaction each and in groups, with the ratio (SQLite, and PostgreSQL if it is here)
+	cd idempotency/sqlstore/sqlstoretest && $(GO) run ./bench
 
 .PHONY: bench-memory
 bench-memory: ## what a queued event, a paused group and a remembered key take, and after ten idle minutes

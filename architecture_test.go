@@ -35,6 +35,9 @@ func TestDependencies(t *testing.T) {
 		{"./internal/vet", []string{"testing", "github.com/aws", "go.opentelemetry.io", "github.com/golangci", root}},
 		{"./canonicaljson", []string{"."}}, // a dot is in every path but those of the standard library
 		{"./internal/window", []string{"."}},
+		{"./idempotency", []string{"."}},
+		{"./idempotency/sqlstore", []string{"."}},
+		{"./idempotency/httpidem", []string{"."}},
 	} {
 		out, err := exec.CommandContext(t.Context(), goTool, "list", "-deps", tc.pkg).Output()
 		require.NoError(t, err)
@@ -78,7 +81,11 @@ func TestArrows(t *testing.T) {
 		"./internal/window":    nil,
 		"./canonicaljson":      {"canonicaljson/internal/decimal", "canonicaljson/internal/word"},
 		"./internal/attrname":  nil,
-		"./lint":               {"canonicaljson", "internal/attrname", "internal/window"},
+
+		"./idempotency":          nil,
+		"./idempotency/sqlstore": {"idempotency"},
+		"./idempotency/httpidem": {"idempotency"},
+		"./lint":                 {"canonicaljson", "internal/attrname", "internal/window"},
 	} {
 		out, err := exec.CommandContext(t.Context(), goTool, "list", "-f", `{{join .Imports "\n"}}`, pkg).Output()
 		require.NoError(t, err)

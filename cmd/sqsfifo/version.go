@@ -5,6 +5,9 @@ import (
 	"flag"
 	"fmt"
 	"runtime/debug"
+	"strings"
+
+	sdk "github.com/kansas-frontier-matrix/sqsfifo"
 )
 
 const versionHelp = `usage: sqsfifo version
@@ -41,4 +44,14 @@ func versionOf(info *debug.BuildInfo) string {
 		v = "unreleased"
 	}
 	return fmt.Sprintf("sqsfifo %s%s%s %s", v, commit, modified, info.GoVersion)
+}
+
+// moduleVersion is that of the module, where the binary was built from one, and otherwise
+// the one that the code is about to have.
+func moduleVersion() string {
+	const module = "github.com/kansas-frontier-matrix/sqsfifo"
+	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Path == module && strings.HasPrefix(info.Main.Version, "v") {
+		return info.Main.Version
+	}
+	return "v" + sdk.Version
 }

@@ -8,13 +8,11 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"runtime/debug"
 	"slices"
 	"strings"
 
 	"golang.org/x/tools/go/analysis"
 
-	sdk "github.com/kansas-frontier-matrix/sqsfifo"
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/vet"
 	"github.com/kansas-frontier-matrix/sqsfifo/lint"
 	"github.com/kansas-frontier-matrix/sqsfifo/lint/fifovet"
@@ -108,7 +106,7 @@ func (f vetFlags) run(ctx context.Context, o vet.Options, io stdio) (int, error)
 		fmt.Fprintf(io.err, "wrote %s: %d findings\n", f.writeBaseline, n)
 		return exitFine, nil
 	}
-	out := vet.Output{Dir: dir, Colour: coloured(io.out), Version: version()}
+	out := vet.Output{Dir: dir, Colour: coloured(io.out), Version: moduleVersion()}
 	if err := vet.Format(f.format).Write(io.out, out, report.Findings); err != nil {
 		return exitFailed, err
 	}
@@ -219,16 +217,6 @@ func (f *failOn) fails(s lint.Severity) bool {
 		return s != lint.Info
 	}
 	return false
-}
-
-// version is that of the module, where the binary was built from one, and otherwise
-// the one that the code is about to have.
-func version() string {
-	const module = "github.com/kansas-frontier-matrix/sqsfifo"
-	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Path == module && strings.HasPrefix(info.Main.Version, "v") {
-		return info.Main.Version
-	}
-	return "v" + sdk.Version
 }
 
 // coloured reports whether escape sequences mean colours where the output goes. A

@@ -44,9 +44,11 @@ func TestInAScratchModule(t *testing.T) {
 	require.NoError(t, err)
 	text, err := os.ReadFile(filepath.Join(root, "README.md"))
 	require.NoError(t, err)
+	guide, err := os.ReadFile(filepath.Join(root, "docs/guide/linting.md"))
+	require.NoError(t, err)
 	readme := func(line string) string {
 		t.Helper()
-		assert.Contains(t, string(text), "\n"+line+"\n", "the README has the line")
+		assert.True(t, strings.Contains(string(text)+string(guide), "\n"+line+"\n"), "neither the README nor the guide has the line %s", line)
 		return line
 	}
 	scratch := goCommand{shell, t.TempDir()}
