@@ -84,7 +84,8 @@ func (c *Consumer[T]) handle(ctx context.Context, m types.Message) error {
 // Memory is a Once for examples and tests: it forgets with the process. In
 // production the keys are a table with a unique column, and Once is a transaction
 // that inserts the key, does nothing more if the key is there, and otherwise runs the
-// effect. Keep a key for longer than the queue keeps a message.
+// effect; packages idempotency and idempotency/sqlstore have one. Keep a key for
+// longer than the queue keeps a message.
 //
 // Memory is safe for concurrent use; effects run one at a time.
 type Memory struct {
