@@ -1,14 +1,60 @@
 package outboxtest
 
 import (
+	"context"
+	"database/sql"
+	"errors"
 	"fmt"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/kansas-frontier-matrix/sqsfifo"
+	"github.com/kansas-frontier-matrix/sqsfifo/outbox"
 )
 
-func TestRelaySends(t *testing.T) {
+// senderFunc is a Sender.
+type senderFunc func(context.Context, *sqsfifo.Message) (sqsfifo.Receipt, error)
+
+func (f senderFunc) SendMessage(ctx context.Context, m *sqsfifo.Message) (sqsfifo.Receipt, error) {
+	return f(ctx, m)
+}
+
+// doubt is the outcome of a send of which nobody knows what became.
+func doubt(m *sqsfifo.Message) error {
+	return &sqsfifo.InDoubtError{DedupeKey: m.DedupeKey, Attempts: 1, Err: errors.New("no answer")}
+}
+
+func refused(m *sqsfifo.Message) error {
+	return &sqsfifo.NotStoredError{DedupeKey: m.DedupeKey, Attempts: 1, Err: errors.New("refused")}
+}
+
+// marked returns the range of positions of a group that may have been sent, 0 and 0 if
+// it is empty.
+func marked(t testing.TB, db *sql.DB, group string) (from, to int64) {
+	t.Helper()
+	err := db.QueryRow(`SELECT from_position, to_position FROM outbox_attempts WHERE message_group = $1`, group).Scan(&from, &to)
+	if errors.Is(err, sql.ErrNoRows) || from > to {
+		return 0, 0
+	}
+	require.NoError(t, err)
+	return from, to
+}
+
+// age makes the attempts of a group older.
+func age(t testing.TB, db *sql.DB, group string, by time.Duration) {
+	t.Helper()
+	_, err := db.Exec(`UPDATE outbox_attempts SET first_attempt = first_attempt - $1 WHERE message_group = $2`, by.Microseconds(), group)
+	require.NoError(t, err)
+}
+
+func TestRelaySendsInOrder(t *testing.T) {
 	each(t, func(t *testing.T, d database) {
 		box, db := d.box(t)
 		q := newQueue(t)
@@ -25,10 +71,356 @@ func TestRelaySends(t *testing.T) {
 		assert.EqualValues(t, 175, s.Messages)
 		assert.EqualValues(t, 7, s.Groups)
 		assert.Positive(t, s.OldestAge)
-		r, stop := start(t, box, newProducer(t, q, q.URL()))
+		assert.Zero(t, s.Late)
+		assert.Empty(t, s.Leader)
+		r, stop := start(t, box, newProducer(t, q, q.URL()), func(c *outbox.RelayConfig) { c.Holder = "me" })
 		eventually(t, "the outbox is empty", empty(t, box))
+		s, err = box.Stats(t.Context())
+		require.NoError(t, err)
+		assert.Equal(t, outbox.Stats{Leader: "me", Fence: 1}, s)
 		stop()
 		assert.Equal(t, want, sent(t, q))
-		t.Logf("%+v", r.Stats())
+		assert.EqualValues(t, 175, r.Stats().Sent)
+		assert.ErrorIs(t, r.Run(t.Context()), outbox.ErrRan)
+	})
+}
+
+// A row is marked, by a commit, before it is sent, and only the next few of a group are.
+func TestMarkedBeforeSent(t *testing.T) {
+	each(t, func(t *testing.T, d database) {
+		box, db := d.box(t)
+		q := newQueue(t)
+		addMany(t, box, db, "a", 12)
+		addMany(t, box, db, "b", 12)
+		p := newProducer(t, q, q.URL())
+		check := d.open(t)
+		_, stop := start(t, box, senderFunc(func(ctx context.Context, m *sqsfifo.Message) (sqsfifo.Receipt, error) {
+			var position int64
+			fmt.Sscanf(m.DedupeKey[2:], "%d", &position)
+			position++
+			from, to := marked(t, check, m.Group)
+			assert.True(t, from <= position && position <= to, "%d is not in %d to %d", position, from, to)
+			assert.LessOrEqual(t, to-from, int64(4))
+			return p.SendMessage(ctx, m)
+		}), func(c *outbox.RelayConfig) { c.GroupRows = 5 })
+		eventually(t, "the outbox is empty", empty(t, box))
+		stop()
+	})
+}
+
+// A failure stops its group and no other, is named, and ends with the cause.
+func TestAFailureStopsItsGroup(t *testing.T) {
+	each(t, func(t *testing.T, d database) {
+		for name, failure := range map[string]func(*sqsfifo.Message) error{"refused": refused, "doubt": doubt} {
+			t.Run(name, func(t *testing.T) {
+				box, db := d.box(t)
+				q := newQueue(t)
+				bad, good := "bad-"+name, "good-"+name
+				addMany(t, box, db, bad, 5)
+				addMany(t, box, db, good, 5)
+				p := newProducer(t, q, q.URL())
+				var mu sync.Mutex
+				fails := true
+				r, stop := start(t, box, senderFunc(func(ctx context.Context, m *sqsfifo.Message) (sqsfifo.Receipt, error) {
+					mu.Lock()
+					defer mu.Unlock()
+					if fails && strings.HasSuffix(m.DedupeKey, "0002") && m.Group == bad {
+						return sqsfifo.Receipt{}, failure(m)
+					}
+					return p.SendMessage(ctx, m)
+				}))
+				eventually(t, "the group is stopped twice, and the other empty", func() bool {
+					s := r.Stats()
+					left, err := box.Stats(t.Context())
+					require.NoError(t, err)
+					return len(s.Stopped) == 1 && s.Stopped[0].Times > 1 && left.Messages == 3
+				})
+				s := r.Stats().Stopped[0]
+				assert.Equal(t, bad, s.Group)
+				assert.EqualValues(t, 3, s.Position)
+				assert.Equal(t, bad+"-0002", s.DedupeKey)
+				assert.Equal(t, sqsfifo.FateOf(failure(&sqsfifo.Message{})), s.Fate)
+				assert.Len(t, sent(t, q)[bad], 2)
+				assert.Len(t, sent(t, q)[good], 5)
+				stop()
+				from, to := marked(t, db, bad)
+				if name == "refused" {
+					assert.True(t, to < 3, "%d to %d may have been sent", from, to)
+				} else {
+					assert.True(t, from <= 3 && to == 3, "%d to %d may have been sent", from, to)
+				}
+				mu.Lock()
+				fails = false
+				mu.Unlock()
+				r, stop = start(t, box, newProducer(t, q, q.URL()))
+				eventually(t, "the outbox is empty", empty(t, box))
+				stop()
+				assert.Empty(t, r.Stats().Stopped)
+				assert.Len(t, q.Messages(), 10)
+				assert.True(t, slices.IsSorted(sent(t, q)[bad]))
+			})
+		}
+	})
+}
+
+// A refusal does not undo the doubt of an earlier attempt.
+func TestARefusalLeavesTheEarlierDoubt(t *testing.T) {
+	each(t, func(t *testing.T, d database) {
+		box, db := d.box(t)
+		add(t, box, db, build(t, "a", "g"))
+		for i, failure := range []func(*sqsfifo.Message) error{doubt, refused} {
+			r, stop := start(t, box, senderFunc(func(_ context.Context, m *sqsfifo.Message) (sqsfifo.Receipt, error) {
+				return sqsfifo.Receipt{}, failure(m)
+			}))
+			eventually(t, "it failed", func() bool { return len(r.Stats().Stopped) == 1 })
+			stop()
+			_, to := marked(t, db, "g")
+			assert.EqualValues(t, 1, to, "after failure %d", i)
+		}
+	})
+}
+
+// After a crash, what may have been sent is sent again first, and the rest later.
+func TestResendsBeforeLaterRows(t *testing.T) {
+	each(t, func(t *testing.T, d database) {
+		box, db := d.box(t)
+		q := newQueue(t)
+		addMany(t, box, db, "g", 9)
+		_, err := db.Exec(`INSERT INTO outbox_attempts (message_group, from_position, to_position, first_attempt) VALUES ('g', 1, 3, $1)`, time.Now().UnixMicro())
+		require.NoError(t, err)
+		p := newProducer(t, q, q.URL())
+		for i := range 2 { // which the relay before this one stored
+			_, err := p.SendMessage(t.Context(), build(t, fmt.Sprintf("g-%04d", i), "g"))
+			require.NoError(t, err)
+		}
+		var order []string
+		_, stop := start(t, box, senderFunc(func(ctx context.Context, m *sqsfifo.Message) (sqsfifo.Receipt, error) {
+			order = append(order, m.DedupeKey[2:])
+			if m.DedupeKey == "g-0003" {
+				from, _ := marked(t, db, "g")
+				assert.EqualValues(t, 4, from, "a later row has a later mark")
+			}
+			return newProducer(t, q, q.URL()).SendMessage(ctx, m)
+		}))
+		eventually(t, "the outbox is empty", empty(t, box))
+		stop()
+		assert.Equal(t, []string{"0000", "0001", "0002", "0003", "0004", "0005", "0006", "0007", "0008"}, order)
+		assert.Len(t, q.Messages(), 9)
+	})
+}
+
+// One relay works, and another takes over at once when it closes.
+func TestOneOfManyWorks(t *testing.T) {
+	each(t, func(t *testing.T, d database) {
+		box, db := d.box(t)
+		q := newQueue(t)
+		first, stop := start(t, box, newProducer(t, q, q.URL()))
+		eventually(t, "the first leads", func() bool { return first.Stats().Leading })
+		second, stopSecond := start(t, box, newProducer(t, q, q.URL()))
+		for i := range 20 {
+			addMany(t, box, db, fmt.Sprint("g", i), 5)
+		}
+		eventually(t, "the outbox is empty", empty(t, box))
+		assert.False(t, second.Stats().Leading)
+		assert.Zero(t, second.Stats().Sent)
+		stop()
+		eventually(t, "the second leads", func() bool { return second.Stats().Leading })
+		addMany(t, box, db, "later", 5)
+		eventually(t, "the outbox is empty", empty(t, box))
+		stopSecond()
+		assert.EqualValues(t, 2, second.Stats().Fence)
+		assert.Len(t, q.Messages(), 105)
+	})
+}
+
+// A relay that was deposed changes nothing, whatever it has learnt since.
+func TestADeposedRelayWritesNothing(t *testing.T) {
+	each(t, func(t *testing.T, d database) {
+		box, db := d.box(t)
+		add(t, box, db, build(t, "a", "g"))
+		begun, goOn := make(chan bool, 1), make(chan bool)
+		old, stopOld := start(t, box, senderFunc(func(_ context.Context, m *sqsfifo.Message) (sqsfifo.Receipt, error) {
+			begun <- true
+			<-goOn
+			return sqsfifo.Receipt{}, refused(m) // for all it knows, the row was never stored
+		}), func(c *outbox.RelayConfig) { c.Poll = time.Second; c.Lease = time.Minute })
+		<-begun
+		_, err := db.Exec(`UPDATE outbox_leader SET lease_until = 0`)
+		require.NoError(t, err)
+		young, stopYoung := start(t, box, senderFunc(func(_ context.Context, m *sqsfifo.Message) (sqsfifo.Receipt, error) {
+			return sqsfifo.Receipt{}, doubt(m)
+		}))
+		eventually(t, "the young one has sent it", func() bool { return len(young.Stats().Stopped) == 1 })
+		close(goOn)
+		eventually(t, "the old one is deposed", func() bool { return !old.Stats().Leading })
+		_, to := marked(t, db, "g")
+		assert.EqualValues(t, 1, to, "the doubt of the young one")
+		stopOld()
+		assert.True(t, young.Stats().Leading, "the old one's end is not the young one's")
+		s, err := box.Stats(t.Context())
+		require.NoError(t, err)
+		assert.NotEmpty(t, s.Leader)
+		stopYoung()
+	})
+}
+
+// Nothing is sent after the end of a lease that could not be renewed.
+func TestTheLeaseEndsSends(t *testing.T) {
+	d := newPostgreSQL(t)
+	box, db := d.box(t)
+	add(t, box, db, build(t, "a", "g"))
+	withdrawn := make(chan error, 1)
+	r, stop := start(t, box, senderFunc(func(ctx context.Context, m *sqsfifo.Message) (sqsfifo.Receipt, error) {
+		<-ctx.Done()
+		select {
+		case withdrawn <- context.Cause(ctx):
+		default:
+		}
+		return sqsfifo.Receipt{}, doubt(m)
+	}), func(c *outbox.RelayConfig) { c.Lease = 500 * time.Millisecond })
+	eventually(t, "it leads", func() bool { return r.Stats().Leading && r.Stats().InFlight == 1 })
+	tx, err := db.Begin()
+	require.NoError(t, err)
+	_, err = tx.Exec(`SELECT 1 FROM outbox_leader FOR UPDATE`)
+	require.NoError(t, err)
+	require.ErrorContains(t, <-withdrawn, "the lease is over")
+	require.NoError(t, tx.Rollback())
+	stop()
+}
+
+// Close lets what is under way end, and notes it.
+func TestClose(t *testing.T) {
+	each(t, func(t *testing.T, d database) {
+		before := runtime.NumGoroutine()
+		box, db := d.box(t)
+		q := newQueue(t)
+		addMany(t, box, db, "g", 5)
+		p := newProducer(t, q, q.URL())
+		begun, goOn := make(chan bool, 5), make(chan bool)
+		r, stop := start(t, box, senderFunc(func(ctx context.Context, m *sqsfifo.Message) (sqsfifo.Receipt, error) {
+			begun <- true
+			<-goOn
+			return p.SendMessage(ctx, m)
+		}))
+		<-begun
+		closed := make(chan bool)
+		go func() {
+			stop()
+			close(closed)
+		}()
+		select {
+		case <-closed:
+			t.Fatal("Close did not wait")
+		case <-time.After(50 * time.Millisecond):
+		}
+		close(goOn)
+		<-closed
+		assert.Len(t, positions(t, db, "g"), 4)
+		from, to := marked(t, db, "g")
+		assert.True(t, to <= 1, "%d to %d may have been sent", from, to)
+		assert.False(t, r.Stats().Leading)
+		require.NoError(t, r.Close(t.Context()), "again")
+
+		// A relay that never ran.
+		r, err := outbox.NewRelay(box, outbox.RelayConfig{Sender: p})
+		require.NoError(t, err)
+		require.NoError(t, r.Close(t.Context()))
+		require.ErrorIs(t, r.Run(t.Context()), outbox.ErrRan)
+		require.NoError(t, p.Close(t.Context()))
+		require.NoError(t, db.Close())
+		eventually(t, "no goroutine is left", func() bool { return runtime.NumGoroutine() <= before+1 })
+	})
+}
+
+// When the context of Close or Run ends, what is under way is withdrawn.
+func TestCloseInAHurry(t *testing.T) {
+	each(t, func(t *testing.T, d database) {
+		box, db := d.box(t)
+		add(t, box, db, build(t, "a", "g"))
+		begun := make(chan bool, 1)
+		blocks := senderFunc(func(ctx context.Context, m *sqsfifo.Message) (sqsfifo.Receipt, error) {
+			begun <- true
+			<-ctx.Done()
+			return sqsfifo.Receipt{}, doubt(m)
+		})
+		r, err := outbox.NewRelay(box, outbox.RelayConfig{Sender: blocks})
+		require.NoError(t, err)
+		ended := make(chan error, 1)
+		go func() { ended <- r.Run(context.Background()) }()
+		<-begun
+		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+		defer cancel()
+		require.ErrorIs(t, r.Close(ctx), context.DeadlineExceeded)
+		require.NoError(t, <-ended)
+		_, to := marked(t, db, "g")
+		assert.EqualValues(t, 1, to)
+
+		r, err = outbox.NewRelay(box, outbox.RelayConfig{Sender: blocks})
+		require.NoError(t, err)
+		ctx, cancel = context.WithCancel(t.Context())
+		go func() { ended <- r.Run(ctx) }()
+		<-begun
+		cancel()
+		require.ErrorIs(t, <-ended, context.Canceled)
+		s, err := box.Stats(t.Context())
+		require.NoError(t, err)
+		assert.Empty(t, s.Leader, "it resigned")
+	})
+}
+
+// More groups than the relay sends at once: each has its turn, also behind groups that
+// fail for good.
+func TestNoGroupStarves(t *testing.T) {
+	each(t, func(t *testing.T, d database) {
+		box, db := d.box(t)
+		q := newQueue(t)
+		var msgs []*sqsfifo.Message
+		for g := range 60 {
+			for i := range 3 {
+				msgs = append(msgs, build(t, fmt.Sprintf("%02d-%d", g, i), fmt.Sprintf("g%02d", g)))
+			}
+		}
+		add(t, box, db, msgs...)
+		p := newProducer(t, q, q.URL())
+		_, stop := start(t, box, senderFunc(func(ctx context.Context, m *sqsfifo.Message) (sqsfifo.Receipt, error) {
+			if m.Group < "g20" {
+				return sqsfifo.Receipt{}, refused(m)
+			}
+			return p.SendMessage(ctx, m)
+		}), func(c *outbox.RelayConfig) { c.Groups = 4; c.GroupRows = 1 })
+		eventually(t, "the others are sent", func() bool { return len(q.Messages()) == 120 })
+		stop()
+		for g, ids := range sent(t, q) {
+			assert.True(t, slices.IsSorted(ids), g)
+		}
+	})
+}
+
+// A wave is bounded in bytes, and what does not fit comes with the next.
+func TestBigMessages(t *testing.T) {
+	each(t, func(t *testing.T, d database) {
+		box, db := d.box(t)
+		q := newQueue(t)
+		big, err := sqsfifo.NewProducer(q, sqsfifo.Config[map[string]string]{
+			QueueURL: q.URL(), Source: "kfm.test.outbox",
+			Identify: func(m map[string]string) (sqsfifo.Identity, error) {
+				return sqsfifo.Identity{DedupeKey: m["id"], Group: m["group"], Time: time.Unix(1, 0)}, nil
+			},
+		})
+		require.NoError(t, err)
+		for g := range 8 {
+			var msgs []*sqsfifo.Message
+			for i := range 5 {
+				m, err := big.Build(map[string]string{"id": fmt.Sprintf("%d-%d", g, i), "group": fmt.Sprint("g", g), "text": strings.Repeat("x", 900_000)})
+				require.NoError(t, err)
+				msgs = append(msgs, m)
+			}
+			add(t, box, db, msgs...)
+		}
+		r, stop := start(t, box, big, func(c *outbox.RelayConfig) { c.Poll = time.Minute })
+		eventually(t, "the outbox is empty", empty(t, box))
+		stop()
+		assert.Len(t, q.Messages(), 40)
+		assert.Greater(t, r.Stats().Waves, int64(2))
 	})
 }
