@@ -18,7 +18,7 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
 )
 
-var throughputEvents = flag.Int("throughput.events", 4000, "events of TestThroughput")
+var throughputEvents = flag.Int("throughput.events", 3000, "events of TestThroughput")
 
 const latency = 5 * time.Millisecond
 
