@@ -44,18 +44,29 @@ type LateRow struct {
 // A message is also late if it was marked by the commit that let an earlier one of its
 // group be sent, and nobody knows how far the sender came.
 func (o *Outbox) Late(ctx context.Context) ([]LateRow, error) {
-	rows, err := o.config.DB.QueryContext(ctx, o.sql.late, o.config.ResendFor.Microseconds())
+	var out []LateRow
+	err := o.read(ctx, func(q queryer) (err error) {
+		out, err = o.late(ctx, q)
+		return err
+	})
 	if err != nil {
 		return nil, fmt.Errorf("outbox: late: %w", err)
 	}
+	return out, nil
+}
+
+func (o *Outbox) late(ctx context.Context, q queryer) (out []LateRow, err error) {
+	rows, err := q.QueryContext(ctx, o.sql.late, o.config.ResendFor.Microseconds())
+	if err != nil {
+		return nil, err
+	}
 	defer rows.Close()
-	var out []LateRow
 	for rows.Next() {
 		var r LateRow
 		var message []byte
 		var first, added int64
 		if err := rows.Scan(&r.Group, &r.Position, &message, &first, &added); err != nil {
-			return nil, fmt.Errorf("outbox: late: %w", err)
+			return nil, err
 		}
 		r.FirstAttempt, r.Added = time.UnixMicro(first).UTC(), time.UnixMicro(added).UTC()
 		if m := new(sqsfifo.Message); json.Unmarshal(message, m) == nil {
@@ -63,10 +74,7 @@ func (o *Outbox) Late(ctx context.Context) ([]LateRow, error) {
 		}
 		out = append(out, r)
 	}
-	if err := rows.Err(); err != nil {
-		return nil, fmt.Errorf("outbox: late: %w", err)
-	}
-	return out, nil
+	return out, rows.Err()
 }
 
 // Verdict is what an operator knows of a message.
@@ -77,7 +85,8 @@ const (
 	Delivered Verdict = iota + 1
 
 	// SendAgain: the consumer does not have it, or recognises it. It is sent like a new
-	// one.
+	// one, and so are the late messages after it: a relay sends a message only when the
+	// one before it is confirmed, so that none of them was sent if this one was not.
 	SendAgain
 
 	// Discard: it is not to be sent. It leaves the outbox, and its group goes on

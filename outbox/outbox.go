@@ -105,3 +105,19 @@ func Open(ctx context.Context, c Config) (*Outbox, error) {
 	}
 	return &Outbox{config: c, sql: newStatements(c.Dialect)}, nil
 }
+
+// read lets f read with statements that are planned for the tables as they are now.
+func (o *Outbox) read(ctx context.Context, f func(queryer) error) error {
+	if o.config.Dialect == SQLite {
+		return f(o.config.DB)
+	}
+	tx, err := o.config.DB.BeginTx(ctx, &sql.TxOptions{ReadOnly: true})
+	if err != nil {
+		return err
+	}
+	defer tx.Rollback() //nolint:errcheck // it read
+	if _, err := tx.ExecContext(ctx, `SELECT `+customPlans); err != nil {
+		return err
+	}
+	return f(tx)
+}

@@ -101,23 +101,6 @@ func (u *run) fate() sqsfifo.Fate {
 	return sqsfifo.FateOf(u.err)
 }
 
-// completion is a row that leaves the outbox. The members are those of the records in
-// the statements.
-type completion struct {
-	Group          string `json:"g"`
-	Position       int64  `json:"p"`
-	Outcome        string `json:"o"`
-	MessageID      string `json:"m"`
-	SequenceNumber string `json:"s"`
-}
-
-const (
-	outcomeSent      = "sent"
-	outcomeDuplicate = "duplicate"
-	outcomeSettled   = "settled"
-	outcomeDiscarded = "discarded"
-)
-
 // completions are those of the rows with a receipt.
 func (u *run) completions() []completion {
 	out := make([]completion, len(u.receipts))

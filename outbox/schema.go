@@ -148,11 +148,12 @@ func migrate(ctx context.Context, db *sql.DB, d Dialect) error {
 	return tx.Commit()
 }
 
-type rowQueryer interface {
+type queryer interface {
+	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
 	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
 }
 
-func readVersion(ctx context.Context, q rowQueryer) (version int64, err error) {
+func readVersion(ctx context.Context, q queryer) (version int64, err error) {
 	if err := q.QueryRowContext(ctx, `SELECT value FROM outbox_meta WHERE name = 'schema'`).Scan(&version); err != nil {
 		return 0, fmt.Errorf("no schema found, call Migrate: %w", err)
 	}

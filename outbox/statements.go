@@ -27,6 +27,11 @@ const free = heads + `, free AS (
   ORDER BY h.message_group LIMIT ?4
 )`
 
+// customPlans sets, for a transaction of PostgreSQL, that statements are planned each
+// time. A driver keeps prepared statements, and a plan that was made for a small
+// table reads all of a large one.
+const customPlans = `set_config('plan_cache_mode', 'force_custom_plan', true), set_config('jit', 'off', true)`
+
 func newStatements(d Dialect) statements {
 	s := statements{
 		peekLeader: `SELECT lease_until - {now}, token FROM outbox_leader WHERE id = 1`,
@@ -90,11 +95,9 @@ func newStatements(d Dialect) statements {
 		purge: `DELETE FROM outbox_archive WHERE (message_group, position) IN
 			(SELECT r.message_group, r.position FROM outbox_archive AS r WHERE r.settled_at <= {now} - ?1 ORDER BY r.settled_at LIMIT ?2)`,
 	}
-	// The settings are of the transaction. A driver keeps prepared statements, and a plan
-	// that was made for a small table reads all of a large one.
 	s.renew = `UPDATE outbox_leader SET lease_until = {now} + ?3 WHERE id = 1 AND fence = ?1 AND token = ?2 RETURNING {now}`
 	if d == PostgreSQL {
-		s.renew += `, set_config('plan_cache_mode', 'force_custom_plan', true), set_config('jit', 'off', true)`
+		s.renew += `, ` + customPlans
 	} else {
 		s.renew += `, '', ''`
 	}

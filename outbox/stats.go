@@ -4,8 +4,6 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/kansas-frontier-matrix/sqsfifo"
@@ -33,14 +31,17 @@ type Stats struct {
 // messages, however many they are.
 func (o *Outbox) Stats(ctx context.Context) (s Stats, err error) {
 	var age int64
-	err = o.config.DB.QueryRowContext(ctx, o.sql.stats, "", o.config.ResendFor.Microseconds(), math.MaxInt32).Scan(&s.Groups, &s.Messages, &age, &s.Late)
+	err = o.read(ctx, func(q queryer) error {
+		err := q.QueryRowContext(ctx, o.sql.stats, "", o.config.ResendFor.Microseconds(), math.MaxInt32).Scan(&s.Groups, &s.Messages, &age, &s.Late)
+		if err != nil {
+			return err
+		}
+		return q.QueryRowContext(ctx, o.sql.leader).Scan(&s.Leader, &s.Fence)
+	})
 	if err != nil {
 		return Stats{}, fmt.Errorf("outbox: stats: %w", err)
 	}
 	s.OldestAge = max(0, time.Duration(age)*time.Microsecond)
-	if err := o.config.DB.QueryRowContext(ctx, o.sql.leader).Scan(&s.Leader, &s.Fence); err != nil {
-		return Stats{}, fmt.Errorf("outbox: stats: %w", err)
-	}
 	return s, nil
 }
 
@@ -80,49 +81,4 @@ type Stopped struct {
 	Since     time.Time
 	Until     time.Time
 	Times     int
-}
-
-// Stats returns what the relay did. It does not read the database.
-func (r *Relay) Stats() RelayStats {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	s := r.stats
-	for _, stopped := range r.stops {
-		s.Stopped = append(s.Stopped, stopped)
-	}
-	slices.SortFunc(s.Stopped, func(a, b Stopped) int { return strings.Compare(a.Group, b.Group) })
-	return s
-}
-
-func (t *term) leads(yes bool) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.stats.Leading = yes
-	if yes {
-		t.stats.Fence = t.fence
-		t.stats.Terms++
-	} else {
-		t.stats.InFlight = 0
-		clear(t.stops) // another relay may go on with the groups
-	}
-}
-
-func (t *term) spent(d time.Duration) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.stats.Waves++
-	t.stats.Database += d
-}
-
-func (t *term) count(done []completion, inFlight int) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.stats.InFlight = inFlight
-	for _, c := range done {
-		if c.Outcome == outcomeDuplicate {
-			t.stats.Duplicates++
-		} else {
-			t.stats.Sent++
-		}
-	}
 }

@@ -17,24 +17,28 @@ type meters struct {
 	registration metric.Registration
 }
 
+// gauges are what the leader observes.
+type gauges struct {
+	Stats
+	stopped int // groups
+}
+
 const scope = "github.com/kansas-frontier-matrix/sqsfifo/outbox"
 
-// instrument makes the instruments. The gauges are read from the database when they are
+// newMeters makes the instruments. The gauges are read from the database when they are
 // collected, and only by the relay that leads, so that they are reported once.
-func (r *Relay) instrument() error {
-	provider := r.config.MeterProvider
+func newMeters(provider metric.MeterProvider, read func(context.Context) (g gauges, leading bool, err error)) (r meters, err error) {
 	if provider == nil {
 		provider = otel.GetMeterProvider()
 	}
 	m := provider.Meter(scope, metric.WithInstrumentationVersion(sqsfifo.Version))
-	var err error
 	fail := func(e error) {
 		if e != nil && err == nil {
 			err = fmt.Errorf("outbox: instruments: %w", e)
 		}
 	}
 	var e error
-	r.meters.messages, e = m.Int64Counter("sqs_fifo.outbox.messages", metric.WithUnit("{message}"), metric.WithDescription("Messages that left the outbox."))
+	r.messages, e = m.Int64Counter("sqs_fifo.outbox.messages", metric.WithUnit("{message}"), metric.WithDescription("Messages that left the outbox."))
 	fail(e)
 	lag, e := m.Int64ObservableGauge("sqs_fifo.outbox.lag", metric.WithUnit("{message}"), metric.WithDescription("Messages in the outbox."))
 	fail(e)
@@ -45,25 +49,20 @@ func (r *Relay) instrument() error {
 	stopped, e := m.Int64ObservableGauge("sqs_fifo.outbox.stopped", metric.WithUnit("{group}"), metric.WithDescription("Message groups that wait because of a failure."))
 	fail(e)
 	if err != nil {
-		return err
+		return r, err
 	}
-	r.meters.registration, err = m.RegisterCallback(func(ctx context.Context, o metric.Observer) error {
-		own := r.Stats()
-		if !own.Leading {
-			return nil
-		}
-		s, err := r.outbox.Stats(ctx)
-		if err != nil {
+	r.registration, err = m.RegisterCallback(func(ctx context.Context, o metric.Observer) error {
+		g, leading, err := read(ctx)
+		if err != nil || !leading {
 			return err
 		}
-		o.ObserveInt64(lag, s.Messages)
-		o.ObserveFloat64(age, s.OldestAge.Seconds())
-		o.ObserveInt64(late, s.Late)
-		o.ObserveInt64(stopped, int64(len(own.Stopped)))
+		o.ObserveInt64(lag, g.Messages)
+		o.ObserveFloat64(age, g.OldestAge.Seconds())
+		o.ObserveInt64(late, g.Late)
+		o.ObserveInt64(stopped, int64(g.stopped))
 		return nil
 	}, lag, age, late, stopped)
-	fail(err)
-	return err
+	return r, err
 }
 
 func (m *meters) unregister() {

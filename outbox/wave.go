@@ -4,7 +4,6 @@ import (
 	"context"
 	"database/sql"
 	"database/sql/driver"
-	"encoding/json"
 	"errors"
 	"time"
 )
@@ -13,13 +12,6 @@ var errDeposed = errors.New("outbox: another relay leads")
 
 // pickBytes bounds the messages that one wave reads. A larger one goes alone.
 const pickBytes = 16 << 20
-
-// found is a row of the pick.
-type found struct {
-	group string
-	row
-	from, to, first int64 // of the attempts of its group
-}
 
 // change is the JSON form of a range of positions.
 type change struct {
@@ -163,32 +155,10 @@ func (t *term) anyWaiting(ctx context.Context) (bool, error) {
 	defer cancel()
 	busy := t.busy()
 	var n int
-	err := t.outbox.config.DB.QueryRowContext(ctx, t.outbox.sql.waiting, "", toJSON(busy), len(busy)+1, 1).Scan(&n)
+	err := t.outbox.read(ctx, func(q queryer) error {
+		return q.QueryRowContext(ctx, t.outbox.sql.waiting, "", toJSON(busy), len(busy)+1, 1).Scan(&n)
+	})
 	return n > 0, err
-}
-
-// remove takes rows out of the outbox.
-func (o *Outbox) remove(ctx context.Context, tx *sql.Tx, rows []completion) error {
-	list := toJSON(rows)
-	if o.config.Sent == ArchiveSent {
-		if _, err := tx.ExecContext(ctx, o.sql.archive, list); err != nil {
-			return err
-		}
-	}
-	_, err := tx.ExecContext(ctx, o.sql.remove, list)
-	return err
-}
-
-// toJSON encodes groups and numbers, for which it cannot fail.
-func toJSON[T any](list []T) string {
-	if len(list) == 0 {
-		return "[]"
-	}
-	text, err := json.Marshal(list)
-	if err != nil {
-		panic(err)
-	}
-	return string(text)
 }
 
 // plans is what a wave makes of the rows that it found.

@@ -424,3 +424,28 @@ func TestBigMessages(t *testing.T) {
 		assert.Greater(t, r.Stats().Waves, int64(2))
 	})
 }
+
+// The end of a relay that was deposed without its knowledge is not the end of the
+// other's lease.
+func TestADeposedRelayDoesNotResign(t *testing.T) {
+	each(t, func(t *testing.T, d database) {
+		box, db := d.box(t)
+		r, err := outbox.NewRelay(box, outbox.RelayConfig{
+			Sender: senderFunc(func(context.Context, *sqsfifo.Message) (sqsfifo.Receipt, error) { return sqsfifo.Receipt{}, nil }),
+			Lease:  time.Minute, Poll: time.Minute,
+		})
+		require.NoError(t, err)
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() { ended <- r.Run(ctx) }()
+		eventually(t, "it leads", func() bool { return r.Stats().Leading })
+		time.Sleep(20 * time.Millisecond) // its first look at the outbox is over
+		_, err = db.Exec(`UPDATE outbox_leader SET fence = fence + 1, token = 'other', holder = 'other'`)
+		require.NoError(t, err)
+		cancel()
+		require.ErrorIs(t, <-ended, context.Canceled)
+		s, err := box.Stats(t.Context())
+		require.NoError(t, err)
+		assert.Equal(t, outbox.Stats{Leader: "other", Fence: 2}, s)
+	})
+}
