@@ -47,13 +47,6 @@ func marked(t testing.TB, db *sql.DB, group string) (from, to int64) {
 	return from, to
 }
 
-// age makes the attempts of a group older.
-func age(t testing.TB, db *sql.DB, group string, by time.Duration) {
-	t.Helper()
-	_, err := db.Exec(`UPDATE outbox_attempts SET first_attempt = first_attempt - $1 WHERE message_group = $2`, by.Microseconds(), group)
-	require.NoError(t, err)
-}
-
 func TestRelaySendsInOrder(t *testing.T) {
 	each(t, func(t *testing.T, d database) {
 		box, db := d.box(t)
