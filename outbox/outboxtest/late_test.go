@@ -130,6 +130,9 @@ func TestResendLateAndRefused(t *testing.T) {
 		stop()
 		_, to := marked(t, d.open(t), "late")
 		assert.EqualValues(t, 2, to)
+		late, err := box.Late(t.Context())
+		require.NoError(t, err)
+		assert.Empty(t, late, "its interval began again")
 	})
 }
 
