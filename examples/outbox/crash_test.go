@@ -24,6 +24,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/kansas-frontier-matrix/sqsfifo"
+	"github.com/kansas-frontier-matrix/sqsfifo/outbox"
 	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
 )
 
@@ -33,16 +34,19 @@ const (
 	childQueue    = "OUTBOX_TEST_QUEUE"
 )
 
-// The child of TestKilledWhileDraining: it drains until nothing is left.
-func TestDrainForTheParentProcess(t *testing.T) {
+// The child of TestKilledWhileSending: a relay that runs until nothing is left.
+func TestSendForTheParentProcess(t *testing.T) {
 	path := os.Getenv(childDatabase)
 	if path == "" {
-		t.Skip("runs as a child of TestKilledWhileDraining")
+		t.Skip("runs as a child of TestKilledWhileSending")
 	}
 	db, err := open(t.Context(), path)
 	require.NoError(t, err)
 	defer db.Close()
-	box, err := New(t.Context(), db)
+	// The last one is dead, for which a relay in production waits.
+	_, err = db.Exec(`UPDATE outbox_leader SET lease_until = 0`)
+	require.NoError(t, err)
+	box, err := outbox.Open(t.Context(), outbox.Config{DB: db, Dialect: outbox.SQLite})
 	require.NoError(t, err)
 	client := sqs.New(sqs.Options{
 		BaseEndpoint: aws.String(os.Getenv(childEndpoint)), Region: sqstest.Region,
@@ -50,16 +54,15 @@ func TestDrainForTheParentProcess(t *testing.T) {
 	})
 	producer, err := newProducer(client, os.Getenv(childQueue))
 	require.NoError(t, err)
-	_, err = box.Drain(t.Context(), producer)
-	require.NoError(t, err)
+	require.NoError(t, relay(t.Context(), box, producer, isEmpty(t.Context(), box)))
 	require.NoError(t, producer.Close(t.Context()))
 }
 
-// The process that drains is killed fifty times, before SQS has a message, while
+// The process that sends is killed fifty times, before SQS has a message, while
 // it stores one, and while the outbox takes note of the answer. What was stored
 // in the outbox is then in the queue exactly once, in the order of its group, byte
 // for byte.
-func TestKilledWhileDraining(t *testing.T) {
+func TestKilledWhileSending(t *testing.T) {
 	kills, seed := 50, rand.Uint64()
 	if testing.Short() {
 		kills = 9
@@ -69,7 +72,7 @@ func TestKilledWhileDraining(t *testing.T) {
 	total, suppressed := map[moment]int{}, 0
 	for i := 0; kills > 0; i++ {
 		o := newOutboxOfMany(t, rng)
-		for m, n := range o.killWhileDraining(t, rng, min(kills, 15)) {
+		for m, n := range o.killWhileSending(t, rng, min(kills, 15)) {
 			kills -= n
 			total[m] += n
 		}
@@ -97,7 +100,7 @@ func (m moment) String() string {
 	return [...]string{"before SQS stored", "before SQS answered", "after SQS answered"}[m]
 }
 
-// manyEvents is an outbox file and the queue that it is drained to.
+// manyEvents is an outbox file and the queue that it is sent to.
 type manyEvents struct {
 	path  string
 	queue *sqstest.Queue
@@ -119,7 +122,7 @@ func newOutboxOfMany(t *testing.T, rng *rand.Rand) *manyEvents {
 	db, err := open(t.Context(), o.path)
 	require.NoError(t, err)
 	defer db.Close()
-	box, err := New(t.Context(), db)
+	box, err := outbox.Open(t.Context(), outbox.Config{DB: db, Dialect: outbox.SQLite})
 	require.NoError(t, err)
 	producer, err := newProducer(o.queue, o.queue.URL())
 	require.NoError(t, err)
@@ -136,16 +139,16 @@ func newOutboxOfMany(t *testing.T, rng *rand.Rand) *manyEvents {
 	return o
 }
 
-// killWhileDraining starts processes that drain until one of them gets to the
+// killWhileSending starts processes that send until one of them gets to the
 // end, and kills the others.
-func (o *manyEvents) killWhileDraining(t *testing.T, rng *rand.Rand, atMost int) map[moment]int {
+func (o *manyEvents) killWhileSending(t *testing.T, rng *rand.Rand, atMost int) map[moment]int {
 	t.Helper()
 	door := &deadlyDoor{queues: sqstest.NewServer(o.queue)}
 	server := httptest.NewServer(door)
 	defer server.Close()
 	kills := map[moment]int{}
 	for n := 0; ; n++ {
-		child := exec.CommandContext(t.Context(), os.Args[0], "-test.run", "^TestDrainForTheParentProcess$", "-test.v")
+		child := exec.CommandContext(t.Context(), os.Args[0], "-test.run", "^TestSendForTheParentProcess$", "-test.v")
 		child.Env = append(os.Environ(), childDatabase+"="+o.path, childEndpoint+"="+server.URL, childQueue+"="+o.queue.URL())
 		var out bytes.Buffer
 		child.Stdout, child.Stderr = &out, &out
@@ -161,7 +164,7 @@ func (o *manyEvents) killWhileDraining(t *testing.T, rng *rand.Rand, atMost int)
 			continue
 		}
 		require.NoError(t, err, out.String())
-		require.Contains(t, out.String(), "--- PASS: TestDrainForTheParentProcess")
+		require.Contains(t, out.String(), "--- PASS: TestSendForTheParentProcess")
 		return kills
 	}
 }
@@ -208,7 +211,7 @@ func (d *deadlyDoor) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		d.kill()
 		panic(http.ErrAbortHandler)
 	default:
-		// The process reads the answer, deletes the row and takes the next one:
+		// The process reads the answer, removes the row and takes the next one:
 		// chance says how far it gets.
 		defer time.AfterFunc(d.delay, d.kill)
 		d.queues.ServeHTTP(w, r)
@@ -252,9 +255,9 @@ func (o *manyEvents) check(t *testing.T) {
 	db, err := open(t.Context(), o.path)
 	require.NoError(t, err)
 	defer db.Close()
-	box, err := New(t.Context(), db)
+	box, err := outbox.Open(t.Context(), outbox.Config{DB: db, Dialect: outbox.SQLite})
 	require.NoError(t, err)
-	left, err := box.Len(t.Context())
+	left, err := box.Stats(t.Context())
 	require.NoError(t, err)
-	assert.Zero(t, left)
+	assert.Zero(t, left.Messages)
 }

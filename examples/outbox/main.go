@@ -1,29 +1,11 @@
 // Command outbox stores events in the transaction that makes them true and sends
-// them later: a transactional outbox, on SQLite and a fake queue in this process.
+// them later: package outbox on SQLite, with a fake queue in this process.
 //
-// Problem: a program that writes to its database and then sends a message can die
-// between the two. The scene is stored and nobody hears of it, or, the other way
-// round, everybody hears of a scene that was rolled back. Storing the message in
-// the same transaction mends that, but then it is sent again after a crash: if it
-// is built anew by then, with another clock or another release of the program, SQS
-// takes it for another event and delivers both.
-//
-// Guarantee: there is an event if and only if its transaction committed. What
-// Build returned is stored and sent byte for byte, body and attributes, so that SQS
-// recognises a resend; each event is in the queue exactly once and in the order of
-// its group, wherever the process is killed, as long as the outbox is drained
-// again within four and a half minutes. A test kills it fifty times
-// (crash_test.go).
-//
-// Limits: SQS remembers for five minutes. When nobody drained for longer, a message
-// that was under way in the crash may be stored or not, and nothing can tell: the
-// row knows the time of its first attempt, and Drain stops its group with a
-// LateError or, with ResendLate, sends it again, which is at least once. Consumers
-// that must not act twice remember dedupe keys for longer than SQS does. Messages
-// that were never tried are never late. The clock of the machine must not be set
-// back meanwhile. One process drains at a time. With a database that has several
-// writers at once, numbers are given out before the commit: there, transactions
-// that write events of one group have to take a lock of that group first.
+// A program that writes to its database and then sends a message can die between the
+// two. Here there is an event if and only if its transaction committed, and each one is
+// in the queue exactly once, in the order of its group, wherever the process is
+// killed. A test kills it fifty times (crash_test.go). Package outbox says how, and
+// where that ends.
 //
 //	outbox             in a database that is deleted afterwards
 //	outbox events.db   in this one
@@ -43,10 +25,11 @@ import (
 	_ "modernc.org/sqlite"
 
 	"github.com/kansas-frontier-matrix/sqsfifo"
+	"github.com/kansas-frontier-matrix/sqsfifo/outbox"
 	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
 )
 
-// Scene is what the pipeline stores and tells of.
+// Scene is what the pipeline stores and announces.
 type Scene struct {
 	ID       string    `json:"id"`
 	PathRow  string    `json:"path_row"`
@@ -77,7 +60,7 @@ func run(ctx context.Context, args []string, w io.Writer) (err error) {
 		return err
 	}
 	defer db.Close()
-	box, err := New(ctx, db)
+	box, err := outbox.Open(ctx, outbox.Config{DB: db, Dialect: outbox.SQLite})
 	if err != nil {
 		return err
 	}
@@ -92,46 +75,83 @@ func run(ctx context.Context, args []string, w io.Writer) (err error) {
 	defer func() { err = errors.Join(err, producer.Close(ctx)) }()
 
 	for _, s := range scenes {
-		if err := announce(ctx, box, producer, s); err != nil {
+		if err := announce(ctx, db, box, producer, s); err != nil {
 			return err
 		}
 	}
 	fmt.Fprintf(w, "%d scenes are stored, each with its event; the queue has %d messages\n", len(scenes), len(queue.Messages()))
 
-	if err := announce(ctx, box, producer, scenes[0]); err == nil {
+	if err := announce(ctx, db, box, producer, scenes[0]); err == nil {
 		return errors.New("a scene was stored twice")
 	}
-	n, err := box.Len(ctx)
+	stats, err := box.Stats(ctx)
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(w, "a transaction that fails leaves no event: %d are in the outbox\n", n)
+	fmt.Fprintf(w, "a transaction that fails leaves no event: %d are in the outbox\n", stats.Messages)
 
-	if _, err := box.Drain(ctx, crash{producer}); err == nil {
-		return errors.New("the drain did not crash")
-	}
-	if n, err = box.Len(ctx); err != nil {
-		return err
-	}
-	fmt.Fprintf(w, "the drain dies after a send in each group: the queue has %d messages, the outbox still %d\n", len(queue.Messages()), n)
-
-	drained, err := box.Drain(ctx, producer)
+	err = relay(ctx, box, deaf{producer}, func() (bool, error) { return len(queue.Messages()) == 2, nil })
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(w, "the next one sends all %d; SQS knows %d of them and has %d messages\n", drained.Sent, len(queue.Suppressed()), len(queue.Messages()))
+	if stats, err = box.Stats(ctx); err != nil {
+		return err
+	}
+	fmt.Fprintf(w, "the relay dies after a send in each group: the queue has %d messages, the outbox still %d\n", len(queue.Messages()), stats.Messages)
+
+	if err := relay(ctx, box, producer, isEmpty(ctx, box)); err != nil {
+		return err
+	}
+	fmt.Fprintf(w, "the next one sends all %d; SQS knows %d of them and has %d messages\n", len(scenes), len(queue.Suppressed()), len(queue.Messages()))
 	return nil
 }
 
-// open opens a database. FULL makes each commit survive a power failure, too.
+// relay sends what the outbox holds until done says so. A service has no done: its
+// relay runs as long as the process.
+func relay(ctx context.Context, box *outbox.Outbox, sender outbox.Sender, done func() (bool, error)) error {
+	r, err := outbox.NewRelay(box, outbox.RelayConfig{Sender: sender})
+	if err != nil {
+		return err
+	}
+	running, cancel := context.WithCancel(ctx)
+	defer cancel()
+	ended := make(chan error, 1)
+	go func() { ended <- r.Run(running) }()
+	for {
+		switch ok, err := done(); {
+		case err != nil || ok:
+			cancel()
+			<-ended
+			return err
+		}
+		select {
+		case err := <-ended:
+			return err
+		case <-time.After(5 * time.Millisecond):
+		}
+	}
+}
+
+// isEmpty reports whether everything was sent.
+func isEmpty(ctx context.Context, box *outbox.Outbox) func() (bool, error) {
+	return func() (bool, error) {
+		stats, err := box.Stats(ctx)
+		return stats.Messages == 0, err
+	}
+}
+
+// open opens a database with the tables of the program and of the outbox. FULL makes
+// each commit survive a power failure.
 func open(ctx context.Context, path string) (*sql.DB, error) {
-	options := url.Values{"_pragma": {"journal_mode(WAL)", "synchronous(FULL)", "busy_timeout(10000)"}}
+	options := url.Values{"_txlock": {"immediate"}, "_pragma": {"journal_mode(WAL)", "synchronous(FULL)", "busy_timeout(10000)"}}
 	db, err := sql.Open("sqlite", (&url.URL{Scheme: "file", Opaque: url.PathEscape(path), RawQuery: options.Encode()}).String())
 	if err != nil {
 		return nil, err
 	}
-	db.SetMaxOpenConns(1) // SQLite has one writer; others would only wait
 	_, err = db.ExecContext(ctx, `CREATE TABLE IF NOT EXISTS scenes (id TEXT PRIMARY KEY, path_row TEXT NOT NULL, acquired TEXT NOT NULL)`)
+	if err == nil {
+		err = outbox.Migrate(ctx, db, outbox.SQLite)
+	}
 	if err != nil {
 		return nil, errors.Join(err, db.Close())
 	}
@@ -151,12 +171,12 @@ func newProducer(client sqsfifo.Client, queueURL string) (*sqsfifo.Producer[Scen
 }
 
 // announce stores a scene and its event, or neither.
-func announce(ctx context.Context, box *Outbox, producer *sqsfifo.Producer[Scene], s Scene) error {
+func announce(ctx context.Context, db *sql.DB, box *outbox.Outbox, producer *sqsfifo.Producer[Scene], s Scene) error {
 	msg, err := producer.Build(s)
 	if err != nil {
 		return err
 	}
-	tx, err := box.db.BeginTx(ctx, nil)
+	tx, err := db.BeginTx(ctx, nil)
 	if err != nil {
 		return err
 	}
@@ -171,15 +191,15 @@ func announce(ctx context.Context, box *Outbox, producer *sqsfifo.Producer[Scene
 	return tx.Commit()
 }
 
-// crash is a producer that dies when SQS has stored the message and nobody has
-// noted it yet.
-type crash struct{ Sender }
+// deaf is a producer that never hears SQS's answer, because the process dies.
+type deaf struct{ outbox.Sender }
 
-func (c crash) SendMessage(ctx context.Context, msg *sqsfifo.Message) (sqsfifo.Receipt, error) {
-	if _, err := c.Sender.SendMessage(ctx, msg); err != nil {
+func (d deaf) SendMessage(ctx context.Context, msg *sqsfifo.Message) (sqsfifo.Receipt, error) {
+	if _, err := d.Sender.SendMessage(ctx, msg); err != nil {
 		return sqsfifo.Receipt{}, err
 	}
-	return sqsfifo.Receipt{}, &sqsfifo.InDoubtError{DedupeKey: msg.DedupeKey, Attempts: 1, Err: errors.New("the process died")}
+	<-ctx.Done()
+	return sqsfifo.Receipt{}, &sqsfifo.InDoubtError{DedupeKey: msg.DedupeKey, Attempts: 1, Err: context.Cause(ctx)}
 }
 
 var scenes = []Scene{

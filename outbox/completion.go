@@ -1,0 +1,48 @@
+package outbox
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+)
+
+// completion is a row that leaves the outbox. The members are those of the records in
+// the statements.
+type completion struct {
+	Group          string `json:"g"`
+	Position       int64  `json:"p"`
+	Outcome        string `json:"o"`
+	MessageID      string `json:"m"`
+	SequenceNumber string `json:"s"`
+}
+
+const (
+	outcomeSent      = "sent"
+	outcomeDuplicate = "duplicate"
+	outcomeSettled   = "settled"
+	outcomeDiscarded = "discarded"
+)
+
+// remove takes rows out of the outbox.
+func (o *Outbox) remove(ctx context.Context, tx *sql.Tx, rows []completion) error {
+	list := toJSON(rows)
+	if o.config.Sent == ArchiveSent {
+		if _, err := tx.ExecContext(ctx, o.sql.archive, list); err != nil {
+			return err
+		}
+	}
+	_, err := tx.ExecContext(ctx, o.sql.remove, list)
+	return err
+}
+
+// toJSON encodes groups and numbers, for which it cannot fail.
+func toJSON[T any](list []T) string {
+	if len(list) == 0 {
+		return "[]"
+	}
+	text, err := json.Marshal(list)
+	if err != nil {
+		panic(err)
+	}
+	return string(text)
+}

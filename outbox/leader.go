@@ -1,0 +1,61 @@
+package outbox
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"time"
+)
+
+// campaign waits until this relay leads. It returns the fence and the end of the lease
+// by the clock of this process, counted from before the request. It returns an error
+// only when the relay is to end.
+func (s *shared) campaign(ctx context.Context) (fence int64, until time.Time, err error) {
+	for wait := time.Duration(0); ; {
+		if err := s.pause(ctx, wait); err != nil {
+			return 0, time.Time{}, err
+		}
+		asked := time.Now()
+		fence, left, err := s.takeOver(ctx)
+		switch {
+		case ctx.Err() != nil:
+			return 0, time.Time{}, context.Cause(ctx)
+		case err != nil:
+			s.failed("take over", err)
+			wait = s.config.Poll
+		case fence > 0:
+			s.config.Logger.Info("outbox: leading", "holder", s.config.Holder, "fence", fence)
+			return fence, asked.Add(s.config.Lease), nil
+		default:
+			wait = min(max(left, time.Millisecond), s.config.Poll)
+		}
+	}
+}
+
+// takeOver returns the fence of this relay, or 0 and how long the lease of the other
+// one lasts.
+func (s *shared) takeOver(ctx context.Context) (fence int64, left time.Duration, err error) {
+	ctx, cancel := context.WithTimeout(ctx, s.config.Lease)
+	defer cancel()
+	db, texts := s.outbox.config.DB, &s.outbox.sql
+	var us int64
+	var token string
+	if err := db.QueryRowContext(ctx, texts.peekLeader).Scan(&us, &token); err != nil {
+		return 0, 0, err
+	}
+	if us > 0 && token != s.token {
+		return 0, time.Duration(us) * time.Microsecond, nil
+	}
+	err = db.QueryRowContext(ctx, texts.takeOver, s.token, s.config.Holder, s.config.Lease.Microseconds()).Scan(&fence)
+	if errors.Is(err, sql.ErrNoRows) { // another one was faster
+		return 0, 0, nil
+	}
+	return fence, 0, err
+}
+
+// resign ends the lease, so that another relay need not wait for it.
+func (s *shared) resign(ctx context.Context, fence int64) {
+	if _, err := s.outbox.config.DB.ExecContext(ctx, s.outbox.sql.resign, fence, s.token); err != nil {
+		s.failed("resign", err)
+	}
+}

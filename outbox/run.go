@@ -1,0 +1,124 @@
+package outbox
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/kansas-frontier-matrix/sqsfifo"
+)
+
+// row is a message in the table.
+type row struct {
+	position int64
+	message  []byte
+	hash     []byte
+}
+
+// run is consecutive rows of one group that are marked and under way.
+type run struct {
+	group    string
+	rows     []row
+	deadline time.Time // until which SQS surely recognises an earlier attempt
+
+	// fresh says that no row was tried before this run, so that what was not sent, or
+	// surely not stored, can be unmarked.
+	fresh bool
+
+	// What the sender fills in: a receipt for each of the first rows, and the error of the
+	// row after them if it was tried.
+	receipts []sqsfifo.Receipt
+	err      error
+	key      string // dedupe key of the row that failed
+}
+
+// CorruptError is a row that does not hold what Add stored. It is not sent, and its
+// group stops.
+type CorruptError struct {
+	Group    string
+	Position int64
+	Err      error
+}
+
+func (e *CorruptError) Error() string {
+	return fmt.Sprintf("outbox: not sent: group %s, position %d: the row is not what Add stored: %v; restore it, or call Settle with Discard", e.Group, e.Position, e.Err)
+}
+
+// Unwrap returns Err.
+func (e *CorruptError) Unwrap() error { return e.Err }
+
+var errBodyHash = errors.New("the SHA-256 of the body is not body_hash")
+
+func decode(message, hash []byte) (*sqsfifo.Message, error) {
+	m := new(sqsfifo.Message)
+	if err := json.Unmarshal(message, m); err != nil {
+		return nil, err
+	}
+	if sum := sha256.Sum256([]byte(m.Body)); !bytes.Equal(sum[:], hash) {
+		return nil, errBodyHash
+	}
+	return m, nil
+}
+
+// send sends the rows one after the other until one fails, or keepOn says that no other
+// may begin.
+func (u *run) send(ctx context.Context, sender Sender, keepOn func(u *run, next int) bool) {
+	ctx, cancel := context.WithDeadlineCause(ctx, u.deadline, errTooLate)
+	defer cancel()
+	for i, row := range u.rows {
+		if !keepOn(u, i) {
+			return
+		}
+		m, err := decode(row.message, row.hash)
+		if err == nil && m.Group != u.group {
+			err = fmt.Errorf("the message is of group %q", m.Group)
+		}
+		if err != nil {
+			u.err = &CorruptError{Group: u.group, Position: row.position, Err: err}
+			return
+		}
+		receipt, err := sender.SendMessage(ctx, m)
+		if err != nil {
+			u.err, u.key = err, m.DedupeKey
+			return
+		}
+		u.receipts = append(u.receipts, receipt)
+	}
+}
+
+var errTooLate = errors.New("outbox: SQS may not recognise another attempt")
+
+// fate is what became of the row that failed.
+func (u *run) fate() sqsfifo.Fate {
+	var corrupt *CorruptError
+	if errors.As(u.err, &corrupt) {
+		return sqsfifo.NotStored
+	}
+	return sqsfifo.FateOf(u.err)
+}
+
+// completions are those of the rows with a receipt.
+func (u *run) completions() []completion {
+	out := make([]completion, len(u.receipts))
+	for i, r := range u.receipts {
+		outcome := outcomeSent
+		if r.Duplicate {
+			outcome = outcomeDuplicate
+		}
+		out[i] = completion{u.group, u.rows[i].position, outcome, r.MessageID, r.SequenceNumber}
+	}
+	return out
+}
+
+// mayBeStored returns the last position that may be in the queue, or surely is.
+func (u *run) mayBeStored() int64 {
+	last := u.rows[0].position - 1 + int64(len(u.receipts))
+	if u.err != nil && u.fate() != sqsfifo.NotStored {
+		last++
+	}
+	return last
+}

@@ -1,0 +1,195 @@
+package outbox
+
+import (
+	"context"
+	"errors"
+	"time"
+)
+
+// gather is how long a wave waits for the confirmations of other groups, so that they
+// share its commit.
+const gather = 2 * time.Millisecond
+
+// serve works until the relay is to end, another one leads, or the lease is over.
+func (t *term) serve(ctx context.Context) {
+	t.leads(true, t.fence)
+	err := t.work(ctx)
+	t.ending.Store(true)
+	if errors.Is(err, errStopped) {
+		err = t.finish()
+	} else {
+		t.withdraw(err)
+		t.await(nil)
+	}
+	t.expiry.Stop()
+	if !errors.Is(err, errDeposed) {
+		// What is known is worth keeping, also without the time to send more.
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
+		defer cancel()
+		if len(t.confirmed)+len(t.cuts) > 0 {
+			if _, err := t.wave(ctx, 0); err != nil {
+				t.failed("last wave", err)
+			}
+		}
+		t.resign(ctx, t.fence)
+	}
+	t.withdraw(nil)
+	t.leads(false, t.fence)
+	t.config.Logger.Info("outbox: no longer leading", "holder", t.config.Holder, "fence", t.fence, "cause", err)
+}
+
+// finish waits for what is under way, as long as Close does.
+func (t *term) finish() error {
+	t.await(t.abort)
+	t.withdraw(errStopped)
+	t.await(nil)
+	return errStopped
+}
+
+// await takes the ends of all runs, or returns when abort is closed.
+func (t *term) await(abort <-chan struct{}) {
+	for len(t.inFlight) > 0 {
+		select {
+		case u := <-t.ends:
+			t.take(u)
+		case <-abort:
+			return
+		}
+	}
+}
+
+// work makes waves and returns why the term ends.
+func (t *term) work(ctx context.Context) error {
+	poll := time.NewTicker(min(t.config.Poll, t.config.Lease/4))
+	defer poll.Stop()
+	look := true // for rows
+	for {
+		if len(t.confirmed)+len(t.cuts) == 0 && !t.more && !look {
+			select {
+			case u := <-t.ends:
+				t.take(u)
+			case <-t.wake:
+				look = true
+			case <-poll.C:
+				look = true
+			case <-t.stop:
+				return errStopped
+			case <-t.sends.Done():
+				return context.Cause(t.sends)
+			}
+		}
+		t.gather()
+		if t.stopping() {
+			return errStopped
+		}
+		if t.sends.Err() != nil {
+			return context.Cause(t.sends)
+		}
+		select { // the wave looks for what a signal before it announces
+		case <-t.wake:
+			look = true
+		default:
+		}
+		room := t.config.Groups - len(t.inFlight)
+		due := len(t.confirmed)+len(t.cuts) > 0 || t.more && room > 0 || time.Since(t.renewedAt) > t.config.Lease/3
+		err := error(nil)
+		if !due && look && room > 0 {
+			due, err = t.anyWaiting(ctx)
+		}
+		look, t.more = false, t.more && room > 0 && due
+		if due && err == nil {
+			var runs []*run
+			if runs, err = t.wave(ctx, room); err == nil {
+				t.start(runs)
+			}
+		}
+		switch {
+		case errors.Is(err, errDeposed):
+			return err
+		case err != nil && ctx.Err() == nil:
+			t.failed("wave", err)
+			look = true
+			t.failures++
+			if err := t.pause(ctx, min(time.Duration(t.failures)*20*time.Millisecond, time.Second)); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// gather takes the ends of runs that are there, and waits a moment for others if a
+// wave is due because of one.
+func (t *term) gather() {
+	var enough <-chan time.Time
+	for {
+		select {
+		case u := <-t.ends:
+			t.take(u)
+			continue
+		default:
+		}
+		if len(t.inFlight) == 0 || len(t.confirmed) == 0 {
+			return
+		}
+		if enough == nil {
+			enough = time.After(gather)
+		}
+		select {
+		case u := <-t.ends:
+			t.take(u)
+		case <-enough:
+			return
+		case <-t.sends.Done():
+			return
+		}
+	}
+}
+
+func (t *term) start(runs []*run) {
+	for _, u := range runs {
+		t.inFlight[u.group] = u
+		go func() {
+			u.send(t.sends, t.config.Sender, t.mayBegin)
+			t.ends <- u
+		}()
+	}
+	t.mu.Lock()
+	t.stats.InFlight = len(t.inFlight)
+	t.mu.Unlock()
+}
+
+// mayBegin reports whether the next message of a run may be sent. After a slow one
+// the others get a later mark, from which their own time counts.
+func (t *term) mayBegin(u *run, next int) bool {
+	left := time.Until(u.deadline)
+	return !t.ending.Load() && t.sends.Err() == nil && left > 0 &&
+		(next == 0 || !u.fresh || left > t.outbox.config.ResendFor*3/4)
+}
+
+// take notes how a run ended.
+func (t *term) take(u *run) {
+	delete(t.inFlight, u.group)
+	done := u.completions()
+	t.confirmed = append(t.confirmed, done...)
+	t.count(done, len(t.inFlight))
+	if len(u.receipts) > 0 {
+		t.resume(u.group)
+	}
+	if len(u.receipts) == len(u.rows) {
+		return
+	}
+	if u.fresh {
+		t.cut(u.group, u.mayBeStored())
+	}
+	if u.err != nil && t.sends.Err() == nil {
+		t.stopped(u)
+	}
+}
+
+// stopped notes that the group waits because of a failure.
+func (t *term) stopped(u *run) {
+	t.note(Stopped{
+		Group: u.group, Position: u.rows[len(u.receipts)].position, DedupeKey: u.key,
+		Fate: u.fate(), Err: u.err,
+	})
+}

@@ -1,0 +1,123 @@
+package outbox
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+)
+
+// shared is what a relay and its terms have in common.
+type shared struct {
+	outbox *Outbox
+	config RelayConfig
+	token  string
+	meters meters
+
+	wake  chan struct{} // holds a signal to look for messages
+	stop  chan struct{} // closed by Close
+	abort chan struct{} // closed when Close has no time left
+
+	// confirmed are messages that left the outbox and are still in its table. They
+	// outlive a term: whoever leads, SQS has them. The goroutine of Run owns them.
+	confirmed []completion
+
+	mu    sync.Mutex
+	stats RelayStats
+	stops map[string]Stopped
+}
+
+func (s *shared) stopping() bool {
+	select {
+	case <-s.stop:
+		return true
+	default:
+		return false
+	}
+}
+
+// pause waits, and returns an error if the relay is to end.
+func (s *shared) pause(ctx context.Context, d time.Duration) error {
+	if s.stopping() {
+		return errStopped
+	}
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-s.stop:
+		return errStopped
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+var errStopped = errors.New("outbox: the relay was closed")
+
+// failed notes an error of the database.
+func (s *shared) failed(what string, err error) {
+	s.config.Logger.Error("outbox: the database failed", "holder", s.config.Holder, "at", what, "error", err)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.stats.DatabaseErrors++
+	s.stats.LastDatabaseError = err
+}
+
+func (s *shared) snapshot() RelayStats {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	out := s.stats
+	for _, stopped := range s.stops {
+		out.Stopped = append(out.Stopped, stopped)
+	}
+	slices.SortFunc(out.Stopped, func(a, b Stopped) int { return strings.Compare(a.Group, b.Group) })
+	return out
+}
+
+// leads notes whether the relay leads, and with which fence.
+func (s *shared) leads(yes bool, fence int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.stats.Leading = yes
+	if yes {
+		s.stats.Fence = fence
+		s.stats.Terms++
+	} else {
+		s.stats.InFlight = 0
+		clear(s.stops) // another relay may go on with the groups
+	}
+}
+
+func (s *shared) spent(d time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.stats.Waves++
+	s.stats.Database += d
+}
+
+func (s *shared) count(done []completion, inFlight int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.stats.InFlight = inFlight
+	for _, c := range done {
+		if c.Outcome == outcomeDuplicate {
+			s.stats.Duplicates++
+		} else {
+			s.stats.Sent++
+		}
+	}
+}
+
+// gauges reads what the leader observes; another relay observes nothing.
+func (s *shared) gauges(ctx context.Context) (g gauges, leading bool, err error) {
+	own := s.snapshot()
+	if !own.Leading {
+		return g, false, nil
+	}
+	g.stopped = len(own.Stopped)
+	g.Stats, err = s.outbox.Stats(ctx)
+	return g, true, err
+}

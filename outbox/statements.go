@@ -1,0 +1,111 @@
+package outbox
+
+// statements are those of the relay, of Late, Settle, Stats and Purge.
+type statements struct {
+	peekLeader, takeOver, renew, resign string
+
+	pick, waiting                      string
+	mark, cut, archive, remove, unmark string
+
+	late, settling, stats, leader, purge string
+}
+
+// heads walks from group to group by the index, so that it costs as much as there are
+// groups and not as there are rows: from the group after ?1, at most ?3 of them.
+const heads = `WITH RECURSIVE heads (message_group, n) AS (
+  SELECT (SELECT min(o.message_group) FROM outbox AS o WHERE o.message_group > ?1), 1
+  UNION ALL
+  SELECT (SELECT min(o.message_group) FROM outbox AS o WHERE o.message_group > h.message_group), h.n + 1
+  FROM heads AS h WHERE h.message_group IS NOT NULL AND h.n < ?3
+)`
+
+// free are the groups without those of ?2, at most ?4, with their first positions.
+const free = heads + `, free AS (
+  SELECT h.message_group, (SELECT min(o.position) FROM outbox AS o WHERE o.message_group = h.message_group) AS head
+  FROM heads AS h
+  WHERE h.message_group IS NOT NULL AND h.message_group NOT IN ({list ?2})
+  ORDER BY h.message_group LIMIT ?4
+)`
+
+// customPlans sets, for a transaction of PostgreSQL, that statements are planned each
+// time. A driver keeps prepared statements, and a plan that was made for a small
+// table reads all of a large one.
+const customPlans = `set_config('plan_cache_mode', 'force_custom_plan', true), set_config('jit', 'off', true)`
+
+func newStatements(d Dialect) statements {
+	s := statements{
+		peekLeader: `SELECT lease_until - {now}, token FROM outbox_leader WHERE id = 1`,
+
+		// A retry of a takeover whose commit was not confirmed finds its own token.
+		takeOver: `UPDATE outbox_leader SET fence = fence + 1, token = ?1, holder = ?2, lease_until = {now} + ?3
+			WHERE id = 1 AND (lease_until <= {now} OR token = ?1) RETURNING fence`,
+
+		resign: `UPDATE outbox_leader SET lease_until = 0, token = '' WHERE id = 1 AND fence = ?1 AND token = ?2`,
+
+		// The first ?5 rows of each free group, until they have ?6 bytes.
+		pick: free + `, candidates AS (
+			SELECT o.message_group, o.position, o.message, o.body_hash,
+				sum(length(o.message)) OVER (ORDER BY o.message_group, o.position) - length(o.message) AS bytes_before
+			FROM free AS f JOIN outbox AS o ON o.message_group = f.message_group AND o.position >= f.head AND o.position < f.head + ?5
+		)
+		SELECT c.message_group, c.position, c.message, c.body_hash, coalesce(a.from_position, 0), coalesce(a.to_position, 0), coalesce(a.first_attempt, 0)
+		FROM candidates AS c LEFT JOIN outbox_attempts AS a ON a.message_group = c.message_group
+		WHERE c.bytes_before < ?6
+		ORDER BY c.message_group, c.position`,
+
+		waiting: free + ` SELECT count(*) FROM free`,
+
+		mark: `INSERT INTO outbox_attempts (message_group, from_position, to_position, first_attempt)
+			SELECT x.g, x.f, x.t, CAST(?2 AS bigint) FROM {records ?1: g text, f bigint, t bigint} WHERE true
+			ON CONFLICT (message_group) DO UPDATE SET from_position = excluded.from_position, to_position = excluded.to_position, first_attempt = excluded.first_attempt`,
+
+		cut: `UPDATE outbox_attempts SET to_position = x.t FROM {records ?1: g text, t bigint}
+			WHERE outbox_attempts.message_group = x.g AND outbox_attempts.to_position > x.t`,
+
+		archive: `INSERT INTO outbox_archive (message_group, position, message, body_hash, added_at, outcome, message_id, sequence_number, settled_at)
+			SELECT o.message_group, o.position, o.message, o.body_hash, o.added_at, x.o, x.m, x.s, {now}
+			FROM {records ?1: g text, p bigint, o text, m text, s text} JOIN outbox AS o ON o.message_group = x.g AND o.position = x.p WHERE true`,
+
+		remove: `DELETE FROM outbox WHERE (message_group, position) IN (SELECT x.g, x.p FROM {records ?1: g text, p bigint})`,
+
+		late: `SELECT o.message_group, o.position, o.message, a.first_attempt, o.added_at FROM outbox_attempts AS a
+			JOIN outbox AS o ON o.message_group = a.message_group AND o.position >= a.from_position AND o.position <= a.to_position
+			WHERE a.first_attempt <= {now} - ?1 ORDER BY o.message_group, o.position`,
+
+		settling: `SELECT (SELECT coalesce(min(o.position), 0) FROM outbox AS o WHERE o.message_group = ?1),
+			coalesce((SELECT a.first_attempt - ({now} - ?3) FROM outbox_attempts AS a WHERE a.message_group = ?1 AND ?2 >= a.from_position AND ?2 <= a.to_position), 0)`,
+
+		unmark: `UPDATE outbox_attempts SET to_position = ?2 - 1 WHERE message_group = ?1 AND to_position >= ?2`,
+
+		// Positions have no gaps, so that a group has as many rows as its last
+		// position is beyond its first.
+		stats: heads + `, spans AS (
+			SELECT h.message_group,
+				(SELECT min(o.position) FROM outbox AS o WHERE o.message_group = h.message_group) AS head,
+				(SELECT max(o.position) FROM outbox AS o WHERE o.message_group = h.message_group) AS tail
+			FROM heads AS h WHERE h.message_group IS NOT NULL
+		)
+		SELECT count(*), coalesce(CAST(sum(g.tail - g.head + 1) AS bigint), 0), coalesce({now} - min(o.added_at), 0),
+			coalesce(CAST(sum(CASE WHEN a.first_attempt <= {now} - ?2 THEN (CASE WHEN a.to_position < g.tail THEN a.to_position ELSE g.tail END) - g.head + 1 ELSE 0 END) AS bigint), 0)
+		FROM spans AS g JOIN outbox AS o ON o.message_group = g.message_group AND o.position = g.head
+		LEFT JOIN outbox_attempts AS a ON a.message_group = g.message_group AND g.head >= a.from_position AND g.head <= a.to_position`,
+
+		leader: `SELECT CASE WHEN lease_until > {now} THEN holder ELSE '' END, fence FROM outbox_leader WHERE id = 1`,
+
+		purge: `DELETE FROM outbox_archive WHERE (message_group, position) IN
+			(SELECT r.message_group, r.position FROM outbox_archive AS r WHERE r.settled_at <= {now} - ?1 ORDER BY r.settled_at LIMIT ?2)`,
+	}
+	s.renew = `UPDATE outbox_leader SET lease_until = {now} + ?3 WHERE id = 1 AND fence = ?1 AND token = ?2 RETURNING {now}`
+	if d == PostgreSQL {
+		s.renew += `, ` + customPlans
+	} else {
+		s.renew += `, '', ''`
+	}
+	for _, text := range []*string{
+		&s.peekLeader, &s.takeOver, &s.renew, &s.resign, &s.pick, &s.waiting, &s.mark, &s.cut, &s.archive, &s.remove,
+		&s.unmark, &s.late, &s.settling, &s.stats, &s.leader, &s.purge,
+	} {
+		*text = d.render(*text)
+	}
+	return s
+}

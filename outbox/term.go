@@ -1,0 +1,128 @@
+package outbox
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"time"
+
+	"github.com/kansas-frontier-matrix/sqsfifo"
+)
+
+// term is the time from a takeover to the end of leadership. Its loop owns all
+// fields; a goroutine for each run under way sends its rows.
+type term struct {
+	*shared
+	fence int64
+
+	sends     context.Context // of the messages; ends with the lease
+	withdraw  context.CancelCauseFunc
+	expiry    *time.Timer // cancels sends at the end of the lease
+	renewedAt time.Time   // when the lease began to count
+	ending    atomic.Bool // no message may begin
+
+	inFlight map[string]*run
+	ends     chan *run
+	cuts     map[string]int64 // groups whose marks end earlier than they say
+	cursor   string           // the last group of the last pick
+	more     bool             // the last pick left something
+	failures int              // of the database, one after the other
+}
+
+func newTerm(ctx context.Context, s *shared, fence int64, until time.Time) *term {
+	t := &term{
+		shared: s, fence: fence, renewedAt: until.Add(-s.config.Lease),
+		inFlight: map[string]*run{}, cuts: map[string]int64{},
+		ends: make(chan *run, s.config.Groups), // a run never waits to report
+	}
+	t.sends, t.withdraw = context.WithCancelCause(ctx)
+	t.expiry = time.AfterFunc(time.Until(until), func() { t.withdraw(errLeaseOver) })
+	return t
+}
+
+var errLeaseOver = errors.New("outbox: the lease is over")
+
+// renewed notes that the lease counts from then.
+func (t *term) renewed(asked time.Time) {
+	t.failures = 0
+	t.renewedAt = asked
+	t.expiry.Reset(time.Until(asked.Add(t.config.Lease)))
+}
+
+// cut has the next wave end the mark of a group at the position.
+func (t *term) cut(group string, to int64) {
+	if was, ok := t.cuts[group]; ok {
+		to = min(to, was)
+	}
+	t.cuts[group] = to
+}
+
+// busy returns the groups that are not to be picked: those under way, and those that
+// wait after a failure.
+func (t *term) busy() []string {
+	out := make([]string, 0, len(t.inFlight))
+	for g := range t.inFlight {
+		out = append(out, g)
+	}
+	now := time.Now()
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for g, s := range t.stops {
+		if now.Before(s.Until) && t.inFlight[g] == nil {
+			out = append(out, g)
+		}
+	}
+	return out
+}
+
+// patience is how long a group waits after its first failure, and twice as long after
+// each other one, up to the other constant.
+const (
+	patience     = 100 * time.Millisecond
+	mostPatience = 10 * time.Second
+)
+
+// found is a row of the pick.
+type found struct {
+	group string
+	row
+	from, to, first int64 // of the attempts of its group
+}
+
+// hold notes the groups whose first row is late.
+func (t *term) hold(late []found) {
+	for _, f := range late {
+		key := ""
+		if m, err := decode(f.message, f.hash); err == nil {
+			key = m.DedupeKey
+		}
+		t.note(Stopped{
+			Group: f.group, Position: f.position, DedupeKey: key, Fate: sqsfifo.InDoubt,
+			Err: &LateError{Group: f.group, Position: f.position, DedupeKey: key, FirstAttempt: time.UnixMicro(f.first).UTC()},
+		})
+	}
+}
+
+func (t *term) note(s Stopped) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	was, again := t.stops[s.Group]
+	again = again && was.Position == s.Position
+	s.Since, s.Times = time.Now(), 1
+	if again {
+		s.Since, s.Times = was.Since, was.Times+1
+	}
+	wait := min(patience<<min(s.Times-1, 10), mostPatience, t.outbox.config.ResendFor/8)
+	s.Until = time.Now().Add(wait)
+	t.stops[s.Group] = s
+	if !again {
+		t.config.Logger.Warn("outbox: a message group waits", "group", s.Group, "position", s.Position, "fate", s.Fate.String(), "error", s.Err)
+	}
+}
+
+// resume forgets the failure of a group.
+func (t *term) resume(group string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	delete(t.stops, group)
+}

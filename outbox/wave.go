@@ -1,0 +1,219 @@
+package outbox
+
+import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"errors"
+	"time"
+)
+
+var errDeposed = errors.New("outbox: another relay leads")
+
+// pickBytes bounds the messages that one wave reads. A larger one goes alone.
+const pickBytes = 16 << 20
+
+// change is the JSON form of a range of positions.
+type change struct {
+	Group string `json:"g"`
+	From  int64  `json:"f,omitempty"`
+	To    int64  `json:"t"`
+}
+
+// wave is one commit: it renews the lease if this relay still leads, removes what was
+// confirmed, takes back marks of what was not sent, and marks the rows that it returns.
+// They may be sent only after it.
+func (t *term) wave(ctx context.Context, groups int) (runs []*run, err error) {
+	started := time.Now()
+	defer func() { t.spent(time.Since(started)) }()
+	ctx, cancel := context.WithTimeout(ctx, t.config.Lease)
+	defer cancel()
+	conn, err := t.outbox.config.DB.Conn(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer conn.Close()
+	tx, err := conn.BeginTx(ctx, nil)
+	if err != nil {
+		return nil, err
+	}
+	defer tx.Rollback() //nolint:errcheck // after a commit there is nothing to roll back
+	s := &t.outbox.sql
+
+	// First the row of the leader, which holds off a takeover until the commit.
+	asked := time.Now()
+	var now int64
+	var plan, jit string
+	err = tx.QueryRowContext(ctx, s.renew, t.fence, t.token, t.config.Lease.Microseconds()).Scan(&now, &plan, &jit)
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil, errDeposed
+	}
+	if err != nil {
+		return nil, err
+	}
+	if len(t.confirmed) > 0 {
+		if err := t.outbox.remove(ctx, tx, t.confirmed); err != nil {
+			return nil, err
+		}
+	}
+	if len(t.cuts) > 0 {
+		cuts := make([]change, 0, len(t.cuts))
+		for g, to := range t.cuts {
+			cuts = append(cuts, change{Group: g, To: to})
+		}
+		if _, err := tx.ExecContext(ctx, s.cut, toJSON(cuts)); err != nil {
+			return nil, err
+		}
+	}
+	var p plans
+	var cursor string
+	if groups > 0 {
+		rows, next, err := t.pick(ctx, tx, groups)
+		if err != nil {
+			return nil, err
+		}
+		cursor, p = next, t.plan(rows, asked, now)
+		if len(p.marks) > 0 {
+			if _, err := tx.ExecContext(ctx, s.mark, toJSON(p.marks), now); err != nil {
+				return nil, err
+			}
+		}
+	}
+	if err := tx.Commit(); err != nil {
+		// The connection may still be in the transaction: drop it. If the commit was made
+		// after all, the next wave takes the marks back, because nothing was sent.
+		_ = conn.Raw(func(any) error { return driver.ErrBadConn })
+		for _, u := range p.runs {
+			if u.fresh {
+				t.cut(u.group, u.rows[0].position-1)
+			}
+		}
+		return nil, err
+	}
+	t.renewed(asked)
+	t.meters.left(t.confirmed)
+	t.confirmed = append(t.confirmed[:0], p.settled...)
+	clear(t.cuts)
+	if groups > 0 {
+		t.cursor = cursor
+		t.more = len(p.settled) > 0 || p.bytes >= pickBytes
+	}
+	t.hold(p.late)
+	return p.runs, nil
+}
+
+// pick reads the first rows of up to n groups that are not under way, and goes on where
+// the last wave ended, so that no group starves. It returns where the next one begins.
+func (t *term) pick(ctx context.Context, tx *sql.Tx, n int) (rows []found, cursor string, err error) {
+	busy := t.busy()
+	rows, err = t.pickAfter(ctx, tx, t.cursor, busy, n)
+	if err != nil {
+		return nil, "", err
+	}
+	got := map[string]bool{}
+	for _, r := range rows {
+		got[r.group] = true
+	}
+	if t.cursor == "" || len(got) >= n {
+		return rows, lastGroup(rows), nil
+	}
+	for g := range got {
+		busy = append(busy, g)
+	}
+	more, err := t.pickAfter(ctx, tx, "", busy, n-len(got))
+	return append(rows, more...), lastGroup(more), err
+}
+
+func lastGroup(rows []found) string {
+	if len(rows) == 0 {
+		return ""
+	}
+	return rows[len(rows)-1].group
+}
+
+func (t *term) pickAfter(ctx context.Context, tx *sql.Tx, cursor string, busy []string, n int) (out []found, err error) {
+	rows, err := tx.QueryContext(ctx, t.outbox.sql.pick, cursor, toJSON(busy), n+len(busy), n, t.config.GroupRows, pickBytes)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var f found
+		if err := rows.Scan(&f.group, &f.position, &f.message, &f.hash, &f.from, &f.to, &f.first); err != nil {
+			return nil, err
+		}
+		out = append(out, f)
+	}
+	return out, rows.Err()
+}
+
+// anyWaiting reports, without a write, whether a group has rows and is not under way.
+func (t *term) anyWaiting(ctx context.Context) (bool, error) {
+	started := time.Now()
+	defer func() { t.spent(time.Since(started)) }()
+	ctx, cancel := context.WithTimeout(ctx, t.config.Lease)
+	defer cancel()
+	busy := t.busy()
+	var n int
+	err := t.outbox.read(ctx, func(q queryer) error {
+		return q.QueryRowContext(ctx, t.outbox.sql.waiting, "", toJSON(busy), len(busy)+1, 1).Scan(&n)
+	})
+	return n > 0, err
+}
+
+// plans is what a wave makes of the rows that it found.
+type plans struct {
+	runs    []*run
+	marks   []change
+	settled []completion
+	late    []found // the first rows of groups that are held
+	bytes   int     // of the runs
+}
+
+// plan decides for each group. The rows are in order; now is the time of the
+// database, read after asked by the clock of this process.
+func (t *term) plan(rows []found, asked time.Time, now int64) (p plans) {
+	for len(rows) > 0 {
+		head := rows[0]
+		n := 1
+		for n < len(rows) && rows[n].group == head.group {
+			n++
+		}
+		group := rows[:n]
+		rows = rows[n:]
+
+		fresh := head.position < head.from || head.position > head.to
+		left := t.outbox.config.ResendFor
+		if !fresh {
+			left -= time.Duration(now-head.first) * time.Microsecond
+			for len(group) > 1 && group[len(group)-1].position > head.to { // sent after the doubt is over
+				group = group[:len(group)-1]
+			}
+		}
+		late := left <= 0
+		if late {
+			switch t.outbox.config.Late {
+			case HoldLate:
+				p.late = append(p.late, head)
+				continue
+			case SettleLate:
+				for _, r := range group {
+					p.settled = append(p.settled, completion{Group: r.group, Position: r.position, Outcome: outcomeSettled})
+				}
+				continue
+			case ResendLate:
+				left = t.outbox.config.ResendFor
+			}
+		}
+		u := &run{group: head.group, deadline: asked.Add(left), fresh: fresh}
+		for _, r := range group {
+			u.rows = append(u.rows, r.row)
+			p.bytes += len(r.message)
+		}
+		if fresh || late {
+			p.marks = append(p.marks, change{Group: u.group, From: head.position, To: max(head.to, u.rows[len(u.rows)-1].position)})
+		}
+		p.runs = append(p.runs, u)
+	}
+	return p
+}
