@@ -203,7 +203,8 @@ func TestCorruptRow(t *testing.T) {
 		addMany(t, box, db, "h", 3)
 		_, err := db.Exec(`UPDATE outbox SET message = (SELECT message FROM outbox WHERE message_group = 'h' AND position = 3) WHERE message_group = 'g' AND position = 1`)
 		require.NoError(t, err)
-		_, err = db.Exec(`UPDATE outbox SET body_hash = (SELECT body_hash FROM outbox WHERE message_group = 'h' AND position = 3) WHERE message_group = 'g' AND position = 2`)
+		_, err = db.Exec(`UPDATE outbox SET message = (SELECT message FROM outbox WHERE message_group = 'h' AND position = 3),
+			body_hash = (SELECT body_hash FROM outbox WHERE message_group = 'h' AND position = 3) WHERE message_group = 'g' AND position = 2`)
 		require.NoError(t, err)
 		r, stop := start(t, box, newProducer(t, q, q.URL()))
 		for position := int64(1); position <= 2; position++ {
