@@ -1,0 +1,3 @@
+package redisstore_test
+
+const childSocket = "REDISSTORE_TEST_SOCKET"
