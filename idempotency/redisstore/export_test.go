@@ -1,6 +1,10 @@
 package redisstore
 
-import "context"
+import (
+	"context"
+
+	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
+)
 
 // OpenWithOffset opens a store whose clock is that of the server plus as many seconds
 // as the Redis key holds.
@@ -12,3 +16,6 @@ func OpenWithOffset(ctx context.Context, c Config, key string) (*Store, error) {
 end
 `)
 }
+
+// RecordName returns the Redis key of a record.
+func RecordName(s *Store, k idempotency.Key) string { return s.nameOf(k).record }
