@@ -19,3 +19,6 @@ end
 
 // RecordName returns the Redis key of a record.
 func RecordName(s *Store, k idempotency.Key) string { return s.nameOf(k).record }
+
+// FenceName returns the Redis key of the last fence of the record's bucket.
+func FenceName(s *Store, k idempotency.Key) string { return s.nameOf(k).fence }

@@ -2,6 +2,7 @@ package redisstore
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"iter"
@@ -72,9 +73,7 @@ func (s *Store) Scan(ctx context.Context, f idempotency.Filter) iter.Seq2[idempo
 			yield(idempotency.Record{}, fmt.Errorf("redisstore: scan: %w", err))
 			return
 		}
-		slices.SortFunc(places, func(a, b place) int { return bytes.Compare(a.id[:], b.id[:]) })
-		places = slices.CompactFunc(places, func(a, b place) bool { return a.id == b.id }) // SCAN repeats names
-		for page := range slices.Chunk(places, idempotency.MaxBatch) {
+		for page := range slices.Chunk(inOrder(places), idempotency.MaxBatch) {
 			recordNames := make([]string, len(page))
 			for i, p := range page {
 				recordNames[i] = p.name
@@ -92,6 +91,14 @@ func (s *Store) Scan(ctx context.Context, f idempotency.Filter) iter.Seq2[idempo
 			}
 		}
 	}
+}
+
+// inOrder sorts the places and drops repetitions: SCAN may return a name several times.
+func inOrder(places []place) []place {
+	slices.SortFunc(places, func(a, b place) int {
+		return cmp.Or(bytes.Compare(a.id[:], b.id[:]), cmp.Compare(a.name, b.name))
+	})
+	return slices.Compact(places)
 }
 
 // places returns where the records of the operation are, or all.

@@ -1,6 +1,7 @@
 package redisstore
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -18,6 +19,11 @@ func TestNames(t *testing.T) {
 	if want := "shop:idempotency-fence:{" + digits[:3] + "}"; n.fence != want {
 		t.Errorf("got %s, want %s", n.fence, want)
 	}
+	odd := k
+	odd.Operation = "a{b}%7D"
+	if got, want := s.nameOf(odd).record, "shop:idempotency:a%7Bb%7D%257D:{"; !strings.HasPrefix(got, want) {
+		t.Errorf("got %s, want %s and the ID: the first braces choose the slot", got, want)
+	}
 	if id, ok := idOf(n.record); !ok || id != k.ID() {
 		t.Errorf("the ID in %s is %v, %v", n.record, id, ok)
 	}
@@ -31,6 +37,13 @@ func TestNames(t *testing.T) {
 	}
 	if got := n.sequence(7<<bucketBits | n.bucket ^ 1); got != "0" {
 		t.Errorf("the sequence of a fence of another bucket is %s, want 0", got)
+	}
+}
+
+func TestInOrder(t *testing.T) {
+	a, b, c := place{id: idempotency.KeyID{1}, name: "x"}, place{id: idempotency.KeyID{1}, name: "y"}, place{id: idempotency.KeyID{2}, name: "a"}
+	if got, want := inOrder([]place{c, b, a, c, b, a}), []place{a, b, c}; !slices.Equal(got, want) {
+		t.Errorf("got %v, want %v", got, want)
 	}
 }
 

@@ -193,3 +193,24 @@ func TestRemoval(t *testing.T) {
 		t.Errorf("after its removal: fence %d in generation %d, want more than %d in generation 1", again.Record.Fence, again.Record.Generation, out.Record.Fence)
 	}
 }
+
+// Fences grow by one when the clock of the server is behind the last of them.
+func TestFencesWithoutTime(t *testing.T) {
+	client := sharedServer(t).client()
+	defer client.Close()
+	s := newStore(t, nil, redisstore.Config{Client: client})
+	c := claimOf("a")
+	ahead := time.Now().Add(24 * time.Hour).UnixMilli()
+	if err := client.Set(t.Context(), redisstore.FenceName(s, c.Key), ahead, 0).Err(); err != nil {
+		t.Fatal(err)
+	}
+	for i := range int64(3) {
+		out := claim(t, s, c, idempotency.New)
+		if got, want := out.Record.Fence>>12, ahead+1+i; got != want {
+			t.Errorf("the fence is %d, want %d", got, want)
+		}
+		if err := s.Release(t.Context(), out.Ref()); err != nil {
+			t.Fatal(err)
+		}
+	}
+}

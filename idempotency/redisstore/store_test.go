@@ -184,3 +184,26 @@ func TestPrefixes(t *testing.T) {
 		}
 	}
 }
+
+// A reclaimed claim that failed with proof for itself has ended, although the operation
+// is still in doubt: its late completion is stale.
+func TestEndedInDoubt(t *testing.T) {
+	client := sharedServer(t).client()
+	defer client.Close()
+	s := newStore(t, nil, redisstore.Config{Client: client})
+	c := claimOf("a")
+	first := claim(t, s, c, idempotency.New)
+	if err := s.Fail(t.Context(), first.Ref(), idempotency.Failure{}); err != nil {
+		t.Fatal(err)
+	}
+	c.Token, c.RunAgain = idempotency.NewToken(), true
+	second := claim(t, s, c, idempotency.Reclaimed)
+	for range 2 {
+		if err := s.Fail(t.Context(), second.Ref(), idempotency.Failure{Proof: idempotency.ProvenForClaim}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := s.Complete(t.Context(), second.Ref(), idempotency.Result{}); !errors.Is(err, idempotency.ErrStaleClaim) {
+		t.Errorf("a completion after a failure: got %v, want a stale claim", err)
+	}
+}
