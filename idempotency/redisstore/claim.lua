@@ -1,0 +1,91 @@
+-- One claim: idempotency.Decide, and idempotency.Grant if it grants.
+-- KEYS: the record; the last fence of its bucket.
+-- ARGV: token, fingerprint_spec, request_hash, lease, TTL, resend, run again, and then
+-- names and values of the fields that a new record takes from the claim.
+-- Durations have the form of times, or are 'forever'; resend is '' for never.
+local token, spec, hash, lease, ttl, resend, again = unpack(ARGV, 1, 7)
+
+local function after(d)
+  if d == 'forever' then return distant end
+  local s = tonumber(string.sub(now, 1, 12)) + tonumber(string.sub(d, 1, 12))
+  local us = tonumber(string.sub(now, 13)) + tonumber(string.sub(d, 13))
+  if us >= 1000000 then s, us = s + 1, us - 1000000 end
+  return string.format('%012d%06d', s, us)
+end
+
+local ended = found.status == 'succeeded' or found.status == 'failed'
+local expired = ended and found.expires_at ~= '' and now >= found.expires_at
+
+local decision
+if found.status == '' or found.status == 'released' or expired then
+  decision = 'new'
+elseif found.fingerprint_spec ~= spec then
+  decision = 'unjudged'
+elseif found.request_hash ~= hash then
+  decision = 'conflict'
+elseif found.status == 'failed' then
+  decision = 'new'
+elseif found.status == 'succeeded' then
+  decision = 'duplicate'
+elseif found.token == token then
+  decision = 'renewed'
+elseif now < found.lease_until then
+  decision = 'in progress'
+elseif now < found.resend_until or again == '1' then
+  decision = 'reclaimed'
+else
+  decision = 'indeterminate'
+end
+
+local function add(n, by) return string.format('%d', (tonumber(n) or 0) + by) end
+
+if decision == 'renewed' then
+  set('attempts', add(found.attempts, 1))
+elseif decision == 'reclaimed' then
+  set('attempts', add(found.attempts, 1))
+  set('prior_status', 'in_progress')
+  set('prior_created_at', '')
+  set('prior_expires_at', '')
+elseif decision == 'new' then
+  local before = {}
+  for name, value in pairs(found) do before[name] = value end
+  for _, name in ipairs(fields) do set(name, '') end
+  for i = 8, #ARGV, 2 do set(ARGV[i], ARGV[i + 1]) end
+  set('doubt_since', now)
+  set('created_at', now)
+  if resend ~= '' then set('resend_until', after(resend)) end
+  if ttl ~= 'forever' then set('expires_at', after(ttl)) end
+  set('generation', add(before.generation, 1))
+  set('attempts', '1')
+  if before.status == 'failed' and not expired then
+    set('generation', before.generation)
+    set('attempts', add(before.attempts, 1))
+    set('failure', before.failure)
+    set('prior_status', 'failed')
+    set('prior_created_at', before.created_at)
+    set('prior_expires_at', before.expires_at)
+  elseif before.status == 'released' then
+    set('generation', before.generation)
+  end
+else
+  return answer(decision)
+end
+
+set('lease_until', after(lease))
+if decision ~= 'renewed' then
+  local last = tonumber(redis.call('GET', KEYS[2])) or 0
+  local ms = tonumber(string.sub(now, 1, 15))
+  local fence = string.format('%d', math.max(last + 1, ms))
+  -- The first write decides whether the server has the memory for all of them.
+  local written = redis.pcall('SET', KEYS[2], fence)
+  if written.err then
+    if string.sub(written.err, 1, 4) == 'OOM ' and decision == 'new' then return answer('full') end
+    return written
+  end
+  set('status', 'in_progress')
+  set('token', token)
+  set('fence', fence)
+end
+save()
+redis.call('PERSIST', KEYS[1])
+return answer(decision)

@@ -1,0 +1,24 @@
+package redisstore
+
+import (
+	"context"
+
+	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
+)
+
+// OpenWithOffset opens a store whose clock is that of the server plus as many seconds
+// as the Redis key holds.
+func OpenWithOffset(ctx context.Context, c Config, key string) (*Store, error) {
+	return open(ctx, c, `local function clock()
+  local t = redis.call('TIME')
+  local offset = tonumber(redis.call('GET', '`+key+`') or '0')
+  return string.format('%012d%06d', t[1] + offset, t[2])
+end
+`)
+}
+
+// RecordName returns the Redis key of a record.
+func RecordName(s *Store, k idempotency.Key) string { return s.nameOf(k).record }
+
+// FenceName returns the Redis key of the last fence of the record's bucket.
+func FenceName(s *Store, k idempotency.Key) string { return s.nameOf(k).fence }

@@ -1,0 +1,126 @@
+package redisstore
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"fmt"
+	"iter"
+	"slices"
+	"strings"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
+)
+
+// Lookup implements [idempotency.Store]: one round trip for 64 keys.
+func (s *Store) Lookup(ctx context.Context, keys ...idempotency.Key) ([]idempotency.Record, error) {
+	recordNames := make([]string, len(keys))
+	for i, k := range keys {
+		if err := k.Check(); err != nil {
+			return nil, err
+		}
+		recordNames[i] = s.nameOf(k).record
+	}
+	records, err := s.read(ctx, recordNames)
+	if err != nil {
+		return nil, fmt.Errorf("redisstore: lookup: %w", err)
+	}
+	for i := range records {
+		if records[i].Status == idempotency.Absent {
+			records[i] = idempotency.Record{Key: keys[i], ReadAt: records[i].ReadAt}
+		}
+	}
+	return records, nil
+}
+
+// read returns the records with the names.
+func (s *Store) read(ctx context.Context, recordNames []string) ([]idempotency.Record, error) {
+	return await(ctx, s, func() ([]idempotency.Record, error) {
+		records := make([]idempotency.Record, 0, len(recordNames))
+		for page := range slices.Chunk(recordNames, idempotency.MaxBatch) {
+			calls := make([]call, len(page))
+			for i, name := range page {
+				calls[i].keys = []string{name}
+			}
+			answers, err := s.run(ctx, s.scripts.read, calls)
+			if err != nil {
+				return nil, err
+			}
+			for _, a := range answers {
+				records = append(records, a.record)
+			}
+		}
+		return records, nil
+	})
+}
+
+// place is where a record is.
+type place struct {
+	id   idempotency.KeyID
+	name string
+}
+
+// Scan implements [idempotency.Store]. It begins with the names of all records, which
+// it takes from a SCAN of the whole database and holds in memory, about 150 bytes each,
+// and then reads the records in pages of 64. A record that is made during
+// the scan may be missed. In a cluster, so may one whose slot moves.
+func (s *Store) Scan(ctx context.Context, f idempotency.Filter) iter.Seq2[idempotency.Record, error] {
+	return func(yield func(idempotency.Record, error) bool) {
+		places, err := await(ctx, s, func() ([]place, error) { return s.places(ctx, f.Operation) })
+		if err != nil {
+			yield(idempotency.Record{}, fmt.Errorf("redisstore: scan: %w", err))
+			return
+		}
+		for page := range slices.Chunk(inOrder(places), idempotency.MaxBatch) {
+			recordNames := make([]string, len(page))
+			for i, p := range page {
+				recordNames[i] = p.name
+			}
+			records, err := s.read(ctx, recordNames)
+			if err != nil {
+				yield(idempotency.Record{}, fmt.Errorf("redisstore: scan: %w", err))
+				return
+			}
+			for i, r := range records {
+				mine := r.Status != idempotency.Absent && s.nameOf(r.Key).record == page[i].name // not of a store with another prefix
+				if mine && f.Match(r) && !yield(r, nil) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// inOrder sorts the places and drops repetitions: SCAN may return a name several times.
+func inOrder(places []place) []place {
+	slices.SortFunc(places, func(a, b place) int {
+		return cmp.Or(bytes.Compare(a.id[:], b.id[:]), cmp.Compare(a.name, b.name))
+	})
+	return slices.Compact(places)
+}
+
+// places returns where the records of the operation are, or all.
+func (s *Store) places(ctx context.Context, operation string) (all []place, err error) {
+	pattern := glob.Replace(s.prefix) + "idempotency:"
+	if operation != "" {
+		pattern += glob.Replace(braces.Replace(operation)) + ":"
+	} else {
+		pattern += "*:"
+	}
+	pattern += "{*"
+	err = s.primaries(ctx, func(ctx context.Context, node *redis.Client) error {
+		names := node.ScanType(ctx, 0, pattern, 1000, "hash").Iterator()
+		for names.Next(ctx) {
+			if id, ok := idOf(names.Val()); ok {
+				all = append(all, place{id, names.Val()})
+			}
+		}
+		return names.Err()
+	})
+	return all, err
+}
+
+// glob escapes what SCAN would take for a pattern.
+var glob = strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`, `]`, `\]`)

@@ -1,0 +1,3 @@
+-- One lookup.
+-- KEYS: the record.
+return answer('read')

@@ -1,0 +1,210 @@
+package redisstore
+
+import (
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
+)
+
+// fields are those of the hash of a record, in the order in which scripts return them.
+// A field without a value is empty or absent.
+var fields = []string{
+	"scope", "operation_type", "key", "generation", "fingerprint_spec", "request_hash", "body_hash", "message_group", "body",
+	"response", "message_id", "sequence_number", "status", "token", "fence", "attempts", "lease_until", "doubt_since", "resend_until",
+	"failure", "created_at", "expires_at", "dataset_id", "version", "source_uri", "artifact_checksum", "care_label", "replay_safe",
+	"prior_status", "prior_created_at", "prior_expires_at",
+}
+
+// bucketBits is how many bits of a key ID choose its bucket: a set of records whose
+// fences come from one sequence, in one slot of a cluster. They are the lowest
+// bits of a fence, so that fences of different buckets differ.
+const bucketBits = 12
+
+// names are those of the Redis keys of one record.
+type names struct {
+	record, fence string
+	bucket        int64
+}
+
+// nameOf returns the names of k. In braces stands what a cluster takes the slot from.
+func (s *Store) nameOf(k idempotency.Key) names {
+	id := k.ID()
+	digits := id.String()
+	const tag = bucketBits / 4
+	return names{
+		record: s.prefix + "idempotency:" + braces.Replace(k.Operation) + ":{" + digits[:tag] + "}" + digits[tag:],
+		fence:  s.prefix + "idempotency-fence:{" + digits[:tag] + "}",
+		bucket: bucketOf(id),
+	}
+}
+
+// bucketOf returns the number that the first bits of the ID are.
+func bucketOf(id idempotency.KeyID) int64 { return int64(id[0])<<4 | int64(id[1])>>4 }
+
+// braces escapes an operation: the first braces of a Redis key must be those of the
+// bucket.
+var braces = strings.NewReplacer("%", "%25", "{", "%7B", "}", "%7D")
+
+// idOf returns the key ID in the name of a record, and whether it is one.
+func idOf(name string) (id idempotency.KeyID, ok bool) {
+	const digits, tag = 2 * len(id), bucketBits / 4
+	if len(name) < digits+2 {
+		return id, false
+	}
+	end := name[len(name)-digits-2:]
+	if end[0] != '{' || end[tag+1] != '}' {
+		return id, false
+	}
+	n, err := hex.Decode(id[:], []byte(end[1:tag+1]+end[tag+2:]))
+	return id, err == nil && n == len(id)
+}
+
+// sequence returns the number of the fence in the sequence of the bucket, or "0", which
+// no grant has, if it is of another bucket.
+func (n names) sequence(fence int64) string {
+	if fence&(1<<bucketBits-1) != n.bucket {
+		return "0"
+	}
+	return strconv.FormatInt(fence>>bucketBits, 10)
+}
+
+var errAnswer = errors.New("redisstore: the answer of the script has another form; the key may have been written by something else")
+
+// parseAnswer reads what a script returned: a word, the time and the fields of a
+// record, of which only the word is always there.
+func parseAnswer(values []any) (answer, error) {
+	texts := make([]string, len(values))
+	for i, v := range values {
+		text, ok := v.(string)
+		if !ok {
+			return answer{}, errAnswer
+		}
+		texts[i] = text
+	}
+	if len(texts) == 1 {
+		return answer{word: texts[0]}, nil
+	}
+	if len(texts) != len(fields)+2 {
+		return answer{}, errAnswer
+	}
+	r, err := parseRecord(texts[2:], texts[1])
+	return answer{word: texts[0], record: r}, err
+}
+
+// parseRecord reads the fields. A record that is not there is absent.
+func parseRecord(values []string, readAt string) (idempotency.Record, error) {
+	p := parser{values: values}
+	r := idempotency.Record{
+		Key:        idempotency.Key{Scope: p.text(), Operation: p.text(), Value: p.text()},
+		Generation: p.int(),
+	}
+	r.Fingerprint.Spec = p.text()
+	p.bytes(r.Fingerprint.Sum[:])
+	p.bytes(r.Seal[:])
+	r.Group, r.Body = p.text(), p.content()
+	r.Result = idempotency.Result{Response: p.content(), MessageID: p.text(), SequenceNumber: p.text()}
+	r.Status = p.status()
+	p.bytes(r.Token[:])
+	r.Fence, r.Attempts = p.int(), p.int()
+	r.LeaseUntil, r.DoubtSince, r.ResendUntil = p.time(), p.time(), p.time()
+	r.Reason = p.text()
+	r.Created, r.Expires = p.time(), p.time()
+	r.Dataset = idempotency.Dataset{ID: p.text(), Version: p.text(), SourceURI: p.text(), ArtifactChecksum: p.text(), CARELabel: p.text(), ReplaySafe: p.text() == "1"}
+	r.Prior = idempotency.Prior{Status: p.status(), Created: p.time(), Expires: p.time()}
+	p.values = append(p.values, readAt)
+	r.ReadAt = p.time()
+	if p.err != nil {
+		return idempotency.Record{}, p.err
+	}
+	if r.Fence > 0 { // the record exists
+		r.Fence = r.Fence<<bucketBits | bucketOf(r.Key.ID())
+	}
+	return r, nil
+}
+
+// parser takes values off one after another and keeps the first error.
+type parser struct {
+	values []string
+	err    error
+}
+
+func (p *parser) text() string {
+	v := p.values[0]
+	p.values = p.values[1:]
+	return v
+}
+
+func (p *parser) content() []byte {
+	if v := p.text(); v != "" {
+		return []byte(v)
+	}
+	return nil
+}
+
+func (p *parser) bytes(into []byte) {
+	if v := p.text(); len(v) == len(into) {
+		copy(into, v)
+	} else if v != "" {
+		p.fail("%d bytes, want %d", len(v), len(into))
+	}
+}
+
+func (p *parser) int() int64 {
+	v := p.text()
+	if v == "" {
+		return 0
+	}
+	n, err := strconv.ParseInt(v, 10, 64)
+	if err != nil {
+		p.fail("%q is not a number", v)
+	}
+	return n
+}
+
+func (p *parser) time() time.Time {
+	if p.values[0] == "" {
+		p.text()
+		return time.Time{}
+	}
+	return time.UnixMicro(p.int()).UTC()
+}
+
+func (p *parser) status() idempotency.Status {
+	v := p.text()
+	if v == "" || v == "released" {
+		return idempotency.Absent
+	}
+	status, err := idempotency.ParseStatus(v)
+	if err != nil {
+		p.fail("status %q", v)
+	}
+	return status
+}
+
+func (p *parser) fail(format string, args ...any) {
+	if p.err == nil {
+		p.err = fmt.Errorf("redisstore: a record that this store has not written: "+format, args...)
+	}
+}
+
+func flag(b bool) string {
+	if b {
+		return "1"
+	}
+	return "0"
+}
+
+// nonZero returns the bytes as text, or nothing for zero bytes.
+func nonZero(b []byte) string {
+	for _, c := range b {
+		if c != 0 {
+			return string(b)
+		}
+	}
+	return ""
+}

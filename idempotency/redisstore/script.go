@@ -1,0 +1,158 @@
+package redisstore
+
+import (
+	"context"
+	"crypto/sha1"
+	_ "embed"
+	"encoding/hex"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
+)
+
+var (
+	//go:embed head.lua
+	headSource string
+
+	//go:embed claim.lua
+	claimSource string
+
+	//go:embed settle.lua
+	settleSource string
+
+	//go:embed read.lua
+	readSource string
+)
+
+// serverClock is the clock of the scripts.
+const serverClock = `local function clock()
+  local t = redis.call('TIME')
+  return string.format('%012d%06d', t[1], t[2])
+end
+`
+
+// script is a program that the server runs as one atomic step.
+type script struct{ text, sha string }
+
+type scripts struct{ claim, settle, read script }
+
+// newScripts returns the scripts with the clock.
+func newScripts(clock string) scripts {
+	build := func(flags, source string) script {
+		var b strings.Builder
+		b.WriteString(flags)
+		b.WriteString(clock)
+		fmt.Fprintf(&b, "local distant = '%s'\nlocal fields = {'%s'}\n", timeText(distantFuture), strings.Join(fields, "', '"))
+		b.WriteString(headSource)
+		b.WriteString(source)
+		sum := sha1.Sum([]byte(b.String())) // the name that EVALSHA has for it
+		return script{text: b.String(), sha: hex.EncodeToString(sum[:])}
+	}
+	return scripts{
+		// Without flags, each write of the claim is judged when it is made, so that a
+		// server without memory still answers duplicates.
+		claim: build("", claimSource),
+		// What has happened is recorded even when the server takes no new keys.
+		settle: build("#!lua flags=allow-oom\n", settleSource),
+		read:   build("#!lua flags=no-writes\n", readSource),
+	}
+}
+
+// call is one run of a script.
+type call struct {
+	keys []string
+	args []any
+}
+
+// run runs the script once for each call, which have different keys, in one round
+// trip to each server, and returns the answers in the order of the calls.
+func (s *Store) run(ctx context.Context, p script, calls []call) ([]answer, error) {
+	cmds := make([]*redis.Cmd, len(calls))
+	pipe := s.client.Pipeline()
+	for i, c := range calls {
+		cmds[i] = pipe.EvalSha(ctx, p.sha, c.keys, c.args...)
+	}
+	_, _ = pipe.Exec(ctx) // each command has its error
+	again := s.client.Pipeline()
+	for i, c := range calls {
+		if redis.HasErrorPrefix(cmds[i].Err(), "NOSCRIPT") { // the server has restarted, or never seen it
+			cmds[i] = again.Eval(ctx, p.text, c.keys, c.args...)
+		}
+	}
+	if again.Len() > 0 {
+		_, _ = again.Exec(ctx)
+	}
+	answers := make([]answer, len(calls))
+	for i, cmd := range cmds {
+		values, err := cmd.Slice()
+		if err != nil {
+			return nil, err
+		}
+		if answers[i], err = parseAnswer(values); err != nil {
+			return nil, err
+		}
+	}
+	return answers, nil
+}
+
+// answer is what a script returned.
+type answer struct {
+	word   string
+	record idempotency.Record // with ReadAt
+}
+
+// claimCall returns the call of a claim. It shares no memory with it.
+func (s *Store) claimCall(c idempotency.Claim) call {
+	n := s.nameOf(c.Key)
+	resend := ""
+	if c.Terms.ResendFor > 0 {
+		resend = durationText(c.Terms.ResendFor)
+	}
+	return call{
+		keys: []string{n.record, n.fence},
+		args: []any{
+			string(c.Token[:]), c.Fingerprint.Spec, string(c.Fingerprint.Sum[:]),
+			durationText(c.Terms.Lease), durationText(c.Terms.TTL), resend, flag(c.RunAgain),
+			"scope", c.Key.Scope, "operation_type", c.Key.Operation, "key", c.Key.Value,
+			"fingerprint_spec", c.Fingerprint.Spec, "request_hash", string(c.Fingerprint.Sum[:]), "body_hash", nonZero(c.Seal[:]),
+			"message_group", c.Group, "body", string(c.Body),
+			"dataset_id", c.Dataset.ID, "version", c.Dataset.Version, "source_uri", c.Dataset.SourceURI,
+			"artifact_checksum", c.Dataset.ArtifactChecksum, "care_label", c.Dataset.CARELabel, "replay_safe", flag(c.Dataset.ReplaySafe),
+		},
+	}
+}
+
+// settleCall returns the call of a transition.
+func (s *Store) settleCall(ref idempotency.Ref, t idempotency.Transition) call {
+	n := s.nameOf(ref.Key)
+	c := call{keys: []string{n.record}, args: []any{n.sequence(ref.Fence)}}
+	if r, ok := t.Result(); ok {
+		c.args = append(c.args, "completed", string(r.Response), r.MessageID, r.SequenceNumber)
+	} else if f, ok := t.Failure(); ok {
+		proof := map[idempotency.Proof]string{idempotency.NoProof: "none", idempotency.ProvenForClaim: "claim", idempotency.ProvenForAll: "all"}
+		c.args = append(c.args, "failed", proof[f.Proof], f.Reason)
+	} else {
+		c.args = append(c.args, "released")
+	}
+	return c
+}
+
+// distantFuture is what package idempotency stores for Forever.
+var distantFuture = time.Date(9999, 12, 31, 0, 0, 0, 0, time.UTC)
+
+// timeText returns t as the scripts have it.
+func timeText(t time.Time) string { return microsText(t.UnixMicro()) }
+
+// durationText returns d, which is not negative, as the scripts have it.
+func durationText(d time.Duration) string {
+	if d == idempotency.Forever {
+		return "forever"
+	}
+	return microsText(d.Microseconds())
+}
+
+func microsText(us int64) string { return fmt.Sprintf("%018d", us) }

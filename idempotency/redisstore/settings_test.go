@@ -1,0 +1,216 @@
+package redisstore_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
+	"github.com/kansas-frontier-matrix/sqsfifo/idempotency/redisstore"
+)
+
+func refused(t *testing.T, c redisstore.Config, setting, found string) {
+	t.Helper()
+	_, err := redisstore.Open(t.Context(), c)
+	var got *redisstore.SettingError
+	if !errors.As(err, &got) || got.Setting != setting || got.Found != found {
+		t.Errorf("got %v, want a SettingError that %s is %s", err, setting, found)
+	}
+}
+
+// Each weaker setting is refused, and named when it is allowed.
+func TestWeakSettings(t *testing.T) {
+	server := newServer(t, durable...)
+	client := server.client()
+	defer client.Close()
+	if s := newStore(t, server, redisstore.Config{}); len(s.Weaknesses()) != 0 {
+		t.Errorf("durable settings have the weaknesses %v", s.Weaknesses())
+	}
+	for _, tc := range []struct{ setting, weak, strong string }{
+		{"appendonly", "no", "yes"},
+		{"appendfsync", "everysec", "always"},
+		{"appendfsync", "no", "always"},
+		{"no-appendfsync-on-rewrite", "yes", "no"},
+		{"maxmemory-policy", "volatile-ttl", "noeviction"},
+		{"maxmemory-policy", "allkeys-lru", "noeviction"},
+	} {
+		if err := client.ConfigSet(t.Context(), tc.setting, tc.weak).Err(); err != nil {
+			t.Fatal(err)
+		}
+		refused(t, redisstore.Config{Client: client}, tc.setting, tc.weak)
+		s := newStore(t, server, redisstore.Config{AllowLoss: true})
+		if want := tc.setting + " is " + tc.weak; !slices.Equal(s.Weaknesses(), []string{want}) {
+			t.Errorf("got the weaknesses %q, want %q", s.Weaknesses(), want)
+		}
+		if err := client.ConfigSet(t.Context(), tc.setting, tc.strong).Err(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	refused(t, redisstore.Config{}, "Config.Client", "nil")
+	refused(t, redisstore.Config{Client: client, Prefix: "a{b"}, "Config.Prefix", `"a{b"`)
+	ring := redis.NewRing(&redis.RingOptions{Addrs: map[string]string{"a": "127.0.0.1:1"}})
+	defer ring.Close()
+	refused(t, redisstore.Config{Client: ring}, "Config.Client", "*redis.Ring")
+}
+
+func TestReplicaIsRefused(t *testing.T) {
+	server := newServer(t, append(slices.Clone(durable), "--replicaof", "127.0.0.1 1")...)
+	client := server.client()
+	defer client.Close()
+	refused(t, redisstore.Config{Client: client}, "role", `"slave"`)
+}
+
+// Services that forbid CONFIG are named as such.
+func TestHiddenSettings(t *testing.T) {
+	server := newServer(t, append(slices.Clone(durable), "--rename-command", "CONFIG", "")...)
+	client := server.client()
+	defer client.Close()
+	refused(t, redisstore.Config{Client: client}, "appendfsync", "unknown")
+}
+
+// A server without memory refuses new keys, answers duplicates, records what became of
+// running operations, and drops nothing.
+func TestFullServer(t *testing.T) {
+	server := newServer(t, durable...)
+	s := newStore(t, server, redisstore.Config{})
+	done := claim(t, s, claimOf("done"), idempotency.New)
+	running := claim(t, s, claimOf("running"), idempotency.New)
+	failing := claim(t, s, claimOf("failing"), idempotency.New)
+	if err := s.Complete(t.Context(), done.Ref(), idempotency.Result{Response: []byte("r")}); err != nil {
+		t.Fatal(err)
+	}
+	client := server.client()
+	defer client.Close()
+	if err := client.ConfigSet(t.Context(), "maxmemory", "1").Err(); err != nil {
+		t.Fatal(err)
+	}
+	for range 3 {
+		claim(t, s, claimOf("new"), idempotency.Full)
+		claim(t, s, claimOf("done"), idempotency.Duplicate)
+		claim(t, s, claimOf("running"), idempotency.InProgress)
+	}
+	outs, err := s.ClaimBatch(t.Context(), []idempotency.Claim{claimOf("new"), claimOf("done"), claimOf("new")})
+	if err != nil || outs[0].Decision != idempotency.Full || outs[1].Decision != idempotency.Duplicate || outs[2].Decision != idempotency.Full {
+		t.Errorf("got %v, %v, want full, duplicate, full", outs, err)
+	}
+	if err := s.Complete(t.Context(), running.Ref(), idempotency.Result{Response: make([]byte, 100_000)}); err != nil {
+		t.Errorf("completion on a full server: %v", err)
+	}
+	if err := s.Fail(t.Context(), failing.Ref(), idempotency.Failure{Proof: idempotency.ProvenForClaim}); err != nil {
+		t.Errorf("failure on a full server: %v", err)
+	}
+	if err := client.ConfigSet(t.Context(), "maxmemory", "0").Err(); err != nil {
+		t.Fatal(err)
+	}
+	claim(t, s, claimOf("new"), idempotency.New)
+	claim(t, s, claimOf("running"), idempotency.Duplicate)
+}
+
+// Only what is proven has a time at which the server removes it: an hour after it
+// expires.
+func TestRemoval(t *testing.T) {
+	server := sharedServer(t)
+	client := server.client()
+	defer client.Close()
+	prefix := newPrefix()
+	s := newStore(t, server, redisstore.Config{Client: client, Prefix: prefix})
+	ctx := context.Background()
+	ttl := func(value string) time.Duration {
+		t.Helper()
+		d, err := client.PTTL(ctx, redisstore.RecordName(s, claimOf(value).Key)).Result()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return d
+	}
+	expect := func(doing, value string, want time.Duration) {
+		t.Helper()
+		got := ttl(value)
+		if want < 0 && got != -1 || want > 0 && (got <= want-time.Minute || got > want+time.Second) {
+			t.Errorf("%s: the server removes the record in %v, want about %v (-1: never)", doing, got, want)
+		}
+	}
+	const never, hour = -1, time.Hour
+	out := claim(t, s, claimOf("a"), idempotency.New)
+	expect("running", "a", never)
+	if err := s.Fail(ctx, out.Ref(), idempotency.Failure{}); err != nil {
+		t.Fatal(err)
+	}
+	expect("in doubt", "a", never)
+	if err := s.Fail(ctx, out.Ref(), idempotency.Failure{Proof: idempotency.ProvenForAll}); err != nil {
+		t.Fatal(err)
+	}
+	expect("failed", "a", 25*hour)
+	out = claim(t, s, claimOf("a"), idempotency.New)
+	expect("failed and claimed", "a", never)
+	if err := s.Release(ctx, out.Ref()); err != nil {
+		t.Fatal(err)
+	}
+	expect("failed, claimed and released", "a", 25*hour)
+	out = claim(t, s, claimOf("a"), idempotency.New)
+	if err := s.Complete(ctx, out.Ref(), idempotency.Result{}); err != nil {
+		t.Fatal(err)
+	}
+	expect("succeeded", "a", 25*hour)
+
+	out = claim(t, s, claimOf("b"), idempotency.New)
+	if err := s.Release(ctx, out.Ref()); err != nil {
+		t.Fatal(err)
+	}
+	expect("released", "b", hour)
+	claim(t, s, claimOf("b"), idempotency.New)
+	expect("released and claimed", "b", never)
+
+	c := claimOf("c")
+	c.Terms.TTL = idempotency.Forever
+	out = claim(t, s, c, idempotency.New)
+	if err := s.Complete(ctx, out.Ref(), idempotency.Result{}); err != nil {
+		t.Fatal(err)
+	}
+	expect("succeeded for ever", "c", never)
+
+	// A completion after the TTL is there for whoever repeats it.
+	d := claimOf("d")
+	d.Terms.Lease, d.Terms.TTL = time.Millisecond, time.Millisecond
+	out = claim(t, s, d, idempotency.New)
+	time.Sleep(5 * time.Millisecond)
+	for range 2 {
+		if err := s.Complete(ctx, out.Ref(), idempotency.Result{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	expect("completed after its TTL", "d", hour)
+
+	// Fences grow over a record that is gone.
+	if err := client.Del(ctx, redisstore.RecordName(s, d.Key)).Err(); err != nil {
+		t.Fatal(err)
+	}
+	if again := claim(t, s, d, idempotency.New); again.Record.Fence <= out.Record.Fence || again.Record.Generation != 1 {
+		t.Errorf("after its removal: fence %d in generation %d, want more than %d in generation 1", again.Record.Fence, again.Record.Generation, out.Record.Fence)
+	}
+}
+
+// Fences grow by one when the clock of the server is behind the last of them.
+func TestFencesWithoutTime(t *testing.T) {
+	client := sharedServer(t).client()
+	defer client.Close()
+	s := newStore(t, nil, redisstore.Config{Client: client})
+	c := claimOf("a")
+	ahead := time.Now().Add(24 * time.Hour).UnixMilli()
+	if err := client.Set(t.Context(), redisstore.FenceName(s, c.Key), ahead, 0).Err(); err != nil {
+		t.Fatal(err)
+	}
+	for i := range int64(3) {
+		out := claim(t, s, c, idempotency.New)
+		if got, want := out.Record.Fence>>12, ahead+1+i; got != want {
+			t.Errorf("the fence is %d, want %d", got, want)
+		}
+		if err := s.Release(t.Context(), out.Ref()); err != nil {
+			t.Fatal(err)
+		}
+	}
+}

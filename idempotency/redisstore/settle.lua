@@ -1,0 +1,68 @@
+-- One transition: idempotency.Settle for a claim that has not ended. All other cases
+-- are answered with the record and judged by the caller.
+-- KEYS: the record.
+-- ARGV: fence, 'completed', response, message_id, sequence_number
+--    or fence, 'failed', proof ('none', 'claim' or 'all'), failure
+--    or fence, 'released'.
+if found.status ~= 'in_progress' or found.token == '' or found.fence ~= ARGV[1] then
+  return answer('ended')
+end
+
+local kind = ARGV[2]
+local earlier = found.lease_until
+if now < earlier then earlier = now end
+local settled = false
+
+if kind == 'completed' then
+  set('status', 'succeeded')
+  set('response', ARGV[3])
+  set('message_id', ARGV[4])
+  set('sequence_number', ARGV[5])
+  set('failure', '')
+  set('token', '')
+  settled = true
+elseif kind == 'failed' then
+  set('failure', ARGV[4])
+  if ARGV[3] == 'none' then
+    set('lease_until', earlier)
+  elseif ARGV[3] == 'claim' and found.prior_status == 'in_progress' then
+    set('lease_until', earlier)
+    set('token', '')
+  else
+    set('status', 'failed')
+    set('token', '')
+    settled = true
+  end
+else
+  set('token', '')
+  set('lease_until', earlier)
+  if found.prior_status == 'failed' then
+    set('status', 'failed')
+    set('created_at', found.prior_created_at)
+    set('expires_at', found.prior_expires_at)
+    settled = true
+  elseif found.prior_status ~= 'in_progress' then
+    set('status', 'released')
+    settled = true
+  end
+end
+
+if settled then
+  set('doubt_since', '')
+  set('prior_status', '')
+  set('prior_created_at', '')
+  set('prior_expires_at', '')
+end
+save()
+
+-- Only what is proven may be forgotten, and not before a repeated call has found it.
+if settled then
+  local from = now
+  if found.status == 'released' then
+    forget(from)
+  elseif found.expires_at ~= '' then
+    if found.expires_at > from then from = found.expires_at end
+    forget(from)
+  end
+end
+return {'made'}
