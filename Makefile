@@ -10,7 +10,7 @@ TOOL      = $(GO) tool -modfile=$(CURDIR)/internal/tools/go.mod
 # Every module of the repository: the root is the one that users import, the
 # others hold what they must not see: tools, the peers of the benchmarks, a
 # database.
-MODULES = . internal/tools benchmarks internal/corpus examples/outbox docs/kfm/schemas idempotency/storetest idempotency/sqlstore/sqlstoretest
+MODULES = . internal/tools benchmarks internal/corpus examples/outbox docs/kfm/schemas idempotency/storetest idempotency/sqlstore/sqlstoretest idempotency/redisstore outbox/outboxtest
 
 .PHONY: help
 help: ## list the targets
@@ -33,9 +33,11 @@ test: ## run all tests
 	cd idempotency/sqlstore/sqlstoretest && $(GO) test -short ./...
 
 .PHONY: test-stores
-test-stores: ## the idempotency stores in full, kills of clients and servers included (minutes); says which servers are here
+test-stores: ## the stores and the outbox in full, kills of clients and servers included (minutes); says which servers are here
 	cd idempotency/storetest && $(GO) test -count=1 ./...
 	cd idempotency/sqlstore/sqlstoretest && $(GO) test -count=1 -v ./... | grep -E '^(---|ok|FAIL|PASS)|SKIP|skip'
+	cd idempotency/redisstore && $(GO) test -count=1 -v ./... | grep -E '^(---|ok|FAIL|PASS)|SKIP|skip'
+	cd outbox/outboxtest && $(GO) test -count=1 -v ./... | grep -E '^(---|ok|FAIL|PASS)|SKIP|skip'
 
 .PHONY: node-test
 node-test: ## the fake against AWS's SDK for JavaScript; needs Node 20 and npm
@@ -82,6 +84,8 @@ lint: ## vet, sqsfifo vet, staticcheck, gofumpt
 	cd docs/kfm/schemas && $(GO) vet ./... && $(TOOL) staticcheck ./...
 	cd idempotency/storetest && $(GO) vet ./... && $(TOOL) staticcheck ./...
 	cd idempotency/sqlstore/sqlstoretest && $(GO) vet ./... && $(TOOL) staticcheck ./...
+	cd idempotency/redisstore && $(GO) vet ./... && $(TOOL) staticcheck ./...
+	cd outbox/outboxtest && $(GO) vet ./... && $(TOOL) staticcheck ./...
 	@files=$$($(TOOL) gofumpt -l $$(git ls-files --cached --others --exclude-standard '*.go')); \
 		if [ -n "$$files" ]; then echo "not formatted by gofumpt:"; echo "$$files"; exit 1; fi
 
