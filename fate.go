@@ -22,7 +22,7 @@ const (
 	// InDoubt: SQS may have the event. See [InDoubtError] for when a resend is safe.
 	InDoubt
 
-	// Altered: SQS has something else than was sent. See [AlteredError].
+	// Altered: SQS has something other than what was sent. See [AlteredError].
 	Altered
 )
 

@@ -212,7 +212,7 @@ func TestCloseTurnsAwayWhoWaits(t *testing.T) {
 	})
 }
 
-// tryOutcome hands an event in that is told of at once.
+// tryOutcome submits an event whose outcome is reported at once.
 func tryOutcome(t *testing.T, p *sqsfifo.Producer[Scene], s Scene) (outcome error) {
 	t.Helper()
 	require.NoError(t, p.TrySend(t.Context(), s, func(_ sqsfifo.Receipt, err error) { outcome = err }))

@@ -242,7 +242,7 @@ var cases = []struct {
 			{"variant below", body(`-9def-`, `-7def-`), "MessageBody", "/event_id", at(`"` + id), "RFC 9562 variant"},
 			{"upper case A", body(`-7abc-`, `-7Abc-`), "MessageBody", "/event_id", at(`"` + id), "upper-case"},
 			{"upper case F", body(`-7abc-`, `-7abF-`), "MessageBody", "/event_id", at(`"` + id), "upper-case"},
-			{"no hexadecimal digit", body(`-7abc-`, `-7abg-`), "MessageBody", "/event_id", at(`"` + id), "character 18 is no hexadecimal digit"},
+			{"no hexadecimal digit", body(`-7abc-`, `-7abg-`), "MessageBody", "/event_id", at(`"` + id), "character 18 is not a hexadecimal digit"},
 			{"no hyphen", body(`-7abc-`, `-7abc0`), "MessageBody", "/event_id", at(`"` + id), "character 19 is not a hyphen"},
 			{"hyphen elsewhere", body(`-7abc-`, `-7a-c-`), "MessageBody", "/event_id", at(`"` + id), "character 17 is no"},
 			{"too short", body(id, id[:35]), "MessageBody", "/event_id", at(`"` + id), "36 characters"},

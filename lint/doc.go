@@ -56,17 +56,17 @@
 //	SF013  attr-copies-key              an attribute repeats the key from another expression
 //	SF014  const-key-distinct-events one constant dedupe key for several types of events
 //	SF020  no-compliance-test           a package makes a producer and no test of it runs the compliance suite
-//	SF030  invalid-json                 the body is no JSON text that has a canonical form
+//	SF030  invalid-json                 the body has no canonical JSON form
 //	SF031  duplicate-name               an object of the body has a member twice
 //	SF032  inexact-integer              an integer of the body that a double does not hold
 //	SF033  not-canonical                the body is not in canonical form
 //	SF040  envelope-members             the body is not the envelope with exactly its five members
 //	SF041  old-envelope                 the body is an envelope of KFM v10.3.1
-//	SF042  event-id                     event_id is no lower-case UUIDv7
+//	SF042  event-id                     event_id is not a lowercase UUIDv7
 //	SF043  event-source                 event_source is not <organization>.<domain>.<pipeline>
 //	SF044  event-time                   event_time is not RFC 3339 in UTC with the shortest fraction
 //	SF045  dedupe-key                   dedupe_key is empty, too long or not plain text
-//	SF046  payload                      payload is no JSON object
+//	SF046  payload                      payload is not a JSON object
 //	SF050  too-large                    the message is larger than the queue takes
 //	SF051  refused-character            the body has a character that SQS refuses
 //	SF052  too-many-attributes          more than ten message attributes

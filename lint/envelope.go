@@ -195,21 +195,21 @@ func dedupeKeyFault(key string) string {
 
 func eventIDFault(id string) string {
 	if len(id) != 36 {
-		return fmt.Sprintf("event_id %s is no UUID in text form, which has 36 characters", quote(id))
+		return fmt.Sprintf("event_id %s is not a UUID in text form, which has 36 characters", quote(id))
 	}
 	for i := range len(id) {
 		c := id[i]
 		switch i {
 		case 8, 13, 18, 23:
 			if c != '-' {
-				return fmt.Sprintf("event_id %s is no UUID in text form: character %d is not a hyphen", quote(id), i+1)
+				return fmt.Sprintf("event_id %s is not a UUID in text form: character %d is not a hyphen", quote(id), i+1)
 			}
 		default:
 			if 'A' <= c && c <= 'F' {
 				return fmt.Sprintf("event_id %s has upper-case digits: the same ID in lower case would be another body", quote(id))
 			}
 			if (c < '0' || c > '9') && (c < 'a' || c > 'f') {
-				return fmt.Sprintf("event_id %s is no UUID in text form: character %d is no hexadecimal digit", quote(id), i+1)
+				return fmt.Sprintf("event_id %s is not a UUID in text form: character %d is not a hexadecimal digit", quote(id), i+1)
 			}
 		}
 	}

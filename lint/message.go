@@ -148,7 +148,7 @@ func checkDelay(seconds int32) []Finding {
 		return nil
 	}
 	return []Finding{found(fifoDelay, "DelaySeconds", fmt.Sprintf(
-		"the message has a delay of its own of %d s, which SQS refuses on a FIFO queue", seconds))}
+		"the message has a delay of %d s, which SQS refuses on a FIFO queue", seconds))}
 }
 
 func checkAttributes(attributes map[string]Attribute) []Finding {

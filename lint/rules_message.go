@@ -53,7 +53,7 @@ var messageRules = []Rule{
 	},
 	{
 		ID: invalidJSON, Name: "invalid-json", Severity: Error,
-		Title: "the body is no JSON text that has a canonical form",
+		Title: "the body has no canonical JSON form",
 		Wording: "The body is one JSON text in UTF-8 without a byte order mark, lone surrogates, numbers beyond the range of a double, " +
 			"or anything after it. What one parser repairs another repairs differently, and SQS hashes the bytes as they are.",
 		Source: "KFM v11.2.3, section 4; RFC 8259; RFC 8785, section 3.1",
@@ -119,7 +119,7 @@ var messageRules = []Rule{
 	},
 	{
 		ID: invalidEventID, Name: "event-id", Severity: Error,
-		Title: "event_id is no lower-case UUIDv7",
+		Title: "event_id is not a lowercase UUIDv7",
 		Wording: "event_id is a UUID of version 7 and of the RFC 9562 variant, in lower case with hyphens. It is part of the hashed body: " +
 			"a second spelling, or a new ID for each attempt, makes a retry a new message.",
 		Source: "KFM v11.2.3, section 4; RFC 9562, sections 4.1 and 5.7",
@@ -164,7 +164,7 @@ var messageRules = []Rule{
 	},
 	{
 		ID: invalidPayload, Name: "payload", Severity: Error,
-		Title:   "payload is no JSON object",
+		Title:   "payload is not a JSON object",
 		Wording: "payload is a JSON object, which may be empty. A bare string, number or array leaves no room for a second field.",
 		Source:  "KFM v11.2.3, section 4",
 		Fix:     "wrap the value in an object",
