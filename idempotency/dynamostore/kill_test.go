@@ -108,10 +108,10 @@ func TestKilledClients(t *testing.T) {
 					}
 					ready()
 					mu.Lock()
-					if fields := strings.Fields(line); len(fields) != 3 {
-					} else if fields[0] == "completed" {
+					switch fields := append(strings.Fields(line), "", "", ""); fields[0] {
+					case "completed":
 						completed[fields[1]] = true
-					} else if fields[0] == "new" || fields[0] == "renewed" || fields[0] == "reclaimed" {
+					case "new", "renewed", "reclaimed":
 						if _, twice := granted[fields[1]]; twice {
 							t.Errorf("key %s was granted twice", fields[1])
 						}

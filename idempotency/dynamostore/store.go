@@ -124,12 +124,12 @@ func checkSize(field string, b []byte) error {
 // it gives up.
 const attempts = 10
 
-// claim reads the record, decides, and writes if nobody else has written since.
+// claim reads the record, decides, and writes if nobody else has written since. A fence is
+// drawn after the read, so that it is greater than that of the record.
 func (s *Store) claim(ctx context.Context, c idempotency.Claim) (idempotency.Outcome, error) {
 	id := c.Key.ID()
 	version := idempotency.NewToken() // of all writes of this call
 	var granted idempotency.Outcome
-	var fence int64
 	// What fails before the first write has changed nothing.
 	failed := func(err error) (idempotency.Outcome, error) {
 		if granted.Decision != idempotency.Undecided {
@@ -151,7 +151,8 @@ func (s *Store) claim(ctx context.Context, c idempotency.Claim) (idempotency.Out
 			found.ReadAt = now
 			return idempotency.NewOutcome(d, found, c), nil
 		}
-		if d != idempotency.Renewed && fence <= found.Fence {
+		var fence int64
+		if d != idempotency.Renewed {
 			if fence, err = s.draw(ctx, id); err != nil {
 				return failed(err)
 			}
@@ -258,7 +259,6 @@ func (s *Store) settle(ctx context.Context, ref idempotency.Ref, t idempotency.T
 			return err
 		}
 	}
-	version := idempotency.NewToken()
 	wrote := false
 	for range attempts {
 		found, at, err := s.get(ctx, ref.Key.ID())
@@ -268,9 +268,6 @@ func (s *Store) settle(ctx context.Context, ref idempotency.Ref, t idempotency.T
 			}
 			return fmt.Errorf("dynamostore: nothing was changed: %w", err)
 		}
-		if wrote && at == version { // the driver repeated a write that had been made
-			return nil
-		}
 		r, err := idempotency.Settle(found, ref, t, s.now())
 		if err != nil {
 			return err
@@ -278,7 +275,7 @@ func (s *Store) settle(ctx context.Context, ref idempotency.Ref, t idempotency.T
 		if found.Equal(r) && found.Status != idempotency.Running { // made before
 			return nil
 		}
-		made, err := s.put(ctx, itemOf(r, version), at)
+		made, err := s.put(ctx, itemOf(r, idempotency.NewToken()), at)
 		if err != nil {
 			return ambiguous(err)
 		}
