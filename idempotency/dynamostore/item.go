@@ -1,0 +1,238 @@
+package dynamostore
+
+import (
+	"bytes"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
+)
+
+// item is a record as the table has it. Attributes without a value are absent.
+type item map[string]types.AttributeValue
+
+// keepFor is how much longer than it counts a record is kept, so that a repeated
+// transition finds it.
+const keepFor = time.Hour
+
+// itemOf returns the item of a record with its version, which is new for each write.
+func itemOf(r idempotency.Record, version idempotency.Token) item {
+	it := item{"key_id": &types.AttributeValueMemberS{Value: r.Key.ID().String()}}
+	it.bytes("version_token", version[:])
+	it.bytes("scope", []byte(r.Key.Scope))
+	it.text("operation_type", r.Key.Operation)
+	it.bytes("key", []byte(r.Key.Value))
+	it.number("generation", r.Generation)
+	it.text("fingerprint_spec", r.Fingerprint.Spec)
+	it.bytes("request_hash", r.Fingerprint.Sum[:])
+	if r.Seal != (idempotency.Seal{}) {
+		it.bytes("body_hash", r.Seal[:])
+	}
+	it.bytes("message_group", []byte(r.Group))
+	it.bytes("body", r.Body)
+	it.result(r.Result)
+	it.text("status", statusText(r.Status))
+	if r.Token != (idempotency.Token{}) {
+		it.bytes("token", r.Token[:])
+	}
+	it.number("fence", r.Fence)
+	it.number("attempts", r.Attempts)
+	it.time("lease_until", r.LeaseUntil)
+	it.time("doubt_since", r.DoubtSince)
+	it.time("resend_until", r.ResendUntil)
+	it.text("failure", r.Reason)
+	it.time("created_at", r.Created)
+	it.time("expires_at", r.Expires)
+	it.text("dataset_id", r.Dataset.ID)
+	it.text("version", r.Dataset.Version)
+	it.text("source_uri", r.Dataset.SourceURI)
+	it.text("artifact_checksum", r.Dataset.ArtifactChecksum)
+	it.text("care_label", r.Dataset.CARELabel)
+	if r.Dataset.ReplaySafe {
+		it.number("replay_safe", 1)
+	}
+	if r.Prior.Status != idempotency.Absent {
+		it.text("prior_status", r.Prior.Status.String())
+	}
+	it.time("prior_created_at", r.Prior.Created)
+	it.time("prior_expires_at", r.Prior.Expires)
+	it.removal(r)
+	return it
+}
+
+func (it item) text(name, v string) {
+	if v != "" {
+		it[name] = &types.AttributeValueMemberS{Value: v}
+	}
+}
+
+func (it item) bytes(name string, v []byte) {
+	if len(v) > 0 {
+		it[name] = &types.AttributeValueMemberB{Value: bytes.Clone(v)}
+	}
+}
+
+func (it item) number(name string, v int64) {
+	it[name] = numberOf(v)
+}
+
+func numberOf(v int64) types.AttributeValue {
+	return &types.AttributeValueMemberN{Value: strconv.FormatInt(v, 10)}
+}
+
+func (it item) time(name string, t time.Time) {
+	if !t.IsZero() {
+		it.number(name, t.UnixMicro())
+	}
+}
+
+func (it item) result(r idempotency.Result) {
+	it.bytes("response", r.Response)
+	it.text("message_id", r.MessageID)
+	it.text("sequence_number", r.SequenceNumber)
+}
+
+// removal sets when the time to live of the table may remove the record, if ever.
+func (it item) removal(r idempotency.Record) {
+	from := r.ReadAt
+	switch {
+	case r.Status == idempotency.Running || r.Status != idempotency.Absent && r.Expires.IsZero():
+		return
+	case r.Status != idempotency.Absent && r.Expires.After(from):
+		from = r.Expires
+	}
+	it.number("remove_at", from.Add(keepFor).Unix()+1)
+}
+
+func statusText(s idempotency.Status) string {
+	if s == idempotency.Absent {
+		return "released"
+	}
+	return s.String()
+}
+
+// parse reads an item. An empty one is the zero record.
+func (it item) parse() (r idempotency.Record, version idempotency.Token, err error) {
+	if len(it) == 0 {
+		return r, version, nil
+	}
+	p := parser{item: it}
+	p.into("version_token", version[:])
+	r.Key = idempotency.Key{Scope: string(p.bytes("scope")), Operation: p.text("operation_type"), Value: string(p.bytes("key"))}
+	r.Generation, r.Fingerprint.Spec = p.number("generation"), p.text("fingerprint_spec")
+	p.into("request_hash", r.Fingerprint.Sum[:])
+	p.into("body_hash", r.Seal[:])
+	r.Group, r.Body = string(p.bytes("message_group")), p.bytes("body")
+	r.Result = idempotency.Result{Response: p.bytes("response"), MessageID: p.text("message_id"), SequenceNumber: p.text("sequence_number")}
+	r.Status = p.status("status")
+	p.into("token", r.Token[:])
+	r.Fence, r.Attempts = p.number("fence"), p.number("attempts")
+	r.LeaseUntil, r.DoubtSince, r.ResendUntil = p.time("lease_until"), p.time("doubt_since"), p.time("resend_until")
+	r.Reason = p.text("failure")
+	r.Created, r.Expires = p.time("created_at"), p.time("expires_at")
+	r.Dataset = idempotency.Dataset{
+		ID: p.text("dataset_id"), Version: p.text("version"), SourceURI: p.text("source_uri"),
+		ArtifactChecksum: p.text("artifact_checksum"), CARELabel: p.text("care_label"), ReplaySafe: p.number("replay_safe") == 1,
+	}
+	r.Prior = idempotency.Prior{Status: p.status("prior_status"), Created: p.time("prior_created_at"), Expires: p.time("prior_expires_at")}
+	if p.err == nil && (version == idempotency.Token{} || r.Fence <= 0) {
+		p.err = errors.New("no version_token or no fence")
+	}
+	if p.err != nil {
+		return idempotency.Record{}, idempotency.Token{}, fmt.Errorf("dynamostore: an item that this store has not written: %w", p.err)
+	}
+	return r, version, nil
+}
+
+// parser reads attributes and keeps the first error.
+type parser struct {
+	item item
+	err  error
+}
+
+func (p *parser) fail(name string) {
+	if p.err == nil {
+		p.err = fmt.Errorf("attribute %s", name)
+	}
+}
+
+func (p *parser) text(name string) string {
+	switch v := p.item[name].(type) {
+	case nil:
+		return ""
+	case *types.AttributeValueMemberS:
+		return v.Value
+	default:
+		p.fail(name)
+		return ""
+	}
+}
+
+func (p *parser) bytes(name string) []byte {
+	switch v := p.item[name].(type) {
+	case nil:
+		return nil
+	case *types.AttributeValueMemberB:
+		return v.Value
+	default:
+		p.fail(name)
+		return nil
+	}
+}
+
+func (p *parser) into(name string, to []byte) {
+	if v := p.bytes(name); len(v) == len(to) {
+		copy(to, v)
+	} else if len(v) > 0 {
+		p.fail(name)
+	}
+}
+
+func (p *parser) number(name string) int64 {
+	switch v := p.item[name].(type) {
+	case nil:
+		return 0
+	case *types.AttributeValueMemberN:
+		n, err := strconv.ParseInt(v.Value, 10, 64)
+		if err != nil {
+			p.fail(name)
+		}
+		return n
+	default:
+		p.fail(name)
+		return 0
+	}
+}
+
+func (p *parser) time(name string) time.Time {
+	if p.item[name] == nil {
+		return time.Time{}
+	}
+	return time.UnixMicro(p.number(name)).UTC()
+}
+
+func (p *parser) status(name string) idempotency.Status {
+	v := p.text(name)
+	if v == "" || v == "released" {
+		return idempotency.Absent
+	}
+	status, err := idempotency.ParseStatus(v)
+	if err != nil {
+		p.fail(name)
+	}
+	return status
+}
+
+// parseID returns the key ID that an item's key_id is, if it is one.
+func parseID(s string) (id idempotency.KeyID, ok bool) {
+	if len(s) != 2*len(id) {
+		return id, false
+	}
+	_, err := hex.Decode(id[:], []byte(s))
+	return id, err == nil
+}
