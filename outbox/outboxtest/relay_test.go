@@ -70,10 +70,10 @@ func TestRelaySendsInOrder(t *testing.T) {
 		s, err = box.Stats(t.Context())
 		require.NoError(t, err)
 		assert.Equal(t, outbox.Stats{Leader: "me", Fence: 1}, s)
+		assert.ErrorIs(t, r.Run(t.Context()), outbox.ErrRan)
 		stop()
 		assert.Equal(t, want, sent(t, q))
 		assert.EqualValues(t, 175, r.Stats().Sent)
-		assert.ErrorIs(t, r.Run(t.Context()), outbox.ErrRan)
 	})
 }
 
