@@ -62,17 +62,20 @@ func (r *Relay) Wake() {
 	}
 }
 
-// ErrRan is returned by a second call of [Relay.Run].
-var ErrRan = errors.New("outbox: the relay ran before; make another one")
+// ErrRan is returned by a second call of [Relay.Run], unless the relay was closed.
+var ErrRan = errors.New("outbox: the relay runs or ran before; make another one")
 
-// Run sends until ctx ends or Close is called. It returns nil after Close, and the cause
-// of ctx otherwise. A database that fails or goes away is tried again, and shows in
+// Run sends until ctx ends or Close is called. It returns nil after Close, also if
+// that was called before, and the cause of ctx otherwise. A database that fails or goes away is tried again, and shows in
 // Stats.
 //
 // When ctx ends, what is under way is withdrawn, and what is known is committed within
 // five seconds. Close ends more gently.
 func (r *Relay) Run(ctx context.Context) error {
 	if !r.running.CompareAndSwap(false, true) {
+		if r.stopping() {
+			return nil
+		}
 		return ErrRan
 	}
 	defer close(r.ended)

@@ -70,10 +70,10 @@ func TestRelaySendsInOrder(t *testing.T) {
 		s, err = box.Stats(t.Context())
 		require.NoError(t, err)
 		assert.Equal(t, outbox.Stats{Leader: "me", Fence: 1}, s)
+		assert.ErrorIs(t, r.Run(t.Context()), outbox.ErrRan)
 		stop()
 		assert.Equal(t, want, sent(t, q))
 		assert.EqualValues(t, 175, r.Stats().Sent)
-		assert.ErrorIs(t, r.Run(t.Context()), outbox.ErrRan)
 	})
 }
 
@@ -113,10 +113,13 @@ func TestAFailureStopsItsGroup(t *testing.T) {
 				p := newProducer(t, q, q.URL())
 				var mu sync.Mutex
 				fails := true
+				var last time.Time
 				r, stop := start(t, box, senderFunc(func(ctx context.Context, m *sqsfifo.Message) (sqsfifo.Receipt, error) {
 					mu.Lock()
 					defer mu.Unlock()
 					if fails && strings.HasSuffix(m.DedupeKey, "0002") && m.Group == bad {
+						assert.Greater(t, time.Since(last), 90*time.Millisecond, "it waits before it tries again")
+						last = time.Now()
 						return sqsfifo.Receipt{}, failure(m)
 					}
 					return p.SendMessage(ctx, m)
@@ -278,5 +281,28 @@ func TestASlowMessageDoesNotAgeTheOthers(t *testing.T) {
 		eventually(t, "the outbox is empty", empty(t, box))
 		stop()
 		assert.Len(t, q.Messages(), 3)
+	})
+}
+
+// A group with much to send does not keep others from their turn.
+func TestGroupsTakeTurns(t *testing.T) {
+	each(t, func(t *testing.T, d database) {
+		box, db := d.box(t)
+		q := newQueue(t)
+		for g := range 8 {
+			addMany(t, box, db, fmt.Sprint("g", g), 30)
+		}
+		_, stop := start(t, box, newProducer(t, q, q.URL()), func(c *outbox.RelayConfig) { c.Groups = 2; c.GroupRows = 1 })
+		eventually(t, "the outbox is empty", empty(t, box))
+		stop()
+		first := map[string]int{}
+		for i, m := range q.Messages() {
+			if _, seen := first[m.GroupID]; !seen {
+				first[m.GroupID] = i
+			}
+		}
+		for g, i := range first {
+			assert.Less(t, i, 30, "the first message of %s", g)
+		}
 	})
 }
