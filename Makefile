@@ -10,7 +10,7 @@ TOOL      = $(GO) tool -modfile=$(CURDIR)/internal/tools/go.mod
 # Every module of the repository: the root is the one that users import, the
 # others hold what they must not see: tools, the peers of the benchmarks, a
 # database.
-MODULES = . internal/tools benchmarks internal/corpus examples/outbox docs/kfm/schemas idempotency/storetest idempotency/sqlstore/sqlstoretest idempotency/redisstore outbox/outboxtest
+MODULES = . internal/tools benchmarks internal/corpus examples/outbox docs/kfm/schemas idempotency/storetest idempotency/sqlstore/sqlstoretest idempotency/redisstore idempotency/dynamostore outbox/outboxtest
 
 .PHONY: help
 help: ## list the targets
@@ -37,6 +37,7 @@ test-stores: ## the stores and the outbox in full, kills of clients and servers 
 	cd idempotency/storetest && $(GO) test -count=1 ./...
 	cd idempotency/sqlstore/sqlstoretest && $(GO) test -count=1 -v ./... | grep -E '^(---|ok|FAIL|PASS)|SKIP|skip'
 	cd idempotency/redisstore && $(GO) test -count=1 -v ./... | grep -E '^(---|ok|FAIL|PASS)|SKIP|skip'
+	cd idempotency/dynamostore && $(GO) test -count=1 -v ./... | grep -E '^(---|ok|FAIL|PASS)|SKIP|skip'
 	cd outbox/outboxtest && $(GO) test -count=1 -v ./... | grep -E '^(---|ok|FAIL|PASS)|SKIP|skip'
 
 .PHONY: node-test
@@ -85,6 +86,7 @@ lint: ## vet, sqsfifo vet, staticcheck, gofumpt
 	cd idempotency/storetest && $(GO) vet ./... && $(TOOL) staticcheck ./...
 	cd idempotency/sqlstore/sqlstoretest && $(GO) vet ./... && $(TOOL) staticcheck ./...
 	cd idempotency/redisstore && $(GO) vet ./... && $(TOOL) staticcheck ./...
+	cd idempotency/dynamostore && $(GO) vet ./... && $(TOOL) staticcheck ./...
 	cd outbox/outboxtest && $(GO) vet ./... && $(TOOL) staticcheck ./...
 	@files=$$($(TOOL) gofumpt -l $$(git ls-files --cached --others --exclude-standard '*.go')); \
 		if [ -n "$$files" ]; then echo "not formatted by gofumpt:"; echo "$$files"; exit 1; fi
