@@ -36,7 +36,8 @@ type provenanceLine struct {
 	BodyHash     string    `json:"body_hash"`
 }
 
-// outboxLine is a row of an outbox, as examples/outbox has it.
+// outboxLine is a row exported from an outbox: when it was first sent, and the message
+// as JSON. Package outbox keeps the time of an archived row as settled_at, in microseconds.
 type outboxLine struct {
 	FirstAttempt *int64 `json:"first_attempt"` // ms since 1970
 	Message      string `json:"message"`
