@@ -235,7 +235,7 @@ func TestDecodeRefuses(t *testing.T) {
 		{"unknown member", strings.Replace(msg.Body, `"payload":`, `"extra":1,"payload":`, 1), "extra"},
 		{"missing member", strings.Replace(msg.Body, `"event_source":"`+source+`",`, "", 1), "event_source"},
 		{"not JSON", "hello", "JSON"},
-		{"empty", "", "no JSON"},
+		{"empty", "", "no canonical JSON"},
 		{"KFM v10.3.1", `{"dataset_id":"d","event_id":"9b7439e1-2c8a-4d9c-bc66-c9bcdf06e4b2","event_type":"etl","idempotency_key":"sha256:1","source_uri":"https://h/a","version":"v10.3.1"}`, "v10.3.1"},
 	} {
 		_, err := sqsfifo.DecodeEnvelope[Scene](tc.body)
