@@ -82,17 +82,10 @@ func (l *operatorLog) failed(s *submission, err error) {
 	var altered *AlteredError
 	switch {
 	case errors.As(err, &conflict):
-		l.reused(s, conflict)
+		l.add(slog.LevelWarn, "dedupe key used for another message", append(s.logged(),
+			slog.String("reuse", conflict.Reuse.String()), slog.Time("first_sent", conflict.FirstSent))...)
 	case errors.As(err, &altered) && altered.Attempts > 0:
 		l.add(slog.LevelError, "event changed on its way to SQS", append(s.logged(), slog.String("field", altered.Field))...)
-	}
-}
-
-// reused reports a dedupe key that comes with another message.
-func (l *operatorLog) reused(s *submission, e *ConflictError) {
-	if l != nil {
-		l.add(slog.LevelWarn, "dedupe key used for another message", append(s.logged(),
-			slog.String("reuse", e.Reuse.String()), slog.Time("first_sent", e.FirstSent))...)
 	}
 }
 

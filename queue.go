@@ -189,22 +189,28 @@ func (q *Queue) ResumeAll() int { return q.dispatcher.ResumeAll() }
 // Stats returns what the queue holds now. It looks at each message group that has
 // events and at each remembered key.
 func (q *Queue) Stats() Stats {
-	s, m, c := q.dispatcher.Stats(), q.courier.memory, &q.courier.counts
+	s, m := q.stats(), q.courier.memory
+	s.RememberedKeys = m.Len(m.Now())
+	return s
+}
+
+// stats is Stats without the count of the keys.
+func (q *Queue) stats() Stats {
+	s, c := q.dispatcher.Stats(), &q.courier.counts
 	return Stats{
-		Events: s.Items, Bytes: s.Bytes, Requests: s.Requests, OldestAge: s.Oldest,
-		PausedGroups: s.Paused, RememberedKeys: m.Len(m.Now()), Rate: s.Rate,
+		Events: s.Items, Bytes: s.Bytes, Requests: s.Requests, OldestAge: s.Oldest, PausedGroups: s.Paused, Rate: s.Rate,
 		Outcomes: c.outcomes(), Retries: c.retries.Load(), Throttles: c.throttles.Load(),
 	}
 }
 
-// snapshot is Stats for the readers of the metrics, without the count of the keys.
+// snapshot is what the readers of the metrics get.
 func (q *Queue) snapshot() observe.Snapshot {
-	s, c := q.dispatcher.Stats(), &q.courier.counts
-	o := c.outcomes()
+	s := q.stats()
 	return observe.Snapshot{
-		Events: int64(s.Items), Bytes: int64(s.Bytes), Requests: int64(s.Requests), PausedGroups: int64(s.Paused),
-		OldestAge: s.Oldest.Seconds(), RateLimit: s.Rate,
-		Stored: o.Stored, Duplicates: o.Duplicates, NotStored: o.NotStored, InDoubt: o.InDoubt, Altered: o.Altered,
-		Retries: c.retries.Load(), Throttles: c.throttles.Load(),
+		Events: int64(s.Events), Bytes: int64(s.Bytes), Requests: int64(s.Requests), PausedGroups: int64(s.PausedGroups),
+		OldestAge: s.OldestAge.Seconds(), RateLimit: s.Rate,
+		Stored: s.Outcomes.Stored, Duplicates: s.Outcomes.Duplicates,
+		NotStored: s.Outcomes.NotStored, InDoubt: s.Outcomes.InDoubt, Altered: s.Outcomes.Altered,
+		Retries: s.Retries, Throttles: s.Throttles,
 	}
 }

@@ -40,6 +40,7 @@ type Outcomes struct {
 	Stored, Duplicates int64
 
 	// NotStored, InDoubt and Altered are the fates of the failed events, see [FateOf].
+	// Each call of TrySend that found the buffer full is one of NotStored.
 	NotStored, InDoubt, Altered int64
 }
 
