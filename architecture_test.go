@@ -79,13 +79,14 @@ func TestArrows(t *testing.T) {
 		"./internal/sourceuri": nil,
 		"./internal/sqscall":   {"internal/attempt", "internal/digest"},
 		"./internal/window":    nil,
+		"./internal/sqldb":     nil,
 		"./canonicaljson":      {"canonicaljson/internal/decimal", "canonicaljson/internal/word"},
 		"./internal/attrname":  nil,
 
 		"./idempotency":          nil,
-		"./idempotency/sqlstore": {"idempotency"},
+		"./idempotency/sqlstore": {"idempotency", "internal/sqldb"},
 		"./idempotency/httpidem": {"idempotency"},
-		"./outbox":               nil, // but the root
+		"./outbox":               {"internal/sqldb"}, // and the root
 		"./lint":                 {"canonicaljson", "internal/attrname", "internal/window"},
 	} {
 		out, err := exec.CommandContext(t.Context(), goTool, "list", "-f", `{{join .Imports "\n"}}`, pkg).Output()

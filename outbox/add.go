@@ -4,17 +4,16 @@ import (
 	"context"
 	"crypto/sha256"
 	"database/sql"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
 	"slices"
-	"strconv"
 	"time"
 	"unicode/utf8"
 
 	"github.com/kansas-frontier-matrix/sqsfifo"
+	"github.com/kansas-frontier-matrix/sqsfifo/internal/sqldb"
 )
 
 // MessageError is a message that [Outbox.Add] refused. Nothing was added, and the
@@ -117,17 +116,17 @@ FROM unnest($3::text::text[], $4::text::bigint[], $5::text::bytea[], $6::text::b
 JOIN drawn AS d ON d.message_group = t.message_group COLLATE "C"`
 
 func (o *Outbox) addPostgreSQL(ctx context.Context, tx *sql.Tx, groups []string, byGroup map[string][]addition) error {
-	var names, counts, of, beforeLast, messages, hashes array
+	var names, counts, of, beforeLast, messages, hashes sqldb.Array
 	rows := int64(0)
 	for _, g := range groups {
 		n := len(byGroup[g])
-		names.text(g)
-		counts.int(int64(n))
+		names.Text(g)
+		counts.Int(int64(n))
 		for i, a := range byGroup[g] {
-			of.text(g)
-			beforeLast.int(int64(n - 1 - i))
-			messages.bytes(a.message)
-			hashes.bytes(a.hash[:])
+			of.Text(g)
+			beforeLast.Int(int64(n - 1 - i))
+			messages.Bytes(a.message)
+			hashes.Bytes(a.hash[:])
 		}
 		rows += int64(n)
 	}
@@ -163,42 +162,3 @@ func (o *Outbox) addSQLite(ctx context.Context, tx *sql.Tx, groups []string, byG
 	}
 	return nil
 }
-
-// array is a PostgreSQL array in its text form, which needs no type of a driver.
-type array struct{ b []byte }
-
-func (a *array) next() {
-	if len(a.b) == 0 {
-		a.b = append(a.b, '{')
-	} else {
-		a.b = append(a.b, ',')
-	}
-}
-
-func (a *array) bytes(v []byte) {
-	a.next()
-	a.b = append(a.b, `"\\x`...)
-	a.b = hex.AppendEncode(a.b, v)
-	a.b = append(a.b, '"')
-}
-
-func (a *array) int(v int64) {
-	a.next()
-	a.b = strconv.AppendInt(a.b, v, 10)
-}
-
-// text takes printable ASCII.
-func (a *array) text(v string) {
-	a.next()
-	a.b = append(a.b, '"')
-	for i := range len(v) {
-		if v[i] == '"' || v[i] == '\\' {
-			a.b = append(a.b, '\\')
-		}
-		a.b = append(a.b, v[i])
-	}
-	a.b = append(a.b, '"')
-}
-
-// String returns the literal.
-func (a *array) String() string { return string(a.b) + "}" }

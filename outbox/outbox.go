@@ -76,8 +76,9 @@ func Open(ctx context.Context, c Config) (*Outbox, error) {
 	if c.DB == nil {
 		return nil, &SettingError{"Config.DB", "nil", "open the database with a driver and pass it"}
 	}
-	if _, known := columnTypes[c.Dialect]; !known {
-		return nil, unknownDialect(c.Dialect)
+	schema, err := c.Dialect.schema()
+	if err != nil {
+		return nil, err
 	}
 	if c.ResendFor == 0 {
 		c.ResendFor = DefaultResendFor
@@ -94,7 +95,7 @@ func Open(ctx context.Context, c Config) (*Outbox, error) {
 	if err := checkDurability(ctx, c.DB, c.Dialect, c.AllowLoss); err != nil {
 		return nil, err
 	}
-	version, err := readVersion(ctx, c.DB)
+	version, err := schema.Version(ctx, c.DB)
 	switch {
 	case err != nil:
 		return nil, fmt.Errorf("outbox: %w", err)

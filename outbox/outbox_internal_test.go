@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/kansas-frontier-matrix/sqsfifo"
+	"github.com/kansas-frontier-matrix/sqsfifo/internal/sqldb"
 )
 
 func TestCheckNamesTheField(t *testing.T) {
@@ -79,10 +80,10 @@ func FuzzArray(f *testing.F) {
 				return
 			}
 		}
-		var texts, blobs array
-		texts.text(a)
-		texts.text(b)
-		blobs.bytes(data)
+		var texts, blobs sqldb.Array
+		texts.Text(a)
+		texts.Text(b)
+		blobs.Bytes(data)
 		assert.Equal(t, []string{a, b}, parseArray(t, texts.String()))
 		assert.Equal(t, []string{`\x` + hex.EncodeToString(data)}, parseArray(t, blobs.String()))
 	})

@@ -3,8 +3,11 @@ package outbox
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 	"strings"
+
+	"github.com/kansas-frontier-matrix/sqsfifo/internal/sqldb"
 )
 
 // schemaVersion is the number of migrations.
@@ -78,87 +81,43 @@ var columnTypes = map[Dialect]*strings.Replacer{
 // Schema returns the statements that [Migrate] makes in an empty database, for those
 // who run migrations in their own way.
 func Schema(d Dialect) (string, error) {
-	types, ok := columnTypes[d]
-	if !ok {
-		return "", unknownDialect(d)
+	s, err := d.schema()
+	if err != nil {
+		return "", err
 	}
-	return fmt.Sprintf("%s;\n\n%s\nINSERT INTO outbox_meta (name, value) VALUES ('schema', %d);\n", types.Replace(metaTable), types.Replace(schema), schemaVersion), nil
+	return s.String(), nil
 }
 
-func unknownDialect(d Dialect) error {
-	return &SettingError{Setting: "Config.Dialect", Found: d.String(), Rule: "want SQLite or PostgreSQL"}
+func (d Dialect) schema() (*sqldb.Schema, error) {
+	types, ok := columnTypes[d]
+	if !ok {
+		return nil, &SettingError{Setting: "Config.Dialect", Found: d.String(), Rule: "want SQLite or PostgreSQL"}
+	}
+	s := &sqldb.Schema{Meta: "outbox_meta", MetaTable: types.Replace(metaTable), Create: types.Replace(schema), Latest: schemaVersion}
+	if d == PostgreSQL {
+		s.Lock = 7300912455318265
+	}
+	return s, nil
 }
 
 // Migrate brings the database to the schema of this version, in one transaction. It
 // does nothing if the database has it, and refuses a database with a later one, with
 // a [*SettingError]. Processes may call it at the same time.
 func Migrate(ctx context.Context, db *sql.DB, d Dialect) error {
-	if err := migrate(ctx, db, d); err != nil {
+	s, err := d.schema()
+	if err == nil {
+		err = s.Migrate(ctx, db)
+	}
+	if newer := (*sqldb.NewerError)(nil); errors.As(err, &newer) {
+		err = newerSchema(newer.Version)
+	}
+	if err != nil {
 		return fmt.Errorf("outbox: migrate: %w", err)
 	}
 	return nil
 }
 
-func migrate(ctx context.Context, db *sql.DB, d Dialect) error {
-	types, ok := columnTypes[d]
-	if !ok {
-		return unknownDialect(d)
-	}
-	if d == SQLite {
-		// Apart from the transaction, whose first statement must write: one that begins
-		// by finding the table there could not become a writer after another has written.
-		if _, err := db.ExecContext(ctx, types.Replace(metaTable)); err != nil {
-			return err
-		}
-	}
-	tx, err := db.BeginTx(ctx, nil)
-	if err != nil {
-		return err
-	}
-	defer tx.Rollback() //nolint:errcheck // after a commit there is nothing to roll back
-	if d == PostgreSQL {
-		// IF NOT EXISTS alone fails when two sessions create a table at once.
-		if _, err := tx.ExecContext(ctx, `SELECT pg_advisory_xact_lock(7300912455318265)`); err != nil {
-			return err
-		}
-		if _, err := tx.ExecContext(ctx, types.Replace(metaTable)); err != nil {
-			return err
-		}
-	}
-	if _, err := tx.ExecContext(ctx, `INSERT INTO outbox_meta (name, value) VALUES ('schema', 0) ON CONFLICT (name) DO NOTHING`); err != nil {
-		return err
-	}
-	version, err := readVersion(ctx, tx)
-	switch {
-	case err != nil:
-		return err
-	case version > schemaVersion:
-		return newerSchema(version)
-	case version == schemaVersion:
-		return nil
-	}
-	for statement := range strings.SplitSeq(types.Replace(schema), ";\n\n") {
-		if _, err := tx.ExecContext(ctx, strings.TrimSuffix(strings.TrimSpace(statement), ";")); err != nil {
-			return err
-		}
-	}
-	if _, err := tx.ExecContext(ctx, fmt.Sprintf(`UPDATE outbox_meta SET value = %d WHERE name = 'schema'`, schemaVersion)); err != nil {
-		return err
-	}
-	return tx.Commit()
-}
-
-type queryer interface {
-	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
-	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
-}
-
-func readVersion(ctx context.Context, q queryer) (version int64, err error) {
-	if err := q.QueryRowContext(ctx, `SELECT value FROM outbox_meta WHERE name = 'schema'`).Scan(&version); err != nil {
-		return 0, fmt.Errorf("no schema found, call Migrate: %w", err)
-	}
-	return version, nil
-}
+type queryer = sqldb.Queryer
 
 func newerSchema(version int64) error {
 	return &SettingError{

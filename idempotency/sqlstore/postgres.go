@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
+	"github.com/kansas-frontier-matrix/sqsfifo/internal/sqldb"
 )
 
 // postgres makes the calls of a group with one statement, which states the rules of
@@ -45,9 +46,9 @@ func (postgres) begin(ctx context.Context, tx *sql.Tx, _ int) (int64, error) {
 }
 
 func (postgres) read(ctx context.Context, q queryer, ids []idempotency.KeyID) (map[idempotency.KeyID]idempotency.Record, error) {
-	var list array
+	var list sqldb.Array
 	for i := range ids {
-		list.bytes(ids[i][:])
+		list.Bytes(ids[i][:])
 	}
 	// LATERAL with LIMIT looks each key up by the index, whatever the planner knows of
 	// the size of the table.
@@ -190,37 +191,37 @@ func (e postgres) claim(ctx context.Context, tx *sql.Tx, _ int64, claims []claim
 }
 
 func claimArrays(claims []claimOf) []any {
-	var id, lock, scope, operation, key, spec, hash, seal, group, body, token, lease, ttl, resend, again, dataset, version, uri, checksum, label, safe array
+	var id, lock, scope, operation, key, spec, hash, seal, group, body, token, lease, ttl, resend, again, dataset, version, uri, checksum, label, safe sqldb.Array
 	for _, c := range claims {
-		id.bytes(c.id[:])
-		lock.int(lockOf(c.id))
-		scope.bytes([]byte(c.Key.Scope))
-		operation.text(c.Key.Operation)
-		key.bytes([]byte(c.Key.Value))
-		spec.text(c.Fingerprint.Spec)
-		hash.bytes(c.Fingerprint.Sum[:])
+		id.Bytes(c.id[:])
+		lock.Int(lockOf(c.id))
+		scope.Bytes([]byte(c.Key.Scope))
+		operation.Text(c.Key.Operation)
+		key.Bytes([]byte(c.Key.Value))
+		spec.Text(c.Fingerprint.Spec)
+		hash.Bytes(c.Fingerprint.Sum[:])
 		if c.Seal == (idempotency.Seal{}) {
-			seal.null()
+			seal.Null()
 		} else {
-			seal.bytes(c.Seal[:])
+			seal.Bytes(c.Seal[:])
 		}
-		group.bytes([]byte(c.Group))
-		body.bytes(c.Body)
-		token.bytes(c.Token[:])
-		lease.int(duration(c.Terms.Lease))
+		group.Bytes([]byte(c.Group))
+		body.Bytes(c.Body)
+		token.Bytes(c.Token[:])
+		lease.Int(duration(c.Terms.Lease))
 		if c.Terms.TTL == idempotency.Forever {
-			ttl.null()
+			ttl.Null()
 		} else {
-			ttl.int(duration(c.Terms.TTL))
+			ttl.Int(duration(c.Terms.TTL))
 		}
-		resend.int(duration(c.Terms.ResendFor))
-		again.int(toInt(c.RunAgain))
-		dataset.text(c.Dataset.ID)
-		version.text(c.Dataset.Version)
-		uri.text(c.Dataset.SourceURI)
-		checksum.text(c.Dataset.ArtifactChecksum)
-		label.text(c.Dataset.CARELabel)
-		safe.int(toInt(c.Dataset.ReplaySafe))
+		resend.Int(duration(c.Terms.ResendFor))
+		again.Int(toInt(c.RunAgain))
+		dataset.Text(c.Dataset.ID)
+		version.Text(c.Dataset.Version)
+		uri.Text(c.Dataset.SourceURI)
+		checksum.Text(c.Dataset.ArtifactChecksum)
+		label.Text(c.Dataset.CARELabel)
+		safe.Int(toInt(c.Dataset.ReplaySafe))
 	}
 	return []any{
 		id.String(), lock.String(), scope.String(), operation.String(), key.String(), spec.String(), hash.String(), seal.String(), group.String(), body.String(),

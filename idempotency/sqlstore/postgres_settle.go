@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
+	"github.com/kansas-frontier-matrix/sqsfifo/internal/sqldb"
 )
 
 // The condition and the assignments are those of Settle. "again" says whether the
@@ -43,20 +44,20 @@ func (e postgres) settle(ctx context.Context, tx *sql.Tx, settles []settleOf) ([
 	if len(settles) == 0 {
 		return nil, nil
 	}
-	var id, lock, fence, kind, response, hash, message, sequence, reason array
+	var id, lock, fence, kind, response, hash, message, sequence, reason sqldb.Array
 	for _, t := range settles {
-		id.bytes(t.id[:])
-		lock.int(lockOf(t.id))
-		fence.int(t.ref.Fence)
+		id.Bytes(t.id[:])
+		lock.Int(lockOf(t.id))
+		fence.Int(t.ref.Fence)
 		result, _ := t.t.Result()
 		failure, _ := t.t.Failure()
-		kind.text(kindOf(t.t))
-		response.bytes(result.Response)
+		kind.Text(kindOf(t.t))
+		response.Bytes(result.Response)
 		h := result.Hash()
-		hash.bytes(h[:])
-		message.text(result.MessageID)
-		sequence.text(result.SequenceNumber)
-		reason.text(failure.Reason)
+		hash.Bytes(h[:])
+		message.Text(result.MessageID)
+		sequence.Text(result.SequenceNumber)
+		reason.Text(failure.Reason)
 	}
 	rows, err := tx.QueryContext(ctx, postgresSettle, id.String(), lock.String(), fence.String(), kind.String(), response.String(), hash.String(), message.String(), sequence.String(), reason.String())
 	if err != nil {

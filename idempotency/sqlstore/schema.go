@@ -3,8 +3,11 @@ package sqlstore
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 	"strings"
+
+	"github.com/kansas-frontier-matrix/sqsfifo/internal/sqldb"
 )
 
 // Dialect is the kind of database.
@@ -141,100 +144,46 @@ const metaTable = `CREATE TABLE IF NOT EXISTS idempotency_meta (
 // Schema returns the statements that [Migrate] makes for an empty database, for those
 // who run migrations in their own way.
 func Schema(d Dialect) (string, error) {
-	create, err := d.create()
+	s, err := d.schema()
 	if err != nil {
 		return "", err
 	}
-	return fmt.Sprintf("%s;\n\n%s\nINSERT INTO idempotency_meta (name, value) VALUES ('schema', %d);\n", d.meta(), create, schemaVersion), nil
+	return s.String(), nil
 }
 
-// meta returns the statement for the table of numbers. A table of STRICT SQLite
-// knows no bigint.
-func (d Dialect) meta() string {
-	if d == SQLite {
-		return strings.NewReplacer("text PRIMARY KEY", "TEXT PRIMARY KEY NOT NULL", "bigint", "INTEGER", "\n)", "\n) STRICT").Replace(metaTable)
-	}
-	return metaTable
-}
-
-func (d Dialect) create() (string, error) {
+func (d Dialect) schema() (*sqldb.Schema, error) {
+	s := &sqldb.Schema{Meta: "idempotency_meta", MetaTable: metaTable, Create: postgresSchema, Latest: schemaVersion, Lock: 7300912455318264}
 	switch d {
-	case SQLite:
-		return sqliteSchema, nil
 	case PostgreSQL:
-		return postgresSchema, nil
+	case SQLite:
+		// A table of STRICT SQLite knows no bigint.
+		s.MetaTable = strings.NewReplacer("text PRIMARY KEY", "TEXT PRIMARY KEY NOT NULL", "bigint", "INTEGER", "\n)", "\n) STRICT").Replace(metaTable)
+		s.Create, s.Lock = sqliteSchema, 0
 	default:
-		return "", &SettingError{Setting: "Dialect", Found: d.String(), Rule: "want SQLite or PostgreSQL"}
+		return nil, &SettingError{Setting: "Dialect", Found: d.String(), Rule: "want SQLite or PostgreSQL"}
 	}
+	return s, nil
 }
 
 // Migrate brings the database to the schema of this version, in one transaction. It
 // does nothing if the database has it, and refuses a database with a later one.
 // Processes may call it at the same time.
 func Migrate(ctx context.Context, db *sql.DB, d Dialect) error {
-	create, err := d.create()
+	s, err := d.schema()
 	if err != nil {
 		return err
 	}
-	if d == SQLite {
-		// Apart from the transaction, whose first statement must write: one that begins
-		// by finding the table there could not become a writer after another has written.
-		if _, err := db.ExecContext(ctx, d.meta()); err != nil {
-			return fmt.Errorf("sqlstore: migrate: %w", err)
-		}
+	err = s.Migrate(ctx, db)
+	if newer := (*sqldb.NewerError)(nil); errors.As(err, &newer) {
+		return newerSchema(newer.Version)
 	}
-	tx, err := db.BeginTx(ctx, nil)
 	if err != nil {
-		return fmt.Errorf("sqlstore: migrate: %w", err)
-	}
-	defer tx.Rollback() //nolint:errcheck // after a commit there is nothing to roll back
-	if d == PostgreSQL {
-		// IF NOT EXISTS alone fails when two sessions create a table at once.
-		if _, err := tx.ExecContext(ctx, `SELECT pg_advisory_xact_lock(7300912455318264)`); err != nil {
-			return fmt.Errorf("sqlstore: migrate: %w", err)
-		}
-		if _, err := tx.ExecContext(ctx, d.meta()); err != nil {
-			return fmt.Errorf("sqlstore: migrate: %w", err)
-		}
-	}
-	if _, err := tx.ExecContext(ctx, `INSERT INTO idempotency_meta (name, value) VALUES ('schema', 0) ON CONFLICT (name) DO NOTHING`); err != nil {
-		return fmt.Errorf("sqlstore: migrate: %w", err)
-	}
-	version, err := readVersion(ctx, tx)
-	if err != nil {
-		return err
-	}
-	switch {
-	case version > schemaVersion:
-		return newerSchema(version)
-	case version == schemaVersion:
-		return nil
-	}
-	for statement := range strings.SplitSeq(create, ";\n\n") {
-		if _, err := tx.ExecContext(ctx, strings.TrimSuffix(strings.TrimSpace(statement), ";")); err != nil {
-			return fmt.Errorf("sqlstore: migrate: %w", err)
-		}
-	}
-	if _, err := tx.ExecContext(ctx, fmt.Sprintf(`UPDATE idempotency_meta SET value = %d WHERE name = 'schema'`, schemaVersion)); err != nil {
-		return fmt.Errorf("sqlstore: migrate: %w", err)
-	}
-	if err := tx.Commit(); err != nil {
 		return fmt.Errorf("sqlstore: migrate: %w", err)
 	}
 	return nil
 }
 
-type queryer interface {
-	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
-	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
-}
-
-func readVersion(ctx context.Context, q queryer) (version int64, err error) {
-	if err := q.QueryRowContext(ctx, `SELECT value FROM idempotency_meta WHERE name = 'schema'`).Scan(&version); err != nil {
-		return 0, fmt.Errorf("sqlstore: no schema found, call Migrate: %w", err)
-	}
-	return version, nil
-}
+type queryer = sqldb.Queryer
 
 func newerSchema(version int64) error {
 	return &SettingError{

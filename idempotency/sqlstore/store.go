@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
+	"github.com/kansas-frontier-matrix/sqsfifo/internal/sqldb"
 )
 
 // Config configures a [Store].
@@ -41,7 +42,7 @@ type Config struct {
 type Store struct {
 	config     Config
 	engine     engine
-	weaknesses []weakness
+	weaknesses []sqldb.Setting
 	committers int
 	options    *sql.TxOptions // of the transactions of groups
 
@@ -122,7 +123,11 @@ func Open(ctx context.Context, c Config) (*Store, error) {
 	}
 	s := &Store{config: c, inFlight: map[idempotency.KeyID]bool{}}
 	s.idle.L = &s.mu
-	var err error
+	schema, err := c.Dialect.schema()
+	if err != nil {
+		return nil, err
+	}
+	var found sqldb.Settings
 	switch c.Dialect {
 	case SQLite:
 		clock := c.Clock
@@ -130,28 +135,29 @@ func Open(ctx context.Context, c Config) (*Store, error) {
 			clock = time.Now
 		}
 		s.engine, s.committers = &sqlite{clock: clock}, 1
-		s.weaknesses, err = checkSQLite(ctx, c.DB)
+		found, err = sqldb.ReadSQLite(ctx, c.DB)
 	case PostgreSQL:
 		if c.Clock != nil {
 			return nil, &SettingError{Setting: "Config.Clock", Found: "set", Rule: "PostgreSQL has its own clock; leave it nil"}
 		}
 		s.engine, s.committers = postgres{}, 2
 		s.options = &sql.TxOptions{Isolation: sql.LevelReadCommitted} // whatever the default of the database
-		s.weaknesses, err = checkPostgreSQL(ctx, c.DB)
-	default:
-		_, err = c.Dialect.create()
+		found, err = sqldb.ReadPostgreSQL(ctx, c.DB, "the store")
 	}
-	if err != nil {
-		return nil, err
-	}
-	if len(s.weaknesses) > 0 && !c.AllowLoss {
-		w := s.weaknesses[0]
-		return nil, &SettingError{Setting: w.setting, Found: w.found, Rule: w.rule + ", or set Config.AllowLoss"}
-	}
-	version, err := readVersion(ctx, c.DB)
 	switch {
 	case err != nil:
-		return nil, err
+		return nil, fmt.Errorf("sqlstore: %w", err)
+	case found.Refused != nil:
+		return nil, &SettingError{Setting: found.Refused.Name, Found: found.Refused.Found, Rule: found.Refused.Rule}
+	case len(found.Weak) > 0 && !c.AllowLoss:
+		w := found.Weak[0]
+		return nil, &SettingError{Setting: w.Name, Found: w.Found, Rule: w.Rule + ", or set Config.AllowLoss"}
+	}
+	s.weaknesses = found.Weak
+	version, err := schema.Version(ctx, c.DB)
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("sqlstore: %w", err)
 	case version > schemaVersion:
 		return nil, newerSchema(version)
 	case version < schemaVersion:
@@ -165,7 +171,7 @@ func Open(ctx context.Context, c Config) (*Store, error) {
 func (s *Store) Weaknesses() []string {
 	var out []string
 	for _, w := range s.weaknesses {
-		out = append(out, w.setting+" is "+w.found)
+		out = append(out, w.Name+" is "+w.Found)
 	}
 	return out
 }

@@ -1,4 +1,4 @@
-package sqlstore
+package sqldb
 
 import (
 	"encoding/hex"
@@ -48,14 +48,14 @@ func FuzzArray(f *testing.F) {
 	f.Add(`{,}`, "NULL")
 	f.Add("", "\\x00")
 	f.Fuzz(func(t *testing.T, a, b string) {
-		var texts, bytes array
-		texts.text(a)
-		texts.text(b)
+		var texts, bytes Array
+		texts.Text(a)
+		texts.Text(b)
 		if got := parseArray(t, texts.String()); !slices.Equal(got, []string{a, b}) {
 			t.Errorf("%q and %q came back as %q", a, b, got)
 		}
-		bytes.bytes([]byte(a))
-		bytes.bytes([]byte(b))
+		bytes.Bytes([]byte(a))
+		bytes.Bytes([]byte(b))
 		if got := parseArray(t, bytes.String()); !slices.Equal(got, []string{`\x` + hex.EncodeToString([]byte(a)), `\x` + hex.EncodeToString([]byte(b))}) {
 			t.Errorf("the bytes %q and %q became %q", a, b, got)
 		}
@@ -63,10 +63,10 @@ func FuzzArray(f *testing.F) {
 }
 
 func TestArrayOfNumbers(t *testing.T) {
-	var a, empty array
-	a.int(-1)
-	a.null()
-	a.int(9223372036854775807)
+	var a, empty Array
+	a.Int(-1)
+	a.Null()
+	a.Int(9223372036854775807)
 	if got, want := a.String()+empty.String(), "{-1,NULL,9223372036854775807}{}"; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}

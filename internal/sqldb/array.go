@@ -1,4 +1,4 @@
-package sqlstore
+package sqldb
 
 import (
 	"encoding/hex"
@@ -6,10 +6,11 @@ import (
 	"strings"
 )
 
-// array is a PostgreSQL array in its text form, which needs no type of a driver.
-type array struct{ b []byte }
+// Array is a PostgreSQL array in its text form, which needs no type of a driver. The
+// zero value is empty.
+type Array struct{ b []byte }
 
-func (a *array) next() {
+func (a *Array) next() {
 	if len(a.b) == 0 {
 		a.b = append(a.b, '{')
 	} else {
@@ -17,19 +18,22 @@ func (a *array) next() {
 	}
 }
 
-func (a *array) bytes(v []byte) {
+// Bytes adds a bytea.
+func (a *Array) Bytes(v []byte) {
 	a.next()
 	a.b = append(a.b, `"\\x`...)
 	a.b = hex.AppendEncode(a.b, v)
 	a.b = append(a.b, '"')
 }
 
-func (a *array) int(v int64) {
+// Int adds a bigint.
+func (a *Array) Int(v int64) {
 	a.next()
 	a.b = strconv.AppendInt(a.b, v, 10)
 }
 
-func (a *array) text(v string) {
+// Text adds a text, which must be UTF-8 without NUL.
+func (a *Array) Text(v string) {
 	a.next()
 	a.b = append(a.b, '"')
 	a.b = append(a.b, arrayEscaper.Replace(v)...)
@@ -38,13 +42,14 @@ func (a *array) text(v string) {
 
 var arrayEscaper = strings.NewReplacer(`\`, `\\`, `"`, `\"`)
 
-func (a *array) null() {
+// Null adds NULL.
+func (a *Array) Null() {
 	a.next()
 	a.b = append(a.b, "NULL"...)
 }
 
 // String returns the literal.
-func (a *array) String() string {
+func (a *Array) String() string {
 	if len(a.b) == 0 {
 		return "{}"
 	}
