@@ -213,7 +213,9 @@ func (m *modelRun) checkReceipt(s *modelSub, as []*modelAccept, earlier []*model
 func (m *modelRun) checkDoubt(s *modelSub, doubt *sqsfifo.InDoubtError, as []*modelAccept, rs []*modelRequest, earlier []*modelSub) {
 	reason := false
 	for _, r := range rs {
-		proven := r.proof && r.end.Before(s.reported) && !m.slow // or else it was decided earlier
+		// A callback that blocks, and the other events of a call, delay the report of
+		// what was decided earlier: while the request was under way.
+		proven := r.proof && r.end.Before(s.reported) && !m.slow && s.call == 0
 		reason = reason || r.producer == s.producer && !proven && !r.start.After(s.reported) && r.start.Equal(doubt.Since)
 	}
 	if !reason {
