@@ -42,7 +42,7 @@ func sqsfifoServe(ctx context.Context, dir, port string) (*exec.Cmd, error) {
 		return nil, err
 	}
 	program := filepath.Join(dir, "sqsfifo")
-	if _, err := output(ctx, root, "go", "build", "-o", program, "./cmd/sqsfifo"); err != nil {
+	if _, err := output(ctx, filepath.Join(root, "cmd", "sqsfifo"), "go", "build", "-o", program, "."); err != nil {
 		return nil, err
 	}
 	return exec.Command(program, "serve", "-addr", "127.0.0.1:"+port), nil // #nosec G204

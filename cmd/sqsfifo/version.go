@@ -46,10 +46,10 @@ func versionOf(info *debug.BuildInfo) string {
 	return fmt.Sprintf("sqsfifo %s%s%s %s", v, commit, modified, info.GoVersion)
 }
 
-// moduleVersion is that of the module, where the binary was built from one, and otherwise
+// moduleVersion is that of the command's module, where the binary was built from one, and otherwise
 // the one that the code is about to have.
 func moduleVersion() string {
-	const module = "github.com/kansas-frontier-matrix/sqsfifo"
+	const module = "github.com/kansas-frontier-matrix/sqsfifo/cmd/sqsfifo"
 	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Path == module && strings.HasPrefix(info.Main.Version, "v") {
 		return info.Main.Version
 	}

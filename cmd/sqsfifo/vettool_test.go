@@ -98,13 +98,16 @@ func TestInAScratchModule(t *testing.T) {
 
 func writeScratch(t *testing.T, root, dir string) {
 	t.Helper()
-	sums, err := os.ReadFile(filepath.Join(root, "go.sum"))
+	sums, err := os.ReadFile("go.sum") // of the command's module, which needs all that the root does, and more
+	require.NoError(t, err)
+	more, err := os.ReadFile(filepath.Join(root, "go.sum"))
 	require.NoError(t, err)
 	for name, text := range map[string]string{
-		"go.sum": string(sums),
+		"go.sum": string(sums) + string(more),
 		"go.mod": "module example.com/scratch\n\ngo 1.26.0\n\n" +
 			"require github.com/kansas-frontier-matrix/sqsfifo v0.0.0\n\n" +
-			"replace github.com/kansas-frontier-matrix/sqsfifo => " + root + "\n",
+			"replace github.com/kansas-frontier-matrix/sqsfifo => " + root + "\n" +
+			"replace github.com/kansas-frontier-matrix/sqsfifo/cmd/sqsfifo => " + filepath.Join(root, "cmd", "sqsfifo") + "\n",
 		"orders/orders.go": `package orders
 
 import "github.com/kansas-frontier-matrix/sqsfifo"

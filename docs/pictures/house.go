@@ -8,21 +8,26 @@ import (
 	"io"
 	"maps"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 )
 
 const module = "github.com/kansas-frontier-matrix/sqsfifo"
 
-// imports returns what each package of the module imports of the module, tests left
-// out, as the go command reports it. Examples and the programs of the documentation
-// are not part of the house.
+// imports returns what each package of the module, and the command, which is a module
+// of its own, import of them, tests left out, as the go command reports it. Examples
+// and the programs of the documentation are not part of the house.
 func imports(dir string) (map[string][]string, error) {
-	cmd := exec.Command("go", "list", "-json=ImportPath,Imports", "./...")
-	cmd.Dir = dir
-	out, err := cmd.Output()
-	if err != nil {
-		return nil, fmt.Errorf("go list: %w", err)
+	var out []byte
+	for _, of := range []string{dir, filepath.Join(dir, "cmd", "sqsfifo")} {
+		cmd := exec.Command("go", "list", "-json=ImportPath,Imports", "./...")
+		cmd.Dir = of
+		list, err := cmd.Output()
+		if err != nil {
+			return nil, fmt.Errorf("go list: %w", err)
+		}
+		out = append(out, list...)
 	}
 	short := func(path string) (string, bool) {
 		if path == module {

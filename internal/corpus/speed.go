@@ -35,8 +35,8 @@ func speed(ctx context.Context, path string) error {
 		return err
 	}
 	command := filepath.Join(dir, ".sqsfifo")
-	build := exec.CommandContext(ctx, "go", "build", "-o", command, "github.com/kansas-frontier-matrix/sqsfifo/cmd/sqsfifo") // #nosec G204 -- our own command
-	build.Dir = filepath.Join("..", "..")                                                                                    // the command's own module; go run . is in this folder
+	build := exec.CommandContext(ctx, "go", "build", "-o", command, ".") // #nosec G204 -- our own command
+	build.Dir = filepath.Join("..", "..", "cmd", "sqsfifo")              // go run . is in this folder
 	build.Env = append(os.Environ(), "GOFLAGS=")
 	if out, err := build.CombinedOutput(); err != nil {
 		return fmt.Errorf("%w: %s", err, out)

@@ -107,6 +107,23 @@ func constant(root, number string) string {
 	return "no file of the root package has the constant"
 }
 
+// publish are the commands. "go install" refuses a command whose go.mod replaces a module,
+// so the tags of the modules below the root stand on a commit without replacements.
+const publish = `
+Now publish it:
+  git tag -s %s -m %[1]s
+  git push origin %[1]s
+  GOPROXY=https://proxy.golang.org go list -m github.com/kansas-frontier-matrix/sqsfifo@%[1]s
+and, when the proxy has it, the modules below it, the stores like the command:
+  git switch --detach %[1]s
+  cd cmd/sqsfifo
+  go mod edit -dropreplace github.com/kansas-frontier-matrix/sqsfifo -require github.com/kansas-frontier-matrix/sqsfifo@%[1]s
+  go mod tidy && go test ./...
+  git commit -am 'cmd/sqsfifo %[1]s'
+  git tag -s cmd/sqsfifo/%[1]s -m cmd/sqsfifo/%[1]s
+  git push origin cmd/sqsfifo/%[1]s
+`
+
 // report prints the list and, if all of it is done, what to do next.
 func report(w io.Writer, version string, list []check) bool {
 	done := true
@@ -119,7 +136,7 @@ func report(w io.Writer, version string, list []check) bool {
 		fmt.Fprintf(w, "TO DO %s\n      %s\n", c.name, strings.ReplaceAll(c.problem, "\n", "\n      "))
 	}
 	if done {
-		fmt.Fprintf(w, "\nNow publish it:\n  git tag -s %s -m %[1]s\n  git push origin %[1]s\n  GOPROXY=https://proxy.golang.org go list -m github.com/kansas-frontier-matrix/sqsfifo@%[1]s\n", version)
+		fmt.Fprintf(w, publish, version)
 	}
 	return done
 }
