@@ -3,10 +3,7 @@ package sqsfifo
 import (
 	"context"
 	"errors"
-	"fmt"
 	"maps"
-	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -14,6 +11,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/attempt"
+	"github.com/kansas-frontier-matrix/sqsfifo/internal/claims"
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/dedup"
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/digest"
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/dispatch"
@@ -32,6 +30,7 @@ type courier struct {
 	caller    *sqscall.Caller
 	inspector *inspector
 	memory    *dedup.Memory
+	store     *door // nil without one
 	observer  *observe.Observer
 	ledger    *ledger.Queue[ProvenanceRecord]
 	explicit  bool
@@ -46,33 +45,153 @@ type courier struct {
 	unreported UnreportedError
 }
 
-// begin starts the span of an event and checks its message, if it could be built.
+// begin is open and enter for one event. It is looked up in between if there is a store
+// and the caller may wait for it.
+func (c *courier) begin(ctx context.Context, it *item, refusal error, wait bool) {
+	payload, ok := c.open(ctx, it, refusal)
+	if ok && wait && c.store != nil {
+		c.lookUp(ctx, it)
+		payload, ok = payloadOf(it.Message.msg.Body), !it.Refused
+	}
+	if ok {
+		c.enter(it, payload)
+	}
+}
+
+// open starts the span of an event and checks its message, if it could be built.
 // The error of an event that will not be sent is in s.refusal.
-func (c *courier) begin(ctx context.Context, it *item, refusal error) {
+func (c *courier) open(ctx context.Context, it *item, refusal error) (payload string, ok bool) {
 	s := &it.Message
 	s.refuse(refusal)
 	s.ctx, s.span = c.observer.StartEvent(ctx)
 	if s.msg == nil {
 		it.Refused = true
-		return
+		return "", false
 	}
 	it.Group, it.Key, it.ID = s.msg.Group, s.msg.key(), s.msg.EventID
 	it.Size = s.msg.size()
-	payload := payloadOf(s.msg.Body)
+	payload = payloadOf(s.msg.Body)
 	if s.refusal() == nil {
 		s.refuse(c.check(s, payload))
 	}
-	if s.refusal() != nil {
-		it.Refused = true
-		return
+	if s.refusal() == nil && c.store != nil {
+		s.refuse(c.claim(s))
 	}
+	it.Refused = s.refusal() != nil
+	return payload, !it.Refused
+}
+
+// enter makes the event known to the memory.
+func (c *courier) enter(it *item, payload string) {
+	s := &it.Message
+	c.identify(it, payload)
+	s.replay = s.ticket.Known.State > dedup.Clear
+	c.observer.Describe(s.span, s.describe)
+	it.Size += c.attributes(s)
+}
+
+func (c *courier) identify(it *item, payload string) {
+	s := &it.Message
 	s.id = c.memory.Event(it.Key, s.msg.Group, s.msg.Body, payload, attributeDigest(s.msg.Attributes))
 	s.hasID = true
 	s.digest = digest.Of(s.msg.Body)
 	c.memory.Refresh(c.memory.Recently(), &s.id, &s.ticket)
-	s.replay = s.ticket.Known.State > dedup.Clear
-	c.observer.Describe(s.span, s.describe)
-	it.Size += c.attributes(s)
+}
+
+func (c *courier) claim(s *submission) error {
+	k, err := c.store.claim(s.msg, s.rare == nil || len(s.rare.findings) == 0)
+	if err != nil {
+		return s.notStored(err)
+	}
+	s.claimed = &claimed{claim: k}
+	return nil
+}
+
+// lookUp asks the store about events that are open and not entered yet.
+func (c *courier) lookUp(ctx context.Context, items ...*item) {
+	var asked []*item
+	var questions []*claims.Claim
+	for _, it := range items {
+		if k := it.Message.claimed; k != nil {
+			asked, questions = append(asked, it), append(questions, k.claim)
+		}
+	}
+	if len(asked) == 0 || ctx.Err() != nil {
+		return
+	}
+	verdicts := make([]claims.Verdict, len(asked))
+	c.store.LookUp(ctx, questions, verdicts)
+	for i, it := range asked {
+		c.lookedUp(it, verdicts[i])
+	}
+}
+
+func (c *courier) lookedUp(it *item, v claims.Verdict) {
+	s := &it.Message
+	if v.Drift {
+		c.drifted(s)
+	}
+	switch v.Kind {
+	case claims.Duplicate:
+		it.Known, s.storedBefore = true, true
+	case claims.Other:
+		c.adopt(it)
+	case claims.Conflict:
+		s.refuse(c.conflicts(s, v.Err))
+		it.Refused = s.refusal() != nil
+	default:
+		return
+	}
+	s.storedBefore = s.storedBefore || v.Kind == claims.Other
+}
+
+// conflicts returns the error of an event whose key the store has for another one, or
+// lets it go without a claim, if the producer only warns.
+func (c *courier) conflicts(s *submission, err error) error {
+	c.observer.Collided(s.ctx)
+	findings, err := s.storeConflict(err)
+	if s.rules.enforcement == Enforce {
+		return err
+	}
+	c.log.failed(s, err)
+	c.warn(s, findings)
+	s.claimed.free = true
+	return nil
+}
+
+// drifted reports, once, that the store has an event in another form.
+func (c *courier) drifted(s *submission) {
+	if s.claimed.drifted {
+		return
+	}
+	s.claimed.drifted = true
+	c.observer.Collided(s.ctx)
+	c.log.drifted(s)
+	c.warn(s, s.drift())
+}
+
+// adopt gives an event the message that the store has of it.
+func (c *courier) adopt(it *item) {
+	s := &it.Message
+	s.msg = s.msg.replaced(s.claimed.claim.Adopt())
+	it.Group, it.ID, it.Size = s.msg.Group, s.msg.EventID, s.msg.size()
+}
+
+// Revise gives an event the message that the store has of it, after Admit.
+func (c *courier) Revise(it *item) {
+	s := &it.Message
+	c.memory.Release(c.memory.Now(), &s.id, &s.ticket)
+	s.ticket = dedup.Ticket{}
+	c.adopt(it)
+	if s.rare != nil {
+		s.rare.hash = ""
+	}
+	c.identify(it, payloadOf(s.msg.Body))
+	for name, value := range s.traced {
+		if _, own := s.plain[name]; !own {
+			it.Size += len(name) + len(stringType) + len(*value.StringValue)
+		}
+	}
 }
 
 // check runs the lint on a message that may break a rule.
@@ -138,30 +257,118 @@ func (c *courier) Admit(items []*item, admissions []dispatch.Admission) {
 	wrong := c.inspector.check(c.requests)
 	now := c.memory.Now()
 	for i, it := range items {
-		s := &it.Message
-		s.admitted = now
-		if i > 0 && admissions[i-1] != dispatch.Send && items[i-1].Group == it.Group {
+		if holds(items, admissions, i) {
 			admissions[i] = dispatch.Hold
 			continue
 		}
 		err := wrong
-		if err == nil {
-			err = c.admit(now, it)
-		}
 		switch {
-		case err == nil:
-			admissions[i] = dispatch.Send
-		case errors.Is(err, errTooLate):
-			admissions[i] = dispatch.TooLate
+		case err != nil:
+		case c.store == nil:
+			err = c.admit(now, it)
 		default:
-			s.refuse(err)
-			admissions[i] = dispatch.Refuse
+			err = c.judge(now, it)
+		}
+		admissions[i] = it.Message.admission(err)
+	}
+	if c.store != nil {
+		c.ask(items, admissions)
+	}
+}
+
+// holds reports whether an item follows one of its group that is not sent.
+func holds(items []*item, admissions []dispatch.Admission, i int) bool {
+	return i > 0 && admissions[i-1] != dispatch.Send && items[i-1].Group == items[i].Group
+}
+
+// admission is that of an event that may be sent, or of one for which the error says why
+// not.
+func (s *submission) admission(err error) dispatch.Admission {
+	switch {
+	case err == nil:
+		return dispatch.Send
+	case errors.Is(err, errTooLate):
+		return dispatch.TooLate
+	default:
+		s.refuse(err)
+		return dispatch.Refuse
+	}
+}
+
+// judge finds out whether an event needs a claim: what the memory refuses does not.
+func (c *courier) judge(now dedup.Instant, it *item) error {
+	s := &it.Message
+	switch v := c.memory.Judge(now, &s.id, &s.ticket); v.Kind {
+	case dedup.Conflict, dedup.OtherAttributes, dedup.Full:
+		return c.admit(now, it)
+	case dedup.LateInDoubt, dedup.LateStored, dedup.AlteredBefore, dedup.Concluded:
+		return errTooLate
+	default: // the store may know which bytes and which group an event has that came back in others
+		return nil
+	}
+}
+
+// ask claims the events that may be sent, all in one write.
+func (c *courier) ask(items []*item, admissions []dispatch.Admission) {
+	asked := make([]int, 0, len(items))
+	questions := make([]*claims.Claim, 0, len(items))
+	for i, it := range items {
+		if k := it.Message.claimed; admissions[i] == dispatch.Send && !k.free {
+			asked, questions = append(asked, i), append(questions, k.claim)
+		}
+	}
+	verdicts := make([]claims.Verdict, len(items))
+	c.store.Ask(c.requests, questions, verdicts[:len(asked)])
+	for n := len(asked) - 1; n >= 0; n-- { // to their places, from behind
+		if i := asked[n]; i != n {
+			verdicts[i], verdicts[n] = verdicts[n], claims.Verdict{}
+		}
+	}
+	now := c.memory.Now()
+	for i, it := range items {
+		switch {
+		case admissions[i] != dispatch.Send:
+		case holds(items, admissions, i):
+			admissions[i] = dispatch.Hold
+		default:
+			admissions[i] = c.answered(now, it, verdicts[i])
 		}
 	}
 }
 
+// answered is the admission of an event after the store has answered.
+func (c *courier) answered(now dedup.Instant, it *item, v claims.Verdict) dispatch.Admission {
+	s := &it.Message
+	if v.Drift {
+		c.drifted(s)
+	}
+	err := v.Err
+	switch v.Kind {
+	case claims.Duplicate:
+		s.again = true
+		return dispatch.Stored
+	case claims.Wait:
+		it.Delay(v.Delay)
+		return dispatch.Later
+	case claims.Other:
+		return dispatch.Change
+	case claims.Late:
+		err = errTooLate
+	case claims.Held, claims.Refused:
+		err = s.notStored(err)
+	case claims.Conflict:
+		err = c.conflicts(s, err)
+	case claims.None, claims.Granted, claims.Unclaimed:
+	}
+	if err == nil {
+		err = c.admit(now, it)
+	}
+	return s.admission(err)
+}
+
 func (c *courier) admit(now dedup.Instant, it *item) error {
 	s := &it.Message
+	s.admitted = now
 	if most := c.inspector.maxSize(); it.Size > most { // the queue had not described itself before
 		if s.bare = true; s.msg.size() > most {
 			if err := c.check(s, payloadOf(s.msg.Body)); err != nil {
@@ -175,7 +382,7 @@ func (c *courier) admit(now dedup.Instant, it *item) error {
 	}
 	if v.Kind.Collides() {
 		c.observer.Collided(s.ctx)
-		findings, err := c.collision(s, v)
+		findings, err := s.collision(v, c.memory.Wall(v.Known.Since))
 		if s.rules.enforcement == Enforce {
 			return err
 		}
@@ -189,37 +396,8 @@ func (c *courier) admit(now dedup.Instant, it *item) error {
 	case dedup.LateInDoubt, dedup.LateStored, dedup.AlteredBefore, dedup.Concluded:
 		return errTooLate
 	default:
-		return &NotStoredError{EventID: s.msg.EventID, DedupeKey: s.msg.DedupeKey, showKey: s.rules.showKeys, Err: ErrMemoryFull}
+		return s.notStored(ErrMemoryFull)
 	}
-}
-
-// collision is the error of a message whose key or body was used for another one.
-func (c *courier) collision(s *submission, v dedup.Verdict) ([]lint.Finding, error) {
-	if v.Kind == dedup.OtherAttributes {
-		err := attributeCollision(s.msg)
-		return err.Findings, err
-	}
-	err := &ConflictError{
-		Reuse: Drift, EventID: s.msg.EventID, DedupeKey: s.msg.DedupeKey, BodyHash: s.id.BodyHash(), Group: s.msg.Group,
-		showKey: s.rules.showKeys, SameBody: v.Kind == dedup.OtherGroup, FirstSent: c.memory.Wall(v.Known.Since),
-	}
-	if v.Kind == dedup.Conflict {
-		err.Reuse = Conflict
-	}
-	rule, field, pointer := ruleKeyReused, "MessageBody", "/dedupe_key"
-	if err.SameBody {
-		rule, field, pointer = ruleOtherGroup, "MessageGroupId", ""
-	}
-	return []lint.Finding{finding(rule, field, pointer, err.Error())}, err
-}
-
-// attributeCollision is the second message of a body whose attributes changed.
-func attributeCollision(msg *Message) *ViolationError {
-	names := slices.Sorted(maps.Keys(msg.Attributes))
-	names = slices.DeleteFunc(names, lint.Benign)
-	return &ViolationError{plain: true, Findings: []lint.Finding{finding(ruleAttributeOnly, "MessageAttributes", "",
-		fmt.Sprintf("this body was sent within the deduplication interval with other attributes than %s; SQS ignores attributes, would drop this message and deliver the first",
-			strings.Join(names, ", ")))}}
 }
 
 // Send makes one request. It outlives the contexts of its events: to break it off
@@ -239,6 +417,9 @@ func (c *courier) Send(items []*item, answers []attempt.Answer) attempt.Load {
 		for i, it := range items {
 			c.settle(now, it, &answers[i], len(items))
 		}
+		if c.store != nil {
+			c.record(items, answers)
+		}
 	}()
 	// The time of an attempt begins with Admit. What came between is a span processor,
 	// which may be slow.
@@ -247,10 +428,39 @@ func (c *courier) Send(items []*item, answers []attempt.Answer) attempt.Load {
 		ctx, cancel = context.WithTimeout(ctx, sqscall.Timeout-late)
 		defer cancel()
 	}
-	load, err := c.caller.Send(ctx, entries, answers)
+	load, err := c.caller.SendIf(ctx, entries, answers, c.mayLeave(items))
 	c.countAttempts(items, answers)
 	c.observer.EndCall(ctx, call, answers, err)
 	return load
+}
+
+// mayLeave returns whether the claims of a request still cover it, nil without a store.
+func (c *courier) mayLeave(items []*item) func() bool {
+	if c.store == nil {
+		return nil
+	}
+	return func() bool {
+		for _, it := range items {
+			if !c.store.MayLeave(it.Message.claimed.claim) {
+				return false
+			}
+		}
+		return true
+	}
+}
+
+// record tells the store what the attempts came to.
+func (c *courier) record(items []*item, answers []attempt.Answer) {
+	var waiter *sync.WaitGroup
+	if c.store.durable {
+		waiter = &sync.WaitGroup{}
+	}
+	for i, it := range items {
+		c.store.Attempted(it.Message.claimed.claim, &answers[i], waiter)
+	}
+	if waiter != nil {
+		waiter.Wait()
+	}
 }
 
 func (c *courier) countAttempts(items []*item, answers []attempt.Answer) {
@@ -322,6 +532,10 @@ func (c *courier) Conclude(it *item) attempt.Fate {
 	}
 	s.known, s.knownBefore = c.memory.Conclude(c.memory.Now(), &s.id, &s.ticket)
 	fate := fateOf(it, s.known)
+	if s.claimed != nil {
+		s.claimed.known = s.claimed.claim.Known()
+		fate = s.claimed.fate(fate)
+	}
 	if it.Outcome.Reason == dispatch.Refused && fate == attempt.Stored {
 		return attempt.NotStored // the event is, and not with these attributes
 	}
@@ -346,6 +560,9 @@ func (c *courier) Release(it *item) (attempt.Fate, time.Time) {
 	if !s.hasID {
 		return attempt.NotStored, time.Time{}
 	}
+	if s.claimed != nil {
+		c.store.Release(s.claimed.claim)
+	}
 	now := c.memory.Now()
 	c.memory.Release(now, &s.id, &s.ticket)
 	c.memory.Refresh(now, &s.id, &s.ticket)
@@ -354,7 +571,19 @@ func (c *courier) Release(it *item) (attempt.Fate, time.Time) {
 	if over < now {
 		over = now.Add(dedup.Horizon) // altered, and nothing stops a resend
 	}
-	return fateOf(it, k), time.Now().Add(over.Sub(now))
+	fate, until := fateOf(it, k), time.Now().Add(over.Sub(now))
+	if s.claimed == nil {
+		return fate, until
+	}
+	with := s.claimed.fate(fate)
+	if fate == attempt.NotStored && with == attempt.InDoubt {
+		// In the past if nothing is known but that the store did not answer.
+		until = time.Now().Add(-time.Second)
+		if over := s.claimed.known.Over; !over.IsZero() {
+			until = time.Now().Add(time.Until(over))
+		}
+	}
+	return with, until
 }
 
 // Refresh looks the event of a waiting item up again.
@@ -389,12 +618,12 @@ func (c *courier) finish(it *item, r Receipt, err error) {
 			}
 		}
 	}
-	replay := s.replay
+	replay := s.replay || s.storedBefore
 	if it.Outcome.Reason != dispatch.Withdrawn { // else a request may have it
 		replay = replay || s.again
 	}
 	ended := observe.Ended{
-		Attempts: it.Outcome.Attempts, Duplicate: r.Duplicate, Replay: replay, MessageID: r.MessageID, ErrorType: errorType(err),
+		Attempts: it.Outcome.Attempts, Duplicate: r.Duplicate, Recorded: it.Outcome.Reason == dispatch.Known, Replay: replay, MessageID: r.MessageID, ErrorType: errorType(err),
 	}
 	if s.msg != nil {
 		ended.BodyBytes = len(s.msg.Body)

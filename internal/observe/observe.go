@@ -194,6 +194,7 @@ func (o *Observer) Describe(span trace.Span, event func() Event) {
 type Ended struct {
 	BodyBytes, Attempts int
 	Duplicate, Replay   bool
+	Recorded            bool   // a duplicate that a store knew, which is no hit of the window
 	MessageID           string // ignored after an error
 	ErrorType           string // "" after a success
 }
