@@ -3,11 +3,9 @@ package sqsfifo
 import (
 	"context"
 	"errors"
-	"maps"
 	"sync"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/attempt"
@@ -45,104 +43,12 @@ type courier struct {
 	unreported UnreportedError
 }
 
-// begin is open and enter for one event. It is looked up in between if there is a store
-// and the caller may wait for it.
-func (c *courier) begin(ctx context.Context, it *item, refusal error, wait bool) {
-	payload, ok := c.open(ctx, it, refusal)
-	if ok && wait && c.store != nil {
-		c.lookUp(ctx, it)
-		payload, ok = payloadOf(it.Message.msg.Body), !it.Refused
-	}
-	if ok {
-		c.enter(it, payload)
-	}
-}
-
-// open starts the span of an event and checks its message, if it could be built.
-// The error of an event that will not be sent is in s.refusal.
-func (c *courier) open(ctx context.Context, it *item, refusal error) (payload string, ok bool) {
-	s := &it.Message
-	s.refuse(refusal)
-	s.ctx, s.span = c.observer.StartEvent(ctx)
-	if s.msg == nil {
-		it.Refused = true
-		return "", false
-	}
-	it.Group, it.Key, it.ID = s.msg.Group, s.msg.key(), s.msg.EventID
-	it.Size = s.msg.size()
-	payload = payloadOf(s.msg.Body)
-	if s.refusal() == nil {
-		s.refuse(c.check(s, payload))
-	}
-	if s.refusal() == nil && c.store != nil {
-		s.refuse(c.claim(s))
-	}
-	it.Refused = s.refusal() != nil
-	return payload, !it.Refused
-}
-
-// enter makes the event known to the memory.
-func (c *courier) enter(it *item, payload string) {
-	s := &it.Message
-	c.identify(it, payload)
-	s.replay = s.ticket.Known.State > dedup.Clear
-	c.observer.Describe(s.span, s.describe)
-	it.Size += c.attributes(s)
-}
-
 func (c *courier) identify(it *item, payload string) {
 	s := &it.Message
 	s.id = c.memory.Event(it.Key, s.msg.Group, s.msg.Body, payload, attributeDigest(s.msg.Attributes))
 	s.hasID = true
 	s.digest = digest.Of(s.msg.Body)
 	c.memory.Refresh(c.memory.Recently(), &s.id, &s.ticket)
-}
-
-func (c *courier) claim(s *submission) error {
-	k, err := c.store.claim(s.msg, s.rare == nil || len(s.rare.findings) == 0)
-	if err != nil {
-		return s.notStored(err)
-	}
-	s.claimed = &claimed{claim: k}
-	return nil
-}
-
-// lookUp asks the store about events that are open and not entered yet.
-func (c *courier) lookUp(ctx context.Context, items ...*item) {
-	var asked []*item
-	var questions []*claims.Claim
-	for _, it := range items {
-		if k := it.Message.claimed; k != nil {
-			asked, questions = append(asked, it), append(questions, k.claim)
-		}
-	}
-	if len(asked) == 0 || ctx.Err() != nil {
-		return
-	}
-	verdicts := make([]claims.Verdict, len(asked))
-	c.store.LookUp(ctx, questions, verdicts)
-	for i, it := range asked {
-		c.lookedUp(it, verdicts[i])
-	}
-}
-
-func (c *courier) lookedUp(it *item, v claims.Verdict) {
-	s := &it.Message
-	if v.Drift {
-		c.drifted(s)
-	}
-	switch v.Kind {
-	case claims.Duplicate:
-		it.Known, s.storedBefore = true, true
-	case claims.Other:
-		c.adopt(it)
-	case claims.Conflict:
-		s.refuse(c.conflicts(s, v.Err))
-		it.Refused = s.refusal() != nil
-	default:
-		return
-	}
-	s.storedBefore = s.storedBefore || v.Kind == claims.Other
 }
 
 // conflicts returns the error of an event whose key the store has for another one, or
@@ -159,12 +65,8 @@ func (c *courier) conflicts(s *submission, err error) error {
 	return nil
 }
 
-// drifted reports, once, that the store has an event in another form.
+// drifted reports that the store has an event in another form.
 func (c *courier) drifted(s *submission) {
-	if s.claimed.drifted {
-		return
-	}
-	s.claimed.drifted = true
 	c.observer.Collided(s.ctx)
 	c.log.drifted(s)
 	c.warn(s, s.drift())
@@ -222,34 +124,6 @@ func (c *courier) warn(s *submission, findings []lint.Finding) {
 	for _, f := range findings {
 		c.observer.Violated(s.ctx, f.Rule, true)
 	}
-}
-
-// attributes makes the SQS form of the message's attributes, with and without
-// trace context, and returns how many bytes that adds.
-func (c *courier) attributes(s *submission) (added int) {
-	own := s.msg.Attributes
-	carried, added := c.observer.Inject(s.ctx, own, c.inspector.maxSize()-s.msg.size())
-	if len(own) > 0 {
-		s.plain = make(map[string]types.MessageAttributeValue, len(own))
-		for name, value := range own {
-			s.plain[name] = stringAttribute(value)
-		}
-	}
-	if s.traced = s.plain; len(carried) == 0 {
-		return 0
-	}
-	s.traced = make(map[string]types.MessageAttributeValue, len(own)+len(carried))
-	maps.Copy(s.traced, s.plain)
-	for name, value := range carried {
-		s.traced[name] = stringAttribute(value)
-	}
-	return added
-}
-
-var stringDataType = stringType
-
-func stringAttribute(value string) types.MessageAttributeValue {
-	return types.MessageAttributeValue{DataType: &stringDataType, StringValue: &value}
 }
 
 // Admit looks the queue and each event up before an attempt.
@@ -522,139 +396,4 @@ func (c *courier) settle(now dedup.Instant, it *item, a *attempt.Answer, entries
 		s.bare = true
 		a.Next = attempt.Retry
 	}
-}
-
-// Conclude looks up what became of an event without proof of success.
-func (c *courier) Conclude(it *item) attempt.Fate {
-	s := &it.Message
-	if !s.hasID {
-		return attempt.NotStored
-	}
-	s.known, s.knownBefore = c.memory.Conclude(c.memory.Now(), &s.id, &s.ticket)
-	fate := fateOf(it, s.known)
-	if s.claimed != nil {
-		s.claimed.known = s.claimed.claim.Known()
-		fate = s.claimed.fate(fate)
-	}
-	if it.Outcome.Reason == dispatch.Refused && fate == attempt.Stored {
-		return attempt.NotStored // the event is, and not with these attributes
-	}
-	return fate
-}
-
-func fateOf(it *item, k dedup.Known) attempt.Fate {
-	switch {
-	case it.Last().Fate == attempt.Altered || k.State == dedup.Altered:
-		return attempt.Altered
-	case k.State == dedup.InDoubt:
-		return attempt.InDoubt
-	case k.State == dedup.Stored:
-		return attempt.Stored
-	}
-	return attempt.NotStored
-}
-
-// Release ends what the memory keeps for the submission.
-func (c *courier) Release(it *item) (attempt.Fate, time.Time) {
-	s := &it.Message
-	if !s.hasID {
-		return attempt.NotStored, time.Time{}
-	}
-	if s.claimed != nil {
-		c.store.Release(s.claimed.claim)
-	}
-	now := c.memory.Now()
-	c.memory.Release(now, &s.id, &s.ticket)
-	c.memory.Refresh(now, &s.id, &s.ticket)
-	k := s.ticket.Known
-	over := k.Over()
-	if over < now {
-		over = now.Add(dedup.Horizon) // altered, and nothing stops a resend
-	}
-	fate, until := fateOf(it, k), time.Now().Add(over.Sub(now))
-	if s.claimed == nil {
-		return fate, until
-	}
-	with := s.claimed.fate(fate)
-	if fate == attempt.NotStored && with == attempt.InDoubt {
-		// In the past if nothing is known but that the store did not answer.
-		until = time.Now().Add(-time.Second)
-		if over := s.claimed.known.Over; !over.IsZero() {
-			until = time.Now().Add(time.Until(over))
-		}
-	}
-	return with, until
-}
-
-// Refresh looks the event of a waiting item up again.
-func (c *courier) Refresh(it *item) {
-	if s := &it.Message; s.hasID {
-		c.memory.Refresh(c.memory.Now(), &s.id, &s.ticket)
-	}
-}
-
-// Paused reports that an item paused its message group.
-func (c *courier) Paused(group string, p *dispatch.Pause) { c.log.paused(group, p) }
-
-// Sweep frees what SQS has forgotten.
-func (c *courier) Sweep() (again bool) { return !c.memory.Sweep(c.memory.Now()) }
-
-// Tell reports the outcome of an event to telemetry, to the ledger and to the
-// caller, in this order.
-func (c *courier) Tell(it *item) {
-	s, o := &it.Message, &it.Outcome
-	c.finish(it, s.receipt(o), s.outcomeError(o, c.memory.Wall))
-}
-
-// finish reports the outcome of an event that may never have been submitted.
-func (c *courier) finish(it *item, r Receipt, err error) {
-	s := &it.Message
-	if err != nil {
-		r = Receipt{}
-		var violation *ViolationError
-		if errors.As(err, &violation) {
-			for _, f := range violation.Findings {
-				c.observer.Violated(s.ctx, f.Rule, false)
-			}
-		}
-	}
-	replay := s.replay || s.storedBefore
-	if it.Outcome.Reason != dispatch.Withdrawn { // else a request may have it
-		replay = replay || s.again
-	}
-	ended := observe.Ended{
-		Attempts: it.Outcome.Attempts, Duplicate: r.Duplicate, Recorded: it.Outcome.Reason == dispatch.Known, Replay: replay, MessageID: r.MessageID, ErrorType: errorType(err),
-	}
-	if s.msg != nil {
-		ended.BodyBytes = len(s.msg.Body)
-	}
-	c.observer.EndEvent(s.ctx, s.span, ended)
-	c.counts.add(r, err)
-	if err != nil && s.msg != nil {
-		c.log.failed(s, err)
-	}
-	if c.ledger != nil {
-		c.ledger.Add(s.record(time.Now(), r, err, it.Outcome.Attempts, replay))
-	}
-	if s.to != nil {
-		s.to.report(s.at, r, err)
-	} else if err != nil {
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		if c.unreported.Failed++; c.unreported.First == nil {
-			c.unreported.First = err
-		}
-	}
-}
-
-// takeUnreported returns the failures that nobody has heard of, once.
-func (c *courier) takeUnreported() error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.unreported.Failed == 0 {
-		return nil
-	}
-	e := c.unreported
-	c.unreported = UnreportedError{}
-	return &e
 }

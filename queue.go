@@ -218,8 +218,21 @@ func (q *Queue) Stats() Stats {
 func (q *Queue) stats() Stats {
 	s, c := q.dispatcher.Stats(), &q.courier.counts
 	return Stats{
+		Store:  q.storeStats(),
 		Events: s.Items, Bytes: s.Bytes, Requests: s.Requests, OldestAge: s.Oldest, PausedGroups: s.Paused, Rate: s.Rate,
 		Outcomes: c.outcomes(), Retries: c.retries.Load(), Throttles: c.throttles.Load(),
+	}
+}
+
+func (q *Queue) storeStats() StoreStats {
+	if q.courier.store == nil {
+		return StoreStats{}
+	}
+	s := q.courier.store.Stats()
+	return StoreStats{
+		New: s.New, Renewed: s.Renewed, Reclaimed: s.Reclaimed,
+		Duplicates: s.Duplicates, Conflicts: s.Conflicts, Waits: s.Waits, Indeterminate: s.Indeterminates, Full: s.Full, Drifts: s.Drifts,
+		Unclaimed: s.Unclaimed, Errors: s.Errors, Stale: s.Stale, Unsettled: s.Unsettled, Lost: s.Lost,
 	}
 }
 

@@ -33,6 +33,7 @@ type submission struct {
 	rules   *ruleset // of its producer
 	foreign bool     // the message was built elsewhere
 	replay  bool     // this producer had sent the event before
+	seen    bool     // another one, or this one before a restart, by the store
 
 	id     dedup.Event
 	hasID  bool
@@ -52,17 +53,15 @@ type submission struct {
 	known       dedup.Known
 	knownBefore bool // an earlier submission stored the event
 
-	storedBefore bool     // the store knew it when it was submitted
-	claimed      *claimed // nil without a store
+	claimed *claimed // nil without a store
 }
 
 // claimed is what a submission has of the store. The worker owns its fields, but for
 // known, which is of the outcome.
 type claimed struct {
-	claim   *claims.Claim
-	free    bool // goes without a claim, in spite of a conflict
-	drifted bool // which was reported
-	known   claims.Known
+	claim *claims.Claim
+	free  bool // goes without a claim, in spite of a conflict
+	known claims.Known
 }
 
 // fate is what is known of the event with the store, if the producer alone knows no more

@@ -91,6 +91,7 @@ type Claim struct {
 	waits  uint8         // in a row
 
 	refused bool // by SQS, at least once
+	drifted bool // and it was told
 
 	mu    sync.Mutex
 	known Known
@@ -216,7 +217,8 @@ type Verdict struct {
 	Delay time.Duration // with Wait, until the next question
 	Err   error
 
-	// Drift: the record has other bytes than the claim, for an equal event.
+	// Drift: the record has other bytes than the claim, for an equal event. It is set in
+	// one verdict of a claim.
 	Drift bool
 }
 
@@ -251,6 +253,7 @@ func (c *Claimant) LookUp(ctx context.Context, claims []*Claim, verdicts []Verdi
 			continue
 		}
 		verdicts[i] = c.found(claims[i], records[n])
+		c.once(claims[i], &verdicts[i])
 	}
 }
 
@@ -277,7 +280,6 @@ func (c *Claimant) found(k *Claim, r idempotency.Record) Verdict {
 	case idempotency.InProgress, idempotency.Reclaimed, idempotency.Indeterminate:
 		k.doubt(c, out)
 		if out.Drift {
-			c.counts.drifts.Add(1)
 			return c.another(k, out)
 		}
 	default:
@@ -320,6 +322,7 @@ func (c *Claimant) Ask(ctx context.Context, claims []*Claim, verdicts []Verdict)
 				}
 			}
 			verdicts[i] = c.judge(k, begin, out)
+			c.once(k, &verdicts[i])
 		}
 		asked = again
 	}
@@ -449,6 +452,17 @@ func (c *Claimant) judge(k *Claim, begin time.Duration, out idempotency.Outcome)
 		return k.says(Refused, out)
 	default:
 		return c.failed(k, out.Err(k.request.Key))
+	}
+}
+
+// once counts the drift of a claim, and lets one verdict tell of it.
+func (c *Claimant) once(k *Claim, v *Verdict) {
+	if !v.Drift {
+		return
+	}
+	if v.Drift = !k.drifted; v.Drift {
+		k.drifted = true
+		c.counts.drifts.Add(1)
 	}
 }
 

@@ -1,6 +1,7 @@
 package claims
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"sync"
@@ -181,7 +182,7 @@ func (c *Claimant) drain() {
 func (l *ledger) stopped() bool {
 	if l.ctx.Err() != nil {
 		for len(l.queue) > 0 {
-			l.drop(context.Cause(l.ctx))
+			l.drop(cmp.Or(l.lastErr, context.Cause(l.ctx)))
 		}
 	}
 	if len(l.queue) > 0 {
@@ -242,7 +243,9 @@ func (c *Claimant) tell(batch []*transition) {
 	}
 	switch {
 	case !failed:
-		c.failures = 0
+		if c.failures = 0; c.lost == 0 {
+			c.lastErr = nil
+		}
 	case c.failures < 100:
 		c.failures++
 	}

@@ -27,9 +27,6 @@ type counts struct {
 }
 
 func (c *counts) add(out idempotency.Outcome) {
-	if out.Drift {
-		c.drifts.Add(1)
-	}
 	switch out.Decision {
 	case idempotency.New:
 		c.granted[0].Add(1)
