@@ -68,10 +68,14 @@ func newQueue(client Client, config QueueConfig) (*Queue, error) {
 		rules = append(rules, r.ID)
 	}
 	c.log = newOperatorLog(config.Telemetry.Logger, config.URL)
+	var ofStore func() observe.StoreSnapshot
+	if c.store != nil {
+		ofStore = q.storeSnapshot
+	}
 	c.observer, err = observe.New(observe.Config{
 		Meter: config.Telemetry.MeterProvider, Tracer: config.Telemetry.TracerProvider, Propagator: config.Telemetry.Propagator,
 		QueueURL: config.URL, Version: Version, Rules: rules,
-		Snapshot: q.snapshot,
+		Snapshot: q.snapshot, StoreSnapshot: ofStore,
 		ValidAttribute: func(name, value string) bool {
 			return lint.CheckAttribute(name, lint.Attribute{DataType: stringType, StringValue: value}) == nil
 		},
@@ -228,11 +232,15 @@ func (q *Queue) storeStats() StoreStats {
 	if q.courier.store == nil {
 		return StoreStats{}
 	}
-	s := q.courier.store.Stats()
-	return StoreStats{
+	return StoreStats(q.courier.store.Stats())
+}
+
+func (q *Queue) storeSnapshot() observe.StoreSnapshot {
+	s := q.storeStats()
+	return observe.StoreSnapshot{
 		New: s.New, Renewed: s.Renewed, Reclaimed: s.Reclaimed,
-		Duplicates: s.Duplicates, Conflicts: s.Conflicts, Waits: s.Waits, Indeterminate: s.Indeterminates, Full: s.Full, Drifts: s.Drifts,
-		Unclaimed: s.Unclaimed, Errors: s.Errors, Stale: s.Stale, Unsettled: s.Unsettled, Lost: s.Lost,
+		Duplicates: s.Duplicates, Conflicts: s.Conflicts, InProgress: s.Waits, Indeterminate: s.Indeterminate, Full: s.Full,
+		Drifts: s.Drifts, Unclaimed: s.Unclaimed, Errors: s.Errors, Stale: s.Stale, Lost: s.Lost, Unsettled: s.Unsettled,
 	}
 }
 

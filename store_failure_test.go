@@ -624,4 +624,3 @@ func TestStoreConflict(t *testing.T) {
 		closed(t, p.Producer)
 	})
 }
-

@@ -8,16 +8,16 @@ import (
 
 // Stats counts what a claimant has asked and told since it was made.
 type Stats struct {
-	New, Renewed, Reclaimed                            int64 // claims granted
-	Duplicates, Conflicts, Waits, Indeterminates, Full int64 // and not granted
-	Drifts                                             int64
+	New, Renewed, Reclaimed                           int64 // claims granted
+	Duplicates, Conflicts, Waits, Indeterminate, Full int64 // and not granted
+	Drifts                                            int64
 
 	// Unclaimed counts the attempts without a claim, Errors the calls of the store that
 	// failed, Stale the transitions that came after another claimant's.
 	Unclaimed, Errors, Stale int64
 
-	// Lost counts the transitions that were given up, Unsettled those that wait now.
-	Lost, Unsettled int64
+	// Unsettled counts the transitions that wait now, Lost those that were given up.
+	Unsettled, Lost int64
 }
 
 type counts struct {
@@ -57,7 +57,7 @@ func (c *Claimant) Stats() Stats {
 	return Stats{
 		New: n.granted[0].Load(), Renewed: n.granted[1].Load(), Reclaimed: n.granted[2].Load(),
 		Duplicates: n.duplicates.Load(), Conflicts: n.conflicts.Load(), Waits: n.waits.Load(),
-		Indeterminates: n.indeterminates.Load(), Full: n.full.Load(), Drifts: n.drifts.Load(),
+		Indeterminate: n.indeterminates.Load(), Full: n.full.Load(), Drifts: n.drifts.Load(),
 		Unclaimed: n.unclaimed.Load(), Errors: n.errors.Load(), Stale: n.stale.Load(), Lost: lost, Unsettled: unsettled,
 	}
 }
