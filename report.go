@@ -20,7 +20,7 @@ func (c *courier) Conclude(it *item) attempt.Fate {
 	fate := fateOf(it, s.known)
 	if s.claimed != nil {
 		s.claimed.known = s.claimed.claim.Known()
-		fate = s.claimed.fate(fate)
+		fate = s.claimed.fate(fate, it.Outcome.Reason == dispatch.Refused)
 	}
 	if it.Outcome.Reason == dispatch.Refused && fate == attempt.Stored {
 		return attempt.NotStored // the event is, and not with these attributes
@@ -61,13 +61,10 @@ func (c *courier) Release(it *item) (attempt.Fate, time.Time) {
 	if s.claimed == nil {
 		return fate, until
 	}
-	with := s.claimed.fate(fate)
+	// That the store has not answered pauses nothing: nothing was tried.
+	with := s.claimed.fate(fate, true)
 	if fate == attempt.NotStored && with == attempt.InDoubt {
-		// In the past if nothing is known but that the store did not answer.
-		until = time.Now().Add(-time.Second)
-		if over := s.claimed.known.Over; !over.IsZero() {
-			until = time.Now().Add(time.Until(over))
-		}
+		until = time.Now().Add(time.Until(s.claimed.known.Over)) // with a monotonic reading
 	}
 	return with, until
 }

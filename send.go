@@ -196,6 +196,7 @@ func (q *Queue) conclude(it *item, cause error) {
 func (q *Queue) full(it *item) error {
 	s := &it.Message
 	s.refuse(nil) // the caller will hear of it when there is room
+	s.claimed = nil
 	q.conclude(it, ErrBufferFull)
 	err := s.outcomeError(&it.Outcome, q.courier.memory.Wall)
 	if err != nil {

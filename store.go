@@ -70,8 +70,8 @@ type StoreConfig struct {
 	// DurableReceipts lets a receipt wait until the store has the result. Without it the
 	// result is recorded within about 100 milliseconds; if the process ends before, an
 	// event that comes again later than five minutes is held as indeterminate. If the
-	// store fails meanwhile, the receipt is given nevertheless, and the result is recorded
-	// as soon as the store takes it.
+	// store fails, or the context ends, the receipt is given nevertheless, and the result is
+	// recorded as soon as the store takes it.
 	DurableReceipts bool
 }
 

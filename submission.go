@@ -65,17 +65,18 @@ type claimed struct {
 }
 
 // fate is what is known of the event with the store, if the producer alone knows no more
-// than the given fate.
-func (k *claimed) fate(alone attempt.Fate) attempt.Fate {
+// than the given fate. As long as the store has said nothing, an earlier process may have
+// stored the event: that counts unless the event is refused for what it is.
+func (k *claimed) fate(alone attempt.Fate, refused bool) attempt.Fate {
 	switch {
 	case alone == attempt.Altered || alone == attempt.Stored:
 		return alone
 	case k.known.State == claims.Stored:
 		return attempt.Stored
-	case alone == attempt.NotStored && !k.free && (k.known.State == claims.InDoubt || k.known.State == claims.Unanswered):
-		return attempt.InDoubt
+	case alone != attempt.NotStored || k.free || k.known.State == claims.Clear || refused && k.known.State != claims.InDoubt:
+		return alone
 	}
-	return alone
+	return attempt.InDoubt
 }
 
 // reporter takes the outcome of a submission: the event at the index.
@@ -154,7 +155,7 @@ type wallClock func(dedup.Instant) time.Time
 // outcomeError is nil for a stored event.
 func (s *submission) outcomeError(o *dispatch.Outcome, wall wallClock) error {
 	if o.Reason == dispatch.Refused {
-		return s.inDoubtOr(wall, s.refusal(), s.refusal(), o.Attempts)
+		return s.inDoubtOr(o, wall, s.refusal(), s.refusal())
 	}
 	if o.Fate == attempt.Stored {
 		return nil
@@ -195,7 +196,7 @@ func (s *submission) unproven(o *dispatch.Outcome, wall wallClock) error {
 	}
 	otherwise := s.notStored(err)
 	otherwise.Attempts, otherwise.Code = o.Attempts, code
-	return s.inDoubtOr(wall, err, otherwise, o.Attempts)
+	return s.inDoubtOr(o, wall, err, otherwise)
 }
 
 func (s *submission) notStored(err error) *NotStoredError {
@@ -206,18 +207,18 @@ var errNoAnswer = errors.New("the request ended without an answer")
 
 // inDoubtOr returns an InDoubtError with the cause if the event may be stored, and
 // otherwise the other error.
-func (s *submission) inDoubtOr(wall wallClock, cause, otherwise error, attempts int) error {
+func (s *submission) inDoubtOr(o *dispatch.Outcome, wall wallClock, cause, otherwise error) error {
 	var since, before, forgotten time.Time
 	switch {
 	case s.known.State == dedup.InDoubt:
 		since, before, forgotten = wall(s.known.Since), wall(s.known.ResendBefore()), wall(s.known.Over())
-	case s.claimed != nil && s.claimed.fate(attempt.NotStored) == attempt.InDoubt:
+	case s.claimed != nil && s.claimed.fate(attempt.NotStored, o.Reason == dispatch.Refused) == attempt.InDoubt:
 		since, before, forgotten = s.claimed.known.Since, s.claimed.known.ResendUntil, s.claimed.known.Over
 	default:
 		return otherwise
 	}
 	return &InDoubtError{
-		EventID: s.msg.EventID, DedupeKey: s.msg.DedupeKey, showKey: s.rules.showKeys, Attempts: attempts,
+		EventID: s.msg.EventID, DedupeKey: s.msg.DedupeKey, showKey: s.rules.showKeys, Attempts: o.Attempts,
 		Since: since, ResendBefore: before, ForgottenAt: forgotten, Err: cause,
 	}
 }

@@ -133,7 +133,7 @@ const (
 	// InDoubt: an attempt under another claim may have stored the event.
 	InDoubt
 
-	// Stored: the store has the result of the event.
+	// Stored: the store has the result of the event, or will get it from this claimant.
 	Stored
 )
 
@@ -152,8 +152,8 @@ type Known struct {
 	// Message is set with Stored if the event was stored in other bytes or another group.
 	Message *Message
 
-	// Ours: an attempt of this submission is in doubt, and may be the one that stored
-	// the event.
+	// Ours: an attempt of this submission is in doubt or has its answer, and may be the
+	// one that stored the event.
 	Ours bool
 
 	// Err is why the last question to the store gave no leave to send, nil if it did.
@@ -586,11 +586,12 @@ func (k *Claim) doubt(c *Claimant, out idempotency.Outcome) {
 func (c *Claimant) Attempted(k *Claim, a *attempt.Answer, waiter *sync.WaitGroup) {
 	switch a.Fate {
 	case attempt.Stored:
-		if !k.held {
-			return
+		result := idempotency.Result{MessageID: a.MessageID, SequenceNumber: a.Sequence}
+		k.learn(func(known *Known) { *known = Known{State: Stored, Result: result, Ours: true} })
+		if k.held {
+			k.held = false
+			c.settle(k, idempotency.Completed(result), waiter)
 		}
-		k.held = false
-		c.settle(k, idempotency.Completed(idempotency.Result{MessageID: a.MessageID, SequenceNumber: a.Sequence}), waiter)
 	case attempt.NotStored:
 		k.refused = k.refused || a.Code != "" || a.Load == attempt.Throttled
 	default:
