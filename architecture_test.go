@@ -67,8 +67,9 @@ func TestArrows(t *testing.T) {
 	goTool := filepathOfGo(t)
 	const root = "github.com/kansas-frontier-matrix/sqsfifo"
 	for pkg, allowed := range map[string][]string{
-		".":                    {"canonicaljson", "internal/attempt", "internal/dedup", "internal/digest", "internal/dispatch", "internal/ledger", "internal/observe", "internal/sourceuri", "internal/sqscall", "lint"},
+		".":                    {"canonicaljson", "idempotency", "internal/attempt", "internal/claims", "internal/dedup", "internal/digest", "internal/dispatch", "internal/ledger", "internal/observe", "internal/sourceuri", "internal/sqscall", "lint"},
 		"./internal/attempt":   nil,
+		"./internal/claims":    {"idempotency", "internal/attempt"},
 		"./internal/dedup":     {"internal/attempt", "internal/window"},
 		"./internal/digest":    nil,
 		"./internal/directive": {"lint"},

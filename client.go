@@ -3,6 +3,7 @@ package sqsfifo
 import (
 	"context"
 	"net/http"
+	"reflect"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
@@ -45,4 +46,13 @@ func NewClient(cfg aws.Config, inFlight int, options ...func(*sqs.Options)) *sqs
 		})
 	}
 	return sqs.NewFromConfig(cfg, append([]func(*sqs.Options){own}, options...)...)
+}
+
+// isNil reports whether an interface holds nothing, or a nil pointer.
+func isNil(v any) bool {
+	if v == nil {
+		return true
+	}
+	r := reflect.ValueOf(v)
+	return r.Kind() == reflect.Pointer && r.IsNil()
 }

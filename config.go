@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"log/slog"
 	"net/url"
-	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -21,7 +20,7 @@ import (
 // Config describes a producer of events of type T. QueueURL, Source and Identify
 // are required; the zero value of each other field is the usual choice.
 //
-// QueueURL, Deduplication, Delivery and Telemetry describe the queue. A producer
+// QueueURL, Deduplication, Delivery, Store and Telemetry describe the queue. A producer
 // that shares a [Queue] with others must leave them empty.
 type Config[T any] struct {
 	// QueueURL is the URL of a FIFO queue; it ends in ".fifo". Spans, metrics and
@@ -54,6 +53,10 @@ type Config[T any] struct {
 	// failure does to its message group and what the producer remembers.
 	Delivery Delivery
 
+	// Store remembers events for longer than five minutes and across restarts, in a
+	// database for example. The zero value remembers them in this process alone.
+	Store StoreConfig
+
 	// Enforcement is Enforce unless events that break a rule are to be sent.
 	Enforcement Enforcement
 
@@ -67,11 +70,12 @@ type QueueConfig struct {
 	URL           string
 	Deduplication Deduplication
 	Delivery      Delivery
+	Store         StoreConfig
 	Telemetry     Telemetry
 }
 
 func (c *Config[T]) queue() QueueConfig {
-	return QueueConfig{URL: c.QueueURL, Deduplication: c.Deduplication, Delivery: c.Delivery, Telemetry: c.Telemetry}
+	return QueueConfig{URL: c.QueueURL, Deduplication: c.Deduplication, Delivery: c.Delivery, Store: c.Store, Telemetry: c.Telemetry}
 }
 
 // Identity is what an event is, apart from its payload. It has to be a function
@@ -233,6 +237,7 @@ func (c *Config[T]) shares() error {
 		{"QueueURL", q.URL != ""},
 		{"Deduplication", q.Deduplication != 0},
 		{"Delivery", q.Delivery != Delivery{}},
+		{"Store", !q.Store.isZero()},
 		{"Telemetry", q.Telemetry.MeterProvider != nil || q.Telemetry.TracerProvider != nil || q.Telemetry.Propagator != nil ||
 			q.Telemetry.Provenance != nil || q.Telemetry.Logger != nil || q.Telemetry.ShowDedupeKeys},
 	} {
@@ -268,14 +273,6 @@ func (c *QueueConfig) validate() error {
 		refuse("Deduplication", "unknown value; use ContentBased or ExplicitBodyHash")
 	}
 	c.Delivery.validate(refuse)
+	c.Store.validate(c.Delivery, refuse)
 	return errors.Join(errs...)
-}
-
-// isNil reports whether an interface holds nothing, or a nil pointer.
-func isNil(v any) bool {
-	if v == nil {
-		return true
-	}
-	r := reflect.ValueOf(v)
-	return r.Kind() == reflect.Pointer && r.IsNil()
 }

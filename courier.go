@@ -3,17 +3,13 @@ package sqsfifo
 import (
 	"context"
 	"errors"
-	"fmt"
-	"maps"
-	"slices"
-	"strings"
 	"sync"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/attempt"
+	"github.com/kansas-frontier-matrix/sqsfifo/internal/claims"
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/dedup"
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/digest"
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/dispatch"
@@ -32,6 +28,7 @@ type courier struct {
 	caller    *sqscall.Caller
 	inspector *inspector
 	memory    *dedup.Memory
+	store     *door // nil without one
 	observer  *observe.Observer
 	ledger    *ledger.Queue[ProvenanceRecord]
 	explicit  bool
@@ -46,33 +43,57 @@ type courier struct {
 	unreported UnreportedError
 }
 
-// begin starts the span of an event and checks its message, if it could be built.
-// The error of an event that will not be sent is in s.refusal.
-func (c *courier) begin(ctx context.Context, it *item, refusal error) {
+func (c *courier) identify(it *item, payload string) {
 	s := &it.Message
-	s.refuse(refusal)
-	s.ctx, s.span = c.observer.StartEvent(ctx)
-	if s.msg == nil {
-		it.Refused = true
-		return
-	}
-	it.Group, it.Key, it.ID = s.msg.Group, s.msg.key(), s.msg.EventID
-	it.Size = s.msg.size()
-	payload := payloadOf(s.msg.Body)
-	if s.refusal() == nil {
-		s.refuse(c.check(s, payload))
-	}
-	if s.refusal() != nil {
-		it.Refused = true
-		return
-	}
 	s.id = c.memory.Event(it.Key, s.msg.Group, s.msg.Body, payload, attributeDigest(s.msg.Attributes))
 	s.hasID = true
 	s.digest = digest.Of(s.msg.Body)
 	c.memory.Refresh(c.memory.Recently(), &s.id, &s.ticket)
-	s.replay = s.ticket.Known.State > dedup.Clear
-	c.observer.Describe(s.span, s.describe)
-	it.Size += c.attributes(s)
+}
+
+// conflicts returns the error of an event whose key the store has for another one, or
+// lets it go without a claim, if the producer only warns.
+func (c *courier) conflicts(s *submission, err error) error {
+	c.observer.Collided(s.ctx)
+	findings, err := s.storeConflict(err)
+	if s.rules.enforcement == Enforce {
+		return err
+	}
+	c.log.failed(s, err)
+	c.warn(s, findings)
+	s.claimed.free = true
+	return nil
+}
+
+// drifted reports that the store has an event in another form.
+func (c *courier) drifted(s *submission) {
+	c.observer.Collided(s.ctx)
+	c.log.drifted(s)
+	c.warn(s, s.drift())
+}
+
+// adopt gives an event the message that the store has of it.
+func (c *courier) adopt(it *item) {
+	s := &it.Message
+	s.msg = s.msg.replaced(s.claimed.claim.Adopt())
+	it.Group, it.ID, it.Size = s.msg.Group, s.msg.EventID, s.msg.size()
+}
+
+// Revise gives an event the message that the store has of it, after Admit.
+func (c *courier) Revise(it *item) {
+	s := &it.Message
+	c.memory.Release(c.memory.Now(), &s.id, &s.ticket)
+	s.ticket = dedup.Ticket{}
+	c.adopt(it)
+	if s.rare != nil {
+		s.rare.hash = ""
+	}
+	c.identify(it, payloadOf(s.msg.Body))
+	for name, value := range s.traced {
+		if _, own := s.plain[name]; !own {
+			it.Size += len(name) + len(stringType) + len(*value.StringValue)
+		}
+	}
 }
 
 // check runs the lint on a message that may break a rule.
@@ -105,63 +126,123 @@ func (c *courier) warn(s *submission, findings []lint.Finding) {
 	}
 }
 
-// attributes makes the SQS form of the message's attributes, with and without
-// trace context, and returns how many bytes that adds.
-func (c *courier) attributes(s *submission) (added int) {
-	own := s.msg.Attributes
-	carried, added := c.observer.Inject(s.ctx, own, c.inspector.maxSize()-s.msg.size())
-	if len(own) > 0 {
-		s.plain = make(map[string]types.MessageAttributeValue, len(own))
-		for name, value := range own {
-			s.plain[name] = stringAttribute(value)
-		}
-	}
-	if s.traced = s.plain; len(carried) == 0 {
-		return 0
-	}
-	s.traced = make(map[string]types.MessageAttributeValue, len(own)+len(carried))
-	maps.Copy(s.traced, s.plain)
-	for name, value := range carried {
-		s.traced[name] = stringAttribute(value)
-	}
-	return added
-}
-
-var stringDataType = stringType
-
-func stringAttribute(value string) types.MessageAttributeValue {
-	return types.MessageAttributeValue{DataType: &stringDataType, StringValue: &value}
-}
-
 // Admit looks the queue and each event up before an attempt.
 func (c *courier) Admit(items []*item, admissions []dispatch.Admission) {
 	wrong := c.inspector.check(c.requests)
 	now := c.memory.Now()
 	for i, it := range items {
-		s := &it.Message
-		s.admitted = now
-		if i > 0 && admissions[i-1] != dispatch.Send && items[i-1].Group == it.Group {
+		if holds(items, admissions, i) {
 			admissions[i] = dispatch.Hold
 			continue
 		}
 		err := wrong
-		if err == nil {
-			err = c.admit(now, it)
-		}
 		switch {
-		case err == nil:
-			admissions[i] = dispatch.Send
-		case errors.Is(err, errTooLate):
-			admissions[i] = dispatch.TooLate
+		case err != nil:
+		case c.store == nil:
+			err = c.admit(now, it)
 		default:
-			s.refuse(err)
-			admissions[i] = dispatch.Refuse
+			err = c.judge(now, it)
+		}
+		admissions[i] = it.Message.admission(err)
+	}
+	if c.store != nil {
+		c.ask(items, admissions)
+	}
+}
+
+// holds reports whether an item follows one of its group that is not sent.
+func holds(items []*item, admissions []dispatch.Admission, i int) bool {
+	return i > 0 && admissions[i-1] != dispatch.Send && items[i-1].Group == items[i].Group
+}
+
+// admission is that of an event that may be sent, or of one for which the error says why
+// not.
+func (s *submission) admission(err error) dispatch.Admission {
+	switch {
+	case err == nil:
+		return dispatch.Send
+	case errors.Is(err, errTooLate):
+		return dispatch.TooLate
+	default:
+		s.refuse(err)
+		return dispatch.Refuse
+	}
+}
+
+// judge finds out whether an event needs a claim: what the memory refuses does not.
+func (c *courier) judge(now dedup.Instant, it *item) error {
+	s := &it.Message
+	switch v := c.memory.Judge(now, &s.id, &s.ticket); v.Kind {
+	case dedup.Conflict, dedup.OtherAttributes, dedup.Full:
+		return c.admit(now, it)
+	case dedup.LateInDoubt, dedup.LateStored, dedup.AlteredBefore, dedup.Concluded:
+		return errTooLate
+	default: // the store may know which bytes and which group an event has that came back in others
+		return nil
+	}
+}
+
+// ask claims the events that may be sent, all in one write.
+func (c *courier) ask(items []*item, admissions []dispatch.Admission) {
+	asked := make([]int, 0, len(items))
+	questions := make([]*claims.Claim, 0, len(items))
+	for i, it := range items {
+		if k := it.Message.claimed; admissions[i] == dispatch.Send && !k.free {
+			asked, questions = append(asked, i), append(questions, k.claim)
+		}
+	}
+	verdicts := make([]claims.Verdict, len(items))
+	c.store.Ask(c.requests, questions, verdicts[:len(asked)])
+	for n := len(asked) - 1; n >= 0; n-- { // to their places, from behind
+		if i := asked[n]; i != n {
+			verdicts[i], verdicts[n] = verdicts[n], claims.Verdict{}
+		}
+	}
+	now := c.memory.Now()
+	for i, it := range items {
+		switch {
+		case admissions[i] != dispatch.Send:
+		case holds(items, admissions, i):
+			admissions[i] = dispatch.Hold
+		default:
+			admissions[i] = c.answered(now, it, verdicts[i])
 		}
 	}
 }
 
+// answered is the admission of an event after the store has answered.
+func (c *courier) answered(now dedup.Instant, it *item, v claims.Verdict) dispatch.Admission {
+	s := &it.Message
+	if v.Drift {
+		c.drifted(s)
+	}
+	err := v.Err
+	switch v.Kind {
+	case claims.Duplicate:
+		s.again = true
+		return dispatch.Stored
+	case claims.Wait:
+		it.Delay(v.Delay)
+		return dispatch.Later
+	case claims.Other:
+		return dispatch.Change
+	case claims.Late:
+		err = errTooLate
+	case claims.Held, claims.Refused:
+		err = s.notStored(err)
+	case claims.Conflict:
+		err = c.conflicts(s, err)
+	case claims.None, claims.Granted, claims.Unclaimed:
+	}
+	if err == nil {
+		err = c.admit(now, it)
+	}
+	return s.admission(err)
+}
+
 func (c *courier) admit(now dedup.Instant, it *item) error {
 	s := &it.Message
+	s.admitted = now
 	if most := c.inspector.maxSize(); it.Size > most { // the queue had not described itself before
 		if s.bare = true; s.msg.size() > most {
 			if err := c.check(s, payloadOf(s.msg.Body)); err != nil {
@@ -175,7 +256,7 @@ func (c *courier) admit(now dedup.Instant, it *item) error {
 	}
 	if v.Kind.Collides() {
 		c.observer.Collided(s.ctx)
-		findings, err := c.collision(s, v)
+		findings, err := s.collision(v, c.memory.Wall(v.Known.Since))
 		if s.rules.enforcement == Enforce {
 			return err
 		}
@@ -189,37 +270,8 @@ func (c *courier) admit(now dedup.Instant, it *item) error {
 	case dedup.LateInDoubt, dedup.LateStored, dedup.AlteredBefore, dedup.Concluded:
 		return errTooLate
 	default:
-		return &NotStoredError{EventID: s.msg.EventID, DedupeKey: s.msg.DedupeKey, showKey: s.rules.showKeys, Err: ErrMemoryFull}
+		return s.notStored(ErrMemoryFull)
 	}
-}
-
-// collision is the error of a message whose key or body was used for another one.
-func (c *courier) collision(s *submission, v dedup.Verdict) ([]lint.Finding, error) {
-	if v.Kind == dedup.OtherAttributes {
-		err := attributeCollision(s.msg)
-		return err.Findings, err
-	}
-	err := &ConflictError{
-		Reuse: Drift, EventID: s.msg.EventID, DedupeKey: s.msg.DedupeKey, BodyHash: s.id.BodyHash(), Group: s.msg.Group,
-		showKey: s.rules.showKeys, SameBody: v.Kind == dedup.OtherGroup, FirstSent: c.memory.Wall(v.Known.Since),
-	}
-	if v.Kind == dedup.Conflict {
-		err.Reuse = Conflict
-	}
-	rule, field, pointer := ruleKeyReused, "MessageBody", "/dedupe_key"
-	if err.SameBody {
-		rule, field, pointer = ruleOtherGroup, "MessageGroupId", ""
-	}
-	return []lint.Finding{finding(rule, field, pointer, err.Error())}, err
-}
-
-// attributeCollision is the second message of a body whose attributes changed.
-func attributeCollision(msg *Message) *ViolationError {
-	names := slices.Sorted(maps.Keys(msg.Attributes))
-	names = slices.DeleteFunc(names, lint.Benign)
-	return &ViolationError{plain: true, Findings: []lint.Finding{finding(ruleAttributeOnly, "MessageAttributes", "",
-		fmt.Sprintf("this body was sent within the deduplication interval with other attributes than %s; SQS ignores attributes, would drop this message and deliver the first",
-			strings.Join(names, ", ")))}}
 }
 
 // Send makes one request. It outlives the contexts of its events: to break it off
@@ -239,6 +291,9 @@ func (c *courier) Send(items []*item, answers []attempt.Answer) attempt.Load {
 		for i, it := range items {
 			c.settle(now, it, &answers[i], len(items))
 		}
+		if c.store != nil {
+			c.record(items, answers)
+		}
 	}()
 	// The time of an attempt begins with Admit. What came between is a span processor,
 	// which may be slow.
@@ -247,10 +302,39 @@ func (c *courier) Send(items []*item, answers []attempt.Answer) attempt.Load {
 		ctx, cancel = context.WithTimeout(ctx, sqscall.Timeout-late)
 		defer cancel()
 	}
-	load, err := c.caller.Send(ctx, entries, answers)
+	load, err := c.caller.SendIf(ctx, entries, answers, c.mayLeave(items))
 	c.countAttempts(items, answers)
 	c.observer.EndCall(ctx, call, answers, err)
 	return load
+}
+
+// mayLeave returns whether the claims of a request still cover it, nil without a store.
+func (c *courier) mayLeave(items []*item) func() bool {
+	if c.store == nil {
+		return nil
+	}
+	return func() bool {
+		for _, it := range items {
+			if !c.store.MayLeave(it.Message.claimed.claim) {
+				return false
+			}
+		}
+		return true
+	}
+}
+
+// record tells the store what the attempts came to.
+func (c *courier) record(items []*item, answers []attempt.Answer) {
+	var waiter *sync.WaitGroup
+	if c.store.durable {
+		waiter = &sync.WaitGroup{}
+	}
+	for i, it := range items {
+		c.store.Attempted(it.Message.claimed.claim, &answers[i], waiter)
+	}
+	if waiter != nil {
+		waiter.Wait()
+	}
 }
 
 func (c *courier) countAttempts(items []*item, answers []attempt.Answer) {
@@ -312,120 +396,4 @@ func (c *courier) settle(now dedup.Instant, it *item, a *attempt.Answer, entries
 		s.bare = true
 		a.Next = attempt.Retry
 	}
-}
-
-// Conclude looks up what became of an event without proof of success.
-func (c *courier) Conclude(it *item) attempt.Fate {
-	s := &it.Message
-	if !s.hasID {
-		return attempt.NotStored
-	}
-	s.known, s.knownBefore = c.memory.Conclude(c.memory.Now(), &s.id, &s.ticket)
-	fate := fateOf(it, s.known)
-	if it.Outcome.Reason == dispatch.Refused && fate == attempt.Stored {
-		return attempt.NotStored // the event is, and not with these attributes
-	}
-	return fate
-}
-
-func fateOf(it *item, k dedup.Known) attempt.Fate {
-	switch {
-	case it.Last().Fate == attempt.Altered || k.State == dedup.Altered:
-		return attempt.Altered
-	case k.State == dedup.InDoubt:
-		return attempt.InDoubt
-	case k.State == dedup.Stored:
-		return attempt.Stored
-	}
-	return attempt.NotStored
-}
-
-// Release ends what the memory keeps for the submission.
-func (c *courier) Release(it *item) (attempt.Fate, time.Time) {
-	s := &it.Message
-	if !s.hasID {
-		return attempt.NotStored, time.Time{}
-	}
-	now := c.memory.Now()
-	c.memory.Release(now, &s.id, &s.ticket)
-	c.memory.Refresh(now, &s.id, &s.ticket)
-	k := s.ticket.Known
-	over := k.Over()
-	if over < now {
-		over = now.Add(dedup.Horizon) // altered, and nothing stops a resend
-	}
-	return fateOf(it, k), time.Now().Add(over.Sub(now))
-}
-
-// Refresh looks the event of a waiting item up again.
-func (c *courier) Refresh(it *item) {
-	if s := &it.Message; s.hasID {
-		c.memory.Refresh(c.memory.Now(), &s.id, &s.ticket)
-	}
-}
-
-// Paused reports that an item paused its message group.
-func (c *courier) Paused(group string, p *dispatch.Pause) { c.log.paused(group, p) }
-
-// Sweep frees what SQS has forgotten.
-func (c *courier) Sweep() (again bool) { return !c.memory.Sweep(c.memory.Now()) }
-
-// Tell reports the outcome of an event to telemetry, to the ledger and to the
-// caller, in this order.
-func (c *courier) Tell(it *item) {
-	s, o := &it.Message, &it.Outcome
-	c.finish(it, s.receipt(o), s.outcomeError(o, c.memory.Wall))
-}
-
-// finish reports the outcome of an event that may never have been submitted.
-func (c *courier) finish(it *item, r Receipt, err error) {
-	s := &it.Message
-	if err != nil {
-		r = Receipt{}
-		var violation *ViolationError
-		if errors.As(err, &violation) {
-			for _, f := range violation.Findings {
-				c.observer.Violated(s.ctx, f.Rule, false)
-			}
-		}
-	}
-	replay := s.replay
-	if it.Outcome.Reason != dispatch.Withdrawn { // else a request may have it
-		replay = replay || s.again
-	}
-	ended := observe.Ended{
-		Attempts: it.Outcome.Attempts, Duplicate: r.Duplicate, Replay: replay, MessageID: r.MessageID, ErrorType: errorType(err),
-	}
-	if s.msg != nil {
-		ended.BodyBytes = len(s.msg.Body)
-	}
-	c.observer.EndEvent(s.ctx, s.span, ended)
-	c.counts.add(r, err)
-	if err != nil && s.msg != nil {
-		c.log.failed(s, err)
-	}
-	if c.ledger != nil {
-		c.ledger.Add(s.record(time.Now(), r, err, it.Outcome.Attempts, replay))
-	}
-	if s.to != nil {
-		s.to.report(s.at, r, err)
-	} else if err != nil {
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		if c.unreported.Failed++; c.unreported.First == nil {
-			c.unreported.First = err
-		}
-	}
-}
-
-// takeUnreported returns the failures that nobody has heard of, once.
-func (c *courier) takeUnreported() error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.unreported.Failed == 0 {
-		return nil
-	}
-	e := c.unreported
-	c.unreported = UnreportedError{}
-	return &e
 }

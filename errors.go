@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
 	"github.com/kansas-frontier-matrix/sqsfifo/lint"
 )
 
@@ -46,7 +47,8 @@ var (
 // To resolve it, send the same event again before ResendBefore: SQS then either
 // stores it or recognises the first. Between that instant and ForgottenAt this
 // producer does not send it, because SQS might deliver it twice, and answers with an
-// InDoubtError again; from then on it is a new event.
+// InDoubtError again; from then on it is a new event. With Config.Store it is held from
+// ResendBefore on, until its record in the store is settled (see [Indeterminate]).
 type InDoubtError struct {
 	EventID   uuid.UUID
 	DedupeKey string
@@ -59,7 +61,10 @@ type InDoubtError struct {
 	// at which a resend is surely deduplicated. From ForgottenAt on, SQS has forgotten
 	// the last attempt, too, and takes the event for a new one: to send it then may
 	// deliver it a second time. They are readings of the wall clock as it stood when
-	// the error was made, to be stored and compared with it.
+	// the error was made, to be stored and compared with it. With Config.Store, a doubt
+	// that began with another producer, or before a restart, has the times of the store.
+	// They are zero if the store never answered: it is not known whether there was an
+	// attempt, and a resend is safe at any time, because it asks the store first.
 	Since, ResendBefore, ForgottenAt time.Time
 
 	// Err is the error of the last attempt, or the reason why there was none.
@@ -72,6 +77,10 @@ type InDoubtError struct {
 // by its ID, and has nothing of its payload in the text. Its dedupe key is there only
 // with Telemetry.ShowDedupeKeys.
 func (e *InDoubtError) Error() string {
+	if e.Since.IsZero() {
+		return fmt.Sprintf("sqsfifo: may have been stored: event %s, whether an earlier attempt did is not known; resend at any time: %v",
+			nameOf(e.EventID, e.DedupeKey, e.showKey), e.Err)
+	}
 	return fmt.Sprintf("sqsfifo: may have been stored: event %s, no proof after %s since %s; resend before %s: %v",
 		nameOf(e.EventID, e.DedupeKey, e.showKey), attempts(e.Attempts), e.Since.UTC().Format(time.RFC3339), e.ResendBefore.UTC().Format(time.RFC3339), e.Err)
 }
@@ -143,6 +152,10 @@ func (e *NotStoredError) ErrorType() string {
 		return "buffer_full"
 	case errors.Is(e.Err, ErrMemoryFull):
 		return "memory_full"
+	case errors.As(e.Err, new(*idempotency.CapacityError)):
+		return "store_full"
+	case errors.As(e.Err, new(*idempotency.StoreError)):
+		return "store"
 	case e.Code != "":
 		return e.Code
 	}
@@ -390,6 +403,25 @@ func (e *ProvenanceError) Error() string {
 
 // Unwrap returns Err.
 func (e *ProvenanceError) Unwrap() error { return e.Err }
+
+// UnsettledError is returned by [Producer.Close] when the store has not been told what
+// became of events. The events themselves have their outcomes, and their claims run
+// out: an event that comes again later than five minutes is held as indeterminate.
+type UnsettledError struct {
+	// Lost is how many results and releases the store did not take.
+	Lost int64
+
+	// Err is why it did not take the last one.
+	Err error
+}
+
+// Error says how many are missing.
+func (e *UnsettledError) Error() string {
+	return fmt.Sprintf("sqsfifo: %d claims not settled in the store: %v", e.Lost, e.Err)
+}
+
+// Unwrap returns Err.
+func (e *UnsettledError) Unwrap() error { return e.Err }
 
 // UnreportedError is returned by [Producer.Flush] and [Producer.Close] when events
 // failed that were submitted with SendAsync or TrySend and without a callback, so

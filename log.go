@@ -89,6 +89,13 @@ func (l *operatorLog) failed(s *submission, err error) {
 	}
 }
 
+// drifted reports that the store has an event in another form.
+func (l *operatorLog) drifted(s *submission) {
+	if l != nil {
+		l.add(slog.LevelWarn, "event is in the store with other bytes or another message group, which count", s.logged()...)
+	}
+}
+
 // throttle reports that SQS throttles: the first time, and then once a minute.
 func (l *operatorLog) throttle(code string) {
 	if l != nil && l.throttled.isDue(time.Since(l.began)) {

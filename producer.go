@@ -48,8 +48,8 @@ func NewProducer[T any](client Client, config Config[T]) (*Producer[T], error) {
 
 // NewProducerOn returns a producer that shares a queue with others, so that event
 // types have one order in each message group, one buffer and one memory. The
-// config must leave QueueURL, Deduplication, Delivery and Telemetry empty: they are
-// the queue's. The error is that of [NewProducer].
+// config must leave QueueURL, Deduplication, Delivery, Store and Telemetry empty: they
+// are the queue's. The error is that of [NewProducer].
 func NewProducerOn[T any](queue *Queue, config Config[T]) (*Producer[T], error) {
 	err := errors.Join(config.shares(), config.validate())
 	if queue == nil {

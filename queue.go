@@ -53,17 +53,29 @@ func newQueue(client Client, config QueueConfig) (*Queue, error) {
 		memory:    dedup.New(dedup.Options{AcceptTimes: config.Delivery.Memory.DetectForeignDuplicates, MaxKeys: config.Delivery.Memory.MaxKeys}),
 		explicit:  explicit,
 	}
-	q := &Queue{courier: c, showKeys: config.Telemetry.ShowDedupeKeys, dispatcher: dispatch.New(c, config.Delivery.options())}
+	var err error
+	c.store, err = newDoor(config.Store, config.URL, config.Delivery.RetryFor, func() time.Duration { return time.Duration(c.memory.Now()) })
+	if err != nil {
+		return nil, err
+	}
+	options := config.Delivery.options()
+	if c.store != nil && config.Delivery.RetryFor == 0 {
+		options.RetryFor = config.Store.retryFor()
+	}
+	q := &Queue{courier: c, showKeys: config.Telemetry.ShowDedupeKeys, dispatcher: dispatch.New(c, options)}
 	var rules []string
 	for _, r := range lint.Rules() {
 		rules = append(rules, r.ID)
 	}
 	c.log = newOperatorLog(config.Telemetry.Logger, config.URL)
-	var err error
+	var ofStore func() observe.StoreSnapshot
+	if c.store != nil {
+		ofStore = q.storeSnapshot
+	}
 	c.observer, err = observe.New(observe.Config{
 		Meter: config.Telemetry.MeterProvider, Tracer: config.Telemetry.TracerProvider, Propagator: config.Telemetry.Propagator,
 		QueueURL: config.URL, Version: Version, Rules: rules,
-		Snapshot: q.snapshot,
+		Snapshot: q.snapshot, StoreSnapshot: ofStore,
 		ValidAttribute: func(name, value string) bool {
 			return lint.CheckAttribute(name, lint.Attribute{DataType: stringType, StringValue: value}) == nil
 		},
@@ -117,8 +129,9 @@ func (q *Queue) Flush(ctx context.Context) error {
 // error says how many outcomes could not be reported because of them.
 //
 // An [*UnreportedError] reports that events without a callback failed, a
-// [*ProvenanceError] that records are missing from Telemetry.Provenance. Close may be
-// called more than once.
+// [*ProvenanceError] that records are missing from Telemetry.Provenance, and an
+// [*UnsettledError] that results are missing from the store, for which Close waits ten
+// seconds at most. Close may be called more than once.
 func (q *Queue) Close(ctx context.Context) error {
 	blocked, err := q.dispatcher.Close(ctx, q.courier.abort)
 	switch {
@@ -127,8 +140,19 @@ func (q *Queue) Close(ctx context.Context) error {
 	case err != nil:
 		err = fmt.Errorf("sqsfifo: close: the remaining events were withdrawn: %w", err)
 	}
+	unsettled := q.closeStore(ctx)
 	q.courier.observer.Close()
-	return errors.Join(err, q.courier.takeUnreported(), q.closeLedger(ctx), q.courier.log.flush(ctx))
+	return errors.Join(err, q.courier.takeUnreported(), unsettled, q.closeLedger(ctx), q.courier.log.flush(ctx))
+}
+
+func (q *Queue) closeStore(ctx context.Context) error {
+	if q.courier.store == nil {
+		return nil
+	}
+	if lost, err := q.courier.store.Close(ctx); lost > 0 {
+		return &UnsettledError{Lost: lost, Err: err}
+	}
+	return nil
 }
 
 func (q *Queue) closeLedger(ctx context.Context) error {
@@ -198,8 +222,25 @@ func (q *Queue) Stats() Stats {
 func (q *Queue) stats() Stats {
 	s, c := q.dispatcher.Stats(), &q.courier.counts
 	return Stats{
+		Store:  q.storeStats(),
 		Events: s.Items, Bytes: s.Bytes, Requests: s.Requests, OldestAge: s.Oldest, PausedGroups: s.Paused, Rate: s.Rate,
 		Outcomes: c.outcomes(), Retries: c.retries.Load(), Throttles: c.throttles.Load(),
+	}
+}
+
+func (q *Queue) storeStats() StoreStats {
+	if q.courier.store == nil {
+		return StoreStats{}
+	}
+	return StoreStats(q.courier.store.Stats())
+}
+
+func (q *Queue) storeSnapshot() observe.StoreSnapshot {
+	s := q.storeStats()
+	return observe.StoreSnapshot{
+		New: s.New, Renewed: s.Renewed, Reclaimed: s.Reclaimed,
+		Duplicates: s.Duplicates, Conflicts: s.Conflicts, InProgress: s.Waits, Indeterminate: s.Indeterminate, Full: s.Full,
+		Drifts: s.Drifts, Unclaimed: s.Unclaimed, Errors: s.Errors, Stale: s.Stale, Lost: s.Lost, Unsettled: s.Unsettled,
 	}
 }
 

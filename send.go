@@ -124,7 +124,7 @@ func (s *submission) take(msg *Message) error {
 // submit submits an item, which is refused with the error if there is one.
 func (p *Producer[T]) submit(ctx context.Context, it *item, refusal error, wait bool) error {
 	q := p.queue
-	q.courier.begin(ctx, it, refusal)
+	q.courier.begin(ctx, it, refusal, wait)
 	var wrong error
 	if wait {
 		wrong = q.courier.inspector.check(ctx)
@@ -196,6 +196,7 @@ func (q *Queue) conclude(it *item, cause error) {
 func (q *Queue) full(it *item) error {
 	s := &it.Message
 	s.refuse(nil) // the caller will hear of it when there is room
+	s.claimed = nil
 	q.conclude(it, ErrBufferFull)
 	err := s.outcomeError(&it.Outcome, q.courier.memory.Wall)
 	if err != nil {
@@ -245,7 +246,13 @@ func (p *Producer[T]) wait(ctx context.Context, n int, build func(int, *submissi
 	}
 	// There is something left only if Identify, Attributes or an encoder panicked. The
 	// caller may go on without the results, and the buffer needs the places.
-	defer func() { q.giveUp(ready, errPanicked) }()
+	var opened []*item // not looked up yet
+	defer func() {
+		q.giveUp(ready, errPanicked)
+		for _, it := range opened {
+			q.end(it, errPanicked)
+		}
+	}()
 	var first *item
 	var slab []item // several events are one allocation
 	for i := range n {
@@ -257,25 +264,34 @@ func (p *Producer[T]) wait(ctx context.Context, n int, build func(int, *submissi
 		it.Call = together
 		s := &it.Message
 		s.to, s.at, s.rules = c, i, &p.rules
-		q.courier.begin(ctx, it, build(i, s))
-		wrong := q.courier.inspector.check(ctx) // after begin, which captures what is known of the event
-		if stays, cause := q.stays(ctx, it, wrong); !stays || n == 1 && it.Refused {
-			q.end(it, cause)
+		if q.courier.store == nil || n == 1 {
+			q.courier.begin(ctx, it, build(i, s), true)
+			if q.reserve(ctx, it, n == 1, submit) {
+				if n == 1 {
+					first = it
+				}
+				if ready = append(ready, it); len(ready) == few {
+					submit()
+				}
+			}
 			continue
 		}
-		if q.dispatcher.TryReserve(it.Size) != nil {
-			submit()
-			if err := q.dispatcher.Reserve(ctx, it.Size, func() { q.courier.Refresh(it) }); err != nil {
-				q.end(it, publicCause(err))
-				continue
+		// With a store, as many as are submitted together are looked up together.
+		q.courier.open(ctx, it, build(i, s))
+		if opened = append(opened, it); len(opened) < few && i < n-1 {
+			continue
+		}
+		q.courier.lookUp(ctx, opened...)
+		for len(opened) > 0 {
+			it := opened[0]
+			if opened = opened[1:]; !it.Refused {
+				q.courier.enter(it, payloadOf(it.Message.msg.Body))
+			}
+			if q.reserve(ctx, it, false, submit) {
+				ready = append(ready, it)
 			}
 		}
-		if n == 1 {
-			first = it
-		}
-		if ready = append(ready, it); len(ready) == few {
-			submit()
-		}
+		submit()
 	}
 	submit()
 
@@ -286,6 +302,25 @@ func (p *Producer[T]) wait(ctx context.Context, n int, build func(int, *submissi
 		<-c.all
 	}
 	return c.results
+}
+
+// reserve takes the place of an event of a call, and reports whether it is to be
+// submitted: otherwise it has its outcome. If the buffer is full it submits those before
+// it.
+func (q *Queue) reserve(ctx context.Context, it *item, alone bool, submit func()) bool {
+	wrong := q.courier.inspector.check(ctx) // after begin, which captures what is known of the event
+	if stays, cause := q.stays(ctx, it, wrong); !stays || alone && it.Refused {
+		q.end(it, cause)
+		return false
+	}
+	if q.dispatcher.TryReserve(it.Size) != nil {
+		submit()
+		if err := q.dispatcher.Reserve(ctx, it.Size, func() { q.courier.Refresh(it) }); err != nil {
+			q.end(it, publicCause(err))
+			return false
+		}
+	}
+	return true
 }
 
 // slabLen is small, because one event that waits keeps those of its slab.

@@ -32,6 +32,34 @@ type Stats struct {
 	// Retries is how many attempts were made after an event's first one, Throttles
 	// how many requests SQS throttled in whole or in part.
 	Retries, Throttles int64
+
+	// Store is zero without Config.Store.
+	Store StoreStats
+}
+
+// StoreStats counts what a queue has asked and told its store since it was made.
+type StoreStats struct {
+	// New, Renewed and Reclaimed are claims that were granted, one for each attempt of an
+	// event: the first claim, that of a later attempt, and one of an event whose earlier
+	// claimant ended without a result.
+	New, Renewed, Reclaimed int64
+
+	// Duplicates are events that the store had already, and Conflicts those whose dedupe
+	// key it had for another payload. Waits counts the questions about an event that
+	// another claimant is sending, Indeterminate those about one whose outcome is unknown,
+	// and Full the claims for which it has no room.
+	Duplicates, Conflicts, Waits, Indeterminate, Full int64
+
+	// Drifts are events that the store had in other bytes or for another message group.
+	Drifts int64
+
+	// Unclaimed are attempts without a claim, see FailOpen. Errors are calls of the store
+	// that failed. Stale are results that came after another claimant had taken over.
+	Unclaimed, Errors, Stale int64
+
+	// Unsettled results are on their way to the store now; Lost ones were given up, after
+	// an hour or by Close.
+	Unsettled, Lost int64
 }
 
 // Outcomes counts events by what became of them. Each event is in one of the fields.

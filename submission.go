@@ -11,6 +11,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/attempt"
+	"github.com/kansas-frontier-matrix/sqsfifo/internal/claims"
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/dedup"
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/digest"
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/dispatch"
@@ -32,6 +33,7 @@ type submission struct {
 	rules   *ruleset // of its producer
 	foreign bool     // the message was built elsewhere
 	replay  bool     // this producer had sent the event before
+	seen    bool     // another one, or this one before a restart, by the store
 
 	id     dedup.Event
 	hasID  bool
@@ -50,6 +52,31 @@ type submission struct {
 	// Of the outcome.
 	known       dedup.Known
 	knownBefore bool // an earlier submission stored the event
+
+	claimed *claimed // nil without a store
+}
+
+// claimed is what a submission has of the store. The worker owns its fields, but for
+// known, which is of the outcome.
+type claimed struct {
+	claim *claims.Claim
+	free  bool // goes without a claim, in spite of a conflict
+	known claims.Known
+}
+
+// fate is what is known of the event with the store, if the producer alone knows no more
+// than the given fate. As long as the store has said nothing, an earlier process may have
+// stored the event: that counts unless the event is refused for what it is.
+func (k *claimed) fate(alone attempt.Fate, refused bool) attempt.Fate {
+	switch {
+	case alone == attempt.Altered || alone == attempt.Stored:
+		return alone
+	case k.known.State == claims.Stored:
+		return attempt.Stored
+	case alone != attempt.NotStored || k.free || k.known.State == claims.Clear || refused && k.known.State != claims.InDoubt:
+		return alone
+	}
+	return attempt.InDoubt
 }
 
 // reporter takes the outcome of a submission: the event at the index.
@@ -104,6 +131,20 @@ func (s *submission) receipt(o *dispatch.Outcome) Receipt {
 			r.Findings = s.rare.findings
 		}
 		r.MessageID, r.SequenceNumber = o.Answer.MessageID, o.Answer.Sequence
+		return r
+	}
+	if s.claimed == nil || s.claimed.known.State != claims.Stored {
+		return r
+	}
+	k := &s.claimed.known
+	r.Duplicate = s.knownBefore || !k.Ours
+	r.MessageID, r.SequenceNumber = k.Result.MessageID, k.Result.SequenceNumber
+	if m := k.Message; m != nil {
+		of := s.msg.replaced(*m)
+		r.EventID, r.Group, r.BodyHash = of.EventID, of.Group, BodyHash(of.Body)
+	}
+	if o.Reason == dispatch.Known && s.rare != nil { // no worker has it
+		r.Findings = s.rare.findings
 	}
 	return r
 }
@@ -114,7 +155,7 @@ type wallClock func(dedup.Instant) time.Time
 // outcomeError is nil for a stored event.
 func (s *submission) outcomeError(o *dispatch.Outcome, wall wallClock) error {
 	if o.Reason == dispatch.Refused {
-		return s.inDoubtOr(wall, s.refusal(), s.refusal(), o.Attempts)
+		return s.inDoubtOr(o, wall, s.refusal(), s.refusal())
 	}
 	if o.Fate == attempt.Stored {
 		return nil
@@ -136,6 +177,9 @@ func (s *submission) unproven(o *dispatch.Outcome, wall wallClock) error {
 		return e
 	}
 	err, code := o.Answer.Err, o.Answer.Code
+	if s.claimed != nil && s.claimed.known.Err != nil {
+		err, code = because(s.claimed.known.Err, err), ""
+	}
 	switch o.Reason {
 	case dispatch.Late:
 		err = because(errTooLate, err)
@@ -150,20 +194,32 @@ func (s *submission) unproven(o *dispatch.Outcome, wall wallClock) error {
 	if err == nil {
 		err = errNoAnswer
 	}
-	return s.inDoubtOr(wall, err, &NotStoredError{EventID: s.msg.EventID, DedupeKey: s.msg.DedupeKey, showKey: s.rules.showKeys, Attempts: o.Attempts, Code: code, Err: err}, o.Attempts)
+	otherwise := s.notStored(err)
+	otherwise.Attempts, otherwise.Code = o.Attempts, code
+	return s.inDoubtOr(o, wall, err, otherwise)
+}
+
+func (s *submission) notStored(err error) *NotStoredError {
+	return &NotStoredError{EventID: s.msg.EventID, DedupeKey: s.msg.DedupeKey, showKey: s.rules.showKeys, Err: err}
 }
 
 var errNoAnswer = errors.New("the request ended without an answer")
 
 // inDoubtOr returns an InDoubtError with the cause if the event may be stored, and
 // otherwise the other error.
-func (s *submission) inDoubtOr(wall wallClock, cause, otherwise error, attempts int) error {
-	if s.known.State != dedup.InDoubt {
+func (s *submission) inDoubtOr(o *dispatch.Outcome, wall wallClock, cause, otherwise error) error {
+	var since, before, forgotten time.Time
+	switch {
+	case s.known.State == dedup.InDoubt:
+		since, before, forgotten = wall(s.known.Since), wall(s.known.ResendBefore()), wall(s.known.Over())
+	case s.claimed != nil && s.claimed.fate(attempt.NotStored, o.Reason == dispatch.Refused) == attempt.InDoubt:
+		since, before, forgotten = s.claimed.known.Since, s.claimed.known.ResendUntil, s.claimed.known.Over
+	default:
 		return otherwise
 	}
 	return &InDoubtError{
-		EventID: s.msg.EventID, DedupeKey: s.msg.DedupeKey, showKey: s.rules.showKeys, Attempts: attempts,
-		Since: wall(s.known.Since), ResendBefore: wall(s.known.ResendBefore()), ForgottenAt: wall(s.known.Over()), Err: cause,
+		EventID: s.msg.EventID, DedupeKey: s.msg.DedupeKey, showKey: s.rules.showKeys, Attempts: o.Attempts,
+		Since: since, ResendBefore: before, ForgottenAt: forgotten, Err: cause,
 	}
 }
 

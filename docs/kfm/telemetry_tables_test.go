@@ -25,6 +25,7 @@ import (
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 
 	"github.com/kansas-frontier-matrix/sqsfifo"
+	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
 	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
 )
 
@@ -66,13 +67,14 @@ func produce(t *testing.T) telemetry {
 	}
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue(t)
+		meters := metric.NewMeterProvider(metric.WithReader(reader), metric.WithView(seen))
 		dataset := sqsfifo.Dataset{
 			ID: "landsat-c2l2", Version: "v2.0.1", SourceURI: "s3://usgs-landsat/collection02/scene.json",
 			ArtifactChecksum: "sha256:88bedf22ee", CARELabel: "CARE-Compliant",
 		}
 		p := producer(t, q, q, func(c *sqsfifo.Config[scene]) {
 			c.Delivery.OnGroupFailure = sqsfifo.SkipEvent
-			c.Telemetry.MeterProvider = metric.NewMeterProvider(metric.WithReader(reader), metric.WithView(seen))
+			c.Telemetry.MeterProvider = meters
 			c.Telemetry.TracerProvider = sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(spans))
 			c.Telemetry.Provenance = func(sqsfifo.ProvenanceRecord) error { return context.Canceled }
 			c.Identify = func(s scene) (sqsfifo.Identity, error) {
@@ -111,6 +113,14 @@ func produce(t *testing.T) telemetry {
 		two[0].ID, two[1].ID, two[1].Tile = "first of two", "second of two", "047028"
 		require.NoError(t, p.SendBatch(t.Context(), two).Err())
 
+		remembers := producer(t, q, q, func(c *sqsfifo.Config[scene]) {
+			c.Source = "kfm.remote-sensing.landsat-archive"
+			c.Store.Store = new(idempotency.Memory)
+			c.Telemetry.MeterProvider = meters
+		})
+		_, err = remembers.Send(t.Context(), landsat)
+		require.NoError(t, err)
+
 		var rm metricdata.ResourceMetrics
 		synctest.Wait()
 		require.NoError(t, reader.Collect(t.Context(), &rm))
@@ -119,6 +129,7 @@ func produce(t *testing.T) telemetry {
 				o.attributes[m.Name] = attributeKeys(t, m.Data)
 			}
 		}
+		require.NoError(t, remembers.Close(t.Context()))
 		_ = p.Close(t.Context()) // reports the records that the sink refused
 		require.NoError(t, reader.Collect(t.Context(), &rm))
 		for _, sm := range rm.ScopeMetrics {

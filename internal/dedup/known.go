@@ -7,6 +7,9 @@ import (
 )
 
 const (
+	// Interval is how long SQS remembers a message.
+	Interval = window.Interval
+
 	// AttemptTimeout is the longest that one attempt may take, from Admit to the
 	// arrival of its request at SQS. The sender must give up no later.
 	AttemptTimeout = 20 * time.Second
@@ -18,10 +21,10 @@ const (
 	// Horizon is the time after the start of the first ambiguous attempt in which
 	// another attempt may start. A request that starts later might reach SQS after
 	// SQS has forgotten the first one, and be stored a second time.
-	Horizon = window.Interval - AttemptTimeout - Slack
+	Horizon = Interval - AttemptTimeout - Slack
 
 	// memorySpan is the time after which SQS has surely forgotten a message.
-	memorySpan = window.Interval + Slack
+	memorySpan = Interval + Slack
 )
 
 // State is what this process knows of an event.

@@ -133,6 +133,16 @@ func (m *Memory) Admit(now Instant, ev *Event, t *Ticket) Verdict {
 	return m.admit(now, ev, t, false)
 }
 
+// Judge returns what Admit would, and begins no attempt: for a caller who has to ask
+// somebody else before Admit, and only about what may be sent. It does not find the
+// memory full, and the ticket captures what is known.
+func (m *Memory) Judge(now Instant, ev *Event, t *Ticket) Verdict {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	own, first := m.find(now, ev)
+	return m.judge(now, ev, t, &own, &first, false)
+}
+
 // AdmitAnyway is like Admit for an event that is sent in spite of a collision. The
 // event gets a separate record, which later calls of Admit find; the record of the
 // event that it collides with is not changed.
@@ -144,22 +154,13 @@ func (m *Memory) AdmitAnyway(now Instant, ev *Event, t *Ticket) Verdict {
 
 func (m *Memory) admit(now Instant, ev *Event, t *Ticket, anyway bool) Verdict {
 	own, first := m.find(now, ev)
-	known := own.known(now)
-	t.capture(now, known)
-	t.captureCollision(now, ev, &own, &first)
+	v := m.judge(now, ev, t, &own, &first, anyway)
+	if v.Kind != Go {
+		return v
+	}
+	known := v.Known
 	collides := !own.held && first.held
-	switch {
-	case t.concluded:
-		return Verdict{Concluded, t.Known}
-	case known.State == Altered:
-		return Verdict{AlteredBefore, known}
-	case t.Known.isLate(now):
-		return late(known, t.Known)
-	case t.collision.Kind != 0 && !anyway:
-		return t.collision
-	case collides && first.state() == Altered && first.value.body == ev.is.body:
-		return Verdict{AlteredBefore, first.known(now)} // SQS looks at the body alone
-	case collides:
+	if collides {
 		m.apart.Store(true)
 		own.key = m.separateKey(ev)
 	}
@@ -181,6 +182,26 @@ func (m *Memory) admit(now Instant, ev *Event, t *Ticket, anyway bool) Verdict {
 		t.first, t.prior, t.watermark = now, prior, m.marks.of(ev.group)
 	}
 	t.Known = own.known(now)
+	return Verdict{Go, known}
+}
+
+// judge decides on an attempt by the records of its event and of its dedupe key.
+func (m *Memory) judge(now Instant, ev *Event, t *Ticket, own, first *record, anyway bool) Verdict {
+	known := own.known(now)
+	t.capture(now, known)
+	t.captureCollision(now, ev, own, first)
+	switch {
+	case t.concluded:
+		return Verdict{Concluded, t.Known}
+	case known.State == Altered:
+		return Verdict{AlteredBefore, known}
+	case t.Known.isLate(now):
+		return late(known, t.Known)
+	case t.collision.Kind != 0 && !anyway:
+		return t.collision
+	case !own.held && first.held && first.state() == Altered && first.value.body == ev.is.body:
+		return Verdict{AlteredBefore, first.known(now)} // SQS looks at the body alone
+	}
 	return Verdict{Go, known}
 }
 

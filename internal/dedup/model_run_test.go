@@ -80,7 +80,12 @@ func run(t *testing.T, o dedup.Options, steps int, choose func(n int) int) {
 			if anyway {
 				admit = mem.AdmitAnyway
 			}
+			judged := a.tk
+			j := mem.Judge(now, &a.ev, &judged)
 			v := admit(now, &a.ev, &a.tk)
+			if !anyway && j != v && v.Kind != dedup.Full {
+				t.Fatalf("step %d: judged %+v, then admitted %+v", step, j, v)
+			}
 			kind, k := m.admit(now, a, anyway, func() bool {
 				live := m.live(now)
 				if m.full > 0 && live >= m.full && v.Kind != dedup.Full {

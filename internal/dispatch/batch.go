@@ -101,8 +101,11 @@ func (d *Dispatcher[M]) trim(l *lane[M], now time.Time) bool {
 
 // stopped reports whether an item ends without another attempt, and why.
 func (d *Dispatcher[M]) stopped(it *Item[M], now time.Time) (why Reason, by *Pause, stop bool) {
-	if it.Refused {
+	switch {
+	case it.Refused:
 		return Refused, nil, true
+	case it.Known:
+		return Known, nil, true
 	}
 	if p := d.pauseOf(it.Group, now); p != nil && p.Key != it.Key {
 		return Paused, p, true
@@ -113,7 +116,12 @@ func (d *Dispatcher[M]) stopped(it *Item[M], now time.Time) (why Reason, by *Pau
 		}
 	}
 	// It waited for its turn until the time for retries was over.
-	return Answered, nil, it.attempts > 0 && now.Sub(d.began)-it.first >= d.options.RetryFor
+	return Answered, nil, (it.attempts > 0 || it.deferred) && d.isOverdue(it, now)
+}
+
+// isOverdue reports whether the time for retries is over.
+func (d *Dispatcher[M]) isOverdue(it *Item[M], now time.Time) bool {
+	return now.Sub(d.began)-it.first >= d.options.RetryFor
 }
 
 // isFull reports whether the ready lanes fill a request.
@@ -180,7 +188,7 @@ func (d *Dispatcher[M]) fill(b *batch[M], l *lane[M], now time.Time) bool {
 		if len(b.items) > first {
 			// The first alone may be the one that ends a pause, and a second copy of an
 			// event waits for the outcome of the first.
-			if d.pauses[l.group] != nil || it.Refused || it.Call != nil && it.Call.stopped[l.group] != nil || contains(b.items[first:], it.Key) {
+			if d.pauses[l.group] != nil || it.Refused || it.Known || it.Call != nil && it.Call.stopped[l.group] != nil || contains(b.items[first:], it.Key) {
 				break
 			}
 		}
@@ -188,7 +196,7 @@ func (d *Dispatcher[M]) fill(b *batch[M], l *lane[M], now time.Time) bool {
 		b.size += it.Size
 	}
 	for _, it := range b.items[first:] {
-		if it.attempts == 0 {
+		if it.attempts == 0 && !it.deferred {
 			it.first = now.Sub(d.began)
 		}
 		it.attempts++

@@ -22,7 +22,7 @@
 //
 // Locks: Dispatcher.mu guards everything but the buffer, whose own lock may be taken
 // under it and never the other way round. Admit, Send, Sweep and Tell of the courier
-// run under no lock; Conclude, Release, Refresh and Paused run under mu.
+// run under no lock; Conclude, Release, Refresh, Revise and Paused run under mu.
 package dispatch
 
 import (
@@ -50,13 +50,13 @@ var (
 )
 
 // Courier does what concerns messages. All methods but Tell must be quick or
-// bounded in time; Conclude, Release, Refresh and Paused must
+// bounded in time; Conclude, Release, Refresh, Revise and Paused must
 // not call the dispatcher.
 type Courier[M any] interface {
 	// Admit says which of the items may be in the request that is about to start:
 	// it sets admissions[i] for items[i]. It is called before each attempt, by the
 	// worker that will make it. Items of one group stand side by side; those that
-	// follow one that is not sent must get Hold.
+	// follow one that is not sent must get Hold. It may take a bounded time.
 	Admit(items []*Item[M], admissions []Admission)
 
 	// Send makes one request with the items and sets answers[i] for items[i]. No
@@ -77,6 +77,11 @@ type Courier[M any] interface {
 
 	// Refresh is called at least once a minute for each item that waits.
 	Refresh(it *Item[M])
+
+	// Revise is called for an item that was admitted with Change, when no request has
+	// it: it may change Message, Size and Group. An item that was withdrawn meanwhile
+	// is released instead.
+	Revise(it *Item[M])
 
 	// Paused is called when an item pauses its group. It is called under the lock.
 	Paused(group string, p *Pause)
@@ -107,6 +112,18 @@ const (
 	// Hold: the item follows one of its group that is not sent. It waits for
 	// another request, and the courier has not looked it up.
 	Hold
+
+	// Stored: the item is known to be stored, and is not sent.
+	Stored
+
+	// Later: nothing says yet whether the item may be sent. It comes to Admit again
+	// after [Item].Delay at its place in its group. That is no attempt, but the time for
+	// retries begins with it.
+	Later
+
+	// Change: another message has to go in place of this one. Revise is called, and
+	// the item comes to Admit again; in another group it is the last one.
+	Change
 )
 
 // Policy says which failures pause a group.
@@ -240,6 +257,7 @@ func (d *Dispatcher[M]) add(items []*Item[M]) (watchers []*watcher[M], ok bool) 
 		d.current.items++
 		it.epoch = d.current
 		it.submitted = now.Sub(d.began)
+		it.room = d.room(it.Size)
 		l := d.lane(it.Group)
 		it.lane = l
 		if w := l.watch(it); w != nil {

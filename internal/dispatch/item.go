@@ -8,7 +8,8 @@ import (
 )
 
 // Item is one submitted message until its one outcome is reported. The exported
-// fields above the outcome are set before Submit and not changed after it.
+// fields above the outcome are set before Submit and not changed after it, but by
+// Revise.
 type Item[M any] struct {
 	// Message is the courier's. The dispatcher sets it to its zero value when the
 	// outcome has been reported.
@@ -26,9 +27,10 @@ type Item[M any] struct {
 	// of its group that follow it in the call.
 	Call *Call
 
-	// Refused is set for an item that will not be sent. It waits for its turn, so
-	// that the outcomes of a group come in order.
-	Refused bool
+	// Refused is set for an item that will not be sent, Known for one that need not be
+	// sent, because it is known to be stored. Both wait for their turn, so that the
+	// outcomes of a group come in order.
+	Refused, Known bool
 
 	// Outcome is set before Tell.
 	Outcome Outcome
@@ -44,13 +46,17 @@ type Item[M any] struct {
 	submitted  time.Duration // since the dispatcher began
 	first      time.Duration // likewise, when the first attempt began
 	attempts   int32
+	room       int   // its place in the buffer, in bytes
 	failures   uint8 // attempts in a row that failed
 	limit      uint8 // entries that its next request may have; 0 is no limit
 	phase      phase
 	duplicate  bool
+	deferred   bool   // an Admit put it off; the time for retries has begun
 	request    uint64 // the last one that it was in
 	doubt      uint64 // the first one that may have stored it; 0 is none
 	passed     uint64 // the first one that may have stored a later item, which has ended; 0 is none
+
+	delay time.Duration // of an Admit that put it off; the worker's
 }
 
 // Attempts is how many requests the item has been in. The courier may call it in
@@ -64,6 +70,10 @@ func (it *Item[M]) Last() attempt.Answer { return it.Outcome.Answer }
 // MarkDuplicate is for the courier's Send: the item was stored, by an earlier
 // submission, so that its sequence number says nothing about this one's order.
 func (it *Item[M]) MarkDuplicate() { it.duplicate = true }
+
+// Delay is for the courier's Admit, which puts the item off ([Later]): the least time
+// until the next Admit.
+func (it *Item[M]) Delay(d time.Duration) { it.delay = d }
 
 // phase says where an item is on its way.
 type phase uint8
@@ -103,7 +113,7 @@ type Reason uint8
 
 const (
 	// Answered: by the answer to its last attempt, or because the time for
-	// retries is over.
+	// retries is over, also if it was only put off.
 	Answered Reason = iota
 
 	// Refused: for what it is, before it was sent.
@@ -120,6 +130,9 @@ const (
 
 	// Overtaken: it failed in a request that stored a later item of its group.
 	Overtaken
+
+	// Known: it is known to be stored, without a request.
+	Known
 )
 
 // Call is the items of one call in which a failure stops the later items of its

@@ -119,14 +119,11 @@ func (d *Dispatcher[M]) settleLane(l *lane[M], items []*Item[M], admissions []Ad
 		}
 		if admissions[i] != Send {
 			it.attempts--
-			switch {
-			case gone:
+			if gone {
 				d.release(it, it.Outcome.Answer.Code, now)
 				d.free(it)
-			case admissions[i] == Refuse:
-				d.end(it, Refused, now)
-			case admissions[i] == TooLate:
-				d.end(it, Late, now)
+			} else {
+				d.notSent(it, admissions[i], now)
 			}
 			continue
 		}
@@ -156,7 +153,7 @@ func (d *Dispatcher[M]) settleLane(l *lane[M], items []*Item[M], admissions []Ad
 			continue
 		case i < lastStored:
 			d.end(it, Overtaken, now)
-		case a.Next == attempt.Final, a.Next == attempt.Apart && entries == 1, now.Sub(d.began)-it.first >= d.options.RetryFor, d.forced:
+		case a.Next == attempt.Final, a.Next == attempt.Apart && entries == 1, d.isOverdue(it, now), d.forced:
 			d.end(it, Answered, now)
 		case a.Next == attempt.Apart:
 			it.limit = uint8(max(entries/2, 1))
@@ -171,6 +168,45 @@ func (d *Dispatcher[M]) settleLane(l *lane[M], items []*Item[M], admissions []Ad
 		nameOvertaken(l)
 	}
 	return sent
+}
+
+// notSent decides what becomes of an item that was not admitted.
+func (d *Dispatcher[M]) notSent(it *Item[M], admission Admission, now time.Time) {
+	switch admission {
+	case Refuse:
+		d.end(it, Refused, now)
+	case TooLate:
+		d.end(it, Late, now)
+	case Stored:
+		d.end(it, Known, now)
+	case Later:
+		it.deferred = true
+		if d.isOverdue(it, now) || d.forced {
+			d.end(it, Answered, now)
+		} else if at := now.Add(it.delay); at.After(it.lane.notBefore) {
+			it.lane.notBefore = at
+		}
+	case Change:
+		it.deferred = true
+		if d.courier.Revise(it); it.Group != it.lane.group {
+			d.move(it, now)
+		}
+	case Send, Hold:
+	}
+}
+
+// move makes an item the last one of the lane of its new group.
+func (d *Dispatcher[M]) move(it *Item[M], now time.Time) {
+	it.lane.remove(it)
+	if it.watcher != nil {
+		it.watcher.moved = append(it.watcher.moved, it)
+	}
+	l := d.lane(it.Group)
+	it.lane = l
+	l.push(it)
+	if !l.busy && !l.queued {
+		d.schedule(l, now)
+	}
 }
 
 // nameOvertaken finds the stored items of a lane that a later item overtook.

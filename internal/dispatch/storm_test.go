@@ -75,6 +75,7 @@ func newStorm(t *testing.T, seed uint64) *storm {
 		trouble: []float64{0, 0.02, 0.1, 0.3}[rng.IntN(4)], left: map[*item]chan struct{}{},
 	}
 	s.toy.admit, s.toy.serve = s.admit, s.serve
+	s.toy.revise = func(it *item) { it.Size++ }
 	return s
 }
 
@@ -93,8 +94,15 @@ func (s *storm) upTo(n int) int {
 
 func (s *storm) millis(n int) time.Duration { return time.Duration(s.upTo(n)) * time.Millisecond }
 
-func (s *storm) admit(*item) Admission {
+func (s *storm) admit(it *item) Admission {
 	switch {
+	case s.chance(s.trouble / 5):
+		it.Delay(s.millis(500))
+		return Later
+	case s.chance(s.trouble / 20):
+		return Change
+	case s.chance(s.trouble) && s.isKnown(it.Key):
+		return Stored
 	case s.chance(s.trouble / 20):
 		return Refuse
 	case s.chance(s.trouble / 20):
@@ -103,6 +111,12 @@ func (s *storm) admit(*item) Admission {
 		time.Sleep(s.millis(100))
 	}
 	return Send
+}
+
+func (s *storm) isKnown(key string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.event(key).known == attempt.Stored
 }
 
 func (s *storm) serve(items []*item, answers []attempt.Answer) attempt.Load {

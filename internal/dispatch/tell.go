@@ -132,7 +132,7 @@ func (d *Dispatcher[M]) tellItem(it *Item[M]) {
 // told counts an item out whose outcome has been reported, and frees what it held.
 func (d *Dispatcher[M]) told(it *Item[M]) {
 	d.freed++
-	d.freedBytes += d.room(it.Size)
+	d.freedBytes += it.room
 	d.reported++
 	d.items--
 	d.leftEpoch(it)

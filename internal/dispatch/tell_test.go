@@ -319,6 +319,7 @@ func (c *idle) Send(items []*Item[int], answers []attempt.Answer) attempt.Load {
 func (c *idle) Conclude(*Item[int]) attempt.Fate             { return attempt.NotStored }
 func (c *idle) Release(*Item[int]) (attempt.Fate, time.Time) { return attempt.NotStored, time.Time{} }
 func (c *idle) Refresh(*Item[int])                           {}
+func (c *idle) Revise(*Item[int])                            {}
 func (c *idle) Paused(string, *Pause)                        {}
 func (c *idle) Sweep() bool                                  { return false }
 func (c *idle) Tell(*Item[int])                              {}

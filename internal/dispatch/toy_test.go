@@ -36,6 +36,8 @@ type toy struct {
 	// Scripts. nil lets every item in, and stores every item after 5 ms.
 	admit func(*item) Admission
 	serve func(items []*item, answers []attempt.Answer) attempt.Load
+	// revise is called for items that were admitted with Change.
+	revise func(*item)
 
 	submitting sync.Mutex // held in Submit, so that places are in its order
 	places     int
@@ -389,6 +391,20 @@ func (c *toy) Refresh(it *item) {
 	c.refreshed++
 	if r := c.items[it.Message.n]; r.concluded > 0 || r.told > 0 || r.flying {
 		c.fails("%s is refreshed and does not wait", it.Key)
+	}
+}
+
+func (c *toy) Revise(it *item) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	r := c.items[it.Message.n]
+	if r.concluded > 0 || r.told > 0 || r.flying {
+		c.fails("%s is revised and does not wait", it.Key)
+	}
+	c.revise(it)
+	if r.group != it.Group {
+		c.places++
+		r.group, r.place = it.Group, c.places
 	}
 }
 

@@ -11,11 +11,12 @@ import (
 //
 // Contexts may be of any type: their methods run under no lock.
 type watcher[M any] struct {
-	done <-chan struct{}
-	ctx  context.Context
-	lane *lane[M]
-	n    int         // items
-	stop func() bool // nil until the watch has begun, and when it has been handed on
+	done  <-chan struct{}
+	ctx   context.Context
+	lane  *lane[M]
+	n     int         // items
+	moved []*Item[M]  // those of them that have gone to other lanes
+	stop  func() bool // nil until the watch has begun, and when it has been handed on
 }
 
 // watch joins the watcher of the item before it, or returns a new one whose watch
@@ -25,7 +26,7 @@ func (l *lane[M]) watch(it *Item[M]) (fresh *watcher[M]) {
 	if done == nil {
 		return nil
 	}
-	if l.tail != nil && l.tail.watcher != nil && l.tail.watcher.done == done {
+	if l.tail != nil && l.tail.watcher != nil && l.tail.watcher.done == done && l.tail.watcher.lane == l {
 		it.watcher = l.tail.watcher
 		it.watcher.n++
 		return nil
@@ -68,7 +69,13 @@ func (d *Dispatcher[M]) contextEnded(w *watcher[M]) {
 	now := time.Now()
 	if w.n > 0 {
 		// Those of its other watchers in the lane, too: they would come in any order.
-		d.withdrawFrom(w.lane, func(it *Item[M]) bool { return it.watcher != nil && it.watcher.done == w.done }, cause, now)
+		match := func(it *Item[M]) bool { return it.watcher != nil && it.watcher.done == w.done }
+		d.withdrawFrom(w.lane, match, cause, now)
+		for _, it := range w.moved {
+			if it.watcher == w {
+				d.withdrawFrom(it.lane, match, cause, now)
+			}
+		}
 	}
 	d.pump(now)
 	d.rest()

@@ -86,7 +86,7 @@ func (i *instruments) countEvent(ctx context.Context, e Ended) {
 	if e.Attempts > 0 && i.bodyLength.Enabled(ctx) {
 		i.bodyLength.Record(ctx, int64(e.BodyBytes), i.record...)
 	}
-	if e.Duplicate {
+	if e.Duplicate && !e.Recorded {
 		i.count(ctx, i.hits)
 	}
 }

@@ -68,6 +68,9 @@ type Config struct {
 	// lock of its own as long as nobody calls New or Close under that lock.
 	Snapshot func() Snapshot
 
+	// StoreSnapshot is the same for what concerns a store. Nil means that there is none.
+	StoreSnapshot func() StoreSnapshot
+
 	// ValidAttribute reports whether SQS accepts a message attribute of type
 	// String. Nil means that it accepts all of them.
 	ValidAttribute func(name, value string) bool
@@ -127,7 +130,15 @@ func New(c Config) (*Observer, error) {
 	if err != nil {
 		return nil, err
 	}
-	o.unregister = sync.OnceFunc(unregister)
+	unregisterStore, err := observeStore(meter, queue, c.StoreSnapshot)
+	if err != nil {
+		unregister()
+		return nil, err
+	}
+	o.unregister = sync.OnceFunc(func() {
+		unregister()
+		unregisterStore()
+	})
 	return o, nil
 }
 
@@ -147,7 +158,7 @@ func destination(queue, queueURL string) []attribute.KeyValue {
 	return out
 }
 
-// Close ends the calls of Config.Snapshot. The SDK of OpenTelemetry lets it wait
+// Close ends the calls of Config.Snapshot and Config.StoreSnapshot. The SDK of OpenTelemetry lets it wait
 // for a call that is running, so it must not be called under a lock that
 // Snapshot takes. All other methods still work afterwards. Close may be called
 // several times.
@@ -194,6 +205,7 @@ func (o *Observer) Describe(span trace.Span, event func() Event) {
 type Ended struct {
 	BodyBytes, Attempts int
 	Duplicate, Replay   bool
+	Recorded            bool   // a duplicate that a store knew, which is no hit of the window
 	MessageID           string // ignored after an error
 	ErrorType           string // "" after a success
 }

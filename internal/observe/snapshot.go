@@ -85,6 +85,11 @@ func observeSnapshots(meter metric.Meter, queue string, snapshot func() Snapshot
 		o.ObserveInt64(throttles, s.Throttles, here)
 		return nil
 	}, events, bytes, requests, paused, oldest, limit, outcomes, retries, throttles)
+	return unregistering(registration, err)
+}
+
+// unregistering returns what ends a registration.
+func unregistering(registration metric.Registration, err error) (unregister func(), _ error) {
 	unregister = func() {
 		if registration == nil {
 			return

@@ -78,6 +78,14 @@ func New(client Client, queueURL string) *Caller {
 // recovers a panic of the client; if the client ends the goroutine, the answers
 // say InDoubt.
 func (c *Caller) Send(ctx context.Context, entries []Entry, answers []attempt.Answer) (load attempt.Load, err error) {
+	return c.SendIf(ctx, entries, answers, nil)
+}
+
+// SendIf is Send that asks may before the request leaves: once before the call of the
+// client and, with the SDK's, again when the request is signed and about to go to the
+// network. If the answer is no, nothing is sent, and the answers say NotStored and
+// Retry with ErrNotAllowed. may must be quick; nil always allows it.
+func (c *Caller) SendIf(ctx context.Context, entries []Entry, answers []attempt.Answer, may func() bool) (load attempt.Load, err error) {
 	answers = answers[:len(entries)]
 	if n := len(entries); n < 1 || n > MaxEntries {
 		spread(answers, attempt.Answer{Fate: attempt.NotStored, Err: errEntryCount})
@@ -87,7 +95,11 @@ func (c *Caller) Send(ctx context.Context, entries []Entry, answers []attempt.An
 	spread(answers, attempt.Answer{Load: attempt.Troubled, Err: errNoReturn})
 	ctx, cancel := context.WithTimeout(ctx, c.timeout)
 	defer cancel()
-	p := new(progress)
+	p := &progress{may: may}
+	if !p.allowed() {
+		spread(answers, attempt.Answer{Fate: attempt.NotStored, Next: attempt.Retry, Err: ErrNotAllowed})
+		return attempt.Passed, ErrNotAllowed
+	}
 	ctx = p.follow(ctx)
 	if len(entries) == 1 {
 		err = c.sendOne(ctx, p, entries, answers)

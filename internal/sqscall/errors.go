@@ -14,6 +14,10 @@ var (
 	// proof. The message may be stored.
 	ErrUnproven = errors.New("the answer does not prove that the message was stored")
 
+	// ErrNotAllowed is the error of a request that was not sent, because it was not
+	// allowed any more when it was about to leave.
+	ErrNotAllowed = errors.New("the request was not sent: it was too late for it")
+
 	// ErrMixedUp is the error of an entry whose answer has the digest of another
 	// entry of the request. Something on the way to SQS mixes up the entries of
 	// an answer; it cannot do so in a request with one entry.

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -174,4 +175,30 @@ func TestFallbackWithoutHooks(t *testing.T) {
 	})), queueURL)
 	answers, _, _ := send(t, c, 1)
 	assert.Equal(t, doubt, got(answers[0]), "somebody answered")
+}
+
+// A request that is not allowed any more does not leave: neither one whose client is
+// about to be called, nor one that is signed.
+func TestNotAllowed(t *testing.T) {
+	var arrived atomic.Int32
+	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { arrived.Add(1) }))
+	t.Cleanup(server.Close)
+	for _, allowed := range []int{0, 1} {
+		for _, n := range []int{1, 3} {
+			asked := 0
+			answers := make([]attempt.Answer, n)
+			load, err := sqscall.New(sdkClient(server.URL, nil), queueURL).SendIf(t.Context(), entries(n), answers, func() bool {
+				asked++
+				return asked <= allowed
+			})
+			require.ErrorIs(t, err, sqscall.ErrNotAllowed)
+			require.Equal(t, attempt.Passed, load)
+			require.Equal(t, allowed+1, asked)
+			for _, a := range answers {
+				require.Equal(t, again, got(a))
+				require.ErrorIs(t, a.Err, sqscall.ErrNotAllowed)
+			}
+		}
+	}
+	require.Zero(t, arrived.Load())
 }

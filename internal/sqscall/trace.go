@@ -22,6 +22,8 @@ import (
 // All of it is atomic: a client that wraps an *sqs.Client may return while another
 // goroutine is still in the SDK.
 type progress struct {
+	may func() bool // whether the request may leave; nil is yes
+
 	calls         atomic.Int32 // of the SDK for this request
 	running       atomic.Int32 // those that have not returned
 	transmissions atomic.Int32 // requests that the SDK handed to its HTTP client
@@ -42,6 +44,8 @@ func (p *progress) follow(ctx context.Context) context.Context {
 // followed reports whether the SDK ran the middleware. It does not if the client
 // is not the SDK's, or wraps it and drops the options.
 func (p *progress) followed() bool { return p.calls.Load() > 0 }
+
+func (p *progress) allowed() bool { return p.may == nil || p.may() }
 
 // neverTransmitted reports that the SDK took the request on, and gave up before
 // it handed the request to its HTTP client.
@@ -86,6 +90,9 @@ var noteTransmission = middleware.DeserializeMiddlewareFunc("sqsfifo:transmissio
 		p, ok := ctx.Value(progressKey{}).(*progress)
 		if !ok {
 			return next.HandleDeserialize(ctx, in)
+		}
+		if !p.allowed() {
+			return middleware.DeserializeOutput{}, middleware.Metadata{}, ErrNotAllowed
 		}
 		p.transmissions.Add(1)
 		out, metadata, err := next.HandleDeserialize(httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{

@@ -1,0 +1,244 @@
+package dispatch
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/kansas-frontier-matrix/sqsfifo/internal/attempt"
+)
+
+// What is known to be stored takes its turn and no request.
+func TestAKnownItem(t *testing.T) {
+	try(t, options(), func(t *testing.T, c *toy) {
+		first := c.make("a", 3)
+		c.submit(first...)
+		c.flush()
+		items := c.make("a", 3)
+		items[1].Key, items[1].Known = first[1].Key, true
+		c.submit(items...)
+		c.flush()
+		require.Equal(t, [][]int{{0}, {1}, {2}, {3}, {5}}, c.sent())
+		require.Equal(t, []int{0, 1, 2, 3, 4, 5}, c.told())
+		require.Equal(t, Outcome{Reason: Known, Fate: attempt.Stored}, c.outcome(items[1]).Outcome)
+	})
+}
+
+// The same, if it turns out before the request.
+func TestAnItemThatIsStoredElsewhere(t *testing.T) {
+	for _, o := range []Options{options(), runs()} {
+		try(t, o, func(t *testing.T, c *toy) {
+			first := c.item("a")
+			c.submit(first)
+			c.flush()
+			items := c.make("a", 3)
+			items[0].Key = first.Key
+			c.admit = func(it *item) Admission {
+				if it == items[0] {
+					return Stored
+				}
+				return Send
+			}
+			c.submit(items...)
+			c.flush()
+			require.Equal(t, []int{0, 1, 2, 3}, c.told())
+			require.Equal(t, Outcome{Reason: Known, Fate: attempt.Stored}, c.outcome(items[0]).Outcome)
+			require.Equal(t, 1, c.outcome(items[1]).Attempts)
+		})
+	}
+}
+
+// putOff puts an item off so many times.
+func putOff(it *item, times int, delay time.Duration) func(*item) Admission {
+	return func(i *item) Admission {
+		if i != it || times == 0 {
+			return Send
+		}
+		times--
+		i.Delay(delay)
+		return Later
+	}
+}
+
+func TestAnItemThatIsPutOff(t *testing.T) {
+	for _, o := range []Options{options(), runs()} {
+		o.InFlight = 1
+		try(t, o, func(t *testing.T, c *toy) {
+			items := c.make("a", 2)
+			other := c.item("b")
+			c.admit = putOff(items[0], 3, 100*time.Millisecond)
+			c.submit(items...)
+			pass(time.Millisecond)
+			c.submit(other)
+			c.flush()
+			require.Equal(t, []int{2, 0, 1}, c.told(), "its group waits for it, and no other")
+			require.Equal(t, 1, c.outcome(items[0]).Attempts, "to be put off is no attempt")
+			require.GreaterOrEqual(t, c.outcome(items[0]).at, 300*time.Millisecond)
+			require.Less(t, c.outcome(other).at, 50*time.Millisecond, "it holds no request")
+		})
+	}
+}
+
+// The time for retries bounds the wait, and begins with it.
+func TestTheTimeToBePutOff(t *testing.T) {
+	o := options()
+	o.RetryFor = time.Second
+	try(t, o, func(t *testing.T, c *toy) {
+		items := c.make("a", 3)
+		c.admit = putOff(items[0], -1, 300*time.Millisecond)
+		c.submit(items...)
+		c.flush()
+		require.Equal(t, Outcome{Fate: attempt.NotStored}, c.outcome(items[0]).Outcome)
+		require.Equal(t, 1200*time.Millisecond, c.outcome(items[0]).at)
+
+		late := c.item("b")
+		c.admit = putOff(late, 2, 450*time.Millisecond)
+		c.serve = func(_ []*item, answers []attempt.Answer) attempt.Load {
+			time.Sleep(5 * time.Millisecond)
+			answers[0] = failed()
+			return attempt.Passed
+		}
+		before := c.since()
+		c.submit(late)
+		c.flush()
+		require.Positive(t, c.outcome(late).Attempts)
+		require.Less(t, c.outcome(late).at-before, 1200*time.Millisecond)
+		require.Equal(t, attempt.NotStored, c.outcome(late).Fate)
+	})
+}
+
+func TestWithdrawnWhilePutOff(t *testing.T) {
+	try(t, options(), func(t *testing.T, c *toy) {
+		ctx, cancel := context.WithTimeoutCause(t.Context(), time.Second, errOver)
+		defer cancel()
+		it := c.item("a")
+		it.Context = ctx
+		c.admit = putOff(it, -1, 10*time.Second)
+		c.submit(it)
+		c.flush()
+		require.Equal(t, time.Second, c.outcome(it).at)
+		require.Equal(t, Outcome{Reason: Withdrawn, Fate: attempt.NotStored, Cause: errOver}, c.outcome(it).Outcome)
+	})
+}
+
+// Close waits for what is put off, until its context ends.
+func TestCloseWithAnItemThatIsPutOff(t *testing.T) {
+	try(t, options(), func(t *testing.T, c *toy) {
+		it := c.item("a")
+		c.admit = putOff(it, -1, 200*time.Millisecond)
+		c.submit(it)
+		ctx, cancel := context.WithTimeoutCause(t.Context(), time.Second, errOver)
+		defer cancel()
+		_, err := c.d.Close(ctx, func() {})
+		require.ErrorIs(t, err, errOver)
+		require.Equal(t, Withdrawn, c.outcome(it).Reason)
+	})
+}
+
+// change revises an item once, before its first attempt.
+func (c *toy) change(it *item, to func(*item)) {
+	done := false
+	c.revise = func(i *item) {
+		if i != it || done {
+			c.fails("%s is revised", i.Key)
+		}
+		done = true
+		to(i)
+	}
+	c.admit = func(i *item) Admission {
+		if i == it && !done {
+			return Change
+		}
+		return Send
+	}
+}
+
+func TestAnotherMessage(t *testing.T) {
+	for _, o := range []Options{options(), runs()} {
+		try(t, o, func(t *testing.T, c *toy) {
+			items := c.make("a", 3)
+			c.change(items[1], func(it *item) { it.Size = 1 << 20 })
+			c.submit(items...)
+			c.flush()
+			require.Equal(t, []int{0, 1, 2}, c.told())
+			require.Equal(t, 1, c.outcome(items[1]).Attempts)
+		})
+	}
+}
+
+func TestAnotherGroup(t *testing.T) {
+	for _, o := range []Options{options(), runs()} {
+		try(t, o, func(t *testing.T, c *toy) {
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			items := c.make("a", 3)
+			others := c.make("b", 2)
+			for _, it := range append(items, others...) {
+				it.Context = ctx
+			}
+			c.change(items[0], func(it *item) { it.Group = "b" })
+			c.submit(append(items, others...)...)
+			c.flush()
+			c.mu.Lock()
+			order := c.order["b"]
+			c.mu.Unlock()
+			require.Equal(t, []int{3, 4, 0}, order, "it comes after those that are there")
+		})
+	}
+}
+
+// The context of an item ends it in its new group, too.
+func TestWithdrawnInAnotherGroup(t *testing.T) {
+	try(t, options(), func(t *testing.T, c *toy) {
+		ctx, cancel := context.WithTimeoutCause(t.Context(), time.Second, errOver)
+		defer cancel()
+		items := c.make("a", 2)
+		items[0].Context, items[1].Context = ctx, ctx
+		after := c.item("b")
+		after.Context = ctx
+		revised := false
+		c.revise = func(it *item) { revised, it.Group = true, "b" }
+		c.admit = func(it *item) Admission {
+			switch {
+			case it == items[0] && !revised:
+				return Change
+			case it == items[0]:
+				it.Delay(time.Hour)
+				return Later
+			}
+			return Send
+		}
+		c.submit(items...)
+		pass(100 * time.Millisecond)
+		c.submit(after) // behind it, and its watch is its own
+		c.flush()
+		for _, it := range []*item{items[0], after} {
+			require.Equal(t, Outcome{Reason: Withdrawn, Fate: attempt.NotStored, Cause: errOver}, c.outcome(it).Outcome)
+			require.Equal(t, time.Second, c.outcome(it).at)
+		}
+		require.Equal(t, attempt.Stored, c.outcome(items[1]).Fate)
+	})
+}
+
+// What is withdrawn while Admit runs is released, and not revised.
+func TestWithdrawnBeforeItIsRevised(t *testing.T) {
+	for _, admission := range []Admission{Change, Later, Stored} {
+		try(t, options(), func(t *testing.T, c *toy) {
+			ctx, cancel := context.WithTimeoutCause(t.Context(), time.Second, errOver)
+			defer cancel()
+			it := c.item("a")
+			it.Context = ctx
+			c.revise = func(it *item) { c.fails("%s is revised", it.Key) }
+			c.admit = func(*item) Admission {
+				time.Sleep(3 * time.Second)
+				return admission
+			}
+			c.submit(it)
+			c.flush()
+			require.Equal(t, Outcome{Reason: Withdrawn, Fate: attempt.NotStored, Cause: errOver}, c.outcome(it).Outcome)
+			require.Equal(t, time.Second, c.outcome(it).at)
+		})
+	}
+}

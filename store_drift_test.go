@@ -1,0 +1,193 @@
+package sqsfifo_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
+	"github.com/stretchr/testify/require"
+
+	"github.com/kansas-frontier-matrix/sqsfifo"
+	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
+	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
+)
+
+// rawEvent is an event whose payload somebody else has encoded.
+type rawEvent struct {
+	key, group string
+	at         time.Time
+	json.RawMessage
+}
+
+func rawConfig(q *sqstest.Queue, s idempotency.Store) sqsfifo.Config[rawEvent] {
+	return sqsfifo.Config[rawEvent]{
+		QueueURL: q.URL(), Source: source, Store: sqsfifo.StoreConfig{Store: s},
+		Identify: func(e rawEvent) (sqsfifo.Identity, error) {
+			return sqsfifo.Identity{DedupeKey: e.key, Group: e.group, Time: e.at}, nil
+		},
+	}
+}
+
+// running puts the record of a crashed process into the store: an event that an encoder
+// of another time made, under the fingerprint that the event has. With spec, the
+// fingerprint is of another computation.
+func running(t *testing.T, store idempotency.Store, q *sqstest.Queue, body, group string, is idempotency.Fingerprint) {
+	t.Helper()
+	_, err := store.Claim(t.Context(), idempotency.Claim{
+		Key:   idempotency.Key{Scope: idempotency.JoinScope("", q.URL(), source), Operation: "sqs.send", Value: "key"},
+		Token: idempotency.NewToken(), Fingerprint: is, Seal: idempotency.SealOf([]byte(body), group), Group: group, Body: []byte(body),
+		Terms: idempotency.Terms{Lease: 30 * time.Second, TTL: time.Hour, ResendFor: 265 * time.Second},
+	})
+	require.NoError(t, err)
+}
+
+// What a crashed process has sent, or not, goes out as it was, whatever the encoder, the
+// clock and the group function make of the event now. SQS then recognises it.
+func TestStoredBytesGoOut(t *testing.T) {
+	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	const now = `{"b":[1,"x"],"n":1000,"z":{"a":1}}` // the canonical payload
+	for _, tc := range []struct {
+		name, payload string // as it was sent
+		spec          string
+	}{
+		{"equal payload, other time", now, ""},
+		{"exponent", `{"n":1e3,"b":[1,"x"],"z":{"a":1}}`, ""},
+		{"any order and blanks", `{ "z": {"a": 1.0}, "n": 1000.0, "b": [1, "\u0078"] }`, ""},
+		{"a member twice", `{"n":5,"n":1000,"b":[1,"x"],"z":{"a":1}}`, ""},
+		{"another computation of the fingerprint", `{"n":1e3,"b":[1,"x"],"z":{"a":1}}`, "old/1"},
+	} {
+		for _, arrived := range []bool{false, true} {
+			for _, how := range []string{"Send", "SendBatch", "SendAsync", "TrySend"} {
+				synctest.Test(t, func(t *testing.T) {
+					q, store := newQueue(t, sqstest.Config{}), new(idempotency.Memory)
+					body := `{"event_time":"1999-01-01T00:00:00Z","event_source":"` + source + `","dedupe_key":"key","payload":` + tc.payload +
+						`,"event_id":"01762f22-13fa-7e4c-a89b-094438f5fca0"}`
+					is := idempotency.FingerprintOf("sqsfifo.event/1", []byte(source), []byte("key"), []byte(now))
+					if tc.spec != "" {
+						is = idempotency.FingerprintOf(tc.spec, []byte("something else"))
+					}
+					running(t, store, q, body, "old-group", is)
+					if arrived {
+						_, err := q.SendMessage(t.Context(), &sqs.SendMessageInput{QueueUrl: aws.String(q.URL()), MessageBody: &body, MessageGroupId: aws.String("old-group")})
+						require.NoError(t, err)
+					}
+					p, err := sqsfifo.NewProducer(q, rawConfig(q, store))
+					require.NoError(t, err)
+					event := rawEvent{"key", "new-group", at, json.RawMessage(`{"z":{"a":1},"n":1e3,"b":[1,"x"]}`)}
+					var r sqsfifo.Receipt
+					done := make(chan struct{})
+					callback := func(got sqsfifo.Receipt, e error) { r, err = got, e; close(done) }
+					switch how {
+					case "Send":
+						r, err = p.Send(t.Context(), event)
+					case "SendBatch":
+						results := p.SendBatch(t.Context(), []rawEvent{event, {"other", "g", at, json.RawMessage(`{}`)}})
+						r, err = results[0].Receipt, results[0].Err
+					case "SendAsync":
+						p.SendAsync(t.Context(), event, callback)
+						<-done
+					case "TrySend":
+						require.NoError(t, p.TrySend(t.Context(), event, callback))
+						<-done
+					}
+					require.NoError(t, err, tc.name)
+					var sent []sqstest.Message
+					for _, m := range q.Messages() {
+						if strings.Contains(m.Body, `"key"`) {
+							sent = append(sent, m)
+						}
+					}
+					require.Len(t, sent, 1, "%s by %s", tc.name, how)
+					require.Equal(t, body, sent[0].Body)
+					require.Equal(t, "old-group", sent[0].GroupID)
+					require.Equal(t, sqsfifo.BodyHash(body), r.BodyHash)
+					require.Equal(t, "old-group", r.Group)
+					require.Equal(t, "01762f22-13fa-7e4c-a89b-094438f5fca0", r.EventID.String())
+					require.Equal(t, sent[0].MessageID, r.MessageID)
+					require.Len(t, r.Findings, 1, "drift is reported")
+					require.Equal(t, "SF061", r.Findings[0].Rule)
+					require.EqualValues(t, 1, p.Stats().Store.Drifts)
+					closed(t, p)
+				})
+			}
+		}
+	}
+}
+
+// An equal payload in other bytes is a duplicate of what the store has, with the IDs and
+// the hash of the original, and another payload is a conflict.
+func TestDriftOfAStoredEvent(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q, store := newQueue(t, sqstest.Config{}), new(idempotency.Memory)
+		at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+		p, err := sqsfifo.NewProducer(q, rawConfig(q, store))
+		require.NoError(t, err)
+		first, err := p.Send(t.Context(), rawEvent{"key", "g", at, json.RawMessage(`{"n":1000}`)})
+		require.NoError(t, err)
+		for _, wait := range []time.Duration{0, time.Second, 10 * time.Minute} {
+			time.Sleep(wait)
+			r, err := p.Send(t.Context(), rawEvent{"key", "h", at.Add(time.Hour), json.RawMessage(`{"n":1e3}`)})
+			require.NoError(t, err)
+			require.Len(t, r.Findings, 1)
+			want := first
+			want.Duplicate, want.Attempts, want.Findings = true, 0, r.Findings
+			require.Equal(t, want, r)
+			_, err = p.Send(t.Context(), rawEvent{"key", "g", at, json.RawMessage(`{"n":1001}`)})
+			var conflict *sqsfifo.ConflictError
+			require.ErrorAs(t, err, &conflict)
+			require.Equal(t, sqsfifo.Conflict, conflict.Reuse)
+		}
+		require.Len(t, q.Messages(), 1)
+		closed(t, p)
+	})
+}
+
+// TrySend does not look up, and the store still knows better than the memory.
+func TestDriftOfTrySend(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q, store := newQueue(t, sqstest.Config{}), new(idempotency.Memory)
+		at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+		p, err := sqsfifo.NewProducer(q, rawConfig(q, store))
+		require.NoError(t, err)
+		first, err := p.Send(t.Context(), rawEvent{"key", "g", at, json.RawMessage(`{"n":1000}`)})
+		require.NoError(t, err)
+		done := make(chan sqsfifo.Result, 1)
+		time.Sleep(time.Second)
+		require.NoError(t, p.TrySend(t.Context(), rawEvent{"key", "h", at.Add(time.Hour), json.RawMessage(`{"n":1e3}`)},
+			func(r sqsfifo.Receipt, err error) { done <- sqsfifo.Result{Receipt: r, Err: err} }))
+		r := <-done
+		require.NoError(t, r.Err)
+		require.True(t, r.Receipt.Duplicate)
+		require.Equal(t, first.MessageID, r.Receipt.MessageID)
+		closed(t, p)
+	})
+}
+
+// A record whose bytes are not those that were claimed is not sent.
+func TestAStoreThatChangesBytes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q, store := newQueue(t, sqstest.Config{}), new(idempotency.Memory)
+		at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+		body := `{"dedupe_key":"key"}`
+		is := idempotency.FingerprintOf("sqsfifo.event/1", []byte(source), []byte("key"), []byte(`{"n":1}`))
+		_, err := store.Claim(t.Context(), idempotency.Claim{
+			Key:   idempotency.Key{Scope: idempotency.JoinScope("", q.URL(), source), Operation: "sqs.send", Value: "key"},
+			Token: idempotency.NewToken(), Fingerprint: is, Seal: idempotency.SealOf([]byte("other bytes"), "g"), Group: "g", Body: []byte(body),
+			Terms: idempotency.Terms{Lease: time.Second, TTL: time.Hour, ResendFor: time.Minute},
+		})
+		require.NoError(t, err)
+		c := rawConfig(q, store)
+		c.Delivery.RetryFor = 10 * time.Second
+		p, err := sqsfifo.NewProducer(q, c)
+		require.NoError(t, err)
+		_, err = p.Send(t.Context(), rawEvent{"key", "g", at, json.RawMessage(`{"n":1}`)})
+		require.Equal(t, sqsfifo.InDoubt, sqsfifo.FateOf(err))
+		require.ErrorContains(t, err, "other bytes")
+		require.Empty(t, q.Messages())
+		closed(t, p)
+	})
+}

@@ -1,0 +1,254 @@
+package sqsfifo_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"strconv"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
+	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
+	"github.com/aws/smithy-go"
+
+	"github.com/kansas-frontier-matrix/sqsfifo"
+)
+
+// storeClient is the network of one process. It is honest: a request arrives within
+// modelDelivery or never, also when the process has crashed meanwhile, and a refusal is
+// true.
+type storeClient struct{ p *storeProcess }
+
+func (c *storeClient) transmit(ctx context.Context, entries []types.SendMessageBatchRequestEntry) (*sqs.SendMessageBatchOutput, error) {
+	w := c.p.w
+	w.mu.Lock()
+	if c.p.dead {
+		w.mu.Unlock()
+		return nil, errCrashed
+	}
+	if w.chance(w.crashy) {
+		c.p.crash()
+		w.mu.Unlock()
+		return nil, errCrashed
+	}
+	out, answer, kind := w.millis(20), w.millis(20), ""
+	if w.chance(w.lossy) {
+		kind = []string{"lost", "late", "dropped", "throttled", "slow", "black hole"}[w.rng.IntN(6)]
+	}
+	arrives := true
+	switch kind {
+	case "late":
+		out = min(w.millis(20_000), modelDelivery)
+		if *storeBreak == "late" {
+			out += 310 * time.Second
+		}
+		answer = 0
+	case "slow":
+		out, answer = min(w.millis(20_000), modelDelivery), w.millis(5000)
+	case "dropped", "throttled":
+		arrives = false
+	case "black hole":
+		out, answer, arrives = w.millis(100), time.Hour, w.rng.IntN(2) == 0
+	}
+	dies := w.chance(w.crashy)
+	w.mu.Unlock()
+
+	arrived := make(chan *sqs.SendMessageBatchOutput, 1)
+	if arrives {
+		time.AfterFunc(out, func() { arrived <- w.arrive(entries) })
+	}
+	wait := out + answer
+	if kind == "late" {
+		wait = out / 2
+	}
+	timer := time.NewTimer(wait)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if dies {
+		c.p.crash()
+	}
+	if c.p.dead {
+		return nil, errCrashed
+	}
+	switch kind {
+	case "lost", "late", "dropped":
+		return nil, io.ErrUnexpectedEOF
+	case "throttled":
+		return nil, &smithy.GenericAPIError{Code: "RequestThrottled", Fault: smithy.FaultClient}
+	}
+	w.mu.Unlock()
+	defer w.mu.Lock()
+	return <-arrived, nil
+}
+
+// arrive lets SQS have a request.
+func (w *storeWorld) arrive(entries []types.SendMessageBatchRequestEntry) *sqs.SendMessageBatchOutput {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	out, err := w.q.SendMessageBatch(context.Background(), &sqs.SendMessageBatchInput{QueueUrl: aws.String(w.q.URL()), Entries: entries})
+	if err != nil {
+		w.fails("the queue refuses: %v", err)
+		return nil
+	}
+	for _, ok := range out.Successful {
+		i, _ := strconv.Atoi(*ok.Id)
+		if w.known[*ok.MessageId] != nil {
+			continue
+		}
+		tag, _ := strconv.Atoi(*entries[i].MessageAttributes[modelTag].StringValue)
+		w.clock++
+		a := &storeAccept{sub: w.subs[tag], at: time.Now(), id: *ok.MessageId, body: *entries[i].MessageBody, processed: w.clock}
+		w.known[a.id] = a
+		w.accepts = append(w.accepts, a)
+	}
+	return out
+}
+
+func (c *storeClient) SendMessageBatch(ctx context.Context, in *sqs.SendMessageBatchInput, _ ...func(*sqs.Options)) (*sqs.SendMessageBatchOutput, error) {
+	return c.transmit(ctx, in.Entries)
+}
+
+func (c *storeClient) SendMessage(ctx context.Context, in *sqs.SendMessageInput, _ ...func(*sqs.Options)) (*sqs.SendMessageOutput, error) {
+	out, err := c.transmit(ctx, []types.SendMessageBatchRequestEntry{{
+		Id: aws.String("0"), MessageBody: in.MessageBody, MessageGroupId: in.MessageGroupId, MessageAttributes: in.MessageAttributes,
+	}})
+	if err != nil || out == nil {
+		return nil, err
+	}
+	ok := out.Successful[0]
+	return &sqs.SendMessageOutput{
+		MessageId: ok.MessageId, SequenceNumber: ok.SequenceNumber,
+		MD5OfMessageBody: ok.MD5OfMessageBody, MD5OfMessageAttributes: ok.MD5OfMessageAttributes,
+	}, nil
+}
+
+func (c *storeClient) GetQueueAttributes(ctx context.Context, in *sqs.GetQueueAttributesInput, _ ...func(*sqs.Options)) (*sqs.GetQueueAttributesOutput, error) {
+	return c.p.w.q.GetQueueAttributes(ctx, in)
+}
+
+// check holds what SQS stored against what the producers said.
+func (w *storeWorld) check(sum *storeTotals) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	byKey := map[string][]*storeAccept{}
+	for _, a := range w.accepts {
+		byKey[a.sub.e.Key] = append(byKey[a.sub.e.Key], a)
+	}
+	if n := len(w.q.Messages()); n != len(w.accepts) {
+		w.fails("%d messages in the queue, %d accepted", n, len(w.accepts))
+	}
+	for _, as := range byKey {
+		w.checkTwice(as)
+	}
+	for _, s := range w.subs {
+		w.checkSub(s, byKey[s.e.Key], sum)
+	}
+	w.checkOrder()
+	sum.submissions.Add(int64(len(w.subs)))
+	sum.accepted.Add(int64(len(w.accepts)))
+	sum.crashes.Add(int64(w.crashes))
+	sum.faults.Add(int64(w.faults))
+}
+
+// remembered is for how long after its acceptance an event is surely remembered: the TTL
+// counts from the first claim, which may be an interval older.
+func (w *storeWorld) remembered() time.Duration { return w.ttl - modelInterval }
+
+// checkTwice: nothing is accepted twice within the TTL, unless that was chosen.
+func (w *storeWorld) checkTwice(as []*storeAccept) {
+	for i := 1; i < len(as); i++ {
+		if gap := as[i].at.Sub(as[i-1].at); gap < w.remembered() && !w.open {
+			w.fails("%s accepted twice, %v apart, TTL %v: by submission %d and by %d\n%s\n%s",
+				as[i].sub.e.Key, gap, w.ttl, as[i-1].sub.id, as[i].sub.id, as[i-1].body, as[i].body)
+		}
+	}
+}
+
+func (w *storeWorld) checkSub(s *storeSub, as []*storeAccept, sum *storeTotals) {
+	if s.process.dead {
+		return
+	}
+	if s.outcomes != 1 {
+		w.fails("submission %d of %s by %s: %d outcomes", s.id, s.e.Key, s.how, s.outcomes)
+		return
+	}
+	var conflict *sqsfifo.ConflictError
+	switch {
+	case s.err == nil:
+		sum.receipts.Add(1)
+		w.checkReceipt(s, sum)
+	case errors.As(s.err, &conflict):
+		sum.conflicts.Add(1)
+		for _, a := range as {
+			if a.sub == s && !w.open {
+				w.fails("submission %d of %s is a conflict and was accepted", s.id, s.e.Key)
+			}
+		}
+	case sqsfifo.FateOf(s.err) == sqsfifo.InDoubt:
+		sum.inDoubt.Add(1)
+		if isHeld(s.err) {
+			sum.held.Add(1)
+		}
+	case sqsfifo.FateOf(s.err) == sqsfifo.NotStored:
+		sum.notStored.Add(1)
+		for _, a := range as {
+			before := !a.at.After(s.made) && s.made.Sub(a.at) < w.remembered()
+			if a.sub == s || before && !w.open && !errors.Is(s.err, sqsfifo.ErrBufferFull) && a.sub.e.Value == s.e.Value {
+				w.fails("submission %d of %s, made %v after the message was accepted by submission %d, is said not to be stored: %v",
+					s.id, s.e.Key, s.made.Sub(a.at), a.sub.id, s.err)
+			}
+		}
+	default:
+		w.fails("submission %d: an error without a fate: %v", s.id, s.err)
+	}
+	// In the end, when nothing fails, an event is stored, or held because of what failed.
+	if s.last && s.err != nil && !isHeld(s.err) && !errors.As(s.err, &conflict) {
+		w.fails("the last submission of %s: %v", s.e.Key, s.err)
+	}
+}
+
+// checkReceipt: a receipt is of a message of the event, and names a duplicate.
+func (w *storeWorld) checkReceipt(s *storeSub, sum *storeTotals) {
+	r := s.receipt
+	if r.Duplicate {
+		sum.duplicates.Add(1)
+	}
+	a := w.known[r.MessageID]
+	switch {
+	case r.MessageID == "" && !r.Duplicate:
+		w.fails("submission %d: a receipt without a message ID", s.id)
+	case r.MessageID == "": // known to the memory alone
+	case a == nil || a.sub.e.Key != s.e.Key || a.sub.e.Value != s.e.Value:
+		w.fails("submission %d of %s has the receipt of another message", s.id, s.e.Key)
+	case r.BodyHash != sqsfifo.BodyHash(a.body):
+		w.fails("submission %d of %s: the hash in the receipt is not that of the message\n%s", s.id, s.e.Key, a.body)
+	case r.Duplicate && a.sub == s:
+		w.fails("submission %d of %s: a false duplicate", s.id, s.e.Key)
+	}
+}
+
+// checkOrder: of two events of one process and group that were stored by their first
+// submissions, the one that was submitted first is stored first.
+func (w *storeWorld) checkOrder() {
+	own := func(a *storeAccept) bool {
+		s := a.sub
+		return !s.process.dead && s.err == nil && s.receipt.MessageID == a.id && !s.receipt.Overtaken && s.receipt.Group == s.e.Group &&
+			(s.how == "SendAsync" || s.how == "TrySend" || s.how == "SendBatch")
+	}
+	for i, late := range w.accepts {
+		for _, first := range w.accepts[:i] {
+			l, f := late.sub, first.sub
+			if l.process == f.process && l.e.Group == f.e.Group && l.precedes(f) && own(late) && own(first) {
+				w.fails("out of order in %s: submission %d was stored before %d", l.e.Group, f.id, l.id)
+				return
+			}
+		}
+	}
+}

@@ -1,0 +1,512 @@
+package sqsfifo_test
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/kansas-frontier-matrix/sqsfifo"
+	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
+	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
+)
+
+var (
+	storeSeeds = flag.Int("store.seeds", 0, "number of seeds of TestStoreModel; 0 is a few hundred")
+	storeSeed  = flag.Int("store.seed", -1, "the only seed of TestStoreModel")
+	storeBreak = flag.String("store.break", "", "forget or late: a store that forgets claims, or a network that delivers late, to see TestStoreModel fail")
+)
+
+// TestStoreModel runs random programs of several processes with one store: submissions
+// that repeat, in other bytes and groups, too, crashes at any step and restarts, lost and
+// late answers, calls of the store that fail before or after they are done or take long,
+// and waits beyond the interval and the TTL, on virtual time. What must hold is in check.
+//
+// Two runs of one seed do nearly the same: goroutines and jitter differ.
+func TestStoreModel(t *testing.T) {
+	from, to := 0, 300
+	switch {
+	case *storeSeed >= 0:
+		from, to = *storeSeed, *storeSeed+1
+	case *storeSeeds > 0:
+		to = *storeSeeds
+	case testing.Short():
+		to = 60
+	}
+	var sum storeTotals
+	t.Run("seeds", func(t *testing.T) {
+		for seed := from; seed < to; seed++ {
+			t.Run(strconv.Itoa(seed), func(t *testing.T) {
+				t.Parallel()
+				synctest.Test(t, func(t *testing.T) { newStoreWorld(t, uint64(seed)).run(&sum) })
+			})
+		}
+	})
+	t.Logf("%d seeds: %v", to-from, &sum)
+}
+
+// storeTotals says how much was tried.
+type storeTotals struct {
+	submissions, accepted, receipts, duplicates, inDoubt, notStored, conflicts, held, crashes, faults, minutes atomic.Int64
+}
+
+func (s *storeTotals) String() string {
+	return fmt.Sprintf("%d submissions, %d crashes, %d store faults, %d accepted; %d receipts, %d of them duplicates, %d in doubt (%d held), %d not stored, %d conflicts; %d virtual hours",
+		s.submissions.Load(), s.crashes.Load(), s.faults.Load(), s.accepted.Load(), s.receipts.Load(), s.duplicates.Load(), s.inDoubt.Load(), s.held.Load(),
+		s.notStored.Load(), s.conflicts.Load(), s.minutes.Load()/60)
+}
+
+// storeEvent is an event. Its group and its time are not of the payload: they drift. Tag
+// is of the submission, and travels in an attribute that SQS and the producer ignore.
+type storeEvent struct {
+	Key   string `json:"key"`
+	Value int    `json:"value"`
+	Group string `json:"-"`
+	At    int    `json:"-"`
+	Tag   int    `json:"-"`
+}
+
+// storeSub is one submission.
+type storeSub struct {
+	id      int
+	process *storeProcess
+	how     string
+	e       storeEvent
+	made    time.Time
+
+	order, handed, call int // when the call began and returned, and which it was
+
+	outcomes int
+	reported time.Time
+	receipt  sqsfifo.Receipt
+	err      error
+	last     bool // of the end, when nothing fails any more
+}
+
+// storeAccept is a message that SQS stored.
+type storeAccept struct {
+	sub       *storeSub
+	at        time.Time
+	id, body  string
+	processed int // order
+}
+
+// storeWorld is the queue, the store, the network and the truth about all of them.
+type storeWorld struct {
+	t    *testing.T
+	seed uint64
+	q    *sqstest.Queue
+	mem  *idempotency.Memory
+	ttl  time.Duration
+
+	delivery sqsfifo.Delivery
+	store    sqsfifo.StoreConfig
+	open     bool // the guarantee is given up by choice
+
+	lossy, faulty, crashy float64
+
+	mu      sync.Mutex
+	rng     *rand.Rand
+	clock   int
+	calm    bool // nothing fails any more
+	down    time.Time
+	subs    []*storeSub
+	accepts []*storeAccept
+	known   map[string]*storeAccept // by message ID
+	crashes int
+	faults  int
+	wrong   []string
+	actors  sync.WaitGroup
+}
+
+func newStoreWorld(t *testing.T, seed uint64) *storeWorld {
+	q, err := sqstest.NewQueue(sqstest.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	rng := rand.New(rand.NewPCG(seed, 23))
+	w := &storeWorld{
+		t: t, seed: seed, q: q, mem: new(idempotency.Memory), rng: rng, known: map[string]*storeAccept{},
+		ttl: []time.Duration{15 * time.Minute, time.Hour, 24 * time.Hour}[rng.IntN(3)],
+	}
+	w.lossy = []float64{0, 0.05, 0.2, 0.4}[rng.IntN(4)]
+	w.faulty = []float64{0, 0.02, 0.1, 0.3}[rng.IntN(4)]
+	w.crashy = []float64{0, 0.005, 0.02, 0.05}[rng.IntN(4)]
+	w.delivery = sqsfifo.Delivery{
+		Order:          sqsfifo.Order(rng.IntN(2)),
+		OnGroupFailure: sqsfifo.GroupFailure(rng.IntN(3)),
+		RetryFor:       []time.Duration{0, 2 * time.Second, 30 * time.Second}[rng.IntN(3)],
+		InFlight:       []int{1, 2, 10}[rng.IntN(3)],
+	}
+	w.store = sqsfifo.StoreConfig{TTL: w.ttl, DurableReceipts: rng.IntN(3) == 0, Timeout: []time.Duration{0, time.Second}[rng.IntN(2)]}
+	switch rng.IntN(10) {
+	case 0:
+		w.store.FailOpen, w.open = true, true
+	case 1:
+		w.store.Indeterminate, w.open = sqsfifo.SendAgain, true
+	}
+	return w
+}
+
+// storeProcess is a process with a producer, until it crashes.
+type storeProcess struct {
+	*sqsfifo.Producer[storeEvent]
+	w    *storeWorld
+	dead bool // guarded by storeWorld.mu
+}
+
+func (w *storeWorld) start() *storeProcess {
+	p := &storeProcess{w: w}
+	c := sqsfifo.Config[storeEvent]{
+		QueueURL: w.q.URL(), Source: "kfm.test.store", Delivery: w.delivery, Store: w.store,
+		Identify: func(e storeEvent) (sqsfifo.Identity, error) {
+			return sqsfifo.Identity{DedupeKey: e.Key, Group: e.Group, Time: time.Unix(int64(1e9+e.At), 0)}, nil
+		},
+		Attributes: func(e storeEvent) map[string]string { return map[string]string{modelTag: strconv.Itoa(e.Tag)} },
+	}
+	c.Store.Store = &storeOfProcess{Memory: w.mem, p: p}
+	producer, err := sqsfifo.NewProducer(&storeClient{p}, c)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	p.Producer = producer
+	return p
+}
+
+// crash cuts a process off. It is for the holder of the lock.
+func (p *storeProcess) crash() {
+	if p.dead || p.w.calm {
+		return
+	}
+	p.dead = true
+	p.w.crashes++
+	p.w.actors.Go(func() { // what is left of it reaches nobody
+		ctx, cancel := context.WithCancel(context.Background())
+		cancel()
+		_ = p.Close(ctx)
+	})
+}
+
+// chance is for the holder of the lock.
+func (w *storeWorld) chance(p float64) bool { return !w.calm && w.rng.Float64() < p }
+
+// millis is for the holder of the lock.
+func (w *storeWorld) millis(n int) time.Duration {
+	return time.Duration(w.rng.IntN(n)) * time.Millisecond
+}
+
+// storeOfProcess is the store as one process reaches it.
+type storeOfProcess struct {
+	*idempotency.Memory
+	p *storeProcess
+}
+
+// do makes one call: it may take long, fail before or after it is done, and the process
+// may crash in it.
+func (s *storeOfProcess) do(ctx context.Context, f func() error) error {
+	w := s.p.w
+	w.mu.Lock()
+	if s.p.dead {
+		w.mu.Unlock()
+		return errCrashed
+	}
+	took := w.millis(10)
+	before, after, ambiguous := w.chance(w.faulty) || time.Now().Before(w.down), w.chance(w.faulty), w.rng.IntN(2) == 0
+	dies, early := w.chance(w.crashy), w.rng.IntN(2) == 0
+	if w.chance(w.faulty / 4) {
+		took = w.millis(8000)
+	}
+	if before || after {
+		w.faults++
+	}
+	if dies && early {
+		s.p.crash()
+		w.mu.Unlock()
+		return errCrashed
+	}
+	w.mu.Unlock()
+	timer := time.NewTimer(took)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	if before {
+		return errStoreDown
+	}
+	w.mu.Lock()
+	dead := s.p.dead
+	w.mu.Unlock()
+	if dead {
+		return errCrashed
+	}
+	if err := f(); err != nil {
+		return err
+	}
+	switch {
+	case dies:
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		s.p.crash()
+		return errCrashed
+	case after && ambiguous:
+		return fmt.Errorf("%w: %w", idempotency.ErrAmbiguous, errStoreDown)
+	case after:
+		return idempotency.ErrAmbiguous
+	}
+	return nil
+}
+
+func (s *storeOfProcess) ClaimBatch(ctx context.Context, claims []idempotency.Claim) (out []idempotency.Outcome, err error) {
+	err = s.do(ctx, func() (err error) {
+		if *storeBreak == "forget" {
+			for i := range claims {
+				claims[i].Key.Value += idempotency.NewToken().String()
+			}
+		}
+		out, err = s.Memory.ClaimBatch(context.Background(), claims)
+		return err
+	})
+	return out, err
+}
+
+func (s *storeOfProcess) Lookup(ctx context.Context, keys ...idempotency.Key) (out []idempotency.Record, err error) {
+	err = s.do(ctx, func() (err error) {
+		out, err = s.Memory.Lookup(context.Background(), keys...)
+		return err
+	})
+	return out, err
+}
+
+func (s *storeOfProcess) Complete(ctx context.Context, ref idempotency.Ref, r idempotency.Result) error {
+	return s.do(ctx, func() error { return s.Memory.Complete(context.Background(), ref, r) })
+}
+
+func (s *storeOfProcess) Fail(ctx context.Context, ref idempotency.Ref, f idempotency.Failure) error {
+	return s.do(ctx, func() error { return s.Memory.Fail(context.Background(), ref, f) })
+}
+
+func (s *storeOfProcess) Release(ctx context.Context, ref idempotency.Ref) error {
+	return s.do(ctx, func() error { return s.Memory.Release(context.Background(), ref) })
+}
+
+// run is the program.
+func (w *storeWorld) run(sum *storeTotals) {
+	begin := time.Now()
+	processes := make([]*storeProcess, 1+w.rng.IntN(3))
+	for i := range processes {
+		processes[i] = w.start()
+	}
+	keys, steps := 2+w.rng.IntN(10), 20+w.rng.IntN(60)
+	for range steps {
+		w.mu.Lock()
+		i := w.rng.IntN(len(processes))
+		p := processes[i]
+		if w.chance(w.crashy * 2) {
+			p.crash()
+		}
+		restart := p.dead
+		if w.chance(0.03) {
+			w.down = time.Now().Add(time.Duration(w.rng.IntN(120)) * time.Second)
+		}
+		var events []storeEvent
+		for range 1 + w.rng.IntN(4) {
+			n := w.rng.IntN(keys)
+			e := storeEvent{Key: fmt.Sprintf("key-%d", n), Value: n, Group: fmt.Sprintf("g%d", n%3)}
+			switch w.rng.IntN(12) {
+			case 0:
+				e.At = w.rng.IntN(3)
+			case 1:
+				e.Group = "drifted"
+			case 2:
+				e.Value += 100 // another event with this key
+			}
+			events = append(events, e)
+		}
+		pause := []time.Duration{0, w.millis(100), w.millis(5000), w.millis(60_000), w.millis(400_000)}[w.rng.IntN(5)]
+		if w.rng.IntN(40) == 0 {
+			pause = w.ttl
+		}
+		w.mu.Unlock()
+		if restart {
+			p = w.start()
+			processes[i] = p
+		}
+		w.submit(p, events)
+		time.Sleep(pause)
+	}
+	w.finish(processes, keys)
+	w.check(sum)
+	sum.minutes.Add(int64(time.Since(begin) / time.Minute))
+	if len(w.wrong) > 0 {
+		w.t.Errorf("%d violations; again with: go test -run '^TestStoreModel$' . -store.seed %d\n%+v %+v", len(w.wrong), w.seed, w.delivery, w.store)
+		for _, text := range w.wrong[:min(len(w.wrong), 5)] {
+			w.t.Log(text)
+		}
+	}
+}
+
+// finish closes what is alive, and sends every event once more, when nothing fails any
+// more.
+func (w *storeWorld) finish(processes []*storeProcess, keys int) {
+	w.mu.Lock()
+	closing := w.rng.IntN(3) > 0
+	w.calm = w.rng.IntN(2) == 0
+	w.mu.Unlock()
+	for _, p := range processes {
+		w.mu.Lock()
+		dead := p.dead
+		if !closing {
+			p.crash()
+		}
+		w.mu.Unlock()
+		if !dead && closing {
+			_ = p.Close(context.Background())
+		}
+	}
+	w.actors.Wait()
+	w.mu.Lock()
+	w.calm, w.down = true, time.Time{}
+	wait := []time.Duration{31 * time.Second, 4 * time.Minute, 10 * time.Minute}[w.rng.IntN(3)]
+	w.mu.Unlock()
+	time.Sleep(wait)
+	p := w.start()
+	for n := range keys {
+		e := storeEvent{Key: fmt.Sprintf("key-%d", n), Value: n, Group: fmt.Sprintf("g%d", n%3)}
+		s := w.sub(p, "Send", e)
+		s.last = true
+		r, err := p.Send(w.t.Context(), s.e)
+		w.end(s, r, err)
+		p.ResumeAll()
+	}
+	if err := p.Close(context.Background()); err != nil {
+		w.fail("close of the last process: %v", err)
+	}
+	w.actors.Wait()
+	for _, p := range processes { // those that were not closed
+		_ = p.Close(context.Background())
+	}
+	time.Sleep(time.Minute)
+	synctest.Wait()
+}
+
+func (w *storeWorld) sub(p *storeProcess, how string, e storeEvent) *storeSub {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.clock++
+	s := &storeSub{id: len(w.subs), process: p, how: how, e: e, made: time.Now(), order: w.clock}
+	s.e.Tag = s.id
+	w.subs = append(w.subs, s)
+	return s
+}
+
+// handed notes that a call returned: later calls are later submissions.
+func (w *storeWorld) handed(s *storeSub) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.clock++
+	s.handed = w.clock
+}
+
+func (s *storeSub) precedes(o *storeSub) bool {
+	return s.call == o.call && s.id < o.id || s.handed > 0 && s.handed < o.order
+}
+
+// submit submits events in one of the ways that there are.
+func (w *storeWorld) submit(p *storeProcess, events []storeEvent) {
+	w.mu.Lock()
+	how := []string{"SendAsync", "SendBatch", "Send", "TrySend"}[w.rng.IntN(4)]
+	ctx, cancel := w.t.Context(), context.CancelFunc(func() {})
+	if w.rng.IntN(3) == 0 {
+		ctx, cancel = context.WithTimeout(ctx, w.millis([]int{10, 1000, 60_000}[w.rng.IntN(3)]))
+	}
+	wait := w.rng.IntN(2) == 0
+	w.mu.Unlock()
+	var left atomic.Int64
+	left.Store(int64(len(events)))
+	done := func(s *storeSub) func(sqsfifo.Receipt, error) {
+		return func(r sqsfifo.Receipt, err error) {
+			w.end(s, r, err)
+			if left.Add(-1) == 0 {
+				cancel()
+			}
+		}
+	}
+	subs := make([]*storeSub, len(events))
+	for i, e := range events {
+		subs[i] = w.sub(p, how, e)
+		subs[i].call = subs[0].id + 1
+	}
+	send := func() {
+		switch how {
+		case "SendAsync":
+			for _, s := range subs {
+				p.SendAsync(ctx, s.e, done(s))
+				w.handed(s)
+			}
+		case "TrySend":
+			for _, s := range subs {
+				if err := p.TrySend(ctx, s.e, done(s)); err != nil {
+					done(s)(sqsfifo.Receipt{}, err)
+				}
+				w.handed(s)
+			}
+		case "Send":
+			for _, s := range subs {
+				s.made = time.Now()
+				r, err := p.Send(ctx, s.e)
+				done(s)(r, err)
+			}
+		case "SendBatch":
+			var all []storeEvent
+			for _, s := range subs {
+				all = append(all, s.e)
+			}
+			for i, r := range p.SendBatch(ctx, all) {
+				done(subs[i])(r.Receipt, r.Err)
+			}
+		}
+	}
+	if wait || how == "TrySend" {
+		send()
+		return
+	}
+	w.actors.Go(send)
+}
+
+// end notes an outcome, if there is somebody to hear it.
+func (w *storeWorld) end(s *storeSub, r sqsfifo.Receipt, err error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.clock++
+	if s.outcomes++; s.outcomes > 1 {
+		w.fails("submission %d of %s: %d outcomes", s.id, s.e.Key, s.outcomes)
+	}
+	if s.process.dead {
+		return
+	}
+	s.reported, s.receipt, s.err = time.Now(), r, err
+}
+
+func (w *storeWorld) fail(format string, args ...any) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.fails(format, args...)
+}
+
+// fails is for the holder of the lock.
+func (w *storeWorld) fails(format string, args ...any) {
+	w.wrong = append(w.wrong, fmt.Sprintf(format, args...))
+}
+
+var errHeld *idempotency.IndeterminateError
+
+func isHeld(err error) bool { return errors.As(err, &errHeld) }
