@@ -56,6 +56,10 @@ soak: ## send through faults for SOAK (2m), and 5,000 random programs of resends
 	$(GO) test -count=1 -timeout 0 -run '^TestSoak$$' -v . -soak $(SOAK)
 	$(GO) test -count=1 -timeout 0 -run '^TestModel$$' -v . -model.seeds $(SEEDS) | grep -v '^ *---\|=== '
 
+.PHONY: simulate-system
+simulate-system: ## random systems of producers, a store, a queue and consumers that crash, for SEEDS (5,000) seeds
+	$(GO) test -count=1 -timeout 0 -run '^TestSystem$$' -v ./internal/systemtest -system.seeds $(SEEDS) | grep -v '^ *---\|=== '
+
 .PHONY: model
 model: ## check the protocol of one event with spin, if that and a C compiler are here
 	docs/model/check.sh

@@ -1,0 +1,147 @@
+package systemtest
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"time"
+
+	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
+)
+
+// handle is the connection of one process to the store: it fails, is slow, and ends
+// with the process, at any step of a call.
+type handle struct {
+	p *process
+	s *idempotency.Memory
+}
+
+// begin is what may happen before a call reaches the store.
+func (h *handle) begin(ctx context.Context, crash string) error {
+	if h.p.crash(crash) {
+		return errDead
+	}
+	d := h.p.w.span(20 * time.Millisecond)
+	if h.p.w.happens("store is slow") {
+		d = h.p.w.span(8 * time.Second)
+	}
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-h.p.killed:
+		return errDead
+	case <-ctx.Done():
+		return fmt.Errorf("the store: %w", context.Cause(ctx))
+	}
+	if h.p.w.happens("store fails") {
+		h.p.w.count(&h.p.w.totals.storeFaults)
+		return fmt.Errorf("the store does not answer")
+	}
+	if h.p.w.happens("store is ambiguous") {
+		h.p.w.count(&h.p.w.totals.ambiguous)
+		return fmt.Errorf("%w: not committed", idempotency.ErrAmbiguous)
+	}
+	return nil
+}
+
+// end is what may happen after the commit.
+func (h *handle) end(crash string) error {
+	if h.p.crash(crash) {
+		return errDead
+	}
+	if h.p.w.happens("store is ambiguous after its commit") {
+		h.p.w.count(&h.p.w.totals.ambiguous)
+		return fmt.Errorf("%w: committed", idempotency.ErrAmbiguous)
+	}
+	return nil
+}
+
+func (h *handle) Claim(ctx context.Context, c idempotency.Claim) (idempotency.Outcome, error) {
+	out, err := h.ClaimBatch(ctx, []idempotency.Claim{c})
+	if err != nil {
+		return idempotency.Outcome{}, err
+	}
+	return out[0], nil
+}
+
+func (h *handle) ClaimBatch(ctx context.Context, claims []idempotency.Claim) ([]idempotency.Outcome, error) {
+	if err := h.begin(ctx, "crash before a claim"); err != nil {
+		return nil, err
+	}
+	out, err := h.s.ClaimBatch(context.Background(), claims)
+	if err != nil {
+		return nil, err
+	}
+	for i, o := range out {
+		h.p.w.note(claims[i].Key.Value, "%s claims it: %v", h.p.name, o.Decision)
+		if h.p.w.sabotage == "generous store" && (o.Decision == idempotency.Indeterminate || o.Decision == idempotency.InProgress) {
+			out[i].Decision = idempotency.Reclaimed
+			out[i].Record.ResendUntil = o.Record.ReadAt.Add(time.Hour)
+			out[i].Record.LeaseUntil = o.Record.ReadAt.Add(time.Hour)
+		}
+	}
+	return out, h.end("crash after a claim")
+}
+
+func (h *handle) settle(ctx context.Context, key, what string, f func() error) error {
+	if err := h.begin(ctx, "crash before a settlement"); err != nil {
+		return err
+	}
+	if err := f(); err != nil {
+		h.p.w.note(key, "%s could not record %s: %v", h.p.name, what, err)
+		return err
+	}
+	h.p.w.note(key, "%s recorded %s", h.p.name, what)
+	return h.end("crash after a settlement")
+}
+
+func (h *handle) Complete(ctx context.Context, ref idempotency.Ref, r idempotency.Result) error {
+	return h.settle(ctx, ref.Key.Value, "success", func() error { return h.s.Complete(context.Background(), ref, r) })
+}
+
+func (h *handle) Fail(ctx context.Context, ref idempotency.Ref, f idempotency.Failure) error {
+	return h.settle(ctx, ref.Key.Value, "failure", func() error { return h.s.Fail(context.Background(), ref, f) })
+}
+
+func (h *handle) Release(ctx context.Context, ref idempotency.Ref) error {
+	return h.settle(ctx, ref.Key.Value, "nothing", func() error { return h.s.Release(context.Background(), ref) })
+}
+
+func (h *handle) Lookup(ctx context.Context, keys ...idempotency.Key) ([]idempotency.Record, error) {
+	if err := h.begin(ctx, "crash before a claim"); err != nil {
+		return nil, err
+	}
+	return h.s.Lookup(context.Background(), keys...)
+}
+
+func (h *handle) Scan(ctx context.Context, f idempotency.Filter) iter.Seq2[idempotency.Record, error] {
+	return h.s.Scan(ctx, f)
+}
+
+// settleByTruth is the operator: when no request and no handler can be under way any
+// more, it finds out whether the operation took effect and settles the record.
+func (w *world) settleByTruth(k idempotency.Key, truth func(idempotency.Record) (bool, idempotency.Result)) {
+	ctx := context.Background()
+	records, err := w.store.Lookup(ctx, k)
+	if err != nil {
+		w.fail(k.Value, "the operator cannot look it up: %v", err)
+		return
+	}
+	r := records[0]
+	if r.Status != idempotency.Running || !r.ReadAt.After(r.LeaseUntil.Add(30*time.Second)) {
+		return
+	}
+	happened, result := truth(r)
+	t := idempotency.FailedWith(idempotency.Failure{Proof: idempotency.ProvenForAll, Reason: "looked for and not found"})
+	if happened {
+		t = idempotency.Completed(result)
+	}
+	err = idempotency.SettleHeld(ctx, w.store, r, t)
+	if err != nil {
+		w.note(k.Value, "the operator's settlement came too late: %v", err)
+		return
+	}
+	w.count(&w.totals.settled)
+	w.note(k.Value, "the operator settles it: %v", happened)
+}

@@ -1,0 +1,279 @@
+package systemtest
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
+	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
+)
+
+// event is what the sources hold.
+type event struct {
+	Group  string `json:"group"`
+	Number int    `json:"number"` // in its group
+}
+
+func (e event) key() string { return fmt.Sprintf("%s|%d", e.Group, e.Number) }
+
+// world is everything that outlives processes: the sources with what was acknowledged,
+// the store, the queue, the database that the consumers write to, and the truth.
+type world struct {
+	t     *testing.T
+	seed  uint64
+	queue *sqstest.Queue
+	store *idempotency.Memory
+
+	groups []string
+	length int // events of each group
+
+	// odds are the chances of faults and crashes at each step; calm ends all of them.
+	odds     map[string]float64
+	sabotage string
+
+	// storm is when the faults end; a world that is not finished hours later is stuck.
+	storm time.Time
+
+	// rivals: two producer processes may have one source at once, so that no order is
+	// promised.
+	rivals bool
+
+	mu       sync.Mutex
+	calm     bool
+	rng      *rand.Rand
+	done     map[string]int   // events of each group that the source has marked as sent
+	effects  map[string][]int // of each group, in the order in which they happened
+	receipts map[string]string
+	notes    []note
+	wrong    []string
+	totals   totals
+}
+
+// totals says what the seeds went through.
+type totals struct {
+	events, crashes, requests, lost, storeFaults, ambiguous, duplicates, inDoubt, settled, redelivered int
+}
+
+func (s *totals) add(o totals) {
+	s.events += o.events
+	s.crashes += o.crashes
+	s.requests += o.requests
+	s.lost += o.lost
+	s.storeFaults += o.storeFaults
+	s.ambiguous += o.ambiguous
+	s.duplicates += o.duplicates
+	s.inDoubt += o.inDoubt
+	s.settled += o.settled
+	s.redelivered += o.redelivered
+}
+
+type note struct {
+	at   time.Time
+	key  string
+	what string
+}
+
+// The steps at which something may go wrong.
+var steps = []string{
+	"crash before a claim", "crash after a claim", "crash before a settlement", "crash after a settlement",
+	"crash before a request", "crash during a request", "crash after a request",
+	"crash before an effect", "crash after an effect", "crash before a deletion", "crash after a deletion",
+	"store fails", "store is ambiguous", "store is ambiguous after its commit", "store is slow",
+	"request is dropped", "answer is lost", "request is late", "throttled", "black hole", "fails and stores",
+	"deletion is lost",
+}
+
+func newWorld(t *testing.T, seed uint64, sabotage string) *world {
+	rng := rand.New(rand.NewPCG(seed, 1))
+	queue, err := sqstest.NewQueue(sqstest.Config{VisibilityTimeout: 30 * time.Second})
+	if err != nil {
+		t.Fatal(err)
+	}
+	// The clock of the store is another one than that of the processes.
+	skew := time.Duration(rng.IntN(21)-10) * time.Second
+	w := &world{
+		t: t, seed: seed, queue: queue, rng: rng, sabotage: sabotage,
+		store:  &idempotency.Memory{Now: func() time.Time { return time.Now().Add(skew) }},
+		length: 3 + rng.IntN(12), rivals: rng.IntN(4) == 0,
+		odds: map[string]float64{}, done: map[string]int{}, effects: map[string][]int{}, receipts: map[string]string{},
+	}
+	for g := range 1 + rng.IntN(4) {
+		w.groups = append(w.groups, fmt.Sprintf("g%d", g))
+	}
+	for _, step := range steps {
+		w.odds[step] = []float64{0, 0.01, 0.03, 0.1}[rng.IntN(4)]
+	}
+	w.totals.events = len(w.groups) * w.length
+	return w
+}
+
+// happens decides whether a step goes wrong.
+func (w *world) happens(step string) bool {
+	odds, known := w.odds[step]
+	if !known {
+		panic("no step " + step)
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return !w.calm && w.rng.Float64() < odds
+}
+
+// span is a random duration below the maximum.
+func (w *world) span(most time.Duration) time.Duration {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return time.Duration(w.rng.Int64N(int64(most)))
+}
+
+func (w *world) count(n *int) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	*n++
+}
+
+// note adds a line to the history of an event.
+func (w *world) note(key, format string, args ...any) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.notes = append(w.notes, note{time.Now(), key, fmt.Sprintf(format, args...)})
+}
+
+func (w *world) fail(key, format string, args ...any) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.wrong = append(w.wrong, key+"\x00"+fmt.Sprintf(format, args...))
+}
+
+// finished reports whether every event has its receipt and its effect, or never will.
+func (w *world) finished() bool {
+	if time.Since(w.storm) > 6*time.Hour {
+		return true
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, g := range w.groups {
+		if w.done[g] < w.length || len(w.effects[g]) < w.length {
+			return false
+		}
+	}
+	return true
+}
+
+// check holds what happened against what was promised.
+func (w *world) check() {
+	stored := map[string][]sqstest.Message{}
+	for _, m := range w.queue.Messages() {
+		key := keyOfBody(w.t, m.Body)
+		stored[key] = append(stored[key], m)
+	}
+	for _, g := range w.groups {
+		if n := w.done[g]; n < w.length {
+			w.fail(event{g, n}.key(), "has no receipt, hours after the last fault")
+		}
+		times := map[int]int{}
+		last := -1
+		for _, n := range w.effects[g] {
+			times[n]++
+			if n < last && !w.rivals {
+				w.fail(event{g, n}.key(), "its effect came after that of event %d", last)
+			}
+			last = max(last, n)
+		}
+		for n := range w.length {
+			key := event{g, n}.key()
+			if times[n] != 1 {
+				w.fail(key, "%d effects", times[n])
+			}
+			switch ms := stored[key]; {
+			case len(ms) != 1:
+				w.fail(key, "stored %d times", len(ms))
+			case w.receipts[key] != "" && w.receipts[key] != ms[0].MessageID:
+				w.fail(key, "the receipt names message %s, the queue has %s", w.receipts[key], ms[0].MessageID)
+			}
+		}
+	}
+}
+
+// report prints what is wrong, each with the history of its event.
+func (w *world) report() {
+	for _, text := range w.wrong[:min(len(w.wrong), 3)] {
+		key, text, _ := strings.Cut(text, "\x00")
+		var b strings.Builder
+		fmt.Fprintf(&b, "event %s: %s; again with: go test ./internal/systemtest -system.seed %d\n", key, text, w.seed)
+		for _, n := range w.notes {
+			if n.key == key || n.key == "" {
+				fmt.Fprintf(&b, "  %10.3f s  %s\n", n.at.Sub(time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)).Seconds(), n.what)
+			}
+		}
+		w.t.Error(b.String())
+	}
+}
+
+// errDead is the end of a process.
+var errDead = errors.New("the process is dead")
+
+// process is a program that may be killed at any step. What it does after that has no
+// effect on the world.
+type process struct {
+	w      *world
+	name   string
+	killed chan struct{}
+	once   sync.Once
+}
+
+func (w *world) newProcess(name string) *process {
+	return &process{w: w, name: name, killed: make(chan struct{})}
+}
+
+func (p *process) kill(step string) {
+	p.once.Do(func() {
+		p.w.count(&p.w.totals.crashes)
+		p.w.note("", "%s dies: %s", p.name, step)
+		close(p.killed)
+	})
+}
+
+func (p *process) dead() bool {
+	select {
+	case <-p.killed:
+		return true
+	default:
+		return false
+	}
+}
+
+// crash kills the process if the step says so, and reports whether it is dead.
+func (p *process) crash(step string) bool {
+	if !p.dead() && p.w.happens(step) {
+		p.kill(step)
+	}
+	return p.dead()
+}
+
+// sleep waits; it returns false, early, if the process dies.
+func (p *process) sleep(d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return !p.dead()
+	case <-p.killed:
+		return false
+	}
+}
+
+func keyOfBody(t *testing.T, body string) string {
+	var e struct {
+		Key string `json:"dedupe_key"`
+	}
+	if err := json.Unmarshal([]byte(body), &e); err != nil {
+		t.Fatal(err)
+	}
+	return e.Key
+}
