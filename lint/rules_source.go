@@ -102,7 +102,7 @@ for err := errFirst; err != nil; {
 	{
 		ID: sharedConstantKey, Name: "const-key-distinct-events", Severity: Warning,
 		Title:   "one constant dedupe key for several types of events",
-		Wording: "Two types of events that share a dedupe key are one event to the producer, which refuses the second, and to whoever deduplicates by the key.",
+		Wording: "Two types of events that share a dedupe key are one event to the producer, which refuses the second, and to every consumer that deduplicates by the key.",
 		Source:  "KFM v10.3.1, key specification; KFM v11.2.3, section 4",
 		Fix:     "make the type a part of the key",
 		Passes:  OnSource, Since: "0.1.0",

@@ -206,7 +206,7 @@ func (use *suiteUse) read(c *code) {
 	}
 }
 
-// unreachable reports whether the last node of the path stands behind a skip or a
+// unreachable reports whether the last node of the path stands after a skip or a
 // return that always happens, or in the branch that a constant condition rules out.
 func unreachable(info *types.Info, path []ast.Node) bool {
 	for i, n := range path[:len(path)-1] {
