@@ -17,7 +17,7 @@ const (
 	atOnce = 64
 
 	// mostUnsettled transitions wait for a store that does not take them, each for at
-	// most keepTrying. More are given up, the oldest first.
+	// most keepTrying. For one more, the next one that would be told is given up.
 	mostUnsettled = 10_000
 	keepTrying    = time.Hour
 
@@ -123,7 +123,7 @@ func (l *ledger) lose(t *transition, err error) {
 	l.told(t)
 }
 
-// drop gives the oldest transition of the queue up.
+// drop gives the first transition of the queue up. It is for the holder of the lock.
 func (l *ledger) drop(err error) {
 	t := l.queue[0]
 	l.queue = l.queue[1:]
