@@ -21,6 +21,9 @@ const (
 	mostUnsettled = 10_000
 	keepTrying    = time.Hour
 
+	// behind transitions that wait are so many that senders have to wait for the store.
+	behind = 512
+
 	// closing is how long Close waits for the store.
 	closing = 10 * time.Second
 )
@@ -72,6 +75,15 @@ func (c *Claimant) unsettled(k *Claim) Verdict {
 	c.counts.duplicates.Add(1)
 	k.learn(func(known *Known) { known.State, known.Result, known.Err = Stored, result, nil })
 	return Verdict{Kind: Duplicate}
+}
+
+// IsBehind reports whether so many results wait for the store that those who send should
+// wait with their own ones: a store that is slower than SQS slows the senders down, and
+// loses nothing. A store that fails does not count: to wait for it would not help.
+func (c *Claimant) IsBehind() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return len(c.queue) >= behind && c.failures == 0
 }
 
 // settle queues a transition.
