@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -47,6 +48,7 @@ func produce(name string, db *sql.DB, dialect sqlstore.Dialect, n, rounds int, t
 		name  string
 		store sqsfifo.StoreConfig
 		rates []float64
+		costs []float64
 	}{
 		{name: "without a store"},
 		{name: "with the store", store: sqsfifo.StoreConfig{Store: s}},
@@ -62,7 +64,8 @@ func produce(name string, db *sql.DB, dialect sqlstore.Dialect, n, rounds int, t
 			if i == 2 {
 				from += int64(n)
 			}
-			side.rates = append(side.rates, send(side.store, from, n, i == 3, takes))
+			rate, cost := send(side.store, from, n, i == 3, takes)
+			side.rates, side.costs = append(side.rates, rate), append(side.costs, cost)
 		}
 	}
 	after := s.Stats()
@@ -70,7 +73,7 @@ func produce(name string, db *sql.DB, dialect sqlstore.Dialect, n, rounds int, t
 	fmt.Printf("%s: a producer over HTTP, SQS takes %v, %d requests in flight, batches, %d events, %d rounds\n", name, takes, inFlight, n, rounds)
 	for i, side := range sides {
 		rate := median(side.rates)
-		fmt.Printf("  %-22s %9.0f events/s", side.name, rate)
+		fmt.Printf("  %-22s %9.0f events/s, %5.1f us of processor time an event", side.name, rate, 1e6*median(side.costs))
 		if i > 0 {
 			fmt.Printf(", %.2f of that without", rate/without)
 		}
@@ -89,8 +92,9 @@ func produce(name string, db *sql.DB, dialect sqlstore.Dialect, n, rounds int, t
 var sent atomic.Int64
 
 // send returns the events a second of one producer, which is closed before the clock stops:
-// what it has to tell the store counts.
-func send(store sqsfifo.StoreConfig, first int64, n int, duplicates bool, takes time.Duration) float64 {
+// what it has to tell the store counts. It also returns the processor time of this process
+// for an event in seconds, the fake SQS and the database's library included.
+func send(store sqsfifo.StoreConfig, first int64, n int, duplicates bool, takes time.Duration) (rate, cost float64) {
 	ctx := context.Background()
 	q, err := sqstest.NewQueue(sqstest.Config{})
 	check(err)
@@ -121,7 +125,7 @@ func send(store sqsfifo.StoreConfig, first int64, n int, duplicates bool, takes 
 	for i := range events {
 		events[i] = command{ID: fmt.Sprintf("command-%09d", first+int64(i)), Text: fmt.Sprintf("%0150d", first+int64(i))}
 	}
-	start := time.Now()
+	start, used := time.Now(), processorTime()
 	for _, r := range p.SendBatch(ctx, events) {
 		check(r.Err)
 		if r.Receipt.Duplicate != duplicates {
@@ -129,5 +133,12 @@ func send(store sqsfifo.StoreConfig, first int64, n int, duplicates bool, takes 
 		}
 	}
 	check(p.Close(ctx))
-	return float64(n) / time.Since(start).Seconds()
+	return float64(n) / time.Since(start).Seconds(), (processorTime() - used).Seconds() / float64(n)
+}
+
+// processorTime is that of this process.
+func processorTime() time.Duration {
+	var usage syscall.Rusage
+	check(syscall.Getrusage(syscall.RUSAGE_SELF, &usage))
+	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
 }
