@@ -326,7 +326,7 @@ func (c *courier) mayLeave(items []*item) func() bool {
 // record tells the store what the attempts came to.
 func (c *courier) record(items []*item, answers []attempt.Answer) {
 	var waiter *sync.WaitGroup
-	if c.store.durable {
+	if c.store.durable || c.store.IsBehind() {
 		waiter = &sync.WaitGroup{}
 	}
 	for i, it := range items {

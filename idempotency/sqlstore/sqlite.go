@@ -76,13 +76,41 @@ ON CONFLICT (key_id) DO UPDATE SET generation = excluded.generation, fingerprint
   dataset_id = excluded.dataset_id, version = excluded.version, source_uri = excluded.source_uri, artifact_checksum = excluded.artifact_checksum, care_label = excluded.care_label, replay_safe = excluded.replay_safe,
   prior_status = excluded.prior_status, prior_created_at = excluded.prior_created_at, prior_expires_at = excluded.prior_expires_at`
 
+const sqliteInsert = `INSERT INTO idempotency_keys (key_id, ` + columns + `) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23, ?24, ?25, ?26, ?27, ?28, ?29, ?30, ?31, ?32, ?33, ?34, ?35)
+ON CONFLICT (key_id) DO NOTHING`
+
+// claim inserts what is new without reading it first: most claims are new, and a row that
+// is there shows that one is not.
 func (e *sqlite) claim(ctx context.Context, tx *sql.Tx, fence int64, claims []claimOf) ([]claimed, error) {
 	if len(claims) == 0 {
 		return nil, nil
 	}
-	ids := make([]idempotency.KeyID, len(claims))
+	insert, err := tx.PrepareContext(ctx, sqliteInsert)
+	if err != nil {
+		return nil, fmt.Errorf("sqlstore: claim: %w", err)
+	}
+	defer insert.Close()
+	out := make([]claimed, len(claims))
+	var old []int
+	var ids []idempotency.KeyID
 	for i, c := range claims {
-		ids[i] = c.id
+		r := idempotency.Grant(idempotency.Record{}, c.Claim, idempotency.New, fence+int64(i), e.time())
+		result, err := insert.ExecContext(ctx, append([]any{c.id[:]}, recordArgs(r, idempotency.New, c.RunAgain)...)...)
+		if err != nil {
+			return nil, fmt.Errorf("sqlstore: claim: %w", err)
+		}
+		n, err := result.RowsAffected()
+		if err != nil {
+			return nil, fmt.Errorf("sqlstore: claim: %w", err)
+		}
+		if n == 0 {
+			old, ids = append(old, i), append(ids, c.id)
+			continue
+		}
+		out[i] = claimed{decision: idempotency.New, record: r, inserted: true}
+	}
+	if len(old) == 0 {
+		return out, nil
 	}
 	records, err := e.read(ctx, tx, ids)
 	if err != nil {
@@ -93,10 +121,9 @@ func (e *sqlite) claim(ctx context.Context, tx *sql.Tx, fence int64, claims []cl
 		return nil, fmt.Errorf("sqlstore: claim: %w", err)
 	}
 	defer upsert.Close()
-	out := make([]claimed, len(claims))
-	for i, c := range claims {
-		found, exists := records[c.id]
-		now := e.time()
+	for _, i := range old {
+		c, now := claims[i], e.time()
+		found := records[c.id]
 		found.ReadAt = now
 		d := idempotency.Decide(found, c.Claim, now)
 		if !d.Granted() {
@@ -107,7 +134,7 @@ func (e *sqlite) claim(ctx context.Context, tx *sql.Tx, fence int64, claims []cl
 		if _, err := upsert.ExecContext(ctx, append([]any{c.id[:]}, recordArgs(r, d, c.RunAgain)...)...); err != nil {
 			return nil, fmt.Errorf("sqlstore: claim: %w", err)
 		}
-		out[i] = claimed{decision: d, record: r, inserted: !exists}
+		out[i] = claimed{decision: d, record: r}
 	}
 	return out, nil
 }
@@ -115,13 +142,52 @@ func (e *sqlite) claim(ctx context.Context, tx *sql.Tx, fence int64, claims []cl
 const sqliteSettle = `UPDATE idempotency_keys SET status = ?2, token = ?3, lease_until = ?4, doubt_since = ?5, response = ?6, response_hash = ?7, message_id = ?8, sequence_number = ?9,
   failure = ?10, created_at = ?11, expires_at = ?12, prior_status = ?13, prior_created_at = ?14, prior_expires_at = ?15 WHERE key_id = ?1`
 
+// sqliteComplete is the first case of idempotency.Settle, which is nearly every one: the
+// last claim of the key ends with a result.
+const sqliteComplete = `UPDATE idempotency_keys SET status = 'succeeded', token = NULL, doubt_since = NULL, response = ?3, response_hash = ?4, message_id = ?5, sequence_number = ?6,
+  failure = '', prior_status = 'absent', prior_created_at = NULL, prior_expires_at = NULL WHERE key_id = ?1 AND fence = ?2 AND status = 'in_progress' AND token IS NOT NULL`
+
+// complete makes the completions that need not be read first, and returns the others.
+func (e *sqlite) complete(ctx context.Context, tx *sql.Tx, settles []settleOf) (others []int, err error) {
+	update, err := tx.PrepareContext(ctx, sqliteComplete)
+	if err != nil {
+		return nil, fmt.Errorf("sqlstore: settle: %w", err)
+	}
+	defer update.Close()
+	for i, t := range settles {
+		result, ok := t.t.Result()
+		if !ok {
+			others = append(others, i)
+			continue
+		}
+		hash := result.Hash()
+		done, err := update.ExecContext(ctx, t.id[:], t.ref.Fence, notNil(result.Response), hash[:], result.MessageID, result.SequenceNumber)
+		if err != nil {
+			return nil, fmt.Errorf("sqlstore: settle: %w", err)
+		}
+		n, err := done.RowsAffected()
+		if err != nil {
+			return nil, fmt.Errorf("sqlstore: settle: %w", err)
+		}
+		if n == 0 {
+			others = append(others, i)
+		}
+	}
+	return others, nil
+}
+
 func (e *sqlite) settle(ctx context.Context, tx *sql.Tx, settles []settleOf) ([]settled, error) {
 	if len(settles) == 0 {
 		return nil, nil
 	}
-	ids := make([]idempotency.KeyID, len(settles))
-	for i, t := range settles {
-		ids[i] = t.id
+	out := make([]settled, len(settles))
+	others, err := e.complete(ctx, tx, settles)
+	if err != nil || len(others) == 0 {
+		return out, err
+	}
+	ids := make([]idempotency.KeyID, len(others))
+	for n, i := range others {
+		ids[n] = settles[i].id
 	}
 	records, err := e.read(ctx, tx, ids)
 	if err != nil {
@@ -132,8 +198,8 @@ func (e *sqlite) settle(ctx context.Context, tx *sql.Tx, settles []settleOf) ([]
 		return nil, fmt.Errorf("sqlstore: settle: %w", err)
 	}
 	defer update.Close()
-	out := make([]settled, len(settles))
-	for i, t := range settles {
+	for _, i := range others {
+		t := settles[i]
 		found := records[t.id]
 		r, err := idempotency.Settle(found, t.ref, t.t, e.time())
 		if err != nil || r.Equal(found) {

@@ -17,9 +17,12 @@ const (
 	atOnce = 64
 
 	// mostUnsettled transitions wait for a store that does not take them, each for at
-	// most keepTrying. More are given up, the oldest first.
+	// most keepTrying. For one more, the next one that would be told is given up.
 	mostUnsettled = 10_000
 	keepTrying    = time.Hour
+
+	// behind transitions that wait are so many that senders have to wait for the store.
+	behind = 512
 
 	// closing is how long Close waits for the store.
 	closing = 10 * time.Second
@@ -74,6 +77,15 @@ func (c *Claimant) unsettled(k *Claim) Verdict {
 	return Verdict{Kind: Duplicate}
 }
 
+// IsBehind reports whether so many results wait for the store that those who send should
+// wait with their own ones: a store that is slower than SQS slows the senders down, and
+// loses nothing. A store that fails does not count: to wait for it would not help.
+func (c *Claimant) IsBehind() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return len(c.queue) >= behind && c.failures == 0
+}
+
 // settle queues a transition.
 func (c *Claimant) settle(k *Claim, t idempotency.Transition, waiter *sync.WaitGroup) {
 	c.mu.Lock()
@@ -123,7 +135,7 @@ func (l *ledger) lose(t *transition, err error) {
 	l.told(t)
 }
 
-// drop gives the oldest transition of the queue up.
+// drop gives the first transition of the queue up. It is for the holder of the lock.
 func (l *ledger) drop(err error) {
 	t := l.queue[0]
 	l.queue = l.queue[1:]

@@ -114,8 +114,8 @@ func (s *storm) admit(it *item) Admission {
 }
 
 func (s *storm) isKnown(key string) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.toy.mu.Lock()
+	defer s.toy.mu.Unlock()
 	return s.event(key).known == attempt.Stored
 }
 

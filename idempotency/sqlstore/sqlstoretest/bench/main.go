@@ -2,9 +2,9 @@
 // with duplicates, in one run: 64 writers, durable, bodies of 300 bytes, 6 percent
 // of the claims repeated.
 //
-//	go run ./bench [-time 3s] [-rounds 3] [-postgres URL] [-keys N]
+//	go run ./bench [-time 3s] [-rounds 3] [-events 20000] [-producer] [-postgres URL] [-keys N]
 //
-// With -keys it measures how long a store with so many keys takes to open and to
+// It then sends events through a producer with the store, beside one without. With -keys it measures how long a store with so many keys takes to open and to
 // look keys up, instead.
 //
 // Both sides make the same claim, by the same code. The side with one transaction a
@@ -43,12 +43,19 @@ func main() {
 	rounds := flag.Int("rounds", 3, "measurements of each side; the median counts")
 	server := flag.String("postgres", cmp.Or(os.Getenv("SQLSTORE_POSTGRES"), "postgres://postgres@127.0.0.1:5432/test"), "PostgreSQL server")
 	keys := flag.Int("keys", 0, "measure lookups among so many keys instead")
+	events := flag.Int("events", 20000, "events of a measurement of the producer")
+	only := flag.Bool("producer", false, "measure the producer only")
 	flag.Parse()
 	run := func(name string, db *sql.DB, dialect sqlstore.Dialect) {
-		if *keys > 0 {
+		switch {
+		case *keys > 0:
 			many(name, db, dialect, *keys)
-		} else {
+			return
+		case !*only:
 			measure(name, db, dialect, *length, *rounds)
+		}
+		for _, takes := range []time.Duration{roundTrip, 0} {
+			produce(name, db, dialect, *events, *rounds, takes)
 		}
 	}
 	dir, err := os.MkdirTemp(".", "bench")

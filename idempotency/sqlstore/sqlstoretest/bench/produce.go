@@ -1,0 +1,144 @@
+package main
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"net"
+	"net/http"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
+
+	"github.com/kansas-frontier-matrix/sqsfifo"
+	"github.com/kansas-frontier-matrix/sqsfifo/idempotency/sqlstore"
+	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
+)
+
+// command is an event of about 300 bytes.
+type command struct {
+	ID   string `json:"id"`
+	Text string `json:"text"`
+}
+
+const (
+	// target is the part of the rate of a producer without a store that one with a store
+	// has to reach.
+	target = 0.35
+
+	// roundTrip is how long the fake SQS takes for a request, as one in the same region
+	// does. It is also measured without.
+	roundTrip = 5 * time.Millisecond
+
+	// inFlight is the usual number of requests under way at once.
+	inFlight = 10
+)
+
+// produce prints the rate of a producer with the store beside that of one without, which
+// send events in batches to a fake SQS over HTTP in this process. The sides take turns.
+func produce(name string, db *sql.DB, dialect sqlstore.Dialect, n, rounds int, takes time.Duration) {
+	ctx := context.Background()
+	check(sqlstore.Migrate(ctx, db, dialect))
+	s, err := sqlstore.Open(ctx, sqlstore.Config{DB: db, Dialect: dialect})
+	check(err)
+	sides := []struct {
+		name  string
+		store sqsfifo.StoreConfig
+		rates []float64
+		costs []float64
+	}{
+		{name: "without a store"},
+		{name: "with the store", store: sqsfifo.StoreConfig{Store: s}},
+		{name: "durable receipts", store: sqsfifo.StoreConfig{Store: s, DurableReceipts: true}},
+		{name: "the same events again", store: sqsfifo.StoreConfig{Store: s}},
+	}
+	before := s.Stats()
+	for range rounds {
+		first := sent.Add(int64(2 * n))
+		for i := range sides {
+			side := &sides[i]
+			from := first
+			if i == 2 {
+				from += int64(n)
+			}
+			rate, cost := send(side.store, from, n, i == 3, takes)
+			side.rates, side.costs = append(side.rates, rate), append(side.costs, cost)
+		}
+	}
+	after := s.Stats()
+	without := median(sides[0].rates)
+	fmt.Printf("%s: a producer over HTTP, SQS takes %v, %d requests in flight, batches, %d events, %d rounds\n", name, takes, inFlight, n, rounds)
+	for i, side := range sides {
+		rate := median(side.rates)
+		fmt.Printf("  %-22s %9.0f events/s, %5.1f us of processor time an event", side.name, rate, 1e6*median(side.costs))
+		if i > 0 {
+			fmt.Printf(", %.2f of that without", rate/without)
+		}
+		if i == 1 && takes > 0 {
+			fmt.Printf(" (at least %.2f wanted)", target)
+		}
+		fmt.Println()
+	}
+	claimed := float64(2 * rounds * n)
+	fmt.Printf("  %.1f claims and %.1f results a transaction\n",
+		claimed/float64(after.Groups-before.Groups), float64(after.Transitions-before.Transitions)/float64(after.Groups-before.Groups))
+	check(s.Close())
+}
+
+// sent is how many events there have been.
+var sent atomic.Int64
+
+// send returns the events a second of one producer, which is closed before the clock stops:
+// what it has to tell the store counts. It also returns the processor time of this process
+// for an event in seconds, the fake SQS and the database's library included.
+func send(store sqsfifo.StoreConfig, first int64, n int, duplicates bool, takes time.Duration) (rate, cost float64) {
+	ctx := context.Background()
+	q, err := sqstest.NewQueue(sqstest.Config{})
+	check(err)
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	check(err)
+	fake := sqstest.NewServer(q)
+	server := &http.Server{ReadHeaderTimeout: time.Minute, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		time.Sleep(takes)
+		fake.ServeHTTP(w, r)
+	})}
+	go func() { _ = server.Serve(listener) }()
+	defer server.Close()
+	client := sqsfifo.NewClient(aws.Config{Region: sqstest.Region, Credentials: aws.AnonymousCredentials{}}, inFlight, func(o *sqs.Options) {
+		o.BaseEndpoint = aws.String("http://" + listener.Addr().String())
+	})
+	if store.Store != nil {
+		store.Queue = "bench" // of which each measurement has another one
+	}
+	p, err := sqsfifo.NewProducer(client, sqsfifo.Config[command]{
+		QueueURL: "http://" + listener.Addr().String() + "/" + sqstest.Account + "/" + q.Name(), Source: "kfm.bench.commands", Store: store,
+		Delivery: sqsfifo.Delivery{InFlight: inFlight},
+		Identify: func(c command) (sqsfifo.Identity, error) {
+			return sqsfifo.Identity{DedupeKey: c.ID, Group: c.ID[len(c.ID)-3:], Time: time.Unix(1e9, 0)}, nil
+		},
+	})
+	check(err)
+	events := make([]command, n)
+	for i := range events {
+		events[i] = command{ID: fmt.Sprintf("command-%09d", first+int64(i)), Text: fmt.Sprintf("%0150d", first+int64(i))}
+	}
+	start, used := time.Now(), processorTime()
+	for _, r := range p.SendBatch(ctx, events) {
+		check(r.Err)
+		if r.Receipt.Duplicate != duplicates {
+			check(fmt.Errorf("%s: duplicate %v", r.Receipt.DedupeKey, r.Receipt.Duplicate))
+		}
+	}
+	check(p.Close(ctx))
+	return float64(n) / time.Since(start).Seconds(), (processorTime() - used).Seconds() / float64(n)
+}
+
+// processorTime is that of this process.
+func processorTime() time.Duration {
+	var usage syscall.Rusage
+	check(syscall.Getrusage(syscall.RUSAGE_SELF, &usage))
+	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
+}

@@ -1,0 +1,88 @@
+package sqsfifo_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/kansas-frontier-matrix/sqsfifo"
+	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
+	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
+)
+
+// The retry storm of a degraded command API, through producers with a store: 80 commands
+// a second for ten minutes, 6 percent of them sent a second time, at once or up to ten
+// minutes later, by another goroutine, by another process, or after a restart. None of
+// the 2,880 repeated attempts is accepted, and the counts say so.
+func TestStoreRetryStorm(t *testing.T) {
+	if testing.Short() {
+		t.Skip("48,000 commands")
+	}
+	const commands, repeated = 48_000, 2880
+	synctest.Test(t, func(t *testing.T) {
+		q, store := newQueue(t, sqstest.Config{}), new(idempotency.Memory)
+		rng := rand.New(rand.NewPCG(1, 2))
+		event := func(i int) Scene {
+			return Scene{ID: fmt.Sprint("command-", i), PathRow: fmt.Sprint("g", i%480), Acquired: scene.Acquired}
+		}
+		begin := func() *sqsfifo.Producer[Scene] { return on(t, q, q, withStore(store)) }
+		var mu sync.Mutex
+		processes := []*sqsfifo.Producer[Scene]{begin(), begin()}
+		one := func() *sqsfifo.Producer[Scene] {
+			mu.Lock()
+			defer mu.Unlock()
+			return processes[rng.IntN(len(processes))]
+		}
+		var stored, duplicates int64
+		restart := func(i int) {
+			mu.Lock()
+			old := processes[i]
+			processes[i] = begin()
+			mu.Unlock()
+			closed(t, old)
+			s := old.Stats()
+			stored, duplicates = stored+s.Outcomes.Stored, duplicates+s.Outcomes.Duplicates
+			assert.Zero(t, s.Outcomes.NotStored+s.Outcomes.InDoubt+s.Outcomes.Altered)
+		}
+		again := func(s Scene) {
+			r, err := one().Send(t.Context(), s)
+			assert.NoError(t, err)
+			assert.NotEmpty(t, r.MessageID)
+		}
+
+		var later sync.WaitGroup
+		attempts := 0
+		for i := range commands {
+			one().SendAsync(t.Context(), event(i), func(_ sqsfifo.Receipt, err error) { assert.NoError(t, err) })
+			if i*repeated/commands != (i+1)*repeated/commands {
+				attempts++
+				wait := []time.Duration{0, time.Second, 10 * time.Minute}[attempts%3]
+				later.Go(func() {
+					time.Sleep(time.Duration(float64(wait) * (0.5 + float64(attempts%100)/200)))
+					again(event(i))
+				})
+			}
+			time.Sleep(time.Second / 80)
+			if i%4800 == 4799 {
+				restart(i / 4800 % 2)
+			}
+		}
+		later.Wait()
+		restart(0)
+		restart(1)
+		for _, p := range processes {
+			closed(t, p)
+		}
+		require.Equal(t, repeated, attempts)
+		require.Len(t, q.Messages(), commands)
+		require.EqualValues(t, commands, stored)
+		require.EqualValues(t, repeated, duplicates)
+		require.Empty(t, q.Suppressed(), "not even SQS had to")
+	})
+}
