@@ -58,6 +58,9 @@ func (s *Store) ClaimTx(ctx context.Context, tx *sql.Tx, c idempotency.Claim) (i
 	if err := s.grow(ctx, tx, results); err != nil {
 		return idempotency.Outcome{}, err
 	}
+	if err := s.record(ctx, tx, nil, admitted, results); err != nil {
+		return idempotency.Outcome{}, err
+	}
 	return idempotency.NewOutcome(results[0].decision, owned(results[0].record), c), nil
 }
 
@@ -83,6 +86,9 @@ func (s *Store) CompleteTx(ctx context.Context, tx *sql.Tx, ref idempotency.Ref,
 		ends, err := s.engine.settle(ctx, tx, t)
 		if err != nil {
 			return err
+		}
+		if ends[0].made {
+			return s.record(ctx, tx, ends, nil, nil)
 		}
 		if !ends[0].busy {
 			return ends[0].err

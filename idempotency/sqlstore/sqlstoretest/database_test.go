@@ -33,6 +33,7 @@ type database struct {
 	dialect sqlstore.Dialect
 	driver  string
 	source  string // data source name
+	ledger  bool   // of the children of kill tests
 }
 
 func (d database) open(t testing.TB) *sql.DB {
@@ -69,7 +70,7 @@ func sqliteSource(path string) string {
 }
 
 func newSQLite(t testing.TB) database {
-	return database{sqlstore.SQLite, "sqlite", sqliteSource(filepath.Join(t.TempDir(), "keys.db"))}
+	return database{dialect: sqlstore.SQLite, driver: "sqlite", source: sqliteSource(filepath.Join(t.TempDir(), "keys.db"))}
 }
 
 // newPostgreSQL makes a schema in the server, or skips the test.
@@ -107,7 +108,7 @@ func postgresAt(t testing.TB, server string) database {
 	q := u.Query()
 	q.Set("search_path", schema)
 	u.RawQuery = q.Encode()
-	return database{sqlstore.PostgreSQL, "pgx", u.String()}
+	return database{dialect: sqlstore.PostgreSQL, driver: "pgx", source: u.String()}
 }
 
 // each runs the test for both dialects.

@@ -23,6 +23,7 @@ const (
 	childDialect = "SQLSTORE_TEST_DIALECT"
 	childSource  = "SQLSTORE_TEST_SOURCE"
 	childRound   = "SQLSTORE_TEST_ROUND"
+	childLedger  = "SQLSTORE_TEST_LEDGER"
 )
 
 // The child of the kill tests: eight callers claim the keys of the round, and complete
@@ -33,13 +34,17 @@ func TestClaimForTheParentProcess(t *testing.T) {
 		t.Skip("runs as a child of the kill tests")
 	}
 	dialect, _ := strconv.Atoi(os.Getenv(childDialect))
-	d := database{sqlstore.Dialect(dialect), "pgx", os.Getenv(childSource)}
+	d := database{dialect: sqlstore.Dialect(dialect), driver: "pgx", source: os.Getenv(childSource), ledger: os.Getenv(childLedger) == "true"}
 	if d.dialect == sqlstore.SQLite {
 		d.driver = "sqlite"
 	}
-	s := d.store(t, sqlstore.Config{})
+	s := d.store(t, sqlstore.Config{Ledger: d.ledger})
 	fmt.Println("ready")
 	var wg sync.WaitGroup
+	if d.ledger {
+		k := sealer(t, s.Ledger(), func(c *sqlstore.SealerConfig) { c.Interval = time.Millisecond })
+		wg.Go(func() { _ = k.Run(context.Background()) })
+	}
 	for w := range 8 {
 		wg.Go(func() {
 			for i := 0; ; i++ {
@@ -100,7 +105,7 @@ func (d database) children(t *testing.T, round string, said *acknowledged) (kill
 	ready := make(chan bool, 2)
 	for range 2 {
 		cmd := exec.Command(os.Args[0], "-test.run", "^TestClaimForTheParentProcess$")
-		cmd.Env = append(os.Environ(), fmt.Sprintf("%s=%d", childDialect, d.dialect), childSource+"="+d.source, childRound+"="+round)
+		cmd.Env = append(os.Environ(), fmt.Sprintf("%s=%d", childDialect, d.dialect), childSource+"="+d.source, childRound+"="+round, fmt.Sprintf("%s=%v", childLedger, d.ledger))
 		out, err := cmd.StdoutPipe()
 		if err != nil {
 			t.Fatal(err)
