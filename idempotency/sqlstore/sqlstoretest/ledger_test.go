@@ -32,7 +32,9 @@ func sealer(t testing.TB, l *sqlstore.Ledger, change ...func(*sqlstore.SealerCon
 
 func seal(t testing.TB, k *sqlstore.Sealer) ledger.Head {
 	t.Helper()
-	h, err := k.Seal(context.Background())
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	h, err := k.Seal(ctx)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -403,7 +405,7 @@ func TestLedgerTampering(t *testing.T) {
 					switch c.Name() {
 					case "n":
 						want.Kind = ledger.Dropped // the row with its number
-						tampered(name, want, nil, fmt.Sprintf(`UPDATE idempotency_seals SET n = n + 10 WHERE n = 2`))
+						tampered(name, want, nil, `UPDATE idempotency_seals SET n = n + 10 WHERE n = 2`)
 					case "epoch", "xid", "seq":
 						if table == "idempotency_ledger" { // elsewhere, so it is not where it was
 							tamperedPlace(t, s.Ledger(), name, db, restore, strings.ReplaceAll(fmt.Sprintf(`UPDATE %s SET %s = %s WHERE seq = {4}`, table, c.Name(), v), "{4}", fmt.Sprint(seqs[4])))

@@ -76,7 +76,9 @@ func TestTwoSealers(t *testing.T) {
 	if _, err := tx.Exec(`SELECT * FROM idempotency_sealer FOR UPDATE`); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := b.Seal(t.Context()); !errors.Is(err, sqlstore.ErrOtherSealer) {
+	ctx, stop := context.WithTimeout(t.Context(), 10*time.Second)
+	defer stop()
+	if _, err := b.Seal(ctx); !errors.Is(err, sqlstore.ErrOtherSealer) {
 		t.Errorf("got %v, want ErrOtherSealer", err)
 	}
 	if err := tx.Rollback(); err != nil {
@@ -188,12 +190,8 @@ func TestLedgerInAnotherServer(t *testing.T) {
 	claim(t, s, claimOf("not sealed"), idempotency.New)
 	// In this server, transactions are far below those of the other one.
 	db := d.open(t)
-	for _, statement := range []string{
-		`UPDATE idempotency_sealer SET server = 1, horizon = 1000000000000, lease_until = 0`,
-	} {
-		if _, err := db.Exec(statement); err != nil {
-			t.Fatal(err)
-		}
+	if _, err := db.Exec(`UPDATE idempotency_sealer SET server = 1, horizon = 1000000000000, lease_until = 0`); err != nil {
+		t.Fatal(err)
 	}
 	var setting *sqlstore.SettingError
 	if _, err := s.Claim(t.Context(), claimOf("unnoticed")); !errors.As(err, &setting) || setting.Setting != "server" {
@@ -213,7 +211,7 @@ func TestLedgerInAnotherServer(t *testing.T) {
 		t.Errorf("%+v, want a seal of the old epoch and one of the new", report)
 	}
 	// Opening it again begins no other.
-	s = d.store(t, sqlstore.Config{Ledger: true})
+	d.store(t, sqlstore.Config{Ledger: true})
 	var epoch int64
 	if err := db.QueryRow(`SELECT epoch FROM idempotency_sealer`).Scan(&epoch); err != nil || epoch != 2 {
 		t.Errorf("epoch %d, %v, want 2", epoch, err)
@@ -332,4 +330,38 @@ func checkEntries(t *testing.T, l *sqlstore.Ledger, db *sql.DB, report ledger.Re
 	if len(claimed)+len(completed) > 0 {
 		t.Errorf("the ledger has %d claims and %d completions that no record has", len(claimed), len(completed))
 	}
+}
+
+// Run offers a head again that was not kept, and gives the lease back when it ends.
+func TestSealerRun(t *testing.T) {
+	each(t, func(t *testing.T, d database) {
+		s := d.store(t, sqlstore.Config{Ledger: true})
+		claim(t, s, claimOf("a"), idempotency.New)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		var offered []ledger.Head
+		k := sealer(t, s.Ledger(), func(c *sqlstore.SealerConfig) {
+			c.Interval, c.Lease = time.Millisecond, time.Hour
+			c.Sink = func(_ context.Context, h ledger.Head) error {
+				offered = append(offered, h)
+				switch len(offered) {
+				case 1:
+					return errors.New("the sink is down")
+				case 2:
+					claim(t, s, claimOf("b"), idempotency.New)
+				case 3:
+					cancel()
+				}
+				return nil
+			}
+		})
+		if err := k.Run(ctx); err != nil {
+			t.Error(err)
+		}
+		if len(offered) != 3 || offered[0] != offered[1] || offered[2].N != 2 {
+			t.Errorf("the sink got %v, want the first head twice, then the second", offered)
+		}
+		head := seal(t, sealer(t, s.Ledger()))
+		verify(t, s.Ledger(), append(offered, head)...)
+	})
 }
