@@ -118,7 +118,7 @@ func (k *Sealer) keep(ctx context.Context, head, kept ledger.Head) ledger.Head {
 	if k.config.Sink != nil {
 		if err := k.config.Sink(ctx, head); err != nil {
 			k.config.Logger.Error("ledger: the head was not kept", "head", head, "error", err)
-			return head
+			return kept
 		}
 	}
 	k.config.Logger.Info("ledger: sealed", "head", head)

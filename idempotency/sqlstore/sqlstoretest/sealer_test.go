@@ -337,7 +337,7 @@ func TestSealerRun(t *testing.T) {
 	each(t, func(t *testing.T, d database) {
 		s := d.store(t, sqlstore.Config{Ledger: true})
 		claim(t, s, claimOf("a"), idempotency.New)
-		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 		defer cancel()
 		var offered []ledger.Head
 		k := sealer(t, s.Ledger(), func(c *sqlstore.SealerConfig) {
