@@ -33,7 +33,6 @@ type database struct {
 	dialect sqlstore.Dialect
 	driver  string
 	source  string // data source name
-	ledger  bool   // of the children of kill tests
 }
 
 func (d database) open(t testing.TB) *sql.DB {
