@@ -32,6 +32,14 @@ func TestKilledClients(t *testing.T) {
 	storetest.KillClients(t, s, storetest.Killing{Test: "TestClient", Env: []string{childSocket + "=" + server.socket()}})
 }
 
+// Client processes are killed in the middle of random calls over few keys. What they and
+// the callers that go on were told has an order that the rules allow.
+func TestKilledClientsHistory(t *testing.T) {
+	server := newServer(t, durable...)
+	s := newStore(t, server, redisstore.Config{Prefix: "kill:"})
+	storetest.KillHistory(t, s, storetest.Killing{Test: "TestClient", Env: []string{childSocket + "=" + server.socket()}})
+}
+
 // The server is killed in the middle of a storm of claims and starts again. Nothing that
 // was acknowledged is lost, and no key is won twice.
 func TestKilledServer(t *testing.T) {

@@ -18,7 +18,7 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
 )
 
-// Killing is what [KillClients] does.
+// Killing is what [KillClients] and [KillHistory] do.
 type Killing struct {
 	// Test is the name of the test that calls [Client].
 	Test string
@@ -26,12 +26,12 @@ type Killing struct {
 	// Env tells the clients where the storage is, as "NAME=value".
 	Env []string
 
-	// Rounds is how often two clients are started and killed. Zero means 50, and 5 in
-	// short tests.
+	// Rounds is how often clients are started and killed. Zero means 50, and 5 in short
+	// tests, for KillClients, and 20 and 4 for KillHistory.
 	Rounds int
 
 	// Round is called after each round, when the clients are dead and what they were
-	// told was checked. Nil means nothing.
+	// told was checked. Nil is no call.
 	Round func()
 }
 
@@ -76,17 +76,21 @@ func KillClients(t *testing.T, s idempotency.Store, k Killing) {
 	}
 }
 
-// Client is the test of a client process of [KillClients]: it makes calls until it is
-// killed, and writes each answer to standard output before its next call. In any other
+// Client is the test of a client process of [KillClients] and [KillHistory]: it makes
+// calls until it is killed, and writes each answer to standard output before its next call. In any other
 // process it skips the test.
 func Client(t *testing.T, open func() (idempotency.Store, error)) {
 	round := os.Getenv(clientRound)
 	if round == "" {
-		t.Skip("runs as a client of KillClients")
+		t.Skip("runs as a client of KillClients and KillHistory")
 	}
 	s, err := open()
 	if err != nil {
 		fmt.Println("error open", oneLine(err))
+		return
+	}
+	if os.Getenv(historySeed) != "" {
+		historyClient(s, round)
 		return
 	}
 	fmt.Println("ready")

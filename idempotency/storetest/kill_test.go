@@ -34,7 +34,7 @@ type failures struct {
 	texts []string
 }
 
-func (*failures) Helper() {}
+func (*failures) Helper()             {}
 func (f *failures) Error(args ...any) { f.texts = append(f.texts, fmt.Sprint(args...)) }
 
 func (f *failures) Errorf(format string, args ...any) {

@@ -70,3 +70,11 @@ func checkCount(t *testing.T, d database, s *sqlstore.Store) {
 		t.Errorf("the count is %d, %v, and there are %d rows", n, err, rows)
 	}
 }
+
+// Client processes are killed in the middle of random calls over few keys. What they and
+// the callers that go on were told has an order that the rules allow.
+func TestKilledClientsHistory(t *testing.T) {
+	each(t, func(t *testing.T, d database) {
+		storetest.KillHistory(t, d.store(t, sqlstore.Config{}), d.killing(false))
+	})
+}
