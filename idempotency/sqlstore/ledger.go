@@ -18,8 +18,9 @@ import (
 // stores with [Config.Ledger] write. Package ledger says what it proves.
 //
 // The table idempotency_ledger has the entries, idempotency_seals the seals. Triggers
-// refuse to update or delete them, which stops mistakes; who can drop triggers is found
-// by [Ledger.Verify]. On SQLite a transaction seals what it writes. On PostgreSQL a chain
+// refuse to update or delete them, which stops mistakes; what somebody does who can drop
+// triggers is found by [Ledger.Verify]. On PostgreSQL the role of the application needs
+// only INSERT and SELECT on both, and UPDATE on idempotency_sealer for a sealer. On SQLite a transaction seals what it writes. On PostgreSQL a chain
 // within transactions would make each wait for the other, so entries are sealed
 // afterwards, by a [Sealer] that must run somewhere. A transaction that has written
 // anything, in any database of the server, and stays open, delays the seals of what was
@@ -148,31 +149,42 @@ func (l *Ledger) Verify(ctx context.Context, anchors ...ledger.Head) (ledger.Rep
 }
 
 // Export writes the seals after a head, and their entries, as JSON lines, and returns
-// the head of the last one. Files of consecutive exports, one behind the other, are one
-// ledger. The zero Head is the beginning. Verify what was written with
-// [ledger.VerifyAfter]; Export itself checks only that rows can be written as lines.
+// the head of the last one. The zero Head is the beginning. Files of consecutive exports,
+// one after the other, are one ledger. After an error it returns the head of the last seal
+// of which it has passed all entries to w; export from there again, without the lines after
+// them. Verify what was written with [ledger.VerifyAfter]; Export itself checks only that
+// rows can be written as lines.
 func (l *Ledger) Export(ctx context.Context, w io.Writer, after ledger.Head) (ledger.Head, error) {
 	out := bufio.NewWriter(w)
-	head := after
-	var b []byte
-	for line, err := range l.Lines(ctx, after) {
+	whole, last := after, after // seals
+	write := func(line ledger.Line, b []byte) ([]byte, error) {
+		b, err := line.Append(b[:0])
 		if err != nil {
-			return head, err
-		}
-		if b, err = line.Append(b[:0]); err != nil {
-			return head, err
+			return b, err
 		}
 		if _, err := out.Write(b); err != nil {
-			return head, fmt.Errorf("sqlstore: ledger: export: %w", err)
+			return b, fmt.Errorf("sqlstore: ledger: export: %w", err)
 		}
-		if line.Seal != nil {
-			head = line.Seal.Head()
+		return b, nil
+	}
+	var b []byte
+	for line, err := range l.Lines(ctx, after) {
+		if err == nil && line.Seal != nil { // those of the one before are complete
+			if err = out.Flush(); err == nil {
+				whole, last = last, line.Seal.Head()
+			}
+		}
+		if err == nil {
+			b, err = write(line, b)
+		}
+		if err != nil {
+			return whole, errors.Join(err, out.Flush())
 		}
 	}
 	if err := out.Flush(); err != nil {
-		return head, fmt.Errorf("sqlstore: ledger: export: %w", err)
+		return whole, fmt.Errorf("sqlstore: ledger: export: %w", err)
 	}
-	return head, nil
+	return last, nil
 }
 
 // Lines yields the seals after a head, each followed by its entries. A row that is not of

@@ -245,6 +245,61 @@ func TestLedgerOfGroups(t *testing.T) {
 	})
 }
 
+// Of an export that is interrupted, the head says how far it came.
+func TestInterruptedExport(t *testing.T) {
+	each(t, func(t *testing.T, d database) {
+		s := d.store(t, sqlstore.Config{Ledger: true})
+		k := sealer(t, s.Ledger())
+		var heads []ledger.Head
+		for i := range 3 {
+			for j := range 3 {
+				claim(t, s, claimOf(fmt.Sprint(i, j)), idempotency.New)
+			}
+			heads = append(heads, seal(t, k))
+		}
+		var whole bytes.Buffer
+		last, err := s.Ledger().Export(t.Context(), &whole, ledger.Head{})
+		if err != nil || last != heads[2] {
+			t.Fatalf("got %v, %v", last, err)
+		}
+		for limit := range whole.Len() {
+			if limit%97 != 0 {
+				continue
+			}
+			w := &limited{left: limit}
+			head, err := s.Ledger().Export(t.Context(), w, ledger.Head{})
+			if !errors.Is(err, errFull) {
+				t.Fatalf("%d bytes: got %v", limit, err)
+			}
+			if head.N > 0 {
+				_, err := ledger.Verify(ledger.Read(&w.Buffer), head)
+				tampered := new(ledger.TamperError)
+				if err != nil && (!errors.As(err, &tampered) || tampered.Kind == ledger.Truncated || tampered.Seal != 0 && tampered.Seal <= head.N) {
+					t.Errorf("%d bytes, head %v: %v", limit, head, err)
+				}
+			}
+		}
+	})
+}
+
+var errFull = errors.New("the disk is full")
+
+// limited takes so many bytes.
+type limited struct {
+	bytes.Buffer
+	left int
+}
+
+func (w *limited) Write(b []byte) (int, error) {
+	n := min(len(b), w.left)
+	w.left -= n
+	w.Buffer.Write(b[:n])
+	if n < len(b) {
+		return n, errFull
+	}
+	return n, nil
+}
+
 // Raw SQL can neither change nor delete an entry or a seal, as long as the triggers are
 // there, not even in the guise of an INSERT.
 func TestLedgerIsAppendOnly(t *testing.T) {

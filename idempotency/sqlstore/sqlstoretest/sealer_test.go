@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -142,6 +143,17 @@ func TestSealersInAStorm(t *testing.T) {
 				}
 			})
 		}
+		// A verification in the middle of the storm sees whole seals only.
+		sealers.Go(func() {
+			for n := 0; ctx.Err() == nil || n == 0; n++ {
+				mu.Lock()
+				kept := slices.Clone(heads)
+				mu.Unlock()
+				if _, err := s.Ledger().Verify(t.Context(), kept...); err != nil {
+					t.Errorf("in the storm: %v", err)
+				}
+			}
+		})
 		writers.Wait()
 		time.Sleep(50 * time.Millisecond)
 		cancel()
