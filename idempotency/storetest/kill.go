@@ -213,8 +213,13 @@ func (w *Witness) told(line string) {
 		w.granted, w.completed, w.fences = map[string]int64{}, map[string]bool{}, map[int64]string{}
 	}
 	fields := strings.Fields(line)
+	fail := func(format string, args ...any) {
+		if len(w.failed) < 20 {
+			w.failed = append(w.failed, fmt.Sprintf(format, args...))
+		}
+	}
 	if len(fields) > 0 && fields[0] == "error" {
-		w.failed = append(w.failed, strings.TrimSpace(line))
+		fail("%s", strings.TrimSpace(line))
 		return
 	}
 	if len(fields) != 3 {
@@ -224,13 +229,13 @@ func (w *Witness) told(line string) {
 	case idempotency.New.String(), idempotency.Renewed.String(), idempotency.Reclaimed.String():
 		fence, err := strconv.ParseInt(fields[2], 10, 64)
 		if err != nil {
-			w.failed = append(w.failed, fmt.Sprintf("line %q: %v", line, err))
+			fail("line %q: %v", line, err)
 		}
 		if was, twice := w.granted[value]; twice {
-			w.failed = append(w.failed, fmt.Sprintf("key %s was granted twice: with fence %d and %d", value, was, fence))
+			fail("key %s was granted twice: with fence %d and %d", value, was, fence)
 		}
 		if other, twice := w.fences[fence]; twice {
-			w.failed = append(w.failed, fmt.Sprintf("fence %d was given to %s and %s", fence, other, value))
+			fail("fence %d was given to %s and %s", fence, other, value)
 		}
 		w.granted[value], w.fences[fence] = fence, value
 	case "completed":

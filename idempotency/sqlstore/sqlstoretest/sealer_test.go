@@ -146,6 +146,7 @@ func TestSealersInAStorm(t *testing.T) {
 		// A verification in the middle of the storm sees whole seals only.
 		sealers.Go(func() {
 			for n := 0; ctx.Err() == nil || n == 0; n++ {
+				time.Sleep(10 * time.Millisecond)
 				mu.Lock()
 				kept := slices.Clone(heads)
 				mu.Unlock()
