@@ -130,7 +130,7 @@ bench-emulators: ## sqsfifo serve against moto, fauxqs and goaws, with the ratio
 	cd benchmarks && $(GO) run ./emulators
 
 .PHONY: bench-store
-bench-store: ## durable claims, one transaction each and in groups, with the ratio (SQLite, and PostgreSQL if it is here)
+bench-store: ## durable claims, one transaction each and in groups, without and with the ledger, with the ratios (SQLite, and PostgreSQL if it is here)
 	cd idempotency/sqlstore/sqlstoretest && $(GO) run ./bench
 
 .PHONY: bench-memory

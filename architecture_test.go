@@ -36,6 +36,7 @@ func TestDependencies(t *testing.T) {
 		{"./canonicaljson", []string{"."}}, // a dot is in every path but those of the standard library
 		{"./internal/window", []string{"."}},
 		{"./idempotency", []string{"."}},
+		{"./idempotency/ledger", []string{"."}},
 		{"./idempotency/sqlstore", []string{"."}},
 		{"./idempotency/httpidem", []string{"."}},
 	} {
@@ -85,7 +86,8 @@ func TestArrows(t *testing.T) {
 		"./internal/attrname":  nil,
 
 		"./idempotency":          nil,
-		"./idempotency/sqlstore": {"idempotency", "internal/sqldb"},
+		"./idempotency/ledger":   {"idempotency"},
+		"./idempotency/sqlstore": {"idempotency", "idempotency/ledger", "internal/sqldb"},
 		"./idempotency/httpidem": {"idempotency"},
 		"./outbox":               {"internal/sqldb"}, // and the root
 		"./lint":                 {"canonicaljson", "internal/attrname", "internal/window"},

@@ -105,7 +105,7 @@ func (c Claim) Check() error {
 	if err := c.Terms.check(); err != nil {
 		return err
 	}
-	return c.Dataset.check()
+	return c.Dataset.Check()
 }
 
 // CheckBatch checks the size of a batch and each of its claims. The [*InvalidError]

@@ -117,7 +117,8 @@ func (e *notDoneError) Unwrap() error { return e.err }
 // Without a run, Do returns a [*ConflictError], [*InProgressError],
 // [*IndeterminateError], [*UnjudgedError], [*CapacityError], [*StoreError],
 // [*InvalidError], or, if ctx or the lease ended before f could begin, the context's
-// error; the claim is released then. After a run it returns the error of f, or, joined with it, that of
+// error; the claim is released then. A claim that the store did not confirm is repeated
+// once, also after ctx has ended, which takes up to the policy's StoreTimeout. After a run it returns the error of f, or, joined with it, that of
 // the store: the side effect is done then, and [ErrStaleClaim] says that another
 // claimant took over meanwhile.
 func (g *Guard) Do(ctx context.Context, r Request, f func(ctx context.Context, claimed Outcome) (Result, error)) (Answer, error) {
@@ -151,18 +152,27 @@ func (g *Guard) Do(ctx context.Context, r Request, f func(ctx context.Context, c
 	return answer, err
 }
 
-// claim claims, and claims once more with the same token if the store did not
-// confirm the claim.
-func (g *Guard) claim(ctx context.Context, c Claim, recompute func(Record) (Fingerprint, error)) (out Outcome, err error) {
-	for range 2 {
-		bounded, cancel := context.WithTimeout(ctx, g.config.Policy.config.StoreTimeout)
-		out, err = ClaimAcross(bounded, g.config.Store, c, recompute)
+// claim claims, and claims again with the same token if the store did not confirm the
+// claim, even when the caller has gone: else an operation that never began would be held
+// until its lease ends, and be in doubt from then on. [Guard.run] releases the claim
+// then.
+func (g *Guard) claim(ctx context.Context, c Claim, recompute func(Record) (Fingerprint, error)) (Outcome, error) {
+	var unconfirmed error
+	for claiming := ctx; ; claiming = context.WithoutCancel(ctx) {
+		bounded, cancel := context.WithTimeout(claiming, g.config.Policy.config.StoreTimeout)
+		out, err := ClaimAcross(bounded, g.config.Store, c, recompute)
 		cancel()
-		if !errors.Is(err, ErrAmbiguous) {
-			break
+		switch ambiguous := errors.Is(err, ErrAmbiguous); {
+		case err == nil || unconfirmed == nil && !ambiguous:
+			return out, err
+		case unconfirmed == nil:
+			unconfirmed = err
+		case ambiguous:
+			return out, err
+		default:
+			return out, errors.Join(err, unconfirmed)
 		}
 	}
-	return out, err
 }
 
 func (g *Guard) run(ctx context.Context, leaseEnd time.Time, out Outcome, f func(context.Context, Outcome) (Result, error)) (result Result, err error) {

@@ -261,6 +261,68 @@ func TestGuardRepeatsWhatWasNotConfirmed(t *testing.T) {
 	}
 }
 
+// departing is a store whose callers go while their claim is being committed.
+type departing struct {
+	idempotency.Store
+	depart func()
+}
+
+func (d *departing) Claim(ctx context.Context, c idempotency.Claim) (idempotency.Outcome, error) {
+	if d.depart == nil {
+		return d.Store.Claim(ctx, c)
+	}
+	out, err := d.Store.Claim(ctx, c)
+	d.depart()
+	if d.depart = nil; err == nil {
+		out, err = idempotency.Outcome{}, fmt.Errorf("%w: %w", idempotency.ErrAmbiguous, ctx.Err())
+	}
+	return out, err
+}
+
+// A caller goes while its claim is being committed. Nothing began, so nothing is held.
+func TestGuardReleasesWhatDidNotBegin(t *testing.T) {
+	memory := new(idempotency.Memory)
+	ctx, cancel := context.WithCancel(t.Context())
+	g := newGuard(t, &departing{memory, cancel}, nil)
+	if _, err := g.Do(ctx, request("1", "a"), never(t)); !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v, want context.Canceled", err)
+	}
+	if r, err := memory.Lookup(t.Context(), request("1", "a").Key); err != nil || r[0].Status != idempotency.Absent {
+		t.Errorf("the record is %v, %v, want none", r[0].Status, err)
+	}
+	if _, err := g.Do(t.Context(), request("1", "a"), returns("r")); err != nil {
+		t.Errorf("the next caller: %v", err)
+	}
+}
+
+// What is not confirmed twice is not said to be certain, whatever the second answer was.
+func TestGuardSaysWhatIsAmbiguous(t *testing.T) {
+	store := &flaky{Store: new(idempotency.Memory)}
+	g := newGuard(t, store, nil)
+	store.lose.Store(2)
+	var storeErr *idempotency.StoreError
+	if _, err := g.Do(t.Context(), request("1", "a"), never(t)); !errors.As(err, &storeErr) || !errors.Is(err, idempotency.ErrAmbiguous) {
+		t.Errorf("got %v, want a StoreError that is ambiguous", err)
+	}
+	down := errors.New("no route to host")
+	lost := &sequence{Store: new(idempotency.Memory), errs: []error{idempotency.ErrAmbiguous, down}}
+	if _, err := newGuard(t, lost, nil).Do(t.Context(), request("1", "a"), never(t)); !errors.Is(err, down) || !errors.Is(err, idempotency.ErrAmbiguous) {
+		t.Errorf("got %v, want both errors", err)
+	}
+}
+
+// sequence is a store whose claims get the errors, one after the other.
+type sequence struct {
+	idempotency.Store
+	errs []error
+}
+
+func (s *sequence) Claim(context.Context, idempotency.Claim) (idempotency.Outcome, error) {
+	err := s.errs[0]
+	s.errs = s.errs[1:]
+	return idempotency.Outcome{}, err
+}
+
 // Without an answer of the store nothing runs, unless that was chosen, recorded and
 // counted.
 func TestGuardWithoutItsStore(t *testing.T) {

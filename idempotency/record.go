@@ -96,7 +96,8 @@ type Dataset struct {
 	ReplaySafe bool
 }
 
-func (d Dataset) check() error {
+// Check returns an [*InvalidError] that names the field that breaks its rule, or nil.
+func (d Dataset) Check() error {
 	for _, f := range []struct{ name, text string }{
 		{"Dataset.ID", d.ID},
 		{"Dataset.Version", d.Version},

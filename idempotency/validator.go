@@ -142,7 +142,7 @@ func (v *Validator) Run(ctx context.Context, supplied string, d Dataset, f func(
 
 // request recomputes the key and compares.
 func (v *Validator) request(supplied string, d Dataset) (Request, error) {
-	if err := d.check(); err != nil {
+	if err := d.Check(); err != nil {
 		return Request{}, err
 	}
 	key, err := v.config.Formula(d)

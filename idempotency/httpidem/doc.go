@@ -30,6 +30,7 @@
 // effect. A key in doubt is held until an operator settles it, unless the policy says
 // that running again is safe (idempotency.PolicyConfig, Window and RunAgain). A
 // [Transaction] removes the doubt: claim, effect and outcome are committed together.
+// [InSQL] is that over a database of package sqlstore.
 //
 // The handler runs under a context that does not end when the client leaves. It ends
 // when [Config.Policy]'s lease, less one store call, has passed since the claim. An
@@ -66,7 +67,7 @@
 //   - The fingerprint covers bytes. A client that encodes its JSON in another order, or
 //     chooses another multipart boundary, sends another payload.
 //   - Without a [Transaction], a crash between the effect and its record leaves the
-//     key in doubt. So does a store that makes a claim and twice does not confirm it:
+//     key in doubt. So does a store that makes a claim and does not confirm it twice:
 //     the request is refused with 503, although its key is then claimed.
 //   - The handler keeps running if it ignores its context; its client waits. A slow
 //     client occupies buffer memory while it sends its body: set

@@ -34,12 +34,14 @@
 //
 // # Keys
 //
-// A record is a hash at idempotency:{operation_type}:ID, for example
+// A record is a hash at idempotency:{operation_type}:ID, after [Config.Prefix], for
+// example
 //
 //	idempotency:payments.create:{3fa}9c01...
 //
 // where ID is that of the [idempotency.Key] in hexadecimal, with its first three digits
-// in braces: all that one script touches is in one slot of a cluster. The last fence of
+// in braces: all that one script touches is in one slot of a cluster. The fields of the
+// hash are named as the columns of package sqlstore. The last fence of
 // those slots is at idempotency-fence:{3fa}. Times in them are 12 digits of seconds and
 // 6 of microseconds. Succeeded and failed records are removed by the server an hour
 // after they expire, released ones an hour after the release.

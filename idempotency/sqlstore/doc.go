@@ -17,6 +17,10 @@
 // If it commits, the side effect and its result are stored; if not, neither the side
 // effect nor the claim happened.
 //
+// With [Config.Ledger], each change of a key is also an entry in an append-only [Ledger],
+// in the same transaction, and [Ledger.Verify] names an entry that somebody has edited
+// since. On PostgreSQL a [Sealer] must run for that.
+//
 // No driver is imported. The caller opens the *sql.DB, and [Open] checks the settings
 // that durability depends on.
 //

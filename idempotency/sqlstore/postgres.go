@@ -22,7 +22,7 @@ import (
 //     row that it returns proves a grant; the others are read by a second
 //     statement of the same transaction.
 //   - clock_timestamp() is the time; now() is when the transaction began.
-type postgres struct{}
+type postgres struct{ ledger bool }
 
 func (postgres) placeholder(i int) string { return fmt.Sprintf("$%d", i) }
 

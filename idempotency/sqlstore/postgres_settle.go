@@ -4,8 +4,10 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+	"strings"
 
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
+	"github.com/kansas-frontier-matrix/sqsfifo/idempotency/ledger"
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/sqldb"
 )
 
@@ -40,6 +42,9 @@ FROM locked l
 WHERE k.key_id = l.key_id AND k.fence = l.fence AND k.status = 'in_progress' AND k.token IS NOT NULL
 RETURNING k.key_id`
 
+// postgresSettleEntry returns what the ledger holds of the record, too.
+var postgresSettleEntry = postgresSettle + `, l.at, k.` + strings.ReplaceAll(summary, ", ", ", k.")
+
 func (e postgres) settle(ctx context.Context, tx *sql.Tx, settles []settleOf) ([]settled, error) {
 	if len(settles) == 0 {
 		return nil, nil
@@ -59,30 +64,43 @@ func (e postgres) settle(ctx context.Context, tx *sql.Tx, settles []settleOf) ([
 		sequence.Text(result.SequenceNumber)
 		reason.Text(failure.Reason)
 	}
-	rows, err := tx.QueryContext(ctx, postgresSettle, id.String(), lock.String(), fence.String(), kind.String(), response.String(), hash.String(), message.String(), sequence.String(), reason.String())
+	query := postgresSettle
+	if e.ledger {
+		query = postgresSettleEntry
+	}
+	rows, err := tx.QueryContext(ctx, query, id.String(), lock.String(), fence.String(), kind.String(), response.String(), hash.String(), message.String(), sequence.String(), reason.String())
 	if err != nil {
 		return nil, fmt.Errorf("sqlstore: settle: %w", err)
 	}
-	made := map[idempotency.KeyID]bool{}
+	made := map[idempotency.KeyID]ledger.Entry{}
 	defer rows.Close()
 	for rows.Next() {
 		var id []byte
-		if err := rows.Scan(&id); err != nil {
+		var entry ledger.Entry
+		if e.ledger {
+			entry, err = scanSummary(rows, &id)
+		} else {
+			err = rows.Scan(&id)
+		}
+		if err != nil {
 			return nil, fmt.Errorf("sqlstore: settle: %w", err)
 		}
-		made[idempotency.KeyID(id)] = true
+		made[idempotency.KeyID(id)] = entry
 	}
 	if err := rows.Err(); err != nil {
 		return nil, fmt.Errorf("sqlstore: settle: %w", err)
 	}
 	rows.Close()
 	var lost []idempotency.KeyID
-	for _, t := range settles {
-		if !made[t.id] {
+	out := make([]settled, len(settles))
+	for i, t := range settles {
+		var entry ledger.Entry
+		if entry, out[i].made = made[t.id]; !out[i].made {
 			lost = append(lost, t.id)
+		} else if e.ledger {
+			out[i].entry = entryOfSettle(t.t, entry)
 		}
 	}
-	out := make([]settled, len(settles))
 	if len(lost) == 0 {
 		return out, nil
 	}
@@ -91,7 +109,7 @@ func (e postgres) settle(ctx context.Context, tx *sql.Tx, settles []settleOf) ([
 		return nil, err
 	}
 	for i, t := range settles {
-		if made[t.id] {
+		if out[i].made {
 			continue
 		}
 		r := found[t.id]

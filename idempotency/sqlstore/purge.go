@@ -2,8 +2,13 @@ package sqlstore
 
 import (
 	"context"
+	"database/sql"
 	"fmt"
 	"runtime"
+	"time"
+
+	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
+	"github.com/kansas-frontier-matrix/sqsfifo/idempotency/ledger"
 )
 
 // Count returns the number of rows, from a count that is kept with each change.
@@ -46,12 +51,16 @@ func (s *Store) purge(ctx context.Context, limit int) (n int64, err error) {
 		// claimed. The array makes the planner evaluate the LIMIT once.
 		query = fmt.Sprintf(`DELETE FROM idempotency_keys WHERE key_id = ANY (ARRAY(SELECT key_id FROM idempotency_keys WHERE expires_at <= $1 AND status <> 'in_progress' LIMIT %d FOR UPDATE SKIP LOCKED))`, limit)
 	}
-	res, err := tx.ExecContext(ctx, query, now.UnixMicro())
+	if s.config.Ledger {
+		n, err = s.purgeRecorded(ctx, tx, query, now)
+	} else {
+		n, err = affected(tx.ExecContext(ctx, query, now.UnixMicro()))
+	}
 	if err != nil {
 		return 0, fmt.Errorf("sqlstore: purge: %w", err)
 	}
-	if n, err = res.RowsAffected(); err != nil || n == 0 {
-		return 0, err
+	if n == 0 {
+		return 0, nil
 	}
 	if err := s.engine.grow(ctx, tx, -n); err != nil {
 		return 0, err
@@ -60,4 +69,34 @@ func (s *Store) purge(ctx context.Context, limit int) (n int64, err error) {
 		return 0, fmt.Errorf("sqlstore: purge: %w", err)
 	}
 	return n, nil
+}
+
+func affected(res sql.Result, err error) (int64, error) {
+	if err != nil {
+		return 0, err
+	}
+	return res.RowsAffected()
+}
+
+// purgeRecorded deletes rows and writes each into the ledger.
+func (s *Store) purgeRecorded(ctx context.Context, tx *sql.Tx, query string, now time.Time) (int64, error) {
+	rows, err := tx.QueryContext(ctx, query+fmt.Sprintf(` RETURNING %d, `, now.UnixMicro())+summary, now.UnixMicro())
+	if err != nil {
+		return 0, err
+	}
+	defer rows.Close()
+	var entries []ledger.Entry
+	for rows.Next() {
+		entry, err := scanSummary(rows)
+		if err != nil {
+			return 0, err
+		}
+		entry.Event, entry.Status = ledger.Purged, idempotency.Absent.String()
+		entries = append(entries, entry)
+	}
+	if err := rows.Err(); err != nil {
+		return 0, err
+	}
+	rows.Close()
+	return int64(len(entries)), s.engine.append(ctx, tx, entries)
 }

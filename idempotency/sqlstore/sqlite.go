@@ -14,8 +14,9 @@ import (
 // sqlite makes each call row by row, with the rules of package idempotency: while a
 // transaction writes, no other does.
 type sqlite struct {
-	clock func() time.Time
-	drawn atomic.Int64 // the greatest fence that was drawn here, in a commit or not
+	clock  func() time.Time
+	ledger bool
+	drawn  atomic.Int64 // the greatest fence that was drawn here, in a commit or not
 }
 
 func (*sqlite) placeholder(i int) string { return fmt.Sprintf("?%d", i) }
@@ -215,6 +216,10 @@ func (e *sqlite) settle(ctx context.Context, tx *sql.Tx, settles []settleOf) ([]
 			notNil(r.Result.Response), hash, r.Result.MessageID, r.Result.SequenceNumber, r.Reason, r.Created.UnixMicro(), toNull(r.Expires),
 			r.Prior.Status.String(), toNull(r.Prior.Created), toNull(r.Prior.Expires)); err != nil {
 			return nil, fmt.Errorf("sqlstore: settle: %w", err)
+		}
+		out[i].made = true
+		if e.ledger {
+			out[i].entry = entryOfSettle(t.t, entryOf(r))
 		}
 	}
 	return out, nil

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
+	"github.com/kansas-frontier-matrix/sqsfifo/idempotency/ledger"
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/sqldb"
 )
 
@@ -27,6 +28,11 @@ type Config struct {
 
 	// GroupTimeout bounds one group of writes. The default is 10 s.
 	GroupTimeout time.Duration
+
+	// Ledger makes the store write each change of a key into the ledger, in the
+	// transaction of the change: see [Ledger]. Once a store has been opened with it, the
+	// database is refused to stores without it.
+	Ledger bool
 
 	// AllowLoss accepts settings of the database under which acknowledged writes may be
 	// lost. They are named by [Store.Weaknesses].
@@ -76,6 +82,16 @@ type engine interface {
 	// settle makes transitions of different keys, if there are any.
 	settle(ctx context.Context, tx *sql.Tx, settles []settleOf) ([]settled, error)
 
+	// append writes entries into the ledger.
+	append(ctx context.Context, tx *sql.Tx, entries []ledger.Entry) error
+
+	// rows returns up to limit entries of the ledger from one place to before another, of
+	// an epoch or earlier ones.
+	rows(ctx context.Context, q queryer, from, to position, limit int) ([]ledgerRow, error)
+
+	// unsealed returns up to limit entries that should have a seal and have none.
+	unsealed(ctx context.Context, q queryer, limit int) ([]ledgerRow, error)
+
 	// count returns the number of rows.
 	count(ctx context.Context, q queryer) (int64, error)
 
@@ -106,6 +122,9 @@ type settleOf struct {
 type settled struct {
 	err  error
 	busy bool // somebody else is writing the record; try again
+
+	made  bool         // the transition changed the record
+	entry ledger.Entry // about it, if it was made and the engine keeps a ledger
 }
 
 // Open returns a store over a database that [Migrate] has prepared. It refuses, with
@@ -134,13 +153,13 @@ func Open(ctx context.Context, c Config) (*Store, error) {
 		if clock == nil {
 			clock = time.Now
 		}
-		s.engine, s.committers = &sqlite{clock: clock}, 1
+		s.engine, s.committers = &sqlite{clock: clock, ledger: c.Ledger}, 1
 		found, err = sqldb.ReadSQLite(ctx, c.DB)
 	case PostgreSQL:
 		if c.Clock != nil {
 			return nil, &SettingError{Setting: "Config.Clock", Found: "set", Rule: "PostgreSQL has its own clock; leave it nil"}
 		}
-		s.engine, s.committers = postgres{}, 2
+		s.engine, s.committers = postgres{ledger: c.Ledger}, 2
 		s.options = &sql.TxOptions{Isolation: sql.LevelReadCommitted} // whatever the default of the database
 		found, err = sqldb.ReadPostgreSQL(ctx, c.DB, "the store")
 	}
@@ -162,6 +181,9 @@ func Open(ctx context.Context, c Config) (*Store, error) {
 		return nil, newerSchema(version)
 	case version < schemaVersion:
 		return nil, &SettingError{Setting: "schema", Found: fmt.Sprintf("version %d", version), Rule: fmt.Sprintf("want %d; call Migrate", schemaVersion)}
+	}
+	if err := s.openLedger(ctx); err != nil {
+		return nil, err
 	}
 	return s, nil
 }

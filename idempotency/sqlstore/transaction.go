@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
+	"github.com/kansas-frontier-matrix/sqsfifo/idempotency/ledger"
 )
 
 // transaction makes the transitions and the claims, of different keys, in one
@@ -47,6 +48,9 @@ func (s *Store) transaction(ctx context.Context, settles []*item, firsts []openC
 		return err
 	}
 	if err := s.grow(ctx, tx, results); err != nil {
+		return err
+	}
+	if err := s.record(ctx, tx, ends, claims, results); err != nil {
 		return err
 	}
 	if err := tx.Commit(); err != nil {
@@ -118,4 +122,23 @@ func (s *Store) grow(ctx context.Context, tx *sql.Tx, results []claimed) error {
 		return nil
 	}
 	return s.engine.grow(ctx, tx, inserted)
+}
+
+// record writes into the ledger what has changed.
+func (s *Store) record(ctx context.Context, tx *sql.Tx, ends []settled, claims []claimOf, results []claimed) error {
+	if !s.config.Ledger {
+		return nil
+	}
+	var entries []ledger.Entry
+	for _, end := range ends {
+		if end.made {
+			entries = append(entries, end.entry)
+		}
+	}
+	for i, r := range results {
+		if r.decision.Granted() {
+			entries = append(entries, entryOfClaim(claims[i], r))
+		}
+	}
+	return s.engine.append(ctx, tx, entries)
 }

@@ -438,3 +438,38 @@ func TestBroken(t *testing.T) {
 		})
 	}
 }
+
+// Reopening asks for no more than the contract of a store.
+func TestReopeningOfSoundStores(t *testing.T) {
+	reopening := properties[slices.IndexFunc(properties, func(p property) bool { return p.name == "reopening" })]
+	for name, change := range map[string]func(b *broken, opened int){
+		"purges what has expired": func(b *broken, _ int) {
+			maps.DeleteFunc(b.records, func(_ string, r idempotency.Record) bool { return r.Expired(b.now()) })
+		},
+		"has blocks of fences": func(b *broken, opened int) { // each store takes those below the last one's
+			b.fence = int64(1<<40 - opened*10000)
+			b.fences = func(b *broken, found idempotency.Record) int64 {
+				if b.fence++; found.Fence > 0 {
+					return found.Fence + 1<<41
+				}
+				return b.fence
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			failures := reopening.failures(func() Storage {
+				b, opened := newBroken(), 0
+				return Storage{Open: func() (idempotency.Store, error) {
+					opened++
+					b.mu.Lock()
+					defer b.mu.Unlock()
+					change(b, opened)
+					return b, nil
+				}, Advance: func(d time.Duration) { b.offset.Add(int64(d)) }}
+			})
+			if len(failures) > 0 {
+				t.Errorf("%q", failures)
+			}
+		})
+	}
+}

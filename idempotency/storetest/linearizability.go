@@ -42,6 +42,10 @@ type answer struct {
 	outcome idempotency.Outcome
 	record  idempotency.Record // of a lookup
 	err     error
+
+	// unknown says that there was no answer: the process was killed. The outcome has only
+	// the fence that the claim would have.
+	unknown bool
 }
 
 // history makes calls by clients at once and returns what happened. Leases are long;
@@ -152,6 +156,9 @@ var instant = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
 func step(r idempotency.Record, in call, out answer) (bool, any) {
 	switch {
+	case out.unknown:
+		// A call that did not happen is one that happened after all others.
+		return true, happened(r, in, out.outcome.Record.Fence)
 	case in.claim != nil:
 		d, got := idempotency.Decide(r, *in.claim, instant), out.outcome.Decision
 		switch {
@@ -178,4 +185,17 @@ func step(r idempotency.Record, in call, out answer) (bool, any) {
 		}
 		return same, r
 	}
+}
+
+// happened returns the record after a call, whatever its answer was.
+func happened(r idempotency.Record, in call, fence int64) idempotency.Record {
+	switch {
+	case in.claim != nil:
+		if d := idempotency.Decide(r, *in.claim, instant); d.Granted() {
+			return idempotency.Grant(r, *in.claim, d, fence, instant)
+		}
+	case in.transition != nil:
+		r, _ = idempotency.Settle(r, in.ref, *in.transition, instant)
+	}
+	return r
 }

@@ -69,7 +69,7 @@ func sqliteSource(path string) string {
 }
 
 func newSQLite(t testing.TB) database {
-	return database{sqlstore.SQLite, "sqlite", sqliteSource(filepath.Join(t.TempDir(), "keys.db"))}
+	return database{dialect: sqlstore.SQLite, driver: "sqlite", source: sqliteSource(filepath.Join(t.TempDir(), "keys.db"))}
 }
 
 // newPostgreSQL makes a schema in the server, or skips the test.
@@ -107,7 +107,7 @@ func postgresAt(t testing.TB, server string) database {
 	q := u.Query()
 	q.Set("search_path", schema)
 	u.RawQuery = q.Encode()
-	return database{sqlstore.PostgreSQL, "pgx", u.String()}
+	return database{dialect: sqlstore.PostgreSQL, driver: "pgx", source: u.String()}
 }
 
 // each runs the test for both dialects.
@@ -142,7 +142,17 @@ func advancing(t testing.TB, d database) (advance func(time.Duration), clock fun
 	}, nil
 }
 
-func TestStore(t *testing.T) {
+func TestStore(t *testing.T) { testStore(t, false) }
+
+// The ledger changes no answer, and holds after whatever the suite does.
+func TestStoreWithLedger(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes as long as TestStore")
+	}
+	testStore(t, true)
+}
+
+func testStore(t *testing.T, ledger bool) {
 	each(t, func(t *testing.T, _ database) {
 		dialect := t.Name()
 		storetest.Run(t, func(t *testing.T) storetest.Storage {
@@ -154,13 +164,24 @@ func TestStore(t *testing.T) {
 				t.Fatal(err)
 			}
 			advance, clock := advancing(t, d)
+			if ledger {
+				t.Cleanup(func() {
+					l, err := sqlstore.OpenLedger(context.Background(), d.open(t), d.dialect)
+					if err != nil {
+						t.Error(err)
+						return
+					}
+					head := seal(t, sealer(t, l))
+					verify(t, l, head)
+				})
+			}
 			return storetest.Storage{
 				Open: func() (idempotency.Store, error) {
 					db, err := sql.Open(d.driver, d.source)
 					if err != nil {
 						return nil, err
 					}
-					s, err := sqlstore.Open(context.Background(), sqlstore.Config{DB: db, Dialect: d.dialect, Clock: clock})
+					s, err := sqlstore.Open(context.Background(), sqlstore.Config{DB: db, Dialect: d.dialect, Clock: clock, Ledger: ledger})
 					return closing{s, db}, err
 				},
 				Advance: advance,

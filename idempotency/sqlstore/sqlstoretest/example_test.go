@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
+	"github.com/kansas-frontier-matrix/sqsfifo/idempotency/ledger"
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency/sqlstore"
 )
 
@@ -86,4 +87,78 @@ func Example_transaction() {
 	// ordered lamp <nil>
 	// ordered lamp (stored) <nil>
 	// <nil> 1
+}
+
+// The ledger says what happened to a key, and whether somebody has edited it since.
+func Example_ledger() {
+	ctx := context.Background()
+	dir, err := os.MkdirTemp("", "example")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer os.RemoveAll(dir)
+	db, err := sql.Open("sqlite", sqliteSource(filepath.Join(dir, "runs.db")))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer db.Close()
+	if err := sqlstore.Migrate(ctx, db, sqlstore.SQLite); err != nil {
+		fmt.Println(err)
+		return
+	}
+	store, err := sqlstore.Open(ctx, sqlstore.Config{DB: db, Dialect: sqlstore.SQLite, Ledger: true})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer store.Close()
+
+	key := idempotency.Key{Scope: "kfm", Operation: "pipeline.run", Value: "noaa-storms-v10"}
+	out, err := store.Claim(ctx, idempotency.Claim{
+		Key: key, Token: idempotency.NewToken(), Fingerprint: idempotency.FingerprintOf("run/1", []byte("noaa-storms-v10")),
+		Terms:   idempotency.Terms{Lease: time.Hour, TTL: idempotency.Forever},
+		Dataset: idempotency.Dataset{ID: "noaa-storms", Version: "v10.3.1", CARELabel: "restricted"},
+	})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	masked := ledger.Remark{Event: ledger.Masked, Key: key, Fence: out.Record.Fence, Note: "coordinates to 0.1 degrees"}
+	if err := store.Ledger().Append(ctx, masked); err != nil {
+		fmt.Println(err)
+		return
+	}
+	if err := store.Complete(ctx, out.Ref(), idempotency.Result{}); err != nil {
+		fmt.Println(err)
+		return
+	}
+
+	// Keep the head where those who can write to the database cannot.
+	head, err := store.Ledger().Head(ctx)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	for line, err := range store.Ledger().Lines(ctx, ledger.Head{}) {
+		if err == nil && line.Entry != nil {
+			fmt.Printf("%d %s %q\n", line.Entry.Seq, line.Entry.Event, line.Entry.Note)
+		}
+	}
+
+	// Somebody who may drop triggers does so, and edits.
+	for _, statement := range []string{`DROP TRIGGER idempotency_ledger_update`, `UPDATE idempotency_ledger SET note = 'nothing' WHERE seq = 2`} {
+		if _, err := db.Exec(statement); err != nil {
+			fmt.Println(err)
+			return
+		}
+	}
+	_, err = store.Ledger().Verify(ctx, head)
+	fmt.Println(err)
+	// Output:
+	// 1 claimed ""
+	// 2 masked "coordinates to 0.1 degrees"
+	// 3 completed ""
+	// ledger: entry 2 of seal 2 was altered: its content does not have the hash that was sealed
 }

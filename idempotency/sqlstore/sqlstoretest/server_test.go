@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
+	"github.com/kansas-frontier-matrix/sqsfifo/idempotency/ledger"
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency/sqlstore"
 )
 
@@ -134,7 +135,7 @@ func (s *server) kill(signal syscall.Signal) {
 
 // The server is stopped in immediate mode, or killed, in the middle of a storm of
 // claims over the same keys, and starts again. Nothing that was acknowledged is lost,
-// and no key is won twice.
+// no key is won twice, and each change has its entry in the ledger, under seals that hold.
 func TestKilledServer(t *testing.T) {
 	rounds := 10
 	if testing.Short() {
@@ -142,7 +143,18 @@ func TestKilledServer(t *testing.T) {
 	}
 	srv := newServer(t)
 	d := postgresAt(t, srv.source())
-	s := d.store(t, sqlstore.Config{GroupTimeout: 5 * time.Second})
+	s := d.store(t, sqlstore.Config{GroupTimeout: 5 * time.Second, Ledger: true})
+	var heads []ledger.Head
+	sealing, stopSealing := context.WithCancel(t.Context())
+	var sealers sync.WaitGroup
+	k := sealer(t, s.Ledger(), func(c *sqlstore.SealerConfig) {
+		c.Interval = time.Millisecond
+		c.Sink = func(_ context.Context, h ledger.Head) error {
+			heads = append(heads, h)
+			return nil
+		}
+	})
+	sealers.Go(func() { _ = k.Run(sealing) })
 	seed := rand.Uint64()
 	rng := rand.New(rand.NewPCG(seed, 0))
 	claims, completed, repeated := 0, 0, 0
@@ -215,6 +227,13 @@ func TestKilledServer(t *testing.T) {
 		claims, completed = claims+len(wins), completed+len(done)
 	}
 	checkCount(t, d, s)
+	stopSealing()
+	sealers.Wait()
+	db := d.open(t)
+	heads = append(heads, untilSealed(t, s, db, d))
+	report := verify(t, s.Ledger(), heads...)
+	checkEntries(t, s.Ledger(), db, report)
+	t.Logf("%d entries under %d seals; %d heads that were kept before and after the kills hold", report.Entries, report.Seals, len(heads))
 	t.Logf("seed %d: the server was killed %d times; %d claims and %d completions acknowledged, %d calls repeated, none lost, none won twice", seed, rounds, claims, completed, repeated)
 	if repeated == 0 {
 		t.Error("no call was interrupted")

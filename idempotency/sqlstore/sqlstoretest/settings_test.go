@@ -14,7 +14,7 @@ import (
 func TestSettings(t *testing.T) {
 	file := func(pragmas string) func(t *testing.T) database {
 		return func(t *testing.T) database {
-			return database{sqlstore.SQLite, "sqlite", "file:" + filepath.Join(t.TempDir(), "keys.db") + "?" + pragmas}
+			return database{dialect: sqlstore.SQLite, driver: "sqlite", source: "file:" + filepath.Join(t.TempDir(), "keys.db") + "?" + pragmas}
 		}
 	}
 	for _, tc := range []struct {
@@ -31,7 +31,7 @@ func TestSettings(t *testing.T) {
 		{"SQLite, journal in memory", file("_pragma=journal_mode(MEMORY)&_pragma=synchronous(FULL)&_pragma=busy_timeout(10000)"), "journal_mode", "journal_mode is memory"},
 		{"SQLite, no busy timeout", file("_pragma=journal_mode(WAL)&_pragma=synchronous(FULL)"), "busy_timeout", ""},
 		{"SQLite in memory", func(*testing.T) database {
-			return database{sqlstore.SQLite, "sqlite", "file:volatile?mode=memory&cache=shared&_pragma=synchronous(FULL)&_pragma=busy_timeout(10000)"}
+			return database{dialect: sqlstore.SQLite, driver: "sqlite", source: "file:volatile?mode=memory&cache=shared&_pragma=synchronous(FULL)&_pragma=busy_timeout(10000)"}
 		}, "database", "database is in memory"},
 		{"PostgreSQL as installed", newPostgreSQLFor, "", ""},
 		{"PostgreSQL, asynchronous commit", func(t *testing.T) database {

@@ -2,6 +2,7 @@ package sqlstoretest
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
 	"strings"
@@ -210,7 +211,7 @@ func TestOpenTransactionDelaysNobody(t *testing.T) {
 	// A completion of a key that somebody holds waits, but not for ever.
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
-	if _, err := tx.Exec(`SELECT pg_advisory_xact_lock(('x' || encode(substring(key_id FROM 1 FOR 8), 'hex'))::bit(64)::bigint) FROM idempotency_keys WHERE key = '0'`); err != nil {
+	if _, err := tx.Exec(`SELECT pg_advisory_xact_lock(('x' || encode(substring(key_id FROM 1 FOR 8), 'hex'))::bit(64)::bigint) FROM idempotency_keys WHERE key IN ('0', '3')`); err != nil {
 		t.Fatal(err)
 	}
 	err = s.Complete(ctx, outs[0].Ref(), idempotency.Result{})
@@ -224,11 +225,37 @@ func TestOpenTransactionDelaysNobody(t *testing.T) {
 	if out, err := s.ClaimBatch(ctx, batch[:2]); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("renewal of a key that is held: got %v, %v, want to wait", out, err)
 	}
+	renewing, err := db.BeginTx(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer renewing.Rollback()
+	ctx, cancel = context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	if out, err := s.ClaimTx(ctx, renewing, batch[0]); !errors.Is(err, idempotency.ErrBusy) && !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("renewal in a transaction, of a key that is held: got %v, %v, want ErrBusy", out.Decision, err)
+	}
+	if err := renewing.Rollback(); err != nil && !errors.Is(err, sql.ErrTxDone) {
+		t.Fatal(err)
+	}
 	claim(t, s, claimOf("0"), idempotency.InProgress)
 	if err := s.Complete(t.Context(), outs[1].Ref(), idempotency.Result{}); err != nil {
 		t.Errorf("completion of a key that is free: %v", err)
 	}
 	renewed := make(chan idempotency.Decision)
+	inTx := make(chan idempotency.Decision)
+	go func() {
+		tx, err := db.BeginTx(context.Background(), nil)
+		if err != nil {
+			t.Error(err)
+		}
+		defer tx.Rollback()
+		out, err := s.ClaimTx(context.Background(), tx, batch[3])
+		if err != nil {
+			t.Error(err)
+		}
+		inTx <- out.Decision
+	}()
 	go func() {
 		out, err := s.ClaimBatch(context.Background(), []idempotency.Claim{batch[2], batch[0], batch[1]})
 		if err != nil {
@@ -243,6 +270,9 @@ func TestOpenTransactionDelaysNobody(t *testing.T) {
 	time.Sleep(20 * time.Millisecond)
 	if err := tx.Rollback(); err != nil {
 		t.Fatal(err)
+	}
+	if d := <-inTx; d != idempotency.Renewed {
+		t.Errorf("renewal in a transaction after the key is free: got %v, want renewed", d)
 	}
 	if d := <-renewed; d != idempotency.Renewed {
 		t.Errorf("renewal after the key is free: got %v, want renewed", d)

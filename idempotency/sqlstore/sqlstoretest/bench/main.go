@@ -4,8 +4,12 @@
 //
 //	go run ./bench [-time 3s] [-rounds 3] [-events 20000] [-producer] [-postgres URL] [-keys N]
 //
-// It then sends events through a producer with the store, beside one without. With -keys it measures how long a store with so many keys takes to open and to
-// look keys up, instead.
+// It does so without and with the ledger. With it, a sealer runs beside both sides, and
+// at the end everything is sealed and verified.
+//
+// It then sends events through a producer with the store, beside one without. With -keys
+// it measures instead how long a store with so many keys takes to open and to look keys
+// up.
 //
 // Both sides make the same claim, by the same code. The side with one transaction a
 // claim is as fast as it can be: on SQLite its writers take turns by a mutex and not by
@@ -46,27 +50,31 @@ func main() {
 	events := flag.Int("events", 20000, "events of a measurement of the producer")
 	only := flag.Bool("producer", false, "measure the producer only")
 	flag.Parse()
-	run := func(name string, db *sql.DB, dialect sqlstore.Dialect) {
-		switch {
-		case *keys > 0:
-			many(name, db, dialect, *keys)
+	run := func(name string, open func() (*sql.DB, func()), dialect sqlstore.Dialect) {
+		for _, ledger := range []bool{false, true} {
+			if *only || ledger && *keys > 0 {
+				continue
+			}
+			db, drop := open()
+			if *keys > 0 {
+				many(name, db, dialect, *keys)
+			} else {
+				measure(name, db, dialect, ledger, *length, *rounds)
+			}
+			check(db.Close())
+			drop()
+		}
+		if *keys > 0 {
 			return
-		case !*only:
-			measure(name, db, dialect, *length, *rounds)
 		}
 		for _, takes := range []time.Duration{roundTrip, 0} {
+			db, drop := open()
 			produce(name, db, dialect, *events, *rounds, takes)
+			check(db.Close())
+			drop()
 		}
 	}
-	dir, err := os.MkdirTemp(".", "bench")
-	check(err)
-	defer os.RemoveAll(dir)
-	path, err := filepath.Abs(filepath.Join(dir, "keys.db"))
-	check(err)
-	db, err := sql.Open("sqlite", "file:"+path+"?_pragma=journal_mode(WAL)&_pragma=synchronous(FULL)&_pragma=busy_timeout(30000)")
-	check(err)
-	run("SQLite, WAL, synchronous FULL", db, sqlstore.SQLite)
-	check(db.Close())
+	run("SQLite, WAL, synchronous FULL", openSQLite, sqlstore.SQLite)
 
 	admin, err := sql.Open("pgx", *server)
 	check(err)
@@ -74,21 +82,38 @@ func main() {
 		fmt.Printf("PostgreSQL: skipped: %v\n", err)
 		return
 	}
-	schema := fmt.Sprintf("sqlstore_bench_%x", rand.Uint64())
-	_, err = admin.Exec("CREATE SCHEMA " + schema)
-	check(err)
-	defer func() {
-		_, err := admin.Exec("DROP SCHEMA " + schema + " CASCADE")
-		check(err)
-	}()
 	var version string
 	check(admin.QueryRow(`SHOW server_version`).Scan(&version))
-	db, err = sql.Open("pgx", *server+"?search_path="+schema)
+	run("PostgreSQL "+version+", fsync, synchronous_commit", func() (*sql.DB, func()) {
+		return openPostgreSQL(admin, *server)
+	}, sqlstore.PostgreSQL)
+}
+
+// openSQLite opens a new file in the directory of the command, and returns a function
+// that deletes it.
+func openSQLite() (*sql.DB, func()) {
+	dir, err := os.MkdirTemp(".", "bench")
+	check(err)
+	path, err := filepath.Abs(filepath.Join(dir, "keys.db"))
+	check(err)
+	db, err := sql.Open("sqlite", "file:"+path+"?_pragma=journal_mode(WAL)&_pragma=synchronous(FULL)&_pragma=busy_timeout(30000)")
+	check(err)
+	return db, func() { check(os.RemoveAll(dir)) }
+}
+
+// openPostgreSQL opens a new schema, and returns a function that drops it.
+func openPostgreSQL(admin *sql.DB, server string) (*sql.DB, func()) {
+	schema := fmt.Sprintf("sqlstore_bench_%x", rand.Uint64())
+	_, err := admin.Exec("CREATE SCHEMA " + schema)
+	check(err)
+	db, err := sql.Open("pgx", server+"?search_path="+schema)
 	check(err)
 	db.SetMaxOpenConns(writers + 4)
 	db.SetMaxIdleConns(writers + 4)
-	run("PostgreSQL "+version+", fsync, synchronous_commit", db, sqlstore.PostgreSQL)
-	check(db.Close())
+	return db, func() {
+		_, err := admin.Exec("DROP SCHEMA " + schema + " CASCADE")
+		check(err)
+	}
 }
 
 func check(err error) {
@@ -98,11 +123,16 @@ func check(err error) {
 }
 
 // measure prints the rates of both sides and of duplicates, and their ratios.
-func measure(name string, db *sql.DB, dialect sqlstore.Dialect, length time.Duration, rounds int) {
+func measure(name string, db *sql.DB, dialect sqlstore.Dialect, withLedger bool, length time.Duration, rounds int) {
 	ctx := context.Background()
 	check(sqlstore.Migrate(ctx, db, dialect))
-	s, err := sqlstore.Open(ctx, sqlstore.Config{DB: db, Dialect: dialect})
+	s, err := sqlstore.Open(ctx, sqlstore.Config{DB: db, Dialect: dialect, Ledger: withLedger})
 	check(err)
+	sealed := func() {}
+	if withLedger {
+		name += ", with the ledger"
+		sealed = runSealer(s.Ledger())
+	}
 	var turn sync.Mutex // of SQLite's writers
 	single := func(c idempotency.Claim) (idempotency.Decision, error) {
 		if dialect == sqlstore.SQLite {
@@ -142,6 +172,15 @@ func measure(name string, db *sql.DB, dialect sqlstore.Dialect, length time.Dura
 		rates[1] = append(rates[1], r)
 		allocations = append(allocations, a)
 	}
+	one, group := median(rates[0]), median(rates[1])
+	fmt.Printf("%s, %d writers, %d cores\n", name, writers, runtime.NumCPU())
+	fmt.Printf("  one transaction a claim %9.0f claims/s\n", one)
+	fmt.Printf("  grouped                 %9.0f claims/s, %.2f times, %.0f allocations a claim\n", group, group/one, median(allocations))
+	defer func() { check(s.Close()) }()
+	if withLedger {
+		sealed()
+		return
+	}
 	// 10,000 settled keys, which 64 callers ask for.
 	var settled []idempotency.Claim
 	var wg sync.WaitGroup
@@ -171,12 +210,31 @@ func measure(name string, db *sql.DB, dialect sqlstore.Dialect, length time.Dura
 		duplicates = append(duplicates, r)
 	}
 	after := s.Stats()
-	one, group, dup := median(rates[0]), median(rates[1]), median(duplicates)
-	fmt.Printf("%s, %d writers, %d cores\n", name, writers, runtime.NumCPU())
-	fmt.Printf("  one transaction a claim %9.0f claims/s\n", one)
-	fmt.Printf("  grouped                 %9.0f claims/s, %.2f times, %.0f allocations a claim\n", group, group/one, median(allocations))
+	dup := median(duplicates)
 	fmt.Printf("  duplicates              %9.0f claims/s, %.2f times grouped claims, %d transactions\n", dup, dup/group, after.Groups-before.Groups)
-	check(s.Close())
+}
+
+// runSealer seals all the time, and returns a function that ends it, seals the rest, and
+// verifies the ledger.
+func runSealer(l *sqlstore.Ledger) func() {
+	k, err := sqlstore.NewSealer(sqlstore.SealerConfig{Ledger: l})
+	check(err)
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error)
+	go func() { ended <- k.Run(ctx) }()
+	return func() {
+		cancel()
+		check(<-ended)
+		start := time.Now()
+		head, err := k.Seal(context.Background())
+		check(err)
+		rest := time.Since(start)
+		start = time.Now()
+		report, err := l.Verify(context.Background(), head)
+		check(err)
+		fmt.Printf("  %d entries under %d seals; the rest sealed in %v, verified at %.0f entries/s\n",
+			report.Entries, report.Seals, rest.Round(time.Millisecond), float64(report.Entries)/time.Since(start).Seconds())
+	}
 }
 
 func newClaim(n int64) idempotency.Claim {

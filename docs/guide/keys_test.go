@@ -1,0 +1,88 @@
+package guide_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
+)
+
+// The policy of the guide is exactly enough: a second less of TTL, or a record less of
+// capacity, is refused.
+func TestTheGuidesPolicyAddsUp(t *testing.T) {
+	policy, err := idempotency.NewPolicy(idempotency.PolicyConfig{
+		TTL:    135 * time.Second, // at least the sum of the next four
+		Caller: 10 * time.Second, Retry: 90 * time.Second, Network: 30 * time.Second, Clock: 5 * time.Second,
+		Lease: 20 * time.Second, // one run of the operation
+		Rate:  80, Capacity: 12960, // at least 1.2 x 80/s x 135 s
+	})
+	require.NoError(t, err)
+	var broken *idempotency.PolicyError
+	less := policy.Config()
+	less.TTL -= time.Second
+	_, err = idempotency.NewPolicy(less)
+	require.ErrorAs(t, err, &broken)
+	assert.Equal(t, "TTL", broken.Field)
+	less = policy.Config()
+	less.Capacity--
+	_, err = idempotency.NewPolicy(less)
+	require.ErrorAs(t, err, &broken)
+	assert.Equal(t, "Capacity", broken.Field)
+}
+
+func TestScopesOfTheGuide(t *testing.T) {
+	platform, agent, apiKey := "api", "a:b", "c"
+	scope := idempotency.JoinScope(platform, agent, apiKey)
+	assert.NotEqual(t, idempotency.JoinScope("api", "a", "b:c"), scope)
+}
+
+// webhook is an event of a provider that delivers it several times.
+type webhook struct {
+	ID   string
+	Body []byte
+}
+
+// An event is booked once, however often it is delivered; one that was not booked is
+// booked by the next delivery.
+func TestWebhooksOfTheGuide(t *testing.T) {
+	policy, err := idempotency.NewPolicy(idempotency.PolicyConfig{TTL: idempotency.TTLWebhook, Lease: time.Minute})
+	require.NoError(t, err)
+	guard, err := idempotency.NewGuard(idempotency.GuardConfig{Store: new(idempotency.Memory), Policy: policy})
+	require.NoError(t, err)
+	booked, down := 0, true
+	book := func(context.Context, webhook) error {
+		if down {
+			return idempotency.NotDone(errors.New("the books are closed"))
+		}
+		booked++
+		return nil
+	}
+	handle := func(ctx context.Context, event webhook) (idempotency.Answer, error) {
+		answer, err := guard.Do(ctx, idempotency.Request{
+			Key:         idempotency.Key{Scope: "provider", Operation: "webhooks.handle", Value: event.ID},
+			Fingerprint: idempotency.FingerprintOf("webhook/1", event.Body),
+		}, func(ctx context.Context, claimed idempotency.Outcome) (idempotency.Result, error) {
+			return idempotency.Result{}, book(ctx, event) // wrap an error that had no effect in idempotency.NotDone
+		})
+		return answer, err
+	}
+	event := webhook{"evt_1", []byte(`{"amount":10}`)}
+	_, err = handle(t.Context(), event)
+	require.Error(t, err)
+	down = false
+	for i := range 3 {
+		answer, err := handle(t.Context(), event)
+		require.NoError(t, err)
+		assert.Equal(t, i > 0, answer.Duplicate)
+	}
+	assert.Equal(t, 1, booked)
+	event.Body = []byte(`{"amount":11}`)
+	_, err = handle(t.Context(), event)
+	var conflict *idempotency.ConflictError
+	require.ErrorAs(t, err, &conflict)
+}

@@ -1,0 +1,176 @@
+package sqlstore
+
+import (
+	"fmt"
+
+	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
+	"github.com/kansas-frontier-matrix/sqsfifo/idempotency/ledger"
+)
+
+// summary is what the ledger holds of a record, in the order of scanSummary.
+const summary = `scope, operation_type, key, generation, fence, attempts, status, fingerprint_spec, request_hash, body_hash, response_hash, dataset_id, version, source_uri, artifact_checksum, care_label, replay_safe`
+
+// entryColumns are those of an entry behind its place, in the order of entryArgs.
+const entryColumns = `recorded_at, event, ` + summary + `, run_again, note, hash`
+
+// entryOf returns what the ledger holds of a record.
+func entryOf(r idempotency.Record) ledger.Entry {
+	e := ledger.Entry{
+		At: r.ReadAt, Key: r.Key, Generation: r.Generation, Fence: r.Fence, Attempts: r.Attempts, Status: statusText(r.Status),
+		Fingerprint: r.Fingerprint, Body: ledger.Hash(r.Seal), Dataset: r.Dataset,
+	}
+	if r.Status == idempotency.Succeeded {
+		e.Response = r.Result.Hash()
+	}
+	return e
+}
+
+func entryOfClaim(c claimOf, made claimed) ledger.Entry {
+	e := entryOf(made.record)
+	e.RunAgain = c.RunAgain
+	switch made.decision {
+	case idempotency.Renewed:
+		e.Event = ledger.Renewed
+	case idempotency.Reclaimed:
+		e.Event = ledger.Reclaimed
+	default:
+		e.Event = ledger.Claimed
+	}
+	return e
+}
+
+// entryOfSettle completes the entry of a record that t has changed.
+func entryOfSettle(t idempotency.Transition, e ledger.Entry) ledger.Entry {
+	failure, failed := t.Failure()
+	e.Note = failure.Reason
+	switch _, completed := t.Result(); {
+	case completed:
+		e.Event = ledger.Completed
+	case !failed:
+		e.Event = ledger.Released
+	case failure.Proof == idempotency.NoProof:
+		e.Event = ledger.InDoubt
+	default:
+		e.Event = ledger.Failed
+	}
+	return e
+}
+
+// scanSummary reads the columns of summary after those of before and the time.
+func scanSummary(s scanner, before ...any) (ledger.Entry, error) {
+	var e ledger.Entry
+	var at, replaySafe int64
+	var scope, key, request, body, response []byte
+	if err := s.Scan(append(before, &at, &scope, &e.Key.Operation, &key, &e.Generation, &e.Fence, &e.Attempts, &e.Status, &e.Fingerprint.Spec, &request, &body, &response,
+		&e.Dataset.ID, &e.Dataset.Version, &e.Dataset.SourceURI, &e.Dataset.ArtifactChecksum, &e.Dataset.CARELabel, &replaySafe)...); err != nil {
+		return ledger.Entry{}, err
+	}
+	e.At, e.Key.Scope, e.Key.Value, e.Dataset.ReplaySafe = fromMicros(at), string(scope), string(key), replaySafe != 0
+	copy(e.Fingerprint.Sum[:], request)
+	copy(e.Body[:], body)
+	copy(e.Response[:], response)
+	return e, nil
+}
+
+// entryArgs returns the values of entryColumns.
+func entryArgs(e ledger.Entry) []any {
+	return []any{
+		e.At.UnixMicro(), string(e.Event),
+		[]byte(e.Key.Scope), e.Key.Operation, []byte(e.Key.Value), e.Generation, e.Fence, e.Attempts, e.Status,
+		e.Fingerprint.Spec, nonZero(e.Fingerprint.Sum[:]), nonZero(e.Body[:]), nonZero(e.Response[:]),
+		e.Dataset.ID, e.Dataset.Version, e.Dataset.SourceURI, e.Dataset.ArtifactChecksum, e.Dataset.CARELabel, toInt(e.Dataset.ReplaySafe),
+		toInt(e.RunAgain), e.Note, e.Hash[:],
+	}
+}
+
+// position is a place in an epoch.
+type position struct {
+	epoch int64
+	ledger.Place
+}
+
+// ledgerRow is an entry as it stands in the table. Rule says why it is not one.
+type ledgerRow struct {
+	position
+	entry ledger.Entry
+	rule  string
+}
+
+// scanEntry reads the columns of an entry. A value that would be lost on the way to an
+// entry, and so would not be under its hash, is an error of the row.
+func scanEntry(s scanner) (ledgerRow, error) {
+	var r ledgerRow
+	e := &r.entry
+	var at, replaySafe, runAgain int64
+	var event string
+	var scope, key, request, body, response, hash []byte
+	if err := s.Scan(&r.epoch, &r.Transaction, &r.Seq, &at, &event, &scope, &e.Key.Operation, &key, &e.Generation, &e.Fence, &e.Attempts, &e.Status, &e.Fingerprint.Spec, &request, &body, &response,
+		&e.Dataset.ID, &e.Dataset.Version, &e.Dataset.SourceURI, &e.Dataset.ArtifactChecksum, &e.Dataset.CARELabel, &replaySafe, &runAgain, &e.Note, &hash); err != nil {
+		return r, err
+	}
+	e.Place, e.At, e.Event, e.Key.Scope, e.Key.Value = r.Place, fromMicros(at), ledger.Event(event), string(scope), string(key)
+	for _, h := range []struct {
+		name string
+		to   *[32]byte
+		from []byte
+	}{{"request_hash", &e.Fingerprint.Sum, request}, {"body_hash", (*[32]byte)(&e.Body), body}, {"response_hash", (*[32]byte)(&e.Response), response}, {"hash", (*[32]byte)(&e.Hash), hash}} {
+		if rule := readHash(h.to, h.from); rule != "" {
+			r.rule = h.name + " " + rule
+		}
+	}
+	for _, b := range []struct {
+		name string
+		to   *bool
+		from int64
+	}{{"replay_safe", &e.Dataset.ReplaySafe, replaySafe}, {"run_again", &e.RunAgain, runAgain}} {
+		if *b.to = b.from == 1; toInt(*b.to) != b.from {
+			r.rule = fmt.Sprintf("%s is %d, want 0 or 1", b.name, b.from)
+		}
+	}
+	return r, nil
+}
+
+// readHash reads a hash that is NULL if it is zero.
+func readHash(to *[32]byte, from []byte) (rule string) {
+	switch {
+	case from == nil:
+		return ""
+	case len(from) != len(to) || nonZero(from) == nil:
+		return fmt.Sprintf("has %d bytes, want 32 that are not all zero, or NULL", len(from))
+	}
+	copy(to[:], from)
+	return ""
+}
+
+// sealColumns are in the order of scanSeal and sealArgs.
+const sealColumns = `n, epoch, fence, end_transaction, end_seq, sealed_at, leaves, previous, hash`
+
+// scanSeal reads a seal. The rule says why the row is not one.
+func scanSeal(s scanner) (seal ledger.Seal, rule string, err error) {
+	var at int64
+	var leaves, previous, hash []byte
+	if err := s.Scan(&seal.N, &seal.Epoch, &seal.Fence, &seal.End.Transaction, &seal.End.Seq, &at, &leaves, &previous, &hash); err != nil {
+		return seal, "", err
+	}
+	seal.At = fromMicros(at)
+	if seal.Leaves, err = ledger.ParseLeaves(leaves); err != nil {
+		return seal, err.Error(), nil
+	}
+	if rule := readHash((*[32]byte)(&seal.Previous), previous); rule != "" {
+		return seal, "previous " + rule, nil
+	}
+	if rule := readHash((*[32]byte)(&seal.Hash), hash); rule != "" {
+		return seal, "hash " + rule, nil
+	}
+	return seal, "", nil
+}
+
+func sealArgs(s ledger.Seal) []any {
+	return []any{s.N, s.Epoch, s.Fence, s.End.Transaction, s.End.Seq, s.At.UnixMicro(), ledger.AppendLeaves([]byte{}, s.Leaves), nonZero(s.Previous[:]), s.Hash[:]}
+}
+
+// sealed returns the seal with its hash.
+func sealed(s ledger.Seal) ledger.Seal {
+	s.Hash = s.Sum()
+	return s
+}

@@ -1,0 +1,203 @@
+package sqlstore
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"math"
+
+	"github.com/kansas-frontier-matrix/sqsfifo/idempotency/ledger"
+	"github.com/kansas-frontier-matrix/sqsfifo/internal/sqldb"
+)
+
+// The numbers of transactions and seqs are drawn by the table. A row whose transaction
+// has a number below what was sealed is not written: see errWentBack.
+const postgresAppend = `INSERT INTO idempotency_ledger (epoch, ` + entryColumns + `)
+SELECT s.epoch, ` + entryColumns + `
+FROM unnest($1::text::bigint[], $2::text::text[], $3::text::bytea[], $4::text::text[], $5::text::bytea[], $6::text::bigint[], $7::text::bigint[], $8::text::bigint[], $9::text::text[], $10::text::text[],
+    $11::text::bytea[], $12::text::bytea[], $13::text::bytea[], $14::text::text[], $15::text::text[], $16::text::text[], $17::text::text[], $18::text::text[], $19::text::bigint[], $20::text::bigint[], $21::text::text[], $22::text::bytea[])
+  WITH ORDINALITY AS t (recorded_at, event, scope, operation_type, key, generation, fence, attempts, status, fingerprint_spec, request_hash, body_hash, response_hash, dataset_id, version, source_uri, artifact_checksum, care_label, replay_safe, run_again, note, hash, i)
+CROSS JOIN (SELECT epoch FROM idempotency_sealer WHERE id = 1 AND horizon <= pg_current_xact_id()::text::bigint) AS s
+ORDER BY t.i`
+
+func (postgres) append(ctx context.Context, tx *sql.Tx, entries []ledger.Entry) error {
+	if len(entries) == 0 {
+		return nil
+	}
+	arrays := make([]sqldb.Array, 22)
+	for _, e := range entries {
+		e.Hash = e.Sum()
+		for i, v := range entryArgs(e) {
+			switch v := v.(type) {
+			case int64:
+				arrays[i].Int(v)
+			case string:
+				arrays[i].Text(v)
+			case []byte:
+				if v == nil {
+					arrays[i].Null()
+				} else {
+					arrays[i].Bytes(v)
+				}
+			default:
+				panic(fmt.Sprintf("sqlstore: %T in an entry", v))
+			}
+		}
+	}
+	args := make([]any, len(arrays))
+	for i := range arrays {
+		args[i] = arrays[i].String()
+	}
+	n, err := affected(tx.ExecContext(ctx, postgresAppend, args...))
+	if err != nil {
+		return fmt.Errorf("sqlstore: ledger: %w", err)
+	}
+	if n != int64(len(entries)) {
+		return &SettingError{
+			Setting: "server", Found: "another one, or one whose transaction numbers have gone back",
+			Rule: "the ledger was sealed beyond the transactions of this server; open the store again, which begins an epoch of the ledger",
+		}
+	}
+	return nil
+}
+
+func (postgres) rows(ctx context.Context, q queryer, from, to position, limit int) ([]ledgerRow, error) {
+	return readRows(q.QueryContext(ctx, `SELECT epoch, xid, seq, `+entryColumns+` FROM idempotency_ledger
+WHERE (epoch, xid, seq) >= ($1::bigint, $2::bigint, $3::bigint) AND (epoch, xid, seq) < ($4::bigint, $5::bigint, $6::bigint) ORDER BY epoch, xid, seq LIMIT $7::bigint`,
+		from.epoch, from.Transaction, from.Seq, to.epoch, to.Transaction, to.Seq, limit))
+}
+
+// unsealed returns none: rows that no seal covers yet are in their order.
+func (postgres) unsealed(context.Context, queryer, int) ([]ledgerRow, error) { return nil, nil }
+
+// beginEpoch begins an epoch of the ledger if the database has come into another server,
+// or the numbers of its transactions went back.
+func beginEpoch(ctx context.Context, db *sql.DB) error {
+	const other = `id = 1 AND (server <> (SELECT system_identifier FROM pg_control_system()) OR horizon > pg_snapshot_xmax(pg_current_snapshot())::text::bigint)`
+	var n int64
+	if err := db.QueryRowContext(ctx, `SELECT count(*) FROM idempotency_sealer WHERE `+other).Scan(&n); err != nil || n == 0 {
+		return err
+	}
+	tx, err := db.BeginTx(ctx, nil)
+	if err != nil {
+		return err
+	}
+	defer tx.Rollback() //nolint:errcheck // after a commit there is nothing to roll back
+	// Who has written with the old epoch ends first, who is going to write waits.
+	if _, err := tx.ExecContext(ctx, `LOCK TABLE idempotency_ledger IN EXCLUSIVE MODE`); err != nil {
+		return err
+	}
+	if _, err := tx.ExecContext(ctx, `UPDATE idempotency_sealer SET epoch = epoch + 1, horizon = 0, server = (SELECT system_identifier FROM pg_control_system()) WHERE `+other); err != nil {
+		return err
+	}
+	return tx.Commit()
+}
+
+// postgresSeal seals up to ledger.MaxSealed entries, and reports whether there may be more.
+func (k *Sealer) postgresSeal(ctx context.Context) (head ledger.Head, more bool, err error) {
+	tx, err := k.config.Ledger.db.BeginTx(ctx, &sql.TxOptions{Isolation: sql.LevelReadCommitted})
+	if err != nil {
+		return ledger.Head{}, false, err
+	}
+	defer tx.Rollback() //nolint:errcheck // after a commit there is nothing to roll back
+	// The row stays locked until the commit: a sealer that was stopped in its
+	// transaction keeps all others out, one that was stopped outside of it has lost its
+	// lease when it comes back.
+	var id int64
+	err = tx.QueryRowContext(ctx, `SELECT id FROM idempotency_sealer WHERE id = 1 AND (token = $1 OR lease_until <= idempotency_clock()) FOR UPDATE SKIP LOCKED`, k.token[:]).Scan(&id)
+	if errors.Is(err, sql.ErrNoRows) {
+		return ledger.Head{}, false, ErrOtherSealer
+	}
+	if err != nil {
+		return ledger.Head{}, false, err
+	}
+	var fence, epoch, now int64
+	if err := tx.QueryRowContext(ctx, `UPDATE idempotency_sealer SET fence = CASE WHEN token = $1 THEN fence ELSE fence + 1 END, token = $1, holder = $2, lease_until = idempotency_clock() + $3::bigint
+WHERE id = 1 RETURNING fence, epoch, idempotency_clock()`, k.token[:], k.config.Holder, k.config.Lease.Microseconds()).Scan(&fence, &epoch, &now); err != nil {
+		return ledger.Head{}, false, err
+	}
+	last, rule, err := lastSeal(ctx, tx)
+	if err != nil {
+		return ledger.Head{}, false, err
+	}
+	if rule != "" {
+		return ledger.Head{}, false, &ledger.TamperError{Kind: ledger.Altered, Seal: last.N, Rule: rule}
+	}
+	// In a statement before the one that reads: all transactions below the horizon have
+	// ended, so their rows are seen, and no other will have such a number.
+	var horizon int64
+	if err := tx.QueryRowContext(ctx, `SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint`).Scan(&horizon); err != nil {
+		return ledger.Head{}, false, err
+	}
+	found, err := unsealedLeaves(ctx, tx, last, epoch, horizon)
+	if err != nil {
+		return ledger.Head{}, false, err
+	}
+	if len(found) == 0 {
+		return last.Head(), false, tx.Commit()
+	}
+	// A seal is of one epoch. It ends behind its last entry if there may be more below
+	// the horizon.
+	s := ledger.Seal{N: last.N + 1, Epoch: found[0].epoch, Fence: fence, At: fromMicros(now), Previous: last.Hash}
+	more = len(found) == ledger.MaxSealed
+	for _, f := range found {
+		if f.epoch != s.Epoch {
+			more = true
+			break
+		}
+		s.Leaves = append(s.Leaves, f.Leaf)
+	}
+	end := s.Leaves[len(s.Leaves)-1].Place
+	switch {
+	case len(s.Leaves) == ledger.MaxSealed:
+		s.End = ledger.Place{Transaction: end.Transaction, Seq: end.Seq + 1}
+	case s.Epoch < epoch:
+		s.End = ledger.Place{Transaction: math.MaxInt64}
+	default:
+		s.End = ledger.Place{Transaction: horizon}
+	}
+	s = sealed(s)
+	if err := insertSeal(ctx, tx, `INSERT INTO idempotency_seals (`+sealColumns+`) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`, s); err != nil {
+		return ledger.Head{}, false, err
+	}
+	if s.Epoch == epoch {
+		if _, err := tx.ExecContext(ctx, `UPDATE idempotency_sealer SET horizon = $1 WHERE id = 1`, s.End.Transaction); err != nil {
+			return ledger.Head{}, false, err
+		}
+	}
+	return s.Head(), more, tx.Commit()
+}
+
+type epochLeaf struct {
+	epoch int64
+	ledger.Leaf
+}
+
+// unsealedLeaves reads the entries after the last seal whose transactions have ended.
+func unsealedLeaves(ctx context.Context, tx *sql.Tx, last ledger.Seal, epoch, horizon int64) ([]epochLeaf, error) {
+	rows, err := tx.QueryContext(ctx, `SELECT epoch, xid, seq, hash FROM idempotency_ledger
+WHERE (epoch, xid, seq) >= ($1::bigint, $2::bigint, $3::bigint) AND (epoch < $4::bigint OR epoch = $4::bigint AND xid < $5::bigint) ORDER BY epoch, xid, seq LIMIT $6::bigint`,
+		last.Epoch, last.End.Transaction, last.End.Seq, epoch, horizon, ledger.MaxSealed)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var found []epochLeaf
+	for rows.Next() {
+		var f epochLeaf
+		var hash []byte
+		if err := rows.Scan(&f.epoch, &f.Transaction, &f.Seq, &hash); err != nil {
+			return nil, err
+		}
+		copy(f.Hash[:], hash)
+		found = append(found, f)
+	}
+	return found, rows.Err()
+}
+
+// resign ends the lease, so that another sealer need not wait for it.
+func (k *Sealer) resign(ctx context.Context) error {
+	_, err := k.config.Ledger.db.ExecContext(ctx, `UPDATE idempotency_sealer SET lease_until = 0 WHERE id = 1 AND token = $1`, k.token[:])
+	return err
+}

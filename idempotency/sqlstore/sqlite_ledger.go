@@ -1,0 +1,98 @@
+package sqlstore
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/kansas-frontier-matrix/sqsfifo/idempotency/ledger"
+)
+
+const sqliteAppend = `INSERT INTO idempotency_ledger (seq, ` + entryColumns + `) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23)`
+
+// append seals what it writes: there is one writer, so the seals are in the order of
+// the commits.
+func (e *sqlite) append(ctx context.Context, tx *sql.Tx, entries []ledger.Entry) error {
+	if len(entries) == 0 {
+		return nil
+	}
+	last, _, err := lastSeal(ctx, tx)
+	if err != nil {
+		return err
+	}
+	// A row that somebody added without a seal does not stop the store; Verify finds it.
+	var seq int64
+	if err := tx.QueryRowContext(ctx, `SELECT max(coalesce(max(seq), 0) + 1, ?1) FROM idempotency_ledger`, last.End.Seq).Scan(&seq); err != nil {
+		return fmt.Errorf("sqlstore: ledger: %w", err)
+	}
+	insert, err := tx.PrepareContext(ctx, sqliteAppend)
+	if err != nil {
+		return fmt.Errorf("sqlstore: ledger: %w", err)
+	}
+	defer insert.Close()
+	for group := range slices.Chunk(entries, ledger.MaxSealed) {
+		leaves := make([]ledger.Leaf, len(group))
+		for i, entry := range group {
+			entry.Hash = entry.Sum()
+			leaves[i] = ledger.Leaf{Place: ledger.Place{Transaction: seq, Seq: seq}, Hash: entry.Hash}
+			if _, err := insert.ExecContext(ctx, append([]any{seq}, entryArgs(entry)...)...); err != nil {
+				return fmt.Errorf("sqlstore: ledger: %w", err)
+			}
+			seq++
+		}
+		last = sealed(ledger.Seal{N: last.N + 1, Epoch: 1, End: ledger.Place{Transaction: seq, Seq: seq}, At: e.time(), Leaves: leaves, Previous: last.Hash})
+		if err := insertSeal(ctx, tx, `INSERT INTO idempotency_seals (`+sealColumns+`) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)`, last); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (*sqlite) rows(ctx context.Context, q queryer, from, to position, limit int) ([]ledgerRow, error) {
+	return readRows(q.QueryContext(ctx, `SELECT 1, seq, seq, `+entryColumns+` FROM idempotency_ledger WHERE seq >= ?1 AND seq < ?2 ORDER BY seq LIMIT ?3`, from.Seq, to.Seq, limit))
+}
+
+// unsealed returns rows that no seal covers: the first if one was added without a seal.
+func (*sqlite) unsealed(ctx context.Context, q queryer, limit int) ([]ledgerRow, error) {
+	return readRows(q.QueryContext(ctx, `SELECT 1, seq, seq, `+entryColumns+` FROM idempotency_ledger WHERE seq >= (SELECT coalesce(max(end_seq), 0) FROM idempotency_seals) ORDER BY seq LIMIT ?1`, limit))
+}
+
+func readRows(rows *sql.Rows, err error) ([]ledgerRow, error) {
+	if err != nil {
+		return nil, fmt.Errorf("sqlstore: ledger: %w", err)
+	}
+	defer rows.Close()
+	var out []ledgerRow
+	for rows.Next() {
+		r, err := scanEntry(rows)
+		if err != nil {
+			return nil, fmt.Errorf("sqlstore: ledger: %w", err)
+		}
+		out = append(out, r)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, fmt.Errorf("sqlstore: ledger: %w", err)
+	}
+	return out, nil
+}
+
+// lastSeal returns the last seal, or the zero Seal, and why the row is not one.
+func lastSeal(ctx context.Context, q queryer) (seal ledger.Seal, rule string, err error) {
+	seal, rule, err = scanSeal(q.QueryRowContext(ctx, `SELECT `+sealColumns+` FROM idempotency_seals ORDER BY n DESC LIMIT 1`))
+	if errors.Is(err, sql.ErrNoRows) {
+		return ledger.Seal{}, "", nil
+	}
+	if err != nil {
+		err = fmt.Errorf("sqlstore: ledger: %w", err)
+	}
+	return seal, rule, err
+}
+
+func insertSeal(ctx context.Context, tx *sql.Tx, query string, s ledger.Seal) error {
+	if _, err := tx.ExecContext(ctx, query, sealArgs(s)...); err != nil {
+		return fmt.Errorf("sqlstore: ledger: %w", err)
+	}
+	return nil
+}

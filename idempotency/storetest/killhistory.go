@@ -1,0 +1,351 @@
+package storetest
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/anishathalye/porcupine"
+
+	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
+)
+
+const (
+	historySeed  = "STORETEST_HISTORY" // of a client process that makes random calls
+	historyKeys  = 6
+	historyCalls = 60 // of each caller
+)
+
+// KillHistory kills a client process, with SIGKILL, in the middle of random calls that it
+// and callers in this process make over the same keys, and checks that the history of
+// both is linearizable: the calls that the client had not got an answer to happened at
+// any time after they began, or not at all. The client is that of [KillClients].
+func KillHistory(t *testing.T, s idempotency.Store, k Killing) {
+	t.Helper()
+	if k.Rounds == 0 {
+		k.Rounds = 20
+		if testing.Short() {
+			k.Rounds = 4
+		}
+	}
+	seed := rand.Uint64()
+	rng := rand.New(rand.NewPCG(seed, 0))
+	calls, pending, unknown := 0, 0, 0
+	for round := range k.Rounds {
+		h := &recording{name: fmt.Sprintf("%d-%d", seed, round)}
+		h.killed(t, s, k, rng)
+		if len(h.failed) > 0 {
+			t.Fatalf("seed %d, round %d: %q", seed, round, h.failed)
+		}
+		history := h.history()
+		calls, pending = calls+len(history), pending+len(h.begun)
+		switch result := porcupine.CheckOperationsTimeout(model, history, 20*time.Second); result {
+		case porcupine.Illegal:
+			t.Errorf("seed %d, round %d: a history of %d calls, %d of them without an answer, has no order that the rules allow", seed, round, len(history), len(h.begun))
+		case porcupine.Unknown:
+			unknown++
+		}
+		if k.Round != nil {
+			k.Round()
+		}
+	}
+	t.Logf("seed %d: %d rounds: %d calls, %d of them without an answer when their process was killed; %d histories took too long to check", seed, k.Rounds, calls, pending, unknown)
+	if pending == 0 || unknown == k.Rounds {
+		t.Error("no history with a call that was interrupted was checked")
+	}
+}
+
+// recorded is a call as a process writes it.
+type recorded struct {
+	Key  int
+	Kind string // claim, complete, fail, release or lookup
+
+	// Of a claim.
+	Token     idempotency.Token
+	Payload   string
+	ResendFor time.Duration
+	RunAgain  bool
+
+	// Of a transition.
+	Fence    int64
+	Proof    idempotency.Proof
+	Response []byte
+}
+
+func (r recorded) call(name string) call {
+	in := call{key: idempotency.Key{Scope: "storetest", Operation: "test.history", Value: fmt.Sprintf("%s-%d", name, r.Key)}}
+	in.ref = idempotency.Ref{Key: in.key, Fence: r.Fence}
+	transition := func(t idempotency.Transition) { in.transition = &t }
+	switch r.Kind {
+	case "claim":
+		c := claim(in.key)
+		c.Token, c.Fingerprint, c.Terms.ResendFor, c.RunAgain = r.Token, fingerprint(r.Payload), r.ResendFor, r.RunAgain
+		in.claim = &c
+	case "complete":
+		transition(idempotency.Completed(idempotency.Result{Response: r.Response}))
+	case "fail":
+		transition(idempotency.FailedWith(idempotency.Failure{Proof: r.Proof}))
+	case "release":
+		transition(idempotency.Released())
+	}
+	return in
+}
+
+// answered is what a process writes of an answer.
+type answered struct {
+	Decision idempotency.Decision
+	Record   idempotency.Record
+	Stale    bool
+	Err      string // any other
+}
+
+func (a answered) answer() answer {
+	out := answer{outcome: idempotency.Outcome{Decision: a.Decision, Record: a.Record}, record: a.Record}
+	if a.Stale {
+		out.err = idempotency.ErrStaleClaim
+	}
+	return out
+}
+
+// perform makes the call.
+func perform(s idempotency.Store, in call) (a answered) {
+	var err error
+	switch {
+	case in.claim != nil:
+		var out idempotency.Outcome
+		out, err = s.Claim(context.Background(), *in.claim)
+		a.Decision, a.Record = out.Decision, out.Record
+	case in.transition != nil:
+		err = settle(context.Background(), s, in.ref, *in.transition)
+	default:
+		var records []idempotency.Record
+		if records, err = s.Lookup(context.Background(), in.key); err == nil {
+			a.Record = records[0]
+		}
+	}
+	if a.Stale = errors.Is(err, idempotency.ErrStaleClaim); err != nil && !a.Stale {
+		a.Err = oneLine(err)
+	}
+	return a
+}
+
+// grants are those that any caller of a process may settle, by their keys.
+type grants struct {
+	mu  sync.Mutex
+	all []recorded
+}
+
+func (g *grants) add(r recorded, a answered) {
+	if r.Kind == "claim" && a.Decision.Granted() {
+		g.mu.Lock()
+		defer g.mu.Unlock()
+		g.all = append(g.all, recorded{Key: r.Key, Fence: a.Record.Fence})
+	}
+}
+
+// next returns a random call.
+func (g *grants) next(rng *rand.Rand) recorded {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	switch n := rng.IntN(8); {
+	case n < 3 || len(g.all) == 0:
+		return recorded{
+			Kind: "claim", Key: rng.IntN(historyKeys), Token: idempotency.NewToken(), Payload: pick(rng, "payload", "payload", "payload", "another"),
+			ResendFor: pick(rng, 0, idempotency.Forever, idempotency.Forever), RunAgain: rng.IntN(4) == 0,
+		}
+	case n < 6:
+		r := g.all[max(0, len(g.all)-1-rng.IntN(4))]
+		r.Kind = pick(rng, "complete", "fail", "fail", "release")
+		r.Proof, r.Response = idempotency.Proof(rng.IntN(3)), fmt.Append(nil, rng.Uint32())
+		return r
+	default:
+		return recorded{Kind: "lookup", Key: rng.IntN(historyKeys)}
+	}
+}
+
+// callAll has callers make random calls until each has made so many. They are told what
+// begins, with a number, and what was answered.
+func callAll(s idempotency.Store, name string, seed uint64, g *grants, begins func(id string, r recorded), ends func(id string, a answered)) {
+	var wg sync.WaitGroup
+	for caller := range 4 {
+		wg.Go(func() {
+			rng := rand.New(rand.NewPCG(seed, uint64(caller)))
+			for i := range historyCalls {
+				id := fmt.Sprintf("%d.%d.%d", os.Getpid(), caller, i)
+				r := g.next(rng)
+				begins(id, r)
+				a := perform(s, r.call(name))
+				ends(id, a)
+				g.add(r, a)
+			}
+		})
+	}
+	wg.Wait()
+}
+
+// historyClient is the client of KillHistory: what it says of a call is written before
+// the call begins.
+func historyClient(s idempotency.Store, name string) {
+	seed, _ := strconv.ParseUint(os.Getenv(historySeed), 10, 64)
+	say := func(word, id string, v any) {
+		b, err := json.Marshal(v)
+		if err != nil {
+			panic(err)
+		}
+		fmt.Println(word, id, time.Now().UnixNano(), string(b))
+	}
+	fmt.Println("ready")
+	callAll(s, name, seed, new(grants), func(id string, r recorded) { say("begin", id, r) }, func(id string, a answered) { say("end", id, a) })
+	select {} // until it is killed
+}
+
+// recording is what two processes did in one round. All times are of the clock of the
+// machine, which both read.
+type recording struct {
+	name   string
+	mu     sync.Mutex
+	begun  map[string]begun // without an answer
+	done   []porcupine.Operation
+	failed []string
+}
+
+type begun struct {
+	recorded
+	at int64
+}
+
+func (h *recording) begins(id string, r recorded, at int64) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.begun == nil {
+		h.begun = map[string]begun{}
+	}
+	h.begun[id] = begun{r, at}
+}
+
+func (h *recording) ends(id string, a answered, at int64) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	b := h.begun[id]
+	delete(h.begun, id)
+	if a.Err != "" {
+		h.failed = append(h.failed, b.Kind+": "+a.Err)
+	}
+	h.done = append(h.done, porcupine.Operation{ClientId: len(h.done), Input: b.call(h.name), Call: b.at, Output: a.answer(), Return: at})
+}
+
+// history returns all calls. Those without an answer may have taken effect at any time.
+func (h *recording) history() []porcupine.Operation {
+	fences := map[idempotency.Token]int64{} // of claims, as others saw them
+	for _, op := range h.done {
+		if r := op.Output.(answer).record; r.Token != (idempotency.Token{}) {
+			fences[r.Token] = r.Fence
+		}
+	}
+	all := h.done
+	for _, b := range h.begun {
+		out := answer{unknown: true}
+		if out.outcome.Record.Fence = fences[b.Token]; out.outcome.Record.Fence == 0 {
+			out.outcome.Record.Fence = -int64(len(all)) // nobody saw it
+		}
+		all = append(all, porcupine.Operation{ClientId: len(all), Input: b.call(h.name), Call: b.at, Output: out, Return: math.MaxInt64})
+	}
+	return all
+}
+
+// killed lets a client and callers of this process make calls, and kills the client.
+func (h *recording) killed(t *testing.T, s idempotency.Store, k Killing, rng *rand.Rand) {
+	t.Helper()
+	cmd := exec.Command(os.Args[0], "-test.run", "^"+k.Test+"$")
+	cmd.Env = append(append(os.Environ(), k.Env...), clientRound+"="+h.name, fmt.Sprintf("%s=%d", historySeed, rng.Uint64()))
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = cmd.Process.Kill() }) // if the test ends before
+	c := &client{cmd, make(chan struct{})}
+	ready := make(chan bool, 1)
+	g := new(grants)
+	go func() {
+		defer close(c.read)
+		for lines := bufio.NewReader(out); ; {
+			line, err := lines.ReadString('\n')
+			if err != nil { // a call of which the line is torn did not begin
+				return
+			}
+			if strings.HasPrefix(line, "ready") {
+				ready <- true
+			}
+			h.line(line, g)
+		}
+	}()
+	select {
+	case <-ready:
+	case <-c.read:
+		t.Fatalf("the client ended: %q", h.failed)
+	case <-time.After(time.Minute):
+		t.Fatal("the client did not start")
+	}
+	var wg sync.WaitGroup
+	seed, delay := rng.Uint64(), time.Duration(rng.IntN(60))*time.Millisecond
+	wg.Go(func() {
+		callAll(s, h.name, seed, g, func(id string, r recorded) { h.begins(id, r, time.Now().UnixNano()) }, func(id string, a answered) { h.ends(id, a, time.Now().UnixNano()) })
+	})
+	time.Sleep(delay)
+	c.kill()
+	wg.Wait()
+}
+
+// line notes what the client says. Its grants may be settled by the callers of this
+// process, too.
+func (h *recording) line(line string, g *grants) {
+	fields := strings.SplitN(strings.TrimSuffix(line, "\n"), " ", 4)
+	if fields[0] == "error" {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		h.failed = append(h.failed, strings.TrimSpace(line))
+	}
+	if len(fields) != 4 {
+		return
+	}
+	at, err := strconv.ParseInt(fields[2], 10, 64)
+	if err != nil {
+		return
+	}
+	id := fields[1]
+	switch fields[0] {
+	case "begin":
+		var r recorded
+		if err = json.Unmarshal([]byte(fields[3]), &r); err == nil {
+			h.begins(id, r, at)
+		}
+	case "end":
+		var a answered
+		if err = json.Unmarshal([]byte(fields[3]), &a); err == nil {
+			h.mu.Lock()
+			r := h.begun[id].recorded
+			h.mu.Unlock()
+			h.ends(id, a, at)
+			g.add(r, a)
+		}
+	}
+	if err != nil {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		h.failed = append(h.failed, fmt.Sprintf("%q: %v", line, err))
+	}
+}

@@ -1,0 +1,62 @@
+package storetest
+
+import (
+	"testing"
+	"time"
+
+	"github.com/anishathalye/porcupine"
+
+	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
+)
+
+// A call without an answer may have happened or not, but not both.
+func TestHistoriesWithCallsWithoutAnswer(t *testing.T) {
+	killed := recorded{Kind: "claim", Token: idempotency.Token{1}, Payload: "payload"}
+	other := recorded{Kind: "claim", Token: idempotency.Token{2}, Payload: "payload"}
+	held := idempotency.Record{Status: idempotency.Running, Token: killed.Token, Fence: 5, Fingerprint: fingerprint("payload")}
+	lookup := recorded{Kind: "lookup"}
+	granted := answered{Decision: idempotency.New, Record: idempotency.Record{Status: idempotency.Running, Token: other.Token, Fence: 7}}
+	type step struct {
+		call   recorded
+		answer answered
+	}
+	completion := recorded{Kind: "complete", Fence: 7, Response: []byte("r")}
+	succeeded := idempotency.Record{Status: idempotency.Succeeded, Fence: 7, Fingerprint: fingerprint("payload"), Result: idempotency.Result{Response: []byte("r")}}
+	for _, tc := range []struct {
+		name   string
+		killed recorded
+		before []step // the call that was killed
+		after  []step
+		want   porcupine.CheckResult
+	}{
+		{"not made", killed, nil, []step{{other, granted}}, porcupine.Ok},
+		{"made", killed, nil, []step{{lookup, answered{Record: held}}, {other, answered{Decision: idempotency.InProgress, Record: held}}}, porcupine.Ok},
+		{"made later", killed, nil, []step{{lookup, answered{}}, {lookup, answered{Record: held}}}, porcupine.Ok},
+		{"made, then not", killed, nil, []step{{lookup, answered{Record: held}}, {lookup, answered{}}}, porcupine.Illegal},
+		{"made and overtaken", killed, nil, []step{{lookup, answered{Record: held}}, {other, granted}}, porcupine.Illegal},
+		{"completion made", completion, []step{{other, granted}}, []step{{lookup, answered{Record: succeeded}}}, porcupine.Ok},
+		{"completion not made", completion, []step{{other, granted}}, []step{{lookup, answered{Record: idempotency.Record{Status: idempotency.Running, Token: other.Token, Fence: 7, Fingerprint: fingerprint("payload")}}}}, porcupine.Ok},
+		{"completion before its call", completion, []step{{other, granted}, {lookup, answered{Record: succeeded}}}, nil, porcupine.Illegal},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			h := &recording{name: "test"}
+			at := int64(0)
+			do := func(s step) {
+				h.begins("other", s.call, at+1)
+				h.ends("other", s.answer, at+2)
+				at += 2
+			}
+			for _, s := range tc.before {
+				do(s)
+			}
+			at++
+			h.begins("killed", tc.killed, at)
+			for _, s := range tc.after {
+				do(s)
+			}
+			if got := porcupine.CheckOperationsTimeout(model, h.history(), 10*time.Second); got != tc.want {
+				t.Errorf("got %v, want %v", got, tc.want)
+			}
+		})
+	}
+}
