@@ -56,6 +56,7 @@ func (c *courier) begin(ctx context.Context, it *item, refusal error) {
 		it.Refused = true
 		return
 	}
+	s.replay = s.msg.isReplay()
 	it.Group, it.Key, it.ID = s.msg.Group, s.msg.key(), s.msg.EventID
 	it.Size = s.msg.size()
 	payload := payloadOf(s.msg.Body)
@@ -70,7 +71,7 @@ func (c *courier) begin(ctx context.Context, it *item, refusal error) {
 	s.hasID = true
 	s.digest = digest.Of(s.msg.Body)
 	c.memory.Refresh(c.memory.Recently(), &s.id, &s.ticket)
-	s.replay = s.ticket.Known.State > dedup.Clear
+	s.replay = s.replay || s.ticket.Known.State > dedup.Clear
 	c.observer.Describe(s.span, s.describe)
 	it.Size += c.attributes(s)
 }

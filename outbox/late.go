@@ -142,9 +142,9 @@ func (o *Outbox) settle(ctx context.Context, group string, position int64, v Ver
 	case SendAgain:
 		_, err = tx.ExecContext(ctx, o.sql.unmark, group, position)
 	case Delivered:
-		err = o.remove(ctx, tx, []completion{{Group: group, Position: position, Outcome: outcomeSettled}})
+		err = o.remove(ctx, tx, []completion{{Group: group, Position: position, Outcome: OutcomeSettled}})
 	case Discard:
-		err = o.remove(ctx, tx, []completion{{Group: group, Position: position, Outcome: outcomeDiscarded}})
+		err = o.remove(ctx, tx, []completion{{Group: group, Position: position, Outcome: OutcomeDiscarded}})
 	}
 	if err != nil {
 		return err

@@ -105,9 +105,9 @@ func (u *run) fate() sqsfifo.Fate {
 func (u *run) completions() []completion {
 	out := make([]completion, len(u.receipts))
 	for i, r := range u.receipts {
-		outcome := outcomeSent
+		outcome := OutcomeSent
 		if r.Duplicate {
-			outcome = outcomeDuplicate
+			outcome = OutcomeDuplicate
 		}
 		out[i] = completion{u.group, u.rows[i].position, outcome, r.MessageID, r.SequenceNumber}
 	}

@@ -1,6 +1,6 @@
 package outbox
 
-// statements are those of the relay, of Late, Settle, Stats and Purge.
+// statements are those of the relay, of Late, Settle, Stats, Purge and Archived.
 type statements struct {
 	peekLeader, takeOver, renew, resign string
 
@@ -8,6 +8,8 @@ type statements struct {
 	mark, cut, archive, remove, unmark string
 
 	late, settling, stats, leader, purge string
+
+	archivedAfter, archivedAt string
 }
 
 // heads walks from group to group by the index, so that it costs as much as there are
@@ -95,6 +97,9 @@ func newStatements(d Dialect) statements {
 		purge: `DELETE FROM outbox_archive WHERE (message_group, position) IN
 			(SELECT r.message_group, r.position FROM outbox_archive AS r WHERE r.settled_at <= {now} - ?1 ORDER BY r.settled_at LIMIT ?2)`,
 	}
+	const archived = `SELECT r.message_group, r.position, r.message, r.body_hash, r.outcome, r.message_id, r.sequence_number, r.added_at, r.settled_at FROM outbox_archive AS r `
+	s.archivedAfter = archived + `WHERE (r.message_group, r.position) > (?1, ?2) ORDER BY r.message_group, r.position LIMIT ?3`
+	s.archivedAt = archived + `JOIN {records ?1: g text, p bigint} ON r.message_group = x.g AND r.position = x.p`
 	s.renew = `UPDATE outbox_leader SET lease_until = {now} + ?3 WHERE id = 1 AND fence = ?1 AND token = ?2 RETURNING {now}`
 	if d == PostgreSQL {
 		s.renew += `, ` + customPlans
@@ -103,7 +108,7 @@ func newStatements(d Dialect) statements {
 	}
 	for _, text := range []*string{
 		&s.peekLeader, &s.takeOver, &s.renew, &s.resign, &s.pick, &s.waiting, &s.mark, &s.cut, &s.archive, &s.remove,
-		&s.unmark, &s.late, &s.settling, &s.stats, &s.leader, &s.purge,
+		&s.unmark, &s.late, &s.settling, &s.stats, &s.leader, &s.purge, &s.archivedAfter, &s.archivedAt,
 	} {
 		*text = d.render(*text)
 	}
