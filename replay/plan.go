@@ -277,11 +277,12 @@ func text(s string) string {
 	return fmt.Sprintf("%.200q, %d bytes", s, len(s))
 }
 
-// decide sets the label and, unless it has drifted, the action.
+// decide sets the label and the action.
 func (p *PlannedItem) decide(o Options, now time.Time) {
 	p.Label = p.Sent.Label(now)
-	if p.Action != ActionDrift {
-		p.Action, p.Reason = p.act(o, p.Label)
+	a, reason := p.act(o, p.Label)
+	if p.Action != ActionDrift || a == ActionSkip { // nobody looks at what is not sent
+		p.Action, p.Reason = a, reason
 	}
 }
 
