@@ -281,7 +281,7 @@ func text(s string) string {
 func (p *PlannedItem) decide(o Options, now time.Time) {
 	p.Label = p.Sent.Label(now)
 	a, reason := p.act(o, p.Label)
-	if p.Action != ActionDrift || a == ActionSkip { // nobody looks at what is not sent
+	if p.Action != ActionDrift || reason == ReasonDelivered || reason == ReasonDiscarded { // of which nobody needs the body
 		p.Action, p.Reason = a, reason
 	}
 }

@@ -208,19 +208,16 @@ func (r *Runner) advance(l *lane) {
 
 // work sends until nothing is left or the context ends.
 func (r *Runner) work(ctx context.Context) error {
-	done := ctx.Done()
 	for {
-		if done != nil && ctx.Err() != nil {
-			done = nil // only the answers are of interest from now on
-		}
+		ended := ctx.Err() != nil // only the answers are of interest from then on
 		r.collect(ctx)
-		if done == nil && r.inFlight == 0 {
+		if ended && r.inFlight == 0 {
 			return context.Cause(ctx)
 		}
 		now := r.config.Now()
 		r.wakeUp(now)
 		n := 0
-		if done != nil && !r.isPaused() && r.fits() {
+		if !ended && !r.isPaused() && r.fits() {
 			n = r.pace.allows(now, min(len(r.ready), r.config.InFlight-r.inFlight), r.inFlight)
 		}
 		if n > 0 || len(r.unsaved) > 0 {
@@ -232,14 +229,18 @@ func (r *Runner) work(ctx context.Context) error {
 		if r.inFlight == 0 && len(r.ready) == 0 && len(r.waiting) == 0 {
 			return nil
 		}
-		r.wait(done, now)
+		r.wait(ctx, now)
 	}
 }
 
 // wait returns when something may have changed.
-func (r *Runner) wait(done <-chan struct{}, now time.Time) {
+func (r *Runner) wait(ctx context.Context, now time.Time) {
+	done := ctx.Done()
+	if ctx.Err() != nil {
+		done = nil
+	}
 	next := time.Duration(-1)
-	if !r.isPaused() && done != nil {
+	if !r.isPaused() && ctx.Err() == nil {
 		if len(r.waiting) > 0 {
 			next = r.waiting[0].due.Sub(now)
 		}
