@@ -20,7 +20,7 @@ type FileJournal struct {
 	path string
 	lock *sourceLock // nil if it is only read
 	file disk
-	good int64 // bytes of whole lines
+	good int64 // bytes of whole waves
 	wave uint64
 	err  error // since which nothing can be appended
 }
@@ -125,7 +125,7 @@ func (j *FileJournal) Marks(ctx context.Context) iter.Seq2[Mark, error] {
 	return func(yield func(Mark, error) bool) {
 		r := newJournalReader(j.path, io.NewSectionReader(j.file, 0, j.good))
 		for {
-			m, _, err := r.next()
+			m, err := r.next()
 			if errors.Is(err, io.EOF) {
 				return
 			}
@@ -153,7 +153,7 @@ func (j *FileJournal) Append(ctx context.Context, marks []Mark) error {
 	var text []byte
 	for i := range marks {
 		var err error
-		if text, err = appendLine(text, j.wave+1, &marks[i]); err != nil {
+		if text, err = appendLine(text, place{j.wave + 1, uint64(len(marks) - 1 - i)}, &marks[i]); err != nil {
 			return &JournalError{j.path, 0, "encode a mark", err}
 		}
 	}

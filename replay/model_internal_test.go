@@ -11,6 +11,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -30,10 +31,12 @@ var (
 // world is a queue, the disk of a journal and the processes that die, on virtual time.
 // All is decided by the seed but the order of goroutines.
 type world struct {
-	t    *testing.T
-	rng  *rand.Rand
-	dead bool // the process that runs
-	life int  // steps until it dies; negative if it does not
+	t   *testing.T
+	rng *rand.Rand
+
+	mu   sync.Mutex // of what the goroutines of messages use
+	dead bool       // the process that runs
+	life int        // steps until it dies; negative if it does not
 
 	synced, pending []byte // of the journal
 
@@ -46,6 +49,8 @@ var errDead = errors.New("the process is dead")
 
 // step is a moment at which a process may die.
 func (w *world) step() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	if w.life--; w.life == 0 {
 		w.dead = true
 	}
@@ -128,7 +133,10 @@ func (w *world) SendMessageAsync(ctx context.Context, m *sqsfifo.Message, done f
 			return
 		case <-time.After(there):
 		}
-		if w.dead && !survives {
+		w.mu.Lock()
+		dead := w.dead
+		w.mu.Unlock()
+		if dead && !survives {
 			done(sqsfifo.Receipt{}, inDoubt)
 			return
 		}
@@ -148,6 +156,8 @@ func (w *world) SendMessageAsync(ctx context.Context, m *sqsfifo.Message, done f
 }
 
 func (w *world) store(body, key string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	if at, known := w.accepted[body]; known && time.Since(at) < Interval {
 		return
 	}
