@@ -87,7 +87,7 @@ func later(a, b time.Time) time.Time {
 // judge refuses an item that repeats another, or whose event has another message: the
 // one that was delivered, or else the first one.
 func (v variants) judge(i int, item *PlannedItem) {
-	if item.Action == ActionDrift || item.DedupeKey == "" {
+	if item.Action == ActionDrift || item.Action == ActionSkip || item.DedupeKey == "" {
 		return
 	}
 	firsts := v.first[eventKey{item.EventSource, item.DedupeKey}]
@@ -100,7 +100,6 @@ func (v variants) judge(i int, item *PlannedItem) {
 	}
 	same := v.all[owner].BodyHash == item.BodyHash && v.all[owner].Group == item.Group
 	switch {
-	case item.Action == ActionSkip:
 	case !same:
 		item.Action, item.Reason = ActionConflict, "another message of the source has its dedupe key"
 	case i != owner:

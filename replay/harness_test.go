@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"iter"
 	"slices"
 	"strings"
@@ -88,9 +89,15 @@ func encode(t testing.TB, lines []replay.Line) []byte {
 	t.Helper()
 	var text bytes.Buffer
 	for _, l := range lines {
-		require.NoError(t, json.NewEncoder(&text).Encode(l))
+		writeLine(&text, l)
 	}
 	return text.Bytes()
+}
+
+func writeLine(w io.Writer, l replay.Line) {
+	if err := json.NewEncoder(w).Encode(l); err != nil {
+		panic(err)
+	}
 }
 
 func sourceOf(t testing.TB, lines ...replay.Line) *replay.JSONLines {

@@ -8,11 +8,13 @@ import (
 	"flag"
 	"fmt"
 	"math/rand/v2"
+	"net/http"
 	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -122,11 +124,16 @@ func TestKilled(t *testing.T) {
 		refusals++
 		return true
 	}), 1, seed+2)
-	server := httptest.NewServer(sqstest.NewServer(q))
+	var calls atomic.Int64
+	fake := sqstest.NewServer(q)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		calls.Add(1)
+		fake.ServeHTTP(w, r)
+	}))
 	defer server.Close()
 
 	begin := time.Now()
-	killed, refusedRuns, runs := 0, 0, 0
+	killed, refusedRuns, runs, complete := 0, 0, 0, false
 	for {
 		owner := fmt.Sprint("run ", runs)
 		runs++
@@ -134,14 +141,17 @@ func TestKilled(t *testing.T) {
 		var said strings.Builder
 		cmd.Stdout, cmd.Stderr = &said, &said
 		cmd.Env = append(os.Environ(), childDir+"="+dir, childEndpoint+"="+server.URL, childQueue+"="+q.URL(), childOwner+"="+owner)
-		before := len(q.Messages())
+		before := calls.Load()
 		require.NoError(t, cmd.Start())
 		exited := make(chan error, 1)
 		go func() { exited <- cmd.Wait() }()
 		if killed < kills {
-			// Within its share of the messages, or while it starts.
-			target := min(before+rng.IntN(max(2, 2*items/kills)), len(plan.Items))
-			for wait := true; wait && len(q.Messages()) < target; {
+			// Within its share of the calls, or while it starts.
+			target := before + rng.Int64N(int64(max(2, 2*items/kills/10)))
+			if complete {
+				target = before
+			}
+			for wait := true; wait && calls.Load() < target; {
 				select {
 				case err := <-exited:
 					exited <- err
@@ -149,8 +159,8 @@ func TestKilled(t *testing.T) {
 				case <-time.After(time.Millisecond):
 				}
 			}
-			time.Sleep(time.Duration(rng.IntN(20)) * time.Millisecond) // all of it is in the start if nothing is left
-			if runs%3 == 1 && len(exited) == 0 && len(q.Messages()) > before { // it has the lock
+			time.Sleep(time.Duration(rng.IntN(20)) * time.Millisecond)    // all of it is in the start if nothing is left
+			if runs%3 == 1 && len(exited) == 0 && calls.Load() > before { // it has the lock
 				var locked *replay.LockedError
 				if _, err := replay.OpenJournal(dir, plan, "another"); errors.As(err, &locked) {
 					assert.Equal(t, owner, locked.Owner)
@@ -174,7 +184,7 @@ func TestKilled(t *testing.T) {
 		report, _, err := replay.ReadReport(context.Background(), plan, j, time.Now())
 		require.NoError(t, err)
 		require.NoError(t, j.Close())
-		if report.Complete() && killed == kills {
+		if complete = report.Complete(); complete && killed == kills {
 			assert.Equal(t, len(plan.Items), report.Sent)
 			break
 		}
