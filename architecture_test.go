@@ -87,6 +87,7 @@ func TestArrows(t *testing.T) {
 		"./idempotency/sqlstore": {"idempotency", "internal/sqldb"},
 		"./idempotency/httpidem": {"idempotency"},
 		"./outbox":               {"internal/sqldb"}, // and the root
+		"./replay":               {"idempotency", "internal/window", "outbox"}, // and the root
 		"./lint":                 {"canonicaljson", "internal/attrname", "internal/window"},
 	} {
 		out, err := exec.CommandContext(t.Context(), goTool, "list", "-f", `{{join .Imports "\n"}}`, pkg).Output()

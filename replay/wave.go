@@ -133,7 +133,7 @@ func (r *Runner) load(ctx context.Context, tries []*try, now time.Time) ([]*try,
 // made, for example that it was delivered since.
 func (r *Runner) recheck(t *try, item *PlannedItem, f *Item, now time.Time) *try {
 	p := &r.history.items[t.item]
-	if certainty[f.Status] <= certainty[item.Status] || p.verdict == VerdictSendAgain || !p.doubt.IsZero() {
+	if f.Status == Unknown || certainty[f.Status] <= certainty[item.Status] || p.verdict == VerdictSendAgain || !p.doubt.IsZero() {
 		return t
 	}
 	fresh := *item
