@@ -86,7 +86,7 @@ func TestArrows(t *testing.T) {
 		"./idempotency":          nil,
 		"./idempotency/sqlstore": {"idempotency", "internal/sqldb"},
 		"./idempotency/httpidem": {"idempotency"},
-		"./outbox":               {"internal/sqldb"}, // and the root
+		"./outbox":               {"internal/sqldb"},                           // and the root
 		"./replay":               {"idempotency", "internal/window", "outbox"}, // and the root
 		"./lint":                 {"canonicaljson", "internal/attrname", "internal/window"},
 	} {

@@ -18,11 +18,11 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/outbox"
 )
 
-// senderFunc is a Sender.
+// senderFunc is a Sender that answers from another goroutine.
 type senderFunc func(context.Context, *sqsfifo.Message) (sqsfifo.Receipt, error)
 
-func (f senderFunc) SendMessage(ctx context.Context, m *sqsfifo.Message) (sqsfifo.Receipt, error) {
-	return f(ctx, m)
+func (f senderFunc) SendMessageAsync(ctx context.Context, m *sqsfifo.Message, done func(sqsfifo.Receipt, error)) {
+	go func() { done(f(ctx, m)) }()
 }
 
 // doubt is the outcome of a send of which nobody knows what became.
