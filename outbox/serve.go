@@ -169,7 +169,7 @@ func (t *term) start(runs []*run) {
 // the others get a later mark, from which their own time counts.
 func (t *term) mayBegin(u *run, next int) bool {
 	left := time.Until(u.deadline)
-	return !t.ending.Load() && t.sends.Err() == nil && left > 0 &&
+	return !t.ending.Load() && !t.stopping() && t.sends.Err() == nil && left > 0 &&
 		(next == 0 || !u.fresh || left > t.outbox.config.ResendFor*3/4)
 }
 
