@@ -160,5 +160,8 @@ func (it *Item) drift() string {
 	case it.DedupeKey != "" && it.DedupeKey != it.Message.DedupeKey:
 		return "the dedupe key of the message is not the recorded one"
 	}
+	if e, err := open(it.Message.Body); err == nil && e.DedupeKey != it.Message.DedupeKey {
+		return "the dedupe key of the message is not that of its body"
+	}
 	return ""
 }

@@ -243,19 +243,20 @@ func plan(it *Item) PlannedItem {
 		// What was recorded wins, so that a drift shows at the send, too.
 		Group: it.Group, DedupeKey: it.DedupeKey, BodyHash: it.BodyHash,
 	}
+	if p.Reason = text(it.drift()); p.Reason != "" {
+		p.Action = ActionDrift
+	}
 	if m := it.Message; m != nil {
-		p.Group, p.DedupeKey = cmp.Or(p.Group, m.Group), cmp.Or(p.DedupeKey, m.DedupeKey)
-		p.BodyHash = cmp.Or(p.BodyHash, hashOf(m.Body))
-		p.EventID, p.Size = m.EventID, len(m.Body)
+		p.Group, p.BodyHash, p.Size = cmp.Or(p.Group, m.Group), cmp.Or(p.BodyHash, hashOf(m.Body)), len(m.Body)
+		if p.Action != ActionDrift { // else the rest of it is as doubtful
+			p.DedupeKey, p.EventID = cmp.Or(p.DedupeKey, m.DedupeKey), m.EventID
+		}
 		if e, err := open(m.Body); err == nil {
 			p.EventSource, p.Time = text(e.EventSource), e.EventTime.UTC()
 		}
 	}
 	if !p.Sent.To.IsZero() {
 		p.Time = p.Sent.To
-	}
-	if p.Reason = text(it.drift()); p.Reason != "" {
-		p.Action = ActionDrift
 	}
 	p.Group, p.DedupeKey, p.BodyHash = text(p.Group), text(p.DedupeKey), text(p.BodyHash)
 	return p

@@ -118,7 +118,7 @@ func (r *Runner) load(ctx context.Context, tries []*try, now time.Time) ([]*try,
 		case why != "":
 			refuse(OutcomeDrift, text(why))
 			continue
-		case hashOf(f.Message.Body) != item.BodyHash || f.Message.Group != item.Group || f.Message.DedupeKey != item.DedupeKey:
+		case hashOf(f.Message.Body) != item.BodyHash || f.Message.Group != item.Group || item.DedupeKey != "" && f.Message.DedupeKey != item.DedupeKey:
 			refuse(OutcomeDrift, "the body, the group or the dedupe key is not the planned one")
 			continue
 		}
