@@ -80,6 +80,7 @@ func TestArrows(t *testing.T) {
 		"./internal/sqscall":   {"internal/attempt", "internal/digest"},
 		"./internal/window":    nil,
 		"./internal/sqldb":     nil,
+		"./internal/pgserver":  nil,
 		"./canonicaljson":      {"canonicaljson/internal/decimal", "canonicaljson/internal/word"},
 		"./internal/attrname":  nil,
 

@@ -28,6 +28,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/kansas-frontier-matrix/sqsfifo"
+	"github.com/kansas-frontier-matrix/sqsfifo/internal/pgserver"
 	"github.com/kansas-frontier-matrix/sqsfifo/outbox"
 	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
 )
@@ -288,7 +289,7 @@ func (s *storm) killRelay() {
 
 // disturb kills relays, and stops the server if there is one, evenly over the
 // events.
-func (s *storm) disturb(srv *server, stops int) {
+func (s *storm) disturb(srv *pgserver.Server, stops int) {
 	var plan []bool // true for a stop
 	for i := range *stormKills + stops {
 		plan = append(plan, i < stops)
@@ -301,8 +302,8 @@ func (s *storm) disturb(srv *server, stops int) {
 		eventually(s.t, "events are written", func() bool { return s.written.Load() >= share-int64(s.rng.IntN(500)) })
 		time.Sleep(time.Duration(s.rng.IntN(700)) * time.Millisecond)
 		if stop {
-			srv.stop(syscall.SIGQUIT)
-			srv.start(s.t)
+			srv.Stop(syscall.SIGQUIT)
+			srv.Start(s.t)
 		} else {
 			s.killRelay()
 		}
@@ -375,7 +376,7 @@ func (s *storm) check() {
 		n, len(want), s.rollbacks.Load(), s.repeated.Load(), s.kills, s.leaders, len(s.queue.Suppressed()), s.lateRows)
 }
 
-func (s *storm) run(srv *server, stops int) {
+func (s *storm) run(srv *pgserver.Server, stops int) {
 	begin := time.Now()
 	for i := range s.relays {
 		s.startRelay(i)
@@ -403,8 +404,8 @@ func (s *storm) run(srv *server, stops int) {
 }
 
 func TestStormPostgreSQL(t *testing.T) {
-	srv := newServer(t)
-	newStorm(t, database{outbox.PostgreSQL, srv.source()}).run(srv, *stormStops)
+	srv := pgserver.New(t)
+	newStorm(t, database{outbox.PostgreSQL, srv.Source()}).run(srv, *stormStops)
 }
 
 func TestStormSQLite(t *testing.T) {
