@@ -32,6 +32,7 @@ test: ## run all tests
 	cd docs/kfm/schemas && $(GO) test ./...
 	cd idempotency/storetest && $(GO) test -short ./...
 	cd idempotency/sqlstore/sqlstoretest && $(GO) test -short ./...
+	cd outbox/outboxtest && $(GO) test -short ./...
 
 .PHONY: test-stores
 test-stores: ## the stores and the outbox in full, kills of clients and servers included (minutes); says which servers are here
@@ -52,9 +53,10 @@ race: ## run all tests under the race detector
 	cd cmd/sqsfifo && $(GO) test -race -short ./...
 
 .PHONY: soak
-soak: ## send through faults for SOAK (2m), and 5,000 random programs of resends on virtual time
+soak: ## send through faults for SOAK (2m), 5,000 random programs of resends on virtual time, and a replay of 100,000 items that is killed 20 times
 	$(GO) test -count=1 -timeout 0 -run '^TestSoak$$' -v . -soak $(SOAK)
 	$(GO) test -count=1 -timeout 0 -run '^TestModel$$' -v . -model.seeds $(SEEDS) | grep -v '^ *---\|=== '
+	$(GO) test -count=1 -timeout 0 -run '^TestKilled$$|^TestModel$$' -v ./replay -kill.groups 1000 -kill.items 100000 -model.seeds $(SEEDS) | grep -v '^ *---\|=== '
 
 .PHONY: simulate-system
 simulate-system: ## random systems of producers, a store, a queue and consumers that crash, for SEEDS (5,000) seeds

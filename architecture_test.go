@@ -82,6 +82,7 @@ func TestArrows(t *testing.T) {
 		"./internal/sqscall":   {"internal/attempt", "internal/digest"},
 		"./internal/window":    nil,
 		"./internal/sqldb":     nil,
+		"./internal/pgserver":  nil,
 		"./canonicaljson":      {"canonicaljson/internal/decimal", "canonicaljson/internal/word"},
 		"./internal/attrname":  nil,
 
@@ -89,7 +90,8 @@ func TestArrows(t *testing.T) {
 		"./idempotency/ledger":   {"idempotency"},
 		"./idempotency/sqlstore": {"idempotency", "idempotency/ledger", "internal/sqldb"},
 		"./idempotency/httpidem": {"idempotency"},
-		"./outbox":               {"internal/sqldb"}, // and the root
+		"./outbox":               {"internal/sqldb"},                           // and the root
+		"./replay":               {"idempotency", "internal/window", "outbox"}, // and the root
 		"./lint":                 {"canonicaljson", "internal/attrname", "internal/window"},
 	} {
 		out, err := exec.CommandContext(t.Context(), goTool, "list", "-f", `{{join .Imports "\n"}}`, pkg).Output()

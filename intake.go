@@ -33,6 +33,7 @@ func (c *courier) open(ctx context.Context, it *item, refusal error) (payload st
 		it.Refused = true
 		return "", false
 	}
+	s.replay = s.msg.isReplay()
 	it.Group, it.Key, it.ID = s.msg.Group, s.msg.key(), s.msg.EventID
 	it.Size = s.msg.size()
 	payload = payloadOf(s.msg.Body)
@@ -50,7 +51,7 @@ func (c *courier) open(ctx context.Context, it *item, refusal error) (payload st
 func (c *courier) enter(it *item, payload string) {
 	s := &it.Message
 	c.identify(it, payload)
-	s.replay = s.ticket.Known.State > dedup.Clear
+	s.replay = s.replay || s.ticket.Known.State > dedup.Clear
 	c.observer.Describe(s.span, s.describe)
 	it.Size += c.attributes(s)
 }

@@ -35,6 +35,13 @@ type Message struct {
 	Dataset *Dataset `json:"dataset,omitempty"`
 }
 
+// ReplayAttribute is the message attribute that names the run of a replay, as package
+// replay sets it. A message that has it counts as a replay in spans and provenance
+// records; it never bears identity, and SQS does not hash it.
+const ReplayAttribute = "sqsfifo-replay-run"
+
+func (m *Message) isReplay() bool { return m.Attributes[ReplayAttribute] != "" }
+
 // clone returns a message that shares nothing with m.
 func (m *Message) clone() *Message {
 	c := *m

@@ -254,3 +254,28 @@ func TestABlockedSinkDropsWhatDoesNotFit(t *testing.T) {
 		}
 	})
 }
+
+// A message that names the run of a replay is recorded as one, also by a producer that
+// never sent it, and it is the event that it was without that attribute.
+func TestReplayAttribute(t *testing.T) {
+	q := newQueue(t, sqstest.Config{})
+	sink, got := records()
+	p := on(t, q, q, func(c *sqsfifo.Config[Scene]) { c.Telemetry.Provenance = sink })
+	msg, err := p.Build(scene)
+	require.NoError(t, err)
+	msg.Attributes = map[string]string{sqsfifo.ReplayAttribute: "run-1"}
+	_, err = p.SendMessage(t.Context(), msg)
+	require.NoError(t, err)
+	msg.Attributes[sqsfifo.ReplayAttribute] = "run-2"
+	again, err := p.SendMessage(t.Context(), msg)
+	require.NoError(t, err)
+	assert.True(t, again.Duplicate)
+	msg.Group = "" // which is refused
+	_, err = p.SendMessage(t.Context(), msg)
+	require.Error(t, err)
+	require.NoError(t, p.Close(t.Context()))
+	require.Len(t, *got, 3)
+	for _, r := range *got {
+		assert.True(t, r.ReplayTriggered)
+	}
+}

@@ -32,7 +32,7 @@ type submission struct {
 
 	rules   *ruleset // of its producer
 	foreign bool     // the message was built elsewhere
-	replay  bool     // this producer had sent the event before
+	replay  bool     // this producer had sent the event before, or a replay sends it
 	seen    bool     // another one, or this one before a restart, by the store
 
 	id     dedup.Event

@@ -13,9 +13,9 @@ import (
 )
 
 // Benign reports whether an attribute of this name never bears identity: trace
-// context (traceparent, tracestate, baggage, b3, AWSTraceHeader, X-Amzn-*) and
-// the description of the format (Content-Type, *Version, *SchemaId). Case does
-// not count. A retry may carry other values of them than the first attempt, and
+// context (traceparent, tracestate, baggage, b3, AWSTraceHeader, X-Amzn-*), the
+// description of the format (Content-Type, *Version, *SchemaId) and the run of a
+// replay (sqsfifo-replay-run). Case does not count. A retry may carry other values of them than the first attempt, and
 // two messages that differ in nothing else are the same event.
 func Benign(name string) bool { return attrname.Benign(name) }
 

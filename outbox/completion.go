@@ -9,19 +9,12 @@ import (
 // completion is a row that leaves the outbox. The members are those of the records in
 // the statements.
 type completion struct {
-	Group          string `json:"g"`
-	Position       int64  `json:"p"`
-	Outcome        string `json:"o"`
-	MessageID      string `json:"m"`
-	SequenceNumber string `json:"s"`
+	Group          string  `json:"g"`
+	Position       int64   `json:"p"`
+	Outcome        Outcome `json:"o"`
+	MessageID      string  `json:"m"`
+	SequenceNumber string  `json:"s"`
 }
-
-const (
-	outcomeSent      = "sent"
-	outcomeDuplicate = "duplicate"
-	outcomeSettled   = "settled"
-	outcomeDiscarded = "discarded"
-)
 
 // remove takes rows out of the outbox.
 func (o *Outbox) remove(ctx context.Context, tx *sql.Tx, rows []completion) error {

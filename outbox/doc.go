@@ -63,6 +63,28 @@
 // large after 15 s, and it is the backlog of a bad day that makes the default wait.
 // Differences in speed were within the noise.
 //
+// [Outbox.Stats] and [Outbox.Groups] show the lag, and which groups are stuck;
+// [Outbox.Late] the messages that may have been stored and are too old to resend;
+// [Outbox.Settle] lets a group go on. None of them needs a relay.
+//
 // SQLite: there is one writer at a time. Begin transactions with IMMEDIATE
 // (modernc.org/sqlite: _txlock=immediate) and set a busy timeout.
+//
+// # Other databases
+//
+// MySQL and MariaDB are not supported. The relay renews its lease, takes over and marks
+// with UPDATE ... RETURNING and INSERT ... ON CONFLICT, which neither has, so that
+// each of its statements would have to be written and proven a third time. What gives
+// the order works there, too: a table with a counter for each group, and in the
+// transaction of the event
+//
+//	INSERT INTO counters VALUES (?, LAST_INSERT_ID(1))
+//	  ON DUPLICATE KEY UPDATE last_position = LAST_INSERT_ID(last_position + 1)
+//
+// then the message, as the JSON of what Build returned, under LAST_INSERT_ID(). The row
+// of the counter stays locked until the commit, so that positions are in the order of the
+// commits and other groups do not wait. A replay.Source over that table then lets
+// package replay send the messages in order, with a durable mark before each; rows
+// that a plan has sent are deleted when its report is complete, and before that no
+// other plan is made.
 package outbox

@@ -94,6 +94,27 @@ const (
 	Discard
 )
 
+var verdicts = [...]string{Delivered: "delivered", SendAgain: "send-again", Discard: "discard"}
+
+// String returns "delivered", "send-again" or "discard".
+func (v Verdict) String() string {
+	if v >= Delivered && v <= Discard {
+		return verdicts[v]
+	}
+	return fmt.Sprintf("Verdict(%d)", uint8(v))
+}
+
+// UnmarshalText is the inverse of String.
+func (v *Verdict) UnmarshalText(text []byte) error {
+	for i, name := range verdicts {
+		if name != "" && name == string(text) {
+			*v = Verdict(i)
+			return nil
+		}
+	}
+	return &SettingError{"Verdict", fmt.Sprintf("%q", text), "want delivered, send-again or discard"}
+}
+
 // ErrNotFirst and ErrUnderWay are wrapped by errors of [Outbox.Settle].
 var (
 	// ErrNotFirst: the position is not the first of its group, which is the one to
@@ -142,9 +163,9 @@ func (o *Outbox) settle(ctx context.Context, group string, position int64, v Ver
 	case SendAgain:
 		_, err = tx.ExecContext(ctx, o.sql.unmark, group, position)
 	case Delivered:
-		err = o.remove(ctx, tx, []completion{{Group: group, Position: position, Outcome: outcomeSettled}})
+		err = o.remove(ctx, tx, []completion{{Group: group, Position: position, Outcome: OutcomeSettled}})
 	case Discard:
-		err = o.remove(ctx, tx, []completion{{Group: group, Position: position, Outcome: outcomeDiscarded}})
+		err = o.remove(ctx, tx, []completion{{Group: group, Position: position, Outcome: OutcomeDiscarded}})
 	}
 	if err != nil {
 		return err

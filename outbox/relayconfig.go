@@ -18,11 +18,11 @@ import (
 // before. Its Delivery.OnGroupFailure should be the default, PauseInDoubt, and no other
 // call should send to the groups of the outbox.
 //
-// A relay calls SendMessage from as many goroutines as it has groups under way, each
-// with one message at a time, and takes [sqsfifo.FateOf] of the error for what became
-// of the message.
+// A relay has one message of each group under way at a time, and submits them from one
+// goroutine. It takes [sqsfifo.FateOf] of the error for what became of a message. done
+// is called exactly once, by any goroutine; it does not block.
 type Sender interface {
-	SendMessage(context.Context, *sqsfifo.Message) (sqsfifo.Receipt, error)
+	SendMessageAsync(ctx context.Context, msg *sqsfifo.Message, done func(sqsfifo.Receipt, error))
 }
 
 // RelayConfig configures a [Relay]. Only Sender is required.

@@ -25,6 +25,9 @@ type run struct {
 	rows     []row
 	deadline time.Time // until which SQS surely recognises an earlier attempt
 
+	ctx context.Context // ends with the deadline or the lease
+	end context.CancelFunc
+
 	// fresh says that no row was tried before this run, so that what was not sent, or
 	// surely not stored, can be unmarked.
 	fresh bool
@@ -64,30 +67,42 @@ func decode(message, hash []byte) (*sqsfifo.Message, error) {
 	return m, nil
 }
 
-// send sends the rows one after the other until one fails, or keepOn says that no other
-// may begin.
-func (u *run) send(ctx context.Context, sender Sender, keepOn func(u *run, next int) bool) {
-	ctx, cancel := context.WithDeadlineCause(ctx, u.deadline, errTooLate)
-	defer cancel()
-	for i, row := range u.rows {
-		if !keepOn(u, i) {
-			return
-		}
-		m, err := decode(row.message, row.hash)
-		if err == nil && m.Group != u.group {
-			err = fmt.Errorf("the message is of group %q", m.Group)
-		}
-		if err != nil {
-			u.err = &CorruptError{Group: u.group, Position: row.position, Err: err}
-			return
-		}
-		receipt, err := sender.SendMessage(ctx, m)
+// message returns the message of a row.
+func (u *run) message(r *row) (*sqsfifo.Message, error) {
+	m, err := decode(r.message, r.hash)
+	if err == nil && m.Group != u.group {
+		err = fmt.Errorf("the message is of group %q", m.Group)
+	}
+	if err != nil {
+		return nil, &CorruptError{Group: u.group, Position: r.position, Err: err}
+	}
+	return m, nil
+}
+
+// next begins the next row of a run, whose answer comes back on the channel, or ends
+// the run.
+func (t *term) next(u *run) {
+	i := len(u.receipts)
+	if u.err != nil || i == len(u.rows) || !t.mayBegin(u, i) {
+		u.end()
+		t.ends <- u
+		return
+	}
+	m, err := u.message(&u.rows[i])
+	if err != nil {
+		u.err = err
+		u.end()
+		t.ends <- u
+		return
+	}
+	t.config.Sender.SendMessageAsync(u.ctx, m, func(receipt sqsfifo.Receipt, err error) {
 		if err != nil {
 			u.err, u.key = err, m.DedupeKey
-			return
+		} else {
+			u.receipts = append(u.receipts, receipt)
 		}
-		u.receipts = append(u.receipts, receipt)
-	}
+		t.steps <- u
+	})
 }
 
 var errTooLate = errors.New("outbox: SQS may not recognise another attempt")
@@ -105,9 +120,9 @@ func (u *run) fate() sqsfifo.Fate {
 func (u *run) completions() []completion {
 	out := make([]completion, len(u.receipts))
 	for i, r := range u.receipts {
-		outcome := outcomeSent
+		outcome := OutcomeSent
 		if r.Duplicate {
-			outcome = outcomeDuplicate
+			outcome = OutcomeDuplicate
 		}
 		out[i] = completion{u.group, u.rows[i].position, outcome, r.MessageID, r.SequenceNumber}
 	}

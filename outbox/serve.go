@@ -3,6 +3,7 @@ package outbox
 import (
 	"context"
 	"errors"
+	"sync"
 	"time"
 )
 
@@ -13,6 +14,12 @@ const gather = 2 * time.Millisecond
 // serve works until the relay is to end, another one leads, or the lease is over.
 func (t *term) serve(ctx context.Context) {
 	t.leads(true, t.fence)
+	var submitter sync.WaitGroup
+	submitter.Go(func() {
+		for u := range t.steps {
+			t.next(u)
+		}
+	})
 	err := t.work(ctx)
 	t.ending.Store(true)
 	if errors.Is(err, errStopped) {
@@ -21,6 +28,8 @@ func (t *term) serve(ctx context.Context) {
 		t.withdraw(err)
 		t.await(nil)
 	}
+	close(t.steps) // all runs have ended
+	submitter.Wait()
 	t.expiry.Stop()
 	if !errors.Is(err, errDeposed) {
 		// What is known is worth keeping, also without the time to send more.
@@ -148,10 +157,8 @@ func (t *term) gather() {
 func (t *term) start(runs []*run) {
 	for _, u := range runs {
 		t.inFlight[u.group] = u
-		go func() {
-			u.send(t.sends, t.config.Sender, t.mayBegin)
-			t.ends <- u
-		}()
+		u.ctx, u.end = context.WithDeadlineCause(t.sends, u.deadline, errTooLate)
+		t.steps <- u
 	}
 	t.mu.Lock()
 	t.stats.InFlight = len(t.inFlight)
@@ -162,7 +169,7 @@ func (t *term) start(runs []*run) {
 // the others get a later mark, from which their own time counts.
 func (t *term) mayBegin(u *run, next int) bool {
 	left := time.Until(u.deadline)
-	return !t.ending.Load() && t.sends.Err() == nil && left > 0 &&
+	return !t.ending.Load() && !t.stopping() && t.sends.Err() == nil && left > 0 &&
 		(next == 0 || !u.fresh || left > t.outbox.config.ResendFor*3/4)
 }
 

@@ -103,7 +103,7 @@ func (s *shared) count(done []completion, inFlight int) {
 	defer s.mu.Unlock()
 	s.stats.InFlight = inFlight
 	for _, c := range done {
-		if c.Outcome == outcomeDuplicate {
+		if c.Outcome == OutcomeDuplicate {
 			s.stats.Duplicates++
 		} else {
 			s.stats.Sent++

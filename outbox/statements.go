@@ -1,13 +1,15 @@
 package outbox
 
-// statements are those of the relay, of Late, Settle, Stats and Purge.
+// statements are those of the relay, of Late, Settle, Stats, Purge and Archived.
 type statements struct {
 	peekLeader, takeOver, renew, resign string
 
 	pick, waiting                      string
 	mark, cut, archive, remove, unmark string
 
-	late, settling, stats, leader, purge string
+	late, settling, stats, groups, leader, purge string
+
+	archivedAfter, archivedAt string
 }
 
 // heads walks from group to group by the index, so that it costs as much as there are
@@ -26,6 +28,16 @@ const free = heads + `, free AS (
   WHERE h.message_group IS NOT NULL AND h.message_group NOT IN ({list ?2})
   ORDER BY h.message_group LIMIT ?4
 )`
+
+// spans are the groups with their first and last positions. Positions have no gaps, so
+// that a group has as many rows as its last position is beyond its first.
+const spans = heads + `, spans AS (
+  SELECT h.message_group,
+    (SELECT min(o.position) FROM outbox AS o WHERE o.message_group = h.message_group) AS head,
+    (SELECT max(o.position) FROM outbox AS o WHERE o.message_group = h.message_group) AS tail
+  FROM heads AS h WHERE h.message_group IS NOT NULL
+)
+`
 
 // customPlans sets, for a transaction of PostgreSQL, that statements are planned each
 // time. A driver keeps prepared statements, and a plan that was made for a small
@@ -77,24 +89,24 @@ func newStatements(d Dialect) statements {
 
 		unmark: `UPDATE outbox_attempts SET to_position = ?2 - 1 WHERE message_group = ?1 AND to_position >= ?2`,
 
-		// Positions have no gaps, so that a group has as many rows as its last
-		// position is beyond its first.
-		stats: heads + `, spans AS (
-			SELECT h.message_group,
-				(SELECT min(o.position) FROM outbox AS o WHERE o.message_group = h.message_group) AS head,
-				(SELECT max(o.position) FROM outbox AS o WHERE o.message_group = h.message_group) AS tail
-			FROM heads AS h WHERE h.message_group IS NOT NULL
-		)
-		SELECT count(*), coalesce(CAST(sum(g.tail - g.head + 1) AS bigint), 0), coalesce({now} - min(o.added_at), 0),
+		stats: spans + `SELECT count(*), coalesce(CAST(sum(g.tail - g.head + 1) AS bigint), 0), coalesce({now} - min(o.added_at), 0),
 			coalesce(CAST(sum(CASE WHEN a.first_attempt <= {now} - ?2 THEN (CASE WHEN a.to_position < g.tail THEN a.to_position ELSE g.tail END) - g.head + 1 ELSE 0 END) AS bigint), 0)
 		FROM spans AS g JOIN outbox AS o ON o.message_group = g.message_group AND o.position = g.head
 		LEFT JOIN outbox_attempts AS a ON a.message_group = g.message_group AND g.head >= a.from_position AND g.head <= a.to_position`,
+
+		groups: spans + `SELECT g.message_group, g.head, g.tail, o.message, {now} - o.added_at, coalesce(a.first_attempt, 0), coalesce(a.first_attempt + ?2 - {now}, 0)
+		FROM spans AS g JOIN outbox AS o ON o.message_group = g.message_group AND o.position = g.head
+		LEFT JOIN outbox_attempts AS a ON a.message_group = g.message_group AND g.head >= a.from_position AND g.head <= a.to_position
+		ORDER BY g.message_group`,
 
 		leader: `SELECT CASE WHEN lease_until > {now} THEN holder ELSE '' END, fence FROM outbox_leader WHERE id = 1`,
 
 		purge: `DELETE FROM outbox_archive WHERE (message_group, position) IN
 			(SELECT r.message_group, r.position FROM outbox_archive AS r WHERE r.settled_at <= {now} - ?1 ORDER BY r.settled_at LIMIT ?2)`,
 	}
+	const archived = `SELECT r.message_group, r.position, r.message, r.body_hash, r.outcome, r.message_id, r.sequence_number, r.added_at, r.settled_at FROM outbox_archive AS r `
+	s.archivedAfter = archived + `WHERE (r.message_group, r.position) > (?1, ?2) ORDER BY r.message_group, r.position LIMIT ?3`
+	s.archivedAt = archived + `JOIN {records ?1: g text, p bigint} ON r.message_group = x.g AND r.position = x.p`
 	s.renew = `UPDATE outbox_leader SET lease_until = {now} + ?3 WHERE id = 1 AND fence = ?1 AND token = ?2 RETURNING {now}`
 	if d == PostgreSQL {
 		s.renew += `, ` + customPlans
@@ -103,7 +115,7 @@ func newStatements(d Dialect) statements {
 	}
 	for _, text := range []*string{
 		&s.peekLeader, &s.takeOver, &s.renew, &s.resign, &s.pick, &s.waiting, &s.mark, &s.cut, &s.archive, &s.remove,
-		&s.unmark, &s.late, &s.settling, &s.stats, &s.leader, &s.purge,
+		&s.unmark, &s.late, &s.settling, &s.stats, &s.groups, &s.leader, &s.purge, &s.archivedAfter, &s.archivedAt,
 	} {
 		*text = d.render(*text)
 	}

@@ -75,11 +75,11 @@ func (m *meters) unregister() {
 
 // left counts messages that a commit took out of the outbox.
 func (m *meters) left(done []completion) {
-	byOutcome := map[string]int64{}
+	byOutcome := map[Outcome]int64{}
 	for _, c := range done {
 		byOutcome[c.Outcome]++
 	}
 	for outcome, n := range byOutcome {
-		m.messages.Add(context.Background(), n, metric.WithAttributes(attribute.String("sqs_fifo.outcome", outcome)))
+		m.messages.Add(context.Background(), n, metric.WithAttributes(attribute.String("sqs_fifo.outcome", string(outcome))))
 	}
 }

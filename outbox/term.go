@@ -10,7 +10,8 @@ import (
 )
 
 // term is the time from a takeover to the end of leadership. Its loop owns all
-// fields; a goroutine for each run under way sends its rows.
+// fields; one goroutine submits the rows of all runs, because callbacks of the sender
+// must not wait for room in its buffer.
 type term struct {
 	*shared
 	fence int64
@@ -22,6 +23,7 @@ type term struct {
 	ending    atomic.Bool // no message may begin
 
 	inFlight map[string]*run
+	steps    chan *run // that may begin their next rows; has room for all
 	ends     chan *run
 	cuts     map[string]int64 // groups whose marks end earlier than they say
 	cursor   string           // the last group of the last pick
@@ -33,7 +35,7 @@ func newTerm(ctx context.Context, s *shared, fence int64, until time.Time) *term
 	t := &term{
 		shared: s, fence: fence, renewedAt: until.Add(-s.config.Lease),
 		inFlight: map[string]*run{}, cuts: map[string]int64{},
-		ends: make(chan *run, s.config.Groups), // a run never waits to report
+		steps: make(chan *run, s.config.Groups), ends: make(chan *run, s.config.Groups), // a run never waits to report
 	}
 	t.sends, t.withdraw = context.WithCancelCause(ctx)
 	t.expiry = time.AfterFunc(time.Until(until), func() { t.withdraw(errLeaseOver) })

@@ -198,7 +198,7 @@ func (t *term) plan(rows []found, asked time.Time, now int64) (p plans) {
 				continue
 			case SettleLate:
 				for _, r := range group {
-					p.settled = append(p.settled, completion{Group: r.group, Position: r.position, Outcome: outcomeSettled})
+					p.settled = append(p.settled, completion{Group: r.group, Position: r.position, Outcome: OutcomeSettled})
 				}
 				continue
 			case ResendLate:

@@ -194,12 +194,17 @@ func announce(ctx context.Context, db *sql.DB, box *outbox.Outbox, producer *sqs
 // deaf is a producer that never hears SQS's answer, because the process dies.
 type deaf struct{ outbox.Sender }
 
-func (d deaf) SendMessage(ctx context.Context, msg *sqsfifo.Message) (sqsfifo.Receipt, error) {
-	if _, err := d.Sender.SendMessage(ctx, msg); err != nil {
-		return sqsfifo.Receipt{}, err
-	}
-	<-ctx.Done()
-	return sqsfifo.Receipt{}, &sqsfifo.InDoubtError{DedupeKey: msg.DedupeKey, Attempts: 1, Err: context.Cause(ctx)}
+func (d deaf) SendMessageAsync(ctx context.Context, msg *sqsfifo.Message, done func(sqsfifo.Receipt, error)) {
+	key := msg.DedupeKey
+	d.Sender.SendMessageAsync(ctx, msg, func(receipt sqsfifo.Receipt, err error) {
+		if err != nil {
+			done(receipt, err)
+			return
+		}
+		context.AfterFunc(ctx, func() {
+			done(sqsfifo.Receipt{}, &sqsfifo.InDoubtError{DedupeKey: key, Attempts: 1, Err: context.Cause(ctx)})
+		})
+	})
 }
 
 var scenes = []Scene{

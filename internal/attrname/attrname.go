@@ -10,11 +10,11 @@ import (
 )
 
 // Benign reports whether an attribute of this name never bears identity: trace
-// context, content types, versions. Case does not matter.
+// context, content types, versions, the run of a replay. Case does not matter.
 func Benign(name string) bool {
 	name = strings.ToLower(name)
 	switch name {
-	case "traceparent", "tracestate", "baggage", "b3", "awstraceheader", "content-type":
+	case "traceparent", "tracestate", "baggage", "b3", "awstraceheader", "content-type", "sqsfifo-replay-run":
 		return true
 	}
 	return strings.HasPrefix(name, "x-amzn-") || strings.HasSuffix(name, "version") || strings.HasSuffix(name, "schemaid")

@@ -53,7 +53,7 @@ func TestNames(t *testing.T) {
 		assert.False(t, attrname.Event(name), name)
 		assert.False(t, attrname.Attempt(name), name)
 	}
-	for _, name := range []string{"traceparent", "TraceState", "baggage", "b3", "AWSTraceHeader", "Content-Type", "X-Amzn-Request-Id", "schemaVersion", "avroSchemaId"} {
+	for _, name := range []string{"traceparent", "TraceState", "baggage", "b3", "AWSTraceHeader", "Content-Type", "X-Amzn-Request-Id", "schemaVersion", "avroSchemaId", "sqsfifo-replay-run"} {
 		assert.True(t, attrname.Benign(name), name)
 	}
 	for _, name := range []string{"event_id", "version_of", "trace", ""} {

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -18,11 +19,11 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/outbox"
 )
 
-// senderFunc is a Sender.
+// senderFunc is a Sender that answers from another goroutine.
 type senderFunc func(context.Context, *sqsfifo.Message) (sqsfifo.Receipt, error)
 
-func (f senderFunc) SendMessage(ctx context.Context, m *sqsfifo.Message) (sqsfifo.Receipt, error) {
-	return f(ctx, m)
+func (f senderFunc) SendMessageAsync(ctx context.Context, m *sqsfifo.Message, done func(sqsfifo.Receipt, error)) {
+	go func() { done(f(ctx, m)) }()
 }
 
 // doubt is the outcome of a send of which nobody knows what became.
@@ -305,4 +306,34 @@ func TestGroupsTakeTurns(t *testing.T) {
 			assert.Less(t, i, 30, "the first message of %s", g)
 		}
 	})
+}
+
+// A relay has as many goroutines for a thousand groups as for one.
+func TestGoroutinesAreBounded(t *testing.T) {
+	each(t, func(t *testing.T, d database) {
+		box, db := d.box(t)
+		const groups = 1000
+		var msgs []*sqsfifo.Message
+		for g := range groups {
+			msgs = append(msgs, build(t, fmt.Sprintf("%04d-0", g), fmt.Sprintf("g%04d", g)), build(t, fmt.Sprintf("%04d-1", g), fmt.Sprintf("g%04d", g)))
+		}
+		add(t, box, db, msgs...)
+		h := &holder{held: make(chan func(), groups)}
+		before := runtime.NumGoroutine()
+		_, stop := start(t, box, h, func(c *outbox.RelayConfig) { c.Groups = groups })
+		eventually(t, "all groups are under way", func() bool { return len(h.held) == groups })
+		assert.Less(t, runtime.NumGoroutine(), before+20)
+		for range 2 * groups {
+			(<-h.held)()
+		}
+		eventually(t, "the outbox is empty", empty(t, box))
+		stop()
+	})
+}
+
+// holder is a Sender that answers when the test says so.
+type holder struct{ held chan func() }
+
+func (h *holder) SendMessageAsync(_ context.Context, m *sqsfifo.Message, done func(sqsfifo.Receipt, error)) {
+	h.held <- func() { done(sqsfifo.Receipt{MessageID: m.DedupeKey, SequenceNumber: "1"}, nil) }
 }

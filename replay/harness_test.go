@@ -1,0 +1,240 @@
+package replay_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/kansas-frontier-matrix/sqsfifo"
+	"github.com/kansas-frontier-matrix/sqsfifo/replay"
+	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
+)
+
+// Event is what the tests send.
+type Event struct {
+	ID    string `json:"id"`
+	Group string `json:"group"`
+	Note  string `json:"note,omitempty"`
+}
+
+func config(queueURL string) sqsfifo.Config[Event] {
+	return sqsfifo.Config[Event]{
+		QueueURL: queueURL,
+		Source:   "kfm.test.replay",
+		Identify: func(e Event) (sqsfifo.Identity, error) {
+			return sqsfifo.Identity{DedupeKey: e.ID, Group: e.Group, Time: time.Unix(1764806400, 0)}, nil
+		},
+	}
+}
+
+func newQueue(t testing.TB) *sqstest.Queue {
+	t.Helper()
+	q, err := sqstest.NewQueue(sqstest.Config{})
+	require.NoError(t, err)
+	return q
+}
+
+func newProducer(t testing.TB, client sqsfifo.Client, queueURL string, change ...func(*sqsfifo.Config[Event])) *sqsfifo.Producer[Event] {
+	t.Helper()
+	c := config(queueURL)
+	for _, f := range change {
+		f(&c)
+	}
+	p, err := sqsfifo.NewProducer(client, c)
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = p.Close(context.Background()) })
+	return p
+}
+
+var builder = func() *sqsfifo.Producer[Event] {
+	p, err := sqsfifo.NewProducer(new(sqstest.Queue), config("https://sqs.us-east-1.amazonaws.com/000000000000/events.fifo"))
+	if err != nil {
+		panic(err)
+	}
+	return p
+}()
+
+// line returns a line about an event.
+func line(t testing.TB, id, group string, change ...func(*replay.Line)) replay.Line {
+	t.Helper()
+	m, err := builder.Build(Event{ID: id, Group: group})
+	require.NoError(t, err)
+	l := replay.Line{Message: *m, BodyHash: sqsfifo.BodyHash(m.Body), Status: replay.Pending}
+	for _, f := range change {
+		f(&l)
+	}
+	return l
+}
+
+func deliveredAt(at time.Time) func(*replay.Line) {
+	return func(l *replay.Line) { l.Status, l.Sent = replay.Delivered, replay.Sent{From: at, To: at} }
+}
+
+func doubtAt(at time.Time) func(*replay.Line) {
+	return func(l *replay.Line) { l.Status, l.Sent = replay.InDoubt, replay.Sent{From: at, To: at} }
+}
+
+func encode(t testing.TB, lines []replay.Line) []byte {
+	t.Helper()
+	var text bytes.Buffer
+	for _, l := range lines {
+		writeLine(&text, l)
+	}
+	return text.Bytes()
+}
+
+func writeLine(w io.Writer, l replay.Line) {
+	if err := json.NewEncoder(w).Encode(l); err != nil {
+		panic(err)
+	}
+}
+
+func sourceOf(t testing.TB, lines ...replay.Line) *replay.JSONLines {
+	t.Helper()
+	text := encode(t, lines)
+	return replay.NewJSONLines("events.jsonl", bytes.NewReader(text), int64(len(text)))
+}
+
+// many returns n pending events for each of the groups, in turns.
+func many(t testing.TB, groups, n int) []replay.Line {
+	t.Helper()
+	var out []replay.Line
+	for i := range n {
+		for g := range groups {
+			out = append(out, line(t, fmt.Sprintf("g%03d-%04d", g, i), fmt.Sprintf("g%03d", g)))
+		}
+	}
+	return out
+}
+
+func newPlan(t testing.TB, s replay.Source, o replay.Options, now time.Time) *replay.Plan {
+	t.Helper()
+	p, err := replay.NewPlan(t.Context(), s, o, now)
+	require.NoError(t, err)
+	return p
+}
+
+// memory is a journal that is not durable.
+type memory struct {
+	mu    sync.Mutex
+	marks []replay.Mark
+	fails error
+}
+
+func (m *memory) Marks(context.Context) iter.Seq2[replay.Mark, error] {
+	return func(yield func(replay.Mark, error) bool) {
+		m.mu.Lock()
+		marks := slices.Clone(m.marks)
+		m.mu.Unlock()
+		for _, mark := range marks {
+			if !yield(mark, nil) {
+				return
+			}
+		}
+	}
+}
+
+func (m *memory) Append(_ context.Context, marks []replay.Mark) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.fails != nil {
+		return m.fails
+	}
+	m.marks = append(m.marks, marks...)
+	return nil
+}
+
+func (m *memory) all() []replay.Mark {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return slices.Clone(m.marks)
+}
+
+// senderFunc is a Sender that answers from another goroutine.
+type senderFunc func(context.Context, *sqsfifo.Message) (sqsfifo.Receipt, error)
+
+func (f senderFunc) SendMessageAsync(ctx context.Context, m *sqsfifo.Message, done func(sqsfifo.Receipt, error)) {
+	go func() { done(f(ctx, m)) }()
+}
+
+var errRefused = errors.New("refused")
+
+func refused(m *sqsfifo.Message) error {
+	return &sqsfifo.NotStoredError{DedupeKey: m.DedupeKey, Attempts: 1, Err: errRefused}
+}
+
+func doubt(m *sqsfifo.Message) error {
+	return &sqsfifo.InDoubtError{DedupeKey: m.DedupeKey, Attempts: 1, Err: errors.New("no answer")}
+}
+
+// through sends with the producer and waits for the answer.
+func through(ctx context.Context, p replay.Sender, m *sqsfifo.Message) (r sqsfifo.Receipt, err error) {
+	answered := make(chan struct{})
+	p.SendMessageAsync(ctx, m, func(receipt sqsfifo.Receipt, e error) {
+		r, err = receipt, e
+		close(answered)
+	})
+	<-answered
+	return r, err
+}
+
+func newRunner(t testing.TB, plan *replay.Plan, c replay.Config) *replay.Runner {
+	t.Helper()
+	if c.Journal == nil {
+		c.Journal = new(memory)
+	}
+	r, err := replay.NewRunner(plan, c)
+	require.NoError(t, err)
+	return r
+}
+
+// run runs a plan to its end.
+func run(t testing.TB, plan *replay.Plan, c replay.Config) replay.Report {
+	t.Helper()
+	report, err := newRunner(t, plan, c).Run(t.Context())
+	require.NoError(t, err)
+	require.NoError(t, report.Check())
+	return report
+}
+
+// sent returns the IDs of the events in the queue, by group.
+func sent(t testing.TB, q *sqstest.Queue) map[string][]string {
+	t.Helper()
+	out := map[string][]string{}
+	for _, m := range q.Messages() {
+		e, err := sqsfifo.DecodeEnvelope[Event](m.Body)
+		require.NoError(t, err)
+		out[m.GroupID] = append(out[m.GroupID], e.Payload.ID)
+	}
+	return out
+}
+
+// planned returns the dedupe keys of the items with the action, by group.
+func planned(p *replay.Plan, actions ...replay.Action) map[string][]string {
+	out := map[string][]string{}
+	for _, it := range p.Items {
+		if slices.Contains(actions, it.Action) {
+			out[it.Group] = append(out[it.Group], it.DedupeKey)
+		}
+	}
+	return out
+}
+
+// actions returns "key label action reason" for each item.
+func actions(p *replay.Plan) (out []string) {
+	for _, it := range p.Items {
+		out = append(out, strings.TrimSpace(fmt.Sprint(it.DedupeKey, " ", it.Label, " ", it.Action, " ", it.Reason)))
+	}
+	return out
+}

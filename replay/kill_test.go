@@ -1,0 +1,209 @@
+//go:build unix
+
+package replay_test
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/credentials"
+	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
+	"github.com/aws/smithy-go"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/kansas-frontier-matrix/sqsfifo"
+	"github.com/kansas-frontier-matrix/sqsfifo/replay"
+	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
+)
+
+var (
+	killGroups = flag.Int("kill.groups", 200, "message groups of TestKilled")
+	killItems  = flag.Int("kill.items", 20_000, "items of TestKilled")
+	killKills  = flag.Int("kill.kills", 20, "processes killed by TestKilled")
+	killSeed   = flag.Uint64("kill.seed", 0, "seed of TestKilled; 0 draws one")
+)
+
+const (
+	childDir      = "REPLAY_TEST_DIR"
+	childEndpoint = "REPLAY_TEST_ENDPOINT"
+	childQueue    = "REPLAY_TEST_QUEUE"
+	childOwner    = "REPLAY_TEST_OWNER"
+)
+
+// files are what the parent and the child read.
+func openFiles(t testing.TB, dir string) (*replay.JSONLines, *replay.Plan) {
+	t.Helper()
+	f, err := os.Open(filepath.Join(dir, "events.jsonl"))
+	require.NoError(t, err)
+	t.Cleanup(func() { f.Close() })
+	info, err := f.Stat()
+	require.NoError(t, err)
+	p, err := os.Open(filepath.Join(dir, "plan.jsonl"))
+	require.NoError(t, err)
+	defer p.Close()
+	plan, err := replay.ReadPlan(p)
+	require.NoError(t, err)
+	return replay.NewJSONLines(f.Name(), f, info.Size()), plan
+}
+
+// The child of TestKilled: it runs the plan until it is killed, or as far as it gets.
+func TestRunForTheParentProcess(t *testing.T) {
+	dir := os.Getenv(childDir)
+	if dir == "" {
+		t.Skip("runs as a child of TestKilled")
+	}
+	s, plan := openFiles(t, dir)
+	j, err := replay.OpenJournal(dir, plan, os.Getenv(childOwner))
+	require.NoError(t, err)
+	defer j.Close()
+	client := sqsfifo.NewClient(aws.Config{
+		BaseEndpoint: aws.String(os.Getenv(childEndpoint)), Region: sqstest.Region,
+		Credentials: credentials.NewStaticCredentialsProvider("id", "secret", ""),
+	}, 16)
+	p := newProducer(t, client, os.Getenv(childQueue), func(c *sqsfifo.Config[Event]) { c.Delivery.InFlight = 16 })
+	report, err := newRunner(t, plan, replay.Config{Source: s, Sender: p, Journal: j, InFlight: 1000}).Run(t.Context())
+	require.NoError(t, err)
+	t.Log(report)
+}
+
+// A replay whose process is killed at random moments, while 5 % of its messages are
+// refused for good and other answers are lost, delivers its plan: each item once, in
+// the order of its group, byte for byte. While one runs, another one is refused.
+func TestKilled(t *testing.T) {
+	groups, items, kills := *killGroups, *killItems, *killKills
+	if testing.Short() {
+		groups, items, kills = min(groups, 100), min(items, 4_000), min(kills, 6)
+	}
+	seed := *killSeed
+	if seed == 0 {
+		seed = rand.Uint64()
+	}
+	t.Logf("seed %d", seed)
+	rng := rand.New(rand.NewPCG(seed, 0))
+	dir := t.TempDir()
+	lines := many(t, groups, items/groups)
+	path := filepath.Join(dir, "events.jsonl")
+	require.NoError(t, os.WriteFile(path, encode(t, lines), 0o600))
+	f, err := os.Open(path)
+	require.NoError(t, err)
+	defer f.Close()
+	plan := newPlan(t, replay.NewJSONLines(path, f, 1<<40), replay.Options{}, time.Now())
+	out, err := os.Create(filepath.Join(dir, "plan.jsonl"))
+	require.NoError(t, err)
+	require.NoError(t, plan.Write(out))
+	require.NoError(t, out.Close())
+	require.Len(t, plan.Items, groups*(items/groups))
+	steps, err := replay.DryRun(t.Context(), plan, nil, time.Now())
+	require.NoError(t, err)
+	require.Len(t, steps, len(plan.Items))
+
+	q := newQueue(t)
+	failures := rand.New(rand.NewPCG(seed, 1)) // the queue calls it under its lock
+	refusals := 0
+	q.InjectRandomly(sqstest.LoseAnswer(), 0.005, seed)
+	q.InjectRandomly(sqstest.Throttle(), 0.005, seed+1)
+	q.InjectRandomly(sqstest.FailEntries("AccessDenied", smithy.FaultClient, func(int, types.SendMessageBatchRequestEntry) bool {
+		if failures.IntN(20) > 0 {
+			return false
+		}
+		refusals++
+		return true
+	}), 1, seed+2)
+	var calls atomic.Int64
+	fake := sqstest.NewServer(q)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		calls.Add(1)
+		fake.ServeHTTP(w, r)
+	}))
+	defer server.Close()
+
+	begin := time.Now()
+	killed, refusedRuns, runs, complete := 0, 0, 0, false
+	for {
+		owner := fmt.Sprint("run ", runs)
+		runs++
+		cmd := exec.Command(os.Args[0], "-test.run", "^TestRunForTheParentProcess$", "-test.v")
+		var said strings.Builder
+		cmd.Stdout, cmd.Stderr = &said, &said
+		cmd.Env = append(os.Environ(), childDir+"="+dir, childEndpoint+"="+server.URL, childQueue+"="+q.URL(), childOwner+"="+owner)
+		before := calls.Load()
+		require.NoError(t, cmd.Start())
+		exited := make(chan error, 1)
+		go func() { exited <- cmd.Wait() }()
+		if killed < kills {
+			// Within its share of the calls, or while it starts.
+			target := before + rng.Int64N(int64(max(2, 2*items/kills/10)))
+			if complete {
+				target = before
+			}
+			for wait := true; wait && calls.Load() < target; {
+				select {
+				case err := <-exited:
+					exited <- err
+					wait = false
+				case <-time.After(time.Millisecond):
+				}
+			}
+			time.Sleep(time.Duration(rng.IntN(20)) * time.Millisecond)    // all of it is in the start if nothing is left
+			if runs%3 == 1 && len(exited) == 0 && calls.Load() > before { // it has the lock
+				var locked *replay.LockedError
+				if _, err := replay.OpenJournal(dir, plan, "another"); errors.As(err, &locked) {
+					assert.Equal(t, owner, locked.Owner)
+					refusedRuns++
+				} else if len(exited) == 0 {
+					t.Errorf("a second run was not refused: %v", err)
+				}
+			}
+			if cmd.Process.Signal(syscall.SIGKILL) == nil {
+				killed++
+			}
+			<-exited
+		} else {
+			require.NoError(t, <-exited, said.String())
+		}
+		j, err := replay.ReadJournal(dir, plan)
+		if errors.Is(err, os.ErrNotExist) {
+			continue // it was killed before it made one
+		}
+		require.NoError(t, err)
+		report, _, err := replay.ReadReport(context.Background(), plan, j, time.Now())
+		require.NoError(t, err)
+		require.NoError(t, j.Close())
+		if complete = report.Complete(); complete && killed == kills {
+			assert.Equal(t, len(plan.Items), report.Sent)
+			break
+		}
+		require.Less(t, runs, 1000)
+	}
+	if !assert.Equal(t, planned(plan, replay.ActionSend), sent(t, q)) {
+		return
+	}
+	bodies := map[string]bool{}
+	for _, m := range q.Messages() {
+		bodies[m.Body] = true
+	}
+	for _, l := range lines {
+		require.True(t, bodies[l.Body])
+	}
+	info, err := os.Stat(replay.JournalPath(dir, plan))
+	require.NoError(t, err)
+	t.Logf("%d items of %d groups delivered once each and in order by %d runs, %d of them killed; %d refusals (%.1f %% of the messages), %d resends that SQS recognised, %d second runs refused; journal of %d bytes; %v",
+		len(plan.Items), groups, runs, killed, refusals, 100*float64(refusals)/float64(len(plan.Items)), len(q.Suppressed()), refusedRuns, info.Size(), time.Since(begin).Round(time.Second))
+	assert.Positive(t, refusedRuns)
+	assert.NotEmpty(t, q.Suppressed(), "nothing was ever sent again")
+}

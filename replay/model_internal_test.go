@@ -1,0 +1,344 @@
+package replay
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"iter"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/kansas-frontier-matrix/sqsfifo"
+)
+
+var (
+	modelSeeds = flag.Int("model.seeds", 400, "random programs of TestModel")
+	modelSeed  = flag.Uint64("model.seed", 0, "the one seed to run")
+)
+
+// world is a queue, the disk of a journal and the processes that die, on virtual time.
+// All is decided by the seed but the order of goroutines.
+type world struct {
+	t   *testing.T
+	rng *rand.Rand
+
+	mu   sync.Mutex // of what the goroutines of messages use
+	dead bool       // the process that runs
+	life int        // steps until it dies; negative if it does not
+
+	synced, pending []byte // of the journal
+
+	accepted  map[string]time.Time // by body
+	delivered []string             // dedupe keys, as SQS stored them
+	faults    bool
+}
+
+var errDead = errors.New("the process is dead")
+
+// step is a moment at which a process may die.
+func (w *world) step() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.life--; w.life == 0 {
+		w.dead = true
+	}
+	return w.dead
+}
+
+// Write, Sync and the others make the world a disk that loses, in a crash, any part of
+// what was written since the last sync.
+func (w *world) Write(p []byte) (int, error) {
+	if w.step() {
+		n := w.rng.IntN(len(p) + 1)
+		w.pending = append(w.pending, p[:n]...)
+		return n, errDead
+	}
+	w.pending = append(w.pending, p...)
+	return len(p), nil
+}
+
+func (w *world) Sync() error {
+	if w.step() { // before or after it was made
+		if w.rng.IntN(2) == 0 {
+			w.synced, w.pending = append(w.synced, w.pending...), nil
+		}
+		return errDead
+	}
+	w.synced, w.pending = append(w.synced, w.pending...), nil
+	return nil
+}
+
+func (w *world) crash() {
+	switch rest := w.pending; w.rng.IntN(4) {
+	case 0: // all of it
+		w.synced = append(w.synced, rest...)
+	case 1: // the beginning
+		w.synced = append(w.synced, rest[:w.rng.IntN(len(rest)+1)]...)
+	case 2: // a hole
+		if len(rest) > 1 {
+			from := w.rng.IntN(len(rest))
+			clear(rest[from : from+1+w.rng.IntN(len(rest)-from)])
+		}
+		w.synced = append(w.synced, rest...)
+	}
+	w.pending = nil
+}
+
+func (w *world) ReadAt(p []byte, at int64) (int, error) {
+	return bytes.NewReader(append(slices.Clone(w.synced), w.pending...)).ReadAt(p, at)
+}
+
+func (w *world) Truncate(size int64) error {
+	w.synced, w.pending = append(w.synced, w.pending...)[:size], nil
+	return nil
+}
+
+func (w *world) Close() error { return nil }
+
+// SendMessageAsync is a producer and SQS: a message takes up to ten seconds, and may be
+// refused, or stored without an answer.
+func (w *world) SendMessageAsync(ctx context.Context, m *sqsfifo.Message, done func(sqsfifo.Receipt, error)) {
+	body, key := m.Body, m.DedupeKey
+	there, back := time.Duration(w.rng.IntN(5000))*time.Millisecond, time.Duration(w.rng.IntN(5000))*time.Millisecond
+	chance := 9
+	if w.faults {
+		chance = w.rng.IntN(10)
+	}
+	survives := w.rng.IntN(2) == 0 // if its process dies
+	go func() {
+		notStored := &sqsfifo.NotStoredError{Err: errors.New("refused")}
+		inDoubt := &sqsfifo.InDoubtError{Err: errors.New("no answer")}
+		if w.step() && !survives || ctx.Err() != nil {
+			done(sqsfifo.Receipt{}, notStored)
+			return
+		}
+		select {
+		case <-ctx.Done(): // it may arrive nevertheless, at once
+			if survives {
+				w.store(body, key)
+			}
+			done(sqsfifo.Receipt{}, inDoubt)
+			return
+		case <-time.After(there):
+		}
+		w.mu.Lock()
+		dead := w.dead
+		w.mu.Unlock()
+		if dead && !survives {
+			done(sqsfifo.Receipt{}, inDoubt)
+			return
+		}
+		if chance == 0 {
+			done(sqsfifo.Receipt{}, notStored)
+			return
+		}
+		w.store(body, key)
+		w.step()
+		time.Sleep(back)
+		if w.step() || chance == 1 {
+			done(sqsfifo.Receipt{}, inDoubt)
+			return
+		}
+		done(sqsfifo.Receipt{MessageID: key}, nil)
+	}()
+}
+
+func (w *world) store(body, key string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if at, known := w.accepted[body]; known && time.Since(at) < Interval {
+		return
+	}
+	w.accepted[body] = time.Now()
+	w.delivered = append(w.delivered, key)
+}
+
+// fixed is a source of messages in memory.
+type fixed struct{ items []Item }
+
+func (*fixed) Name() string { return "fixed" }
+
+func (f *fixed) Scan(context.Context) iter.Seq2[Item, error] {
+	return func(yield func(Item, error) bool) {
+		for _, it := range f.items {
+			if !yield(it, nil) {
+				return
+			}
+		}
+	}
+}
+
+func (f *fixed) Fetch(_ context.Context, positions []string) ([]Item, error) {
+	out := make([]Item, len(positions))
+	for i, p := range positions {
+		var n int
+		if _, err := fmt.Sscan(p, &n); err != nil {
+			return nil, err
+		}
+		out[i] = f.items[n]
+	}
+	return out, nil
+}
+
+func newFixed(groups, each int) *fixed {
+	f := new(fixed)
+	for i := range each {
+		for g := range groups {
+			key := fmt.Sprintf("g%d-%03d", g, i)
+			f.items = append(f.items, Item{
+				Position: fmt.Sprint(len(f.items)), Status: Pending,
+				Message: &sqsfifo.Message{Group: fmt.Sprintf("g%d", g), DedupeKey: key, EventID: uuid.UUID{1}, Body: `{"dedupe_key":"` + key + `"}`},
+			})
+		}
+	}
+	return f
+}
+
+// A process that dies at any step and a disk that loses what was not synced: whatever
+// happens, nothing is stored twice, no group is out of order, and what the report says
+// is so.
+func TestModel(t *testing.T) {
+	first, n := *modelSeed, 1
+	if first == 0 {
+		first, n = rand.Uint64(), *modelSeeds
+		if testing.Short() {
+			n = min(n, 100)
+		}
+	}
+	crashes, held, resent := 0, 0, 0
+	for i := range n {
+		seed := first + uint64(i)
+		synctest.Test(t, func(t *testing.T) {
+			w := &world{t: t, rng: rand.New(rand.NewPCG(seed, 0)), accepted: map[string]time.Time{}, faults: true}
+			c, h, r := w.program()
+			crashes, held, resent = crashes+c, held+h, resent+r
+		})
+		if t.Failed() {
+			t.Fatalf("seed %d: go test -run TestModel -model.seed %d", seed, seed)
+		}
+	}
+	t.Logf("seeds from %d: %d programs, %d crashes, %d items sent again within the window, %d held for their doubt", first, n, crashes, resent, held)
+	if *modelSeed == 0 {
+		assert.Positive(t, crashes)
+		assert.Positive(t, held)
+		assert.Positive(t, resent)
+	}
+}
+
+func (w *world) program() (crashes, held, resent int) {
+	s := newFixed(1+w.rng.IntN(5), 1+w.rng.IntN(6))
+	plan, err := NewPlan(context.Background(), s, Options{}, time.Now())
+	require.NoError(w.t, err)
+	idle := 0
+	for round := 0; idle < 2; round++ {
+		calm := round > 12
+		w.faults, w.dead, w.life = !calm, false, -1
+		if !calm && w.rng.IntN(4) > 0 {
+			w.life = 1 + w.rng.IntN(60)
+		}
+		before := len(w.delivered)
+		r, results, died := w.run(plan, s)
+		if died {
+			crashes++
+		} else if r.Remaining > 0 {
+			w.t.Errorf("%d items remain after a run that ended", r.Remaining)
+		}
+		w.check(plan, results)
+		resent = 0
+		for _, res := range results {
+			if res.Tried && res.Label == Inside {
+				resent++
+			}
+		}
+		if calm && len(w.delivered) == before {
+			idle++
+		}
+		if held = r.Indeterminate; calm && idle == 2 {
+			assert.Equal(w.t, r.StoppedGroups, held, "the last runs were without a fault")
+			assert.Zero(w.t, r.Failed)
+		}
+		time.Sleep([]time.Duration{0, time.Second, time.Minute, 4 * time.Minute, ResendFor, Interval, time.Hour}[w.rng.IntN(7)])
+	}
+	return crashes, held, resent
+}
+
+// run runs the plan in a process that may die, and returns what the next one reads.
+func (w *world) run(plan *Plan, s Source) (_ Report, _ []Result, died bool) {
+	var report Report
+	j, err := recoverJournal("journal", w)
+	if err == nil {
+		var r *Runner
+		r, err = NewRunner(plan, Config{Source: s, Sender: w, Journal: j, InFlight: 1 + w.rng.IntN(6)})
+		require.NoError(w.t, err)
+		report, err = r.Run(context.Background())
+	}
+	if !w.dead {
+		require.NoError(w.t, err)
+	}
+	require.NoError(w.t, report.Check())
+	time.Sleep(20 * time.Second) // what is on its way arrives
+	synctest.Wait()
+	died, now := w.dead, time.Time{}
+	if died {
+		w.crash()
+		now = time.Now()
+	}
+	w.dead, w.life = false, -1
+	j, err = recoverJournal("journal", w)
+	require.NoError(w.t, err)
+	after, results, err := ReadReport(context.Background(), plan, j, now)
+	require.NoError(w.t, err)
+	if !died {
+		assert.Equal(w.t, report, after, "the journal says what the run said")
+	}
+	return after, results, died
+}
+
+func (w *world) check(plan *Plan, results []Result) {
+	position := map[string]int{}
+	for _, it := range plan.Items {
+		position[it.DedupeKey] = it.Number
+	}
+	last := map[string]int{}
+	times := map[string]int{}
+	for _, key := range w.delivered {
+		group, _, _ := strings.Cut(key, "-")
+		at, seen := last[group]
+		if times[key]++; times[key] > 1 {
+			w.t.Errorf("%s was stored %d times", key, times[key])
+		} else if seen && position[key] < at {
+			w.t.Errorf("%s was stored after item %d of its group", key, at)
+		}
+		last[group] = position[key]
+	}
+	for _, r := range results {
+		n := times[r.Item.DedupeKey]
+		switch r.Outcome {
+		case OutcomeSent, OutcomeSuppressed:
+			assert.Equal(w.t, 1, n, "%s is %v", r.Item.DedupeKey, r.Outcome)
+		case OutcomeFailed:
+			assert.Zero(w.t, n, "%s is %v", r.Item.DedupeKey, r.Outcome)
+		case OutcomeSkipped, None:
+			if !r.Tried {
+				assert.Zero(w.t, n, "%s was not tried", r.Item.DedupeKey)
+			}
+		case OutcomeIndeterminate:
+		default:
+			w.t.Errorf("%s is %v", r.Item.DedupeKey, r.Outcome)
+		}
+	}
+}
+
+var _ io.ReaderAt = (*world)(nil)

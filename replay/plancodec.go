@@ -1,0 +1,187 @@
+package replay
+
+import (
+	"bufio"
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash"
+	"io"
+	"time"
+)
+
+// planVersion is that of the written form.
+const planVersion = 1
+
+// maxPlanLine bounds a line that is read: a group has 128 bytes, a key 1,024, and a
+// source's positions are short.
+const maxPlanLine = 64 << 10
+
+// PlanError is a plan that cannot be read.
+type PlanError struct {
+	Line int // from 1
+	Rule string
+	Err  error // may be nil
+}
+
+func (e *PlanError) Error() string {
+	if e.Err != nil {
+		return fmt.Sprintf("replay: plan: line %d: %s: %v", e.Line, e.Rule, e.Err)
+	}
+	return fmt.Sprintf("replay: plan: line %d: %s", e.Line, e.Rule)
+}
+
+// Unwrap returns Err.
+func (e *PlanError) Unwrap() error { return e.Err }
+
+type planHead struct {
+	Version  int       `json:"replay_plan"`
+	Source   string    `json:"source"`
+	Made     time.Time `json:"made"`
+	Options  Options   `json:"options"`
+	Excluded int       `json:"excluded"`
+}
+
+type planEnd struct {
+	Items int    `json:"items"`
+	ID    string `json:"plan"`
+}
+
+func (p *Plan) head() planHead {
+	return planHead{planVersion, p.Source, p.Made, p.Options, p.Excluded}
+}
+
+// lines writes all lines but the last.
+func (p *Plan) lines(w io.Writer) error {
+	enc := json.NewEncoder(w)
+	if err := enc.Encode(p.head()); err != nil {
+		return err
+	}
+	for i := range p.Items {
+		if err := enc.Encode(&p.Items[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (p *Plan) hash() (string, error) {
+	sum := sha256.New()
+	w := bufio.NewWriter(sum)
+	err := p.lines(w)
+	if err = errors.Join(err, w.Flush()); err != nil {
+		return "", fmt.Errorf("replay: plan: %w", err)
+	}
+	return hex.EncodeToString(sum.Sum(nil)), nil
+}
+
+// Write writes the plan as JSON lines: one that describes it, one for each item, and one
+// with the number of items and the ID. A dry run is this text: a run sends the items
+// that it says, those of each group in this order.
+func (p *Plan) Write(w io.Writer) error {
+	out := bufio.NewWriter(w)
+	if err := p.lines(out); err != nil {
+		return fmt.Errorf("replay: plan: %w", err)
+	}
+	if err := json.NewEncoder(out).Encode(planEnd{len(p.Items), p.ID}); err != nil {
+		return fmt.Errorf("replay: plan: %w", err)
+	}
+	return out.Flush()
+}
+
+// ReadPlan reads what [Plan.Write] wrote. It refuses, with a [*PlanError], a plan that
+// was changed or cut off.
+func ReadPlan(r io.Reader) (*Plan, error) {
+	d := &planReader{lines: bufio.NewReaderSize(r, maxPlanLine), sum: sha256.New()}
+	var head planHead
+	if err := d.next(&head); err != nil {
+		return nil, err
+	}
+	if head.Version != planVersion {
+		return nil, &PlanError{d.line, fmt.Sprintf("replay_plan is %d, want %d; make the plan again", head.Version, planVersion), nil}
+	}
+	p := &Plan{Source: head.Source, Made: head.Made, Options: head.Options, Excluded: head.Excluded}
+	if p.Source == "" {
+		return nil, &PlanError{d.line, "the source has no name", nil}
+	}
+	for {
+		before := d.sum.Sum(nil)
+		line, err := d.read()
+		if err != nil {
+			return nil, err
+		}
+		if bytes.HasPrefix(line, []byte(`{"items":`)) {
+			var end planEnd
+			if err := d.decode(line, &end); err != nil {
+				return nil, err
+			}
+			p.ID = hex.EncodeToString(before)
+			if end.Items != len(p.Items) || end.ID != p.ID {
+				return nil, &PlanError{d.line, "the items are not those that were written; make the plan again", nil}
+			}
+			if rest, err := d.lines.ReadByte(); err == nil {
+				return nil, &PlanError{d.line + 1, fmt.Sprintf("there is more after the end: %q", rest), nil}
+			}
+			return p, nil
+		}
+		var item PlannedItem
+		if err := d.decode(line, &item); err != nil {
+			return nil, err
+		}
+		if item.Number != len(p.Items) {
+			return nil, &PlanError{d.line, fmt.Sprintf("the item has the number %d, want %d", item.Number, len(p.Items)), nil}
+		}
+		p.Items = append(p.Items, item)
+	}
+}
+
+// planReader reads lines and their hash.
+type planReader struct {
+	lines *bufio.Reader
+	sum   hash.Hash
+	line  int
+}
+
+func (d *planReader) next(v any) error {
+	line, err := d.read()
+	if err != nil {
+		return err
+	}
+	return d.decode(line, v)
+}
+
+func (d *planReader) read() ([]byte, error) {
+	line, err := d.lines.ReadSlice('\n')
+	d.line++
+	switch {
+	case errors.Is(err, bufio.ErrBufferFull):
+		return nil, &PlanError{d.line, fmt.Sprintf("longer than %d bytes", maxPlanLine), nil}
+	case errors.Is(err, io.EOF):
+		return nil, &PlanError{d.line, "the plan is cut off; make it again", nil}
+	case err != nil:
+		return nil, &PlanError{d.line, "read", err}
+	}
+	d.sum.Write(line)
+	return line, nil
+}
+
+// decode also refuses what is not written in the one form that a plan has, so that a
+// plan that was read has the ID of the one that was written.
+func (d *planReader) decode(line []byte, v any) error {
+	dec := json.NewDecoder(bytes.NewReader(line))
+	dec.DisallowUnknownFields()
+	if err := dec.Decode(v); err != nil {
+		return &PlanError{d.line, "not a line of a plan", err}
+	}
+	again, err := json.Marshal(v)
+	if err != nil {
+		return &PlanError{d.line, "not a line of a plan", err}
+	}
+	if !bytes.Equal(again, line[:len(line)-1]) {
+		return &PlanError{d.line, "not as Plan.Write writes it; make the plan again", nil}
+	}
+	return nil
+}

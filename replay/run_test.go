@@ -1,0 +1,512 @@
+package replay_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/otel/sdk/metric"
+	"go.opentelemetry.io/otel/sdk/metric/metricdata"
+
+	"github.com/kansas-frontier-matrix/sqsfifo"
+	"github.com/kansas-frontier-matrix/sqsfifo/replay"
+	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
+)
+
+// All items are sent, in order, byte for byte, with the run in an attribute.
+func TestRun(t *testing.T) {
+	q := newQueue(t)
+	lines := many(t, 7, 30)
+	lines[0].Attributes = map[string]string{"region": "ks"}
+	s := sourceOf(t, lines...)
+	plan := newPlan(t, s, replay.Options{}, time.Now())
+	j := new(memory)
+	report := run(t, plan, replay.Config{Source: s, Sender: newProducer(t, q, q.URL()), Journal: j, ID: "run-1", InFlight: 3})
+	assert.Equal(t, 210, report.Sent)
+	assert.True(t, report.Complete())
+	assert.Equal(t, []replay.LabelCount{{Planned: replay.New, AtSend: replay.New, Items: 210}}, report.Labels)
+	assert.Equal(t, planned(plan, replay.ActionSend), sent(t, q))
+	bodies := map[string]bool{}
+	for _, m := range q.Messages() {
+		bodies[m.Body] = true
+		assert.Equal(t, "run-1", *m.Attributes[sqsfifo.ReplayAttribute].StringValue)
+	}
+	for _, l := range lines {
+		assert.True(t, bodies[l.Body])
+	}
+	assert.Equal(t, "ks", *q.Messages()[0].Attributes["region"].StringValue)
+	assert.NotContains(t, lines[0].Attributes, sqsfifo.ReplayAttribute)
+
+	// What was sent is not sent by another run.
+	report = run(t, plan, replay.Config{Source: s, Sender: newProducer(t, q, q.URL()), Journal: j})
+	assert.Equal(t, 210, report.Sent)
+	assert.Equal(t, 2, report.Runs)
+	assert.Len(t, q.Messages(), 210)
+	assert.Empty(t, q.Suppressed())
+}
+
+// A mark is in the journal before its item is sent, and of each group at most one has
+// no outcome.
+func TestMarkedBeforeSent(t *testing.T) {
+	q := newQueue(t)
+	s := sourceOf(t, many(t, 5, 20)...)
+	plan := newPlan(t, s, replay.Options{}, time.Now())
+	j := new(memory)
+	p := newProducer(t, q, q.URL())
+	run(t, plan, replay.Config{Source: s, Journal: j, Sender: senderFunc(func(ctx context.Context, m *sqsfifo.Message) (sqsfifo.Receipt, error) {
+		open := map[string]int{}
+		for _, mark := range j.all() {
+			if mark.Kind == replay.MarkBegin {
+				continue
+			}
+			item := plan.Items[mark.Item]
+			switch mark.Kind {
+			case replay.MarkTry:
+				if _, twice := open[item.Group]; twice {
+					t.Errorf("group %s has two items without an outcome", item.Group)
+				}
+				open[item.Group] = mark.Item
+			case replay.MarkEnd:
+				delete(open, item.Group)
+			}
+		}
+		at, marked := open[m.Group]
+		if !marked || plan.Items[at].DedupeKey != m.DedupeKey {
+			t.Errorf("%s is sent without a mark", m.DedupeKey)
+		}
+		return through(ctx, p, m)
+	})})
+	assert.Len(t, q.Messages(), 100)
+}
+
+// A group stops at its first failure, the others go on, and the next run begins with
+// what failed.
+func TestAFailureStopsItsGroup(t *testing.T) {
+	for name, failure := range map[string]func(*sqsfifo.Message) error{"refused": refused, "in doubt": doubt} {
+		t.Run(name, func(t *testing.T) {
+			q := newQueue(t)
+			s := sourceOf(t, many(t, 4, 10)...)
+			plan := newPlan(t, s, replay.Options{}, time.Now())
+			j := new(memory)
+			p := newProducer(t, q, q.URL())
+			report := run(t, plan, replay.Config{Source: s, Journal: j, Sender: senderFunc(func(ctx context.Context, m *sqsfifo.Message) (sqsfifo.Receipt, error) {
+				if m.DedupeKey == "g002-0004" {
+					return sqsfifo.Receipt{}, failure(m)
+				}
+				return through(ctx, p, m)
+			})})
+			want := replay.Report{
+				Plan: plan.ID, Source: plan.Source, Run: report.Run, Runs: 1, Planned: 40, Sent: 34, Skipped: 5, StoppedGroups: 1,
+				SkippedFor: map[string]int{replay.ReasonGroupStopped: 5}, Labels: []replay.LabelCount{{Items: 35}},
+			}
+			if name == "refused" {
+				want.Failed = 1
+			} else {
+				want.Indeterminate = 1
+			}
+			assert.Equal(t, want, report)
+			assert.False(t, report.Complete())
+			assert.Len(t, sent(t, q)["g002"], 4)
+			report = run(t, plan, replay.Config{Source: s, Journal: j, Sender: p})
+			assert.Equal(t, 40, report.Sent)
+			assert.Equal(t, planned(plan, replay.ActionSend), sent(t, q))
+		})
+	}
+}
+
+// What an item that was tried has no answer for is sent again as long as SQS surely
+// recognises it, with an end to its attempts, and is indeterminate after that.
+func TestWithoutAnAnswer(t *testing.T) {
+	for _, tc := range []struct {
+		after time.Duration
+		again bool
+	}{{0, true}, {replay.ResendFor - time.Nanosecond, true}, {replay.ResendFor, false}, {time.Hour, false}, {-replay.Margin, true}, {-replay.Margin - 1, false}} {
+		t.Run(tc.after.String(), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := sourceOf(t, line(t, "a", "g"), line(t, "b", "g"), line(t, "c", "h"))
+				plan := newPlan(t, s, replay.Options{}, time.Now())
+				begun := time.Now()
+				j := &memory{marks: []replay.Mark{
+					{Kind: replay.MarkBegin, Plan: plan.ID, Run: "killed", At: begun},
+					{Kind: replay.MarkTry, Item: 0, At: begun},
+				}}
+				clock := func() time.Time { return time.Now().Add(tc.after) }
+				var order []string
+				report := run(t, plan, replay.Config{Source: s, Journal: j, Now: clock, InFlight: 1, Sender: senderFunc(func(ctx context.Context, m *sqsfifo.Message) (sqsfifo.Receipt, error) {
+					order = append(order, m.DedupeKey)
+					deadline, ok := ctx.Deadline()
+					assert.Equal(t, m.DedupeKey == "a", ok)
+					if ok {
+						assert.Equal(t, replay.ResendFor-tc.after, time.Until(deadline))
+					}
+					return sqsfifo.Receipt{MessageID: m.DedupeKey}, nil
+				})})
+				if tc.again {
+					assert.Equal(t, []string{"a", "c", "b"}, order)
+					assert.Equal(t, 3, report.Sent)
+				} else {
+					assert.Equal(t, []string{"c"}, order)
+					assert.Equal(t, []int{1, 1, 1}, []int{report.Sent, report.Indeterminate, report.Skipped})
+				}
+			})
+		})
+	}
+}
+
+// A refusal does not undo the doubt of an attempt before it.
+func TestARefusalLeavesTheEarlierDoubt(t *testing.T) {
+	s := sourceOf(t, line(t, "a", "g"))
+	now := time.Now()
+	plan := newPlan(t, s, replay.Options{}, now)
+	j := new(memory)
+	for i, failure := range []func(*sqsfifo.Message) error{doubt, refused, refused} {
+		report := run(t, plan, replay.Config{Source: s, Journal: j, Sender: senderFunc(func(_ context.Context, m *sqsfifo.Message) (sqsfifo.Receipt, error) {
+			return sqsfifo.Receipt{}, failure(m)
+		})})
+		assert.Equal(t, 1, report.Indeterminate, "after failure %d", i)
+	}
+	later := func() time.Time { return time.Now().Add(replay.ResendFor) }
+	report := run(t, plan, replay.Config{Source: s, Journal: j, Now: later, Sender: senderFunc(func(context.Context, *sqsfifo.Message) (sqsfifo.Receipt, error) {
+		t.Error("it was sent again")
+		return sqsfifo.Receipt{}, nil
+	})})
+	assert.Equal(t, 1, report.Indeterminate)
+}
+
+// The body, the group and the key of an item are compared before it is sent.
+func TestDrift(t *testing.T) {
+	good := []replay.Line{line(t, "a", "g"), line(t, "b", "g"), line(t, "c", "h")}
+	for name, change := range map[string]func(*replay.Line){
+		"body":  func(l *replay.Line) { l.Body = strings.Replace(l.Body, `"group":"g"`, `"group":"j"`, 1) },
+		"group": func(l *replay.Line) { l.Group = "j" },
+		"key":   func(l *replay.Line) { l.DedupeKey = "j" },
+		"hash":  func(l *replay.Line) { l.BodyHash = "j" },
+		"gone":  func(l *replay.Line) { *l = replay.Line{} },
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := sourceOf(t, good...)
+			plan := newPlan(t, s, replay.Options{}, time.Now())
+			lines := append([]replay.Line(nil), good...)
+			change(&lines[0])
+			text := encode(t, lines)
+			if name != "gone" { // so that the offsets of the others stay
+				require.Len(t, text, len(encode(t, good))-map[string]int{"hash": 63}[name])
+			}
+			q := newQueue(t)
+			j := new(memory)
+			changed := &moved{s, sourceOf(t, lines...)}
+			report := run(t, plan, replay.Config{Source: changed, Journal: j, Sender: newProducer(t, q, q.URL())})
+			assert.Equal(t, []int{1, 1, 1}, []int{report.Sent, report.Drift, report.Skipped})
+			// Restored, it is sent.
+			report = run(t, plan, replay.Config{Source: s, Journal: j, Sender: newProducer(t, q, q.URL())})
+			assert.Equal(t, 3, report.Sent)
+		})
+	}
+}
+
+// moved fetches the first item of another source.
+type moved struct {
+	replay.Source
+	from replay.Source
+}
+
+func (m *moved) Fetch(ctx context.Context, positions []string) ([]replay.Item, error) {
+	out, err := m.Source.Fetch(ctx, positions)
+	for i, p := range positions {
+		if p == "0" && err == nil {
+			var changed []replay.Item
+			changed, err = m.from.Fetch(ctx, []string{p})
+			out[i] = changed[0]
+		}
+	}
+	return out, err
+}
+
+// A conflict that the producer finds stops the group.
+func TestConflictAtTheSend(t *testing.T) {
+	q := newQueue(t)
+	p := newProducer(t, q, q.URL())
+	_, err := p.Send(t.Context(), Event{ID: "a", Group: "g", Note: "another"})
+	require.NoError(t, err)
+	_, err = p.Send(t.Context(), Event{ID: "c", Group: "g"}) // and c to another group: drift
+	require.NoError(t, err)
+	s := sourceOf(t, line(t, "a", "g"), line(t, "b", "g"), func() replay.Line {
+		l := line(t, "c", "g")
+		l.Group = "h"
+		return l
+	}())
+	plan := newPlan(t, s, replay.Options{}, time.Now())
+	report := run(t, plan, replay.Config{Source: s, Sender: p})
+	assert.Equal(t, []int{0, 1, 1, 1}, []int{report.Sent, report.Conflict, report.Drift, report.Skipped})
+}
+
+// When the context ends, what is under way is withdrawn and noted, and the next run
+// goes on.
+func TestInterrupted(t *testing.T) {
+	before := runtime.NumGoroutine()
+	q := newQueue(t)
+	s := sourceOf(t, many(t, 10, 50)...)
+	plan := newPlan(t, s, replay.Options{}, time.Now())
+	j := new(memory)
+	cause := errors.New("enough")
+	for round := 0; ; round++ {
+		ctx, cancel := context.WithCancelCause(t.Context())
+		p := newProducer(t, q, q.URL())
+		var n atomic.Int64
+		r := newRunner(t, plan, replay.Config{Source: s, Journal: j, Sender: senderFunc(func(ctx context.Context, m *sqsfifo.Message) (sqsfifo.Receipt, error) {
+			if n.Add(1) == 60 {
+				cancel(cause)
+			}
+			return through(ctx, p, m)
+		})})
+		report, err := r.Run(ctx)
+		cancel(nil)
+		require.NoError(t, report.Check())
+		require.NoError(t, p.Close(t.Context()))
+		if err == nil {
+			assert.Equal(t, 500, report.Sent)
+			break
+		}
+		require.ErrorIs(t, err, cause)
+		assert.Positive(t, report.Remaining)
+		assert.Zero(t, report.Failed)
+		require.Less(t, round, 50)
+		_, err = r.Run(t.Context())
+		require.ErrorIs(t, err, replay.ErrRan)
+	}
+	assert.Equal(t, planned(plan, replay.ActionSend), sent(t, q))
+	for range 100 {
+		if runtime.NumGoroutine() <= before {
+			return
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	t.Errorf("%d goroutines before, %d after", before, runtime.NumGoroutine())
+}
+
+// Nothing is sent after the journal, the source or the ledger has failed.
+func TestFailsClosed(t *testing.T) {
+	broken := errors.New("broken")
+	for _, what := range []string{"journal", "source", "ledger"} {
+		t.Run(what, func(t *testing.T) {
+			q := newQueue(t)
+			s := sourceOf(t, many(t, 5, 20)...)
+			plan := newPlan(t, s, replay.Options{}, time.Now())
+			j, f := new(memory), &brittle{Source: s}
+			p := newProducer(t, q, q.URL())
+			var failed atomic.Bool
+			var n atomic.Int64
+			r := newRunner(t, plan, replay.Config{Source: f, Journal: j, Ledger: f, Sender: senderFunc(func(ctx context.Context, m *sqsfifo.Message) (sqsfifo.Receipt, error) {
+				if n.Add(1) == 30 {
+					switch failed.Store(true); what {
+					case "journal":
+						j.mu.Lock()
+						j.fails = broken
+						j.mu.Unlock()
+					case "source":
+						f.fetch.Store(&broken)
+					case "ledger":
+						f.ledger.Store(&broken)
+					}
+				}
+				if n.Load() > 35 {
+					t.Error("sent after the failure")
+				}
+				return through(ctx, p, m)
+			})})
+			report, err := r.Run(t.Context())
+			require.ErrorIs(t, err, broken)
+			require.NoError(t, report.Check())
+			assert.Positive(t, report.Remaining)
+			j.fails = nil
+			report = run(t, plan, replay.Config{Source: s, Journal: j, Sender: p})
+			assert.Equal(t, 100, report.Sent+report.Suppressed)
+			assert.Equal(t, planned(plan, replay.ActionSend), sent(t, q))
+		})
+	}
+}
+
+// brittle is a source and a ledger that fail when they are told to.
+type brittle struct {
+	replay.Source
+	fetch, ledger atomic.Pointer[error]
+	mu            sync.Mutex
+	entries       []replay.LedgerEntry
+}
+
+func (b *brittle) Fetch(ctx context.Context, positions []string) ([]replay.Item, error) {
+	if err := b.fetch.Load(); err != nil {
+		return nil, *err
+	}
+	return b.Source.Fetch(ctx, positions)
+}
+
+func (b *brittle) Append(_ context.Context, entries []replay.LedgerEntry) error {
+	if err := b.ledger.Load(); err != nil {
+		return *err
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.entries = append(b.entries, entries...)
+	return nil
+}
+
+// The ledger, the provenance and the instrument say what was replayed.
+func TestRecords(t *testing.T) {
+	q := newQueue(t)
+	var mu sync.Mutex
+	var records []sqsfifo.ProvenanceRecord
+	p := newProducer(t, q, q.URL(), func(c *sqsfifo.Config[Event]) {
+		c.Telemetry.Provenance = func(r sqsfifo.ProvenanceRecord) error {
+			mu.Lock()
+			defer mu.Unlock()
+			records = append(records, r)
+			return nil
+		}
+	})
+	s := &brittle{Source: sourceOf(t, line(t, "a", "g"), line(t, "b", "g", deliveredAt(time.Now())), line(t, "c", "h"))}
+	plan := newPlan(t, s, replay.Options{}, time.Now())
+	reader := metric.NewManualReader()
+	report := run(t, plan, replay.Config{
+		Source: s, Ledger: s, ID: "run-7", MeterProvider: metric.NewMeterProvider(metric.WithReader(reader)),
+		Sender: senderFunc(func(ctx context.Context, m *sqsfifo.Message) (sqsfifo.Receipt, error) {
+			if m.DedupeKey == "c" {
+				return sqsfifo.Receipt{}, refused(m)
+			}
+			return through(ctx, p, m)
+		}),
+	})
+	require.NoError(t, p.Close(t.Context()))
+	require.Len(t, records, 1)
+	assert.True(t, records[0].ReplayTriggered)
+
+	var got []string
+	for _, e := range s.entries {
+		assert.Equal(t, "run-7", e.Run)
+		assert.Equal(t, plan.ID, e.Plan)
+		got = append(got, strings.TrimSpace(fmt.Sprint(e.Kind, " ", e.DedupeKey, " ", e.Outcome)))
+	}
+	assert.ElementsMatch(t, []string{"replay_started  none", "replay_triggered a sent", "replay_triggered c failed", "replay_ended  none"}, got)
+	assert.Equal(t, report, *s.entries[len(s.entries)-1].Report)
+	assert.Equal(t, replay.LedgerStarted, s.entries[0].Kind)
+
+	var all metricdata.ResourceMetrics
+	require.NoError(t, reader.Collect(t.Context(), &all))
+	m := all.ScopeMetrics[0].Metrics[0]
+	assert.Equal(t, "sqs_fifo.replay.items", m.Name)
+	counts := map[string]int64{}
+	for _, point := range m.Data.(metricdata.Sum[int64]).DataPoints {
+		outcome, _ := point.Attributes.Value("sqs_fifo.outcome")
+		counts[outcome.AsString()] = point.Value
+	}
+	assert.Equal(t, map[string]int64{"sent": 1, "failed": 1}, counts)
+}
+
+// Between Pause and Resume nothing begins.
+func TestPause(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := sourceOf(t, many(t, 3, 5)...)
+		plan := newPlan(t, s, replay.Options{}, time.Now())
+		var n atomic.Int64
+		var r *replay.Runner
+		r = newRunner(t, plan, replay.Config{Source: s, Sender: senderFunc(func(context.Context, *sqsfifo.Message) (sqsfifo.Receipt, error) {
+			if n.Add(1) == 6 {
+				r.Pause()
+			}
+			time.Sleep(10 * time.Millisecond)
+			return sqsfifo.Receipt{}, nil
+		})})
+		ended := make(chan error)
+		go func() {
+			_, err := r.Run(t.Context())
+			ended <- err
+		}()
+		time.Sleep(time.Hour)
+		synctest.Wait()
+		assert.EqualValues(t, 6, n.Load())
+		r.Resume()
+		require.NoError(t, <-ended)
+		assert.EqualValues(t, 15, n.Load())
+	})
+}
+
+// However many groups there are, the messages and the calls of each second stay below
+// the limits.
+func TestRates(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := newQueue(t)
+		counter := &replay.CallCounter{Client: q}
+		s := sourceOf(t, many(t, 200, 3)...)
+		plan := newPlan(t, s, replay.Options{}, time.Now())
+		begin := time.Now()
+		report := run(t, plan, replay.Config{Source: s, Sender: newProducer(t, q, q.URL()), MessagesPerSecond: 20})
+		require.Equal(t, 600, report.Sent)
+		assert.InDelta(t, 30, time.Since(begin).Seconds(), 1)
+		times := map[int]int{}
+		for _, m := range q.Messages() {
+			times[int(m.AcceptedAt.Sub(begin).Seconds())]++
+		}
+		for second, n := range times {
+			assert.LessOrEqual(t, n, 22, "second %d", second)
+		}
+
+		q = newQueue(t)
+		counter.Client = q
+		begin = time.Now()
+		report = run(t, plan, replay.Config{Source: s, Sender: newProducer(t, counter, q.URL()), CallsPerSecond: 5, Calls: counter.Calls})
+		require.Equal(t, 600, report.Sent)
+		took := time.Since(begin).Seconds()
+		assert.LessOrEqual(t, float64(counter.Calls())/took, 5.2)
+		assert.GreaterOrEqual(t, float64(counter.Calls())/took, 3.5)
+		t.Logf("%d calls in %.1f s", counter.Calls(), took)
+	})
+}
+
+// Bodies under way are bounded, and one that is larger goes alone.
+func TestBytesInFlight(t *testing.T) {
+	s := sourceOf(t, many(t, 30, 4)...)
+	plan := newPlan(t, s, replay.Options{}, time.Now())
+	size := plan.Items[0].Size
+	for _, limit := range []int{size - 1, 3 * size} {
+		var under, most atomic.Int64
+		report := run(t, plan, replay.Config{Source: s, BytesInFlight: limit, Sender: senderFunc(func(context.Context, *sqsfifo.Message) (sqsfifo.Receipt, error) {
+			for n := under.Add(1); n > most.Load(); {
+				most.Store(n)
+			}
+			time.Sleep(time.Millisecond)
+			under.Add(-1)
+			return sqsfifo.Receipt{}, nil
+		})})
+		assert.Equal(t, 120, report.Sent)
+		assert.EqualValues(t, max(1, limit/size), most.Load())
+	}
+}
+
+// A message without room for the name of the run is sent without it.
+func TestNoRoomForTheRun(t *testing.T) {
+	full := map[string]string{}
+	for i := range 10 {
+		full[fmt.Sprint("a", i)] = "x"
+	}
+	q, err := sqstest.NewQueue(sqstest.Config{})
+	require.NoError(t, err)
+	big, err := builder.Build(Event{ID: "big", Group: "h", Note: strings.Repeat("x", 1<<20-200)})
+	require.NoError(t, err)
+	require.Greater(t, len(big.Body)+len(sqsfifo.ReplayAttribute)+32, 1<<20)
+	s := sourceOf(t, line(t, "a", "g", func(l *replay.Line) { l.Attributes = full }), replay.Line{Message: *big})
+	plan := newPlan(t, s, replay.Options{Window: replay.WindowSend}, time.Now())
+	report := run(t, plan, replay.Config{Source: s, Sender: newProducer(t, q, q.URL())})
+	assert.Equal(t, 2, report.Sent)
+	for _, m := range q.Messages() {
+		assert.NotContains(t, m.Attributes, sqsfifo.ReplayAttribute)
+	}
+}

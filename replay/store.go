@@ -1,0 +1,161 @@
+package replay
+
+import (
+	"cmp"
+	"context"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"iter"
+	"slices"
+	"strings"
+
+	"github.com/kansas-frontier-matrix/sqsfifo"
+	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
+)
+
+// Store is a [Source] of the records of an idempotency store: the bytes and the groups
+// that their operations were first carried out with. Attributes are not among them.
+//
+// A record is Delivered if its operation succeeded, Pending if it failed, and else
+// InDoubt. The recorded hash is the seal, where there is one.
+//
+// Records of one message group come in the order in which they were created, which
+// is the order of the claims. It holds the keys of all selected records in memory while
+// it scans.
+type Store struct {
+	name   string
+	store  idempotency.Store
+	filter idempotency.Filter
+}
+
+// NewStore returns the source of the records that the filter selects.
+func NewStore(name string, s idempotency.Store, f idempotency.Filter) *Store {
+	return &Store{name, s, f}
+}
+
+// Name implements [Source].
+func (s *Store) Name() string { return s.name }
+
+// Scan implements [Source]. The order of a store is that of its key IDs, so that it
+// reads all records, sorts them, and reads them again for their bodies.
+func (s *Store) Scan(ctx context.Context) iter.Seq2[Item, error] {
+	return func(yield func(Item, error) bool) {
+		type stored struct {
+			key            idempotency.Key
+			created, fence int64
+		}
+		var found []stored
+		for r, err := range s.store.Scan(ctx, s.filter) {
+			if err != nil {
+				yield(Item{}, fmt.Errorf("replay: %s: %w", s.name, err))
+				return
+			}
+			found = append(found, stored{r.Key, r.Created.UnixMicro(), r.Fence})
+		}
+		slices.SortFunc(found, func(a, b stored) int {
+			return cmp.Or(cmp.Compare(a.created, b.created), cmp.Compare(a.fence, b.fence))
+		})
+		const page = 256
+		for len(found) > 0 {
+			n := min(page, len(found))
+			keys := make([]idempotency.Key, n)
+			for i := range keys {
+				keys[i] = found[i].key
+			}
+			found = found[n:]
+			records, err := s.store.Lookup(ctx, keys...)
+			if err != nil {
+				yield(Item{}, fmt.Errorf("replay: %s: %w", s.name, err))
+				return
+			}
+			for _, r := range records {
+				if s.filter.Match(r) && !yield(s.item(r), nil) { // else it changed meanwhile
+					return
+				}
+			}
+		}
+	}
+}
+
+// Fetch implements [Source].
+func (s *Store) Fetch(ctx context.Context, positions []string) ([]Item, error) {
+	keys := make([]idempotency.Key, len(positions))
+	for i, position := range positions {
+		var err error
+		if keys[i], err = parseKey(position); err != nil {
+			return nil, fmt.Errorf("replay: %s: %w", s.name, err)
+		}
+	}
+	if len(keys) == 0 {
+		return nil, nil
+	}
+	records, err := s.store.Lookup(ctx, keys...)
+	if err != nil {
+		return nil, fmt.Errorf("replay: %s: %w", s.name, err)
+	}
+	out := make([]Item, len(records))
+	for i, r := range records {
+		out[i].Position = positions[i]
+		if r.Status != idempotency.Absent {
+			out[i] = s.item(r)
+		}
+	}
+	return out, nil
+}
+
+func (s *Store) item(r idempotency.Record) Item {
+	it := Item{Position: formatKey(r.Key), Group: r.Group, MessageID: r.Result.MessageID}
+	it.Sent = Sent{From: r.Created}
+	switch r.Status {
+	case idempotency.Succeeded:
+		it.Status = Delivered
+	case idempotency.Failed:
+		it.Status, it.Sent = Pending, Sent{}
+	case idempotency.Running:
+		it.Status = InDoubt
+		it.Sent.From = r.DoubtSince
+	case idempotency.Absent:
+	}
+	if it.Status != Pending {
+		// A record does not say when its operation ended: within the lease, or whenever a
+		// claimant that was slower than its lease was.
+		it.Sent.To = later(r.LeaseUntil, it.Sent.From)
+	}
+	if len(r.Body) == 0 {
+		it.Err = errors.New("it was stored without a body")
+		return it
+	}
+	if r.Seal != (idempotency.Seal{}) && r.Seal != idempotency.SealOf(r.Body, r.Group) {
+		it.Err = errors.New("the seal is not that of the body and the group")
+		return it
+	}
+	if it.Message, it.Err = rebuild(string(r.Body), r.Group); it.Err != nil {
+		return it
+	}
+	if d := r.Dataset; d.ID != "" {
+		it.Message.Dataset = &sqsfifo.Dataset{ID: d.ID, Version: d.Version, SourceURI: d.SourceURI, ArtifactChecksum: d.ArtifactChecksum, CARELabel: d.CARELabel}
+	}
+	return it
+}
+
+// The parts of a key are any bytes.
+func formatKey(k idempotency.Key) string {
+	enc := base64.RawURLEncoding.EncodeToString
+	return enc([]byte(k.Scope)) + "." + enc([]byte(k.Operation)) + "." + enc([]byte(k.Value))
+}
+
+func parseKey(position string) (k idempotency.Key, err error) {
+	parts := strings.Split(position, ".")
+	if len(parts) != 3 {
+		return k, fmt.Errorf("%q is not a position of a store", position)
+	}
+	for i, to := range []*string{&k.Scope, &k.Operation, &k.Value} {
+		text, err := base64.RawURLEncoding.DecodeString(parts[i])
+		if err != nil {
+			return k, fmt.Errorf("%q is not a position of a store: %w", position, err)
+		}
+		*to = string(text)
+	}
+	return k, nil
+}
