@@ -49,7 +49,7 @@ func TestSimulateStreamsLongLogs(t *testing.T) {
 		t.Skip("hundreds of thousands of messages")
 	}
 	lines := longLog(sortedInMemory + 1000)
-	for _, replays := range [][]string{nil, {"-replay", "3m,7m"}} {
+	for _, replays := range [][]string{nil, {"--replay", "3m,7m"}} {
 		// In memory, by the API.
 		var parsed []sqstest.TimedMessage
 		var log []message
@@ -69,7 +69,7 @@ func TestSimulateStreamsLongLogs(t *testing.T) {
 		want, err := sqstest.Simulate(sqstest.Config{}, timed)
 		require.NoError(t, err)
 
-		stdout, _, code := sqsfifo(t, "", append(append([]string{"simulate", "-json"}, replays...), logFile(t, lines...))...)
+		stdout, _, code := sqsfifo(t, "", append(append([]string{"simulate", "--json"}, replays...), logFile(t, lines...))...)
 		assert.Equal(t, 1, code, "there are collisions")
 		d := json.NewDecoder(strings.NewReader(stdout))
 		for i, o := range want {
@@ -111,7 +111,7 @@ func TestSimulateMergesFilesByTime(t *testing.T) {
 	_, stderr, code := sqsfifo(t, "", "simulate", long)
 	assert.Equal(t, 2, code)
 	assert.Contains(t, stderr, fmt.Sprintf("%s:%d: it is earlier than the line before it", long, sortedInMemory+7))
-	_, stderr, code = sqsfifo(t, strings.Join(longLog(sortedInMemory+10), "\n"), "simulate", "-replay", "3m")
+	_, stderr, code = sqsfifo(t, strings.Join(longLog(sortedInMemory+10), "\n"), "simulate", "--replay", "3m")
 	assert.Equal(t, 2, code)
 	assert.Contains(t, stderr, "put them into a file")
 }
@@ -126,15 +126,15 @@ func TestSimulateFlags(t *testing.T) {
 		stderr    string
 	}{
 		{"a collision", once + "\n" + twice, nil, 1, "standard input:2", "1 with the dedupe_key of another event"},
-		{"a collision that is allowed", once + "\n" + twice, []string{"-fail-on", "lost,refused"}, 0, "", "1 with the dedupe_key"},
-		{"nothing fails", once + "\n" + twice, []string{"-fail-on", "none"}, 0, "", ""},
-		{"an unknown finding", once, []string{"-fail-on", "everything"}, 2, "", `"everything" is not one of lost, refused, collision, redelivered`},
-		{"delivered again", once, []string{"-replay", "7m"}, 0, "(replay 1)", "1 replayed and delivered again"},
-		{"delivered again, which fails", once, []string{"-replay", "7m", "-fail-on", "redelivered"}, 1, "", "1 replayed and delivered again"},
-		{"suppressed", once, []string{"-replay", "3m", "-fail-on", "redelivered"}, 0, "", "0 replayed and delivered again"},
+		{"a collision that is allowed", once + "\n" + twice, []string{"--fail-on", "lost,refused"}, 0, "", "1 with the dedupe_key"},
+		{"nothing fails", once + "\n" + twice, []string{"--fail-on", "none"}, 0, "", ""},
+		{"an unknown finding", once, []string{"--fail-on", "everything"}, 2, "", `--fail-on must be one of "lost","refused","collision","redelivered","none" but got "everything"`},
+		{"delivered again", once, []string{"--replay", "7m"}, 0, "(replay 1)", "1 replayed and delivered again"},
+		{"delivered again, which fails", once, []string{"--replay", "7m", "--fail-on", "redelivered"}, 1, "", "1 replayed and delivered again"},
+		{"suppressed", once, []string{"--replay", "3m", "--fail-on", "redelivered"}, 0, "", "0 replayed and delivered again"},
 		{"empty", "\n\n", nil, 2, "", "the log is empty"},
-		{"empty, which is allowed", "", []string{"-allow-empty"}, 0, "", "0 messages"},
-		{"no content-based deduplication", once, []string{"-no-content-based"}, 1, "ContentBasedDeduplication", "1 refused"},
+		{"empty, which is allowed", "", []string{"--allow-empty"}, 0, "", "0 messages"},
+		{"no content-based deduplication", once, []string{"--no-content-based"}, 1, "ContentBasedDeduplication", "1 refused"},
 		{"milliseconds", eventLine(7*time.Millisecond, "k", 1), nil, 0, "2025-12-04T12:00:00.007Z", ""},
 		{"a body that is a list", `{"at":"2025-12-04T12:00:00Z","group":"g","body":[1]}`, nil, 2, "", "standard input:1: body is neither a string nor an object"},
 		{"a body that is null", `{"at":"2025-12-04T12:00:00Z","group":"g","body":null}`, nil, 2, "", "standard input:1: body is neither a string nor an object"},
@@ -147,7 +147,7 @@ func TestSimulateFlags(t *testing.T) {
 			assert.Contains(t, stderr, tc.stderr)
 		})
 	}
-	stdout, _, _ := sqsfifo(t, once+"\n"+twice+"\n"+eventLine(2*time.Second, "other", 1), "simulate", "-findings")
+	stdout, _, _ := sqsfifo(t, once+"\n"+twice+"\n"+eventLine(2*time.Second, "other", 1), "simulate", "--findings")
 	assert.Equal(t, 2, strings.Count(stdout, "\n"), "the head and the collision: %s", stdout)
 }
 

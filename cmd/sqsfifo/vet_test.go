@@ -72,7 +72,7 @@ func Send(c *sqs.Client, queueURL, body string) error {
 
 const (
 	noGroup = "raw/raw.go:6:"
-	noTest  = "orders/orders.go:6:17: SF020: error: package orders constructs a producer and no test of the package calls compliance.TestProducer; sqsfifo vet -write begins one\n"
+	noTest  = "orders/orders.go:6:17: SF020: error: package orders constructs a producer and no test of the package calls compliance.TestProducer; sqsfifo vet --write begins one\n"
 	page    = "https://github.com/kansas-frontier-matrix/sqsfifo/blob/main/docs/rules.md"
 )
 
@@ -95,7 +95,7 @@ func TestVet(t *testing.T) {
 
 	_, _, code = sqsfifo(t, "", "vet", "./tagged")
 	assert.Equal(t, exitFindings, code)
-	stdout, _, code = sqsfifo(t, "", "vet", "-tags", "slow", "./tagged")
+	stdout, _, code = sqsfifo(t, "", "vet", "--tags", "slow", "./tagged")
 	assert.Equal(t, exitFine, code, stdout)
 
 	t.Chdir("orders")
@@ -111,14 +111,14 @@ func TestVetFlags(t *testing.T) {
 		args []string
 		want []string
 	}{
-		{[]string{"-disable", "SF009"}, []string{"SF020", "SF011"}},
+		{[]string{"--disable", "SF009"}, []string{"SF020", "SF011"}},
 		{nil, []string{"SF020", "SF009", "SF011"}},
-		{[]string{"-disable=SF011, SF020"}, []string{"SF009"}},
-		{[]string{"-disable=SF009,SF011,SF020"}, nil},
-		{[]string{"-disable=all"}, nil},
-		{[]string{"-strict", "-forbid-raw", "-nondet=example.com/shop/raw.Send", "-enable=all", "-disable=SF001"}, []string{"SF020", "SF008", "SF009", "SF011"}},
+		{[]string{"--disable=SF011, SF020"}, []string{"SF009"}},
+		{[]string{"--disable=SF009,SF011,SF020"}, nil},
+		{[]string{"--disable=all"}, nil},
+		{[]string{"--strict", "--forbid-raw", "--nondet=example.com/shop/raw.Send", "--enable=all", "--disable=SF001"}, []string{"SF020", "SF008", "SF009", "SF011"}},
 	} {
-		args := append(append([]string{"vet", "-format=json"}, tc.args...), "./orders", "./raw")
+		args := append(append([]string{"vet", "--format=json"}, tc.args...), "./orders", "./raw")
 		stdout, stderr, code := sqsfifo(t, "", args...)
 		var got []string
 		for line := range strings.Lines(stdout) {
@@ -133,23 +133,23 @@ func TestVetFlags(t *testing.T) {
 
 func TestVetFormats(t *testing.T) {
 	inModule(t)
-	stdout, _, code := sqsfifo(t, "", "vet", "-format=github", "./orders", "./raw")
+	stdout, _, code := sqsfifo(t, "", "vet", "--format=github", "./orders", "./raw")
 	assert.Equal(t, exitFindings, code)
 	assert.Contains(t, stdout, "::error file=raw/raw.go,line=6,col=")
 	assert.Contains(t, stdout, "::error file=orders/orders.go,line=6,col=17,endColumn=28,title=SF020::package orders")
 
-	stdout, _, code = sqsfifo(t, "", "vet", "-format=sarif", "./orders")
+	stdout, _, code = sqsfifo(t, "", "vet", "--format=sarif", "./orders")
 	assert.Equal(t, exitFindings, code)
 	assert.Contains(t, stdout, `"ruleId": "SF020"`)
 	assert.Contains(t, stdout, `"version": "v`+sdk.Version+`"`)
-	stdout, _, code = sqsfifo(t, "", "vet", "-format=sarif", "./tested")
+	stdout, _, code = sqsfifo(t, "", "vet", "--format=sarif", "./tested")
 	assert.Equal(t, exitFine, code)
 	assert.Contains(t, stdout, `"results": []`)
 }
 
 func TestVetWrites(t *testing.T) {
 	inModule(t)
-	_, stderr, code := sqsfifo(t, "", "vet", "-write", "./...")
+	_, stderr, code := sqsfifo(t, "", "vet", "--write", "./...")
 	assert.Equal(t, exitFindings, code)
 	assert.Contains(t, stderr, "wrote orders/"+vet.SkeletonFile+": fill in Send and Events\n")
 	assert.Contains(t, stderr, "wrote untested/"+vet.SkeletonFile)
@@ -159,7 +159,7 @@ func TestVetWrites(t *testing.T) {
 
 	// What is there is left alone, whatever is in it.
 	require.NoError(t, os.WriteFile("orders/"+vet.SkeletonFile, []byte("package orders\n"), 0o600))
-	_, stderr, code = sqsfifo(t, "", "vet", "-write", "./orders")
+	_, stderr, code = sqsfifo(t, "", "vet", "--write", "./orders")
 	assert.Equal(t, exitFindings, code)
 	assert.Contains(t, stderr, "left alone: ")
 	text, err := os.ReadFile("orders/" + vet.SkeletonFile)
@@ -174,13 +174,13 @@ func TestVetFailOn(t *testing.T) {
 		code int
 	}{
 		{[]string{"./raw"}, exitFindings},
-		{[]string{"-fail-on=error", "./raw"}, exitFindings},
-		{[]string{"-fail-on=warning", "./raw"}, exitFindings},
-		{[]string{"-fail-on=never", "./raw"}, exitFine},
+		{[]string{"--fail-on=error", "./raw"}, exitFindings},
+		{[]string{"--fail-on=warning", "./raw"}, exitFindings},
+		{[]string{"--fail-on=never", "./raw"}, exitFine},
 		{[]string{"./warned"}, exitFindings},
-		{[]string{"-fail-on=error", "./warned"}, exitFine},
-		{[]string{"-fail-on=warning", "./warned"}, exitFindings},
-		{[]string{"-fail-on=never", "./nowhere"}, exitFailed},
+		{[]string{"--fail-on=error", "./warned"}, exitFine},
+		{[]string{"--fail-on=warning", "./warned"}, exitFindings},
+		{[]string{"--fail-on=never", "./nowhere"}, exitFailed},
 	} {
 		require.NoError(t, os.MkdirAll("warned", 0o700))
 		require.NoError(t, os.WriteFile("warned/warned.go", []byte("package warned\n\n//sqsfifo:ignore SF009 -- nothing is sent here\nvar Nothing int\n"), 0o600))
@@ -195,7 +195,7 @@ func TestVetFailOn(t *testing.T) {
 func TestVetBaseline(t *testing.T) {
 	inModule(t)
 	const file = "known.jsonl"
-	stdout, stderr, code := sqsfifo(t, "", "vet", "-write-baseline", file, "./...")
+	stdout, stderr, code := sqsfifo(t, "", "vet", "--write-baseline", file, "./...")
 	assert.Equal(t, exitFine, code, stderr)
 	assert.Empty(t, stdout)
 	assert.Equal(t, "wrote known.jsonl: 5 findings\n", stderr)
@@ -203,7 +203,7 @@ func TestVetBaseline(t *testing.T) {
 	require.NoError(t, err)
 	assert.Contains(t, string(first), `{"file":"raw/raw.go","function":"Send","rule":"SF011","severity":"error","message":"DelaySeconds is 5`)
 
-	check := func() (stdout, stderr string, code int) { return sqsfifo(t, "", "vet", "-baseline", file, "./...") }
+	check := func() (stdout, stderr string, code int) { return sqsfifo(t, "", "vet", "--baseline", file, "./...") }
 	stdout, stderr, code = check()
 	assert.Equal(t, exitFine, code, stdout)
 	assert.Empty(t, stdout)
@@ -224,10 +224,10 @@ func TestVetBaseline(t *testing.T) {
 	stdout, stderr, code = check()
 	assert.Equal(t, exitFine, code, stdout)
 	assert.Contains(t, stderr, "out of date in known.jsonl (1): raw/raw.go: Send: SF011: error: DelaySeconds is 5")
-	_, stderr, _ = sqsfifo(t, "", "vet", "-baseline", file, "./orders")
+	_, stderr, _ = sqsfifo(t, "", "vet", "--baseline", file, "./orders")
 	assert.NotContains(t, stderr, "out of date", "what was not checked may be there still")
 
-	_, _, code = sqsfifo(t, "", "vet", "-write-baseline", file, "./raw")
+	_, _, code = sqsfifo(t, "", "vet", "--write-baseline", file, "./raw")
 	assert.Equal(t, exitFine, code)
 	second, err := os.ReadFile(file)
 	require.NoError(t, err)
@@ -239,7 +239,7 @@ func TestVetBaseline(t *testing.T) {
 	}
 	assert.Equal(t, strings.Join(without, ""), string(second), "lines about other packages stay")
 
-	for _, args := range [][]string{{"-baseline", "nowhere"}, {"-baseline", "raw/raw.go"}, {"-baseline", file, "-write-baseline", file}} {
+	for _, args := range [][]string{{"--baseline", "nowhere"}, {"--baseline", "raw/raw.go"}, {"--baseline", file, "--write-baseline", file}} {
 		stdout, stderr, code = sqsfifo(t, "", append([]string{"vet"}, args...)...)
 		assert.Equal(t, exitFailed, code, "%q", args)
 		assert.Empty(t, stdout)
@@ -252,7 +252,7 @@ func TestVetFix(t *testing.T) {
 	code := strings.Replace(raw, "package raw", "// Code generated by a test. DO NOT EDIT.\n\npackage raw", 1)
 	require.NoError(t, os.Mkdir("generated", 0o700))
 	require.NoError(t, os.WriteFile("generated/generated.go", []byte(code), 0o600))
-	stdout, stderr, exit := sqsfifo(t, "", "vet", "-fix", "./raw", "./generated")
+	stdout, stderr, exit := sqsfifo(t, "", "vet", "--fix", "./raw", "./generated")
 	assert.Equal(t, exitFindings, exit)
 	assert.Contains(t, stderr, "fixed raw/raw.go\n")
 	assert.NotContains(t, stderr, "fixed generated")
