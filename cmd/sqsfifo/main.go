@@ -49,6 +49,7 @@ type command interface {
 
 // commandLine is every subcommand, in the order of the help.
 type commandLine struct {
+	Send     sendCmd     `cmd:"" help:"Send events to a FIFO queue."`
 	Simulate simulateCmd `cmd:"" help:"Show what a queue does with a log of messages."`
 	Serve    serveCmd    `cmd:"" help:"Serve a fake SQS on this machine."`
 	Vet      vetCmd      `cmd:"" help:"Check Go code that sends to FIFO queues."`
@@ -78,7 +79,7 @@ func process() int {
 func run(ctx context.Context, args []string, std stdio) int {
 	c, name, err := parse(args, std)
 	if err != nil {
-		fmt.Fprintf(std.err, "%s: %v\n", name, err)
+		complain(std.err, name, err)
 		fmt.Fprintf(std.err, "see %q\n", name+" --help")
 		return exitFailed
 	}
@@ -87,8 +88,15 @@ func run(ctx context.Context, args []string, std stdio) int {
 	}
 	code, err := c.run(ctx, std)
 	if err != nil {
-		fmt.Fprintf(std.err, "%s: %v\n", name, err)
+		complain(std.err, name, err)
 		return exitFailed
 	}
 	return code
+}
+
+// complain prints one line for each of the errors that are joined.
+func complain(w io.Writer, name string, err error) {
+	for _, e := range split(err) {
+		fmt.Fprintf(w, "%s: %v\n", name, e)
+	}
 }
