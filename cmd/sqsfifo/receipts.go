@@ -260,4 +260,9 @@ func newLineWriter(w io.Writer) *lineWriter {
 
 func (w *lineWriter) write(v any) error { return w.encoder.Encode(v) }
 
+func (w *lineWriter) writeText(text string) error {
+	_, err := w.buffer.WriteString(text)
+	return err
+}
+
 func (w *lineWriter) flush() error { return w.buffer.Flush() }

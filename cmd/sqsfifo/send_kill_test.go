@@ -32,7 +32,7 @@ type served struct {
 	requests atomic.Int64
 }
 
-func startServed(t *testing.T, c sqstest.Config) *served {
+func startServed(t testing.TB, c sqstest.Config) *served {
 	t.Helper()
 	q, err := sqstest.NewQueue(c)
 	require.NoError(t, err)
@@ -66,7 +66,7 @@ func child(t *testing.T, args ...string) (*exec.Cmd, *bytes.Buffer, *bytes.Buffe
 }
 
 // numbered writes so many events, one after the other in so many groups.
-func numbered(t *testing.T, events, groups int) string {
+func numbered(t testing.TB, events, groups int) string {
 	t.Helper()
 	name := filepath.Join(t.TempDir(), "events.jsonl")
 	f, err := os.Create(name)

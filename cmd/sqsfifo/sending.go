@@ -55,14 +55,11 @@ type event struct {
 	message *sqsfifo.Message
 }
 
-// settlers is how many outcomes are written at once: the store makes one commit of them.
-const settlers = journal.MaxBatch
-
 func newSending(p *sqsfifo.Producer[input.Event], q *sqsfifo.Queue, j journal.Journal, lines *input.Lines, b *input.Builder, std stdio, c *sendCmd) *sending {
 	s := &sending{
 		producer: p, queue: q, journal: j, lines: lines, builder: b, limiter: c.limiter(), std: std,
 		skipBad: c.SkipBad, hold: c.OnFailure == "hold", grace: c.Grace,
-		settles: make(chan settlement, 4*settlers), held: map[string]bool{},
+		settles: make(chan settlement, 16*journal.MaxBatch), held: map[string]bool{},
 	}
 	out := std.out
 	if c.Quiet {
@@ -81,9 +78,7 @@ func (s *sending) run(ctx context.Context) (int, error) {
 	defer stop(nil)
 	s.receipts.onFailure = stop
 	if s.journal != nil {
-		for range settlers {
-			s.settled.Go(s.settle)
-		}
+		s.settled.Go(s.settleAll)
 	}
 	events := make(chan event, journal.MaxBatch)
 	read := make(chan error, 1)
@@ -206,32 +201,17 @@ func (s *sending) read(ctx context.Context, events chan<- event) error {
 
 // sendAll submits the events, those that wait at the same time with one claim.
 func (s *sending) sendAll(ctx, reading context.Context, events <-chan event) error {
-	batch := make([]event, 0, journal.MaxBatch)
 	for {
-		batch = batch[:0]
 		select {
-		case e, ok := <-events:
+		case first, ok := <-events:
 			if !ok {
 				return nil
 			}
-			batch = append(batch, e)
+			if err := s.sendBatch(ctx, gather(first, events)); err != nil {
+				return err
+			}
 		case <-reading.Done():
 			return context.Cause(reading)
-		}
-	more:
-		for len(batch) < journal.MaxBatch {
-			select {
-			case e, ok := <-events:
-				if !ok {
-					break more
-				}
-				batch = append(batch, e)
-			default:
-				break more
-			}
-		}
-		if err := s.sendBatch(ctx, batch); err != nil {
-			return err
 		}
 	}
 }
@@ -300,11 +280,40 @@ func (s *sending) record(o settlement) {
 	}
 }
 
-// settle writes outcomes to the journal. One that cannot be written stays unknown there.
-func (s *sending) settle() {
-	for o := range s.settles {
-		if err := s.journal.Settle(context.Background(), o.entry, o.receipt, o.err); err != nil {
-			s.stop(fmt.Errorf("--journal: the outcomes of events under way are not in it: %w", err))
+// settleAll writes outcomes to the journal, those that wait at the same time at once:
+// the store makes one commit of them.
+func (s *sending) settleAll() {
+	for first := range s.settles {
+		batch := gather(first, s.settles)
+		var all sync.WaitGroup
+		for _, o := range batch {
+			all.Go(func() { s.settle(o) })
+		}
+		all.Wait()
+	}
+}
+
+// settle writes an outcome. One that cannot be written stays unknown in the journal.
+func (s *sending) settle(o settlement) {
+	if err := s.journal.Settle(context.Background(), o.entry, o.receipt, o.err); err != nil {
+		s.stop(fmt.Errorf("--journal: the outcomes of events under way are not in it: %w", err))
+	}
+}
+
+// gather returns the first value and what else waits in the channel, at most
+// [journal.MaxBatch] in all.
+func gather[T any](first T, more <-chan T) []T {
+	batch := append(make([]T, 0, journal.MaxBatch), first)
+	for len(batch) < journal.MaxBatch {
+		select {
+		case v, ok := <-more:
+			if !ok {
+				return batch
+			}
+			batch = append(batch, v)
+		default:
+			return batch
 		}
 	}
+	return batch
 }

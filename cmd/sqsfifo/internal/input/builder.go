@@ -165,7 +165,7 @@ func (b *Builder) Build(l Line) (*sqsfifo.Message, error) {
 func (b *Builder) build(text []byte) (*sqsfifo.Message, error) {
 	canonical, err := canonicaljson.CanonicalizeStrict(text)
 	if err != nil {
-		return nil, err
+		return nil, Plain(err)
 	}
 	var event any
 	d := json.NewDecoder(bytes.NewReader(canonical))
