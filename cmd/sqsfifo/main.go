@@ -52,6 +52,7 @@ type commandLine struct {
 	Send     sendCmd     `cmd:"" help:"Send events to a FIFO queue."`
 	Simulate simulateCmd `cmd:"" help:"Show what a queue does with a log of messages."`
 	Serve    serveCmd    `cmd:"" help:"Serve a fake SQS on this machine."`
+	Probe    probeCmd    `cmd:"" help:"Ask a queue how it deduplicates."`
 	Key      keyCmd      `cmd:"" help:"Compute the idempotency key of a dataset."`
 	Canon    canonCmd    `cmd:"" help:"Write JSON in canonical form, or check that it is."`
 	Lint     lintCmd     `cmd:"" help:"Check messages against the rules."`
