@@ -49,16 +49,18 @@ type command interface {
 
 // commandLine is every subcommand, in the order of the help.
 type commandLine struct {
-	Send     sendCmd     `cmd:"" help:"Send events to a FIFO queue."`
-	Simulate simulateCmd `cmd:"" help:"Show what a queue does with a log of messages."`
-	Serve    serveCmd    `cmd:"" help:"Serve a fake SQS on this machine."`
-	Probe    probeCmd    `cmd:"" help:"Ask a queue how it deduplicates."`
-	Key      keyCmd      `cmd:"" help:"Compute the idempotency key of a dataset."`
-	Canon    canonCmd    `cmd:"" help:"Write JSON in canonical form, or check that it is."`
-	Lint     lintCmd     `cmd:"" help:"Check messages against the rules."`
-	Vet      vetCmd      `cmd:"" help:"Check Go code that sends to FIFO queues."`
-	Explain  explainCmd  `cmd:"" help:"Show what a rule requires, and why."`
-	Version  versionCmd  `cmd:"" help:"Show the version of this command."`
+	Send       sendCmd       `cmd:"" help:"Send events to a FIFO queue."`
+	Simulate   simulateCmd   `cmd:"" help:"Show what a queue does with a log of messages."`
+	Serve      serveCmd      `cmd:"" help:"Serve a fake SQS on this machine."`
+	Probe      probeCmd      `cmd:"" help:"Ask a queue how it deduplicates."`
+	Key        keyCmd        `cmd:"" help:"Compute the idempotency key of a dataset."`
+	Canon      canonCmd      `cmd:"" help:"Write JSON in canonical form, or check that it is."`
+	Lint       lintCmd       `cmd:"" help:"Check messages against the rules."`
+	Vet        vetCmd        `cmd:"" help:"Check Go code that sends to FIFO queues."`
+	Explain    explainCmd    `cmd:"" help:"Show what a rule requires, and why."`
+	Completion completionCmd `cmd:"" help:"Print a script that completes commands in a shell."`
+	Version    versionCmd    `cmd:"" help:"Show the version of this command."`
+	Help       helpCmd       `cmd:"" help:"Show the manual of a command, or a topic."`
 }
 
 func main() {
