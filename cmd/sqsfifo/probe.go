@@ -41,7 +41,7 @@ func (c *probeCmd) run(ctx context.Context, std stdio) (int, error) {
 		return exitFailed, errors.New("--queue-url is missing: name the queue to ask")
 	}
 	source := c.Organization + ".sqsfifo.probe"
-	if faults := (lint.Contract{Organization: c.Organization}).CheckSource(source); len(faults) > 0 {
+	if faults := (lint.Contract{Organization: c.Organization}).CheckOrganization(); len(faults) > 0 {
 		return exitFailed, fmt.Errorf("--organization: %s", faults[0].Message)
 	}
 	client, err := c.Queue.client(ctx, 1)
