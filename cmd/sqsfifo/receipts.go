@@ -132,11 +132,10 @@ const (
 
 // slot is the place of an event among the receipts of its group.
 type slot struct {
-	r       *receipts
-	group   string
-	line    receiptLine
-	outcome string
-	done    bool
+	r     *receipts
+	group string
+	line  receiptLine
+	done  bool
 }
 
 func newReceipts(out io.Writer, p *progress) *receipts {

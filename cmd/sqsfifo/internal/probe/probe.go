@@ -88,7 +88,6 @@ type prober struct {
 	ids     map[string]bool // message IDs of what the queue stored for this run
 	attrs   map[string]string
 	hashing bool // the queue hashes bodies
-	n       int
 }
 
 // Run probes a queue. With an error the report has what was found before it.
