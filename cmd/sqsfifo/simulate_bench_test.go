@@ -66,7 +66,7 @@ func BenchmarkSimulate(b *testing.B) {
 	before, counted := processorTime()
 	for b.Loop() {
 		var summary strings.Builder
-		code := run(b.Context(), []string{"simulate", "-findings"}, stdio{&generatedLog{lines: lines}, io.Discard, &summary})
+		code := run(b.Context(), []string{"simulate", "--findings"}, stdio{&generatedLog{lines: lines}, io.Discard, &summary})
 		if code != exitFine || !strings.HasPrefix(summary.String(), fmt.Sprintf("%d messages: %d delivered, %d suppressed (0 of them lost)", lines, lines-lines/20, lines/20)) {
 			b.Fatal(code, summary.String())
 		}

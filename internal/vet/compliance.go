@@ -269,7 +269,7 @@ func constantBool(info *types.Info, e ast.Expr) (value, known bool) {
 }
 
 func missing(c *code, made construction, suite suiteUse) Finding {
-	message := fmt.Sprintf("package %s constructs a producer and no test of the package calls compliance.TestProducer; sqsfifo vet -write begins one", c.name)
+	message := fmt.Sprintf("package %s constructs a producer and no test of the package calls compliance.TestProducer; sqsfifo vet --write begins one", c.name)
 	if suite.skipped.IsValid() {
 		message = fmt.Sprintf("package %s constructs a producer and its compliance test never runs: the call at %s:%d is always skipped",
 			c.name, filepath.Base(suite.skipped.Filename), suite.skipped.Line)
