@@ -21,7 +21,8 @@
 //
 // [Guard] wraps a function in these steps. [Validator] does the same for
 // pipeline runs whose key is computed from a dataset. [Memory] is a store for
-// tests. Package sqlstore has durable stores over SQLite and PostgreSQL.
+// tests. Package sqlstore has durable stores over SQLite and PostgreSQL. They can keep a
+// ledger of what happened to keys, which package ledger verifies.
 //
 // # Limits
 //

@@ -96,9 +96,19 @@ func TestVerify(t *testing.T) {
 	if want := (ledger.Report{Head: head(lines, 3), Seals: 2, Entries: 5, Anchored: 2}); err != nil || report != want {
 		t.Errorf("after a head: got %+v, %v, want %+v", report, err, want)
 	}
-	if _, err := ledger.VerifyAfter(ledger.Head{N: 1, Hash: ledger.Hash{9}}, each(lines[4:])); err == nil {
+	other := ledger.Head{N: 1, Hash: ledger.Hash{9}}
+	if _, err := ledger.VerifyAfter(other, each(lines[4:])); err == nil {
 		t.Error("lines after another head were accepted")
 	}
+	if _, err := ledger.VerifyAfter(head(lines, 1), each(lines[4:]), other); err == nil {
+		t.Error("a beginning that is not the anchor was accepted")
+	}
+}
+
+// rehash computes the hash of a seal again.
+func rehash(l []ledger.Line, i int) []ledger.Line {
+	l[i].Seal.Hash = l[i].Seal.Sum()
+	return l
 }
 
 // Each row of the table tampers with a ledger of 3, 1 and 4 entries, whose lines are
@@ -202,6 +212,28 @@ func TestTampering(t *testing.T) {
 		{name: "seal's previous", change: func(l []ledger.Line) []ledger.Line { l[4].Seal.Previous[0]++; return l }, kind: ledger.Altered, seal: 2},
 		{name: "seal's leaf", change: func(l []ledger.Line) []ledger.Line { l[4].Seal.Leaves[0].Seq++; return l }, kind: ledger.Altered, seal: 2},
 		{name: "seal twice", change: func(l []ledger.Line) []ledger.Line { return slices.Insert(l, 6, l[4], l[5]) }, kind: ledger.Altered, seal: 3},
+		{name: "last seal with leaves out of order", change: func(l []ledger.Line) []ledger.Line {
+			leaves := l[6].Seal.Leaves
+			leaves[0], leaves[3], l[7], l[10] = leaves[3], leaves[0], l[10], l[7]
+			return rehash(l, 6)
+		}, kind: ledger.Altered, seal: 3},
+		{name: "last seal with a leaf at its end", change: func(l []ledger.Line) []ledger.Line {
+			l[6].Seal.End = l[6].Seal.Leaves[3].Place
+			return rehash(l, 6)
+		}, kind: ledger.Altered, seal: 3},
+		{name: "last seal with a leaf of the one before", change: func(l []ledger.Line) []ledger.Line {
+			place := ledger.Place{Transaction: 1, Seq: 1}
+			l[6].Seal.Leaves[0].Place, l[7].Entry.Place = place, place
+			return rehash(l, 6)
+		}, kind: ledger.Altered, seal: 3},
+		{name: "last seal that covers nothing", change: func(l []ledger.Line) []ledger.Line {
+			l[6].Seal.Leaves, l[6].Seal.End = nil, l[4].Seal.End
+			return rehash(l[:7], 6)
+		}, kind: ledger.Altered, seal: 3},
+		{name: "first seal with one before it", change: func(l []ledger.Line) []ledger.Line {
+			l[0].Seal.Previous = ledger.Hash{1}
+			return rehash(l[:4], 0)
+		}, kind: ledger.Altered, seal: 1},
 		{name: "tail cut, with the head", change: func(l []ledger.Line) []ledger.Line { return l[:4] }, anchors: []int64{3}, kind: ledger.Truncated, seal: 2},
 		{name: "tail cut, with an older head", change: func(l []ledger.Line) []ledger.Line { return l[:4] }, anchors: []int64{1}, anchored: 1},
 		{name: "tail cut, without a head", change: func(l []ledger.Line) []ledger.Line { return l[:4] }},

@@ -12,8 +12,9 @@
 //	}
 //
 // The suite checks what can be seen through the interface and by opening the storage
-// again. It cannot see whether a write survives a loss of power: kill the process, and
-// the server, in tests of the store itself.
+// again. [KillClients] and [KillHistory] kill client processes in the middle of their
+// calls; whether a write survives the server, or a loss of power, is for tests of the
+// store itself.
 package storetest
 
 import (
