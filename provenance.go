@@ -37,7 +37,8 @@ type ProvenanceRecord struct {
 	Attempts int `json:"attempts,omitempty"`
 
 	// DuplicateDetected is Receipt.Duplicate; ReplayTriggered, that this producer
-	// had sent the event before, within the deduplication interval.
+	// had sent the event before, within the deduplication interval, or that the store
+	// of Config.Store knew it.
 	DuplicateDetected bool `json:"duplicate_detected"`
 	ReplayTriggered   bool `json:"replay_triggered"`
 
