@@ -51,6 +51,19 @@ func (c *courier) identify(it *item, payload string) {
 	c.memory.Refresh(c.memory.Recently(), &s.id, &s.ticket)
 }
 
+// collides returns the error of an event that collides with another one, or lets it go
+// if the producer only warns.
+func (c *courier) collides(s *submission, v dedup.Verdict) error {
+	c.observer.Collided(s.ctx)
+	findings, err := s.collision(v, c.memory.Wall(v.Known.Since))
+	if s.rules.enforcement == Enforce {
+		return err
+	}
+	c.log.failed(s, err)
+	c.warn(s, findings)
+	return nil
+}
+
 // conflicts returns the error of an event whose key the store has for another one, or
 // lets it go without a claim, if the producer only warns.
 func (c *courier) conflicts(s *submission, err error) error {
@@ -255,13 +268,9 @@ func (c *courier) admit(now dedup.Instant, it *item) error {
 		s.again = v.Known.State > dedup.Clear
 	}
 	if v.Kind.Collides() {
-		c.observer.Collided(s.ctx)
-		findings, err := s.collision(v, c.memory.Wall(v.Known.Since))
-		if s.rules.enforcement == Enforce {
+		if err := c.collides(s, v); err != nil {
 			return err
 		}
-		c.log.failed(s, err)
-		c.warn(s, findings)
 		v = c.memory.AdmitAnyway(now, &s.id, &s.ticket)
 	}
 	switch v.Kind {

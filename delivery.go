@@ -62,7 +62,8 @@ type Delivery struct {
 
 	// RetryFor is how long after its first attempt an event may be tried again
 	// when SQS throttles, fails or does not answer, or when no request leaves this
-	// machine. Zero means 4 minutes and 30 seconds. Whatever it is, an event that
+	// machine. Zero means 4 minutes and 30 seconds, and with Config.Store 4 minutes and 25
+	// seconds, or less if Store.Timeout is longer than usual; more is refused then. Whatever it is, an event that
 	// may be stored is never tried again later than 4 minutes and 35 seconds after
 	// the first attempt in doubt: a retry that SQS accepts after the deduplication
 	// interval would be a second delivery.

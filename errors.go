@@ -124,7 +124,8 @@ type NotStoredError struct {
 
 	// Err is the error of the last attempt, or the reason why there was none: the
 	// context's cause, or an error that wraps [ErrClosed], [ErrGroupPaused],
-	// [ErrBufferFull], [ErrMemoryFull] or [ErrOvertaken].
+	// [ErrBufferFull], [ErrMemoryFull], [ErrOvertaken] or, with Config.Store, an
+	// [*idempotency.CapacityError].
 	Err error
 
 	showKey bool
@@ -297,8 +298,8 @@ func (r Reuse) String() string {
 }
 
 // ConflictError says that the dedupe key of a message was used within the
-// deduplication interval for another message, and that the second was never
-// sent. SQS would have delivered both as if they were unrelated.
+// deduplication interval, or the TTL of Config.Store, for another message, and that the
+// second was never sent. SQS would have delivered both as if they were unrelated.
 type ConflictError struct {
 	Reuse     Reuse
 	EventID   uuid.UUID

@@ -54,6 +54,19 @@ func (c *courier) enter(it *item, payload string) {
 	s.replay = s.replay || s.ticket.Known.State > dedup.Clear
 	c.observer.Describe(s.span, s.describe)
 	it.Size += c.attributes(s)
+	if it.Known {
+		c.recheck(it)
+	}
+}
+
+// recheck asks the memory about an event that the store has, and that will not come to
+// Admit: the store does not know the attributes.
+func (c *courier) recheck(it *item) {
+	s := &it.Message
+	if v := c.memory.Judge(c.memory.Recently(), &s.id, &s.ticket); v.Kind == dedup.OtherAttributes {
+		s.refuse(c.collides(s, v))
+		it.Refused = s.refusal() != nil
+	}
 }
 
 func (c *courier) claim(s *submission) error {

@@ -37,8 +37,8 @@ type ProvenanceRecord struct {
 	Attempts int `json:"attempts,omitempty"`
 
 	// DuplicateDetected is Receipt.Duplicate; ReplayTriggered, that this producer
-	// had sent the event before, within the deduplication interval, or that the message
-	// has the [ReplayAttribute].
+	// had sent the event before, within the deduplication interval, that the store of
+	// Config.Store knew it, or that the message has the [ReplayAttribute].
 	DuplicateDetected bool `json:"duplicate_detected"`
 	ReplayTriggered   bool `json:"replay_triggered"`
 

@@ -18,7 +18,8 @@ type Receipt struct {
 	// that the original came first is known from the producer's memory of the
 	// last five minutes and from sequence numbers (F-001, F-009). After a restart the
 	// memory is empty: a replay of what was sent before looks new, unless
-	// Memory.DetectForeignDuplicates is set.
+	// Memory.DetectForeignDuplicates is set. With Config.Store it is true for what any
+	// producer with the store has sent within the TTL.
 	Duplicate bool
 
 	// Overtaken is true when an event of the group that was submitted later was, or may
@@ -36,12 +37,14 @@ type Receipt struct {
 	// original's (F-001). A sequence number is a decimal number of up to 128
 	// bits. They are empty for a duplicate that was not sent, because the producer
 	// knows that the event is stored: another attempt might have arrived after the
-	// deduplication interval, or failed.
+	// deduplication interval, or failed. A duplicate that Config.Store knows has them,
+	// and EventID, Group and BodyHash are then those of the stored message.
 	MessageID      string
 	SequenceNumber string
 
 	// Findings are violations that Enforce would have refused; see
-	// Config.Enforcement.
+	// Config.Enforcement. With Config.Store there is one, too, if the store has the event
+	// with other bytes or for another message group.
 	Findings []lint.Finding
 
 	// Attempts is the number of requests that this call made; 0 for a duplicate that

@@ -61,8 +61,9 @@ func (p *Producer[T]) SendBatch(ctx context.Context, events []T) Results {
 // one after the other are sent, and their callbacks run, in that order. done may be
 // nil; failures are then reported by Flush and Close as an [*UnreportedError].
 //
-// SendAsync blocks while the buffer is full (Delivery.BufferEvents, BufferBytes)
-// and, until the queue has described itself, for that answer. When ctx ends, an
+// SendAsync blocks while the buffer is full (Delivery.BufferEvents, BufferBytes),
+// until the queue has described itself, for that answer, and with Config.Store for one
+// look into the store, for Store.Timeout at most. When ctx ends, an
 // event that has no outcome yet gets one at once, before earlier events of its
 // group whose contexts go on.
 //
@@ -86,7 +87,8 @@ func (p *Producer[T]) SendMessageAsync(ctx context.Context, msg *Message, done f
 
 // TrySend is like [Producer.SendAsync] but never blocks. If it returns nil, done
 // will be called exactly once. If the buffer is full, it returns an error that wraps
-// [ErrBufferFull], and done is never called.
+// [ErrBufferFull], and done is never called. With Config.Store the event is first looked
+// up when it is claimed.
 func (p *Producer[T]) TrySend(ctx context.Context, event T, done func(Receipt, error)) error {
 	it := p.newItem(ctx, done)
 	return p.submit(ctx, it, p.composeInto(it, event), false)

@@ -191,3 +191,31 @@ func TestAStoreThatChangesBytes(t *testing.T) {
 		closed(t, p)
 	})
 }
+
+// The store does not know attributes, and the memory still does: an event that differs in
+// them alone is no duplicate.
+func TestOtherAttributesOfAStoredEvent(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q, store := newQueue(t, sqstest.Config{}), new(idempotency.Memory)
+		route := "north"
+		change := func(c *sqsfifo.Config[Scene]) {
+			c.Attributes = func(Scene) map[string]string { return map[string]string{"route": route} }
+		}
+		p := on(t, q, q, withStore(store), change)
+		_, err := p.Send(t.Context(), scene)
+		require.NoError(t, err)
+		for _, wait := range []time.Duration{0, time.Minute} { // its result is on its way, or there
+			time.Sleep(wait)
+			route = "south"
+			_, err = p.Send(t.Context(), scene)
+			var violation *sqsfifo.ViolationError
+			require.ErrorAs(t, err, &violation)
+			require.Equal(t, "SF001", violation.Findings[0].Rule)
+			route = "north"
+			r, err := p.Send(t.Context(), scene)
+			require.NoError(t, err)
+			require.True(t, r.Duplicate)
+		}
+		closed(t, p)
+	})
+}

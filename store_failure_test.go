@@ -2,7 +2,9 @@ package sqsfifo_test
 
 import (
 	"context"
+	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -10,6 +12,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 
 	"github.com/kansas-frontier-matrix/sqsfifo"
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
@@ -621,6 +624,42 @@ func TestStoreConflict(t *testing.T) {
 		require.NoError(t, err)
 		require.NotEmpty(t, r.Findings)
 		require.Len(t, q.Messages(), 2)
+		closed(t, p.Producer)
+	})
+}
+
+// slowSpans holds the start of each span of a request up.
+type slowSpans struct {
+	sdktrace.SpanProcessor
+	by *atomic.Int64
+}
+
+func (p slowSpans) OnStart(_ context.Context, s sdktrace.ReadWriteSpan) {
+	if strings.HasPrefix(s.Name(), "send ") {
+		time.Sleep(time.Duration(p.by.Load()))
+	}
+}
+
+// What comes between a claim and the network counts: bytes do not leave when the lease is
+// about to end.
+func TestHeldUpBetweenClaimAndNetwork(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q, store := newQueue(t, sqstest.Config{}), new(idempotency.Memory)
+		var by atomic.Int64
+		by.Store(int64(29 * time.Second))
+		p := start(t, q, store, func(c *sqsfifo.Config[Scene]) {
+			c.Telemetry.TracerProvider = sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(slowSpans{sdktrace.NewSimpleSpanProcessor(nil), &by}))
+		})
+		requests := 0
+		p.client.hook(func() error {
+			requests++
+			require.Less(t, time.Since(record(t, store).LeaseUntil.Add(-30*time.Second)), 28*time.Second)
+			return nil
+		}, nil)
+		time.AfterFunc(time.Minute, func() { by.Store(0) })
+		_, err := p.Send(t.Context(), scene)
+		require.NoError(t, err)
+		require.Equal(t, 1, requests)
 		closed(t, p.Producer)
 	})
 }
