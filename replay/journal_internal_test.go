@@ -99,6 +99,40 @@ func TestReadWhileWritten(t *testing.T) {
 	t.Logf("%d reads", reads)
 }
 
+// growing is a file that somebody appends to between any two reads.
+type growing struct {
+	text  []byte
+	shown int
+}
+
+func (g *growing) ReadAt(p []byte, at int64) (int, error) {
+	if at >= int64(g.shown) {
+		g.shown = min(len(g.text), g.shown+50)
+		return 0, io.EOF
+	}
+	return copy(p, g.text[at:g.shown]), nil
+}
+
+// What is appended after a reader has looked at the size is not read: the rest of a
+// line whose first half was read would look like a damage.
+func TestReadUpToTheSize(t *testing.T) {
+	var whole []byte
+	for wave := range uint64(6) {
+		var err error
+		whole, err = appendLine(whole, place{wave + 1, 0}, &Mark{Kind: MarkTry, Item: 1, At: at})
+		require.NoError(t, err)
+	}
+	one := len(whole) / 6
+	for size := range len(whole) {
+		good, wave, err := scanJournal("j", &growing{text: whole, shown: size}, int64(size))
+		require.NoError(t, err)
+		assert.EqualValues(t, size/one, wave)
+		assert.EqualValues(t, size/one*one, good)
+	}
+	_, _, err := scanJournal("j", &growing{text: whole, shown: one + one/2}, int64(len(whole)))
+	require.Error(t, err, "without a size")
+}
+
 // While a journal is open, no other one over its source can be, whatever its plan.
 func TestLock(t *testing.T) {
 	dir, plan := t.TempDir(), somePlan(t)
