@@ -107,7 +107,7 @@ type growing struct {
 
 func (g *growing) ReadAt(p []byte, at int64) (int, error) {
 	if at >= int64(g.shown) {
-		g.shown = min(len(g.text), g.shown+50)
+		g.shown = min(len(g.text), g.shown+300)
 		return 0, io.EOF
 	}
 	return copy(p, g.text[at:g.shown]), nil
