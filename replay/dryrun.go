@@ -1,6 +1,7 @@
 package replay
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -100,7 +101,7 @@ func WriteSteps(w io.Writer, steps []Step) error {
 		if s.Resend {
 			action += " again"
 		}
-		fmt.Fprintf(t, "%d\t%s\t%s\t%s\t%s\t%s\t%s\n", s.Item.Number, s.Item.Group, s.Item.EventID, s.Item.Label, s.Label, action, s.Reason)
+		fmt.Fprintf(t, "%d\t%s\t%s\t%s\t%s\t%s\t%s\n", s.Item.Number, s.Item.Group, s.Item.EventID, s.Item.Label, s.Label, action, cmp.Or(s.Reason, "-"))
 	}
 	return t.Flush()
 }

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"math"
 	"os"
 	"path/filepath"
 )
@@ -95,7 +96,12 @@ func ReadJournal(dir string, plan *Plan) (*FileJournal, error) {
 		return nil, &JournalError{path, 0, "open", err}
 	}
 	j := &FileJournal{path: path, file: f, err: errReadOnly}
-	if j.good, j.wave, err = scanJournal(path, f); err != nil {
+	info, err := f.Stat()
+	if err != nil {
+		return nil, errors.Join(&JournalError{path, 0, "stat", err}, f.Close())
+	}
+	// What a run appends from now on is not looked at: half of a line would be.
+	if j.good, j.wave, err = scanJournal(path, f, info.Size()); err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
 	return j, nil
@@ -107,7 +113,7 @@ var errReadOnly = errors.New("it was opened to read")
 func recoverJournal(path string, f disk) (*FileJournal, error) {
 	j := &FileJournal{path: path, file: f}
 	var err error
-	if j.good, j.wave, err = scanJournal(path, f); err != nil {
+	if j.good, j.wave, err = scanJournal(path, f, math.MaxInt64); err != nil {
 		return nil, err
 	}
 	if err := f.Truncate(j.good); err != nil {

@@ -9,7 +9,10 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -66,6 +69,68 @@ func TestFileJournal(t *testing.T) {
 	}
 	_, err := ReadJournal(t.TempDir(), plan)
 	require.ErrorIs(t, err, os.ErrNotExist)
+}
+
+// A journal can be read while a run writes it: each time so many whole waves.
+func TestReadWhileWritten(t *testing.T) {
+	dir, plan := t.TempDir(), somePlan(t)
+	j, err := OpenJournal(dir, plan, "")
+	require.NoError(t, err)
+	defer j.Close()
+	var written sync.WaitGroup
+	var done atomic.Bool
+	written.Go(func() {
+		defer done.Store(true)
+		for i := range 150 {
+			assert.NoError(t, j.Append(t.Context(), slices.Repeat([]Mark{{Kind: MarkTry, Item: i % 6, At: at}}, 40)))
+		}
+	})
+	last, reads := 0, 0
+	for !done.Load() {
+		r, err := ReadJournal(dir, plan)
+		require.NoError(t, err)
+		n := len(marksOf(t, r))
+		require.Zero(t, n%40)
+		require.GreaterOrEqual(t, n, last)
+		last, reads = n, reads+1
+		require.NoError(t, r.Close())
+	}
+	written.Wait()
+	t.Logf("%d reads", reads)
+}
+
+// growing is a file that somebody appends to between any two reads.
+type growing struct {
+	text  []byte
+	shown int
+}
+
+func (g *growing) ReadAt(p []byte, at int64) (int, error) {
+	if at >= int64(g.shown) {
+		g.shown = min(len(g.text), g.shown+300)
+		return 0, io.EOF
+	}
+	return copy(p, g.text[at:g.shown]), nil
+}
+
+// What is appended after a reader has looked at the size is not read: the rest of a
+// line whose first half was read would look like a damage.
+func TestReadUpToTheSize(t *testing.T) {
+	var whole []byte
+	for wave := range uint64(6) {
+		var err error
+		whole, err = appendLine(whole, place{wave + 1, 0}, &Mark{Kind: MarkTry, Item: 1, At: at})
+		require.NoError(t, err)
+	}
+	one := len(whole) / 6
+	for size := range len(whole) {
+		good, wave, err := scanJournal("j", &growing{text: whole, shown: size}, int64(size))
+		require.NoError(t, err)
+		assert.EqualValues(t, size/one, wave)
+		assert.EqualValues(t, size/one*one, good)
+	}
+	_, _, err := scanJournal("j", &growing{text: whole, shown: one + one/2}, int64(len(whole)))
+	require.Error(t, err, "without a size")
 }
 
 // While a journal is open, no other one over its source can be, whatever its plan.
@@ -264,7 +329,7 @@ func FuzzJournal(f *testing.F) {
 	f.Add(whole)
 	f.Add(whole[:len(whole)-5])
 	f.Fuzz(func(t *testing.T, text []byte) {
-		good, wave, err := scanJournal("j", bytes.NewReader(text))
+		good, wave, err := scanJournal("j", bytes.NewReader(text), int64(len(text)))
 		if err != nil {
 			return
 		}
@@ -283,7 +348,7 @@ func FuzzJournal(f *testing.F) {
 				return // a time beyond year 9999, say
 			}
 		}
-		n, last, err := scanJournal("j", bytes.NewReader(again))
+		n, last, err := scanJournal("j", bytes.NewReader(again), int64(len(again)))
 		require.NoError(t, err)
 		require.EqualValues(t, len(again), n)
 		require.Equal(t, wave, last)

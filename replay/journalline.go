@@ -164,9 +164,9 @@ func waveWithin(line []byte) uint64 {
 	return 0
 }
 
-// scanJournal returns how many bytes are whole waves, and the last one.
-func scanJournal(path string, f io.ReaderAt) (whole int64, wave uint64, err error) {
-	r := newJournalReader(path, io.NewSectionReader(f, 0, 1<<62))
+// scanJournal returns how many of the first bytes are whole waves, and the last one.
+func scanJournal(path string, f io.ReaderAt, size int64) (whole int64, wave uint64, err error) {
+	r := newJournalReader(path, io.NewSectionReader(f, 0, size))
 	for {
 		_, err := r.next()
 		switch {

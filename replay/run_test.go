@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -182,6 +183,27 @@ func TestARefusalLeavesTheEarlierDoubt(t *testing.T) {
 	assert.Equal(t, 1, report.Indeterminate)
 }
 
+// An item of which SQS has something else is not sent again, because SQS might take it
+// for that.
+func TestAltered(t *testing.T) {
+	s := sourceOf(t, line(t, "a", "g"), line(t, "b", "g"))
+	plan := newPlan(t, s, replay.Options{}, time.Now())
+	j := new(memory)
+	var n atomic.Int64
+	sender := senderFunc(func(context.Context, *sqsfifo.Message) (sqsfifo.Receipt, error) {
+		n.Add(1)
+		return sqsfifo.Receipt{}, &sqsfifo.AlteredError{Field: "MessageAttributes"}
+	})
+	for range 2 {
+		report := run(t, plan, replay.Config{Source: s, Journal: j, Sender: sender})
+		assert.Equal(t, []int{1, 1}, []int{report.Indeterminate, report.Skipped})
+	}
+	assert.EqualValues(t, 1, n.Load())
+	require.NoError(t, replay.Settle(t.Context(), plan, j, 0, replay.VerdictSendAgain, time.Now()))
+	run(t, plan, replay.Config{Source: s, Journal: j, Sender: sender})
+	assert.EqualValues(t, 2, n.Load())
+}
+
 // The body, the group and the key of an item are compared before it is sent.
 func TestDrift(t *testing.T) {
 	good := []replay.Line{line(t, "a", "g"), line(t, "b", "g"), line(t, "c", "h")}
@@ -191,11 +213,18 @@ func TestDrift(t *testing.T) {
 		"key":   func(l *replay.Line) { l.DedupeKey = "j" },
 		"hash":  func(l *replay.Line) { l.BodyHash = "j" },
 		"gone":  func(l *replay.Line) { *l = replay.Line{} },
+		"body of which only the plan has the hash": func(l *replay.Line) {
+			l.Body = strings.Replace(l.Body, `"group":"g"`, `"group":"j"`, 1)
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
+			good := slices.Clone(good)
+			if strings.Contains(name, "only the plan") {
+				good[0].BodyHash = ""
+			}
 			s := sourceOf(t, good...)
 			plan := newPlan(t, s, replay.Options{}, time.Now())
-			lines := append([]replay.Line(nil), good...)
+			lines := slices.Clone(good)
 			change(&lines[0])
 			text := encode(t, lines)
 			if name != "gone" { // so that the offsets of the others stay
@@ -509,4 +538,24 @@ func TestNoRoomForTheRun(t *testing.T) {
 	for _, m := range q.Messages() {
 		assert.NotContains(t, m.Attributes, sqsfifo.ReplayAttribute)
 	}
+}
+
+// BenchmarkRun is 500 groups, a journal in a file and a queue in this process.
+func BenchmarkRun(b *testing.B) {
+	const groups, each = 500, 20
+	s := sourceOf(b, many(b, groups, each)...)
+	plan, err := replay.NewPlan(b.Context(), s, replay.Options{}, time.Now())
+	require.NoError(b, err)
+	for b.Loop() {
+		q := newQueue(b)
+		j, err := replay.OpenJournal(b.TempDir(), plan, "")
+		require.NoError(b, err)
+		r, err := replay.NewRunner(plan, replay.Config{Source: s, Sender: newProducer(b, q, q.URL()), Journal: j})
+		require.NoError(b, err)
+		report, err := r.Run(b.Context())
+		require.NoError(b, err)
+		require.Equal(b, groups*each, report.Sent)
+		require.NoError(b, j.Close())
+	}
+	b.ReportMetric(float64(b.N*groups*each)/b.Elapsed().Seconds(), "items/s")
 }

@@ -98,7 +98,8 @@ func (r *Runner) isPaused() bool {
 //
 // A group goes on after an item that was sent, suppressed or skipped, and stops at
 // every other one; that is not an error of Run. The report is about all runs of the
-// plan. It is not valid if the error is a [*ReportError].
+// plan; if the journal has failed, it may know outcomes that the next run does not. It
+// is empty if the error is a [*ReportError].
 func (r *Runner) Run(ctx context.Context) (Report, error) {
 	if r.began.Swap(true) {
 		return Report{}, ErrRan
