@@ -145,16 +145,21 @@ func newReceipts(out io.Writer, p *progress) *receipts {
 	}
 }
 
-// begin takes a place for an event. It waits while too many have no outcome.
-func (r *receipts) begin(l input.Line, m *sqsfifo.Message) *slot {
-	r.room <- struct{}{}
+// begin takes a place for an event. It waits while too many have no outcome; the error
+// is the cause of the context's end.
+func (r *receipts) begin(ctx context.Context, l input.Line, m *sqsfifo.Message) (*slot, error) {
+	select {
+	case r.room <- struct{}{}:
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
 	s := &slot{r: r, group: m.Group, line: receiptLine{
 		File: l.File, Line: l.Number, Group: m.Group, DedupeKey: m.DedupeKey, EventID: m.EventID.String(), BodyHash: sqsfifo.BodyHash(m.Body),
 	}}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.groups[m.Group] = append(r.groups[m.Group], s)
-	return s
+	return s, nil
 }
 
 // end gives the event its outcome and prints what may be printed now.

@@ -158,6 +158,27 @@ func TestSendGrace(t *testing.T) {
 	assert.Contains(t, out.String(), `"resend_before":"`)
 }
 
+// The same with more events than the buffer holds, so that the command waits for room.
+func TestSendGraceWithAFullBuffer(t *testing.T) {
+	s := startServed(t, sqstest.Config{})
+	ctx, interrupt := context.WithCancel(t.Context())
+	s.queue.Inject(sqstest.LoseAnswer(), 1<<30)
+	file := numbered(t, 6000, 6000)
+	var out, errs strings.Builder
+	code := make(chan int, 1)
+	j := filepath.Join(t.TempDir(), "journal.db")
+	args := append([]string{"send", file, "--queue-url", s.url, "--journal", j, "--grace", "50ms", "--time", "2025-12-04T12:00:00Z"}, numberedFlags...)
+	go func() { code <- run(ctx, args, stdio{strings.NewReader(""), &out, &errs}) }()
+	require.Eventually(t, func() bool { return len(s.queue.Messages()) > 10 }, 10*time.Second, time.Millisecond)
+	time.Sleep(time.Second) // most often the buffer is full by now
+	interrupt()
+	assert.Equal(t, exitFailed, <-code)
+	s.queue.ClearFaults()
+	_, stderr, last := shell(t, "", args...)
+	assert.Zero(t, last, stderr)
+	assert.Len(t, s.queue.Messages(), 6000)
+}
+
 // An event that SQS refuses holds the later ones of its group, and a rerun sends them in order.
 func TestSendHolds(t *testing.T) {
 	s := startServed(t, sqstest.Config{})
@@ -206,7 +227,9 @@ func TestReceiptsInOrder(t *testing.T) {
 	var out strings.Builder
 	r := newReceipts(&out, newProgress(io.Discard, nil, true))
 	slot := func(n int, group string) *slot {
-		return r.begin(input.Line{File: "f", Number: n}, &sdk.Message{Group: group})
+		s, err := r.begin(t.Context(), input.Line{File: "f", Number: n}, &sdk.Message{Group: group})
+		require.NoError(t, err)
+		return s
 	}
 	a1, b1, a2, a3, b2 := slot(1, "a"), slot(2, "b"), slot(3, "a"), slot(4, "a"), slot(5, "b")
 	printed := func() (lines []int) {

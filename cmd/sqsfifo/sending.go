@@ -36,7 +36,9 @@ type sending struct {
 	grace    time.Duration
 
 	stop    context.CancelCauseFunc // ends the reading
+	close   func() error            // of the queue, once
 	settles chan settlement
+	over    chan struct{} // closed when no callback is waited for any more
 	settled sync.WaitGroup
 	bad     atomic.Int64    // lines that were skipped
 	held    map[string]bool // groups in which an event is unknown
@@ -59,7 +61,7 @@ func newSending(p *sqsfifo.Producer[input.Event], q *sqsfifo.Queue, j journal.Jo
 	s := &sending{
 		producer: p, queue: q, journal: j, lines: lines, builder: b, limiter: c.limiter(), std: std,
 		skipBad: c.SkipBad, hold: c.OnFailure == "hold", grace: c.Grace,
-		settles: make(chan settlement, 16*journal.MaxBatch), held: map[string]bool{},
+		settles: make(chan settlement, 16*journal.MaxBatch), over: make(chan struct{}), held: map[string]bool{},
 	}
 	out := std.out
 	if c.Quiet {
@@ -77,6 +79,14 @@ func (s *sending) run(ctx context.Context) (int, error) {
 	s.stop = stop
 	defer stop(nil)
 	s.receipts.onFailure = stop
+	s.close = sync.OnceValue(func() error {
+		limit, cancel := s.limit(ctx)
+		defer cancel()
+		return s.queue.Close(limit)
+	})
+	// Beside the loop, which may be waiting for room in the buffer of a queue that does not
+	// answer: to close the queue is what ends that wait.
+	defer context.AfterFunc(ctx, func() { _ = s.close() })()
 	if s.journal != nil {
 		s.settled.Go(s.settleAll)
 	}
@@ -112,10 +122,8 @@ func (s *sending) wait(ctx context.Context, read <-chan error) error {
 
 // finish waits for the events under way and says what became of all.
 func (s *sending) finish(ctx context.Context, began time.Time, err error, read <-chan error) (int, error) {
-	limit, cancel := s.limit(ctx)
-	closeErr := s.queue.Close(limit)
-	cancel()
-	close(s.settles)
+	closeErr := s.close()
+	close(s.over)
 	s.settled.Wait()
 	errs := []error{s.wait(ctx, read), err, s.receipts.finish()}
 	if ctx.Err() == nil { // otherwise the receipts say what was withdrawn
@@ -234,14 +242,22 @@ func (s *sending) sendBatch(ctx context.Context, batch []event) error {
 		}
 	}
 	for i, e := range batch {
-		s.submit(ctx, e, entries[i])
+		slot, err := s.receipts.begin(ctx, e.line, entries[i].Message)
+		if err != nil { // this one and the later ones have not been sent
+			for _, entry := range entries[i:] {
+				if entry.Verdict == journal.Send {
+					s.record(settlement{entry, sqsfifo.Receipt{}, errHeld})
+				}
+			}
+			return err
+		}
+		s.submit(ctx, slot, entries[i])
 	}
 	return nil
 }
 
 // submit sends a message, or reports why it is not sent.
-func (s *sending) submit(ctx context.Context, e event, entry journal.Entry) {
-	slot := s.receipts.begin(e.line, entry.Message)
+func (s *sending) submit(ctx context.Context, slot *slot, entry journal.Entry) {
 	group := entry.Message.Group
 	switch {
 	case entry.Verdict == journal.Sent:
@@ -275,22 +291,40 @@ func (s *sending) submit(ctx context.Context, e event, entry journal.Entry) {
 var errHeld error = &sqsfifo.NotStoredError{Err: sqsfifo.ErrGroupPaused}
 
 func (s *sending) record(o settlement) {
-	if s.journal != nil {
-		s.settles <- o
+	if s.journal == nil {
+		return
+	}
+	select {
+	case s.settles <- o:
+	case <-s.over: // it stays unknown in the journal
 	}
 }
 
 // settleAll writes outcomes to the journal, those that wait at the same time at once:
 // the store makes one commit of them.
 func (s *sending) settleAll() {
-	for first := range s.settles {
-		batch := gather(first, s.settles)
-		var all sync.WaitGroup
-		for _, o := range batch {
-			all.Go(func() { s.settle(o) })
+	for {
+		select {
+		case first := <-s.settles:
+			s.settleBatch(gather(first, s.settles))
+			continue
+		case <-s.over:
 		}
-		all.Wait()
+		select { // what was there before the end
+		case first := <-s.settles:
+			s.settleBatch(gather(first, s.settles))
+		default:
+			return
+		}
 	}
+}
+
+func (s *sending) settleBatch(batch []settlement) {
+	var all sync.WaitGroup
+	for _, o := range batch {
+		all.Go(func() { s.settle(o) })
+	}
+	all.Wait()
 }
 
 // settle writes an outcome. One that cannot be written stays unknown in the journal.
