@@ -90,6 +90,8 @@ type Claim struct {
 	resend time.Duration // the last start of an attempt, likewise; 0 is no limit
 	waits  uint8         // in a row
 
+	adopted uint8 // messages
+
 	refused bool // by SQS, at least once
 	drifted bool // and it was told
 
@@ -507,16 +509,26 @@ func (c *Claimant) another(k *Claim, out idempotency.Outcome) Verdict {
 	if idempotency.SealOf(r.Body, r.Group) != r.Seal {
 		return c.failed(k, errSeal)
 	}
+	if k.adopted == mostAdopted {
+		return k.wait(errChanges, mostWait)
+	}
 	k.other = &Message{Body: r.Body, Group: r.Group}
 	return Verdict{Kind: Other, Drift: true}
 }
 
 var errSeal = errors.New("the store returned other bytes than were claimed: their hash is not that of the record")
 
+// mostAdopted messages are adopted by one claim at once. More would be a store that never
+// says the same.
+const mostAdopted = 10
+
+var errChanges = errors.New("the record of the event changes its message again and again")
+
 // Adopt makes the message of the record that of the claim, after the verdict Other.
 func (k *Claim) Adopt() Message {
 	m := *k.other
 	k.other = nil
+	k.adopted++
 	k.request.Body, k.request.Group, k.request.Seal = m.Body, m.Group, idempotency.SealOf(m.Body, m.Group)
 	return m
 }
