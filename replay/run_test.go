@@ -306,6 +306,9 @@ func TestInterrupted(t *testing.T) {
 			break
 		}
 		require.ErrorIs(t, err, cause)
+		again, _, err := replay.ReadReport(t.Context(), plan, j, time.Now())
+		require.NoError(t, err)
+		assert.Equal(t, report, again, "all that is known is noted")
 		assert.Positive(t, report.Remaining)
 		assert.Zero(t, report.Failed)
 		require.Less(t, round, 50)
