@@ -145,9 +145,12 @@ func (m *memory) Marks(context.Context) iter.Seq2[replay.Mark, error] {
 	}
 }
 
-func (m *memory) Append(_ context.Context, marks []replay.Mark) error {
+func (m *memory) Append(ctx context.Context, marks []replay.Mark) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	if err := ctx.Err(); err != nil {
+		return err
+	}
 	if m.fails != nil {
 		return m.fails
 	}

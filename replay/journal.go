@@ -15,7 +15,8 @@ type Journal interface {
 
 	// Append adds marks. They are durable when it returns nil. After an error it is not
 	// known which of them are, and the journal is not used any more. The slice is not
-	// retained. It is called by one goroutine at a time.
+	// retained. It is called by one goroutine at a time. The context ends some time after
+	// that of the run: what is known when a run is interrupted is still noted.
 	Append(ctx context.Context, marks []Mark) error
 }
 

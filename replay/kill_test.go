@@ -20,7 +20,6 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 	"github.com/aws/smithy-go"
 	"github.com/stretchr/testify/assert"
@@ -73,7 +72,9 @@ func TestRunForTheParentProcess(t *testing.T) {
 	defer j.Close()
 	client := sqsfifo.NewClient(aws.Config{
 		BaseEndpoint: aws.String(os.Getenv(childEndpoint)), Region: sqstest.Region,
-		Credentials: credentials.NewStaticCredentialsProvider("id", "secret", ""),
+		Credentials: aws.CredentialsProviderFunc(func(context.Context) (aws.Credentials, error) {
+			return aws.Credentials{AccessKeyID: "id", SecretAccessKey: "secret"}, nil
+		}),
 	}, 16)
 	p := newProducer(t, client, os.Getenv(childQueue), func(c *sqsfifo.Config[Event]) { c.Delivery.InFlight = 16 })
 	report, err := newRunner(t, plan, replay.Config{Source: s, Sender: p, Journal: j, InFlight: 1000}).Run(t.Context())

@@ -229,7 +229,7 @@ func TestModel(t *testing.T) {
 			t.Fatalf("seed %d: go test -run TestModel -model.seed %d", seed, seed)
 		}
 	}
-	t.Logf("seeds from %d: %d programs, %d crashes, %d items sent again within the window, %d held for their doubt", first, n, crashes, resent, held)
+	t.Logf("seeds from %d: %d programs, %d crashes and interruptions, %d items sent again within the window, %d held for their doubt", first, n, crashes, resent, held)
 	if *modelSeed == 0 {
 		assert.Positive(t, crashes)
 		assert.Positive(t, held)
@@ -249,8 +249,8 @@ func (w *world) program() (crashes, held, resent int) {
 			w.life = 1 + w.rng.IntN(60)
 		}
 		before := len(w.delivered)
-		r, results, died := w.run(plan, s)
-		if died {
+		r, results, ended := w.run(plan, s)
+		if ended {
 			crashes++
 		} else if r.Remaining > 0 {
 			w.t.Errorf("%d items remain after a run that ended", r.Remaining)
@@ -274,17 +274,27 @@ func (w *world) program() (crashes, held, resent int) {
 	return crashes, held, resent
 }
 
-// run runs the plan in a process that may die, and returns what the next one reads.
-func (w *world) run(plan *Plan, s Source) (_ Report, _ []Result, died bool) {
+// run runs the plan in a process that may die or be interrupted, and returns what the
+// next one reads.
+func (w *world) run(plan *Plan, s Source) (_ Report, _ []Result, ended bool) {
 	var report Report
+	interrupted := false
 	j, err := recoverJournal("journal", w)
 	if err == nil {
 		var r *Runner
 		r, err = NewRunner(plan, Config{Source: s, Sender: w, Journal: j, InFlight: 1 + w.rng.IntN(6)})
 		require.NoError(w.t, err)
-		report, err = r.Run(context.Background())
+		ctx, cancel := context.WithCancel(context.Background())
+		if w.faults && w.rng.IntN(4) == 0 { // somebody interrupts it
+			ctx, cancel = context.WithTimeout(ctx, time.Duration(w.rng.IntN(30_000))*time.Millisecond)
+		}
+		report, err = r.Run(ctx)
+		interrupted = ctx.Err() != nil
+		cancel()
 	}
-	if !w.dead {
+	if interrupted && !w.dead {
+		require.ErrorIs(w.t, err, context.DeadlineExceeded)
+	} else if !w.dead {
 		require.NoError(w.t, err)
 	}
 	require.NoError(w.t, report.Check())
@@ -293,6 +303,8 @@ func (w *world) run(plan *Plan, s Source) (_ Report, _ []Result, died bool) {
 	died, now := w.dead, time.Time{}
 	if died {
 		w.crash()
+	}
+	if died || interrupted {
 		now = time.Now()
 	}
 	w.dead, w.life = false, -1
@@ -300,10 +312,10 @@ func (w *world) run(plan *Plan, s Source) (_ Report, _ []Result, died bool) {
 	require.NoError(w.t, err)
 	after, results, err := ReadReport(context.Background(), plan, j, now)
 	require.NoError(w.t, err)
-	if !died {
+	if !died && !interrupted {
 		assert.Equal(w.t, report, after, "the journal says what the run said")
 	}
-	return after, results, died
+	return after, results, died || interrupted
 }
 
 func (w *world) check(plan *Plan, results []Result) {

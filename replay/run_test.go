@@ -306,6 +306,9 @@ func TestInterrupted(t *testing.T) {
 			break
 		}
 		require.ErrorIs(t, err, cause)
+		again, _, err := replay.ReadReport(t.Context(), plan, j, time.Now())
+		require.NoError(t, err)
+		assert.Equal(t, report, again, "all that is known is noted")
 		assert.Positive(t, report.Remaining)
 		assert.Zero(t, report.Failed)
 		require.Less(t, round, 50)
@@ -538,6 +541,19 @@ func TestNoRoomForTheRun(t *testing.T) {
 	for _, m := range q.Messages() {
 		assert.NotContains(t, m.Attributes, sqsfifo.ReplayAttribute)
 	}
+}
+
+// A producer that answers before SendMessageAsync returns, because it is closed, fails
+// the first item of each group.
+func TestClosedProducer(t *testing.T) {
+	q := newQueue(t)
+	p := newProducer(t, q, q.URL())
+	require.NoError(t, p.Close(t.Context()))
+	s := sourceOf(t, many(t, 50, 2)...)
+	plan := newPlan(t, s, replay.Options{}, time.Now())
+	report := run(t, plan, replay.Config{Source: s, Sender: p, InFlight: 7})
+	assert.Equal(t, []int{50, 50}, []int{report.Failed, report.Skipped})
+	assert.Empty(t, q.Messages())
 }
 
 // BenchmarkRun is 500 groups, a journal in a file and a queue in this process.

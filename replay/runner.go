@@ -147,11 +147,8 @@ func (r *Runner) entry(kind LedgerKind) LedgerEntry {
 // end saves what is known and reports.
 func (r *Runner) end(ctx context.Context, err error) (Report, error) {
 	interrupted := err != nil
-	// What is known is worth keeping, also without the time to send more.
-	late, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
-	defer cancel()
 	if !r.broken {
-		err = errors.Join(err, r.save(late, nil))
+		err = errors.Join(err, r.save(ctx, nil))
 	}
 	now := time.Time{} // nothing is left for an item in doubt but the next run
 	if interrupted {
@@ -164,6 +161,8 @@ func (r *Runner) end(ctx context.Context, err error) (Report, error) {
 	if r.config.Ledger != nil && !r.broken {
 		e := r.entry(LedgerEnded)
 		e.Report = &t.report
+		late, cancel := context.WithTimeout(context.WithoutCancel(ctx), saveFor)
+		defer cancel()
 		if ledgerErr := r.config.Ledger.Append(late, []LedgerEntry{e}); ledgerErr != nil {
 			err = errors.Join(err, fmt.Errorf("replay: ledger: %w", ledgerErr))
 		}

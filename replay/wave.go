@@ -151,6 +151,9 @@ func (r *Runner) recheck(t *try, item *PlannedItem, f *Item, now time.Time) *try
 	return next
 }
 
+// saveFor is how long the journal and the ledger have.
+const saveFor = 30 * time.Second
+
 // save makes the outcomes since the last wave, and the tries, durable.
 func (r *Runner) save(ctx context.Context, tries []*try) error {
 	marks := r.unsaved
@@ -161,6 +164,9 @@ func (r *Runner) save(ctx context.Context, tries []*try) error {
 	if len(marks) == 0 {
 		return nil
 	}
+	// What is known is worth keeping, also without the time to send more.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), saveFor)
+	defer cancel()
 	if len(r.entries) > 0 && r.config.Ledger != nil {
 		if err := r.config.Ledger.Append(ctx, r.entries); err != nil {
 			r.broken = true
