@@ -40,8 +40,12 @@ type sending struct {
 	settles chan settlement
 	over    chan struct{} // closed when no callback is waited for any more
 	settled sync.WaitGroup
-	bad     atomic.Int64    // lines that were skipped
-	held    map[string]bool // groups in which an event is unknown
+
+	mu        sync.Mutex
+	unsettled error // of the first outcome that the journal did not take
+
+	bad  atomic.Int64    // lines that were skipped
+	held map[string]bool // groups in which an event is unknown
 }
 
 // settlement is an outcome that the journal does not have yet.
@@ -94,24 +98,20 @@ func (s *sending) run(ctx context.Context) (int, error) {
 	read := make(chan error, 1)
 	go func() {
 		defer s.lines.Close()
-		err := s.read(reading, events)
+		read <- s.read(reading, events)
 		close(events)
-		read <- err
 	}()
 	err := s.sendAll(ctx, reading, events)
 	stop(err)
 	return s.finish(ctx, began, err, read)
 }
 
-// readerMayTake is how long a reader may take to notice a signal. One that waits for
-// standard input does not.
+// readerMayTake is how long a reader may take to notice that the work has ended. One that
+// waits for standard input does not notice.
 const readerMayTake = 100 * time.Millisecond
 
-// wait returns why the reader ended.
-func (s *sending) wait(ctx context.Context, read <-chan error) error {
-	if ctx.Err() == nil {
-		return <-read
-	}
+// wait returns why the reader ended. Unless it has ended itself, it was told to.
+func wait(read <-chan error) error {
 	select {
 	case err := <-read:
 		return err
@@ -125,7 +125,7 @@ func (s *sending) finish(ctx context.Context, began time.Time, err error, read <
 	closeErr := s.close()
 	close(s.over)
 	s.settled.Wait()
-	errs := []error{s.wait(ctx, read), err, s.receipts.finish()}
+	errs := []error{wait(read), err, s.unsettled, s.receipts.finish()}
 	if ctx.Err() == nil { // otherwise the receipts say what was withdrawn
 		errs = append(errs, closeErr)
 	}
@@ -330,7 +330,12 @@ func (s *sending) settleBatch(batch []settlement) {
 // settle writes an outcome. One that cannot be written stays unknown in the journal.
 func (s *sending) settle(o settlement) {
 	if err := s.journal.Settle(context.Background(), o.entry, o.receipt, o.err); err != nil {
-		s.stop(fmt.Errorf("--journal: the outcomes of events under way are not in it: %w", err))
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if s.unsettled == nil {
+			s.unsettled = fmt.Errorf("--journal: not all outcomes are in it: %w", err)
+			s.stop(s.unsettled)
+		}
 	}
 }
 
