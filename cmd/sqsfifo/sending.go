@@ -25,7 +25,7 @@ type sending struct {
 	producer *sqsfifo.Producer[input.Event]
 	queue    *sqsfifo.Queue
 	journal  journal.Journal // nil without one
-	lines    *input.Lines
+	lines    input.Source
 	builder  *input.Builder
 	limiter  *rate.Limiter
 	receipts *receipts
@@ -61,7 +61,7 @@ type event struct {
 	message *sqsfifo.Message
 }
 
-func newSending(p *sqsfifo.Producer[input.Event], q *sqsfifo.Queue, j journal.Journal, lines *input.Lines, b *input.Builder, std stdio, c *sendCmd) *sending {
+func newSending(p *sqsfifo.Producer[input.Event], q *sqsfifo.Queue, j journal.Journal, lines input.Source, b *input.Builder, std stdio, c *sendCmd) *sending {
 	s := &sending{
 		producer: p, queue: q, journal: j, lines: lines, builder: b, limiter: c.limiter(), std: std,
 		skipBad: c.SkipBad, hold: c.OnFailure == "hold", grace: c.Grace,
