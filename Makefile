@@ -115,6 +115,10 @@ bench: ## run the benchmarks, bench-simulate, and bench-send for the ratios
 bench-simulate: ## simulate over SIMULATE_LINES (10,000,000) lines: lines a second and peak memory
 	cd cmd/sqsfifo && SQSFIFO_SIMULATE_LINES=$(SIMULATE_LINES) $(GO) test -run '^$$' -bench BenchmarkSimulate -benchtime 1x .
 
+.PHONY: bench-command
+bench-command: ## sqsfifo send, with and without a journal, beside one call for each message, with the ratios
+	cd cmd/sqsfifo && $(GO) test -run '^$$' -bench BenchmarkSend -benchtime 1x .
+
 .PHONY: bench-canonical
 bench-canonical: ## canonical JSON against its peers, in processor time, with the ratios
 	cd benchmarks && $(GO) run ./canonical
