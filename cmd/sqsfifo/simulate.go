@@ -99,29 +99,41 @@ func simulate(_ context.Context, args []string, io stdio) (int, error) {
 	flags.Var(failOn, "fail-on", "comma-separated `findings` that make the exit code 1, or none")
 	var replays durations
 	flags.Var(&replays, "replay", "send the whole log once more after this `time`, as in 3m; may be repeated")
+	var page pictureFlags
+	page.add(flags)
+	var asks whatIfFlags
+	asks.add(flags)
 	if err := parse(flags, args, simulateHelp, io); err != nil {
 		return exitFailed, err
 	}
 	if *scope != "queue" && *scope != "messageGroup" {
 		return exitFailed, fmt.Errorf(`-scope %s is neither "queue" nor "messageGroup"`, *scope)
 	}
-	simulation, err := sqstest.NewSimulation(sqstest.Config{
-		DeduplicationScope: sqstest.DeduplicationScope(*scope), DisableContentBasedDeduplication: *noContent,
-	})
+	config := sqstest.Config{DeduplicationScope: sqstest.DeduplicationScope(*scope), DisableContentBasedDeduplication: *noContent}
+	simulation, err := sqstest.NewSimulation(config)
 	if err != nil {
 		return exitFailed, err
 	}
 	// What stays are tables without pointers, cheap to collect often: a heap of twice
 	// their size would be the greater part of the memory.
 	defer debug.SetGCPercent(debug.SetGCPercent(20))
-	log, err := openLog(simulation, flags.Args(), io.in, replays)
+	whatIfs, err := asks.begin(config, replays)
+	if err != nil {
+		return exitFailed, err
+	}
+	picture, err := page.begin(flags.Args())
+	if err != nil {
+		return exitFailed, err
+	}
+	defer picture.close()
+	log, err := openLog(whatIfs.preparer(simulation), flags.Args(), picture.stdin(io.in), whatIfs.replays(replays, asks.replayAfter))
 	if err != nil {
 		return exitFailed, err
 	}
 	defer log.close()
 
 	out := bufio.NewWriterSize(io.out, 1<<16)
-	r := &report{log: log, found: map[string]int{}, verdicts: map[sqstest.Verdict]int{}}
+	r := &report{log: log, whatIfs: whatIfs, picture: picture, found: map[string]int{}, verdicts: map[sqstest.Verdict]int{}}
 	show := r.table(out)
 	if *asJSON {
 		show = r.lines(out)
@@ -136,6 +148,12 @@ func simulate(_ context.Context, args []string, io stdio) (int, error) {
 		return exitFailed, errors.New("the log is empty; -allow-empty accepts that")
 	}
 	r.summarize(io.err, len(replays) > 0)
+	if err := whatIfs.print(io.err); err != nil {
+		return exitFailed, err
+	}
+	if err := picture.write(log.files, *scope, replays, whatIfs.counts()); err != nil {
+		return exitFailed, err
+	}
 	for name := range failOn {
 		if r.found[name] > 0 {
 			return exitFindings, nil
@@ -147,6 +165,8 @@ func simulate(_ context.Context, args []string, io stdio) (int, error) {
 // report counts outcomes and prints them, one by one.
 type report struct {
 	log      *eventLog
+	whatIfs  *whatIfs
+	picture  *picture
 	places   recentPlaces
 	count    int
 	verdicts map[sqstest.Verdict]int
@@ -165,10 +185,20 @@ func (r *report) run(s *sqstest.Simulation, show printer, findingsOnly bool) err
 		if err != nil {
 			return err
 		}
+		if r.whatIfs.ownReplay(m) {
+			if err := r.whatIfs.add(m, nil); err != nil {
+				return fmt.Errorf("%s: %w", r.log.name(m.place), err)
+			}
+			continue
+		}
 		o, err := s.SendPrepared(m.PreparedMessage)
+		if err == nil {
+			err = r.whatIfs.add(m, &o)
+		}
 		if err != nil {
 			return fmt.Errorf("%s: %w", r.log.name(m.place), err)
 		}
+		r.picture.add(m, o)
 		index := r.count
 		r.count++
 		r.places.add(m.place, m.At)
