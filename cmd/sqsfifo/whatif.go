@@ -223,10 +223,11 @@ func (w *whatIfs) print(to io.Writer) error {
 	fmt.Fprintln(t, "what if\tmessages\tdelivered\tsuppressed\tof them lost\trefused\twould vanish\twould be doubled\twould be saved")
 	for i, c := range w.counts() {
 		fmt.Fprintf(t, "%s\t%d\t%d\t%d\t%d\t%d", c.Name, c.Messages, c.Delivered, c.Suppressed, c.Lost, c.Refused)
-		if i > 0 {
-			fmt.Fprintf(t, "\t%d\t%d\t%d", c.Vanished, c.Doubled, c.Saved)
+		if i == 0 {
+			fmt.Fprintln(t, "\t-\t-\t-")
+			continue
 		}
-		fmt.Fprintln(t)
+		fmt.Fprintf(t, "\t%d\t%d\t%d\n", c.Vanished, c.Doubled, c.Saved)
 	}
 	return t.Flush()
 }

@@ -101,11 +101,18 @@ byId("search").addEventListener("input", (e) => {
   typing = setTimeout(() => search(e.target.value), rowCount > 200000 ? 250 : 80);
 });
 byId("sort").addEventListener("change", () => { arrange(); redraw(); });
-byId("expand").addEventListener("click", () => { openAll(byId("expand").getAttribute("aria-pressed") !== "true"); redraw(); });
+byId("expand").addEventListener("click", () => {
+  const at = view.selected >= 0 ? rows.group[view.selected] : lanes.order.length ? lanes.order[laneAt(scroller.scrollTop)] : -1;
+  const offset = at >= 0 && lanes.place[at] >= 0 ? lanes.tops[lanes.place[at]] - scroller.scrollTop : 0;
+  openAll(byId("expand").getAttribute("aria-pressed") !== "true");
+  byId("spacer").style.height = Math.max(0, lanes.height - scroller.clientHeight) + "px";
+  if (at >= 0 && lanes.place[at] >= 0) scroller.scrollTop = lanes.tops[lanes.place[at]] - offset;
+  redraw();
+});
 byId("fit").addEventListener("click", () => setTime(whole.from, whole.to));
 byId("theme").addEventListener("click", toggleTheme);
 byId("help-open").addEventListener("click", () => byId("help").showModal());
-addEventListener("resize", () => { overviewPicture = null; fillList(false); redraw(); });
+addEventListener("resize", () => { fillList(false); redraw(); });
 addEventListener("beforeprint", buildReport);
 
 function step(by) {

@@ -7,8 +7,8 @@ function buildTiles() {
   let framed = false;
   kinds.forEach((kind, k) => {
     const n = data.kinds[k];
-    const big = make("span", "big", markOf(k), make("b", "number", count(n)), make("span", "name", kind.title));
-    const button = make("button", "k-" + kind.name, big, make("span", "small", kind.says));
+    const big = make("span", "big", markOf(k), " ", make("b", "number", count(n)));
+    const button = make("button", "k-" + kind.name, big, make("span", "name", kind.title), make("span", "small", kind.says));
     button.type = "button";
     button.dataset.kind = kind.name;
     button.dataset.count = String(n);
@@ -90,6 +90,7 @@ function buildItem(i) {
     make("span", "number", clockTime(rows.at[row])),
     make("span", "why", foreign(data.groups[rows.group[row]] || "(no group)"), " · ", make("bdi", "", visible(whyShort(row)))));
   button.type = "button";
+  button.title = visible(whyShort(row));
   button.dataset.number = String(numberOf(row));
   button.tabIndex = i === Math.max(listed.cursor, 0) ? 0 : -1;
   if (row === view.selected) button.setAttribute("aria-current", "true");

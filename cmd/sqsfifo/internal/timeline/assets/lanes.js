@@ -26,7 +26,40 @@ function makePatterns() {
   patterns.hatch = g.createPattern(hatch, "repeat");
   patterns.dots = g.createPattern(dots, "repeat");
 }
-onTheme.push(makePatterns, () => { overviewPicture = null; redraw(); });
+onTheme.push(makePatterns, () => { themes++; redraw(); });
+let themes = 0; // how often it changed
+
+// A mark is drawn once and copied from then on.
+const sprites = new Map();
+function stamp(g, kind, x, y, r) {
+  const ratio = window.devicePixelRatio || 1, key = kind + " " + r + " " + ratio + " " + themes, size = 20;
+  let sprite = sprites.get(key);
+  if (!sprite) {
+    if (sprites.size > 100) sprites.clear();
+    sprite = document.createElement("canvas");
+    sprite.width = sprite.height = size * ratio;
+    const s = sprite.getContext("2d");
+    s.scale(ratio, ratio);
+    drawMark(s, kind, size / 2, size / 2, r);
+    sprites.set(key, sprite);
+  }
+  g.drawImage(sprite, Math.round((x - size / 2) * ratio) / ratio, Math.round((y - size / 2) * ratio) / ratio, size, size);
+}
+
+// cached keeps what a part of the picture looks like until its key changes.
+function cached(key, width, height, paint) {
+  const memory = {};
+  return (g, x, y) => {
+    const ratio = window.devicePixelRatio || 1, now = [key(), width(), height(), ratio, themes].join(" ");
+    if (memory.key !== now) {
+      memory.key = now;
+      memory.canvas = document.createElement("canvas");
+      paint(sized(memory.canvas, width(), height()), width(), height());
+    }
+    if (g && memory.canvas.width && memory.canvas.height) g.drawImage(memory.canvas, x, y, width(), height());
+    return now;
+  };
+}
 
 // sized fits a canvas to its place and returns its context.
 function sized(canvas, width, height) {
@@ -70,17 +103,13 @@ function draw() {
   const ticks = ticksOf();
   g.fillStyle = theme.line;
   for (const t of ticks.times) g.fillRect(Math.round(xOf(t)), 0, 1, Math.min(height, lanes.height - top));
-  g.save();
-  g.beginPath();
-  g.rect(namesWidth, 0, width - namesWidth, height);
-  g.clip();
+  for (let i = first; i < end; i++) g.fillRect(namesWidth, Math.round(lanes.tops[i + 1] - top) - 1, width - namesWidth, 1);
   for (let i = first; i < end; i++) {
     if (stats.detailed) drawDetailed(g, lanes.order[i], lanes.tops[i] - top, barWidth);
     else drawCounts(g, lanes.order[i], lanes.tops[i] - top);
   }
   drawRelation(g);
-  g.restore();
-  drawNames(g, first, end, top, height);
+  drawNames(g, 0, 0);
   drawAxis(ticks);
   drawOverview();
   drawMap();
@@ -100,18 +129,18 @@ function drawDetailed(g, lane, y, barWidth) {
   for (let i = from; i < to; i++) {
     const r = laneRows[i];
     if (rows.flags[r] & 3) continue;
-    const x = xOf(rows.at[r]), cy = yOf(r, y);
+    const x = Math.round(xOf(rows.at[r])), cy = yOf(r, y), top = Math.round(cy - half), wide = Math.round(barWidth);
     dim(g, r);
     g.fillStyle = theme.bar;
-    g.fillRect(x, cy - half, barWidth, 2 * half);
+    g.fillRect(x, top, wide, 2 * half);
     if (rows.lostTo[r] || rows.twoBodies[r]) {
       g.fillStyle = rows.lostTo[r] ? patterns.hatch : patterns.dots;
-      g.fillRect(x, cy - half, barWidth, 2 * half);
+      g.fillRect(x, top, wide, 2 * half);
       stats.shapes++;
     }
     g.fillStyle = theme["bar-edge"];
-    g.fillRect(x + barWidth - 1.5, cy - half - 1, 1.5, 2 * half + 2);
-    g.fillRect(x, cy + half - 0.5, barWidth, 1);
+    g.fillRect(x + wide - 1, top - 1, 1, 2 * half + 2);
+    g.fillRect(x, top + 2 * half, wide, 1);
     stats.shapes += 3;
     if (open && barWidth > 150 && !rows.lostTo[r] && !rows.twoBodies[r] && x > namesWidth - barWidth + 150) {
       const next = i + 1 < to ? nextOnLine(i, to, r) : -1;
@@ -134,7 +163,7 @@ function drawDetailed(g, lane, y, barWidth) {
   for (const r of marks) {
     const x = xOf(rows.at[r]), cy = yOf(r, y), radius = rows.kind[r] < duplicate ? 5.5 : 4.5;
     dim(g, r);
-    drawMark(g, rows.kind[r], x, cy, radius);
+    stamp(g, rows.kind[r], x, cy, radius);
     stats.shapes += 2;
     hits.push({ x, y: cy, half: 7, row: r, more: 1 });
   }
@@ -164,22 +193,19 @@ function drawCounts(g, lane, y) {
     if (n > most) most = n;
     if (rows.kind[r] < again) marks.push(r);
   }
-  const middle = y + rowHeight / 2 + 1, unit = 8 / Math.sqrt(Math.max(most, 4));
-  const faded = view.kind >= 0 && view.kind !== delivered && view.kind !== again;
-  g.globalAlpha = faded ? 0.3 : 1;
-  g.fillStyle = theme.delivered;
-  g.beginPath();
-  for (let c = 0; c < columns; c++) {
-    if (ups[c]) { const h = Math.max(1.5, unit * Math.sqrt(ups[c])); g.rect(namesWidth + c * columnWidth, middle - h, columnWidth - 1, h); stats.shapes++; }
-  }
-  g.fill();
-  g.globalAlpha = view.kind >= 0 && view.kind !== duplicate ? 0.3 : 1;
-  g.fillStyle = theme.duplicate;
-  g.beginPath();
-  for (let c = 0; c < columns; c++) {
-    if (downs[c]) { const h = Math.max(1.5, unit * Math.sqrt(downs[c])); g.rect(namesWidth + c * columnWidth, middle + 1, columnWidth - 1, h); stats.shapes++; }
-  }
-  g.fill();
+  const middle = Math.round(y + rowHeight / 2) + 1, unit = 8 / Math.sqrt(Math.max(most, 4));
+  const columnsOf = (counts, kind, faded, up) => {
+    g.globalAlpha = faded ? 0.3 : 1;
+    g.fillStyle = theme[kinds[kind].name];
+    for (let c = 0; c < columns; c++) {
+      if (!counts[c]) continue;
+      const h = Math.max(2, Math.round(unit * Math.sqrt(counts[c])));
+      g.fillRect(namesWidth + c * columnWidth, up ? middle - h : middle + 1, columnWidth - 1, h);
+      stats.shapes++;
+    }
+  };
+  columnsOf(ups, delivered, view.kind >= 0 && view.kind !== delivered && view.kind !== again, true);
+  columnsOf(downs, duplicate, view.kind >= 0 && view.kind !== duplicate, false);
   g.globalAlpha = 1;
   drawMerged(g, marks, y + rowHeight / 2);
 }
@@ -190,7 +216,8 @@ function drawMerged(g, marks, y) {
   while (i < marks.length) {
     const x = xOf(rows.at[marks[i]]);
     let end = i + 1, worst = marks[i];
-    while (end < marks.length && xOf(rows.at[marks[end]]) - x < 13) {
+    const wide = () => end - i > 1 ? 19 + 6.5 * count(end - i).length : 14;
+    while (end < marks.length && xOf(rows.at[marks[end]]) - x < wide()) {
       if (rows.kind[marks[end]] < rows.kind[worst]) worst = marks[end];
       end++;
     }
@@ -209,8 +236,12 @@ function drawMerged(g, marks, y) {
       g.fillText(text, x + 8, y + 0.5);
       stats.shapes += 3;
     }
-    drawMark(g, rows.kind[worst], x, y, 5);
-    stats.shapes += 2;
+    if (more === 1 && rows.kind[worst] !== lost) {
+      g.fillStyle = theme.ground;
+      g.fillRect(x - 8, y - 7.5, 16, 15);
+    }
+    stamp(g, rows.kind[worst], x, y, rows.kind[worst] === bodies ? 6 : 5);
+    stats.shapes += 3;
     hits.push({ x, y, half: 8, row: worst, more, until: more > 1 ? 17 + 6.5 * count(more).length : 0 });
     g.globalAlpha = 1;
     i = end;
@@ -256,14 +287,16 @@ function drawRelation(g) {
   if (!still) redraw();
 }
 
-function drawNames(g, first, end, top, height) {
+// The names do not change while the time does.
+const drawNames = cached(() => [scroller.scrollTop, lanes.version].join(" "), () => namesWidth, () => scroller.clientHeight, (g, width, height) => {
+  const top = scroller.scrollTop;
   g.fillStyle = theme.panel;
   g.fillRect(0, 0, namesWidth, height);
   g.textBaseline = "middle";
-  for (let i = first; i < end; i++) {
-    const lane = lanes.order[i], y = lanes.tops[i] - top;
+  for (let i = lanes.order.length ? laneAt(top) : 0; i < lanes.order.length && lanes.tops[i] < top + height; i++) {
+    const lane = lanes.order[i], end = lanes.tops[i + 1] - top, y = Math.max(lanes.tops[i] - top, Math.min(0, end - rowHeight)); // stays in view
     g.fillStyle = theme.line;
-    g.fillRect(0, Math.round(lanes.tops[i + 1] - top) - 1, lanesCanvas.clientWidth, 1);
+    g.fillRect(0, Math.round(lanes.tops[i + 1] - top) - 1, namesWidth, 1);
     let right = namesWidth - 8;
     g.font = "12px system-ui, sans-serif";
     g.textAlign = "right";
@@ -288,7 +321,7 @@ function drawNames(g, first, end, top, height) {
     g.fillStyle = theme.muted;
     g.fillText("nothing matches", 18, 14);
   }
-}
+});
 
 const clippedTexts = new Map();
 function clipped(g, text, width) {
@@ -340,15 +373,11 @@ function drawAxis(ticks) {
   }
 }
 
-let overviewPicture = null;
 const overviewTime = (share) => whole.from + share * (whole.to - whole.from);
+const overviewWidth = () => byId("top").clientWidth - namesWidth - 25, overviewHeight = 48;
 
-// drawOverview draws the whole log, once for each size and theme, and the part in view.
-function drawOverview() {
-  const canvas = byId("overview"), width = canvas.parentElement.clientWidth - namesWidth - 25, height = 48;
-  if (!overviewPicture || overviewPicture.width !== width) overviewPicture = { width, columns: overviewColumns(width) };
-  const g = sized(canvas, width, height);
-  const { found, up, down, most } = overviewPicture.columns;
+const drawWholeLog = cached(() => "", overviewWidth, () => overviewHeight, (g, width) => {
+  const { found, up, down, most } = overviewColumns(width);
   for (let x = 0; x < width; x += 2) {
     const i = x / 2;
     if (up[i]) { g.fillStyle = theme.delivered; const h = Math.max(1, 17 * Math.sqrt(up[i] / most)); g.fillRect(x, 31 - h, 1.5, h); }
@@ -357,11 +386,17 @@ function drawOverview() {
       if (found[k][i]) { g.fillStyle = theme[kinds[k].name]; g.fillRect(x, k === lost ? 0 : 7, 2, k === lost ? 9 : 4); }
     }
   }
+});
+
+// drawOverview draws the whole log and a box around the part in view.
+function drawOverview() {
+  const width = overviewWidth(), g = sized(byId("overview"), width, overviewHeight);
+  drawWholeLog(g, 0, 0);
   const scale = width / (whole.to - whole.from);
   const left = Math.max(1, (view.from - whole.from) * scale), right = Math.min(width - 1, (view.to - whole.from) * scale);
   g.strokeStyle = theme.text;
   g.lineWidth = 2;
-  g.strokeRect(left, 1, Math.max(3, right - left), height - 2);
+  g.strokeRect(left, 1, Math.max(3, right - left), overviewHeight - 2);
 }
 
 function overviewColumns(width) {
@@ -382,20 +417,25 @@ function overviewColumns(width) {
 }
 
 // drawMap shows in which of the lanes, from top to bottom, the findings are.
-function drawMap() {
-  const canvas = byId("map"), height = scroller.clientHeight;
-  const g = sized(canvas, 10, height);
+const drawMapPicture = cached(() => lanes.version, () => 10, () => scroller.clientHeight, (g, width, height) => {
   const scale = height / Math.max(lanes.height, height);
-  for (let k = refused; k >= 0; k--) {
-    if (k === again) continue;
+  for (const k of [refused, bodies, lost]) {
     g.fillStyle = theme[kinds[k].name];
     for (let i = 0; i < lanes.order.length; i++) {
-      if (groupCounts[lanes.order[i] * kindCount + k]) {
-        const y = lanes.tops[i] * scale;
-        g.fillRect(k === lost ? 1 : k === bodies ? 4 : 7, y, 3, Math.max(1.5, (lanes.tops[i + 1] - lanes.tops[i]) * scale - 0.5));
-      }
+      if (!groupCounts[lanes.order[i] * kindCount + k]) continue;
+      g.fillRect(k === lost ? 1 : k === bodies ? 4 : 7, lanes.tops[i] * scale, 3, Math.max(1.5, (lanes.tops[i + 1] - lanes.tops[i]) * scale - 0.5));
     }
   }
+});
+
+let mapDrawn = "";
+function drawMap() {
+  const now = drawMapPicture(null) + " " + scroller.scrollTop;
+  if (now === mapDrawn) return;
+  mapDrawn = now;
+  const height = scroller.clientHeight, g = sized(byId("map"), 10, height);
+  drawMapPicture(g, 0, 0);
+  const scale = height / Math.max(lanes.height, height);
   g.strokeStyle = theme.text;
   g.lineWidth = 1;
   if (lanes.height > height) g.strokeRect(0.5, scroller.scrollTop * scale + 0.5, 9, Math.max(4, height * scale - 1));

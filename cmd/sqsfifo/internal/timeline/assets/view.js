@@ -3,7 +3,7 @@ const namesWidth = 196, rowHeight = 20, lineHeight = 14;
 const view = { from: 0, to: 1, kind: -1, cause: null, search: "", groups: null, matches: null, selected: -1, hovered: -1, pulse: 0 };
 
 const whole = (() => {
-  const last = Math.max(data.last, data.first + 1), tail = Math.min(interval, (last - data.first) * 0.5 + 1000);
+  const last = Math.max(data.last, data.first + 1), tail = Math.min(interval, last - data.first + 1000);
   const margin = (last - data.first + tail) * 0.004;
   return { from: data.first - margin, to: last + tail + margin };
 })();
@@ -11,7 +11,7 @@ view.from = whole.from;
 view.to = whole.to;
 
 // The lanes that are shown, from top to bottom, with the place of each.
-const lanes = { order: [], tops: new Float64Array(1), place: new Int32Array(groupCount).fill(-1), open: new Uint8Array(groupCount), height: 0 };
+const lanes = { order: [], tops: new Float64Array(1), place: new Int32Array(groupCount).fill(-1), open: new Uint8Array(groupCount), height: 0, version: 0 };
 
 // Of each group whose lane is open: how many lines it has; and of each row its line.
 const linesOf = new Uint32Array(groupCount), lineOf = new Int32Array(rowCount).fill(-1);
@@ -58,6 +58,7 @@ function stack() {
     top += laneHeight(order[i]);
   }
   lanes.tops[order.length] = lanes.height = top;
+  lanes.version++;
 }
 
 function laneHeight(g) {
