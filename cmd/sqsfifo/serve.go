@@ -22,7 +22,8 @@ makes further queues. Nothing is persistent. SIGINT ends it.
 Unless -allow-remote is given, only requests to localhost, 127.0.0.0/8 and [::1] are
 answered, and none from web pages of other origins.
 
-  GET    /                     answers health checks
+  GET    /                     answers health checks, and a browser with a page: what the
+                               queues remember and suppressed, their clock and faults
   POST   /_sqsfifo/clock       {"advance_seconds": 301}   moves the clock of every queue
   GET    /_sqsfifo/window      what the queues remember
   GET    /_sqsfifo/suppressed  which sends they suppressed, and why
@@ -56,13 +57,14 @@ func serve(ctx context.Context, args []string, io stdio) (int, error) {
 	flags.Int64Var(&bounds.Bytes, "max-bytes", 1<<30, "most bytes of messages in all queues, 0 for no bound")
 	var queues names
 	flags.Var(&queues, "queue", "`name` of a queue to begin with, FIFO if it ends in .fifo; may be repeated (default events.fifo)")
+	queueFile := flags.String("queues", "", "`file` of queues to begin with: a JSON array of objects with a name and the attributes of CreateQueue, as in [{\"name\": \"events.fifo\", \"attributes\": {\"DeduplicationScope\": \"messageGroup\"}}]")
 	if err := parse(flags, args, serveHelp, io); err != nil {
 		return exitFailed, err
 	}
 	if flags.NArg() > 0 {
 		return exitFailed, fmt.Errorf("unexpected argument %q", flags.Arg(0))
 	}
-	if len(queues) == 0 {
+	if len(queues) == 0 && *queueFile == "" {
 		queues = names{"events.fifo"}
 	}
 	if err := checkAddr(*addr, *remote); err != nil {
@@ -80,6 +82,13 @@ func serve(ctx context.Context, args []string, io stdio) (int, error) {
 		}
 		served = append(served, q)
 	}
+	server := sqstest.NewServer(served...)
+	server.SetBounds(bounds)
+	more, err := createQueues(ctx, server, *queueFile)
+	if err != nil {
+		return exitFailed, err
+	}
+	served = append(served, more...)
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", *addr)
 	if err != nil {
 		return exitFailed, err
@@ -89,9 +98,10 @@ func serve(ctx context.Context, args []string, io stdio) (int, error) {
 	for _, q := range served {
 		fmt.Fprintf(io.out, "%s/%s/%s\n", base, sqstest.Account, q.Name())
 	}
-	server := sqstest.NewServer(served...)
-	server.SetBounds(bounds)
-	handler := http.Handler(server)
+	handler, err := livePage(server)
+	if err != nil {
+		return exitFailed, err
+	}
 	if !*remote {
 		handler = loopbackOnly(handler)
 	}

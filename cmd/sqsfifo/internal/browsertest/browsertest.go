@@ -32,6 +32,7 @@ type Tab struct {
 
 	reported sync.Mutex
 	errors   []string
+	allowed  bool
 }
 
 // Open starts a browser without a window, at a size of 1,440 by 900, and ends it with the test.
@@ -71,17 +72,28 @@ func Open(t testing.TB) *Tab {
 		}
 	}()
 	t.Cleanup(func() {
-		assert.NoError(t, chromedp.Cancel(ctx)) // waits for the browser's end
+		last, cancelLast := context.WithTimeout(ctx, 10*time.Second)
+		defer cancelLast()
+		assert.NoError(t, chromedp.Cancel(last)) // waits for the browser's end
 		endTab()
 		endBrowser()
 		cancel()
 		<-ended
 		tab.reported.Lock()
 		defer tab.reported.Unlock()
-		assert.Empty(t, tab.errors, "the page reports errors")
+		if !tab.allowed {
+			assert.Empty(t, tab.errors, "the page reports errors")
+		}
 	})
 	tab.Size(1440, 900)
 	return tab
+}
+
+// AllowErrors lets the page report errors.
+func (b *Tab) AllowErrors() {
+	b.reported.Lock()
+	defer b.reported.Unlock()
+	b.allowed = true
 }
 
 // Do runs actions of chromedp.
