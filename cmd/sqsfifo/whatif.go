@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"math"
 	"math/bits"
 	"text/tabwriter"
 	"time"
@@ -145,8 +144,10 @@ func (w *whatIfs) add(m message, fact *sqstest.Outcome) error {
 		o := sqstest.Outcome{Verdict: sqstest.Delivered}
 		if a.simulation != nil {
 			p := m.alternatives[i]
-			p.At = a.at(m.At)
 			var err error
+			if p.At, err = a.at(m.At); err != nil {
+				return err
+			}
 			if o, err = a.simulation.SendPrepared(p); err != nil {
 				return err
 			}
@@ -185,22 +186,25 @@ func count(c *timeline.WhatIf, o sqstest.Outcome, fact *sqstest.Outcome) {
 	}
 }
 
+// mostStretched is how far apart the times of a simulation can be.
+const mostStretched = 100 * 365 * 24 * time.Hour
+
 // at is when a message is sent. Another interval is the same as that of SQS with all
 // times stretched, to a nanosecond.
-func (a *alternative) at(t time.Time) time.Time {
+func (a *alternative) at(t time.Time) (time.Time, error) {
 	if a.interval == 0 {
-		return t
+		return t, nil
 	}
 	if a.begin.IsZero() {
 		a.begin = t
 	}
 	high, low := bits.Mul64(uint64(t.Sub(a.begin)), uint64(window.Interval))
-	stretched := uint64(math.MaxInt64 / 2)
 	if high < uint64(a.interval) {
-		q, _ := bits.Div64(high, low, uint64(a.interval))
-		stretched = min(q, stretched)
+		if stretched, _ := bits.Div64(high, low, uint64(a.interval)); stretched <= uint64(mostStretched) {
+			return a.begin.Add(time.Duration(stretched)), nil
+		}
 	}
-	return a.begin.Add(time.Duration(stretched))
+	return time.Time{}, fmt.Errorf("-interval %s is too short for a log of %s", a.interval, t.Sub(a.begin).Round(time.Hour))
 }
 
 // counts are those of what happened and of each alternative, none without one.

@@ -24,7 +24,7 @@ import (
 type stateWire struct {
 	Queues      []string          `json:"queues"`
 	Queue       string            `json:"queue"` // the one shown
-	Path        string            `json:"path"` // of its URL
+	Path        string            `json:"path"`  // of its URL
 	IntervalMS  int64             `json:"interval_ms"`
 	AheadMS     int64             `json:"ahead_ms"` // of the queue's clock before that of the machine
 	Attributes  map[string]string `json:"attributes"`

@@ -121,7 +121,7 @@ func TestPageInBrowser(t *testing.T) {
 	assert.Equal(t, "6", attribute(tab, "selected"))
 	tab.Until("!document.getElementById('card').hidden && document.getElementById('card').dataset.number === '6'")
 	assert.Equal(t, "2", text("#card .differs"), "12 instead of 10")
-	assert.Contains(t, text("#card"), "the first byte that differs is number")
+	assert.Contains(t, text("#card"), "the first byte that differs is at offset")
 	tab.Click("#card button") // go to #3
 	assert.Equal(t, "3", attribute(tab, "selected"))
 

@@ -89,7 +89,7 @@ function article(s) {
   const kind = s.lost ? lost : duplicate;
   const out = make("article", "");
   out.append(make("div", "head", markOf(kind), make("span", "", s.lost ? "LOST: other " + s.lost.join(" and ") : "duplicate suppressed"), make("span", "number", clockTime(s.at, true))));
-  out.append(make("div", "", foreign(s.group), make("span", "muted", " · a duplicate of "), foreign(s.original.message, "code"),
+  out.append(make("div", "", foreign(s.group), make("span", "muted", " · a duplicate of "), foreign(s.original.message.slice(0, 8) + "…", "code"),
     make("span", "muted", ", " + span(s.at - s.original.accepted) + " before")));
   if (s.forgotten) {
     out.append(make("div", "muted", "The original was deleted and its text is forgotten; serve -keep keeps it."));
@@ -99,8 +99,9 @@ function article(s) {
     if (s.group !== s.original.group) out.append(make("div", "", make("span", "muted", "group "), foreign(s.group, "code"), ", not ", foreign(s.original.group, "code")));
     if (s.attributes) out.append(make("ul", "", ...s.attributes.map((text) => make("li", "", foreign(text, "code")))));
   }
-  out.append(make("div", "muted", (s.content_based ? "by the SHA-256 of the body, " : "by its deduplication ID, "), foreign(s.id.length > 40 ? s.id.slice(0, 40) + "…" : s.id, "code"),
+  out.append(make("div", "muted", (s.content_based ? "by the SHA-256 of the body, " : "by its deduplication ID, "), foreign(s.id.length > 24 ? s.id.slice(0, 24) + "…" : s.id, "code"),
     "; accepted again at " + clockTime(s.until)));
+  out.title = visible("message " + s.original.message + ", ID " + s.id);
   out.dataset.kind = kinds[kind].name;
   return out;
 }

@@ -72,6 +72,8 @@ function drawLanes(now, interval) {
   const xOf = (ms) => namesWidth + (ms - from) * scale, top = scroller.scrollTop - axisHeight;
   let drawn = 0;
   g.textBaseline = "middle";
+  g.fillStyle = theme.line;
+  for (let t = Math.ceil(from / 60000) * 60000; t < to; t += 60000) g.fillRect(Math.round(xOf(t)), 0, 1, height);
   for (const lane of lanes) {
     const y = lane.top - top;
     if (y + lane.height < axisHeight || y > height) continue;
@@ -99,6 +101,8 @@ function drawLanes(now, interval) {
       }
       if (xOf(e.accepted) >= namesWidth) drawMark(g, delivered, xOf(e.accepted), cy, 5);
     }
+    g.fillStyle = theme.focus;
+    g.fillRect(Math.round(xOf(now)) - 1, y, 2, lane.height);
     for (const m of lane.marks) {
       const x = xOf(m.at);
       if (x >= namesWidth) drawMark(g, m.kind, x, y + 3 + m.line * lineHeight + lineHeight / 2, 5.5);
@@ -123,12 +127,13 @@ function drawLanes(now, interval) {
     if (Math.abs(xOf(t) - xOf(now)) < 52 || xOf(t) > width - 40) continue;
     g.fillStyle = theme.muted;
     g.fillText(clockTime(t).slice(0, 5), xOf(t) + 3, axisHeight / 2);
-    g.fillStyle = theme.line;
-    g.fillRect(Math.round(xOf(t)), axisHeight - 7, 1, height);
+    g.fillStyle = theme.edge;
+    g.fillRect(Math.round(xOf(t)), axisHeight - 7, 1, 7);
   }
   const middle = Math.round(xOf(now));
   g.fillStyle = theme.focus;
-  g.fillRect(middle - 1, 0, 2, height);
+  if (lanesHeight - top < height) g.fillRect(middle - 1, lanesHeight - top, 2, height);
+  g.fillRect(middle - 1, 0, 2, axisHeight);
   g.fillText("now", middle + 5, axisHeight / 2);
   return drawn;
 }

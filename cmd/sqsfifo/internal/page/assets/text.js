@@ -65,7 +65,7 @@ function differenceOf(d, ownName, otherName) {
   }
   return make("div", "",
     line(ownName, d.own || ""), line(otherName, d.other || ""),
-    make("div", "muted", "the first byte that differs is number " + count(d.byte)));
+    make("div", "muted", "the first byte that differs is at offset " + count(d.byte)));
 }
 
 // Light or dark: as the system has it until somebody chooses.
