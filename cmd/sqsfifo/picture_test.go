@@ -67,7 +67,10 @@ func TestSimulateHTML(t *testing.T) {
 	require.NoError(t, err)
 	assert.Empty(t, temporary, "the copy of standard input is gone")
 
-	data, _, _ := pageData(t, "", "-replay", "3m,7m", file)
+	// The log of the picture in docs/guide/simulating.md.
+	data, _, _ := pageData(t, "", "-replay", "3m,7m", "testdata/findings.jsonl")
+	assert.Equal(t, "[9 5 14 3 14 15]", kindsOf(data))
+	assert.EqualValues(t, 60, data["messages"])
 	assert.Equal(t, "[180000 420000]", fmt.Sprint(data["replays_ms"]))
 	data, _, _ = pageData(t, "", "-allow-empty")
 	assert.EqualValues(t, 0, data["messages"])

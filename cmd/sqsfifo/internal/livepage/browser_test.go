@@ -51,23 +51,30 @@ func TestLivePageInBrowser(t *testing.T) {
 	q.Advance(time.Minute)
 	send(t, q, "p32r29", tile, map[string]string{"unique_key": "landsat-2025-12-20"})
 	send(t, q, "p33r30", `{"dedupe_key":"landsat/p33r30"}`, nil)
-	in := func(body string) {
-		_, err := q.SendMessage(t.Context(), &sqs.SendMessageInput{QueueUrl: aws.String(q.URL()), MessageBody: &body, MessageGroupId: aws.String("</script>"), MessageDeduplicationId: aws.String("nightly-17")})
+	in := func(group, body string) {
+		_, err := q.SendMessage(t.Context(), &sqs.SendMessageInput{QueueUrl: aws.String(q.URL()), MessageBody: &body, MessageGroupId: &group, MessageDeduplicationId: aws.String("nightly-17")})
 		require.NoError(t, err)
 	}
-	in("{\"cloud\":10,\"scene\":\"LC08\u202e\"}")
-	in("{\"cloud\":12,\"scene\":\"LC08\u202e\"}")
+	in("p34r31", `{"cloud":10,"scene":"LC08"}`)
+	in("p34r31", `{"cloud":12,"scene":"LC08"}`)
 	tab.Until(is("suppressed", "3"))
 	assert.Equal(t, "2", browsertest.Value[string](tab, "document.body.dataset.lost"))
 	assert.Contains(t, text("#suppressed"), `unique_key: "landsat-2025-12-20", not "landsat-2025-12-04"`)
 	assert.Equal(t, "2", text(`#suppressed [data-kind="lost"] .differs`), "the first byte that differs")
-	assert.Contains(t, text("#suppressed"), `</script>`)
+	assert.NotEqual(t, "0", browsertest.Value[string](tab, "document.body.dataset.drawn"))
+	tab.Size(1280, 560)
+	tab.Picture("live-light")
+	tab.Size(1440, 900)
+
+	// What strangers send is text.
+	in("</script><script>document.title='broken'</script>", "{\"scene\":\"LC08\u202e\"}")
+	tab.Until(is("suppressed", "4"))
+	assert.Contains(t, text("#suppressed"), "</script><script>")
 	assert.Contains(t, text("#suppressed"), `LC08\u202e`)
 	assert.NotContains(t, text("body"), "\u202e")
-	assert.NotEqual(t, "0", browsertest.Value[string](tab, "document.body.dataset.drawn"))
-	tab.Picture("live-light")
+	assert.Equal(t, "sqsfifo serve", browsertest.Value[string](tab, "document.title"))
 	tab.Click("#lost-only")
-	assert.Equal(t, 2, browsertest.Value[int](tab, "document.querySelectorAll('#suppressed article').length"))
+	assert.Equal(t, 3, browsertest.Value[int](tab, "document.querySelectorAll('#suppressed article').length"))
 	tab.Click("#lost-only")
 
 	// A fault, on and off.

@@ -151,8 +151,8 @@ function describe() {
   byId("about").textContent = byId("about").title = parts.join(" · ");
   if (data.complete) return;
   byId("partial").hidden = false;
-  byId("partial").textContent = count(data.messages) + " messages are too many for one page: the strip and the numbers count all, and the lanes show findings and the messages they name" +
-    (findings.length < data.kinds.slice(0, duplicate).reduce((a, b) => a + b, 0) ? ", the first of each kind." : ".");
+  const listedAll = findings.length === data.kinds.slice(0, duplicate).reduce((a, b) => a + b, 0);
+  byId("partial").textContent = count(data.messages) + " messages: the numbers and the strip count all, the lanes have the " + (listedAll ? "" : "first ") + "findings and what they name.";
 }
 
 function buildLegend() {

@@ -99,7 +99,7 @@ function draw() {
     events += firstAfter(lane, view.to) - firstAfter(lane, view.from - interval);
   }
   const barWidth = interval / (view.to - view.from) * plotWidth();
-  stats.detailed = !data.complete || (events <= mostDetailed && barWidth >= leastInterval);
+  stats.detailed = events <= mostDetailed && (barWidth >= leastInterval || !data.complete);
   const ticks = ticksOf();
   g.fillStyle = theme.line;
   for (const t of ticks.times) g.fillRect(Math.round(xOf(t)), 0, 1, Math.min(height, lanes.height - top));
@@ -204,8 +204,9 @@ function drawCounts(g, lane, y) {
       stats.shapes++;
     }
   };
-  columnsOf(ups, delivered, view.kind >= 0 && view.kind !== delivered && view.kind !== again, true);
-  columnsOf(downs, duplicate, view.kind >= 0 && view.kind !== duplicate, false);
+  // Of a page without all messages the columns would count the wrong ones.
+  if (data.complete) columnsOf(ups, delivered, view.kind >= 0 && view.kind !== delivered && view.kind !== again, true);
+  if (data.complete) columnsOf(downs, duplicate, view.kind >= 0 && view.kind !== duplicate, false);
   g.globalAlpha = 1;
   drawMerged(g, marks, y + rowHeight / 2);
 }
