@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -161,7 +162,7 @@ func TestState(t *testing.T) {
 		assert.Equal(t, -1, s.Suppression[1].Body.Byte)
 		assert.Contains(t, s.Suppression[1].Attributes, `key: "2", not "1"`)
 		assert.Equal(t, []string{"body"}, s.Suppression[2].Lost)
-		assert.Equal(t, 1, s.Suppression[2].Body.Byte-0, "one, old")
+		assert.Equal(t, 1, s.Suppression[2].Body.Byte, "one, old")
 		assert.Equal(t, s.Window[1].Message, s.Suppression[2].Original.Message)
 
 		q.Advance(time.Hour)
@@ -341,6 +342,12 @@ func TestReadersAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHandler(t, newQueue(t, sqstest.Config{}))
 		dial, stop := serveOnPipes(t, h)
+		ended := false
+		defer func() {
+			if !ended {
+				stop()
+			}
+		}()
 		for range MaxReaders {
 			c := dial()
 			defer c.Close()
@@ -358,9 +365,10 @@ func TestReadersAreBounded(t *testing.T) {
 		ask(t, c, "/_sqsfifo/live")
 		answer, err := http.ReadResponse(bufio.NewReader(c), nil)
 		require.NoError(t, err)
-		assert.Equal(t, http.StatusServiceUnavailable, answer.StatusCode)
+		require.Equal(t, http.StatusServiceUnavailable, answer.StatusCode)
 		answer.Body.Close()
 		stop()
+		ended = true
 		synctest.Wait()
 		assert.Zero(t, h.open())
 	})
@@ -410,10 +418,13 @@ func TestFaultsWhileRequestsAreKept(t *testing.T) {
 	server := httptest.NewServer(h)
 	defer server.Close()
 	client := sqs.New(sqs.Options{Region: "us-east-1", BaseEndpoint: &server.URL, Credentials: aws.AnonymousCredentials{}, RetryMaxAttempts: 1})
-	for _, fault := range []sqstest.Fault{sqstest.LoseAnswer(), sqstest.ResetConnection(), sqstest.TruncateAnswer()} {
+	for i, fault := range []sqstest.Fault{sqstest.ResetConnection(), sqstest.LoseAnswer(), sqstest.TruncateAnswer()} {
 		q.Inject(fault, 1)
 		_, err := client.SendMessage(t.Context(), &sqs.SendMessageInput{QueueUrl: aws.String(q.URL()), MessageBody: aws.String("a"), MessageGroupId: aws.String("g")})
 		require.Error(t, err)
+		if i == 0 {
+			require.ErrorIs(t, err, syscall.ECONNRESET)
+		}
 	}
 	assert.Zero(t, q.PendingFaults())
 }

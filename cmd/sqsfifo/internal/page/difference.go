@@ -36,8 +36,8 @@ func Differ(own, other string) Difference {
 	}
 	d := Difference{Byte: at}
 	// Shown from the beginning of the character in which they differ.
-	start := min(at, len(own), len(other))
-	for start > 0 && (!beginsRune(own, start) || !beginsRune(other, start)) {
+	start := at
+	for start > 0 && start < len(own) && !utf8.RuneStart(own[start]) {
 		start--
 	}
 	from := max(start-textBefore, 0)
@@ -51,8 +51,6 @@ func Differ(own, other string) Difference {
 	d.Own, d.Other = shorten(own[start:], textAfter), shorten(other[start:], textAfter)
 	return d
 }
-
-func beginsRune(s string, at int) bool { return at >= len(s) || utf8.RuneStart(s[at]) }
 
 // shorten cuts a text between characters, after about so many bytes.
 func shorten(s string, most int) string {
