@@ -126,6 +126,13 @@ func (p *picture) readTextsOf(file int32, wanted []timeline.Place, texts map[tim
 			return err
 		}
 	} else {
+		info, err := os.Stat(p.args[file])
+		if err != nil {
+			return err
+		}
+		if !info.Mode().IsRegular() {
+			return nil // a pipe, which cannot be read again
+		}
 		f, err := os.Open(p.args[file])
 		if err != nil {
 			return err

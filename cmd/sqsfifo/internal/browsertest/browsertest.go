@@ -173,9 +173,19 @@ func (b *Tab) Dark(dark bool) {
 	if dark {
 		value = "dark"
 	}
-	_, err := chromedp.Call(b.ctx, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
-		Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: value}},
-	})
+	b.media(emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: value}}})
+}
+
+// Print shows the page as it would be printed.
+func (b *Tab) Print() {
+	b.t.Helper()
+	Value[bool](b, "dispatchEvent(new Event('beforeprint'))")
+	b.media(emulation.SetEmulatedMediaParams{Media: "print"})
+}
+
+func (b *Tab) media(p emulation.SetEmulatedMediaParams) {
+	b.t.Helper()
+	_, err := chromedp.Call(b.ctx, emulation.SetEmulatedMedia, p)
 	require.NoError(b.t, err)
 }
 

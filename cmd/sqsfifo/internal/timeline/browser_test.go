@@ -195,6 +195,17 @@ func TestPageInBrowser(t *testing.T) {
 	assert.Less(t, browsertest.Value[int](tab, "document.querySelector('header').scrollWidth"), 1281)
 	assert.True(t, visible("#tiles"))
 	tab.Picture("timeline-few-1280")
+
+	// On paper: the tiles, and the findings as a table.
+	tab.Print()
+	shows := func(selector string) bool {
+		return browsertest.Value[bool](tab, fmt.Sprintf("(() => { const box = document.querySelector(%q).getBoundingClientRect(); return box.width > 0 && box.left >= 0 && box.left < 1280 })()", selector))
+	}
+	assert.True(t, shows("#report-rows tr"))
+	assert.True(t, shows("#tiles button"))
+	assert.False(t, shows("#lanes"))
+	assert.Equal(t, 8, browsertest.Value[int](tab, "document.querySelectorAll('#report-rows tr').length"))
+	tab.Picture("timeline-few-print")
 }
 
 // The page of a log of 100,000 messages, and how fast it is here.
@@ -213,6 +224,12 @@ func TestLargePageInBrowser(t *testing.T) {
 	assert.Equal(t, "100000", attribute(tab, "messages"))
 	t.Logf("%d bytes, opened in %s ms, first picture of %s shapes", info.Size(), attribute(tab, "opened"), attribute(tab, "shapes"))
 	tab.Picture("timeline-100k-dark")
+	counted := ""
+	for x := 600.0; x < 900 && counted == ""; x += 13 { // beside the findings
+		tab.Move(x, 300)
+		counted = browsertest.Value[string](tab, "document.getElementById('card').hidden || document.getElementById('card').dataset.number ? '' : document.getElementById('card').innerText")
+	}
+	assert.Contains(t, counted, "zoom in to see each", "what a column counts")
 	for _, share := range []float64{1, 0.1, 0.01} {
 		m := browsertest.Value[struct{ FPS, Slowest, Work, Shapes float64 }](tab, fmt.Sprintf("sqsfifoPage.fps(2, %g)", share))
 		t.Logf("panning over %g%% of the log: %.0f frames/s, the slowest after %.0f ms, %.1f ms of work a frame, %.0f shapes", 100*share, m.FPS, m.Slowest, m.Work, m.Shapes)

@@ -58,6 +58,7 @@ makeHatch();
 
 function drawLanes(now, interval) {
   const width = scroller.clientWidth, height = scroller.clientHeight, ratio = window.devicePixelRatio || 1;
+  if (width <= namesWidth || !height) return 0; // on paper
   byId("spacer").style.height = Math.max(0, lanesHeight + axisHeight - height) + "px";
   if (lanesCanvas.width !== Math.round(width * ratio) || lanesCanvas.height !== Math.round(height * ratio)) {
     lanesCanvas.width = Math.round(width * ratio);

@@ -20,7 +20,7 @@ function fillCard(row, more) {
       card.append(make("div", "", make("span", "muted", "group "), foreign(data.groups[rows.group[row]], "code"), ", not ", foreign(data.groups[rows.group[with_]], "code")));
     }
   } else if (kind < again) {
-    card.append(make("p", "muted", data.has_texts ? "The page has the texts of the first findings of each kind alone." : "The page was made without texts."));
+    card.append(make("p", "muted", data.has_texts ? "The page does not have its text: it has those of the first findings of each kind." : "The page was made without texts."));
   }
   const id = idOf(row);
   if (id) card.append(make("div", "", make("span", "muted", "ID "), foreign(id, "code")));
@@ -63,6 +63,21 @@ function pinCard(row) {
 function hideCard() {
   card.hidden = true;
   pinned = false;
+}
+
+// showCounts says what a column of a lane counts.
+function showCounts(lane, column, x, y) {
+  const at = (c) => view.from + c * columnWidth / plotWidth() * (view.to - view.from);
+  const counts = new Array(kindCount).fill(0), end = firstAfter(lane, at(column + 1));
+  let all = 0;
+  for (let i = firstAfter(lane, at(column)); i < end; i++, all++) counts[rows.kind[laneRows[i]]]++;
+  if (!all) { hideCard(); return; }
+  card.replaceChildren(make("div", "head", foreign(data.groups[lane] || "(no group)")), make("div", "muted number", clockTime(at(column)) + "–" + clockTime(at(column + 1)) + " UTC"));
+  counts.forEach((n, k) => { if (n) card.append(make("div", "", markOf(k), " ", make("b", "number", count(n)), " " + (kinds[k].one || kinds[k].title))); });
+  card.append(make("div", "muted", "zoom in to see each"));
+  card.dataset.number = "";
+  pinned = false;
+  placeCard(x, y);
 }
 
 // hitAt returns the mark at a place of the canvas.

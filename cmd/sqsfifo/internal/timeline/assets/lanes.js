@@ -87,6 +87,7 @@ function redraw() {
 function draw() {
   const begun = performance.now();
   const width = scroller.clientWidth, height = scroller.clientHeight;
+  if (width <= namesWidth || !height) return; // on paper
   byId("spacer").style.height = Math.max(0, lanes.height - height) + "px";
   const g = sized(lanesCanvas, width, height);
   stats.shapes = 0;

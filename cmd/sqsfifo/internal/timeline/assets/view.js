@@ -81,18 +81,29 @@ function openLane(g) {
   lanes.open[g] = 1;
   if (linesOf[g]) return;
   const pool = (length, first) => {
-    const busy = [], free = [];
+    const busy = [], free = []; // free is a heap, the lowest line first
     let head = 0, lines = 0;
+    const give = (line) => {
+      let i = free.length;
+      free.push(line);
+      for (let up; i > 0 && free[up = (i - 1) >> 1] > line; i = up) free[i] = free[up];
+      free[i] = line;
+    };
+    const take = () => {
+      const line = free[0], last = free.pop();
+      let i = 0;
+      for (let down; (down = 2 * i + 1) < free.length; i = down) {
+        if (down + 1 < free.length && free[down + 1] < free[down]) down++;
+        if (free[down] >= last) break;
+        free[i] = free[down];
+      }
+      if (free.length) free[i] = last;
+      return line;
+    };
     return {
       take: (at) => {
-        while (head < busy.length && busy[head].end <= at) {
-          const line = busy[head++].line;
-          let i = free.length; // ascending from the end
-          free.push(line);
-          for (; i > 0 && free[i - 1] < line; i--) free[i] = free[i - 1];
-          free[i] = line;
-        }
-        const line = free.length ? free.pop() : lines++;
+        while (head < busy.length && busy[head].end <= at) give(busy[head++].line);
+        const line = free.length ? take() : lines++;
         busy.push({ end: at + length, line });
         return first + line;
       },
