@@ -104,6 +104,7 @@ func TestPageInBrowser(t *testing.T) {
 
 	// What strangers wrote is text, and what cannot be seen is spelled out.
 	assert.Equal(t, "sqsfifo simulate", browsertest.Value[string](tab, "document.title"))
+	tab.Until("document.querySelectorAll('#report-rows tr').length === 8") // is made when there is time
 	assert.Contains(t, text("#report"), `a\u202eb</script>`)
 	assert.False(t, browsertest.Value[bool](tab, `document.documentElement.innerText.includes("\u202e")`))
 
@@ -150,6 +151,7 @@ func TestPageInBrowser(t *testing.T) {
 	search("#99")
 	assert.Equal(t, "no such message", text("#found"))
 	tab.Enter("#search", " ")
+	tab.Until("sqsfifoPage.view.search === ''")
 	tab.Keys(kb.Escape)
 
 	// Keys: zoom, pan, the next finding.

@@ -127,7 +127,7 @@ addEventListener("keydown", (e) => {
   const typed = e.target.matches("input, select, textarea");
   if (e.key === "Escape") {
     if (!card.hidden) hideCard();
-    else if (byId("search").value) { byId("search").value = ""; search(""); }
+    else if (byId("search").value) { clearTimeout(typing); byId("search").value = ""; search(""); }
     else if (view.kind >= 0) setFilter(-1, null);
     else select(-1, false);
     if (typed) e.target.blur();

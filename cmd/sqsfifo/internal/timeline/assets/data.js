@@ -164,19 +164,19 @@ function acceptedBefore(row) {
   return -1;
 }
 
+function whatDiffers(row) {
+  const f = rows.flags[row], what = [f & 4 && "attributes", f & 8 && "group", f & 16 && "body"].filter(Boolean);
+  return what.join(" and ") + (what.length > 1 || what[0] === "attributes" ? " differ" : " differs");
+}
+
 // whyShort says in a line what a finding is about.
 function whyShort(row) {
-  const f = rows.flags[row];
   const against = (number) => {
     const r = rowOf(number);
     return "#" + count(number) + (r >= 0 ? ", " + span(rows.at[row] - rows.at[r]) + " before" : "");
   };
   switch (rows.kind[row]) {
-    case lost: {
-      const what = [f & 4 && "attributes", f & 8 && "group", f & 16 && "body"].filter(Boolean);
-      const plural = what.length > 1 || what[0] === "attributes";
-      return what.join(" and ") + (plural ? " differ" : " differs") + " from " + against(rows.of[row]);
-    }
+    case lost: return whatDiffers(row) + " from " + against(rows.of[row]);
     case bodies: return "same dedupe_key as " + against(rows.other[row]) + ", other body";
     case again: return "sent again after its interval, " + placeOf(row);
     case refused: return data.rows.texts[rows.error[row]] || "";
@@ -195,7 +195,7 @@ function whyLong(row) {
   switch (rows.kind[row]) {
     case lost:
       return "SQS answered with success and delivers it to nobody: its deduplication ID was accepted " + ago(rows.of[row]) + " with message #" + count(rows.of[row]) +
-        ", so SQS takes it for a duplicate. SQS compares the IDs alone; this message has " + causeText(row) + ".";
+        ", so SQS takes it for a duplicate. But its " + whatDiffers(row) + "; SQS compares the IDs alone.";
     case bodies:
       return "It has the dedupe_key of message #" + count(rows.other[row]) + ", " + ago(rows.other[row]) + ", and another body. The body decides the ID, so both count as new: one event reaches consumers as two.";
     case again: {
