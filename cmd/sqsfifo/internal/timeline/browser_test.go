@@ -177,6 +177,7 @@ func TestPageInBrowser(t *testing.T) {
 	// The wheel zooms around the pointer.
 	tab.Keys("0", kb.Escape)
 	at = browsertest.Value[struct{ X, Y float64 }](tab, "sqsfifoPage.mark(6)")
+	tab.Until("document.getElementById('card').hidden") // which would catch the wheel
 	tab.Wheel(at.X, at.Y, -240)
 	tab.Until("sqsfifoPage.view.to - sqsfifoPage.view.from < " + fmt.Sprint(whole*0.9))
 	after := browsertest.Value[struct{ X, Y float64 }](tab, "sqsfifoPage.mark(6)")
@@ -238,6 +239,13 @@ func TestLargePageInBrowser(t *testing.T) {
 		assert.Less(t, m.Shapes, 25_000.0)
 		assert.Positive(t, m.FPS)
 	}
+	// From finding to finding, each with its card, wherever its lane is.
+	for i := range 5 {
+		tab.Click(fmt.Sprintf("#list .item[aria-posinset='%d'] button", i+1))
+		tab.Until("!document.getElementById('card').hidden && document.getElementById('card').dataset.number === document.body.dataset.selected")
+	}
+	tab.Keys(kb.Escape, kb.Escape)
+
 	// Deep in, each message is drawn.
 	browsertest.Value[bool](tab, "sqsfifoPage.select(50000) || true")
 	tab.Until("document.body.dataset.detailed === 'true' && document.body.dataset.selected === '50000'")

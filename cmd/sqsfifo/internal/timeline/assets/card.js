@@ -1,6 +1,6 @@
 // The card says the why of the message under the pointer, or of the one selected.
 const card = byId("card");
-let pinned = false;
+let pinned = false, shownLast = 0; // counts what was shown and hidden
 
 function fillCard(row, more) {
   const kind = rows.kind[row], number = numberOf(row);
@@ -36,6 +36,7 @@ function fillCard(row, more) {
 }
 
 function placeCard(x, y) {
+  shownLast++;
   card.hidden = false;
   const width = card.offsetWidth, height = card.offsetHeight;
   card.style.left = Math.max(4, Math.min(x + 16, innerWidth - width - 8)) + "px";
@@ -52,7 +53,10 @@ function showCard(hit, x, y) {
 // pinCard leaves the card at the mark, so that the pointer can reach it.
 function pinCard(row) {
   fillCard(row, 1);
+  pinned = false; // that the lanes scroll to it does not hide it
+  const before = shownLast;
   const draw = () => {
+    if (shownLast !== before) return;
     const at = placeOnCanvas(row), box = lanesCanvas.getBoundingClientRect();
     if (at) placeCard(box.left + Math.min(Math.max(at.x, namesWidth), box.width), box.top + Math.min(Math.max(at.y, 0), box.height));
     pinned = true;
@@ -61,6 +65,7 @@ function pinCard(row) {
 }
 
 function hideCard() {
+  shownLast++;
   card.hidden = true;
   pinned = false;
 }
