@@ -5,6 +5,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
@@ -47,4 +48,22 @@ func TestClockRefusesOtherOrigins(t *testing.T) {
 	s := sqstest.NewServer(newQueue(t, sqstest.Config{}))
 	assert.Equal(t, http.StatusForbidden, advance(s, `{"advance_seconds": 1}`, "https://example.org"))
 	assert.Equal(t, http.StatusOK, advance(s, `{"advance_seconds": 1}`, "http://example.com"), "httptest's own host")
+}
+
+// Now is the clock that everything else of the queue is read from.
+func TestNowIsTheQueuesClock(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := newQueue(t, sqstest.Config{})
+		q.Advance(time.Hour)
+		assert.Equal(t, time.Now().Add(time.Hour), q.Now())
+		assert.Equal(t, q.Now(), accepted(t, q))
+		time.Sleep(time.Minute)
+		assert.Equal(t, 4*time.Minute, q.Window()[0].Until.Sub(q.Now()))
+	})
+}
+
+func TestQueuesOfAServer(t *testing.T) {
+	b, a := newQueue(t, sqstest.Config{Name: "b.fifo"}), newQueue(t, sqstest.Config{Name: "a.fifo"})
+	assert.Equal(t, []*sqstest.Queue{a, b}, sqstest.NewServer(b, a).Queues())
+	assert.Empty(t, sqstest.NewServer().Queues())
 }

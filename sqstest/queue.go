@@ -124,6 +124,10 @@ func (q *Queue) Advance(d time.Duration) {
 	q.wakeAll()
 }
 
+// Now returns the time on the queue's clock: that of [Message].AcceptedAt and of the
+// end of an entry of [Queue.Window].
+func (q *Queue) Now() time.Time { return q.clock() }
+
 func (q *Queue) clock() time.Time {
 	q.mu.Lock()
 	defer q.mu.Unlock()

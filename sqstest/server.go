@@ -74,6 +74,9 @@ func (s *Server) Queue(name string) *Queue {
 	return s.queues[name]
 }
 
+// Queues returns the queues in the order of their names.
+func (s *Server) Queues() []*Queue { return s.all() }
+
 // Advance moves the clocks of all queues forward by d, those of queues that are
 // made later too. A d that is not positive changes nothing. See [Queue.Advance].
 func (s *Server) Advance(d time.Duration) {

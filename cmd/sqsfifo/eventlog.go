@@ -8,8 +8,6 @@ import (
 	"os"
 	"slices"
 	"time"
-
-	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
 )
 
 // sortedInMemory is the longest log that need not be sorted.
@@ -18,20 +16,20 @@ const sortedInMemory = 50_000
 // eventLog yields the messages of all files and replays by time. What it holds does
 // not grow with the log.
 type eventLog struct {
-	simulation *sqstest.Simulation // which the messages are prepared for
-	files      []string
-	sources    sources
-	after      time.Time
-	closers    []io.Closer
+	prepare preparer
+	files   []string
+	sources sources
+	after   time.Time
+	closers []io.Closer
 }
 
 // openLog reads the files, none or "-" for standard input, and the replays, each so
 // long after the log. A log of up to sortedInMemory lines may be in any order.
-func openLog(s *sqstest.Simulation, files []string, stdin io.Reader, replays []time.Duration) (_ *eventLog, err error) {
+func openLog(prepare preparer, files []string, stdin io.Reader, replays []time.Duration) (_ *eventLog, err error) {
 	if len(files) == 0 {
 		files = []string{"-"}
 	}
-	l := &eventLog{simulation: s, files: slices.Clone(files)}
+	l := &eventLog{prepare: prepare, files: slices.Clone(files)}
 	defer func() {
 		if err != nil {
 			l.close()
@@ -85,14 +83,14 @@ func openLog(s *sqstest.Simulation, files []string, stdin io.Reader, replays []t
 func (l *eventLog) open(i int, stdin io.Reader) (*lineReader, error) {
 	if l.files[i] == "-" {
 		l.files[i] = "standard input"
-		return newLineReader(l.files[i], int32(i), stdin, l.simulation.Prepare), nil
+		return newLineReader(l.files[i], int32(i), stdin, l.prepare), nil
 	}
 	f, err := os.Open(l.files[i])
 	if err != nil {
 		return nil, err
 	}
 	l.closers = append(l.closers, f)
-	return newLineReader(l.files[i], int32(i), f, l.simulation.Prepare), nil
+	return newLineReader(l.files[i], int32(i), f, l.prepare), nil
 }
 
 func (l *eventLog) close() {

@@ -50,6 +50,7 @@ var errNotSent = errors.New("never sent")
 type message struct {
 	sqstest.PreparedMessage
 	place
+	alternatives []sqstest.PreparedMessage // for the what-ifs, by their order
 }
 
 // place is a line of a file; replay is zero in the log itself, else the number of the
@@ -65,10 +66,13 @@ type lineReader struct {
 	file    int32
 	lines   *bufio.Scanner
 	line    int32
-	prepare func(sqstest.TimedMessage) sqstest.PreparedMessage
+	prepare preparer
 }
 
-func newLineReader(name string, file int32, r io.Reader, prepare func(sqstest.TimedMessage) sqstest.PreparedMessage) *lineReader {
+// preparer makes of a message what the simulations take.
+type preparer func(sqstest.TimedMessage) (sqstest.PreparedMessage, []sqstest.PreparedMessage)
+
+func newLineReader(name string, file int32, r io.Reader, prepare preparer) *lineReader {
 	lines := bufio.NewScanner(r)
 	lines.Buffer(make([]byte, 64<<10), maxLine)
 	return &lineReader{name: name, file: file, lines: lines, prepare: prepare}
@@ -89,7 +93,8 @@ func (l *lineReader) next() (message, error) {
 		if err != nil {
 			return message{}, l.at(l.line, err)
 		}
-		return message{l.prepare(m), place{file: l.file, line: l.line}}, nil
+		own, alternatives := l.prepare(m)
+		return message{own, place{file: l.file, line: l.line}, alternatives}, nil
 	}
 	err := l.lines.Err()
 	if errors.Is(err, bufio.ErrTooLong) {

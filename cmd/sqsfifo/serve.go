@@ -20,6 +20,7 @@ type serveCmd struct {
 	MaxMessages int      `default:"1000000" placeholder:"N" help:"Most messages in all queues, 0 for no bound (default ${default})."`
 	MaxBytes    int64    `default:"1073741824" placeholder:"N" help:"Most bytes of messages in all queues, 0 for no bound (default ${default})."`
 	Queue       []string `sep:"none" placeholder:"NAME" help:"Name of a queue to begin with, FIFO if it ends in .fifo; may be repeated (default events.fifo)."`
+	Queues      string   `placeholder:"FILE" help:"File of queues to begin with: a JSON array of objects with a name and the attributes of CreateQueue."`
 }
 
 // Help is the manual of the command.
@@ -30,7 +31,7 @@ The first line on standard output is the address, the others are the URLs of the
 
 Unless --allow-remote is given, only requests to localhost, 127.0.0.0/8 and [::1] are answered, and none from web pages of other origins.
 
-	GET    /                     answers health checks
+	GET    /                     answers health checks, and a browser with a page: what the queues remember and suppressed, their clock and faults
 	POST   /_sqsfifo/clock       {"advance_seconds": 301}   moves the clock of every queue
 	GET    /_sqsfifo/window      what the queues remember
 	GET    /_sqsfifo/suppressed  which sends they suppressed, and why
@@ -43,13 +44,14 @@ Faults are lose_answer, drop_request, reset_connection, truncate_answer, throttl
 Examples:
 
 	sqsfifo serve --queue scenes.fifo
+	echo '[{"name": "events.fifo", "attributes": {"DeduplicationScope": "messageGroup"}}]' > queues.json; sqsfifo serve --queues queues.json
 	AWS_ENDPOINT_URL_SQS=http://127.0.0.1:9324 aws sqs list-queues`
 }
 
 func (c *serveCmd) run(ctx context.Context, io stdio) (int, error) {
 	bounds := sqstest.Bounds{Queues: c.MaxQueues, Messages: c.MaxMessages, Bytes: c.MaxBytes}
 	queues := c.Queue
-	if len(queues) == 0 {
+	if len(queues) == 0 && c.Queues == "" {
 		queues = []string{"events.fifo"}
 	}
 	if err := checkAddr(c.Addr, c.AllowRemote); err != nil {
@@ -72,6 +74,13 @@ func (c *serveCmd) run(ctx context.Context, io stdio) (int, error) {
 		}
 		served = append(served, q)
 	}
+	server := sqstest.NewServer(served...)
+	server.SetBounds(bounds)
+	more, err := createQueues(ctx, server, c.Queues)
+	if err != nil {
+		return exitFailed, err
+	}
+	served = append(served, more...)
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", c.Addr)
 	if err != nil {
 		return exitFailed, err
@@ -81,9 +90,10 @@ func (c *serveCmd) run(ctx context.Context, io stdio) (int, error) {
 	for _, q := range served {
 		fmt.Fprintf(io.out, "%s/%s/%s\n", base, sqstest.Account, q.Name())
 	}
-	server := sqstest.NewServer(served...)
-	server.SetBounds(bounds)
-	handler := http.Handler(server)
+	handler, err := livePage(server)
+	if err != nil {
+		return exitFailed, err
+	}
 	if !c.AllowRemote {
 		handler = loopbackOnly(handler)
 	}

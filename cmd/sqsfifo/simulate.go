@@ -23,6 +23,8 @@ type simulateCmd struct {
 	AllowEmpty     bool            `help:"Accept a log without messages."`
 	FailOn         []string        `enum:"lost,refused,collision,redelivered,none" default:"lost,refused,collision" placeholder:"FINDING" help:"Findings that make the exit code 1, or none (default ${default})."`
 	Replay         []time.Duration `placeholder:"TIME" help:"Send the whole log once more after this time, as in 3m; may be repeated."`
+	Page           pageFlags       `embed:"" group:"Page:"`
+	WhatIf         whatIfFlags     `embed:"" group:"What if:"`
 	File           []string        `arg:"" optional:"" help:"Logs; - or none is standard input."`
 }
 
@@ -48,7 +50,8 @@ The exit code is 1 if what --fail-on names was found:
 Examples:
 
 	sqsfifo simulate events.jsonl
-	sqsfifo simulate events.jsonl --replay 3m,7m --findings --json`
+	sqsfifo simulate events.jsonl --replay 3m,7m --findings --json
+	sqsfifo simulate events.jsonl --html page.html --attributes-only --random-ids`
 }
 
 func (c *simulateCmd) run(_ context.Context, io stdio) (int, error) {
@@ -57,23 +60,31 @@ func (c *simulateCmd) run(_ context.Context, io stdio) (int, error) {
 			return exitFailed, fmt.Errorf("--replay: %v is not above zero", d)
 		}
 	}
-	simulation, err := sqstest.NewSimulation(sqstest.Config{
-		DeduplicationScope: sqstest.DeduplicationScope(c.Scope), DisableContentBasedDeduplication: c.NoContentBased,
-	})
+	config := sqstest.Config{DeduplicationScope: sqstest.DeduplicationScope(c.Scope), DisableContentBasedDeduplication: c.NoContentBased}
+	simulation, err := sqstest.NewSimulation(config)
 	if err != nil {
 		return exitFailed, err
 	}
 	// What stays are tables without pointers, cheap to collect often: a heap of twice
 	// their size would be the greater part of the memory.
 	defer debug.SetGCPercent(debug.SetGCPercent(20))
-	log, err := openLog(simulation, c.File, io.in, c.Replay)
+	whatIfs, err := c.WhatIf.begin(config, c.Replay)
+	if err != nil {
+		return exitFailed, err
+	}
+	picture, err := c.Page.begin(c.File)
+	if err != nil {
+		return exitFailed, err
+	}
+	defer picture.close()
+	log, err := openLog(whatIfs.preparer(simulation), c.File, picture.stdin(io.in), whatIfs.replays(c.Replay, c.WhatIf.ReplayAfter))
 	if err != nil {
 		return exitFailed, err
 	}
 	defer log.close()
 
 	out := bufio.NewWriterSize(io.out, 1<<16)
-	r := &report{log: log, found: map[string]int{}, verdicts: map[sqstest.Verdict]int{}}
+	r := &report{log: log, whatIfs: whatIfs, picture: picture, found: map[string]int{}, verdicts: map[sqstest.Verdict]int{}}
 	show := r.table(out)
 	if c.JSON {
 		show = r.lines(out)
@@ -88,6 +99,12 @@ func (c *simulateCmd) run(_ context.Context, io stdio) (int, error) {
 		return exitFailed, errors.New("the log is empty; --allow-empty accepts that")
 	}
 	r.summarize(io.err, len(c.Replay) > 0)
+	if err := whatIfs.print(io.err); err != nil {
+		return exitFailed, err
+	}
+	if err := picture.write(log.files, c.Scope, c.Replay, whatIfs.counts()); err != nil {
+		return exitFailed, err
+	}
 	for _, name := range c.FailOn {
 		if r.found[name] > 0 {
 			return exitFindings, nil
@@ -99,6 +116,8 @@ func (c *simulateCmd) run(_ context.Context, io stdio) (int, error) {
 // report counts outcomes and prints them, one by one.
 type report struct {
 	log      *eventLog
+	whatIfs  *whatIfs
+	picture  *picture
 	places   recentPlaces
 	count    int
 	verdicts map[sqstest.Verdict]int
@@ -117,10 +136,20 @@ func (r *report) run(s *sqstest.Simulation, show printer, findingsOnly bool) err
 		if err != nil {
 			return err
 		}
+		if r.whatIfs.ownReplay(m) {
+			if err := r.whatIfs.add(m, nil); err != nil {
+				return fmt.Errorf("%s: %w", r.log.name(m.place), err)
+			}
+			continue
+		}
 		o, err := s.SendPrepared(m.PreparedMessage)
+		if err == nil {
+			err = r.whatIfs.add(m, &o)
+		}
 		if err != nil {
 			return fmt.Errorf("%s: %w", r.log.name(m.place), err)
 		}
+		r.picture.add(m, o)
 		index := r.count
 		r.count++
 		r.places.add(m.place, m.At)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"runtime"
 	"strconv"
 	"strings"
@@ -16,6 +17,7 @@ import (
 // duplicate.
 type generatedLog struct {
 	lines, next int
+	lostEvery   int // of the duplicates, one in so many has an attribute that its original has not
 	rest        []byte
 	buffer      []byte
 }
@@ -39,7 +41,7 @@ func (g *generatedLog) Read(p []byte) (int, error) {
 			for _, part := range []string{
 				`","group":"p`, strconv.Itoa(event % 500), `r29","body":{"dedupe_key":"landsat/p32r29/`, number,
 				`","event_id":"0197a0c2-7f00-7000-8000-`, "000000000000"[len(number):], number,
-				`","event_source":"kfm.landsat.scenes","payload":{"cloud":`, strconv.Itoa(event % 100), `,"scene":"LC08_L2SP_`, number, "\"}}}\n",
+				`","event_source":"kfm.landsat.scenes","payload":{"cloud":`, strconv.Itoa(event % 100), `,"scene":"LC08_L2SP_`, number, `"}}`, g.attributes(event), "}\n",
 			} {
 				g.buffer = append(g.buffer, part...)
 			}
@@ -52,17 +54,18 @@ func (g *generatedLog) Read(p []byte) (int, error) {
 	return n, nil
 }
 
+func (g *generatedLog) attributes(event int) string {
+	if g.lostEvery == 0 || event == g.next || g.next/20%g.lostEvery != 0 {
+		return ""
+	}
+	return `,"attributes":{"unique_key":"` + strconv.Itoa(g.next) + `"}`
+}
+
 // BenchmarkSimulate prints lines a second, the processor time of a line, which a busy
 // machine changes less, and the memory that the process got from the system.
 // SQSFIFO_SIMULATE_LINES is the length of the log, by default 300,000.
 func BenchmarkSimulate(b *testing.B) {
-	lines := 300_000
-	if text := os.Getenv("SQSFIFO_SIMULATE_LINES"); text != "" {
-		var err error
-		if lines, err = strconv.Atoi(text); err != nil {
-			b.Fatal(err)
-		}
-	}
+	lines := benchmarkLines(b)
 	before, counted := processorTime()
 	for b.Loop() {
 		var summary strings.Builder
@@ -71,6 +74,55 @@ func BenchmarkSimulate(b *testing.B) {
 			b.Fatal(code, summary.String())
 		}
 	}
+	reportLines(b, lines, before, counted)
+}
+
+// BenchmarkSimulatePage is BenchmarkSimulate of a file, with -html and a finding in 2,000
+// lines. It prints the size of the page, too.
+func BenchmarkSimulatePage(b *testing.B) {
+	lines := benchmarkLines(b)
+	folder := b.TempDir()
+	log, page := filepath.Join(folder, "events.jsonl"), filepath.Join(folder, "page.html")
+	f, err := os.Create(log)
+	if err != nil {
+		b.Fatal(err)
+	}
+	if _, err := io.Copy(f, &generatedLog{lines: lines, lostEvery: 100}); err != nil {
+		b.Fatal(err)
+	}
+	if err := f.Close(); err != nil {
+		b.Fatal(err)
+	}
+	before, counted := processorTime()
+	for b.Loop() {
+		var summary strings.Builder
+		code := run(b.Context(), []string{"simulate", "-findings", "-html", page, log}, stdio{nil, io.Discard, &summary})
+		if code != exitFindings || !strings.HasPrefix(summary.String(), fmt.Sprintf("%d messages: %d delivered, %d suppressed (%d of them lost)", lines, lines-lines/20, lines/20, lines/2000)) {
+			b.Fatal(code, summary.String())
+		}
+	}
+	reportLines(b, lines, before, counted)
+	info, err := os.Stat(page)
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.ReportMetric(float64(info.Size())/(1<<20), "page-MiB")
+}
+
+// benchmarkLines is the length of the log, by default 300,000.
+func benchmarkLines(b *testing.B) int {
+	text := os.Getenv("SQSFIFO_SIMULATE_LINES")
+	if text == "" {
+		return 300_000
+	}
+	lines, err := strconv.Atoi(text)
+	if err != nil {
+		b.Fatal(err)
+	}
+	return lines
+}
+
+func reportLines(b *testing.B, lines int, before float64, counted bool) {
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
 	b.ReportMetric(float64(lines)*float64(b.N)/b.Elapsed().Seconds(), "lines/s")

@@ -57,7 +57,7 @@ func TestSimulateStreamsLongLogs(t *testing.T) {
 			m, err := parseLine([]byte(line))
 			require.NoError(t, err)
 			parsed = append(parsed, m)
-			log = append(log, message{sqstest.PreparedMessage{At: m.At}, place{line: int32(i + 1)}})
+			log = append(log, message{PreparedMessage: sqstest.PreparedMessage{At: m.At}, place: place{line: int32(i + 1)}})
 		}
 		log = withReplays(log, map[bool][]time.Duration{true: {3 * time.Minute, 7 * time.Minute}}[replays != nil])
 		var timed []sqstest.TimedMessage

@@ -1,0 +1,209 @@
+// Package browsertest opens a page in a browser, for tests.
+//
+// A test skips where there is no Chromium. SQSFIFO_SCREENSHOTS names a folder for
+// pictures to look at; without it none are made.
+package browsertest
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/input"
+	"github.com/chromedp/chromedp"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// limit is for a test that hangs; none takes a quarter of it.
+const limit = 2 * time.Minute
+
+// Tab is one page in a browser of its own. What the page reports as an error fails the
+// test at its end.
+type Tab struct {
+	t   testing.TB
+	ctx context.Context
+
+	reported sync.Mutex
+	errors   []string
+	allowed  bool
+}
+
+// Open starts a browser without a window, at a size of 1,440 by 900, and ends it with the test.
+func Open(t testing.TB) *Tab {
+	t.Helper()
+	path := ""
+	for _, name := range []string{"chromium", "chromium-browser", "google-chrome", "chrome"} {
+		if found, err := exec.LookPath(name); err == nil {
+			path = found
+			break
+		}
+	}
+	if path == "" {
+		t.Skip("no chromium, chromium-browser, google-chrome or chrome in PATH")
+	}
+	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(path), chromedp.WindowSize(1440, 900))
+	if os.Geteuid() == 0 {
+		options = append(options, chromedp.NoSandbox) // it refuses to run as root otherwise
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), limit) // it is ended below
+	ctx, endBrowser := chromedp.NewExecAllocator(ctx, options...)
+	ctx, endTab := chromedp.NewContext(ctx)
+	tab := &Tab{t: t, ctx: ctx}
+	ended := make(chan struct{})
+	messages := chromedp.Console(ctx)
+	go func() {
+		defer close(ended)
+		for m, err := range messages {
+			if err != nil {
+				return
+			}
+			if m.IsException() || m.Type == "error" {
+				tab.reported.Lock()
+				tab.errors = append(tab.errors, m.String())
+				tab.reported.Unlock()
+			}
+		}
+	}()
+	t.Cleanup(func() {
+		last, cancelLast := context.WithTimeout(ctx, 10*time.Second)
+		defer cancelLast()
+		assert.NoError(t, chromedp.Cancel(last)) // waits for the browser's end
+		endTab()
+		endBrowser()
+		cancel()
+		<-ended
+		tab.reported.Lock()
+		defer tab.reported.Unlock()
+		if !tab.allowed {
+			assert.Empty(t, tab.errors, "the page reports errors")
+		}
+	})
+	tab.Size(1440, 900)
+	return tab
+}
+
+// AllowErrors lets the page report errors.
+func (b *Tab) AllowErrors() {
+	b.reported.Lock()
+	defer b.reported.Unlock()
+	b.allowed = true
+}
+
+// Do runs actions of chromedp.
+func (b *Tab) Do(actions ...chromedp.Action[chromedp.Void]) {
+	b.t.Helper()
+	require.NoError(b.t, chromedp.Do(b.ctx, actions...))
+}
+
+// Open opens an address.
+func (b *Tab) Open(address string) {
+	b.t.Helper()
+	b.Do(chromedp.Navigate(address))
+}
+
+// File opens a page from the disk.
+func (b *Tab) File(path string) {
+	b.t.Helper()
+	absolute, err := filepath.Abs(path)
+	require.NoError(b.t, err)
+	b.Open("file://" + filepath.ToSlash(absolute))
+}
+
+// Value evaluates an expression, and waits if it is a promise.
+func Value[V any](b *Tab, expression string) V {
+	b.t.Helper()
+	v, err := chromedp.Run(b.ctx, chromedp.Evaluate[V](expression, chromedp.EvalAwaitPromise))
+	require.NoError(b.t, err, "%s", expression)
+	return v
+}
+
+// Until waits until an expression is true.
+func (b *Tab) Until(expression string) {
+	b.t.Helper()
+	_, err := chromedp.Run(b.ctx, chromedp.Poll[chromedp.Void](expression, chromedp.WithPollingTimeout(20*time.Second), chromedp.WithPollingInterval(20*time.Millisecond)))
+	require.NoError(b.t, err, "%s", expression)
+}
+
+// Click clicks the first element that a CSS selector finds.
+func (b *Tab) Click(selector string) {
+	b.t.Helper()
+	b.Do(chromedp.Click(chromedp.CSS(selector)))
+}
+
+// Keys presses keys, one after the other.
+func (b *Tab) Keys(keys ...string) {
+	b.t.Helper()
+	for _, key := range keys {
+		b.Do(chromedp.KeyEvent(key))
+	}
+}
+
+// Enter replaces what an input has.
+func (b *Tab) Enter(selector, text string) {
+	b.t.Helper()
+	Value[bool](b, fmt.Sprintf("(document.querySelector(%q).value = '') === ''", selector))
+	b.Do(chromedp.SendKeys(chromedp.CSS(selector), text))
+}
+
+// Move moves the pointer.
+func (b *Tab) Move(x, y float64) {
+	b.t.Helper()
+	b.Do(chromedp.MouseEvent(chromedp.MouseMoved, x, y))
+}
+
+// Wheel turns the wheel at a place, away from the user if it is negative.
+func (b *Tab) Wheel(x, y, by float64) {
+	b.t.Helper()
+	b.Do(chromedp.MouseEvent(chromedp.MouseWheel, x, y, func(p *input.DispatchMouseEventParams) {
+		p.DeltaX, p.DeltaY = 0.01, by // a zero would be left out, and refused
+	}))
+}
+
+// Dark sets what the system prefers.
+func (b *Tab) Dark(dark bool) {
+	b.t.Helper()
+	value := "light"
+	if dark {
+		value = "dark"
+	}
+	b.media(emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: value}}})
+}
+
+// Print shows the page as it would be printed.
+func (b *Tab) Print() {
+	b.t.Helper()
+	Value[bool](b, "dispatchEvent(new Event('beforeprint'))")
+	b.media(emulation.SetEmulatedMediaParams{Media: "print"})
+}
+
+func (b *Tab) media(p emulation.SetEmulatedMediaParams) {
+	b.t.Helper()
+	_, err := chromedp.Call(b.ctx, emulation.SetEmulatedMedia, p)
+	require.NoError(b.t, err)
+}
+
+// Size sets the size of the window.
+func (b *Tab) Size(width, height int64) {
+	b.t.Helper()
+	b.Do(chromedp.EmulateViewport(width, height))
+}
+
+// Picture writes what the page shows, if somebody wants to look at it.
+func (b *Tab) Picture(name string) {
+	b.t.Helper()
+	folder := os.Getenv("SQSFIFO_SCREENSHOTS")
+	if folder == "" {
+		return
+	}
+	b.Do(chromedp.Sleep(300 * time.Millisecond))
+	png, err := chromedp.Run(b.ctx, chromedp.CaptureScreenshot())
+	require.NoError(b.t, err)
+	require.NoError(b.t, os.WriteFile(filepath.Join(folder, name+".png"), png, 0o600))
+}

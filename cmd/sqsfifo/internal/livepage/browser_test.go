@@ -1,0 +1,161 @@
+package livepage
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/kansas-frontier-matrix/sqsfifo/cmd/sqsfifo/internal/browsertest"
+	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
+)
+
+func is(name, value string) string {
+	return fmt.Sprintf("document.body.dataset.%s === %q", name, value)
+}
+
+// listening does not wait for readers of a stream at its end.
+func listening(t *testing.T, h http.Handler) *httptest.Server {
+	t.Helper()
+	s := httptest.NewServer(h)
+	t.Cleanup(func() {
+		s.CloseClientConnections()
+		s.Close()
+	})
+	return s
+}
+
+func TestLivePageInBrowser(t *testing.T) {
+	tab := browsertest.Open(t)
+	q := newQueue(t, sqstest.Config{Name: "scenes.fifo"})
+	h := newHandler(t, q, newQueue(t, sqstest.Config{Name: "tiles.fifo"}))
+	server := listening(t, h)
+	tab.Open(server.URL + "/?now") // a query is none of SQS's older protocol
+	tab.Until(is("connection", "live"))
+	tab.Until(is("remembered", "0"))
+	text := func(selector string) string {
+		return browsertest.Value[string](tab, fmt.Sprintf("document.querySelector(%q).innerText", selector))
+	}
+
+	// What is sent appears by itself.
+	const tile = `{"collection":"landsat","tile":"p32r29"}`
+	send(t, q, "p32r29", tile, map[string]string{"unique_key": "landsat-2025-12-04"})
+	send(t, q, "p33r30", `{"dedupe_key":"landsat/p33r30"}`, nil)
+	tab.Until(is("remembered", "2"))
+	q.Advance(time.Minute)
+	send(t, q, "p32r29", tile, map[string]string{"unique_key": "landsat-2025-12-20"})
+	send(t, q, "p33r30", `{"dedupe_key":"landsat/p33r30"}`, nil)
+	in := func(group, body string) {
+		_, err := q.SendMessage(t.Context(), &sqs.SendMessageInput{QueueUrl: aws.String(q.URL()), MessageBody: &body, MessageGroupId: &group, MessageDeduplicationId: aws.String("nightly-17")})
+		require.NoError(t, err)
+	}
+	in("p34r31", `{"cloud":10,"scene":"LC08"}`)
+	in("p34r31", `{"cloud":12,"scene":"LC08"}`)
+	tab.Until(is("suppressed", "3"))
+	assert.Equal(t, "2", browsertest.Value[string](tab, "document.body.dataset.lost"))
+	assert.Contains(t, text("#suppressed"), `unique_key: "landsat-2025-12-20", not "landsat-2025-12-04"`)
+	assert.Equal(t, "2", text(`#suppressed [data-kind="lost"] .differs`), "the first byte that differs")
+	assert.NotEqual(t, "0", browsertest.Value[string](tab, "document.body.dataset.drawn"))
+	tab.Size(1280, 560)
+	tab.Picture("live-light")
+	tab.Size(1440, 900)
+
+	// What strangers send is text.
+	in("</script><script>document.title='broken'</script>", "{\"scene\":\"LC08\u202e\"}")
+	tab.Until(is("suppressed", "4"))
+	assert.Contains(t, text("#suppressed"), "</script><script>")
+	assert.Contains(t, text("#suppressed"), `LC08\u202e`)
+	assert.NotContains(t, text("body"), "\u202e")
+	assert.Equal(t, "sqsfifo serve", browsertest.Value[string](tab, "document.title"))
+	tab.Click("#lost-only")
+	assert.Equal(t, 3, browsertest.Value[int](tab, "document.querySelectorAll('#suppressed article').length"))
+	tab.Click("#lost-only")
+
+	// A fault, on and off.
+	tab.Click("#fault-on")
+	tab.Until(is("faults", "1"))
+	_, err := q.SendMessage(t.Context(), &sqs.SendMessageInput{QueueUrl: aws.String(q.URL()), MessageBody: aws.String("a"), MessageGroupId: aws.String("g")})
+	require.Error(t, err, "the next send loses its answer")
+	tab.Until(is("faults", "0"))
+	browsertest.Value[bool](tab, `(document.getElementById("fault-calls").value = "each") !== ""`)
+	tab.Click("#fault-on")
+	tab.Until(is("faults", "1"))
+	assert.Contains(t, text("#faults"), "lose answer, each send")
+	tab.Dark(true)
+	tab.Picture("live-dark")
+	tab.Click("#faults button")
+	tab.Until(is("faults", "0"))
+	send(t, q, "g", "b", nil)
+
+	// The clock: to the end of the next interval, and on.
+	before := len(q.Window())
+	tab.Until(is("remembered", fmt.Sprint(before)))
+	tab.Click("#clock-next")
+	tab.Until(fmt.Sprintf("document.body.dataset.remembered < %d", before))
+	assert.Positive(t, len(q.Window()), "and no further")
+	tab.Click("#clock-five")
+	tab.Until(is("remembered", "0"))
+	at := q.Now()
+	tab.Click("#clock-minute")
+	assert.Eventually(t, func() bool { return q.Now().Sub(at) >= time.Minute }, 10*time.Second, 10*time.Millisecond)
+
+	// Requests, while somebody looks.
+	tab.Click("#log summary")
+	assert.Eventually(t, h.requests.wanted, 10*time.Second, 10*time.Millisecond)
+	client := sqs.New(sqs.Options{Region: "us-east-1", BaseEndpoint: &server.URL, Credentials: aws.AnonymousCredentials{}})
+	_, err = client.SendMessage(t.Context(), &sqs.SendMessageInput{QueueUrl: aws.String(q.URL()), MessageBody: aws.String("c"), MessageGroupId: aws.String("g")})
+	require.NoError(t, err)
+	tab.Until(is("requests", "1"))
+	assert.Contains(t, text("#log-rows"), "SendMessage")
+	assert.Contains(t, text("#log-rows"), "scenes.fifo")
+	tab.Click("#log summary")
+	assert.Eventually(t, func() bool { return !h.requests.wanted() }, 10*time.Second, 10*time.Millisecond)
+
+	// Another queue.
+	browsertest.Value[bool](tab, `(() => { const s = document.getElementById("queue"); s.value = "tiles.fifo"; s.dispatchEvent(new Event("change")); return true })()`)
+	tab.Until(is("queue", "tiles.fifo"))
+	tab.Until(is("remembered", "0"))
+	tab.Size(1280, 800)
+	assert.Less(t, browsertest.Value[int](tab, "document.querySelector('header').scrollWidth"), 1281)
+
+	// The page connects again by itself, and its reader is gone with it.
+	tab.Open("about:blank")
+	assert.Eventually(t, func() bool { return h.open() == 0 }, 10*time.Second, 10*time.Millisecond)
+}
+
+// A page of another origin in the same browser cannot switch a fault on, move the clock,
+// read what the queue suppressed, or show the page in a frame.
+func TestForeignPageInBrowser(t *testing.T) {
+	tab := browsertest.Open(t)
+	tab.AllowErrors() // what is refused, the browser reports
+	q := newQueue(t, sqstest.Config{})
+	server := listening(t, newHandler(t, q))
+	foreign := listening(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/html")
+		fmt.Fprintf(w, `<!doctype html><body><iframe id=frame src="%[1]s/"></iframe>
+<form id=form method=post enctype="text/plain" target=hidden action="%[1]s/_sqsfifo/faults"><input name='{"fault":"lose_answer","code":"' value='"}'></form><iframe name=hidden></iframe>
+<script>
+const results = [];
+const asks = [
+  fetch("%[1]s/_sqsfifo/faults", {method: "POST", mode: "no-cors", body: '{"fault":"throttle"}'}),
+  fetch("%[1]s/_sqsfifo/clock", {method: "POST", mode: "no-cors", headers: {"Content-Type": "text/plain"}, body: '{"advance_seconds":300}'}),
+  fetch("%[1]s/_sqsfifo/faults", {method: "POST", headers: {"Content-Type": "application/json"}, body: '{"fault":"throttle"}'}),
+  fetch("%[1]s/_sqsfifo/suppressed").then((r) => r.text()).then((t) => results.push(t)),
+  new Promise((done) => { const s = new EventSource("%[1]s/_sqsfifo/live"); s.onmessage = (e) => { results.push(e.data); done(); }; s.onerror = () => done(); }),
+];
+document.getElementById("form").submit();
+Promise.allSettled(asks).then(() => setTimeout(() => { document.body.dataset.done = String(results.length); }, 300));
+</script>`, server.URL)
+	}))
+	tab.Open(foreign.URL)
+	tab.Until("document.body.dataset.done")
+	assert.Equal(t, "0", browsertest.Value[string](tab, "document.body.dataset.done"), "it has read something")
+	assert.Zero(t, q.PendingFaults())
+	assert.WithinDuration(t, time.Now(), q.Now(), 30*time.Second)
+}

@@ -1,0 +1,151 @@
+package livepage
+
+import (
+	"encoding/json"
+	"io"
+	"net/http"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+)
+
+// requestLog keeps the newest requests while somebody wants it to.
+type requestLog struct {
+	mu   sync.Mutex
+	on   bool
+	list []requestWire
+}
+
+type requestWire struct {
+	AtMS      int64  `json:"at"` // on the clock of the machine
+	Operation string `json:"operation"`
+	Queue     string `json:"queue"`
+	Status    int    `json:"status"` // 0 if the connection was broken without one
+	Bytes     int64  `json:"bytes"`  // of the request's body
+	TookUS    int64  `json:"took_us"`
+}
+
+func (l *requestLog) wanted() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.on
+}
+
+// kept returns whether requests are kept, and those that are.
+func (l *requestLog) kept() (bool, []requestWire) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.on, append([]requestWire{}, l.list...)
+}
+
+func (l *requestLog) add(r requestWire) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !l.on {
+		return
+	}
+	if len(l.list) == MaxRequests {
+		l.list = slices.Delete(l.list, 0, 1)
+	}
+	l.list = append(l.list, r)
+}
+
+// serve switches the log on and off: {"on": true}. Off forgets it.
+func (l *requestLog) serve(w http.ResponseWriter, r *http.Request) {
+	if r.Method != http.MethodPost {
+		w.Header().Set("Allow", http.MethodPost)
+		http.Error(w, "requests takes POST", http.StatusMethodNotAllowed)
+		return
+	}
+	// A form of another page cannot have this type.
+	if kind, _, _ := strings.Cut(r.Header.Get("Content-Type"), ";"); strings.TrimSpace(kind) != "application/json" {
+		http.Error(w, "the content type has to be application/json", http.StatusUnsupportedMediaType)
+		return
+	}
+	var in struct {
+		On *bool `json:"on"`
+	}
+	if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, 1024)).Decode(&in); err != nil || in.On == nil {
+		http.Error(w, `the body has to be as in {"on": true}`, http.StatusBadRequest)
+		return
+	}
+	l.mu.Lock()
+	l.on = *in.On
+	if !l.on {
+		l.list = nil
+	}
+	l.mu.Unlock()
+	w.WriteHeader(http.StatusNoContent)
+}
+
+// around lets next answer, and notes the request if that is wanted.
+func (l *requestLog) around(next http.Handler, w http.ResponseWriter, r *http.Request) {
+	if !l.wanted() {
+		next.ServeHTTP(w, r)
+		return
+	}
+	begun := time.Now()
+	body := &seenBody{ReadCloser: r.Body}
+	answer := &seenAnswer{ResponseWriter: w}
+	r.Body = body
+	defer func() { // also when next breaks the connection
+		operation := strings.TrimPrefix(r.Header.Get("X-Amz-Target"), "AmazonSQS.")
+		if operation == "" {
+			operation = r.Method + " " + r.URL.Path
+		}
+		l.add(requestWire{begun.UnixMilli(), operation, queueOf(body.begins), answer.status, body.bytes, time.Since(begun).Microseconds()})
+	}()
+	next.ServeHTTP(answer, r)
+}
+
+// seenBody counts a body and keeps its beginning.
+type seenBody struct {
+	io.ReadCloser
+	bytes  int64
+	begins []byte
+}
+
+const bodyKept = 4096
+
+func (b *seenBody) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	b.bytes += int64(n)
+	b.begins = append(b.begins, p[:min(n, bodyKept-len(b.begins))]...)
+	return n, err
+}
+
+// In a JSON string the quotes of this would be escaped.
+var queueURL = regexp.MustCompile(`"QueueUrl"\s*:\s*"([^"\\]*)"`)
+
+// queueOf returns the name of the queue that a request is about, "" if its URL is not
+// near the beginning.
+func queueOf(body []byte) string {
+	found := queueURL.FindSubmatch(body)
+	if found == nil {
+		return ""
+	}
+	name := string(found[1])
+	return name[strings.LastIndexByte(name, '/')+1:]
+}
+
+// seenAnswer notes the status. Unwrap lets the server flush and break the connection.
+type seenAnswer struct {
+	http.ResponseWriter
+	status int
+}
+
+func (a *seenAnswer) Unwrap() http.ResponseWriter { return a.ResponseWriter }
+
+func (a *seenAnswer) WriteHeader(status int) {
+	a.status = status
+	a.ResponseWriter.WriteHeader(status)
+}
+
+func (a *seenAnswer) Write(b []byte) (int, error) {
+	if a.status == 0 {
+		a.status = http.StatusOK
+	}
+	return a.ResponseWriter.Write(b)
+}

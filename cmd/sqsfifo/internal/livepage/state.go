@@ -1,0 +1,195 @@
+package livepage
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
+	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
+
+	"github.com/kansas-frontier-matrix/sqsfifo/cmd/sqsfifo/internal/page"
+	"github.com/kansas-frontier-matrix/sqsfifo/internal/attrname"
+	"github.com/kansas-frontier-matrix/sqsfifo/internal/window"
+	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
+)
+
+// stateWire is what the page knows. It changes only when the queue does, and not as time
+// passes.
+type stateWire struct {
+	Queues      []string          `json:"queues"`
+	Queue       string            `json:"queue"` // the one shown
+	Path        string            `json:"path"`  // of its URL
+	IntervalMS  int64             `json:"interval_ms"`
+	AheadMS     int64             `json:"ahead_ms"` // of the queue's clock before that of the machine
+	Attributes  map[string]string `json:"attributes"`
+	Remembered  int               `json:"remembered"` // how many IDs, of which the newest follow
+	Window      []rememberedWire  `json:"window"`
+	Suppressed  int               `json:"suppressed"` // how many, of which the newest follow
+	Suppression []suppressedWire  `json:"suppression"`
+	Faults      json.RawMessage   `json:"faults"`
+	Logging     bool              `json:"logging"`
+	Requests    []requestWire     `json:"requests"`
+}
+
+type rememberedWire struct {
+	ID         string `json:"id"`
+	Group      string `json:"group"`
+	Message    string `json:"message"`
+	AcceptedMS int64  `json:"accepted"`
+	UntilMS    int64  `json:"until"`
+}
+
+type suppressedWire struct {
+	AtMS         int64           `json:"at"`
+	UntilMS      int64           `json:"until"`
+	Group        string          `json:"group"`
+	ID           string          `json:"id"`
+	ContentBased bool            `json:"content_based"`
+	Lost         []string        `json:"lost,omitempty"`
+	Forgotten    bool            `json:"forgotten,omitempty"` // the original's text
+	Original     rememberedWire  `json:"original"`
+	Body         page.Difference `json:"body"`
+	Attributes   []string        `json:"attributes,omitempty"`
+}
+
+// read returns the state as JSON.
+func (h *Handler) read(queues []*sqstest.Queue, q *sqstest.Queue) []byte {
+	s := stateWire{
+		Queues: []string{}, IntervalMS: window.Interval.Milliseconds(), Window: []rememberedWire{}, Suppression: []suppressedWire{},
+		Faults: json.RawMessage("[]"),
+	}
+	s.Logging, s.Requests = h.requests.kept()
+	for _, other := range queues {
+		s.Queues = append(s.Queues, other.Name())
+	}
+	if q != nil {
+		s.add(q)
+		s.Faults = h.faults(q.Name())
+	}
+	text, err := json.Marshal(s)
+	if err != nil { // it is made of strings and numbers
+		return []byte("null")
+	}
+	return text
+}
+
+func (s *stateWire) add(q *sqstest.Queue) {
+	s.Queue = q.Name()
+	s.Path = "/" + sqstest.Account + "/" + q.Name()
+	s.AheadMS = time.Until(q.Now()).Round(100 * time.Millisecond).Milliseconds()
+	out, err := q.GetQueueAttributes(context.Background(), &sqs.GetQueueAttributesInput{
+		QueueUrl: aws.String(q.URL()), AttributeNames: []types.QueueAttributeName{types.QueueAttributeNameAll},
+	})
+	if err == nil { // else it was deleted just now
+		s.Attributes = out.Attributes
+	}
+	remembered := q.Window()
+	s.Remembered = len(remembered)
+	for _, e := range remembered[max(0, len(remembered)-MaxRemembered):] {
+		s.Window = append(s.Window, rememberedWire{e.DeduplicationID, e.GroupID, e.MessageID, e.AcceptedAt.UnixMilli(), e.Until.UnixMilli()})
+	}
+	suppressed := q.Suppressed()
+	s.Suppressed = len(suppressed)
+	for _, one := range suppressed[max(0, len(suppressed)-MaxSuppressed):] {
+		s.Suppression = append(s.Suppression, wireOf(one))
+	}
+}
+
+// lostOf names what a suppressed send has and its original has not. Nothing is known of
+// an original whose message the queue has forgotten; no message has an empty body.
+func lostOf(s sqstest.Suppression) (lost []string, known bool) {
+	if s.Original.Body == "" {
+		return nil, false
+	}
+	if len(page.Attributes(significant(s.Attributes), significant(s.Original.Attributes))) > 0 {
+		lost = append(lost, "attributes")
+	}
+	if s.GroupID != s.Original.GroupID {
+		lost = append(lost, "group")
+	}
+	if s.Body != s.Original.Body {
+		lost = append(lost, "body")
+	}
+	return lost, true
+}
+
+func wireOf(s sqstest.Suppression) suppressedWire {
+	w := suppressedWire{
+		AtMS: s.At.UnixMilli(), UntilMS: s.Until.UnixMilli(), Group: s.GroupID, ID: s.DeduplicationID, ContentBased: s.ContentBased,
+		Original: rememberedWire{
+			ID: s.DeduplicationID, Group: s.Original.GroupID, Message: s.Original.MessageID,
+			AcceptedMS: s.Original.AcceptedAt.UnixMilli(), UntilMS: s.Until.UnixMilli(),
+		},
+	}
+	lost, known := lostOf(s)
+	w.Lost, w.Forgotten = lost, !known
+	if !known {
+		w.Body = page.Differ(s.Body, s.Body)
+		return w
+	}
+	w.Body = page.Differ(s.Body, s.Original.Body)
+	w.Attributes = page.Attributes(texts(s.Attributes), texts(s.Original.Attributes))
+	return w
+}
+
+func texts(attributes map[string]types.MessageAttributeValue) map[string]string {
+	out := make(map[string]string, len(attributes))
+	for name, v := range attributes {
+		out[name] = strings.ToValidUTF8(aws.ToString(v.StringValue)+string(v.BinaryValue), "\ufffd")
+	}
+	return out
+}
+
+// significant are the attributes that may carry identity.
+func significant(attributes map[string]types.MessageAttributeValue) map[string]string {
+	out := texts(attributes)
+	for name := range out {
+		if attrname.Benign(name) {
+			delete(out, name)
+		}
+	}
+	return out
+}
+
+// faults asks the server as a program would.
+func (h *Handler) faults(queue string) json.RawMessage {
+	r, err := http.NewRequestWithContext(context.Background(), http.MethodGet, prefix+"faults?queue="+url.QueryEscape(queue), nil)
+	if err != nil {
+		return json.RawMessage("[]")
+	}
+	var w memory
+	h.server.ServeHTTP(&w, r)
+	if w.status != http.StatusOK || !json.Valid(w.body.Bytes()) { // the queue was deleted just now
+		return json.RawMessage("[]")
+	}
+	return w.body.Bytes()
+}
+
+// memory is an answer that stays in the process.
+type memory struct {
+	header http.Header
+	status int
+	body   bytes.Buffer
+}
+
+func (m *memory) Header() http.Header {
+	if m.header == nil {
+		m.header = http.Header{}
+	}
+	return m.header
+}
+
+func (m *memory) WriteHeader(status int) { m.status = status }
+
+func (m *memory) Write(b []byte) (int, error) {
+	if m.status == 0 {
+		m.status = http.StatusOK
+	}
+	return m.body.Write(b)
+}

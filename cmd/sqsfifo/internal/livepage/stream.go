@@ -1,0 +1,123 @@
+package livepage
+
+import (
+	"bytes"
+	"fmt"
+	"net/http"
+	"sync"
+	"time"
+)
+
+// idle is after how long a reader whose queue is quiet gets a sign of life: less than
+// what proxies and browsers wait for.
+const idle = 15 * time.Second
+
+// stream sends the state of a queue, and again each time that it has changed, until the
+// reader goes or does not read.
+func (h *Handler) stream(w http.ResponseWriter, r *http.Request) {
+	if r.Method != http.MethodGet {
+		w.Header().Set("Allow", http.MethodGet)
+		http.Error(w, "live takes GET", http.StatusMethodNotAllowed)
+		return
+	}
+	if !h.enter() {
+		w.Header().Set("Retry-After", "5")
+		http.Error(w, fmt.Sprintf("%d pages are open already; close one", MaxReaders), http.StatusServiceUnavailable)
+		return
+	}
+	defer h.leave()
+	w.Header().Set("Content-Type", "text/event-stream")
+	w.Header().Set("Cache-Control", "no-store")
+	w.Header().Set("X-Content-Type-Options", "nosniff")
+	answer := http.NewResponseController(w)
+	wait := time.NewTimer(0)
+	defer wait.Stop()
+	var last []byte
+	var sent time.Time
+	for {
+		select {
+		case <-r.Context().Done():
+			return
+		case <-wait.C:
+		}
+		now, next := h.state(r.URL.Query().Get("queue"))
+		if !bytes.Equal(now, last) || time.Since(sent) >= idle {
+			// A reader that is too slow for its buffers is dropped; a page connects again.
+			if err := answer.SetWriteDeadline(time.Now().Add(h.patience)); err != nil {
+				return
+			}
+			if _, err := fmt.Fprintf(w, "retry: 1000\ndata: {\"sent\":%d,\"state\":%s}\n\n", time.Now().UnixMilli(), now); err != nil {
+				return
+			}
+			if err := answer.Flush(); err != nil {
+				return
+			}
+			last, sent = now, time.Now()
+		}
+		wait.Reset(next)
+	}
+}
+
+func (h *Handler) enter() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.readers == MaxReaders {
+		return false
+	}
+	h.readers++
+	return true
+}
+
+func (h *Handler) leave() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.readers--
+}
+
+// states keeps what was read of each queue that somebody looks at, so that readers of one
+// queue share the work.
+type states struct {
+	mu sync.Mutex
+	of map[string]*state
+}
+
+type state struct {
+	mu   sync.Mutex
+	text []byte
+	next time.Time // when it may be read again
+}
+
+// state returns the state of the named queue as JSON, and when to ask again. A queue that
+// is expensive to read is read less often: a tenth of the time at most.
+func (h *Handler) state(name string) ([]byte, time.Duration) {
+	queues := h.server.Queues()
+	shown := h.server.Queue(name)
+	if shown == nil && len(queues) > 0 {
+		shown = queues[0]
+	}
+	name = ""
+	if shown != nil {
+		name = shown.Name()
+	}
+	s := h.states.get(name, len(queues))
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if begun := time.Now(); s.text == nil || !begun.Before(s.next) {
+		s.text = h.read(queues, shown)
+		s.next = time.Now().Add(max(h.every, 10*time.Since(begun)))
+	}
+	return s.text, max(time.Until(s.next), time.Millisecond)
+}
+
+// get forgets what it has of queues that may be gone once that is more than there are.
+func (s *states) get(name string, queues int) *state {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.of[name] == nil {
+		if len(s.of) > queues {
+			clear(s.of)
+		}
+		s.of[name] = new(state)
+	}
+	return s.of[name]
+}

@@ -1,0 +1,151 @@
+package timeline
+
+import (
+	"encoding/base64"
+	"encoding/binary"
+	"encoding/hex"
+)
+
+// columns has a column for each member of a message, so that what is alike stands
+// together and differences between neighbours are small. The page's data.js reads it.
+type columns struct {
+	count int
+	last  row
+
+	number []byte // difference to the row before, less one
+	at     []byte // ms after the row before
+	group  []byte // index
+	flags  []byte
+	id     []byte // of those that were not suppressed or refused: 8 bytes of the hash, or an index of names
+	of     []byte // of the suppressed: how many messages before
+	other  []byte // of the colliding: how many messages before
+	errors []byte // of the refused: index
+	source []byte // index
+	line   []byte // difference to the row before of the same source
+
+	names, texts index
+	sources      map[Place]int // by Place without Line
+	sourceList   []source
+	lines        []int32 // the last of each source
+}
+
+// source is a file, or a replay of one.
+type source struct {
+	File   int32 `json:"file"`
+	Replay int32 `json:"replay"`
+}
+
+func newColumns() *columns {
+	return &columns{last: row{number: -1}, names: newIndex(), texts: newIndex(), sources: map[Place]int{}}
+}
+
+// namedMost is how much of an ID is shown that is not a hash.
+const namedMost = 48
+
+func (c *columns) add(m row) {
+	if c.count == 0 {
+		c.last.at = m.at
+	}
+	c.number = binary.AppendUvarint(c.number, uint64(m.number-c.last.number-1))
+	c.at = binary.AppendUvarint(c.at, uint64(max(m.at-c.last.at, 0)))
+	c.group = binary.AppendUvarint(c.group, uint64(m.group))
+	c.flags = append(c.flags, m.flags)
+	switch {
+	case m.flags&flagRefused != 0:
+		c.errors = binary.AppendUvarint(c.errors, uint64(c.texts.of(m.errors)))
+	case m.flags&flagSuppressed != 0:
+		c.of = binary.AppendUvarint(c.of, uint64(m.number-m.of))
+	case m.flags&flagNamed != 0:
+		c.id = binary.AppendUvarint(c.id, uint64(c.names.of(shortened(m.id, namedMost))))
+	default:
+		var head [8]byte
+		_, _ = hex.Decode(head[:], []byte(m.id[:min(len(m.id), 16)])) // zeros for a message whose ID is not known
+		c.id = append(c.id, head[:]...)
+	}
+	if m.flags&flagCollides != 0 {
+		c.other = binary.AppendUvarint(c.other, uint64(m.number-m.other))
+	}
+	from := Place{File: m.place.File, Replay: m.place.Replay}
+	s, ok := c.sources[from]
+	if !ok {
+		s = len(c.sourceList)
+		c.sources[from] = s
+		c.sourceList = append(c.sourceList, source{from.File, from.Replay})
+		c.lines = append(c.lines, 0)
+	}
+	c.source = binary.AppendUvarint(c.source, uint64(s))
+	c.line = binary.AppendVarint(c.line, int64(m.place.Line-c.lines[s]))
+	c.lines[s] = m.place.Line
+	c.last = m
+	c.count++
+}
+
+// isHash reports whether the ID is the SHA-256 of a body, as SQS writes it.
+func isHash(id string) bool {
+	if len(id) != 64 {
+		return false
+	}
+	for i := range len(id) {
+		if c := id[i]; (c < '0' || c > '9') && (c < 'a' || c > 'f') {
+			return false
+		}
+	}
+	return true
+}
+
+func shortened(s string, most int) string {
+	for i := range s {
+		if i >= most {
+			return s[:i] + "…"
+		}
+	}
+	return s
+}
+
+// index numbers texts.
+type index struct {
+	numbers map[string]int
+	list    []string
+}
+
+func newIndex() index { return index{numbers: map[string]int{}, list: []string{}} }
+
+func (x *index) of(s string) int {
+	n, ok := x.numbers[s]
+	if !ok {
+		n = len(x.list)
+		x.numbers[s] = n
+		x.list = append(x.list, s)
+	}
+	return n
+}
+
+// packed is the columns in the page's data.
+type packed struct {
+	Count   int      `json:"count"`
+	Number  string   `json:"number"`
+	At      string   `json:"at"`
+	Group   string   `json:"group"`
+	Flags   string   `json:"flags"`
+	ID      string   `json:"id"`
+	Of      string   `json:"of"`
+	Other   string   `json:"other"`
+	Errors  string   `json:"errors"`
+	Source  string   `json:"source"`
+	Line    string   `json:"line"`
+	Sources []source `json:"sources"`
+	Names   []string `json:"names"`
+	Texts   []string `json:"texts"`
+}
+
+func (c *columns) pack(complete bool) packed {
+	b64 := base64.StdEncoding.EncodeToString
+	p := packed{
+		Count: c.count, At: b64(c.at), Group: b64(c.group), Flags: b64(c.flags), ID: b64(c.id), Of: b64(c.of), Other: b64(c.other),
+		Errors: b64(c.errors), Source: b64(c.source), Line: b64(c.line), Sources: c.sourceList, Names: c.names.list, Texts: c.texts.list,
+	}
+	if !complete { // else they count from zero
+		p.Number = b64(c.number)
+	}
+	return p
+}

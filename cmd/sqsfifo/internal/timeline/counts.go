@@ -1,0 +1,84 @@
+package timeline
+
+import (
+	"encoding/base64"
+	"encoding/binary"
+)
+
+// bins counts the messages of each kind over the whole log: binCount bins that become
+// wider as the log becomes longer.
+type bins struct {
+	start, width int64 // ms
+	counts       [kindCount][binCount]uint32
+}
+
+const binCount = 2048
+
+func (b *bins) add(at int64, k Kind) {
+	if b.width == 0 {
+		b.width = 1
+	}
+	for at-b.start >= b.width*binCount {
+		for kind := range b.counts {
+			counts := &b.counts[kind]
+			for i := range binCount / 2 {
+				counts[i] = counts[2*i] + counts[2*i+1]
+			}
+			clear(counts[binCount/2:])
+		}
+		b.width *= 2
+	}
+	b.counts[k][max(at-b.start, 0)/b.width]++
+}
+
+type packedBins struct {
+	Start  int64    `json:"start"`
+	Width  int64    `json:"width"`
+	Counts []string `json:"counts"` // by kind
+}
+
+func (b *bins) pack() packedBins {
+	out := packedBins{Start: b.start, Width: max(b.width, 1)}
+	for kind := range b.counts {
+		var column []byte
+		for _, n := range b.counts[kind] {
+			column = binary.AppendUvarint(column, uint64(n))
+		}
+		out.Counts = append(out.Counts, base64.StdEncoding.EncodeToString(column))
+	}
+	return out
+}
+
+// groups numbers the message groups and counts their messages.
+type groups struct {
+	index
+	counts [][kindCount]int
+	most   int
+}
+
+func newGroups() groups { return groups{index: newIndex(), most: MaxGroups} }
+
+const otherGroups = "(all other groups)"
+
+func (g *groups) of(name string) uint32 {
+	if _, ok := g.numbers[name]; !ok {
+		if len(g.list) >= g.most {
+			name = otherGroups
+		}
+	}
+	n := g.index.of(name)
+	if n == len(g.counts) {
+		g.counts = append(g.counts, [kindCount]int{})
+	}
+	return uint32(n)
+}
+
+func (g *groups) pack() string {
+	var out []byte
+	for _, counts := range g.counts {
+		for _, n := range counts {
+			out = binary.AppendUvarint(out, uint64(n))
+		}
+	}
+	return base64.StdEncoding.EncodeToString(out)
+}

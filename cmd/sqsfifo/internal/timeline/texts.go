@@ -1,0 +1,88 @@
+package timeline
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/kansas-frontier-matrix/sqsfifo/cmd/sqsfifo/internal/page"
+	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
+)
+
+// text is what a finding's message and the one that it names contain. The recorder never
+// has a body; it is read again, for findings alone.
+type text struct {
+	own, other Place
+	with       int // number of the other message, -1 if there is none
+	contents   [2]sqstest.TimedMessage
+	has        [2]bool
+}
+
+// Wanted returns the lines whose messages the page would show, by file and line, each
+// once, with Replay zero. The caller reads them again and passes them to SetTexts.
+func (r *Recorder) Wanted() []Place {
+	var out []Place
+	for _, t := range r.texts {
+		out = append(out, Place{File: t.own.File, Line: t.own.Line})
+		if t.with >= 0 {
+			out = append(out, Place{File: t.other.File, Line: t.other.Line})
+		}
+	}
+	slices.SortFunc(out, func(a, b Place) int { return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line)) })
+	return slices.Compact(out)
+}
+
+// SetTexts takes the messages of wanted lines.
+func (r *Recorder) SetTexts(of func(Place) (sqstest.TimedMessage, bool)) {
+	for _, t := range r.texts {
+		t.contents[0], t.has[0] = of(Place{File: t.own.File, Line: t.own.Line})
+		if t.with >= 0 {
+			t.contents[1], t.has[1] = of(Place{File: t.other.File, Line: t.other.Line})
+		}
+	}
+}
+
+// packedText is the text of one finding.
+type packedText struct {
+	Number     int             `json:"number"`
+	With       int             `json:"with"`
+	Body       page.Difference `json:"body"`
+	Attributes []string        `json:"attributes,omitempty"`
+}
+
+func (r *Recorder) packTexts() []packedText {
+	out := []packedText{}
+	for number, t := range r.texts {
+		if !t.has[0] {
+			continue
+		}
+		p := packedText{Number: number, With: t.with}
+		own := t.contents[0]
+		switch {
+		case t.with >= 0 && t.has[1]:
+			p.Body = page.Differ(own.Body, t.contents[1].Body)
+			p.Attributes = page.Attributes(own.Attributes, t.contents[1].Attributes)
+		default:
+			p.Body = page.Differ(own.Body, own.Body)
+		}
+		out = append(out, p)
+	}
+	slices.SortFunc(out, func(a, b packedText) int { return cmp.Compare(a.Number, b.Number) })
+	return out
+}
+
+// causeOf groups the findings of a kind.
+func causeOf(k Kind, m Message) cause {
+	switch k {
+	case Lost:
+		return cause{k, "other " + strings.Join(m.Outcome.Lost, " and ")}
+	case Refused:
+		// The text up to the first colon names the error; what follows names values.
+		name, _, _ := strings.Cut(m.Outcome.Err.Error(), ":")
+		if runes := []rune(name); len(runes) > 40 {
+			name = string(runes[:40])
+		}
+		return cause{k, name}
+	}
+	return cause{Kind: k}
+}

@@ -1,0 +1,336 @@
+package timeline
+
+import (
+	"encoding/base64"
+	"encoding/binary"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
+)
+
+var noon = time.Date(2025, 12, 4, 12, 0, 0, 0, time.UTC)
+
+// contentsOf writes the page and reads its data.
+func contentsOf(t *testing.T, r *Recorder, o Options) (c contents, text string) {
+	t.Helper()
+	var b strings.Builder
+	require.NoError(t, r.Write(&b, o))
+	text = b.String()
+	_, after, ok := strings.Cut(text, `id="data">`)
+	require.True(t, ok)
+	data, _, ok := strings.Cut(after, "</script>")
+	require.True(t, ok)
+	require.NoError(t, json.Unmarshal([]byte(data), &c))
+	return c, text
+}
+
+// unpack reads rows as data.js does.
+func unpack(t *testing.T, c contents) []row {
+	t.Helper()
+	reader := func(text string) func() uint64 {
+		raw, err := base64.StdEncoding.DecodeString(text)
+		require.NoError(t, err)
+		return func() uint64 {
+			v, n := binary.Uvarint(raw)
+			require.Positive(t, n)
+			raw = raw[n:]
+			return v
+		}
+	}
+	signed := func(u uint64) int64 { return int64(u>>1) ^ -int64(u&1) }
+	flags, err := base64.StdEncoding.DecodeString(c.Rows.Flags)
+	require.NoError(t, err)
+	ids, err := base64.StdEncoding.DecodeString(c.Rows.ID)
+	require.NoError(t, err)
+	number, at, group, of, other := reader(c.Rows.Number), reader(c.Rows.At), reader(c.Rows.Group), reader(c.Rows.Of), reader(c.Rows.Other)
+	errors, source, line := reader(c.Rows.Errors), reader(c.Rows.Source), reader(c.Rows.Line)
+	lines := make([]int32, len(c.Rows.Sources))
+	last, when := -1, c.Begin
+	var out []row
+	for i := range c.Rows.Count {
+		last++
+		if !c.Complete {
+			last += int(number())
+		}
+		when += int64(at())
+		m := row{number: last, at: when, group: uint32(group()), flags: flags[i], of: -1, other: -1}
+		switch {
+		case m.flags&flagRefused != 0:
+			m.errors = c.Rows.Texts[errors()]
+		case m.flags&flagSuppressed != 0:
+			m.of = last - int(of())
+		case m.flags&flagNamed != 0:
+			v, n := binary.Uvarint(ids)
+			m.id, ids = c.Rows.Names[v], ids[n:]
+		default:
+			m.id, ids = hex.EncodeToString(ids[:8]), ids[8:]
+		}
+		if m.flags&flagCollides != 0 {
+			m.other = last - int(other())
+		}
+		s := source()
+		lines[s] += int32(signed(line()))
+		m.place = Place{File: c.Rows.Sources[s].File, Replay: c.Rows.Sources[s].Replay, Line: lines[s]}
+		out = append(out, m)
+	}
+	return out
+}
+
+// someMessages returns n messages of every kind, by chance.
+func someMessages(seed uint64, n int) []Message {
+	rng := rand.New(rand.NewPCG(seed, seed))
+	var out []Message
+	at := noon
+	for i := range n {
+		at = at.Add(time.Duration(rng.IntN(2000)) * time.Millisecond)
+		m := Message{
+			At: at, Group: fmt.Sprint("group ", rng.IntN(20)),
+			Place:   Place{File: int32(rng.IntN(2)), Replay: int32(rng.IntN(3) / 2), Line: int32(rng.IntN(1_000_000))},
+			Outcome: sqstest.Outcome{Verdict: sqstest.Delivered, Of: -1, Collides: -1, DeduplicationID: fmt.Sprintf("%064x", rng.Uint64())},
+		}
+		switch chance := rng.IntN(20); {
+		case chance == 0:
+			m.Outcome.Verdict, m.Outcome.Err = sqstest.Refused, fmt.Errorf("MissingParameter: no %d", i%3)
+		case chance < 6 && i > 0:
+			m.Outcome.Verdict, m.Outcome.Of = sqstest.Suppressed, i-1-rng.IntN(min(i, 100))
+			if chance == 1 {
+				m.Outcome.Lost = []string{"attributes", "group", "body"}[rng.IntN(3):][:1]
+			}
+		case chance == 6:
+			m.Outcome.DeduplicationID = fmt.Sprint("named ", i)
+		}
+		if rng.IntN(30) == 0 && i > 0 {
+			m.Outcome.Collides = rng.IntN(i)
+		}
+		out = append(out, m)
+	}
+	return out
+}
+
+// What the columns say is what was recorded.
+func TestColumns(t *testing.T) {
+	seed := uint64(time.Now().UnixNano())
+	t.Log("seed", seed)
+	messages := someMessages(seed, 3000)
+	r := NewRecorder()
+	for _, m := range messages {
+		r.Add(m)
+	}
+	c, _ := contentsOf(t, r, Options{Files: []string{"a", "b"}})
+	assert.True(t, c.Complete)
+	assert.Equal(t, len(messages), c.Messages)
+	got := unpack(t, c)
+	require.Len(t, got, len(messages))
+	kinds := make([]int, kindCount)
+	for i, m := range messages {
+		g := got[i]
+		assert.Equal(t, i, g.number)
+		assert.Equal(t, m.At.UnixMilli(), g.at)
+		assert.Equal(t, m.Group, c.Groups[g.group])
+		assert.Equal(t, m.Place, g.place)
+		assert.Equal(t, flagsOf(m), g.flags&^flagNamed)
+		assert.Equal(t, m.Outcome.Of, g.of)
+		assert.Equal(t, m.Outcome.Collides, g.other)
+		switch {
+		case m.Outcome.Err != nil:
+			assert.Equal(t, m.Outcome.Err.Error(), g.errors)
+		case m.Outcome.Verdict == sqstest.Delivered && isHash(m.Outcome.DeduplicationID):
+			assert.Equal(t, m.Outcome.DeduplicationID[:16], g.id)
+		case m.Outcome.Verdict == sqstest.Delivered:
+			assert.Equal(t, m.Outcome.DeduplicationID, g.id)
+		}
+		kinds[kindOf(m)]++
+	}
+	assert.Equal(t, kinds, c.Kinds)
+	perKind := make([]int, kindCount)
+	for _, cause := range c.Causes {
+		perKind[cause.Kind] += cause.Count
+	}
+	assert.Equal(t, kinds[:Duplicate], perKind[:Duplicate], "each finding has a cause")
+}
+
+// A page of 100,000 messages takes about 20 bytes of each.
+func TestSize(t *testing.T) {
+	r := NewRecorder()
+	messages := someMessages(1, 10_000)
+	for _, m := range messages {
+		m.Place.Line = int32(r.count)
+		r.Add(m)
+	}
+	c, _ := contentsOf(t, r, Options{})
+	size, err := json.Marshal(c.Rows)
+	require.NoError(t, err)
+	assert.Less(t, len(size)/len(messages), 24)
+}
+
+// Beyond the bound the page has counts, findings and what these name, and the recorder
+// keeps no more however long the log becomes.
+func TestBeyondTheBound(t *testing.T) {
+	messages := someMessages(2, 20_000)
+	r := NewRecorder()
+	r.most = 1000
+	for _, m := range messages {
+		r.Add(m)
+	}
+	c, _ := contentsOf(t, r, Options{Files: []string{"a", "b"}})
+	assert.False(t, c.Complete)
+	assert.Equal(t, len(messages), c.Messages)
+	got := unpack(t, c)
+	assert.Less(t, len(got), len(messages))
+	byNumber := map[int]row{}
+	for i, g := range got {
+		if i > 0 {
+			assert.Greater(t, g.number, got[i-1].number)
+		}
+		byNumber[g.number] = g
+	}
+	for i, m := range messages {
+		kind := kindOf(m)
+		g, is := byNumber[i]
+		if kind.isFinding() {
+			require.True(t, is, "finding %d is missing", i)
+			assert.Equal(t, flagsOf(m), g.flags&^flagNamed)
+			if m.Outcome.Of >= 0 {
+				original, ok := byNumber[m.Outcome.Of]
+				require.True(t, ok, "the original of %d", i)
+				assert.Equal(t, messages[m.Outcome.Of].At.UnixMilli(), original.at)
+				assert.Equal(t, messages[m.Outcome.Of].Place, original.place)
+			}
+		}
+		if is {
+			assert.Equal(t, m.At.UnixMilli(), g.at)
+			assert.Equal(t, m.Group, c.Groups[g.group])
+		}
+	}
+
+	// Of each kind so many, and no more; the counts go on.
+	r = NewRecorder()
+	r.most = 10
+	const many = 4 * MaxFindings
+	for i := range many {
+		m := messages[0]
+		m.At = noon.Add(time.Duration(i) * time.Minute)
+		m.Group = fmt.Sprint(i)
+		m.Outcome = sqstest.Outcome{Verdict: sqstest.Refused, Of: -1, Collides: -1, Err: fmt.Errorf("bad: %d", i)}
+		r.Add(m)
+	}
+	assert.LessOrEqual(t, len(r.kept), MaxFindings)
+	assert.LessOrEqual(t, len(r.texts), MaxTexts)
+	assert.LessOrEqual(t, len(r.recent.chunks), 2)
+	assert.Len(t, r.causes, 1)
+	assert.Nil(t, r.all)
+	c, _ = contentsOf(t, r, Options{})
+	assert.Equal(t, many, c.Kinds[Refused])
+	assert.Equal(t, many, c.Causes[0].Count)
+}
+
+func TestGroupsShareALane(t *testing.T) {
+	r := NewRecorder()
+	r.groups.most = 3
+	for i := range 10 {
+		r.Add(Message{At: noon, Group: fmt.Sprint(i), Outcome: sqstest.Outcome{Verdict: sqstest.Delivered, Of: -1, Collides: -1}})
+	}
+	c, _ := contentsOf(t, r, Options{})
+	assert.Equal(t, []string{"0", "1", "2", otherGroups}, c.Groups)
+	assert.Equal(t, 7, r.groups.counts[3][Delivered])
+}
+
+// The bins hold each message once, wherever the log begins and however long it is.
+func TestBins(t *testing.T) {
+	for _, step := range []time.Duration{0, time.Millisecond, 7 * time.Second, 10 * 24 * time.Hour} {
+		b := bins{start: noon.UnixMilli()}
+		for i := range 5000 {
+			b.add(noon.Add(time.Duration(i)*step).UnixMilli(), Kind(i%int(kindCount)))
+		}
+		var sum uint32
+		for kind := range b.counts {
+			for _, n := range b.counts[kind] {
+				sum += n
+			}
+		}
+		assert.EqualValues(t, 5000, sum, step)
+		last := noon.Add(4999 * step).UnixMilli()
+		assert.Less(t, (last-b.start)/b.width, int64(binCount))
+		if step > 0 {
+			assert.GreaterOrEqual(t, (last-b.start)/b.width, int64(binCount/2), "no wider than they have to be")
+		}
+	}
+}
+
+func TestKinds(t *testing.T) {
+	suppressed := sqstest.Outcome{Verdict: sqstest.Suppressed, Of: 0, Collides: -1}
+	delivered := sqstest.Outcome{Verdict: sqstest.Delivered, Of: -1, Collides: -1}
+	with := func(o sqstest.Outcome, change func(*sqstest.Outcome)) sqstest.Outcome { change(&o); return o }
+	for _, tc := range []struct {
+		outcome sqstest.Outcome
+		replay  int32
+		want    Kind
+	}{
+		{delivered, 0, Delivered},
+		{delivered, 1, Again},
+		{suppressed, 0, Duplicate},
+		{suppressed, 1, Duplicate},
+		{with(suppressed, func(o *sqstest.Outcome) { o.Lost = []string{"group"} }), 1, Lost},
+		{with(suppressed, func(o *sqstest.Outcome) { o.Lost, o.Collides = []string{"body"}, 3 }), 0, Lost},
+		{with(delivered, func(o *sqstest.Outcome) { o.Collides = 3 }), 1, Bodies},
+		{sqstest.Outcome{Verdict: sqstest.Refused, Of: -1, Collides: -1}, 1, Refused},
+	} {
+		assert.Equal(t, tc.want, kindOf(Message{Place: Place{Replay: tc.replay}, Outcome: tc.outcome}), "%+v", tc)
+	}
+}
+
+// Texts are those of the findings, and none without Options.Texts.
+func TestTexts(t *testing.T) {
+	r := NewRecorder()
+	add := func(at time.Duration, line int32, o sqstest.Outcome) {
+		r.Add(Message{At: noon.Add(at), Group: "g", Place: Place{Line: line}, Outcome: o})
+	}
+	add(0, 1, sqstest.Outcome{Verdict: sqstest.Delivered, Of: -1, Collides: -1})
+	add(time.Second, 2, sqstest.Outcome{Verdict: sqstest.Delivered, Of: -1, Collides: -1})
+	add(2*time.Second, 3, sqstest.Outcome{Verdict: sqstest.Suppressed, Of: 1, Collides: -1, Lost: []string{"attributes"}})
+	add(3*time.Second, 4, sqstest.Outcome{Verdict: sqstest.Suppressed, Of: 0, Collides: -1})
+	assert.Equal(t, []Place{{Line: 2}, {Line: 3}}, r.Wanted())
+	r.SetTexts(func(p Place) (sqstest.TimedMessage, bool) {
+		return sqstest.TimedMessage{Body: fmt.Sprint("secret ", p.Line), Attributes: map[string]string{"k": fmt.Sprint(p.Line)}}, true
+	})
+	c, _ := contentsOf(t, r, Options{Texts: true})
+	require.Len(t, c.Texts, 1)
+	assert.Equal(t, 2, c.Texts[0].Number)
+	assert.Equal(t, 1, c.Texts[0].With)
+	assert.Equal(t, 7, c.Texts[0].Body.Byte)
+	assert.Equal(t, []string{`k: "3", not "2"`}, c.Texts[0].Attributes)
+	_, text := contentsOf(t, r, Options{})
+	assert.NotContains(t, text, "secret")
+}
+
+// A log is written by strangers; what it says cannot leave its element.
+func TestHostileLog(t *testing.T) {
+	const hostile = "</script><script>alert(1)</script><img src=x onerror=alert(2)>\u202e"
+	r := NewRecorder()
+	r.Add(Message{At: noon, Group: hostile, Outcome: sqstest.Outcome{Verdict: sqstest.Refused, Of: -1, Collides: -1, Err: fmt.Errorf("%s", hostile)}})
+	r.Add(Message{At: noon, Group: hostile, Outcome: sqstest.Outcome{Verdict: sqstest.Delivered, Of: -1, Collides: -1, DeduplicationID: hostile}})
+	c, text := contentsOf(t, r, Options{Files: []string{hostile}, WhatIfs: []WhatIf{{Name: hostile}}})
+	assert.Equal(t, hostile, c.Groups[0])
+	assert.NotContains(t, text, "<img")
+	assert.NotContains(t, text, "alert(1)</script>")
+	assert.Equal(t, 2, strings.Count(text, "<script"))
+}
+
+// The page loads nothing, and has no markup that its policy would block.
+func TestPageLoadsNothing(t *testing.T) {
+	var b strings.Builder
+	require.NoError(t, NewRecorder().Write(&b, Options{}))
+	text := strings.ReplaceAll(b.String(), "http://www.w3.org/2000/svg", "")
+	for _, loads := range []string{"http:", "https:", " src=", "@import", "url(", "fetch(", " style=", " onclick=", "innerHTML", "insertAdjacentHTML", "document.write", "eval("} {
+		assert.NotContains(t, text, loads)
+	}
+}

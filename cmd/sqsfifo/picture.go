@@ -1,0 +1,151 @@
+package main
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"time"
+
+	"github.com/kansas-frontier-matrix/sqsfifo/cmd/sqsfifo/internal/timeline"
+	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
+)
+
+// pageFlags are the flags of the page.
+type pageFlags struct {
+	HTML       string `name:"html" placeholder:"FILE" help:"Write a page that shows the messages over time; it needs no network."`
+	HTMLBodies bool   `name:"html-bodies" default:"true" negatable:"" help:"Let the page show of findings where bodies and attributes differ, shortened; nothing else of them is in the page (default true)."`
+}
+
+// picture makes the page of --html. A nil picture makes none.
+type picture struct {
+	pageFlags
+	args     []string // as they were given
+	recorder *timeline.Recorder
+	spool    *os.File // of what standard input had, nil if it is not read again
+}
+
+// begin prepares the page. Findings are shown with their texts, which the log is read
+// for once more; of standard input a copy is kept in a temporary file meanwhile.
+func (f pageFlags) begin(args []string) (*picture, error) {
+	if f.HTML == "" {
+		return nil, nil
+	}
+	p := &picture{pageFlags: f, args: args, recorder: timeline.NewRecorder()}
+	if len(p.args) == 0 {
+		p.args = []string{"-"}
+	}
+	if slices.Contains(p.args, "-") && f.HTMLBodies {
+		var err error
+		if p.spool, err = os.CreateTemp("", "sqsfifo-*.jsonl"); err != nil {
+			return nil, err
+		}
+	}
+	return p, nil
+}
+
+func (p *picture) stdin(r io.Reader) io.Reader {
+	if p == nil || p.spool == nil {
+		return r
+	}
+	return io.TeeReader(r, p.spool)
+}
+
+func (p *picture) close() {
+	if p != nil && p.spool != nil {
+		p.spool.Close()
+		os.Remove(p.spool.Name())
+	}
+}
+
+func (p *picture) add(m message, o sqstest.Outcome) {
+	if p != nil {
+		p.recorder.Add(timeline.Message{At: m.At, Group: m.GroupID, Place: timeline.Place{File: m.file, Replay: m.replay, Line: m.line}, Outcome: o})
+	}
+}
+
+func (p *picture) write(files []string, scope string, replays []time.Duration, whatIfs []timeline.WhatIf) (err error) {
+	if p == nil {
+		return nil
+	}
+	if p.HTMLBodies {
+		if err := p.readTexts(); err != nil {
+			return fmt.Errorf("--html: the texts of the findings: %w", err)
+		}
+	}
+	f, err := os.Create(p.HTML)
+	if err != nil {
+		return fmt.Errorf("--html: %w", err)
+	}
+	defer func() {
+		if closed := f.Close(); err == nil {
+			err = closed
+		}
+	}()
+	w := bufio.NewWriter(f)
+	if err := p.recorder.Write(w, timeline.Options{Files: files, Scope: scope, Replays: replays, WhatIfs: whatIfs, Texts: p.HTMLBodies}); err != nil {
+		return err
+	}
+	return w.Flush()
+}
+
+// readTexts reads the lines again that the page shows.
+func (p *picture) readTexts() error {
+	wanted := p.recorder.Wanted()
+	texts := make(map[timeline.Place]sqstest.TimedMessage, len(wanted))
+	for len(wanted) > 0 {
+		file := wanted[0].File
+		n := slices.IndexFunc(wanted, func(w timeline.Place) bool { return w.File != file })
+		if n < 0 {
+			n = len(wanted)
+		}
+		if err := p.readTextsOf(file, wanted[:n], texts); err != nil {
+			return err
+		}
+		wanted = wanted[n:]
+	}
+	p.recorder.SetTexts(func(at timeline.Place) (sqstest.TimedMessage, bool) {
+		m, ok := texts[at]
+		return m, ok
+	})
+	return nil
+}
+
+func (p *picture) readTextsOf(file int32, wanted []timeline.Place, texts map[timeline.Place]sqstest.TimedMessage) error {
+	var from io.Reader = p.spool
+	if p.args[file] == "-" {
+		if _, err := p.spool.Seek(0, io.SeekStart); err != nil {
+			return err
+		}
+	} else {
+		info, err := os.Stat(p.args[file])
+		if err != nil {
+			return err
+		}
+		if !info.Mode().IsRegular() {
+			return nil // a pipe, which cannot be read again
+		}
+		f, err := os.Open(p.args[file])
+		if err != nil {
+			return err
+		}
+		defer f.Close()
+		from = f
+	}
+	lines := bufio.NewScanner(from)
+	lines.Buffer(make([]byte, 64<<10), maxLine)
+	for line := int32(1); len(wanted) > 0 && lines.Scan(); line++ {
+		if line != wanted[0].Line {
+			continue
+		}
+		m, err := parseLine(lines.Bytes())
+		if err != nil {
+			return errors.New("the log has changed while it was read")
+		}
+		texts[wanted[0]] = m
+		wanted = wanted[1:]
+	}
+	return lines.Err()
+}

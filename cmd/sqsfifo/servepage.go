@@ -1,0 +1,64 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
+
+	"github.com/kansas-frontier-matrix/sqsfifo/cmd/sqsfifo/internal/livepage"
+	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
+)
+
+// livePage puts the page in front of the server.
+func livePage(server *sqstest.Server) (http.Handler, error) { return livepage.New(server) }
+
+// queueEntry is one queue of the file of --queues.
+type queueEntry struct {
+	Name       string            `json:"name"`
+	Attributes map[string]string `json:"attributes"` // of CreateQueue; FifoQueue follows from the name
+}
+
+// createQueues makes the queues that a file lists, in its order, so that a queue can name
+// one before it as its dead-letter queue. Without a file there are none.
+func createQueues(ctx context.Context, server *sqstest.Server, file string) ([]*sqstest.Queue, error) {
+	if file == "" {
+		return nil, nil
+	}
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return nil, err
+	}
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.DisallowUnknownFields()
+	var entries []queueEntry
+	if err := d.Decode(&entries); err != nil {
+		return nil, fmt.Errorf("--queues %s: %w", file, err)
+	}
+	if _, err := d.Token(); !errors.Is(err, io.EOF) {
+		return nil, fmt.Errorf("--queues %s: more than one value", file)
+	}
+	var out []*sqstest.Queue
+	for i, e := range entries {
+		attributes := map[string]string{}
+		if strings.HasSuffix(e.Name, ".fifo") {
+			attributes["FifoQueue"] = "true"
+			attributes["ContentBasedDeduplication"] = "true" // as --queue has it
+		}
+		for name, value := range e.Attributes {
+			attributes[name] = value
+		}
+		if _, err := server.CreateQueue(ctx, &sqs.CreateQueueInput{QueueName: &e.Name, Attributes: attributes}); err != nil {
+			return nil, fmt.Errorf("--queues %s: queue %d, %q: %w", file, i+1, e.Name, err)
+		}
+		out = append(out, server.Queue(e.Name))
+	}
+	return out, nil
+}
