@@ -62,33 +62,47 @@ func (d *Dataset) clone() *Dataset {
 //
 // It is a pure function. It returns a [*KeyError] that names the component.
 func (d Dataset) IdempotencyKey() (string, error) {
-	id, err := normalizeDatasetID(d.ID)
+	d, err := d.Normalize()
 	if err != nil {
 		return "", err
+	}
+	sum := sha256.Sum256([]byte(d.ID + "|" + d.Version + "|" + d.SourceURI))
+	return keyPrefix + hex.EncodeToString(sum[:]), nil
+}
+
+// Normalize returns the dataset with ID, Version and SourceURI as its key has them; the
+// other fields are unchanged. A dataset and its normal form have the same key. The
+// error is that of IdempotencyKey.
+func (d Dataset) Normalize() (Dataset, error) {
+	id, err := normalizeDatasetID(d.ID)
+	if err != nil {
+		return Dataset{}, err
 	}
 	version, err := normalizeVersion(d.Version)
 	if err != nil {
-		return "", err
+		return Dataset{}, err
 	}
 	uri, rule := sourceuri.Normalize(d.SourceURI, d.QueryParameters)
 	if rule != "" {
-		return "", &KeyError{Field: "source_uri", Rule: rule}
+		return Dataset{}, &KeyError{Field: "source_uri", Rule: rule}
 	}
-	sum := sha256.Sum256([]byte(id + "|" + version + "|" + uri))
-	return keyPrefix + hex.EncodeToString(sum[:]), nil
+	d.ID, d.Version, d.SourceURI = id, version, uri
+	return d, nil
 }
 
 // recorded returns the dataset as records and spans name it: with the ID and the
 // version that are in its key, so that both join, and the key. A dataset without a key
 // is named as it is.
 func (d *Dataset) recorded() (id, version, key string) {
-	key, err := d.IdempotencyKey()
+	normal, err := d.Normalize()
 	if err != nil {
 		return d.ID, d.Version, ""
 	}
-	id, _ = normalizeDatasetID(d.ID)
-	version, _ = normalizeVersion(d.Version)
-	return id, version, key
+	key, err = normal.IdempotencyKey()
+	if err != nil { // a normal form has a key
+		return d.ID, d.Version, ""
+	}
+	return normal.ID, normal.Version, key
 }
 
 // Verify recomputes the key and compares. It returns nil when key is the

@@ -29,6 +29,12 @@ func ExampleDataset_IdempotencyKey() {
 	// Output: sha256:7fd365dc3a22bccf2f7e584b28fa6bbb1730d8db5c5b7eb6d3a0e6d73743b6ea <nil>
 }
 
+func ExampleDataset_Normalize() {
+	d, err := sqsfifo.Dataset{ID: " noaa_storm_events ", Version: "10.3.1", SourceURI: "HTTPS://WWW.NCEI.NOAA.GOV:443/./storms.csv"}.Normalize()
+	fmt.Printf("%s|%s|%s %v\n", d.ID, d.Version, d.SourceURI, err)
+	// Output: noaa_storm_events|v10.3.1|https://www.ncei.noaa.gov/storms.csv <nil>
+}
+
 // The URIs of one group are spellings of one source; those of different groups
 // are different sources.
 func TestIdempotencyKeyGroupsSpellings(t *testing.T) {

@@ -82,7 +82,7 @@ type IndeterminateError struct {
 }
 
 func (e *IndeterminateError) Error() string {
-	return fmt.Sprintf("idempotency: not run: the outcome of %v is unknown since %s, after %d attempts; find out what became of it, then claim it with RunAgain and complete or fail it",
+	return fmt.Sprintf("idempotency: not run: the outcome of %v is unknown since %s, after %d attempts; find out what became of it and record that with SettleHeld",
 		e.Place, e.DoubtSince.Format(time.RFC3339), e.Attempts)
 }
 

@@ -174,7 +174,7 @@ func skipBlank(text string, i int) int {
 	return i
 }
 
-// stringEnd returns the offset behind the closing quote of the string that
+// stringEnd returns the offset after the closing quote of the string that
 // begins at i.
 func stringEnd(text string, i int) int {
 	n := strings.IndexByte(text[i+1:], '"')
@@ -192,7 +192,7 @@ func stringEnd(text string, i int) int {
 	return len(text)
 }
 
-// literalEnd returns the offset behind the number or word that begins at i,
+// literalEnd returns the offset after the number or word that begins at i,
 // which is never i itself.
 func literalEnd(text string, i int) int {
 	for i++; i < len(text); i++ {
@@ -204,7 +204,7 @@ func literalEnd(text string, i int) int {
 	return i
 }
 
-// valueEnd returns the offset behind the value that begins at i.
+// valueEnd returns the offset after the value that begins at i.
 func valueEnd(text string, i int) int {
 	for depth := 0; i < len(text); {
 		switch text[i] {

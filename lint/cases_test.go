@@ -95,8 +95,8 @@ var cases = []struct {
 			{"camel case", attribute("eventId", text("x1")), `MessageAttributes["eventId"]`, "", none, "silently dropped"},
 			{"kebab case", attribute("dedupe-key", text("x1")), `MessageAttributes["dedupe-key"]`, "", none, goodBody[:60]},
 			{"with a prefix", attribute("_watermill_message_uuid", text("x1")), `MessageAttributes["_watermill_message_uuid"]`, "", none, "hashes only the body"},
-			{"a part of a leaf", attribute("event_id", text("LC09_L2SP")), `MessageAttributes["event_id"]`, "", none, "no value of the body"},
-			{"a name of the body", attribute("event_id", text("tile")), `MessageAttributes["event_id"]`, "", none, "no value of the body"},
+			{"a part of a leaf", attribute("event_id", text("LC09_L2SP")), `MessageAttributes["event_id"]`, "", none, "not a value of the body"},
+			{"a name of the body", attribute("event_id", text("tile")), `MessageAttributes["event_id"]`, "", none, "not a value of the body"},
 			{"number", attribute("job_id", lint.Attribute{DataType: "Number", StringValue: "17"}), `MessageAttributes["job_id"]`, "", none, `"17"`},
 			{"binary", attribute("job_id", lint.Attribute{DataType: "Binary", BinaryValue: []byte{1, 2}}), `MessageAttributes["job_id"]`, "", none, `"AQI="`},
 			{"explicit ID that is the hash", with(func(m *lint.Message) {

@@ -84,7 +84,7 @@ func checkMembers(ms []member) []Finding {
 		fs = append(fs, found(envelopeMembers, "MessageBody", "the envelope lacks "+strings.Join(missing, ", ")))
 	}
 
-	// A body that is no envelope at all may have any number of other members.
+	// A body that is not an envelope may have any number of other members.
 	const named = 8
 	var unknown []string
 	var first member

@@ -48,7 +48,7 @@ func checkIdentity(m Message, b body) []Finding {
 	var fs []Finding
 	for _, name := range slices.Sorted(maps.Keys(carriers)) {
 		if slices.ContainsFunc(carriers[name], func(s string) bool {
-			// A body that is no JSON has no leaves; whatever it holds is text.
+			// A body that is not JSON has no leaves; whatever it holds is text.
 			return carried[s] || !b.wellFormed && strings.Contains(b.text, s)
 		}) {
 			continue
@@ -59,7 +59,7 @@ func checkIdentity(m Message, b body) []Finding {
 }
 
 func lostIdentity(m Message, name, value string) Finding {
-	holds := fmt.Sprintf("attribute %s holds %s, which is no value of the body", quote(name), quote(value))
+	holds := fmt.Sprintf("attribute %s holds %s, which is not a value of the body", quote(name), quote(value))
 	if m.DeduplicationID != "" && m.DeduplicationID != bodyHash(m.Body) {
 		f := found(attrOnlyIdentity, attributeField(name), holds+
 			": the explicit deduplication ID decides what is a duplicate, but a consumer cannot check the identity against the body")

@@ -43,7 +43,7 @@ func TestForbiddenExampleOfTheContract(t *testing.T) {
 	assert.Equal(t, lint.Error, f.Severity)
 	assert.Equal(t, `MessageAttributes["unique_key"]`, f.Field)
 	assert.Equal(t, none, f.Offset)
-	assert.Equal(t, `attribute "unique_key" holds "`+kfmKey+`", which is no value of the body: SQS hashes only the body `+forbidden+
+	assert.Equal(t, `attribute "unique_key" holds "`+kfmKey+`", which is not a value of the body: SQS hashes only the body `+forbidden+
 		`, so within five minutes another message with this body but another value of "unique_key" is silently dropped`, f.Message)
 	rule, _ := lint.Lookup("SF001")
 	assert.Contains(t, rule.Source, "RC-2.4.1")

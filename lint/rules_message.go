@@ -144,7 +144,7 @@ var messageRules = []Rule{
 		Title: "event_time is not RFC 3339 in UTC with the shortest fraction",
 		Wording: "event_time is the instant at which the event occurred, in RFC 3339 with an upper-case T and Z, with at most nine digits of a second's " +
 			"fraction and no trailing zero among them. One instant has one spelling, or the retry of an event would have another hash. " +
-			"0001-01-01T00:00:00Z, the zero value of a clock that was never set, is no instant of an event.",
+			"0001-01-01T00:00:00Z, the zero value of a clock that was never set, is not the instant of an event.",
 		Source: "KFM v11.2.3, section 4; RFC 3339, section 5.6",
 		Fix:    "format the event's own time, never the clock's, with time.RFC3339Nano in UTC",
 		Passes: OnMessage, Since: "0.1.0",

@@ -102,7 +102,7 @@ for err := errFirst; err != nil; {
 	{
 		ID: sharedConstantKey, Name: "const-key-distinct-events", Severity: Warning,
 		Title:   "one constant dedupe key for several types of events",
-		Wording: "Two types of events that share a dedupe key are one event to the producer, which refuses the second, and to whoever deduplicates by the key.",
+		Wording: "Two types of events that share a dedupe key are one event to the producer, which refuses the second, and to every consumer that deduplicates by the key.",
 		Source:  "KFM v10.3.1, key specification; KFM v11.2.3, section 4",
 		Fix:     "make the type a part of the key",
 		Passes:  OnSource, Since: "0.1.0",
@@ -112,9 +112,9 @@ for err := errFirst; err != nil; {
 	{
 		ID: noComplianceTest, Name: "no-compliance-test", Severity: Error,
 		Title:   "a package makes a producer and no test of it runs the compliance suite",
-		Wording: "The KFM contract requires each producer to prove Hash Behavior, Attribute Ignorance and Replay Window Collision in CI. A package whose code calls sqsfifo.NewProducer has a test that calls compliance.TestProducer and is not skipped for good.",
+		Wording: "The KFM contract requires each producer to prove Hash Behavior, Attribute Ignorance and Replay Window Collision in CI. A package whose code calls sqsfifo.NewProducer or NewProducerOn has a test that calls compliance.TestProducer and is not skipped for good. A producer whose client is the fake queue of package sqstest is exempt: it sends nothing to SQS.",
 		Source:  "KFM v11.2.3, required tests",
-		Fix:     "run \"sqsfifo vet -write\", which adds the test, and give it events of yours",
+		Fix:     "run \"sqsfifo vet --write\", which adds the test, and give it events of yours",
 		Passes:  OnSource, Since: "0.1.0",
 		Bad:  `// the package has no *_test.go that calls compliance.TestProducer`,
 		Good: `func TestCompliance(t *testing.T) { compliance.TestProducer(t, suite) }`,

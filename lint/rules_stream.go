@@ -15,7 +15,7 @@ var streamRules = []Rule{
 	{
 		ID: keyReused, Name: "key-reused", Severity: Error,
 		Title:   "a dedupe key that was sent with another body",
-		Wording: "Within the deduplication interval one dedupe key has one body. SQS delivers both as if they had nothing to do with each other. Either the payload differs, and the key was given to another event, or the event was built anew from a source that is not stable.",
+		Wording: "Within the deduplication interval one dedupe key has one body. SQS delivers both as if they had nothing to do with each other. Either the payload differs, and the key was given to another event, or the event was built again from a source that is not stable.",
 		Source:  "KFM v11.2.3, section 4; F-011",
 		Fix:     "give each event a key of its own, and resend the stored bytes of one that is sent again",
 		Passes:  OnStream, Since: "0.1.0",

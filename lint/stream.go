@@ -78,7 +78,7 @@ func (s *Stream) Check(at time.Time, m Message) []Finding {
 		if was, since, ok := s.earlier(s.byKey, at, key, is); ok && was.body != is.body {
 			what := "another payload: the key was given to another event"
 			if was.payload == is.payload {
-				what = "the same payload in another envelope: the event was built anew from a source that is not stable"
+				what = "the same payload in another envelope: the event was built again from a source that is not stable"
 			}
 			fs = append(fs, inBody(keyReused, "/dedupe_key", b.offsetOf("dedupe_key"),
 				fmt.Sprintf("dedupe_key %s was sent %s with %s", quote(key), ago(was, since), what)))

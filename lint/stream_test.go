@@ -71,7 +71,7 @@ var streamCases = []struct {
 		"MessageBody", "another payload: the key was given to another event",
 	},
 	{
-		"SF061", "built anew",
+		"SF061", "built again",
 		[]step{{0, good()}, {5*time.Minute - 1, body(clock, "2025-12-04T17:03:22Z")}},
 		[]step{{0, good()}, {5 * time.Minute, body(clock, "2025-12-04T17:03:22Z")}},
 		"MessageBody", "the same payload in another envelope",

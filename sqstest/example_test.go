@@ -109,7 +109,7 @@ func ExampleQueue_Advance() {
 }
 
 // A producer that takes a lost answer for a refusal would lose the message or
-// build it anew; the queue has it.
+// build it again; the queue has it.
 func ExampleQueue_Inject() {
 	ctx := context.Background()
 	q, err := sqstest.NewQueue(sqstest.Config{})

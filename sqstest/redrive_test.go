@@ -202,7 +202,7 @@ func TestDeadLetters(t *testing.T) {
 			o.server.Advance(time.Minute)
 			dlq = o.create("dead.fifo")
 			source.receive(1)
-			assert.Equal(o, []string{"1"}, dlq.stored(), "made anew under its name")
+			assert.Equal(o, []string{"1"}, dlq.stored(), "made again under its name")
 		}},
 	})
 }

@@ -217,7 +217,7 @@ type movedWire struct {
 }
 
 // wireForm returns what to encode for an output, nil for the outputs that have
-// no body. A value that is no output of the service goes through unchanged.
+// no body. A value that is not an output of the service goes through unchanged.
 func wireForm(out any) any {
 	switch o := out.(type) {
 	case *sqs.SendMessageOutput:

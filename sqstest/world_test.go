@@ -15,7 +15,7 @@ import (
 )
 
 // kind is what a step does; a, b and c mean what the comment says, each taken
-// modulo what there is, so that a step makes sense behind any other.
+// modulo what there is, so that a step makes sense after any other.
 type kind uint8
 
 const (

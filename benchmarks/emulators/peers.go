@@ -45,7 +45,7 @@ func sqsfifoServe(ctx context.Context, dir, port string) (*exec.Cmd, error) {
 	if _, err := output(ctx, filepath.Join(root, "cmd", "sqsfifo"), "go", "build", "-o", program, "."); err != nil {
 		return nil, err
 	}
-	return exec.Command(program, "serve", "-addr", "127.0.0.1:"+port), nil // #nosec G204
+	return exec.Command(program, "serve", "--addr", "127.0.0.1:"+port), nil // #nosec G204
 }
 
 // motoServer takes the moto_server of the machine, else one from pip.

@@ -151,7 +151,7 @@ func (p *process) printWrong(ours *process) (missed int) {
 	return missed
 }
 
-// forgets says that a side took a duplicate for new: it is no tracker and its
+// forgets says that a side took a duplicate for new: it is not a tracker and its
 // speed is no measure.
 func (p *process) forgets() bool {
 	wrong, _ := p.wrong("again")

@@ -2,7 +2,7 @@ package main
 
 import (
 	"context"
-	"flag"
+	"encoding/json"
 	"fmt"
 	"io"
 	"strings"
@@ -12,34 +12,73 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/lint"
 )
 
-const explainHelp = `usage: sqsfifo explain [rule ...]
+type explainCmd struct {
+	JSON bool     `name:"json" help:"Print one JSON object for each rule."`
+	Rule []string `arg:"" optional:"" help:"Rules, by ID or name; all are listed without one."`
+}
 
-Prints what rules require and why, where they come from, what to do, and code that
-breaks and keeps them. A rule is named by its ID or by its name, as in SF001 or attr-only-identity; without one all
-are listed.
-`
+// Help is the manual of the command.
+func (*explainCmd) Help() string {
+	return `Prints what rules require and why, where they come from, what to do, and code that breaks and keeps them. A rule is named by its ID or by its name.
 
-func explain(_ context.Context, args []string, io stdio) (int, error) {
-	flags := flag.NewFlagSet("explain", flag.ContinueOnError)
-	if err := parse(flags, args, explainHelp, io); err != nil {
-		return exitFailed, err
-	}
-	if flags.NArg() == 0 {
+Examples:
+
+	sqsfifo explain
+	sqsfifo explain SF001
+	sqsfifo explain attr-only-identity --json`
+}
+
+func (c *explainCmd) run(_ context.Context, io stdio) (int, error) {
+	if len(c.Rule) == 0 {
+		if c.JSON {
+			return printRules(io.out, everyRule())
+		}
 		return exitFine, listRules(io.out)
 	}
 	var rules []lint.Rule
-	for _, name := range flags.Args() {
+	for _, name := range c.Rule {
 		r, err := findRule(name)
 		if err != nil {
 			return exitFailed, err
 		}
 		rules = append(rules, r)
 	}
+	if c.JSON {
+		return printRules(io.out, rules)
+	}
 	for i, r := range rules {
 		if i > 0 {
 			fmt.Fprintln(io.out)
 		}
 		printRule(io.out, r)
+	}
+	return exitFine, nil
+}
+
+// ruleLine is the stable form of --json.
+type ruleLine struct {
+	ID       string `json:"id"`
+	Name     string `json:"name"`
+	Severity string `json:"severity"`
+	Passes   string `json:"passes"`
+	Since    string `json:"since"`
+	Title    string `json:"title"`
+	Wording  string `json:"wording"`
+	Source   string `json:"source,omitempty"`
+	Fix      string `json:"fix"`
+	Bad      string `json:"bad"`
+	Good     string `json:"good"`
+}
+
+func printRules(w io.Writer, rules []lint.Rule) (int, error) {
+	e := json.NewEncoder(w)
+	for _, r := range rules {
+		if err := e.Encode(ruleLine{
+			ID: r.ID, Name: r.Name, Severity: r.Severity.String(), Passes: r.Passes.String(), Since: r.Since, Title: r.Title,
+			Wording: r.Wording, Source: r.Source, Fix: r.Fix, Bad: r.Bad, Good: r.Good,
+		}); err != nil {
+			return exitFailed, err
+		}
 	}
 	return exitFine, nil
 }

@@ -17,7 +17,7 @@ func loopbackOnly(next http.Handler) http.Handler {
 		origins := r.Header.Values("Origin")
 		switch {
 		case !onLoopback(r.Host):
-			why = fmt.Sprintf("the host %q is not this machine; use localhost or 127.0.0.1, or start the server with -allow-remote", r.Host)
+			why = fmt.Sprintf("the host %q is not this machine; use localhost or 127.0.0.1, or start the server with --allow-remote", r.Host)
 		case len(origins) > 1 || len(origins) == 1 && !loopbackOrigin(origins[0]):
 			why = "web pages of other origins are not served"
 		case r.Header.Get("Sec-Fetch-Site") == "cross-site":

@@ -1,12 +1,14 @@
-// Command sqsfifo works on SQS FIFO deduplication without AWS: it shows what a
-// queue would do with a log of messages, serves a fake queue to programs in any
-// language, and finds Go code that makes such a queue lose or duplicate events.
+// Command sqsfifo works on SQS FIFO queues from a shell: it sends events with the
+// guarantees of the library, shows what a queue would do with a log of messages,
+// serves a fake queue to programs in any language, asks a queue how it behaves, and
+// finds messages and Go code that make such a queue lose or duplicate events.
 //
+//	sqsfifo send events.jsonl --source acme.billing.export --key 'export|{/day}' --group exports --time /at
 //	sqsfifo simulate events.jsonl
-//	sqsfifo serve -queue scenes.fifo
+//	sqsfifo serve --queue scenes.fifo
 //	sqsfifo vet ./...
 //	sqsfifo explain SF001
-//	sqsfifo version
+//	sqsfifo help
 //
 // It is also a tool for "go vet -vettool".
 //
@@ -16,8 +18,6 @@ package main
 
 import (
 	"context"
-	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"os"
@@ -41,78 +41,68 @@ type stdio struct {
 	out, err io.Writer
 }
 
-// command is one subcommand: run returns the exit code, and an error only with
-// exitFailed.
-type command struct {
-	name, summary string
-	run           func(ctx context.Context, args []string, io stdio) (int, error)
+// command is a subcommand with its flags set. run returns the exit code, and an
+// error only with exitFailed.
+type command interface {
+	run(ctx context.Context, std stdio) (int, error)
 }
 
-var commands = []command{
-	{"simulate", "show what a queue does with a log of messages", simulate},
-	{"serve", "serve a fake SQS on this machine", serve},
-	{"vet", "check Go code that sends to FIFO queues", vetSource},
-	{"explain", "show what a rule requires, and why", explain},
-	{"version", "show the version of this command", version},
+// commandLine is every subcommand, in the order of the help.
+type commandLine struct {
+	Send       sendCmd       `cmd:"" help:"Send events to a FIFO queue."`
+	Simulate   simulateCmd   `cmd:"" help:"Show what a queue does with a log of messages."`
+	Serve      serveCmd      `cmd:"" help:"Serve a fake SQS on this machine."`
+	Probe      probeCmd      `cmd:"" help:"Ask a queue how it deduplicates."`
+	Key        keyCmd        `cmd:"" help:"Compute the idempotency key of a dataset."`
+	Canon      canonCmd      `cmd:"" help:"Write JSON in canonical form, or check that it is."`
+	Lint       lintCmd       `cmd:"" help:"Check messages against the rules."`
+	Vet        vetCmd        `cmd:"" help:"Check Go code that sends to FIFO queues."`
+	Explain    explainCmd    `cmd:"" help:"Show what a rule requires, and why."`
+	Completion completionCmd `cmd:"" help:"Print a script that completes commands in a shell."`
+	Version    versionCmd    `cmd:"" help:"Show the version of this command."`
+	Help       helpCmd       `cmd:"" help:"Show the manual of a command, or a topic."`
 }
 
 func main() {
 	if vet.IsToolCall(os.Args[1:]) {
 		vet.ToolMain(fifovet.Analyzer)
 	}
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	code := run(ctx, os.Args[1:], stdio{os.Stdin, os.Stdout, os.Stderr})
-	stop()
-	os.Exit(code)
+	os.Exit(process())
 }
 
-func run(ctx context.Context, args []string, io stdio) int {
-	if len(args) == 0 {
-		usage(io.err)
+// process runs the command line of this process.
+func process() int {
+	// A closed standard output is an error of Write, and not the end of a process that
+	// has messages under way.
+	signal.Ignore(syscall.SIGPIPE)
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	// The first signal ends the work in order, the second one ends the process.
+	context.AfterFunc(ctx, stop)
+	return run(ctx, os.Args[1:], stdio{os.Stdin, os.Stdout, os.Stderr})
+}
+
+func run(ctx context.Context, args []string, std stdio) int {
+	c, name, err := parse(args, std)
+	if err != nil {
+		complain(std.err, name, err)
+		fmt.Fprintf(std.err, "see %q\n", name+" --help")
 		return exitFailed
 	}
-	switch args[0] {
-	case "-h", "-help", "--help", "help":
-		usage(io.out)
+	if c == nil { // the help was asked for, and printed
 		return exitFine
 	}
-	for _, c := range commands {
-		if c.name != args[0] {
-			continue
-		}
-		code, err := c.run(ctx, args[1:], io)
-		if errors.Is(err, flag.ErrHelp) {
-			return exitFine
-		}
-		if err != nil {
-			fmt.Fprintf(io.err, "sqsfifo %s: %v\n", c.name, err)
-			return exitFailed
-		}
-		return code
+	code, err := c.run(ctx, std)
+	if err != nil {
+		complain(std.err, name, err)
+		return exitFailed
 	}
-	fmt.Fprintf(io.err, "sqsfifo: no command %q\n", args[0])
-	usage(io.err)
-	return exitFailed
+	return code
 }
 
-func usage(w io.Writer) {
-	fmt.Fprintln(w, "usage: sqsfifo <command> [flags]")
-	for _, c := range commands {
-		fmt.Fprintf(w, "  %-9s %s\n", c.name, c.summary)
+// complain prints one line for each of the errors that are joined.
+func complain(w io.Writer, name string, err error) {
+	for _, e := range split(err) {
+		fmt.Fprintf(w, "%s: %v\n", name, e)
 	}
-	fmt.Fprintln(w, "sqsfifo <command> -h shows a command's flags")
-}
-
-// parse reads the flags of a command. Help was asked for and goes to standard
-// output; what is wrong is left to run.
-func parse(flags *flag.FlagSet, args []string, help string, std stdio) error {
-	flags.SetOutput(io.Discard)
-	flags.Usage = func() {}
-	err := flags.Parse(args)
-	if errors.Is(err, flag.ErrHelp) {
-		fmt.Fprintln(std.out, help)
-		flags.SetOutput(std.out)
-		flags.PrintDefaults()
-	}
-	return err
 }

@@ -19,8 +19,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// sqsfifo runs the command as a shell would.
-func sqsfifo(t *testing.T, stdin string, args ...string) (stdout, stderr string, code int) {
+// shell runs the command as a shell would.
+func shell(t *testing.T, stdin string, args ...string) (stdout, stderr string, code int) {
 	t.Helper()
 	var out, err strings.Builder
 	code = run(t.Context(), args, stdio{strings.NewReader(stdin), &out, &err})
@@ -34,32 +34,36 @@ func TestUsage(t *testing.T) {
 		stdout string
 		stderr string
 	}{
-		{nil, 2, "", "usage: sqsfifo <command>"},
-		{[]string{"-h"}, 0, "usage: sqsfifo <command>", ""},
-		{[]string{"simulate", "-h"}, 0, "-replay", ""},
-		{[]string{"serve", "-h"}, 0, "-addr", ""},
-		{[]string{"vet", "-h"}, 0, "-format", ""},
-		{[]string{"explain", "-h"}, 0, "usage: sqsfifo explain", ""},
-		{[]string{"probe"}, 2, "", `no command "probe"`},
-		{[]string{"simulate", "-no"}, 2, "", "-no"},
-		{[]string{"simulate", "-replay", "soon"}, 2, "", "soon"},
-		{[]string{"simulate", "-replay", "-3m"}, 2, "", "above zero"},
-		{[]string{"simulate", "-scope", "galaxy"}, 2, "", `neither "queue" nor "messageGroup"`},
+		{nil, 2, "", `see "sqsfifo --help"`},
+		{[]string{"-h"}, 0, "Usage: sqsfifo <command>", ""},
+		{[]string{"simulate", "-h"}, 0, "--replay", ""},
+		{[]string{"serve", "-h"}, 0, "--addr", ""},
+		{[]string{"vet", "-h"}, 0, "--format", ""},
+		{[]string{"explain", "-h"}, 0, "Usage: sqsfifo explain", ""},
+		{[]string{"simulte"}, 2, "", `no command "simulte"; did you mean "simulate"?`},
+		{[]string{"simulate", "--replya", "3m"}, 2, "", `unknown flag --replya, did you mean "--replay"?`},
+		{[]string{"simulate", "testdata/forbidden.jsonl", "--fail-on", "none"}, 0, "delivered", ""},
+		{[]string{"simulate", "-fail-on=none", "testdata/forbidden.jsonl"}, 0, "delivered", ""},
+		{[]string{"simulate", "--", "-fail-on=none"}, 2, "", "open -fail-on=none"},
+		{[]string{"simulate", "--no"}, 2, "", "--no"},
+		{[]string{"simulate", "--replay", "soon"}, 2, "", "soon"},
+		{[]string{"simulate", "--replay=-3m"}, 2, "", "above zero"},
+		{[]string{"simulate", "--scope", "galaxy"}, 2, "", `--scope must be one of "queue","messageGroup" but got "galaxy"`},
 		{[]string{"simulate", "no such file"}, 2, "", "no such file"},
-		{[]string{"vet", "-format", "xml", "./no-such-package"}, 2, "", `no format "xml"`},
-		{[]string{"vet", "-disable", "SF999"}, 2, "", "SF999"},
-		{[]string{"vet", "-fail-on", "info"}, 2, "", "error, warning and never"},
-		{[]string{"vet", "-enable", "SF999"}, 2, "", "SF999"},
-		{[]string{"vet", "-nondet", "New"}, 2, "", "-nondet"},
-		{[]string{"explain", "-no"}, 2, "", "-no"},
+		{[]string{"vet", "--format", "xml", "./no-such-package"}, 2, "", `no format "xml"`},
+		{[]string{"vet", "--disable", "SF999"}, 2, "", "SF999"},
+		{[]string{"vet", "--fail-on", "info"}, 2, "", `must be one of "error","warning","never" but got "info"`},
+		{[]string{"vet", "--enable", "SF999"}, 2, "", "SF999"},
+		{[]string{"vet", "--nondet", "New"}, 2, "", "--nondet"},
+		{[]string{"explain", "--no"}, 2, "", "--no"},
 		{[]string{"serve", "queue"}, 2, "", `unexpected argument "queue"`},
-		{[]string{"serve", "-queue", "a b"}, 2, "", "Name"},
-		{[]string{"serve", "-addr", "0.0.0.0:0"}, 2, "", "-allow-remote"},
-		{[]string{"serve", "-addr", ":0"}, 2, "", "-allow-remote"},
-		{[]string{"serve", "-addr", "example.org:0"}, 2, "", "-allow-remote"},
-		{[]string{"serve", "-addr", "nonsense"}, 2, "", "-addr"},
+		{[]string{"serve", "--queue", "a b"}, 2, "", "Name"},
+		{[]string{"serve", "--addr", "0.0.0.0:0"}, 2, "", "--allow-remote"},
+		{[]string{"serve", "--addr", ":0"}, 2, "", "--allow-remote"},
+		{[]string{"serve", "--addr", "example.org:0"}, 2, "", "--allow-remote"},
+		{[]string{"serve", "--addr", "nonsense"}, 2, "", "--addr"},
 	} {
-		stdout, stderr, code := sqsfifo(t, "", tc.args...)
+		stdout, stderr, code := shell(t, "", tc.args...)
 		assert.Equal(t, tc.code, code, "%q", tc.args)
 		assert.Contains(t, stdout, tc.stdout, "%q", tc.args)
 		assert.Contains(t, stderr, tc.stderr, "%q", tc.args)
@@ -71,7 +75,7 @@ func TestUsage(t *testing.T) {
 
 // The forbidden example of the KFM guidance: the second scene is lost.
 func TestSimulateTable(t *testing.T) {
-	stdout, stderr, code := sqsfifo(t, "", "simulate", "testdata/forbidden.jsonl")
+	stdout, stderr, code := shell(t, "", "simulate", "testdata/forbidden.jsonl")
 	assert.Equal(t, 1, code)
 	assert.Equal(t, `line                        sent                      group   deduplication id  outcome
 testdata/forbidden.jsonl:1  2025-12-04T12:00:00.000Z  p32r29  2a1ca435d128…     delivered
@@ -81,10 +85,10 @@ testdata/forbidden.jsonl:2  2025-12-04T12:01:00.000Z  p32r29  2a1ca435d128…   
 }
 
 func TestSimulateJSON(t *testing.T) {
-	stdout, _, code := sqsfifo(t, `
+	stdout, _, code := shell(t, `
 {"at":"2025-12-04T12:00:00Z","group":"g","body":"a"}
 {"at":"2025-12-04T12:00:00Z","body":"b"}
-`, "simulate", "--json", "-replay", "1m")
+`, "simulate", "--json", "--replay", "1m")
 	assert.Equal(t, 1, code)
 	var got []outcomeLine
 	for line := range strings.Lines(stdout) {
@@ -116,12 +120,12 @@ func TestSimulateNamesFileAndLine(t *testing.T) {
 	} {
 		file := filepath.Join(t.TempDir(), "events.jsonl")
 		require.NoError(t, os.WriteFile(file, []byte("\n"+line+"\n"), 0o600))
-		_, stderr, code := sqsfifo(t, "", "simulate", file)
+		_, stderr, code := shell(t, "", "simulate", file)
 		assert.Equal(t, 2, code)
 		assert.Contains(t, stderr, file+":2: ", line)
 		assert.Contains(t, stderr, says, line)
 	}
-	_, stderr, code := sqsfifo(t, `{"at":"1950-01-03T00:00:00Z","group":"g","body":"a"}`, "simulate")
+	_, stderr, code := shell(t, `{"at":"1950-01-03T00:00:00Z","group":"g","body":"a"}`, "simulate")
 	assert.Equal(t, 2, code)
 	assert.Contains(t, stderr, "before 1970")
 }
@@ -133,7 +137,7 @@ func TestSimulateReplays(t *testing.T) {
 	for i := range 20 {
 		fmt.Fprintf(&log, `{"at":"2025-12-04T12:00:%02dZ","group":"g","body":{"dedupe_key":"scene %d"}}`+"\n", i, i)
 	}
-	stdout, stderr, code := sqsfifo(t, log.String(), "simulate", "-replay", "3m", "-replay", "7m")
+	stdout, stderr, code := shell(t, log.String(), "simulate", "--replay", "3m", "--replay", "7m")
 	assert.Equal(t, 0, code, "a true duplicate is no finding")
 	assert.Equal(t, 40, strings.Count(stdout, " delivered\n"))
 	assert.Equal(t, 20, strings.Count(stdout, " suppressed, duplicate of standard input:"))
@@ -177,7 +181,7 @@ func TestServe(t *testing.T) {
 	r, w := io.Pipe()
 	code := make(chan int, 1)
 	go func() {
-		code <- run(ctx, []string{"serve", "-addr", "127.0.0.1:0", "-queue", "scenes.fifo", "-queue", "plain"}, stdio{nil, w, os.Stderr})
+		code <- run(ctx, []string{"serve", "--addr", "127.0.0.1:0", "--queue", "scenes.fifo", "--queue", "plain"}, stdio{nil, w, os.Stderr})
 		w.Close()
 	}()
 	printed := bufio.NewScanner(r)

@@ -3,7 +3,6 @@ package main
 import (
 	"bufio"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"os"
@@ -16,16 +15,11 @@ import (
 
 // pictureFlags are the flags of the page.
 type pictureFlags struct {
-	file   string
-	bodies bool
+	HTML       string `name:"html" type:"path" placeholder:"FILE" help:"Write a page that shows the messages over time to this file; it needs no network."`
+	HTMLBodies bool   `name:"html-bodies" default:"true" negatable:"" help:"Let the page show of findings where bodies and attributes differ, shortened; nothing else of them is in the page (default true)."`
 }
 
-func (f *pictureFlags) add(flags *flag.FlagSet) {
-	flags.StringVar(&f.file, "html", "", "write a page that shows the messages over time to this `file`; it needs no network")
-	flags.BoolVar(&f.bodies, "html-bodies", true, "let the page show of findings where bodies and attributes differ, shortened; nothing else of them is in the page")
-}
-
-// picture makes the page of -html. A nil picture makes none.
+// picture makes the page of --html. A nil picture makes none.
 type picture struct {
 	pictureFlags
 	args     []string // as they were given
@@ -36,14 +30,14 @@ type picture struct {
 // begin prepares the page. Findings are shown with their texts, which the log is read
 // for once more; of standard input a copy is kept in a temporary file meanwhile.
 func (f pictureFlags) begin(args []string) (*picture, error) {
-	if f.file == "" {
+	if f.HTML == "" {
 		return nil, nil
 	}
 	p := &picture{pictureFlags: f, args: args, recorder: timeline.NewRecorder()}
 	if len(p.args) == 0 {
 		p.args = []string{"-"}
 	}
-	if slices.Contains(p.args, "-") && f.bodies {
+	if slices.Contains(p.args, "-") && f.HTMLBodies {
 		var err error
 		if p.spool, err = os.CreateTemp("", "sqsfifo-*.jsonl"); err != nil {
 			return nil, err
@@ -76,14 +70,14 @@ func (p *picture) write(files []string, scope string, replays []time.Duration, w
 	if p == nil {
 		return nil
 	}
-	if p.bodies {
+	if p.HTMLBodies {
 		if err := p.readTexts(); err != nil {
-			return fmt.Errorf("-html: the texts of the findings: %w", err)
+			return fmt.Errorf("--html: the texts of the findings: %w", err)
 		}
 	}
-	f, err := os.Create(p.file)
+	f, err := os.Create(p.HTML)
 	if err != nil {
-		return fmt.Errorf("-html: %w", err)
+		return fmt.Errorf("--html: %w", err)
 	}
 	defer func() {
 		if closed := f.Close(); err == nil {
@@ -91,7 +85,7 @@ func (p *picture) write(files []string, scope string, replays []time.Duration, w
 		}
 	}()
 	w := bufio.NewWriter(f)
-	if err := p.recorder.Write(w, timeline.Options{Files: files, Scope: scope, Replays: replays, WhatIfs: whatIfs, Texts: p.bodies}); err != nil {
+	if err := p.recorder.Write(w, timeline.Options{Files: files, Scope: scope, Replays: replays, WhatIfs: whatIfs, Texts: p.HTMLBodies}); err != nil {
 		return err
 	}
 	return w.Flush()

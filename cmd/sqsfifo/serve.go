@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"net"
 	"net/http"
@@ -13,70 +12,62 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
 )
 
-const serveHelp = `usage: sqsfifo serve [flags]
-
-Serves a fake SQS on this machine, for any AWS SDK that speaks AWS JSON 1.0: point
-the SDK's endpoint at the printed address and give it any credentials. CreateQueue
-makes further queues. Nothing is persistent. SIGINT ends it.
-
-Unless -allow-remote is given, only requests to localhost, 127.0.0.0/8 and [::1] are
-answered, and none from web pages of other origins.
-
-  GET    /                     answers health checks, and a browser with a page: what the
-                               queues remember and suppressed, their clock and faults
-  POST   /_sqsfifo/clock       {"advance_seconds": 301}   moves the clock of every queue
-  GET    /_sqsfifo/window      what the queues remember
-  GET    /_sqsfifo/suppressed  which sends they suppressed, and why
-  POST   /_sqsfifo/faults      {"queue": "events.fifo", "fault": "lose_answer", "calls": 1}
-  GET    /_sqsfifo/faults      which faults wait for a call
-  DELETE /_sqsfifo/faults      removes them; ?id=ID removes one
-
-Faults are lose_answer, drop_request, reset_connection, truncate_answer, throttle,
-server_error, pass, delay_answer with delay_seconds, and fail_entries with code,
-sender_fault and entry_ids. Instead of calls, rate and seed choose calls at random.
-`
-
-// names is a flag that may be given more than once.
-type names []string
-
-func (n *names) String() string { return strings.Join(*n, ",") }
-
-func (n *names) Set(s string) error {
-	*n = append(*n, s)
-	return nil
+type serveCmd struct {
+	Addr        string   `default:"127.0.0.1:9324" placeholder:"HOST:PORT" help:"Address to listen on; port 0 takes a free one (default ${default})."`
+	AllowRemote bool     `help:"Listen on an address that other machines reach; the fake checks no credentials."`
+	Keep        bool     `help:"Keep messages that were deleted, for /_sqsfifo/window and for duplicates of them; memory then grows with each send, up to the bounds."`
+	MaxQueues   int      `default:"1000" placeholder:"N" help:"Most queues, 0 for no bound; beyond it and those below a request is refused with OverLimit (default ${default})."`
+	MaxMessages int      `default:"1000000" placeholder:"N" help:"Most messages in all queues, 0 for no bound (default ${default})."`
+	MaxBytes    int64    `default:"1073741824" placeholder:"N" help:"Most bytes of messages in all queues, 0 for no bound (default ${default})."`
+	Queue       []string `sep:"none" placeholder:"NAME" help:"Name of a queue to begin with, FIFO if it ends in .fifo; may be repeated (default events.fifo)."`
+	Queues      string   `type:"path" placeholder:"FILE" help:"Queues to begin with: a JSON array of objects with a name and the attributes of CreateQueue, as in [{\"name\": \"events.fifo\", \"attributes\": {\"DeduplicationScope\": \"messageGroup\"}}]."`
 }
 
-func serve(ctx context.Context, args []string, io stdio) (int, error) {
-	flags := flag.NewFlagSet("serve", flag.ContinueOnError)
-	addr := flags.String("addr", "127.0.0.1:9324", "address to listen on; port 0 takes a free one")
-	remote := flags.Bool("allow-remote", false, "listen on an address that other machines reach; the fake checks no credentials")
-	keep := flags.Bool("keep", false, "keep messages that were deleted, for /_sqsfifo/window and for duplicates of them; memory then grows with each send, up to the bounds")
-	bounds := sqstest.Bounds{}
-	flags.IntVar(&bounds.Queues, "max-queues", 1000, "most queues, 0 for no bound; beyond it and those below a request is refused with OverLimit")
-	flags.IntVar(&bounds.Messages, "max-messages", 1_000_000, "most messages in all queues, 0 for no bound")
-	flags.Int64Var(&bounds.Bytes, "max-bytes", 1<<30, "most bytes of messages in all queues, 0 for no bound")
-	var queues names
-	flags.Var(&queues, "queue", "`name` of a queue to begin with, FIFO if it ends in .fifo; may be repeated (default events.fifo)")
-	queueFile := flags.String("queues", "", "`file` of queues to begin with: a JSON array of objects with a name and the attributes of CreateQueue, as in [{\"name\": \"events.fifo\", \"attributes\": {\"DeduplicationScope\": \"messageGroup\"}}]")
-	if err := parse(flags, args, serveHelp, io); err != nil {
+// Help is the manual of the command.
+func (*serveCmd) Help() string {
+	return `Serves a fake SQS on this machine, for any AWS SDK that speaks AWS JSON 1.0: point the SDK's endpoint at the printed address and give it any credentials. CreateQueue makes further queues. Nothing is persistent. SIGINT ends it.
+
+The first line on standard output is the address, the others are the URLs of the queues.
+
+Unless --allow-remote is given, only requests to localhost, 127.0.0.0/8 and [::1] are answered, and none from web pages of other origins.
+
+	GET    /                     answers health checks, and a browser with a page: what the queues remember and suppressed, their clock and faults
+	POST   /_sqsfifo/clock       {"advance_seconds": 301}   moves the clock of every queue
+	GET    /_sqsfifo/window      what the queues remember
+	GET    /_sqsfifo/suppressed  which sends they suppressed, and why
+	POST   /_sqsfifo/faults      {"queue": "events.fifo", "fault": "lose_answer", "calls": 1}
+	GET    /_sqsfifo/faults      which faults wait for a call
+	DELETE /_sqsfifo/faults      removes them; ?id=ID removes one
+
+Faults are lose_answer, drop_request, reset_connection, truncate_answer, throttle, server_error, pass, delay_answer with delay_seconds, and fail_entries with code, sender_fault and entry_ids. Instead of calls, rate and seed choose calls at random.
+
+Examples:
+
+	sqsfifo serve --queue scenes.fifo
+	AWS_ENDPOINT_URL_SQS=http://127.0.0.1:9324 aws sqs list-queues`
+}
+
+func (c *serveCmd) run(ctx context.Context, io stdio) (int, error) {
+	bounds := sqstest.Bounds{Queues: c.MaxQueues, Messages: c.MaxMessages, Bytes: c.MaxBytes}
+	queues := c.Queue
+	if len(queues) == 0 && c.Queues == "" {
+		queues = []string{"events.fifo"}
+	}
+	if err := checkAddr(c.Addr, c.AllowRemote); err != nil {
 		return exitFailed, err
 	}
-	if flags.NArg() > 0 {
-		return exitFailed, fmt.Errorf("unexpected argument %q", flags.Arg(0))
+	for _, b := range []struct {
+		flag  string
+		value int64
+	}{{"--max-queues", int64(c.MaxQueues)}, {"--max-messages", int64(c.MaxMessages)}, {"--max-bytes", c.MaxBytes}} {
+		if b.value < 0 {
+			return exitFailed, fmt.Errorf("%s: %d is below 0", b.flag, b.value)
+		}
 	}
-	if len(queues) == 0 && *queueFile == "" {
-		queues = names{"events.fifo"}
-	}
-	if err := checkAddr(*addr, *remote); err != nil {
-		return exitFailed, err
-	}
-	if bounds.Queues < 0 || bounds.Messages < 0 || bounds.Bytes < 0 {
-		return exitFailed, errors.New("a bound cannot be below 0")
-	}
-	bounds.DiscardDeleted = !*keep
+	bounds.DiscardDeleted = !c.Keep
 	var served []*sqstest.Queue
 	for _, name := range queues {
-		q, err := sqstest.NewQueue(sqstest.Config{Name: name, Standard: !strings.HasSuffix(name, ".fifo"), DiscardDeleted: !*keep})
+		q, err := sqstest.NewQueue(sqstest.Config{Name: name, Standard: !strings.HasSuffix(name, ".fifo"), DiscardDeleted: !c.Keep})
 		if err != nil {
 			return exitFailed, err
 		}
@@ -84,12 +75,12 @@ func serve(ctx context.Context, args []string, io stdio) (int, error) {
 	}
 	server := sqstest.NewServer(served...)
 	server.SetBounds(bounds)
-	more, err := createQueues(ctx, server, *queueFile)
+	more, err := createQueues(ctx, server, c.Queues)
 	if err != nil {
 		return exitFailed, err
 	}
 	served = append(served, more...)
-	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", *addr)
+	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", c.Addr)
 	if err != nil {
 		return exitFailed, err
 	}
@@ -102,7 +93,7 @@ func serve(ctx context.Context, args []string, io stdio) (int, error) {
 	if err != nil {
 		return exitFailed, err
 	}
-	if !*remote {
+	if !c.AllowRemote {
 		handler = loopbackOnly(handler)
 	}
 	return exitFine, serveUntilDone(ctx, listener, handler, defaultTimeouts)
@@ -113,13 +104,13 @@ func serve(ctx context.Context, args []string, io stdio) (int, error) {
 func checkAddr(addr string, remote bool) error {
 	host, _, err := net.SplitHostPort(addr)
 	if err != nil {
-		return fmt.Errorf("-addr: %w", err)
+		return fmt.Errorf("--addr: %w", err)
 	}
 	ip := net.ParseIP(host)
 	if remote || host == "localhost" || ip != nil && ip.IsLoopback() {
 		return nil
 	}
-	return fmt.Errorf("-addr %s is not on loopback, and the fake checks no credentials; use 127.0.0.1, or -allow-remote if you mean it", addr)
+	return fmt.Errorf("--addr %s is not on loopback, and the fake checks no credentials; use 127.0.0.1, or --allow-remote if you mean it", addr)
 }
 
 // timeouts are those of http.Server.

@@ -30,7 +30,7 @@ func TestInterruptEndsServe(t *testing.T) {
 	built, err := exec.CommandContext(t.Context(), "go", "build", "-o", program, ".").CombinedOutput() // #nosec G204
 	require.NoError(t, err, "%s", built)
 
-	serve := exec.CommandContext(t.Context(), program, "serve", "-addr", "127.0.0.1:0") // #nosec G204
+	serve := exec.CommandContext(t.Context(), program, "serve", "--addr", "127.0.0.1:0") // #nosec G204
 	out, err := serve.StdoutPipe()
 	require.NoError(t, err)
 	var stderr bytes.Buffer

@@ -79,7 +79,7 @@ func startServe(t *testing.T, args ...string) (address string, stop func() int) 
 	r, w := io.Pipe()
 	code := make(chan int, 1)
 	go func() {
-		code <- run(ctx, append([]string{"serve", "-addr", "127.0.0.1:0"}, args...), stdio{nil, w, os.Stderr})
+		code <- run(ctx, append([]string{"serve", "--addr", "127.0.0.1:0"}, args...), stdio{nil, w, os.Stderr})
 		w.Close()
 	}()
 	lines := bufio.NewScanner(r)
@@ -116,7 +116,7 @@ func TestServeRefusesOtherHosts(t *testing.T) {
 	assert.Equal(t, 200, code)
 	code, text := call(t, address, "rebound.example", "ListQueues", "{}")
 	assert.Equal(t, 403, code)
-	assert.Contains(t, text, "-allow-remote")
+	assert.Contains(t, text, "--allow-remote")
 	for _, path := range []string{"/", "/_sqsfifo/window"} {
 		r := httptest.NewRequest(http.MethodGet, "http://"+address+path, nil)
 		r.RequestURI, r.Host = "", "rebound.example"
@@ -126,7 +126,7 @@ func TestServeRefusesOtherHosts(t *testing.T) {
 		assert.Equal(t, 403, out.StatusCode)
 	}
 
-	address, _ = startServe(t, "-allow-remote")
+	address, _ = startServe(t, "--allow-remote")
 	code, _ = call(t, address, "sqs.compose.test", "ListQueues", "{}")
 	assert.Equal(t, 200, code)
 }
@@ -142,7 +142,7 @@ func TestServeBounds(t *testing.T) {
 		handle, _, _ = strings.Cut(handle, `"`)
 		return call(t, address, "", "DeleteMessage", `{"QueueUrl":"events.fifo","ReceiptHandle":"`+handle+`"}`)
 	}
-	address, _ := startServe(t, "-max-messages", "3", "-max-queues", "2")
+	address, _ := startServe(t, "--max-messages", "3", "--max-queues", "2")
 	for n := range 10 {
 		code, text := round(address, n)
 		assert.Equal(t, 200, code, text)
@@ -153,7 +153,7 @@ func TestServeBounds(t *testing.T) {
 	assert.Equal(t, 403, code)
 	assert.Contains(t, text, "com.amazonaws.sqs#OverLimit")
 
-	address, _ = startServe(t, "-max-messages", "3", "-keep")
+	address, _ = startServe(t, "--max-messages", "3", "--keep")
 	for n := range 3 {
 		code, _ := round(address, n)
 		assert.Equal(t, 200, code)

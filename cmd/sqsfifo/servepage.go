@@ -20,7 +20,7 @@ import (
 // livePage puts the page in front of the server.
 func livePage(server *sqstest.Server) (http.Handler, error) { return livepage.New(server) }
 
-// queueEntry is one queue of the file of -queues.
+// queueEntry is one queue of the file of --queues.
 type queueEntry struct {
 	Name       string            `json:"name"`
 	Attributes map[string]string `json:"attributes"` // of CreateQueue; FifoQueue follows from the name
@@ -40,23 +40,23 @@ func createQueues(ctx context.Context, server *sqstest.Server, file string) ([]*
 	d.DisallowUnknownFields()
 	var entries []queueEntry
 	if err := d.Decode(&entries); err != nil {
-		return nil, fmt.Errorf("-queues %s: %w", file, err)
+		return nil, fmt.Errorf("--queues %s: %w", file, err)
 	}
 	if _, err := d.Token(); !errors.Is(err, io.EOF) {
-		return nil, fmt.Errorf("-queues %s: more than one value", file)
+		return nil, fmt.Errorf("--queues %s: more than one value", file)
 	}
 	var out []*sqstest.Queue
 	for i, e := range entries {
 		attributes := map[string]string{}
 		if strings.HasSuffix(e.Name, ".fifo") {
 			attributes["FifoQueue"] = "true"
-			attributes["ContentBasedDeduplication"] = "true" // as -queue has it
+			attributes["ContentBasedDeduplication"] = "true" // as --queue has it
 		}
 		for name, value := range e.Attributes {
 			attributes[name] = value
 		}
 		if _, err := server.CreateQueue(ctx, &sqs.CreateQueueInput{QueueName: &e.Name, Attributes: attributes}); err != nil {
-			return nil, fmt.Errorf("-queues %s: queue %d, %q: %w", file, i+1, e.Name, err)
+			return nil, fmt.Errorf("--queues %s: queue %d, %q: %w", file, i+1, e.Name, err)
 		}
 		out = append(out, server.Queue(e.Name))
 	}

@@ -5,11 +5,9 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"runtime/debug"
-	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -17,99 +15,54 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
 )
 
-const simulateHelp = `usage: sqsfifo simulate [flags] [file ...]
-
-Shows what a FIFO queue does with a log of messages: what it delivers, what it
-suppresses and because of which message, and where two events share a dedupe_key.
-Nothing waits: the times are those of the log.
-
-A log has one JSON object on a line; "-" or no file is standard input:
-  {"at":"2025-12-04T12:00:00Z","group":"p32r29","body":{...},"attributes":{"k":"v"},"deduplication_id":"..."}
-at, group and body are required; body is a string, or an object that stands for its
-canonical form. Lines of several files are merged by time. A log of more than 50,000
-lines has to be sorted by time; it may be of any length.
-
-Two other kinds of lines are read: what sqsfifo.ProvenanceWriter writes, and rows of an
-outbox with the members message and first_attempt (ms since 1970). Of these, messages
-that were refused or not sent are left out.
-
-Exits with 1 if what -fail-on names was found:
-  lost         suppressed although it differs from the original
-  refused      refused by SQS
-  collision    has the dedupe_key of another event
-  redelivered  a message of a -replay that is delivered once more
-`
-
-// durations is a flag that may be given more than once.
-type durations []time.Duration
-
-func (d *durations) String() string { return fmt.Sprint([]time.Duration(*d)) }
-
-func (d *durations) Set(s string) error {
-	for part := range strings.SplitSeq(s, ",") {
-		v, err := time.ParseDuration(part)
-		if err != nil {
-			return err
-		}
-		if v <= 0 {
-			return fmt.Errorf("%s is not above zero", part)
-		}
-		*d = append(*d, v)
-	}
-	return nil
+type simulateCmd struct {
+	Scope          string          `enum:"queue,messageGroup" default:"queue" placeholder:"SCOPE" help:"Where a deduplication ID has to be unique: queue or messageGroup (default ${default})."`
+	NoContentBased bool            `help:"A queue without ContentBasedDeduplication: each line needs a deduplication_id."`
+	JSON           bool            `name:"json" help:"Print one JSON object for each message."`
+	Findings       bool            `help:"Print findings only."`
+	AllowEmpty     bool            `help:"Accept a log without messages."`
+	FailOn         []string        `enum:"lost,refused,collision,redelivered,none" default:"lost,refused,collision" placeholder:"FINDING" help:"Findings that make the exit code 1, or none (default ${default})."`
+	Replay         []time.Duration `placeholder:"TIME" help:"Send the whole log once more after this time, as in 3m; may be repeated."`
+	pictureFlags
+	whatIfFlags
+	File []string `arg:"" optional:"" help:"Logs; - or none is standard input."`
 }
 
-// findings is the flag -fail-on.
-type findings map[string]bool
+// Help is the manual of the command.
+func (*simulateCmd) Help() string {
+	return `Shows what a FIFO queue does with a log of messages: what it delivers, what it suppresses and because of which message, and where two events share a dedupe_key. Nothing waits: the times are those of the log.
 
-var allFindings = []string{"lost", "refused", "collision", "redelivered"}
+A log has one JSON object on a line:
 
-func (f findings) String() string {
-	var names []string
-	for _, name := range allFindings {
-		if f[name] {
-			names = append(names, name)
-		}
-	}
-	return strings.Join(names, ",")
+	{"at":"2025-12-04T12:00:00Z","group":"p32r29","body":{...},"attributes":{"k":"v"},"deduplication_id":"..."}
+
+at, group and body are required; body is a string, or an object that stands for its canonical form. Lines of several files are merged by time. A log of more than 50,000 lines has to be sorted by time; it may be of any length.
+
+Two other kinds of lines are read: what sqsfifo.ProvenanceWriter writes, and rows of an outbox with the members message and first_attempt (ms since 1970). Of these, messages that were refused or not sent are left out.
+
+The exit code is 1 if what --fail-on names was found:
+
+	lost         suppressed although it differs from the original
+	refused      refused by SQS
+	collision    has the dedupe_key of another event
+	redelivered  a message of a --replay that is delivered once more
+
+--html writes a page that shows the messages over time; it needs no network. --other-scope, --interval, --replay-after, --attributes-only and --random-ids each simulate the same messages once more, under another condition, and print the counts side by side; the exit code is not theirs.
+
+Examples:
+
+	sqsfifo simulate events.jsonl
+	sqsfifo simulate events.jsonl --replay 3m,7m --findings --json
+	sqsfifo simulate events.jsonl --html page.html --other-scope --interval 10m`
 }
 
-func (f findings) Set(s string) error {
-	clear(f)
-	for name := range strings.SplitSeq(s, ",") {
-		if name == "" || name == "none" {
-			continue
+func (c *simulateCmd) run(_ context.Context, io stdio) (int, error) {
+	for _, d := range c.Replay {
+		if d <= 0 {
+			return exitFailed, fmt.Errorf("--replay: %v is not above zero", d)
 		}
-		if !slices.Contains(allFindings, name) {
-			return fmt.Errorf("%q is not one of %s", name, strings.Join(allFindings, ", "))
-		}
-		f[name] = true
 	}
-	return nil
-}
-
-func simulate(_ context.Context, args []string, io stdio) (int, error) {
-	flags := flag.NewFlagSet("simulate", flag.ContinueOnError)
-	scope := flags.String("scope", "queue", `where a deduplication ID has to be unique: "queue" or "messageGroup"`)
-	noContent := flags.Bool("no-content-based", false, "a queue without ContentBasedDeduplication: each line needs a deduplication_id")
-	asJSON := flags.Bool("json", false, "print one JSON object for each message")
-	findingsOnly := flags.Bool("findings", false, "print findings only")
-	allowEmpty := flags.Bool("allow-empty", false, "accept a log without messages")
-	failOn := findings{"lost": true, "refused": true, "collision": true}
-	flags.Var(failOn, "fail-on", "comma-separated `findings` that make the exit code 1, or none")
-	var replays durations
-	flags.Var(&replays, "replay", "send the whole log once more after this `time`, as in 3m; may be repeated")
-	var page pictureFlags
-	page.add(flags)
-	var asks whatIfFlags
-	asks.add(flags)
-	if err := parse(flags, args, simulateHelp, io); err != nil {
-		return exitFailed, err
-	}
-	if *scope != "queue" && *scope != "messageGroup" {
-		return exitFailed, fmt.Errorf(`-scope %s is neither "queue" nor "messageGroup"`, *scope)
-	}
-	config := sqstest.Config{DeduplicationScope: sqstest.DeduplicationScope(*scope), DisableContentBasedDeduplication: *noContent}
+	config := sqstest.Config{DeduplicationScope: sqstest.DeduplicationScope(c.Scope), DisableContentBasedDeduplication: c.NoContentBased}
 	simulation, err := sqstest.NewSimulation(config)
 	if err != nil {
 		return exitFailed, err
@@ -117,16 +70,16 @@ func simulate(_ context.Context, args []string, io stdio) (int, error) {
 	// What stays are tables without pointers, cheap to collect often: a heap of twice
 	// their size would be the greater part of the memory.
 	defer debug.SetGCPercent(debug.SetGCPercent(20))
-	whatIfs, err := asks.begin(config, replays)
+	whatIfs, err := c.whatIfFlags.begin(config, c.Replay)
 	if err != nil {
 		return exitFailed, err
 	}
-	picture, err := page.begin(flags.Args())
+	picture, err := c.pictureFlags.begin(c.File)
 	if err != nil {
 		return exitFailed, err
 	}
 	defer picture.close()
-	log, err := openLog(whatIfs.preparer(simulation), flags.Args(), picture.stdin(io.in), whatIfs.replays(replays, asks.replayAfter))
+	log, err := openLog(whatIfs.preparer(simulation), c.File, picture.stdin(io.in), whatIfs.replays(c.Replay, c.ReplayAfter))
 	if err != nil {
 		return exitFailed, err
 	}
@@ -135,26 +88,26 @@ func simulate(_ context.Context, args []string, io stdio) (int, error) {
 	out := bufio.NewWriterSize(io.out, 1<<16)
 	r := &report{log: log, whatIfs: whatIfs, picture: picture, found: map[string]int{}, verdicts: map[sqstest.Verdict]int{}}
 	show := r.table(out)
-	if *asJSON {
+	if c.JSON {
 		show = r.lines(out)
 	}
-	if err := r.run(simulation, show, *findingsOnly); err != nil {
+	if err := r.run(simulation, show, c.Findings); err != nil {
 		return exitFailed, err
 	}
 	if err := out.Flush(); err != nil {
 		return exitFailed, err
 	}
-	if r.count == 0 && !*allowEmpty {
-		return exitFailed, errors.New("the log is empty; -allow-empty accepts that")
+	if r.count == 0 && !c.AllowEmpty {
+		return exitFailed, errors.New("the log is empty; --allow-empty accepts that")
 	}
-	r.summarize(io.err, len(replays) > 0)
+	r.summarize(io.err, len(c.Replay) > 0)
 	if err := whatIfs.print(io.err); err != nil {
 		return exitFailed, err
 	}
-	if err := picture.write(log.files, *scope, replays, whatIfs.counts()); err != nil {
+	if err := picture.write(log.files, c.Scope, c.Replay, whatIfs.counts()); err != nil {
 		return exitFailed, err
 	}
-	for name := range failOn {
+	for _, name := range c.FailOn {
 		if r.found[name] > 0 {
 			return exitFindings, nil
 		}
@@ -170,7 +123,7 @@ type report struct {
 	places   recentPlaces
 	count    int
 	verdicts map[sqstest.Verdict]int
-	found    map[string]int // by the names of -fail-on
+	found    map[string]int // by the names of --fail-on
 }
 
 // printer prints one message; with done it prints what is left.

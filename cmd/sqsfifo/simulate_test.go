@@ -49,7 +49,7 @@ func TestSimulateStreamsLongLogs(t *testing.T) {
 		t.Skip("hundreds of thousands of messages")
 	}
 	lines := longLog(sortedInMemory + 1000)
-	for _, replays := range [][]string{nil, {"-replay", "3m,7m"}} {
+	for _, replays := range [][]string{nil, {"--replay", "3m,7m"}} {
 		// In memory, by the API.
 		var parsed []sqstest.TimedMessage
 		var log []message
@@ -69,7 +69,7 @@ func TestSimulateStreamsLongLogs(t *testing.T) {
 		want, err := sqstest.Simulate(sqstest.Config{}, timed)
 		require.NoError(t, err)
 
-		stdout, _, code := sqsfifo(t, "", append(append([]string{"simulate", "-json"}, replays...), logFile(t, lines...))...)
+		stdout, _, code := shell(t, "", append(append([]string{"simulate", "--json"}, replays...), logFile(t, lines...))...)
 		assert.Equal(t, 1, code, "there are collisions")
 		d := json.NewDecoder(strings.NewReader(stdout))
 		for i, o := range want {
@@ -89,7 +89,7 @@ func TestSimulateStreamsLongLogs(t *testing.T) {
 		}
 		assert.False(t, d.More())
 
-		stdout, _, _ = sqsfifo(t, "", append(append([]string{"simulate"}, replays...), logFile(t, lines...))...)
+		stdout, _, _ = shell(t, "", append(append([]string{"simulate"}, replays...), logFile(t, lines...))...)
 		assert.Equal(t, len(want)+1, strings.Count(stdout, "\n"), "the table names the place of each original")
 	}
 }
@@ -97,7 +97,7 @@ func TestSimulateStreamsLongLogs(t *testing.T) {
 func TestSimulateMergesFilesByTime(t *testing.T) {
 	a := logFile(t, eventLine(2*time.Second, "x", 1), eventLine(0, "a", 1)) // not sorted
 	b := logFile(t, eventLine(time.Second, "x", 1))
-	stdout, _, code := sqsfifo(t, "", "simulate", a, b)
+	stdout, _, code := shell(t, "", "simulate", a, b)
 	assert.Equal(t, 0, code)
 	rows := strings.Split(stdout, "\n")
 	assert.Contains(t, rows[1], a+":2 ")
@@ -108,10 +108,10 @@ func TestSimulateMergesFilesByTime(t *testing.T) {
 	lines := longLog(sortedInMemory + 10)
 	lines[sortedInMemory+5], lines[sortedInMemory+6] = lines[sortedInMemory+6], lines[sortedInMemory+5]
 	long := logFile(t, lines...)
-	_, stderr, code := sqsfifo(t, "", "simulate", long)
+	_, stderr, code := shell(t, "", "simulate", long)
 	assert.Equal(t, 2, code)
 	assert.Contains(t, stderr, fmt.Sprintf("%s:%d: it is earlier than the line before it", long, sortedInMemory+7))
-	_, stderr, code = sqsfifo(t, strings.Join(longLog(sortedInMemory+10), "\n"), "simulate", "-replay", "3m")
+	_, stderr, code = shell(t, strings.Join(longLog(sortedInMemory+10), "\n"), "simulate", "--replay", "3m")
 	assert.Equal(t, 2, code)
 	assert.Contains(t, stderr, "put them into a file")
 }
@@ -126,34 +126,34 @@ func TestSimulateFlags(t *testing.T) {
 		stderr    string
 	}{
 		{"a collision", once + "\n" + twice, nil, 1, "standard input:2", "1 with the dedupe_key of another event"},
-		{"a collision that is allowed", once + "\n" + twice, []string{"-fail-on", "lost,refused"}, 0, "", "1 with the dedupe_key"},
-		{"nothing fails", once + "\n" + twice, []string{"-fail-on", "none"}, 0, "", ""},
-		{"an unknown finding", once, []string{"-fail-on", "everything"}, 2, "", `"everything" is not one of lost, refused, collision, redelivered`},
-		{"delivered again", once, []string{"-replay", "7m"}, 0, "(replay 1)", "1 replayed and delivered again"},
-		{"delivered again, which fails", once, []string{"-replay", "7m", "-fail-on", "redelivered"}, 1, "", "1 replayed and delivered again"},
-		{"suppressed", once, []string{"-replay", "3m", "-fail-on", "redelivered"}, 0, "", "0 replayed and delivered again"},
+		{"a collision that is allowed", once + "\n" + twice, []string{"--fail-on", "lost,refused"}, 0, "", "1 with the dedupe_key"},
+		{"nothing fails", once + "\n" + twice, []string{"--fail-on", "none"}, 0, "", ""},
+		{"an unknown finding", once, []string{"--fail-on", "everything"}, 2, "", `--fail-on must be one of "lost","refused","collision","redelivered","none" but got "everything"`},
+		{"delivered again", once, []string{"--replay", "7m"}, 0, "(replay 1)", "1 replayed and delivered again"},
+		{"delivered again, which fails", once, []string{"--replay", "7m", "--fail-on", "redelivered"}, 1, "", "1 replayed and delivered again"},
+		{"suppressed", once, []string{"--replay", "3m", "--fail-on", "redelivered"}, 0, "", "0 replayed and delivered again"},
 		{"empty", "\n\n", nil, 2, "", "the log is empty"},
-		{"empty, which is allowed", "", []string{"-allow-empty"}, 0, "", "0 messages"},
-		{"no content-based deduplication", once, []string{"-no-content-based"}, 1, "ContentBasedDeduplication", "1 refused"},
+		{"empty, which is allowed", "", []string{"--allow-empty"}, 0, "", "0 messages"},
+		{"no content-based deduplication", once, []string{"--no-content-based"}, 1, "ContentBasedDeduplication", "1 refused"},
 		{"milliseconds", eventLine(7*time.Millisecond, "k", 1), nil, 0, "2025-12-04T12:00:00.007Z", ""},
 		{"a body that is a list", `{"at":"2025-12-04T12:00:00Z","group":"g","body":[1]}`, nil, 2, "", "standard input:1: body is neither a string nor an object"},
 		{"a body that is null", `{"at":"2025-12-04T12:00:00Z","group":"g","body":null}`, nil, 2, "", "standard input:1: body is neither a string nor an object"},
 		{"a line that is too long", once + "\n" + strings.Repeat(" ", maxLine+1) + "{", nil, 2, "", "standard input:2: the line is longer than"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			stdout, stderr, code := sqsfifo(t, tc.log, append([]string{"simulate"}, tc.args...)...)
+			stdout, stderr, code := shell(t, tc.log, append([]string{"simulate"}, tc.args...)...)
 			assert.Equal(t, tc.code, code)
 			assert.Contains(t, stdout, tc.stdout)
 			assert.Contains(t, stderr, tc.stderr)
 		})
 	}
-	stdout, _, _ := sqsfifo(t, once+"\n"+twice+"\n"+eventLine(2*time.Second, "other", 1), "simulate", "-findings")
+	stdout, _, _ := shell(t, once+"\n"+twice+"\n"+eventLine(2*time.Second, "other", 1), "simulate", "--findings")
 	assert.Equal(t, 2, strings.Count(stdout, "\n"), "the head and the collision: %s", stdout)
 }
 
 // What producers write down is a log, too.
 func TestSimulateProvenanceAndOutbox(t *testing.T) {
-	stdout, stderr, code := sqsfifo(t, `
+	stdout, stderr, code := shell(t, `
 {"time":"2025-12-04T12:00:00Z","outcome":"stored","dedupe_key":"k","message_group":"g","body_hash":"aa","duplicate_detected":false,"replay_triggered":false}
 {"time":"2025-12-04T12:01:00Z","outcome":"refused","error_type":"SF001","dedupe_key":"k","duplicate_detected":false,"replay_triggered":false}
 {"time":"2025-12-04T12:02:00Z","outcome":"duplicate","dedupe_key":"k","message_group":"g","body_hash":"aa","duplicate_detected":true,"replay_triggered":true}
@@ -165,7 +165,7 @@ func TestSimulateProvenanceAndOutbox(t *testing.T) {
 	assert.Contains(t, stderr, "3 messages: 2 delivered, 1 suppressed (0 of them lost)")
 
 	message := `{\"group\":\"g\",\"dedupe_key\":\"k\",\"event_id\":\"0197a0c2-7f00-7000-8000-000000000000\",\"body\":\"{\\\"dedupe_key\\\":\\\"k\\\"}\",\"attributes\":{\"traceparent\":\"x\"}}`
-	stdout, stderr, code = sqsfifo(t, fmt.Sprintf(`
+	stdout, stderr, code = shell(t, fmt.Sprintf(`
 {"seq":1,"message_group":"g","message":"%s","first_attempt":1764849600000}
 {"seq":2,"message_group":"g","message":"%s","first_attempt":1764849660000}
 {"seq":3,"message_group":"g","message":"%s","first_attempt":null}

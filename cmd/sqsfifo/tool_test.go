@@ -4,14 +4,22 @@ import (
 	"os"
 	"testing"
 
+	"github.com/rogpeppe/go-internal/testscript"
+
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/vet"
 	"github.com/kansas-frontier-matrix/sqsfifo/lint/fifovet"
 )
 
-// The go command runs this test's binary in place of the command's.
+// asCommand makes this test's binary the command, for tests that kill it.
+const asCommand = "SQSFIFO_TEST_COMMAND"
+
+// The go command, scripts and tests run this test's binary in place of the command's.
 func TestMain(m *testing.M) {
 	if vet.IsToolCall(os.Args[1:]) {
 		vet.ToolMain(fifovet.Analyzer)
 	}
-	os.Exit(m.Run())
+	if os.Getenv(asCommand) != "" {
+		os.Exit(process())
+	}
+	testscript.Main(m, map[string]func(){"sqsfifo": main})
 }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"flag"
 	"fmt"
 	"runtime/debug"
 	"strings"
@@ -10,16 +9,14 @@ import (
 	sdk "github.com/kansas-frontier-matrix/sqsfifo"
 )
 
-const versionHelp = `usage: sqsfifo version
+type versionCmd struct{}
 
-Prints the version of this command and of the Go release that built it.
-`
+// Help is the manual of the command.
+func (*versionCmd) Help() string {
+	return "Prints the version of this command and of the Go release that built it."
+}
 
-func version(_ context.Context, args []string, std stdio) (int, error) {
-	flags := flag.NewFlagSet("version", flag.ContinueOnError)
-	if err := parse(flags, args, versionHelp, std); err != nil {
-		return exitFailed, err
-	}
+func (*versionCmd) run(_ context.Context, std stdio) (int, error) {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
 		info = &debug.BuildInfo{}

@@ -72,13 +72,13 @@ func Send(c *sqs.Client, queueURL, body string) error {
 
 const (
 	noGroup = "raw/raw.go:6:"
-	noTest  = "orders/orders.go:6:17: SF020: error: package orders constructs a producer and no test of the package calls compliance.TestProducer; sqsfifo vet -write begins one\n"
+	noTest  = "orders/orders.go:6:17: SF020: error: package orders constructs a producer and no test of the package calls compliance.TestProducer; sqsfifo vet --write begins one\n"
 	page    = "https://github.com/kansas-frontier-matrix/sqsfifo/blob/main/docs/rules.md"
 )
 
 func TestVet(t *testing.T) {
 	inModule(t)
-	stdout, stderr, code := sqsfifo(t, "", "vet", "./orders", "./raw")
+	stdout, stderr, code := shell(t, "", "vet", "./orders", "./raw")
 	assert.Equal(t, exitFindings, code, stderr)
 	rest, found := strings.CutPrefix(stdout, noTest)
 	assert.True(t, found, stdout)
@@ -88,18 +88,18 @@ func TestVet(t *testing.T) {
 	assert.True(t, strings.HasSuffix(rest, "\n\nSF009 missing-group-id: "+page+"#sf009\nSF011 fifo-delay: "+page+"#sf011\nSF020 no-compliance-test: "+page+"#sf020\n"), rest)
 	assert.Equal(t, "packages: 2, errors: 3, warnings: 0, infos: 0\n", stderr)
 
-	stdout, stderr, code = sqsfifo(t, "", "vet", "./tested")
+	stdout, stderr, code = shell(t, "", "vet", "./tested")
 	assert.Equal(t, exitFine, code, stderr)
 	assert.Empty(t, stdout)
 	assert.Equal(t, "packages: 1, errors: 0, warnings: 0, infos: 0\n", stderr)
 
-	_, _, code = sqsfifo(t, "", "vet", "./tagged")
+	_, _, code = shell(t, "", "vet", "./tagged")
 	assert.Equal(t, exitFindings, code)
-	stdout, _, code = sqsfifo(t, "", "vet", "-tags", "slow", "./tagged")
+	stdout, _, code = shell(t, "", "vet", "--tags", "slow", "./tagged")
 	assert.Equal(t, exitFine, code, stdout)
 
 	t.Chdir("orders")
-	stdout, _, code = sqsfifo(t, "", "vet")
+	stdout, _, code = shell(t, "", "vet")
 	assert.Equal(t, exitFindings, code)
 	assert.Equal(t, strings.TrimPrefix(noTest, "orders/")+"\nSF020 no-compliance-test: "+page+"#sf020\n", stdout)
 }
@@ -111,15 +111,15 @@ func TestVetFlags(t *testing.T) {
 		args []string
 		want []string
 	}{
-		{[]string{"-disable", "SF009"}, []string{"SF020", "SF011"}},
+		{[]string{"--disable", "SF009"}, []string{"SF020", "SF011"}},
 		{nil, []string{"SF020", "SF009", "SF011"}},
-		{[]string{"-disable=SF011, SF020"}, []string{"SF009"}},
-		{[]string{"-disable=SF009,SF011,SF020"}, nil},
-		{[]string{"-disable=all"}, nil},
-		{[]string{"-strict", "-forbid-raw", "-nondet=example.com/shop/raw.Send", "-enable=all", "-disable=SF001"}, []string{"SF020", "SF008", "SF009", "SF011"}},
+		{[]string{"--disable=SF011, SF020"}, []string{"SF009"}},
+		{[]string{"--disable=SF009,SF011,SF020"}, nil},
+		{[]string{"--disable=all"}, nil},
+		{[]string{"--strict", "--forbid-raw", "--nondet=example.com/shop/raw.Send", "--enable=all", "--disable=SF001"}, []string{"SF020", "SF008", "SF009", "SF011"}},
 	} {
-		args := append(append([]string{"vet", "-format=json"}, tc.args...), "./orders", "./raw")
-		stdout, stderr, code := sqsfifo(t, "", args...)
+		args := append(append([]string{"vet", "--format=json"}, tc.args...), "./orders", "./raw")
+		stdout, stderr, code := shell(t, "", args...)
 		var got []string
 		for line := range strings.Lines(stdout) {
 			var f struct{ Rule string }
@@ -133,33 +133,33 @@ func TestVetFlags(t *testing.T) {
 
 func TestVetFormats(t *testing.T) {
 	inModule(t)
-	stdout, _, code := sqsfifo(t, "", "vet", "-format=github", "./orders", "./raw")
+	stdout, _, code := shell(t, "", "vet", "--format=github", "./orders", "./raw")
 	assert.Equal(t, exitFindings, code)
 	assert.Contains(t, stdout, "::error file=raw/raw.go,line=6,col=")
 	assert.Contains(t, stdout, "::error file=orders/orders.go,line=6,col=17,endColumn=28,title=SF020::package orders")
 
-	stdout, _, code = sqsfifo(t, "", "vet", "-format=sarif", "./orders")
+	stdout, _, code = shell(t, "", "vet", "--format=sarif", "./orders")
 	assert.Equal(t, exitFindings, code)
 	assert.Contains(t, stdout, `"ruleId": "SF020"`)
 	assert.Contains(t, stdout, `"version": "v`+sdk.Version+`"`)
-	stdout, _, code = sqsfifo(t, "", "vet", "-format=sarif", "./tested")
+	stdout, _, code = shell(t, "", "vet", "--format=sarif", "./tested")
 	assert.Equal(t, exitFine, code)
 	assert.Contains(t, stdout, `"results": []`)
 }
 
 func TestVetWrites(t *testing.T) {
 	inModule(t)
-	_, stderr, code := sqsfifo(t, "", "vet", "-write", "./...")
+	_, stderr, code := shell(t, "", "vet", "--write", "./...")
 	assert.Equal(t, exitFindings, code)
 	assert.Contains(t, stderr, "wrote orders/"+vet.SkeletonFile+": fill in Send and Events\n")
 	assert.Contains(t, stderr, "wrote untested/"+vet.SkeletonFile)
 	assert.NoFileExists(t, filepath.Join("tested", vet.SkeletonFile))
-	stdout, _, _ := sqsfifo(t, "", "vet", "./orders", "./untested")
+	stdout, _, _ := shell(t, "", "vet", "./orders", "./untested")
 	assert.NotContains(t, stdout, "SF020")
 
 	// What is there is left alone, whatever is in it.
 	require.NoError(t, os.WriteFile("orders/"+vet.SkeletonFile, []byte("package orders\n"), 0o600))
-	_, stderr, code = sqsfifo(t, "", "vet", "-write", "./orders")
+	_, stderr, code = shell(t, "", "vet", "--write", "./orders")
 	assert.Equal(t, exitFindings, code)
 	assert.Contains(t, stderr, "left alone: ")
 	text, err := os.ReadFile("orders/" + vet.SkeletonFile)
@@ -174,17 +174,17 @@ func TestVetFailOn(t *testing.T) {
 		code int
 	}{
 		{[]string{"./raw"}, exitFindings},
-		{[]string{"-fail-on=error", "./raw"}, exitFindings},
-		{[]string{"-fail-on=warning", "./raw"}, exitFindings},
-		{[]string{"-fail-on=never", "./raw"}, exitFine},
+		{[]string{"--fail-on=error", "./raw"}, exitFindings},
+		{[]string{"--fail-on=warning", "./raw"}, exitFindings},
+		{[]string{"--fail-on=never", "./raw"}, exitFine},
 		{[]string{"./warned"}, exitFindings},
-		{[]string{"-fail-on=error", "./warned"}, exitFine},
-		{[]string{"-fail-on=warning", "./warned"}, exitFindings},
-		{[]string{"-fail-on=never", "./nowhere"}, exitFailed},
+		{[]string{"--fail-on=error", "./warned"}, exitFine},
+		{[]string{"--fail-on=warning", "./warned"}, exitFindings},
+		{[]string{"--fail-on=never", "./nowhere"}, exitFailed},
 	} {
 		require.NoError(t, os.MkdirAll("warned", 0o700))
 		require.NoError(t, os.WriteFile("warned/warned.go", []byte("package warned\n\n//sqsfifo:ignore SF009 -- nothing is sent here\nvar Nothing int\n"), 0o600))
-		stdout, stderr, code := sqsfifo(t, "", append([]string{"vet"}, tc.args...)...)
+		stdout, stderr, code := shell(t, "", append([]string{"vet"}, tc.args...)...)
 		assert.Equal(t, tc.code, code, "%q: %s%s", tc.args, stdout, stderr)
 		assert.Equal(t, tc.code == exitFailed, stdout == "", "%q reports what it found", tc.args)
 	}
@@ -195,7 +195,7 @@ func TestVetFailOn(t *testing.T) {
 func TestVetBaseline(t *testing.T) {
 	inModule(t)
 	const file = "known.jsonl"
-	stdout, stderr, code := sqsfifo(t, "", "vet", "-write-baseline", file, "./...")
+	stdout, stderr, code := shell(t, "", "vet", "--write-baseline", file, "./...")
 	assert.Equal(t, exitFine, code, stderr)
 	assert.Empty(t, stdout)
 	assert.Equal(t, "wrote known.jsonl: 5 findings\n", stderr)
@@ -203,7 +203,7 @@ func TestVetBaseline(t *testing.T) {
 	require.NoError(t, err)
 	assert.Contains(t, string(first), `{"file":"raw/raw.go","function":"Send","rule":"SF011","severity":"error","message":"DelaySeconds is 5`)
 
-	check := func() (stdout, stderr string, code int) { return sqsfifo(t, "", "vet", "-baseline", file, "./...") }
+	check := func() (stdout, stderr string, code int) { return shell(t, "", "vet", "--baseline", file, "./...") }
 	stdout, stderr, code = check()
 	assert.Equal(t, exitFine, code, stdout)
 	assert.Empty(t, stdout)
@@ -224,10 +224,10 @@ func TestVetBaseline(t *testing.T) {
 	stdout, stderr, code = check()
 	assert.Equal(t, exitFine, code, stdout)
 	assert.Contains(t, stderr, "out of date in known.jsonl (1): raw/raw.go: Send: SF011: error: DelaySeconds is 5")
-	_, stderr, _ = sqsfifo(t, "", "vet", "-baseline", file, "./orders")
+	_, stderr, _ = shell(t, "", "vet", "--baseline", file, "./orders")
 	assert.NotContains(t, stderr, "out of date", "what was not checked may be there still")
 
-	_, _, code = sqsfifo(t, "", "vet", "-write-baseline", file, "./raw")
+	_, _, code = shell(t, "", "vet", "--write-baseline", file, "./raw")
 	assert.Equal(t, exitFine, code)
 	second, err := os.ReadFile(file)
 	require.NoError(t, err)
@@ -239,8 +239,8 @@ func TestVetBaseline(t *testing.T) {
 	}
 	assert.Equal(t, strings.Join(without, ""), string(second), "lines about other packages stay")
 
-	for _, args := range [][]string{{"-baseline", "nowhere"}, {"-baseline", "raw/raw.go"}, {"-baseline", file, "-write-baseline", file}} {
-		stdout, stderr, code = sqsfifo(t, "", append([]string{"vet"}, args...)...)
+	for _, args := range [][]string{{"--baseline", "nowhere"}, {"--baseline", "raw/raw.go"}, {"--baseline", file, "--write-baseline", file}} {
+		stdout, stderr, code = shell(t, "", append([]string{"vet"}, args...)...)
 		assert.Equal(t, exitFailed, code, "%q", args)
 		assert.Empty(t, stdout)
 		assert.Contains(t, stderr, "baseline", "%q", args)
@@ -252,7 +252,7 @@ func TestVetFix(t *testing.T) {
 	code := strings.Replace(raw, "package raw", "// Code generated by a test. DO NOT EDIT.\n\npackage raw", 1)
 	require.NoError(t, os.Mkdir("generated", 0o700))
 	require.NoError(t, os.WriteFile("generated/generated.go", []byte(code), 0o600))
-	stdout, stderr, exit := sqsfifo(t, "", "vet", "-fix", "./raw", "./generated")
+	stdout, stderr, exit := shell(t, "", "vet", "--fix", "./raw", "./generated")
 	assert.Equal(t, exitFindings, exit)
 	assert.Contains(t, stderr, "fixed raw/raw.go\n")
 	assert.NotContains(t, stderr, "fixed generated")
@@ -293,7 +293,7 @@ func TestColouredOnATerminalOnly(t *testing.T) {
 func TestVetNamesWhatDoesNotCompile(t *testing.T) {
 	inModule(t)
 	require.NoError(t, os.WriteFile("tested/broken.go", []byte("package tested\n\nvar a int = \"a\"\n"), 0o600))
-	stdout, stderr, code := sqsfifo(t, "", "vet", "./...")
+	stdout, stderr, code := shell(t, "", "vet", "./...")
 	assert.Equal(t, exitFailed, code)
 	assert.Empty(t, stdout)
 	assert.Contains(t, stderr, "\nexample.com/shop/tested\n\t")
@@ -301,7 +301,7 @@ func TestVetNamesWhatDoesNotCompile(t *testing.T) {
 }
 
 func TestExplain(t *testing.T) {
-	stdout, stderr, code := sqsfifo(t, "", "explain", "SF009")
+	stdout, stderr, code := shell(t, "", "explain", "SF009")
 	assert.Equal(t, exitFine, code)
 	assert.Empty(t, stderr)
 	for _, part := range []string{
@@ -310,11 +310,11 @@ func TestExplain(t *testing.T) {
 	} {
 		assert.Contains(t, stdout, part)
 	}
-	byName, _, code := sqsfifo(t, "", "explain", "Missing-Group-ID")
+	byName, _, code := shell(t, "", "explain", "Missing-Group-ID")
 	assert.Equal(t, exitFine, code)
 	assert.Equal(t, stdout, byName)
 	for _, r := range append(lint.Rules(), vet.Rules()...) {
-		stdout, _, code := sqsfifo(t, "", "explain", r.ID)
+		stdout, _, code := shell(t, "", "explain", r.ID)
 		assert.Equal(t, exitFine, code)
 		_, rest, _ := strings.Cut(stdout, "\n\n")
 		wording, rest, _ := strings.Cut(rest, "\n\n")
@@ -328,11 +328,11 @@ func TestExplain(t *testing.T) {
 		assert.Equal(t, strings.TrimRight(r.Good, "\n"), unindented(good), r.ID)
 	}
 
-	stdout, _, code = sqsfifo(t, "", "explain", "SF009", "sf001")
+	stdout, _, code = shell(t, "", "explain", "SF009", "sf001")
 	assert.Equal(t, exitFine, code)
 	assert.Contains(t, stdout, "\n\nSF001 attr-only-identity (error")
 
-	stdout, _, code = sqsfifo(t, "", "explain", "unused-ignore")
+	stdout, _, code = shell(t, "", "explain", "unused-ignore")
 	assert.Equal(t, exitFine, code)
 	assert.Contains(t, stdout, "unused-ignore (warning")
 	assert.NotContains(t, stdout, "source:")
@@ -343,7 +343,7 @@ func unindented(code string) string {
 }
 
 func TestExplainLists(t *testing.T) {
-	stdout, _, code := sqsfifo(t, "", "explain")
+	stdout, _, code := shell(t, "", "explain")
 	assert.Equal(t, exitFine, code)
 	for _, r := range append(lint.Rules(), vet.Rules()...) {
 		assert.Equal(t, 1, strings.Count("\n"+stdout, "\n"+r.ID+" "), r.ID)
@@ -353,12 +353,12 @@ func TestExplainLists(t *testing.T) {
 
 func TestExplainUnknown(t *testing.T) {
 	for name, nearest := range map[string]string{"SF0001": "SF001", "sf053x": "SF053", "missing-group": "SF009 missing-group-id", "too-larg": "SF050 too-large"} {
-		stdout, stderr, code := sqsfifo(t, "", "explain", "SF001", name)
+		stdout, stderr, code := shell(t, "", "explain", "SF001", name)
 		assert.Equal(t, exitFailed, code)
 		assert.Empty(t, stdout)
 		assert.Contains(t, stderr, "the nearest is "+nearest, name)
 	}
-	_, stderr, code := sqsfifo(t, "", "explain", "")
+	_, stderr, code := shell(t, "", "explain", "")
 	assert.Equal(t, exitFailed, code)
 	assert.Contains(t, stderr, `no rule ""`)
 }

@@ -60,7 +60,7 @@ func TestInAScratchModule(t *testing.T) {
 	assert.Equal(t, exitFindings, code, out)
 	assert.Contains(t, out, "raw/raw.go:11:")
 	assert.Contains(t, out, " SF009: ")
-	out, code = scratch.run(t, readme("go tool sqsfifo vet -write ./..."))
+	out, code = scratch.run(t, readme("go tool sqsfifo vet --write ./..."))
 	assert.Equal(t, exitFindings, code, out)
 	assert.Contains(t, out, "raw/raw.go:11:")
 	assert.Contains(t, out, "orders/orders.go:10:17: SF020: ")

@@ -2,7 +2,6 @@ package main
 
 import (
 	"encoding/json"
-	"flag"
 	"fmt"
 	"io"
 	"maps"
@@ -17,19 +16,14 @@ import (
 
 // whatIfFlags are the flags that ask for a comparison.
 type whatIfFlags struct {
-	otherScope, attributesOnly, randomIDs bool
-	interval, replayAfter                 time.Duration
+	OtherScope     bool          `help:"What if: compare with the other --scope."`
+	Interval       time.Duration `placeholder:"TIME" help:"What if: compare with a deduplication interval of this time, 1s to 24h; that of SQS is 5m, and there is no setting for it."`
+	ReplayAfter    time.Duration `placeholder:"TIME" help:"What if: compare with one more replay after this time, beyond those of --replay."`
+	AttributesOnly bool          `help:"What if: compare with a producer whose events differ in attributes alone: dedupe_key, event_id and event_time are taken out of bodies that are objects and put into an attribute, and a deduplication_id is left out, so that the rest of the body decides."`
+	RandomIDs      bool          `name:"random-ids" help:"What if: compare with a producer that puts a new ID or the time of the call into each body: no two bodies are equal, and a deduplication_id is left out."`
 }
 
-func (f *whatIfFlags) add(flags *flag.FlagSet) {
-	flags.BoolVar(&f.otherScope, "other-scope", false, "what if: compare with the other -scope")
-	flags.DurationVar(&f.interval, "interval", 0, "what if: compare with a deduplication interval of this `time`, 1s to 24h; that of SQS is 5m, and there is no setting for it")
-	flags.DurationVar(&f.replayAfter, "replay-after", 0, "what if: compare with one more replay after this `time`, beyond those of -replay")
-	flags.BoolVar(&f.attributesOnly, "attributes-only", false, "what if: compare with a producer whose events differ in attributes alone: dedupe_key, event_id and event_time are taken out of bodies that are objects and put into an attribute, and a deduplication_id is left out, so that the rest of the body decides")
-	flags.BoolVar(&f.randomIDs, "random-ids", false, "what if: compare with a producer that puts a new ID or the time of the call into each body: no two bodies are equal, and a deduplication_id is left out")
-}
-
-// The bounds of -interval.
+// The bounds of --interval.
 const (
 	leastInterval = time.Second
 	mostInterval  = 24 * time.Hour
@@ -65,10 +59,10 @@ func (f *whatIfFlags) begin(c sqstest.Config, replays []time.Duration) (*whatIfs
 		return err
 	}
 	switch {
-	case f.interval != 0 && (f.interval < leastInterval || f.interval > mostInterval):
-		return nil, fmt.Errorf("-interval %s is not from %s to %s", f.interval, leastInterval, mostInterval)
-	case f.replayAfter < 0:
-		return nil, fmt.Errorf("-replay-after %s is not above zero", f.replayAfter)
+	case f.Interval != 0 && (f.Interval < leastInterval || f.Interval > mostInterval):
+		return nil, fmt.Errorf("--interval %s is not from %s to %s", f.Interval, leastInterval, mostInterval)
+	case f.ReplayAfter < 0:
+		return nil, fmt.Errorf("--replay-after %s is not above zero", f.ReplayAfter)
 	}
 	other := c
 	other.DeduplicationScope = sqstest.ScopeMessageGroup
@@ -77,28 +71,28 @@ func (f *whatIfFlags) begin(c sqstest.Config, replays []time.Duration) (*whatIfs
 	}
 	content := c
 	content.DisableContentBasedDeduplication = false
-	if err := add(f.otherScope, other, alternative{}, "the scope were "+string(other.DeduplicationScope)); err != nil {
+	if err := add(f.OtherScope, other, alternative{}, "the scope were "+string(other.DeduplicationScope)); err != nil {
 		return nil, err
 	}
-	if err := add(f.interval != 0, c, alternative{interval: f.interval}, "the interval were "+f.interval.String()); err != nil {
+	if err := add(f.Interval != 0, c, alternative{interval: f.Interval}, "the interval were "+f.Interval.String()); err != nil {
 		return nil, err
 	}
-	if f.replayAfter > 0 {
+	if f.ReplayAfter > 0 {
 		w.own = int32(len(replays)) + 1
 	}
-	if err := add(f.replayAfter > 0, c, alternative{replay: true}, "the log were sent again after "+f.replayAfter.String()); err != nil {
+	if err := add(f.ReplayAfter > 0, c, alternative{replay: true}, "the log were sent again after "+f.ReplayAfter.String()); err != nil {
 		return nil, err
 	}
-	if err := add(f.attributesOnly, content, alternative{change: identityInAttributes}, "events differed in attributes alone"); err != nil {
+	if err := add(f.AttributesOnly, content, alternative{change: identityInAttributes}, "events differed in attributes alone"); err != nil {
 		return nil, err
 	}
-	if f.randomIDs {
+	if f.RandomIDs {
 		w.all = append(w.all, &alternative{counts: timeline.WhatIf{Name: "bodies had random IDs"}})
 	}
 	return w, nil
 }
 
-// replays returns those of the log and the one of -replay-after.
+// replays returns those of the log and the one of --replay-after.
 func (w *whatIfs) replays(of []time.Duration, after time.Duration) []time.Duration {
 	if w.own == 0 {
 		return of
@@ -204,7 +198,7 @@ func (a *alternative) at(t time.Time) (time.Time, error) {
 			return a.begin.Add(time.Duration(stretched)), nil
 		}
 	}
-	return time.Time{}, fmt.Errorf("-interval %s is too short for a log of %s", a.interval, t.Sub(a.begin).Round(time.Hour))
+	return time.Time{}, fmt.Errorf("--interval %s is too short for a log of %s", a.interval, t.Sub(a.begin).Round(time.Hour))
 }
 
 // counts are those of what happened and of each alternative, none without one.

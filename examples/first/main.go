@@ -15,7 +15,7 @@ func main() {
 	if err != nil {
 		panic(err)
 	}
-	producer, err := sqsfifo.NewProducer(queue, sqsfifo.Config[Export]{ //sqsfifo:ignore SF020 -- a first try has no compliance test
+	producer, err := sqsfifo.NewProducer(queue, sqsfifo.Config[Export]{
 		QueueURL: queue.URL(), Organization: "acme", Source: "acme.billing.export",
 		Identify: func(e Export) (sqsfifo.Identity, error) {
 			key, err := sqsfifo.JoinKey("export", e.Day.Format(time.DateOnly))

@@ -48,7 +48,7 @@ func speed(ctx context.Context, path string) error {
 		args []string
 	}{
 		{"go vet -vettool", []string{"go", "vet", "-vettool=" + command, "-" + fresh, "./..."}},
-		{"sqsfifo vet", []string{command, "vet", "-" + strings.TrimPrefix(fresh, "sqsfifo."), "-disable=SF020", "./..."}},
+		{"sqsfifo vet", []string{command, "vet", "--" + strings.TrimPrefix(fresh, "sqsfifo."), "--disable=SF020", "./..."}},
 	}
 	for _, run := range []string{"cold", "warm", "warm", "warm"} {
 		for _, w := range ways {

@@ -12,7 +12,7 @@ const (
 	// firstBackoff is the wait after the second attempt in a row that failed; it
 	// doubles up to mostBackoff. After the first there is none: most failures strike
 	// once, and a service in trouble is what pacing is for.
-	firstBackoff = 50 * time.Millisecond
+	firstBackoff = 10 * time.Millisecond
 	mostBackoff  = 5 * time.Second
 )
 
@@ -23,7 +23,7 @@ func backoff(failures uint8) time.Duration {
 		return 0
 	}
 	d := mostBackoff
-	if failures < 9 {
+	if failures < 11 {
 		d = min(firstBackoff<<(failures-2), mostBackoff)
 	}
 	return d/2 + rand.N(d/2) // #nosec G404 -- timing only, never part of a message

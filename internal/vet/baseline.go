@@ -79,7 +79,7 @@ func ReadBaseline(file string) (Baseline, error) {
 	return b, nil
 }
 
-var errNotKnown = errors.New("want an object with file, rule, severity, message and a count of 1 or more; -write-baseline writes the file again")
+var errNotKnown = errors.New("want an object with file, rule, severity, message and a count of 1 or more; --write-baseline writes the file again")
 
 // parseBaseline takes what write makes, in any order, with empty lines.
 func parseBaseline(text []byte) (Baseline, error) {

@@ -168,7 +168,7 @@ func TestBaselineThatIsNone(t *testing.T) {
 	file := filepath.Join(dir, "baseline")
 	require.NoError(t, os.WriteFile(file, []byte("notes of a person"), 0o600))
 	_, err := r.WriteBaseline(file)
-	require.ErrorIs(t, err, errNotKnown, "a file that is no baseline is not written over")
+	require.ErrorIs(t, err, errNotKnown, "a file that is not a baseline is not written over")
 }
 
 func FuzzParseBaseline(f *testing.F) {

@@ -20,7 +20,8 @@ const noComplianceTest = "SF020"
 // version of it, or none.
 const (
 	sdkPath   = "github.com/kansas-frontier-matrix/sqsfifo"
-	suitePath = sdkPath + "/sqstest/compliance"
+	fakePath  = sdkPath + "/sqstest"
+	suitePath = fakePath + "/compliance"
 	docs      = "https://github.com/kansas-frontier-matrix/sqsfifo/blob/main/docs/rules.md"
 )
 
@@ -104,16 +105,24 @@ type construction struct {
 }
 
 // constructions are those of the code that is not test code, as a function is that
-// takes a *testing.T. A constructor that is passed on as a value constructs, too.
+// takes a *testing.T. A constructor that is passed on as a value constructs, too. A
+// producer whose client is the fake queue sends nothing to SQS and is not one.
 func constructions(c *code) []construction {
 	var out []construction
 	for _, file := range c.files {
 		ast.Inspect(file, func(n ast.Node) bool {
-			if fn, ok := n.(*ast.FuncDecl); ok && takesTesting(c.info, fn) {
-				return false
+			switch n := n.(type) {
+			case *ast.FuncDecl:
+				if takesTesting(c.info, n) {
+					return false
+				}
+			case *ast.CallExpr:
+				if isConstructor(c.info, n.Fun) && len(n.Args) > 0 && isFake(c.info.TypeOf(n.Args[0])) {
+					return false
+				}
 			}
 			name, ok := n.(*ast.Ident)
-			if !ok || !isFunc(c.info.Uses[name], sdkPath, "NewProducer") {
+			if !ok || !isFunc(c.info.Uses[name], sdkPath, "NewProducer", "NewProducerOn") {
 				return true
 			}
 			made := construction{name: name}
@@ -125,6 +134,28 @@ func constructions(c *code) []construction {
 		})
 	}
 	return out
+}
+
+// isConstructor reports whether a called function is NewProducer, with or without its
+// type argument.
+func isConstructor(info *types.Info, fun ast.Expr) bool {
+	switch f := ast.Unparen(fun).(type) {
+	case *ast.IndexExpr:
+		return isConstructor(info, f.X)
+	case *ast.SelectorExpr:
+		return isFunc(info.Uses[f.Sel], sdkPath, "NewProducer")
+	case *ast.Ident:
+		return isFunc(info.Uses[f], sdkPath, "NewProducer")
+	}
+	return false
+}
+
+func isFake(t types.Type) bool {
+	if ptr, ok := t.(*types.Pointer); ok {
+		t = ptr.Elem()
+	}
+	named, ok := t.(*types.Named)
+	return ok && named.Obj().Pkg() != nil && named.Obj().Pkg().Path() == fakePath && named.Obj().Name() == "Queue"
 }
 
 func takesTesting(info *types.Info, fn *ast.FuncDecl) bool {
@@ -175,7 +206,7 @@ func (use *suiteUse) read(c *code) {
 	}
 }
 
-// unreachable reports whether the last node of the path stands behind a skip or a
+// unreachable reports whether the last node of the path stands after a skip or a
 // return that always happens, or in the branch that a constant condition rules out.
 func unreachable(info *types.Info, path []ast.Node) bool {
 	for i, n := range path[:len(path)-1] {
@@ -238,7 +269,7 @@ func constantBool(info *types.Info, e ast.Expr) (value, known bool) {
 }
 
 func missing(c *code, made construction, suite suiteUse) Finding {
-	message := fmt.Sprintf("package %s constructs a producer and no test of the package calls compliance.TestProducer; sqsfifo vet -write begins one", c.name)
+	message := fmt.Sprintf("package %s constructs a producer and no test of the package calls compliance.TestProducer; sqsfifo vet --write begins one", c.name)
 	if suite.skipped.IsValid() {
 		message = fmt.Sprintf("package %s constructs a producer and its compliance test never runs: the call at %s:%d is always skipped",
 			c.name, filepath.Base(suite.skipped.Filename), suite.skipped.Line)

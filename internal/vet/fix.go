@@ -42,7 +42,7 @@ type Fixed struct {
 }
 
 // Fix applies the first fix of each finding to the files that it is about. The
-// report describes the files as they were before; run again for what is left.
+// report describes the files as they were before; run again for the rest.
 //
 // A fix is applied whole or not at all. One that overlaps a fix that was
 // applied is left for the next run. Generated files, files with line directives or

@@ -105,6 +105,16 @@ func (k known) Import(name string) (*types.Package, error) {
 	switch name {
 	case sdkPath:
 		function("NewProducer")
+		function("NewProducerOn")
+	case fakePath:
+		queue := types.NewTypeName(token.NoPos, p, "Queue", nil)
+		fake := types.NewNamed(queue, types.NewStruct(nil, nil), nil)
+		declare(queue)
+		results := types.NewTuple(types.NewVar(token.NoPos, p, "", types.NewPointer(fake)), types.NewVar(token.NoPos, p, "", types.Universe.Lookup("error").Type()))
+		config := types.NewTypeName(token.NoPos, p, "Config", nil)
+		parameter := types.NewVar(token.NoPos, p, "", types.NewNamed(config, types.NewStruct(nil, nil), nil))
+		declare(config)
+		declare(types.NewFunc(token.NoPos, p, "NewQueue", types.NewSignatureType(nil, nil, nil, types.NewTuple(parameter), results, false)))
 	case suitePath:
 		function("TestProducer")
 		function("CheckProducer")

@@ -109,7 +109,7 @@ func (l load) hold(t *testing.T, seed uint64) {
 			w.Delete(k)
 			delete(model.records, p)
 			continue
-		case state == window.Outside, op == 1: // a send, or one that SQS accepted anew
+		case state == window.Outside, op == 1: // a send, or one that SQS accepted again
 			want = window.Record[int]{From: now, To: now, Value: i + 1}
 			if rng.IntN(l.late) == 0 {
 				want.To = time.Time{}

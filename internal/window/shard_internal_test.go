@@ -143,7 +143,7 @@ func TestAnUnansweredRecordKeepsNoOthers(t *testing.T) {
 }
 
 // What a limit is held against is what is there, however it goes away: answered
-// late, set anew, deleted, or let go of by the chunk.
+// late, set again, deleted, or let go of by the chunk.
 func TestLiveRecordsAreCounted(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 1))
 	w := New[nothing](Options{Slack: time.Second})
@@ -188,7 +188,7 @@ func TestLiveRecordsAreCounted(t *testing.T) {
 	}
 	assert.Equal(t, count(), w.live)
 	_, state := w.Lookup(now, w.Key("", "1800"))
-	assert.Equal(t, Inside, state, "set anew, later than its chunk")
+	assert.Equal(t, Inside, state, "set again, later than its chunk")
 }
 
 // A shard that is out of positions refuses; it never lets go of what it has,
@@ -228,7 +228,7 @@ func TestAFullShardRefuses(t *testing.T) {
 	assert.Positive(t, one.expire(late, 0))
 }
 
-// Two keys whose tags and buckets agree are told apart by what is left of them.
+// Two keys whose tags and buckets agree are told apart by the rest of them.
 func TestKeysThatShareTheirSlots(t *testing.T) {
 	one := &shard[int]{index: newIndex(0)}
 	const alike = 40 // more than two buckets take of keys of one place

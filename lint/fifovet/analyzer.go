@@ -64,7 +64,7 @@ type ruleList []string
 
 func (l *ruleList) String() string { return strings.Join(*l, ",") }
 
-// Set replaces the list. An ID that is no rule on source is an error: a typing
+// Set replaces the list. An ID that is not a rule on source is an error: a typing
 // mistake would silently enable or disable nothing.
 func (l *ruleList) Set(text string) error {
 	ids := split(text)

@@ -44,7 +44,7 @@ func isPure(obj *types.Func) bool {
 			!strings.HasPrefix(name, "Sscan") && !strings.HasPrefix(name, "Fscan") && !strings.HasPrefix(name, "Read") && name != "Getenv"
 	}
 	if idPackage.MatchString(strings.ToLower(majorVersion.ReplaceAllString(path, ""))) {
-		return true // what is no source there parses, prints or derives
+		return true // what is not a source there parses, prints or derives
 	}
 	return isPointerHelper(obj)
 }

@@ -36,7 +36,7 @@ func (p *program) rootOf(v ssa.Value, depth int) ssa.Value {
 	return v
 }
 
-// cellOf returns the variable behind an address, from within closures too.
+// cellOf returns the variable at an address, from within closures too.
 func (p *program) cellOf(addr ssa.Value) *ssa.Alloc {
 	switch addr := addr.(type) {
 	case *ssa.Alloc:

@@ -44,7 +44,7 @@ func (p *program) legalID(r *reporter, u *use) {
 	if n := len([]rune(o.text)); n > maxID {
 		rule = fmt.Sprintf("has %d characters, SQS takes 128", n)
 	} else if i := strings.IndexFunc(o.text, func(c rune) bool { return c <= ' ' || c > '~' }); i >= 0 {
-		rule = fmt.Sprintf("has a character at byte %d that is no ASCII letter, digit or punctuation mark", i)
+		rule = fmt.Sprintf("has a character at byte %d that is not an ASCII letter, digit or punctuation mark", i)
 	} else {
 		return
 	}

@@ -10,7 +10,7 @@ import (
 )
 
 // encoded follows a value into an encoder of JSON. What the encoder leaves out,
-// json:"-" and fields that are not exported, is no part of the text.
+// json:"-" and fields that are not exported, is not part of the text.
 func (t *tracer) encoded(arg ssa.Value, l place) {
 	whole := l
 	whole.path, whole.under, whole.mixed = nil, nil, false

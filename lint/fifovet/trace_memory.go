@@ -31,7 +31,7 @@ type write struct {
 	calls  []ssa.CallInstruction
 }
 
-// writes returns what is written to the memory behind ref, anywhere in the
+// writes returns what is written to the memory at ref, anywhere in the
 // package and in any order.
 func (p *program) writes(ref ssa.Value) []write {
 	if ws, ok := p.memory[ref]; ok {
@@ -263,7 +263,7 @@ func staticBody(c *ssa.CallCommon) *ssa.Function {
 	return nil
 }
 
-// constString returns the text of a constant, also behind a conversion.
+// constString returns the text of a constant, also through a conversion.
 func constString(v ssa.Value) (string, bool) {
 	switch v := v.(type) {
 	case *ssa.Const:

@@ -84,7 +84,7 @@ func Nearest(w uint64, q int) (b uint64, exact bool) {
 const maxKept = 800
 
 // Parse returns the bits of the double that is nearest to text times 10^power,
-// ties to the even one, or [Infinity] where that is no finite double. Text is
+// ties to the even one, or [Infinity] where that is not a finite double. Text is
 // digits with at most one point among them, of any length. The sum of its length
 // and the magnitude of power must fit into an int.
 func Parse(text []byte, power int) uint64 {

@@ -1,0 +1,113 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/alecthomas/kong"
+)
+
+// helpAsked ends the parser when it has printed a help text.
+type helpAsked struct{ code int }
+
+// parse returns the subcommand of a command line, with its flags set, and what to call
+// it in errors. Without an error and a command the help was asked for, and is on
+// standard output.
+func parse(args []string, std stdio) (c command, name string, err error) {
+	name = "sqsfifo"
+	parser, err := newParser(std.out)
+	if err != nil {
+		return nil, name, err
+	}
+	defer func() {
+		if v := recover(); v != nil {
+			if _, ok := v.(helpAsked); !ok {
+				panic(v)
+			}
+			c, err = nil, nil
+		}
+	}()
+	if len(args) == 0 {
+		return nil, name, errors.New("no command")
+	}
+	if args[0] == "--version" {
+		args = []string{"version"}
+	}
+	node := commandNode(parser.Model, args[0])
+	if node != nil {
+		name += " " + node.Name
+		args = doubleDashes(node, args)
+	}
+	named := node != nil || strings.HasPrefix(args[0], "-")
+	parsed, err := parser.Parse(args)
+	if err != nil {
+		return nil, name, plainer(err, named)
+	}
+	c, ok := parsed.Selected().Target.Addr().Interface().(command)
+	if !ok {
+		return nil, name, fmt.Errorf("%s cannot run", parsed.Command())
+	}
+	return c, name, nil
+}
+
+func newParser(out io.Writer) (*kong.Kong, error) {
+	return kong.New(new(commandLine),
+		kong.Name("sqsfifo"),
+		kong.Description("Works on Amazon SQS FIFO queues: sends events that are neither lost nor delivered twice, and finds what loses or doubles them.\n\n"+
+			"Each command reads and writes JSON lines. Data goes to standard output, everything else to standard error. "+
+			"The exit code is 0 when all is well, 1 when something was found, 2 when the command could not do its work."),
+		kong.Writers(out, out),
+		kong.Exit(func(code int) { panic(helpAsked{code}) }),
+		kong.ConfigureHelp(kong.HelpOptions{Compact: true, NoExpandSubcommands: true, WrapUpperBound: 100}),
+	)
+}
+
+func commandNode(model *kong.Application, name string) *kong.Node {
+	for _, node := range model.Children {
+		if node.Name == name {
+			return node
+		}
+	}
+	return nil
+}
+
+// doubleDashes writes a flag of the command that has one dash, as Go's own commands
+// have, with two. Other arguments stay as they are.
+func doubleDashes(node *kong.Node, args []string) []string {
+	known := map[string]bool{"help": true}
+	for _, f := range node.Flags {
+		known[f.Name] = true
+	}
+	out := make([]string, len(args))
+	for i, arg := range args {
+		out[i] = arg
+		if arg == "--" {
+			copy(out[i:], args[i:])
+			break
+		}
+		name, _, _ := strings.Cut(strings.TrimPrefix(arg, "-"), "=")
+		if strings.HasPrefix(arg, "-") && known[name] && len(name) > 1 {
+			out[i] = "-" + arg
+		}
+	}
+	return out
+}
+
+// plainer says in the words of a command line what the parser found.
+func plainer(err error, named bool) error {
+	rest, ok := strings.CutPrefix(err.Error(), "unexpected argument ")
+	if !ok {
+		return err
+	}
+	what := "unexpected argument"
+	if !named {
+		what = "no command"
+	}
+	word, more, _ := strings.Cut(rest, ", ")
+	if more != "" {
+		return fmt.Errorf("%s %q; %s", what, strings.Trim(word, `"`), more)
+	}
+	return fmt.Errorf("%s %q", what, strings.Trim(word, `"`))
+}

@@ -1,0 +1,129 @@
+package main
+
+import (
+	"context"
+	"embed"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"strings"
+
+	"github.com/alecthomas/kong"
+)
+
+// topicFiles are the texts of "sqsfifo help TOPIC".
+//
+//go:embed topics/*.txt
+var topicFiles embed.FS
+
+type helpCmd struct {
+	Topic string `arg:"" optional:"" help:"A command, a topic, or all."`
+}
+
+// Help is the manual of the command.
+func (*helpCmd) Help() string {
+	return "Prints the manual of a command, as --help does, or a topic: " + strings.Join(topics(), ", ") + `. "all" is every command and topic.`
+}
+
+func topics() []string {
+	files, err := fs.Glob(topicFiles, "topics/*.txt")
+	if err != nil { // the pattern is right
+		return nil
+	}
+	for i, name := range files {
+		files[i] = strings.TrimSuffix(strings.TrimPrefix(name, "topics/"), ".txt")
+	}
+	return files
+}
+
+func (c *helpCmd) run(_ context.Context, std stdio) (int, error) {
+	switch c.Topic {
+	case "":
+		if err := printHelp(std.out); err != nil {
+			return exitFailed, err
+		}
+		fmt.Fprintf(std.out, "Topics of \"sqsfifo help TOPIC\": %s, all\n", strings.Join(topics(), ", "))
+		return exitFine, nil
+	case "all":
+		return exitFine, printAll(std.out)
+	}
+	if text, err := topicFiles.ReadFile("topics/" + c.Topic + ".txt"); err == nil {
+		_, err := std.out.Write(text)
+		return exitFailedIf(err), err
+	}
+	parser, err := newParser(std.out)
+	if err != nil {
+		return exitFailed, err
+	}
+	if commandNode(parser.Model, c.Topic) != nil {
+		err := printHelp(std.out, c.Topic)
+		return exitFailedIf(err), err
+	}
+	return exitFailed, fmt.Errorf("no command or topic %q; did you mean %q?", c.Topic, nearest(c.Topic, append(topics(), commandNames(parser.Model)...)))
+}
+
+func exitFailedIf(err error) int {
+	if err != nil {
+		return exitFailed
+	}
+	return exitFine
+}
+
+// nearest is the word that takes the fewest changes to become.
+func nearest(word string, words []string) string {
+	best := ""
+	for _, w := range words {
+		if best == "" || distance(word, w) < distance(word, best) {
+			best = w
+		}
+	}
+	return best
+}
+
+func commandNames(model *kong.Application) []string {
+	var names []string
+	for _, node := range model.Children {
+		if !node.Hidden {
+			names = append(names, node.Name)
+		}
+	}
+	return names
+}
+
+// printHelp prints what the arguments with --help print.
+func printHelp(w io.Writer, args ...string) error {
+	c, _, err := parse(append(args, "--help"), stdio{out: w})
+	if c != nil {
+		return errors.New("the parser has not printed the help")
+	}
+	return err
+}
+
+// printAll prints the whole manual.
+func printAll(w io.Writer) error {
+	parser, err := newParser(w)
+	if err != nil {
+		return err
+	}
+	if err := printHelp(w); err != nil {
+		return err
+	}
+	rule := strings.Repeat("-", 80)
+	for _, name := range commandNames(parser.Model) {
+		fmt.Fprintf(w, "\n%s\n", rule)
+		if err := printHelp(w, name); err != nil {
+			return err
+		}
+	}
+	for _, name := range topics() {
+		text, err := topicFiles.ReadFile("topics/" + name + ".txt")
+		if err != nil {
+			return err
+		}
+		if _, err := fmt.Fprintf(w, "\n%s\n%s", rule, text); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,411 @@
+package input
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/kansas-frontier-matrix/sqsfifo"
+	"github.com/kansas-frontier-matrix/sqsfifo/canonicaljson"
+	"github.com/kansas-frontier-matrix/sqsfifo/lint"
+)
+
+// Kind is what a line holds.
+type Kind string
+
+const (
+	// Auto takes the kind of the first line for that of all.
+	Auto Kind = "auto"
+
+	// Payload is an object whose identity the templates of [Spec] name.
+	Payload Kind = "payload"
+
+	// Envelope is a message body: an object with the five members of the contract.
+	Envelope Kind = "envelope"
+
+	// Message is what Producer.Build returns, as JSON.
+	Message Kind = "message"
+)
+
+// Spec says how lines become messages. Its fields are texts of a command line; an error
+// calls them by their flags.
+type Spec struct {
+	Kind         Kind
+	Organization string
+	Source       string // the event_source, of payloads
+	Key          string // the dedupe key, of payloads
+	Group        string // the message group, of payloads and envelopes
+	Time         string // when the event occurred, of payloads
+	TimeFormat   string // rfc3339, date, unix or unixms
+	EventID      string // a UUIDv7 that is stored with the event; may be empty
+	Attributes   map[string]string
+}
+
+// Event is a payload with its identity.
+type Event struct {
+	payload  json.RawMessage
+	identity sqsfifo.Identity
+}
+
+// MarshalJSON returns the payload.
+func (e Event) MarshalJSON() ([]byte, error) { return e.payload, nil }
+
+// Builder makes messages of lines. It is not safe for concurrent use.
+type Builder struct {
+	spec      Spec
+	queue     *sqsfifo.Queue
+	kind      Kind
+	templates map[string]Template
+	key       []Template
+	producers map[string]*sqsfifo.Producer[Event] // by event source
+}
+
+// NewBuilder returns a builder for messages to the queue. The error names each flag that
+// is wrong.
+func NewBuilder(queue *sqsfifo.Queue, spec Spec) (*Builder, error) {
+	b := &Builder{spec: spec, queue: queue, kind: spec.Kind, templates: map[string]Template{}, producers: map[string]*sqsfifo.Producer[Event]{}}
+	var errs []error
+	add := func(flag, text string) {
+		if text == "" {
+			return
+		}
+		t, err := ParseTemplate(text)
+		if err == nil && flag == "--key" {
+			b.key, err = t.parts()
+		}
+		if err != nil {
+			errs = append(errs, fmt.Errorf("%s: %w", flag, err))
+			return
+		}
+		b.templates[flag] = t
+	}
+	for _, f := range spec.flags() {
+		add(f.name, f.text)
+	}
+	for name, text := range spec.Attributes {
+		add("--attribute "+name, text)
+	}
+	if faults := (lint.Contract{Organization: spec.Organization}).CheckOrganization(); len(faults) > 0 {
+		errs = append(errs, fmt.Errorf("--organization: %s", faults[0].Message))
+	} else if source, ok := b.templates["--source"].literal(); ok && source != "" {
+		errs = append(errs, b.checkSource(source))
+	}
+	if b.kind != Auto {
+		errs = append(errs, b.require())
+	}
+	return b, errors.Join(errs...)
+}
+
+type flagText struct{ name, text string }
+
+func (s Spec) flags() []flagText {
+	return []flagText{{"--source", s.Source}, {"--key", s.Key}, {"--group", s.Group}, {"--time", s.Time}, {"--event-id", s.EventID}}
+}
+
+// checkSource says what is wrong with a source, and which flag makes it right.
+func (b *Builder) checkSource(source string) error {
+	faults := (lint.Contract{Organization: b.spec.Organization}).CheckSource(source)
+	if len(faults) == 0 {
+		return nil
+	}
+	hint := ""
+	first, _, _ := strings.Cut(source, ".")
+	if (lint.Contract{Organization: first}).CheckSource(source) == nil && b.spec.Organization == "" {
+		hint = "; for events of another organization add --organization " + first
+	}
+	return fmt.Errorf("--source %q: %s%s", source, faults[0].Message, hint)
+}
+
+// require refuses a kind of lines for which flags are missing, or to which they mean
+// nothing.
+func (b *Builder) require() error {
+	needed := map[Kind][]string{Payload: {"--source", "--key", "--group", "--time"}, Envelope: {"--group"}}[b.kind]
+	var missing, extra []string
+	for _, f := range b.spec.flags() {
+		need := false
+		for _, name := range needed {
+			need = need || name == f.name
+		}
+		switch {
+		case need && f.text == "":
+			missing = append(missing, f.name)
+		case !need && f.text != "" && (b.kind != Payload || f.name != "--event-id"):
+			extra = append(extra, f.name)
+		}
+	}
+	if b.kind == Message && len(b.spec.Attributes) > 0 {
+		extra = append(extra, "--attribute")
+	}
+	what := map[Kind]string{Payload: "payloads", Envelope: "envelopes", Message: "built messages"}[b.kind]
+	var errs []error
+	if len(missing) > 0 {
+		errs = append(errs, fmt.Errorf("the lines are %s, which need %s (see \"sqsfifo help templates\")", what, strings.Join(missing, ", ")))
+	}
+	if len(extra) > 0 {
+		errs = append(errs, fmt.Errorf("the lines are %s, which have their own: remove %s, or say --input payload", what, strings.Join(extra, ", ")))
+	}
+	return errors.Join(errs...)
+}
+
+// Build returns the message of a line. The error is a [*LineError].
+func (b *Builder) Build(l Line) (*sqsfifo.Message, error) {
+	m, err := b.build(l.Text)
+	if err != nil {
+		return nil, l.Wrong(err)
+	}
+	return m, nil
+}
+
+func (b *Builder) build(text []byte) (*sqsfifo.Message, error) {
+	canonical, err := canonicaljson.CanonicalizeStrict(text)
+	if err != nil {
+		return nil, Plain(err)
+	}
+	var event any
+	d := json.NewDecoder(bytes.NewReader(canonical))
+	d.UseNumber()
+	if err := d.Decode(&event); err != nil {
+		return nil, err
+	}
+	object, ok := event.(map[string]any)
+	if !ok {
+		return nil, errors.New("the line is not a JSON object")
+	}
+	if b.kind == Auto {
+		b.kind = detect(object)
+		if err := b.require(); err != nil {
+			b.kind = Auto
+			return nil, err
+		}
+	} else if found := detect(object); b.spec.Kind == Auto && found != b.kind {
+		return nil, fmt.Errorf("this line is of the kind %s, and the first one is of the kind %s; send them apart, or say which with --input", found, b.kind)
+	}
+	switch b.kind {
+	case Message:
+		return b.message(text)
+	case Envelope:
+		return b.envelope(canonical, event)
+	default:
+		return b.payload(canonical, event)
+	}
+}
+
+// detect tells the kinds apart by the names of their members.
+func detect(object map[string]any) Kind {
+	has := func(names ...string) bool {
+		for _, name := range names {
+			if _, ok := object[name]; !ok {
+				return false
+			}
+		}
+		return true
+	}
+	switch {
+	case has("group", "body", "dedupe_key", "event_id"):
+		return Message
+	case len(object) == 5 && has("dedupe_key", "event_id", "event_source", "event_time", "payload"):
+		return Envelope
+	}
+	return Payload
+}
+
+func (b *Builder) message(text []byte) (*sqsfifo.Message, error) {
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.DisallowUnknownFields()
+	m := new(sqsfifo.Message)
+	if err := d.Decode(m); err != nil {
+		return nil, err
+	}
+	return m, b.check(m)
+}
+
+func (b *Builder) envelope(canonical []byte, event any) (*sqsfifo.Message, error) {
+	m := &sqsfifo.Message{Body: string(canonical)}
+	var is struct {
+		DedupeKey string    `json:"dedupe_key"`
+		EventID   uuid.UUID `json:"event_id"`
+	}
+	if err := b.around(m, event); err != nil {
+		return nil, err
+	}
+	// The check comes first: what it finds has a rule and a place.
+	err := b.check(m)
+	if err == nil {
+		err = json.Unmarshal(canonical, &is)
+	}
+	m.DedupeKey, m.EventID = is.DedupeKey, is.EventID
+	return m, err
+}
+
+// around sets what a message has beside its body.
+func (b *Builder) around(m *sqsfifo.Message, event any) error {
+	var err error
+	if m.Group, err = b.text("--group", event); err != nil {
+		return err
+	}
+	for name := range b.spec.Attributes {
+		value, err := b.text("--attribute "+name, event)
+		if err != nil {
+			return err
+		}
+		if m.Attributes == nil {
+			m.Attributes = map[string]string{}
+		}
+		m.Attributes[name] = value
+	}
+	return nil
+}
+
+func (b *Builder) check(m *sqsfifo.Message) error {
+	checked := lint.Message{Body: m.Body, GroupID: m.Group, Organization: b.spec.Organization, Attributes: map[string]lint.Attribute{}}
+	for name, value := range m.Attributes {
+		checked.Attributes[name] = lint.Attribute{DataType: "String", StringValue: value}
+	}
+	return broken(lint.Check(checked))
+}
+
+// broken returns the errors among findings, in one line.
+func broken(findings []lint.Finding) error {
+	var texts []string
+	for _, f := range findings {
+		if f.Severity == lint.Error {
+			texts = append(texts, f.String())
+		}
+	}
+	if texts == nil {
+		return nil
+	}
+	return errors.New(strings.Join(texts, "; "))
+}
+
+func (b *Builder) text(flag string, event any) (string, error) {
+	text, err := b.templates[flag].text(event)
+	if err != nil {
+		return "", fmt.Errorf("%s: %w", flag, err)
+	}
+	return text, nil
+}
+
+func (b *Builder) payload(canonical []byte, event any) (*sqsfifo.Message, error) {
+	source, err := b.text("--source", event)
+	if err != nil {
+		return nil, err
+	}
+	producer, err := b.producer(source)
+	if err != nil {
+		return nil, err
+	}
+	identity, err := b.identity(event)
+	if err != nil {
+		return nil, err
+	}
+	m := new(sqsfifo.Message)
+	if err := b.around(m, event); err != nil {
+		return nil, err
+	}
+	identity.Group = m.Group
+	built, err := producer.Build(Event{canonical, identity})
+	var violation *sqsfifo.ViolationError
+	if errors.As(err, &violation) {
+		return nil, broken(violation.Findings)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if built.Attributes = m.Attributes; len(m.Attributes) > 0 {
+		return built, b.check(built)
+	}
+	return built, nil
+}
+
+func (b *Builder) identity(event any) (sqsfifo.Identity, error) {
+	var id sqsfifo.Identity
+	parts := make([]string, len(b.key))
+	for i, part := range b.key {
+		var err error
+		if parts[i], err = part.text(event); err != nil {
+			return id, fmt.Errorf("--key: %w", err)
+		}
+	}
+	var err error
+	if id.DedupeKey, err = sqsfifo.JoinKey(parts...); err != nil {
+		var key *sqsfifo.KeyError
+		if errors.As(err, &key) {
+			err = fmt.Errorf("%s: %s", key.Field, key.Rule)
+		}
+		return id, fmt.Errorf("--key: %w", err)
+	}
+	text, err := b.text("--time", event)
+	if err != nil {
+		return id, err
+	}
+	if id.Time, err = parseTime(text, b.spec.TimeFormat); err != nil {
+		return id, fmt.Errorf("--time: %w", err)
+	}
+	if b.spec.EventID != "" {
+		text, err := b.text("--event-id", event)
+		if err != nil {
+			return id, err
+		}
+		if id.EventID, err = uuid.Parse(text); err != nil {
+			return id, fmt.Errorf("--event-id: %q: %w", text, err)
+		}
+	}
+	return id, nil
+}
+
+func parseTime(text, format string) (time.Time, error) {
+	switch format {
+	case "unix", "unixms":
+		n, err := strconv.ParseInt(text, 10, 64)
+		if err != nil {
+			return time.Time{}, fmt.Errorf("%q is not a whole number, which --time-format %s asks for", text, format)
+		}
+		if format == "unix" {
+			return time.Unix(n, 0).UTC(), nil
+		}
+		return time.UnixMilli(n).UTC(), nil
+	case "date":
+		t, err := time.Parse(time.DateOnly, text)
+		if err != nil {
+			return t, fmt.Errorf("%q is not a date such as 2025-12-04", text)
+		}
+		return t, nil
+	default:
+		t, err := time.Parse(time.RFC3339Nano, text)
+		if err != nil {
+			return t, fmt.Errorf("%q is not a time such as 2025-12-04T12:00:00Z; --time-format has other forms", text)
+		}
+		return t, nil
+	}
+}
+
+// mostSources is more than the pipelines of one file.
+const mostSources = 1000
+
+func (b *Builder) producer(source string) (*sqsfifo.Producer[Event], error) {
+	if p := b.producers[source]; p != nil {
+		return p, nil
+	}
+	if err := b.checkSource(source); err != nil {
+		return nil, err
+	}
+	if len(b.producers) == mostSources {
+		return nil, fmt.Errorf("--source: more than %d sources; a source is a pipeline, not an entity", mostSources)
+	}
+	//sqsfifo:ignore SF020 -- the events are the user's, and the suite needs a function that builds them
+	p, err := sqsfifo.NewProducerOn(b.queue, sqsfifo.Config[Event]{
+		Source: source, Organization: b.spec.Organization,
+		Identify: func(e Event) (sqsfifo.Identity, error) { return e.identity, nil },
+	})
+	if err == nil {
+		b.producers[source] = p
+	}
+	return p, err
+}

@@ -1,0 +1,84 @@
+package probe
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
+	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
+)
+
+// UncleanError is a queue that must not be received from, because that might move
+// messages of others to a dead-letter queue. Nothing was received.
+type UncleanError struct{ Why string }
+
+func (e *UncleanError) Error() string {
+	return "nothing was received, and the probe's messages stay in the queue: " + e.Why
+}
+
+// inVain is how many answers without a message of this run end the cleaning: messages of
+// others are given back and may come again and again.
+const inVain = 3
+
+// hiddenFor is how long a received message stays hidden if this process dies before it
+// gives the message back, in seconds.
+const hiddenFor = 10
+
+// clean receives and deletes the messages of this run.
+func (p *prober) clean(ctx context.Context) error {
+	switch {
+	case p.attrs == nil:
+		return &UncleanError{"its attributes may not be read, and it may have a dead-letter queue, to which each receive brings the messages of others nearer"}
+	case p.attrs["RedrivePolicy"] != "":
+		return &UncleanError{"it has a dead-letter queue, to which each receive brings the messages of others nearer"}
+	}
+	var errs []error
+	for vain := 0; vain < inVain && p.report.Deleted < len(p.ids); vain++ {
+		out, err := p.Client.ReceiveMessage(ctx, &sqs.ReceiveMessageInput{
+			QueueUrl: &p.QueueURL, MaxNumberOfMessages: 10, VisibilityTimeout: hiddenFor, WaitTimeSeconds: 1,
+			MessageSystemAttributeNames: []types.MessageSystemAttributeName{types.MessageSystemAttributeNameMessageGroupId},
+		})
+		if err != nil {
+			return errors.Join(append(errs, fmt.Errorf("sqs:ReceiveMessage: %w", err))...)
+		}
+		// Those of others first: they wait for nobody.
+		var own []types.Message
+		for _, m := range out.Messages {
+			if p.own(m) {
+				own = append(own, m)
+				continue
+			}
+			p.report.Returned++
+			if _, err := p.Client.ChangeMessageVisibility(ctx, &sqs.ChangeMessageVisibilityInput{
+				QueueUrl: &p.QueueURL, ReceiptHandle: m.ReceiptHandle, VisibilityTimeout: 0,
+			}); err != nil {
+				errs = append(errs, fmt.Errorf("sqs:ChangeMessageVisibility: a message of somebody else comes back in %d s: %w", hiddenFor, err))
+			}
+		}
+		for _, m := range own {
+			if _, err := p.Client.DeleteMessage(ctx, &sqs.DeleteMessageInput{QueueUrl: &p.QueueURL, ReceiptHandle: m.ReceiptHandle}); err != nil {
+				errs = append(errs, fmt.Errorf("sqs:DeleteMessage: %w", err))
+				continue
+			}
+			p.report.Deleted++
+		}
+		if len(errs) > 0 {
+			break
+		}
+		if len(own) > 0 {
+			vain = -1
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// own reports whether this run sent the message: it has a message ID that SQS gave this
+// run, and is in a group of this run.
+func (p *prober) own(m types.Message) bool {
+	if m.MessageId == nil || !p.ids[*m.MessageId] {
+		return false
+	}
+	group := m.Attributes[string(types.MessageSystemAttributeNameMessageGroupId)]
+	return group == p.report.Groups[0] || group == p.report.Groups[1]
+}

@@ -1,0 +1,192 @@
+package probe
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
+	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
+	"github.com/aws/smithy-go"
+
+	"github.com/kansas-frontier-matrix/sqsfifo"
+	"github.com/kansas-frontier-matrix/sqsfifo/canonicaljson"
+)
+
+// Client is the subset of *sqs.Client that a probe calls.
+type Client interface {
+	SendMessage(context.Context, *sqs.SendMessageInput, ...func(*sqs.Options)) (*sqs.SendMessageOutput, error)
+	GetQueueAttributes(context.Context, *sqs.GetQueueAttributesInput, ...func(*sqs.Options)) (*sqs.GetQueueAttributesOutput, error)
+	ReceiveMessage(context.Context, *sqs.ReceiveMessageInput, ...func(*sqs.Options)) (*sqs.ReceiveMessageOutput, error)
+	DeleteMessage(context.Context, *sqs.DeleteMessageInput, ...func(*sqs.Options)) (*sqs.DeleteMessageOutput, error)
+	ChangeMessageVisibility(context.Context, *sqs.ChangeMessageVisibilityInput, ...func(*sqs.Options)) (*sqs.ChangeMessageVisibilityOutput, error)
+}
+
+// Config describes a probe.
+type Config struct {
+	Client   Client
+	QueueURL string
+
+	// Source is the event_source of the messages: <organization>.<domain>.<pipeline>.
+	Source string
+
+	// Window waits for five minutes to see when the queue forgets.
+	Window bool
+
+	// Clean receives and deletes what was sent.
+	Clean bool
+}
+
+// Verdict is what a check came to.
+type Verdict string
+
+// The verdicts. Differs is a behaviour that the library does not expect of a queue.
+const (
+	AsExpected Verdict = "as_expected"
+	Differs    Verdict = "differs"
+	Note       Verdict = "note"
+	NotTried   Verdict = "not_tried"
+)
+
+// Check is one question and its answer.
+type Check struct {
+	Name    string  `json:"check"`
+	Verdict Verdict `json:"verdict"`
+	Answer  string  `json:"answer"`
+}
+
+// Report is what a probe found out.
+type Report struct {
+	Run    string // in each message
+	Groups []string
+	Checks []Check
+
+	// Sent are the messages that the queue stored for this run, Deleted those of them that
+	// were deleted, and Returned counts how often a message of somebody else was received
+	// and given back.
+	Sent, Deleted, Returned int
+}
+
+// Differs reports whether a check does.
+func (r *Report) Differs() bool {
+	for _, c := range r.Checks {
+		if c.Verdict == Differs {
+			return true
+		}
+	}
+	return false
+}
+
+// prober is a run.
+type prober struct {
+	Config
+	report  Report
+	ids     map[string]bool // message IDs of what the queue stored for this run
+	attrs   map[string]string
+	hashing bool // the queue hashes bodies
+}
+
+// Run probes a queue. With an error the report has what was found before it.
+func Run(ctx context.Context, c Config) (*Report, error) {
+	var random [6]byte
+	_, _ = rand.Read(random[:]) // never fails (crypto/rand)
+	p := &prober{Config: c, ids: map[string]bool{}}
+	p.report.Run = hex.EncodeToString(random[:])
+	p.report.Groups = []string{"sqsfifo-probe-" + p.report.Run, "sqsfifo-probe-" + p.report.Run + "-2"}
+	err := p.run(ctx)
+	if c.Clean && len(p.ids) > 0 {
+		// What was sent is there, whatever ended the checks.
+		limit, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
+		defer cancel()
+		err = errors.Join(err, p.clean(limit))
+	}
+	p.report.Sent = len(p.ids)
+	return &p.report, err
+}
+
+func (p *prober) run(ctx context.Context) error {
+	steps := []func(context.Context) error{p.attributes, p.contentBased, p.repeated, p.ownHash, p.otherBody, p.attributeOnly, p.otherGroup, p.hiddenPayload}
+	if p.Window {
+		steps = append(steps, p.window)
+	}
+	for _, step := range steps {
+		if err := step(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (p *prober) add(name string, v Verdict, format string, args ...any) {
+	p.report.Checks = append(p.report.Checks, Check{name, v, fmt.Sprintf(format, args...)})
+}
+
+// body returns a marked body: an envelope with a number for each name.
+func (p *prober) body(name string) (string, error) {
+	at := time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
+	key, err := sqsfifo.JoinKey("sqsfifo-probe", p.report.Run, name)
+	if err != nil {
+		return "", err
+	}
+	body, err := canonicaljson.Marshal(sqsfifo.Envelope[map[string]string]{
+		DedupeKey: key, EventID: sqsfifo.DeriveEventID(p.Source, key, at), EventSource: p.Source, EventTime: at,
+		Payload: map[string]string{"sqsfifo_probe": p.report.Run, "name": name},
+	})
+	return string(body), err
+}
+
+// message is what is sent.
+type message struct {
+	name       string // of its body
+	group      int
+	id         string // explicit deduplication ID; "" for none
+	attributes map[string]types.MessageAttributeValue
+}
+
+// stored is what SQS answered.
+type stored struct{ id, sequence string }
+
+// send sends a message. Where the queue does not hash bodies, the hash goes with it.
+func (p *prober) send(ctx context.Context, m message) (stored, error) {
+	body, err := p.body(m.name)
+	if err != nil {
+		return stored{}, err
+	}
+	in := &sqs.SendMessageInput{
+		QueueUrl: &p.QueueURL, MessageBody: &body, MessageGroupId: &p.report.Groups[m.group], MessageAttributes: m.attributes,
+	}
+	if m.id == "" && !p.hashing {
+		m.id = sqsfifo.BodyHash(body)
+	}
+	if m.id != "" {
+		in.MessageDeduplicationId = &m.id
+	}
+	out, err := p.Client.SendMessage(ctx, in)
+	if err != nil {
+		return stored{}, fmt.Errorf("sqs:SendMessage: %w", err)
+	}
+	var s stored
+	if out.MessageId != nil {
+		s.id = *out.MessageId
+	}
+	if out.SequenceNumber != nil {
+		s.sequence = *out.SequenceNumber
+	}
+	p.ids[s.id] = true
+	return s, nil
+}
+
+// refusedBy returns the code with which SQS refused a request, or "".
+func refusedBy(err error) string {
+	var api smithy.APIError
+	if errors.As(err, &api) {
+		return api.ErrorCode()
+	}
+	return ""
+}
+
+func denied(err error) bool { return strings.HasPrefix(refusedBy(err), "AccessDenied") }

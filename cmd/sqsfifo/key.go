@@ -1,0 +1,172 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+
+	sdk "github.com/kansas-frontier-matrix/sqsfifo"
+	"github.com/kansas-frontier-matrix/sqsfifo/cmd/sqsfifo/internal/input"
+)
+
+type keyCmd struct {
+	DatasetID      string   `name:"dataset-id" placeholder:"ID" help:"Identifier of the dataset in its STAC or DCAT record."`
+	Version        string   `placeholder:"VERSION" help:"Semantic version of the dataset, as in v10.3.1."`
+	SourceURI      string   `name:"source-uri" placeholder:"URI" help:"Absolute URI of the primary input."`
+	QueryParameter []string `placeholder:"NAME" help:"Query parameter of the URI that distinguishes two sources; may be repeated."`
+	Verify         string   `placeholder:"KEY" help:"Compare the key with this one; the exit code is 1 if they differ."`
+	JSON           bool     `name:"json" help:"Print one JSON object for each dataset."`
+
+	File []string `arg:"" optional:"" help:"Files of JSON lines, one dataset each, without --dataset-id; - or none is standard input."`
+}
+
+// Help is the manual of the command.
+func (*keyCmd) Help() string {
+	return `Computes the idempotency key of a dataset, and shows what was done to each component before it was hashed (KFM key specification v10.3.1):
+
+	sha256:hex(SHA-256(dataset_id | version | source_uri))
+
+The dataset is that of --dataset-id, --version and --source-uri, or else of each line of the input:
+
+	{"dataset_id":"storms","version":"v10.3.1","source_uri":"https://host/storms.csv","query_parameters":["year"],"idempotency_key":"sha256:..."}
+
+A line with an idempotency_key is verified. The exit code is 1 if a key is not that of its dataset, 2 if a dataset has none or what should be a key is not one.
+
+Examples:
+
+	sqsfifo key --dataset-id storms --version 10.3.1 --source-uri HTTPS://Host:443/storms.csv
+	sqsfifo key --json datasets.jsonl | jq -r .idempotency_key`
+}
+
+// keyStep is what was done to a component.
+type keyStep struct {
+	Component string `json:"component"`
+	From      string `json:"from"`
+	To        string `json:"to"`
+	Step      string `json:"step"`
+}
+
+// keyLine is the stable form of --json.
+type keyLine struct {
+	DatasetID      string    `json:"dataset_id"`
+	Version        string    `json:"version"`
+	SourceURI      string    `json:"source_uri"`
+	Steps          []keyStep `json:"steps"`
+	Joined         string    `json:"joined"`
+	IdempotencyKey string    `json:"idempotency_key"`
+	Verified       *bool     `json:"verified,omitempty"`
+}
+
+// datasetLine is a line of the input.
+type datasetLine struct {
+	sdk.Dataset
+	IdempotencyKey string `json:"idempotency_key"`
+}
+
+func (c *keyCmd) run(_ context.Context, std stdio) (int, error) {
+	show := printKey
+	if c.JSON {
+		e := json.NewEncoder(std.out)
+		e.SetEscapeHTML(false)
+		show = func(_ io.Writer, l keyLine) error { return e.Encode(l) }
+	}
+	if c.DatasetID != "" || c.Version != "" || c.SourceURI != "" {
+		if len(c.File) > 0 {
+			return exitFailed, errors.New("--dataset-id and files: give one dataset by flags, or several by lines")
+		}
+		return c.one(std, show, datasetLine{sdk.Dataset{ID: c.DatasetID, Version: c.Version, SourceURI: c.SourceURI, QueryParameters: c.QueryParameter}, c.Verify})
+	}
+	if c.Verify != "" || c.QueryParameter != nil {
+		return exitFailed, errors.New("--verify and --query-parameter need --dataset-id, --version and --source-uri; lines have members for them")
+	}
+	lines, err := input.OpenLines(c.File, std.in)
+	if err != nil {
+		return exitFailed, err
+	}
+	defer lines.Close()
+	code := exitFine
+	for first := true; ; first = false {
+		line, err := lines.Next()
+		if errors.Is(err, io.EOF) {
+			return code, nil
+		}
+		if err != nil {
+			return exitFailed, err
+		}
+		var d datasetLine
+		decoder := json.NewDecoder(bytes.NewReader(line.Text))
+		decoder.DisallowUnknownFields()
+		if err := decoder.Decode(&d); err != nil {
+			return exitFailed, line.Wrong(err)
+		}
+		if !first && !c.JSON {
+			fmt.Fprintln(std.out)
+		}
+		one, err := c.one(std, show, d)
+		if err != nil {
+			return exitFailed, line.Wrong(err)
+		}
+		code = max(code, one)
+	}
+}
+
+// one prints the key of a dataset, and verifies it if there is one to verify.
+func (c *keyCmd) one(std stdio, show func(io.Writer, keyLine) error, d datasetLine) (int, error) {
+	normal, err := d.Normalize()
+	if err != nil {
+		return exitFailed, plainKey(err)
+	}
+	key, err := d.Dataset.IdempotencyKey()
+	if err != nil {
+		return exitFailed, plainKey(err)
+	}
+	l := keyLine{
+		DatasetID: normal.ID, Version: normal.Version, SourceURI: normal.SourceURI, Steps: keySteps(d.Dataset, normal),
+		Joined: normal.ID + "|" + normal.Version + "|" + normal.SourceURI, IdempotencyKey: key,
+	}
+	code := exitFine
+	if d.IdempotencyKey != "" {
+		err := d.Verify(d.IdempotencyKey)
+		if err != nil && !errors.Is(err, sdk.ErrKeyMismatch) {
+			return exitFailed, plainKey(err)
+		}
+		same := err == nil
+		if l.Verified = &same; !same {
+			code = exitFindings
+			fmt.Fprintf(std.err, "%s is not the key of this dataset, which is %s\n", d.IdempotencyKey, key)
+		}
+	}
+	return code, show(std.out, l)
+}
+
+// plainKey names the flag, or the member, of a component.
+func plainKey(err error) error {
+	var key *sdk.KeyError
+	if errors.As(err, &key) {
+		return fmt.Errorf("%s: %s", key.Field, strings.ReplaceAll(key.Rule, "QueryParameters", "query_parameters (--query-parameter)"))
+	}
+	return err
+}
+
+func printKey(w io.Writer, l keyLine) error {
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	for _, c := range []struct{ name, normal string }{{"dataset_id", l.DatasetID}, {"version", l.Version}, {"source_uri", l.SourceURI}} {
+		fmt.Fprintf(t, "%s\t%s\n", c.name, c.normal)
+		for _, s := range l.Steps {
+			if s.Component == c.name {
+				fmt.Fprintf(t, "\t  %s: %q -> %q\n", s.Step, s.From, s.To)
+			}
+		}
+	}
+	fmt.Fprintf(t, "joined\t%s\n", l.Joined)
+	fmt.Fprintf(t, "key\t%s\n", l.IdempotencyKey)
+	if l.Verified != nil {
+		fmt.Fprintf(t, "verified\t%t\n", *l.Verified)
+	}
+	return t.Flush()
+}

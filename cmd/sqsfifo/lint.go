@@ -1,0 +1,125 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/kansas-frontier-matrix/sqsfifo/cmd/sqsfifo/internal/input"
+	"github.com/kansas-frontier-matrix/sqsfifo/lint"
+)
+
+type lintCmd struct {
+	JSON         bool     `name:"json" help:"Print one JSON object for each finding."`
+	Organization string   `placeholder:"NAME" help:"First label of each event_source (default kfm)."`
+	MaxSize      int      `placeholder:"N" help:"MaximumMessageSize of the queue in bytes (default 1048576)."`
+	Disable      []string `placeholder:"RULE" help:"Rules that are not reported, by ID or name."`
+	FailOn       failOn   `enum:"error,warning,never" default:"warning" placeholder:"SEVERITY" help:"Least severity that makes the exit code 1: error, warning or never (default ${default})."`
+	NoStream     bool     `help:"Look at each message alone, and not at those of the five minutes before it (SF060 to SF064)."`
+
+	File []string `arg:"" optional:"" help:"Message logs; - or none is standard input."`
+}
+
+// Help is the manual of the command.
+func (*lintCmd) Help() string {
+	return `Holds messages against the rules that keep an SQS FIFO queue from losing or doubling events. "sqsfifo explain" has the rules.
+
+A line is a line of a log as "sqsfifo simulate" reads it, or a message that Producer.Build or "sqsfifo send --dry-run" made:
+
+	{"at":"2025-12-04T12:00:00Z","group":"p32r29","body":"...","attributes":{"k":"v"},"deduplication_id":"..."}
+
+at may be left out; without it messages are compared as if they were sent at one moment. A body that is an object stands for its canonical form.
+
+A finding is one line, or with --json one object, with the file and the line, the rule, the field, the place in the body, what is wrong and the way out. The exit code is 1 if there are findings of the severity of --fail-on or worse, 2 if a line is not a message.
+
+Examples:
+
+	sqsfifo lint events.jsonl
+	sqsfifo send events.jsonl ... --dry-run | sqsfifo lint --json`
+}
+
+// findingLine is the stable form of --json.
+type findingLine struct {
+	File string `json:"file"`
+	Line int    `json:"line"`
+	lint.Finding
+}
+
+func (c *lintCmd) run(_ context.Context, std stdio) (int, error) {
+	disabled := map[string]bool{}
+	for _, name := range c.Disable {
+		r, err := findRule(name)
+		if err != nil {
+			return exitFailed, fmt.Errorf("--disable: %w", err)
+		}
+		disabled[r.ID] = true
+	}
+	if faults := (lint.Contract{Organization: c.Organization}).CheckOrganization(); len(faults) > 0 {
+		return exitFailed, fmt.Errorf("--organization: %s", faults[0].Message)
+	}
+	lines, err := input.OpenLines(c.File, std.in)
+	if err != nil {
+		return exitFailed, err
+	}
+	defer lines.Close()
+	out := newLineWriter(std.out)
+	check := c.checker()
+	count := map[lint.Severity]int{}
+	messages, code := 0, exitFine
+	for {
+		line, err := lines.Next()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		var logged input.Logged
+		if err == nil {
+			logged, err = input.ParseLogged(line)
+		}
+		if err != nil {
+			return exitFailed, errors.Join(out.flush(), err)
+		}
+		messages++
+		for _, f := range check(logged) {
+			if disabled[f.Rule] {
+				continue
+			}
+			count[f.Severity]++
+			if c.FailOn.fails(f.Severity) {
+				code = exitFindings
+			}
+			if err := c.print(out, findingLine{line.File, line.Number, f}); err != nil {
+				return exitFailed, err
+			}
+		}
+	}
+	if err := out.flush(); err != nil {
+		return exitFailed, err
+	}
+	fmt.Fprintf(std.err, "%s: %d errors, %d warnings, %d infos\n", counted(messages, "message"), count[lint.Error], count[lint.Warning], count[lint.Info])
+	return code, nil
+}
+
+// checker returns what finds the faults of the messages, one after the other.
+func (c *lintCmd) checker() func(input.Logged) []lint.Finding {
+	stream, last := lint.NewStream(), time.Unix(0, 0)
+	return func(l input.Logged) []lint.Finding {
+		if l.At.After(last) { // the times of a stream do not go back
+			last = l.At
+		}
+		l.Message.Organization, l.Message.MaxSize = c.Organization, c.MaxSize
+		if c.NoStream {
+			return lint.Check(l.Message)
+		}
+		return stream.Check(last, l.Message)
+	}
+}
+
+func (c *lintCmd) print(out *lineWriter, f findingLine) error {
+	if c.JSON {
+		return out.write(f)
+	}
+	return out.writeText(fmt.Sprintf("%s:%d: %s\n", f.File, f.Line, strings.ReplaceAll(f.Finding.String(), "\n", " ")))
+}

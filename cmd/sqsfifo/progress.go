@@ -1,0 +1,101 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/schollz/progressbar/v3"
+
+	"github.com/kansas-frontier-matrix/sqsfifo/cmd/sqsfifo/internal/input"
+)
+
+// progress shows people how far the work is, on a terminal only. Its methods may be
+// called concurrently.
+type progress struct {
+	out   io.Writer
+	quiet bool
+
+	mu    sync.Mutex
+	bar   *progressbar.ProgressBar // nil where it is not shown
+	shown time.Time
+	sized bool // the bar counts bytes of the input
+}
+
+func newProgress(out io.Writer, lines *input.Lines, quiet bool) *progress {
+	p := &progress{out: out, quiet: quiet}
+	if quiet || !terminal(out) || os.Getenv("CI") != "" {
+		return p
+	}
+	size, known := lines.Size()
+	p.sized = known && size > 0
+	options := []progressbar.Option{
+		progressbar.OptionSetWriter(out), progressbar.OptionClearOnFinish(), progressbar.OptionThrottle(100 * time.Millisecond),
+		progressbar.OptionSetWidth(20), progressbar.OptionSpinnerType(14), progressbar.OptionUseANSICodes(os.Getenv("NO_COLOR") == ""),
+		progressbar.OptionSetPredictTime(true), progressbar.OptionSetElapsedTime(true),
+	}
+	if !p.sized {
+		size = -1
+	}
+	p.bar = progressbar.NewOptions64(size, options...)
+	return p
+}
+
+// terminal reports whether people look at what is written. Tools that know no cursor
+// set TERM to dumb.
+func terminal(out any) bool {
+	file, ok := out.(*os.File)
+	if !ok || os.Getenv("TERM") == "" || os.Getenv("TERM") == "dumb" {
+		return false
+	}
+	info, err := file.Stat()
+	return err == nil && info.Mode()&os.ModeCharDevice != 0
+}
+
+// read says how many bytes of the input have been read.
+func (p *progress) read(bytes int64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.bar != nil && p.sized {
+		_ = p.bar.Set64(bytes) // a bar that cannot be shown stops nothing
+	}
+}
+
+// outcome says how many events have an outcome.
+func (p *progress) outcome(total int, counts map[string]int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.bar == nil || time.Since(p.shown) < 200*time.Millisecond {
+		return
+	}
+	p.shown = time.Now()
+	perSecond := float64(total) / max(p.bar.State().SecondsSince, 0.001)
+	p.bar.Describe(fmt.Sprintf("%d events, %.0f/s, %d duplicates, %d conflicts", total, perSecond, counts[outcomeDuplicate]+counts[outcomeEarlier], counts[outcomeConflict]))
+	if !p.sized {
+		_ = p.bar.Add(1)
+	}
+}
+
+// say prints a line for people, above the bar if there is one.
+func (p *progress) say(text string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.bar != nil {
+		_ = p.bar.Clear()
+	}
+	if !p.quiet {
+		fmt.Fprintln(p.out, text)
+	}
+}
+
+// finish takes the bar away.
+func (p *progress) finish() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.bar != nil {
+		_ = p.bar.Finish()
+		p.bar = nil
+	}
+}

@@ -1,0 +1,193 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/config"
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
+	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
+	"github.com/aws/smithy-go"
+	smithyhttp "github.com/aws/smithy-go/transport/http"
+
+	"github.com/kansas-frontier-matrix/sqsfifo"
+	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
+)
+
+// queueFlags name a queue and the way to it.
+type queueFlags struct {
+	QueueURL    string `name:"queue-url" placeholder:"URL" help:"URL of the FIFO queue (default: a fake queue in this process)."`
+	EndpointURL string `name:"endpoint-url" placeholder:"URL" help:"Address of SQS, if it is not that of AWS."`
+	Region      string `placeholder:"NAME" help:"AWS region (default: that of the queue's URL or of the AWS configuration)."`
+	Profile     string `placeholder:"NAME" help:"Profile of the AWS configuration."`
+}
+
+// target is a queue and a client of it.
+type target struct {
+	client        sqsfifo.Client
+	full          *sqs.Client // nil for the fake queue in this process
+	url           string
+	deduplication sqsfifo.Deduplication
+	note          string // for people
+}
+
+// open returns the queue. It asks the queue for its attributes, unless nothing is to be
+// sent.
+func (f queueFlags) open(ctx context.Context, inFlight int, dry bool) (target, error) {
+	if f.QueueURL == "" || dry {
+		if f.EndpointURL != "" && !dry {
+			return target{}, errors.New("--endpoint-url needs --queue-url: name the queue at that address")
+		}
+		queue, err := sqstest.NewQueue(sqstest.Config{})
+		if err != nil {
+			return target{}, err
+		}
+		return target{client: queue, url: queue.URL(), note: "no --queue-url: the events go to a fake queue in this process, which ends with it"}, nil
+	}
+	client, err := f.client(ctx, inFlight)
+	if err != nil {
+		return target{}, err
+	}
+	t := target{client: client, full: client, url: f.QueueURL}
+	return t, t.inspect(ctx)
+}
+
+// client returns a client for --queue-url.
+func (f queueFlags) client(ctx context.Context, inFlight int) (*sqs.Client, error) {
+	u, err := url.Parse(f.QueueURL)
+	if err != nil || u.Host == "" {
+		return nil, fmt.Errorf("--queue-url: %q is not a URL; the AWS CLI shows that of a queue: aws sqs get-queue-url --queue-name NAME", f.QueueURL)
+	}
+	endpoint := f.EndpointURL
+	if endpoint == "" && onLoopback(u.Host) {
+		endpoint = u.Scheme + "://" + u.Host
+	}
+	var options []func(*config.LoadOptions) error
+	region := f.Region
+	if region == "" {
+		region = regionOf(u.Hostname())
+	}
+	e, err := url.Parse(endpoint)
+	if err != nil {
+		return nil, fmt.Errorf("--endpoint-url: %q is not a URL", endpoint)
+	}
+	if endpoint != "" && onLoopback(e.Host) { // which asks for no credentials
+		if region == "" {
+			region = "us-east-1"
+		}
+		options = append(options, config.WithCredentialsProvider(aws.CredentialsProviderFunc(func(context.Context) (aws.Credentials, error) {
+			return aws.Credentials{AccessKeyID: "local", SecretAccessKey: "local"}, nil
+		})))
+	}
+	if region != "" {
+		options = append(options, config.WithRegion(region))
+	}
+	if f.Profile != "" {
+		options = append(options, config.WithSharedConfigProfile(f.Profile))
+	}
+	cfg, err := config.LoadDefaultConfig(ctx, options...)
+	if err != nil {
+		return nil, fmt.Errorf("AWS configuration: %w", err)
+	}
+	if cfg.Region == "" {
+		return nil, errors.New("no AWS region: set --region, AWS_REGION or the region of the profile")
+	}
+	return sqsfifo.NewClient(cfg, inFlight, func(o *sqs.Options) {
+		if endpoint != "" {
+			o.BaseEndpoint = &endpoint
+		}
+	}), nil
+}
+
+// regionOf returns the region in the host of a queue URL, or "".
+func regionOf(host string) string {
+	rest, ok := strings.CutPrefix(host, "sqs.")
+	if !ok {
+		return ""
+	}
+	region, domain, _ := strings.Cut(rest, ".")
+	if !strings.HasPrefix(domain, "amazonaws.com") {
+		return ""
+	}
+	return region
+}
+
+// inspect asks the queue whether it can take messages, and who computes the
+// deduplication ID. It needs sqs:GetQueueAttributes; where that is denied, SQS itself
+// refuses what a wrong queue cannot take.
+func (t *target) inspect(ctx context.Context) error {
+	queue, err := sqsfifo.NewQueue(t.client, sqsfifo.QueueConfig{URL: t.url})
+	if err != nil {
+		return flagWords(err)
+	}
+	report, err := queue.Preflight(ctx)
+	if closeErr := queue.Close(ctx); err == nil {
+		err = closeErr
+	}
+	var wrong *sqsfifo.QueueError
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &wrong) && report.FIFO && !report.ContentBasedDeduplication:
+		// The hash of the body as the ID is the same thing to SQS (F-014).
+		t.deduplication = sqsfifo.ExplicitBodyHash
+		t.note = "ContentBasedDeduplication is off: each message brings the SHA-256 of its body as deduplication ID"
+		return nil
+	case denied(err):
+		t.note = "the queue's attributes may not be read (sqs:GetQueueAttributes); it is taken for a FIFO queue with ContentBasedDeduplication"
+		return nil
+	}
+	return fmt.Errorf("--queue-url: %w", plainCause(err, t.url))
+}
+
+func denied(err error) bool {
+	var api smithy.APIError
+	return errors.As(err, &api) && strings.HasPrefix(api.ErrorCode(), "AccessDenied")
+}
+
+// plainCause names the commonest causes in one line.
+func plainCause(err error, queueURL string) error {
+	var missing *types.QueueDoesNotExist
+	var api smithy.APIError
+	if errors.As(err, &missing) || errors.As(err, &api) && strings.Contains(api.ErrorCode(), "NonExistentQueue") {
+		return fmt.Errorf("there is no queue %s", queueURL)
+	}
+	var unsent *smithyhttp.RequestSendError
+	if errors.As(err, &unsent) {
+		return fmt.Errorf("no answer about queue %s: %w", queueURL, unsent.Err)
+	}
+	return err
+}
+
+// flagWords names the flags in place of the fields of the library's configuration.
+func flagWords(err error) error {
+	flags := map[string]string{
+		"QueueURL": "--queue-url", "Source": "--source", "Organization": "--organization",
+		"Delivery.InFlight": "--in-flight", "Delivery.RetryFor": "--retry-for",
+	}
+	var errs []error
+	for _, e := range split(err) {
+		var field *sqsfifo.ConfigError
+		if errors.As(e, &field) && flags[field.Field] != "" {
+			e = fmt.Errorf("%s: %s", flags[field.Field], field.Rule)
+		}
+		errs = append(errs, e)
+	}
+	return errors.Join(errs...)
+}
+
+// split takes joined errors apart.
+func split(err error) []error {
+	if joined, ok := err.(interface{ Unwrap() []error }); ok {
+		var all []error
+		for _, e := range joined.Unwrap() {
+			all = append(all, split(e)...)
+		}
+		return all
+	}
+	return []error{err}
+}

@@ -1,0 +1,272 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/kansas-frontier-matrix/sqsfifo"
+	"github.com/kansas-frontier-matrix/sqsfifo/cmd/sqsfifo/internal/input"
+	"github.com/kansas-frontier-matrix/sqsfifo/cmd/sqsfifo/internal/journal"
+)
+
+// The outcomes of an event, as receipts name them.
+const (
+	outcomeStored    = "stored"
+	outcomeDuplicate = "duplicate"
+	outcomeEarlier   = "already_sent"
+	outcomeConflict  = "conflict"
+	outcomeRefused   = "refused"
+	outcomeNotStored = "not_stored"
+	outcomeHeld      = "held"
+	outcomeInDoubt   = "in_doubt"
+	outcomeAltered   = "altered"
+	outcomeUnknown   = "unknown"
+)
+
+// everyOutcome is the order of the summary. The first three are fine.
+var everyOutcome = []string{
+	outcomeStored, outcomeDuplicate, outcomeEarlier,
+	outcomeConflict, outcomeRefused, outcomeNotStored, outcomeHeld, outcomeInDoubt, outcomeAltered, outcomeUnknown,
+}
+
+// receiptLine is the stable form of a receipt.
+type receiptLine struct {
+	File           string `json:"file"`
+	Line           int    `json:"line"`
+	Outcome        string `json:"outcome"`
+	Group          string `json:"group"`
+	DedupeKey      string `json:"dedupe_key"`
+	EventID        string `json:"event_id"`
+	BodyHash       string `json:"body_hash"`
+	MessageID      string `json:"message_id,omitempty"`
+	SequenceNumber string `json:"sequence_number,omitempty"`
+	Attempts       int    `json:"attempts,omitempty"`
+	Drift          bool   `json:"drift,omitempty"`
+	Overtaken      bool   `json:"overtaken,omitempty"`
+	Since          string `json:"since,omitempty"`
+	ResendBefore   string `json:"resend_before,omitempty"`
+	Error          string `json:"error,omitempty"`
+}
+
+// outcome is what became of an event.
+type outcome struct {
+	name           string
+	receipt        sqsfifo.Receipt
+	err            error
+	drift          bool
+	since          time.Time
+	resendBefore   time.Time
+	messageID      string
+	sequenceNumber string
+}
+
+func receiptOfEarlier(e journal.Entry) outcome {
+	return outcome{name: outcomeEarlier, drift: e.Drift, messageID: e.MessageID, sequenceNumber: e.SequenceNumber}
+}
+
+// outcomeOf is that of an event that the producer has reported.
+func outcomeOf(r sqsfifo.Receipt, err error, e journal.Entry) outcome {
+	o := outcome{receipt: r, err: err, drift: e.Drift, messageID: r.MessageID, sequenceNumber: r.SequenceNumber}
+	var conflict *sqsfifo.ConflictError
+	var violation *sqsfifo.ViolationError
+	var doubt *sqsfifo.InDoubtError
+	switch fate := sqsfifo.FateOf(err); {
+	case fate == sqsfifo.Stored && r.Duplicate:
+		o.name = outcomeDuplicate
+	case fate == sqsfifo.Stored:
+		o.name = outcomeStored
+	case errors.As(err, &doubt):
+		o.name, o.since, o.resendBefore = outcomeInDoubt, doubt.Since, doubt.ResendBefore
+	case fate == sqsfifo.Altered:
+		o.name = outcomeAltered
+	case !e.ResendBefore.IsZero():
+		// This run has not stored it. The earlier one may have.
+		o.name, o.since, o.resendBefore = outcomeInDoubt, e.Since, e.ResendBefore
+	case errors.As(err, &conflict):
+		o.name = outcomeConflict
+	case errors.As(err, &violation):
+		o.name = outcomeRefused
+	case errors.Is(err, sqsfifo.ErrGroupPaused):
+		o.name = outcomeHeld
+	default:
+		o.name = outcomeNotStored
+	}
+	return o
+}
+
+func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }
+
+// receipts prints the outcomes, those of a message group in the order of its lines.
+type receipts struct {
+	out       *lineWriter
+	progress  *progress
+	onFailure context.CancelCauseFunc
+
+	mu     sync.Mutex
+	groups map[string][]*slot // of each group, the first without an outcome and those after it
+	counts map[string]int
+	total  int
+	err    error // of the first line that could not be printed
+
+	flushed time.Time
+
+	room chan struct{} // one for each slot that was begun and not printed
+}
+
+// mostWaiting is how many receipts may wait for earlier ones of their groups.
+const mostWaiting = 1 << 14
+
+// A receipt is written at once, unless so many others are about to come that it need not
+// wait for long.
+const (
+	fewWaiting       = 64
+	longestUnflushed = 100 * time.Millisecond
+)
+
+// slot is the place of an event among the receipts of its group.
+type slot struct {
+	r     *receipts
+	group string
+	line  receiptLine
+	done  bool
+}
+
+func newReceipts(out io.Writer, p *progress) *receipts {
+	return &receipts{
+		out: newLineWriter(out), progress: p, groups: map[string][]*slot{}, counts: map[string]int{},
+		room: make(chan struct{}, mostWaiting),
+	}
+}
+
+// begin takes a place for an event. It waits while too many have no outcome; the error
+// is the cause of the context's end.
+func (r *receipts) begin(ctx context.Context, l input.Line, m *sqsfifo.Message) (*slot, error) {
+	select {
+	case r.room <- struct{}{}:
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+	s := &slot{r: r, group: m.Group, line: receiptLine{
+		File: l.File, Line: l.Number, Group: m.Group, DedupeKey: m.DedupeKey, EventID: m.EventID.String(), BodyHash: sqsfifo.BodyHash(m.Body),
+	}}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.groups[m.Group] = append(r.groups[m.Group], s)
+	return s, nil
+}
+
+// end gives the event its outcome and prints what may be printed now.
+func (s *slot) end(o outcome) {
+	l := &s.line
+	l.Outcome, l.MessageID, l.SequenceNumber, l.Attempts = o.name, o.messageID, o.sequenceNumber, o.receipt.Attempts
+	l.Drift, l.Overtaken = o.drift, o.receipt.Overtaken
+	if !o.since.IsZero() {
+		l.Since = stamp(o.since)
+	}
+	if !o.resendBefore.IsZero() {
+		l.ResendBefore = stamp(o.resendBefore)
+	}
+	if o.err != nil {
+		l.Error = strings.TrimPrefix(o.err.Error(), "sqsfifo: ")
+	}
+	r := s.r
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	s.done = true
+	r.counts[o.name]++
+	r.total++
+	waiting := r.groups[s.group]
+	for len(waiting) > 0 && waiting[0].done {
+		r.printLocked(waiting[0].line)
+		waiting = waiting[1:]
+		<-r.room
+	}
+	if r.groups[s.group] = waiting; len(waiting) == 0 {
+		delete(r.groups, s.group)
+	}
+	r.progress.outcome(r.total, r.counts)
+}
+
+func (r *receipts) printLocked(l receiptLine) {
+	if r.err == nil {
+		r.err = r.out.write(l)
+		if now := time.Now(); r.err == nil && (len(r.room) <= fewWaiting || now.Sub(r.flushed) > longestUnflushed) {
+			r.err, r.flushed = r.out.flush(), now
+		}
+		if r.err != nil {
+			r.onFailure(r.err)
+		}
+	}
+}
+
+// finish prints what is not printed yet.
+func (r *receipts) finish() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if err := r.out.flush(); r.err == nil {
+		r.err = err
+	}
+	if r.err != nil {
+		return fmt.Errorf("standard output: %w; not all receipts were printed", r.err)
+	}
+	return nil
+}
+
+// failed reports whether an event is not stored, or if that is unknown.
+func (r *receipts) failed() bool {
+	for _, name := range everyOutcome[3:] {
+		if r.counts[name] > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// summarize prints one line for people.
+func (r *receipts) summarize(took time.Duration, bad int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	parts := make([]string, 0, len(everyOutcome))
+	for i, name := range everyOutcome {
+		if n := r.counts[name]; n > 0 || i < 2 {
+			parts = append(parts, fmt.Sprintf("%d %s", n, strings.ReplaceAll(name, "_", " ")))
+		}
+	}
+	text := counted(r.total, "event") + ": " + strings.Join(parts, ", ")
+	if bad > 0 {
+		text += fmt.Sprintf("; %s skipped", counted(bad, "line"))
+	}
+	if took >= time.Second {
+		text += fmt.Sprintf("; %.1f s, %.0f a second", took.Seconds(), float64(r.total)/took.Seconds())
+	}
+	r.progress.say(text)
+}
+
+// lineWriter writes JSON lines. It is not safe for concurrent use.
+type lineWriter struct {
+	buffer  *bufio.Writer
+	encoder *json.Encoder
+}
+
+func newLineWriter(w io.Writer) *lineWriter {
+	b := bufio.NewWriterSize(w, 64<<10)
+	e := json.NewEncoder(b)
+	e.SetEscapeHTML(false)
+	return &lineWriter{b, e}
+}
+
+func (w *lineWriter) write(v any) error { return w.encoder.Encode(v) }
+
+func (w *lineWriter) writeText(text string) error {
+	_, err := w.buffer.WriteString(text)
+	return err
+}
+
+func (w *lineWriter) flush() error { return w.buffer.Flush() }

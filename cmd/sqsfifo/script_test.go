@@ -1,0 +1,145 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
+)
+
+// queueKey is where a script has its queue.
+type queueKey struct{}
+
+// The scripts in testdata/script show each command as a shell has it. Beside the commands
+// of testscript they have
+//
+//	queue [option ...]   serves a queue, whose URL is $QUEUE_URL; the options are
+//	                     no-content-based, group-scope, discard and dead-letters
+//	advance TIME         moves the clock of the queue
+//	stored N             fails unless N messages are stored
+//	foreign N            sends N messages of somebody else
+//	lose-answers N       lets the queue store and not answer, N times
+//	exits N COMMAND ...  runs a command, which has to end with the exit code N
+func TestScripts(t *testing.T) {
+	testscript.Run(t, testscript.Params{
+		Dir: "testdata/script", RequireExplicitExec: true,
+		Setup: func(e *testscript.Env) error {
+			e.Values[queueKey{}] = new(*sqstest.Queue)
+			// Nothing outside of this machine is reached, and no credentials are read.
+			e.Setenv("AWS_EC2_METADATA_DISABLED", "true")
+			e.Setenv("AWS_CONFIG_FILE", os.DevNull)
+			e.Setenv("AWS_SHARED_CREDENTIALS_FILE", os.DevNull)
+			return nil
+		},
+		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
+			"queue": scriptQueue, "advance": scriptAdvance, "stored": scriptStored, "foreign": scriptForeign, "lose-answers": scriptLoseAnswers, "exits": scriptExits,
+		},
+	})
+}
+
+func scriptQueue(ts *testscript.TestScript, _ bool, args []string) {
+	c := sqstest.Config{}
+	for _, option := range args {
+		switch option {
+		case "no-content-based":
+			c.DisableContentBasedDeduplication = true
+		case "group-scope":
+			c.DeduplicationScope = sqstest.ScopeMessageGroup
+		case "discard":
+			c.DiscardDeleted = true
+		case "dead-letters":
+			dead, err := sqstest.NewQueue(sqstest.Config{Name: "dead.fifo"})
+			ts.Check(err)
+			c.DeadLetterQueue, c.MaxReceiveCount = dead, 2
+		default:
+			ts.Fatalf("no option %q", option)
+		}
+	}
+	q, err := sqstest.NewQueue(c)
+	ts.Check(err)
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	ts.Check(err)
+	server := &http.Server{Handler: loopbackOnly(sqstest.NewServer(q)), ReadHeaderTimeout: time.Minute}
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		_ = server.Serve(listener)
+	}()
+	ts.Defer(func() {
+		_ = server.Close()
+		<-ended
+	})
+	*ts.Value(queueKey{}).(**sqstest.Queue) = q
+	ts.Setenv("ENDPOINT", "http://"+listener.Addr().String())
+	ts.Setenv("QUEUE_URL", "http://"+listener.Addr().String()+"/"+sqstest.Account+"/"+q.Name())
+}
+
+func scriptQueueOf(ts *testscript.TestScript) *sqstest.Queue {
+	q := *ts.Value(queueKey{}).(**sqstest.Queue)
+	if q == nil {
+		ts.Fatalf("there is no queue; begin with: queue")
+	}
+	return q
+}
+
+func scriptAdvance(ts *testscript.TestScript, _ bool, args []string) {
+	d, err := time.ParseDuration(strings.Join(args, ""))
+	ts.Check(err)
+	scriptQueueOf(ts).Advance(d)
+}
+
+func scriptStored(ts *testscript.TestScript, neg bool, args []string) {
+	want, err := strconv.Atoi(strings.Join(args, ""))
+	ts.Check(err)
+	if got := len(scriptQueueOf(ts).Messages()); (got == want) == neg {
+		ts.Fatalf("%d messages are stored", got)
+	}
+}
+
+func scriptForeign(ts *testscript.TestScript, _ bool, args []string) {
+	n, err := strconv.Atoi(strings.Join(args, ""))
+	ts.Check(err)
+	q := scriptQueueOf(ts)
+	for i := range n {
+		_, err := q.SendMessage(context.Background(), &sqs.SendMessageInput{QueueUrl: aws.String(q.URL()), MessageBody: aws.String(fmt.Sprint("foreign ", i)), MessageGroupId: aws.String(fmt.Sprint("g", i%3))})
+		ts.Check(err)
+	}
+}
+
+func scriptLoseAnswers(ts *testscript.TestScript, _ bool, args []string) {
+	n, err := strconv.Atoi(strings.Join(args, ""))
+	ts.Check(err)
+	scriptQueueOf(ts).Inject(sqstest.LoseAnswer(), n)
+}
+
+func scriptExits(ts *testscript.TestScript, _ bool, args []string) {
+	if len(args) < 2 {
+		ts.Fatalf("usage: exits N command [argument ...]")
+	}
+	want, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	got := 0
+	if err := ts.Exec(args[1], args[2:]...); err != nil {
+		var exit *exec.ExitError
+		if !errors.As(err, &exit) {
+			ts.Fatalf("%v", err)
+		}
+		got = exit.ExitCode()
+	}
+	if got != want {
+		ts.Fatalf("exit code %d, want %d", got, want)
+	}
+}

@@ -1,0 +1,122 @@
+package idempotency_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
+)
+
+// heldStore has one operation that began and whose lease is over.
+func heldStore(t *testing.T) (store *idempotency.Memory, claim idempotency.Claim, clock *time.Time) {
+	t.Helper()
+	now := time.Date(2025, 12, 4, 17, 0, 0, 0, time.UTC)
+	store = &idempotency.Memory{Now: func() time.Time { return now }}
+	claim = idempotency.Claim{
+		Key: idempotency.Key{Scope: "kfm", Operation: "send", Value: "k"}, Token: idempotency.NewToken(),
+		Fingerprint: idempotency.FingerprintOf("test/1", []byte("k")), Group: "g", Body: []byte(`{}`),
+		Terms: idempotency.Terms{Lease: time.Second, TTL: time.Hour},
+	}
+	out, err := store.Claim(t.Context(), claim)
+	require.NoError(t, err)
+	require.Equal(t, idempotency.New, out.Decision)
+	now = now.Add(time.Minute)
+	return store, claim, &now
+}
+
+func lookUp(t *testing.T, store idempotency.Store, key idempotency.Key) idempotency.Record {
+	t.Helper()
+	records, err := store.Lookup(t.Context(), key)
+	require.NoError(t, err)
+	return records[0]
+}
+
+var noEffect = idempotency.FailedWith(idempotency.Failure{Proof: idempotency.ProvenForAll, Reason: "not in the queue"})
+
+func TestSettleHeld(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		t    idempotency.Transition
+		want idempotency.Status
+		then idempotency.Decision
+	}{
+		{"it took effect", idempotency.Completed(idempotency.Result{MessageID: "m-1"}), idempotency.Succeeded, idempotency.Duplicate},
+		{"it did not", noEffect, idempotency.Failed, idempotency.New},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			store, claim, _ := heldStore(t)
+			found := lookUp(t, store, claim.Key)
+			require.NoError(t, idempotency.SettleHeld(t.Context(), store, found, c.t))
+			settled := lookUp(t, store, claim.Key)
+			assert.Equal(t, c.want, settled.Status)
+			assert.Equal(t, found.Created, settled.Created)
+			assert.Equal(t, found.Body, settled.Body)
+			claim.Token = idempotency.NewToken()
+			out, err := store.Claim(t.Context(), claim)
+			require.NoError(t, err)
+			assert.Equal(t, c.then, out.Decision)
+		})
+	}
+}
+
+// What was found out is worth nothing once somebody else has had the operation.
+func TestSettleHeldComesTooLate(t *testing.T) {
+	again := func(t *testing.T, store idempotency.Store, claim idempotency.Claim) idempotency.Outcome {
+		t.Helper()
+		claim.Token, claim.RunAgain = idempotency.NewToken(), true
+		out, err := store.Claim(t.Context(), claim)
+		require.NoError(t, err)
+		require.Equal(t, idempotency.Reclaimed, out.Decision)
+		return out
+	}
+	t.Run("it runs again", func(t *testing.T) {
+		store, claim, _ := heldStore(t)
+		found := lookUp(t, store, claim.Key)
+		again(t, store, claim)
+		var inProgress *idempotency.InProgressError
+		require.ErrorAs(t, idempotency.SettleHeld(t.Context(), store, found, noEffect), &inProgress)
+	})
+	t.Run("it ran again and is in doubt again", func(t *testing.T) {
+		store, claim, clock := heldStore(t)
+		found := lookUp(t, store, claim.Key)
+		again(t, store, claim)
+		*clock = clock.Add(time.Minute)
+		require.ErrorIs(t, idempotency.SettleHeld(t.Context(), store, found, noEffect), idempotency.ErrStaleClaim)
+		require.Equal(t, idempotency.Running, lookUp(t, store, claim.Key).Status)
+		assert.NoError(t, idempotency.SettleHeld(t.Context(), store, lookUp(t, store, claim.Key), noEffect), "with what is found out now")
+	})
+	t.Run("it was settled", func(t *testing.T) {
+		store, claim, _ := heldStore(t)
+		found := lookUp(t, store, claim.Key)
+		require.NoError(t, store.Complete(t.Context(), again(t, store, claim).Ref(), idempotency.Result{MessageID: "m-2"}))
+		require.ErrorIs(t, idempotency.SettleHeld(t.Context(), store, found, noEffect), idempotency.ErrStaleClaim)
+		assert.Equal(t, "m-2", lookUp(t, store, claim.Key).Result.MessageID)
+		require.ErrorIs(t, idempotency.SettleHeld(t.Context(), store, lookUp(t, store, claim.Key), noEffect), idempotency.ErrStaleClaim)
+	})
+	t.Run("a claim that was taken back is none", func(t *testing.T) {
+		store, claim, _ := heldStore(t)
+		out := again(t, store, claim)
+		require.NoError(t, store.Release(t.Context(), out.Ref()))
+		require.ErrorIs(t, store.Fail(t.Context(), out.Ref(), idempotency.Failure{Proof: idempotency.ProvenForAll}), idempotency.ErrStaleClaim)
+		assert.NoError(t, idempotency.SettleHeld(t.Context(), store, lookUp(t, store, claim.Key), noEffect))
+	})
+}
+
+func TestSettleHeldWantsProof(t *testing.T) {
+	store, claim, _ := heldStore(t)
+	found := lookUp(t, store, claim.Key)
+	for _, t1 := range []idempotency.Transition{
+		{},
+		idempotency.Released(),
+		idempotency.FailedWith(idempotency.Failure{}),
+		idempotency.FailedWith(idempotency.Failure{Proof: idempotency.ProvenForClaim}),
+	} {
+		var invalid *idempotency.InvalidError
+		require.ErrorAs(t, idempotency.SettleHeld(context.Background(), store, found, t1), &invalid)
+	}
+	assert.True(t, found.Equal(lookUp(t, store, claim.Key)), "nothing was changed")
+}
