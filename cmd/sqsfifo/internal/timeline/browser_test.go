@@ -172,7 +172,8 @@ func TestPageInBrowser(t *testing.T) {
 	assert.Equal(t, first, attribute(tab, "selected"))
 	tab.Keys("?")
 	assert.True(t, browsertest.Value[bool](tab, "document.getElementById('help').open"))
-	tab.Keys(kb.Escape)
+	tab.Click("#help button")
+	assert.False(t, browsertest.Value[bool](tab, "document.getElementById('help').open"))
 
 	// The wheel zooms around the pointer.
 	tab.Keys("0", kb.Escape)
@@ -253,6 +254,10 @@ func TestLargePageInBrowser(t *testing.T) {
 	tab.Click("#expand")
 	tab.Until("document.getElementById('expand').getAttribute('aria-pressed') === 'true'")
 	tab.Picture("timeline-100k-expanded")
+	m := browsertest.Value[struct{ FPS, Work, Shapes float64 }](tab, "sqsfifoPage.fps(2, 1)")
+	t.Logf("all lanes open, the whole log: %.0f frames/s, %.1f ms of work a frame, %.0f shapes", m.FPS, m.Work, m.Shapes)
+	assert.Less(t, m.Shapes, 25_000.0)
+	tab.Picture("timeline-100k-expanded-whole")
 }
 
 // varied is a log with findings, the same each time.

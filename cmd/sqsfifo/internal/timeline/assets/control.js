@@ -27,8 +27,8 @@ lanesCanvas.addEventListener("pointermove", (e) => {
   const row = hit ? hit.row : -1;
   if (hit && row !== view.hovered) showCard(hit, e.clientX, e.clientY);
   if (!hit && !pinned) {
-    const lane = !stats.detailed && data.complete && x >= namesWidth && y + scroller.scrollTop < lanes.height ? laneAt(y + scroller.scrollTop) : -1;
-    if (lane >= 0 && y + scroller.scrollTop < lanes.tops[lane] + rowHeight) showCounts(lanes.order[lane], Math.floor((x - namesWidth) / columnWidth), e.clientX, e.clientY);
+    const lane = data.complete && x >= namesWidth && y + scroller.scrollTop < lanes.height ? laneAt(y + scroller.scrollTop) : -1;
+    if (lane >= 0 && !inDetail(lanes.order[lane]) && y + scroller.scrollTop < lanes.tops[lane] + rowHeight) showCounts(lanes.order[lane], Math.floor((x - namesWidth) / columnWidth), e.clientX, e.clientY);
     else hideCard();
   }
   if (row !== view.hovered) { view.hovered = row; redraw(); }

@@ -1,6 +1,10 @@
 // The picture: the lanes, their axis, the overview above and the map beside.
 const scroller = byId("scroll"), lanesCanvas = byId("lanes");
-const columnWidth = 6, mostDetailed = 4500, leastInterval = 10;
+const columnWidth = 6, mostDetailed = 3500, leastInterval = 10;
+
+// A lane that is open is drawn in detail for longer: the lines in view bound its shapes.
+const leastOpenInterval = 8;
+const inDetail = (lane) => stats.detailed || (lanes.open[lane] && data.complete && interval / (view.to - view.from) * plotWidth() >= leastOpenInterval);
 const stats = { shapes: 0, detailed: false, drawn: 0 };
 
 // What the pointer can meet: marks, and merged findings.
@@ -30,20 +34,19 @@ onTheme.push(makePatterns, () => { themes++; redraw(); });
 let themes = 0; // how often it changed
 
 // A mark is drawn once and copied from then on.
-const sprites = new Map();
+const sprites = new Map(), spriteSize = 20;
 function stamp(g, kind, x, y, r) {
-  const ratio = window.devicePixelRatio || 1, key = kind + " " + r + " " + ratio + " " + themes, size = 20;
+  const ratio = window.devicePixelRatio || 1, key = kind * 100 + 2 * r;
   let sprite = sprites.get(key);
-  if (!sprite) {
-    if (sprites.size > 100) sprites.clear();
-    sprite = document.createElement("canvas");
-    sprite.width = sprite.height = size * ratio;
-    const s = sprite.getContext("2d");
+  if (!sprite || sprite.ratio !== ratio || sprite.themes !== themes) {
+    sprite = { ratio, themes, canvas: document.createElement("canvas") };
+    sprite.canvas.width = sprite.canvas.height = spriteSize * ratio;
+    const s = sprite.canvas.getContext("2d");
     s.scale(ratio, ratio);
-    drawMark(s, kind, size / 2, size / 2, r);
+    drawMark(s, kind, spriteSize / 2, spriteSize / 2, r);
     sprites.set(key, sprite);
   }
-  g.drawImage(sprite, Math.round((x - size / 2) * ratio) / ratio, Math.round((y - size / 2) * ratio) / ratio, size, size);
+  g.drawImage(sprite.canvas, Math.round((x - spriteSize / 2) * ratio) / ratio, Math.round((y - spriteSize / 2) * ratio) / ratio, spriteSize, spriteSize);
 }
 
 // cached keeps what a part of the picture looks like until its key changes.
@@ -88,6 +91,7 @@ function draw() {
   const begun = performance.now();
   const width = scroller.clientWidth, height = scroller.clientHeight;
   if (width <= namesWidth || !height) return; // on paper
+  plot = Math.max(50, width - namesWidth);
   byId("spacer").style.height = Math.max(0, lanes.height - height) + "px";
   const g = sized(lanesCanvas, width, height);
   stats.shapes = 0;
@@ -106,7 +110,7 @@ function draw() {
   for (const t of ticks.times) g.fillRect(Math.round(xOf(t)), 0, 1, Math.min(height, lanes.height - top));
   for (let i = first; i < end; i++) g.fillRect(namesWidth, Math.round(lanes.tops[i + 1] - top) - 1, width - namesWidth, 1);
   for (let i = first; i < end; i++) {
-    if (stats.detailed) drawDetailed(g, lanes.order[i], lanes.tops[i] - top, barWidth);
+    if (inDetail(lanes.order[i])) drawDetailed(g, lanes.order[i], lanes.tops[i] - top, barWidth, height);
     else drawCounts(g, lanes.order[i], lanes.tops[i] - top);
   }
   drawRelation(g);
@@ -124,50 +128,52 @@ const yOf = (row, y) => lanes.open[rows.group[row]] && lineOf[row] >= 0 ? y + 3 
 function dim(g, row) { g.globalAlpha = shown(row) ? 1 : 0.22; }
 
 // drawDetailed draws each message: its bar if its ID was accepted, and its mark.
-function drawDetailed(g, lane, y, barWidth) {
+function drawDetailed(g, lane, y, barWidth, height) {
   const from = firstAfter(lane, view.from - interval), to = firstAfter(lane, view.to + (view.to - view.from) * 0.02);
   const open = lanes.open[lane], half = open ? 5 : 4;
+  const wide = Math.max(1, Math.round(barWidth)), bars = [], marks = [];
   for (let i = from; i < to; i++) {
-    const r = laneRows[i];
-    if (rows.flags[r] & 3) continue;
-    const x = Math.round(xOf(rows.at[r])), cy = yOf(r, y), top = Math.round(cy - half), wide = Math.round(barWidth);
-    dim(g, r);
-    g.fillStyle = theme.bar;
-    g.fillRect(x, top, wide, 2 * half);
-    if (rows.lostTo[r] || rows.twoBodies[r]) {
-      g.fillStyle = rows.lostTo[r] ? patterns.hatch : patterns.dots;
-      g.fillRect(x, top, wide, 2 * half);
+    const r = laneRows[i], cy = yOf(r, y), x = xOf(rows.at[r]);
+    if (cy < -10 || cy > height + 10) continue;
+    if (x >= namesWidth - 8) marks.push({ r, x, cy });
+    if (!(rows.flags[r] & 3)) bars.push({ r, i, x: Math.round(x), top: Math.round(cy - half) });
+  }
+  const filtered = view.kind >= 0 || view.cause !== null || view.matches !== null;
+  const each = (draw) => { for (const bar of bars) { if (filtered) dim(g, bar.r); draw(bar); } };
+  g.fillStyle = theme.bar;
+  each((bar) => g.fillRect(bar.x, bar.top, wide, 2 * half));
+  each((bar) => {
+    if (!rows.lostTo[bar.r] && !rows.twoBodies[bar.r]) return;
+    g.fillStyle = rows.lostTo[bar.r] ? patterns.hatch : patterns.dots;
+    g.fillRect(bar.x, bar.top, wide, 2 * half);
+    stats.shapes++;
+  });
+  g.fillStyle = theme["bar-edge"];
+  each((bar) => {
+    g.fillRect(bar.x + wide - 1, bar.top - 1, 1, 2 * half + 2);
+    g.fillRect(bar.x, bar.top + 2 * half, wide, 1);
+  });
+  stats.shapes += 3 * bars.length;
+  if (open && barWidth > 150) {
+    g.fillStyle = theme.text;
+    g.font = '10px ui-monospace, "DejaVu Sans Mono", monospace';
+    g.textBaseline = "middle";
+    each((bar) => {
+      if (rows.lostTo[bar.r] || rows.twoBodies[bar.r] || bar.x <= namesWidth - barWidth + 150) return;
+      const next = nextOnLine(bar.i, to, bar.r);
+      if (next >= 0 && xOf(rows.at[next]) - bar.x <= 150) return;
+      g.fillText(visible(idOf(bar.r)).slice(0, 16), Math.max(bar.x, namesWidth) + 11, bar.top + half + 0.5);
       stats.shapes++;
-    }
-    g.fillStyle = theme["bar-edge"];
-    g.fillRect(x + wide - 1, top - 1, 1, 2 * half + 2);
-    g.fillRect(x, top + 2 * half, wide, 1);
-    stats.shapes += 3;
-    if (open && barWidth > 150 && !rows.lostTo[r] && !rows.twoBodies[r] && x > namesWidth - barWidth + 150) {
-      const next = i + 1 < to ? nextOnLine(i, to, r) : -1;
-      if (next < 0 || xOf(rows.at[next]) - x > 150) {
-        g.fillStyle = theme.text;
-        g.font = '10px ui-monospace, "DejaVu Sans Mono", monospace';
-        g.textBaseline = "middle";
-        g.fillText(visible(idOf(r)).slice(0, 16), Math.max(x, namesWidth) + 11, cy + 0.5);
-        stats.shapes++;
-      }
-    }
+    });
   }
   // The worst on top.
-  const marks = [];
-  for (let i = from; i < to; i++) {
-    const r = laneRows[i], x = xOf(rows.at[r]);
-    if (x >= namesWidth - 8) marks.push(r);
-  }
-  marks.sort((a, b) => rows.kind[b] - rows.kind[a] || a - b);
-  for (const r of marks) {
-    const x = xOf(rows.at[r]), cy = yOf(r, y), radius = rows.kind[r] < duplicate ? 5.5 : 4.5;
-    dim(g, r);
-    stamp(g, rows.kind[r], x, cy, radius);
-    stats.shapes += 2;
+  marks.sort((a, b) => rows.kind[b.r] - rows.kind[a.r] || a.r - b.r);
+  for (const { r, x, cy } of marks) {
+    if (filtered) dim(g, r);
+    stamp(g, rows.kind[r], x, cy, rows.kind[r] < duplicate ? 5.5 : 4.5);
     hits.push({ x, y: cy, half: 7, row: r, more: 1 });
   }
+  stats.shapes += 2 * marks.length;
   g.globalAlpha = 1;
 }
 
@@ -255,7 +261,7 @@ function placeOnCanvas(row) {
   const at = lanes.place[rows.group[row]];
   if (at < 0) return null;
   const y = lanes.tops[at] - scroller.scrollTop;
-  return { x: xOf(rows.at[row]), y: stats.detailed ? yOf(row, y) : y + rowHeight / 2 };
+  return { x: xOf(rows.at[row]), y: inDetail(rows.group[row]) ? yOf(row, y) : y + rowHeight / 2 };
 }
 
 // drawRelation draws a line from the message that is looked at to the one it names.

@@ -134,7 +134,8 @@ function openAll(all) {
   stack();
 }
 
-const plotWidth = () => Math.max(50, lanesCanvas.clientWidth - namesWidth);
+let plot = 0; // since the last picture
+const plotWidth = () => plot || Math.max(50, lanesCanvas.clientWidth - namesWidth);
 const xOf = (ms) => namesWidth + (ms - view.from) / (view.to - view.from) * plotWidth();
 const timeAt = (x) => view.from + (x - namesWidth) / plotWidth() * (view.to - view.from);
 
