@@ -106,8 +106,9 @@ bench: ## run the benchmarks, bench-simulate, and bench-send for the ratios
 	$(MAKE) bench-send
 
 .PHONY: bench-simulate
-bench-simulate: ## simulate over SIMULATE_LINES (10,000,000) lines: lines a second and peak memory
-	cd cmd/sqsfifo && SQSFIFO_SIMULATE_LINES=$(SIMULATE_LINES) $(GO) test -run '^$$' -bench BenchmarkSimulate -benchtime 1x .
+bench-simulate: ## simulate over SIMULATE_LINES (10,000,000) lines: lines a second and peak memory, and with a page
+	cd cmd/sqsfifo && SQSFIFO_SIMULATE_LINES=$(SIMULATE_LINES) $(GO) test -run '^$$' -bench 'BenchmarkSimulate$$' -benchtime 1x .
+	cd cmd/sqsfifo && SQSFIFO_SIMULATE_LINES=$(SIMULATE_LINES) $(GO) test -run '^$$' -bench 'BenchmarkSimulatePage$$' -benchtime 1x .
 
 .PHONY: bench-canonical
 bench-canonical: ## canonical JSON against its peers, in processor time, with the ratios
