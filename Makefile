@@ -110,6 +110,10 @@ bench-simulate: ## simulate over SIMULATE_LINES (10,000,000) lines: lines a seco
 	cd cmd/sqsfifo && SQSFIFO_SIMULATE_LINES=$(SIMULATE_LINES) $(GO) test -run '^$$' -bench 'BenchmarkSimulate$$' -benchtime 1x .
 	cd cmd/sqsfifo && SQSFIFO_SIMULATE_LINES=$(SIMULATE_LINES) $(GO) test -run '^$$' -bench 'BenchmarkSimulatePage$$' -benchtime 1x .
 
+.PHONY: bench-command
+bench-command: ## sqsfifo send, with and without a journal, beside one call for each message, with the ratios
+	cd cmd/sqsfifo && $(GO) test -run '^$$' -bench BenchmarkSend -benchtime 1x .
+
 .PHONY: bench-canonical
 bench-canonical: ## canonical JSON against its peers, in processor time, with the ratios
 	cd benchmarks && $(GO) run ./canonical

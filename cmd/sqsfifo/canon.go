@@ -55,7 +55,7 @@ func (c *canonCmd) run(_ context.Context, std stdio) (int, error) {
 	if c.Hash && c.JSON {
 		return exitFailed, errors.New("--hash and --json: the JSON objects have the hash; use one of them")
 	}
-	texts, err := c.open(std.in)
+	texts, err := input.Open(c.File, std.in, c.Whole)
 	if err != nil {
 		return exitFailed, err
 	}
@@ -89,19 +89,6 @@ func (c *canonCmd) run(_ context.Context, std stdio) (int, error) {
 		}
 	}
 	return code, out.flush()
-}
-
-// texts yields what is to be written in canonical form.
-type texts interface {
-	Next() (input.Line, error)
-	Close()
-}
-
-func (c *canonCmd) open(stdin io.Reader) (texts, error) {
-	if c.Whole {
-		return input.OpenWhole(c.File, stdin)
-	}
-	return input.OpenLines(c.File, stdin)
 }
 
 func (c *canonCmd) canonicalize(text []byte) ([]byte, error) {

@@ -77,6 +77,9 @@ func TestDocument(t *testing.T) {
 		}
 	}
 	assert.Greater(t, blocks, 5)
+	for _, link := range regexp.MustCompile(`\]\(([^)#:]+)\)`).FindAllStringSubmatch(string(text), -1) {
+		assert.FileExists(t, filepath.Join(filepath.Dir(cliDocument), link[1]))
+	}
 	if *update {
 		require.NoError(t, os.WriteFile(cliDocument, written.Bytes(), 0o600))
 	}

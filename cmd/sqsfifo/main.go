@@ -72,9 +72,11 @@ func main() {
 
 // process runs the command line of this process.
 func process() int {
-	// A closed standard output is an error of Write, and not the end of a process that
-	// has messages under way.
-	signal.Ignore(syscall.SIGPIPE)
+	if len(os.Args) > 1 && os.Args[1] == "send" {
+		// A closed standard output is an error of Write, and not the end of a process that
+		// has messages under way.
+		signal.Ignore(syscall.SIGPIPE)
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	// The first signal ends the work in order, the second one ends the process.

@@ -24,7 +24,7 @@ type progress struct {
 	sized bool // the bar counts bytes of the input
 }
 
-func newProgress(out io.Writer, lines *input.Lines, quiet bool) *progress {
+func newProgress(out io.Writer, lines input.Source, quiet bool) *progress {
 	p := &progress{out: out, quiet: quiet}
 	if quiet || !terminal(out) || os.Getenv("CI") != "" {
 		return p

@@ -21,6 +21,7 @@ type sendCmd struct {
 	Journal       string        `placeholder:"FILE" help:"Store each message in this file (SQLite) before it is sent, and what became of it. A rerun with the same journal continues."`
 	ResendUnknown bool          `help:"With --journal: send events of an earlier run again of which it is unknown whether they were sent, although SQS may deliver them a second time."`
 	DryRun        bool          `help:"Send nothing: print the messages as they would be sent, one JSON object a line, which is an input of this command."`
+	Whole         bool          `help:"Take each file for one event, in place of its lines."`
 	SkipBad       bool          `help:"Report a line that is no event and go on. Without it nothing after such a line is sent."`
 	Rate          float64       `placeholder:"N" help:"Most events a second (default: no limit but that of SQS)."`
 	Order         string        `enum:"strict,runs" default:"strict" placeholder:"ORDER" help:"strict: one event of a group at a time. runs: up to ten in a request, faster with few groups (default ${default})."`
@@ -30,7 +31,7 @@ type sendCmd struct {
 	Grace         time.Duration `default:"30s" placeholder:"TIME" help:"How long events under way may take after SIGINT (default ${default})."`
 	Quiet         bool          `short:"q" help:"No receipts on standard output, no progress and no summary."`
 
-	File []string `arg:"" optional:"" help:"Files of JSON lines; - or none is standard input."`
+	File []string `arg:"" optional:"" help:"Files of JSON lines, or with --whole of one JSON text each; - or none is standard input."`
 }
 
 // eventFlags say how a line becomes a message.
@@ -95,7 +96,7 @@ func (c *sendCmd) run(ctx context.Context, std stdio) (code int, err error) {
 	if err := c.check(); err != nil {
 		return exitFailed, err
 	}
-	lines, err := input.OpenLines(c.File, std.in)
+	lines, err := input.Open(c.File, std.in, c.Whole)
 	if err != nil {
 		return exitFailed, err
 	}
@@ -179,7 +180,7 @@ func (c *sendCmd) limiter() *rate.Limiter {
 }
 
 // dryRun prints the messages.
-func (c *sendCmd) dryRun(ctx context.Context, lines *input.Lines, builder *input.Builder, std stdio) (int, error) {
+func (c *sendCmd) dryRun(ctx context.Context, lines input.Source, builder *input.Builder, std stdio) (int, error) {
 	defer lines.Close()
 	out := newLineWriter(std.out)
 	count, bad := 0, 0

@@ -30,6 +30,7 @@ type served struct {
 	queue    *sqstest.Queue
 	url      string
 	requests atomic.Int64
+	delay    time.Duration // of each answer
 }
 
 func startServed(t testing.TB, c sqstest.Config) *served {
@@ -46,6 +47,7 @@ func startServed(t testing.TB, c sqstest.Config) *served {
 		done <- serveUntilDone(ctx, listener, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			s.requests.Add(1)
 			answer.ServeHTTP(w, r)
+			time.Sleep(s.delay)
 		}), defaultTimeouts)
 	}()
 	t.Cleanup(func() { stop(); assert.NoError(t, <-done) })

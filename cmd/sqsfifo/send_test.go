@@ -17,6 +17,7 @@ import (
 
 	sdk "github.com/kansas-frontier-matrix/sqsfifo"
 	"github.com/kansas-frontier-matrix/sqsfifo/cmd/sqsfifo/internal/input"
+	"github.com/kansas-frontier-matrix/sqsfifo/cmd/sqsfifo/internal/journal"
 	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
 )
 
@@ -219,6 +220,61 @@ func TestSendClosedOutput(t *testing.T) {
 	code := run(t.Context(), append([]string{"send", writeEvents(t, `{"id":"a","g":"g"}`), "--queue-url", s.url}, letterFlags...), stdio{strings.NewReader(""), failing{}, &errs})
 	assert.Equal(t, exitFailed, code)
 	assert.Contains(t, errs.String(), "standard output: closed; not all receipts were printed")
+	assert.Len(t, s.queue.Messages(), 1)
+}
+
+// forgetful is a journal that takes claims and no outcomes.
+type forgetful struct{}
+
+func (forgetful) Claim(_ context.Context, messages []*sdk.Message) ([]journal.Entry, error) {
+	entries := make([]journal.Entry, len(messages))
+	for i, m := range messages {
+		entries[i] = journal.Entry{Verdict: journal.Send, Message: m}
+	}
+	return entries, nil
+}
+
+func (forgetful) Settle(context.Context, journal.Entry, sdk.Receipt, error) error {
+	return errors.New("disk full")
+}
+
+func (forgetful) Close() error { return nil }
+
+// An outcome that the journal does not take is an error, whenever that is found out, and
+// its receipt is printed.
+func TestSendUnsettled(t *testing.T) {
+	for range 20 {
+		q, err := sqstest.NewQueue(sqstest.Config{})
+		require.NoError(t, err)
+		queue, err := sdk.NewQueue(q, sdk.QueueConfig{URL: q.URL()})
+		require.NoError(t, err)
+		producer, err := passOn(queue, "")
+		require.NoError(t, err)
+		c := &sendCmd{Event: eventFlags{Input: "auto", Source: "kfm.a.b", Key: "/id", Group: "/g", Time: "2025-12-04T12:00:00Z"}, OnFailure: "hold"}
+		builder, err := input.NewBuilder(queue, c.Event.spec())
+		require.NoError(t, err)
+		lines, err := input.OpenLines(nil, strings.NewReader(`{"id":"a","g":"g"}`))
+		require.NoError(t, err)
+		var out, errs strings.Builder
+		code, err := newSending(producer, queue, forgetful{}, lines, builder, stdio{nil, &out, &errs}, c).run(t.Context())
+		require.ErrorContains(t, err, "--journal: not all outcomes are in it: disk full")
+		assert.Equal(t, exitFailed, code)
+		assert.Equal(t, map[string]string{"a": "stored"}, outcomes(t, out.String()))
+	}
+}
+
+// A closed output ends the command although standard input goes on.
+func TestSendClosedOutputAndOpenInput(t *testing.T) {
+	r, w := io.Pipe()
+	defer w.Close()
+	s := startServed(t, sqstest.Config{})
+	code := make(chan int, 1)
+	go func() {
+		code <- run(t.Context(), append([]string{"send", "--queue-url", s.url}, letterFlags...), stdio{r, failing{}, io.Discard})
+	}()
+	_, err := io.WriteString(w, `{"id":"a","g":"g"}`+"\n")
+	require.NoError(t, err)
+	assert.Equal(t, exitFailed, <-code)
 	assert.Len(t, s.queue.Messages(), 1)
 }
 

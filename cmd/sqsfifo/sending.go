@@ -25,7 +25,7 @@ type sending struct {
 	producer *sqsfifo.Producer[input.Event]
 	queue    *sqsfifo.Queue
 	journal  journal.Journal // nil without one
-	lines    *input.Lines
+	lines    input.Source
 	builder  *input.Builder
 	limiter  *rate.Limiter
 	receipts *receipts
@@ -40,8 +40,12 @@ type sending struct {
 	settles chan settlement
 	over    chan struct{} // closed when no callback is waited for any more
 	settled sync.WaitGroup
-	bad     atomic.Int64    // lines that were skipped
-	held    map[string]bool // groups in which an event is unknown
+
+	mu        sync.Mutex
+	unsettled error // of the first outcome that the journal did not take
+
+	bad  atomic.Int64    // lines that were skipped
+	held map[string]bool // groups in which an event is unknown
 }
 
 // settlement is an outcome that the journal does not have yet.
@@ -57,7 +61,7 @@ type event struct {
 	message *sqsfifo.Message
 }
 
-func newSending(p *sqsfifo.Producer[input.Event], q *sqsfifo.Queue, j journal.Journal, lines *input.Lines, b *input.Builder, std stdio, c *sendCmd) *sending {
+func newSending(p *sqsfifo.Producer[input.Event], q *sqsfifo.Queue, j journal.Journal, lines input.Source, b *input.Builder, std stdio, c *sendCmd) *sending {
 	s := &sending{
 		producer: p, queue: q, journal: j, lines: lines, builder: b, limiter: c.limiter(), std: std,
 		skipBad: c.SkipBad, hold: c.OnFailure == "hold", grace: c.Grace,
@@ -94,24 +98,20 @@ func (s *sending) run(ctx context.Context) (int, error) {
 	read := make(chan error, 1)
 	go func() {
 		defer s.lines.Close()
-		err := s.read(reading, events)
+		read <- s.read(reading, events)
 		close(events)
-		read <- err
 	}()
 	err := s.sendAll(ctx, reading, events)
 	stop(err)
 	return s.finish(ctx, began, err, read)
 }
 
-// readerMayTake is how long a reader may take to notice a signal. One that waits for
-// standard input does not.
+// readerMayTake is how long a reader may take to notice that the work has ended. One that
+// waits for standard input does not notice.
 const readerMayTake = 100 * time.Millisecond
 
-// wait returns why the reader ended.
-func (s *sending) wait(ctx context.Context, read <-chan error) error {
-	if ctx.Err() == nil {
-		return <-read
-	}
+// wait returns why the reader ended. Unless it has ended itself, it was told to.
+func wait(read <-chan error) error {
 	select {
 	case err := <-read:
 		return err
@@ -125,7 +125,7 @@ func (s *sending) finish(ctx context.Context, began time.Time, err error, read <
 	closeErr := s.close()
 	close(s.over)
 	s.settled.Wait()
-	errs := []error{s.wait(ctx, read), err, s.receipts.finish()}
+	errs := []error{wait(read), err, s.unsettled, s.receipts.finish()}
 	if ctx.Err() == nil { // otherwise the receipts say what was withdrawn
 		errs = append(errs, closeErr)
 	}
@@ -330,7 +330,12 @@ func (s *sending) settleBatch(batch []settlement) {
 // settle writes an outcome. One that cannot be written stays unknown in the journal.
 func (s *sending) settle(o settlement) {
 	if err := s.journal.Settle(context.Background(), o.entry, o.receipt, o.err); err != nil {
-		s.stop(fmt.Errorf("--journal: the outcomes of events under way are not in it: %w", err))
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if s.unsettled == nil {
+			s.unsettled = fmt.Errorf("--journal: not all outcomes are in it: %w", err)
+			s.stop(s.unsettled)
+		}
 	}
 }
 

@@ -2,7 +2,9 @@ package main
 
 import (
 	"encoding/json"
+	"flag"
 	"go/format"
+	"io"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -15,6 +17,7 @@ import (
 	sdk "github.com/kansas-frontier-matrix/sqsfifo"
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/vet"
 	"github.com/kansas-frontier-matrix/sqsfifo/lint"
+	"github.com/kansas-frontier-matrix/sqsfifo/lint/fifovet"
 )
 
 // inModule changes to a module in a folder of its own, with a stub of this module
@@ -129,6 +132,17 @@ func TestVetFlags(t *testing.T) {
 		assert.Equal(t, tc.want, got, "%q: %s", args, stderr)
 		assert.Equal(t, len(tc.want) > 0, code == exitFindings)
 	}
+}
+
+// Each flag of the analyzer is one of the command.
+func TestVetHasTheFlagsOfTheAnalyzer(t *testing.T) {
+	parser, err := newParser(io.Discard)
+	require.NoError(t, err)
+	var names []string
+	for _, f := range commandNode(parser.Model, "vet").Flags {
+		names = append(names, f.Name)
+	}
+	fifovet.Analyzer.Flags.VisitAll(func(f *flag.Flag) { assert.Contains(t, names, f.Name) })
 }
 
 func TestVetFormats(t *testing.T) {

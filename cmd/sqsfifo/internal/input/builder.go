@@ -156,6 +156,9 @@ func (b *Builder) require() error {
 // Build returns the message of a line. The error is a [*LineError].
 func (b *Builder) Build(l Line) (*sqsfifo.Message, error) {
 	m, err := b.build(l.Text)
+	if l.Number == 1 && errors.Is(err, canonicaljson.ErrSyntax) && (string(l.Text) == "{" || string(l.Text) == "[") {
+		err = fmt.Errorf("%w (--whole takes a file for one event)", err)
+	}
 	if err != nil {
 		return nil, l.Wrong(err)
 	}

@@ -39,6 +39,35 @@ func (e *LineError) Unwrap() error { return e.Err }
 // Wrong returns what is wrong with the line as a [*LineError].
 func (l Line) Wrong(err error) error { return &LineError{l.File, l.Number, err} }
 
+// Source yields texts with the places where they stand.
+type Source interface {
+	// Next returns io.EOF at the end.
+	Next() (Line, error)
+
+	// Size returns the bytes of what is to be read, if that is known, and Read how many
+	// have been.
+	Size() (int64, bool)
+	Read() int64
+
+	Close()
+}
+
+// Open returns the lines of the files, or with whole the files as one text each.
+func Open(files []string, stdin io.Reader, whole bool) (Source, error) {
+	if whole {
+		w, err := OpenWhole(files, stdin)
+		if err != nil {
+			return nil, err
+		}
+		return w, nil
+	}
+	l, err := OpenLines(files, stdin)
+	if err != nil {
+		return nil, err
+	}
+	return l, nil
+}
+
 // Lines reads the lines of files, one file after the other. It is not safe for
 // concurrent use.
 type Lines struct {
@@ -54,8 +83,17 @@ type Lines struct {
 // OpenLines returns the lines of the files, none or "-" for standard input. That a file
 // cannot be opened is found out here, for all files.
 func OpenLines(files []string, stdin io.Reader) (*Lines, error) {
+	names, err := openable(files)
+	if err != nil {
+		return nil, err
+	}
+	return &Lines{names: names, stdin: stdin}, nil
+}
+
+// openable returns the names of files that can be opened, "-" if there is none.
+func openable(files []string) ([]string, error) {
 	if len(files) == 0 {
-		files = []string{"-"}
+		return []string{"-"}, nil
 	}
 	for _, name := range files {
 		if name == "-" {
@@ -67,13 +105,15 @@ func OpenLines(files []string, stdin io.Reader) (*Lines, error) {
 		}
 		_ = f.Close()
 	}
-	return &Lines{names: slices.Clone(files), stdin: stdin}, nil
+	return slices.Clone(files), nil
 }
 
 // Size returns the bytes of all files, and false if one of them has no known size.
-func (l *Lines) Size() (int64, bool) {
+func (l *Lines) Size() (int64, bool) { return size(l.names) }
+
+func size(names []string) (int64, bool) {
 	var total int64
-	for _, name := range l.names {
+	for _, name := range names {
 		info, err := os.Stat(name)
 		if name == "-" || err != nil || !info.Mode().IsRegular() {
 			return 0, false
