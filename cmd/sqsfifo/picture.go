@@ -13,9 +13,9 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
 )
 
-// pageFlags are the flags of the page.
-type pageFlags struct {
-	HTML       string `name:"html" placeholder:"FILE" help:"Write a page that shows the messages over time; it needs no network."`
+// pictureFlags are the flags of the page.
+type pictureFlags struct {
+	HTML       string `name:"html" type:"path" placeholder:"FILE" help:"Write a page that shows the messages over time to this file; it needs no network."`
 	HTMLBodies bool   `name:"html-bodies" default:"true" negatable:"" help:"Let the page show of findings where bodies and attributes differ, shortened; nothing else of them is in the page (default true)."`
 }
 
@@ -29,7 +29,7 @@ type picture struct {
 
 // begin prepares the page. Findings are shown with their texts, which the log is read
 // for once more; of standard input a copy is kept in a temporary file meanwhile.
-func (f pageFlags) begin(args []string) (*picture, error) {
+func (f pictureFlags) begin(args []string) (*picture, error) {
 	if f.HTML == "" {
 		return nil, nil
 	}

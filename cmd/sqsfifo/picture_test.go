@@ -15,11 +15,11 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
 )
 
-// pageData runs simulate -html and returns what the page knows.
+// pageData runs simulate --html and returns what the page knows.
 func pageData(t *testing.T, stdin string, args ...string) (data map[string]any, page string, code int) {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "page.html")
-	_, stderr, code := shell(t, stdin, append([]string{"simulate", "-html", file}, args...)...)
+	_, stderr, code := shell(t, stdin, append([]string{"simulate", "--html", file}, args...)...)
 	text, err := os.ReadFile(file)
 	require.NoError(t, err, stderr)
 	page = string(text)
@@ -52,12 +52,12 @@ func TestSimulateHTML(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			data, page, code := pageData(t, from.stdin, from.args...)
-			assert.Equal(t, exitFindings, code, "as without -html")
+			assert.Equal(t, exitFindings, code, "as without --html")
 			assert.Equal(t, "[1 1 0 0 0 2]", kindsOf(data))
 			assert.Contains(t, page, `unique_key: \"second\", not \"first\"`)
 			assert.NotContains(t, page, "fine-and-private", "what is no finding stays out of the page")
 
-			data, page, _ = pageData(t, from.stdin, append([]string{"-html-bodies=false"}, from.args...)...)
+			data, page, _ = pageData(t, from.stdin, append([]string{"--html-bodies=false"}, from.args...)...)
 			assert.Equal(t, "[1 1 0 0 0 2]", kindsOf(data))
 			assert.NotContains(t, page, "unique_key")
 			assert.NotContains(t, page, `dedupe_key\"`)
@@ -68,21 +68,21 @@ func TestSimulateHTML(t *testing.T) {
 	assert.Empty(t, temporary, "the copy of standard input is gone")
 
 	// The log of the picture in docs/guide/simulating.md.
-	data, _, _ := pageData(t, "", "-replay", "3m,7m", "testdata/findings.jsonl")
+	data, _, _ := pageData(t, "", "--replay", "3m,7m", "testdata/findings.jsonl")
 	assert.Equal(t, "[9 5 14 3 14 15]", kindsOf(data))
 	assert.EqualValues(t, 60, data["messages"])
 	assert.Equal(t, "[180000 420000]", fmt.Sprint(data["replays_ms"]))
-	data, _, _ = pageData(t, "", "-allow-empty")
+	data, _, _ = pageData(t, "", "--allow-empty")
 	assert.EqualValues(t, 0, data["messages"])
-	_, stderr, code := shell(t, log, "simulate", "-html", filepath.Join(t.TempDir(), "no", "such"))
+	_, stderr, code := shell(t, log, "simulate", "--html", filepath.Join(t.TempDir(), "no", "such"))
 	assert.Equal(t, exitFailed, code)
-	assert.Contains(t, stderr, "-html")
+	assert.Contains(t, stderr, "--html")
 }
 
 // whatIfRows runs simulate and returns the table of the what-ifs by name.
 func whatIfRows(t *testing.T, log string, args ...string) map[string][]string {
 	t.Helper()
-	_, stderr, code := shell(t, log, append([]string{"simulate", "-fail-on", "none"}, args...)...)
+	_, stderr, code := shell(t, log, append([]string{"simulate", "--fail-on", "none"}, args...)...)
 	require.Equal(t, exitFine, code, stderr)
 	rows := map[string][]string{}
 	for line := range strings.Lines(stderr) {
@@ -107,7 +107,7 @@ func TestWhatIfs(t *testing.T) {
 		scene(3*time.Second, "a", "two", 1), // differs in its key alone
 		scene(6*time.Minute, "a", "one", 1), // after the interval
 	}, "\n")
-	rows := whatIfRows(t, log, "-other-scope", "-interval", "10m", "-replay-after", "20m", "-attributes-only", "-random-ids")
+	rows := whatIfRows(t, log, "--other-scope", "--interval", "10m", "--replay-after", "20m", "--attributes-only", "--random-ids")
 	for name, want := range map[string]string{
 		//                                        messages, delivered, suppressed, lost, refused, vanish, doubled, saved
 		"as it is":                            "5 3 2 1 0 - - -",
@@ -122,17 +122,17 @@ func TestWhatIfs(t *testing.T) {
 	assert.Len(t, rows, 6)
 	assert.Empty(t, whatIfRows(t, log))
 
-	data, _, _ := pageData(t, log, "-other-scope")
+	data, _, _ := pageData(t, log, "--other-scope")
 	require.Len(t, data["what_ifs"], 2)
 	assert.EqualValues(t, 4, data["what_ifs"].([]any)[1].(map[string]any)["delivered"])
 
 	// The base is what the flags make it.
-	assert.Equal(t, "5 3 2 1 0 1 0 0", strings.Join(whatIfRows(t, log, "-scope", "messageGroup", "-other-scope")["the scope were queue"], " "))
-	rows = whatIfRows(t, log, "-replay", "1m", "-replay-after", "2m")
+	assert.Equal(t, "5 3 2 1 0 1 0 0", strings.Join(whatIfRows(t, log, "--scope", "messageGroup", "--other-scope")["the scope were queue"], " "))
+	rows = whatIfRows(t, log, "--replay", "1m", "--replay-after", "2m")
 	assert.Equal(t, "10", rows["as it is"][0])
 	assert.Equal(t, "15", rows["the log were sent again after 2m0s"][0])
 
-	for _, args := range [][]string{{"-interval", "0.5s"}, {"-interval", "-5m"}, {"-interval", "25h"}, {"-replay-after", "-1m"}} {
+	for _, args := range [][]string{{"--interval", "0.5s"}, {"--interval", "-5m"}, {"--interval", "25h"}, {"--replay-after", "-1m"}} {
 		_, stderr, code := shell(t, log, append([]string{"simulate"}, args...)...)
 		assert.Equal(t, exitFailed, code, args)
 		assert.Contains(t, stderr, args[0])
@@ -144,7 +144,7 @@ func TestWhatIfsOfLongLogs(t *testing.T) {
 	if testing.Short() {
 		t.Skip("hundreds of thousands of messages")
 	}
-	flags := []string{"-findings", "-replay", "3m", "-other-scope", "-interval", "2m", "-replay-after", "7m", "-attributes-only", "-random-ids"}
+	flags := []string{"--findings", "--replay", "3m", "--other-scope", "--interval", "2m", "--replay-after", "7m", "--attributes-only", "--random-ids"}
 	short, long := longLog(sortedInMemory-10), longLog(sortedInMemory+10)
 	for _, lines := range [][]string{short, long} {
 		rows := whatIfRows(t, "", append(flags, logFile(t, lines...))...)
@@ -192,10 +192,10 @@ func TestAnotherIntervalIsExact(t *testing.T) {
 // A log that cannot be stretched so far is refused, and not judged wrongly.
 func TestIntervalTooShortForTheLog(t *testing.T) {
 	log := eventLine(0, "a", 1) + "\n" + eventLine(2*365*24*time.Hour, "b", 1)
-	_, stderr, code := shell(t, log, "simulate", "-interval", "1s")
+	_, stderr, code := shell(t, log, "simulate", "--interval", "1s")
 	assert.Equal(t, exitFailed, code)
-	assert.Contains(t, stderr, "-interval 1s is too short for a log of 17520h0m0s")
-	_, _, code = shell(t, log, "simulate", "-interval", "10s")
+	assert.Contains(t, stderr, "--interval 1s is too short for a log of 17520h0m0s")
+	_, _, code = shell(t, log, "simulate", "--interval", "10s")
 	assert.Equal(t, exitFine, code)
 }
 

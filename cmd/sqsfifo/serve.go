@@ -20,7 +20,7 @@ type serveCmd struct {
 	MaxMessages int      `default:"1000000" placeholder:"N" help:"Most messages in all queues, 0 for no bound (default ${default})."`
 	MaxBytes    int64    `default:"1073741824" placeholder:"N" help:"Most bytes of messages in all queues, 0 for no bound (default ${default})."`
 	Queue       []string `sep:"none" placeholder:"NAME" help:"Name of a queue to begin with, FIFO if it ends in .fifo; may be repeated (default events.fifo)."`
-	Queues      string   `placeholder:"FILE" help:"File of queues to begin with: a JSON array of objects with a name and the attributes of CreateQueue."`
+	Queues      string   `type:"path" placeholder:"FILE" help:"Queues to begin with: a JSON array of objects with a name and the attributes of CreateQueue, as in [{\"name\": \"events.fifo\", \"attributes\": {\"DeduplicationScope\": \"messageGroup\"}}]."`
 }
 
 // Help is the manual of the command.

@@ -57,7 +57,7 @@ func TestServeQueuesFile(t *testing.T) {
     "RedrivePolicy": "{\"deadLetterTargetArn\":\"arn:aws:sqs:us-east-1:000000000000:dead.fifo\",\"maxReceiveCount\":3}"}},
   {"name": "plain", "attributes": {"DelaySeconds": "5"}}
 ]`)
-	address, _ := startServe(t, "-queues", file)
+	address, _ := startServe(t, "--queues", file)
 	_, text := call(t, address, "", "ListQueues", "{}")
 	assert.Equal(t, 3, strings.Count(text, "http"), "and not events.fifo: %s", text)
 	_, text = call(t, address, "", "GetQueueAttributes", `{"QueueUrl":"scenes.fifo","AttributeNames":["All"]}`)
@@ -68,18 +68,18 @@ func TestServeQueuesFile(t *testing.T) {
 	assert.Contains(t, text, `"ContentBasedDeduplication":"true"`)
 
 	for text, says := range map[string]string{
-		`{}`:                            "-queues",
+		`{}`:                            "--queues",
 		`[{"name":"a"}] []`:             "more than one value",
 		`[{"nome":"a.fifo"}]`:           "nome",
 		`[{"name":"a"},{"name":"b b"}]`: `queue 2, "b b"`,
 		`[{"name":"a.fifo","attributes":{"DelaySeconds":"x"}}]`: `queue 1, "a.fifo"`,
 	} {
 		write(text)
-		_, stderr, code := shell(t, "", "serve", "-addr", "127.0.0.1:0", "-queues", file)
+		_, stderr, code := shell(t, "", "serve", "--addr", "127.0.0.1:0", "--queues", file)
 		assert.Equal(t, exitFailed, code, text)
 		assert.Contains(t, stderr, says, text)
 	}
-	_, stderr, code := shell(t, "", "serve", "-queues", file+".not")
+	_, stderr, code := shell(t, "", "serve", "--queues", file+".not")
 	assert.Equal(t, exitFailed, code)
 	assert.Contains(t, stderr, "no such file")
 }

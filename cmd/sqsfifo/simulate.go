@@ -23,9 +23,9 @@ type simulateCmd struct {
 	AllowEmpty     bool            `help:"Accept a log without messages."`
 	FailOn         []string        `enum:"lost,refused,collision,redelivered,none" default:"lost,refused,collision" placeholder:"FINDING" help:"Findings that make the exit code 1, or none (default ${default})."`
 	Replay         []time.Duration `placeholder:"TIME" help:"Send the whole log once more after this time, as in 3m; may be repeated."`
-	Page           pageFlags       `embed:"" group:"Page:"`
-	WhatIf         whatIfFlags     `embed:"" group:"What if:"`
-	File           []string        `arg:"" optional:"" help:"Logs; - or none is standard input."`
+	pictureFlags
+	whatIfFlags
+	File []string `arg:"" optional:"" help:"Logs; - or none is standard input."`
 }
 
 // Help is the manual of the command.
@@ -47,11 +47,13 @@ The exit code is 1 if what --fail-on names was found:
 	collision    has the dedupe_key of another event
 	redelivered  a message of a --replay that is delivered once more
 
+--html writes a page that shows the messages over time; it needs no network. --other-scope, --interval, --replay-after, --attributes-only and --random-ids each simulate the same messages once more, under another condition, and print the counts side by side; the exit code is not theirs.
+
 Examples:
 
 	sqsfifo simulate events.jsonl
 	sqsfifo simulate events.jsonl --replay 3m,7m --findings --json
-	sqsfifo simulate events.jsonl --html page.html --attributes-only --random-ids`
+	sqsfifo simulate events.jsonl --html page.html --other-scope --interval 10m`
 }
 
 func (c *simulateCmd) run(_ context.Context, io stdio) (int, error) {
@@ -68,16 +70,16 @@ func (c *simulateCmd) run(_ context.Context, io stdio) (int, error) {
 	// What stays are tables without pointers, cheap to collect often: a heap of twice
 	// their size would be the greater part of the memory.
 	defer debug.SetGCPercent(debug.SetGCPercent(20))
-	whatIfs, err := c.WhatIf.begin(config, c.Replay)
+	whatIfs, err := c.whatIfFlags.begin(config, c.Replay)
 	if err != nil {
 		return exitFailed, err
 	}
-	picture, err := c.Page.begin(c.File)
+	picture, err := c.pictureFlags.begin(c.File)
 	if err != nil {
 		return exitFailed, err
 	}
 	defer picture.close()
-	log, err := openLog(whatIfs.preparer(simulation), c.File, picture.stdin(io.in), whatIfs.replays(c.Replay, c.WhatIf.ReplayAfter))
+	log, err := openLog(whatIfs.preparer(simulation), c.File, picture.stdin(io.in), whatIfs.replays(c.Replay, c.ReplayAfter))
 	if err != nil {
 		return exitFailed, err
 	}

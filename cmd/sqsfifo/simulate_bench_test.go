@@ -77,7 +77,7 @@ func BenchmarkSimulate(b *testing.B) {
 	reportLines(b, lines, before, counted)
 }
 
-// BenchmarkSimulatePage is BenchmarkSimulate of a file, with -html and a finding in 2,000
+// BenchmarkSimulatePage is BenchmarkSimulate of a file, with --html and a finding in 2,000
 // lines. It prints the size of the page, too.
 func BenchmarkSimulatePage(b *testing.B) {
 	lines := benchmarkLines(b)
@@ -96,7 +96,7 @@ func BenchmarkSimulatePage(b *testing.B) {
 	before, counted := processorTime()
 	for b.Loop() {
 		var summary strings.Builder
-		code := run(b.Context(), []string{"simulate", "-findings", "-html", page, log}, stdio{nil, io.Discard, &summary})
+		code := run(b.Context(), []string{"simulate", "--findings", "--html", page, log}, stdio{nil, io.Discard, &summary})
 		if code != exitFindings || !strings.HasPrefix(summary.String(), fmt.Sprintf("%d messages: %d delivered, %d suppressed (%d of them lost)", lines, lines-lines/20, lines/20, lines/2000)) {
 			b.Fatal(code, summary.String())
 		}

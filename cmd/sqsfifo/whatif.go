@@ -16,11 +16,11 @@ import (
 
 // whatIfFlags are the flags that ask for a comparison.
 type whatIfFlags struct {
-	OtherScope     bool          `help:"Compare with the other --scope."`
-	Interval       time.Duration `placeholder:"TIME" help:"Compare with a deduplication interval of this time, 1s to 24h; that of SQS is 5m, and there is no setting for it."`
-	ReplayAfter    time.Duration `placeholder:"TIME" help:"Compare with one more replay after this time, beyond those of --replay."`
-	AttributesOnly bool          `help:"Compare with a producer whose events differ in attributes alone: dedupe_key, event_id and event_time are taken out of bodies that are objects and put into an attribute, and a deduplication_id is left out, so that the rest of the body decides."`
-	RandomIDs      bool          `name:"random-ids" help:"Compare with a producer that puts a new ID or the time of the call into each body: no two bodies are equal, and a deduplication_id is left out."`
+	OtherScope     bool          `help:"What if: compare with the other --scope."`
+	Interval       time.Duration `placeholder:"TIME" help:"What if: compare with a deduplication interval of this time, 1s to 24h; that of SQS is 5m, and there is no setting for it."`
+	ReplayAfter    time.Duration `placeholder:"TIME" help:"What if: compare with one more replay after this time, beyond those of --replay."`
+	AttributesOnly bool          `help:"What if: compare with a producer whose events differ in attributes alone: dedupe_key, event_id and event_time are taken out of bodies that are objects and put into an attribute, and a deduplication_id is left out, so that the rest of the body decides."`
+	RandomIDs      bool          `name:"random-ids" help:"What if: compare with a producer that puts a new ID or the time of the call into each body: no two bodies are equal, and a deduplication_id is left out."`
 }
 
 // The bounds of --interval.

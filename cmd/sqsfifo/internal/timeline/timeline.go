@@ -1,4 +1,4 @@
-// Package timeline makes the page of "sqsfifo simulate -html": what became of each
+// Package timeline makes the page of "sqsfifo simulate --html": what became of each
 // message of a log, by message group and time.
 //
 // Problem: of millions of messages a few vanish or are doubled, and a table of outcomes
