@@ -29,7 +29,12 @@ import (
 //     ends or Delivery.RetryFor is over.
 //
 // An event is known by its dedupe key, the queue, its event_source and Client. The five
-// minutes in the memory of the producer go on beside the store.
+// minutes in the memory of the producer go on beside the store; attributes are compared
+// there alone.
+//
+// What is said of an event follows from the store, too: it is not said to be not stored
+// as long as the store has not answered, or another producer may be sending it. Only
+// [Producer.TrySend] with a full buffer says so without the store.
 //
 // Not promised: that nothing is sent twice by a process that was stopped for more than
 // five minutes between its last look at a claim and the network, by hardware that loses

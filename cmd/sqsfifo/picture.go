@@ -21,7 +21,7 @@ type pictureFlags struct {
 
 // picture makes the page of --html. A nil picture makes none.
 type picture struct {
-	pageFlags
+	pictureFlags
 	args     []string // as they were given
 	recorder *timeline.Recorder
 	spool    *os.File // of what standard input had, nil if it is not read again
@@ -33,7 +33,7 @@ func (f pictureFlags) begin(args []string) (*picture, error) {
 	if f.HTML == "" {
 		return nil, nil
 	}
-	p := &picture{pageFlags: f, args: args, recorder: timeline.NewRecorder()}
+	p := &picture{pictureFlags: f, args: args, recorder: timeline.NewRecorder()}
 	if len(p.args) == 0 {
 		p.args = []string{"-"}
 	}

@@ -44,7 +44,6 @@ Faults are lose_answer, drop_request, reset_connection, truncate_answer, throttl
 Examples:
 
 	sqsfifo serve --queue scenes.fifo
-	echo '[{"name": "events.fifo", "attributes": {"DeduplicationScope": "messageGroup"}}]' > queues.json; sqsfifo serve --queues queues.json
 	AWS_ENDPOINT_URL_SQS=http://127.0.0.1:9324 aws sqs list-queues`
 }
 
