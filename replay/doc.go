@@ -49,6 +49,9 @@
 // process or packet is stopped for longer than that between its last look at the
 // clock and SQS may deliver an item twice.
 //
+// A file of messages without more says nothing of when they were sent, so that a plan
+// with the default policy skips them all: see [JSONLines.Assume].
+//
 // A receipt says that SQS suppressed a message if this process saw the original, or if
 // the source recorded its message ID. Otherwise what SQS suppressed counts as sent.
 //

@@ -38,11 +38,26 @@ type JSONLines struct {
 	name string
 	r    io.ReaderAt
 	size int64
+
+	status Status
+	sent   Sent
 }
 
 // NewJSONLines returns the source of the first size bytes of r.
 func NewJSONLines(name string, r io.ReaderAt, size int64) *JSONLines {
-	return &JSONLines{name, r, size}
+	return &JSONLines{name: name, r: r, size: size}
+}
+
+// Assume says what is known of lines without a status, and returns s. Call it before
+// the first Scan, and with the same arguments before each run of a plan.
+//
+// Without it such a line is Unknown, and may have been sent at any time until the plan is
+// made, so that it is at the edge of the window and [WindowSkip] leaves it out. For
+// messages that were never sent, assume Pending; for those of a file that nobody has
+// written to since some time, Unknown or Delivered with that time as Sent.To.
+func (s *JSONLines) Assume(status Status, sent Sent) *JSONLines {
+	s.status, s.sent = status, sent
+	return s
 }
 
 // Name implements [Source].
@@ -130,5 +145,8 @@ func (s *JSONLines) item(at int64, text []byte) Item {
 	}
 	it.Message, it.BodyHash = &line.Message, line.BodyHash
 	it.Status, it.Sent, it.MessageID = line.Status, line.Sent, line.MessageID
+	if line.Status == Unknown && line.Sent == (Sent{}) {
+		it.Status, it.Sent = s.status, s.sent
+	}
 	return it
 }

@@ -20,7 +20,6 @@ import (
 
 	"github.com/kansas-frontier-matrix/sqsfifo"
 	"github.com/kansas-frontier-matrix/sqsfifo/replay"
-	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
 )
 
 // All items are sent, in order, byte for byte, with the run in an attribute.
@@ -443,106 +442,6 @@ func TestRecords(t *testing.T) {
 	assert.Equal(t, map[string]int64{"sent": 1, "failed": 1}, counts)
 }
 
-// Between Pause and Resume nothing begins.
-func TestPause(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := sourceOf(t, many(t, 3, 5)...)
-		plan := newPlan(t, s, replay.Options{}, time.Now())
-		var n atomic.Int64
-		var r *replay.Runner
-		r = newRunner(t, plan, replay.Config{Source: s, Sender: senderFunc(func(context.Context, *sqsfifo.Message) (sqsfifo.Receipt, error) {
-			if n.Add(1) == 6 {
-				r.Pause()
-			}
-			time.Sleep(10 * time.Millisecond)
-			return sqsfifo.Receipt{}, nil
-		})})
-		ended := make(chan error)
-		go func() {
-			_, err := r.Run(t.Context())
-			ended <- err
-		}()
-		time.Sleep(time.Hour)
-		synctest.Wait()
-		assert.EqualValues(t, 6, n.Load())
-		r.Resume()
-		require.NoError(t, <-ended)
-		assert.EqualValues(t, 15, n.Load())
-	})
-}
-
-// However many groups there are, the messages and the calls of each second stay below
-// the limits.
-func TestRates(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		q := newQueue(t)
-		counter := &replay.CallCounter{Client: q}
-		s := sourceOf(t, many(t, 200, 3)...)
-		plan := newPlan(t, s, replay.Options{}, time.Now())
-		begin := time.Now()
-		report := run(t, plan, replay.Config{Source: s, Sender: newProducer(t, q, q.URL()), MessagesPerSecond: 20})
-		require.Equal(t, 600, report.Sent)
-		assert.InDelta(t, 30, time.Since(begin).Seconds(), 1)
-		times := map[int]int{}
-		for _, m := range q.Messages() {
-			times[int(m.AcceptedAt.Sub(begin).Seconds())]++
-		}
-		for second, n := range times {
-			assert.LessOrEqual(t, n, 22, "second %d", second)
-		}
-
-		q = newQueue(t)
-		counter.Client = q
-		begin = time.Now()
-		report = run(t, plan, replay.Config{Source: s, Sender: newProducer(t, counter, q.URL()), CallsPerSecond: 5, Calls: counter.Calls})
-		require.Equal(t, 600, report.Sent)
-		took := time.Since(begin).Seconds()
-		assert.LessOrEqual(t, float64(counter.Calls())/took, 5.2)
-		assert.GreaterOrEqual(t, float64(counter.Calls())/took, 3.5)
-		t.Logf("%d calls in %.1f s", counter.Calls(), took)
-	})
-}
-
-// Bodies under way are bounded, and one that is larger goes alone.
-func TestBytesInFlight(t *testing.T) {
-	s := sourceOf(t, many(t, 30, 4)...)
-	plan := newPlan(t, s, replay.Options{}, time.Now())
-	size := plan.Items[0].Size
-	for _, limit := range []int{size - 1, 3 * size} {
-		var under, most atomic.Int64
-		report := run(t, plan, replay.Config{Source: s, BytesInFlight: limit, Sender: senderFunc(func(context.Context, *sqsfifo.Message) (sqsfifo.Receipt, error) {
-			for n := under.Add(1); n > most.Load(); {
-				most.Store(n)
-			}
-			time.Sleep(time.Millisecond)
-			under.Add(-1)
-			return sqsfifo.Receipt{}, nil
-		})})
-		assert.Equal(t, 120, report.Sent)
-		assert.EqualValues(t, max(1, limit/size), most.Load())
-	}
-}
-
-// A message without room for the name of the run is sent without it.
-func TestNoRoomForTheRun(t *testing.T) {
-	full := map[string]string{}
-	for i := range 10 {
-		full[fmt.Sprint("a", i)] = "x"
-	}
-	q, err := sqstest.NewQueue(sqstest.Config{})
-	require.NoError(t, err)
-	big, err := builder.Build(Event{ID: "big", Group: "h", Note: strings.Repeat("x", 1<<20-200)})
-	require.NoError(t, err)
-	require.Greater(t, len(big.Body)+len(sqsfifo.ReplayAttribute)+32, 1<<20)
-	s := sourceOf(t, line(t, "a", "g", func(l *replay.Line) { l.Attributes = full }), replay.Line{Message: *big})
-	plan := newPlan(t, s, replay.Options{Window: replay.WindowSend}, time.Now())
-	report := run(t, plan, replay.Config{Source: s, Sender: newProducer(t, q, q.URL())})
-	assert.Equal(t, 2, report.Sent)
-	for _, m := range q.Messages() {
-		assert.NotContains(t, m.Attributes, sqsfifo.ReplayAttribute)
-	}
-}
-
 // A producer that answers before SendMessageAsync returns, because it is closed, fails
 // the first item of each group.
 func TestClosedProducer(t *testing.T) {
@@ -554,24 +453,4 @@ func TestClosedProducer(t *testing.T) {
 	report := run(t, plan, replay.Config{Source: s, Sender: p, InFlight: 7})
 	assert.Equal(t, []int{50, 50}, []int{report.Failed, report.Skipped})
 	assert.Empty(t, q.Messages())
-}
-
-// BenchmarkRun is 500 groups, a journal in a file and a queue in this process.
-func BenchmarkRun(b *testing.B) {
-	const groups, each = 500, 20
-	s := sourceOf(b, many(b, groups, each)...)
-	plan, err := replay.NewPlan(b.Context(), s, replay.Options{}, time.Now())
-	require.NoError(b, err)
-	for b.Loop() {
-		q := newQueue(b)
-		j, err := replay.OpenJournal(b.TempDir(), plan, "")
-		require.NoError(b, err)
-		r, err := replay.NewRunner(plan, replay.Config{Source: s, Sender: newProducer(b, q, q.URL()), Journal: j})
-		require.NoError(b, err)
-		report, err := r.Run(b.Context())
-		require.NoError(b, err)
-		require.Equal(b, groups*each, report.Sent)
-		require.NoError(b, j.Close())
-	}
-	b.ReportMetric(float64(b.N*groups*each)/b.Elapsed().Seconds(), "items/s")
 }

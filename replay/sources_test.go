@@ -71,6 +71,23 @@ func TestJSONLines(t *testing.T) {
 	}
 }
 
+// What a file of plain messages means is for its owner to say.
+func TestAssume(t *testing.T) {
+	plain := func(l *replay.Line) { l.Status = replay.Unknown }
+	lines := []replay.Line{line(t, "a", "g", plain), line(t, "b", "g", deliveredAt(noon.Add(-time.Hour)))}
+	for want, s := range map[string]replay.Source{
+		"a edge skip window":       sourceOf(t, lines...),
+		"a new send":               sourceOf(t, lines...).Assume(replay.Pending, replay.Sent{}),
+		"a outside send":           sourceOf(t, lines...).Assume(replay.Unknown, replay.Sent{To: noon.Add(-time.Hour)}),
+		"a edge skip delivered":    sourceOf(t, lines...).Assume(replay.Delivered, replay.Sent{To: noon.Add(-time.Minute)}),
+		"a outside skip delivered": sourceOf(t, lines...).Assume(replay.Delivered, replay.Sent{To: noon.Add(-time.Hour)}),
+	} {
+		assert.Equal(t, []string{want, "b outside skip delivered"}, actions(newPlan(t, s, replay.Options{}, noon)))
+		got := scanned(t, s)
+		assert.Equal(t, replay.Delivered, got[1].Status)
+	}
+}
+
 // What a store has of each state, in the order of the claims.
 func TestStoreSource(t *testing.T) {
 	now := noon
