@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"runtime/debug"
 	"strings"
@@ -9,38 +10,64 @@ import (
 	sdk "github.com/kansas-frontier-matrix/sqsfifo"
 )
 
-type versionCmd struct{}
+type versionCmd struct {
+	JSON bool `name:"json" help:"Print a JSON object."`
+}
 
 // Help is the manual of the command.
 func (*versionCmd) Help() string {
 	return "Prints the version of this command and of the Go release that built it."
 }
 
-func (*versionCmd) run(_ context.Context, std stdio) (int, error) {
+func (c *versionCmd) run(_ context.Context, std stdio) (int, error) {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
 		info = &debug.BuildInfo{}
 	}
-	fmt.Fprintln(std.out, versionOf(info))
-	return exitFine, nil
+	v := versionOf(info)
+	if c.JSON {
+		err := json.NewEncoder(std.out).Encode(v)
+		return exitFailedIf(err), err
+	}
+	_, err := fmt.Fprintln(std.out, v)
+	return exitFailedIf(err), err
 }
 
-// versionOf is one line: the module's version if the command was installed or is a
-// tool of a module, or the commit that it was built from.
-func versionOf(info *debug.BuildInfo) string {
-	v, commit, modified := info.Main.Version, "", ""
+// buildVersion is the stable form of --json: the module's version if the command was
+// installed or is a tool of a module, or the commit that it was built from.
+type buildVersion struct {
+	Version  string `json:"version"` // "unreleased" if there is none
+	Commit   string `json:"commit,omitempty"`
+	Modified bool   `json:"modified,omitempty"`
+	Go       string `json:"go"`
+}
+
+func versionOf(info *debug.BuildInfo) buildVersion {
+	v := buildVersion{Version: info.Main.Version, Go: info.GoVersion}
 	for _, s := range info.Settings {
-		switch {
-		case s.Key == "vcs.revision" && len(s.Value) >= 12:
-			commit = " commit " + s.Value[:12]
-		case s.Key == "vcs.modified" && s.Value == "true":
-			modified = " with changes"
+		switch s.Key {
+		case "vcs.revision":
+			v.Commit = s.Value
+		case "vcs.modified":
+			v.Modified = s.Value == "true"
 		}
 	}
-	if v == "" || v == "(devel)" {
-		v = "unreleased"
+	if v.Version == "" || v.Version == "(devel)" {
+		v.Version = "unreleased"
 	}
-	return fmt.Sprintf("sqsfifo %s%s%s %s", v, commit, modified, info.GoVersion)
+	return v
+}
+
+// String is one line.
+func (v buildVersion) String() string {
+	commit, modified := "", ""
+	if len(v.Commit) >= 12 {
+		commit = " commit " + v.Commit[:12]
+	}
+	if v.Modified {
+		modified = " with changes"
+	}
+	return fmt.Sprintf("sqsfifo %s%s%s %s", v.Version, commit, modified, v.Go)
 }
 
 // moduleVersion is that of the command's module, where the binary was built from one, and otherwise
