@@ -59,7 +59,7 @@ func TestMain(m *testing.M) {
 	flag.Parse()
 	if testing.Short() {
 		*stormEvents, *stormKills, *stormStops = min(*stormEvents, 1000), min(*stormKills, 2), min(*stormStops, 1)
-		*brittleRounds = min(*brittleRounds, 1)
+		*brittleRounds, *throughputEvents = min(*brittleRounds, 1), min(*throughputEvents, 1000)
 	}
 	os.Exit(m.Run())
 }
