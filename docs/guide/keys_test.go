@@ -18,7 +18,7 @@ func TestTheGuidesPolicyAddsUp(t *testing.T) {
 	policy, err := idempotency.NewPolicy(idempotency.PolicyConfig{
 		TTL:    135 * time.Second, // at least the sum of the next four
 		Caller: 10 * time.Second, Retry: 90 * time.Second, Network: 30 * time.Second, Clock: 5 * time.Second,
-		Lease: 20 * time.Second, // one run of the operation
+		Lease: 20 * time.Second,    // one run of the operation
 		Rate:  80, Capacity: 12960, // at least 1.2 x 80/s x 135 s
 	})
 	require.NoError(t, err)

@@ -16,7 +16,7 @@ func Try() error {
 	if _, err = sqsfifo.NewProducer(queue, sqsfifo.Config[Order]{}); err != nil {
 		return err
 	}
-	_, err = (sqsfifo.NewProducer[Order])(queue, sqsfifo.Config[Order]{})
+	_, err = sqsfifo.NewProducer[Order](queue, sqsfifo.Config[Order]{})
 	return err
 }
 
