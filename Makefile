@@ -56,7 +56,7 @@ race: ## run all tests under the race detector
 soak: ## send through faults for SOAK (2m), 5,000 random programs of resends on virtual time, and a replay of 100,000 items that is killed 20 times
 	$(GO) test -count=1 -timeout 0 -run '^TestSoak$$' -v . -soak $(SOAK)
 	$(GO) test -count=1 -timeout 0 -run '^TestModel$$' -v . -model.seeds $(SEEDS) | grep -v '^ *---\|=== '
-	$(GO) test -count=1 -timeout 0 -run '^TestKilled$$|^TestModel$$' -v ./replay -kill.groups 1000 -kill.items 100000 -model.seeds $(SEEDS) | grep -v '^ *---\|=== '
+	$(GO) test -count=1 -timeout 0 -run '^TestKilled$$|^TestModel$$' -v ./replay -kill.groups 1000 -kill.items 100000 -kill.kills 20 -model.seeds $(SEEDS) | grep -v '^ *---\|=== '
 
 .PHONY: simulate-system
 simulate-system: ## random systems of producers, a store, a queue and consumers that crash, for SEEDS (5,000) seeds

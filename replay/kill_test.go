@@ -32,8 +32,8 @@ import (
 
 var (
 	killGroups = flag.Int("kill.groups", 200, "message groups of TestKilled")
-	killItems  = flag.Int("kill.items", 20_000, "items of TestKilled")
-	killKills  = flag.Int("kill.kills", 20, "processes killed by TestKilled")
+	killItems  = flag.Int("kill.items", 6000, "items of TestKilled")
+	killKills  = flag.Int("kill.kills", 10, "processes killed by TestKilled")
 	killSeed   = flag.Uint64("kill.seed", 0, "seed of TestKilled; 0 draws one")
 )
 
