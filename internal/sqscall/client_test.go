@@ -142,6 +142,18 @@ func TestPanic(t *testing.T) {
 	}
 }
 
+// An error of the SDK without a response, as a wrapper or a mock may make one, has no text:
+// its Error method panics.
+func TestErrorWithoutText(t *testing.T) {
+	for _, n := range []int{1, 2} {
+		answers, _, err := send(t, failing(func() error { return &smithyhttp.ResponseError{Err: errors.New("boom")} }), n)
+		assert.EqualError(t, err, "an error of type *http.ResponseError, whose text cannot be read")
+		for _, a := range answers {
+			assert.Equal(t, doubt, got(a))
+		}
+	}
+}
+
 // A client that ends the goroutine leaves the answers in doubt.
 func TestGoexit(t *testing.T) {
 	for _, n := range []int{1, 2} {

@@ -83,7 +83,10 @@ func (e *redactedError) Unwrap() error { return e.err }
 // and attribute values of the entries in its text. SQS quotes what it finds
 // invalid, and an answer that is not from SQS may quote anything.
 func redact(err error, entries []Entry) error {
-	before := err.Error()
+	before, ok := textOf(err)
+	if !ok {
+		return &redactedError{fmt.Sprintf("an error of type %T, whose text cannot be read", err), err}
+	}
 	text := before
 	for i := range entries {
 		e := &entries[i]
@@ -98,6 +101,13 @@ func redact(err error, entries []Entry) error {
 		return err
 	}
 	return &redactedError{text, err}
+}
+
+// textOf is the text of a client's error. The Error method of one that was put together
+// in part, such as the SDK's without a response, panics.
+func textOf(err error) (text string, ok bool) {
+	defer func() { ok = recover() == nil }()
+	return err.Error(), true
 }
 
 const hidden = "[hidden]"
