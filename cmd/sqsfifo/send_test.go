@@ -223,44 +223,69 @@ func TestSendClosedOutput(t *testing.T) {
 	assert.Len(t, s.queue.Messages(), 1)
 }
 
-// forgetful is a journal that takes claims and no outcomes.
-type forgetful struct{}
+// fakeJournal lets everything be sent before an instant, and answers outcomes with an
+// error.
+type fakeJournal struct {
+	resendBefore time.Time
+	err          error
+}
 
-func (forgetful) Claim(_ context.Context, messages []*sdk.Message) ([]journal.Entry, error) {
+func (j fakeJournal) Claim(_ context.Context, messages []*sdk.Message) ([]journal.Entry, error) {
 	entries := make([]journal.Entry, len(messages))
 	for i, m := range messages {
-		entries[i] = journal.Entry{Verdict: journal.Send, Message: m}
+		entries[i] = journal.Entry{Verdict: journal.Send, Message: m, ResendBefore: j.resendBefore}
 	}
 	return entries, nil
 }
 
-func (forgetful) Settle(context.Context, journal.Entry, sdk.Receipt, error) error {
-	return errors.New("disk full")
-}
+func (j fakeJournal) Settle(context.Context, journal.Entry, sdk.Receipt, error) error { return j.err }
 
-func (forgetful) Close() error { return nil }
+func (fakeJournal) Close() error { return nil }
+
+// sendWith sends one event with the journal.
+func sendWith(t *testing.T, j journal.Journal) (q *sqstest.Queue, stdout string, code int, err error) {
+	t.Helper()
+	q, err = sqstest.NewQueue(sqstest.Config{})
+	require.NoError(t, err)
+	queue, err := sdk.NewQueue(q, sdk.QueueConfig{URL: q.URL()})
+	require.NoError(t, err)
+	producer, err := passOn(queue, "")
+	require.NoError(t, err)
+	c := &sendCmd{Event: eventFlags{Input: "auto", Source: "kfm.a.b", Key: "/id", Group: "/g", Time: "2025-12-04T12:00:00Z"}, OnFailure: "hold"}
+	builder, err := input.NewBuilder(queue, c.Event.spec())
+	require.NoError(t, err)
+	lines, err := input.OpenLines(nil, strings.NewReader(`{"id":"a","g":"g"}`))
+	require.NoError(t, err)
+	var out, errs strings.Builder
+	code, err = newSending(producer, queue, j, lines, builder, stdio{nil, &out, &errs}, c).run(t.Context())
+	return q, out.String(), code, err
+}
 
 // An outcome that the journal does not take is an error, whenever that is found out, and
 // its receipt is printed.
 func TestSendUnsettled(t *testing.T) {
 	for range 20 {
-		q, err := sqstest.NewQueue(sqstest.Config{})
-		require.NoError(t, err)
-		queue, err := sdk.NewQueue(q, sdk.QueueConfig{URL: q.URL()})
-		require.NoError(t, err)
-		producer, err := passOn(queue, "")
-		require.NoError(t, err)
-		c := &sendCmd{Event: eventFlags{Input: "auto", Source: "kfm.a.b", Key: "/id", Group: "/g", Time: "2025-12-04T12:00:00Z"}, OnFailure: "hold"}
-		builder, err := input.NewBuilder(queue, c.Event.spec())
-		require.NoError(t, err)
-		lines, err := input.OpenLines(nil, strings.NewReader(`{"id":"a","g":"g"}`))
-		require.NoError(t, err)
-		var out, errs strings.Builder
-		code, err := newSending(producer, queue, forgetful{}, lines, builder, stdio{nil, &out, &errs}, c).run(t.Context())
+		_, stdout, code, err := sendWith(t, fakeJournal{err: errors.New("disk full")})
 		require.ErrorContains(t, err, "--journal: not all outcomes are in it: disk full")
 		assert.Equal(t, exitFailed, code)
-		assert.Equal(t, map[string]string{"a": "stored"}, outcomes(t, out.String()))
+		assert.Equal(t, map[string]string{"a": "stored"}, outcomes(t, stdout))
 	}
+}
+
+// What may have been sent is not sent again when that is too late, although it was not
+// when the journal was asked.
+func TestSendTooLate(t *testing.T) {
+	q, stdout, code, err := sendWith(t, fakeJournal{resendBefore: time.Now().Add(-time.Second)})
+	require.NoError(t, err)
+	assert.Equal(t, exitFindings, code)
+	assert.Equal(t, map[string]string{"a": "in_doubt"}, outcomes(t, stdout))
+	assert.Contains(t, stdout, `"resend_before":"`)
+	assert.Empty(t, q.Messages())
+	q, stdout, code, err = sendWith(t, fakeJournal{resendBefore: time.Now().Add(time.Minute)})
+	require.NoError(t, err)
+	assert.Zero(t, code)
+	assert.Equal(t, map[string]string{"a": "stored"}, outcomes(t, stdout))
+	assert.Len(t, q.Messages(), 1)
 }
 
 // A closed output ends the command although standard input goes on.
