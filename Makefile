@@ -50,9 +50,10 @@ race: ## run all tests under the race detector
 	$(GO) test -race -shuffle=on -short ./...
 
 .PHONY: soak
-soak: ## send through faults for SOAK (2m), and 5,000 random programs of resends on virtual time
+soak: ## send through faults for SOAK (2m), and 5,000 random programs each of resends and of processes with a store, on virtual time
 	$(GO) test -count=1 -timeout 0 -run '^TestSoak$$' -v . -soak $(SOAK)
 	$(GO) test -count=1 -timeout 0 -run '^TestModel$$' -v . -model.seeds $(SEEDS) | grep -v '^ *---\|=== '
+	$(GO) test -count=1 -timeout 0 -run '^TestStoreModel$$' -v . -store.seeds $(SEEDS) | grep -v '^ *---\|=== '
 
 .PHONY: model
 model: ## check the protocol of one event with spin, if that and a C compiler are here
@@ -123,7 +124,7 @@ bench-emulators: ## sqsfifo serve against moto, fauxqs and goaws, with the ratio
 	cd benchmarks && $(GO) run ./emulators
 
 .PHONY: bench-store
-bench-store: ## durable claims, one transaction each and in groups, with the ratio (SQLite, and PostgreSQL if it is here)
+bench-store: ## durable claims, one transaction each and in groups, and a producer with and without a store, with the ratios (SQLite, and PostgreSQL if it is here)
 	cd idempotency/sqlstore/sqlstoretest && $(GO) run ./bench
 
 .PHONY: bench-memory
