@@ -53,9 +53,10 @@ race: ## run all tests under the race detector
 	cd cmd/sqsfifo && $(GO) test -race -short ./...
 
 .PHONY: soak
-soak: ## send through faults for SOAK (2m), 5,000 random programs of resends on virtual time, and a replay of 100,000 items that is killed 20 times
+soak: ## send through faults for SOAK (2m); 5,000 random programs each of resends, of processes with a store and of replays; a replay of 100,000 items that is killed 20 times
 	$(GO) test -count=1 -timeout 0 -run '^TestSoak$$' -v . -soak $(SOAK)
 	$(GO) test -count=1 -timeout 0 -run '^TestModel$$' -v . -model.seeds $(SEEDS) | grep -v '^ *---\|=== '
+	$(GO) test -count=1 -timeout 0 -run '^TestStoreModel$$' -v . -store.seeds $(SEEDS) | grep -v '^ *---\|=== '
 	$(GO) test -count=1 -timeout 0 -run '^TestKilled$$|^TestModel$$' -v ./replay -kill.groups 1000 -kill.items 100000 -kill.kills 20 -model.seeds $(SEEDS) | grep -v '^ *---\|=== '
 
 .PHONY: simulate-system
@@ -137,7 +138,7 @@ bench-emulators: ## sqsfifo serve against moto, fauxqs and goaws, with the ratio
 	cd benchmarks && $(GO) run ./emulators
 
 .PHONY: bench-store
-bench-store: ## durable claims, one transaction each and in groups, without and with the ledger, with the ratios (SQLite, and PostgreSQL if it is here)
+bench-store: ## durable claims, one transaction each and in groups, without and with the ledger, and a producer with and without a store, with the ratios (SQLite, and PostgreSQL if it is here)
 	cd idempotency/sqlstore/sqlstoretest && $(GO) run ./bench
 
 .PHONY: bench-memory

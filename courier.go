@@ -74,7 +74,7 @@ func (c *courier) conflicts(s *submission, err error) error {
 	}
 	c.log.failed(s, err)
 	c.warn(s, findings)
-	s.claimed.free = true
+	s.claimed.free.Store(true)
 	return nil
 }
 
@@ -200,7 +200,7 @@ func (c *courier) ask(items []*item, admissions []dispatch.Admission) {
 	asked := make([]int, 0, len(items))
 	questions := make([]*claims.Claim, 0, len(items))
 	for i, it := range items {
-		if k := it.Message.claimed; admissions[i] == dispatch.Send && !k.free {
+		if k := it.Message.claimed; admissions[i] == dispatch.Send && !k.free.Load() {
 			asked, questions = append(asked, i), append(questions, k.claim)
 		}
 	}

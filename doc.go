@@ -27,13 +27,15 @@
 //   - Order within a message group is the order of the calls, also under retries and
 //     partial failures.
 //   - A duplicate is a success that says so: [Receipt].Duplicate.
+//   - With a store ([StoreConfig]) the first and the last hold beyond the deduplication
+//     interval and across restarts, for as long as the store keeps an event.
 //
 // # Limits
 //
-//   - Exactly-once ends with the deduplication interval: an event that is submitted
-//     again after five minutes is delivered again. Consumers still need an idempotent
-//     handler for those.
-//   - The producer remembers what it sent in memory. After a restart the body
+//   - Without a store exactly-once ends with the deduplication interval: an event that is
+//     submitted again after five minutes is delivered again. Consumers still need an
+//     idempotent handler for those.
+//   - Without a store the producer remembers what it sent in memory. After a restart the body
 //     hash still protects the queue, as SQS itself holds it. What is forgotten is
 //     which key had which body, so that a key reused across a restart is not
 //     noticed; which messages were duplicates of earlier ones; and which events were

@@ -507,6 +507,7 @@ func (w *storeWorld) fails(format string, args ...any) {
 	w.wrong = append(w.wrong, fmt.Sprintf(format, args...))
 }
 
-var errHeld *idempotency.IndeterminateError
-
-func isHeld(err error) bool { return errors.As(err, &errHeld) }
+func isHeld(err error) bool {
+	var held *idempotency.IndeterminateError
+	return errors.As(err, &held)
+}

@@ -63,8 +63,9 @@ func TestStoreRetryStorm(t *testing.T) {
 			if i*repeated/commands != (i+1)*repeated/commands {
 				attempts++
 				wait := []time.Duration{0, time.Second, 10 * time.Minute}[attempts%3]
+				wait = time.Duration(float64(wait) * (0.5 + float64(attempts%100)/200))
 				later.Go(func() {
-					time.Sleep(time.Duration(float64(wait) * (0.5 + float64(attempts%100)/200)))
+					time.Sleep(wait)
 					again(event(i))
 				})
 			}

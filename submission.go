@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
@@ -56,11 +57,11 @@ type submission struct {
 	claimed *claimed // nil without a store
 }
 
-// claimed is what a submission has of the store. The worker owns its fields, but for
-// known, which is of the outcome.
+// claimed is what a submission has of the store. The worker owns the claim, and known is
+// of the outcome.
 type claimed struct {
 	claim *claims.Claim
-	free  bool // goes without a claim, in spite of a conflict
+	free  atomic.Bool // goes without a claim, in spite of a conflict
 	known claims.Known
 }
 
@@ -73,7 +74,7 @@ func (k *claimed) fate(alone attempt.Fate, refused bool) attempt.Fate {
 		return alone
 	case k.known.State == claims.Stored:
 		return attempt.Stored
-	case alone != attempt.NotStored || k.free || k.known.State == claims.Clear || refused && k.known.State != claims.InDoubt:
+	case alone != attempt.NotStored || k.free.Load() || k.known.State == claims.Clear || refused && k.known.State != claims.InDoubt:
 		return alone
 	}
 	return attempt.InDoubt
