@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -178,7 +179,11 @@ func (c *replaySettleCmd) run(ctx context.Context, std stdio) (code int, err err
 			return exitFailed, err
 		}
 		r := results[c.Item]
-		fmt.Fprintf(std.out, "item %d, group %s, dedupe key %s, event ID %s: %s: %s\n", r.Item.Number, r.Item.Group, r.Item.DedupeKey, r.Item.EventID, r.Outcome, r.Reason)
+		identity := ""
+		if r.Item.DedupeKey != "" { // a message that cannot be read has none
+			identity = fmt.Sprintf(", dedupe key %s, event ID %s", r.Item.DedupeKey, r.Item.EventID)
+		}
+		fmt.Fprintf(std.out, "item %d, group %s, position %s of the source%s: %s: %s\n", r.Item.Number, r.Item.Group, r.Item.Position, identity, r.Outcome, cmp.Or(r.Reason, "-"))
 		return exitFailed, errors.New("nothing was changed; --yes settles it")
 	}
 	if err := replay.Settle(ctx, plan, journal, c.Item, verdict, time.Now()); err != nil {
