@@ -16,6 +16,8 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/kansas-frontier-matrix/sqsfifo"
+	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
+	"github.com/kansas-frontier-matrix/sqsfifo/idempotency/sqlstore"
 	"github.com/kansas-frontier-matrix/sqsfifo/outbox"
 	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
 )
@@ -98,6 +100,49 @@ func markTried(ctx context.Context, source, group string, to int, ago time.Durat
 	return err
 }
 
+// makeKeys makes an idempotency store with one key for each STATE:KEY, of which the
+// states are held, running and repeatable.
+func makeKeys(ctx context.Context, source string, keys ...string) (err error) {
+	db, dialect, err := rawDatabase(source)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, db.Close()) }()
+	kind := sqlstore.SQLite
+	if dialect == outbox.PostgreSQL {
+		kind = sqlstore.PostgreSQL
+	}
+	if err := sqlstore.Migrate(ctx, db, kind); err != nil {
+		return err
+	}
+	store, err := sqlstore.Open(ctx, sqlstore.Config{DB: db, Dialect: kind})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, store.Close()) }()
+	for _, text := range keys {
+		state, key, _ := strings.Cut(text, ":")
+		terms := idempotency.Terms{Lease: time.Millisecond, TTL: idempotency.Forever}
+		switch state {
+		case "held":
+		case "running":
+			terms.Lease = time.Hour
+		case "repeatable":
+			terms.ResendFor = idempotency.Forever
+		default:
+			return fmt.Errorf("%s: want held, running or repeatable", text)
+		}
+		_, err := store.Claim(ctx, idempotency.Claim{
+			Key: idempotency.Key{Scope: "tenant-7", Operation: "payments.create", Value: key}, Token: idempotency.NewToken(),
+			Fingerprint: idempotency.FingerprintOf("test/1", []byte(key)), Group: "g", Body: []byte(`{}`), Terms: terms,
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // rawDatabase opens a database, and makes it if it is a file.
 func rawDatabase(source string) (*sql.DB, outbox.Dialect, error) {
 	if strings.Contains(source, "://") {
@@ -121,6 +166,13 @@ func scriptOutbox(ts *testscript.TestScript, _ bool, args []string) {
 		ts.Fatalf("usage: outbox DATABASE [GROUP:N ...]")
 	}
 	ts.Check(makeOutbox(context.Background(), scriptSource(ts, args[0]), args[1:]...))
+}
+
+func scriptKeys(ts *testscript.TestScript, _ bool, args []string) {
+	if len(args) < 1 {
+		ts.Fatalf("usage: keys DATABASE [STATE:KEY ...]")
+	}
+	ts.Check(makeKeys(context.Background(), scriptSource(ts, args[0]), args[1:]...))
 }
 
 func scriptTried(ts *testscript.TestScript, _ bool, args []string) {

@@ -38,6 +38,8 @@ type queueKey struct{}
 //	                     minutes ago
 //	tried DB GROUP N AGO says that the messages of a group up to position N may have
 //	                     been sent some time ago
+//	keys DB [STATE:KEY]  makes an idempotency store with keys that are held, running or
+//	                     repeatable
 //	postgres             makes a schema, whose database is $POSTGRES
 //
 // and the condition [postgres], that a server answers. $CLI is testdata/cli.
@@ -60,7 +62,7 @@ func TestScripts(t *testing.T) {
 		},
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
 			"queue": scriptQueue, "advance": scriptAdvance, "stored": scriptStored, "foreign": scriptForeign, "lose-answers": scriptLoseAnswers, "exits": scriptExits,
-			"outbox": scriptOutbox, "tried": scriptTried, "postgres": scriptPostgres,
+			"outbox": scriptOutbox, "tried": scriptTried, "postgres": scriptPostgres, "keys": scriptKeys,
 		},
 	})
 }
