@@ -47,6 +47,7 @@ func TestDocument(t *testing.T) {
 	orders := filepath.Join(dir, "orders.db")
 	require.NoError(t, makeOutbox(t.Context(), orders, "kaw:3", "osage:2"))
 	require.NoError(t, markTried(t.Context(), orders, "kaw", 1, 6*time.Minute))
+	require.NoError(t, makeKeys(t.Context(), filepath.Join(dir, "payments.db"), "held:pay-1"))
 	programs := t.TempDir()
 	self, err := os.Executable()
 	require.NoError(t, err)
@@ -115,7 +116,7 @@ var differing = []*regexp.Regexp{
 	regexp.MustCompile(`(run |sqsfifo-probe-)[0-9a-f]{12}`),
 	regexp.MustCompile(`(plan )[0-9a-f]{16}`),
 	regexp.MustCompile(`(, made )[0-9 :Z-]+`),
-	regexp.MustCompile(`( stored at )[0-9TZ:-]+`),
+	regexp.MustCompile(`( stored at | since )[0-9TZ:-]+`),
 	regexp.MustCompile(`( 10m)[0-9]+s *`), // the age of the outbox, and the width of its column
 	regexp.MustCompile(`(AGE) +`),
 }

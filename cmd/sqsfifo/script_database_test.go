@@ -9,6 +9,7 @@ import (
 	"math/rand/v2"
 	"net/url"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -101,7 +102,7 @@ func markTried(ctx context.Context, source, group string, to int, ago time.Durat
 }
 
 // makeKeys makes an idempotency store with one key for each STATE:KEY, of which the
-// states are held, running and repeatable.
+// states are held, running and repeatable. The word "ledger" gives it a ledger.
 func makeKeys(ctx context.Context, source string, keys ...string) (err error) {
 	db, dialect, err := rawDatabase(source)
 	if err != nil {
@@ -115,7 +116,7 @@ func makeKeys(ctx context.Context, source string, keys ...string) (err error) {
 	if err := sqlstore.Migrate(ctx, db, kind); err != nil {
 		return err
 	}
-	store, err := sqlstore.Open(ctx, sqlstore.Config{DB: db, Dialect: kind})
+	store, err := sqlstore.Open(ctx, sqlstore.Config{DB: db, Dialect: kind, Ledger: slices.Contains(keys, "ledger")})
 	if err != nil {
 		return err
 	}
@@ -124,6 +125,8 @@ func makeKeys(ctx context.Context, source string, keys ...string) (err error) {
 		state, key, _ := strings.Cut(text, ":")
 		terms := idempotency.Terms{Lease: time.Millisecond, TTL: idempotency.Forever}
 		switch state {
+		case "ledger":
+			continue
 		case "held":
 		case "running":
 			terms.Lease = time.Hour
