@@ -334,6 +334,11 @@ func (w *watched) Append(ctx context.Context, marks []replay.Mark) error {
 			w.stopped++
 		}
 	}
-	w.progress.item(w.done, fmt.Sprintf("%d messages, %d suppressed, %s stopped", w.done, w.suppressed, counted(w.stopped, "group")))
+	w.progress.item(w.done, w.String())
 	return nil
+}
+
+// String is what the progress shows.
+func (w *watched) String() string {
+	return fmt.Sprintf("%s, %d suppressed, %s stopped", counted(w.done, "message"), w.suppressed, counted(w.stopped, "group"))
 }
