@@ -35,12 +35,19 @@ func parse(args []string, std stdio) (c command, name string, err error) {
 	if args[0] == "--version" {
 		args = []string{"version"}
 	}
-	node := commandNode(parser.Model, args[0])
-	if node != nil {
+	node, depth := parser.Model.Node, 0
+	for depth < len(args) {
+		child := commandNode(node, args[depth])
+		if child == nil {
+			break
+		}
+		node, depth = child, depth+1
 		name += " " + node.Name
+	}
+	if depth > 0 {
 		args = doubleDashes(node, args)
 	}
-	named := node != nil || strings.HasPrefix(args[0], "-")
+	named := depth > 0 && len(node.Children) == 0 || depth < len(args) && strings.HasPrefix(args[depth], "-")
 	parsed, err := parser.Parse(args)
 	if err != nil {
 		return nil, name, plainer(err, named)
@@ -64,8 +71,8 @@ func newParser(out io.Writer) (*kong.Kong, error) {
 	)
 }
 
-func commandNode(model *kong.Application, name string) *kong.Node {
-	for _, node := range model.Children {
+func commandNode(parent *kong.Node, name string) *kong.Node {
+	for _, node := range parent.Children {
 		if node.Name == name {
 			return node
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/alecthomas/kong"
@@ -53,11 +54,37 @@ func words(name string, model *kong.Application) []string {
 		}
 		return ids
 	case "help":
-		return append(append(commandNames(model), topics()...), "all")
+		return append(append(topCommands(model), topics()...), "all")
 	case "completion":
 		return []string{"bash", "zsh", "fish"}
 	}
+	if node := commandNode(model.Node, name); node != nil {
+		return commandNames(node)
+	}
 	return nil
+}
+
+func topCommands(model *kong.Application) []string {
+	var names []string
+	for _, name := range commandNames(model.Node) {
+		if !strings.Contains(name, " ") {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// flagsOf returns the flags of a command and of those within it, each name once.
+func flagsOf(node *kong.Node) []*kong.Flag {
+	flags, seen := slices.Clone(node.Flags), map[string]bool{}
+	for _, child := range node.Children {
+		flags = append(flags, flagsOf(child)...)
+	}
+	return slices.DeleteFunc(flags, func(f *kong.Flag) bool {
+		again := seen[f.Name]
+		seen[f.Name] = true
+		return again
+	})
 }
 
 func bashCompletion(w io.Writer, model *kong.Application) {
@@ -68,9 +95,9 @@ func bashCompletion(w io.Writer, model *kong.Application) {
     return
   fi
   case "$command $previous" in
-`, strings.Join(commandNames(model), " "))
+`, strings.Join(topCommands(model), " "))
 	for _, node := range model.Children {
-		for _, f := range node.Flags {
+		for _, f := range flagsOf(node) {
 			if f.Enum != "" {
 				fmt.Fprintf(w, "    \"%s --%s\") COMPREPLY=($(compgen -W \"%s\" -- \"$cur\")); return;;\n", node.Name, f.Name, strings.ReplaceAll(f.Enum, ",", " "))
 			}
@@ -79,7 +106,7 @@ func bashCompletion(w io.Writer, model *kong.Application) {
 	fmt.Fprint(w, "  esac\n  case \"$command\" in\n")
 	for _, node := range model.Children {
 		all := words(node.Name, model)
-		for _, f := range node.Flags {
+		for _, f := range flagsOf(node) {
 			all = append(all, "--"+f.Name)
 		}
 		fmt.Fprintf(w, "    %s) words=\"%s --help\";;\n", node.Name, strings.Join(all, " "))
@@ -101,7 +128,7 @@ func fishCompletion(w io.Writer, model *kong.Application) {
 		if all := words(node.Name, model); all != nil {
 			fmt.Fprintf(w, "%s -f -a %s\n", within, quote(strings.Join(all, " ")))
 		}
-		for _, f := range node.Flags {
+		for _, f := range flagsOf(node) {
 			line := within + " -l " + f.Name + " -d " + quote(f.Help)
 			switch {
 			case f.Enum != "":

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -24,10 +25,13 @@ const cliDocument = "../../docs/cli.md"
 // documentAddress is that of the queue in the transcripts.
 const documentAddress = "127.0.0.1:9324"
 
+// documentDir is the folder of the transcripts.
+const documentDir = "/data"
+
 // Each transcript of docs/cli.md is what a shell prints. The files are those of
 // testdata/cli. What differs from run to run is compared by its form.
 func TestDocument(t *testing.T) {
-	for _, program := range []string{"sh", "curl", "cut", "head"} {
+	for _, program := range []string{"sh", "curl", "cut", "head", "sed"} {
 		if _, err := exec.LookPath(program); err != nil {
 			t.Skipf("no %s for the transcripts", program)
 		}
@@ -38,6 +42,12 @@ func TestDocument(t *testing.T) {
 	address, _, _ := strings.Cut(strings.TrimPrefix(s.url, "http://"), "/")
 	dir := t.TempDir()
 	require.NoError(t, os.CopyFS(dir, os.DirFS("testdata/cli")))
+	dir, err = filepath.EvalSymlinks(dir)
+	require.NoError(t, err)
+	orders := filepath.Join(dir, "orders.db")
+	require.NoError(t, makeOutbox(t.Context(), orders, "kaw:3", "osage:2"))
+	require.NoError(t, markTried(t.Context(), orders, "kaw", 1, 6*time.Minute))
+	require.NoError(t, makeKeys(t.Context(), filepath.Join(dir, "payments.db"), "held:pay-1"))
 	programs := t.TempDir()
 	self, err := os.Executable()
 	require.NoError(t, err)
@@ -51,7 +61,7 @@ func TestDocument(t *testing.T) {
 		if _, exited := err.(*exec.ExitError); !exited {
 			require.NoError(t, err)
 		}
-		return strings.ReplaceAll(string(out), address, documentAddress)
+		return strings.NewReplacer(address, documentAddress, dir, documentDir).Replace(string(out))
 	}
 	var written bytes.Buffer
 	rest, blocks := string(text), 0
@@ -107,6 +117,11 @@ var differing = []*regexp.Regexp{
 	regexp.MustCompile(`("sequence_number":")[0-9]+`),
 	regexp.MustCompile(`(")20[0-9]{2}-[0-9]{2}-[0-9]{2}T[0-9:.]+[0-9]{3}Z`),
 	regexp.MustCompile(`(run |sqsfifo-probe-)[0-9a-f]{12}`),
+	regexp.MustCompile(`(plan )[0-9a-f]{16}`),
+	regexp.MustCompile(`(, made )[0-9 :Z-]+`),
+	regexp.MustCompile(`( stored at | since )[0-9TZ:-]+`),
+	regexp.MustCompile(`( 10m)[0-9]+s *`), // the age of the outbox, and the width of its column
+	regexp.MustCompile(`(AGE) +`),
 }
 
 func masked(text string) string {

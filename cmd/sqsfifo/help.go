@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"slices"
 	"strings"
 
 	"github.com/alecthomas/kong"
@@ -18,7 +19,7 @@ import (
 var topicFiles embed.FS
 
 type helpCmd struct {
-	Topic string `arg:"" optional:"" help:"A command, a topic, or all."`
+	Topic []string `arg:"" optional:"" help:"A command, a topic, or all."`
 }
 
 // Help is the manual of the command.
@@ -38,7 +39,8 @@ func topics() []string {
 }
 
 func (c *helpCmd) run(_ context.Context, std stdio) (int, error) {
-	switch c.Topic {
+	topic := strings.Join(c.Topic, " ")
+	switch topic {
 	case "":
 		if err := printHelp(std.out); err != nil {
 			return exitFailed, err
@@ -48,7 +50,7 @@ func (c *helpCmd) run(_ context.Context, std stdio) (int, error) {
 	case "all":
 		return exitFine, printAll(std.out)
 	}
-	if text, err := topicFiles.ReadFile("topics/" + c.Topic + ".txt"); err == nil {
+	if text, err := topicFiles.ReadFile("topics/" + topic + ".txt"); err == nil {
 		_, err := std.out.Write(text)
 		return exitFailedIf(err), err
 	}
@@ -56,11 +58,12 @@ func (c *helpCmd) run(_ context.Context, std stdio) (int, error) {
 	if err != nil {
 		return exitFailed, err
 	}
-	if commandNode(parser.Model, c.Topic) != nil {
-		err := printHelp(std.out, c.Topic)
+	names := commandNames(parser.Model.Node)
+	if slices.Contains(names, topic) {
+		err := printHelp(std.out, c.Topic...)
 		return exitFailedIf(err), err
 	}
-	return exitFailed, fmt.Errorf("no command or topic %q; did you mean %q?", c.Topic, nearest(c.Topic, append(topics(), commandNames(parser.Model)...)))
+	return exitFailed, fmt.Errorf("no command or topic %q; did you mean %q?", topic, nearest(topic, append(topics(), names...)))
 }
 
 func exitFailedIf(err error) int {
@@ -81,11 +84,17 @@ func nearest(word string, words []string) string {
 	return best
 }
 
-func commandNames(model *kong.Application) []string {
+// commandNames returns the commands in the order of the help, each followed by those
+// within it, as in "outbox lag".
+func commandNames(parent *kong.Node) []string {
 	var names []string
-	for _, node := range model.Children {
-		if !node.Hidden {
-			names = append(names, node.Name)
+	for _, node := range parent.Children {
+		if node.Hidden {
+			continue
+		}
+		names = append(names, node.Name)
+		for _, within := range commandNames(node) {
+			names = append(names, node.Name+" "+within)
 		}
 	}
 	return names
@@ -93,7 +102,7 @@ func commandNames(model *kong.Application) []string {
 
 // printHelp prints what the arguments with --help print.
 func printHelp(w io.Writer, args ...string) error {
-	c, _, err := parse(append(args, "--help"), stdio{out: w})
+	c, _, err := parse(append(slices.Clone(args), "--help"), stdio{out: w})
 	if c != nil {
 		return errors.New("the parser has not printed the help")
 	}
@@ -110,9 +119,9 @@ func printAll(w io.Writer) error {
 		return err
 	}
 	rule := strings.Repeat("-", 80)
-	for _, name := range commandNames(parser.Model) {
+	for _, name := range commandNames(parser.Model.Node) {
 		fmt.Fprintf(w, "\n%s\n", rule)
-		if err := printHelp(w, name); err != nil {
+		if err := printHelp(w, strings.Fields(name)...); err != nil {
 			return err
 		}
 	}

@@ -1,6 +1,7 @@
 // Command sqsfifo works on SQS FIFO queues from a shell: it sends events with the
 // guarantees of the library, shows what a queue would do with a log of messages,
-// serves a fake queue to programs in any language, asks a queue how it behaves, and
+// serves a fake queue to programs in any language, asks a queue how it behaves, sends
+// stored messages again, looks after an outbox, an idempotency store and its ledger, and
 // finds messages and Go code that make such a queue lose or duplicate events.
 //
 //	sqsfifo send events.jsonl --source acme.billing.export --key 'export|{/day}' --group exports --time /at
@@ -53,6 +54,10 @@ type commandLine struct {
 	Simulate   simulateCmd   `cmd:"" help:"Show what a queue does with a log of messages."`
 	Serve      serveCmd      `cmd:"" help:"Serve a fake SQS on this machine."`
 	Probe      probeCmd      `cmd:"" help:"Ask a queue how it deduplicates."`
+	Replay     replayCmd     `cmd:"" help:"Send stored messages again, by a plan."`
+	Outbox     outboxCmd     `cmd:"" help:"Look at an outbox, and settle a message that is late."`
+	Ledger     ledgerCmd     `cmd:"" help:"Verify the exported ledger of an idempotency store."`
+	Keys       keysCmd       `cmd:"" help:"Look at an idempotency store, and settle a key that is held."`
 	Key        keyCmd        `cmd:"" help:"Compute the idempotency key of a dataset."`
 	Canon      canonCmd      `cmd:"" help:"Write JSON in canonical form, or check that it is."`
 	Lint       lintCmd       `cmd:"" help:"Check messages against the rules."`

@@ -21,16 +21,25 @@ type progress struct {
 	mu    sync.Mutex
 	bar   *progressbar.ProgressBar // nil where it is not shown
 	shown time.Time
-	sized bool // the bar counts bytes of the input
+	sized bool // the bar counts up to a size
 }
 
-func newProgress(out io.Writer, lines input.Source, quiet bool) *progress {
+// linesProgress counts the bytes of an input.
+func linesProgress(out io.Writer, lines input.Source, quiet bool) *progress {
+	size, known := lines.Size()
+	if !known {
+		size = 0
+	}
+	return newProgress(out, size, quiet)
+}
+
+// newProgress counts up to a size, which is 0 if it is not known.
+func newProgress(out io.Writer, size int64, quiet bool) *progress {
 	p := &progress{out: out, quiet: quiet}
 	if quiet || !terminal(out) || os.Getenv("CI") != "" {
 		return p
 	}
-	size, known := lines.Size()
-	p.sized = known && size > 0
+	p.sized = size > 0
 	options := []progressbar.Option{
 		progressbar.OptionSetWriter(out), progressbar.OptionClearOnFinish(), progressbar.OptionThrottle(100 * time.Millisecond),
 		progressbar.OptionSetWidth(20), progressbar.OptionSpinnerType(14), progressbar.OptionUseANSICodes(os.Getenv("NO_COLOR") == ""),
@@ -76,6 +85,18 @@ func (p *progress) outcome(total int, counts map[string]int) {
 	if !p.sized {
 		_ = p.bar.Add(1)
 	}
+}
+
+// item says how many items of a plan have an outcome.
+func (p *progress) item(done int, text string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.bar == nil || time.Since(p.shown) < 200*time.Millisecond {
+		return
+	}
+	p.shown = time.Now()
+	p.bar.Describe(text)
+	_ = p.bar.Set64(int64(done))
 }
 
 // say prints a line for people, above the bar if there is one.

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
@@ -33,10 +34,25 @@ type queueKey struct{}
 //	foreign N            sends N messages of somebody else
 //	lose-answers N       lets the queue store and not answer, N times
 //	exits N COMMAND ...  runs a command, which has to end with the exit code N
+//	outbox DB [GROUP:N]  makes an outbox with N messages of each group, added ten
+//	                     minutes ago
+//	tried DB GROUP N AGO says that the messages of a group up to position N may have
+//	                     been sent some time ago
+//	keys DB [STATE:KEY]  makes an idempotency store with keys that are held, running or
+//	                     repeatable
+//	postgres             makes a schema, whose database is $POSTGRES
+//
+// and the condition [postgres], that a server answers. $CLI is testdata/cli.
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir: "testdata/script", RequireExplicitExec: true,
+		Condition: scriptCondition,
 		Setup: func(e *testscript.Env) error {
+			cli, err := filepath.Abs("testdata/cli")
+			if err != nil {
+				return err
+			}
+			e.Setenv("CLI", cli)
 			e.Values[queueKey{}] = new(*sqstest.Queue)
 			// Nothing outside of this machine is reached, and no credentials are read.
 			e.Setenv("AWS_EC2_METADATA_DISABLED", "true")
@@ -46,6 +62,7 @@ func TestScripts(t *testing.T) {
 		},
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
 			"queue": scriptQueue, "advance": scriptAdvance, "stored": scriptStored, "foreign": scriptForeign, "lose-answers": scriptLoseAnswers, "exits": scriptExits,
+			"outbox": scriptOutbox, "tried": scriptTried, "postgres": scriptPostgres, "keys": scriptKeys,
 		},
 	})
 }

@@ -306,7 +306,7 @@ func TestSendClosedOutputAndOpenInput(t *testing.T) {
 // Receipts come in the order of the lines of a group, however the outcomes come.
 func TestReceiptsInOrder(t *testing.T) {
 	var out strings.Builder
-	r := newReceipts(&out, newProgress(io.Discard, nil, true))
+	r := newReceipts(&out, newProgress(io.Discard, 0, true))
 	slot := func(n int, group string) *slot {
 		s, err := r.begin(t.Context(), input.Line{File: "f", Number: n}, &sdk.Message{Group: group})
 		require.NoError(t, err)

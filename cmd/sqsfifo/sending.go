@@ -71,7 +71,7 @@ func newSending(p *sqsfifo.Producer[input.Event], q *sqsfifo.Queue, j journal.Jo
 	if c.Quiet {
 		out = io.Discard
 	}
-	s.progress = newProgress(std.err, lines, c.Quiet)
+	s.progress = linesProgress(std.err, lines, c.Quiet)
 	s.receipts = newReceipts(out, s.progress)
 	return s
 }

@@ -139,7 +139,7 @@ func TestVetHasTheFlagsOfTheAnalyzer(t *testing.T) {
 	parser, err := newParser(io.Discard)
 	require.NoError(t, err)
 	var names []string
-	for _, f := range commandNode(parser.Model, "vet").Flags {
+	for _, f := range commandNode(parser.Model.Node, "vet").Flags {
 		names = append(names, f.Name)
 	}
 	fifovet.Analyzer.Flags.VisitAll(func(f *flag.Flag) { assert.Contains(t, names, f.Name) })

@@ -1,0 +1,128 @@
+package main
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/jackc/pgx/v5"
+	_ "github.com/jackc/pgx/v5/stdlib" // the driver
+	_ "modernc.org/sqlite"             // the driver
+
+	"github.com/kansas-frontier-matrix/sqsfifo/idempotency/sqlstore"
+	"github.com/kansas-frontier-matrix/sqsfifo/outbox"
+)
+
+// database is one that a command line names.
+type database struct {
+	*sql.DB
+	postgres bool
+	shown    string // for people, without a password
+	name     string // the same for all who open it, without a user
+}
+
+// openDatabase opens the file of a SQLite database, which has to be there, or a
+// postgres:// URL. It makes and changes nothing.
+func openDatabase(ctx context.Context, source string) (*database, error) {
+	scheme, _, isURL := strings.Cut(source, "://")
+	switch {
+	case isURL && (scheme == "postgres" || scheme == "postgresql"):
+		return openPostgreSQL(ctx, source)
+	case isURL:
+		return nil, fmt.Errorf("no database has URLs with %q; name the file of a SQLite database, or postgres://USER@HOST/DATABASE", scheme)
+	}
+	return openSQLite(source)
+}
+
+func openSQLite(path string) (*database, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("%s is no file; name the file of a SQLite database", path)
+	}
+	absolute, err := filepath.Abs(path)
+	if err != nil {
+		return nil, err
+	}
+	// A link and its file are one database.
+	if absolute, err = filepath.EvalSymlinks(absolute); err != nil {
+		return nil, err
+	}
+	source := url.URL{Scheme: "file", Path: filepath.ToSlash(absolute), RawQuery: url.Values{
+		"mode": {"rw"}, "_txlock": {"immediate"}, "_pragma": {"synchronous(FULL)", "busy_timeout(10000)"},
+	}.Encode()}
+	db, err := sql.Open("sqlite", source.String())
+	if err != nil {
+		return nil, err
+	}
+	return &database{db, false, path, absolute}, nil
+}
+
+func openPostgreSQL(ctx context.Context, source string) (*database, error) {
+	config, err := pgx.ParseConfig(source) // its errors hide the password
+	if err != nil {
+		return nil, err
+	}
+	db, err := sql.Open("pgx", source)
+	if err != nil {
+		return nil, err
+	}
+	d := &database{db, true, fmt.Sprintf("postgres://%s:%d/%s", config.Host, config.Port, config.Database), ""}
+	var schema sql.NullString
+	if err := db.QueryRowContext(ctx, `SELECT current_schema()`).Scan(&schema); err != nil {
+		return nil, errors.Join(fmt.Errorf("%s: %w", d.shown, err), db.Close())
+	}
+	d.name = d.shown + " schema " + schema.String
+	return d, nil
+}
+
+// openOutbox returns the outbox in a database.
+func openOutbox(ctx context.Context, source string, c outbox.Config) (*outbox.Outbox, *database, error) {
+	db, err := openDatabase(ctx, source)
+	if err != nil {
+		return nil, nil, err
+	}
+	c.DB, c.Dialect = db.DB, outbox.SQLite
+	if db.postgres {
+		c.Dialect = outbox.PostgreSQL
+	}
+	box, err := outbox.Open(ctx, c)
+	var setting *outbox.SettingError
+	switch {
+	case err == nil:
+		return box, db, nil
+	case errors.As(err, &setting) && setting.Setting == "Config.ResendFor":
+		return nil, nil, errors.Join(fmt.Errorf("--resend-for: is %s: %s", setting.Found, setting.Rule), db.Close())
+	}
+	return nil, nil, errors.Join(fmt.Errorf("%s: %w", db.shown, err), db.Close())
+}
+
+// openStore returns the idempotency store in a database.
+func openStore(ctx context.Context, source string) (*sqlstore.Store, *database, error) {
+	db, err := openDatabase(ctx, source)
+	if err != nil {
+		return nil, nil, err
+	}
+	c := sqlstore.Config{DB: db.DB, Dialect: sqlstore.SQLite}
+	if db.postgres {
+		c.Dialect = sqlstore.PostgreSQL
+	}
+	store, err := sqlstore.Open(ctx, c)
+	var setting *sqlstore.SettingError
+	if errors.As(err, &setting) && setting.Setting == "Config.Ledger" {
+		// What a store with a ledger changes is in the ledger, whoever does it.
+		c.Ledger = true
+		store, err = sqlstore.Open(ctx, c)
+	}
+	if err == nil {
+		return store, db, nil
+	}
+	return nil, nil, errors.Join(fmt.Errorf("%s: %w", db.shown, err), db.Close())
+}

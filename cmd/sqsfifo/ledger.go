@@ -1,0 +1,198 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"github.com/kansas-frontier-matrix/sqsfifo/idempotency/ledger"
+)
+
+type ledgerCmd struct {
+	Verify ledgerVerifyCmd `cmd:"" help:"Check that nothing in an export was altered."`
+	Head   ledgerHeadCmd   `cmd:"" help:"Print the head of an export, to be kept elsewhere."`
+}
+
+// Help is the manual of the commands.
+func (*ledgerCmd) Help() string {
+	return `Works on the ledger of an idempotency store, as sqlstore.Ledger.Export writes it: JSON lines of seals and of the entries under them. No database is needed.
+
+Examples:
+
+	sqsfifo ledger head ledger.jsonl
+	sqsfifo ledger verify ledger.jsonl --head 412:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08`
+}
+
+// ledgerFile is an export.
+type ledgerFile struct {
+	After string `placeholder:"N:HEX" help:"Head at which the export before this one ended; the file begins with the seal after it."`
+	File  string `arg:"" help:"Export of a ledger; - is standard input."`
+}
+
+// verify reads the file. The error is a [*ledger.TamperError] if it is not what was
+// written.
+func (f ledgerFile) verify(std stdio, anchors ...ledger.Head) (ledger.Report, error) {
+	var after ledger.Head
+	if f.After != "" {
+		var err error
+		if after, err = ledger.ParseHead(f.After); err != nil {
+			return ledger.Report{}, fmt.Errorf("--after: %w", err)
+		}
+	}
+	in := std.in
+	if f.File != "-" {
+		file, err := os.Open(f.File)
+		if err != nil {
+			return ledger.Report{}, err
+		}
+		defer file.Close()
+		if info, err := file.Stat(); err == nil && info.IsDir() {
+			return ledger.Report{}, fmt.Errorf("%s is a folder; name a file", f.File)
+		}
+		in = file
+	}
+	return ledger.VerifyAfter(after, ledger.Read(in), anchors...)
+}
+
+// shown is the name of the file for people.
+func (f ledgerFile) shown() string {
+	if f.File == "-" {
+		return "standard input"
+	}
+	return f.File
+}
+
+type ledgerVerifyCmd struct {
+	ledgerFile `embed:""`
+
+	Head []string `placeholder:"N:HEX" sep:"none" help:"A head that was kept, as \"ledger head\" prints it; may be repeated."`
+	JSON bool     `name:"json" help:"Print one JSON object: file, whole, head, seals, entries, anchored, and what is wrong."`
+}
+
+// Help is the manual of the command.
+func (*ledgerVerifyCmd) Help() string {
+	return `Computes all hashes of an export again. Standard output has one line: how much was verified, or the first entry or seal that was altered, dropped, inserted, swapped with another, or cut off.
+
+A file alone cannot show that its last seals are missing, or that somebody computed all hashes again from some seal on. Keep heads where those who can write to the database cannot, and pass them with --head: then the ledger up to the last of them is what it was when that head was kept.
+
+The exit code is 0 if the ledger is whole, 1 if it is not, 2 if the file cannot be read or a head is none.
+
+Examples:
+
+	sqsfifo ledger verify ledger.jsonl
+	sqsfifo ledger verify ledger.jsonl --head 412:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08
+	sqsfifo ledger verify december.jsonl --after "$(cat november.head)"`
+}
+
+// verifiedLine is the stable form of --json.
+type verifiedLine struct {
+	File     string      `json:"file"`
+	Whole    bool        `json:"whole"`
+	Head     ledger.Head `json:"head"`
+	Seals    int64       `json:"seals"`
+	Entries  int64       `json:"entries"`
+	Anchored int64       `json:"anchored"` // seals that agree with a head that was kept
+
+	Kind  string `json:"kind,omitempty"`
+	Line  int    `json:"line,omitempty"`
+	Seal  int64  `json:"seal,omitempty"`
+	Seq   int64  `json:"seq,omitempty"`
+	Other int64  `json:"other,omitempty"`
+	Error string `json:"error,omitempty"`
+}
+
+func (c *ledgerVerifyCmd) run(_ context.Context, std stdio) (int, error) {
+	var anchors []ledger.Head
+	for _, text := range c.Head {
+		head, err := ledger.ParseHead(text)
+		if err != nil {
+			return exitFailed, fmt.Errorf("--head: %w", err)
+		}
+		anchors = append(anchors, head)
+	}
+	report, err := c.verify(std, anchors...)
+	var tampered *ledger.TamperError
+	if err != nil && !errors.As(err, &tampered) {
+		return exitFailed, err
+	}
+	if err := c.print(std.out, report, tampered); err != nil {
+		return exitFailed, err
+	}
+	if tampered != nil {
+		return exitFindings, nil
+	}
+	if len(anchors) == 0 {
+		fmt.Fprintln(std.err, "no --head: seals that are missing at the end, and hashes that were all computed again, cannot be seen")
+	}
+	return exitFine, nil
+}
+
+func (c *ledgerVerifyCmd) print(w io.Writer, r ledger.Report, tampered *ledger.TamperError) error {
+	out := newLineWriter(w)
+	line := verifiedLine{File: c.shown(), Whole: tampered == nil, Head: r.Head, Seals: r.Seals, Entries: r.Entries, Anchored: r.Anchored}
+	text := fmt.Sprintf("%s: whole: %s, %s, head %s", line.File, counted(int(r.Seals), "seal"), countedAs(int(r.Entries), "entry", "entries"), r.Head)
+	if r.Anchored > 0 {
+		text += fmt.Sprintf("; as it was up to seal %d, whose head was kept", r.Anchored)
+	}
+	if tampered != nil {
+		line.Kind, line.Line, line.Seal, line.Seq, line.Other, line.Error = tampered.Kind.String(), tampered.Line, tampered.Seal, tampered.Seq, tampered.Other, tampered.Error()
+		text = fmt.Sprintf("%s: %s", line.File, line.Error)
+	}
+	var err error
+	if c.JSON {
+		err = out.write(line)
+	} else {
+		err = out.writeText(text + "\n")
+	}
+	return errors.Join(err, out.flush())
+}
+
+type ledgerHeadCmd struct {
+	ledgerFile `embed:""`
+}
+
+// Help is the manual of the command.
+func (*ledgerHeadCmd) Help() string {
+	return `Verifies an export and prints the head of its last seal, the number of the seal and its hash. Keep it where those who can write to the database cannot: in a ticket, in another account, on paper. "ledger verify --head" compares with it.
+
+The exit code is 0 if the ledger is whole, 1 if it is not or has no seal, 2 if the file cannot be read.
+
+Examples:
+
+	sqsfifo ledger head ledger.jsonl > "$(date +%F).head"`
+}
+
+func (c *ledgerHeadCmd) run(_ context.Context, std stdio) (int, error) {
+	report, err := c.verify(std)
+	var tampered *ledger.TamperError
+	switch {
+	case errors.As(err, &tampered):
+		fmt.Fprintf(std.err, "%s: %v\n", c.shown(), err)
+		return exitFindings, nil
+	case err != nil:
+		return exitFailed, err
+	case report.Seals == 0:
+		fmt.Fprintf(std.err, "%s: no seal in it, and so no head\n", c.shown())
+		return exitFindings, nil
+	}
+	_, err = fmt.Fprintln(std.out, report.Head)
+	return exitFailedIf(err), err
+}
+
+func countedAs(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, many)
+}
+
+// ago is a duration for people.
+func ago(d time.Duration) string {
+	if d >= time.Minute {
+		return d.Round(time.Second).String()
+	}
+	return d.Round(time.Millisecond).String()
+}

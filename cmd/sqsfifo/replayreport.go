@@ -1,0 +1,194 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/kansas-frontier-matrix/sqsfifo/replay"
+)
+
+type replayReportCmd struct {
+	JournalDir string `required:"" placeholder:"DIR" help:"Folder of the journals."`
+	Items      bool   `help:"Print one JSON object for each message of the plan instead of the report."`
+	JSON       bool   `name:"json" help:"Print the report as one JSON object."`
+	Quiet      bool   `short:"q" help:"No lines about messages that stopped their groups."`
+
+	Plan string `arg:"" help:"File that \"replay plan\" wrote."`
+}
+
+// Help is the manual of the command.
+func (*replayReportCmd) Help() string {
+	return `Prints what became of a plan over all its runs, also while one is under way: nothing is locked and nothing is sent. Messages that stopped their groups are named on standard error, with their numbers in the plan.
+
+The exit code is that of "replay run" for the same report: 0 if each message was sent, suppressed or skipped, 1 if one is a conflict, has drifted, failed, is indeterminate or remains, 2 if plan or journal cannot be read.
+
+Examples:
+
+	sqsfifo replay report day.plan --journal-dir journals
+	sqsfifo replay report day.plan --journal-dir journals --items`
+}
+
+// resultLine is the stable form of --items.
+type resultLine struct {
+	Item           int            `json:"n"`
+	Group          string         `json:"group"`
+	DedupeKey      string         `json:"dedupe_key"`
+	EventID        string         `json:"event_id"`
+	Outcome        replay.Outcome `json:"outcome"`
+	Planned        replay.Label   `json:"planned"`
+	AtSend         string         `json:"at_send,omitempty"` // of a message that was tried
+	Reason         string         `json:"reason,omitempty"`
+	MessageID      string         `json:"message_id,omitempty"`
+	SequenceNumber string         `json:"sequence_number,omitempty"`
+}
+
+func (c *replayReportCmd) run(ctx context.Context, std stdio) (int, error) {
+	plan, err := readPlan(c.Plan)
+	if err != nil {
+		return exitFailed, err
+	}
+	journal, err := replay.ReadJournal(c.JournalDir, plan)
+	if err != nil {
+		return exitFailed, fmt.Errorf("--journal-dir: %w", err)
+	}
+	defer journal.Close()
+	report, results, err := replay.ReadReport(ctx, plan, journal, time.Now())
+	if err != nil {
+		return exitFailed, err
+	}
+	if c.Items {
+		err = writeResults(newLineWriter(std.out), results)
+	} else {
+		err = printReport(std, report, c.JSON)
+	}
+	if err != nil {
+		return exitFailed, err
+	}
+	if !c.Quiet {
+		printStops(std.err, results)
+	}
+	return reportCode(report), nil
+}
+
+func writeResults(out *lineWriter, results []replay.Result) error {
+	for _, r := range results {
+		l := resultLine{
+			Item: r.Item.Number, Group: r.Item.Group, DedupeKey: r.Item.DedupeKey, EventID: r.Item.EventID.String(), Outcome: r.Outcome,
+			Planned: r.Item.Label, Reason: r.Reason, MessageID: r.MessageID, SequenceNumber: r.SequenceNumber,
+		}
+		if r.Tried {
+			l.AtSend = r.Label.String()
+		}
+		if err := out.write(l); err != nil {
+			return err
+		}
+	}
+	return out.flush()
+}
+
+// reportCode is the exit code of a report.
+func reportCode(r replay.Report) int {
+	if r.Conflict+r.Drift+r.Indeterminate+r.Failed+r.Remaining > 0 {
+		return exitFindings
+	}
+	return exitFine
+}
+
+func printReport(std stdio, r replay.Report, asJSON bool) error {
+	if asJSON {
+		return json.NewEncoder(std.out).Encode(r)
+	}
+	return r.Write(std.out)
+}
+
+// shownStops is how many messages that stopped their groups are named.
+const shownStops = 20
+
+// printStops names the messages at which groups stopped.
+func printStops(w io.Writer, results []replay.Result) {
+	more := 0
+	for _, r := range results {
+		switch r.Outcome {
+		case replay.OutcomeConflict, replay.OutcomeDrift, replay.OutcomeIndeterminate, replay.OutcomeFailed:
+		default:
+			continue
+		}
+		if more++; more > shownStops {
+			continue
+		}
+		fmt.Fprintf(w, "item %d, group %s: %s: %s\n", r.Item.Number, r.Item.Group, r.Outcome, r.Reason)
+	}
+	if more > shownStops {
+		fmt.Fprintf(w, "%d more; replay report --items has all\n", more-shownStops)
+	}
+}
+
+type replaySettleCmd struct {
+	JournalDir string `required:"" placeholder:"DIR" help:"Folder of the journals."`
+	As         string `required:"" enum:"delivered,send_again,discard" placeholder:"VERDICT" help:"delivered, send_again or discard."`
+	Yes        bool   `help:"Do it. Without it the message is shown and nothing is changed."`
+
+	Plan string `arg:"" help:"File that \"replay plan\" wrote."`
+	Item int    `arg:"" help:"Number of the message in the plan, as the report prints it."`
+}
+
+// Help is the manual of the command.
+func (*replaySettleCmd) Help() string {
+	return `Notes in the journal what becomes of a message that is indeterminate, a conflict, drifted or failed, for the next "replay resume". Nothing is sent. Look for its dedupe key at the consumer first.
+
+	delivered   the consumer has it. It counts as suppressed
+	send_again  the consumer does not have it, or recognises it. The next run sends it
+	discard     it is not to be sent. It counts as skipped, and its group goes on
+
+The exit code is 0 if it is noted, 2 if nothing was changed.
+
+Examples:
+
+	sqsfifo replay settle day.plan 17 --journal-dir journals --as discard --yes`
+}
+
+func (c *replaySettleCmd) run(ctx context.Context, std stdio) (code int, err error) {
+	var verdict replay.Verdict
+	if err := verdict.UnmarshalText([]byte(c.As)); err != nil {
+		return exitFailed, fmt.Errorf("--as: %w", err)
+	}
+	plan, err := readPlan(c.Plan)
+	if err != nil {
+		return exitFailed, err
+	}
+	if c.Item < 0 || c.Item >= len(plan.Items) {
+		return exitFailed, fmt.Errorf("the plan has no item %d, only %s counted from 0", c.Item, counted(len(plan.Items), "item"))
+	}
+	journal, err := openReplayJournal(ctx, c.JournalDir, plan, true)
+	if err != nil {
+		return exitFailed, err
+	}
+	defer func() {
+		if closeErr := journal.Close(); err == nil && closeErr != nil {
+			code, err = exitFailed, closeErr
+		}
+	}()
+	if !c.Yes {
+		_, results, err := replay.ReadReport(ctx, plan, journal, time.Now())
+		if err != nil {
+			return exitFailed, err
+		}
+		r := results[c.Item]
+		identity := ""
+		if r.Item.DedupeKey != "" { // a message that cannot be read has none
+			identity = fmt.Sprintf(", dedupe key %s, event ID %s", r.Item.DedupeKey, r.Item.EventID)
+		}
+		fmt.Fprintf(std.out, "item %d, group %s, position %s of the source%s: %s: %s\n", r.Item.Number, r.Item.Group, r.Item.Position, identity, r.Outcome, cmp.Or(r.Reason, "-"))
+		return exitFailed, errors.New("nothing was changed; --yes settles it")
+	}
+	if err := replay.Settle(ctx, plan, journal, c.Item, verdict, time.Now()); err != nil {
+		return exitFailed, err
+	}
+	_, err = fmt.Fprintf(std.out, "item %d, group %s: settled as %s\n", c.Item, plan.Items[c.Item].Group, verdict)
+	return exitFailedIf(err), err
+}

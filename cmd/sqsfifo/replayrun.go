@@ -1,0 +1,344 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/kansas-frontier-matrix/sqsfifo"
+	"github.com/kansas-frontier-matrix/sqsfifo/replay"
+)
+
+// replayFlags are those of a run.
+type replayFlags struct {
+	Source sourceFlags `embed:"" group:"Source (that of the plan):"`
+	Queue  queueFlags  `embed:"" group:"Queue:"`
+
+	JournalDir   string        `placeholder:"DIR" help:"Folder of the journals, on a local file system; one for all runs on this machine."`
+	Organization string        `placeholder:"NAME" help:"First label of each event_source (default kfm)."`
+	Rate         float64       `placeholder:"N" help:"Most messages a second (default: no limit but that of SQS)."`
+	CallRate     float64       `placeholder:"N" help:"Most requests to SQS a second, retries included."`
+	InFlight     int           `default:"10" placeholder:"N" help:"Most messages at once, of as many groups (default ${default})."`
+	RetryFor     time.Duration `default:"4m30s" placeholder:"TIME" help:"How long a message is tried when SQS throttles or does not answer (default ${default})."`
+	RunID        string        `placeholder:"ID" help:"Name of the run in the attribute of its messages and in the journal (default: a random one)."`
+	JSON         bool          `name:"json" help:"Print the report as one JSON object."`
+	Quiet        bool          `short:"q" help:"No progress, and no lines about messages that stopped their groups."`
+}
+
+func (c *replayFlags) check() error {
+	var errs []error
+	refuse := func(when bool, format string, args ...any) {
+		if when {
+			errs = append(errs, fmt.Errorf(format, args...))
+		}
+	}
+	refuse(c.Rate < 0, "--rate: %v is below 0", c.Rate)
+	refuse(c.CallRate < 0, "--call-rate: %v is below 0", c.CallRate)
+	refuse(c.InFlight < 1, "--in-flight: %d is below 1", c.InFlight)
+	refuse(c.RetryFor < 0, "--retry-for: %v is below 0", c.RetryFor)
+	refuse(c.JournalDir == "" && c.Queue.QueueURL != "", "--queue-url needs --journal-dir: without a journal a run that was killed cannot be resumed")
+	refuse(c.JournalDir != "" && c.Queue.QueueURL == "", "--journal-dir needs --queue-url: the fake queue ends with this process, and a journal of it would say that messages are sent")
+	return errors.Join(errs...)
+}
+
+type replayRunCmd struct {
+	replayFlags `embed:""`
+
+	DryRun bool   `help:"Send nothing: print what a run that begins now would do with each message."`
+	Plan   string `arg:"" help:"File that \"replay plan\" wrote."`
+}
+
+// Help is the manual of the command.
+func (*replayRunCmd) Help() string {
+	return `Sends what a plan says: the stored bytes to the stored groups, each group in its order. A group stops at its first message that is a conflict, has drifted, failed or is indeterminate, and the others go on. Messages name the run in an attribute, never in the body.
+
+Each message is in the journal, on disk, before it is sent. When the run was interrupted or killed, "replay resume" goes on. Only one run at a time has a source.
+
+Without --queue-url the messages go to a fake queue in this process, which ends with it: a rehearsal, whose journal is thrown away. --dry-run needs neither a source nor a queue; with --journal-dir it says what is left.
+
+Standard output has the report: planned = sent + suppressed + skipped + conflict + drift + indeterminate + failed + remaining. The exit code is 0 if each message was sent, suppressed or skipped; 1 if one is a conflict, has drifted, failed, is indeterminate or remains; 2 if the run could not do its work, or was interrupted.
+
+Examples:
+
+	sqsfifo replay run day.plan --dry-run
+	sqsfifo replay run day.plan --lines day.jsonl
+	sqsfifo replay run day.plan --lines day.jsonl --queue-url http://127.0.0.1:9324/000000000000/events.fifo --journal-dir journals --rate 50 --json`
+}
+
+type replayResumeCmd struct {
+	replayFlags `embed:""`
+
+	Plan string `arg:"" help:"File that \"replay plan\" wrote."`
+}
+
+// Help is the manual of the command.
+func (*replayResumeCmd) Help() string {
+	return `Goes on with a plan whose run was interrupted or killed, or whose groups stopped, with the same source, queue and journal. What was sent is not sent again. What has no answer is sent again with the same bytes as long as SQS surely recognises it, and is indeterminate after that: see "replay settle".
+
+The report is about all runs of the plan; it and the exit code are as those of "replay run".
+
+Examples:
+
+	sqsfifo replay resume day.plan --lines day.jsonl --queue-url http://127.0.0.1:9324/000000000000/events.fifo --journal-dir journals`
+}
+
+func (c *replayRunCmd) run(ctx context.Context, std stdio) (int, error) {
+	if c.DryRun {
+		return c.dryRun(ctx, std)
+	}
+	return c.send(ctx, std, c.Plan, false)
+}
+
+func (c *replayResumeCmd) run(ctx context.Context, std stdio) (int, error) {
+	if c.Queue.QueueURL == "" {
+		return exitFailed, errors.New("--queue-url is missing: name the queue of the run that is resumed")
+	}
+	return c.send(ctx, std, c.Plan, true)
+}
+
+// dryRun prints the steps of a run that begins now.
+func (c *replayRunCmd) dryRun(ctx context.Context, std stdio) (code int, err error) {
+	plan, err := readPlan(c.Plan)
+	if err != nil {
+		return exitFailed, err
+	}
+	var j replay.Journal
+	if c.JournalDir != "" {
+		if _, err := os.Stat(replay.JournalPath(c.JournalDir, plan)); err == nil {
+			read, err := replay.ReadJournal(c.JournalDir, plan)
+			if err != nil {
+				return exitFailed, err
+			}
+			defer read.Close()
+			j = read
+		}
+	}
+	steps, err := replay.DryRun(ctx, plan, j, time.Now())
+	if err != nil {
+		return exitFailed, err
+	}
+	if c.JSON {
+		err = writeSteps(newLineWriter(std.out), steps)
+	} else {
+		err = replay.WriteSteps(std.out, steps)
+	}
+	if err != nil {
+		return exitFailed, err
+	}
+	for _, s := range steps {
+		if stops(s.Action) {
+			code = exitFindings
+		}
+	}
+	if !c.Quiet {
+		fmt.Fprintf(std.err, "dry run: %s, nothing was sent\n", counted(len(steps), "step"))
+	}
+	return code, nil
+}
+
+// stepLine is the stable form of a step of a dry run.
+type stepLine struct {
+	Item      int           `json:"n"`
+	Group     string        `json:"group"`
+	DedupeKey string        `json:"dedupe_key"`
+	EventID   string        `json:"event_id"`
+	Planned   replay.Label  `json:"planned"`
+	Now       replay.Label  `json:"now"`
+	Action    replay.Action `json:"action"`
+	Reason    string        `json:"reason,omitempty"`
+	Resend    bool          `json:"resend,omitempty"`
+}
+
+func writeSteps(out *lineWriter, steps []replay.Step) error {
+	for _, s := range steps {
+		if err := out.write(stepLine{s.Item.Number, s.Item.Group, s.Item.DedupeKey, s.Item.EventID.String(), s.Item.Label, s.Label, s.Action, s.Reason, s.Resend}); err != nil {
+			return err
+		}
+	}
+	return out.flush()
+}
+
+// send runs the plan, for the first time or again.
+func (c *replayFlags) send(ctx context.Context, std stdio, path string, again bool) (code int, err error) {
+	if err := c.check(); err != nil {
+		return exitFailed, err
+	}
+	plan, err := readPlan(path)
+	if err != nil {
+		return exitFailed, err
+	}
+	ended := func(closer func() error) {
+		if closeErr := closer(); err == nil && closeErr != nil {
+			code, err = exitFailed, closeErr
+		}
+	}
+	source, closeSource, err := c.Source.open(ctx)
+	if err != nil {
+		return exitFailed, err
+	}
+	defer func() { ended(closeSource) }()
+	if source.Name() != plan.Source {
+		return exitFailed, fmt.Errorf("the plan is about %s, and the flags name %s; name the source of the plan", plan.Source, source.Name())
+	}
+	dir := c.JournalDir
+	if dir == "" {
+		if dir, err = os.MkdirTemp("", "sqsfifo-replay-"); err != nil {
+			return exitFailed, err
+		}
+		defer func() { ended(func() error { return os.RemoveAll(dir) }) }()
+	}
+	journal, err := openReplayJournal(ctx, dir, plan, again)
+	if err != nil {
+		return exitFailed, err
+	}
+	defer func() { ended(journal.Close) }()
+	target, err := c.Queue.open(ctx, c.InFlight, false)
+	if err != nil {
+		return exitFailed, err
+	}
+	if target.note != "" && !c.Quiet {
+		fmt.Fprintln(std.err, target.note)
+	}
+	return c.sendTo(ctx, std, target, plan, source, journal)
+}
+
+// openReplayJournal opens the journal of a plan, which has a run if and only if it is
+// to go on.
+func openReplayJournal(ctx context.Context, dir string, plan *replay.Plan, again bool) (*replay.FileJournal, error) {
+	if _, err := os.Stat(replay.JournalPath(dir, plan)); again && err != nil {
+		return nil, fmt.Errorf("--journal-dir: no journal of the plan is in %s; begin with: replay run", dir)
+	}
+	journal, err := replay.OpenJournal(dir, plan, "")
+	if err != nil {
+		return nil, fmt.Errorf("--journal-dir: %w", err)
+	}
+	begun, err := hasRun(ctx, journal)
+	if err == nil && begun && !again {
+		err = errors.New("a run of the plan was begun; go on with: replay resume")
+	}
+	if err == nil && !begun && again {
+		err = errors.New("no run of the plan was begun; begin with: replay run")
+	}
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("--journal-dir: %w", err), journal.Close())
+	}
+	return journal, nil
+}
+
+func hasRun(ctx context.Context, j replay.Journal) (bool, error) {
+	for m, err := range j.Marks(ctx) {
+		if err != nil {
+			return false, err
+		}
+		if m.Kind == replay.MarkBegin {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+func (c *replayFlags) sendTo(ctx context.Context, std stdio, target target, plan *replay.Plan, source replay.Source, journal replay.Journal) (code int, err error) {
+	counter := &replay.CallCounter{Client: target.client}
+	d := sqsfifo.Delivery{InFlight: c.InFlight, RetryFor: max(c.RetryFor, 1)} // 0 is the producer's default
+	d.Memory.DetectForeignDuplicates = true                                   // so that the report says what SQS had already
+	queue, err := sqsfifo.NewQueue(counter, sqsfifo.QueueConfig{URL: target.url, Deduplication: target.deduplication, Delivery: d})
+	if err != nil {
+		return exitFailed, flagWords(err)
+	}
+	defer func() {
+		if closeErr := queue.Close(context.WithoutCancel(ctx)); err == nil && closeErr != nil {
+			code, err = exitFailed, closeErr
+		}
+	}()
+	producer, err := passOn(queue, c.Organization)
+	if err != nil {
+		return exitFailed, flagWords(err)
+	}
+	w := &watched{Journal: journal, progress: newProgress(std.err, int64(sendable(plan)), c.Quiet)}
+	runner, err := replay.NewRunner(plan, replay.Config{
+		Source: source, Sender: producer, Journal: w, ID: c.RunID, InFlight: c.InFlight,
+		MessagesPerSecond: c.Rate, CallsPerSecond: c.CallRate, Calls: counter.Calls,
+	})
+	if err != nil {
+		return exitFailed, replayFlagWords(err)
+	}
+	report, err := runner.Run(ctx)
+	w.progress.finish()
+	var wrong *replay.ReportError
+	if errors.As(err, &wrong) {
+		return exitFailed, err
+	}
+	if printErr := printReport(std, report, c.JSON); printErr != nil {
+		return exitFailed, errors.Join(err, printErr)
+	}
+	if err != nil {
+		if ctx.Err() != nil {
+			err = errInterrupted
+		}
+		return exitFailed, err
+	}
+	_, results, err := replay.ReadReport(ctx, plan, journal, time.Now())
+	if err != nil {
+		return exitFailed, err
+	}
+	if !c.Quiet {
+		printStops(std.err, results)
+	}
+	return reportCode(report), nil
+}
+
+// replayFlagWords names the flags in place of the fields of the configuration.
+func replayFlagWords(err error) error {
+	var field *replay.ConfigError
+	flags := map[string]string{"InFlight": "--in-flight", "ID": "--run-id", "MessagesPerSecond": "--rate"}
+	if errors.As(err, &field) && flags[field.Field] != "" {
+		return fmt.Errorf("%s: %s", flags[field.Field], field.Rule)
+	}
+	return err
+}
+
+// sendable is how many items of the plan a run may have to try.
+func sendable(plan *replay.Plan) int {
+	n := 0
+	for i := range plan.Items {
+		if plan.Items[i].Action != replay.ActionSkip {
+			n++
+		}
+	}
+	return n
+}
+
+// watched is a journal that shows how far a run is.
+type watched struct {
+	replay.Journal
+	progress *progress
+
+	done, suppressed, stopped int
+}
+
+func (w *watched) Append(ctx context.Context, marks []replay.Mark) error {
+	if err := w.Journal.Append(ctx, marks); err != nil {
+		return err
+	}
+	for i := range marks {
+		if marks[i].Kind != replay.MarkEnd {
+			continue
+		}
+		w.done++
+		switch marks[i].Outcome {
+		case replay.OutcomeSuppressed:
+			w.suppressed++
+		case replay.OutcomeConflict, replay.OutcomeDrift, replay.OutcomeIndeterminate, replay.OutcomeFailed:
+			w.stopped++
+		}
+	}
+	w.progress.item(w.done, w.String())
+	return nil
+}
+
+// String is what the progress shows.
+func (w *watched) String() string {
+	return fmt.Sprintf("%s, %d suppressed, %s stopped", counted(w.done, "message"), w.suppressed, counted(w.stopped, "group"))
+}

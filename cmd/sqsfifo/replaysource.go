@@ -1,0 +1,170 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/kansas-frontier-matrix/sqsfifo"
+	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
+	"github.com/kansas-frontier-matrix/sqsfifo/outbox"
+	"github.com/kansas-frontier-matrix/sqsfifo/replay"
+)
+
+// sourceFlags name where stored messages come from.
+type sourceFlags struct {
+	Lines      string `placeholder:"FILE" help:"JSON lines of messages."`
+	Provenance string `placeholder:"FILE" help:"Provenance records of a producer, as sqsfifo.ProvenanceWriter writes them. Needs --bodies."`
+	Bodies     string `placeholder:"FILE" help:"JSON lines with a member body, for --provenance."`
+	Outbox     string `placeholder:"DATABASE" help:"Archive of an outbox whose Config.Sent is ArchiveSent."`
+	Store      string `placeholder:"DATABASE" help:"Idempotency store whose records have the bodies of messages."`
+	Operation  string `placeholder:"NAME" help:"With --store: records of this operation only."`
+}
+
+// check returns what is wrong with the flags together.
+func (f sourceFlags) check() error {
+	named := 0
+	for _, s := range []string{f.Lines, f.Provenance, f.Outbox, f.Store} {
+		if s != "" {
+			named++
+		}
+	}
+	switch {
+	case named != 1:
+		return fmt.Errorf("%d sources are named; want one of --lines, --provenance with --bodies, --outbox, --store", named)
+	case (f.Provenance == "") != (f.Bodies == ""):
+		return errors.New("--provenance and --bodies belong together: records hold no bodies")
+	case f.Operation != "" && f.Store == "":
+		return errors.New("--operation needs --store")
+	}
+	return nil
+}
+
+// open returns the source, and what closes it.
+func (f sourceFlags) open(ctx context.Context) (replay.Source, func() error, error) {
+	if err := f.check(); err != nil {
+		return nil, nil, err
+	}
+	switch {
+	case f.Lines != "":
+		name, err := canonicalPath(f.Lines)
+		if err != nil {
+			return nil, nil, fmt.Errorf("--lines: %w", err)
+		}
+		file, size, err := openFile(f.Lines)
+		if err != nil {
+			return nil, nil, fmt.Errorf("--lines: %w", err)
+		}
+		return replay.NewJSONLines(name, file, size), file.Close, nil
+	case f.Provenance != "":
+		return f.openProvenance()
+	case f.Outbox != "":
+		box, db, err := openOutbox(ctx, f.Outbox, outbox.Config{Sent: outbox.ArchiveSent})
+		if err != nil {
+			return nil, nil, fmt.Errorf("--outbox: %w", err)
+		}
+		return replay.NewArchive("outbox of "+db.name, box), db.Close, nil
+	}
+	store, db, err := openStore(ctx, f.Store)
+	if err != nil {
+		return nil, nil, fmt.Errorf("--store: %w", err)
+	}
+	name := "store of " + db.name
+	if f.Operation != "" {
+		name += " operation " + f.Operation
+	}
+	return replay.NewStore(name, store, idempotency.Filter{Operation: f.Operation}), closeAll(store, db), nil
+}
+
+func (f sourceFlags) openProvenance() (replay.Source, func() error, error) {
+	name, err := canonicalPath(f.Provenance)
+	if err != nil {
+		return nil, nil, fmt.Errorf("--provenance: %w", err)
+	}
+	records, size, err := openFile(f.Provenance)
+	if err != nil {
+		return nil, nil, fmt.Errorf("--provenance: %w", err)
+	}
+	bodies, err := openBodies(f.Bodies)
+	if err != nil {
+		return nil, nil, errors.Join(fmt.Errorf("--bodies: %w", err), records.Close())
+	}
+	return replay.NewProvenance(name, replay.ProvenanceLines(records, size), bodies.find), closeAll(records, bodies.file), nil
+}
+
+// bodyFile finds bodies in a file of JSON lines by their hashes. It holds the places and
+// not the bodies.
+type bodyFile struct {
+	file   *os.File
+	places map[string]bodyPlace
+}
+
+type bodyPlace struct {
+	offset int64
+	size   int
+}
+
+func openBodies(path string) (*bodyFile, error) {
+	file, size, err := openFile(path)
+	if err != nil {
+		return nil, err
+	}
+	b := &bodyFile{file, map[string]bodyPlace{}}
+	if err := b.index(path, size); err != nil {
+		return nil, errors.Join(err, file.Close())
+	}
+	return b, nil
+}
+
+func (b *bodyFile) index(path string, size int64) error {
+	lines := bufio.NewReaderSize(io.NewSectionReader(b.file, 0, size), 1<<20)
+	for at, n := int64(0), 1; ; n++ {
+		line, err := lines.ReadBytes('\n')
+		if err != nil && !errors.Is(err, io.EOF) {
+			return err
+		}
+		if len(bytes.TrimSpace(line)) > 0 {
+			body, parseErr := storedBody(line)
+			if parseErr != nil {
+				return fmt.Errorf("%s:%d: %w", path, n, parseErr)
+			}
+			b.places[sqsfifo.BodyHash(body)] = bodyPlace{at, len(line)}
+		}
+		at += int64(len(line))
+		if err != nil {
+			return nil
+		}
+	}
+}
+
+// find is a [replay.Bodies].
+func (b *bodyFile) find(_ context.Context, hash string) (string, bool, error) {
+	place, ok := b.places[hash]
+	if !ok {
+		return "", false, nil
+	}
+	line := make([]byte, place.size)
+	if _, err := b.file.ReadAt(line, place.offset); err != nil {
+		return "", false, err
+	}
+	body, err := storedBody(line)
+	return body, err == nil, err
+}
+
+func storedBody(line []byte) (string, error) {
+	var l struct {
+		Body *string `json:"body"`
+	}
+	if err := json.Unmarshal(line, &l); err != nil {
+		return "", fmt.Errorf("no JSON object with a text as body: %w", err)
+	}
+	if l.Body == nil {
+		return "", errors.New("body is missing")
+	}
+	return *l.Body, nil
+}
