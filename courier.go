@@ -28,7 +28,7 @@ type courier struct {
 	caller    *sqscall.Caller
 	inspector *inspector
 	memory    *dedup.Memory
-	store     *door // nil without one
+	store     *eventStore // nil without one
 	observer  *observe.Observer
 	ledger    *ledger.Queue[ProvenanceRecord]
 	explicit  bool

@@ -54,7 +54,7 @@ func newQueue(client Client, config QueueConfig) (*Queue, error) {
 		explicit:  explicit,
 	}
 	var err error
-	c.store, err = newDoor(config.Store, config.URL, config.Delivery.RetryFor, func() time.Duration { return time.Duration(c.memory.Now()) })
+	c.store, err = newEventStore(config.Store, config.URL, config.Delivery.RetryFor, func() time.Duration { return time.Duration(c.memory.Now()) })
 	if err != nil {
 		return nil, err
 	}

@@ -67,13 +67,13 @@ type Claimant struct {
 	// down is until when the store is not asked if it need not be, on Options.Now.
 	down atomic.Int64
 
-	ledger
+	settlements
 }
 
 // New returns a claimant.
 func New(o Options) *Claimant {
 	c := &Claimant{options: o, config: o.Policy.Config(), terms: o.Policy.Terms()}
-	c.ledger.init()
+	c.settlements.init()
 	return c
 }
 

@@ -28,9 +28,9 @@ const (
 	closing = 10 * time.Second
 )
 
-// ledger is what has to be told to the store: a queue, and while it is not empty, a
+// settlements are what has to be reported to the store: a queue, and while it is not empty, a
 // goroutine.
-type ledger struct {
+type settlements struct {
 	ctx  context.Context // of the calls of the store
 	stop context.CancelFunc
 	kick chan struct{} // something is urgent
@@ -55,7 +55,7 @@ type transition struct {
 	waiter *sync.WaitGroup
 }
 
-func (l *ledger) init() {
+func (l *settlements) init() {
 	l.ctx, l.stop = context.WithCancel(context.Background())
 	l.kick = make(chan struct{}, 1)
 	l.idle = make(chan struct{})
@@ -121,7 +121,7 @@ var (
 	errMany = errors.New("too many wait for the store")
 )
 
-func (l *ledger) hurry() {
+func (l *settlements) hurry() {
 	select {
 	case l.kick <- struct{}{}:
 	default:
@@ -129,14 +129,14 @@ func (l *ledger) hurry() {
 }
 
 // lose gives a transition up. It is for the holder of the lock.
-func (l *ledger) lose(t *transition, err error) {
+func (l *settlements) lose(t *transition, err error) {
 	l.lost++
 	l.lastErr = err
 	l.told(t)
 }
 
 // drop gives the first transition of the queue up. It is for the holder of the lock.
-func (l *ledger) drop(err error) {
+func (l *settlements) drop(err error) {
 	t := l.queue[0]
 	l.queue = l.queue[1:]
 	if t.waiter != nil {
@@ -147,7 +147,7 @@ func (l *ledger) drop(err error) {
 
 // told is for the holder of the lock: the transition leaves the queue for good, or is
 // on its way for the second time.
-func (l *ledger) told(t *transition) {
+func (l *settlements) told(t *transition) {
 	if t.waiter != nil {
 		t.waiter.Done()
 		t.waiter = nil
@@ -191,7 +191,7 @@ func (c *Claimant) drain() {
 
 // stopped ends the goroutine if there is nothing left to tell. It is for the holder of
 // the lock.
-func (l *ledger) stopped() bool {
+func (l *settlements) stopped() bool {
 	if l.ctx.Err() != nil {
 		for len(l.queue) > 0 {
 			l.drop(cmp.Or(l.lastErr, context.Cause(l.ctx)))
@@ -208,7 +208,7 @@ func (l *ledger) stopped() bool {
 	return true
 }
 
-func (l *ledger) sleep(d time.Duration) {
+func (l *settlements) sleep(d time.Duration) {
 	if d == 0 {
 		return
 	}

@@ -14,15 +14,15 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/sqscall"
 )
 
-// door is where a queue's events meet the store.
-type door struct {
+// eventStore claims the events of a queue in its store.
+type eventStore struct {
 	*claims.Claimant
 	client, queue string
 	durable       bool // receipts
 }
 
-// newDoor returns nil without a store. The configuration is valid.
-func newDoor(s StoreConfig, queueURL string, retryFor time.Duration, now func() time.Duration) (*door, error) {
+// newEventStore returns nil without a store. The configuration is valid.
+func newEventStore(s StoreConfig, queueURL string, retryFor time.Duration, now func() time.Duration) (*eventStore, error) {
 	if s.Store == nil {
 		return nil, nil
 	}
@@ -30,7 +30,7 @@ func newDoor(s StoreConfig, queueURL string, retryFor time.Duration, now func() 
 	if err != nil {
 		return nil, err
 	}
-	d := &door{client: s.Client, queue: s.Queue, durable: s.DurableReceipts}
+	d := &eventStore{client: s.Client, queue: s.Queue, durable: s.DurableReceipts}
 	if d.queue == "" {
 		d.queue = queueURL
 	}
@@ -60,7 +60,7 @@ func fingerprintOfBody(body []byte) (idempotency.Fingerprint, bool) {
 }
 
 // claim returns the claim of a message. A plain message has passed the lint.
-func (d *door) claim(m *Message, plain bool) (*claims.Claim, error) {
+func (d *eventStore) claim(m *Message, plain bool) (*claims.Claim, error) {
 	source, payload := "", m.Body
 	if plain {
 		source, payload = sourceOf(m.Body), payloadOf(m.Body)
