@@ -1,0 +1,338 @@
+package sqsfifo_test
+
+import (
+	"context"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/kansas-frontier-matrix/sqsfifo"
+	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
+	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
+)
+
+// hookedClient runs hooks before a request leaves and after it has arrived. It does not
+// pass the options on, so that a failed hook proves nothing.
+type hookedClient struct {
+	*sqstest.Queue
+	mu            sync.Mutex
+	before, after func() error
+}
+
+func (c *hookedClient) hook(before, after func() error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.before, c.after = before, after
+}
+
+func (c *hookedClient) hooks() (before, after func() error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	nothing := func() error { return nil }
+	if before = c.before; before == nil {
+		before = nothing
+	}
+	if after = c.after; after == nil {
+		after = nothing
+	}
+	return before, after
+}
+
+func (c *hookedClient) SendMessage(ctx context.Context, in *sqs.SendMessageInput, _ ...func(*sqs.Options)) (*sqs.SendMessageOutput, error) {
+	before, after := c.hooks()
+	if err := before(); err != nil {
+		return nil, err
+	}
+	out, err := c.Queue.SendMessage(context.WithoutCancel(ctx), in)
+	if err := after(); err != nil {
+		return nil, err
+	}
+	return out, err
+}
+
+func (c *hookedClient) SendMessageBatch(ctx context.Context, in *sqs.SendMessageBatchInput, _ ...func(*sqs.Options)) (*sqs.SendMessageBatchOutput, error) {
+	before, after := c.hooks()
+	if err := before(); err != nil {
+		return nil, err
+	}
+	out, err := c.Queue.SendMessageBatch(context.WithoutCancel(ctx), in)
+	if err := after(); err != nil {
+		return nil, err
+	}
+	return out, err
+}
+
+// process is a producer in a process that may crash.
+type process struct {
+	*sqsfifo.Producer[Scene]
+	t      *testing.T
+	client *hookedClient
+	store  *testStore
+}
+
+func start(t *testing.T, q *sqstest.Queue, store idempotency.Store, change ...func(*sqsfifo.Config[Scene])) *process {
+	p := &process{t: t, client: &hookedClient{Queue: q}, store: &testStore{Store: store}}
+	p.Producer = on(t, p.client, q, append([]func(*sqsfifo.Config[Scene]){withStore(p.store)}, change...)...)
+	return p
+}
+
+// crash cuts the process off from everything. What it still does reaches nobody.
+func (p *process) crash() {
+	dead := func() error { return errCrashed }
+	p.client.hook(dead, dead)
+	p.store.fail(always(errCrashed), nil)
+}
+
+// crashesDuring sends the scene, and crashes before, during or after the request.
+func (p *process) crashesDuring(s Scene) {
+	ctx, cancel := context.WithTimeout(p.t.Context(), time.Second)
+	defer cancel()
+	_, err := p.Send(ctx, s)
+	require.Error(p.t, err)
+}
+
+// end closes the producer of a process that has crashed.
+func (p *process) end() {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	_ = p.Close(ctx)
+}
+
+var (
+	dies = func(p *process) func() error {
+		return func() error {
+			p.crash()
+			return errCrashed
+		}
+	}
+
+	// crashes are the places between a claim and its completion.
+	crashes = []struct {
+		name   string
+		arm    func(*process)
+		stored int // messages
+	}{
+		{"before the claim is durable", func(p *process) {
+			p.store.fail(func(call string) error {
+				if call == "claim" {
+					p.crash()
+					return errCrashed
+				}
+				return nil
+			}, nil)
+		}, 0},
+		{"after the claim, before the send", func(p *process) { p.client.hook(dies(p), nil) }, 0},
+		{"after the send, before the answer", func(p *process) { p.client.hook(nil, dies(p)) }, 1},
+		{"after the answer, before the completion", func(p *process) {
+			p.store.fail(func(call string) error {
+				if call == "complete" {
+					p.crash()
+					return errCrashed
+				}
+				return nil
+			}, nil)
+		}, 1},
+	}
+)
+
+// A producer on the same store finds out what a crashed one has done, while SQS still
+// knows it: the event is stored once, whatever happened.
+func TestCrashInsideTheWindow(t *testing.T) {
+	for _, c := range crashes {
+		for _, wait := range []time.Duration{0, 4 * time.Minute} {
+			synctest.Test(t, func(t *testing.T) {
+				q, store := newQueue(t, sqstest.Config{}), new(idempotency.Memory)
+				first := start(t, q, store)
+				c.arm(first)
+				if c.name == "after the answer, before the completion" {
+					_, err := first.Send(t.Context(), scene)
+					require.NoError(t, err)
+					time.Sleep(time.Second)
+				} else {
+					first.crashesDuring(scene)
+				}
+				require.Len(t, q.Messages(), c.stored, c.name)
+				time.Sleep(wait)
+
+				second := start(t, q, store)
+				r, err := second.Send(t.Context(), scene)
+				require.NoError(t, err, c.name)
+				require.Len(t, q.Messages(), 1)
+				require.Equal(t, q.Messages()[0].MessageID, r.MessageID)
+				require.Equal(t, 1, r.Attempts)
+				closed(t, second.Producer)
+				require.Equal(t, idempotency.Succeeded, record(t, store).Status)
+				require.Equal(t, r.MessageID, record(t, store).Result.MessageID)
+				first.end()
+			})
+		}
+	}
+}
+
+// Later, nobody knows: the event is held, or sent again by choice.
+func TestCrashOutsideTheWindow(t *testing.T) {
+	for _, c := range crashes[1:] {
+		for _, again := range []bool{false, true} {
+			synctest.Test(t, func(t *testing.T) {
+				q, store := newQueue(t, sqstest.Config{}), new(idempotency.Memory)
+				first := start(t, q, store)
+				c.arm(first)
+				if c.name == "after the answer, before the completion" {
+					_, err := first.Send(t.Context(), scene)
+					require.NoError(t, err)
+					time.Sleep(time.Second)
+				} else {
+					first.crashesDuring(scene)
+				}
+				time.Sleep(10 * time.Minute)
+
+				second := start(t, q, store, func(c *sqsfifo.Config[Scene]) {
+					if again {
+						c.Store.Indeterminate = sqsfifo.SendAgain
+					}
+				})
+				r, err := second.Send(t.Context(), scene)
+				if again {
+					require.NoError(t, err)
+					require.False(t, r.Duplicate)
+					require.Len(t, q.Messages(), c.stored+1)
+				} else {
+					var doubt *sqsfifo.InDoubtError
+					var held *idempotency.IndeterminateError
+					require.ErrorAs(t, err, &doubt, c.name)
+					require.ErrorAs(t, err, &held)
+					require.Equal(t, sqsfifo.InDoubt, sqsfifo.FateOf(err))
+					require.Zero(t, doubt.Attempts)
+					require.Equal(t, record(t, store).DoubtSince, doubt.Since)
+					require.Equal(t, record(t, store).ResendUntil, doubt.ResendBefore)
+					require.Empty(t, second.Paused(), "SQS has forgotten it, so that nothing can overtake it")
+					require.Len(t, q.Messages(), c.stored)
+					_, err = second.Send(t.Context(), scene)
+					require.Equal(t, sqsfifo.InDoubt, sqsfifo.FateOf(err), "it is held until somebody settles it")
+					require.EqualValues(t, 2, second.Stats().Store.Indeterminate)
+				}
+				closed(t, second.Producer)
+				first.end()
+			})
+		}
+	}
+}
+
+// An operator who has found the message completes its record.
+func TestAnIndeterminateEventIsSettled(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q, store := newQueue(t, sqstest.Config{}), new(idempotency.Memory)
+		first := start(t, q, store)
+		first.client.hook(nil, dies(first))
+		first.crashesDuring(scene)
+		time.Sleep(time.Hour)
+		r := record(t, store)
+		out, err := store.Claim(t.Context(), idempotency.Claim{
+			Key: r.Key, Token: idempotency.NewToken(), Fingerprint: r.Fingerprint, Seal: r.Seal, RunAgain: true,
+			Terms: idempotency.Terms{Lease: time.Minute, TTL: time.Hour},
+		})
+		require.NoError(t, err)
+		require.NoError(t, store.Complete(t.Context(), out.Ref(), idempotency.Result{MessageID: "found"}))
+
+		second := start(t, q, store)
+		receipt, err := second.Send(t.Context(), scene)
+		require.NoError(t, err)
+		require.True(t, receipt.Duplicate)
+		require.Equal(t, "found", receipt.MessageID)
+		closed(t, second.Producer)
+		first.end()
+	})
+}
+
+// Of two producers one sends, and the other waits for it and has its IDs.
+func TestTwoProducersOneStore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q, store := newQueue(t, sqstest.Config{}), new(idempotency.Memory)
+		a, b := start(t, q, store), start(t, q, store)
+		slow := func() error { time.Sleep(3 * time.Second); return nil }
+		a.client.hook(slow, nil)
+		b.client.hook(slow, nil)
+		var receipts [2]sqsfifo.Receipt
+		var all sync.WaitGroup
+		for i, p := range []*process{a, b} {
+			all.Go(func() {
+				var err error
+				receipts[i], err = p.Send(t.Context(), scene)
+				assert.NoError(t, err)
+			})
+		}
+		all.Wait()
+		require.NotEqual(t, receipts[0].Duplicate, receipts[1].Duplicate)
+		require.Equal(t, receipts[0].MessageID, receipts[1].MessageID)
+		require.Equal(t, receipts[0].SequenceNumber, receipts[1].SequenceNumber)
+		require.Equal(t, 1, receipts[0].Attempts+receipts[1].Attempts)
+		require.Len(t, q.Messages(), 1)
+		require.Empty(t, q.Suppressed())
+		waits := a.Stats().Store.Waits + b.Stats().Store.Waits
+		require.Positive(t, waits)
+		require.Less(t, waits, int64(20), "it does not ask all the time")
+		closed(t, a.Producer)
+		closed(t, b.Producer)
+	})
+}
+
+// Who waits for another producer has put nothing on the wire, and does not know whether
+// the other one has.
+func TestWithdrawnWhileAnotherProducerSends(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q, store := newQueue(t, sqstest.Config{}), new(idempotency.Memory)
+		a, b := start(t, q, store), start(t, q, store)
+		a.client.hook(func() error { time.Sleep(10 * time.Second); return nil }, nil)
+		a.SendAsync(t.Context(), scene, nil)
+		time.Sleep(time.Second)
+		began := time.Now()
+		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+		defer cancel()
+		_, err := b.Send(ctx, scene)
+		require.Equal(t, 2*time.Second, time.Since(began))
+		var doubt *sqsfifo.InDoubtError
+		require.ErrorAs(t, err, &doubt)
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		require.Zero(t, doubt.Attempts)
+		require.False(t, doubt.Since.IsZero())
+		closed(t, a.Producer)
+		r, err := b.Send(t.Context(), scene)
+		require.NoError(t, err)
+		require.True(t, r.Duplicate)
+		closed(t, b.Producer)
+	})
+}
+
+// A producer whose request outlives its claim is overtaken: its completion is refused,
+// and its message suppressed.
+func TestZombie(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q, store := newQueue(t, sqstest.Config{}), new(idempotency.Memory)
+		a, b := start(t, q, store), start(t, q, store)
+		a.client.hook(func() error { time.Sleep(40 * time.Second); return nil }, nil)
+		var late sqsfifo.Receipt
+		var all sync.WaitGroup
+		all.Go(func() {
+			var err error
+			late, err = a.Send(t.Context(), scene)
+			assert.NoError(t, err)
+		})
+		time.Sleep(time.Second)
+		r, err := b.Send(t.Context(), scene)
+		require.NoError(t, err)
+		require.EqualValues(t, 1, b.Stats().Store.Reclaimed)
+		all.Wait()
+		require.Equal(t, r.MessageID, late.MessageID)
+		require.Len(t, q.Messages(), 1)
+		require.Len(t, q.Suppressed(), 1)
+		closed(t, a.Producer)
+		closed(t, b.Producer)
+		require.EqualValues(t, 1, a.Stats().Store.Stale)
+		require.Equal(t, r.MessageID, record(t, store).Result.MessageID)
+	})
+}
