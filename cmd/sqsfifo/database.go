@@ -47,12 +47,8 @@ func openSQLite(path string) (*database, error) {
 	if !info.Mode().IsRegular() {
 		return nil, fmt.Errorf("%s is no file; name the file of a SQLite database", path)
 	}
-	absolute, err := filepath.Abs(path)
+	absolute, err := canonicalPath(path)
 	if err != nil {
-		return nil, err
-	}
-	// A link and its file are one database.
-	if absolute, err = filepath.EvalSymlinks(absolute); err != nil {
 		return nil, err
 	}
 	source := url.URL{Scheme: "file", Path: filepath.ToSlash(absolute), RawQuery: url.Values{

@@ -209,7 +209,7 @@ func openFile(path string) (*os.File, int64, error) {
 	return nil, 0, errors.Join(err, f.Close())
 }
 
-// canonicalPath is the same for all who name the file.
+// canonicalPath is the same for all who name the file, also by a link.
 func canonicalPath(path string) (string, error) {
 	absolute, err := filepath.Abs(path)
 	if err != nil {

@@ -115,6 +115,21 @@ func TestReplayAlone(t *testing.T) {
 	assert.Equal(t, 0, code, stderr)
 }
 
+// The rates bound messages and requests. What they come to exactly is package replay's.
+func TestReplayRates(t *testing.T) {
+	dir := t.TempDir()
+	lines, plan := filepath.Join(dir, "day.jsonl"), filepath.Join(dir, "day.plan")
+	writeStored(t, lines, 7, 7)
+	_, stderr, code := shell(t, "", "replay", "plan", plan, "--lines", lines)
+	require.Equal(t, 0, code, stderr)
+	for _, flags := range [][]string{{"--rate", "20"}, {"--call-rate", "20", "--in-flight", "1"}} {
+		began := time.Now()
+		_, stderr, code = shell(t, "", append([]string{"replay", "run", plan, "--lines", lines}, flags...)...)
+		require.Equal(t, 0, code, stderr)
+		assert.GreaterOrEqual(t, time.Since(began), 200*time.Millisecond, "%q", flags) // without a limit it is a fraction of that
+	}
+}
+
 // memoryJournal forgets everything.
 type memoryJournal struct{ replay.Journal }
 
@@ -124,8 +139,11 @@ func (memoryJournal) Append(context.Context, []replay.Mark) error { return nil }
 func TestReplayProgressCounts(t *testing.T) {
 	w := &watched{Journal: memoryJournal{}, progress: newProgress(io.Discard, 4, true)}
 	require.NoError(t, w.Append(t.Context(), []replay.Mark{
-		{Kind: replay.MarkBegin}, {Kind: replay.MarkTry}, {Kind: replay.MarkEnd, Outcome: replay.OutcomeSent},
-		{Kind: replay.MarkEnd, Outcome: replay.OutcomeSuppressed}, {Kind: replay.MarkEnd, Outcome: replay.OutcomeFailed},
+		{Kind: replay.MarkBegin},
+		{Kind: replay.MarkTry},
+		{Kind: replay.MarkEnd, Outcome: replay.OutcomeSent},
+		{Kind: replay.MarkEnd, Outcome: replay.OutcomeSuppressed},
+		{Kind: replay.MarkEnd, Outcome: replay.OutcomeFailed},
 	}))
 	assert.Equal(t, "3 messages, 1 suppressed, 1 group stopped", w.String())
 }

@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -101,7 +100,8 @@ func reportCode(r replay.Report) int {
 
 func printReport(std stdio, r replay.Report, asJSON bool) error {
 	if asJSON {
-		return json.NewEncoder(std.out).Encode(r)
+		out := newLineWriter(std.out)
+		return errors.Join(out.write(r), out.flush())
 	}
 	return r.Write(std.out)
 }
