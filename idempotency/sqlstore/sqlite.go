@@ -148,8 +148,15 @@ const sqliteSettle = `UPDATE idempotency_keys SET status = ?2, token = ?3, lease
 const sqliteComplete = `UPDATE idempotency_keys SET status = 'succeeded', token = NULL, doubt_since = NULL, response = ?3, response_hash = ?4, message_id = ?5, sequence_number = ?6,
   failure = '', prior_status = 'absent', prior_created_at = NULL, prior_expires_at = NULL WHERE key_id = ?1 AND fence = ?2 AND status = 'in_progress' AND token IS NOT NULL`
 
-// complete makes the completions that need not be read first, and returns the others.
-func (e *sqlite) complete(ctx context.Context, tx *sql.Tx, settles []settleOf) (others []int, err error) {
+// complete makes the completions that need not be read first, and returns the others: with
+// a ledger all of them, because its entries say what the record holds.
+func (e *sqlite) complete(ctx context.Context, tx *sql.Tx, settles []settleOf, out []settled) (others []int, err error) {
+	if e.ledger {
+		for i := range settles {
+			others = append(others, i)
+		}
+		return others, nil
+	}
 	update, err := tx.PrepareContext(ctx, sqliteComplete)
 	if err != nil {
 		return nil, fmt.Errorf("sqlstore: settle: %w", err)
@@ -172,7 +179,9 @@ func (e *sqlite) complete(ctx context.Context, tx *sql.Tx, settles []settleOf) (
 		}
 		if n == 0 {
 			others = append(others, i)
+			continue
 		}
+		out[i].made = true
 	}
 	return others, nil
 }
@@ -182,7 +191,7 @@ func (e *sqlite) settle(ctx context.Context, tx *sql.Tx, settles []settleOf) ([]
 		return nil, nil
 	}
 	out := make([]settled, len(settles))
-	others, err := e.complete(ctx, tx, settles)
+	others, err := e.complete(ctx, tx, settles, out)
 	if err != nil || len(others) == 0 {
 		return out, err
 	}
