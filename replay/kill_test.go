@@ -14,6 +14,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -114,11 +115,13 @@ func TestKilled(t *testing.T) {
 	require.Len(t, steps, len(plan.Items))
 
 	q := newQueue(t)
-	failures := rand.New(rand.NewPCG(seed, 1)) // the queue calls it under its lock
-	refusals := 0
+	var mu sync.Mutex
+	failures, refusals := rand.New(rand.NewPCG(seed, 1)), 0
 	q.InjectRandomly(sqstest.LoseAnswer(), 0.005, seed)
 	q.InjectRandomly(sqstest.Throttle(), 0.005, seed+1)
 	q.InjectRandomly(sqstest.FailEntries("AccessDenied", smithy.FaultClient, func(int, types.SendMessageBatchRequestEntry) bool {
+		mu.Lock()
+		defer mu.Unlock()
 		if failures.IntN(20) > 0 {
 			return false
 		}

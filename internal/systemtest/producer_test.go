@@ -25,9 +25,10 @@ func (n *network) GetQueueAttributes(ctx context.Context, in *sqs.GetQueueAttrib
 	return n.p.w.queue.GetQueueAttributes(ctx, in, o...)
 }
 
-func (n *network) SendMessage(ctx context.Context, in *sqs.SendMessageInput, _ ...func(*sqs.Options)) (out *sqs.SendMessageOutput, err error) {
+func (n *network) SendMessage(ctx context.Context, in *sqs.SendMessageInput, _ ...func(*sqs.Options)) (*sqs.SendMessageOutput, error) {
 	key := keyOfBody(n.p.w.t, *in.MessageBody)
-	err = n.send(ctx, []string{key}, func() (err error) {
+	var out *sqs.SendMessageOutput
+	err := n.send(ctx, []string{key}, func() (err error) {
 		out, err = n.p.w.queue.SendMessage(context.Background(), in)
 		return err
 	})
@@ -37,12 +38,13 @@ func (n *network) SendMessage(ctx context.Context, in *sqs.SendMessageInput, _ .
 	return out, nil
 }
 
-func (n *network) SendMessageBatch(ctx context.Context, in *sqs.SendMessageBatchInput, _ ...func(*sqs.Options)) (out *sqs.SendMessageBatchOutput, err error) {
+func (n *network) SendMessageBatch(ctx context.Context, in *sqs.SendMessageBatchInput, _ ...func(*sqs.Options)) (*sqs.SendMessageBatchOutput, error) {
 	keys := make([]string, len(in.Entries))
 	for i, e := range in.Entries {
 		keys[i] = keyOfBody(n.p.w.t, *e.MessageBody)
 	}
-	err = n.send(ctx, keys, func() (err error) {
+	var out *sqs.SendMessageBatchOutput
+	err := n.send(ctx, keys, func() (err error) {
 		out, err = n.p.w.queue.SendMessageBatch(context.Background(), in)
 		return err
 	})
