@@ -17,9 +17,13 @@ func (e *UncleanError) Error() string {
 	return "nothing was received, and the probe's messages stay in the queue: " + e.Why
 }
 
-// inVain is how many answers without a message of this run end the cleaning: messages of
-// others are given back and may come again and again.
-const inVain = 3
+// inVain is how many answers with messages of others alone end the cleaning: they are given
+// back and may come again and again. Empty answers do so only when a message that an
+// answer had that was lost would be visible again: each of them waits a second.
+const (
+	inVain = 3
+	empty  = hiddenFor + 2
+)
 
 // hiddenFor is how long a received message stays hidden if this process dies before it
 // gives the message back, in seconds.
@@ -34,13 +38,17 @@ func (p *prober) clean(ctx context.Context) error {
 		return &UncleanError{"it has a dead-letter queue, to which each receive brings the messages of others nearer"}
 	}
 	var errs []error
-	for vain := 0; vain < inVain && p.report.Deleted < len(p.ids); vain++ {
+	for vain, nothing := 0, 0; vain < inVain && nothing < empty && p.report.Deleted < len(p.ids); {
 		out, err := p.Client.ReceiveMessage(ctx, &sqs.ReceiveMessageInput{
 			QueueUrl: &p.QueueURL, MaxNumberOfMessages: 10, VisibilityTimeout: hiddenFor, WaitTimeSeconds: 1,
 			MessageSystemAttributeNames: []types.MessageSystemAttributeName{types.MessageSystemAttributeNameMessageGroupId},
 		})
 		if err != nil {
 			return errors.Join(append(errs, fmt.Errorf("sqs:ReceiveMessage: %w", err))...)
+		}
+		if len(out.Messages) == 0 {
+			nothing++
+			continue
 		}
 		// Those of others first: they wait for nobody.
 		var own []types.Message
@@ -66,8 +74,8 @@ func (p *prober) clean(ctx context.Context) error {
 		if len(errs) > 0 {
 			break
 		}
-		if len(own) > 0 {
-			vain = -1
+		if nothing, vain = 0, vain+1; len(own) > 0 {
+			vain = 0
 		}
 	}
 	return errors.Join(errs...)

@@ -246,6 +246,33 @@ func TestForeignMessages(t *testing.T) {
 	}
 }
 
+// lossy is a queue whose first answer to a receive is lost.
+type lossy struct {
+	*sqstest.Queue
+	receives int
+}
+
+func (l *lossy) ReceiveMessage(ctx context.Context, in *sqs.ReceiveMessageInput, _ ...func(*sqs.Options)) (*sqs.ReceiveMessageOutput, error) {
+	if l.receives++; l.receives == 1 {
+		if _, err := l.Queue.ReceiveMessage(ctx, in); err != nil { // and the SDK asks again
+			return nil, err
+		}
+	}
+	return l.Queue.ReceiveMessage(ctx, in)
+}
+
+// What a lost answer had is hidden for a while, and deleted then.
+func TestCleanWaitsForWhatALostAnswerHad(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := newQueue(t, sqstest.Config{})
+		others := foreign(t, q, 2, 1)
+		r, err := probe.Run(t.Context(), probe.Config{Client: &lossy{Queue: q}, QueueURL: q.URL(), Source: source, Clean: true})
+		require.NoError(t, err)
+		assert.Equal(t, r.Sent, r.Deleted)
+		assert.Len(t, q.Messages(), len(others), "and nothing of others")
+	})
+}
+
 // A message that has an ID of this run but not its group, or the other way round, is
 // not of this run.
 type liar struct{ *sqstest.Queue }
