@@ -1,11 +1,12 @@
 package sqsfifo
 
 import (
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
-	"unsafe"
 
 	"github.com/google/uuid"
 
@@ -38,11 +39,53 @@ type Envelope[T any] struct {
 // its location and its monotonic reading do not enter the body.
 func (e Envelope[T]) encode() (string, error) {
 	e.EventTime = e.EventTime.UTC()
-	body, err := canonicaljson.Marshal(e)
-	if err != nil {
-		return "", encodeViolation(err)
+	space := bodies.Get().(*[]byte)
+	defer bodies.Put(space)
+	body, ok := e.appendTo((*space)[:0])
+	if !ok {
+		// The encoder of the whole says what is wrong, and where.
+		body, err := canonicaljson.Marshal(e)
+		if err != nil {
+			return "", encodeViolation(err)
+		}
+		return string(body), nil
 	}
-	return unsafe.String(unsafe.SliceData(body), len(body)), nil // nobody else has the bytes
+	if cap(body) <= mostKeptBody {
+		*space = body
+	}
+	return string(body), nil
+}
+
+// bodies has the space in which bodies are made.
+var bodies = sync.Pool{New: func() any { return new([]byte) }}
+
+// mostKeptBody bounds what is kept of it: one large event must not occupy memory for good.
+const mostKeptBody = 64 << 10
+
+// appendTo appends what canonicaljson.Marshal returns of e: its five members are in
+// canonical order, and four of them need no look at a type. It reports false if one
+// cannot be written.
+func (e *Envelope[T]) appendTo(b []byte) ([]byte, bool) {
+	b = append(b, `{"dedupe_key":`...)
+	b, wrongKey := canonicaljson.AppendString(b, e.DedupeKey)
+	b = append(b, `,"event_id":"`...)
+	b = appendEventID(b, e.EventID)
+	b = append(b, `","event_source":`...)
+	b, wrongSource := canonicaljson.AppendString(b, e.EventSource)
+	b = append(b, `,"event_time":"`...)
+	b, wrongTime := e.EventTime.AppendText(b)
+	b = append(b, '"')
+	b = append(b, payloadMember...)
+	b, wrongPayload := canonicaljson.AppendValue(b, e.Payload)
+	return append(b, '}'), wrongKey == nil && wrongSource == nil && wrongTime == nil && wrongPayload == nil
+}
+
+func appendEventID(b []byte, id uuid.UUID) []byte {
+	b = hex.AppendEncode(b, id[:4])
+	b = hex.AppendEncode(append(b, '-'), id[4:6])
+	b = hex.AppendEncode(append(b, '-'), id[6:8])
+	b = hex.AppendEncode(append(b, '-'), id[8:10])
+	return hex.AppendEncode(append(b, '-'), id[10:])
 }
 
 // encodeViolation files an error of the encoder under the rule that it breaks.

@@ -442,13 +442,14 @@ func (e *UnreportedError) Error() string {
 
 // errorType returns the value of the OpenTelemetry attribute error.type, "" for nil.
 func errorType(err error) string {
-	var typed interface{ ErrorType() string }
-	switch {
-	case err == nil:
-		return ""
-	case errors.As(err, &typed):
-		return typed.ErrorType()
-	default:
-		return "_OTHER"
+	if err == nil {
+		return "" // before a variable that errors.As needs on the heap
 	}
+	if typed, ok := errors.AsType[interface {
+		error
+		ErrorType() string
+	}](err); ok {
+		return typed.ErrorType()
+	}
+	return "_OTHER"
 }

@@ -107,7 +107,7 @@ func (m *Memory) Wall(i Instant) time.Time {
 func (m *Memory) Conclude(now Instant, ev *Event, t *Ticket) (k Known, duplicate bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	own, _ := m.find(now, ev)
+	own, _ := m.find(now, ev, t)
 	t.capture(now, own.known(now))
 	t.concluded = true
 	return t.Known, t.Known.State == Stored && !t.storedIt
@@ -119,7 +119,7 @@ func (m *Memory) Conclude(now Instant, ev *Event, t *Ticket) (k Known, duplicate
 func (m *Memory) Refresh(now Instant, ev *Event, t *Ticket) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	own, first := m.find(now, ev)
+	own, first := m.find(now, ev, t)
 	t.capture(now, own.known(now))
 	t.captureCollision(now, ev, &own, &first)
 }
@@ -139,7 +139,7 @@ func (m *Memory) Admit(now Instant, ev *Event, t *Ticket) Verdict {
 func (m *Memory) Judge(now Instant, ev *Event, t *Ticket) Verdict {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	own, first := m.find(now, ev)
+	own, first := m.find(now, ev, t)
 	return m.judge(now, ev, t, &own, &first, false)
 }
 
@@ -153,7 +153,7 @@ func (m *Memory) AdmitAnyway(now Instant, ev *Event, t *Ticket) Verdict {
 }
 
 func (m *Memory) admit(now Instant, ev *Event, t *Ticket, anyway bool) Verdict {
-	own, first := m.find(now, ev)
+	own, first := m.find(now, ev, t)
 	v := m.judge(now, ev, t, &own, &first, anyway)
 	if v.Kind != Go {
 		return v
@@ -162,7 +162,7 @@ func (m *Memory) admit(now Instant, ev *Event, t *Ticket, anyway bool) Verdict {
 	collides := !own.held && first.held
 	if collides {
 		m.apart.Store(true)
-		own.key = m.separateKey(ev)
+		own.key, own.at = m.separateKey(ev), 0
 	}
 	if !own.held {
 		own.value = remembered{fingerprint: ev.is}
@@ -175,6 +175,8 @@ func (m *Memory) admit(now Instant, ev *Event, t *Ticket, anyway bool) Verdict {
 		}
 		if collides {
 			prior = first.messageID()
+		} else {
+			started.at = own.at
 		}
 	}
 	*t = started
@@ -251,7 +253,7 @@ func (m *Memory) Settle(now Instant, ev *Event, t *Ticket, r Result) (duplicate 
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	own, first := m.find(now, ev)
+	own, first := m.find(now, ev, t)
 	changed := true
 	switch {
 	case r.Fate == attempt.Stored:
@@ -306,7 +308,7 @@ func (m *Memory) keep(now Instant, ev *Event, own, first *record) {
 	own.value.fingerprint = ev.is
 	if first.held && first.value.fingerprint != ev.is && own.key == ev.key {
 		m.apart.Store(true)
-		own.key = m.separateKey(ev)
+		own.key, own.at = m.separateKey(ev), 0
 	}
 	_ = m.put(now, own)
 }
@@ -321,7 +323,7 @@ func (m *Memory) Release(now Instant, ev *Event, t *Ticket) {
 	t.opened = false
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if own, _ := m.find(now, ev); own.state() == Clear {
+	if own, _ := m.find(now, ev, t); own.state() == Clear {
 		m.sent.Delete(own.key)
 	}
 }

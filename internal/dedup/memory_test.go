@@ -232,7 +232,10 @@ func TestFullMemoryRefuses(t *testing.T) {
 	b.goes()
 	assert.Equal(t, dedup.Verdict{Kind: dedup.Full}, c.admit())
 	assert.Equal(t, dedup.Full, r.submit("a", "g", "other").anyway().Kind)
-	assert.Zero(t, c.tk, "nothing has changed")
+	before := c.tk
+	assert.Equal(t, dedup.Verdict{Kind: dedup.Full}, c.admit())
+	assert.Equal(t, before, c.tk, "nothing has changed")
+	assert.Zero(t, c.tk.Known)
 	assert.False(t, c.settle(stored("m3")))
 	c.release()
 	assert.Equal(t, dedup.Stored, a.state())

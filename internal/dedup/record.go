@@ -63,6 +63,7 @@ func (a answer) state() State {
 type record struct {
 	held bool // or else there is none
 	key  window.Key
+	at   window.Place // of the key
 
 	// from is the start of the first attempt that SQS may have stored. To is when the
 	// last such attempt ended, zero while one is under way or none is known.
@@ -164,12 +165,12 @@ func (i Instant) time() time.Time { return epoch.Add(time.Duration(i)) }
 func instantOf(t time.Time) Instant { return Instant(t.Sub(epoch)) }
 
 // lookup returns the record of a key.
-func (m *Memory) lookup(now Instant, k window.Key) record {
-	w, state := m.sent.Lookup(now.time(), k)
+func (m *Memory) lookup(now Instant, k window.Key, at window.Place) record {
+	w, state, at := m.sent.LookupAt(now.time(), k, at)
 	if state == window.Outside {
-		return record{key: k}
+		return record{key: k, at: at}
 	}
-	r := record{held: true, key: k, from: instantOf(w.From), value: w.Value}
+	r := record{held: true, key: k, at: at, from: instantOf(w.From), value: w.Value}
 	if !w.To.IsZero() {
 		r.to = instantOf(w.To)
 	}
@@ -177,28 +178,30 @@ func (m *Memory) lookup(now Instant, k window.Key) record {
 }
 
 // put stores a record. It fails only for one that is not held.
-func (m *Memory) put(now Instant, r *record) error {
+func (m *Memory) put(now Instant, r *record) (err error) {
 	r.held = true
 	w := window.Record[remembered]{From: r.from.time(), Value: r.value}
 	if r.to != 0 {
 		w.To = r.to.time()
 	}
-	return m.sent.Put(now.time(), r.key, w)
+	r.at, err = m.sent.PutAt(now.time(), r.key, r.at, w)
+	return err
 }
 
 // find returns the record of the event, and the record that its dedupe key has, which
 // may be that of another event.
-func (m *Memory) find(now Instant, ev *Event) (own, first record) {
-	first = m.lookup(now, ev.key)
+func (m *Memory) find(now Instant, ev *Event, t *Ticket) (own, first record) {
+	first = m.lookup(now, ev.key, t.at)
+	t.at = first.at
 	if first.held && first.value.fingerprint == ev.is {
 		return first, first
 	}
 	if m.apart.Load() {
-		if own = m.lookup(now, m.separateKey(ev)); own.held && own.value.fingerprint == ev.is {
+		if own = m.lookup(now, m.separateKey(ev), 0); own.held && own.value.fingerprint == ev.is {
 			return own, first
 		}
 	}
-	return record{key: ev.key}, first
+	return record{key: ev.key, at: first.at}, first
 }
 
 // store notes that SQS confirmed the event.

@@ -86,6 +86,7 @@ func (l load) hold(t *testing.T, seed uint64) {
 	rng := rand.New(rand.NewPCG(seed, 1))
 	w := window.New[int](window.Options{Slack: slack})
 	model := &naive{slack: slack, records: map[pair]window.Record[int]{}}
+	places := map[pair]window.Place{}
 	now := start
 	for i := range l.steps {
 		now = now.Add(time.Duration(rng.Int64N(int64(l.pause) + 1)))
@@ -99,7 +100,14 @@ func (l load) hold(t *testing.T, seed uint64) {
 		k := w.Key(p.group, p.id)
 
 		want, state := model.lookup(now, p)
-		got, gotState := w.Lookup(now, k)
+		place := places[p] // from whenever this key was looked at before
+		if rng.IntN(3) == 0 {
+			place = places[pair{p.group, fmt.Sprint(rng.IntN(l.ids))}] // another key's, or none
+		}
+		got, gotState, place := w.LookupAt(now, k, place)
+		if places[p] = place; rng.IntN(3) == 0 {
+			got, gotState = w.Lookup(now, k)
+		}
 		if state != gotState || want.Value != got.Value || !want.From.Equal(got.From) || !want.To.Equal(got.To) {
 			t.Fatalf("seed %d step %d %v: got %v %v, want %v %v", seed, i, p, gotState, got, state, want)
 		}
@@ -119,8 +127,12 @@ func (l load) hold(t *testing.T, seed uint64) {
 		default:
 			continue
 		}
-		if err := w.Put(now, k, want); err != nil {
+		at, err := w.PutAt(now, k, place, want)
+		if err != nil {
 			t.Fatal(err)
+		}
+		if rng.IntN(2) == 0 { // or else the place goes out of date
+			places[p] = at
 		}
 		model.records[p] = want
 	}

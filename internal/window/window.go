@@ -102,8 +102,9 @@ type Window[V any] struct {
 	origin  time.Time // records count nanoseconds from here
 	begun   bool      // origin is set
 	shards  []shard[V]
-	live    int // records that are neither released nor let go of
-	swept   int // the shard with which the next Sweep begins
+	live    int    // records that are neither released nor let go of
+	adds    uint64 // records that were ever added
+	swept   int    // the shard with which the next Sweep begins
 }
 
 // New returns an empty window.
@@ -126,36 +127,75 @@ func (w *Window[V]) Clear() {
 // outside from To+Interval+Slack on. AWS documents no boundary finer than
 // "5 minutes" (F-019).
 func (w *Window[V]) Lookup(now time.Time, k Key) (Record[V], State) {
-	r, _ := w.shard(k).find(k)
+	r, state, _ := w.LookupAt(now, k, 0)
+	return r, state
+}
+
+// Place is what a window knows of where a key has its record, or that it has none: it
+// spares the next look at that key the search. The zero value knows nothing. A Place
+// that is out of date is found out, and costs what none does.
+type Place uint64
+
+// nowhere is set in the place of a key without a record. The other bits are the number of
+// records added until then; otherwise they are the position in the shard, and 1.
+const nowhere Place = 1 << 63
+
+// LookupAt is [Window.Lookup] that begins at a place, and returns the one to go on
+// with.
+func (w *Window[V]) LookupAt(now time.Time, k Key, at Place) (Record[V], State, Place) {
+	r, at := w.find(k, at)
 	if r == nil {
-		return Record[V]{}, Outside
+		return Record[V]{}, Outside, at
 	}
 	s := r.state(w.offset(now), w.options.Slack)
 	if s == Outside {
-		return Record[V]{}, Outside
+		return Record[V]{}, Outside, at
 	}
-	return w.record(r), s
+	return w.record(r), s, at
+}
+
+// find returns the record of k, nil for none, and its place.
+func (w *Window[V]) find(k Key, at Place) (*record[V], Place) {
+	if at == nowhere|Place(w.adds) {
+		return nil, at
+	}
+	s := w.shard(k)
+	if p := uint64(at - 1); p >= s.head && p < s.tail {
+		if r := s.at(p); r.key == k && r.to != released {
+			return r, at
+		}
+	}
+	if r, p := s.find(k); r != nil {
+		return r, Place(p + 1)
+	}
+	return nil, nowhere | Place(w.adds)
 }
 
 // Put sets the record of k, in place of the one that it may have, and frees some
 // of what is outside at now.
 func (w *Window[V]) Put(now time.Time, k Key, r Record[V]) error {
+	_, err := w.PutAt(now, k, 0, r)
+	return err
+}
+
+// PutAt is [Window.Put] that begins at a place, and returns that of the record.
+func (w *Window[V]) PutAt(now time.Time, k Key, place Place, r Record[V]) (Place, error) {
 	if !w.begun {
 		w.origin, w.begun = now, true
 	}
 	at, s := w.offset(now), w.shard(k)
-	if was, p := s.find(k); was != nil {
-		s.touch(p)
+	if was, place := w.find(k, place); was != nil {
+		s.touch(uint64(place - 1))
 		if was.state(at, w.options.Slack) != Outside {
 			w.set(was, r)
-			return nil
+			return place, nil
 		}
 		was.release()
 		w.live--
 	}
 	w.live -= s.expire(at, w.options.Slack)
 	if w.options.Limit > 0 && w.live >= w.options.Limit && !w.makeRoom(at) {
-		return ErrFull
+		return 0, ErrFull
 	}
 	if len(w.shards) == 1 && s.len() >= fewRecords {
 		w.spread()
@@ -164,10 +204,11 @@ func (w *Window[V]) Put(now time.Time, k Key, r Record[V]) error {
 	fresh := record[V]{key: k}
 	w.set(&fresh, r)
 	if !s.add(at, fresh) {
-		return ErrFull
+		return 0, ErrFull
 	}
 	w.live++
-	return nil
+	w.adds++
+	return Place(s.tail), nil
 }
 
 // Delete forgets k. It is for a send that SQS is known to have refused, which
