@@ -1,7 +1,10 @@
 package sqsfifo
 
 import (
+	"bytes"
 	"context"
+	"fmt"
+	"io"
 	"net/http"
 	"reflect"
 
@@ -26,7 +29,12 @@ type Client interface {
 // NewClient returns an *sqs.Client whose transport keeps as many connections as
 // a producer with the given Delivery.InFlight uses. The SDK's own keeps ten to a
 // host and closes what is beyond, so that with more requests under way most of them
-// begin with a TLS handshake. For ten or fewer any client will do.
+// begin with a TLS handshake.
+//
+// It also sends the head and the body of a request in one write where the SDK's takes
+// two. An answer that comes while the SDK's client is still busy with the second, as that
+// of an emulator on the same machine may, costs it the connection and sometimes the
+// answer, so that the event is sent again.
 //
 // An HTTP client of cfg that is not the SDK's own is left as it is; the options
 // come last. The client is an ordinary one and may be used for everything else:
@@ -40,12 +48,39 @@ func NewClient(cfg aws.Config, inFlight int, options ...func(*sqs.Options)) *sqs
 		}
 		o.HTTPClient = client.WithTransportOptions(func(t *http.Transport) {
 			t.MaxIdleConnsPerHost = max(t.MaxIdleConnsPerHost, inFlight)
+			t.WriteBufferSize = max(t.WriteBufferSize, writeBuffer)
 			if t.MaxIdleConns > 0 {
 				t.MaxIdleConns = max(t.MaxIdleConns, inFlight)
 			}
 		})
 	}
-	return sqs.NewFromConfig(cfg, append([]func(*sqs.Options){own}, options...)...)
+	whole := func(o *sqs.Options) {
+		if client, ok := o.HTTPClient.(*awshttp.BuildableClient); ok {
+			o.HTTPClient = wholeRequests{client}
+		}
+	}
+	return sqs.NewFromConfig(cfg, append(append([]func(*sqs.Options){own}, options...), whole)...)
+}
+
+// writeBuffer is what a connection gathers for one write: ten events of the usual size.
+const writeBuffer = 64 << 10
+
+// wholeRequests is an HTTP client whose requests have their bodies in memory. The
+// transport knows such bodies: it writes the head together with them, and closing one
+// never fails. That of the SDK is neither, and it is closed as soon as the answer is
+// there: when the transport then comes to the end of it, it takes the write for failed.
+type wholeRequests struct{ next aws.HTTPClient }
+
+func (c wholeRequests) Do(r *http.Request) (*http.Response, error) {
+	if r.Body != nil && r.ContentLength > 0 {
+		body := make([]byte, r.ContentLength)
+		if _, err := io.ReadFull(r.Body, body); err != nil {
+			return nil, fmt.Errorf("sqsfifo: read the body of a request: %w", err)
+		}
+		_ = r.Body.Close()
+		r.Body = io.NopCloser(bytes.NewReader(body))
+	}
+	return c.next.Do(r)
 }
 
 // isNil reports whether an interface holds nothing, or a nil pointer.

@@ -6,6 +6,8 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -15,6 +17,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
+	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
@@ -105,7 +108,8 @@ func TestNewClientLeavesAnotherHTTPClientAlone(t *testing.T) {
 
 	large := awshttp.NewBuildableClient().WithTransportOptions(func(t *http.Transport) { t.MaxIdleConns, t.MaxIdleConnsPerHost = 0, 500 })
 	cfg.HTTPClient = large
-	got := sqsfifo.NewClient(cfg, 64).Options().HTTPClient.(*awshttp.BuildableClient).GetTransport()
+	var got *http.Transport
+	sqsfifo.NewClient(cfg, 64, func(o *sqs.Options) { got = o.HTTPClient.(*awshttp.BuildableClient).GetTransport() })
 	assert.Equal(t, 500, got.MaxIdleConnsPerHost, "what is larger stays")
 	assert.Zero(t, got.MaxIdleConns, "no limit stays no limit")
 }
@@ -255,4 +259,61 @@ func (c *changingClient) SendMessage(ctx context.Context, in *sqs.SendMessageInp
 		out.MD5OfMessageBody = c.digest
 	}
 	return out, err
+}
+
+// The client of the SDK writes the head of a request, then its body, and closes the
+// body when the answer is there. The transport may still be about to do so: then it
+// gives the connection up, and with it what it has not read of the answer.
+func TestNewClientWritesARequestAtOnce(t *testing.T) {
+	for name, test := range map[string]struct {
+		body   string
+		writes int64
+	}{
+		"ten usual events": {strings.Repeat("x", 600), 1},
+		"large events":     {strings.Repeat("x", 90_000), -1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			q := newQueue(t, sqstest.Config{})
+			server := httptest.NewServer(sqstest.NewServer(q))
+			defer server.Close()
+			var writes, dials atomic.Int64
+			counted := func(o *sqs.Options) {
+				o.HTTPClient = o.HTTPClient.(*awshttp.BuildableClient).WithTransportOptions(func(tr *http.Transport) {
+					tr.DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
+						c, err := new(net.Dialer).DialContext(ctx, network, address)
+						dials.Add(1)
+						return countedConn{c, &writes}, err
+					}
+				})
+			}
+			client := sqsfifo.NewClient(awsConfig(server.URL), 1, counted)
+			const requests = 50
+			for i := range requests {
+				in := &sqs.SendMessageBatchInput{QueueUrl: aws.String(q.URL())}
+				for j := range 10 {
+					in.Entries = append(in.Entries, types.SendMessageBatchRequestEntry{
+						Id: aws.String(strconv.Itoa(j)), MessageGroupId: aws.String("g"), MessageBody: aws.String(fmt.Sprint(test.body, i, j)),
+					})
+				}
+				out, err := client.SendMessageBatch(t.Context(), in)
+				require.NoError(t, err)
+				require.Len(t, out.Successful, 10)
+			}
+			assert.EqualValues(t, 1, dials.Load(), "no answer costs the connection")
+			if test.writes > 0 {
+				assert.EqualValues(t, requests*test.writes, writes.Load())
+			}
+			assert.Len(t, q.Messages(), requests*10)
+		})
+	}
+}
+
+type countedConn struct {
+	net.Conn
+	writes *atomic.Int64
+}
+
+func (c countedConn) Write(b []byte) (int, error) {
+	c.writes.Add(1)
+	return c.Conn.Write(b)
 }
