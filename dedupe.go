@@ -48,11 +48,16 @@ func JoinKey(parts ...string) (string, error) {
 		if i > 0 {
 			b.WriteByte('|')
 		}
-		for j := range len(p) {
-			if p[j] == '|' || p[j] == '\\' {
-				b.WriteByte('\\')
+		for {
+			j := strings.IndexAny(p, `|\`)
+			if j < 0 {
+				b.WriteString(p)
+				break
 			}
+			b.WriteString(p[:j])
+			b.WriteByte('\\')
 			b.WriteByte(p[j])
+			p = p[j+1:]
 		}
 	}
 	if b.Len() > MaxDedupeKeyBytes {
@@ -63,6 +68,9 @@ func JoinKey(parts ...string) (string, error) {
 
 // textRule returns the rule that s breaks as a component of a key, or "".
 func textRule(s string) string {
+	if isPlainText(s) {
+		return ""
+	}
 	if !utf8.ValidString(s) {
 		return "not valid UTF-8; encode binary identifiers as hex"
 	}
@@ -70,6 +78,16 @@ func textRule(s string) string {
 		return fmt.Sprintf("control character at byte %d; remove it", i)
 	}
 	return ""
+}
+
+// isPlainText reports whether s is of printable ASCII alone, as most keys are.
+func isPlainText(s string) bool {
+	for i := range len(s) {
+		if s[i] < ' ' || s[i] > '~' {
+			return false
+		}
+	}
+	return true
 }
 
 // BodyHash returns the lower-case hexadecimal SHA-256 of a message body. It is

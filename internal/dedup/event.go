@@ -23,8 +23,9 @@ type Event struct {
 
 // fingerprint is what a record holds of a message.
 type fingerprint struct {
-	// same is of body and group: long enough that no two events with one dedupe key
-	// share it.
+	// same is of body and group: the start of the body's SHA-256, with a hash of the
+	// group in it whose seed nobody knows. It is long enough that no two events with one
+	// dedupe key share it.
 	same [12]byte
 
 	// attributes is of those that may carry identity.
@@ -41,18 +42,19 @@ type fingerprint struct {
 func (m *Memory) Event(dedupeKey, group, body, payload string, attributes [32]byte) Event {
 	// #nosec G103 -- no copy of the body; Sum256 does not write to it.
 	sum := sha256.Sum256(unsafe.Slice(unsafe.StringData(body), len(body)))
-	var space [sha256.Size + 128]byte // what SQS allows of a group
-	same := sha256.Sum256(append(append(space[:0], sum[:]...), group...))
+	of := maphash.String(m.seed, group)
+	same := [12]byte(sum[:])
+	binary.BigEndian.PutUint64(same[:], binary.BigEndian.Uint64(same[:])^of)
 	return Event{
 		dedupeKey: dedupeKey,
 		body:      sum,
 		is: fingerprint{
-			same:       [12]byte(same[:]),
+			same:       same,
 			attributes: binary.BigEndian.Uint32(attributes[:]),
 			body:       binary.BigEndian.Uint32(sum[:]),
 			payload:    uint32(maphash.String(m.seed, payload)),
 		},
-		group: max(maphash.String(m.seed, group), 1),
+		group: max(of, 1),
 		key:   m.sent.Key("", dedupeKey),
 	}
 }

@@ -18,6 +18,10 @@ const (
 
 	bucketLen    = 16
 	leastBuckets = 4
+
+	// roomToSpare is how many free slots of its first bucket a key does not look at the
+	// other one for: in an index that is half full, that goes for most.
+	roomToSpare = 6
 )
 
 // newIndex returns an index that n keys fill by half.
@@ -25,14 +29,17 @@ func newIndex(n int) index {
 	return make(index, max(2*n/bucketLen+1, leastBuckets))
 }
 
-// place enters a key into the emptier of its two buckets, which is what lets
-// buckets fill to more than nine tenths. It refuses when both are full.
+// place enters a key into its first bucket if that has room to spare, or else into the
+// emptier of its two, which is what lets buckets fill to more than nine tenths. It
+// refuses when both are full.
 func (s *shard[V]) place(x index, k Key, position uint64) bool {
 	i, j := k.buckets(len(x))
 	b := &x[i]
 	slot, free := s.vacant(b)
-	if other, more := s.vacant(&x[j]); more > free {
-		b, slot, free = &x[j], other, more
+	if free < roomToSpare {
+		if other, more := s.vacant(&x[j]); more > free {
+			b, slot, free = &x[j], other, more
+		}
 	}
 	if free == 0 {
 		return false
