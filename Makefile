@@ -65,7 +65,7 @@ simulate-system: ## random systems of producers, a store, a queue and consumers 
 	cd idempotency/sqlstore/sqlstoretest && $(GO) test -count=1 -timeout 0 -run '^TestSystem$$' -v . -system.seeds $$(($(SEEDS) / 10 + 1)) | grep -v '^ *---\|=== '
 
 .PHONY: model
-model: ## check the protocol of one event with spin, if that and a C compiler are here
+model: ## check the protocol of one event, without and with a store, with spin, if that and a C compiler are here
 	docs/model/check.sh
 
 # The go command sometimes reports its own deadline as a failure, with no input

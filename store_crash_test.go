@@ -308,6 +308,34 @@ func TestWithdrawnWhileAnotherProducerSends(t *testing.T) {
 	})
 }
 
+// Who waits without a claim knows of the store what it said last. To send the event again is
+// safe: the store knows what another producer has done meanwhile.
+func TestNotStoredAsOfTheLastAnswer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q, store := newQueue(t, sqstest.Config{}), new(idempotency.Memory)
+		a, b := start(t, q, store), start(t, q, store)
+		a.client.hook(func() error { time.Sleep(15 * time.Second); return nil }, nil)
+		before := scene
+		before.ID = "before in the group"
+		a.SendAsync(t.Context(), before, nil)
+		time.AfterFunc(5*time.Second, func() {
+			_, err := b.Send(t.Context(), scene)
+			assert.NoError(t, err)
+		})
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		defer cancel()
+		_, err := a.Send(ctx, scene)
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		require.Equal(t, sqsfifo.NotStored, sqsfifo.FateOf(err))
+		again, err := a.Send(t.Context(), scene)
+		require.NoError(t, err)
+		require.True(t, again.Duplicate)
+		require.Len(t, q.Messages(), 2)
+		closed(t, a.Producer)
+		closed(t, b.Producer)
+	})
+}
+
 // A producer whose request outlives its claim is overtaken: its completion is refused,
 // and its message suppressed.
 func TestZombie(t *testing.T) {
