@@ -43,28 +43,28 @@ func (c *hookedClient) hooks() (before, after func() error) {
 	return before, after
 }
 
-func (c *hookedClient) SendMessage(ctx context.Context, in *sqs.SendMessageInput, _ ...func(*sqs.Options)) (*sqs.SendMessageOutput, error) {
+// hooked makes one call between the hooks. A request that has left arrives, whatever
+// becomes of its context.
+func hooked[T any](ctx context.Context, c *hookedClient, call func(context.Context) (*T, error)) (*T, error) {
 	before, after := c.hooks()
 	if err := before(); err != nil {
 		return nil, err
 	}
-	out, err := c.Queue.SendMessage(context.WithoutCancel(ctx), in)
+	out, err := call(context.WithoutCancel(ctx))
 	if err := after(); err != nil {
 		return nil, err
 	}
 	return out, err
 }
 
+func (c *hookedClient) SendMessage(ctx context.Context, in *sqs.SendMessageInput, _ ...func(*sqs.Options)) (*sqs.SendMessageOutput, error) {
+	return hooked(ctx, c, func(ctx context.Context) (*sqs.SendMessageOutput, error) { return c.Queue.SendMessage(ctx, in) })
+}
+
 func (c *hookedClient) SendMessageBatch(ctx context.Context, in *sqs.SendMessageBatchInput, _ ...func(*sqs.Options)) (*sqs.SendMessageBatchOutput, error) {
-	before, after := c.hooks()
-	if err := before(); err != nil {
-		return nil, err
-	}
-	out, err := c.Queue.SendMessageBatch(context.WithoutCancel(ctx), in)
-	if err := after(); err != nil {
-		return nil, err
-	}
-	return out, err
+	return hooked(ctx, c, func(ctx context.Context) (*sqs.SendMessageBatchOutput, error) {
+		return c.Queue.SendMessageBatch(ctx, in)
+	})
 }
 
 // process is a producer in a process that may crash.

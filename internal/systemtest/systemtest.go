@@ -1,22 +1,18 @@
 package systemtest
 
 import (
-	"flag"
 	"fmt"
 	"math/rand/v2"
-	"strconv"
 	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
+	"github.com/kansas-frontier-matrix/sqsfifo/internal/seedtest"
 )
 
-var (
-	seeds = flag.Int("system.seeds", 0, "number of seeds of TestSystem; 0 is a few")
-	only  = flag.Int("system.seed", -1, "the only seed of TestSystem")
-)
+var seeds = seedtest.Flags("system", "TestSystem")
 
 // Storage is where a world keeps the records of its store. All of it lives in the bubble
 // of the world's virtual time.
@@ -35,34 +31,18 @@ type NewStorage func(t *testing.T, now func() time.Time) Storage
 
 // Run lives through as many seeds as the flag -system.seeds says, by default so many, or
 // those of a short test. It checks each, and that together they went through all faults.
-func Run(t *testing.T, usually, short int, storage NewStorage) {
-	from, to := 0, usually
-	switch {
-	case *only >= 0:
-		from, to = *only, *only+1
-	case *seeds > 0:
-		to = *seeds
-	case testing.Short():
-		to = short
-	}
+func Run(t *testing.T, usual, short int, storage NewStorage) {
 	var mu sync.Mutex
 	var sum totals
-	t.Run("seeds", func(t *testing.T) {
-		for seed := from; seed < to; seed++ {
-			t.Run(strconv.Itoa(seed), func(t *testing.T) {
-				t.Parallel()
-				synctest.Test(t, func(t *testing.T) {
-					w := run(t, uint64(seed), "", storage)
-					w.report()
-					mu.Lock()
-					defer mu.Unlock()
-					sum.add(w.totals)
-				})
-			})
-		}
+	n := seeds.Run(t, usual, short, func(t *testing.T, seed uint64) {
+		w := run(t, seed, "", storage)
+		w.report()
+		mu.Lock()
+		defer mu.Unlock()
+		sum.add(w.totals)
 	})
-	t.Logf("%d seeds: %+v", to-from, sum)
-	if to-from >= short && (sum.crashes == 0 || sum.lost == 0 || sum.storeFaults == 0 || sum.ambiguous == 0 || sum.duplicates == 0 || sum.inDoubt == 0 || sum.settled == 0 || sum.redelivered == 0) {
+	t.Logf("%d seeds: %+v", n, sum)
+	if n >= short && (sum.crashes == 0 || sum.lost == 0 || sum.storeFaults == 0 || sum.ambiguous == 0 || sum.duplicates == 0 || sum.inDoubt == 0 || sum.settled == 0 || sum.redelivered == 0) {
 		t.Errorf("some of it never happened: %+v", sum)
 	}
 }
