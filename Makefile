@@ -60,11 +60,12 @@ soak: ## send through faults for SOAK (2m); 5,000 random programs each of resend
 	$(GO) test -count=1 -timeout 0 -run '^TestKilled$$|^TestModel$$' -v ./replay -kill.groups 1000 -kill.items 100000 -kill.kills 20 -model.seeds $(SEEDS) | grep -v '^ *---\|=== '
 
 .PHONY: simulate-system
-simulate-system: ## random systems of producers, a store, a queue and consumers that crash, for SEEDS (5,000) seeds
+simulate-system: ## random systems of producers, a store, a queue and consumers that crash, for SEEDS (5,000) seeds; a tenth of them over SQLite with its ledger
 	$(GO) test -count=1 -timeout 0 -run '^TestSystem$$' -v ./internal/systemtest -system.seeds $(SEEDS) | grep -v '^ *---\|=== '
+	cd idempotency/sqlstore/sqlstoretest && $(GO) test -count=1 -timeout 0 -run '^TestSystem$$' -v . -system.seeds $$(($(SEEDS) / 10 + 1)) | grep -v '^ *---\|=== '
 
 .PHONY: model
-model: ## check the protocol of one event with spin, if that and a C compiler are here
+model: ## check the protocol of one event, without and with a store, with spin, if that and a C compiler are here
 	docs/model/check.sh
 
 # The go command sometimes reports its own deadline as a failure, with no input

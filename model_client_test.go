@@ -123,10 +123,17 @@ func (c *modelClient) SendMessageBatch(ctx context.Context, in *sqs.SendMessageB
 }
 
 func (c *modelClient) SendMessage(ctx context.Context, in *sqs.SendMessageInput, o ...func(*sqs.Options)) (*sqs.SendMessageOutput, error) {
-	out, err := c.transmit(ctx, []types.SendMessageBatchRequestEntry{{
+	return alone(in, func(entries []types.SendMessageBatchRequestEntry) (*sqs.SendMessageBatchOutput, error) {
+		return c.transmit(ctx, entries, o)
+	})
+}
+
+// alone makes a batch of a single message, and its answer that of a single message.
+func alone(in *sqs.SendMessageInput, transmit func([]types.SendMessageBatchRequestEntry) (*sqs.SendMessageBatchOutput, error)) (*sqs.SendMessageOutput, error) {
+	out, err := transmit([]types.SendMessageBatchRequestEntry{{
 		Id: aws.String("0"), MessageBody: in.MessageBody, MessageGroupId: in.MessageGroupId,
 		MessageDeduplicationId: in.MessageDeduplicationId, MessageAttributes: in.MessageAttributes,
-	}}, o)
+	}})
 	switch {
 	case err != nil || out == nil:
 		return nil, err

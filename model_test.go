@@ -9,16 +9,15 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/kansas-frontier-matrix/sqsfifo"
+	"github.com/kansas-frontier-matrix/sqsfifo/internal/seedtest"
 	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
 )
 
 var (
-	modelSeeds = flag.Int("model.seeds", 0, "number of seeds of TestModel; 0 is a few hundred")
-	modelSeed  = flag.Int("model.seed", -1, "the only seed of TestModel")
+	modelSeeds = seedtest.Flags("model", "TestModel")
 	modelBreak = flag.String("model.break", "", "late, lie or invent: makes the network dishonest, to see TestModel fail")
 )
 
@@ -30,25 +29,9 @@ var (
 // Two runs of one seed do nearly the same: goroutines and the jitter of retries
 // differ. A failure prints the history of its event.
 func TestModel(t *testing.T) {
-	from, to := 0, 250
-	switch {
-	case *modelSeed >= 0:
-		from, to = *modelSeed, *modelSeed+1
-	case *modelSeeds > 0:
-		to = *modelSeeds
-	case testing.Short():
-		to = 60
-	}
 	var sum modelTotals
-	t.Run("seeds", func(t *testing.T) {
-		for seed := from; seed < to; seed++ {
-			t.Run(strconv.Itoa(seed), func(t *testing.T) {
-				t.Parallel()
-				synctest.Test(t, func(t *testing.T) { newModelRun(t, uint64(seed)).run(&sum) })
-			})
-		}
-	})
-	t.Logf("%d seeds: %v", to-from, &sum)
+	n := modelSeeds.Run(t, 250, 60, func(t *testing.T, seed uint64) { newModelRun(t, seed).run(&sum) })
+	t.Logf("%d seeds: %v", n, &sum)
 }
 
 // modelTotals says how much was tried.

@@ -42,6 +42,18 @@ func TestClose(t *testing.T) {
 	})
 }
 
+// sendEach sends the events in a batch, or one after another.
+func sendEach(t *testing.T, p *sqsfifo.Producer[Scene], events []Scene, batch bool) {
+	if batch {
+		assert.NoError(t, p.SendBatch(t.Context(), events).Err())
+		return
+	}
+	for _, s := range events {
+		_, err := p.Send(t.Context(), s)
+		assert.NoError(t, err)
+	}
+}
+
 func TestConcurrentUse(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue(t, sqstest.Config{})
@@ -52,14 +64,7 @@ func TestConcurrentUse(t *testing.T) {
 			wg.Go(func() {
 				// Two goroutines each send the same events, alone and in batches.
 				part := all[g/2*50 : g/2*50+50]
-				if g%2 == 0 {
-					assert.NoError(t, p.SendBatch(t.Context(), part).Err())
-					return
-				}
-				for _, s := range part {
-					_, err := p.Send(t.Context(), s)
-					assert.NoError(t, err)
-				}
+				sendEach(t, p, part, g%2 == 0)
 			})
 		}
 		wg.Wait()
@@ -115,14 +120,7 @@ func TestOneRequestOfAGroupIsUnderWay(t *testing.T) {
 		for g := range 12 {
 			part := all[g*10 : g*10+10]
 			wg.Go(func() {
-				if g%3 == 0 {
-					assert.NoError(t, p.SendBatch(t.Context(), part).Err())
-					return
-				}
-				for _, s := range part {
-					_, err := p.Send(t.Context(), s)
-					assert.NoError(t, err)
-				}
+				sendEach(t, p, part, g%3 == 0)
 			})
 		}
 		wg.Wait()

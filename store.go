@@ -33,8 +33,11 @@ import (
 // there alone.
 //
 // What is said of an event follows from the store, too: it is not said to be not stored
-// as long as the store has not answered, or another producer may be sending it. Only
-// [Producer.TrySend] with a full buffer says so without the store.
+// as long as the store has not answered, or has answered that another producer may be
+// sending it. The last answer counts: while an event waits here without a claim, another
+// producer may store it, and the one whose context ends says "not stored". To send it
+// again is safe, because the store knows it. Only [Producer.TrySend] with a full buffer
+// says so without the store.
 //
 // Not promised: that nothing is sent twice by a process that was stopped for more than
 // five minutes between its last look at a claim and the network, by hardware that loses

@@ -43,28 +43,28 @@ func (c *hookedClient) hooks() (before, after func() error) {
 	return before, after
 }
 
-func (c *hookedClient) SendMessage(ctx context.Context, in *sqs.SendMessageInput, _ ...func(*sqs.Options)) (*sqs.SendMessageOutput, error) {
+// hooked makes one call between the hooks. A request that has left arrives, whatever
+// becomes of its context.
+func hooked[T any](ctx context.Context, c *hookedClient, call func(context.Context) (*T, error)) (*T, error) {
 	before, after := c.hooks()
 	if err := before(); err != nil {
 		return nil, err
 	}
-	out, err := c.Queue.SendMessage(context.WithoutCancel(ctx), in)
+	out, err := call(context.WithoutCancel(ctx))
 	if err := after(); err != nil {
 		return nil, err
 	}
 	return out, err
 }
 
+func (c *hookedClient) SendMessage(ctx context.Context, in *sqs.SendMessageInput, _ ...func(*sqs.Options)) (*sqs.SendMessageOutput, error) {
+	return hooked(ctx, c, func(ctx context.Context) (*sqs.SendMessageOutput, error) { return c.Queue.SendMessage(ctx, in) })
+}
+
 func (c *hookedClient) SendMessageBatch(ctx context.Context, in *sqs.SendMessageBatchInput, _ ...func(*sqs.Options)) (*sqs.SendMessageBatchOutput, error) {
-	before, after := c.hooks()
-	if err := before(); err != nil {
-		return nil, err
-	}
-	out, err := c.Queue.SendMessageBatch(context.WithoutCancel(ctx), in)
-	if err := after(); err != nil {
-		return nil, err
-	}
-	return out, err
+	return hooked(ctx, c, func(ctx context.Context) (*sqs.SendMessageBatchOutput, error) {
+		return c.Queue.SendMessageBatch(ctx, in)
+	})
 }
 
 // process is a producer in a process that may crash.
@@ -304,6 +304,34 @@ func TestWithdrawnWhileAnotherProducerSends(t *testing.T) {
 		r, err := b.Send(t.Context(), scene)
 		require.NoError(t, err)
 		require.True(t, r.Duplicate)
+		closed(t, b.Producer)
+	})
+}
+
+// Who waits without a claim knows of the store what it said last. To send the event again is
+// safe: the store knows what another producer has done meanwhile.
+func TestNotStoredAsOfTheLastAnswer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q, store := newQueue(t, sqstest.Config{}), new(idempotency.Memory)
+		a, b := start(t, q, store), start(t, q, store)
+		a.client.hook(func() error { time.Sleep(15 * time.Second); return nil }, nil)
+		before := scene
+		before.ID = "before in the group"
+		a.SendAsync(t.Context(), before, nil)
+		time.AfterFunc(5*time.Second, func() {
+			_, err := b.Send(t.Context(), scene)
+			assert.NoError(t, err)
+		})
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		defer cancel()
+		_, err := a.Send(ctx, scene)
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		require.Equal(t, sqsfifo.NotStored, sqsfifo.FateOf(err))
+		again, err := a.Send(t.Context(), scene)
+		require.NoError(t, err)
+		require.True(t, again.Duplicate)
+		require.Len(t, q.Messages(), 2)
+		closed(t, a.Producer)
 		closed(t, b.Producer)
 	})
 }

@@ -116,17 +116,9 @@ func (c *storeClient) SendMessageBatch(ctx context.Context, in *sqs.SendMessageB
 }
 
 func (c *storeClient) SendMessage(ctx context.Context, in *sqs.SendMessageInput, _ ...func(*sqs.Options)) (*sqs.SendMessageOutput, error) {
-	out, err := c.transmit(ctx, []types.SendMessageBatchRequestEntry{{
-		Id: aws.String("0"), MessageBody: in.MessageBody, MessageGroupId: in.MessageGroupId, MessageAttributes: in.MessageAttributes,
-	}})
-	if err != nil || out == nil {
-		return nil, err
-	}
-	ok := out.Successful[0]
-	return &sqs.SendMessageOutput{
-		MessageId: ok.MessageId, SequenceNumber: ok.SequenceNumber,
-		MD5OfMessageBody: ok.MD5OfMessageBody, MD5OfMessageAttributes: ok.MD5OfMessageAttributes,
-	}, nil
+	return alone(in, func(entries []types.SendMessageBatchRequestEntry) (*sqs.SendMessageBatchOutput, error) {
+		return c.transmit(ctx, entries)
+	})
 }
 
 func (c *storeClient) GetQueueAttributes(ctx context.Context, in *sqs.GetQueueAttributesInput, _ ...func(*sqs.Options)) (*sqs.GetQueueAttributesOutput, error) {

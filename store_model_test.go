@@ -15,12 +15,12 @@ import (
 
 	"github.com/kansas-frontier-matrix/sqsfifo"
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
+	"github.com/kansas-frontier-matrix/sqsfifo/internal/seedtest"
 	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
 )
 
 var (
-	storeSeeds = flag.Int("store.seeds", 0, "number of seeds of TestStoreModel; 0 is a few hundred")
-	storeSeed  = flag.Int("store.seed", -1, "the only seed of TestStoreModel")
+	storeSeeds = seedtest.Flags("store", "TestStoreModel")
 	storeBreak = flag.String("store.break", "", "forget or late: a store that forgets claims, or a network that delivers late, to see TestStoreModel fail")
 )
 
@@ -31,25 +31,9 @@ var (
 //
 // Two runs of one seed do nearly the same: goroutines and jitter differ.
 func TestStoreModel(t *testing.T) {
-	from, to := 0, 300
-	switch {
-	case *storeSeed >= 0:
-		from, to = *storeSeed, *storeSeed+1
-	case *storeSeeds > 0:
-		to = *storeSeeds
-	case testing.Short():
-		to = 60
-	}
 	var sum storeTotals
-	t.Run("seeds", func(t *testing.T) {
-		for seed := from; seed < to; seed++ {
-			t.Run(strconv.Itoa(seed), func(t *testing.T) {
-				t.Parallel()
-				synctest.Test(t, func(t *testing.T) { newStoreWorld(t, uint64(seed)).run(&sum) })
-			})
-		}
-	})
-	t.Logf("%d seeds: %v", to-from, &sum)
+	n := storeSeeds.Run(t, 300, 60, func(t *testing.T, seed uint64) { newStoreWorld(t, seed).run(&sum) })
+	t.Logf("%d seeds: %v", n, &sum)
 }
 
 // storeTotals says how much was tried.

@@ -1,11 +1,13 @@
 #!/usr/bin/env bash
-# Checks event.pml with spin: each configuration exhaustively, one line a run.
+# Checks event.pml and store.pml with spin: each configuration exhaustively, one line
+# a run.
 #
-#   check.sh                     all runs
-#   check.sh trace -DOLD ...     the shortest counterexample of one configuration
+#   check.sh                             all runs
+#   check.sh trace -DOLD ...             the shortest counterexample of one configuration
+#   check.sh trace store -DSEND_FIRST    of store.pml
 #
-# It fails if the new design has an error, or if today's design or a mutation has
-# none. README.md explains the runs.
+# It fails if the design has an error, or if the old design or a mutation has none.
+# README.md and STORE.md explain the runs.
 set -euo pipefail
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -23,33 +25,41 @@ fi
 tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
 
-# explore DIR FLAGS...: builds and runs one configuration in DIR.
+# explore DIR MODEL FLAGS...: builds and runs one configuration in DIR.
 explore() {
-	local dir=$1 opt=-O0
-	shift
+	local dir=$1 model=$2.pml opt=-O0
+	shift 2
 	mkdir -p "$dir"
 	cd "$dir"
-	cp "$here/event.pml" .
-	case " $* " in *" -DSUBMISSIONS=2 "*) ;; *) opt=-O2 ;; esac
-	spin -a "$@" event.pml >spin.out 2>&1 </dev/null &&
+	cp "$here/$model" .
+	case "$model $* " in event.pml*" -DSUBMISSIONS=2 "* | store.pml*" -D"*) ;; *) opt=-O2 ;; esac
+	spin -a "$@" "$model" >spin.out 2>&1 </dev/null &&
 		"$CC" -w "$opt" -DSAFETY -DBFS -o pan pan.c >cc.out 2>&1 &&
 		./pan -m100000 -w20 >pan.out 2>&1 </dev/null
 }
 
 if [ "${1:-}" = trace ]; then
 	shift
-	explore "$tmp/trace" -DSUBMISSIONS=2 "$@" || { cat "$tmp"/trace/*.out; exit 1; }
+	model=event
+	if [ "${1:-}" = store ]; then
+		model=store
+		shift
+	else
+		set -- -DSUBMISSIONS=2 "$@"
+	fi
+	explore "$tmp/trace" $model "$@" || { cat "$tmp"/trace/*.out; exit 1; }
 	grep -h 'assertion violated\|invalid end state \|errors:' pan.out
-	if [ -f event.pml.trail ]; then
-		spin -t -DSUBMISSIONS=2 "$@" event.pml </dev/null |
-			awk '/^ *tick/ { t++ } /^ *(submission|Close|the )/ { sub(/^ */, ""); print "t=" t+0 "  " $0 }'
+	if [ -f $model.pml.trail ]; then
+		spin -t "$@" $model.pml </dev/null |
+			awk '/^ *tick/ { t++ } /^ *(submission|process|Close|it is settled|the )/ { sub(/^ */, ""); print "t=" t+0 "  " $0 }'
 	fi
 	exit 0
 fi
 
-# design | what differs | property: a number or "all" | expected | flags
+# design | what differs | property: a number or "all" | expected | flags | model
 runs=()
-run() { runs+=("$1|$2|$3|$4|$5"); }
+model=event
+run() { runs+=("$1|$2|$3|$4|$5|$model"); }
 
 # The design.
 run new "three alive at once" all holds ""
@@ -110,13 +120,42 @@ run variant "-DFOREIGN -DFOREIGN_AS_OWN -DSTORED_IS_LOCAL" 2 holds "-DSUBMISSION
 # What no producer can promise: it learns the instant of acceptance only as a range.
 run new "a duplicate is never reported late" 6 fails "-DSUBMISSIONS=2"
 
+# With a store.
+model=store
+run store "two processes that crash" all holds ""
+for point in 1 2 3 4 5 6; do
+	run store "reaches point $point" all reached "-DREACH=$point"
+done
+broken() { run broken "$1" "$2" fails "$1"; }
+broken -DSEND_FIRST 1
+broken -DCOMPLETE_WITHOUT_FENCE 2
+broken -DFAIL_WITHOUT_FENCE 1
+broken -DCLAIM_LOST 1
+broken -DNO_LEASES 3
+broken -DNO_LEASE_CHECK 1
+broken -DNO_LATE_CHECK 1
+broken -DWINDOW_WITHOUT_LEASE 1
+broken -DWINDOW_WITHOUT_SLACK 1
+broken -DWINDOW_FROM_RECLAIM 1
+broken -DPRIOR_FORGOTTEN 1
+broken -DDOUBT_NOT_TOLD 3
+broken -DREFUSAL_ENDS_DOUBT 1
+broken -DRELEASE_IN_DOUBT 1
+broken -DSETTLED_EARLY 1
+broken -DWEAK_SUCCESS 2
+
+# What the store's configuration gives up by choice, and what nobody can promise.
+broken -DSEND_AGAIN 1
+broken -DFAIL_OPEN 1
+run store "\"not stored\" is never out of date" 4 fails ""
+
 line='%-9s %-46s %-9s %9s  %s\n'
 one() {
-	local design what property expected flags errors states result
-	IFS='|' read -r design what property expected flags <<<"${runs[$1]}"
+	local design what property expected flags model errors states result
+	IFS='|' read -r design what property expected flags model <<<"${runs[$1]}"
 	[ "$property" = all ] || flags+=" -DONLY=$property"
 	# shellcheck disable=SC2086
-	if ! (explore "$tmp/$1" $flags); then
+	if ! (explore "$tmp/$1" "$model" $flags); then
 		printf "$line" "$design" "$what" "$property" - "BROKEN RUN" >"$tmp/$1.line"
 		cat "$tmp/$1/"*.out >>"$tmp/$1.line"
 		touch "$tmp/failed"

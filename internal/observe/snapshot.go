@@ -1,10 +1,6 @@
 package observe
 
 import (
-	"context"
-	"errors"
-
-	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
 	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
@@ -31,34 +27,16 @@ func observeSnapshots(meter metric.Meter, queue string, snapshot func() Snapshot
 	if snapshot == nil {
 		return func() {}, nil
 	}
-	var errs []error
-	now := func(name, unit, text string) metric.Int64ObservableUpDownCounter {
-		i, err := meter.Int64ObservableUpDownCounter("sqs_fifo.producer."+name, metric.WithUnit(unit), metric.WithDescription(text))
-		errs = append(errs, err)
-		return i
-	}
-	count := func(name, unit, text string) metric.Int64ObservableCounter {
-		i, err := meter.Int64ObservableCounter("sqs_fifo.producer."+name, metric.WithUnit(unit), metric.WithDescription(text))
-		errs = append(errs, err)
-		return i
-	}
-	gauge := func(name, unit, text string) metric.Float64ObservableGauge {
-		i, err := meter.Float64ObservableGauge("sqs_fifo.producer."+name, metric.WithUnit(unit), metric.WithDescription(text))
-		errs = append(errs, err)
-		return i
-	}
-	events := now("pending_events", "{event}", "Events that were submitted and whose outcome has not been reported.")
-	bytes := now("pending_bytes", "By", "Size of those events, as SQS counts it.")
-	requests := now("active_requests", "{request}", "Requests under way.")
-	paused := now("paused_groups", "{group}", "Message groups that are paused after an event failed.")
-	oldest := gauge("oldest_event_age", "s", "Time since the oldest event without a reported outcome was submitted.")
-	limit := gauge("rate_limit", "{request}/s", "Requests a second to which throttles have limited the producer; absent without a limit.")
-	outcomes := count("outcomes", "{event}", "Events by what became of them.")
-	retries := count("retries", "{attempt}", "Attempts of an event after its first one.")
-	throttles := count("throttles", "{request}", "Requests that SQS throttled, in whole or in part.")
-	if err := errors.Join(errs...); err != nil {
-		return nil, err
-	}
+	i := &observables{meter: meter, prefix: "sqs_fifo.producer."}
+	events := i.now("pending_events", "{event}", "Events that were submitted and whose outcome has not been reported.")
+	bytes := i.now("pending_bytes", "By", "Size of those events, as SQS counts it.")
+	requests := i.now("active_requests", "{request}", "Requests under way.")
+	paused := i.now("paused_groups", "{group}", "Message groups that are paused after an event failed.")
+	oldest := i.gauge("oldest_event_age", "s", "Time since the oldest event without a reported outcome was submitted.")
+	limit := i.gauge("rate_limit", "{request}/s", "Requests a second to which throttles have limited the producer; absent without a limit.")
+	outcomes := i.count("outcomes", "{event}", "Events by what became of them.")
+	retries := i.count("retries", "{attempt}", "Attempts of an event after its first one.")
+	throttles := i.count("throttles", "{request}", "Requests that SQS throttled, in whole or in part.")
 
 	destination := semconv.MessagingDestinationName(queue)
 	here := metric.WithAttributeSet(attribute.NewSet(destination))
@@ -66,7 +44,7 @@ func observeSnapshots(meter metric.Meter, queue string, snapshot func() Snapshot
 		return metric.WithAttributeSet(attribute.NewSet(destination, attrOutcome.String(outcome)))
 	}
 	stored, duplicate, notStored, inDoubt, altered := of("stored"), of("duplicate"), of("not_stored"), of("in_doubt"), of("altered")
-	registration, err := meter.RegisterCallback(func(_ context.Context, o metric.Observer) error {
+	return i.register(func(o metric.Observer) {
 		s := snapshot()
 		o.ObserveInt64(events, s.Events, here)
 		o.ObserveInt64(bytes, s.Bytes, here)
@@ -83,24 +61,5 @@ func observeSnapshots(meter metric.Meter, queue string, snapshot func() Snapshot
 		o.ObserveInt64(outcomes, s.Altered, altered)
 		o.ObserveInt64(retries, s.Retries, here)
 		o.ObserveInt64(throttles, s.Throttles, here)
-		return nil
-	}, events, bytes, requests, paused, oldest, limit, outcomes, retries, throttles)
-	return unregistering(registration, err)
-}
-
-// unregistering returns what ends a registration.
-func unregistering(registration metric.Registration, err error) (unregister func(), _ error) {
-	unregister = func() {
-		if registration == nil {
-			return
-		}
-		if err := registration.Unregister(); err != nil {
-			otel.Handle(err)
-		}
-	}
-	if err != nil { // an SDK may have registered it with some of its readers
-		unregister()
-		return nil, err
-	}
-	return unregister, nil
+	})
 }

@@ -160,10 +160,7 @@ func testStore(t *testing.T, ledger bool) {
 			if filepath.Base(dialect) == "PostgreSQL" {
 				d = newPostgreSQL(t)
 			}
-			if err := sqlstore.Migrate(t.Context(), d.open(t), d.dialect); err != nil {
-				t.Fatal(err)
-			}
-			advance, clock := advancing(t, d)
+			s := storageIn(t, d, ledger)
 			if ledger {
 				t.Cleanup(func() {
 					l, err := sqlstore.OpenLedger(context.Background(), d.open(t), d.dialect)
@@ -175,19 +172,29 @@ func testStore(t *testing.T, ledger bool) {
 					verify(t, l, head)
 				})
 			}
-			return storetest.Storage{
-				Open: func() (idempotency.Store, error) {
-					db, err := sql.Open(d.driver, d.source)
-					if err != nil {
-						return nil, err
-					}
-					s, err := sqlstore.Open(context.Background(), sqlstore.Config{DB: db, Dialect: d.dialect, Clock: clock, Ledger: ledger})
-					return closing{s, db}, err
-				},
-				Advance: advance,
-			}
+			return s
 		})
 	})
+}
+
+// storageIn returns the database as storage of stores, with a ledger by choice.
+func storageIn(t *testing.T, d database, ledger bool) storetest.Storage {
+	t.Helper()
+	if err := sqlstore.Migrate(t.Context(), d.open(t), d.dialect); err != nil {
+		t.Fatal(err)
+	}
+	advance, clock := advancing(t, d)
+	return storetest.Storage{
+		Open: func() (idempotency.Store, error) {
+			db, err := sql.Open(d.driver, d.source)
+			if err != nil {
+				return nil, err
+			}
+			s, err := sqlstore.Open(context.Background(), sqlstore.Config{DB: db, Dialect: d.dialect, Clock: clock, Ledger: ledger})
+			return closing{s, db}, err
+		},
+		Advance: advance,
+	}
 }
 
 // closing closes the database with the store.

@@ -138,7 +138,7 @@ func (w *world) produce(p *process, rng *rand.Rand) {
 			return sqsfifo.Identity{DedupeKey: e.key(), Group: e.Group, Time: time.Unix(1e9+int64(version), 0)}, nil
 		},
 		Delivery: sqsfifo.Delivery{OnGroupFailure: sqsfifo.GroupFailure(rng.IntN(2)), RetryFor: []time.Duration{0, 20 * time.Second}[rng.IntN(2)]},
-		Store:    sqsfifo.StoreConfig{Store: &handle{p, w.store}, DurableReceipts: rng.IntN(2) == 0},
+		Store:    sqsfifo.StoreConfig{Store: p.store, DurableReceipts: rng.IntN(2) == 0},
 	}
 	if w.sabotage == "no store" {
 		config.Store = sqsfifo.StoreConfig{}

@@ -1,9 +1,11 @@
 package systemtest
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"strings"
 	"sync"
@@ -28,7 +30,10 @@ type world struct {
 	t     *testing.T
 	seed  uint64
 	queue *sqstest.Queue
-	store *idempotency.Memory
+
+	storage Storage
+	store   idempotency.Store // as the operator and the checks reach it
+	witness *witness
 
 	groups []string
 	length int // events of each group
@@ -57,7 +62,7 @@ type world struct {
 
 // totals says what the seeds went through.
 type totals struct {
-	events, crashes, requests, lost, storeFaults, ambiguous, duplicates, inDoubt, settled, redelivered int
+	events, crashes, requests, lost, storeFaults, ambiguous, duplicates, inDoubt, settled, redelivered, entries int
 }
 
 func (s *totals) add(o totals) {
@@ -71,6 +76,7 @@ func (s *totals) add(o totals) {
 	s.inDoubt += o.inDoubt
 	s.settled += o.settled
 	s.redelivered += o.redelivered
+	s.entries += o.entries
 }
 
 type note struct {
@@ -89,7 +95,7 @@ var steps = []string{
 	"deletion is lost",
 }
 
-func newWorld(t *testing.T, seed uint64, sabotage string) *world {
+func newWorld(t *testing.T, seed uint64, sabotage string, open NewStorage) *world {
 	rng := rand.New(rand.NewPCG(seed, 1))
 	queue, err := sqstest.NewQueue(sqstest.Config{VisibilityTimeout: 30 * time.Second})
 	if err != nil {
@@ -99,10 +105,15 @@ func newWorld(t *testing.T, seed uint64, sabotage string) *world {
 	skew := time.Duration(rng.IntN(21)-10) * time.Second
 	w := &world{
 		t: t, seed: seed, queue: queue, rng: rng, sabotage: sabotage,
-		store:  &idempotency.Memory{Now: func() time.Time { return time.Now().Add(skew) }},
-		length: 3 + rng.IntN(12), rivals: rng.IntN(4) == 0,
+		storage: open(t, func() time.Time { return time.Now().Add(skew) }),
+		length:  3 + rng.IntN(12), rivals: rng.IntN(4) == 0,
 		odds: map[string]float64{}, done: map[string]int{}, effects: map[string][]int{}, receipts: map[string]string{},
 	}
+	if f, ok := forgeries[sabotage]; ok {
+		w.storage.Ledger = tampered{w.storage.Ledger, f}
+	}
+	w.witness = &witness{w: w, claims: map[claimed]*changes{}}
+	w.store = w.connect()
 	for g := range 1 + rng.IntN(4) {
 		w.groups = append(w.groups, fmt.Sprintf("g%d", g))
 	}
@@ -111,6 +122,30 @@ func newWorld(t *testing.T, seed uint64, sabotage string) *world {
 	}
 	w.totals.events = len(w.groups) * w.length
 	return w
+}
+
+// connect returns a connection to the store. Somebody has to close it.
+func (w *world) connect() idempotency.Store {
+	s, err := w.storage.Open()
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	if w.storage.Ledger == nil {
+		return s
+	}
+	return watched{s, w.witness}
+}
+
+// disconnect closes the connection.
+func (w *world) disconnect(s idempotency.Store) {
+	if v, ok := s.(watched); ok {
+		s = v.Store
+	}
+	if c, ok := s.(io.Closer); ok {
+		if err := c.Close(); err != nil {
+			w.fail("", "close the store: %v", err)
+		}
+	}
 }
 
 // happens decides whether a step goes wrong.
@@ -167,6 +202,9 @@ func (w *world) finished() bool {
 
 // check holds what happened against what was promised.
 func (w *world) check() {
+	if w.storage.Ledger != nil {
+		w.witness.check(w.store.Scan(context.Background(), idempotency.Filter{}))
+	}
 	stored := map[string][]sqstest.Message{}
 	for _, m := range w.queue.Messages() {
 		key := keyOfBody(w.t, m.Body)
@@ -202,10 +240,11 @@ func (w *world) check() {
 
 // report prints what is wrong, each with the history of its event.
 func (w *world) report() {
+	test, _, _ := strings.Cut(w.t.Name(), "/")
 	for _, text := range w.wrong[:min(len(w.wrong), 3)] {
 		key, text, _ := strings.Cut(text, "\x00")
 		var b strings.Builder
-		fmt.Fprintf(&b, "event %s: %s; again with: go test ./internal/systemtest -system.seed %d\n", key, text, w.seed)
+		fmt.Fprintf(&b, "event %s: %s; again with: go test -run '^%s$' -system.seed %d\n", key, text, test, w.seed)
 		for _, n := range w.notes {
 			if n.key == key || n.key == "" {
 				fmt.Fprintf(&b, "  %10.3f s  %s\n", n.at.Sub(time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)).Seconds(), n.what)
@@ -223,12 +262,24 @@ var errDead = errors.New("the process is dead")
 type process struct {
 	w      *world
 	name   string
+	store  *handle
 	killed chan struct{}
 	once   sync.Once
 }
 
 func (w *world) newProcess(name string) *process {
-	return &process{w: w, name: name, killed: make(chan struct{})}
+	p := &process{w: w, name: name, killed: make(chan struct{})}
+	p.store = &handle{p, w.connect()}
+	return p
+}
+
+// end ends what is left of the process.
+func (p *process) end() {
+	p.once.Do(func() { close(p.killed) })
+	p.w.disconnect(p.store.s)
+	if p.w.storage.Ledger != nil {
+		p.w.witness.keep()
+	}
 }
 
 func (p *process) kill(step string) {

@@ -19,7 +19,7 @@ func (w *world) consume(p *process) {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	guard, err := idempotency.NewGuard(idempotency.GuardConfig{Store: &handle{p, w.store}, Policy: policy})
+	guard, err := idempotency.NewGuard(idempotency.GuardConfig{Store: p.store, Policy: policy})
 	if err != nil {
 		w.t.Fatal(err)
 	}

@@ -13,7 +13,7 @@ import (
 // with the process, at any step of a call.
 type handle struct {
 	p *process
-	s *idempotency.Memory
+	s idempotency.Store
 }
 
 // begin is what may happen before a call reaches the store.

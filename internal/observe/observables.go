@@ -1,0 +1,65 @@
+package observe
+
+import (
+	"context"
+	"errors"
+
+	"go.opentelemetry.io/otel"
+	"go.opentelemetry.io/otel/metric"
+)
+
+// observables are the instruments of one snapshot, whose names begin with the prefix.
+type observables struct {
+	meter  metric.Meter
+	prefix string
+	all    []metric.Observable
+	errs   []error
+}
+
+// now returns an instrument for what there is at an instant.
+func (s *observables) now(name, unit, text string) metric.Int64ObservableUpDownCounter {
+	i, err := s.meter.Int64ObservableUpDownCounter(s.prefix+name, metric.WithUnit(unit), metric.WithDescription(text))
+	s.add(i, err)
+	return i
+}
+
+// count returns an instrument for what there has been since the producer began.
+func (s *observables) count(name, unit, text string) metric.Int64ObservableCounter {
+	i, err := s.meter.Int64ObservableCounter(s.prefix+name, metric.WithUnit(unit), metric.WithDescription(text))
+	s.add(i, err)
+	return i
+}
+
+func (s *observables) gauge(name, unit, text string) metric.Float64ObservableGauge {
+	i, err := s.meter.Float64ObservableGauge(s.prefix+name, metric.WithUnit(unit), metric.WithDescription(text))
+	s.add(i, err)
+	return i
+}
+
+func (s *observables) add(i metric.Observable, err error) {
+	s.all, s.errs = append(s.all, i), append(s.errs, err)
+}
+
+// register lets readers of the metrics call observe, until unregister is called.
+func (s *observables) register(observe func(o metric.Observer)) (unregister func(), _ error) {
+	if err := errors.Join(s.errs...); err != nil {
+		return nil, err
+	}
+	registration, err := s.meter.RegisterCallback(func(_ context.Context, o metric.Observer) error {
+		observe(o)
+		return nil
+	}, s.all...)
+	unregister = func() {
+		if registration == nil {
+			return
+		}
+		if err := registration.Unregister(); err != nil {
+			otel.Handle(err)
+		}
+	}
+	if err != nil { // an SDK may have registered it with some of its readers
+		unregister()
+		return nil, err
+	}
+	return unregister, nil
+}

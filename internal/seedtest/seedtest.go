@@ -1,0 +1,47 @@
+// Package seedtest runs tests of random programs by their seeds, each in a bubble of
+// virtual time.
+package seedtest
+
+import (
+	"flag"
+	"strconv"
+	"testing"
+	"testing/synctest"
+)
+
+// Seeds says which seeds a test runs.
+type Seeds struct{ many, only *int }
+
+// Flags registers the flags name.seeds, the number of seeds, and name.seed, the only one,
+// for a test. Call it once, for a variable of the test's package.
+func Flags(name, test string) Seeds {
+	return Seeds{
+		many: flag.Int(name+".seeds", 0, "number of seeds of "+test+"; 0 is the usual one"),
+		only: flag.Int(name+".seed", -1, "the only seed of "+test),
+	}
+}
+
+// Run runs f with each seed, side by side, in a subtest and a bubble of its own. Without
+// flags there are so many seeds as usual, or as in short tests. It returns their number
+// when all have ended.
+func (s Seeds) Run(t *testing.T, usual, short int, f func(t *testing.T, seed uint64)) int {
+	t.Helper()
+	from, to := 0, usual
+	switch {
+	case *s.only >= 0:
+		from, to = *s.only, *s.only+1
+	case *s.many > 0:
+		to = *s.many
+	case testing.Short():
+		to = short
+	}
+	t.Run("seeds", func(t *testing.T) {
+		for seed := from; seed < to; seed++ {
+			t.Run(strconv.Itoa(seed), func(t *testing.T) {
+				t.Parallel()
+				synctest.Test(t, func(t *testing.T) { f(t, uint64(seed)) })
+			})
+		}
+	})
+	return to - from
+}

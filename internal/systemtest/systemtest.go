@@ -1,0 +1,114 @@
+package systemtest
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
+	"github.com/kansas-frontier-matrix/sqsfifo/internal/seedtest"
+)
+
+var seeds = seedtest.Flags("system", "TestSystem")
+
+// Storage is where a world keeps the records of its store. All of it lives in the bubble
+// of the world's virtual time.
+type Storage struct {
+	// Open opens the store for one process. A store that has a method Close() error is
+	// closed when its process has ended.
+	Open func() (idempotency.Store, error)
+
+	// Ledger is the list of the changes, or nil if none is kept.
+	Ledger Ledger
+}
+
+// NewStorage returns new storage by a clock, which is not that of the processes. What has
+// to be closed is closed by t.Cleanup.
+type NewStorage func(t *testing.T, now func() time.Time) Storage
+
+// Run lives through as many seeds as the flag -system.seeds says, by default so many, or
+// those of a short test. It checks each, and that together they went through all faults.
+func Run(t *testing.T, usual, short int, storage NewStorage) {
+	var mu sync.Mutex
+	var sum totals
+	n := seeds.Run(t, usual, short, func(t *testing.T, seed uint64) {
+		w := run(t, seed, "", storage)
+		w.report()
+		mu.Lock()
+		defer mu.Unlock()
+		sum.add(w.totals)
+	})
+	t.Logf("%d seeds: %+v", n, sum)
+	if n >= short && (sum.crashes == 0 || sum.lost == 0 || sum.storeFaults == 0 || sum.ambiguous == 0 || sum.duplicates == 0 || sum.inDoubt == 0 || sum.settled == 0 || sum.redelivered == 0) {
+		t.Errorf("some of it never happened: %+v", sum)
+	}
+}
+
+// Find fails if the sabotage is not found in so many seeds.
+func Find(t *testing.T, sabotage string, seeds int, storage NewStorage) {
+	for seed := range seeds {
+		found := ""
+		synctest.Test(t, func(t *testing.T) {
+			if wrong := run(t, uint64(seed), sabotage, storage).wrong; len(wrong) > 0 {
+				found = wrong[0]
+			}
+		})
+		if found != "" {
+			t.Logf("found with seed %d: %q", seed, found)
+			return
+		}
+	}
+	t.Errorf("not found in %d seeds", seeds)
+}
+
+// run lives through one seed and returns the world after it.
+func run(t *testing.T, seed uint64, sabotage string, open NewStorage) *world {
+	w := newWorld(t, seed, sabotage, open)
+	defer w.disconnect(w.store)
+	w.storm = time.Now().Add(time.Minute + w.span(40*time.Minute))
+	rivals := 1
+	if w.rivals {
+		rivals = 2
+	}
+	var actors sync.WaitGroup
+	// Each is restarted when it dies, at once or after minutes.
+	restarted := func(name string, n uint64, most time.Duration, life func(*process, *rand.Rand)) {
+		rng := rand.New(rand.NewPCG(seed, 10+n))
+		actors.Go(func() {
+			for life1 := 0; !w.finished(); life1++ {
+				p := w.newProcess(fmt.Sprintf("%s %d.%d", name, n, life1))
+				end := time.AfterFunc(time.Duration(1+rng.IntN(1200))*time.Second, func() {
+					if time.Now().Before(w.storm) {
+						p.kill("at some time")
+					}
+				})
+				life(p, rng)
+				end.Stop()
+				p.end()
+				pause := time.Duration(rng.Int64N(int64(5 * time.Second)))
+				if rng.IntN(3) == 0 && time.Now().Before(w.storm) {
+					pause = time.Duration(rng.Int64N(int64(most)))
+				}
+				time.Sleep(pause)
+			}
+		})
+	}
+	for n := range rivals {
+		restarted("producer", uint64(n), 8*time.Minute, w.produce)
+	}
+	for n := range 1 + int(w.span(3)) {
+		restarted("consumer", uint64(100+n), time.Minute, func(p *process, _ *rand.Rand) { w.consume(p) })
+	}
+	time.AfterFunc(time.Until(w.storm), func() {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.calm = true
+	})
+	actors.Wait()
+	time.Sleep(10 * time.Minute) // for requests that are still on their way
+	w.check()
+	return w
+}

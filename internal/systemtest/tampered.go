@@ -1,0 +1,124 @@
+package systemtest
+
+import (
+	"context"
+	"iter"
+	"slices"
+
+	"github.com/kansas-frontier-matrix/sqsfifo/idempotency/ledger"
+)
+
+// tampered is a ledger as somebody shows it who has edited it.
+type tampered struct {
+	Ledger
+	forgery
+}
+
+// forgery is an edit of a ledger.
+type forgery struct {
+	edit func(lines []ledger.Line) []ledger.Line
+
+	// unanchored: nobody has kept a head, so that only those who saw the changes can tell.
+	unanchored bool
+}
+
+// forgeries are kinds of sabotage. Those that write the ledger again give it hashes that
+// fit together.
+var forgeries = map[string]forgery{
+	"altered ledger": {edit: func(lines []ledger.Line) []ledger.Line {
+		altered := *lines[1].Entry
+		altered.Attempts++
+		lines[1].Entry = &altered
+		return lines
+	}},
+	"truncated ledger": {edit: func(lines []ledger.Line) []ledger.Line {
+		last := len(lines) - 1
+		for lines[last].Seal == nil {
+			last--
+		}
+		return lines[:last]
+	}},
+	"rewritten ledger": {edit: func(lines []ledger.Line) []ledger.Line {
+		entries := entriesOf(lines)
+		return written(slices.Delete(entries, 5, 6))
+	}},
+	"missing entry": {unanchored: true, edit: func(lines []ledger.Line) []ledger.Line {
+		entries := entriesOf(lines)
+		i := slices.IndexFunc(entries, isCompleted)
+		return written(slices.Delete(entries, i, i+1))
+	}},
+	"doubled entry": {unanchored: true, edit: func(lines []ledger.Line) []ledger.Line {
+		entries := entriesOf(lines)
+		return written(slices.Insert(entries, 5, entries[4]))
+	}},
+	"moved entry": {unanchored: true, edit: func(lines []ledger.Line) []ledger.Line {
+		entries := entriesOf(lines)
+		last := len(entries) - 1
+		first := slices.IndexFunc(entries, func(e ledger.Entry) bool { return e.Key == entries[last].Key })
+		moved := entries[last]
+		entries = slices.Delete(entries, last, last+1)
+		return written(slices.Insert(entries, first, moved))
+	}},
+	"exchanged entry": {unanchored: true, edit: func(lines []ledger.Line) []ledger.Line {
+		entries := entriesOf(lines)
+		i := slices.IndexFunc(entries, isCompleted)
+		entries[i].Event, entries[i].Status = ledger.Failed, "failed"
+		return written(entries)
+	}},
+}
+
+// Head implements [Ledger].
+func (l tampered) Head(ctx context.Context) (ledger.Head, error) {
+	if l.unanchored {
+		return ledger.Head{}, nil
+	}
+	return l.Ledger.Head(ctx)
+}
+
+// Lines implements [Ledger].
+func (l tampered) Lines(ctx context.Context, after ledger.Head) iter.Seq2[ledger.Line, error] {
+	return func(yield func(ledger.Line, error) bool) {
+		var lines []ledger.Line
+		for line, err := range l.Ledger.Lines(ctx, after) {
+			if err != nil {
+				yield(line, err)
+				return
+			}
+			lines = append(lines, line)
+		}
+		for _, line := range l.edit(lines) {
+			if !yield(line, nil) {
+				return
+			}
+		}
+	}
+}
+
+func entriesOf(lines []ledger.Line) (entries []ledger.Entry) {
+	for _, l := range lines {
+		if l.Entry != nil {
+			entries = append(entries, *l.Entry)
+		}
+	}
+	return entries
+}
+
+func isCompleted(e ledger.Entry) bool { return e.Event == ledger.Completed }
+
+// written returns a ledger of the entries that fits together.
+func written(entries []ledger.Entry) (lines []ledger.Line) {
+	var last ledger.Seal
+	for i, e := range entries {
+		seq := int64(i + 1)
+		e.Place = ledger.Place{Transaction: seq, Seq: seq}
+		e.Hash = e.Sum()
+		last = ledger.Seal{
+			N: seq, Epoch: 1, End: ledger.Place{Transaction: seq + 1, Seq: seq + 1}, At: e.At,
+			Leaves: []ledger.Leaf{{Place: e.Place, Hash: e.Hash}}, Previous: last.Hash,
+		}
+		last.Hash = last.Sum()
+		seal := last
+		lines = append(lines, ledger.Line{Seal: &seal}, ledger.Line{Entry: &e})
+	}
+	return lines
+}

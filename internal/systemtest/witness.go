@@ -1,0 +1,252 @@
+package systemtest
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"maps"
+	"slices"
+	"sync"
+
+	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
+	"github.com/kansas-frontier-matrix/sqsfifo/idempotency/ledger"
+)
+
+// Ledger is what a world checks of a ledger. *sqlstore.Ledger implements it.
+type Ledger interface {
+	Head(ctx context.Context) (ledger.Head, error)
+	Lines(ctx context.Context, after ledger.Head) iter.Seq2[ledger.Line, error]
+}
+
+// witness knows what the store has answered, before an answer is lost on its way to a
+// process, and holds the ledger against it.
+type witness struct {
+	w *world
+
+	mu      sync.Mutex
+	claims  map[claimed]*changes
+	anchors []ledger.Head
+}
+
+// claimed is one grant of a key.
+type claimed struct {
+	key   idempotency.Key
+	fence int64
+}
+
+// changes are what the store has confirmed under one grant.
+type changes struct {
+	granted  idempotency.Record // by the first of
+	events   []ledger.Event     // Claimed or Reclaimed, and Renewed
+	inDoubt  int                // failures without proof; a repeated one may change nothing
+	ends     []ledger.Event     // repeated ones change nothing
+	runAgain bool
+}
+
+// keep keeps the head of the ledger as an anchor.
+func (v *witness) keep() {
+	head, err := v.w.storage.Ledger.Head(context.Background())
+	if err != nil {
+		v.w.fail("", "the head of the ledger: %v", err)
+		return
+	}
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.anchors = append(v.anchors, head)
+}
+
+func (v *witness) saw(k idempotency.Key, fence int64, f func(*changes)) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	at := claimed{k, fence}
+	if v.claims[at] == nil {
+		v.claims[at] = new(changes)
+	}
+	f(v.claims[at])
+}
+
+// watched is a store whose answers the witness sees.
+type watched struct {
+	idempotency.Store
+	*witness
+}
+
+func (s watched) Claim(ctx context.Context, c idempotency.Claim) (idempotency.Outcome, error) {
+	out, err := s.ClaimBatch(ctx, []idempotency.Claim{c})
+	if err != nil {
+		return idempotency.Outcome{}, err
+	}
+	return out[0], nil
+}
+
+func (s watched) ClaimBatch(ctx context.Context, claims []idempotency.Claim) ([]idempotency.Outcome, error) {
+	out, err := s.Store.ClaimBatch(ctx, claims)
+	if err != nil {
+		s.failed("claim", err)
+		return nil, err
+	}
+	for i, o := range out {
+		event := map[idempotency.Decision]ledger.Event{
+			idempotency.New: ledger.Claimed, idempotency.Renewed: ledger.Renewed, idempotency.Reclaimed: ledger.Reclaimed,
+		}[o.Decision]
+		if event == "" {
+			continue
+		}
+		s.saw(claims[i].Key, o.Record.Fence, func(c *changes) {
+			if event != ledger.Renewed {
+				c.granted, c.runAgain = o.Record, claims[i].RunAgain
+			}
+			c.events = append(c.events, event)
+		})
+	}
+	return out, nil
+}
+
+func (s watched) Complete(ctx context.Context, ref idempotency.Ref, r idempotency.Result) error {
+	return s.settled(ref, ledger.Completed, s.Store.Complete(ctx, ref, r))
+}
+
+func (s watched) Fail(ctx context.Context, ref idempotency.Ref, f idempotency.Failure) error {
+	event := ledger.Failed
+	if f.Proof == idempotency.NoProof {
+		event = ledger.InDoubt
+	}
+	return s.settled(ref, event, s.Store.Fail(ctx, ref, f))
+}
+
+func (s watched) Release(ctx context.Context, ref idempotency.Ref) error {
+	return s.settled(ref, ledger.Released, s.Store.Release(ctx, ref))
+}
+
+func (s watched) settled(ref idempotency.Ref, event ledger.Event, err error) error {
+	if err != nil {
+		s.failed(string(event), err)
+		return err
+	}
+	s.saw(ref.Key, ref.Fence, func(c *changes) {
+		if event == ledger.InDoubt {
+			c.inDoubt++
+		} else {
+			c.ends = append(c.ends, event)
+		}
+	})
+	return nil
+}
+
+// failed notes an error that the world did not make: then nobody knows what the ledger
+// should have.
+func (v *witness) failed(call string, err error) {
+	if !errors.Is(err, idempotency.ErrStaleClaim) && !errors.Is(err, idempotency.ErrClosed) {
+		v.w.fail("", "the store, %s: %v", call, err)
+	}
+}
+
+// check holds the ledger against what was seen: it verifies, against each head that was
+// kept, and each change is in it once, in the order of the changes of its key.
+func (v *witness) check(records iter.Seq2[idempotency.Record, error]) {
+	ctx := context.Background()
+	v.keep()
+	l := v.w.storage.Ledger
+	report, err := ledger.Verify(l.Lines(ctx, ledger.Head{}), v.anchors...)
+	if err != nil {
+		v.w.fail("", "the ledger: %v", err)
+		return
+	}
+	v.w.totals.entries = int(report.Entries)
+	entries := map[idempotency.Key][]ledger.Entry{}
+	for line, err := range l.Lines(ctx, ledger.Head{}) {
+		if err != nil {
+			v.w.fail("", "the lines of the ledger: %v", err)
+			return
+		}
+		if e := line.Entry; e != nil {
+			entries[e.Key] = append(entries[e.Key], *e)
+		}
+	}
+	last := map[idempotency.Key]ledger.Entry{}
+	for key, list := range entries {
+		last[key] = list[len(list)-1]
+		if !slices.IsSortedFunc(list, func(a, b ledger.Entry) int {
+			return cmp.Or(cmp.Compare(a.Fence, b.Fence), a.At.Compare(b.At))
+		}) {
+			v.w.fail(key.Value, "its entries are not in the order of its claims: %v", short(list))
+		}
+		for len(list) > 0 {
+			n := slices.IndexFunc(list, func(e ledger.Entry) bool { return e.Fence != list[0].Fence })
+			if n < 0 {
+				n = len(list)
+			}
+			at := claimed{key, list[0].Fence}
+			if wrong := v.claims[at].differ(list[:n]); wrong != "" {
+				v.w.fail(key.Value, "claim %d of %s: %s, the ledger has %v", at.fence, key.Operation, wrong, short(list[:n]))
+			}
+			delete(v.claims, at)
+			list = list[n:]
+		}
+	}
+	for _, at := range slices.SortedFunc(maps.Keys(v.claims), func(a, b claimed) int { return cmp.Compare(a.fence, b.fence) }) {
+		v.w.fail(at.key.Value, "the ledger does not have claim %d of %s", at.fence, at.key.Operation)
+	}
+	for r, err := range records {
+		if err != nil {
+			v.w.fail("", "scan: %v", err)
+			return
+		}
+		if e := last[r.Key]; e.Fence != r.Fence || e.Status != r.Status.String() || e.Attempts != r.Attempts || e.Generation != r.Generation {
+			v.w.fail(r.Key.Value, "the record of %s is %v with fence %d and %d attempts, the last entry %v", r.Key.Operation, r.Status, r.Fence, r.Attempts, e)
+		}
+	}
+}
+
+// differ says how the entries of one grant differ from what was seen, or nothing.
+func (c *changes) differ(entries []ledger.Entry) string {
+	if c == nil {
+		return "nobody saw it"
+	}
+	first := entries[0]
+	if g := c.granted; len(c.events) == 0 || first.Fingerprint != g.Fingerprint || first.Body != ledger.Hash(g.Seal) ||
+		first.Attempts != g.Attempts || first.Generation != g.Generation || first.RunAgain != c.runAgain || !first.At.Equal(g.ReadAt) {
+		return fmt.Sprintf("the store granted attempt %d of generation %d of the payload %v at %v", g.Attempts, g.Generation, g.Fingerprint, g.ReadAt)
+	}
+	var grants, ends []ledger.Event
+	inDoubt := 0
+	for i, e := range entries {
+		switch e.Event {
+		case ledger.Claimed, ledger.Reclaimed:
+			if i > 0 {
+				return "it was claimed once"
+			}
+			grants = append(grants, e.Event)
+		case ledger.Renewed:
+			grants = append(grants, e.Event)
+		case ledger.InDoubt:
+			inDoubt++
+		default:
+			if i < len(entries)-1 {
+				return "nothing changes under a claim that has ended"
+			}
+			ends = append(ends, e.Event)
+		}
+	}
+	slices.Sort(c.events) // two answers of one claimant may overtake each other
+	slices.Sort(grants)
+	switch {
+	case !slices.Equal(grants, c.events):
+		return fmt.Sprintf("the store granted it %v", c.events)
+	case inDoubt > c.inDoubt || (inDoubt == 0) != (c.inDoubt == 0):
+		return fmt.Sprintf("it was in doubt %d times", c.inDoubt)
+	case len(c.ends) == 0 && len(ends) > 0, len(c.ends) > 0 && (len(ends) == 0 || !slices.Contains(c.ends, ends[0])):
+		return fmt.Sprintf("the store confirmed as its end %v", c.ends)
+	}
+	return ""
+}
+
+// short returns entries in a form for people.
+func short(entries []ledger.Entry) (out []string) {
+	for _, e := range entries {
+		out = append(out, fmt.Sprintf("%s with fence %d", e.Event, e.Fence))
+	}
+	return out
+}
