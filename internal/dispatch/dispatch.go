@@ -167,6 +167,7 @@ type Dispatcher[M any] struct {
 	ready    laneList[M]
 	delayed  laneHeap[M]
 	pauses   map[string][]*Pause // by group, in the order of the failures
+	watchers map[<-chan struct{}]*watcher[M]
 	pacer    pacer.Pacer
 	calls    int    // requests under way
 	requests uint64 // so far
@@ -200,14 +201,15 @@ type Dispatcher[M any] struct {
 // New returns a dispatcher. It has no goroutine until the first item comes.
 func New[M any](courier Courier[M], o Options) *Dispatcher[M] {
 	return &Dispatcher[M]{
-		courier: courier,
-		options: o,
-		began:   time.Now(),
-		buffer:  buffer{items: o.Items, bytes: o.Bytes},
-		lanes:   map[string]*lane[M]{},
-		pauses:  map[string][]*Pause{},
-		current: &epoch{done: make(chan struct{})},
-		idle:    make(chan struct{}),
+		courier:  courier,
+		options:  o,
+		began:    time.Now(),
+		buffer:   buffer{items: o.Items, bytes: o.Bytes},
+		lanes:    map[string]*lane[M]{},
+		pauses:   map[string][]*Pause{},
+		watchers: map[<-chan struct{}]*watcher[M]{},
+		current:  &epoch{done: make(chan struct{})},
+		idle:     make(chan struct{}),
 	}
 }
 
@@ -260,7 +262,7 @@ func (d *Dispatcher[M]) add(items []*Item[M]) (watchers []*watcher[M], ok bool) 
 		it.room = d.room(it.Size)
 		l := d.lane(it.Group)
 		it.lane = l
-		if w := l.watch(it); w != nil {
+		if w := d.watch(it); w != nil {
 			watchers = append(watchers, w)
 		}
 		l.push(it)
@@ -368,5 +370,8 @@ func (d *Dispatcher[M]) shrink() {
 	}
 	if len(d.pauses) == 0 {
 		d.pauses = map[string][]*Pause{}
+	}
+	if len(d.watchers) == 0 {
+		d.watchers = map[<-chan struct{}]*watcher[M]{}
 	}
 }

@@ -42,19 +42,22 @@ type Item[M any] struct {
 	prev, next *Item[M] // in the lane; next also among its outcomes
 	epoch      *epoch
 	watcher    *watcher[M]
-	stop       func() bool   // of the watch on the context
-	submitted  time.Duration // since the dispatcher began
-	first      time.Duration // likewise, when the first attempt began
-	attempts   int32
-	room       int   // its place in the buffer, in bytes
-	failures   uint8 // attempts in a row that failed
-	limit      uint8 // entries that its next request may have; 0 is no limit
-	phase      phase
-	duplicate  bool
-	deferred   bool   // an Admit put it off; the time for retries has begun
-	request    uint64 // the last one that it was in
-	doubt      uint64 // the first one that may have stored it; 0 is none
-	passed     uint64 // the first one that may have stored a later item, which has ended; 0 is none
+	stop       func() bool // of the watch on the context
+
+	watchedBefore, watchedAfter *Item[M] // by the same watcher
+
+	submitted time.Duration // since the dispatcher began
+	first     time.Duration // likewise, when the first attempt began
+	attempts  int32
+	room      int   // its place in the buffer, in bytes
+	failures  uint8 // attempts in a row that failed
+	limit     uint8 // entries that its next request may have; 0 is no limit
+	phase     phase
+	duplicate bool
+	deferred  bool   // an Admit put it off; the time for retries has begun
+	request   uint64 // the last one that it was in
+	doubt     uint64 // the first one that may have stored it; 0 is none
+	passed    uint64 // the first one that may have stored a later item, which has ended; 0 is none
 
 	delay time.Duration // of an Admit that put it off; the worker's
 }

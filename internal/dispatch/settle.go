@@ -198,9 +198,6 @@ func (d *Dispatcher[M]) notSent(it *Item[M], admission Admission, now time.Time)
 // move makes an item the last one of the lane of its new group.
 func (d *Dispatcher[M]) move(it *Item[M], now time.Time) {
 	it.lane.remove(it)
-	if it.watcher != nil {
-		it.watcher.moved = append(it.watcher.moved, it)
-	}
 	l := d.lane(it.Group)
 	it.lane = l
 	l.push(it)

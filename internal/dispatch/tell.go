@@ -20,7 +20,7 @@ func (d *Dispatcher[M]) report(l *lane[M], it *Item[M]) {
 	if it.phase != abandoned {
 		it.phase = left
 	}
-	it.unwatch()
+	d.unwatch(it)
 	l.out.push(it)
 	if !l.telling {
 		l.telling = true
