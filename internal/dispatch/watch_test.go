@@ -114,6 +114,49 @@ func TestItemsOfOneContextAreWithdrawnInOrder(t *testing.T) {
 	}
 }
 
+// One context for many groups, as that of a program's shutdown is: when it ends, all of
+// its items have their outcomes, in the order of each group, and no other has.
+func TestAContextOfManyGroups(t *testing.T) {
+	for _, o := range []Options{options(), runs()} {
+		try(t, o, func(t *testing.T, c *toy) {
+			c.slowly(map[string]time.Duration{"g1": time.Second, "g2": time.Second})
+			ctx, cancel := context.WithTimeoutCause(t.Context(), 100*time.Millisecond, errOver)
+			defer cancel()
+			withdrawn := map[string][]int{}
+			var others []int
+			for i := range 300 {
+				it := c.item(fmt.Sprint("g", i%30))
+				if i%7 == 0 {
+					others = append(others, i)
+				} else if it.Context = ctx; i%30 == 1 || i%30 == 2 {
+					withdrawn[it.Group] = append(withdrawn[it.Group], i)
+				}
+				c.submit(it)
+			}
+			pass(101 * time.Millisecond)
+			c.d.mu.Lock()
+			require.Empty(t, c.d.watchers)
+			c.d.mu.Unlock()
+			told := c.told()
+			for group, items := range withdrawn {
+				var of []int
+				for _, i := range told {
+					if fmt.Sprint("g", i%30) == group && i%7 != 0 {
+						of = append(of, i)
+					}
+				}
+				require.Equal(t, items, of, group)
+			}
+			c.d.ResumeAll()
+			c.flush()
+			require.Len(t, c.told(), 300)
+			for _, i := range others {
+				require.Contains(t, c.told(), i)
+			}
+		})
+	}
+}
+
 // A context ends while the outcome waits for its report: it stays what it is.
 func TestAContextEndsBeforeTheReport(t *testing.T) {
 	try(t, options(), func(t *testing.T, c *toy) {
