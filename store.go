@@ -70,9 +70,9 @@ type StoreConfig struct {
 	Indeterminate Indeterminate
 
 	// FailOpen sends events without a claim while the store does not answer. They are
-	// protected by the five minutes of SQS alone; a crash, or another producer, may
-	// store them twice. They are counted in Stats and in
-	// sqs_fifo.producer.store.unclaimed.
+	// protected by the five minutes of SQS alone, and the store is not told of them when it
+	// answers again: what is sent once more after five minutes, by this producer, too, is
+	// stored twice. They are counted in Stats and in sqs_fifo.producer.store.unclaimed.
 	FailOpen bool
 
 	// DurableReceipts lets a receipt wait until the store has the result. Without it the

@@ -14,7 +14,7 @@
 // The suite checks what can be seen through the interface and by opening the storage
 // again. [KillClients] and [KillHistory] kill client processes in the middle of their
 // calls; whether a write survives the server, or a loss of power, is for tests of the
-// store itself.
+// store itself. Package producertest checks producers that have the store.
 package storetest
 
 import (
