@@ -10,7 +10,7 @@
 //
 // A [Store] keeps the promises of [idempotency.Store]. Claims and transitions of
 // concurrent callers share commits: a group is what has arrived while the last one was
-// committed, up to 64 claims, so a lone caller never waits for others. A claim whose
+// committed, so a lone caller never waits for others. A claim whose
 // key is settled or held is answered by a plain read, without a write.
 //
 // [Store.ClaimTx] and [Store.CompleteTx] take part in a transaction of the caller.
