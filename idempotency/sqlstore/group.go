@@ -110,7 +110,6 @@ func (s *Store) start() {
 // commit writes groups until none can be formed.
 func (s *Store) commit() {
 	conn := connection{db: s.config.DB}
-	defer conn.free()
 	if most := conn.db.Stats().MaxOpenConnections; most == 0 || most > s.committers {
 		conn.keep = true // there are others for those that read
 	}
@@ -120,6 +119,7 @@ func (s *Store) commit() {
 		s.mu.Lock()
 		group := s.take()
 		if len(group) == 0 {
+			conn.free() // before Close returns
 			s.running--
 			s.idle.Broadcast()
 			s.mu.Unlock()
