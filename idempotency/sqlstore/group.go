@@ -9,9 +9,9 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
 )
 
-// maxGroup is the largest number of claims and transitions in one transaction. A
-// batch is never divided.
-const maxGroup = idempotency.MaxBatch
+// maxGroup is the largest number of claims and transitions in one transaction, so that
+// the first ones of many need not wait for the last ones. A batch is never divided.
+const maxGroup = 1024
 
 // maxGroupBytes is the largest number of bytes in the bodies and responses of a group
 // of several items: statements hold all of them.
@@ -109,12 +109,17 @@ func (s *Store) start() {
 
 // commit writes groups until none can be formed.
 func (s *Store) commit() {
+	conn := connection{db: s.config.DB}
+	if most := conn.db.Stats().MaxOpenConnections; most == 0 || most > s.committers {
+		conn.keep = true // there are others for those that read
+	}
 	for {
 		// Others that are about to submit come first: no timer, and nobody waits alone.
 		runtime.Gosched()
 		s.mu.Lock()
 		group := s.take()
 		if len(group) == 0 {
+			conn.free() // before Close returns
 			s.running--
 			s.idle.Broadcast()
 			s.mu.Unlock()
@@ -122,7 +127,7 @@ func (s *Store) commit() {
 		}
 		s.mu.Unlock()
 
-		left := s.write(group)
+		left := s.write(group, &conn)
 
 		s.mu.Lock()
 		for _, it := range group {
@@ -191,7 +196,7 @@ type finding struct {
 
 // write makes the calls of a group, gives each its outcome or error, and returns those
 // whose callers do not know it yet.
-func (s *Store) write(group []*item) (left []*item) {
+func (s *Store) write(group []*item, conn *connection) (left []*item) {
 	ctx, cancel := context.WithTimeout(context.Background(), s.config.GroupTimeout)
 	defer cancel()
 	known, err := s.readFirst(ctx, group)
@@ -226,7 +231,7 @@ func (s *Store) write(group []*item) (left []*item) {
 		if len(firsts) == 0 && len(settles) == 0 {
 			return left
 		}
-		if err := s.transaction(ctx, settles, firsts, known); err != nil {
+		if err := s.transaction(ctx, conn, settles, firsts, known); err != nil {
 			for _, it := range left {
 				switch {
 				case it.settle == nil && it.granted:
@@ -242,7 +247,8 @@ func (s *Store) write(group []*item) (left []*item) {
 
 func isOpen(o idempotency.Outcome) bool { return o.Decision == idempotency.Undecided }
 
-// readFirst reads the records of the keys that are claimed.
+// readFirst reads the records of the keys that are claimed, but for those that a lookup has
+// just not found.
 func (s *Store) readFirst(ctx context.Context, group []*item) (map[idempotency.KeyID]*finding, error) {
 	var ids []idempotency.KeyID
 	known := map[idempotency.KeyID]*finding{}
@@ -250,11 +256,13 @@ func (s *Store) readFirst(ctx context.Context, group []*item) (map[idempotency.K
 		for _, c := range it.claims {
 			if known[c.id] == nil {
 				known[c.id] = &finding{}
-				ids = append(ids, c.id)
+				if !s.unseen.take(c.id) {
+					ids = append(ids, c.id)
+				}
 			}
 		}
 	}
-	for page := range pages(ids, maxGroup) {
+	for page := range pages(ids, idempotency.MaxBatch) {
 		s.stats.reads.Add(1)
 		records, err := s.engine.read(ctx, s.config.DB, page)
 		if err != nil {

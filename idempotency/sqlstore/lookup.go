@@ -36,9 +36,13 @@ func (s *Store) Lookup(ctx context.Context, keys ...idempotency.Key) ([]idempote
 	out := make([]idempotency.Record, len(keys))
 	var now time.Time
 	for i, k := range keys {
-		if r, ok := found[ids[i]]; ok && r.Status != idempotency.Absent {
+		r, ok := found[ids[i]]
+		if ok && r.Status != idempotency.Absent {
 			out[i] = r
 			continue
+		}
+		if !ok && s.config.Capacity == 0 { // a store that is full has to know whether a key is new
+			s.unseen.add(ids[i])
 		}
 		if now.IsZero() {
 			var err error

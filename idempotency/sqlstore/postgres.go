@@ -37,7 +37,7 @@ func (postgres) now(ctx context.Context, q queryer) (time.Time, error) {
 // begin has the statements of tx planned for the table as it is. A driver keeps
 // prepared statements, and a plan that was made when the table was small reads all of
 // it for each key until the next ANALYZE.
-func (postgres) begin(ctx context.Context, tx *sql.Tx, _ int) (int64, error) {
+func (postgres) begin(ctx context.Context, tx writer, _ int) (int64, error) {
 	var mode string
 	if err := tx.QueryRowContext(ctx, `SELECT set_config('plan_cache_mode', 'force_custom_plan', true)`).Scan(&mode); err != nil {
 		return 0, fmt.Errorf("sqlstore: begin: %w", err)
@@ -148,7 +148,7 @@ WHERE k.status = 'released'
       OR k.lease_until <= EXCLUDED.created_at AND (EXCLUDED.created_at < k.resend_until OR EXCLUDED.run_again = 1)))
 RETURNING key_id, idempotency_clock(), xmax = 0, ` + columns
 
-func (e postgres) claim(ctx context.Context, tx *sql.Tx, _ int64, claims []claimOf) ([]claimed, error) {
+func (e postgres) claim(ctx context.Context, tx writer, _ int64, claims []claimOf) ([]claimed, error) {
 	if len(claims) == 0 {
 		return nil, nil
 	}

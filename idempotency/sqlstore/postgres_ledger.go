@@ -21,7 +21,7 @@ FROM unnest($1::text::bigint[], $2::text::text[], $3::text::bytea[], $4::text::t
 CROSS JOIN (SELECT epoch FROM idempotency_sealer WHERE id = 1 AND horizon <= pg_current_xact_id()::text::bigint) AS s
 ORDER BY t.i`
 
-func (postgres) append(ctx context.Context, tx *sql.Tx, entries []ledger.Entry) error {
+func (postgres) append(ctx context.Context, tx writer, entries []ledger.Entry) error {
 	if len(entries) == 0 {
 		return nil
 	}

@@ -2,7 +2,6 @@ package sqlstore
 
 import (
 	"context"
-	"database/sql"
 	"fmt"
 	"strings"
 
@@ -45,7 +44,7 @@ RETURNING k.key_id`
 // postgresSettleEntry returns what the ledger holds of the record, too.
 var postgresSettleEntry = postgresSettle + `, l.at, k.` + strings.ReplaceAll(summary, ", ", ", k.")
 
-func (e postgres) settle(ctx context.Context, tx *sql.Tx, settles []settleOf) ([]settled, error) {
+func (e postgres) settle(ctx context.Context, tx writer, settles []settleOf) ([]settled, error) {
 	if len(settles) == 0 {
 		return nil, nil
 	}
@@ -147,7 +146,7 @@ func (postgres) count(ctx context.Context, q queryer) (n int64, err error) {
 
 // grow adds to a shard of the count that no other transaction is writing, so that an
 // open transaction of a caller delays nobody.
-func (postgres) grow(ctx context.Context, tx *sql.Tx, by int64) error {
+func (postgres) grow(ctx context.Context, tx writer, by int64) error {
 	const free = `UPDATE idempotency_population SET records = records + $1 WHERE shard = (SELECT shard FROM idempotency_population LIMIT 1 FOR UPDATE SKIP LOCKED)`
 	res, err := tx.ExecContext(ctx, free, by)
 	if err != nil {

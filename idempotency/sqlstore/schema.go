@@ -37,7 +37,8 @@ func (d Dialect) String() string {
 const schemaVersion = 1
 
 // The columns are named as in the key specification and the design contract of
-// idempotency keys. Times are microseconds since 1970.
+// idempotency keys. Times are microseconds since 1970. The check has no list: SQLite would
+// make a table of it for each row.
 const sqliteSchema = `CREATE TABLE idempotency_keys (
   key_id            BLOB PRIMARY KEY,
   scope             BLOB NOT NULL,
@@ -53,7 +54,7 @@ const sqliteSchema = `CREATE TABLE idempotency_keys (
   response_hash     BLOB,
   message_id        TEXT NOT NULL,
   sequence_number   TEXT NOT NULL,
-  status            TEXT NOT NULL CHECK (status IN ('in_progress', 'succeeded', 'failed', 'released')),
+  status            TEXT NOT NULL CHECK (status = 'in_progress' OR status = 'succeeded' OR status = 'failed' OR status = 'released'),
   decision          TEXT NOT NULL,
   run_again         INTEGER NOT NULL,
   token             BLOB,

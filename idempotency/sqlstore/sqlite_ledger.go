@@ -14,7 +14,7 @@ const sqliteAppend = `INSERT INTO idempotency_ledger (seq, ` + entryColumns + `)
 
 // append seals what it writes: there is one writer, so the seals are in the order of
 // the commits.
-func (e *sqlite) append(ctx context.Context, tx *sql.Tx, entries []ledger.Entry) error {
+func (e *sqlite) append(ctx context.Context, tx writer, entries []ledger.Entry) error {
 	if len(entries) == 0 {
 		return nil
 	}
@@ -90,7 +90,7 @@ func lastSeal(ctx context.Context, q queryer) (seal ledger.Seal, rule string, er
 	return seal, rule, err
 }
 
-func insertSeal(ctx context.Context, tx *sql.Tx, query string, s ledger.Seal) error {
+func insertSeal(ctx context.Context, tx writer, query string, s ledger.Seal) error {
 	if _, err := tx.ExecContext(ctx, query, sealArgs(s)...); err != nil {
 		return fmt.Errorf("sqlstore: ledger: %w", err)
 	}

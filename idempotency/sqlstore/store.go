@@ -50,6 +50,8 @@ type Store struct {
 	engine     engine
 	weaknesses []sqldb.Setting
 	committers int
+	statements *statements
+	unseen     unseen
 	options    *sql.TxOptions // of the transactions of groups
 
 	mu       sync.Mutex
@@ -74,16 +76,16 @@ type engine interface {
 
 	// begin makes tx the writer, where there is only one, and returns the first of n
 	// fences if the engine draws them.
-	begin(ctx context.Context, tx *sql.Tx, n int) (fence int64, err error)
+	begin(ctx context.Context, tx writer, n int) (fence int64, err error)
 
 	// claim makes claims of different keys, if there are any.
-	claim(ctx context.Context, tx *sql.Tx, fence int64, claims []claimOf) ([]claimed, error)
+	claim(ctx context.Context, tx writer, fence int64, claims []claimOf) ([]claimed, error)
 
 	// settle makes transitions of different keys, if there are any.
-	settle(ctx context.Context, tx *sql.Tx, settles []settleOf) ([]settled, error)
+	settle(ctx context.Context, tx writer, settles []settleOf) ([]settled, error)
 
 	// append writes entries into the ledger.
-	append(ctx context.Context, tx *sql.Tx, entries []ledger.Entry) error
+	append(ctx context.Context, tx writer, entries []ledger.Entry) error
 
 	// rows returns up to limit entries of the ledger from one place to before another, of
 	// an epoch or earlier ones.
@@ -96,7 +98,7 @@ type engine interface {
 	count(ctx context.Context, q queryer) (int64, error)
 
 	// grow adds to the number of rows.
-	grow(ctx context.Context, tx *sql.Tx, by int64) error
+	grow(ctx context.Context, tx writer, by int64) error
 
 	// placeholder returns the i-th parameter of a statement, from 1.
 	placeholder(i int) string
@@ -140,7 +142,7 @@ func Open(ctx context.Context, c Config) (*Store, error) {
 	if c.GroupTimeout == 0 {
 		c.GroupTimeout = 10 * time.Second
 	}
-	s := &Store{config: c, inFlight: map[idempotency.KeyID]bool{}}
+	s := &Store{config: c, statements: &statements{}, inFlight: map[idempotency.KeyID]bool{}}
 	s.idle.L = &s.mu
 	schema, err := c.Dialect.schema()
 	if err != nil {
@@ -153,7 +155,7 @@ func Open(ctx context.Context, c Config) (*Store, error) {
 		if clock == nil {
 			clock = time.Now
 		}
-		s.engine, s.committers = &sqlite{clock: clock, ledger: c.Ledger}, 1
+		s.engine, s.committers = &sqlite{clock: clock, ledger: c.Ledger, statements: s.statements}, 1
 		found, err = sqldb.ReadSQLite(ctx, c.DB)
 	case PostgreSQL:
 		if c.Clock != nil {
@@ -185,6 +187,11 @@ func Open(ctx context.Context, c Config) (*Store, error) {
 	if err := s.openLedger(ctx); err != nil {
 		return nil, err
 	}
+	if c.Dialect == SQLite { // a driver of PostgreSQL prepares by itself
+		if err := s.statements.prepare(ctx, c.DB, sqliteStatements()...); err != nil {
+			return nil, err
+		}
+	}
 	return s, nil
 }
 
@@ -207,6 +214,7 @@ func (s *Store) Close() error {
 	for s.running > 0 {
 		s.idle.Wait()
 	}
+	s.statements.close()
 	return nil
 }
 

@@ -13,17 +13,22 @@ import (
 // transaction makes the transitions and the claims, of different keys, in one
 // commit, and notes what is known of the keys after it. Nothing was changed if it
 // returns an error that does not wrap ErrAmbiguous.
-func (s *Store) transaction(ctx context.Context, settles []*item, firsts []openClaim, known map[idempotency.KeyID]*finding) error {
-	conn, err := s.config.DB.Conn(ctx)
+func (s *Store) transaction(ctx context.Context, c *connection, settles []*item, firsts []openClaim, known map[idempotency.KeyID]*finding) (err error) {
+	conn, err := c.get(ctx)
 	if err != nil {
 		return fmt.Errorf("sqlstore: begin: %w", err)
 	}
-	defer conn.Close()
-	tx, err := conn.BeginTx(ctx, s.options)
+	defer func() {
+		if err != nil || !c.keep {
+			c.free()
+		}
+	}()
+	own, err := conn.BeginTx(ctx, s.options)
 	if err != nil {
 		return fmt.Errorf("sqlstore: begin: %w", err)
 	}
-	defer tx.Rollback() //nolint:errcheck // after a commit there is nothing to roll back
+	defer own.Rollback() //nolint:errcheck // after a commit there is nothing to roll back
+	tx := s.statements.in(own)
 	s.stats.groups.Add(1)
 	s.stats.transitions.Add(int64(len(settles)))
 	s.stats.claims.Add(int64(len(firsts)))
@@ -53,7 +58,7 @@ func (s *Store) transaction(ctx context.Context, settles []*item, firsts []openC
 	if err := s.record(ctx, tx, ends, claims, results); err != nil {
 		return err
 	}
-	if err := tx.Commit(); err != nil {
+	if err := own.Commit(); err != nil {
 		// The connection may still be in the transaction: drop it.
 		_ = conn.Raw(func(any) error { return driver.ErrBadConn })
 		return fmt.Errorf("sqlstore: commit: %w: %w", idempotency.ErrAmbiguous, err)
@@ -86,8 +91,30 @@ func (s *Store) transaction(ctx context.Context, settles []*item, firsts []openC
 	return nil
 }
 
+// connection is that of a committer. If it may keep it from one transaction to the next,
+// SQLite keeps the pages in its memory: they are void if another connection has written.
+type connection struct {
+	db   *sql.DB
+	conn *sql.Conn
+	keep bool
+}
+
+func (c *connection) get(ctx context.Context) (_ *sql.Conn, err error) {
+	if c.conn == nil {
+		c.conn, err = c.db.Conn(ctx)
+	}
+	return c.conn, err
+}
+
+func (c *connection) free() {
+	if c.conn != nil {
+		c.conn.Close()
+		c.conn = nil
+	}
+}
+
 // admit returns the claims that the store has room for.
-func (s *Store) admit(ctx context.Context, tx *sql.Tx, firsts []openClaim, known map[idempotency.KeyID]*finding) ([]claimOf, error) {
+func (s *Store) admit(ctx context.Context, tx writer, firsts []openClaim, known map[idempotency.KeyID]*finding) ([]claimOf, error) {
 	claims := make([]claimOf, 0, len(firsts))
 	room := int64(len(firsts))
 	if s.config.Capacity > 0 {
@@ -111,7 +138,7 @@ func (s *Store) admit(ctx context.Context, tx *sql.Tx, firsts []openClaim, known
 }
 
 // grow keeps the count of the rows.
-func (s *Store) grow(ctx context.Context, tx *sql.Tx, results []claimed) error {
+func (s *Store) grow(ctx context.Context, tx writer, results []claimed) error {
 	inserted := int64(0)
 	for _, r := range results {
 		if r.inserted {
@@ -125,7 +152,7 @@ func (s *Store) grow(ctx context.Context, tx *sql.Tx, results []claimed) error {
 }
 
 // record writes into the ledger what has changed.
-func (s *Store) record(ctx context.Context, tx *sql.Tx, ends []settled, claims []claimOf, results []claimed) error {
+func (s *Store) record(ctx context.Context, tx writer, ends []settled, claims []claimOf, results []claimed) error {
 	if !s.config.Ledger {
 		return nil
 	}

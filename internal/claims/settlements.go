@@ -12,9 +12,11 @@ import (
 
 const (
 	// gather is how long transitions wait for others, so that the store may write them
-	// together. So many go at once.
+	// together. If there are enough, they do not wait. So many go at once: more than are
+	// claimed while the store writes, or those that send would have to wait for them.
 	gather = 20 * time.Millisecond
-	atOnce = 64
+	enough = 64
+	atOnce = 256
 
 	// mostUnsettled transitions wait for a store that does not take them, each for at
 	// most keepTrying. For one more, the next one that would be told is given up.
@@ -111,7 +113,7 @@ func (c *Claimant) settle(k *Claim, t idempotency.Transition, waiter *sync.WaitG
 	case !c.running:
 		c.running = true
 		go c.drain()
-	case c.urgent > 0 || len(c.queue) == atOnce:
+	case c.urgent > 0 || len(c.queue) == enough:
 		c.hurry()
 	}
 }
@@ -169,7 +171,7 @@ func (c *Claimant) drain() {
 		switch {
 		case c.failures > 0:
 			pause = min(firstWait<<min(c.failures, 10), 5*time.Second)
-		case c.closed || c.urgent > 0 || len(c.queue) >= atOnce:
+		case c.closed || c.urgent > 0 || len(c.queue) >= enough:
 			pause = 0
 		}
 		c.mu.Unlock()

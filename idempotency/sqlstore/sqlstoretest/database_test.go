@@ -65,7 +65,7 @@ func (d database) store(t testing.TB, config sqlstore.Config) *sqlstore.Store {
 
 // sqliteSource returns a URI: the names of some tests have a "#".
 func sqliteSource(path string) string {
-	return "file:" + (&url.URL{Path: path}).EscapedPath() + "?_pragma=journal_mode(WAL)&_pragma=synchronous(FULL)&_pragma=busy_timeout(30000)"
+	return "file:" + (&url.URL{Path: path}).EscapedPath() + "?_pragma=journal_mode(WAL)&_pragma=synchronous(FULL)&_pragma=busy_timeout(30000)&_pragma=cache_size(-65536)&_pragma=mmap_size(2147418112)"
 }
 
 func newSQLite(t testing.TB) database {

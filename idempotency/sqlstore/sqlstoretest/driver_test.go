@@ -79,7 +79,11 @@ func (c hookedConn) ExecContext(ctx context.Context, query string, args []driver
 }
 
 func (c hookedConn) PrepareContext(ctx context.Context, query string) (driver.Stmt, error) {
-	return c.Conn.(driver.ConnPrepareContext).PrepareContext(ctx, query)
+	s, err := c.Conn.(driver.ConnPrepareContext).PrepareContext(ctx, query)
+	if err != nil {
+		return nil, err
+	}
+	return hookedStmt{s, query, c.hooks}, nil
 }
 
 func (c hookedConn) BeginTx(ctx context.Context, opts driver.TxOptions) (driver.Tx, error) {
@@ -92,6 +96,22 @@ func (c hookedConn) CheckNamedValue(v *driver.NamedValue) error {
 		return checker.CheckNamedValue(v)
 	}
 	return driver.ErrSkip
+}
+
+type hookedStmt struct {
+	driver.Stmt
+	query string
+	hooks *hooks
+}
+
+func (s hookedStmt) QueryContext(ctx context.Context, args []driver.NamedValue) (driver.Rows, error) {
+	s.hooks.before(s.query)
+	return s.Stmt.(driver.StmtQueryContext).QueryContext(ctx, args)
+}
+
+func (s hookedStmt) ExecContext(ctx context.Context, args []driver.NamedValue) (driver.Result, error) {
+	s.hooks.before(s.query)
+	return s.Stmt.(driver.StmtExecContext).ExecContext(ctx, args)
 }
 
 type hookedTx struct {

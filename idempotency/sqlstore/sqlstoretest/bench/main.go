@@ -96,7 +96,8 @@ func openSQLite() (*sql.DB, func()) {
 	check(err)
 	path, err := filepath.Abs(filepath.Join(dir, "keys.db"))
 	check(err)
-	db, err := sql.Open("sqlite", "file:"+path+"?_pragma=journal_mode(WAL)&_pragma=synchronous(FULL)&_pragma=busy_timeout(30000)")
+	// The settings of the package's documentation, but for a longer wait.
+	db, err := sql.Open("sqlite", "file:"+path+"?_pragma=journal_mode(WAL)&_pragma=synchronous(FULL)&_pragma=busy_timeout(30000)&_pragma=cache_size(-65536)&_pragma=mmap_size(2147418112)")
 	check(err)
 	return db, func() { check(os.RemoveAll(dir)) }
 }

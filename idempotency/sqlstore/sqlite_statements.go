@@ -1,0 +1,70 @@
+package sqlstore
+
+import (
+	"strings"
+
+	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
+)
+
+// Parameters have no numbers: a driver that looks each up by its name takes long for many.
+
+const sqliteFence = `UPDATE idempotency_meta SET value = max(value + 1, ?) + ? - 1 WHERE name = 'fence' RETURNING value`
+
+const sqliteGrow = `UPDATE idempotency_meta SET value = value + ? WHERE name = 'records'`
+
+// sqliteInsert makes a row of a first claim, with the values that each has as text.
+const sqliteInsert = `INSERT INTO idempotency_keys (key_id, scope, operation_type, key, generation, fingerprint_spec, request_hash, body_hash, message_group, body,
+  response, response_hash, message_id, sequence_number, status, decision, run_again, token, fence, attempts, lease_until, doubt_since, resend_until, failure, created_at, expires_at,
+  dataset_id, version, source_uri, artifact_checksum, care_label, replay_safe, prior_status, prior_created_at, prior_expires_at)
+VALUES (?, ?, ?, ?, 1, ?, ?, ?, ?, ?, x'', NULL, '', '', 'in_progress', 'new', ?, ?, ?, 1, ?, ?, ?, '', ?, ?, ?, ?, ?, ?, ?, ?, 'absent', NULL, NULL)
+ON CONFLICT (key_id) DO NOTHING`
+
+// sqliteInsertArgs returns the values of sqliteInsert for a record that Grant has made of
+// nothing.
+func sqliteInsertArgs(c claimOf, r idempotency.Record) []any {
+	return []any{
+		c.id[:], []byte(r.Key.Scope), r.Key.Operation, []byte(r.Key.Value), r.Fingerprint.Spec, r.Fingerprint.Sum[:], nonZero(r.Seal[:]), []byte(r.Group), notNil(r.Body),
+		toInt(c.RunAgain), r.Token[:], r.Fence, r.LeaseUntil.UnixMicro(), r.DoubtSince.UnixMicro(), toNull(r.ResendUntil), r.Created.UnixMicro(), toNull(r.Expires),
+		r.Dataset.ID, r.Dataset.Version, r.Dataset.SourceURI, r.Dataset.ArtifactChecksum, r.Dataset.CARELabel, toInt(r.Dataset.ReplaySafe),
+	}
+}
+
+const sqliteUpsert = `INSERT INTO idempotency_keys (key_id, ` + columns + `) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+ON CONFLICT (key_id) DO UPDATE SET generation = excluded.generation, fingerprint_spec = excluded.fingerprint_spec, request_hash = excluded.request_hash, body_hash = excluded.body_hash,
+  message_group = excluded.message_group, body = excluded.body, response = excluded.response, response_hash = excluded.response_hash, message_id = excluded.message_id, sequence_number = excluded.sequence_number,
+  status = excluded.status, decision = excluded.decision, run_again = excluded.run_again, token = excluded.token, fence = excluded.fence, attempts = excluded.attempts,
+  lease_until = excluded.lease_until, doubt_since = excluded.doubt_since, resend_until = excluded.resend_until, failure = excluded.failure, created_at = excluded.created_at, expires_at = excluded.expires_at,
+  dataset_id = excluded.dataset_id, version = excluded.version, source_uri = excluded.source_uri, artifact_checksum = excluded.artifact_checksum, care_label = excluded.care_label, replay_safe = excluded.replay_safe,
+  prior_status = excluded.prior_status, prior_created_at = excluded.prior_created_at, prior_expires_at = excluded.prior_expires_at`
+
+const sqliteSettle = `UPDATE idempotency_keys SET status = ?, token = ?, lease_until = ?, doubt_since = ?, response = ?, response_hash = ?, message_id = ?, sequence_number = ?,
+  failure = ?, created_at = ?, expires_at = ?, prior_status = ?, prior_created_at = ?, prior_expires_at = ? WHERE key_id = ?`
+
+// sqliteComplete is the first case of idempotency.Settle, which is nearly every one: the
+// last claim of the key ends with a result.
+const sqliteComplete = `UPDATE idempotency_keys SET status = 'succeeded', token = NULL, doubt_since = NULL, response = ?, response_hash = ?, message_id = ?, sequence_number = ?,
+  failure = '', prior_status = 'absent', prior_created_at = NULL, prior_expires_at = NULL WHERE key_id = ? AND fence = ? AND status = 'in_progress' AND token IS NOT NULL`
+
+// sqliteReads are for so many keys at once.
+var sqliteReads = [...]int{1, 16, idempotency.MaxBatch}
+
+// sqliteRead returns a query for n keys, and how many parameters it has.
+func sqliteRead(n int) (text string, parameters int) {
+	for _, size := range sqliteReads {
+		if n <= size {
+			n = size
+			break
+		}
+	}
+	return `SELECT key_id, ` + columns + ` FROM idempotency_keys WHERE key_id IN (?` + strings.Repeat(", ?", n-1) + `)`, n
+}
+
+// sqliteStatements are those that are worth being prepared.
+func sqliteStatements() []string {
+	texts := []string{sqliteFence, sqliteGrow, sqliteInsert, sqliteUpsert, sqliteSettle, sqliteComplete, sqliteAppend}
+	for _, n := range sqliteReads {
+		text, _ := sqliteRead(n)
+		texts = append(texts, text)
+	}
+	return texts
+}
