@@ -74,7 +74,7 @@ func (m module) fromSource(ctx context.Context, dir string) ([]vet.Finding, erro
 	loaded, err := packages.Load(&packages.Config{
 		Context: ctx,
 		Dir:     dir,
-		Mode:    packages.LoadAllSyntax,
+		Mode:    packages.LoadAllSyntax | packages.NeedModule,
 		Env:     append(os.Environ(), "CGO_ENABLED=0", "GOTOOLCHAIN=local"),
 	}, m.packages...)
 	if err != nil {
