@@ -46,6 +46,7 @@ var corpus = []module{
 	{path: "github.com/cortexlabs/cortex", version: "v0.0.0-20230304051944-dc48c02ed50a", sum: "h1:hDqxp1zpuGn16SD2EPLObiLej3Q7nY0loZCLDwt1MzY=", packages: []string{"./pkg/enqueuer", "./pkg/async-gateway", "./pkg/dequeuer"}, git: true},
 	{path: "github.com/go-jwdk/aws-sqs-connector", version: "v0.0.0-20220620055753-ffda291bd9cb", sum: "h1:ywtyNxKh2N8SXH+tf1HdcUj1hWhNMt7GABdZEwMsA2A=", packages: []string{"./..."}, git: true},
 	{path: "github.com/massdriver-cloud/terraform-provider-massdriver", version: "v0.0.0-20240606172155-9c64506b765f", sum: "h1:SxckeKUde0NIpa68MJPm0qxE+dzkfFYfzfaQxB3MFD4=", packages: []string{"./massdriver"}, git: true},
+	{path: "github.com/esvm/tcc/producer", version: "v0.0.0-20211222234127-18183dcf1270", sum: "h1:ZKbpiDO9Y/7sMxiW79DXKPOziY1Xuy9AtZrTkCGSQ2c=", packages: []string{"./..."}, git: true, subdir: "producer"},
 	{path: "github.com/thykof/lightblocks-home-assignment", version: "v0.0.0-20240809161319-eba3c2194fc6", sum: "h1:fp7RU5pe1+wCCiE7yRDZzwdKW+ao4q4WIOJq92SAw+A=", packages: []string{"./..."}, control: true, git: true},
 	{path: "github.com/aaronland/go-aws-sqs", version: "v0.0.0-20200528193609-b974b42e9fed", sum: "h1:3dLlvQ+ik0HZu4lHC3R7/XY7XD7555Qp2rrEnmEYHbY=", packages: []string{"./..."}, control: true, git: true},
 	{path: "github.com/akhettar/sqs-pub", version: "v0.0.0-20210601121407-cb7b199d9604", sum: "h1:AfiLeTGIQGMNzPdZpG7TDL+czVp2dZn/IfQh1FI/Htg=", packages: []string{"./..."}, control: true, git: true},
@@ -58,6 +59,8 @@ var corpus = []module{
 	{path: "github.com/berndhartzer/go-queue-worker", version: "v0.0.0-20200604105444-a09b9408544e", sum: "h1:7zC2NZfPvoAS1fSTzE0IDfzBfqbuf5VeKF0A+PFVftc=", packages: []string{"./..."}, control: true, git: true},
 	{path: "github.com/andreparelho/order-api", version: "v0.0.0-20260220013508-e59b0316d25b", sum: "h1:zVdoHrJvJuyhrhz6Lk3KGJQR7foga8FELzuWO6F25vo=", packages: []string{"./..."}, control: true, git: true},
 	{path: "github.com/co-go/sqs-extended-client-go/v2", version: "v2.0.0-20260821175107-a8f93970215c", sum: "h1:uQdzfllvahCeoLSJZAJE8S9vEWEgJlRwRzTdGWynaJk=", packages: []string{"."}, control: true, git: true},
+	{path: "github.com/kickback-app/common", version: "v0.0.0-20230409172328-0def427fb4fe", sum: "h1:dotG0ULMHeuH1aV4pN+sAlRn3DWav5cX37FdGEBR6JM=", packages: []string{"./sqs"}, control: true, git: true},
+	{path: "github.com/brenonaraujo/go-sqs-producer/app", version: "v0.0.0-20230305013657-74a96abee6f0", sum: "h1:iS8FGHpFUbtpwqdEspfHvmhcfM9shDPDVqTf4/wmFiw=", packages: []string{"./..."}, control: true, git: true, subdir: "app"},
 }
 
 func (m module) String() string {

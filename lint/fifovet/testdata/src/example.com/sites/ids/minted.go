@@ -44,7 +44,6 @@ type guestbook interface {
 	Insert(ctx context.Context, t *tour) error
 }
 
-
 // site ID that is stored and an attribute: right
 func (m *museum) guided(ctx context.Context, g guestbook, name string) error {
 	t := &tour{Key: uuid.NewString()}
