@@ -15,7 +15,8 @@ type module struct {
 	dir string // where it is, for one that does not come from the proxy
 }
 
-// corpus are the modules that send to SQS or SNS and that the public proxy serves.
+// corpus are modules that send to SQS or SNS. Every proxy that has public modules has
+// the first ones; those with git are programs and libraries that it may refuse.
 var corpus = []module{
 	{path: "gocloud.dev", version: "v0.47.0", sum: "h1:qN4/0vtutn97f1X5ziisf3WXuaFL9AR0FIRnyJRYzgA=", packages: []string{"./pubsub/awssnssqs/..."}},
 	{path: "github.com/prometheus/alertmanager", version: "v0.34.2", sum: "h1:4oOnHs4J41X9n+7MucFjA3I5i5MtasjWTnIY27q5Qkw=", packages: []string{"./notify/..."}},
