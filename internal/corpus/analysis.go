@@ -80,14 +80,8 @@ func (m module) fromSource(ctx context.Context, dir string) ([]vet.Finding, erro
 	if err != nil {
 		return nil, err
 	}
-	var broken []error
-	packages.Visit(loaded, nil, func(p *packages.Package) {
-		for _, e := range p.Errors {
-			broken = append(broken, fmt.Errorf("%s: %w", p.PkgPath, e))
-		}
-	})
-	if len(broken) > 0 || len(loaded) == 0 {
-		return nil, cmp.Or(errors.Join(broken...), fmt.Errorf("no packages match %s", strings.Join(m.packages, " ")))
+	if len(loaded) == 0 {
+		return nil, fmt.Errorf("no packages match %s", strings.Join(m.packages, " "))
 	}
 	graph, err := checker.Analyze([]*analysis.Analyzer{fifovet.Analyzer}, loaded, nil)
 	if err != nil {
@@ -95,7 +89,7 @@ func (m module) fromSource(ctx context.Context, dir string) ([]vet.Finding, erro
 	}
 	var found []vet.Finding
 	for _, action := range graph.Roots {
-		if action.Err != nil {
+		if action.Err != nil { // also that it, or what it imports, does not compile
 			return nil, fmt.Errorf("%s: %w", action.Package.PkgPath, action.Err)
 		}
 		for _, d := range action.Diagnostics {

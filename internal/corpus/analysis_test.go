@@ -22,13 +22,13 @@ func TestFromSource(t *testing.T) {
 	t.Setenv("GOPROXY", "off")
 	dir := t.TempDir()
 	write(t, dir, map[string]string{
-		"go.mod":         "module example.com/lost\n\ngo 1.26.0\n\nrequire github.com/aws/aws-sdk-go-v2/service/sqs v1.0.0\n\nreplace github.com/aws/aws-sdk-go-v2/service/sqs => ./sqs\n",
-		"sqs/go.mod":     "module github.com/aws/aws-sdk-go-v2/service/sqs\n",
-		"sqs/sqs.go":     "package sqs\n\ntype SendMessageInput struct{ MessageBody, MessageGroupId, MessageDeduplicationId *string }\n",
-		"send/send.go":   "package send\n\nimport \"github.com/aws/aws-sdk-go-v2/service/sqs\"\n\nfunc Input(body, id *string) *sqs.SendMessageInput {\n\treturn &sqs.SendMessageInput{MessageBody: body, MessageGroupId: id, MessageDeduplicationId: id}\n}\n",
-		"broken/fine.go": "package broken\n",
+		"go.mod":       "module lost\n\ngo 1.26.0\n\nrequire github.com/aws/aws-sdk-go-v2/service/sqs v1.0.0\n\nreplace github.com/aws/aws-sdk-go-v2/service/sqs => ./sqs\n",
+		"sqs/go.mod":   "module github.com/aws/aws-sdk-go-v2/service/sqs\n",
+		"sqs/sqs.go":   "package sqs\n\ntype SendMessageInput struct{ MessageBody, MessageDeduplicationId *string }\n",
+		"ids/ids.go":   "package ids\n\nimport \"time\"\n\nfunc Fresh() *string {\n\tid := time.Now().String()\n\treturn &id\n}\n",
+		"send/send.go": "package send\n\nimport (\n\t\"github.com/aws/aws-sdk-go-v2/service/sqs\"\n\n\t\"lost/ids\"\n)\n\nfunc Input(body *string) *sqs.SendMessageInput {\n\treturn &sqs.SendMessageInput{MessageBody: body, MessageDeduplicationId: ids.Fresh()}\n}\n",
 	})
-	m := module{path: "example.com/lost", dir: dir, packages: []string{"./..."}}
+	m := module{path: "lost", dir: dir, packages: []string{"./..."}}
 	underGoVet, err := m.findings(t.Context(), nil)
 	if err != nil {
 		t.Fatal(err)
@@ -45,11 +45,16 @@ func TestFromSource(t *testing.T) {
 	if key(m, a) != key(m, b) || a.Severity != b.Severity || a.Message != b.Message || a.URL != b.URL {
 		t.Errorf("got %+v from source, want %+v", a, b)
 	}
-	if key(m, a) != "example.com/lost send/send.go:6:70 SF005" || a.Severity != lint.Info {
+	if key(m, a) != "lost send/send.go:10:50 SF002" || a.Severity != lint.Error {
 		t.Errorf("got %s, %s", key(m, a), a.Severity)
 	}
 
-	write(t, dir, map[string]string{"broken/fine.go": "package broken\n\nimport _ \"example.com/refused\"\n"})
+	m.packages = []string{"./no..."}
+	if found, err := m.findings(t.Context(), nil); err == nil {
+		t.Errorf("got %v and no error, for no packages", found)
+	}
+	m.packages = []string{"./..."}
+	write(t, dir, map[string]string{"broken/broken.go": "package broken\n\nimport _ \"example.com/refused\"\n"})
 	if found, err := m.findings(t.Context(), nil); err == nil {
 		t.Errorf("got %v and no error, for a package that lacks an import", found)
 	}
