@@ -6,15 +6,15 @@
 //	go run . alertmanager        # those whose path contains one of the words
 //	go run . -update             # write findings.txt again: labels stay, new findings are unlabelled
 //	go run . -dir D -labels F    # the modules below D, against labels in F
-//	go run . -git D              # take from git repositories below D what the proxy refuses
+//	go run . -git D              # take from git repositories below D what a proxy may refuse
 //	go run . -speed gocloud.dev  # time and memory of sqsfifo vet and of go vet -vettool
 //
 // Modules come from the module proxy, at a version and with the sum in modules.go. A
 // module is copied first, because the module cache cannot be written to. Not every proxy
 // has all of them: those marked so may come from a git repository, at the commit of the
-// version and with the sum that the proxy would serve. What is in neither place is
-// skipped by name, and the last lines say how many modules ran of how many. What they
-// import comes from the proxy.
+// version and with the sum that a proxy would serve, and are read from source: nothing
+// of them is built. What is in neither place is skipped by name, and the summary says
+// how many modules ran of how many. What they import comes from the proxy.
 //
 // A finding that the list does not have, one of the list that is gone, one without a
 // label, an error that is false, and any finding in a control fail the run. A warning
