@@ -147,8 +147,8 @@ bench-memory: ## what a queued event, a paused group and a remembered key take, 
 	cd benchmarks && $(GO) test -count=1 -v -run TestMemory ./memory -keys 900000
 
 .PHONY: corpus
-corpus: ## the analyzer over public modules, with all infos, against findings labelled by hand (network, minutes)
-	cd internal/corpus && $(GO) run .
+corpus: ## the analyzer over public modules, with all infos, against findings labelled by hand (network, minutes); GIT=folder has those that the module proxy refuses
+	cd internal/corpus && $(GO) run . $(if $(GIT),-git $(abspath $(GIT)))
 
 .PHONY: bench-vet
 bench-vet: ## sqsfifo vet beside go vet -vettool on all of gocloud.dev: cold, warm, memory (network, minutes)

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	xmodule "golang.org/x/mod/module"
+
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/vet"
 	"github.com/kansas-frontier-matrix/sqsfifo/lint"
 )
@@ -86,6 +88,9 @@ func TestFindingsFile(t *testing.T) {
 	for _, m := range corpus {
 		if m.sum == "" || m.version == "" {
 			t.Errorf("%s is not pinned", m.path)
+		}
+		if _, err := xmodule.PseudoVersionRev(m.version); m.git && err != nil {
+			t.Errorf("%s: no commit is known by the version: %v", m, err)
 		}
 		paths[m.path] = true
 	}

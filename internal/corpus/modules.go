@@ -1,18 +1,5 @@
 package main
 
-import (
-	"cmp"
-	"context"
-	"encoding/json"
-	"errors"
-	"fmt"
-	"os"
-	"os/exec"
-	"path/filepath"
-
-	"github.com/kansas-frontier-matrix/sqsfifo/internal/vet"
-)
-
 // module is one entry of the corpus.
 type module struct {
 	path, version string
@@ -20,10 +7,16 @@ type module struct {
 	packages      []string
 	control       bool // standard queues only: no finding is expected
 
+	// git says that the proxy need not have it: it may come from a repository below
+	// -git, at the commit that the pseudo-version names, and is skipped if neither has it.
+	git    bool
+	subdir string // of the repository, where the module is
+
 	dir string // where it is, for one that does not come from the proxy
 }
 
-// corpus are the modules that send to SQS or SNS and that the public proxy serves.
+// corpus are modules that send to SQS or SNS. Every proxy that has public modules has
+// the first ones; those with git are programs and libraries that it may refuse.
 var corpus = []module{
 	{path: "gocloud.dev", version: "v0.47.0", sum: "h1:qN4/0vtutn97f1X5ziisf3WXuaFL9AR0FIRnyJRYzgA=", packages: []string{"./pubsub/awssnssqs/..."}},
 	{path: "github.com/prometheus/alertmanager", version: "v0.34.2", sum: "h1:4oOnHs4J41X9n+7MucFjA3I5i5MtasjWTnIY27q5Qkw=", packages: []string{"./notify/..."}},
@@ -32,6 +25,43 @@ var corpus = []module{
 	{path: "go.opentelemetry.io/contrib/instrumentation/github.com/aws/aws-sdk-go-v2/otelaws", version: "v0.72.0", sum: "h1:ddEa1svIlpFtku1zdMRl7rAZ0NMlyO8QPnPfY5MQzpg=", packages: []string{"./..."}},
 	{path: "sigs.k8s.io/cluster-api-provider-aws/v2", version: "v2.13.0", sum: "h1:yQz7GBrIkPLuEJ5MXNuZ/6eUssTJK8reUnZ6t5QIPnU=", packages: []string{"./exp/instancestate/...", "./pkg/cloud/services/instancestate/..."}, control: true},
 	{path: "github.com/aws/aws-sdk-go", version: "v1.55.8", sum: "h1:JRmEUbU52aJQZ2AjX4q4Wu7t4uZjOu71uyNmaWlUkJQ=", packages: []string{"./example/aws/request/httptrace"}, control: true},
+	{path: "github.com/lzap/dejq", version: "v0.0.0-20230219091040-ed6b82db3eb9", sum: "h1:7tNgbU19KoByxbw20TWGS+kcf2kR2GSY5BTG14ARh2s=", packages: []string{"./sqs/..."}, git: true},
+	{path: "github.com/ThreeDotsLabs/watermill-amazonsqs", version: "v0.0.0-20241015190622-c9cd192b3823", sum: "h1:ODBCuqLMkEm/q3thJEMv3JKbUjQJAkGhKCdjw3ByRUQ=", packages: []string{"./sqs", "./sns"}, git: true},
+	{path: "github.com/engelmi/go-sqs", version: "v0.0.0-20231013091248-ece02acf1508", sum: "h1:HLZifga2HfRz8REJY4Vdeq13wOSiKj8n0ghn6R4cF6g=", packages: []string{"./..."}, git: true},
+	{path: "github.com/evalphobia/aws-sdk-go-v2-wrapper", version: "v0.0.0-20210901071904-e4f1778d6cfb", sum: "h1:3QZlKdn8huhskQxLx7JIUR0n5iq5FLLR7VtQpajsBeI=", packages: []string{"./sqs"}, git: true},
+	{path: "github.com/italolelis/outboxer", version: "v0.0.0-20231106112956-73a984850bdd", sum: "h1:SpAdDxf/euNyrWGrrhJ5kS9K8eY8JQxfx+d8XJxZyc4=", packages: []string{"./es/sqs"}, git: true},
+	{path: "github.com/nircoren/lightblocks", version: "v0.0.0-20240827185125-8b239674d4f3", sum: "h1:wdzNdE4TTJieVB4oWDo33qJPnez520h1OcG7qoIVu/w=", packages: []string{"./..."}, git: true},
+	{path: "github.com/minhlong/go-aws-boilerplate", version: "v0.0.0-20230616091914-6dbf33d2b18a", sum: "h1:AgBWa9qLWCSvZ+3zUg4xlkh/eu7plMqJKt8EoXFfGmw=", packages: []string{"./..."}, git: true},
+	{path: "github.com/reading-tribe/anansi", version: "v0.0.0-20230318181017-18a9005cc6c5", sum: "h1:B2XJIWyvOVk+97rsomf7y4FO9vHl7BGpMFaSojPJkFY=", packages: []string{"./..."}, git: true},
+	{path: "github.com/whywaita/myshoes-serverless-aws", version: "v0.0.0-20231130195553-b586d89f3d7b", sum: "h1:0R/F7aQKHZdwla3NAf7rpZJrhRSrRO5Q/On4cswKfpk=", packages: []string{"./..."}, git: true},
+	{path: "github.com/slackmgr/plugins/sqs", version: "v0.0.0-20260226170417-1fe0ca8d7fd3", sum: "h1:j1CX05y17jDmvlZpj63kfZ5PfcAtaXJJahVc61v9dGU=", packages: []string{"./..."}, git: true, subdir: "sqs"},
+	{path: "github.com/velmie/broker/sqs", version: "v0.0.0-20251218205906-e451431ca807", sum: "h1:ZqA+RlZ3kvJOeY4SAiFtq3ZrQ5bWrR2mM322KzZGGwM=", packages: []string{"./..."}, git: true, subdir: "sqs"},
+	{path: "github.com/velmie/broker/sns", version: "v0.0.0-20251218205906-e451431ca807", sum: "h1:gB4+SRmdjm/SyB/q55l4ISgRhTADvaDgJxic5x9dZw4=", packages: []string{"./..."}, git: true, subdir: "sns"},
+	{path: "github.com/canhlinh/sqsworker", version: "v0.0.0-20181101095112-da5baafb357d", sum: "h1:qfHvzRO5w1gupOGzVOA79/HqZTJsJITbwszqxixsjxo=", packages: []string{"./..."}, git: true},
+	{path: "github.com/tigaron/manga-scraper-backend-go", version: "v0.0.0-20221009073937-93f606d801cd", sum: "h1:WF7ARc1HpW777SEeyj3Hx5hpJxHtXRjxf/RwSM6cSnA=", packages: []string{"./..."}, git: true},
+	{path: "github.com/vietnam-immigrations/go-utils/v2", version: "v2.0.0-20221106080459-7bf3babdb9dd", sum: "h1:9zQlPmM/Pr4zrWbuGGTiXDrJI/Tr6ex5Q2OqG+lFOaY=", packages: []string{"./pkg/cv"}, git: true},
+	{path: "github.com/Luismorlan/newsmux", version: "v0.0.0-20220111213943-f2d0e5d55687", sum: "h1:F4bSzdnrdYwifHE3vMokkQGo9iZW0pZ/fV2kzc2+Uvk=", packages: []string{"./collector/sink"}, git: true},
+	{path: "github.com/nabeken/aws-go-sqs/v4", version: "v4.0.0-20260807230617-6cadf813b070", sum: "h1:bxJh+Jg+usz2gj3l3Jqw5Vzoe4FtNI7tTl8GI1c20M4=", packages: []string{"./..."}, git: true},
+	{path: "github.com/Vonage/gosrvlib", version: "v0.0.0-20260625111659-443ca211fdba", sum: "h1:PYlRqgDLg2q3pKjkMGDt9tXndi2ETNs+B7OyphxGUmY=", packages: []string{"./pkg/sqs"}, git: true},
+	{path: "github.com/rmarasigan/bus-ticketing", version: "v0.0.0-20230810032309-fb0eb12ae214", sum: "h1:sQ6z44Orw6d0fUfXWTshnnX5T6DEwswgF/sj9PCcnjY=", packages: []string{"./internal/..."}, git: true},
+	{path: "github.com/cortexlabs/cortex", version: "v0.0.0-20230304051944-dc48c02ed50a", sum: "h1:hDqxp1zpuGn16SD2EPLObiLej3Q7nY0loZCLDwt1MzY=", packages: []string{"./pkg/enqueuer", "./pkg/async-gateway", "./pkg/dequeuer"}, git: true},
+	{path: "github.com/go-jwdk/aws-sqs-connector", version: "v0.0.0-20220620055753-ffda291bd9cb", sum: "h1:ywtyNxKh2N8SXH+tf1HdcUj1hWhNMt7GABdZEwMsA2A=", packages: []string{"./..."}, git: true},
+	{path: "github.com/massdriver-cloud/terraform-provider-massdriver", version: "v0.0.0-20240606172155-9c64506b765f", sum: "h1:SxckeKUde0NIpa68MJPm0qxE+dzkfFYfzfaQxB3MFD4=", packages: []string{"./massdriver"}, git: true},
+	{path: "github.com/esvm/tcc/producer", version: "v0.0.0-20211222234127-18183dcf1270", sum: "h1:ZKbpiDO9Y/7sMxiW79DXKPOziY1Xuy9AtZrTkCGSQ2c=", packages: []string{"./..."}, git: true, subdir: "producer"},
+	{path: "github.com/thykof/lightblocks-home-assignment", version: "v0.0.0-20240809161319-eba3c2194fc6", sum: "h1:fp7RU5pe1+wCCiE7yRDZzwdKW+ao4q4WIOJq92SAw+A=", packages: []string{"./..."}, control: true, git: true},
+	{path: "github.com/aaronland/go-aws-sqs", version: "v0.0.0-20200528193609-b974b42e9fed", sum: "h1:3dLlvQ+ik0HZu4lHC3R7/XY7XD7555Qp2rrEnmEYHbY=", packages: []string{"./..."}, control: true, git: true},
+	{path: "github.com/akhettar/sqs-pub", version: "v0.0.0-20210601121407-cb7b199d9604", sum: "h1:AfiLeTGIQGMNzPdZpG7TDL+czVp2dZn/IfQh1FI/Htg=", packages: []string{"./..."}, control: true, git: true},
+	{path: "github.com/larwef/kitsune", version: "v0.0.0-20200613191040-946d4ee777ea", sum: "h1:2CWEN7ZTq0Cc/K+qxuheJXdM2nMq1yVP20OcE2lYT5I=", packages: []string{"./..."}, control: true, git: true},
+	{path: "github.com/lob/event-forwarder", version: "v0.0.0-20191031172806-e3a69b541f3f", sum: "h1:R0USNVR3NbR1egYhvfol5RsRCwZr2+u7C3Y9mCbRHO0=", packages: []string{"./..."}, control: true, git: true},
+	{path: "github.com/nikolayk812/pgx-outbox", version: "v0.0.0-20250904092047-90b363dd2ffe", sum: "h1:FvGzXP2aqHtQq3jdRjquY0JOZ6dMIT6xLGotygDAFsI=", packages: []string{"./sns"}, control: true, git: true},
+	{path: "github.com/zerofox-oss/go-aws-msg", version: "v0.0.0-20250218185423-20b37e4ae1c5", sum: "h1:MhW8zC/QNzXhccd19MW9/2Izep9x7Ck+mUaiiZqfuR4=", packages: []string{"./sqs", "./sns"}, control: true, git: true},
+	{path: "github.com/mailbadger/app", version: "v0.0.0-20220206145519-48afb6a42227", sum: "h1:PaG+EyVX6wG5L/K4M5Tfony13fDNcJpbiKTz9xppsaQ=", packages: []string{"./sqs", "./services/campaigns/..."}, control: true, git: true},
+	{path: "github.com/jo-parker/sqs-hefty", version: "v0.0.0-20240910122433-89f5bcbefa5c", sum: "h1:979R2cQJWCi9YAh+wGijT3swJUXPLy8MuwI+R3vNWiU=", packages: []string{"./..."}, control: true, git: true},
+	{path: "github.com/berndhartzer/go-queue-worker", version: "v0.0.0-20200604105444-a09b9408544e", sum: "h1:7zC2NZfPvoAS1fSTzE0IDfzBfqbuf5VeKF0A+PFVftc=", packages: []string{"./..."}, control: true, git: true},
+	{path: "github.com/andreparelho/order-api", version: "v0.0.0-20260220013508-e59b0316d25b", sum: "h1:zVdoHrJvJuyhrhz6Lk3KGJQR7foga8FELzuWO6F25vo=", packages: []string{"./..."}, control: true, git: true},
+	{path: "github.com/co-go/sqs-extended-client-go/v2", version: "v2.0.0-20260821175107-a8f93970215c", sum: "h1:uQdzfllvahCeoLSJZAJE8S9vEWEgJlRwRzTdGWynaJk=", packages: []string{"."}, control: true, git: true},
+	{path: "github.com/kickback-app/common", version: "v0.0.0-20230409172328-0def427fb4fe", sum: "h1:dotG0ULMHeuH1aV4pN+sAlRn3DWav5cX37FdGEBR6JM=", packages: []string{"./sqs"}, control: true, git: true},
+	{path: "github.com/brenonaraujo/go-sqs-producer/app", version: "v0.0.0-20230305013657-74a96abee6f0", sum: "h1:iS8FGHpFUbtpwqdEspfHvmhcfM9shDPDVqTf4/wmFiw=", packages: []string{"./..."}, control: true, git: true, subdir: "app"},
 }
 
 func (m module) String() string {
@@ -46,84 +76,4 @@ func (m module) kind() string {
 		return "control"
 	}
 	return "sends"
-}
-
-// findings are those of the analyzer, with paths relative to the module.
-func (m module) findings(ctx context.Context) ([]vet.Finding, error) {
-	dir := m.dir
-	if dir == "" {
-		copied, err := m.fetch(ctx)
-		if err != nil {
-			return nil, err
-		}
-		defer os.RemoveAll(copied)
-		dir = copied
-	}
-	dir, err := filepath.Abs(dir)
-	if err != nil {
-		return nil, err
-	}
-	if err := outsideWorkspaces(); err != nil {
-		return nil, err
-	}
-	report, err := vet.Run(ctx, vet.Options{Dir: dir, Patterns: m.packages, Flags: []string{"-sqsfifo.enable=all"}, NoCompliance: true})
-	if err != nil {
-		return nil, err
-	}
-	for i := range report.Findings {
-		name := &report.Findings[i].Start.Filename
-		rel, err := filepath.Rel(dir, *name)
-		if err != nil {
-			return nil, err
-		}
-		*name = filepath.ToSlash(rel)
-	}
-	return report.Findings, nil
-}
-
-// outsideWorkspaces makes the go command complete the go.sum of a module, which need
-// not list what only its tests import.
-func outsideWorkspaces() error {
-	return errors.Join(os.Setenv("GOWORK", "off"), os.Setenv("GOFLAGS", "-mod=mod"))
-}
-
-// fetch downloads the module, checks that it is the one that was labelled, and copies
-// it to a folder that can be written to.
-func (m module) fetch(ctx context.Context) (string, error) {
-	cmd := exec.CommandContext(ctx, "go", "mod", "download", "-json", m.path+"@"+m.version) // #nosec G204 -- a module of the list
-	cmd.Dir = os.TempDir()
-	out, err := cmd.Output()
-	var info struct{ Dir, Sum, Error string }
-	if jerr := json.Unmarshal(out, &info); jerr != nil {
-		return "", cmp.Or(err, jerr)
-	}
-	if info.Error != "" {
-		return "", errors.New(info.Error)
-	}
-	if info.Sum != m.sum {
-		return "", fmt.Errorf("the sum is %s, and that of the labelled module is %s", info.Sum, m.sum)
-	}
-	dir, err := os.MkdirTemp("", "corpus")
-	if err != nil {
-		return "", err
-	}
-	if err := errors.Join(os.CopyFS(dir, os.DirFS(info.Dir)), writable(dir)); err != nil {
-		return "", errors.Join(err, os.RemoveAll(dir))
-	}
-	return dir, nil
-}
-
-// writable undoes the protection of the module cache, so that the go command
-// may complete go.sum and the copy can be deleted.
-func writable(dir string) error {
-	return filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
-		if err != nil || d.Type()&os.ModeSymlink != 0 {
-			return err
-		}
-		info, err := d.Info()
-		if err != nil {
-			return err
-		}
-		return os.Chmod(path, info.Mode()|0o200)
-	})
 }

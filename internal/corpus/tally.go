@@ -48,6 +48,7 @@ func parse(text string) (map[string]label, error) {
 // tally is what came out over all modules.
 type tally struct {
 	modules map[bool]int // by control
+	skipped map[bool]int // that nobody had, by control
 	count   map[string]map[lint.Severity]int
 	labels  map[string]label // of what was found
 	looked  map[string]bool  // modules that were analyzed
@@ -55,7 +56,7 @@ type tally struct {
 }
 
 func newTally() *tally {
-	return &tally{modules: map[bool]int{}, labels: map[string]label{}, looked: map[string]bool{}, count: map[string]map[lint.Severity]int{
+	return &tally{modules: map[bool]int{}, skipped: map[bool]int{}, labels: map[string]label{}, looked: map[string]bool{}, count: map[string]map[lint.Severity]int{
 		isTrue: {}, isFalse: {}, unlabelled: {},
 	}}
 }
@@ -99,9 +100,22 @@ func (t *tally) fault(format string, args ...any) {
 	t.faults = append(t.faults, fmt.Errorf(format, args...))
 }
 
+// skip notes a module that nobody had. Its labels stay as they are.
+func (t *tally) skip(m module) { t.skipped[m.control]++ }
+
+// coverage says how much of the list the result is about.
+func (t *tally) coverage() string {
+	text := fmt.Sprintf("%d of %d modules that send, %d of %d controls",
+		t.modules[false], t.modules[false]+t.skipped[false], t.modules[true], t.modules[true]+t.skipped[true])
+	if n := t.skipped[false] + t.skipped[true]; n > 0 {
+		text += fmt.Sprintf("; %d skipped", n)
+	}
+	return text
+}
+
 // print sums up.
 func (t *tally) print() {
-	fmt.Printf("%d modules that send, %d controls\n", t.modules[false], t.modules[true])
+	fmt.Println(t.coverage())
 	for _, verdict := range []string{isTrue, isFalse, unlabelled} {
 		c := t.count[verdict]
 		fmt.Printf("%-10s errors: %d, warnings: %d, infos: %d\n", verdict, c[lint.Error], c[lint.Warning], c[lint.Info])

@@ -15,6 +15,8 @@ import (
 	"strconv"
 	"strings"
 
+	"golang.org/x/tools/go/analysis"
+
 	"github.com/kansas-frontier-matrix/sqsfifo/lint"
 )
 
@@ -140,21 +142,8 @@ func decodeUnits(r io.Reader) ([]unitDiagnostics, error) {
 }
 
 func (d jsonDiagnostic) finding() Finding {
-	f := Finding{
-		Rule:     d.Category,
-		Severity: SeverityOf(d.Category),
-		Message:  strings.TrimPrefix(d.Message, d.Category+": "),
-		URL:      page(d.Category),
-		Start:    position(d.Posn),
-	}
-	// A diagnostic has no field for a severity, so the analyzer says one that is not
-	// the rule's in front of the text.
-	for _, s := range []lint.Severity{lint.Error, lint.Warning, lint.Info} {
-		if text, ok := strings.CutPrefix(f.Message, s.String()+": "); ok {
-			f.Severity, f.Message = s, text
-			break
-		}
-	}
+	f := newFinding(d.Category, d.Message)
+	f.Start = position(d.Posn)
 	if d.End != "" && d.End != d.Posn {
 		f.End = position(d.End)
 	}
@@ -167,6 +156,36 @@ func (d jsonDiagnostic) finding() Finding {
 			out.Edits = append(out.Edits, Edit{e.Filename, e.Start, e.End, e.New})
 		}
 		f.Fixes = append(f.Fixes, out)
+	}
+	return f
+}
+
+// FromDiagnostic is the finding of an analyzer that ran in this process, without the
+// related places and the fixes.
+func FromDiagnostic(fset *token.FileSet, d analysis.Diagnostic) Finding {
+	f := newFinding(d.Category, d.Message)
+	f.Start = fset.Position(d.Pos)
+	if d.End.IsValid() && d.End != d.Pos {
+		f.End = fset.Position(d.End)
+	}
+	return f
+}
+
+// newFinding takes a diagnostic's text apart.
+func newFinding(rule, message string) Finding {
+	f := Finding{
+		Rule:     rule,
+		Severity: SeverityOf(rule),
+		Message:  strings.TrimPrefix(message, rule+": "),
+		URL:      page(rule),
+	}
+	// A diagnostic has no field for a severity, so the analyzer says one that is not
+	// the rule's in front of the text.
+	for _, s := range []lint.Severity{lint.Error, lint.Warning, lint.Info} {
+		if text, ok := strings.CutPrefix(f.Message, s.String()+": "); ok {
+			f.Severity, f.Message = s, text
+			break
+		}
 	}
 	return f
 }

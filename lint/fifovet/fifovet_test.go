@@ -34,7 +34,7 @@ func TestCode(t *testing.T) {
 	} {
 		pkgs = append(pkgs, "example.com/"+pkg)
 	}
-	pkgs = append(pkgs, sdkPath+"/inner")
+	pkgs = append(pkgs, sdkPath+"/inner", "warehouse")
 	for _, r := range analysistest.Run(t, analysistest.TestData(), analyzer(t), pkgs...) {
 		for _, d := range r.Diagnostics {
 			assert.NotEmpty(t, d.Category)

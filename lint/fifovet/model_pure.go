@@ -111,6 +111,14 @@ func isWriter(obj *types.Func) bool {
 	return obj.Pkg() != nil && obj.Pkg().Path() == "fmt" && strings.HasPrefix(name, "Fprint")
 }
 
+// computes reports whether a method makes its receiver from its arguments, such as
+// SetBytes and Mul of big.Int. It returns the receiver.
+func computes(obj *types.Func) bool {
+	sig := obj.Signature()
+	return sig.Recv() != nil && obj.Pkg() != nil && obj.Pkg().Path() == "math/big" && sig.Results().Len() > 0 &&
+		types.Identical(sig.Results().At(0).Type(), sig.Recv().Type())
+}
+
 // wrapsWriter reports whether what is written to a function's result goes to
 // the writer among its arguments.
 func wrapsWriter(obj *types.Func) bool {

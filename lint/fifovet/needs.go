@@ -3,6 +3,7 @@ package fifovet
 import (
 	"go/ast"
 	"go/types"
+	"slices"
 	"strings"
 
 	"golang.org/x/tools/go/analysis"
@@ -86,11 +87,19 @@ func (s *settings) needs(pass *analysis.Pass) (need, reachFact) {
 // has nothing to report and whose sources are known.
 func isStandard(pass *analysis.Pass) bool {
 	path := pass.Pkg.Path()
-	first, _, _ := strings.Cut(path, "/")
-	if strings.Contains(first, ".") || path == "command-line-arguments" || pass.Module != nil && pass.Module.Path != "" {
+	if isHosted(path) || path == "command-line-arguments" || pass.Module != nil && pass.Module.Path != "" {
 		return false
 	}
-	return true
+	// A module may have a name without a dot, and not every driver says which one it
+	// is. The standard library imports nothing but itself.
+	return !slices.ContainsFunc(pass.Pkg.Imports(), func(imported *types.Package) bool { return isHosted(imported.Path()) })
+}
+
+// isHosted reports whether an import path begins with the name of a host, which those
+// of the standard library do not.
+func isHosted(path string) bool {
+	first, _, _ := strings.Cut(path, "/")
+	return strings.Contains(first, ".")
 }
 
 func isShapeName(obj *types.TypeName) bool {

@@ -95,6 +95,10 @@ func (p *program) minted(r *reporter, u *use, o origin) {
 			f.text = fmt.Sprintf("%s comes from %s, which the body carries and other code gets as well: if that code does not store it, a retry by the caller will not be deduplicated",
 				u.name(), o.text)
 		}
+	case !o.clock && p.attached(u, o) && p.kept(u, o):
+		f.lower(lint.Info)
+		f.text = fmt.Sprintf("%s comes from %s, which an attribute carries and other code gets as well: if that code does not store it, a retry by the caller will not be deduplicated",
+			u.name(), o.text)
 	default:
 		f.text = fmt.Sprintf("%s comes from %s: each attempt has another ID, so SQS stores every retry as a new message; derive it from the event",
 			u.name(), o.text)
@@ -158,6 +162,13 @@ func (p *program) carried(u *use, o origin) bool {
 		return false
 	}
 	return slices.ContainsFunc(p.origins(u.m, roleBody, true), func(b origin) bool { return b.kind == fromSource && b.root == o.root })
+}
+
+// attached reports whether an attribute of the same message holds the minted value.
+func (p *program) attached(u *use, o origin) bool {
+	return u.m != nil && slices.ContainsFunc(p.attributesOf(u.m).known, func(a attribute) bool {
+		return slices.ContainsFunc(a.value.origins, func(b origin) bool { return b.kind == fromSource && b.root == o.root })
+	})
 }
 
 // kept reports whether the minted value is also given to a function that may

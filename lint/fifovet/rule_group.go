@@ -2,6 +2,7 @@ package fifovet
 
 import (
 	"fmt"
+	"slices"
 
 	"golang.org/x/tools/go/ssa"
 )
@@ -82,11 +83,25 @@ func (p *program) entityKey(r *reporter, u *use) {
 		return
 	}
 	c := comparison{known: map[[2]ssa.Value]bool{}}
-	if !c.same(u.value, u.m.sets[roleGroup][0].value) || !c.varies {
+	if !c.same(u.value, u.m.sets[roleGroup][0].value) || !c.varies || p.mintedByCaller(u) {
 		return
 	}
 	r.report(finding{
 		rule: entityKey, fn: u.fn, pos: u.pos, arg: u.arg, maybe: u.evidence == maybeFIFO, cause: valueCause{u.pos},
 		text: u.name() + " is the group ID: it names the entity and not the event, so two events of one entity within five minutes become one; add what tells them apart",
+	})
+}
+
+// mintedByCaller reports whether a value is a parameter that a call in this package
+// gives a fresh ID: what is wrong is that, and it names no entity.
+func (p *program) mintedByCaller(u *use) bool {
+	from := parameterOf(u.slice.origins)
+	if from.param == 0 {
+		return false
+	}
+	fn := u.slice.origins[0].root.Parent()
+	return slices.ContainsFunc(p.direct[fn], func(c ssa.CallInstruction) bool {
+		_, minted := p.trace(c.Common().Args[from.param-1], from.path, false).any(fromSource)
+		return minted
 	})
 }

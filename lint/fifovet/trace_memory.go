@@ -229,6 +229,13 @@ func (w *writeWalk) call(instr ssa.CallInstruction, ref ssa.Value, path accessPa
 			w.walk(v, path, calls)
 		}
 		return
+	case callee != nil && receives && computes(callee):
+		for _, arg := range c.Args[1:] {
+			if arg != ref {
+				add(fed, arg)
+			}
+		}
+		return
 	case callee != nil && isReference(ref.Type()) && mutates(callee):
 		add(filled, nil)
 		return
