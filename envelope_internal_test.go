@@ -27,12 +27,18 @@ func TestEnvelopeIsWhatTheEncoderWrites(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	texts := []string{"", "landsat|LC08", `a\|b`, "\"", "\u2028é\U0001F6F0", "\x00\x1f\x7f", "not\xffUTF-8", strings.Repeat("x", 100_000)}
 	times := []time.Time{
-		{}, time.Unix(0, 0), time.Date(2020, 12, 4, 19, 2, 11, 194_000_000, time.FixedZone("CET", 3600)),
+		{},
+		time.Unix(0, 0), time.Date(2020, 12, 4, 19, 2, 11, 194_000_000, time.FixedZone("CET", 3600)),
 		time.Date(10_000, 1, 1, 0, 0, 0, 0, time.UTC), time.Date(-1, 1, 1, 0, 0, 0, 0, time.UTC), time.Now(),
 	}
 	payloads := []any{
-		nil, 1.50, "text", map[string]any{"b": 1, "a": []int{2}}, byPointer{"s"}, &byPointer{"s"},
-		uint64(1<<53 + 1), make(chan int), struct{}{}, []byte("bytes"), "\xff",
+		nil, 1.50, "text",
+		map[string]any{"b": 1, "a": []int{2}},
+		byPointer{"s"},
+		&byPointer{"s"},
+		uint64(1<<53 + 1), make(chan int),
+		struct{}{},
+		[]byte("bytes"), "\xff",
 	}
 	refused := 0
 	for range 20_000 {
