@@ -53,11 +53,12 @@ race: ## run all tests under the race detector
 	cd cmd/sqsfifo && $(GO) test -race -short ./...
 
 .PHONY: soak
-soak: ## send through faults for SOAK (2m); 5,000 random programs each of resends, of processes with a store and of replays; a replay of 100,000 items that is killed 20 times
+soak: ## send through faults for SOAK (2m); 5,000 random programs each of resends, of processes with a store and of replays; a replay and a send of 100,000 that are killed 20 times
 	$(GO) test -count=1 -timeout 0 -run '^TestSoak$$' -v . -soak $(SOAK)
 	$(GO) test -count=1 -timeout 0 -run '^TestModel$$' -v . -model.seeds $(SEEDS) | grep -v '^ *---\|=== '
 	$(GO) test -count=1 -timeout 0 -run '^TestStoreModel$$' -v . -store.seeds $(SEEDS) | grep -v '^ *---\|=== '
 	$(GO) test -count=1 -timeout 0 -run '^TestKilled$$|^TestModel$$' -v ./replay -kill.groups 1000 -kill.items 100000 -kill.kills 20 -model.seeds $(SEEDS) | grep -v '^ *---\|=== '
+	cd cmd/sqsfifo && $(GO) test -count=1 -timeout 0 -run '^TestSendKilled$$' -v . -send.all | grep -v '^ *---\|=== '
 
 .PHONY: simulate-system
 simulate-system: ## random systems of producers, a store, a queue and consumers that crash, for SEEDS (5,000) seeds; a tenth of them over SQLite with its ledger

@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"flag"
 	"fmt"
 	"math/rand/v2"
 	"net"
@@ -96,13 +97,18 @@ func order(t *testing.T, q *sqstest.Queue) map[string][]int {
 	return got
 }
 
+var allSendKills = flag.Bool("send.all", false, "TestSendKilled with 100,000 events and 20 kills")
+
 // The command is killed while it sends, again and again, and started again with the
 // same journal: each event is in the queue once, in the order of its group. The source
 // is not stable, each run builds other bytes; what SQS recognises are the stored ones.
 // Six minutes later, when SQS has forgotten all, the journal has not.
 func TestSendKilled(t *testing.T) {
-	events, groups, kills := 100_000, 500, 20
-	if testing.Short() {
+	events, groups, kills := 10_000, 100, 8
+	switch {
+	case *allSendKills:
+		events, groups, kills = 100_000, 500, 20
+	case testing.Short():
 		events, groups, kills = 2_000, 50, 5
 	}
 	seed := uint64(time.Now().UnixNano())
