@@ -25,7 +25,7 @@ func (*byPointer) MarshalText() ([]byte, error) { return []byte("by pointer"), n
 // envelopes, returns the same bytes, and the errors are its own.
 func TestEnvelopeIsWhatTheEncoderWrites(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
-	texts := []string{"", "landsat|LC08", `a\|b`, "\"", "\u2028é\U0001F6F0", "\x00\x1f\x7f", "not\xffUTF-8", strings.Repeat("x", 100_000)}
+	texts := []string{"", "landsat|LC08", `a\|b`, "\"", "\u2028é\U0001F6F0", "\x00\x1f\x7f", "not\xffUTF-8", strings.Repeat("x", 70_000)}
 	times := []time.Time{
 		{},
 		time.Unix(0, 0), time.Date(2020, 12, 4, 19, 2, 11, 194_000_000, time.FixedZone("CET", 3600)),
@@ -41,7 +41,7 @@ func TestEnvelopeIsWhatTheEncoderWrites(t *testing.T) {
 		[]byte("bytes"), "\xff",
 	}
 	refused := 0
-	for range 20_000 {
+	for range 3_000 {
 		e := Envelope[any]{
 			DedupeKey: texts[random.IntN(len(texts))], EventSource: texts[random.IntN(len(texts))],
 			EventTime: times[random.IntN(len(times))], Payload: payloads[random.IntN(len(payloads))],
@@ -60,7 +60,7 @@ func TestEnvelopeIsWhatTheEncoderWrites(t *testing.T) {
 		refused++
 		require.Equal(t, encodeViolation(wantErr), gotErr)
 	}
-	assert.Greater(t, refused, 1_000)
+	assert.Greater(t, refused, 300)
 
 	got, err := Envelope[byPointer]{EventID: uuid.Max, EventTime: times[1], Payload: byPointer{"s"}}.encode()
 	require.NoError(t, err)

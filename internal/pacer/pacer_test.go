@@ -14,7 +14,6 @@ import (
 )
 
 const (
-	seeds  = 5
 	ms     = time.Millisecond
 	second = time.Second
 )
