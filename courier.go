@@ -342,7 +342,7 @@ func (c *courier) record(items []*item, answers []attempt.Answer) {
 		c.store.Attempted(it.Message.claimed.claim, &answers[i], waiter)
 	}
 	if waiter != nil {
-		waiter.Wait()
+		c.store.Await(waiter)
 	}
 }
 

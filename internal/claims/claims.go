@@ -261,8 +261,8 @@ func (k *Claim) doubt(c *Claimant, out idempotency.Outcome) {
 }
 
 // Attempted notes what an attempt came to. A proof that the event is stored goes to the
-// store soon; with a waiter, Done is called when the store has it, or failed to take it at
-// once.
+// store soon; with a waiter, which is for [Claimant.Await], Done is called when the store
+// has it, or failed to take it at once.
 func (c *Claimant) Attempted(k *Claim, a *attempt.Answer, waiter *sync.WaitGroup) {
 	switch a.Fate {
 	case attempt.Stored:

@@ -61,14 +61,14 @@ func TestUrgentResults(t *testing.T) {
 		var waiter sync.WaitGroup
 		r.sent("first", &waiter)
 		r.sent("second", &waiter)
-		waiter.Wait()
+		r.Await(&waiter)
 		require.Equal(t, idempotency.Succeeded, r.record("first").Status)
 		require.Equal(t, idempotency.Succeeded, r.record("second").Status)
 		require.Zero(t, time.Since(began))
 
 		r.fail(down)
 		r.sent2("third", &waiter)
-		waiter.Wait() // the store fails, and the receipt is given
+		r.Await(&waiter) // the store fails, and the receipt is given
 		require.EqualValues(t, 1, r.Stats().Unsettled)
 	})
 }

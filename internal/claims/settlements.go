@@ -35,13 +35,13 @@ const (
 type settlements struct {
 	ctx  context.Context // of the calls of the store
 	stop context.CancelFunc
-	kick chan struct{} // something is urgent
+	kick chan struct{} // do not wait for more
 
 	mu       sync.Mutex
 	queue    []*transition
 	results  map[idempotency.KeyID]*transition // completions in the queue or on their way
 	running  bool                              // the goroutine
-	urgent   int                               // transitions with a waiter, in the queue
+	awaited  int                               // calls of Await
 	telling  int                               // transitions on their way
 	failures uint8                             // in a row
 	closed   bool
@@ -103,7 +103,6 @@ func (c *Claimant) settle(k *Claim, t idempotency.Transition, waiter *sync.WaitG
 	if waiter != nil {
 		waiter.Add(1)
 		tr.waiter = waiter
-		c.urgent++
 	}
 	if _, ok := t.Result(); ok {
 		c.results[k.id] = tr
@@ -113,9 +112,22 @@ func (c *Claimant) settle(k *Claim, t idempotency.Transition, waiter *sync.WaitG
 	case !c.running:
 		c.running = true
 		go c.drain()
-	case c.urgent > 0 || len(c.queue) == enough:
+	case c.awaited > 0 || len(c.queue) == enough:
 		c.hurry()
 	}
+}
+
+// Await waits until the store has, or has lost, all results that were handed in with the
+// waiter. They are told at once, and together.
+func (c *Claimant) Await(waiter *sync.WaitGroup) {
+	c.mu.Lock()
+	c.awaited++
+	c.hurry()
+	c.mu.Unlock()
+	waiter.Wait()
+	c.mu.Lock()
+	c.awaited--
+	c.mu.Unlock()
 }
 
 var (
@@ -141,9 +153,6 @@ func (l *settlements) lose(t *transition, err error) {
 func (l *settlements) drop(err error) {
 	t := l.queue[0]
 	l.queue = l.queue[1:]
-	if t.waiter != nil {
-		l.urgent--
-	}
 	l.lose(t, err)
 }
 
@@ -171,7 +180,7 @@ func (c *Claimant) drain() {
 		switch {
 		case c.failures > 0:
 			pause = min(firstWait<<min(c.failures, 10), 5*time.Second)
-		case c.closed || c.urgent > 0 || len(c.queue) >= enough:
+		case c.closed || c.awaited > 0 || len(c.queue) >= enough:
 			pause = 0
 		}
 		c.mu.Unlock()
@@ -181,11 +190,6 @@ func (c *Claimant) drain() {
 		batch := c.queue[:min(atOnce, len(c.queue))]
 		c.queue = c.queue[len(batch):]
 		c.telling = len(batch)
-		for _, t := range batch {
-			if t.waiter != nil {
-				c.urgent--
-			}
-		}
 		c.mu.Unlock()
 		c.tell(batch)
 	}
