@@ -19,6 +19,8 @@ type Event struct {
 	is        fingerprint
 	group     uint64     // hash, never zero
 	key       window.Key // of the record
+
+	at window.Place // of the key, when it was looked up last; the memory's lock guards it
 }
 
 // fingerprint is what a record holds of a message.

@@ -24,6 +24,6 @@ var ByWallClock = byWallClock
 func (m *Memory) Look(now Instant, ev *Event) Known {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	own, _ := m.find(now, ev, new(Ticket))
+	own, _ := m.find(now, ev)
 	return own.known(now)
 }

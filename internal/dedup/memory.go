@@ -107,7 +107,7 @@ func (m *Memory) Wall(i Instant) time.Time {
 func (m *Memory) Conclude(now Instant, ev *Event, t *Ticket) (k Known, duplicate bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	own, _ := m.find(now, ev, t)
+	own, _ := m.find(now, ev)
 	t.capture(now, own.known(now))
 	t.concluded = true
 	return t.Known, t.Known.State == Stored && !t.storedIt
@@ -119,7 +119,7 @@ func (m *Memory) Conclude(now Instant, ev *Event, t *Ticket) (k Known, duplicate
 func (m *Memory) Refresh(now Instant, ev *Event, t *Ticket) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	own, first := m.find(now, ev, t)
+	own, first := m.find(now, ev)
 	t.capture(now, own.known(now))
 	t.captureCollision(now, ev, &own, &first)
 }
@@ -139,7 +139,7 @@ func (m *Memory) Admit(now Instant, ev *Event, t *Ticket) Verdict {
 func (m *Memory) Judge(now Instant, ev *Event, t *Ticket) Verdict {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	own, first := m.find(now, ev, t)
+	own, first := m.find(now, ev)
 	return m.judge(now, ev, t, &own, &first, false)
 }
 
@@ -153,7 +153,7 @@ func (m *Memory) AdmitAnyway(now Instant, ev *Event, t *Ticket) Verdict {
 }
 
 func (m *Memory) admit(now Instant, ev *Event, t *Ticket, anyway bool) Verdict {
-	own, first := m.find(now, ev, t)
+	own, first := m.find(now, ev)
 	v := m.judge(now, ev, t, &own, &first, anyway)
 	if v.Kind != Go {
 		return v
@@ -170,13 +170,11 @@ func (m *Memory) admit(now Instant, ev *Event, t *Ticket, anyway bool) Verdict {
 	prior, started := own.messageID(), *t
 	own.begin(now, &started)
 	if prior == 0 {
-		if err := m.put(now, &own); err != nil {
+		if err := m.put(now, ev, &own); err != nil {
 			return Verdict{Full, known}
 		}
 		if collides {
 			prior = first.messageID()
-		} else {
-			started.at = own.at
 		}
 	}
 	*t = started
@@ -253,7 +251,7 @@ func (m *Memory) Settle(now Instant, ev *Event, t *Ticket, r Result) (duplicate 
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	own, first := m.find(now, ev, t)
+	own, first := m.find(now, ev)
 	changed := true
 	switch {
 	case r.Fate == attempt.Stored:
@@ -310,7 +308,7 @@ func (m *Memory) keep(now Instant, ev *Event, own, first *record) {
 		m.apart.Store(true)
 		own.key, own.at = m.separateKey(ev), 0
 	}
-	_ = m.put(now, own)
+	_ = m.put(now, ev, own)
 }
 
 // Release ends a submission, whatever its outcome. No attempt of it may be under way.
@@ -323,7 +321,7 @@ func (m *Memory) Release(now Instant, ev *Event, t *Ticket) {
 	t.opened = false
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if own, _ := m.find(now, ev, t); own.state() == Clear {
+	if own, _ := m.find(now, ev); own.state() == Clear {
 		m.sent.Delete(own.key)
 	}
 }

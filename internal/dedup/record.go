@@ -177,22 +177,25 @@ func (m *Memory) lookup(now Instant, k window.Key, at window.Place) record {
 	return r
 }
 
-// put stores a record. It fails only for one that is not held.
-func (m *Memory) put(now Instant, r *record) (err error) {
+// put stores the record of the event. It fails only for one that is not held.
+func (m *Memory) put(now Instant, ev *Event, r *record) error {
 	r.held = true
 	w := window.Record[remembered]{From: r.from.time(), Value: r.value}
 	if r.to != 0 {
 		w.To = r.to.time()
 	}
-	r.at, err = m.sent.PutAt(now.time(), r.key, r.at, w)
+	at, err := m.sent.PutAt(now.time(), r.key, r.at, w)
+	if r.key == ev.key {
+		ev.at = at
+	}
 	return err
 }
 
 // find returns the record of the event, and the record that its dedupe key has, which
 // may be that of another event.
-func (m *Memory) find(now Instant, ev *Event, t *Ticket) (own, first record) {
-	first = m.lookup(now, ev.key, t.at)
-	t.at = first.at
+func (m *Memory) find(now Instant, ev *Event) (own, first record) {
+	first = m.lookup(now, ev.key, ev.at)
+	ev.at = first.at
 	if first.held && first.value.fingerprint == ev.is {
 		return first, first
 	}

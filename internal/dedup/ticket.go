@@ -1,7 +1,5 @@
 package dedup
 
-import "github.com/kansas-frontier-matrix/sqsfifo/internal/window"
-
 // Ticket is what one submission of an event keeps between its attempts. The zero
 // value is ready for use; call Refresh when the submission is made.
 type Ticket struct {
@@ -24,8 +22,6 @@ type Ticket struct {
 	since   Instant // the record's from
 	to      Instant // the record's to, before the attempt
 	counted bool    // the record counts the attempt
-
-	at window.Place // of the event's dedupe key
 
 	concluded bool // no attempt may begin
 	storedIt  bool // an attempt of the submission stored the event, as far as is known
