@@ -1,13 +1,11 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"golang.org/x/tools/go/analysis"
@@ -96,15 +94,7 @@ func (m module) fromSource(ctx context.Context, dir string) ([]vet.Finding, erro
 			found = append(found, vet.FromDiagnostic(action.Package.Fset, d))
 		}
 	}
-	slices.SortFunc(found, func(a, b vet.Finding) int {
-		return cmp.Or(
-			strings.Compare(a.Start.Filename, b.Start.Filename),
-			cmp.Compare(a.Start.Line, b.Start.Line),
-			cmp.Compare(a.Start.Column, b.Start.Column),
-			strings.Compare(a.Rule, b.Rule),
-		)
-	})
-	return found, nil
+	return vet.Sorted(found), nil
 }
 
 // outsideWorkspaces makes the go command complete the go.sum of a module, which need

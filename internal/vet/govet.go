@@ -231,7 +231,8 @@ func page(rule string) string {
 	return docs
 }
 
-func sorted(findings []Finding) []Finding {
+// Sorted returns findings in the order of their places, each once.
+func Sorted(findings []Finding) []Finding {
 	slices.SortFunc(findings, func(a, b Finding) int {
 		return cmp.Or(
 			strings.Compare(a.Start.Filename, b.Start.Filename),

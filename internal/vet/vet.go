@@ -198,6 +198,6 @@ func report(o Options, began time.Time, listed []*packages.Package, analyzed []u
 		r.Findings = append(r.Findings, findings...)
 		r.Untested = untested
 	}
-	r.Findings = sorted(r.Findings)
+	r.Findings = Sorted(r.Findings)
 	return r, nil
 }
