@@ -3,6 +3,7 @@ package sqsfifo
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -74,10 +75,10 @@ type wholeRequests struct{ next aws.HTTPClient }
 func (c wholeRequests) Do(r *http.Request) (*http.Response, error) {
 	if r.Body != nil && r.ContentLength > 0 {
 		body := make([]byte, r.ContentLength)
-		if _, err := io.ReadFull(r.Body, body); err != nil {
+		_, err := io.ReadFull(r.Body, body)
+		if err := errors.Join(err, r.Body.Close()); err != nil {
 			return nil, fmt.Errorf("sqsfifo: read the body of a request: %w", err)
 		}
-		_ = r.Body.Close()
 		r.Body = io.NopCloser(bytes.NewReader(body))
 	}
 	return c.next.Do(r)

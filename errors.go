@@ -443,7 +443,7 @@ func (e *UnreportedError) Error() string {
 // errorType returns the value of the OpenTelemetry attribute error.type, "" for nil.
 func errorType(err error) string {
 	if err == nil {
-		return "" // before a variable that errors.As needs on the heap
+		return ""
 	}
 	if typed, ok := errors.AsType[interface {
 		error
