@@ -135,7 +135,7 @@ func tally(plan *Plan, h *history, now time.Time) tallied {
 		switch {
 		case o == None && stopped[item.Group]:
 			o, reason = OutcomeSkipped, ReasonGroupStopped
-		case o.stops():
+		case o.Stops():
 			stopped[item.Group] = true
 		}
 		if p.tried {
@@ -177,8 +177,9 @@ func (r *Report) count(o Outcome) *int {
 	return &r.Remaining
 }
 
-// stops reports whether the group does not go on after an item with the outcome.
-func (o Outcome) stops() bool {
+// Stops reports whether the group does not go on after an item with the outcome: it is a
+// conflict, has drifted, failed or is indeterminate.
+func (o Outcome) Stops() bool {
 	return o == OutcomeConflict || o == OutcomeDrift || o == OutcomeIndeterminate || o == OutcomeFailed
 }
 

@@ -52,7 +52,7 @@ func Settle(ctx context.Context, plan *Plan, j Journal, item int, v Verdict, now
 	if item < 0 || item >= len(plan.Items) {
 		return fmt.Errorf("replay: settle: the plan has no item %d, only %d items", item, len(plan.Items))
 	}
-	if p := tally(plan, h, now).outcomes[item]; !p.stops() {
+	if p := tally(plan, h, now).outcomes[item]; !p.Stops() {
 		return fmt.Errorf("replay: settle item %d, which is %v: %w", item, p, ErrNotStopped)
 	}
 	if err := j.Append(ctx, []Mark{{Kind: MarkSettle, Item: item, At: now.UTC().Round(0), Verdict: v}}); err != nil {

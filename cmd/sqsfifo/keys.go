@@ -83,11 +83,7 @@ func withStore(ctx context.Context, source string, do func(*sqlstore.Store) (int
 	if err != nil {
 		return exitFailed, err
 	}
-	defer func() {
-		if closeErr := closeAll(store, db)(); err == nil && closeErr != nil {
-			code, err = exitFailed, closeErr
-		}
-	}()
+	defer closing(closeAll(store, db), &code, &err)
 	return do(store)
 }
 

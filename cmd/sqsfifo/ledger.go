@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"time"
 
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency/ledger"
 )
@@ -180,19 +179,4 @@ func (c *ledgerHeadCmd) run(_ context.Context, std stdio) (int, error) {
 	}
 	_, err = fmt.Fprintln(std.out, report.Head)
 	return exitFailedIf(err), err
-}
-
-func countedAs(n int, one, many string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return fmt.Sprintf("%d %s", n, many)
-}
-
-// ago is a duration for people.
-func ago(d time.Duration) string {
-	if d >= time.Minute {
-		return d.Round(time.Second).String()
-	}
-	return d.Round(time.Millisecond).String()
 }

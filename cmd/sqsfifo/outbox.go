@@ -39,11 +39,7 @@ func (f outboxFlags) with(ctx context.Context, sent outbox.SentPolicy, do func(*
 	if err != nil {
 		return exitFailed, err
 	}
-	defer func() {
-		if closeErr := db.Close(); err == nil && closeErr != nil {
-			code, err = exitFailed, closeErr
-		}
-	}()
+	defer closing(db.Close, &code, &err)
 	return do(box)
 }
 

@@ -101,8 +101,6 @@ func outcomeOf(r sqsfifo.Receipt, err error, e journal.Entry) outcome {
 	return o
 }
 
-func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }
-
 // receipts prints the outcomes, those of a message group in the order of its lines.
 type receipts struct {
 	out       *lineWriter

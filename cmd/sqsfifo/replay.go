@@ -117,11 +117,7 @@ func (c *replayPlanCmd) run(ctx context.Context, std stdio) (code int, err error
 	if err != nil {
 		return exitFailed, err
 	}
-	defer func() {
-		if closeErr := closeSource(); err == nil && closeErr != nil {
-			code, err = exitFailed, closeErr
-		}
-	}()
+	defer closing(closeSource, &code, &err)
 	plan, err := replay.NewPlan(ctx, source, replay.Options{Filter: filter, Window: window, Redeliver: c.Redeliver, ResendInDoubt: c.ResendInDoubt}, time.Now())
 	if err != nil {
 		return exitFailed, err
@@ -129,9 +125,9 @@ func (c *replayPlanCmd) run(ctx context.Context, std stdio) (code int, err error
 	if err := writePlan(c.Plan, plan); err != nil {
 		return exitFailed, err
 	}
+	counts := plan.Summary()
 	if c.JSON {
 		out := newLineWriter(std.out)
-		counts := plan.Summary()
 		if counts == nil {
 			counts = []replay.PlanCount{}
 		}
@@ -142,7 +138,7 @@ func (c *replayPlanCmd) run(ctx context.Context, std stdio) (code int, err error
 	if err != nil {
 		return exitFailed, err
 	}
-	for _, count := range plan.Summary() {
+	for _, count := range counts {
 		if stops(count.Action) {
 			return exitFindings, nil
 		}
@@ -216,6 +212,14 @@ func canonicalPath(path string) (string, error) {
 		return "", err
 	}
 	return filepath.EvalSymlinks(absolute)
+}
+
+// closing closes what a command has used, when it returns. An error of that is the
+// command's, if it has no other.
+func closing(close func() error, code *int, err *error) {
+	if closeErr := close(); *err == nil && closeErr != nil {
+		*code, *err = exitFailed, closeErr
+	}
 }
 
 // closeAll returns a function that closes all.

@@ -113,9 +113,7 @@ const shownStops = 20
 func printStops(w io.Writer, results []replay.Result) {
 	more := 0
 	for _, r := range results {
-		switch r.Outcome {
-		case replay.OutcomeConflict, replay.OutcomeDrift, replay.OutcomeIndeterminate, replay.OutcomeFailed:
-		default:
+		if !r.Outcome.Stops() {
 			continue
 		}
 		if more++; more > shownStops {
@@ -168,11 +166,7 @@ func (c *replaySettleCmd) run(ctx context.Context, std stdio) (code int, err err
 	if err != nil {
 		return exitFailed, err
 	}
-	defer func() {
-		if closeErr := journal.Close(); err == nil && closeErr != nil {
-			code, err = exitFailed, closeErr
-		}
-	}()
+	defer closing(journal.Close, &code, &err)
 	if !c.Yes {
 		_, results, err := replay.ReadReport(ctx, plan, journal, time.Now())
 		if err != nil {

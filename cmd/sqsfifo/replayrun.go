@@ -169,16 +169,11 @@ func (c *replayFlags) send(ctx context.Context, std stdio, path string, again bo
 	if err != nil {
 		return exitFailed, err
 	}
-	ended := func(closer func() error) {
-		if closeErr := closer(); err == nil && closeErr != nil {
-			code, err = exitFailed, closeErr
-		}
-	}
 	source, closeSource, err := c.Source.open(ctx)
 	if err != nil {
 		return exitFailed, err
 	}
-	defer func() { ended(closeSource) }()
+	defer closing(closeSource, &code, &err)
 	if source.Name() != plan.Source {
 		return exitFailed, fmt.Errorf("the plan is about %s, and the flags name %s; name the source of the plan", plan.Source, source.Name())
 	}
@@ -187,13 +182,13 @@ func (c *replayFlags) send(ctx context.Context, std stdio, path string, again bo
 		if dir, err = os.MkdirTemp("", "sqsfifo-replay-"); err != nil {
 			return exitFailed, err
 		}
-		defer func() { ended(func() error { return os.RemoveAll(dir) }) }()
+		defer closing(func() error { return os.RemoveAll(dir) }, &code, &err)
 	}
 	journal, err := openReplayJournal(ctx, dir, plan, again)
 	if err != nil {
 		return exitFailed, err
 	}
-	defer func() { ended(journal.Close) }()
+	defer closing(journal.Close, &code, &err)
 	target, err := c.Queue.open(ctx, c.InFlight, false)
 	if err != nil {
 		return exitFailed, err
@@ -247,11 +242,7 @@ func (c *replayFlags) sendTo(ctx context.Context, std stdio, target target, plan
 	if err != nil {
 		return exitFailed, flagWords(err)
 	}
-	defer func() {
-		if closeErr := queue.Close(context.WithoutCancel(ctx)); err == nil && closeErr != nil {
-			code, err = exitFailed, closeErr
-		}
-	}()
+	defer closing(func() error { return queue.Close(context.WithoutCancel(ctx)) }, &code, &err)
 	producer, err := passOn(queue, c.Organization)
 	if err != nil {
 		return exitFailed, flagWords(err)
@@ -327,10 +318,10 @@ func (w *watched) Append(ctx context.Context, marks []replay.Mark) error {
 			continue
 		}
 		w.done++
-		switch marks[i].Outcome {
-		case replay.OutcomeSuppressed:
+		switch o := marks[i].Outcome; {
+		case o == replay.OutcomeSuppressed:
 			w.suppressed++
-		case replay.OutcomeConflict, replay.OutcomeDrift, replay.OutcomeIndeterminate, replay.OutcomeFailed:
+		case o.Stops():
 			w.stopped++
 		}
 	}

@@ -108,11 +108,8 @@ func (c *sendCmd) run(ctx context.Context, std stdio) (code int, err error) {
 	if err != nil {
 		return exitFailed, flagWords(err)
 	}
-	defer func() { // no event is under way any more
-		if closeErr := queue.Close(context.WithoutCancel(ctx)); err == nil && closeErr != nil {
-			code, err = exitFailed, closeErr
-		}
-	}()
+	// No event is under way any more then.
+	defer closing(func() error { return queue.Close(context.WithoutCancel(ctx)) }, &code, &err)
 	builder, err := input.NewBuilder(queue, c.Event.spec())
 	if err != nil {
 		return exitFailed, err
@@ -220,11 +217,4 @@ func (c *sendCmd) dryRun(ctx context.Context, lines input.Source, builder *input
 		return exitFindings, nil
 	}
 	return exitFine, nil
-}
-
-func counted(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return fmt.Sprintf("%d %ss", n, what)
 }
