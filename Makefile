@@ -5,12 +5,11 @@ SOAK     ?= 2m
 SEEDS    ?= 5000
 WINDOW_IDS ?= 900000
 SIMULATE_LINES ?= 10000000
-TOOL      = $(GO) tool -modfile=$(CURDIR)/internal/tools/go.mod
 
-# Every module of the repository: the root is the one that users import, the
-# others hold what they must not see: tools, the peers of the benchmarks, a
-# database.
-MODULES = . cmd/sqsfifo internal/tools benchmarks internal/corpus examples/outbox docs/kfm/schemas idempotency/storetest idempotency/sqlstore/sqlstoretest idempotency/redisstore idempotency/dynamostore outbox/outboxtest
+# The folders of all modules, from go.work. OTHERS are the modules beside the root
+# module.
+MODULES = $(shell $(GO) list -m -f '{{.Dir}}')
+OTHERS  = $(filter-out $(CURDIR),$(MODULES))
 
 .PHONY: help
 help: ## list the targets
@@ -21,31 +20,46 @@ demo: ## lose and double real Landsat scenes with the plain SDK, then send them 
 	@[ -z "$$($(GO) list -f '{{.StaleReason}}' github.com/aws/aws-sdk-go-v2/service/sqs)" ] || echo "building; the first time takes about a minute" >&2
 	@$(GO) run ./examples/landsat $(SCENES)
 
+.PHONY: demo-ops
+demo-ops: ## test the alerts with promtool, and show ten of them fire and end in Prometheus (two minutes; Debian: apt-get install prometheus)
+	@cd lab && $(GO) run ./demoops
+
 .PHONY: test
-test: ## run all tests
+test: ## run all tests; those of other modules than the command in their short form
 	$(GO) test -shuffle=on ./...
 	$(GO) test -short -tags safe ./canonicaljson
 	cd cmd/sqsfifo && $(GO) test ./...
-	cd benchmarks && $(GO) test ./...
-	cd examples/outbox && $(GO) test ./...
-	cd internal/corpus && $(GO) test ./...
-	cd docs/kfm/schemas && $(GO) test ./...
-	cd idempotency/storetest && $(GO) test -short ./...
-	cd idempotency/sqlstore/sqlstoretest && $(GO) test -short ./...
-	cd outbox/outboxtest && $(GO) test -short ./...
+	@set -e; for m in $(filter-out $(CURDIR)/cmd/sqsfifo,$(OTHERS)); do echo "cd $$m && $(GO) test -short ./..."; (cd $$m && $(GO) test -short ./...); done
+
+.PHONY: test-install
+test-install: ## install the released modules of this working tree in empty folders, by the lines of the guides
+	cd lab && $(GO) test -count=1 -timeout 30m ./release
+
+# Each package RUNS times without a pause and RUNS times beside 4 busy processes.
+RUNS ?= 20
+.PHONY: flaky
+flaky: ## run every package RUNS (20) times, shuffled, idle and beside a load of 4; output of failures in bin/flaky
+	@cd lab && $(GO) run ./flaky -runs $(RUNS) -out $(CURDIR)/bin/flaky $(MODULES)
+
+.PHONY: cross
+cross: ## build and vet each released module for each platform, and test the root on 386; prints a table
+	@cd lab && $(GO) run ./cross
 
 .PHONY: test-stores
 test-stores: ## the stores and the outbox in full, kills of clients and servers included (minutes); says which servers are here
-	cd idempotency/storetest && $(GO) test -count=1 ./...
-	cd idempotency/sqlstore/sqlstoretest && $(GO) test -count=1 -v ./... | grep -E '^(---|ok|FAIL|PASS)|SKIP|skip'
-	cd idempotency/redisstore && $(GO) test -count=1 -v ./... | grep -E '^(---|ok|FAIL|PASS)|SKIP|skip'
-	cd idempotency/dynamostore && $(GO) test -count=1 -v ./... | grep -E '^(---|ok|FAIL|PASS)|SKIP|skip'
-	cd outbox/outboxtest && $(GO) test -count=1 -v ./... | grep -E '^(---|ok|FAIL|PASS)|SKIP|skip'
+	$(GO) test -count=1 ./idempotency/storetest/...
+	@for m in lab/sqlstoretest lab/outboxtest lab/outboxexample idempotency/redisstore idempotency/dynamostore; do \
+		(cd $$m && $(GO) test -count=1 -v ./...) | grep -E '^(---|ok|FAIL|PASS)|SKIP|skip'; done
 
 .PHONY: node-test
 node-test: ## the fake against AWS's SDK for JavaScript; needs Node 20 and npm
 	cd sqstest/testdata/node && npm ci --no-audit --no-fund
 	$(GO) test -count=1 -run 'TestNodeClient|TestFaultsFromNode' -v ./sqstest
+
+.PHONY: reference-test
+reference-test: ## the references in Python and TypeScript: vectors, faults, and VALUES (100,000) random values against this module; needs Python 3.9, Node 20 and npm
+	cd reference/typescript && npm ci --no-audit --no-fund
+	$(GO) test -count=1 -timeout 0 -run 'Reference|JavaScript|AFaultInEachRule|ThreeLanguages' -v ./docs/kfm -reference.values $(or $(VALUES),100000) | grep -v '^=== '
 
 .PHONY: race
 race: ## run all tests under the race detector
@@ -63,7 +77,11 @@ soak: ## send through faults for SOAK (2m); 5,000 random programs each of resend
 .PHONY: simulate-system
 simulate-system: ## random systems of producers, a store, a queue and consumers that crash, for SEEDS (5,000) seeds; a tenth of them over SQLite with its ledger
 	$(GO) test -count=1 -timeout 0 -run '^TestSystem$$' -v ./internal/systemtest -system.seeds $(SEEDS) | grep -v '^ *---\|=== '
-	cd idempotency/sqlstore/sqlstoretest && $(GO) test -count=1 -timeout 0 -run '^TestSystem$$' -v . -system.seeds $$(($(SEEDS) / 10 + 1)) | grep -v '^ *---\|=== '
+	cd lab/sqlstoretest && $(GO) test -count=1 -timeout 0 -run '^TestSystem$$' -v . -system.seeds $$(($(SEEDS) / 10 + 1)) | grep -v '^ *---\|=== '
+
+.PHONY: simulate-consumer
+simulate-consumer: ## two million deliveries to two consumers that are killed at every step, under faults of every call
+	$(GO) test -count=1 -timeout 0 -run '^TestSimulation$$' -v ./consumer/consumertest -consumer.seeds 86 -consumer.messages 6000 | grep -v '^ *---\|=== '
 
 .PHONY: model
 model: ## check the protocol of one event, without and with a store, with spin, if that and a C compiler are here
@@ -86,21 +104,13 @@ fuzz: ## run each fuzzer for FUZZTIME (30s)
 	done
 
 .PHONY: lint
-lint: ## vet, sqsfifo vet, staticcheck, gofumpt
-	$(GO) vet ./...
-	$(GO) build -C cmd/sqsfifo -o $(CURDIR)/bin/sqsfifo . && bin/sqsfifo vet ./...
-	cd cmd/sqsfifo && $(GO) vet ./... && $(TOOL) staticcheck ./...
-	$(TOOL) staticcheck ./...
-	cd benchmarks && $(GO) vet ./... && $(TOOL) staticcheck ./...
-	cd examples/outbox && $(GO) vet ./... && $(TOOL) staticcheck ./...
-	cd internal/corpus && $(GO) vet ./... && $(TOOL) staticcheck ./...
-	cd docs/kfm/schemas && $(GO) vet ./... && $(TOOL) staticcheck ./...
-	cd idempotency/storetest && $(GO) vet ./... && $(TOOL) staticcheck ./...
-	cd idempotency/sqlstore/sqlstoretest && $(GO) vet ./... && $(TOOL) staticcheck ./...
-	cd idempotency/redisstore && $(GO) vet ./... && $(TOOL) staticcheck ./...
-	cd idempotency/dynamostore && $(GO) vet ./... && $(TOOL) staticcheck ./...
-	cd outbox/outboxtest && $(GO) vet ./... && $(TOOL) staticcheck ./...
-	@files=$$($(TOOL) gofumpt -l $$(git ls-files --cached --others --exclude-standard '*.go')); \
+lint: ## vet, sqsfifo vet, staticcheck, gofumpt, actionlint, phrases in comments
+	@set -e; for m in $(MODULES); do echo "vet and staticcheck in $$m"; (cd $$m && $(GO) vet ./... && $(GO) tool staticcheck ./...); done
+	$(GO) build -C cmd/sqsfifo -o $(CURDIR)/bin/sqsfifo . && bin/sqsfifo vet $$($(GO) list ./... | grep -v /storetest/producertest)
+	$(GO) tool actionlint -shellcheck= -pyflakes= .github/workflows/*.yml
+	$(GO) test -C internal/tools -count=1 -run TestHabits .
+	@# A fix of the analyzer is tested on a loop in one line, which gofumpt would break.
+	@files=$$($(GO) tool gofumpt -l $$(git ls-files --cached --others --exclude-standard '*.go' ':!lint/fifovet/testdata/src/example.com/fixes')); \
 		if [ -n "$$files" ]; then echo "not formatted by gofumpt:"; echo "$$files"; exit 1; fi
 
 .PHONY: cover
@@ -125,35 +135,35 @@ bench-command: ## sqsfifo send, with and without a journal, beside one call for 
 
 .PHONY: bench-canonical
 bench-canonical: ## canonical JSON against its peers, in processor time, with the ratios
-	cd benchmarks && $(GO) run ./canonical
+	cd lab && $(GO) run ./bench/canonical
 
 .PHONY: bench-send
 bench-send: ## sending against hand-written loops on the raw SDK, with the ratios
-	cd benchmarks && $(GO) run ./send
+	cd lab && $(GO) run ./bench/send
 
 .PHONY: bench-window
 bench-window: ## the deduplication window against a map and caches (WINDOW_IDS=21000000 needs 16 GB)
-	cd benchmarks && $(GO) run ./window -n $(WINDOW_IDS)
+	cd lab && $(GO) run ./bench/window -n $(WINDOW_IDS)
 
 .PHONY: bench-emulators
 bench-emulators: ## sqsfifo serve against moto, fauxqs and goaws, with the ratios (network for npm and pip)
-	cd benchmarks && $(GO) run ./emulators
+	cd lab && $(GO) run ./bench/emulators
 
 .PHONY: bench-store
 bench-store: ## durable claims, one transaction each and in groups, without and with the ledger, and a producer with and without a store, with the ratios (SQLite, and PostgreSQL if it is here)
-	cd idempotency/sqlstore/sqlstoretest && $(GO) run ./bench
+	cd lab && $(GO) run ./bench/store
 
 .PHONY: bench-memory
 bench-memory: ## what a queued event, a paused group and a remembered key take, and after ten idle minutes
-	cd benchmarks && $(GO) test -count=1 -v -run TestMemory ./memory -keys 900000
+	cd lab && $(GO) test -count=1 -v -run TestMemory ./bench/memory -keys 900000
 
 .PHONY: corpus
-corpus: ## the analyzer over public modules, with all infos, against findings labelled by hand (network, minutes); GIT=folder has those that the module proxy refuses
-	cd internal/corpus && $(GO) run . $(if $(GIT),-git $(abspath $(GIT)))
+corpus: ## the analyzer with its default flags over public modules, against findings labelled by hand (network, minutes); GIT=folder has those that the module proxy refuses
+	cd lab/corpus && $(GO) run . $(if $(GIT),-git $(abspath $(GIT)))
 
 .PHONY: bench-vet
 bench-vet: ## sqsfifo vet beside go vet -vettool on all of gocloud.dev: cold, warm, memory (network, minutes)
-	cd internal/corpus && $(GO) run . -speed gocloud.dev
+	cd lab/corpus && $(GO) run . -speed gocloud.dev
 
 .PHONY: golangci
 golangci: ## golangci-lint v2 built with the plugin, over a bad package (network, minutes)
@@ -161,16 +171,29 @@ golangci: ## golangci-lint v2 built with the plugin, over a bad package (network
 
 .PHONY: tidy
 tidy: ## tidy every module
-	@for m in $(MODULES); do (cd $$m && $(GO) mod tidy) || exit 1; done
+	@$(call each_tidy,,$(GO) mod edit -dropreplace $(ROOT) $$tmp/x.mod && cp $$tmp/x.mod go.mod && cp $$tmp/x.sum go.sum)
+
+# The go command tidies a module without go.work, so each_tidy works on a copy of go.mod
+# that replaces the root module by its folder. The first argument is a flag of go mod
+# tidy, the second a command to run afterwards.
+ROOT = github.com/kansas-frontier-matrix/sqsfifo
+each_tidy = export GOWORK=off; tmp=$$(mktemp -d) && trap 'rm -r '$$tmp EXIT && for m in $(MODULES); do \
+	(cd $$m && cp go.mod $$tmp/x.mod && cp go.sum $$tmp/x.sum && $(GO) mod edit -replace $(ROOT)=$(CURDIR) $$tmp/x.mod && \
+	$(GO) mod tidy $1 -modfile=$$tmp/x.mod && $2) || exit 1; done
 
 .PHONY: release-check
 release-check: ## what a release of VERSION (v0.2.0) still needs, and the commands that publish it
-	@$(GO) run ./internal/release $(VERSION)
+	@cd lab && $(GO) run ./release $(VERSION)
+
+.PHONY: release-rehearsal
+release-rehearsal: ## pack each released module as the tag of VERSION (v0.1.0) would, into OUT, a folder for GOPROXY
+	@cd lab && $(GO) run ./release $(VERSION) $(abspath $(OUT))
 
 .PHONY: ci
-ci: ## what CI runs: tidy modules, lint, test, race, demo
-	@for m in $(MODULES); do (cd $$m && $(GO) mod tidy -diff) || exit 1; done
+ci: ## what CI runs: tidy modules, lint, test, race, test-install, demo
+	@$(call each_tidy,-diff,true)
 	$(MAKE) lint
 	$(MAKE) test
 	$(MAKE) race
+	$(MAKE) test-install
 	$(MAKE) demo

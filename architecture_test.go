@@ -16,7 +16,7 @@ import (
 	"golang.org/x/tools/go/packages"
 )
 
-// What a producer's binary links: no test code, no compiler front end.
+// A producer's binary links no test code and no compiler front end.
 func TestDependencies(t *testing.T) {
 	if testing.Short() {
 		t.Skip("runs the go command")
@@ -28,12 +28,13 @@ func TestDependencies(t *testing.T) {
 		forbidden []string
 	}{
 		{".", []string{"testing", "golang.org/x/tools", "github.com/golangci", "github.com/stretchr", "go.opentelemetry.io/otel/sdk", root + "/sqstest", root + "/lint/fifovet", root + "/internal/vet"}},
+		{"./consumer", []string{"testing", "golang.org/x/tools", "github.com/stretchr", "go.opentelemetry.io/otel/sdk", root + "/sqstest", root + "/lint/fifovet"}},
 		{"./sqstest", []string{"golang.org/x/tools", "github.com/golangci", "github.com/stretchr", root + "/lint/fifovet", root + "/internal/vet"}},
 		{"./lint", []string{"testing", "golang.org/x/tools", "github.com/aws", "go.opentelemetry.io", root}},
 		{"./lint/fifovet", []string{"testing", "github.com/aws", "go.opentelemetry.io", root}},
 		{"./lint/golangci", []string{"testing", "github.com/aws", "go.opentelemetry.io", root}},
 		{"./internal/vet", []string{"testing", "github.com/aws", "go.opentelemetry.io", "github.com/golangci", root}},
-		{"./canonicaljson", []string{"."}}, // a dot is in every path but those of the standard library
+		{"./canonicaljson", []string{"."}}, // all paths contain a dot, except the standard library's
 		{"./internal/window", []string{"."}},
 		{"./idempotency", []string{"."}},
 		{"./idempotency/ledger", []string{"."}},
@@ -60,7 +61,7 @@ func TestDependencies(t *testing.T) {
 	}
 }
 
-// The arrows between the packages of this module: what each may import of it.
+// Each package imports only the listed packages of this module.
 func TestArrows(t *testing.T) {
 	if testing.Short() {
 		t.Skip("runs the go command")
@@ -68,31 +69,38 @@ func TestArrows(t *testing.T) {
 	goTool := filepathOfGo(t)
 	const root = "github.com/kansas-frontier-matrix/sqsfifo"
 	for pkg, allowed := range map[string][]string{
-		".":                    {"canonicaljson", "idempotency", "internal/attempt", "internal/claims", "internal/dedup", "internal/digest", "internal/dispatch", "internal/ledger", "internal/observe", "internal/sourceuri", "internal/sqscall", "lint"},
+		".":                    {"canonicaljson", "idempotency", "internal/attempt", "internal/digest", "internal/dispatch", "internal/foreign", "internal/ledger", "internal/memory", "internal/observe", "internal/sourceuri", "internal/sqscall", "internal/textview", "internal/window", "lint"},
 		"./internal/attempt":   nil,
-		"./internal/claims":    {"idempotency", "internal/attempt"},
-		"./internal/dedup":     {"internal/attempt", "internal/window"},
-		"./internal/digest":    nil,
+		"./internal/digest":    {"internal/textview"},
 		"./internal/directive": {"lint"},
 		"./internal/dispatch":  {"internal/attempt", "internal/pacer"},
 		"./internal/ledger":    nil,
+		"./internal/memory":    {"idempotency", "internal/attempt", "internal/memory/process", "internal/memory/store", "internal/window"},
 		"./internal/observe":   {"internal/attempt"},
 		"./internal/pacer":     {"internal/attempt"},
 		"./internal/sourceuri": nil,
-		"./internal/sqscall":   {"internal/attempt", "internal/digest"},
+		"./internal/foreign":   nil,
+		"./internal/sqscall":   {"internal/attempt", "internal/digest", "internal/foreign", "internal/window"},
 		"./internal/window":    nil,
-		"./internal/sqldb":     nil,
+		"./internal/sqldb":     {"idempotency"},
 		"./internal/pgserver":  nil,
 		"./canonicaljson":      {"canonicaljson/internal/decimal", "canonicaljson/internal/word"},
 		"./internal/attrname":  nil,
 
-		"./idempotency":          nil,
-		"./idempotency/ledger":   {"idempotency"},
-		"./idempotency/sqlstore": {"idempotency", "idempotency/ledger", "internal/sqldb"},
-		"./idempotency/httpidem": {"idempotency"},
-		"./outbox":               {"internal/sqldb"},                           // and the root
-		"./replay":               {"idempotency", "internal/window", "outbox"}, // and the root
-		"./lint":                 {"canonicaljson", "internal/attrname", "internal/window"},
+		"./idempotency":             nil,
+		"./idempotency/ledger":      {"idempotency"},
+		"./idempotency/sqlstore":    {"idempotency", "idempotency/ledger", "internal/sqldb"},
+		"./idempotency/httpidem":    {"idempotency"},
+		"./internal/memory/process": {"internal/attempt", "internal/window"},
+		"./internal/memory/store":   {"idempotency", "internal/attempt", "internal/window"},
+
+		"./outbox":                {"idempotency", "internal/sqldb", "internal/window", "lint"},                     // and the root
+		"./replay":                {"consumer", "idempotency", "internal/messageline", "internal/window", "outbox"}, // and the root
+		"./consumer/consumertest": {"sqstest"},
+		"./consumer/lambdasqs":    nil,
+		"./consumer":              {"canonicaljson", "idempotency", "internal/attempt", "internal/digest", "internal/ledger", "internal/observe", "internal/pacer", "internal/sqscall"}, // and the root
+		"./lint":                  {"canonicaljson", "internal/attrname", "internal/textview", "internal/window"},
+		"./internal/textview":     nil,
 	} {
 		out, err := exec.CommandContext(t.Context(), goTool, "list", "-f", `{{join .Imports "\n"}}`, pkg).Output()
 		require.NoError(t, err)
@@ -104,8 +112,8 @@ func TestArrows(t *testing.T) {
 	}
 }
 
-// The files of the root name each other one way, so that each can be read with
-// only those below it in mind.
+// References between the files of the root, and of package consumer, have no cycles. A
+// reader of a file therefore needs only the files below.
 func TestFilesHaveNoCycle(t *testing.T) {
 	if testing.Short() {
 		t.Skip("type-checks the package")
@@ -113,20 +121,22 @@ func TestFilesHaveNoCycle(t *testing.T) {
 	filepathOfGo(t)
 	pkgs, err := packages.Load(&packages.Config{
 		Mode: packages.NeedName | packages.NeedFiles | packages.NeedSyntax | packages.NeedTypes | packages.NeedTypesInfo | packages.NeedImports | packages.NeedDeps | packages.NeedExportFile,
-	}, ".")
+	}, ".", "./consumer")
 	require.NoError(t, err)
-	require.Len(t, pkgs, 1)
-	require.Empty(t, pkgs[0].Errors)
-	names := namesBetweenFiles(pkgs[0])
-	for file := range names {
-		if cycle := cycleFrom(names, file, []string{file}); cycle != nil {
-			t.Errorf("files name each other: %s", strings.Join(cycle, " -> "))
-			return
+	require.Len(t, pkgs, 2)
+	for _, pkg := range pkgs {
+		require.Empty(t, pkg.Errors)
+		names := namesBetweenFiles(pkg)
+		for file := range names {
+			if cycle := cycleFrom(names, file, []string{file}); cycle != nil {
+				t.Errorf("files of %s name each other: %s", pkg.Name, strings.Join(cycle, " -> "))
+				break
+			}
 		}
 	}
 }
 
-// namesBetweenFiles returns, for each file, the others whose declarations it names.
+// namesBetweenFiles maps each file to the other files whose declarations it uses.
 func namesBetweenFiles(pkg *packages.Package) map[string]map[string]bool {
 	fileOf := func(o types.Object) string { return filepath.Base(pkg.Fset.Position(o.Pos()).Filename) }
 	out := map[string]map[string]bool{}

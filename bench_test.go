@@ -18,8 +18,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
 )
 
-// Building a message, canonical and checked, beside what it replaces: the
-// envelope through encoding/json and a hash of it.
+// BenchmarkBuild compares building a canonical, checked message with encoding the envelope
+// by encoding/json and hashing it.
 func BenchmarkBuild(b *testing.B) {
 	q := newQueue(b, sqstest.Config{})
 	p := on(b, q, q)
@@ -50,8 +50,8 @@ func BenchmarkBuild(b *testing.B) {
 	})
 }
 
-// One event, sent again and again, to the fake queue in process: what the
-// producer adds to the call.
+// BenchmarkSend sends the same event repeatedly to the fake queue in this process. It
+// measures the producer's share of a call.
 func BenchmarkSend(b *testing.B) {
 	q := newQueue(b, sqstest.Config{})
 	p := on(b, q, q)
@@ -75,8 +75,8 @@ func BenchmarkSend(b *testing.B) {
 	})
 }
 
-// Many events in full batches: what the producer costs an event beside the
-// client, which answers at once.
+// BenchmarkSendBatch sends full batches through a client that answers immediately. It
+// measures the producer's cost per event.
 func BenchmarkSendBatch(b *testing.B) {
 	q := newQueue(b, sqstest.Config{})
 	p := on(b, instantClient{q}, q)
@@ -94,7 +94,7 @@ func BenchmarkSendBatch(b *testing.B) {
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*n), "ns/event")
 }
 
-// instantClient stores nothing and says that it did.
+// instantClient stores nothing and reports success.
 type instantClient struct{ *sqstest.Queue }
 
 func (instantClient) SendMessageBatch(_ context.Context, in *sqs.SendMessageBatchInput, _ ...func(*sqs.Options)) (*sqs.SendMessageBatchOutput, error) {

@@ -14,33 +14,35 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 )
 
-// Client is the subset of *sqs.Client that a producer calls. *sqs.Client implements
-// it, and so does the fake queue of package sqstest. Its methods are called from
-// several goroutines at once. One that wraps an *sqs.Client must pass the options
-// on: with them the producer turns the SDK's retries off and follows each request.
+// Client is the subset of *sqs.Client that a producer calls. *sqs.Client and the fake
+// queue of package sqstest implement Client. Methods must be safe for concurrent use. A
+// wrapper of an *sqs.Client must pass the options through: the producer uses options to
+// turn off the SDK's retries and to follow each request.
 //
-// The context of a request with one event has the values of the caller's context.
-// That of a request with several events has none of them.
+// In a request with one event, the context has the values of the caller's context. In a
+// request with several events, the context has no values of callers.
 type Client interface {
 	SendMessage(context.Context, *sqs.SendMessageInput, ...func(*sqs.Options)) (*sqs.SendMessageOutput, error)
 	SendMessageBatch(context.Context, *sqs.SendMessageBatchInput, ...func(*sqs.Options)) (*sqs.SendMessageBatchOutput, error)
 	GetQueueAttributes(context.Context, *sqs.GetQueueAttributesInput, ...func(*sqs.Options)) (*sqs.GetQueueAttributesOutput, error)
 }
 
-// NewClient returns an *sqs.Client whose transport keeps as many connections as
-// a producer with the given Delivery.InFlight uses. The SDK's own keeps ten to a
-// host and closes what is beyond, so that with more requests under way most of them
-// begin with a TLS handshake.
+// NewClient returns an *sqs.Client for a producer with the given Delivery.InFlight. It
+// differs from a client of sqs.NewFromConfig in two ways.
 //
-// It also sends the head and the body of a request in one write where the SDK's takes
-// two. An answer that comes while the SDK's client is still busy with the second, as that
-// of an emulator on the same machine may, costs it the connection and sometimes the
-// answer, so that the event is sent again.
+// The transport keeps at least inFlight idle connections. The SDK's transport keeps ten idle
+// connections to a host and closes the others, so with more concurrent requests most
+// requests start with a TLS handshake.
 //
-// An HTTP client of cfg that is not the SDK's own is left as it is; the options
-// come last. The client is an ordinary one and may be used for everything else:
-// its retries are on, a producer turns them off for its own calls, as well as the
-// SDK's check of digests, in whose place it checks each message.
+// The client sends the head and the body of a request in one write. The SDK's client
+// needs two writes. A server on the same machine, for example an emulator, may answer
+// before the second write; the SDK's client then loses the connection and sometimes the
+// answer, and the event is sent again.
+//
+// NewClient does not change an HTTP client of cfg other than the SDK's own. The options
+// are applied last. The client may also serve other code: its retries and its check of
+// digests are on. A producer turns both off for its own requests and checks each
+// message itself.
 func NewClient(cfg aws.Config, inFlight int, options ...func(*sqs.Options)) *sqs.Client {
 	own := func(o *sqs.Options) {
 		client, ok := o.HTTPClient.(*awshttp.BuildableClient)
@@ -63,13 +65,14 @@ func NewClient(cfg aws.Config, inFlight int, options ...func(*sqs.Options)) *sqs
 	return sqs.NewFromConfig(cfg, append(append([]func(*sqs.Options){own}, options...), whole)...)
 }
 
-// writeBuffer is what a connection gathers for one write: ten events of the usual size.
+// writeBuffer is the write buffer of a connection in bytes, enough for ten events of
+// the usual size.
 const writeBuffer = 64 << 10
 
-// wholeRequests is an HTTP client whose requests have their bodies in memory. The
-// transport knows such bodies: it writes the head together with them, and closing one
-// never fails. That of the SDK is neither, and it is closed as soon as the answer is
-// there: when the transport then comes to the end of it, it takes the write for failed.
+// wholeRequests is an HTTP client that copies each request body to memory. For such a
+// body the transport writes head and body together, and Close never fails. The SDK, in
+// contrast, closes its body as soon as the answer arrives; a transport that is still
+// reading the body then reports a failed write.
 type wholeRequests struct{ next aws.HTTPClient }
 
 func (c wholeRequests) Do(r *http.Request) (*http.Response, error) {
@@ -84,7 +87,7 @@ func (c wholeRequests) Do(r *http.Request) (*http.Response, error) {
 	return c.next.Do(r)
 }
 
-// isNil reports whether an interface holds nothing, or a nil pointer.
+// isNil reports whether v is nil or a nil pointer.
 func isNil(v any) bool {
 	if v == nil {
 		return true

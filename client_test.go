@@ -25,8 +25,7 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
 )
 
-// awsConfig is what config.LoadDefaultConfig returns, for a server of this
-// machine.
+// awsConfig returns the result of config.LoadDefaultConfig for a server on this machine.
 func awsConfig(endpoint string) aws.Config {
 	return aws.Config{
 		Region:       "us-east-1",
@@ -61,8 +60,9 @@ func ExampleNewClient() {
 	// Output: false <nil>
 }
 
-// With more than ten requests under way the client of the SDK opens connections
-// for ever, ours as many as there are requests.
+// With more than ten concurrent requests, the SDK's default client keeps opening
+// connections. NewClient's client opens about as many connections as there are concurrent
+// requests.
 func TestNewClientKeepsItsConnections(t *testing.T) {
 	const inFlight, rounds = 32, 8
 	opened := func(client func(aws.Config) *sqs.Client) int {
@@ -93,7 +93,7 @@ func TestNewClientKeepsItsConnections(t *testing.T) {
 		}
 		return int(opened.Load())
 	}
-	// A request may dial while another gives its connection back.
+	// A request may dial while another request returns its connection.
 	assert.Less(t, opened(func(c aws.Config) *sqs.Client { return sqsfifo.NewClient(c, inFlight) }), inFlight*5/4)
 	assert.Greater(t, opened(func(c aws.Config) *sqs.Client { return sqs.NewFromConfig(c) }), 2*inFlight, "the test would see it")
 }
@@ -114,7 +114,7 @@ func TestNewClientLeavesAnotherHTTPClientAlone(t *testing.T) {
 	assert.Zero(t, got.MaxIdleConns, "no limit stays no limit")
 }
 
-// barrier lets n callers through when all have come.
+// barrier blocks n callers until all n have arrived.
 type barrier struct {
 	mu      sync.Mutex
 	n, here int
@@ -134,7 +134,7 @@ func (b *barrier) wait() {
 	<-open
 }
 
-// alteringClient answers as if SQS had stored something else than it was sent.
+// alteringClient answers as if SQS had stored a different message.
 type alteringClient struct {
 	*sqstest.Queue
 	body, attributes bool
@@ -155,7 +155,7 @@ func TestDigestsAreCheckedForEachMessage(t *testing.T) {
 	for _, tc := range []struct {
 		field         string
 		deduplication sqsfifo.Deduplication
-		dropped       bool // SQS takes a resend for a duplicate of what it has
+		dropped       bool // SQS takes a resend for a duplicate of the stored message
 	}{
 		{"MessageBody", sqsfifo.ContentBased, false},
 		{"MessageBody", sqsfifo.ExplicitBodyHash, true},
@@ -202,7 +202,7 @@ func TestDigestsAreCheckedForEachMessage(t *testing.T) {
 	}
 }
 
-// mutedClient answers without digests, as some stand-ins of SQS do.
+// mutedClient answers without digests, like some SQS emulators.
 type mutedClient struct{ *sqstest.Queue }
 
 func (c mutedClient) SendMessageBatch(ctx context.Context, in *sqs.SendMessageBatchInput, o ...func(*sqs.Options)) (*sqs.SendMessageBatchOutput, error) {
@@ -213,8 +213,8 @@ func (c mutedClient) SendMessageBatch(ctx context.Context, in *sqs.SendMessageBa
 	return out, err
 }
 
-// An answer without digests, or with one of attributes that were not sent, says
-// nothing about the message.
+// An answer proves nothing about a message if it has no digests, or a digest of attributes
+// that were not sent.
 func TestAnswersWithoutDigests(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue(t, sqstest.Config{})
@@ -227,7 +227,7 @@ func TestAnswersWithoutDigests(t *testing.T) {
 	})
 }
 
-// A resend that was changed on its way does no harm to a message that SQS has.
+// A resend altered in transit does not harm the message in SQS.
 func TestDigestOfAResend(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue(t, sqstest.Config{})
@@ -247,7 +247,7 @@ func TestDigestOfAResend(t *testing.T) {
 	})
 }
 
-// changingClient answers single messages with another digest of the body.
+// changingClient answers single messages with a different digest of the body.
 type changingClient struct {
 	sqsfifo.Client
 	digest *string
@@ -261,9 +261,9 @@ func (c *changingClient) SendMessage(ctx context.Context, in *sqs.SendMessageInp
 	return out, err
 }
 
-// The client of the SDK writes the head of a request, then its body, and closes the
-// body when the answer is there. The transport may still be about to do so: then it
-// gives the connection up, and with it what it has not read of the answer.
+// The SDK's client writes a request's head, then its body, and closes the body when the
+// answer arrives. If the transport has not closed the body by then, it drops the connection
+// and the unread rest of the answer.
 func TestNewClientWritesARequestAtOnce(t *testing.T) {
 	for name, test := range map[string]struct {
 		body     string

@@ -14,58 +14,59 @@ import (
 	"go.opentelemetry.io/otel/propagation"
 	"go.opentelemetry.io/otel/trace"
 
+	"github.com/kansas-frontier-matrix/sqsfifo/internal/observe"
 	"github.com/kansas-frontier-matrix/sqsfifo/lint"
 )
 
-// Config describes a producer of events of type T. QueueURL, Source and Identify
-// are required; the zero value of each other field is the usual choice.
+// Config configures a producer of events of type T. QueueURL, Source and Identify
+// are required; every other field has a useful zero value.
 //
-// QueueURL, Deduplication, Delivery, Store and Telemetry describe the queue. A producer
-// that shares a [Queue] with others must leave them empty.
+// QueueURL, Deduplication, Delivery, Store and Telemetry configure the queue. Leave them
+// empty for a producer on a shared [Queue].
 type Config[T any] struct {
-	// QueueURL is the URL of a FIFO queue; it ends in ".fifo". Spans, metrics and
-	// errors name it: it must not have user information.
+	// QueueURL is the URL of a FIFO queue and ends in ".fifo". User information is
+	// refused, because spans, metrics and errors show the URL.
 	QueueURL string
 
-	// Source is the event_source of all events: kfm.<domain>.<pipeline>, or with
-	// another organization in place of kfm.
+	// Source is the event_source of all events: <organization>.<domain>.<pipeline>.
 	Source string
 
-	// Organization is the first label of Source. Empty means "kfm", the Kansas
-	// Frontier Matrix, whose contract this is. A team elsewhere sets its own name
-	// here, in [Decoder] and in the compliance suite.
+	// Organization is the first label of Source. Empty means "kfm", the Kansas Frontier
+	// Matrix. Other teams set their own name here, in [Decoder] and in the compliance
+	// suite. A stored message keeps the organization of its first producer, see
+	// [Producer.SendMessage].
 	Organization string
 
-	// Identify says what an event is. It must be pure and is called from
-	// several goroutines at once.
+	// Identify returns the identity of an event. It must be a pure function, and safe
+	// for concurrent use.
 	Identify func(T) (Identity, error)
 
-	// Attributes returns routing hints, sent as message attributes of type
-	// String. SQS ignores them when it deduplicates: what distinguishes two events
-	// belongs in the payload or the dedupe key, and is refused here (lint rule
-	// SF001). Like Identify it must be pure. Nil means none.
+	// Attributes returns routing hints, sent as message attributes of type String. SQS
+	// ignores attributes when it deduplicates, so identity belongs in the payload or the
+	// dedupe key, and lint rule SF001 refuses identity here. Attributes must be pure and
+	// safe for concurrent use, like Identify. Nil sends no attributes.
 	Attributes func(T) map[string]string
 
-	// Deduplication is ContentBased unless the queue cannot do that.
+	// Deduplication is ContentBased by default. Use ExplicitBodyHash for a queue without
+	// content-based deduplication.
 	Deduplication Deduplication
 
-	// Delivery says how events share requests, how long they are retried, what a
-	// failure does to its message group and what the producer remembers.
+	// Delivery configures order, requests, retries, pauses, the buffer and the memory.
 	Delivery Delivery
 
-	// Store remembers events for longer than five minutes and across restarts, in a
-	// database for example. The zero value remembers them in this process alone.
+	// Store remembers events for longer than five minutes and across restarts, for
+	// example in a database. The zero value remembers events in this process only.
 	Store StoreConfig
 
-	// Enforcement is Enforce unless events that break a rule are to be sent.
+	// Enforcement is Enforce by default. Warn sends events despite broken rules.
 	Enforcement Enforcement
 
-	// Telemetry configures OpenTelemetry; nil providers default to the global ones.
+	// Telemetry configures OpenTelemetry, logging and provenance records.
 	Telemetry Telemetry
 }
 
-// QueueConfig describes a [Queue]. Only URL is required. The fields are those of
-// [Config].
+// QueueConfig configures a [Queue]. Only URL is required. Each field has the meaning of
+// the field of the same name in [Config]; URL is Config.QueueURL.
 type QueueConfig struct {
 	URL           string
 	Deduplication Deduplication
@@ -78,135 +79,143 @@ func (c *Config[T]) queue() QueueConfig {
 	return QueueConfig{URL: c.QueueURL, Deduplication: c.Deduplication, Delivery: c.Delivery, Store: c.Store, Telemetry: c.Telemetry}
 }
 
-// Identity is what an event is, apart from its payload. It has to be a function
-// of the event alone: whatever is read from a clock, a random source or a
-// counter at the time of sending makes each retry a new event.
+// Identity identifies an event. Compute it from the event alone: a clock, a random
+// source or a counter would make each retry a new event.
 type Identity struct {
-	// DedupeKey distinguishes the event from every other one; [JoinKey] makes one
-	// from several values. It may be left empty when Dataset is set and is then
-	// the dataset's idempotency key.
+	// DedupeKey distinguishes the event from all other events. [JoinKey] joins several
+	// values to one key. With Dataset set, an empty DedupeKey means the dataset's
+	// idempotency key.
 	DedupeKey string
 
-	// Group is the message group ID: 1 to 128 characters of ASCII letters,
-	// digits and punctuation (F-018). Events of one group are delivered in the
-	// order in which they were sent.
+	// Group is the message group ID: 1 to 128 ASCII letters, digits and punctuation
+	// characters (F-018). SQS delivers the events of a group in the order of sending.
 	Group string
 
-	// Time is when the event occurred. Only the instant counts, not the
-	// location. It is required: time.Now is when the event is sent, which is
-	// another time for each attempt and so another hash.
+	// Time is the instant of the event, and is required. The location does not matter.
+	// Do not use time.Now: each attempt would have another time, and so another hash.
 	Time time.Time
 
-	// EventID is for callers that stored a UUIDv7 with the event. Zero means
-	// [DeriveEventID].
+	// EventID is a UUIDv7 that the caller stored with the event. Zero means the result
+	// of [DeriveEventID].
 	EventID uuid.UUID
 
-	// Dataset is set where the event announces a version of a dataset.
+	// Dataset is the dataset version that the event announces, or nil.
 	Dataset *Dataset
 }
 
-// Deduplication says who computes the deduplication ID. It is the hash of the
-// body either way (F-011, F-014).
+// Deduplication selects who computes the deduplication ID: SQS or the producer. The ID
+// is the hash of the body in both cases (F-011, F-014).
 type Deduplication uint8
 
 const (
-	// ContentBased leaves it to the queue, which must have
+	// ContentBased lets SQS compute the ID. The queue must have
 	// ContentBasedDeduplication on.
 	ContentBased Deduplication = iota
 
-	// ExplicitBodyHash sends it with each message. It is for queues on which
-	// ContentBasedDeduplication is off.
+	// ExplicitBodyHash sends the ID with each message, for queues with
+	// ContentBasedDeduplication off.
 	ExplicitBodyHash
 )
 
-// Enforcement says what becomes of an event that breaks a rule of package lint.
+// Enforcement selects the fate of events with errors of package lint.
 type Enforcement uint8
 
 const (
-	// Enforce refuses it, with a [*ViolationError] or [*ConflictError].
+	// Enforce refuses the event with a [*ViolationError] or [*ConflictError].
 	Enforce Enforcement = iota
 
-	// Warn sends it anyway if SQS would accept it, counts its findings as
-	// sqs_fifo.producer.violations with the action warn and returns them in
-	// Receipt.Findings. Events may be lost or delivered twice, as the findings say.
-	// Use it while migrating.
+	// Warn sends the event if SQS would accept it, counts the findings in
+	// sqs_fifo.producer.violations with the action warn and returns the findings in
+	// Receipt.Findings. Such events may be lost or delivered twice. Use Warn during a
+	// migration.
 	Warn
 )
 
-// refusedBySQS are the rules on what SQS itself does not accept, so that a warning
-// is not enough.
-var refusedBySQS = []string{"SF009", "SF010", "SF011", "SF050", "SF051", "SF052", "SF053"}
-
-// sort separates the findings for which a message is refused from those that are
-// only reported.
+// sort splits findings: a message with refused findings is not sent; reported findings
+// go into the receipt.
 func (e Enforcement) sort(findings []lint.Finding) (refused, reported []lint.Finding) {
 	refused = errorsAmong(findings)
-	if e == Enforce || slices.ContainsFunc(refused, func(f lint.Finding) bool { return slices.Contains(refusedBySQS, f.Rule) }) {
+	if e == Enforce || slices.ContainsFunc(refused, func(f lint.Finding) bool { return lint.RefusedBySQS(f.Rule) }) {
 		return refused, nil
 	}
 	return nil, refused
 }
 
-// ruleset is how a producer checks its messages.
+// ruleset configures the checks of a producer's messages.
 type ruleset struct {
 	enforcement  Enforcement
 	organization string
 	showKeys     bool
+	source       *observe.Source
 }
 
-// Telemetry are the OpenTelemetry providers of a producer, of which a nil one
-// means the global one, and its provenance sink. The KFM instruments (contract v11.2.3, section 9) are
+// Telemetry configures OpenTelemetry, the log and the provenance records. A nil provider
+// means OpenTelemetry's global provider. The KFM instruments (contract v11.2.3,
+// section 9) are
 //
 //	sqs_fifo.dedupe.collisions_detected  {collision}  one dedupe key with two messages, or one body with two sets of attributes
 //	sqs_fifo.producer.violations         {violation}  findings, by sqs_fifo.rule.id and sqs_fifo.action, reject or warn
-//	sqs_fifo.body_hash.length_bytes      By           length of each body handed to SQS
-//	sqs_fifo.dedupe_window_hits          {hit}        messages that SQS had already
+//	sqs_fifo.body_hash.length_bytes      By           length of each body sent to SQS
+//	sqs_fifo.dedupe_window_hits          {hit}        messages that SQS already had
 //
-// all with messaging.destination.name; those of the semantic conventions for
+// all with messaging.destination.name. The instruments of the semantic conventions for
 // messaging clients are
 //
-//	messaging.client.sent.messages       {message}    messages that SQS answered or did not, by error.type
+//	messaging.client.sent.messages       {message}    messages sent, by error.type
 //	messaging.client.operation.duration  s            length of each request, by error.type
 //
-// Neither keys nor IDs are ever attributes of a metric. Each event has one
-// PRODUCER span "create <queue>" from the call to its outcome, and each request
-// one CLIENT span "send <queue>" with a link to the spans of its events. The
-// context of an event's span travels in the message attributes where there is room
-// for it; it never enters the body. No span, metric or error of a span holds a
-// payload.
+// No metric has a key or an ID as an attribute. Each event has one PRODUCER span
+// "create <queue>" from the call to its outcome. Each request has one CLIENT span
+// "send <queue>" with links to the spans of its events. The trace context of an event
+// travels in the message attributes if there is room, and never in the body. No span,
+// metric or span error contains a payload.
 type Telemetry struct {
 	MeterProvider  metric.MeterProvider
 	TracerProvider trace.TracerProvider
 	Propagator     propagation.TextMapPropagator
 
-	// Provenance takes one record for each event. Nil means none. What it does
-	// not take counts in sqs_fifo.provenance.dropped {record}.
+	// Provenance receives one record for each event. Nil means no records. The counter
+	// sqs_fifo.provenance.dropped {record} counts lost records.
 	Provenance ProvenanceSink
 
-	// Logger gets a record of what an operator must know: a paused message group, a
-	// dedupe key that comes with another message, an event that was changed on its
-	// way, throttles and lost provenance records, the last two once a minute at
-	// most. Records name the queue, the message group and the event ID. Its handler
-	// may be slow: it runs in a separate goroutine and delays no event; records
-	// beyond 1,000 that wait for it are dropped. Nil means no records.
+	// Logger receives the records for an operator: a paused message group, a dedupe key
+	// with a second message, an event altered in transit, and, at most once a minute,
+	// throttles and lost provenance records. During an outage of SQS or of Config.Store,
+	// Logger receives the first failure immediately, the number of failures after one
+	// minute, after eleven minutes and then hourly, and the end of the outage. Records
+	// name the queue, the message group and the event ID. A slow handler delays no
+	// event, because it runs on a separate goroutine; at most 1,000 records wait for the
+	// handler, and further records are dropped. Nil means no records.
 	Logger *slog.Logger
 
-	// ShowDedupeKeys adds the dedupe key to the texts of errors and to log records.
-	// Without it they name an event by its ID, and two events that share a key by
-	// mistake look the same. Leave it off where keys hold personal data.
+	// ShowDedupeKeys adds dedupe keys to error texts and log records. By default these
+	// contain only event IDs, which are equal if two events share a key by mistake. Leave
+	// ShowDedupeKeys off if keys contain personal data.
 	ShowDedupeKeys bool
+
+	// ShowErrorTexts adds error texts of the client and of Config.Store to this package's
+	// errors and log records. Such a text may quote a payload, a key or an attribute. By
+	// default an error text has only codes of SQS, HTTP statuses, network and TLS errors, a
+	// database's words for its error code ("database is locked"), and otherwise the type of
+	// the error. errors.As and errors.Is always reach the original error. The error of the
+	// request for the queue's attributes always keeps its text, because that request
+	// carries no event.
+	ShowErrorTexts bool
+
+	// NoEventSpans leaves out the span of each event. The spans of requests then link to
+	// the spans of the callers, and messages carry the callers' trace context.
+	NoEventSpans bool
 }
 
-// ConfigError's fields are those of Config; those of QueueConfig have the same
-// names, but for URL.
+// validate checks the fields of the producer. See QueueConfig.validate for the queue.
 func (c *Config[T]) validate() error {
 	var errs []error
-	refuse := func(field, rule string) { errs = append(errs, &ConfigError{field, rule}) }
+	refuse := func(field, rule string) { errs = append(errs, invalid("Config."+field, rule)) }
 	contract := lint.Contract{Organization: c.Organization}
 	if faults := contract.CheckOrganization(); len(faults) > 0 {
 		refuse("Organization", faults[0].Message)
 	} else if faults := contract.CheckSource(c.Source); len(faults) > 0 {
-		refuse("Source", faults[0].Message+wayToSource(c.Source, c.Organization))
+		refuse("Source", faults[0].Message)
 	}
 	if c.Identify == nil {
 		refuse("Identify", "nil; set the function that says what an event is")
@@ -217,16 +226,8 @@ func (c *Config[T]) validate() error {
 	return errors.Join(errs...)
 }
 
-// wayToSource names the setting that a source of another organization needs.
-func wayToSource(source, organization string) string {
-	first, _, _ := strings.Cut(source, ".")
-	if organization != "" || (lint.Contract{Organization: first}).CheckSource(source) != nil {
-		return ""
-	}
-	return fmt.Sprintf("; for events of another organization set Organization to %q", first)
-}
-
-// shares refuses the fields that belong to the queue.
+// shares refuses the fields of the queue in the configuration of a producer on a shared
+// queue.
 func (c *Config[T]) shares() error {
 	var errs []error
 	q := c.queue()
@@ -239,23 +240,25 @@ func (c *Config[T]) shares() error {
 		{"Delivery", q.Delivery != Delivery{}},
 		{"Store", !q.Store.isZero()},
 		{"Telemetry", q.Telemetry.MeterProvider != nil || q.Telemetry.TracerProvider != nil || q.Telemetry.Propagator != nil ||
-			q.Telemetry.Provenance != nil || q.Telemetry.Logger != nil || q.Telemetry.ShowDedupeKeys},
+			q.Telemetry.Provenance != nil || q.Telemetry.Logger != nil || q.Telemetry.ShowDedupeKeys || q.Telemetry.ShowErrorTexts ||
+			q.Telemetry.NoEventSpans},
 	} {
 		if f.set {
-			errs = append(errs, &ConfigError{f.name, "set, but it belongs to the queue that the producer shares; set it in QueueConfig"})
+			errs = append(errs, invalid("Config."+f.name, "set, but it belongs to the queue that the producer shares; set it in QueueConfig"))
 		}
 	}
 	return errors.Join(errs...)
 }
 
+// validate uses the field names of Config, for example QueueURL for URL.
 func (c *QueueConfig) validate() error {
 	var errs []error
-	refuse := func(field, rule string) { errs = append(errs, &ConfigError{field, rule}) }
+	refuse := func(field, rule string) { errs = append(errs, invalid("Config."+field, rule)) }
 	u, err := url.Parse(c.URL)
 	switch {
 	case c.URL == "":
 		refuse("QueueURL", "empty; set the URL of the FIFO queue")
-	case err != nil: // whose text quotes all of it
+	case err != nil: // err quotes the whole URL, passwords included
 		refuse("QueueURL", "not a URL; GetQueueUrl returns that of a queue")
 	case u.User != nil:
 		refuse("QueueURL", "has user information, which would appear in spans and errors; give the credentials to the client")

@@ -11,8 +11,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
 )
 
-// With Warn an event that breaks a rule is sent, counted and told of, unless SQS
-// does not take it or there is nothing to send.
+// With Warn the producer sends, counts and reports events that break a rule, except if SQS
+// refuses the event or the event has no message.
 func TestWarn(t *testing.T) {
 	bothDoors(t, sqstest.Config{}, func(t *testing.T, q *sqstest.Queue, client sqsfifo.Client) {
 		var o *observed

@@ -1,41 +1,47 @@
 package sqsfifo
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"math"
+	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"go.opentelemetry.io/otel/trace"
 
+	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/attempt"
-	"github.com/kansas-frontier-matrix/sqsfifo/internal/claims"
-	"github.com/kansas-frontier-matrix/sqsfifo/internal/dedup"
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/digest"
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/dispatch"
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/ledger"
+	"github.com/kansas-frontier-matrix/sqsfifo/internal/memory"
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/observe"
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/sqscall"
 	"github.com/kansas-frontier-matrix/sqsfifo/lint"
 )
 
-// An attempt ends before the time that dedup allows it: this does not compile otherwise.
-const _ = uint64(dedup.AttemptTimeout - sqscall.Timeout)
-
-// courier is the one place that knows both sides: it takes what dispatch wants to
-// send to sqscall, asks dedup before and informs it after, and reports outcomes.
+// courier connects all parts of a producer. It passes items from dispatch to sqscall, asks
+// the memory before each attempt, records the answer after it, and reports outcomes.
 type courier struct {
 	caller    *sqscall.Caller
 	inspector *inspector
-	memory    *dedup.Memory
-	store     *eventStore // nil without one
+	memory    *memory.Memory
+	elapsed   func(memory.Instant) time.Duration // of memory
+	keys      storeKeys                          // of claims
 	observer  *observe.Observer
 	ledger    *ledger.Queue[ProvenanceRecord]
 	explicit  bool
 	counts    counts
+	clockSkew atomic.Uint64 // float64 bits: seconds by which SQS is ahead; NaN if unknown
 	log       *operatorLog
 
-	// requests is the parent of the contexts of all requests; abort ends it.
+	sqs, storeHealth health
+	startFor         time.Duration // of Delivery
+
+	// requests is the parent context of all requests; abort cancels this context.
 	requests context.Context
 	abort    context.CancelFunc
 
@@ -45,18 +51,19 @@ type courier struct {
 
 func (c *courier) identify(it *item, payload string) {
 	s := &it.Message
-	s.id = c.memory.Event(it.Key, s.msg.Group, s.msg.Body, payload, attributeDigest(s.msg.Attributes))
-	s.hasID = true
+	now := c.memory.Identify(&s.known, it.Key, s.msg.Group, s.msg.Body, payload, attributeDigest(s.msg.Attributes))
+	if s.submitted == 0 {
+		s.submitted = now
+	}
 	s.digest = digest.Of(s.msg.Body)
-	c.memory.Refresh(c.memory.Recently(), &s.id, &s.ticket)
 }
 
-// collides returns the error of an event that collides with another one, or lets it go
-// if the producer only warns.
-func (c *courier) collides(s *submission, v dedup.Verdict) error {
-	c.observer.Collided(s.ctx)
-	findings, err := s.collision(v, c.memory.Wall(v.Known.Since))
-	if s.rules.enforcement == Enforce {
+// collides reports a collision. The result is the event's error, or nil if the producer
+// only warns.
+func (c *courier) collides(s *submission, with memory.Collision) error {
+	c.observer.Collided(s.ctx, s.rules.source, kindOf(with.Reuse))
+	findings, err := s.collision(with)
+	if !s.known.SendAnyway {
 		return err
 	}
 	c.log.failed(s, err)
@@ -64,39 +71,23 @@ func (c *courier) collides(s *submission, v dedup.Verdict) error {
 	return nil
 }
 
-// conflicts returns the error of an event whose key the store has for another one, or
-// lets it go without a claim, if the producer only warns.
-func (c *courier) conflicts(s *submission, err error) error {
-	c.observer.Collided(s.ctx)
-	findings, err := s.storeConflict(err)
-	if s.rules.enforcement == Enforce {
-		return err
-	}
-	c.log.failed(s, err)
-	c.warn(s, findings)
-	s.claimed.free.Store(true)
-	return nil
-}
-
-// drifted reports that the store has an event in another form.
+// drifted reports an event stored in another form.
 func (c *courier) drifted(s *submission) {
-	c.observer.Collided(s.ctx)
+	c.observer.Collided(s.ctx, s.rules.source, observe.Drift)
 	c.log.drifted(s)
 	c.warn(s, s.drift())
 }
 
-// adopt gives an event the message that the store has of it.
+// adopt replaces an event's message with the stored message.
 func (c *courier) adopt(it *item) {
 	s := &it.Message
-	s.msg = s.msg.replaced(s.claimed.claim.Adopt())
+	s.msg = s.msg.replaced(s.known.Adopt())
 	it.Group, it.ID, it.Size = s.msg.Group, s.msg.EventID, s.msg.size()
 }
 
-// Revise gives an event the message that the store has of it, after Admit.
+// Revise replaces an event's message with the stored message, after Admit.
 func (c *courier) Revise(it *item) {
 	s := &it.Message
-	c.memory.Release(c.memory.Now(), &s.id, &s.ticket)
-	s.ticket = dedup.Ticket{}
 	c.adopt(it)
 	if s.rare != nil {
 		s.rare.hash = ""
@@ -109,7 +100,7 @@ func (c *courier) Revise(it *item) {
 	}
 }
 
-// check runs the lint on a message that may break a rule.
+// check runs the lint on messages that may break a rule.
 func (c *courier) check(s *submission, payload string) error {
 	maxSize := c.inspector.maxSize()
 	if !s.foreign && s.msg.isPlain(maxSize, payload) {
@@ -117,19 +108,22 @@ func (c *courier) check(s *submission, payload string) error {
 	}
 	checked := s.rules.lintMessage(s.msg)
 	checked.MaxSize = maxSize
+	if s.foreign { // built under its own producer's organization
+		checked.Organization = s.msg.organization()
+	}
 	refused, reported := s.rules.enforcement.sort(lint.Check(checked))
 	if len(refused) > 0 {
 		return &ViolationError{Findings: refused}
 	}
 	c.warn(s, reported)
-	// A body that is not an envelope, sent with Warn, has no fields to agree with.
+	// A body sent with Warn that is not an envelope has no fields to compare.
 	if s.foreign && len(reported) == 0 {
 		return s.msg.verify()
 	}
 	return nil
 }
 
-// warn counts findings for which the event is sent anyway.
+// warn counts findings of an event sent anyway.
 func (c *courier) warn(s *submission, findings []lint.Finding) {
 	if len(findings) > 0 {
 		s.rarely().findings = append(s.rarely().findings, findings...)
@@ -139,152 +133,118 @@ func (c *courier) warn(s *submission, findings []lint.Finding) {
 	}
 }
 
-// Admit looks the queue and each event up before an attempt.
+// scratch is the working memory of one request.
+type scratch struct {
+	attempts [sqscall.MaxEntries]memory.Attempt
+	ended    [sqscall.MaxEntries]memory.Ended
+}
+
+var scratches = sync.Pool{New: func() any { return new(scratch) }}
+
+// Admit asks the memory about each event before an attempt.
 func (c *courier) Admit(items []*item, admissions []dispatch.Admission) {
 	wrong := c.inspector.check(c.requests)
-	now := c.memory.Now()
+	use := scratches.Get().(*scratch)
+	defer func() {
+		clear(use.attempts[:])
+		scratches.Put(use)
+	}()
+	attempts := use.attempts[:len(items)]
 	for i, it := range items {
-		if holds(items, admissions, i) {
-			admissions[i] = dispatch.Hold
-			continue
-		}
+		a := &attempts[i]
+		a.Record, a.First, a.Follows = &it.Message.known, it.Attempts() == 1, i > 0 && items[i-1].Group == it.Group
 		err := wrong
-		switch {
-		case err != nil:
-		case c.store == nil:
-			err = c.admit(now, it)
-		default:
-			err = c.judge(now, it)
+		if err == nil {
+			err = c.fits(it)
 		}
-		admissions[i] = it.Message.admission(err)
-	}
-	if c.store != nil {
-		c.ask(items, admissions)
-	}
-}
-
-// holds reports whether an item follows one of its group that is not sent.
-func holds(items []*item, admissions []dispatch.Admission, i int) bool {
-	return i > 0 && admissions[i-1] != dispatch.Send && items[i-1].Group == items[i].Group
-}
-
-// admission is that of an event that may be sent, or of one for which the error says why
-// not.
-func (s *submission) admission(err error) dispatch.Admission {
-	switch {
-	case err == nil:
-		return dispatch.Send
-	case errors.Is(err, errTooLate):
-		return dispatch.TooLate
-	default:
-		s.refuse(err)
-		return dispatch.Refuse
-	}
-}
-
-// judge finds out whether an event needs a claim: what the memory refuses does not.
-func (c *courier) judge(now dedup.Instant, it *item) error {
-	s := &it.Message
-	switch v := c.memory.Judge(now, &s.id, &s.ticket); v.Kind {
-	case dedup.Conflict, dedup.OtherAttributes, dedup.Full:
-		return c.admit(now, it)
-	case dedup.LateInDoubt, dedup.LateStored, dedup.AlteredBefore, dedup.Concluded:
-		return errTooLate
-	default: // the store may know which bytes and which group an event has that came back in others
-		return nil
-	}
-}
-
-// ask claims the events that may be sent, all in one write.
-func (c *courier) ask(items []*item, admissions []dispatch.Admission) {
-	asked := make([]int, 0, len(items))
-	questions := make([]*claims.Claim, 0, len(items))
-	for i, it := range items {
-		if k := it.Message.claimed; admissions[i] == dispatch.Send && !k.free.Load() {
-			asked, questions = append(asked, i), append(questions, k.claim)
-		}
-	}
-	verdicts := make([]claims.Verdict, len(items))
-	c.store.Ask(c.requests, questions, verdicts[:len(asked)])
-	for n := len(asked) - 1; n >= 0; n-- { // to their places, from behind
-		if i := asked[n]; i != n {
-			verdicts[i], verdicts[n] = verdicts[n], claims.Verdict{}
-		}
-	}
-	now := c.memory.Now()
-	for i, it := range items {
-		switch {
-		case admissions[i] != dispatch.Send:
-		case holds(items, admissions, i):
-			admissions[i] = dispatch.Hold
-		default:
-			admissions[i] = c.answered(now, it, verdicts[i])
-		}
-	}
-}
-
-// answered is the admission of an event after the store has answered.
-func (c *courier) answered(now dedup.Instant, it *item, v claims.Verdict) dispatch.Admission {
-	s := &it.Message
-	if v.Drift {
-		c.drifted(s)
-	}
-	err := v.Err
-	switch v.Kind {
-	case claims.Duplicate:
-		s.again = true
-		return dispatch.Stored
-	case claims.Wait:
-		it.Delay(v.Delay)
-		return dispatch.Later
-	case claims.Other:
-		return dispatch.Change
-	case claims.Late:
-		err = errTooLate
-	case claims.Held, claims.Refused:
-		err = s.notStored(err)
-	case claims.Conflict:
-		err = c.conflicts(s, err)
-	case claims.None, claims.Granted, claims.Unclaimed:
-	}
-	if err == nil {
-		err = c.admit(now, it)
-	}
-	return s.admission(err)
-}
-
-func (c *courier) admit(now dedup.Instant, it *item) error {
-	s := &it.Message
-	s.admitted = now
-	if most := c.inspector.maxSize(); it.Size > most { // the queue had not described itself before
-		if s.bare = true; s.msg.size() > most {
-			if err := c.check(s, payloadOf(s.msg.Body)); err != nil {
-				return err
+		if err == nil {
+			var wait bool
+			if wait, err = c.keys.claimLate(c.memory, &it.Message); wait {
+				a.Kind, a.Delay = memory.Wait, time.Second
+				it.Message.waitsFor.Store(&c.sqs)
 			}
 		}
-	}
-	v := c.memory.Admit(now, &s.id, &s.ticket)
-	if it.Attempts() == 1 && !v.Kind.Collides() {
-		s.again = v.Known.State > dedup.Clear
-	}
-	if v.Kind.Collides() {
-		if err := c.collides(s, v); err != nil {
-			return err
+		if err != nil {
+			it.Message.refuse(err)
+			a.Kind = memory.Refuse
 		}
-		v = c.memory.AdmitAnyway(now, &s.id, &s.ticket)
 	}
-	switch v.Kind {
-	case dedup.Go:
-		return nil
-	case dedup.LateInDoubt, dedup.LateStored, dedup.AlteredBefore, dedup.Concluded:
-		return errTooLate
-	default:
-		return s.notStored(ErrMemoryFull)
+	now := c.memory.Admit(c.requests, attempts)
+	for i, it := range items {
+		it.Message.admitted = now
+		admissions[i] = c.admission(it, &attempts[i].Judgement)
 	}
 }
 
-// Send makes one request. It outlives the contexts of its events: to break it off
-// would only leave all of them in doubt.
+// fits checks the size of an event again, because the queue's limit may have been unknown
+// earlier.
+func (c *courier) fits(it *item) error {
+	s, most := &it.Message, c.inspector.maxSize()
+	if it.Size <= most {
+		return nil
+	}
+	if s.bare = true; s.msg.size() > most {
+		return c.check(s, payloadOf(s.msg.Body))
+	}
+	return nil
+}
+
+// admission converts a judgement to an admission.
+func (c *courier) admission(it *item, j *memory.Judgement) dispatch.Admission {
+	s := &it.Message
+	if j.Kind == memory.Behind {
+		return dispatch.Hold
+	}
+	collision := c.judged(s, j)
+	switch j.Kind {
+	case memory.Go:
+		if it.Attempts() == 1 {
+			s.again = j.Again
+		}
+		return dispatch.Send
+	case memory.Known:
+		s.again = true
+		return dispatch.Stored
+	case memory.Late:
+		return dispatch.TooLate
+	case memory.Wait:
+		it.Delay(j.Delay)
+		switch {
+		case j.Hopeless:
+			s.waitsFor.Store(&unwritable)
+		case errors.As(j.Err, new(*idempotency.StoreError)):
+			s.waitsFor.Store(&c.storeHealth)
+		}
+		return dispatch.Later
+	case memory.Change:
+		return dispatch.Change
+	case memory.Collide:
+		s.refuse(collision)
+	default:
+		if errors.Is(j.Err, memory.ErrFull) {
+			j.Err = ErrMemoryFull
+		}
+		if j.Err != nil {
+			s.refuse(s.notStored(j.Err))
+		}
+	}
+	return dispatch.Refuse
+}
+
+// judged reports an event's drift and collision. It returns the error of a collision that
+// is not ignored.
+func (c *courier) judged(s *submission, j *memory.Judgement) error {
+	if j.Drift {
+		c.drifted(s)
+	}
+	if j.Collision.Reuse == memory.NoReuse {
+		return nil
+	}
+	return c.collides(s, j.Collision)
+}
+
+// Send makes one request. The request outlives the contexts of its events: cancelling the
+// request would only leave all its events in doubt.
 func (c *courier) Send(items []*item, answers []attempt.Answer) attempt.Load {
 	ctx := c.requests
 	if len(items) == 1 {
@@ -294,55 +254,44 @@ func (c *courier) Send(items []*item, answers []attempt.Answer) attempt.Load {
 	for i, it := range items {
 		entries[i] = c.entry(&it.Message)
 	}
-	ctx, call := c.observer.StartCall(ctx, len(items), func(i int) trace.SpanContext { return items[i].Message.span.SpanContext() })
-	defer func() { // also if the client ends the goroutine: the answers say so
-		now := c.memory.Now()
-		for i, it := range items {
-			c.settle(now, it, &answers[i], len(items))
-		}
-		if c.store != nil {
-			c.record(items, answers)
-		}
+	ctx, call := c.observer.StartCall(ctx, len(items), func(i int) (trace.SpanContext, string) {
+		s := &items[i].Message
+		return trace.SpanContextFromContext(s.ctx), s.msg.EventID.String()
+	})
+	defer func() { // runs even if the client ends the goroutine: the answers show this
+		c.attempted(items, answers)
 	}()
-	// The time of an attempt begins with Admit. What came between is a span processor,
-	// which may be slow.
-	if late := c.memory.Recently().Sub(items[0].Message.admitted); late > time.Second {
+	// The time of an attempt begins with Admit. A slow span processor may have used some
+	// of this time.
+	if late := c.memory.Since(items[0].Message.admitted); late > time.Second {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, sqscall.Timeout-late)
 		defer cancel()
 	}
-	load, err := c.caller.SendIf(ctx, entries, answers, c.mayLeave(items))
+	load, exchange, err := c.caller.SendIf(ctx, entries, answers, c.mayLeave(items))
 	c.countAttempts(items, answers)
-	c.observer.EndCall(ctx, call, answers, err)
+	c.noteRequest(answers, load, err)
+	if exchange.HasDate {
+		c.clockSkew.Store(math.Float64bits(exchange.Skew.Seconds()))
+	}
+	c.observer.EndCall(ctx, call, exchange.RequestID, answers, err)
 	return load
 }
 
-// mayLeave returns whether the claims of a request still cover it, nil without a store.
+// mayLeave returns a function that reports whether a request may still be sent: the
+// attempt's time is not over, counting suspensions of the machine, and the claims in the
+// store are still valid.
 func (c *courier) mayLeave(items []*item) func() bool {
-	if c.store == nil {
-		return nil
-	}
 	return func() bool {
+		if c.elapsed(items[0].Message.admitted) >= sqscall.Timeout {
+			return false
+		}
 		for _, it := range items {
-			if !c.store.MayLeave(it.Message.claimed.claim) {
+			if !c.memory.MayLeave(&it.Message.known) {
 				return false
 			}
 		}
 		return true
-	}
-}
-
-// record tells the store what the attempts came to.
-func (c *courier) record(items []*item, answers []attempt.Answer) {
-	var waiter *sync.WaitGroup
-	if c.store.durable || c.store.IsBehind() {
-		waiter = &sync.WaitGroup{}
-	}
-	for i, it := range items {
-		c.store.Attempted(it.Message.claimed.claim, &answers[i], waiter)
-	}
-	if waiter != nil {
-		c.store.Await(waiter)
 	}
 }
 
@@ -361,7 +310,37 @@ func (c *courier) countAttempts(items []*item, answers []attempt.Answer) {
 	}
 }
 
-// withValues is a context with the values of another one.
+// noteRequest notes whether SQS answered a request. A throttle counts as neither an answer
+// nor a failure.
+func (c *courier) noteRequest(answers []attempt.Answer, load attempt.Load, err error) {
+	switch {
+	case slices.ContainsFunc(answers, func(a attempt.Answer) bool { return a.Fate == attempt.Stored }), err == nil && load == attempt.Passed:
+		c.sqs.answered()
+	case load == attempt.Troubled, answers[0].Unready:
+		c.sqs.failed(cmp.Or(err, answers[0].Err))
+	}
+}
+
+// GiveUpAt returns the time at which an event ends after a failed try. The time is set if
+// the service has never answered, and in the past if the store refuses all writes.
+// Otherwise GiveUpAt returns the zero time.
+func (c *courier) GiveUpAt(it *item) time.Time {
+	s := &it.Message
+	switch h := s.waitsFor.Load(); {
+	case h == &unwritable:
+		return time.Unix(0, 1) // immediately
+	case h == nil || !h.isUnproven():
+		return time.Time{}
+	}
+	return s.began.Add(c.startFor)
+}
+
+// unwritable is the health of stores that refuse all writes.
+var unwritable health
+
+func init() { unwritable.state.Store(isFailing) }
+
+// withValues is a context that also has the values of a second context.
 type withValues struct {
 	context.Context
 	values context.Context
@@ -382,27 +361,42 @@ func (c *courier) entry(s *submission) sqscall.Entry {
 	if c.explicit {
 		r := s.rarely()
 		if r.hash == "" {
-			r.hash = s.id.BodyHash()
+			r.hash = s.known.BodyHash()
 		}
 		e.DeduplicationID = &r.hash
 	}
 	return e
 }
 
-// settle remembers what an attempt came to.
-func (c *courier) settle(now dedup.Instant, it *item, a *attempt.Answer, entries int) {
-	s := &it.Message
-	s.duplicate = c.memory.Settle(now, &s.id, &s.ticket, dedup.Result{
-		Fate: a.Fate, MessageID: a.MessageID, Sequence: a.Sequence,
-		Drops: c.explicit || a.Field != "MessageBody", // the deduplication ID is that of the event
-	})
-	if s.duplicate {
-		it.MarkDuplicate()
+// attempted records the results of the attempts.
+func (c *courier) attempted(items []*item, answers []attempt.Answer) {
+	use := scratches.Get().(*scratch)
+	defer func() {
+		clear(use.ended[:])
+		scratches.Put(use)
+	}()
+	ended := use.ended[:len(items)]
+	for i, it := range items {
+		a := &answers[i]
+		ended[i] = memory.Ended{Record: &it.Message.known, Answer: a, Waiter: it, Drops: c.explicit || a.Field != "MessageBody"} // otherwise the deduplication ID is the event's
 	}
-	// Trace context must not cost an event: what SQS refuses goes without it.
-	alone := a.Next == attempt.Final || a.Next == attempt.Apart && entries == 1
-	if a.Fate == attempt.NotStored && alone && !s.bare && len(s.traced) > len(s.plain) {
-		s.bare = true
-		a.Next = attempt.Retry
+	now := c.memory.Attempted(ended)
+	for i, it := range items {
+		s, a := &it.Message, &answers[i]
+		s.ended = now
+		if s.waitsFor.Store(nil); a.Unready {
+			s.waitsFor.Store(&c.sqs)
+		}
+		if s.duplicate = ended[i].Duplicate; s.duplicate {
+			it.MarkDuplicate()
+		}
+		s.unclaimed = ended[i].Unrecorded
+		// Trace context must not cost an event: SQS refused the message, so retry without
+		// trace context.
+		alone := a.Next == attempt.Final || a.Next == attempt.Apart && len(items) == 1
+		if a.Fate == attempt.NotStored && alone && !s.bare && len(s.traced) > len(s.plain) {
+			s.bare = true
+			a.Next = attempt.Retry
+		}
 	}
 }

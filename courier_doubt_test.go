@@ -15,7 +15,7 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
 )
 
-// inDoubt sends the scene for a second under a fault.
+// inDoubt sends the scene for one second under a fault.
 func inDoubt(t *testing.T, p *sqsfifo.Producer[Scene], q *sqstest.Queue, faults ...sqstest.Fault) *sqsfifo.InDoubtError {
 	t.Helper()
 	q.ClearFaults()
@@ -34,8 +34,8 @@ func inDoubt(t *testing.T, p *sqsfifo.Producer[Scene], q *sqstest.Queue, faults 
 	return doubt
 }
 
-// The interval of an event in doubt begins with its first attempt, in whichever
-// call that was: no retry of a later one outlives it.
+// The interval of an event in doubt begins with the first attempt of any call. No retry of a
+// later call outlives the interval.
 func TestResendOfAnEventInDoubt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue(t, sqstest.Config{})
@@ -69,7 +69,7 @@ func TestResendOfAnEventInDoubt(t *testing.T) {
 	})
 }
 
-// The last attempt may be the one that SQS took: from then on the key is taken.
+// SQS may have stored the last attempt, so the key is taken from then on.
 func TestKeyIsTakenFromTheLastAttemptOn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue(t, sqstest.Config{})
@@ -88,7 +88,7 @@ func TestKeyIsTakenFromTheLastAttemptOn(t *testing.T) {
 	})
 }
 
-// A copy of an event that is refused frees nothing that the other copy has.
+// A refused copy of an event does not free the memory of the other copy.
 func TestRefusedCopyOfAStoredEvent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue(t, sqstest.Config{})
@@ -107,7 +107,7 @@ func TestRefusedCopyOfAStoredEvent(t *testing.T) {
 	})
 }
 
-// What is sent in spite of a warning and swallowed is told of.
+// A message that was sent despite a warning and dropped by SQS is reported.
 func TestWarnedDuplicateIsTold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue(t, sqstest.Config{})
@@ -135,7 +135,7 @@ func TestWarnedDuplicateIsTold(t *testing.T) {
 	})
 }
 
-// The message ID tells of it where there are no sequence numbers.
+// Without sequence numbers, the message ID shows the duplicate.
 func TestWarnedDuplicateWithoutNumbers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue(t, sqstest.Config{})

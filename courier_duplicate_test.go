@@ -61,7 +61,7 @@ func TestReplayIsADuplicateUntilTheIntervalEnds(t *testing.T) {
 	})
 }
 
-// unnumberedClient answers as an emulator does whose sequence numbers say nothing.
+// unnumberedClient answers like an emulator with meaningless sequence numbers.
 type unnumberedClient struct{ *sqstest.Queue }
 
 func (c unnumberedClient) SendMessage(ctx context.Context, in *sqs.SendMessageInput, o ...func(*sqs.Options)) (*sqs.SendMessageOutput, error) {
@@ -84,8 +84,8 @@ func TestDuplicateIsKnownByItsMessageID(t *testing.T) {
 	})
 }
 
-// F-009 b: a duplicate of another process's message is known by its sequence
-// number, once this process has seen a higher one in the group.
+// F-009 b: the sequence number identifies a duplicate of another process's message, once this
+// process has seen a higher sequence number in the group.
 func TestDuplicateOfAnotherProcess(t *testing.T) {
 	bothDoors(t, sqstest.Config{}, func(t *testing.T, q *sqstest.Queue, client sqsfifo.Client) {
 		all := scenes(3, 1)
@@ -135,8 +135,7 @@ func TestKeyReuseIsRefused(t *testing.T) {
 	})
 }
 
-// The same payload with another time or group comes from a source that is not
-// stable.
+// The same payload with another time or group comes from an unstable source.
 func TestDriftIsToldFromConflict(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue(t, sqstest.Config{})
@@ -167,7 +166,7 @@ func TestDriftIsToldFromConflict(t *testing.T) {
 	})
 }
 
-// One body with two sets of attributes: SQS would drop the second.
+// One body with two sets of attributes is a collision: SQS would drop the second message.
 func TestSameBodyWithOtherAttributesIsRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue(t, sqstest.Config{})
@@ -201,8 +200,8 @@ func TestDistinctEventsNeverCollapse(t *testing.T) {
 	})
 }
 
-// A duplicate whose original this process never saw is told by the time in its
-// sequence number, if the caller trusts that, and never what was sent just now.
+// With DetectForeignDuplicates, the time in its sequence number identifies a duplicate whose
+// original this process never saw. An event sent just now is never identified this way.
 func TestForeignDuplicates(t *testing.T) {
 	for _, trust := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
@@ -222,6 +221,47 @@ func TestForeignDuplicates(t *testing.T) {
 			require.NoError(t, err)
 			assert.Equal(t, 6, r.Attempts)
 			assert.False(t, r.Duplicate, "it is this event's own first attempt that SQS knows")
+		})
+	}
+}
+
+// tardyClient answers its second request late, with an error.
+type tardyClient struct {
+	sqsfifo.Client
+	sends int
+}
+
+func (c *tardyClient) SendMessage(ctx context.Context, in *sqs.SendMessageInput, o ...func(*sqs.Options)) (*sqs.SendMessageOutput, error) {
+	c.sends++
+	out, err := c.Client.SendMessage(ctx, in, o...)
+	if c.sends == 2 {
+		time.Sleep(40 * time.Second) // the client ignores its context
+		return nil, context.DeadlineExceeded
+	}
+	return out, err
+}
+
+// A replay inside the interval of a stored event ends as a duplicate, even if the answer
+// comes after the interval. Neither the replay nor a later submission stores the event a
+// second time because of the late attempt.
+func TestLateAnswerToAReplayOfAStoredEvent(t *testing.T) {
+	for _, wait := range []time.Duration{time.Minute, 274 * time.Second} {
+		synctest.Test(t, func(t *testing.T) {
+			q := newQueue(t, sqstest.Config{})
+			p := on(t, &tardyClient{Client: q}, q)
+			first, err := p.Send(t.Context(), scene)
+			require.NoError(t, err)
+			time.Sleep(wait)
+			again, err := p.Send(t.Context(), scene)
+			require.NoError(t, err, "the event is stored")
+			assert.True(t, again.Duplicate)
+			assert.Equal(t, first.EventID, again.EventID)
+			assert.Len(t, q.Messages(), 1)
+			time.Sleep(time.Minute)
+			again, err = p.Send(t.Context(), scene)
+			require.NoError(t, err)
+			assert.True(t, again.Duplicate)
+			assert.Len(t, q.Messages(), 1)
 		})
 	}
 }

@@ -17,12 +17,12 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
 )
 
-// pickyClient refuses each request as a whole that has a message of the group
-// "poison", as SQS does with some faults (F-050).
+// pickyClient refuses each request with a message of the group "poison" as a whole, like SQS
+// does for some faults (F-050).
 type pickyClient struct {
 	*sqstest.Queue
 	requests atomic.Int64
-	traced   bool // it refuses trace context instead
+	traced   bool // refuses trace context instead
 }
 
 func (c *pickyClient) refuses(group string, attributes int) error {
@@ -50,7 +50,7 @@ func (c *pickyClient) SendMessageBatch(ctx context.Context, in *sqs.SendMessageB
 	return c.Queue.SendMessageBatch(ctx, in, o...)
 }
 
-// A request that SQS refuses as a whole because of one entry ends that entry alone.
+// If SQS refuses a whole request because of one entry, only that entry fails.
 func TestPoisonedBatchIsSplit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue(t, sqstest.Config{})
@@ -70,7 +70,7 @@ func TestPoisonedBatchIsSplit(t *testing.T) {
 	})
 }
 
-// Trace context costs no event: what SQS refuses goes without it.
+// Trace context does not cost an event: a message that SQS refuses is sent without it.
 func TestTraceContextIsExpendable(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue(t, sqstest.Config{})
@@ -84,8 +84,8 @@ func TestTraceContextIsExpendable(t *testing.T) {
 	})
 }
 
-// A copy that waits while the doubt of the first one begins and ends is not sent: it
-// is looked up once a minute.
+// A copy that waits while the doubt of the first copy begins and ends is not sent, because a
+// waiting event is looked up once a minute.
 func TestCopyThatWaitsForMinutes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue(t, sqstest.Config{})
@@ -110,7 +110,7 @@ func TestCopyThatWaitsForMinutes(t *testing.T) {
 	})
 }
 
-// A resend that waited behind thousands of groups is not sent too late.
+// A resend that waited for thousands of groups is not sent too late.
 func TestResendThatWaitsInLine(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue(t, sqstest.Config{})

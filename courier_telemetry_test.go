@@ -26,7 +26,7 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
 )
 
-// observed is a producer's telemetry as a collector would see it.
+// observed is the telemetry of a producer, as seen by a collector.
 type observed struct {
 	reader *metric.ManualReader
 	spans  *tracetest.SpanRecorder
@@ -42,8 +42,8 @@ func observe(c *sqsfifo.Config[Scene]) *observed {
 	return o
 }
 
-// metrics returns the sum or, of a histogram, the count of each stream by
-// instrument and rule, and all that is ever an attribute value.
+// metrics returns the sum of each stream, or the count of a histogram, by instrument and
+// rule, and all attribute values.
 func (o *observed) metrics(t *testing.T) (values map[string]int64, attributes []string) {
 	t.Helper()
 	var rm metricdata.ResourceMetrics
@@ -51,7 +51,7 @@ func (o *observed) metrics(t *testing.T) (values map[string]int64, attributes []
 	values = map[string]int64{}
 	add := func(name string, set attribute.Set, n int64) {
 		for _, key := range []attribute.Key{"sqs_fifo.rule.id", "sqs_fifo.action", "sqs_fifo.outcome", "error.type"} {
-			if v, ok := set.Value(key); ok {
+			if v, ok := set.Value(key); ok && (key != "error.type" || !strings.HasPrefix(name, "sqs_fifo.")) {
 				name += " " + v.AsString()
 			}
 		}
@@ -77,7 +77,7 @@ func (o *observed) metrics(t *testing.T) (values map[string]int64, attributes []
 				}
 			case metricdata.Histogram[float64]:
 				for _, p := range data.DataPoints {
-					assert.InDelta(t, 10, p.Bounds[len(p.Bounds)-1], 0, "seconds")
+					assert.InDelta(t, map[bool]float64{false: 10, true: 300}[m.Name == "sqs_fifo.producer.event.duration"], p.Bounds[len(p.Bounds)-1], 0, "seconds")
 					add(m.Name+" "+m.Unit, p.Attributes, int64(p.Count))
 				}
 			case metricdata.Gauge[float64]:
@@ -121,7 +121,7 @@ func TestInstrumentsCountWhatHappened(t *testing.T) {
 		require.NoError(t, send(all[0])) // a hit
 		reused := all[1]
 		reused.ID, reused.Cloud = all[1].ID, 5
-		require.Error(t, send(reused)) // a collision: other payload
+		require.Error(t, send(reused)) // a collision: another payload
 		lost := all[2]
 		lost.Cloud = 77
 		require.Error(t, send(lost)) // two violations
@@ -129,7 +129,10 @@ func TestInstrumentsCountWhatHappened(t *testing.T) {
 		require.NoError(t, send(scenes(4, 2)[3])) // two attempts, one body
 
 		values, attributes := o.metrics(t)
-		for name := range values { // see TestStats
+		for name, value := range values { // see TestStats
+			if value == 0 { // exists from the start
+				delete(values, name)
+			}
 			if strings.HasPrefix(name, "sqs_fifo.producer.") && !strings.HasPrefix(name, "sqs_fifo.producer.violations") {
 				delete(values, name)
 			}
@@ -199,7 +202,7 @@ func TestOneSpanForEachEventAndRequest(t *testing.T) {
 	bad.ID = ""
 	_, err = p.Send(t.Context(), bad)
 	require.Error(t, err)
-	q.Inject(sqstest.FailEntries("InvalidMessageContents", smithy.FaultClient, nil), 2) // once more without trace context
+	q.Inject(sqstest.FailEntries("InvalidMessageContents", smithy.FaultClient, nil), 2) // resent without trace context
 	_, err = p.Send(t.Context(), scenes(4, 4)[3])
 	require.Error(t, err)
 
@@ -242,7 +245,7 @@ func TestOneSpanForEachEventAndRequest(t *testing.T) {
 	assert.Equal(t, events[3].SpanContext().SpanID(), calls[1].Parent().SpanID(), "the request of one event is part of it")
 }
 
-// byName returns the ended spans of a name in the order in which they began.
+// byName returns the ended spans with a name, in the order of their start.
 func (o *observed) byName(t *testing.T, name string) []sdktrace.ReadOnlySpan {
 	t.Helper()
 	var out []sdktrace.ReadOnlySpan
@@ -267,8 +270,8 @@ func attributesOf(s sdktrace.ReadOnlySpan) map[string]string {
 	return out
 }
 
-// The trace context is new for each send, travels in an attribute and leaves
-// the body and its hash alone.
+// Each send has a new trace context. The context travels in an attribute and changes neither
+// the body nor its hash.
 func TestTraceContextTravelsInAnAttribute(t *testing.T) {
 	bothDoors(t, sqstest.Config{}, func(t *testing.T, q *sqstest.Queue, client sqsfifo.Client) {
 		var o *observed
@@ -315,7 +318,7 @@ func TestTraceContextTakesOnlyTheRoomThatIsLeft(t *testing.T) {
 				require.NoError(t, err)
 				s.PathRow = "0"
 				room := tc.limit - len(msg.Body) + len(scene.PathRow) - 1 - 10
-				s.ID += strings.Repeat("x", room/2) // the ID stands in the body twice
+				s.ID += strings.Repeat("x", room/2) // the ID is in the body twice
 			}
 			_, err := p.Send(t.Context(), s)
 			require.NoError(t, err)
@@ -326,7 +329,7 @@ func TestTraceContextTakesOnlyTheRoomThatIsLeft(t *testing.T) {
 	}
 }
 
-// A caller that sets traceparent itself keeps it.
+// A traceparent set by the caller is kept.
 func TestTraceContextOfTheCallerWins(t *testing.T) {
 	q := newQueue(t, sqstest.Config{})
 	p := on(t, q, q, func(c *sqsfifo.Config[Scene]) {
@@ -339,7 +342,7 @@ func TestTraceContextOfTheCallerWins(t *testing.T) {
 	assert.Equal(t, "mine", *q.Messages()[0].Attributes["traceparent"].StringValue)
 }
 
-// loudPropagator carries more than SQS takes.
+// loudPropagator injects more headers than SQS accepts.
 type loudPropagator struct{ propagation.TraceContext }
 
 func (loudPropagator) Inject(_ context.Context, carrier propagation.TextMapCarrier) {
@@ -350,7 +353,7 @@ func (loudPropagator) Inject(_ context.Context, carrier propagation.TextMapCarri
 	}
 }
 
-// What a propagator calls its headers never makes SQS refuse an event.
+// The header names of a propagator never make SQS refuse an event.
 func TestPropagatorCannotBreakAMessage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue(t, sqstest.Config{})
@@ -362,5 +365,28 @@ func TestPropagatorCannotBreakAMessage(t *testing.T) {
 		require.NoError(t, err)
 		require.Len(t, q.Messages(), 1)
 		assert.Equal(t, []string{"traceparent"}, slices.Collect(maps.Keys(q.Messages()[0].Attributes)))
+	})
+}
+
+// panicking is a propagator that panics.
+type panicking struct{ propagation.TraceContext }
+
+func (panicking) Inject(context.Context, propagation.TextMapCarrier) { panic("no header") }
+
+// A propagator that panics costs the trace context, and neither the event nor its span.
+func TestPropagatorThatPanics(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := newQueue(t, sqstest.Config{})
+		var o *observed
+		p := on(t, q, q, func(c *sqsfifo.Config[Scene]) {
+			o = observe(c)
+			c.Telemetry.Propagator = panicking{}
+		})
+		_, err := p.Send(t.Context(), scene)
+		require.NoError(t, err)
+		require.NoError(t, p.Close(t.Context()))
+		assert.Len(t, o.spans.Started(), 2)
+		assert.Len(t, o.spans.Ended(), 2)
+		assert.Empty(t, q.Messages()[0].Attributes)
 	})
 }

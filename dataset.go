@@ -13,26 +13,26 @@ import (
 // keyPrefix starts every idempotency key (KFM key specification v10.3.1, "Key shape").
 const keyPrefix = "sha256:"
 
-// Dataset names one version of a dataset from one source, the three things that
-// the KFM idempotency key is made of (key specification v10.3.1). The other
-// fields go to spans as they are and take no part in the key.
+// Dataset identifies one version of a dataset from one source: the three components of
+// the KFM idempotency key (key specification v10.3.1). The remaining fields appear
+// unchanged in spans and are not part of the key.
 type Dataset struct {
-	// ID is the dataset's identifier in its STAC or DCAT record. Case matters.
+	// ID is the dataset's identifier in its STAC or DCAT record. It is case-sensitive.
 	ID string `json:"dataset_id"`
 
-	// Version is a semantic version: v10.3.1 or 10.3.1, which are the same.
+	// Version is a semantic version. v10.3.1 and 10.3.1 mean the same version.
 	Version string `json:"version"`
 
-	// SourceURI is the absolute URI of the primary input. It must not carry
-	// credentials: user info and signatures are refused, not stored.
+	// SourceURI is the absolute URI of the primary input. Credentials in the URI (user
+	// information, signatures) are refused.
 	SourceURI string `json:"source_uri"`
 
-	// QueryParameters are the names of the query parameters of SourceURI that
-	// distinguish two sources. A query with any other parameter is refused,
-	// because noise in it would give one source many keys.
+	// QueryParameters are the names of the meaningful query parameters of SourceURI. Any
+	// other parameter is refused, because noise in the query would give one source many
+	// keys.
 	QueryParameters []string `json:"query_parameters,omitempty"`
 
-	// ArtifactChecksum and CARELabel are carried to telemetry.
+	// ArtifactChecksum and CARELabel are for telemetry only.
 	ArtifactChecksum string `json:"artifact_checksum,omitempty"`
 	CARELabel        string `json:"care_label,omitempty"`
 }
@@ -50,17 +50,17 @@ func (d *Dataset) clone() *Dataset {
 //
 //	sha256:hex(SHA-256(dataset_id | version | source_uri))
 //
-// over the normalised components (key specification v10.3.1; d itself is not
-// changed):
+// of the normalised components (key specification v10.3.1):
 //
-//   - all are trimmed of white space; "|" is refused in each of them, because
-//     two different triples could share one joined text;
-//   - the version is a semantic version in its v form;
-//   - scheme and host of the URI are lower case, its default port and fragment
-//     are dropped, dot segments are resolved, percent-encoding is normalised
-//     (RFC 3986 section 6.2.2) and declared query parameters are sorted.
+//   - white space around each component is removed, and "|" in a component is refused,
+//     because two different triples could join to the same text;
+//   - the version is a semantic version with a leading v;
+//   - scheme and host of the URI are lower case, a default port and the fragment are
+//     removed, dot segments are resolved, percent-encoding is normalised (RFC 3986
+//     section 6.2.2) and declared query parameters are sorted.
 //
-// It is a pure function. It returns a [*KeyError] that names the component.
+// IdempotencyKey is a pure function and does not change d. The error is an
+// [*InvalidError] with the name of the component.
 func (d Dataset) IdempotencyKey() (string, error) {
 	d, err := d.Normalize()
 	if err != nil {
@@ -70,9 +70,9 @@ func (d Dataset) IdempotencyKey() (string, error) {
 	return keyPrefix + hex.EncodeToString(sum[:]), nil
 }
 
-// Normalize returns the dataset with ID, Version and SourceURI as its key has them; the
-// other fields are unchanged. A dataset and its normal form have the same key. The
-// error is that of IdempotencyKey.
+// Normalize returns a copy of d with the normalised ID, Version and SourceURI of its
+// key. A dataset and its normal form have the same key. The errors are those of
+// [Dataset.IdempotencyKey].
 func (d Dataset) Normalize() (Dataset, error) {
 	id, err := normalizeDatasetID(d.ID)
 	if err != nil {
@@ -84,15 +84,15 @@ func (d Dataset) Normalize() (Dataset, error) {
 	}
 	uri, rule := sourceuri.Normalize(d.SourceURI, d.QueryParameters)
 	if rule != "" {
-		return Dataset{}, &KeyError{Field: "source_uri", Rule: rule}
+		return Dataset{}, invalid("source_uri", rule)
 	}
 	d.ID, d.Version, d.SourceURI = id, version, uri
 	return d, nil
 }
 
-// recorded returns the dataset as records and spans name it: with the ID and the
-// version that are in its key, so that both join, and the key. A dataset without a key
-// is named as it is.
+// recorded returns ID, version and key for records and spans. ID and version are
+// normalised, so that records and spans join. A dataset without a valid key keeps its ID
+// and version, and key is "".
 func (d *Dataset) recorded() (id, version, key string) {
 	normal, err := d.Normalize()
 	if err != nil {
@@ -105,9 +105,9 @@ func (d *Dataset) recorded() (id, version, key string) {
 	return normal.ID, normal.Version, key
 }
 
-// Verify recomputes the key and compares. It returns nil when key is the
-// dataset's, an error that wraps [ErrKeyMismatch] when it is another's, and a
-// [*KeyError] when key is not an idempotency key or the dataset does not have one.
+// Verify compares key with the dataset's idempotency key. The error wraps
+// [ErrKeyMismatch] if the keys differ, and is an [*InvalidError] if key is not an
+// idempotency key or the dataset has no valid key.
 func (d Dataset) Verify(key string) error {
 	if _, err := ParseIdempotencyKey(key); err != nil {
 		return err
@@ -122,23 +122,23 @@ func (d Dataset) Verify(key string) error {
 	return nil
 }
 
-// ParseIdempotencyKey returns the digest in a key of the stored form,
-// "sha256:" and 64 lower-case hexadecimal digits. Anything else is a
-// [*KeyError]: a key in another spelling would miss its own record.
+// ParseIdempotencyKey returns the digest of a stored key: "sha256:" and 64 lower-case
+// hexadecimal digits. Any other spelling is an [*InvalidError], because a lookup with
+// another spelling would miss the key's record.
 func ParseIdempotencyKey(key string) ([sha256.Size]byte, error) {
 	var sum [sha256.Size]byte
 	digits, ok := strings.CutPrefix(key, keyPrefix)
 	if !ok {
-		return sum, &KeyError{Field: "key", Rule: `does not start with "sha256:"; use what IdempotencyKey returned`}
+		return sum, invalid("key", `does not start with "sha256:"; use what IdempotencyKey returned`)
 	}
 	if len(digits) != hex.EncodedLen(len(sum)) {
-		return sum, &KeyError{Field: "key", Rule: fmt.Sprintf("%d digits after %q, want 64; a SHA-256 has 64", len(digits), keyPrefix)}
+		return sum, invalid("key", fmt.Sprintf("%d digits after %q, want 64; a SHA-256 has 64", len(digits), keyPrefix))
 	}
 	if strings.ToLower(digits) != digits {
-		return sum, &KeyError{Field: "key", Rule: "upper-case digits; keys are stored in lower case"}
+		return sum, invalid("key", "upper-case digits; keys are stored in lower case")
 	}
 	if _, err := hex.Decode(sum[:], []byte(digits)); err != nil {
-		return sum, &KeyError{Field: "key", Rule: "not hexadecimal; use what IdempotencyKey returned"}
+		return sum, invalid("key", "not hexadecimal; use what IdempotencyKey returned")
 	}
 	return sum, nil
 }
@@ -147,15 +147,15 @@ func normalizeDatasetID(id string) (string, error) {
 	const field = "dataset_id"
 	id = strings.TrimSpace(id)
 	if id == "" {
-		return "", &KeyError{Field: field, Rule: "empty; use the identifier of the STAC or DCAT record"}
+		return "", invalid(field, "empty; use the identifier of the STAC or DCAT record")
 	}
 	if rule := componentRule(id); rule != "" {
-		return "", &KeyError{Field: field, Rule: rule}
+		return "", invalid(field, rule)
 	}
 	return id, nil
 }
 
-// componentRule returns the rule that a component of the key breaks, or "".
+// componentRule returns the rule broken by a component of the key, or "".
 func componentRule(s string) string {
 	if strings.Contains(s, "|") {
 		return `holds "|", which joins the components; two different datasets could share one key, encode or rename it`
@@ -167,7 +167,7 @@ func componentRule(s string) string {
 func normalizeVersion(version string) (string, error) {
 	v := strings.TrimSpace(version)
 	if rule := componentRule(v); rule != "" {
-		return "", &KeyError{Field: "version", Rule: rule}
+		return "", invalid("version", rule)
 	}
 	if len(v) > 0 && (v[0] == 'v' || v[0] == 'V') {
 		v = v[1:]
@@ -180,7 +180,7 @@ func normalizeVersion(version string) (string, error) {
 		(!hasPre || areIdentifiers(pre, true)) &&
 		(!hasBuild || areIdentifiers(build, false))
 	if !ok {
-		return "", &KeyError{Field: "version", Rule: "not a semantic version; write it as v10.3.1"}
+		return "", invalid("version", "not a semantic version; write it as v10.3.1")
 	}
 	return "v" + v, nil
 }

@@ -35,8 +35,8 @@ func ExampleDataset_Normalize() {
 	// Output: noaa_storm_events|v10.3.1|https://www.ncei.noaa.gov/storms.csv <nil>
 }
 
-// The URIs of one group are spellings of one source; those of different groups
-// are different sources.
+// URIs in one group are spellings of the same source; different groups are different
+// sources.
 func TestIdempotencyKeyGroupsSpellings(t *testing.T) {
 	declared := []string{"year", "state"}
 	groups := []struct {
@@ -126,7 +126,7 @@ func TestIdempotencyKeyRefuses(t *testing.T) {
 			d := storms
 			tc.change(&d)
 			_, err := d.IdempotencyKey()
-			var refused *sqsfifo.KeyError
+			var refused *sqsfifo.InvalidError
 			require.ErrorAs(t, err, &refused)
 			assert.Equal(t, tc.field, refused.Field)
 			assert.Contains(t, refused.Rule, tc.says)
@@ -165,12 +165,12 @@ func TestVerify(t *testing.T) {
 		"no digits":                             "sha256:" + strings.Repeat("g", 64),
 		"empty":                                 "",
 	} {
-		var bad *sqsfifo.KeyError
+		var bad *sqsfifo.InvalidError
 		require.ErrorAs(t, storms.Verify(key), &bad, name)
 	}
 }
 
-// Normalising is idempotent: the key of the normal form is the key.
+// Normalising is idempotent: a normal form has its original's key.
 func FuzzIdempotencyKey(f *testing.F) {
 	f.Add("d", "1.0.0", "https://example.org:443/a/../b%2f%61 c?x=1+2&y#z")
 	f.Add(" id ", "v1.0.0-rc.1", "s3://bucket/key")
@@ -179,7 +179,7 @@ func FuzzIdempotencyKey(f *testing.F) {
 		d := sqsfifo.Dataset{ID: id, Version: version, SourceURI: uri, QueryParameters: []string{"x", "y"}}
 		key, err := d.IdempotencyKey()
 		if err != nil {
-			var refused *sqsfifo.KeyError
+			var refused *sqsfifo.InvalidError
 			require.ErrorAs(t, err, &refused)
 			return
 		}

@@ -9,27 +9,29 @@ import (
 	"time"
 	"unicode"
 	"unicode/utf8"
-	"unsafe"
 
 	"github.com/google/uuid"
+
+	"github.com/kansas-frontier-matrix/sqsfifo/internal/textview"
 )
 
-// MaxDedupeKeyBytes is the greatest length of a dedupe key, in bytes of UTF-8.
+// MaxDedupeKeyBytes is the maximum length of a dedupe key in bytes of UTF-8.
 const MaxDedupeKeyBytes = 1024
 
-// JoinKey joins the parts that identify an event into one readable dedupe key.
+// JoinKey joins parts to one readable dedupe key.
 //
-// Parts are joined with "|". A "|" or "\" inside a part is escaped with "\", so
-// that different lists of parts never give the same key: ("a|b", "c") is a\|b|c
-// and ("a", "b|c") is a|b\|c. The same parts give the same key on every machine
-// and in every version of this module.
+// JoinKey separates parts with "|" and escapes "|" and "\" inside a part with "\".
+// Different lists of parts therefore give different keys: ("a|b", "c") gives a\|b|c
+// and ("a", "b|c") gives a|b\|c. Equal parts give equal keys on every machine and in
+// every version of this module.
 //
-// It returns a [*KeyError] when there is no part, when a part is empty (an
-// unset field would make two events one), not valid UTF-8 or holds a control
-// character, and when the key is longer than [MaxDedupeKeyBytes].
+// The error is an [*InvalidError] if there are no parts, if a part is empty (an unset
+// field would make two events equal), if a part is not valid UTF-8 or contains a control
+// character, if the key begins or ends with a space, or if the key is longer than
+// [MaxDedupeKeyBytes].
 func JoinKey(parts ...string) (string, error) {
 	if len(parts) == 0 {
-		return "", &KeyError{Field: "parts", Rule: "a key needs at least one part; name what identifies the event"}
+		return "", invalid("parts", "a key needs at least one part; name what identifies the event")
 	}
 	var b strings.Builder
 	length := len(parts)
@@ -42,8 +44,11 @@ func JoinKey(parts ...string) (string, error) {
 		if p == "" {
 			rule = "empty; an unset part would make different events one, leave it out or give it a value"
 		}
+		if rule == "" && (i == 0 && strings.TrimLeftFunc(p, unicode.IsSpace) != p || i == len(parts)-1 && strings.TrimRightFunc(p, unicode.IsSpace) != p) {
+			rule = "a space at the end of the key, so that the key differs from the same one without it; trim the part"
+		}
 		if rule != "" {
-			return "", &KeyError{Field: fmt.Sprintf("part %d", i+1), Rule: rule}
+			return "", invalid(fmt.Sprintf("part %d", i+1), rule)
 		}
 		if i > 0 {
 			b.WriteByte('|')
@@ -61,12 +66,12 @@ func JoinKey(parts ...string) (string, error) {
 		}
 	}
 	if b.Len() > MaxDedupeKeyBytes {
-		return "", &KeyError{Field: "key", Rule: fmt.Sprintf("%d bytes, more than %d; hash the long part and join its hash", b.Len(), MaxDedupeKeyBytes)}
+		return "", invalid("key", fmt.Sprintf("%d bytes, more than %d; hash the long part and join its hash", b.Len(), MaxDedupeKeyBytes))
 	}
 	return b.String(), nil
 }
 
-// textRule returns the rule that s breaks as a component of a key, or "".
+// textRule returns the rule broken by s as a component of a key, or "".
 func textRule(s string) string {
 	if isPlainText(s) {
 		return ""
@@ -80,7 +85,7 @@ func textRule(s string) string {
 	return ""
 }
 
-// isPlainText reports whether s is of printable ASCII alone, as most keys are.
+// isPlainText reports whether s contains printable ASCII only, like most keys.
 func isPlainText(s string) bool {
 	for i := range len(s) {
 		if s[i] < ' ' || s[i] > '~' {
@@ -90,10 +95,10 @@ func isPlainText(s string) bool {
 	return true
 }
 
-// BodyHash returns the lower-case hexadecimal SHA-256 of a message body. It is
-// the deduplication ID that a queue with content-based deduplication computes
-// and shows to consumers as MessageDeduplicationId (F-011), so sending it as the
-// explicit deduplication ID is the same thing (F-014).
+// BodyHash returns the lower-case hexadecimal SHA-256 of a message body. A queue with
+// content-based deduplication computes the same hash as deduplication ID and shows it to
+// consumers as MessageDeduplicationId (F-011). Sending BodyHash as explicit
+// deduplication ID has the same effect (F-014).
 func BodyHash(body string) string {
 	return hexOf(sha256.Sum256(bytesOf(body)))
 }
@@ -104,34 +109,32 @@ func hexOf(sum [sha256.Size]byte) string {
 	return string(text[:])
 }
 
-// bytesOf returns the bytes of a text without a copy. They must not be written
-// to.
-func bytesOf(text string) []byte { return unsafe.Slice(unsafe.StringData(text), len(text)) }
+// bytesOf returns the bytes of text without a copy. The caller must not modify them.
+func bytesOf(text string) []byte { return textview.Bytes(text) }
 
-// eventIDTag separates these hashes from all others over the same strings. A
-// change of it changes every derived event ID.
+// eventIDTag separates the hashes of event IDs from other hashes of the same strings. A
+// new tag would change every derived event ID.
 const eventIDTag = "sqsfifo event_id v1"
 
-// DeriveEventID returns the UUIDv7 that belongs to an event: the same event has
-// the same ID on every machine and on every day.
+// DeriveEventID returns the UUIDv7 of an event. The same event has the same ID on every
+// machine and on every day.
 //
-// The 48-bit timestamp is the millisecond of eventTime, the 74 free bits come
-// from a SHA-256 over source and dedupeKey. The timestamp of a UUIDv7 is
-// unsigned, so times before 1970 have 0 there and differ in the hash
-// bits alone; an ID of such an event does not sort by its time.
+// The 48-bit timestamp is the millisecond of eventTime. The other 74 bits are the first
+// bits of a SHA-256 over source and dedupeKey. The timestamp of a UUIDv7 is unsigned, so
+// the timestamp of an event before 1970 is 0. IDs of such events differ only in the
+// hash bits and do not sort by time.
 //
-// Why not uuid.NewV7: event_id is part of the body, and SQS deduplicates by the
-// hash of the body. A fresh ID for each send gives each retry a new hash, SQS
-// accepts each of them, and the event is delivered as often as it was tried.
+// Why not uuid.NewV7: event_id is part of the body, and SQS deduplicates by the hash of
+// the body. A fresh ID for each attempt would give each retry a new hash, and SQS would
+// deliver every attempt.
 //
-// RFC 9562 wants random bits where this function puts hash bits (sections 5.7
-// and 6.9) and files name-based SHA-256 under version 8 (section 5.5). The KFM
-// contract (section 4) asks for a version 7, and RFC 9562 section 6.1 does not
-// bind the timestamp to the time of generation. What the random bits are for,
-// that IDs do not collide, 74 bits of SHA-256 give as well: among a billion
-// events of one millisecond two share an ID with probability below 3e-5.
+// RFC 9562 asks for random bits in place of the hash bits (sections 5.7 and 6.9) and
+// assigns name-based SHA-256 to version 8 (section 5.5). The KFM contract (section 4)
+// asks for version 7, and RFC 9562 section 6.1 does not bind the timestamp to the time of
+// generation. Random bits prevent collisions, and 74 bits of SHA-256 do so equally well:
+// among a billion events of one millisecond, two share an ID with probability below 3e-5.
 func DeriveEventID(source, dedupeKey string, eventTime time.Time) uuid.UUID {
-	var space [256]byte // of most
+	var space [256]byte // enough for most keys
 	text := space[:0]
 	for _, s := range [...]string{eventIDTag, source, dedupeKey} {
 		text = binary.BigEndian.AppendUint64(text, uint64(len(s)))

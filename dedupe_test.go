@@ -22,11 +22,11 @@ func ExampleJoinKey() {
 	// landsat|LC08_L2SP_047027_20201204_20210313_02_T1 <nil>
 	// a\|b|c <nil>
 	// a|b\|c <nil>
-	//  sqsfifo: part 2: empty; an unset part would make different events one, leave it out or give it a value
+	//  sqsfifo: invalid part 2: empty; an unset part would make different events one, leave it out or give it a value
 }
 
 func ExampleBodyHash() {
-	// What a queue with content-based deduplication shows to consumers (F-011).
+	// The hash shown to consumers of a queue with content-based deduplication (F-011).
 	fmt.Println(sqsfifo.BodyHash("hello"))
 	// Output: 2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824
 }
@@ -37,8 +37,8 @@ func ExampleDeriveEventID() {
 	// Output: 01762f22-1338-7815-b963-621cb549bddf
 }
 
-// Every list of up to three parts over an alphabet that is all separators and
-// escapes has a key of its own.
+// Different lists of up to three parts have different keys. The alphabet is a letter, the
+// separator and the escape character.
 func TestJoinKeyIsUnambiguous(t *testing.T) {
 	var words []string
 	for _, a := range []string{"", "a", "|", `\`} {
@@ -81,7 +81,7 @@ func TestJoinKeyRefuses(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			_, err := sqsfifo.JoinKey(tc.parts...)
-			var refused *sqsfifo.KeyError
+			var refused *sqsfifo.InvalidError
 			require.ErrorAs(t, err, &refused)
 			assert.Equal(t, tc.field, refused.Field)
 			assert.Contains(t, refused.Rule, tc.says)
@@ -109,8 +109,8 @@ func TestDeriveEventID(t *testing.T) {
 		sqsfifo.DeriveEventID("kfm.a.bc", "key", at), "the strings are kept apart")
 }
 
-// KFM has storm records from 1950: they do not fit the unsigned timestamp and
-// still get valid IDs, all different.
+// KFM has storm records from 1950. Their times do not fit into the unsigned timestamp, and
+// the records still get valid, distinct IDs.
 func TestEventsBeforeTheUnixEpochHaveDistinctIDs(t *testing.T) {
 	seen := map[uuid.UUID]bool{}
 	day := time.Date(1950, 1, 3, 11, 0, 0, 0, time.UTC)

@@ -1,115 +1,117 @@
 package sqsfifo
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
-	"github.com/kansas-frontier-matrix/sqsfifo/internal/dedup"
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/dispatch"
+	"github.com/kansas-frontier-matrix/sqsfifo/internal/window"
 )
 
-// Order says how many events of one message group share a request. With either
-// order, no two requests with the same group are ever under way at once.
+// Order selects how many events of one message group share a request. With both orders
+// a group has at most one request in flight.
 type Order uint8
 
 const (
-	// Strict sends one event of a group at a time, and the next one when SQS has
-	// answered. The order of a group holds under every fault. G groups move
-	// at most G events in a round trip: 100 groups and 10 ms make 10,000 a
-	// second.
+	// Strict sends one event of a group at a time, and the next event after the answer
+	// of SQS. The order of a group holds under every fault. G groups send at most G
+	// events in a round trip: 100 groups and 10 ms make 10,000 events a second.
 	Strict Order = iota
 
-	// Runs sends up to ten consecutive events of a group in one request, which is
-	// up to ten times as fast where there are few groups. The order of a group holds
-	// unless SQS stores a request in part. Each event that is known to be stored, or
-	// surely not, and that a later one may have overtaken is named: an event that failed in a request that stored a
-	// later one is not sent again and its error wraps [ErrOvertaken]; one that was
-	// stored late, by a retry, has Receipt.Overtaken. A receipt waits while it is
-	// not known whether a later event was stored first.
+	// Runs sends up to ten consecutive events of a group in one request. With few groups
+	// Runs is up to ten times as fast. The order of a group holds unless SQS stores only
+	// part of a request. The outcome reports that a later event may have overtaken an
+	// event: an event that failed while its request stored a later event is not sent again, and its error wraps
+	// [ErrOvertaken]; an event that a retry stored late has Receipt.Overtaken. A receipt
+	// waits until the producer knows whether a later event was stored first.
 	Runs
 )
 
-// GroupFailure says which failures pause a message group, so that nothing
-// overtakes the event that failed. See [Producer.Resume].
+// GroupFailure selects the failures that pause a message group. No event overtakes the
+// failed event during a pause. See [Producer.Resume].
 type GroupFailure uint8
 
 const (
-	// PauseInDoubt pauses a group after an event that is in doubt or altered, and
-	// only until the doubt is over, which is at most about five minutes. An event that
-	// is surely not stored pauses nothing: it can be sent again at any time. It suits
-	// producers with a group for each entity, who must not have to resume groups.
+	// PauseInDoubt pauses a group after an event in doubt or altered, until the doubt
+	// ends: at most about five minutes. A proven failure does not pause the group, and
+	// the caller may resend the event at any time. PauseInDoubt suits producers with one
+	// group for each entity, because groups need no Resume.
 	PauseInDoubt GroupFailure = iota
 
-	// PauseOnFailure pauses a group after each event that was tried and failed,
-	// and until that event is stored or the group is resumed. It suits a relay that
-	// sends the first row of each group again until it succeeds.
+	// PauseOnFailure pauses a group after each attempted and failed event, until that
+	// event is stored or the group is resumed. PauseOnFailure suits a relay that resends
+	// the first row of each group until the send succeeds.
 	PauseOnFailure
 
-	// SkipEvent goes on with the next event of the group. A failed event that is sent
-	// again is then out of order.
+	// SkipEvent continues with the next event of the group. A later resend of the failed
+	// event is out of order.
 	SkipEvent
 )
 
-// Delivery describes how events are put into requests. The zero value is the
-// usual choice.
+// Delivery configures order, requests, retries, pauses, the buffer and the memory. The
+// zero value is the usual choice.
 type Delivery struct {
-	// Order is Strict unless a request may hold several events of one group.
+	// Order is Strict by default. Runs allows several events of one group in a request.
 	Order Order
 
-	// OnGroupFailure is PauseInDoubt unless other failures are to pause a group, or
-	// none.
+	// OnGroupFailure is PauseInDoubt by default.
 	OnGroupFailure GroupFailure
 
-	// RetryFor is how long after its first attempt an event may be tried again
-	// when SQS throttles, fails or does not answer, or when no request leaves this
-	// machine. Zero means 4 minutes and 30 seconds, and with Config.Store 4 minutes and 25
-	// seconds, or less if Store.Timeout is longer than usual; more is refused then. Whatever it is, an event that
-	// may be stored is never tried again later than 4 minutes and 35 seconds after
-	// the first attempt in doubt: a retry that SQS accepts after the deduplication
-	// interval would be a second delivery.
+	// RetryFor is the time for retries after the first attempt of an event, for
+	// throttles, failures, missing answers and requests that do not leave this machine.
+	// Zero means 4 minutes and 30 seconds. With Config.Store, zero means 4 minutes and 25
+	// seconds, or less if Store.Timeout is longer than usual, and a longer RetryFor is
+	// refused. For any RetryFor, an event in doubt is not tried later than 4 minutes and
+	// 35 seconds after the first attempt in doubt: SQS would deliver a second message if
+	// a retry arrived after the deduplication interval.
 	RetryFor time.Duration
 
-	// Linger is how long an event waits for others to share its request with
-	// while a request is under way. With none under way it goes at once. Zero
-	// means 5 milliseconds.
+	// StartFor is the time for retries while the service (SQS, or the store of
+	// Config.Store) has never answered this producer. Without credentials, region,
+	// reachable host, permission or queue, an event then fails after StartFor instead of
+	// after RetryFor. StartFor has no effect after the first answer of the service. Zero
+	// means 15 seconds, because the network of a new pod may be late.
+	StartFor time.Duration
+
+	// Linger is the longest wait of an event for other events in its request. An event
+	// waits only while another request is in flight. Zero means 5 milliseconds.
 	Linger time.Duration
 
-	// InFlight is the greatest number of requests under way at once. Zero means
-	// 10, as many as the SDK's transport keeps connections for; [NewClient] makes a
-	// client that keeps more.
+	// InFlight is the maximum number of concurrent requests. Zero means 10, the number of
+	// connections that the SDK's transport keeps; a client of [NewClient] keeps more.
 	InFlight int
 
-	// BufferEvents and BufferBytes bound the events that were submitted and whose
-	// outcome has not been reported. Zero means 4,096 events, several times what 64
-	// requests hold and few enough to stay in a processor's cache, and 64 MiB, as
-	// SQS counts a message's bytes. Less than 1 MiB is refused: a message might
-	// never fit.
+	// BufferEvents and BufferBytes limit the submitted events without a reported outcome.
+	// BufferBytes counts a message's bytes like SQS; less than 1 MiB is refused, because
+	// a message might never fit. Zero means 4,096 events and 64 MiB. 4,096 events are
+	// several times the content of 64 requests, and stay in a processor's cache.
 	BufferEvents int
 	BufferBytes  int
 
-	// Memory says what the producer remembers of the events that it sent.
+	// Memory configures the memory of sent events.
 	Memory Memory
 }
 
-// Memory describes what a producer remembers for the five minutes of the
-// deduplication interval. The zero value is the usual choice.
+// Memory configures a producer's memory of sent events. The memory covers the five
+// minutes of the deduplication interval. The zero value is the usual choice.
 type Memory struct {
-	// MaxKeys is the greatest number of dedupe keys remembered at a time. A key takes
-	// about 75 bytes, for five minutes. An event that would need one more is refused
-	// with [ErrMemoryFull]: a key is never forgotten early. Zero means no maximum
-	// but that of the structure, 33 million.
+	// MaxKeys is the maximum number of remembered dedupe keys. A key takes about 75 bytes
+	// for five minutes. The producer never forgets a key early: it refuses an event that
+	// needs one more key with [ErrMemoryFull]. Zero means 33 million, the limit of the
+	// data structure.
 	MaxKeys int
 
-	// DetectForeignDuplicates lets Receipt.Duplicate also report that another process
-	// sent the event, or this one before a restart. Without it, the replay of an
-	// at-least-once source after a restart looks new: SQS suppresses the copies, and
-	// their receipts do not say so.
+	// DetectForeignDuplicates makes Receipt.Duplicate also report events that another
+	// process sent, or this process before a restart. Without it, after a restart the
+	// replay of an at-least-once source looks new: SQS suppresses the copies, but their
+	// receipts are not duplicates.
 	//
-	// It reads from the sequence number when SQS accepted the message. AWS does not
-	// document what the number holds (F-008); nothing is concluded from one that holds
-	// no time of the last five minutes. The clock of this process must be right to 5
-	// seconds, and a message that SQS accepted less than 5 seconds before the first
-	// attempt of this call is not recognised.
+	// The producer reads the time of acceptance from the sequence number. AWS does not
+	// document the content of a sequence number (F-008), so the producer ignores a number
+	// without a time of the last five minutes. The clock of this process must be right to
+	// 5 seconds. A message that SQS accepted less than 5 seconds before the first attempt
+	// of this call is not recognised.
 	DetectForeignDuplicates bool
 }
 
@@ -122,6 +124,9 @@ func (d Delivery) validate(refuse func(field, rule string)) {
 	}
 	if d.RetryFor < 0 {
 		refuse("Delivery.RetryFor", fmt.Sprintf("%v is negative", d.RetryFor))
+	}
+	if d.StartFor < 0 {
+		refuse("Delivery.StartFor", fmt.Sprintf("%v is negative", d.StartFor))
 	}
 	if d.Linger < 0 || d.Linger > time.Minute {
 		refuse("Delivery.Linger", fmt.Sprintf("%v is not between 0 and 1 minute", d.Linger))
@@ -139,27 +144,21 @@ func (d Delivery) validate(refuse func(field, rule string)) {
 	}
 }
 
-// maxMessageBytes is the most that a queue may accept of one message (F-073).
+// maxMessageBytes is the largest message of any queue, in bytes (F-073).
 const maxMessageBytes = 1 << 20
 
-// defaultRetryFor leaves a caller some of the horizon for a resend.
-const defaultRetryFor = dedup.Horizon - 5*time.Second
+// usualStartFor gives the network of a new pod time to start.
+const usualStartFor = 15 * time.Second
 
-// options returns the usual value where there is none.
+// options returns the settings of the dispatcher, with defaults in place of zeros.
 func (d Delivery) options() dispatch.Options {
-	or := func(n, usual int) int {
-		if n == 0 {
-			return usual
-		}
-		return n
-	}
 	o := dispatch.Options{
 		PerGroup: 1,
-		RetryFor: time.Duration(or(int(d.RetryFor), int(defaultRetryFor))),
-		Linger:   time.Duration(or(int(d.Linger), int(5*time.Millisecond))),
-		InFlight: or(d.InFlight, 10),
-		Items:    or(d.BufferEvents, 4096),
-		Bytes:    or(d.BufferBytes, 64<<20),
+		RetryFor: cmp.Or(d.RetryFor, window.RetryFor),
+		Linger:   cmp.Or(d.Linger, 5*time.Millisecond),
+		InFlight: cmp.Or(d.InFlight, 10),
+		Items:    cmp.Or(d.BufferEvents, 4096),
+		Bytes:    cmp.Or(d.BufferBytes, 64<<20),
 	}
 	if d.Order == Runs {
 		o.PerGroup = 10

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -15,35 +17,35 @@ import (
 )
 
 // Envelope is the message body of the KFM contract (v11.2.3, section 4): exactly
-// these five members, serialised as RFC 8785 canonical JSON. [Producer.Build]
-// makes it, [DecodeEnvelope] reads it.
+// these five members, in RFC 8785 canonical JSON. [Producer.Build] writes an envelope,
+// [DecodeEnvelope] and [Decoder] read one.
 type Envelope[T any] struct {
-	// DedupeKey identifies the event. Two events with the same key are one.
+	// DedupeKey identifies the event: equal keys mean the same event.
 	DedupeKey string `json:"dedupe_key"`
 
-	// EventID is a UUIDv7, by default the one that [DeriveEventID] returns.
+	// EventID is a UUIDv7, by default the result of [DeriveEventID].
 	EventID uuid.UUID `json:"event_id"`
 
-	// EventSource is <organization>.<domain>.<pipeline>; the organization is kfm
-	// unless [Config].Organization is another one.
+	// EventSource is <organization>.<domain>.<pipeline>, with the organization kfm
+	// by default (see [Config].Organization).
 	EventSource string `json:"event_source"`
 
-	// EventTime is when the event occurred, in UTC.
+	// EventTime is the instant of the event, in UTC.
 	EventTime time.Time `json:"event_time"`
 
-	// Payload is the typed value; its JSON form is an object.
+	// Payload is the typed value; it must encode as a JSON object.
 	Payload T `json:"payload"`
 }
 
-// encode returns the canonical body. The instant is all that counts of a time:
-// its location and its monotonic reading do not enter the body.
+// encode returns the canonical body. Only the instant of EventTime enters the body, not
+// its location or monotonic reading.
 func (e Envelope[T]) encode() (string, error) {
 	e.EventTime = e.EventTime.UTC()
 	space := bodies.Get().(*[]byte)
 	defer bodies.Put(space)
 	body, ok := e.appendTo((*space)[:0])
 	if !ok {
-		// The encoder of the whole says what is wrong, and where.
+		// Marshal returns an error with the position of the wrong value.
 		body, err := canonicaljson.Marshal(e)
 		if err != nil {
 			return "", encodeViolation(err)
@@ -56,15 +58,15 @@ func (e Envelope[T]) encode() (string, error) {
 	return string(body), nil
 }
 
-// bodies has the space in which bodies are made.
+// bodies pools buffers for encode.
 var bodies = sync.Pool{New: func() any { return new([]byte) }}
 
-// mostKeptBody bounds what is kept of it: one large event must not occupy memory for good.
+// mostKeptBody is the capacity in bytes of the largest pooled buffer: one large event
+// must not occupy memory indefinitely.
 const mostKeptBody = 64 << 10
 
-// appendTo appends what canonicaljson.Marshal returns of e: its five members are in
-// canonical order, and four of them need no look at a type. It reports false if one
-// cannot be written.
+// appendTo appends the same bytes as canonicaljson.Marshal(e), without reflection for
+// the members other than the payload. It reports false if a member has no JSON form.
 func (e *Envelope[T]) appendTo(b []byte) ([]byte, bool) {
 	b = append(b, `{"dedupe_key":`...)
 	b, wrongKey := canonicaljson.AppendString(b, e.DedupeKey)
@@ -88,7 +90,7 @@ func appendEventID(b []byte, id uuid.UUID) []byte {
 	return hex.AppendEncode(append(b, '-'), id[10:])
 }
 
-// encodeViolation files an error of the encoder under the rule that it breaks.
+// encodeViolation returns a *ViolationError with the lint rule for an encoder's error.
 func encodeViolation(err error) error {
 	rule := ruleInvalidJSON
 	if errors.Is(err, canonicaljson.ErrInexactInteger) {
@@ -102,30 +104,46 @@ func encodeViolation(err error) error {
 	if pointer == "/event_time" {
 		rule = ruleEventTime
 	}
-	return &ViolationError{
-		Findings: []lint.Finding{finding(rule, "MessageBody", pointer, err.Error())},
-		Err:      err,
+	f := finding(rule, "MessageBody", pointer, err.Error())
+	plain := false
+	if located != nil && located.Type != nil {
+		f.Message, f.Fix, plain = wayOut(located, f.Message, f.Fix)
 	}
+	return &ViolationError{Findings: []lint.Finding{f}, Err: err, plain: plain}
 }
 
-// DecodeEnvelope is [Decoder.Decode] for events of the Kansas Frontier Matrix.
+// wayOut returns the message and the fix for a Go value without a canonical form. plain
+// reports that the message contains no part of the payload.
+func wayOut(e *canonicaljson.Error, message, fix string) (_, _ string, plain bool) {
+	number, _ := strings.CutPrefix(e.Detail, "number ")
+	switch {
+	case slices.Contains([]string{"NaN", "+Inf", "-Inf"}, number):
+		return "the " + e.Type.String() + " is " + number + ", for which JSON has no form", "leave the field out or send null, with a pointer and omitempty", true
+	case errors.Is(e, canonicaljson.ErrUnsupportedType):
+		return "JSON has no form for the Go type " + e.Type.String(), `tag the field json:"-", or give its type a MarshalJSON method`, true
+	case errors.Is(e, canonicaljson.ErrInexactInteger):
+		return message, `tag the field json:",string", or make it a string`, false
+	}
+	return message, fix, false
+}
+
+// DecodeEnvelope decodes an event of the Kansas Frontier Matrix, see [Decoder.Decode].
 func DecodeEnvelope[T any](body string) (Envelope[T], error) { return Decoder[T]{}.Decode(body) }
 
-// Decoder decodes the bodies of messages on the consumer's side. The zero value is
-// for events of the Kansas Frontier Matrix. It is safe for concurrent use.
+// Decoder decodes message bodies for a consumer. The zero value decodes events of the
+// Kansas Frontier Matrix. A Decoder is safe for concurrent use.
 type Decoder[T any] struct {
-	// Organization is that of the producer, see [Config].
+	// Organization is the producer's organization, see [Config]. Empty means "kfm".
 	Organization string
 }
 
-// Decode verifies that the body keeps the
-// KFM contract and is in canonical form, then decodes it. Unknown members of
-// the payload are ignored as encoding/json does, so that a producer may add
-// some; unknown members of the envelope are refused.
+// Decode checks the body against the KFM contract, including the canonical form, and
+// decodes it. Decode refuses unknown members of the envelope. Like encoding/json, it
+// ignores unknown members of the payload, so a producer may add payload members.
 //
-// A body that breaks the contract gives an [*EnvelopeError] with every finding,
-// among them one that says so when the body is an envelope of KFM v10.3.1. A
-// payload that does not fit T gives the error of encoding/json, wrapped.
+// For a body that breaks the contract the error is an [*EnvelopeError] with all
+// findings; one of the findings identifies an envelope of KFM v10.3.1. For a payload
+// that does not fit T, the error wraps the error of encoding/json.
 func (d Decoder[T]) Decode(body string) (Envelope[T], error) {
 	var e Envelope[T]
 	if findings := errorsAmong(lint.Contract{Organization: d.Organization}.CheckBody(body)); len(findings) > 0 {

@@ -17,8 +17,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
 )
 
-// Observation is an event with what makes encoders differ: maps, floats, text
-// that encoders escape, nested values.
+// Observation has the types that encoders treat differently: maps, floats, escaped text,
+// nested values.
 type Observation struct {
 	ID      string             `json:"id"`
 	At      time.Time          `json:"at"`
@@ -44,8 +44,8 @@ func observation() Observation {
 
 const childEnv = "SQSFIFO_TEST_PRINT_BODY_AFTER"
 
-// The child of TestSameBodyInEveryProcess: it prints the body that it builds
-// after a virtual wait.
+// TestPrintBodyForTheParentProcess is the child process of TestSameBodyInEveryProcess: it
+// waits in virtual time, builds the body and prints it.
 func TestPrintBodyForTheParentProcess(t *testing.T) {
 	wait, err := time.ParseDuration(os.Getenv(childEnv))
 	if err != nil {
@@ -74,8 +74,8 @@ func buildObservation(t *testing.T) string {
 	return msg.Body
 }
 
-// A body is a function of the event: two processes, two days, one and two
-// processors, and this process give the same bytes.
+// The body depends on the event alone: two processes, two days, one and two processors, and
+// this process build equal bytes.
 func TestSameBodyInEveryProcess(t *testing.T) {
 	exe, err := os.Executable()
 	require.NoError(t, err)

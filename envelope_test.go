@@ -17,7 +17,7 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
 )
 
-// Scene is the event of these tests.
+// Scene is these tests' event.
 type Scene struct {
 	ID       string    `json:"id"`
 	PathRow  string    `json:"path_row"`
@@ -148,7 +148,7 @@ func TestBuildRefuses(t *testing.T) {
 	assert.ErrorIs(t, err, broken)
 }
 
-// Payloads that no canonical object can hold.
+// Build refuses payloads without a canonical JSON object.
 func TestBuildRefusesPayloads(t *testing.T) {
 	refused := func(payload any) *sqsfifo.ViolationError {
 		t.Helper()
@@ -255,10 +255,10 @@ func TestDecodeRefuses(t *testing.T) {
 func TestOrganization(t *testing.T) {
 	c := config()
 	c.Source = "acme.billing.invoices"
-	var wrong *sqsfifo.ConfigError
+	var wrong *sqsfifo.InvalidError
 	_, err := sqsfifo.NewProducer(newQueue(t, sqstest.Config{}), c)
 	require.ErrorAs(t, err, &wrong)
-	assert.Equal(t, "Source", wrong.Field)
+	assert.Equal(t, "Config.Source", wrong.Field)
 	assert.ErrorContains(t, err, `set Organization to "acme"`)
 
 	c.Organization = "acme"
@@ -282,16 +282,24 @@ func TestOrganization(t *testing.T) {
 	c.Source, c.Organization = source, ""
 	foreign, err := newProducer(t, c).Build(scene)
 	require.NoError(t, err)
+	other := newQueue(t, sqstest.Config{})
+	ofQueue.QueueURL = other.URL()
+	p, err = sqsfifo.NewProducer(other, ofQueue)
+	require.NoError(t, err)
 	_, err = p.SendMessage(t.Context(), foreign)
+	require.NoError(t, err, "a message that a producer of another organization built")
+	malformed := *foreign
+	malformed.Body = strings.Replace(foreign.Body, `"event_source":"kfm.`, `"event_source":"Kfm.`, 1)
+	_, err = p.SendMessage(t.Context(), &malformed)
 	var refused *sqsfifo.ViolationError
-	require.ErrorAs(t, err, &refused, "a message of another organization")
+	require.ErrorAs(t, err, &refused, "a label that no organization has")
 	assert.Equal(t, "SF043", refused.Findings[0].Rule)
 
 	for organization, says := range map[string]string{"Acme": "which has 'A'", "acme.eu": "which has '.'"} {
 		c.Organization, c.Source = organization, organization+".billing.invoices"
 		_, err = sqsfifo.NewProducer(newQueue(t, sqstest.Config{}), c)
 		require.ErrorAs(t, err, &wrong)
-		assert.Equal(t, "Organization", wrong.Field)
+		assert.Equal(t, "Config.Organization", wrong.Field)
 		assert.ErrorContains(t, err, says)
 	}
 }

@@ -13,69 +13,70 @@ import (
 )
 
 var (
-	// ErrClosed is wrapped by the error of an event that was submitted to a closed
-	// producer.
+	// ErrClosed is the cause of an error after a submission to a closed producer.
 	ErrClosed = errors.New("the producer is closed")
 
-	// ErrGroupPaused is wrapped by the error of an event that was not sent because
-	// an earlier event of its message group failed, and this one would overtake it.
-	// See [Producer.Resume].
+	// ErrGroupPaused is the cause of an error if an earlier event of the message group
+	// failed. The event was not sent, because it would overtake the failed event. See
+	// [Producer.Resume].
 	ErrGroupPaused = errors.New("an earlier event of the message group failed")
 
-	// ErrBufferFull is wrapped by the error of [Producer.TrySend] when the producer
-	// holds as many events, or bytes, as it may. The event was not submitted.
+	// ErrBufferFull is the cause of an error of [Producer.TrySend] if the buffer has no
+	// room (Delivery.BufferEvents, BufferBytes). The event was not submitted.
 	ErrBufferFull = errors.New("the producer's buffer is full")
 
-	// ErrMemoryFull is wrapped by the error of an event when the producer remembers
-	// as many dedupe keys as it may (Memory.MaxKeys). The event was not sent.
+	// ErrMemoryFull is the cause of an error if the producer already remembers
+	// Memory.MaxKeys dedupe keys. The event was not sent.
 	ErrMemoryFull = errors.New("the producer remembers as many dedupe keys as it may")
 
-	// ErrOvertaken is wrapped by the error of an event that failed in a request
-	// that stored a later event of its group. It is not tried again, because it
-	// would come out of order. It happens with the order [Runs] alone.
+	// ErrOvertaken is the cause of an error if the event failed and the same request
+	// stored a later event of its group. A retry would be out of order, so the producer
+	// makes none. ErrOvertaken occurs only with the order [Runs].
 	ErrOvertaken = errors.New("overtaken by a later event of the message group")
 
-	// ErrKeyMismatch is wrapped by the error of [Dataset.Verify] when the key
-	// belongs to another dataset, version or source.
+	// ErrKeyMismatch is the cause of an error of [Dataset.Verify] for the key of another
+	// dataset, version or source.
 	ErrKeyMismatch = errors.New("idempotency key does not belong to this dataset")
 )
 
-// InDoubtError says that an event may or may not be in the queue: an attempt to
-// send it, by this call or by an earlier one, has no answer that proves either. It is the
-// only error after which that is unknown.
+// InDoubtError reports that the event may or may not be in the queue: an attempt of this
+// or an earlier call has no answer that proves either. No other error leaves the storage
+// of an event unknown.
 //
-// To resolve it, send the same event again before ResendBefore: SQS then either
-// stores it or recognises the first. Between that instant and ForgottenAt this
-// producer does not send it, because SQS might deliver it twice, and answers with an
-// InDoubtError again; from then on it is a new event. With Config.Store it is held from
-// ResendBefore on, until its record in the store is settled (see [Indeterminate]).
+// To resolve the doubt, send the same event again before ResendBefore: SQS then either
+// stores the event or recognises the earlier message. Between ResendBefore and
+// ForgottenAt the producer refuses the event with another InDoubtError, because SQS might
+// deliver the event twice. After ForgottenAt the event is new. With Config.Store the
+// event is held from ResendBefore on, until its record in the store is settled (see
+// [Indeterminate]).
 type InDoubtError struct {
 	EventID   uuid.UUID
 	DedupeKey string
 
-	// Attempts is the number of requests that this call made; 0 if it made none and
-	// the doubt is an earlier call's.
+	// Attempts is the number of requests of this call, or 0 if an earlier call made all
+	// attempts.
 	Attempts int
 
-	// Since is when the first attempt in doubt began, ResendBefore the last instant
-	// at which a resend is surely deduplicated. From ForgottenAt on, SQS has forgotten
-	// the last attempt, too, and takes the event for a new one: to send it then may
-	// deliver it a second time. They are readings of the wall clock as it stood when
-	// the error was made, to be stored and compared with it. With Config.Store, a doubt
-	// that began with another producer, or before a restart, has the times of the store.
-	// They are zero if the store never answered: it is not known whether there was an
-	// attempt, and a resend is safe at any time, because it asks the store first.
+	// Since is the start of the first attempt in doubt. ResendBefore is the last instant
+	// with a guarantee that SQS deduplicates a resend. At ForgottenAt SQS has forgotten
+	// all attempts, so a later resend may deliver the event a second time.
+	//
+	// The times are readings of the wall clock at the time of the error; store them and
+	// compare them with the wall clock. With Config.Store, a doubt from another producer
+	// or from before a restart has the times of the store. All three are zero if the
+	// store never answered: an earlier attempt is then possible, but a resend is safe at
+	// any time, because the producer asks the store before it sends.
 	Since, ResendBefore, ForgottenAt time.Time
 
-	// Err is the error of the last attempt, or the reason why there was none.
+	// Err is the error of the last attempt, or the reason for no attempt.
 	Err error
 
 	showKey bool
 }
 
-// Error says what is known. Like every error of this package it names the event
-// by its ID, and has nothing of its payload in the text. Its dedupe key is there only
-// with Telemetry.ShowDedupeKeys.
+// Error returns the event ID, the number of attempts, the times and the cause. No error
+// text of this package contains a payload. The dedupe key is in the text only with
+// Telemetry.ShowDedupeKeys.
 func (e *InDoubtError) Error() string {
 	if e.Since.IsZero() {
 		return fmt.Sprintf("sqsfifo: may have been stored: event %s, whether an earlier attempt did is not known; resend at any time: %v",
@@ -107,22 +108,22 @@ func attempts(n int) string {
 	return fmt.Sprintf("%d attempts", n)
 }
 
-// NotStoredError says that an event is surely not in the queue although it broke
-// no rule: SQS refused each attempt, no attempt left this machine (for example, no
-// credentials), the context ended before one did, or an earlier event of its group
-// failed. Sending it again is safe at any time.
+// NotStoredError reports with proof that a valid event is not in the queue. SQS refused
+// each attempt, no attempt left this machine (for example without credentials), the
+// context ended before the first attempt, or an earlier event of the group failed. A
+// resend is safe at any time.
 type NotStoredError struct {
 	EventID   uuid.UUID
 	DedupeKey string
 
-	// Attempts is the number of requests made; 0 if none was.
+	// Attempts is the number of requests.
 	Attempts int
 
 	// Code is the error code of SQS, such as
-	// "AWS.SimpleQueueService.NonExistentQueue", or "" if there was none.
+	// "AWS.SimpleQueueService.NonExistentQueue", or "" without a code.
 	Code string
 
-	// Err is the error of the last attempt, or the reason why there was none: the
+	// Err is the error of the last attempt, or the reason for no further attempt: the
 	// context's cause, or an error that wraps [ErrClosed], [ErrGroupPaused],
 	// [ErrBufferFull], [ErrMemoryFull], [ErrOvertaken] or, with Config.Store, an
 	// [*idempotency.CapacityError].
@@ -131,7 +132,7 @@ type NotStoredError struct {
 	showKey bool
 }
 
-// Error says why the event is not stored.
+// Error returns the event ID, the number of attempts and the cause.
 func (e *NotStoredError) Error() string {
 	return fmt.Sprintf("sqsfifo: not stored: event %s after %s: %v", nameOf(e.EventID, e.DedupeKey, e.showKey), attempts(e.Attempts), e.Err)
 }
@@ -139,8 +140,8 @@ func (e *NotStoredError) Error() string {
 // Unwrap returns Err.
 func (e *NotStoredError) Unwrap() error { return e.Err }
 
-// ErrorType returns the value of the OpenTelemetry attribute error.type: Code, or
-// a word for what stopped the event, or "_OTHER".
+// ErrorType returns the value of the OpenTelemetry attribute error.type: a word for the
+// cause, such as "closed" or "group_paused", else Code, else "_OTHER".
 func (e *NotStoredError) ErrorType() string {
 	switch {
 	case errors.Is(e.Err, ErrClosed):
@@ -165,32 +166,32 @@ func (e *NotStoredError) ErrorType() string {
 
 func (e *NotStoredError) fate() Fate { return NotStored }
 
-// AlteredError says that SQS answered with an MD5 that does not match what was
-// sent: something on the way to SQS, such as a proxy, changed the event. It is not
-// tried again automatically, because SQS may take the next attempt for a duplicate of
-// what it has and answer with success.
+// AlteredError reports that the MD5 in the answer of SQS does not match the request:
+// something between this process and SQS, such as a proxy, changed the event. The
+// producer does not retry, because SQS may take the next attempt for a duplicate of the
+// altered message and answer with success.
 type AlteredError struct {
 	EventID   uuid.UUID
 	DedupeKey string
 
-	// Attempts is the number of requests made; 0 for a resend before ResendAfter.
+	// Attempts is the number of requests, 0 for a resend before ResendAfter.
 	Attempts int
 
-	// Field is "MessageBody" or "MessageAttributes", and Got the MD5 in the answer.
-	// They are empty where there was no request.
+	// Field is "MessageBody" or "MessageAttributes", and Got is the MD5 in the answer.
+	// Both are empty without a request.
 	Field, Got string
 
-	// ResendAfter is when SQS surely accepts the event as a new one, by the wall
-	// clock. Until then this producer answers a resend with an AlteredError and
-	// sends nothing; SQS would answer it with success and drop it. It is the
-	// zero time if the event may be sent again at once, because another body has
-	// another content-based deduplication ID.
+	// ResendAfter is the first instant with a guarantee that SQS accepts the event as a
+	// new event, by the wall clock. Until then the producer refuses a resend with an
+	// AlteredError, because SQS would drop the resend and answer with success. The zero
+	// time means that a resend is safe immediately: the altered body has another
+	// content-based deduplication ID.
 	ResendAfter time.Time
 
 	showKey bool
 }
 
-// Error names the event, the field and the way out.
+// Error returns the event ID, the altered field and the time of a resend.
 func (e *AlteredError) Error() string {
 	name, when := nameOf(e.EventID, e.DedupeKey, e.showKey), "at once"
 	if !e.ResendAfter.IsZero() {
@@ -208,8 +209,7 @@ func (e *AlteredError) ErrorType() string { return "altered" }
 
 func (e *AlteredError) fate() Fate { return Altered }
 
-// IdentifyError says that Config.Identify returned an error for an event, which
-// was therefore never sent.
+// IdentifyError is an error of Config.Identify. The event was not sent.
 type IdentifyError struct{ Err error }
 
 // Error returns the error of Identify.
@@ -225,25 +225,25 @@ func (e *IdentifyError) ErrorType() string { return "identify" }
 
 func (e *IdentifyError) fate() Fate { return NotStored }
 
-// ViolationError says that a message breaks the rules that keep events apart
-// and was never sent. Sending it again unchanged ends the same way.
+// ViolationError reports that a message breaks rules of package lint. The message was not
+// sent, and an unchanged resend fails in the same way.
 type ViolationError struct {
-	// Findings name each broken rule, the field, the position and the way out.
-	// There is at least one.
+	// Findings has at least one element: rule, field, position and way out of each
+	// violation.
 	Findings []lint.Finding
 
-	// Err is the cause where the message could not even be built: the error of the
-	// payload's encoding or of the dataset's key. It may be nil.
+	// Err is the error of the payload's encoding or of the dataset's key, or nil if the
+	// message could be built.
 	Err error
 
-	// plain: the messages of the findings quote nothing of the payload.
+	// plain means that the findings contain no part of the payload.
 	plain bool
 }
 
-// Error lists the findings: rule, field, position, what is wrong and the way out.
-// What they quote of the payload and of attributes is not in it, because errors go
-// to logs: the rule's title stands in its place, and [lint.Finding].Message has it.
-// In the position, a name that does not look like that of a field is "*".
+// Error lists the findings: rule, field, position, problem and way out. Because errors
+// go to logs, the text contains no values of the payload or of attributes: the rule's
+// title replaces a message with such a value, and [lint.Finding].Message has the full
+// text. In a position, "*" replaces a name that does not look like a field name.
 func (e *ViolationError) Error() string {
 	return "sqsfifo: not stored: the message breaks a rule: " + describe(e.Findings, e.plain)
 }
@@ -262,30 +262,29 @@ func (e *ViolationError) ErrorType() string {
 
 func (e *ViolationError) fate() Fate { return NotStored }
 
-// EnvelopeError says that a received body breaks the contract. It is returned by
-// [DecodeEnvelope].
+// EnvelopeError reports that a received body breaks the contract. [DecodeEnvelope] and
+// [Decoder.Decode] return it.
 type EnvelopeError struct {
-	// Findings name each broken rule, the position and what is wrong.
+	// Findings has the rule, the position and the problem of each violation.
 	Findings []lint.Finding
 }
 
-// Error lists the findings. It quotes the payload no more than the text of a
-// [ViolationError] does.
+// Error lists the findings without values of the payload, like [ViolationError].
 func (e *EnvelopeError) Error() string {
 	return "sqsfifo: the received body breaks the message contract: " + describe(e.Findings, false)
 }
 
-// Reuse says in which way a dedupe key was used for another message.
+// Reuse is the kind of a second use of a dedupe key.
 type Reuse uint8
 
 const (
-	// Conflict: the payload differs. The key was given to another event, or it
-	// does not name everything that distinguishes two events.
+	// Conflict means that the payload differs. Two events have the same key, or the key
+	// omits a part of the identity.
 	Conflict Reuse = iota + 1
 
-	// Drift: the payload is the same; event_time, event_id, event_source or the
-	// message group changed. The event was built again from a source that is not
-	// stable. Resend the message that was built first.
+	// Drift means that the payload is the same, but event_time, event_id, event_source or
+	// the message group changed: the event was built again from an unstable source.
+	// Resend the first message.
 	Drift
 )
 
@@ -297,27 +296,27 @@ func (r Reuse) String() string {
 	return "conflict"
 }
 
-// ConflictError says that the dedupe key of a message was used within the
-// deduplication interval, or the TTL of Config.Store, for another message, and that the
-// second was never sent. SQS would have delivered both as if they were unrelated.
+// ConflictError reports that the dedupe key belongs to another message of the same
+// deduplication interval, or of the TTL of Config.Store. The second message was not sent.
+// SQS would have delivered both messages as different events.
 type ConflictError struct {
 	Reuse     Reuse
 	EventID   uuid.UUID
 	DedupeKey string
 
-	// BodyHash and Group are those of the refused message. SameBody reports that
-	// the first message has this body, too, and went to another group.
+	// BodyHash and Group describe the refused message. SameBody reports that the first
+	// message has the same body and another group.
 	BodyHash string
 	Group    string
 	SameBody bool
 
-	// FirstSent is when the first message was sent, by the wall clock.
+	// FirstSent is the time of the first message's send, by the wall clock.
 	FirstSent time.Time
 
 	showKey bool
 }
 
-// Error says what differs and what to do.
+// Error returns the event ID, the difference and the way out.
 func (e *ConflictError) Error() string {
 	way := "give each event its own key"
 	what := "another payload"
@@ -339,12 +338,12 @@ func (e *ConflictError) ErrorType() string { return e.Reuse.String() }
 
 func (e *ConflictError) fate() Fate { return NotStored }
 
-// QueueError says that the queue cannot take this producer's messages. Nothing
-// was sent.
+// QueueError reports that the queue cannot take this producer's messages. The event was
+// not sent.
 type QueueError struct {
 	QueueURL string
 
-	// Problems name each fault of the queue and the way out.
+	// Problems has one text for each fault of the queue, with the way out.
 	Problems []string
 }
 
@@ -358,43 +357,29 @@ func (e *QueueError) ErrorType() string { return "queue" }
 
 func (e *QueueError) fate() Fate { return NotStored }
 
-// ConfigError names a field of [Config] or [QueueConfig] that cannot be used.
-// [NewProducer], [NewProducerOn] and [NewQueue] return all of them, joined.
-type ConfigError struct {
-	Field string
-	Rule  string
+// InvalidError reports wrong input: a field of [Config] or [QueueConfig], such as
+// "Config.QueueURL", or a part of a key, such as "part 2" or "source_uri". [NewProducer],
+// [NewProducerOn] and [NewQueue] join one InvalidError for each wrong field. Rule
+// contains no part of a URI, because a URI may contain a secret.
+type InvalidError = idempotency.InvalidError
+
+// invalid returns an InvalidError with the prefix of this package.
+func invalid(field, rule string) error {
+	return fmt.Errorf("sqsfifo: %w", &InvalidError{Field: field, Rule: rule})
 }
 
-// Error returns the field and the rule.
-func (e *ConfigError) Error() string { return fmt.Sprintf("sqsfifo: Config.%s: %s", e.Field, e.Rule) }
-
-// KeyError says why no dedupe key or idempotency key can be made of its inputs.
-// It is returned by [JoinKey], [Dataset.IdempotencyKey] and
-// [ParseIdempotencyKey], before anything is sent.
-type KeyError struct {
-	// Field names the input: "part 2", "version", "source_uri", "key".
-	Field string
-
-	// Rule is what the input breaks and, after a semicolon, the way out. It
-	// quotes no part of a URI, which may hold a secret.
-	Rule string
-}
-
-// Error returns the field and the rule.
-func (e *KeyError) Error() string { return fmt.Sprintf("sqsfifo: %s: %s", e.Field, e.Rule) }
-
-// ProvenanceError is returned by [Producer.Close] when records of events are
-// missing from the sink. The events themselves have their outcomes.
+// ProvenanceError reports lost provenance records. [Producer.Close] returns it. The
+// events have their outcomes.
 type ProvenanceError struct {
-	// Lost is how many are missing: the sink failed, or was so slow that 10,000 were
-	// waiting for it.
+	// Lost is the number of lost records: the sink failed, or 10,000 records were waiting
+	// for a slow sink.
 	Lost int64
 
-	// Err is the first error of the sink, nil if it was only slow.
+	// Err is the first error of the sink, or nil if the sink was only slow.
 	Err error
 }
 
-// Error says how many records are missing.
+// Error returns the number of lost records and the cause.
 func (e *ProvenanceError) Error() string {
 	if e.Err == nil {
 		return fmt.Sprintf("sqsfifo: %d provenance records lost: the sink is too slow", e.Lost)
@@ -405,37 +390,37 @@ func (e *ProvenanceError) Error() string {
 // Unwrap returns Err.
 func (e *ProvenanceError) Unwrap() error { return e.Err }
 
-// UnsettledError is returned by [Producer.Close] when the store has not been told what
-// became of events. The events themselves have their outcomes, and their claims run
-// out: an event that comes again later than five minutes is held as indeterminate.
-type UnsettledError struct {
-	// Lost is how many results and releases the store did not take.
+// UnrecordedError is returned by [Producer.Close] when the store does not have the endings
+// of events: results, and claims given back. The events themselves have their outcomes. A
+// stored event without its result is unresolved when it is sent again after five minutes.
+type UnrecordedError struct {
+	// Lost is the number of endings that the store did not take.
 	Lost int64
 
-	// Err is why it did not take the last one.
+	// Err is why the store did not take the last one.
 	Err error
 }
 
-// Error says how many are missing.
-func (e *UnsettledError) Error() string {
-	return fmt.Sprintf("sqsfifo: %d claims not settled in the store: %v", e.Lost, e.Err)
+// Error returns the number of endings and the last reason.
+func (e *UnrecordedError) Error() string {
+	return fmt.Sprintf("sqsfifo: %d events not recorded in the store: %v", e.Lost, e.Err)
 }
 
 // Unwrap returns Err.
-func (e *UnsettledError) Unwrap() error { return e.Err }
+func (e *UnrecordedError) Unwrap() error { return e.Err }
 
-// UnreportedError is returned by [Producer.Flush] and [Producer.Close] when events
-// failed that were submitted with SendAsync or TrySend and without a callback, so
-// that nobody has heard of it. Each failure is counted in one such error.
+// UnreportedError reports failed events without a callback, submitted with SendAsync or
+// TrySend. [Producer.Flush] and [Producer.Close] return it. Each failure counts in exactly
+// one UnreportedError.
 type UnreportedError struct {
-	// Failed is how many events failed.
+	// Failed is the number of failed events.
 	Failed int
 
-	// First is the error of the first of them.
+	// First is the error of the first failed event.
 	First error
 }
 
-// Error says how many events failed and why the first did.
+// Error returns the number of failed events and the first error.
 func (e *UnreportedError) Error() string {
 	return fmt.Sprintf("sqsfifo: %d events without a callback failed, the first with: %v", e.Failed, e.First)
 }

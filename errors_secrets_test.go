@@ -2,22 +2,26 @@ package sqsfifo_test
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"strings"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/smithy-go"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/kansas-frontier-matrix/sqsfifo"
+	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
 	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
 )
 
-// Neither a value of the payload nor the dedupe key nor the value of an attribute is ever in
-// the text of an error, in a span or in a metric: all of them go to places that
-// the event must not go to.
+// Error texts, spans and metrics never contain a payload value, a dedupe key or an
+// attribute value, because all three go to places that must not receive the event.
 func TestNothingOfAnEventIsInTextsAndTelemetry(t *testing.T) {
 	type patient struct {
 		Name   string  `json:"name"`
@@ -76,7 +80,7 @@ func TestNothingOfAnEventIsInTextsAndTelemetry(t *testing.T) {
 		other.Raw = []int64{1<<53 + 1}
 		send(other) // a number that changes
 		other.Raw = map[string]int64{secret + "@example.org": 1<<53 + 1}
-		send(other) // the same under a name that is data
+		send(other) // the same number, under a name that is data
 		key += "\x00"
 		send(event) // no key
 		require.NoError(t, p.Close(t.Context()))
@@ -101,4 +105,53 @@ func TestNothingOfAnEventIsInTextsAndTelemetry(t *testing.T) {
 			}
 		}
 	})
+}
+
+// quoting is a client, store and sink whose errors quote their event.
+type quoting struct {
+	sqsfifo.Client
+	idempotency.Store
+}
+
+func (quoting) SendMessage(_ context.Context, in *sqs.SendMessageInput, _ ...func(*sqs.Options)) (*sqs.SendMessageOutput, error) {
+	return nil, fmt.Errorf("proxy: %s...: %w", (*in.MessageBody)[:60], syscall.ECONNRESET)
+}
+
+func (quoting) ClaimBatch(_ context.Context, claims []idempotency.Claim) ([]idempotency.Outcome, error) {
+	return nil, fmt.Errorf("duplicate entry '%s' for column key", claims[0].Key.Value)
+}
+
+func quotingSink(r sqsfifo.ProvenanceRecord) error { return errors.New("no row for " + r.DedupeKey) }
+
+// Quotes of an event by a client, store or sink appear in texts only with
+// Telemetry.ShowErrorTexts.
+func TestNoTextQuotesAnEvent(t *testing.T) {
+	for _, show := range []bool{false, true} {
+		for name, change := range map[string]func(*sqsfifo.Config[Scene], quoting){
+			"the client": func(*sqsfifo.Config[Scene], quoting) {},
+			"the store":  func(c *sqsfifo.Config[Scene], bad quoting) { c.Store.Store = bad },
+		} {
+			t.Run(fmt.Sprintf("%s, %v", name, show), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					q := newQueue(t, sqstest.Config{})
+					var log logBuffer
+					bad := quoting{Client: q, Store: new(idempotency.Memory)}
+					p := on(t, bad, q, func(c *sqsfifo.Config[Scene]) {
+						c.Telemetry.Logger, c.Telemetry.Provenance, c.Telemetry.ShowErrorTexts = log.logger(), quotingSink, show
+						change(c, bad)
+					})
+					_, err := p.Send(t.Context(), scene)
+					require.Error(t, err)
+					closed := p.Close(t.Context())
+					require.Error(t, closed)
+					texts := err.Error() + closed.Error() + strings.Join(log.lines(), "")
+					assert.Equal(t, show, strings.Contains(texts, scene.ID), texts)
+					if name == "the client" {
+						require.ErrorIs(t, err, syscall.ECONNRESET)
+						assert.Contains(t, texts, "connection reset by peer")
+					}
+				})
+			})
+		}
+	}
 }

@@ -16,7 +16,7 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
 )
 
-// Each error says in its text what became of the event and what to do.
+// Each error's text gives the event's fate and the next step.
 func TestErrorTexts(t *testing.T) {
 	at := time.Date(2025, 12, 4, 0, 4, 35, 0, time.UTC)
 	cause := errors.New("connection reset")
@@ -67,7 +67,7 @@ func TestErrorTexts(t *testing.T) {
 	}
 }
 
-// What went wrong is the span's error.type.
+// A span's error.type names the failure.
 func TestErrorTypesOfSpans(t *testing.T) {
 	q := newQueue(t, sqstest.Config{})
 	var o *observed

@@ -12,8 +12,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
 )
 
-// A stream of events shares requests; the outcome of each is reported once, in the
-// order of its group.
+// A stream of events shares requests. The producer reports each event's outcome once, in
+// the order of the message group.
 func ExampleProducer_SendAsync() {
 	ctx := context.Background()
 	queue, err := sqstest.NewQueue(sqstest.Config{})
@@ -45,9 +45,9 @@ func ExampleProducer_SendAsync() {
 	// Output: [landsat|scene-0000 landsat|scene-0001 landsat|scene-0002 landsat|scene-0003 landsat|scene-0004]
 }
 
-// An event in doubt pauses its group, so that nothing overtakes it. The group goes on
-// when that event is sent again with success, when Resume says to go on without it,
-// or by itself when the doubt is over.
+// An event in doubt pauses its group, so that later events cannot overtake it. The group
+// continues when a resend of the event succeeds, when Resume skips the event, or
+// automatically when the doubt is over.
 func ExampleProducer_Resume() {
 	ctx := context.Background()
 	queue, err := sqstest.NewQueue(sqstest.Config{})
@@ -91,8 +91,8 @@ func ExampleProducer_Resume() {
 	// <nil>
 }
 
-// The end of a program: refuse new events, give those under way some time, and hear
-// what became of each of them before the process ends.
+// At the end of a program, Close refuses new events, gives submitted events some time to
+// finish, and reports each outcome before the process ends.
 func ExampleProducer_Close() {
 	queue, err := sqstest.NewQueue(sqstest.Config{})
 	if err != nil {
@@ -112,13 +112,13 @@ func ExampleProducer_Close() {
 	queue.Inject(sqstest.Throttle(), 1000) // SQS accepts nothing
 	for _, s := range scenes(2, 1) {
 		producer.SendAsync(context.WithoutCancel(ctx), s, func(_ sqsfifo.Receipt, err error) {
-			// Write what is not stored to where the next start finds it.
+			// Keep events that are not stored in a place that the next start reads.
 			fmt.Println(sqsfifo.FateOf(err))
 		})
 	}
 
 	stop() // in production: <-ctx.Done(), the signal
-	grace, cancel := context.WithTimeout(context.Background(), 20*time.Millisecond)
+	grace, cancel := context.WithTimeout(context.Background(), 250*time.Millisecond)
 	defer cancel()
 	err = producer.Close(grace)
 	fmt.Println("closed:", errors.Is(err, context.DeadlineExceeded))

@@ -10,9 +10,9 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
 )
 
-// A producer with a store knows what was sent before it was started, and longer than the
-// five minutes of SQS. In production the store is a database (package sqlstore); this
-// one, and the time, are of the test.
+// A producer with a store remembers sent events across restarts and beyond SQS's five
+// minutes. In production the store is a database (package sqlstore); this example uses a
+// test store and a test clock.
 func ExampleStoreConfig() {
 	queue, err := sqstest.NewQueue(sqstest.Config{})
 	if err != nil {

@@ -2,11 +2,13 @@ package sqsfifo
 
 import (
 	"fmt"
+	"time"
 
+	"github.com/kansas-frontier-matrix/sqsfifo/internal/memory"
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/sourceuri"
 )
 
-// NormalizeDataset returns d with the components that take part in its key.
+// NormalizeDataset returns d with normalized key components.
 func NormalizeDataset(d Dataset) (Dataset, error) {
 	var err error
 	if d.ID, err = normalizeDatasetID(d.ID); err != nil {
@@ -17,7 +19,7 @@ func NormalizeDataset(d Dataset) (Dataset, error) {
 	}
 	uri, rule := sourceuri.Normalize(d.SourceURI, d.QueryParameters)
 	if rule != "" {
-		return d, &KeyError{Field: "source_uri", Rule: rule}
+		return d, invalid("source_uri", rule)
 	}
 	d.SourceURI = uri
 	return d, nil
@@ -26,10 +28,26 @@ func NormalizeDataset(d Dataset) (Dataset, error) {
 // EncodeEnvelope returns the body of e.
 func EncodeEnvelope[T any](e Envelope[T]) (string, error) { return e.encode() }
 
-// PayloadOf returns the payload as the producer cuts it out of a body.
+// PayloadOf returns the payload cut out of a body.
 func PayloadOf(body string) string { return payloadOf(body) }
 
-// Leftovers says what a closed producer still holds, "" if nothing.
+// Suspend suspends p's machine during the request under way. There must be exactly one
+// request.
+func Suspend[T any](p *Producer[T], d time.Duration) {
+	c := p.queue.courier
+	var first memory.Instant // of the attempt under way
+	c.elapsed = func(i memory.Instant) time.Duration {
+		if first == 0 {
+			first = i
+		}
+		if i == first {
+			return d
+		}
+		return c.memory.Elapsed(i)
+	}
+}
+
+// Leftovers describes the contents of a closed producer, "" if empty.
 func Leftovers[T any](p *Producer[T]) string {
 	s := p.Stats()
 	if s.Events+s.Bytes+s.Requests == 0 {
@@ -37,3 +55,6 @@ func Leftovers[T any](p *Producer[T]) string {
 	}
 	return fmt.Sprintf("%d events, %d bytes, %d requests", s.Events, s.Bytes, s.Requests)
 }
+
+// ARNOf returns the ARN derived from a URL.
+func ARNOf(queueURL string) string { return arnOf(queueURL) }

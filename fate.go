@@ -6,23 +6,25 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/attempt"
 )
 
-// Fate is what became of an event, as far as the evidence goes. See [FateOf].
+// Fate is the proven state of an event. See [FateOf].
 type Fate uint8
 
 const (
-	// UnknownFate: the error says nothing about an event.
+	// UnknownFate means that the error does not concern one event.
 	UnknownFate Fate = iota
 
-	// Stored: SQS has the event.
+	// Stored means that SQS has the event.
 	Stored
 
-	// NotStored: SQS does not have the event. Sending it again is safe at any time.
+	// NotStored means that SQS does not have the event. A resend is safe at any time.
 	NotStored
 
-	// InDoubt: SQS may have the event. See [InDoubtError] for when a resend is safe.
+	// InDoubt means that SQS may have the event. [InDoubtError] has the times of a safe
+	// resend.
 	InDoubt
 
-	// Altered: SQS has something other than what was sent. See [AlteredError].
+	// Altered means that SQS has another message in place of the event. See
+	// [AlteredError].
 	Altered
 )
 
@@ -42,7 +44,7 @@ func (f Fate) String() string {
 	}
 }
 
-// publicFate returns the fate that an attempt came to.
+// publicFate converts the fate of an attempt.
 func publicFate(f attempt.Fate) Fate {
 	switch f {
 	case attempt.Stored:
@@ -61,6 +63,11 @@ func publicFate(f attempt.Fate) Fate {
 // SendAsync, TrySend, Build or one result of SendBatch, wrapped or not, NotStored,
 // InDoubt or Altered. For every other error, such as that of Flush, Close or
 // Preflight, it returns UnknownFate.
+//
+// Without Config.Store the answer knows one producer's process since it began. NotStored says
+// then that no attempt of this producer stored the event: an attempt by another process, or by
+// this one before a restart, may have. With Config.Store the answer covers each producer that
+// uses the store, within its TTL. A clock that the store reads must not go back: see [StoreConfig].
 func FateOf(err error) Fate {
 	if err == nil {
 		return Stored

@@ -8,7 +8,7 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/lint"
 )
 
-// quoting are the rules whose findings quote the payload or an attribute's value.
+// quoting lists the rules whose findings quote the payload or an attribute's value.
 var quoting = []string{ruleAttributeOnly, ruleInvalidJSON, "SF031", ruleInexactInteger, "SF033"}
 
 func describe(findings []lint.Finding, plain bool) string {
@@ -17,9 +17,11 @@ func describe(findings []lint.Finding, plain bool) string {
 		if i > 0 {
 			b.WriteString("; ")
 		}
-		if !plain && slices.Contains(quoting, f.Rule) {
-			r, _ := lint.Lookup(f.Rule)
-			f.Message, f.Pointer = r.Title, maskPointer(f.Pointer)
+		if slices.Contains(quoting, f.Rule) {
+			if f.Pointer = maskPointer(f.Pointer); !plain {
+				r, _ := lint.Lookup(f.Rule)
+				f.Message = r.Title
+			}
 		}
 		b.WriteString(f.String())
 	}
@@ -28,8 +30,7 @@ func describe(findings []lint.Finding, plain bool) string {
 
 var fieldName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,39}$|^[0-9]{1,6}$`)
 
-// maskPointer hides the names of a JSON pointer that may be data, as the keys of a
-// map are.
+// maskPointer hides names in a JSON pointer that may be data, like the keys of a map.
 func maskPointer(pointer string) string {
 	names := strings.Split(pointer, "/")
 	for i, name := range names {
@@ -40,7 +41,7 @@ func maskPointer(pointer string) string {
 	return strings.Join(names, "/")
 }
 
-// Rules that are broken before there is a message to check.
+// Rules broken before there is a message to check.
 const (
 	ruleAttributeOnly  = "SF001"
 	ruleInvalidJSON    = "SF030"
@@ -56,7 +57,7 @@ func finding(rule, field, pointer, message string) lint.Finding {
 	return lint.Finding{Rule: rule, Severity: lint.Error, Field: field, Pointer: pointer, Offset: -1, Message: message, Fix: r.Fix}
 }
 
-// errorsAmong returns the findings for which a message is refused.
+// errorsAmong returns the findings that refuse a message.
 func errorsAmong(fs []lint.Finding) []lint.Finding {
 	var refused []lint.Finding
 	for _, f := range fs {

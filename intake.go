@@ -3,18 +3,21 @@ package sqsfifo
 import (
 	"context"
 	"maps"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 
-	"github.com/kansas-frontier-matrix/sqsfifo/internal/claims"
-	"github.com/kansas-frontier-matrix/sqsfifo/internal/dedup"
+	"github.com/kansas-frontier-matrix/sqsfifo/internal/memory"
 )
 
-// begin is open and enter for one event. It is looked up in between if there is a store
-// and the caller may wait for it.
+// begin opens one event, looks it up in the store if there is a store and wait is true,
+// and enters it.
 func (c *courier) begin(ctx context.Context, it *item, refusal error, wait bool) {
+	if wait {
+		c.keys.learn(ctx)
+	}
 	payload, ok := c.open(ctx, it, refusal)
-	if ok && wait && c.store != nil {
+	if ok && wait && c.memory.HasStore() {
 		c.lookUp(ctx, it)
 		payload, ok = payloadOf(it.Message.msg.Body), !it.Refused
 	}
@@ -23,11 +26,18 @@ func (c *courier) begin(ctx context.Context, it *item, refusal error, wait bool)
 	}
 }
 
-// open starts the span of an event and checks its message, if it could be built.
-// The error of an event that will not be sent is in s.refusal.
+// open starts the span of an event and checks its message, if any. s.refusal returns the
+// error of a refused event.
 func (c *courier) open(ctx context.Context, it *item, refusal error) (payload string, ok bool) {
 	s := &it.Message
 	s.refuse(refusal)
+	s.known.SendAnyway = s.rules.enforcement != Enforce
+	if c.sqs.isUnproven() || c.memory.HasStore() && c.storeHealth.isUnproven() {
+		s.began = time.Now()
+	}
+	if c.memory.HasStore() { // which is asked before the event is identified
+		s.submitted = c.memory.Recently()
+	}
 	s.ctx, s.span = c.observer.StartEvent(ctx)
 	if s.msg == nil {
 		it.Refused = true
@@ -40,18 +50,18 @@ func (c *courier) open(ctx context.Context, it *item, refusal error) (payload st
 	if s.refusal() == nil {
 		s.refuse(c.check(s, payload))
 	}
-	if s.refusal() == nil && c.store != nil {
-		s.refuse(c.claim(s))
+	if s.refusal() == nil && c.memory.HasStore() {
+		s.refuse(c.keys.prepare(c.memory, s))
 	}
 	it.Refused = s.refusal() != nil
 	return payload, !it.Refused
 }
 
-// enter makes the event known to the memory.
+// enter gives the event's message to the memory.
 func (c *courier) enter(it *item, payload string) {
 	s := &it.Message
 	c.identify(it, payload)
-	s.replay = s.replay || s.ticket.Known.State > dedup.Clear
+	s.replay = s.replay || s.known.WasSentHere()
 	c.observer.Describe(s.span, s.describe)
 	it.Size += c.attributes(s)
 	if it.Known {
@@ -59,64 +69,46 @@ func (c *courier) enter(it *item, payload string) {
 	}
 }
 
-// recheck asks the memory about an event that the store has, and that will not come to
-// Admit: the store does not know the attributes.
+// recheck compares the attributes of an event known to the store with the process's
+// memory: the store has no attributes, and the event never reaches Admit.
 func (c *courier) recheck(it *item) {
 	s := &it.Message
-	if v := c.memory.Judge(c.memory.Recently(), &s.id, &s.ticket); v.Kind == dedup.OtherAttributes {
-		s.refuse(c.collides(s, v))
+	if collision, other := c.memory.AttributesCollide(&s.known); other {
+		s.refuse(c.collides(s, collision))
 		it.Refused = s.refusal() != nil
 	}
 }
 
-func (c *courier) claim(s *submission) error {
-	k, err := c.store.claim(s.msg, s.rare == nil || len(s.rare.findings) == 0)
-	if err != nil {
-		return s.notStored(err)
-	}
-	s.claimed = &claimed{claim: k}
-	return nil
-}
-
-// lookUp asks the store about events that are open and not entered yet.
+// lookUp looks up opened events in the store, before enter.
 func (c *courier) lookUp(ctx context.Context, items ...*item) {
-	var asked []*item
-	var questions []*claims.Claim
-	for _, it := range items {
-		if k := it.Message.claimed; k != nil {
-			asked, questions = append(asked, it), append(questions, k.claim)
-		}
+	attempts := make([]memory.Attempt, len(items))
+	for i, it := range items {
+		attempts[i].Record = &it.Message.known
 	}
-	if len(asked) == 0 || ctx.Err() != nil {
-		return
-	}
-	verdicts := make([]claims.Verdict, len(asked))
-	c.store.LookUp(ctx, questions, verdicts)
-	for i, it := range asked {
-		c.lookedUp(it, verdicts[i])
+	c.memory.LookUp(ctx, attempts)
+	for i, it := range items {
+		c.lookedUp(it, &attempts[i].Judgement)
 	}
 }
 
-func (c *courier) lookedUp(it *item, v claims.Verdict) {
+func (c *courier) lookedUp(it *item, j *memory.Judgement) {
 	s := &it.Message
-	if v.Drift {
-		c.drifted(s)
-	}
-	switch v.Kind {
-	case claims.Duplicate:
+	collision := c.judged(s, j)
+	switch j.Kind {
+	case memory.Known:
 		it.Known = true
-	case claims.Other:
+	case memory.Change:
 		c.adopt(it)
-	case claims.Conflict:
-		s.refuse(c.conflicts(s, v.Err))
-		it.Refused = s.refusal() != nil
+	case memory.Collide:
+		s.refuse(collision)
+		it.Refused = true
 	default: // the claim decides
 	}
-	s.seen = s.claimed.claim.Known().State >= claims.InDoubt
+	s.seen = s.known.WasSentElsewhere()
 }
 
-// attributes makes the SQS form of the message's attributes, with and without
-// trace context, and returns how many bytes that adds.
+// attributes builds the SQS attributes of the message, with and without trace context,
+// and returns the size of the trace context in bytes.
 func (c *courier) attributes(s *submission) (added int) {
 	own := s.msg.Attributes
 	carried, added := c.observer.Inject(s.ctx, own, c.inspector.maxSize()-s.msg.size())

@@ -14,18 +14,19 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/ledger"
 )
 
-// operatorLog writes the records that Telemetry.Logger describes. Its methods never
-// block and may be called under any lock: the handler runs in a goroutine of the
-// ledger. A nil log writes nothing.
+// operatorLog writes the records of Telemetry.Logger. Its methods never block, and may be
+// called under any lock: the handler runs on a goroutine of the queue of records. A nil
+// operatorLog writes nothing.
 type operatorLog struct {
 	records *ledger.Queue[slog.Record]
 	queue   slog.Attr
 	began   time.Time
 
-	throttled, lost onceAMinute
+	throttled, lost, withoutRecord onceAMinute
 }
 
-// mostLogRecords may wait for a handler; those beyond are dropped.
+// mostLogRecords is the number of records that may wait for a handler. Further records
+// are dropped.
 const mostLogRecords = 1000
 
 func newOperatorLog(l *slog.Logger, queueURL string) *operatorLog {
@@ -53,7 +54,7 @@ func (l *operatorLog) add(level slog.Level, message string, attributes ...slog.A
 	l.records.Add(r)
 }
 
-// paused reports that an event paused its message group.
+// paused logs the pause of a message group.
 func (l *operatorLog) paused(group string, p *dispatch.Pause) {
 	if l == nil {
 		return
@@ -72,8 +73,7 @@ func (l *operatorLog) paused(group string, p *dispatch.Pause) {
 	l.add(slog.LevelWarn, "message group paused: an event of it failed", attributes...)
 }
 
-// failed reports an outcome that an operator must know: a reused key, or an event
-// that was changed on its way.
+// failed logs a failure for an operator: a reused key, or an altered event.
 func (l *operatorLog) failed(s *submission, err error) {
 	if l == nil {
 		return
@@ -89,28 +89,36 @@ func (l *operatorLog) failed(s *submission, err error) {
 	}
 }
 
-// drifted reports that the store has an event in another form.
+// drifted logs that the store has the event with other bytes or another group.
 func (l *operatorLog) drifted(s *submission) {
 	if l != nil {
 		l.add(slog.LevelWarn, "event is in the store with other bytes or another message group, which count", s.logged()...)
 	}
 }
 
-// throttle reports that SQS throttles: the first time, and then once a minute.
+// throttle logs a throttle of SQS: the first one, and then at most one a minute.
 func (l *operatorLog) throttle(code string) {
 	if l != nil && l.throttled.isDue(time.Since(l.began)) {
 		l.add(slog.LevelWarn, "SQS throttles", slog.String("code", code))
 	}
 }
 
-// recordLost reports a lost provenance record: the first one, and then once a minute.
+// recordLost logs a lost provenance record: the first one, and then at most one a minute.
 func (l *operatorLog) recordLost() {
 	if l != nil && l.lost.isDue(time.Since(l.began)) {
 		l.add(slog.LevelError, "provenance records lost: the sink fails or is too slow")
 	}
 }
 
-// flush waits until the handler has what was added.
+// unrecorded reports a receipt without a record in the store: the first one, and then once
+// a minute.
+func (l *operatorLog) unrecorded() {
+	if l != nil && l.withoutRecord.isDue(time.Since(l.began)) {
+		l.add(slog.LevelError, "events are stored in SQS and not recorded in the store, which did not answer in time: their receipts say Unrecorded")
+	}
+}
+
+// flush waits until the handler has taken all added records.
 func (l *operatorLog) flush(ctx context.Context) error {
 	if l == nil {
 		return nil
@@ -121,7 +129,7 @@ func (l *operatorLog) flush(ctx context.Context) error {
 	return nil
 }
 
-// onceAMinute lets something pass once a minute. The zero value lets the first one pass.
+// onceAMinute limits an action to once a minute. The zero value permits the first action.
 type onceAMinute struct{ next atomic.Int64 }
 
 func (r *onceAMinute) isDue(now time.Duration) bool {
@@ -129,11 +137,30 @@ func (r *onceAMinute) isDue(now time.Duration) bool {
 	return int64(now) >= next && r.next.CompareAndSwap(next, int64(now+time.Minute))
 }
 
-// logged names the event of a submission.
+// logged returns the attributes that identify the event.
 func (s *submission) logged() []slog.Attr {
 	attributes := []slog.Attr{slog.String("message_group", s.msg.Group), slog.String("event_id", s.msg.EventID.String())}
 	if s.rules.showKeys {
 		attributes = append(attributes, slog.String("dedupe_key", s.msg.DedupeKey))
 	}
 	return attributes
+}
+
+// failing logs failed calls to a service.
+func (l *operatorLog) failing(service string, unproven bool, err error, failures int64, since time.Time) {
+	if l == nil {
+		return
+	}
+	level, message := slog.LevelWarn, "calls to "+service+" fail and are retried"
+	if unproven {
+		level, message = slog.LevelError, "calls to "+service+" fail, and none has been answered yet; check the configuration"
+	}
+	l.add(level, message, slog.Int64("failures", failures), slog.Time("since", since.Round(0)), slog.String("error", err.Error()))
+}
+
+// recovered logs the end of an outage.
+func (l *operatorLog) recovered(service string, failures int64, lasted time.Duration) {
+	if l != nil {
+		l.add(slog.LevelInfo, service+" answers again", slog.Int64("failures", failures), slog.Duration("lasted", lasted))
+	}
 }

@@ -10,18 +10,19 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/kansas-frontier-matrix/sqsfifo/canonicaljson"
 	"github.com/kansas-frontier-matrix/sqsfifo/lint"
 )
 
-// Message is one event as it goes to the queue, made by [Producer.Build]. It is
-// plain data: store it as JSON in the transaction that makes the event true and
-// pass it to [Producer.SendMessage] later, on any machine, as often as needed.
-// Its body must not be changed on the way.
+// Message is the message of one event, built by [Producer.Build]. A Message is plain
+// data: store it as JSON in the transaction of the event, and pass it to
+// [Producer.SendMessage] later, on any machine, as often as needed. Do not change its
+// body.
 type Message struct {
 	// Group is the message group ID: messages of one group are delivered in order.
 	Group string `json:"group"`
 
-	// DedupeKey and EventID repeat the members of the body, for look-ups.
+	// DedupeKey and EventID repeat members of the body, for lookups.
 	DedupeKey string    `json:"dedupe_key"`
 	EventID   uuid.UUID `json:"event_id"`
 
@@ -31,18 +32,18 @@ type Message struct {
 	// Attributes are routing hints. SQS does not hash them.
 	Attributes map[string]string `json:"attributes,omitempty"`
 
-	// Dataset, where the event has one, goes to telemetry.
+	// Dataset is the event's dataset for telemetry, or nil.
 	Dataset *Dataset `json:"dataset,omitempty"`
 }
 
-// ReplayAttribute is the message attribute that names the run of a replay, as package
-// replay sets it. A message that has it counts as a replay in spans and provenance
-// records; it never bears identity, and SQS does not hash it.
+// ReplayAttribute is the message attribute with the name of a replay's run, set by
+// package replay. Spans and provenance records show a message with this attribute as a
+// replay. The attribute is not part of the identity, and SQS does not hash it.
 const ReplayAttribute = "sqsfifo-replay-run"
 
 func (m *Message) isReplay() bool { return m.Attributes[ReplayAttribute] != "" }
 
-// clone returns a message that shares nothing with m.
+// clone returns a deep copy of m.
 func (m *Message) clone() *Message {
 	c := *m
 	c.Attributes, c.Dataset = maps.Clone(m.Attributes), m.Dataset.clone()
@@ -51,16 +52,16 @@ func (m *Message) clone() *Message {
 
 const payloadMember = `,"payload":`
 
-// payloadOf returns the payload of a body that passed the lint. A quote inside a
-// string is escaped, so that the first occurrence is the member and no part of an
-// earlier string; the members are in canonical order, so that it is the last.
+// payloadOf returns the payload of a body that passed the lint. A quote inside a string
+// is escaped, so the first occurrence of payloadMember is the member and not part of an
+// earlier string. In canonical order the payload is the last member.
 func payloadOf(body string) string {
 	_, payload, _ := strings.Cut(body, payloadMember)
 	return strings.TrimSuffix(payload, "}")
 }
 
-// verify checks that the fields of a message that was built elsewhere agree with
-// its body. The body has to have passed the lint.
+// verify checks that the fields of a message from an earlier Build agree with its body.
+// The body must have passed the lint.
 func (m *Message) verify() error {
 	before, _, _ := strings.Cut(m.Body, payloadMember)
 	var is struct {
@@ -72,6 +73,17 @@ func (m *Message) verify() error {
 			"DedupeKey or EventID differ from those of the body; the message was changed after Build")}}
 	}
 	return nil
+}
+
+// organization returns the first label of the body's event_source, or "".
+func (m *Message) organization() string {
+	before, _, _ := strings.Cut(m.Body, payloadMember)
+	_, source, _ := strings.Cut(before, `"event_source":"`)
+	label, _, found := strings.Cut(source, ".")
+	if !found || (lint.Contract{Organization: label}).CheckOrganization() != nil {
+		return ""
+	}
+	return label
 }
 
 // lintMessage returns the message as the lint sees it.
@@ -108,17 +120,23 @@ func attributeDigest(attributes map[string]string) (sum [sha256.Size]byte) {
 	return sha256.Sum256(text)
 }
 
-// isPlain reports whether a message that was composed here surely breaks no rule, so
-// that the lint has nothing to find: most messages are plain, and the lint reads
-// the whole body. By construction such a body is canonical JSON and has the
-// five members, of which source and time are right. The rest is checked here; a message
-// that is not plain may still be fine.
+// isPlain reports whether a message composed here certainly breaks no rule, so that the
+// lint is unnecessary. Most messages are plain, and the lint reads the whole body. By
+// construction the body is canonical JSON with the five members, and source and time are
+// valid. isPlain checks the rest. A message that is not plain may be valid too.
 func (m *Message) isPlain(maxSize int, payload string) bool {
 	return len(m.Attributes) == 0 && len(m.Body) <= maxSize &&
 		strings.IndexByte(m.Body, 0xEF) < 0 && // SQS refuses U+FFFE and U+FFFF
-		strings.HasPrefix(payload, "{") &&
+		strings.HasPrefix(payload, "{") && !mayBeTooDeep(payload) &&
 		m.EventID.Version() == 7 && m.EventID.Variant() == uuid.RFC4122 &&
 		lint.CheckDedupeKey(m.DedupeKey) == nil && lint.CheckGroupID(m.Group) == nil
+}
+
+// mayBeTooDeep reports whether the payload may have MaxDepth levels: the envelope adds a
+// level. Every level opens and closes a bracket.
+func mayBeTooDeep(payload string) bool {
+	const most = canonicaljson.MaxDepth
+	return len(payload) >= 2*most && strings.Count(payload, "{")+strings.Count(payload, "[") >= most
 }
 
 const stringType = "String"

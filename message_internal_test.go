@@ -10,7 +10,7 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/lint"
 )
 
-// A message that is taken for plain has no finding, whatever it is made of.
+// Messages accepted by isPlain have no finding, whatever their fields.
 func FuzzPlainMessagesBreakNoRule(f *testing.F) {
 	f.Add("soil|17", "p32r29", "text", int64(1_607_108_531_194_000_000), []byte(nil), true)
 	f.Add("\x00", "two words", "\uffff", int64(-1), []byte("0123456789abcdef"), true)

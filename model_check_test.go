@@ -12,7 +12,7 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo"
 )
 
-// flush checks that what was submitted before has its outcome after.
+// flush checks that earlier submissions have their outcomes when Flush returns.
 func (m *modelRun) flush(ctx context.Context, producer int) {
 	m.mu.Lock()
 	m.clock++
@@ -30,16 +30,16 @@ func (m *modelRun) flush(ctx context.Context, producer int) {
 	}
 }
 
-// checkClosed checks that what was submitted has its outcome when Close returns.
+// checkClosed checks that all submitted events have their outcomes when Close returns.
 func (m *modelRun) checkClosed(producer int, ctx context.Context, err error) {
-	synctest.Wait() // calls that wait return without time passing
+	synctest.Wait() // blocked calls return without time passing
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	switch {
 	case err != nil && ctx.Err() == nil:
 		m.fail(nil, "Close: %v", err)
 	case err != nil && m.slow:
-		return // outcomes may wait for a callback that blocks
+		return // outcomes may wait for a blocked callback
 	}
 	for _, s := range m.subs {
 		if s.producer == producer && s.handedAt > 0 && s.outcomes == 0 {
@@ -48,12 +48,12 @@ func (m *modelRun) checkClosed(producer int, ctx context.Context, err error) {
 	}
 }
 
-// check holds what SQS stored against what the producers said.
+// check compares the messages stored by SQS with the producers' reports.
 func (m *modelRun) check(sum *modelTotals) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, s := range m.subs {
-		// A SendBatch submits an event when it takes it up, which is when there is room.
+		// SendBatch submits an event only when the buffer has room.
 		if at, ok := m.taken.Load(s.id); ok && s.how == "SendBatch" {
 			s.made = at.(time.Time)
 		}
@@ -112,16 +112,16 @@ func (m *modelRun) check(sum *modelTotals) {
 }
 
 const (
-	// modelInterval is how long SQS remembers a message.
+	// modelInterval is SQS's deduplication interval.
 	modelInterval = 5 * time.Minute
 
-	// modelMemory is how long a producer remembers it, from the answer on.
+	// modelMemory is a producer's memory of a message, counted from the answer.
 	modelMemory = modelInterval + 5*time.Second
 )
 
-// checkTwice: a submission that was made while SQS remembered the event, or before
-// SQS had it, does not store it again. What another process stored a producer
-// cannot know.
+// checkTwice checks that a submission does not store an event again if it was made while
+// SQS remembered the event, or before SQS had the event. A producer cannot know about
+// messages from another process.
 func (m *modelRun) checkTwice(as []*modelAccept) {
 	last := map[int]*modelAccept{}
 	for _, a := range as {
@@ -134,8 +134,8 @@ func (m *modelRun) checkTwice(as []*modelAccept) {
 	}
 }
 
-// concerns reports whether a submission has to reckon with a message: its own
-// request stored it, or one of an earlier submission within the interval.
+// concerns reports whether a submission may be deduplicated by a message: the submission's
+// request stored the message, or an earlier submission's request did within the interval.
 func (a *modelAccept) concerns(s *modelSub) bool {
 	if a.sub == s {
 		return true
@@ -143,7 +143,7 @@ func (a *modelAccept) concerns(s *modelSub) bool {
 	return a.sub.producer == s.producer && a.sub.precedes(s) && a.request.startedAt < s.reportedAt && s.made.Before(a.at.Add(modelInterval))
 }
 
-// checkFate: what is said of an event is true.
+// checkFate checks that the reported fate is true.
 func (m *modelRun) checkFate(s *modelSub, as []*modelAccept, rs []*modelRequest, earlier []*modelSub) {
 	var conflict *sqsfifo.ConflictError
 	var violation *sqsfifo.ViolationError
@@ -152,12 +152,12 @@ func (m *modelRun) checkFate(s *modelSub, as []*modelAccept, rs []*modelRequest,
 	case s.err == nil:
 		m.checkReceipt(s, as, earlier)
 	case errors.As(s.err, &conflict), errors.As(s.err, &violation):
-		// about this message, not about the one that has the key or the body
+		// about this message, not the message with its key or body
 	case errors.As(s.err, &doubt):
 		m.checkDoubt(s, doubt, as, rs, earlier)
 	case sqsfifo.FateOf(s.err) == sqsfifo.NotStored:
 		for _, a := range as {
-			decidedEarlier := (m.slow || s.call > 0) && !a.at.Before(s.made) // perhaps, and it was true then
+			decidedEarlier := (m.slow || s.call > 0) && !a.at.Before(s.made) // possibly, and correctly then
 			if a.sub.e.Route != s.e.Route || !a.concerns(s) || decidedEarlier && a.sub != s {
 				continue
 			}
@@ -178,7 +178,7 @@ func (m *modelRun) checkReceipt(s *modelSub, as []*modelAccept, earlier []*model
 		for _, a := range as {
 			own = own || a.sub == s
 			others = others || a.sub != s && !a.at.After(s.reported) && s.made.Before(a.request.end.Add(modelMemory))
-			for _, r := range a.again { // the message may be that of another producer
+			for _, r := range a.again { // possibly another producer's message
 				others = others || r.producer == s.producer && r.startedAt < s.reportedAt && s.made.Before(r.end.Add(modelMemory))
 			}
 		}
@@ -209,12 +209,13 @@ func (m *modelRun) checkReceipt(s *modelSub, as []*modelAccept, earlier []*model
 	}
 }
 
-// checkDoubt: there is a reason for it, and a resend before ResendBefore is safe.
+// checkDoubt checks that a doubt has a reason and that resends before ResendBefore are
+// safe.
 func (m *modelRun) checkDoubt(s *modelSub, doubt *sqsfifo.InDoubtError, as []*modelAccept, rs []*modelRequest, earlier []*modelSub) {
 	reason := false
 	for _, r := range rs {
-		// A callback that blocks, and the other events of a call, delay the report of
-		// what was decided earlier: while the request was under way.
+		// A blocked callback and the other events of a call delay the report of a fate
+		// decided while the request was under way.
 		proven := r.proof && r.end.Before(s.reported) && !m.slow && s.call == 0
 		reason = reason || r.producer == s.producer && !proven && !r.start.After(s.reported) && r.start.Equal(doubt.Since)
 	}
@@ -236,8 +237,8 @@ func (m *modelRun) checkDoubt(s *modelSub, doubt *sqsfifo.InDoubtError, as []*mo
 	}
 }
 
-// checkOrder: of two events of a group, the one that was submitted first is stored
-// first, or is named.
+// checkOrder checks that events of a group are stored in the order of submission, or that
+// the exception is reported.
 func (m *modelRun) checkOrder(as []*modelAccept) {
 	for i, late := range as {
 		for _, first := range as[:i] {
@@ -247,11 +248,11 @@ func (m *modelRun) checkOrder(as []*modelAccept) {
 			}
 			switch {
 			case l.err != nil && late.request.endedAt < first.request.startedAt && (m.resumed || m.delivery.OnGroupFailure == sqsfifo.SkipEvent):
-				continue // it had failed before the later one was sent, and arrived late
+				continue // failed before the later event was sent; arrived late
 			case modelInDoubt(l) && (f.err != nil || f.reportedAt > l.reportedAt):
-				continue // when it failed, it was not known that the later one is stored
+				continue // the later event was not known to be stored when this failed
 			case l.receipt.MessageID != "" && l.receipt.MessageID != late.id:
-				continue // stored again, after SQS had forgotten the message of another producer
+				continue // stored again, because SQS forgot the other producer's message
 			case !m.strict && (l.receipt.Overtaken || errors.Is(l.err, sqsfifo.ErrOvertaken)):
 				continue
 			}
@@ -264,7 +265,7 @@ func (m *modelRun) checkOrder(as []*modelAccept) {
 
 func modelInDoubt(s *modelSub) bool { return sqsfifo.FateOf(s.err) == sqsfifo.InDoubt }
 
-// modelNote is one line of the history of an event.
+// modelNote is a line of an event's history.
 type modelNote struct {
 	at      time.Time
 	sub     *modelSub
@@ -272,28 +273,28 @@ type modelNote struct {
 	what    string
 }
 
-// note is for the holder of the lock.
+// note records an event. The caller holds the lock.
 func (w *modelWorld) note(s *modelSub, r *modelRequest, what string) {
 	w.notes = append(w.notes, modelNote{time.Now(), s, r, what})
 }
 
-// modelViolation is a rule that does not hold of one submission, or of two.
+// modelViolation is a violation by one submission or by two.
 type modelViolation struct {
 	text       string
 	sub, other *modelSub
 }
 
-// fail is for the holder of the lock.
+// fail records a violation. The caller holds the lock.
 func (w *modelWorld) fail(s *modelSub, format string, args ...any) {
 	w.wrong = append(w.wrong, modelViolation{text: fmt.Sprintf(format, args...), sub: s})
 }
 
-// time is what a time is called in reports: seconds since the world began.
+// time formats a time for reports, as seconds since the world began.
 func (w *modelWorld) time(t time.Time) string {
 	return fmt.Sprintf("%.3f s", t.Sub(time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)).Seconds())
 }
 
-// report prints the violations, each with the history of its event.
+// report prints the violations with the histories of their events.
 func (m *modelRun) report() {
 	if len(m.wrong) == 0 {
 		return
@@ -320,8 +321,7 @@ func (m *modelRun) report() {
 	}
 }
 
-// isEventOf reports whether two submissions of a producer have the dedupe key in
-// common.
+// isEventOf reports whether two submissions of a producer have equal dedupe keys.
 func (s *modelSub) isEventOf(o *modelSub) bool {
 	return o != nil && s.producer == o.producer && s.e.Key == o.e.Key
 }

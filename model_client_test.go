@@ -19,13 +19,13 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo"
 )
 
-// modelClient is the client of one producer.
+// modelClient is one producer's client.
 type modelClient struct {
 	w        *modelWorld
 	producer int
 }
 
-// depart notes that a request leaves.
+// depart records a departing request.
 func (c *modelClient) depart(entries []types.SendMessageBatchRequestEntry) *modelRequest {
 	w := c.w
 	w.mu.Lock()
@@ -57,7 +57,7 @@ func (c *modelClient) depart(entries []types.SendMessageBatchRequestEntry) *mode
 	return r
 }
 
-// transmit makes a request and returns what the client sees of it.
+// transmit makes a request and returns the result for the client.
 func (c *modelClient) transmit(ctx context.Context, entries []types.SendMessageBatchRequestEntry, o []func(*sqs.Options)) (*sqs.SendMessageBatchOutput, error) {
 	r := c.depart(entries)
 	p := r.plan
@@ -102,7 +102,7 @@ func (c *modelClient) transmit(ctx context.Context, entries []types.SendMessageB
 	return out, nil
 }
 
-// returns notes that the client has returned.
+// returns records that the client returned.
 func (w *modelWorld) returns(r *modelRequest) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -114,7 +114,7 @@ func (w *modelWorld) returns(r *modelRequest) {
 	}
 	switch r.plan.kind {
 	case "refused", "throttled", "poisoned":
-		r.proof = r.end.Sub(r.start) >= r.plan.answer // or else its context has ended
+		r.proof = r.end.Sub(r.start) >= r.plan.answer // otherwise the request's context ended
 	}
 }
 
@@ -128,7 +128,7 @@ func (c *modelClient) SendMessage(ctx context.Context, in *sqs.SendMessageInput,
 	})
 }
 
-// alone makes a batch of a single message, and its answer that of a single message.
+// alone sends a single message as a batch and converts the answer back.
 func alone(in *sqs.SendMessageInput, transmit func([]types.SendMessageBatchRequestEntry) (*sqs.SendMessageBatchOutput, error)) (*sqs.SendMessageOutput, error) {
 	out, err := transmit([]types.SendMessageBatchRequestEntry{{
 		Id: aws.String("0"), MessageBody: in.MessageBody, MessageGroupId: in.MessageGroupId,
@@ -152,7 +152,7 @@ func alone(in *sqs.SendMessageInput, transmit func([]types.SendMessageBatchReque
 	}, nil
 }
 
-// GetQueueAttributes is in the same weather as everything else.
+// GetQueueAttributes has the same faults as all other calls.
 func (c *modelClient) GetQueueAttributes(ctx context.Context, in *sqs.GetQueueAttributesInput, _ ...func(*sqs.Options)) (*sqs.GetQueueAttributesOutput, error) {
 	c.w.mu.Lock()
 	p := c.w.plan("attributes", time.Now())
@@ -178,7 +178,7 @@ func (c *modelClient) GetQueueAttributes(ctx context.Context, in *sqs.GetQueueAt
 	return nil, io.ErrUnexpectedEOF
 }
 
-// modelRefuser is an HTTP client to which nobody listens.
+// modelRefuser is an HTTP client whose connections are refused.
 type modelRefuser struct{}
 
 func (modelRefuser) Do(r *http.Request) (*http.Response, error) {

@@ -11,7 +11,7 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo"
 )
 
-// spawn runs f beside the others, unless the program is over.
+// spawn runs f concurrently, unless the program is over.
 func (m *modelRun) spawn(f func()) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -20,7 +20,7 @@ func (m *modelRun) spawn(f func()) {
 	}
 }
 
-// sleep returns false when the program is over.
+// sleep returns false if the program is over.
 func (m *modelRun) sleep(d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
@@ -32,7 +32,7 @@ func (m *modelRun) sleep(d time.Duration) bool {
 	}
 }
 
-// feed submits the events of one group, one call after the other.
+// feed submits events of one group in sequential calls.
 func (m *modelRun) feed(rng *rand.Rand, producer int, group string, steps int) {
 	var sofar []modelEvent
 	for range steps {
@@ -48,12 +48,12 @@ func (m *modelRun) feed(rng *rand.Rand, producer int, group string, steps int) {
 					e = recent[rng.IntN(len(recent))] // a copy
 				case 3:
 					e = recent[rng.IntN(len(recent))]
-					e.Value++ // another event with a key that is taken
+					e.Value++ // a different event under a used key
 				case 4:
 					e.Route = "north"
 				case 5:
 					e = recent[rng.IntN(len(recent))]
-					e.Route = "south" // may be another attribute than before
+					e.Route = "south" // possibly a changed attribute
 				}
 			}
 			events = append(events, e)
@@ -73,7 +73,7 @@ func (m *modelRun) feed(rng *rand.Rand, producer int, group string, steps int) {
 	}
 }
 
-// crowd makes everything wait: many groups with one event each.
+// crowd fills the buffer: many groups with one event each.
 func (m *modelRun) crowd(rng *rand.Rand, producer int) {
 	most, groups := 600, 100+rng.IntN(1500)
 	if m.jam {
@@ -90,14 +90,14 @@ func (m *modelRun) crowd(rng *rand.Rand, producer int) {
 	}
 }
 
-// bystand flushes and resumes now and then.
+// bystand flushes and resumes at random times.
 func (m *modelRun) bystand(rng *rand.Rand) {
 	for m.sleep(time.Duration(rng.IntN(120)) * time.Second) {
 		n := rng.IntN(len(m.producers))
 		p := m.producers[n][0]
 		chance := rng.IntN(6)
 		if m.seed%2 == 0 {
-			chance %= 2 // nobody resumes
+			chance %= 2 // no Resume
 			chance *= 5
 		}
 		switch chance {
@@ -125,7 +125,7 @@ func (m *modelRun) bystand(rng *rand.Rand) {
 	}
 }
 
-// follow resends an event after an outcome, at an instant that matters.
+// follow resends an event after an outcome, at a critical instant.
 func (m *modelRun) follow(s *modelSub) {
 	rng := rand.New(rand.NewPCG(m.seed^uint64(s.id), 17))
 	m.mu.Lock()
@@ -184,7 +184,7 @@ func (m *modelRun) follow(s *modelSub) {
 	})
 }
 
-// submit submits events in one of the ways that there are.
+// submit submits events by a random method.
 func (m *modelRun) submit(rng *rand.Rand, producer int, events []modelEvent) {
 	ctx, withdrawn := m.t.Context(), rng.IntN(4) == 0
 	if withdrawn {
@@ -259,8 +259,7 @@ func (m *modelRun) submit(rng *rand.Rand, producer int, events []modelEvent) {
 	m.spawn(wait)
 }
 
-// newSub notes that an event is about to be submitted, and gives it the tag of the
-// submission.
+// newSub records an imminent submission and sets its tag in the event.
 func (m *modelRun) newSub(producer int, how string, e modelEvent, place int) *modelSub {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -275,14 +274,14 @@ func (m *modelRun) newSub(producer int, how string, e modelEvent, place int) *mo
 	return s
 }
 
-// together notes that submissions are one call.
+// together records that submissions belong to one call.
 func (m *modelRun) together(subs []*modelSub) {
 	for _, s := range subs {
 		s.call = subs[0].id + 1
 	}
 }
 
-// handed notes that the call returned: later calls are later submissions.
+// handed records that the call returned: later calls are later submissions.
 func (m *modelRun) handed(s *modelSub) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -298,7 +297,7 @@ func (s *modelSub) precedes(o *modelSub) bool {
 	return s.handedAt > 0 && s.handedAt < o.madeAt
 }
 
-// done is the callback of a submission.
+// done returns a submission's callback.
 func (m *modelRun) done(s *modelSub) func(sqsfifo.Receipt, error) {
 	return func(r sqsfifo.Receipt, err error) {
 		m.end(s, r, err)
@@ -308,7 +307,7 @@ func (m *modelRun) done(s *modelSub) func(sqsfifo.Receipt, error) {
 	}
 }
 
-// end notes an outcome.
+// end records an outcome.
 func (m *modelRun) end(s *modelSub, r sqsfifo.Receipt, err error) {
 	m.mu.Lock()
 	m.clock++

@@ -21,20 +21,20 @@ var (
 	modelBreak = flag.String("model.break", "", "late, lie or invent: makes the network dishonest, to see TestModel fail")
 )
 
-// TestModel runs random programs of submissions that repeat: copies, resends before
-// and after ResendBefore, replays at the end of the interval, through outages of
-// minutes, on virtual time. The network is honest, so that the truth is known: see
-// modelWorld. What must hold is in check.
+// TestModel runs random programs of repeated submissions in virtual time: copies, resends
+// before and after ResendBefore, and replays at the end of the interval, through outages
+// lasting minutes. The network is honest, so the truth is known: see modelWorld. The
+// function check has the rules.
 //
-// Two runs of one seed do nearly the same: goroutines and the jitter of retries
-// differ. A failure prints the history of its event.
+// Two runs of a seed are nearly equal: goroutines and the jitter of retries differ. A
+// failure prints the event's history.
 func TestModel(t *testing.T) {
 	var sum modelTotals
 	n := modelSeeds.Run(t, 250, 60, func(t *testing.T, seed uint64) { newModelRun(t, seed).run(&sum) })
 	t.Logf("%d seeds: %v", n, &sum)
 }
 
-// modelTotals says how much was tried.
+// modelTotals counts the tested cases.
 type modelTotals struct {
 	submissions, attempts, accepted, receipts, duplicates, inDoubt, notStored, again, minutes atomic.Int64
 }
@@ -44,8 +44,8 @@ func (s *modelTotals) String() string {
 		s.submissions.Load(), s.attempts.Load(), s.accepted.Load(), s.again.Load(), s.receipts.Load(), s.duplicates.Load(), s.inDoubt.Load(), s.notStored.Load(), s.minutes.Load()/60)
 }
 
-// modelEvent is an event. Tag is of the submission and does not take part in the
-// body: it travels in an attribute that SQS and the producer ignore.
+// modelEvent is an event. Tag identifies the submission. The body does not contain Tag,
+// which travels in an attribute ignored by SQS and the producer.
 type modelEvent struct {
 	Key   string `json:"key"`
 	Group string `json:"group"`
@@ -56,7 +56,7 @@ type modelEvent struct {
 
 const modelTag = "baggage"
 
-// modelSub is one submission of one event and its outcome.
+// modelSub is a submission of an event, with its outcome.
 type modelSub struct {
 	id, producer int
 	call, place  int // of SendBatch
@@ -72,20 +72,20 @@ type modelSub struct {
 	err                          error
 }
 
-// modelRun is one random program.
+// modelRun is a random program.
 type modelRun struct {
 	*modelWorld
 	t         *testing.T
 	rng       *rand.Rand // of the goroutine of the test
 	delivery  sqsfifo.Delivery
-	producers [][]*sqsfifo.Producer[modelEvent] // those of one queue side by side
+	producers [][]*sqsfifo.Producer[modelEvent] // producers of a queue are adjacent
 	quit      chan struct{}
 	actors    sync.WaitGroup
 	taken     sync.Map       // when a submission was last identified, by its tag
 	slow      bool           // callbacks block
-	jam       bool           // what is submitted waits for minutes
+	jam       bool           // submitted events wait for minutes
 	events    map[string]int // submissions of each event
-	resumed   bool           // some group
+	resumed   bool           // at least one group
 	closing   bool
 	cancels   []context.CancelFunc
 }
@@ -155,9 +155,8 @@ func (m *modelRun) config(alone bool) sqsfifo.Config[modelEvent] {
 	return c
 }
 
-// run is the program: feeders submit new events and copies, each outcome may have
-// a resend as its consequence, and in the end the producers are closed, with or
-// without anything left to do.
+// run is the program: feeders submit new events and copies, each outcome may cause a
+// resend, and at the end the producers are closed, with or without remaining events.
 func (m *modelRun) run(sum *modelTotals) {
 	begin := time.Now()
 	groups, steps := 1+m.rng.IntN(6), 5+m.rng.IntN(30)
@@ -196,7 +195,7 @@ func (m *modelRun) run(sum *modelTotals) {
 	}
 	m.actors.Wait()
 	others.Wait()
-	time.Sleep(30 * time.Second) // for requests that nobody waits for
+	time.Sleep(30 * time.Second) // for requests without a waiting caller
 	for _, cancel := range m.cancels {
 		cancel()
 	}

@@ -17,43 +17,43 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
 )
 
-// modelWorld is SQS, the network to it and the truth about both: which request of
-// which submission left when, and what SQS stored because of it.
+// modelWorld is SQS, its network and the truth about both: when each submission's requests
+// left and which messages SQS stored.
 type modelWorld struct {
 	seed uint64
 	q    *sqstest.Queue
 	odds map[string]float64 // of a fault in fair weather
 	days []modelDay
 
-	// strict: a request holds one event of a group.
+	// strict limits a request to one event of a group.
 	strict bool
 
-	// sabotage makes the network dishonest, to show that a rule notices: "late"
-	// delivers requests after the interval, "lie" throttles what it stores, "invent"
-	// answers with IDs of its own.
+	// sabotage makes the network dishonest, to test the rules: "late" delivers requests
+	// after the interval, "lie" throttles stored messages, "invent" answers with invented
+	// IDs.
 	sabotage string
 
 	mu       sync.Mutex
-	clock    int // orders what happens at one instant of virtual time
+	clock    int // orders events at one instant of virtual time
 	subs     []*modelSub
 	requests []*modelRequest
 	accepts  []*modelAccept
 	stored   map[string]*modelAccept // by message ID
 	inFlight map[modelLane]bool
-	tries    map[string]uint64 // requests with this body first
+	tries    map[string]uint64 // requests by the body of their first entry
 	notes    []modelNote
 	wrong    []modelViolation
 
-	refuser *sqs.Client // whose requests never leave
+	refuser *sqs.Client // its requests never leave
 }
 
-// modelLane is a message group as one producer sees it.
+// modelLane is a message group of one producer.
 type modelLane struct {
 	producer int
 	group    string
 }
 
-// modelRequest is one request on its way.
+// modelRequest is a request under way.
 type modelRequest struct {
 	n, producer int
 	subs        []*modelSub
@@ -61,32 +61,31 @@ type modelRequest struct {
 	start, end  time.Time
 	startedAt   int
 	endedAt     int
-	proof       bool // its end proves for each entry what became of it
+	proof       bool // its end proves the fate of each entry
 }
 
-// modelAccept is one message that SQS stored.
+// modelAccept is a message stored by SQS.
 type modelAccept struct {
 	sub        *modelSub
 	request    *modelRequest
 	at         time.Time
 	id, number string
-	again      []*modelRequest // that were suppressed because of it
+	again      []*modelRequest // requests suppressed as duplicates
 }
 
-// modelPlan is what the network does with one request.
+// modelPlan is the network's plan for a request.
 type modelPlan struct {
 	kind    string
 	arrives bool
-	out     time.Duration // until it arrives, at most modelDelivery
-	answer  time.Duration // until the client returns, if its context lets it
+	out     time.Duration // time to arrival, at most modelDelivery
+	answer  time.Duration // time to the client's return, if its context allows
 	entry   func(i int) string
 }
 
-// modelDelivery is the longest time that an honest network takes to deliver a
-// request.
+// modelDelivery is the longest delivery time of an honest network.
 const modelDelivery = 19900 * time.Millisecond
 
-// modelDay is a stretch of weather.
+// modelDay is a period of constant weather.
 type modelDay struct {
 	until time.Time
 	kind  string
@@ -100,7 +99,7 @@ func newModelWorld(seed uint64, q *sqstest.Queue, rng *rand.Rand) *modelWorld {
 	for _, kind := range modelFaults {
 		w.odds[kind] = []float64{0, 0, 0.01, 0.05, 0.2}[rng.IntN(5)]
 	}
-	for _, kind := range []string{"panic", "exit", "nothing"} { // rare, because a client that panics ends an event
+	for _, kind := range []string{"panic", "exit", "nothing"} { // rare, because a panicking client ends an event
 		w.odds[kind] /= 10
 	}
 	at := time.Now()
@@ -128,16 +127,16 @@ func newModelWorld(seed uint64, q *sqstest.Queue, rng *rand.Rand) *modelWorld {
 	return w
 }
 
-// modelWeather is what lasts for minutes.
+// modelWeather lists faults lasting for minutes.
 var modelWeather = []string{"black hole", "refused", "throttled", "failing", "slow", "lossy", "fails entries"}
 
-// modelFaults are what happens to single requests.
+// modelFaults lists faults of single requests.
 var modelFaults = []string{
 	"lost", "late", "dropped", "black hole", "refused", "throttled", "failing", "slow", "fails entries",
 	"unproven", "poisoned", "panic", "exit", "nothing",
 }
 
-// weather returns the kind of fault that the day has in store, "" for none.
+// weather returns the current day's kind of fault, or "".
 func (w *modelWorld) weather(now time.Time, rng *rand.Rand) string {
 	for _, d := range w.days {
 		if now.Before(d.until) {
@@ -159,8 +158,8 @@ func (w *modelWorld) weather(now time.Time, rng *rand.Rand) string {
 	return ""
 }
 
-// plan decides what becomes of a request, by its first body and how often that was
-// first, so that a seed does nearly the same each time.
+// plan decides the fate of a request from its first body and the number of earlier requests
+// with this first body, so that runs of a seed are nearly equal.
 func (w *modelWorld) plan(body string, now time.Time) modelPlan {
 	h := fnv.New64a()
 	_, _ = io.WriteString(h, body)
@@ -178,7 +177,7 @@ func (w *modelWorld) plan(body string, now time.Time) modelPlan {
 	case "slow":
 		p.out = min(tenths(200), modelDelivery)
 		p.answer = p.out + tenths(100)
-	case "late": // the client gives up before the request arrives
+	case "late": // the client returns before the request arrives
 		p.out = min(100*time.Millisecond+tenths(200), modelDelivery)
 		p.answer = time.Duration(rng.Int64N(int64(p.out)))
 	case "dropped", "throttled", "poisoned":
@@ -208,7 +207,7 @@ func (w *modelWorld) plan(body string, now time.Time) modelPlan {
 	return p
 }
 
-// arrive lets SQS have a request.
+// arrive delivers a request to SQS.
 func (w *modelWorld) arrive(r *modelRequest, entries []types.SendMessageBatchRequestEntry) *sqs.SendMessageBatchOutput {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -262,7 +261,7 @@ func (w *modelWorld) arrive(r *modelRequest, entries []types.SendMessageBatchReq
 	return out
 }
 
-// accept notes what SQS made of an entry.
+// accept records SQS's result for an entry.
 func (w *modelWorld) accept(r *modelRequest, s *modelSub, id, number string) {
 	a := w.stored[id]
 	if a != nil {

@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 	"github.com/aws/smithy-go"
@@ -18,14 +19,17 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/sqscall"
 )
 
-// QueueReport is what a queue says of itself. Where the queue did not say, a
-// field has the value that SQS documents as the default.
+// QueueReport contains the attributes of a queue. A field without an answer of the queue
+// has the default that SQS documents.
 type QueueReport struct {
-	// FIFO is whether it is a FIFO queue.
+	// ARN is "" if the queue did not report it. Config.Store names the queue by its ARN.
+	ARN string
+
+	// FIFO reports a FIFO queue.
 	FIFO bool
 
-	// ContentBasedDeduplication is whether SQS hashes the body of a message
-	// without a deduplication ID.
+	// ContentBasedDeduplication reports that SQS hashes the body of a message without a
+	// deduplication ID.
 	ContentBasedDeduplication bool
 
 	// DeduplicationScope is "queue" or "messageGroup".
@@ -34,50 +38,54 @@ type QueueReport struct {
 	// FifoThroughputLimit is "perQueue" or "perMessageGroupId".
 	FifoThroughputLimit string
 
-	// MaximumMessageSize is in bytes, and the limit of each message from then on.
+	// MaximumMessageSize is the producer's limit for each message, in bytes.
 	MaximumMessageSize int
 
-	// Delay is how long the queue holds each message back.
+	// Delay is the time between the send and the delivery of each message.
 	Delay time.Duration
 
 	// Encryption is EncryptionNone, EncryptionSQS or EncryptionKMS.
 	Encryption Encryption
 
-	// Notes say what works and should be known, in sentences for people.
+	// Notes are advice for people about a usable queue, one sentence or more each.
 	Notes []string
 }
 
-// Encryption is how a queue encrypts what it stores.
+// Encryption is a queue's encryption at rest.
 type Encryption string
 
 const (
 	EncryptionNone Encryption = "none"
 	EncryptionSQS  Encryption = "SSE-SQS" // with a key of SQS
-	EncryptionKMS  Encryption = "SSE-KMS" // with a key of KMS, whose throttles are the producer's, too
+	EncryptionKMS  Encryption = "SSE-KMS" // with a key of KMS; KMS throttles sends too
 )
 
-// inspector asks a queue for its attributes, at the first send and not again once it
-// has answered well.
+// inspector reads the attributes of a queue at the first send, and again until the first
+// good answer.
 type inspector struct {
 	client   Client
 	queueURL string
 	explicit bool // deduplication IDs are sent
+	health   *health
 
 	report atomic.Pointer[QueueReport]
 
 	mu     sync.Mutex
 	wrong  *QueueError   // the last answer
-	again  time.Time     // until then nobody asks
-	vain   bool          // it was asked before, and nobody waits for an answer again
-	asking chan struct{} // closed when the answer is there; nil while nobody asks
+	again  time.Time     // earliest time of the next request
+	vain   bool          // an earlier request failed, so sends no longer wait for an answer
+	asking chan struct{} // closed with the answer; nil without a request in flight
 }
 
-// askAgain is how long sends go on without an answer, or are refused because of a
-// bad one, before one asks again: a queue that accepts messages and does not
-// describe itself must not slow each of them down.
+// askAgain is the time between two requests. Sends in between continue without an answer,
+// or fail after a bad answer. A queue that accepts messages but does not describe itself
+// must not slow down each send.
 const askAgain = 10 * time.Second
 
-// maxSize is the queue's limit of a message.
+// describeFor is the longest wait of a send for the answer.
+const describeFor = 5 * time.Second
+
+// maxSize returns the queue's limit for a message, in bytes.
 func (i *inspector) maxSize() int {
 	if r := i.report.Load(); r != nil {
 		return r.MaximumMessageSize
@@ -85,9 +93,9 @@ func (i *inspector) maxSize() int {
 	return maxMessageBytes
 }
 
-// check returns a [*QueueError] if the queue cannot take the messages, and nil if
-// it can or does not say. It asks the queue if nobody has; everyone else waits for
-// the first answer, or for the end of ctx.
+// check returns a [*QueueError] if the queue cannot take the messages, and nil if the
+// queue can take them or gives no answer. The first caller makes the request; concurrent
+// callers wait for the first answer, or for the end of ctx.
 func (i *inspector) check(ctx context.Context) error {
 	if i.report.Load() != nil {
 		return nil
@@ -113,8 +121,8 @@ func (i *inspector) check(ctx context.Context) error {
 	return nil
 }
 
-// askLocked asks the queue. It lets go of the lock meanwhile, and takes it again
-// even if the client ends the goroutine.
+// askLocked makes the request. The caller holds i.mu. askLocked releases the lock during
+// the request, and locks it again even if the client ends the goroutine.
 func (i *inspector) askLocked(ctx context.Context) {
 	i.asking = make(chan struct{})
 	i.mu.Unlock()
@@ -130,20 +138,27 @@ func (i *inspector) askLocked(ctx context.Context) {
 		case errors.As(err, &i.wrong):
 			i.again, i.vain = time.Now().Add(askAgain), true
 		case errors.As(err, &api) && strings.HasPrefix(api.ErrorCode(), "AccessDenied"):
-			// Asking again would be refused again.
+			// The next request would be refused too.
+			i.health.explain(err)
 			i.report.Store(&QueueReport{MaximumMessageSize: maxMessageBytes})
 		case ctx.Err() == nil:
 			i.again, i.vain = time.Now().Add(askAgain), true
+			if i.health.isUnproven() {
+				i.health.explain(err)
+				i.health.failed(err)
+			}
 		}
 	}()
-	_, err = i.ask(ctx)
+	bounded, cancel := context.WithTimeout(ctx, describeFor)
+	defer cancel()
+	_, err = i.ask(bounded, func(o *sqs.Options) { o.Retryer = aws.NopRetryer{} })
 }
 
-// ask returns what the queue says about itself, and remembers it if it is well.
-func (i *inspector) ask(ctx context.Context) (QueueReport, error) {
+// ask reads the queue's attributes, and keeps the report if the queue is usable.
+func (i *inspector) ask(ctx context.Context, options ...func(*sqs.Options)) (QueueReport, error) {
 	ctx, cancel := context.WithTimeout(ctx, sqscall.Timeout)
 	defer cancel()
-	out, err := i.attributes(ctx)
+	out, err := i.attributes(ctx, options)
 	if err != nil {
 		return QueueReport{}, fmt.Errorf("sqsfifo: read the attributes of queue %s: %w", i.queueURL, err)
 	}
@@ -162,9 +177,9 @@ func (i *inspector) ask(ctx context.Context) (QueueReport, error) {
 	return r, nil
 }
 
-// attributes makes the request. A client that panics, or answers nothing, is an
-// error like every other.
-func (i *inspector) attributes(ctx context.Context) (attributes map[string]string, err error) {
+// attributes makes the request. A panic of the client, or an answer without a value, is
+// an ordinary error.
+func (i *inspector) attributes(ctx context.Context, options []func(*sqs.Options)) (attributes map[string]string, err error) {
 	defer func() {
 		if v := recover(); v != nil {
 			err = fmt.Errorf("the client panicked: %v", v)
@@ -173,7 +188,7 @@ func (i *inspector) attributes(ctx context.Context) (attributes map[string]strin
 	out, err := i.client.GetQueueAttributes(ctx, &sqs.GetQueueAttributesInput{
 		QueueUrl:       &i.queueURL,
 		AttributeNames: []types.QueueAttributeName{types.QueueAttributeNameAll},
-	})
+	}, options...)
 	if err == nil && out == nil {
 		err = errors.New("the client returned neither an answer nor an error")
 	}
@@ -186,6 +201,7 @@ func (i *inspector) attributes(ctx context.Context) (attributes map[string]strin
 func reportOf(attributes map[string]string) QueueReport {
 	get := func(name types.QueueAttributeName) string { return attributes[string(name)] }
 	r := QueueReport{
+		ARN:                       get(types.QueueAttributeNameQueueArn),
 		FIFO:                      get(types.QueueAttributeNameFifoQueue) == "true",
 		ContentBasedDeduplication: get(types.QueueAttributeNameContentBasedDeduplication) == "true",
 		DeduplicationScope:        cmp.Or(get(types.QueueAttributeNameDeduplicationScope), "queue"),

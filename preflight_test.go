@@ -25,7 +25,7 @@ func TestNewProducerNamesEveryFault(t *testing.T) {
 	for _, field := range []string{"client", "QueueURL", "Source", "Identify", "Deduplication", "RetryFor"} {
 		assert.ErrorContains(t, err, field)
 	}
-	var c *sqsfifo.ConfigError
+	var c *sqsfifo.InvalidError
 	require.ErrorAs(t, err, &c)
 }
 
@@ -48,9 +48,9 @@ func TestQueueURL(t *testing.T) {
 			require.NoError(t, err)
 			continue
 		}
-		var fault *sqsfifo.ConfigError
+		var fault *sqsfifo.InvalidError
 		require.ErrorAs(t, err, &fault)
-		assert.Equal(t, "QueueURL", fault.Field)
+		assert.Equal(t, "Config.QueueURL", fault.Field)
 		assert.Contains(t, fault.Rule, want)
 		assert.NotContains(t, err.Error(), "secret")
 	}
@@ -64,6 +64,7 @@ func TestPreflight(t *testing.T) {
 		assert.Contains(t, report.Notes[0], "2048")
 		report.Notes = nil
 		assert.Equal(t, sqsfifo.QueueReport{
+			ARN:  q.ARN(),
 			FIFO: true, ContentBasedDeduplication: true, DeduplicationScope: "queue", FifoThroughputLimit: "perQueue", MaximumMessageSize: 2048,
 			Encryption: sqsfifo.EncryptionSQS,
 		}, report)
@@ -111,8 +112,8 @@ func TestPreflightNotes(t *testing.T) {
 	}
 }
 
-// With the scope messageGroup SQS delivers an event twice that moves between
-// groups (F-030). Its key is refused in the second.
+// With the scope messageGroup, SQS delivers an event again after a move to another group
+// (F-030). The producer refuses its key in the second group.
 func TestKeyThatMovesBetweenGroupsIsRefused(t *testing.T) {
 	for _, scope := range []string{"queue", "messageGroup"} {
 		bothDoors(t, sqstest.Config{DeduplicationScope: sqstest.DeduplicationScope(scope)}, func(t *testing.T, q *sqstest.Queue, client sqsfifo.Client) {
@@ -235,8 +236,8 @@ func TestSendsWaitForTheQueuesAttributes(t *testing.T) {
 	})
 }
 
-// A queue that tells nothing does not slow the sends: they ask every ten seconds,
-// and nobody waits for an answer that did not come before.
+// A queue without an answer does not slow down sends: they ask at most every ten seconds, and
+// after the first failure no send waits for an answer.
 func TestQueueThatTellsNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue(t, sqstest.Config{})

@@ -10,26 +10,24 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/lint"
 )
 
-// Producer sends events of type T to one FIFO queue. It is safe for concurrent
-// use. Its goroutines are those of its [Queue].
+// Producer sends events of type T to one FIFO queue. It is safe for concurrent use.
+// The [Queue] runs all goroutines.
 //
-// Each event submitted to it ends in exactly one of a [Receipt] or an error, and
-// [FateOf] says what the error means for the event. What is said follows from what
-// is known of the event, by its dedupe key, body and message group, whichever call
-// it is known from.
+// Each submitted event ends with exactly one [Receipt] or error. [FateOf] reports the
+// fate of the event after an error. The producer identifies an event by its dedupe key,
+// body and message group, so the outcome also reflects other calls with the same event.
 //
-// Within a message group events are stored in the order of the calls, under
-// retries and failures, too: no two requests with one group are under way at
-// once, and nothing overtakes an event in doubt (see [Delivery]). Calls that
-// run at once have no order among each other.
+// SQS stores the events of a message group in the order of the calls, even after
+// retries and failures: a group has at most one request in flight, and no event
+// overtakes an event in doubt (see [Delivery]). Concurrent calls have no order.
 type Producer[T any] struct {
 	config Config[T]
 	rules  ruleset
 	queue  *Queue
 }
 
-// NewProducer returns a producer with its own [Queue], or every fault of the
-// configuration at once ([*ConfigError], joined). It makes no request.
+// NewProducer returns a producer with its own [Queue]. The error joins one
+// [*InvalidError] for each wrong field. NewProducer makes no request.
 func NewProducer[T any](client Client, config Config[T]) (*Producer[T], error) {
 	q := config.queue()
 	err := errors.Join(q.validate(), config.validate())
@@ -43,13 +41,13 @@ func NewProducer[T any](client Client, config Config[T]) (*Producer[T], error) {
 	if err != nil {
 		return nil, err
 	}
-	return newProducer(queue, config), nil
+	return newProducer(queue, config, ""), nil
 }
 
-// NewProducerOn returns a producer that shares a queue with others, so that event
-// types have one order in each message group, one buffer and one memory. The
-// config must leave QueueURL, Deduplication, Delivery, Store and Telemetry empty: they
-// are the queue's. The error is that of [NewProducer].
+// NewProducerOn returns a producer on a shared queue: several event types then have one
+// order in each message group, one buffer and one memory. QueueURL, Deduplication,
+// Delivery, Store and Telemetry must be empty, because the queue has its own. The errors
+// are those of [NewProducer].
 func NewProducerOn[T any](queue *Queue, config Config[T]) (*Producer[T], error) {
 	err := errors.Join(config.shares(), config.validate())
 	if queue == nil {
@@ -58,45 +56,46 @@ func NewProducerOn[T any](queue *Queue, config Config[T]) (*Producer[T], error) 
 	if err != nil {
 		return nil, err
 	}
-	return newProducer(queue, config), nil
+	return newProducer(queue, config, config.Source), nil
 }
 
-func newProducer[T any](queue *Queue, config Config[T]) *Producer[T] {
-	return &Producer[T]{config: config, rules: ruleset{config.Enforcement, config.Organization, queue.showKeys}, queue: queue}
+// newProducer gives the metrics of the producer an attribute with the source, unless it
+// is empty.
+func newProducer[T any](queue *Queue, config Config[T], source string) *Producer[T] {
+	rules := ruleset{config.Enforcement, config.Organization, queue.showKeys, queue.courier.observer.Source(source)}
+	return &Producer[T]{config: config, rules: rules, queue: queue}
 }
 
-// Queue returns the queue of the producer. Other producers may share it, see
-// [NewProducerOn].
+// Queue returns the producer's queue, for example for [NewProducerOn].
 func (p *Producer[T]) Queue() *Queue { return p.queue }
 
-// Preflight is [Queue.Preflight].
+// Preflight calls [Queue.Preflight].
 func (p *Producer[T]) Preflight(ctx context.Context) (QueueReport, error) {
 	return p.queue.Preflight(ctx)
 }
 
-// Flush is [Queue.Flush]: it waits for the events of every producer that shares the
-// queue.
+// Flush calls [Queue.Flush], so it waits for the events of all producers on the queue.
 func (p *Producer[T]) Flush(ctx context.Context) error { return p.queue.Flush(ctx) }
 
-// Close is [Queue.Close]: it closes the queue for every producer that shares it.
+// Close calls [Queue.Close], so it closes the queue for all producers on the queue.
 func (p *Producer[T]) Close(ctx context.Context) error { return p.queue.Close(ctx) }
 
-// Paused is [Queue.Paused].
+// Paused calls [Queue.Paused].
 func (p *Producer[T]) Paused() map[string]Pause { return p.queue.Paused() }
 
-// Resume is [Queue.Resume].
+// Resume calls [Queue.Resume].
 func (p *Producer[T]) Resume(group string) { p.queue.Resume(group) }
 
-// ResumeAll is [Queue.ResumeAll].
+// ResumeAll calls [Queue.ResumeAll].
 func (p *Producer[T]) ResumeAll() int { return p.queue.ResumeAll() }
 
-// Stats is [Queue.Stats].
+// Stats calls [Queue.Stats].
 func (p *Producer[T]) Stats() Stats { return p.queue.Stats() }
 
-// Build returns the message of an event exactly as it would be sent. It is a
-// pure function of the event: it makes no request, reads no clock and returns
-// the same bytes on every machine and every day. The error is a
-// [*ViolationError] or an [*IdentifyError].
+// Build returns the message of an event, byte for byte as Send would send it. Build is a
+// pure function of the event: it makes no request, reads no clock and returns the same
+// bytes on every machine and every day. The error is a [*ViolationError] or an
+// [*IdentifyError].
 func (p *Producer[T]) Build(event T) (*Message, error) {
 	msg, err := p.compose(event)
 	if err != nil {
@@ -111,8 +110,8 @@ func (p *Producer[T]) Build(event T) (*Message, error) {
 	return msg, nil
 }
 
-// compose builds a message that is not checked yet. On an error the message, if
-// there is one, names the group.
+// compose builds a message without checking it. After an error, a message that is not
+// nil has at least its group.
 func (p *Producer[T]) compose(event T) (*Message, error) {
 	id, err := p.config.Identify(event)
 	if err != nil {
@@ -129,8 +128,10 @@ func (p *Producer[T]) compose(event T) (*Message, error) {
 		}
 	}
 	if id.Time.IsZero() {
-		return msg, &ViolationError{plain: true, Findings: []lint.Finding{finding(ruleEventTime, "Identity.Time", "/event_time",
-			"zero; set when the event occurred. time.Now is not the answer: it differs with each attempt, and so would the hash")}}
+		f := finding(ruleEventTime, "Identity.Time", "/event_time",
+			"the time.Time is zero. time.Now is not the answer: it differs with each attempt, and so would the hash")
+		f.Fix = "set the field to the time.Time at which the event occurred, from the event itself"
+		return msg, &ViolationError{plain: true, Findings: []lint.Finding{f}}
 	}
 	if msg.EventID == uuid.Nil {
 		msg.EventID = DeriveEventID(p.config.Source, msg.DedupeKey, id.Time)
@@ -142,7 +143,7 @@ func (p *Producer[T]) compose(event T) (*Message, error) {
 		return msg, err
 	}
 	if p.config.Attributes != nil {
-		msg.Attributes = maps.Clone(p.config.Attributes(event)) // they are looked at until there is an outcome
+		msg.Attributes = maps.Clone(p.config.Attributes(event)) // the producer reads the map until the outcome
 	}
 	return msg, nil
 }

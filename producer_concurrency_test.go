@@ -25,7 +25,7 @@ func TestClose(t *testing.T) {
 			_, err := p.Send(t.Context(), scene)
 			done <- err
 		}()
-		synctest.Wait() // it waits to try again
+		synctest.Wait() // the event waits for a retry
 
 		ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
 		defer cancel()
@@ -42,7 +42,7 @@ func TestClose(t *testing.T) {
 	})
 }
 
-// sendEach sends the events in a batch, or one after another.
+// sendEach sends the events in one batch, or one after another.
 func sendEach(t *testing.T, p *sqsfifo.Producer[Scene], events []Scene, batch bool) {
 	if batch {
 		assert.NoError(t, p.SendBatch(t.Context(), events).Err())
@@ -62,7 +62,7 @@ func TestConcurrentUse(t *testing.T) {
 		var wg sync.WaitGroup
 		for g := range 8 {
 			wg.Go(func() {
-				// Two goroutines each send the same events, alone and in batches.
+				// Two goroutines send the same events, individually and in batches.
 				part := all[g/2*50 : g/2*50+50]
 				sendEach(t, p, part, g%2 == 0)
 			})
@@ -74,14 +74,14 @@ func TestConcurrentUse(t *testing.T) {
 	})
 }
 
-// exclusiveClient answers after a while and fails the test when two requests
-// with one message group are under way.
+// exclusiveClient answers after a delay, and fails the test if two requests with one message
+// group are in flight.
 type exclusiveClient struct {
 	*sqstest.Queue
 	t        *testing.T
 	mu       sync.Mutex
 	underWay map[string]bool
-	together int // the most requests that were under way at once
+	together int // maximum number of concurrent requests
 }
 
 func (c *exclusiveClient) SendMessage(ctx context.Context, in *sqs.SendMessageInput, o ...func(*sqs.Options)) (*sqs.SendMessageOutput, error) {

@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/kansas-frontier-matrix/sqsfifo"
+	"github.com/kansas-frontier-matrix/sqsfifo/canonicaljson"
 	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
 )
 
@@ -26,7 +27,7 @@ func newQueue(t testing.TB, c sqstest.Config) *sqstest.Queue {
 	return q
 }
 
-// on returns a producer of scenes for the queue, as another process would have it.
+// on returns a producer of scenes for the queue, like another process would have.
 func on(t testing.TB, client sqsfifo.Client, q *sqstest.Queue, change ...func(*sqsfifo.Config[Scene])) *sqsfifo.Producer[Scene] {
 	t.Helper()
 	c := config()
@@ -39,7 +40,7 @@ func on(t testing.TB, client sqsfifo.Client, q *sqstest.Queue, change ...func(*s
 	return p
 }
 
-// scenes returns n scenes in the given number of groups, in turn.
+// scenes returns n scenes, distributed over the given number of groups.
 func scenes(n, groups int) []Scene {
 	out := make([]Scene, n)
 	for i := range out {
@@ -48,8 +49,8 @@ func scenes(n, groups int) []Scene {
 	return out
 }
 
-// bothDoors runs f with the queue itself and with a real *sqs.Client over HTTP
-// messages, each in a bubble of virtual time.
+// bothDoors runs f with the queue itself and with a real *sqs.Client over HTTP messages,
+// each in a bubble of virtual time.
 func bothDoors(t *testing.T, c sqstest.Config, f func(t *testing.T, q *sqstest.Queue, client sqsfifo.Client)) {
 	t.Helper()
 	t.Run("in process", func(t *testing.T) {
@@ -149,8 +150,8 @@ func TestSendBatch(t *testing.T) {
 	})
 }
 
-// assertOrder checks that the messages of each group stand in the queue in the
-// order of their events' numbers.
+// assertOrder checks that each group's messages are in the queue in the order of their
+// events' numbers.
 func assertOrder(t *testing.T, q *sqstest.Queue) {
 	t.Helper()
 	last := map[string]string{}
@@ -162,7 +163,7 @@ func assertOrder(t *testing.T, q *sqstest.Queue) {
 	}
 }
 
-// Events behind a refused one of their group would overtake it.
+// Later events of the group would overtake a refused event.
 func TestSendBatchPausesTheGroupOfAnEventThatIsRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue(t, sqstest.Config{})
@@ -230,7 +231,7 @@ func TestBatchRequestsStayWithinTheLimits(t *testing.T) {
 	})
 }
 
-// countingClient notes the number of entries of each request.
+// countingClient records the number of entries of each request.
 type countingClient struct {
 	sqsfifo.Client
 	mu      sync.Mutex
@@ -253,7 +254,7 @@ func (c *countingClient) note(n int) {
 	c.entries = append(c.entries, n)
 }
 
-// An outbox stores the message and sends it later, in another process.
+// An outbox stores the message, and another process sends it later.
 func TestMessageSurvivesStorage(t *testing.T) {
 	bothDoors(t, sqstest.Config{}, func(t *testing.T, q *sqstest.Queue, client sqsfifo.Client) {
 		built, err := on(t, client, q, func(c *sqsfifo.Config[Scene]) {
@@ -294,4 +295,25 @@ func TestSendMessageRefusesWhatWasChanged(t *testing.T) {
 	_, err := p.SendMessage(t.Context(), nil)
 	require.ErrorAs(t, err, &v)
 	assert.Empty(t, q.Messages())
+}
+
+// The envelope adds a level to the payload, so a payload has at most 9,999 levels.
+func TestDepthOfPayload(t *testing.T) {
+	p := newProducer(t, sqsfifo.Config[json.RawMessage]{
+		QueueURL: config().QueueURL, Source: source,
+		Identify: func(json.RawMessage) (sqsfifo.Identity, error) {
+			return sqsfifo.Identity{DedupeKey: "deep", Group: "g", Time: time.Unix(1, 0)}, nil
+		},
+	})
+	nested := func(levels int) json.RawMessage {
+		return json.RawMessage(`{"a":` + strings.Repeat("[", levels-1) + strings.Repeat("]", levels-1) + "}")
+	}
+	msg, err := p.Build(nested(canonicaljson.MaxDepth - 1))
+	require.NoError(t, err)
+	_, err = sqsfifo.DecodeEnvelope[json.RawMessage](msg.Body)
+	require.NoError(t, err)
+	_, err = p.Build(nested(canonicaljson.MaxDepth))
+	var violation *sqsfifo.ViolationError
+	require.ErrorAs(t, err, &violation)
+	assert.Equal(t, "SF030", violation.Findings[0].Rule)
 }

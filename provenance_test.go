@@ -27,7 +27,7 @@ func ExampleProvenanceWriter() {
 		fmt.Println(err)
 		return
 	}
-	var ledger bytes.Buffer // or a file, opened to append
+	var ledger bytes.Buffer // or a file opened for appending
 	c := config()
 	c.QueueURL = queue.URL()
 	c.Telemetry.Provenance = sqsfifo.ProvenanceWriter(&ledger)
@@ -38,13 +38,13 @@ func ExampleProvenanceWriter() {
 	}
 	_, err = producer.Send(ctx, scene)
 	if err == nil {
-		err = producer.Close(ctx) // waits for the records, too
+		err = producer.Close(ctx) // also waits for the records
 	}
 	fmt.Println(err, strings.Count(ledger.String(), `"outcome":"stored"`))
 	// Output: <nil> 1
 }
 
-// records returns a sink and what it was given.
+// records returns a sink and a function that returns its records.
 func records() (sqsfifo.ProvenanceSink, *[]sqsfifo.ProvenanceRecord) {
 	var got []sqsfifo.ProvenanceRecord
 	return func(r sqsfifo.ProvenanceRecord) error {
@@ -58,7 +58,7 @@ func TestProvenanceRecordsSayWhatBecameOfEachEvent(t *testing.T) {
 		q := newQueue(t, sqstest.Config{})
 		sink, got := records()
 		dataset := storms
-		dataset.ID, dataset.Version = " "+storms.ID, strings.TrimPrefix(storms.Version, "v") // as a source may write them
+		dataset.ID, dataset.Version = " "+storms.ID, strings.TrimPrefix(storms.Version, "v") // like a source may write them
 		dataset.CARELabel, dataset.ArtifactChecksum = "CARE-Compliant", "sha256:88bedf22ee"
 		p := on(t, q, q, func(c *sqsfifo.Config[Scene]) {
 			c.Telemetry.Provenance = sink
@@ -120,7 +120,7 @@ func TestProvenanceWriterWritesLines(t *testing.T) {
 	require.ErrorIs(t, sqsfifo.ProvenanceWriter(failing{})(sqsfifo.ProvenanceRecord{}), os.ErrClosed)
 }
 
-// halfWriter fails in the middle of its second write and before its third.
+// halfWriter fails in the middle of its second write and before its third write.
 type halfWriter struct {
 	text  strings.Builder
 	calls int
@@ -138,7 +138,7 @@ func (w *halfWriter) Write(b []byte) (int, error) {
 	return w.text.Write(b)
 }
 
-// What was written of a record that failed does not spoil the next.
+// A partly written record does not spoil the next record.
 func TestProvenanceWriterAfterATornLine(t *testing.T) {
 	var w halfWriter
 	sink := sqsfifo.ProvenanceWriter(&w)
@@ -170,8 +170,8 @@ type failing struct{}
 
 func (failing) Write([]byte) (int, error) { return 0, os.ErrClosed }
 
-// A sink that is slow, fails or panics holds up no send, loses no event, and its
-// losses are told.
+// A sink that is slow, fails or panics delays no send and loses no event, and its losses are
+// reported.
 func TestASinkHoldsNothingUp(t *testing.T) {
 	for _, tc := range []struct {
 		name string
@@ -215,8 +215,8 @@ func TestASinkHoldsNothingUp(t *testing.T) {
 	}
 }
 
-// A sink that never returns costs the records that no longer fit, and Close ends
-// with its context.
+// A sink that never returns loses the records beyond the limit, and Close ends with its
+// context.
 func TestABlockedSinkDropsWhatDoesNotFit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue(t, sqstest.Config{DiscardDeleted: true})
@@ -231,7 +231,7 @@ func TestABlockedSinkDropsWhatDoesNotFit(t *testing.T) {
 		})
 		_, err := p.Send(t.Context(), scene)
 		require.NoError(t, err)
-		synctest.Wait() // the sink has it and blocks
+		synctest.Wait() // the sink has the record and blocks
 		require.NoError(t, p.SendBatch(t.Context(), scenes(10_007, 500)).Err())
 
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
@@ -243,7 +243,7 @@ func TestABlockedSinkDropsWhatDoesNotFit(t *testing.T) {
 		assert.EqualValues(t, 7, missing.Lost)
 		require.NoError(t, errors.Unwrap(missing))
 		assert.Len(t, order, 10_001)
-		last := map[string]string{} // in the order of each group
+		last := map[string]string{} // by group, in order
 		for _, key := range order[1:] {
 			var n int
 			_, err := fmt.Sscanf(key, "landsat|scene-%d", &n)
@@ -255,8 +255,8 @@ func TestABlockedSinkDropsWhatDoesNotFit(t *testing.T) {
 	})
 }
 
-// A message that names the run of a replay is recorded as one, also by a producer that
-// never sent it, and it is the event that it was without that attribute.
+// A message with the name of a replay's run is recorded as a replay, even by a producer that
+// never sent it. The event is the same as without that attribute.
 func TestReplayAttribute(t *testing.T) {
 	q := newQueue(t, sqstest.Config{})
 	sink, got := records()
@@ -270,7 +270,7 @@ func TestReplayAttribute(t *testing.T) {
 	again, err := p.SendMessage(t.Context(), msg)
 	require.NoError(t, err)
 	assert.True(t, again.Duplicate)
-	msg.Group = "" // which is refused
+	msg.Group = "" // refused
 	_, err = p.SendMessage(t.Context(), msg)
 	require.Error(t, err)
 	require.NoError(t, p.Close(t.Context()))

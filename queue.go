@@ -1,39 +1,43 @@
 package sqsfifo
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"time"
 
 	"github.com/google/uuid"
 
-	"github.com/kansas-frontier-matrix/sqsfifo/internal/dedup"
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/dispatch"
+	"github.com/kansas-frontier-matrix/sqsfifo/internal/foreign"
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/ledger"
+	"github.com/kansas-frontier-matrix/sqsfifo/internal/memory"
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/observe"
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/sqscall"
 	"github.com/kansas-frontier-matrix/sqsfifo/lint"
 )
 
-// Queue is one FIFO queue as this process sends to it: its message groups, buffer,
-// pacing, memory of what was sent, and telemetry. Producers of several event types
-// that send to one queue share one Queue (see [NewProducerOn]): only then is the
-// order of a message group kept among them, and a dedupe key that two of them use
-// noticed.
+// Queue is this process's sender to one FIFO queue: message groups, buffer, pacing,
+// memory and telemetry. Producers of several event types for one queue share one Queue
+// (see [NewProducerOn]). Sharing keeps the order of a message group across producers and
+// detects a dedupe key that two producers use.
 //
-// A Queue is safe for concurrent use. It runs goroutines only while events are under
-// way: at most Delivery.InFlight that make requests, and one that reports outcomes.
-// While callbacks block, one more reports for each message group that has outcomes,
-// which are at most Delivery.BufferEvents. [Queue.Close] waits for all of them.
+// A Queue is safe for concurrent use. It runs goroutines only while it has events: at
+// most Delivery.InFlight goroutines make requests, and one goroutine reports outcomes.
+// While callbacks block, each message group with outcomes has one more reporting
+// goroutine, at most Delivery.BufferEvents in all. [Queue.Close] waits for all
+// goroutines.
 type Queue struct {
 	courier    *courier
 	showKeys   bool // Telemetry.ShowDedupeKeys
 	dispatcher *dispatch.Dispatcher[submission]
+	limits     observe.Snapshot // its limits alone
 }
 
-// NewQueue returns a queue for several producers, or every fault of the
-// configuration at once ([*ConfigError], joined). It makes no request.
+// NewQueue returns a queue for several producers. The error joins one [*InvalidError]
+// for each wrong field. NewQueue makes no request.
 func NewQueue(client Client, config QueueConfig) (*Queue, error) {
 	err := config.validate()
 	if isNil(client) {
@@ -45,36 +49,60 @@ func NewQueue(client Client, config QueueConfig) (*Queue, error) {
 	return newQueue(client, config)
 }
 
+// processBegan tells this process from an earlier one of the same StoreConfig.Owner.
+var processBegan = time.Now()
+
 func newQueue(client Client, config QueueConfig) (*Queue, error) {
 	explicit := config.Deduplication == ExplicitBodyHash
 	c := &courier{
 		caller:    sqscall.New(client, config.URL),
 		inspector: &inspector{client: client, queueURL: config.URL, explicit: explicit},
-		memory:    dedup.New(dedup.Options{AcceptTimes: config.Delivery.Memory.DetectForeignDuplicates, MaxKeys: config.Delivery.Memory.MaxKeys}),
 		explicit:  explicit,
 	}
-	var err error
-	c.store, err = newEventStore(config.Store, config.URL, config.Delivery.RetryFor, func() time.Duration { return time.Duration(c.memory.Now()) })
-	if err != nil {
-		return nil, err
+	remember := memory.Options{
+		AcceptTimes: config.Delivery.Memory.DetectForeignDuplicates, MaxKeys: config.Delivery.Memory.MaxKeys,
+		Store: config.Store.Store, FailOpen: config.Store.FailOpen, Owner: config.Store.Owner, Began: processBegan, Recompute: fingerprintOfBody, Note: c.storeHealth.note,
 	}
+	var err error
+	if remember.Store != nil {
+		if remember.Policy, err = config.Store.policy(config.Delivery.RetryFor); err != nil {
+			return nil, err
+		}
+		c.keys = storeKeys{client: config.Store.Client, queue: cmp.Or(config.Store.Queue, arnOf(config.URL)), inspector: c.inspector}
+	}
+	if c.caller.ShowTexts = config.Telemetry.ShowErrorTexts; !c.caller.ShowTexts {
+		remember.Hide = foreign.Known{}.Hide
+	}
+	c.memory = memory.New(remember)
+	c.elapsed = c.memory.Elapsed
+	c.clockSkew.Store(math.Float64bits(math.NaN()))
+	c.startFor = cmp.Or(config.Delivery.StartFor, usualStartFor)
 	options := config.Delivery.options()
-	if c.store != nil && config.Delivery.RetryFor == 0 {
+	if remember.Store != nil && config.Delivery.RetryFor == 0 {
 		options.RetryFor = config.Store.retryFor()
 	}
 	q := &Queue{courier: c, showKeys: config.Telemetry.ShowDedupeKeys, dispatcher: dispatch.New(c, options)}
+	q.limits = observe.Snapshot{
+		EventLimit: int64(options.Items), ByteLimit: int64(options.Bytes), RequestLimit: int64(options.InFlight),
+		KeyLimit: int64(config.Delivery.Memory.MaxKeys),
+	}
 	var rules []string
 	for _, r := range lint.Rules() {
-		rules = append(rules, r.ID)
+		if r.Passes.Has(lint.OnMessage) || r.Passes.Has(lint.OnStream) { // the others are on source
+			rules = append(rules, r.ID)
+		}
 	}
 	c.log = newOperatorLog(config.Telemetry.Logger, config.URL)
+	c.inspector.health = &c.sqs
+	c.sqs.name, c.sqs.log = "SQS", c.log
+	c.storeHealth.name, c.storeHealth.log = "the store", c.log
 	var ofStore func() observe.StoreSnapshot
-	if c.store != nil {
+	if remember.Store != nil {
 		ofStore = q.storeSnapshot
 	}
 	c.observer, err = observe.New(observe.Config{
 		Meter: config.Telemetry.MeterProvider, Tracer: config.Telemetry.TracerProvider, Propagator: config.Telemetry.Propagator,
-		QueueURL: config.URL, Version: Version, Rules: rules,
+		QueueURL: config.URL, Version: Version, Rules: rules, NoEventSpans: config.Telemetry.NoEventSpans,
 		Snapshot: q.snapshot, StoreSnapshot: ofStore,
 		ValidAttribute: func(name, value string) bool {
 			return lint.CheckAttribute(name, lint.Attribute{DataType: stringType, StringValue: value}) == nil
@@ -91,27 +119,25 @@ func newQueue(client Client, config QueueConfig) (*Queue, error) {
 	return q, nil
 }
 
-// mostRecords may wait for a provenance sink.
+// mostRecords is the number of records that may wait for a provenance sink.
 const mostRecords = 10_000
 
-// Preflight asks the queue for its attributes and checks that it is FIFO and
-// deduplicates the way that Config.Deduplication expects; its MaximumMessageSize
-// is then the limit of each message. The error is a [*QueueError] with all
-// problems, or the client's. What works and is worth knowing stands in the
-// report's Notes.
+// Preflight reads the queue's attributes and checks the queue: FIFO, and deduplication
+// as Config.Deduplication expects. From then on MaximumMessageSize limits each message.
+// The error is a [*QueueError] with all problems, or the client's error. Notes of the
+// report are advice about a usable queue.
 //
-// The first send does the same. It goes on without an answer where the
-// credentials may send but not read attributes: SQS itself refuses what a
-// wrong queue cannot accept. After a bad answer, or none, the queue is asked again
-// every ten seconds at most.
+// The first send runs the same check. Credentials may permit sending but not reading
+// attributes: the send then continues without the check, and SQS itself refuses the
+// messages that the queue cannot accept. After a problem or an error, the next check
+// runs at least ten seconds later.
 func (q *Queue) Preflight(ctx context.Context) (QueueReport, error) {
 	return q.courier.inspector.ask(ctx)
 }
 
-// Flush sends what lingers and waits until every event that was submitted before
-// has its outcome. It returns the context's error if that comes first; the events
-// still go on then. An [*UnreportedError] reports that events without a callback
-// failed.
+// Flush sends lingering events and waits for the outcomes of all events submitted
+// earlier. If ctx ends first, Flush returns the context's error and the events continue.
+// An [*UnreportedError] reports failed events without a callback.
 func (q *Queue) Flush(ctx context.Context) error {
 	if err := q.dispatcher.Flush(ctx); err != nil {
 		return fmt.Errorf("sqsfifo: events still under way: %w", err)
@@ -119,18 +145,17 @@ func (q *Queue) Flush(ctx context.Context) error {
 	return q.courier.takeUnreported()
 }
 
-// Close refuses new events, which then fail with [ErrClosed], and waits for
-// those under way: when it returns nil, each has its outcome and no goroutine of
-// the queue is left.
+// Close refuses new events with [ErrClosed] and waits for the submitted events. After a
+// nil error every event has its outcome and all goroutines of the queue have ended.
 //
-// When ctx ends first, the remaining events are withdrawn: each gets its outcome,
-// a [*NotStoredError] or an [*InDoubtError], before Close returns the context's
-// error. Close waits at most one second more for callbacks that block, and its
-// error says how many outcomes could not be reported because of them.
+// When ctx ends first, Close withdraws the remaining events: each event gets a
+// [*NotStoredError] or an [*InDoubtError], and then Close returns the context's error.
+// Close waits at most one more second for blocked callbacks; the error contains the
+// number of unreported outcomes.
 //
 // An [*UnreportedError] reports that events without a callback failed, a
 // [*ProvenanceError] that records are missing from Telemetry.Provenance, and an
-// [*UnsettledError] that results are missing from the store, for which Close waits ten
+// [*UnrecordedError] that results are missing from the store, for which Close waits ten
 // seconds at most. Close may be called more than once.
 func (q *Queue) Close(ctx context.Context) error {
 	blocked, err := q.dispatcher.Close(ctx, q.courier.abort)
@@ -140,17 +165,14 @@ func (q *Queue) Close(ctx context.Context) error {
 	case err != nil:
 		err = fmt.Errorf("sqsfifo: close: the remaining events were withdrawn: %w", err)
 	}
-	unsettled := q.closeStore(ctx)
+	unrecorded := q.closeStore(ctx)
 	q.courier.observer.Close()
-	return errors.Join(err, q.courier.takeUnreported(), unsettled, q.closeLedger(ctx), q.courier.log.flush(ctx))
+	return errors.Join(err, q.courier.takeUnreported(), unrecorded, q.closeLedger(ctx), q.courier.log.flush(ctx))
 }
 
 func (q *Queue) closeStore(ctx context.Context) error {
-	if q.courier.store == nil {
-		return nil
-	}
-	if lost, err := q.courier.store.Close(ctx); lost > 0 {
-		return &UnsettledError{Lost: lost, Err: err}
+	if lost, err := q.courier.memory.Close(ctx); lost > 0 {
+		return &UnrecordedError{Lost: lost, Err: err}
 	}
 	return nil
 }
@@ -161,30 +183,33 @@ func (q *Queue) closeLedger(ctx context.Context) error {
 		return fmt.Errorf("sqsfifo: close: provenance records still to be written: %w", err)
 	}
 	if lost, err := l.Lost(); lost > 0 {
+		if !q.courier.caller.ShowTexts { // the sink had the keys of events
+			err = foreign.Known{}.Hide(err)
+		}
 		return &ProvenanceError{Lost: lost, Err: err}
 	}
 	return nil
 }
 
-// Pause is why a message group is paused.
+// Pause describes the pause of a message group.
 type Pause struct {
-	// EventID and DedupeKey are those of the event that failed. It, and no other
-	// event of the group, is still sent when it is submitted again.
+	// EventID and DedupeKey identify the failed event. A resubmission of this event is
+	// sent during the pause; other events of the group are not.
 	EventID   uuid.UUID
 	DedupeKey string
 
-	// Fate is InDoubt or Altered, or with PauseOnFailure NotStored.
+	// Fate is InDoubt, Altered, or, with PauseOnFailure, NotStored.
 	Fate Fate
 
-	// Code is the error code of SQS, "" if there was none.
+	// Code is the error code of SQS, or "" without a code.
 	Code string
 
-	// Since is when the event failed, Until when the pause ends by itself because
-	// the doubt is over; the zero time if it does not.
+	// Since is the time of the failure. Until is the automatic end of the pause of an
+	// event in doubt, or the zero time if only Resume or a resend ends the pause.
 	Since, Until time.Time
 }
 
-// Paused returns the message groups that are paused. The map is the caller's.
+// Paused returns all paused message groups. The caller owns the map.
 func (q *Queue) Paused() map[string]Pause {
 	pauses := q.dispatcher.Pauses()
 	groups := make(map[string]Pause, len(pauses))
@@ -197,28 +222,28 @@ func (q *Queue) Paused() map[string]Pause {
 	return groups
 }
 
-// Resume ends the pause of a message group. Events queued after the failed one have
-// already failed with ErrGroupPaused, and are not sent by Resume.
+// Resume ends the pause of a message group. Delivery.OnGroupFailure decides which
+// failures pause a group.
 //
-// Which failures pause a group is Delivery.OnGroupFailure. While it is paused, no
-// event of the group is sent but the one that failed, known by its dedupe key:
-// sending it again with success ends the pause, too, and keeps the order. To
-// call Resume is to go on without it. The pause of an event in doubt also ends by
-// itself, when the doubt is over.
+// During the pause only the failed event, identified by its dedupe key, may be sent. A
+// successful resend ends the pause and keeps the order. Resume ends the pause without
+// the failed event. The pause of an event in doubt also ends automatically, together
+// with the doubt. Events queued after the failed event have already ended with
+// ErrGroupPaused; Resume does not send them.
 func (q *Queue) Resume(group string) { q.dispatcher.Resume(group) }
 
-// ResumeAll ends the pause of every message group and returns how many there were.
+// ResumeAll ends the pauses of all message groups and returns the number of pauses.
 func (q *Queue) ResumeAll() int { return q.dispatcher.ResumeAll() }
 
-// Stats returns what the queue holds now. It looks at each message group that has
-// events and at each remembered key.
+// Stats returns a snapshot of the queue. It visits each message group with events and
+// each remembered key.
 func (q *Queue) Stats() Stats {
-	s, m := q.stats(), q.courier.memory
-	s.RememberedKeys = m.Len(m.Now())
+	s := q.stats()
+	s.RememberedKeys = q.courier.memory.Len()
 	return s
 }
 
-// stats is Stats without the count of the keys.
+// stats is Stats without RememberedKeys.
 func (q *Queue) stats() Stats {
 	s, c := q.dispatcher.Stats(), &q.courier.counts
 	return Stats{
@@ -229,10 +254,7 @@ func (q *Queue) stats() Stats {
 }
 
 func (q *Queue) storeStats() StoreStats {
-	if q.courier.store == nil {
-		return StoreStats{}
-	}
-	return StoreStats(q.courier.store.Stats())
+	return StoreStats(q.courier.memory.StoreStats())
 }
 
 func (q *Queue) storeSnapshot() observe.StoreSnapshot {
@@ -240,18 +262,17 @@ func (q *Queue) storeSnapshot() observe.StoreSnapshot {
 	return observe.StoreSnapshot{
 		New: s.New, Renewed: s.Renewed, Reclaimed: s.Reclaimed,
 		Duplicates: s.Duplicates, Conflicts: s.Conflicts, InProgress: s.Waits, Indeterminate: s.Indeterminate, Full: s.Full,
-		Drifts: s.Drifts, Unclaimed: s.Unclaimed, Errors: s.Errors, Stale: s.Stale, Lost: s.Lost, Unsettled: s.Unsettled,
+		Drifts: s.Drifts, Unclaimed: s.Unclaimed, Errors: s.Errors, Stale: s.Stale, Lost: s.Lost, Pending: s.Recording, Unrecorded: s.Unrecorded,
 	}
 }
 
-// snapshot is what the readers of the metrics get.
+// snapshot returns the values of the asynchronous instruments.
 func (q *Queue) snapshot() observe.Snapshot {
-	s := q.stats()
-	return observe.Snapshot{
-		Events: int64(s.Events), Bytes: int64(s.Bytes), Requests: int64(s.Requests), PausedGroups: int64(s.PausedGroups),
-		OldestAge: s.OldestAge.Seconds(), RateLimit: s.Rate,
-		Stored: s.Outcomes.Stored, Duplicates: s.Outcomes.Duplicates,
-		NotStored: s.Outcomes.NotStored, InDoubt: s.Outcomes.InDoubt, Altered: s.Outcomes.Altered,
-		Retries: s.Retries, Throttles: s.Throttles,
-	}
+	s, d, c := q.limits, q.dispatcher.Stats(), q.courier
+	s.Events, s.Bytes, s.Requests = int64(d.Items), int64(d.Bytes), int64(d.Requests)
+	s.Keys, s.PausedGroups, s.BlockedCallers = int64(c.memory.Held()), int64(d.Paused), int64(d.Blocked)
+	s.OldestAge, s.OldestPause, s.RateLimit = d.Oldest.Seconds(), d.OldestPause.Seconds(), d.Rate
+	s.ClockSkew = math.Float64frombits(c.clockSkew.Load())
+	s.Retries, s.Throttles, s.Pauses, s.Waits = c.counts.retries.Load(), c.counts.throttles.Load(), d.Pauses, d.Waits
+	return s
 }

@@ -19,8 +19,8 @@ import (
 
 var senderFault = sqstest.FailEntries("InvalidMessageContents", smithy.FaultClient, nil)
 
-// A failed event pauses its group: what is behind it is refused until it is sent
-// again with success or somebody says to go on.
+// A failed event pauses its group: later events are refused until a successful resend or
+// Resume.
 func TestPausedGroup(t *testing.T) {
 	scheduling(t, sqsfifo.Delivery{OnGroupFailure: sqsfifo.PauseOnFailure}, func(t *testing.T, p *sqsfifo.Producer[Scene], c *slowClient) {
 		c.Inject(senderFault, 1)
@@ -44,7 +44,7 @@ func TestPausedGroup(t *testing.T) {
 		_, err := p.Send(t.Context(), event("b", 0))
 		require.NoError(t, err, "other groups go on")
 
-		// What failed goes first, and what is handed in behind it follows.
+		// The failed event goes first, and later submissions follow.
 		results := p.SendBatch(t.Context(), []Scene{event("a", 0), event("a", 1)})
 		require.NoError(t, results.Err())
 		assert.Empty(t, p.Paused())
@@ -72,7 +72,7 @@ func TestPausedGroup(t *testing.T) {
 	})
 }
 
-// The event that may end a pause goes alone: it may fail again.
+// The event that may end a pause is sent alone, because it may fail again.
 func TestPausedRun(t *testing.T) {
 	scheduling(t, sqsfifo.Delivery{Order: sqsfifo.Runs, OnGroupFailure: sqsfifo.PauseOnFailure}, func(t *testing.T, p *sqsfifo.Producer[Scene], c *slowClient) {
 		run := []Scene{event("a", 0), event("a", 1), event("a", 2)}
@@ -96,8 +96,8 @@ func TestPausedRun(t *testing.T) {
 	})
 }
 
-// With Runs a request that is stored in part names what was overtaken and does
-// not send it again.
+// With Runs, after a partially stored request the outcomes report overtaken events, and the
+// producer does not resend these.
 func TestRunsNameWhatIsOvertaken(t *testing.T) {
 	second := func(position int, _ types.SendMessageBatchRequestEntry) bool { return position == 1 }
 	last := func(position int, _ types.SendMessageBatchRequestEntry) bool { return position >= 2 }
@@ -132,8 +132,8 @@ func TestRunsNameWhatIsOvertaken(t *testing.T) {
 	}
 }
 
-// A request that was stored in part and whose answer was lost shows in the
-// sequence numbers of the next: it stores what was left out behind the rest.
+// After a partially stored request with a lost answer, the sequence numbers of the next
+// answer show the gap: the retry stores the missing event after the others.
 func TestRunsSeeWhatALostAnswerOvertook(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue(t, sqstest.Config{})
@@ -146,8 +146,8 @@ func TestRunsSeeWhatALostAnswerOvertook(t *testing.T) {
 	})
 }
 
-// An event that stands twice in one request is stored once, and one of the two
-// receipts says so (F-009).
+// An event that occurs twice in one request is stored once, and one of the two receipts is a
+// duplicate (F-009).
 func TestDuplicateInOneRequest(t *testing.T) {
 	for _, order := range []sqsfifo.Order{sqsfifo.Strict, sqsfifo.Runs} {
 		scheduling(t, sqsfifo.Delivery{Order: order}, func(t *testing.T, p *sqsfifo.Producer[Scene], c *slowClient) {
@@ -161,7 +161,7 @@ func TestDuplicateInOneRequest(t *testing.T) {
 			assert.Equal(t, []bool{false, false, true, false, true}, duplicates)
 			assert.Len(t, c.Messages(), 3)
 
-			// A failed event is not overtaken by what was stored long ago.
+			// An event stored long ago does not overtake a failed event.
 			c.Inject(sqstest.FailEntries("InternalError", smithy.FaultServer, func(position int, _ types.SendMessageBatchRequestEntry) bool { return position == 0 }), 1)
 			results = p.SendBatch(t.Context(), []Scene{event("a", 3), event("a", 1)})
 			require.NoError(t, results.Err())
@@ -172,7 +172,7 @@ func TestDuplicateInOneRequest(t *testing.T) {
 	}
 }
 
-// halfClient stores all but the second entry of its first request and loses the
+// halfClient stores all entries of its first request except the second, and loses the
 // answer.
 type halfClient struct {
 	*sqstest.Queue
@@ -189,8 +189,8 @@ func (c *halfClient) SendMessageBatch(ctx context.Context, in *sqs.SendMessageBa
 	return c.Queue.SendMessageBatch(ctx, in, o...)
 }
 
-// An event whose key is another one's stops those of its group behind it in the
-// slice, and no others; with SkipEvent none.
+// An event with another event's key stops the later events of its group in the slice, and no
+// other groups. With SkipEvent it stops no events.
 func TestConflictStopsTheRestOfItsGroup(t *testing.T) {
 	for _, d := range []sqsfifo.Delivery{
 		{},

@@ -22,8 +22,7 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
 )
 
-// Producers on one queue keep the order of a group among them, and notice a key
-// that two of them use.
+// Producers on one queue share the order of a group, and detect a key that two of them use.
 func TestProducersShareAQueue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		fake := newQueue(t, sqstest.Config{})
@@ -78,15 +77,15 @@ func TestNewProducerOnRefusesWhatBelongsToTheQueue(t *testing.T) {
 	}
 }
 
-// After an outage longer than the deduplication interval every group goes on by
-// itself: what never left this machine pauses nothing.
+// After an outage longer than the deduplication interval, every group continues by itself:
+// attempts that never left this machine do not pause a group.
 func TestGroupsGoOnAfterAnOutage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue(t, sqstest.Config{})
 		const groups = 1000
 		q.Inject(sqstest.Throttle(), 1_000_000)
 		p := on(t, q, q, func(c *sqsfifo.Config[Scene]) { c.Delivery.InFlight = 64 })
-		var notStored atomic.Int64 // callbacks of different groups may run at once
+		var notStored atomic.Int64 // callbacks of different groups may run concurrently
 		for _, s := range scenes(groups, groups) {
 			p.SendAsync(t.Context(), s, func(_ sqsfifo.Receipt, err error) {
 				if sqsfifo.FateOf(err) == sqsfifo.NotStored {
@@ -103,8 +102,8 @@ func TestGroupsGoOnAfterAnOutage(t *testing.T) {
 	})
 }
 
-// The pause of an event in doubt ends by itself when the doubt is over, and is to be
-// seen until then.
+// The pause of an event in doubt ends automatically with the doubt. Until then Paused
+// returns it.
 func TestPauseEndsWithTheDoubt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue(t, sqstest.Config{})
@@ -112,7 +111,7 @@ func TestPauseEndsWithTheDoubt(t *testing.T) {
 		p := on(t, q, q, func(c *sqsfifo.Config[Scene]) { o = observe(c) })
 		gauge := func() int64 {
 			values, _ := o.metrics(t)
-			return values["sqs_fifo.producer.paused_groups {group}"]
+			return values["sqs_fifo.producer.group.paused {group}"]
 		}
 		doubt := inDoubt(t, p, q, sqstest.LoseAnswer())
 		q.ClearFaults()
@@ -136,8 +135,8 @@ func TestPauseEndsWithTheDoubt(t *testing.T) {
 	})
 }
 
-// The end of a caller's context pauses nothing if the event is surely not stored,
-// and ResumeAll ends what pauses there are.
+// The end of a caller's context does not pause a group if the event is proven not stored.
+// ResumeAll ends all pauses.
 func TestOnlyDoubtPauses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue(t, sqstest.Config{})
@@ -150,7 +149,7 @@ func TestOnlyDoubtPauses(t *testing.T) {
 		assert.Empty(t, p.Paused())
 		q.ClearFaults()
 
-		p = on(t, q, q) // one that is not paced
+		p = on(t, q, q) // without the pacing of the first producer
 		inDoubt(t, p, q, sqstest.LoseAnswer())
 		assert.Len(t, p.Paused(), 1)
 		assert.Equal(t, 1, p.Stats().PausedGroups)
@@ -160,7 +159,7 @@ func TestOnlyDoubtPauses(t *testing.T) {
 	})
 }
 
-// A memory that is full refuses; it never forgets a key early.
+// A full memory refuses events; it never forgets a key early.
 func TestMaxKeysRefuses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue(t, sqstest.Config{})
@@ -181,7 +180,7 @@ func TestMaxKeysRefuses(t *testing.T) {
 	})
 }
 
-// Ten idle minutes later nothing is left of what was remembered.
+// After ten idle minutes the memory is empty.
 func TestIdleProducerForgets(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue(t, sqstest.Config{})
@@ -201,8 +200,8 @@ func (b bulky) MarshalJSON() ([]byte, error) {
 	return fmt.Appendf(nil, `{"n":%d,"text":"%s"}`, b.N, strings.Repeat("x", 5000)), nil
 }
 
-// A SendBatch holds each message no longer than until its outcome: 100,000 messages
-// of 5 kB each go through a buffer of 1 MiB.
+// A SendBatch keeps each message only until its outcome: 100,000 messages of 5 kB each pass
+// a buffer of 1 MiB.
 func TestSendBatchLetsGoOfMessages(t *testing.T) {
 	if testing.Short() {
 		t.Skip("sends 500 MB")
@@ -235,7 +234,7 @@ func TestSendBatchLetsGoOfMessages(t *testing.T) {
 	assert.Less(t, most.Load(), before+100<<20, "the messages are 500 MB")
 }
 
-// What fails without a callback is reported by Flush and Close, once.
+// Flush and Close report each failure without a callback exactly once.
 func TestFailuresWithoutACallbackAreCounted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue(t, sqstest.Config{})
@@ -270,8 +269,8 @@ func (blackHole) SendMessageBatch(ctx context.Context, _ *sqs.SendMessageBatchIn
 	return nil, ctx.Err()
 }
 
-// When its context ends, Close withdraws the remaining events: each has its outcome
-// before Close returns, and says whether a request had it.
+// When its context ends, Close withdraws the remaining events: each event has its outcome
+// before Close returns. The outcome shows whether a request had the event.
 func TestCloseGivesEachEventItsOutcome(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue(t, sqstest.Config{})
@@ -298,8 +297,8 @@ func TestCloseGivesEachEventItsOutcome(t *testing.T) {
 	})
 }
 
-// A callback that blocks forever costs its own group its reports, and Close one
-// second.
+// A callback that never returns delays only the reports of its own group, and delays Close by
+// one second.
 func TestCloseWithABlockedCallback(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue(t, sqstest.Config{})
@@ -323,7 +322,7 @@ func TestCloseWithABlockedCallback(t *testing.T) {
 	})
 }
 
-// oddClient answers what no client should.
+// oddClient returns impossible answers.
 type oddClient struct {
 	*sqstest.Queue
 	send func() (*sqs.SendMessageOutput, error)
@@ -333,13 +332,13 @@ func (c oddClient) SendMessage(context.Context, *sqs.SendMessageInput, ...func(*
 	return c.send()
 }
 
-// A client that misbehaves is an error, and not the end of the process.
+// A misbehaving client causes an error, and does not end the process.
 func TestOddClients(t *testing.T) {
 	var none *sqs.Client
 	_, err := sqsfifo.NewProducer(none, config())
 	require.ErrorContains(t, err, "nil client")
 	for name, send := range map[string]func() (*sqs.SendMessageOutput, error){
-		"nothing":          func() (*sqs.SendMessageOutput, error) { return nil, nil }, //nolint:nilnil // that is the point
+		"nothing":          func() (*sqs.SendMessageOutput, error) { return nil, nil }, //nolint:nilnil // the purpose of this case
 		"a panic":          func() (*sqs.SendMessageOutput, error) { panic("index out of range") },
 		"an empty answer":  func() (*sqs.SendMessageOutput, error) { return &sqs.SendMessageOutput{}, nil },
 		"an ID and no MD5": func() (*sqs.SendMessageOutput, error) { return &sqs.SendMessageOutput{MessageId: aws.String("1")}, nil },
@@ -361,8 +360,8 @@ func TestOddClients(t *testing.T) {
 	}
 }
 
-// A wrong queue is asked again every ten seconds, not on each send, and is right
-// once it has been set right.
+// A wrong queue is asked again at most every ten seconds, not on each send, and the producer
+// works once the queue is repaired.
 func TestWrongQueueIsAskedAtIntervals(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue(t, sqstest.Config{})

@@ -9,21 +9,22 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/lint"
 )
 
-// Receipt confirms that SQS stored the event. SQS has proved it, to this call or, if
-// Duplicate is set and MessageID is empty, to an earlier one of this producer.
+// Receipt confirms that SQS stored the event. The proof is SQS's answer to this call, or,
+// if Duplicate is set and MessageID is empty, to an earlier call of this producer.
 type Receipt struct {
-	// Duplicate is true when SQS had the event already and suppressed this
-	// message. It is never true by mistake. It may be false for a duplicate
-	// whose original this process never saw, because SQS answers both alike:
-	// that the original came first is known from the producer's memory of the
-	// last five minutes and from sequence numbers (F-001, F-009). After a restart the
-	// memory is empty: a replay of what was sent before looks new, unless
-	// Memory.DetectForeignDuplicates is set. With Config.Store it is true for what any
-	// producer with the store has sent within the TTL.
+	// Duplicate is true if SQS already had the event and suppressed this message. It is
+	// never true by mistake.
+	//
+	// Duplicate may be false for a duplicate whose original this process never sent,
+	// because SQS gives both the same answer. The producer recognises duplicates by its
+	// memory of the last five minutes and by sequence numbers (F-001, F-009). After a
+	// restart the memory is empty, and a replay of earlier events looks new unless
+	// Memory.DetectForeignDuplicates is set. With Config.Store, Duplicate is true for
+	// every event that a producer with the same store sent within the TTL.
 	Duplicate bool
 
-	// Overtaken is true when an event of the group that was submitted later was, or may
-	// have been, stored before this one. It happens with the order [Runs] alone.
+	// Overtaken is true if a later event of the group was, or may have been, stored
+	// before this event. It occurs only with the order [Runs].
 	Overtaken bool
 
 	EventID   uuid.UUID
@@ -33,27 +34,34 @@ type Receipt struct {
 	// BodyHash is the deduplication ID, see [BodyHash].
 	BodyHash string
 
-	// MessageID and SequenceNumber are SQS's; for a duplicate they are the
-	// original's (F-001). A sequence number is a decimal number of up to 128
-	// bits. They are empty for a duplicate that was not sent, because the producer
-	// knows that the event is stored: another attempt might have arrived after the
-	// deduplication interval, or failed. A duplicate that Config.Store knows has them,
-	// and EventID, Group and BodyHash are then those of the stored message.
+	// MessageID and SequenceNumber are SQS's answer. For a duplicate they are the
+	// original's (F-001). A sequence number is a decimal number of up to 128 bits.
+	//
+	// Both are empty for a duplicate without a request: the producer knew that SQS has
+	// the event, and another attempt might have failed or arrived after the
+	// deduplication interval. For a duplicate known from Config.Store they are set, and
+	// EventID, Group and BodyHash describe the stored message.
 	MessageID      string
 	SequenceNumber string
 
-	// Findings are violations that Enforce would have refused; see
-	// Config.Enforcement. With Config.Store there is one, too, if the store has the event
-	// with other bytes or for another message group.
+	// Findings are the violations of a message sent despite Config.Enforcement's rules
+	// (Warn). With Config.Store there is also a finding if the store has the event with
+	// other bytes or another message group.
 	Findings []lint.Finding
 
-	// Attempts is the number of requests that this call made; 0 for a duplicate that
-	// was not sent.
+	// Unrecorded is true with Config.Store when the store does not have the event, because
+	// the store did not answer within Store.Timeout, or because the event was sent without a
+	// claim. SQS has the event all the same. The producer tries to record the event until
+	// Close. If that fails, a resend of the event after five minutes is unresolved.
+	Unrecorded bool
+
+	// Attempts is the number of requests of this call, 0 for a duplicate without a
+	// request.
 	Attempts int
 }
 
-// Result is the outcome of one event: Err is nil and Receipt is set, or Err says
-// what became of the event.
+// Result is the outcome of one event: a Receipt if Err is nil, and otherwise an error
+// for [FateOf].
 type Result struct {
 	Receipt Receipt
 	Err     error
@@ -62,8 +70,8 @@ type Result struct {
 // Results are the outcomes of a SendBatch, in the order of its events.
 type Results []Result
 
-// Err returns nil if each event has its receipt, and otherwise the errors of
-// those that have none, joined, each with its index.
+// Err joins the errors of all failed events, each with its index. It returns nil if every
+// event has a receipt.
 func (r Results) Err() error {
 	var errs []error
 	for i := range r {

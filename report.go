@@ -5,91 +5,54 @@ import (
 	"time"
 
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/attempt"
-	"github.com/kansas-frontier-matrix/sqsfifo/internal/dedup"
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/dispatch"
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/observe"
 )
 
-// Conclude looks up what became of an event without proof of success.
+// Conclude looks up the fate of an event without proof of success.
 func (c *courier) Conclude(it *item) attempt.Fate {
-	s := &it.Message
-	if !s.hasID {
-		return attempt.NotStored
+	refused := it.Outcome.Reason == dispatch.Refused
+	fate := c.memory.Conclude(&it.Message.known, it.Last().Fate == attempt.Altered, refused).Fate()
+	if it.Message.known.IsIdle() {
+		it.MarkIdle()
 	}
-	s.known, s.knownBefore = c.memory.Conclude(c.memory.Now(), &s.id, &s.ticket)
-	fate := fateOf(it, s.known)
-	if s.claimed != nil {
-		s.claimed.known = s.claimed.claim.Known()
-		fate = s.claimed.fate(fate, it.Outcome.Reason == dispatch.Refused)
+	switch {
+	case fate != attempt.Stored:
+	case it.IsSubmitted() && it.Outcome.Reason != dispatch.Withdrawn:
+		c.memory.AwaitRecord(&it.Message.known, it)
+	default: // no caller waits
+		it.Outcome.Unrecorded = c.memory.AwaitRecord(&it.Message.known, nil)
 	}
-	if it.Outcome.Reason == dispatch.Refused && fate == attempt.Stored {
-		return attempt.NotStored // the event is, and not with these attributes
+	if refused && fate == attempt.Stored {
+		return attempt.NotStored // stored, but with other attributes
 	}
 	return fate
 }
 
-func fateOf(it *item, k dedup.Known) attempt.Fate {
-	switch {
-	case it.Last().Fate == attempt.Altered || k.State == dedup.Altered:
-		return attempt.Altered
-	case k.State == dedup.InDoubt:
-		return attempt.InDoubt
-	case k.State == dedup.Stored:
-		return attempt.Stored
-	}
-	return attempt.NotStored
-}
-
-// Release ends what the memory keeps for the submission.
+// Release ends the submission in the memory. It returns the fate of the event and the time
+// at which its doubt ends.
 func (c *courier) Release(it *item) (attempt.Fate, time.Time) {
-	s := &it.Message
-	if !s.hasID {
-		return attempt.NotStored, time.Time{}
-	}
-	if s.claimed != nil {
-		c.store.Release(s.claimed.claim)
-	}
-	now := c.memory.Now()
-	c.memory.Release(now, &s.id, &s.ticket)
-	c.memory.Refresh(now, &s.id, &s.ticket)
-	k := s.ticket.Known
-	over := k.Over()
-	if over < now {
-		over = now.Add(dedup.Horizon) // altered, and nothing stops a resend
-	}
-	fate, until := fateOf(it, k), time.Now().Add(over.Sub(now))
-	if s.claimed == nil {
-		return fate, until
-	}
-	// That the store has not answered pauses nothing: nothing was tried.
-	with := s.claimed.fate(fate, true)
-	if fate == attempt.NotStored && with == attempt.InDoubt {
-		until = time.Now().Add(time.Until(s.claimed.known.Over)) // with a monotonic reading
-	}
-	return with, until
+	k, over := c.memory.Release(&it.Message.known, it.Last().Fate == attempt.Altered)
+	return k.Fate(), over
 }
 
-// Refresh looks the event of a waiting item up again.
-func (c *courier) Refresh(it *item) {
-	if s := &it.Message; s.hasID {
-		c.memory.Refresh(c.memory.Now(), &s.id, &s.ticket)
-	}
-}
+// Refresh looks up the event of a waiting item again.
+func (c *courier) Refresh(it *item) { c.memory.Refresh(&it.Message.known) }
 
 // Paused reports that an item paused its message group.
 func (c *courier) Paused(group string, p *dispatch.Pause) { c.log.paused(group, p) }
 
-// Sweep frees what SQS has forgotten.
-func (c *courier) Sweep() (again bool) { return !c.memory.Sweep(c.memory.Now()) }
+// Sweep removes events forgotten by SQS from the memory. It reports whether more remain.
+func (c *courier) Sweep() (again bool) { return !c.memory.Sweep() }
 
-// Tell reports the outcome of an event to telemetry, to the ledger and to the
-// caller, in this order.
+// Tell reports the outcome of an event to telemetry, the ledger and the caller, in this
+// order.
 func (c *courier) Tell(it *item) {
 	s, o := &it.Message, &it.Outcome
-	c.finish(it, s.receipt(o), s.outcomeError(o, c.memory.Wall))
+	c.finish(it, s.receipt(o), s.outcomeError(o, c.memory))
 }
 
-// finish reports the outcome of an event that may never have been submitted.
+// finish reports the outcome of an event, which may never have been submitted.
 func (c *courier) finish(it *item, r Receipt, err error) {
 	s := &it.Message
 	if err != nil {
@@ -102,17 +65,23 @@ func (c *courier) finish(it *item, r Receipt, err error) {
 		}
 	}
 	replay := s.replay || s.seen
-	if it.Outcome.Reason != dispatch.Withdrawn { // else a request may have it
+	if it.Outcome.Reason != dispatch.Withdrawn { // otherwise a worker may be writing s.again
 		replay = replay || s.again
 	}
+	outcome := outcomeOf(r, err)
 	ended := observe.Ended{
+		Source: s.rules.source, Outcome: outcome, Took: c.took(it),
 		Attempts: it.Outcome.Attempts, Duplicate: r.Duplicate, Recorded: it.Outcome.Reason == dispatch.Known, Replay: replay, MessageID: r.MessageID, ErrorType: errorType(err),
 	}
 	if s.msg != nil {
 		ended.BodyBytes = len(s.msg.Body)
 	}
 	c.observer.EndEvent(s.ctx, s.span, ended)
-	c.counts.add(r, err)
+	c.counts.add(outcome)
+	if r.Unrecorded {
+		c.memory.CountUnrecorded()
+		c.log.unrecorded()
+	}
 	if err != nil && s.msg != nil {
 		c.log.failed(s, err)
 	}
@@ -130,7 +99,22 @@ func (c *courier) finish(it *item, r Receipt, err error) {
 	}
 }
 
-// takeUnreported returns the failures that nobody has heard of, once.
+// took returns the time from an event's submission to its outcome, or 0 if the event was
+// refused immediately. Without a store, a stored event ends with the answer of its last
+// request, so took need not read the clock.
+func (c *courier) took(it *item) time.Duration {
+	s, o := &it.Message, &it.Outcome
+	switch {
+	case s.submitted == 0:
+		return 0
+	case !c.memory.HasStore() && o.Fate == attempt.Stored && o.Attempts > 0 && o.Reason == dispatch.Answered && s.ended > s.submitted:
+		return s.ended.Sub(s.submitted)
+	default:
+		return c.memory.Since(s.submitted)
+	}
+}
+
+// takeUnreported returns each failure without a reporter once.
 func (c *courier) takeUnreported() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()

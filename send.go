@@ -9,13 +9,14 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/lint"
 )
 
-// Send builds the event's message, sends it and waits for the answer.
+// Send builds the event's message, sends it and waits for the outcome. Retries end
+// after Delivery.RetryFor or with ctx.
 //
-// Receipt.Duplicate says that SQS had the event already; that is a success. The
-// error is a [*ViolationError], [*IdentifyError], [*ConflictError], [*QueueError] or
-// [*NotStoredError]: the event is not stored; or an [*InDoubtError]: it may be; or
-// an [*AlteredError]: something else is. Retries go on until Delivery.RetryFor is
-// over or ctx is done.
+// A nil error means that SQS stored the event. With Receipt.Duplicate set, SQS already
+// had the event, which is a success. A [*ViolationError], [*IdentifyError],
+// [*ConflictError], [*QueueError] or [*NotStoredError] means that the event is not
+// stored. After an [*InDoubtError] the event may be stored. After an [*AlteredError]
+// SQS stored another message in place of the event.
 func (p *Producer[T]) Send(ctx context.Context, event T) (Receipt, error) {
 	return p.one(ctx, func(s *submission) (err error) {
 		s.msg, err = p.compose(event)
@@ -23,10 +24,9 @@ func (p *Producer[T]) Send(ctx context.Context, event T) (Receipt, error) {
 	})
 }
 
-// SendMessage sends a message that [Producer.Build] made earlier, here or in
-// another process, byte for byte. It checks the message as Build did. The
-// message may be changed when SendMessage has returned. The errors are those of
-// [Producer.Send].
+// SendMessage sends a message from an earlier [Producer.Build], in this or another
+// process, byte for byte. SendMessage checks the message like Build. The caller may
+// change msg after SendMessage has returned. The errors are those of [Producer.Send].
 func (p *Producer[T]) SendMessage(ctx context.Context, msg *Message) (Receipt, error) {
 	return p.one(ctx, func(s *submission) error { return s.take(msg) })
 }
@@ -36,19 +36,19 @@ func (p *Producer[T]) one(ctx context.Context, build func(*submission) error) (R
 	return r.Receipt, r.Err
 }
 
-// SendBatch sends events in as few requests as order allows and returns when
-// each has its result: results[i] is for events[i].
+// SendBatch sends events in as few requests as the order allows and waits for all
+// outcomes: results[i] is the result of events[i].
 //
-// Events of one group are sent in the order of the slice. When one fails, the later
-// ones of its group in the slice are not sent and wrap [ErrGroupPaused], because
-// they would overtake it; later calls go on, unless the failure also pauses the
-// group, see [Producer.Resume]. Other groups go on. With Delivery.OnGroupFailure
-// set to SkipEvent a failure stops nothing. The errors are those of
-// [Producer.Send].
+// The events of one group are sent in the order of the slice. If an event fails, the
+// later events of its group in the slice are not sent, because they would overtake the
+// failed event; their errors wrap [ErrGroupPaused]. Other groups continue. Later calls
+// continue too, unless the failure pauses the group, see [Producer.Resume]. With
+// Delivery.OnGroupFailure set to SkipEvent, a failure affects no other event. The errors
+// are those of [Producer.Send].
 //
-// An event of the slice is submitted when the buffer has room for it, so that the
-// messages of a long slice need not fit into memory at once. What was sent more than
-// an interval before that moment, and not before the call, is forgotten.
+// SendBatch submits an event when the buffer has room for it, so a long slice does not
+// need memory for all of its messages at once. The deduplication interval of an event
+// counts back from its submission and not from the call.
 func (p *Producer[T]) SendBatch(ctx context.Context, events []T) Results {
 	return p.wait(ctx, len(events), func(i int, s *submission) (err error) {
 		s.msg, err = p.compose(events[i])
@@ -56,45 +56,44 @@ func (p *Producer[T]) SendBatch(ctx context.Context, events []T) Results {
 	})
 }
 
-// SendAsync submits an event and reports its outcome later, exactly once: done is
-// called with what Send would have returned. Events of one group that are submitted
-// one after the other are sent, and their callbacks run, in that order. done may be
-// nil; failures are then reported by Flush and Close as an [*UnreportedError].
+// SendAsync submits an event and calls done exactly once with the results of Send.
+// Consecutive events of one group are sent in the order of the calls, and their
+// callbacks run in that order. done may be nil: then Flush and Close report failures as
+// an [*UnreportedError].
 //
-// SendAsync blocks while the buffer is full (Delivery.BufferEvents, BufferBytes),
-// until the queue has described itself, for that answer, and with Config.Store for one
-// look into the store, for Store.Timeout at most. When ctx ends, an
-// event that has no outcome yet gets one at once, before earlier events of its
-// group whose contexts go on.
+// SendAsync blocks while the buffer is full (Delivery.BufferEvents, BufferBytes), until
+// the first answer to GetQueueAttributes, and with Config.Store for one lookup in the
+// store, at most for Store.Timeout. When ctx ends, the event gets its outcome
+// immediately, even before earlier events of its group with other contexts.
 //
-// An event that cannot be submitted, because it has no message group, ctx is over
-// or the producer closed, is reported before SendAsync returns. Otherwise done runs
-// on a goroutine of the producer. While it runs, the other callbacks of its group
-// wait, and nothing else does. It may call every method of the producer; one that
-// waits for events of its group waits forever.
+// SendAsync calls done before it returns if the event cannot be submitted: the event
+// has no message group, ctx has ended or the producer is closed. Otherwise done runs on
+// a goroutine of the producer. A running callback delays the other callbacks of its
+// group and nothing else. done may call every method of the producer, but a method that
+// waits for events of the same group would wait forever.
 func (p *Producer[T]) SendAsync(ctx context.Context, event T, done func(Receipt, error)) {
 	it := p.newItem(ctx, done)
 	_ = p.submit(ctx, it, p.composeInto(it, event), true)
 }
 
-// SendMessageAsync is [Producer.SendAsync] for a message that [Producer.Build] made
-// earlier, with the checks of [Producer.SendMessage]. The message may be changed when
-// SendMessageAsync has returned.
+// SendMessageAsync is like [Producer.SendAsync] for a message from an earlier
+// [Producer.Build], with the checks of [Producer.SendMessage]. The caller may change
+// msg after SendMessageAsync has returned.
 func (p *Producer[T]) SendMessageAsync(ctx context.Context, msg *Message, done func(Receipt, error)) {
 	it := p.newItem(ctx, done)
 	_ = p.submit(ctx, it, it.Message.take(msg), true)
 }
 
-// TrySend is like [Producer.SendAsync] but never blocks. If it returns nil, done
-// will be called exactly once. If the buffer is full, it returns an error that wraps
-// [ErrBufferFull], and done is never called. With Config.Store the event is first looked
-// up when it is claimed.
+// TrySend is like [Producer.SendAsync] but never blocks. After a nil error, done is
+// called exactly once. If the buffer is full, the error wraps [ErrBufferFull] and done is
+// never called. With Config.Store, TrySend does not look the event up: the first use of
+// the store is the claim.
 func (p *Producer[T]) TrySend(ctx context.Context, event T, done func(Receipt, error)) error {
 	it := p.newItem(ctx, done)
 	return p.submit(ctx, it, p.composeInto(it, event), false)
 }
 
-// callback is the reporter of SendAsync.
+// callback reports the outcome of SendAsync.
 type callback func(Receipt, error)
 
 func (f callback) report(_ int, r Receipt, err error) { f(r, err) }
@@ -113,7 +112,7 @@ func (p *Producer[T]) composeInto(it *item, event T) (err error) {
 	return err
 }
 
-// take makes the submission that of a message that was built elsewhere.
+// take sets the submission's message to a copy of a message from an earlier Build.
 func (s *submission) take(msg *Message) error {
 	s.foreign = true
 	if msg == nil {
@@ -123,7 +122,7 @@ func (s *submission) take(msg *Message) error {
 	return nil
 }
 
-// submit submits an item, which is refused with the error if there is one.
+// submit submits an item. A refusal that is not nil becomes the item's outcome.
 func (p *Producer[T]) submit(ctx context.Context, it *item, refusal error, wait bool) error {
 	q := p.queue
 	q.courier.begin(ctx, it, refusal, wait)
@@ -160,8 +159,8 @@ func publicCause(err error) error {
 	return err
 }
 
-// stays reports whether an event takes its place among those of its group: one
-// that will be refused does, too, if it has a group.
+// stays reports whether an event takes a place in the queue of its group, and the cause
+// if not. A refused event with a group takes a place too.
 func (q *Queue) stays(ctx context.Context, it *item, wrong error) (bool, error) {
 	switch {
 	case wrong != nil:
@@ -174,7 +173,7 @@ func (q *Queue) stays(ctx context.Context, it *item, wrong error) (bool, error) 
 	return true, nil
 }
 
-// end reports an event that was not submitted.
+// end concludes and reports an event that was not submitted.
 func (q *Queue) end(it *item, cause error) {
 	q.conclude(it, cause)
 	q.courier.Tell(it)
@@ -193,14 +192,14 @@ func (q *Queue) conclude(it *item, cause error) {
 	o.Fate = q.courier.Conclude(it)
 }
 
-// full ends an event for which the buffer has no room. Its caller still has it, and
-// done is not called, unless the event is known to be stored.
+// full ends an event that does not fit into the buffer. The caller still has the event,
+// so done is not called, unless the event is known to be stored.
 func (q *Queue) full(it *item) error {
 	s := &it.Message
-	s.refuse(nil) // the caller will hear of it when there is room
-	s.claimed = nil
+	s.refuse(nil) // a later submission reports the refusal
+	s.known.DropClaim()
 	q.conclude(it, ErrBufferFull)
-	err := s.outcomeError(&it.Outcome, q.courier.memory.Wall)
+	err := s.outcomeError(&it.Outcome, q.courier.memory)
 	if err != nil {
 		s.to = callback(func(Receipt, error) {})
 	}
@@ -208,11 +207,11 @@ func (q *Queue) full(it *item) error {
 	return err
 }
 
-// call is the events of a call that waits for their outcomes.
+// call collects the results of one Send, SendMessage or SendBatch.
 type call struct {
 	results Results
 	left    atomic.Int64
-	all     chan struct{} // closed when each has its outcome
+	all     chan struct{} // closed after the last outcome
 }
 
 func (c *call) report(i int, r Receipt, err error) {
@@ -222,7 +221,7 @@ func (c *call) report(i int, r Receipt, err error) {
 	}
 }
 
-// wait builds and sends n messages and returns when each has its result.
+// wait builds and sends n messages and returns after the last outcome.
 func (p *Producer[T]) wait(ctx context.Context, n int, build func(int, *submission) error) Results {
 	c := &call{results: make(Results, n), all: make(chan struct{})}
 	if n == 0 {
@@ -235,8 +234,10 @@ func (p *Producer[T]) wait(ctx context.Context, n int, build func(int, *submissi
 		together = &dispatch.Call{}
 	}
 
-	// Events are submitted a few at a time: one by one the first would go alone, and
-	// all at once would have to fit into the buffer.
+	q.courier.keys.learn(ctx)
+
+	// Events are submitted in small groups. One at a time, the first event would get a
+	// request of its own; all at once, the events would have to fit into the buffer.
 	const few = 64
 	ready := make([]*item, 0, min(few, n))
 	submit := func() {
@@ -246,8 +247,8 @@ func (p *Producer[T]) wait(ctx context.Context, n int, build func(int, *submissi
 		clear(ready)
 		ready = ready[:0]
 	}
-	// There is something left only if Identify, Attributes or an encoder panicked. The
-	// caller may go on without the results, and the buffer needs the places.
+	// After a panic of Identify, Attributes or an encoder, the deferred function ends the
+	// remaining events and frees their room in the buffer: the caller may recover.
 	var opened []*item // not looked up yet
 	defer func() {
 		q.giveUp(ready, errPanicked)
@@ -256,7 +257,7 @@ func (p *Producer[T]) wait(ctx context.Context, n int, build func(int, *submissi
 		}
 	}()
 	var first *item
-	var slab []item // several events are one allocation
+	var slab []item // one allocation for several events
 	for i := range n {
 		if len(slab) == 0 {
 			slab = make([]item, min(slabLen, n-i))
@@ -266,7 +267,7 @@ func (p *Producer[T]) wait(ctx context.Context, n int, build func(int, *submissi
 		it.Call = together
 		s := &it.Message
 		s.to, s.at, s.rules = c, i, &p.rules
-		if q.courier.store == nil || n == 1 {
+		if !q.courier.memory.HasStore() || n == 1 {
 			q.courier.begin(ctx, it, build(i, s), true)
 			if q.reserve(ctx, it, n == 1, submit) {
 				if n == 1 {
@@ -278,7 +279,7 @@ func (p *Producer[T]) wait(ctx context.Context, n int, build func(int, *submissi
 			}
 			continue
 		}
-		// With a store, as many as are submitted together are looked up together.
+		// With a store, the events of one submission share one lookup.
 		q.courier.open(ctx, it, build(i, s))
 		if opened = append(opened, it); len(opened) < few && i < n-1 {
 			continue
@@ -306,11 +307,11 @@ func (p *Producer[T]) wait(ctx context.Context, n int, build func(int, *submissi
 	return c.results
 }
 
-// reserve takes the place of an event of a call, and reports whether it is to be
-// submitted: otherwise it has its outcome. If the buffer is full it submits those before
-// it.
+// reserve takes room in the buffer for an event of a call and reports whether to submit
+// the event; otherwise reserve has reported the outcome. If the buffer is full, reserve
+// first submits the earlier events of the call.
 func (q *Queue) reserve(ctx context.Context, it *item, alone bool, submit func()) bool {
-	wrong := q.courier.inspector.check(ctx) // after begin, which captures what is known of the event
+	wrong := q.courier.inspector.check(ctx) // after begin, because begin captures the memory's record of the event
 	if stays, cause := q.stays(ctx, it, wrong); !stays || alone && it.Refused {
 		q.end(it, cause)
 		return false
@@ -325,12 +326,12 @@ func (q *Queue) reserve(ctx context.Context, it *item, alone bool, submit func()
 	return true
 }
 
-// slabLen is small, because one event that waits keeps those of its slab.
+// slabLen is small, because one waiting event keeps its whole slab in memory.
 const slabLen = 16
 
 var errPanicked = errors.New("a later event of the call panicked while it was built")
 
-// giveUp ends events that have their places and were not submitted.
+// giveUp ends events with room in the buffer that were not submitted, and frees the room.
 func (q *Queue) giveUp(items []*item, cause error) {
 	for _, it := range items {
 		q.dispatcher.Cancel(it.Size)

@@ -18,8 +18,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
 )
 
-// An event whose context ends has its outcome at once: not stored while it waits,
-// in doubt while a request has it. The answer is remembered all the same.
+// When its context ends, an event gets its outcome immediately: not stored while it waits,
+// in doubt while a request has it. The producer still remembers the answer.
 func TestContextOfAnEvent(t *testing.T) {
 	scheduling(t, sqsfifo.Delivery{}, func(t *testing.T, p *sqsfifo.Producer[Scene], c *slowClient) {
 		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Millisecond)
@@ -48,7 +48,7 @@ func TestContextOfAnEvent(t *testing.T) {
 	})
 }
 
-// lateClient looks at a message when it is told to.
+// lateClient reads a message only after a signal.
 type lateClient struct {
 	*sqstest.Queue
 	look chan struct{}
@@ -59,8 +59,8 @@ func (c lateClient) SendMessage(ctx context.Context, in *sqs.SendMessageInput, o
 	return c.Queue.SendMessage(ctx, in, o...)
 }
 
-// A message belongs to its caller again when SendMessage has returned, though a
-// request may still be under way.
+// The caller may change a message after SendMessage has returned, even while a request is
+// in flight.
 func TestMessageIsTheCallersAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue(t, sqstest.Config{})
@@ -99,7 +99,7 @@ func TestMessageIsTheCallersAgain(t *testing.T) {
 	})
 }
 
-// What Identify and Attributes return may be used again.
+// The caller may reuse the results of Identify and Attributes.
 func TestMessageIsItsOwn(t *testing.T) {
 	q := newQueue(t, sqstest.Config{})
 	dataset := &sqsfifo.Dataset{ID: "landsat", Version: "v1.0.0", SourceURI: "s3://usgs-landsat/?p=1", QueryParameters: []string{"p"}}
@@ -120,8 +120,8 @@ func TestMessageIsItsOwn(t *testing.T) {
 	assert.Equal(t, &sqsfifo.Dataset{ID: "landsat", Version: "v1.0.0", SourceURI: "s3://usgs-landsat/?p=1", QueryParameters: []string{"p"}}, msg.Dataset)
 }
 
-// The last event that a closed producer has may be one that waits to try again:
-// with the end of its context the producer comes to rest.
+// The last event of a closed producer may be waiting for a retry. When its context ends,
+// the producer stops.
 func TestCloseEndsWithTheLastContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue(t, sqstest.Config{})
@@ -148,8 +148,8 @@ func TestCloseEndsWithTheLastContext(t *testing.T) {
 	})
 }
 
-// A producer that closes in the middle of a SendBatch has one outcome for each
-// event, whenever the context ends.
+// Each event of a SendBatch has one outcome if the producer closes during the call, however
+// the context ends.
 func TestSendBatchMeetsClose(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue(t, sqstest.Config{})
@@ -159,7 +159,7 @@ func TestSendBatchMeetsClose(t *testing.T) {
 		p = on(t, c, q, func(c *sqsfifo.Config[Scene]) {
 			identify := c.Identify
 			c.Identify = func(s Scene) (sqsfifo.Identity, error) {
-				if built++; built == 151 { // 128 are submitted
+				if built++; built == 151 { // 128 events are submitted
 					ended, cancel := context.WithCancel(t.Context())
 					cancel()
 					require.Error(t, p.Close(ended))
@@ -176,7 +176,7 @@ func TestSendBatchMeetsClose(t *testing.T) {
 	})
 }
 
-// What its caller gave up is held no longer, though its group does not move.
+// The producer drops an event after its context has ended, even while its group is blocked.
 func TestWithdrawnEventsAreNotHeld(t *testing.T) {
 	scheduling(t, sqsfifo.Delivery{}, func(t *testing.T, p *sqsfifo.Producer[Scene], c *slowClient) {
 		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Millisecond)
@@ -209,8 +209,8 @@ func TestWithdrawnEventsAreNotHeld(t *testing.T) {
 	})
 }
 
-// A caller that recovers from the panic of its own Identify has lost the results of
-// the call, and no room in the buffer.
+// A caller that recovers from the panic of Identify loses the results of the call, and no
+// room in the buffer.
 func TestPanicOfIdentifyCostsNoRoom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue(t, sqstest.Config{})
@@ -233,8 +233,8 @@ func TestPanicOfIdentifyCostsNoRoom(t *testing.T) {
 	})
 }
 
-// The watch on a context ends with its event, also if the event ended before the
-// watch began: a context that lives as long as the program must not gather them.
+// The watch of a context ends with its event, even if the event ended before the watch
+// began: a context of the program's lifetime must not collect watches.
 func TestContextIsNotWatchedForLongerThanTheEvent(t *testing.T) {
 	scheduling(t, sqsfifo.Delivery{}, func(t *testing.T, p *sqsfifo.Producer[Scene], _ *slowClient) {
 		_, err := p.Preflight(t.Context())
@@ -250,7 +250,7 @@ func TestContextIsNotWatchedForLongerThanTheEvent(t *testing.T) {
 	})
 }
 
-// watchedContext counts who watches it. Its Done is slow.
+// watchedContext counts its watchers. Its Done is slow.
 type watchedContext struct {
 	context.Context
 	slow         time.Duration
@@ -262,7 +262,7 @@ func (c *watchedContext) Done() <-chan struct{} {
 	return c.Context.Done()
 }
 
-// Value hides that it is a context of the standard library.
+// Value hides the type of a context of the standard library.
 func (c *watchedContext) Value(any) any { return nil }
 
 func (c *watchedContext) AfterFunc(func()) (stop func() bool) {
@@ -270,8 +270,7 @@ func (c *watchedContext) AfterFunc(func()) (stop func() bool) {
 	return func() bool { c.ended++; return true }
 }
 
-// An event whose outcome is decided and not told yet keeps it when its context
-// ends.
+// A decided outcome stays the same if the context ends before the report.
 func TestContextThatEndsBeforeTheOutcomeIsTold(t *testing.T) {
 	scheduling(t, sqsfifo.Delivery{OnGroupFailure: sqsfifo.PauseOnFailure}, func(t *testing.T, p *sqsfifo.Producer[Scene], c *slowClient) {
 		c.Inject(sqstest.FailEntries("InvalidMessageContents", smithy.FaultClient, nil), 1)

@@ -23,8 +23,7 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
 )
 
-// faulty lets a share of the entries and of the calls fail, and a share of the
-// answers be lost.
+// faulty fails a share of the entries and of the calls, and loses a share of the answers.
 func faulty(q *sqstest.Queue, share float64) {
 	var n atomic.Int64
 	entry := func(int, types.SendMessageBatchRequestEntry) bool { return n.Add(1)%int64(1/share) == 0 }
@@ -33,9 +32,9 @@ func faulty(q *sqstest.Queue, share float64) {
 	q.InjectRandomly(sqstest.FailEntries("InternalError", smithy.FaultServer, entry), 1, 3)
 }
 
-// Twenty thousand events in a hundred groups through a real client, a socket and
-// faults, in real time: no event is lost, stored twice or, with Strict, out of
-// order; with Runs whatever is overtaken is named.
+// Twenty thousand events in a hundred groups go through a real client, a socket and faults,
+// in real time. No event is lost, stored twice or, with Strict, out of order. With Runs the
+// outcomes report each overtaken event.
 func TestFaultsOverLoopback(t *testing.T) {
 	if testing.Short() {
 		t.Skip("sends 60,000 events in real time")
@@ -111,9 +110,9 @@ func TestFaultsOverLoopback(t *testing.T) {
 
 var soak = flag.Duration("soak", 0, "length of TestSoak; 0 skips it")
 
-// TestSoak sends as fast as it can for as long as -soak says, through faults and
-// with replays, from three producers to one queue that a consumer empties. Neither
-// the heap nor the goroutines may grow.
+// TestSoak sends at full speed for the duration of -soak, with faults and replays, from three
+// producers to one queue with a consumer. Neither the heap nor the number of goroutines may
+// grow.
 func TestSoak(t *testing.T) {
 	if *soak == 0 {
 		t.Skip("make soak")
@@ -157,7 +156,7 @@ func TestSoak(t *testing.T) {
 			drained := false
 			select {
 			case <-stop:
-				drained = true // nothing comes after what is there now
+				drained = true // the remaining messages are the last
 			default:
 			}
 			out, err := q.ReceiveMessage(t.Context(), &sqs.ReceiveMessageInput{QueueUrl: aws.String(q.URL()), MaxNumberOfMessages: 10})

@@ -11,8 +11,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
 )
 
-// Messages that were built before are sent byte for byte, in the order of the calls
-// and among the events of their groups, and may be changed after the call.
+// Messages from earlier Builds are sent byte for byte, in the order of the calls and among
+// the events of their groups. The caller may change a message after the call.
 func TestSendMessageAsync(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue(t, sqstest.Config{})
@@ -32,7 +32,7 @@ func TestSendMessageAsync(t *testing.T) {
 				continue
 			}
 			p.SendMessageAsync(t.Context(), msg, done)
-			*msg = sqsfifo.Message{} // it is the caller's again
+			*msg = sqsfifo.Message{} // the caller may change it now
 		}
 		require.NoError(t, p.Flush(t.Context()))
 		require.Len(t, q.Messages(), len(bodies))

@@ -20,7 +20,7 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
 )
 
-// slowClient answers after a while and notes when which events left.
+// slowClient answers after a delay and records the time of each event's request.
 type slowClient struct {
 	*sqstest.Queue
 	latency time.Duration
@@ -64,7 +64,7 @@ func (c *slowClient) SendMessageBatch(ctx context.Context, in *sqs.SendMessageBa
 	return c.Queue.SendMessageBatch(ctx, in, o...)
 }
 
-// scheduling is a producer over a client that takes 20 ms, in a bubble.
+// scheduling is a producer in a bubble, over a client with a delay of 20 ms.
 func scheduling(t *testing.T, d sqsfifo.Delivery, f func(t *testing.T, p *sqsfifo.Producer[Scene], c *slowClient)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -74,7 +74,7 @@ func scheduling(t *testing.T, d sqsfifo.Delivery, f func(t *testing.T, p *sqsfif
 	})
 }
 
-// event is the nth of its group.
+// event returns the nth event of its group.
 func event(group string, n int) Scene {
 	return Scene{ID: group + string(rune('0'+n)), PathRow: group, Acquired: scene.Acquired}
 }
@@ -85,20 +85,20 @@ func fail(t *testing.T) func(sqsfifo.Receipt, error) {
 
 func TestLinger(t *testing.T) {
 	scheduling(t, sqsfifo.Delivery{Linger: 7 * time.Millisecond}, func(t *testing.T, p *sqsfifo.Producer[Scene], c *slowClient) {
-		p.SendAsync(t.Context(), event("a", 0), fail(t)) // nothing under way: at once
-		p.SendAsync(t.Context(), event("b", 0), fail(t)) // waits for others
+		p.SendAsync(t.Context(), event("a", 0), fail(t)) // no request in flight: sent immediately
+		p.SendAsync(t.Context(), event("b", 0), fail(t)) // lingers
 		time.Sleep(3 * time.Millisecond)
 		p.SendAsync(t.Context(), event("c", 0), fail(t))
 		time.Sleep(10 * time.Millisecond)
 		for _, g := range strings.Split("d e f g h i j k l m n", " ") { // eleven: ten fill a request
 			p.SendAsync(t.Context(), event(g, 0), fail(t))
 		}
-		require.NoError(t, p.Flush(t.Context())) // does not wait for the linger of the last
+		require.NoError(t, p.Flush(t.Context())) // does not wait for the last event's linger
 		assert.ElementsMatch(t, []request{{0, "a"}, {7 * time.Millisecond, "b c"}, {13 * time.Millisecond, "d e f g h i j k l m"}, {13 * time.Millisecond, "n"}}, c.requests)
 	})
 }
 
-// Many events of one group fill no request with Strict; with Runs ten do.
+// Many events of one group do not fill a request with Strict; with Runs ten events do.
 func TestOrderDecidesWhatFillsARequest(t *testing.T) {
 	for order, want := range map[sqsfifo.Order]request{
 		sqsfifo.Strict: {5 * time.Millisecond, "b"},
@@ -111,7 +111,7 @@ func TestOrderDecidesWhatFillsARequest(t *testing.T) {
 				}
 				p.SendAsync(t.Context(), event("b", n), fail(t))
 			}
-			time.Sleep(10 * time.Millisecond) // Close would let nothing linger
+			time.Sleep(10 * time.Millisecond) // before Close, which ends the linger
 			require.NoError(t, p.Close(t.Context()))
 			assert.Contains(t, c.requests, request{0, "a"})
 			assert.Contains(t, c.requests, want, "order %d", order)
@@ -137,7 +137,7 @@ func TestInFlightIsALimit(t *testing.T) {
 	}
 }
 
-// A request holds 1 MiB (F-057): what does not fit goes in the next one.
+// A request holds 1 MiB (F-057). Further events go into the next request.
 func TestRequestsAreBoundedByBytes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		type large struct {
@@ -179,10 +179,10 @@ func TestBufferBlocksOrRefuses(t *testing.T) {
 		require.ErrorIs(t, outcome, context.DeadlineExceeded)
 		assert.Zero(t, refused.Attempts)
 
-		p.SendAsync(t.Context(), event("e", 0), fail(t)) // waits for a's answer
+		p.SendAsync(t.Context(), event("e", 0), fail(t)) // waits for the answer to a
 		assert.Equal(t, 20*time.Millisecond, time.Since(c.start))
 		closed := make(chan error)
-		go func() { // waits for room when the producer closes
+		go func() { // waits for room until the producer closes
 			_, err := p.Send(t.Context(), event("f", 0))
 			closed <- err
 		}()
@@ -196,7 +196,7 @@ func TestBufferBlocksOrRefuses(t *testing.T) {
 	})
 }
 
-// Who waits for room when the producer closes waits no longer.
+// Close wakes the callers that wait for room.
 func TestCloseTurnsAwayWhoWaits(t *testing.T) {
 	scheduling(t, sqsfifo.Delivery{BufferEvents: 1}, func(t *testing.T, p *sqsfifo.Producer[Scene], c *slowClient) {
 		p.SendAsync(t.Context(), event("a", 0), fail(t))
@@ -212,21 +212,21 @@ func TestCloseTurnsAwayWhoWaits(t *testing.T) {
 	})
 }
 
-// tryOutcome submits an event whose outcome is reported at once.
+// tryOutcome submits an event with an immediate outcome.
 func tryOutcome(t *testing.T, p *sqsfifo.Producer[Scene], s Scene) (outcome error) {
 	t.Helper()
 	require.NoError(t, p.TrySend(t.Context(), s, func(_ sqsfifo.Receipt, err error) { outcome = err }))
 	return outcome
 }
 
-// Outcomes of a group come in order, those that need no request, too.
+// Outcomes of a group come in order, including outcomes without a request.
 func TestOutcomesComeInOrder(t *testing.T) {
 	scheduling(t, sqsfifo.Delivery{}, func(t *testing.T, p *sqsfifo.Producer[Scene], c *slowClient) {
 		var order []int
 		for n := range 6 {
 			e := event("a", n)
 			if n == 3 {
-				e.ID = "" // there is no key without it
+				e.ID = "" // so the event has no key
 			}
 			p.SendAsync(t.Context(), e, func(_ sqsfifo.Receipt, err error) {
 				assert.Equal(t, n == 3, err != nil, "%d: %v", n, err)
@@ -254,7 +254,7 @@ func TestOutcomesComeInOrder(t *testing.T) {
 	})
 }
 
-// Nothing lingers once the producer is closed.
+// No event lingers after Close.
 func TestCloseDoesNotLinger(t *testing.T) {
 	scheduling(t, sqsfifo.Delivery{Linger: time.Minute}, func(t *testing.T, p *sqsfifo.Producer[Scene], c *slowClient) {
 		p.SendAsync(t.Context(), event("a", 0), fail(t))
@@ -265,7 +265,7 @@ func TestCloseDoesNotLinger(t *testing.T) {
 	})
 }
 
-// Flush waits for events that an earlier Flush waited for, too.
+// Flush also waits for the events of an earlier Flush.
 func TestFlushWaitsForAll(t *testing.T) {
 	scheduling(t, sqsfifo.Delivery{}, func(t *testing.T, p *sqsfifo.Producer[Scene], c *slowClient) {
 		var told sync.Map
@@ -295,10 +295,10 @@ func TestFlushWaitsForAll(t *testing.T) {
 	})
 }
 
-// busyClient throttles the group a and takes its time for all others.
+// busyClient throttles group a, and answers the other groups slowly.
 type busyClient struct {
 	*sqstest.Queue
-	tried []time.Time // of a
+	tried []time.Time // requests with group a
 }
 
 func (c *busyClient) SendMessage(ctx context.Context, in *sqs.SendMessageInput, o ...func(*sqs.Options)) (*sqs.SendMessageOutput, error) {
@@ -323,8 +323,8 @@ func (c *busyClient) SendMessageBatch(ctx context.Context, in *sqs.SendMessageBa
 	return out, nil
 }
 
-// A retry that has to wait for its turn does not outlive the deduplication
-// interval of its first attempt either.
+// A retry that waits for its turn does not outlive the deduplication interval of the first
+// attempt.
 func TestRetryThatWaitsEndsInsideTheInterval(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue(t, sqstest.Config{})

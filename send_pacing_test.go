@@ -45,8 +45,8 @@ func (c *quotaClient) count(err error) {
 	time.Sleep(5*time.Millisecond + rand.N(10*time.Millisecond))
 }
 
-// Against a quota on calls the rate of calls comes down and stays near it: most of
-// the quota is used, hardly a call is throttled, and no event fails.
+// Against a quota on calls, the rate of calls falls to the quota and stays near it: the
+// producer uses most of the quota, SQS throttles few calls, and no event fails.
 func TestPacingAgainstAQuota(t *testing.T) {
 	if testing.Short() {
 		t.Skip("sends a hundred thousand events")
@@ -69,12 +69,12 @@ func TestPacingAgainstAQuota(t *testing.T) {
 				})
 			}
 			calls, throttled := float64(c.calls.Load()), float64(c.throttled.Load())
-			allowed := float64(quota) * (length.Seconds() + 1) // one second's calls are there at the start
+			allowed := float64(quota) * (length.Seconds() + 1) // the quota starts with one second's calls
 			require.NoError(t, p.Close(t.Context()))
 			t.Logf("quota %d: %.1f %% used, %.2f %% throttled", quota, 100*(calls-throttled)/allowed, 100*throttled/calls)
 			assert.GreaterOrEqual(t, calls-throttled, 0.9*allowed)
-			// To find the quota costs as many throttles as there are requests under way;
-			// internal/pacer has the rate at which it is kept.
+			// Finding the quota costs one throttle for each request in flight. internal/pacer tests
+			// the rate afterwards.
 			assert.Less(t, throttled, 0.02*calls)
 			assert.Zero(t, failed.Load())
 		})

@@ -18,8 +18,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
 )
 
-// A slow callback delays the reports of its own group, and neither those of the nine
-// others of its request nor the next request.
+// A slow callback delays the reports of its own group, but not the reports of the nine other
+// groups in its request, and not the next request.
 func TestSlowCallbackDelaysItsGroupOnly(t *testing.T) {
 	scheduling(t, sqsfifo.Delivery{InFlight: 1}, func(t *testing.T, p *sqsfifo.Producer[Scene], c *slowClient) {
 		at := map[string]time.Duration{}
@@ -53,7 +53,7 @@ func TestSlowCallbackDelaysItsGroupOnly(t *testing.T) {
 	})
 }
 
-// A callback or a sink that ends its goroutine ends that call only.
+// A callback or a sink that ends its goroutine ends only that call.
 func TestGoexitEndsOneCallOnly(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue(t, sqstest.Config{})
@@ -84,8 +84,8 @@ func TestGoexitEndsOneCallOnly(t *testing.T) {
 	})
 }
 
-// The callbacks of one group at the end of their context come one after the other,
-// in the order of the calls.
+// When a context ends, the callbacks of one group run one at a time, in the order of the
+// calls.
 func TestCallbacksAtTheEndOfAContextAreInOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue(t, sqstest.Config{})
@@ -116,8 +116,8 @@ func TestCallbacksAtTheEndOfAContextAreInOrder(t *testing.T) {
 
 type ctxKey struct{}
 
-// TrySend never blocks, not even while the queue does not say what it is; the first
-// request waits for that.
+// TrySend never blocks, even while the attributes of the queue are unknown. The first request
+// waits for the attributes.
 func TestTrySendDoesNotWaitForTheQueue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue(t, sqstest.Config{})
@@ -132,7 +132,7 @@ func TestTrySendDoesNotWaitForTheQueue(t *testing.T) {
 	})
 }
 
-// Send returns at the end of its context, also while a callback of its group blocks.
+// Send returns when its context ends, even while a callback of its group blocks.
 func TestSendWaitsForNobodysCallback(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue(t, sqstest.Config{})
@@ -152,7 +152,7 @@ func TestSendWaitsForNobodysCallback(t *testing.T) {
 	})
 }
 
-// The values of the caller's context reach the request if it has one event.
+// A request with one event has the values of the caller's context.
 func TestContextValuesReachTheRequestOfOneEvent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue(t, sqstest.Config{})
@@ -167,7 +167,7 @@ func TestContextValuesReachTheRequestOfOneEvent(t *testing.T) {
 	})
 }
 
-// contextClient notes a value of the contexts of its requests.
+// contextClient records a value of the contexts of its requests.
 type contextClient struct {
 	*sqstest.Queue
 	values []any

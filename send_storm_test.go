@@ -20,9 +20,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
 )
 
-// storm is a random program: several goroutines, each with a group of its own,
-// hand events to one producer in every way that there is, while the queue fails in
-// every way that there is. What must hold then is in check.
+// storm is a random program: several goroutines, each with its own group, submit events to
+// one producer by every method, while the queue fails in every way. check has the invariants.
 type storm struct {
 	t        *testing.T
 	rng      *rand.Rand
@@ -35,7 +34,7 @@ type storm struct {
 	handed map[string][]*handed // by group, in the order of the calls
 }
 
-// handed is one hand-in of one event and its outcome.
+// handed is one submission of an event and its outcome.
 type handed struct {
 	body     string
 	outcomes int
@@ -88,7 +87,7 @@ func newStorm(t *testing.T, seed uint64) *storm {
 	return s
 }
 
-// chance is one in n, from any goroutine.
+// chance returns true once in n calls on average. It is safe for concurrent use.
 func (s *storm) chance(n int) bool { return s.intN(n) == 0 }
 
 func (s *storm) intN(n int) int {
@@ -116,7 +115,7 @@ func (s *storm) run() {
 		}
 	})
 	if !s.chance(4) {
-		wg.Wait() // else it is closed under load
+		wg.Wait() // the producer closes under load otherwise
 	}
 	require.NoError(s.t, s.p.Close(s.t.Context()))
 	wg.Wait()
@@ -124,7 +123,7 @@ func (s *storm) run() {
 	s.check()
 }
 
-// feed hands in the events of one group, one call after the other.
+// feed submits the events of one group, one call after the other.
 func (s *storm) feed(group string) {
 	var sofar []Scene
 	for n := 0; n < 30; {
@@ -218,7 +217,7 @@ func (s *storm) send(group string, events []Scene) {
 	}
 }
 
-// check holds what is in the queue against what the producer said.
+// check compares the messages in the queue with the outcomes.
 func (s *storm) check() {
 	stored := map[string][]sqstest.Message{} // by group
 	bodies := map[string][]time.Time{}
@@ -255,8 +254,8 @@ func (s *storm) check() {
 	}
 }
 
-// checkOrder finds for each stored message a hand-in behind that of the message
-// before. Those that Runs names as overtaken are exempt.
+// checkOrder finds for each stored message a submission later than the submission of the
+// previous message. Overtaken events of Runs are exempt.
 func (s *storm) checkOrder(group string, hs []*handed, stored []sqstest.Message) {
 	named := map[string]bool{}
 	for _, h := range hs {
@@ -279,7 +278,7 @@ func (s *storm) checkOrder(group string, hs []*handed, stored []sqstest.Message)
 	}
 }
 
-// The storm is the client, too: it looks at each request on its way.
+// The storm is also the client: it inspects each request.
 
 func (s *storm) enter(groups ...string) (leave func()) {
 	s.mu.Lock()

@@ -3,101 +3,112 @@ package sqsfifo
 import (
 	"sync/atomic"
 	"time"
+
+	"github.com/kansas-frontier-matrix/sqsfifo/internal/observe"
 )
 
-// Stats is what a queue holds at one instant, and what it has counted since it was
-// made. The instruments sqs_fifo.producer.* report the same.
+// Stats is a snapshot of a queue, with its counts since the queue was made. The instruments
+// sqs_fifo.producer.* report the same numbers.
 type Stats struct {
-	// Events were submitted and have no reported outcome; Bytes is their size as
-	// SQS counts it, Requests the number of requests under way.
+	// Events is the number of submitted events without a reported outcome, Bytes their
+	// size as SQS counts it, and Requests the number of requests under way.
 	Events, Bytes, Requests int
 
-	// OldestAge is how long ago the oldest of the Events was submitted; 0 without one.
+	// OldestAge is the time since the oldest of the Events was submitted; 0 without
+	// events.
 	OldestAge time.Duration
 
 	// PausedGroups is the number of paused message groups.
 	PausedGroups int
 
-	// RememberedKeys is the number of dedupe keys in the memory. To count them
-	// takes a few milliseconds for a million.
+	// RememberedKeys is the number of dedupe keys in the memory. Counting a million keys
+	// takes a few milliseconds.
 	RememberedKeys int
 
-	// Rate is the number of requests a second to which throttles have limited the
-	// queue; 0 means no limit.
+	// Rate is the queue's current limit after throttles, in requests per second; 0 means
+	// no limit.
 	Rate float64
 
 	// Outcomes counts the reported outcomes since the queue was made.
 	Outcomes Outcomes
 
-	// Retries is how many attempts were made after an event's first one, Throttles
-	// how many requests SQS throttled in whole or in part.
+	// Retries counts all attempts after an event's first attempt, Throttles the requests
+	// throttled by SQS in whole or in part.
 	Retries, Throttles int64
 
 	// Store is zero without Config.Store.
 	Store StoreStats
 }
 
-// StoreStats counts what a queue has asked and told its store since it was made.
+// StoreStats counts a queue's calls of its store and their results, since the queue was
+// made.
 type StoreStats struct {
-	// New, Renewed and Reclaimed are claims that were granted, one for each attempt of an
-	// event: the first claim, that of a later attempt, and one of an event whose earlier
-	// claimant ended without a result.
+	// New, Renewed and Reclaimed count granted claims, one for each attempt of an event.
+	// New counts first claims, Renewed the claims of later attempts, Reclaimed the claims
+	// of events whose earlier claimant ended without a result.
 	New, Renewed, Reclaimed int64
 
-	// Duplicates are events that the store had already, and Conflicts those whose dedupe
-	// key it had for another payload. Waits counts the questions about an event that
-	// another claimant is sending, Indeterminate those about one whose outcome is unknown,
-	// and Full the claims for which it has no room.
+	// These claims were not granted. Duplicates counts events already in the store,
+	// Conflicts events whose dedupe key the store has with another payload, Waits claims
+	// of events under way from another claimant, Indeterminate claims of events with an
+	// unknown outcome, and Full claims refused because the store is full.
 	Duplicates, Conflicts, Waits, Indeterminate, Full int64
 
-	// Drifts are events that the store had in other bytes or for another message group.
+	// Drifts counts events that the store has with other bytes or another message group.
 	Drifts int64
 
-	// Unclaimed are attempts without a claim, see FailOpen. Errors are calls of the store
-	// that failed. Stale are results that came after another claimant had taken over.
+	// Unclaimed counts attempts without a claim (see FailOpen), Errors failed calls of the
+	// store, and Stale results recorded too late, after another claimant took the event
+	// over.
 	Unclaimed, Errors, Stale int64
 
-	// Unsettled results are on their way to the store now; Lost ones were given up, after
-	// an hour or by Close.
-	Unsettled, Lost int64
+	// Recording is the number of claims whose end is not recorded yet. Lost counts records
+	// given up, after an hour or by Close.
+	Recording, Lost int64
+
+	// Unrecorded counts receipts reported without a record in the store.
+	Unrecorded int64
 }
 
-// Outcomes counts events by what became of them. Each event is in one of the fields.
+// Outcomes counts events by outcome. Each event is in exactly one field.
 type Outcomes struct {
-	// Stored and Duplicates have a [Receipt], of which Duplicate is false or true.
+	// Stored and Duplicates count events with a [Receipt]: Stored if Receipt.Duplicate is
+	// false, Duplicates if it is true.
 	Stored, Duplicates int64
 
-	// NotStored, InDoubt and Altered are the fates of the failed events, see [FateOf].
-	// Each call of TrySend that found the buffer full is one of NotStored.
+	// NotStored, InDoubt and Altered count failed events by fate (see [FateOf]). Each call
+	// of TrySend with a full buffer adds one to NotStored.
 	NotStored, InDoubt, Altered int64
 }
 
-// counts is what a queue has counted.
+// counts has the counters of one queue.
 type counts struct {
-	stored, duplicates, notStored, inDoubt, altered atomic.Int64
-	retries, throttles                              atomic.Int64
+	of                 [observe.Outcomes]atomic.Int64
+	retries, throttles atomic.Int64
 }
 
-// add counts an outcome.
-func (c *counts) add(r Receipt, err error) {
-	of := &c.notStored
+// outcomeOf returns the outcome of an event.
+func outcomeOf(r Receipt, err error) observe.Outcome {
 	switch FateOf(err) {
 	case Stored:
-		if of = &c.stored; r.Duplicate {
-			of = &c.duplicates
+		if r.Duplicate {
+			return observe.Duplicate
 		}
+		return observe.Stored
 	case InDoubt:
-		of = &c.inDoubt
+		return observe.InDoubt
 	case Altered:
-		of = &c.altered
-	case NotStored, UnknownFate: // a context's error, say: the event was not submitted
+		return observe.Altered
+	case NotStored, UnknownFate: // a context's error, for example: the event was not submitted
 	}
-	of.Add(1)
+	return observe.NotStored
 }
+
+func (c *counts) add(o observe.Outcome) { c.of[o].Add(1) }
 
 func (c *counts) outcomes() Outcomes {
 	return Outcomes{
-		Stored: c.stored.Load(), Duplicates: c.duplicates.Load(),
-		NotStored: c.notStored.Load(), InDoubt: c.inDoubt.Load(), Altered: c.altered.Load(),
+		Stored: c.of[observe.Stored].Load(), Duplicates: c.of[observe.Duplicate].Load(),
+		NotStored: c.of[observe.NotStored].Load(), InDoubt: c.of[observe.InDoubt].Load(), Altered: c.of[observe.Altered].Load(),
 	}
 }

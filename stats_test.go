@@ -12,7 +12,7 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
 )
 
-// Each event is in one of the outcomes, and the instruments say what Stats says.
+// Each event counts in one of the outcomes, and the instruments agree with Stats.
 func TestStats(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue(t, sqstest.Config{})
@@ -35,7 +35,7 @@ func TestStats(t *testing.T) {
 		q.Inject(sqstest.Throttle(), 1)
 		_, err = p.Send(t.Context(), event("b", 1)) // five stored, one retry, one throttle
 		require.NoError(t, err)
-		inDoubt(t, p, q, sqstest.LoseAnswer()) // and its retries
+		inDoubt(t, p, q, sqstest.LoseAnswer()) // with its retries
 		q.ClearFaults()
 		stats := p.Stats()
 		assert.Equal(t, sqsfifo.Outcomes{Stored: 5, Duplicates: 1, NotStored: 2, InDoubt: 1}, stats.Outcomes)
@@ -53,8 +53,8 @@ func TestStats(t *testing.T) {
 		values, _ := o.metrics(t)
 		for name, want := range map[string]int64{
 			"outcomes {event} stored": 5, "outcomes {event} duplicate": 1, "outcomes {event} not_stored": 2, "outcomes {event} in_doubt": 1, "outcomes {event} altered": 0,
-			"retries {attempt}": stats.Retries, "throttles {request}": stats.Throttles, "paused_groups {group}": 0,
-			"pending_events {event}": 1, "pending_bytes By": int64(stats.Bytes), "active_requests {request}": int64(stats.Requests),
+			"retries {attempt}": stats.Retries, "throttles {request}": stats.Throttles, "group.paused {group}": 0, "caller.blocked {call}": 0, "event.limit {event}": 4096, "key.remembered {key}": 7,
+			"event.pending {event}": 1, "buffer.usage By": int64(stats.Bytes), "request.active {request}": int64(stats.Requests),
 		} {
 			got, ok := values["sqs_fifo.producer."+name]
 			assert.True(t, ok, name)

@@ -3,97 +3,105 @@ package sqsfifo
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
-	"github.com/kansas-frontier-matrix/sqsfifo/internal/dedup"
-	"github.com/kansas-frontier-matrix/sqsfifo/internal/sqscall"
+	"github.com/kansas-frontier-matrix/sqsfifo/internal/window"
 )
 
-// StoreConfig lets a producer remember events for longer than the five minutes of SQS,
-// and beyond its own end. The zero value has no store.
+// StoreConfig gives a producer a store, to remember events for longer than SQS's five
+// minutes, even after the producer ends. The zero value means no store.
 //
-// With a store, an event is claimed durably before a request with it leaves, in one
-// write for all events of the request, and its result is recorded after. Then:
+// With a store, the producer claims an event durably before it sends a request with the
+// event: one write claims all events of the request. The results are recorded afterwards.
+// Then:
 //
-//   - An event that any producer with the store has sent within the TTL is a duplicate,
-//     with the MessageID and SequenceNumber of the original, and makes no request.
-//   - An event whose attempt has no known outcome, after a crash for example, is sent
-//     again as the bytes and in the message group of its first attempt, whatever Identify
-//     and the encoder make of it now, while SQS still recognises them. Later it is held:
-//     its error is an [*InDoubtError], until somebody settles the record in the store.
-//   - A dedupe key that comes with another payload within the TTL is refused with a
-//     [*ConflictError]. One that comes with another event_time, event_id or message
-//     group is the same event, and is reported like a finding of Warn.
-//   - While the store does not answer, nothing is sent: events wait until their context
-//     ends or Delivery.RetryFor is over.
+//   - An event sent within the TTL by any producer of the store is a duplicate: its receipt
+//     has the original's MessageID and SequenceNumber, and no request is made.
+//   - An event whose attempt has no known outcome, for example after a crash, is sent again
+//     while SQS still recognises the message: with the bytes and the message group of its
+//     first attempt, whatever Identify and the encoder now return. Later the event is held:
+//     its error is an [*InDoubtError] until an operator resolves the record in the store.
+//   - A dedupe key used again with another payload within the TTL is refused with a
+//     [*ConflictError]. With another event_time, event_id or message group, the key still
+//     means the same event, and the producer reports the difference like a finding of Warn.
+//   - While the store does not answer, the producer sends nothing: events wait until their
+//     context ends or Delivery.RetryFor is over.
 //
-// An event is known by its dedupe key, the queue, its event_source and Client. The five
-// minutes in the memory of the producer go on beside the store; attributes are compared
-// there alone.
+// The dedupe key, the queue's ARN, the event_source and Client identify an event. The
+// producer's five-minute memory stays in use beside the store; only this memory compares
+// attributes.
 //
-// What is said of an event follows from the store, too: it is not said to be not stored
-// as long as the store has not answered, or has answered that another producer may be
-// sending it. The last answer counts: while an event waits here without a claim, another
-// producer may store it, and the one whose context ends says "not stored". To send it
-// again is safe, because the store knows it. Only [Producer.TrySend] with a full buffer
-// says so without the store.
+// The outcome of an event also depends on the store. The event is reported as "not stored"
+// only after the store has answered, and not if another producer may be sending the same
+// event. The store's last answer counts: while an event waits here without a claim, another
+// producer may store it, and if the context ends meanwhile, this producer still reports
+// "not stored". A resend is safe, because the store knows the event. Only
+// [Producer.TrySend] with a full buffer reports "not stored" without the store.
 //
-// Not promised: that nothing is sent twice by a process that was stopped for more than
-// five minutes between its last look at a claim and the network, by hardware that loses
-// what it has confirmed, or with FailOpen; and an order between two producers of one
-// message group.
+// Two producers of one message group have no common order. An event may be sent twice:
+//
+//   - by a process stopped for more than five minutes between its last check of a claim and
+//     the network,
+//   - by hardware that loses confirmed writes,
+//   - with a store whose clock was set back, or
+//   - with FailOpen.
 type StoreConfig struct {
-	// Store keeps the records. Several producers and processes may share one. It must
-	// outlive the producer.
+	// Store keeps the records. Several producers and processes may share a store. The
+	// store must outlive the producer.
 	Store idempotency.Store
 
-	// Client is who sends. Producers with another Client do not share events, even if
-	// all else is equal. Empty is one client.
+	// Client names the sender. Producers with different Clients do not share events, even
+	// if all else is equal. The empty string is a client like any other.
 	Client string
 
-	// Queue names the queue in the keys of the store, with its ARN for example. Empty
-	// means the URL. Set it where processes reach one queue by different URLs.
+	// Queue names the queue in the store's keys. Empty means the ARN: the producer derives
+	// the ARN from an AWS URL and asks the queue for it at any other URL. Set Queue if
+	// such a queue does not report its ARN.
 	Queue string
 
-	// TTL is how long an event is remembered after its first attempt. It must be longer
-	// than Delivery.RetryFor and five minutes together need, and should be longer than any
-	// caller, replay or redrive may come back. Zero means 7 days, [idempotency.Forever]
-	// that nothing is forgotten.
+	// Owner names this process across restarts, for example "exporter-3" or the name of a
+	// StatefulSet's pod. Events do not wait for the claims of an earlier process with the
+	// same owner: those leases end when a later process asks. Empty means that a restarted
+	// process waits for the leases, about 30 seconds.
+	//
+	// At most one process of an owner may run at a time. Of two, the later process takes
+	// events over from the earlier: both may send an event, SQS recognises the second
+	// message for five minutes, and the store takes only the later process's result. If
+	// the clock was set back between the two starts, Owner has no effect.
+	Owner string
+
+	// TTL is the time for which an event is remembered after its first attempt. TTL must
+	// be longer than Delivery.RetryFor and five minutes together need, and should be
+	// longer than the delay of any retrying caller, replay or redrive. Zero means 7 days;
+	// with [idempotency.Forever] events are never forgotten.
 	TTL time.Duration
 
-	// Timeout bounds one call of the store. Zero means 5 seconds.
+	// Timeout limits each call of the store. Zero means 5 seconds.
 	Timeout time.Duration
 
-	// Indeterminate is what becomes of an event whose outcome is unknown when SQS does
-	// not recognise it any more.
+	// Indeterminate decides about events with an unknown outcome, once SQS no longer
+	// recognises the message.
 	Indeterminate Indeterminate
 
-	// FailOpen sends events without a claim while the store does not answer. They are
-	// protected by the five minutes of SQS alone, and the store is not told of them when it
-	// answers again: what is sent once more after five minutes, by this producer, too, is
-	// stored twice. They are counted in Stats and in sqs_fifo.producer.store.unclaimed.
+	// FailOpen sends events without a claim while the store does not answer. These events
+	// are never recorded in the store, so only SQS deduplicates them, for five minutes: a
+	// later resend, by this or another producer, is stored again. Stats and
+	// sqs_fifo.producer.store.unclaimed count the unclaimed attempts.
 	FailOpen bool
-
-	// DurableReceipts lets a receipt wait until the store has the result. Without it the
-	// result is recorded within about 100 milliseconds; if the process ends before, an
-	// event that comes again later than five minutes is held as indeterminate. If the
-	// store fails, or the context ends, the receipt is given nevertheless, and the result is
-	// recorded as soon as the store takes it.
-	DurableReceipts bool
 }
 
-// Indeterminate says what becomes of an event that may be stored, by an attempt that SQS
-// has forgotten.
+// Indeterminate decides about an event that may be stored, by an attempt forgotten by SQS.
 type Indeterminate uint8
 
 const (
-	// Hold does not send it: its error is an [*InDoubtError] that wraps an
-	// [*idempotency.IndeterminateError]. Somebody has to find out what became of it and
-	// settle its record.
+	// Hold does not send the event: its error is an [*InDoubtError] wrapping an
+	// [*idempotency.IndeterminateError]. An operator has to find out whether the event was
+	// stored and resolve its record.
 	Hold Indeterminate = iota
 
-	// SendAgain sends it. It may be delivered twice.
+	// SendAgain sends the event, which may then be delivered twice.
 	SendAgain
 )
 
@@ -101,13 +109,13 @@ const (
 	usualTTL          = idempotency.TTLWebhook
 	usualStoreTimeout = 5 * time.Second
 	mostStoreTimeout  = time.Minute
-	mostClient        = 200 // bytes, so that a scope has room for the rest
+	mostClient        = 200 // bytes, to leave room for the rest of a scope
 )
 
-// isZero reports whether there is no store.
+// isZero reports whether no field is set: the producer has no store.
 func (c *StoreConfig) isZero() bool {
-	return c.Store == nil && c.Client == "" && c.Queue == "" && c.TTL == 0 && c.Timeout == 0 &&
-		c.Indeterminate == Hold && !c.FailOpen && !c.DurableReceipts
+	return c.Store == nil && c.Client == "" && c.Queue == "" && c.Owner == "" && c.TTL == 0 && c.Timeout == 0 &&
+		c.Indeterminate == Hold && !c.FailOpen
 }
 
 func (c *StoreConfig) timeout() time.Duration {
@@ -117,18 +125,18 @@ func (c *StoreConfig) timeout() time.Duration {
 	return c.Timeout
 }
 
-// lease covers the claim, one request, and that both are slow.
+// lease returns the time for a slow claim and a slow request.
 func (c *StoreConfig) lease() time.Duration {
-	return sqscall.Timeout + c.timeout() + dedup.Slack
+	return window.Request + c.timeout() + window.Slack
 }
 
-// retryFor is the usual value of Delivery.RetryFor: with one lease it has to fit into the
-// interval.
+// retryFor returns the usual Delivery.RetryFor, which must fit into the deduplication
+// interval with one lease.
 func (c *StoreConfig) retryFor() time.Duration {
-	return min(defaultRetryFor, dedup.Interval-c.lease()-dedup.Slack)
+	return min(window.RetryFor, window.Interval-c.lease()-window.Slack)
 }
 
-// policy checks the times of the store against those of the delivery.
+// policy checks the times of the store against the times of the delivery.
 func (c *StoreConfig) policy(retryFor time.Duration) (idempotency.Policy, error) {
 	if retryFor == 0 {
 		retryFor = c.retryFor()
@@ -138,8 +146,8 @@ func (c *StoreConfig) policy(retryFor time.Duration) (idempotency.Policy, error)
 		ttl = usualTTL
 	}
 	return idempotency.NewPolicy(idempotency.PolicyConfig{
-		TTL: ttl, Retry: retryFor, Network: sqscall.Timeout, Clock: dedup.Slack,
-		Lease: c.lease(), Window: dedup.Interval, RunAgain: c.Indeterminate == SendAgain, StoreTimeout: c.timeout(),
+		TTL: ttl, Retry: retryFor, Network: window.Request, Clock: window.Slack,
+		Lease: c.lease(), Window: window.Interval, RunAgain: c.Indeterminate == SendAgain, StoreTimeout: c.timeout(),
 	})
 }
 
@@ -150,7 +158,7 @@ func (c *StoreConfig) validate(delivery Delivery, refuse func(field, rule string
 	if isNil(c.Store) {
 		refuse("Store.Store", "nil, and other fields of Store are set; set the store, for example one of package sqlstore")
 	}
-	for _, f := range []struct{ name, text string }{{"Client", c.Client}, {"Queue", c.Queue}} {
+	for _, f := range []struct{ name, text string }{{"Client", c.Client}, {"Queue", c.Queue}, {"Owner", c.Owner}} {
 		if len(f.text) > mostClient {
 			refuse("Store."+f.name, fmt.Sprintf("%d bytes, want at most %d", len(f.text), mostClient))
 		}
@@ -163,24 +171,24 @@ func (c *StoreConfig) validate(delivery Delivery, refuse func(field, rule string
 		return
 	}
 	if delivery.RetryFor < 0 {
-		return // which is another fault
+		return // a different fault
 	}
 	_, err := c.policy(delivery.RetryFor)
 	for _, err := range split(err) {
-		var rule *idempotency.PolicyError
+		var rule *idempotency.InvalidError
 		switch {
 		case !errors.As(err, &rule):
 			refuse("Store", err.Error())
-		case rule.Field == "Window":
+		case rule.Field == "PolicyConfig.Window":
 			refuse("Delivery.RetryFor", fmt.Sprintf("%v is too long with a store: with %v for a claim and a request, and %v for clocks, it must fit into the deduplication interval of %v; use at most %v",
-				delivery.RetryFor, c.lease(), dedup.Slack, dedup.Interval, c.retryFor()))
+				delivery.RetryFor, c.lease(), window.Slack, window.Interval, c.retryFor()))
 		default:
-			refuse("Store."+rule.Field, rule.Rule)
+			refuse(strings.Replace(rule.Field, "PolicyConfig", "Store", 1), rule.Rule)
 		}
 	}
 }
 
-// split returns the errors that are joined in err.
+// split returns the errors joined in err.
 func split(err error) []error {
 	if joined, ok := err.(interface{ Unwrap() []error }); ok {
 		return joined.Unwrap()

@@ -13,13 +13,14 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
 )
 
-// The times of a store and of the delivery have to fit into the interval and the TTL.
+// The store's and the delivery's times must fit into the deduplication interval and the
+// TTL.
 func TestStoreConfig(t *testing.T) {
 	q := newQueue(t, sqstest.Config{})
 	for _, tc := range []struct {
 		name   string
 		change func(*sqsfifo.Config[Scene])
-		field  string // of the fault, "" for none
+		field  string // field at fault, "" without a fault
 	}{
 		{"usual", func(*sqsfifo.Config[Scene]) {}, ""},
 		{"no store", func(c *sqsfifo.Config[Scene]) { c.Store = sqsfifo.StoreConfig{TTL: time.Hour} }, "Store.Store"},
@@ -49,9 +50,9 @@ func TestStoreConfig(t *testing.T) {
 				require.NoError(t, err)
 				return
 			}
-			var fault *sqsfifo.ConfigError
+			var fault *sqsfifo.InvalidError
 			require.ErrorAs(t, err, &fault)
-			assert.Equal(t, tc.field, fault.Field, "%v", err)
+			assert.Equal(t, "Config."+tc.field, fault.Field, "%v", err)
 		})
 	}
 
@@ -60,13 +61,13 @@ func TestStoreConfig(t *testing.T) {
 	c := config()
 	c.QueueURL, c.Store.Store = "", new(idempotency.Memory)
 	_, err = sqsfifo.NewProducerOn(queue, c)
-	var fault *sqsfifo.ConfigError
+	var fault *sqsfifo.InvalidError
 	require.ErrorAs(t, err, &fault)
-	require.Equal(t, "Store", fault.Field)
+	require.Equal(t, "Config.Store", fault.Field)
 }
 
-// Events of other clients, sources and queues are other events; a queue may have a name
-// of its own.
+// Another client, source or queue makes another event. Config.Store.Queue may name a queue
+// differently.
 func TestScopeOfEvents(t *testing.T) {
 	q, r := newQueue(t, sqstest.Config{}), newQueue(t, sqstest.Config{Name: "other.fifo"})
 	store := new(idempotency.Memory)
@@ -79,7 +80,7 @@ func TestScopeOfEvents(t *testing.T) {
 	}
 	client := func(c *sqsfifo.Config[Scene]) { c.Store.Client = "another" }
 	from := func(c *sqsfifo.Config[Scene]) { c.Source = "kfm.remote-sensing.another" }
-	named := func(c *sqsfifo.Config[Scene]) { c.Store.Queue = "arn:aws:sqs:us-east-1:000000000000:scenes.fifo" }
+	named := func(c *sqsfifo.Config[Scene]) { c.Store.Queue = "scenes" }
 	for _, again := range []bool{false, true} {
 		assert.Equal(t, again, send(q))
 		assert.Equal(t, again, send(q, client))
@@ -91,7 +92,7 @@ func TestScopeOfEvents(t *testing.T) {
 	require.Len(t, q.Messages(), 2, "those of another client have the bytes that SQS knows")
 }
 
-// What identifies an event in the store has limits of its own.
+// An event's identity in the store has separate limits.
 func TestScopeThatIsTooLong(t *testing.T) {
 	q := newQueue(t, sqstest.Config{})
 	store := new(idempotency.Memory)
@@ -105,7 +106,7 @@ func TestScopeThatIsTooLong(t *testing.T) {
 	require.Regexp(t, "^sha256:[0-9a-f]{64}$", record(t, store).Key.Scope)
 }
 
-// The record has the exact bytes and the dataset of the event.
+// The record contains the exact bytes and the dataset of the event.
 func TestWhatTheStoreHas(t *testing.T) {
 	q := newQueue(t, sqstest.Config{})
 	store := new(idempotency.Memory)
@@ -123,7 +124,7 @@ func TestWhatTheStoreHas(t *testing.T) {
 	assert.Equal(t, m.Body, string(r.Body))
 	assert.Equal(t, m.GroupID, r.Group)
 	assert.Equal(t, idempotency.SealOf([]byte(m.Body), m.GroupID), r.Seal)
-	assert.Equal(t, idempotency.Key{Scope: idempotency.JoinScope("", q.URL(), source), Operation: "sqs.send", Value: receipt.DedupeKey}, r.Key)
+	assert.Equal(t, idempotency.Key{Scope: idempotency.JoinScope("", q.ARN(), source), Operation: "sqs.send", Value: receipt.DedupeKey}, r.Key)
 	assert.Equal(t, idempotency.Dataset{
 		ID: "landsat-c2l2", Version: "v2.0.1", SourceURI: "s3://usgs-landsat/scene.json", ArtifactChecksum: "sha256:88", CARELabel: "CARE",
 	}, r.Dataset)

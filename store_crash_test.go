@@ -16,8 +16,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
 )
 
-// hookedClient runs hooks before a request leaves and after it has arrived. It does not
-// pass the options on, so that a failed hook proves nothing.
+// hookedClient runs hooks before a request leaves and after it has arrived. It drops the
+// options, so a failed hook proves nothing.
 type hookedClient struct {
 	*sqstest.Queue
 	mu            sync.Mutex
@@ -43,8 +43,8 @@ func (c *hookedClient) hooks() (before, after func() error) {
 	return before, after
 }
 
-// hooked makes one call between the hooks. A request that has left arrives, whatever
-// becomes of its context.
+// hooked makes a call between the hooks. After leaving, a request arrives even if its
+// context ends.
 func hooked[T any](ctx context.Context, c *hookedClient, call func(context.Context) (*T, error)) (*T, error) {
 	before, after := c.hooks()
 	if err := before(); err != nil {
@@ -67,7 +67,7 @@ func (c *hookedClient) SendMessageBatch(ctx context.Context, in *sqs.SendMessage
 	})
 }
 
-// process is a producer in a process that may crash.
+// process is a producer whose process may crash.
 type process struct {
 	*sqsfifo.Producer[Scene]
 	t      *testing.T
@@ -81,14 +81,15 @@ func start(t *testing.T, q *sqstest.Queue, store idempotency.Store, change ...fu
 	return p
 }
 
-// crash cuts the process off from everything. What it still does reaches nobody.
+// crash disconnects the process from the store and the queue. Its later calls have no
+// effect.
 func (p *process) crash() {
 	dead := func() error { return errCrashed }
 	p.client.hook(dead, dead)
 	p.store.fail(always(errCrashed), nil)
 }
 
-// crashesDuring sends the scene, and crashes before, during or after the request.
+// crashesDuring sends the scene and crashes before, during or after the request.
 func (p *process) crashesDuring(s Scene) {
 	ctx, cancel := context.WithTimeout(p.t.Context(), time.Second)
 	defer cancel()
@@ -96,7 +97,7 @@ func (p *process) crashesDuring(s Scene) {
 	require.Error(p.t, err)
 }
 
-// end closes the producer of a process that has crashed.
+// end closes the producer of a crashed process.
 func (p *process) end() {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
@@ -111,11 +112,11 @@ var (
 		}
 	}
 
-	// crashes are the places between a claim and its completion.
+	// crashes lists the points between a claim and its completion.
 	crashes = []struct {
 		name   string
 		arm    func(*process)
-		stored int // messages
+		stored int // number of messages
 	}{
 		{"before the claim is durable", func(p *process) {
 			p.store.fail(func(call string) error {
@@ -140,8 +141,8 @@ var (
 	}
 )
 
-// A producer on the same store finds out what a crashed one has done, while SQS still
-// knows it: the event is stored once, whatever happened.
+// While SQS remembers a crashed producer's message, another producer on the same store
+// finds out the fate of the event. Each crash leaves exactly one stored message.
 func TestCrashInsideTheWindow(t *testing.T) {
 	for _, c := range crashes {
 		for _, wait := range []time.Duration{0, 4 * time.Minute} {
@@ -174,7 +175,7 @@ func TestCrashInsideTheWindow(t *testing.T) {
 	}
 }
 
-// Later, nobody knows: the event is held, or sent again by choice.
+// After SQS has forgotten the message, the event is held, or sent again with SendAgain.
 func TestCrashOutsideTheWindow(t *testing.T) {
 	for _, c := range crashes[1:] {
 		for _, again := range []bool{false, true} {
@@ -237,7 +238,7 @@ func TestAnIndeterminateEventIsSettled(t *testing.T) {
 			Terms: idempotency.Terms{Lease: time.Minute, TTL: time.Hour},
 		})
 		require.NoError(t, err)
-		require.NoError(t, store.Complete(t.Context(), out.Ref(), idempotency.Result{MessageID: "found"}))
+		require.NoError(t, store.Finish(t.Context(), out.Ref(), idempotency.Completed(idempotency.Result{MessageID: "found"})))
 
 		second := start(t, q, store)
 		receipt, err := second.Send(t.Context(), scene)
@@ -249,7 +250,7 @@ func TestAnIndeterminateEventIsSettled(t *testing.T) {
 	})
 }
 
-// Of two producers one sends, and the other waits for it and has its IDs.
+// Of two producers, one sends, and the other waits and returns the first producer's IDs.
 func TestTwoProducersOneStore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q, store := newQueue(t, sqstest.Config{}), new(idempotency.Memory)
@@ -281,8 +282,8 @@ func TestTwoProducersOneStore(t *testing.T) {
 	})
 }
 
-// Who waits for another producer has put nothing on the wire, and does not know whether
-// the other one has.
+// A producer waiting for another producer has sent nothing, and does not know whether the
+// other producer has.
 func TestWithdrawnWhileAnotherProducerSends(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q, store := newQueue(t, sqstest.Config{}), new(idempotency.Memory)
@@ -308,8 +309,8 @@ func TestWithdrawnWhileAnotherProducerSends(t *testing.T) {
 	})
 }
 
-// Who waits without a claim knows of the store what it said last. To send the event again is
-// safe: the store knows what another producer has done meanwhile.
+// A producer waiting without a claim reports the store's last answer. A resend is safe: the
+// store knows what another producer did meanwhile.
 func TestNotStoredAsOfTheLastAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q, store := newQueue(t, sqstest.Config{}), new(idempotency.Memory)
@@ -336,8 +337,8 @@ func TestNotStoredAsOfTheLastAnswer(t *testing.T) {
 	})
 }
 
-// A producer whose request outlives its claim is overtaken: its completion is refused,
-// and its message suppressed.
+// If a request outlives its claim, another producer takes over: the store refuses the late
+// completion, and SQS suppresses the late message.
 func TestZombie(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q, store := newQueue(t, sqstest.Config{}), new(idempotency.Memory)

@@ -16,7 +16,7 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
 )
 
-// rawEvent is an event whose payload somebody else has encoded.
+// rawEvent is an event with an already encoded payload.
 type rawEvent struct {
 	key, group string
 	at         time.Time
@@ -32,26 +32,25 @@ func rawConfig(q *sqstest.Queue, s idempotency.Store) sqsfifo.Config[rawEvent] {
 	}
 }
 
-// running puts the record of a crashed process into the store: an event that an encoder
-// of another time made, under the fingerprint that the event has. With spec, the
-// fingerprint is of another computation.
+// running stores the record of a crashed process: an event encoded by a different encoder,
+// under the given fingerprint.
 func running(t *testing.T, store idempotency.Store, q *sqstest.Queue, body, group string, is idempotency.Fingerprint) {
 	t.Helper()
 	_, err := store.Claim(t.Context(), idempotency.Claim{
-		Key:   idempotency.Key{Scope: idempotency.JoinScope("", q.URL(), source), Operation: "sqs.send", Value: "key"},
+		Key:   idempotency.Key{Scope: idempotency.JoinScope("", q.ARN(), source), Operation: "sqs.send", Value: "key"},
 		Token: idempotency.NewToken(), Fingerprint: is, Seal: idempotency.SealOf([]byte(body), group), Group: group, Body: []byte(body),
 		Terms: idempotency.Terms{Lease: 30 * time.Second, TTL: time.Hour, ResendFor: 265 * time.Second},
 	})
 	require.NoError(t, err)
 }
 
-// What a crashed process has sent, or not, goes out as it was, whatever the encoder, the
-// clock and the group function make of the event now. SQS then recognises it.
+// A crashed process's event is sent with its stored bytes, whatever the encoder, the clock
+// and the group function return now. SQS then recognises the message.
 func TestStoredBytesGoOut(t *testing.T) {
 	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	const now = `{"b":[1,"x"],"n":1000,"z":{"a":1}}` // the canonical payload
 	for _, tc := range []struct {
-		name, payload string // as it was sent
+		name, payload string // as sent
 		spec          string
 	}{
 		{"equal payload, other time", now, ""},
@@ -118,8 +117,8 @@ func TestStoredBytesGoOut(t *testing.T) {
 	}
 }
 
-// An equal payload in other bytes is a duplicate of what the store has, with the IDs and
-// the hash of the original, and another payload is a conflict.
+// An equal payload in different bytes is a duplicate of the stored event, with the
+// original's IDs and hash. A different payload is a conflict.
 func TestDriftOfAStoredEvent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q, store := newQueue(t, sqstest.Config{}), new(idempotency.Memory)
@@ -146,7 +145,8 @@ func TestDriftOfAStoredEvent(t *testing.T) {
 	})
 }
 
-// TrySend does not look up, and the store still knows better than the memory.
+// TrySend does not look up the store, and the store's later answer still prevails over the
+// memory.
 func TestDriftOfTrySend(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q, store := newQueue(t, sqstest.Config{}), new(idempotency.Memory)
@@ -167,7 +167,7 @@ func TestDriftOfTrySend(t *testing.T) {
 	})
 }
 
-// A record whose bytes are not those that were claimed is not sent.
+// A record with changed bytes is not sent.
 func TestAStoreThatChangesBytes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q, store := newQueue(t, sqstest.Config{}), new(idempotency.Memory)
@@ -175,7 +175,7 @@ func TestAStoreThatChangesBytes(t *testing.T) {
 		body := `{"dedupe_key":"key"}`
 		is := idempotency.FingerprintOf("sqsfifo.event/1", []byte(source), []byte("key"), []byte(`{"n":1}`))
 		_, err := store.Claim(t.Context(), idempotency.Claim{
-			Key:   idempotency.Key{Scope: idempotency.JoinScope("", q.URL(), source), Operation: "sqs.send", Value: "key"},
+			Key:   idempotency.Key{Scope: idempotency.JoinScope("", q.ARN(), source), Operation: "sqs.send", Value: "key"},
 			Token: idempotency.NewToken(), Fingerprint: is, Seal: idempotency.SealOf([]byte("other bytes"), "g"), Group: "g", Body: []byte(body),
 			Terms: idempotency.Terms{Lease: time.Second, TTL: time.Hour, ResendFor: time.Minute},
 		})
@@ -192,8 +192,8 @@ func TestAStoreThatChangesBytes(t *testing.T) {
 	})
 }
 
-// The store does not know attributes, and the memory still does: an event that differs in
-// them alone is no duplicate.
+// The store does not know attributes, but the memory does: an event differing only in
+// attributes is not a duplicate.
 func TestOtherAttributesOfAStoredEvent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q, store := newQueue(t, sqstest.Config{}), new(idempotency.Memory)
@@ -204,7 +204,7 @@ func TestOtherAttributesOfAStoredEvent(t *testing.T) {
 		p := on(t, q, q, withStore(store), change)
 		_, err := p.Send(t.Context(), scene)
 		require.NoError(t, err)
-		for _, wait := range []time.Duration{0, time.Minute} { // its result is on its way, or there
+		for _, wait := range []time.Duration{0, time.Minute} { // its result is on its way, or recorded
 			time.Sleep(wait)
 			route = "south"
 			_, err = p.Send(t.Context(), scene)

@@ -2,6 +2,7 @@ package sqsfifo_test
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -10,6 +11,7 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 
@@ -18,17 +20,20 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
 )
 
-// Without the store nothing is sent, and with it again everything.
+// Without the store the producer sends nothing; once the store is back, it sends
+// everything.
 func TestStoreDown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q, store := newQueue(t, sqstest.Config{}), new(idempotency.Memory)
 		p := start(t, q, store)
+		_, err := p.Send(t.Context(), scenes(1, 1)[0])
+		require.NoError(t, err, "the store has answered before")
 		p.store.fail(always(errStoreDown), nil)
 		time.AfterFunc(time.Minute, func() { p.store.fail(nil, nil) })
 		began := time.Now()
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 		defer cancel()
-		_, err := p.Send(ctx, scene)
+		_, err = p.Send(ctx, scene)
 		require.ErrorIs(t, err, context.DeadlineExceeded)
 		require.ErrorIs(t, err, errStoreDown)
 		require.Equal(t, sqsfifo.InDoubt, sqsfifo.FateOf(err), "an earlier process may have stored it")
@@ -38,25 +43,28 @@ func TestStoreDown(t *testing.T) {
 		require.Equal(t, 10*time.Second, time.Since(began))
 		require.Empty(t, p.Paused())
 
-		results := p.SendBatch(t.Context(), scenes(30, 7))
+		results := p.SendBatch(t.Context(), scenes(31, 7)[1:])
 		require.NoError(t, results.Err())
 		require.GreaterOrEqual(t, time.Since(began), time.Minute)
 		require.Less(t, time.Since(began), 65*time.Second)
-		for _, m := range q.Messages() {
+		for _, m := range q.Messages()[1:] {
 			require.False(t, m.AcceptedAt.Before(began.Add(time.Minute)))
 		}
 		closed(t, p.Producer)
 	})
 }
 
-// With a store retries end early enough for the last request to arrive in the interval.
+// With a store, retries end early enough for the last request to arrive within the
+// interval.
 func TestRetriesEndInTheInterval(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q, store := newQueue(t, sqstest.Config{}), new(idempotency.Memory)
 		p := start(t, q, store)
+		_, err := p.Send(t.Context(), scenes(1, 1)[0])
+		require.NoError(t, err, "the store has answered before")
 		p.store.fail(always(errStoreDown), nil)
 		began := time.Now()
-		_, err := p.Send(t.Context(), scene)
+		_, err = p.Send(t.Context(), scene)
 		require.ErrorIs(t, err, errStoreDown)
 		require.WithinDuration(t, began.Add(265*time.Second), time.Now(), time.Second)
 		p.store.fail(nil, nil)
@@ -64,7 +72,7 @@ func TestRetriesEndInTheInterval(t *testing.T) {
 	})
 }
 
-// A store that is slower than SQS slows the senders down, and loses nothing.
+// A store slower than SQS slows the senders down and loses nothing.
 func TestSlowStore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q, store := newQueue(t, sqstest.Config{}), new(idempotency.Memory)
@@ -80,7 +88,7 @@ func TestSlowStore(t *testing.T) {
 		go func() {
 			defer close(ended)
 			for p.Stats().Outcomes.Stored < 5000 {
-				most = max(most, p.Stats().Store.Unsettled)
+				most = max(most, p.Stats().Store.Recording)
 				time.Sleep(100 * time.Millisecond)
 			}
 		}()
@@ -94,7 +102,7 @@ func TestSlowStore(t *testing.T) {
 	})
 }
 
-// A store that is full refuses, and drops nothing.
+// A full store refuses events and drops nothing.
 func TestStoreFull(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q, store := newQueue(t, sqstest.Config{}), &idempotency.Memory{Capacity: 1}
@@ -112,7 +120,7 @@ func TestStoreFull(t *testing.T) {
 	})
 }
 
-// By choice events go without the store, and are counted.
+// With FailOpen, events are sent without the store and counted.
 func TestFailOpen(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q, store := newQueue(t, sqstest.Config{}), new(idempotency.Memory)
@@ -135,7 +143,7 @@ func TestFailOpen(t *testing.T) {
 	})
 }
 
-// A claim whose answer is lost is asked for again, and finds itself.
+// After a lost answer, the producer repeats the claim and finds its own claim.
 func TestAmbiguousClaim(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q, store := newQueue(t, sqstest.Config{}), new(idempotency.Memory)
@@ -157,7 +165,7 @@ func TestAmbiguousClaim(t *testing.T) {
 	})
 }
 
-// What SQS refuses is claimed by nobody any more, at once.
+// If SQS refuses an event, its claim ends immediately.
 func TestRefusedAndSentAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q, store := newQueue(t, sqstest.Config{}), new(idempotency.Memory)
@@ -179,7 +187,7 @@ func TestRefusedAndSentAgain(t *testing.T) {
 	})
 }
 
-// The refusal of one attempt proves nothing about an earlier one.
+// An attempt's refusal proves nothing about an earlier attempt.
 func TestRefusedAfterADoubt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q, store := newQueue(t, sqstest.Config{}), new(idempotency.Memory)
@@ -199,13 +207,14 @@ func TestRefusedAfterADoubt(t *testing.T) {
 	})
 }
 
-// Nothing left this machine: the claim is given back.
+// If no request left this machine, the claim is released.
 func TestNothingLeft(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q, store := newQueue(t, sqstest.Config{}), new(idempotency.Memory)
 		s := &testStore{Store: store}
 		client := sqs.New(sqs.Options{Region: "us-east-1", HTTPClient: modelRefuser{}})
-		p := on(t, client, q, withStore(s), func(c *sqsfifo.Config[Scene]) { c.Delivery.RetryFor = time.Second })
+		named := func(c *sqsfifo.StoreConfig) { c.Queue = "events" } // the queue cannot be asked for its ARN
+		p := on(t, client, q, withStore(s, named), func(c *sqsfifo.Config[Scene]) { c.Delivery.RetryFor = time.Second })
 		_, err := p.Send(t.Context(), scene)
 		require.Equal(t, sqsfifo.NotStored, sqsfifo.FateOf(err), "%v", err)
 		closed(t, p)
@@ -214,14 +223,14 @@ func TestNothingLeft(t *testing.T) {
 	})
 }
 
-// A claim that was held up does not go to the network when its lease is over.
+// A delayed claim whose lease is over does not lead to a request.
 func TestAClaimThatTakesTooLong(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q, store := newQueue(t, sqstest.Config{}), new(idempotency.Memory)
 		p := start(t, q, store)
 		slow := 12 * time.Second
 		p.store.fail(nil, func(call string) error {
-			if call == "claim" { // and it does not obey its context
+			if call == "claim" { // and ignores its context
 				time.Sleep(slow)
 				slow = 0
 			}
@@ -237,7 +246,7 @@ func TestAClaimThatTakesTooLong(t *testing.T) {
 	})
 }
 
-// Close tells the store what it has not been told, and says what it could not.
+// Close records the missing results in the store and reports its failures.
 func TestCloseTellsTheStore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q, store := newQueue(t, sqstest.Config{}), new(idempotency.Memory)
@@ -254,43 +263,144 @@ func TestCloseTellsTheStore(t *testing.T) {
 		began := time.Now()
 		err = p.Close(t.Context())
 		require.Equal(t, 10*time.Second, time.Since(began))
-		var unsettled *sqsfifo.UnsettledError
-		require.ErrorAs(t, err, &unsettled)
-		require.EqualValues(t, 1, unsettled.Lost)
+		var unrecorded *sqsfifo.UnrecordedError
+		require.ErrorAs(t, err, &unrecorded)
+		require.EqualValues(t, 1, unrecorded.Lost)
 		require.ErrorIs(t, err, errStoreDown)
 	})
 }
 
-// A durable receipt comes when the store has the result.
-func TestDurableReceipts(t *testing.T) {
+// A receipt waits for the store's record, and the group's next event is sent meanwhile.
+func TestReceiptsWaitForTheStore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q, store := newQueue(t, sqstest.Config{}), new(idempotency.Memory)
-		p := start(t, q, store, func(c *sqsfifo.Config[Scene]) { c.Store.DurableReceipts = true })
+		p := start(t, q, store)
 		p.store.fail(func(call string) error {
 			if call == "complete" {
-				time.Sleep(300 * time.Millisecond)
+				time.Sleep(3 * time.Second)
 			}
 			return nil
 		}, nil)
 		began := time.Now()
-		require.NoError(t, p.SendBatch(t.Context(), scenes(10, 10)).Err())
-		require.Equal(t, 300*time.Millisecond, time.Since(began))
-		for r := range store.Scan(t.Context(), idempotency.Filter{}) {
-			require.Equal(t, idempotency.Succeeded, r.Status)
+		var order []string
+		for _, s := range scenes(3, 1) {
+			p.SendAsync(t.Context(), s, func(r sqsfifo.Receipt, err error) {
+				assert.NoError(t, err)
+				assert.False(t, r.Unrecorded)
+				assert.GreaterOrEqual(t, time.Since(began), 3*time.Second)
+				order = append(order, r.DedupeKey)
+			})
 		}
-
-		// A store that fails holds the receipt up for one call, not for ever.
-		p.store.fail(only("complete", errStoreDown), nil)
-		_, err := p.Send(t.Context(), scene)
-		require.NoError(t, err)
-		require.EqualValues(t, 1, p.Stats().Store.Unsettled)
-		p.store.fail(nil, nil)
+		time.Sleep(time.Second)
+		assert.Len(t, q.Messages(), 3, "the lane goes on")
+		assert.Empty(t, order)
+		assert.EqualValues(t, 3, p.Stats().Events)
+		require.NoError(t, p.Flush(t.Context()))
+		assert.Less(t, time.Since(began), 7*time.Second)
+		assert.IsIncreasing(t, order)
+		for r := range store.Scan(t.Context(), idempotency.Filter{}) {
+			assert.Equal(t, idempotency.Succeeded, r.Status)
+		}
 		closed(t, p.Producer)
-		require.Zero(t, p.Stats().Store.Unsettled)
 	})
 }
 
-// The entries of a request are claimed in one write, and looked up together.
+// A store that fails to take the result delays a receipt by the store's timeout. The
+// receipt says so, and the result is recorded when the store answers again.
+func TestUnrecorded(t *testing.T) {
+	for _, tc := range []struct {
+		name string
+		fail func(string) error
+		wait time.Duration
+	}{
+		{"fails", only("complete", errStoreDown), 5 * time.Second},
+		{"refuses writes", only("complete", fmt.Errorf("disk: %w", idempotency.ErrUnwritable)), 0},
+		{"is silent", func(call string) error {
+			if call == "complete" {
+				time.Sleep(time.Minute)
+				return errStoreDown
+			}
+			return nil
+		}, 5 * time.Second},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				q, store := newQueue(t, sqstest.Config{}), new(idempotency.Memory)
+				p := start(t, q, store)
+				p.store.fail(tc.fail, nil)
+				began := time.Now()
+				r, err := p.Send(t.Context(), scene)
+				require.NoError(t, err)
+				assert.True(t, r.Unrecorded)
+				assert.InDelta(t, tc.wait, time.Since(began), float64(10*time.Millisecond))
+				again, err := p.Send(t.Context(), scene)
+				require.NoError(t, err)
+				assert.True(t, again.Duplicate)
+				assert.True(t, again.Unrecorded, "a duplicate of an event that the store does not have")
+				assert.EqualValues(t, 2, p.Stats().Store.Unrecorded)
+				assert.EqualValues(t, 1, p.Stats().Store.Recording)
+				p.store.fail(nil, nil)
+				time.Sleep(2 * time.Minute)
+				assert.Equal(t, idempotency.Succeeded, record(t, store).Status)
+				closed(t, p.Producer)
+			})
+		})
+	}
+}
+
+// If its context ends, a caller does not wait for the store.
+func TestContextEndsBeforeTheRecord(t *testing.T) {
+	for _, how := range []string{"Send", "SendAsync", "Close"} {
+		synctest.Test(t, func(t *testing.T) {
+			q, store := newQueue(t, sqstest.Config{}), new(idempotency.Memory)
+			p := start(t, q, store)
+			p.store.fail(only("complete", errStoreDown), nil)
+			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+			defer cancel()
+			began := time.Now()
+			var r sqsfifo.Receipt
+			var err error
+			switch how {
+			case "Send":
+				r, err = p.Send(ctx, scene)
+			case "SendAsync":
+				p.SendAsync(ctx, scene, func(got sqsfifo.Receipt, e error) { r, err = got, e })
+				require.NoError(t, p.Flush(t.Context()))
+			case "Close":
+				p.SendAsync(t.Context(), scene, func(got sqsfifo.Receipt, e error) { r, err = got, e })
+				require.Error(t, p.Close(ctx))
+			}
+			assert.Equal(t, time.Second, time.Since(began), how)
+			require.NoError(t, err)
+			assert.True(t, r.Unrecorded, how)
+			assert.Len(t, q.Messages(), 1)
+			p.store.fail(nil, nil)
+			_ = p.Close(t.Context())
+		})
+	}
+}
+
+// A store that refuses all writes ends events immediately.
+func TestUnwritableStore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q, store := newQueue(t, sqstest.Config{}), new(idempotency.Memory)
+		p := start(t, q, store)
+		p.store.fail(only("claim", fmt.Errorf("disk: %w", idempotency.ErrUnwritable)), nil)
+		began := time.Now()
+		_, err := p.Send(t.Context(), scene)
+		var notStored *sqsfifo.NotStoredError
+		require.ErrorAs(t, err, &notStored)
+		require.ErrorIs(t, err, idempotency.ErrUnwritable)
+		assert.Zero(t, time.Since(began))
+		assert.Empty(t, q.Messages())
+		p.store.fail(nil, nil)
+		_, err = p.Send(t.Context(), scene)
+		require.NoError(t, err)
+		closed(t, p.Producer)
+	})
+}
+
+// One write claims all entries of a request, and one lookup reads many events.
 func TestBatchesClaimOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q, store := newQueue(t, sqstest.Config{}), new(idempotency.Memory)
@@ -326,7 +436,7 @@ func TestBatchesClaimOnce(t *testing.T) {
 	})
 }
 
-// The store has the key for another payload, since long ago.
+// The store has had the key for a different payload for a long time.
 func TestStoreConflict(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q, store := newQueue(t, sqstest.Config{}), new(idempotency.Memory)
@@ -361,7 +471,7 @@ func TestStoreConflict(t *testing.T) {
 	})
 }
 
-// slowSpans holds the start of each span of a request up.
+// slowSpans delays the start of each request's span.
 type slowSpans struct {
 	sdktrace.SpanProcessor
 	by *atomic.Int64
@@ -373,8 +483,8 @@ func (p slowSpans) OnStart(_ context.Context, s sdktrace.ReadWriteSpan) {
 	}
 }
 
-// What comes between a claim and the network counts: bytes do not leave when the lease is
-// about to end.
+// Time between a claim and the network counts: no bytes leave when the lease is about to
+// end.
 func TestHeldUpBetweenClaimAndNetwork(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q, store := newQueue(t, sqstest.Config{}), new(idempotency.Memory)

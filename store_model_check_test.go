@@ -15,9 +15,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo"
 )
 
-// storeClient is the network of one process. It is honest: a request arrives within
-// modelDelivery or never, also when the process has crashed meanwhile, and a refusal is
-// true.
+// storeClient is one process's network. The network is honest: a request arrives within
+// modelDelivery or never, even if the process crashes meanwhile, and refusals are true.
 type storeClient struct{ p *storeProcess }
 
 func (c *storeClient) transmit(ctx context.Context, entries []types.SendMessageBatchRequestEntry) (*sqs.SendMessageBatchOutput, error) {
@@ -88,7 +87,7 @@ func (c *storeClient) transmit(ctx context.Context, entries []types.SendMessageB
 	return <-arrived, nil
 }
 
-// arrive lets SQS have a request.
+// arrive delivers a request to SQS.
 func (w *storeWorld) arrive(entries []types.SendMessageBatchRequestEntry) *sqs.SendMessageBatchOutput {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -125,7 +124,7 @@ func (c *storeClient) GetQueueAttributes(ctx context.Context, in *sqs.GetQueueAt
 	return c.p.w.q.GetQueueAttributes(ctx, in)
 }
 
-// check holds what SQS stored against what the producers said.
+// check compares the messages stored by SQS with the producers' reports.
 func (w *storeWorld) check(sum *storeTotals) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -149,11 +148,12 @@ func (w *storeWorld) check(sum *storeTotals) {
 	sum.faults.Add(int64(w.faults))
 }
 
-// remembered is for how long after its acceptance an event is surely remembered: the TTL
-// counts from the first claim, which may be an interval older.
+// remembered returns the time after acceptance for which an event is certainly remembered:
+// the TTL starts at the first claim, which may be an interval older.
 func (w *storeWorld) remembered() time.Duration { return w.ttl - modelInterval }
 
-// checkTwice: nothing is accepted twice within the TTL, unless that was chosen.
+// checkTwice checks that SQS accepts no event twice within the TTL, unless the world allows
+// it.
 func (w *storeWorld) checkTwice(as []*storeAccept) {
 	for i := 1; i < len(as); i++ {
 		if gap := as[i].at.Sub(as[i-1].at); gap < w.remembered() && !w.open {
@@ -200,13 +200,14 @@ func (w *storeWorld) checkSub(s *storeSub, as []*storeAccept, sum *storeTotals) 
 	default:
 		w.fails("submission %d: an error without a fate: %v", s.id, s.err)
 	}
-	// In the end, when nothing fails, an event is stored, or held because of what failed.
+	// At the end, without faults, an event is stored, or held because of an earlier fault.
 	if s.last && s.err != nil && !isHeld(s.err) && !errors.As(s.err, &conflict) {
 		w.fails("the last submission of %s: %v", s.e.Key, s.err)
 	}
 }
 
-// checkReceipt: a receipt is of a message of the event, and names a duplicate.
+// checkReceipt checks that a receipt belongs to a message of the event and names duplicates
+// correctly.
 func (w *storeWorld) checkReceipt(s *storeSub, sum *storeTotals) {
 	r := s.receipt
 	if r.Duplicate {
@@ -216,7 +217,7 @@ func (w *storeWorld) checkReceipt(s *storeSub, sum *storeTotals) {
 	switch {
 	case r.MessageID == "" && !r.Duplicate:
 		w.fails("submission %d: a receipt without a message ID", s.id)
-	case r.MessageID == "": // known to the memory alone
+	case r.MessageID == "": // known only to the memory
 	case a == nil || a.sub.e.Key != s.e.Key || a.sub.e.Value != s.e.Value:
 		w.fails("submission %d of %s has the receipt of another message", s.id, s.e.Key)
 	case r.BodyHash != sqsfifo.BodyHash(a.body):
@@ -226,8 +227,8 @@ func (w *storeWorld) checkReceipt(s *storeSub, sum *storeTotals) {
 	}
 }
 
-// checkOrder: of two events of one process and group that were stored by their first
-// submissions, the one that was submitted first is stored first.
+// checkOrder checks the order of each group within each process. Events stored by their
+// first submission must be in the order of the submissions.
 func (w *storeWorld) checkOrder() {
 	own := func(a *storeAccept) bool {
 		s := a.sub

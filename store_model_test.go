@@ -24,19 +24,20 @@ var (
 	storeBreak = flag.String("store.break", "", "forget or late: a store that forgets claims, or a network that delivers late, to see TestStoreModel fail")
 )
 
-// TestStoreModel runs random programs of several processes with one store: submissions
-// that repeat, in other bytes and groups, too, crashes at any step and restarts, lost and
-// late answers, calls of the store that fail before or after they are done or take long,
-// and waits beyond the interval and the TTL, on virtual time. What must hold is in check.
+// TestStoreModel runs random programs of several processes with one store, in virtual time.
+// Submissions repeat, also with other bytes and groups; processes crash at any step and
+// restart; answers are lost or late; calls of the store fail before or after taking effect
+// or take long; and waits exceed the interval and the TTL. The function check has the
+// rules.
 //
-// Two runs of one seed do nearly the same: goroutines and jitter differ.
+// Two runs of a seed are nearly equal: goroutines and jitter differ.
 func TestStoreModel(t *testing.T) {
 	var sum storeTotals
 	n := storeSeeds.Run(t, 300, 60, func(t *testing.T, seed uint64) { newStoreWorld(t, seed).run(&sum) })
 	t.Logf("%d seeds: %v", n, &sum)
 }
 
-// storeTotals says how much was tried.
+// storeTotals counts the tested cases.
 type storeTotals struct {
 	submissions, accepted, receipts, duplicates, inDoubt, notStored, conflicts, held, crashes, faults, minutes atomic.Int64
 }
@@ -47,8 +48,8 @@ func (s *storeTotals) String() string {
 		s.notStored.Load(), s.conflicts.Load(), s.minutes.Load()/60)
 }
 
-// storeEvent is an event. Its group and its time are not of the payload: they drift. Tag
-// is of the submission, and travels in an attribute that SQS and the producer ignore.
+// storeEvent is an event. Its group and time are not in the payload: both may drift. Tag
+// identifies the submission in an attribute ignored by SQS and the producer.
 type storeEvent struct {
 	Key   string `json:"key"`
 	Value int    `json:"value"`
@@ -65,16 +66,16 @@ type storeSub struct {
 	e       storeEvent
 	made    time.Time
 
-	order, handed, call int // when the call began and returned, and which it was
+	order, handed, call int // order of the call's begin and return; number of the call
 
 	outcomes int
 	reported time.Time
 	receipt  sqsfifo.Receipt
 	err      error
-	last     bool // of the end, when nothing fails any more
+	last     bool // made at the end, without faults
 }
 
-// storeAccept is a message that SQS stored.
+// storeAccept is a message stored by SQS.
 type storeAccept struct {
 	sub       *storeSub
 	at        time.Time
@@ -82,7 +83,7 @@ type storeAccept struct {
 	processed int // order
 }
 
-// storeWorld is the queue, the store, the network and the truth about all of them.
+// storeWorld is the queue, the store, the network and the truth about all three.
 type storeWorld struct {
 	t    *testing.T
 	seed uint64
@@ -92,18 +93,23 @@ type storeWorld struct {
 
 	delivery sqsfifo.Delivery
 	store    sqsfifo.StoreConfig
-	open     bool // the guarantee is given up by choice
+	open     bool // gives the guarantee up, with FailOpen or SendAgain
 
 	lossy, faulty, crashy float64
 
 	mu      sync.Mutex
 	rng     *rand.Rand
 	clock   int
-	calm    bool // nothing fails any more
+	calm    bool // no more faults
 	down    time.Time
 	subs    []*storeSub
 	accepts []*storeAccept
 	known   map[string]*storeAccept // by message ID
+
+	// recorded has the message IDs of all results taken by the store. A report may come
+	// after the event's record has expired.
+	recorded map[string]bool
+
 	crashes int
 	faults  int
 	wrong   []string
@@ -117,7 +123,7 @@ func newStoreWorld(t *testing.T, seed uint64) *storeWorld {
 	}
 	rng := rand.New(rand.NewPCG(seed, 23))
 	w := &storeWorld{
-		t: t, seed: seed, q: q, mem: new(idempotency.Memory), rng: rng, known: map[string]*storeAccept{},
+		t: t, seed: seed, q: q, mem: new(idempotency.Memory), rng: rng, known: map[string]*storeAccept{}, recorded: map[string]bool{},
 		ttl: []time.Duration{15 * time.Minute, time.Hour, 24 * time.Hour}[rng.IntN(3)],
 	}
 	w.lossy = []float64{0, 0.05, 0.2, 0.4}[rng.IntN(4)]
@@ -129,7 +135,7 @@ func newStoreWorld(t *testing.T, seed uint64) *storeWorld {
 		RetryFor:       []time.Duration{0, 2 * time.Second, 30 * time.Second}[rng.IntN(3)],
 		InFlight:       []int{1, 2, 10}[rng.IntN(3)],
 	}
-	w.store = sqsfifo.StoreConfig{TTL: w.ttl, DurableReceipts: rng.IntN(3) == 0, Timeout: []time.Duration{0, time.Second}[rng.IntN(2)]}
+	w.store = sqsfifo.StoreConfig{TTL: w.ttl, Timeout: []time.Duration{0, time.Second}[rng.IntN(2)]}
 	switch rng.IntN(10) {
 	case 0:
 		w.store.FailOpen, w.open = true, true
@@ -139,7 +145,7 @@ func newStoreWorld(t *testing.T, seed uint64) *storeWorld {
 	return w
 }
 
-// storeProcess is a process with a producer, until it crashes.
+// storeProcess is a process with a producer, until a crash.
 type storeProcess struct {
 	*sqsfifo.Producer[storeEvent]
 	w    *storeWorld
@@ -164,36 +170,37 @@ func (w *storeWorld) start() *storeProcess {
 	return p
 }
 
-// crash cuts a process off. It is for the holder of the lock.
+// crash disconnects a process. The caller holds the lock.
 func (p *storeProcess) crash() {
 	if p.dead || p.w.calm {
 		return
 	}
 	p.dead = true
 	p.w.crashes++
-	p.w.actors.Go(func() { // what is left of it reaches nobody
+	p.w.actors.Go(func() { // its remaining calls have no effect
 		ctx, cancel := context.WithCancel(context.Background())
 		cancel()
 		_ = p.Close(ctx)
 	})
 }
 
-// chance is for the holder of the lock.
+// chance returns true with probability p, and always false in a calm world. The caller
+// holds the lock.
 func (w *storeWorld) chance(p float64) bool { return !w.calm && w.rng.Float64() < p }
 
-// millis is for the holder of the lock.
+// millis returns a random duration below n ms. The caller holds the lock.
 func (w *storeWorld) millis(n int) time.Duration {
 	return time.Duration(w.rng.IntN(n)) * time.Millisecond
 }
 
-// storeOfProcess is the store as one process reaches it.
+// storeOfProcess is one process's connection to the store.
 type storeOfProcess struct {
 	*idempotency.Memory
 	p *storeProcess
 }
 
-// do makes one call: it may take long, fail before or after it is done, and the process
-// may crash in it.
+// do makes a call. The call may take long or fail before or after taking effect, and the
+// process may crash during the call.
 func (s *storeOfProcess) do(ctx context.Context, f func() error) error {
 	w := s.p.w
 	w.mu.Lock()
@@ -270,16 +277,16 @@ func (s *storeOfProcess) Lookup(ctx context.Context, keys ...idempotency.Key) (o
 	return out, err
 }
 
-func (s *storeOfProcess) Complete(ctx context.Context, ref idempotency.Ref, r idempotency.Result) error {
-	return s.do(ctx, func() error { return s.Memory.Complete(context.Background(), ref, r) })
-}
-
-func (s *storeOfProcess) Fail(ctx context.Context, ref idempotency.Ref, f idempotency.Failure) error {
-	return s.do(ctx, func() error { return s.Memory.Fail(context.Background(), ref, f) })
-}
-
-func (s *storeOfProcess) Release(ctx context.Context, ref idempotency.Ref) error {
-	return s.do(ctx, func() error { return s.Memory.Release(context.Background(), ref) })
+func (s *storeOfProcess) Finish(ctx context.Context, ref idempotency.Ref, t idempotency.Ending) error {
+	return s.do(ctx, func() error {
+		err := s.Memory.Finish(context.Background(), ref, t)
+		if result, ok := t.Result(); ok && err == nil {
+			s.p.w.mu.Lock()
+			defer s.p.w.mu.Unlock()
+			s.p.w.recorded[result.MessageID] = true
+		}
+		return err
+	})
 }
 
 // run is the program.
@@ -311,7 +318,7 @@ func (w *storeWorld) run(sum *storeTotals) {
 			case 1:
 				e.Group = "drifted"
 			case 2:
-				e.Value += 100 // another event with this key
+				e.Value += 100 // a different event with this key
 			}
 			events = append(events, e)
 		}
@@ -338,8 +345,7 @@ func (w *storeWorld) run(sum *storeTotals) {
 	}
 }
 
-// finish closes what is alive, and sends every event once more, when nothing fails any
-// more.
+// finish closes all live processes and sends every event again without faults.
 func (w *storeWorld) finish(processes []*storeProcess, keys int) {
 	w.mu.Lock()
 	closing := w.rng.IntN(3) > 0
@@ -375,7 +381,7 @@ func (w *storeWorld) finish(processes []*storeProcess, keys int) {
 		w.fail("close of the last process: %v", err)
 	}
 	w.actors.Wait()
-	for _, p := range processes { // those that were not closed
+	for _, p := range processes { // processes not closed yet
 		_ = p.Close(context.Background())
 	}
 	time.Sleep(time.Minute)
@@ -392,7 +398,7 @@ func (w *storeWorld) sub(p *storeProcess, how string, e storeEvent) *storeSub {
 	return s
 }
 
-// handed notes that a call returned: later calls are later submissions.
+// handed records that a call returned: later calls are later submissions.
 func (w *storeWorld) handed(s *storeSub) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -404,7 +410,7 @@ func (s *storeSub) precedes(o *storeSub) bool {
 	return s.call == o.call && s.id < o.id || s.handed > 0 && s.handed < o.order
 }
 
-// submit submits events in one of the ways that there are.
+// submit submits events by a random method.
 func (w *storeWorld) submit(p *storeProcess, events []storeEvent) {
 	w.mu.Lock()
 	how := []string{"SendAsync", "SendBatch", "Send", "TrySend"}[w.rng.IntN(4)]
@@ -466,7 +472,7 @@ func (w *storeWorld) submit(p *storeProcess, events []storeEvent) {
 	w.actors.Go(send)
 }
 
-// end notes an outcome, if there is somebody to hear it.
+// end records an outcome; after a crash it only counts the outcome.
 func (w *storeWorld) end(s *storeSub, r sqsfifo.Receipt, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -478,6 +484,9 @@ func (w *storeWorld) end(s *storeSub, r sqsfifo.Receipt, err error) {
 		return
 	}
 	s.reported, s.receipt, s.err = time.Now(), r, err
+	if err == nil && !r.Unrecorded && r.MessageID != "" && !w.recorded[r.MessageID] {
+		w.fails("submission %d of %s has a receipt, and the store never had its result", s.id, s.e.Key)
+	}
 }
 
 func (w *storeWorld) fail(format string, args ...any) {
@@ -486,7 +495,7 @@ func (w *storeWorld) fail(format string, args ...any) {
 	w.fails(format, args...)
 }
 
-// fails is for the holder of the lock.
+// fails records a violation. The caller holds the lock.
 func (w *storeWorld) fails(format string, args ...any) {
 	w.wrong = append(w.wrong, fmt.Sprintf(format, args...))
 }

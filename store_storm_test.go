@@ -16,10 +16,10 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
 )
 
-// The retry storm of a degraded command API, through producers with a store: 80 commands
-// a second for ten minutes, 6 percent of them sent a second time, at once or up to ten
-// minutes later, by another goroutine, by another process, or after a restart. None of
-// the 2,880 repeated attempts is accepted, and the counts say so.
+// This test repeats the retry storm of a degraded command API, with stores: 80 commands per
+// second for ten minutes. 6 percent are sent twice, immediately or up to ten minutes later,
+// by another goroutine, another process or after a restart. None of the 2,880 repeated
+// attempts is accepted, and the counts agree.
 func TestStoreRetryStorm(t *testing.T) {
 	if testing.Short() {
 		t.Skip("48,000 commands")

@@ -2,6 +2,7 @@ package sqsfifo_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"sync"
 	"sync/atomic"
@@ -17,16 +18,15 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
 )
 
-// testStore is a store as one process reaches it: it counts the calls, and may fail
-// before or after it did what it was asked for. A process that has crashed reaches
-// nothing any more.
+// testStore is one process's connection to a store. It counts calls and may fail before or
+// after a call takes effect. All calls of a crashed process fail.
 type testStore struct {
 	idempotency.Store
 	lookups, claims, batches, settled atomic.Int64
 
 	mu     sync.Mutex
-	before func(call string) error // the call does nothing
-	after  func(call string) error // the call did what it was asked for
+	before func(call string) error // without effect on the store
+	after  func(call string) error // after the call took effect
 }
 
 func (s *testStore) fail(before, after func(call string) error) {
@@ -78,19 +78,9 @@ func (s *testStore) Lookup(ctx context.Context, keys ...idempotency.Key) (record
 	return records, err
 }
 
-func (s *testStore) Complete(ctx context.Context, ref idempotency.Ref, r idempotency.Result) error {
+func (s *testStore) Finish(ctx context.Context, ref idempotency.Ref, t idempotency.Ending) error {
 	s.settled.Add(1)
-	return s.do(ctx, "complete", func() error { return s.Store.Complete(ctx, ref, r) })
-}
-
-func (s *testStore) Fail(ctx context.Context, ref idempotency.Ref, f idempotency.Failure) error {
-	s.settled.Add(1)
-	return s.do(ctx, "fail", func() error { return s.Store.Fail(ctx, ref, f) })
-}
-
-func (s *testStore) Release(ctx context.Context, ref idempotency.Ref) error {
-	s.settled.Add(1)
-	return s.do(ctx, "release", func() error { return s.Store.Release(ctx, ref) })
+	return s.do(ctx, t.String(), func() error { return s.Store.Finish(ctx, ref, t) })
 }
 
 var (
@@ -100,7 +90,7 @@ var (
 
 func always(err error) func(string) error { return func(string) error { return err } }
 
-// only fails one kind of call.
+// only fails calls of one kind.
 func only(call string, err error) func(string) error {
 	return func(c string) error {
 		if c == call {
@@ -110,7 +100,7 @@ func only(call string, err error) func(string) error {
 	}
 }
 
-// withStore lets a producer have a store.
+// withStore returns a change of the configuration that sets the store.
 func withStore(s idempotency.Store, change ...func(*sqsfifo.StoreConfig)) func(*sqsfifo.Config[Scene]) {
 	return func(c *sqsfifo.Config[Scene]) {
 		c.Store.Store = s
@@ -120,7 +110,7 @@ func withStore(s idempotency.Store, change ...func(*sqsfifo.StoreConfig)) func(*
 	}
 }
 
-// record returns what the store has of the scene.
+// record returns the store's record of the scene.
 func record(t *testing.T, s idempotency.Store) idempotency.Record {
 	t.Helper()
 	for r, err := range s.Scan(context.Background(), idempotency.Filter{}) {
@@ -136,8 +126,38 @@ func closed[T any](t *testing.T, p *sqsfifo.Producer[T]) {
 	require.Empty(t, sqsfifo.Leftovers(p))
 }
 
-// An event is a duplicate for as long as the store keeps it, also after a restart, and
-// has the IDs of the original.
+// With an Owner, a restarted process does not wait for its predecessor's leases.
+func TestOwner(t *testing.T) {
+	for _, tc := range []struct {
+		owner string
+		waits bool
+	}{{"exporter-1", false}, {"exporter-2", true}, {"", true}} {
+		synctest.Test(t, func(t *testing.T) {
+			q, store := newQueue(t, sqstest.Config{}), new(idempotency.Memory)
+			p := on(t, q, q, withStore(store, func(c *sqsfifo.StoreConfig) { c.Owner = tc.owner }))
+			msg, err := p.Build(scene)
+			require.NoError(t, err)
+			e, err := sqsfifo.DecodeEnvelope[json.RawMessage](msg.Body)
+			require.NoError(t, err)
+			_, err = store.Claim(t.Context(), idempotency.Claim{
+				Key:         idempotency.Key{Scope: idempotency.JoinScope("", q.ARN(), source), Operation: "sqs.send", Value: msg.DedupeKey},
+				Token:       idempotency.NewTokenOf("exporter-1", time.Now().Add(-time.Hour)),
+				Fingerprint: idempotency.FingerprintOf("sqsfifo.event/1", []byte(source), []byte(msg.DedupeKey), e.Payload),
+				Seal:        idempotency.SealOf([]byte(msg.Body), msg.Group), Group: msg.Group, Body: []byte(msg.Body),
+				Terms: idempotency.Terms{Lease: 30 * time.Second, TTL: time.Hour, ResendFor: 265 * time.Second},
+			})
+			require.NoError(t, err)
+			began := time.Now()
+			_, err = p.Send(t.Context(), scene)
+			require.NoError(t, err)
+			assert.Equal(t, tc.waits, time.Since(began) >= 30*time.Second, "owner %q", tc.owner)
+			closed(t, p)
+		})
+	}
+}
+
+// An event is a duplicate, with the original's IDs, while the store remembers it, even
+// after a restart.
 func TestStoreRemembers(t *testing.T) {
 	bothDoors(t, sqstest.Config{}, func(t *testing.T, q *sqstest.Queue, client sqsfifo.Client) {
 		store := new(idempotency.Memory)
@@ -170,7 +190,7 @@ func TestStoreRemembers(t *testing.T) {
 	})
 }
 
-// Within the lazy hundred milliseconds, too.
+// The store has the event's result by the time its receipt is reported.
 func TestStoreRemembersAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue(t, sqstest.Config{})
@@ -178,13 +198,11 @@ func TestStoreRemembersAtOnce(t *testing.T) {
 		p := on(t, q, q, withStore(store))
 		first, err := p.Send(t.Context(), scene)
 		require.NoError(t, err)
-		require.Zero(t, store.settled.Load())
+		require.EqualValues(t, 1, store.settled.Load())
 		again, err := p.Send(t.Context(), scene)
 		require.NoError(t, err)
 		require.True(t, again.Duplicate)
 		require.Equal(t, first.MessageID, again.MessageID)
-		time.Sleep(100 * time.Millisecond)
-		synctest.Wait()
 		require.EqualValues(t, 1, store.settled.Load())
 		require.Equal(t, idempotency.Succeeded, record(t, store).Status)
 		closed(t, p)

@@ -1,54 +1,78 @@
 package sqsfifo
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/json"
+	"errors"
 	"strings"
-	"time"
-
-	"github.com/google/uuid"
 
 	"github.com/kansas-frontier-matrix/sqsfifo/canonicaljson"
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
-	"github.com/kansas-frontier-matrix/sqsfifo/internal/claims"
-	"github.com/kansas-frontier-matrix/sqsfifo/internal/sqscall"
+	"github.com/kansas-frontier-matrix/sqsfifo/internal/memory"
 )
 
-// eventStore claims the events of a queue in its store.
-type eventStore struct {
-	*claims.Claimant
-	client, queue string
-	durable       bool // receipts
+// storeKeys names the events of a queue in a store.
+type storeKeys struct {
+	client    string
+	queue     string     // "" for the ARN, read by the inspector
+	inspector *inspector // nil without a store
 }
 
-// newEventStore returns nil without a store. The configuration is valid.
-func newEventStore(s StoreConfig, queueURL string, retryFor time.Duration, now func() time.Duration) (*eventStore, error) {
-	if s.Store == nil {
-		return nil, nil
+// name returns the name of the queue in the keys, or "" while the name is not known.
+func (k *storeKeys) name() string {
+	if k.queue != "" {
+		return k.queue
 	}
-	policy, err := s.policy(retryFor)
-	if err != nil {
-		return nil, err
+	if r := k.inspector.report.Load(); r != nil {
+		return r.ARN
 	}
-	d := &eventStore{client: s.Client, queue: s.Queue, durable: s.DurableReceipts}
-	if d.queue == "" {
-		d.queue = queueURL
-	}
-	d.Claimant = claims.New(claims.Options{
-		Store: s.Store, Policy: policy, Attempt: sqscall.Timeout, FailOpen: s.FailOpen, Now: now,
-		Recompute: fingerprintOfBody,
-	})
-	return d, nil
+	return ""
 }
 
-// operation names the sends among the operations of a store.
+// learn asks the queue for its name if the store needs a name and the URL does not contain
+// one.
+func (k *storeKeys) learn(ctx context.Context) {
+	if k.inspector != nil && k.name() == "" {
+		_ = k.inspector.check(ctx) // the next check returns the error again
+	}
+}
+
+var errNoARN = errors.New("the queue does not say its ARN, which is its name in the store; set Config.Store.Queue, or allow sqs:GetQueueAttributes")
+
+// claimLate prepares the claim of an event submitted before the queue had a name. wait
+// reports whether the event has to wait for the name.
+func (k *storeKeys) claimLate(in *memory.Memory, s *submission) (wait bool, err error) {
+	switch {
+	case k.inspector == nil || s.known.HasClaim():
+		return false, nil
+	case k.name() == "" && k.inspector.report.Load() != nil:
+		return false, s.notStored(errNoARN)
+	}
+	return k.name() == "", k.prepare(in, s)
+}
+
+// prepare prepares the claim of an event, or defers the claim until the queue has a name.
+func (k *storeKeys) prepare(in *memory.Memory, s *submission) error {
+	if k.name() == "" {
+		s.known.DeferClaim()
+		return nil
+	}
+	if err := k.claim(in, &s.known, s.msg, s.rare == nil || len(s.rare.findings) == 0); err != nil {
+		return s.notStored(err)
+	}
+	return nil
+}
+
+// operation names sends in a store's keys.
 const operation = "sqs.send"
 
-// fingerprintSpec names how fingerprint computes. Another computation needs another name.
+// fingerprintSpec names the computation of fingerprint. A different computation needs a
+// different name.
 const fingerprintSpec = "sqsfifo.event/1"
 
-// fingerprint is what an event is, for the store: another payload is another event, and
-// other bytes of the same payload are not.
+// fingerprint identifies an event for the store: a different payload is a different event;
+// different bytes of an equal payload are the same event.
 func fingerprint(source, key, payload string) idempotency.Fingerprint {
 	return idempotency.FingerprintOf(fingerprintSpec, bytesOf(source), bytesOf(key), bytesOf(payload))
 }
@@ -59,15 +83,15 @@ func fingerprintOfBody(body []byte) (idempotency.Fingerprint, bool) {
 	return fingerprint(source, key, payload), key != ""
 }
 
-// claim returns the claim of a message. A plain message has passed the lint.
-func (d *eventStore) claim(m *Message, plain bool) (*claims.Claim, error) {
+// claim prepares the claim of a message. With plain, the message has passed the lint.
+func (k *storeKeys) claim(in *memory.Memory, r *memory.Record, m *Message, plain bool) error {
 	source, payload := "", m.Body
 	if plain {
 		source, payload = sourceOf(m.Body), payloadOf(m.Body)
 	} else if s, _, p := contents(m.Body); p != "" {
 		source, payload = s, p
 	}
-	key := idempotency.Key{Scope: idempotency.JoinScope(d.client, d.queue, source), Operation: operation, Value: m.key()}
+	key := idempotency.Key{Scope: idempotency.JoinScope(k.client, k.name(), source), Operation: operation, Value: m.key()}
 	if len(key.Scope) > idempotency.MaxScope {
 		key.Scope = "sha256:" + hexOf(sha256.Sum256(bytesOf(key.Scope)))
 	}
@@ -79,25 +103,25 @@ func (d *eventStore) claim(m *Message, plain bool) (*claims.Claim, error) {
 		dataset = idempotency.Dataset{ID: of.ID, Version: of.Version, SourceURI: of.SourceURI, ArtifactChecksum: of.ArtifactChecksum, CARELabel: of.CARELabel}
 	}
 	is := fingerprint(source, m.key(), payload)
-	sent := claims.Message{Body: bytesOf(m.Body), Group: m.Group}
-	k, err := d.Claim(key, is, sent, dataset)
+	sent := memory.Message{Body: bytesOf(m.Body), Group: m.Group}
+	err := in.Claim(r, key, is, sent, dataset)
 	if err != nil && dataset != (idempotency.Dataset{}) { // telemetry must not cost an event
-		k, err = d.Claim(key, is, sent, idempotency.Dataset{})
+		err = in.Claim(r, key, is, sent, idempotency.Dataset{})
 	}
-	return k, err
+	return err
 }
 
 const sourceMember = `,"event_source":"`
 
-// sourceOf returns the event_source of a body that passed the lint. It needs no decoding.
+// sourceOf returns the event_source of a body that passed the lint, without decoding.
 func sourceOf(body string) string {
 	_, after, _ := strings.Cut(body, sourceMember)
 	source, _, _ := strings.Cut(after, `"`)
 	return source
 }
 
-// contents returns what a body says of its event, with the payload in canonical form, and
-// nothing if the body is not an envelope. It is for bodies that another encoder made.
+// contents decodes a body of any encoder and returns the payload in canonical form. It
+// returns empty strings if the body is not an envelope.
 func contents(body string) (source, key, payload string) {
 	var e struct {
 		EventSource string          `json:"event_source"`
@@ -108,21 +132,8 @@ func contents(body string) (source, key, payload string) {
 		return "", "", ""
 	}
 	canonical, err := canonicaljson.CanonicalizeStrict(e.Payload)
-	if err != nil { // such as a member that is there twice
+	if err != nil { // for example, a repeated member
 		canonical = e.Payload
 	}
 	return e.EventSource, e.DedupeKey, string(canonical)
-}
-
-// replaced returns the message as it is in the store.
-func (m *Message) replaced(by claims.Message) *Message {
-	r := *m
-	r.Body, r.Group = string(by.Body), by.Group
-	var e struct {
-		EventID uuid.UUID `json:"event_id"`
-	}
-	if json.Unmarshal(by.Body, &e) == nil && e.EventID != uuid.Nil {
-		r.EventID = e.EventID
-	}
-	return &r
 }

@@ -2,6 +2,7 @@ package sqsfifo
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"sync/atomic"
@@ -12,18 +13,17 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/attempt"
-	"github.com/kansas-frontier-matrix/sqsfifo/internal/claims"
-	"github.com/kansas-frontier-matrix/sqsfifo/internal/dedup"
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/digest"
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/dispatch"
+	"github.com/kansas-frontier-matrix/sqsfifo/internal/memory"
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/observe"
 	"github.com/kansas-frontier-matrix/sqsfifo/lint"
 )
 
-// submission is one event that was submitted, until its outcome is reported.
+// submission is a submitted event, until its outcome is reported.
 //
-// The worker that sends it owns the fields of the request, the dispatcher's lock
-// those of the outcome; the others are not changed once it is submitted.
+// The sending worker owns the request's fields, and the dispatcher's lock guards the
+// outcome's fields; the other fields do not change after the submission.
 type submission struct {
 	ctx  context.Context // the caller's, with the event's span
 	span trace.Span
@@ -33,66 +33,45 @@ type submission struct {
 
 	rules   *ruleset // of its producer
 	foreign bool     // the message was built elsewhere
-	replay  bool     // this producer had sent the event before, or a replay sends it
-	seen    bool     // another one, or this one before a restart, by the store
+	replay  bool     // sent before by this producer, or a replay
+	seen    bool     // the store already knew the event
 
-	id     dedup.Event
-	hasID  bool
+	submitted memory.Instant // 0 until the message is known
+
+	began time.Time // start of the call; zero if all services had answered before
+
+	known  memory.Record
 	digest digest.Sum
 	plain  map[string]types.MessageAttributeValue // the message's attributes
-	traced map[string]types.MessageAttributeValue // the same with trace context
+	traced map[string]types.MessageAttributeValue // plain with trace context
 
-	// Of the request.
-	ticket    dedup.Ticket
-	admitted  dedup.Instant
-	bare      bool // goes without trace context
-	again     bool // this producer had sent the event before the first attempt
+	// Fields of the request.
+	admitted memory.Instant
+	ended    memory.Instant // of the last attempt
+	bare     bool           // sent without trace context
+	// waitsFor is the service that made the last try fail; nil if no service did. After
+	// the event's context ends, a report may read waitsFor while a worker admits or sends
+	// the event.
+	waitsFor  atomic.Pointer[health]
+	again     bool // already sent by this producer before the first attempt
 	duplicate bool
+	unclaimed bool  // stored by an attempt without a claim
 	rare      *rare // nil for most events
-
-	// Of the outcome.
-	known       dedup.Known
-	knownBefore bool // an earlier submission stored the event
-
-	claimed *claimed // nil without a store
 }
 
-// claimed is what a submission has of the store. The worker owns the claim, and known is
-// of the outcome.
-type claimed struct {
-	claim *claims.Claim
-	free  atomic.Bool // goes without a claim, in spite of a conflict
-	known claims.Known
-}
-
-// fate is what is known of the event with the store, if the producer alone knows no more
-// than the given fate. As long as the store has said nothing, an earlier process may have
-// stored the event: that counts unless the event is refused for what it is.
-func (k *claimed) fate(alone attempt.Fate, refused bool) attempt.Fate {
-	switch {
-	case alone == attempt.Altered || alone == attempt.Stored:
-		return alone
-	case k.known.State == claims.Stored:
-		return attempt.Stored
-	case alone != attempt.NotStored || k.free.Load() || k.known.State == claims.Clear || refused && k.known.State != claims.InDoubt:
-		return alone
-	}
-	return attempt.InDoubt
-}
-
-// reporter takes the outcome of a submission: the event at the index.
+// reporter takes the outcome of the submission at index i.
 type reporter interface {
 	report(i int, r Receipt, err error)
 }
 
-// rare is what few submissions have.
+// rare has the fields used by few submissions.
 type rare struct {
-	hash     string         // deduplication ID, if it is sent
-	findings []lint.Finding // for which it was sent anyway
-	refusal  error          // decided before it was sent
+	hash     string         // deduplication ID, if sent explicitly
+	findings []lint.Finding // findings of an event sent anyway
+	refusal  error          // reason not to send the event
 }
 
-// rarely returns the place for it.
+// rarely returns s.rare and allocates it if necessary.
 func (s *submission) rarely() *rare {
 	if s.rare == nil {
 		s.rare = &rare{}
@@ -106,7 +85,7 @@ func (s *submission) refuse(err error) {
 	}
 }
 
-// refusal returns why the event is refused for what it is, nil if it is not.
+// refusal returns the reason to refuse the event for its content, or nil.
 func (s *submission) refusal() error {
 	if s.rare == nil {
 		return nil
@@ -116,15 +95,16 @@ func (s *submission) refusal() error {
 
 type item = dispatch.Item[submission]
 
-// receipt is that of a stored event. One that is known to be stored without a
-// request has no message ID.
+// receipt returns the receipt of a stored event. The receipt has no message ID if the
+// memory knows without a request that the event is stored.
 func (s *submission) receipt(o *dispatch.Outcome) Receipt {
 	if o.Fate != attempt.Stored {
 		return Receipt{}
 	}
+	k := s.known.Knowledge()
 	r := Receipt{
-		Duplicate: s.knownBefore, Overtaken: o.Overtaken,
-		EventID: s.msg.EventID, DedupeKey: s.msg.DedupeKey, Group: s.msg.Group, BodyHash: s.id.BodyHash(),
+		Duplicate: k.Before, Overtaken: o.Overtaken, Unrecorded: o.Unrecorded,
+		EventID: s.msg.EventID, DedupeKey: s.msg.DedupeKey, Group: s.msg.Group, BodyHash: s.known.BodyHash(),
 		Attempts: o.Attempts,
 	}
 	if o.Answer.Fate == attempt.Stored {
@@ -132,54 +112,45 @@ func (s *submission) receipt(o *dispatch.Outcome) Receipt {
 			r.Findings = s.rare.findings
 		}
 		r.MessageID, r.SequenceNumber = o.Answer.MessageID, o.Answer.Sequence
+		r.Unrecorded = r.Unrecorded || s.unclaimed
 		return r
 	}
-	if s.claimed == nil || s.claimed.known.State != claims.Stored {
-		return r
-	}
-	k := &s.claimed.known
-	r.Duplicate = s.knownBefore || !k.Ours
 	r.MessageID, r.SequenceNumber = k.Result.MessageID, k.Result.SequenceNumber
 	if m := k.Message; m != nil {
 		of := s.msg.replaced(*m)
 		r.EventID, r.Group, r.BodyHash = of.EventID, of.Group, BodyHash(of.Body)
 	}
-	if o.Reason == dispatch.Known && s.rare != nil { // no worker has it
+	if o.Reason == dispatch.Known && s.rare != nil { // no worker has the event
 		r.Findings = s.rare.findings
 	}
 	return r
 }
 
-// wallClock returns an instant of the memory as the wall clock is set now.
-type wallClock func(dedup.Instant) time.Time
-
-// outcomeError is nil for a stored event.
-func (s *submission) outcomeError(o *dispatch.Outcome, wall wallClock) error {
+// outcomeError returns the error of an event, or nil if the event is stored.
+func (s *submission) outcomeError(o *dispatch.Outcome, m *memory.Memory) error {
 	if o.Reason == dispatch.Refused {
-		return s.inDoubtOr(o, wall, s.refusal(), s.refusal())
+		return s.inDoubtOr(o, m, s.refusal(), s.refusal())
 	}
 	if o.Fate == attempt.Stored {
 		return nil
 	}
-	return s.unproven(o, wall)
+	return s.unproven(o, m)
 }
 
-// unproven is the error of an event without proof of success: what it says follows
-// from what is known of the event, whichever submission it is known from.
-func (s *submission) unproven(o *dispatch.Outcome, wall wallClock) error {
+// unproven returns the error of an event without proof of success. The error follows from
+// all facts about the event, including the facts from other submissions.
+func (s *submission) unproven(o *dispatch.Outcome, m *memory.Memory) error {
 	if o.Fate == attempt.Altered {
 		e := &AlteredError{EventID: s.msg.EventID, DedupeKey: s.msg.DedupeKey, showKey: s.rules.showKeys}
 		if o.Answer.Fate == attempt.Altered {
 			e.Attempts, e.Field, e.Got = o.Attempts, o.Answer.Field, o.Answer.Got
 		}
-		if s.known.State == dedup.Altered {
-			e.ResendAfter = wall(s.known.Over())
-		}
+		_, _, e.ResendAfter = m.Times(s.known.Knowledge())
 		return e
 	}
 	err, code := o.Answer.Err, o.Answer.Code
-	if s.claimed != nil && s.claimed.known.Err != nil {
-		err, code = because(s.claimed.known.Err, err), ""
+	if k := s.known.Knowledge(); k.Err != nil {
+		err, code = because(k.Err, err), ""
 	}
 	switch o.Reason {
 	case dispatch.Late:
@@ -195,9 +166,12 @@ func (s *submission) unproven(o *dispatch.Outcome, wall wallClock) error {
 	if err == nil {
 		err = errNoAnswer
 	}
+	if h := s.waitsFor.Load(); h != nil && h.isUnproven() && o.Reason == dispatch.Answered {
+		err = h.neverAnswered(err)
+	}
 	otherwise := s.notStored(err)
 	otherwise.Attempts, otherwise.Code = o.Attempts, code
-	return s.inDoubtOr(o, wall, err, otherwise)
+	return s.inDoubtOr(o, m, err, otherwise)
 }
 
 func (s *submission) notStored(err error) *NotStoredError {
@@ -206,26 +180,21 @@ func (s *submission) notStored(err error) *NotStoredError {
 
 var errNoAnswer = errors.New("the request ended without an answer")
 
-// inDoubtOr returns an InDoubtError with the cause if the event may be stored, and
-// otherwise the other error.
-func (s *submission) inDoubtOr(o *dispatch.Outcome, wall wallClock, cause, otherwise error) error {
-	var since, before, forgotten time.Time
-	switch {
-	case s.known.State == dedup.InDoubt:
-		since, before, forgotten = wall(s.known.Since), wall(s.known.ResendBefore()), wall(s.known.Over())
-	case s.claimed != nil && s.claimed.fate(attempt.NotStored, o.Reason == dispatch.Refused) == attempt.InDoubt:
-		since, before, forgotten = s.claimed.known.Since, s.claimed.known.ResendUntil, s.claimed.known.Over
-	default:
+// inDoubtOr returns an InDoubtError with the cause if the event may be stored, or else the
+// other error.
+func (s *submission) inDoubtOr(o *dispatch.Outcome, m *memory.Memory, cause, otherwise error) error {
+	k := s.known.Knowledge()
+	if k.Fate() != attempt.InDoubt {
 		return otherwise
 	}
+	since, before, forgotten := m.Times(k)
 	return &InDoubtError{
 		EventID: s.msg.EventID, DedupeKey: s.msg.DedupeKey, showKey: s.rules.showKeys, Attempts: o.Attempts,
 		Since: since, ResendBefore: before, ForgottenAt: forgotten, Err: cause,
 	}
 }
 
-// because joins the reason why there was no other attempt with the error of the last
-// one, if there was one.
+// because joins the reason against another attempt with the last attempt's error, if any.
 func because(reason, last error) error {
 	if last == nil {
 		return reason
@@ -233,7 +202,7 @@ func because(reason, last error) error {
 	return fmt.Errorf("%w; the last attempt: %w", reason, last)
 }
 
-// pausedError is ErrGroupPaused with the event that paused the group in its text.
+// pausedError is ErrGroupPaused; its text names the event that paused the group.
 type pausedError struct {
 	by    *dispatch.Pause
 	group string
@@ -256,7 +225,7 @@ func (e *pausedError) Unwrap() error { return ErrGroupPaused }
 // errTooLate: an attempt might arrive after the deduplication interval.
 var errTooLate = errors.New("too late for another attempt inside the deduplication interval")
 
-// describe is what the span of an event says of it.
+// describe returns the event's attributes for its span.
 func (s *submission) describe() observe.Event {
 	e := observe.Event{EventID: s.msg.EventID.String()}
 	if d := s.msg.Dataset; d != nil {
@@ -266,7 +235,7 @@ func (s *submission) describe() observe.Event {
 	return e
 }
 
-// record is the outcome as the ledger has it.
+// record returns the outcome as a record for the ledger.
 func (s *submission) record(now time.Time, receipt Receipt, err error, attempts int, replay bool) ProvenanceRecord {
 	r := ProvenanceRecord{
 		Time:              now.UTC(),
@@ -277,16 +246,16 @@ func (s *submission) record(now time.Time, receipt Receipt, err error, attempts 
 		ReplayTriggered:   replay,
 		ErrorType:         errorType(err),
 	}
-	switch FateOf(err) {
-	case Stored:
-		if r.Outcome = ProvenanceStored; receipt.Duplicate {
-			r.Outcome = ProvenanceDuplicate
-		}
-	case InDoubt:
+	switch outcomeOf(receipt, err) {
+	case observe.Stored:
+		r.Outcome = ProvenanceStored
+	case observe.Duplicate:
+		r.Outcome = ProvenanceDuplicate
+	case observe.InDoubt:
 		r.Outcome = ProvenanceInDoubt
-	case Altered:
+	case observe.Altered:
 		r.Outcome = ProvenanceAltered
-	default:
+	case observe.NotStored:
 		r.Outcome = ProvenanceNotStored
 	}
 	m := s.msg
@@ -296,9 +265,7 @@ func (s *submission) record(now time.Time, receipt Receipt, err error, attempts 
 	r.DedupeKey, r.MessageGroup = m.DedupeKey, m.Group
 	if m.Body != "" {
 		r.EventID = m.EventID.String()
-		if s.hasID { // the body has been hashed
-			r.BodyHash = s.id.BodyHash()
-		} else {
+		if r.BodyHash = s.known.BodyHash(); r.BodyHash == "" {
 			r.BodyHash = BodyHash(m.Body)
 		}
 	}
@@ -307,4 +274,17 @@ func (s *submission) record(now time.Time, receipt Receipt, err error, attempts 
 		r.ArtifactChecksum, r.CARELabel = d.ArtifactChecksum, d.CARELabel
 	}
 	return r
+}
+
+// replaced returns a copy of the message with the stored body and group.
+func (m *Message) replaced(by memory.Message) *Message {
+	r := *m
+	r.Body, r.Group = string(by.Body), by.Group
+	var e struct {
+		EventID uuid.UUID `json:"event_id"`
+	}
+	if json.Unmarshal(by.Body, &e) == nil && e.EventID != uuid.Nil {
+		r.EventID = e.EventID
+	}
+	return &r
 }

@@ -82,8 +82,7 @@ func arrayEncoder(t reflect.Type, with traits) encodeFunc {
 		if n == 0 {
 			out = append(out, '[')
 		}
-		// Each element is written after a comma, the first of which becomes the
-		// bracket.
+		// Each element is written after a comma. The first comma becomes the bracket.
 		first := len(out)
 		for i := range n {
 			var err *Error
@@ -125,7 +124,7 @@ func structEncoder(t reflect.Type, with traits) encodeFunc {
 			if f.mayOmit && f.omitted(fv) {
 				continue
 			}
-			// The label starts with a comma, the first of which becomes the bracket.
+			// The label starts with a comma. The first comma becomes the bracket.
 			out = append(out, f.label...)
 			var err *Error
 			if out, err = f.encode(e, out, fv); err != nil {

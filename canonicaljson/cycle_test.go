@@ -19,11 +19,11 @@ type cyclic struct {
 
 type cyclicSlice []any
 
-// TestCyclesAreRefusedEarly holds the memory that a value which contains itself
-// takes, before it is refused, against that of encoding/json.
+// TestCyclesAreRefusedEarly compares the memory used before a cyclic value is refused
+// with the memory used by encoding/json.
 func TestCyclesAreRefusedEarly(t *testing.T) {
 	allocated := func(do func()) uint64 {
-		runtime.GC() // pools keep what they have for one collection more
+		runtime.GC() // the first collection empties pools only partly
 		runtime.GC()
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
@@ -63,8 +63,8 @@ func TestCyclesAreRefusedEarly(t *testing.T) {
 	}
 }
 
-// TestSharedIsNotCyclic has values deep enough to be watched that hold one pointer,
-// slice and map several times, but not inside itself.
+// TestSharedIsNotCyclic has values at depths with a search for cycles. They hold one
+// pointer, slice or map several times, but never inside itself.
 func TestSharedIsNotCyclic(t *testing.T) {
 	shared := &Chain{1, &Chain{N: 2}}
 	list, members, empty := []any{shared, 1}, map[string]any{"a": shared}, []any{}

@@ -15,23 +15,23 @@ import (
 // for out.
 type encodeFunc func(e *encoder, out []byte, v reflect.Value) ([]byte, *Error)
 
-// traits say what decides, besides its type, how a value is written.
+// traits are the properties of a value, other than its type, that change its form.
 type traits uint8
 
 const (
-	// noTraits: the value is not addressable and not in quotes.
+	// noTraits is a value without an address and without quotes.
 	noTraits traits = 0
-	// addressable: methods of the pointer count. It is known when the encoder is
-	// compiled: what a pointer or a slice leads to is addressable, and so are its
-	// parts; what a map or an interface holds is not.
+	// addressable: methods of the pointer count. The compiler of encoders knows this
+	// trait: the targets of pointers and the elements of slices are addressable, with
+	// all their parts; values in maps and interfaces are not.
 	addressable traits = 1 << 0
-	// inQuotes: the field has the tag option "string".
+	// inQuotes is a field with the tag option "string".
 	inQuotes traits = 1 << 1
 
 	traitSets = 4
 )
 
-// compiled has the encoders, by traits and type.
+// compiled holds the encoders, by traits and type.
 var compiled [traitSets]sync.Map // of reflect.Type to encodeFunc
 
 var (
@@ -125,7 +125,7 @@ func viaPointer(t reflect.Type, with traits) bool {
 	return with&addressable != 0 && t.Kind() != reflect.Pointer
 }
 
-// ofPointer has f encode the address of the value.
+// ofPointer calls f with the address of the value.
 func ofPointer(f encodeFunc) encodeFunc {
 	return func(e *encoder, out []byte, v reflect.Value) ([]byte, *Error) {
 		return f(e, out, v.Addr())
@@ -136,7 +136,7 @@ func encodeUnsupported(_ *encoder, _ []byte, v reflect.Value) ([]byte, *Error) {
 	return refuse(v.Type(), ErrUnsupportedType, "")
 }
 
-// quotedIf puts what f writes in quotes. Nothing of it needs an escape.
+// quotedIf puts the output of f in quotes. The output must not need escapes.
 func quotedIf(quoted bool, f encodeFunc) encodeFunc {
 	if !quoted {
 		return f
@@ -179,8 +179,8 @@ func encodeAnyUint(_ *encoder, out []byte, v reflect.Value) ([]byte, *Error) {
 	return strconv.AppendUint(out, v.Uint(), 10), nil
 }
 
-// floatEncoder writes the shortest digits that denote the value among the floats
-// of its size. Inside a string (signed) the zero keeps its sign, as it is text.
+// floatEncoder writes the shortest digits that denote the value among the floats of its
+// size. In a string (signed) a zero keeps its sign.
 func floatEncoder(bits int, signed bool) encodeFunc {
 	return func(_ *encoder, out []byte, v reflect.Value) ([]byte, *Error) {
 		f := v.Float()
@@ -202,14 +202,14 @@ func encodeString(_ *encoder, out []byte, v reflect.Value) ([]byte, *Error) {
 	return out, nil
 }
 
-// invalidAt names what is not UTF-8 in s.
+// invalidAt describes the invalid bytes of s at offset at.
 func invalidAt(s string, at int) string {
 	return "byte " + strconv.Itoa(at) + " of the string, " + excerpt(s[at:min(at+4, len(s))], 32)
 }
 
 // encodeQuotedString writes a string with the tag option "string": the value is a
-// string that holds the string's JSON text. That inner text is data like any
-// other, so it has the escapes that encoding/json gives it.
+// string that contains the JSON text of the string. The inner text has the escapes of
+// encoding/json.
 func encodeQuotedString(e *encoder, out []byte, v reflect.Value) ([]byte, *Error) {
 	s := v.String()
 	if at := invalidUTF8(s); at >= 0 {

@@ -8,19 +8,19 @@ import (
 	"unicode/utf8"
 )
 
-// The rules that a text or a value can break. Each is wrapped in an [*Error],
-// which says where; test for them with [errors.Is].
+// The rules that a text or a value can break. An [*Error] wraps the broken rule and
+// names its position; test for rules with [errors.Is].
 var (
-	// ErrSyntax: the text is not JSON (RFC 8259). The detail of the error says
-	// what was expected and what stands there.
+	// ErrSyntax: the text is not JSON (RFC 8259). Error.Detail names the expected and
+	// the found bytes.
 	ErrSyntax = errors.New("not JSON (RFC 8259)")
 
-	// ErrTrailingData: something other than white space follows the value. A
-	// stream of values has to be cut up by its reader.
+	// ErrTrailingData: bytes other than white space follow the value. The reader of a
+	// stream of values must separate the values.
 	ErrTrailingData = errors.New("trailing data after the value: canonicalise one value at a time (RFC 8259 section 2)")
 
-	// ErrByteOrderMark: the text starts with U+FEFF, which RFC 8259 section 8.1
-	// forbids to add. Strip the three bytes EF BB BF.
+	// ErrByteOrderMark: the text starts with U+FEFF, against RFC 8259 section 8.1.
+	// Strip the three bytes EF BB BF.
 	ErrByteOrderMark = errors.New("byte order mark: strip it (RFC 8259 section 8.1)")
 
 	// ErrInvalidUTF8: bytes that are not UTF-8, in a text or in a Go string.
@@ -28,70 +28,70 @@ var (
 	// Convert the string from its encoding, or carry the bytes as base64.
 	ErrInvalidUTF8 = errors.New("invalid UTF-8: convert it, or encode the bytes as base64 (RFC 8785 section 3.2.2.2)")
 
-	// ErrSurrogate: a \u escape of half a surrogate pair, which no UTF-8 text can
-	// represent.
+	// ErrSurrogate: a \u escape of half a surrogate pair. UTF-8 cannot represent half
+	// a pair.
 	ErrSurrogate = errors.New("lone surrogate: write both halves of the pair (RFC 8785 section 3.2.2.2)")
 
-	// ErrDuplicateName: two members of one object have the same name, once
-	// escapes are decoded. Readers disagree on which of them counts.
+	// ErrDuplicateName: two members of one object have the same name after decoding
+	// of escapes. Readers disagree on the member that counts.
 	ErrDuplicateName = errors.New("duplicate member name: names in an object have to be unique (RFC 8785 section 3.1)")
 
-	// ErrNumberRange: a number that no finite double comes near (1e400), or a
-	// NaN or an infinity in a Go value. Numbers too small for a double become 0
-	// without an error.
+	// ErrNumberRange: a number beyond the finite doubles (1e400), or a NaN or an
+	// infinity in a Go value. Numbers too small for a double become 0 without an
+	// error.
 	ErrNumberRange = errors.New("number beyond the range of a double: encode it as a string (RFC 8785 section 3.2.2.3)")
 
 	// ErrInexactInteger: an integer outside ±(2^53-1), the range in which a double
-	// holds every integer. In a text it is refused if its canonical form would
-	// denote another integer; in a Go value always, as its type promises more than
-	// a double can keep. The tag option "string" of encoding/json is one way out.
+	// holds every integer. A text is refused if the canonical form would denote
+	// another integer. A Go value is always refused, because its type is exact and a
+	// double is not. The tag option "string" of encoding/json is one way out.
 	ErrInexactInteger = errors.New("integer outside ±(2^53-1), where a double holds every integer: encode it as a string (RFC 7493 section 2.2)")
 
-	// ErrDepth: more than [MaxDepth] arrays and objects inside each other, or a
-	// Go value that contains itself, which the detail of the error then says.
+	// ErrDepth: more than [MaxDepth] nested arrays and objects, or a Go value that
+	// contains itself; Error.Detail distinguishes the two.
 	ErrDepth = errors.New("nested too deeply: the limit is " + strconv.Itoa(MaxDepth) + " levels")
 
 	// ErrTooLong: the text is longer than [MaxLength].
 	ErrTooLong = errors.New("text too long: the limit is " + strconv.Itoa(MaxLength) + " bytes")
 
-	// ErrUnsupportedType: JSON has no form for the Go type (a channel, a
-	// function, a complex number, a map whose keys are not strings). Leave the
-	// field out with the tag json:"-", or give its type a MarshalJSON method.
+	// ErrUnsupportedType: JSON has no form for the Go type: a channel, a function, a
+	// complex number, or a map with keys other than strings, integers and text
+	// marshalers. Leave the field out with the tag json:"-", or give its type a
+	// MarshalJSON method.
 	ErrUnsupportedType = errors.New(`no JSON form for the type: tag the field json:"-" or implement json.Marshaler`)
 )
 
-// Error is the one error type of this package. It says where the value is that
-// could not be canonicalised and which rule it breaks; [errors.Is] finds the
-// rule (ErrDuplicateName and so on) or, for a MarshalJSON or MarshalText
-// method that failed, that method's own error.
+// Error is the only error type of this package. An Error names the position of the
+// faulty value and the broken rule. [errors.Is] finds the rule (such as
+// ErrDuplicateName) or, after a failed MarshalJSON or MarshalText method, the method's
+// own error.
 //
-// A text is read from front to back and the first broken rule is reported,
-// with one exception: two equal names that are not neighbours in UTF-16 order
-// so far are found when their object ends.
+// A text is read from front to back, and the first broken rule is reported. One
+// exception: two equal names are found when their object ends, unless they are
+// neighbours in UTF-16 order so far.
 type Error struct {
-	// Offset is the offset in the text, in bytes, at which the broken rule
-	// shows: the opening quote of a duplicate name, the first byte of a number,
-	// the backslash of an escape, the bracket that is one too many. It is -1 for
-	// a Go value.
+	// Offset is the position of the fault in the text, in bytes: the opening quote of a
+	// duplicate name, the first byte of a number, the backslash of an escape, the
+	// first bracket beyond the limit. Offset is -1 for a Go value.
 	Offset int64
 
-	// Pointer is the RFC 6901 JSON pointer of the value in question; "" is the
-	// whole document. It is never shortened, and so may be long.
+	// Pointer is the RFC 6901 JSON pointer of the value; "" is the whole document.
+	// Pointer is never shortened.
 	Pointer string
 
-	// Type is the Go type in question; nil for a text.
+	// Type is the Go type of the value; nil for a text.
 	Type reflect.Type
 
-	// Detail names what was found there, with at most 32 bytes of the input. It
-	// may be empty.
+	// Detail describes the found value with at most 32 bytes of the input. Detail may
+	// be empty.
 	Detail string
 
-	// Err is the rule, or the cause.
+	// Err is the broken rule, or the error of a method.
 	Err error
 }
 
-// Error returns one line that names the position, what was found, the rule and
-// the way out. It quotes at most 32 bytes of the input, and 64 of the pointer.
+// Error returns one line with the position, the found value, the rule and the way out.
+// The line quotes at most 32 bytes of the input and 64 of the pointer.
 func (e *Error) Error() string {
 	var position []string
 	if e.Offset >= 0 {
@@ -115,8 +115,8 @@ func (e *Error) Error() string {
 // Unwrap returns Err.
 func (e *Error) Unwrap() error { return e.Err }
 
-// excerpt quotes s, or its first bytes up to the limit: an error may be logged, and the
-// input is neither short nor the log's business.
+// excerpt quotes s up to the limit in bytes, because errors go to logs and the input
+// may be long or private.
 func excerpt[T []byte | string](s T, limit int) string {
 	if len(s) <= limit {
 		return strconv.Quote(string(s))
@@ -128,17 +128,18 @@ func excerpt[T []byte | string](s T, limit int) string {
 	return strconv.Quote(string(s[:cut])) + "... (" + strconv.Itoa(len(s)) + " bytes)"
 }
 
-// fault is what a scan reports; it becomes an [Error] outside of the hot code.
+// fault is the fault found by a scan. newTextError makes an [Error] from the fault,
+// outside of the hot code.
 type fault struct {
 	at   int
 	err  error
 	want string
 }
 
-// newTextError turns what a scan of src reported into an Error.
+// newTextError returns the Error for a fault in src.
 func newTextError(src []byte, f fault) *Error {
 	e := &Error{Offset: int64(f.at), Err: f.err}
-	if f.err != ErrTooLong { // of which nothing has been read
+	if f.err != ErrTooLong { // that text was not read
 		e.Pointer = pointerAt(src, f.at, f.err == ErrDuplicateName)
 	}
 	rest := src[min(f.at, len(src)):]
@@ -164,7 +165,7 @@ func newTextError(src []byte, f fault) *Error {
 	return e
 }
 
-// numberLen is how many bytes from the start of b can belong to a number.
+// numberLen returns the length of the longest start of b with only bytes of numbers.
 func numberLen(b []byte) int {
 	for i, c := range b {
 		switch {

@@ -7,22 +7,22 @@ import (
 	"unicode"
 )
 
-// field is one member that a struct type is written with.
+// field is one member in the JSON form of a struct type.
 type field struct {
 	name   string
-	label  string // the name as it is written, between a comma and a colon
-	index  []int  // the way to it through embedded structs
+	label  string // a comma, the name in quotes and a colon
+	index  []int  // the path to the field through embedded structs
 	typ    reflect.Type
 	tagged bool // the name comes from a tag
-	sealed bool // embedded and of an unexported type: reflection may not call its methods
+	sealed bool // embedded, of an unexported type: reflection cannot call methods
 
 	quoted    bool
 	omitEmpty bool
 	omitZero  bool
-	isZero    func(reflect.Value) bool // the type's own notion of zero, or nil
+	isZero    func(reflect.Value) bool // the type's method IsZero, or nil
 
-	direct  int  // the index of a field of the struct itself, or -1
-	mayOmit bool // its tag may have it left out
+	direct  int  // the index in the struct itself, -1 if embedded
+	mayOmit bool // the tag has omitempty or omitzero
 	encode  encodeFunc
 }
 
@@ -33,7 +33,7 @@ func (f *field) compile(t reflect.Type, with traits) {
 		f.direct = f.index[0]
 	}
 	f.mayOmit = f.omitEmpty || f.omitZero
-	// What an embedded pointer leads to is addressable in any case.
+	// The target of an embedded pointer is always addressable.
 	for _, i := range f.index {
 		if t.Kind() == reflect.Pointer {
 			with |= addressable
@@ -52,7 +52,7 @@ func (f *field) compile(t reflect.Type, with traits) {
 	}
 }
 
-// hasMethod reports whether a method decides how a value of type t is written.
+// hasMethod reports whether a method decides the form of a value of type t.
 func hasMethod(t reflect.Type, with traits) bool {
 	p := t
 	if viaPointer(t, with) {
@@ -61,8 +61,8 @@ func hasMethod(t reflect.Type, with traits) bool {
 	return p.Implements(marshalerType) || p.Implements(textMarshalerType)
 }
 
-// encodeSealed refuses what cannot be written without a call of a method that
-// reflection may not call; encoding/json panics there.
+// encodeSealed refuses a value whose form needs a method out of reach of reflection.
+// encoding/json panics in this case.
 func encodeSealed(_ *encoder, out []byte, v reflect.Value) ([]byte, *Error) {
 	if v.Kind() == reflect.Pointer && v.IsNil() {
 		return append(out, "null"...), nil
@@ -70,8 +70,8 @@ func encodeSealed(_ *encoder, out []byte, v reflect.Value) ([]byte, *Error) {
 	return refuse(v.Type(), ErrUnsupportedType, "embedded by an unexported name, so its methods cannot be called; export the name")
 }
 
-// find returns the value of f in the struct v, and false where an embedded
-// pointer on the way to it is nil.
+// find returns the value of f in the struct v, or false if an embedded pointer on the
+// path is nil.
 func (f *field) find(v reflect.Value) (reflect.Value, bool) {
 	for _, i := range f.index {
 		if v.Kind() == reflect.Pointer {
@@ -85,7 +85,7 @@ func (f *field) find(v reflect.Value) (reflect.Value, bool) {
 	return v, true
 }
 
-// omitted reports whether the tag of f has its value v left out.
+// omitted reports whether the tag of f leaves out the value v.
 func (f *field) omitted(v reflect.Value) bool {
 	if f.omitEmpty && isEmpty(v) {
 		return true
@@ -109,16 +109,16 @@ func isEmpty(v reflect.Value) bool {
 	return v.IsZero()
 }
 
-// embedded is a struct type whose fields are still to be collected.
+// embedded is a struct type with fields to collect.
 type embedded struct {
 	typ   reflect.Type
 	index []int
-	twice bool // it is embedded more than once at its depth, so its fields hide each other
+	twice bool // embedded twice at this depth: its fields hide each other
 }
 
-// fieldsOf returns the members of the struct type t in the order of their names,
-// by the rules of encoding/json: of fields with one name the least nested counts,
-// among those a tagged one, and where several are left none.
+// fieldsOf returns the members of the struct type t in the order of their names, by the
+// rules of encoding/json: among fields with one name the least nested field wins, then
+// the tagged field; several winners hide each other.
 func fieldsOf(t reflect.Type) []field {
 	byName := map[string][]field{}
 	visited := map[reflect.Type]bool{}
@@ -160,8 +160,8 @@ func fieldsOf(t reflect.Type) []field {
 	return fields
 }
 
-// newField reads one field of a struct. It returns a member, or the struct type
-// whose members take its place, or neither.
+// newField reads one field of a struct. It returns a member, the embedded struct type
+// with the members to use instead, or neither.
 func newField(sf reflect.StructField, index []int) (*field, reflect.Type) {
 	t := sf.Type
 	if sf.Anonymous && t.Kind() == reflect.Pointer {
@@ -206,8 +206,8 @@ func newField(sf reflect.StructField, index []int) (*field, reflect.Type) {
 	return f, nil
 }
 
-// dominant chooses among fields with one name, which are in the order of their
-// depth.
+// dominant chooses among fields with one name, sorted by depth. It reports false if two
+// fields hide each other.
 func dominant(fields []field) (field, bool) {
 	depth := len(fields[0].index)
 	var untagged, tagged []field
@@ -226,8 +226,8 @@ func dominant(fields []field) (field, bool) {
 	return untagged[0], len(untagged) == 1
 }
 
-// validName reports whether encoding/json accepts the name in a tag; it takes the
-// field's own name otherwise.
+// validName reports whether encoding/json accepts the name in a tag. Otherwise the name
+// of the field is used.
 func validName(name string) bool {
 	for _, r := range name {
 		if !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("!#$%&()*+-./:;<=>?@[]^_{|}~ ", r) {
@@ -244,8 +244,8 @@ func quotable(k reflect.Kind) bool {
 
 type zeroer interface{ IsZero() bool }
 
-// zeroMethod returns a function that asks the method IsZero of t or *t, and
-// treats nil as zero; it returns nil where there is no such method.
+// zeroMethod returns a function that calls the method IsZero of t or *t and treats nil
+// as zero, or nil if there is no such method.
 func zeroMethod(t reflect.Type) func(reflect.Value) bool {
 	zeroerType := reflect.TypeFor[zeroer]()
 	isZero := func(v reflect.Value) bool {
@@ -264,7 +264,7 @@ func zeroMethod(t reflect.Type) func(reflect.Value) bool {
 	case reflect.PointerTo(t).Implements(zeroerType):
 		return func(v reflect.Value) bool {
 			if !v.CanAddr() {
-				// The method needs an address, and may write to what is there.
+				// The method needs an address, and may write to it.
 				held := reflect.New(t).Elem()
 				held.Set(v)
 				v = held

@@ -12,7 +12,7 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/canonicaljson"
 )
 
-// addVectors gives a fuzzer the texts of all vectors but the very long ones.
+// addVectors adds the texts of all vectors shorter than 1,000 bytes to a fuzzer.
 func addVectors(f *testing.F) {
 	for _, v := range vectors(f, "[nsx]*.jsonl") {
 		if text := v.text(f); len(text) < 1000 {
@@ -21,9 +21,9 @@ func addVectors(f *testing.F) {
 	}
 }
 
-// FuzzText holds what is true of every text: no panic, the input is not written
-// to, the output does not share memory with it and is its own canonical form, and
-// the forms of the functions agree.
+// FuzzText checks the guarantees for every text. No function panics, writes to the
+// input or shares memory between input and output; the output is its own canonical
+// form; all functions agree.
 func FuzzText(f *testing.F) {
 	addVectors(f)
 	f.Fuzz(func(t *testing.T, src []byte) {
@@ -72,7 +72,7 @@ func FuzzText(f *testing.F) {
 	})
 }
 
-// checkError holds what is true of every error of a text.
+// checkError checks the guarantees of every error about a text.
 func checkError(t *testing.T, src []byte, err error) {
 	t.Helper()
 	var e *canonicaljson.Error
@@ -87,8 +87,8 @@ func checkError(t *testing.T, src []byte, err error) {
 	}
 }
 
-// FuzzPermutation writes the members of every object in another order, and
-// strings and numbers in another way, and expects the same bytes.
+// FuzzPermutation reorders the members of every object, rewrites strings and numbers,
+// and expects the same bytes.
 func FuzzPermutation(f *testing.F) {
 	for _, v := range vectors(f, "[nsx]*.jsonl") {
 		if text := v.text(f); len(text) < 1000 && v.Expect == "ok" {
@@ -167,7 +167,7 @@ func rewrite(t *testing.T, r *rand.Rand, d *json.Decoder, dst []byte) []byte {
 	return dst
 }
 
-// FuzzString holds AppendString and the strings of a text against each other.
+// FuzzString compares AppendString with the strings of a text.
 func FuzzString(f *testing.F) {
 	for _, s := range []string{"", "plain", "é€😀\uffff", "\x00\x1f\x7f\"\\/", "\xff", "12345678\xc3", "\xed\xa0\x80", "\xf4\x90\x80\x80", "\u2028"} {
 		f.Add(s)
@@ -199,7 +199,7 @@ func FuzzString(f *testing.F) {
 	})
 }
 
-// FuzzNumber holds the reading and writing of doubles against exact arithmetic.
+// FuzzNumber compares the reading and writing of doubles with exact arithmetic.
 func FuzzNumber(f *testing.F) {
 	for _, x := range []float64{0, 1, 0.1, 1e21, 1e-7, math.MaxFloat64, 5e-324, 1 << 53, 123456789.125} {
 		f.Add(math.Float64bits(x), 17)
@@ -219,7 +219,7 @@ func FuzzNumber(f *testing.F) {
 		if why := newNumberJudge().fault(x, string(got)); why != "" {
 			t.Fatalf("%x becomes %s: %s", x, got, why)
 		}
-		// From 17 digits on every decimal of the double is read back as it.
+		// From 17 digits on, every decimal of the double is read back as the double.
 		literal := fmt.Sprintf("%.*e", 16+(digits&0xFF)%40, x)
 		back, err := canonicaljson.Canonicalize([]byte(literal))
 		if err != nil || !bytes.Equal(back, got) {

@@ -14,15 +14,15 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/canonicaljson"
 )
 
-// FuzzValue builds a Go type and a value of it, and holds Marshal against
-// encoding/json followed by CanonicalizeStrict: where ours accepts the value the
-// others do and agree, and where ours refuses it there is a reason.
+// FuzzValue builds a Go type and a value of the type, and compares Marshal with
+// encoding/json followed by CanonicalizeStrict. If Marshal accepts the value, the two
+// accept it and agree; if Marshal refuses the value, there is a reason.
 func FuzzValue(f *testing.F) {
 	for seed := range uint64(300) {
 		f.Add(uint16(seed), seed)
 	}
 	f.Fuzz(func(t *testing.T, typ uint16, value uint64) {
-		// Go never gives up a type once it is made, so their number is bounded.
+		// Go never frees a type, so the number of types is bounded.
 		g := generator{rand.New(rand.NewPCG(uint64(typ%4096), 8785))}
 		v := reflect.New(g.typ(4)).Elem()
 		g.r = rand.New(rand.NewPCG(value, 8785))

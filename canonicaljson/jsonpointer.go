@@ -2,16 +2,15 @@ package canonicaljson
 
 import "strconv"
 
-// pointerAt returns the JSON pointer (RFC 6901) of the value that stands at the
-// offset at of src, or of the innermost one around it. All that stands before
-// at has been scanned and is well formed. For a name that is the offset of a
-// duplicate the pointer is that of its member.
+// pointerAt returns the JSON pointer (RFC 6901) of the value at offset at of src, or of
+// the innermost value around that offset. The bytes before at are scanned and well
+// formed. With isName, at is the offset of a duplicate name, and the pointer is that
+// member's.
 //
-// It runs only when there is an error to report, which is why the scanner need
-// not keep track of where it is.
+// pointerAt runs only for errors, so the scanner need not track the current path.
 func pointerAt(src []byte, at int, isName bool) string {
 	type level struct {
-		name   []byte // between its quotes; nil in an array or before the colon
+		name   []byte // without quotes; nil in an array or before the colon
 		index  int
 		object bool
 	}
@@ -58,8 +57,8 @@ func pointerAt(src []byte, at int, isName bool) string {
 	return string(text)
 }
 
-// quoted returns what stands between the quotes of the string that b starts
-// with, escapes as they are written, or up to the end of b where none closes it.
+// quoted returns the bytes between the quotes of the string at the start of b, with
+// escapes as written, or the rest of b if no quote closes the string.
 func quoted(b []byte) []byte {
 	for i := 1; i < len(b); i++ {
 		switch b[i] {

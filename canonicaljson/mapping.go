@@ -11,7 +11,7 @@ import (
 // entry is one entry of a map.
 type entry struct {
 	name  string
-	index int // of its value
+	index int // position of the value in mapBuffer.values
 }
 
 // mapEncoder compiles the encoder of a map type.
@@ -43,8 +43,8 @@ func newMapEncoding(t reflect.Type) *mapEncoding {
 	return m
 }
 
-// mapBuffer has the values of a map while it is written: they are copied out of
-// the map once, into one slice that is used again.
+// mapBuffer holds the values of a map during its encoding: the encoder copies the
+// values of the map once, into a slice for reuse.
 type mapBuffer struct {
 	values reflect.Value
 	key    reflect.Value
@@ -75,8 +75,7 @@ func (m *mapEncoding) encodeMap(e *encoder, out []byte, v reflect.Value) ([]byte
 		b.values = reflect.MakeSlice(b.values.Type(), n, n)
 	}
 	values := b.values.Slice(0, n)
-	// A map that holds maps needs the stack of entries for itself meanwhile, but
-	// only after its own.
+	// Inner maps push their entries on the same stack, above these entries.
 	base := len(e.entries)
 	i := 0
 	for iter := v.MapRange(); i < n && iter.Next(); i++ {
@@ -121,7 +120,7 @@ func (m *mapEncoding) encodeMap(e *encoder, out []byte, v reflect.Value) ([]byte
 	return append(out, '}'), nil
 }
 
-// keyName returns the name of the member that a map entry becomes.
+// keyName returns the member name for a map key.
 func keyName(k reflect.Value) (string, *Error) {
 	if k.Kind() == reflect.String {
 		return k.String(), nil

@@ -9,13 +9,12 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// largeUnits are repeated to texts that fill one buffer or another.
+// Repetitions of largeUnits make texts that fill one buffer or another.
 var largeUnits = []string{
 	`{"z":1,"a":{"y":2,"b":3}},`, `{"\u007a":1.50,"\u0061":2},`, `[[[[[]]]]],`, `{"":{}},`, `1.50,`, `"\u0041",`, `0.1000000000000000000000001,`, ` 1 ,`,
 }
 
-// TestIdleScannersAreBounded looks at scanners that are given back to the pool, in
-// bytes.
+// TestIdleScannersAreBounded measures the bytes of scanners in the pool.
 func TestIdleScannersAreBounded(t *testing.T) {
 	for _, unit := range largeUnits {
 		for _, size := range []int{smallText - 10, 1 << 20, 8 << 20} {
@@ -44,8 +43,8 @@ func TestIdleScannersAreBounded(t *testing.T) {
 	assert.LessOrEqual(t, s.memory(), maxKeptBytes, "an object of many members")
 }
 
-// memoryOf adds up the slices of a struct but for the text and what is bounded by
-// itself.
+// memoryOf adds up the slices of a struct, except the text and separately bounded
+// fields.
 func memoryOf(v reflect.Value) int {
 	n := 0
 	for i := range v.NumField() {
@@ -61,8 +60,7 @@ func memoryOf(v reflect.Value) int {
 	return n
 }
 
-// TestIdleEncodersAreBounded does the same with the state of the encoders of Go
-// values.
+// TestIdleEncodersAreBounded measures the bytes of encoders in the pool.
 func TestIdleEncodersAreBounded(t *testing.T) {
 	type quoted struct {
 		S string `json:",string"`
@@ -86,7 +84,7 @@ func TestIdleEncodersAreBounded(t *testing.T) {
 	}
 }
 
-// TestIdleMapBuffersAreBounded writes a map of few values, but large ones.
+// TestIdleMapBuffersAreBounded writes a map of few but large values.
 func TestIdleMapBuffersAreBounded(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes a second")

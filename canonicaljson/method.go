@@ -8,7 +8,8 @@ import (
 	"time"
 )
 
-// appendTextOf appends the canonical form of a text that a value of type t gave.
+// appendTextOf appends the canonical form of a text from a value of type t. origin
+// describes the source of the text in errors.
 func (e *encoder) appendTextOf(t reflect.Type, out, text []byte, origin string) ([]byte, *Error) {
 	s := newScanner()
 	defer s.free()
@@ -34,8 +35,8 @@ func encodeRawMessage(e *encoder, out []byte, v reflect.Value) ([]byte, *Error) 
 	return e.appendTextOf(v.Type(), out, v.Bytes(), "raw message")
 }
 
-// numberEncoder writes a json.Number, whose zero value is 0. Inside a string it is
-// text, so the literal is copied and any precision is kept.
+// numberEncoder writes a json.Number; the zero value is 0. In quotes the literal is
+// copied with its whole precision.
 func numberEncoder(quoted bool) encodeFunc {
 	return func(e *encoder, out []byte, v reflect.Value) ([]byte, *Error) {
 		number := []byte(v.String())
@@ -53,8 +54,7 @@ func numberEncoder(quoted bool) encodeFunc {
 	}
 }
 
-// encodeTime writes what the method MarshalJSON of the type does, without its
-// allocation.
+// encodeTime writes the result of MarshalJSON of the type without its allocation.
 func encodeTime(_ *encoder, out []byte, v reflect.Value) ([]byte, *Error) {
 	t, _ := reflect.TypeAssert[time.Time](v)
 	out, err := t.AppendText(append(out, '"'))

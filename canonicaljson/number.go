@@ -10,12 +10,12 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/canonicaljson/internal/word"
 )
 
-// AppendNumber appends the canonical form of f to dst: the shortest digits that
-// denote f and no other double, laid out as ECMAScript does (RFC 8785 section
-// 3.2.2.3). Zeros of both signs are "0".
+// AppendNumber appends the canonical form of f to dst: the shortest digits that denote
+// f and no other double, in ECMAScript's layout (RFC 8785 section 3.2.2.3). Both zeros
+// are "0".
 //
-// The only error is [ErrNumberRange], for a NaN or an infinity; dst is then
-// returned as it was.
+// The only error is [ErrNumberRange], for a NaN or an infinity; dst is then returned
+// unchanged.
 func AppendNumber(dst []byte, f float64) ([]byte, error) {
 	if math.IsNaN(f) || math.IsInf(f, 0) {
 		return dst, &Error{Offset: -1, Detail: "number " + strconv.FormatFloat(f, 'g', -1, 64), Err: ErrNumberRange}
@@ -23,8 +23,8 @@ func AppendNumber(dst []byte, f float64) ([]byte, error) {
 	return appendFloat(dst, f, 64), nil
 }
 
-// appendFloat writes a finite f; size is 32 to write the shortest digits that
-// denote f among the values of float32.
+// appendFloat writes a finite f. With size 32 the digits are the shortest that denote f
+// among the values of float32.
 func appendFloat(dst []byte, f float64, size int) []byte {
 	switch {
 	case f == 0:
@@ -39,10 +39,10 @@ func appendFloat(dst []byte, f float64, size int) []byte {
 	return decimal.Append(dst, f < 0, d, k)
 }
 
-// appendFloat32 writes an f that is not zero and a value of float32. Its digits are
-// so few that they are those of a double too.
+// appendFloat32 writes a value of float32 other than zero. The few digits of a float32
+// are also the shortest for the double.
 func appendFloat32(dst []byte, f float64) []byte {
-	// The bounds are those of float32: its 1e-6 is a little less than that.
+	// The bounds are float32 values: float32(1e-6) is slightly less than 1e-6.
 	if abs := float32(math.Abs(f)); abs >= 1e-6 && abs < 1e21 {
 		return strconv.AppendFloat(dst, f, 'f', -1, 32)
 	}
@@ -55,22 +55,22 @@ func appendFloat32(dst []byte, f float64) []byte {
 	return dst
 }
 
-// literal is a number in a text: its shape and its digits.
+// literal describes a number in a text: shape and digits.
 type literal struct {
 	first         int    // offset of the first digit
-	end           int    // offset after it
+	end           int    // offset after the literal
 	whole, places int    // digits before and after the point
-	digits        uint64 // all of them as one integer, modulo 2^64
-	exponent      bool   // it has one,
-	power         int    // which is this, or ±maxPower for all beyond 1e9
+	digits        uint64 // all digits as one integer, modulo 2^64
+	exponent      bool   // has an exponent
+	power         int    // the exponent, ±maxPower beyond 1e9
 }
 
-// maxPower is the exponent that a larger one is read as. No number of digits that
-// fits into a text makes up for it, and their sum fits into 32 bits.
+// maxPower replaces every larger exponent. No text has enough digits to compensate for
+// such an exponent, and the sum of both fits into 32 bits.
 const maxPower = 1_600_000_000
 
-// read reads the number at start by the grammar of RFC 8259 section 6. It returns
-// the offset of the fault and what is wanted there, or -1.
+// read reads the number at start by the grammar of RFC 8259 section 6. It returns the
+// offset of the fault and the expected bytes, or -1.
 func (l *literal) read(src []byte, start int) (int, string) {
 	i := start
 	if src[i] == '-' {
@@ -123,8 +123,8 @@ func (l *literal) read(src []byte, start int) (int, string) {
 	return -1, ""
 }
 
-// readDigits reads digits from i on and appends them to those of w. It returns the
-// offset of the first byte that is not a digit.
+// readDigits reads digits from i on and appends their values to w. It returns the
+// offset of the first byte other than a digit.
 func readDigits(src []byte, i int, w uint64) (int, uint64) {
 	for i+8 <= len(src) {
 		values, others := word.Others(word.Load64(src, i))
@@ -133,7 +133,7 @@ func readDigits(src []byte, i int, w uint64) (int, uint64) {
 			i += 8
 			continue
 		}
-		// Less than eight: shifted, so that zeros stand in front of them.
+		// Less than eight digits: shift leading zeros into the word.
 		n := bits.TrailingZeros64(others) >> 3
 		return i + n, w*decimal.Pow10[n] + word.Number(values<<(64-8*uint(n)))
 	}
@@ -144,9 +144,9 @@ func readDigits(src []byte, i int, w uint64) (int, uint64) {
 	return i, w
 }
 
-// shortInteger returns the offset after the integer of at most 15 digits that
-// stands at start, which is its own canonical text; or 0 if there is none or it is
-// too near to the end of the text to be seen at a glance.
+// shortInteger returns the offset after an integer at start of at most 15 digits, in
+// canonical form. It returns 0 for other numbers, and for integers too close to the end
+// of the text.
 func shortInteger(src []byte, start int) int {
 	i := start
 	if src[i] == '-' {
@@ -169,8 +169,8 @@ func shortInteger(src []byte, start int) int {
 	return end
 }
 
-// scanNumber reads the number at start and takes care that the text has its
-// canonical form. It returns the offset of the first byte after it, or -1.
+// scanNumber reads the number at start and replaces it by its canonical form if they
+// differ. It returns the offset after the number, or -1.
 func (s *scanner) scanNumber(start int) int {
 	src := s.src
 	if end := shortInteger(src, start); end > 0 {
@@ -184,8 +184,8 @@ func (s *scanner) scanNumber(start int) int {
 	if l.exponent || l.whole+l.places > 15 {
 		return s.scanLongNumber(start, &l)
 	}
-	// No two decimals of at most 15 digits denote one double, so such a number has
-	// the shortest digits already, but for zeros at its end.
+	// Two decimals of at most 15 digits never denote one double, so the digits are
+	// the shortest already, except for zeros at the end.
 	if l.digits == 0 {
 		if l.end-start > 1 {
 			s.replace(start, l.end, []byte("0"))
@@ -211,7 +211,7 @@ func (s *scanner) scanNumber(start int) int {
 	return l.end
 }
 
-// scanLongNumber is scanNumber for numbers whose look does not tell.
+// scanLongNumber is scanNumber for numbers that need their value computed.
 func (s *scanner) scanLongNumber(start int, l *literal) int {
 	src := s.src
 	integer := l.places == 0 && !l.exponent
@@ -248,7 +248,7 @@ func (s *scanner) scanLongNumber(start int, l *literal) int {
 		s.shift = len(s.out) - l.end
 		return l.end
 	}
-	// Such a number may be its own text by its layout.
+	// The layout may make the number its own canonical text.
 	s.number = decimal.Append(s.number[:0], src[start] == '-', d, k)
 	if s.strict && integer && !sameInteger(src[start:l.end], s.number) {
 		s.fail(start, ErrInexactInteger, "")
@@ -260,8 +260,8 @@ func (s *scanner) scanLongNumber(start int, l *literal) int {
 	return l.end
 }
 
-// sameInteger reports whether the integer literal and the canonical text denote
-// one integer.
+// sameInteger reports whether the integer literal and the canonical text denote one
+// integer.
 func sameInteger(literal, text []byte) bool {
 	literal = bytes.TrimPrefix(literal, []byte("-"))
 	text = bytes.TrimPrefix(text, []byte("-"))
@@ -283,8 +283,7 @@ func sameInteger(literal, text []byte) bool {
 	return len(literal) == size && bytes.Equal(bytes.TrimRight(literal, "0"), bytes.TrimRight(digits, "0"))
 }
 
-// isNumber reports whether b, which is not empty, is a number of the JSON grammar
-// and nothing else.
+// isNumber reports whether the non-empty b is exactly one number of the JSON grammar.
 func isNumber(b []byte) bool {
 	var l literal
 	at, _ := l.read(b, 0)

@@ -13,9 +13,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestNumberText holds the text of more than a million doubles against the
-// definition in ECMA-262 (Number::toString), in exact integer arithmetic and so
-// independently of strconv.
+// TestNumberText compares the texts of more than a million doubles with the definition
+// in ECMA-262 (Number::toString), in exact integer arithmetic and so independently of
+// strconv.
 func TestNumberText(t *testing.T) {
 	count := 0
 	judge := newNumberJudge()
@@ -76,8 +76,8 @@ func TestNumberText(t *testing.T) {
 	t.Log(count, "doubles")
 }
 
-// TestNumberReading holds the reading of literals, of one to forty digits, against
-// the exact rounding of math/big.
+// TestNumberReading compares the reading of literals of one to forty digits with the
+// exact rounding of math/big.
 func TestNumberReading(t *testing.T) {
 	n := 100_000
 	if testing.Short() {
@@ -118,7 +118,8 @@ func TestNumberReading(t *testing.T) {
 		if why := judge.fault(want, string(got)); why != "" {
 			t.Fatalf("%s: %s is not the text of %x: %s", literal, got, want, why)
 		}
-		// Strictly, an integer is accepted when its text denotes the same one.
+		// In strict mode, an integer is accepted if its canonical text denotes the same
+		// integer.
 		if !strings.ContainsAny(literal, ".e") {
 			read, ok := new(big.Rat).SetString(string(got))
 			require.True(t, ok)
@@ -128,8 +129,8 @@ func TestNumberReading(t *testing.T) {
 	}
 }
 
-// TestNumberTies reads decimals that lie exactly between two doubles, and ones
-// that differ from them by one digit, far after the others.
+// TestNumberTies reads decimals exactly half way between two doubles, and variants that
+// differ in one digit after all other digits.
 func TestNumberTies(t *testing.T) {
 	r := rand.New(rand.NewPCG(8785, 6))
 	for range 2_000 {
@@ -140,8 +141,8 @@ func TestNumberTies(t *testing.T) {
 		places, _ := middle.FloatPrec()
 		text := middle.FloatString(places)
 		literals := []string{text, text + point(text) + "0001"}
-		// Short ones: an odd integer of 54 bits, and it times a power of ten that
-		// makes it no longer.
+		// Short literals: an odd integer of 54 bits, alone or times a small power of
+		// ten.
 		odd := (1<<53 + r.Uint64N(1<<53)) | 1
 		literals = append(literals, fmt.Sprint(odd), fmt.Sprint(odd, ".0"), fmt.Sprint(odd, "e0"), fmt.Sprint(odd, "e", 1+r.IntN(3)), fmt.Sprintf("%d.%de1", odd/10, odd%10), fmt.Sprintf("%d.5", odd/4))
 		for _, literal := range literals {
@@ -157,8 +158,7 @@ func TestNumberTies(t *testing.T) {
 	}
 }
 
-// TestExponentsBeyondAllReason reads literals whose exponent alone says nothing of
-// their size.
+// TestExponentsBeyondAllReason reads literals with huge exponents and ordinary values.
 func TestExponentsBeyondAllReason(t *testing.T) {
 	zeros := strings.Repeat("0", 1_500_000)
 	for _, row := range []struct{ literal, want string }{
@@ -213,7 +213,7 @@ func TestFloat32Text(t *testing.T) {
 	}
 }
 
-// numberJudge decides whether a text is the one that ECMA-262 defines.
+// numberJudge decides whether a text is the text defined by ECMA-262.
 type numberJudge struct{ tens []*big.Int }
 
 func newNumberJudge() *numberJudge { return &numberJudge{} }
@@ -229,7 +229,7 @@ func (j *numberJudge) ten(n int) *big.Int {
 	return j.tens[n]
 }
 
-// fault returns what is wrong with the text of f, or "".
+// fault describes the fault in the text of f, or returns "".
 func (j *numberJudge) fault(f float64, text string) string {
 	if f == 0 {
 		if text != "0" {
@@ -256,9 +256,9 @@ func (j *numberJudge) fault(f float64, text string) string {
 		d = d*10 + int64(c-'0')
 	}
 
-	// The decimals that round to f = m*2^e lie between (2m-1) and (2m+1) halves of
-	// 2^e, the lower one at half that distance where m is a power of two; the
-	// bounds count when m is even. All is scaled to quarters of 2^e.
+	// The decimals that round to f = m*2^e lie between (2m-1) and (2m+1) halves of 2^e,
+	// except that the lower bound is at half that distance if m is a power of two. The
+	// bounds count if m is even. Everything is scaled to quarters of 2^e.
 	m, e := mantissa(f)
 	value := new(big.Int).Lsh(big.NewInt(m), 2)
 	low, high := new(big.Int).Sub(value, big.NewInt(2)), new(big.Int).Add(value, big.NewInt(2))
@@ -299,7 +299,7 @@ func (j *numberJudge) fault(f float64, text string) string {
 		return "fewer digits denote it too"
 	}
 	for _, other := range []int64{d - 1, d + 1} {
-		// With 9 to 10 the count of digits would change.
+		// Replacing 9 by 10 would change the number of digits.
 		if other == 0 || !inside(other) || len(fmt.Sprint(other)) != len(digits) {
 			continue
 		}
@@ -325,9 +325,9 @@ func mantissa(f float64) (int64, int) {
 	return m | 1<<52, e - 1075
 }
 
-// readLayout takes the digits and their power of ten out of a text, and says
-// where the text is not laid out as ECMA-262 has it: n digits that stand for
-// 0.digits times 10^magnitude.
+// readLayout returns the digits of a text and their power of ten. why names the
+// deviation from the layout of ECMA-262: n digits that stand for 0.digits times
+// 10^magnitude.
 func readLayout(text string) (digits string, exponent int, why string) {
 	number, power, scientific := strings.Cut(text, "e")
 	whole, places, fraction := strings.Cut(number, ".")

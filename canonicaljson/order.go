@@ -8,35 +8,35 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/canonicaljson/internal/word"
 )
 
-// member is one member of an object that is open.
+// member is one member of an open object.
 type member struct {
-	prefix uint64 // of its name, see prefixOf
-	quote  uint32 // offset in the source of the quote that opens its name
-	length uint32 // of the name between its quotes; decodedName is set for an index into scanner.decoded
-	at     uint32 // its offset in the normalised text
-	first  uint32 // the first object in scanner.unsorted that is inside it
+	prefix uint64 // prefixOf the name
+	quote  uint32 // offset in the source of the name's opening quote
+	length uint32 // of the name without quotes; with decodedName, an index into scanner.decoded
+	at     uint32 // offset in the normalised text
+	first  uint32 // index of the first inner object in scanner.unsorted
 }
 
 const decodedName = 1 << 31
 
-// span is a stretch of the normalised text, and the objects in scanner.unsorted
-// that are inside it.
+// span is a part of the normalised text, with the range of its inner objects in
+// scanner.unsorted.
 type span struct {
 	start, end  uint32
 	first, last uint32
 }
 
-// object is one whose members have to be moved.
+// object is an object with members to move.
 type object struct {
 	start, end uint32 // in the normalised text
-	members    uint32 // the first of its members in scanner.moved
+	members    uint32 // index of the first member in scanner.moved
 	count      uint32
-	first      uint32 // the first object in scanner.unsorted that is inside it
+	first      uint32 // index of the first inner object in scanner.unsorted
 }
 
-// scanName reads the rest of a name, from i on, that is not plain ASCII or
-// stands at the end of the text, and completes m. It returns the offset of the
-// closing quote, or -1.
+// scanName reads the rest of a name from i on, if the name is not plain ASCII or is
+// close to the end of the text, and completes m. It returns the offset of the closing
+// quote, or -1.
 func (s *scanner) scanName(m *member, i int) int {
 	escapes := s.escapes
 	end := s.scanString(i)
@@ -65,12 +65,12 @@ func (s *scanner) name(m *member) []byte {
 	return s.src[m.quote+1 : m.quote+1+m.length]
 }
 
-// prefixOf returns the first eight bytes of a name as a number. Where two of
-// them differ, they are in the order of the names' UTF-16 code units.
+// prefixOf returns the first eight bytes of a name as a number. Two different numbers
+// have the order of the names' UTF-16 code units.
 //
-// The order of UTF-8 bytes differs from that in one point: U+E000 to U+FFFF
-// (lead bytes EE and EF) sort after the surrogates of all that is above (lead
-// bytes F0 to F4). Lifting the two lead bytes over the others mends it.
+// UTF-8 bytes have the same order with one exception: in UTF-16, U+E000 to U+FFFF (lead
+// bytes EE and EF) sort after all higher characters (lead bytes F0 to F4). prefixOf
+// raises the two lead bytes above the others.
 func prefixOf(name []byte) uint64 {
 	var p uint64
 	if len(name) >= 8 {
@@ -88,7 +88,7 @@ func prefixOf(name []byte) uint64 {
 	return p
 }
 
-// rank returns the place of a byte in the order of prefixOf.
+// rank returns the position of a byte in the order of prefixOf.
 func rank(c byte) byte {
 	if c == 0xEE || c == 0xEF {
 		return c + 0x10
@@ -96,8 +96,8 @@ func rank(c byte) byte {
 	return c
 }
 
-// compareNames compares two names, in UTF-8, by their UTF-16 code units (RFC
-// 8785 section 3.2.3).
+// compareNames compares two UTF-8 names by their UTF-16 code units (RFC 8785
+// section 3.2.3).
 func compareNames[T []byte | string](a, b T) int {
 	for i := range min(len(a), len(b)) {
 		if a[i] != b[i] {
@@ -119,8 +119,8 @@ func (s *scanner) compareMembers(a, b *member) int {
 	return compareNames(x, y)
 }
 
-// closeUnsorted puts the members from base on of the object f, which ends before
-// src[end], in order. It reports false on a duplicate name.
+// closeUnsorted sorts the members from base on of the object f, which ends before
+// src[end]. It reports false for a duplicate name.
 func (s *scanner) closeUnsorted(f *frame, base, end int) bool {
 	members := s.members[base:]
 	order, duplicate := s.sort(members)
@@ -135,7 +135,7 @@ func (s *scanner) closeUnsorted(f *frame, base, end int) bool {
 	o.members = uint32(from)
 	o.count = uint32(len(members))
 	o.first = f.first
-	// A member ends before the comma in front of the next one.
+	// A member ends before the comma of the next member.
 	s.moved = slices.Grow(s.moved, len(members))[:from+len(members)]
 	for i, k := range order {
 		m, sp := &members[k], &s.moved[from+i]
@@ -153,19 +153,18 @@ func (s *scanner) closeUnsorted(f *frame, base, end int) bool {
 	return true
 }
 
-// maxCached is up to how many members the order of an object is kept apart for
-// each number of members.
+// maxCached is the largest number of members with its own cached order.
 const maxCached = 64
 
-// orderCache remembers, by the number of members, the order that an object had
-// last. Objects of one shape follow each other, within a text and from text to
-// text, and to see that an order holds takes less time than to find it.
+// orderCache remembers the last order for each number of members. Objects of one shape
+// follow each other within a text and from text to text, and checking an order is
+// faster than sorting.
 type orderCache struct {
 	small [maxCached + 1][]uint32
 	large []uint32
 }
 
-// last returns the order of the last object of n members; or anything.
+// last returns the order of the last object with n members, or any n numbers.
 func (c *orderCache) last(n int) []uint32 {
 	if n > maxCached {
 		c.large = slices.Grow(c.large[:0], n)[:n]
@@ -177,7 +176,7 @@ func (c *orderCache) last(n int) []uint32 {
 	return c.small[n]
 }
 
-// sort returns the order of the members by their names, as indices that are valid
+// sort returns the order of the members by their names, as indices that stay valid
 // until the next call, or the second of two members with one name.
 func (s *scanner) sort(members []member) ([]uint32, *member) {
 	order := s.orders.last(len(members))
@@ -213,8 +212,8 @@ func (s *scanner) sort(members []member) ([]uint32, *member) {
 	return order, nil
 }
 
-// ascending reports whether the names, taken in the given order, ascend strictly.
-// The indices may be any, even out of range.
+// ascending reports whether the names ascend strictly in the given order. The indices
+// may be out of range.
 func (s *scanner) ascending(members []member, order []uint32) bool {
 	if order[0] >= uint32(len(members)) {
 		return false
@@ -233,18 +232,18 @@ func (s *scanner) ascending(members []member, order []uint32) bool {
 	return true
 }
 
-// job is a stretch of the normalised text that gather has still to write, and,
-// while open is set, an object after it that is being written.
+// job is a part of the normalised text for gather to write and, while open is set, the
+// object after that part.
 type job struct {
 	span
 	members uint32 // first member of the object in scanner.moved
 	count   uint32
-	left    uint32 // members still to write
+	left    uint32 // members not yet written
 	open    bool
 }
 
-// pushJob adds a job for the stretch m. Here too the fields are set one by one:
-// they have just been written so, and a wide load of all would have to wait.
+// pushJob adds a job for the span m. The fields are set one by one, because m was
+// written the same way: one wide load would wait for the narrow stores.
 func (s *scanner) pushJob(m *span) {
 	n := len(s.jobs)
 	if n == cap(s.jobs) {
@@ -259,9 +258,9 @@ func (s *scanner) pushJob(m *span) {
 	j.open = false
 }
 
-// gather fills dst with the normalised text, the members of all objects in
-// order. It works from the end to the front, because the list of objects is in
-// the order of their ends, and writes every byte once, however deep.
+// gather fills dst with the normalised text and the members of all objects in order. It
+// works from the end to the front, because the list of objects is ordered by their
+// ends, and writes every byte once at any depth.
 func (s *scanner) gather(dst, text []byte) {
 	at := len(dst)
 	s.jobs = s.jobs[:0]
@@ -276,7 +275,7 @@ next:
 				s.jobs = s.jobs[:len(s.jobs)-1]
 				continue
 			}
-			// The last object of the stretch, and what follows it.
+			// The last object of the part, and the rest of the text.
 			o := &s.unsorted[j.last-1]
 			at -= int(j.end - o.end)
 			copy(dst[at:], text[o.end:j.end])

@@ -19,8 +19,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// alphabet has the code points at which the orders of UTF-8 and UTF-16 part, and
-// those that are escaped.
+// alphabet has escaped code points and the code points around the differences between
+// the orders of UTF-8 and UTF-16.
 var alphabet = []rune("\x00\t\n\x1f !\"/09AZ\\az~\u007f\u0080é߿ࠀ€\ud7ff\ue000דּ�\uffff\U00010000😀\U0010ffff")
 
 func randomName(r *rand.Rand) string {
@@ -35,8 +35,8 @@ func randomName(r *rand.Rand) string {
 	return string(name)
 }
 
-// TestOrderIsUTF16 compares the order of random names with that of their UTF-16
-// code units, encoded as RFC 8785 section 3.2.3 says.
+// TestOrderIsUTF16 compares the order of random names with the order of their UTF-16
+// code units (RFC 8785 section 3.2.3).
 func TestOrderIsUTF16(t *testing.T) {
 	r := rand.New(rand.NewPCG(8785, 1))
 	for range 3_000 {
@@ -83,8 +83,8 @@ func TestOrderIsUTF16(t *testing.T) {
 	}
 }
 
-// writtenOtherwise returns name as a JSON string with some characters escaped that
-// need not be.
+// writtenOtherwise returns name as a JSON string, with escapes for some characters
+// without a need.
 func writtenOtherwise(r *rand.Rand, name string) string {
 	var b strings.Builder
 	b.WriteByte('"')
@@ -102,8 +102,8 @@ func writtenOtherwise(r *rand.Rand, name string) string {
 	return b.String()
 }
 
-// TestMovingNestedObjects canonicalises random trees whose objects are written in
-// random order, and compares with the same tree written in order.
+// TestMovingNestedObjects canonicalises random trees with objects in random order, and
+// compares each result with the ordered tree.
 func TestMovingNestedObjects(t *testing.T) {
 	r := rand.New(rand.NewPCG(8785, 2))
 	for range 3_000 {
@@ -116,7 +116,7 @@ func TestMovingNestedObjects(t *testing.T) {
 	}
 }
 
-// randomTree returns a tree in canonical form and in another.
+// randomTree returns a tree in canonical form and in another form.
 func randomTree(r *rand.Rand, depth int) (ordered, given string) {
 	space := func() string { return []string{"", "", "", " ", "\n\t"}[r.IntN(5)] }
 	kind := r.IntN(4)
@@ -148,13 +148,14 @@ func randomTree(r *rand.Rand, depth int) (ordered, given string) {
 	return leaf[0], leaf[1]
 }
 
-// TestTimeIsLinear compares inputs with others of the same shape and 16 times
-// the size. A quadratic step would take 256 times as long; the bound leaves room
-// for caches that only the small input fits in and for a busy machine, and the
-// best of several tries counts, in processor time, without the collector's.
+// TestTimeIsLinear compares inputs with inputs of the same shape and 16 times the size.
+// A quadratic step would take 256 times as long. The bound leaves room for a busy
+// machine and for caches large enough for the small input only. The best of several
+// tries counts, in processor time without the collector's.
 //
-// It also compares what a byte of each shape costs with what a byte of ordinary
-// events costs: an input that is slow in proportion to its length is a fault too.
+// TestTimeIsLinear also compares the time for a byte of each shape with the time for a
+// byte of ordinary events. An input that is slow in proportion to its length is a
+// fault, too.
 func TestTimeIsLinear(t *testing.T) {
 	if raceEnabled {
 		t.Skip("the race detector's own time is not linear")
@@ -229,7 +230,7 @@ func TestTimeIsLinear(t *testing.T) {
 				}
 				return processTime() - start
 			}
-			// So often that the clock and whatever else runs hardly count.
+			// Often enough that the clock and other programs hardly count.
 			enough := func(text []byte) int {
 				times := 1
 				for work(text, times) < 2*time.Millisecond {
@@ -260,8 +261,8 @@ func TestTimeIsLinear(t *testing.T) {
 // ordinary is an event as producers send it.
 const ordinary = `{"event_id":"014e7a6f-1c00-7a9f-8f3b-0c6d9a3c1e55","event_source":"kfm.remote-sensing.landsat-refresh","event_time":"2015-07-10T01:02:03Z","dedupe_key":"landsat:LC08_L2SP_005009_20150710","payload":{"scene_id":"LC08_L2SP_005009_20150710_02_T2","wrs_path":5,"wrs_row":9,"cloud_cover":54.65,"reprocessed":false}}`
 
-// nearMiddle returns, cut to so many digits, the decimal half way between f and
-// the next double.
+// nearMiddle returns the decimal half way between f and the next double, cut to the
+// given number of digits.
 func nearMiddle(f float64, digits int) string {
 	low, high := new(big.Float).SetPrec(4000).SetFloat64(f), new(big.Float).SetFloat64(math.Nextafter(f, math.Inf(1)))
 	middle := low.Add(low, high)

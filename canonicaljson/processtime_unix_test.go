@@ -7,8 +7,7 @@ import (
 	"time"
 )
 
-// processTime is how long the process has been running on a processor: what it
-// waits for one, on a busy machine, does not count.
+// processTime returns the processor time of the process, without waits for a processor.
 func processTime() time.Duration {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {

@@ -29,8 +29,8 @@ type badText string
 
 func (b badText) MarshalText() ([]byte, error) { return []byte(b), nil }
 
-// Structs that are embedded by an unexported name, two at a time so that their
-// methods are not those of the struct around them.
+// Structs that are embedded by an unexported name, two at a time, so the outer struct
+// does not get their methods.
 type (
 	sealedValue   struct{ N int }
 	sealedPointer struct{ N int }

@@ -7,46 +7,45 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/canonicaljson/internal/word"
 )
 
-// scanner canonicalises one text in one pass and without a tree.
+// scanner canonicalises one text in one pass, without a tree.
 //
-// Canonical text differs little from what producers write, so nothing is copied
-// before a difference shows: the scanned bytes from run on are pending, and are
-// moved to out when white space, an escape or a number has to be written in
-// another way. The normalised text is out followed by the pending bytes.
+// Producers' texts are close to canonical, so the scanner copies nothing before the
+// first difference. The scanned bytes from run on are pending; white space, an escape
+// or a number with another canonical form moves them to out. The normalised text is out
+// followed by the pending bytes.
 //
-// Members are not moved while the text is read. An object whose members turn
-// out to be in another order than their names' is put on a list, and one final
-// pass writes every byte once (gather).
+// Members keep their place during the scan. An object with unsorted members goes on a
+// list, and one final pass writes every byte once (gather).
 type scanner struct {
 	src   []byte
-	out   []byte // the normalised text but for the pending run
-	run   int    // where in src the pending run starts
+	out   []byte // the normalised text before the pending run
+	run   int    // start of the pending run in src
 	shift int    // offset in the normalised text minus offset in src, in the pending run
 
-	frames   []frame  // the arrays and objects that are open
-	members  []member // the members of the objects that are open
-	unsorted []object // objects whose members have to be moved, by their end
+	frames   []frame  // the open arrays and objects
+	members  []member // the members of the open objects
+	unsorted []object // objects with members to move, in the order of their ends
 	moved    []span   // their members, in the order of their names
-	names    []byte   // names that had escapes, decoded
-	decoded  []span   // where in names each of them is
+	names    []byte   // decoded names with escapes
+	decoded  []span   // their places in names
 	jobs     []job    // work of gather
 	number   []byte   // one number, in canonical form
 	orders   orderCache
 
-	strict bool  // refuse integers whose value would change
+	strict bool  // refuse integers that rounding would change
 	verify bool  // stop at the first difference
 	differ bool  // a difference was found
 	levels int   // arrays and objects around the text
 	fault  fault // the broken rule
 
-	escapes int // how many escapes have been read
+	escapes int // number of escapes read
 }
 
-// frame is an array or object that is open.
+// frame is an open array or object.
 type frame struct {
-	at    uint32 // its offset in the normalised text
-	first uint32 // the first object in scanner.unsorted that is inside it
-	base  uint32 // what kind and base of the scan were before it
+	at    uint32 // offset in the normalised text
+	first uint32 // index of the first inner object in scanner.unsorted
+	base  uint32 // base and kind of the scan outside of this frame
 	kind  uint8
 }
 
@@ -54,15 +53,14 @@ const (
 	inNothing uint8 = iota
 	inArray
 	inObject
-	inUnsorted // an object that has a member before which an earlier one sorts
+	inUnsorted // an object with members out of order
 )
 
-// scan reads the whole text and leaves its normalised form in s. It stops at the
-// first broken rule, which is then in s.fault, and reports false.
+// scan reads the whole text and leaves the normalised form in s. At the first broken
+// rule scan sets s.fault and reports false.
 //
-// It is one function, and the loops over the plain part of names and strings
-// stand in it twice, because a call for each token would be the larger part of
-// the time taken.
+// scan is one function and repeats the loops over plain bytes of names and strings,
+// because calls for each token would take most of the time.
 func (s *scanner) scan(src []byte) bool {
 	s.src = src
 	if len(src) > MaxLength {
@@ -102,8 +100,8 @@ func (s *scanner) scan(src []byte) bool {
 				s.members = slices.Grow(s.members, 1)
 			}
 			s.members = s.members[:n+1]
-			// The fields are set through a pointer: a literal would be built on the
-			// stack in narrow stores and moved in wide loads, which stalls.
+			// Set the fields through a pointer: a composite literal is built on the
+			// stack with narrow stores and moved with wide loads, which stalls.
 			m := &s.members[n]
 			m.at = uint32(at)
 			m.first = uint32(len(s.unsorted))
@@ -210,7 +208,7 @@ func (s *scanner) scan(src []byte) bool {
 			return s.fail(i, ErrSyntax, "a value")
 		}
 
-		// A value is complete; close what ends with it.
+		// A value is complete; close the arrays and objects that end here.
 		for {
 			if kind == inNothing {
 				return s.finish(i)
@@ -247,13 +245,13 @@ func (s *scanner) scan(src []byte) bool {
 	}
 }
 
-// fail notes the broken rule; it reports false.
+// fail records the broken rule and returns false.
 func (s *scanner) fail(at int, err error, want string) bool {
 	s.fault = fault{at, err, want}
 	return false
 }
 
-// finish ends the text after a value that ends before src[i].
+// finish ends the text after the value that ends before src[i].
 func (s *scanner) finish(i int) bool {
 	end := skipSpace(s.src, i)
 	if end < len(s.src) {
@@ -276,7 +274,7 @@ func wantAfter(kind uint8) string {
 func (s *scanner) flush(at, next int) {
 	n, size := len(s.out), at-s.run
 	if size <= 32 && s.run+32 <= len(s.src) && n+32 <= cap(s.out) {
-		// Words are faster than to have the run's length looked at.
+		// Copying fixed words is faster than a copy of variable length.
 		out := s.out[:n+32]
 		word.Store64(out, n, word.Load64(s.src, s.run))
 		word.Store64(out, n+8, word.Load64(s.src, s.run+8))
@@ -287,7 +285,7 @@ func (s *scanner) flush(at, next int) {
 		s.out = out[:n+size]
 	} else {
 		if size > cap(s.out)-n {
-			// Room for all that is to come, as the text seldom grows.
+			// Room for the rest of the text, which seldom grows.
 			s.out = slices.Grow(s.out, len(s.src)-s.run+64)
 		}
 		s.out = append(s.out, s.src[s.run:at]...)
@@ -297,13 +295,13 @@ func (s *scanner) flush(at, next int) {
 	s.differ = true
 }
 
-// space returns the offset of the first byte at or after i that is not white
-// space, and takes the white space out of the text.
+// space returns the offset of the first byte at or after i other than white space, and
+// removes the white space from the text.
 func (s *scanner) space(i int) int {
 	src := s.src
 	next := i
 	if i+1 < len(src) && src[i] == ' ' && src[i+1] > ' ' {
-		next++ // as after most colons
+		next++ // common after a colon
 	} else if next = skipSpace(src, i); next == i {
 		return i
 	}
@@ -330,16 +328,15 @@ func skipSpace(src []byte, i int) int {
 	return i
 }
 
-// specials marks, in the highest bit of their bytes, the bytes of w that are a
-// quote, a backslash, a control character or not ASCII. Only the lowest mark is
-// to be relied on: each difference borrows from the byte above it where its own
-// byte is a hit.
+// specials marks the quotes, backslashes, control characters and non-ASCII bytes of w
+// in the highest bit of each byte. Only the lowest mark is reliable: each subtraction
+// borrows from the byte above a hit.
 func specials(w uint64) uint64 {
 	return (((w ^ '"'*word.Low) - word.Low) | ((w ^ '\\'*word.Low) - word.Low) | (w - ' '*word.Low) | w) & word.High
 }
 
-// plain returns the offset of the first byte at or after i that is a quote, a
-// backslash, a control character or not ASCII; len(src) if there is none.
+// plain returns the offset of the first quote, backslash, control character or
+// non-ASCII byte at or after i, or len(src).
 func plain(src []byte, i int) int {
 	for ; i+8 <= len(src); i += 8 {
 		if hits := specials(word.Load64(src, i)); hits != 0 {

@@ -8,11 +8,11 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/canonicaljson/internal/word"
 )
 
-// AppendString appends the canonical form of the string s to dst: in quotes,
-// with only the quote, the backslash and the control characters below U+0020
-// escaped (RFC 8785 section 3.2.2.2). No Unicode normalisation takes place.
+// AppendString appends the canonical form of the string s to dst: in quotes, with
+// escapes only for the quote, the backslash and the control characters below U+0020
+// (RFC 8785 section 3.2.2.2). No Unicode normalisation takes place.
 //
-// The only error is [ErrInvalidUTF8]; dst is then returned as it was.
+// The only error is [ErrInvalidUTF8]; dst is then returned unchanged.
 func AppendString(dst []byte, s string) ([]byte, error) {
 	out, at := appendString(dst, s)
 	if at >= 0 {
@@ -21,14 +21,13 @@ func AppendString(dst []byte, s string) ([]byte, error) {
 	return out, nil
 }
 
-// appendString returns the offset of the first byte of s that is not UTF-8, or
-// -1.
+// appendString returns the offset of the first invalid UTF-8 byte of s, or -1.
 func appendString(dst []byte, s string) ([]byte, int) {
 	n := len(dst)
 	dst = slices.Grow(dst, len(s)+2)[:n+len(s)+2]
 	dst[n] = '"'
-	// Eight bytes are looked at and written at once, the last ones twice where
-	// their number is not a multiple.
+	// Read and write eight bytes at once. The last eight overlap the previous ones if
+	// the length is not a multiple of eight.
 	if body := dst[n+1 : len(dst)-1]; len(s) >= 8 {
 		last := len(s) - 8
 		for i := 0; ; i = min(i+8, last) {
@@ -54,8 +53,8 @@ func appendString(dst []byte, s string) ([]byte, int) {
 	return dst, -1
 }
 
-// appendSpecial is appendString for what is left of s from i on, where there is a
-// byte that cannot just be copied.
+// appendSpecial is appendString for the rest of s from i on, with bytes to escape or to
+// check.
 func appendSpecial(dst []byte, s string, i int) ([]byte, int) {
 	run := i
 	for i < len(s) {
@@ -88,7 +87,7 @@ func appendSpecial(dst []byte, s string, i int) ([]byte, int) {
 	return append(dst, '"'), -1
 }
 
-// invalidUTF8 returns the offset of the first byte of s that is not UTF-8, or -1.
+// invalidUTF8 returns the offset of the first invalid UTF-8 byte of s, or -1.
 func invalidUTF8(s string) int {
 	for i, r := range s {
 		if r == utf8.RuneError && sequenceLen(s[i:]) == 0 {
@@ -98,8 +97,8 @@ func invalidUTF8(s string) int {
 	return -1
 }
 
-// appendHTMLSafe appends the JSON text of s, which is UTF-8, as json.Marshal
-// writes it: canonical but for <, >, &, U+2028 and U+2029, which are escaped.
+// appendHTMLSafe appends the JSON text of the valid UTF-8 string s in the form of
+// json.Marshal: canonical, with escapes for <, >, &, U+2028 and U+2029.
 func appendHTMLSafe(dst []byte, s string) []byte {
 	const hex = "0123456789abcdef"
 	dst = append(dst, '"')
@@ -136,8 +135,8 @@ func appendEscaped(dst []byte, c byte) []byte {
 	return append(dst, '\\', 'u', '0', '0', hex[c>>4], hex[c&15])
 }
 
-// sequenceLen returns the length of the UTF-8 sequence of two to four bytes that
-// s starts with, or 0 where it is not one (RFC 3629 section 4).
+// sequenceLen returns the length of the UTF-8 sequence of two to four bytes at the
+// start of s, or 0 (RFC 3629 section 4).
 func sequenceLen[T []byte | string](s T) int {
 	if len(s) < 2 || s[1]&0xC0 != 0x80 {
 		return 0
@@ -165,8 +164,8 @@ func sequenceLen[T []byte | string](s T) int {
 	return 0
 }
 
-// scanString reads the rest of a string from i on, which is inside of it, and
-// returns the offset of its closing quote, or -1. It counts the escapes.
+// scanString reads the rest of a string from i on, inside of the quotes, and counts the
+// escapes. It returns the offset of the closing quote, or -1.
 func (s *scanner) scanString(i int) int {
 	src := s.src
 	for {
@@ -194,14 +193,14 @@ func (s *scanner) scanString(i int) int {
 	}
 }
 
-// skipSequences returns the offset of the first byte at or after i that does not
-// belong to a UTF-8 sequence of two or more bytes.
+// skipSequences returns the offset of the first byte at or after i outside of a UTF-8
+// sequence of two or more bytes.
 func skipSequences(src []byte, i int) int {
 	for i+4 <= len(src) {
 		w := word.Load32(src, i)
 		if w&0xC0C0F0 == 0x8080E0 {
-			// Three bytes; the fifth bit of the second tells overlong forms of E0 and
-			// surrogates after ED.
+			// Three bytes. The fifth bit of the second byte marks overlong forms after E0
+			// and surrogates after ED.
 			if v := w & 0x200F; v == 0 || v == 0x200D {
 				return i
 			}
@@ -227,9 +226,9 @@ func skipSequences(src []byte, i int) int {
 	return i
 }
 
-// scanEscape reads the escape at i, and the second half of a surrogate pair with
-// the first, and takes care that the text has the canonical form of what it
-// denotes. It returns the offset after it, or -1.
+// scanEscape reads the escape at i, with the second half of a surrogate pair, and
+// replaces it if its canonical form differs. It returns the offset after the escape, or
+// -1.
 func (s *scanner) scanEscape(i int) int {
 	if i+1 < len(s.src) {
 		switch s.src[i+1] {
@@ -262,16 +261,15 @@ func (s *scanner) scanEscape(i int) int {
 	return i + size
 }
 
-// replace puts text in the place of src[at:next].
+// replace writes text instead of src[at:next].
 func (s *scanner) replace(at, next int, text []byte) {
 	s.flush(at, next)
 	s.out = append(s.out, text...)
 	s.shift = len(s.out) - next
 }
 
-// decodeEscape returns the character that the escape at the start of b denotes
-// and the length of the escape. The length is 0 for what is not an escape, and -1 for
-// half a surrogate pair.
+// decodeEscape returns the character of the escape at the start of b and the length of
+// the escape: 0 for an invalid escape, -1 for half a surrogate pair.
 func decodeEscape(b []byte) (rune, int) {
 	if len(b) < 2 {
 		return 0, 0
@@ -331,8 +329,7 @@ func hex4(b []byte) rune {
 	return r
 }
 
-// unescape appends what the inside of a string denotes to dst. Escapes that are
-// none are kept as they are.
+// unescape appends the decoded inside of a string to dst. Invalid escapes are copied.
 func unescape(dst, inside []byte) []byte {
 	for i := 0; i < len(inside); {
 		if inside[i] == '\\' {

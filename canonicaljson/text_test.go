@@ -76,8 +76,8 @@ func TestInputIsLeftAlone(t *testing.T) {
 	}
 }
 
-// TestOutputIsOurs holds a result while others are made: pooled memory must not
-// be part of it.
+// TestOutputIsOurs keeps a result during later calls: pooled memory must not be part of
+// a result.
 func TestOutputIsOurs(t *testing.T) {
 	text, err := canonicaljson.Canonicalize([]byte(`{"b":1.0, "a":"\u0041"}`))
 	require.NoError(t, err)
@@ -152,14 +152,14 @@ func TestNoAllocations(t *testing.T) {
 	}
 }
 
-// TestPooledMemoryIsBounded canonicalises large texts, then many small ones,
-// and looks at what the heap holds.
+// TestPooledMemoryIsBounded canonicalises large texts, then many small ones, and
+// measures the heap.
 func TestPooledMemoryIsBounded(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes a second")
 	}
 	heap := func() uint64 {
-		runtime.GC() // what a pool drops survives one cycle
+		runtime.GC() // dropped pool entries survive one cycle
 		runtime.GC()
 		runtime.GC()
 		var m runtime.MemStats
@@ -185,7 +185,7 @@ func TestPooledMemoryIsBounded(t *testing.T) {
 			t.Fatal(err)
 		}
 		if i%250_000 == 0 {
-			// Without a collection: what the pool holds is in use.
+			// No collection: the memory of the pool is in use.
 			var m runtime.MemStats
 			runtime.GC()
 			runtime.ReadMemStats(&m)

@@ -21,26 +21,31 @@ func Marshal(v any) ([]byte, error) {
 }
 
 // AppendValue appends the canonical form of the Go value v to dst and returns the
-// extended slice. Fields, tags, embedding and methods have the meaning that
-// [encoding/json] gives them: wherever both accept v, the result is what
-// CanonicalizeStrict(json.Marshal(v)) returns (the package documentation says which
-// encoding/json that is). Nil slices, maps and pointers are
-// null; characters that matter to HTML are never escaped.
+// extended slice. Fields, tags, embedding and methods have the meaning of
+// [encoding/json]: if both accept v, the result equals
+// CanonicalizeStrict(json.Marshal(v)). The package documentation names the version of
+// encoding/json. Nil slices, maps and pointers are null. AppendValue never escapes
+// characters for HTML.
 //
-// It refuses what encoding/json would alter silently or cannot write: strings
-// and map keys that are not UTF-8 ([ErrInvalidUTF8]), integers beyond ±(2^53-1)
-// ([ErrInexactInteger]; in a field with the tag option "string" they are
-// accepted), NaN and infinities ([ErrNumberRange]), two map keys with one text
-// ([ErrDuplicateName]), values that contain themselves ([ErrDepth]), types without
-// a JSON form, and structs embedded by an unexported name and tagged whose methods
-// would decide their form ([ErrUnsupportedType]). What a MarshalJSON method returns,
-// a json.RawMessage and a json.Number are read by the rules of [AppendStrict].
+// AppendValue refuses values that encoding/json alters silently or cannot write:
 //
-// On an error, which is always an [*Error], dst is returned as it was. The
-// encoder of a type is compiled once and shared; AppendValue may be called from
-// several goroutines at once. The caller must not let v change meanwhile. Panics of
-// methods of v are passed on. Apart from maps, interfaces and methods nothing is
-// allocated if dst has room for the result and 64 bytes.
+//   - strings and map keys with invalid UTF-8 ([ErrInvalidUTF8]);
+//   - integers beyond ±(2^53-1) ([ErrInexactInteger]), except in a field with the tag
+//     option "string";
+//   - NaN and infinities ([ErrNumberRange]);
+//   - two map keys with one text ([ErrDuplicateName]);
+//   - values that contain themselves ([ErrDepth]);
+//   - types without a JSON form, and tagged structs embedded by an unexported name with
+//     methods for their form ([ErrUnsupportedType]).
+//
+// The results of MarshalJSON methods, json.RawMessage and json.Number are read by the
+// rules of [AppendStrict].
+//
+// After an error, always an [*Error], dst is returned unchanged. The encoder of a type
+// is compiled once and shared; AppendValue may be called from several goroutines at
+// once. The caller must not change v meanwhile. Panics of methods of v are passed on.
+// Apart from maps, interfaces and methods AppendValue does not allocate if dst has room
+// for the result and 64 bytes.
 func AppendValue(dst []byte, v any) ([]byte, error) {
 	e := encoders.Get().(*encoder)
 	defer e.free()
@@ -53,40 +58,40 @@ func AppendValue(dst []byte, v any) ([]byte, error) {
 
 // encoder is the state of one call.
 type encoder struct {
-	levels       int                    // arrays and objects that are open
-	indirections int                    // pointers and interfaces that have been followed to this value
-	inside       map[reference]struct{} // what this value is part of, from uncheckedDepth on
-	path         []string               // after an error: the reference tokens to it, innermost first
-	scratch      []byte                 // of Marshal
+	levels       int                    // open arrays and objects
+	indirections int                    // pointers and interfaces followed to this value
+	inside       map[reference]struct{} // the values around this value, from uncheckedDepth on
+	path         []string               // after an error: the tokens of its pointer, innermost first
+	scratch      []byte                 // buffer of Marshal
 	quoted       []byte                 // the inner text of a string with the tag option "string"
-	entries      []entry                // of the maps that are being written
+	entries      []entry                // of the open maps
 }
 
-// maxIndirections bounds the pointers and interfaces on the way to a value, which may
-// form a chain without an array or object in it.
+// maxIndirections bounds the pointers and interfaces on the path to a value, because a
+// chain of them may have no array or object.
 const maxIndirections = 4 * MaxDepth
 
-// uncheckedDepth is how many arrays, objects, pointers and interfaces may be inside
-// each other before each pointer, slice and map is compared with those that it is
-// part of. A value that contains itself is refused soon after, long before its
-// text has filled the memory; values of ordinary depth do not pay for it.
+// uncheckedDepth is the depth of arrays, objects, pointers and interfaces without a
+// search for cycles. At greater depth the encoder compares each pointer, slice and map
+// with the values around it, and refuses a value that contains itself long before its
+// text fills the memory. Values of ordinary depth avoid this cost.
 const uncheckedDepth = 128
 
 // reference identifies the target of a pointer, a slice or a map.
 type reference struct {
 	t      reflect.Type
 	at     uintptr
-	length int // of a slice: a part of it is another value
+	length int // of a slice, because a part of a slice is another value
 }
 
 // containsItself is the detail of the error for such a value.
 const containsItself = "the value contains itself"
 
-// deep reports whether pointers, slices and maps are to be compared.
+// deep reports whether the encoder must search for cycles.
 func (e *encoder) deep() bool { return e.levels+e.indirections >= uncheckedDepth }
 
-// enter notes that the encoder goes into the target of r. It reports false where
-// it is inside of that already.
+// enter records that the encoder enters the target of r. It reports false if the
+// encoder is already inside that target.
 func (e *encoder) enter(r reference) bool {
 	if _, found := e.inside[r]; found {
 		return false
@@ -103,11 +108,11 @@ func (e *encoder) leave(r reference) { delete(e.inside, r) }
 
 var encoders = sync.Pool{New: func() any { return new(encoder) }}
 
-// free makes e ready for the next value and gives it back.
+// free resets e and returns it to the pool.
 func (e *encoder) free() {
 	e.levels, e.indirections = 0, 0
 	if len(e.path) > 0 || len(e.entries) > 0 {
-		// An error, or a panic of a method, left them.
+		// Left by an error or by a panic of a method.
 		clear(e.path)
 		clear(e.entries)
 		e.path, e.entries = e.path[:0], e.entries[:0]
@@ -137,13 +142,13 @@ func (e *encoder) encode(dst []byte, v any) ([]byte, error) {
 	return out, nil
 }
 
-// inMember notes, on the way out, that err arose in the member or element token.
+// inMember adds the member or element token to the path of err.
 func (e *encoder) inMember(token string, err *Error) ([]byte, *Error) {
 	e.path = append(e.path, token)
 	return nil, err
 }
 
-// refuse returns the error of a value of type t.
+// refuse returns an error for a value of type t.
 func refuse(t reflect.Type, rule error, detail string) ([]byte, *Error) {
 	return nil, &Error{Offset: -1, Type: t, Detail: detail, Err: rule}
 }

@@ -1,7 +1,10 @@
 package idempotency
 
 import (
+	"bytes"
 	"crypto/rand"
+	"crypto/sha256"
+	"encoding/binary"
 	"encoding/hex"
 	"fmt"
 	"math"
@@ -10,16 +13,16 @@ import (
 	"unicode/utf8"
 )
 
-// Forever is a TTL of records that never expire, and a ResendFor of operations that
-// may run again at any time.
+// Forever is the TTL of permanent records, and the ResendFor of operations that may run
+// again at any time.
 const Forever time.Duration = math.MaxInt64
 
-// MaxBatch is the largest number of claims in one [Store] call ClaimBatch.
+// MaxBatch is the largest number of claims in one call of [Store] method ClaimBatch.
 const MaxBatch = 64
 
-// Token identifies a claimant of one operation. A claim that is repeated with its
-// token, for example because its answer was lost, finds itself ([Renewed]). Use a
-// new token for each operation, never one for a whole process.
+// Token identifies a claimant of one operation. A claimant that repeats a claim with the
+// same token, for example after a lost answer, gets the same claim again ([Renewed]). Use
+// a new token for each operation, never one token for a whole process.
 type Token [16]byte
 
 // NewToken returns a random token.
@@ -28,22 +31,54 @@ func NewToken() (t Token) {
 	return t
 }
 
+// Parts of an owner's token: the beginning of the owner's hash, then the start of the
+// process in milliseconds. Stores compare both parts: see [Token.Succeeds]. The other
+// bytes are random.
+const (
+	ownerEnd   = 6
+	sessionEnd = 12
+)
+
+// NewTokenOf returns a token of an owner. The owner is a process name that survives
+// restarts; began is the start of the process. A claim by a later process of the owner
+// ends the leases of earlier processes, which cannot be running any longer: see
+// [Token.Succeeds]. Tokens of one process differ, so two claimants of one process never
+// share a claim.
+func NewTokenOf(owner string, began time.Time) Token {
+	t := NewToken()
+	name := sha256.Sum256([]byte(owner))
+	copy(t[:ownerEnd], name[:])
+	var session [8]byte
+	binary.BigEndian.PutUint64(session[:], uint64(max(began.UnixMilli(), 0)))
+	copy(t[ownerEnd:sessionEnd], session[2:])
+	return t
+}
+
+// Succeeds reports whether t belongs to a later process of earlier's owner. The lease of
+// earlier is then over for t.
+func (t Token) Succeeds(earlier Token) bool {
+	return bytes.Equal(t[:ownerEnd], earlier[:ownerEnd]) && bytes.Compare(earlier[ownerEnd:sessionEnd], t[ownerEnd:sessionEnd]) < 0
+}
+
 // String returns the token in hexadecimal.
 func (t Token) String() string { return hex.EncodeToString(t[:]) }
 
-// Terms say how long a claim and its record last. [Policy.Terms] returns checked ones.
+// Terms are the durations of a claim and its record. [Policy.Terms] returns checked
+// terms.
 type Terms struct {
-	// Lease is how long the claimant may work before others may take over: at least a
-	// millisecond, at most TTL.
+	// Lease is the claimant's working time before another claimant may take over: at
+	// least a millisecond, at most TTL.
 	Lease time.Duration
 
-	// TTL is how long the record is kept, from its creation. [Forever] is never.
+	// TTL is the lifetime of the record, from its creation. A record with a TTL of
+	// [Forever] never expires.
 	TTL time.Duration
 
-	// ResendFor is how long, from the first attempt, the operation may run again
-	// although the outcome of an earlier attempt is unknown, because its target
-	// recognises the repetition. 0 is not at all, [Forever] is always. It is stored
-	// with the record; a later claimant with other terms does not change it.
+	// ResendFor is a time from the first attempt. Within ResendFor, the operation may run
+	// again although the outcome of an earlier attempt is unknown, because the
+	// operation's target recognises the repetition. 0 means never, [Forever] means
+	// always. The store keeps ResendFor with the record; a later claimant with other
+	// terms does not change it.
 	ResendFor time.Duration
 }
 
@@ -67,25 +102,25 @@ type Claim struct {
 	Token       Token
 	Fingerprint Fingerprint
 
-	// Seal, Group and Body describe the bytes that the operation will be carried
-	// out with, if they are to be stored. Group holds at most [MaxGroup] bytes and
-	// Body at most [MaxBody]. The claimant must use those of the returned record.
+	// Seal, Group and Body describe the bytes used by the operation, if the store is to
+	// keep these bytes. Group holds at most [MaxGroup] bytes and Body at most [MaxBody].
+	// The claimant must use the values of the returned record.
 	Seal  Seal
 	Group string
 	Body  []byte
 
 	Terms Terms
 
-	// RunAgain claims an operation whose outcome is unknown and that is not safe to
-	// repeat ([Indeterminate]): the choice of an operator, or of a policy that prefers
-	// a second run to none.
+	// RunAgain claims an operation with an unknown outcome even if repeating the
+	// operation is not safe ([Indeterminate]). An operator chooses RunAgain, or a policy
+	// that prefers a second run to no run.
 	RunAgain bool
 
 	Dataset Dataset
 }
 
-// Check returns an [*InvalidError] that names the field that breaks its rule, or nil.
-// Stores check each claim before they begin.
+// Check returns nil, or an [*InvalidError] naming the invalid field. Stores check each
+// claim first.
 func (c Claim) Check() error {
 	if err := c.Key.Check(); err != nil {
 		return err
@@ -108,8 +143,8 @@ func (c Claim) Check() error {
 	return c.Dataset.Check()
 }
 
-// CheckBatch checks the size of a batch and each of its claims. The [*InvalidError]
-// says which claim is wrong.
+// CheckBatch checks the size of a batch and each claim. The [*InvalidError] names the
+// invalid claim.
 func CheckBatch(claims []Claim) error {
 	if len(claims) > MaxBatch {
 		return &InvalidError{Field: "claims", Rule: fmt.Sprintf("%d, want at most %d; claim the rest in another batch", len(claims), MaxBatch)}

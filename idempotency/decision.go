@@ -5,45 +5,47 @@ import (
 	"time"
 )
 
-// Decision is what a claim came to.
+// Decision is the result of a claim.
 type Decision uint8
 
 const (
-	// Undecided is the zero value. No store returns it.
+	// Undecided is the zero value. No store returns Undecided.
 	Undecided Decision = iota
 
 	// New: the claim was granted; the operation has not taken effect under this key.
 	New
 
-	// Renewed: the claimant, known by its token, already had the claim; its lease
-	// begins again. An earlier attempt of this claimant may have taken effect.
+	// Renewed: the claimant, identified by its token, already had the claim, and the
+	// lease begins again. An earlier attempt of this claimant may have taken effect.
 	Renewed
 
 	// Reclaimed: the claim was granted after the lease of another claimant ended. The
-	// operation may have taken effect already, and running it again is safe, or was
-	// asked for with [Claim.RunAgain].
+	// operation may have taken effect already. A second run is safe, or was requested
+	// with [Claim.RunAgain].
 	Reclaimed
 
-	// Duplicate: the operation took effect earlier. The record has its result.
+	// Duplicate: the operation took effect earlier. The record has the result.
 	Duplicate
 
 	// Conflict: the key belongs to an operation with another fingerprint. Nothing may
-	// run, and the record is untouched.
+	// run, and the record is unchanged.
 	Conflict
 
-	// InProgress: another claimant has the operation, and its lease has not ended.
+	// InProgress: another claimant runs the operation under an unexpired lease.
 	InProgress
 
 	// Indeterminate: the lease of an earlier claimant ended without proof of an outcome,
-	// and running again is not safe. The operation is held until somebody settles it.
+	// and a second run is not safe. An operator must record the outcome with
+	// [SettleHeld], or repeat the operation with [Claim.RunAgain].
 	Indeterminate
 
-	// Unjudged: the record's fingerprint was computed under another spec, so it cannot
-	// be compared. Recompute it from the stored body, and claim again with the
-	// record's fingerprint if they are equal, as [ClaimAcross] does.
+	// Unjudged: the fingerprints of record and claim have different specs and cannot be
+	// compared. Recompute the record's fingerprint from the stored body. If the result
+	// equals the claim's fingerprint, claim again with the record's fingerprint, like
+	// [ClaimAcross].
 	Unjudged
 
-	// Full: the store has no room for another key. It never evicts one.
+	// Full: the store has no room for another key. Stores never evict a key.
 	Full
 )
 
@@ -62,12 +64,12 @@ func (d Decision) String() string {
 // Granted reports whether the claimant may run the operation.
 func (d Decision) Granted() bool { return d == New || d == Renewed || d == Reclaimed }
 
-// Decide says what claim c comes to if the store has found (the zero Record if
-// it has none) at now. It is the one statement of the rules: every store decides as
-// it does. It is pure, and never returns [Full].
+// Decide returns the decision for claim c at now. The parameter found is the store's
+// record, or the zero Record if the store has no record. Decide is the only definition of
+// the rules: every store decides like Decide. Decide is pure, and never returns [Full].
 //
-// An instant at which something ends belongs to the time after it: at
-// LeaseUntil the lease is over.
+// All ends are exclusive: at LeaseUntil the lease is over. If an earlier process of the
+// claimant's owner has the lease, the lease is over immediately: see [NewTokenOf].
 func Decide(found Record, c Claim, now time.Time) Decision {
 	switch {
 	case found.Status == Absent || found.Expired(now):
@@ -82,7 +84,7 @@ func Decide(found Record, c Claim, now time.Time) Decision {
 		return Duplicate
 	case found.Token == c.Token && c.Token != Token{}:
 		return Renewed
-	case now.Before(found.LeaseUntil):
+	case now.Before(found.LeaseUntil) && !c.Token.Succeeds(found.Token):
 		return InProgress
 	case now.Before(found.ResendUntil) || c.RunAgain:
 		return Reclaimed
@@ -91,9 +93,10 @@ func Decide(found Record, c Claim, now time.Time) Decision {
 	}
 }
 
-// Grant returns the record after a claim for which [Decide] returned d, which must
-// be a decision that grants. The fence is used unless the claim is renewed, which
-// keeps its own. It is pure; the record shares Body with c or found.
+// Grant returns the record after a granted claim. The decision d by [Decide] must be
+// [New], [Renewed] or [Reclaimed]; Grant panics otherwise. A renewed claim keeps its
+// fence; other claims get the given fence. Grant is pure; the record shares Body with c
+// or found.
 func Grant(found Record, c Claim, d Decision, fence int64, now time.Time) Record {
 	now = micros(now)
 	r := found
@@ -118,7 +121,7 @@ func Grant(found Record, c Claim, d Decision, fence int64, now time.Time) Record
 		case found.Status == Failed && !found.Expired(now):
 			r.Attempts, r.Reason = found.Attempts+1, found.Reason
 			r.Prior = Prior{Status: Failed, Created: found.Created, Expires: found.Expires}
-		case found.Status == Absent && found.Generation > 0: // a released claim never began this generation
+		case found.Status == Absent && found.Generation > 0: // the released claim's generation is reused
 		default:
 			r.Generation++
 		}
@@ -129,10 +132,10 @@ func Grant(found Record, c Claim, d Decision, fence int64, now time.Time) Record
 	return r
 }
 
-// distantFuture stands for [Forever] where a time is stored.
+// distantFuture represents [Forever] in stored times.
 var distantFuture = time.Date(9999, 12, 31, 0, 0, 0, 0, time.UTC)
 
-// resend returns until when a resend is safe, or zero for never.
+// resend returns the end of safe resends, or zero for never.
 func resend(now time.Time, d time.Duration) time.Time {
 	if d == 0 {
 		return time.Time{}
@@ -155,13 +158,13 @@ func micros(t time.Time) time.Time { return time.UnixMicro(t.UnixMicro()).UTC() 
 type Outcome struct {
 	Decision Decision
 
-	// Drift says that the seal of the claim differs from that of the record: the same
-	// request in other bytes. The stored bytes and group win. It comes with any
-	// decision but New and Conflict.
+	// Drift: the seals of the claim and the record differ, so the same request has other
+	// bytes. The stored bytes and group take precedence. Drift may accompany any decision
+	// except New and Conflict.
 	Drift bool
 
-	// Record is as the claim left it, or as the store found it. It is the zero Record
-	// when the decision is [Full], and may be when it is [InProgress].
+	// Record is the record after the claim, or the record found by the store. Record is
+	// zero if the decision is [Full], and may be zero if the decision is [InProgress].
 	Record Record
 }
 
@@ -171,13 +174,13 @@ func NewOutcome(d Decision, r Record, c Claim) Outcome {
 	return Outcome{Decision: d, Drift: drift, Record: r}
 }
 
-// Ref returns what the claimant needs to settle a granted claim.
+// Ref returns the reference for ending a granted claim.
 func (o Outcome) Ref() Ref { return Ref{Key: o.Record.Key, Fence: o.Record.Fence} }
 
-// RetryAfter returns for how long the other claimant's lease goes on when the
-// decision is [InProgress], and 0 otherwise. It is the difference of two readings
-// of the store's clock, so it can be waited for on any clock. If the store did not
-// see the lease, because the record was being written, it is 100 ms.
+// RetryAfter returns the remaining lease of the other claimant if the decision is
+// [InProgress], and 0 otherwise. RetryAfter is the difference of two readings of the
+// store's clock, so callers can wait with any clock. If the store did not see the lease,
+// because another call was writing the record, RetryAfter returns 100 ms.
 func (o Outcome) RetryAfter() time.Duration {
 	const busy = 100 * time.Millisecond
 	if o.Decision != InProgress {
@@ -189,9 +192,8 @@ func (o Outcome) RetryAfter() time.Duration {
 	return busy
 }
 
-// Err returns nil if the claim was granted or is a duplicate, and otherwise a
-// [*ConflictError], [*InProgressError], [*IndeterminateError], [*UnjudgedError] or
-// [*CapacityError].
+// Err returns nil for a granted claim or a duplicate, and otherwise a [*ConflictError],
+// [*InProgressError], [*IndeterminateError], [*UnjudgedError] or [*CapacityError].
 func (o Outcome) Err(k Key) error {
 	at := placeOf(k)
 	switch o.Decision {

@@ -19,15 +19,15 @@ func newClaim() idempotency.Claim {
 	}
 }
 
-// What ends at an instant is over at the instant.
+// A lease, window or TTL is over at its end time.
 func TestDecideAtInstants(t *testing.T) {
 	c := newClaim()
 	running := idempotency.Grant(idempotency.Record{}, c, idempotency.New, 1, t0)
-	done, err := idempotency.Settle(running, idempotency.Ref{Key: c.Key, Fence: 1}, idempotency.Completed(idempotency.Result{}), t0)
+	done, err := idempotency.Finish(running, idempotency.Ref{Key: c.Key, Fence: 1}, idempotency.Completed(idempotency.Result{}), t0)
 	if err != nil {
 		t.Fatal(err)
 	}
-	failed, err := idempotency.Settle(running, idempotency.Ref{Key: c.Key, Fence: 1}, idempotency.FailedWith(idempotency.Failure{Proof: idempotency.ProvenForAll}), t0)
+	failed, err := idempotency.Finish(running, idempotency.Ref{Key: c.Key, Fence: 1}, idempotency.FailedWith(idempotency.Failure{Proof: idempotency.ProvenForAll}), t0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -44,7 +44,7 @@ func TestDecideAtInstants(t *testing.T) {
 		{running, other, time.Minute, idempotency.Reclaimed},
 		{running, other, 5*time.Minute - 1, idempotency.Reclaimed},
 		{running, other, 5 * time.Minute, idempotency.Indeterminate},
-		{running, other, 100 * time.Hour, idempotency.Indeterminate}, // a running operation never expires
+		{running, other, 100 * time.Hour, idempotency.Indeterminate}, // running operations never expire
 		{running, c, 100 * time.Hour, idempotency.Renewed},
 		{done, other, time.Hour - 1, idempotency.Duplicate},
 		{done, other, time.Hour, idempotency.New},
@@ -57,7 +57,7 @@ func TestDecideAtInstants(t *testing.T) {
 			t.Errorf("%v after %v: got %v, want %v", tc.found.Status, tc.after, got, tc.want)
 		}
 	}
-	// A record that nobody holds is not held by a claim without a token.
+	// A claim without a token does not match a record without a claimant.
 	released := running
 	released.Token = idempotency.Token{}
 	if got := idempotency.Decide(released, idempotency.Claim{Fingerprint: c.Fingerprint}, t0); got != idempotency.InProgress {
@@ -65,7 +65,7 @@ func TestDecideAtInstants(t *testing.T) {
 	}
 }
 
-// Random programs of the pure rules keep what must always hold.
+// Random sequences of claims and endings preserve the invariants of the rules.
 func TestRulesKeepTheirInvariants(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
@@ -74,7 +74,7 @@ func TestRulesKeepTheirInvariants(t *testing.T) {
 		var r idempotency.Record
 		now, fence := t0, int64(0)
 		tokens := []idempotency.Token{idempotency.NewToken(), idempotency.NewToken(), idempotency.NewToken()}
-		effect := false // an attempt of this generation may have taken effect, and nothing proves the contrary
+		effect := false // an attempt of this generation may have taken effect
 		for range 60 {
 			if rng.IntN(3) > 0 {
 				now = now.Add(time.Duration(rng.Int64N(int64(2 * time.Minute))))
@@ -106,29 +106,29 @@ func TestRulesKeepTheirInvariants(t *testing.T) {
 				case r.DoubtSince.IsZero():
 					t.Fatal("a claim without a doubt")
 				}
-				effect = effect || rng.IntN(2) == 0 // and the claimant may do it, and die
+				effect = effect || rng.IntN(2) == 0 // the claimant may take effect, then crash
 				continue
 			}
 			ref := idempotency.Ref{Key: newClaim().Key, Fence: max(1, r.Fence-int64(rng.IntN(2)))}
-			var tr idempotency.Transition
+			var tr idempotency.Ending
 			proof := false
 			switch rng.IntN(4) {
 			case 0:
 				tr, proof = idempotency.Completed(idempotency.Result{}), true
-			case 1: // claims that nothing began under must not hide an effect of an older one
+			case 1: // releasing must not hide an earlier claim's effect
 				if effect && r.Prior.Status != idempotency.Running {
 					continue
 				}
 				tr = idempotency.Released()
 			case 2:
 				if effect && r.Prior.Status != idempotency.Running {
-					continue // would be a lie
+					continue // the proof would be false
 				}
 				tr = idempotency.FailedWith(idempotency.Failure{Proof: idempotency.ProvenForClaim})
 			case 3:
 				tr = idempotency.FailedWith(idempotency.Failure{})
 			}
-			next, err := idempotency.Settle(r, ref, tr, now)
+			next, err := idempotency.Finish(r, ref, tr, now)
 			if err != nil {
 				if !next.Equal(before) {
 					t.Fatal("a stale transition changed the record")
@@ -137,7 +137,7 @@ func TestRulesKeepTheirInvariants(t *testing.T) {
 			}
 			r = next
 			if proof && r.Status == idempotency.Succeeded {
-				effect = false // it is known
+				effect = false // the effect is proven
 			}
 			if effect && (r.Status != idempotency.Running || r.DoubtSince.IsZero()) {
 				t.Fatalf("an effect without proof is %v, in doubt since %v", r.Status, r.DoubtSince)

@@ -7,24 +7,28 @@ import (
 )
 
 var (
-	// ErrStaleClaim: the claim is not the last one of its key any more, or it has ended
-	// in another way. The transition changed nothing. The error is a [*StaleClaimError].
+	// ErrStaleClaim: the claim is no longer the last claim of its key, or ended in
+	// another way. The transition changed nothing. The error is a [*StaleClaimError].
 	ErrStaleClaim = errors.New("stale claim")
 
-	// ErrAmbiguous: the store did not confirm a change that it may have made. Repeat
+	// ErrAmbiguous: the store may have made the change, but did not confirm it. Repeat
 	// the call: a claim with its token, a transition with its fence.
 	ErrAmbiguous = errors.New("the store did not confirm the change")
 
-	// ErrBusy: a transition waited for another writer of its key until its context
-	// ended. It changed nothing. Repeat the call.
+	// ErrBusy: a transition waited for another writer of its key until the context ended.
+	// The transition changed nothing. Repeat the call.
 	ErrBusy = errors.New("the key is being written")
+
+	// ErrUnwritable: the store refuses all writes until an operator repairs the store,
+	// for example because its disk is full or read-only. Do not repeat the call.
+	ErrUnwritable = errors.New("the store refuses writes")
 
 	// ErrClosed: the store was closed. The call changed nothing.
 	ErrClosed = errors.New("the store is closed")
 )
 
-// Place says where something was found without saying what the caller sent: errors
-// carry no key value, payload or result.
+// Place identifies a key in an error without showing the caller's data: errors carry no
+// key value, payload or result.
 type Place struct {
 	Scope, Operation string
 	ID               KeyID
@@ -37,21 +41,32 @@ func (p Place) String() string {
 	return fmt.Sprintf("%s in scope %q (key %.8s)", p.Operation, p.Scope, p.ID)
 }
 
-// InvalidError is an argument that breaks a rule. Nothing was done.
+// InvalidError reports invalid input of a caller: an argument, a configuration field, a
+// database setting or a member of a message. All packages of this module report invalid
+// input with InvalidError, often joined with other errors. The failed call did nothing.
 type InvalidError struct {
-	// Field is the path of the field, for example "claims[3].Key.Scope".
+	// Field is the path of the field, for example "claims[3].Key.Scope" or
+	// "Config.Capacity", or the name of the setting, for example "synchronous".
 	Field string
 
-	// Rule is the rule, what was found, and the way out.
+	// Found is the value, quoted or described. Found is empty if Rule contains the value,
+	// or if the value may be a secret.
+	Found string
+
+	// Rule is the violated rule and the way out.
 	Rule string
 }
 
+// Error returns the field, the value if Found is set, and the rule.
 func (e *InvalidError) Error() string {
-	return fmt.Sprintf("idempotency: invalid %s: %s", e.Field, e.Rule)
+	if e.Found == "" {
+		return fmt.Sprintf("invalid %s: %s", e.Field, e.Rule)
+	}
+	return fmt.Sprintf("invalid %s: %s: %s", e.Field, e.Found, e.Rule)
 }
 
-// ConflictError: the key is in use for another request. Nothing ran, and the
-// record is untouched.
+// ConflictError: the key is in use for another request. The operation did not run, and
+// the record is unchanged.
 type ConflictError struct {
 	Place
 	Status  Status
@@ -63,7 +78,8 @@ func (e *ConflictError) Error() string {
 		e.Place, e.Created.Format(time.RFC3339), e.Status)
 }
 
-// InProgressError: another claimant runs the operation. Nothing else ran.
+// InProgressError: another claimant runs the operation. The operation did not run a
+// second time.
 type InProgressError struct {
 	Place
 	RetryAfter time.Duration
@@ -73,8 +89,8 @@ func (e *InProgressError) Error() string {
 	return fmt.Sprintf("idempotency: not run: %v is in progress elsewhere; ask again in %v", e.Place, e.RetryAfter)
 }
 
-// IndeterminateError: an earlier attempt may have taken effect, and running again is
-// not known to be safe. Nothing ran.
+// IndeterminateError: an earlier attempt may have taken effect, and a second run is not
+// known to be safe. The operation did not run again.
 type IndeterminateError struct {
 	Place
 	DoubtSince time.Time
@@ -86,19 +102,19 @@ func (e *IndeterminateError) Error() string {
 		e.Place, e.DoubtSince.Format(time.RFC3339), e.Attempts)
 }
 
-// UnjudgedError: the record's fingerprint has another spec and cannot be compared.
-// Nothing ran.
+// UnjudgedError: the fingerprint of the record has another spec, so fingerprints cannot
+// be compared. The operation did not run.
 type UnjudgedError struct {
 	Place
-	Stored string // the spec of the record
+	Stored string // spec of the record
 }
 
 func (e *UnjudgedError) Error() string {
 	return fmt.Sprintf("idempotency: not run: the record of %v has a fingerprint of spec %q, which cannot be compared; recompute it from the stored body (ClaimAcross)", e.Place, e.Stored)
 }
 
-// CapacityError: the store is full. Nothing ran, and no record was dropped to make
-// room.
+// CapacityError: the store is full. The operation did not run, and the store dropped no
+// record to make room.
 type CapacityError struct{ Place }
 
 func (e *CapacityError) Error() string {
@@ -109,9 +125,9 @@ func (e *CapacityError) Error() string {
 type StaleClaimError struct {
 	Place
 	Fence int64 // of the caller's claim
-	Found int64 // of the record, 0 if there is none
+	Found int64 // of the record, 0 without a record
 
-	// Status is that of the record.
+	// Status is the status of the record.
 	Status Status
 }
 
@@ -125,7 +141,8 @@ func (e *StaleClaimError) Error() string {
 // Unwrap returns ErrStaleClaim.
 func (e *StaleClaimError) Unwrap() error { return ErrStaleClaim }
 
-// StoreError: the store did not answer, so nothing may run.
+// StoreError: the store returned an error instead of a decision. The operation did not
+// run. If the error wraps [ErrAmbiguous], the claim may have been granted.
 type StoreError struct {
 	Place
 	Err error
@@ -135,5 +152,5 @@ func (e *StoreError) Error() string {
 	return fmt.Sprintf("idempotency: not run: no claim of %v: %v", e.Place, e.Err)
 }
 
-// Unwrap returns the error of the store.
+// Unwrap returns the store's error.
 func (e *StoreError) Unwrap() error { return e.Err }

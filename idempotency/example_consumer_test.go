@@ -19,10 +19,10 @@ type tile struct {
 	Tile string `json:"tile"`
 }
 
-// consumer handles each event of a queue once, however often SQS delivers it: a
-// dead-letter redrive delivers an event under another deduplication ID, and the
-// visibility timeout delivers one again whose deletion was lost. The event is
-// recognised by its dedupe_key, which all deliveries share.
+// consumer handles each event of a queue once, even if SQS delivers the event several
+// times. A dead-letter redrive delivers an event under another deduplication ID; after a
+// lost deletion, SQS delivers an event again at the end of the visibility timeout. All
+// deliveries of an event share its dedupe_key.
 type consumer struct {
 	queue  *sqs.Client
 	url    string
@@ -30,7 +30,7 @@ type consumer struct {
 	handle func(tile)
 }
 
-// receive handles one message and deletes it, unless it crashes before.
+// receive handles one message, then deletes the message unless crash is set.
 func (c consumer) receive(ctx context.Context, crash bool) error {
 	out, err := c.queue.ReceiveMessage(ctx, &sqs.ReceiveMessageInput{QueueUrl: &c.url})
 	if err != nil || len(out.Messages) == 0 {
@@ -63,8 +63,8 @@ func (c consumer) receive(ctx context.Context, crash bool) error {
 	return err
 }
 
-// An SQS consumer handles an event once across redeliveries, a crash before the
-// deletion, and a dead-letter redrive.
+// An SQS consumer handles an event once across redeliveries, a crash before the deletion,
+// and a dead-letter redrive.
 func ExampleGuard_consumer() {
 	ctx := context.Background()
 	must := func(err error) {
@@ -93,7 +93,7 @@ func ExampleGuard_consumer() {
 
 	policy, err := idempotency.NewPolicy(idempotency.PolicyConfig{
 		TTL:   21 * 24 * time.Hour,                          // 14 days in each queue, and less than a week to redrive
-		Retry: 20 * 24 * time.Hour, Lease: 30 * time.Second, // as the visibility timeout
+		Retry: 20 * 24 * time.Hour, Lease: 30 * time.Second, // equal to the visibility timeout
 	})
 	must(err)
 	store := new(idempotency.Memory) // a durable store outside of examples
@@ -101,16 +101,16 @@ func ExampleGuard_consumer() {
 	must(err)
 	c := consumer{client, *url, guard, func(t tile) { fmt.Println("refreshed", t.Tile) }}
 
-	must(c.receive(ctx, true)) // handled, and not deleted
+	must(c.receive(ctx, true)) // handled, but not deleted
 	server.Advance(31 * time.Second)
-	must(c.receive(ctx, true)) // delivered again, and not deleted
+	must(c.receive(ctx, true)) // delivered again, but not deleted
 	server.Advance(31 * time.Second)
-	must(c.receive(ctx, false)) // nothing: the event went to the dead letters
+	must(c.receive(ctx, false)) // no message: SQS moved it to the dead letters
 	fmt.Println("dead letters:", len(server.Queue("tiles-dead.fifo").Messages()))
 	_, err = client.StartMessageMoveTask(ctx, &sqs.StartMessageMoveTaskInput{SourceArn: &dead})
 	must(err)
 	server.Advance(time.Minute)
-	must(c.receive(ctx, false)) // delivered again, under another deduplication ID
+	must(c.receive(ctx, false)) // redelivered under another deduplication ID
 	// Output:
 	// refreshed p32r29
 	// duplicate: false

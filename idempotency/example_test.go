@@ -9,7 +9,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
 )
 
-// A payment that is tried three times is made once.
+// One payment is made for two equal requests; a different request with the same key is a
+// conflict.
 func ExampleGuard() {
 	policy, err := idempotency.NewPolicy(idempotency.PolicyConfig{TTL: idempotency.TTLPayment, Lease: time.Minute})
 	if err != nil {
@@ -46,7 +47,7 @@ func ExampleGuard() {
 	// another request has this key
 }
 
-// What a claim comes to, without a guard: the steps of a producer or a job runner.
+// A producer or job runner can call a store directly, without a guard.
 func ExampleStore() {
 	ctx := context.Background()
 	var now time.Time
@@ -62,11 +63,11 @@ func ExampleStore() {
 		return out
 	}
 	first := claim()
-	claim() // somebody else
+	claim() // another claimant
 	now = now.Add(2 * time.Minute)
-	second := claim() // the first one has died, and running again is safe
-	fmt.Println(errors.Is(store.Complete(ctx, first.Ref(), idempotency.Result{}), idempotency.ErrStaleClaim))
-	fmt.Println(store.Complete(ctx, second.Ref(), idempotency.Result{}))
+	second := claim() // the first claimant died; a second run is safe
+	fmt.Println(errors.Is(store.Finish(ctx, first.Ref(), idempotency.Completed(idempotency.Result{})), idempotency.ErrStaleClaim))
+	fmt.Println(store.Finish(ctx, second.Ref(), idempotency.Completed(idempotency.Result{})))
 	claim()
 	now = now.Add(time.Hour)
 	claim() // expired

@@ -7,30 +7,30 @@ import (
 	"fmt"
 )
 
-// MaxSpec is the longest [Fingerprint.Spec], in bytes.
+// MaxSpec is the largest length of [Fingerprint.Spec], in bytes.
 const MaxSpec = 64
 
-// Fingerprint is a hash of what a request is. Two requests with one key and
-// one fingerprint are duplicates; with different fingerprints they are a conflict.
-// It must cover everything that changes the effect and nothing that changes
-// between retries. A Fingerprint is comparable.
+// Fingerprint is a hash of a request's content. Two requests with one key and one
+// fingerprint are duplicates; two requests with one key and different fingerprints are a
+// conflict. The hash must cover all input with an influence on the effect, but no input
+// that changes between retries. A Fingerprint is comparable.
 type Fingerprint struct {
-	// Spec names how Sum was computed: 1 to [MaxSpec] printable ASCII characters
-	// without a space. Change it whenever the computation changes. Sums under
-	// different specs are never compared: see [Unjudged].
+	// Spec names the computation of Sum: 1 to [MaxSpec] printable ASCII characters
+	// without a space. Change Spec whenever the computation changes. Sums under different
+	// specs are never compared: see [Unjudged].
 	Spec string
 
 	// Sum is the hash.
 	Sum [sha256.Size]byte
 }
 
-// FingerprintOf returns the SHA-256 of the parts, each preceded by its length as
-// eight bytes in big-endian order, under the name spec.
+// FingerprintOf returns the SHA-256 of the parts, each preceded by its length as eight
+// bytes in big-endian order, under the name spec.
 func FingerprintOf(spec string, parts ...[]byte) Fingerprint {
 	return Fingerprint{Spec: spec, Sum: sum(parts...)}
 }
 
-// String returns the spec and the first eight bytes of the sum.
+// String returns the spec and the first eight bytes of Sum in hexadecimal.
 func (f Fingerprint) String() string { return f.Spec + ":" + hex.EncodeToString(f.Sum[:8]) }
 
 func (f Fingerprint) check() error {
@@ -50,13 +50,13 @@ func (f Fingerprint) check() error {
 	return nil
 }
 
-// Seal is a hash of the bytes that an operation was carried out with. An equal
-// fingerprint under another seal is drift: the same request, encoded in another
-// way. The zero Seal means that there is none; it never drifts.
+// Seal is a hash of the bytes used by an operation. An equal fingerprint with another
+// seal is drift: the same request in another encoding. The zero Seal means no seal and
+// never drifts.
 type Seal [sha256.Size]byte
 
-// SealOf returns the SHA-256 of body and group, each preceded by its length as
-// eight bytes in big-endian order.
+// SealOf returns the SHA-256 of body and group, each preceded by its length as eight
+// bytes in big-endian order.
 func SealOf(body []byte, group string) Seal { return sum(body, []byte(group)) }
 
 func sum(parts ...[]byte) [sha256.Size]byte {

@@ -13,16 +13,15 @@ type GuardConfig struct {
 	Store  Store
 	Policy Policy
 
-	// FailOpen, if set, lets operations run when the store does not answer. It is
-	// called before each such run, and must record the request durably, so that its
-	// key can be filled in later; if it returns an error, the operation does not run.
-	// Such a run is not protected against duplicates at all. The default, nil, is to
-	// fail closed: without a durable claim nothing runs.
+	// FailOpen, if set, allows runs without a claim if the store does not answer. The
+	// guard calls FailOpen before each such run. FailOpen must record the request
+	// durably, for adding the key to the store later. If FailOpen returns an error, the
+	// operation does not run. Runs without a claim are not protected against duplicates
+	// at all. By default (nil) the guard fails closed: each run needs a durable claim.
 	FailOpen func(ctx context.Context, r Request, storeErr error) error
 }
 
-// Guard runs functions at most once for each key.
-// It is safe for concurrent use.
+// Guard runs functions at most once for each key. Guard is safe for concurrent use.
 type Guard struct {
 	config GuardConfig
 	stats  guardStats
@@ -32,14 +31,14 @@ type guardStats struct {
 	originals, duplicates, conflicts, inProgress, indeterminate, drifts, failedOpen atomic.Int64
 }
 
-// GuardStats counts what the calls of a [Guard] came to.
+// GuardStats counts the outcomes of a [Guard]'s calls.
 type GuardStats struct {
-	Originals     int64 // runs under a claim
+	Originals     int64 // granted claims, even if released before a run
 	Duplicates    int64 // stored results returned
 	Conflicts     int64
 	InProgress    int64
 	Indeterminate int64
-	Drifts        int64 // calls with Answer.Drift, whatever else they came to
+	Drifts        int64 // calls with Answer.Drift, with any outcome
 	FailedOpen    int64 // runs without a claim
 }
 
@@ -54,7 +53,7 @@ func NewGuard(c GuardConfig) (*Guard, error) {
 	return &Guard{config: c}, nil
 }
 
-// Request is an operation that shall run once. Its fields are those of [Claim].
+// Request is an operation to run once. The fields have the same meaning as in [Claim].
 type Request struct {
 	Key         Key
 	Fingerprint Fingerprint
@@ -64,30 +63,35 @@ type Request struct {
 	Dataset     Dataset
 
 	// Recompute returns the fingerprint of a stored request under the spec of
-	// Fingerprint. It is needed only after the spec has changed: see [ClaimAcross].
+	// Fingerprint. Recompute is needed only after a change of spec: see [ClaimAcross].
 	Recompute func(Record) (Fingerprint, error)
 }
 
-// Answer is what [Guard.Do] returns.
+// Answer is the answer of [Guard.Do].
 type Answer struct {
 	Result Result
 
-	// Duplicate says that the result is stored, of an earlier run.
+	// Duplicate: Result is the stored result of an earlier run.
 	Duplicate bool
 
-	// Drift says that the request came in other bytes than the first time.
+	// Drift: the request has other bytes than the first request.
 	Drift bool
 
-	// Unclaimed says that the run had no claim, by [GuardConfig.FailOpen].
+	// Unclaimed: the run had no claim, because of [GuardConfig.FailOpen].
 	Unclaimed bool
 
-	// Record is as the claim found or left it; the zero Record if Unclaimed.
+	// Record is the record found by the claim or written by the claim; the zero Record if
+	// Unclaimed.
 	Record Record
 }
 
-// NotDone wraps an error of an operation that certainly had no effect, so that it
-// may run again: [Guard.Do] records it as failed. Every other error leaves the outcome
-// unknown. It returns nil for a nil error.
+// NotDone marks an error of an operation that certainly had no effect. [Guard.Do] records
+// the operation as failed, so the operation may run again. Any other error leaves the
+// outcome unknown. NotDone returns nil for a nil error.
+//
+// The marker is valid for one operation: Do removes the marker from the returned error.
+// If an operation calls Do for an inner operation, and has no effect when the inner
+// operation has no effect, the outer operation wraps the error again.
 func NotDone(err error) error {
 	if err == nil {
 		return nil
@@ -97,30 +101,62 @@ func NotDone(err error) error {
 
 type notDoneError struct{ err error }
 
+// withoutMarker returns an error with the text and the errors of err, without markers of
+// NotDone: a marker is about the operation that returned err, not about the caller's
+// operation.
+func withoutMarker(err error) error {
+	var marker *notDoneError
+	if !errors.As(err, &marker) {
+		return err
+	}
+	return &unmarkedError{err}
+}
+
+// unmarkedError hides the markers of NotDone in an error tree and shows all other errors.
+type unmarkedError struct{ err error }
+
+func (e *unmarkedError) Error() string { return e.err.Error() }
+
+// Is reports whether an error of the tree, except a marker, matches target.
+func (e *unmarkedError) Is(target error) bool {
+	_, marker := target.(*notDoneError)
+	return !marker && errors.Is(e.err, target)
+}
+
+// As finds an error of the tree, except a marker.
+func (e *unmarkedError) As(target any) bool {
+	_, marker := target.(**notDoneError)
+	return !marker && errors.As(e.err, target)
+}
+
 func (e *notDoneError) Error() string { return "no effect: " + e.err.Error() }
 func (e *notDoneError) Unwrap() error { return e.err }
 
-// Do runs f if the operation has not run, and returns its result or the stored one.
+// Do runs f unless the operation has run already, and returns the result of f or the
+// stored result.
 //
-// The claim is durable before f begins. The context of f ends with the lease,
-// counted from before the claim. What f returns decides:
+// The claim is durable before f begins. The context of f ends with the lease, counted
+// from before the claim. The error of f determines the outcome:
 //
-//   - nil: the result is stored, although ctx may have ended;
+//   - nil: Do stores the result, even if ctx has ended. If the result is invalid (see
+//     [Result.Check]), the outcome is unknown;
 //   - an error wrapped by [NotDone]: the operation failed and may run again;
-//   - another error, or a panic: the outcome is unknown; the lease ends, and the
-//     next call runs f again only within the policy's window or by its RunAgain.
+//   - another error, or a panic: the outcome is unknown. The lease ends, and the next
+//     call runs f again only within the policy's window or with its RunAgain.
 //
-// f gets the outcome of the claim: for [Reclaimed] it must use the stored body and
-// expect that an earlier run had an effect. [Renewed] says that the store did not
-// confirm the claim at once.
+// f gets the outcome of the claim. After [Reclaimed], f must use the stored body and
+// expect an effect of an earlier run. [Renewed] means that the store did not confirm the
+// first claim.
 //
 // Without a run, Do returns a [*ConflictError], [*InProgressError],
-// [*IndeterminateError], [*UnjudgedError], [*CapacityError], [*StoreError],
-// [*InvalidError], or, if ctx or the lease ended before f could begin, the context's
-// error; the claim is released then. A claim that the store did not confirm is repeated
-// once, also after ctx has ended, which takes up to the policy's StoreTimeout. After a run it returns the error of f, or, joined with it, that of
-// the store: the side effect is done then, and [ErrStaleClaim] says that another
-// claimant took over meanwhile.
+// [*IndeterminateError], [*UnjudgedError], [*CapacityError], [*StoreError] or
+// [*InvalidError]. If ctx or the lease ended before f could begin, Do releases the claim
+// and returns the context's error. Do repeats an unconfirmed claim once, even after ctx
+// has ended; the repetition takes up to the policy's StoreTimeout.
+//
+// After a run, Do returns the error of f, the store's error, or both joined. A store
+// error alone means that the side effect is done, but may not be recorded;
+// [ErrStaleClaim] means that another claimant took over meanwhile.
 func (g *Guard) Do(ctx context.Context, r Request, f func(ctx context.Context, claimed Outcome) (Result, error)) (Answer, error) {
 	policy := g.config.Policy.config
 	c := Claim{
@@ -152,10 +188,10 @@ func (g *Guard) Do(ctx context.Context, r Request, f func(ctx context.Context, c
 	return answer, err
 }
 
-// claim claims, and claims again with the same token if the store did not confirm the
-// claim, even when the caller has gone: else an operation that never began would be held
-// until its lease ends, and be in doubt from then on. [Guard.run] releases the claim
-// then.
+// claim makes a claim, and repeats an unconfirmed claim once with the same token, even if
+// the caller's context has ended. Without the repetition, an operation that never began
+// would block until the end of its lease and be in doubt afterwards. If the context has
+// ended, [Guard.run] releases the claim.
 func (g *Guard) claim(ctx context.Context, c Claim, recompute func(Record) (Fingerprint, error)) (Outcome, error) {
 	var unconfirmed error
 	for claiming := ctx; ; claiming = context.WithoutCancel(ctx) {
@@ -178,49 +214,46 @@ func (g *Guard) claim(ctx context.Context, c Claim, recompute func(Record) (Fing
 func (g *Guard) run(ctx context.Context, leaseEnd time.Time, out Outcome, f func(context.Context, Outcome) (Result, error)) (result Result, err error) {
 	running, cancel := context.WithDeadline(ctx, leaseEnd)
 	defer cancel()
-	if err := running.Err(); err != nil { // the claim took all the time there was
+	if err := running.Err(); err != nil { // the claim took too long
 		err = fmt.Errorf("idempotency: not run: %v: the caller or the lease ended before: %w", placeOf(out.Record.Key), err)
-		return Result{}, errors.Join(err, g.settle(ctx, func(ctx context.Context) error { return g.config.Store.Release(ctx, out.Ref()) }))
+		return Result{}, errors.Join(err, g.finish(ctx, out, Released()))
 	}
 	returned := false
 	defer func() {
 		if !returned { // f panicked or ended its goroutine
-			_ = g.settle(ctx, func(ctx context.Context) error {
-				return g.config.Store.Fail(ctx, out.Ref(), Failure{Reason: "the operation panicked"})
-			})
+			_ = g.finish(ctx, out, FailedWith(Failure{Reason: "the operation panicked"}))
 		}
 	}()
 	result, err = f(running, out)
 	returned = true
+	var refuted *notDoneError
+	isRefuted := errors.As(err, &refuted)
+	err = withoutMarker(err)
 	if err == nil {
 		if err = result.Check(); err != nil {
-			// The effect is there, but its result cannot be kept: in doubt is the truth.
+			// The operation took effect, but the store cannot keep its result: the
+			// outcome stays in doubt.
 			err = fmt.Errorf("idempotency: done, but its result was not stored: %w", err)
-			return result, errors.Join(err, g.fail(ctx, out, Failure{Reason: "the result cannot be stored"}))
+			return result, errors.Join(err, g.finish(ctx, out, FailedWith(Failure{Reason: "the result cannot be stored"})))
 		}
-		return result, g.settle(ctx, func(ctx context.Context) error { return g.config.Store.Complete(ctx, out.Ref(), result) })
+		return result, g.finish(ctx, out, Completed(result))
 	}
 	failure := Failure{Reason: "the outcome is unknown"}
-	var refuted *notDoneError
-	if errors.As(err, &refuted) {
+	if isRefuted {
 		failure = Failure{Proof: ProvenForClaim, Reason: "no effect"}
 	}
-	if storeErr := g.fail(ctx, out, failure); storeErr != nil {
+	if storeErr := g.finish(ctx, out, FailedWith(failure)); storeErr != nil {
 		return result, errors.Join(err, storeErr)
 	}
 	return result, err
 }
 
-func (g *Guard) fail(ctx context.Context, out Outcome, failure Failure) error {
-	return g.settle(ctx, func(ctx context.Context) error { return g.config.Store.Fail(ctx, out.Ref(), failure) })
-}
-
-// settle makes a transition although ctx may have ended, and once more if the store
-// did not confirm it.
-func (g *Guard) settle(ctx context.Context, transition func(context.Context) error) (err error) {
+// finish makes a transition even if ctx has ended, and repeats an unconfirmed transition
+// once.
+func (g *Guard) finish(ctx context.Context, out Outcome, t Ending) (err error) {
 	for range 2 {
 		bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), g.config.Policy.config.StoreTimeout)
-		err = transition(bounded)
+		err = g.config.Store.Finish(bounded, out.Ref(), t)
 		cancel()
 		if !errors.Is(err, ErrAmbiguous) {
 			break
@@ -229,7 +262,7 @@ func (g *Guard) settle(ctx context.Context, transition func(context.Context) err
 	return err
 }
 
-// unclaimed runs f without a claim, if the guard fails open.
+// unclaimed runs f without a claim if the guard fails open.
 func (g *Guard) unclaimed(ctx context.Context, r Request, f func(context.Context, Outcome) (Result, error), storeErr error) (Answer, error) {
 	closed := &StoreError{Place: placeOf(r.Key), Err: storeErr}
 	if g.config.FailOpen == nil || ctx.Err() != nil {
@@ -242,7 +275,7 @@ func (g *Guard) unclaimed(ctx context.Context, r Request, f func(context.Context
 	running, cancel := context.WithTimeout(ctx, g.config.Policy.config.Lease)
 	defer cancel()
 	result, err := f(running, Outcome{})
-	return Answer{Result: result, Unclaimed: true}, err
+	return Answer{Result: result, Unclaimed: true}, withoutMarker(err)
 }
 
 func (g *Guard) count(out Outcome) {
@@ -264,7 +297,7 @@ func (g *Guard) count(out Outcome) {
 	}
 }
 
-// Stats returns the counts since the guard was made.
+// Stats returns the counts since the creation of the guard.
 func (g *Guard) Stats() GuardStats {
 	s := &g.stats
 	return GuardStats{

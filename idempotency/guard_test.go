@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -54,7 +55,7 @@ func returnsError(err error) func(context.Context, idempotency.Outcome) (idempot
 	}
 }
 
-// never fails the test if the operation runs.
+// never returns an operation that fails the test if the operation runs.
 func never(t *testing.T) func(context.Context, idempotency.Outcome) (idempotency.Result, error) {
 	return func(context.Context, idempotency.Outcome) (idempotency.Result, error) {
 		t.Helper()
@@ -85,7 +86,7 @@ func TestGuardRunsOnce(t *testing.T) {
 	}
 }
 
-// What an operation leaves depends on its proof.
+// The proof in an operation's error decides whether the next call runs the operation.
 func TestGuardAfterAFailure(t *testing.T) {
 	refused := errors.New("refused")
 	for _, tc := range []struct {
@@ -93,7 +94,7 @@ func TestGuardAfterAFailure(t *testing.T) {
 		window time.Duration
 		again  bool
 		f      func(context.Context, idempotency.Outcome) (idempotency.Result, error)
-		next   string // "run" or the error of the next call
+		next   string // "run", or part of the next call's error
 	}{
 		{"no effect", 0, false, returnsError(idempotency.NotDone(refused)), "run"},
 		{"no effect, wrapped", 0, false, returnsError(fmt.Errorf("pay: %w", idempotency.NotDone(refused))), "run"},
@@ -138,8 +139,8 @@ func TestGuardAfterAPanic(t *testing.T) {
 	}
 }
 
-// The operation's context ends with the lease, and a claimant that slept longer is told
-// that it was overtaken.
+// The operation's context ends with the lease. A claimant that outlives its lease gets
+// ErrStaleClaim if another claimant took over.
 func TestGuardLease(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := newGuard(t, new(idempotency.Memory), func(c *idempotency.PolicyConfig) { c.Window = 5 * time.Minute })
@@ -168,7 +169,7 @@ func TestGuardLease(t *testing.T) {
 	})
 }
 
-// A result is stored although the caller has gone.
+// The guard stores a result even if the caller has gone.
 func TestGuardWithoutItsCaller(t *testing.T) {
 	g := newGuard(t, new(idempotency.Memory), nil)
 	ctx, cancel := context.WithCancel(t.Context())
@@ -183,7 +184,7 @@ func TestGuardWithoutItsCaller(t *testing.T) {
 	}
 }
 
-// slow is a store whose claims take long.
+// slow is a store with a delay after each claim.
 type slow struct {
 	idempotency.Store
 	delay func()
@@ -195,7 +196,8 @@ func (s slow) Claim(ctx context.Context, c idempotency.Claim) (idempotency.Outco
 	return out, err
 }
 
-// An operation does not begin after its lease, or its caller, and may begin later.
+// An operation does not begin after the end of its lease or after its caller has gone. A
+// later call may run the operation.
 func TestGuardDoesNotBeginTooLate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for name, delay := range map[string]func(context.CancelFunc){
@@ -216,10 +218,10 @@ func TestGuardDoesNotBeginTooLate(t *testing.T) {
 	})
 }
 
-// flaky is a store that loses answers, or gives none.
+// flaky is a store that loses answers, or returns an error for every claim.
 type flaky struct {
 	idempotency.Store
-	lose atomic.Int64 // so many answers
+	lose atomic.Int64 // number of answers to lose
 	down atomic.Bool
 }
 
@@ -234,8 +236,8 @@ func (f *flaky) Claim(ctx context.Context, c idempotency.Claim) (idempotency.Out
 	return out, err
 }
 
-func (f *flaky) Complete(ctx context.Context, ref idempotency.Ref, r idempotency.Result) error {
-	err := f.Store.Complete(ctx, ref, r)
+func (f *flaky) Finish(ctx context.Context, ref idempotency.Ref, t idempotency.Ending) error {
+	err := f.Store.Finish(ctx, ref, t)
 	if f.lose.Add(-1) >= 0 {
 		return fmt.Errorf("commit: %w", idempotency.ErrAmbiguous)
 	}
@@ -261,7 +263,7 @@ func TestGuardRepeatsWhatWasNotConfirmed(t *testing.T) {
 	}
 }
 
-// departing is a store whose callers go while their claim is being committed.
+// departing is a store with callers that leave during the commit of their claim.
 type departing struct {
 	idempotency.Store
 	depart func()
@@ -279,7 +281,8 @@ func (d *departing) Claim(ctx context.Context, c idempotency.Claim) (idempotency
 	return out, err
 }
 
-// A caller goes while its claim is being committed. Nothing began, so nothing is held.
+// If a caller leaves during the commit of its claim, the operation does not begin, and
+// the guard releases the claim.
 func TestGuardReleasesWhatDidNotBegin(t *testing.T) {
 	memory := new(idempotency.Memory)
 	ctx, cancel := context.WithCancel(t.Context())
@@ -295,7 +298,7 @@ func TestGuardReleasesWhatDidNotBegin(t *testing.T) {
 	}
 }
 
-// What is not confirmed twice is not said to be certain, whatever the second answer was.
+// An unconfirmed claim stays ambiguous, even if its repetition gets another error.
 func TestGuardSaysWhatIsAmbiguous(t *testing.T) {
 	store := &flaky{Store: new(idempotency.Memory)}
 	g := newGuard(t, store, nil)
@@ -311,7 +314,7 @@ func TestGuardSaysWhatIsAmbiguous(t *testing.T) {
 	}
 }
 
-// sequence is a store whose claims get the errors, one after the other.
+// sequence is a store that returns the next error of errs for each claim.
 type sequence struct {
 	idempotency.Store
 	errs []error
@@ -323,8 +326,8 @@ func (s *sequence) Claim(context.Context, idempotency.Claim) (idempotency.Outcom
 	return idempotency.Outcome{}, err
 }
 
-// Without an answer of the store nothing runs, unless that was chosen, recorded and
-// counted.
+// If the store does not answer, the operation does not run. With FailOpen the operation
+// runs, recorded and counted.
 func TestGuardWithoutItsStore(t *testing.T) {
 	store := &flaky{Store: new(idempotency.Memory)}
 	store.down.Store(true)
@@ -360,8 +363,8 @@ func TestGuardWithoutItsStore(t *testing.T) {
 	}
 }
 
-// A later computation of the fingerprint recomputes the stored request's, and is never
-// taken for another payload.
+// A guard with a later fingerprint spec recomputes the stored request's fingerprint, and
+// never mistakes the stored request for another payload.
 func TestGuardAcrossSpecs(t *testing.T) {
 	store := new(idempotency.Memory)
 	g := newGuard(t, store, nil)
@@ -406,8 +409,8 @@ func TestGuardAcrossSpecs(t *testing.T) {
 	}
 }
 
-// Errors name the scope, the operation and the way out, and nothing that the caller
-// sent.
+// Errors name the scope, the operation and the way out, but contain no other data of the
+// caller.
 func TestErrorsKeepSecrets(t *testing.T) {
 	const secret = "s3cret"
 	store := &flaky{Store: &idempotency.Memory{Capacity: 1}}
@@ -426,4 +429,43 @@ func TestErrorsKeepSecrets(t *testing.T) {
 			t.Errorf("got %q, want what happened, the operation and the scope, and no payload", err)
 		}
 	}
+}
+
+// The marker of an inner operation does not apply to the outer operation: an effect of
+// the outer operation before the inner call stays in doubt.
+func TestNotDoneOfAnInnerGuard(t *testing.T) {
+	refused := errors.New("refused")
+	failing := &brokenClaims{new(idempotency.Memory)}
+	open, err := idempotency.NewGuard(idempotency.GuardConfig{
+		Store: failing, Policy: newPolicy(t, nil),
+		FailOpen: func(context.Context, idempotency.Request, error) error { return nil },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, inner := range map[string]*idempotency.Guard{"claimed": newGuard(t, new(idempotency.Memory), nil), "failed open": open} {
+		outer := newGuard(t, new(idempotency.Memory), nil)
+		effects := 0
+		pay := func(ctx context.Context, _ idempotency.Outcome) (idempotency.Result, error) {
+			effects++
+			_, err := inner.Do(ctx, request("inner", "a"), returnsError(errors.Join(idempotency.NotDone(refused), io.EOF)))
+			if !errors.Is(err, refused) || !errors.Is(err, io.EOF) || !strings.Contains(err.Error(), "refused") {
+				t.Errorf("%s: got %v, want all errors of the inner operation", name, err)
+			}
+			return idempotency.Result{}, fmt.Errorf("pay: %w", err)
+		}
+		for range 3 {
+			_, err = outer.Do(t.Context(), request("outer", "a"), pay)
+		}
+		if effects != 1 || !errors.As(err, new(*idempotency.IndeterminateError)) {
+			t.Errorf("%s: the outer operation ran %d times; the last call returned %v", name, effects, err)
+		}
+	}
+}
+
+// brokenClaims is a store with a failing Claim method.
+type brokenClaims struct{ *idempotency.Memory }
+
+func (brokenClaims) Claim(context.Context, idempotency.Claim) (idempotency.Outcome, error) {
+	return idempotency.Outcome{}, io.ErrUnexpectedEOF
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
 )
 
-// heldStore has one operation that began and whose lease is over.
+// heldStore returns a store with one running operation under an expired lease.
 func heldStore(t *testing.T) (store *idempotency.Memory, claim idempotency.Claim, clock *time.Time) {
 	t.Helper()
 	now := time.Date(2025, 12, 4, 17, 0, 0, 0, time.UTC)
@@ -40,7 +40,7 @@ var noEffect = idempotency.FailedWith(idempotency.Failure{Proof: idempotency.Pro
 func TestSettleHeld(t *testing.T) {
 	for _, c := range []struct {
 		name string
-		t    idempotency.Transition
+		t    idempotency.Ending
 		want idempotency.Status
 		then idempotency.Decision
 	}{
@@ -63,7 +63,7 @@ func TestSettleHeld(t *testing.T) {
 	}
 }
 
-// What was found out is worth nothing once somebody else has had the operation.
+// A finding is worthless after another claimant has run the operation.
 func TestSettleHeldComesTooLate(t *testing.T) {
 	again := func(t *testing.T, store idempotency.Store, claim idempotency.Claim) idempotency.Outcome {
 		t.Helper()
@@ -92,7 +92,7 @@ func TestSettleHeldComesTooLate(t *testing.T) {
 	t.Run("it was settled", func(t *testing.T) {
 		store, claim, _ := heldStore(t)
 		found := lookUp(t, store, claim.Key)
-		require.NoError(t, store.Complete(t.Context(), again(t, store, claim).Ref(), idempotency.Result{MessageID: "m-2"}))
+		require.NoError(t, store.Finish(t.Context(), again(t, store, claim).Ref(), idempotency.Completed(idempotency.Result{MessageID: "m-2"})))
 		require.ErrorIs(t, idempotency.SettleHeld(t.Context(), store, found, noEffect), idempotency.ErrStaleClaim)
 		assert.Equal(t, "m-2", lookUp(t, store, claim.Key).Result.MessageID)
 		require.ErrorIs(t, idempotency.SettleHeld(t.Context(), store, lookUp(t, store, claim.Key), noEffect), idempotency.ErrStaleClaim)
@@ -100,8 +100,8 @@ func TestSettleHeldComesTooLate(t *testing.T) {
 	t.Run("a claim that was taken back is none", func(t *testing.T) {
 		store, claim, _ := heldStore(t)
 		out := again(t, store, claim)
-		require.NoError(t, store.Release(t.Context(), out.Ref()))
-		require.ErrorIs(t, store.Fail(t.Context(), out.Ref(), idempotency.Failure{Proof: idempotency.ProvenForAll}), idempotency.ErrStaleClaim)
+		require.NoError(t, store.Finish(t.Context(), out.Ref(), idempotency.Released()))
+		require.ErrorIs(t, store.Finish(t.Context(), out.Ref(), idempotency.FailedWith(idempotency.Failure{Proof: idempotency.ProvenForAll})), idempotency.ErrStaleClaim)
 		assert.NoError(t, idempotency.SettleHeld(t.Context(), store, lookUp(t, store, claim.Key), noEffect))
 	})
 }
@@ -109,7 +109,7 @@ func TestSettleHeldComesTooLate(t *testing.T) {
 func TestSettleHeldWantsProof(t *testing.T) {
 	store, claim, _ := heldStore(t)
 	found := lookUp(t, store, claim.Key)
-	for _, t1 := range []idempotency.Transition{
+	for _, t1 := range []idempotency.Ending{
 		{},
 		idempotency.Released(),
 		idempotency.FailedWith(idempotency.Failure{}),

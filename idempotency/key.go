@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// Limits of the parts of a [Key], in bytes.
+// Size limits of [Key] parts, in bytes.
 const (
 	MaxScope     = 512
 	MaxOperation = 128
@@ -16,20 +16,20 @@ const (
 )
 
 // Key identifies one logical operation. Two requests with equal keys are the same
-// operation or a conflict; requests that differ in any part never meet. A Key is
+// operation or a conflict; requests with different keys never affect each other. A Key is
 // comparable.
 type Key struct {
-	// Scope says who may collide with whom: the tenant, client or queue. It holds 1
-	// to [MaxScope] bytes, any bytes. Use [JoinScope] for a scope of several parts,
-	// and take it from an authenticated identity, never from the request itself.
+	// Scope is the tenant, client or queue within which keys may collide. It holds 1 to
+	// [MaxScope] bytes, any bytes. Use [JoinScope] for a scope of several parts. Take the
+	// scope from an authenticated identity, never from the request itself.
 	Scope string
 
-	// Operation names the kind of operation, for example "payments.create". It holds
-	// 1 to [MaxOperation] printable ASCII characters without a space.
+	// Operation names the kind of operation, for example "payments.create". It holds 1 to
+	// [MaxOperation] printable ASCII characters without a space.
 	Operation string
 
-	// Value is what the caller supplied, or a hash of what makes the operation
-	// unique. It holds 1 to [MaxValue] bytes, any bytes.
+	// Value is the caller's key, or a hash of the operation's unique properties. It holds
+	// 1 to [MaxValue] bytes, any bytes.
 	Value string
 }
 
@@ -39,9 +39,9 @@ type KeyID [sha256.Size]byte
 // String returns the ID in hexadecimal.
 func (id KeyID) String() string { return hex.EncodeToString(id[:]) }
 
-// ID returns the SHA-256 of the parts of the key, each preceded by its length as
-// eight bytes in big-endian order. Different keys have different IDs; the ID of a
-// key never changes between versions of this package.
+// ID returns the SHA-256 of the key's parts, each preceded by its length as eight bytes
+// in big-endian order. Different keys have different IDs. A key's ID never changes
+// between versions of this package.
 func (k Key) ID() KeyID {
 	b := make([]byte, 0, 24+len(k.Scope)+len(k.Operation)+len(k.Value))
 	for _, part := range []string{k.Scope, k.Operation, k.Value} {
@@ -51,8 +51,7 @@ func (k Key) ID() KeyID {
 	return sha256.Sum256(b)
 }
 
-// Check returns an [*InvalidError] that names the part of the key that breaks its
-// rule, or nil.
+// Check returns nil, or an [*InvalidError] naming the invalid part of the key.
 func (k Key) Check() error {
 	switch {
 	case k.Scope == "":
@@ -76,9 +75,9 @@ func (k Key) Check() error {
 	return nil
 }
 
-// JoinScope returns one scope for several parts, joined by ":". A ":" or "%" within
-// a part is percent-encoded, so that different parts never give the same scope:
-// ("a:b", "c") and ("a", "b:c") stay apart. An empty part is kept.
+// JoinScope joins several parts into one scope with ":". A ":" or "%" within a part is
+// percent-encoded, so different parts never give the same scope: ("a:b", "c") and ("a",
+// "b:c") differ. An empty part is kept.
 func JoinScope(parts ...string) string {
 	escaped := make([]string, len(parts))
 	for i, p := range parts {

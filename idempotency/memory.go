@@ -9,15 +9,15 @@ import (
 	"time"
 )
 
-// Memory is a [Store] for tests and examples. It is not durable: it forgets
-// everything when the process ends. Otherwise it keeps every promise of a store. The
-// zero Memory is ready to use, and must not be copied.
+// Memory is a [Store] for tests and examples. Memory is not durable: all records are lost
+// when the process ends. Memory keeps every other promise of a store. The zero Memory is
+// ready to use, and must not be copied.
 type Memory struct {
-	// Now is the clock of the store; nil is time.Now. Set it before the first call.
+	// Now is the store's clock; nil means time.Now. Set it before the first call.
 	Now func() time.Time
 
-	// Capacity is the largest number of records, expired ones included; 0 is no bound.
-	// Set it before the first call.
+	// Capacity is the largest number of records, including expired records; 0 means
+	// unlimited. Set it before the first call.
 	Capacity int
 
 	mu      sync.Mutex
@@ -77,22 +77,8 @@ func (m *Memory) claim(c Claim) Outcome {
 	return NewOutcome(d, r.clone(), c)
 }
 
-// Complete implements [Store].
-func (m *Memory) Complete(ctx context.Context, ref Ref, result Result) error {
-	return m.settle(ctx, ref, Completed(result))
-}
-
-// Fail implements [Store].
-func (m *Memory) Fail(ctx context.Context, ref Ref, failure Failure) error {
-	return m.settle(ctx, ref, FailedWith(failure))
-}
-
-// Release implements [Store].
-func (m *Memory) Release(ctx context.Context, ref Ref) error {
-	return m.settle(ctx, ref, Released())
-}
-
-func (m *Memory) settle(ctx context.Context, ref Ref, t Transition) error {
+// Finish implements [Store].
+func (m *Memory) Finish(ctx context.Context, ref Ref, t Ending) error {
 	if err := ref.Check(); err != nil {
 		return err
 	}
@@ -105,12 +91,17 @@ func (m *Memory) settle(ctx context.Context, ref Ref, t Transition) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	id := ref.Key.ID()
-	r, err := Settle(m.records[id], ref, t, m.now())
+	r, err := Finish(m.records[id], ref, t, m.now())
 	if err != nil {
 		return err
 	}
 	m.records[id] = r.clone()
 	return nil
+}
+
+// Extend implements [Store].
+func (m *Memory) Extend(ctx context.Context, ref Ref, lease time.Duration) error {
+	return m.Finish(ctx, ref, Extended(lease))
 }
 
 // Lookup implements [Store].
@@ -162,8 +153,8 @@ func (m *Memory) Scan(ctx context.Context, f Filter) iter.Seq2[Record, error] {
 	}
 }
 
-// Purge removes the records that have expired or were released, and returns how many there were. A
-// purged key begins again with generation 1; its fences go on growing.
+// Purge removes all expired and released records, and returns the number of removed
+// records. A purged key begins again with generation 1; its fences continue to grow.
 func (m *Memory) Purge(ctx context.Context) (int, error) {
 	if err := ctx.Err(); err != nil {
 		return 0, err
@@ -180,7 +171,7 @@ func (m *Memory) Purge(ctx context.Context) (int, error) {
 	return n, nil
 }
 
-// now returns the time. The caller holds m.mu.
+// now returns the store's time. The caller holds m.mu.
 func (m *Memory) now() time.Time {
 	if m.Now != nil {
 		return micros(m.Now())

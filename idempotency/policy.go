@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// TTLs by kind of operation. A dataset run is kept [Forever].
+// TTLs by kind of operation. Dataset runs are kept [Forever].
 const (
 	TTLRequest = 24 * time.Hour      // an HTTP request
 	TTLWebhook = 7 * 24 * time.Hour  // a webhook delivery
@@ -16,57 +16,48 @@ const (
 
 // PolicyConfig describes a kind of operation. [NewPolicy] checks it.
 type PolicyConfig struct {
-	// TTL is how long records are kept, from their creation. It must be at least the
-	// sum of the four times below. [Forever] is never deleted.
+	// TTL is the lifetime of a record, from its creation. TTL must be at least the sum of
+	// Caller, Retry, Network and Clock. Records with a TTL of [Forever] are never
+	// deleted.
 	TTL time.Duration
 
-	// Caller is the caller's own deadline, Retry is how long after the first attempt
-	// the last one may begin, Network is how late a request may arrive, and Clock is
-	// the largest difference between two clocks that matter.
+	// Caller is the caller's deadline. Retry is the time from the first attempt to the
+	// latest start of the last attempt. Network is the largest delay of a request. Clock
+	// is the largest difference between two relevant clocks.
 	Caller, Retry, Network, Clock time.Duration
 
-	// Lease is how long one run of the operation may take, store calls included.
+	// Lease is the maximum duration of one run of the operation, including store calls.
 	Lease time.Duration
 
-	// Window is for how long the target of the operation recognises a repetition by
-	// itself: 5 minutes for a send to SQS, 0 for a target that does not, [Forever] for an
-	// operation that may be repeated at any time. Within it, an operation whose outcome
-	// is unknown runs again; Retry, one Lease and Clock must fit into it.
+	// Window is the time during which the operation's target recognises a repetition: 5
+	// minutes for a send to SQS, 0 for a target without deduplication, [Forever] for an
+	// operation that may be repeated at any time. Within the window, an operation with an
+	// unknown outcome runs again. Retry, one Lease and Clock must fit into the window.
 	Window time.Duration
 
-	// RunAgain runs an operation whose outcome is unknown again outside its window.
-	// The default is to hold it as [Indeterminate].
+	// RunAgain repeats an operation with an unknown outcome even outside its window. By
+	// default the operation is [Indeterminate] and does not run.
 	RunAgain bool
 
-	// Rate is the number of new operations a second, and Capacity the number of records
-	// that the store has room for. They are checked against each other if both are set.
+	// Rate is the number of new operations a second. Capacity is the store's maximum
+	// number of records. If both are set, NewPolicy checks Capacity against Rate and TTL.
 	Rate     float64
 	Capacity int64
 
-	// StoreTimeout bounds one call of the store. The default is 5 s, or half the lease
-	// if that is less.
+	// StoreTimeout bounds one call of the store. The default is 5 s or half the lease,
+	// the smaller of the two.
 	StoreTimeout time.Duration
 }
 
-// Policy is a [PolicyConfig] that was checked. The zero Policy is not usable.
+// Policy is a checked [PolicyConfig]. The zero Policy is not usable.
 type Policy struct{ config PolicyConfig }
 
-// PolicyError is a rule that a [PolicyConfig] breaks.
-type PolicyError struct {
-	Field string // of PolicyConfig
-	Rule  string // what was found, the rule, and the way out
-}
-
-func (e *PolicyError) Error() string {
-	return fmt.Sprintf("idempotency: PolicyConfig.%s: %s", e.Field, e.Rule)
-}
-
-// NewPolicy checks the configuration. The error joins one [*PolicyError] for each
-// rule that is broken.
+// NewPolicy checks the configuration. The error joins one [*InvalidError] for each
+// violated rule.
 func NewPolicy(c PolicyConfig) (Policy, error) {
 	var errs []error
 	broken := func(field, format string, args ...any) {
-		errs = append(errs, &PolicyError{Field: field, Rule: fmt.Sprintf(format, args...)})
+		errs = append(errs, &InvalidError{Field: "PolicyConfig." + field, Rule: fmt.Sprintf(format, args...)})
 	}
 	for _, d := range []struct {
 		name  string
@@ -111,9 +102,9 @@ func NewPolicy(c PolicyConfig) (Policy, error) {
 	return Policy{config: c}, nil
 }
 
-// Terms returns the terms of a claim under the policy. ResendFor is the window less
-// the lease and the clock difference: an attempt that begins within it reaches the
-// target while it remembers the first one.
+// Terms returns the terms of a claim under the policy. ResendFor is the window less the
+// lease and the clock difference: an attempt begun within ResendFor reaches the target
+// before the target forgets the first attempt.
 func (p Policy) Terms() Terms {
 	c := p.config
 	resend := c.Window
@@ -123,7 +114,7 @@ func (p Policy) Terms() Terms {
 	return Terms{Lease: c.Lease, TTL: c.TTL, ResendFor: resend}
 }
 
-// Config returns the configuration with its defaults filled in.
+// Config returns the configuration with defaults filled in.
 func (p Policy) Config() PolicyConfig { return p.config }
 
 func (p Policy) check() error {
@@ -133,9 +124,9 @@ func (p Policy) check() error {
 	return nil
 }
 
-// RetentionTime returns the sum of the times that a record must survive: the
-// caller's deadline, the retry horizon, the delay of the network and the uncertainty of the
-// clocks. It is at most [Forever].
+// RetentionTime returns the minimum lifetime of a record: the sum of the caller's
+// deadline, the retry horizon, the network delay and the clock uncertainty. The sum is at
+// most [Forever].
 func RetentionTime(times ...time.Duration) time.Duration {
 	var total time.Duration
 	for _, d := range times {
@@ -147,8 +138,8 @@ func RetentionTime(times ...time.Duration) time.Duration {
 	return total
 }
 
-// RequiredCapacity returns the number of records that a store needs for a rate of
-// new operations a second and a TTL, with a margin of 20 percent, rounded up.
+// RequiredCapacity returns the number of records that a store needs for a rate of new
+// operations a second and a TTL, with a margin of 20 percent, rounded up.
 func RequiredCapacity(rate float64, ttl time.Duration) int64 {
 	n := math.Ceil(1.2*rate*ttl.Seconds() - 1e-6)
 	if n >= math.MaxInt64 {
@@ -157,9 +148,9 @@ func RequiredCapacity(rate float64, ttl time.Duration) int64 {
 	return int64(n)
 }
 
-// CollisionProbability returns about how likely it is that any two of n keys with the
-// given number of random bits are equal: n(n-1) / 2^(bits+1), at most 1. It says
-// nothing of keys that are guessed or generated badly.
+// CollisionProbability returns the approximate probability that any two of n keys with
+// the given number of random bits are equal: n(n-1) / 2^(bits+1), at most 1. The result
+// does not apply to guessed or badly generated keys.
 func CollisionProbability(n int64, bits int) float64 {
 	x := float64(n)
 	return min(math.Ldexp(x*(x-1)/2, -bits), 1)

@@ -11,7 +11,7 @@ import (
 )
 
 // The worked example of a command API: 80 commands a second, a deadline of 10 s, 90 s
-// of retries, 30 s of network delay and 5 s between clocks.
+// of retries, 30 s of network delay and 5 s of clock difference.
 func ExampleNewPolicy() {
 	config := idempotency.PolicyConfig{
 		TTL:    134 * time.Second,
@@ -28,7 +28,7 @@ func ExampleNewPolicy() {
 	fmt.Println(idempotency.RequiredCapacity(80, 135*time.Second), "records")
 	fmt.Printf("%.2e\n", idempotency.CollisionProbability(12960, 128))
 	// Output:
-	// idempotency: PolicyConfig.TTL: 2m14s is less than Caller + Retry + Network + Clock = 2m15s; a late retry would run as a new operation
+	// invalid PolicyConfig.TTL: 2m14s is less than Caller + Retry + Network + Clock = 2m15s; a late retry would run as a new operation
 	// 2m15s <nil>
 	// 12960 records
 	// 2.47e-31
@@ -52,7 +52,7 @@ func TestPolicy(t *testing.T) {
 	for _, tc := range []struct {
 		name   string
 		change func(*idempotency.PolicyConfig)
-		field  string // "" is legal
+		field  string // "" for a valid policy
 	}{
 		{"the retries just fit", func(c *idempotency.PolicyConfig) { c.Retry = 275 * time.Second }, ""},
 		{"the retries leave the window", func(c *idempotency.PolicyConfig) { c.Retry = 275*time.Second + 1 }, "Window"},
@@ -72,17 +72,17 @@ func TestPolicy(t *testing.T) {
 		c := base
 		tc.change(&c)
 		_, err := idempotency.NewPolicy(c)
-		var policy *idempotency.PolicyError
+		var policy *idempotency.InvalidError
 		switch {
 		case tc.field == "" && err != nil:
 			t.Errorf("%s: %v", tc.name, err)
-		case tc.field != "" && (!errors.As(err, &policy) || policy.Field != tc.field):
-			t.Errorf("%s: got %v, want a PolicyError about %s", tc.name, err, tc.field)
+		case tc.field != "" && (!errors.As(err, &policy) || policy.Field != "PolicyConfig."+tc.field):
+			t.Errorf("%s: got %v, want a InvalidError about %s", tc.name, err, tc.field)
 		}
 	}
 }
 
-// The chance of a collision, against the definition for few keys.
+// The collision probability matches the definition for few keys.
 func TestCollisionProbability(t *testing.T) {
 	for _, tc := range []struct {
 		n    int64

@@ -11,20 +11,20 @@ import (
 type Status uint8
 
 const (
-	// Absent: there is no such record, or its only claim was released.
+	// Absent: the store has no record, or only a released claim of the key.
 	Absent Status = iota
 
-	// Running: a claim was granted and has no proof of its outcome yet.
+	// Running: a claim was granted, and its outcome is not proven yet.
 	Running
 
-	// Succeeded: the operation took effect; the record has its result.
+	// Succeeded: the operation took effect; the record has the result.
 	Succeeded
 
-	// Failed: it is proven that the operation did not take effect. It may run again.
+	// Failed: the operation provably had no effect. It may run again.
 	Failed
 )
 
-// String returns the status as SQL stores write it: "absent", "in_progress",
+// String returns the status as written by SQL stores: "absent", "in_progress",
 // "succeeded" or "failed".
 func (s Status) String() string {
 	switch s {
@@ -51,32 +51,32 @@ func ParseStatus(s string) (Status, error) {
 	return Absent, &InvalidError{Field: "Status", Rule: fmt.Sprintf("%q, want absent, in_progress, succeeded or failed", s)}
 }
 
-// Limits of what a record holds, in bytes.
+// Size limits of record fields, in bytes.
 const (
-	MaxBody     = 1 << 20 // of Claim.Body, that of an SQS message
+	MaxBody     = 1 << 20 // of Claim.Body; SQS has the same limit
 	MaxGroup    = 512
 	MaxResponse = 1 << 20
 	MaxReason   = 1024
-	MaxField    = 2048 // of each text of a Dataset, MessageID and SequenceNumber
+	MaxField    = 2048 // of each Dataset text, MessageID and SequenceNumber
 )
 
-// Result is what an operation returned, kept for its duplicates. The zero Result
-// is a result without content.
+// Result is the result of an operation, stored for duplicates of the operation. The zero
+// Result has no content.
 type Result struct {
-	// Response is returned byte for byte. At most [MaxResponse] bytes.
+	// Response is returned byte for byte and holds at most [MaxResponse] bytes.
 	Response []byte
 
-	// MessageID and SequenceNumber are those of a sent message; UTF-8 without NUL.
+	// MessageID and SequenceNumber identify a sent message; UTF-8 without NUL.
 	MessageID, SequenceNumber string
 }
 
-// Hash returns the SHA-256 of the three parts of the result, each preceded by its
-// length as eight bytes in big-endian order.
+// Hash returns the SHA-256 of the three fields, each preceded by its length as eight
+// bytes in big-endian order.
 func (r Result) Hash() [sha256.Size]byte {
 	return sum(r.Response, []byte(r.MessageID), []byte(r.SequenceNumber))
 }
 
-// Check returns an [*InvalidError] that names the field that breaks its rule, or nil.
+// Check returns nil, or an [*InvalidError] naming the invalid field.
 func (r Result) Check() error {
 	if len(r.Response) > MaxResponse {
 		return &InvalidError{Field: "Result.Response", Rule: fmt.Sprintf("%d bytes, want at most %d; store it elsewhere and its address here", len(r.Response), MaxResponse)}
@@ -87,16 +87,16 @@ func (r Result) Check() error {
 	return checkText("Result.SequenceNumber", r.SequenceNumber, MaxField)
 }
 
-// Dataset names the pipeline run that a key stands for. The fields are UTF-8
-// without NUL, at most [MaxField] bytes each, and may be empty.
+// Dataset identifies the pipeline run of a key. The fields are UTF-8 without NUL, at most
+// [MaxField] bytes each, and may be empty.
 type Dataset struct {
 	ID, Version, SourceURI      string
 	ArtifactChecksum, CARELabel string
-	// ReplaySafe says that running again with the same inputs gives the same state.
+	// ReplaySafe: a second run with the same inputs gives the same state.
 	ReplaySafe bool
 }
 
-// Check returns an [*InvalidError] that names the field that breaks its rule, or nil.
+// Check returns nil, or an [*InvalidError] naming the invalid field.
 func (d Dataset) Check() error {
 	for _, f := range []struct{ name, text string }{
 		{"Dataset.ID", d.ID},
@@ -112,8 +112,8 @@ func (d Dataset) Check() error {
 	return nil
 }
 
-// Record is what a store knows of a key. All times are UTC in whole microseconds,
-// on the clock of the store.
+// Record is a store's knowledge of a key. All times are UTC in whole microseconds, on the
+// store's clock.
 type Record struct {
 	Key Key
 
@@ -122,15 +122,15 @@ type Record struct {
 
 	Fingerprint Fingerprint
 
-	// Seal, Group and Body are what the operation was first carried out with in this
-	// generation. They win over those of every later claim.
+	// Seal, Group and Body come from the last [New] claim. They take precedence over the
+	// values of later claims.
 	Seal  Seal
 	Group string
 	Body  []byte
 
 	Status Status
 
-	// Token is that of the claimant, or zero when no claimant holds the key.
+	// Token identifies the claimant, or is zero if the key has no claimant.
 	Token Token
 
 	// Fence is the number of the last grant. See [Ref].
@@ -139,51 +139,51 @@ type Record struct {
 	// Attempts counts the grants of this generation.
 	Attempts int64
 
-	// LeaseUntil is when the claim may be taken over.
+	// LeaseUntil is the end of the lease. From then on, another claimant may take the
+	// claim over.
 	LeaseUntil time.Time
 
-	// DoubtSince is when the first attempt began that may have taken effect and has
-	// no proof, or zero.
+	// DoubtSince is the start of the first attempt with an unknown outcome, or zero.
 	DoubtSince time.Time
 
-	// ResendUntil is until when running again is safe although the outcome of an
-	// earlier attempt is unknown. Zero means never.
+	// ResendUntil is the end of safe repetition: before ResendUntil the operation may run
+	// again although the outcome of an earlier attempt is unknown. Zero means never.
 	ResendUntil time.Time
 
-	// Result is set when Status is [Succeeded].
+	// Result is set if Status is [Succeeded].
 	Result Result
 
-	// Reason is that of the last [Failure].
+	// Reason is the reason of the last [Failure].
 	Reason string
 
-	// Created is when this generation was first claimed, or claimed again after a
-	// failure. Expires is Created plus the TTL, or zero for a record that never
-	// expires. Only succeeded and failed records expire.
+	// Created is the time of this generation's first claim, or of its last claim after a
+	// failure. Expires is Created plus the TTL, or zero for a permanent record. Only
+	// succeeded and failed records expire.
 	Created, Expires time.Time
 
 	Dataset Dataset
 
-	// Prior is the state before the last claim, which Release restores.
+	// Prior is the state before the last claim. [Released] restores it.
 	Prior Prior
 
-	// ReadAt is when the store read or wrote the record.
+	// ReadAt is the time of the store's read or write of the record.
 	ReadAt time.Time
 }
 
-// Prior is what a record was before its last new or reclaimed claim. Stores keep it;
-// nobody else needs it.
+// Prior is the state of a record before its last new or reclaimed claim. Only stores need
+// Prior.
 type Prior struct {
 	Status           Status
 	Created, Expires time.Time // of a failed record
 }
 
-// Expired reports whether the record is forgotten at now: succeeded or failed, and
-// not before Expires.
+// Expired reports whether the record is forgotten at now: it succeeded or failed, and
+// Expires is not after now.
 func (r Record) Expired(now time.Time) bool {
 	return (r.Status == Succeeded || r.Status == Failed) && !r.Expires.IsZero() && !now.Before(r.Expires)
 }
 
-// Equal reports whether all fields but ReadAt are equal.
+// Equal reports whether all fields except ReadAt are equal.
 func (r Record) Equal(o Record) bool {
 	return r.Key == o.Key && r.Generation == o.Generation && r.Fingerprint == o.Fingerprint &&
 		r.Seal == o.Seal && r.Group == o.Group && bytes.Equal(r.Body, o.Body) &&

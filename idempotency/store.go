@@ -7,20 +7,22 @@ import (
 	"time"
 )
 
-// Store remembers claims. Implementations promise:
+// Store remembers claims. Every implementation promises:
 //
-//   - Claims are decided as [Decide] and granted as [Grant] say, transitions
-//     as [Settle] says, each atomically: all calls are linearizable.
-//   - What a call changed is durable before it returns nil.
-//   - The time is the store's, not the caller's, unless the store says otherwise.
-//   - A fence is more than 0, never used twice, not even after a rollback, and
-//     greater than each earlier one of its key.
-//   - Arguments are checked first; an [*InvalidError] means that nothing was done.
-//   - Arguments are not retained, and returned records share no memory with
-//     the store, with arguments or with each other.
+//   - [Decide] decides claims, [Grant] grants claims and [Finish] makes transitions, or
+//     the store follows the same rules. Each claim and transition is atomic; all calls
+//     are linearizable.
+//   - A change is durable before the call returns nil.
+//   - Time is the store's time, not the caller's, unless the store documents another
+//     clock.
+//   - A fence is more than 0, never used twice, not even after a rollback, and greater
+//     than all earlier fences of its key.
+//   - Arguments are checked first; after an [*InvalidError] the store is unchanged.
+//   - Arguments are not retained. Returned records share no memory with the store, with
+//     arguments or with each other.
 //   - Any bytes in Key.Scope, Key.Value, Group, Body and Response come back identical.
-//   - An error that wraps [ErrAmbiguous] means that the change may have been made, and
-//     that repeating the call is safe. Any other error means that it was not made.
+//   - After an error wrapping [ErrAmbiguous], the change may have been made, and
+//     repeating the call is safe. After any other error, the change was not made.
 //   - No record is evicted before it expires.
 //   - All methods may be called concurrently.
 //
@@ -29,36 +31,53 @@ type Store interface {
 	// Claim asks for the right to run an operation.
 	Claim(ctx context.Context, c Claim) (Outcome, error)
 
-	// ClaimBatch makes up to [MaxBatch] claims with one durable write, if the store can.
-	// The outcomes are in the order of the claims, and as if the claims were made
-	// one after another: of two claims of one key, the second sees the first. An
-	// error means that no outcome is known.
+	// ClaimBatch makes up to [MaxBatch] claims with one durable write, if the store
+	// supports batches. The outcomes are in the order of the claims. The claims behave
+	// like successive claims: the second of two claims of one key sees the first. After
+	// an error, no outcome is known.
 	ClaimBatch(ctx context.Context, claims []Claim) ([]Outcome, error)
 
-	// Complete records that the operation succeeded with the result, which all later
-	// claims get until the record expires.
-	Complete(ctx context.Context, ref Ref, result Result) error
+	// Finish ends a granted claim with [Completed], [FailedWith] or [Released], following
+	// the function [Finish]. Repeating the call is harmless. If another claimant took the
+	// claim over, or the claim ended in another way, Finish returns [ErrStaleClaim].
+	Finish(ctx context.Context, ref Ref, e Ending) error
 
-	// Fail ends the claim without a result. What became of the operation depends on
-	// [Failure.Proof].
-	Fail(ctx context.Context, ref Ref, failure Failure) error
+	// Extend renews the lease of a granted claim that has not ended. The lease then ends
+	// no earlier than the given time from now, at least a millisecond. Extend never
+	// shortens a lease and counts no attempt. After the end of the lease, Extend succeeds
+	// if the operation has no newer claim, and otherwise returns [ErrStaleClaim]. Count
+	// the lease from before the call.
+	Extend(ctx context.Context, ref Ref, lease time.Duration) error
 
-	// Release takes a claim back under which nothing has begun: the record is as
-	// before the claim, but for its fence and, if it existed, its attempts.
-	Release(ctx context.Context, ref Ref) error
-
-	// Lookup returns the records of the keys, in their order, without a claim. A key
-	// that has none gets a Record with only Key and ReadAt. A record that has expired is
-	// returned as long as the store has it: see [Record.Expired].
+	// Lookup returns the records of the keys, in the order of the keys, without a claim.
+	// For a key without a record, Lookup returns a Record with only Key and ReadAt. An
+	// expired record is returned as long as the store has it: see [Record.Expired].
 	Lookup(ctx context.Context, keys ...Key) ([]Record, error)
 
-	// Scan yields the records that match the filter, in the order of their key IDs.
-	// It is not a snapshot: a record that changes during the scan is seen once, before
-	// or after the change. After an error it ends.
+	// Scan yields the records selected by the filter, in the order of their key IDs. Scan
+	// is not a snapshot: a record changed during the scan is seen once, before or after
+	// the change. Scan ends after an error.
 	Scan(ctx context.Context, f Filter) iter.Seq2[Record, error]
 }
 
-// Filter selects records. Zero fields select all.
+// Writer is an optional part of a [Store]: endings and claims in one durable write.
+//
+// A type that embeds a store and changes Finish or ClaimBatch must change Write as well,
+// or hide Write by embedding the interface Store.
+type Writer interface {
+	// Write makes endings, like Finish, and claims, like ClaimBatch, at most [MaxBatch]
+	// of each. Endings and claims are independent of each other, like concurrent calls.
+	// failures[i] is the error of endings[i]; err is the error of the claims.
+	Write(ctx context.Context, endings []Finishing, claims []Claim) (failures []error, outcomes []Outcome, err error)
+}
+
+// Finishing is the ending of one granted claim.
+type Finishing struct {
+	Ref    Ref
+	Ending Ending
+}
+
+// Filter selects records. A zero field selects all records.
 type Filter struct {
 	Scope, Operation string
 	Statuses         []Status
@@ -67,8 +86,8 @@ type Filter struct {
 	CreatedFrom, CreatedBefore time.Time
 }
 
-// Match reports whether the filter selects the record. Absent records, which include
-// released ones, are never selected.
+// Match reports whether the filter selects the record. Absent records, including released
+// records, are never selected.
 func (f Filter) Match(r Record) bool {
 	if r.Status == Absent || f.Scope != "" && f.Scope != r.Key.Scope || f.Operation != "" && f.Operation != r.Key.Operation {
 		return false
@@ -84,15 +103,15 @@ func (f Filter) Match(r Record) bool {
 	return len(f.Statuses) == 0
 }
 
-// ClaimAcross is store.Claim for callers whose fingerprints have changed their spec.
-// When the record has another spec, recompute must return the fingerprint of
-// the stored request under c's spec, usually from the stored body. If it equals c's,
-// the claim is judged with the record's own fingerprint; if it differs, the outcome
-// is [Conflict]. An error of recompute is returned with the Unjudged outcome. A nil
-// recompute leaves [Unjudged] outcomes as they are.
+// ClaimAcross calls store.Claim for callers with a changed fingerprint spec. If the
+// record has another spec, recompute must return the fingerprint of the stored request
+// under c's spec, usually from the stored body. If this fingerprint equals c's,
+// ClaimAcross claims with the record's own fingerprint; otherwise the outcome is
+// [Conflict]. An error of recompute is returned with the Unjudged outcome. Without
+// recompute (nil), ClaimAcross returns [Unjudged] outcomes unchanged.
 func ClaimAcross(ctx context.Context, s Store, c Claim, recompute func(Record) (Fingerprint, error)) (Outcome, error) {
 	own := c.Fingerprint
-	for range 4 { // the record may change its spec between two claims, but hardly this often
+	for range 4 { // the spec may change between claims, but rarely four times
 		out, err := s.Claim(ctx, c)
 		if err != nil || out.Decision != Unjudged || recompute == nil {
 			return out, err

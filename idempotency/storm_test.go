@@ -12,9 +12,9 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
 )
 
-// The retry storm of a degraded command API: 80 commands a second for ten minutes, 6
-// percent of them tried a second time, by other goroutines, while the first try may
-// still run. None of the 2,880 repeated attempts has an effect.
+// In the retry storm of a degraded command API, clients send 80 commands a second for ten
+// minutes. Other goroutines try 6 percent of the commands a second time, possibly during
+// the first try. The 2,880 repeated attempts have no effect.
 func TestRetryStorm(t *testing.T) {
 	const commands, repeated = 48000, 2880
 	store := new(idempotency.Memory)
@@ -27,7 +27,7 @@ func TestRetryStorm(t *testing.T) {
 				return idempotency.Result{Response: fmt.Append(nil, i)}, nil
 			})
 			var busy *idempotency.InProgressError
-			if !errors.As(err, &busy) { // a try beside the first one comes again
+			if !errors.As(err, &busy) { // repeat a try refused during the first try
 				return err
 			}
 			runtime.Gosched()
@@ -48,7 +48,7 @@ func TestRetryStorm(t *testing.T) {
 	for i := range commands {
 		work <- i
 		if i*repeated/commands != (i+1)*repeated/commands {
-			work <- max(0, i-i%97) // one of the last hundred
+			work <- max(0, i-i%97) // a recent command, at most 96 back
 			duplicates++
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"time"
 )
 
@@ -15,11 +16,12 @@ type ValidatorConfig struct {
 	Store  Store
 	Policy Policy
 
-	// Scope is that of the keys: who shares one memory of runs.
+	// Scope is the scope of the keys. Validators with the same store and scope share
+	// their runs.
 	Scope string
 
-	// Formula computes the idempotency key of a dataset. It must be pure. With package
-	// sqsfifo it is
+	// Formula computes the idempotency key of a dataset. Formula must be pure. With
+	// package sqsfifo:
 	//
 	//	func(d idempotency.Dataset) (string, error) {
 	//		return sqsfifo.Dataset{ID: d.ID, Version: d.Version, SourceURI: d.SourceURI}.IdempotencyKey()
@@ -27,16 +29,28 @@ type ValidatorConfig struct {
 	Formula func(Dataset) (string, error)
 }
 
-// Validator decides whether a pipeline run proceeds or is a no-op: it recomputes the
-// key of the dataset, compares it with the one that came with the event, and looks it up
-// (KFM key specification v10.3.1). It is safe for concurrent use.
+// Validator decides whether a pipeline run proceeds or is a no-op. The validator
+// recomputes the dataset's key, compares it with the event's key, and looks the key up
+// (KFM key specification v10.3.1). Validator is safe for concurrent use.
 type Validator struct {
 	config ValidatorConfig
 	guard  *Guard
+
+	proceeded, duplicates, violations atomic.Int64
 }
 
-// NewValidator returns a validator, or an [*InvalidError] that names what is missing.
-// The policy's TTL must be [Forever]: keys of runs are never deleted.
+// ValidatorStats counts the answers of [Validator.Check] and [Validator.Run]. Violations
+// counts supplied keys that differ from the keys of their datasets; violations are not
+// counted as duplicates.
+type ValidatorStats struct{ Proceeded, Duplicates, Violations int64 }
+
+// Stats returns the counts since the creation of the validator.
+func (v *Validator) Stats() ValidatorStats {
+	return ValidatorStats{Proceeded: v.proceeded.Load(), Duplicates: v.duplicates.Load(), Violations: v.violations.Load()}
+}
+
+// NewValidator returns a validator, or an [*InvalidError] naming the missing or invalid
+// field. The policy's TTL must be [Forever]: keys of runs are never deleted.
 func NewValidator(c ValidatorConfig) (*Validator, error) {
 	guard, err := NewGuard(GuardConfig{Store: c.Store, Policy: c.Policy})
 	if err != nil {
@@ -56,10 +70,10 @@ func NewValidator(c ValidatorConfig) (*Validator, error) {
 
 const datasetOperation = "dataset.run"
 
-// KeyViolationError: an event carries a key that is not that of its dataset. It is not
-// a duplicate: nothing was looked up, and nothing may run.
+// KeyViolationError: the event's key is not the key of the event's dataset. This is not a
+// duplicate: the validator did not look the key up, and nothing may run.
 type KeyViolationError struct {
-	Supplied   string // as it came
+	Supplied   string // as received
 	Recomputed string
 }
 
@@ -70,7 +84,7 @@ func (e *KeyViolationError) Error() string {
 	return fmt.Sprintf("idempotency: key violation: got %s, recomputed %s; the event names another dataset than its key, or its key was computed from other text", e.Supplied, e.Recomputed)
 }
 
-// keyRule returns what is wrong with the form of a key, or "".
+// keyRule returns the first defect in the form of a key, or "".
 func keyRule(key string) string {
 	digits, ok := strings.CutPrefix(key, "sha256:")
 	switch {
@@ -85,28 +99,29 @@ func keyRule(key string) string {
 	}
 }
 
-// Verdict is what a dataset run comes to, with the fields that telemetry needs.
+// Verdict is the decision on a dataset run, with the fields for telemetry.
 type Verdict struct {
-	// Proceed says that the run may execute. Otherwise it is a no-op, if Duplicate, or
-	// must wait: see [Validator.Check].
+	// Proceed: the run may execute. Otherwise, the run is a no-op if DuplicateDetected,
+	// or must wait: see [Validator.Check].
 	Proceed bool
 
 	IdempotencyKey    string
 	DuplicateDetected bool
 	Dataset           Dataset
 
-	// Drift says that an equal run produced another artifact_checksum before.
+	// Drift: an equal run produced another artifact_checksum earlier.
 	Drift bool
 
-	// FirstSeen is when the key was first claimed, if it was.
+	// FirstSeen is Record.Created: the time of the first claim, or of the last claim
+	// after a failure. FirstSeen is zero if the key was never claimed.
 	FirstSeen time.Time
 }
 
-// Check verifies the supplied key and looks it up, without a claim: for gates and
-// reports. A verdict that says Proceed is true at its time only; use [Validator.Run]
-// to execute. The error is a [*KeyViolationError], an error of the formula, or one of the
-// store; for a key that is claimed and not settled it is an [*InProgressError] or
-// [*IndeterminateError].
+// Check verifies the supplied key and looks it up without a claim, for gates and reports.
+// A verdict with Proceed is valid only at the time of the call; use [Validator.Run] to
+// execute. The error is a [*KeyViolationError], an [*InvalidError], an error of Formula
+// or a [*StoreError]. For a claimed key without a proven outcome, the error is an
+// [*InProgressError] or [*IndeterminateError].
 func (v *Validator) Check(ctx context.Context, supplied string, d Dataset) (Verdict, error) {
 	r, err := v.request(supplied, d)
 	if err != nil {
@@ -122,8 +137,8 @@ func (v *Validator) Check(ctx context.Context, supplied string, d Dataset) (Verd
 	return v.verdict(r, out), out.Err(r.Key)
 }
 
-// Run executes f if the dataset run with this key has not succeeded. A run that has is
-// a no-op with its stored result. The rest is as [Guard.Do] does it.
+// Run executes f unless the dataset run with this key has already succeeded; such a run
+// is a no-op with the stored result. Otherwise Run behaves like [Guard.Do].
 func (v *Validator) Run(ctx context.Context, supplied string, d Dataset, f func(ctx context.Context, claimed Outcome) (Result, error)) (Verdict, Answer, error) {
 	r, err := v.request(supplied, d)
 	if err != nil {
@@ -140,7 +155,7 @@ func (v *Validator) Run(ctx context.Context, supplied string, d Dataset, f func(
 	return verdict, answer, err
 }
 
-// request recomputes the key and compares.
+// request recomputes the key and compares it with the supplied key.
 func (v *Validator) request(supplied string, d Dataset) (Request, error) {
 	if err := d.Check(); err != nil {
 		return Request{}, err
@@ -150,11 +165,12 @@ func (v *Validator) request(supplied string, d Dataset) (Request, error) {
 		return Request{}, err
 	}
 	if supplied != key {
+		v.violations.Add(1)
 		return Request{}, &KeyViolationError{Supplied: supplied, Recomputed: key}
 	}
 	r := Request{
 		Key:         Key{Scope: v.config.Scope, Operation: datasetOperation, Value: key},
-		Fingerprint: FingerprintOf(datasetSpec, []byte(key)), // the key is all of what the run is
+		Fingerprint: FingerprintOf(datasetSpec, []byte(key)), // the key alone identifies the run
 		Dataset:     d,
 	}
 	if d.ArtifactChecksum != "" {
@@ -167,6 +183,11 @@ func (v *Validator) verdict(r Request, out Outcome) Verdict {
 	verdict := Verdict{
 		Proceed: out.Decision.Granted(), IdempotencyKey: r.Key.Value, DuplicateDetected: out.Decision == Duplicate,
 		Dataset: r.Dataset, Drift: out.Drift,
+	}
+	if verdict.Proceed {
+		v.proceeded.Add(1)
+	} else if verdict.DuplicateDetected {
+		v.duplicates.Add(1)
 	}
 	if out.Record.Status != Absent {
 		verdict.FirstSeen = out.Record.Created

@@ -12,7 +12,7 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
 )
 
-// formula is the one of the key specification.
+// formula is the formula of the key specification.
 func formula(d idempotency.Dataset) (string, error) {
 	return sqsfifo.Dataset{ID: d.ID, Version: d.Version, SourceURI: d.SourceURI}.IdempotencyKey()
 }
@@ -64,7 +64,7 @@ func ExampleValidator() {
 	// proceed: false duplicate_detected: true <nil>
 }
 
-// A key that is not the dataset's is a violation, never a duplicate.
+// A key that differs from the dataset's key is a violation, never a duplicate.
 func TestValidatorViolations(t *testing.T) {
 	v := newValidator(t)
 	run := func(key string, d idempotency.Dataset) error {
@@ -101,7 +101,7 @@ func TestValidatorViolations(t *testing.T) {
 	if _, _, err := v.Run(t.Context(), stormsKey, noSource, never(t)); err == nil {
 		t.Error("a dataset without source_uri ran")
 	}
-	// All fields of the record come back, and a run whose artifact differs is drift.
+	// All fields of the record come back. A run with another artifact is drift.
 	verdict, err := v.Check(t.Context(), stormsKey, storms)
 	if err != nil || verdict.Proceed || !verdict.DuplicateDetected || verdict.Dataset != storms || verdict.FirstSeen.IsZero() || verdict.Drift {
 		t.Errorf("got %+v, %v, want a duplicate", verdict, err)
@@ -117,12 +117,24 @@ func TestValidatorViolations(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	before := v.Stats()
 	if verdict, err = v.Check(t.Context(), key, unseen); err != nil || !verdict.Proceed || !verdict.FirstSeen.IsZero() {
 		t.Errorf("an unseen key: got %+v, %v, want proceed", verdict, err)
 	}
+	// Violations are counted as violations, not as duplicates.
+	if _, err := v.Check(t.Context(), "sha256:00", unseen); err == nil {
+		t.Error("a wrong key was accepted")
+	}
+	if _, err := v.Check(t.Context(), stormsKey, storms); err != nil {
+		t.Error(err)
+	}
+	before.Proceeded, before.Violations, before.Duplicates = before.Proceeded+1, before.Violations+1, before.Duplicates+1
+	if got := v.Stats(); got != before {
+		t.Errorf("counted %+v, want %+v", got, before)
+	}
 }
 
-// Keys of runs are append-only: a policy that forgets them is refused.
+// Keys of runs are append-only: NewValidator refuses a policy with a finite TTL.
 func TestValidatorNeedsForever(t *testing.T) {
 	policy := newPolicy(t, nil)
 	_, err := idempotency.NewValidator(idempotency.ValidatorConfig{Store: new(idempotency.Memory), Policy: policy, Scope: "kfm", Formula: formula})

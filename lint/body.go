@@ -5,25 +5,25 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"unsafe"
 
 	"github.com/kansas-frontier-matrix/sqsfifo/canonicaljson"
+	"github.com/kansas-frontier-matrix/sqsfifo/internal/textview"
 )
 
-// body is what the rules share of a message's body, so that the text is
-// checked once and its top level is walked once.
+// body is the parsed form of a body for all rules. The text is checked once and the top
+// level is walked once.
 type body struct {
 	text string
 
-	// wellFormed: the text follows the grammar of JSON. It may still break a
-	// rule on top of the grammar, such as a duplicate name.
+	// wellFormed: the text follows the grammar of JSON. The text may break further
+	// rules, for example by a duplicate name.
 	wellFormed bool
 
-	// members are those of the top-level object, nil if there is none.
+	// members are the members of the top-level object, or nil.
 	members []member
 	object  bool
 
-	// canonical: the text is its own canonical form.
+	// canonical: the text equals its canonical form.
 	canonical bool
 }
 
@@ -35,8 +35,7 @@ type member struct {
 	start, end int // of the value
 }
 
-// readBody takes the body apart and reports what keeps it from being its own
-// canonical form.
+// readBody parses the body and returns findings about its form.
 func readBody(text string) (body, []Finding) {
 	b := body{text: text, wellFormed: true}
 	fs := b.checkForm()
@@ -47,9 +46,8 @@ func readBody(text string) (body, []Finding) {
 }
 
 func (b *body) checkForm() []Finding {
-	src := unsafe.Slice(unsafe.StringData(b.text), len(b.text)) // read, never written
-	// A text that is its own canonical form breaks no other rule of this kind,
-	// which spares the ordinary body a second pass.
+	src := textview.Bytes(b.text)
+	// A canonical text breaks no rule of this kind, so the usual body needs one pass.
 	if b.canonical = canonicaljson.IsCanonical(src); b.canonical {
 		return nil
 	}
@@ -121,11 +119,10 @@ func refused(text string) (int, rune) {
 	return -1, 0
 }
 
-// The functions below walk text that is known to follow the grammar of JSON.
-// They rely on it and check none of it; none of them recurses, however deep the
-// text is nested.
+// The functions below read a text without checking the grammar; the caller knows that
+// the text is JSON. They do not recurse, so nesting may have any depth.
 
-// members lists the members of the object that text is, and whether it is one.
+// members returns the members of the object in text, and false for another value.
 func members(text string) ([]member, bool) {
 	i := skipBlank(text, 0)
 	if i >= len(text) || text[i] != '{' {
@@ -144,8 +141,8 @@ func members(text string) ([]member, bool) {
 	return ms, true
 }
 
-// leaves calls yield for the text of each string, number and boolean that text
-// holds as a value at any depth. Names and null are no leaves.
+// leaves calls yield for each string, number and boolean value in text, at any depth.
+// Names and null are not leaves.
 func leaves(text string, yield func(leaf string)) {
 	for i := 0; i < len(text); {
 		switch text[i] {
@@ -192,8 +189,7 @@ func stringEnd(text string, i int) int {
 	return len(text)
 }
 
-// literalEnd returns the offset after the number or word that begins at i,
-// which is never i itself.
+// literalEnd returns the offset after the number or word at i, always greater than i.
 func literalEnd(text string, i int) int {
 	for i++; i < len(text); i++ {
 		switch text[i] {
@@ -228,7 +224,7 @@ func valueEnd(text string, i int) int {
 	return len(text)
 }
 
-// unquote returns what a JSON string stands for.
+// unquote returns the value of a JSON string.
 func unquote(token string) string {
 	if len(token) >= 2 && !strings.Contains(token, `\`) {
 		return token[1 : len(token)-1]

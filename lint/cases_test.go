@@ -7,8 +7,7 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/lint"
 )
 
-// goodBody is an envelope that breaks no rule. The tests below change one thing
-// of it at a time.
+// goodBody is an envelope within all rules. Each test below changes one part.
 const goodBody = `{"dedupe_key":"landsat|LC09_L2SP_028033_20251204","event_id":"019ae7b0-8c00-7abc-9def-0123456789ab",` +
 	`"event_source":"kfm.remote-sensing.landsat-refresh","event_time":"2025-12-04T17:03:21.5Z",` +
 	`"payload":{"cloud_cover":0.25,"path":28,"tile":"p28r33","usable":true}}`
@@ -17,8 +16,7 @@ func good() lint.Message {
 	return lint.Message{Body: goodBody, GroupID: "p28r33"}
 }
 
-// body returns the good message with the one occurrence of old in its body
-// replaced.
+// body returns the good message after replacing old, which must occur once in the body.
 func body(old, replacement string) lint.Message {
 	if strings.Count(goodBody, old) != 1 {
 		panic(old + " does not occur once")
@@ -64,7 +62,7 @@ const (
 	key    = "landsat|LC09_L2SP_028033_20251204"
 )
 
-// none stands for the offset of a finding that has none.
+// none is the offset of a finding without an offset.
 const none = -1
 
 type badCase struct {
@@ -81,8 +79,8 @@ type goodCase struct {
 	message lint.Message
 }
 
-// Each bad message breaks its rule and no other, in one place. The good
-// messages of a rule are as close to breaking it as can be.
+// Each bad message breaks its rule and no other, in one place. The good messages of a
+// rule differ as little as possible from bad messages.
 var cases = []struct {
 	rule string
 	bad  []badCase

@@ -99,8 +99,8 @@ func TestCheckIsSafeForConcurrentUse(t *testing.T) {
 	group.Wait()
 }
 
-// The ordinary message is checked for each send, and allocates next to nothing
-// beyond the copy of the body that the parser works on.
+// An ordinary message is checked for each send. The check allocates little beyond the
+// parser's copy of the body.
 func TestCheckOfAnOrdinaryMessageAllocatesLittle(t *testing.T) {
 	m := attribute("traceparent", text("00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"))
 	assert.LessOrEqual(t, testing.AllocsPerRun(100, func() { lint.Check(m) }), 10.0)
@@ -139,7 +139,7 @@ func TestFindingsDoNotEchoAtLength(t *testing.T) {
 	m := lint.Message{
 		Body:            strings.Repeat("body\n", 1<<16),
 		GroupID:         strings.Repeat("\x00", 1<<16),
-		DeduplicationID: strings.Repeat("\x80", 1<<16), // has no place to cut between two characters
+		DeduplicationID: strings.Repeat("\x80", 1<<16), // no place to cut between two characters
 		Attributes: map[string]lint.Attribute{
 			strings.Repeat("\xffname", 1<<16) + "_uuid": {DataType: strings.Repeat("type", 1<<16), StringValue: strings.Repeat("value", 1<<16)},
 		},
@@ -162,7 +162,7 @@ func TestUnknownMembersAreNamedUpToALimit(t *testing.T) {
 	}
 }
 
-// Raw control characters are refused by the grammar of JSON as well.
+// SQS and the grammar of JSON both refuse raw control characters.
 func TestCheckFindsTheFirstRefusedCharacter(t *testing.T) {
 	for text, want := range map[string]int{"\x00": 0, "\t\n\r \x1f\x00": 4, "\xff\x0b": 1} {
 		got := only("SF051", lint.Check(lint.Message{Body: text, GroupID: "g"}))
@@ -171,7 +171,7 @@ func TestCheckFindsTheFirstRefusedCharacter(t *testing.T) {
 	}
 }
 
-// A body goes into a message as it is only while that leaves one readable line.
+// A finding quotes the body unchanged if the body is one readable line.
 func TestFindingsQuoteBodiesThatDoNotPrint(t *testing.T) {
 	for text, want := range map[string]string{
 		`{"a":"é"}`:        `the body {"a":"é"}, so`,
@@ -184,8 +184,7 @@ func TestFindingsQuoteBodiesThatDoNotPrint(t *testing.T) {
 	}
 }
 
-// A body alone has the findings that the whole message has on its body, its
-// size apart.
+// CheckBody returns the findings of Check about the body, except its size.
 func TestCheckBodyAgreesWithCheck(t *testing.T) {
 	for _, c := range cases {
 		for _, bad := range c.bad {

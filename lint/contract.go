@@ -8,8 +8,8 @@ import (
 // KFM is the organization of the Kansas Frontier Matrix, the default one.
 const KFM = "kfm"
 
-// Contract is the KFM contract as one organization keeps it. The zero value is that
-// of the Kansas Frontier Matrix itself.
+// Contract is the KFM contract of one organization. The zero value is the contract of
+// the Kansas Frontier Matrix.
 type Contract struct {
 	// Organization is the first label of each event_source. Empty means [KFM].
 	Organization string
@@ -31,9 +31,9 @@ func (c Contract) CheckOrganization() []Finding {
 	return nil
 }
 
-// CheckBody checks a body alone against the rules on bodies: its form, its
-// characters and the envelope. It is for consumers, who no longer have the
-// message as it was sent; like [Check] otherwise.
+// CheckBody checks a body alone against the rules on bodies: form, characters and
+// envelope. Consumers use CheckBody because they no longer have the message as sent.
+// Otherwise CheckBody is like [Check].
 func (c Contract) CheckBody(body string) []Finding {
 	_, fs := c.checkBody(body)
 	sortFindings(fs)
@@ -45,9 +45,9 @@ func (c Contract) checkBody(text string) (body, []Finding) {
 	return b, append(append(fs, checkCharacters(b)...), c.checkEnvelope(b)...)
 }
 
-// CheckSource checks an event source before there is an event to carry it.
-// It returns nil if source is fit for event_source, else findings of the same
-// rule, SF043, that [Check] would report of a message with it.
+// CheckSource checks an event source before an event exists. It returns nil if source
+// is fit for event_source, otherwise the SF043 findings of [Check] for a message with
+// this source.
 func (c Contract) CheckSource(source string) []Finding {
 	if fault := c.sourceFault(source); fault != "" {
 		return []Finding{found(invalidEventSource, "event_source", fault)}
@@ -58,7 +58,11 @@ func (c Contract) CheckSource(source string) []Finding {
 func (c Contract) sourceFault(source string) string {
 	labels := strings.Split(source, ".")
 	if labels[0] != c.organization() || len(labels) != 3 {
-		return fmt.Sprintf("event_source %s does not have the form %s.<domain>.<pipeline>", quote(source), c.organization())
+		fault := fmt.Sprintf("event_source %s does not have the form %s.<domain>.<pipeline>", quote(source), c.organization())
+		if of := (Contract{Organization: labels[0]}); c.Organization == "" && labels[0] != "" && labels[0] != KFM && of.sourceFault(source) == "" {
+			fault += fmt.Sprintf("; for events of another organization set Organization to %q (in a command: --organization %[1]s)", labels[0])
+		}
+		return fault
 	}
 	for _, label := range labels[1:] {
 		if fault := labelFault(label); fault != "" {
@@ -68,7 +72,8 @@ func (c Contract) sourceFault(source string) string {
 	return ""
 }
 
-// labelFault returns what is wrong with a label, to follow its quoted name.
+// labelFault describes the fault of a label, as a text after the quoted label, or
+// returns "".
 func labelFault(label string) string {
 	for _, c := range label {
 		if (c < 'a' || c > 'z') && (c < '0' || c > '9') && c != '-' {

@@ -1,47 +1,45 @@
-// Package lint holds the rules that a message has to keep so that an SQS FIFO
-// queue with content-based deduplication neither loses nor doubles its event.
+// Package lint has the rules for messages on an SQS FIFO queue with content-based
+// deduplication: a message within the rules is neither lost nor doubled.
 //
 // # Problem
 //
-// Such a queue hashes the body and nothing else. Two events that differ only in
-// a message attribute become one: SQS answers the second send with success and
-// drops it. A body that says the same in other bytes, with a blank more, members
-// in another order or an ID of its own for each attempt, is the opposite: a
-// retry is stored as a second message. Neither shows in any answer of SQS. The
-// Kansas Frontier Matrix forbids both, in its message body contract v11.2.3.
+// Such a queue hashes only the body. Two events with equal bodies and different
+// attributes become one: SQS answers the second send with success and drops the
+// message. Equal values in other bytes do the opposite: with one more space, members in
+// another order, or a new ID for each attempt, SQS stores a retry as a second message.
+// SQS's answers show neither mistake. The message body contract v11.2.3 of the Kansas
+// Frontier Matrix forbids both.
 //
 // # Guarantee
 //
-// [Check] holds one outgoing message against the table below and names each
-// violation by rule, field, position, consequence and way out. A message
-// without findings carries in its body every identity that one of its
-// attributes announces by name, is the envelope of the contract in canonical
-// form, and breaks no limit of SQS listed under F-017, F-018, F-072 to F-074
-// and F-077 to F-079. The verdict depends on the message alone, never on time
-// or place, and it comes for any input.
+// [Check] checks one outgoing message against the table below. It names each violation
+// by rule, field, position, consequence and way out. In a message without findings, the
+// body contains every identity announced by an attribute's name, and is the contract's
+// envelope in canonical form. The message keeps the limits of SQS in F-017, F-018,
+// F-072 to F-074 and F-077 to F-079. The findings depend on the message alone. Every
+// input gets an answer.
 //
 // # Limits
 //
-//   - [Check] sees one message at a time. A dedupe key that is used again for
-//     another event, or one body sent with two sets of attributes, takes two
-//     messages to be seen: [Stream] compares each with those before it.
-//   - SF001 goes by the attribute's name. An identity under a name that is not on
-//     its list is not seen.
-//   - SF001 compares text. The number 42 of the body is not the attribute 42.0; and
-//     a value that the body has for another reason counts as carried.
-//   - Whether dedupe_key tells all events of a source apart, and whether event_id
-//     and event_time come from the event and not from the clock, cannot be read
-//     off one message.
-//   - What the queue is set to (FIFO, content-based deduplication, scope) is not
-//     known here, except for its size limit.
+//   - [Check] sees one message at a time. Only [Stream], which compares each message
+//     with the earlier ones, finds a dedupe key of two events or a body with two sets
+//     of attributes.
+//   - SF001 looks for the attribute's name in a list and misses identities under other
+//     names.
+//   - SF001 compares text. The number 42 of the body is not the attribute 42.0; a value
+//     that the body contains for another reason counts as present.
+//   - One message cannot show that dedupe_key distinguishes all events of a source, or
+//     that event_id and event_time come from the event instead of the clock.
+//   - The queue's settings (FIFO, content-based deduplication, scope) are unknown here,
+//     except for its size limit.
 //
 // # Rules
 //
-// Those from SF001 to SF020 are, some alone and some besides, rules on Go source,
-// which package fifovet checks. [Rules] has severities, wordings, sources, fixes,
-// and what is bad and good.
+// The rules SF001 to SF020 have a form on Go source, which package fifovet checks; some
+// of them also have a form on messages. [Rules] has severities, wordings, sources,
+// fixes and examples.
 //
-//	SF001  attr-only-identity           what identifies the event stands in an attribute and not in the body
+//	SF001  attr-only-identity           the identity of the event is in an attribute and not in the body
 //	SF002  nondeterministic-dedup-id    a clock or a random source reaches the deduplication ID
 //	SF003  constant-dedup-id            the deduplication ID is a constant
 //	SF004  constant-body                the body is a constant and there is no deduplication ID
@@ -52,9 +50,11 @@
 //	SF009  missing-group-id             the message has no group ID
 //	SF010  invalid-id                   a group ID or deduplication ID that SQS refuses
 //	SF011  fifo-delay                   a per-message delay on a FIFO message
-//	SF012  volatile-body                what changes with each attempt, or has no fixed form, reaches the body
+//	SF012  volatile-body                a value that changes with each attempt, or has no fixed form, reaches the body
 //	SF013  attr-copies-key              an attribute repeats the key from another expression
-//	SF014  const-key-distinct-events one constant dedupe key for several types of events
+//	SF014  const-key-distinct-events    one constant dedupe key for several types of events
+//	SF015  unread-batch-failures        the failed entries of a batch are not read
+//	SF016  one-id-two-bodies            two bodies are sent with one deduplication ID
 //	SF020  no-compliance-test           a package makes a producer and no test of it runs the compliance suite
 //	SF030  invalid-json                 the body has no canonical JSON form
 //	SF031  duplicate-name               an object of the body has a member twice

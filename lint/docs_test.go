@@ -17,7 +17,7 @@ var update = flag.Bool("update", false, "write docs/rules.md from the table")
 
 const docs = "../docs/rules.md"
 
-// The page on the rules is made of the table: go test ./lint -run Docs -update
+// The rule table generates the page on the rules: go test ./lint -run Docs -update
 func TestDocsAreOfTheTable(t *testing.T) {
 	want := rulesPage()
 	if *update {
@@ -49,6 +49,18 @@ reported and is never given to another. This page is made of the table by ` + "`
 		}
 		fmt.Fprintf(&b, "\n## %s\n\n**%s** (%s; %s; since %s): %s.\n\n%s\n\nBad:\n\n```%s\n%s\n```\n\nGood:\n\n```%s\n%s\n```\n\nFix: %s.\n\nSource: %s.\n",
 			r.ID, r.Name, r.Severity, r.Passes, r.Since, r.Title, r.Wording, language, r.Bad, language, r.Good, r.Fix, r.Source)
+		if facts := r.Facts(); len(facts) > 0 {
+			b.WriteString("\n")
+			for _, f := range facts {
+				fmt.Fprintf(&b, "- %s: %s\n", f.ID, f.Text)
+			}
+		}
+		if len(r.Limits) > 0 {
+			b.WriteString("\nNot found on Go source:\n\n")
+			for _, limit := range r.Limits {
+				fmt.Fprintf(&b, "- %s\n", limit)
+			}
+		}
 	}
 	return b.String()
 }

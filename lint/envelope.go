@@ -17,8 +17,8 @@ type envelopeMember struct {
 	check func(c Contract, m member, text string) []Finding
 }
 
-// envelope lists the members of the contract and the rule on each. It is in
-// canonical order, and so is what findings list.
+// envelope lists the members of the contract and the rule on each, in canonical order.
+// Findings list the members in the same order.
 var envelope = []envelopeMember{
 	{"dedupe_key", stringMember(invalidDedupeKey, dedupeKeyFault)},
 	{"event_id", stringMember(invalidEventID, eventIDFault)},
@@ -27,17 +27,17 @@ var envelope = []envelopeMember{
 	{"payload", checkPayload},
 }
 
-// oldMembers are the members of the v10.3.1 envelope that v11.2.3 has not.
+// oldMembers are members of the v10.3.1 envelope and not of the v11.2.3 envelope.
 var oldMembers = []string{"dataset_id", "event_type", "idempotency_key", "source_uri", "version"}
 
 func (c Contract) checkEnvelope(b body) []Finding {
 	switch {
 	case !b.wellFormed:
-		return nil // the rule on JSON has said so
+		return nil // reported by the rule on JSON
 	case !b.object:
 		at := skipBlank(b.text, 0)
 		return []Finding{inBody(envelopeMembers, "", at, fmt.Sprintf(
-			"the body is %s, not an object: it has no dedupe_key to tell events apart", kind(b.text[at:])))}
+			"the body is %s, not an object: it has no dedupe_key to distinguish events", kind(b.text[at:])))}
 	}
 	if fs := checkOldEnvelope(b.members); fs != nil {
 		return fs
@@ -51,9 +51,9 @@ func (c Contract) checkEnvelope(b body) []Finding {
 	return fs
 }
 
-// checkOldEnvelope speaks up where the body has no dedupe_key and at least two
-// members that only the old contract has at top level: one alone, a version
-// perhaps, may be a slip in a new envelope.
+// checkOldEnvelope reports a body without dedupe_key and with at least two top-level
+// members of the old contract alone. A single old member, such as a version, may be a
+// slip in a new envelope.
 func checkOldEnvelope(ms []member) []Finding {
 	if index(ms, "dedupe_key") >= 0 {
 		return nil
@@ -136,8 +136,8 @@ func kind(value string) string {
 	return "a number"
 }
 
-// stringMember checks a member that has to be a string of which fault finds
-// nothing to say.
+// stringMember checks that a member is a string and that fault returns "" for its
+// value.
 func stringMember(rule string, fault func(s string) string) func(Contract, member, string) []Finding {
 	return func(_ Contract, m member, text string) []Finding {
 		value := text[m.start:m.end]
@@ -166,9 +166,9 @@ func checkPayload(_ Contract, m member, text string) []Finding {
 		fmt.Sprintf("payload is %s, not an object", kind(text[m.start:m.end])))}
 }
 
-// CheckDedupeKey checks a dedupe key before it is put into an envelope. It
-// returns nil if key is fit for dedupe_key, else findings of rule SF045. It
-// refuses invalid UTF-8, which [Check] reports of a body as SF030.
+// CheckDedupeKey checks a dedupe key before it is put into an envelope. It returns nil
+// if key is fit for dedupe_key, otherwise findings of rule SF045. CheckDedupeKey
+// refuses invalid UTF-8; in a body, [Check] reports invalid UTF-8 as SF030.
 func CheckDedupeKey(key string) []Finding {
 	if fault := dedupeKeyFault(key); fault != "" {
 		return []Finding{found(invalidDedupeKey, "dedupe_key", fault)}
@@ -179,7 +179,7 @@ func CheckDedupeKey(key string) []Finding {
 func dedupeKeyFault(key string) string {
 	switch {
 	case key == "":
-		return "dedupe_key is empty: it would not tell any two events apart"
+		return "dedupe_key is empty: it would not distinguish any two events"
 	case len(key) > maxDedupeKey:
 		return fmt.Sprintf("dedupe_key has %s bytes, %s are allowed", count(len(key)), count(maxDedupeKey))
 	case !utf8.ValidString(key):
@@ -189,6 +189,12 @@ func dedupeKeyFault(key string) string {
 		if unicode.IsControl(c) {
 			return fmt.Sprintf("dedupe_key has the control character %U at byte %d", c, at)
 		}
+	}
+	switch {
+	case strings.TrimLeftFunc(key, unicode.IsSpace) != key:
+		return "dedupe_key begins with a space, so that it differs from the same key without it; trim the key"
+	case strings.TrimRightFunc(key, unicode.IsSpace) != key:
+		return "dedupe_key ends with a space, so that it differs from the same key without it; trim the key"
 	}
 	return ""
 }
@@ -222,9 +228,9 @@ func eventIDFault(id string) string {
 	return ""
 }
 
-// eventTimeFault asks for the one spelling that time.RFC3339Nano gives an
-// instant in UTC. The parser alone is not enough: it takes offsets, trailing
-// zeros and digits beyond the ninth, which it drops.
+// eventTimeFault accepts only the spelling by time.RFC3339Nano of an instant in UTC.
+// The parser alone is not enough: it accepts offsets and trailing zeros, and drops
+// digits beyond the ninth.
 func eventTimeFault(s string) string {
 	t, err := time.Parse(time.RFC3339Nano, s)
 	if err != nil {

@@ -6,8 +6,7 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/lint"
 )
 
-// What tells this event apart from the next one stands in an attribute, which
-// SQS does not hash.
+// The event's identity is in an attribute, and SQS does not hash attributes.
 func ExampleCheck() {
 	findings := lint.Check(lint.Message{
 		Body: `{"dedupe_key":"landsat|p32r29","event_id":"019ae7b0-8c00-7abc-9def-0123456789ab",` +
@@ -27,8 +26,8 @@ func ExampleCheck() {
 	// fix: put the value into the body, as dedupe_key or a component of it, and keep the attribute only as a copy
 }
 
-// A finding about the body has an offset and, where it concerns one value, a
-// JSON pointer.
+// A finding about the body has an offset. A finding about one value of the body also
+// has a JSON pointer.
 func ExampleFinding_String() {
 	findings := lint.Check(lint.Message{
 		Body: `{"dedupe_key":"landsat|p32r29","event_id":"019ae7b0-8c00-7abc-9def-0123456789ab",` +
@@ -80,7 +79,7 @@ func ExampleCheckDedupeKey() {
 		fmt.Println(f.Rule, f.Message)
 	}
 	// Output:
-	// SF045 dedupe_key is empty: it would not tell any two events apart
+	// SF045 dedupe_key is empty: it would not distinguish any two events
 }
 
 func ExampleCheckGroupID() {

@@ -9,40 +9,39 @@ import (
 	"unicode/utf8"
 )
 
-// Finding is one violation of one rule by one message. Its JSON form is as stable
-// as the rule's ID: members are added, never renamed.
+// Finding is one violation of one rule by one message. Its JSON form is stable like the
+// rule's ID: releases add members and never rename them.
 type Finding struct {
-	// Rule is the ID of the rule, to be found with [Lookup].
+	// Rule is the ID of the rule; [Lookup] returns the rule.
 	Rule string `json:"rule"`
 
-	// Severity may differ from the rule's where the rule's wording says so.
+	// Severity differs from the rule's severity in the cases named by the rule's
+	// wording.
 	Severity Severity `json:"severity"`
 
-	// Field is the part of the message, named as the SQS API names it:
-	// "MessageBody", "MessageGroupId", "MessageDeduplicationId",
-	// "DelaySeconds", "MessageAttributes" or, with the name in Go quotes,
-	// `MessageAttributes["unique_key"]`. [CheckSource] and [CheckDedupeKey]
-	// have no message and name the envelope's member.
+	// Field is the part of the message, under its name in the SQS API: "MessageBody",
+	// "MessageGroupId", "MessageDeduplicationId", "DelaySeconds", "MessageAttributes"
+	// or, with the name in Go quotes, `MessageAttributes["unique_key"]`. [CheckSource]
+	// and [CheckDedupeKey] have no message and name the envelope's member.
 	Field string `json:"field"`
 
-	// Pointer is the RFC 6901 pointer of the value within the body. It is empty
-	// for the body as a whole and for every other field, and may be as long as
-	// the names in the body are.
+	// Pointer is the RFC 6901 pointer of the value within the body, of any length.
+	// Pointer is empty for the whole body and for every other field.
 	Pointer string `json:"pointer,omitempty"`
 
-	// Offset is a byte offset in the body, -1 where the finding has none.
+	// Offset is a byte offset in the body, or -1.
 	Offset int `json:"offset"`
 
-	// Message says what is wrong and what it leads to. It may quote the body
-	// and attribute values, shortened.
+	// Message describes the fault and its consequence. Message may quote the body and
+	// attribute values, shortened.
 	Message string `json:"message"`
 
 	// Fix is the way out.
 	Fix string `json:"fix,omitempty"`
 }
 
-// String returns the finding in one line: rule, severity, place, message, fix.
-// It shortens a long pointer.
+// String returns the finding in one line: rule, severity, place, message, fix. A long
+// pointer is shortened.
 func (f Finding) String() string {
 	var b strings.Builder
 	b.WriteString(f.Rule + " " + f.Severity.String() + ": " + f.Field)
@@ -59,13 +58,13 @@ func (f Finding) String() string {
 	return b.String()
 }
 
-// found starts a finding with what the rule table knows.
+// found returns a finding with the severity and the fix of the rule table.
 func found(rule, field, message string) Finding {
 	r, _ := Lookup(rule)
 	return Finding{Rule: rule, Severity: r.Severity, Field: field, Offset: -1, Message: message, Fix: r.Fix}
 }
 
-// inBody starts a finding about a place in the body.
+// inBody returns a finding with a place in the body.
 func inBody(rule, pointer string, offset int, message string) Finding {
 	f := found(rule, "MessageBody", message)
 	f.Pointer, f.Offset = pointer, offset
@@ -84,14 +83,14 @@ func sortFindings(fs []Finding) {
 	})
 }
 
-// Findings go to logs and spans, where a body of a megabyte has no place.
+// Findings go to logs and spans, so their quotes are short.
 const (
 	excerptBody  = 120
 	excerptValue = 64
-	excerptName  = 256 // the longest name that SQS takes
+	excerptName  = 256 // the longest name in SQS
 )
 
-// shorten cuts s to at most limit bytes, between two characters, and marks the cut.
+// shorten cuts s between two characters to at most limit bytes, and marks the cut.
 func shorten(s string, limit int) string {
 	if len(s) <= limit {
 		return s
@@ -106,7 +105,7 @@ func quote(s string) string {
 	return strconv.Quote(shorten(s, excerptValue))
 }
 
-// excerpt leaves JSON readable: quoting it would double every quote that it has.
+// excerpt shortens a body and leaves JSON readable: quoting would escape every quote.
 func excerpt(body string) string {
 	s := shorten(body, excerptBody)
 	for _, c := range s {

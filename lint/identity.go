@@ -12,15 +12,15 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/attrname"
 )
 
-// Benign reports whether an attribute of this name never bears identity: trace
-// context (traceparent, tracestate, baggage, b3, AWSTraceHeader, X-Amzn-*), the
-// description of the format (Content-Type, *Version, *SchemaId) and the run of a
-// replay (sqsfifo-replay-run). Case does not count. A retry may carry other values of them than the first attempt, and
-// two messages that differ in nothing else are the same event.
+// Benign reports whether an attribute of this name never bears identity: trace context
+// (traceparent, tracestate, baggage, b3, AWSTraceHeader, X-Amzn-*), the description of
+// the format (Content-Type, *Version, *SchemaId) or the run of a replay
+// (sqsfifo-replay-run). Case does not count. Two messages that differ only in such
+// attributes are the same event: a retry may carry other values.
 func Benign(name string) bool { return attrname.Benign(name) }
 
-// checkIdentity looks for each identity that an attribute carries among the
-// leaves of the body, all of them in one walk.
+// checkIdentity searches the leaves of the body for the identities in attributes, in
+// one walk.
 func checkIdentity(m Message, b body) []Finding {
 	var carriers map[string][]string // attribute name to the spellings of its value
 	var carried map[string]bool      // spelling to whether the body has it
@@ -48,7 +48,7 @@ func checkIdentity(m Message, b body) []Finding {
 	var fs []Finding
 	for _, name := range slices.Sorted(maps.Keys(carriers)) {
 		if slices.ContainsFunc(carriers[name], func(s string) bool {
-			// A body that is not JSON has no leaves; whatever it holds is text.
+			// A body other than JSON has no leaves: search its text.
 			return carried[s] || !b.wellFormed && strings.Contains(b.text, s)
 		}) {
 			continue
@@ -71,15 +71,15 @@ func lostIdentity(m Message, name, value string) Finding {
 		holds, excerpt(m.Body), quote(name)))
 }
 
-// bodyHash is the ID that SQS gives a body under content-based deduplication
-// (F-011). Given explicitly, it is the same ID (F-014).
+// bodyHash returns the deduplication ID that SQS computes for a body with content-based
+// deduplication (F-011). The hash sent as an explicit ID is the same ID (F-014).
 func bodyHash(text string) string {
 	sum := sha256.Sum256([]byte(text))
 	return hex.EncodeToString(sum[:])
 }
 
-// spellings returns the texts of which the body has to have one. A binary value
-// is bytes in the attribute, and in JSON either text or base64.
+// spellings returns the possible texts of the value; the body must contain one of the
+// texts. A binary value is bytes in the attribute, and text or base64 in JSON.
 func (a Attribute) spellings() []string {
 	var s []string
 	if a.StringValue != "" {
@@ -91,8 +91,8 @@ func (a Attribute) spellings() []string {
 	return s
 }
 
-// identities calls yield for everything in the body that can tell two events
-// apart: each leaf, and each component of dedupe_key.
+// identities calls yield for every value of the body that can distinguish two events:
+// each leaf and each component of dedupe_key.
 func (b body) identities(yield func(value string)) {
 	if !b.wellFormed {
 		return
@@ -105,9 +105,9 @@ func (b body) identities(yield func(value string)) {
 	}
 }
 
-// keyComponents takes a key apart at the separators "|" that no backslash
-// escapes, and undoes the escapes `\|` and `\\` within a component. A backslash
-// before anything else stands for itself: a key may come from other hands.
+// keyComponents splits a key at each separator "|" without a backslash before it, and
+// replaces the escapes `\|` and `\\` within a component. A backslash before any other
+// character stands for itself, because the key may come from another program.
 func keyComponents(key string, yield func(component string)) {
 	var component strings.Builder
 	for i := 0; i < len(key); i++ {

@@ -9,45 +9,45 @@ import (
 	"unicode/utf8"
 )
 
-// Message is a message as it is handed to SendMessage, or as an entry to
-// SendMessageBatch, of a FIFO queue.
+// Message is a message of a FIFO queue, with the parameters of SendMessage or of an
+// entry of SendMessageBatch.
 type Message struct {
 	// Body is the MessageBody.
 	Body string
 
-	// Attributes are the MessageAttributes by name. System attributes such as
-	// AWSTraceHeader have no place here: SQS counts them apart.
+	// Attributes are the MessageAttributes by name, without system attributes such as
+	// AWSTraceHeader; SQS counts system attributes separately.
 	Attributes map[string]Attribute
 
-	// GroupID is the MessageGroupId, empty where the message has none.
+	// GroupID is the MessageGroupId, or empty.
 	GroupID string
 
-	// DeduplicationID is an explicit MessageDeduplicationId, empty where the
-	// message has none. SQS refuses one that is present and empty (F-017).
+	// DeduplicationID is an explicit MessageDeduplicationId, or empty for none. SQS
+	// refuses an explicit empty ID (F-017).
 	DeduplicationID string
 
 	// DelaySeconds is the message's own delay.
 	DelaySeconds int32
 
-	// MaxSize is the queue's MaximumMessageSize in bytes. Where it is not
-	// positive, 1,048,576 holds, the most that SQS allows.
+	// MaxSize is the queue's MaximumMessageSize in bytes. Zero and less mean
+	// 1,048,576, the maximum of SQS.
 	MaxSize int
 
 	// Organization is the first label of event_source. Empty means [KFM].
 	Organization string
 }
 
-// Attribute is the value of a message attribute. DataType says which of the two
-// values counts; the other one has to be empty.
+// Attribute is the value of a message attribute. DataType selects one of the two values;
+// the other value must be empty.
 type Attribute struct {
-	// DataType is String, Number or Binary, or one of them with a suffix of the
-	// sender's own, as in Number.float.
+	// DataType is String, Number or Binary, optionally with a suffix of the sender, as in
+	// Number.float.
 	DataType string
 
-	// StringValue is the value of a String or a Number.
+	// StringValue is the value of a String or Number.
 	StringValue string
 
-	// BinaryValue is the value of a Binary, before base64.
+	// BinaryValue is the value of a Binary, not encoded in base64.
 	BinaryValue []byte
 }
 
@@ -58,13 +58,12 @@ const (
 	maxID            = 128     // F-017, F-018
 )
 
-// Check holds a message against every rule that can be decided on one message.
-// It returns nil for a message that breaks none. The findings are sorted by
-// rule, field and offset, so that equal messages have equal findings.
+// Check checks a message against every rule with a form on one message. It returns nil
+// for a message without violations. The findings are sorted by rule, field and offset,
+// so that equal messages have equal findings.
 //
-// Check reads nothing but its argument and does not keep or change it: it is
-// safe for concurrent use as long as nobody writes to the message meanwhile.
-// Any message may be given to it, however broken.
+// Check accepts any message. Check does not change the message or keep any part. Check
+// is safe for concurrent use while no goroutine writes to the message.
 func Check(m Message) []Finding {
 	b, fs := Contract{m.Organization}.checkBody(m.Body)
 	fs = slices.Concat(fs, checkAround(m, b))
@@ -72,7 +71,7 @@ func Check(m Message) []Finding {
 	return fs
 }
 
-// checkAround checks what a message has besides its body.
+// checkAround checks all of a message except the body.
 func checkAround(m Message, b body) []Finding {
 	return slices.Concat(
 		checkIdentity(m, b),
@@ -87,9 +86,9 @@ func checkAround(m Message, b body) []Finding {
 // CheckBody is [Contract.CheckBody] of the Kansas Frontier Matrix.
 func CheckBody(body string) []Finding { return Contract{}.CheckBody(body) }
 
-// Size returns the bytes of a message as SQS counts them against the limit on
-// messages and batches (F-073): the body in UTF-8, and of each attribute the
-// name, the data type and the value. It is what [Check] compares with MaxSize.
+// Size returns the size of a message by SQS's count for limits (F-073): the bytes of
+// the body in UTF-8, and of each attribute the name, the data type and the value.
+// [Check] compares Size with MaxSize.
 func Size(m Message) int {
 	n := len(m.Body)
 	for name, a := range m.Attributes {
@@ -111,9 +110,9 @@ func checkSize(m Message) []Finding {
 		"the message has %s bytes, %s of them in attributes; the limit is %s", count(size), count(size-len(m.Body)), count(limit)))}
 }
 
-// CheckGroupID checks a message group ID before there is a message in the
-// group. It returns nil if SQS takes the ID, else findings of rule SF009 (there
-// is none) or SF010 (SQS refuses it).
+// CheckGroupID checks a message group ID without a message. It returns nil for an ID
+// that SQS accepts, otherwise findings of rule SF009 (the ID is missing) or SF010 (SQS
+// refuses the ID).
 func CheckGroupID(id string) []Finding {
 	if id == "" {
 		return []Finding{found(missingGroupID, "MessageGroupId", "the message has no MessageGroupId")}
@@ -128,7 +127,7 @@ func checkDeduplicationID(id string) []Finding {
 	return checkID("MessageDeduplicationId", id)
 }
 
-// checkID takes what F-017 lists, which is ASCII from "!" to "~" without a gap.
+// checkID accepts the characters of F-017: ASCII from "!" to "~" without a gap.
 func checkID(field, id string) []Finding {
 	for at, c := range id {
 		if c <= ' ' || c > '~' {
@@ -166,8 +165,8 @@ func checkAttributes(attributes map[string]Attribute) []Finding {
 	return fs
 }
 
-// CheckAttribute checks one attribute before there is a message with it. It
-// returns nil if SQS takes its name, type and value, else findings of rule SF053.
+// CheckAttribute checks one attribute without a message. It returns nil if SQS accepts
+// its name, type and value, otherwise findings of rule SF053.
 func CheckAttribute(name string, a Attribute) (fs []Finding) {
 	for _, fault := range [...]string{nameFault(name), a.typeFault(), a.valueFault()} {
 		if fault != "" {
@@ -177,9 +176,8 @@ func CheckAttribute(name string, a Attribute) (fs []Finding) {
 	return fs
 }
 
-// nameFault takes letters and digits of any script: umlauts were seen to be
-// accepted, and where SQS draws the line is not known. What it does refuse, it
-// refuses aloud.
+// nameFault accepts letters and digits of any script. SQS accepts umlauts; its exact
+// limit is unknown, and SQS reports each refused name.
 func nameFault(name string) string {
 	lower := strings.ToLower(name)
 	switch {
@@ -235,8 +233,7 @@ func (a Attribute) valueFault() string {
 	return textFault("the value", a.StringValue)
 }
 
-// textFault refuses what SQS refuses of any text, and what would not even
-// arrive there as it is.
+// textFault refuses texts refused by SQS, and texts that would not arrive unchanged.
 func textFault(what, text string) string {
 	if at, c := refused(text); at >= 0 {
 		return fmt.Sprintf("%s has the character %U at byte %d, which SQS refuses", what, c, at)

@@ -6,21 +6,20 @@ import (
 	"strings"
 )
 
-// Severity says what a finding costs. The zero value is [Error], so that a
-// finding built by hand without one is refused rather than overlooked.
+// Severity grades a finding. The zero value is [Error], so a hand-made finding without
+// a severity is refused, not overlooked.
 type Severity uint8
 
 const (
-	// Error: the message loses events, breaks the contract or is refused by
-	// SQS. A producer that enforces the rules does not send it.
+	// Error: the message loses events, breaks the contract or is refused by SQS. A
+	// producer that enforces the rules does not send the message.
 	Error Severity = iota
 
-	// Warning: the message can be sent and does what it says, but a reader of
-	// the code should look.
+	// Warning: the message can be sent, but a person should read the code.
 	Warning
 
-	// Info: nothing is lost on this queue today; the finding says what a
-	// change of the queue or of the consumer would break.
+	// Info: the queue loses no event today. The finding describes the damage after a
+	// change of the queue or of the consumer.
 	Info
 )
 
@@ -37,15 +36,15 @@ func (s Severity) String() string {
 	return fmt.Sprintf("Severity(%d)", uint8(s))
 }
 
-// MarshalText returns what String does, the form of a severity in JSON.
+// MarshalText returns the result of String, the form of a severity in JSON.
 func (s Severity) MarshalText() ([]byte, error) {
 	if s > Info {
-		return nil, fmt.Errorf("lint: %v is no severity", s)
+		return nil, fmt.Errorf("lint: %v is not a severity", s)
 	}
 	return []byte(s.String()), nil
 }
 
-// UnmarshalText takes what MarshalText returns, and nothing else.
+// UnmarshalText accepts exactly the results of MarshalText.
 func (s *Severity) UnmarshalText(text []byte) error {
 	for known := Error; known <= Info; known++ {
 		if known.String() == string(text) {
@@ -53,58 +52,61 @@ func (s *Severity) UnmarshalText(text []byte) error {
 			return nil
 		}
 	}
-	return fmt.Errorf("lint: %q is no severity; there are error, warning and info", text)
+	return fmt.Errorf("lint: %q is not a severity: use error, warning or info", text)
 }
 
-// Rule is one row of the rule table. The table is shared by every pass: an ID
-// means the same rule wherever it is reported.
+// Rule is one row of the rule table. All passes share the table: an ID means the same
+// rule everywhere.
 type Rule struct {
-	// ID is stable: "SF" and three digits. An ID is never given to another
-	// rule, so it may be kept in suppressions and dashboards.
+	// ID is "SF" and three digits. An ID is never reused for another rule, so
+	// suppressions and dashboards may contain it.
 	ID string
 
-	// Name is a few words in kebab case, as stable as the ID.
+	// Name is a few words in kebab case. A Name never changes.
 	Name string
 
-	// Severity is that of the rule's findings unless Wording names an
-	// exception; [Finding.Severity] decides.
+	// Severity is the severity of the rule's findings, except for the cases in Wording;
+	// [Finding.Severity] decides.
 	Severity Severity
 
 	// Title is the rule in one line, without a full stop.
 	Title string
 
-	// Wording is the rule in full: what is required and what breaks without it.
+	// Wording is the whole rule: the requirement and the damage without it.
 	Wording string
 
-	// Source is where the rule comes from: a section of the KFM contract, an
-	// RFC, or the number of an observed fact about SQS (F-xxx).
+	// Source is the origin of the rule: a section of the KFM contract, an RFC, or the
+	// number of an observed fact about SQS (F-xxx).
 	Source string
 
-	// Fix is the way out where a finding has none that is closer to the case.
+	// Fix is the general way out; a finding may have a more specific one.
 	Fix string
 
-	// Passes are the places at which the rule is decided.
+	// Limits are the shapes of source beyond the pass over source, one sentence each.
+	Limits []string
+
+	// Passes are the passes that decide the rule.
 	Passes Passes
 
-	// Since is the version of this module that has the rule first, as in "0.1.0".
+	// Since is the first version of this module with the rule, such as "0.1.0".
 	Since string
 
-	// Bad breaks the rule and Good does not: a few lines each, in Go or, of what
-	// stands in a body, JSON.
+	// Bad breaks the rule, Good keeps it: a few lines each, in Go or, for a body, in
+	// JSON.
 	Bad, Good string
 }
 
-// Passes are the places at which a rule is decided, one or several.
+// Passes is a set of passes that decide a rule.
 type Passes uint8
 
 const (
-	// OnMessage: [Check] decides the rule, on one message that goes out.
+	// OnMessage: [Check] decides the rule, on one outgoing message.
 	OnMessage Passes = 1 << iota
 
-	// OnStream: [Stream] decides it, on a message and those before it.
+	// OnStream: [Stream] decides the rule, on a message and the earlier messages.
 	OnStream
 
-	// OnSource: package fifovet or the command "sqsfifo vet" decides it, on Go
+	// OnSource: package fifovet or the command "sqsfifo vet" decides the rule, on Go
 	// source.
 	OnSource
 )
@@ -123,13 +125,13 @@ func (p Passes) String() string {
 	return strings.Join(names, ", ")
 }
 
-// Rules returns every rule, sorted by ID. The slice is the caller's own.
+// Rules returns every rule, sorted by ID. The caller owns the slice.
 func Rules() []Rule {
 	return slices.Clone(rules)
 }
 
-// rules is every rule, sorted by ID, and never written to: Lookup searches it by
-// halves and Check reads it from any goroutine.
+// rules has every rule, sorted by ID for the binary search of Lookup. Several
+// goroutines read rules; no code writes it.
 var rules = sorted(messageRules, streamRules, sourceRules)
 
 func sorted(of ...[]Rule) []Rule {
@@ -138,8 +140,7 @@ func sorted(of ...[]Rule) []Rule {
 	return all
 }
 
-// Lookup returns the rule with the given ID, which is case-sensitive, and
-// whether there is one.
+// Lookup returns the rule with the given ID, case-sensitive, and whether it exists.
 func Lookup(id string) (Rule, bool) {
 	i, ok := slices.BinarySearchFunc(rules, id, func(r Rule, id string) int {
 		return strings.Compare(r.ID, id)
@@ -150,9 +151,20 @@ func Lookup(id string) (Rule, bool) {
 	return rules[i], true
 }
 
-// The IDs below 020 belong to rules that have a form on Go source, and some of
-// them on messages, too; 02x to whole packages; 03x to the body's bytes, 04x to the
-// envelope, 05x to what SQS takes, 06x to what goes before a message.
+// RefusedBySQS reports whether SQS itself refuses every message that breaks the rule.
+// Retries and warnings do not help then.
+func RefusedBySQS(id string) bool {
+	switch id {
+	case missingGroupID, invalidID, fifoDelay, tooLarge, refusedCharacter, tooManyAttributes, invalidAttribute:
+		return true
+	default:
+		return false
+	}
+}
+
+// IDs by subject. Below 020: rules with a form on Go source, some also on messages.
+// 02x: whole packages. 03x: the bytes of the body. 04x: the envelope. 05x: limits of
+// SQS. 06x: the stream of messages.
 const (
 	attrOnlyIdentity   = "SF001"
 	nondeterministicID = "SF002"
@@ -168,6 +180,8 @@ const (
 	volatileBody       = "SF012"
 	attrCopiesKey      = "SF013"
 	sharedConstantKey  = "SF014"
+	unreadFailures     = "SF015"
+	oneIDTwoBodies     = "SF016"
 	noComplianceTest   = "SF020"
 	invalidJSON        = "SF030"
 	duplicateName      = "SF031"

@@ -1,31 +1,34 @@
 package lint
 
-// streamRules are decided on a message and those that were sent before it.
+// streamRules need a message and the earlier messages.
 var streamRules = []Rule{
 	{
 		ID: bodyWithOtherAttr, Name: "body-with-other-attributes", Severity: Error,
-		Title:   "a body that was sent with other attributes",
-		Wording: "Within the deduplication interval one body has one set of attributes, trace context and the like apart. SQS hashes the body alone: it drops the second message and delivers the first with its own attributes. If the two are two events, one is lost.",
-		Source:  "KFM v11.2.3, sections 3 to 5 (RC-2.4.1); F-007, F-011",
-		Fix:     "put what differs into the body, as dedupe_key or a part of it",
-		Passes:  OnStream, Since: "0.1.0",
+		Title: "a body that was sent with other attributes",
+		Wording: "Within the deduplication interval one body has one set of attributes, except for trace context and similar attributes. SQS " +
+			"hashes only the body: it drops the second message and delivers the first with its own attributes. If the two messages are two " +
+			"events, one is lost.",
+		Source: "KFM v11.2.3, sections 3 to 5 (RC-2.4.1); F-007, F-011",
+		Fix:    "put the difference into the body, as dedupe_key or a part of dedupe_key",
+		Passes: OnStream, Since: "0.1.0",
 		Bad:  `send(body, map[string]string{"route": "north"}); send(body, map[string]string{"route": "south"})`,
 		Good: `send(bodyOf(north), nil); send(bodyOf(south), nil)`,
 	},
 	{
 		ID: keyReused, Name: "key-reused", Severity: Error,
-		Title:   "a dedupe key that was sent with another body",
-		Wording: "Within the deduplication interval one dedupe key has one body. SQS delivers both as if they had nothing to do with each other. Either the payload differs, and the key was given to another event, or the event was built again from a source that is not stable.",
-		Source:  "KFM v11.2.3, section 4; F-011",
-		Fix:     "give each event a key of its own, and resend the stored bytes of one that is sent again",
-		Passes:  OnStream, Since: "0.1.0",
+		Title: "a dedupe key that was sent with another body",
+		Wording: "Within the deduplication interval one dedupe key has one body. SQS delivers both messages as unrelated. If the payload " +
+			"differs, the key belongs to two events; otherwise the event was built again from an unstable source.",
+		Source: "KFM v11.2.3, section 4; F-011",
+		Fix:    "give each event its own key, and resend the stored bytes of an event",
+		Passes: OnStream, Since: "0.1.0",
 		Bad:  `{"dedupe_key":"landsat|1","payload":{"cloud_cover":1}} and {"dedupe_key":"landsat|1","payload":{"cloud_cover":2}}`,
 		Good: `{"dedupe_key":"landsat|1|v1", ...} and {"dedupe_key":"landsat|1|v2", ...}`,
 	},
 	{
 		ID: eventIDReused, Name: "event-id-reused", Severity: Error,
 		Title:   "an event_id that was sent with another dedupe key",
-		Wording: "An event_id belongs to one dedupe key. Consumers that know events by ID would take two events for one.",
+		Wording: "An event_id belongs to one dedupe key. Consumers that identify events by ID would take two events for one.",
 		Source:  "KFM v11.2.3, section 4",
 		Fix:     "derive event_id from the event, see sqsfifo.DeriveEventID",
 		Passes:  OnStream, Since: "0.1.0",
@@ -34,21 +37,22 @@ var streamRules = []Rule{
 	},
 	{
 		ID: bodyInOtherGroup, Name: "body-in-other-group", Severity: Error,
-		Title:   "a body that was sent to another message group",
-		Wording: "Within the deduplication interval one body goes to one message group. With the deduplication scope messageGroup SQS delivers it in both groups; with the scope queue it drops the second and the order of the second group has a gap.",
-		Source:  "F-006, F-030",
-		Fix:     "derive the group from what does not change",
-		Passes:  OnStream, Since: "0.1.0",
+		Title: "a body that was sent to another message group",
+		Wording: "Within the deduplication interval one body goes to one message group. With the deduplication scope messageGroup SQS delivers " +
+			"the body in both groups; with the scope queue it drops the second message, and the order of the second group has a gap.",
+		Source: "F-006, F-030",
+		Fix:    "derive the group from values that do not change",
+		Passes: OnStream, Since: "0.1.0",
 		Bad:  `send(body, "north"); send(body, "south")`,
 		Good: `send(body, group(event))`,
 	},
 	{
 		ID: dedupIDReused, Name: "dedup-id-reused", Severity: Error,
 		Title: "an explicit deduplication ID that was sent with another body",
-		Wording: "Within the deduplication interval one deduplication ID has one body. SQS looks at the ID alone: it drops the second message, " +
-			"whatever it says, with an answer that says success.",
+		Wording: "Within the deduplication interval one deduplication ID has one body. SQS compares only the ID: it drops the second message " +
+			"with any body, and reports success.",
 		Source: "F-007, F-011 to F-014",
-		Fix:    "derive the ID from all that tells two events apart, or send none and let SQS hash the body",
+		Fix:    "derive the ID from everything that distinguishes two events, or send no ID and let SQS hash the body",
 		Passes: OnStream, Since: "0.1.0",
 		Bad:  `send(created, "order-17"); send(paid, "order-17")`,
 		Good: `send(created, "order-17|created"); send(paid, "order-17|paid")`,

@@ -10,18 +10,19 @@ import (
 	"strings"
 	"sync"
 	"time"
-	"unsafe"
 
+	"github.com/kansas-frontier-matrix/sqsfifo/internal/textview"
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/window"
 )
 
-// Stream holds the messages of one queue, in the order in which they are sent,
-// against the rules on a message and those before it. It remembers what SQS
-// remembers: five minutes from the first of equal ones on. A message that is sent
-// again as it was is right and has no finding, however often it comes.
+// Stream checks the messages of one queue, in the order of their sends, against the
+// rules on a message and the earlier messages. A Stream remembers a message like SQS:
+// for five minutes from the first of equal messages. A message sent again unchanged has
+// no finding, however often.
 //
-// It is safe for concurrent use; the order is that of the calls. It keeps about
-// 250 bytes of a message and no text of it. Create one with [NewStream].
+// A Stream is safe for concurrent use; the order is the order of the calls. A Stream
+// keeps about 250 bytes of a message and none of its text. Create a Stream with
+// [NewStream].
 type Stream struct {
 	mu     sync.Mutex
 	n      int // messages so far
@@ -32,7 +33,7 @@ type Stream struct {
 	byEvent *window.Window[sighting] // event ID
 }
 
-// sighting is a message as far as a later one may be compared with it.
+// sighting is the part of a message for comparisons with later messages.
 type sighting struct {
 	n                                     int
 	body, payload, attributes, group, key fingerprint
@@ -40,16 +41,15 @@ type sighting struct {
 
 type fingerprint [8]byte
 
-// NewStream returns a stream without a message.
+// NewStream returns a stream without messages.
 func NewStream() *Stream {
 	o := window.Options{}
 	return &Stream{byID: window.New[sighting](o), byKey: window.New[sighting](o), byEvent: window.New[sighting](o)}
 }
 
-// Check returns the findings of [Check], and those that follow from the messages
-// before: SF060 to SF064, which name the time of the earlier message and its
-// number, the first being 1. At is when the message is sent, no earlier than the
-// one before it.
+// Check returns the findings of [Check] and the findings SF060 to SF064, which name the
+// time and the number of the earlier message, counted from 1. At is the time of the
+// send, no earlier than in the previous call.
 func (s *Stream) Check(at time.Time, m Message) []Finding {
 	b, fs := Contract{m.Organization}.checkBody(m.Body)
 	fs = slices.Concat(fs, checkAround(m, b))
@@ -58,7 +58,7 @@ func (s *Stream) Check(at time.Time, m Message) []Finding {
 	}
 	id := m.DeduplicationID
 	if id == "" {
-		sum := sha256.Sum256(unsafe.Slice(unsafe.StringData(m.Body), len(m.Body)))
+		sum := sha256.Sum256(textview.Bytes(m.Body))
 		id = hex.EncodeToString(sum[:])
 	}
 	key, event := b.memberText("dedupe_key"), b.memberText("event_id")
@@ -94,16 +94,16 @@ func (s *Stream) Check(at time.Time, m Message) []Finding {
 	return fs
 }
 
-// Unseen returns the number of messages that could not be remembered, because
-// 33 million already were; what follows them is not compared with them.
+// Unseen returns the number of messages beyond the limit of 33 million remembered
+// messages. Check does not compare later messages with unseen messages.
 func (s *Stream) Unseen() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.unseen
 }
 
-// earlier returns the message that claimed the ID and is still remembered, or
-// claims the ID for this one.
+// earlier returns the remembered message that claimed the ID, or claims the ID for this
+// message.
 func (s *Stream) earlier(w *window.Window[sighting], at time.Time, id string, is sighting) (sighting, time.Time, bool) {
 	k := w.Key("", id)
 	if r, state := w.Lookup(at, k); state != window.Outside {
@@ -115,7 +115,7 @@ func (s *Stream) earlier(w *window.Window[sighting], at time.Time, id string, is
 	return sighting{}, time.Time{}, false
 }
 
-// sameID compares two messages of which SQS drops the second.
+// sameID compares two messages with one deduplication ID; SQS drops the second.
 func sameID(m Message, is, was sighting, since time.Time) []Finding {
 	if was.body != is.body {
 		return []Finding{found(dedupIDReused, "MessageDeduplicationId", fmt.Sprintf(
@@ -142,7 +142,7 @@ func ago(was sighting, since time.Time) string {
 	return fmt.Sprintf("as message %d at %s", was.n, since.UTC().Format(time.RFC3339Nano))
 }
 
-// memberText returns the text of a member that is a string, or "".
+// memberText returns the text of a string member, or "".
 func (b body) memberText(name string) string {
 	i := index(b.members, name)
 	if i < 0 || b.text[b.members[i].start] != '"' {
@@ -154,12 +154,12 @@ func (b body) memberText(name string) string {
 func (b body) offsetOf(name string) int { return b.members[index(b.members, name)].start }
 
 func fingerprintOf(s string) (f fingerprint) {
-	sum := sha256.Sum256(unsafe.Slice(unsafe.StringData(s), len(s)))
+	sum := sha256.Sum256(textview.Bytes(s))
 	return fingerprint(sum[:])
 }
 
-// fingerprintOfAttributes is over those that may carry what tells two events
-// apart. Each text is preceded by its length.
+// fingerprintOfAttributes hashes the attributes that may distinguish two events. The
+// length of each text precedes it.
 func fingerprintOfAttributes(attributes map[string]Attribute) fingerprint {
 	var text []byte
 	for _, name := range slices.Sorted(maps.Keys(attributes)) {

@@ -39,7 +39,7 @@ type step struct {
 	message lint.Message
 }
 
-// streamCases are two messages each, of which the second is bad or good.
+// Each case of streamCases has two messages; the second message is bad or good.
 var streamCases = []struct {
 	rule, name string
 	bad, good  []step
@@ -103,7 +103,7 @@ func withID(m lint.Message, id string) lint.Message {
 	return m
 }
 
-// otherEvent has a key and an ID of its own.
+// otherEvent has another key and another ID.
 func otherEvent(cloud string) lint.Message {
 	m := good()
 	m.Body = strings.NewReplacer(key, "landsat|another", id, "019ae7b0-8c00-7abc-9def-0123456789ac", "0.25", cloud).Replace(m.Body)
@@ -134,7 +134,8 @@ func TestStream(t *testing.T) {
 	}
 }
 
-// The interval runs from the first of equal messages, replays do not restart it.
+// The interval runs from the first of equal messages; replays do not restart the
+// interval.
 func TestStreamForgetsAsSQSDoes(t *testing.T) {
 	s := lint.NewStream()
 	for _, at := range []time.Duration{0, 4 * time.Minute, 5*time.Minute - 1} {
@@ -144,7 +145,7 @@ func TestStreamForgetsAsSQSDoes(t *testing.T) {
 	assert.NotEmpty(t, s.Check(start.Add(5*time.Minute), good()), "and remember this one")
 }
 
-// A stream finds what a model with maps and texts finds.
+// A stream agrees with a model made of maps and texts.
 func TestStreamAgainstAModel(t *testing.T) {
 	type seen struct {
 		at                        time.Time
@@ -191,7 +192,7 @@ func TestStreamAgainstAModel(t *testing.T) {
 	}
 }
 
-// Whatever comes, a stream says what Check says, and nothing panics.
+// For any input, a stream's first message and its replay have the findings of Check.
 func FuzzStream(f *testing.F) {
 	f.Add(goodBody, "p28r33", "")
 	f.Add(`{"dedupe_key":1,"event_id":[],"payload":`, "", "\xff")
@@ -199,7 +200,7 @@ func FuzzStream(f *testing.F) {
 		m := lint.Message{Body: body, GroupID: group, DeduplicationID: id}
 		s := lint.NewStream()
 		for range 2 {
-			require.Equal(t, lint.Check(m), s.Check(start, m), "a message of which nothing went before, or only itself")
+			require.Equal(t, lint.Check(m), s.Check(start, m), "a first message, or its replay")
 		}
 	})
 }

@@ -9,70 +9,71 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"time"
 	"unicode/utf8"
 
 	"github.com/kansas-frontier-matrix/sqsfifo"
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/sqldb"
+	"github.com/kansas-frontier-matrix/sqsfifo/lint"
 )
 
-// MessageError is a message that [Outbox.Add] refused. Nothing was added, and the
-// transaction can go on.
-type MessageError struct {
-	Index int    // of the message in the call
-	Field string // for example "Group"
-	Rule  string // what is wrong, and the way out
-}
-
-func (e *MessageError) Error() string {
-	return fmt.Sprintf("outbox: not added: message %d: %s %s", e.Index, e.Field, e.Rule)
-}
-
-// check returns what keeps a message from being stored as it is. The relay's producer
-// checks it against all rules; what Build returned keeps them.
+// check returns an error if SQS would never accept m, or if m cannot be stored unchanged:
+// after the commit, a message refused by SQS would stop its group. Messages from Build
+// pass. The relay's producer checks all rules.
 func check(index int, m *sqsfifo.Message) error {
-	wrong := func(field, rule string) error { return &MessageError{Index: index, Field: field, Rule: rule} }
+	wrong := func(field, found, rule string) error {
+		return wrong(fmt.Sprintf("msgs[%d].%s", index, field), found, rule)
+	}
 	switch {
 	case m == nil:
-		return wrong("Message", "is nil; pass what Build returned")
+		return wrong("Message", "nil", "pass what Build returned")
 	case m.Group == "" || len(m.Group) > 128:
-		return wrong("Group", fmt.Sprintf("has %d bytes; want 1 to 128", len(m.Group)))
+		return wrong("Group", fmt.Sprintf("%d bytes", len(m.Group)), "want 1 to 128")
 	case m.DedupeKey == "":
-		return wrong("DedupeKey", "is empty; pass what Build returned")
+		return wrong("DedupeKey", "empty", "pass what Build returned")
 	case m.Body == "":
-		return wrong("Body", "is empty; pass what Build returned")
+		return wrong("Body", "empty", "pass what Build returned")
 	case !utf8.ValidString(m.Body):
-		return wrong("Body", "is not UTF-8; pass what Build returned")
+		return wrong("Body", "not UTF-8", "pass what Build returned")
 	case !utf8.ValidString(m.DedupeKey):
-		return wrong("DedupeKey", "is not UTF-8; SQS would store another one")
+		return wrong("DedupeKey", "not UTF-8", "SQS would store another one")
 	}
 	for i := range len(m.Group) {
 		if c := m.Group[i]; c <= ' ' || c >= 0x7f {
-			return wrong("Group", fmt.Sprintf("has the byte %#x at %d; want ASCII letters, digits and punctuation", c, i))
+			return wrong("Group", fmt.Sprintf("the byte %#x at %d", c, i), "want ASCII letters, digits and punctuation")
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(m.Attributes)) {
 		if !utf8.ValidString(name) || !utf8.ValidString(m.Attributes[name]) {
-			return wrong("Attributes", fmt.Sprintf("has a value under %q that is not UTF-8", name))
+			return wrong("Attributes", fmt.Sprintf("%q with a value that is not UTF-8", name), "SQS would store another one")
+		}
+	}
+	checked := lint.Message{Body: m.Body, GroupID: m.Group, Attributes: make(map[string]lint.Attribute, len(m.Attributes))}
+	for name, value := range m.Attributes {
+		checked.Attributes[name] = lint.Attribute{DataType: "String", StringValue: value}
+	}
+	for _, f := range lint.Check(checked) {
+		if lint.RefusedBySQS(f.Rule) {
+			rule, _ := lint.Lookup(f.Rule) // the title quotes no part of the message
+			return wrong(f.Field, rule.ID+" "+rule.Name, rule.Title+"; "+f.Fix)
 		}
 	}
 	return nil
 }
 
-// addition is a message on its way into the tables.
+// addition is a message to insert.
 type addition struct {
 	message []byte
 	hash    [sha256.Size]byte
 }
 
-// Add stores messages in a transaction of the caller, in the order of the arguments
-// within each group. They are sent if it commits, after all messages that earlier
-// commits added to their groups.
+// Add stores messages in a transaction of the caller, in argument order within each
+// group. If the transaction commits, the relay sends the messages after all messages
+// committed earlier to their groups.
 //
-// Add locks the counters of the groups until the transaction ends: other
-// transactions that add to one of them wait. An error other than a [*MessageError] may
-// leave the transaction unusable; roll it back. Call [Bell].Ring after the commit,
-// so that the relay need not wait for its next poll.
+// Add locks the counters of the groups until the transaction ends: other transactions
+// that add to these groups wait. After an error other than an [*idempotency.InvalidError]
+// the transaction may be unusable; roll it back. After the commit call [Bell].Ring, so
+// that the relay need not wait for its next poll.
 func (o *Outbox) Add(ctx context.Context, tx *sql.Tx, msgs ...*sqsfifo.Message) error {
 	byGroup := map[string][]addition{}
 	for i, m := range msgs {
@@ -81,14 +82,14 @@ func (o *Outbox) Add(ctx context.Context, tx *sql.Tx, msgs ...*sqsfifo.Message) 
 		}
 		text, err := json.Marshal(m)
 		if err != nil {
-			return &MessageError{Index: i, Field: "Message", Rule: err.Error()}
+			return wrong(fmt.Sprintf("msgs[%d]", i), "not JSON", err.Error())
 		}
 		byGroup[m.Group] = append(byGroup[m.Group], addition{text, sha256.Sum256([]byte(m.Body))})
 	}
 	if len(msgs) == 0 {
 		return nil
 	}
-	// All calls take the counters in one order, or they would deadlock.
+	// Every call locks the counters in the same order; otherwise calls could deadlock.
 	groups := slices.Sorted(maps.Keys(byGroup))
 	var err error
 	if o.config.Dialect == PostgreSQL {
@@ -102,18 +103,19 @@ func (o *Outbox) Add(ctx context.Context, tx *sql.Tx, msgs ...*sqsfifo.Message) 
 	return nil
 }
 
-// The rows of input are counters in the order of the arrays. A statement sees what its
-// own RETURNING returns, so that one round trip does both.
-const postgresAdd = `WITH drawn AS (
+// The input rows are counters in array order. The INSERT can use the positions returned
+// by the CTE's RETURNING, so one round trip draws positions and inserts messages.
+// Outdated programs insert no rows.
+var postgresAdd = sqldb.PostgreSQL.Render(`WITH drawn AS (
   INSERT INTO outbox_groups AS g (message_group, last_position)
-  SELECT message_group, n FROM unnest($1::text::text[], $2::text::bigint[]) WITH ORDINALITY AS t (message_group, n, at) ORDER BY at
+  SELECT message_group, n FROM unnest($1::text::text[], $2::text::bigint[]) WITH ORDINALITY AS t (message_group, n, at) WHERE ` + schema.Oldest() + ` <= $7::bigint ORDER BY at
   ON CONFLICT (message_group) DO UPDATE SET last_position = g.last_position + EXCLUDED.last_position
   RETURNING message_group, last_position
 )
 INSERT INTO outbox (message_group, position, message, body_hash, added_at)
-SELECT t.message_group, d.last_position - t.before_last, t.message, t.body_hash, (extract(epoch FROM clock_timestamp()) * 1000000)::bigint
+SELECT t.message_group, d.last_position - t.before_last, t.message, t.body_hash, {now}
 FROM unnest($3::text::text[], $4::text::bigint[], $5::text::bytea[], $6::text::bytea[]) AS t (message_group, before_last, message, body_hash)
-JOIN drawn AS d ON d.message_group = t.message_group COLLATE "C"`
+JOIN drawn AS d ON d.message_group = t.message_group COLLATE "C"`)
 
 func (o *Outbox) addPostgreSQL(ctx context.Context, tx *sql.Tx, groups []string, byGroup map[string][]addition) error {
 	var names, counts, of, beforeLast, messages, hashes sqldb.Array
@@ -130,32 +132,42 @@ func (o *Outbox) addPostgreSQL(ctx context.Context, tx *sql.Tx, groups []string,
 		}
 		rows += int64(n)
 	}
-	result, err := tx.ExecContext(ctx, postgresAdd, names.String(), counts.String(), of.String(), beforeLast.String(), messages.String(), hashes.String())
+	result, err := tx.ExecContext(ctx, postgresAdd, names.String(), counts.String(), of.String(), beforeLast.String(), messages.String(), hashes.String(), schema.Latest())
 	if err != nil {
 		return err
 	}
-	if n, err := result.RowsAffected(); err == nil && n != rows {
-		return fmt.Errorf("%d of %d rows were inserted", n, rows)
+	if n, err := result.RowsAffected(); err != nil || n == rows {
+		return err
 	}
-	return nil
+	if err := schema.CheckVersion(ctx, tx); err != nil {
+		return err
+	}
+	return fmt.Errorf("fewer than %d rows were inserted", rows)
 }
 
+// All times of an outbox come from the database's clock, because times of two clocks are
+// not comparable: SQLite's clock counts milliseconds.
+var sqliteAdd = sqldb.SQLite.Render(`INSERT INTO outbox (message_group, position, message, body_hash, added_at) VALUES (?1, ?2, ?3, ?4, {now})`)
+
 func (o *Outbox) addSQLite(ctx context.Context, tx *sql.Tx, groups []string, byGroup map[string][]addition) (err error) {
-	insert, err := tx.PrepareContext(ctx, `INSERT INTO outbox (message_group, position, message, body_hash, added_at) VALUES (?1, ?2, ?3, ?4, ?5)`)
+	insert, err := tx.PrepareContext(ctx, sqliteAdd)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, insert.Close()) }()
 	for _, g := range groups {
 		n := int64(len(byGroup[g]))
-		var last int64
+		var last, oldest int64
 		err := tx.QueryRowContext(ctx, `INSERT INTO outbox_groups (message_group, last_position) VALUES (?1, ?2)
-			ON CONFLICT (message_group) DO UPDATE SET last_position = last_position + excluded.last_position RETURNING last_position`, g, n).Scan(&last)
+			ON CONFLICT (message_group) DO UPDATE SET last_position = last_position + excluded.last_position RETURNING last_position, `+schema.Oldest(), g, n).Scan(&last, &oldest)
+		if err == nil {
+			err = schema.CheckOldest(oldest)
+		}
 		if err != nil {
 			return err
 		}
 		for i, a := range byGroup[g] {
-			if _, err := insert.ExecContext(ctx, g, last-n+1+int64(i), a.message, a.hash[:], time.Now().UnixMicro()); err != nil {
+			if _, err := insert.ExecContext(ctx, g, last-n+1+int64(i), a.message, a.hash[:]); err != nil {
 				return err
 			}
 		}

@@ -12,48 +12,48 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo"
 )
 
-// Place is where a message is, or was, in an outbox.
+// Place identifies a message in an outbox, even after the message has left.
 type Place struct {
 	Group    string
 	Position int64 // from 1 in each group
 }
 
-// Outcome is how a message left an outbox.
+// Outcome is the reason why a message left an outbox.
 type Outcome string
 
 const (
-	OutcomeSent      Outcome = "sent"      // SQS stored it
-	OutcomeDuplicate Outcome = "duplicate" // SQS had it from an earlier attempt
-	OutcomeSettled   Outcome = "settled"   // taken for sent, by Settle or SettleLate
-	OutcomeDiscarded Outcome = "discarded" // not to be sent, by Settle
+	OutcomeSent      Outcome = "sent"      // SQS stored the message
+	OutcomeDuplicate Outcome = "duplicate" // SQS stored an earlier attempt
+	OutcomeSettled   Outcome = "settled"   // assumed sent, by Settle or SettleLate
+	OutcomeDiscarded Outcome = "discarded" // dropped unsent, by Settle
 )
 
 // ArchivedRow is a message that left an outbox with [ArchiveSent].
 type ArchivedRow struct {
 	Place
 
-	// Message is as Add stored it, or nil if the row cannot be decoded; Err says why.
-	// BodyHash is the SHA-256 of the body when it was stored, in hexadecimal: it is not
-	// compared.
+	// Message is the message stored by Add, or nil if the row cannot be decoded; Err has
+	// the reason. BodyHash is the recorded SHA-256 of the body in hexadecimal. Archived
+	// does not compare it with the body.
 	Message  *sqsfifo.Message
 	Err      error
 	BodyHash string
 
 	Outcome Outcome
 
-	// MessageID and SequenceNumber are SQS's, "" for a message without a receipt.
+	// MessageID and SequenceNumber are SQS's values, or "" without a receipt.
 	MessageID, SequenceNumber string
 
-	// SQS accepted the message, if it did, after Added and before Settled.
+	// A sent message was accepted by SQS after Added and before Settled.
 	Added, Settled time.Time
 }
 
-// archivePage is how many rows are read at a time.
+// archivePage is the number of rows per read.
 const archivePage = 500
 
-// Archived yields the archived messages in the order of their groups and positions,
-// without a snapshot: one that leaves the outbox, or is purged, while it reads may be
-// missed. After an error it ends.
+// Archived yields the archived messages ordered by group and position. It has no
+// snapshot: it may miss messages archived or purged meanwhile. Archived stops after the
+// first error.
 func (o *Outbox) Archived(ctx context.Context) iter.Seq2[ArchivedRow, error] {
 	return func(yield func(ArchivedRow, error) bool) {
 		var last Place
@@ -75,8 +75,8 @@ func (o *Outbox) Archived(ctx context.Context) iter.Seq2[ArchivedRow, error] {
 	}
 }
 
-// ArchivedAt returns the archived messages at the places, in their order. A place that
-// has none gets a row whose Position is 0.
+// ArchivedAt returns the archived messages at the places, in the order of places. The row
+// of an empty place has Position 0.
 func (o *Outbox) ArchivedAt(ctx context.Context, places []Place) ([]ArchivedRow, error) {
 	out := make([]ArchivedRow, len(places))
 	for begin := 0; begin < len(places); begin += archivePage {

@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// Bell tells relays that messages were added, at most every 50 ms and outside the
-// transactions that added them: a notification in each transaction would halve the rate
-// of PostgreSQL. A bell that fails costs nothing but time, because relays poll.
+// Bell notifies relays of new messages, at most every 50 ms and outside the adding
+// transactions: a notification in each transaction would halve PostgreSQL's rate. A
+// failing bell only costs time, because relays poll.
 //
 //	bell := outbox.NewBell(outbox.Notify(db, "outbox"))
 //	...
@@ -17,7 +17,7 @@ import (
 //		bell.Ring()
 //	}
 //
-// On the other side, a connection of the driver listens on the channel and calls
+// In the relay's process, a driver connection listens on the channel and calls
 // [Relay.Wake].
 type Bell struct {
 	ring   func(context.Context) error
@@ -31,17 +31,17 @@ type Bell struct {
 	idle    sync.WaitGroup
 }
 
-// BellInterval is the least time between two notifications of a bell.
+// BellInterval is the minimum time between two notifications of a bell.
 const BellInterval = 50 * time.Millisecond
 
-// NewBell returns a bell that calls ring from a goroutine of its own, one call at a time.
+// NewBell returns a bell that calls ring from its own goroutine, one call at a time.
 func NewBell(ring func(context.Context) error) *Bell {
 	b := &Bell{ring: ring}
 	b.ctx, b.cancel = context.WithCancel(context.Background())
 	return b
 }
 
-// Notify returns a function for [NewBell] that notifies the channel of a PostgreSQL
+// Notify returns a function for [NewBell] that notifies a channel of a PostgreSQL
 // database.
 func Notify(db *sql.DB, channel string) func(context.Context) error {
 	return func(ctx context.Context) error {
@@ -50,8 +50,8 @@ func Notify(db *sql.DB, channel string) func(context.Context) error {
 	}
 }
 
-// Ring asks for a notification and does not wait for it. Call it after a commit. The
-// first one goes out at once, later ones with the next interval.
+// Ring requests a notification and returns immediately. Call it after a commit. The first
+// notification is sent without delay, later ones after BellInterval.
 func (b *Bell) Ring() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -63,7 +63,7 @@ func (b *Bell) Ring() {
 	b.idle.Go(b.run)
 }
 
-// run notifies until nobody has rung for an interval.
+// run sends notifications until an interval passes without Ring.
 func (b *Bell) run() {
 	for {
 		b.mu.Lock()
@@ -75,7 +75,7 @@ func (b *Bell) run() {
 		b.rung = false
 		b.mu.Unlock()
 		ctx, cancel := context.WithTimeout(b.ctx, 5*time.Second)
-		_ = b.ring(ctx) // relays poll
+		_ = b.ring(ctx) // on failure, relays still poll
 		cancel()
 		select {
 		case <-time.After(BellInterval):
@@ -84,8 +84,8 @@ func (b *Bell) run() {
 	}
 }
 
-// Close ends a notification that is under way, and waits for its goroutine. Ring does
-// nothing from then on.
+// Close cancels a running notification and waits for the goroutine. Afterwards Ring has
+// no effect.
 func (b *Bell) Close() {
 	b.mu.Lock()
 	b.closed = true

@@ -6,7 +6,7 @@ import (
 	"encoding/json"
 )
 
-// completion is a row that leaves the outbox. The members are those of the records in
+// completion is a row that leaves the outbox. The JSON names match the record columns in
 // the statements.
 type completion struct {
 	Group          string  `json:"g"`
@@ -16,7 +16,7 @@ type completion struct {
 	SequenceNumber string  `json:"s"`
 }
 
-// remove takes rows out of the outbox.
+// remove deletes rows from the outbox and archives them with ArchiveSent.
 func (o *Outbox) remove(ctx context.Context, tx *sql.Tx, rows []completion) error {
 	list := toJSON(rows)
 	if o.config.Sent == ArchiveSent {
@@ -28,7 +28,7 @@ func (o *Outbox) remove(ctx context.Context, tx *sql.Tx, rows []completion) erro
 	return err
 }
 
-// toJSON encodes groups and numbers, for which it cannot fail.
+// toJSON encodes list. Encoding cannot fail for groups and numbers.
 func toJSON[T any](list []T) string {
 	if len(list) == 0 {
 		return "[]"

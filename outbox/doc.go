@@ -1,90 +1,85 @@
-// Package outbox stores messages in the transaction that makes their events true,
-// and sends them later, in the order of the commits.
+// Package outbox stores messages in the same transaction as their events, and sends them
+// later in commit order.
 //
 // # Problem
 //
-// A program that writes to its database and then sends a message can die between the
-// two. Storing the message in the same transaction closes that gap, and opens
-// others: numbers that a table gives to its rows are not in the order in which the
-// transactions commit, so that a later event of a group is sent first; a relay that
-// dies after a send and before it has noted it sends again; and two relays that both
-// believe to be the only one do so all the time.
+// A program that writes to its database and then sends a message can die between both
+// steps. Storing the message in the same transaction closes this gap but opens others.
+// Row numbers do not follow the order of commits, so a later event of a group can be sent
+// first. A relay that dies between a send and its record sends again. Two relays that
+// both believe they are alone send every message twice.
 //
 // # Guarantee
 //
-//   - A message is in the outbox if and only if the transaction of [Outbox.Add]
-//     committed, byte for byte as Build returned it.
-//   - The order of a message group is the order of the commits. Add draws the
-//     position from a counter row of the group, which stays locked until the
-//     transaction ends: positions have no gaps, and a position that can be read
-//     has none before it that is still to come.
-//   - Any number of processes may run a [Relay]; one of them works. A row of the
-//     database says which, with a fence that grows with each takeover; every write
-//     of a relay is conditioned on it.
-//   - A row is marked, durably, before its first attempt. After a crash, of a relay or
-//     of the database, the first row of a group that has no confirmation is sent
-//     again before any later one, with equal bytes, so that SQS recognises it: each
-//     message is in the queue exactly once.
-//   - A row whose first attempt is so long ago that SQS may have forgotten it is
-//     late. [Config].Late says what becomes of it; by default it is held and
-//     named, with the rest of its group behind it.
-//   - A message that fails stops its group and no other.
+//   - The outbox contains a message, byte for byte as returned by Build, if and only if
+//     the transaction of [Outbox.Add] committed.
+//   - Messages of a group are ordered by commit. Add draws positions from the group's
+//     counter row and locks the row until the transaction ends. Positions therefore have
+//     no gaps, and before a visible position no new position appears.
+//   - Any number of processes may run a [Relay]; one of them leads. A database row names
+//     the leader and has a fence that grows with each takeover. Every write of a relay
+//     checks the fence.
+//   - A row is marked durably before its first attempt. After a crash of a relay or of
+//     the database, the first unconfirmed row of a group is sent again before any later
+//     row, with equal bytes, so SQS recognises it: each message is in the queue exactly
+//     once.
+//   - A row is late if SQS may have forgotten its first attempt. [Config].Late decides
+//     about late rows. By default the relay holds the row and the rest of its group, and
+//     reports the row.
+//   - A failing message stops its own group and no other group.
 //
 // # Limits
 //
-// Exactly-once ends where a process or packet is stopped for more than five minutes
-// between its last check of the lease and SQS. Transactions that write to one group
-// wait for each other from Add until they end, so call Add late in the transaction.
-// One Add takes its groups in a fixed order and does not deadlock with another; two
-// Adds in one transaction with different groups can (PostgreSQL: 40P01, retry the
-// transaction). At isolation levels above READ COMMITTED, Add fails with a
-// serialization error (40001) where it would otherwise wait.
+// Exactly-once ends if a process or packet is delayed for more than five minutes between
+// the last check of the lease and SQS. Transactions that add to one group wait for each
+// other from Add until they end, so call Add late in the transaction. One Add locks its
+// groups in a fixed order, so single calls cannot deadlock with each other; two Adds with
+// different groups in one transaction can (PostgreSQL: 40P01, retry the transaction). At
+// isolation levels above READ COMMITTED, Add fails with a serialization error (40001)
+// instead of waiting.
 //
-// Ages are measured by the clock of the database, for SQLite that of the machine. It
-// must not be set back while rows wait for a confirmation.
+// Ages come from the database's clock; for SQLite, from the machine's clock. Do not set
+// this clock back while rows await confirmation.
 //
-// The counter of a group is kept for good, about 100 bytes with its index for each
-// group that ever was: a position is never used twice.
+// Group counters are never deleted, because positions must stay unique. Each counter
+// takes about 100 bytes including its index entry.
 //
 // # Operation
 //
-// PostgreSQL: the rows of the table outbox are inserted and deleted, never updated; what
-// the relay writes for each attempt is one row for each group. A transaction that
-// stays open anywhere in the database keeps the remains of deleted rows from being
-// vacuumed, and the relay has to read over them: bound transactions with
-// idle_in_transaction_session_timeout.
+// PostgreSQL: rows of the table outbox are inserted and deleted, never updated; per
+// attempt the relay writes one mark per group. A transaction left open anywhere in the
+// database prevents vacuuming of deleted rows, and the relay must read past them: bound
+// transactions with idle_in_transaction_session_timeout.
 //
-// [Schema] sets two storage parameters; the program bench of the nested module
-// outboxtest repeats the measurements, here with 8 writers and 200 groups. A
-// fillfactor of 50 for the counters and marks: while another transaction was open, 53 %
-// of the updates of marks needed no new entry in the index, without it 1 %; with none
-// open 99 % in both cases, and 25 was not better. Autovacuum of the table outbox after
-// 10,000 deleted rows, whatever its size: without any vacuum the table was 2 to 4 times as
-// large after 15 s, and it is the backlog of a bad day that makes the default wait.
-// Differences in speed were within the noise.
+// [Schema] sets two storage parameters; `cd lab && go run ./bench/outbox` repeats the
+// measurements, here with 8 writers and 200 groups. First, counters and marks have a
+// fillfactor of 50: while another transaction was open, 53 % of the mark updates needed
+// no new index entry, compared with 1 % without the setting. Without an open transaction
+// the share was 99 % in both cases; 25 was no better. Second, autovacuum runs on the
+// table outbox after 10,000 deleted rows, at any table size: without any vacuum the table
+// was 2 to 4 times as large after 15 s, and after a bad day the default waits because of
+// the backlog. Differences in speed were within the noise.
 //
-// [Outbox.Stats] and [Outbox.Groups] show the lag, and which groups are stuck;
-// [Outbox.Late] the messages that may have been stored and are too old to resend;
-// [Outbox.Settle] lets a group go on. None of them needs a relay.
+// [Outbox.Stats] and [Outbox.Groups] show the lag and the stuck groups. [Outbox.Late]
+// lists messages that may have been stored and are too old to resend. [Outbox.Settle]
+// lets a group continue. These methods need no relay.
 //
-// SQLite: there is one writer at a time. Begin transactions with IMMEDIATE
+// SQLite: only one writer is active at a time. Begin transactions with IMMEDIATE
 // (modernc.org/sqlite: _txlock=immediate) and set a busy timeout.
 //
 // # Other databases
 //
-// MySQL and MariaDB are not supported. The relay renews its lease, takes over and marks
-// with UPDATE ... RETURNING and INSERT ... ON CONFLICT, which neither has, so that
-// each of its statements would have to be written and proven a third time. What gives
-// the order works there, too: a table with a counter for each group, and in the
-// transaction of the event
+// MySQL and MariaDB are unsupported. The relay renews its lease, takes over and marks
+// rows with UPDATE ... RETURNING and INSERT ... ON CONFLICT; both databases lack these
+// forms, so each statement would need a third version and proof. The ordering works
+// there: a table with a counter per group, and in the event's transaction
 //
 //	INSERT INTO counters VALUES (?, LAST_INSERT_ID(1))
 //	  ON DUPLICATE KEY UPDATE last_position = LAST_INSERT_ID(last_position + 1)
 //
-// then the message, as the JSON of what Build returned, under LAST_INSERT_ID(). The row
-// of the counter stays locked until the commit, so that positions are in the order of the
-// commits and other groups do not wait. A replay.Source over that table then lets
-// package replay send the messages in order, with a durable mark before each; rows
-// that a plan has sent are deleted when its report is complete, and before that no
-// other plan is made.
+// then the message, as the JSON of Build's result, with the position LAST_INSERT_ID().
+// The counter row stays locked until the commit, so positions follow commit order and
+// other groups do not wait. With a replay.Source over this table, package replay sends
+// the messages in order, each durably marked before its send. When a plan's report is
+// complete, delete the sent rows; make no other plan before that.
 package outbox

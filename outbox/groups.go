@@ -13,38 +13,37 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo"
 )
 
-// GroupStats is what an outbox holds of one message group.
+// GroupStats describes the messages of one group in an outbox.
 type GroupStats struct {
 	Group    string
 	Messages int64
 
-	// Position is that of the first message, the one that [Outbox.Settle] settles.
-	// DedupeKey and EventID are its; they are empty if its row cannot be decoded.
+	// Position is the position of the first message, for [Outbox.Settle]. DedupeKey and
+	// EventID belong to the first message; they are empty if its row cannot be decoded.
 	Position  int64
 	DedupeKey string
 	EventID   uuid.UUID
 
-	// Age is how long ago the first message was added.
+	// Age is the time since the first message was added.
 	Age time.Duration
 
-	// FirstAttempt is when a relay first began to send the first message without an
-	// answer since, or zero. The message is late LateIn after the call; it is late
-	// now if FirstAttempt is set and LateIn is 0.
+	// FirstAttempt is the start of the first unanswered attempt to send the first
+	// message, or zero. The message is late after LateIn, counted from the call; it is
+	// late now if FirstAttempt is set and LateIn is 0.
 	FirstAttempt time.Time
 	LateIn       time.Duration
 }
 
-// Late reports whether the first message may have been stored so long ago that SQS may
-// not recognise it.
+// Late reports whether SQS may have forgotten the first attempt of the first message.
 func (g GroupStats) Late() bool { return !g.FirstAttempt.IsZero() && g.LateIn <= 0 }
 
-// groupsPage is how many groups are read at a time.
+// groupsPage is the number of groups per read.
 const groupsPage = 200
 
-// Groups returns the message groups whose first message was added at least age ago, the
-// oldest first: with 0 the lag of all groups, with a time in which the relay
-// otherwise sends everything those that are stuck. It reads the database and needs no
-// relay; why a relay did not send a message is in its [RelayStats].Stopped.
+// Groups returns the message groups whose first message was added at least age ago,
+// oldest first. With age 0 it returns the lag of all groups; with an age above the
+// relay's usual delay, the stuck groups. Groups reads the database and needs no relay. A
+// relay's [RelayStats].Stopped has the reasons of failures.
 func (o *Outbox) Groups(ctx context.Context, age time.Duration) ([]GroupStats, error) {
 	var out []GroupStats
 	for cursor, more := "", true; more; {

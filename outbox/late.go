@@ -11,9 +11,9 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo"
 )
 
-// LateError says that a message is held: an attempt to send it may have stored it, so
-// long ago that SQS may not recognise another one. The later messages of its group
-// wait. See [Outbox.Settle] for the ways out.
+// LateError reports a held message. An attempt may have stored the message so long ago
+// that SQS may not recognise another attempt. Later messages of the group wait.
+// [Outbox.Settle] resolves the message.
 type LateError struct {
 	Group        string
 	Position     int64
@@ -21,8 +21,8 @@ type LateError struct {
 	FirstAttempt time.Time
 }
 
-// Error names the row and the way out. The dedupe key is not in it, because errors go
-// to logs.
+// Error names the row and the next step. It omits the dedupe key, because errors are
+// logged.
 func (e *LateError) Error() string {
 	return fmt.Sprintf("outbox: may have been stored: group %s, position %d was first sent at %s, which SQS may have forgotten; look for its dedupe key at the consumer, then call Settle",
 		e.Group, e.Position, e.FirstAttempt.Format(time.RFC3339))
@@ -33,16 +33,16 @@ type LateRow struct {
 	Group        string
 	Position     int64
 	Message      *sqsfifo.Message // nil if the row cannot be decoded
-	FirstAttempt time.Time        // of the attempts that may have stored it
+	FirstAttempt time.Time        // start of the first attempt in doubt
 	Added        time.Time
 }
 
-// Late returns the late messages in the order of their groups and positions: each one
-// that may be in the queue and is not sent again without [Outbox.Settle], or
-// without a policy that says so. It reads the database and needs no relay.
+// Late returns the late messages ordered by group and position. Each of them may be in
+// the queue; only [Outbox.Settle] or a [LatePolicy] sends it again. Late reads the
+// database and needs no relay.
 //
-// A message is also late if it was marked by the commit that let an earlier one of its
-// group be sent, and nobody knows how far the sender came.
+// A message is also late if it was marked in the same commit as an earlier message of its
+// group, because the sender's progress is unknown.
 func (o *Outbox) Late(ctx context.Context) ([]LateRow, error) {
 	var out []LateRow
 	err := o.read(ctx, func(q queryer) (err error) {
@@ -77,20 +77,21 @@ func (o *Outbox) late(ctx context.Context, q queryer) (out []LateRow, err error)
 	return out, rows.Err()
 }
 
-// Verdict is what an operator knows of a message.
+// Verdict is an operator's decision about a message.
 type Verdict uint8
 
 const (
-	// Delivered: the consumer has it. It leaves the outbox.
+	// Delivered: the consumer has the message. The message leaves the outbox.
 	Delivered Verdict = iota + 1
 
-	// SendAgain: the consumer does not have it, or recognises it. It is sent like a new
-	// one, and so are the late messages after it: a relay sends a message only when the
-	// one before it is confirmed, so that none of them was sent if this one was not.
+	// SendAgain: the consumer does not have the message, or recognises it. The message
+	// and all late messages after it are sent like new messages. A relay sends a message
+	// only after confirmation of the previous one, so if this message was never sent,
+	// neither were the later ones.
 	SendAgain
 
-	// Discard: it is not to be sent. It leaves the outbox, and its group goes on
-	// without it.
+	// Discard: the message must not be sent. It leaves the outbox, and its group
+	// continues.
 	Discard
 )
 
@@ -112,25 +113,26 @@ func (v *Verdict) UnmarshalText(text []byte) error {
 			return nil
 		}
 	}
-	return &SettingError{"Verdict", fmt.Sprintf("%q", text), "want delivered, send-again or discard"}
+	return wrong("Verdict", fmt.Sprintf("%q", text), "want delivered, send-again or discard")
 }
 
-// ErrNotFirst and ErrUnderWay are wrapped by errors of [Outbox.Settle].
+// Errors of [Outbox.Settle] wrap ErrNotFirst and ErrUnderWay.
 var (
-	// ErrNotFirst: the position is not the first of its group, which is the one to
-	// settle; or it has left the outbox.
+	// ErrNotFirst: the position is not the first of its group, or the message has left
+	// the outbox. Settle the first message.
 	ErrNotFirst = errors.New("not the first message of its group")
 
-	// ErrUnderWay: a relay may be sending it now. It is late, or was refused, later.
+	// ErrUnderWay: a relay may be sending the message now. Later the message is either
+	// late or refused.
 	ErrUnderWay = errors.New("a relay may be sending it")
 )
 
-// Settle decides what becomes of the first message of a group when the relay cannot: a
-// late one, or one that is refused again and again. It changes nothing if it returns
-// an error other than that of an unconfirmed commit, and may then be repeated.
+// Settle decides about the first message of a group if the relay cannot: about a late
+// message, or a message refused repeatedly. After an error Settle has changed nothing and
+// may be repeated; an error of the commit itself leaves the change in doubt.
 func (o *Outbox) Settle(ctx context.Context, group string, position int64, v Verdict) error {
 	if v < Delivered || v > Discard {
-		return &SettingError{"Verdict", fmt.Sprint(uint8(v)), "want Delivered, SendAgain or Discard"}
+		return wrong("Verdict", fmt.Sprint(uint8(v)), "want Delivered, SendAgain or Discard")
 	}
 	if err := o.settle(ctx, group, position, v); err != nil {
 		return fmt.Errorf("outbox: settle group %s, position %d: %w", group, position, err)
@@ -139,17 +141,20 @@ func (o *Outbox) Settle(ctx context.Context, group string, position int64, v Ver
 }
 
 func (o *Outbox) settle(ctx context.Context, group string, position int64, v Verdict) error {
-	tx, err := o.config.DB.BeginTx(ctx, nil)
+	tx, err := o.config.DB.BeginTx(ctx, o.config.Dialect.TxOptions())
 	if err != nil {
 		return err
 	}
 	defer tx.Rollback() //nolint:errcheck // after a commit there is nothing to roll back
-	// The row of the leader keeps waves off until the commit.
+	// The lock on the leader's row blocks the commits of relays until this commit.
 	if _, err := tx.ExecContext(ctx, `UPDATE outbox_leader SET fence = fence WHERE id = 1`); err != nil {
 		return err
 	}
+	if err := schema.CheckVersion(ctx, tx); err != nil {
+		return err
+	}
 	var first int64
-	var left sql.NullInt64 // until it is late, not positive if it is; 0 if it is not marked
+	var left sql.NullInt64 // time until late; <= 0 if late, 0 if unmarked
 	if err := tx.QueryRowContext(ctx, o.sql.settling, group, position, o.config.ResendFor.Microseconds()).Scan(&first, &left); err != nil {
 		return err
 	}
@@ -173,8 +178,8 @@ func (o *Outbox) settle(ctx context.Context, group string, position int64, v Ver
 	return tx.Commit()
 }
 
-// Purge deletes archived messages that left the outbox longer ago than age, a thousand
-// in a transaction, and returns how many.
+// Purge deletes archived messages that left the outbox longer than age ago, a thousand
+// per transaction. It returns the number of deleted messages.
 func (o *Outbox) Purge(ctx context.Context, age time.Duration) (purged int64, err error) {
 	const batch = 1000
 	for {

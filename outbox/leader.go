@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// campaign waits until this relay leads. It returns the fence and the end of the lease
-// by the clock of this process, counted from before the request. It returns an error
-// only when the relay is to end.
+// campaign waits until this relay leads. It returns the fence and the end of the lease by
+// this process's clock, counted from before the request. It returns an error only if the
+// relay must end.
 func (s *shared) campaign(ctx context.Context) (fence int64, until time.Time, err error) {
 	for wait := time.Duration(0); ; {
 		if err := s.pause(ctx, wait); err != nil {
@@ -32,8 +32,8 @@ func (s *shared) campaign(ctx context.Context) (fence int64, until time.Time, er
 	}
 }
 
-// takeOver returns the fence of this relay, or 0 and how long the lease of the other
-// one lasts.
+// takeOver returns this relay's fence. If another relay leads, it returns 0 and the
+// remaining time of that lease.
 func (s *shared) takeOver(ctx context.Context) (fence int64, left time.Duration, err error) {
 	ctx, cancel := context.WithTimeout(ctx, s.config.Lease)
 	defer cancel()
@@ -47,13 +47,13 @@ func (s *shared) takeOver(ctx context.Context) (fence int64, left time.Duration,
 		return 0, time.Duration(us) * time.Microsecond, nil
 	}
 	err = db.QueryRowContext(ctx, texts.takeOver, s.token, s.config.Holder, s.config.Lease.Microseconds()).Scan(&fence)
-	if errors.Is(err, sql.ErrNoRows) { // another one was faster
+	if errors.Is(err, sql.ErrNoRows) { // another relay was faster
 		return 0, 0, nil
 	}
 	return fence, 0, err
 }
 
-// resign ends the lease, so that another relay need not wait for it.
+// resign ends the lease, so that another relay can lead immediately.
 func (s *shared) resign(ctx context.Context, fence int64) {
 	if _, err := s.outbox.config.DB.ExecContext(ctx, s.outbox.sql.resign, fence, s.token); err != nil {
 		s.failed("resign", err)

@@ -5,109 +5,103 @@ import (
 	"database/sql"
 	"fmt"
 	"time"
+
+	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
+	"github.com/kansas-frontier-matrix/sqsfifo/internal/window"
 )
 
-// DefaultResendFor is the default of [Config].ResendFor: the five minutes in which SQS
-// recognises a message, less half a minute for clocks and the network.
-const DefaultResendFor = 4*time.Minute + 30*time.Second
+// DefaultResendFor is the default of [Config].ResendFor, 4 minutes and 30 seconds: the
+// deduplication interval of five minutes, less the time of a request and the difference
+// between clocks.
+const DefaultResendFor = window.RetryFor
 
-// Config describes an outbox. All processes that use its tables must have the same.
+// Config describes an outbox. All processes of an outbox need the same Config.
 type Config struct {
-	// DB is the database, opened by the caller, who closes it after the relay.
+	// DB is the database. The caller closes it after the relay.
 	DB *sql.DB
 
 	Dialect Dialect
 
-	// ResendFor is how long after its first attempt a message may be sent again. After
-	// that it is late. Zero means [DefaultResendFor], which is the maximum.
+	// ResendFor is the time after its first attempt in which a message may be sent again.
+	// Afterwards the message is late. Zero means [DefaultResendFor], the maximum.
 	ResendFor time.Duration
 
-	// Late says what becomes of late messages. The zero value holds them.
+	// Late selects the treatment of late messages. The zero value holds them.
 	Late LatePolicy
 
-	// Sent says what becomes of messages that SQS has. The zero value deletes them.
+	// Sent selects the treatment of messages stored by SQS. The zero value deletes them.
 	Sent SentPolicy
 
-	// AllowLoss accepts settings of the database with which a crash of the machine may
-	// undo commits. A message can then be delivered twice.
+	// AllowLoss accepts database settings with which a crash of the machine may undo
+	// commits. Messages can then be delivered twice.
 	AllowLoss bool
 }
 
-// LatePolicy says what becomes of a message that may be in the queue, since so
-// long ago that SQS may not recognise it any more.
+// LatePolicy selects what the relay does with late messages. A late message may be in the
+// queue, and SQS might deliver another attempt a second time.
 type LatePolicy uint8
 
 const (
-	// HoldLate keeps the message and its group until [Outbox.Settle] decides. See
-	// [Outbox.Late] for the messages that are held.
+	// HoldLate keeps the message and its group until a call of [Outbox.Settle].
+	// [Outbox.Late] lists the held messages.
 	HoldLate LatePolicy = iota
 
-	// ResendLate sends it again: at least once. It suits consumers that recognise
-	// dedupe keys for longer than SQS does.
+	// ResendLate sends the message again: at-least-once delivery. Use it if consumers
+	// recognise dedupe keys for longer than SQS.
 	ResendLate
 
-	// SettleLate takes it for sent: at most once.
+	// SettleLate assumes that the message was sent: at-most-once delivery.
 	SettleLate
 )
 
-// SentPolicy says what becomes of a message that SQS has.
+// SentPolicy is the treatment of messages stored by SQS.
 type SentPolicy uint8
 
 const (
-	// DeleteSent deletes it.
+	// DeleteSent deletes the message.
 	DeleteSent SentPolicy = iota
 
-	// ArchiveSent moves it to the table outbox_archive, with SQS's message ID and
-	// sequence number, for a replay. See [Outbox.Purge].
+	// ArchiveSent moves the message to the table outbox_archive, with SQS's message ID
+	// and sequence number, for a replay. See [Outbox.Purge].
 	ArchiveSent
 )
 
-// Outbox is the tables of an outbox in a database. It is safe for concurrent use and
-// has no goroutines.
+// Outbox accesses the outbox tables of a database. It is safe for concurrent use and has
+// no goroutines.
 type Outbox struct {
 	config Config
 	sql    statements
 }
 
-// Open returns the outbox of a database that [Migrate] has prepared. It refuses, with
-// a [*SettingError], a configuration that contradicts itself and settings of the
-// database with which a crash may undo commits.
+// Open returns the outbox of a database prepared by [Migrate]. It returns an
+// [*idempotency.InvalidError] for an invalid configuration and, without AllowLoss, for
+// database settings with which a crash may undo commits.
 func Open(ctx context.Context, c Config) (*Outbox, error) {
-	if c.DB == nil {
-		return nil, &SettingError{"Config.DB", "nil", "open the database with a driver and pass it"}
-	}
-	schema, err := c.Dialect.schema()
-	if err != nil {
-		return nil, err
-	}
 	if c.ResendFor == 0 {
 		c.ResendFor = DefaultResendFor
 	}
 	if c.ResendFor < time.Second || c.ResendFor > DefaultResendFor {
-		return nil, &SettingError{"Config.ResendFor", c.ResendFor.String(), fmt.Sprintf("want 1s to %v: SQS recognises a message for five minutes", DefaultResendFor)}
+		return nil, wrong("Config.ResendFor", c.ResendFor.String(), fmt.Sprintf("want 1s to %v: SQS recognises a message for five minutes", DefaultResendFor))
 	}
 	if c.Late > SettleLate {
-		return nil, &SettingError{"Config.Late", fmt.Sprint(uint8(c.Late)), "want HoldLate, ResendLate or SettleLate"}
+		return nil, wrong("Config.Late", fmt.Sprint(uint8(c.Late)), "want HoldLate, ResendLate or SettleLate")
 	}
 	if c.Sent > ArchiveSent {
-		return nil, &SettingError{"Config.Sent", fmt.Sprint(uint8(c.Sent)), "want DeleteSent or ArchiveSent"}
+		return nil, wrong("Config.Sent", fmt.Sprint(uint8(c.Sent)), "want DeleteSent or ArchiveSent")
 	}
-	if err := checkDurability(ctx, c.DB, c.Dialect, c.AllowLoss); err != nil {
+	if _, err := schema.Open(ctx, c.DB, c.Dialect, c.AllowLoss); err != nil {
 		return nil, err
-	}
-	version, err := schema.Version(ctx, c.DB)
-	switch {
-	case err != nil:
-		return nil, fmt.Errorf("outbox: %w", err)
-	case version > schemaVersion:
-		return nil, newerSchema(version)
-	case version < schemaVersion:
-		return nil, &SettingError{"schema", fmt.Sprintf("version %d", version), fmt.Sprintf("want %d; call Migrate", schemaVersion)}
 	}
 	return &Outbox{config: c, sql: newStatements(c.Dialect)}, nil
 }
 
-// read lets f read with statements that are planned for the tables as they are now.
+// wrong returns an [idempotency.InvalidError] with the package's prefix.
+func wrong(field, found, rule string) error {
+	return fmt.Errorf("outbox: %w", &idempotency.InvalidError{Field: field, Found: found, Rule: rule})
+}
+
+// read calls f. On PostgreSQL, statements of f are planned for the current size of the
+// tables.
 func (o *Outbox) read(ctx context.Context, f func(queryer) error) error {
 	if o.config.Dialect == SQLite {
 		return f(o.config.DB)

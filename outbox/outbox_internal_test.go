@@ -2,8 +2,8 @@ package outbox
 
 import (
 	"context"
-	"encoding/hex"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/kansas-frontier-matrix/sqsfifo"
-	"github.com/kansas-frontier-matrix/sqsfifo/internal/sqldb"
+	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
 )
 
 func TestCheckNamesTheField(t *testing.T) {
@@ -33,15 +33,23 @@ func TestCheckNamesTheField(t *testing.T) {
 		{"no body", "Body", func(m *sqsfifo.Message) { m.Body = "" }},
 		{"bad body", "Body", func(m *sqsfifo.Message) { m.Body = "\xff" }},
 		{"bad name", "Attributes", func(m *sqsfifo.Message) { m.Attributes = map[string]string{"\xff": "x"} }},
+		{"3 MiB", "MessageBody", func(m *sqsfifo.Message) { m.Body = `"` + strings.Repeat("x", 3<<20) + `"` }},
+		{"a character that SQS refuses", "MessageBody", func(m *sqsfifo.Message) { m.Body = "{\"a\":\"\ufffe\"}" }},
+		{"11 attributes", "MessageAttributes", func(m *sqsfifo.Message) {
+			m.Attributes = map[string]string{}
+			for i := range 11 {
+				m.Attributes[fmt.Sprint("a", i)] = "x"
+			}
+		}},
+		{"an attribute that SQS refuses", `MessageAttributes["AWS.x"]`, func(m *sqsfifo.Message) { m.Attributes = map[string]string{"AWS.x": "x"} }},
 		{"bad value", "Attributes", func(m *sqsfifo.Message) { m.Attributes = map[string]string{"x": "\xff"} }},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			m := good
 			tc.change(&m)
-			var wrong *MessageError
+			var wrong *idempotency.InvalidError
 			require.ErrorAs(t, check(7, &m), &wrong)
-			assert.Equal(t, tc.field, wrong.Field)
-			assert.Equal(t, 7, wrong.Index)
+			assert.Equal(t, "msgs[7]."+tc.field, wrong.Field)
 		})
 	}
 	require.NoError(t, check(0, &good))
@@ -50,56 +58,8 @@ func TestCheckNamesTheField(t *testing.T) {
 	require.NoError(t, check(0, &long))
 }
 
-// parseArray reads an array of texts as PostgreSQL does.
-func parseArray(t *testing.T, text string) (out []string) {
-	t.Helper()
-	require.True(t, strings.HasPrefix(text, "{") && strings.HasSuffix(text, "}"))
-	text = text[1 : len(text)-1]
-	for len(text) > 0 {
-		require.Equal(t, byte('"'), text[0])
-		var value []byte
-		i := 1
-		for ; text[i] != '"'; i++ {
-			if text[i] == '\\' {
-				i++
-			}
-			value = append(value, text[i])
-		}
-		out = append(out, string(value))
-		text = strings.TrimPrefix(text[i+1:], ",")
-	}
-	return out
-}
-
-// A group that Add accepts and any bytes keep their value in an array.
-func FuzzArray(f *testing.F) {
-	f.Add("g", `p';DROP_TABLE"\{,}`, []byte{0, '"', '\\'})
-	f.Fuzz(func(t *testing.T, a, b string, data []byte) {
-		for _, g := range []string{a, b} {
-			if check(0, &sqsfifo.Message{Group: g, DedupeKey: "k", Body: "b"}) != nil {
-				return
-			}
-		}
-		var texts, blobs sqldb.Array
-		texts.Text(a)
-		texts.Text(b)
-		blobs.Bytes(data)
-		assert.Equal(t, []string{a, b}, parseArray(t, texts.String()))
-		assert.Equal(t, []string{`\x` + hex.EncodeToString(data)}, parseArray(t, blobs.String()))
-	})
-}
-
-// No part of the notation is left in a statement, and parameters keep their numbers.
-func TestRender(t *testing.T) {
-	text := `SELECT ?2, {now} FROM {records ?1: g text, p bigint} WHERE g IN ({list ?12})`
-	assert.Equal(t, `SELECT $2, (extract(epoch FROM clock_timestamp()) * 1000000)::bigint FROM json_to_recordset(CAST($1 AS text)::json) AS x (g text, p bigint) WHERE g IN (SELECT value FROM json_array_elements_text(CAST($12 AS text)::json))`,
-		PostgreSQL.render(text))
-	assert.Equal(t, `SELECT ?2, CAST((julianday('now') - 2440587.5) * 86400000000.0 AS INTEGER) FROM (SELECT json_extract(value, '$.g') AS g, json_extract(value, '$.p') AS p FROM json_each(?1)) AS x WHERE g IN (SELECT value FROM json_each(?12))`,
-		SQLite.render(text))
-}
-
-// A bell rings at once, then at most once in an interval, and again for what was rung
-// meanwhile; it has no goroutine when nobody rings.
+// A bell rings immediately, then at most once per interval, and once more for rings
+// meanwhile. An idle bell has no goroutine.
 func TestBell(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		begin := time.Now()
@@ -123,7 +83,7 @@ func TestBell(t *testing.T) {
 	})
 }
 
-// Close ends a notification that hangs.
+// Close cancels a hanging notification.
 func TestBellCloses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		bell := NewBell(func(ctx context.Context) error {
@@ -141,7 +101,7 @@ func TestBellCloses(t *testing.T) {
 func TestDialectNames(t *testing.T) {
 	assert.Equal(t, []string{"SQLite", "PostgreSQL", "Dialect(0)"}, []string{SQLite.String(), PostgreSQL.String(), Dialect(0).String()})
 	_, err := Schema(0)
-	var setting *SettingError
+	var setting *idempotency.InvalidError
 	require.ErrorAs(t, err, &setting)
 	for _, d := range []Dialect{SQLite, PostgreSQL} {
 		text, err := Schema(d)

@@ -9,20 +9,20 @@ import (
 )
 
 // Relay sends the messages of an outbox. Any number of relays, in any number of
-// processes, may run on one outbox; one of them leads and sends, and the others wait for
-// the end of its lease.
+// processes, may run on one outbox: one relay leads and sends, the others wait for the
+// end of its lease.
 //
-// A commit of the leader is a wave: it removes what was confirmed since the last one
-// and marks what is sent next. Waves follow each other while messages are under way,
-// and no group waits for another.
+// Each commit of the leader removes the messages confirmed since the previous commit, and
+// marks the messages to send next. Commits follow each other while messages are in
+// flight. Groups do not wait for each other.
 //
-// The instruments of the leader are
+// The leader has these instruments:
 //
-//	sqs_fifo.outbox.messages     {message}  messages that left the outbox, by sqs_fifo.outcome: sent, duplicate or settled
-//	sqs_fifo.outbox.lag          {message}  messages in the outbox
-//	sqs_fifo.outbox.oldest_age   s          age of the oldest
-//	sqs_fifo.outbox.late         {message}  late messages
-//	sqs_fifo.outbox.stopped      {group}    message groups that wait because of a failure
+//	sqs_fifo.outbox.messages         {message}  messages that left the outbox, by sqs_fifo.outcome
+//	sqs_fifo.outbox.message.pending  {message}  messages in the outbox
+//	sqs_fifo.outbox.oldest_age       s          age of the oldest message
+//	sqs_fifo.outbox.message.late     {message}  late messages
+//	sqs_fifo.outbox.group.stopped    {group}    message groups that wait because of a failure
 type Relay struct {
 	*shared
 	ended   chan struct{} // closed when Run returns
@@ -30,11 +30,11 @@ type Relay struct {
 	once    sync.Once
 }
 
-// NewRelay returns a relay of the outbox, or a [*SettingError]. It makes no request and
-// has no goroutines until Run.
+// NewRelay returns a relay of the outbox, or an [*idempotency.InvalidError]. It makes no
+// request and starts no goroutine; Run does.
 func NewRelay(o *Outbox, c RelayConfig) (*Relay, error) {
 	if o == nil {
-		return nil, &SettingError{"Outbox", "nil", "pass what Open returned"}
+		return nil, wrong("Outbox", "nil", "pass what Open returned")
 	}
 	c, err := c.complete(o.config.ResendFor)
 	if err != nil {
@@ -52,9 +52,8 @@ func NewRelay(o *Outbox, c RelayConfig) (*Relay, error) {
 	return r, err
 }
 
-// Wake makes the relay look for messages now. It never blocks; call it after a commit in
-// this process, or when a notification of another one arrives. Without it the
-// relay polls.
+// Wake makes the relay look for messages now. It never blocks. Call Wake after a commit
+// in this process, or on a notification from another process. Otherwise the relay polls.
 func (r *Relay) Wake() {
 	select {
 	case r.wake <- struct{}{}:
@@ -62,15 +61,15 @@ func (r *Relay) Wake() {
 	}
 }
 
-// ErrRan is returned by a second call of [Relay.Run], unless the relay was closed.
+// ErrRan is the error of a second call of [Relay.Run], unless the relay was closed.
 var ErrRan = errors.New("outbox: the relay runs or ran before; make another one")
 
-// Run sends until ctx ends or Close is called. It returns nil after Close, also if
-// that was called before, and the cause of ctx otherwise. A database that fails or goes away is tried again, and shows in
-// Stats.
+// Run sends until ctx ends or Close is called. After Close, including an earlier Close,
+// Run returns nil; otherwise it returns the cause of ctx. Run retries after database
+// errors, and Stats reports them.
 //
-// When ctx ends, what is under way is withdrawn, and what is known is committed within
-// five seconds. Close ends more gently.
+// When ctx ends, Run withdraws the messages in flight and commits known outcomes within
+// five seconds. Close ends Run more gently.
 func (r *Relay) Run(ctx context.Context) error {
 	if !r.running.CompareAndSwap(false, true) {
 		if r.stopping() {
@@ -92,13 +91,13 @@ func (r *Relay) Run(ctx context.Context) error {
 	}
 }
 
-// Close ends Run: messages that are under way get their outcomes, as long as the lease
-// lasts, no others are sent, and another relay can lead at once. When ctx ends first, what is under way is
-// withdrawn, and Close returns the cause of ctx when Run has returned. The producer stays
-// open.
+// Close ends Run. Messages in flight get their outcomes while the lease lasts, no more
+// messages are sent, and another relay can lead immediately. If ctx ends first, the
+// messages in flight are withdrawn, and after the end of Run Close returns the cause of
+// ctx. The producer stays open.
 func (r *Relay) Close(ctx context.Context) error {
 	r.once.Do(func() { close(r.stop) })
-	if r.running.CompareAndSwap(false, true) { // it never ran
+	if r.running.CompareAndSwap(false, true) { // Run was never called
 		r.meters.unregister()
 		close(r.ended)
 	}
@@ -118,5 +117,5 @@ func (r *Relay) Close(ctx context.Context) error {
 	return context.Cause(ctx)
 }
 
-// Stats returns what the relay did. It does not read the database.
+// Stats returns counts and the current state of the relay. It does not read the database.
 func (r *Relay) Stats() RelayStats { return r.snapshot() }

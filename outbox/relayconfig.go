@@ -13,14 +13,14 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo"
 )
 
-// Sender is what a relay needs of a producer. Every *sqsfifo.Producer implements it,
-// and one is enough for the events of all types, because their bytes were built
-// before. Its Delivery.OnGroupFailure should be the default, PauseInDoubt, and no other
-// call should send to the groups of the outbox.
+// Sender is the subset of *sqsfifo.Producer that a relay calls. A producer of any type
+// serves events of all types, because the bytes are already built. Use the default
+// Delivery.OnGroupFailure, PauseInDoubt. No other call should send to the groups of the
+// outbox.
 //
-// A relay has one message of each group under way at a time, and submits them from one
-// goroutine. It takes [sqsfifo.FateOf] of the error for what became of a message. done
-// is called exactly once, by any goroutine; it does not block.
+// A relay has at most one message per group in flight and submits all messages from one
+// goroutine. [sqsfifo.FateOf] of the error decides the message's fate. done is called
+// exactly once, by any goroutine, and does not block.
 type Sender interface {
 	SendMessageAsync(ctx context.Context, msg *sqsfifo.Message, done func(sqsfifo.Receipt, error))
 }
@@ -29,45 +29,44 @@ type Sender interface {
 type RelayConfig struct {
 	Sender Sender
 
-	// Holder names the process in the leader's row and in Stats. Empty means the name of
-	// the machine and the process ID.
+	// Holder names the process in the leader's row and in Stats. The default is the
+	// machine's name and the process ID.
 	Holder string
 
-	// Lease is how long the row of the leader is valid without a renewal: after a crash
-	// another relay takes over when it has ended. Zero means 15 s. It is 500 ms to 60 s
-	// and at most half of [Config].ResendFor, so that a takeover finds what was under way
-	// before it is late.
+	// Lease is the time until another relay may take over from a leader without a
+	// renewal, for example after a crash. Zero means 15 s. Lease is 500 ms to 60 s and at
+	// most half of [Config].ResendFor, so that a new leader finds messages in flight
+	// before they are late.
 	Lease time.Duration
 
-	// Poll is how often an idle relay looks for messages, and a standby for the end of
-	// the leader's lease. Zero means 200 ms. [Relay.Wake] makes it sooner.
+	// Poll is the interval at which an idle relay looks for messages, and a standby for
+	// the end of the leader's lease. Zero means 200 ms. [Relay.Wake] shortens the wait.
 	Poll time.Duration
 
-	// Groups is how many message groups are sent at once. Zero means 256.
+	// Groups is the number of message groups with concurrent sends. Zero means 256.
 	Groups int
 
-	// GroupRows is how many messages of one group are marked by one commit and then
-	// sent one after the other. Zero means 10. After a crash so many of each group may
-	// be sent again.
+	// GroupRows is the number of messages of one group that a commit marks and the relay
+	// then sends in sequence. Zero means 10. After a crash, up to GroupRows messages of
+	// each group may be sent again.
 	GroupRows int
 
-	// Logger gets a record when leadership begins or ends, when the database fails, and
-	// for each message that stops its group, with the group and the position. Nil means
-	// none.
+	// Logger records the start and end of leadership, database errors, and each message
+	// that stops its group, with group and position. Nil disables logging.
 	Logger *slog.Logger
 
-	// MeterProvider is for the instruments of the relay; nil means the global one. See
+	// MeterProvider creates the relay's instruments; nil means the global provider. See
 	// [Relay].
 	MeterProvider metric.MeterProvider
 }
 
-// maxLease is such that a takeover happens well inside the deduplication interval.
+// maxLease keeps a takeover well within the deduplication interval.
 const maxLease = 60 * time.Second
 
-// complete returns the configuration with its defaults.
+// complete returns the configuration with defaults, or an error.
 func (c RelayConfig) complete(resendFor time.Duration) (RelayConfig, error) {
 	if c.Sender == nil {
-		return c, &SettingError{"RelayConfig.Sender", "nil", "pass an *sqsfifo.Producer"}
+		return c, wrong("RelayConfig.Sender", "nil", "pass an *sqsfifo.Producer")
 	}
 	host, _ := os.Hostname()
 	c.Holder = cmp.Or(c.Holder, fmt.Sprintf("%s %d", host, os.Getpid()))
@@ -78,13 +77,13 @@ func (c RelayConfig) complete(resendFor time.Duration) (RelayConfig, error) {
 	longest := min(maxLease, resendFor/2)
 	switch {
 	case c.Lease < 500*time.Millisecond || c.Lease > longest:
-		return c, &SettingError{"RelayConfig.Lease", c.Lease.String(), fmt.Sprintf("want 500ms to %v, the lesser of a minute and half of ResendFor", longest)}
+		return c, wrong("RelayConfig.Lease", c.Lease.String(), fmt.Sprintf("want 500ms to %v, the lesser of a minute and half of ResendFor", longest))
 	case c.Poll < time.Millisecond || c.Poll > time.Minute:
-		return c, &SettingError{"RelayConfig.Poll", c.Poll.String(), "want 1ms to 1m"}
+		return c, wrong("RelayConfig.Poll", c.Poll.String(), "want 1ms to 1m")
 	case c.Groups < 1 || c.Groups > 10_000:
-		return c, &SettingError{"RelayConfig.Groups", fmt.Sprint(c.Groups), "want 1 to 10000"}
+		return c, wrong("RelayConfig.Groups", fmt.Sprint(c.Groups), "want 1 to 10000")
 	case c.GroupRows < 1 || c.GroupRows > 1000:
-		return c, &SettingError{"RelayConfig.GroupRows", fmt.Sprint(c.GroupRows), "want 1 to 1000"}
+		return c, wrong("RelayConfig.GroupRows", fmt.Sprint(c.GroupRows), "want 1 to 1000")
 	}
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)

@@ -19,28 +19,28 @@ type row struct {
 	hash     []byte
 }
 
-// run is consecutive rows of one group that are marked and under way.
+// run is a sequence of marked rows of one group in flight.
 type run struct {
 	group    string
 	rows     []row
-	deadline time.Time // until which SQS surely recognises an earlier attempt
+	deadline time.Time // until then SQS recognises an earlier attempt
 
 	ctx context.Context // ends with the deadline or the lease
 	end context.CancelFunc
 
-	// fresh says that no row was tried before this run, so that what was not sent, or
-	// surely not stored, can be unmarked.
+	// fresh reports that no row was tried before this run. Rows proven unsent or unstored
+	// can then be unmarked.
 	fresh bool
 
-	// What the sender fills in: a receipt for each of the first rows, and the error of the
-	// row after them if it was tried.
+	// Results: a receipt for each of the first rows, then the error of the next row if it
+	// was tried.
 	receipts []sqsfifo.Receipt
 	err      error
-	key      string // dedupe key of the row that failed
+	key      string // dedupe key of the failed row
 }
 
-// CorruptError is a row that does not hold what Add stored. It is not sent, and its
-// group stops.
+// CorruptError reports a row that differs from the stored message. The row is not sent,
+// and its group stops.
 type CorruptError struct {
 	Group    string
 	Position int64
@@ -79,8 +79,8 @@ func (u *run) message(r *row) (*sqsfifo.Message, error) {
 	return m, nil
 }
 
-// next begins the next row of a run, whose answer comes back on the channel, or ends
-// the run.
+// next sends the next row of a run, or ends the run. The answer's callback returns the
+// run to t.steps.
 func (t *term) next(u *run) {
 	i := len(u.receipts)
 	if u.err != nil || i == len(u.rows) || !t.mayBegin(u, i) {
@@ -107,7 +107,7 @@ func (t *term) next(u *run) {
 
 var errTooLate = errors.New("outbox: SQS may not recognise another attempt")
 
-// fate is what became of the row that failed.
+// fate returns the fate of the failed row.
 func (u *run) fate() sqsfifo.Fate {
 	var corrupt *CorruptError
 	if errors.As(u.err, &corrupt) {
@@ -116,7 +116,7 @@ func (u *run) fate() sqsfifo.Fate {
 	return sqsfifo.FateOf(u.err)
 }
 
-// completions are those of the rows with a receipt.
+// completions returns the completions of all rows with a receipt.
 func (u *run) completions() []completion {
 	out := make([]completion, len(u.receipts))
 	for i, r := range u.receipts {
@@ -129,7 +129,7 @@ func (u *run) completions() []completion {
 	return out
 }
 
-// mayBeStored returns the last position that may be in the queue, or surely is.
+// mayBeStored returns the last position that is or may be in the queue.
 func (u *run) mayBeStored() int64 {
 	last := u.rows[0].position - 1 + int64(len(u.receipts))
 	if u.err != nil && u.fate() != sqsfifo.NotStored {

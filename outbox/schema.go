@@ -3,21 +3,56 @@ package outbox
 import (
 	"context"
 	"database/sql"
-	"errors"
-	"fmt"
-	"strings"
 
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/sqldb"
 )
 
-// schemaVersion is the number of migrations.
-const schemaVersion = 1
+// Dialect is a kind of database. Packages sqlstore and outbox share this type.
+type Dialect = sqldb.Dialect
 
-// Positions begin at 1 in each group. Times are microseconds since 1970. The columns
-// of outbox_attempts say that the rows of a group from one position to another may
-// have been sent, first at first_attempt; the range is empty if the last position is
-// less than the first.
-const schema = `CREATE TABLE outbox_groups (
+const (
+	// SQLite 3.37 or later.
+	SQLite = sqldb.SQLite
+
+	// PostgreSQL 13 or later.
+	PostgreSQL = sqldb.PostgreSQL
+)
+
+// Schema returns the statements executed by [Migrate] in an empty database, for callers
+// with another migration tool.
+func Schema(d Dialect) (string, error) { return schema.Text(d) }
+
+// Migrate upgrades the database to this version's schema in one transaction. It has no
+// effect if the schema is current. Processes may call Migrate concurrently.
+//
+// Running processes of an earlier version continue unless a schema step ends their
+// support; the CHANGELOG announces such steps. Then their relays stop, and their Migrate
+// and [Open] return an [*idempotency.InvalidError].
+//
+// Migrate restricts the file of a new SQLite database to its owner.
+func Migrate(ctx context.Context, db *sql.DB, d Dialect) error { return schema.Migrate(ctx, db, d) }
+
+type queryer = sqldb.Queryer
+
+var schema = &sqldb.Schema{
+	Name:  "outbox",
+	Meta:  "outbox_meta",
+	Lock:  7300912455318265,
+	Steps: []sqldb.Step{{Both: tables}},
+	Tables: map[string]string{
+		"outbox":          "message_group, position, message, body_hash, added_at",
+		"outbox_groups":   "message_group, last_position",
+		"outbox_attempts": "message_group, from_position, to_position, first_attempt",
+		"outbox_archive":  "message_group, position, message, body_hash, added_at, outcome, message_id, sequence_number, settled_at",
+		"outbox_leader":   "id, fence, token, holder, lease_until",
+	},
+}
+
+// Positions begin at 1 in each group. Times are microseconds since 1970. A row of
+// outbox_attempts records that a group's rows from from_position to to_position may have
+// been sent, the first at first_attempt; the range is empty if to_position is less than
+// from_position.
+const tables = `CREATE TABLE outbox_groups (
   message_group {name} PRIMARY KEY,
   last_position {int} NOT NULL
 ){counters};
@@ -29,7 +64,7 @@ CREATE TABLE outbox (
   body_hash     {bytes} NOT NULL,
   added_at      {int} NOT NULL,
   PRIMARY KEY (message_group, position)
-){rows};
+){queue};
 
 CREATE TABLE outbox_attempts (
   message_group {name} PRIMARY KEY,
@@ -63,65 +98,3 @@ CREATE TABLE outbox_leader (
 
 INSERT INTO outbox_leader (id, fence, token, holder, lease_until) VALUES (1, 0, '', '', 0);
 `
-
-const metaTable = `CREATE TABLE IF NOT EXISTS outbox_meta (
-  name  {text} PRIMARY KEY NOT NULL,
-  value {int} NOT NULL
-){strict}`
-
-// The collation C makes the order of the index that of the bytes, whatever the
-// database's, and comparisons cheap.
-var columnTypes = map[Dialect]*strings.Replacer{
-	SQLite: strings.NewReplacer("{name}", "TEXT", "{text}", "TEXT", "{bytes}", "BLOB", "{int}", "INTEGER",
-		"{counters}", " STRICT, WITHOUT ROWID", "{rows}", " STRICT", "{strict}", " STRICT"),
-	PostgreSQL: strings.NewReplacer("{name}", `text COLLATE "C"`, "{text}", "text", "{bytes}", "bytea", "{int}", "bigint",
-		"{counters}", " WITH (fillfactor = 50)", "{rows}", " WITH (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 10000)", "{strict}", ""),
-}
-
-// Schema returns the statements that [Migrate] makes in an empty database, for those
-// who run migrations in their own way.
-func Schema(d Dialect) (string, error) {
-	s, err := d.schema()
-	if err != nil {
-		return "", err
-	}
-	return s.String(), nil
-}
-
-func (d Dialect) schema() (*sqldb.Schema, error) {
-	types, ok := columnTypes[d]
-	if !ok {
-		return nil, &SettingError{Setting: "Config.Dialect", Found: d.String(), Rule: "want SQLite or PostgreSQL"}
-	}
-	s := &sqldb.Schema{Meta: "outbox_meta", MetaTable: types.Replace(metaTable), Create: types.Replace(schema), Latest: schemaVersion}
-	if d == PostgreSQL {
-		s.Lock = 7300912455318265
-	}
-	return s, nil
-}
-
-// Migrate brings the database to the schema of this version, in one transaction. It
-// does nothing if the database has it, and refuses a database with a later one, with
-// a [*SettingError]. Processes may call it at the same time.
-func Migrate(ctx context.Context, db *sql.DB, d Dialect) error {
-	s, err := d.schema()
-	if err == nil {
-		err = s.Migrate(ctx, db)
-	}
-	if newer := (*sqldb.NewerError)(nil); errors.As(err, &newer) {
-		err = newerSchema(newer.Version)
-	}
-	if err != nil {
-		return fmt.Errorf("outbox: migrate: %w", err)
-	}
-	return nil
-}
-
-type queryer = sqldb.Queryer
-
-func newerSchema(version int64) error {
-	return &SettingError{
-		Setting: "schema", Found: fmt.Sprintf("version %d", version),
-		Rule: fmt.Sprintf("this version of the package knows up to %d; upgrade it", schemaVersion),
-	}
-}

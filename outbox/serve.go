@@ -7,11 +7,10 @@ import (
 	"time"
 )
 
-// gather is how long a wave waits for the confirmations of other groups, so that they
-// share its commit.
-const gather = 2 * time.Millisecond
+// gatherTime is how long a commit waits for confirmations of other groups.
+const gatherTime = 2 * time.Millisecond
 
-// serve works until the relay is to end, another one leads, or the lease is over.
+// serve works until the relay must end, another relay leads, or the lease ends.
 func (t *term) serve(ctx context.Context) {
 	t.leads(true, t.fence)
 	var submitter sync.WaitGroup
@@ -32,7 +31,7 @@ func (t *term) serve(ctx context.Context) {
 	submitter.Wait()
 	t.expiry.Stop()
 	if !errors.Is(err, errDeposed) {
-		// What is known is worth keeping, also without the time to send more.
+		// Record known outcomes even without time for more sends.
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 		defer cancel()
 		if len(t.confirmed)+len(t.cuts) > 0 {
@@ -47,7 +46,7 @@ func (t *term) serve(ctx context.Context) {
 	t.config.Logger.Info("outbox: no longer leading", "holder", t.config.Holder, "fence", t.fence, "cause", err)
 }
 
-// finish waits for what is under way, as long as Close does.
+// finish waits for all messages in flight until Close gives up.
 func (t *term) finish() error {
 	t.await(t.abort)
 	t.withdraw(errStopped)
@@ -55,7 +54,7 @@ func (t *term) finish() error {
 	return errStopped
 }
 
-// await takes the ends of all runs, or returns when abort is closed.
+// await handles the ends of all runs, or returns when abort is closed.
 func (t *term) await(abort <-chan struct{}) {
 	for len(t.inFlight) > 0 {
 		select {
@@ -67,11 +66,11 @@ func (t *term) await(abort <-chan struct{}) {
 	}
 }
 
-// work makes waves and returns why the term ends.
+// work makes commits and returns the reason for the end of leadership.
 func (t *term) work(ctx context.Context) error {
 	poll := time.NewTicker(min(t.config.Poll, t.config.Lease/4))
 	defer poll.Stop()
-	look := true // for rows
+	look := true // check for rows
 	for {
 		if len(t.confirmed)+len(t.cuts) == 0 && !t.more && !look {
 			select {
@@ -94,7 +93,7 @@ func (t *term) work(ctx context.Context) error {
 		if t.sends.Err() != nil {
 			return context.Cause(t.sends)
 		}
-		select { // the wave looks for what a signal before it announces
+		select { // a signal from before this commit is covered by it
 		case <-t.wake:
 			look = true
 		default:
@@ -126,8 +125,8 @@ func (t *term) work(ctx context.Context) error {
 	}
 }
 
-// gather takes the ends of runs that are there, and waits a moment for others if a
-// wave is due because of one.
+// gather handles ended runs. If confirmations wait for a commit, gather waits up to
+// gatherTime for more.
 func (t *term) gather() {
 	var enough <-chan time.Time
 	for {
@@ -141,7 +140,7 @@ func (t *term) gather() {
 			return
 		}
 		if enough == nil {
-			enough = time.After(gather)
+			enough = time.After(gatherTime)
 		}
 		select {
 		case u := <-t.ends:
@@ -165,15 +164,15 @@ func (t *term) start(runs []*run) {
 	t.mu.Unlock()
 }
 
-// mayBegin reports whether the next message of a run may be sent. After a slow one
-// the others get a later mark, from which their own time counts.
+// mayBegin reports whether the next message of a run may be sent. After a slow message of
+// a fresh run, the remaining rows wait for a later mark with a full ResendFor.
 func (t *term) mayBegin(u *run, next int) bool {
 	left := time.Until(u.deadline)
 	return !t.ending.Load() && !t.stopping() && t.sends.Err() == nil && left > 0 &&
 		(next == 0 || !u.fresh || left > t.outbox.config.ResendFor*3/4)
 }
 
-// take notes how a run ended.
+// take records the end of a run.
 func (t *term) take(u *run) {
 	delete(t.inFlight, u.group)
 	done := u.completions()
@@ -193,7 +192,7 @@ func (t *term) take(u *run) {
 	}
 }
 
-// stopped notes that the group waits because of a failure.
+// stopped records that the group waits because of a failure.
 func (t *term) stopped(u *run) {
 	t.note(Stopped{
 		Group: u.group, Position: u.rows[len(u.receipts)].position, DedupeKey: u.key,

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// shared is what a relay and its terms have in common.
+// shared is the state of a relay across its terms.
 type shared struct {
 	outbox *Outbox
 	config RelayConfig
@@ -18,10 +18,11 @@ type shared struct {
 
 	wake  chan struct{} // holds a signal to look for messages
 	stop  chan struct{} // closed by Close
-	abort chan struct{} // closed when Close has no time left
+	abort chan struct{} // closed when the context of Close ends
 
-	// confirmed are messages that left the outbox and are still in its table. They
-	// outlive a term: whoever leads, SQS has them. The goroutine of Run owns them.
+	// confirmed lists sent messages that are still in the table. It outlives a term,
+	// because confirmations stay true under any leader. The goroutine of Run owns
+	// confirmed.
 	confirmed []completion
 
 	mu    sync.Mutex
@@ -38,7 +39,7 @@ func (s *shared) stopping() bool {
 	}
 }
 
-// pause waits, and returns an error if the relay is to end.
+// pause waits for d. It returns an error if the relay must end.
 func (s *shared) pause(ctx context.Context, d time.Duration) error {
 	if s.stopping() {
 		return errStopped
@@ -57,7 +58,7 @@ func (s *shared) pause(ctx context.Context, d time.Duration) error {
 
 var errStopped = errors.New("outbox: the relay was closed")
 
-// failed notes an error of the database.
+// failed records a database error.
 func (s *shared) failed(what string, err error) {
 	s.config.Logger.Error("outbox: the database failed", "holder", s.config.Holder, "at", what, "error", err)
 	s.mu.Lock()
@@ -77,7 +78,7 @@ func (s *shared) snapshot() RelayStats {
 	return out
 }
 
-// leads notes whether the relay leads, and with which fence.
+// leads records the start or end of leadership with a fence.
 func (s *shared) leads(yes bool, fence int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -87,7 +88,7 @@ func (s *shared) leads(yes bool, fence int64) {
 		s.stats.Terms++
 	} else {
 		s.stats.InFlight = 0
-		clear(s.stops) // another relay may go on with the groups
+		clear(s.stops) // another relay may continue with the groups
 	}
 }
 
@@ -111,7 +112,7 @@ func (s *shared) count(done []completion, inFlight int) {
 	}
 }
 
-// gauges reads what the leader observes; another relay observes nothing.
+// gauges returns the gauges' values if this relay leads.
 func (s *shared) gauges(ctx context.Context) (g gauges, leading bool, err error) {
 	own := s.snapshot()
 	if !own.Leading {

@@ -1,6 +1,6 @@
 package outbox
 
-// statements are those of the relay, of Late, Settle, Stats, Purge and Archived.
+// statements are the SQL texts of the relay, Late, Settle, Stats, Purge and Archived.
 type statements struct {
 	peekLeader, takeOver, renew, resign string
 
@@ -12,8 +12,8 @@ type statements struct {
 	archivedAfter, archivedAt string
 }
 
-// heads walks from group to group by the index, so that it costs as much as there are
-// groups and not as there are rows: from the group after ?1, at most ?3 of them.
+// heads walks the index from group to group: the groups after ?1, at most ?3. Its cost
+// grows with groups, not with rows.
 const heads = `WITH RECURSIVE heads (message_group, n) AS (
   SELECT (SELECT min(o.message_group) FROM outbox AS o WHERE o.message_group > ?1), 1
   UNION ALL
@@ -21,7 +21,7 @@ const heads = `WITH RECURSIVE heads (message_group, n) AS (
   FROM heads AS h WHERE h.message_group IS NOT NULL AND h.n < ?3
 )`
 
-// free are the groups without those of ?2, at most ?4, with their first positions.
+// free lists at most ?4 groups outside of ?2, with their first positions.
 const free = heads + `, free AS (
   SELECT h.message_group, (SELECT min(o.position) FROM outbox AS o WHERE o.message_group = h.message_group) AS head
   FROM heads AS h
@@ -29,8 +29,8 @@ const free = heads + `, free AS (
   ORDER BY h.message_group LIMIT ?4
 )`
 
-// spans are the groups with their first and last positions. Positions have no gaps, so
-// that a group has as many rows as its last position is beyond its first.
+// spans lists the groups with their first and last positions. Positions have no gaps, so
+// the difference gives the number of rows.
 const spans = heads + `, spans AS (
   SELECT h.message_group,
     (SELECT min(o.position) FROM outbox AS o WHERE o.message_group = h.message_group) AS head,
@@ -39,22 +39,22 @@ const spans = heads + `, spans AS (
 )
 `
 
-// customPlans sets, for a transaction of PostgreSQL, that statements are planned each
-// time. A driver keeps prepared statements, and a plan that was made for a small
-// table reads all of a large one.
+// customPlans makes PostgreSQL plan every execution of a statement in a transaction.
+// Drivers keep prepared statements, and a plan made for a small table would scan the
+// whole of a large table.
 const customPlans = `set_config('plan_cache_mode', 'force_custom_plan', true), set_config('jit', 'off', true)`
 
 func newStatements(d Dialect) statements {
 	s := statements{
 		peekLeader: `SELECT lease_until - {now}, token FROM outbox_leader WHERE id = 1`,
 
-		// A retry of a takeover whose commit was not confirmed finds its own token.
+		// A retried takeover with an unconfirmed commit finds its own token.
 		takeOver: `UPDATE outbox_leader SET fence = fence + 1, token = ?1, holder = ?2, lease_until = {now} + ?3
 			WHERE id = 1 AND (lease_until <= {now} OR token = ?1) RETURNING fence`,
 
 		resign: `UPDATE outbox_leader SET lease_until = 0, token = '' WHERE id = 1 AND fence = ?1 AND token = ?2`,
 
-		// The first ?5 rows of each free group, until they have ?6 bytes.
+		// The first ?5 rows of each free group, up to ?6 bytes.
 		pick: free + `, candidates AS (
 			SELECT o.message_group, o.position, o.message, o.body_hash,
 				sum(length(o.message)) OVER (ORDER BY o.message_group, o.position) - length(o.message) AS bytes_before
@@ -107,7 +107,7 @@ func newStatements(d Dialect) statements {
 	const archived = `SELECT r.message_group, r.position, r.message, r.body_hash, r.outcome, r.message_id, r.sequence_number, r.added_at, r.settled_at FROM outbox_archive AS r `
 	s.archivedAfter = archived + `WHERE (r.message_group, r.position) > (?1, ?2) ORDER BY r.message_group, r.position LIMIT ?3`
 	s.archivedAt = archived + `JOIN {records ?1: g text, p bigint} ON r.message_group = x.g AND r.position = x.p`
-	s.renew = `UPDATE outbox_leader SET lease_until = {now} + ?3 WHERE id = 1 AND fence = ?1 AND token = ?2 RETURNING {now}`
+	s.renew = `UPDATE outbox_leader SET lease_until = {now} + ?3 WHERE id = 1 AND fence = ?1 AND token = ?2 RETURNING {now}, ` + schema.Oldest()
 	if d == PostgreSQL {
 		s.renew += `, ` + customPlans
 	} else {
@@ -117,7 +117,7 @@ func newStatements(d Dialect) statements {
 		&s.peekLeader, &s.takeOver, &s.renew, &s.resign, &s.pick, &s.waiting, &s.mark, &s.cut, &s.archive, &s.remove,
 		&s.unmark, &s.late, &s.settling, &s.stats, &s.groups, &s.leader, &s.purge, &s.archivedAfter, &s.archivedAt,
 	} {
-		*text = d.render(*text)
+		*text = d.Render(*text)
 	}
 	return s
 }

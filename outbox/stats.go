@@ -9,26 +9,26 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo"
 )
 
-// Stats is what an outbox holds.
+// Stats is a snapshot of an outbox.
 type Stats struct {
-	// Messages and Groups have not left the outbox.
+	// Messages and Groups count the messages in the outbox and their groups.
 	Messages, Groups int64
 
-	// OldestAge is how long ago the oldest of the first messages of the groups was added; 0
-	// without one.
+	// OldestAge is the age of the oldest first message of a group; 0 if the outbox is
+	// empty.
 	OldestAge time.Duration
 
-	// Late is how many messages are late, see [Outbox.Late].
+	// Late is the number of late messages; see [Outbox.Late].
 	Late int64
 
-	// Leader names the relay that leads, "" if no lease is alive. Fence is the number of
-	// takeovers so far.
+	// Leader names the leading relay, or is "" without a running lease. Fence is the
+	// number of takeovers so far.
 	Leader string
 	Fence  int64
 }
 
-// Stats reads the database. It takes one look at the index for each group that has
-// messages, however many they are.
+// Stats reads the database. Its cost is one index lookup per group with messages, for any
+// number of messages.
 func (o *Outbox) Stats(ctx context.Context) (s Stats, err error) {
 	var age int64
 	err = o.read(ctx, func(q queryer) error {
@@ -45,39 +45,39 @@ func (o *Outbox) Stats(ctx context.Context) (s Stats, err error) {
 	return s, nil
 }
 
-// RelayStats is what one relay did since it was made, and what it does now.
+// RelayStats has a relay's counts since NewRelay, and its current state.
 type RelayStats struct {
 	Holder  string
 	Leading bool
-	Fence   int64 // of its last term
+	Fence   int64 // of the last term
 	Terms   int64
 
-	// Sent and Duplicates left the outbox; of the latter SQS had a message from an
-	// earlier attempt, as far as the producer knows.
+	// Sent and Duplicates count messages that left the outbox. For Duplicates, the
+	// producer reported that SQS had stored an earlier attempt.
 	Sent, Duplicates int64
 
-	// InFlight is how many groups have messages under way.
+	// InFlight is the number of groups with messages in flight.
 	InFlight int
 
-	// Waves counts commits and looks for messages, Database the time that they took.
+	// Waves counts commits and checks for messages; Database is their total time.
 	Waves    int64
 	Database time.Duration
 
 	DatabaseErrors    int64
 	LastDatabaseError error
 
-	// Stopped are the groups that wait because of a failure, in order.
+	// Stopped lists the groups that wait because of a failure, sorted by group.
 	Stopped []Stopped
 }
 
-// Stopped is a message group that waits because its first message failed or is held.
-// The relay tries again at Until; what it must not send again it only looks at.
+// Stopped is a message group that waits because its first message failed or is held. At
+// Until the relay tries again; it only looks at messages that it must not send again.
 type Stopped struct {
 	Group     string
 	Position  int64
 	DedupeKey string
 	Fate      sqsfifo.Fate
-	Err       error // the producer's, or a [*LateError] or [*CorruptError]
+	Err       error // the producer's error, [*LateError] or [*CorruptError]
 	Since     time.Time
 	Until     time.Time
 	Times     int

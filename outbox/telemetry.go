@@ -17,16 +17,16 @@ type meters struct {
 	registration metric.Registration
 }
 
-// gauges are what the leader observes.
+// gauges are the values observed by the leader.
 type gauges struct {
 	Stats
-	stopped int // groups
+	stopped int // stopped groups
 }
 
 const scope = "github.com/kansas-frontier-matrix/sqsfifo/outbox"
 
-// newMeters makes the instruments. The gauges are read from the database when they are
-// collected, and only by the relay that leads, so that they are reported once.
+// newMeters creates the instruments. Only the leader reads the gauges from the database
+// at collection, so each value is reported once.
 func newMeters(provider metric.MeterProvider, read func(context.Context) (g gauges, leading bool, err error)) (r meters, err error) {
 	if provider == nil {
 		provider = otel.GetMeterProvider()
@@ -40,16 +40,19 @@ func newMeters(provider metric.MeterProvider, read func(context.Context) (g gaug
 	var e error
 	r.messages, e = m.Int64Counter("sqs_fifo.outbox.messages", metric.WithUnit("{message}"), metric.WithDescription("Messages that left the outbox."))
 	fail(e)
-	lag, e := m.Int64ObservableGauge("sqs_fifo.outbox.lag", metric.WithUnit("{message}"), metric.WithDescription("Messages in the outbox."))
+	lag, e := m.Int64ObservableGauge("sqs_fifo.outbox.message.pending", metric.WithUnit("{message}"), metric.WithDescription("Messages in the outbox."))
 	fail(e)
 	age, e := m.Float64ObservableGauge("sqs_fifo.outbox.oldest_age", metric.WithUnit("s"), metric.WithDescription("Age of the oldest message in the outbox."))
 	fail(e)
-	late, e := m.Int64ObservableGauge("sqs_fifo.outbox.late", metric.WithUnit("{message}"), metric.WithDescription("Messages that may be in the queue and are no longer safe to resend."))
+	late, e := m.Int64ObservableGauge("sqs_fifo.outbox.message.late", metric.WithUnit("{message}"), metric.WithDescription("Messages that may be in the queue and are no longer safe to resend."))
 	fail(e)
-	stopped, e := m.Int64ObservableGauge("sqs_fifo.outbox.stopped", metric.WithUnit("{group}"), metric.WithDescription("Message groups that wait because of a failure."))
+	stopped, e := m.Int64ObservableGauge("sqs_fifo.outbox.group.stopped", metric.WithUnit("{group}"), metric.WithDescription("Message groups that wait because of a failure."))
 	fail(e)
 	if err != nil {
 		return r, err
+	}
+	for _, o := range []Outcome{OutcomeSent, OutcomeDuplicate, OutcomeSettled, OutcomeDiscarded} {
+		r.add(0, o) // each series exists before its first message
 	}
 	r.registration, err = m.RegisterCallback(func(ctx context.Context, o metric.Observer) error {
 		g, leading, err := read(ctx)
@@ -73,13 +76,17 @@ func (m *meters) unregister() {
 	}
 }
 
-// left counts messages that a commit took out of the outbox.
+// left counts messages removed by a commit.
 func (m *meters) left(done []completion) {
 	byOutcome := map[Outcome]int64{}
 	for _, c := range done {
 		byOutcome[c.Outcome]++
 	}
 	for outcome, n := range byOutcome {
-		m.messages.Add(context.Background(), n, metric.WithAttributes(attribute.String("sqs_fifo.outcome", string(outcome))))
+		m.add(n, outcome)
 	}
+}
+
+func (m *meters) add(n int64, o Outcome) {
+	m.messages.Add(context.Background(), n, metric.WithAttributes(attribute.String("sqs_fifo.outcome", string(o))))
 }

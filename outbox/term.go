@@ -9,26 +9,26 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo"
 )
 
-// term is the time from a takeover to the end of leadership. Its loop owns all
-// fields; one goroutine submits the rows of all runs, because callbacks of the sender
-// must not wait for room in its buffer.
+// term is the time from a takeover to the end of leadership. The loop owns all fields. A
+// separate goroutine submits the rows of all runs, because the sender's callbacks must
+// not wait for room in its buffer.
 type term struct {
 	*shared
 	fence int64
 
-	sends     context.Context // of the messages; ends with the lease
+	sends     context.Context // context of all sends; ends with the lease
 	withdraw  context.CancelCauseFunc
 	expiry    *time.Timer // cancels sends at the end of the lease
-	renewedAt time.Time   // when the lease began to count
-	ending    atomic.Bool // no message may begin
+	renewedAt time.Time   // start of the current lease
+	ending    atomic.Bool // no more messages may begin
 
 	inFlight map[string]*run
-	steps    chan *run // that may begin their next rows; has room for all
+	steps    chan *run // runs ready for the next row; has room for all runs
 	ends     chan *run
-	cuts     map[string]int64 // groups whose marks end earlier than they say
-	cursor   string           // the last group of the last pick
-	more     bool             // the last pick left something
-	failures int              // of the database, one after the other
+	cuts     map[string]int64 // new last position of a group's mark
+	cursor   string           // last group of the last pick
+	more     bool             // the last pick was incomplete
+	failures int              // consecutive database errors
 }
 
 func newTerm(ctx context.Context, s *shared, fence int64, until time.Time) *term {
@@ -44,14 +44,14 @@ func newTerm(ctx context.Context, s *shared, fence int64, until time.Time) *term
 
 var errLeaseOver = errors.New("outbox: the lease is over")
 
-// renewed notes that the lease counts from then.
+// renewed restarts the lease at asked.
 func (t *term) renewed(asked time.Time) {
 	t.failures = 0
 	t.renewedAt = asked
 	t.expiry.Reset(time.Until(asked.Add(t.config.Lease)))
 }
 
-// cut has the next wave end the mark of a group at the position.
+// cut makes the next commit end the group's mark at the position.
 func (t *term) cut(group string, to int64) {
 	if was, ok := t.cuts[group]; ok {
 		to = min(to, was)
@@ -59,8 +59,7 @@ func (t *term) cut(group string, to int64) {
 	t.cuts[group] = to
 }
 
-// busy returns the groups that are not to be picked: those under way, and those that
-// wait after a failure.
+// busy returns the groups to skip: those in flight or waiting after a failure.
 func (t *term) busy() []string {
 	out := make([]string, 0, len(t.inFlight))
 	for g := range t.inFlight {
@@ -77,21 +76,21 @@ func (t *term) busy() []string {
 	return out
 }
 
-// patience is how long a group waits after its first failure, and twice as long after
-// each other one, up to the other constant.
+// A stopped group waits firstPause after its first failure, then twice as long each time,
+// up to maxPause or an eighth of ResendFor.
 const (
-	patience     = 100 * time.Millisecond
-	mostPatience = 10 * time.Second
+	firstPause = 100 * time.Millisecond
+	maxPause   = 10 * time.Second
 )
 
-// found is a row of the pick.
+// found is a picked row.
 type found struct {
 	group string
 	row
-	from, to, first int64 // of the attempts of its group
+	from, to, first int64 // marked range and first attempt of the group
 }
 
-// hold notes the groups whose first row is late.
+// hold records the groups whose first row is late.
 func (t *term) hold(late []found) {
 	for _, f := range late {
 		key := ""
@@ -114,7 +113,7 @@ func (t *term) note(s Stopped) {
 	if again {
 		s.Since, s.Times = was.Since, was.Times+1
 	}
-	wait := min(patience<<min(s.Times-1, 10), mostPatience, t.outbox.config.ResendFor/8)
+	wait := min(firstPause<<min(s.Times-1, 10), maxPause, t.outbox.config.ResendFor/8)
 	s.Until = time.Now().Add(wait)
 	t.stops[s.Group] = s
 	if !again {
@@ -122,7 +121,7 @@ func (t *term) note(s Stopped) {
 	}
 }
 
-// resume forgets the failure of a group.
+// resume clears the failure of a group.
 func (t *term) resume(group string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -10,7 +10,7 @@ import (
 
 var errDeposed = errors.New("outbox: another relay leads")
 
-// pickBytes bounds the messages that one wave reads. A larger one goes alone.
+// pickBytes bounds the message bytes read by one commit. A larger message is read alone.
 const pickBytes = 16 << 20
 
 // change is the JSON form of a range of positions.
@@ -20,9 +20,9 @@ type change struct {
 	To    int64  `json:"t"`
 }
 
-// wave is one commit: it renews the lease if this relay still leads, removes what was
-// confirmed, takes back marks of what was not sent, and marks the rows that it returns.
-// They may be sent only after it.
+// wave makes one commit. It renews the lease if this relay still leads, deletes confirmed
+// rows, shortens the marks of unsent rows, and marks new rows. The returned runs may be
+// sent only after the commit.
 func (t *term) wave(ctx context.Context, groups int) (runs []*run, err error) {
 	started := time.Now()
 	defer func() { t.spent(time.Since(started)) }()
@@ -33,20 +33,23 @@ func (t *term) wave(ctx context.Context, groups int) (runs []*run, err error) {
 		return nil, err
 	}
 	defer conn.Close()
-	tx, err := conn.BeginTx(ctx, nil)
+	tx, err := conn.BeginTx(ctx, t.outbox.config.Dialect.TxOptions())
 	if err != nil {
 		return nil, err
 	}
 	defer tx.Rollback() //nolint:errcheck // after a commit there is nothing to roll back
 	s := &t.outbox.sql
 
-	// First the row of the leader, which holds off a takeover until the commit.
+	// The leader's row comes first: its lock blocks a takeover until the commit.
 	asked := time.Now()
-	var now int64
+	var now, oldest int64
 	var plan, jit string
-	err = tx.QueryRowContext(ctx, s.renew, t.fence, t.token, t.config.Lease.Microseconds()).Scan(&now, &plan, &jit)
+	err = tx.QueryRowContext(ctx, s.renew, t.fence, t.token, t.config.Lease.Microseconds()).Scan(&now, &oldest, &plan, &jit)
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil, errDeposed
+	}
+	if err == nil {
+		err = schema.CheckOldest(oldest)
 	}
 	if err != nil {
 		return nil, err
@@ -80,8 +83,8 @@ func (t *term) wave(ctx context.Context, groups int) (runs []*run, err error) {
 		}
 	}
 	if err := tx.Commit(); err != nil {
-		// The connection may still be in the transaction: drop it. If the commit was made
-		// after all, the next wave takes the marks back, because nothing was sent.
+		// The connection may still be in the transaction: drop it. If the commit
+		// succeeded after all, the next wave cuts the marks, because no row was sent.
 		_ = conn.Raw(func(any) error { return driver.ErrBadConn })
 		for _, u := range p.runs {
 			if u.fresh {
@@ -102,8 +105,8 @@ func (t *term) wave(ctx context.Context, groups int) (runs []*run, err error) {
 	return p.runs, nil
 }
 
-// pick reads the first rows of up to n groups that are not under way, and goes on where
-// the last wave ended, so that no group starves. It returns where the next one begins.
+// pick reads the first rows of up to n groups that are not busy. It continues after the
+// last wave's groups, so that no group starves, and returns the cursor for the next pick.
 func (t *term) pick(ctx context.Context, tx *sql.Tx, n int) (rows []found, cursor string, err error) {
 	busy := t.busy()
 	rows, err = t.pickAfter(ctx, tx, t.cursor, busy, n)
@@ -147,7 +150,7 @@ func (t *term) pickAfter(ctx context.Context, tx *sql.Tx, cursor string, busy []
 	return out, rows.Err()
 }
 
-// anyWaiting reports, without a write, whether a group has rows and is not under way.
+// anyWaiting reports, without a write, whether a group that is not busy has rows.
 func (t *term) anyWaiting(ctx context.Context) (bool, error) {
 	started := time.Now()
 	defer func() { t.spent(time.Since(started)) }()
@@ -161,17 +164,17 @@ func (t *term) anyWaiting(ctx context.Context) (bool, error) {
 	return n > 0, err
 }
 
-// plans is what a wave makes of the rows that it found.
+// plans holds the decisions of a wave about the picked rows.
 type plans struct {
 	runs    []*run
 	marks   []change
 	settled []completion
-	late    []found // the first rows of groups that are held
-	bytes   int     // of the runs
+	late    []found // first rows of held groups
+	bytes   int     // total size of the runs
 }
 
-// plan decides for each group. The rows are in order; now is the time of the
-// database, read after asked by the clock of this process.
+// plan decides for each group. The rows are ordered; now is the database's time, read
+// after asked by this process's clock.
 func (t *term) plan(rows []found, asked time.Time, now int64) (p plans) {
 	for len(rows) > 0 {
 		head := rows[0]
@@ -186,7 +189,7 @@ func (t *term) plan(rows []found, asked time.Time, now int64) (p plans) {
 		left := t.outbox.config.ResendFor
 		if !fresh {
 			left -= time.Duration(now-head.first) * time.Microsecond
-			for len(group) > 1 && group[len(group)-1].position > head.to { // sent after the doubt is over
+			for len(group) > 1 && group[len(group)-1].position > head.to { // sent once the doubt is resolved
 				group = group[:len(group)-1]
 			}
 		}

@@ -10,25 +10,25 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/outbox"
 )
 
-// Archive is a [Source] of the messages that left an outbox whose Config.Sent is
-// ArchiveSent, until they are purged. What is still in the outbox is its relay's to
-// send.
-//
-// A message that was sent is Delivered. One that was settled without a confirmation of
-// SQS is InDoubt, and one that was discarded Discarded.
-type Archive struct {
+// archive is the source of NewArchive.
+type archive struct {
 	name string
 	box  *outbox.Outbox
 }
 
-// NewArchive returns the source of the archive.
-func NewArchive(name string, box *outbox.Outbox) *Archive { return &Archive{name, box} }
+// NewArchive returns a source of messages that left an outbox with Config.Sent
+// ArchiveSent and were not purged. Messages still in the outbox are omitted, because the
+// relay sends them.
+//
+// A sent message has StatusDelivered. A message resolved by an operator without SQS's
+// confirmation has StatusInDoubt, and a discarded message StatusDiscarded.
+func NewArchive(name string, box *outbox.Outbox) Source { return &archive{name, box} }
 
 // Name implements [Source].
-func (s *Archive) Name() string { return s.name }
+func (s *archive) Name() string { return s.name }
 
-// Scan implements [Source]. It yields one group after the other.
-func (s *Archive) Scan(ctx context.Context) iter.Seq2[Item, error] {
+// Scan implements [Source]. It yields one group after another.
+func (s *archive) Scan(ctx context.Context) iter.Seq2[Item, error] {
 	return func(yield func(Item, error) bool) {
 		for row, err := range s.box.Archived(ctx) {
 			if err != nil {
@@ -43,7 +43,7 @@ func (s *Archive) Scan(ctx context.Context) iter.Seq2[Item, error] {
 }
 
 // Fetch implements [Source].
-func (s *Archive) Fetch(ctx context.Context, positions []string) ([]Item, error) {
+func (s *archive) Fetch(ctx context.Context, positions []string) ([]Item, error) {
 	places := make([]outbox.Place, len(positions))
 	for i, position := range positions {
 		number, group, ok := strings.Cut(position, " ")
@@ -74,11 +74,11 @@ func archived(r *outbox.ArchivedRow) Item {
 	}
 	switch r.Outcome {
 	case outbox.OutcomeSent, outbox.OutcomeDuplicate:
-		it.Status = Delivered
+		it.Status = StatusDelivered
 	case outbox.OutcomeDiscarded:
-		it.Status = Discarded
+		it.Status = StatusDiscarded
 	default:
-		it.Status = InDoubt
+		it.Status = StatusInDoubt
 	}
 	return it
 }

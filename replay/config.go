@@ -13,47 +13,54 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo"
 )
 
-// Sender is what a run needs of a producer. Every *sqsfifo.Producer implements it, and
-// one is enough for the events of all types, because their bytes were built before. No
-// other call should send to the groups of the plan while the run lasts.
+// Sender is the subset of *sqsfifo.Producer that a run calls. A producer of any type
+// serves events of all types, because the bytes are already built. During the run, no
+// other call should send to the groups of the plan.
 type Sender interface {
 	SendMessageAsync(ctx context.Context, msg *sqsfifo.Message, done func(sqsfifo.Receipt, error))
 }
 
-// Config configures a [Runner]. Source, Sender and Journal are required.
+// Config configures [Run]. Source, Sender and Journal are required.
 type Config struct {
-	// Source is the one of the plan: it has its name.
+	// Source is the source of the plan, or another one with its name.
 	Source  Source
 	Sender  Sender
-	Journal Journal
+	Journal *Journal
 
 	// ID names the run in the [sqsfifo.ReplayAttribute] of its messages, in its journal,
-	// in the log and in the ledger. Empty means a random one. It is never in a body.
+	// in the log and in the ledger. Bodies never contain the ID. Empty means a random ID.
 	ID string
 
 	// MessagesPerSecond limits the messages; 0 means no limit.
 	MessagesPerSecond float64
 
-	// CallsPerSecond limits the requests to SQS over any time that is longer than a few
-	// requests take; 0 means no limit. Calls returns how many were made so far and is
-	// required with it, see [CallCounter].
+	// CallsPerSecond limits the requests to SQS, averaged over a time longer than a few
+	// requests; 0 means no limit. Calls returns the number of requests so far and is
+	// required with a limit; see [CountCalls].
 	CallsPerSecond float64
 	Calls          func() int64
 
-	// InFlight is how many messages, of as many groups, are under way at once. Zero means
-	// 256. BytesInFlight bounds their bodies; zero means 64 MiB, and a larger body goes
-	// alone.
+	// InFlight is the number of messages in flight, each of another group; zero means
+	// 256. BytesInFlight bounds their bodies; zero means 64 MiB, and a larger body is
+	// sent alone.
 	InFlight      int
 	BytesInFlight int
 
-	// Ledger takes entries about the run; nil means none.
-	Ledger Ledger
+	// Progress, unless nil, is called for each item with an outcome, after the journal
+	// has recorded the outcome. OutcomeNone means that the next run tries the item again.
+	// Progress runs on the goroutine of Run and must return quickly.
+	Progress func(item *PlannedItem, outcome Outcome)
 
-	// Logger gets a record when the run begins and ends, and for each group that stops,
-	// with the number of the item. Nil means none.
+	// Ledger, unless nil, records entries about the run. The entries must be durable when
+	// Ledger returns nil. An error ends the run, because the ledger must have each send.
+	// A crash between ledger and journal repeats an entry.
+	Ledger func(ctx context.Context, entries []LedgerEntry) error
+
+	// Logger records the start and end of the run, and each stopped group with the number
+	// of its item. Nil disables logging.
 	Logger *slog.Logger
 
-	// MeterProvider is for the instrument of the run; nil means the global one:
+	// MeterProvider creates the run's instrument; nil means the global provider:
 	//
 	//	sqs_fifo.replay.items  {item}  items of the plan, by sqs_fifo.outcome
 	MeterProvider metric.MeterProvider
@@ -62,16 +69,13 @@ type Config struct {
 	Now func() time.Time
 }
 
-// ConfigError is a field of [Config] that cannot be used.
-type ConfigError struct{ Field, Rule string }
-
-func (e *ConfigError) Error() string { return fmt.Sprintf("replay: Config.%s: %s", e.Field, e.Rule) }
-
 func (c Config) complete(plan *Plan) (Config, error) {
-	wrong := func(field, rule string) (Config, error) { return c, &ConfigError{field, rule} }
+	wrong := func(field, rule string) (Config, error) {
+		return c, fmt.Errorf("replay: %w", &sqsfifo.InvalidError{Field: "Config." + field, Rule: rule})
+	}
 	switch {
 	case plan == nil:
-		return c, &ConfigError{"Plan", "nil; pass what NewPlan or ReadPlan returned"}
+		return c, fmt.Errorf("replay: %w", &sqsfifo.InvalidError{Field: "plan", Found: "nil", Rule: "pass what NewPlan or ReadPlan returned"})
 	case c.Source == nil:
 		return wrong("Source", "nil; pass the source of the plan")
 	case c.Source.Name() != plan.Source:
@@ -83,7 +87,7 @@ func (c Config) complete(plan *Plan) (Config, error) {
 	case c.MessagesPerSecond < 0 || c.CallsPerSecond < 0:
 		return wrong("MessagesPerSecond", "or CallsPerSecond is negative; want 0 for no limit")
 	case c.CallsPerSecond > 0 && c.Calls == nil:
-		return wrong("Calls", "nil, but CallsPerSecond is set; give the producer a CallCounter and pass its Calls")
+		return wrong("Calls", "nil, but CallsPerSecond is set; give the producer the client of CountCalls and pass the function")
 	case c.InFlight < 0 || c.InFlight > 10_000:
 		return wrong("InFlight", fmt.Sprintf("%d, want 1 to 10000", c.InFlight))
 	case c.BytesInFlight < 0:

@@ -1,66 +1,67 @@
-// Package replay sends stored messages again, or for the first time, without what a
-// loop over a table does to a FIFO queue.
+// Package replay sends stored messages again, or for the first time, under the rules of a
+// FIFO queue.
 //
 // # Problem
 //
-// A pipeline lost a day, or a consumer did, and the messages are still there: in the
-// archive of an outbox, in an idempotency store, in a file. A loop that sends them
-// delivers again what was delivered, sends the later events of a group when an earlier one
-// failed, cannot say after a crash where it was, and does not know that SQS swallows
-// whatever it saw in the last five minutes, and nothing that is older.
+// A pipeline or a consumer lost a day, but the messages still exist: in an outbox
+// archive, an idempotency store or a file. A simple loop over them delivers some messages
+// twice, sends later events of a group after an earlier event failed, forgets its
+// position in a crash, and ignores that SQS suppresses messages of the last five minutes
+// but delivers older messages.
 //
 // # Guarantee
 //
-//   - What is sent are the stored bytes to the stored group. Their SHA-256 is compared
-//     with the recorded one before; what differs has drifted and is not sent.
-//   - The order of a message group is that of the source: the next item is sent when
-//     SQS has acknowledged the one before. A group stops at its first item that was
-//     not sent, suppressed or skipped, and the other groups go on.
-//   - A plan ([NewPlan]) says for each item what becomes of it and why: whether it is
-//     inside the deduplication window, so that SQS will suppress it, at its edge,
-//     or outside, so that it will be delivered again ([Label]). A dry run makes no
-//     request. The run follows the plan: it sends the same items in the same order of
-//     each group. The labels are computed again at the send, and both are reported.
-//   - An item is marked in the [Journal], durably, before it is sent, and when it has
-//     an outcome. A run that was killed goes on with the same plan and journal: what
-//     has no answer is sent again as long as SQS surely recognises it ([ResendFor]),
-//     and is reported as indeterminate after that. No item of a plan is stored twice.
-//   - What the source recorded as delivered is skipped, unless [Options].Redeliver is
-//     set.
-//   - One run at a time has a source ([OpenJournal]); the error of another one names
-//     the owner.
+//   - A run sends the stored bytes to the stored group. First it compares the SHA-256 of
+//     each body with the recorded one; a message that differs is not sent (drift).
+//   - The source defines the order of each message group: a run sends the next item after
+//     SQS has acknowledged the previous one. A group stops at its first item that was not
+//     sent, suppressed or skipped. The other groups continue.
+//   - A plan ([NewPlan]) has an action and a reason for each item, and a [Label]: inside
+//     the deduplication window (SQS suppresses the item), at the edge, or outside (SQS
+//     delivers the item again). A dry run makes no request. A run sends the planned items
+//     in the planned order of each group. It computes labels again at the send and
+//     reports both.
+//   - The [Journal] records each item durably before the send, and again with its
+//     outcome. After a killed run, another run with the same plan and journal continues:
+//     it resends an item without an answer while SQS recognises the item ([ResendFor]),
+//     and reports the item as unresolved afterwards. No item of a plan is stored twice.
+//   - Items recorded as delivered are skipped, unless [Options].Redeliver is set.
+//   - Only one run at a time uses a source ([OpenJournal]). A second run gets an error
+//     with the owner's name.
 //   - The report adds up: planned = sent + suppressed + skipped + conflict + drift +
-//     indeterminate + failed + remaining, where nothing remains after a run that was
-//     not interrupted. A report that does not is refused ([ReportError]).
+//     unresolved + failed + remaining, with remaining = 0 after an uninterrupted run.
+//     [Run] refuses any other report ([ReportError]).
 //
-// A message names the run in the attribute [sqsfifo.ReplayAttribute], never in its
-// body, unless there is no room for an attribute. Spans and provenance records of the
+// An attribute of each message names the run ([sqsfifo.ReplayAttribute]), if the message
+// has room for an attribute. Bodies stay unchanged. Spans and provenance records of the
 // producer then have replay_triggered.
+//
+// [RunQueue] sends the messages of a parking queue or a dead-letter queue, without a plan,
+// and deletes each one after SQS has acknowledged its copy. A producer with a store is its
+// journal.
 //
 // # Limits
 //
-// There is no order between a replay and live traffic to the same groups. Stop the
-// one, or replay to groups that get no other messages.
+// A replay and live traffic to the same groups have no common order. Stop the live
+// traffic, or replay to groups without other messages.
 //
-// "Stored twice" is about the attempts of this plan. What Options.Redeliver sends
-// outside the window is delivered again, which is its purpose; consumers recognise it
-// by its dedupe key. The label of an item is as good as the source's record of when it
-// was sent, and the clocks of both machines: [Margin] is for the rest. A run whose
-// process or packet is stopped for longer than that between its last look at the
-// clock and SQS may deliver an item twice.
+// "Stored twice" refers to the attempts of one plan. Items sent outside the window under
+// Options.Redeliver are deliberately delivered again; consumers recognise them by their
+// dedupe keys. A label is as exact as the source's record of the send and the clocks of
+// both machines; [Margin] covers small differences. If a process or packet is delayed
+// longer than Margin between the last clock reading and SQS, an item may be delivered
+// twice.
 //
-// A file of messages without more says nothing of when they were sent, so that a plan
-// with the default policy skips them all: see [JSONLines.Assume].
+// A file of plain messages does not record when they were sent. A plan with the default
+// policy skips all of them: see [JSONLines.Assume].
 //
-// A receipt says that SQS suppressed a message if this process saw the original, or if
-// the source recorded its message ID. Otherwise what SQS suppressed counts as sent.
+// A receipt reports a suppressed message only if this process saw the original or the
+// source recorded its message ID. Other suppressed messages count as sent.
 //
-// A plan is held in memory, without bodies: a few hundred bytes an item. The lock of a
-// [FileJournal] is for runs on one machine that use one directory; a [Journal] in a
-// database can do more. Where the operating system has no flock, a crash leaves the
-// lock to be removed by hand.
+// A plan stays in memory without bodies: a few hundred bytes per item. The lock of a
+// [Journal] covers runs on one machine with one directory.
 //
-// The messages of [Archive] are sent in the order of their positions. Those of a
-// [Store] are in the order of their claims; those of [Provenance] in the order of
-// their first outcomes, which is that of the sends for each group of one producer.
+// Messages of [NewArchive] are sent in the order of positions, messages of [NewStore] in
+// the order of claims, and messages of [NewProvenance] in the order of first outcomes.
+// For each group of one producer, this is the order of the sends.
 package replay

@@ -1,33 +1,29 @@
 package replay
 
 import (
-	"cmp"
 	"context"
-	"fmt"
-	"io"
-	"text/tabwriter"
 	"time"
 )
 
-// decision is what a run does with an item now.
+// decision is a run's current decision about an item.
 type decision struct {
 	action   Action
 	label    Label
-	deadline time.Time // of an attempt that SQS must recognise; zero for any other
+	deadline time.Time // end of an attempt that SQS must recognise; else zero
 	reason   string
 }
 
-// decide returns what a run does at now with an item that is the next of its group.
+// decide returns the decision at now about the next item of a group.
 func (p *progress) decide(o Options, item *PlannedItem, now time.Time) decision {
-	d := decision{label: item.Sent.Label(now)}
+	d := decision{action: ActionSend, label: item.Sent.label(now)}
 	switch {
 	case !p.doubt.IsZero() && p.resendable(now):
-		d.label, d.deadline = Inside, p.doubt.Add(ResendFor)
+		d.label, d.deadline = LabelInside, p.doubt.Add(ResendFor)
 	case !p.doubt.IsZero():
-		d.action, d.label = ActionHold, Sent{From: p.doubt, To: p.doubt}.Label(now)
+		d.action, d.label = ActionUnresolved, Sent{From: p.doubt, To: p.doubt}.label(now)
 		_, d.reason = p.judge(item, now)
-	case p.verdict == VerdictSendAgain:
-	case item.Action == ActionSkip || item.Action == ActionConflict || item.Action == ActionHold:
+	case p.resolution == ResolutionResend:
+	case item.Action == ActionSkip || item.Action == ActionConflict || item.Action == ActionUnresolved:
 		d.action, d.reason = item.Action, item.Reason
 	default:
 		return item.now(o, now)
@@ -35,41 +31,37 @@ func (p *progress) decide(o Options, item *PlannedItem, now time.Time) decision 
 	return d
 }
 
-// now returns what the options say of an item that was not tried.
+// now returns the decision of the options about an untried item.
 func (p *PlannedItem) now(o Options, now time.Time) decision {
-	d := decision{label: p.Sent.Label(now)}
+	d := decision{label: p.Sent.label(now)}
 	d.action, d.reason = p.act(o, d.label)
-	if p.Status == InDoubt && d.label == Inside {
+	if p.Status == StatusInDoubt && d.label == LabelInside {
 		d.deadline = p.Sent.From.Add(ResendFor)
 	}
 	return d
 }
 
-// Step is what a run would do with an item.
+// Step is a run's next action for an item.
 type Step struct {
 	Item   *PlannedItem // with the label of the plan
-	Label  Label        // of now
+	Label  Label        // at now
 	Action Action
 	Reason string
 
-	// Resend says that an earlier run has tried the item and got no answer.
+	// Resend reports that an earlier run tried the item without an answer.
 	Resend bool
 }
 
-// DryRun returns what a run that begins at now would do, without a request and without
-// a look at the source: the items that it sends, those of each group in their order,
-// up to the one at which the group stops. The journal may be nil, before the first
-// run.
+// DryRun returns the steps of a run that begins at now, without a request and without
+// reading the source: the items to send in group order, up to the item that stops each
+// group. The journal may be nil before the first run.
 //
-// A run that begins later may find items in another part of the window; it sends no
-// item that the plan skips.
-func DryRun(ctx context.Context, plan *Plan, j Journal, now time.Time) ([]Step, error) {
-	h := &history{items: make([]progress, len(plan.Items))}
-	if j != nil {
-		var err error
-		if h, err = readHistory(ctx, plan, j); err != nil {
-			return nil, err
-		}
+// A later run may find items in another part of the window, but sends no item skipped by
+// the plan.
+func DryRun(ctx context.Context, plan *Plan, j *Journal, now time.Time) ([]Step, error) {
+	h, err := readHistory(ctx, plan, j)
+	if err != nil {
+		return nil, err
 	}
 	var steps []Step
 	stopped := map[string]bool{}
@@ -89,19 +81,4 @@ func DryRun(ctx context.Context, plan *Plan, j Journal, now time.Time) ([]Step, 
 		stopped[item.Group] = d.action != ActionSend && d.action != ActionWait
 	}
 	return steps, nil
-}
-
-// WriteSteps writes one line for each step: its number in the plan, the group, the
-// event, the labels of the plan and of now, the action and the reason.
-func WriteSteps(w io.Writer, steps []Step) error {
-	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(t, "ITEM\tGROUP\tEVENT\tPLANNED\tNOW\tACTION\tREASON")
-	for _, s := range steps {
-		action := s.Action.String()
-		if s.Resend {
-			action += " again"
-		}
-		fmt.Fprintf(t, "%d\t%s\t%s\t%s\t%s\t%s\t%s\n", s.Item.Number, s.Item.Group, s.Item.EventID, s.Item.Label, s.Label, action, cmp.Or(s.Reason, "-"))
-	}
-	return t.Flush()
 }

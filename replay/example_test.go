@@ -12,8 +12,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
 )
 
-// A consumer lost yesterday's events of one group. They are in a file, and go out again
-// in their order.
+// A consumer lost yesterday's events of one group. They are in a file and are sent again
+// in order.
 func Example() {
 	ctx := context.Background()
 	queue, err := sqstest.NewQueue(sqstest.Config{})
@@ -53,16 +53,11 @@ func Example() {
 
 	journal, err := replay.OpenJournal(dir, plan, "")
 	if err != nil {
-		fmt.Println(err) // another run has the source
+		fmt.Println(err) // another run has locked the source
 		return
 	}
 	defer journal.Close()
-	runner, err := replay.NewRunner(plan, replay.Config{Source: source, Sender: producer, Journal: journal, MessagesPerSecond: 100})
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	report, err := runner.Run(ctx)
+	report, err := replay.Run(ctx, plan, replay.Config{Source: source, Sender: producer, Journal: journal, MessagesPerSecond: 100})
 	fmt.Println(report.Planned, report.Sent, report.Complete(), err)
 	for _, m := range queue.Messages() {
 		e, _ := sqsfifo.DecodeEnvelope[Event](m.Body)
@@ -85,7 +80,7 @@ func ExampleReadReport() {
 		fmt.Println(err)
 		return
 	}
-	report, results, err := replay.ReadReport(ctx, plan, new(memory), time.Now()) // or what ReadJournal returned
+	report, results, err := replay.ReadReport(ctx, plan, nil, time.Now()) // after a run: the journal of ReadJournal
 	fmt.Println(report.Planned, report.Skipped, report.SkippedFor, err)
 	for _, r := range results {
 		fmt.Println(r.Item.DedupeKey, r.Outcome, r.Reason)
@@ -97,7 +92,7 @@ func ExampleReadReport() {
 	// gauge-2 skipped delivered
 }
 
-// storedYesterday returns what a pipeline kept of its messages.
+// storedYesterday returns a pipeline's copy of its messages.
 func storedYesterday() string {
 	var file strings.Builder
 	yesterday := time.Date(2026, 11, 21, 9, 0, 0, 0, time.UTC)
@@ -107,7 +102,7 @@ func storedYesterday() string {
 			panic(err)
 		}
 		at := yesterday.Add(time.Duration(i) * time.Minute)
-		writeLine(&file, replay.Line{Message: *m, BodyHash: sqsfifo.BodyHash(m.Body), Status: replay.Delivered, Sent: replay.Sent{From: at, To: at}})
+		writeLine(&file, replay.Line{Message: *m, BodyHash: sqsfifo.BodyHash(m.Body), Status: replay.StatusDelivered, Sent: replay.Sent{From: at, To: at}})
 	}
 	return file.String()
 }

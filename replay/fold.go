@@ -2,17 +2,17 @@ package replay
 
 import "time"
 
-// eventKey is what a dedupe key is unique in.
+// eventKey is a dedupe key with its scope.
 type eventKey struct{ source, key string }
 
-// variants are, for each event, the first items of its different messages, by index.
+// variants maps each event to the first items of its different messages, by index.
 type variants struct {
 	all   []PlannedItem
 	first map[eventKey][]int
 }
 
-// fold joins what all items of one message say, in the first of them, and lets the
-// others be skipped. Items that have drifted take no part.
+// fold joins the records of all items of one message in the first item, and marks the
+// other items as repeated. Drifted items take no part.
 func fold(all []PlannedItem) variants {
 	v := variants{all: all, first: make(map[eventKey][]int, len(all))}
 next:
@@ -25,14 +25,14 @@ next:
 		for _, f := range v.first[k] {
 			if all[f].BodyHash == item.BodyHash && all[f].Group == item.Group {
 				all[f].join(item)
-				item.Reason = ReasonRepeated
+				item.Reason = reasonRepeated
 				continue next
 			}
 		}
 		v.first[k] = append(v.first[k], i)
 	}
-	for i := range all { // the same for all, so that a filter takes all or none
-		if item := &all[i]; item.Reason == ReasonRepeated {
+	for i := range all { // equal records, so a filter selects all or none
+		if item := &all[i]; item.Reason == reasonRepeated {
 			for _, f := range v.first[eventKey{item.EventSource, item.DedupeKey}] {
 				if all[f].BodyHash == item.BodyHash && all[f].Group == item.Group {
 					item.Status, item.Sent, item.Time, item.MessageID = all[f].Status, all[f].Sent, all[f].Time, all[f].MessageID
@@ -43,11 +43,11 @@ next:
 	return v
 }
 
-// certainty orders what two records say of one message: the greater one holds.
-var certainty = [...]int{Pending: 0, Unknown: 1, InDoubt: 2, Discarded: 3, Delivered: 4}
+// certainty orders contradictory records of one message: the greater one is used.
+var certainty = map[Status]int{StatusPending: 0, StatusUnknown: 1, StatusInDoubt: 2, StatusDiscarded: 3, StatusDelivered: 4}
 
 func (p *PlannedItem) join(other *PlannedItem) {
-	// Of Pending items the bounds say nothing.
+	// Pending items have no bounds.
 	a, b := p.bounds(), other.bounds()
 	if certainty[other.Status] > certainty[p.Status] {
 		p.Status = other.Status
@@ -59,11 +59,11 @@ func (p *PlannedItem) join(other *PlannedItem) {
 	case a == nil:
 		p.Sent = other.Sent
 	case b != nil:
-		if b.From.Before(a.From) { // a zero one has no lower bound
+		if b.From.Before(a.From) { // a zero From has no lower bound
 			p.Sent.From = b.From
 		}
 		p.Sent.To = later(a.To, b.To)
-		if a.To.IsZero() || b.To.IsZero() { // at any time until the plan is made
+		if a.To.IsZero() || b.To.IsZero() { // any time until the plan is made
 			p.Sent.To = time.Time{}
 		}
 	}
@@ -71,7 +71,7 @@ func (p *PlannedItem) join(other *PlannedItem) {
 }
 
 func (p *PlannedItem) bounds() *Sent {
-	if p.Status == Pending {
+	if p.Status == StatusPending {
 		return nil
 	}
 	return &p.Sent
@@ -84,8 +84,8 @@ func later(a, b time.Time) time.Time {
 	return a
 }
 
-// judge refuses an item that repeats another, or whose event has another message: the
-// one that was delivered, or else the first one.
+// judge skips a repeated item, and refuses an item whose event belongs to another
+// message. An event belongs to its delivered message, otherwise to its first message.
 func (v variants) judge(i int, item *PlannedItem) {
 	if item.Action == ActionDrift || item.Action == ActionSkip || item.DedupeKey == "" {
 		return
@@ -93,7 +93,7 @@ func (v variants) judge(i int, item *PlannedItem) {
 	firsts := v.first[eventKey{item.EventSource, item.DedupeKey}]
 	owner := firsts[0]
 	for _, f := range firsts {
-		if v.all[f].Status == Delivered {
+		if v.all[f].Status == StatusDelivered {
 			owner = f
 			break
 		}
@@ -103,6 +103,6 @@ func (v variants) judge(i int, item *PlannedItem) {
 	case !same:
 		item.Action, item.Reason = ActionConflict, "another message of the source has its dedupe key"
 	case i != owner:
-		item.Action, item.Reason = ActionSkip, ReasonRepeated
+		item.Action, item.Reason = ActionSkip, reasonRepeated
 	}
 }

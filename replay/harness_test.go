@@ -7,10 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"iter"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -21,7 +19,7 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
 )
 
-// Event is what the tests send.
+// Event is the payload of the tests.
 type Event struct {
 	ID    string `json:"id"`
 	Group string `json:"group"`
@@ -65,12 +63,12 @@ var builder = func() *sqsfifo.Producer[Event] {
 	return p
 }()
 
-// line returns a line about an event.
+// line returns a line with an event.
 func line(t testing.TB, id, group string, change ...func(*replay.Line)) replay.Line {
 	t.Helper()
 	m, err := builder.Build(Event{ID: id, Group: group})
 	require.NoError(t, err)
-	l := replay.Line{Message: *m, BodyHash: sqsfifo.BodyHash(m.Body), Status: replay.Pending}
+	l := replay.Line{Message: *m, BodyHash: sqsfifo.BodyHash(m.Body), Status: replay.StatusPending}
 	for _, f := range change {
 		f(&l)
 	}
@@ -78,11 +76,11 @@ func line(t testing.TB, id, group string, change ...func(*replay.Line)) replay.L
 }
 
 func deliveredAt(at time.Time) func(*replay.Line) {
-	return func(l *replay.Line) { l.Status, l.Sent = replay.Delivered, replay.Sent{From: at, To: at} }
+	return func(l *replay.Line) { l.Status, l.Sent = replay.StatusDelivered, replay.Sent{From: at, To: at} }
 }
 
 func doubtAt(at time.Time) func(*replay.Line) {
-	return func(l *replay.Line) { l.Status, l.Sent = replay.InDoubt, replay.Sent{From: at, To: at} }
+	return func(l *replay.Line) { l.Status, l.Sent = replay.StatusInDoubt, replay.Sent{From: at, To: at} }
 }
 
 func encode(t testing.TB, lines []replay.Line) []byte {
@@ -106,7 +104,7 @@ func sourceOf(t testing.TB, lines ...replay.Line) *replay.JSONLines {
 	return replay.NewJSONLines("events.jsonl", bytes.NewReader(text), int64(len(text)))
 }
 
-// many returns n pending events for each of the groups, in turns.
+// many returns n pending events for each group, the groups in turn.
 func many(t testing.TB, groups, n int) []replay.Line {
 	t.Helper()
 	var out []replay.Line
@@ -123,45 +121,6 @@ func newPlan(t testing.TB, s replay.Source, o replay.Options, now time.Time) *re
 	p, err := replay.NewPlan(t.Context(), s, o, now)
 	require.NoError(t, err)
 	return p
-}
-
-// memory is a journal that is not durable.
-type memory struct {
-	mu    sync.Mutex
-	marks []replay.Mark
-	fails error
-}
-
-func (m *memory) Marks(context.Context) iter.Seq2[replay.Mark, error] {
-	return func(yield func(replay.Mark, error) bool) {
-		m.mu.Lock()
-		marks := slices.Clone(m.marks)
-		m.mu.Unlock()
-		for _, mark := range marks {
-			if !yield(mark, nil) {
-				return
-			}
-		}
-	}
-}
-
-func (m *memory) Append(ctx context.Context, marks []replay.Mark) error {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	if m.fails != nil {
-		return m.fails
-	}
-	m.marks = append(m.marks, marks...)
-	return nil
-}
-
-func (m *memory) all() []replay.Mark {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return slices.Clone(m.marks)
 }
 
 // senderFunc is a Sender that answers from another goroutine.
@@ -192,26 +151,23 @@ func through(ctx context.Context, p replay.Sender, m *sqsfifo.Message) (r sqsfif
 	return r, err
 }
 
-func newRunner(t testing.TB, plan *replay.Plan, c replay.Config) *replay.Runner {
-	t.Helper()
+// start runs a plan. If c has no journal, start adds one in memory.
+func start(ctx context.Context, plan *replay.Plan, c replay.Config) (replay.Report, error) {
 	if c.Journal == nil {
-		c.Journal = new(memory)
+		c.Journal = replay.NewMemoryJournal().Journal
 	}
-	r, err := replay.NewRunner(plan, c)
-	require.NoError(t, err)
-	return r
+	return replay.Run(ctx, plan, c)
 }
 
 // run runs a plan to its end.
 func run(t testing.TB, plan *replay.Plan, c replay.Config) replay.Report {
 	t.Helper()
-	report, err := newRunner(t, plan, c).Run(t.Context())
+	report, err := start(t.Context(), plan, c)
 	require.NoError(t, err)
-	require.NoError(t, report.Check())
 	return report
 }
 
-// sent returns the IDs of the events in the queue, by group.
+// sent returns the IDs of the queue's events by group.
 func sent(t testing.TB, q *sqstest.Queue) map[string][]string {
 	t.Helper()
 	out := map[string][]string{}
@@ -223,7 +179,7 @@ func sent(t testing.TB, q *sqstest.Queue) map[string][]string {
 	return out
 }
 
-// planned returns the dedupe keys of the items with the action, by group.
+// planned returns the dedupe keys of items with the actions, by group.
 func planned(p *replay.Plan, actions ...replay.Action) map[string][]string {
 	out := map[string][]string{}
 	for _, it := range p.Items {

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"iter"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -14,111 +15,73 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo"
 )
 
-// Status is what a source recorded of an item before the replay.
-type Status uint8
+// Status is a source's record of an item before the replay. The empty Status means
+// StatusUnknown.
+type Status string
 
 const (
-	// Unknown: the source does not say whether the item was ever sent.
-	Unknown Status = iota
-
-	// Pending: it was never sent, or surely not stored.
-	Pending
-
-	// InDoubt: it may have been stored.
-	InDoubt
-
-	// Delivered: SQS confirmed it.
-	Delivered
-
-	// Discarded: somebody decided that it is not to be sent.
-	Discarded
+	StatusUnknown   Status = "unknown"   // no record whether the item was ever sent
+	StatusPending   Status = "pending"   // never sent, or proven not stored
+	StatusInDoubt   Status = "in_doubt"  // may have been stored
+	StatusDelivered Status = "delivered" // confirmed by SQS
+	StatusDiscarded Status = "discarded" // an operator decided not to send the item
 )
 
-var statusNames = names{"unknown", "pending", "in_doubt", "delivered", "discarded"}
+var statuses = []Status{StatusUnknown, StatusPending, StatusInDoubt, StatusDelivered, StatusDiscarded}
 
-// String returns the status as a plan has it, such as "in_doubt".
-func (s Status) String() string { return statusNames.of(uint8(s), "Status") }
-
-// MarshalText returns String.
-func (s Status) MarshalText() ([]byte, error) { return statusNames.marshal(uint8(s), "Status") }
-
-// UnmarshalText is the inverse of MarshalText.
-func (s *Status) UnmarshalText(text []byte) error {
-	return statusNames.unmarshal(text, (*uint8)(s), "Status")
-}
-
-// names are the texts of an enumeration, by value.
-type names []string
-
-func (n names) of(v uint8, kind string) string {
-	if int(v) < len(n) {
-		return n[v]
+// known returns an error unless words contains v.
+func known[T ~string](kind string, v T, words []T) error {
+	if slices.Contains(words, v) {
+		return nil
 	}
-	return fmt.Sprintf("%s(%d)", kind, v)
+	return fmt.Errorf("%s is %q, want one of %q", kind, string(v), words)
 }
 
-func (n names) marshal(v uint8, kind string) ([]byte, error) {
-	if int(v) >= len(n) {
-		return nil, fmt.Errorf("replay: %s(%d) has no name", kind, v)
-	}
-	return []byte(n[v]), nil
-}
-
-func (n names) unmarshal(text []byte, v *uint8, kind string) error {
-	for i, name := range n {
-		if name == string(text) {
-			*v = uint8(i)
-			return nil
-		}
-	}
-	return fmt.Errorf("replay: %q is not a %s; want one of %q", text, kind, []string(n))
-}
-
-// Item is a stored message and what its source knows of it.
+// Item is a stored message with the source's records about the message.
 type Item struct {
-	// Position is where the item is in the source, for [Source.Fetch]. It is the source's
-	// to define and names the same item for as long as a plan is used.
+	// Position identifies the item for [Source.Fetch]. The source defines it and must
+	// keep it stable while a plan is used.
 	Position string
 
-	// Message is what would be sent, with Body and Group as they went out or would have.
-	// It is nil if the record of it cannot be read; Err says why.
+	// Message is the message to send, with the original Body and Group. It is nil if the
+	// record is unreadable; Err has the reason.
 	Message *sqsfifo.Message
 	Err     error
 
-	// Group, DedupeKey and BodyHash are what the source recorded apart from the
-	// message, in hexadecimal for the hash. An item whose message has others has
-	// drifted and is not sent. Empty means that nothing was recorded.
+	// Group, DedupeKey and BodyHash (in hexadecimal) are recorded apart from the message.
+	// If the message differs from them, the item has drifted and is not sent. Empty means
+	// not recorded.
 	Group, DedupeKey, BodyHash string
 
 	Status Status
 
-	// Sent bounds when SQS accepted the item, if it did. Zero means that nothing is
-	// recorded: an item that is not Pending may then have been sent at any time
-	// until the plan is made.
+	// Sent bounds the time at which SQS accepted the item, if it did. Zero means no
+	// record: unless Pending, the item may have been sent at any time until the plan is
+	// made.
 	Sent Sent
 
-	// MessageID is that of the original, "" if it is not recorded. SQS answers a
-	// message that it suppresses with it.
+	// MessageID is the original's message ID, or "" without a record. When SQS suppresses
+	// a message, it answers with the original's ID.
 	MessageID string
 }
 
-// Source is where stored messages come from. Scan and Fetch may be called again, by
-// another process, too.
+// Source provides stored messages. Scan and Fetch may be called again, even by another
+// process.
 type Source interface {
-	// Name identifies the messages, whoever reads them: runs over sources with one name
-	// exclude each other. An absolute path or the name of a database and schema will do.
+	// Name identifies the messages for every reader: runs over sources with the same name
+	// exclude each other. Use an absolute path, or the name of a database and schema.
 	Name() string
 
-	// Scan yields all items. Those of a message group come in the order in which they
-	// are to be sent. After an error it ends.
+	// Scan yields all items. Items of a message group come in sending order. Scan stops
+	// after the first error.
 	Scan(ctx context.Context) iter.Seq2[Item, error]
 
-	// Fetch returns the items at the positions, in their order. An item that is not there
-	// any more has neither a Message nor an Err.
+	// Fetch returns the items at the positions, in their order. A missing item has
+	// neither a Message nor an Err.
 	Fetch(ctx context.Context, positions []string) ([]Item, error)
 }
 
-// envelope is what a plan reads of a body.
+// envelope has the members of a body used by a plan.
 type envelope struct {
 	DedupeKey   string    `json:"dedupe_key"`
 	EventID     uuid.UUID `json:"event_id"`
@@ -134,7 +97,7 @@ func open(body string) (envelope, error) {
 	return e, nil
 }
 
-// rebuild returns the message of a body and a group, for sources that store no more.
+// rebuild returns the message of a body and group, for sources without full messages.
 func rebuild(body, group string) (*sqsfifo.Message, error) {
 	e, err := open(body)
 	if err != nil {
@@ -148,7 +111,7 @@ func hashOf(body string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// drift returns in what an item differs from its record, "" if in nothing.
+// drift describes the first difference between an item and its record, or returns "".
 func (it *Item) drift() string {
 	switch {
 	case it.Message == nil:

@@ -1,150 +1,227 @@
 package replay
 
 import (
+	"cmp"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
 	"fmt"
+	"io"
 	"iter"
-	"time"
+	"math"
+	"os"
+	"path/filepath"
+	"runtime"
+	"syscall"
 )
 
-// Journal keeps what the runs of one plan did. Its owner holds it alone: whoever opens
-// one takes a lock and fails while another has it, see [LockedError].
-type Journal interface {
-	// Marks yields all marks in the order of Append. After an error it ends.
-	Marks(ctx context.Context) iter.Seq2[Mark, error]
-
-	// Append adds marks. They are durable when it returns nil. After an error it is not
-	// known which of them are, and the journal is not used any more. The slice is not
-	// retained. It is called by one goroutine at a time. The context ends some time after
-	// that of the run: what is known when a run is interrupted is still noted.
-	Append(ctx context.Context, marks []Mark) error
+// Journal is the file with the records of all runs of one plan. Marks written together
+// take one write and one fsync, and each line has a checksum. A crash may cut off the
+// last write; [OpenJournal] removes it, because no send depended on it. A Journal is for
+// one goroutine at a time.
+type Journal struct {
+	path   string
+	lock   *sourceLock // nil if the journal is read-only
+	file   disk
+	good   int64 // bytes of complete commits
+	commit uint64
+	err    error // reason why append fails
 }
 
-// MarkKind says what a mark notes.
-type MarkKind uint8
-
-const (
-	// MarkBegin: a run begins. It has Plan and Run.
-	MarkBegin MarkKind = iota + 1
-
-	// MarkTry: the item may be sent from now on. It is durable before it is.
-	MarkTry
-
-	// MarkEnd: an item has an Outcome.
-	MarkEnd
-
-	// MarkSettle: an operator decided what became of an item, see [Settle].
-	MarkSettle
-)
-
-var markNames = names{"", "begin", "try", "end", "settle"}
-
-// String returns the kind as a journal has it.
-func (k MarkKind) String() string { return markNames.of(uint8(k), "MarkKind") }
-
-// MarshalText returns String.
-func (k MarkKind) MarshalText() ([]byte, error) { return markNames.marshal(uint8(k), "MarkKind") }
-
-// UnmarshalText is the inverse of MarshalText.
-func (k *MarkKind) UnmarshalText(text []byte) error {
-	return markNames.unmarshal(text, (*uint8)(k), "MarkKind")
+// disk is the subset of a file used by a journal.
+type disk interface {
+	io.ReaderAt
+	io.Writer // appends
+	Truncate(size int64) error
+	Sync() error
+	Close() error
 }
 
-// Outcome is what became of an item.
-type Outcome uint8
-
-const (
-	// None: it was not reached.
-	None Outcome = iota
-
-	// OutcomeSent: SQS stored it.
-	OutcomeSent
-
-	// OutcomeSuppressed: SQS, or the producer, had it and took this for a repetition.
-	OutcomeSuppressed
-
-	// OutcomeSkipped: the plan says not to send it, or an earlier item of its group stopped.
-	OutcomeSkipped
-
-	// OutcomeConflict: its dedupe key belongs to another message. It was not sent.
-	OutcomeConflict
-
-	// OutcomeDrift: it is not what was recorded. It was not sent.
-	OutcomeDrift
-
-	// OutcomeIndeterminate: it may have been stored, and it is not safe to send it again.
-	OutcomeIndeterminate
-
-	// OutcomeFailed: it is surely not stored.
-	OutcomeFailed
-)
-
-var outcomeNames = names{"none", "sent", "suppressed", "skipped", "conflict", "drift", "indeterminate", "failed"}
-
-// String returns the outcome as a journal has it.
-func (o Outcome) String() string { return outcomeNames.of(uint8(o), "Outcome") }
-
-// MarshalText returns String.
-func (o Outcome) MarshalText() ([]byte, error) { return outcomeNames.marshal(uint8(o), "Outcome") }
-
-// UnmarshalText is the inverse of MarshalText.
-func (o *Outcome) UnmarshalText(text []byte) error {
-	return outcomeNames.unmarshal(text, (*uint8)(o), "Outcome")
-}
-
-// Mark is an entry of a [Journal]. Zero fields are absent.
-type Mark struct {
-	Kind MarkKind  `json:"k"`
-	Item int       `json:"n,omitempty"` // PlannedItem.Number
-	At   time.Time `json:"at"`
-
-	Plan string `json:"plan,omitempty"`
-	Run  string `json:"run,omitempty"`
-
-	Outcome Outcome `json:"o,omitzero"`
-
-	// Label is the one at the send, of a MarkTry.
-	Label Label `json:"l,omitzero"`
-
-	// Refuted says that no attempt since the last MarkTry stored the item, and Held
-	// that it must not be sent again although its outcome is unknown: SQS has
-	// something else in its place.
-	Refuted bool `json:"refuted,omitempty"`
-	Held    bool `json:"held,omitempty"`
-
-	MessageID      string  `json:"message_id,omitempty"`
-	SequenceNumber string  `json:"sequence_number,omitempty"`
-	Reason         string  `json:"reason,omitempty"`
-	Verdict        Verdict `json:"verdict,omitzero"`
-}
-
-// LockedError says that another run has the source. Nothing was sent.
-type LockedError struct {
-	Source string
-	Owner  string // the process, as it named itself
-	Path   string // of the lock, where it is a file
-}
-
-func (e *LockedError) Error() string {
-	owner := e.Owner
+// OpenJournal opens or creates the journal of the plan in a directory. It locks the
+// source in that directory: a second run over the source, with any plan, gets a
+// [*LockedError] with the owner. An empty owner means the machine's name and the process
+// ID. All runs on a machine must use one directory on a local file system.
+//
+// The operating system releases the lock when the process ends in any way.
+func OpenJournal(dir string, plan *Plan, owner string) (*Journal, error) {
 	if owner == "" {
-		owner = "a process that has not named itself yet"
+		host, _ := os.Hostname()
+		owner = fmt.Sprintf("%s %d", cmp.Or(host, "process"), os.Getpid())
 	}
-	return fmt.Sprintf("replay: not run: the source %q is being replayed by %s (lock %s); wait for its end or stop it", e.Source, owner, e.Path)
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, &FileError{dir, 0, "make the directory", err}
+	}
+	sum := sha256.Sum256([]byte(plan.Source))
+	lock, err := lockSource(filepath.Join(dir, hex.EncodeToString(sum[:8])), plan.Source, owner)
+	if err != nil {
+		return nil, err
+	}
+	j, err := openFile(journalPath(dir, plan), dir)
+	if err != nil {
+		return nil, errors.Join(err, lock.release())
+	}
+	j.lock = lock
+	return j, nil
 }
 
-// JournalError is a journal that cannot be used. Nothing was sent after it was found.
-type JournalError struct {
-	Path string
-	Line int // from 1; 0 if it is about the file
+// ReadJournal opens the journal of a plan for reading, even during a run. Writes fail.
+// The error wraps [fs.ErrNotExist] if no run of the plan has begun.
+//
+// [fs.ErrNotExist]: https://pkg.go.dev/io/fs#ErrNotExist
+func ReadJournal(dir string, plan *Plan) (*Journal, error) {
+	path := journalPath(dir, plan)
+	f, err := os.Open(path) // #nosec G304 -- the journal of the plan
+	if err != nil {
+		return nil, &FileError{path, 0, "open", err}
+	}
+	j := &Journal{path: path, file: f, err: errReadOnly}
+	info, err := f.Stat()
+	if err != nil {
+		return nil, errors.Join(&FileError{path, 0, "stat", err}, f.Close())
+	}
+	// A run may append meanwhile. A read beyond the size could return half a line.
+	if j.good, j.commit, err = scanJournal(path, f, info.Size()); err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return j, nil
+}
+
+var errReadOnly = errors.New("it was opened to read")
+
+// Close closes the file and releases the lock. The file remains.
+func (j *Journal) Close() error {
+	if j.err == nil {
+		j.err = os.ErrClosed
+	}
+	err := j.file.Close()
+	if j.lock != nil {
+		err = errors.Join(err, j.lock.release())
+	}
+	return err
+}
+
+// marks yields all marks in append order. It stops after the first error.
+func (j *Journal) marks(ctx context.Context) iter.Seq2[mark, error] {
+	return func(yield func(mark, error) bool) {
+		r := newJournalReader(j.path, io.NewSectionReader(j.file, 0, j.good))
+		for {
+			m, err := r.next()
+			if errors.Is(err, io.EOF) {
+				return
+			}
+			if err == nil && ctx.Err() != nil {
+				err = context.Cause(ctx)
+			}
+			if !yield(m, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+// append adds marks. They are durable when append returns nil. After an error, any of the
+// marks may be durable, and the journal accepts no more. append does not retain the
+// slice.
+func (j *Journal) append(ctx context.Context, marks []mark) error {
+	if j.err != nil {
+		return &FileError{j.path, 0, "it cannot be appended to", j.err}
+	}
+	if err := ctx.Err(); err != nil {
+		return context.Cause(ctx)
+	}
+	if len(marks) == 0 {
+		return nil
+	}
+	var text []byte
+	for i := range marks {
+		var err error
+		if text, err = appendLine(text, place{j.commit + 1, uint64(len(marks) - 1 - i)}, &marks[i]); err != nil {
+			return &FileError{j.path, 0, "encode a mark", err}
+		}
+	}
+	if _, err := j.file.Write(text); err != nil {
+		j.err = err
+		return &FileError{j.path, 0, "write", err}
+	}
+	// A second sync would not report losses of the first.
+	if err := j.file.Sync(); err != nil {
+		j.err = err
+		return &FileError{j.path, 0, "sync", err}
+	}
+	j.commit++
+	j.good += int64(len(text))
+	return nil
+}
+
+// journalPath returns the path of a plan's journal.
+func journalPath(dir string, plan *Plan) string {
+	return filepath.Join(dir, plan.ID[:min(32, len(plan.ID))]+".journal")
+}
+
+func openFile(path, dir string) (*Journal, error) {
+	_, missing := os.Stat(path)
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o600) // #nosec G304 -- the journal of the plan
+	if err != nil {
+		return nil, &FileError{path, 0, "open", err}
+	}
+	if missing != nil { // without a sync a crash may remove the new file
+		if err := syncDir(dir); err != nil {
+			return nil, errors.Join(&FileError{path, 0, "sync its directory", err}, f.Close())
+		}
+	}
+	j, err := recoverJournal(path, f)
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return j, nil
+}
+
+// recoverJournal removes an incomplete last write.
+func recoverJournal(path string, f disk) (*Journal, error) {
+	j := &Journal{path: path, file: f}
+	var err error
+	if j.good, j.commit, err = scanJournal(path, f, math.MaxInt64); err != nil {
+		return nil, err
+	}
+	if err := f.Truncate(j.good); err != nil {
+		return nil, &FileError{path, 0, "remove a write that was cut off", err}
+	}
+	// The last owner may have written lines without a sync. From now on they count.
+	if err := f.Sync(); err != nil {
+		return nil, &FileError{path, 0, "sync", err}
+	}
+	return j, nil
+}
+
+// syncDir makes directory entries durable if the file system supports it.
+func syncDir(dir string) error {
+	if runtime.GOOS == "windows" {
+		return nil
+	}
+	d, err := os.Open(dir) // #nosec G304 -- the directory of the journals
+	if err != nil {
+		return err
+	}
+	err = d.Sync()
+	if errors.Is(err, syscall.EINVAL) || errors.Is(err, errors.ErrUnsupported) {
+		err = nil
+	}
+	return errors.Join(err, d.Close())
+}
+
+// FileError reports an unusable journal or plan. No message was sent after the discovery.
+type FileError struct {
+	Path string // of the journal; "plan" for a plan
+	Line int    // from 1; 0 for the whole file
 	Rule string
 	Err  error // may be nil
 }
 
-func (e *JournalError) Error() string {
-	text := "replay: journal " + e.Path
+func (e *FileError) Error() string {
+	text := "replay: " + e.Path
 	if e.Line > 0 {
-		text += fmt.Sprintf(", line %d", e.Line)
+		text += fmt.Sprintf(": line %d", e.Line)
 	}
 	text += ": " + e.Rule
 	if e.Err != nil {
@@ -154,4 +231,4 @@ func (e *JournalError) Error() string {
 }
 
 // Unwrap returns Err.
-func (e *JournalError) Unwrap() error { return e.Err }
+func (e *FileError) Unwrap() error { return e.Err }

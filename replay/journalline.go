@@ -12,34 +12,34 @@ import (
 	"strconv"
 )
 
-// A line is
+// A line has the form
 //
-//	checksum wave left mark
+//	checksum commit left mark
 //
-// where the checksum is the CRC-32C of the rest in eight hexadecimal digits, a wave is
-// the marks of one Append, counted from 1, left is how many of them follow, and the
-// mark is JSON. The next wave is written only when the one before is durable.
+// checksum is the CRC-32C of the rest of the line in eight hexadecimal digits, commit is
+// the number of the write (from 1), left is the number of later marks in the same write,
+// and mark is JSON. A commit starts only after the previous one is durable.
 const maxJournalLine = 64 << 10
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// place is that of a line.
-type place struct{ wave, left uint64 }
+// place is the position of a line.
+type place struct{ commit, left uint64 }
 
-// follows reports whether a line at q may come after one at p.
+// follows reports whether a line at q may come directly after a line at p.
 func (q place) follows(p place) bool {
 	if p.left > 0 {
-		return q == place{p.wave, p.left - 1}
+		return q == place{p.commit, p.left - 1}
 	}
-	return q.wave == p.wave+1
+	return q.commit == p.commit+1
 }
 
-func appendLine(text []byte, at place, m *Mark) ([]byte, error) {
+func appendLine(text []byte, at place, m *mark) ([]byte, error) {
 	mark, err := json.Marshal(m)
 	if err != nil {
 		return nil, err
 	}
-	rest := append(strconv.AppendUint(nil, at.wave, 10), ' ')
+	rest := append(strconv.AppendUint(nil, at.commit, 10), ' ')
 	rest = append(strconv.AppendUint(rest, at.left, 10), ' ')
 	rest = append(rest, mark...)
 	if len(rest) > maxJournalLine-10 {
@@ -49,10 +49,9 @@ func appendLine(text []byte, at place, m *Mark) ([]byte, error) {
 	return append(append(text, rest...), '\n'), nil
 }
 
-// errTorn is a line that is not whole.
 var errTorn = errors.New("the line is not whole")
 
-func parseLine(line []byte) (m Mark, at place, err error) {
+func parseLine(line []byte) (m mark, at place, err error) {
 	var sum [4]byte
 	body, ended := bytes.CutSuffix(line, []byte("\n"))
 	if !ended || len(body) < 10 || body[8] != ' ' {
@@ -65,12 +64,12 @@ func parseLine(line []byte) (m Mark, at place, err error) {
 	if uint32(sum[0])<<24|uint32(sum[1])<<16|uint32(sum[2])<<8|uint32(sum[3]) != crc32.Checksum(rest, castagnoli) {
 		return m, at, errTorn
 	}
-	wave, rest, _ := bytes.Cut(rest, []byte(" "))
+	commit, rest, _ := bytes.Cut(rest, []byte(" "))
 	left, mark, _ := bytes.Cut(rest, []byte(" "))
 	for _, n := range []struct {
 		text []byte
 		to   *uint64
-	}{{wave, &at.wave}, {left, &at.left}} {
+	}{{commit, &at.commit}, {left, &at.left}} {
 		if *n.to, err = strconv.ParseUint(string(n.text), 10, 64); err != nil {
 			return m, at, err
 		}
@@ -80,18 +79,18 @@ func parseLine(line []byte) (m Mark, at place, err error) {
 	if err := dec.Decode(&m); err != nil {
 		return m, at, err
 	}
-	return m, at, nil
+	return m, at, m.check()
 }
 
-// journalReader reads lines. It stops at the first one that is not whole, if that is
-// the remains of the last wave.
+// journalReader reads lines. It stops at the first incomplete line, provided that only
+// remains of the last commit follow.
 type journalReader struct {
 	path  string
 	lines *bufio.Reader
 	line  int
 	last  place
 	bytes int64
-	whole int64 // bytes of whole waves
+	whole int64 // bytes of complete commits
 }
 
 func newJournalReader(path string, r io.Reader) *journalReader {
@@ -99,19 +98,19 @@ func newJournalReader(path string, r io.Reader) *journalReader {
 }
 
 // next returns a mark, or io.EOF.
-func (r *journalReader) next() (Mark, error) {
+func (r *journalReader) next() (mark, error) {
 	line, err := r.read()
 	if err != nil {
-		return Mark{}, err
+		return mark{}, err
 	}
 	m, at, err := parseLine(line)
 	switch {
 	case errors.Is(err, errTorn):
-		return Mark{}, r.torn(line)
+		return mark{}, r.torn(line)
 	case err != nil:
-		return Mark{}, &JournalError{r.path, r.line, "not a mark", err}
+		return mark{}, &FileError{r.path, r.line, "not a mark", err}
 	case !at.follows(r.last):
-		return Mark{}, &JournalError{r.path, r.line, "lines before it are missing", nil}
+		return mark{}, &FileError{r.path, r.line, "lines before it are missing", nil}
 	}
 	r.last = at
 	if r.bytes += int64(len(line)); at.left == 0 {
@@ -127,22 +126,22 @@ func (r *journalReader) read() ([]byte, error) {
 	}
 	r.line++
 	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, bufio.ErrBufferFull) {
-		return nil, &JournalError{r.path, r.line, "read", err}
+		return nil, &FileError{r.path, r.line, "read", err}
 	}
 	return line, nil
 }
 
-// torn returns io.EOF if the lines after one that is not whole may belong to the same
-// wave: a crash keeps any parts of a write that was not synced. A line of a later wave
-// proves that this one was durable, and was damaged since.
+// torn returns io.EOF if the line and all later lines may belong to one commit: a crash
+// may keep any parts of a write without a sync. A line of a later commit proves that the
+// torn line was durable and was damaged afterwards.
 func (r *journalReader) torn(line []byte) error {
-	at, this := r.line, r.last.wave
+	at, this := r.line, r.last.commit
 	if r.last.left == 0 {
 		this++
 	}
 	for {
-		if wave := waveWithin(line); wave > 0 && wave != this {
-			return &JournalError{r.path, at, "the line is damaged; the journal cannot say any more what was sent", nil}
+		if commit := commitWithin(line); commit > 0 && commit != this {
+			return &FileError{r.path, at, "the line is damaged; the journal cannot say any more what was sent", nil}
 		}
 		var err error
 		if line, err = r.read(); err != nil {
@@ -151,29 +150,29 @@ func (r *journalReader) torn(line []byte) error {
 	}
 }
 
-// waveWithin returns the wave of a line, or of one that the line ends in, because the
-// end of the line before was damaged; 0 if there is none.
-func waveWithin(line []byte) uint64 {
+// commitWithin returns the commit of a line. If damage removed a line break, the line
+// contains a second one; its commit counts as well. Without a commit it returns 0.
+func commitWithin(line []byte) uint64 {
 	for i := 0; i+9 < len(line); i++ {
 		if line[i+8] == ' ' {
 			if _, at, err := parseLine(line[i:]); err == nil {
-				return at.wave
+				return at.commit
 			}
 		}
 	}
 	return 0
 }
 
-// scanJournal returns how many of the first bytes are whole waves, and the last one.
-func scanJournal(path string, f io.ReaderAt, size int64) (whole int64, wave uint64, err error) {
+// scanJournal returns the number of bytes in complete commits, and the last commit.
+func scanJournal(path string, f io.ReaderAt, size int64) (whole int64, commit uint64, err error) {
 	r := newJournalReader(path, io.NewSectionReader(f, 0, size))
 	for {
 		_, err := r.next()
 		switch {
 		case err == nil && r.last.left == 0:
-			wave = r.last.wave
+			commit = r.last.commit
 		case errors.Is(err, io.EOF):
-			return r.whole, wave, nil
+			return r.whole, commit, nil
 		case err != nil:
 			return 0, 0, err
 		}

@@ -1,10 +1,8 @@
 package replay
 
 import (
-	"bufio"
-	"bytes"
+	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -12,18 +10,16 @@ import (
 	"strconv"
 
 	"github.com/kansas-frontier-matrix/sqsfifo"
+	"github.com/kansas-frontier-matrix/sqsfifo/internal/messageline"
 )
 
-// maxLine is more than the largest message takes with each of its characters escaped.
-const maxLine = 8 << 20
-
-// Line is one line of [JSONLines]: a message as Build returned it, and next to its
-// members what is known of it. All but the message may be left out.
+// Line is a line of [JSONLines]: a message from Build, with optional members for the
+// records about the message.
 type Line struct {
 	sqsfifo.Message
 
-	// BodyHash is the SHA-256 of the body in hexadecimal, as [sqsfifo.BodyHash] returns
-	// it.
+	// BodyHash is the SHA-256 of the body in hexadecimal, like the result of
+	// [sqsfifo.BodyHash].
 	BodyHash string `json:"body_hash,omitempty"`
 
 	Status    Status `json:"status,omitzero"`
@@ -31,9 +27,10 @@ type Line struct {
 	MessageID string `json:"message_id,omitempty"`
 }
 
-// JSONLines is a [Source] of JSON lines, each a [Line]. Blank lines are skipped; what
-// is not a message, such as a line that was cut off, is an item that has drifted. It
-// is safe for concurrent use if the reader is, as that of an *os.File is.
+// JSONLines is a [Source] of JSON lines, each a [Line]. Blank lines are skipped. An
+// invalid line becomes a drifted item: a line cut off, a line with an unknown member, or
+// a line over 8 MiB. JSONLines is safe for concurrent use if the reader is, like an
+// *os.File.
 type JSONLines struct {
 	name string
 	r    io.ReaderAt
@@ -48,13 +45,13 @@ func NewJSONLines(name string, r io.ReaderAt, size int64) *JSONLines {
 	return &JSONLines{name: name, r: r, size: size}
 }
 
-// Assume says what is known of lines without a status, and returns s. Call it before
-// the first Scan, and with the same arguments before each run of a plan.
+// Assume sets the records of lines without a status, and returns s. Call it before the
+// first Scan, with the same arguments for each run of a plan.
 //
-// Without it such a line is Unknown, and may have been sent at any time until the plan is
-// made, so that it is at the edge of the window and [WindowSkip] leaves it out. For
-// messages that were never sent, assume Pending; for those of a file that nobody has
-// written to since some time, Unknown or Delivered with that time as Sent.To.
+// Without Assume, such a line is Unknown and may have been sent at any time until the
+// plan is made. It is then at the edge of the window, and [WindowSkip] skips it. For
+// messages never sent, assume Pending; for a file unchanged since some time, assume
+// Unknown or Delivered with this time as Sent.To.
 func (s *JSONLines) Assume(status Status, sent Sent) *JSONLines {
 	s.status, s.sent = status, sent
 	return s
@@ -63,27 +60,26 @@ func (s *JSONLines) Assume(status Status, sent Sent) *JSONLines {
 // Name implements [Source].
 func (s *JSONLines) Name() string { return s.name }
 
-// Scan implements [Source]. The position of an item is the offset of its line.
+// Scan implements [Source]. The position of an item is the offset of its line. If the
+// first line is not a message, the file has another format, and Scan ends with an error.
 func (s *JSONLines) Scan(ctx context.Context) iter.Seq2[Item, error] {
 	return func(yield func(Item, error) bool) {
-		lines := bufio.NewReaderSize(io.NewSectionReader(s.r, 0, s.size), 1<<20)
-		for at := int64(0); ; {
+		lines := messageline.NewReader(io.NewSectionReader(s.r, 0, s.size), 1<<20)
+		for first := true; ; first = false {
 			if err := ctx.Err(); err != nil {
 				yield(Item{}, context.Cause(ctx))
 				return
 			}
-			line, n, err := readLine(lines)
-			if err != nil {
-				yield(Item{}, fmt.Errorf("replay: %s: line at offset %d: %w", s.name, at, err))
+			it, err := s.next(lines, 0)
+			if errors.Is(err, io.EOF) {
 				return
 			}
-			if n == 0 {
+			if first && it.Err != nil && !errors.Is(it.Err, messageline.ErrTooLong) {
+				err = fmt.Errorf("replay: %s: the first line is %w; want JSON lines of messages, as Producer.Build and sqsfifo send --dry-run make them", s.name, it.Err)
+			}
+			if !yield(it, err) || err != nil {
 				return
 			}
-			if len(bytes.TrimSpace(line)) > 0 && !yield(s.item(at, line), nil) {
-				return
-			}
-			at += int64(n)
 		}
 	}
 }
@@ -103,39 +99,40 @@ func (s *JSONLines) Fetch(ctx context.Context, positions []string) ([]Item, erro
 			out[i].Position = position
 			continue
 		}
-		lines := bufio.NewReaderSize(io.NewSectionReader(s.r, at, s.size-at), 16<<10)
-		line, _, err := readLine(lines)
-		if err != nil {
-			return nil, fmt.Errorf("replay: %s: line at offset %d: %w", s.name, at, err)
+		it, err := s.next(messageline.NewReader(io.NewSectionReader(s.r, at, s.size-at), 16<<10), at)
+		switch {
+		case errors.Is(err, io.EOF) || err == nil && it.Position != position:
+			it = Item{Position: position, Err: errors.New("not a message: the line is blank")}
+		case err != nil:
+			return nil, err
 		}
-		out[i] = s.item(at, line)
+		out[i] = it
 	}
 	return out, nil
 }
 
-var errLongLine = fmt.Errorf("longer than %d bytes, which no message is", maxLine)
-
-// readLine returns a line, its end included in the count; 0 at the end of the file.
-func readLine(r *bufio.Reader) (line []byte, n int, err error) {
-	for {
-		part, err := r.ReadSlice('\n')
-		line = append(line, part...)
-		switch {
-		case len(line) > maxLine:
-			return nil, 0, errLongLine
-		case errors.Is(err, bufio.ErrBufferFull):
-			continue
-		case err != nil && !errors.Is(err, io.EOF):
-			return nil, 0, err
-		}
-		return line, len(line), nil
+// next returns the item of the next line, or io.EOF. The reader's first byte has the
+// offset begin.
+func (s *JSONLines) next(lines *messageline.Reader, begin int64) (Item, error) {
+	t, err := lines.Next()
+	at := begin + t.Offset
+	switch {
+	case err == nil:
+		return s.item(at, t.Bytes), nil
+	case errors.Is(err, messageline.ErrTooLong):
+		return Item{Position: strconv.FormatInt(at, 10), Err: fmt.Errorf("not a message: %w", err)}, nil
+	case errors.Is(err, io.EOF):
+		return Item{}, err
 	}
+	return Item{}, fmt.Errorf("replay: %s: line at offset %d: %w", s.name, at, err)
 }
 
 func (s *JSONLines) item(at int64, text []byte) Item {
 	it := Item{Position: strconv.FormatInt(at, 10)}
-	var line Line
-	err := json.Unmarshal(text, &line)
+	line, err := messageline.Parse(text)
+	if err == nil {
+		err = line.Only(messageline.Stored)
+	}
 	if err == nil && line.Body == "" {
 		err = errors.New("it has no body")
 	}
@@ -143,10 +140,14 @@ func (s *JSONLines) item(at int64, text []byte) Item {
 		it.Err = fmt.Errorf("not a message: %w", err)
 		return it
 	}
-	it.Message, it.BodyHash = &line.Message, line.BodyHash
-	it.Status, it.Sent, it.MessageID = line.Status, line.Sent, line.MessageID
-	if line.Status == Unknown && line.Sent == (Sent{}) {
-		it.Status, it.Sent = s.status, s.sent
+	it.Message, it.BodyHash, it.MessageID = &line.Message, line.BodyHash, line.MessageID
+	it.Status = cmp.Or(Status(line.Status), StatusUnknown)
+	it.Sent = Sent{From: line.SentFrom, To: line.SentTo}
+	if err := known("status", it.Status, statuses); err != nil {
+		return Item{Position: it.Position, Err: fmt.Errorf("not a message: %w", err)}
+	}
+	if it.Status == StatusUnknown && it.Sent == (Sent{}) {
+		it.Status, it.Sent = cmp.Or(s.status, StatusUnknown), s.sent
 	}
 	return it
 }

@@ -45,7 +45,7 @@ const (
 	childOwner    = "REPLAY_TEST_OWNER"
 )
 
-// files are what the parent and the child read.
+// openFiles opens the input of parent and child.
 func openFiles(t testing.TB, dir string) (*replay.JSONLines, *replay.Plan) {
 	t.Helper()
 	f, err := os.Open(filepath.Join(dir, "events.jsonl"))
@@ -61,7 +61,7 @@ func openFiles(t testing.TB, dir string) (*replay.JSONLines, *replay.Plan) {
 	return replay.NewJSONLines(f.Name(), f, info.Size()), plan
 }
 
-// The child of TestKilled: it runs the plan until it is killed, or as far as it gets.
+// The child of TestKilled runs the plan until it is killed or finished.
 func TestRunForTheParentProcess(t *testing.T) {
 	dir := os.Getenv(childDir)
 	if dir == "" {
@@ -78,14 +78,14 @@ func TestRunForTheParentProcess(t *testing.T) {
 		}),
 	}, 16)
 	p := newProducer(t, client, os.Getenv(childQueue), func(c *sqsfifo.Config[Event]) { c.Delivery.InFlight = 16 })
-	report, err := newRunner(t, plan, replay.Config{Source: s, Sender: p, Journal: j, InFlight: 1000}).Run(t.Context())
+	report, err := start(t.Context(), plan, replay.Config{Source: s, Sender: p, Journal: j, InFlight: 1000})
 	require.NoError(t, err)
 	t.Log(report)
 }
 
-// A replay whose process is killed at random moments, while 5 % of its messages are
-// refused for good and other answers are lost, delivers its plan: each item once, in
-// the order of its group, byte for byte. While one runs, another one is refused.
+// A replay is killed at random moments, while 5 % of its messages are refused permanently
+// and other answers are lost. Its plan is delivered: each item once, in group order, byte
+// for byte. During a run, a second run is refused.
 func TestKilled(t *testing.T) {
 	groups, items, kills := *killGroups, *killItems, *killKills
 	if testing.Short() {
@@ -150,7 +150,7 @@ func TestKilled(t *testing.T) {
 		exited := make(chan error, 1)
 		go func() { exited <- cmd.Wait() }()
 		if killed < kills {
-			// Within its share of the calls, or while it starts.
+			// Within this run's share of the calls, or during its start.
 			target := before + rng.Int64N(int64(max(2, 2*items/kills/10)))
 			if complete {
 				target = before
@@ -163,8 +163,8 @@ func TestKilled(t *testing.T) {
 				case <-time.After(time.Millisecond):
 				}
 			}
-			time.Sleep(time.Duration(rng.IntN(20)) * time.Millisecond)    // all of it is in the start if nothing is left
-			if runs%3 == 1 && len(exited) == 0 && calls.Load() > before { // it has the lock
+			time.Sleep(time.Duration(rng.IntN(20)) * time.Millisecond)    // after the last item only the start remains
+			if runs%3 == 1 && len(exited) == 0 && calls.Load() > before { // the child holds the lock
 				var locked *replay.LockedError
 				if _, err := replay.OpenJournal(dir, plan, "another"); errors.As(err, &locked) {
 					assert.Equal(t, owner, locked.Owner)
@@ -182,7 +182,7 @@ func TestKilled(t *testing.T) {
 		}
 		j, err := replay.ReadJournal(dir, plan)
 		if errors.Is(err, os.ErrNotExist) {
-			continue // it was killed before it made one
+			continue // the child was killed before its first run
 		}
 		require.NoError(t, err)
 		report, _, err := replay.ReadReport(context.Background(), plan, j, time.Now())

@@ -6,70 +6,51 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/window"
 )
 
-// Interval is how long SQS recognises a message, and Margin what is left for a
-// request on its way and for clocks that differ: within a Margin of the end of an
-// interval an item is at its edge.
+// Interval is the deduplication interval of SQS. Margin allows for a request's time in
+// transit and for differing clocks: within a Margin of the end of an interval an item is
+// at the edge.
 const (
 	Interval = window.Interval
-	Margin   = 30 * time.Second
+	Margin   = Interval - ResendFor
 )
 
-// ResendFor is how long after its first attempt an item without an answer may be sent
-// again: SQS surely recognises it.
-const ResendFor = Interval - Margin
+// ResendFor is the time after its first attempt in which an item without an answer may be
+// sent again, because SQS still recognises it.
+const ResendFor = window.RetryFor
 
-// Label says what SQS does with an item that is sent at some instant, if the item was
-// stored before.
-type Label uint8
+// Label describes SQS's treatment of an item sent at some instant, if the item was stored
+// before.
+type Label string
 
 const (
-	// New: it was never stored, and will be delivered.
-	New Label = iota
-
-	// Inside: SQS remembers it and will suppress it.
-	Inside
-
-	// Edge: it is not certain whether SQS still remembers it.
-	Edge
-
-	// Outside: SQS has forgotten it and will deliver it again.
-	Outside
+	LabelNew     Label = "new"     // never stored: SQS delivers the item
+	LabelInside  Label = "inside"  // SQS remembers the item and suppresses it
+	LabelEdge    Label = "edge"    // SQS may or may not remember the item
+	LabelOutside Label = "outside" // SQS has forgotten the item and delivers it again
 )
 
-var labelNames = names{"new", "inside", "edge", "outside"}
+var labels = []Label{LabelNew, LabelInside, LabelEdge, LabelOutside}
 
-// String returns the label as a plan has it.
-func (l Label) String() string { return labelNames.of(uint8(l), "Label") }
-
-// MarshalText returns String.
-func (l Label) MarshalText() ([]byte, error) { return labelNames.marshal(uint8(l), "Label") }
-
-// UnmarshalText is the inverse of MarshalText.
-func (l *Label) UnmarshalText(text []byte) error {
-	return labelNames.unmarshal(text, (*uint8)(l), "Label")
-}
-
-// Sent bounds the instant at which SQS accepted a message: not before From and not
-// after To. A zero From means that there is no lower bound.
+// Sent bounds the instant of acceptance by SQS: not before From and not after To. A zero
+// From means no lower bound.
 type Sent struct {
 	From time.Time `json:"from,omitzero"`
 	To   time.Time `json:"to,omitzero"`
 }
 
-// Label returns the label at now of an item that may have been accepted within the
-// bounds.
-func (s Sent) Label(now time.Time) Label {
+// label returns the label at now of an item accepted within the bounds.
+func (s Sent) label(now time.Time) Label {
 	switch {
 	case s.To.IsZero():
-		return New
-	case !now.Before(s.OutsideFrom()):
-		return Outside
+		return LabelNew
+	case !now.Before(s.outsideFrom()):
+		return LabelOutside
 	case !s.From.IsZero() && now.Before(s.From.Add(ResendFor)) && !now.Before(s.From.Add(-Margin)):
-		return Inside
-	default: // also when the clock was set back since
-		return Edge
+		return LabelInside
+	default: // including clocks set back since
+		return LabelEdge
 	}
 }
 
-// OutsideFrom is when SQS has surely forgotten the message.
-func (s Sent) OutsideFrom() time.Time { return s.To.Add(Interval + Margin) }
+// outsideFrom returns the instant at which SQS has certainly forgotten the message.
+func (s Sent) outsideFrom() time.Time { return s.To.Add(Interval + Margin) }

@@ -1,35 +1,27 @@
 package replay
 
 import (
-	"context"
 	"time"
 
 	"github.com/google/uuid"
 )
 
-// Ledger takes entries for an audit. They are durable when Append returns nil; when it
-// returns an error the run ends, because what it would do is to be recorded. An
-// entry may come twice: after a crash between the ledger and the journal.
-type Ledger interface {
-	Append(ctx context.Context, entries []LedgerEntry) error
-}
-
-// LedgerKind says what an entry is about.
-type LedgerKind string
-
+// The kinds of a [LedgerEntry].
 const (
-	LedgerStarted   LedgerKind = "replay_started"   // before anything is sent
-	LedgerTriggered LedgerKind = "replay_triggered" // an item was tried, and has an outcome
-	LedgerEnded     LedgerKind = "replay_ended"     // with the report
+	ledgerStarted   = "replay_started"
+	ledgerTriggered = "replay_triggered"
+	ledgerEnded     = "replay_ended"
 )
 
-// LedgerEntry holds no payload. The fields of the item are set for LedgerTriggered.
+// LedgerEntry is an entry for an audit, without payload. Kind is "replay_started" before
+// the first send, "replay_triggered" for each tried item, with its outcome, and
+// "replay_ended" with the report. Only replay_triggered has the fields of an item.
 type LedgerEntry struct {
-	Time   time.Time  `json:"time"`
-	Kind   LedgerKind `json:"kind"`
-	Run    string     `json:"run"`
-	Plan   string     `json:"plan"`
-	Source string     `json:"source"`
+	Time   time.Time `json:"time"`
+	Kind   string    `json:"kind"`
+	Run    string    `json:"run"`
+	Plan   string    `json:"plan"`
+	Source string    `json:"source"`
 
 	Item           int       `json:"item,omitempty"`
 	EventID        uuid.UUID `json:"event_id,omitzero"`

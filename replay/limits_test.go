@@ -17,40 +17,10 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
 )
 
-// Between Pause and Resume nothing begins.
-func TestPause(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := sourceOf(t, many(t, 3, 5)...)
-		plan := newPlan(t, s, replay.Options{}, time.Now())
-		var n atomic.Int64
-		var r *replay.Runner
-		r = newRunner(t, plan, replay.Config{Source: s, Sender: senderFunc(func(context.Context, *sqsfifo.Message) (sqsfifo.Receipt, error) {
-			if n.Add(1) == 6 {
-				r.Pause()
-			}
-			time.Sleep(10 * time.Millisecond)
-			return sqsfifo.Receipt{}, nil
-		})})
-		ended := make(chan error)
-		go func() {
-			_, err := r.Run(t.Context())
-			ended <- err
-		}()
-		time.Sleep(time.Hour)
-		synctest.Wait()
-		assert.EqualValues(t, 6, n.Load())
-		r.Resume()
-		require.NoError(t, <-ended)
-		assert.EqualValues(t, 15, n.Load())
-	})
-}
-
-// However many groups there are, the messages and the calls of each second stay below
-// the limits.
+// For any number of groups, the messages and calls of each second stay within the limits.
 func TestRates(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue(t)
-		counter := &replay.CallCounter{Client: q}
 		s := sourceOf(t, many(t, 200, 3)...)
 		plan := newPlan(t, s, replay.Options{}, time.Now())
 		begin := time.Now()
@@ -66,18 +36,19 @@ func TestRates(t *testing.T) {
 		}
 
 		q = newQueue(t)
-		counter.Client = q
+		client, calls := replay.CountCalls(q)
 		begin = time.Now()
-		report = run(t, plan, replay.Config{Source: s, Sender: newProducer(t, counter, q.URL()), CallsPerSecond: 5, Calls: counter.Calls})
+		report = run(t, plan, replay.Config{Source: s, Sender: newProducer(t, client, q.URL()), CallsPerSecond: 5, Calls: calls})
 		require.Equal(t, 600, report.Sent)
 		took := time.Since(begin).Seconds()
-		assert.LessOrEqual(t, float64(counter.Calls())/took, 5.2)
-		assert.GreaterOrEqual(t, float64(counter.Calls())/took, 3.5)
-		t.Logf("%d calls in %.1f s", counter.Calls(), took)
+		// Calls for messages in flight at the end exceed the rate.
+		assert.LessOrEqual(t, float64(calls()), 5*took+20)
+		assert.GreaterOrEqual(t, float64(calls())/took, 3.5)
+		t.Logf("%d calls in %.1f s", calls(), took)
 	})
 }
 
-// Bodies under way are bounded, and one that is larger goes alone.
+// Bodies in flight are bounded, and a larger body is sent alone.
 func TestBytesInFlight(t *testing.T) {
 	s := sourceOf(t, many(t, 30, 4)...)
 	plan := newPlan(t, s, replay.Options{}, time.Now())
@@ -97,7 +68,7 @@ func TestBytesInFlight(t *testing.T) {
 	}
 }
 
-// A message without room for the name of the run is sent without it.
+// A message without room for the replay attribute is sent without it.
 func TestNoRoomForTheRun(t *testing.T) {
 	full := map[string]string{}
 	for i := range 10 {
@@ -117,7 +88,7 @@ func TestNoRoomForTheRun(t *testing.T) {
 	}
 }
 
-// BenchmarkRun is 500 groups, a journal in a file and a queue in this process.
+// BenchmarkRun runs 500 groups with a journal in a file and a queue in this process.
 func BenchmarkRun(b *testing.B) {
 	const groups, each = 500, 20
 	s := sourceOf(b, many(b, groups, each)...)
@@ -127,9 +98,7 @@ func BenchmarkRun(b *testing.B) {
 		q := newQueue(b)
 		j, err := replay.OpenJournal(b.TempDir(), plan, "")
 		require.NoError(b, err)
-		r, err := replay.NewRunner(plan, replay.Config{Source: s, Sender: newProducer(b, q, q.URL()), Journal: j})
-		require.NoError(b, err)
-		report, err := r.Run(b.Context())
+		report, err := replay.Run(b.Context(), plan, replay.Config{Source: s, Sender: newProducer(b, q, q.URL()), Journal: j})
 		require.NoError(b, err)
 		require.Equal(b, groups*each, report.Sent)
 		require.NoError(b, j.Close())

@@ -28,26 +28,26 @@ var (
 	modelSeed  = flag.Uint64("model.seed", 0, "the one seed to run")
 )
 
-// world is a queue, the disk of a journal and the processes that die, on virtual time.
-// All is decided by the seed but the order of goroutines.
+// world simulates a queue, a journal's disk and crashing processes in virtual time. The
+// seed decides everything except the order of goroutines.
 type world struct {
 	t   *testing.T
 	rng *rand.Rand
 
-	mu   sync.Mutex // of what the goroutines of messages use
-	dead bool       // the process that runs
-	life int        // steps until it dies; negative if it does not
+	mu   sync.Mutex // guards the fields below, used by message goroutines
+	dead bool       // the running process has crashed
+	life int        // steps until the crash; negative for no crash
 
-	synced, pending []byte // of the journal
+	synced, pending []byte // bytes of the journal
 
 	accepted  map[string]time.Time // by body
-	delivered []string             // dedupe keys, as SQS stored them
+	delivered []string             // dedupe keys in the order of storage
 	faults    bool
 }
 
 var errDead = errors.New("the process is dead")
 
-// step is a moment at which a process may die.
+// step is a possible point of a crash.
 func (w *world) step() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -57,8 +57,7 @@ func (w *world) step() bool {
 	return w.dead
 }
 
-// Write, Sync and the others make the world a disk that loses, in a crash, any part of
-// what was written since the last sync.
+// world is a disk. A crash loses any part of the bytes written since the last sync.
 func (w *world) Write(p []byte) (int, error) {
 	if w.step() {
 		n := w.rng.IntN(len(p) + 1)
@@ -70,7 +69,7 @@ func (w *world) Write(p []byte) (int, error) {
 }
 
 func (w *world) Sync() error {
-	if w.step() { // before or after it was made
+	if w.step() { // before or after the sync
 		if w.rng.IntN(2) == 0 {
 			w.synced, w.pending = append(w.synced, w.pending...), nil
 		}
@@ -82,11 +81,11 @@ func (w *world) Sync() error {
 
 func (w *world) crash() {
 	switch rest := w.pending; w.rng.IntN(4) {
-	case 0: // all of it
+	case 0: // keep all
 		w.synced = append(w.synced, rest...)
-	case 1: // the beginning
+	case 1: // keep the beginning
 		w.synced = append(w.synced, rest[:w.rng.IntN(len(rest)+1)]...)
-	case 2: // a hole
+	case 2: // leave a hole
 		if len(rest) > 1 {
 			from := w.rng.IntN(len(rest))
 			clear(rest[from : from+1+w.rng.IntN(len(rest)-from)])
@@ -107,8 +106,8 @@ func (w *world) Truncate(size int64) error {
 
 func (w *world) Close() error { return nil }
 
-// SendMessageAsync is a producer and SQS: a message takes up to ten seconds, and may be
-// refused, or stored without an answer.
+// SendMessageAsync simulates producer and SQS: a message takes up to ten seconds, and may
+// be refused, or stored without an answer.
 func (w *world) SendMessageAsync(ctx context.Context, m *sqsfifo.Message, done func(sqsfifo.Receipt, error)) {
 	body, key := m.Body, m.DedupeKey
 	there, back := time.Duration(w.rng.IntN(5000))*time.Millisecond, time.Duration(w.rng.IntN(5000))*time.Millisecond
@@ -116,7 +115,7 @@ func (w *world) SendMessageAsync(ctx context.Context, m *sqsfifo.Message, done f
 	if w.faults {
 		chance = w.rng.IntN(10)
 	}
-	survives := w.rng.IntN(2) == 0 // if its process dies
+	survives := w.rng.IntN(2) == 0 // after a crash of its process
 	go func() {
 		notStored := &sqsfifo.NotStoredError{Err: errors.New("refused")}
 		inDoubt := &sqsfifo.InDoubtError{Err: errors.New("no answer")}
@@ -125,7 +124,7 @@ func (w *world) SendMessageAsync(ctx context.Context, m *sqsfifo.Message, done f
 			return
 		}
 		select {
-		case <-ctx.Done(): // it may arrive nevertheless, at once
+		case <-ctx.Done(): // the message may still arrive immediately
 			if survives {
 				w.store(body, key)
 			}
@@ -165,7 +164,7 @@ func (w *world) store(body, key string) {
 	w.delivered = append(w.delivered, key)
 }
 
-// fixed is a source of messages in memory.
+// fixed is a source with messages in memory.
 type fixed struct{ items []Item }
 
 func (*fixed) Name() string { return "fixed" }
@@ -198,7 +197,7 @@ func newFixed(groups, each int) *fixed {
 		for g := range groups {
 			key := fmt.Sprintf("g%d-%03d", g, i)
 			f.items = append(f.items, Item{
-				Position: fmt.Sprint(len(f.items)), Status: Pending,
+				Position: fmt.Sprint(len(f.items)), Status: StatusPending,
 				Message: &sqsfifo.Message{Group: fmt.Sprintf("g%d", g), DedupeKey: key, EventID: uuid.UUID{1}, Body: `{"dedupe_key":"` + key + `"}`},
 			})
 		}
@@ -206,9 +205,8 @@ func newFixed(groups, each int) *fixed {
 	return f
 }
 
-// A process that dies at any step and a disk that loses what was not synced: whatever
-// happens, nothing is stored twice, no group is out of order, and what the report says
-// is so.
+// A process crashes at any step, and the disk loses unsynced bytes. In every case no
+// message is stored twice, every group stays in order, and the report is true.
 func TestModel(t *testing.T) {
 	first, n := *modelSeed, 1
 	if first == 0 {
@@ -217,27 +215,27 @@ func TestModel(t *testing.T) {
 			n = min(n, 100)
 		}
 	}
-	crashes, held, resent := 0, 0, 0
+	crashes, unresolved, resent := 0, 0, 0
 	for i := range n {
 		seed := first + uint64(i)
 		synctest.Test(t, func(t *testing.T) {
 			w := &world{t: t, rng: rand.New(rand.NewPCG(seed, 0)), accepted: map[string]time.Time{}, faults: true}
 			c, h, r := w.program()
-			crashes, held, resent = crashes+c, held+h, resent+r
+			crashes, unresolved, resent = crashes+c, unresolved+h, resent+r
 		})
 		if t.Failed() {
 			t.Fatalf("seed %d: go test -run TestModel -model.seed %d", seed, seed)
 		}
 	}
-	t.Logf("seeds from %d: %d programs, %d crashes and interruptions, %d items sent again within the window, %d held for their doubt", first, n, crashes, resent, held)
+	t.Logf("seeds from %d: %d programs, %d crashes and interruptions, %d items sent again within the window, %d unresolved", first, n, crashes, resent, unresolved)
 	if *modelSeed == 0 {
 		assert.Positive(t, crashes)
-		assert.Positive(t, held)
+		assert.Positive(t, unresolved)
 		assert.Positive(t, resent)
 	}
 }
 
-func (w *world) program() (crashes, held, resent int) {
+func (w *world) program() (crashes, unresolved, resent int) {
 	s := newFixed(1+w.rng.IntN(5), 1+w.rng.IntN(6))
 	plan, err := NewPlan(context.Background(), s, Options{}, time.Now())
 	require.NoError(w.t, err)
@@ -258,37 +256,34 @@ func (w *world) program() (crashes, held, resent int) {
 		w.check(plan, results)
 		resent = 0
 		for _, res := range results {
-			if res.Tried && res.Label == Inside {
+			if res.Tried && res.Label == LabelInside {
 				resent++
 			}
 		}
 		if calm && len(w.delivered) == before {
 			idle++
 		}
-		if held = r.Indeterminate; calm && idle == 2 {
-			assert.Equal(w.t, r.StoppedGroups, held, "the last runs were without a fault")
+		if unresolved = r.Unresolved; calm && idle == 2 {
+			assert.Equal(w.t, r.StoppedGroups, unresolved, "the last runs were without a fault")
 			assert.Zero(w.t, r.Failed)
 		}
 		time.Sleep([]time.Duration{0, time.Second, time.Minute, 4 * time.Minute, ResendFor, Interval, time.Hour}[w.rng.IntN(7)])
 	}
-	return crashes, held, resent
+	return crashes, unresolved, resent
 }
 
-// run runs the plan in a process that may die or be interrupted, and returns what the
-// next one reads.
+// run runs the plan in a process that may crash or be interrupted. It returns the next
+// reader's report.
 func (w *world) run(plan *Plan, s Source) (_ Report, _ []Result, ended bool) {
 	var report Report
 	interrupted := false
 	j, err := recoverJournal("journal", w)
 	if err == nil {
-		var r *Runner
-		r, err = NewRunner(plan, Config{Source: s, Sender: w, Journal: j, InFlight: 1 + w.rng.IntN(6)})
-		require.NoError(w.t, err)
 		ctx, cancel := context.WithCancel(context.Background())
-		if w.faults && w.rng.IntN(4) == 0 { // somebody interrupts it
+		if w.faults && w.rng.IntN(4) == 0 { // an interruption
 			ctx, cancel = context.WithTimeout(ctx, time.Duration(w.rng.IntN(30_000))*time.Millisecond)
 		}
-		report, err = r.Run(ctx)
+		report, err = Run(ctx, plan, Config{Source: s, Sender: w, Journal: j, InFlight: 1 + w.rng.IntN(6)})
 		interrupted = ctx.Err() != nil
 		cancel()
 	}
@@ -297,8 +292,8 @@ func (w *world) run(plan *Plan, s Source) (_ Report, _ []Result, ended bool) {
 	} else if !w.dead {
 		require.NoError(w.t, err)
 	}
-	require.NoError(w.t, report.Check())
-	time.Sleep(20 * time.Second) // what is on its way arrives
+	require.NoError(w.t, report.check())
+	time.Sleep(20 * time.Second) // messages in transit arrive
 	synctest.Wait()
 	died, now := w.dead, time.Time{}
 	if died {
@@ -342,11 +337,11 @@ func (w *world) check(plan *Plan, results []Result) {
 			assert.Equal(w.t, 1, n, "%s is %v", r.Item.DedupeKey, r.Outcome)
 		case OutcomeFailed:
 			assert.Zero(w.t, n, "%s is %v", r.Item.DedupeKey, r.Outcome)
-		case OutcomeSkipped, None:
+		case OutcomeSkipped, OutcomeNone:
 			if !r.Tried {
 				assert.Zero(w.t, n, "%s was not tried", r.Item.DedupeKey)
 			}
-		case OutcomeIndeterminate:
+		case OutcomeUnresolved:
 		default:
 			w.t.Errorf("%s is %v", r.Item.DedupeKey, r.Outcome)
 		}

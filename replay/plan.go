@@ -12,42 +12,29 @@ import (
 	"github.com/google/uuid"
 )
 
-// WindowPolicy says what becomes of items that were stored so lately that SQS
-// suppresses them, or may.
-type WindowPolicy uint8
+// WindowPolicy is the treatment of items stored so recently that SQS suppresses them, or
+// may suppress them. The empty WindowPolicy means WindowSkip.
+type WindowPolicy string
 
 const (
-	// WindowSkip does not send them.
-	WindowSkip WindowPolicy = iota
+	// WindowSkip does not send the items.
+	WindowSkip WindowPolicy = "skip"
 
-	// WindowSend sends them: SQS suppresses those that are inside the window, and may
-	// deliver those at its edge again.
-	WindowSend
+	// WindowSend sends the items: SQS suppresses items inside the window, and may deliver
+	// items at the edge again.
+	WindowSend WindowPolicy = "send"
 
-	// WindowWait sends them when SQS has surely forgotten them, so that they are
-	// delivered again. The later items of their groups wait, too.
-	WindowWait
+	// WindowWait sends the items after SQS has certainly forgotten them: SQS delivers
+	// them again. Later items of their groups wait as well.
+	WindowWait WindowPolicy = "wait"
 )
 
-var windowNames = names{"skip", "send", "wait"}
-
-// String returns "skip", "send" or "wait".
-func (p WindowPolicy) String() string { return windowNames.of(uint8(p), "WindowPolicy") }
-
-// MarshalText returns String.
-func (p WindowPolicy) MarshalText() ([]byte, error) {
-	return windowNames.marshal(uint8(p), "WindowPolicy")
-}
-
-// UnmarshalText is the inverse of MarshalText.
-func (p *WindowPolicy) UnmarshalText(text []byte) error {
-	return windowNames.unmarshal(text, (*uint8)(p), "WindowPolicy")
-}
+var windowPolicies = []WindowPolicy{WindowSkip, WindowSend, WindowWait}
 
 // Filter selects items. Zero fields select all.
 type Filter struct {
-	// From and Before bound when an item was sent last, as far as its source records
-	// that, and otherwise its event_time.
+	// From and Before bound the item's last send if the source recorded its time,
+	// otherwise its event_time.
 	From   time.Time `json:"from,omitzero"`
 	Before time.Time `json:"before,omitzero"`
 
@@ -59,72 +46,62 @@ type Filter struct {
 
 func selects[T comparable](list []T, v T) bool { return len(list) == 0 || slices.Contains(list, v) }
 
-// Options say which items are sent. The zero value sends those that were not
-// delivered, as far as the source records that.
+// Options select the items to send. The zero value sends the items without a record of
+// delivery.
 type Options struct {
 	Filter Filter `json:"filter,omitzero"`
 
-	// Window is about items that were, or may have been, stored lately.
+	// Window is the policy for items recently stored, or possibly stored.
 	Window WindowPolicy `json:"window"`
 
-	// Redeliver sends items that are recorded as delivered, too.
+	// Redeliver also sends items recorded as delivered.
 	Redeliver bool `json:"redeliver,omitempty"`
 
-	// ResendInDoubt sends items that may have been stored also when SQS may have
-	// forgotten them, by the rules of Window: at least once. Without it they are
-	// indeterminate then, and stop their groups.
+	// ResendInDoubt sends items in doubt even when SQS may have forgotten them, under the
+	// rules of Window: at-least-once delivery. Otherwise such items are unresolved and
+	// stop their groups.
 	ResendInDoubt bool `json:"resend_in_doubt,omitempty"`
 }
 
-// Action is what is planned for an item.
-type Action uint8
+// Action is the plan for an item.
+type Action string
 
 const (
-	// ActionSend sends it.
-	ActionSend Action = iota
+	// ActionSend sends the item.
+	ActionSend Action = "send"
 
-	// ActionWait sends it when SQS has forgotten it.
-	ActionWait
+	// ActionWait sends the item after SQS has forgotten it.
+	ActionWait Action = "wait"
 
-	// ActionSkip does not send it. Its group goes on.
-	ActionSkip
+	// ActionSkip does not send the item. Its group continues.
+	ActionSkip Action = "skip"
 
-	// ActionHold does not send it, because it may have been stored and SQS may have
-	// forgotten it. It is indeterminate.
-	ActionHold
+	// ActionUnresolved does not send the item, because it may have been stored and SQS
+	// may have forgotten it. An operator resolves the item.
+	ActionUnresolved Action = "unresolved"
 
-	// ActionConflict does not send it, because its dedupe key belongs to another message.
-	ActionConflict
+	// ActionConflict does not send the item, because its dedupe key belongs to another
+	// message.
+	ActionConflict Action = "conflict"
 
-	// ActionDrift sends it only if its source has again what was recorded.
-	ActionDrift
+	// ActionDrift sends the item only if its source has the recorded message again.
+	ActionDrift Action = "drift"
 )
 
-var actionNames = names{"send", "wait", "skip", "hold", "conflict", "drift"}
+var actions = []Action{ActionSend, ActionWait, ActionSkip, ActionUnresolved, ActionConflict, ActionDrift}
 
-// String returns the action as a plan has it.
-func (a Action) String() string { return actionNames.of(uint8(a), "Action") }
-
-// MarshalText returns String.
-func (a Action) MarshalText() ([]byte, error) { return actionNames.marshal(uint8(a), "Action") }
-
-// UnmarshalText is the inverse of MarshalText.
-func (a *Action) UnmarshalText(text []byte) error {
-	return actionNames.unmarshal(text, (*uint8)(a), "Action")
-}
-
-// Why an item is skipped.
+// Reasons for skipping an item.
 const (
-	ReasonDelivered    = "delivered"     // the source recorded it as delivered
-	ReasonDiscarded    = "discarded"     // somebody decided that it is not to be sent
-	ReasonRepeated     = "repeated"      // the plan has the same message before it
-	ReasonWindow       = "window"        // SQS would suppress it, or might
-	ReasonGroupStopped = "group stopped" // an earlier item of its group was not sent
+	reasonDelivered    = "delivered"     // recorded as delivered
+	reasonDiscarded    = "discarded"     // an operator decided not to send the item
+	reasonRepeated     = "repeated"      // the plan has the same message earlier
+	reasonWindow       = "window"        // SQS suppresses the item, or may
+	reasonGroupStopped = "group stopped" // an earlier item of the group was not sent
 )
 
-// PlannedItem is one line of a plan. It holds no payload.
+// PlannedItem is one line of a plan. It has no payload.
 type PlannedItem struct {
-	// Number counts the items of the plan from 0, in the order of the source.
+	// Number counts the items of the plan from 0, in source order.
 	Number   int    `json:"n"`
 	Position string `json:"position"`
 
@@ -133,45 +110,46 @@ type PlannedItem struct {
 	EventID     uuid.UUID `json:"event_id"`
 	EventSource string    `json:"event_source"`
 
-	// BodyHash is the recorded SHA-256 of the body, or if none is recorded the one that
-	// it had when the plan was made, in hexadecimal. Only a body that has it is sent.
+	// BodyHash is the recorded SHA-256 of the body in hexadecimal, or its SHA-256 at the
+	// time of the plan without a record. Only a body with this hash is sent.
 	BodyHash string `json:"body_hash"`
 	Size     int    `json:"size"` // of the body in bytes
 
 	Status    Status    `json:"status"`
-	Time      time.Time `json:"time,omitzero"` // the one that Filter bounds
+	Time      time.Time `json:"time,omitzero"` // time compared by Filter
 	Sent      Sent      `json:"sent,omitzero"`
 	MessageID string    `json:"message_id,omitempty"`
 
-	// Label is the one at Plan.Made.
+	// Label is the label at Plan.Made.
 	Label  Label  `json:"label"`
 	Action Action `json:"action"`
 
-	// Reason says why the item is not sent.
+	// Reason explains why the item is not sent.
 	Reason string `json:"reason,omitempty"`
 }
 
-// Plan is what a run does. It is made by [NewPlan] or [ReadPlan] and not changed after.
+// Plan lists the actions of a run. It comes from [NewPlan] or [ReadPlan] and is
+// immutable.
 type Plan struct {
-	// ID is the SHA-256 of the plan in its written form, in hexadecimal.
+	// ID is the SHA-256 of the plan's written form in hexadecimal.
 	ID string
 
-	Source  string // its name
+	Source  string // name of the source
 	Made    time.Time
 	Options Options
 
-	// Excluded is how many items of the source the filter left out.
+	// Excluded is the number of items excluded by the filter.
 	Excluded int
 
 	Items []PlannedItem
 }
 
-// NewPlan reads the source and decides for each item. It makes no request. The plan is
-// a function of what the source yields, of the options and of now.
+// NewPlan reads the source and decides about each item. It makes no request. The plan is
+// a function of the source's items, the options and now.
 //
-// All items are read before the filter leaves any out by time or status, so that one
-// line that says "not stored" and another that says "delivered" are one delivered
-// item. The plan takes memory for each item, a few hundred bytes, but for no body.
+// All items are read before the filter excludes any by time or status, so a "not stored"
+// line and a "delivered" line of one message become one delivered item. Memory per item
+// is a few hundred bytes; bodies are not kept.
 func NewPlan(ctx context.Context, source Source, o Options, now time.Time) (*Plan, error) {
 	if err := o.check(source); err != nil {
 		return nil, err
@@ -189,6 +167,9 @@ func NewPlan(ctx context.Context, source Source, o Options, now time.Time) (*Pla
 			return nil, fmt.Errorf("replay: plan: the source %q has the position %.100q; want UTF-8 of at most %d bytes", source.Name(), it.Position, maxPosition)
 		}
 		item := plan(&it)
+		if err := known("status", item.Status, statuses); err != nil {
+			return nil, fmt.Errorf("replay: plan: the source %q, position %.100q: %w", source.Name(), it.Position, err)
+		}
 		f := &o.Filter
 		if !selects(f.EventSources, item.EventSource) || !selects(f.DedupeKeys, item.DedupeKey) || !selects(f.Groups, item.Group) {
 			p.Excluded++
@@ -203,7 +184,7 @@ func NewPlan(ctx context.Context, source Source, o Options, now time.Time) (*Pla
 			p.Excluded++
 			continue
 		}
-		if item.Status == Pending {
+		if item.Status == StatusPending {
 			item.Sent = Sent{}
 		} else if item.Sent.To.IsZero() {
 			item.Sent.To = p.Made
@@ -224,23 +205,30 @@ func (o *Options) check(source Source) error {
 		return errors.New("replay: nil source; pass what NewJSONLines or another constructor returned")
 	case source.Name() == "":
 		return errors.New("replay: the source has no name; name what it reads, so that two runs over it exclude each other")
-	case o.Window > WindowWait:
-		return fmt.Errorf("replay: Options.Window: unknown value %d; use WindowSkip, WindowSend or WindowWait", o.Window)
 	}
-	for _, s := range o.Filter.Statuses {
-		if s > Discarded {
-			return fmt.Errorf("replay: Options.Filter.Statuses: unknown value %d", s)
+	o.Window = cmp.Or(o.Window, WindowSkip)
+	return o.checkWords()
+}
+
+// checkWords returns an error for an unknown window policy or status.
+func (o *Options) checkWords() error {
+	if err := known("window", o.Window, windowPolicies); err != nil {
+		return fmt.Errorf("replay: Options.Window: %w", err)
+	}
+	for i, s := range o.Filter.Statuses {
+		if err := known("status", s, statuses); err != nil {
+			return fmt.Errorf("replay: Options.Filter.Statuses[%d]: %w", i, err)
 		}
 	}
 	return nil
 }
 
-// plan returns what the plan keeps of an item.
+// plan returns the plan's record of an item.
 func plan(it *Item) PlannedItem {
 	p := PlannedItem{
-		Position: it.Position, Status: it.Status, MessageID: text(it.MessageID),
+		Position: it.Position, Status: cmp.Or(it.Status, StatusUnknown), MessageID: text(it.MessageID),
 		Sent: Sent{From: it.Sent.From.UTC().Round(0), To: it.Sent.To.UTC().Round(0)},
-		// What was recorded wins, so that a drift shows at the send, too.
+		// Recorded values take precedence, so that a drift is also detected at the send.
 		Group: it.Group, DedupeKey: it.DedupeKey, BodyHash: it.BodyHash,
 	}
 	if p.Reason = text(it.drift()); p.Reason != "" {
@@ -248,7 +236,7 @@ func plan(it *Item) PlannedItem {
 	}
 	if m := it.Message; m != nil {
 		p.Group, p.BodyHash, p.Size = cmp.Or(p.Group, m.Group), cmp.Or(p.BodyHash, hashOf(m.Body)), len(m.Body)
-		if p.Action != ActionDrift { // else the rest of it is as doubtful
+		if p.Action != ActionDrift { // after a drift, the other values are doubtful
 			p.DedupeKey, p.EventID = cmp.Or(p.DedupeKey, m.DedupeKey), m.EventID
 		}
 		if e, err := open(m.Body); err == nil {
@@ -262,15 +250,15 @@ func plan(it *Item) PlannedItem {
 	return p
 }
 
-// What a line of a plan holds is bounded. A group has at most 128 bytes and a dedupe
-// key 1,024, or the producer refuses the message.
+// Limits for the texts of a plan line, in bytes. The producer refuses groups above 128
+// bytes and dedupe keys above 1,024.
 const (
 	maxPosition = 4096
 	maxText     = 2048
 )
 
-// text returns a text that JSON keeps and a plan has room for. No message that SQS
-// accepts has another one.
+// text returns s, or a shortened form if s is too long for a plan or invalid in JSON.
+// Every message accepted by SQS keeps its texts.
 func text(s string) string {
 	if utf8.ValidString(s) && len(s) <= maxText {
 		return s
@@ -280,29 +268,29 @@ func text(s string) string {
 
 // decide sets the label and the action.
 func (p *PlannedItem) decide(o Options, now time.Time) {
-	p.Label = p.Sent.Label(now)
+	p.Label = p.Sent.label(now)
 	a, reason := p.act(o, p.Label)
-	if p.Action != ActionDrift || reason == ReasonDelivered || reason == ReasonDiscarded { // of which nobody needs the body
+	if p.Action != ActionDrift || reason == reasonDelivered || reason == reasonDiscarded { // these reasons need no body
 		p.Action, p.Reason = a, reason
 	}
 }
 
-// act returns what the options say of an item with the label.
+// act returns the action of the options for an item with label l, and the reason.
 func (p *PlannedItem) act(o Options, l Label) (Action, string) {
 	switch {
-	case p.Status == Discarded:
-		return ActionSkip, ReasonDiscarded
-	case p.Status == Delivered && !o.Redeliver:
-		return ActionSkip, ReasonDelivered
-	case p.Status == InDoubt && l == Inside: // if it is there, SQS suppresses it, and else it was missing
+	case p.Status == StatusDiscarded:
+		return ActionSkip, reasonDiscarded
+	case p.Status == StatusDelivered && !o.Redeliver:
+		return ActionSkip, reasonDelivered
+	case p.Status == StatusInDoubt && l == LabelInside: // SQS stores a missing item and suppresses a stored one
 		return ActionSend, ""
-	case p.Status == InDoubt && !o.ResendInDoubt:
-		return ActionHold, "it may have been stored, and SQS may have forgotten it"
-	case l == New || l == Outside || o.Window == WindowSend:
+	case p.Status == StatusInDoubt && !o.ResendInDoubt:
+		return ActionUnresolved, "it may have been stored, and SQS may have forgotten it"
+	case l == LabelNew || l == LabelOutside || o.Window == WindowSend:
 		return ActionSend, ""
 	case o.Window == WindowWait:
 		return ActionWait, ""
 	default:
-		return ActionSkip, ReasonWindow
+		return ActionSkip, reasonWindow
 	}
 }

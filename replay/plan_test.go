@@ -16,22 +16,22 @@ import (
 
 var noon = time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
 
-// The labels at the ends of their ranges, and what SQS then does.
+// Labels at the ends of their ranges, with the matching behaviour of SQS.
 func TestLabels(t *testing.T) {
 	for _, tc := range []struct {
 		after time.Duration
 		want  replay.Label
 	}{
-		{-time.Hour, replay.Edge}, // the clock was set back
-		{-replay.Margin - 1, replay.Edge},
-		{-replay.Margin, replay.Inside},
-		{0, replay.Inside},
-		{replay.ResendFor - 1, replay.Inside},
-		{replay.ResendFor, replay.Edge},
-		{replay.Interval, replay.Edge},
-		{replay.Interval + replay.Margin - 1, replay.Edge},
-		{replay.Interval + replay.Margin, replay.Outside},
-		{24 * time.Hour, replay.Outside},
+		{-time.Hour, replay.LabelEdge}, // the clock was set back
+		{-replay.Margin - 1, replay.LabelEdge},
+		{-replay.Margin, replay.LabelInside},
+		{0, replay.LabelInside},
+		{replay.ResendFor - 1, replay.LabelInside},
+		{replay.ResendFor, replay.LabelEdge},
+		{replay.Interval, replay.LabelEdge},
+		{replay.Interval + replay.Margin - 1, replay.LabelEdge},
+		{replay.Interval + replay.Margin, replay.LabelOutside},
+		{24 * time.Hour, replay.LabelOutside},
 	} {
 		assert.Equal(t, tc.want, replay.Sent{From: noon, To: noon}.Label(noon.Add(tc.after)), "%v", tc.after)
 		if tc.after < 0 {
@@ -48,28 +48,28 @@ func TestLabels(t *testing.T) {
 			assert.Equal(t, tc.want, plan.Items[0].Label, "%v", tc.after)
 			report := run(t, plan, replay.Config{Source: s, Sender: newProducer(t, q, q.URL())})
 			switch tc.want {
-			case replay.Inside:
+			case replay.LabelInside:
 				assert.Len(t, q.Messages(), 1, "%v", tc.after)
-			case replay.Outside:
+			case replay.LabelOutside:
 				assert.Len(t, q.Messages(), 2, "%v", tc.after)
 				assert.Equal(t, 1, report.Sent)
 			}
 		})
 	}
-	assert.Equal(t, replay.New, replay.Sent{}.Label(noon))
-	// Between its bounds nothing is certain.
+	assert.Equal(t, replay.LabelNew, replay.Sent{}.Label(noon))
+	// Between the bounds the label is never certain.
 	wide := replay.Sent{From: noon.Add(-time.Hour), To: noon}
-	assert.Equal(t, replay.Edge, wide.Label(noon))
-	assert.Equal(t, replay.Outside, wide.Label(noon.Add(replay.Interval+replay.Margin)))
-	assert.Equal(t, replay.Edge, replay.Sent{To: noon}.Label(noon.Add(time.Minute)))
+	assert.Equal(t, replay.LabelEdge, wide.Label(noon))
+	assert.Equal(t, replay.LabelOutside, wide.Label(noon.Add(replay.Interval+replay.Margin)))
+	assert.Equal(t, replay.LabelEdge, replay.Sent{To: noon}.Label(noon.Add(time.Minute)))
 }
 
-// What is planned for each status, label and policy.
+// Actions for each status, label and policy.
 func TestPlan(t *testing.T) {
 	lines := []replay.Line{
 		line(t, "pending", "a"),
-		line(t, "unknown", "a", func(l *replay.Line) { l.Status = replay.Unknown }),
-		line(t, "discarded", "a", func(l *replay.Line) { l.Status = replay.Discarded }),
+		line(t, "unknown", "a", func(l *replay.Line) { l.Status = replay.StatusUnknown }),
+		line(t, "discarded", "a", func(l *replay.Line) { l.Status = replay.StatusDiscarded }),
 		line(t, "delivered-inside", "b", deliveredAt(noon.Add(-time.Minute))),
 		line(t, "delivered-edge", "b", deliveredAt(noon.Add(-5*time.Minute))),
 		line(t, "delivered-outside", "b", deliveredAt(noon.Add(-time.Hour))),
@@ -77,7 +77,7 @@ func TestPlan(t *testing.T) {
 		line(t, "doubt-edge", "d", doubtAt(noon.Add(-5*time.Minute))),
 		line(t, "doubt-outside", "e", doubtAt(noon.Add(-time.Hour))),
 	}
-	const held = " hold it may have been stored, and SQS may have forgotten it"
+	const unresolved = " unresolved it may have been stored, and SQS may have forgotten it"
 	for _, tc := range []struct {
 		name    string
 		options replay.Options
@@ -86,17 +86,17 @@ func TestPlan(t *testing.T) {
 		{"the zero value", replay.Options{}, []string{
 			"pending new send", "unknown edge skip window", "discarded edge skip discarded",
 			"delivered-inside inside skip delivered", "delivered-edge edge skip delivered", "delivered-outside outside skip delivered",
-			"doubt-inside inside send", "doubt-edge edge" + held, "doubt-outside outside" + held,
+			"doubt-inside inside send", "doubt-edge edge" + unresolved, "doubt-outside outside" + unresolved,
 		}},
 		{"redeliver", replay.Options{Redeliver: true}, []string{
 			"pending new send", "unknown edge skip window", "discarded edge skip discarded",
 			"delivered-inside inside skip window", "delivered-edge edge skip window", "delivered-outside outside send",
-			"doubt-inside inside send", "doubt-edge edge" + held, "doubt-outside outside" + held,
+			"doubt-inside inside send", "doubt-edge edge" + unresolved, "doubt-outside outside" + unresolved,
 		}},
 		{"send", replay.Options{Redeliver: true, Window: replay.WindowSend}, []string{
 			"pending new send", "unknown edge send", "discarded edge skip discarded",
 			"delivered-inside inside send", "delivered-edge edge send", "delivered-outside outside send",
-			"doubt-inside inside send", "doubt-edge edge" + held, "doubt-outside outside" + held,
+			"doubt-inside inside send", "doubt-edge edge" + unresolved, "doubt-outside outside" + unresolved,
 		}},
 		{"wait, in doubt too", replay.Options{Redeliver: true, Window: replay.WindowWait, ResendInDoubt: true}, []string{
 			"pending new send", "unknown edge wait", "discarded edge skip discarded",
@@ -120,7 +120,7 @@ func TestFilters(t *testing.T) {
 		line(t, "a", "g", deliveredAt(noon)),
 		line(t, "b", "g", deliveredAt(noon.Add(time.Hour))),
 		line(t, "c", "h", doubtAt(noon.Add(2*time.Hour))),
-		line(t, "d", "h"), // whose event is older
+		line(t, "d", "h"), // with an older event
 	}
 	for name, tc := range map[string]struct {
 		filter replay.Filter
@@ -131,7 +131,7 @@ func TestFilters(t *testing.T) {
 		"before":        {replay.Filter{Before: noon.Add(time.Hour)}, "ad"},
 		"keys":          {replay.Filter{DedupeKeys: []string{"d", "a"}}, "ad"},
 		"groups":        {replay.Filter{Groups: []string{"h"}}, "cd"},
-		"statuses":      {replay.Filter{Statuses: []replay.Status{replay.Pending, replay.InDoubt}}, "cd"},
+		"statuses":      {replay.Filter{Statuses: []replay.Status{replay.StatusPending, replay.StatusInDoubt}}, "cd"},
 		"event source":  {replay.Filter{EventSources: []string{"kfm.test.replay"}}, "abcd"},
 		"other sources": {replay.Filter{EventSources: []string{"kfm.test.other"}}, ""},
 		"several":       {replay.Filter{Groups: []string{"g"}, From: noon.Add(1)}, "b"},
@@ -149,8 +149,8 @@ func TestFilters(t *testing.T) {
 	}
 }
 
-// All that a source says of one message is joined, before a filter leaves out a part of
-// it, and one event with two messages is a conflict.
+// All records of one message are joined before a filter excludes some of them. An event
+// with two messages is a conflict.
 func TestFold(t *testing.T) {
 	other := func(l *replay.Line) {
 		m, err := builder.Build(Event{ID: l.DedupeKey, Group: l.Group, Note: "another"})
@@ -188,17 +188,17 @@ func TestFold(t *testing.T) {
 		},
 		"bounds": {
 			[]replay.Line{line(t, "a", "g", doubtAt(noon.Add(-time.Minute))), line(t, "a", "g", doubtAt(noon.Add(-10*time.Minute)))},
-			[]string{"a edge hold it may have been stored, and SQS may have forgotten it", "a edge skip repeated"},
+			[]string{"a edge unresolved it may have been stored, and SQS may have forgotten it", "a edge skip repeated"},
 		},
 		"no bounds": {
-			[]replay.Line{line(t, "a", "g", doubtAt(noon.Add(-time.Hour))), line(t, "a", "g", func(l *replay.Line) { l.Status = replay.InDoubt })},
-			[]string{"a edge hold it may have been stored, and SQS may have forgotten it", "a edge skip repeated"},
+			[]replay.Line{line(t, "a", "g", doubtAt(noon.Add(-time.Hour))), line(t, "a", "g", func(l *replay.Line) { l.Status = replay.StatusInDoubt })},
+			[]string{"a edge unresolved it may have been stored, and SQS may have forgotten it", "a edge skip repeated"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := sourceOf(t, tc.lines...)
 			assert.Equal(t, tc.want, actions(newPlan(t, s, replay.Options{}, noon)))
-			pending := newPlan(t, s, replay.Options{Filter: replay.Filter{Before: noon.Add(-30 * time.Minute), Statuses: []replay.Status{replay.Pending}}}, noon)
+			pending := newPlan(t, s, replay.Options{Filter: replay.Filter{Before: noon.Add(-30 * time.Minute), Statuses: []replay.Status{replay.StatusPending}}}, noon)
 			if name == "not stored, then delivered" {
 				assert.Empty(t, pending.Items)
 			}
@@ -206,8 +206,7 @@ func TestFold(t *testing.T) {
 	}
 }
 
-// A plan is a function of the source, the options and the time, and its text is the
-// plan.
+// A plan is a function of source, options and time, and its text contains the whole plan.
 func TestPlanText(t *testing.T) {
 	lines := many(t, 3, 5)
 	lines[4] = line(t, "x", "g001", deliveredAt(noon.Add(-time.Hour)))
@@ -228,7 +227,7 @@ func TestPlanText(t *testing.T) {
 	assert.Equal(t, plan, again)
 
 	full := bytes.SplitAfter(text, []byte("\n"))
-	var wrong *replay.PlanError
+	var wrong *replay.FileError
 	for name, changed := range map[string][]byte{
 		"empty":     nil,
 		"cut off":   text[:len(text)/2],
@@ -246,8 +245,7 @@ func TestPlanText(t *testing.T) {
 	}
 }
 
-// A plan can be made of lines that are not messages, and of texts that JSON does not
-// keep.
+// A plan tolerates lines other than messages, and texts invalid in JSON.
 func TestPlanOfRubbish(t *testing.T) {
 	text := "\n{\"group\":\"g\",\"dedupe_key\":\"k\",\"body\":\"no envelope\"}\nnot JSON\n[]\n{\"body\":\"\"}\n" + `{"group":"g","dedupe_key":"` + strings.Repeat("k", 100_000) + `","body":"x"}` + "\n" + `{"group":"torn`
 	s := replay.NewJSONLines("x", strings.NewReader(text), int64(len(text)))
@@ -259,7 +257,7 @@ func TestPlanOfRubbish(t *testing.T) {
 	require.NoError(t, err)
 	for i, it := range plan.Items {
 		want := replay.ActionDrift
-		if i == 0 || i == 4 { // the producer refuses them
+		if i == 0 || i == 4 { // the producer refuses these
 			want = replay.ActionSkip
 		}
 		assert.Equal(t, want, it.Action, "%d", i)

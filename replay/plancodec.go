@@ -13,29 +13,12 @@ import (
 	"time"
 )
 
-// planVersion is that of the written form.
+// planVersion is the version of the written form.
 const planVersion = 1
 
-// maxPlanLine bounds a line that is read: a group has 128 bytes, a key 1,024, and a
-// source's positions are short.
+// maxPlanLine bounds a line in bytes: a group has 128 bytes, a key 1,024, and positions
+// are short.
 const maxPlanLine = 64 << 10
-
-// PlanError is a plan that cannot be read.
-type PlanError struct {
-	Line int // from 1
-	Rule string
-	Err  error // may be nil
-}
-
-func (e *PlanError) Error() string {
-	if e.Err != nil {
-		return fmt.Sprintf("replay: plan: line %d: %s: %v", e.Line, e.Rule, e.Err)
-	}
-	return fmt.Sprintf("replay: plan: line %d: %s", e.Line, e.Rule)
-}
-
-// Unwrap returns Err.
-func (e *PlanError) Unwrap() error { return e.Err }
 
 type planHead struct {
 	Version  int       `json:"replay_plan"`
@@ -43,6 +26,11 @@ type planHead struct {
 	Made     time.Time `json:"made"`
 	Options  Options   `json:"options"`
 	Excluded int       `json:"excluded"`
+}
+
+// checkWords returns an error for an unknown status, label or action.
+func (p *PlannedItem) checkWords() error {
+	return errors.Join(known("status", p.Status, statuses), known("label", p.Label, labels), known("action", p.Action, actions))
 }
 
 type planEnd struct {
@@ -54,7 +42,7 @@ func (p *Plan) head() planHead {
 	return planHead{planVersion, p.Source, p.Made, p.Options, p.Excluded}
 }
 
-// lines writes all lines but the last.
+// lines writes all lines except the last.
 func (p *Plan) lines(w io.Writer) error {
 	enc := json.NewEncoder(w)
 	if err := enc.Encode(p.head()); err != nil {
@@ -78,9 +66,9 @@ func (p *Plan) hash() (string, error) {
 	return hex.EncodeToString(sum.Sum(nil)), nil
 }
 
-// Write writes the plan as JSON lines: one that describes it, one for each item, and one
-// with the number of items and the ID. A dry run is this text: a run sends the items
-// that it says, those of each group in this order.
+// Write writes the plan as JSON lines: a description, one line per item, and a last line
+// with the number of items and the ID. This text is a dry run: a run sends these items,
+// in this order within each group.
 func (p *Plan) Write(w io.Writer) error {
 	out := bufio.NewWriter(w)
 	if err := p.lines(out); err != nil {
@@ -92,8 +80,8 @@ func (p *Plan) Write(w io.Writer) error {
 	return out.Flush()
 }
 
-// ReadPlan reads what [Plan.Write] wrote. It refuses, with a [*PlanError], a plan that
-// was changed or cut off.
+// ReadPlan reads the output of [Plan.Write]. It returns a [*FileError] for a changed or
+// incomplete plan.
 func ReadPlan(r io.Reader) (*Plan, error) {
 	d := &planReader{lines: bufio.NewReaderSize(r, maxPlanLine), sum: sha256.New()}
 	var head planHead
@@ -101,11 +89,14 @@ func ReadPlan(r io.Reader) (*Plan, error) {
 		return nil, err
 	}
 	if head.Version != planVersion {
-		return nil, &PlanError{d.line, fmt.Sprintf("replay_plan is %d, want %d; make the plan again", head.Version, planVersion), nil}
+		return nil, &FileError{"plan", d.line, fmt.Sprintf("replay_plan is %d, want %d; make the plan again", head.Version, planVersion), nil}
 	}
 	p := &Plan{Source: head.Source, Made: head.Made, Options: head.Options, Excluded: head.Excluded}
+	if err := p.Options.checkWords(); err != nil {
+		return nil, &FileError{"plan", d.line, "not a line of a plan", err}
+	}
 	if p.Source == "" {
-		return nil, &PlanError{d.line, "the source has no name", nil}
+		return nil, &FileError{"plan", d.line, "the source has no name", nil}
 	}
 	for {
 		before := d.sum.Sum(nil)
@@ -120,10 +111,10 @@ func ReadPlan(r io.Reader) (*Plan, error) {
 			}
 			p.ID = hex.EncodeToString(before)
 			if end.Items != len(p.Items) || end.ID != p.ID {
-				return nil, &PlanError{d.line, "the items are not those that were written; make the plan again", nil}
+				return nil, &FileError{"plan", d.line, "the items are not those that were written; make the plan again", nil}
 			}
 			if rest, err := d.lines.ReadByte(); err == nil {
-				return nil, &PlanError{d.line + 1, fmt.Sprintf("there is more after the end: %q", rest), nil}
+				return nil, &FileError{"plan", d.line + 1, fmt.Sprintf("there is more after the end: %q", rest), nil}
 			}
 			return p, nil
 		}
@@ -131,14 +122,17 @@ func ReadPlan(r io.Reader) (*Plan, error) {
 		if err := d.decode(line, &item); err != nil {
 			return nil, err
 		}
+		if err := item.checkWords(); err != nil {
+			return nil, &FileError{"plan", d.line, "not a line of a plan", err}
+		}
 		if item.Number != len(p.Items) {
-			return nil, &PlanError{d.line, fmt.Sprintf("the item has the number %d, want %d", item.Number, len(p.Items)), nil}
+			return nil, &FileError{"plan", d.line, fmt.Sprintf("the item has the number %d, want %d", item.Number, len(p.Items)), nil}
 		}
 		p.Items = append(p.Items, item)
 	}
 }
 
-// planReader reads lines and their hash.
+// planReader reads lines and computes their hash.
 type planReader struct {
 	lines *bufio.Reader
 	sum   hash.Hash
@@ -158,30 +152,29 @@ func (d *planReader) read() ([]byte, error) {
 	d.line++
 	switch {
 	case errors.Is(err, bufio.ErrBufferFull):
-		return nil, &PlanError{d.line, fmt.Sprintf("longer than %d bytes", maxPlanLine), nil}
+		return nil, &FileError{"plan", d.line, fmt.Sprintf("longer than %d bytes", maxPlanLine), nil}
 	case errors.Is(err, io.EOF):
-		return nil, &PlanError{d.line, "the plan is cut off; make it again", nil}
+		return nil, &FileError{"plan", d.line, "the plan is cut off; make it again", nil}
 	case err != nil:
-		return nil, &PlanError{d.line, "read", err}
+		return nil, &FileError{"plan", d.line, "read", err}
 	}
 	d.sum.Write(line)
 	return line, nil
 }
 
-// decode also refuses what is not written in the one form that a plan has, so that a
-// plan that was read has the ID of the one that was written.
+// decode accepts only the written form of a plan, so that a plan keeps its ID.
 func (d *planReader) decode(line []byte, v any) error {
 	dec := json.NewDecoder(bytes.NewReader(line))
 	dec.DisallowUnknownFields()
 	if err := dec.Decode(v); err != nil {
-		return &PlanError{d.line, "not a line of a plan", err}
+		return &FileError{"plan", d.line, "not a line of a plan", err}
 	}
 	again, err := json.Marshal(v)
 	if err != nil {
-		return &PlanError{d.line, "not a line of a plan", err}
+		return &FileError{"plan", d.line, "not a line of a plan", err}
 	}
 	if !bytes.Equal(again, line[:len(line)-1]) {
-		return &PlanError{d.line, "not as Plan.Write writes it; make the plan again", nil}
+		return &FileError{"plan", d.line, "not as Plan.Write writes it; make the plan again", nil}
 	}
 	return nil
 }

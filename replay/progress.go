@@ -6,75 +6,79 @@ import (
 	"time"
 )
 
-// progress is what the marks of a journal say of one item.
+// progress is the state of one item according to the journal.
 type progress struct {
-	outcome Outcome // the last one
-	label   Label
-	tried   bool
-	verdict Verdict
+	outcome    Outcome // the last outcome
+	label      Label
+	tried      bool
+	resolution Resolution
 
-	// doubt is when the first attempt began that may have stored the item and has no
-	// proof; zero without one. Earlier says that there was one before the last MarkTry.
-	doubt   time.Time
-	earlier bool
-	held    bool
+	// doubt is the start of the first unproven attempt that may have stored the item;
+	// zero without one. earlier reports that doubt began before the last markTry.
+	doubt    time.Time
+	earlier  bool
+	noResend bool // SQS stored other content in place of the item
 
 	reason, messageID, sequence string
 }
 
-// done reports whether the group goes on after the item.
+// done reports whether the group continues after the item.
 func (p *progress) done() bool {
 	return p.outcome == OutcomeSent || p.outcome == OutcomeSuppressed || p.outcome == OutcomeSkipped
 }
 
-// apply notes a mark.
-func (p *progress) apply(m *Mark) {
+// apply adds a mark.
+func (p *progress) apply(m *mark) {
 	switch m.Kind {
-	case MarkTry:
+	case markTry:
 		p.earlier = !p.doubt.IsZero()
 		if !p.earlier {
 			p.doubt = m.At
 		}
-		p.outcome, p.label, p.tried, p.reason = None, m.Label, true, ""
-	case MarkEnd:
+		p.outcome, p.label, p.tried, p.reason = OutcomeNone, m.Label, true, ""
+	case markEnd:
 		p.outcome, p.reason = m.Outcome, m.Reason
 		p.messageID, p.sequence = m.MessageID, m.SequenceNumber
-		p.held = p.held || m.Held
+		p.noResend = p.noResend || m.NoResend
 		if p.done() || m.Refuted && !p.earlier {
 			p.doubt = time.Time{}
 		}
-	case MarkSettle:
-		p.verdict = m.Verdict
-		p.doubt, p.earlier, p.held = time.Time{}, false, false
-		switch m.Verdict {
-		case VerdictDelivered:
+	case markResolve:
+		p.resolution = m.Resolution
+		p.doubt, p.earlier, p.noResend = time.Time{}, false, false
+		switch m.Resolution {
+		case ResolutionDelivered:
 			p.outcome = OutcomeSuppressed
-		case VerdictDiscard:
+		case ResolutionDiscard:
 			p.outcome = OutcomeSkipped
-		case VerdictSendAgain:
-			p.outcome = None
+		case ResolutionResend:
+			p.outcome = OutcomeNone
 		}
-		p.reason = "settled: " + m.Verdict.String()
-	case MarkBegin:
+		p.reason = "resolved: " + string(m.Resolution)
+	case markBegin:
 	}
 }
 
-// resendable reports whether SQS surely recognises another attempt at now.
+// resendable reports whether SQS certainly recognises another attempt at now.
 func (p *progress) resendable(now time.Time) bool {
-	return !p.held && Sent{From: p.doubt, To: p.doubt}.Label(now) == Inside
+	return !p.noResend && Sent{From: p.doubt, To: p.doubt}.label(now) == LabelInside
 }
 
-// history is what a journal says of a plan.
+// history is the state of a plan according to the journal.
 type history struct {
 	items []progress
 	runs  int
-	run   string // the last one
+	run   string // the last run
 }
 
-func readHistory(ctx context.Context, plan *Plan, j Journal) (*history, error) {
+// readHistory reads a journal. A nil journal is empty.
+func readHistory(ctx context.Context, plan *Plan, j *Journal) (*history, error) {
 	h := &history{items: make([]progress, len(plan.Items))}
+	if j == nil {
+		return h, nil
+	}
 	n := 0
-	for m, err := range j.Marks(ctx) {
+	for m, err := range j.marks(ctx) {
 		if err != nil {
 			return nil, fmt.Errorf("replay: read the journal: %w", err)
 		}
@@ -86,24 +90,24 @@ func readHistory(ctx context.Context, plan *Plan, j Journal) (*history, error) {
 	return h, nil
 }
 
-func (h *history) apply(plan *Plan, m *Mark) error {
+func (h *history) apply(plan *Plan, m *mark) error {
 	switch m.Kind {
-	case MarkBegin:
+	case markBegin:
 		if m.Plan != plan.ID {
 			return fmt.Errorf("it is about plan %.16s and not about %.16s; use one journal for each plan", m.Plan, plan.ID)
 		}
 		h.runs++
 		h.run = m.Run
-	case MarkTry, MarkEnd, MarkSettle:
-		if h.runs == 0 && m.Kind != MarkSettle {
-			return fmt.Errorf("%v before any run began", m.Kind)
+	case markTry, markEnd, markResolve:
+		if h.runs == 0 && m.Kind != markResolve {
+			return fmt.Errorf("%s before any run began", m.Kind)
 		}
 		if m.Item < 0 || m.Item >= len(h.items) {
 			return fmt.Errorf("it is about item %d of %d", m.Item, len(h.items))
 		}
 		h.items[m.Item].apply(m)
 	default:
-		return fmt.Errorf("unknown kind %v", m.Kind)
+		return fmt.Errorf("unknown kind %q", m.Kind)
 	}
 	return nil
 }

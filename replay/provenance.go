@@ -1,8 +1,6 @@
 package replay
 
 import (
-	"bufio"
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -12,62 +10,52 @@ import (
 	"strings"
 
 	"github.com/kansas-frontier-matrix/sqsfifo"
+	"github.com/kansas-frontier-matrix/sqsfifo/internal/messageline"
 )
 
-// Bodies returns the body with the SHA-256, in hexadecimal, that a provenance record
-// names, and whether there is one. It is called by one goroutine at a time.
+// Bodies returns the body with the given SHA-256 in hexadecimal, from a provenance
+// record, and whether the body exists. It is called by one goroutine at a time.
 type Bodies func(ctx context.Context, hash string) (body string, ok bool, err error)
 
-// MapBodies returns the bodies of a map from their hashes, see [sqsfifo.BodyHash].
-func MapBodies(m map[string]string) Bodies {
-	return func(_ context.Context, hash string) (string, bool, error) {
-		body, ok := m[hash]
-		return body, ok, nil
-	}
-}
-
-// Provenance is a [Source] of the records of a producer, joined with bodies that were
-// kept elsewhere. Attributes are in neither. All records of one message are one item,
-// at the place of the first.
-//
-// A record says when an outcome was known, and not since when SQS might have had
-// the message. No item is therefore Inside the window; one of the last minutes is at
-// its edge.
-type Provenance struct {
+// provenance is the source of NewProvenance.
+type provenance struct {
 	name    string
 	records func(context.Context) iter.Seq2[sqsfifo.ProvenanceRecord, error]
 	bodies  Bodies
 }
 
-// NewProvenance returns the source of the records that the function yields, in the
-// order in which the producer reported them. See [ProvenanceLines].
-func NewProvenance(name string, records func(context.Context) iter.Seq2[sqsfifo.ProvenanceRecord, error], bodies Bodies) *Provenance {
-	return &Provenance{name, records, bodies}
+// NewProvenance returns a source of a producer's records in the order of their reports
+// (see [ProvenanceLines]), joined with bodies from another place. Its messages have no
+// attributes. All records of one message are one item, in the position of the first
+// record.
+//
+// A record has the time of the outcome, but no lower bound for the time of acceptance by
+// SQS. No item is therefore inside the window; an item of the last minutes is at the
+// edge.
+func NewProvenance(name string, records func(context.Context) iter.Seq2[sqsfifo.ProvenanceRecord, error], bodies Bodies) Source {
+	return &provenance{name, records, bodies}
 }
 
-// ProvenanceLines returns the records that [sqsfifo.ProvenanceWriter] wrote to the first
-// size bytes of r. A last line that was cut off is left out.
+// ProvenanceLines returns the records written by [sqsfifo.ProvenanceWriter] in the first
+// size bytes of r. An incomplete last line is ignored.
 func ProvenanceLines(r io.ReaderAt, size int64) func(context.Context) iter.Seq2[sqsfifo.ProvenanceRecord, error] {
 	return func(ctx context.Context) iter.Seq2[sqsfifo.ProvenanceRecord, error] {
 		return func(yield func(sqsfifo.ProvenanceRecord, error) bool) {
-			lines := bufio.NewReader(io.NewSectionReader(r, 0, size))
-			for n := 1; ; n++ {
+			lines := messageline.NewReader(io.NewSectionReader(r, 0, size), 64<<10)
+			for {
 				var record sqsfifo.ProvenanceRecord
-				line, _, err := readLine(lines)
+				line, err := lines.Next()
+				if errors.Is(err, io.EOF) || err == nil && !line.Ended {
+					return
+				}
 				if err == nil && ctx.Err() != nil {
 					err = context.Cause(ctx)
 				}
 				if err == nil {
-					if !bytes.HasSuffix(line, []byte("\n")) {
-						return
-					}
-					if len(bytes.TrimSpace(line)) == 0 {
-						continue
-					}
-					err = json.Unmarshal(line, &record)
+					err = json.Unmarshal(line.Bytes, &record)
 				}
 				if err != nil {
-					yield(record, fmt.Errorf("line %d: %w", n, err))
+					yield(record, fmt.Errorf("line %d: %w", line.Number, err))
 					return
 				}
 				if !yield(record, nil) {
@@ -79,11 +67,10 @@ func ProvenanceLines(r io.ReaderAt, size int64) func(context.Context) iter.Seq2[
 }
 
 // Name implements [Source].
-func (s *Provenance) Name() string { return s.name }
+func (s *provenance) Name() string { return s.name }
 
-// Scan implements [Source]. It asks for a body once for each message and not for each
-// record.
-func (s *Provenance) Scan(ctx context.Context) iter.Seq2[Item, error] {
+// Scan implements [Source]. It reads each body once per message, not once per record.
+func (s *provenance) Scan(ctx context.Context) iter.Seq2[Item, error] {
 	return func(yield func(Item, error) bool) {
 		at := map[string]int{}
 		var items []Item
@@ -98,11 +85,11 @@ func (s *Provenance) Scan(ctx context.Context) iter.Seq2[Item, error] {
 			}
 			switch r.Outcome {
 			case sqsfifo.ProvenanceStored, sqsfifo.ProvenanceDuplicate:
-				it.Status, it.Sent.To = Delivered, r.Time
+				it.Status, it.Sent.To = StatusDelivered, r.Time
 			case sqsfifo.ProvenanceNotStored:
-				it.Status = Pending
-			default: // also altered: SQS has something, and may take this for it
-				it.Status, it.Sent.To = InDoubt, r.Time
+				it.Status = StatusPending
+			default: // also altered: SQS may confuse the item with other content
+				it.Status, it.Sent.To = StatusInDoubt, r.Time
 			}
 			if first, again := at[it.Position]; again {
 				items[first].join(&it)
@@ -124,7 +111,7 @@ func (s *Provenance) Scan(ctx context.Context) iter.Seq2[Item, error] {
 	}
 }
 
-// join adds what another record says of the message.
+// join adds another record of the message.
 func (it *Item) join(other *Item) {
 	a := PlannedItem{Status: it.Status, Sent: it.Sent, MessageID: it.MessageID}
 	a.join(&PlannedItem{Status: other.Status, Sent: other.Sent, MessageID: other.MessageID})
@@ -132,7 +119,7 @@ func (it *Item) join(other *Item) {
 }
 
 // Fetch implements [Source].
-func (s *Provenance) Fetch(ctx context.Context, positions []string) ([]Item, error) {
+func (s *provenance) Fetch(ctx context.Context, positions []string) ([]Item, error) {
 	out := make([]Item, len(positions))
 	for i, position := range positions {
 		hash, group, ok := strings.Cut(position, " ")
@@ -147,8 +134,8 @@ func (s *Provenance) Fetch(ctx context.Context, positions []string) ([]Item, err
 	return out, nil
 }
 
-// fill adds the message, or why there is none.
-func (s *Provenance) fill(ctx context.Context, it *Item) error {
+// fill adds the message, or the reason for its absence.
+func (s *provenance) fill(ctx context.Context, it *Item) error {
 	if it.BodyHash == "" {
 		it.Err = errors.New("the event never had a body")
 		return nil

@@ -9,39 +9,38 @@ import (
 	"time"
 )
 
-// Report is what a plan came to, over all runs of its journal.
+// Report is the result of a plan over all runs of its journal.
 type Report struct {
 	Plan   string `json:"plan"`
 	Source string `json:"source"`
-	Run    string `json:"run"` // the last one
+	Run    string `json:"run"` // the last run
 	Runs   int    `json:"runs"`
 
-	// Planned is how many items the plan has. Each is in one of the fields down to
-	// Remaining.
+	// Planned is the number of items in the plan. Each item is in exactly one of the
+	// fields from Sent to Remaining.
 	Planned int `json:"planned"`
 
-	Sent          int `json:"sent"`
-	Suppressed    int `json:"suppressed"`
-	Skipped       int `json:"skipped"`
-	Conflict      int `json:"conflict"`
-	Drift         int `json:"drift"`
-	Indeterminate int `json:"indeterminate"`
-	Failed        int `json:"failed"`
+	Sent       int `json:"sent"`
+	Suppressed int `json:"suppressed"`
+	Skipped    int `json:"skipped"`
+	Conflict   int `json:"conflict"`
+	Drift      int `json:"drift"`
+	Unresolved int `json:"unresolved"`
+	Failed     int `json:"failed"`
 
-	// Remaining were not reached, or are to be sent again by the next run. It is 0
-	// after a run that was not interrupted.
+	// Remaining items were not reached, or are to be sent again by the next run. After an
+	// uninterrupted run Remaining is 0.
 	Remaining int `json:"remaining"`
 
-	// SkippedFor counts the skipped items by their reasons.
+	// SkippedFor counts the skipped items by reason.
 	SkippedFor map[string]int `json:"skipped_for,omitempty"`
 
-	// StoppedGroups is how many message groups have an item that is in Conflict, Drift,
-	// Indeterminate or Failed. Another run tries them again; see [Settle] for those that
-	// it cannot help.
+	// StoppedGroups is the number of message groups with an item in Conflict, Drift,
+	// Unresolved or Failed. Another run tries these items again; if it cannot help, see
+	// [Resolve].
 	StoppedGroups int `json:"stopped_groups"`
 
-	// Labels counts the items that were tried by their labels in the plan and at the
-	// send.
+	// Labels counts the tried items by their labels in the plan and at the send.
 	Labels []LabelCount `json:"labels,omitempty"`
 }
 
@@ -52,22 +51,22 @@ type LabelCount struct {
 	Items   int   `json:"items"`
 }
 
-// ReportError says that the numbers of a report do not add up, so that nothing in it
-// can be relied on.
+// ReportError reports that the numbers of a report do not add up. The report is
+// unreliable.
 type ReportError struct{ Report Report }
 
 func (e *ReportError) Error() string {
 	r := &e.Report
-	return fmt.Sprintf("replay: the report does not add up: %d planned, but %d sent + %d suppressed + %d skipped + %d conflict + %d drift + %d indeterminate + %d failed + %d remaining = %d; this is a defect, keep the journal",
-		r.Planned, r.Sent, r.Suppressed, r.Skipped, r.Conflict, r.Drift, r.Indeterminate, r.Failed, r.Remaining, r.sum())
+	return fmt.Sprintf("replay: the report does not add up: %d planned, but %d sent + %d suppressed + %d skipped + %d conflict + %d drift + %d unresolved + %d failed + %d remaining = %d; this is a defect, keep the journal",
+		r.Planned, r.Sent, r.Suppressed, r.Skipped, r.Conflict, r.Drift, r.Unresolved, r.Failed, r.Remaining, r.sum())
 }
 
 func (r *Report) sum() int {
-	return r.Sent + r.Suppressed + r.Skipped + r.Conflict + r.Drift + r.Indeterminate + r.Failed + r.Remaining
+	return r.Sent + r.Suppressed + r.Skipped + r.Conflict + r.Drift + r.Unresolved + r.Failed + r.Remaining
 }
 
-// Check returns a [*ReportError] unless each planned item is counted once.
-func (r Report) Check() error {
+// check returns a [*ReportError] unless each planned item is counted once.
+func (r Report) check() error {
 	reasons := 0
 	for _, n := range r.SkippedFor {
 		reasons += n
@@ -78,17 +77,17 @@ func (r Report) Check() error {
 	return nil
 }
 
-// Complete reports whether nothing is left for another run.
+// Complete reports whether another run would have no item to send.
 func (r Report) Complete() bool {
-	return r.Planned == r.Sent+r.Suppressed+r.Skipped-r.SkippedFor[ReasonGroupStopped]
+	return r.Planned == r.Sent+r.Suppressed+r.Skipped-r.SkippedFor[reasonGroupStopped]
 }
 
-// Result is what became of one item.
+// Result is the outcome of one item.
 type Result struct {
 	Item    *PlannedItem
-	Outcome Outcome // None if it remains
+	Outcome Outcome // OutcomeNone if the item remains
 
-	// Label is the one at the send, of an item that was Tried.
+	// Label is the label at the send, for a tried item.
 	Label Label
 	Tried bool
 
@@ -96,10 +95,11 @@ type Result struct {
 	MessageID, SequenceNumber string
 }
 
-// ReadReport returns what a journal says of its plan at now, and of each item in the
-// order of the plan. It needs no lock, see [ReadJournal]; during a run, or after one
-// that was killed, what waits for an answer remains as long as it may be sent again.
-func ReadReport(ctx context.Context, plan *Plan, j Journal, now time.Time) (Report, []Result, error) {
+// ReadReport returns the report of a plan at now, and the result of each item in plan
+// order. The journal needs no lock (see [ReadJournal]) and may be nil before the first
+// run. During a run, or after a killed run, an item without an answer remains while a
+// resend is certainly deduplicated.
+func ReadReport(ctx context.Context, plan *Plan, j *Journal, now time.Time) (Report, []Result, error) {
 	h, err := readHistory(ctx, plan, j)
 	if err != nil {
 		return Report{}, nil, err
@@ -110,7 +110,7 @@ func ReadReport(ctx context.Context, plan *Plan, j Journal, now time.Time) (Repo
 		p := &h.items[i]
 		results[i] = Result{&plan.Items[i], t.outcomes[i], p.label, p.tried, t.reasons[i], p.messageID, p.sequence}
 	}
-	return t.report, results, t.report.Check()
+	return t.report, results, t.report.check()
 }
 
 // tallied is the outcome of each item, and their sum.
@@ -120,26 +120,26 @@ type tallied struct {
 	report   Report
 }
 
-// tally judges all items. With a zero time, no item in doubt is sent again.
+// tally judges all items. With a zero now, no item in doubt counts as resendable.
 func tally(plan *Plan, h *history, now time.Time) tallied {
 	t := tallied{
 		outcomes: make([]Outcome, len(plan.Items)), reasons: make([]string, len(plan.Items)),
 		report: Report{Plan: plan.ID, Source: plan.Source, Run: h.run, Runs: h.runs, Planned: len(plan.Items), SkippedFor: map[string]int{}},
 	}
 	stopped := map[string]bool{}
-	labels := map[[2]Label]int{}
+	counts := map[[2]Label]int{}
 	r := &t.report
 	for i := range plan.Items {
 		item, p := &plan.Items[i], &h.items[i]
 		o, reason := p.judge(item, now)
 		switch {
-		case o == None && stopped[item.Group]:
-			o, reason = OutcomeSkipped, ReasonGroupStopped
+		case o == OutcomeNone && stopped[item.Group]:
+			o, reason = OutcomeSkipped, reasonGroupStopped
 		case o.Stops():
 			stopped[item.Group] = true
 		}
 		if p.tried {
-			labels[[2]Label{item.Label, p.label}]++
+			counts[[2]Label{item.Label, p.label}]++
 		}
 		t.outcomes[i], t.reasons[i] = o, reason
 		*r.count(o)++
@@ -148,10 +148,10 @@ func tally(plan *Plan, h *history, now time.Time) tallied {
 		}
 	}
 	r.StoppedGroups = len(stopped)
-	for _, pair := range slices.SortedFunc(maps.Keys(labels), func(a, b [2]Label) int {
-		return cmp.Or(cmp.Compare(a[0], b[0]), cmp.Compare(a[1], b[1]))
+	for _, pair := range slices.SortedFunc(maps.Keys(counts), func(a, b [2]Label) int {
+		return cmp.Or(cmp.Compare(slices.Index(labels, a[0]), slices.Index(labels, b[0])), cmp.Compare(slices.Index(labels, a[1]), slices.Index(labels, b[1])))
 	}) {
-		r.Labels = append(r.Labels, LabelCount{pair[0], pair[1], labels[pair]})
+		r.Labels = append(r.Labels, LabelCount{pair[0], pair[1], counts[pair]})
 	}
 	return t
 }
@@ -168,43 +168,37 @@ func (r *Report) count(o Outcome) *int {
 		return &r.Conflict
 	case OutcomeDrift:
 		return &r.Drift
-	case OutcomeIndeterminate:
-		return &r.Indeterminate
+	case OutcomeUnresolved:
+		return &r.Unresolved
 	case OutcomeFailed:
 		return &r.Failed
-	case None:
+	case OutcomeNone:
 	}
 	return &r.Remaining
 }
 
-// Stops reports whether the group does not go on after an item with the outcome: it is a
-// conflict, has drifted, failed or is indeterminate.
-func (o Outcome) Stops() bool {
-	return o == OutcomeConflict || o == OutcomeDrift || o == OutcomeIndeterminate || o == OutcomeFailed
-}
-
-// judge returns what became of an item, apart from the others of its group.
+// judge returns the outcome and reason of an item, regardless of its group.
 func (p *progress) judge(item *PlannedItem, now time.Time) (Outcome, string) {
 	switch {
 	case p.done():
 		return p.outcome, p.reason
 	case !p.doubt.IsZero() && p.resendable(now):
-		return None, ""
+		return OutcomeNone, ""
 	case !p.doubt.IsZero():
-		return OutcomeIndeterminate, cmp.Or(p.reason, "it was sent at "+p.doubt.Format(time.RFC3339)+" and has no answer")
-	case p.outcome != None:
+		return OutcomeUnresolved, cmp.Or(p.reason, "it was sent at "+p.doubt.Format(time.RFC3339)+" and has no answer")
+	case p.outcome != OutcomeNone:
 		return p.outcome, p.reason
-	case p.verdict == VerdictSendAgain:
-		return None, ""
+	case p.resolution == ResolutionResend:
+		return OutcomeNone, ""
 	}
 	switch item.Action {
 	case ActionSkip:
 		return OutcomeSkipped, item.Reason
-	case ActionHold:
-		return OutcomeIndeterminate, item.Reason
+	case ActionUnresolved:
+		return OutcomeUnresolved, item.Reason
 	case ActionConflict:
 		return OutcomeConflict, item.Reason
 	default:
-		return None, ""
+		return OutcomeNone, ""
 	}
 }

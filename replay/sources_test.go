@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -16,7 +17,7 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/replay"
 )
 
-// scanned returns all items, each compared with what Fetch returns for its position.
+// scanned returns all items, and compares each with the result of Fetch for its position.
 func scanned(t *testing.T, s replay.Source) (out []replay.Item) {
 	t.Helper()
 	var positions []string
@@ -44,14 +45,14 @@ func TestJSONLines(t *testing.T) {
 	text = append(text, " \n"...)
 	plain, err := builder.Build(Event{ID: "c", Group: "h"})
 	require.NoError(t, err)
-	text = append(text, bytes.TrimSpace(encode(t, []replay.Line{{Message: *plain}}))...) // without an end
+	text = append(text, bytes.TrimSpace(encode(t, []replay.Line{{Message: *plain}}))...) // without a newline
 	s := replay.NewJSONLines("x", bytes.NewReader(text), int64(len(text)))
 	got := scanned(t, s)
 	require.Len(t, got, 3)
 	assert.Equal(t, lines[0].Message, *got[0].Message)
-	assert.Equal(t, replay.Item{Position: "1", Message: got[0].Message, BodyHash: lines[0].BodyHash, Status: replay.Delivered, Sent: lines[0].Sent, MessageID: "m-1"}, got[0])
+	assert.Equal(t, replay.Item{Position: "1", Message: got[0].Message, BodyHash: lines[0].BodyHash, Status: replay.StatusDelivered, Sent: lines[0].Sent, MessageID: "m-1"}, got[0])
 	assert.Equal(t, plain, got[2].Message)
-	assert.Equal(t, replay.Unknown, got[2].Status)
+	assert.Equal(t, replay.StatusUnknown, got[2].Status)
 
 	gone, err := s.Fetch(t.Context(), []string{"999999999"})
 	require.NoError(t, err)
@@ -60,10 +61,6 @@ func TestJSONLines(t *testing.T) {
 		_, err = s.Fetch(t.Context(), []string{bad})
 		require.ErrorContains(t, err, "not a position")
 	}
-	endless := strings.NewReader(strings.Repeat("x", 9<<20))
-	for _, err := range replay.NewJSONLines("x", endless, 9<<20).Scan(t.Context()) {
-		require.ErrorContains(t, err, "longer than")
-	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	for _, err := range s.Scan(ctx) {
@@ -71,24 +68,62 @@ func TestJSONLines(t *testing.T) {
 	}
 }
 
-// What a file of plain messages means is for its owner to say.
-func TestAssume(t *testing.T) {
-	plain := func(l *replay.Line) { l.Status = replay.Unknown }
-	lines := []replay.Line{line(t, "a", "g", plain), line(t, "b", "g", deliveredAt(noon.Add(-time.Hour)))}
-	for want, s := range map[string]replay.Source{
-		"a edge skip window":       sourceOf(t, lines...),
-		"a new send":               sourceOf(t, lines...).Assume(replay.Pending, replay.Sent{}),
-		"a outside send":           sourceOf(t, lines...).Assume(replay.Unknown, replay.Sent{To: noon.Add(-time.Hour)}),
-		"a edge skip delivered":    sourceOf(t, lines...).Assume(replay.Delivered, replay.Sent{To: noon.Add(-time.Minute)}),
-		"a outside skip delivered": sourceOf(t, lines...).Assume(replay.Delivered, replay.Sent{To: noon.Add(-time.Hour)}),
+// A line over 8 MiB refuses one item. The adjacent lines are unaffected.
+func TestLongLine(t *testing.T) {
+	first, last := encode(t, []replay.Line{line(t, "a", "g")}), encode(t, []replay.Line{line(t, "b", "g")})
+	text := append(append(bytes.Clone(first), strings.Repeat("x", 9<<20)+"\n"...), last...)
+	got := scanned(t, replay.NewJSONLines("x", bytes.NewReader(text), int64(len(text))))
+	require.Len(t, got, 3)
+	assert.NotNil(t, got[0].Message)
+	assert.Nil(t, got[1].Message)
+	require.ErrorContains(t, got[1].Err, "longer than 8388608 bytes")
+	assert.Equal(t, strconv.Itoa(len(first)), got[1].Position)
+	assert.NotNil(t, got[2].Message)
+	assert.Equal(t, strconv.Itoa(len(text)-len(last)), got[2].Position)
+
+	plan, err := replay.NewPlan(t.Context(), replay.NewJSONLines("x", bytes.NewReader(text), int64(len(text))), replay.Options{}, noon)
+	require.NoError(t, err)
+	assert.Len(t, plan.Items, 3)
+
+	// Also as the first line, which otherwise decides the file's format.
+	text = text[len(first):]
+	assert.Len(t, scanned(t, replay.NewJSONLines("x", bytes.NewReader(text), int64(len(text)))), 2)
+}
+
+// A line has the same meaning for all readers of lines.
+func TestLinesAreStrict(t *testing.T) {
+	good := string(bytes.TrimSpace(encode(t, []replay.Line{line(t, "a", "g")})))
+	for text, says := range map[string]string{
+		`{"group":"g","body":"a","body":"b"}`:           "duplicate member name",
+		good[:len(good)-1] + `,"statsu":"pending"}`:     `unknown member "statsu"`,
+		good[:len(good)-1] + `,"deduplication_id":"x"}`: "deduplication_id: not a member of a message to send",
+		good + good: "trailing data",
 	} {
-		assert.Equal(t, []string{want, "b outside skip delivered"}, actions(newPlan(t, s, replay.Options{}, noon)))
-		got := scanned(t, s)
-		assert.Equal(t, replay.Delivered, got[1].Status)
+		text = good + "\n" + text
+		got := scanned(t, replay.NewJSONLines("x", strings.NewReader(text), int64(len(text))))
+		require.Len(t, got, 2, text)
+		require.ErrorContains(t, got[1].Err, says)
 	}
 }
 
-// What a store has of each state, in the order of the claims.
+// The owner of a file defines the meaning of plain messages.
+func TestAssume(t *testing.T) {
+	plain := func(l *replay.Line) { l.Status = replay.StatusUnknown }
+	lines := []replay.Line{line(t, "a", "g", plain), line(t, "b", "g", deliveredAt(noon.Add(-time.Hour)))}
+	for want, s := range map[string]replay.Source{
+		"a edge skip window":       sourceOf(t, lines...),
+		"a new send":               sourceOf(t, lines...).Assume(replay.StatusPending, replay.Sent{}),
+		"a outside send":           sourceOf(t, lines...).Assume(replay.StatusUnknown, replay.Sent{To: noon.Add(-time.Hour)}),
+		"a edge skip delivered":    sourceOf(t, lines...).Assume(replay.StatusDelivered, replay.Sent{To: noon.Add(-time.Minute)}),
+		"a outside skip delivered": sourceOf(t, lines...).Assume(replay.StatusDelivered, replay.Sent{To: noon.Add(-time.Hour)}),
+	} {
+		assert.Equal(t, []string{want, "b outside skip delivered"}, actions(newPlan(t, s, replay.Options{}, noon)))
+		got := scanned(t, s)
+		assert.Equal(t, replay.StatusDelivered, got[1].Status)
+	}
+}
+
+// Items of a store in each state, in the order of claims.
 func TestStoreSource(t *testing.T) {
 	now := noon
 	store := &idempotency.Memory{Now: func() time.Time { return now }}
@@ -109,13 +144,13 @@ func TestStoreSource(t *testing.T) {
 		}
 	}
 	claim("z", "g", func(r idempotency.Ref) error {
-		return store.Complete(t.Context(), r, idempotency.Result{MessageID: "m-1"})
+		return store.Finish(t.Context(), r, idempotency.Completed(idempotency.Result{MessageID: "m-1"}))
 	})
 	claim("y", "g", nil)
 	claim("x", "h", func(r idempotency.Ref) error {
-		return store.Fail(t.Context(), r, idempotency.Failure{Proof: idempotency.ProvenForAll})
+		return store.Finish(t.Context(), r, idempotency.FailedWith(idempotency.Failure{Proof: idempotency.ProvenForAll}))
 	})
-	claim("w", "g", func(r idempotency.Ref) error { return store.Release(t.Context(), r) })
+	claim("w", "g", func(r idempotency.Ref) error { return store.Finish(t.Context(), r, idempotency.Released()) })
 	s := replay.NewStore("the store", store, idempotency.Filter{})
 	got := scanned(t, s)
 	require.Len(t, got, 3)
@@ -126,9 +161,9 @@ func TestStoreSource(t *testing.T) {
 		message string
 		sent    replay.Sent
 	}{
-		{"z", replay.Delivered, "m-1", replay.Sent{From: begun, To: begun.Add(time.Minute)}},
-		{"y", replay.InDoubt, "", replay.Sent{From: begun.Add(time.Second), To: begun.Add(time.Second + time.Minute)}},
-		{"x", replay.Pending, "", replay.Sent{}},
+		{"z", replay.StatusDelivered, "m-1", replay.Sent{From: begun, To: begun.Add(time.Minute)}},
+		{"y", replay.StatusInDoubt, "", replay.Sent{From: begun.Add(time.Second), To: begun.Add(time.Second + time.Minute)}},
+		{"x", replay.StatusPending, "", replay.Sent{}},
 	} {
 		it := got[i]
 		require.NoError(t, it.Err)
@@ -143,13 +178,13 @@ func TestStoreSource(t *testing.T) {
 	assert.Equal(t, []string{"z inside skip delivered", "y inside send", "x new send"}, actions(plan))
 	q := newQueue(t)
 	clock := func() time.Time { return now }
-	// What was completed since the plan was made is not sent.
+	// An item completed after the plan was made is not sent.
 	records, err := store.Lookup(t.Context(), idempotency.Key{Scope: "s\xff", Operation: "send", Value: "y"})
 	require.NoError(t, err)
-	require.NoError(t, store.Complete(t.Context(), idempotency.Ref{Key: records[0].Key, Fence: records[0].Fence}, idempotency.Result{}))
+	require.NoError(t, store.Finish(t.Context(), idempotency.Ref{Key: records[0].Key, Fence: records[0].Fence}, idempotency.Completed(idempotency.Result{})))
 	report := run(t, plan, replay.Config{Source: s, Sender: newProducer(t, q, q.URL()), Now: clock})
 	assert.Equal(t, 1, report.Sent)
-	assert.Equal(t, map[string]int{replay.ReasonDelivered: 2}, report.SkippedFor)
+	assert.Equal(t, map[string]int{"delivered": 2}, report.SkippedFor)
 	assert.Equal(t, map[string][]string{"h": {"x"}}, sent(t, q))
 
 	filtered := scanned(t, replay.NewStore("the store", store, idempotency.Filter{Statuses: []idempotency.Status{idempotency.Failed}}))
@@ -163,8 +198,7 @@ func TestStoreSource(t *testing.T) {
 	assert.Empty(t, empty)
 }
 
-// Records of a producer and the bodies that somebody kept make a replay of what did not
-// get through.
+// Records of a producer and kept bodies replay the messages that failed.
 func TestProvenanceSource(t *testing.T) {
 	q := newQueue(t)
 	var ledger bytes.Buffer
@@ -197,10 +231,10 @@ func TestProvenanceSource(t *testing.T) {
 	}
 	require.NoError(t, p.Close(t.Context()))
 	ledger.WriteString(`{"time":"2026-`) // cut off
-	s := replay.NewProvenance("ledger", replay.ProvenanceLines(bytes.NewReader(ledger.Bytes()), int64(ledger.Len())), replay.MapBodies(bodies))
+	s := replay.NewProvenance("ledger", replay.ProvenanceLines(bytes.NewReader(ledger.Bytes()), int64(ledger.Len())), mapBodies(bodies))
 	got := scanned(t, s)
 	require.Len(t, got, 5)
-	for i, status := range []replay.Status{replay.Delivered, replay.Delivered, replay.Pending, replay.Delivered, replay.Pending} {
+	for i, status := range []replay.Status{replay.StatusDelivered, replay.StatusDelivered, replay.StatusPending, replay.StatusDelivered, replay.StatusPending} {
 		assert.Equal(t, status, got[i].Status, "%d", i)
 	}
 	assert.Equal(t, q.Messages()[0].MessageID, got[0].MessageID)
@@ -213,7 +247,7 @@ func TestProvenanceSource(t *testing.T) {
 	assert.Equal(t, []int{1, 3, 1}, []int{report.Sent, report.Skipped, report.Drift})
 	assert.Equal(t, []string{"a", "b", "lost", "refused"}, sent(t, q)["g"])
 
-	bad := replay.NewProvenance("ledger", replay.ProvenanceLines(strings.NewReader("{\n"), 2), replay.MapBodies(nil))
+	bad := replay.NewProvenance("ledger", replay.ProvenanceLines(strings.NewReader("{\n"), 2), mapBodies(nil))
 	for _, err := range bad.Scan(t.Context()) {
 		require.ErrorContains(t, err, "line 1")
 	}
@@ -221,8 +255,8 @@ func TestProvenanceSource(t *testing.T) {
 	require.ErrorContains(t, err, "not a position")
 }
 
-// What SQS answers with the ID of the original was suppressed, although this process
-// never saw it.
+// If SQS answers with the original's ID, the item was suppressed, although this process
+// never saw the original.
 func TestSuppressed(t *testing.T) {
 	q := newQueue(t)
 	p := newProducer(t, q, q.URL())
@@ -233,4 +267,11 @@ func TestSuppressed(t *testing.T) {
 	report := run(t, plan, replay.Config{Source: s, Sender: newProducer(t, q, q.URL())})
 	assert.Equal(t, 1, report.Suppressed)
 	assert.Len(t, q.Messages(), 1)
+}
+
+func mapBodies(m map[string]string) replay.Bodies {
+	return func(_ context.Context, hash string) (string, bool, error) {
+		body, ok := m[hash]
+		return body, ok, nil
+	}
 }

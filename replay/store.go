@@ -14,32 +14,31 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
 )
 
-// Store is a [Source] of the records of an idempotency store: the bytes and the groups
-// that their operations were first carried out with. Attributes are not among them.
-//
-// A record is Delivered if its operation succeeded, Pending if it failed, and else
-// InDoubt. The recorded hash is the seal, where there is one.
-//
-// Records of one message group come in the order in which they were created, which
-// is the order of the claims. It holds the keys of all selected records in memory while
-// it scans.
-type Store struct {
+// store is the source of NewStore.
+type store struct {
 	name   string
 	store  idempotency.Store
 	filter idempotency.Filter
 }
 
-// NewStore returns the source of the records that the filter selects.
-func NewStore(name string, s idempotency.Store, f idempotency.Filter) *Store {
-	return &Store{name, s, f}
+// NewStore returns a source of the selected records of an idempotency store: the bytes
+// and groups of the first execution of each operation, without attributes.
+//
+// A record has StatusDelivered if its operation succeeded, StatusPending if it failed,
+// and StatusInDoubt otherwise. The recorded hash is the seal, if there is one.
+//
+// Records of one message group come in the order of creation, which is the order of their
+// claims. A scan holds the keys of all selected records in memory.
+func NewStore(name string, s idempotency.Store, f idempotency.Filter) Source {
+	return &store{name, s, f}
 }
 
 // Name implements [Source].
-func (s *Store) Name() string { return s.name }
+func (s *store) Name() string { return s.name }
 
-// Scan implements [Source]. The order of a store is that of its key IDs, so that it
-// reads all records, sorts them, and reads them again for their bodies.
-func (s *Store) Scan(ctx context.Context) iter.Seq2[Item, error] {
+// Scan implements [Source]. Stores sort by key ID, so Scan reads all records, sorts them,
+// and reads them again for the bodies.
+func (s *store) Scan(ctx context.Context) iter.Seq2[Item, error] {
 	return func(yield func(Item, error) bool) {
 		type stored struct {
 			key            idempotency.Key
@@ -70,7 +69,7 @@ func (s *Store) Scan(ctx context.Context) iter.Seq2[Item, error] {
 				return
 			}
 			for _, r := range records {
-				if s.filter.Match(r) && !yield(s.item(r), nil) { // else it changed meanwhile
+				if s.filter.Match(r) && !yield(s.item(r), nil) { // false if the record has changed
 					return
 				}
 			}
@@ -79,7 +78,7 @@ func (s *Store) Scan(ctx context.Context) iter.Seq2[Item, error] {
 }
 
 // Fetch implements [Source].
-func (s *Store) Fetch(ctx context.Context, positions []string) ([]Item, error) {
+func (s *store) Fetch(ctx context.Context, positions []string) ([]Item, error) {
 	keys := make([]idempotency.Key, len(positions))
 	for i, position := range positions {
 		var err error
@@ -104,22 +103,22 @@ func (s *Store) Fetch(ctx context.Context, positions []string) ([]Item, error) {
 	return out, nil
 }
 
-func (s *Store) item(r idempotency.Record) Item {
+func (s *store) item(r idempotency.Record) Item {
 	it := Item{Position: formatKey(r.Key), Group: r.Group, MessageID: r.Result.MessageID}
 	it.Sent = Sent{From: r.Created}
 	switch r.Status {
 	case idempotency.Succeeded:
-		it.Status = Delivered
+		it.Status = StatusDelivered
 	case idempotency.Failed:
-		it.Status, it.Sent = Pending, Sent{}
+		it.Status, it.Sent = StatusPending, Sent{}
 	case idempotency.Running:
-		it.Status = InDoubt
+		it.Status = StatusInDoubt
 		it.Sent.From = r.DoubtSince
 	case idempotency.Absent:
 	}
-	if it.Status != Pending {
-		// A record does not say when its operation ended: within the lease, or whenever a
-		// claimant that was slower than its lease was.
+	if it.Status != StatusPending {
+		// A record has no end time. An operation ends within its lease, or later if the
+		// claimant was slower than its lease.
 		it.Sent.To = later(r.LeaseUntil, it.Sent.From)
 	}
 	if len(r.Body) == 0 {
@@ -139,7 +138,7 @@ func (s *Store) item(r idempotency.Record) Item {
 	return it
 }
 
-// The parts of a key are any bytes.
+// A key's parts may be any bytes.
 func formatKey(k idempotency.Key) string {
 	enc := base64.RawURLEncoding.EncodeToString
 	return enc([]byte(k.Scope)) + "." + enc([]byte(k.Operation)) + "." + enc([]byte(k.Value))

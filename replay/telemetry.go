@@ -13,14 +13,11 @@ import (
 
 const scope = "github.com/kansas-frontier-matrix/sqsfifo/replay"
 
-// meters are the instruments of a run, and their options by outcome.
+// meters are the instrument of a run, with its options by outcome.
 type meters struct {
 	items metric.Int64Counter
-	of    [len(outcomeCount)]metric.AddOption
+	of    map[Outcome]metric.AddOption
 }
-
-// outcomeCount has a place for each outcome.
-var outcomeCount [OutcomeFailed + 1]struct{}
 
 func newMeters(provider metric.MeterProvider) (m meters, err error) {
 	if provider == nil {
@@ -31,14 +28,16 @@ func newMeters(provider metric.MeterProvider) (m meters, err error) {
 	if err != nil {
 		return m, fmt.Errorf("replay: instruments: %w", err)
 	}
-	for o := range m.of {
-		m.of[o] = metric.WithAttributeSet(attribute.NewSet(attribute.String("sqs_fifo.outcome", Outcome(o).String())))
+	m.of = make(map[Outcome]metric.AddOption, len(outcomes))
+	for _, o := range outcomes {
+		m.of[o] = metric.WithAttributeSet(attribute.NewSet(attribute.String("sqs_fifo.outcome", string(o))))
+		m.items.Add(context.Background(), 0, m.of[o]) // the series exists before its first item
 	}
 	return m, nil
 }
 
 func (m *meters) add(o Outcome) {
-	if o != None {
+	if o != OutcomeNone {
 		m.items.Add(context.Background(), 1, m.of[o])
 	}
 }

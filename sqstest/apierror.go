@@ -1,7 +1,7 @@
 package sqstest
 
-// Deviations from AWS in this file: the message texts of errors that no
-// recording shows (marked "unrecorded" where they are made) are the fake's own.
+// Deviations from AWS in this file: errors without a recording (marked "unrecorded" in
+// the code) have the fake's own message texts.
 
 import (
 	"fmt"
@@ -16,14 +16,14 @@ import (
 	"github.com/google/uuid"
 )
 
-// errorClass is one kind of refusal as each API shows it. Over HTTP these are status,
-// shape and query code (F-130, F-131); in process it is the value that the SDK makes
-// of exactly these.
+// errorClass is one kind of refusal in the form of each API. Over HTTP the form is
+// status, shape and query code (F-130, F-131). In process the form is the SDK's value
+// for the same status, shape and code.
 type errorClass struct {
 	status int
 
-	// query is the code of the older query protocol. AWS sends it along in the
-	// header x-amzn-query-error, and SDKs let it override the shape's name.
+	// query is the code of the older query protocol. AWS sends the code in the header
+	// x-amzn-query-error, and SDKs let it override the shape's name.
 	query string
 
 	// shape is the __type of the JSON answer.
@@ -31,13 +31,13 @@ type errorClass struct {
 
 	fault smithy.ErrorFault
 
-	// modelled makes the SDK's type of the shape. Nil where the service model has
-	// none: the SDK then returns a smithy.GenericAPIError.
+	// modelled makes the SDK's type of the shape. Nil for a shape outside the service
+	// model: the SDK then returns a smithy.GenericAPIError.
 	modelled func(message, code *string) error
 }
 
-// The namespaces of F-131: modelled errors live in the service's own, errors
-// that any AWS service may answer in the framework's.
+// The namespaces of F-131: the service's own for modelled errors, the framework's for
+// errors of any AWS service.
 const (
 	serviceShape   = "com.amazonaws.sqs#"
 	frameworkShape = "com.amazon.coral.service#"
@@ -103,7 +103,7 @@ var (
 	}
 )
 
-// apiError is one refusal, before the API gives it its form.
+// apiError is one refusal, independent of the API.
 type apiError struct {
 	class   *errorClass
 	message string
@@ -123,7 +123,7 @@ func invalidValue(value any, parameter, reason string) *apiError {
 	return invalidParameterValue.because("Value %v for parameter %s is invalid. Reason: %s", value, parameter, reason)
 }
 
-// sdkType is the innermost error of the chain that the SDK returns.
+// sdkType returns the innermost error of the SDK's chain.
 func (e *apiError) sdkType() error {
 	if e.class.modelled == nil {
 		return &smithy.GenericAPIError{Code: e.class.query, Message: e.message, Fault: e.class.fault}
@@ -132,7 +132,7 @@ func (e *apiError) sdkType() error {
 	return e.class.modelled(&e.message, &code)
 }
 
-// entry is the refusal as one line of a batch answer (F-058, F-059, F-063).
+// entry returns the refusal as one line of a batch answer (F-058, F-059, F-063).
 func (e *apiError) entry(id *string) types.BatchResultErrorEntry {
 	code := e.class.query
 	return types.BatchResultErrorEntry{
@@ -140,8 +140,8 @@ func (e *apiError) entry(id *string) types.BatchResultErrorEntry {
 	}
 }
 
-// connectionError says that the connection broke before the answer came: the
-// caller cannot know whether the queue stored anything.
+// connectionError means that the connection broke before the answer came. The caller
+// cannot know whether the queue stored anything.
 type connectionError struct{ cause error }
 
 func (e *connectionError) Error() string {
@@ -149,8 +149,8 @@ func (e *connectionError) Error() string {
 }
 func (e *connectionError) Unwrap() error { return e.cause }
 
-// sdkError gives an error of the in-process API the chain of types that an
-// *sqs.Client returns for it, so that callers classify both alike.
+// sdkError wraps an error of the in-process API in the types of an *sqs.Client's error,
+// so callers classify both errors alike.
 func sdkError(operation string, err error) error {
 	answer := &smithyhttp.Response{Response: &http.Response{Header: http.Header{}, Body: http.NoBody}}
 	wrapped := &awshttp.ResponseError{ResponseError: &smithyhttp.ResponseError{Response: answer}}

@@ -1,7 +1,6 @@
 package sqstest
 
-// Deviations from AWS in this file: the counts are exact, where AWS's are
-// approximate.
+// Deviations from AWS in this file: the counts are exact; AWS's counts are approximate.
 
 import (
 	"context"
@@ -12,22 +11,23 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 )
 
-// GetQueueAttributes returns the attributes that were asked for, All for every
-// one (F-120), and none if none was. The counts are exact here.
+// GetQueueAttributes returns the requested attributes; All requests every attribute
+// (F-120). Without a request it returns none. The counts are exact here.
 func (q *Queue) GetQueueAttributes(ctx context.Context, in *sqs.GetQueueAttributesInput, _ ...func(*sqs.Options)) (*sqs.GetQueueAttributesOutput, error) {
 	return inProcess(ctx, "GetQueueAttributes", in, requireAttributes, q.attributes)
 }
 
-// GetQueueUrl returns the queue's URL if the name, and the owner's account if
-// given, are its own.
+// GetQueueUrl returns the queue's URL if the name is the queue's name and the owner, if
+// given, is the queue's account.
 func (q *Queue) GetQueueUrl(ctx context.Context, in *sqs.GetQueueUrlInput, _ ...func(*sqs.Options)) (*sqs.GetQueueUrlOutput, error) {
 	return NewServer(q).GetQueueUrl(ctx, in)
 }
 
-// SetQueueAttributes changes the queue's attributes, all or none. They act at
-// once, DeduplicationScope after Config.ScopePropagation (F-033). A RedrivePolicy
-// can name only queues of the same [Server], so it has to be set there; a queue
-// that stands alone gets its dead-letter queue by its [Config].
+// SetQueueAttributes changes the queue's attributes, all or none. A change acts
+// immediately, except DeduplicationScope, which acts after Config.ScopePropagation
+// (F-033). A RedrivePolicy can name only queues of the same [Server], so use
+// [Server.SetQueueAttributes] for a RedrivePolicy. A queue without a server gets its
+// dead-letter queue from its [Config].
 func (q *Queue) SetQueueAttributes(ctx context.Context, in *sqs.SetQueueAttributesInput, _ ...func(*sqs.Options)) (*sqs.SetQueueAttributesOutput, error) {
 	return inProcess(ctx, "SetQueueAttributes", in, requireSetAttributes, func(_ context.Context, in *sqs.SetQueueAttributesInput) (*sqs.SetQueueAttributesOutput, error) {
 		return q.setAttributes(in, func(string) *Queue { return nil })
@@ -57,8 +57,8 @@ func (q *Queue) attributes(ctx context.Context, in *sqs.GetQueueAttributesInput)
 	return out, nil
 }
 
-// describe is F-120. Of a group with messages in flight the others count as
-// visible although no receive would return them (F-104).
+// describe returns the attributes of F-120. In a group with messages in flight, the
+// other messages count as visible, although no receive would return them (F-104).
 func (q *Queue) describe(region string) map[types.QueueAttributeName]string {
 	q.mu.Lock()
 	q.settle(q.now())
@@ -84,7 +84,7 @@ func (q *Queue) setAttributes(in *sqs.SetQueueAttributesInput, find func(arn str
 	}
 	q.setting.Lock()
 	defer q.setting.Unlock()
-	// Reading the policies looks at other queues, so q.mu is not held yet.
+	// Reading the policies reads other queues, so q.mu is not locked yet.
 	before := q.settings.Load()
 	next, err := before.with(in.Attributes, q.ARN(), find)
 	if err != nil {

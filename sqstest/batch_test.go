@@ -17,7 +17,7 @@ func good(id string) types.SendMessageBatchRequestEntry {
 	return msg{body: "body " + id, group: "g"}.entry(id)
 }
 
-// refusesBatch asserts that nothing of a refused batch was stored.
+// refusesBatch asserts that a refused batch stored nothing.
 func (d desk) refusesBatch(code, text string, entries ...types.SendMessageBatchRequestEntry) {
 	d.Helper()
 	_, err := d.tryBatch(entries...)

@@ -17,8 +17,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/window"
 )
 
-// Sends of new messages in process, by one and by two goroutines. With
-// SQSFIFO_WINDOW_IDS, such as 21000000, the window holds as many IDs before.
+// BenchmarkSendMessage sends new messages in process, from one and from two goroutines.
+// SQSFIFO_WINDOW_IDS, such as 21000000, fills the window with that number of IDs first.
 func BenchmarkSendMessage(b *testing.B) {
 	before := heapInUse()
 	q := benchmarkQueue(b)
@@ -56,7 +56,8 @@ func BenchmarkSendMessage(b *testing.B) {
 	}
 }
 
-// Send, receive and delete of one message, in process.
+// BenchmarkSendReceiveDelete sends, receives and deletes one message at a time, in
+// process.
 func BenchmarkSendReceiveDelete(b *testing.B) {
 	q := benchmarkQueue(b)
 	b.ReportAllocs()
@@ -77,8 +78,8 @@ func BenchmarkSendReceiveDelete(b *testing.B) {
 	perSecond(b)
 }
 
-// Sends through a real *sqs.Client: signing, serialization, checksums, and the
-// server's side of the protocol; over loopback or without a socket.
+// BenchmarkClientSendMessage sends through a real *sqs.Client: signing, serialization,
+// checksums and the server's part of the protocol, over loopback or without a socket.
 func BenchmarkClientSendMessage(b *testing.B) {
 	q := benchmarkQueue(b)
 	web := httptest.NewServer(NewServer(q))
@@ -126,7 +127,7 @@ func perSecond(b *testing.B) {
 	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "msg/s")
 }
 
-// drop is a receiver that takes and deletes all that is stored.
+// drop deletes all stored messages, like a receiver.
 func (q *Queue) drop() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -137,7 +138,7 @@ func (q *Queue) drop() {
 	}
 }
 
-// fillWindow remembers IDs as if their messages had been sent within the last
+// fillWindow adds IDs to the window, as if their messages had been sent within the last
 // four minutes and deleted since.
 func fillWindow(b *testing.B, q *Queue, ids int) {
 	q.mu.Lock()

@@ -7,44 +7,46 @@ import (
 	"sync/atomic"
 )
 
-// Bounds limits what a [Server] keeps in memory. A zero is no limit. Beyond a limit,
-// sends and CreateQueue are refused with OverLimit, status 403; moves to and from
-// dead-letter queues are not.
+// Bounds limits the memory of a [Server]. Zero means no limit. Beyond a limit, sends
+// and CreateQueue are refused with OverLimit, status 403. Moves to and from dead-letter
+// queues are never refused.
 type Bounds struct {
-	// Queues is the most queues at a time.
+	// Queues is the largest number of queues at a time.
 	Queues int
 
-	// Messages and Bytes are the most that all queues hold together. A message counts
-	// its body, its attributes and 512 bytes, from its arrival until it is forgotten:
-	// with Config.DiscardDeleted soon after it was deleted, without when its queue is
-	// deleted.
+	// Messages and Bytes are limits over all queues together. A message counts its
+	// body, its attributes and 512 bytes, from its arrival until the queue forgets the
+	// message. With Config.DiscardDeleted the queue forgets a message soon after the
+	// delete, otherwise when the queue is deleted.
 	Messages int
 	Bytes    int64
 
-	// DiscardDeleted is Config.DiscardDeleted for the queues that CreateQueue makes.
+	// DiscardDeleted is Config.DiscardDeleted for queues made by CreateQueue.
 	DiscardDeleted bool
 }
 
 const (
 	messageOverhead = 512
 
-	// What a queue with Config.DiscardDeleted may hold of what nobody needs any more.
+	// Limits of obsolete messages and suppressions in a queue with
+	// Config.DiscardDeleted.
 	maxDeletedBytes    = 32 << 20
 	maxSuppressedBytes = 64 << 20
 	maxSuppressed      = 100_000
-	maxHandles         = 1000 // of a message that is received again and again
+	maxHandles         = 1000 // of a message with repeated receives
 
-	// maxReading is what the bodies of all requests may take that are being read.
+	// maxReading bounds the bytes of all request bodies that are being read.
 	maxReading = 256 << 20
 )
 
-// usage is what the queues of a server hold. A nil usage has no limits.
+// usage counts the messages and bytes in the queues of a server. A nil usage has no
+// limits.
 type usage struct {
 	bounds          Bounds
 	messages, bytes atomic.Int64
 }
 
-// fits reports whether so much more is within the bounds.
+// fits reports whether the additional messages and bytes are within the bounds.
 func (u *usage) fits(messages, bytes int64) bool {
 	if u == nil {
 		return true
@@ -60,8 +62,7 @@ func (u *usage) add(messages, bytes int64) {
 	}
 }
 
-// SetBounds limits what the server keeps, in place of earlier bounds. What the queues
-// hold already counts.
+// SetBounds replaces the limits of the server. Messages already in the queues count.
 func (s *Server) SetBounds(b Bounds) {
 	u := &usage{bounds: b}
 	s.mu.Lock()
@@ -72,7 +73,7 @@ func (s *Server) SetBounds(b Bounds) {
 	}
 }
 
-// countIn lets the queue's messages count in u and no longer where they did.
+// countIn moves the counts of the queue's messages from the earlier usage to u.
 func (q *Queue) countIn(u *usage) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -81,7 +82,7 @@ func (q *Queue) countIn(u *usage) {
 	q.usage.add(int64(len(q.stored)), q.storedBytes)
 }
 
-// admit refuses a send for which there is no room. It needs q.mu.
+// admit refuses a send without enough room. The caller holds q.mu.
 func (q *Queue) admit(messages, bytes int64) *apiError {
 	if q.usage.fits(messages, bytes) {
 		return nil

@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// The bodies of all requests that are being read are bounded together.
+// A bound limits the sum of all request bodies that are being read.
 func TestBodiesThatAreBeingRead(t *testing.T) {
 	s := NewServer()
 	call := func() int {
@@ -65,7 +65,7 @@ func TestWhatIsKeptForNobodyIsBounded(t *testing.T) {
 	})
 }
 
-// Tasks that no list shows are forgotten.
+// Move tasks beyond the length of a list are forgotten.
 func TestOldMoveTasksAreForgotten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dead, err := NewQueue(Config{Name: "dead.fifo"})

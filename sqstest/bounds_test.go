@@ -74,8 +74,8 @@ func TestBounds(t *testing.T) {
 	})
 }
 
-// Tens of thousands of messages that were sent, received and deleted, duplicates and
-// messages that are received again and again leave nothing behind.
+// Memory does not grow with tens of thousands of sent, received and deleted messages,
+// duplicates and repeated receives.
 func TestMemoryIsFlat(t *testing.T) {
 	if testing.Short() {
 		t.Skip("seconds")
@@ -94,7 +94,7 @@ func TestMemoryIsFlat(t *testing.T) {
 				d.send(msg{body: body, group: "g"})
 				d.delete(d.receiveWith(sqs.ReceiveMessageInput{})...)
 				if i%10 == 0 {
-					time.Sleep(time.Second) // the dedup window is what it is, 5 minutes
+					time.Sleep(time.Second) // lets the window of five minutes pass
 				}
 			}
 		}

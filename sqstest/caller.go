@@ -1,7 +1,7 @@
 package sqstest
 
-// Deviations from AWS in this file: there is one set of queues for all regions. The
-// region of a request shows in the ARNs of its answer and selects nothing.
+// Deviations from AWS in this file: all regions share one set of queues. The region of
+// a request appears in the ARNs of its answer and selects nothing.
 
 import (
 	"context"
@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// caller is what an answer depends on besides the input: where the request came to
-// and what its headers say.
+// caller is the address of a request and the values of its headers. Answers depend on
+// the caller and on the input.
 type caller struct {
 	base   string // of the URLs of queues
 	region string // of ARNs
@@ -19,8 +19,8 @@ type caller struct {
 
 type callerKey struct{}
 
-// callerOf returns the caller of a request over HTTP. The in-process API has no
-// headers.
+// callerOf returns the caller of a request over HTTP, or the defaults in the in-process
+// API, which has no headers.
 func callerOf(ctx context.Context) caller {
 	if c, ok := ctx.Value(callerKey{}).(caller); ok {
 		return c
@@ -36,8 +36,8 @@ func withCaller(r *http.Request) context.Context {
 	})
 }
 
-// baseOf is the address that the request came to, so that an SDK that takes a
-// queue's URL for its endpoint comes back here.
+// baseOf returns the address in the request. SDKs that use a queue's URL as endpoint
+// therefore reach this server again.
 func baseOf(r *http.Request) string {
 	scheme := r.URL.Scheme
 	switch {
@@ -50,8 +50,8 @@ func baseOf(r *http.Request) string {
 	return scheme + "://" + r.Host
 }
 
-// regionOf takes the region out of the credential scope of a signature, version 4:
-// Credential=KEY/DATE/REGION/sqs/aws4_request. Without one it is [Region].
+// regionOf returns the region in the credential scope of a signature, version 4:
+// Credential=KEY/DATE/REGION/sqs/aws4_request. Without a scope it returns [Region].
 func regionOf(authorization string) string {
 	_, scope, _ := strings.Cut(authorization, "Credential=")
 	scope, _, _ = strings.Cut(scope, ",")
@@ -73,8 +73,7 @@ func regionName(s string) bool {
 
 func arnOf(region, name string) string { return "arn:aws:sqs:" + region + ":" + Account + ":" + name }
 
-// nameInARN takes the queue's name out of an ARN of this account, whatever its
-// region.
+// nameInARN returns the queue's name in an ARN of this account, in any region.
 func nameInARN(arn string) (name string, ok bool) {
 	parts := strings.Split(arn, ":")
 	if len(parts) != 6 || parts[0] != "arn" || parts[1] != "aws" || parts[2] != "sqs" || parts[4] != Account {

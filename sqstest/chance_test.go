@@ -101,7 +101,7 @@ func TestFaultsOfTheConnection(t *testing.T) {
 	})
 }
 
-// The same seed meets the same calls.
+// Equal seeds and equal calls have equal faults.
 func TestChanceIsRepeatable(t *testing.T) {
 	outcomes := func() (out []bool) {
 		q, err := sqstest.NewQueue(sqstest.Config{})
@@ -121,7 +121,7 @@ func TestChanceIsRepeatable(t *testing.T) {
 	assert.Contains(t, first, false)
 }
 
-// Over a real socket the sender sees what a socket does.
+// Over a real socket the sender gets the errors of a socket.
 func TestConnectionFaultsOverASocket(t *testing.T) {
 	q, err := sqstest.NewQueue(sqstest.Config{})
 	require.NoError(t, err)
@@ -144,8 +144,8 @@ func TestConnectionFaultsOverASocket(t *testing.T) {
 	assert.Len(t, q.Messages(), 2)
 }
 
-// The window through a real client on an in-memory connection with real HTTP
-// on it: five minutes of virtual time to the nanosecond.
+// The window, through a real client over an in-memory connection with real HTTP: five
+// minutes of virtual time, exact to the nanosecond.
 func TestWindowOverAPipeInVirtualTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q, err := sqstest.NewQueue(sqstest.Config{})

@@ -43,14 +43,14 @@ func TestClockStopsBeforeItOverflows(t *testing.T) {
 	assert.Greater(t, ahead, 199*365*24*time.Hour)
 }
 
-// A page that somebody's browser shows must not reach the fake on loopback.
+// A web page in a user's browser must not reach the fake on loopback.
 func TestClockRefusesOtherOrigins(t *testing.T) {
 	s := sqstest.NewServer(newQueue(t, sqstest.Config{}))
 	assert.Equal(t, http.StatusForbidden, advance(s, `{"advance_seconds": 1}`, "https://example.org"))
 	assert.Equal(t, http.StatusOK, advance(s, `{"advance_seconds": 1}`, "http://example.com"), "httptest's own host")
 }
 
-// Now is the clock that everything else of the queue is read from.
+// Now returns the clock of all other times of the queue.
 func TestNowIsTheQueuesClock(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue(t, sqstest.Config{})

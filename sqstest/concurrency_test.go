@@ -14,20 +14,20 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
 )
 
-// Hundreds of clients through both doors at once: each event is sent by two of
-// them and stored once, and every stored message is received and deleted.
+// Hundreds of clients use both APIs at the same time. Two clients send each event, the
+// queue stores each event once, and every stored message is received and deleted.
 func TestHundredsOfClients(t *testing.T) {
 	const senders, each = 300, 20
 	q, err := sqstest.NewQueue(sqstest.Config{})
 	require.NoError(t, err)
-	doors := []client{q, q.Client()}
+	apis := []client{q, q.Client()}
 
 	var work sync.WaitGroup
 	for n := range senders {
 		work.Go(func() {
 			for i := range each {
 				body := fmt.Sprint("event ", n/2*each+i)
-				_, err := doors[n%2].SendMessage(t.Context(), &sqs.SendMessageInput{
+				_, err := apis[n%2].SendMessage(t.Context(), &sqs.SendMessageInput{
 					QueueUrl: aws.String(q.URL()), MessageBody: &body, MessageGroupId: aws.String(fmt.Sprint(n / 2 % 40)),
 				})
 				assert.NoError(t, err)
@@ -39,12 +39,12 @@ func TestHundredsOfClients(t *testing.T) {
 	for n := range 100 {
 		work.Go(func() {
 			for deleted.Load() < events && t.Context().Err() == nil {
-				out, err := doors[n%2].ReceiveMessage(t.Context(), &sqs.ReceiveMessageInput{QueueUrl: aws.String(q.URL()), MaxNumberOfMessages: 10})
+				out, err := apis[n%2].ReceiveMessage(t.Context(), &sqs.ReceiveMessageInput{QueueUrl: aws.String(q.URL()), MaxNumberOfMessages: 10})
 				if !assert.NoError(t, err) {
 					return
 				}
 				for _, m := range out.Messages {
-					_, err := doors[n%2].DeleteMessage(t.Context(), &sqs.DeleteMessageInput{QueueUrl: aws.String(q.URL()), ReceiptHandle: m.ReceiptHandle})
+					_, err := apis[n%2].DeleteMessage(t.Context(), &sqs.DeleteMessageInput{QueueUrl: aws.String(q.URL()), ReceiptHandle: m.ReceiptHandle})
 					assert.NoError(t, err)
 					deleted.Add(1)
 				}

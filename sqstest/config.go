@@ -1,124 +1,113 @@
 package sqstest
 
-// Deviations from AWS in this file: what nobody has recorded of AWS is a field
+// Deviations from AWS in this file: behaviour of AWS without a recording is a field
 // whose zero value is the best supported answer.
 
 import (
 	"errors"
+	"fmt"
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
 )
 
-// DeduplicationScope says where a deduplication ID has to be unique.
+// DeduplicationScope is the scope in which a deduplication ID must be unique.
 type DeduplicationScope string
 
-// The two scopes, spelled as AWS spells the attribute DeduplicationScope.
+// The two scopes, spelled like the values of AWS's attribute DeduplicationScope.
 const (
-	// ScopeQueue: one window for the whole queue. An ID that was sent to another
-	// group is suppressed (F-006).
+	// ScopeQueue: one window for the whole queue. An ID sent earlier to another group
+	// is suppressed (F-006).
 	ScopeQueue DeduplicationScope = "queue"
 
 	// ScopeMessageGroup: a window for each pair of group and ID (F-030, F-032).
 	ScopeMessageGroup DeduplicationScope = "messageGroup"
 )
 
-// Config describes a [Queue]. The zero value is the queue that most producers
-// write to: FIFO, content-based deduplication over the whole queue, no delay.
-// Queues made by CreateQueue have the zero value in every field that is no
-// attribute of AWS's.
+// Config describes a [Queue]. The zero value is the usual queue of a producer: FIFO,
+// content-based deduplication over the whole queue, no delay. In queues made by
+// CreateQueue, every field without an AWS attribute has the zero value.
 type Config struct {
-	// Name of the queue: letters, digits, hyphens and underscores, 80 characters
-	// at most; a FIFO queue's ends in ".fifo", which counts. Empty means
+	// Name of the queue: letters, digits, hyphens and underscores, at most 80
+	// characters. The name of a FIFO queue ends in ".fifo", which counts. Empty means
 	// "events.fifo", or "events" for a standard queue.
 	Name string
 
-	// Standard makes the queue a standard one: no deduplication, no sequence
-	// numbers, no order promised (F-040).
+	// Standard makes a standard queue: no deduplication, no sequence numbers, no
+	// promised order (F-040).
 	Standard bool
 
-	// DisableContentBasedDeduplication makes the queue refuse each send that
-	// brings no MessageDeduplicationId (F-016). Off, the SHA-256 of the body
-	// stands in for a missing one (F-011).
+	// DisableContentBasedDeduplication makes the queue refuse each send without a
+	// MessageDeduplicationId (F-016). By default the SHA-256 of the body replaces a
+	// missing ID (F-011).
 	DisableContentBasedDeduplication bool
 
-	// DeduplicationScope is empty for [ScopeQueue].
+	// Empty means [ScopeQueue].
 	DeduplicationScope DeduplicationScope
 
-	// VisibilityTimeout is how long a received message stays hidden when the
-	// receiver names no time: whole seconds up to 12 hours. Zero means 30 s, as
-	// on AWS; a single receive or change can still ask for zero.
+	// VisibilityTimeout is the time that a received message stays hidden unless the
+	// receive sets another time: whole seconds up to 12 hours. Zero means 30 s, as on
+	// AWS. A single receive or change can still set zero.
 	VisibilityTimeout time.Duration
 
-	// Delay is how long a new message stays hidden: whole seconds up to 15
-	// minutes. A FIFO queue takes it from its attribute DelaySeconds only
-	// (F-074 to F-076).
+	// Delay is the time that a new message stays hidden: whole seconds up to 15
+	// minutes. A FIFO queue uses only its attribute DelaySeconds (F-074 to F-076).
 	Delay time.Duration
 
-	// Retention is the age at which a message is gone, received or not: whole
+	// Retention is the age at which a message is dropped, received or not: whole
 	// seconds from 1 minute to 14 days. Zero means 4 days.
 	Retention time.Duration
 
-	// ReceiveWait is how long a receive waits when it names no time: whole
-	// seconds up to 20.
+	// ReceiveWait is the wait of a receive that sets no time: whole seconds up to 20.
 	ReceiveWait time.Duration
 
-	// MaximumMessageSize in bytes as F-073 counts them, 1,024 to 1,048,576. Zero
-	// means 1,048,576.
+	// MaximumMessageSize is a number of bytes, counted as in F-073, from 1,024 to
+	// 1,048,576. Zero means 1,048,576.
 	MaximumMessageSize int
 
-	// DiscardDeleted is for long runs: the queue forgets a message once it is
-	// deleted or expired, and a suppression after five minutes, so that its memory
-	// follows what is in it and not what ever was. [Queue.Messages] then returns
-	// what is still stored. The window forgets nothing: a duplicate of a deleted
-	// message is answered as ever, but the Suppression may have of its Original only
-	// MessageID, SequenceNumber, DeduplicationID and AcceptedAt, and GroupID where
-	// the scope is the group; [Queue.Window] may have neither IDs nor groups of
-	// deleted messages. A deleted message's receipt handles become unknown, as do all
-	// but the newest thousand of a message, and suppressions are forgotten early where
-	// they take more than 64 MiB or are more than 100,000.
+	// DiscardDeleted is for long runs. The queue forgets a message after its delete or
+	// expiry, and a suppression after five minutes, so memory follows the current
+	// content and not the history.
+	//
+	// [Queue.Messages] then returns only the messages still stored. The window forgets
+	// nothing: a duplicate of a deleted message gets the usual answer. But the Original
+	// of its Suppression may have only MessageID, SequenceNumber, DeduplicationID and
+	// AcceptedAt, and GroupID with [ScopeMessageGroup], and [Queue.Window] may lack the
+	// IDs and groups of deleted messages. Deleting a forgotten message again succeeds,
+	// as always. Of a stored message's handles, all but the newest thousand count as
+	// expired. Suppressions are forgotten early beyond 64 MiB or 100,000 entries.
 	DiscardDeleted bool
 
-	// DeadLetterQueue takes the messages that were received MaxReceiveCount times
-	// without being deleted, when they would be received once more (F-110). It
-	// has to be of the same type (F-115). Nil means none.
+	// DeadLetterQueue takes a message after MaxReceiveCount receives without a delete,
+	// at the next receive (F-110). Both queues must have the same type (F-115). Nil
+	// means no dead-letter queue.
 	DeadLetterQueue *Queue
 
 	// MaxReceiveCount is 1 to 1,000 with a DeadLetterQueue, zero without.
 	MaxReceiveCount int
 
-	// PurgeKeepsIDs lets deduplication IDs stay taken after PurgeQueue. Sources
-	// disagree on AWS (F-022); the one that says it was checked there has them
-	// freed, so that is the default.
+	// PurgeKeepsIDs keeps deduplication IDs taken after PurgeQueue. Sources about AWS
+	// disagree (F-022). The default frees the IDs, because the only source that was
+	// checked on AWS says so.
 	PurgeKeepsIDs bool
 
-	// DuplicateRestartsInterval lets each suppressed duplicate start the five
-	// minutes again. By default they run from the accepted send, as AWS's wording
-	// has it; neither was recorded (F-020).
+	// DuplicateRestartsInterval restarts the five minutes at each suppressed duplicate.
+	// By default the five minutes run from the accepted send, as in AWS's wording.
+	// Neither was recorded (F-020).
 	DuplicateRestartsInterval bool
 
-	// ContentsRefuseBatch lets a fault in one entry's contents, such as a
-	// forbidden character, refuse the whole batch. By default it fails its entry,
-	// as AWS was recorded to do on standard queues (F-058, F-059).
+	// ContentsRefuseBatch refuses the whole batch for a fault in the contents of one
+	// entry, such as a forbidden character. By default the fault fails its entry, as
+	// recorded of AWS on standard queues (F-058, F-059).
 	ContentsRefuseBatch bool
 
-	// ScopePropagation is how long a change of the attribute DeduplicationScope
-	// shows before it acts. Zero means 60 s, the most that AWS documents: its
-	// deduplication was recorded not to change within seconds (F-033). Negative
-	// means at once.
+	// ScopePropagation is the delay between a change of the attribute
+	// DeduplicationScope and its effect. Zero means 60 s, the longest delay documented
+	// by AWS: in a recording, the deduplication did not change within seconds (F-033).
+	// Negative means no delay.
 	ScopePropagation time.Duration
-}
-
-// ConfigError is one field of a [Config] that no queue can have. [NewQueue]
-// joins one for each wrong field; take them apart with errors.As.
-type ConfigError struct {
-	Field string // name of the field in Config
-	Value string // what it was set to, strings quoted
-	Rule  string // what it may be set to
-}
-
-func (e *ConfigError) Error() string {
-	return "sqstest: Config." + e.Field + " = " + e.Value + ": " + e.Rule
 }
 
 func (c Config) withDefaults() Config {
@@ -150,7 +139,7 @@ func (c Config) validate() error {
 	var errs []error
 	check := func(ok bool, field, value, rule string) {
 		if !ok {
-			errs = append(errs, &ConfigError{Field: field, Value: value, Rule: rule})
+			errs = append(errs, fmt.Errorf("sqstest: %w", &idempotency.InvalidError{Field: "Config." + field, Found: value, Rule: rule}))
 		}
 	}
 	name := `must be letters, digits, hyphens and underscores and end in ".fifo", 80 characters at most`
@@ -181,8 +170,7 @@ func (c Config) validate() error {
 	return errors.Join(errs...)
 }
 
-// queueNameOf reports whether name is one that a queue of the type can have
-// (F-121).
+// queueNameOf reports whether a queue of the type can have the name (F-121).
 func queueNameOf(name string, fifo bool) bool {
 	stem, suffix := strings.CutSuffix(name, ".fifo")
 	return suffix == fifo && entryID(stem) && len(name) <= maxNameOfQueue

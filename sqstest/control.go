@@ -1,7 +1,7 @@
 package sqstest
 
-// Deviations from AWS in this file: all of it. AWS has no such endpoint; its
-// paths lie under a prefix that no queue's URL has.
+// Deviations from AWS in this file: the whole file. AWS has no such endpoint; its paths
+// have a prefix outside of all queue URLs.
 
 import (
 	"encoding/json"
@@ -25,17 +25,17 @@ const (
 	maxControlBytes = 4096
 	defaultLimit    = 1000
 
-	// maxAdvance keeps the queue's clock within what sequence numbers can hold.
+	// maxAdvance keeps the queue's clock in the range of sequence numbers.
 	maxAdvance = 10 * 365 * 24 * time.Hour
 )
 
-// maxAhead is how far a clock can be ahead: further, its offset would overflow
-// after enough requests and the clock run backwards.
+// maxAhead is the largest offset of a clock. Beyond it, enough requests would overflow
+// the offset, and the clock would run backwards.
 const maxAhead = 200 * 365 * 24 * time.Hour
 
 func ahead(offset, d time.Duration) time.Duration { return offset + min(d, maxAhead-offset) }
 
-// WindowEntry is one deduplication ID that the queue remembers.
+// WindowEntry is one deduplication ID in the queue's window.
 type WindowEntry struct {
 	DeduplicationID string
 	GroupID         string // of the message that claimed the ID
@@ -43,13 +43,13 @@ type WindowEntry struct {
 	MessageID       string
 	SequenceNumber  string
 
-	// AcceptedAt is when the ID was claimed and Until the first instant at which
-	// it is free again, both on the queue's clock.
+	// AcceptedAt is the time of the send that claimed the ID. Until is the first
+	// instant at which the ID is free again. Both are on the queue's clock.
 	AcceptedAt, Until time.Time
 }
 
-// Window returns what the queue remembers, in the order in which it will
-// forget. Empty for a standard queue.
+// Window returns the deduplication IDs in the queue's window, the first to expire
+// first. Empty for a standard queue.
 func (q *Queue) Window() []WindowEntry {
 	q.moves.run()
 	q.mu.Lock()
@@ -80,7 +80,7 @@ func (q *Queue) Window() []WindowEntry {
 	return out
 }
 
-// controlError is answered with its status and {"error": ...}.
+// controlError sets the status of the answer {"error": ...}.
 type controlError struct {
 	status int
 	text   string
@@ -91,15 +91,17 @@ func (e *controlError) Error() string { return e.text }
 // serveControl answers, as JSON,
 //
 //	POST   /_sqsfifo/clock       {"advance_seconds": 301}                    moves the clock of every queue
-//	GET    /_sqsfifo/window      ?queue=NAME&limit=N&offset=M                what the queues remember, soonest to be forgotten first
-//	GET    /_sqsfifo/suppressed  ?queue=NAME&limit=N&offset=M                what they suppressed, and why, newest last
+//	GET    /_sqsfifo/window      ?queue=NAME&limit=N&offset=M                the IDs in the windows, first to expire first
+//	GET    /_sqsfifo/suppressed  ?queue=NAME&limit=N&offset=M                the suppressed sends with reasons, newest last
+//	GET    /_sqsfifo/blocked     ?queue=NAME&limit=N&offset=M                the groups whose first message was received and not deleted, see [Queue.Blocked]
 //	POST   /_sqsfifo/faults      {"queue": "NAME", "fault": "lose_answer"}   lets send calls fail, see [Queue.Inject] and [Queue.InjectRandomly]
-//	GET    /_sqsfifo/faults      ?queue=NAME                                 which faults wait for a call
-//	DELETE /_sqsfifo/faults      ?queue=NAME&id=ID                           removes one, or all
+//	GET    /_sqsfifo/faults      ?queue=NAME                                 the faults that wait for a call
+//	DELETE /_sqsfifo/faults      ?queue=NAME&id=ID                           removes a fault, or all faults
 //
-// Without queue it is about all of them. Lists have pages of N, 1,000 without limit; a
-// list of what was suppressed begins with its last page. The header X-Total-Count says
-// how long the list is, and Link has the pages before and after, as RFC 8288 has it.
+// Without queue the request is about all queues. Lists have pages of N entries, 1,000
+// without limit. A list of suppressed sends begins with its last page. The header
+// X-Total-Count is the length of the list, and Link has the previous and the next page
+// (RFC 8288).
 func (s *Server) serveControl(w http.ResponseWriter, r *http.Request) {
 	out, err := s.control(w, r)
 	status := http.StatusOK
@@ -113,11 +115,11 @@ func (s *Server) serveControl(w http.ResponseWriter, r *http.Request) {
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	_ = json.NewEncoder(w).Encode(out) // the client has gone, or has its answer
+	_ = json.NewEncoder(w).Encode(out) // an error means that the client has gone
 }
 
 func (s *Server) control(w http.ResponseWriter, r *http.Request) (any, error) {
-	// A page of another origin in somebody's browser must not move the clock.
+	// A page of another origin in a user's browser must not move the clock.
 	if err := http.NewCrossOriginProtection().Check(r); err != nil {
 		return nil, &controlError{http.StatusForbidden, err.Error()}
 	}
@@ -132,11 +134,13 @@ func (s *Server) control(w http.ResponseWriter, r *http.Request) (any, error) {
 		run = func() (any, error) { return listed(s, w, r, windowOf, false) }
 	case "suppressed":
 		run = func() (any, error) { return listed(s, w, r, suppressedBy, true) }
+	case "blocked":
+		run = func() (any, error) { return listed(s, w, r, blockedOf, false) }
 	case "faults":
 		methods = []string{http.MethodGet, http.MethodPost, http.MethodDelete}
 		run = func() (any, error) { return s.controlFaults(w, r) }
 	default:
-		return nil, &controlError{http.StatusNotFound, "no such path; there are clock, window, suppressed and faults"}
+		return nil, &controlError{http.StatusNotFound, "no such path; there are clock, window, suppressed, blocked and faults"}
 	}
 	if !slices.Contains(methods, r.Method) {
 		w.Header().Set("Allow", strings.Join(methods, ", "))
@@ -170,7 +174,8 @@ func (s *Server) controlClock(w http.ResponseWriter, r *http.Request) (any, erro
 	return out, nil
 }
 
-// listed is a page of the list of one queue or of all, in the order of their names.
+// listed returns a page of the list of one queue, or of all queues in the order of
+// their names.
 func listed[E, W any](s *Server, w http.ResponseWriter, r *http.Request, of func(q *Queue) ([]E, func(E) W), lastPage bool) (any, error) {
 	query := r.URL.Query()
 	queues, err := s.namedQueues(query.Get("queue"))

@@ -93,8 +93,8 @@ func TestListsAreLimited(t *testing.T) {
 	})
 }
 
-// Every entry is reached, whatever the number: the total and the pages before and
-// after are in headers.
+// Pages reach every entry. Headers have the total and the links to the previous and the
+// next page.
 func TestListsHavePages(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a, b := newQueue(t, sqstest.Config{Name: "a.fifo"}), newQueue(t, sqstest.Config{Name: "b.fifo"})
@@ -153,8 +153,8 @@ func TestListsHavePages(t *testing.T) {
 	})
 }
 
-// Tests in any language lose an answer after the commit, throttle, fail entries and
-// delay.
+// Over HTTP, tests in any language can lose an answer after the commit, throttle, fail
+// entries and delay answers.
 func TestFaultsOverHTTP(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue(t, sqstest.Config{})
@@ -199,6 +199,12 @@ func TestFaultsOverHTTP(t *testing.T) {
 		d.send(msg{body: "late", group: "g"})
 		assert.Equal(t, 1500*time.Millisecond, time.Since(started))
 		assert.JSONEq(t, "[]", list(""))
+
+		removal := inject(`{"queue":"events.fifo","fault":"throttle","on":"delete"}`)
+		assert.JSONEq(t, fmt.Sprintf(`[{"id":%q,"queue":"events.fifo","fault":"throttle","on":"delete","calls":1}]`, removal[0]["id"]), list(""))
+		received := d.receive(1)
+		d.refused(d.tryDelete(received[0]), "RequestThrottled", "Request is throttled.")
+		d.delete(received...)
 
 		random := inject(`{"fault":"server_error","rate":0.5,"seed":7}`)
 		require.Len(t, random, 2, "one for each queue")
@@ -247,12 +253,13 @@ func TestControlEndpointRefuses(t *testing.T) {
 		code               int
 		says               string
 	}{
-		{"GET", "/_sqsfifo/", "", 404, "clock, window, suppressed and faults"},
+		{"GET", "/_sqsfifo/", "", 404, "clock, window, suppressed, blocked and faults"},
 		{"GET", "/_sqsfifo/clock", "", 405, "takes POST"},
 		{"POST", "/_sqsfifo/window", "", 405, "takes GET"},
 		{"DELETE", "/_sqsfifo/suppressed", "", 405, "takes GET"},
 		{"PUT", "/_sqsfifo/faults", "", 405, "takes GET, POST, DELETE"},
 		{"POST", "/_sqsfifo/faults", "{}", 400, "is not one of"},
+		{"POST", "/_sqsfifo/faults", `{"fault":"throttle","on":"purge"}`, 400, "is not one of send, receive, delete, visibility"},
 		{"POST", "/_sqsfifo/faults", `{"fault":"lose_answer","queue":"nowhere.fifo"}`, 404, "no such queue"},
 		{"POST", "/_sqsfifo/faults", `{"fault":"lose_answer","id":"1"}`, 400, "id is given"},
 		{"POST", "/_sqsfifo/faults", `{"fault":"lose_answer","calls":-1}`, 400, "calls"},

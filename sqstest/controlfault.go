@@ -1,6 +1,6 @@
 package sqstest
 
-// Deviations from AWS in this file: all of it, see control.go.
+// Deviations from AWS in this file: the whole file, see control.go.
 
 import (
 	"encoding/json"
@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -40,6 +41,9 @@ var plainFaults = map[string]func() Fault{
 	faultPass:            func() Fault { return Fault{} },
 }
 
+// callNames are the kinds of calls over HTTP.
+var callNames = [numberOfCalls]string{CallsSend: "send", CallsReceive: "receive", CallsDelete: "delete", CallsVisibility: "visibility"}
+
 const maxFaultDelay = time.Minute
 
 // faultWire is one fault of the control endpoint, in a request and in a list.
@@ -48,23 +52,38 @@ type faultWire struct {
 	Queue string `json:"queue,omitempty"`
 	Fault string `json:"fault"`
 
-	// Calls is for so many calls, by default one; Rate, with Seed, for each call with
-	// that probability.
+	// On is an element of callNames; empty means "send".
+	On string `json:"on,omitempty"`
+
+	// Calls is the number of affected calls, by default 1. Rate, with Seed, is the
+	// probability of a fault for each call instead.
 	Calls int     `json:"calls,omitempty"`
 	Rate  float64 `json:"rate,omitempty"`
 	Seed  uint64  `json:"seed,omitempty"`
 
 	DelaySeconds float64 `json:"delay_seconds,omitempty"` // of delay_answer
 
-	// Code and SenderFault are the error of fail_entries, and EntryIDs the entries; none
-	// means all.
+	// Code and SenderFault are the error of fail_entries. EntryIDs are the failing
+	// entries; nil means all entries.
 	Code        string   `json:"code,omitempty"`
 	SenderFault bool     `json:"sender_fault,omitempty"`
 	EntryIDs    []string `json:"entry_ids,omitempty"`
 }
 
-// fault returns the Fault that the request describes.
+// fault returns the Fault described by the request.
 func (f faultWire) fault() (Fault, error) {
+	fault, err := f.kind()
+	if err != nil || f.On == "" {
+		return fault, err
+	}
+	calls := slices.Index(callNames[:], f.On)
+	if calls < 0 {
+		return Fault{}, fmt.Errorf("on %q is not one of %s", f.On, strings.Join(callNames[:], ", "))
+	}
+	return fault.On(Calls(calls)), nil
+}
+
+func (f faultWire) kind() (Fault, error) {
 	if f.Fault != faultDelayAnswer && f.DelaySeconds != 0 {
 		return Fault{}, errors.New("delay_seconds is for delay_answer")
 	}
@@ -119,7 +138,7 @@ func (s *Server) controlFaults(w http.ResponseWriter, r *http.Request) (any, err
 	return out, nil
 }
 
-// addFault answers with the faults that it made: one for each queue.
+// addFault injects the fault into each named queue and returns the injected faults.
 func (s *Server) addFault(w http.ResponseWriter, r *http.Request) (any, error) {
 	var in faultWire
 	if err := decodeControl(w, r, &in, `{"queue": "events.fifo", "fault": "lose_answer", "calls": 1}`); err != nil {
@@ -180,7 +199,7 @@ func (s *Server) removeFaults(r *http.Request) (any, error) {
 	return out, nil
 }
 
-// namedQueues is the queue of the name, or every queue if it is empty.
+// namedQueues returns the queue with the name, or every queue for the empty name.
 func (s *Server) namedQueues(name string) ([]*Queue, error) {
 	if name == "" {
 		return s.all(), nil
@@ -214,14 +233,17 @@ func (f Fault) wire(queue string, id uint64) faultWire {
 	if f.kind == "" {
 		w.Fault = faultPass
 	}
+	if f.on != CallsSend {
+		w.On = callNames[f.on]
+	}
 	if f.failure != nil {
 		w.Code, w.SenderFault = f.failure.class.query, f.failure.class.fault == smithy.FaultClient
 	}
 	return w
 }
 
-// removeFaults removes the fault with the number, or all if it is zero. A quota is not
-// a fault and stays.
+// removeFaults removes the fault with the number, or all faults if id is zero. A quota
+// is not a fault and stays.
 func (q *Queue) removeFaults(id uint64) (removed int) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

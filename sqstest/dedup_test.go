@@ -33,7 +33,7 @@ func md5hex(s string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// original asserts that got was answered with the identity of want.
+// original asserts that got has the message ID and sequence number of want.
 func (d desk) original(want, got *sqs.SendMessageOutput) {
 	d.Helper()
 	assert.Equal(d, *want.MessageId, *got.MessageId)
@@ -297,7 +297,7 @@ func TestSequenceNumbersAndIDs(t *testing.T) {
 }
 
 func TestSuppressedSaysWhy(t *testing.T) {
-	bothDoors(t, groupScope, func(d desk) {
+	bothAPIs(t, groupScope, func(d desk) {
 		first := d.send(msg{body: "a", group: "g", attributes: map[string]string{"k": "first"}})
 		accepted := time.Now()
 		time.Sleep(2 * time.Minute)

@@ -1,15 +1,15 @@
 package sqstest
 
-// Deviations from AWS in this file: none. AWS does not look into a body.
+// Deviations from AWS in this file: none. AWS does not parse bodies.
 
 import (
 	"encoding/json"
 	"strings"
 )
 
-// dedupeKeyOf returns the dedupe_key of a body that is a JSON object, else "". It scans
-// what envelopes look like and leaves everything else to encoding/json, which takes
-// ten times as long.
+// dedupeKeyOf returns the dedupe_key of a body, or "" unless the body is a JSON object
+// with this member. It scans bodies in the form of envelopes and leaves all others to
+// encoding/json, which takes ten times as long.
 func dedupeKeyOf(body string) string {
 	if !strings.Contains(body, `"dedupe_key"`) {
 		return ""
@@ -26,13 +26,13 @@ func dedupeKeyOf(body string) string {
 	return envelope.DedupeKey
 }
 
-// scanDedupeKey knows objects without spaces outside of strings, as canonical JSON is.
-// Whether a value is valid JSON it does not check.
+// scanDedupeKey reads objects without spaces outside of strings, such as canonical
+// JSON. It does not check that values are valid JSON.
 func scanDedupeKey(body string) (key string, ok bool) {
 	if !strings.HasPrefix(body, "{") || !strings.HasSuffix(body, "}") {
 		return "", false
 	}
-	depth, name := 0, true // name: the next string of depth 1 is a member's name
+	depth, name := 0, true // name: the next string at depth 1 is a member's name
 	for at := 0; at < len(body); at++ {
 		switch body[at] {
 		case '{', '[':
@@ -75,8 +75,9 @@ func scanDedupeKey(body string) (key string, ok bool) {
 	return "", false
 }
 
-// scanString returns the string that begins at the quote and where its last quote is,
-// -1 for nowhere. plain reports that it has no escapes.
+// scanString returns the string whose opening quote is at body[at], and the offset of
+// the closing quote, or -1 without a closing quote. plain reports that the string has
+// no escapes.
 func scanString(body string, at int) (text string, end int, plain bool) {
 	plain = true
 	for end = at + 1; end < len(body); end++ {

@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
-// What is scanned is what encoding/json finds in the same valid text.
+// In valid text, the scan and encoding/json find the same key.
 func FuzzDedupeKey(f *testing.F) {
 	for _, body := range []string{
 		`{"dedupe_key":"a"}`, `{"a":{"dedupe_key":"no"},"dedupe_key":"yes"}`, `{"dedupe_key":"a","dedupe_key":"b"}`,
@@ -22,7 +22,7 @@ func FuzzDedupeKey(f *testing.F) {
 			DedupeKey string `json:"dedupe_key"`
 		}
 		if !json.Valid([]byte(body)) || !utf8.ValidString(body) {
-			return // SQS refuses what is not UTF-8
+			return // SQS refuses invalid UTF-8
 		}
 		want := ""
 		var members map[string]json.RawMessage
@@ -33,7 +33,7 @@ func FuzzDedupeKey(f *testing.F) {
 		}
 		got := dedupeKeyOf(body)
 		if got != want && got == "" {
-			return // encoding/json does not tell the case of names apart, and refuses more
+			return // encoding/json ignores the case of names, and refuses more
 		}
 		assert.Equal(t, want, got)
 	})

@@ -1,99 +1,98 @@
 package sqstest
 
 // Deviations from AWS in this file:
-//   - AWS promises no order among groups. The order here is the one that fits every
-//     recording (F-140): a message keeps the turn that it got when it was sent until
-//     a receive gives it out; when it becomes visible again it goes to the back. A
-//     group's turn is that of its first message. Recorded by LocalStack's tests
-//     against AWS, one of them last on 2025-11-17.
-//   - Nothing is approximate: counts are exact, and a message is visible or not
-//     at once.
+//   - AWS promises no order among groups. The order here fits every recording (F-140):
+//     a message keeps its turn from the send until a receive. A message that becomes
+//     visible again goes to the back of the line. A group's turn is its first message's
+//     turn. Recorded by LocalStack's tests against AWS, the last on 2025-11-17.
+//   - Counts are exact here, and changes of visibility take effect immediately.
 
 import (
 	"container/heap"
 	"time"
 )
 
-// message is a stored message and where it is in its life.
+// message is a stored message with its state.
 type message struct {
 	Message
 	bodyMD5     string
 	traceHeader string
 	sequence    uint64
 
-	// sentAt is the SentTimestamp, which a move to a dead-letter queue keeps
-	// (F-110). agesFrom is what the retention is counted from.
+	// sentAt is the SentTimestamp; a move to a dead-letter queue keeps it (F-110).
+	// agesFrom is the start of the retention period.
 	sentAt, agesFrom time.Time
 	agingIndex       int // in delivery.aging
 
-	// source is the name of the queue that the message was moved from as a dead
-	// letter, else empty.
+	// source is the name of the queue that a dead letter was moved from, otherwise
+	// empty.
 	source string
 
 	group      *group
 	prev, next *message
 	deleted    bool
 
-	// hiddenIndex is the index in delivery.hidden, notInHeap of a visible message. A hidden message is waiting for
-	// its delay to pass or is in flight; both end at visibleAt.
+	// hiddenIndex is the index in delivery.hidden, or notInHeap for a visible message.
+	// A hidden message is delayed or in flight; both end at visibleAt.
 	hiddenIndex int
 	delayed     bool
 	visibleAt   time.Time
-	hideCount   uint64 // orders messages that become visible at the same instant
+	hideCount   uint64 // order among messages with equal visibleAt
 
-	// turn is the message's place in the line in which groups wait to be
-	// received (F-140).
+	// turn is the message's place in the line of groups that wait for a receive
+	// (F-140).
 	turn uint64
 
 	receives       int
-	receivesBefore int // in the queues that it was a dead letter of (F-150)
+	receivesBefore int // in earlier queues of a dead letter (F-150)
 	firstReceived  time.Time
-	changes        int      // of the visibility by the receiver
-	handles        []string // given out and to be forgotten with the message
+	lastReceived   time.Time
+	changes        int      // of the visibility, by the receiver
+	handles        []string // issued handles, forgotten with the message
 }
 
-// group is the messages of a message group that are not deleted, in order. In a
-// standard queue each message is a separate group. The first message alone decides
-// whether the group can deliver: a receive walks the group from there and stops at
-// the first hidden message (F-091).
+// group holds the undeleted messages of a message group, in order. In a standard queue
+// each message is a separate group. The first message alone decides whether the group
+// can deliver: a receive starts there and stops at the first hidden message (F-091).
 type group struct {
 	head, tail *message
-	readyIndex int // in delivery.ready, or notInHeap if the head is hidden
+	count      int // undeleted messages
+	readyIndex int // in delivery.ready; notInHeap if the head is hidden
 }
 
-// delivery is what receiving works on. It needs the queue's mutex. Every
-// operation is O(log n): no call looks at all messages or all groups.
+// delivery is the state of receives. The queue's mutex guards delivery. Every operation
+// except clear is O(log n).
 type delivery struct {
 	groups map[string]*group
-	ready  indexedHeap[*group]   // the group whose turn it is on top
-	hidden indexedHeap[*message] // the message that becomes visible next on top
-	live   int                   // not deleted
-	// liveBytes is what the messages take that are not deleted.
+	ready  indexedHeap[*group]   // groups with a visible head, next turn on top
+	hidden indexedHeap[*message] // hidden messages, next to become visible on top
+	live   int                   // number of undeleted messages
+	// liveBytes is the size of the undeleted messages.
 	liveBytes int64
-	delayed   int // of hidden
+	delayed   int // number of delayed messages in hidden
 
-	// rotates lets a message that becomes visible again go to the back of the
-	// line. Standard queues keep the order of sending (F-140).
+	// rotates moves a message that becomes visible again to the back of the line.
+	// Standard queues keep the order of the sends (F-140).
 	rotates bool
-	turns   uint64 // the last turn given
-	hides   uint64 // the last hideCount given
+	turns   uint64 // last assigned turn
+	hides   uint64 // last assigned hideCount
 
-	// inFlightLimit is the most messages that are in flight at a time; a receive
-	// beyond it gets none (F-105).
+	// inFlightLimit is the largest number of messages in flight at a time. A receive
+	// beyond the limit gets no messages (F-105).
 	inFlightLimit int
 
-	aging indexedHeap[*message] // the message that the retention ends first on top
+	aging indexedHeap[*message] // undeleted messages, first to expire on top
 
-	// receipts knows every handle ever given out, because an expired handle and
-	// one that never was are refused differently (F-098, F-107). With
-	// Config.DiscardDeleted those of deleted messages are forgotten.
+	// receipts has every issued handle, because AWS refuses expired and unknown handles
+	// differently (F-098, F-107). With Config.DiscardDeleted the handles of deleted
+	// messages are forgotten.
 	receipts map[string]receipt
 
 	waiters
 }
 
-// receipt is one receive of one message. It is current while the message was
-// not received again since.
+// receipt is one receive of one message. A receipt is current until the next receive of
+// the message.
 type receipt struct {
 	message *message
 	receive int
@@ -123,8 +122,8 @@ func newDelivery(fifo bool) delivery {
 	}
 }
 
-// enqueue puts a new message after the others of its group, or apart from all
-// others if the queue has no order.
+// enqueue appends a new message to its group, or makes a separate group for the message
+// if the queue has no order.
 func (d *delivery) enqueue(m *message, now time.Time, delay time.Duration, ordered bool) {
 	var g *group
 	if ordered {
@@ -143,6 +142,7 @@ func (d *delivery) enqueue(m *message, now time.Time, delay time.Duration, order
 		g.tail.next = m
 	}
 	g.tail = m
+	g.count++
 	d.live++
 	d.liveBytes += m.size()
 	m.turn = d.nextTurn()
@@ -156,7 +156,7 @@ func (d *delivery) enqueue(m *message, now time.Time, delay time.Duration, order
 	d.wake()
 }
 
-// hide keeps m out of receives until the given time.
+// hide hides m from receives until the given time.
 func (d *delivery) hide(m *message, until time.Time) {
 	m.visibleAt = until
 	d.hides++
@@ -173,7 +173,7 @@ func (d *delivery) nextTurn() uint64 {
 	return d.turns
 }
 
-// giveBack moves a message that was received to the back of the line.
+// giveBack moves a received message to the back of the line.
 func (d *delivery) giveBack(m *message) {
 	if d.rotates {
 		m.turn = d.nextTurn()
@@ -190,7 +190,7 @@ func (d *delivery) show(m *message) {
 	}
 }
 
-// remove takes m out for good.
+// remove removes m permanently.
 func (d *delivery) remove(m *message) {
 	d.show(m)
 	heap.Remove(&d.aging, m.agingIndex)
@@ -206,6 +206,7 @@ func (d *delivery) remove(m *message) {
 		m.next.prev = m.prev
 	}
 	m.prev, m.next, m.deleted = nil, nil, true
+	g.count--
 	d.forgetHandles(m)
 	d.live--
 	d.liveBytes -= m.size()
@@ -216,8 +217,7 @@ func (d *delivery) remove(m *message) {
 	d.wake()
 }
 
-// clear takes every message out for good. It is the one operation that looks at
-// all of them.
+// clear removes every message permanently. No other operation reads all messages.
 func (d *delivery) clear() {
 	for _, m := range d.aging.list {
 		m.prev, m.next, m.group, m.deleted, m.hiddenIndex = nil, nil, nil, true, notInHeap
@@ -228,7 +228,7 @@ func (d *delivery) clear() {
 	d.wake()
 }
 
-// place puts g into the ready groups or takes it out, as its head demands.
+// place adds g to the ready groups if its head is visible, and removes g otherwise.
 func (d *delivery) place(g *group) {
 	ready := g.head != nil && g.head.hiddenIndex == notInHeap
 	switch {
@@ -241,7 +241,7 @@ func (d *delivery) place(g *group) {
 	}
 }
 
-// settle makes the queue what time has made of it.
+// settle shows the messages whose hidden time is over and removes the expired messages.
 func (d *delivery) settle(now time.Time, retention time.Duration) {
 	for d.hidden.Len() > 0 && !now.Before(d.hidden.list[0].visibleAt) {
 		m := d.hidden.list[0]
@@ -258,10 +258,10 @@ func (d *delivery) settle(now time.Time, retention time.Duration) {
 	}
 }
 
-// take hides up to limit messages for the given time and returns them: as many
-// as there are of one group, then the next group's (F-090). Messages that were
-// received maxReceives times in this queue already are not among them but in dead, where the
-// caller has to remove them; zero is no limit.
+// take hides up to limit messages for the given time and returns them: as many as
+// possible of one group, then messages of the next group (F-090). Messages with
+// maxReceives earlier receives in this queue are returned in dead instead, and the
+// caller must remove them. Zero for maxReceives means no limit.
 func (d *delivery) take(now time.Time, limit, maxReceives int, visibility time.Duration) (taken, dead []*message) {
 	limit = min(limit, d.inFlightLimit-(d.hidden.Len()-d.delayed))
 	var walked []*group
@@ -281,11 +281,11 @@ func (d *delivery) take(now time.Time, limit, maxReceives int, visibility time.D
 		if m.receives == 1 {
 			m.firstReceived = now
 		}
-		m.visibleAt = now
+		m.visibleAt, m.lastReceived = now, now
 		if visibility > 0 {
 			d.hide(m, now.Add(visibility))
 		} else {
-			d.giveBack(m) // and the group stays open, F-097
+			d.giveBack(m) // the group stays open, F-097
 		}
 	}
 	for _, g := range walked {

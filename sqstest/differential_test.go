@@ -20,9 +20,9 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
 )
 
-// The in-process API validates as the SDK does before it sends, and builds the SDK's
-// chain of errors by hand. A real client with the same random inputs is what holds
-// both.
+// The in-process API repeats the SDK's validation before a send and builds the SDK's
+// chain of errors by hand. This test compares both with a real client on equal random
+// inputs.
 func TestInProcessErrorsAreTheClients(t *testing.T) {
 	account := reflect.TypeFor[account]()
 	rounds := 150
@@ -63,7 +63,7 @@ func callWith(method, input reflect.Value) error {
 	return err
 }
 
-// fillRandomly sets about half of the members, with values of which some are wrong.
+// fillRandomly sets about half of the members, some to invalid values.
 func fillRandomly(rng *rand.Rand, v reflect.Value, name string) {
 	text := func() string {
 		choices := []string{"", "a", "a b", "events", "events.fifo", "none.fifo", "arn:aws:sqs:us-east-1:000000000000:events.fifo", strings.Repeat("x", 129), "String", "1"}
@@ -96,7 +96,7 @@ func fillRandomly(rng *rand.Rand, v reflect.Value, name string) {
 		}
 	case reflect.Map:
 		v.Set(reflect.MakeMap(v.Type()))
-		if rng.IntN(3) > 0 { // one member: of several, the order of complaints is random
+		if rng.IntN(3) > 0 { // one member, because the SDK reports several in random order
 			value := reflect.New(v.Type().Elem()).Elem()
 			fillRandomly(rng, value, name)
 			key := reflect.New(v.Type().Key()).Elem()
@@ -108,7 +108,7 @@ func fillRandomly(rng *rand.Rand, v reflect.Value, name string) {
 
 var requestID = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f-]{27}`)
 
-// describeError is what a program can notice of an error.
+// describeError returns every part of an error that a program can see.
 func describeError(err error) string {
 	var b strings.Builder
 	for e := err; e != nil; e = errors.Unwrap(e) {

@@ -5,21 +5,24 @@ import (
 	"testing"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
+	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
 )
 
-// A queue that discards what was deleted answers and explains a duplicate as
-// any other, as far as the window remembers.
+// A queue with DiscardDeleted answers and explains a duplicate like any other queue, as
+// far as the window remembers.
 func TestDiscardDeleted(t *testing.T) {
-	bothDoors(t, sqstest.Config{DiscardDeleted: true}, func(d desk) {
+	bothAPIs(t, sqstest.Config{DiscardDeleted: true}, func(d desk) {
 		sent := time.Now()
 		first := d.send(msg{body: "deleted", group: "g"})
 		held := d.receive(1)
 		d.delete(held...)
-		const many = 3000 // more than are looked over for one deleted message
+		const many = 3000 // enough to make the queue forget a deleted message
 		var last string
 		for i := range many {
 			last = strconv.Itoa(i)
@@ -41,11 +44,46 @@ func TestDiscardDeleted(t *testing.T) {
 		assert.Equal(d, time.Minute, got[0].At.Sub(sent))
 		assert.Equal(d, *stays.MessageId, got[1].Original.MessageID)
 		assert.Equal(d, "stays", got[1].Original.Body)
-		assert.ErrorContains(d, d.tryDelete(held[0]), "not a valid receipt handle")
+		assert.NoError(d, d.tryDelete(held[0]), "a repeated delete succeeds, also of a forgotten message")
+		d.refused(d.tryChange(held[0], 10), "InvalidParameterValue",
+			"Value "+*held[0].ReceiptHandle+" for parameter ReceiptHandle is invalid. Reason: Message does not exist or is not available for visibility timeout change.")
+		invented := "AQEB" + (*held[0].ReceiptHandle)[5:]
+		assert.ErrorContains(d, d.tryDelete(types.Message{ReceiptHandle: &invented}), "not a valid receipt handle")
 
 		time.Sleep(interval)
 		d.fresh(first, d.send(msg{body: "deleted", group: "g"}))
 		d.send(msg{body: "deleted", group: "g"})
 		assert.Len(d, d.queue.Suppressed(), 1, "the others are older than the interval")
 	})
+}
+
+// A standard queue that forgot a deleted message refuses a change of its visibility with the
+// recorded text, like a queue that kept the message (F-141). The handle itself says that the
+// queue issued it, so that no number of deletes makes the queue forget.
+func TestForgottenHandleInABatch(t *testing.T) {
+	for _, discard := range []bool{false, true} {
+		bothAPIs(t, sqstest.Config{Standard: true, Name: "plain", DiscardDeleted: discard}, func(d desk) {
+			var held []types.Message
+			const many = 3000
+			for i := range many {
+				d.send(msg{body: strconv.Itoa(i)})
+				got := d.receive(1)
+				d.delete(got...)
+				if i%1000 == 0 {
+					held = append(held, got...)
+				}
+			}
+			for _, m := range held {
+				id := "a"
+				out, err := d.ChangeMessageVisibilityBatch(d.Context(), &sqs.ChangeMessageVisibilityBatchInput{
+					QueueUrl: aws.String(d.queue.URL()),
+					Entries:  []types.ChangeMessageVisibilityBatchRequestEntry{{Id: &id, ReceiptHandle: m.ReceiptHandle, VisibilityTimeout: 10}},
+				})
+				require.NoError(d, err)
+				require.Len(d, out.Failed, 1)
+				assert.Equal(d, "ReceiptHandleIsInvalid", *out.Failed[0].Code)
+				assert.Equal(d, "Message does not exist or is not available for visibility timeout change", *out.Failed[0].Message)
+			}
+		})
+	}
 }

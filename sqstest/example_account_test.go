@@ -12,8 +12,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
 )
 
-// A message that nobody deletes ends in the dead-letter queue, with its own
-// MessageId for its deduplication ID: a replay of its body there is not suppressed.
+// A message without a delete ends in the dead-letter queue. Its MessageId is its
+// deduplication ID there, so a replay of its body there is not suppressed.
 func ExampleConfig_deadLetterQueue() {
 	ctx := context.Background()
 	dead, err := sqstest.NewQueue(sqstest.Config{Name: "dead.fifo"})
@@ -46,11 +46,11 @@ func ExampleConfig_deadLetterQueue() {
 	// dead: scene true true
 }
 
-// A server without queues is an account to create them in.
+// A server without queues is an empty account.
 func ExampleServer_CreateQueue() {
 	ctx := context.Background()
 	s := sqstest.NewServer()
-	client := s.Client() // or s itself, without the wire format in between
+	client := s.Client() // or s itself, without the wire format
 	_, err := client.CreateQueue(ctx, &sqs.CreateQueueInput{
 		QueueName:  aws.String("scenes.fifo"),
 		Attributes: map[string]string{"FifoQueue": "true", "ContentBasedDeduplication": "true"},

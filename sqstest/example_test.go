@@ -21,9 +21,9 @@ func input(q *sqstest.Queue, group, body string) *sqs.SendMessageInput {
 	return &sqs.SendMessageInput{QueueUrl: aws.String(q.URL()), MessageGroupId: aws.String(group), MessageBody: aws.String(body)}
 }
 
-// Two scenes whose bodies are the same are one message to SQS: what differs stands
-// in an attribute, which is not hashed. Both sends succeed, and the second scene
-// is gone.
+// Two scenes with equal bodies are one message to SQS, because the difference is in an
+// attribute, and SQS does not hash attributes. Both sends succeed, and the second scene
+// is lost.
 func Example() {
 	ctx := context.Background()
 	q, err := sqstest.NewQueue(sqstest.Config{})
@@ -58,11 +58,11 @@ func ExampleNewQueue() {
 	fmt.Println(err)
 	// Output:
 	// https://sqs.us-east-1.test/000000000000/scenes.fifo <nil>
-	// sqstest: Config.Name = "scenes": must be letters, digits, hyphens and underscores and end in ".fifo", 80 characters at most
-	// sqstest: Config.Delay = 1ms: must be whole seconds from 0 to 15 minutes
+	// sqstest: invalid Config.Name: "scenes": must be letters, digits, hyphens and underscores and end in ".fifo", 80 characters at most
+	// sqstest: invalid Config.Delay: 1ms: must be whole seconds from 0 to 15 minutes
 }
 
-// Code that wants a *sqs.Client gets a real one. It opens no socket.
+// Code that needs a *sqs.Client gets a real client. It opens no socket.
 func ExampleQueue_Client() {
 	ctx := context.Background()
 	q, err := sqstest.NewQueue(sqstest.Config{})
@@ -86,7 +86,7 @@ func ExampleQueue_Client() {
 	// same message: true
 }
 
-// Outside a testing/synctest bubble the queue's clock is moved by hand.
+// Outside a testing/synctest bubble the test moves the queue's clock.
 func ExampleQueue_Advance() {
 	ctx := context.Background()
 	q, err := sqstest.NewQueue(sqstest.Config{})
@@ -108,8 +108,8 @@ func ExampleQueue_Advance() {
 	// stored: 2
 }
 
-// A producer that takes a lost answer for a refusal would lose the message or
-// build it again; the queue has it.
+// A producer that mistakes a lost answer for a refusal would lose the message or build
+// it again; the queue has the message.
 func ExampleQueue_Inject() {
 	ctx := context.Background()
 	q, err := sqstest.NewQueue(sqstest.Config{})
@@ -163,8 +163,8 @@ func ExampleFailEntries() {
 	// failed: entry-b InternalError sender's fault: false
 }
 
-// Behind a socket the queues serve any AWS SDK in any language: give it the
-// server's URL as endpoint and whatever credentials.
+// Over a socket the queues serve any AWS SDK in any language. The client needs the
+// server's URL as endpoint and any credentials.
 func ExampleServer() {
 	ctx := context.Background()
 	scenes, err := sqstest.NewQueue(sqstest.Config{Name: "scenes.fifo"})
@@ -203,7 +203,7 @@ func ExampleServer() {
 	// stored: 1 suppressed: 1
 }
 
-// A server of several queues, talked to in memory.
+// A client uses a server of several queues in memory.
 func ExampleServer_Client() {
 	ctx := context.Background()
 	raw, err1 := sqstest.NewQueue(sqstest.Config{Name: "raw.fifo"})

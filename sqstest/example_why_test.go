@@ -13,7 +13,7 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
 )
 
-// Why a message vanished: the queue has answered its sender with success.
+// The queue answered the sender with success and explains why the message vanished.
 func ExampleQueue_Suppressed() {
 	queue, err := sqstest.NewQueue(sqstest.Config{})
 	if err != nil {
@@ -37,7 +37,7 @@ func ExampleQueue_Suppressed() {
 	// the message to south is a duplicate of the one to north, by content: true, for another 4m0s
 }
 
-// A test in virtual time: it waits for five minutes and is done at once.
+// A test in virtual time waits for five minutes and is done immediately.
 func Example_bubble() {
 	_ = func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {

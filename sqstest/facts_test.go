@@ -12,8 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Each fact of FACTS.md is in the name of a test, in a recorded vector or in the
-// list of those that are not implemented, and no test names a fact that is not there.
+// Each fact of FACTS.md is in the name of a test, in a recorded vector or in the list
+// of facts that are not implemented. No test names an unlisted fact.
 func TestFacts(t *testing.T) {
 	doc, err := os.ReadFile("FACTS.md")
 	require.NoError(t, err)

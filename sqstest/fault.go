@@ -1,14 +1,15 @@
 package sqstest
 
-// Deviations from AWS in this file: what AWS answers while it throttles or fails
-// was not recorded for FIFO sends; codes and statuses are those of the service
-// model, and an injected failure of an entry takes the code that the test gives it.
+// Deviations from AWS in this file: the answers to throttled and failed calls on FIFO
+// queues are unrecorded. Codes and statuses follow the service model, and the test
+// chooses the code of an injected entry failure.
 
 import (
 	"context"
 	"io"
 	"math/rand/v2"
 	"net/http"
+	"slices"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -17,12 +18,26 @@ import (
 	"github.com/aws/smithy-go"
 )
 
-// Fault is one way in which a send goes wrong. The zero value lets the call
-// pass, which a script needs for "the third call fails". A Fault is a value: it
-// may be injected into any number of queues.
+// Calls is a kind of queue calls. SQS has a separate quota for each action.
+type Calls uint8
+
+const (
+	CallsSend       Calls = iota // SendMessage, SendMessageBatch
+	CallsReceive                 // ReceiveMessage
+	CallsDelete                  // DeleteMessage, DeleteMessageBatch
+	CallsVisibility              // ChangeMessageVisibility, ChangeMessageVisibilityBatch
+
+	numberOfCalls
+)
+
+// Fault is one fault of a call: a send, unless [Fault.On] names other calls. The zero
+// value lets the call pass, as a script needs for "the third call fails". A Fault is a
+// value and may be injected into any number of queues.
 type Fault struct {
-	early error // before anything is looked at or stored
-	late  error // after everything is stored
+	on Calls
+
+	early error // returned before any check or store
+	late  error // returned after the store
 
 	delay    time.Duration // of the answer
 	truncate bool          // the answer
@@ -30,27 +45,34 @@ type Fault struct {
 	choose  func(position int, e types.SendMessageBatchRequestEntry) bool
 	failure *apiError
 
-	// kind and entryIDs describe the fault over HTTP; a call that passes has no kind.
+	// kind and entryIDs describe the fault over HTTP. A Fault without an effect has the
+	// kind "".
 	kind     string
 	entryIDs []string
 }
 
-// LoseAnswer lets the queue do the call and breaks the connection before the
-// answer: the sender cannot know that its messages are stored. In process the
-// error is the SDK's for a broken connection and matches io.ErrUnexpectedEOF;
-// over HTTP the connection closes without a response.
+// On returns the fault for calls other than sends.
+func (f Fault) On(calls Calls) Fault {
+	f.on = calls
+	return f
+}
+
+// LoseAnswer lets the queue do the call and breaks the connection before the answer:
+// the sender cannot know that its messages are stored. In process the error is the
+// SDK's error for a broken connection and matches io.ErrUnexpectedEOF. Over HTTP the
+// connection closes without a response.
 func LoseAnswer() Fault {
 	return Fault{late: &connectionError{io.ErrUnexpectedEOF}, kind: faultLoseAnswer}
 }
 
-// DropRequest breaks the connection before the queue sees the call. The sender
-// cannot distinguish it from [LoseAnswer], but nothing is stored.
+// DropRequest breaks the connection before the queue sees the call. The sender gets the
+// same error as from [LoseAnswer], but nothing is stored.
 func DropRequest() Fault {
 	return Fault{early: &connectionError{io.ErrUnexpectedEOF}, kind: faultDropRequest}
 }
 
-// ResetConnection is [DropRequest] with another end: the peer resets the
-// connection, which matches syscall.ECONNRESET. Nothing is stored.
+// ResetConnection is [DropRequest] with another error: the peer resets the connection,
+// and the error matches syscall.ECONNRESET. Nothing is stored.
 func ResetConnection() Fault {
 	return Fault{early: &connectionError{syscall.ECONNRESET}, kind: faultResetConnection}
 }
@@ -59,13 +81,13 @@ func ResetConnection() Fault {
 // middle of the answer's body. The sender has a status and no result.
 func TruncateAnswer() Fault { return Fault{truncate: true, kind: faultTruncateAnswer} }
 
-// DelayAnswer lets the queue do the call and holds the answer back for d, in real
-// or, inside a bubble, virtual time. A sender whose context ends first does not
-// get it.
+// DelayAnswer lets the queue do the call and delays the answer by d, in real or, inside
+// a bubble, virtual time. If the sender's context ends first, the sender does not get
+// the answer.
 func DelayAnswer(d time.Duration) Fault { return Fault{delay: d, kind: faultDelayAnswer} }
 
-// Throttle refuses the call with RequestThrottled, status 403, a code that the
-// SDK's retryers know as throttling. Nothing is stored.
+// Throttle refuses the call with RequestThrottled, status 403. The SDK's retryers treat
+// this code as throttling. Nothing is stored.
 func Throttle() Fault {
 	return Fault{early: requestThrottled.because("Request is throttled."), kind: faultThrottle}
 }
@@ -76,13 +98,13 @@ func ServerError() Fault {
 	return Fault{early: internalFailure.because("We encountered an internal error. Please try again."), kind: faultServerError}
 }
 
-// FailEntries fails the valid entries that choose picks, each with the given
-// code, and lets the others through. fault says who is to blame, as SenderFault
-// shows it: smithy.FaultClient for the sender, anything else for the service. A
-// choose of nil picks every entry.
+// FailEntries fails the valid entries chosen by choose, each with the given code, and
+// stores the other entries. fault sets SenderFault: smithy.FaultClient blames the
+// sender, any other value the service. A nil choose chooses every entry.
 //
-// A SendMessage counts as a batch of one entry without an Id: if it is picked,
-// the call fails with the code, status 400 or 500.
+// A SendMessage counts as a batch of one entry without an Id: a chosen SendMessage
+// fails with the code, status 400 or 500. With [CallsDelete] and [CallsVisibility] the
+// entry has only an Id, which a call without a batch lacks. Receives have no entries.
 func FailEntries(code string, fault smithy.ErrorFault, choose func(position int, e types.SendMessageBatchRequestEntry) bool) Fault {
 	c := &errorClass{status: http.StatusInternalServerError, query: code, shape: frameworkShape + code, fault: smithy.FaultServer}
 	if fault == smithy.FaultClient {
@@ -100,14 +122,14 @@ type scripted struct {
 	calls int
 }
 
-// faultIDs numbers what is injected, for the control endpoint.
+// faultIDs numbers the injected faults for the control endpoint.
 var faultIDs atomic.Uint64
 
-// Inject adds f to the end of the queue's script, for the given number of
-// calls. Each SendMessage and SendMessageBatch that names the queue takes the next
-// step of the script in the order of arrival, whichever API it uses;
-// after the last step calls pass again. An SDK client with a retryer takes a step
-// for each attempt. A count below one adds nothing.
+// Inject adds f to the end of the queue's script, for the given number of calls. Each
+// SendMessage and SendMessageBatch to the queue takes the next step of the script in
+// the order of arrival, in either API. After the last step calls pass again. Receives,
+// deletes and changes of visibility have similar scripts, chosen by [Fault.On]. An SDK
+// client with a retryer takes a step for each attempt. A count below one adds nothing.
 func (q *Queue) Inject(f Fault, calls int) {
 	q.inject(f, calls)
 }
@@ -123,8 +145,8 @@ func (q *Queue) inject(f Fault, calls int) (id uint64) {
 	return id
 }
 
-// PendingFaults returns the number of calls that the script still holds a step
-// for. Zero at the end of a test shows that each fault met a call.
+// PendingFaults returns the number of steps that remain in the scripts. Zero at the end
+// of a test shows that each fault met a call.
 func (q *Queue) PendingFaults() int {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -135,10 +157,10 @@ func (q *Queue) PendingFaults() int {
 	return n
 }
 
-// InjectRandomly gives each later send call that meets no step of the script
-// the fault f with the probability rate, 0 to 1. The same seed and the same calls
-// in the same order meet the same faults. Faults that were injected earlier are
-// tried first; a call meets at most one.
+// InjectRandomly gives each later send call without a script step the fault f with the
+// probability rate, 0 to 1. [Fault.On] chooses other calls than sends. Equal seeds and
+// equal calls in the same order have equal faults. Earlier random faults are tried
+// first; a call has at most one fault.
 func (q *Queue) InjectRandomly(f Fault, rate float64, seed uint64) { q.injectRandomly(f, rate, seed) }
 
 func (q *Queue) injectRandomly(f Fault, rate float64, seed uint64) (id uint64) {
@@ -150,27 +172,33 @@ func (q *Queue) injectRandomly(f Fault, rate float64, seed uint64) (id uint64) {
 	return id
 }
 
-// SetQuota refuses send calls beyond so many a second on the queue's clock, as
-// [Throttle] does, whether they hold one message or ten. The allowance of one
-// second is there at the start and never grows above it. Zero ends the quota.
-func (q *Queue) SetQuota(callsPerSecond int) {
+// SetQuota refuses calls above callsPerSecond on the queue's clock, like [Throttle]. A
+// call counts once, with one message or ten. The quota is for sends, or for each named
+// kind of calls with a separate allowance, as SQS counts each action. The allowance
+// starts at one second's calls and never exceeds them. Zero ends the quota.
+func (q *Queue) SetQuota(callsPerSecond int, on ...Calls) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.quota = quota{perSecond: float64(callsPerSecond), left: float64(callsPerSecond), at: q.now()}
+	if len(on) == 0 {
+		on = []Calls{CallsSend}
+	}
+	for _, calls := range on {
+		q.quotas[calls] = quota{perSecond: float64(callsPerSecond), left: float64(callsPerSecond), at: q.now()}
+	}
 }
 
-// ClearFaults ends every fault: the script, the random ones and the quota.
+// ClearFaults removes the scripts, the random faults and the quotas.
 func (q *Queue) ClearFaults() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.faults = faults{}
 }
 
-// faults is what a queue does wrong.
+// faults holds the injected faults of a queue.
 type faults struct {
 	script  []scripted
 	chances []chance
-	quota   quota
+	quotas  [numberOfCalls]quota
 }
 
 type chance struct {
@@ -186,7 +214,7 @@ type quota struct {
 	at              time.Time
 }
 
-// spend takes one call out of the allowance, if it has one left.
+// spend takes one call from the allowance and reports whether a call was left.
 func (a *quota) spend(now time.Time) bool {
 	if a.perSecond == 0 {
 		return true
@@ -200,29 +228,44 @@ func (a *quota) spend(now time.Time) bool {
 	return true
 }
 
-func (q *Queue) nextFault() Fault {
+// nextFault returns the fault of the next call of the kind. The zero Fault lets the
+// call pass.
+func (q *Queue) nextFault(calls Calls) Fault {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if !q.quota.spend(q.now()) {
+	if !q.quotas[calls].spend(q.now()) {
 		return Throttle()
 	}
-	if len(q.script) > 0 {
-		s := &q.script[0]
+	for i := range q.script {
+		s := &q.script[i]
+		if s.fault.on != calls {
+			continue
+		}
 		f := s.fault
 		if s.calls--; s.calls == 0 {
-			q.script = q.script[1:]
+			q.script = slices.Delete(q.script, i, i+1)
 		}
 		return f
 	}
 	for _, c := range q.chances {
-		if c.rng.Float64() < c.rate {
+		if c.fault.on == calls && c.rng.Float64() < c.rate {
 			return c.fault
 		}
 	}
 	return Fault{}
 }
 
-// answer is what the sender gets of a call that the queue has done.
+// faulty runs a call with the next fault of its kind.
+func faulty[O any](ctx context.Context, q *Queue, calls Calls, run func(Fault) (*O, error)) (*O, error) {
+	fault := q.nextFault(calls)
+	if fault.early != nil {
+		return nil, fault.early
+	}
+	out, err := run(fault)
+	return answer(ctx, fault, out, err)
+}
+
+// answer applies f to the result of a call and returns the result for the sender.
 func answer[O any](ctx context.Context, f Fault, out *O, err error) (*O, error) {
 	switch {
 	case f.late != nil:
@@ -243,11 +286,16 @@ func answer[O any](ctx context.Context, f Fault, out *O, err error) (*O, error) 
 	return out, nil
 }
 
-// truncatedError is an answer that does not arrive whole.
+// truncatedError is an answer cut off in the middle.
 type truncatedError struct{ out any }
 
 func (e *truncatedError) Error() string { return "connection broken in the middle of the answer" }
 func (e *truncatedError) Unwrap() error { return io.ErrUnexpectedEOF }
+
+// entryID is entry for a delete or a change of visibility.
+func (f Fault) entryID(position int, id *string) *apiError {
+	return f.entry(position, types.SendMessageBatchRequestEntry{Id: id})
+}
 
 func (f Fault) entry(position int, e types.SendMessageBatchRequestEntry) *apiError {
 	if f.choose != nil && f.choose(position, e) {

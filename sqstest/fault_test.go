@@ -22,7 +22,7 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
 )
 
-// chain names the types of an error from the outside in.
+// chain returns the types of an error from the outside in.
 func chain(err error) []string {
 	var c []string
 	for ; err != nil; err = errors.Unwrap(err) {
@@ -133,11 +133,11 @@ func TestFaults(t *testing.T) {
 	})
 }
 
-// Callers classify errors by type: both doors must return the same chain.
+// Callers classify errors by type, so both APIs must return the same chain.
 func TestErrorChainsAreTheSDKs(t *testing.T) {
 	var chains [2]map[string][]string
-	door := 0
-	bothDoors(t, sqstest.Config{}, func(d desk) {
+	api := 0
+	bothAPIs(t, sqstest.Config{}, func(d desk) {
 		got := map[string][]string{}
 		canceled, cancel := context.WithCancel(d.Context())
 		cancel()
@@ -165,16 +165,16 @@ func TestErrorChainsAreTheSDKs(t *testing.T) {
 		got["invalid"] = chain(err)
 		_, err = d.SendMessage(d.Context(), &sqs.SendMessageInput{})
 		got["missing"] = chain(err)
-		chains[door] = got
-		door++
+		chains[api] = got
+		api++
 	})
 	for name, want := range chains[1] {
 		assert.Equal(t, want, chains[0][name], name)
 	}
 }
 
-// The SDK's own retry after a lost answer is the duplicate that a producer
-// meets most often: it succeeds and stores nothing twice.
+// The SDK's own retry after a lost answer is a producer's most frequent duplicate. It
+// succeeds and stores nothing twice.
 func TestSDKRetriesALostAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue(t, sqstest.Config{})
@@ -191,7 +191,7 @@ func TestSDKRetriesALostAnswer(t *testing.T) {
 	})
 }
 
-// Over a real connection a lost answer is a connection that closes.
+// Over a real connection a lost answer closes the connection.
 func TestLostAnswerOverASocket(t *testing.T) {
 	q := newQueue(t, sqstest.Config{})
 	server := httptest.NewServer(sqstest.NewServer(q))

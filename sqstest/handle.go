@@ -1,6 +1,6 @@
 package sqstest
 
-// Deviations from AWS in this file: see receive.go, which gives out the handles.
+// Deviations from AWS in this file: see receive.go, the source of the handles.
 
 import (
 	"context"
@@ -11,9 +11,9 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 )
 
-// DeleteMessage removes a message for good while its receiver still holds it. A
-// handle whose visibility timeout is over is refused: on a FIFO queue the message
-// may be with somebody else by then (F-098). The deduplication ID stays taken
+// DeleteMessage removes a message permanently while its receiver has it in flight.
+// After the visibility timeout the handle is refused, because another receiver of the
+// FIFO queue may have the message by then (F-098). The deduplication ID stays taken
 // (F-021).
 func (q *Queue) DeleteMessage(ctx context.Context, in *sqs.DeleteMessageInput, _ ...func(*sqs.Options)) (*sqs.DeleteMessageOutput, error) {
 	return inProcess(ctx, "DeleteMessage", in, requireDelete, q.deleteMessage)
@@ -25,10 +25,10 @@ func (q *Queue) DeleteMessageBatch(ctx context.Context, in *sqs.DeleteMessageBat
 	return inProcess(ctx, "DeleteMessageBatch", in, requireDeleteBatch, q.deleteBatch)
 }
 
-// ChangeMessageVisibility lets a received message become visible the given
-// number of seconds from now, zero for at once (F-092, F-093). On a standard queue
-// any handle of the message will do, and the call succeeds even if the message is
-// visible again (F-141); on a FIFO queue it has to be in flight.
+// ChangeMessageVisibility makes a received message visible the given number of seconds
+// from now; zero means now (F-092, F-093). On a standard queue any handle of the
+// message works, and the call succeeds even if the message is visible again (F-141). On
+// a FIFO queue the message must be in flight.
 func (q *Queue) ChangeMessageVisibility(ctx context.Context, in *sqs.ChangeMessageVisibilityInput, _ ...func(*sqs.Options)) (*sqs.ChangeMessageVisibilityOutput, error) {
 	return inProcess(ctx, "ChangeMessageVisibility", in, requireChange, func(ctx context.Context, in *sqs.ChangeMessageVisibilityInput) (*sqs.ChangeMessageVisibilityOutput, error) {
 		return q.changeVisibility(ctx, &changeRequest{ChangeMessageVisibilityInput: *in, VisibilityTimeout: &in.VisibilityTimeout})
@@ -41,27 +41,32 @@ func (q *Queue) ChangeMessageVisibilityBatch(ctx context.Context, in *sqs.Change
 	return inProcess(ctx, "ChangeMessageVisibilityBatch", in, requireChangeBatch, q.changeVisibilityBatch)
 }
 
-func (q *Queue) deleteMessage(_ context.Context, in *sqs.DeleteMessageInput) (*sqs.DeleteMessageOutput, error) {
+func (q *Queue) deleteMessage(ctx context.Context, in *sqs.DeleteMessageInput) (*sqs.DeleteMessageOutput, error) {
 	if err := q.resolve(in.QueueUrl); err != nil {
 		return nil, err
 	}
 	if in.ReceiptHandle == nil {
 		return nil, missing("ReceiptHandle")
 	}
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	q.settle(q.now())
-	r, ok := q.receipts[*in.ReceiptHandle]
-	if !ok {
-		return nil, unknownHandle(*in.ReceiptHandle)
-	}
-	if err := q.deleteReceived(*in.ReceiptHandle, r); err != nil {
-		return nil, err
-	}
-	return &sqs.DeleteMessageOutput{}, nil
+	return faulty(ctx, q, CallsDelete, func(fault Fault) (*sqs.DeleteMessageOutput, error) {
+		if err := fault.entryID(0, nil); err != nil {
+			return nil, err
+		}
+		q.mu.Lock()
+		defer q.mu.Unlock()
+		q.settle(q.now())
+		r, ok := q.receiptOf(*in.ReceiptHandle)
+		if !ok {
+			return nil, unknownHandle(*in.ReceiptHandle)
+		}
+		if err := q.deleteReceived(*in.ReceiptHandle, r); err != nil {
+			return nil, err
+		}
+		return &sqs.DeleteMessageOutput{}, nil
+	})
 }
 
-func (q *Queue) deleteBatch(_ context.Context, in *sqs.DeleteMessageBatchInput) (*sqs.DeleteMessageBatchOutput, error) {
+func (q *Queue) deleteBatch(ctx context.Context, in *sqs.DeleteMessageBatchInput) (*sqs.DeleteMessageBatchOutput, error) {
 	if err := q.resolve(in.QueueUrl); err != nil {
 		return nil, err
 	}
@@ -72,40 +77,64 @@ func (q *Queue) deleteBatch(_ context.Context, in *sqs.DeleteMessageBatchInput) 
 	if err := validateEntryIDs("DeleteMessageBatchRequestEntry", ids); err != nil {
 		return nil, err
 	}
-	out := &sqs.DeleteMessageBatchOutput{}
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	q.settle(q.now())
-	for _, e := range in.Entries {
-		handle := aws.ToString(e.ReceiptHandle)
-		r, ok := q.receipts[handle]
-		err := receiptHandleIsInvalid.because("The input receipt handle is invalid.") // F-063
-		if ok {
-			err = q.deleteReceived(handle, r)
+	return faulty(ctx, q, CallsDelete, func(fault Fault) (*sqs.DeleteMessageBatchOutput, error) {
+		out := &sqs.DeleteMessageBatchOutput{}
+		q.mu.Lock()
+		defer q.mu.Unlock()
+		q.settle(q.now())
+		for i, e := range in.Entries {
+			handle := aws.ToString(e.ReceiptHandle)
+			err := fault.entryID(i, e.Id)
+			r, ok := q.receiptOf(handle)
+			switch {
+			case err != nil:
+			case !ok:
+				err = receiptHandleIsInvalid.because("The input receipt handle is invalid.") // F-063
+			default:
+				err = q.deleteReceived(handle, r)
+			}
+			if err != nil {
+				out.Failed = append(out.Failed, err.entry(e.Id))
+				continue
+			}
+			out.Successful = append(out.Successful, types.DeleteMessageBatchResultEntry{Id: e.Id})
 		}
-		if err != nil {
-			out.Failed = append(out.Failed, err.entry(e.Id))
-			continue
-		}
-		out.Successful = append(out.Successful, types.DeleteMessageBatchResultEntry{Id: e.Id})
-	}
-	return out, nil
+		return out, nil
+	})
 }
 
-// deleteReceived needs q.mu and a settled queue.
+// receiptOf returns the receipt of a handle. With Config.DiscardDeleted, a handle that
+// the queue issued and forgot gets the receipt of a deleted message, or an expired
+// receipt while the message is stored. The caller holds q.mu.
+func (q *Queue) receiptOf(handle string) (receipt, bool) {
+	if r, ok := q.receipts[handle]; ok {
+		return r, true
+	}
+	sequence, ok := q.handleMaker.sequenceOf(handle)
+	if !ok {
+		return receipt{}, false
+	}
+	if m := q.find(sequence); m != nil {
+		return receipt{message: m}, true // no receive has the number 0
+	}
+	return receipt{message: &message{deleted: true, hiddenIndex: notInHeap}}, true
+}
+
+// deleteReceived deletes the message of the receipt. The caller holds q.mu and has
+// settled the queue.
 func (q *Queue) deleteReceived(handle string, r receipt) *apiError {
 	switch {
 	case r.message.deleted:
 		return nil
-	case q.settings.Load().fifo && !r.inFlight(): // F-098; a standard queue does not mind
+	case q.settings.Load().fifo && !r.inFlight(): // F-098; standard queues accept any receipt
 		return invalidValue(handle, "ReceiptHandle", "The receipt handle has expired.")
 	}
 	q.remove(r.message)
 	return nil
 }
 
-// inFlight reports whether the message is still with the receiver that got
-// this receipt. It needs a settled queue.
+// inFlight reports whether the receiver with this receipt still has the message. The
+// caller has settled the queue.
 func (r receipt) inFlight() bool {
 	return !r.message.deleted && r.message.hiddenIndex != notInHeap && r.receive == r.message.receives
 }
@@ -114,13 +143,13 @@ func unknownHandle(handle string) *apiError {
 	return receiptHandleIsInvalid.because("The input receipt handle %q is not a valid receipt handle.", handle) // F-107
 }
 
-// changeRequest has a pointer because the wire can leave the time out.
+// changeRequest has a pointer, because a request over HTTP can omit the timeout.
 type changeRequest struct {
 	sqs.ChangeMessageVisibilityInput
 	VisibilityTimeout *int32
 }
 
-func (q *Queue) changeVisibility(_ context.Context, in *changeRequest) (*sqs.ChangeMessageVisibilityOutput, error) {
+func (q *Queue) changeVisibility(ctx context.Context, in *changeRequest) (*sqs.ChangeMessageVisibilityOutput, error) {
 	if err := q.resolve(in.QueueUrl); err != nil {
 		return nil, err
 	}
@@ -133,21 +162,26 @@ func (q *Queue) changeVisibility(_ context.Context, in *changeRequest) (*sqs.Cha
 	if err := visibilityRange(*in.VisibilityTimeout); err != nil {
 		return nil, err
 	}
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	now := q.now()
-	q.settle(now)
-	r, ok := q.receipts[*in.ReceiptHandle]
-	if !ok {
-		return nil, unknownHandle(*in.ReceiptHandle)
-	}
-	if err := q.changeReceived(now, *in.ReceiptHandle, r, *in.VisibilityTimeout); err != nil {
-		return nil, err
-	}
-	return &sqs.ChangeMessageVisibilityOutput{}, nil
+	return faulty(ctx, q, CallsVisibility, func(fault Fault) (*sqs.ChangeMessageVisibilityOutput, error) {
+		if err := fault.entryID(0, nil); err != nil {
+			return nil, err
+		}
+		q.mu.Lock()
+		defer q.mu.Unlock()
+		now := q.now()
+		q.settle(now)
+		r, ok := q.receiptOf(*in.ReceiptHandle)
+		if !ok {
+			return nil, unknownHandle(*in.ReceiptHandle)
+		}
+		if err := q.changeReceived(now, *in.ReceiptHandle, r, *in.VisibilityTimeout); err != nil {
+			return nil, err
+		}
+		return &sqs.ChangeMessageVisibilityOutput{}, nil
+	})
 }
 
-func (q *Queue) changeVisibilityBatch(_ context.Context, in *sqs.ChangeMessageVisibilityBatchInput) (*sqs.ChangeMessageVisibilityBatchOutput, error) {
+func (q *Queue) changeVisibilityBatch(ctx context.Context, in *sqs.ChangeMessageVisibilityBatchInput) (*sqs.ChangeMessageVisibilityBatchOutput, error) {
 	if err := q.resolve(in.QueueUrl); err != nil {
 		return nil, err
 	}
@@ -158,15 +192,24 @@ func (q *Queue) changeVisibilityBatch(_ context.Context, in *sqs.ChangeMessageVi
 	if err := validateEntryIDs("ChangeMessageVisibilityBatchRequestEntry", ids); err != nil {
 		return nil, err
 	}
+	return faulty(ctx, q, CallsVisibility, func(fault Fault) (*sqs.ChangeMessageVisibilityBatchOutput, error) {
+		return q.changeEntries(fault, in.Entries)
+	})
+}
+
+func (q *Queue) changeEntries(fault Fault, entries []types.ChangeMessageVisibilityBatchRequestEntry) (*sqs.ChangeMessageVisibilityBatchOutput, error) {
 	out := &sqs.ChangeMessageVisibilityBatchOutput{}
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	now := q.now()
 	q.settle(now)
-	for _, e := range in.Entries {
+	for i, e := range entries {
 		handle := aws.ToString(e.ReceiptHandle)
-		r, ok := q.receipts[handle]
-		err := visibilityRange(e.VisibilityTimeout)
+		r, ok := q.receiptOf(handle)
+		err := fault.entryID(i, e.Id)
+		if err == nil {
+			err = visibilityRange(e.VisibilityTimeout)
+		}
 		switch {
 		case err != nil:
 		case !ok:
@@ -192,19 +235,25 @@ func visibilityRange(seconds int32) *apiError {
 	return nil
 }
 
-// changeReceived needs q.mu and a settled queue.
+// changeReceived changes the visibility of the receipt's message. The caller holds q.mu
+// and has settled the queue.
 func (q *Queue) changeReceived(now time.Time, handle string, r receipt, seconds int32) *apiError {
 	standard := !q.settings.Load().fifo
 	switch {
 	case standard && !r.message.deleted && r.message.hiddenIndex == notInHeap:
-		return nil // F-141; that the message stays visible is not recorded
+		return nil // F-141; the message stays visible, which is unrecorded
 	case standard && !r.message.deleted:
-		// Any handle of a message in flight changes it (F-141).
+		// Any handle changes a message in flight (F-141).
 	case !r.inFlight():
 		return invalidValue(handle, "ReceiptHandle", "Message does not exist or is not available for visibility timeout change.")
 	}
+	// The limit counts from the receive (F-152).
+	if until := now.Add(time.Duration(seconds) * time.Second); until.After(r.message.lastReceived.Add(maxVisibility * time.Second)) {
+		return invalidValue(seconds, "VisibilityTimeout", "Total VisibilityTimeout for the message is beyond the limit [43200 seconds]")
+	}
 	r.message.changes++
-	// With zero the next settle, at the latest the next call's, shows it.
+	// After zero seconds the next settle, in the next call at the latest, shows the
+	// message.
 	q.hide(r.message, now.Add(time.Duration(seconds)*time.Second))
 	q.wake()
 	return nil

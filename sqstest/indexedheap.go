@@ -2,18 +2,18 @@ package sqstest
 
 // Deviations from AWS in this file: none.
 
-// indexedHeap is a heap for container/heap whose members know their index in it, so
-// that one in the middle can be moved or removed. The zero value lacks its two
-// functions.
+// indexedHeap is a heap for container/heap whose members know their index, so any
+// member can be moved or removed. before and index must be set.
 type indexedHeap[T any] struct {
 	list   []T
 	before func(a, b T) bool
 
-	// index is where a member keeps its index in list, notInHeap while it has none.
+	// index returns the address of a member's index in list; the index is notInHeap
+	// outside of the heap.
 	index func(T) *int
 }
 
-// notInHeap is the index of a member that is in no heap.
+// notInHeap is the index of a member outside of the heap.
 const notInHeap = -1
 
 func (h *indexedHeap[T]) Len() int           { return len(h.list) }
@@ -24,7 +24,7 @@ func (h *indexedHeap[T]) Swap(i, j int) {
 	*h.index(h.list[i]), *h.index(h.list[j]) = i, j
 }
 
-// Push and Pop are for container/heap.
+// Push and Pop implement heap.Interface.
 func (h *indexedHeap[T]) Push(x any) {
 	*h.index(x.(T)) = len(h.list)
 	h.list = append(h.list, x.(T))

@@ -1,7 +1,7 @@
 package sqstest
 
-// Deviations from HTTP in this file: the answer has no Date header, so that the
-// SDK measures no clock skew between a queue that was advanced and the client.
+// Deviations from HTTP in this file: the answer has no Date header. The SDK therefore
+// measures no clock skew between the client and a queue with an advanced clock.
 
 import (
 	"bytes"
@@ -13,9 +13,9 @@ import (
 	"syscall"
 )
 
-// inMemory is the SDK's HTTPClient without sockets. A request runs in the
-// caller's goroutine: inside a testing/synctest bubble a goroutine that waits for
-// network I/O would keep the bubble's clock from running.
+// inMemory is an HTTPClient of the SDK without sockets. A request runs in the caller's
+// goroutine: inside a testing/synctest bubble, a goroutine that waits for network I/O
+// would stop the bubble's clock.
 type inMemory struct{ handler http.Handler }
 
 // Do runs the handler on the request.
@@ -57,7 +57,7 @@ func (c inMemory) Do(r *http.Request) (*http.Response, error) {
 	}, nil
 }
 
-// response collects what a handler writes.
+// response collects the output of a handler.
 type response struct {
 	header   http.Header
 	status   int
@@ -65,8 +65,8 @@ type response struct {
 	wasReset bool
 }
 
-// run reports whether the handler aborted the connection in net/http's way.
-// Other panics are the program's and go on.
+// run runs the handler and reports whether the handler aborted the connection with
+// http.ErrAbortHandler. Other panics continue.
 func (a *response) run(h http.Handler, r *http.Request) (aborted bool) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -84,7 +84,7 @@ func (a *response) Header() http.Header         { return a.header }
 func (a *response) WriteHeader(status int)      { a.status = status }
 func (a *response) Write(b []byte) (int, error) { return a.body.Write(b) }
 
-// reset is what takes the place of a socket's reset.
+// reset replaces the reset of a socket.
 func (a *response) reset() { a.wasReset = true }
 
 func (a *response) broken() error {
@@ -94,7 +94,7 @@ func (a *response) broken() error {
 	return io.ErrUnexpectedEOF
 }
 
-// length is what the handler announced.
+// length returns the announced length, or the length of the body.
 func (a *response) length() int64 {
 	if n, err := strconv.ParseInt(a.header.Get("Content-Length"), 10, 64); err == nil {
 		return n
@@ -102,7 +102,7 @@ func (a *response) length() int64 {
 	return int64(a.body.Len())
 }
 
-// cutOff is the end of a body that is not its end.
+// cutOff ends a truncated body with an error.
 type cutOff struct{}
 
 func (cutOff) Read([]byte) (int, error) { return 0, io.ErrUnexpectedEOF }
@@ -113,12 +113,12 @@ func truncateAnswer(w http.ResponseWriter, body []byte) {
 	w.Header().Set("Content-Length", strconv.Itoa(len(body)))
 	w.WriteHeader(http.StatusOK)
 	w.Write(body[:len(body)/2])
-	// What is not flushed would be dropped with the connection.
+	// The connection would drop unflushed bytes.
 	_ = http.NewResponseController(w).Flush()
 	panic(http.ErrAbortHandler)
 }
 
-// resetConnection ends the connection without an answer; a socket sends a reset.
+// resetConnection ends the connection without an answer. A socket sends a reset.
 func resetConnection(w http.ResponseWriter) {
 	if in, ok := w.(*response); ok {
 		in.reset()
@@ -134,7 +134,7 @@ func resetConnection(w http.ResponseWriter) {
 	conn.Close()
 }
 
-// writeAnswer ends a response that the server knows the whole of.
+// writeAnswer writes a complete response.
 func writeAnswer(w http.ResponseWriter, status int, body []byte) {
 	w.Header().Set("Content-Type", contentType)
 	w.Header().Set("Content-Length", strconv.Itoa(len(body)))

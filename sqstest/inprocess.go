@@ -1,8 +1,8 @@
 package sqstest
 
-// Deviations from AWS in this file: none on the wire, which the in-process API does
-// not have. Against the SDK: ResultMetadata is empty, and functional options are not
-// called because there is no stack of middleware to configure.
+// Deviations from AWS in this file: none, because the in-process API has no wire.
+// Deviations from the SDK: ResultMetadata is empty, and functional options are not
+// called, because there is no middleware stack to configure.
 
 import (
 	"context"
@@ -13,8 +13,8 @@ import (
 	"github.com/aws/smithy-go"
 )
 
-// inProcess does what an *sqs.Client does before the request leaves and after the
-// answer came, without the request.
+// inProcess makes the checks of an *sqs.Client before a request and wraps errors like
+// an *sqs.Client, without a request.
 func inProcess[I, O any](ctx context.Context, operation string, in *I,
 	require func(*I, *smithy.InvalidParamsError), run func(context.Context, *I) (*O, error),
 ) (*O, error) {
@@ -39,7 +39,7 @@ func inProcess[I, O any](ctx context.Context, operation string, in *I,
 	return out, nil
 }
 
-// need notes a required member that the SDK would miss before it sends.
+// need notes a missing required member, which the SDK detects before the request.
 func need[T any](invalid *smithy.InvalidParamsError, member string, value *T) {
 	if value == nil {
 		invalid.Add(smithy.NewErrParamRequired(member))

@@ -20,8 +20,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/digest"
 )
 
-// In virtual time more messages can fall into one millisecond than the formula
-// of F-008 has numbers for; no two may share one.
+// In virtual time one millisecond can have more messages than the formula of F-008 has
+// numbers. No two messages may share a number.
 func TestSequenceNumbersCarryOver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q, err := NewQueue(Config{})
@@ -42,8 +42,8 @@ func TestSequenceNumbersCarryOver(t *testing.T) {
 	})
 }
 
-// A receive must not look at groups that are blocked, nor a queue keep groups
-// that are empty: with ten thousand groups both would show.
+// A receive must not read blocked groups, and a queue must not keep empty groups. With
+// ten thousand groups both would show.
 func TestBlockedAndEmptyGroupsCostNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q, err := NewQueue(Config{})
@@ -68,7 +68,7 @@ func TestBlockedAndEmptyGroupsCostNothing(t *testing.T) {
 	})
 }
 
-// F-105 with a limit that can be reached in a test.
+// F-105 with a small limit.
 func TestInFlightLimit(t *testing.T) {
 	t.Run("F-105 at the limit a receive is empty and no error", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
@@ -97,8 +97,8 @@ func TestInFlightLimit(t *testing.T) {
 	})
 }
 
-// The SDK carries the service model: status, code and name of each modelled error
-// have to be the model's.
+// The SDK has the service model. Status, code and name of each modelled error must
+// equal the model's.
 func TestErrorsAgreeWithTheServiceModel(t *testing.T) {
 	for _, tc := range []struct {
 		class  *errorClass
@@ -125,7 +125,7 @@ func TestErrorsAgreeWithTheServiceModel(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			assert.Equal(t, serviceShape+name, tc.class.shape)
 
-			status, code := 400, name // what the protocol gives an error without the traits
+			status, code := 400, name // defaults of the protocol for errors without traits
 			if h, ok := smithy.SchemaTrait[*traits.HTTPError](tc.schema); ok {
 				status = h.Code
 			}
@@ -145,7 +145,7 @@ func TestErrorsAgreeWithTheServiceModel(t *testing.T) {
 	}
 }
 
-// F-085 to F-087: the digests that AWS was recorded to answer.
+// F-085 to F-087: the recorded digests of AWS.
 func TestDigestVectors(t *testing.T) {
 	text := func(dataType, value string) types.MessageAttributeValue {
 		return types.MessageAttributeValue{DataType: &dataType, StringValue: &value}
@@ -188,13 +188,12 @@ func TestDigestVectors(t *testing.T) {
 	})
 }
 
-// AttributesMD5 is the digest, which TestDigestVectors holds to the recordings.
+// AttributesMD5 is the digest that TestDigestVectors compares with the recordings.
 func AttributesMD5(attributes map[string]types.MessageAttributeValue) string {
 	return aws.ToString(digest.Attributes(attributes))
 }
 
-// What a receiver sees of a number is the same number, and seen again it is the
-// same text.
+// A receiver gets the same number as the sender's. Sent again, the text stays the same.
 func FuzzNumber(f *testing.F) {
 	for _, s := range []string{"000123.4500", "-0", "1e126", "1e-128", "+.5", "5.", "12e", "e5", "1.2.3", "99999999999999999999999999999999999999", "1e2147483648"} {
 		f.Add(s)
@@ -211,7 +210,7 @@ func FuzzNumber(f *testing.F) {
 		before, okBefore := new(big.Rat).SetString(s)
 		after, okAfter := new(big.Rat).SetString(out)
 		require.True(t, okAfter, out)
-		if okBefore { // big.Rat does not take every spelling, such as "5.e1"
+		if okBefore { // big.Rat refuses some spellings, such as "5.e1"
 			assert.Zero(t, before.Cmp(after), "%q became %q", s, out)
 		}
 	})

@@ -14,14 +14,14 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
 )
 
-// runClient runs a program in another language on the queue behind a socket and reads
-// what it prints.
+// runClient runs a program in another language with the queue on a socket and decodes
+// the program's output.
 func runClient(t *testing.T, q *sqstest.Queue, dir, program string, args []string, saw any) {
 	t.Helper()
 	server := httptest.NewServer(sqstest.NewServer(q))
 	defer server.Close()
 	args = append(args, server.URL, server.URL+"/"+sqstest.Account+"/"+q.Name())
-	client := exec.CommandContext(t.Context(), program, args...) // #nosec G204 -- the test's own
+	client := exec.CommandContext(t.Context(), program, args...) // #nosec G204 -- a program of the test
 	client.Dir = dir
 	out, err := client.Output()
 	var failed *exec.ExitError
@@ -32,8 +32,8 @@ func runClient(t *testing.T, q *sqstest.Queue, dir, program string, args []strin
 	require.NoError(t, json.Unmarshal(out, saw), string(out))
 }
 
-// nodeWithSDK skips the test where the SDK for JavaScript is missing. It runs where its
-// packages are installed, by npm ci in testdata/node, and installs nothing itself.
+// nodeWithSDK skips the test without the SDK for JavaScript. Install the packages with
+// npm ci in testdata/node; the test installs nothing.
 func nodeWithSDK(t *testing.T) string {
 	t.Helper()
 	node, err := exec.LookPath("node")
@@ -55,7 +55,7 @@ func pythonWithSDK(t *testing.T) string {
 	if err != nil {
 		t.Skip("python3 is not installed")
 	}
-	// #nosec G204 -- the test's own
+	// #nosec G204 -- a program of the test
 	if err := exec.CommandContext(t.Context(), python, "-c", "import boto3").Run(); err != nil {
 		t.Skip("boto3 is not installed: pip install boto3")
 	}
@@ -72,8 +72,8 @@ func TestFaultsFromNode(t *testing.T) {
 	faultsFrom(t, "testdata/node", node, "faults.mjs")
 }
 
-// faultsFrom: SDKs of other languages retry what a fault lost, and the queue suppressions
-// the duplicate.
+// faultsFrom: SDKs of other languages retry after a lost answer, and the queue
+// suppresses the duplicate.
 func faultsFrom(t *testing.T, dir, program, file string) {
 	t.Helper()
 	q := newQueue(t, sqstest.Config{})

@@ -1,11 +1,11 @@
 package sqstest
 
 // Deviations from AWS in this file:
-//   - Making and deleting a queue take effect at once, where AWS asks for a second
-//     and for 60 s.
-//   - The text for a name that cannot be is the recorded part of AWS's (F-121), and
-//     that of QueueDeletedRecently the documented one.
-//   - A queue that exists is returned whatever tags the request has.
+//   - Making and deleting a queue take effect immediately; AWS asks for a wait of one
+//     second after making and of 60 s after deleting.
+//   - The text about an invalid name is the recorded part of AWS's text (F-121); the
+//     text of QueueDeletedRecently is the documented text.
+//   - An existing queue is returned for any tags in the request.
 
 import (
 	"context"
@@ -21,20 +21,20 @@ import (
 )
 
 const (
-	// recreateAfter is how long the name of a deleted queue stays taken.
+	// recreateAfter is the time that the name of a deleted queue stays taken.
 	recreateAfter = time.Minute
 
 	maxListedQueues = 1000
 )
 
-// nowhere stands for every queue that does not exist.
+// nowhere stands for every nonexistent queue.
 var nowhere = func() *Queue {
 	q := newQueue(Config{}.withDefaults(), 0)
 	q.gone.Store(true)
 	return q
 }()
 
-// at returns the queue that the URL names.
+// at returns the queue with the URL.
 func (s *Server) at(queueURL *string) *Queue {
 	if name, ok := queueName(aws.ToString(queueURL)); ok {
 		if q := s.Queue(name); q != nil {
@@ -44,7 +44,7 @@ func (s *Server) at(queueURL *string) *Queue {
 	return nowhere
 }
 
-// byARN returns the queue of the ARN, nil if there is none.
+// byARN returns the queue with the ARN, or nil.
 func (s *Server) byARN(arn string) *Queue {
 	name, ok := nameInARN(arn)
 	if !ok {
@@ -122,8 +122,8 @@ func (s *Server) createQueue(ctx context.Context, in *sqs.CreateQueueInput) (*sq
 	return &sqs.CreateQueueOutput{QueueUrl: aws.String(q.urlAt(callerOf(ctx).base))}, nil
 }
 
-// sameAs checks that a request for a queue that exists asks for no other value
-// of an attribute than it has (F-122).
+// sameAs returns an error if a requested attribute differs from the attribute of the
+// existing queue (F-122).
 func (q *Queue) sameAs(asked *settings, attributes map[string]string) error {
 	has, wants := q.settings.Load().describe(), asked.describe()
 	for _, name := range slices.Sorted(maps.Keys(attributes)) {
@@ -199,8 +199,8 @@ func (s *Server) listSources(ctx context.Context, in *sqs.ListDeadLetterSourceQu
 	return &sqs.ListDeadLetterSourceQueuesOutput{NextToken: token, QueueUrls: urls}, nil
 }
 
-// page returns the URLs of the queues that follow the token, which is the last
-// name of the page before. There is a next token only if a limit was given.
+// page returns the URLs of the queues after the token, which is the last name of the
+// previous page. A next token exists only if the request has a limit.
 func page(ctx context.Context, queues []*Queue, maxResults *int32, token *string) (urls []string, next *string, err error) {
 	limit := maxListedQueues
 	if maxResults != nil {

@@ -257,7 +257,7 @@ func TestQueuesOfAnAccount(t *testing.T) {
 	})
 }
 
-// Queues made later live at the time of the others.
+// Queues made later have the same clock as the earlier queues.
 func TestServerAdvance(t *testing.T) {
 	s := sqstest.NewServer(newQueue(t, sqstest.Config{}))
 	s.Advance(time.Hour)
@@ -271,7 +271,7 @@ func TestServerAdvance(t *testing.T) {
 	}
 }
 
-// The URLs that a server answers lead back to it, whatever its address is.
+// The URLs in a server's answers lead back to the server at any address.
 func TestQueueURLsOverASocket(t *testing.T) {
 	s := sqstest.NewServer()
 	h := httptest.NewServer(s)

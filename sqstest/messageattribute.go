@@ -10,14 +10,14 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 )
 
-// baseType is the part of the DataType that AWS gives a meaning to; what follows
-// the first dot is the sender's own.
+// baseType returns the part of the DataType with a meaning to AWS. The text after the
+// first dot belongs to the sender.
 func baseType(a types.MessageAttributeValue) string {
 	base, _, _ := strings.Cut(aws.ToString(a.DataType), ".")
 	return base
 }
 
-// attributesSize is what the attributes add to the size of a message (F-073).
+// attributesSize returns the attributes' part of the size of a message (F-073).
 func attributesSize(attributes map[string]types.MessageAttributeValue) int {
 	n := 0
 	for name, a := range attributes {
@@ -26,8 +26,8 @@ func attributesSize(attributes map[string]types.MessageAttributeValue) int {
 	return n
 }
 
-// cloneAttributes keeps the queue's copy apart from maps and byte slices that a
-// caller of the in-process API may still write to.
+// cloneAttributes copies the attributes, because a caller of the in-process API may
+// still write to the maps and byte slices.
 func cloneAttributes(attributes map[string]types.MessageAttributeValue) map[string]types.MessageAttributeValue {
 	if len(attributes) == 0 {
 		return nil

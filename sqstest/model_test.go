@@ -13,8 +13,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// shrink leaves out what the difference does not need, half of the steps first,
-// single ones last.
+// shrink removes the steps that the difference does not need: first half of the steps
+// at a time, last single steps.
 func shrink(steps []step, fails func([]step) bool) []step {
 	for size := (len(steps) + 1) / 2; size > 0; {
 		shorter := false
@@ -33,7 +33,7 @@ func shrink(steps []step, fails func([]step) bool) []step {
 	return steps
 }
 
-// holdToModel plays the steps and fails with the shortest that differ.
+// holdToModel plays the steps and fails with the shortest differing steps.
 func holdToModel(t *testing.T, variant int, steps []step) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -92,7 +92,7 @@ func TestAgainstToyModel(t *testing.T) {
 	}
 }
 
-// Sequences that were told apart once stay here.
+// Sequences that once differed stay here as regressions.
 func TestModelRegressions(t *testing.T) {
 	for name, steps := range map[string][]step{
 		"a duplicate after a delete":                              {{send, 1, 1, 0}, {receive, 1, 30, 0}, {remove, 0, 0, 0}, {sleep, 5, 0, 0}, {send, 1, 2, 0}, {sleep, 6, 0, 0}, {send, 1, 2, 0}},
@@ -107,8 +107,8 @@ func TestModelRegressions(t *testing.T) {
 	}
 }
 
-// A toy whose window is too short differs, and what is left of hundreds of steps
-// is a send, a pause and the send again.
+// A toy with a shorter window differs. Shrinking reduces hundreds of steps to a send, a
+// pause and the send again.
 func TestModelFindsAndShrinks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const wrong = 4 * time.Minute
@@ -125,7 +125,7 @@ func TestModelFindsAndShrinks(t *testing.T) {
 	})
 }
 
-// FuzzModel plays what the bytes say.
+// FuzzModel plays steps decoded from the bytes.
 func FuzzModel(f *testing.F) {
 	f.Add(uint8(0), []byte{0, 1, 1, 0, 8, 5, 0, 0, 0, 1, 1, 0, 8, 6, 0, 0, 0, 1, 1, 0})
 	f.Add(uint8(2), []byte{1, 1, 1, 0, 2, 9, 0, 1, 8, 0, 0, 0, 2, 9, 0, 1, 8, 0, 0, 0, 2, 9, 0, 1, 7, 0, 0, 0, 8, 0, 0, 0, 3, 9, 9, 2, 6, 0, 0, 0})

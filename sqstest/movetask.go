@@ -1,13 +1,13 @@
 package sqstest
 
 // Deviations from AWS in this file:
-//   - Without MaxNumberOfMessagesPerSecond a task moves what it can at once; with
-//     it, one message each 1/n s of the source's clock. A group whose head is in
-//     flight is looked at again each second.
-//   - A task is over when its source is empty, so that messages that arrive
-//     meanwhile are moved too, and a cancelled task is CANCELLED at once.
-//   - The texts of refusals that F-142 does not have are unrecorded. Those that it
-//     has were recorded on 2024-04-30 (LocalStack).
+//   - Without MaxNumberOfMessagesPerSecond a task moves all available messages
+//     immediately; with it, one message each 1/n s of the source's clock. A group with
+//     a head in flight is checked again each second.
+//   - A task ends when its source is empty, so the task also moves messages that arrive
+//     during the move. A cancelled task is CANCELLED immediately.
+//   - The texts of refusals outside of F-142 are unrecorded. The texts in F-142 were
+//     recorded on 2024-04-30 (LocalStack).
 
 import (
 	"context"
@@ -24,7 +24,7 @@ import (
 	"github.com/google/uuid"
 )
 
-// The states of a task that it can be in here.
+// The possible states of a task here.
 const (
 	taskRunning   = "RUNNING"
 	taskCompleted = "COMPLETED"
@@ -36,17 +36,17 @@ const (
 	maxMoveRate    = 500
 	maxListedTasks = 10
 
-	// heldGroupRetry is how often a task looks at a group that is held.
+	// heldGroupRetry is the interval between checks of a group with a head in flight.
 	heldGroupRetry = time.Second
 )
 
-// moveTask moves the messages of a dead-letter queue back. Nothing runs in the
-// background: each call of a queue that the task may touch first does what has
-// become due, so that a task lives in virtual time like everything else.
+// moveTask moves the messages of a dead-letter queue back. There is no background
+// goroutine: each call of a queue in the task first makes the due moves, so a task also
+// runs in virtual time.
 type moveTask struct {
 	handle      string
 	source      *Queue
-	destination *Queue // nil: where each message came from
+	destination *Queue // nil: the source of each message
 	find        func(arn string) *Queue
 	rate        int // messages a second, zero for all at once
 	started     time.Time
@@ -60,7 +60,7 @@ type moveTask struct {
 	due    time.Time
 }
 
-// run does what is due.
+// run makes the due moves.
 func (t *moveTask) run() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -82,7 +82,8 @@ func (t *moveTask) run() {
 	}
 }
 
-// step handles one message, ends the task, or says to wait for a held group.
+// step moves one message, ends the task, or reports wait because every group has a head
+// in flight.
 func (t *moveTask) step() (moved, wait bool) {
 	t.source.mu.Lock()
 	t.source.settle(t.source.now())
@@ -110,7 +111,7 @@ func (t *moveTask) step() (moved, wait bool) {
 	unlock := lockBoth(t.source, to)
 	defer unlock()
 	if t.source.oldestReady() != m {
-		return true, false // somebody took it between the locks; look again
+		return true, false // a receive took m between the locks; try again
 	}
 	t.source.remove(m)
 	if to.revive(m) {
@@ -129,8 +130,8 @@ func (q *Queue) empty() bool {
 	return q.live == 0
 }
 
-// oldestReady is the message that a receive would get first, nil if none is
-// visible. It needs the queue's mutex and a settled queue.
+// oldestReady returns the first message for the next receive, or nil without a visible
+// message. The caller holds the queue's mutex and has settled the queue.
 func (d *delivery) oldestReady() *message {
 	if d.ready.Len() == 0 {
 		return nil
@@ -163,17 +164,17 @@ func (t *moveTask) entry(region string) types.ListMessageMoveTasksResultEntry {
 	if t.reason != "" {
 		e.FailureReason = aws.String(t.reason)
 	}
-	if t.status == taskRunning { // documented: the handle is shown while it is of use
+	if t.status == taskRunning { // documented: the handle is shown while useful
 		e.TaskHandle = aws.String(t.handle)
 	}
 	return e
 }
 
-// moves is the running tasks that may touch a queue. The zero value is ready.
+// moves holds the running tasks that may touch a queue. The zero value is ready.
 type moves struct {
 	mu      sync.Mutex
 	tasks   []*moveTask
-	running atomic.Int32 // len(tasks), to be looked at without the lock
+	running atomic.Int32 // len(tasks), for reads without the lock
 }
 
 func (m *moves) add(t *moveTask) {
@@ -183,8 +184,8 @@ func (m *moves) add(t *moveTask) {
 	m.running.Store(int32(len(m.tasks)))
 }
 
-// pause is how long to wait at most before a task may do something again. No
-// lock of a queue may be held.
+// pause returns the time until a task may have a due move, at most longest. The caller
+// holds no queue lock.
 func (m *moves) pause(longest time.Duration) time.Duration {
 	for _, t := range m.all() {
 		t.mu.Lock()
@@ -201,11 +202,10 @@ func (m *moves) all() []*moveTask {
 	return m.tasks[:len(m.tasks):len(m.tasks)]
 }
 
-// run does what is due and forgets tasks that are over. No lock of a queue may
-// be held.
+// run makes the due moves and forgets ended tasks. The caller holds no queue lock.
 func (m *moves) run() {
 	if m.running.Load() == 0 {
-		return // the usual case, in the way of every call
+		return // usual case, on the path of every call
 	}
 	over := map[*moveTask]bool{}
 	for _, t := range m.all() {
@@ -272,13 +272,13 @@ func (s *Server) startMove(_ context.Context, in *sqs.StartMessageMoveTaskInput)
 	t.run()
 	for _, q := range s.all() {
 		q.mu.Lock()
-		q.wake() // the first poll has the task's next step to wait for
+		q.wake() // the first poll also waits for the task's next step
 		q.mu.Unlock()
 	}
 	return &sqs.StartMessageMoveTaskOutput{TaskHandle: aws.String(t.handle)}, nil
 }
 
-// taskHandleForm is what the handle of a task encodes.
+// taskHandleForm is the content of a task handle.
 type taskHandleForm struct {
 	TaskID    string `json:"taskId"`
 	SourceARN string `json:"sourceArn"`
@@ -289,8 +289,7 @@ func taskHandle(sourceARN string) string {
 	return base64.StdEncoding.EncodeToString(b)
 }
 
-// sourceOfTask returns the ARN in a task handle, and false for a handle that is not
-// one.
+// sourceOfTask returns the ARN in a task handle, and false for an invalid handle.
 func sourceOfTask(handle string) (arn string, ok bool) {
 	var form taskHandleForm
 	b, err := base64.StdEncoding.DecodeString(handle)
@@ -300,7 +299,7 @@ func sourceOfTask(handle string) (arn string, ok bool) {
 	return form.SourceARN, form.SourceARN != "" && form.TaskID != ""
 }
 
-// addTask admits one running task for a source.
+// addTask adds t unless another task of its source is running.
 func (s *Server) addTask(t *moveTask) error {
 	s.starting.Lock()
 	defer s.starting.Unlock()
@@ -315,9 +314,9 @@ func (s *Server) addTask(t *moveTask) error {
 	return nil
 }
 
-// newestTasks returns a copy of the tasks without those of the source that a list
-// would not show once one more is added. Only one task of a source runs, so it
-// forgets none that does.
+// newestTasks returns a copy of the tasks without the source's older tasks: only the
+// newest maxListedTasks-1 of the source stay, so with one more task a list can show all.
+// Only one task of a source runs, the newest, so no running task is dropped.
 func newestTasks(tasks []*moveTask, source *Queue) []*moveTask {
 	others := 0
 	for _, t := range tasks {

@@ -9,8 +9,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
 )
 
-// A client that shares no code with the SDK for Go: AWS's for JavaScript, which
-// checks each digest.
+// AWS's client for JavaScript shares no code with the SDK for Go and checks each
+// digest.
 func TestNodeClient(t *testing.T) {
 	node := nodeWithSDK(t)
 	q := newQueue(t, sqstest.Config{})

@@ -1,8 +1,8 @@
 package sqstest
 
-// Deviations from AWS in this file: a number with an exponent comes out without
-// one, and the refusal of numbers out of range is InvalidParameterValue with a text
-// of the fake's own; neither was recorded.
+// Deviations from AWS in this file: a number with an exponent is returned without an
+// exponent, and numbers out of range are refused with InvalidParameterValue and the
+// fake's own text. Neither was recorded.
 
 import (
 	"strconv"
@@ -19,8 +19,8 @@ const (
 	maxNumberExponent = 126
 )
 
-// number is a decimal number without zeros at either end: 0.digits times ten to
-// the power of point. Zero has no digits.
+// number is a decimal number without zeros at either end: 0.digits times ten to the
+// power of point. Zero has no digits.
 type number struct {
 	negative bool
 	digits   string
@@ -35,8 +35,8 @@ func parseNumber(s string) (n number, ok bool) {
 	}
 	n.negative = mantissa[0] == '-'
 	if hasExponent {
-		// What does not fit 32 bits is out of range whatever the mantissa is: an
-		// attribute cannot be long enough to make up for it.
+		// An exponent beyond 32 bits is out of range with every mantissa, because no
+		// attribute is long enough to compensate.
 		e, err := strconv.ParseInt(exponent, 10, 32)
 		if err != nil {
 			return number{}, false
@@ -54,7 +54,7 @@ func parseNumber(s string) (n number, ok bool) {
 	return n, len(n.digits) <= maxNumberDigits && exponentOfFirst >= minNumberExponent && exponentOfFirst <= maxNumberExponent
 }
 
-// String is the form in which a receiver sees the number (F-080).
+// String returns the number in the form for receivers (F-080).
 func (n number) String() string {
 	s := n.digits
 	switch {
@@ -78,8 +78,9 @@ func isNumber(s string) bool {
 	return ok
 }
 
-// normalised writes each Number as receivers see it, in place. The digest that
-// the sender gets is of the submitted spelling and the receiver's of this one.
+// normalised rewrites each Number in the form for receivers, in place. The sender gets
+// the digest of the submitted spelling, the receiver the digest of the rewritten
+// spelling.
 func normalised(attributes map[string]types.MessageAttributeValue) map[string]types.MessageAttributeValue {
 	for name, a := range attributes {
 		if baseType(a) != "Number" {

@@ -17,8 +17,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
 )
 
-// program makes requests of bytes: every operation, on queues that come and go, with
-// the handles that earlier answers gave.
+// program turns bytes into requests: every operation, on queues that are created and
+// deleted, with handles from earlier answers.
 type program struct {
 	bytes   []byte
 	handles []string
@@ -90,7 +90,7 @@ func (p *program) entry() map[string]any {
 	}
 }
 
-// request is the operation and its input: all members that any operation has.
+// request returns an operation and its input, with all members of all operations.
 func (p *program) request(operations []string) (operation string, in map[string]any) {
 	operation = operations[p.next()%len(operations)]
 	in = p.entry()
@@ -158,8 +158,8 @@ func runProgram(t *testing.T, bytes []byte) {
 	})
 }
 
-// Whatever a client sends, in whatever order, nothing panics and nothing is the
-// server's fault.
+// For any requests in any order, the server never panics and never answers with a
+// status of 5xx.
 func FuzzOperations(f *testing.F) {
 	rng := rand.New(rand.NewPCG(1, 12))
 	for range 20 {

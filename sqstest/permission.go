@@ -1,9 +1,9 @@
 package sqstest
 
-// Deviations from AWS in this file: the policy is kept and shown and not enforced.
-// Its JSON and the two refusals about labels were recorded on 2024-04-30 (LocalStack,
-// F-147); the other refusals were not recorded. AWS gives the accounts of a statement
-// in no fixed order; here they keep the order of the request.
+// Deviations from AWS in this file: the policy is stored and shown, but not enforced.
+// The policy's JSON and the two refusals about labels were recorded on 2024-04-30
+// (LocalStack, F-147). The other refusals were not recorded. AWS returns the accounts
+// of a statement in no fixed order; here the order is the request's.
 
 import (
 	"context"
@@ -14,13 +14,13 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 )
 
-// The actions that a permission can name, as documented.
+// The documented actions of permissions.
 var permittedActions = []string{
 	"*", "SendMessage", "ReceiveMessage", "DeleteMessage", "ChangeMessageVisibility", "GetQueueAttributes", "GetQueueUrl",
 }
 
 // AddPermission adds a statement to the queue's Policy under the label (F-147). The
-// fake does not enforce it.
+// fake does not enforce the policy.
 func (q *Queue) AddPermission(ctx context.Context, in *sqs.AddPermissionInput, _ ...func(*sqs.Options)) (*sqs.AddPermissionOutput, error) {
 	return inProcess(ctx, "AddPermission", in, requireAddPermission, q.addPermission)
 }
@@ -31,8 +31,8 @@ func (q *Queue) RemovePermission(ctx context.Context, in *sqs.RemovePermissionIn
 	return inProcess(ctx, "RemovePermission", in, requireRemovePermission, q.removePermission)
 }
 
-// policy is a Policy as far as permissions are concerned. Statements that came with
-// SetQueueAttributes stay as they are.
+// policy is the part of a Policy that permissions need. Statements from
+// SetQueueAttributes stay unchanged.
 type policy struct {
 	Version   string            `json:"Version"`
 	ID        string            `json:"Id,omitempty"`
@@ -51,7 +51,8 @@ type principal struct {
 	AWS oneOrMany `json:"AWS"`
 }
 
-// oneOrMany is a string if it has one element, else a list of strings.
+// oneOrMany is encoded as a string if it has one element, otherwise as a list of
+// strings.
 type oneOrMany []string
 
 func (o oneOrMany) MarshalJSON() ([]byte, error) {
@@ -61,7 +62,7 @@ func (o oneOrMany) MarshalJSON() ([]byte, error) {
 	return json.Marshal([]string(o))
 }
 
-// labelled returns the index of the statement with the label, -1 if there is none.
+// labelled returns the index of the statement with the label, or -1.
 func (p *policy) labelled(label string) int {
 	return slices.IndexFunc(p.Statement, func(raw json.RawMessage) bool {
 		var s struct{ Sid string }
@@ -125,8 +126,7 @@ func (q *Queue) removePermission(_ context.Context, in *sqs.RemovePermissionInpu
 	})
 }
 
-// changePolicy stores what change makes of the Policy. A policy without statements
-// is none.
+// changePolicy stores the Policy after change. A policy without statements is removed.
 func (q *Queue) changePolicy(change func(*policy) error) error {
 	q.setting.Lock()
 	defer q.setting.Unlock()

@@ -12,8 +12,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
 )
 
-// pipeListener is a listener whose connections are net.Pipe: HTTP as on a
-// socket, and still every wait is one that a bubble's clock can see.
+// pipeListener is a listener with net.Pipe connections: HTTP as over a socket, but the
+// clock of a bubble can see every wait.
 type pipeListener struct {
 	conns chan net.Conn
 	done  chan struct{}
@@ -47,7 +47,7 @@ func (l *pipeListener) dial(ctx context.Context, _, _ string) (net.Conn, error) 
 	}
 }
 
-// overPipe returns a client that reaches the queue through an http.Server.
+// overPipe returns a client that uses the queue through an http.Server.
 func overPipe(t *testing.T, q *sqstest.Queue) *sqs.Client {
 	t.Helper()
 	l := &pipeListener{conns: make(chan net.Conn), done: make(chan struct{})}

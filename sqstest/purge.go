@@ -1,7 +1,7 @@
 package sqstest
 
-// Deviations from AWS in this file: a purge is over at once, where AWS takes up to
-// 60 s. What becomes of the deduplication IDs is disputed (F-022); see
+// Deviations from AWS in this file: a purge takes effect immediately; AWS takes up to
+// 60 s. Sources disagree about the deduplication IDs after a purge (F-022); see
 // Config.PurgeKeepsIDs.
 
 import (
@@ -11,12 +11,12 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 )
 
-// purgeInterval is how long a purge keeps the next one out (F-106).
+// purgeInterval is the minimum time between two purges (F-106).
 const purgeInterval = time.Minute
 
-// PurgeQueue removes every message, those in flight and those that are delayed
-// too, and frees the deduplication IDs unless Config.PurgeKeepsIDs. A second purge
-// within 60 s is refused (F-106). [Queue.Messages] still shows what was stored.
+// PurgeQueue removes every message, including delayed messages and messages in flight,
+// and frees the deduplication IDs unless Config.PurgeKeepsIDs is set. A second purge
+// within 60 s is refused (F-106). [Queue.Messages] still shows the stored messages.
 func (q *Queue) PurgeQueue(ctx context.Context, in *sqs.PurgeQueueInput, _ ...func(*sqs.Options)) (*sqs.PurgeQueueOutput, error) {
 	return inProcess(ctx, "PurgeQueue", in, requirePurge, q.purge)
 }

@@ -22,23 +22,22 @@ const (
 	Region  = "us-east-1"
 )
 
-// endpoint lies under a name that is reserved for tests (RFC 6761), so that a
-// request that escapes the fake ends at a resolver and not at somebody's server.
+// endpoint is under a domain reserved for tests (RFC 6761), so a request that escapes
+// the fake ends at a resolver and reaches no real server.
 const endpoint = "https://sqs.us-east-1.test"
 
-// Queue is one queue in memory, FIFO unless its [Config] says otherwise. It
-// answers the calls of the SDK's client that concern one queue with the client's
-// signatures, so it goes wherever a narrow interface of *sqs.Client is asked for;
-// [Queue.Client] and [NewServer] give it the other API, AWS's wire format,
-// and a [Server] has the calls that concern several queues. All its methods may be
-// called concurrently.
+// Queue is one queue in memory, FIFO unless its [Config] says otherwise. It has the
+// calls of the SDK's client for one queue with the client's signatures, so a Queue
+// implements every narrow interface of *sqs.Client. [Queue.Client] and [NewServer]
+// provide the other API, AWS's wire format, and a [Server] has the calls for several
+// queues. All methods are safe for concurrent use.
 //
-// Its errors are those of the SDK: *smithy.OperationError around
-// *http.ResponseError (aws/transport/http) around the modelled type, such as
-// *types.QueueDoesNotExist, or smithy.GenericAPIError. The in-process API has
-// no retryer, and the functional options have nothing to configure: they are not called.
+// Errors are errors of the SDK: *smithy.OperationError around *http.ResponseError
+// (aws/transport/http) around the modelled type, such as *types.QueueDoesNotExist, or
+// smithy.GenericAPIError. The in-process API has no retryer. It does not call the
+// functional options, because there is nothing to configure.
 //
-// Create one with [NewQueue].
+// Create a queue with [NewQueue].
 type Queue struct {
 	config  Config
 	created time.Time
@@ -46,7 +45,7 @@ type Queue struct {
 	// serial orders the locks of two queues, see lockBoth.
 	serial uint64
 
-	gone atomic.Bool // deleted; every call is answered as for an unknown queue
+	gone atomic.Bool // deleted; every call answers like an unknown queue
 
 	// settings is replaced under both mutexes; setting serialises the changes.
 	settings atomic.Pointer[settings]
@@ -68,12 +67,14 @@ type Queue struct {
 	usage                        *usage // of the server, nil without bounds
 	faults
 	delivery
+
+	handleMaker handleMaker
 }
 
 var serials atomic.Uint64
 
-// NewQueue returns an empty queue. The error joins a [*ConfigError] for each
-// field that AWS would refuse.
+// NewQueue returns an empty queue. The error joins a [*idempotency.InvalidError] for
+// each field refused by AWS.
 func NewQueue(c Config) (*Queue, error) {
 	c = c.withDefaults()
 	if err := c.validate(); err != nil {
@@ -82,7 +83,7 @@ func NewQueue(c Config) (*Queue, error) {
 	return newQueue(c, 0), nil
 }
 
-// newQueue makes a queue whose clock is ahead by offset.
+// newQueue returns a queue with its clock ahead by offset.
 func newQueue(c Config, offset time.Duration) *Queue {
 	now := time.Now().Add(offset)
 	q := &Queue{
@@ -93,27 +94,27 @@ func newQueue(c Config, offset time.Duration) *Queue {
 		modified: now,
 		window:   window.New[accepted](window.Options{}),
 		delivery: newDelivery(!c.Standard),
+
+		handleMaker: newHandleMaker(),
 	}
 	q.settings.Store(c.settings())
 	return q
 }
 
-// Name returns the queue's name, which is also accepted as its URL (F-081).
+// Name returns the queue's name. Calls also accept the name as the queue's URL (F-081).
 func (q *Queue) Name() string { return q.config.Name }
 
-// URL returns the queue's URL. Its host is reserved for tests and resolves
-// nowhere.
+// URL returns the queue's URL. The host is reserved for tests and does not resolve.
 func (q *Queue) URL() string { return endpoint + "/" + Account + "/" + q.config.Name }
 
-// ARN returns the queue's ARN. Over HTTP ARNs have the region that the request was
-// signed for.
+// ARN returns the queue's ARN. Over HTTP, ARNs have the region of the request's
+// signature.
 func (q *Queue) ARN() string { return arnOf(Region, q.config.Name) }
 
-// Advance moves the queue's clock forward by d, for tests outside a
-// testing/synctest bubble: the deduplication window, visibility timeouts,
-// delays and long polls all follow it. A d that is not positive changes nothing,
-// because the clock of a queue does not run backwards, and it
-// stops at 200 years ahead.
+// Advance moves the queue's clock forward by d, for tests outside a testing/synctest
+// bubble. The deduplication window, visibility timeouts, delays and long polls follow
+// the clock. A d of zero or less changes nothing, because the clock of a queue does not
+// run backwards. The clock stops at 200 years ahead.
 func (q *Queue) Advance(d time.Duration) {
 	if d <= 0 {
 		return
@@ -124,8 +125,8 @@ func (q *Queue) Advance(d time.Duration) {
 	q.wakeAll()
 }
 
-// Now returns the time on the queue's clock: that of [Message].AcceptedAt and of the
-// end of an entry of [Queue.Window].
+// Now returns the time on the queue's clock, like [Message].AcceptedAt and the times in
+// [Queue.Window].
 func (q *Queue) Now() time.Time { return q.clock() }
 
 func (q *Queue) clock() time.Time {
@@ -134,15 +135,15 @@ func (q *Queue) clock() time.Time {
 	return q.now()
 }
 
-// settle makes the queue what time has made of it. It needs q.mu.
+// settle shows and removes the messages whose time has come. The caller holds q.mu.
 func (q *Queue) settle(now time.Time) { q.delivery.settle(now, q.settings.Load().retention) }
 
-// now needs q.mu.
+// now returns the time on the queue's clock. The caller holds q.mu.
 func (q *Queue) now() time.Time { return time.Now().Add(q.offset) }
 
-// resolve checks that a request names this queue: by URL, whatever its host, or
-// by bare name (F-081). It brings the queue up to date with what move tasks have
-// done to it in the meantime, so it begins every call and no lock is held.
+// resolve checks that a request names this queue: by URL with any host, or by bare name
+// (F-081). It then makes the due moves of move tasks. Every call therefore begins with
+// resolve, and the caller holds no lock.
 func (q *Queue) resolve(queueURL *string) error {
 	if queueURL == nil {
 		return missing("QueueUrl")
@@ -158,8 +159,8 @@ func noSuchQueue() error {
 	return queueDoesNotExist.because("The specified queue does not exist.") // F-125
 }
 
-// queueName takes the name out of a queue URL. It compares the account but not
-// the host, because the server is reached under any name.
+// queueName returns the name in a queue URL. It compares the account but not the host,
+// because clients reach the server under any name.
 func queueName(queueURL string) (name string, ok bool) {
 	if !strings.Contains(queueURL, "/") {
 		return queueURL, true
@@ -172,16 +173,23 @@ func queueName(queueURL string) (name string, ok bool) {
 	return name, ok && !strings.Contains(name, "/")
 }
 
-// Message is one message that the queue stored. Suppressed and refused sends
-// leave none.
+// Message is one stored message. Suppressed and refused sends leave no Message.
 type Message struct {
 	MessageID       string
 	SequenceNumber  string
 	GroupID         string
-	DeduplicationID string // sent along, or the SHA-256 of the body (F-011); F-110 and F-113 say what a move makes of it
+	DeduplicationID string // explicit, or the SHA-256 of the body (F-011); F-110 and F-113 describe moved messages
 	Body            string
 	Attributes      map[string]types.MessageAttributeValue
 	AcceptedAt      time.Time // on the queue's clock
+
+	// The other fields describe the time of the call of [Queue.Messages]; elsewhere
+	// they are zero. Receives counts the receives, including receives in earlier queues
+	// of a dead letter. HiddenUntil is the end of the message's visibility timeout or
+	// delay, zero for a visible message.
+	Receives    int
+	HiddenUntil time.Time
+	Deleted     bool
 }
 
 func (m Message) clone() Message {
@@ -189,49 +197,49 @@ func (m Message) clone() Message {
 	return m
 }
 
-// Messages returns every message that the queue ever stored, in the order in
-// which it stored them, whether received and deleted since or not; with
-// Config.DiscardDeleted those that are not deleted. The caller owns the slice and
-// what it holds.
+// Messages returns every message that the queue ever stored, in the order of storing,
+// including received and deleted messages. With Config.DiscardDeleted it returns only
+// undeleted messages. The caller owns the slice and its contents.
 func (q *Queue) Messages() []Message {
 	q.moves.run()
 	q.mu.Lock()
 	defer q.mu.Unlock()
+	q.settle(q.now())
 	out := make([]Message, 0, len(q.stored))
 	for _, m := range q.stored {
-		if !m.deleted || !q.config.DiscardDeleted {
-			out = append(out, m.Message.clone())
+		if m.deleted && q.config.DiscardDeleted {
+			continue
 		}
+		out = append(out, m.shown())
 	}
 	return out
 }
 
-// Suppression is one send that the queue answered with success and did not
-// store. AWS shows nothing of it (F-001); the fake says why it happened.
+// Suppression is one send that the queue answered with success and did not store. AWS
+// shows no suppressions (F-001); the fake reports the reason.
 type Suppression struct {
-	// Original is the stored message whose MessageID and SequenceNumber the
-	// sender got.
+	// Original is the stored message; the sender got its MessageID and SequenceNumber.
 	Original Message
 
-	// GroupID, Body and Attributes are those of the send that was suppressed.
-	// Where they differ from the original's, something was lost.
+	// GroupID, Body and Attributes belong to the suppressed send. Any difference from
+	// the original is lost data.
 	GroupID    string
 	Body       string
 	Attributes map[string]types.MessageAttributeValue
 
-	// DeduplicationID is what the two have in common. ContentBased says that the
-	// suppressed send brought none, so that its body decided.
+	// DeduplicationID is the common ID of both messages. ContentBased means that the
+	// suppressed send had no ID, so its body decided.
 	DeduplicationID string
 	ContentBased    bool
 	Scope           DeduplicationScope
 
-	// At is when the send was suppressed and Until the first instant at which one
-	// like it is stored again, both on the queue's clock.
+	// At is the time of the suppression. Until is the first instant at which the queue
+	// would store an equal send again. Both are on the queue's clock.
 	At, Until time.Time
 }
 
-// String says in one line which message was in the way, by which ID, in which
-// scope and for how long.
+// String returns one line with the original message, the common ID, the scope and the
+// remaining time.
 func (s Suppression) String() string {
 	id := "MessageDeduplicationId " + s.DeduplicationID
 	if s.ContentBased {
@@ -245,9 +253,9 @@ func (s Suppression) String() string {
 		s.Original.MessageID, id, scope, s.At.Sub(s.Original.AcceptedAt), s.Until.Sub(s.At))
 }
 
-// Suppressed returns each send that the queue suppressed, in order; with
-// Config.DiscardDeleted at least those of the last five minutes. The caller owns
-// the slice and what it holds.
+// Suppressed returns each suppressed send, in order; with Config.DiscardDeleted, at
+// least the suppressed sends of the last five minutes up to the limits there. The
+// caller owns the slice and its contents.
 func (q *Queue) Suppressed() []Suppression {
 	q.moves.run()
 	q.mu.Lock()

@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
 	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
 )
 
@@ -52,13 +53,13 @@ func TestConfig(t *testing.T) {
 				return
 			}
 			assert.Nil(t, q)
-			var one *sqstest.ConfigError
+			var one *idempotency.InvalidError
 			require.ErrorAs(t, err, &one)
 			var fields []string
 			for _, e := range err.(interface{ Unwrap() []error }).Unwrap() {
 				require.True(t, errors.As(e, &one))
 				assert.Contains(t, e.Error(), one.Rule)
-				fields = append(fields, one.Field)
+				fields = append(fields, strings.TrimPrefix(one.Field, "Config."))
 			}
 			assert.Equal(t, tc.fields, strings.Join(fields, " "))
 		})
@@ -128,7 +129,7 @@ func TestQueueAttributes(t *testing.T) {
 	})
 }
 
-// Outside a bubble Advance is what ends the window, and it does not end it early.
+// Outside a bubble Advance ends the window, and does not end it early.
 func TestAdvance(t *testing.T) {
 	q := newQueue(t, sqstest.Config{})
 	send := func() string {
@@ -147,10 +148,10 @@ func TestAdvance(t *testing.T) {
 	assert.GreaterOrEqual(t, m[1].AcceptedAt.Sub(m[0].AcceptedAt), 5*time.Minute)
 }
 
-// What the queue keeps is its own: neither the sender's map nor what a
-// receiver or an assertion got can change it.
+// The queue shares no memory: neither the sender's map nor a result for a receiver or
+// an assertion can change the stored message.
 func TestNothingIsShared(t *testing.T) {
-	bothDoors(t, sqstest.Config{VisibilityTimeout: time.Second}, func(d desk) {
+	bothAPIs(t, sqstest.Config{VisibilityTimeout: time.Second}, func(d desk) {
 		attributes := map[string]types.MessageAttributeValue{"b": {DataType: aws.String("Binary"), BinaryValue: []byte{1}}}
 		_, err := d.sendAttributes(attributes)
 		require.NoError(d, err)
@@ -170,7 +171,7 @@ func TestNothingIsShared(t *testing.T) {
 	})
 }
 
-// Many senders and receivers at once: each body is stored once and delivered
+// Many senders and receivers run concurrently. Each body is stored once and delivered
 // once, in the order of its group.
 func TestConcurrentUse(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -1,21 +1,18 @@
 package sqstest
 
 // Deviations from AWS in this file:
-//   - Attribute names that AWS does not know are ignored.
-//   - At the limit of messages in flight a standard queue answers nothing, as a
-//     FIFO queue does (F-105), where AWS answers OverLimit to a short poll. There is
-//     no limit on the total time that a message can be kept hidden.
+//   - Unknown attribute names are ignored.
+//   - At the limit of messages in flight a standard queue returns no messages, like a
+//     FIFO queue (F-105). AWS answers OverLimit to a short poll.
 //   - Deleting a message again succeeds, as recorded on standard queues (F-107).
-//   - Dead letters leave their queue when a receive comes upon them, not before.
+//   - Dead letters leave their queue at a receive, not before.
 //   - ChangeMessageVisibility on standard queues was recorded on 2024-04-30
-//     (LocalStack) and 2026-03-19 (go-cloud), F-141. Of a message of a FIFO queue
-//     that is not in flight, and its range error: codes as widely reported, not
-//     recorded.
+//     (LocalStack) and 2026-03-19 (go-cloud), F-141. On FIFO queues, the refusals for a
+//     message that is not in flight and for a value out of range have codes as widely
+//     reported, not recorded.
 
 import (
 	"context"
-	"crypto/rand"
-	"encoding/base64"
 	"slices"
 	"strconv"
 	"strings"
@@ -31,13 +28,13 @@ import (
 // senderID is the example principal of AWS's documentation.
 const senderID = "AIDACKCEVSQ6C2EXAMPLE"
 
-// ReceiveMessage returns up to MaxNumberOfMessages visible messages, those of
-// one group in their order (F-090, F-091), or waits for the first up to
-// WaitTimeSeconds of the queue's clock. In the SDK's input a
-// VisibilityTimeout or WaitTimeSeconds of zero looks like none: both mean the queue's
-// own. A ReceiveRequestAttemptId that is used again within five minutes returns
-// the same messages under new handles, and the old ones still work, unless one of
-// them was deleted, changed or became visible (F-100).
+// ReceiveMessage returns up to MaxNumberOfMessages visible messages, with the messages
+// of one group in order (F-090, F-091). Otherwise it waits for the first message, up to
+// WaitTimeSeconds of the queue's clock. In the SDK's input a VisibilityTimeout or
+// WaitTimeSeconds of zero means the queue's own value, because zero and absent look
+// equal. A ReceiveRequestAttemptId used again within five minutes returns the same
+// messages under new handles, and the old handles still work (F-100). The call is
+// refused if one of the messages was deleted, changed or became visible (F-151).
 func (q *Queue) ReceiveMessage(ctx context.Context, in *sqs.ReceiveMessageInput, _ ...func(*sqs.Options)) (*sqs.ReceiveMessageOutput, error) {
 	return inProcess(ctx, "ReceiveMessage", in, requireReceive, func(ctx context.Context, in *sqs.ReceiveMessageInput) (*sqs.ReceiveMessageOutput, error) {
 		return q.receive(ctx, &receiveRequest{
@@ -49,8 +46,8 @@ func (q *Queue) ReceiveMessage(ctx context.Context, in *sqs.ReceiveMessageInput,
 	})
 }
 
-// receiveRequest has pointers where the wire knows "absent" and the SDK's
-// input does not.
+// receiveRequest has pointers, because a request over HTTP can omit the values and the
+// SDK's input cannot.
 type receiveRequest struct {
 	sqs.ReceiveMessageInput
 	MaxNumberOfMessages *int32
@@ -99,16 +96,23 @@ func (q *Queue) receive(ctx context.Context, in *receiveRequest) (*sqs.ReceiveMe
 		}
 	}
 
+	return faulty(ctx, q, CallsReceive, func(Fault) (*sqs.ReceiveMessageOutput, error) {
+		return q.poll(ctx, in, int(limit), wait, visibility, attempt)
+	})
+}
+
+// poll returns messages, or no messages after wait.
+func (q *Queue) poll(ctx context.Context, in *receiveRequest, limit int, wait, visibility time.Duration, attempt string) (*sqs.ReceiveMessageOutput, error) {
 	deadline := q.clock().Add(wait)
 	w := newWaiter()
 	defer q.leave(w)
 	for {
 		if err := q.resolve(in.QueueUrl); err != nil {
-			return nil, err // deleted while the receive waited
+			return nil, err // deleted during the wait
 		}
-		out, pause, first := q.receiveNow(in, int(limit), visibility, attempt, deadline, w)
-		if out != nil {
-			return out, nil
+		out, pause, first, err := q.receiveNow(in, limit, visibility, attempt, deadline, w)
+		if out != nil || err != nil {
+			return out, err
 		}
 		if first {
 			pause = q.moves.pause(pause)
@@ -125,9 +129,9 @@ func (q *Queue) leave(w *waiter) {
 	q.waiters.leave(w)
 }
 
-// receiveNow answers, or puts w in line and says how long to wait, unless it is
-// woken, before another try, and whether it is the first in line.
-func (q *Queue) receiveNow(in *receiveRequest, limit int, visibility time.Duration, attempt string, deadline time.Time, w *waiter) (_ *sqs.ReceiveMessageOutput, pause time.Duration, first bool) {
+// receiveNow returns messages, or puts w in line. Then pause is the longest wait before
+// the next try, and first reports whether w is the first in line.
+func (q *Queue) receiveNow(in *receiveRequest, limit int, visibility time.Duration, attempt string, deadline time.Time, w *waiter) (_ *sqs.ReceiveMessageOutput, pause time.Duration, first bool, _ error) {
 	deadLetters, unlock := q.lockWithDeadLetters()
 	defer unlock()
 	if deadLetters == q {
@@ -135,7 +139,10 @@ func (q *Queue) receiveNow(in *receiveRequest, limit int, visibility time.Durati
 	}
 	now := q.now()
 	q.settle(now)
-	taken, replayed := q.attempts.replay(&q.delivery, attempt, now, visibility)
+	taken, replayed, spent := q.attempts.replay(&q.delivery, attempt, now, visibility)
+	if spent { // F-151
+		return nil, 0, false, invalidValue(attempt, "ReceiveRequestAttemptId", "The receiveRequestAttemptId is not valid anymore since the receive call is not retryable.")
+	}
 	if !replayed {
 		maxReceives := 0
 		if deadLetters != nil {
@@ -154,20 +161,20 @@ func (q *Queue) receiveNow(in *receiveRequest, limit int, visibility time.Durati
 		for _, m := range taken {
 			out.Messages = append(out.Messages, q.deliver(m, in))
 		}
-		return out, 0, false
+		return out, 0, false, nil
 	}
 	until := deadline
 	first = q.join(w)
 	if first && q.hidden.Len() > 0 && q.hidden.list[0].visibleAt.Before(until) {
 		until = q.hidden.list[0].visibleAt
 	}
-	return nil, until.Sub(now), first
+	return nil, until.Sub(now), first, nil
 }
 
-// deliver is one received message as the request wants to see it (F-103). It
-// needs q.mu.
+// deliver returns one received message in the form of the request (F-103). The caller
+// holds q.mu.
 func (q *Queue) deliver(m *message, in *receiveRequest) types.Message {
-	handle := receiptHandle()
+	handle := q.handleMaker.handle(m.sequence)
 	q.receipts[handle] = receipt{message: m, receive: m.receives}
 	if q.config.DiscardDeleted {
 		m.handles = append(m.handles, handle)
@@ -196,8 +203,8 @@ func (q *Queue) deliver(m *message, in *receiveRequest) types.Message {
 	}
 }
 
-// attributeMatches is the filter of MessageAttributeNames: a name, a prefix with
-// ".*", or one of the words for everything.
+// attributeMatches applies a filter of MessageAttributeNames: a name, a prefix with
+// ".*", or a word for all attributes.
 func attributeMatches(filter, name string) bool {
 	switch filter {
 	case "All", ".*", "*":
@@ -245,10 +252,3 @@ func (m *message) systemAttributes(in *receiveRequest) map[string]string {
 }
 
 func millis(t time.Time) string { return strconv.FormatInt(t.UnixMilli(), 10) }
-
-// receiptHandle is opaque, new on every receive and of the shape of F-044.
-func receiptHandle() string {
-	var b [258]byte
-	rand.Read(b[:])
-	return "AQEB" + base64.StdEncoding.EncodeToString(b[:])
-}

@@ -107,17 +107,21 @@ func TestReceiving(t *testing.T) {
 			time.Sleep(20 * time.Second)
 			assert.Empty(d, d.receive(10), "a replay resets the visibility timeout")
 			d.delete(first[0], again[1])
-			assert.Equal(d, []string{"3"}, bodies(d.receiveWith(attempt)), "invalid after a delete")
+			d.refusesAttempt(attempt, "after a delete")
+			assert.Equal(d, []string{"3"}, bodies(d.receive(10)))
 		}},
-		{"F-100 an attempt id ends with a change, with the timeout and after five minutes", sqstest.Config{}, func(d desk) {
+		{"F-100 F-151 an attempt id ends with a change, with the timeout and after five minutes", sqstest.Config{}, func(d desk) {
 			d.sendAll("g", "1")
 			d.sendAll("h", "2")
 			attempt := sqs.ReceiveMessageInput{ReceiveRequestAttemptId: aws.String("attempt"), VisibilityTimeout: 100}
 			got := d.receiveWith(attempt)
 			d.change(got[0], 1000)
-			got = d.receiveWith(attempt)
-			assert.Equal(d, []string{"2"}, bodies(got), "after a change of visibility")
-			d.change(got[0], 0)
+			d.refusesAttempt(attempt, "after a change of visibility")
+			attempt.ReceiveRequestAttemptId = aws.String("second")
+			d.receiveWith(attempt)
+			time.Sleep(100 * time.Second)
+			d.refusesAttempt(attempt, "after the visibility timeout")
+			attempt.ReceiveRequestAttemptId = aws.String("third")
 			got = d.receiveWith(attempt)
 			assert.Equal(d, []string{"2"}, bodies(got))
 			for range 3 {
@@ -126,6 +130,19 @@ func TestReceiving(t *testing.T) {
 			}
 			time.Sleep(3 * time.Second)
 			assert.Empty(d, d.receiveWith(attempt), "five minutes after the first receive, and still in flight")
+		}},
+		{"F-152 a message is hidden for 12 hours from its receive at most", sqstest.Config{}, func(d desk) {
+			const limit = 12 * 60 * 60
+			d.sendAll("g", "1")
+			got := d.receiveWith(sqs.ReceiveMessageInput{VisibilityTimeout: 100})
+			d.change(got[0], limit)
+			time.Sleep(time.Second)
+			const refusal = "Value 43200 for parameter VisibilityTimeout is invalid. Reason: Total VisibilityTimeout for the message is beyond the limit [43200 seconds]"
+			d.refused(d.tryChange(got[0], limit), "InvalidParameterValue", refusal)
+			d.change(got[0], limit-1)
+			d.change(got[0], 0)
+			got = d.receive(1)
+			d.change(got[0], limit)
 		}},
 		{"F-100 attempt ids are checked as ids are", sqstest.Config{}, func(d desk) {
 			_, err := d.ReceiveMessage(d.Context(), &sqs.ReceiveMessageInput{QueueUrl: aws.String(d.queue.URL()), ReceiveRequestAttemptId: aws.String("a b")})

@@ -1,18 +1,19 @@
 package sqstest
 
 // Deviations from AWS in this file:
-//   - A replay resets the visibility timeout, as documented, and does not count as
-//     a receive, which was not recorded.
-//   - AWS documents the same receipt handles for a replay and was recorded to give
-//     others, with the first ones still working (F-100); here it is the latter.
+//   - A replay resets the visibility timeout, as documented, and does not count as a
+//     receive, which was not recorded.
+//   - AWS documents the same receipt handles for a replay. In recordings a replay has
+//     other handles, and the first handles still work (F-100); here, too.
 
 import "time"
 
-// attemptLifetime is how long a ReceiveRequestAttemptId is remembered (F-100).
+// attemptLifetime is the time that the queue remembers a ReceiveRequestAttemptId
+// (F-100).
 const attemptLifetime = 5 * time.Minute
 
-// attempts remembers what each ReceiveRequestAttemptId returned. It needs the
-// queue's mutex. The zero value is ready.
+// attempts remembers the result of each ReceiveRequestAttemptId. The queue's mutex
+// guards attempts. The zero value is ready.
 type attempts struct {
 	byID map[string]*attempt
 	due  []*attempt // oldest first
@@ -24,14 +25,15 @@ type attempt struct {
 	taken []attempted
 }
 
-// attempted is a message as the attempt left it.
+// attempted is the state of a message after the attempt.
 type attempted struct {
 	receipt
 	changes int
 }
 
-// replay returns the messages of an attempt that can be repeated.
-func (a *attempts) replay(d *delivery, id string, now time.Time, visibility time.Duration) ([]*message, bool) {
+// replay returns the messages of a repeatable attempt. spent reports that the ID is
+// remembered and its attempt is not repeatable.
+func (a *attempts) replay(d *delivery, id string, now time.Time, visibility time.Duration) (taken []*message, replayed, spent bool) {
 	for len(a.due) > 0 && !now.Before(a.due[0].at.Add(attemptLifetime)) {
 		if old := a.due[0]; a.byID[old.id] == old {
 			delete(a.byID, old.id)
@@ -41,24 +43,23 @@ func (a *attempts) replay(d *delivery, id string, now time.Time, visibility time
 	}
 	before := a.byID[id]
 	if before == nil {
-		return nil, false
+		return nil, false, false
 	}
 	for _, t := range before.taken {
 		if !t.inFlight() || t.changes != t.message.changes {
-			return nil, false
+			return nil, false, true
 		}
 	}
-	var taken []*message
 	for _, t := range before.taken {
 		if visibility > 0 {
 			d.hide(t.message, now.Add(visibility))
 		}
 		taken = append(taken, t.message)
 	}
-	return taken, true
+	return taken, true, false
 }
 
-// remember binds the ID to what was just taken. Nothing taken binds nothing.
+// remember binds the ID to the taken messages. Without taken messages it does nothing.
 func (a *attempts) remember(id string, now time.Time, taken []*message) {
 	if id == "" || len(taken) == 0 {
 		return

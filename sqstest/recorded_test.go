@@ -22,7 +22,7 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
 )
 
-// vectorFile is a file of testdata/recorded, whose README describes it.
+// vectorFile is a file in testdata/recorded; the README there describes the form.
 type vectorFile struct {
 	Fact    string
 	Vectors []vector
@@ -49,7 +49,7 @@ type vectorError struct {
 	Status              int
 }
 
-// vectorAnswer is what an API returned.
+// vectorAnswer is the result of an API.
 type vectorAnswer struct {
 	out   any
 	err   *vectorError
@@ -143,7 +143,7 @@ func (b bindings) plain(text string) string {
 	return placeholder.ReplaceAllStringFunc(text, func(p string) string { return b[p[2:len(p)-1]] })
 }
 
-// quoted replaces inside a JSON text.
+// quoted replaces placeholders inside a JSON text.
 func (b bindings) quoted(text string) string {
 	return placeholder.ReplaceAllStringFunc(text, func(p string) string {
 		value, _ := json.Marshal(b[p[2:len(p)-1]])
@@ -151,7 +151,7 @@ func (b bindings) quoted(text string) string {
 	})
 }
 
-// contains reports what want has and got has not.
+// contains returns an error unless got has everything in want.
 func (b bindings) contains(want, got any) error {
 	switch want := want.(type) {
 	case nil:
@@ -228,8 +228,8 @@ func callOverHTTP(s *sqstest.Server, step vectorStep, in string) (vectorAnswer, 
 	return answer, nil
 }
 
-// callInProcess calls the method of the operation's name. The SDK's input cannot ask
-// for a visibility timeout of zero, so the queue's own stands in.
+// callInProcess calls the method with the operation's name. The SDK's input cannot
+// express a visibility timeout of zero, so the queue's own timeout replaces zero.
 func callInProcess(s *sqstest.Server, step vectorStep, in string) (vectorAnswer, error) {
 	if len(step.Headers) > 0 {
 		return vectorAnswer{}, errHTTPOnly

@@ -1,20 +1,20 @@
 package sqstest
 
 // Deviations from AWS in this file:
-//   - A dead letter whose MessageId is taken as a deduplication ID in the
-//     dead-letter queue's window is consumed, as F-113 records it of a move task;
-//     of an automatic move it was not recorded.
+//   - A dead letter is consumed if its MessageId is already a deduplication ID in the
+//     dead-letter queue's window. F-113 records this for move tasks; for automatic
+//     moves it was not recorded.
 //   - While the dead-letter queue does not exist, messages stay deliverable.
 //   - A queue may be its own dead-letter queue (F-146; asserted by LocalStack's tests
-//     against AWS, 2024-08-20). What AWS then does was not recorded; here its
+//     against AWS, 2024-08-20). The further behaviour of AWS was not recorded; here the
 //     messages stay deliverable.
-//   - The receive count of a message goes along to the dead-letter queue (F-110).
-//     That a RedrivePolicy of the dead-letter queue counts only the receives there was
-//     not recorded (F-150); otherwise the message would pass a chain of queues without
-//     being seen.
-//   - RedriveAllowPolicy is checked when a RedrivePolicy is set; a policy that is
-//     already there stays.
-//   - The texts about policies are as widely reported, not among the recordings.
+//   - A message keeps its receive count in the dead-letter queue (F-110). A
+//     RedrivePolicy of the dead-letter queue counts only the receives there, which was
+//     not recorded (F-150). Otherwise a message would pass through a chain of queues
+//     unseen.
+//   - RedriveAllowPolicy is checked when a RedrivePolicy is set. An existing
+//     RedrivePolicy stays.
+//   - The texts about policies are as widely reported, not recorded.
 
 import (
 	"encoding/json"
@@ -30,8 +30,8 @@ type redrive struct {
 	TargetARN   string `json:"deadLetterTargetArn"`
 	MaxReceives int    `json:"maxReceiveCount"`
 
-	// find looks the target up for each use, because a queue may be deleted and
-	// made again under its name.
+	// find returns the target at each use, because a queue may be deleted and created
+	// again under its name.
 	find func(arn string) *Queue
 }
 
@@ -40,7 +40,7 @@ func (r *redrive) String() string {
 	return string(b)
 }
 
-// target is the dead-letter queue, nil while there is none.
+// target returns the dead-letter queue, or nil while the queue does not exist.
 func (r *redrive) target() *Queue {
 	if r == nil {
 		return nil
@@ -137,8 +137,8 @@ func parseRedriveAllow(value string) (*redriveAllow, error) {
 	return a, nil
 }
 
-// lockBoth locks two queues, which may be one, in the order that everybody
-// keeps, and returns what unlocks them.
+// lockBoth locks two queues, or one queue given twice, in the order of their serials,
+// and returns the unlock function.
 func lockBoth(a, b *Queue) (unlock func()) {
 	if a == b {
 		a.mu.Lock()
@@ -155,7 +155,7 @@ func lockBoth(a, b *Queue) (unlock func()) {
 	}
 }
 
-// lockWithDeadLetters locks the queue and its dead-letter queue, if it has one.
+// lockWithDeadLetters locks the queue and its dead-letter queue, if any.
 func (q *Queue) lockWithDeadLetters() (deadLetters *Queue, unlock func()) {
 	for {
 		r := q.settings.Load().redrive
@@ -166,7 +166,7 @@ func (q *Queue) lockWithDeadLetters() (deadLetters *Queue, unlock func()) {
 		} else {
 			unlock = lockBoth(q, target)
 		}
-		// The settings change under the lock that is now held.
+		// The settings change only under the lock acquired above.
 		if q.settings.Load().redrive == r {
 			return target, unlock
 		}
@@ -174,7 +174,7 @@ func (q *Queue) lockWithDeadLetters() (deadLetters *Queue, unlock func()) {
 	}
 }
 
-// bury takes over a message that the queue named source gave up on. It needs q.mu.
+// bury takes over a dead letter from the queue named source. The caller holds q.mu.
 func (q *Queue) bury(m *message, source string) {
 	now := q.now()
 	buried := &message{
@@ -196,8 +196,8 @@ func (q *Queue) bury(m *message, source string) {
 	q.arrive(now, buried)
 }
 
-// revive takes over a dead letter as a new message and reports whether it was
-// not suppressed (F-113). It needs q.mu.
+// revive takes over a dead letter as a new message and reports whether it was stored,
+// not suppressed (F-113). The caller holds q.mu.
 func (q *Queue) revive(m *message) bool {
 	now := q.now()
 	revived := &message{
@@ -215,9 +215,9 @@ func (q *Queue) revive(m *message) bool {
 	return q.arrive(now, revived)
 }
 
-// arrive stores a moved message unless its ID is in the window (F-111, F-113),
-// and reports whether it did. A move pays no heed to the queue's delay. It needs
-// q.mu.
+// arrive stores a moved message unless its ID is in the window (F-111, F-113), and
+// reports whether it stored the message. The queue's delay does not apply. The caller
+// holds q.mu.
 func (q *Queue) arrive(now time.Time, m *message) bool {
 	set := q.settings.Load()
 	if set.fifo {
@@ -228,7 +228,7 @@ func (q *Queue) arrive(now time.Time, m *message) bool {
 		}
 		m.sequence = q.nextSequence(now)
 		m.SequenceNumber = formatSequence(m.sequence)
-		// A full window would let a later send with this ID pass; to lose the dead
+		// A full window would let a later send with this ID pass. Losing the dead
 		// letter would be worse.
 		_ = q.window.Put(now, key, window.Record[accepted]{From: now, To: now, Value: m.accepted(set.dedupScope(now))})
 	} else {
@@ -240,7 +240,7 @@ func (q *Queue) arrive(now time.Time, m *message) bool {
 	return true
 }
 
-// isSourceOf reports whether q's dead letters go to the other queue.
+// isSourceOf reports whether q sends its dead letters to the other queue.
 func (q *Queue) isSourceOf(other *Queue) bool {
 	r := q.settings.Load().redrive
 	if r == nil || q.gone.Load() {

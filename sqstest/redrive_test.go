@@ -20,7 +20,8 @@ func policy(dlq desk, maxReceives int) string {
 	return fmt.Sprintf(`{"deadLetterTargetArn":%q,"maxReceiveCount":%d}`, dlq.queue.ARN(), maxReceives)
 }
 
-// withDeadLetters makes a source whose messages are given up after one receive.
+// withDeadLetters makes a source that moves messages to the dead-letter queue after one
+// receive.
 func (o office) withDeadLetters(pairs ...string) (source, dlq desk) {
 	o.Helper()
 	dlq = o.create("dead.fifo", pairs...)
@@ -28,8 +29,8 @@ func (o office) withDeadLetters(pairs ...string) (source, dlq desk) {
 	return source, dlq
 }
 
-// fail receives everything and lets it come back, which moves what was received
-// too often.
+// fail receives everything, waits for the visibility timeout and receives again. The
+// second receive moves the dead letters.
 func (d desk) fail() {
 	d.Helper()
 	d.receive(10)
@@ -207,10 +208,10 @@ func TestDeadLetters(t *testing.T) {
 	})
 }
 
-// Two queues can also be tied together without a server.
+// A Config can name a dead-letter queue without a server.
 func TestDeadLetterQueueInConfig(t *testing.T) {
 	dlq := newQueue(t, sqstest.Config{Name: "dead.fifo"})
-	bothDoors(t, sqstest.Config{DeadLetterQueue: dlq, MaxReceiveCount: 1}, func(d desk) {
+	bothAPIs(t, sqstest.Config{DeadLetterQueue: dlq, MaxReceiveCount: 1}, func(d desk) {
 		before := len(dlq.Messages())
 		d.sendAll("g", "1")
 		d.fail()
@@ -377,8 +378,8 @@ func TestMoveTasks(t *testing.T) {
 	})
 }
 
-// Each queue is the other's dead-letter queue, and many receive from both: the
-// locks of two queues are taken in one order.
+// Each queue is the other's dead-letter queue, and many receive from both. All locks of
+// two queues are taken in one order.
 func TestConcurrentDeadLetters(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := sqstest.NewServer()
@@ -395,7 +396,7 @@ func TestConcurrentDeadLetters(t *testing.T) {
 					from.receive(10)
 					from.attribute("All")
 					_, err := s.StartMessageMoveTask(t.Context(), &sqs.StartMessageMoveTaskInput{SourceArn: aws.String(from.queue.ARN())})
-					_ = err // one at a time: most are refused
+					_ = err // one task at a time: most are refused
 				}
 			})
 		}

@@ -1,19 +1,18 @@
 package sqstest
 
 // Deviations from AWS in this file:
-//   - Sequence numbers follow the formula of F-008 with n counted through all
-//     sends of one millisecond; AWS was seen to leave gaps.
-//   - The interval ends exactly 300 s after the accepted send. AWS documents
-//     "5 minutes"; the boundary was not recorded (F-019). What restarts it is
-//     Config.DuplicateRestartsInterval.
-//   - A change of the deduplication scope lets IDs that were accepted before be
-//     accepted once more, because they are known in the other scope.
-//   - Which of the two wins where a request has the header X-Amzn-Trace-Id and a
-//     message has an AWSTraceHeader was not recorded; here it is the message's. The
-//     in-process API has no request headers. The header alone was recorded on
-//     2025-06-27 (LocalStack, F-143).
-//   - Concurrent duplicates are decided by the order in which they reach the
-//     queue; what AWS does with them was not recorded.
+//   - Sequence numbers follow the formula of F-008 with n counted through all sends of
+//     one millisecond; AWS was seen to leave gaps.
+//   - The interval ends exactly 300 s after the accepted send. AWS documents "5
+//     minutes"; the boundary was not recorded (F-019). Config.DuplicateRestartsInterval
+//     decides whether a duplicate restarts the interval.
+//   - After a change of the deduplication scope, earlier IDs can be accepted once more,
+//     because the window has them in the other scope.
+//   - If a request has the header X-Amzn-Trace-Id and a message has an AWSTraceHeader,
+//     the message's header wins here, which was not recorded. The in-process API has no
+//     request headers. The header alone was recorded on 2025-06-27 (LocalStack, F-143).
+//   - The order of arrival at the queue decides between concurrent duplicates; AWS's
+//     decision was not recorded.
 
 import (
 	"context"
@@ -21,7 +20,6 @@ import (
 	"encoding/hex"
 	"math/big"
 	"time"
-	"unsafe"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
@@ -29,20 +27,21 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/digest"
+	"github.com/kansas-frontier-matrix/sqsfifo/internal/textview"
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/window"
 )
 
-// SendMessage stores the message, or suppresses it as a duplicate with the answer
-// that the original got (F-001). Faults that were injected come first.
+// SendMessage stores the message, or suppresses it as a duplicate and returns the
+// original's answer (F-001). Injected faults come first.
 func (q *Queue) SendMessage(ctx context.Context, in *sqs.SendMessageInput, _ ...func(*sqs.Options)) (*sqs.SendMessageOutput, error) {
 	return inProcess(ctx, "SendMessage", in, requireSend, func(ctx context.Context, in *sqs.SendMessageInput) (*sqs.SendMessageOutput, error) {
 		return q.send(ctx, &sendRequest{SendMessageInput: *in, DelaySeconds: unlessZero(in.DelaySeconds)})
 	})
 }
 
-// SendMessageBatch sends up to ten entries in their order. A fault in the
-// request refuses it whole before anything is stored; a fault in an entry's
-// contents is in Failed and leaves the others alone. Injected faults come first.
+// SendMessageBatch sends up to ten entries in their order. A fault in the request
+// refuses the whole request before a store. A fault in an entry's contents is in Failed
+// and does not affect the other entries. Injected faults come first.
 func (q *Queue) SendMessageBatch(ctx context.Context, in *sqs.SendMessageBatchInput, _ ...func(*sqs.Options)) (*sqs.SendMessageBatchOutput, error) {
 	return inProcess(ctx, "SendMessageBatch", in, requireSendBatch, func(ctx context.Context, in *sqs.SendMessageBatchInput) (*sqs.SendMessageBatchOutput, error) {
 		request := &sendBatchRequest{SendMessageBatchInput: *in}
@@ -53,9 +52,9 @@ func (q *Queue) SendMessageBatch(ctx context.Context, in *sqs.SendMessageBatchIn
 	})
 }
 
-// sendRequest, sendBatchRequest and sendEntry have pointers because a delay of
-// zero overrides a standard queue's own and an absent one does not. The SDK's
-// input cannot say the former.
+// sendRequest, sendBatchRequest and sendEntry have pointers, because a delay of zero
+// overrides a standard queue's delay and an absent delay does not. The SDK's input
+// cannot express a delay of zero.
 type sendRequest struct {
 	sqs.SendMessageInput
 	DelaySeconds *int32
@@ -75,19 +74,16 @@ func (q *Queue) send(ctx context.Context, in *sendRequest) (*sqs.SendMessageOutp
 	if err := q.resolve(in.QueueUrl); err != nil {
 		return nil, err
 	}
-	fault := q.nextFault()
-	if fault.early != nil {
-		return nil, fault.early
-	}
-	out, err := q.sendOne(ctx, fault, sendEntry{types.SendMessageBatchRequestEntry{
-		MessageBody:             in.MessageBody,
-		DelaySeconds:            aws.ToInt32(in.DelaySeconds),
-		MessageAttributes:       in.MessageAttributes,
-		MessageDeduplicationId:  in.MessageDeduplicationId,
-		MessageGroupId:          in.MessageGroupId,
-		MessageSystemAttributes: in.MessageSystemAttributes,
-	}, in.DelaySeconds})
-	return answer(ctx, fault, out, err)
+	return faulty(ctx, q, CallsSend, func(fault Fault) (*sqs.SendMessageOutput, error) {
+		return q.sendOne(ctx, fault, sendEntry{types.SendMessageBatchRequestEntry{
+			MessageBody:             in.MessageBody,
+			DelaySeconds:            aws.ToInt32(in.DelaySeconds),
+			MessageAttributes:       in.MessageAttributes,
+			MessageDeduplicationId:  in.MessageDeduplicationId,
+			MessageGroupId:          in.MessageGroupId,
+			MessageSystemAttributes: in.MessageSystemAttributes,
+		}, in.DelaySeconds})
+	})
 }
 
 func (q *Queue) sendOne(ctx context.Context, fault Fault, e sendEntry) (*sqs.SendMessageOutput, error) {
@@ -105,7 +101,7 @@ func (q *Queue) sendOne(ctx context.Context, fault Fault, e sendEntry) (*sqs.Sen
 	if err != nil {
 		return nil, err
 	}
-	// The IDs are the stored message's, the digests this request's (F-001, F-002).
+	// The IDs belong to the stored message, the digests to this request (F-001, F-002).
 	return &sqs.SendMessageOutput{
 		MD5OfMessageAttributes:       p.attributesMD5,
 		MD5OfMessageBody:             aws.String(p.bodyMD5),
@@ -119,12 +115,9 @@ func (q *Queue) sendBatch(ctx context.Context, in *sendBatchRequest) (*sqs.SendM
 	if err := q.resolve(in.QueueUrl); err != nil {
 		return nil, err
 	}
-	fault := q.nextFault()
-	if fault.early != nil {
-		return nil, fault.early
-	}
-	out, err := q.sendEntries(ctx, fault, in.Entries)
-	return answer(ctx, fault, out, err)
+	return faulty(ctx, q, CallsSend, func(fault Fault) (*sqs.SendMessageBatchOutput, error) {
+		return q.sendEntries(ctx, fault, in.Entries)
+	})
 }
 
 func (q *Queue) sendEntries(ctx context.Context, fault Fault, entries []sendEntry) (*sqs.SendMessageBatchOutput, error) {
@@ -169,8 +162,8 @@ func (q *Queue) sendEntries(ctx context.Context, fault Fault, entries []sendEntr
 		sends = append(sends, prepare(set, e, callerOf(ctx).trace))
 	}
 
-	// One lock over the batch: its entries share the millisecond and their
-	// sequence numbers are consecutive (F-043).
+	// One lock for the batch: its entries share the millisecond and have consecutive
+	// sequence numbers (F-043).
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	now := q.now()
@@ -179,7 +172,7 @@ func (q *Queue) sendEntries(ctx context.Context, fault Fault, entries []sendEntr
 		total += p.size()
 	}
 	if err := q.admit(int64(len(sends)), total); err != nil {
-		return nil, err // all or none, and duplicates count here
+		return nil, err // all or none; duplicates count here
 	}
 	for _, p := range sends {
 		m, err := q.accept(now, set, p)
@@ -198,19 +191,18 @@ func (q *Queue) sendEntries(ctx context.Context, fault Fault, entries []sendEntr
 	return out, nil
 }
 
-// outgoing is a valid send with everything that can be computed before the
-// lock is taken.
+// outgoing is a valid send with everything computed before the lock.
 type outgoing struct {
 	sendEntry
-	id                       string // the deduplication ID; empty on a standard queue
+	id                       string // deduplication ID; empty on a standard queue
 	attributes               map[string]types.MessageAttributeValue
 	bodyMD5                  string
 	attributesMD5, systemMD5 *string
 	trace                    string
 }
 
-// prepare gives the message the trace of its request unless it brings one (F-143).
-// The digest is of what it brings.
+// prepare gives the message the trace header of the request unless the message has a
+// trace header (F-143). The digest covers only the message's own system attributes.
 func prepare(set *settings, e sendEntry, trace string) outgoing {
 	p := outgoing{
 		sendEntry:     e,
@@ -229,20 +221,20 @@ func prepare(set *settings, e sendEntry, trace string) outgoing {
 	return p
 }
 
-// deduplicationID is what decides on a FIFO queue.
+// deduplicationID returns the explicit ID, or the hash of the body.
 func deduplicationID(e sendEntry) string {
 	if e.MessageDeduplicationId != nil {
 		return *e.MessageDeduplicationId // F-013
 	}
-	// The body is read in place: it may be a megabyte.
-	sum := sha256.Sum256(unsafe.Slice(unsafe.StringData(*e.MessageBody), len(*e.MessageBody)))
+	// textview.Bytes avoids a copy: the body may be a megabyte.
+	sum := sha256.Sum256(textview.Bytes(*e.MessageBody))
 	var id [2 * sha256.Size]byte
 	hex.Encode(id[:], sum[:])
 	return string(id[:]) // F-011; attributes never take part, F-012
 }
 
-// accept returns the message whose IDs the sender gets: the original of a
-// duplicate, else a new one. It needs q.mu.
+// accept returns the message whose IDs the sender gets: the original of a duplicate,
+// otherwise a new message. The caller holds q.mu.
 func (q *Queue) accept(now time.Time, set *settings, p outgoing) (*message, error) {
 	m := &message{
 		Message: Message{
@@ -284,13 +276,13 @@ func (q *Queue) accept(now time.Time, set *settings, p outgoing) (*message, erro
 	if err := q.window.Put(now, key, window.Record[accepted]{From: now, To: now, Value: m.accepted(set.dedupScope(now))}); err != nil {
 		return nil, internalFailure.because("%v", err)
 	}
-	q.keep(now, m, set.delay) // a delay of zero in the request changes nothing, F-075
+	q.keep(now, m, set.delay) // an explicit delay of zero changes nothing, F-075
 	return m, nil
 }
 
 func newMessageID() string { return uuid.NewString() } // F-044
 
-// dedupKey is the ID in the scope that decides at now.
+// dedupKey returns the ID's key in the scope in effect at now.
 func (q *Queue) dedupKey(now time.Time, set *settings, group, id string) window.Key {
 	if set.dedupScope(now) == ScopeMessageGroup {
 		return q.window.Key(group, id)
@@ -298,13 +290,13 @@ func (q *Queue) dedupKey(now time.Time, set *settings, group, id string) window.
 	return q.window.Key("", id)
 }
 
-// suppress notes that the send was suppressed because of the record r and returns
-// the original. It needs q.mu.
+// suppress records a send suppressed by the record r and returns the original. The
+// caller holds q.mu.
 func (q *Queue) suppress(now time.Time, set *settings, key window.Key, r window.Record[accepted], send Message, contentBased bool) *message {
 	original := q.original(r, send)
 	if q.config.DuplicateRestartsInterval {
 		r.From, r.To = now, now
-		// The window takes a key that it holds even when it is full.
+		// Even a full window accepts a key that it already has.
 		_ = q.window.Put(now, key, r)
 	}
 	q.recordSuppression(Suppression{
@@ -321,21 +313,22 @@ func (q *Queue) suppress(now time.Time, set *settings, key window.Key, r window.
 	return original
 }
 
-// nextSequence uses a sequence number up (F-004, F-008). It needs q.mu.
+// nextSequence returns a new sequence number (F-004, F-008). The caller holds q.mu.
 func (q *Queue) nextSequence(now time.Time) uint64 {
 	q.lastSeq = max(q.lastSeq+1, uint64(now.UnixMilli())*sequencesPerMilli)
 	return q.lastSeq
 }
 
-// keep stores a message. What became visible before it comes first (F-140), so the
-// queue has to be settled. It needs q.mu.
+// keep stores a message. It settles the queue first, because messages that became
+// visible earlier come first (F-140). The caller holds q.mu.
 func (q *Queue) keep(now time.Time, m *message, delay time.Duration) {
 	q.settle(now)
 	q.store(m)
 	q.enqueue(m, now, delay, q.settings.Load().fifo)
 }
 
-// shownSequence is what the sender gets, nothing on a standard queue (F-040).
+// shownSequence returns the sender's sequence number, or nil on a standard queue
+// (F-040).
 func (m *message) shownSequence() *string {
 	if m.SequenceNumber == "" {
 		return nil

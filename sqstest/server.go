@@ -1,13 +1,13 @@
 package sqstest
 
 // Deviations from AWS in this file:
-//   - AWS JSON 1.0 only; the older query protocol (F-134) is refused in XML, so that
-//     its clients show the text.
-//   - GET / answers a health check, which AWS does not have.
-//   - Signatures, credentials and the request's date are not looked at, so that
-//     any client works, also one that lives in virtual time.
-//   - The statuses of requests that no SDK makes (no POST, other content type, too
-//     large) are HTTP's own, unrecorded.
+//   - AWS JSON 1.0 only. The older query protocol (F-134) is refused in XML, so its
+//     clients show the text.
+//   - GET / answers a health check; AWS has none.
+//   - Signatures, credentials and the request's date are not checked, so any client
+//     works, including a client in virtual time.
+//   - Requests without POST, with another content type or with a larger body never come
+//     from an SDK. Their statuses are HTTP's own, unrecorded.
 
 import (
 	"context"
@@ -28,35 +28,33 @@ import (
 	"github.com/google/uuid"
 )
 
-// maxRequestBytes lets a full batch through even if each of its characters is
-// escaped as \u00XX, and stops what no sender has reason to send.
+// maxRequestBytes allows a full batch even if each character is escaped as \u00XX. No
+// sender needs more.
 const maxRequestBytes = 8 << 20
 
-// Server holds the queues of one account and serves them in AWS's wire format.
-// It is an http.Handler, so that httptest.NewServer or http.Server gives it a
-// socket and any SDK can talk to it; [Server.Client] talks to it without one. In
-// process it answers every call of *sqs.Client that it knows with the client's
-// signature, like a [Queue] and with the same errors: [Server.CreateQueue] makes
-// queues, and [Server.Queue] returns the queue of a name, to look into. It is
-// safe for concurrent use.
+// Server holds the queues of one account and serves them in AWS's wire format. It is an
+// http.Handler: with httptest.NewServer or http.Server any SDK can use it, and
+// [Server.Client] uses it without a socket. In process a Server has every supported
+// call of *sqs.Client with the client's signature, like a [Queue] and with the same
+// errors. [Server.CreateQueue] makes queues, and [Server.Queue] returns a queue by
+// name. A Server is safe for concurrent use.
 //
-// Create one with [NewServer].
+// Create a server with [NewServer].
 type Server struct {
-	mu      sync.RWMutex // no other lock is taken while it is held
+	mu      sync.RWMutex // while it is held, no other lock is taken
 	queues  map[string]*Queue
-	deleted map[string]time.Time // on the clock of the account
+	deleted map[string]time.Time // times of deletes, on the account's clock
 	offset  time.Duration
 	tasks   []*moveTask
 	usage   *usage // nil without bounds
 
-	reading atomic.Int64 // bytes of bodies of requests
+	reading atomic.Int64 // bytes of request bodies
 
-	starting sync.Mutex // of move tasks, one at a time
+	starting sync.Mutex // serialises starts of move tasks
 }
 
-// NewServer returns a server of the given queues, which stay usable in process.
-// Of queues with the same name the last is served. None is an account without
-// queues.
+// NewServer returns a server for the given queues. The queues stay usable in process.
+// Of queues with equal names the last is served. Without queues the account is empty.
 func NewServer(queues ...*Queue) *Server {
 	s := &Server{queues: make(map[string]*Queue, len(queues)), deleted: map[string]time.Time{}}
 	for _, q := range queues {
@@ -67,7 +65,7 @@ func NewServer(queues ...*Queue) *Server {
 	return s
 }
 
-// Queue returns the queue of the name, nil if the server has none.
+// Queue returns the queue with the name, or nil.
 func (s *Server) Queue(name string) *Queue {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -77,8 +75,8 @@ func (s *Server) Queue(name string) *Queue {
 // Queues returns the queues in the order of their names.
 func (s *Server) Queues() []*Queue { return s.all() }
 
-// Advance moves the clocks of all queues forward by d, those of queues that are
-// made later too. A d that is not positive changes nothing. See [Queue.Advance].
+// Advance moves the clocks of all queues forward by d, including queues made later. A d
+// of zero or less changes nothing. See [Queue.Advance].
 func (s *Server) Advance(d time.Duration) {
 	if d <= 0 {
 		return
@@ -91,10 +89,10 @@ func (s *Server) Advance(d time.Duration) {
 	}
 }
 
-// Client returns a real *sqs.Client whose requests the server answers in memory:
-// signing, retries, serialization and checksums are the SDK's own, only the socket
-// is missing, which is what lets it work inside a testing/synctest bubble. Options
-// are applied last; one that sets HTTPClient leaves the server.
+// Client returns a real *sqs.Client whose requests the server answers in memory.
+// Signing, retries, serialization and checksums are the SDK's own. Only the socket is
+// missing, so the client works inside a testing/synctest bubble. Options are applied
+// last; an option that sets HTTPClient bypasses the server.
 func (s *Server) Client(optFns ...func(*sqs.Options)) *sqs.Client {
 	return sqs.New(sqs.Options{
 		Region:       Region,
@@ -106,7 +104,7 @@ func (s *Server) Client(optFns ...func(*sqs.Options)) *sqs.Client {
 	}, optFns...)
 }
 
-// Client returns a client of a [Server] that serves this queue alone.
+// Client returns a client of a [Server] with only this queue.
 func (q *Queue) Client(optFns ...func(*sqs.Options)) *sqs.Client {
 	return NewServer(q).Client(optFns...)
 }
@@ -114,7 +112,7 @@ func (q *Queue) Client(optFns ...func(*sqs.Options)) *sqs.Client {
 // operation decodes one request, runs it and returns the SDK's output type.
 type operation func(ctx context.Context, s *Server, body []byte) (any, error)
 
-// operations is keyed by what follows "AmazonSQS." in X-Amz-Target.
+// operations is keyed by the text after "AmazonSQS." in X-Amz-Target.
 var operations = map[string]operation{
 	"SendMessage":                  on(func(in *sendRequest) *string { return in.QueueUrl }, (*Queue).send),
 	"SendMessageBatch":             on(func(in *sendBatchRequest) *string { return in.QueueUrl }, (*Queue).sendBatch),
@@ -143,7 +141,7 @@ var operations = map[string]operation{
 	"ListDeadLetterSourceQueues": onServer((*Server).listSources),
 }
 
-// on is an operation of one queue.
+// on returns an operation of one queue.
 func on[I, O any](queueURL func(*I) *string, run func(*Queue, context.Context, *I) (*O, error)) operation {
 	return onServer(func(s *Server, ctx context.Context, in *I) (*O, error) {
 		u := queueURL(in)
@@ -154,7 +152,7 @@ func on[I, O any](queueURL func(*I) *string, run func(*Queue, context.Context, *
 	})
 }
 
-// onServer is an operation of the account.
+// onServer returns an operation of the account.
 func onServer[I, O any](run func(*Server, context.Context, *I) (*O, error)) operation {
 	return func(ctx context.Context, s *Server, body []byte) (any, error) {
 		in := new(I)
@@ -165,11 +163,11 @@ func onServer[I, O any](run func(*Server, context.Context, *I) (*O, error)) oper
 	}
 }
 
-// ServeHTTP answers one AWS JSON 1.0 request, POSTed to / or to the path of a
-// queue's URL (F-133), and GET / for health checks. It aborts the connection, as net/http documents, to lose an
-// answer and when the client has gone. Paths under /_sqsfifo/ are the control
-// endpoint, see [Server.Advance], [Queue.Window] and [Queue.Suppressed] and the
-// package documentation.
+// ServeHTTP answers one AWS JSON 1.0 request, POSTed to / or to the path of a queue's
+// URL (F-133), and GET / for health checks. It aborts the connection, as documented by
+// net/http, to lose an answer and after the client has gone. Paths under /_sqsfifo/ are
+// the control endpoint, see [Server.Advance], [Queue.Window], [Queue.Suppressed] and
+// the package documentation.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case strings.HasPrefix(r.URL.Path, controlPrefix):
@@ -184,6 +182,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	w.Header().Set(requestIDHeader, uuid.NewString())
+	w.Header().Set("Date", time.Now().UTC().Format(http.TimeFormat))
 	out, err := s.serve(w, r)
 	var b []byte
 	if err == nil {
@@ -246,7 +245,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) (any, error) {
 
 var errTooMuchReading = errors.New("too many bodies at a time")
 
-// accounted reads a body as long as all bodies together fit into maxReading.
+// accounted reads a body while all bodies together fit into maxReading.
 type accounted struct {
 	from  io.Reader
 	total *atomic.Int64
@@ -264,15 +263,16 @@ func (a *accounted) Read(p []byte) (int, error) {
 
 func (a *accounted) release() { a.total.Add(-a.read) }
 
-// isQuery reports whether a request is of the older query protocol.
+// isQuery reports whether a request uses the older query protocol.
 func isQuery(r *http.Request) bool {
 	return mediaType(r) == "application/x-www-form-urlencoded" || r.URL.RawQuery != "" && r.URL.Query().Has("Action")
 }
 
-// mediaType is that of the request's body, without its parameters, "" if it is malformed.
+// mediaType returns the media type of the request's body without parameters, or "" if
+// the header is malformed.
 func mediaType(r *http.Request) string {
 	text := r.Header.Get("Content-Type")
-	if text == contentType { // as SDKs send it
+	if text == contentType { // SDKs send exactly this
 		return text
 	}
 	m, _, err := mime.ParseMediaType(text)
@@ -282,7 +282,7 @@ func mediaType(r *http.Request) string {
 	return m
 }
 
-// refuseQuery answers as the query protocol does, whose clients read nothing else.
+// refuseQuery answers in the query protocol, because its clients read no other form.
 // The text is unrecorded.
 func refuseQuery(w http.ResponseWriter) {
 	id := uuid.NewString()

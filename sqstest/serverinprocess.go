@@ -1,6 +1,6 @@
 package sqstest
 
-// Deviations from AWS in this file: those of the files that do the calls.
+// Deviations from AWS in this file: see the files that implement the calls.
 
 import (
 	"context"
@@ -8,141 +8,142 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 )
 
-// CreateQueue makes a queue, FIFO if its attribute FifoQueue is true, or returns
-// the URL of the one that has the name and the attributes (F-121 to F-123). Like
-// on AWS and unlike with [NewQueue] ContentBasedDeduplication is off unless asked
-// for (F-035). The name of a deleted queue is free again after 60 s.
+// CreateQueue makes a queue, FIFO if its attribute FifoQueue is true. If a queue with
+// the name and the attributes exists, CreateQueue returns its URL (F-121 to F-123). As
+// on AWS, and unlike in [NewQueue], ContentBasedDeduplication is off by default
+// (F-035). The name of a deleted queue is free again after 60 s.
 func (s *Server) CreateQueue(ctx context.Context, in *sqs.CreateQueueInput, _ ...func(*sqs.Options)) (*sqs.CreateQueueOutput, error) {
 	return inProcess(ctx, "CreateQueue", in, requireCreate, s.createQueue)
 }
 
-// DeleteQueue removes a queue and its messages. Its [Queue] still shows what it
-// stored; its calls are refused from then on, a receive that waits too.
+// DeleteQueue removes a queue and its messages. The [Queue] still shows its stored
+// messages. Its calls, including waiting receives, are refused from then on.
 func (s *Server) DeleteQueue(ctx context.Context, in *sqs.DeleteQueueInput, _ ...func(*sqs.Options)) (*sqs.DeleteQueueOutput, error) {
 	return inProcess(ctx, "DeleteQueue", in, requireDeleteQueue, s.deleteQueue)
 }
 
-// GetQueueUrl returns the URL of the queue of the name. An owner other than
-// [Account] has none.
+// GetQueueUrl returns the URL of the queue with the name. Only [Account] owns queues.
 func (s *Server) GetQueueUrl(ctx context.Context, in *sqs.GetQueueUrlInput, _ ...func(*sqs.Options)) (*sqs.GetQueueUrlOutput, error) {
 	return inProcess(ctx, "GetQueueUrl", in, requireQueueURL, s.queueURL)
 }
 
-// ListQueues returns the URLs of the queues whose names have the prefix, in the
-// order of the names, at most MaxResults or 1,000 of them.
+// ListQueues returns the URLs of the queues with the name prefix, in the order of the
+// names, at most MaxResults or 1,000 URLs.
 func (s *Server) ListQueues(ctx context.Context, in *sqs.ListQueuesInput, _ ...func(*sqs.Options)) (*sqs.ListQueuesOutput, error) {
 	return inProcess(ctx, "ListQueues", in, requireNothing, s.listQueues)
 }
 
-// ListDeadLetterSourceQueues returns the URLs of the queues whose RedrivePolicy
-// names this one.
+// ListDeadLetterSourceQueues returns the URLs of the queues with this queue in their
+// RedrivePolicy.
 func (s *Server) ListDeadLetterSourceQueues(ctx context.Context, in *sqs.ListDeadLetterSourceQueuesInput, _ ...func(*sqs.Options)) (*sqs.ListDeadLetterSourceQueuesOutput, error) {
 	return inProcess(ctx, "ListDeadLetterSourceQueues", in, requireSources, s.listSources)
 }
 
-// StartMessageMoveTask moves the messages of a dead-letter queue back to the
-// queues that they came from, or to the destination: each gets a new MessageId and
-// is received from one again (F-113).
+// StartMessageMoveTask moves the messages of a dead-letter queue back to their source
+// queues, or to the destination. Each message gets a new MessageId, and its receive
+// count starts again (F-113).
 func (s *Server) StartMessageMoveTask(ctx context.Context, in *sqs.StartMessageMoveTaskInput, _ ...func(*sqs.Options)) (*sqs.StartMessageMoveTaskOutput, error) {
 	return inProcess(ctx, "StartMessageMoveTask", in, requireStartMove, s.startMove)
 }
 
-// ListMessageMoveTasks returns the tasks of a source, newest first, one unless
-// MaxResults asks for more.
+// ListMessageMoveTasks returns the tasks of a source, newest first: one task, or at
+// most MaxResults.
 func (s *Server) ListMessageMoveTasks(ctx context.Context, in *sqs.ListMessageMoveTasksInput, _ ...func(*sqs.Options)) (*sqs.ListMessageMoveTasksOutput, error) {
 	return inProcess(ctx, "ListMessageMoveTasks", in, requireListMoves, s.listMoves)
 }
 
-// CancelMessageMoveTask ends a running task. What it moved stays moved.
+// CancelMessageMoveTask ends a running task. Moved messages stay moved.
 func (s *Server) CancelMessageMoveTask(ctx context.Context, in *sqs.CancelMessageMoveTaskInput, _ ...func(*sqs.Options)) (*sqs.CancelMessageMoveTaskOutput, error) {
 	return inProcess(ctx, "CancelMessageMoveTask", in, requireCancelMove, s.cancelMove)
 }
 
-// SetQueueAttributes changes the attributes of a queue, all or none, and unlike
-// [Queue.SetQueueAttributes] can name another queue in a RedrivePolicy.
+// SetQueueAttributes changes the attributes of a queue, all or none. Unlike
+// [Queue.SetQueueAttributes] it can name another queue in a RedrivePolicy.
 func (s *Server) SetQueueAttributes(ctx context.Context, in *sqs.SetQueueAttributesInput, _ ...func(*sqs.Options)) (*sqs.SetQueueAttributesOutput, error) {
 	return inProcess(ctx, "SetQueueAttributes", in, requireSetAttributes, s.setAttributes)
 }
 
-// SendMessage is [Queue.SendMessage] of the queue that the request names.
+// SendMessage is [Queue.SendMessage] of the queue in the request.
 func (s *Server) SendMessage(ctx context.Context, in *sqs.SendMessageInput, _ ...func(*sqs.Options)) (*sqs.SendMessageOutput, error) {
 	in = orEmpty(in)
 	return s.at(in.QueueUrl).SendMessage(ctx, in)
 }
 
-// SendMessageBatch is [Queue.SendMessageBatch] of the queue that the request names.
+// SendMessageBatch is [Queue.SendMessageBatch] of the queue in the request.
 func (s *Server) SendMessageBatch(ctx context.Context, in *sqs.SendMessageBatchInput, _ ...func(*sqs.Options)) (*sqs.SendMessageBatchOutput, error) {
 	in = orEmpty(in)
 	return s.at(in.QueueUrl).SendMessageBatch(ctx, in)
 }
 
-// ReceiveMessage is [Queue.ReceiveMessage] of the queue that the request names.
+// ReceiveMessage is [Queue.ReceiveMessage] of the queue in the request.
 func (s *Server) ReceiveMessage(ctx context.Context, in *sqs.ReceiveMessageInput, _ ...func(*sqs.Options)) (*sqs.ReceiveMessageOutput, error) {
 	in = orEmpty(in)
 	return s.at(in.QueueUrl).ReceiveMessage(ctx, in)
 }
 
-// DeleteMessage is [Queue.DeleteMessage] of the queue that the request names.
+// DeleteMessage is [Queue.DeleteMessage] of the queue in the request.
 func (s *Server) DeleteMessage(ctx context.Context, in *sqs.DeleteMessageInput, _ ...func(*sqs.Options)) (*sqs.DeleteMessageOutput, error) {
 	in = orEmpty(in)
 	return s.at(in.QueueUrl).DeleteMessage(ctx, in)
 }
 
-// DeleteMessageBatch is [Queue.DeleteMessageBatch] of the queue that the request names.
+// DeleteMessageBatch is [Queue.DeleteMessageBatch] of the queue in the request.
 func (s *Server) DeleteMessageBatch(ctx context.Context, in *sqs.DeleteMessageBatchInput, _ ...func(*sqs.Options)) (*sqs.DeleteMessageBatchOutput, error) {
 	in = orEmpty(in)
 	return s.at(in.QueueUrl).DeleteMessageBatch(ctx, in)
 }
 
-// ChangeMessageVisibility is [Queue.ChangeMessageVisibility] of the queue that the request names.
+// ChangeMessageVisibility is [Queue.ChangeMessageVisibility] of the queue in the
+// request.
 func (s *Server) ChangeMessageVisibility(ctx context.Context, in *sqs.ChangeMessageVisibilityInput, _ ...func(*sqs.Options)) (*sqs.ChangeMessageVisibilityOutput, error) {
 	in = orEmpty(in)
 	return s.at(in.QueueUrl).ChangeMessageVisibility(ctx, in)
 }
 
-// ChangeMessageVisibilityBatch is [Queue.ChangeMessageVisibilityBatch] of the queue that the request names.
+// ChangeMessageVisibilityBatch is [Queue.ChangeMessageVisibilityBatch] of the queue in
+// the request.
 func (s *Server) ChangeMessageVisibilityBatch(ctx context.Context, in *sqs.ChangeMessageVisibilityBatchInput, _ ...func(*sqs.Options)) (*sqs.ChangeMessageVisibilityBatchOutput, error) {
 	in = orEmpty(in)
 	return s.at(in.QueueUrl).ChangeMessageVisibilityBatch(ctx, in)
 }
 
-// GetQueueAttributes is [Queue.GetQueueAttributes] of the queue that the request names.
+// GetQueueAttributes is [Queue.GetQueueAttributes] of the queue in the request.
 func (s *Server) GetQueueAttributes(ctx context.Context, in *sqs.GetQueueAttributesInput, _ ...func(*sqs.Options)) (*sqs.GetQueueAttributesOutput, error) {
 	in = orEmpty(in)
 	return s.at(in.QueueUrl).GetQueueAttributes(ctx, in)
 }
 
-// PurgeQueue is [Queue.PurgeQueue] of the queue that the request names.
+// PurgeQueue is [Queue.PurgeQueue] of the queue in the request.
 func (s *Server) PurgeQueue(ctx context.Context, in *sqs.PurgeQueueInput, _ ...func(*sqs.Options)) (*sqs.PurgeQueueOutput, error) {
 	in = orEmpty(in)
 	return s.at(in.QueueUrl).PurgeQueue(ctx, in)
 }
 
-// TagQueue is [Queue.TagQueue] of the queue that the request names.
+// TagQueue is [Queue.TagQueue] of the queue in the request.
 func (s *Server) TagQueue(ctx context.Context, in *sqs.TagQueueInput, _ ...func(*sqs.Options)) (*sqs.TagQueueOutput, error) {
 	in = orEmpty(in)
 	return s.at(in.QueueUrl).TagQueue(ctx, in)
 }
 
-// UntagQueue is [Queue.UntagQueue] of the queue that the request names.
+// UntagQueue is [Queue.UntagQueue] of the queue in the request.
 func (s *Server) UntagQueue(ctx context.Context, in *sqs.UntagQueueInput, _ ...func(*sqs.Options)) (*sqs.UntagQueueOutput, error) {
 	in = orEmpty(in)
 	return s.at(in.QueueUrl).UntagQueue(ctx, in)
 }
 
-// ListQueueTags is [Queue.ListQueueTags] of the queue that the request names.
+// ListQueueTags is [Queue.ListQueueTags] of the queue in the request.
 func (s *Server) ListQueueTags(ctx context.Context, in *sqs.ListQueueTagsInput, _ ...func(*sqs.Options)) (*sqs.ListQueueTagsOutput, error) {
 	in = orEmpty(in)
 	return s.at(in.QueueUrl).ListQueueTags(ctx, in)
 }
 
-// AddPermission is [Queue.AddPermission] of the queue that the request names.
+// AddPermission is [Queue.AddPermission] of the queue in the request.
 func (s *Server) AddPermission(ctx context.Context, in *sqs.AddPermissionInput, _ ...func(*sqs.Options)) (*sqs.AddPermissionOutput, error) {
 	in = orEmpty(in)
 	return s.at(in.QueueUrl).AddPermission(ctx, in)
 }
 
-// RemovePermission is [Queue.RemovePermission] of the queue that the request names.
+// RemovePermission is [Queue.RemovePermission] of the queue in the request.
 func (s *Server) RemovePermission(ctx context.Context, in *sqs.RemovePermissionInput, _ ...func(*sqs.Options)) (*sqs.RemovePermissionOutput, error) {
 	in = orEmpty(in)
 	return s.at(in.QueueUrl).RemovePermission(ctx, in)

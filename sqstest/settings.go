@@ -1,12 +1,12 @@
 package sqstest
 
 // Deviations from AWS in this file:
-//   - A changed attribute acts at once, except for DeduplicationScope, whose delay
-//     is Config.ScopePropagation; AWS documents up to 60 s for most and up to 15
-//     minutes for MessageRetentionPeriod.
-//   - Policy and the KMS key are kept and shown and never looked at.
-//   - Texts about values out of range, and those about FifoThroughputLimit and
-//     DeduplicationScope, are unrecorded.
+//   - A changed attribute acts immediately, except for DeduplicationScope, which acts
+//     after Config.ScopePropagation. AWS documents up to 60 s for most attributes and
+//     up to 15 minutes for MessageRetentionPeriod.
+//   - Policy and the KMS key are stored and shown, but not used.
+//   - The texts about values out of range, FifoThroughputLimit and DeduplicationScope
+//     are unrecorded.
 
 import (
 	"encoding/json"
@@ -19,9 +19,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 )
 
-// settings are the attributes that a queue can be given. A settings value is
-// never changed: a queue that gets other attributes gets another value, so that
-// reading one needs no lock.
+// settings are the attributes of a queue. A settings value never changes: a queue with
+// new attributes gets a new value, so reads need no lock.
 type settings struct {
 	fifo         bool
 	contentBased bool
@@ -31,7 +30,8 @@ type settings struct {
 	wait         time.Duration
 	maximumSize  int
 
-	// scope shows, and acts from scopeActs on; until then the one before does.
+	// scope is shown immediately and acts from scopeActs on. Until then scopeBefore
+	// acts.
 	scope, scopeBefore DeduplicationScope
 	scopeActs          time.Time
 	throughput         string
@@ -72,7 +72,7 @@ func (c Config) settings() *settings {
 	return s
 }
 
-// dedupScope is the scope that decides at now (F-033).
+// dedupScope returns the scope in effect at now (F-033).
 func (s *settings) dedupScope(now time.Time) DeduplicationScope {
 	if now.Before(s.scopeActs) {
 		return s.scopeBefore
@@ -80,8 +80,8 @@ func (s *settings) dedupScope(now time.Time) DeduplicationScope {
 	return s.scope
 }
 
-// describe is what GetQueueAttributes shows of the settings (F-120). What is
-// not set is absent.
+// describe returns the settings in the form of GetQueueAttributes (F-120). Unset
+// attributes are absent.
 func (s *settings) describe() map[types.QueueAttributeName]string {
 	out := map[types.QueueAttributeName]string{
 		types.QueueAttributeNameDelaySeconds:                  seconds(s.delay),
@@ -113,9 +113,9 @@ func (s *settings) describe() map[types.QueueAttributeName]string {
 	return out
 }
 
-// with returns the settings with the attributes in place of their own, or the
-// first fault in alphabetical order of the names. own is the queue's ARN, find
-// knows the other queues of the account.
+// with returns the settings after replacing the given attributes, or the first fault in
+// alphabetical order of the names. own is the queue's ARN; find returns the other
+// queues of the account.
 func (s *settings) with(attributes map[string]string, own string, find func(arn string) *Queue) (*settings, error) {
 	next := *s
 	for _, name := range slices.Sorted(maps.Keys(attributes)) {
@@ -147,7 +147,7 @@ func (s *settings) with(attributes map[string]string, own string, find func(arn 
 	return &next, nil
 }
 
-// assign sets one attribute of a copy.
+// assign sets one attribute. Call assign only on a copy.
 func (s *settings) assign(name types.QueueAttributeName, value string) error {
 	switch name {
 	case types.QueueAttributeNameFifoQueue, types.QueueAttributeNameContentBasedDeduplication:
@@ -194,7 +194,7 @@ func (s *settings) assign(name types.QueueAttributeName, value string) error {
 		s.policy = value
 		ok = value == "" || json.Valid([]byte(value))
 	case types.QueueAttributeNameRedrivePolicy, types.QueueAttributeNameRedriveAllowPolicy:
-		// with reads these two, because they speak of other queues.
+		// with reads these two, because they name other queues.
 	default:
 		return unknownAttribute(name)
 	}
@@ -208,7 +208,7 @@ func unknownAttribute(name types.QueueAttributeName) error {
 	return invalidAttributeName.because("Unknown Attribute %s.", name)
 }
 
-// boolean takes any case, as AWS does (F-121).
+// boolean accepts any case, like AWS (F-121).
 func boolean(s string) (value, ok bool) {
 	value = strings.EqualFold(s, "true")
 	return value, value || strings.EqualFold(s, "false")

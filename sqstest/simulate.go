@@ -1,7 +1,7 @@
 package sqstest
 
-// Deviations from AWS in this file: those of sends (send.go), and a send takes no
-// time: a message is accepted at the instant that it names.
+// Deviations from AWS in this file: the deviations of sends (send.go). A send takes no
+// time: a message is accepted at its At.
 
 import (
 	"errors"
@@ -19,7 +19,7 @@ import (
 
 // TimedMessage is one send in a [Simulate].
 type TimedMessage struct {
-	// At is when the message is sent, not when its event occurred.
+	// At is the time of the send, not of the event.
 	At time.Time
 
 	GroupID         string
@@ -28,51 +28,50 @@ type TimedMessage struct {
 	Attributes      map[string]string // of type String
 }
 
-// Verdict is what becomes of a simulated send.
+// Verdict is the result of a simulated send.
 type Verdict string
 
-// The three verdicts. SQS answers the first two alike.
+// The three verdicts. SQS answers Delivered and Suppressed alike.
 const (
 	Delivered  Verdict = "delivered"
 	Suppressed Verdict = "suppressed"
 	Refused    Verdict = "refused"
 )
 
-// Outcome is what SQS does with one message of a [Simulate], and what its
-// sender would not learn.
+// Outcome is the fate of one message of a [Simulate], with facts that SQS does not
+// report to the sender.
 type Outcome struct {
 	Verdict Verdict
 
-	// DeduplicationID is what decided: explicit, or the hash of the body.
+	// DeduplicationID is the deciding ID: explicit, or the hash of the body.
 	DeduplicationID string
 
-	// Of is the index of the message that a suppressed one is a duplicate of, and
-	// Until when a message like it is delivered again. Of is -1 otherwise.
+	// Of is the index of the original of a suppressed message, otherwise -1. Until is
+	// the end of the interval, when an equal message is delivered again.
 	Of    int
 	Until time.Time
 
-	// Lost names what a suppressed message has and the original has not: its
-	// attributes, its group, or, with an explicit ID, its body. SQS drops it with
-	// the message. Empty for a true duplicate.
+	// Lost names the parts of a suppressed message that differ from the original:
+	// attributes, group or, with an explicit ID, body. SQS drops these parts with the
+	// message. Empty for a true duplicate.
 	Lost []string
 
-	// Collides is the index of a message that was sent within the deduplication
-	// interval with the same dedupe_key and another body, or -1. SQS delivers
-	// both, although they claim to be one event.
+	// Collides is the index of a message sent within the deduplication interval with
+	// the same dedupe_key and another body, or -1. SQS delivers both, although they
+	// claim to be one event.
 	Collides int
 
-	// Err is why SQS refuses the message; its text names the rule.
+	// Err is the reason of a refusal; the text names the rule.
 	Err error
 }
 
-// Simulate sends the messages to a FIFO queue on virtual time and returns an
-// outcome for each, by index: what would be delivered, what suppressed and by
-// which earlier message, and what collides. It is a pure function; nothing waits.
-// For a log that does not fit into memory there is [NewSimulation].
+// Simulate sends the messages to a FIFO queue in virtual time and returns an outcome
+// for each, by index: delivered, suppressed with the earlier message, or refused, and
+// collisions. Simulate is a pure function and does not wait. For a log larger than
+// memory use [NewSimulation].
 //
-// The messages are in the order of their times, which begin in 1970 or later. It
-// returns an error, and no outcomes, if they are not or if no queue can have the
-// configuration.
+// Messages must be in the order of their times, in 1970 or later. Simulate returns an
+// error and no outcomes if they are not, or if the configuration is invalid.
 func Simulate(c Config, messages []TimedMessage) ([]Outcome, error) {
 	s, err := NewSimulation(c)
 	if err != nil {
@@ -87,10 +86,10 @@ func Simulate(c Config, messages []TimedMessage) ([]Outcome, error) {
 	return out, nil
 }
 
-// Simulation is [Simulate] for one message after the other. Its memory is that of the
+// Simulation is [Simulate] for one message after another. Memory is bounded by the
 // deduplication window: some 250 bytes for each message of the last five minutes,
-// whatever the length of the log and of the messages. It is not safe for concurrent
-// use. Create one with [NewSimulation].
+// independent of the length of the log and of the messages. A Simulation is not safe
+// for concurrent use. Create a simulation with [NewSimulation].
 type Simulation struct {
 	settings *settings
 	restarts bool
@@ -99,27 +98,27 @@ type Simulation struct {
 	seed     maphash.Seed
 	sent     *window.Window[simulated]
 
-	// keys is the interval by dedupe_key, which SQS does not look at.
+	// keys is the interval by dedupe_key, which SQS does not read.
 	keys *window.Window[keyed]
 }
 
-// simulated is what is remembered of a delivered message. Its texts are hashes: all
-// that is asked is whether another message has the same.
+// simulated is the memory of a delivered message. Texts are hashes, because the
+// simulation compares texts only for equality.
 type simulated struct {
 	index                   int
 	group, body, attributes uint64
 }
 
-// keyed are the last message with a dedupe_key and the last one with another body
-// than that, -1 if there is none.
+// keyed records two messages with one dedupe_key: the last message, with its body, and
+// the last message with another body, or -1.
 type keyed struct {
 	last, other int
 	otherAt     int64 // ns since 1970
 	body        uint64
 }
 
-// NewSimulation returns a simulation of a queue that is empty. The error is that of
-// [NewQueue], or says that the queue is a standard one.
+// NewSimulation returns a simulation of an empty queue. The error is the error of
+// [NewQueue], or reports a standard queue.
 func NewSimulation(c Config) (*Simulation, error) {
 	if c.Standard {
 		return nil, errors.New("sqstest: Simulate: a standard queue suppresses nothing")
@@ -134,11 +133,11 @@ func NewSimulation(c Config) (*Simulation, error) {
 	}, nil
 }
 
-// PreparedMessage is a [TimedMessage] of which all is known that does not depend on
-// other messages: whether SQS refuses it, and hashes in place of its texts.
+// PreparedMessage is a [TimedMessage] with everything computed that does not depend on
+// other messages: the refusal, if any, and hashes in place of texts.
 // [Simulation.Prepare] makes it.
 type PreparedMessage struct {
-	At      time.Time // may be changed before the message is sent
+	At      time.Time // may be changed before the send
 	GroupID string
 
 	refusal         error
@@ -150,9 +149,9 @@ type PreparedMessage struct {
 	group, body, attributes uint64
 }
 
-// Prepare does what [Simulation.Send] does first, and what takes most of the time of a
-// send. Unlike the other methods it may be called concurrently, so that messages can
-// be prepared while others are sent. The result is for this Simulation only.
+// Prepare does the first and longest part of [Simulation.Send]. Unlike the other
+// methods, Prepare may be called concurrently, so messages can be prepared during
+// sends. The result is for this Simulation only.
 func (s *Simulation) Prepare(m TimedMessage) PreparedMessage {
 	p := PreparedMessage{At: m.At, GroupID: m.GroupID}
 	entry := sendEntry{SendMessageBatchRequestEntry: types.SendMessageBatchRequestEntry{MessageBody: &m.Body}}
@@ -184,12 +183,12 @@ func (s *Simulation) Prepare(m TimedMessage) PreparedMessage {
 	return p
 }
 
-// Send returns what becomes of the next message. Outcome.Of and Outcome.Collides
-// count the calls from zero. The error says that the message is earlier than the one
-// before it, or than 1970; the message then does not count.
+// Send returns the outcome of the next message. Outcome.Of and Outcome.Collides count
+// the calls from zero. The error means that the message is earlier than the previous
+// message, or than 1970; the message then does not count.
 func (s *Simulation) Send(m TimedMessage) (Outcome, error) { return s.SendPrepared(s.Prepare(m)) }
 
-// SendPrepared is [Simulation.Send] for a message that was prepared.
+// SendPrepared is [Simulation.Send] for a prepared message.
 func (s *Simulation) SendPrepared(p PreparedMessage) (Outcome, error) {
 	switch {
 	case p.At.Before(time.Unix(0, 0)):
@@ -213,7 +212,7 @@ func (s *Simulation) send(i int, p PreparedMessage) Outcome {
 	if r, state := s.sent.Lookup(p.At, p.sent); state == window.Inside {
 		if s.restarts {
 			r.From, r.To = p.At, p.At
-			_ = s.sent.Put(p.At, p.sent, r) // it takes a key that it holds
+			_ = s.sent.Put(p.At, p.sent, r) // accepts a key that it already has
 		}
 		out.Verdict, out.Of, out.Until = Suppressed, r.Value.index, r.To.Add(window.Interval)
 		out.Lost = lost(r.Value, is)
@@ -229,8 +228,8 @@ func (s *Simulation) send(i int, p PreparedMessage) Outcome {
 	return out
 }
 
-// collides notes the message's dedupe_key and returns the last message within the
-// interval that has it with another body.
+// collides records the message's dedupe_key and returns the last message within the
+// interval with the same key and another body, or -1.
 func (s *Simulation) collides(i int, p PreparedMessage) int {
 	is := keyed{last: i, other: -1, body: p.body}
 	if r, state := s.keys.Lookup(p.At, p.dedupe); state != window.Outside {
@@ -239,7 +238,8 @@ func (s *Simulation) collides(i int, p PreparedMessage) int {
 			is.other, is.otherAt = r.Value.other, r.Value.otherAt
 		}
 	}
-	// A window that is full of keys no longer finds collisions; the sends are judged.
+	// With a full window of keys, the simulation misses collisions, but the verdicts of
+	// sends stay right.
 	_ = s.keys.Put(p.At, p.dedupe, window.Record[keyed]{From: p.At, To: p.At, Value: is})
 	if is.other >= 0 && p.At.Sub(time.Unix(0, is.otherAt)) < window.Interval {
 		return is.other
@@ -247,19 +247,19 @@ func (s *Simulation) collides(i int, p PreparedMessage) int {
 	return -1
 }
 
-// significant is the hash of the attributes that may carry identity.
+// significant returns a hash of the attributes that may bear identity.
 func (s *Simulation) significant(attributes map[string]string) uint64 {
 	var sum uint64
 	for name, value := range attributes {
 		if !attrname.Benign(name) {
-			// The sum does not depend on the order.
+			// The sum is independent of the order.
 			sum += maphash.Comparable(s.seed, [2]string{name, value})
 		}
 	}
 	return sum
 }
 
-// lost names what the duplicate has and the original has not.
+// lost names the parts of the duplicate that differ from the original.
 func lost(original, duplicate simulated) []string {
 	var out []string
 	if original.attributes != duplicate.attributes {
@@ -274,7 +274,7 @@ func lost(original, duplicate simulated) []string {
 	return out
 }
 
-// String says the outcome in one line.
+// String returns the outcome in one line.
 func (o Outcome) String() string {
 	var b strings.Builder
 	b.WriteString(string(o.Verdict))

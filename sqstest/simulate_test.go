@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/kansas-frontier-matrix/sqsfifo"
+	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
 	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
 )
 
@@ -34,8 +35,8 @@ func ExampleSimulate() {
 	// <nil>
 }
 
-// A replay after three minutes is wholly suppressed, one after seven wholly
-// delivered.
+// A replay after three minutes is suppressed completely, a replay after seven minutes
+// delivered completely.
 func TestSimulateReplays(t *testing.T) {
 	var log []sqstest.TimedMessage
 	for _, wait := range []time.Duration{0, 3 * time.Minute, 7 * time.Minute} {
@@ -106,8 +107,7 @@ func TestSimulateOutcomes(t *testing.T) {
 	}
 }
 
-// A key collides with the last message that has it with another body, which is not
-// always the first.
+// A key collides with the last message with another body, not always with the first.
 func TestSimulateCollisions(t *testing.T) {
 	for _, tc := range []struct {
 		at   []int // seconds
@@ -142,13 +142,13 @@ func TestSimulateRefusesALogThatIsNone(t *testing.T) {
 	require.ErrorContains(t, err, "before 1970")
 	_, err = sqstest.Simulate(sqstest.Config{Standard: true}, nil)
 	require.ErrorContains(t, err, "standard")
-	var c *sqstest.ConfigError
+	var c *idempotency.InvalidError
 	_, err = sqstest.Simulate(sqstest.Config{Name: "standard"}, nil)
 	require.ErrorAs(t, err, &c)
 }
 
-// Messages that were prepared ahead, by several goroutines and in any order, have the
-// outcomes that they have one by one.
+// Messages prepared ahead, by several goroutines and in any order, have the same
+// outcomes as messages sent one by one.
 func TestPreparedMessages(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
@@ -181,7 +181,7 @@ func TestPreparedMessages(t *testing.T) {
 				}
 			})
 		}
-		// Others are sent in the meantime, long before.
+		// Other messages are sent meanwhile, at much earlier times.
 		for i := range 200 {
 			_, err := s.Send(sqstest.TimedMessage{At: noon.Add(-time.Hour), GroupID: "a", Body: fmt.Sprint(i), DeduplicationID: fmt.Sprint(i)})
 			require.NoError(t, err)
@@ -206,8 +206,8 @@ func TestPreparedMessages(t *testing.T) {
 	}
 }
 
-// A dedupe_key names one event wherever it is sent, also where SQS compares
-// deduplication IDs in a group only.
+// A dedupe_key names one event in all groups, even if SQS compares deduplication IDs
+// only within a group.
 func TestSimulateCollidesAcrossGroups(t *testing.T) {
 	for _, scope := range []sqstest.DeduplicationScope{sqstest.ScopeQueue, sqstest.ScopeMessageGroup} {
 		out, err := sqstest.Simulate(sqstest.Config{DeduplicationScope: scope}, []sqstest.TimedMessage{

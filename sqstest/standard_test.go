@@ -92,7 +92,7 @@ func TestStandardQueues(t *testing.T) {
 	})
 }
 
-// On the wire a delay of zero can be told from none.
+// On the wire, zero and absent delays differ.
 func TestStandardDelayOfZeroOverridesTheQueues(t *testing.T) {
 	s := sqstest.NewServer(newQueue(t, sqstest.Config{Standard: true, Delay: time.Minute}))
 	post(t, s, "SendMessage", `{"QueueUrl":"events","MessageBody":"now","DelaySeconds":0}`)

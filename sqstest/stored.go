@@ -1,7 +1,7 @@
 package sqstest
 
-// Deviations from AWS in this file: none. AWS shows neither what it stored nor
-// what it suppressed.
+// Deviations from AWS in this file: none. AWS does not show stored or suppressed
+// messages.
 
 import (
 	"slices"
@@ -12,20 +12,20 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/window"
 )
 
-// accepted is what the window remembers of a message: all that a duplicate is
-// answered with. It has no pointers, so that millions cost the garbage collector
-// nothing; the message itself is in the history while that has it.
+// accepted is the window's record of a message: everything in the answer to a
+// duplicate. It has no pointers, so millions cost the garbage collector nothing. The
+// history has the message itself until the message is forgotten.
 type accepted struct {
 	messageID  uuid.UUID
 	sequence   uint64
-	groupScope bool // the ID is remembered for the message's group alone
+	groupScope bool // the ID is taken only in the message's group
 }
 
 func (m *message) accepted(scope DeduplicationScope) accepted {
 	return accepted{uuid.MustParse(m.MessageID), m.sequence, scope == ScopeMessageGroup}
 }
 
-// store adds a message to the history. It needs q.mu.
+// store adds a message to the history. The caller holds q.mu.
 func (q *Queue) store(m *message) {
 	if q.config.DiscardDeleted && (tooManyDeleted(len(q.stored), q.live) || q.storedBytes-q.liveBytes > q.liveBytes+maxDeletedBytes) {
 		q.forgetDeleted()
@@ -35,8 +35,8 @@ func (q *Queue) store(m *message) {
 	q.usage.add(1, m.size())
 }
 
-// forgetDeleted takes what was deleted out of the history, where that is wanted. It
-// needs q.mu.
+// forgetDeleted removes deleted messages from the history if Config.DiscardDeleted is
+// set. The caller holds q.mu.
 func (q *Queue) forgetDeleted() {
 	if !q.config.DiscardDeleted {
 		return
@@ -50,15 +50,14 @@ func (q *Queue) forgetDeleted() {
 	q.usage.add(int64(len(q.stored)-before), q.storedBytes-bytes)
 }
 
-// tooManyDeleted says when a list of messages is worth being gone through for
-// those that were deleted: seldom enough for the cost to be that of a few
-// messages a call.
+// tooManyDeleted reports whether a list of messages needs a scan that drops deleted
+// messages. Scans are rare: spread over all calls, they cost each call a few messages.
 func tooManyDeleted(listed, live int) bool { return listed > 2*live+1024 }
 
 func isDeleted(m *message) bool { return m.deleted }
 
-// find returns the message with the sequence number, nil if it is no longer in
-// the history. It needs q.mu.
+// find returns the message with the sequence number, or nil if the history no longer
+// has it. The caller holds q.mu.
 func (q *Queue) find(sequence uint64) *message {
 	i := sort.Search(len(q.stored), func(i int) bool { return q.stored[i].sequence >= sequence })
 	if i < len(q.stored) && q.stored[i].sequence == sequence {
@@ -67,8 +66,8 @@ func (q *Queue) find(sequence uint64) *message {
 	return nil
 }
 
-// original returns the message that a send is a duplicate of. Of one that is
-// no longer in the history only what the window remembers is set. It needs q.mu.
+// original returns the original of a duplicate send. If the history no longer has the
+// message, only the fields in the window's record are set. The caller holds q.mu.
 func (q *Queue) original(r window.Record[accepted], send Message) *message {
 	if m := q.find(r.Value.sequence); m != nil {
 		return m
@@ -84,7 +83,7 @@ func (q *Queue) original(r window.Record[accepted], send Message) *message {
 	return m
 }
 
-// recordSuppression adds to the history of suppressed sends. It needs q.mu.
+// recordSuppression adds to the history of suppressed sends. The caller holds q.mu.
 func (q *Queue) recordSuppression(s Suppression) {
 	if q.config.DiscardDeleted {
 		over := 0

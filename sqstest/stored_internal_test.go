@@ -11,8 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// With DiscardDeleted nothing that a queue holds grows with what went through
-// it, not even behind a message that nobody deletes.
+// With DiscardDeleted, no list of a queue grows with the number of messages, even if
+// one early message is never deleted.
 func TestDiscardedMessagesTakeNoMemory(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q, err := NewQueue(Config{DiscardDeleted: true})

@@ -1,7 +1,7 @@
 package sqstest
 
-// Deviations from AWS in this file: tags of the prefix "aws:" are accepted, and
-// the texts of the limits are unrecorded.
+// Deviations from AWS in this file: tags with the prefix "aws:" are accepted, and the
+// texts of the limits are unrecorded.
 
 import (
 	"context"
@@ -18,14 +18,13 @@ const (
 	maxTagValue = 256
 )
 
-// TagQueue adds the tags to the queue's, in place of those with the same keys,
-// all or none.
+// TagQueue adds the tags to the queue's tags and replaces tags with equal keys, all or
+// none.
 func (q *Queue) TagQueue(ctx context.Context, in *sqs.TagQueueInput, _ ...func(*sqs.Options)) (*sqs.TagQueueOutput, error) {
 	return inProcess(ctx, "TagQueue", in, requireTag, q.tag)
 }
 
-// UntagQueue takes the tags with the given keys off. Keys that the queue does
-// not have change nothing.
+// UntagQueue removes the tags with the given keys. Unknown keys change nothing.
 func (q *Queue) UntagQueue(ctx context.Context, in *sqs.UntagQueueInput, _ ...func(*sqs.Options)) (*sqs.UntagQueueOutput, error) {
 	return inProcess(ctx, "UntagQueue", in, requireUntag, q.untag)
 }

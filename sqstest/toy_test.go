@@ -5,16 +5,15 @@ import (
 	"time"
 )
 
-// toy is a queue as the facts say it in words: lists that are searched from end
-// to end, no heaps, no maps. What it does not know, the IDs that the queue makes,
-// it is told.
+// toy implements the facts literally: lists with linear searches, no heaps, no maps.
+// The test gives the toy the IDs made by the queue.
 type toy struct {
 	standard   bool
 	groupScope bool
-	interval   time.Duration // five minutes, unless the toy is to be wrong
+	interval   time.Duration // five minutes; other values make the toy wrong
 	retention  time.Duration
 
-	messages []*toyMessage // not deleted
+	messages []*toyMessage // undeleted
 	window   []toyRecord
 	attempts []toyAttempt
 	purged   time.Time
@@ -32,8 +31,8 @@ type toyMessage struct {
 	receives, changes  int
 	deleted            bool
 
-	// turn is the place in the line (F-140). away is a number while a receiver has
-	// the message: who was hidden first has the lower one.
+	// turn is the place in the line (F-140). away is not zero while a receiver has the
+	// message; messages hidden earlier have lower numbers.
 	turn, away int
 }
 
@@ -49,7 +48,7 @@ type toyAttempt struct {
 	messages []toyHeld
 }
 
-// toyHeld is a message as a receive left it.
+// toyHeld is a message in its state after a receive.
 type toyHeld struct {
 	*toyMessage
 	receives, changes int
@@ -65,8 +64,8 @@ func (q *toy) hide(m *toyMessage, until time.Time) {
 	m.visibleAt, m.away = until, q.lastHide
 }
 
-// settle sends what has become visible again to the back of the line, the first
-// first, and drops what is too old.
+// settle moves messages that became visible again to the back of the line, in the order
+// of their becoming visible, and drops expired messages.
 func (q *toy) settle(now time.Time) {
 	for {
 		var back *toyMessage
@@ -95,7 +94,7 @@ func (q *toy) settle(now time.Time) {
 	q.messages = slices.DeleteFunc(q.messages, func(m *toyMessage) bool { return m.deleted })
 }
 
-// original returns what m is a duplicate of, nil for nothing.
+// original returns the original of m if m is a duplicate, otherwise nil.
 func (q *toy) original(now time.Time, m *toyMessage) *toyMessage {
 	for _, r := range q.window {
 		if r.id == m.dedupID && (!q.groupScope || r.group == m.group) && now.Before(r.at.Add(q.interval)) {
@@ -105,7 +104,7 @@ func (q *toy) original(now time.Time, m *toyMessage) *toyMessage {
 	return nil
 }
 
-// put stores m, or returns what it is a duplicate of.
+// put stores m, or returns the original if m is a duplicate.
 func (q *toy) put(now time.Time, m *toyMessage) (original *toyMessage) {
 	if !q.standard {
 		if o := q.original(now, m); o != nil {
@@ -119,8 +118,8 @@ func (q *toy) put(now time.Time, m *toyMessage) (original *toyMessage) {
 	return nil
 }
 
-// firsts returns the first message of each group in the order of the line; of a
-// standard queue every message.
+// firsts returns the first message of each group in the order of the line. For a
+// standard queue it returns every message.
 func (q *toy) firsts() []*toyMessage {
 	var out []*toyMessage
 	for _, m := range q.messages {
@@ -132,9 +131,11 @@ func (q *toy) firsts() []*toyMessage {
 	return out
 }
 
-func (q *toy) receive(now time.Time, limit int, visibility time.Duration, attempt int) []*toyMessage {
-	if taken := q.replay(now, visibility, attempt); taken != nil {
-		return taken
+// receive returns the messages of a receive, and whether the receive is refused
+// (F-151).
+func (q *toy) receive(now time.Time, limit int, visibility time.Duration, attempt int) (_ []*toyMessage, refused bool) {
+	if taken, refused := q.replay(now, visibility, attempt); taken != nil || refused {
+		return taken, refused
 	}
 	var taken, dead []*toyMessage
 	for _, first := range q.firsts() {
@@ -174,22 +175,20 @@ func (q *toy) receive(now time.Time, limit int, visibility time.Duration, attemp
 	if attempt != 0 && len(taken) > 0 && !q.standard {
 		q.attempts = append(q.attempts, toyAttempt{attempt, now, held})
 	}
-	return taken
+	return taken, false
 }
 
-// replay is F-100: the last receive of the name counts, unless something became
-// of its messages.
-func (q *toy) replay(now time.Time, visibility time.Duration, attempt int) []*toyMessage {
-	var out []*toyMessage
+// replay implements F-100 and F-151: a receive with the name of an earlier receive
+// repeats the earlier receive. After a delete, a change or the end of a visibility
+// timeout it is refused.
+func (q *toy) replay(now time.Time, visibility time.Duration, attempt int) (out []*toyMessage, refused bool) {
 	for _, a := range q.attempts {
 		if a.name != attempt || !now.Before(a.at.Add(5*time.Minute)) {
 			continue
 		}
-		out = nil
 		for _, h := range a.messages {
 			if !h.inFlight(now) || h.toyMessage.changes != h.changes {
-				out = nil
-				break
+				return nil, true
 			}
 			out = append(out, h.toyMessage)
 		}
@@ -197,7 +196,7 @@ func (q *toy) replay(now time.Time, visibility time.Duration, attempt int) []*to
 	for _, m := range out {
 		q.hide(m, now.Add(visibility))
 	}
-	return out
+	return out, false
 }
 
 func (q *toy) count(now time.Time) (visible, hidden int) {
@@ -211,7 +210,7 @@ func (q *toy) count(now time.Time) (visible, hidden int) {
 	return visible, hidden
 }
 
-// ready returns the message that a receive would get first.
+// ready returns the first message for the next receive.
 func (q *toy) ready(now time.Time) *toyMessage {
 	for _, m := range q.firsts() {
 		if !now.Before(m.visibleAt) {

@@ -1,16 +1,16 @@
 package sqstest
 
 // Deviations from AWS in this file:
-//   - The order of the checks is not known (F-062); here the parameters that
-//     make a FIFO send go first, then the contents.
-//   - In a batch, faults of the FIFO parameters refuse the whole request (F-050
-//     to F-052) and faults of the contents fail their entry, unless
-//     Config.ContentsRefuseBatch says otherwise. AWS was recorded to do the latter
-//     on standard queues only (F-058, F-059).
-//   - Texts about attribute names, types and numbers are unrecorded, as is the
-//     refusal of the reserved list values.
-//   - A body that is not valid UTF-8 is refused as InvalidMessageContents. It
-//     cannot cross AWS's wire at all: an SDK replaces the bad bytes.
+//   - The order of the checks is not known (F-062). Here the FIFO parameters come
+//     first, then the contents.
+//   - In a batch, faults of the FIFO parameters refuse the whole request (F-050 to
+//     F-052). Faults of the contents fail their entry, unless
+//     Config.ContentsRefuseBatch is set. AWS was recorded to fail the entry on standard
+//     queues only (F-058, F-059).
+//   - Texts about attribute names, types and numbers are unrecorded, as is the refusal
+//     of the reserved list values.
+//   - A body with invalid UTF-8 is refused as InvalidMessageContents. Such a body
+//     cannot reach AWS at all, because an SDK replaces the bad bytes.
 
 import (
 	"maps"
@@ -41,8 +41,8 @@ const (
 	maxEntryIDLength = 80 // F-056
 )
 
-// validateSend is all that is checked of a single send. Its type is error, so
-// that no refusal is nil and not a nil *apiError.
+// validateSend makes all checks of a single send. Its result type is error, so a nil
+// *apiError never becomes a non-nil error.
 func (s *settings) validateSend(e sendEntry) error {
 	if aws.ToString(e.MessageBody) == "" {
 		return missing("MessageBody") // F-071
@@ -56,9 +56,9 @@ func (s *settings) validateSend(e sendEntry) error {
 	return nil
 }
 
-// validateParameters checks what depends on the type of the queue. batch
-// distinguishes the two answers to a missing group (F-050, F-070) and to a delay (F-052,
-// F-074).
+// validateParameters makes the checks that depend on the type of the queue. batch
+// distinguishes the two answers to a missing group (F-050, F-070) and to a delay
+// (F-052, F-074).
 func (s *settings) validateParameters(e sendEntry, batch bool) *apiError {
 	delay := aws.ToInt32(e.DelaySeconds)
 	if (!batch || !s.fifo) && (delay < 0 || delay > maxDelaySeconds) {
@@ -93,7 +93,7 @@ func (s *settings) validateParameters(e sendEntry, batch bool) *apiError {
 
 const notForThisType = "The request include parameter that is not valid for this queue type."
 
-// validateID is the one rule of group and deduplication IDs (F-017, F-018).
+// validateID checks a group or deduplication ID (F-017, F-018).
 func validateID(parameter, id string) *apiError {
 	ok := len(id) >= 1 && len(id) <= maxIDLength
 	for i := 0; ok && i < len(id); i++ {
@@ -107,8 +107,8 @@ func validateID(parameter, id string) *apiError {
 	return invalidValue(id, parameter, parameter+" can only include alphanumeric and punctuation characters. 1 to 128 in length.")
 }
 
-// validateContents checks what belongs to the message alone. batch distinguishes the
-// two texts for a message that is too long (F-073, F-145).
+// validateContents makes the checks that depend on the message alone. batch
+// distinguishes the two texts for a message that is too long (F-073, F-145).
 func (s *settings) validateContents(e types.SendMessageBatchRequestEntry, batch bool) *apiError {
 	body := aws.ToString(e.MessageBody)
 	if body == "" {
@@ -127,8 +127,8 @@ func (s *settings) validateContents(e types.SendMessageBatchRequestEntry, batch 
 	if n := len(e.MessageAttributes); n > maxAttributes {
 		return invalidParameterValue.because("Number of message attributes [%d] exceeds the allowed maximum [%d].", n, maxAttributes)
 	}
-	if len(e.MessageAttributes) > 0 { // most have none, and no list of names is made for them
-		// Sorted, so that a message with two faults always gets the same refusal.
+	if len(e.MessageAttributes) > 0 { // most messages need no list of names
+		// Sorted, so a message with two faults always gets the same refusal.
 		for _, name := range slices.Sorted(maps.Keys(e.MessageAttributes)) {
 			if err := validateAttribute(name, e.MessageAttributes[name]); err != nil {
 				return err
@@ -138,12 +138,12 @@ func (s *settings) validateContents(e types.SendMessageBatchRequestEntry, batch 
 	return validateSystemAttributes(e.MessageSystemAttributes)
 }
 
-// messageSize counts as F-073 does; system attributes do not count.
+// messageSize counts as in F-073; system attributes do not count.
 func messageSize(e types.SendMessageBatchRequestEntry) int {
 	return len(aws.ToString(e.MessageBody)) + attributesSize(e.MessageAttributes)
 }
 
-// acceptedText reports whether s is UTF-8 of the characters of F-072.
+// acceptedText reports whether s is UTF-8 with only the characters of F-072.
 func acceptedText(s string) bool {
 	for i := range len(s) {
 		switch c := s[i]; {
@@ -198,9 +198,9 @@ func validateAttribute(name string, a types.MessageAttributeValue) *apiError {
 	return nil
 }
 
-// attributeName is the rule of F-078.
+// attributeName reports whether the name keeps the rule of F-078.
 func attributeName(name string) bool {
-	if name == "" || len(name) > maxNameLength || strings.HasPrefix(name, ".") || strings.HasSuffix(name, ".") {
+	if name == "" || utf8.RuneCountInString(name) > maxNameLength || strings.HasPrefix(name, ".") || strings.HasSuffix(name, ".") {
 		return false
 	}
 	lower := strings.ToLower(name)
@@ -227,8 +227,8 @@ func validateSystemAttributes(attributes map[string]types.MessageSystemAttribute
 	return nil
 }
 
-// validateEntryIDs is what every batch call checks before anything else (F-053
-// to F-056, F-062). entryType is the name that AWS has for the entry.
+// validateEntryIDs makes the first checks of every batch call (F-053 to F-056, F-062).
+// entryType is AWS's name for the entry.
 func validateEntryIDs(entryType string, ids []*string) *apiError {
 	if len(ids) == 0 {
 		return emptyBatchRequest.because("There should be at least one %s in the request.", entryType)

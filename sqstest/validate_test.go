@@ -26,7 +26,7 @@ func (d desk) refusesSend(m msg, code, text string) {
 	assert.Len(d, d.stored(), stored)
 }
 
-// sendAttributes sends a body of its own with the attributes.
+// sendAttributes sends a new body with the attributes.
 func (d desk) sendAttributes(attributes map[string]types.MessageAttributeValue) (*sqs.SendMessageOutput, error) {
 	return d.SendMessage(d.Context(), &sqs.SendMessageInput{
 		QueueUrl: aws.String(d.queue.URL()), MessageBody: aws.String("body " + strconv.Itoa(len(d.stored()))), MessageGroupId: aws.String("g"),
@@ -194,15 +194,15 @@ func TestValidation(t *testing.T) {
 	})
 }
 
-// What the SDK misses before it sends is missed in process in the same words.
+// In process, missing required members give the SDK's error texts.
 func TestMissingMembersReadAsTheSDKsOwn(t *testing.T) {
 	var texts [2][]string
-	door := 0
-	bothDoors(t, sqstest.Config{}, func(d desk) {
+	api := 0
+	bothAPIs(t, sqstest.Config{}, func(d desk) {
 		url := aws.String(d.queue.URL())
 		none := func(_ any, err error) {
 			require.Error(d, err)
-			texts[door] = append(texts[door], err.Error())
+			texts[api] = append(texts[api], err.Error())
 		}
 		none(d.SendMessage(d.Context(), nil))
 		none(d.SendMessage(d.Context(), &sqs.SendMessageInput{
@@ -223,18 +223,18 @@ func TestMissingMembersReadAsTheSDKsOwn(t *testing.T) {
 		none(d.ListQueueTags(d.Context(), nil))
 		none(d.GetQueueAttributes(d.Context(), nil))
 		none(d.GetQueueUrl(d.Context(), nil))
-		door++
+		api++
 	})
 	assert.Equal(t, texts[1], texts[0])
 }
 
 func TestMissingMembersOfAccountCalls(t *testing.T) {
 	var texts [2][]string
-	door := 0
+	api := 0
 	bothOffices(t, func(o office) {
 		none := func(_ any, err error) {
 			require.Error(o, err)
-			texts[door] = append(texts[door], err.Error())
+			texts[api] = append(texts[api], err.Error())
 		}
 		none(o.CreateQueue(o.Context(), nil))
 		none(o.DeleteQueue(o.Context(), nil))
@@ -256,7 +256,7 @@ func TestMissingMembersOfAccountCalls(t *testing.T) {
 		none(o.TagQueue(o.Context(), nil))
 		none(o.UntagQueue(o.Context(), nil))
 		none(o.ListQueueTags(o.Context(), nil))
-		door++
+		api++
 	})
 	assert.Equal(t, texts[1], texts[0])
 }

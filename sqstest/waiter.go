@@ -8,14 +8,16 @@ import (
 	"time"
 )
 
-// waiters are the long polls of a queue in the order of their arrival. Only the
-// first looks for messages, and it alone has a timer for what time will change: what
-// happens to the queue wakes it and no other, whatever their number. When it leaves,
-// the next is first. The zero value is ready; it needs the queue's mutex.
+// waiters are the long polls of a queue in the order of their arrival. Only the first
+// poll looks for messages and has a timer for the next change by time. A change of the
+// queue wakes only the first poll, independent of the number of polls. When the first
+// poll leaves, the next becomes the first. The zero value is ready. The queue's mutex
+// guards waiters.
 type waiters struct{ inLine list.List }
 
-// waiter is one long poll. The poll itself makes the channel: a channel made inside a
-// testing/synctest bubble is what lets the bubble's clock run while all polls wait.
+// waiter is one long poll. The poll makes the channel itself: inside a testing/synctest
+// bubble, the bubble's clock runs while all polls wait only for channels made in the
+// bubble.
 type waiter struct {
 	signal chan struct{} // room for one
 	place  *list.Element
@@ -26,12 +28,12 @@ func newWaiter() *waiter { return &waiter{signal: make(chan struct{}, 1)} }
 func (w *waiter) wake() {
 	select {
 	case w.signal <- struct{}{}:
-	default: // it has been woken and has not looked yet
+	default: // already woken, and has not looked yet
 	}
 }
 
-// join puts w at the end of the line unless it is in it, and reports whether it is
-// the first.
+// join puts w at the end of the line unless w is in line already, and reports whether w
+// is the first.
 func (ws *waiters) join(w *waiter) (first bool) {
 	if w.place == nil {
 		w.place = ws.inLine.PushBack(w)
@@ -51,23 +53,23 @@ func (ws *waiters) leave(w *waiter) {
 	}
 }
 
-// wake lets the first poll look again.
+// wake makes the first poll look again.
 func (ws *waiters) wake() {
 	if first := ws.inLine.Front(); first != nil {
 		first.Value.(*waiter).wake()
 	}
 }
 
-// wakeAll lets every poll look again: when the clock was moved, or when the queue is
-// gone.
+// wakeAll makes every poll look again, after a move of the clock or the delete of the
+// queue.
 func (ws *waiters) wakeAll() {
 	for e := ws.inLine.Front(); e != nil; e = e.Next() {
 		e.Value.(*waiter).wake()
 	}
 }
 
-// await returns when w was woken, the time is over or, with its error, ctx is done.
-// No lock is held.
+// await returns after a wake of w, after d, or with the context's error when ctx is
+// done. The caller holds no lock.
 func (w *waiter) await(ctx context.Context, d time.Duration) error {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

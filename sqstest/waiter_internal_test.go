@@ -6,7 +6,7 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
-// What happens to a queue wakes one poll, the first, and no other.
+// A change of a queue wakes only the first poll.
 func TestOnlyTheFirstPollIsWoken(t *testing.T) {
 	var line waiters
 	polls := make([]*waiter, 2000)

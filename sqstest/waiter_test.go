@@ -15,8 +15,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
 )
 
-// poll waits up to so many seconds for one message and returns its body, "" for none,
-// and how long it waited.
+// poll waits up to the given seconds for one message. It returns the message's body, or
+// "", and the length of the wait.
 func poll(ctx context.Context, q *sqstest.Queue, seconds int32) (body string, waited time.Duration) {
 	started := time.Now()
 	out, err := q.ReceiveMessage(ctx, &sqs.ReceiveMessageInput{QueueUrl: aws.String(q.URL()), WaitTimeSeconds: seconds, VisibilityTimeout: 60})
@@ -107,7 +107,7 @@ func TestPollsInLine(t *testing.T) {
 	})
 }
 
-// A send costs the same whether nobody waits or thousands do.
+// A send costs the same with no polls and with thousands of polls.
 func BenchmarkSendWhilePolling(b *testing.B) {
 	for _, polls := range []int{0, 2000} {
 		b.Run(strconv.Itoa(polls), func(b *testing.B) {

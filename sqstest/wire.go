@@ -1,12 +1,12 @@
 package sqstest
 
 // Deviations from AWS in this file:
-//   - Members are matched without regard to case, a repeated member takes the last
-//     value, and an escaped lone surrogate becomes U+FFFD.
-//   - The order of members in an answer is alphabetical, as in the recordings. The
-//     Attributes of a message have the recorded order (F-148; go-cloud, 2024-05-31 and
-//     2026-03-19), with the two that no recording has at the end; those of a queue are
-//     alphabetical, because AWS's order was not recorded.
+//   - Member names are matched case-insensitively, the last of repeated members counts,
+//     and an escaped lone surrogate becomes U+FFFD.
+//   - The members of an answer are in alphabetical order, as recorded. The Attributes
+//     of a message have the recorded order (F-148; go-cloud, 2024-05-31 and
+//     2026-03-19), with the two unrecorded attributes at the end. The attributes of a
+//     queue are in alphabetical order, because AWS's order was not recorded.
 
 import (
 	"bytes"
@@ -28,8 +28,8 @@ const (
 	queryErrorHeader = "x-amzn-query-error"
 )
 
-// decode reads one request. The SDK's input types have the wire's member names,
-// so they are their own wire form.
+// decode reads one request. The SDK's input types have the member names of the wire, so
+// no other types are needed.
 func decode(body []byte, in any) error {
 	if !utf8.Valid(body) {
 		return serializationFailed.because("The request is not valid UTF-8.") // unrecorded
@@ -50,8 +50,8 @@ func decode(body []byte, in any) error {
 	return serializationFailed.because("The request cannot be read.") // such as bad base64
 }
 
-// encode writes one answer: no HTML escapes, no trailing line, absent members
-// left out (F-060), nothing at all for a void operation (F-132).
+// encode writes one answer: no HTML escapes, no newline at the end, absent members left
+// out (F-060), nothing for a void operation (F-132).
 func encode(out any) ([]byte, error) {
 	view := wireForm(out)
 	if view == nil {
@@ -77,14 +77,14 @@ func writeError(w http.ResponseWriter, e *apiError) {
 		fault = "Receiver"
 	}
 	w.Header().Set(queryErrorHeader, e.class.query+";"+fault)
-	// Two strings always encode; were it otherwise, status and header would still
-	// say what SDKs need.
+	// Two strings always encode. Even without a body, status and header say enough for
+	// SDKs.
 	b, _ := encode(errorWire{Type: e.class.shape, Message: e.message})
 	writeAnswer(w, e.class.status, b)
 }
 
-// The SDK's output types carry fields that are not the wire's and show absent
-// members as null; these are the same without either.
+// The SDK's output types have fields outside of the wire and show absent members as
+// null. The types below do neither.
 type sendWire struct {
 	ID                           *string `json:"Id,omitempty"`
 	MD5OfMessageAttributes       *string `json:",omitempty"`
@@ -106,7 +106,7 @@ type batchWire[S any] struct {
 	Successful []S          `json:",omitempty"`
 }
 
-// doneWire is one success of the batch calls that answer nothing else.
+// doneWire is one success in batch calls without other results.
 type doneWire struct {
 	ID *string `json:"Id"`
 }
@@ -181,8 +181,8 @@ type queueURLsWire struct {
 	QueueURLs []string `json:"QueueUrls,omitempty"`
 }
 
-// sourcesWire has the lower-case member of the service model, which this one
-// answer has and which is there even if it is empty.
+// sourcesWire has the lower-case member of the service model. Only this answer has the
+// member, which is present even if empty.
 type sourcesWire struct {
 	NextToken *string  `json:",omitempty"`
 	QueueURLs []string `json:"queueUrls"`
@@ -216,8 +216,8 @@ type movedWire struct {
 	ApproximateNumberOfMessagesMoved int64
 }
 
-// wireForm returns what to encode for an output, nil for the outputs that have
-// no body. A value that is not an output of the service goes through unchanged.
+// wireForm returns the value to encode for an output, or nil for outputs without a
+// body. Other values are returned unchanged.
 func wireForm(out any) any {
 	switch o := out.(type) {
 	case *sqs.SendMessageOutput:

@@ -25,7 +25,7 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
 )
 
-// post sends a request as it is on the wire.
+// post sends a request in the form of the wire.
 func post(t testing.TB, h http.Handler, operation, body string) *http.Response {
 	t.Helper()
 	r := httptest.NewRequest(http.MethodPost, "/", strings.NewReader(body))
@@ -54,8 +54,8 @@ func newQueue(t testing.TB, c sqstest.Config) *sqstest.Queue {
 	return q
 }
 
-// The lengths are those of AWS's recorded answers: they hold the set of members,
-// the absence of every other, and the lack of blanks.
+// The lengths are the lengths of AWS's recorded answers. They prove the set of members
+// and the lack of spaces.
 func TestWire(t *testing.T) {
 	t.Run("F-001 a duplicate has the shape and length of a fresh send", func(t *testing.T) {
 		s := sqstest.NewServer(newQueue(t, sqstest.Config{}))
@@ -226,7 +226,7 @@ func TestHostileRequests(t *testing.T) {
 	}
 }
 
-// A client of the older query protocol reads XML and nothing else.
+// A client of the older query protocol reads only XML.
 func TestQueryProtocolIsRefusedInXML(t *testing.T) {
 	s := sqstest.NewServer(newQueue(t, sqstest.Config{}))
 	post := httptest.NewRequest(http.MethodPost, "/", strings.NewReader("Action=SendMessage&MessageBody=a"))
@@ -267,7 +267,7 @@ func TestSlowBodies(t *testing.T) {
 	assert.Equal(t, "close", got.Header.Get("Connection"))
 }
 
-// A body that ends in the middle is the sender's fault like any other.
+// A cut-off body is the sender's fault.
 func TestRequestCutOff(t *testing.T) {
 	r := httptest.NewRequest(http.MethodPost, "/", iotest.ErrReader(io.ErrUnexpectedEOF))
 	r.Header.Set("Content-Type", "application/x-amz-json-1.0")
@@ -275,8 +275,8 @@ func TestRequestCutOff(t *testing.T) {
 	assert.Equal(t, http.StatusBadRequest, do(sqstest.NewServer(newQueue(t, sqstest.Config{})), r).StatusCode)
 }
 
-// Whatever arrives, the server answers with JSON and a status that blames the
-// sender, the queue holds only what is valid, and what is listed can be asked for.
+// For any request, the server answers with JSON and a status that blames the sender,
+// the queue holds only valid messages, and every listed queue accepts calls.
 func FuzzServer(f *testing.F) {
 	for operation, bodies := range map[string][]string{
 		"SendMessage": {
@@ -347,8 +347,8 @@ func FuzzServer(f *testing.F) {
 	})
 }
 
-// ARNs have the region that the request was signed for, and an ARN of any region
-// names the queue.
+// ARNs have the region of the request's signature. An ARN of any region names the
+// queue.
 func TestRegionOfTheCredentialScope(t *testing.T) {
 	dead := newQueue(t, sqstest.Config{Name: "dead.fifo"})
 	s := sqstest.NewServer(newQueue(t, sqstest.Config{}), dead)

@@ -14,17 +14,18 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
 )
 
-// kind is what a step does; a, b and c mean what the comment says, each taken
-// modulo what there is, so that a step makes sense after any other.
+// kind is the kind of a step. The comments below give the meaning of a, b and c. Each
+// is taken modulo the number of possible values, so every step is valid after every
+// other step.
 type kind uint8
 
 const (
 	send    kind = iota // body a, group b
 	batch               // bodies a, a+1, a (again), group b
-	receive             // at most a, for b seconds, attempt c
+	receive             // at most a messages, for b seconds, attempt c
 	bury                // like receive, from the dead-letter queue
-	remove              // what was received a ago
-	change              // what was received a ago, to b seconds
+	remove              // the message received a receives ago
+	change              // the message received a receives ago, to b seconds
 	purge
 	redrive // a message move task
 	sleep   // pauses[a]
@@ -35,7 +36,7 @@ func (k kind) String() string {
 	return [...]string{"send", "batch", "receive", "bury", "remove", "change", "purge", "redrive", "sleep"}[k]
 }
 
-// pauses are around the times that matter.
+// pauses are values around the limits of time.
 var pauses = []time.Duration{
 	time.Second, 7 * time.Second, 29 * time.Second, 30 * time.Second, time.Minute, 5*time.Minute - 1, 1, 5 * time.Minute, time.Hour,
 }
@@ -45,10 +46,10 @@ type step struct {
 	a, b, c int
 }
 
-// String is a line of Go, to be pasted into TestModelRegressions.
+// String returns a line of Go for TestModelRegressions.
 func (s step) String() string { return fmt.Sprintf("{%s, %d, %d, %d},", s.kind, s.a, s.b, s.c) }
 
-// variants are the accounts that the steps are played in.
+// variants are the configurations of the accounts.
 var variants = []struct {
 	name                    string
 	standard, group, redriv bool
@@ -59,7 +60,7 @@ var variants = []struct {
 	{name: "dead letters, standard", standard: true, redriv: true},
 }
 
-// world plays steps on the queue and on the toy and looks for a difference.
+// world plays steps on the queue and on the toy and compares them.
 type world struct {
 	server       *sqstest.Server
 	url, deadURL *string
@@ -112,7 +113,7 @@ func newWorld(variant int, window time.Duration) (*world, error) {
 	return w, nil
 }
 
-// difference is the first step at which queue and toy differ.
+// difference is the first step with different results of queue and toy.
 type difference struct {
 	at  int
 	why error
@@ -121,7 +122,7 @@ type difference struct {
 func (d *difference) Error() string { return fmt.Sprintf("step %d: %v", d.at, d.why) }
 func (d *difference) Unwrap() error { return d.why }
 
-// play runs inside a bubble.
+// play plays the steps. It must run inside a bubble.
 func play(variant int, window time.Duration, steps []step) error {
 	w, err := newWorld(variant, window)
 	if err != nil {
@@ -233,7 +234,7 @@ func (w *world) sent(now time.Time, body, group string, e types.SendMessageBatch
 	if original := w.toy.put(now, m); original != nil {
 		switch {
 		case original.id == "":
-			// A message that a task moved: nobody has seen its ID yet.
+			// A task moved this message: its ID is still unknown.
 			original.id = *e.MessageId
 		case original.id != *e.MessageId:
 			return fmt.Errorf("body %s: answered %s, want the original %s", body, *e.MessageId, original.id)
@@ -267,10 +268,15 @@ func (w *world) receive(now time.Time, q *toy, url *string, s step) error {
 		in.ReceiveRequestAttemptId = aws.String(fmt.Sprint(s.c))
 	}
 	out, err := w.server.ReceiveMessage(context.Background(), in)
-	if err != nil {
+	want, refused := q.receive(now, limit, time.Duration(visibility)*time.Second, s.c)
+	switch {
+	case refused && err == nil:
+		return errors.New("the attempt ID is spent, want a refusal")
+	case refused:
+		return nil
+	case err != nil:
 		return err
 	}
-	want := q.receive(now, limit, time.Duration(visibility)*time.Second, s.c)
 	if len(out.Messages) != len(want) {
 		return fmt.Errorf("received %v, want %d messages", bodies(out.Messages), len(want))
 	}

@@ -10,6 +10,7 @@ import (
 	sdk "github.com/kansas-frontier-matrix/sqsfifo"
 	"github.com/kansas-frontier-matrix/sqsfifo/canonicaljson"
 	"github.com/kansas-frontier-matrix/sqsfifo/cmd/sqsfifo/internal/input"
+	"github.com/kansas-frontier-matrix/sqsfifo/internal/messageline"
 )
 
 type canonCmd struct {
@@ -22,7 +23,7 @@ type canonCmd struct {
 	File []string `arg:"" optional:"" help:"Files of JSON lines; - or none is standard input."`
 }
 
-// Help is the manual of the command.
+// Help returns the manual of the command.
 func (*canonCmd) Help() string {
 	return `Writes each JSON text in its canonical form (RFC 8785): no white space, members in order, one spelling of each number and string. Equal values have equal bytes, and so the same deduplication ID.
 
@@ -94,10 +95,10 @@ func (c *canonCmd) run(_ context.Context, std stdio) (int, error) {
 func (c *canonCmd) canonicalize(text []byte) ([]byte, error) {
 	if c.Round {
 		canonical, err := canonicaljson.Canonicalize(text)
-		return canonical, input.Plain(err)
+		return canonical, messageline.Plain(err)
 	}
 	canonical, err := canonicaljson.CanonicalizeStrict(text)
-	return canonical, input.Plain(err)
+	return canonical, messageline.Plain(err)
 }
 
 func (c *canonCmd) print(out *lineWriter, l input.Line, canonical string) error {
@@ -112,8 +113,8 @@ func (c *canonCmd) print(out *lineWriter, l input.Line, canonical string) error 
 	}
 }
 
-// firstDifference is the first byte in which two texts differ, or -1. A newline at the end
-// of a whole file is not part of the text.
+// firstDifference returns the position of the first differing byte of two texts, or -1.
+// It ignores a newline at the end of a whole file.
 func firstDifference(text, canonical string) int {
 	text = strings.TrimSuffix(text, "\n")
 	if text == canonical {

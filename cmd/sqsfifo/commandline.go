@@ -7,13 +7,16 @@ import (
 	"strings"
 
 	"github.com/alecthomas/kong"
+
+	"github.com/kansas-frontier-matrix/sqsfifo/internal/window"
+	"github.com/kansas-frontier-matrix/sqsfifo/outbox"
 )
 
-// helpAsked ends the parser when it has printed a help text.
+// helpAsked ends the parser after printing a help text.
 type helpAsked struct{ code int }
 
-// parse returns the subcommand of a command line, with its flags set, and what to call
-// it in errors. Without an error and a command the help was asked for, and is on
+// parse returns the subcommand of a command line, with its flags set, and its name for
+// errors. If both the error and the command are nil, help was requested and printed to
 // standard output.
 func parse(args []string, std stdio) (c command, name string, err error) {
 	name = "sqsfifo"
@@ -59,12 +62,22 @@ func parse(args []string, std stdio) (c command, name string, err error) {
 	return c, name, nil
 }
 
+// limits are the defaults of flags that follow from the limits of time. A send with a
+// journal ends its retries before the last claim that the store permits.
+var limits = kong.Vars{
+	"retry_for":       window.RetryFor.String(),
+	"resend_for":      outbox.DefaultResendFor.String(),
+	"send_for":        (window.RetryFor - 2*window.Slack).String(),
+	"forgotten_after": (window.Interval + window.Request + window.Slack).String(),
+}
+
 func newParser(out io.Writer) (*kong.Kong, error) {
 	return kong.New(new(commandLine),
 		kong.Name("sqsfifo"),
 		kong.Description("Works on Amazon SQS FIFO queues: sends events that are neither lost nor delivered twice, and finds what loses or doubles them.\n\n"+
 			"Each command reads and writes JSON lines. Data goes to standard output, everything else to standard error. "+
 			"The exit code is 0 when all is well, 1 when something was found, 2 when the command could not do its work."),
+		limits,
 		kong.Writers(out, out),
 		kong.Exit(func(code int) { panic(helpAsked{code}) }),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, NoExpandSubcommands: true, WrapUpperBound: 100}),
@@ -80,8 +93,8 @@ func commandNode(parent *kong.Node, name string) *kong.Node {
 	return nil
 }
 
-// doubleDashes writes a flag of the command that has one dash, as Go's own commands
-// have, with two. Other arguments stay as they are.
+// doubleDashes rewrites the command's flags with one dash, the style of Go's commands, to
+// two dashes. Other arguments stay unchanged.
 func doubleDashes(node *kong.Node, args []string) []string {
 	known := map[string]bool{"help": true}
 	for _, f := range node.Flags {
@@ -102,7 +115,7 @@ func doubleDashes(node *kong.Node, args []string) []string {
 	return out
 }
 
-// plainer says in the words of a command line what the parser found.
+// plainer rewrites an error of the parser in the words of a command line.
 func plainer(err error, named bool) error {
 	rest, ok := strings.CutPrefix(err.Error(), "unexpected argument ")
 	if !ok {

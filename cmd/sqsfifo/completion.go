@@ -14,7 +14,7 @@ type completionCmd struct {
 	Shell string `arg:"" enum:"bash,zsh,fish" help:"bash, zsh or fish."`
 }
 
-// Help is the manual of the command.
+// Help returns the manual of the command.
 func (*completionCmd) Help() string {
 	return `Prints a script that completes commands, flags and their values.
 
@@ -44,7 +44,7 @@ func (c *completionCmd) run(_ context.Context, std stdio) (int, error) {
 	return exitFine, nil
 }
 
-// words are what may stand where a command expects an argument that is no file.
+// words returns the possible values of a command's argument other than files.
 func words(name string, model *kong.Application) []string {
 	switch name {
 	case "explain":
@@ -74,7 +74,7 @@ func topCommands(model *kong.Application) []string {
 	return names
 }
 
-// flagsOf returns the flags of a command and of those within it, each name once.
+// flagsOf returns the flags of a command and its subcommands, each name once.
 func flagsOf(node *kong.Node) []*kong.Flag {
 	flags, seen := slices.Clone(node.Flags), map[string]bool{}
 	for _, child := range node.Children {

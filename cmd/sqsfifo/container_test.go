@@ -19,7 +19,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// containerfile is what the tests need of deploy/Containerfile.
+// containerfile has the checked instructions of a Containerfile.
 type containerfile struct {
 	from       []string
 	build      string // the step that builds the command
@@ -27,9 +27,9 @@ type containerfile struct {
 	entrypoint []string
 }
 
-func readContainerfile(t *testing.T) containerfile {
+func readContainerfile(t *testing.T, name string) containerfile {
 	t.Helper()
-	text, err := os.ReadFile("../../deploy/Containerfile")
+	text, err := os.ReadFile(filepath.Join("../../deploy", name))
 	require.NoError(t, err)
 	var c containerfile
 	for line := range strings.Lines(string(text)) {
@@ -46,7 +46,7 @@ func readContainerfile(t *testing.T) containerfile {
 			c.port = rest
 		case "ENTRYPOINT":
 			require.NoError(t, json.Unmarshal([]byte(rest), &c.entrypoint), "no shell is in the image")
-		case "COPY", "WORKDIR", "", "#":
+		case "ARG", "COPY", "WORKDIR", "", "#":
 		default:
 			t.Errorf("unexpected %s", word)
 		}
@@ -55,7 +55,7 @@ func readContainerfile(t *testing.T) containerfile {
 }
 
 func TestContainerfile(t *testing.T) {
-	c := readContainerfile(t)
+	c := readContainerfile(t, "Containerfile")
 	module, err := os.ReadFile("go.mod")
 	require.NoError(t, err)
 	version := regexp.MustCompile(`(?m)^go ([0-9]+\.[0-9]+)`).FindStringSubmatch(string(module))[1]
@@ -64,8 +64,15 @@ func TestContainerfile(t *testing.T) {
 	assert.Equal(t, []string{"/sqsfifo", "serve", "--addr", "0.0.0.0:" + c.port, "--allow-remote"}, c.entrypoint)
 }
 
+// The release image differs from the source image only in its build.
+func TestContainerfileOfARelease(t *testing.T) {
+	c, released := readContainerfile(t, "Containerfile"), readContainerfile(t, "Containerfile.release")
+	c.from, c.build = c.from[1:], ""
+	assert.Equal(t, c, released)
+}
+
 func TestContainerCompose(t *testing.T) {
-	c := readContainerfile(t)
+	c := readContainerfile(t, "Containerfile")
 	text, err := os.ReadFile("../../deploy/compose.yaml")
 	require.NoError(t, err)
 	var compose struct {
@@ -87,12 +94,12 @@ func TestContainerCompose(t *testing.T) {
 	assert.NoError(t, err, "the flags are those of serve")
 }
 
-// The binary of the image is static and serves with the image's entry point.
+// The image's binary is static and serves with the image's entry point.
 func TestContainerBuild(t *testing.T) {
 	if testing.Short() || runtime.GOOS != "linux" {
 		t.Skip("builds the command for Linux")
 	}
-	c := readContainerfile(t)
+	c := readContainerfile(t, "Containerfile")
 	program := filepath.Join(t.TempDir(), "sqsfifo")
 	require.Contains(t, c.build, " -o /out/sqsfifo ")
 	build := exec.CommandContext(t.Context(), "sh", "-c", strings.Replace(c.build, "/out/sqsfifo", program, 1)) // #nosec G204 -- the Containerfile
@@ -113,7 +120,7 @@ func TestContainerBuild(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	args := append([]string{}, c.entrypoint[1:]...)
 	for i, arg := range args {
-		args[i] = strings.Replace(arg, "0.0.0.0:"+c.port, "127.0.0.1:0", 1) // only loopback, and any port
+		args[i] = strings.Replace(arg, "0.0.0.0:"+c.port, "127.0.0.1:0", 1) // only loopback, any port
 	}
 	serve := exec.CommandContext(ctx, program, append(args, "--queue", "scenes.fifo")...) // #nosec G204
 	serve.Env = []string{}

@@ -14,20 +14,21 @@ import (
 	_ "github.com/jackc/pgx/v5/stdlib" // the driver
 	_ "modernc.org/sqlite"             // the driver
 
+	"github.com/kansas-frontier-matrix/sqsfifo"
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency/sqlstore"
 	"github.com/kansas-frontier-matrix/sqsfifo/outbox"
 )
 
-// database is one that a command line names.
+// database is a database named on the command line.
 type database struct {
 	*sql.DB
 	postgres bool
-	shown    string // for people, without a password
-	name     string // the same for all who open it, without a user
+	shown    string // display name without a password
+	name     string // common name for all users, without a user
 }
 
-// openDatabase opens the file of a SQLite database, which has to be there, or a
-// postgres:// URL. It makes and changes nothing.
+// openDatabase opens an existing SQLite file or a postgres:// URL. It neither creates nor
+// changes data.
 func openDatabase(ctx context.Context, source string) (*database, error) {
 	scheme, _, isURL := strings.Cut(source, "://")
 	switch {
@@ -90,11 +91,11 @@ func openOutbox(ctx context.Context, source string, c outbox.Config) (*outbox.Ou
 		c.Dialect = outbox.PostgreSQL
 	}
 	box, err := outbox.Open(ctx, c)
-	var setting *outbox.SettingError
+	var setting *sqsfifo.InvalidError
 	switch {
 	case err == nil:
 		return box, db, nil
-	case errors.As(err, &setting) && setting.Setting == "Config.ResendFor":
+	case errors.As(err, &setting) && setting.Field == "Config.ResendFor":
 		return nil, nil, errors.Join(fmt.Errorf("--resend-for: is %s: %s", setting.Found, setting.Rule), db.Close())
 	}
 	return nil, nil, errors.Join(fmt.Errorf("%s: %w", db.shown, err), db.Close())
@@ -111,9 +112,9 @@ func openStore(ctx context.Context, source string) (*sqlstore.Store, *database, 
 		c.Dialect = sqlstore.PostgreSQL
 	}
 	store, err := sqlstore.Open(ctx, c)
-	var setting *sqlstore.SettingError
-	if errors.As(err, &setting) && setting.Setting == "Config.Ledger" {
-		// What a store with a ledger changes is in the ledger, whoever does it.
+	var setting *sqsfifo.InvalidError
+	if errors.As(err, &setting) && setting.Field == "Config.Ledger" {
+		// If the store has a ledger, every program must write changes to it.
 		c.Ledger = true
 		store, err = sqlstore.Open(ctx, c)
 	}

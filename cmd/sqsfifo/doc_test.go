@@ -1,7 +1,7 @@
 package main
 
 import (
-	"bytes"
+	"bufio"
 	"flag"
 	"os"
 	"os/exec"
@@ -18,31 +18,93 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
 )
 
-var update = flag.Bool("update", false, "write the transcripts of docs/cli.md")
+var update = flag.Bool("update", false, "write the transcripts of the documents")
 
-const cliDocument = "../../docs/cli.md"
+// documentRoot is the folder of the documents.
+const documentRoot = "../../"
 
-// documentAddress is that of the queue in the transcripts.
+// documentAddress is the queue's address in the transcripts.
 const documentAddress = "127.0.0.1:9324"
 
 // documentDir is the folder of the transcripts.
 const documentDir = "/data"
 
-// Each transcript of docs/cli.md is what a shell prints. The files are those of
-// testdata/cli. What differs from run to run is compared by its form.
+// elsewhere lists document commands that cannot run here, or that another test runs, by
+// their beginning.
+var elsewhere = map[string]string{
+	"go mod init example.com/first": "the first program, which the release rehearsal builds",
+	"go get github.com/":            "downloads a release; the release rehearsal runs it",
+	"go install github.com/":        "downloads a release; the release rehearsal runs it",
+	"go get -tool github.com/":      "TestInAScratchModule",
+	"go tool sqsfifo ":              "TestInAScratchModule",
+	"go vet -":                      "TestInAScratchModule",
+	"aws ":                          "needs the AWS CLI; docs/guide has a test of the attributes",
+	"promtool ":                     "needs a Prometheus server; deploy has tests of the rules, and of the metrics",
+	"podman ":                       "needs a container engine; TestContainer has the steps",
+	"make ":                         "a target of the Makefile, which the test of the README looks up",
+}
+
+// document is a Markdown file with commands, its queue, and the folder of its files.
+type document struct {
+	file, address, dir, programs string
+}
+
+// Each transcript of a document is the output of a shell, and each other command of a
+// document succeeds. The files come from testdata/cli. Values that differ between runs
+// are compared by their form.
 func TestDocument(t *testing.T) {
 	for _, program := range []string{"sh", "curl", "cut", "head", "sed"} {
 		if _, err := exec.LookPath(program); err != nil {
 			t.Skipf("no %s for the transcripts", program)
 		}
 	}
-	text, err := os.ReadFile(cliDocument)
-	require.NoError(t, err)
+	used := map[string]bool{}
+	for _, file := range documentsWithCommands(t) {
+		t.Run(file, func(t *testing.T) {
+			text, err := os.ReadFile(documentRoot + file)
+			require.NoError(t, err)
+			d := newDocument(t, file)
+			written := d.transcripts(t, string(text))
+			if *update {
+				require.NoError(t, os.WriteFile(documentRoot+file, []byte(written), 0o600))
+			}
+			for _, m := range regexp.MustCompile("(?sm)^```sh\n(.*?)^```").FindAllStringSubmatch(string(text), -1) {
+				for line := range strings.Lines(m[1]) {
+					d.command(t, strings.TrimSpace(line), used)
+				}
+			}
+		})
+	}
+	for beginning, reason := range elsewhere {
+		assert.True(t, used[beginning] || strings.HasPrefix(beginning, "make"), "no document has %q (%s)", beginning, reason)
+	}
+}
+
+// documentsWithCommands returns the Markdown files with blocks of sh or console.
+func documentsWithCommands(t *testing.T) (files []string) {
+	t.Helper()
+	for _, pattern := range []string{"*.md", "docs/*.md", "docs/*/*.md", "docs/kfm/*/*.md", "deploy/*.md", "lab/*.md"} {
+		found, err := filepath.Glob(documentRoot + pattern)
+		require.NoError(t, err)
+		for _, path := range found {
+			text, err := os.ReadFile(path)
+			require.NoError(t, err)
+			if regexp.MustCompile("(?m)^```(?:sh|console)\n").Match(text) {
+				files = append(files, strings.TrimPrefix(filepath.ToSlash(path), documentRoot))
+			}
+		}
+	}
+	require.Greater(t, len(files), 5)
+	return files
+}
+
+func newDocument(t *testing.T, file string) document {
+	t.Helper()
 	s := startServed(t, sqstest.Config{})
 	address, _, _ := strings.Cut(strings.TrimPrefix(s.url, "http://"), "/")
 	dir := t.TempDir()
 	require.NoError(t, os.CopyFS(dir, os.DirFS("testdata/cli")))
-	dir, err = filepath.EvalSymlinks(dir)
+	dir, err := filepath.EvalSymlinks(dir)
 	require.NoError(t, err)
 	orders := filepath.Join(dir, "orders.db")
 	require.NoError(t, makeOutbox(t.Context(), orders, "kaw:3", "osage:2"))
@@ -52,51 +114,89 @@ func TestDocument(t *testing.T) {
 	self, err := os.Executable()
 	require.NoError(t, err)
 	require.NoError(t, os.Symlink(self, filepath.Join(programs, "sqsfifo")))
+	return document{file, address, dir, programs}
+}
 
-	runLine := func(line string) string {
-		cmd := exec.CommandContext(t.Context(), "sh", "-c", strings.ReplaceAll(line, documentAddress, address)) // #nosec G204 -- the document
-		cmd.Dir = dir
-		cmd.Env = append(os.Environ(), "PATH="+programs+string(os.PathListSeparator)+os.Getenv("PATH"), asCommand+"=1")
-		out, err := cmd.CombinedOutput()
-		if _, exited := err.(*exec.ExitError); !exited {
-			require.NoError(t, err)
-		}
-		return strings.NewReplacer(address, documentAddress, dir, documentDir).Replace(string(out))
-	}
-	var written bytes.Buffer
-	rest, blocks := string(text), 0
+// shell returns a shell that runs a line of the document in a folder.
+func (d document) shell(t *testing.T, dir, line string) *exec.Cmd {
+	cmd := exec.CommandContext(t.Context(), "sh", "-c", strings.ReplaceAll(line, documentAddress, d.address)) // #nosec G204 -- the document
+	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), "PATH="+d.programs+string(os.PathListSeparator)+os.Getenv("PATH"), asCommand+"=1")
+	return cmd
+}
+
+// transcripts runs and compares the console blocks. It returns the text with the output
+// of this run.
+func (d document) transcripts(t *testing.T, text string) string {
+	t.Helper()
+	var written strings.Builder
 	for {
-		before, block, found := strings.Cut(rest, "```console\n")
+		before, block, found := strings.Cut(text, "```console\n")
 		written.WriteString(before)
 		if !found {
-			break
+			return written.String()
 		}
-		block, rest, found = strings.Cut(block, "```\n")
+		block, text, found = strings.Cut(block, "```\n")
 		require.True(t, found)
-		blocks++
 		var got strings.Builder
 		for line := range strings.Lines(block) {
-			if command, ok := strings.CutPrefix(line, "$ "); ok {
-				got.WriteString(line)
-				got.WriteString(sorted(runLine(strings.TrimSpace(command))))
+			command, ok := strings.CutPrefix(line, "$ ")
+			if !ok {
+				continue
 			}
+			out, err := d.shell(t, d.dir, strings.TrimSpace(command)).CombinedOutput()
+			if _, exited := err.(*exec.ExitError); !exited {
+				require.NoError(t, err)
+			}
+			got.WriteString(line)
+			got.WriteString(sorted(strings.NewReplacer(d.address, documentAddress, d.dir, documentDir).Replace(string(out))))
 		}
 		written.WriteString("```console\n" + got.String() + "```\n")
 		if !*update {
 			assert.Equal(t, masked(block), masked(got.String()))
 		}
 	}
-	assert.Greater(t, blocks, 5)
-	for _, link := range regexp.MustCompile(`\]\(([^)#:]+)\)`).FindAllStringSubmatch(string(text), -1) {
-		assert.FileExists(t, filepath.Join(filepath.Dir(cliDocument), link[1]))
-	}
-	if *update {
-		require.NoError(t, os.WriteFile(cliDocument, written.Bytes(), 0o600))
-	}
 }
 
-// sorted puts receipts into the order of their lines: those of several groups come as
-// their answers do.
+// command runs a line of an sh block. The line must succeed.
+func (d document) command(t *testing.T, line string, used map[string]bool) {
+	t.Helper()
+	for beginning, by := range elsewhere {
+		if strings.HasPrefix(line, beginning) {
+			used[beginning] = true
+			if by == "TestInAScratchModule" {
+				source, err := os.ReadFile("../../lab/release/install_test.go")
+				require.NoError(t, err)
+				assert.True(t, strings.Contains(string(source), "(`"+line+"`)") || strings.Contains(string(source), `("`+line+`")`), "%s does not run %s", by, line)
+			}
+			return
+		}
+	}
+	if strings.HasPrefix(line, "sqsfifo serve ") {
+		serve := d.shell(t, d.dir, "exec "+line+" --addr 127.0.0.1:0")
+		out, err := serve.StdoutPipe()
+		require.NoError(t, err)
+		require.NoError(t, serve.Start())
+		first, err := bufio.NewReader(out).ReadString('\n')
+		assert.NoError(t, err, line)
+		assert.Contains(t, first, "http://127.0.0.1:", line)
+		require.NoError(t, serve.Process.Kill())
+		assert.Error(t, serve.Wait())
+		return
+	}
+	dir := d.dir
+	if strings.HasPrefix(line, "go ") {
+		if testing.Short() {
+			t.Skip("runs the go command")
+		}
+		dir = documentRoot
+	}
+	out, err := d.shell(t, dir, line).CombinedOutput()
+	assert.NoError(t, err, "%s: %s\n%s", d.file, line, out)
+}
+
+// sorted sorts receipts by line: receipts of several groups come in the order of their
+// answers.
 func sorted(text string) string {
 	lines := slices.Collect(strings.Lines(text))
 	isReceipt := func(line string) bool { return strings.HasPrefix(line, `{"file":`) }
@@ -111,16 +211,18 @@ func sorted(text string) string {
 	return strings.Join(lines, "")
 }
 
-// differing is what differs from run to run.
+// differing matches values that differ between runs.
 var differing = []*regexp.Regexp{
 	regexp.MustCompile(`("message_id":")[0-9a-f-]+`),
+	regexp.MustCompile(`(message_id=)[0-9a-f-]+`),
+	regexp.MustCompile(`( since=)[0-9TZ:.-]+`),
 	regexp.MustCompile(`("sequence_number":")[0-9]+`),
 	regexp.MustCompile(`(")20[0-9]{2}-[0-9]{2}-[0-9]{2}T[0-9:.]+[0-9]{3}Z`),
 	regexp.MustCompile(`(run |sqsfifo-probe-)[0-9a-f]{12}`),
 	regexp.MustCompile(`(plan )[0-9a-f]{16}`),
 	regexp.MustCompile(`(, made )[0-9 :Z-]+`),
 	regexp.MustCompile(`( stored at | since )[0-9TZ:-]+`),
-	regexp.MustCompile(`( 10m)[0-9]+s *`), // the age of the outbox, and the width of its column
+	regexp.MustCompile(`( 10m)[0-9]+s *`), // the age of the outbox, and its column's width
 	regexp.MustCompile(`(AGE) +`),
 }
 

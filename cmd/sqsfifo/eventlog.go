@@ -10,11 +10,11 @@ import (
 	"time"
 )
 
-// sortedInMemory is the longest log that need not be sorted.
+// sortedInMemory is the largest number of lines of a log that may be unsorted.
 const sortedInMemory = 50_000
 
-// eventLog yields the messages of all files and replays by time. What it holds does
-// not grow with the log.
+// eventLog yields the messages of all files and replays by time. Its memory does not grow
+// with the log.
 type eventLog struct {
 	prepare preparer
 	files   []string
@@ -23,8 +23,8 @@ type eventLog struct {
 	closers []io.Closer
 }
 
-// openLog reads the files, none or "-" for standard input, and the replays, each so
-// long after the log. A log of up to sortedInMemory lines may be in any order.
+// openLog reads the files and their replays, each shifted by its duration. No name, or
+// "-", means standard input. A log of up to sortedInMemory lines may be in any order.
 func openLog(prepare preparer, files []string, stdin io.Reader, replays []time.Duration) (_ *eventLog, err error) {
 	if len(files) == 0 {
 		files = []string{"-"}
@@ -123,7 +123,7 @@ func (l *eventLog) begin() error {
 	return nil
 }
 
-// next returns io.EOF at the end.
+// next returns the next message, or io.EOF at the end.
 func (l *eventLog) next() (message, error) {
 	if len(l.sources) == 0 {
 		return message{}, io.EOF
@@ -146,7 +146,7 @@ func (l *eventLog) next() (message, error) {
 	return m, nil
 }
 
-// name is a place as people write it.
+// name formats a place for people.
 func (l *eventLog) name(p place) string {
 	text := fmt.Sprintf("%s:%d", l.files[p.file], p.line)
 	if p.replay > 0 {
@@ -155,26 +155,26 @@ func (l *eventLog) name(p place) string {
 	return text
 }
 
-// source is a file, or a replay of one. The first messages of a file were read
-// already; the rest is parsed and prepared in a goroutine, some lines ahead.
+// source is a file or a replay of a file. The first messages of a file were already read;
+// a goroutine parses and prepares the rest, some lines ahead.
 type source struct {
 	prefix []message
 	rest   *lineReader
 	shift  time.Duration
 	replay int32
-	order  int // among sources at the same time
+	order  int // order of sources at the same time
 
 	batches chan batch
-	spare   chan batch // that were read, to be filled again
+	spare   chan batch // used batches, for reuse
 	done    chan struct{}
 	batch   batch
-	read    int // of the batch
+	read    int // messages read from the batch
 	head    message
 }
 
 type batch struct {
 	messages []message
-	err      error // after them
+	err      error // error after the messages
 }
 
 const (

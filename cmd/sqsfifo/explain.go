@@ -17,7 +17,7 @@ type explainCmd struct {
 	Rule []string `arg:"" optional:"" help:"Rules, by ID or name; all are listed without one."`
 }
 
-// Help is the manual of the command.
+// Help returns the manual of the command.
 func (*explainCmd) Help() string {
 	return `Prints what rules require and why, where they come from, what to do, and code that breaks and keeps them. A rule is named by its ID or by its name.
 
@@ -68,14 +68,27 @@ type ruleLine struct {
 	Fix      string `json:"fix"`
 	Bad      string `json:"bad"`
 	Good     string `json:"good"`
+
+	Facts  []ruleFact `json:"facts,omitempty"`
+	Limits []string   `json:"limits,omitempty"`
+}
+
+// ruleFact is a fact about SQS in --json.
+type ruleFact struct {
+	ID   string `json:"id"`
+	Text string `json:"text"`
 }
 
 func printRules(w io.Writer, rules []lint.Rule) (int, error) {
 	e := json.NewEncoder(w)
 	for _, r := range rules {
+		var facts []ruleFact
+		for _, f := range r.Facts() {
+			facts = append(facts, ruleFact(f))
+		}
 		if err := e.Encode(ruleLine{
 			ID: r.ID, Name: r.Name, Severity: r.Severity.String(), Passes: r.Passes.String(), Since: r.Since, Title: r.Title,
-			Wording: r.Wording, Source: r.Source, Fix: r.Fix, Bad: r.Bad, Good: r.Good,
+			Wording: r.Wording, Source: r.Source, Fix: r.Fix, Bad: r.Bad, Good: r.Good, Facts: facts, Limits: r.Limits,
 		}); err != nil {
 			return exitFailed, err
 		}
@@ -83,7 +96,7 @@ func printRules(w io.Writer, rules []lint.Rule) (int, error) {
 	return exitFine, nil
 }
 
-// everyRule is the table, and the rules about directives, which are not in it.
+// everyRule returns the rules of the table and, in addition, the rules about directives.
 func everyRule() []lint.Rule {
 	rules := lint.Rules()
 	for _, r := range vet.Rules() {
@@ -112,7 +125,16 @@ func printRule(w io.Writer, r lint.Rule) {
 	if r.Source != "" {
 		fmt.Fprintf(w, "source: %s\n", r.Source)
 	}
+	for _, f := range r.Facts() {
+		fmt.Fprintf(w, "        %s %s\n", f.ID, f.Text)
+	}
 	fmt.Fprintf(w, "fix:    %s\n", r.Fix)
+	if len(r.Limits) > 0 {
+		fmt.Fprintln(w, "\nnot found on Go source:")
+		for _, limit := range r.Limits {
+			fmt.Fprintf(w, "%s\n", strings.ReplaceAll(wrapped("- "+limit, 78), "\n", "\n  "))
+		}
+	}
 	fmt.Fprintf(w, "\nbad:\n%s\ngood:\n%s", indented(r.Bad), indented(r.Good))
 }
 
@@ -124,7 +146,7 @@ func indented(code string) string {
 	return b.String()
 }
 
-// unknownRuleError is the error for a rule that is not in the table.
+// unknownRuleError is the error for a rule missing from the table.
 type unknownRuleError struct {
 	name    string
 	nearest lint.Rule
@@ -153,7 +175,7 @@ func findRule(name string) (lint.Rule, error) {
 	return lint.Rule{}, &unknownRuleError{name, nearest}
 }
 
-// distance is the number of bytes to insert, delete or replace that turn a into b.
+// distance returns the number of bytes to insert, delete or replace to turn a into b.
 func distance(a, b string) int {
 	row := make([]int, len(b)+1)
 	for j := range row {
@@ -174,7 +196,7 @@ func distance(a, b string) int {
 	return row[len(b)]
 }
 
-// wrapped breaks a text into lines of at most width bytes, longer words excepted.
+// wrapped breaks a text into lines of at most width bytes, except for longer words.
 func wrapped(text string, width int) string {
 	var b strings.Builder
 	column := 0

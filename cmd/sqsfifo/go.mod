@@ -2,8 +2,6 @@ module github.com/kansas-frontier-matrix/sqsfifo/cmd/sqsfifo
 
 go 1.26.0
 
-replace github.com/kansas-frontier-matrix/sqsfifo => ../..
-
 require (
 	github.com/alecthomas/kong v1.17.0
 	github.com/aws/aws-sdk-go-v2 v1.47.6
@@ -15,7 +13,7 @@ require (
 	github.com/gofrs/flock v0.13.1
 	github.com/google/uuid v1.6.0
 	github.com/jackc/pgx/v5 v5.12.0
-	github.com/kansas-frontier-matrix/sqsfifo v0.0.0-00010101000000-000000000000
+	github.com/kansas-frontier-matrix/sqsfifo v0.1.0
 	github.com/rogpeppe/go-internal v1.16.0
 	github.com/schollz/progressbar/v3 v3.19.1
 	github.com/stretchr/testify v1.12.1

@@ -8,9 +8,9 @@ import (
 	"strings"
 )
 
-// loopbackOnly answers requests that name this machine and refuses the others: a web
-// page whose host name was rebound to 127.0.0.1 could otherwise read messages, and one
-// of another origin could send them.
+// loopbackOnly accepts requests that name this machine and refuses all others. Otherwise
+// a web page whose host name was rebound to 127.0.0.1 could read messages, and a page of
+// another origin could send messages.
 func loopbackOnly(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		why := ""
@@ -31,8 +31,8 @@ func loopbackOnly(next http.Handler) http.Handler {
 	})
 }
 
-// onLoopback reports whether host, with or without a port, is localhost, in
-// 127.0.0.0/8 or ::1.
+// onLoopback reports whether host, with or without a port, is localhost, in 127.0.0.0/8
+// or ::1.
 func onLoopback(host string) bool {
 	name := host
 	if h, _, err := net.SplitHostPort(host); err == nil {

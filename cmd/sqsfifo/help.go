@@ -22,14 +22,14 @@ type helpCmd struct {
 	Topic []string `arg:"" optional:"" help:"A command, a topic, or all."`
 }
 
-// Help is the manual of the command.
+// Help returns the manual of the command.
 func (*helpCmd) Help() string {
 	return "Prints the manual of a command, as --help does, or a topic: " + strings.Join(topics(), ", ") + `. "all" is every command and topic.`
 }
 
 func topics() []string {
 	files, err := fs.Glob(topicFiles, "topics/*.txt")
-	if err != nil { // the pattern is right
+	if err != nil { // the pattern is valid
 		return nil
 	}
 	for i, name := range files {
@@ -73,7 +73,7 @@ func exitFailedIf(err error) int {
 	return exitFine
 }
 
-// nearest is the word that takes the fewest changes to become.
+// nearest returns the word with the smallest distance.
 func nearest(word string, words []string) string {
 	best := ""
 	for _, w := range words {
@@ -84,8 +84,8 @@ func nearest(word string, words []string) string {
 	return best
 }
 
-// commandNames returns the commands in the order of the help, each followed by those
-// within it, as in "outbox lag".
+// commandNames returns the commands in help order, each followed by its subcommands, as
+// in "outbox lag".
 func commandNames(parent *kong.Node) []string {
 	var names []string
 	for _, node := range parent.Children {
@@ -100,7 +100,7 @@ func commandNames(parent *kong.Node) []string {
 	return names
 }
 
-// printHelp prints what the arguments with --help print.
+// printHelp prints the output of the arguments with --help.
 func printHelp(w io.Writer, args ...string) error {
 	c, _, err := parse(append(slices.Clone(args), "--help"), stdio{out: w})
 	if c != nil {

@@ -25,7 +25,7 @@ type keyCmd struct {
 	File []string `arg:"" optional:"" help:"Files of JSON lines, one dataset each, without --dataset-id; - or none is standard input."`
 }
 
-// Help is the manual of the command.
+// Help returns the manual of the command.
 func (*keyCmd) Help() string {
 	return `Computes the idempotency key of a dataset, and shows what was done to each component before it was hashed (KFM key specification v10.3.1):
 
@@ -43,7 +43,7 @@ Examples:
 	sqsfifo key --json datasets.jsonl | jq -r .idempotency_key`
 }
 
-// keyStep is what was done to a component.
+// keyStep is one step in the normalisation of a component.
 type keyStep struct {
 	Component string `json:"component"`
 	From      string `json:"from"`
@@ -115,7 +115,7 @@ func (c *keyCmd) run(_ context.Context, std stdio) (int, error) {
 	}
 }
 
-// one prints the key of a dataset, and verifies it if there is one to verify.
+// one prints the key of a dataset, and verifies the given key if there is one.
 func (c *keyCmd) one(std stdio, show func(io.Writer, keyLine) error, d datasetLine) (int, error) {
 	normal, err := d.Normalize()
 	if err != nil {
@@ -144,9 +144,9 @@ func (c *keyCmd) one(std stdio, show func(io.Writer, keyLine) error, d datasetLi
 	return code, show(std.out, l)
 }
 
-// plainKey names the flag, or the member, of a component.
+// plainKey replaces a component in an error by its flag or member.
 func plainKey(err error) error {
-	var key *sdk.KeyError
+	var key *sdk.InvalidError
 	if errors.As(err, &key) {
 		return fmt.Errorf("%s: %s", key.Field, strings.ReplaceAll(key.Rule, "QueryParameters", "query_parameters (--query-parameter)"))
 	}

@@ -19,7 +19,7 @@ type keysCmd struct {
 	Settle keysSettleCmd `cmd:"" help:"Record what became of a key that is held."`
 }
 
-// Help is the manual of the commands.
+// Help returns the manual of the commands.
 func (*keysCmd) Help() string {
 	return `Works on an idempotency store (package idempotency) in a database, such as the journal of "sqsfifo send". DATABASE is the file of a SQLite database or a URL such as postgres://USER@HOST/DATABASE?search_path=SCHEMA; a password is better kept in PGPASSWORD or ~/.pgpass than in the URL. The database must have its store already: nothing is created.
 
@@ -63,7 +63,7 @@ func recordLine(r idempotency.Record) keyRecord {
 	}
 }
 
-// stateOf is what the next claim of the key would find.
+// stateOf returns the state of the key for the next claim.
 func stateOf(r idempotency.Record) string {
 	d := idempotency.Decide(r, idempotency.Claim{Key: r.Key, Token: idempotency.NewToken(), Fingerprint: r.Fingerprint, Seal: r.Seal, Group: r.Group}, r.ReadAt)
 	switch {
@@ -77,7 +77,7 @@ func stateOf(r idempotency.Record) string {
 	return "repeatable"
 }
 
-// withStore calls f with the store of a database.
+// withStore calls do with the store of a database.
 func withStore(ctx context.Context, source string, do func(*sqlstore.Store) (int, error)) (code int, err error) {
 	store, db, err := openStore(ctx, source)
 	if err != nil {
@@ -94,7 +94,7 @@ type keysListCmd struct {
 	Database  string `arg:"" help:"File of a SQLite database, or a postgres:// URL."`
 }
 
-// Help is the manual of the command.
+// Help returns the manual of the command.
 func (*keysListCmd) Help() string {
 	return `Lists the keys that are held: an attempt may have taken effect, nobody works on it, and it is not known to be safe to run it again. Each is one line: its ID, operation, scope, value, and since when it is in doubt.
 
@@ -137,7 +137,7 @@ func (c *keysListCmd) run(ctx context.Context, std stdio) (int, error) {
 	})
 }
 
-// shortID is enough of an ID to name a key.
+// shortID is the number of ID digits sufficient to name a key.
 const shortID = 16
 
 func (c *keysListCmd) print(out *lineWriter, l keyRecord) error {
@@ -151,7 +151,7 @@ func (c *keysListCmd) print(out *lineWriter, l keyRecord) error {
 	return out.writeText(fmt.Sprintf("%s %s %s scope %q, key %q, %s\n", l.ID[:shortID], l.State, l.Operation, l.Scope, l.Value, since))
 }
 
-// findKey returns the record whose ID begins with a prefix.
+// findKey returns the record whose ID begins with the prefix.
 func findKey(ctx context.Context, store idempotency.Store, prefix string) (idempotency.Record, error) {
 	var found []idempotency.Record
 	if len(prefix) < 8 {
@@ -180,7 +180,7 @@ type keysShowCmd struct {
 	ID       string `arg:"" help:"ID of the key, or its first digits."`
 }
 
-// Help is the manual of the command.
+// Help returns the manual of the command.
 func (*keysShowCmd) Help() string {
 	return `Shows what the store knows of a key, without the body and the response. The state is what the next claim would find: succeeded, failed, running, repeatable or held.
 
@@ -195,17 +195,15 @@ func (c *keysShowCmd) run(ctx context.Context, std stdio) (int, error) {
 		if err != nil {
 			return exitFailed, err
 		}
-		if c.JSON {
-			out := newLineWriter(std.out)
-			err = errors.Join(out.write(recordLine(r)), out.flush())
-		} else {
-			err = showRecord(std.out, recordLine(r))
-		}
+		err = showRecord(std.out, recordLine(r), c.JSON)
 		return exitFailedIf(err), err
 	})
 }
 
-func showRecord(w io.Writer, l keyRecord) error {
+func showRecord(w io.Writer, l keyRecord, asJSON bool) error {
+	if asJSON {
+		return printLine(w, true, l, "")
+	}
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	row := func(name string, value any) { fmt.Fprintf(t, "%s\t%v\n", name, value) }
 	at := func(name string, value time.Time) {

@@ -17,12 +17,13 @@ type keysSettleCmd struct {
 	SequenceNumber string `placeholder:"N" help:"With succeeded: SQS's sequence number of the message."`
 	Reason         string `placeholder:"TEXT" help:"With failed: how that was found out. It is kept; no payload, no secrets."`
 	Yes            bool   `help:"Do it. Without it the key is shown and nothing is changed."`
+	JSON           bool   `name:"json" help:"Print one JSON object: id and settled_as, or without --yes the key."`
 
 	Database string `arg:"" help:"File of a SQLite database, or a postgres:// URL."`
 	ID       string `arg:"" help:"ID of the key, or its first digits."`
 }
 
-// Help is the manual of the command.
+// Help returns the manual of the command.
 func (*keysSettleCmd) Help() string {
 	return `Records what became of a key that is held, after somebody has found out whether it took effect, and that no attempt is still under way: a request that arrives later takes effect later.
 
@@ -36,22 +37,22 @@ Examples:
 	sqsfifo keys settle payments.db 6f1d0c2b --as failed --reason 'not in the ledger of the bank' --yes`
 }
 
-// transition returns what the flags say.
-func (c *keysSettleCmd) transition() (idempotency.Transition, error) {
+// transition returns the ending described by the flags.
+func (c *keysSettleCmd) transition() (idempotency.Ending, error) {
 	if c.As == "failed" {
 		if c.Response != "" || c.MessageID != "" || c.SequenceNumber != "" {
-			return idempotency.Transition{}, errors.New("--response, --message-id and --sequence-number are of what succeeded; --as failed takes --reason")
+			return idempotency.Ending{}, errors.New("--response, --message-id and --sequence-number are of what succeeded; --as failed takes --reason")
 		}
 		return idempotency.FailedWith(idempotency.Failure{Proof: idempotency.ProvenForAll, Reason: c.Reason}), nil
 	}
 	if c.Reason != "" {
-		return idempotency.Transition{}, errors.New("--reason is of what failed")
+		return idempotency.Ending{}, errors.New("--reason is of what failed")
 	}
 	result := idempotency.Result{MessageID: c.MessageID, SequenceNumber: c.SequenceNumber}
 	if c.Response != "" {
 		var err error
 		if result.Response, err = os.ReadFile(c.Response); err != nil {
-			return idempotency.Transition{}, fmt.Errorf("--response: %w", err)
+			return idempotency.Ending{}, fmt.Errorf("--response: %w", err)
 		}
 	}
 	return idempotency.Completed(result), nil
@@ -71,7 +72,7 @@ func (c *keysSettleCmd) run(ctx context.Context, std stdio) (int, error) {
 			return exitFailed, fmt.Errorf("key %.*s is %s and not held; nothing was changed", shortID, found.Key.ID().String(), state)
 		}
 		if !c.Yes {
-			if err := showRecord(std.out, recordLine(found)); err != nil {
+			if err := showRecord(std.out, recordLine(found), c.JSON); err != nil {
 				return exitFailed, err
 			}
 			return exitFailed, errors.New("nothing was changed; --yes settles it")
@@ -79,7 +80,14 @@ func (c *keysSettleCmd) run(ctx context.Context, std stdio) (int, error) {
 		if err := idempotency.SettleHeld(ctx, store, found, transition); err != nil {
 			return exitFailed, err
 		}
-		_, err = fmt.Fprintf(std.out, "key %.*s: settled as %s\n", shortID, found.Key.ID().String(), c.As)
+		id := found.Key.ID().String()
+		err = printLine(std.out, c.JSON, settledKey{id, c.As}, fmt.Sprintf("key %.*s: settled as %s", shortID, id, c.As))
 		return exitFailedIf(err), err
 	})
+}
+
+// settledKey is the stable form of --json.
+type settledKey struct {
+	ID string `json:"id"`
+	As string `json:"settled_as"`
 }

@@ -9,9 +9,9 @@ import (
 	sdk "github.com/kansas-frontier-matrix/sqsfifo"
 )
 
-// keySteps names what distinguishes a dataset from its normal form, in the order in which
-// the specification names it. Each step begins with the result of the one before it, and
-// the last one ends with the normal form.
+// keySteps lists the differences between a dataset and its normal form, in the
+// specification's order. Each step begins with the result of the previous step; the last
+// step ends with the normal form.
 func keySteps(given, normal sdk.Dataset) []keyStep {
 	steps := make([]keyStep, 0, 4)
 	value, component := "", ""
@@ -57,7 +57,7 @@ func keySteps(given, normal sdk.Dataset) []keyStep {
 	return steps
 }
 
-// dotSegment is "." or ".." as a segment of a path, percent-encoded or not.
+// dotSegment is "." or ".." as a path segment, optionally percent-encoded.
 var dotSegment = regexp.MustCompile(`(?i)/(\.|%2e){1,2}(/|$)`)
 
 func beforeFragment(uri string) string {

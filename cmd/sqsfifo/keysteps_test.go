@@ -9,8 +9,8 @@ import (
 	sdk "github.com/kansas-frontier-matrix/sqsfifo"
 )
 
-// The steps lead from what was given to the normal form, and there is one if, and only
-// if, the two differ.
+// The steps lead from the given dataset to its normal form. There is a step if and only
+// if the two differ.
 func FuzzKeySteps(f *testing.F) {
 	for _, uri := range []string{
 		"https://example.org/a/b.csv", " HTTPS://Example.ORG:443/a/./x/../%61%2fb.csv#part ", "https://example.org", "s3://Bucket/key",

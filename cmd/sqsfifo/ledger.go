@@ -13,11 +13,12 @@ import (
 type ledgerCmd struct {
 	Verify ledgerVerifyCmd `cmd:"" help:"Check that nothing in an export was altered."`
 	Head   ledgerHeadCmd   `cmd:"" help:"Print the head of an export, to be kept elsewhere."`
+	Trim   ledgerTrimCmd   `cmd:"" help:"Delete the exported entries from the database."`
 }
 
-// Help is the manual of the commands.
+// Help returns the manual of the commands.
 func (*ledgerCmd) Help() string {
-	return `Works on the ledger of an idempotency store, as sqlstore.Ledger.Export writes it: JSON lines of seals and of the entries under them. No database is needed.
+	return `Works on the ledger of an idempotency store, as sqlstore.Ledger.Export writes it: JSON lines of seals and of the entries under them. Only trim needs a database.
 
 Examples:
 
@@ -31,8 +32,8 @@ type ledgerFile struct {
 	File  string `arg:"" help:"Export of a ledger; - is standard input."`
 }
 
-// verify reads the file. The error is a [*ledger.TamperError] if it is not what was
-// written.
+// verify reads and verifies the file. For an altered file the error is a
+// [*ledger.TamperError].
 func (f ledgerFile) verify(std stdio, anchors ...ledger.Head) (ledger.Report, error) {
 	var after ledger.Head
 	if f.After != "" {
@@ -56,7 +57,25 @@ func (f ledgerFile) verify(std stdio, anchors ...ledger.Head) (ledger.Report, er
 	return ledger.VerifyAfter(after, ledger.Read(in), anchors...)
 }
 
-// shown is the name of the file for people.
+// head verifies the file and returns the head of the last seal. If the file was altered or
+// has no seal, head prints the reason and returns exitFindings.
+func (f ledgerFile) head(std stdio) (head ledger.Head, code int, err error) {
+	report, err := f.verify(std)
+	var tampered *ledger.TamperError
+	switch {
+	case errors.As(err, &tampered):
+		fmt.Fprintf(std.err, "%s: %v\n", f.shown(), err)
+		return head, exitFindings, nil
+	case err != nil:
+		return head, exitFailed, err
+	case report.Seals == 0:
+		fmt.Fprintf(std.err, "%s: no seal in it, and so no head\n", f.shown())
+		return head, exitFindings, nil
+	}
+	return report.Head, exitFine, nil
+}
+
+// shown returns the display name of the file.
 func (f ledgerFile) shown() string {
 	if f.File == "-" {
 		return "standard input"
@@ -71,7 +90,7 @@ type ledgerVerifyCmd struct {
 	JSON bool     `name:"json" help:"Print one JSON object: file, whole, head, seals, entries, anchored, and what is wrong."`
 }
 
-// Help is the manual of the command.
+// Help returns the manual of the command.
 func (*ledgerVerifyCmd) Help() string {
 	return `Computes all hashes of an export again. Standard output has one line: how much was verified, or the first entry or seal that was altered, dropped, inserted, swapped with another, or cut off.
 
@@ -93,7 +112,7 @@ type verifiedLine struct {
 	Head     ledger.Head `json:"head"`
 	Seals    int64       `json:"seals"`
 	Entries  int64       `json:"entries"`
-	Anchored int64       `json:"anchored"` // seals that agree with a head that was kept
+	Anchored int64       `json:"anchored"` // seals confirmed by a kept head
 
 	Kind  string `json:"kind,omitempty"`
 	Line  int    `json:"line,omitempty"`
@@ -130,7 +149,6 @@ func (c *ledgerVerifyCmd) run(_ context.Context, std stdio) (int, error) {
 }
 
 func (c *ledgerVerifyCmd) print(w io.Writer, r ledger.Report, tampered *ledger.TamperError) error {
-	out := newLineWriter(w)
 	line := verifiedLine{File: c.shown(), Whole: tampered == nil, Head: r.Head, Seals: r.Seals, Entries: r.Entries, Anchored: r.Anchored}
 	text := fmt.Sprintf("%s: whole: %s, %s, head %s", line.File, counted(int(r.Seals), "seal"), countedAs(int(r.Entries), "entry", "entries"), r.Head)
 	if r.Anchored > 0 {
@@ -140,20 +158,22 @@ func (c *ledgerVerifyCmd) print(w io.Writer, r ledger.Report, tampered *ledger.T
 		line.Kind, line.Line, line.Seal, line.Seq, line.Other, line.Error = tampered.Kind.String(), tampered.Line, tampered.Seal, tampered.Seq, tampered.Other, tampered.Error()
 		text = fmt.Sprintf("%s: %s", line.File, line.Error)
 	}
-	var err error
-	if c.JSON {
-		err = out.write(line)
-	} else {
-		err = out.writeText(text + "\n")
-	}
-	return errors.Join(err, out.flush())
+	return printLine(w, c.JSON, line, text)
 }
 
 type ledgerHeadCmd struct {
 	ledgerFile `embed:""`
+
+	JSON bool `name:"json" help:"Print one JSON object: file and head."`
 }
 
-// Help is the manual of the command.
+// headLine is the stable form of --json.
+type headLine struct {
+	File string      `json:"file"`
+	Head ledger.Head `json:"head"`
+}
+
+// Help returns the manual of the command.
 func (*ledgerHeadCmd) Help() string {
 	return `Verifies an export and prints the head of its last seal, the number of the seal and its hash. Keep it where those who can write to the database cannot: in a ticket, in another account, on paper. "ledger verify --head" compares with it.
 
@@ -165,18 +185,10 @@ Examples:
 }
 
 func (c *ledgerHeadCmd) run(_ context.Context, std stdio) (int, error) {
-	report, err := c.verify(std)
-	var tampered *ledger.TamperError
-	switch {
-	case errors.As(err, &tampered):
-		fmt.Fprintf(std.err, "%s: %v\n", c.shown(), err)
-		return exitFindings, nil
-	case err != nil:
-		return exitFailed, err
-	case report.Seals == 0:
-		fmt.Fprintf(std.err, "%s: no seal in it, and so no head\n", c.shown())
-		return exitFindings, nil
+	head, code, err := c.head(std)
+	if code != exitFine {
+		return code, err
 	}
-	_, err = fmt.Fprintln(std.out, report.Head)
+	err = printLine(std.out, c.JSON, headLine{c.shown(), head}, head.String())
 	return exitFailedIf(err), err
 }

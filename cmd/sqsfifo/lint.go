@@ -23,7 +23,7 @@ type lintCmd struct {
 	File []string `arg:"" optional:"" help:"Message logs; - or none is standard input."`
 }
 
-// Help is the manual of the command.
+// Help returns the manual of the command.
 func (*lintCmd) Help() string {
 	return `Holds messages against the rules that keep an SQS FIFO queue from losing or doubling events. "sqsfifo explain" has the rules.
 
@@ -98,15 +98,15 @@ func (c *lintCmd) run(_ context.Context, std stdio) (int, error) {
 	if err := out.flush(); err != nil {
 		return exitFailed, err
 	}
-	fmt.Fprintf(std.err, "%s: %d errors, %d warnings, %d infos\n", counted(messages, "message"), count[lint.Error], count[lint.Warning], count[lint.Info])
+	fmt.Fprintf(std.err, "%s: %s, %s, %s\n", counted(messages, "message"), counted(count[lint.Error], "error"), counted(count[lint.Warning], "warning"), counted(count[lint.Info], "info"))
 	return code, nil
 }
 
-// checker returns what finds the faults of the messages, one after the other.
+// checker returns a function that checks messages one after another.
 func (c *lintCmd) checker() func(input.Logged) []lint.Finding {
 	stream, last := lint.NewStream(), time.Unix(0, 0)
 	return func(l input.Logged) []lint.Finding {
-		if l.At.After(last) { // the times of a stream do not go back
+		if l.At.After(last) { // times of a stream must not go back
 			last = l.At
 		}
 		l.Message.Organization, l.Message.MaxSize = c.Organization, c.MaxSize

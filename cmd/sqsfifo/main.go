@@ -1,8 +1,8 @@
-// Command sqsfifo works on SQS FIFO queues from a shell: it sends events with the
-// guarantees of the library, shows what a queue would do with a log of messages,
-// serves a fake queue to programs in any language, asks a queue how it behaves, sends
-// stored messages again, looks after an outbox, an idempotency store and its ledger, and
-// finds messages and Go code that make such a queue lose or duplicate events.
+// Command sqsfifo works on SQS FIFO queues from a shell. It sends events with the
+// guarantees of the library, receives messages in order, simulates a queue for a log of
+// messages, serves a fake queue to programs in any language, probes the behaviour of a
+// queue, replays stored messages, manages an outbox, an idempotency store and its ledger,
+// and finds messages and Go code that make a queue lose or duplicate events.
 //
 //	sqsfifo send events.jsonl --source acme.billing.export --key 'export|{/day}' --group exports --time /at
 //	sqsfifo simulate events.jsonl
@@ -13,12 +13,13 @@
 //
 // It is also a tool for "go vet -vettool".
 //
-// Data goes to standard output, everything else to standard error. It exits with
-// 0 when all is well, 1 when it found something, 2 when it could not do its work.
+// Data goes to standard output, all other output to standard error. The exit code is 0
+// for success, 1 for findings, and 2 if the command could not do its work.
 package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -36,23 +37,25 @@ const (
 	exitFailed   = 2
 )
 
-// stdio is what a command talks to.
+// stdio holds the standard streams of a command.
 type stdio struct {
 	in       io.Reader
 	out, err io.Writer
 }
 
-// command is a subcommand with its flags set. run returns the exit code, and an
-// error only with exitFailed.
+// command is a subcommand with its flags set. run returns the exit code, and an error
+// only with exitFailed.
 type command interface {
 	run(ctx context.Context, std stdio) (int, error)
 }
 
-// commandLine is every subcommand, in the order of the help.
+// commandLine lists the subcommands in help order.
 type commandLine struct {
 	Send       sendCmd       `cmd:"" help:"Send events to a FIFO queue."`
+	Consume    consumeCmd    `cmd:"" help:"Receive messages in order: print each, or run a command for each."`
 	Simulate   simulateCmd   `cmd:"" help:"Show what a queue does with a log of messages."`
 	Serve      serveCmd      `cmd:"" help:"Serve a fake SQS on this machine."`
+	Compliance complianceCmd `cmd:"" help:"Test a producer in any language."`
 	Probe      probeCmd      `cmd:"" help:"Ask a queue how it deduplicates."`
 	Replay     replayCmd     `cmd:"" help:"Send stored messages again, by a plan."`
 	Outbox     outboxCmd     `cmd:"" help:"Look at an outbox, and settle a message that is late."`
@@ -77,14 +80,14 @@ func main() {
 
 // process runs the command line of this process.
 func process() int {
-	if len(os.Args) > 1 && os.Args[1] == "send" {
-		// A closed standard output is an error of Write, and not the end of a process that
-		// has messages under way.
+	if len(os.Args) > 1 && (os.Args[1] == "send" || os.Args[1] == "consume") {
+		// A closed standard output must cause a write error and not end the process,
+		// because messages may be in flight.
 		signal.Ignore(syscall.SIGPIPE)
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	// The first signal ends the work in order, the second one ends the process.
+	// The first signal ends the work in order, the second signal ends the process.
 	context.AfterFunc(ctx, stop)
 	return run(ctx, os.Args[1:], stdio{os.Stdin, os.Stdout, os.Stderr})
 }
@@ -96,7 +99,7 @@ func run(ctx context.Context, args []string, std stdio) int {
 		fmt.Fprintf(std.err, "see %q\n", name+" --help")
 		return exitFailed
 	}
-	if c == nil { // the help was asked for, and printed
+	if c == nil { // help was requested and printed
 		return exitFine
 	}
 	code, err := c.run(ctx, std)
@@ -107,9 +110,24 @@ func run(ctx context.Context, args []string, std stdio) int {
 	return code
 }
 
-// complain prints one line for each of the errors that are joined.
+// complain prints one line for each joined error. Of several errors about a closed pipe
+// it prints only the most informative one.
 func complain(w io.Writer, name string, err error) {
+	var texts []string
+	pipe := -1
 	for _, e := range split(err) {
-		fmt.Fprintf(w, "%s: %v\n", name, e)
+		text := e.Error()
+		switch {
+		case !errors.Is(e, syscall.EPIPE):
+			texts = append(texts, text)
+		case pipe < 0:
+			pipe = len(texts)
+			texts = append(texts, text)
+		case len(text) > len(texts[pipe]):
+			texts[pipe] = text
+		}
+	}
+	for _, text := range texts {
+		fmt.Fprintf(w, "%s: %s\n", name, text)
 	}
 }

@@ -16,7 +16,7 @@ type outboxCmd struct {
 	Settle outboxSettleCmd `cmd:"" help:"Decide what becomes of a message that the relay must not send."`
 }
 
-// Help is the manual of the commands.
+// Help returns the manual of the commands.
 func (*outboxCmd) Help() string {
 	return `Works on the outbox (package outbox) in a database, while its relay runs or without it. DATABASE is the file of a SQLite database or a URL such as postgres://USER@HOST/DATABASE?search_path=SCHEMA; a password is better kept in PGPASSWORD or ~/.pgpass than in the URL. The database must have its outbox already: nothing is created.
 
@@ -29,11 +29,11 @@ Examples:
 
 // outboxFlags name an outbox.
 type outboxFlags struct {
-	ResendFor time.Duration `default:"4m30s" placeholder:"TIME" help:"Config.ResendFor of the outbox (default ${default})."`
+	ResendFor time.Duration `default:"${resend_for}" placeholder:"TIME" help:"Config.ResendFor of the outbox (default ${default})."`
 	Database  string        `arg:"" help:"File of a SQLite database, or a postgres:// URL."`
 }
 
-// with calls f with the outbox.
+// with calls do with the outbox.
 func (f outboxFlags) with(ctx context.Context, sent outbox.SentPolicy, do func(*outbox.Outbox) (int, error)) (code int, err error) {
 	box, db, err := openOutbox(ctx, f.Database, outbox.Config{ResendFor: f.ResendFor, Sent: sent})
 	if err != nil {
@@ -88,7 +88,7 @@ type outboxLagCmd struct {
 	JSON  bool `name:"json" help:"Print one JSON object for the outbox, then one for each group."`
 }
 
-// Help is the manual of the command.
+// Help returns the manual of the command.
 func (*outboxLagCmd) Help() string {
 	return `Prints how many messages are in the outbox, in how many groups, how old the oldest is, how many are late and which relay leads; then the same of each group. An age is that of the first message of a group, since it was added.
 
@@ -104,7 +104,7 @@ type lagLine struct {
 	Groups           int64   `json:"groups"`
 	OldestAgeSeconds float64 `json:"oldest_age_seconds"`
 	Late             int64   `json:"late"`
-	Leader           string  `json:"leader"` // "" if no relay leads
+	Leader           string  `json:"leader"` // "" without a leading relay
 	Fence            int64   `json:"fence"`
 }
 
@@ -173,7 +173,7 @@ type outboxStuckCmd struct {
 	JSON bool          `name:"json" help:"Print one JSON object for each group and for each late message behind its first one."`
 }
 
-// Help is the manual of the command.
+// Help returns the manual of the command.
 func (*outboxStuckCmd) Help() string {
 	return `Prints the groups whose first message is late, or was added --age ago and is still there, with the reason as far as the database has it:
 
@@ -191,7 +191,7 @@ Examples:
 	sqsfifo outbox stuck orders.db --age 10m --json`
 }
 
-// lateLine is the stable form of a late message behind the first of its group.
+// lateLine is the stable form of a late message after the first of its group.
 type lateLine struct {
 	Group        string    `json:"group"`
 	Position     int64     `json:"position"`

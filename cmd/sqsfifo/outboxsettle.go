@@ -16,9 +16,10 @@ type outboxSettleCmd struct {
 	As       string `required:"" enum:"delivered,send-again,discard" placeholder:"VERDICT" help:"delivered, send-again or discard."`
 	Archive  bool   `help:"The outbox keeps what leaves it (Config.Sent is ArchiveSent). Without it the message is deleted when it leaves."`
 	Yes      bool   `help:"Do it. Without it the message is shown and nothing is changed."`
+	JSON     bool   `name:"json" help:"Print one JSON object: group, position and settled_as, or without --yes the group."`
 }
 
-// Help is the manual of the command.
+// Help returns the manual of the command.
 func (*outboxSettleCmd) Help() string {
 	return `Decides what becomes of the first message of a group when the relay cannot: one that is late, or one that SQS refuses again and again. Look for its dedupe key at the consumer first.
 
@@ -62,12 +63,20 @@ func (c *outboxSettleCmd) run(ctx context.Context, std stdio) (int, error) {
 		case err != nil:
 			return exitFailed, err
 		}
-		_, err = fmt.Fprintf(std.out, "group %s, position %d: settled as %s\n", c.Group, c.Position, verdict)
+		err = printLine(std.out, c.JSON, settledMessage{c.Group, c.Position, c.As},
+			fmt.Sprintf("group %s, position %d: settled as %s", c.Group, c.Position, verdict))
 		return exitFailedIf(err), err
 	})
 }
 
-// find returns the group if the position is that of its first message.
+// settledMessage is the stable form of --json.
+type settledMessage struct {
+	Group    string `json:"group"`
+	Position int64  `json:"position"`
+	As       string `json:"settled_as"`
+}
+
+// find returns the group if its first message has the position.
 func (c *outboxSettleCmd) find(ctx context.Context, box *outbox.Outbox) (outbox.GroupStats, error) {
 	groups, err := box.Groups(ctx, 0)
 	if err != nil {
@@ -87,6 +96,6 @@ func (c *outboxSettleCmd) find(ctx context.Context, box *outbox.Outbox) (outbox.
 
 func (c *outboxSettleCmd) show(std stdio, g outbox.GroupStats) error {
 	l := lineOf(g)
-	_, err := fmt.Fprintf(std.out, "group %s, position %d, added %s ago, dedupe key %s, event ID %s: %s: %s\n", g.Group, g.Position, ago(g.Age), l.DedupeKey, l.EventID, l.State, l.Why)
-	return err
+	return printLine(std.out, c.JSON, l,
+		fmt.Sprintf("group %s, position %d, added %s ago, dedupe key %s, event ID %s: %s: %s", g.Group, g.Position, ago(g.Age), l.DedupeKey, l.EventID, l.State, l.Why))
 }

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// counted is a number of things for people.
+// counted formats a number of things for people.
 func counted(n int, thing string) string { return countedAs(n, thing, thing+"s") }
 
 func countedAs(n int, one, many string) string {
@@ -15,10 +15,10 @@ func countedAs(n int, one, many string) string {
 	return fmt.Sprintf("%d %s", n, many)
 }
 
-// stamp is an instant for people.
+// stamp formats an instant for people.
 func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 
-// ago is a duration for people.
+// ago formats a duration for people.
 func ago(d time.Duration) string {
 	if d >= time.Minute {
 		return d.Round(time.Second).String()

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/kansas-frontier-matrix/sqsfifo/cmd/sqsfifo/internal/timeline"
+	"github.com/kansas-frontier-matrix/sqsfifo/internal/messageline"
 	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
 )
 
@@ -19,16 +20,16 @@ type pictureFlags struct {
 	HTMLBodies bool   `name:"html-bodies" default:"true" negatable:"" help:"Let the page show of findings where bodies and attributes differ, shortened; nothing else of them is in the page (default true)."`
 }
 
-// picture makes the page of --html. A nil picture makes none.
+// picture creates the page of --html. A nil picture creates no page.
 type picture struct {
 	pictureFlags
-	args     []string // as they were given
+	args     []string // as given
 	recorder *timeline.Recorder
-	spool    *os.File // of what standard input had, nil if it is not read again
+	spool    *os.File // copy of standard input; nil if not needed
 }
 
-// begin prepares the page. Findings are shown with their texts, which the log is read
-// for once more; of standard input a copy is kept in a temporary file meanwhile.
+// begin prepares the page. For the texts of findings, the log is read a second time; for
+// standard input a temporary file keeps a copy meanwhile.
 func (f pictureFlags) begin(args []string) (*picture, error) {
 	if f.HTML == "" {
 		return nil, nil
@@ -66,7 +67,7 @@ func (p *picture) add(m message, o sqstest.Outcome) {
 	}
 }
 
-func (p *picture) write(files []string, scope string, replays []time.Duration, whatIfs []timeline.WhatIf) (err error) {
+func (p *picture) write(files []string, scope string, replays []time.Duration) (err error) {
 	if p == nil {
 		return nil
 	}
@@ -85,13 +86,13 @@ func (p *picture) write(files []string, scope string, replays []time.Duration, w
 		}
 	}()
 	w := bufio.NewWriter(f)
-	if err := p.recorder.Write(w, timeline.Options{Files: files, Scope: scope, Replays: replays, WhatIfs: whatIfs, Texts: p.HTMLBodies}); err != nil {
+	if err := p.recorder.Write(w, timeline.Options{Files: files, Scope: scope, Replays: replays, Texts: p.HTMLBodies}); err != nil {
 		return err
 	}
 	return w.Flush()
 }
 
-// readTexts reads the lines again that the page shows.
+// readTexts reads the lines shown in the page.
 func (p *picture) readTexts() error {
 	wanted := p.recorder.Wanted()
 	texts := make(map[timeline.Place]sqstest.TimedMessage, len(wanted))
@@ -125,7 +126,7 @@ func (p *picture) readTextsOf(file int32, wanted []timeline.Place, texts map[tim
 			return err
 		}
 		if !info.Mode().IsRegular() {
-			return nil // a pipe, which cannot be read again
+			return nil // a pipe cannot be read twice
 		}
 		f, err := os.Open(p.args[file])
 		if err != nil {
@@ -134,18 +135,21 @@ func (p *picture) readTextsOf(file int32, wanted []timeline.Place, texts map[tim
 		defer f.Close()
 		from = f
 	}
-	lines := bufio.NewScanner(from)
-	lines.Buffer(make([]byte, 64<<10), maxLine)
-	for line := int32(1); len(wanted) > 0 && lines.Scan(); line++ {
-		if line != wanted[0].Line {
+	lines := messageline.NewReader(from, 64<<10)
+	for len(wanted) > 0 {
+		t, err := lines.Next()
+		if err == nil && int32(t.Number) < wanted[0].Line {
 			continue
 		}
-		m, err := parseLine(lines.Bytes())
-		if err != nil {
+		var m sqstest.TimedMessage
+		if err == nil {
+			m, err = parseLine(t.Bytes)
+		}
+		if err != nil || int32(t.Number) > wanted[0].Line {
 			return errors.New("the log has changed while it was read")
 		}
 		texts[wanted[0]] = m
 		wanted = wanted[1:]
 	}
-	return lines.Err()
+	return nil
 }

@@ -12,16 +12,16 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/cmd/sqsfifo/internal/input"
 )
 
-// progress shows people how far the work is, on a terminal only. Its methods may be
-// called concurrently.
+// progress shows the progress of the work on a terminal. Its methods may be called
+// concurrently.
 type progress struct {
 	out   io.Writer
 	quiet bool
 
 	mu    sync.Mutex
-	bar   *progressbar.ProgressBar // nil where it is not shown
+	bar   *progressbar.ProgressBar // nil if hidden
 	shown time.Time
-	sized bool // the bar counts up to a size
+	sized bool // the bar has a size
 }
 
 // linesProgress counts the bytes of an input.
@@ -33,7 +33,7 @@ func linesProgress(out io.Writer, lines input.Source, quiet bool) *progress {
 	return newProgress(out, size, quiet)
 }
 
-// newProgress counts up to a size, which is 0 if it is not known.
+// newProgress counts up to a size; 0 means unknown.
 func newProgress(out io.Writer, size int64, quiet bool) *progress {
 	p := &progress{out: out, quiet: quiet}
 	if quiet || !terminal(out) || os.Getenv("CI") != "" {
@@ -52,8 +52,8 @@ func newProgress(out io.Writer, size int64, quiet bool) *progress {
 	return p
 }
 
-// terminal reports whether people look at what is written. Tools that know no cursor
-// set TERM to dumb.
+// terminal reports whether out is a terminal with a cursor. Tools without a cursor set
+// TERM to dumb.
 func terminal(out any) bool {
 	file, ok := out.(*os.File)
 	if !ok || os.Getenv("TERM") == "" || os.Getenv("TERM") == "dumb" {
@@ -63,16 +63,16 @@ func terminal(out any) bool {
 	return err == nil && info.Mode()&os.ModeCharDevice != 0
 }
 
-// read says how many bytes of the input have been read.
+// read shows the number of input bytes read.
 func (p *progress) read(bytes int64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.bar != nil && p.sized {
-		_ = p.bar.Set64(bytes) // a bar that cannot be shown stops nothing
+		_ = p.bar.Set64(bytes) // errors of the bar are ignored
 	}
 }
 
-// outcome says how many events have an outcome.
+// outcome shows the number of events with an outcome.
 func (p *progress) outcome(total int, counts map[string]int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -87,7 +87,7 @@ func (p *progress) outcome(total int, counts map[string]int) {
 	}
 }
 
-// item says how many items of a plan have an outcome.
+// item shows the number of plan items with an outcome.
 func (p *progress) item(done int, text string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -111,7 +111,7 @@ func (p *progress) say(text string) {
 	}
 }
 
-// finish takes the bar away.
+// finish removes the bar.
 func (p *progress) finish() {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -18,7 +18,7 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
 )
 
-// queueFlags name a queue and the way to it.
+// queueFlags name a queue and its endpoint.
 type queueFlags struct {
 	QueueURL    string `name:"queue-url" placeholder:"URL" help:"URL of the FIFO queue (default: a fake queue in this process)."`
 	EndpointURL string `name:"endpoint-url" placeholder:"URL" help:"Address of SQS, if it is not that of AWS."`
@@ -26,7 +26,7 @@ type queueFlags struct {
 	Profile     string `placeholder:"NAME" help:"Profile of the AWS configuration."`
 }
 
-// target is a queue and a client of it.
+// target is a queue and its client.
 type target struct {
 	client        sqsfifo.Client
 	full          *sqs.Client // nil for the fake queue in this process
@@ -35,8 +35,7 @@ type target struct {
 	note          string // for people
 }
 
-// open returns the queue. It asks the queue for its attributes, unless nothing is to be
-// sent.
+// open returns the queue. Unless dry, it reads the queue's attributes.
 func (f queueFlags) open(ctx context.Context, inFlight int, dry bool) (target, error) {
 	if f.QueueURL == "" || dry {
 		if f.EndpointURL != "" && !dry {
@@ -75,7 +74,7 @@ func (f queueFlags) client(ctx context.Context, inFlight int) (*sqs.Client, erro
 	if err != nil {
 		return nil, fmt.Errorf("--endpoint-url: %q is not a URL", endpoint)
 	}
-	if endpoint != "" && onLoopback(e.Host) { // which asks for no credentials
+	if endpoint != "" && onLoopback(e.Host) { // a fake needs no credentials
 		if region == "" {
 			region = "us-east-1"
 		}
@@ -116,9 +115,9 @@ func regionOf(host string) string {
 	return region
 }
 
-// inspect asks the queue whether it can take messages, and who computes the
-// deduplication ID. It needs sqs:GetQueueAttributes; where that is denied, SQS itself
-// refuses what a wrong queue cannot take.
+// inspect reads the queue's attributes to check that it can take messages, and to decide
+// who computes the deduplication ID. It needs sqs:GetQueueAttributes; without permission,
+// SQS itself refuses unsuitable messages.
 func (t *target) inspect(ctx context.Context) error {
 	queue, err := sqsfifo.NewQueue(t.client, sqsfifo.QueueConfig{URL: t.url})
 	if err != nil {
@@ -133,7 +132,7 @@ func (t *target) inspect(ctx context.Context) error {
 	case err == nil:
 		return nil
 	case errors.As(err, &wrong) && report.FIFO && !report.ContentBasedDeduplication:
-		// The hash of the body as the ID is the same thing to SQS (F-014).
+		// SQS treats an explicit hash of the body like its own (F-014).
 		t.deduplication = sqsfifo.ExplicitBodyHash
 		t.note = "ContentBasedDeduplication is off: each message brings the SHA-256 of its body as deduplication ID"
 		return nil
@@ -149,7 +148,7 @@ func denied(err error) bool {
 	return errors.As(err, &api) && strings.HasPrefix(api.ErrorCode(), "AccessDenied")
 }
 
-// plainCause names the commonest causes in one line.
+// plainCause describes the most common causes in one line.
 func plainCause(err error, queueURL string) error {
 	var missing *types.QueueDoesNotExist
 	var api smithy.APIError
@@ -163,15 +162,15 @@ func plainCause(err error, queueURL string) error {
 	return err
 }
 
-// flagWords names the flags in place of the fields of the library's configuration.
+// flagWords replaces the configuration's field names in an error by flags.
 func flagWords(err error) error {
 	flags := map[string]string{
-		"QueueURL": "--queue-url", "Source": "--source", "Organization": "--organization",
-		"Delivery.InFlight": "--in-flight", "Delivery.RetryFor": "--retry-for",
+		"Config.QueueURL": "--queue-url", "Config.Source": "--source", "Config.Organization": "--organization",
+		"Config.Delivery.InFlight": "--in-flight", "Config.Delivery.RetryFor": "--retry-for",
 	}
 	var errs []error
 	for _, e := range split(err) {
-		var field *sqsfifo.ConfigError
+		var field *sqsfifo.InvalidError
 		if errors.As(e, &field) && flags[field.Field] != "" {
 			e = fmt.Errorf("%s: %s", flags[field.Field], field.Rule)
 		}
@@ -180,7 +179,7 @@ func flagWords(err error) error {
 	return errors.Join(errs...)
 }
 
-// split takes joined errors apart.
+// split returns the parts of joined errors.
 func split(err error) []error {
 	if joined, ok := err.(interface{ Unwrap() []error }); ok {
 		var all []error

@@ -13,10 +13,10 @@ import (
 
 	"github.com/kansas-frontier-matrix/sqsfifo"
 	"github.com/kansas-frontier-matrix/sqsfifo/cmd/sqsfifo/internal/input"
-	"github.com/kansas-frontier-matrix/sqsfifo/cmd/sqsfifo/internal/journal"
+	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
 )
 
-// The outcomes of an event, as receipts name them.
+// The outcomes of an event in receipts.
 const (
 	outcomeStored    = "stored"
 	outcomeDuplicate = "duplicate"
@@ -30,7 +30,8 @@ const (
 	outcomeUnknown   = "unknown"
 )
 
-// everyOutcome is the order of the summary. The first three are fine.
+// everyOutcome lists the outcomes in the order of the summary. The first three are
+// successes.
 var everyOutcome = []string{
 	outcomeStored, outcomeDuplicate, outcomeEarlier,
 	outcomeConflict, outcomeRefused, outcomeNotStored, outcomeHeld, outcomeInDoubt, outcomeAltered, outcomeUnknown,
@@ -55,7 +56,7 @@ type receiptLine struct {
 	Error          string `json:"error,omitempty"`
 }
 
-// outcome is what became of an event.
+// outcome is the result of an event.
 type outcome struct {
 	name           string
 	receipt        sqsfifo.Receipt
@@ -67,28 +68,31 @@ type outcome struct {
 	sequenceNumber string
 }
 
-func receiptOfEarlier(e journal.Entry) outcome {
-	return outcome{name: outcomeEarlier, drift: e.Drift, messageID: e.MessageID, sequenceNumber: e.SequenceNumber}
-}
-
-// outcomeOf is that of an event that the producer has reported.
-func outcomeOf(r sqsfifo.Receipt, err error, e journal.Entry) outcome {
-	o := outcome{receipt: r, err: err, drift: e.Drift, messageID: r.MessageID, sequenceNumber: r.SequenceNumber}
+// outcomeOf returns the outcome of an event. With a journal, an event that needed no request
+// was sent before: by an earlier run, or from an earlier line.
+func outcomeOf(r sqsfifo.Receipt, err error, journal bool) outcome {
+	o := outcome{receipt: r, err: err, messageID: r.MessageID, sequenceNumber: r.SequenceNumber}
+	for _, f := range r.Findings {
+		o.drift = o.drift || f.Rule == "SF061"
+	}
 	var conflict *sqsfifo.ConflictError
 	var violation *sqsfifo.ViolationError
 	var doubt *sqsfifo.InDoubtError
+	var unknown *idempotency.IndeterminateError
 	switch fate := sqsfifo.FateOf(err); {
+	case fate == sqsfifo.Stored && journal && r.Duplicate && r.Attempts == 0:
+		o.name = outcomeEarlier
 	case fate == sqsfifo.Stored && r.Duplicate:
 		o.name = outcomeDuplicate
 	case fate == sqsfifo.Stored:
 		o.name = outcomeStored
+	case errors.As(err, &unknown):
+		o.name, o.since = outcomeUnknown, unknown.DoubtSince
+		o.err = fmt.Errorf("an earlier run may have sent it at %s or later, and SQS would not recognise it any more; look for it in the queue or at its consumer, then --resend-unknown sends it again", stamp(o.since))
 	case errors.As(err, &doubt):
 		o.name, o.since, o.resendBefore = outcomeInDoubt, doubt.Since, doubt.ResendBefore
 	case fate == sqsfifo.Altered:
 		o.name = outcomeAltered
-	case !e.ResendBefore.IsZero():
-		// This run has not stored it. The earlier one may have.
-		o.name, o.since, o.resendBefore = outcomeInDoubt, e.Since, e.ResendBefore
 	case errors.As(err, &conflict):
 		o.name = outcomeConflict
 	case errors.As(err, &violation):
@@ -101,28 +105,28 @@ func outcomeOf(r sqsfifo.Receipt, err error, e journal.Entry) outcome {
 	return o
 }
 
-// receipts prints the outcomes, those of a message group in the order of its lines.
+// receipts prints the outcomes. Receipts of a message group are in the order of its
+// lines.
 type receipts struct {
 	out       *lineWriter
 	progress  *progress
 	onFailure context.CancelCauseFunc
 
 	mu     sync.Mutex
-	groups map[string][]*slot // of each group, the first without an outcome and those after it
+	groups map[string][]*slot // per group, unprinted events from the first without an outcome
 	counts map[string]int
 	total  int
-	err    error // of the first line that could not be printed
+	err    error // of the first line with a print error
 
 	flushed time.Time
 
-	room chan struct{} // one for each slot that was begun and not printed
+	room chan struct{} // one for each started and unprinted slot
 }
 
-// mostWaiting is how many receipts may wait for earlier ones of their groups.
+// mostWaiting limits the receipts that wait for earlier receipts of their groups.
 const mostWaiting = 1 << 14
 
-// A receipt is written at once, unless so many others are about to come that it need not
-// wait for long.
+// A receipt is flushed immediately, unless many others are about to follow soon.
 const (
 	fewWaiting       = 64
 	longestUnflushed = 100 * time.Millisecond
@@ -130,10 +134,11 @@ const (
 
 // slot is the place of an event among the receipts of its group.
 type slot struct {
-	r     *receipts
-	group string
-	line  receiptLine
-	done  bool
+	r       *receipts
+	group   string
+	line    receiptLine
+	done    bool
+	dropped bool // has no receipt
 }
 
 func newReceipts(out io.Writer, p *progress) *receipts {
@@ -143,8 +148,8 @@ func newReceipts(out io.Writer, p *progress) *receipts {
 	}
 }
 
-// begin takes a place for an event. It waits while too many have no outcome; the error
-// is the cause of the context's end.
+// begin takes a slot for an event. It waits while too many events have no outcome; the
+// error is the cause of the context's end.
 func (r *receipts) begin(ctx context.Context, l input.Line, m *sqsfifo.Message) (*slot, error) {
 	select {
 	case r.room <- struct{}{}:
@@ -160,7 +165,7 @@ func (r *receipts) begin(ctx context.Context, l input.Line, m *sqsfifo.Message) 
 	return s, nil
 }
 
-// end gives the event its outcome and prints what may be printed now.
+// end sets the outcome of the event and prints all receipts that are now due.
 func (s *slot) end(o outcome) {
 	l := &s.line
 	l.Outcome, l.MessageID, l.SequenceNumber, l.Attempts = o.name, o.messageID, o.sequenceNumber, o.receipt.Attempts
@@ -177,12 +182,27 @@ func (s *slot) end(o outcome) {
 	r := s.r
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	s.done = true
 	r.counts[o.name]++
 	r.total++
+	s.finishLocked()
+}
+
+// drop ends the event without a receipt.
+func (s *slot) drop() {
+	s.r.mu.Lock()
+	defer s.r.mu.Unlock()
+	s.dropped = true
+	s.finishLocked()
+}
+
+func (s *slot) finishLocked() {
+	s.done = true
+	r := s.r
 	waiting := r.groups[s.group]
 	for len(waiting) > 0 && waiting[0].done {
-		r.printLocked(waiting[0].line)
+		if !waiting[0].dropped {
+			r.printLocked(waiting[0].line)
+		}
 		waiting = waiting[1:]
 		<-r.room
 	}
@@ -204,7 +224,7 @@ func (r *receipts) printLocked(l receiptLine) {
 	}
 }
 
-// finish prints what is not printed yet.
+// finish prints the remaining receipts.
 func (r *receipts) finish() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -217,7 +237,7 @@ func (r *receipts) finish() error {
 	return nil
 }
 
-// failed reports whether an event is not stored, or if that is unknown.
+// failed reports whether any event is not stored or in doubt.
 func (r *receipts) failed() bool {
 	for _, name := range everyOutcome[3:] {
 		if r.counts[name] > 0 {
@@ -258,6 +278,18 @@ func newLineWriter(w io.Writer) *lineWriter {
 	e := json.NewEncoder(b)
 	e.SetEscapeHTML(false)
 	return &lineWriter{b, e}
+}
+
+// printLine prints one object as JSON, or else one line of text.
+func printLine(w io.Writer, asJSON bool, object any, text string) error {
+	out := newLineWriter(w)
+	var err error
+	if asJSON {
+		err = out.write(object)
+	} else {
+		err = out.writeText(text + "\n")
+	}
+	return errors.Join(err, out.flush())
 }
 
 func (w *lineWriter) write(v any) error { return w.encoder.Encode(v) }

@@ -14,23 +14,22 @@ import (
 )
 
 type replayCmd struct {
-	Plan   replayPlanCmd   `cmd:"" help:"Write a plan: what becomes of each message, and why. Nothing is sent."`
-	Run    replayRunCmd    `cmd:"" help:"Send what a plan says."`
-	Resume replayResumeCmd `cmd:"" help:"Go on with a plan whose run ended early."`
-	Report replayReportCmd `cmd:"" help:"Show what became of a plan so far."`
-	Settle replaySettleCmd `cmd:"" help:"Decide what becomes of a message that stopped its group."`
+	Plan    replayPlanCmd    `cmd:"" help:"Write a plan: what becomes of each message, and why. Nothing is sent."`
+	Run     replayRunCmd     `cmd:"" help:"Send what a plan says, from the start or from where an earlier run ended."`
+	Queue   replayQueueCmd   `cmd:"" help:"Send the messages of a parking queue or a dead-letter queue, and delete each after its copy was acknowledged."`
+	Report  replayReportCmd  `cmd:"" help:"Show what became of a plan so far."`
+	Resolve replayResolveCmd `cmd:"" help:"Decide about a message that stopped its group."`
 }
 
-// Help is the manual of the commands.
+// Help returns the manual of the commands.
 func (*replayCmd) Help() string {
-	return `Sends stored messages again, or for the first time, in the order of each group (package replay). A plan says for each message whether it is inside the deduplication window, where SQS suppresses it, or outside, where it is delivered again. A run follows the plan, and writes each message into a journal before it is sent, so that a run that was killed can be resumed and no message of a plan is stored twice.
+	return `Sends stored messages again, or for the first time, in the order of each group (package replay). A plan says for each message whether it is inside the deduplication window, where SQS suppresses it, or outside, where it is delivered again. A run follows the plan, and writes each message into a journal before it is sent, so that a second run continues a killed one and no message of a plan is stored twice. "replay queue" takes the messages of a parking queue or a dead-letter queue, without a plan.
 
 Examples:
 
 	sqsfifo replay plan day.plan --lines day.jsonl --from 2026-11-21T00:00:00Z
 	sqsfifo replay run day.plan --lines day.jsonl --dry-run
 	sqsfifo replay run day.plan --lines day.jsonl --queue-url https://sqs.eu-central-1.amazonaws.com/123456789012/scenes.fifo --journal-dir /var/lib/replay --rate 50
-	sqsfifo replay resume day.plan --lines day.jsonl --queue-url https://sqs.eu-central-1.amazonaws.com/123456789012/scenes.fifo --journal-dir /var/lib/replay
 	sqsfifo replay report day.plan --journal-dir /var/lib/replay`
 }
 
@@ -47,11 +46,7 @@ type filterFlags struct {
 func (f filterFlags) filter() (replay.Filter, error) {
 	out := replay.Filter{From: f.From, Before: f.Before, EventSources: f.EventSource, DedupeKeys: f.Key, Groups: f.Group}
 	for _, name := range f.Status {
-		var s replay.Status
-		if err := s.UnmarshalText([]byte(name)); err != nil {
-			return out, fmt.Errorf("--status: %w", err)
-		}
-		out.Statuses = append(out.Statuses, s)
+		out.Statuses = append(out.Statuses, replay.Status(name))
 	}
 	if !f.From.IsZero() && !f.Before.IsZero() && !f.From.Before(f.Before) {
 		return out, fmt.Errorf("--from %s is not before --before %s: no message is selected", stamp(f.From), stamp(f.Before))
@@ -71,9 +66,9 @@ type replayPlanCmd struct {
 	Plan string `arg:"" help:"File to write the plan to, which is not there yet."`
 }
 
-// Help is the manual of the command.
+// Help returns the manual of the command.
 func (*replayPlanCmd) Help() string {
-	return `Reads a source, writes a plan, and prints how many messages it sends, skips or holds, by their place in the deduplication window: new, inside, edge or outside. No request is made, and the plan holds no payload.
+	return `Reads a source, writes a plan, and prints how many messages it sends, skips or leaves unresolved, by their position in the deduplication window: new, inside, edge or outside. No request is made, and the plan holds no payload.
 
 A line of --lines is a message as "sqsfifo send --dry-run" prints it, with what is known of it:
 
@@ -81,7 +76,7 @@ A line of --lines is a message as "sqsfifo send --dry-run" prints it, with what 
 
 All but the message may be left out. --store reads the records of an idempotency store, such as the journal of "sqsfifo send". DATABASE is the file of a SQLite database or a postgres:// URL.
 
-The exit code is 0 if all is planned, 1 if the plan holds a message back or refuses it (hold, conflict, drift), which then stops its group, 2 if no plan was written.
+The exit code is 0 if all is planned, 1 if the plan has a message that stops its group (unresolved, conflict, drift), 2 if no plan was written.
 
 Examples:
 
@@ -106,10 +101,6 @@ func (c *replayPlanCmd) run(ctx context.Context, std stdio) (code int, err error
 	if err != nil {
 		return exitFailed, err
 	}
-	var window replay.WindowPolicy
-	if err := window.UnmarshalText([]byte(c.Window)); err != nil {
-		return exitFailed, fmt.Errorf("--window: %w", err)
-	}
 	if _, err := os.Stat(c.Plan); err == nil {
 		return exitFailed, fmt.Errorf("%s is there already, and a run may have begun it; name another file", c.Plan)
 	}
@@ -118,7 +109,7 @@ func (c *replayPlanCmd) run(ctx context.Context, std stdio) (code int, err error
 		return exitFailed, err
 	}
 	defer closing(closeSource, &code, &err)
-	plan, err := replay.NewPlan(ctx, source, replay.Options{Filter: filter, Window: window, Redeliver: c.Redeliver, ResendInDoubt: c.ResendInDoubt}, time.Now())
+	plan, err := replay.NewPlan(ctx, source, replay.Options{Filter: filter, Window: replay.WindowPolicy(c.Window), Redeliver: c.Redeliver, ResendInDoubt: c.ResendInDoubt}, time.Now())
 	if err != nil {
 		return exitFailed, err
 	}
@@ -133,7 +124,7 @@ func (c *replayPlanCmd) run(ctx context.Context, std stdio) (code int, err error
 		}
 		err = errors.Join(out.write(planLine{plan.ID, plan.Source, plan.Made, len(plan.Items), plan.Excluded, counts}), out.flush())
 	} else {
-		err = plan.WriteSummary(std.out)
+		err = writePlanTable(std.out, plan)
 	}
 	if err != nil {
 		return exitFailed, err
@@ -148,10 +139,10 @@ func (c *replayPlanCmd) run(ctx context.Context, std stdio) (code int, err error
 
 // stops reports whether a group stops at an item with the action.
 func stops(a replay.Action) bool {
-	return a == replay.ActionHold || a == replay.ActionConflict || a == replay.ActionDrift
+	return a == replay.ActionUnresolved || a == replay.ActionConflict || a == replay.ActionDrift
 }
 
-// writePlan makes the file. It is whole and on disk, or not there.
+// writePlan writes the file completely and durably, or not at all.
 func writePlan(path string, plan *replay.Plan) (err error) {
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600) // #nosec G304 -- the file that was named
 	if err != nil {
@@ -188,7 +179,7 @@ func readPlan(path string) (*replay.Plan, error) {
 	return plan, nil
 }
 
-// openFile returns a file that is read at random, and its size now.
+// openFile returns a file for random reads, with its current size.
 func openFile(path string) (*os.File, int64, error) {
 	f, err := os.Open(path) // #nosec G304 -- the file that was named
 	if err != nil {
@@ -205,7 +196,7 @@ func openFile(path string) (*os.File, int64, error) {
 	return nil, 0, errors.Join(err, f.Close())
 }
 
-// canonicalPath is the same for all who name the file, also by a link.
+// canonicalPath returns the same path for every name of the file, including links.
 func canonicalPath(path string) (string, error) {
 	absolute, err := filepath.Abs(path)
 	if err != nil {
@@ -214,15 +205,15 @@ func canonicalPath(path string) (string, error) {
 	return filepath.EvalSymlinks(absolute)
 }
 
-// closing closes what a command has used, when it returns. An error of that is the
-// command's, if it has no other.
+// closing calls close when a command returns. A close error becomes the command's error,
+// if the command has no other.
 func closing(close func() error, code *int, err *error) {
 	if closeErr := close(); *err == nil && closeErr != nil {
 		*code, *err = exitFailed, closeErr
 	}
 }
 
-// closeAll returns a function that closes all.
+// closeAll returns a function that closes all closers.
 func closeAll(closers ...io.Closer) func() error {
 	return func() error {
 		var errs []error

@@ -20,11 +20,11 @@ type replayReportCmd struct {
 	Plan string `arg:"" help:"File that \"replay plan\" wrote."`
 }
 
-// Help is the manual of the command.
+// Help returns the manual of the command.
 func (*replayReportCmd) Help() string {
 	return `Prints what became of a plan over all its runs, also while one is under way: nothing is locked and nothing is sent. Messages that stopped their groups are named on standard error, with their numbers in the plan.
 
-The exit code is that of "replay run" for the same report: 0 if each message was sent, suppressed or skipped, 1 if one is a conflict, has drifted, failed, is indeterminate or remains, 2 if plan or journal cannot be read.
+The exit code is that of "replay run" for the same report: 0 if each message was sent, suppressed or skipped, 1 if one is a conflict, has drifted, failed, is unresolved or remains, 2 if plan or journal cannot be read.
 
 Examples:
 
@@ -40,7 +40,7 @@ type resultLine struct {
 	EventID        string         `json:"event_id"`
 	Outcome        replay.Outcome `json:"outcome"`
 	Planned        replay.Label   `json:"planned"`
-	AtSend         string         `json:"at_send,omitempty"` // of a message that was tried
+	AtSend         string         `json:"at_send,omitempty"` // of a tried message
 	Reason         string         `json:"reason,omitempty"`
 	MessageID      string         `json:"message_id,omitempty"`
 	SequenceNumber string         `json:"sequence_number,omitempty"`
@@ -77,11 +77,11 @@ func (c *replayReportCmd) run(ctx context.Context, std stdio) (int, error) {
 func writeResults(out *lineWriter, results []replay.Result) error {
 	for _, r := range results {
 		l := resultLine{
-			Item: r.Item.Number, Group: r.Item.Group, DedupeKey: r.Item.DedupeKey, EventID: r.Item.EventID.String(), Outcome: r.Outcome,
+			Item: r.Item.Number, Group: r.Item.Group, DedupeKey: r.Item.DedupeKey, EventID: r.Item.EventID.String(), Outcome: cmp.Or(r.Outcome, "remaining"),
 			Planned: r.Item.Label, Reason: r.Reason, MessageID: r.MessageID, SequenceNumber: r.SequenceNumber,
 		}
 		if r.Tried {
-			l.AtSend = r.Label.String()
+			l.AtSend = string(r.Label)
 		}
 		if err := out.write(l); err != nil {
 			return err
@@ -90,9 +90,9 @@ func writeResults(out *lineWriter, results []replay.Result) error {
 	return out.flush()
 }
 
-// reportCode is the exit code of a report.
+// reportCode returns the exit code of a report.
 func reportCode(r replay.Report) int {
-	if r.Conflict+r.Drift+r.Indeterminate+r.Failed+r.Remaining > 0 {
+	if r.Conflict+r.Drift+r.Unresolved+r.Failed+r.Remaining > 0 {
 		return exitFindings
 	}
 	return exitFine
@@ -103,13 +103,13 @@ func printReport(std stdio, r replay.Report, asJSON bool) error {
 		out := newLineWriter(std.out)
 		return errors.Join(out.write(r), out.flush())
 	}
-	return r.Write(std.out)
+	return writeReportTable(std.out, r)
 }
 
-// shownStops is how many messages that stopped their groups are named.
+// shownStops limits the printed messages that stopped their groups.
 const shownStops = 20
 
-// printStops names the messages at which groups stopped.
+// printStops prints the messages that stopped their groups.
 func printStops(w io.Writer, results []replay.Result) {
 	more := 0
 	for _, r := range results {
@@ -126,35 +126,31 @@ func printStops(w io.Writer, results []replay.Result) {
 	}
 }
 
-type replaySettleCmd struct {
+type replayResolveCmd struct {
 	JournalDir string `required:"" placeholder:"DIR" help:"Folder of the journals."`
-	As         string `required:"" enum:"delivered,send_again,discard" placeholder:"VERDICT" help:"delivered, send_again or discard."`
-	Yes        bool   `help:"Do it. Without it the message is shown and nothing is changed."`
+	As         string `required:"" enum:"delivered,resend,discard" placeholder:"RESOLUTION" help:"delivered, resend or discard."`
+	Yes        bool   `help:"Record it. Without it the message is shown and nothing is changed."`
 
 	Plan string `arg:"" help:"File that \"replay plan\" wrote."`
 	Item int    `arg:"" help:"Number of the message in the plan, as the report prints it."`
 }
 
-// Help is the manual of the command.
-func (*replaySettleCmd) Help() string {
-	return `Notes in the journal what becomes of a message that is indeterminate, a conflict, drifted or failed, for the next "replay resume". Nothing is sent. Look for its dedupe key at the consumer first.
+// Help returns the manual of the command.
+func (*replayResolveCmd) Help() string {
+	return `Records in the journal a decision about an unresolved, conflicting, drifted or failed message, for the next "replay run". Nothing is sent. Look for its dedupe key at the consumer first.
 
-	delivered   the consumer has it. It counts as suppressed
-	send_again  the consumer does not have it, or recognises it. The next run sends it
-	discard     it is not to be sent. It counts as skipped, and its group goes on
+	delivered  the consumer has it. It counts as suppressed
+	resend     the consumer does not have it, or recognises it. The next run sends it
+	discard    it is not to be sent. It counts as skipped, and its group goes on
 
-The exit code is 0 if it is noted, 2 if nothing was changed.
+The exit code is 0 if the decision is recorded, 2 if nothing was changed.
 
 Examples:
 
-	sqsfifo replay settle day.plan 17 --journal-dir journals --as discard --yes`
+	sqsfifo replay resolve day.plan 17 --journal-dir journals --as discard --yes`
 }
 
-func (c *replaySettleCmd) run(ctx context.Context, std stdio) (code int, err error) {
-	var verdict replay.Verdict
-	if err := verdict.UnmarshalText([]byte(c.As)); err != nil {
-		return exitFailed, fmt.Errorf("--as: %w", err)
-	}
+func (c *replayResolveCmd) run(ctx context.Context, std stdio) (code int, err error) {
 	plan, err := readPlan(c.Plan)
 	if err != nil {
 		return exitFailed, err
@@ -162,27 +158,37 @@ func (c *replaySettleCmd) run(ctx context.Context, std stdio) (code int, err err
 	if c.Item < 0 || c.Item >= len(plan.Items) {
 		return exitFailed, fmt.Errorf("the plan has no item %d, only %s counted from 0", c.Item, counted(len(plan.Items), "item"))
 	}
-	journal, err := openReplayJournal(ctx, c.JournalDir, plan, true)
+	if !c.Yes {
+		return c.show(ctx, std, plan)
+	}
+	journal, err := replay.OpenJournal(c.JournalDir, plan, "")
+	if err != nil {
+		return exitFailed, fmt.Errorf("--journal-dir: %w", err)
+	}
+	defer closing(journal.Close, &code, &err)
+	if err := replay.Resolve(ctx, plan, journal, c.Item, replay.Resolution(c.As), time.Now()); err != nil {
+		return exitFailed, err
+	}
+	_, err = fmt.Fprintf(std.out, "item %d, group %s: resolved as %s\n", c.Item, plan.Items[c.Item].Group, c.As)
+	return exitFailedIf(err), err
+}
+
+// show prints the message without a change.
+func (c *replayResolveCmd) show(ctx context.Context, std stdio, plan *replay.Plan) (int, error) {
+	journal, err := replay.ReadJournal(c.JournalDir, plan)
+	if err != nil {
+		return exitFailed, fmt.Errorf("--journal-dir: %w", err)
+	}
+	defer journal.Close()
+	_, results, err := replay.ReadReport(ctx, plan, journal, time.Now())
 	if err != nil {
 		return exitFailed, err
 	}
-	defer closing(journal.Close, &code, &err)
-	if !c.Yes {
-		_, results, err := replay.ReadReport(ctx, plan, journal, time.Now())
-		if err != nil {
-			return exitFailed, err
-		}
-		r := results[c.Item]
-		identity := ""
-		if r.Item.DedupeKey != "" { // a message that cannot be read has none
-			identity = fmt.Sprintf(", dedupe key %s, event ID %s", r.Item.DedupeKey, r.Item.EventID)
-		}
-		fmt.Fprintf(std.out, "item %d, group %s, position %s of the source%s: %s: %s\n", r.Item.Number, r.Item.Group, r.Item.Position, identity, r.Outcome, cmp.Or(r.Reason, "-"))
-		return exitFailed, errors.New("nothing was changed; --yes settles it")
+	r := results[c.Item]
+	identity := ""
+	if r.Item.DedupeKey != "" { // an unreadable message has no key
+		identity = fmt.Sprintf(", dedupe key %s, event ID %s", r.Item.DedupeKey, r.Item.EventID)
 	}
-	if err := replay.Settle(ctx, plan, journal, c.Item, verdict, time.Now()); err != nil {
-		return exitFailed, err
-	}
-	_, err = fmt.Fprintf(std.out, "item %d, group %s: settled as %s\n", c.Item, plan.Items[c.Item].Group, verdict)
-	return exitFailedIf(err), err
+	fmt.Fprintf(std.out, "item %d, group %s, position %s of the source%s: %s: %s\n", r.Item.Number, r.Item.Group, r.Item.Position, identity, cmp.Or(r.Outcome, "remaining"), cmp.Or(r.Reason, "-"))
+	return exitFailed, errors.New("nothing was changed; --yes resolves it")
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"time"
 
@@ -11,7 +12,7 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/replay"
 )
 
-// replayFlags are those of a run.
+// replayFlags are the flags of a run.
 type replayFlags struct {
 	Source sourceFlags `embed:"" group:"Source (that of the plan):"`
 	Queue  queueFlags  `embed:"" group:"Queue:"`
@@ -21,7 +22,7 @@ type replayFlags struct {
 	Rate         float64       `placeholder:"N" help:"Most messages a second (default: no limit but that of SQS)."`
 	CallRate     float64       `placeholder:"N" help:"Most requests to SQS a second, retries included."`
 	InFlight     int           `default:"10" placeholder:"N" help:"Most messages at once, of as many groups (default ${default})."`
-	RetryFor     time.Duration `default:"4m30s" placeholder:"TIME" help:"How long a message is tried when SQS throttles or does not answer (default ${default})."`
+	RetryFor     time.Duration `default:"${retry_for}" placeholder:"TIME" help:"How long a message is tried when SQS throttles or does not answer (default ${default})."`
 	RunID        string        `placeholder:"ID" help:"Name of the run in the attribute of its messages and in the journal (default: a random one)."`
 	JSON         bool          `name:"json" help:"Print the report as one JSON object."`
 	Quiet        bool          `short:"q" help:"No progress, and no lines about messages that stopped their groups."`
@@ -38,7 +39,7 @@ func (c *replayFlags) check() error {
 	refuse(c.CallRate < 0, "--call-rate: %v is below 0", c.CallRate)
 	refuse(c.InFlight < 1, "--in-flight: %d is below 1", c.InFlight)
 	refuse(c.RetryFor < 0, "--retry-for: %v is below 0", c.RetryFor)
-	refuse(c.JournalDir == "" && c.Queue.QueueURL != "", "--queue-url needs --journal-dir: without a journal a run that was killed cannot be resumed")
+	refuse(c.JournalDir == "" && c.Queue.QueueURL != "", "--queue-url needs --journal-dir: without a journal no run can continue a killed one")
 	refuse(c.JournalDir != "" && c.Queue.QueueURL == "", "--journal-dir needs --queue-url: the fake queue ends with this process, and a journal of it would say that messages are sent")
 	return errors.Join(errs...)
 }
@@ -50,15 +51,15 @@ type replayRunCmd struct {
 	Plan   string `arg:"" help:"File that \"replay plan\" wrote."`
 }
 
-// Help is the manual of the command.
+// Help returns the manual of the command.
 func (*replayRunCmd) Help() string {
-	return `Sends what a plan says: the stored bytes to the stored groups, each group in its order. A group stops at its first message that is a conflict, has drifted, failed or is indeterminate, and the others go on. Messages name the run in an attribute, never in the body.
+	return `Sends what a plan says: the stored bytes to the stored groups, each group in its order. A group stops at its first message that is a conflict, drifted, failed or is unresolved, and the others go on. Messages name the run in an attribute, never in the body.
 
-Each message is in the journal, on disk, before it is sent. When the run was interrupted or killed, "replay resume" goes on. Only one run at a time has a source.
+Each message is in the journal, on disk, before it is sent. After an interrupted or killed run, or after a group stopped, the same command continues: a sent message is not sent again. A message without an answer is sent again, with the same bytes, as long as SQS surely recognises it; later it is unresolved: see "replay resolve". Only one run at a time has a source. The report is about all runs of the plan.
 
 Without --queue-url the messages go to a fake queue in this process, which ends with it: a rehearsal, whose journal is thrown away. --dry-run needs neither a source nor a queue; with --journal-dir it says what is left.
 
-Standard output has the report: planned = sent + suppressed + skipped + conflict + drift + indeterminate + failed + remaining. The exit code is 0 if each message was sent, suppressed or skipped; 1 if one is a conflict, has drifted, failed, is indeterminate or remains; 2 if the run could not do its work, or was interrupted.
+Standard output has the report: planned = sent + suppressed + skipped + conflict + drift + unresolved + failed + remaining. The exit code is 0 if each message was sent, suppressed or skipped; 1 if one is a conflict, has drifted, failed, is unresolved or remains; 2 if the run could not do its work, or was interrupted.
 
 Examples:
 
@@ -67,35 +68,11 @@ Examples:
 	sqsfifo replay run day.plan --lines day.jsonl --queue-url http://127.0.0.1:9324/000000000000/events.fifo --journal-dir journals --rate 50 --json`
 }
 
-type replayResumeCmd struct {
-	replayFlags `embed:""`
-
-	Plan string `arg:"" help:"File that \"replay plan\" wrote."`
-}
-
-// Help is the manual of the command.
-func (*replayResumeCmd) Help() string {
-	return `Goes on with a plan whose run was interrupted or killed, or whose groups stopped, with the same source, queue and journal. What was sent is not sent again. What has no answer is sent again with the same bytes as long as SQS surely recognises it, and is indeterminate after that: see "replay settle".
-
-The report is about all runs of the plan; it and the exit code are as those of "replay run".
-
-Examples:
-
-	sqsfifo replay resume day.plan --lines day.jsonl --queue-url http://127.0.0.1:9324/000000000000/events.fifo --journal-dir journals`
-}
-
 func (c *replayRunCmd) run(ctx context.Context, std stdio) (int, error) {
 	if c.DryRun {
 		return c.dryRun(ctx, std)
 	}
-	return c.send(ctx, std, c.Plan, false)
-}
-
-func (c *replayResumeCmd) run(ctx context.Context, std stdio) (int, error) {
-	if c.Queue.QueueURL == "" {
-		return exitFailed, errors.New("--queue-url is missing: name the queue of the run that is resumed")
-	}
-	return c.send(ctx, std, c.Plan, true)
+	return c.send(ctx, std)
 }
 
 // dryRun prints the steps of a run that begins now.
@@ -104,15 +81,12 @@ func (c *replayRunCmd) dryRun(ctx context.Context, std stdio) (code int, err err
 	if err != nil {
 		return exitFailed, err
 	}
-	var j replay.Journal
+	var j *replay.Journal
 	if c.JournalDir != "" {
-		if _, err := os.Stat(replay.JournalPath(c.JournalDir, plan)); err == nil {
-			read, err := replay.ReadJournal(c.JournalDir, plan)
-			if err != nil {
-				return exitFailed, err
-			}
-			defer read.Close()
-			j = read
+		if j, err = replay.ReadJournal(c.JournalDir, plan); err == nil {
+			defer j.Close()
+		} else if !errors.Is(err, fs.ErrNotExist) {
+			return exitFailed, err
 		}
 	}
 	steps, err := replay.DryRun(ctx, plan, j, time.Now())
@@ -122,7 +96,7 @@ func (c *replayRunCmd) dryRun(ctx context.Context, std stdio) (code int, err err
 	if c.JSON {
 		err = writeSteps(newLineWriter(std.out), steps)
 	} else {
-		err = replay.WriteSteps(std.out, steps)
+		err = writeStepsTable(std.out, steps)
 	}
 	if err != nil {
 		return exitFailed, err
@@ -160,12 +134,12 @@ func writeSteps(out *lineWriter, steps []replay.Step) error {
 	return out.flush()
 }
 
-// send runs the plan, for the first time or again.
-func (c *replayFlags) send(ctx context.Context, std stdio, path string, again bool) (code int, err error) {
+// send runs the plan from its start, or from the end of the journal.
+func (c *replayRunCmd) send(ctx context.Context, std stdio) (code int, err error) {
 	if err := c.check(); err != nil {
 		return exitFailed, err
 	}
-	plan, err := readPlan(path)
+	plan, err := readPlan(c.Plan)
 	if err != nil {
 		return exitFailed, err
 	}
@@ -184,9 +158,9 @@ func (c *replayFlags) send(ctx context.Context, std stdio, path string, again bo
 		}
 		defer closing(func() error { return os.RemoveAll(dir) }, &code, &err)
 	}
-	journal, err := openReplayJournal(ctx, dir, plan, again)
+	journal, err := replay.OpenJournal(dir, plan, "")
 	if err != nil {
-		return exitFailed, err
+		return exitFailed, fmt.Errorf("--journal-dir: %w", err)
 	}
 	defer closing(journal.Close, &code, &err)
 	target, err := c.Queue.open(ctx, c.InFlight, false)
@@ -199,46 +173,11 @@ func (c *replayFlags) send(ctx context.Context, std stdio, path string, again bo
 	return c.sendTo(ctx, std, target, plan, source, journal)
 }
 
-// openReplayJournal opens the journal of a plan, which has a run if and only if it is
-// to go on.
-func openReplayJournal(ctx context.Context, dir string, plan *replay.Plan, again bool) (*replay.FileJournal, error) {
-	if _, err := os.Stat(replay.JournalPath(dir, plan)); again && err != nil {
-		return nil, fmt.Errorf("--journal-dir: no journal of the plan is in %s; begin with: replay run", dir)
-	}
-	journal, err := replay.OpenJournal(dir, plan, "")
-	if err != nil {
-		return nil, fmt.Errorf("--journal-dir: %w", err)
-	}
-	begun, err := hasRun(ctx, journal)
-	if err == nil && begun && !again {
-		err = errors.New("a run of the plan was begun; go on with: replay resume")
-	}
-	if err == nil && !begun && again {
-		err = errors.New("no run of the plan was begun; begin with: replay run")
-	}
-	if err != nil {
-		return nil, errors.Join(fmt.Errorf("--journal-dir: %w", err), journal.Close())
-	}
-	return journal, nil
-}
-
-func hasRun(ctx context.Context, j replay.Journal) (bool, error) {
-	for m, err := range j.Marks(ctx) {
-		if err != nil {
-			return false, err
-		}
-		if m.Kind == replay.MarkBegin {
-			return true, nil
-		}
-	}
-	return false, nil
-}
-
-func (c *replayFlags) sendTo(ctx context.Context, std stdio, target target, plan *replay.Plan, source replay.Source, journal replay.Journal) (code int, err error) {
-	counter := &replay.CallCounter{Client: target.client}
-	d := sqsfifo.Delivery{InFlight: c.InFlight, RetryFor: max(c.RetryFor, 1)} // 0 is the producer's default
-	d.Memory.DetectForeignDuplicates = true                                   // so that the report says what SQS had already
-	queue, err := sqsfifo.NewQueue(counter, sqsfifo.QueueConfig{URL: target.url, Deduplication: target.deduplication, Delivery: d})
+func (c *replayRunCmd) sendTo(ctx context.Context, std stdio, target target, plan *replay.Plan, source replay.Source, journal *replay.Journal) (code int, err error) {
+	client, calls := replay.CountCalls(target.client)
+	d := sqsfifo.Delivery{InFlight: c.InFlight, RetryFor: max(c.RetryFor, 1)} // 0 means the producer's default
+	d.Memory.DetectForeignDuplicates = true                                   // report messages that SQS already had
+	queue, err := sqsfifo.NewQueue(client, sqsfifo.QueueConfig{URL: target.url, Deduplication: target.deduplication, Delivery: d})
 	if err != nil {
 		return exitFailed, flagWords(err)
 	}
@@ -247,19 +186,16 @@ func (c *replayFlags) sendTo(ctx context.Context, std stdio, target target, plan
 	if err != nil {
 		return exitFailed, flagWords(err)
 	}
-	w := &watched{Journal: journal, progress: newProgress(std.err, int64(sendable(plan)), c.Quiet)}
-	runner, err := replay.NewRunner(plan, replay.Config{
-		Source: source, Sender: producer, Journal: w, ID: c.RunID, InFlight: c.InFlight,
-		MessagesPerSecond: c.Rate, CallsPerSecond: c.CallRate, Calls: counter.Calls,
+	w := &watched{progress: newProgress(std.err, int64(sendable(plan)), c.Quiet)}
+	report, err := replay.Run(ctx, plan, replay.Config{
+		Source: source, Sender: producer, Journal: journal, Progress: w.add, ID: c.RunID, InFlight: c.InFlight,
+		MessagesPerSecond: c.Rate, CallsPerSecond: c.CallRate, Calls: calls,
 	})
-	if err != nil {
-		return exitFailed, replayFlagWords(err)
-	}
-	report, err := runner.Run(ctx)
 	w.progress.finish()
 	var wrong *replay.ReportError
-	if errors.As(err, &wrong) {
-		return exitFailed, err
+	var field *sqsfifo.InvalidError
+	if errors.As(err, &wrong) || errors.As(err, &field) { // without a report
+		return exitFailed, replayFlagWords(err)
 	}
 	if printErr := printReport(std, report, c.JSON); printErr != nil {
 		return exitFailed, errors.Join(err, printErr)
@@ -280,17 +216,17 @@ func (c *replayFlags) sendTo(ctx context.Context, std stdio, target target, plan
 	return reportCode(report), nil
 }
 
-// replayFlagWords names the flags in place of the fields of the configuration.
+// replayFlagWords replaces the configuration's field names in an error by flags.
 func replayFlagWords(err error) error {
-	var field *replay.ConfigError
-	flags := map[string]string{"InFlight": "--in-flight", "ID": "--run-id", "MessagesPerSecond": "--rate"}
+	var field *sqsfifo.InvalidError
+	flags := map[string]string{"Config.InFlight": "--in-flight", "Config.ID": "--run-id", "Config.MessagesPerSecond": "--rate"}
 	if errors.As(err, &field) && flags[field.Field] != "" {
 		return fmt.Errorf("%s: %s", flags[field.Field], field.Rule)
 	}
 	return err
 }
 
-// sendable is how many items of the plan a run may have to try.
+// sendable returns the number of plan items that a run may try.
 func sendable(plan *replay.Plan) int {
 	n := 0
 	for i := range plan.Items {
@@ -301,35 +237,27 @@ func sendable(plan *replay.Plan) int {
 	return n
 }
 
-// watched is a journal that shows how far a run is.
+// watched counts and shows the outcomes of a run.
 type watched struct {
-	replay.Journal
 	progress *progress
 
 	done, suppressed, stopped int
 }
 
-func (w *watched) Append(ctx context.Context, marks []replay.Mark) error {
-	if err := w.Journal.Append(ctx, marks); err != nil {
-		return err
-	}
-	for i := range marks {
-		if marks[i].Kind != replay.MarkEnd {
-			continue
-		}
+func (w *watched) add(_ *replay.PlannedItem, o replay.Outcome) {
+	if o != replay.OutcomeNone {
 		w.done++
-		switch o := marks[i].Outcome; {
-		case o == replay.OutcomeSuppressed:
-			w.suppressed++
-		case o.Stops():
-			w.stopped++
-		}
+	}
+	switch {
+	case o == replay.OutcomeSuppressed:
+		w.suppressed++
+	case o.Stops():
+		w.stopped++
 	}
 	w.progress.item(w.done, w.String())
-	return nil
 }
 
-// String is what the progress shows.
+// String returns the text of the progress.
 func (w *watched) String() string {
 	return fmt.Sprintf("%s, %d suppressed, %s stopped", counted(w.done, "message"), w.suppressed, counted(w.stopped, "group"))
 }

@@ -1,10 +1,7 @@
 package main
 
 import (
-	"bufio"
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -12,21 +9,22 @@ import (
 
 	"github.com/kansas-frontier-matrix/sqsfifo"
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
+	"github.com/kansas-frontier-matrix/sqsfifo/internal/messageline"
 	"github.com/kansas-frontier-matrix/sqsfifo/outbox"
 	"github.com/kansas-frontier-matrix/sqsfifo/replay"
 )
 
-// sourceFlags name where stored messages come from.
+// sourceFlags name the source of stored messages.
 type sourceFlags struct {
 	Lines      string `placeholder:"FILE" help:"JSON lines of messages."`
 	Provenance string `placeholder:"FILE" help:"Provenance records of a producer, as sqsfifo.ProvenanceWriter writes them. Needs --bodies."`
-	Bodies     string `placeholder:"FILE" help:"JSON lines with a member body, for --provenance."`
+	Bodies     string `placeholder:"FILE" help:"JSON lines of messages, of which --provenance takes the bodies."`
 	Outbox     string `placeholder:"DATABASE" help:"Archive of an outbox whose Config.Sent is ArchiveSent."`
 	Store      string `placeholder:"DATABASE" help:"Idempotency store whose records have the bodies of messages."`
 	Operation  string `placeholder:"NAME" help:"With --store: records of this operation only."`
 }
 
-// check returns what is wrong with the flags together.
+// check returns an error for invalid combinations of flags.
 func (f sourceFlags) check() error {
 	named := 0
 	for _, s := range []string{f.Lines, f.Provenance, f.Outbox, f.Store} {
@@ -45,7 +43,7 @@ func (f sourceFlags) check() error {
 	return nil
 }
 
-// open returns the source, and what closes it.
+// open returns the source and a function to close it.
 func (f sourceFlags) open(ctx context.Context) (replay.Source, func() error, error) {
 	if err := f.check(); err != nil {
 		return nil, nil, err
@@ -97,8 +95,7 @@ func (f sourceFlags) openProvenance() (replay.Source, func() error, error) {
 	return replay.NewProvenance(name, replay.ProvenanceLines(records, size), bodies.find), closeAll(records, bodies.file), nil
 }
 
-// bodyFile finds bodies in a file of JSON lines by their hashes. It holds the places and
-// not the bodies.
+// bodyFile finds bodies by hash in a file of JSON lines. It stores only their places.
 type bodyFile struct {
 	file   *os.File
 	places map[string]bodyPlace
@@ -122,23 +119,20 @@ func openBodies(path string) (*bodyFile, error) {
 }
 
 func (b *bodyFile) index(path string, size int64) error {
-	lines := bufio.NewReaderSize(io.NewSectionReader(b.file, 0, size), 1<<20)
-	for at, n := int64(0), 1; ; n++ {
-		line, err := lines.ReadBytes('\n')
-		if err != nil && !errors.Is(err, io.EOF) {
-			return err
-		}
-		if len(bytes.TrimSpace(line)) > 0 {
-			body, parseErr := storedBody(line)
-			if parseErr != nil {
-				return fmt.Errorf("%s:%d: %w", path, n, parseErr)
-			}
-			b.places[sqsfifo.BodyHash(body)] = bodyPlace{at, len(line)}
-		}
-		at += int64(len(line))
-		if err != nil {
+	lines := messageline.NewReader(io.NewSectionReader(b.file, 0, size), 1<<20)
+	for {
+		t, err := lines.Next()
+		if errors.Is(err, io.EOF) {
 			return nil
 		}
+		var l messageline.Line
+		if err == nil {
+			l, err = messageline.Parse(t.Bytes)
+		}
+		if err != nil {
+			return fmt.Errorf("%s:%d: %w", path, t.Number, err)
+		}
+		b.places[sqsfifo.BodyHash(l.Body)] = bodyPlace{t.Offset, len(t.Bytes)}
 	}
 }
 
@@ -152,19 +146,6 @@ func (b *bodyFile) find(_ context.Context, hash string) (string, bool, error) {
 	if _, err := b.file.ReadAt(line, place.offset); err != nil {
 		return "", false, err
 	}
-	body, err := storedBody(line)
-	return body, err == nil, err
-}
-
-func storedBody(line []byte) (string, error) {
-	var l struct {
-		Body *string `json:"body"`
-	}
-	if err := json.Unmarshal(line, &l); err != nil {
-		return "", fmt.Errorf("no JSON object with a text as body: %w", err)
-	}
-	if l.Body == nil {
-		return "", errors.New("body is missing")
-	}
-	return *l.Body, nil
+	l, err := messageline.Parse(line)
+	return l.Body, err == nil, err
 }

@@ -9,9 +9,11 @@ import (
 	"math/rand/v2"
 	"net/url"
 	"os"
+	"os/exec"
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
@@ -23,10 +25,10 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
 )
 
-// outboxAge is how long ago the messages of makeOutbox were added.
+// outboxAge is the age of makeOutbox's messages.
 const outboxAge = 10 * time.Minute
 
-// scriptEvent is what the messages of makeOutbox are about.
+// scriptEvent is the payload of makeOutbox's messages.
 type scriptEvent struct {
 	Scene string `json:"scene"`
 }
@@ -88,8 +90,8 @@ func makeOutbox(ctx context.Context, source string, groups ...string) (err error
 	return tx.Commit()
 }
 
-// markTried says that the messages of a group, from the first one to one position, may
-// have been sent some time ago.
+// markTried marks a group's messages, from the first up to one position, as possibly sent
+// some time ago.
 func markTried(ctx context.Context, source, group string, to int, ago time.Duration) (err error) {
 	db, _, err := rawDatabase(source)
 	if err != nil {
@@ -101,8 +103,8 @@ func markTried(ctx context.Context, source, group string, to int, ago time.Durat
 	return err
 }
 
-// makeKeys makes an idempotency store with one key for each STATE:KEY, of which the
-// states are held, running and repeatable. The word "ledger" gives it a ledger.
+// makeKeys makes an idempotency store with one key for each STATE:KEY. The states are
+// held, running and repeatable. The word "ledger" adds a ledger.
 func makeKeys(ctx context.Context, source string, keys ...string) (err error) {
 	db, dialect, err := rawDatabase(source)
 	if err != nil {
@@ -146,7 +148,7 @@ func makeKeys(ctx context.Context, source string, keys ...string) (err error) {
 	return nil
 }
 
-// rawDatabase opens a database, and makes it if it is a file.
+// rawDatabase opens a database, and creates missing files.
 func rawDatabase(source string) (*sql.DB, outbox.Dialect, error) {
 	if strings.Contains(source, "://") {
 		db, err := sql.Open("pgx", source)
@@ -156,7 +158,7 @@ func rawDatabase(source string) (*sql.DB, outbox.Dialect, error) {
 	return db, outbox.SQLite, err
 }
 
-// scriptSource is the database that a script names.
+// scriptSource returns the database named by a script.
 func scriptSource(ts *testscript.TestScript, name string) string {
 	if strings.Contains(name, "://") {
 		return name
@@ -189,13 +191,30 @@ func scriptTried(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Check(markTried(context.Background(), scriptSource(ts, args[0]), args[1], to, ago))
 }
 
-// postgresServer is where PostgreSQL is expected.
+// postgresServer returns the expected address of PostgreSQL.
 func postgresServer() string {
 	return cmp.Or(os.Getenv("OUTBOX_POSTGRES"), "postgres://postgres@127.0.0.1:5432/test")
 }
 
-// scriptCondition is "postgres": a server answers.
+// interpreters returns the programs of other languages, by condition. A shim of a version
+// manager needs the home folder, which scripts do not have, so Python names itself.
+var interpreters = sync.OnceValue(func() map[string]string {
+	found := map[string]string{}
+	if out, err := exec.Command("python3", "-c", "import sys; print(sys.executable)").Output(); err == nil {
+		found["python"] = strings.TrimSpace(string(out))
+	}
+	if program, err := exec.LookPath("node"); err == nil {
+		found["node"] = program
+	}
+	return found
+})
+
+// scriptCondition implements the condition "postgres": a server answers; and the
+// conditions "python" and "node": the interpreter is installed.
 func scriptCondition(name string) (bool, error) {
+	if name == "python" || name == "node" {
+		return interpreters()[name] != "", nil
+	}
 	if name != "postgres" {
 		return false, fmt.Errorf("no condition %q", name)
 	}

@@ -21,14 +21,15 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
 )
 
-// queueKey is where a script has its queue.
+// queueKey is the key of a script's queue.
 type queueKey struct{}
 
-// The scripts in testdata/script show each command as a shell has it. Beside the commands
-// of testscript they have
+// The scripts in testdata/script show each command in a shell. In addition to
+// testscript's commands they have
 //
-//	queue [option ...]   serves a queue, whose URL is $QUEUE_URL; the options are
-//	                     no-content-based, group-scope, discard and dead-letters
+//	queue [option ...]   serves a queue, whose URL is $QUEUE_URL, and an empty one at
+//	                     $PARKING_URL; the options are no-content-based, group-scope,
+//	                     discard and dead-letters
 //	advance TIME         moves the clock of the queue
 //	stored N             fails unless N messages are stored
 //	foreign N            sends N messages of somebody else
@@ -42,7 +43,9 @@ type queueKey struct{}
 //	                     repeatable
 //	postgres             makes a schema, whose database is $POSTGRES
 //
-// and the condition [postgres], that a server answers. $CLI is testdata/cli.
+// and the conditions [postgres], a server answers, and [python] and [node], the
+// interpreter is installed, as $PYTHON or $NODE. $CLI is testdata/cli, $REPOSITORY the
+// repository.
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir: "testdata/script", RequireExplicitExec: true,
@@ -53,8 +56,12 @@ func TestScripts(t *testing.T) {
 				return err
 			}
 			e.Setenv("CLI", cli)
+			e.Setenv("REPOSITORY", filepath.Join(cli, "../../../.."))
+			for name, program := range interpreters() {
+				e.Setenv(strings.ToUpper(name), program)
+			}
 			e.Values[queueKey{}] = new(*sqstest.Queue)
-			// Nothing outside of this machine is reached, and no credentials are read.
+			// Scripts reach no other machine and read no credentials.
 			e.Setenv("AWS_EC2_METADATA_DISABLED", "true")
 			e.Setenv("AWS_CONFIG_FILE", os.DevNull)
 			e.Setenv("AWS_SHARED_CREDENTIALS_FILE", os.DevNull)
@@ -87,9 +94,11 @@ func scriptQueue(ts *testscript.TestScript, _ bool, args []string) {
 	}
 	q, err := sqstest.NewQueue(c)
 	ts.Check(err)
+	other, err := sqstest.NewQueue(sqstest.Config{Name: "parking.fifo"})
+	ts.Check(err)
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	ts.Check(err)
-	server := &http.Server{Handler: loopbackOnly(sqstest.NewServer(q)), ReadHeaderTimeout: time.Minute}
+	server := &http.Server{Handler: loopbackOnly(sqstest.NewServer(q, other)), ReadHeaderTimeout: time.Minute}
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
@@ -100,6 +109,7 @@ func scriptQueue(ts *testscript.TestScript, _ bool, args []string) {
 		<-ended
 	})
 	*ts.Value(queueKey{}).(**sqstest.Queue) = q
+	ts.Setenv("PARKING_URL", "http://"+listener.Addr().String()+"/"+sqstest.Account+"/"+other.Name())
 	ts.Setenv("ENDPOINT", "http://"+listener.Addr().String())
 	ts.Setenv("QUEUE_URL", "http://"+listener.Addr().String()+"/"+sqstest.Account+"/"+q.Name())
 }

@@ -11,7 +11,6 @@ import (
 
 	"github.com/kansas-frontier-matrix/sqsfifo"
 	"github.com/kansas-frontier-matrix/sqsfifo/cmd/sqsfifo/internal/input"
-	"github.com/kansas-frontier-matrix/sqsfifo/cmd/sqsfifo/internal/journal"
 )
 
 type sendCmd struct {
@@ -27,14 +26,14 @@ type sendCmd struct {
 	Order         string        `enum:"strict,runs" default:"strict" placeholder:"ORDER" help:"strict: one event of a group at a time. runs: up to ten in a request, faster with few groups (default ${default})."`
 	OnFailure     string        `enum:"hold,skip" default:"hold" placeholder:"WAY" help:"After an event that failed, hold the later ones of its group back, or skip it (default ${default})."`
 	InFlight      int           `default:"10" placeholder:"N" help:"Most requests at once (default ${default})."`
-	RetryFor      time.Duration `default:"4m30s" placeholder:"TIME" help:"How long an event is tried when SQS throttles or does not answer (default ${default})."`
+	RetryFor      time.Duration `default:"${send_for}" placeholder:"TIME" help:"How long an event is tried when SQS throttles or does not answer (default ${default})."`
 	Grace         time.Duration `default:"30s" placeholder:"TIME" help:"How long events under way may take after SIGINT (default ${default})."`
 	Quiet         bool          `short:"q" help:"No receipts on standard output, no progress and no summary."`
 
 	File []string `arg:"" optional:"" help:"Files of JSON lines, or with --whole of one JSON text each; - or none is standard input."`
 }
 
-// eventFlags say how a line becomes a message.
+// eventFlags describe the conversion of a line to a message.
 type eventFlags struct {
 	Input        string            `enum:"auto,payload,envelope,message" default:"auto" placeholder:"KIND" help:"What a line is: payload, envelope, message, or auto for the kind of the first line (default ${default})."`
 	Organization string            `placeholder:"NAME" help:"First label of each event_source (default kfm)."`
@@ -54,7 +53,7 @@ func (f eventFlags) spec() input.Spec {
 	}
 }
 
-// Help is the manual of the command.
+// Help returns the manual of the command.
 func (*sendCmd) Help() string {
 	return `Sends events, one JSON object on a line, with the guarantees of the library: the same event has the same bytes in each run, each has one receipt, the order within a message group is that of the lines, and no retry comes after the five minutes in which SQS recognises it.
 
@@ -74,7 +73,7 @@ Examples:
 	tail -f events.jsonl | sqsfifo send --group /payload/tenant --queue-url http://127.0.0.1:9324/000000000000/events.fifo`
 }
 
-// check returns what is wrong with the flags together.
+// check returns an error for invalid combinations of flags.
 func (c *sendCmd) check() error {
 	var errs []error
 	refuse := func(when bool, format string, args ...any) {
@@ -104,11 +103,24 @@ func (c *sendCmd) run(ctx context.Context, std stdio) (code int, err error) {
 	if err != nil {
 		return exitFailed, err
 	}
-	queue, err := sqsfifo.NewQueue(target.client, c.queueConfig(target))
+	config := c.queueConfig(target)
+	if c.Journal != "" {
+		store, end, err := openSendJournal(ctx, c.Journal, c.ResendUnknown)
+		if err != nil {
+			return exitFailed, fmt.Errorf("--journal: %w", err)
+		}
+		config.Store = store
+		defer func() {
+			if closeErr := end(); err == nil && closeErr != nil {
+				code, err = exitFailed, fmt.Errorf("--journal: %w", closeErr)
+			}
+		}()
+	}
+	queue, err := sqsfifo.NewQueue(target.client, config)
 	if err != nil {
 		return exitFailed, flagWords(err)
 	}
-	// No event is under way any more then.
+	// By then no event is in flight.
 	defer closing(func() error { return queue.Close(context.WithoutCancel(ctx)) }, &code, &err)
 	builder, err := input.NewBuilder(queue, c.Event.spec())
 	if err != nil {
@@ -120,29 +132,18 @@ func (c *sendCmd) run(ctx context.Context, std stdio) (code int, err error) {
 	if target.note != "" && !c.Quiet {
 		fmt.Fprintln(std.err, target.note)
 	}
-	var j journal.Journal
-	if c.Journal != "" {
-		if j, err = journal.Open(ctx, c.Journal, target.url, c.ResendUnknown); err != nil {
-			return exitFailed, fmt.Errorf("--journal: %w", err)
-		}
-		defer func() {
-			if closeErr := j.Close(); err == nil && closeErr != nil {
-				code, err = exitFailed, fmt.Errorf("--journal: %w", closeErr)
-			}
-		}()
-	}
 	producer, err := passOn(queue, c.Event.Organization)
 	if err != nil {
 		return exitFailed, err
 	}
-	s := newSending(producer, queue, j, lines, builder, std, c)
+	s := newSending(producer, queue, lines, builder, std, c)
 	return s.run(ctx)
 }
 
 func (c *sendCmd) queueConfig(target target) sqsfifo.QueueConfig {
 	d := sqsfifo.Delivery{InFlight: c.InFlight, RetryFor: c.RetryFor, OnGroupFailure: sqsfifo.PauseOnFailure}
 	if c.RetryFor == 0 {
-		d.RetryFor = 1 // the producer's zero value is its default
+		d.RetryFor = 1 // the producer's zero value means its default
 	}
 	if c.Order == "runs" {
 		d.Order = sqsfifo.Runs
@@ -150,11 +151,11 @@ func (c *sendCmd) queueConfig(target target) sqsfifo.QueueConfig {
 	if c.OnFailure == "skip" {
 		d.OnGroupFailure = sqsfifo.SkipEvent
 	}
-	d.Memory.DetectForeignDuplicates = true // so that a rerun says what SQS had already
+	d.Memory.DetectForeignDuplicates = true // a rerun reports messages that SQS already had
 	return sqsfifo.QueueConfig{URL: target.url, Deduplication: target.deduplication, Delivery: d}
 }
 
-// passOn returns a producer for messages that are built.
+// passOn returns a producer for messages already built.
 func passOn(queue *sqsfifo.Queue, organization string) (*sqsfifo.Producer[input.Event], error) {
 	first := organization
 	if first == "" {

@@ -19,13 +19,13 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
 )
 
-// BenchmarkSend sends the same events three times through a socket of this machine: with
-// one call for each message, as a loop in a shell would, with the command, and with the
-// command and a journal. It prints events a second and the ratios to the loop.
-// SQSFIFO_SEND_EVENTS is how many, by default 20,000 in 1,000 groups.
+// BenchmarkSend sends the same events three times through a local socket: with one call
+// per message, like a loop in a shell; with the command; and with the command and a
+// journal. It prints events per second and the ratios to the loop. SQSFIFO_SEND_EVENTS
+// sets the number of events, by default 20,000 in 1,000 groups.
 //
-// The queue next door answers at once. The other one answers after 10 ms, as one of AWS in
-// the same region may, and gets a twentieth of the events.
+// The first queue answers immediately. The second queue answers after 10 ms, like AWS in
+// the same region, and gets a twentieth of the events.
 func BenchmarkSend(b *testing.B) {
 	events := 20_000
 	if text := os.Getenv("SQSFIFO_SEND_EVENTS"); text != "" {
@@ -89,7 +89,7 @@ func built(b *testing.B, flags []string) []*sdk.Message {
 	return messages
 }
 
-// oneCallEach sends the messages one after the other.
+// oneCallEach sends the messages one after another.
 func oneCallEach(b *testing.B, s *served, messages []*sdk.Message) {
 	b.Helper()
 	base := strings.TrimSuffix(s.url, "/"+sqstest.Account+"/"+s.queue.Name())

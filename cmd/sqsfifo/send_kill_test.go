@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"database/sql"
 	"encoding/json"
 	"flag"
 	"fmt"
@@ -23,10 +24,11 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/kansas-frontier-matrix/sqsfifo"
+	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
 	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
 )
 
-// served is a queue behind the handler of the command serve.
+// served is a queue with the handler of the command serve.
 type served struct {
 	queue    *sqstest.Queue
 	url      string
@@ -56,7 +58,7 @@ func startServed(t testing.TB, c sqstest.Config) *served {
 	return s
 }
 
-// child runs the command in a process of its own.
+// child runs the command in another process.
 func child(t *testing.T, args ...string) (*exec.Cmd, *bytes.Buffer, *bytes.Buffer) {
 	t.Helper()
 	self, err := os.Executable()
@@ -68,7 +70,7 @@ func child(t *testing.T, args ...string) (*exec.Cmd, *bytes.Buffer, *bytes.Buffe
 	return cmd, &out, &errs
 }
 
-// numbered writes so many events, one after the other in so many groups.
+// numbered writes the events, numbered, to the groups in turn.
 func numbered(t testing.TB, events, groups int) string {
 	t.Helper()
 	name := filepath.Join(t.TempDir(), "events.jsonl")
@@ -85,7 +87,7 @@ func numbered(t testing.TB, events, groups int) string {
 
 var numberedFlags = []string{"--source", "acme.test.numbers", "--organization", "acme", "--key", "number|{/n}", "--group", "/group"}
 
-// order returns the numbers that a queue stored, by group.
+// order returns the stored numbers of a queue by group.
 func order(t *testing.T, q *sqstest.Queue) map[string][]int {
 	t.Helper()
 	got := map[string][]int{}
@@ -99,10 +101,10 @@ func order(t *testing.T, q *sqstest.Queue) map[string][]int {
 
 var allSendKills = flag.Bool("send.all", false, "TestSendKilled with 100,000 events and 20 kills")
 
-// The command is killed while it sends, again and again, and started again with the
-// same journal: each event is in the queue once, in the order of its group. The source
-// is not stable, each run builds other bytes; what SQS recognises are the stored ones.
-// Six minutes later, when SQS has forgotten all, the journal has not.
+// The command is killed repeatedly while it sends, and restarted with the same journal:
+// each event is in the queue once, in group order. The source is unstable, so each run
+// builds other bytes; SQS recognises the stored bytes. Six minutes later SQS has
+// forgotten all messages, but the journal has not.
 func TestSendKilled(t *testing.T) {
 	events, groups, kills := 10_000, 100, 8
 	switch {
@@ -134,7 +136,7 @@ func TestSendKilled(t *testing.T) {
 		require.NoError(t, cmd.Start())
 		ended := make(chan error, 1)
 		go func() { ended <- cmd.Wait() }()
-		// Some are killed before they send anything.
+		// Some are killed before the first send.
 		after, least := chance.Int64N(int64(events/kills/6)), time.Duration(chance.IntN(3))*20*time.Millisecond
 		time.Sleep(least)
 		for s.requests.Load() < before+after && len(ended) == 0 {
@@ -177,4 +179,129 @@ func TestSendKilled(t *testing.T) {
 			require.Equal(t, g+i*groups, n, "group %d, message %d", g, i)
 		}
 	}
+}
+
+// advance moves the clocks of the queue and of the journal.
+func (s *served) advance(t *testing.T, journal string, d time.Duration) {
+	t.Helper()
+	if d == 0 {
+		return
+	}
+	s.queue.Advance(d)
+	db, err := sql.Open("sqlite", journal)
+	require.NoError(t, err)
+	_, err = db.Exec(`UPDATE idempotency_keys SET lease_until = lease_until - ?1, doubt_since = doubt_since - ?1, resend_until = resend_until - ?1, created_at = created_at - ?1`, d.Microseconds())
+	require.NoError(t, err)
+	_, err = db.Exec(`UPDATE idempotency_meta SET value = value - ? WHERE name = 'clock'`, d.Microseconds())
+	require.NoError(t, err)
+	require.NoError(t, db.Close())
+}
+
+// receiptsOf returns the outcomes of the complete lines, by dedupe key.
+func receiptsOf(t *testing.T, out []byte) map[string]string {
+	t.Helper()
+	got := map[string]string{}
+	for line := range bytes.Lines(out) {
+		var r receiptLine
+		if !bytes.HasSuffix(line, []byte("\n")) {
+			break // the kill cut it
+		}
+		require.NoError(t, json.Unmarshal(line, &r))
+		got[r.DedupeKey] = r.Outcome
+	}
+	return got
+}
+
+// A printed receipt survives the kill of the command: a rerun at once, after 4 minutes and
+// after 20 minutes reports the event as already sent, stores nothing twice and holds
+// nothing after it. A producer with the journal as its store sees duplicates only.
+func TestSendKilledReceipts(t *testing.T) {
+	events, groups, kills := 3_000, 100, 6
+	if *allSendKills {
+		events, groups, kills = 20_000, 300, 50
+	}
+	var receipts, unresolved, already int
+	for i := range kills {
+		later := []time.Duration{0, 4 * time.Minute, 20 * time.Minute}[i%3]
+		s := startServed(t, sqstest.Config{})
+		file, j := numbered(t, events, groups), filepath.Join(t.TempDir(), "journal.db")
+		args := append([]string{"send", file, "--queue-url", s.url, "--journal", j, "--time", "2025-12-04T12:00:00Z"}, numberedFlags...)
+		cmd, out, _ := child(t, args...)
+		require.NoError(t, cmd.Start())
+		kill := rand.Int64N(int64(events / 15))
+		for s.requests.Load() < kill {
+			time.Sleep(time.Millisecond)
+		}
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+		printed := receiptsOf(t, out.Bytes())
+		receipts += len(printed)
+
+		s.advance(t, j, later)
+		cmd, out, errs := child(t, args...)
+		began := time.Now()
+		err := cmd.Run()
+		took := time.Since(began)
+		got := receiptsOf(t, out.Bytes())
+		require.Len(t, got, events, "%s", errs)
+		count := map[string]int{}
+		for key, outcome := range got {
+			count[outcome]++
+			if _, ok := printed[key]; ok {
+				assert.Equal(t, outcomeEarlier, got[key], "%s has a printed receipt, after %v", key, later)
+			}
+		}
+		t.Logf("%d receipts, %v later: %v in %v", len(printed), later, count, took)
+		already += count[outcomeEarlier]
+		unresolved += count[outcomeUnknown]
+		if later < 5*time.Minute {
+			require.NoError(t, err, "%s", errs)
+			assert.Zero(t, count[outcomeUnknown]+count[outcomeHeld])
+			assert.Less(t, took, 25*time.Second, "a rerun does not wait for leases")
+		}
+		stored := map[string]int{}
+		for _, m := range s.queue.Messages() {
+			stored[sqsfifo.BodyHash(m.Body)]++
+		}
+		for hash, n := range stored {
+			assert.Equal(t, 1, n, hash)
+		}
+		if i == 0 {
+			s.sendAgain(t, j, events, groups)
+		}
+	}
+	t.Logf("%d kills: %d printed receipts, %d already sent, %d unresolved without a receipt", kills, receipts, already, unresolved)
+	require.NotZero(t, receipts)
+}
+
+// sendAgain sends the events by a producer with the journal as its store.
+func (s *served) sendAgain(t *testing.T, journal string, events, groups int) {
+	t.Helper()
+	j, err := openJournal(t.Context(), journal)
+	require.NoError(t, err)
+	type event struct {
+		N     int    `json:"n"`
+		Group string `json:"group"`
+	}
+	// The command has another URL of the queue.
+	p, err := sqsfifo.NewProducer(s.queue, sqsfifo.Config[event]{
+		QueueURL: s.queue.URL(), Source: "acme.test.numbers", Organization: "acme", Store: sqsfifo.StoreConfig{Store: j.store, TTL: idempotency.Forever},
+		Identify: func(e event) (sqsfifo.Identity, error) {
+			return sqsfifo.Identity{DedupeKey: "number|" + strconv.Itoa(e.N), Group: e.Group, Time: time.Date(2025, 12, 4, 12, 0, 0, 0, time.UTC)}, nil
+		},
+	})
+	require.NoError(t, err)
+	all := make([]event, events)
+	for i := range all {
+		all[i] = event{i, "g" + strconv.Itoa(i%groups)}
+	}
+	before, suppressed := len(s.queue.Messages()), len(s.queue.Suppressed())
+	for _, r := range p.SendBatch(t.Context(), all) {
+		require.NoError(t, r.Err)
+		require.True(t, r.Receipt.Duplicate)
+	}
+	assert.Equal(t, before, len(s.queue.Messages()))
+	assert.Equal(t, suppressed, len(s.queue.Suppressed()), "no request was made for any event")
+	require.NoError(t, p.Close(t.Context()))
+	require.NoError(t, j.Close())
 }

@@ -17,11 +17,11 @@ import (
 
 	sdk "github.com/kansas-frontier-matrix/sqsfifo"
 	"github.com/kansas-frontier-matrix/sqsfifo/cmd/sqsfifo/internal/input"
-	"github.com/kansas-frontier-matrix/sqsfifo/cmd/sqsfifo/internal/journal"
+	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
 	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
 )
 
-// outcomes are those of the receipts, by dedupe key.
+// outcomes returns the outcomes in the receipts by dedupe key.
 func outcomes(t *testing.T, stdout string) map[string]string {
 	t.Helper()
 	got := map[string]string{}
@@ -42,8 +42,8 @@ func writeEvents(t *testing.T, lines ...string) string {
 
 var letterFlags = []string{"--source", "kfm.a.b", "--key", "/id", "--group", "/g", "--time", "2025-12-04T12:00:00Z"}
 
-// An event of an earlier run that may have been sent, too long ago to send it again, is
-// reported and never sent without being told to, and nothing of its group overtakes it.
+// An event of an earlier run, in doubt for too long to resend, is reported and sent only
+// on request. No later event of its group overtakes it.
 func TestSendUnknown(t *testing.T) {
 	s := startServed(t, sqstest.Config{})
 	file := writeEvents(t, `{"id":"a","g":"g"}`, `{"id":"b","g":"g"}`, `{"id":"d","g":"h"}`)
@@ -56,7 +56,7 @@ func TestSendUnknown(t *testing.T) {
 	_, text, code := send(file)
 	require.Zero(t, code, text)
 
-	// What a run leaves that was killed six minutes ago, before it heard of b.
+	// The state left by a run killed six minutes ago, before the answer for b.
 	db, err := sql.Open("sqlite", j)
 	require.NoError(t, err)
 	before := time.Now().Add(-6 * time.Minute).UnixMicro()
@@ -87,7 +87,7 @@ func TestSendUnknown(t *testing.T) {
 	assert.Len(t, s.queue.Messages(), 6, "b is there twice, as was asked for")
 }
 
-// An answer that is lost is asked for again, and the journal has what came of it.
+// After a lost answer the send is repeated, and the journal has the outcome.
 func TestSendLostAnswers(t *testing.T) {
 	s := startServed(t, sqstest.Config{})
 	s.queue.Inject(sqstest.LoseAnswer(), 3)
@@ -97,7 +97,7 @@ func TestSendLostAnswers(t *testing.T) {
 	assert.Contains(t, stdout, `"attempts":`)
 }
 
-// A second process with the same journal is sent away.
+// A second process with the same journal is refused.
 func TestSendJournalInUse(t *testing.T) {
 	s := startServed(t, sqstest.Config{})
 	j := filepath.Join(t.TempDir(), "journal.db")
@@ -118,8 +118,8 @@ func TestSendJournalInUse(t *testing.T) {
 	assert.Len(t, s.queue.Messages(), 2)
 }
 
-// A signal ends the reading. What was accepted gets its outcome, and a line that standard
-// input does not end is waited for no longer.
+// A signal ends the reading. Accepted events get their outcomes, and the command no
+// longer waits for an unfinished line of standard input.
 func TestSendInterrupted(t *testing.T) {
 	s := startServed(t, sqstest.Config{})
 	ctx, interrupt := context.WithCancel(t.Context())
@@ -141,8 +141,8 @@ func TestSendInterrupted(t *testing.T) {
 	assert.Contains(t, errs.String(), "sqsfifo send: interrupted\n")
 }
 
-// A queue that does not answer does not keep an interrupted command for longer than
-// --grace, and what is under way is reported.
+// A silent queue delays an interrupted command for at most --grace, and events in flight
+// are reported.
 func TestSendGrace(t *testing.T) {
 	s := startServed(t, sqstest.Config{})
 	ctx, interrupt := context.WithCancel(t.Context())
@@ -171,7 +171,7 @@ func TestSendGraceWithAFullBuffer(t *testing.T) {
 	args := append([]string{"send", file, "--queue-url", s.url, "--journal", j, "--grace", "50ms", "--time", "2025-12-04T12:00:00Z"}, numberedFlags...)
 	go func() { code <- run(ctx, args, stdio{strings.NewReader(""), &out, &errs}) }()
 	require.Eventually(t, func() bool { return len(s.queue.Messages()) > 10 }, 10*time.Second, time.Millisecond)
-	time.Sleep(time.Second) // most often the buffer is full by now
+	time.Sleep(time.Second) // usually the buffer is full by now
 	interrupt()
 	assert.Equal(t, exitFailed, <-code)
 	s.queue.ClearFaults()
@@ -180,7 +180,8 @@ func TestSendGraceWithAFullBuffer(t *testing.T) {
 	assert.Len(t, s.queue.Messages(), 6000)
 }
 
-// An event that SQS refuses holds the later ones of its group, and a rerun sends them in order.
+// An event refused by SQS holds later events of its group, and a rerun sends them in
+// order.
 func TestSendHolds(t *testing.T) {
 	s := startServed(t, sqstest.Config{})
 	file := writeEvents(t, `{"id":"a","g":"g"}`, `{"id":"b","g":"g"}`, `{"id":"c","g":"h"}`)
@@ -209,7 +210,7 @@ func bodiesOf(t *testing.T, q *sqstest.Queue, group string) []string {
 	return keys
 }
 
-// failing is an output that is closed.
+// failing is a closed output.
 type failing struct{}
 
 func (failing) Write([]byte) (int, error) { return 0, errors.New("closed") }
@@ -223,72 +224,73 @@ func TestSendClosedOutput(t *testing.T) {
 	assert.Len(t, s.queue.Messages(), 1)
 }
 
-// fakeJournal lets everything be sent before an instant, and answers outcomes with an
-// error.
-type fakeJournal struct {
-	resendBefore time.Time
-	err          error
+// forgetful is a store that takes no result.
+type forgetful struct {
+	*idempotency.Memory
+	err error
 }
 
-func (j fakeJournal) Claim(_ context.Context, messages []*sdk.Message) ([]journal.Entry, error) {
-	entries := make([]journal.Entry, len(messages))
-	for i, m := range messages {
-		entries[i] = journal.Entry{Verdict: journal.Send, Message: m, ResendBefore: j.resendBefore}
-	}
-	return entries, nil
-}
+func (s forgetful) Finish(context.Context, idempotency.Ref, idempotency.Ending) error { return s.err }
 
-func (j fakeJournal) Settle(context.Context, journal.Entry, sdk.Receipt, error) error { return j.err }
-
-func (fakeJournal) Close() error { return nil }
-
-// sendWith sends one event with the journal.
-func sendWith(t *testing.T, j journal.Journal) (q *sqstest.Queue, stdout string, code int, err error) {
-	t.Helper()
-	q, err = sqstest.NewQueue(sqstest.Config{})
-	require.NoError(t, err)
-	queue, err := sdk.NewQueue(q, sdk.QueueConfig{URL: q.URL()})
-	require.NoError(t, err)
-	producer, err := passOn(queue, "")
-	require.NoError(t, err)
-	c := &sendCmd{Event: eventFlags{Input: "auto", Source: "kfm.a.b", Key: "/id", Group: "/g", Time: "2025-12-04T12:00:00Z"}, OnFailure: "hold"}
-	builder, err := input.NewBuilder(queue, c.Event.spec())
-	require.NoError(t, err)
-	lines, err := input.OpenLines(nil, strings.NewReader(`{"id":"a","g":"g"}`))
-	require.NoError(t, err)
-	var out, errs strings.Builder
-	code, err = newSending(producer, queue, j, lines, builder, stdio{nil, &out, &errs}, c).run(t.Context())
-	return q, out.String(), code, err
-}
-
-// An outcome that the journal does not take is an error, whenever that is found out, and
-// its receipt is printed.
-func TestSendUnsettled(t *testing.T) {
-	for range 20 {
-		_, stdout, code, err := sendWith(t, fakeJournal{err: errors.New("disk full")})
-		require.ErrorContains(t, err, "--journal: not all outcomes are in it: disk full")
+// An event that the journal does not have gets no receipt, and the command fails.
+func TestSendUnrecorded(t *testing.T) {
+	for _, failure := range []error{errors.New("lost"), idempotency.ErrUnwritable} {
+		q, err := sqstest.NewQueue(sqstest.Config{})
+		require.NoError(t, err)
+		queue, err := sdk.NewQueue(q, sdk.QueueConfig{URL: q.URL(), Store: sdk.StoreConfig{Store: forgetful{new(idempotency.Memory), failure}, Timeout: 50 * time.Millisecond}})
+		require.NoError(t, err)
+		producer, err := passOn(queue, "")
+		require.NoError(t, err)
+		c := &sendCmd{Event: eventFlags{Input: "auto", Source: "kfm.a.b", Key: "/id", Group: "/g", Time: "2025-12-04T12:00:00Z"}, Journal: "j.db"}
+		builder, err := input.NewBuilder(queue, c.Event.spec())
+		require.NoError(t, err)
+		lines, err := input.OpenLines(nil, strings.NewReader(`{"id":"a","g":"g"}`))
+		require.NoError(t, err)
+		var out, errs strings.Builder
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		code, err := newSending(producer, queue, lines, builder, stdio{nil, &out, &errs}, c).run(ctx)
+		require.ErrorContains(t, err, "could not be recorded")
 		assert.Equal(t, exitFailed, code)
-		assert.Equal(t, map[string]string{"a": "stored"}, outcomes(t, stdout))
+		assert.Empty(t, out.String())
+		assert.Len(t, q.Messages(), 1)
 	}
 }
 
-// What may have been sent is not sent again when that is too late, although it was not
-// when the journal was asked.
-func TestSendTooLate(t *testing.T) {
-	q, stdout, code, err := sendWith(t, fakeJournal{resendBefore: time.Now().Add(-time.Second)})
-	require.NoError(t, err)
-	assert.Equal(t, exitFindings, code)
-	assert.Equal(t, map[string]string{"a": "in_doubt"}, outcomes(t, stdout))
-	assert.Contains(t, stdout, `"resend_before":"`)
-	assert.Empty(t, q.Messages())
-	q, stdout, code, err = sendWith(t, fakeJournal{resendBefore: time.Now().Add(time.Minute)})
-	require.NoError(t, err)
-	assert.Zero(t, code)
-	assert.Equal(t, map[string]string{"a": "stored"}, outcomes(t, stdout))
-	assert.Len(t, q.Messages(), 1)
+// A line that comes twice is sent once. The second line is reported as already sent.
+func TestSendLineTwice(t *testing.T) {
+	s := startServed(t, sqstest.Config{})
+	file := writeEvents(t, `{"id":"a","g":"g"}`, `{"id":"a","g":"g"}`, `{"id":"b","g":"g"}`)
+	stdout, stderr, code := shell(t, "", append([]string{"send", file, "--queue-url", s.url, "--journal", filepath.Join(t.TempDir(), "j.db")}, letterFlags...)...)
+	require.Zero(t, code, stderr)
+	var got []string
+	for line := range strings.Lines(stdout) {
+		var r receiptLine
+		require.NoError(t, json.Unmarshal([]byte(line), &r))
+		got = append(got, r.DedupeKey+" "+r.Outcome)
+	}
+	assert.Equal(t, []string{"a stored", "a already_sent", "b stored"}, got)
+	assert.Len(t, s.queue.Messages(), 2)
 }
 
-// A closed output ends the command although standard input goes on.
+// A journal of an earlier version of the command is refused.
+func TestSendOldJournal(t *testing.T) {
+	s := startServed(t, sqstest.Config{})
+	j := filepath.Join(t.TempDir(), "j.db")
+	args := append([]string{"send", writeEvents(t, `{"id":"a","g":"g"}`), "--queue-url", s.url, "--journal", j}, letterFlags...)
+	_, stderr, code := shell(t, "", args...)
+	require.Zero(t, code, stderr)
+	db, err := sql.Open("sqlite", j)
+	require.NoError(t, err)
+	_, err = db.Exec(`UPDATE idempotency_keys SET operation_type = 'sqsfifo.send'`)
+	require.NoError(t, err)
+	require.NoError(t, db.Close())
+	_, stderr, code = shell(t, "", args...)
+	assert.Equal(t, exitFailed, code)
+	assert.Contains(t, stderr, "finish its events with that version, then use a new file")
+}
+
+// A closed output ends the command even while standard input continues.
 func TestSendClosedOutputAndOpenInput(t *testing.T) {
 	r, w := io.Pipe()
 	defer w.Close()
@@ -303,7 +305,7 @@ func TestSendClosedOutputAndOpenInput(t *testing.T) {
 	assert.Len(t, s.queue.Messages(), 1)
 }
 
-// Receipts come in the order of the lines of a group, however the outcomes come.
+// Receipts of a group come in line order, for any order of outcomes.
 func TestReceiptsInOrder(t *testing.T) {
 	var out strings.Builder
 	r := newReceipts(&out, newProgress(io.Discard, 0, true))
@@ -338,7 +340,7 @@ func TestReceiptsInOrder(t *testing.T) {
 	assert.True(t, r.failed())
 }
 
-// Every outcome has its line in the help.
+// The help describes every outcome.
 func TestReceiptsTopicIsComplete(t *testing.T) {
 	text, err := topicFiles.ReadFile("topics/receipts.txt")
 	require.NoError(t, err)

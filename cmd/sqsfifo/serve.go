@@ -23,7 +23,7 @@ type serveCmd struct {
 	Queues      string   `type:"path" placeholder:"FILE" help:"Queues to begin with: a JSON array of objects with a name and the attributes of CreateQueue, as in [{\"name\": \"events.fifo\", \"attributes\": {\"DeduplicationScope\": \"messageGroup\"}}]."`
 }
 
-// Help is the manual of the command.
+// Help returns the manual of the command.
 func (*serveCmd) Help() string {
 	return `Serves a fake SQS on this machine, for any AWS SDK that speaks AWS JSON 1.0: point the SDK's endpoint at the printed address and give it any credentials. CreateQueue makes further queues. Nothing is persistent. SIGINT ends it.
 
@@ -31,15 +31,16 @@ The first line on standard output is the address, the others are the URLs of the
 
 Unless --allow-remote is given, only requests to localhost, 127.0.0.0/8 and [::1] are answered, and none from web pages of other origins.
 
-	GET    /                     answers health checks, and a browser with a page: what the queues remember and suppressed, their clock and faults
+	GET    /                     answers health checks, and a browser with a page: what the queues remember and suppressed, their blocked groups, clock and faults
 	POST   /_sqsfifo/clock       {"advance_seconds": 301}   moves the clock of every queue
 	GET    /_sqsfifo/window      what the queues remember
 	GET    /_sqsfifo/suppressed  which sends they suppressed, and why
+	GET    /_sqsfifo/blocked     which groups are blocked by a message that was received and not deleted
 	POST   /_sqsfifo/faults      {"queue": "events.fifo", "fault": "lose_answer", "calls": 1}
 	GET    /_sqsfifo/faults      which faults wait for a call
 	DELETE /_sqsfifo/faults      removes them; ?id=ID removes one
 
-Faults are lose_answer, drop_request, reset_connection, truncate_answer, throttle, server_error, pass, delay_answer with delay_seconds, and fail_entries with code, sender_fault and entry_ids. Instead of calls, rate and seed choose calls at random.
+Faults are lose_answer, drop_request, reset_connection, truncate_answer, throttle, server_error, pass, delay_answer with delay_seconds, and fail_entries with code, sender_fault and entry_ids. They strike sends, or with on the calls receive, delete or visibility. Instead of calls, rate and seed choose calls at random.
 
 Examples:
 
@@ -99,8 +100,8 @@ func (c *serveCmd) run(ctx context.Context, io stdio) (int, error) {
 	return exitFine, serveUntilDone(ctx, listener, handler, defaultTimeouts)
 }
 
-// checkAddr refuses an address that is not on loopback. A name other than
-// localhost is not trusted to stay there.
+// checkAddr refuses addresses outside loopback. Names other than localhost are not
+// trusted to resolve to loopback.
 func checkAddr(addr string, remote bool) error {
 	host, _, err := net.SplitHostPort(addr)
 	if err != nil {
@@ -113,7 +114,7 @@ func checkAddr(addr string, remote bool) error {
 	return fmt.Errorf("--addr %s is not on loopback, and the fake checks no credentials; use 127.0.0.1, or --allow-remote if you mean it", addr)
 }
 
-// timeouts are those of http.Server.
+// timeouts are time limits of http.Server.
 type timeouts struct{ header, request, response time.Duration }
 
 // A long poll takes 20 s, and a fault may delay an answer by a minute.
@@ -127,7 +128,7 @@ func serveUntilDone(ctx context.Context, listener net.Listener, handler http.Han
 		WriteTimeout:      limit.response,
 		IdleTimeout:       2 * time.Minute,
 		MaxHeaderBytes:    64 << 10,
-		// Long polls end with ctx: nobody waits for them.
+		// Long polls end with ctx, so the shutdown does not wait for them.
 		BaseContext: func(net.Listener) context.Context { return ctx },
 	}
 	failed := make(chan error, 1)

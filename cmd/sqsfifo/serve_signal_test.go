@@ -17,8 +17,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// SIGINT ends the command itself, with long polls under way, long before they would
-// end by themselves: none of them gets an answer.
+// SIGINT ends the command during long polls, long before the polls would end. The polls
+// get no answer.
 func TestInterruptEndsServe(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("Windows has no SIGINT that a test can send")
@@ -60,7 +60,7 @@ func TestInterruptEndsServe(t *testing.T) {
 	for range polls {
 		require.NoError(t, <-written)
 	}
-	time.Sleep(100 * time.Millisecond) // the requests have to be read
+	time.Sleep(100 * time.Millisecond) // time for the server to read the requests
 	require.NoError(t, serve.Process.Signal(os.Interrupt))
 	for range polls {
 		assert.Empty(t, <-answers, "a poll was answered")

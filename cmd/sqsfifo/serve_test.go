@@ -72,7 +72,7 @@ func TestHostAndOrigin(t *testing.T) {
 	assert.Equal(t, 403, w.Code)
 }
 
-// startServe runs the command and returns its address and what ends it.
+// startServe runs the command. It returns the address and a function to stop the server.
 func startServe(t *testing.T, args ...string) (address string, stop func() int) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -163,8 +163,8 @@ func TestServeBounds(t *testing.T) {
 	assert.Contains(t, text, "OverLimit")
 }
 
-// A client that stalls in the middle of a body is told so, those that stall in the
-// header are dropped, and nobody else notices either.
+// A client that stalls during the body gets an error answer, clients that stall during
+// the header are dropped, and other clients are unaffected.
 func TestHalfOpenRequests(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
@@ -192,7 +192,7 @@ func TestHalfOpenRequests(t *testing.T) {
 	code, _ := call(t, address, "", "SendMessage", `{"QueueUrl":"events.fifo","MessageBody":"a","MessageGroupId":"g"}`)
 	assert.Equal(t, 200, code)
 	for i, c := range conns {
-		answer, _ := io.ReadAll(c) // ends, because the server closes
+		answer, _ := io.ReadAll(c) // ends when the server closes
 		if i%2 == 1 {
 			require.Contains(t, string(answer), "408 Request Timeout")
 			require.Contains(t, string(answer), "RequestTimeout;Sender")
@@ -202,7 +202,7 @@ func TestHalfOpenRequests(t *testing.T) {
 	require.NoError(t, <-done)
 }
 
-// A body without end is cut off; nothing of its size is kept.
+// An endless body is cut off, without memory of its size.
 func TestEndlessBody(t *testing.T) {
 	address, _ := startServe(t)
 	c, err := net.Dial("tcp", address)
@@ -223,7 +223,7 @@ func TestEndlessBody(t *testing.T) {
 	assert.Equal(t, 200, code)
 }
 
-// What a request waits for ends with the server, before its connection is cut.
+// The context of a request ends with the server, before the connection is cut.
 func TestServeCancelsRequests(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
@@ -247,7 +247,7 @@ func TestServeCancelsRequests(t *testing.T) {
 	require.NoError(t, <-done)
 }
 
-// Long polls do not keep the server from ending.
+// Long polls do not delay the end of the server.
 func TestServeEndsWithPollers(t *testing.T) {
 	address, stop := startServe(t)
 	const polls = 50

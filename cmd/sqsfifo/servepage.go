@@ -17,17 +17,17 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
 )
 
-// livePage puts the page in front of the server.
+// livePage adds the page to the server.
 func livePage(server *sqstest.Server) (http.Handler, error) { return livepage.New(server) }
 
 // queueEntry is one queue of the file of --queues.
 type queueEntry struct {
 	Name       string            `json:"name"`
-	Attributes map[string]string `json:"attributes"` // of CreateQueue; FifoQueue follows from the name
+	Attributes map[string]string `json:"attributes"` // of CreateQueue; the name implies FifoQueue
 }
 
-// createQueues makes the queues that a file lists, in its order, so that a queue can name
-// one before it as its dead-letter queue. Without a file there are none.
+// createQueues creates the queues listed in a file, in order, so that a queue can name an
+// earlier queue as its dead-letter queue. Without a file it creates none.
 func createQueues(ctx context.Context, server *sqstest.Server, file string) ([]*sqstest.Queue, error) {
 	if file == "" {
 		return nil, nil
@@ -50,7 +50,7 @@ func createQueues(ctx context.Context, server *sqstest.Server, file string) ([]*
 		attributes := map[string]string{}
 		if strings.HasSuffix(e.Name, ".fifo") {
 			attributes["FifoQueue"] = "true"
-			attributes["ContentBasedDeduplication"] = "true" // as --queue has it
+			attributes["ContentBasedDeduplication"] = "true" // like --queue
 		}
 		for name, value := range e.Attributes {
 			attributes[name] = value

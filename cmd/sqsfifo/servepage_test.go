@@ -33,7 +33,7 @@ func TestServePage(t *testing.T) {
 	_, text = get(t, address, "/", "*/*")
 	assert.JSONEq(t, `{"status":"ok"}`, text)
 
-	// An open page does not keep the server from ending.
+	// An open page does not delay the end of the server.
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+address+"/_sqsfifo/live", nil)
 	require.NoError(t, err)
 	live, err := http.DefaultClient.Do(r)
@@ -45,7 +45,7 @@ func TestServePage(t *testing.T) {
 	assert.Contains(t, string(begins), "retry:")
 	assert.Equal(t, exitFine, stop())
 	_, err = io.ReadAll(live.Body)
-	_ = err // ended, one way or another
+	_ = err // ended, with or without an error
 }
 
 func TestServeQueuesFile(t *testing.T) {

@@ -12,6 +12,8 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"github.com/kansas-frontier-matrix/sqsfifo/cmd/sqsfifo/internal/recent"
+	"github.com/kansas-frontier-matrix/sqsfifo/cmd/sqsfifo/internal/timeline"
 	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
 )
 
@@ -24,11 +26,10 @@ type simulateCmd struct {
 	FailOn         []string        `enum:"lost,refused,collision,redelivered,none" default:"lost,refused,collision" placeholder:"FINDING" help:"Findings that make the exit code 1, or none (default ${default})."`
 	Replay         []time.Duration `placeholder:"TIME" help:"Send the whole log once more after this time, as in 3m; may be repeated."`
 	pictureFlags
-	whatIfFlags
 	File []string `arg:"" optional:"" help:"Logs; - or none is standard input."`
 }
 
-// Help is the manual of the command.
+// Help returns the manual of the command.
 func (*simulateCmd) Help() string {
 	return `Shows what a FIFO queue does with a log of messages: what it delivers, what it suppresses and because of which message, and where two events share a dedupe_key. Nothing waits: the times are those of the log.
 
@@ -40,20 +41,22 @@ at, group and body are required; body is a string, or an object that stands for 
 
 Two other kinds of lines are read: what sqsfifo.ProvenanceWriter writes, and rows of an outbox with the members message and first_attempt (ms since 1970). Of these, messages that were refused or not sent are left out.
 
-The exit code is 1 if what --fail-on names was found:
+Messages are numbered from 1 by time, here and in the page of --html. The summary counts each message once, under the worst of its findings.
+
+The exit code is 1 if a message has one of the findings that --fail-on names:
 
 	lost         suppressed although it differs from the original
 	refused      refused by SQS
 	collision    has the dedupe_key of another event
 	redelivered  a message of a --replay that is delivered once more
 
---html writes a page that shows the messages over time; it needs no network. --other-scope, --interval, --replay-after, --attributes-only and --random-ids each simulate the same messages once more, under another condition, and print the counts side by side; the exit code is not theirs.
+--html writes a page that shows the messages over time; it needs no network.
 
 Examples:
 
 	sqsfifo simulate events.jsonl
 	sqsfifo simulate events.jsonl --replay 3m,7m --findings --json
-	sqsfifo simulate events.jsonl --html page.html --other-scope --interval 10m`
+	sqsfifo simulate events.jsonl --html page.html`
 }
 
 func (c *simulateCmd) run(_ context.Context, io stdio) (int, error) {
@@ -67,26 +70,22 @@ func (c *simulateCmd) run(_ context.Context, io stdio) (int, error) {
 	if err != nil {
 		return exitFailed, err
 	}
-	// What stays are tables without pointers, cheap to collect often: a heap of twice
-	// their size would be the greater part of the memory.
+	// The live heap consists of pointer-free tables, cheap to collect often. By default
+	// the heap would grow to twice their size.
 	defer debug.SetGCPercent(debug.SetGCPercent(20))
-	whatIfs, err := c.whatIfFlags.begin(config, c.Replay)
-	if err != nil {
-		return exitFailed, err
-	}
 	picture, err := c.pictureFlags.begin(c.File)
 	if err != nil {
 		return exitFailed, err
 	}
 	defer picture.close()
-	log, err := openLog(whatIfs.preparer(simulation), c.File, picture.stdin(io.in), whatIfs.replays(c.Replay, c.ReplayAfter))
+	log, err := openLog(simulation.Prepare, c.File, picture.stdin(io.in), c.Replay)
 	if err != nil {
 		return exitFailed, err
 	}
 	defer log.close()
 
 	out := bufio.NewWriterSize(io.out, 1<<16)
-	r := &report{log: log, whatIfs: whatIfs, picture: picture, found: map[string]int{}, verdicts: map[sqstest.Verdict]int{}}
+	r := &report{log: log, picture: picture, found: map[string]int{}, kinds: map[timeline.Kind]int{}}
 	show := r.table(out)
 	if c.JSON {
 		show = r.lines(out)
@@ -100,11 +99,8 @@ func (c *simulateCmd) run(_ context.Context, io stdio) (int, error) {
 	if r.count == 0 && !c.AllowEmpty {
 		return exitFailed, errors.New("the log is empty; --allow-empty accepts that")
 	}
-	r.summarize(io.err, len(c.Replay) > 0)
-	if err := whatIfs.print(io.err); err != nil {
-		return exitFailed, err
-	}
-	if err := picture.write(log.files, c.Scope, c.Replay, whatIfs.counts()); err != nil {
+	r.summarize(io.err)
+	if err := picture.write(log.files, c.Scope, c.Replay); err != nil {
 		return exitFailed, err
 	}
 	for _, name := range c.FailOn {
@@ -117,17 +113,17 @@ func (c *simulateCmd) run(_ context.Context, io stdio) (int, error) {
 
 // report counts outcomes and prints them, one by one.
 type report struct {
-	log      *eventLog
-	whatIfs  *whatIfs
-	picture  *picture
-	places   recentPlaces
-	count    int
-	verdicts map[sqstest.Verdict]int
-	found    map[string]int // by the names of --fail-on
+	log     *eventLog
+	picture *picture
+	places  recent.Messages[place]
+	count   int
+	kinds   map[timeline.Kind]int
+	found   map[string]int // by the names of --fail-on
 }
 
-// printer prints one message; with done it prints what is left.
-type printer func(index int, m message, o sqstest.Outcome, done bool) error
+// printer prints one message. With done it prints the remaining rows instead. Messages
+// are numbered from 1.
+type printer func(number int, m message, o sqstest.Outcome, done bool) error
 
 func (r *report) run(s *sqstest.Simulation, show printer, findingsOnly bool) error {
 	for {
@@ -138,27 +134,17 @@ func (r *report) run(s *sqstest.Simulation, show printer, findingsOnly bool) err
 		if err != nil {
 			return err
 		}
-		if r.whatIfs.ownReplay(m) {
-			if err := r.whatIfs.add(m, nil); err != nil {
-				return fmt.Errorf("%s: %w", r.log.name(m.place), err)
-			}
-			continue
-		}
 		o, err := s.SendPrepared(m.PreparedMessage)
-		if err == nil {
-			err = r.whatIfs.add(m, &o)
-		}
 		if err != nil {
 			return fmt.Errorf("%s: %w", r.log.name(m.place), err)
 		}
 		r.picture.add(m, o)
-		index := r.count
 		r.count++
-		r.places.add(m.place, m.At)
+		r.places.Add(m.At, m.place)
 		if finding := r.judge(m, o); findingsOnly && !finding {
 			continue
 		}
-		if err := show(index, m, o, false); err != nil {
+		if err := show(r.count, m, o, false); err != nil {
 			return err
 		}
 	}
@@ -166,7 +152,7 @@ func (r *report) run(s *sqstest.Simulation, show printer, findingsOnly bool) err
 
 // judge counts the outcome and reports whether it is a finding.
 func (r *report) judge(m message, o sqstest.Outcome) bool {
-	r.verdicts[o.Verdict]++
+	r.kinds[timeline.KindOf(o, m.replay > 0)]++
 	finding := false
 	note := func(name string, is bool) {
 		if is {
@@ -181,30 +167,28 @@ func (r *report) judge(m message, o sqstest.Outcome) bool {
 	return finding
 }
 
-func (r *report) summarize(w io.Writer, replayed bool) {
-	fmt.Fprintf(w, "%d messages: %d delivered, %d suppressed (%d of them lost), %d refused, %d with the dedupe_key of another event",
-		r.count, r.verdicts[sqstest.Delivered], r.verdicts[sqstest.Suppressed], r.found["lost"], r.found["refused"], r.found["collision"])
-	if replayed {
-		fmt.Fprintf(w, ", %d replayed and delivered again", r.found["redelivered"])
-	}
-	fmt.Fprintln(w)
+// summarize prints the number of messages of each kind, worst first.
+func (r *report) summarize(w io.Writer) {
+	k := r.kinds
+	fmt.Fprintf(w, "%s: %d LOST, %d with one key and two bodies, %d delivered again, %d refused, %s suppressed, %d delivered once\n",
+		counted(r.count, "message"), k[timeline.Lost], k[timeline.Bodies], k[timeline.Again], k[timeline.Refused], counted(k[timeline.Duplicate], "duplicate"), k[timeline.Delivered])
 }
 
-// tableRows is how many rows share the widths of their columns.
+// tableRows is the number of rows with common column widths.
 const tableRows = 1000
 
 func (r *report) table(w io.Writer) printer {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(t, "line\tsent\tgroup\tdeduplication id\toutcome")
+	fmt.Fprintln(t, "#\tline\tsent\tgroup\tdeduplication id\toutcome")
 	rows := 0
-	return func(_ int, m message, o sqstest.Outcome, done bool) error {
+	return func(number int, m message, o sqstest.Outcome, done bool) error {
 		if !done {
 			id := o.DeduplicationID
 			if len(id) > 12 {
 				id = id[:12] + "…"
 			}
 			rows++
-			fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\n", r.log.name(m.place), m.At.UTC().Format("2006-01-02T15:04:05.000Z"), m.GroupID, id, r.describe(o))
+			fmt.Fprintf(t, "%d\t%s\t%s\t%s\t%s\t%s\n", number, r.log.name(m.place), m.At.UTC().Format("2006-01-02T15:04:05.000Z"), m.GroupID, id, r.describe(o))
 		}
 		if done || rows%tableRows == 0 {
 			return t.Flush()
@@ -213,18 +197,18 @@ func (r *report) table(w io.Writer) printer {
 	}
 }
 
-// describe is Outcome.String with the places of the messages.
+// describe is like Outcome.String, with the numbers and places of the messages.
 func (r *report) describe(o sqstest.Outcome) string {
 	var b strings.Builder
 	b.WriteString(string(o.Verdict))
 	if o.Of >= 0 {
-		b.WriteString(", duplicate of " + r.log.name(r.places.of(o.Of)))
+		b.WriteString(", duplicate of " + r.reference(o.Of))
 	}
 	if len(o.Lost) > 0 {
 		b.WriteString(", which has other " + strings.Join(o.Lost, " and "))
 	}
 	if o.Collides >= 0 {
-		b.WriteString(", has the dedupe_key of " + r.log.name(r.places.of(o.Collides)) + " with another body")
+		b.WriteString(", has the dedupe_key of " + r.reference(o.Collides) + " with another body")
 	}
 	if o.Err != nil {
 		b.WriteString(": " + o.Err.Error())
@@ -232,9 +216,15 @@ func (r *report) describe(o sqstest.Outcome) string {
 	return b.String()
 }
 
+// reference returns a message's number and place.
+func (r *report) reference(index int) string {
+	at, _ := r.places.Of(index + 1)
+	return fmt.Sprintf("#%d (%s)", index+1, r.log.name(at))
+}
+
 // outcomeLine is the stable form of --json.
 type outcomeLine struct {
-	Index           int        `json:"index"`
+	Number          int        `json:"number"` // from 1
 	File            string     `json:"file"`
 	Line            int        `json:"line"`
 	Replay          int        `json:"replay,omitempty"`
@@ -242,29 +232,29 @@ type outcomeLine struct {
 	Group           string     `json:"group"`
 	DeduplicationID string     `json:"deduplication_id,omitempty"`
 	Verdict         string     `json:"verdict"`
-	DuplicateOf     *int       `json:"duplicate_of,omitempty"`
+	DuplicateOf     int        `json:"duplicate_of,omitempty"` // a number
 	Until           *time.Time `json:"until,omitempty"`
 	Lost            []string   `json:"lost,omitempty"`
-	CollidesWith    *int       `json:"collides_with,omitempty"`
+	CollidesWith    int        `json:"collides_with,omitempty"`
 	Error           string     `json:"error,omitempty"`
 }
 
 func (r *report) lines(w io.Writer) printer {
 	e := json.NewEncoder(w)
-	return func(index int, m message, o sqstest.Outcome, done bool) error {
+	return func(number int, m message, o sqstest.Outcome, done bool) error {
 		if done {
 			return nil
 		}
 		l := outcomeLine{
-			Index: index, File: r.log.files[m.file], Line: int(m.line), Replay: int(m.replay), At: m.At.UTC(), Group: m.GroupID,
+			Number: number, File: r.log.files[m.file], Line: int(m.line), Replay: int(m.replay), At: m.At.UTC(), Group: m.GroupID,
 			DeduplicationID: o.DeduplicationID, Verdict: string(o.Verdict), Lost: o.Lost,
 		}
 		if o.Of >= 0 {
 			until := o.Until.UTC()
-			l.DuplicateOf, l.Until = &o.Of, &until
+			l.DuplicateOf, l.Until = o.Of+1, &until
 		}
 		if o.Collides >= 0 {
-			l.CollidesWith = &o.Collides
+			l.CollidesWith = o.Collides + 1
 		}
 		if o.Err != nil {
 			l.Error = o.Err.Error()

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/kansas-frontier-matrix/sqsfifo/internal/messageline"
 	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
 )
 
@@ -27,8 +28,8 @@ func logFile(t *testing.T, lines ...string) string {
 	return name
 }
 
-// longLog has more lines than are sorted in memory, every tenth a duplicate and every
-// hundredth a collision.
+// longLog returns more lines than can be sorted in memory; every tenth is a duplicate and
+// every hundredth a collision.
 func longLog(n int) []string {
 	var lines []string
 	for i := range n {
@@ -50,7 +51,7 @@ func TestSimulateStreamsLongLogs(t *testing.T) {
 	}
 	lines := longLog(sortedInMemory + 1000)
 	for _, replays := range [][]string{nil, {"--replay", "3m,7m"}} {
-		// In memory, by the API.
+		// In memory, with the API.
 		var parsed []sqstest.TimedMessage
 		var log []message
 		for i, line := range lines {
@@ -76,13 +77,11 @@ func TestSimulateStreamsLongLogs(t *testing.T) {
 			var l outcomeLine
 			require.NoError(t, d.Decode(&l))
 			got := sqstest.Outcome{Verdict: sqstest.Verdict(l.Verdict), DeduplicationID: l.DeduplicationID, Of: -1, Collides: -1, Lost: l.Lost}
-			if l.DuplicateOf != nil {
-				got.Of, got.Until = *l.DuplicateOf, *l.Until
+			if l.DuplicateOf != 0 {
+				got.Of, got.Until = l.DuplicateOf-1, *l.Until
 			}
-			if l.CollidesWith != nil {
-				got.Collides = *l.CollidesWith
-			}
-			if got.DeduplicationID != o.DeduplicationID || got.Verdict != o.Verdict || got.Of != o.Of || got.Collides != o.Collides || l.Index != i ||
+			got.Collides = l.CollidesWith - 1
+			if got.DeduplicationID != o.DeduplicationID || got.Verdict != o.Verdict || got.Of != o.Of || got.Collides != o.Collides || l.Number != i+1 ||
 				l.Line != int(log[i].line) || l.Replay != int(log[i].replay) {
 				t.Fatalf("message %d: got %+v at %d, want %+v at %d", i, got, l.Line, o, log[i].line)
 			}
@@ -95,15 +94,15 @@ func TestSimulateStreamsLongLogs(t *testing.T) {
 }
 
 func TestSimulateMergesFilesByTime(t *testing.T) {
-	a := logFile(t, eventLine(2*time.Second, "x", 1), eventLine(0, "a", 1)) // not sorted
+	a := logFile(t, eventLine(2*time.Second, "x", 1), eventLine(0, "a", 1)) // unsorted
 	b := logFile(t, eventLine(time.Second, "x", 1))
 	stdout, _, code := shell(t, "", "simulate", a, b)
 	assert.Equal(t, 0, code)
 	rows := strings.Split(stdout, "\n")
-	assert.Contains(t, rows[1], a+":2 ")
+	assert.Contains(t, rows[1], "1  "+a+":2 ")
 	assert.Contains(t, rows[2], b+":1 ")
 	assert.Contains(t, rows[3], a+":1 ")
-	assert.Contains(t, rows[3], "duplicate of "+b+":1")
+	assert.Contains(t, rows[3], "duplicate of #2 ("+b+":1)")
 
 	lines := longLog(sortedInMemory + 10)
 	lines[sortedInMemory+5], lines[sortedInMemory+6] = lines[sortedInMemory+6], lines[sortedInMemory+5]
@@ -122,23 +121,23 @@ func TestSimulateFlags(t *testing.T) {
 		name, log string
 		args      []string
 		code      int
-		stdout    string // has to contain
+		stdout    string // expected part
 		stderr    string
 	}{
-		{"a collision", once + "\n" + twice, nil, 1, "standard input:2", "1 with the dedupe_key of another event"},
-		{"a collision that is allowed", once + "\n" + twice, []string{"--fail-on", "lost,refused"}, 0, "", "1 with the dedupe_key"},
+		{"a collision", once + "\n" + twice, nil, 1, "standard input:2", "1 with one key and two bodies"},
+		{"a collision that is allowed", once + "\n" + twice, []string{"--fail-on", "lost,refused"}, 0, "", "1 with one key and two bodies"},
 		{"nothing fails", once + "\n" + twice, []string{"--fail-on", "none"}, 0, "", ""},
 		{"an unknown finding", once, []string{"--fail-on", "everything"}, 2, "", `--fail-on must be one of "lost","refused","collision","redelivered","none" but got "everything"`},
-		{"delivered again", once, []string{"--replay", "7m"}, 0, "(replay 1)", "1 replayed and delivered again"},
-		{"delivered again, which fails", once, []string{"--replay", "7m", "--fail-on", "redelivered"}, 1, "", "1 replayed and delivered again"},
-		{"suppressed", once, []string{"--replay", "3m", "--fail-on", "redelivered"}, 0, "", "0 replayed and delivered again"},
+		{"delivered again", once, []string{"--replay", "7m"}, 0, "(replay 1)", "1 delivered again"},
+		{"delivered again, which fails", once, []string{"--replay", "7m", "--fail-on", "redelivered"}, 1, "", "1 delivered again"},
+		{"suppressed", once, []string{"--replay", "3m", "--fail-on", "redelivered"}, 0, "", "0 delivered again"},
 		{"empty", "\n\n", nil, 2, "", "the log is empty"},
 		{"empty, which is allowed", "", []string{"--allow-empty"}, 0, "", "0 messages"},
 		{"no content-based deduplication", once, []string{"--no-content-based"}, 1, "ContentBasedDeduplication", "1 refused"},
 		{"milliseconds", eventLine(7*time.Millisecond, "k", 1), nil, 0, "2025-12-04T12:00:00.007Z", ""},
-		{"a body that is a list", `{"at":"2025-12-04T12:00:00Z","group":"g","body":[1]}`, nil, 2, "", "standard input:1: body is neither a string nor an object"},
-		{"a body that is null", `{"at":"2025-12-04T12:00:00Z","group":"g","body":null}`, nil, 2, "", "standard input:1: body is neither a string nor an object"},
-		{"a line that is too long", once + "\n" + strings.Repeat(" ", maxLine+1) + "{", nil, 2, "", "standard input:2: the line is longer than"},
+		{"a body that is a list", `{"at":"2025-12-04T12:00:00Z","group":"g","body":[1]}`, nil, 2, "", "standard input:1: body: neither a string nor an object"},
+		{"a body that is null", `{"at":"2025-12-04T12:00:00Z","group":"g","body":null}`, nil, 2, "", "standard input:1: body: neither a string nor an object"},
+		{"a line that is too long", once + "\n" + strings.Repeat(" ", messageline.MaxLine+1) + "{", nil, 2, "", "standard input:2: the line is longer than"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			stdout, stderr, code := shell(t, tc.log, append([]string{"simulate"}, tc.args...)...)
@@ -151,7 +150,7 @@ func TestSimulateFlags(t *testing.T) {
 	assert.Equal(t, 2, strings.Count(stdout, "\n"), "the head and the collision: %s", stdout)
 }
 
-// What producers write down is a log, too.
+// Records written by producers are logs as well.
 func TestSimulateProvenanceAndOutbox(t *testing.T) {
 	stdout, stderr, code := shell(t, `
 {"time":"2025-12-04T12:00:00Z","outcome":"stored","dedupe_key":"k","message_group":"g","body_hash":"aa","duplicate_detected":false,"replay_triggered":false}
@@ -160,9 +159,9 @@ func TestSimulateProvenanceAndOutbox(t *testing.T) {
 {"time":"2025-12-04T12:03:00Z","outcome":"stored","dedupe_key":"k","message_group":"g","body_hash":"bb","duplicate_detected":false,"replay_triggered":false}
 `, "simulate")
 	assert.Equal(t, 1, code)
-	assert.Contains(t, stdout, "suppressed, duplicate of standard input:2\n")
-	assert.Contains(t, stdout, "delivered, has the dedupe_key of standard input:4 with another body")
-	assert.Contains(t, stderr, "3 messages: 2 delivered, 1 suppressed (0 of them lost)")
+	assert.Contains(t, stdout, "suppressed, duplicate of #1 (standard input:2)\n")
+	assert.Contains(t, stdout, "delivered, has the dedupe_key of #2 (standard input:4) with another body")
+	assert.Contains(t, stderr, "3 messages: 0 LOST, 1 with one key and two bodies, 0 delivered again, 0 refused, 1 duplicate suppressed, 1 delivered once")
 
 	message := `{\"group\":\"g\",\"dedupe_key\":\"k\",\"event_id\":\"0197a0c2-7f00-7000-8000-000000000000\",\"body\":\"{\\\"dedupe_key\\\":\\\"k\\\"}\",\"attributes\":{\"traceparent\":\"x\"}}`
 	stdout, stderr, code = shell(t, fmt.Sprintf(`
@@ -172,6 +171,6 @@ func TestSimulateProvenanceAndOutbox(t *testing.T) {
 `, message, message, message), "simulate")
 	assert.Equal(t, 0, code, stderr)
 	assert.Contains(t, stdout, "standard input:3  2025-12-04T12:01:00.000Z  g")
-	assert.Contains(t, stdout, "suppressed, duplicate of standard input:2\n")
+	assert.Contains(t, stdout, "suppressed, duplicate of #1 (standard input:2)\n")
 	assert.Contains(t, stderr, "2 messages")
 }

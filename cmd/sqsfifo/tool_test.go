@@ -10,10 +10,10 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/lint/fifovet"
 )
 
-// asCommand makes this test's binary the command, for tests that kill it.
+// asCommand makes this test binary run as the command, for tests that kill it.
 const asCommand = "SQSFIFO_TEST_COMMAND"
 
-// The go command, scripts and tests run this test's binary in place of the command's.
+// The go command, scripts and tests run this test binary in place of the command.
 func TestMain(m *testing.M) {
 	if vet.IsToolCall(os.Args[1:]) {
 		vet.ToolMain(fifovet.Analyzer)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -14,7 +15,7 @@ type versionCmd struct {
 	JSON bool `name:"json" help:"Print a JSON object."`
 }
 
-// Help is the manual of the command.
+// Help returns the manual of the command.
 func (*versionCmd) Help() string {
 	return "Prints the version of this command and of the Go release that built it."
 }
@@ -33,17 +34,21 @@ func (c *versionCmd) run(_ context.Context, std stdio) (int, error) {
 	return exitFailedIf(err), err
 }
 
-// buildVersion is the stable form of --json: the module's version if the command was
-// installed or is a tool of a module, or the commit that it was built from.
+// released is the version of a released binary, set by the linker (.goreleaser.yaml). A
+// build in the repository uses go.work and has no module version.
+var released string
+
+// buildVersion is the stable form of --json: the version of a released binary, of an
+// installed module or of a tool, or the commit of a build from source.
 type buildVersion struct {
-	Version  string `json:"version"` // "unreleased" if there is none
+	Version  string `json:"version"` // "unreleased" for a build from source
 	Commit   string `json:"commit,omitempty"`
 	Modified bool   `json:"modified,omitempty"`
 	Go       string `json:"go"`
 }
 
 func versionOf(info *debug.BuildInfo) buildVersion {
-	v := buildVersion{Version: info.Main.Version, Go: info.GoVersion}
+	v := buildVersion{Version: cmp.Or(released, info.Main.Version), Go: info.GoVersion}
 	for _, s := range info.Settings {
 		switch s.Key {
 		case "vcs.revision":
@@ -58,7 +63,7 @@ func versionOf(info *debug.BuildInfo) buildVersion {
 	return v
 }
 
-// String is one line.
+// String returns v in one line.
 func (v buildVersion) String() string {
 	commit, modified := "", ""
 	if len(v.Commit) >= 12 {
@@ -70,9 +75,12 @@ func (v buildVersion) String() string {
 	return fmt.Sprintf("sqsfifo %s%s%s %s", v.Version, commit, modified, v.Go)
 }
 
-// moduleVersion is that of the command's module, where the binary was built from one, and otherwise
-// the one that the code is about to have.
+// moduleVersion returns the version of the command's module, or the next version for a
+// build from source.
 func moduleVersion() string {
+	if released != "" {
+		return released
+	}
 	const module = "github.com/kansas-frontier-matrix/sqsfifo/cmd/sqsfifo"
 	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Path == module && strings.HasPrefix(info.Main.Version, "v") {
 		return info.Main.Version

@@ -40,7 +40,7 @@ type ruleSet struct {
 	Strict    bool     `help:"Report an ID that is minted where it is sent as an error even if the body carries it."`
 }
 
-// Help is the manual of the command.
+// Help returns the manual of the command.
 func (*vetCmd) Help() string {
 	return `Reports Go code that makes SQS FIFO queues lose or duplicate events, and packages that construct a producer and have no compliance test (SF020). "sqsfifo explain" has the rules.
 
@@ -125,17 +125,17 @@ func (f *vetCmd) check(ctx context.Context, o vet.Options, io stdio) (int, error
 	return f.summarize(io, report, found), nil
 }
 
-// known is what a baseline had to do with a report.
+// known is the effect of a baseline on a report.
 type known struct {
 	findings int
 	stale    []vet.Known
 }
 
-// findings are those that the baseline does not have.
+// findings returns the report without the findings of the baseline.
 func (f *vetCmd) findings(ctx context.Context, o vet.Options) (*vet.Report, known, error) {
 	var baseline vet.Baseline
 	var found known
-	if f.Baseline != "" { // before the work of a run
+	if f.Baseline != "" { // before the slow analysis
 		var err error
 		if baseline, err = vet.ReadBaseline(f.Baseline); err != nil {
 			return nil, found, err
@@ -160,8 +160,8 @@ func tellFixed(fixed vet.Fixed, dir string, io stdio) {
 
 func within(dir, path string) string { return strings.TrimPrefix(path, dir+string(os.PathSeparator)) }
 
-// writeTests begins the missing tests. One that cannot be written for another
-// reason than that it is there does not keep the others from being written.
+// writeTests creates the missing tests. It leaves existing files alone, and an error of
+// one file does not stop the others.
 func writeTests(ctx context.Context, o vet.Options, untested []vet.Untested, dir string, io stdio) error {
 	skeletons, err := vet.Skeletons(ctx, o, untested)
 	if err != nil {
@@ -199,8 +199,8 @@ func (f *vetCmd) summarize(io stdio, report *vet.Report, found known) int {
 	return code
 }
 
-// failOn is the least severity that fails a run. It is a warning by default: an info
-// is reported only where it was asked for, and says that nothing is lost today.
+// failOn is the least severity that fails a run. The default is warning: infos are
+// reported only on request, and report no present loss.
 type failOn string
 
 func (f failOn) fails(s lint.Severity) bool {
@@ -213,8 +213,8 @@ func (f failOn) fails(s lint.Severity) bool {
 	return false
 }
 
-// coloured reports whether escape sequences mean colours where the output goes. A
-// console that knows none of them sets no TERM.
+// coloured reports whether out is a terminal with colours. Consoles without escape
+// sequences set no TERM.
 func coloured(out any) bool {
 	file, ok := out.(*os.File)
 	if !ok || os.Getenv("NO_COLOR") != "" || os.Getenv("TERM") == "" || os.Getenv("TERM") == "dumb" {
@@ -224,7 +224,7 @@ func coloured(out any) bool {
 	return err == nil && info.Mode()&os.ModeCharDevice != 0
 }
 
-// disabled reports whether a rule that the analyzer does not have is off.
+// disabled reports whether a rule outside of the analyzer is disabled.
 func (r ruleSet) disabled(id string) bool {
 	return slices.ContainsFunc(strings.Split(r.Disable, ","), func(s string) bool {
 		s = strings.TrimSpace(s)
@@ -232,13 +232,13 @@ func (r ruleSet) disabled(id string) bool {
 	})
 }
 
-// forTool are the flags that were given, as the go command hands them on. What was not
-// given is left out, because the flags are in the key of its cache. The analyzer checks
-// them; its flags are the process's, and begin with their defaults.
+// forTool returns the given flags in the form for the go command. It omits all other
+// flags, because the flags are part of the go command's cache key. The analyzer checks
+// the flags; its flags belong to the process and start with their defaults.
 func (r ruleSet) forTool(a *analysis.Analyzer) ([]string, error) {
 	given := map[string][]string{"nondet": r.Nondet}
 	if ids := strings.Split(r.Disable, ","); r.Disable != "" {
-		// The analyzer does not have SF020.
+		// SF020 is not a rule of the analyzer.
 		ids = slices.DeleteFunc(ids, func(id string) bool { return strings.TrimSpace(id) == "SF020" })
 		given["disable"] = []string{strings.Join(ids, ",")}
 	}
@@ -254,7 +254,7 @@ func (r ruleSet) forTool(a *analysis.Analyzer) ([]string, error) {
 	var args []string
 	var errs []error
 	a.Flags.VisitAll(func(f *flag.Flag) {
-		_ = f.Value.Set(f.DefValue) // a default is never refused
+		_ = f.Value.Set(f.DefValue) // a default is always accepted
 		for _, value := range given[f.Name] {
 			if err := f.Value.Set(value); err != nil {
 				errs = append(errs, fmt.Errorf("--%s: %w", f.Name, err))

@@ -20,8 +20,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/lint/fifovet"
 )
 
-// inModule changes to a module in a folder of its own, with a stub of this module
-// and of the AWS SDK's client, and two packages in it that have findings.
+// inModule changes to a new module with stubs of this module and of the AWS SDK's client,
+// and two packages with findings.
 func inModule(t *testing.T) {
 	t.Helper()
 	if testing.Short() {
@@ -107,7 +107,7 @@ func TestVet(t *testing.T) {
 	assert.Equal(t, strings.TrimPrefix(noTest, "orders/")+"\nSF020 no-compliance-test: "+page+"#sf020\n", stdout)
 }
 
-// The analyzer's flags are those of the process; one run must not set another's.
+// The analyzer's flags belong to the process; a run must not change another run's flags.
 func TestVetFlags(t *testing.T) {
 	inModule(t)
 	for _, tc := range []struct {
@@ -134,7 +134,7 @@ func TestVetFlags(t *testing.T) {
 	}
 }
 
-// Each flag of the analyzer is one of the command.
+// The command has each flag of the analyzer.
 func TestVetHasTheFlagsOfTheAnalyzer(t *testing.T) {
 	parser, err := newParser(io.Discard)
 	require.NoError(t, err)
@@ -171,7 +171,7 @@ func TestVetWrites(t *testing.T) {
 	stdout, _, _ := shell(t, "", "vet", "./orders", "./untested")
 	assert.NotContains(t, stdout, "SF020")
 
-	// What is there is left alone, whatever is in it.
+	// An existing file is left alone, with any content.
 	require.NoError(t, os.WriteFile("orders/"+vet.SkeletonFile, []byte("package orders\n"), 0o600))
 	_, stderr, code = shell(t, "", "vet", "--write", "./orders")
 	assert.Equal(t, exitFindings, code)
@@ -204,8 +204,8 @@ func TestVetFailOn(t *testing.T) {
 	}
 }
 
-// A team writes down what it has, sees only what is new, wherever the lines have moved,
-// and learns what it may strike out.
+// A team records its findings, sees only new ones, even after lines have moved, and
+// learns which records to delete.
 func TestVetBaseline(t *testing.T) {
 	inModule(t)
 	const file = "known.jsonl"

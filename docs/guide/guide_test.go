@@ -15,6 +15,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/kansas-frontier-matrix/sqsfifo"
+	"github.com/kansas-frontier-matrix/sqsfifo/internal/dispatch"
+	"github.com/kansas-frontier-matrix/sqsfifo/internal/sqscall"
 	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
 )
 
@@ -31,7 +33,7 @@ func identify(r Row) (sqsfifo.Identity, error) {
 	return sqsfifo.Identity{DedupeKey: key, Group: r.Customer, Time: r.CreatedAt}, err
 }
 
-// A row that has no time but that of its creation is the same event each time.
+// A row with only its creation time gives the same event each time.
 func TestARowIsTheSameEventEachTime(t *testing.T) {
 	queue := newQueue(t, sqstest.Config{})
 	//sqsfifo:ignore SF020 -- a snippet of the guide
@@ -64,8 +66,8 @@ func (h *handler) handle(ctx context.Context, scenes []Scene) error {
 	return h.producer.SendBatch(ctx, scenes).Err()
 }
 
-// The handler returns an error before the time of its invocation is over, and the
-// next invocation sends each event once.
+// The handler returns an error before the end of its invocation's time, and the next
+// invocation sends each event once.
 func TestTheHandlerLeavesTimeToAnswer(t *testing.T) {
 	queue := newQueue(t, sqstest.Config{})
 	//sqsfifo:ignore SF020 -- a snippet of the guide
@@ -92,7 +94,7 @@ func TestTheHandlerLeavesTimeToAnswer(t *testing.T) {
 	require.NoError(t, producer.Close(t.Context()))
 }
 
-// The guide's line for the AWS CLI creates a queue that a producer accepts.
+// The guide's line for the AWS CLI creates a queue accepted by a producer.
 func TestTheCLIsQueueIsFit(t *testing.T) {
 	text, err := os.ReadFile("queue.md")
 	require.NoError(t, err)
@@ -112,6 +114,33 @@ func TestTheCLIsQueueIsFit(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, "perMessageGroupId", report.FifoThroughputLimit)
 	assert.Equal(t, sqsfifo.EncryptionSQS, report.Encryption)
+}
+
+// The grace period of the guide's pod is the sum of the guide's table, and the parts
+// match the YAML and the code.
+func TestTheGracePeriodAddsUp(t *testing.T) {
+	text, err := os.ReadFile("shutdown.md")
+	require.NoError(t, err)
+	var parts []int
+	for _, row := range regexp.MustCompile(`(?m)^\| (?:\*\*)?([0-9]+)(?:\*\*)? \|`).FindAllStringSubmatch(string(text), -1) {
+		n, err := strconv.Atoi(row[1])
+		require.NoError(t, err)
+		parts = append(parts, n)
+	}
+	require.Len(t, parts, 5)
+	assert.Equal(t, parts[4], parts[0]+parts[1]+parts[2]+parts[3])
+	yaml := func(pattern string) int {
+		m := regexp.MustCompile(pattern).FindStringSubmatch(string(text))
+		require.NotNil(t, m, pattern)
+		n, err := strconv.Atoi(m[1])
+		require.NoError(t, err)
+		return n
+	}
+	assert.Equal(t, parts[4], yaml(`terminationGracePeriodSeconds: ([0-9]+)`))
+	assert.Equal(t, parts[0], yaml(`sleep: \{seconds: ([0-9]+)\}`))
+	assert.Equal(t, parts[1], yaml(`"-grace=([0-9]+)s"`))
+	assert.Equal(t, int(dispatch.Grace/time.Second), parts[2])
+	assert.Equal(t, int(sqscall.Timeout/time.Second), yaml(`one request may take ([0-9]+) s`))
 }
 
 func newQueue(t *testing.T, c sqstest.Config) *sqstest.Queue {

@@ -12,8 +12,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
 )
 
-// The policy of the guide is exactly enough: a second less of TTL, or a record less of
-// capacity, is refused.
+// The guide's policy is exactly sufficient: a TTL shorter by a second, or a capacity
+// lower by one record, is refused.
 func TestTheGuidesPolicyAddsUp(t *testing.T) {
 	policy, err := idempotency.NewPolicy(idempotency.PolicyConfig{
 		TTL:    135 * time.Second, // at least the sum of the next four
@@ -22,33 +22,33 @@ func TestTheGuidesPolicyAddsUp(t *testing.T) {
 		Rate:  80, Capacity: 12960, // at least 1.2 x 80/s x 135 s
 	})
 	require.NoError(t, err)
-	var broken *idempotency.PolicyError
+	var broken *idempotency.InvalidError
 	less := policy.Config()
 	less.TTL -= time.Second
 	_, err = idempotency.NewPolicy(less)
 	require.ErrorAs(t, err, &broken)
-	assert.Equal(t, "TTL", broken.Field)
+	assert.Equal(t, "PolicyConfig.TTL", broken.Field)
 	less = policy.Config()
 	less.Capacity--
 	_, err = idempotency.NewPolicy(less)
 	require.ErrorAs(t, err, &broken)
-	assert.Equal(t, "Capacity", broken.Field)
+	assert.Equal(t, "PolicyConfig.Capacity", broken.Field)
 }
 
 func TestScopesOfTheGuide(t *testing.T) {
-	platform, agent, apiKey := "api", "a:b", "c"
-	scope := idempotency.JoinScope(platform, agent, apiKey)
+	platform, tenant, agent := "api", "a:b", "c"
+	scope := idempotency.JoinScope(platform, tenant, agent)
 	assert.NotEqual(t, idempotency.JoinScope("api", "a", "b:c"), scope)
 }
 
-// webhook is an event of a provider that delivers it several times.
+// webhook is an event that its provider delivers several times.
 type webhook struct {
 	ID   string
 	Body []byte
 }
 
-// An event is booked once, however often it is delivered; one that was not booked is
-// booked by the next delivery.
+// An event is booked once for any number of deliveries. If a booking fails, the next
+// delivery books the event.
 func TestWebhooksOfTheGuide(t *testing.T) {
 	policy, err := idempotency.NewPolicy(idempotency.PolicyConfig{TTL: idempotency.TTLWebhook, Lease: time.Minute})
 	require.NoError(t, err)
@@ -67,7 +67,7 @@ func TestWebhooksOfTheGuide(t *testing.T) {
 			Key:         idempotency.Key{Scope: "provider", Operation: "webhooks.handle", Value: event.ID},
 			Fingerprint: idempotency.FingerprintOf("webhook/1", event.Body),
 		}, func(ctx context.Context, claimed idempotency.Outcome) (idempotency.Result, error) {
-			return idempotency.Result{}, book(ctx, event) // wrap an error that had no effect in idempotency.NotDone
+			return idempotency.Result{}, book(ctx, event) // wrap an error without effect in idempotency.NotDone
 		})
 		return answer, err
 	}

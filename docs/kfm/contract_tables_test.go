@@ -53,7 +53,7 @@ func newQueue(t *testing.T) *sqstest.Queue {
 	return q
 }
 
-// body returns what a producer puts into the message of s.
+// body returns the body of a producer's message about s.
 func body(t *testing.T, s scene) string {
 	t.Helper()
 	q := newQueue(t)
@@ -62,7 +62,7 @@ func body(t *testing.T, s scene) string {
 	return m.Body
 }
 
-// envelopeTable lists the members of the envelope with the rule on each.
+// envelopeTable lists the members of the envelope with their rules.
 func envelopeTable(t *testing.T, _ []string) string {
 	rows := [][]string{{"member", "rule", "required form"}}
 	members := reflect.TypeFor[sqsfifo.Envelope[scene]]()
@@ -106,7 +106,7 @@ func ruleLink(r lint.Rule) string {
 	return fmt.Sprintf("[%s](../../rules.md#%s)", r.ID, strings.ToLower(r.ID))
 }
 
-// casesTable lists the cases of the compliance suite: all, or those named, with "_"
+// casesTable lists the cases of the compliance suite: all, or the named ones, with "_"
 // for spaces.
 func casesTable(t *testing.T, names []string) string {
 	rows := [][]string{{"case", "what it asserts", "source"}}
@@ -129,8 +129,7 @@ func casesTable(t *testing.T, names []string) string {
 	return table(rows...)
 }
 
-// complianceCases reads name, rule and source of each case of the suite from its
-// source.
+// complianceCases reads name, rule and source of each case from the suite's source.
 func complianceCases(t *testing.T) (cases [][3]string) {
 	t.Helper()
 	file, err := parser.ParseFile(token.NewFileSet(), root+"sqstest/compliance/suite.go", nil, 0)
@@ -156,8 +155,38 @@ func complianceCases(t *testing.T) (cases [][3]string) {
 	return cases
 }
 
-// hashTable sends variants of one message to a fake queue and shows what they do to
-// the deduplication ID.
+// namesTable lists the words and nouns of attribute names that bear an event's identity,
+// and the words of an attempt's identity, from the source of attrname.
+func namesTable(t *testing.T, _ []string) string {
+	file, err := parser.ParseFile(token.NewFileSet(), root+"internal/attrname/attrname.go", nil, 0)
+	require.NoError(t, err)
+	lists := map[string]string{}
+	ast.Inspect(file, func(n ast.Node) bool {
+		spec, ok := n.(*ast.ValueSpec)
+		if !ok {
+			return true
+		}
+		var words []string
+		for _, e := range spec.Values[0].(*ast.CompositeLit).Elts {
+			word, err := strconv.Unquote(e.(*ast.BasicLit).Value)
+			require.NoError(t, err)
+			words = append(words, word)
+		}
+		lists[spec.Names[0].Name] = quoted(words)
+		return false
+	})
+	for _, name := range []string{"eventStems", "attemptStems", "nouns"} {
+		require.NotEmpty(t, lists[name], "the list %s in attrname.go", name)
+	}
+	return table(
+		[]string{"", "words", "nouns"},
+		[]string{"an event's identity", lists["eventStems"], lists["nouns"]},
+		[]string{"an attempt's identity, which passes (`request_id`, `X-Request-Id`)", lists["attemptStems"], lists["nouns"]},
+	)
+}
+
+// hashTable sends variants of one message to a fake queue and shows their deduplication
+// IDs.
 func hashTable(t *testing.T, _ []string) string {
 	original := body(t, landsat)
 	other := landsat
@@ -207,7 +236,7 @@ func hashTable(t *testing.T, _ []string) string {
 	return table(rows...)
 }
 
-// windowTable replays one log on virtual time.
+// windowTable replays one log in virtual time.
 func windowTable(t *testing.T, _ []string) string {
 	other := landsat
 	other.ID = "LC08_L2SP_047027_20201204_20210313_02_T2"

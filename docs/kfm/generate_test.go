@@ -1,12 +1,10 @@
-// Package kfm holds the documents that the KFM contract v11.2.3 asks for next to a
-// producer of FIFO messages, and keeps them true: their tables are made from the
-// code by
+// Package kfm has the documents that the KFM contract v11.2.3 requires of a producer of
+// FIFO messages. Their tables are generated from the code by
 //
 //	go test ./docs/kfm -update
 //
-// and the tests fail where a table is not what the code says. The contract's
-// requirements are restated in requirements_test.go; conformance.md names the tests
-// that hold each.
+// and the tests fail if a table differs from the code. requirements_test.go restates the
+// contract's requirements; conformance.md names the tests of each requirement.
 package kfm
 
 import (
@@ -28,7 +26,7 @@ import (
 
 var update = flag.Bool("update", false, "write the generated parts of the documents")
 
-// layout is the list of documents in section 2 of the contract.
+// layout lists the documents in section 2 of the contract.
 var layout = []string{
 	"contracts/attribute-safety-notes.md",
 	"contracts/body-deduplication-contract.md",
@@ -39,8 +37,8 @@ var layout = []string{
 	"tests/hash-behavior-test.md",
 }
 
-// A generated part of a document stands between two comments. The first names the
-// table and its arguments.
+// A generated part of a document is enclosed in two comments. The first names the table
+// and its arguments.
 var part = regexp.MustCompile(`(?s)(<!-- generate ([a-z-]+)((?: [^ >]+)*) -->\n)(.*?)(<!-- end -->)`)
 
 // tables are the generated parts by name.
@@ -50,6 +48,7 @@ var tables = map[string]func(t *testing.T, args []string) string{
 	"rules":        rulesTable,
 	"cases":        casesTable,
 	"hashes":       hashTable,
+	"names":        namesTable,
 	"window":       windowTable,
 	"instruments":  instrumentsTable,
 	"spans":        spansTable,
@@ -58,8 +57,7 @@ var tables = map[string]func(t *testing.T, args []string) string{
 	"requirements": requirementsTable,
 }
 
-// TestDocuments makes each generated part again and compares. With -update it
-// writes the documents.
+// TestDocuments generates each part and compares. With -update it writes the documents.
 func TestDocuments(t *testing.T) {
 	used := map[string]bool{}
 	for _, file := range documents(t) {
@@ -88,8 +86,8 @@ func TestDocuments(t *testing.T) {
 	}
 }
 
-// TestLayout holds the folder against section 2 of the contract: each document
-// exists, and has text besides its tables.
+// TestLayout checks the folder against section 2 of the contract: each document exists,
+// and has text outside of its tables.
 func TestLayout(t *testing.T) {
 	have := documents(t)
 	for _, file := range layout {
@@ -102,8 +100,7 @@ func TestLayout(t *testing.T) {
 	}
 }
 
-// TestEveryRuleIsDocumented holds the rules of the lint against the tables: each
-// stands in one of the contracts.
+// TestEveryRuleIsDocumented checks that one of the contracts has each rule of the lint.
 func TestEveryRuleIsDocumented(t *testing.T) {
 	var documented []string
 	for _, file := range documents(t) {

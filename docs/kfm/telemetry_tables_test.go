@@ -25,24 +25,25 @@ import (
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 
 	"github.com/kansas-frontier-matrix/sqsfifo"
+	"github.com/kansas-frontier-matrix/sqsfifo/consumer"
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
 	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
 )
 
-// required are the metrics of section 9 of the contract.
+// required lists the metrics of section 9 of the contract.
 var required = []string{
 	"sqs_fifo.dedupe.collisions_detected", "sqs_fifo.producer.violations", "sqs_fifo.body_hash.length_bytes", "sqs_fifo.dedupe_window_hits",
 }
 
-// telemetry is what a producer emitted in a run with one event of each fate that a
-// fake queue can bring about.
+// telemetry is a producer's telemetry in a run with one event of each fate possible with
+// a fake queue.
 type telemetry struct {
 	instruments map[string]metric.Instrument
 	attributes  map[string][]string // by instrument
 	spans       []sdktrace.ReadOnlySpan
 }
 
-// run is the one run that all tables are made from.
+// run is the single run for all tables.
 var run struct {
 	once sync.Once
 	telemetry
@@ -54,13 +55,12 @@ func observe(t *testing.T) telemetry {
 	return run.telemetry
 }
 
-// produce sends events to a fake queue, some of which fail.
+// produce sends events to a fake queue; some of them fail.
 func produce(t *testing.T) telemetry {
 	t.Helper()
 	o := telemetry{instruments: map[string]metric.Instrument{}, attributes: map[string][]string{}}
 	reader, spans := metric.NewManualReader(), tracetest.NewSpanRecorder()
-	// A view sees each instrument when it is made, also one that nothing is
-	// recorded with.
+	// A view sees each instrument at its creation, even without recordings.
 	seen := func(i metric.Instrument) (metric.Stream, bool) {
 		o.instruments[i.Name] = i
 		return metric.Stream{}, false
@@ -72,7 +72,19 @@ func produce(t *testing.T) telemetry {
 			ID: "landsat-c2l2", Version: "v2.0.1", SourceURI: "s3://usgs-landsat/collection02/scene.json",
 			ArtifactChecksum: "sha256:88bedf22ee", CARELabel: "CARE-Compliant",
 		}
-		p := producer(t, q, q, func(c *sqsfifo.Config[scene]) {
+		collect := func() {
+			var rm metricdata.ResourceMetrics
+			require.NoError(t, reader.Collect(t.Context(), &rm))
+			for _, sm := range rm.ScopeMetrics {
+				for _, m := range sm.Metrics {
+					keys := append(o.attributes[m.Name], attributeKeys(t, m.Data)...)
+					slices.Sort(keys)
+					o.attributes[m.Name] = slices.Compact(keys)
+				}
+			}
+		}
+		p := producer(t, q.Client(), q, func(c *sqsfifo.Config[scene]) {
+			c.Delivery.Memory.MaxKeys = 1000
 			c.Delivery.OnGroupFailure = sqsfifo.SkipEvent
 			c.Telemetry.MeterProvider = meters
 			c.Telemetry.TracerProvider = sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(spans))
@@ -101,6 +113,7 @@ func produce(t *testing.T) telemetry {
 		require.Error(t, send(func(s *scene) { s.ID, s.CloudCover = "another", 99 }), "a violation")
 		q.Inject(sqstest.Throttle(), 1)
 		require.NoError(t, send(func(s *scene) { s.ID = "throttled once" }))
+		collect()
 		q.Inject(sqstest.LoseAnswer(), 1000)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
@@ -121,24 +134,31 @@ func produce(t *testing.T) telemetry {
 		_, err = remembers.Send(t.Context(), landsat)
 		require.NoError(t, err)
 
-		var rm metricdata.ResourceMetrics
+		shared, err := sqsfifo.NewQueue(q, sqsfifo.QueueConfig{URL: q.URL(), Telemetry: sqsfifo.Telemetry{MeterProvider: meters}})
+		require.NoError(t, err)
+		typed, err := sqsfifo.NewProducerOn(shared, sqsfifo.Config[scene]{Source: "kfm.remote-sensing.landsat-tiles", Identify: identify})
+		require.NoError(t, err)
+		_, err = typed.Send(t.Context(), landsat)
+		require.NoError(t, err)
+		reads, err := consumer.New(q, consumer.Config[scene]{
+			QueueURL: q.URL(), Decode: sqsfifo.DecodeEnvelope[scene], Store: new(idempotency.Memory),
+			Failure:   consumer.Failure{Then: consumer.ActionPark, ParkingQueue: strings.Replace(q.URL(), ".fifo", "-parked.fifo", 1)},
+			Telemetry: consumer.Telemetry{MeterProvider: meters},
+			Handle:    func(context.Context, consumer.Message[scene]) error { return nil },
+		})
+		require.NoError(t, err)
+		ctx, stop := context.WithCancel(t.Context())
+		running := make(chan error)
+		go func() { running <- reads.Run(ctx) }()
+		time.Sleep(time.Minute)
+		collect()
+		stop()
+		require.NoError(t, <-running)
 		synctest.Wait()
-		require.NoError(t, reader.Collect(t.Context(), &rm))
-		for _, sm := range rm.ScopeMetrics {
-			for _, m := range sm.Metrics {
-				o.attributes[m.Name] = attributeKeys(t, m.Data)
-			}
-		}
+		require.NoError(t, shared.Close(t.Context()))
 		require.NoError(t, remembers.Close(t.Context()))
-		_ = p.Close(t.Context()) // reports the records that the sink refused
-		require.NoError(t, reader.Collect(t.Context(), &rm))
-		for _, sm := range rm.ScopeMetrics {
-			for _, m := range sm.Metrics {
-				if o.attributes[m.Name] == nil {
-					o.attributes[m.Name] = attributeKeys(t, m.Data)
-				}
-			}
-		}
+		_ = p.Close(t.Context()) // returns an error for the records refused by the sink
+		collect()
 	})
 	o.spans = spans.Ended()
 	return o
@@ -184,17 +204,26 @@ func attributeKeys(t *testing.T, data metricdata.Aggregation) []string {
 	return slices.Sorted(maps.Keys(keys))
 }
 
-// instrumentsTable lists the instruments of a producer: "required" those that the
-// contract names, "other" the rest.
+// instrumentsTable lists the instruments of a producer: "required" the contract's
+// instruments, "other" the rest.
 func instrumentsTable(t *testing.T, args []string) string {
 	o := observe(t)
 	for _, name := range required {
 		require.Contains(t, o.instruments, name, "the contract requires it")
 	}
+	ofConsumer := func(name string) bool {
+		return strings.HasPrefix(name, "sqs_fifo.consumer.") || name == "messaging.process.duration" || name == "messaging.client.consumed.messages"
+	}
+	all := slices.Sorted(maps.Keys(o.instruments))
 	names := required
-	if slices.Equal(args, []string{"other"}) {
-		names = slices.DeleteFunc(slices.Sorted(maps.Keys(o.instruments)), func(name string) bool { return slices.Contains(required, name) })
-	} else {
+	switch {
+	case slices.Equal(args, []string{"other"}):
+		names = slices.DeleteFunc(all, func(name string) bool { return slices.Contains(required, name) || ofConsumer(name) })
+	case slices.Equal(args, []string{"consumer"}):
+		names = slices.DeleteFunc(all, func(name string) bool { return !ofConsumer(name) })
+	case len(args) == 1 && args[0] != "required":
+		return createdTable(t, root+args[0]+"/telemetry.go")
+	default:
 		require.Equal(t, []string{"required"}, args)
 	}
 	rows := [][]string{{"metric", "instrument", "unit", "attributes", "meaning"}}
@@ -206,6 +235,45 @@ func instrumentsTable(t *testing.T, args []string) string {
 }
 
 // words writes ObservableUpDownCounter as "observable up down counter".
+func createdTable(t *testing.T, file string) string {
+	t.Helper()
+	parsed, err := parser.ParseFile(token.NewFileSet(), file, nil, 0)
+	require.NoError(t, err)
+	rows := [][]string{{"metric", "instrument", "unit", "attributes", "meaning"}}
+	ast.Inspect(parsed, func(n ast.Node) bool {
+		call, ok := n.(*ast.CallExpr)
+		if !ok || len(call.Args) != 3 {
+			return true
+		}
+		function, ok := call.Fun.(*ast.SelectorExpr)
+		if !ok {
+			return true
+		}
+		kind, ok := strings.CutPrefix(strings.TrimPrefix(function.Sel.Name, "Float64"), "Int64")
+		if kind = words(kind); !ok && kind == words(function.Sel.Name) {
+			return true
+		}
+		var texts []string
+		for _, arg := range call.Args {
+			if option, ok := arg.(*ast.CallExpr); ok {
+				arg = option.Args[0]
+			}
+			text, err := strconv.Unquote(arg.(*ast.BasicLit).Value)
+			require.NoError(t, err)
+			texts = append(texts, text)
+		}
+		attributes := ""
+		if kind == "counter" {
+			attributes = code("sqs_fifo.outcome")
+		}
+		rows = append(rows, []string{code(texts[0]), kind, code(texts[1]), attributes, texts[2]})
+		return true
+	})
+	require.Greater(t, len(rows), 1, file)
+	return table(rows...)
+}
+
+// spansTable lists the spans of a producer, their attributes and events.
 func words(name string) string {
 	var b strings.Builder
 	for i, c := range name {
@@ -225,22 +293,28 @@ func quoted(keys []string) string {
 	return strings.Join(out, ", ")
 }
 
-// spansTable lists the spans of a producer, their attributes and events.
+// TestTelemetryOfTheKeySpecification checks the telemetry required by the key
+// specification v10.3.1: in the spans of events and in provenance records.
 func spansTable(t *testing.T, _ []string) string {
 	type row struct {
 		kind, events string
-		keys         map[string]bool
+		keys, links  map[string]bool
 	}
 	spans := map[string]*row{}
 	for _, s := range observe(t).spans {
 		operation, _, _ := strings.Cut(s.Name(), " ")
 		r := spans[operation]
 		if r == nil {
-			r = &row{kind: s.SpanKind().String(), keys: map[string]bool{}}
+			r = &row{kind: s.SpanKind().String(), keys: map[string]bool{}, links: map[string]bool{}}
 			spans[operation] = r
 		}
 		for _, kv := range s.Attributes() {
 			r.keys[string(kv.Key)] = true
+		}
+		for _, l := range s.Links() {
+			for _, kv := range l.Attributes {
+				r.links[string(kv.Key)] = true
+			}
 		}
 		for _, e := range s.Events() {
 			r.events = code(e.Name)
@@ -249,16 +323,15 @@ func spansTable(t *testing.T, _ []string) string {
 			}
 		}
 	}
-	rows := [][]string{{"span", "kind", "attributes", "events"}}
+	rows := [][]string{{"span", "kind", "attributes", "attributes of links", "events"}}
 	for _, name := range slices.Sorted(maps.Keys(spans)) {
 		r := spans[name]
-		rows = append(rows, []string{code(name + " <queue>"), r.kind, quoted(slices.Sorted(maps.Keys(r.keys))), r.events})
+		rows = append(rows, []string{code(name + " <queue>"), r.kind, quoted(slices.Sorted(maps.Keys(r.keys))), quoted(slices.Sorted(maps.Keys(r.links))), r.events})
 	}
 	return table(rows...)
 }
 
-// TestTelemetryOfTheKeySpecification looks for what the key specification v10.3.1
-// wants in telemetry: in the spans of events and in provenance records.
+// meanings describes the fields of a provenance record by JSON name.
 func TestTelemetryOfTheKeySpecification(t *testing.T) {
 	keys := map[string]bool{}
 	for _, s := range observe(t).spans {
@@ -275,7 +348,7 @@ func TestTelemetryOfTheKeySpecification(t *testing.T) {
 	}
 }
 
-// meanings are what the fields of a provenance record hold, by their JSON names.
+// fieldsTable lists the fields of a provenance record.
 var meanings = map[string]string{
 	"time":               "when the outcome was known, RFC 3339 in UTC",
 	"outcome":            "what became of the event, see below",
@@ -287,8 +360,8 @@ var meanings = map[string]string{
 	"message_id":         "SQS's message ID; of a duplicate, the original's",
 	"sequence_number":    "SQS's sequence number; of a duplicate, the original's",
 	"attempts":           "number of requests that the event was in",
-	"duplicate_detected": "SQS had the event already",
-	"replay_triggered":   "this producer had sent the event before, within the deduplication interval",
+	"duplicate_detected": "SQS, or the store of `Config.Store`, had the event already",
+	"replay_triggered":   "this producer had sent the event within the deduplication interval, or another producer with its store within the TTL, or the message comes from a replay",
 	"dataset_id":         "of the event's dataset (KFM key specification v10.3.1)",
 	"version":            "of the event's dataset, as given; the key has its normal form",
 	"idempotency_key":    "`sha256:` and 64 digits, computed from the event's dataset",
@@ -296,7 +369,7 @@ var meanings = map[string]string{
 	"care_label":         "of the event's dataset, as given",
 }
 
-// fieldsTable lists the fields of a provenance record.
+// outcomesTable lists the constants of type ProvenanceOutcome with their comments.
 func fieldsTable(t *testing.T, _ []string) string {
 	rows := [][]string{{"field", "type", "always there", "meaning"}}
 	record := reflect.TypeFor[sqsfifo.ProvenanceRecord]()

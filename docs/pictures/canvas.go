@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// canvas collects the elements of an SVG. Colours are classes, so that a reader's
-// light or dark scheme decides; each has a contrast of at least 4.5 to its background.
+// canvas collects the elements of an SVG. Colours are classes, so the reader's light or
+// dark scheme applies; each has a contrast of at least 4.5 to its background.
 type canvas struct {
 	strings.Builder
 }
@@ -26,7 +26,7 @@ text{fill:#e6edf3}
 </style>
 `
 
-// draw returns a whole SVG. The description is for those who do not see it.
+// draw returns a complete SVG. The description is the text alternative.
 func draw(width, height int, title, description string, paint func(*canvas)) string {
 	c := &canvas{}
 	fmt.Fprintf(c, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" width="%[1]d" height="%d" role="img" aria-labelledby="t d">`+"\n", width, height)
@@ -61,7 +61,7 @@ func (c *canvas) arrow(x1, x2, y int, class, dashes string) {
 	fmt.Fprintf(c, `<path d="M%d %dL%d %dL%d %d" class="%s" stroke-width="1.5"/>`+"\n", x2+back, y-5, x2, y, x2+back, y+5, class)
 }
 
-// cross marks where a message ends.
+// cross marks the end of a message.
 func (c *canvas) cross(x, y int) {
 	fmt.Fprintf(c, `<path d="M%d %dl12 12m0 -12l-12 12" class="bad" stroke-width="2.5"/>`+"\n", x-6, y-6)
 }

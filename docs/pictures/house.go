@@ -15,9 +15,9 @@ import (
 
 const module = "github.com/kansas-frontier-matrix/sqsfifo"
 
-// imports returns what each package of the module, and the command, which is a module
-// of its own, import of them, tests left out, as the go command reports it. Examples
-// and the programs of the documentation are not part of the house.
+// imports returns the imports of each package of the module and of the command's module,
+// without tests, as reported by the go command. It omits examples and the programs of the
+// documentation.
 func imports(dir string) (map[string][]string, error) {
 	var out []byte
 	for _, of := range []string{dir, filepath.Join(dir, "cmd", "sqsfifo")} {
@@ -61,8 +61,8 @@ func imports(dir string) (map[string][]string, error) {
 	}
 }
 
-// house draws the packages in layers: each imports packages of lower layers only.
-// The names in a box are what it imports.
+// house draws the packages in layers: each imports only packages of lower layers. The
+// small names in a box are its imports.
 func house(uses map[string][]string) string {
 	layers := map[int][]string{}
 	top := 0
@@ -78,7 +78,7 @@ func house(uses map[string][]string) string {
 		lines        []string
 	}
 	var boxes []box
-	var rules []int // where a layer begins
+	var rules []int // starts of the layers
 	y := 16
 	for l := top; l >= 0; l-- {
 		slices.Sort(layers[l])
@@ -113,7 +113,7 @@ func house(uses map[string][]string) string {
 	})
 }
 
-// layer is the length of the longest chain of imports below a package.
+// layer returns the length of the longest import chain below a package.
 func layer(uses map[string][]string, name string) int {
 	n := 0
 	for _, used := range uses[name] {
@@ -122,7 +122,7 @@ func layer(uses map[string][]string, name string) int {
 	return n
 }
 
-// wrap joins names into lines of at most so many characters.
+// wrap joins names into lines of at most width characters.
 func wrap(names []string, width int) []string {
 	var lines []string
 	for _, name := range names {

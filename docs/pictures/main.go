@@ -1,9 +1,9 @@
-// Command pictures draws the pictures of the documentation: the sequence diagram of
-// the README (window.svg) and the map of the packages for contributors (house.svg).
+// Command pictures draws the pictures of the documentation: the sequence diagram of the
+// README (window.svg) and the map of the packages for contributors (house.svg).
 //
 //	go run ./docs/pictures
 //
-// A test checks that the files are what the code draws.
+// A test compares the files with the output of the code.
 package main
 
 import (
@@ -12,7 +12,7 @@ import (
 	"path/filepath"
 )
 
-// pictures returns each picture by its file name. root is the module's folder.
+// pictures returns each picture by file name. root is the module's folder.
 func pictures(root string) (map[string]string, error) {
 	uses, err := imports(root)
 	if err != nil {

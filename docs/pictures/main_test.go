@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// The pictures are what the code draws, well-formed, and described in words.
+// The pictures equal the output of the code, are well-formed, and have a description.
 func TestPicturesAreCurrent(t *testing.T) {
 	if testing.Short() {
 		t.Skip("runs the go command")

@@ -1,5 +1,5 @@
-// Package storms is a team's pipeline with a producer of storm events, and the
-// compliance test that the KFM contract asks of it (storms_test.go).
+// Package storms is a team's pipeline: a producer of storm events, and the compliance
+// test required by the KFM contract (storms_test.go).
 package storms
 
 import (
@@ -17,8 +17,8 @@ type Storm struct {
 	Begin   time.Time `json:"begin"`
 }
 
-// NewProducer returns the pipeline's producer. NOAA publishes a file for each year, so
-// the events of a year are one message group and stay in order.
+// NewProducer returns the pipeline's producer. NOAA publishes a file per year, so the
+// events of a year are a message group and stay in order.
 func NewProducer(client sqsfifo.Client, queueURL string) (*sqsfifo.Producer[Storm], error) {
 	return sqsfifo.NewProducer(client, sqsfifo.Config[Storm]{
 		QueueURL: queueURL,

@@ -10,8 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// The first program that a newcomer copies is short, sends one event and prints its
-// receipt.
+// The first program for newcomers is short, sends an event and prints its receipt.
 func TestFirstProgram(t *testing.T) {
 	code, err := os.ReadFile("main.go")
 	require.NoError(t, err)

@@ -12,7 +12,7 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
 )
 
-// listing prints every message and collects what should not have happened.
+// listing prints every message and collects unexpected results.
 type listing struct {
 	ctx      context.Context
 	w        io.Writer
@@ -26,8 +26,8 @@ func (l *listing) check(ok bool, format string, args ...any) {
 	}
 }
 
-// replays sends the scenes, sends them again and, on a fake queue, once more after
-// the deduplication interval.
+// replays sends the scenes twice and, on a fake queue, again after the deduplication
+// interval.
 func (l *listing) replays(scenes []Scene, fake *sqstest.Queue) {
 	isNew := l.send("send", scenes)
 	replayed := l.send("replay, as a crashed pipeline would", scenes)
@@ -40,7 +40,7 @@ func (l *listing) replays(scenes []Scene, fake *sqstest.Queue) {
 		"%d, %d and %d messages were new, want %d, 0 and %[4]d", isNew, replayed, again, len(scenes))
 }
 
-// send sends the scenes and returns how many were new to SQS.
+// send sends the scenes and returns the number of scenes new to SQS.
 func (l *listing) send(title string, scenes []Scene) (isNew int) {
 	fmt.Fprintf(l.w, "\n%s\n", title)
 	t := tabwriter.NewWriter(l.w, 0, 0, 2, ' ', 0)
@@ -61,8 +61,8 @@ func (l *listing) send(title string, scenes []Scene) (isNew int) {
 	return isNew
 }
 
-// mistakes makes the two that lose events. The producer refuses both before
-// anything is sent.
+// mistakes makes both mistakes that lose events. The producer refuses them before the
+// send.
 func (l *listing) mistakes(s Scene) {
 	fmt.Fprintf(l.w, "\nrefused, never sent\n")
 	reused := s

@@ -1,6 +1,6 @@
-// Command landsat shows what SQS does with events that carry their identity in
-// an attribute, or a clock reading in the body, and what a producer of this module
-// does instead. The events are Landsat scenes.
+// Command landsat shows how SQS treats events with their identity in an attribute, or
+// with a clock reading in the body, and how a producer of this module differs. The events
+// are Landsat scenes.
 //
 //	landsat                              two scenes, then all seven, on fake queues in this process
 //	landsat folder                       the same with the STAC items of a folder
@@ -87,7 +87,7 @@ func newProducer(client sqsfifo.Client, queueURL string, meters *metric.MeterPro
 	})
 }
 
-// connect returns a client for the queue, or for a fake one if the URL is empty.
+// connect returns a client for the queue, or a fake queue if the URL is empty.
 func connect(ctx context.Context, queueURL *string) (*sqs.Client, *sqstest.Queue, error) {
 	if *queueURL == "" {
 		fake, err := sqstest.NewQueue(sqstest.Config{Name: "scenes.fifo"})
@@ -104,7 +104,7 @@ func connect(ctx context.Context, queueURL *string) (*sqs.Client, *sqstest.Queue
 	return sqsfifo.NewClient(c, 10), nil, nil
 }
 
-// printLog prints a line for each scene, as if one was sent each second.
+// printLog prints a line per scene, as if a scene was sent each second.
 func printLog(w io.Writer, producer *sqsfifo.Producer[Scene], scenes []Scene) error {
 	at := time.Date(2025, 12, 4, 12, 0, 0, 0, time.UTC)
 	e := json.NewEncoder(w)

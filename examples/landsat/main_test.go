@@ -15,7 +15,7 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
 )
 
-// The README shows what the demo prints, and it fits on a terminal.
+// The README shows the output of the demo, and the output fits on a terminal.
 func TestDemoIsTheTranscriptOfTheReadme(t *testing.T) {
 	var out strings.Builder
 	require.NoError(t, run(t.Context(), nil, &out))
@@ -34,8 +34,8 @@ func TestList(t *testing.T) {
 	checkList(t, 7)
 }
 
-// The STAC items as the catalogues publish them, where they are at hand: 20
-// products of scenes from 1972 to 2022, some of them two products of one scene.
+// Published STAC items, if available: 20 products of scenes from 1972 to 2022, some of
+// them two products of one scene.
 func TestPublishedItems(t *testing.T) {
 	const folder = "../../../shared/data/landsat"
 	if _, err := os.Stat(folder); err != nil {
@@ -70,7 +70,7 @@ func checkList(t *testing.T, scenes int, args ...string) {
 	assert.Contains(t, metrics, fmt.Sprintf("sqs_fifo.dedupe_window_hits %d {hit}", scenes))
 }
 
-// The log is what was built: its bodies have the hashes of the messages.
+// The log has the built messages: its bodies have the hashes of the messages.
 func TestLog(t *testing.T) {
 	var out strings.Builder
 	require.NoError(t, run(t.Context(), []string{"-log"}, &out))

@@ -11,7 +11,7 @@ import (
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 )
 
-// kfmInstruments are those that the KFM contract requires of each producer.
+// kfmInstruments lists the instruments that the KFM contract requires of each producer.
 var kfmInstruments = []string{
 	"sqs_fifo.dedupe.collisions_detected",
 	"sqs_fifo.producer.violations",
@@ -19,7 +19,7 @@ var kfmInstruments = []string{
 	"sqs_fifo.dedupe_window_hits",
 }
 
-// printMetrics prints a line for each of the four KFM instruments.
+// printMetrics prints one line for each of the four KFM instruments.
 func printMetrics(ctx context.Context, w io.Writer, reader metric.Reader) error {
 	var rm metricdata.ResourceMetrics
 	if err := reader.Collect(ctx, &rm); err != nil {

@@ -12,9 +12,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo"
 )
 
-// Scene is the event: one product of one Landsat scene is available. It is a
-// function of the STAC item alone, so that announcing the item again makes the
-// same event.
+// Scene is the event: one product of one Landsat scene is available. Scene is a function
+// of the STAC item alone, so a repeated announcement gives the same event.
 type Scene struct {
 	ID         string    `json:"id"`
 	Collection string    `json:"collection"`
@@ -25,20 +24,20 @@ type Scene struct {
 	BBox       []float64 `json:"bbox"`
 }
 
-// identify says what a scene is. Two products of one scene have two item IDs
-// and are two events; the message group keeps those of one place in order.
+// identify returns the identity of a scene. Two products of one scene have two item IDs
+// and are two events; the message group keeps the events of one place in order.
 func identify(s Scene) (sqsfifo.Identity, error) {
 	key, err := sqsfifo.JoinKey("landsat", s.Collection, s.ID)
 	return sqsfifo.Identity{DedupeKey: key, Group: s.PathRow, Time: s.Acquired}, err
 }
 
-// scenesJSON holds a few facts about seven real scenes, acquired from 1972 to
-// 2022 by the Landsat satellites of NASA and the USGS.
+// scenesJSON holds a few facts about seven real scenes, acquired from 1972 to 2022 by the
+// Landsat satellites of NASA and the USGS.
 //
 //go:embed scenes.json
 var scenesJSON []byte
 
-// embeddedScenes returns the scenes that come with the example.
+// embeddedScenes returns the scenes of the example.
 func embeddedScenes() ([]Scene, error) {
 	var items []stacItem
 	if err := json.Unmarshal(scenesJSON, &items); err != nil {
@@ -83,8 +82,8 @@ func readScenes(folder string) ([]Scene, error) {
 	return out, nil
 }
 
-// stacItem is what the example reads of a STAC item of a Landsat scene, in the
-// spellings of the different catalogues.
+// stacItem is the used part of a Landsat scene's STAC item, in the spellings of different
+// catalogues.
 type stacItem struct {
 	ID         string    `json:"id"`
 	Collection string    `json:"collection"`
@@ -107,7 +106,7 @@ func (i stacItem) scene() (Scene, error) {
 	}
 	acquired, err := time.Parse(time.RFC3339, p.Datetime)
 	if err != nil {
-		// Some catalogues give the day alone.
+		// Some catalogues give only the day.
 		if acquired, err = time.Parse(time.DateOnly, p.Datetime); err != nil {
 			return Scene{}, fmt.Errorf("item %s: datetime: %w", i.ID, err)
 		}

@@ -17,8 +17,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
 )
 
-// story shows the two mistakes with the plain SDK, then the same events through a
-// producer. It prints the same text each time: no clock and no random ID is in it.
+// story shows the two mistakes with the plain SDK, then the same events with a producer.
+// Its output is constant, without clock readings and random IDs.
 type story struct {
 	ctx    context.Context
 	w      io.Writer
@@ -48,8 +48,8 @@ func (s *story) sent(at, id, result, hash string) {
 	s.say("   %s  %-31s  %-13s  body %s", at, id, result, short(hash))
 }
 
-// holds reports the number of messages that a queue delivers, and fails the demo if
-// that is not the number that the text claims.
+// holds returns the number of messages delivered by a queue. The demo fails if the number
+// differs from the text.
 func (s *story) holds(q *sqstest.Queue, want int) int {
 	n := len(q.Messages())
 	if n != want {
@@ -64,7 +64,7 @@ func newFake() (*sqstest.Queue, error) {
 	return sqstest.NewQueue(sqstest.Config{Name: "scenes.fifo"})
 }
 
-// loss sends two scenes that differ in an attribute alone.
+// loss sends two scenes that differ only in an attribute.
 func (s *story) loss(scenes []Scene) error {
 	q, err := newFake()
 	if err != nil {
@@ -82,7 +82,7 @@ func (s *story) loss(scenes []Scene) error {
 	return nil
 }
 
-// doubling retries a scene whose body has the time of the send.
+// doubling retries a scene with the time of the send in its body.
 func (s *story) doubling(scenes []Scene) error {
 	q, err := newFake()
 	if err != nil {
@@ -110,8 +110,8 @@ func plain(q *sqstest.Queue, body string, scene Scene) *sqs.SendMessageInput {
 	}
 }
 
-// producer sends the same scenes through a producer, which meets the same lost
-// answer, and then makes both mistakes.
+// producer sends the same scenes with a producer under the same lost answer, and then
+// makes both mistakes.
 func (s *story) producer(scenes []Scene) error {
 	q, err := newFake()
 	if err != nil {
@@ -168,7 +168,7 @@ func (s *story) mistakes(p *sqsfifo.Producer[Scene], scene Scene) error {
 	return nil
 }
 
-// replays sends all scenes three times: at once, within the deduplication interval
+// replays sends all scenes three times: immediately, within the deduplication interval,
 // and after it.
 func (s *story) replays(scenes []Scene) error {
 	q, err := newFake()

@@ -1,15 +1,14 @@
-// Package migration moves a producer and its consumers from a body of their own to
-// the envelope, in steps of which each can be deployed, and taken back, alone. The
-// test of the package takes all of them and checks after each that no event is lost
-// and none is handled twice.
+// Package migration moves a producer and its consumers from their own message body to the
+// envelope. Each step can be deployed, and undone, separately. The package's test takes
+// all steps and checks after each that no event is lost and none is handled twice.
 //
 //  1. Legacy: SendLegacy sends the legacy body, DecodeLegacy reads it.
 //  2. Consumers read both forms (DecodeBoth) and remember dedupe keys.
-//  3. The new producer sends the legacy bodies (SendLegacyWith), with Warn: its
-//     findings list what the contract asks for.
+//  3. The new producer sends the legacy bodies (SendLegacyWith), with Warn: its findings
+//     list the violations of the contract.
 //  4. The new producer sends the envelope, still with Warn.
-//  5. Enforce, when a day of Warn had no findings. When the last legacy message has
-//     left the queue and its dead-letter queue, consumers read the envelope alone.
+//  5. Enforce, after a day of Warn without findings. When the last legacy message has
+//     left the queue and its dead-letter queue, consumers read only the envelope.
 package migration
 
 import (
@@ -31,8 +30,8 @@ type Order struct {
 	Placed   time.Time `json:"placed"`
 }
 
-// identify names an order. Both forms have the same dedupe key: that is what lets
-// a consumer recognise an event that was sent in both.
+// identify returns the identity of an order. Both forms have the same dedupe key, so a
+// consumer recognises an event sent in both forms.
 func identify(o Order) (sqsfifo.Identity, error) {
 	key, err := sqsfifo.JoinKey("order", o.ID)
 	return sqsfifo.Identity{DedupeKey: key, Group: o.Customer, Time: o.Placed}, err
@@ -44,7 +43,7 @@ type LegacyClient interface {
 }
 
 // SendLegacy is the producer before the migration: the body is the order as JSON, an
-// attribute repeats its ID, and a failure is tried once more.
+// attribute repeats its ID, and a failed send is tried once more.
 func SendLegacy(ctx context.Context, client LegacyClient, queueURL string, o Order) error {
 	body, err := json.Marshal(o)
 	if err != nil {
@@ -61,8 +60,9 @@ func SendLegacy(ctx context.Context, client LegacyClient, queueURL string, o Ord
 	return err
 }
 
-// DecodeLegacy is the consumer before the migration. It returns the order as an
-// envelope, for the sake of its dedupe key.
+// DecodeLegacy is the consumer before the migration. It returns the order as an envelope
+// with the event source and the dedupe key of the new producer: both make the key of the
+// consumer's store.
 func DecodeLegacy(body string) (sqsfifo.Envelope[Order], error) {
 	var o Order
 	if err := json.Unmarshal([]byte(body), &o); err != nil {
@@ -72,5 +72,5 @@ func DecodeLegacy(body string) (sqsfifo.Envelope[Order], error) {
 	if err != nil {
 		return sqsfifo.Envelope[Order]{}, fmt.Errorf("legacy order: %w", err)
 	}
-	return sqsfifo.Envelope[Order]{DedupeKey: id.DedupeKey, EventTime: id.Time, Payload: o}, nil
+	return sqsfifo.Envelope[Order]{DedupeKey: id.DedupeKey, EventSource: source, EventTime: id.Time, Payload: o}, nil
 }

@@ -7,7 +7,9 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo"
 )
 
-// DecodeBoth reads the envelope and, while the migration lasts, the legacy body.
+const source = "kfm.shop.orders"
+
+// DecodeBoth reads the envelope and, during the migration, the legacy body.
 func DecodeBoth(body string) (sqsfifo.Envelope[Order], error) {
 	event, err := sqsfifo.DecodeEnvelope[Order](body)
 	if err == nil {
@@ -19,21 +21,20 @@ func DecodeBoth(body string) (sqsfifo.Envelope[Order], error) {
 	return event, err
 }
 
-// NewProducer returns the new producer: with Warn while the migration lasts, with
-// Enforce afterwards.
+// NewProducer returns the new producer: with Warn during the migration, with Enforce
+// afterwards.
 func NewProducer(client sqsfifo.Client, queueURL string, enforcement sqsfifo.Enforcement) (*sqsfifo.Producer[Order], error) {
 	return sqsfifo.NewProducer(client, sqsfifo.Config[Order]{
 		QueueURL:    queueURL,
-		Source:      "kfm.shop.orders",
+		Source:      source,
 		Identify:    identify,
 		Enforcement: enforcement,
 	})
 }
 
-// SendLegacyWith sends the legacy body, byte for byte, through the new producer.
-// Legacy consumers read it, SQS recognises it as a copy of what the legacy producer
-// sent, and the receipt's findings say what the contract asks for. The producer must
-// be one with Warn.
+// SendLegacyWith sends the legacy body, byte for byte, with the new producer. Legacy
+// consumers can read the body, SQS recognises a copy of the legacy producer's message,
+// and the receipt's findings list violations of the contract. The producer needs Warn.
 func SendLegacyWith(ctx context.Context, producer *sqsfifo.Producer[Order], o Order) (sqsfifo.Receipt, error) {
 	body, err := json.Marshal(o)
 	if err != nil {

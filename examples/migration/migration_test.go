@@ -8,19 +8,20 @@ import (
 	"testing"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
-	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/kansas-frontier-matrix/sqsfifo"
-	"github.com/kansas-frontier-matrix/sqsfifo/examples/consumer"
+	"github.com/kansas-frontier-matrix/sqsfifo/consumer"
 	"github.com/kansas-frontier-matrix/sqsfifo/examples/migration"
+	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
 	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
 	"github.com/kansas-frontier-matrix/sqsfifo/sqstest/compliance"
 )
 
-// sender sends one order as a step of the migration does.
+// sender sends one order like a step of the migration.
 type sender func(ctx context.Context, o migration.Order) error
 
 // step is one deployment: a producer and a decoder of the consumers.
@@ -34,7 +35,7 @@ func legacy(_ *testing.T, q *sqstest.Queue) sender {
 	return func(ctx context.Context, o migration.Order) error { return migration.SendLegacy(ctx, q, q.URL(), o) }
 }
 
-// legacyBodies is the new producer with the legacy bodies. Each has findings.
+// legacyBodies is the new producer with legacy bodies. Each has findings.
 func legacyBodies(t *testing.T, q *sqstest.Queue) sender {
 	p := newProducer(t, q, sqsfifo.Warn)
 	return func(ctx context.Context, o migration.Order) error {
@@ -46,7 +47,7 @@ func legacyBodies(t *testing.T, q *sqstest.Queue) sender {
 	}
 }
 
-// envelopes is the new producer with the envelope. None has findings.
+// envelopes is the new producer with the envelope, without findings.
 func envelopes(enforcement sqsfifo.Enforcement) func(*testing.T, *sqstest.Queue) sender {
 	return func(t *testing.T, q *sqstest.Queue) sender {
 		p := newProducer(t, q, enforcement)
@@ -78,20 +79,20 @@ var steps = []step{
 
 const (
 	ordersPerStep = 30
-	resent        = 4 // of each step, sent once more by the next one
+	resent        = 4 // orders of each step that the next step sends again
 )
 
-// The migration, step by step and back again. In each step some answers are lost, so
-// that events are retried, and the last events of the step before are sent again, as
-// a source does that was interrupted by the deployment. Every event is handled once.
+// The migration, step by step and back. In each step some answers are lost, so that
+// events are retried. The last events of the previous step are sent again, as by a source
+// interrupted by the deployment. Every event is handled once.
 func TestNoEventIsLostOrDoubledAtAnyStep(t *testing.T) {
-	// The way back at the end: each step but the last can be undone, too.
+	// Finally the way back: each step except the last can be undone.
 	way := append(slices.Clone(steps[:5]), steps[3], steps[2], steps[1])
 	way = append(way, steps[2:]...)
 	q, err := sqstest.NewQueue(sqstest.Config{})
 	require.NoError(t, err)
 	handled := map[string]int{}
-	memory := &consumer.Memory{}
+	store := &idempotency.Memory{}
 	n := 0
 	var before []migration.Order
 	for i, s := range way {
@@ -111,13 +112,14 @@ func TestNoEventIsLostOrDoubledAtAnyStep(t *testing.T) {
 			}
 			before = orders[len(orders)-resent:]
 
-			c := consumer.Consumer[migration.Order]{
-				Client: q, QueueURL: q.URL(), Decode: s.decode, Once: memory.Once,
-				Handle: func(_ context.Context, e sqsfifo.Envelope[migration.Order]) error {
-					handled[e.DedupeKey]++
+			c, err := consumer.New(q, consumer.Config[migration.Order]{
+				QueueURL: q.URL(), Decode: s.decode, Store: store, Failure: consumer.Failure{Then: consumer.ActionBlock},
+				Handle: func(_ context.Context, m consumer.Message[migration.Order]) error {
+					handled[m.DedupeKey]++
 					return nil
 				},
-			}
+			})
+			require.NoError(t, err)
 			deliveries := drain(t, q, c)
 			require.Len(t, handled, n, "no event is lost")
 			for key, times := range handled {
@@ -130,23 +132,24 @@ func TestNoEventIsLostOrDoubledAtAnyStep(t *testing.T) {
 	}
 }
 
-// drain polls until the queue is empty and returns the number of messages.
-func drain(t *testing.T, q *sqstest.Queue, c consumer.Consumer[migration.Order]) (n int) {
+// drain handles the messages of the queue, deletes each one and returns their number.
+func drain(t *testing.T, q *sqstest.Queue, c *consumer.Consumer[migration.Order]) (n int) {
 	t.Helper()
-	for {
-		out, err := q.GetQueueAttributes(t.Context(), &sqs.GetQueueAttributesInput{QueueUrl: &c.QueueURL, AttributeNames: []types.QueueAttributeName{types.QueueAttributeNameApproximateNumberOfMessages}})
+	for ; ; n++ {
+		out, err := q.ReceiveMessage(t.Context(), &sqs.ReceiveMessageInput{QueueUrl: aws.String(q.URL())})
 		require.NoError(t, err)
-		if out.Attributes["ApproximateNumberOfMessages"] == "0" {
+		if len(out.Messages) == 0 {
 			return n
 		}
-		require.NoError(t, c.Poll(t.Context()))
-		n++
+		require.NoError(t, c.Attempt(t.Context(), out.Messages[0]))
+		_, err = q.DeleteMessage(t.Context(), &sqs.DeleteMessageInput{QueueUrl: aws.String(q.URL()), ReceiptHandle: out.Messages[0].ReceiptHandle})
+		require.NoError(t, err)
 	}
 }
 
-// A release that adds a field to the payload changes the body. An event that the old
-// release sent and the new one sends again is stored twice, and its dedupe key lets
-// consumers handle it once. Within one process the producer refuses the second form.
+// A release that adds a field to the payload changes the body. An event sent by the old
+// release and again by the new release is stored twice; its dedupe key lets consumers
+// handle the event once. Within one process the producer refuses the second form.
 func TestAFieldMoreIsAnotherBody(t *testing.T) {
 	type orderV2 struct {
 		migration.Order

@@ -1,15 +1,15 @@
-// Command shutdown sends river gauge readings until it is interrupted, and then
-// reports what became of each of them.
+// Command shutdown sends river gauge readings until it is interrupted, and then reports
+// the outcome of each reading.
 //
-// Problem: a process gets SIGTERM and some seconds, in Kubernetes, ECS and everywhere
-// else. A program that passes the signal's context to the sends withdraws the events
-// that are under way; one that waits for the buffer never ends when the queue does not
-// answer; one that exits leaves events that nobody knows about.
+// Problem: after SIGTERM a process has some seconds, in Kubernetes, ECS and elsewhere. A
+// program that passes the signal's context to the sends withdraws the events in flight. A
+// program that waits for the buffer never ends if the queue does not answer. A program
+// that exits leaves events with an unknown outcome.
 //
-// Guarantee: each reading that was taken from the source has one outcome before the
-// process ends, within the grace period and about a second, whatever the queue does.
-// Outcomes are JSON lines on standard output; in production they go to where the next
-// start finds them (see examples/outbox).
+// Guarantee: each reading taken from the source has one outcome before the process ends,
+// within the grace period and about a second, for any behaviour of the queue. Outcomes
+// are JSON lines on standard output; in production, write them to the input of the next
+// start (see examples/outbox).
 //
 //	shutdown                              to a fake queue in this process; stop with Ctrl-C
 //	shutdown -queue-url https://sqs... .  to a real queue
@@ -85,7 +85,7 @@ func connect(ctx context.Context, queueURL *string) (sqsfifo.Client, error) {
 	return sqsfifo.NewClient(c, 10), nil
 }
 
-// readings reads twenty gauges in turn, for as long as it is asked, and counts.
+// readings reads twenty gauges in turn until the caller stops, and counts the readings.
 func readings(taken *int) iter.Seq[Reading] {
 	return func(yield func(Reading) bool) {
 		for {
@@ -99,7 +99,7 @@ func readings(taken *int) iter.Seq[Reading] {
 	}
 }
 
-// outcomes writes and counts what became of each reading.
+// outcomes writes and counts the outcome of each reading.
 type outcomes struct {
 	taken int
 
@@ -113,8 +113,8 @@ type outcome struct {
 	Height int    `json:"height_mm"`
 	Fate   string `json:"fate"`
 
-	// ResendBefore is set where the outcome is unknown: until then the next start may
-	// send the reading again, and SQS recognises it.
+	// ResendBefore is set if the outcome is unknown: until then the next start may send
+	// the reading again, and SQS recognises it.
 	ResendBefore *time.Time `json:"resend_before,omitempty"`
 }
 
@@ -127,7 +127,7 @@ func (o *outcomes) report(r Reading, err error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.fates[sqsfifo.FateOf(err)]++
-	_ = o.out.Encode(line) // what cannot be written is still counted
+	_ = o.out.Encode(line) // count it even after a write error
 }
 
 func (o *outcomes) String() string {

@@ -23,15 +23,16 @@ func newProducer(client sqsfifo.Client, queueURL string) (*sqsfifo.Producer[Read
 			key, err := sqsfifo.JoinKey("gauge", r.Gauge, r.At.UTC().Format(time.RFC3339Nano))
 			return sqsfifo.Identity{DedupeKey: key, Group: r.Gauge, Time: r.At}, err
 		},
-		// What is in the buffer has to be settled when the process ends: keep it small.
+		// At the end of the process, each event in the buffer needs an outcome: keep the
+		// buffer small.
 		Delivery: sqsfifo.Delivery{BufferEvents: 128},
 	})
 }
 
-// forward sends the readings until they end or ctx does, and then closes the
-// producer: events under way get the grace period, the rest are withdrawn. When it
-// returns, report was called exactly once for each reading that was taken from the
-// source. It may be called from several goroutines at once.
+// forward sends the readings until they end or ctx does, and then closes the producer:
+// events in flight get the grace period, the rest are withdrawn. When forward returns,
+// report was called exactly once for each reading taken from the source. report may be
+// called concurrently.
 func forward(ctx context.Context, producer *sqsfifo.Producer[Reading], readings iter.Seq[Reading],
 	grace time.Duration, report func(Reading, error),
 ) error {
@@ -40,18 +41,18 @@ func forward(ctx context.Context, producer *sqsfifo.Producer[Reading], readings 
 		defer cancel()
 		return producer.Close(limit)
 	}
-	// Close runs beside the loop: SendAsync may be waiting for room in the buffer, and
-	// Close is what ends that wait.
+	// Close runs outside of the loop: SendAsync may be waiting for room in the buffer,
+	// and only Close ends this wait.
 	closed := make(chan error, 1)
 	stop := context.AfterFunc(ctx, func() { closed <- closeProducer() })
 	for r := range readings {
-		// An event must not be withdrawn because the signal came: it has the grace period.
+		// The signal must not withdraw an event: it has the grace period.
 		producer.SendAsync(context.WithoutCancel(ctx), r, func(_ sqsfifo.Receipt, err error) { report(r, err) })
 		if ctx.Err() != nil {
 			break
 		}
 	}
-	if stop() { // no signal: the readings are at their end
+	if stop() { // no signal: the readings have ended
 		return closeProducer()
 	}
 	return <-closed

@@ -27,7 +27,7 @@ import (
 
 const childEnv = "SQSFIFO_TEST_SHUTDOWN_CHILD"
 
-// The test binary is the program, too, so that a signal can end it.
+// The test binary is also the program, so that a signal can end it.
 func TestMain(m *testing.M) {
 	if os.Getenv(childEnv) != "" {
 		main()
@@ -36,9 +36,9 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// SIGTERM, with a queue that is healthy, one that begins to throttle, one whose host
-// goes away and one that begins to take messages without an answer: each reading has one
-// outcome, and the outcome is true.
+// SIGTERM with four queues: the first is healthy, the second begins to throttle, the
+// third loses its host, and the fourth begins to store messages without an answer. Each
+// reading has exactly one outcome, and a true one.
 func TestEveryEventHasItsOutcomeAfterSIGTERM(t *testing.T) {
 	for _, tc := range []struct {
 		queue string
@@ -106,7 +106,7 @@ func start(t *testing.T, queueURL, endpoint string) *child {
 	return c
 }
 
-// judge waits for the end of the program and holds its outcomes against the queue.
+// judge waits for the end of the program and compares its outcomes with the queue.
 func (c *child) judge(t *testing.T, q *sqstest.Queue) map[string]int {
 	t.Helper()
 	exit := c.waitForExit()

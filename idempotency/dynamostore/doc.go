@@ -1,40 +1,39 @@
-// Package dynamostore keeps idempotency records in a table of DynamoDB. It is a module
-// of its own, so that nobody who uses another store carries the driver.
+// Package dynamostore keeps idempotency records in a DynamoDB table. It is a separate
+// module, so users of other stores do not depend on the driver.
 //
 // # Problem
 //
-// Functions and services on AWS often have no database but DynamoDB, which writes
-// durably on several machines before it answers, and which compares before it writes.
+// DynamoDB is often the only database of functions and services on AWS. It writes durably
+// to several machines before it answers, and it supports conditional writes.
 //
 // # Guarantee
 //
 // A [Store] keeps the promises of [idempotency.Store] in a table of one region. Reads are
-// strongly consistent, and every write is conditional on the version of the record that
-// it was decided by: a record that was claimed, completed or has expired since, or has
-// another fence, is read and judged again.
+// strongly consistent. Every write requires the record version of its decision: if the
+// record was claimed, completed or replaced meanwhile, the store reads and decides again.
 //
 // # Limits
 //
-// DynamoDB has no clock. Leases and expiry are judged by the clocks of the
-// clients, which must not differ by more than [Config.Slack]: a stored lease is longer
-// by the slack than the one that was asked for, and the time for resending shorter.
-// A client whose clock is further off may take over a claim that is still held.
+// DynamoDB has no clock. The clients' clocks decide when leases and records end; they
+// must not differ by more than [Config.Slack]. Stored leases are longer than requested by
+// the slack, and resend times are shorter. A client with a larger clock error may take
+// over a claim with a running lease.
 //
-// A global table is refused: its regions write without seeing each other's conditions.
-// There is no ledger, and no transaction that holds both a claim and a side effect.
+// Open refuses global tables, because their regions do not check each other's conditions.
+// dynamostore has no ledger, and no transaction for a claim together with a side effect.
 //
-// A body and a response have at most [MaxBytes] bytes each, because an item has at most
-// 400 KB. A batch saves no write: its claims are made concurrently.
+// A body and a response have at most [MaxBytes] bytes each, because DynamoDB limits items
+// to 400 KB. A batch saves no writes: its claims are separate concurrent writes.
 //
 // # Table
 //
 // The table has the partition key key_id, a string, and no sort key; see [Open]. A record
-// is an item whose key_id is the ID of the [idempotency.Key] in hexadecimal. The items
-// fence:000 to fence:fff hold the last fences of the records whose IDs begin with these
-// digits: a grant costs a read, one or two writes of that item and a write of the record.
-// Times are microseconds since 1970.
+// is an item with the [idempotency.Key]'s ID in hexadecimal as key_id. The items
+// fence:000 to fence:fff hold the last fences of all records with the same first ID
+// digits. A grant reads and writes the record; its fence costs one or two writes of the
+// fence item. Times are microseconds since 1970.
 //
-// Enable the time to live of the table on the attribute remove_at, or the table only
-// grows. Only succeeded, failed and released records have it: an hour after they expire
-// or are released.
+// Enable the table's time to live on the attribute remove_at; otherwise the table only
+// grows. Only succeeded, failed and released records have remove_at: one hour after they
+// expire or were released.
 package dynamostore

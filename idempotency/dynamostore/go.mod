@@ -2,18 +2,12 @@ module github.com/kansas-frontier-matrix/sqsfifo/idempotency/dynamostore
 
 go 1.26.0
 
-replace (
-	github.com/kansas-frontier-matrix/sqsfifo => ../..
-	github.com/kansas-frontier-matrix/sqsfifo/idempotency/storetest => ../storetest
-)
-
 require (
 	github.com/aws/aws-sdk-go-v2 v1.47.6
 	github.com/aws/aws-sdk-go-v2/credentials v1.20.14
 	github.com/aws/aws-sdk-go-v2/service/dynamodb v1.73.0
 	github.com/aws/smithy-go v1.28.8
-	github.com/kansas-frontier-matrix/sqsfifo v0.0.0-00010101000000-000000000000
-	github.com/kansas-frontier-matrix/sqsfifo/idempotency/storetest v0.0.0-00010101000000-000000000000
+	github.com/kansas-frontier-matrix/sqsfifo v0.1.0
 )
 
 require (

@@ -13,14 +13,14 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
 )
 
-// item is a record as the table has it. Attributes without a value are absent.
+// item is the table's form of a record. Attributes without a value are absent.
 type item map[string]types.AttributeValue
 
-// keepFor is how much longer than it counts a record is kept, so that a repeated
-// transition finds it.
+// keepFor is the time between a record's expiry and its removal, so that a repeated
+// ending still finds the record.
 const keepFor = time.Hour
 
-// itemOf returns the item of a record with its version, which is new for each write.
+// itemOf returns the item of a record with its version. Each write needs a new version.
 func itemOf(r idempotency.Record, version idempotency.Token) item {
 	it := item{"key_id": &types.AttributeValueMemberS{Value: r.Key.ID().String()}}
 	it.bytes("version_token", version[:])
@@ -97,7 +97,7 @@ func (it item) result(r idempotency.Result) {
 	it.text("sequence_number", r.SequenceNumber)
 }
 
-// removal sets when the time to live of the table may remove the record, if ever.
+// removal sets the earliest removal time by the table's time to live, if there is one.
 func (it item) removal(r idempotency.Record) {
 	from := r.ReadAt
 	switch {
@@ -116,7 +116,7 @@ func statusText(s idempotency.Status) string {
 	return s.String()
 }
 
-// parse reads an item. An empty one is the zero record.
+// parse parses an item. An empty item is the zero record.
 func (it item) parse() (r idempotency.Record, version idempotency.Token, err error) {
 	if len(it) == 0 {
 		return r, version, nil
@@ -228,7 +228,7 @@ func (p *parser) status(name string) idempotency.Status {
 	return status
 }
 
-// parseID returns the key ID that an item's key_id is, if it is one.
+// parseID parses an item's key_id. It reports false if s is not a key ID.
 func parseID(s string) (id idempotency.KeyID, ok bool) {
 	if len(s) != 2*len(id) {
 		return id, false

@@ -12,7 +12,7 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
 )
 
-// dynalite has no global tables.
+// dynalite has no global tables, so this test checks the table description alone.
 func TestGlobalTablesAreRefused(t *testing.T) {
 	table := func(change func(*types.TableDescription)) *types.TableDescription {
 		d := &types.TableDescription{
@@ -38,14 +38,14 @@ func TestGlobalTablesAreRefused(t *testing.T) {
 			d.KeySchema = append(d.KeySchema, types.KeySchemaElement{AttributeName: aws.String("s"), KeyType: types.KeyTypeRange})
 		},
 	} {
-		var got *SettingError
-		if err := checkTable(table(change)); !errors.As(err, &got) || got.Setting != strings.TrimSpace(want) {
-			t.Errorf("got %v, want a SettingError about %s", err, want)
+		var got *idempotency.InvalidError
+		if err := checkTable(table(change)); !errors.As(err, &got) || got.Field != strings.TrimSpace(want) {
+			t.Errorf("got %v, want a InvalidError about %s", err, want)
 		}
 	}
 }
 
-// All fields of a record come back, also Prior, which the suite does not compare.
+// All fields survive a round trip, including Prior, which the suite does not compare.
 func TestItem(t *testing.T) {
 	at := func(n int) time.Time { return time.Date(2026, 1, n, 0, 0, 0, 1000, time.UTC) }
 	r := idempotency.Record{

@@ -34,7 +34,7 @@ func (s *Store) Lookup(ctx context.Context, keys ...idempotency.Key) ([]idempote
 	return records, nil
 }
 
-// read returns the records with the IDs.
+// read returns the records with the given IDs.
 func (s *Store) read(ctx context.Context, ids []idempotency.KeyID) ([]idempotency.Record, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -56,10 +56,10 @@ func (s *Store) read(ctx context.Context, ids []idempotency.KeyID) ([]idempotenc
 	return records, nil
 }
 
-// Scan implements [idempotency.Store]. It begins with the IDs of all records, which it
-// takes from a scan of the whole table and holds in memory, 32 bytes each, and then reads
-// the records one by one: it costs the read capacity of the table twice. A record that
-// is made during the scan may be missed.
+// Scan implements [idempotency.Store]. First it collects all record IDs, with a scan of
+// the whole table, 32 bytes of memory per ID. Then it reads the records one by one, so
+// Scan consumes the table's read capacity twice. Scan may miss records created during the
+// scan.
 func (s *Store) Scan(ctx context.Context, f idempotency.Filter) iter.Seq2[idempotency.Record, error] {
 	return func(yield func(idempotency.Record, error) bool) {
 		ids, err := s.ids(ctx)
@@ -82,7 +82,7 @@ func (s *Store) Scan(ctx context.Context, f idempotency.Filter) iter.Seq2[idempo
 	}
 }
 
-// ids returns the IDs of all records in their order.
+// ids returns the sorted IDs of all records.
 func (s *Store) ids(ctx context.Context) (all []idempotency.KeyID, err error) {
 	pages := dynamodb.NewScanPaginator(s.client, &dynamodb.ScanInput{
 		TableName: &s.table, ConsistentRead: aws.Bool(true), ProjectionExpression: aws.String("key_id"),
@@ -94,7 +94,7 @@ func (s *Store) ids(ctx context.Context) (all []idempotency.KeyID, err error) {
 		}
 		for _, it := range page.Items {
 			p := parser{item: it}
-			if id, ok := parseID(p.text("key_id")); ok { // not a counter
+			if id, ok := parseID(p.text("key_id")); ok { // skip fence counters
 				all = append(all, id)
 			}
 		}

@@ -18,7 +18,7 @@ import (
 )
 
 // Producers keep their promises with this store: across restarts and crashes, after more
-// than five minutes, and while no request reaches the table.
+// than five minutes, and while the table is unreachable.
 func TestProducer(t *testing.T) {
 	producertest.Run(t, func(t *testing.T) producertest.Storage {
 		client, table := newTable(t, "key_id", types.ScalarAttributeTypeS)
@@ -42,8 +42,8 @@ func TestProducer(t *testing.T) {
 	})
 }
 
-// line is the way to the table, which may be cut. Of two requests that are made then one
-// fails at once, and the other has no answer.
+// line is a connection to the table with a switch. While cut, every second request fails
+// immediately, and the others get no answer.
 type line struct {
 	cut      atomic.Bool
 	requests atomic.Int64

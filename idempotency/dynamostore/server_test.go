@@ -16,8 +16,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 )
 
-// dynalite is an imitation of DynamoDB, of npm, that the tests install and run once.
-// DYNAMOSTORE_DYNALITE may name a directory in which it is installed already.
+// dynalite is an imitation of DynamoDB from npm. The tests install and start it once.
+// DYNAMOSTORE_DYNALITE may name a directory with an existing installation.
 var dynalite = sync.OnceValues(func() (client *dynamodb.Client, reason string) {
 	for _, tool := range []string{"node", "npm"} {
 		if _, err := exec.LookPath(tool); err != nil {
@@ -88,7 +88,7 @@ func TestMain(m *testing.M) {
 
 var tables atomic.Int64
 
-// newTable creates a table with the attribute as its partition key, or skips the test.
+// newTable creates a table with the given partition key, or skips the test.
 func newTable(t testing.TB, key string, keyType types.ScalarAttributeType) (*dynamodb.Client, string) {
 	t.Helper()
 	client, reason := dynalite()

@@ -14,38 +14,26 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
 )
 
-// MaxBytes is the largest body, and the largest response, of a record.
+// MaxBytes is the size limit for a record's body, and for its response.
 const MaxBytes = 180 << 10
 
 // Config configures a [Store].
 type Config struct {
-	// Client is that of the region of the table.
+	// Client is a client for the table's region.
 	Client *dynamodb.Client
 
 	Table string
 
-	// Slack is by how much the clocks of two clients may differ. The default is 1 s.
+	// Slack is the largest difference between the clocks of two clients. The default is 1
+	// s.
 	Slack time.Duration
 
-	// Clock is the clock of this client; nil is time.Now.
+	// Clock is this client's clock; nil means time.Now.
 	Clock func() time.Time
 }
 
-// SettingError is a property of the table or of [Config] with which the store would not
-// keep its promises.
-type SettingError struct {
-	Setting string // for example "replicas"
-	Found   string
-	Rule    string // what is wanted, and the way to get it
-}
-
-func (e *SettingError) Error() string {
-	return fmt.Sprintf("dynamostore: %s is %s: %s", e.Setting, e.Found, e.Rule)
-}
-
-// Store is an [idempotency.Store] in a table of DynamoDB. It is safe for concurrent use.
-// Any number of stores and processes may share a table. It holds nothing that must be
-// closed.
+// Store is an [idempotency.Store] in a DynamoDB table. It is safe for concurrent use. Any
+// number of stores and processes may share a table. A Store needs no Close.
 type Store struct {
 	client *dynamodb.Client
 	table  string
@@ -55,17 +43,17 @@ type Store struct {
 
 var _ idempotency.Store = (*Store)(nil)
 
-// Open returns a store over a table that exists and is active, whose partition key is
-// key_id, a string, without a sort key. It refuses others, and global tables, with a
-// [*SettingError].
+// Open returns a store over an existing, active table. The partition key must be key_id,
+// a string, without a sort key. For other tables, and for global tables, Open returns an
+// [*idempotency.InvalidError].
 func Open(ctx context.Context, c Config) (*Store, error) {
 	switch {
 	case c.Client == nil:
-		return nil, &SettingError{Setting: "Config.Client", Found: "nil", Rule: "make one with dynamodb.NewFromConfig and pass it"}
+		return nil, wrong("Config.Client", "nil", "make one with dynamodb.NewFromConfig and pass it")
 	case c.Table == "":
-		return nil, &SettingError{Setting: "Config.Table", Found: "empty", Rule: "name the table"}
+		return nil, wrong("Config.Table", "empty", "name the table")
 	case c.Slack < 0:
-		return nil, &SettingError{Setting: "Config.Slack", Found: c.Slack.String(), Rule: "want 0, which is 1s, or more"}
+		return nil, wrong("Config.Slack", c.Slack.String(), "want 0, which is 1s, or more")
 	}
 	if c.Slack == 0 {
 		c.Slack = time.Second
@@ -85,10 +73,10 @@ func Open(ctx context.Context, c Config) (*Store, error) {
 
 func checkTable(t *types.TableDescription) error {
 	if t.TableStatus != types.TableStatusActive && t.TableStatus != types.TableStatusUpdating {
-		return &SettingError{Setting: "TableStatus", Found: string(t.TableStatus), Rule: "wait until it is ACTIVE"}
+		return wrong("TableStatus", string(t.TableStatus), "wait until it is ACTIVE")
 	}
 	if n := len(t.Replicas); n > 0 || aws.ToString(t.GlobalTableVersion) != "" {
-		return &SettingError{Setting: "Replicas", Found: fmt.Sprintf("%d, global table version %q", n, aws.ToString(t.GlobalTableVersion)), Rule: "a global table accepts the same claim in two regions; use a table of one region"}
+		return wrong("Replicas", fmt.Sprintf("%d, global table version %q", n, aws.ToString(t.GlobalTableVersion)), "a global table accepts the same claim in two regions; use a table of one region")
 	}
 	for _, a := range t.AttributeDefinitions {
 		if aws.ToString(a.AttributeName) == "key_id" && a.AttributeType == types.ScalarAttributeTypeS &&
@@ -96,10 +84,10 @@ func checkTable(t *types.TableDescription) error {
 			return nil
 		}
 	}
-	return &SettingError{Setting: "KeySchema", Found: "another", Rule: "want the partition key key_id of type S and no sort key; create such a table"}
+	return wrong("KeySchema", "another", "want the partition key key_id of type S and no sort key; create such a table")
 }
 
-// now returns the time of this client.
+// now returns this client's time.
 func (s *Store) now() time.Time { return time.UnixMicro(s.clock().UnixMicro()).UTC() }
 
 // Claim implements [idempotency.Store].
@@ -120,17 +108,16 @@ func checkSize(field string, b []byte) error {
 	return nil
 }
 
-// attempts is how often a claim or transition meets another writer of its record before
-// it gives up.
+// attempts is the number of tries of a claim or ending against competing writers.
 const attempts = 10
 
-// claim reads the record, decides, and writes if nobody else has written since. A fence is
-// drawn after the read, so that it is greater than that of the record.
+// claim reads the record, decides, and writes unless the record has changed. It draws the
+// fence after the read, so that the fence exceeds the record's fence.
 func (s *Store) claim(ctx context.Context, c idempotency.Claim) (idempotency.Outcome, error) {
 	id := c.Key.ID()
-	version := idempotency.NewToken() // of all writes of this call
+	version := idempotency.NewToken() // version of all writes by this call
 	var granted idempotency.Outcome
-	// What fails before the first write has changed nothing.
+	// Errors before the first write change no record.
 	failed := func(err error) (idempotency.Outcome, error) {
 		if granted.Decision != idempotency.Undecided {
 			return idempotency.Outcome{}, ambiguous(err)
@@ -142,7 +129,7 @@ func (s *Store) claim(ctx context.Context, c idempotency.Claim) (idempotency.Out
 		if err != nil {
 			return failed(err)
 		}
-		if at == version { // the driver repeated a write that had been made
+		if at == version { // a write repeated by the driver had succeeded
 			return granted, nil
 		}
 		now := s.now()
@@ -168,23 +155,29 @@ func (s *Store) claim(ctx context.Context, c idempotency.Claim) (idempotency.Out
 			return granted, nil
 		}
 	}
-	return idempotency.Outcome{Decision: idempotency.InProgress, Record: idempotency.Record{Key: c.Key}}, nil // others are writing it
+	return idempotency.Outcome{Decision: idempotency.InProgress, Record: idempotency.Record{Key: c.Key}}, nil // other writers are active
 }
 
-// slacken makes the claim's lease longer and its time for resending shorter, so that both
-// are judged safely by a clock that differs by the slack.
+// slacken lengthens the claim's lease and shortens its resend time by the slack, so that
+// a differing clock judges both safely.
 func (s *Store) slacken(c idempotency.Claim) idempotency.Claim {
-	if c.Terms.Lease < idempotency.Forever-s.slack {
-		c.Terms.Lease += s.slack
-	}
+	c.Terms.Lease = s.longer(c.Terms.Lease)
 	if c.Terms.ResendFor != idempotency.Forever {
 		c.Terms.ResendFor = max(0, c.Terms.ResendFor-s.slack)
 	}
 	return c
 }
 
-// ClaimBatch implements [idempotency.Store]. Claims of different keys are made
-// concurrently, 16 at a time, and each is a write of its own.
+// longer returns the lease plus the slack. A lease refused by Finish stays unchanged.
+func (s *Store) longer(lease time.Duration) time.Duration {
+	if lease < time.Millisecond || lease >= idempotency.Forever-s.slack {
+		return lease
+	}
+	return lease + s.slack
+}
+
+// ClaimBatch implements [idempotency.Store]. Claims of different keys run concurrently,
+// 16 at a time, each as a separate write.
 func (s *Store) ClaimBatch(ctx context.Context, claims []idempotency.Claim) ([]idempotency.Outcome, error) {
 	if err := idempotency.CheckBatch(claims); err != nil {
 		return nil, err
@@ -210,14 +203,14 @@ func (s *Store) ClaimBatch(ctx context.Context, claims []idempotency.Claim) ([]i
 	for _, err := range errs {
 		if errors.Is(err, idempotency.ErrAmbiguous) {
 			return nil, err
-		} else if err != nil { // others of the batch may have been made
+		} else if err != nil { // other claims of the batch may have been granted
 			return nil, ambiguous(err)
 		}
 	}
 	return outs, nil
 }
 
-// concurrently calls f for each value, at most 16 at a time, and waits.
+// concurrently calls f for each value, at most 16 at a time, and waits for all.
 func concurrently[K comparable, V any](values map[K]V, f func(V)) {
 	slots := make(chan struct{}, 16)
 	var wg sync.WaitGroup
@@ -231,23 +224,17 @@ func concurrently[K comparable, V any](values map[K]V, f func(V)) {
 	wg.Wait()
 }
 
-// Complete implements [idempotency.Store]. It writes only if the record still has the
-// fence.
-func (s *Store) Complete(ctx context.Context, ref idempotency.Ref, result idempotency.Result) error {
-	return s.settle(ctx, ref, idempotency.Completed(result))
+// Finish implements [idempotency.Store].
+func (s *Store) Finish(ctx context.Context, ref idempotency.Ref, t idempotency.Ending) error {
+	return s.finish(ctx, ref, t)
 }
 
-// Fail implements [idempotency.Store].
-func (s *Store) Fail(ctx context.Context, ref idempotency.Ref, failure idempotency.Failure) error {
-	return s.settle(ctx, ref, idempotency.FailedWith(failure))
+// Extend implements [idempotency.Store].
+func (s *Store) Extend(ctx context.Context, ref idempotency.Ref, lease time.Duration) error {
+	return s.finish(ctx, ref, idempotency.Extended(s.longer(lease)))
 }
 
-// Release implements [idempotency.Store].
-func (s *Store) Release(ctx context.Context, ref idempotency.Ref) error {
-	return s.settle(ctx, ref, idempotency.Released())
-}
-
-func (s *Store) settle(ctx context.Context, ref idempotency.Ref, t idempotency.Transition) error {
+func (s *Store) finish(ctx context.Context, ref idempotency.Ref, t idempotency.Ending) error {
 	if err := ref.Check(); err != nil {
 		return err
 	}
@@ -268,11 +255,16 @@ func (s *Store) settle(ctx context.Context, ref idempotency.Ref, t idempotency.T
 			}
 			return fmt.Errorf("dynamostore: nothing was changed: %w", err)
 		}
-		r, err := idempotency.Settle(found, ref, t, s.now())
+		r, err := idempotency.Finish(found, ref, t, s.now())
+		if err != nil && wrote {
+			// The SDK repeats a request whose answer was lost. The first request may have
+			// succeeded, and another claim may have been granted since.
+			return ambiguous(err)
+		}
 		if err != nil {
 			return err
 		}
-		if found.Equal(r) && found.Status != idempotency.Running { // made before
+		if found.Equal(r) && found.Status != idempotency.Running { // already finished
 			return nil
 		}
 		made, err := s.put(ctx, itemOf(r, idempotency.NewToken()), at)
@@ -295,7 +287,7 @@ func keyOf(id string) item {
 	return item{"key_id": &types.AttributeValueMemberS{Value: id}}
 }
 
-// get returns the record and its version, both zero if there is none.
+// get returns the record and its version, or zero values without a record.
 func (s *Store) get(ctx context.Context, id idempotency.KeyID) (idempotency.Record, idempotency.Token, error) {
 	out, err := s.client.GetItem(ctx, &dynamodb.GetItemInput{TableName: &s.table, Key: keyOf(id.String()), ConsistentRead: aws.Bool(true)})
 	if err != nil {
@@ -304,7 +296,7 @@ func (s *Store) get(ctx context.Context, id idempotency.KeyID) (idempotency.Reco
 	return item(out.Item).parse()
 }
 
-// put writes the item if the record still has the version, and reports whether it did.
+// put writes the item if the record still has version at. It reports whether it wrote.
 func (s *Store) put(ctx context.Context, it item, at idempotency.Token) (made bool, err error) {
 	in := &dynamodb.PutItemInput{TableName: &s.table, Item: it, ConditionExpression: aws.String("attribute_not_exists(key_id)")}
 	if at != (idempotency.Token{}) {
@@ -319,13 +311,13 @@ func (s *Store) put(ctx context.Context, it item, at idempotency.Token) (made bo
 	return err == nil, err
 }
 
-// bucketBits is how many bits of a key ID choose the counter of its fences. They are the
-// lowest bits of a fence, so that the fences of different counters differ.
+// bucketBits is the number of key ID bits that choose a fence counter. They are also the
+// lowest bits of each fence, so that fences of different counters differ.
 const bucketBits = 12
 
-// draw returns a fence that was never given before: the time in milliseconds if the
-// counter is behind it, or else the next number. So fences go on growing when
-// the table is restored from a backup.
+// draw returns a new fence: the time in milliseconds or, if the counter has reached the
+// clock, the counter's next number. Fences therefore keep growing after the table was
+// restored from a backup.
 func (s *Store) draw(ctx context.Context, id idempotency.KeyID) (int64, error) {
 	in := &dynamodb.UpdateItemInput{
 		TableName: &s.table, Key: keyOf("fence:" + id.String()[:bucketBits/4]),
@@ -350,4 +342,9 @@ func (s *Store) draw(ctx context.Context, id idempotency.KeyID) (int64, error) {
 		return 0, fmt.Errorf("the counter of fences of %.3s is not a number", id)
 	}
 	return sequence<<bucketBits | int64(id[0])<<4 | int64(id[1])>>4, nil
+}
+
+// wrong returns an [idempotency.InvalidError] with the package's prefix.
+func wrong(field, found, rule string) error {
+	return fmt.Errorf("dynamostore: %w", &idempotency.InvalidError{Field: field, Found: found, Rule: rule})
 }

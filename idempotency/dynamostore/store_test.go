@@ -25,7 +25,7 @@ func TestStore(t *testing.T) {
 		return storetest.Storage{
 			Open: func() (idempotency.Store, error) {
 				return dynamostore.Open(context.Background(), dynamostore.Config{
-					Client: client, Table: table, Slack: 1, // all stores have one clock
+					Client: client, Table: table, Slack: 1, // all stores share one clock
 					Clock: func() time.Time { return time.Now().Add(time.Duration(offset.Load())) },
 				})
 			},
@@ -55,8 +55,8 @@ func claim(t *testing.T, s idempotency.Store, c idempotency.Claim, want idempote
 	return out
 }
 
-// A clock that is fast by the slack takes no claim over before its lease ends, and one
-// that is slow by the slack resends nothing later than is safe.
+// A clock ahead by the slack takes over no claim before its lease ends. A clock behind by
+// the slack resends no message later than is safe.
 func TestSlack(t *testing.T) {
 	client, table := newTable(t, "key_id", types.ScalarAttributeTypeS)
 	start := time.Now().Truncate(time.Microsecond)
@@ -72,11 +72,11 @@ func TestSlack(t *testing.T) {
 	}
 	const slack = 2 * time.Second
 	claim(t, at(0), claimOf("a"), idempotency.New)
-	claim(t, at(time.Minute+slack-time.Microsecond), claimOf("a"), idempotency.InProgress) // just before the lease of a minute ends
+	claim(t, at(time.Minute+slack-time.Microsecond), claimOf("a"), idempotency.InProgress) // just before the end of the one-minute lease
 	claim(t, at(5*time.Minute-slack), claimOf("a"), idempotency.Indeterminate)
 	claim(t, at(5*time.Minute-slack-time.Second), claimOf("a"), idempotency.Reclaimed)
 	c := claimOf("b")
-	c.Terms.ResendFor = time.Second // less than the slack is never
+	c.Terms.ResendFor = time.Second // below the slack: never resend
 	claim(t, at(0), c, idempotency.New)
 	claim(t, at(2*time.Minute), claimOf("b"), idempotency.Indeterminate)
 }
@@ -96,9 +96,9 @@ func TestOpen(t *testing.T) {
 		"another key type": {dynamostore.Config{Client: client, Table: otherType}, "KeySchema"},
 	} {
 		_, err := dynamostore.Open(t.Context(), tc.config)
-		var got *dynamostore.SettingError
-		if !errors.As(err, &got) || got.Setting != tc.setting {
-			t.Errorf("%s: got %v, want a SettingError about %s", name, err, tc.setting)
+		var got *idempotency.InvalidError
+		if !errors.As(err, &got) || got.Field != tc.setting {
+			t.Errorf("%s: got %v, want a InvalidError about %s", name, err, tc.setting)
 		}
 	}
 	var absent *types.ResourceNotFoundException
@@ -127,9 +127,9 @@ func TestSizes(t *testing.T) {
 	_, err = s.ClaimBatch(t.Context(), []idempotency.Claim{claimOf("a"), big})
 	invalid("claims[1].Claim.Body", err)
 	out := claim(t, s, claimOf("a"), idempotency.New)
-	invalid("Result.Response", s.Complete(t.Context(), out.Ref(), idempotency.Result{Response: big.Body}))
+	invalid("Result.Response", s.Finish(t.Context(), out.Ref(), idempotency.Completed(idempotency.Result{Response: big.Body})))
 
-	// The largest record that is accepted fits into an item.
+	// The largest accepted record fits into an item.
 	text := func(n int) string { return string(make([]byte, n)) }
 	letters := func(n int) string { return fmt.Sprintf("%0*d", n, 0) }
 	c := claimOf(text(idempotency.MaxValue))
@@ -138,15 +138,15 @@ func TestSizes(t *testing.T) {
 	f := letters(idempotency.MaxField)
 	c.Dataset = idempotency.Dataset{ID: f, Version: f, SourceURI: f, ArtifactChecksum: f, CARELabel: f}
 	out = claim(t, s, c, idempotency.New)
-	if err := s.Fail(t.Context(), out.Ref(), idempotency.Failure{Reason: letters(idempotency.MaxReason)}); err != nil {
+	if err := s.Finish(t.Context(), out.Ref(), idempotency.FailedWith(idempotency.Failure{Reason: letters(idempotency.MaxReason)})); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Complete(t.Context(), out.Ref(), idempotency.Result{Response: c.Body, MessageID: f, SequenceNumber: f}); err != nil {
+	if err := s.Finish(t.Context(), out.Ref(), idempotency.Completed(idempotency.Result{Response: c.Body, MessageID: f, SequenceNumber: f})); err != nil {
 		t.Fatal(err)
 	}
 }
 
-// Only what is proven has a time at which the table may remove it.
+// Only records with a proven outcome have a removal time.
 func TestRemoval(t *testing.T) {
 	client, table := newTable(t, "key_id", types.ScalarAttributeTypeS)
 	s, err := dynamostore.Open(t.Context(), dynamostore.Config{Client: client, Table: table})
@@ -173,20 +173,20 @@ func TestRemoval(t *testing.T) {
 	}
 	out := claim(t, s, claimOf("a"), idempotency.New)
 	removal(false, "running")
-	settle(s.Fail(t.Context(), out.Ref(), idempotency.Failure{}))
+	settle(s.Finish(t.Context(), out.Ref(), idempotency.FailedWith(idempotency.Failure{})))
 	removal(false, "in doubt")
-	settle(s.Release(t.Context(), out.Ref()))
+	settle(s.Finish(t.Context(), out.Ref(), idempotency.Released()))
 	removal(true, "released")
 	c := claimOf("a")
 	c.Terms.TTL = idempotency.Forever
 	out = claim(t, s, c, idempotency.New)
 	removal(false, "released and claimed")
-	settle(s.Complete(t.Context(), out.Ref(), idempotency.Result{}))
+	settle(s.Finish(t.Context(), out.Ref(), idempotency.Completed(idempotency.Result{})))
 	removal(false, "succeeded for ever")
 }
 
-// The driver repeats a write of which the answer was lost. The repetition fails its
-// condition, and the call finds what it wrote.
+// The driver repeats a write after a lost answer. The repeated write fails its condition,
+// and the call finds its own first write.
 func TestLostAnswers(t *testing.T) {
 	client, table := newTable(t, "key_id", types.ScalarAttributeTypeS)
 	var lost sync.Map
@@ -211,7 +211,7 @@ func TestLostAnswers(t *testing.T) {
 	if err != nil || out.Decision != idempotency.New || out.Record.Attempts != 1 {
 		t.Fatalf("claim: got %v, %v, want new", out, err)
 	}
-	if err := s.Complete(context.WithValue(t.Context(), callKey{}, 2), out.Ref(), idempotency.Result{}); err != nil {
+	if err := s.Finish(context.WithValue(t.Context(), callKey{}, 2), out.Ref(), idempotency.Completed(idempotency.Result{})); err != nil {
 		t.Errorf("complete: %v", err)
 	}
 	n := 0
@@ -224,13 +224,13 @@ func TestLostAnswers(t *testing.T) {
 
 type callKey struct{}
 
-// lostAnswer is an error that the driver takes for one of the network.
+// lostAnswer is an error that the driver treats as a network error.
 type lostAnswer struct{}
 
 func (lostAnswer) Error() string        { return "the answer was lost" }
 func (lostAnswer) RetryableError() bool { return true }
 
-// Fences follow the clock, and grow by one where the clock does not.
+// Fences follow the clock, and grow by one while the clock stands still.
 func TestFences(t *testing.T) {
 	client, table := newTable(t, "key_id", types.ScalarAttributeTypeS)
 	now := time.Now()
@@ -251,7 +251,7 @@ func TestFences(t *testing.T) {
 		if got := out.Record.Fence >> 12; got != want {
 			t.Errorf("grant %d: the fence is %d, want %d", i, got, want)
 		}
-		if err := s.Release(t.Context(), out.Ref()); err != nil {
+		if err := s.Finish(t.Context(), out.Ref(), idempotency.Released()); err != nil {
 			t.Fatal(err)
 		}
 	}

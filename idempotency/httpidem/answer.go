@@ -9,34 +9,35 @@ import (
 	"strconv"
 )
 
-// answer is a response as it is stored.
+// answer is a response in the form to store.
 type answer struct {
 	status   int
 	header   http.Header
 	body     []byte
-	length   int64 // of the body as the handler wrote it
-	retained bool  // body is all of it
+	length   int64 // of the body written by the handler
+	retained bool  // body is complete
 }
 
-// answerFormat is the version of the stored form: one line of JSON, and the body.
+// answerFormat is the version of the stored form: one line of JSON, then the body.
 const answerFormat = 1
 
-// maxHead bounds the JSON line. An answer with longer headers is not retained.
+// maxHead bounds the JSON line in bytes. If the headers are longer, neither headers nor
+// body are retained.
 const maxHead = 32 << 10
 
 type answerHead struct {
 	Format   int                 `json:"format"`
 	Status   int                 `json:"status"`
-	Header   map[string][][]byte `json:"header,omitempty"` // base64: header values need not be UTF-8
+	Header   map[string][][]byte `json:"header,omitempty"` // base64: header values may be other than UTF-8
 	Length   int64               `json:"length"`
 	Retained bool                `json:"retained"`
 }
 
-// encode returns the stored form, at most maxHead and len(a.body) bytes.
+// encode returns the stored form, of at most maxHead + len(a.body) bytes.
 func (a answer) encode() ([]byte, error) {
 	head := answerHead{Format: answerFormat, Status: a.status, Length: a.length, Retained: a.retained, Header: map[string][][]byte{}}
 	for name, values := range a.header {
-		raw := make([][]byte, len(values)) // not nil: an empty header has a meaning to net/http
+		raw := make([][]byte, len(values)) // not nil: net/http distinguishes an empty header
 		for i, v := range values {
 			raw[i] = []byte(v)
 		}
@@ -86,7 +87,7 @@ func decodeAnswer(b []byte) (answer, error) {
 	return a, nil
 }
 
-// send writes the answer with its own headers over those of w.
+// send writes the answer. Its headers replace those of w with the same name.
 func (a answer) send(w http.ResponseWriter) {
 	h := w.Header()
 	for name, values := range a.header {

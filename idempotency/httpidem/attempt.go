@@ -8,8 +8,7 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
 )
 
-// run runs the handler under a granted claim. It is called by the guard, which records
-// what it returns.
+// run runs the handler under a granted claim. The guard calls run and records its result.
 func (e *exchange) run(ctx context.Context, deadline time.Time, claimed idempotency.Outcome) (idempotency.Result, error) {
 	ctx, cancel := context.WithDeadline(ctx, deadline)
 	defer cancel()
@@ -22,8 +21,8 @@ func (e *exchange) run(ctx context.Context, deadline time.Time, claimed idempote
 	}
 	returned := false
 	defer func() {
-		// The guard records the outcome of a panic as unknown, which changes nothing
-		// after this.
+		// Record the ending first: the guard's later record of the panic, as an unknown
+		// outcome, changes nothing after it.
 		if !returned && state.notDone.Load() {
 			e.refuteAtPanic(ctx, claimed)
 		}
@@ -31,7 +30,8 @@ func (e *exchange) run(ctx context.Context, deadline time.Time, claimed idempote
 	e.next.ServeHTTP(e.written, e.again(context.WithValue(ctx, runKey{}, state)))
 	returned = true
 	e.late = ctx.Err() != nil
-	e.written.WriteHeader(http.StatusOK) // if the handler has not
+	e.written.WriteHeader(http.StatusOK) // if the handler wrote no header
+	e.written.close()
 	e.verdict = judge(e.written.status, state.notDone.Load(), e.late)
 	switch e.verdict {
 	case refuted:
@@ -44,10 +44,10 @@ func (e *exchange) run(ctx context.Context, deadline time.Time, claimed idempote
 	}
 }
 
-// without returns the status of the key after a run that proved no effect.
+// without returns the key's status after a run whose effect is not proven.
 func (e *exchange) without(claimed idempotency.Outcome, v verdict) idempotency.Status {
-	// A rollback proves that nothing happened; but an earlier run, in doubt, may
-	// have had an effect.
+	// A rollback proves that this run had no effect, but an earlier run in doubt may have
+	// had one.
 	if (v == refuted || e.session.tx != nil) && claimed.Record.Prior.Status != idempotency.Running {
 		return idempotency.Failed
 	}
@@ -57,12 +57,12 @@ func (e *exchange) without(claimed idempotency.Outcome, v verdict) idempotency.S
 func (e *exchange) refuteAtPanic(ctx context.Context, claimed idempotency.Outcome) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), e.config.Policy.Config().StoreTimeout)
 	defer cancel()
-	if e.session.Fail(ctx, claimed.Ref(), idempotency.Failure{Proof: idempotency.ProvenForClaim, Reason: "no effect"}) == nil {
+	if e.session.Finish(ctx, claimed.Ref(), idempotency.FailedWith(idempotency.Failure{Proof: idempotency.ProvenForClaim, Reason: "no effect"})) == nil {
 		e.seen.Ended = e.without(claimed, refuted)
 	}
 }
 
-// result returns what is stored of the written answer.
+// result returns the form of the written answer to store.
 func (e *exchange) result() (idempotency.Result, error) {
 	kept := answer{status: e.written.status, header: e.stored(e.written.sent), length: e.written.length}
 	e.session.smaller = func() (idempotency.Result, error) {

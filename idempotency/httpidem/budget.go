@@ -7,7 +7,7 @@ import (
 
 var errNoMemory = errors.New("httpidem: the memory for buffered bodies is used up")
 
-// budget counts the bytes that may still be buffered.
+// budget counts the bytes still free for buffering.
 type budget struct {
 	free atomic.Int64
 }
@@ -18,7 +18,7 @@ func newBudget(n int64) *budget {
 	return b
 }
 
-// take takes n bytes, or none and returns false.
+// take takes n bytes, or takes none and returns false.
 func (b *budget) take(n int64) bool {
 	for {
 		free := b.free.Load()
@@ -31,14 +31,14 @@ func (b *budget) take(n int64) bool {
 	}
 }
 
-// buffer holds bytes for which it has taken budget: cap(data) is never more than held.
+// buffer holds bytes within its share of the budget: cap(data) never exceeds held.
 type buffer struct {
 	budget *budget
 	held   int64
 	data   []byte
 }
 
-// reserve takes budget for n more bytes.
+// reserve takes n more bytes of budget.
 func (b *buffer) reserve(n int64) bool {
 	if !b.budget.take(n) {
 		return false
@@ -47,11 +47,11 @@ func (b *buffer) reserve(n int64) bool {
 	return true
 }
 
-// Write appends all of p, or nothing and returns errNoMemory.
+// Write appends all of p, or appends no bytes and returns errNoMemory.
 func (b *buffer) Write(p []byte) (int, error) {
 	need := int64(len(b.data)) + int64(len(p))
-	// Double what is held, so that small writes do not copy often, unless only the
-	// smaller amount is free.
+	// Double the reserved amount to avoid frequent copies, unless only the smaller amount
+	// is free.
 	if need > b.held && (2*b.held < need || !b.reserve(b.held)) && !b.reserve(need-b.held) {
 		return 0, errNoMemory
 	}
@@ -64,7 +64,7 @@ func (b *buffer) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// release gives everything back. The bytes must not be used any more.
+// release returns all reserved bytes to the budget. The caller must no longer use data.
 func (b *buffer) release() {
 	b.data = nil
 	b.budget.free.Add(b.held)

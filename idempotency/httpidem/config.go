@@ -19,93 +19,94 @@ const (
 	DefaultBuffered     = 64 << 20
 )
 
-// Config configures a [Middleware]. Scope and Authorize are required, and one of
+// Config configures a [Middleware]. Scope and Authorize are required, and exactly one of
 // Store and Begin.
 type Config struct {
-	// Store keeps the keys. Use a durable one, for example of package sqlstore.
+	// Store keeps the keys. Use a durable store, for example of package sqlstore.
 	Store idempotency.Store
 
-	// Begin, instead of Store, opens a transaction for each request with a key, in
-	// which claim, effect and outcome are committed together. The handler runs under
-	// the context that it returns, which should carry the transaction to the handler.
-	// The context it gets ends with the lease.
+	// Begin replaces Store. It opens a transaction for each request with a key; claim,
+	// effect and outcome are committed together. The handler runs under the returned
+	// context, which should carry the transaction to the handler. The context passed to
+	// Begin ends with the lease.
 	Begin func(ctx context.Context) (context.Context, Transaction, error)
 
-	// Policy says how long a handler may run (Lease, which includes the calls of the
-	// store) and how long answers are kept (TTL). The zero Policy is a lease of
-	// [DefaultLease] and a TTL of 24 hours.
+	// Policy sets the handler's longest run (Lease, including the store calls) and the
+	// retention of answers (TTL). The zero Policy means a lease of [DefaultLease] and a
+	// TTL of 24 hours.
 	Policy idempotency.Policy
 
-	// Operation is that of the keys. Two middlewares with different operations share no
+	// Operation is part of every key. Middlewares with different operations share no
 	// keys. The default is [DefaultOperation].
 	Operation string
 
-	// Scope returns who may share keys with whom: the tenant or client, taken from the
-	// authenticated principal and never from what the client sent. Use
-	// idempotency.JoinScope for several parts. A request for which it returns "" is
-	// refused: there is no global scope.
+	// Scope returns the scope of the request's keys: the tenant or client of the
+	// authenticated principal, never a value chosen by the client. Use
+	// idempotency.JoinScope for several parts. Requests with the scope "" are refused:
+	// there is no global scope.
 	Scope func(*http.Request) string
 
-	// Authorize decides before each replay whether the request may read the stored
-	// answer; an error refuses it with 403. Rights may have been revoked since the answer
-	// was stored. It should make the checks that the handler makes. Return nil only
-	// if every principal of a scope may always read the answers of the scope.
+	// Authorize is called before each replay and decides whether the request may read the
+	// stored answer; an error refuses the request with 403. Rights may have been revoked
+	// since the answer was stored, so Authorize should repeat the handler's checks.
+	// Return nil only if every principal of a scope may always read the answers of the
+	// scope.
 	Authorize func(*http.Request, idempotency.Record) error
 
 	Rules  Rules
 	Limits Limits
 
-	// Observe, if set, is called once for each request with a key or without a
-	// required one, after its answer, on the goroutine of the request.
+	// Observe, unless nil, is called once after the answer, on the request's goroutine,
+	// for each request with a key and for each request refused because its key is
+	// missing.
 	Observe func(*http.Request, Observation)
 }
 
-// Rules say which requests need a key and how some are answered. The zero value
-// follows the IETF draft.
+// Rules select the requests that need a key, and some statuses of refusals. The zero
+// value follows the IETF draft.
 type Rules struct {
-	// Required reports whether a request without a key is refused with 400 instead of
-	// run without protection. It is not asked about safe methods. The default requires a
-	// key of every method but PUT and DELETE, which are idempotent by themselves.
+	// Required reports whether a request without a key is refused with 400. Otherwise the
+	// request runs unprotected. Required is not called for safe methods. The default is
+	// true for every method except PUT and DELETE, which are already idempotent.
 	Required func(*http.Request) bool
 
-	// OtherPayload is the status for a key that was used for another request: 422, the
-	// default, or 409.
+	// OtherPayload is the status for a key of another request: 422, the default, or 409.
 	OtherPayload int
 
-	// StatusURL, if set, answers a request whose key is in progress with 202 and the
-	// returned URL as Location, instead of 409. Both have Retry-After. If it returns
-	// "", the answer is 409.
+	// StatusURL, unless nil, replaces the status 409 for a key in progress: the answer is
+	// 202 with the returned URL as Location. Both answers have Retry-After. If StatusURL
+	// returns "", the answer is 409.
 	StatusURL func(*http.Request, idempotency.Key) string
 
-	// Headers names response headers to store with the answer, in addition to those that
-	// describe its content and place: Cache-Control, Content-Digest,
+	// Headers names more response headers to store with the answer. The headers about
+	// content and place are always stored: Cache-Control, Content-Digest,
 	// Content-Disposition, Content-Encoding, Content-Language, Content-Location,
 	// Content-Type, ETag, Last-Modified, Link, Location, Repr-Digest, Retry-After and
-	// Vary. Credentials (Set-Cookie, Authorization and the like) and headers
-	// of the connection are refused.
+	// Vary. New refuses credentials (Set-Cookie, Authorization and similar headers) and
+	// connection headers.
 	Headers []string
 }
 
-// Limits bound memory, in bytes. A zero field has its default.
+// Limits bound memory, in bytes. Zero fields have defaults.
 type Limits struct {
-	// RequestBody is the largest request body; larger ones are refused with 413.
+	// RequestBody is the size limit of request bodies; larger requests are refused with
+	// 413.
 	RequestBody int64
 
-	// ResponseBody is the largest answer body that is stored, at most [MaxResponseBody].
+	// ResponseBody is the size limit of stored answer bodies, at most [MaxResponseBody].
 	ResponseBody int64
 
-	// Buffered is the memory for the request and response bodies of all requests
-	// together, at least RequestBody + ResponseBody. Each request reserves its
-	// body and ResponseBody before it is claimed, and is refused with 503 if that is not
-	// available. A larger answer takes what is free; if that is not enough, its body is
-	// dropped and the first client gets a [NotRetained] document, too.
-	// The fixed overhead of a request, stored headers and the copies that a store
-	// makes are not counted.
+	// Buffered is the memory for the request and response bodies of all concurrent
+	// requests, at least RequestBody + ResponseBody. Each request reserves its body and
+	// ResponseBody before the claim; if the memory is not free, the request is refused
+	// with 503. A larger answer takes free memory; if there is too little, its body is
+	// dropped and even the first client gets a [NotRetained] document. Buffered excludes
+	// the fixed overhead of a request, stored headers, and copies made by a store.
 	Buffered int64
 }
 
-// MaxResponseBody is the largest [Limits].ResponseBody. The rest of
-// idempotency.MaxResponse is for headers.
+// MaxResponseBody is the upper bound of [Limits].ResponseBody. The rest of
+// idempotency.MaxResponse is reserved for headers.
 const MaxResponseBody = idempotency.MaxResponse - maxHead
 
 // Middleware makes handlers idempotent. It is safe for concurrent use.
@@ -115,8 +116,8 @@ type Middleware struct {
 	memory  *budget
 }
 
-// New returns a middleware, or an [*idempotency.InvalidError] that names the field of c
-// that breaks its rule.
+// New returns a middleware, or an [*idempotency.InvalidError] with the name of an invalid
+// field of c.
 func New(c Config) (*Middleware, error) {
 	invalid := func(field, format string, args ...any) error {
 		return &idempotency.InvalidError{Field: "httpidem.Config." + field, Rule: fmt.Sprintf(format, args...)}
@@ -193,8 +194,8 @@ func New(c Config) (*Middleware, error) {
 	return &Middleware{config: c, headers: headers, memory: newBudget(l.Buffered)}, nil
 }
 
-// storedHeaders describe the content and place of an answer. Without Content-Encoding
-// and Content-Type a replayed body would mean something else.
+// storedHeaders describe an answer's content and place. Without Content-Encoding and
+// Content-Type, a replayed body would have another meaning.
 var storedHeaders = [...]string{
 	"Cache-Control", "Content-Digest", "Content-Disposition", "Content-Encoding", "Content-Language", "Content-Location", "Content-Type",
 	"Etag", "Last-Modified", "Link", "Location", "Repr-Digest", "Retry-After", "Vary",

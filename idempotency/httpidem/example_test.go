@@ -11,7 +11,7 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency/httpidem"
 )
 
-// A client that pays, does not see the answer and pays again has paid once.
+// A client pays, loses the answer and repeats the request. The payment is made once.
 func Example() {
 	payments := 0
 	pay := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -26,12 +26,12 @@ func Example() {
 		_, _ = fmt.Fprintf(w, "paid %s", amount)
 	})
 
-	// In a server: a durable store (package sqlstore) and your authentication.
+	// In a server, use a durable store (package sqlstore) and your authentication.
 	idempotent, err := httpidem.New(httpidem.Config{
 		Store:     new(idempotency.Memory),
 		Operation: "payments.create",
 		Scope:     func(r *http.Request) string { return principal(r) },
-		Authorize: func(r *http.Request, _ idempotency.Record) error { return nil }, // all of a tenant's keys are its own
+		Authorize: func(r *http.Request, _ idempotency.Record) error { return nil }, // a tenant may read all its answers
 	})
 	if err != nil {
 		fmt.Println(err)
@@ -70,7 +70,7 @@ func Example() {
 	}
 	send(`"8e03978e-40d5-43dd-bc93-6894a57f9324"`, "10 EUR")
 	send(`"8e03978e-40d5-43dd-bc93-6894a57f9324"`, "10 EUR") // the repetition
-	send(`"8e03978e-40d5-43dd-bc93-6894a57f9324"`, "99 EUR") // another payment, by mistake with the same key
+	send(`"8e03978e-40d5-43dd-bc93-6894a57f9324"`, "99 EUR") // another payment with the same key by mistake
 	send("", "10 EUR")
 	fmt.Println("payments:", payments)
 	// Output:
@@ -81,7 +81,7 @@ func Example() {
 	// payments: 1
 }
 
-// principal stands for what an authenticating handler leaves in the request's context.
+// principal stands for a lookup in the request's context after authentication.
 func principal(r *http.Request) string {
 	if r.Header.Get("Authorization") == "Bearer token-of-tenant-7" {
 		return "tenant-7"
@@ -89,8 +89,8 @@ func principal(r *http.Request) string {
 	return ""
 }
 
-// A handler that answers with a server error before it has done anything says so, and
-// its client may repeat the request. Without NotDone the key would be in doubt.
+// A handler fails before it has any effect and calls NotDone, so its client may repeat
+// the request. Without NotDone the key would be in doubt.
 func ExampleNotDone() {
 	bankIsUp := false
 	pay := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -9,8 +9,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency/sqlstore"
 )
 
-// With a transaction no key is ever in doubt: a payment and its answer are
-// committed together, and whatever interrupts the handler rolls both back.
+// With a transaction no key is ever in doubt: payment and answer are committed together,
+// and any interruption of the handler rolls both back.
 func ExampleInSQL() {
 	var (
 		db    *sql.DB         // sql.Open with the driver of your choice
@@ -25,7 +25,7 @@ func ExampleInSQL() {
 		panic(err)
 	}
 	http.Handle("POST /payments", idempotent.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		tx := httpidem.SQLTx(r.Context()) // do not commit it: the middleware does
+		tx := httpidem.SQLTx(r.Context()) // do not commit tx: the middleware does
 		if _, err := tx.ExecContext(r.Context(), `INSERT INTO payments (amount) VALUES (10)`); err != nil {
 			http.Error(w, "not paid", http.StatusInternalServerError) // rolled back
 			return

@@ -20,10 +20,11 @@ type exchange struct {
 	r                 *http.Request
 	next              http.Handler
 	request, response buffer
+	form              []byte // hash of a form that was parsed before, nil for none
 	session           session
 	key               idempotency.Key
 
-	// These are set by a run.
+	// Set by run.
 	ran     bool
 	verdict verdict
 	late    bool
@@ -32,8 +33,11 @@ type exchange struct {
 	seen Observation
 }
 
-// end gives the memory back and reports, also during a panic.
+// end releases memory and reports the observation, even during a panic.
 func (e *exchange) end() {
+	if e.written != nil {
+		e.written.close()
+	}
 	e.request.release()
 	e.response.release()
 	if e.config.Observe != nil {
@@ -41,7 +45,7 @@ func (e *exchange) end() {
 	}
 }
 
-// readBody buffers the request's body and reserves room for the answer's.
+// readBody buffers the request body and reserves memory for the answer body.
 func (e *exchange) readBody() (problem, error) {
 	limit := e.config.Limits.RequestBody
 	tooLarge := problem{Type: BodyTooLarge, Status: http.StatusRequestEntityTooLarge, Title: "The request body is too large", Detail: fmt.Sprintf("At most %d bytes are accepted.", limit)}
@@ -58,31 +62,52 @@ func (e *exchange) readBody() (problem, error) {
 	var large *http.MaxBytesError
 	switch _, err := io.CopyBuffer(&e.request, http.MaxBytesReader(e.w, e.r.Body, limit), make([]byte, 4<<10)); {
 	case err == nil:
-		return problem{}, nil
+		return e.readForm()
 	case errors.Is(err, errNoMemory):
 		return noMemory, err
 	case errors.As(err, &large):
 		return tooLarge, err
 	default:
-		return problem{Type: BodyUnreadable, Status: http.StatusBadRequest, Title: "The request body could not be read", Detail: "Nothing was done. Send the request again with the same key."}, err
+		return unreadable, err
 	}
 }
 
-// fingerprintSpec names what the fingerprint covers.
+var unreadable = problem{Type: BodyUnreadable, Status: http.StatusBadRequest, Title: "The request body could not be read", Detail: "Nothing was done. Send the request again with the same key."}
+
+// readForm hashes a form that was parsed before the middleware. A body that was read
+// without a form is refused: nothing of the request is left to compare.
+func (e *exchange) readForm() (_ problem, err error) {
+	if e.form, err = parsedForm(e.r); err != nil {
+		return unreadable, err
+	}
+	if read := int64(len(e.request.data)); e.form == nil && read < e.r.ContentLength {
+		p := unreadable
+		p.Status, p.Detail = http.StatusInternalServerError, "The server read it before the idempotency middleware. Nothing was done."
+		return p, fmt.Errorf("httpidem: %d of %d bytes of the body were left; put the middleware outside of what reads the body, or put the body back", read, e.r.ContentLength)
+	}
+	return problem{}, nil
+}
+
+// fingerprintSpec identifies the parts of the fingerprint.
 const fingerprintSpec = "httpidem/1"
 
-// fingerprint covers everything that says what the request is, byte for byte as the
-// client sent it.
+// fingerprint covers all identifying parts of the request, byte for byte as sent, except
+// that the case of the host does not count.
 func (e *exchange) fingerprint() idempotency.Fingerprint {
-	// RequestURI is not changed by http.StripPrefix, so one key under two prefixes is
-	// a conflict.
+	// http.StripPrefix does not change RequestURI, so one key under two prefixes is a
+	// conflict.
 	path, query, _ := strings.Cut(e.r.RequestURI, "?")
 	if !strings.HasPrefix(path, "/") {
 		path, query = e.r.URL.EscapedPath(), e.r.URL.RawQuery
 	}
 	header := func(name string) []byte { return []byte(strings.Join(e.r.Header.Values(name), "\x00")) }
-	return idempotency.FingerprintOf(fingerprintSpec,
-		[]byte(e.r.Method), []byte(path), []byte(query), header("Content-Type"), header("Content-Encoding"), e.request.data)
+	parts := [][]byte{
+		[]byte(e.r.Method), []byte(strings.ToLower(e.r.Host)), []byte(path), []byte(query), header("Content-Type"), header("Content-Encoding"), e.request.data,
+	}
+	if e.form != nil {
+		parts = append(parts, e.form)
+	}
+	return idempotency.FingerprintOf(fingerprintSpec, parts...)
 }
 
 // refuse sends the problem.
@@ -92,14 +117,14 @@ func (e *exchange) refuse(p problem, err error) error {
 	return err
 }
 
-// again returns the request with its body, once more.
+// again returns the request with a fresh copy of its body.
 func (e *exchange) again(ctx context.Context) *http.Request {
 	r := e.r.WithContext(ctx)
 	r.Body, r.ContentLength, r.TransferEncoding = io.NopCloser(bytes.NewReader(e.request.data)), int64(len(e.request.data)), nil
 	return r
 }
 
-// stored returns the headers that are stored and replayed.
+// stored returns the subset of h to store and replay.
 func (e *exchange) stored(h http.Header) http.Header {
 	kept := http.Header{}
 	for name, values := range h {

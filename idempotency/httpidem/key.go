@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// MaxKey is the longest key, in bytes, without quotes and escapes.
+// MaxKey is the length limit of a key in bytes, without quotes and escapes.
 const MaxKey = 255
 
 const (
@@ -14,9 +14,9 @@ const (
 	replayedHeader = "Idempotency-Replayed"
 )
 
-// parseKey returns the key in the values of the header, at least one. A key is a
+// parseKey parses the values of the header, of which there is at least one. A key is a
 // structured-field string (RFC 8941, section 3.3.3) or the same text without quotes.
-// Its errors do not repeat the key.
+// Errors do not repeat the key.
 func parseKey(values []string) (string, error) {
 	if len(values) > 1 {
 		return "", fmt.Errorf("the header occurs %d times; send it once", len(values))
@@ -39,8 +39,7 @@ func parseKey(values []string) (string, error) {
 	return key, nil
 }
 
-// unquote returns the string that begins after an opening quote. Positions count from
-// the quote.
+// unquote returns the string after an opening quote. Positions count from the quote.
 func unquote(s string) (string, error) {
 	var b strings.Builder
 	for i := 0; i < len(s); i++ {
@@ -63,8 +62,8 @@ func unquote(s string) (string, error) {
 	return "", errors.New("the closing quote is missing")
 }
 
-// checkBare refuses what has a meaning in structured fields, so that a list that
-// a proxy made of two headers, or parameters, never become part of a key.
+// checkBare refuses the special characters of structured fields. Otherwise a list merged
+// from two headers by a proxy, or parameters, could become part of a key.
 func checkBare(s string) error {
 	for i := range len(s) {
 		if c := s[i]; c <= ' ' || c > '~' || strings.IndexByte(`",;\`, c) >= 0 {

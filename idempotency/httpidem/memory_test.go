@@ -31,7 +31,7 @@ func newMiddleware(t *testing.T, limits Limits, store idempotency.Store) *Middle
 	return m
 }
 
-// post sends a body without a network; a negative length is chunked.
+// post sends a body without a network. If chunked, the length is unknown.
 func post(h http.Handler, key, body string, chunked bool) *httptest.ResponseRecorder {
 	r := httptest.NewRequest(http.MethodPost, "/", strings.NewReader(body))
 	if chunked {
@@ -47,8 +47,8 @@ func hasProblem(w *httptest.ResponseRecorder, p ProblemType) bool {
 	return w.Header().Get("Content-Type") == problemJSON && strings.Contains(w.Body.String(), string(p))
 }
 
-// A body is accepted up to its bound, whether its length is known or not, and the
-// handler never sees a larger one.
+// A body up to the limit is accepted with known and unknown length. The handler never
+// sees a larger body.
 func TestRequestBodyBound(t *testing.T) {
 	m := newMiddleware(t, Limits{RequestBody: 10_000}, new(idempotency.Memory))
 	got := ""
@@ -74,7 +74,7 @@ func TestRequestBodyBound(t *testing.T) {
 	}
 }
 
-// A body whose announced length is too large, or finds no room, is refused unread.
+// A body with a too large announced length, or without free memory, is refused unread.
 func TestRefusedUnread(t *testing.T) {
 	m := newMiddleware(t, Limits{RequestBody: 10_000, ResponseBody: 1000, Buffered: 20_000}, new(idempotency.Memory))
 	h := m.Handler(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("the handler ran") }))
@@ -101,8 +101,8 @@ func (u unread) Read([]byte) (int, error) {
 	return 0, io.EOF
 }
 
-// An answer beyond the bound reaches the first client as a whole; repetitions get
-// its status, and a document that says so.
+// An answer above the limit reaches the first client completely; repetitions get its
+// status and a NotRetained document.
 func TestAnswerBeyondTheBound(t *testing.T) {
 	small := &smallStore{Store: new(idempotency.Memory), limit: 400 << 10}
 	for _, tc := range []struct {
@@ -148,21 +148,26 @@ func TestAnswerBeyondTheBound(t *testing.T) {
 	}
 }
 
-// smallStore takes smaller results than package idempotency allows.
+// smallStore has a lower limit for results than package idempotency.
 type smallStore struct {
 	idempotency.Store
 	limit int
 }
 
-func (s *smallStore) Complete(ctx context.Context, ref idempotency.Ref, r idempotency.Result) error {
+func (s *smallStore) Finish(ctx context.Context, ref idempotency.Ref, t idempotency.Ending) error {
+	r, completed := t.Result()
+	if !completed {
+		return s.Store.Finish(ctx, ref, t)
+	}
 	if len(r.Response) > s.limit {
 		return &idempotency.InvalidError{Field: "Result.Response", Rule: "too large for this store"}
 	}
-	return s.Store.Complete(ctx, ref, r)
+	return s.Store.Finish(ctx, ref, idempotency.Completed(r))
 }
 
-// However many requests come at once, the buffered bytes never exceed the bound; who
-// finds no room is refused before anything happens, and succeeds later.
+// For any number of concurrent requests, the buffered bytes stay within the limit. A
+// request for which the buffer has no room is refused before any effect, and succeeds
+// when the client retries it.
 func TestMemoryIsBounded(t *testing.T) {
 	const room = 4
 	limits := Limits{RequestBody: 3000, ResponseBody: 1000, Buffered: room * 4000}
@@ -212,8 +217,8 @@ func TestMemoryIsBounded(t *testing.T) {
 	}
 }
 
-// Many buffers that grow by random writes hold what was written, never hold more than
-// the budget together, and give everything back.
+// Many buffers with random writes return the written bytes, stay within the common
+// budget, and release all memory.
 func TestBuffers(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)

@@ -9,7 +9,7 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
 )
 
-// Handler returns a handler that runs next at most once for each key.
+// Handler returns a handler that runs next at most once per key.
 func (m *Middleware) Handler(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch r.Method {
@@ -59,11 +59,11 @@ func (e *exchange) serve(keys []string) error {
 	return e.once()
 }
 
-// once claims the key, and runs the handler or answers without it.
+// once claims the key, then runs the handler or answers without it.
 func (e *exchange) once() error {
 	policy := e.config.Policy.Config()
 	start := time.Now()
-	// Not the client's: it may leave, and the outcome must still be recorded.
+	// The client may leave, but the outcome must still be recorded.
 	ctx, cancel := context.WithDeadline(context.WithoutCancel(e.r.Context()), start.Add(policy.Lease))
 	defer cancel()
 	e.session.Store = e.config.Store
@@ -78,7 +78,7 @@ func (e *exchange) once() error {
 			return e.refuse(storeUnavailable, err)
 		}
 	}
-	// Before cancel, which may end the transaction as well.
+	// Before cancel, which may also end the transaction.
 	defer func() { _ = e.session.finish() }()
 	guard, err := idempotency.NewGuard(idempotency.GuardConfig{Store: &e.session, Policy: e.config.Policy})
 	if err != nil {
@@ -89,7 +89,7 @@ func (e *exchange) once() error {
 	got, err := guard.Do(ctx, request, func(ctx context.Context, claimed idempotency.Outcome) (idempotency.Result, error) {
 		return e.run(ctx, deadline, claimed)
 	})
-	undo := e.session.finish() // not while a slow client reads
+	undo := e.session.finish() // before a slow client reads the answer
 	switch {
 	case e.ran:
 		err = e.answerRun(err)

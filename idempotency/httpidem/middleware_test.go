@@ -17,13 +17,13 @@ import (
 
 var silent = log.New(io.Discard, "", 0)
 
-// 64 clients race with each of 4 keys: the handler runs once for each, while all others
-// are refused, and every client that repeats its request until it is answered gets the
-// same bytes.
+// 64 clients race for each of 4 keys. The handler runs once per key while all other
+// clients are refused. After repeating their requests until an answer arrives, all
+// clients have the same bytes.
 func TestOneRunPerKey(t *testing.T) {
 	const keys, clients = 4, 64
 	var runs [keys]atomic.Int64
-	var others [keys]sync.WaitGroup // clients that were refused, or run, beside the first run
+	var others [keys]sync.WaitGroup // clients other than the first run
 	for i := range others {
 		others[i].Add(clients - 1)
 	}
@@ -62,7 +62,7 @@ func TestOneRunPerKey(t *testing.T) {
 						refused = true
 						others[key].Done()
 					}
-					time.Sleep(time.Millisecond) // not to starve the handlers
+					time.Sleep(time.Millisecond) // leave time for the handlers
 					continue
 				}
 				if !got.replayed() {
@@ -86,7 +86,7 @@ func TestOneRunPerKey(t *testing.T) {
 	}
 }
 
-// A replay is the first answer byte for byte, but for the headers that are not stored.
+// A replay equals the first answer byte for byte, except for unstored headers.
 func TestReplay(t *testing.T) {
 	for _, tc := range []struct {
 		name    string
@@ -155,14 +155,14 @@ func TestReplay(t *testing.T) {
 	}
 }
 
-// Credentials and headers that nobody listed are in the first answer and in no replay.
+// Credentials and unlisted headers are in the first answer but in no replay.
 func TestHeadersNotStored(t *testing.T) {
 	g := newRig(nil)
 	s := g.server(t, func(w http.ResponseWriter, _ *http.Request) {
 		for _, name := range []string{"Set-Cookie", "Authorization", "X-Trace"} {
 			w.Header().Set(name, "secret-1")
 		}
-		w.Header().Set("Idempotency-Replayed", "true") // not the handler's to say
+		w.Header().Set("Idempotency-Replayed", "true") // reserved for the middleware
 		w.Header().Set("Location", "/p/1")
 	})
 	first, second := mustDo(t, s, request(s.URL, "k", "")), mustDo(t, s, request(s.URL, "k", ""))
@@ -181,7 +181,7 @@ func TestHeadersNotStored(t *testing.T) {
 	}
 }
 
-// A header that is taken off the list is not replayed from older records.
+// A header removed from the list is no longer replayed from older records.
 func TestHeadersFilteredAtReplay(t *testing.T) {
 	g := newRig(func(c *httpidem.Config) { c.Rules.Headers = []string{"X-Internal"} })
 	h := func(w http.ResponseWriter, _ *http.Request) { w.Header().Set("X-Internal", "1") }
@@ -195,8 +195,8 @@ func TestHeadersFilteredAtReplay(t *testing.T) {
 	}
 }
 
-// Every part of the fingerprint makes another request of the same key; everything
-// else does not.
+// A change of any fingerprinted part makes another request of the same key; other changes
+// do not.
 func TestFingerprint(t *testing.T) {
 	method := func(m string) func(*http.Request) { return func(r *http.Request) { r.Method = m } }
 	type option = func(*http.Request)
@@ -208,7 +208,8 @@ func TestFingerprint(t *testing.T) {
 	}{
 		{"equal", base, "10 EUR", nil, true},
 		{"another user agent", base, "10 EUR", []option{header("User-Agent", "x"), header("Authorization", "y")}, true},
-		{"host", "http://b.example.com/pay?a=1&b=2", "10 EUR", nil, true},
+		{"host", "http://b.example.com/pay?a=1&b=2", "10 EUR", nil, false},
+		{"case of the host", "http://EXAMPLE.com/pay?a=1&b=2", "10 EUR", nil, true},
 		{"chunked", base, "10 EUR", []option{func(r *http.Request) { r.ContentLength = -1 }}, true},
 		{"method", base, "10 EUR", []option{method(http.MethodPatch)}, false},
 		{"path", "http://example.com/refund?a=1&b=2", "10 EUR", nil, false},
@@ -243,7 +244,7 @@ func TestFingerprint(t *testing.T) {
 	}
 }
 
-// Two prefixes that are stripped do not make two requests one.
+// Requests under two stripped prefixes remain different requests.
 func TestFingerprintUnderStripPrefix(t *testing.T) {
 	runs := 0
 	g := newRig(nil)
@@ -257,7 +258,7 @@ func TestFingerprintUnderStripPrefix(t *testing.T) {
 	}
 }
 
-// Scopes and operations do not see each other's keys.
+// Keys of different scopes and operations are independent.
 func TestScopes(t *testing.T) {
 	g := newRig(nil)
 	runs := 0

@@ -16,8 +16,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency/httpidem"
 )
 
-// Each status from 200 to 999 leaves its key as the table in the package's
-// documentation says, with a store and in a transaction.
+// Each status from 200 to 999 has the effect listed in the package documentation, with a
+// store and in a transaction.
 func TestEveryStatus(t *testing.T) {
 	const stored, again, doubt = "stored", "runs again", "in doubt"
 	want := func(status int) string {
@@ -90,8 +90,8 @@ func bodyOf(status int) string {
 	return "answer"
 }
 
-// A panic breaks the connection, as always, and leaves the key in doubt unless the
-// handler said that nothing happened.
+// A panic breaks the connection, as in net/http, and leaves the key in doubt unless the
+// handler called NotDone.
 func TestPanic(t *testing.T) {
 	for _, tc := range []struct {
 		name    string
@@ -137,8 +137,8 @@ func TestPanic(t *testing.T) {
 	}
 }
 
-// synced waits until n requests were observed: a client may see the end of a connection
-// before the handler's goroutine has ended.
+// synced waits for n observations: a client may see the end of a connection before the
+// handler's goroutine ends.
 func synced(t *testing.T, g *rig, n int) {
 	t.Helper()
 	for range 1000 {
@@ -153,8 +153,8 @@ func synced(t *testing.T, g *rig, n int) {
 	t.Fatalf("%d requests were not observed", n)
 }
 
-// A handler's context ends before its lease does. What it answers then is not stored,
-// whatever its status.
+// A handler's context ends before its lease. A later answer is not stored, with any
+// status.
 func TestTimeOut(t *testing.T) {
 	for _, tc := range []struct {
 		name    string
@@ -221,8 +221,8 @@ func TestTimeOut(t *testing.T) {
 	}
 }
 
-// While a request is running, its repetitions are asked to come back: soon while it is
-// young, at the end of its lease at the latest.
+// Repetitions of a running request get a Retry-After that grows with the age of the run,
+// up to the end of the lease.
 func TestInProgress(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var status string
@@ -267,15 +267,15 @@ func TestInProgress(t *testing.T) {
 	})
 }
 
-// The client leaves; the handler goes on, and the repetition gets its answer.
+// After the client has left, the handler continues, and a repetition gets its answer.
 func TestClientLeaves(t *testing.T) {
 	began, left := make(chan struct{}), make(chan struct{})
 	g := newRig(nil)
 	s := g.server(t, func(w http.ResponseWriter, r *http.Request) {
 		close(began)
 		<-left
-		// Long enough for the server to notice; the test passes at any speed if the
-		// context is not the client's.
+		// Long enough for the server to notice. At any speed, the test passes if the
+		// context is independent of the client.
 		select {
 		case <-r.Context().Done():
 			http.Error(w, "canceled", http.StatusInternalServerError)
@@ -298,7 +298,7 @@ func TestClientLeaves(t *testing.T) {
 	}
 }
 
-// A client that leaves before its body has arrived leaves nothing.
+// A client that leaves while sending its body leaves no key.
 func TestClientLeavesInItsBody(t *testing.T) {
 	g := newRig(nil)
 	h := g.handler(t, func(http.ResponseWriter, *http.Request) { t.Error("the handler ran") })
@@ -359,7 +359,7 @@ func (w *watcher) Header() http.Header {
 func (w *watcher) WriteHeader(int)             { w.onWrite() }
 func (w *watcher) Write(p []byte) (int, error) { w.onWrite(); return w.body.Write(p) }
 
-// A store that fails means that nothing runs, or that nothing is answered as done.
+// With a failing store, no handler runs or no answer reports success.
 func TestStoreFails(t *testing.T) {
 	f := &faulty{claim: errDown}
 	g := newRig(func(c *httpidem.Config) { f.Store, c.Store = c.Store, f })
@@ -392,7 +392,7 @@ func TestStoreFails(t *testing.T) {
 	}
 }
 
-// A completion that the store makes without confirming it is repeated.
+// A completion without confirmation by the store is repeated.
 func TestStoreDoesNotConfirm(t *testing.T) {
 	f := new(faulty)
 	g := newRig(func(c *httpidem.Config) { f.Store, c.Store = c.Store, f })
@@ -409,7 +409,7 @@ func TestStoreDoesNotConfirm(t *testing.T) {
 	}
 }
 
-// A record that something else made under the same key is neither run over nor sent.
+// A foreign record under the same key is neither overwritten nor sent.
 func TestForeignRecord(t *testing.T) {
 	for _, tc := range []struct {
 		name    string
@@ -424,7 +424,7 @@ func TestForeignRecord(t *testing.T) {
 		h := g.handler(t, func(http.ResponseWriter, *http.Request) { t.Errorf("%s: the handler ran", tc.name) })
 		c := idempotency.Claim{
 			Key: idempotency.Key{Scope: "t1", Operation: httpidem.DefaultOperation, Value: "k"}, Token: idempotency.NewToken(),
-			Fingerprint: idempotency.FingerprintOf("httpidem/1", []byte("POST"), []byte("/"), nil, []byte("text/plain"), nil, []byte("b")),
+			Fingerprint: idempotency.FingerprintOf("httpidem/1", []byte("POST"), nil, []byte("/"), nil, []byte("text/plain"), nil, []byte("b")),
 			Terms:       idempotency.Terms{Lease: time.Minute, TTL: time.Hour},
 		}
 		tc.change(&c)
@@ -432,7 +432,7 @@ func TestForeignRecord(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := g.store.Complete(t.Context(), out.Ref(), idempotency.Result{Response: []byte("paid")}); err != nil {
+		if err := g.store.Finish(t.Context(), out.Ref(), idempotency.Completed(idempotency.Result{Response: []byte("paid")})); err != nil {
 			t.Fatal(err)
 		}
 		if got := serve(h, request("/", "k", "b")); got.status != tc.status || got.problem() != tc.problem || strings.Contains(got.body, "paid") {

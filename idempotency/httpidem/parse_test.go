@@ -8,13 +8,13 @@ import (
 	"testing"
 )
 
-// quote returns the structured-field string of s, which must be printable ASCII.
+// quote returns the structured-field string of s. s must be printable ASCII.
 func quote(s string) string {
 	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(s) + `"`
 }
 
-// Whatever parseKey accepts has one quoted spelling, which gives the same key; the
-// key is printable ASCII within its bound; and a list is never a key.
+// Each key accepted by parseKey has one quoted spelling with the same result. Keys are
+// printable ASCII of at most MaxKey bytes. A list is never a key.
 func FuzzParseKey(f *testing.F) {
 	for _, s := range []string{"k", `"k"`, `"a\"b\\"`, `"a,b"`, "a,b", `"a";b=c`, " k ", `"`, `\`, "", "\"\x7f\"", "é", `"k" `, `:a2V5:`, strings.Repeat("k", 256)} {
 		f.Add(s)
@@ -55,8 +55,8 @@ var printable = func() string {
 	return b.String()
 }()
 
-// The stored form comes back as it was; what is not one is an error, and what is one can
-// be sent.
+// Encoded answers survive a round trip. Other bytes are an error, and every decoded
+// answer can be sent.
 func FuzzAnswer(f *testing.F) {
 	a := answer{status: 201, header: http.Header{"Location": {"/a", "\xff"}, "Content-Type": {}}, body: []byte("b\n\x00"), length: 3, retained: true}
 	b, err := a.encode()
@@ -96,7 +96,7 @@ func FuzzAnswer(f *testing.F) {
 			t.Fatal(err)
 		}
 		if len(value)+len(name) > maxHead/2 {
-			return // may be too long to be retained
+			return // may be too long to retain
 		}
 		if got.status != want.status || got.length != want.length || got.retained != retained || !bytes.Equal(got.body, want.body) || fmt.Sprint(got.header) != fmt.Sprint(want.header) {
 			t.Errorf("got %+v, want %+v", got, want)
@@ -107,7 +107,7 @@ func FuzzAnswer(f *testing.F) {
 	})
 }
 
-// Headers that are too long are not kept, but the status is.
+// Too long headers are dropped, but the status is kept.
 func TestLongHeaders(t *testing.T) {
 	a := answer{status: 201, header: http.Header{"Link": {strings.Repeat("l", maxHead)}}, body: []byte("b"), length: 1, retained: true}
 	b, err := a.encode()
@@ -120,7 +120,7 @@ func TestLongHeaders(t *testing.T) {
 	}
 }
 
-// An answer that this package did not store is never sent, and nothing runs.
+// decodeAnswer refuses foreign bytes.
 func TestForeignAnswer(t *testing.T) {
 	for _, raw := range []string{"", "paid", "{}\n", "paid\n", `{"format":2,"status":200,"retained":true}` + "\n", `{"format":1,"status":101,"retained":true}` + "\n", `{"format":1,"status":200,"length":3,"retained":true}` + "\nab"} {
 		if got, err := decodeAnswer([]byte(raw)); err == nil {

@@ -8,14 +8,13 @@ import (
 	"time"
 )
 
-// ProblemType is the type of a problem document (RFC 9457): the address of its
-// description.
+// ProblemType is the type of a problem document (RFC 9457): the URL of its description.
 type ProblemType string
 
 const docs = "https://pkg.go.dev/github.com/kansas-frontier-matrix/sqsfifo/idempotency/httpidem#"
 
-// The problems. Unless the comment says otherwise, the handler did not run, and no
-// key or payload is repeated in the document.
+// The problem types. Unless a comment says otherwise, the handler did not run. Documents
+// repeat neither key nor payload.
 const (
 	// KeyMissing, 400: send the Idempotency-Key header.
 	KeyMissing ProblemType = docs + "KeyMissing"
@@ -23,18 +22,19 @@ const (
 	// KeyInvalid, 400: the Idempotency-Key header is malformed, too long or repeated.
 	KeyInvalid ProblemType = docs + "KeyInvalid"
 
-	// NoScope, 403: the request has no authenticated principal. With 500, its
-	// scope breaks a rule of idempotency.Key.
+	// NoScope, 403: the request has no authenticated principal. With 500, the scope
+	// breaks a rule of idempotency.Key.
 	NoScope ProblemType = docs + "NoScope"
 
-	// NotAuthorized, 403: the request was carried out earlier, and this client may not
-	// read the answer.
+	// NotAuthorized, 403: the request ran earlier, and this client may not read the
+	// answer.
 	NotAuthorized ProblemType = docs + "NotAuthorized"
 
-	// BodyTooLarge, 413: send less.
+	// BodyTooLarge, 413: send a smaller body.
 	BodyTooLarge ProblemType = docs + "BodyTooLarge"
 
-	// BodyUnreadable, 400: the body ended too early.
+	// BodyUnreadable, 400: the body ended too early; 500: the server had read the body
+	// before the middleware.
 	BodyUnreadable ProblemType = docs + "BodyUnreadable"
 
 	// NoMemory, 503: too many bodies are buffered. Send the request again.
@@ -44,27 +44,26 @@ const (
 	// the same key.
 	StoreUnavailable ProblemType = docs + "StoreUnavailable"
 
-	// OtherPayload, 422 or 409: the key was used for another request. Use a new key
-	// for a new request.
+	// OtherPayload, 422 or 409: the key belongs to another request. Use a new key for a
+	// new request.
 	OtherPayload ProblemType = docs + "OtherPayload"
 
-	// InProgress, 409: a request with this key is running. Ask again with the
+	// InProgress, 409: a request with this key is running. Repeat the request with the
 	// same key after Retry-After.
 	InProgress ProblemType = docs + "InProgress"
 
-	// OutcomeUnknown, 409: an earlier request with this key may have taken effect, and
-	// it is not known whether it did. It will not run again under this key until that is
-	// settled: read the resource. With 500, this request took effect or
-	// may have taken effect, and its outcome could not be recorded.
+	// OutcomeUnknown, 409: an earlier request with this key may have taken effect. It
+	// does not run again under this key until an operator resolves the outcome: read the
+	// resource instead. With 500, this request took effect or may have taken effect, and
+	// its outcome could not be recorded.
 	OutcomeUnknown ProblemType = docs + "OutcomeUnknown"
 
-	// TimedOut, 504: the handler did not answer in time. The detail says whether it may
-	// have taken effect.
+	// TimedOut, 504: the handler did not answer in time. The detail says whether the
+	// request may have taken effect.
 	TimedOut ProblemType = docs + "TimedOut"
 
-	// NotRetained, with the status of the original answer: the request was carried out
-	// once, and the body of its answer was too large to keep. With 500, the stored
-	// answer cannot be read.
+	// NotRetained, with the original answer's status: the request ran once, and the body
+	// of its answer was too large to keep. With 500, the stored answer is unreadable.
 	NotRetained ProblemType = docs + "NotRetained"
 )
 

@@ -1,33 +1,59 @@
 package httpidem
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
+	"sync"
 )
 
-// recorder is the ResponseWriter of a handler. It keeps the answer until its
-// outcome is recorded. It has no Flush, Hijack or Unwrap on purpose.
+// recorder is the handler's ResponseWriter. It keeps the answer until the outcome is
+// recorded. It deliberately lacks Flush, Hijack and Unwrap.
 type recorder struct {
-	header http.Header // what the handler changes
-	sent   http.Header // as it was at WriteHeader
+	mu     sync.Mutex
+	closed bool
+	header http.Header // the handler's headers
+	sent   http.Header // a copy made by WriteHeader
 	status int         // 0 before WriteHeader
 	body   *buffer
-	length int64 // of all that was written
+	length int64 // of the whole written body
 
-	// dropped says that memory ran out for a body beyond the retained size.
+	// dropped reports that memory ran out for a body larger than Limits.ResponseBody.
 	dropped bool
 }
 
 // Header implements http.ResponseWriter.
-func (w *recorder) Header() http.Header { return w.header }
+func (w *recorder) Header() http.Header {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.header
+}
+
+// close ends the answer. A goroutine that the handler left behind may still write: it gets
+// errReturned, and no memory.
+func (w *recorder) close() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.closed = true
+	w.header = w.header.Clone()
+}
+
+var errReturned = errors.New("httpidem: written after the handler returned")
 
 // WriteHeader implements http.ResponseWriter. The first final status counts.
-// Informational ones are not forwarded.
+// Informational statuses are not forwarded.
 func (w *recorder) WriteHeader(status int) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.writeHeader(status)
+}
+
+// writeHeader is WriteHeader. The caller holds w.mu.
+func (w *recorder) writeHeader(status int) {
 	if status < 100 || status > 999 || status == http.StatusSwitchingProtocols {
 		panic(fmt.Sprintf("httpidem: WriteHeader(%d): want a status from 200 to 999; connections cannot be taken over", status))
 	}
-	if w.status != 0 || status < 200 {
+	if w.status != 0 || w.closed || status < 200 {
 		return
 	}
 	w.status, w.sent = status, w.header.Clone()
@@ -35,7 +61,12 @@ func (w *recorder) WriteHeader(status int) {
 
 // Write implements http.ResponseWriter.
 func (w *recorder) Write(p []byte) (int, error) {
-	w.WriteHeader(http.StatusOK)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.closed {
+		return 0, errReturned
+	}
+	w.writeHeader(http.StatusOK)
 	if !bodyAllowed(w.status) {
 		return 0, http.ErrBodyNotAllowed
 	}
@@ -44,7 +75,8 @@ func (w *recorder) Write(p []byte) (int, error) {
 		return len(p), nil
 	}
 	if _, err := w.body.Write(p); err != nil {
-		// The effect may be there: its outcome must be recorded, with or without a body.
+		// The handler's effect may exist, so the outcome must be recorded even without a
+		// body.
 		w.dropped = true
 		w.body.release()
 	}

@@ -12,8 +12,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency/httpidem"
 )
 
-// Safe methods pass, with or without a key; others need one, unless they are idempotent
-// by themselves or the configuration says otherwise.
+// Safe methods pass with and without a key. Other methods need a key, except idempotent
+// methods and methods excepted by the configuration.
 func TestMethods(t *testing.T) {
 	var seen http.ResponseWriter
 	direct := func(w http.ResponseWriter, _ *http.Request) { seen = w }
@@ -53,13 +53,13 @@ func TestMethods(t *testing.T) {
 			t.Errorf("%s where DELETE needs a key: got %+v", tc.method, got)
 		}
 	}
-	// What passes gets the server's own ResponseWriter, which can stream.
+	// A passing request gets the server's ResponseWriter, which supports streaming.
 	if _, ok := seen.(http.Flusher); !ok {
 		t.Error("a request that passes has no Flusher")
 	}
 }
 
-// A wrong header is refused with its reason, and without the key.
+// The refusal of an invalid header gives the reason but not the key.
 func TestKeyRefused(t *testing.T) {
 	g := newRig(nil)
 	h := g.handler(t, func(http.ResponseWriter, *http.Request) { t.Error("the handler ran") })
@@ -97,7 +97,7 @@ func TestKeyRefused(t *testing.T) {
 	}
 }
 
-// Two spellings of one key are one key; different keys are not.
+// Two spellings of a key are the same key; different keys are distinct.
 func TestSpellings(t *testing.T) {
 	runs := 0
 	g := newRig(nil)
@@ -125,7 +125,7 @@ func TestSpellings(t *testing.T) {
 	}
 }
 
-// A problem is a document of RFC 9457 whose status is that of the answer.
+// A problem is an RFC 9457 document with the status of the answer.
 func TestProblemDocument(t *testing.T) {
 	g := newRig(nil)
 	got := serve(g.handler(t, nil), request("/", "", "", func(r *http.Request) { r.Header.Del("Idempotency-Key") }))
@@ -138,7 +138,7 @@ func TestProblemDocument(t *testing.T) {
 	}
 }
 
-// Rights are asked for again before each replay, and only then.
+// Authorize is called before each replay, and only then.
 func TestAuthorize(t *testing.T) {
 	var asked []idempotency.Record
 	var revoked error
@@ -170,7 +170,7 @@ func TestAuthorize(t *testing.T) {
 	}
 }
 
-// The handler's request is the client's, and its writer does not stream.
+// The handler sees the client's request. Its ResponseWriter does not support streaming.
 func TestHandlersView(t *testing.T) {
 	g := newRig(nil)
 	mux := http.NewServeMux()
@@ -206,8 +206,7 @@ func TestHandlersView(t *testing.T) {
 	}
 }
 
-// A handler that writes a status that net/http does not know, or wants to take the
-// connection over, panics as with net/http.
+// A handler that writes an invalid status or 101 panics, as with net/http.
 func TestInvalidStatus(t *testing.T) {
 	for _, status := range []int{0, 99, 101, 1000} {
 		func() {
@@ -222,7 +221,7 @@ func TestInvalidStatus(t *testing.T) {
 	}
 }
 
-// Each wrong field of a configuration is named.
+// The error names each invalid field of a configuration.
 func TestConfig(t *testing.T) {
 	policy := func(c idempotency.PolicyConfig) idempotency.Policy {
 		p, err := idempotency.NewPolicy(c)
@@ -262,7 +261,7 @@ func TestConfig(t *testing.T) {
 	}
 }
 
-// By default an answer is kept for 24 hours, from the first request.
+// By default an answer is kept for 24 hours from the first request.
 func TestDefaultTerms(t *testing.T) {
 	g := newRig(nil)
 	serve(g.handler(t, func(http.ResponseWriter, *http.Request) {}), request("/", "k", ""))

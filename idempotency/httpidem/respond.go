@@ -15,8 +15,8 @@ var storeUnavailable = problem{
 	Detail: "Nothing was done. Send the request again with the same key.", retryAfter: time.Second,
 }
 
-// answerRun sends the answer of the handler after its outcome was recorded; err is
-// that of the guard.
+// answerRun sends the handler's answer after the guard recorded its outcome; err is the
+// guard's error.
 func (e *exchange) answerRun(err error) error {
 	if e.verdict == proven {
 		if err != nil {
@@ -46,8 +46,7 @@ func (e *exchange) answerRun(err error) error {
 		e.seen.Problem = NotRetained
 	}
 	e.seen.Status = a.status
-	// The handler had a copy of the headers that outer handlers set, and may have
-	// removed some.
+	// The handler had a copy of the outer handlers' headers and may have removed some.
 	clear(e.w.Header())
 	delete(a.header, "Trailer")
 	delete(a.header, replayedHeader)
@@ -55,7 +54,7 @@ func (e *exchange) answerRun(err error) error {
 	return err
 }
 
-// explain answers a request that did not run; err is that of the guard.
+// explain answers a request whose handler did not run; err is the guard's error.
 func (e *exchange) explain(err error) error {
 	var (
 		conflict      *idempotency.ConflictError
@@ -88,8 +87,8 @@ func (e *exchange) explain(err error) error {
 	return e.refuse(storeUnavailable, err)
 }
 
-// refuseInProgress asks the client to come back after as long as the operation has been
-// running, so that short operations are asked about soon and long ones rarely.
+// refuseInProgress sets Retry-After to the age of the running operation, so that clients
+// retry short operations soon and long operations rarely.
 func (e *exchange) refuseInProgress(err *idempotency.InProgressError) error {
 	elapsed := e.config.Policy.Config().Lease - err.RetryAfter
 	wait := max(min(elapsed, err.RetryAfter), time.Second)

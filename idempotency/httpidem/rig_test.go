@@ -15,7 +15,7 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency/httpidem"
 )
 
-// rig is a middleware over a memory store, and what its observer saw.
+// rig is a middleware over a memory store, with the observations.
 type rig struct {
 	config httpidem.Config
 	store  *idempotency.Memory
@@ -23,8 +23,8 @@ type rig struct {
 	seen   []httpidem.Observation
 }
 
-// newRig returns a rig whose scope is the request's Tenant header, which stands for
-// an authenticated principal.
+// newRig returns a rig with the request's Tenant header as scope, in place of an
+// authenticated principal.
 func newRig(change func(*httpidem.Config)) *rig {
 	g := &rig{store: new(idempotency.Memory)}
 	g.config = httpidem.Config{
@@ -72,7 +72,7 @@ func (g *rig) server(t *testing.T, f http.HandlerFunc) *httptest.Server {
 	return s
 }
 
-// reply is a response that was read.
+// reply is a response with its body.
 type reply struct {
 	status int
 	header http.Header
@@ -89,7 +89,7 @@ func (r reply) problem() httpidem.ProblemType {
 	return p.Type
 }
 
-// request returns a POST with a key by tenant t1; options change it.
+// request returns a POST with a key by tenant t1, modified by options.
 func request(url, key, body string, options ...func(*http.Request)) *http.Request {
 	r, err := http.NewRequest(http.MethodPost, url, strings.NewReader(body))
 	if err != nil {
@@ -128,7 +128,7 @@ func mustDo(t *testing.T, s *httptest.Server, r *http.Request) reply {
 	return got
 }
 
-// serve sends the request to the handler without a network.
+// serve passes the request to the handler without a network.
 func serve(h http.Handler, r *http.Request) reply {
 	r.RequestURI = r.URL.RequestURI()
 	w := httptest.NewRecorder()
@@ -136,7 +136,7 @@ func serve(h http.Handler, r *http.Request) reply {
 	return reply{w.Code, w.Result().Header, w.Body.String()}
 }
 
-// faulty is a store that fails as told.
+// faulty is a store with configurable errors.
 type faulty struct {
 	idempotency.Store
 	claim    error
@@ -150,13 +150,17 @@ func (f *faulty) Claim(ctx context.Context, c idempotency.Claim) (idempotency.Ou
 	return f.Store.Claim(ctx, c)
 }
 
-func (f *faulty) Complete(ctx context.Context, ref idempotency.Ref, r idempotency.Result) error {
+func (f *faulty) Finish(ctx context.Context, ref idempotency.Ref, t idempotency.Ending) error {
+	r, completed := t.Result()
+	if !completed {
+		return f.Store.Finish(ctx, ref, t)
+	}
 	if f.complete != nil {
 		if err := f.complete(r); err != nil {
 			return err
 		}
 	}
-	return f.Store.Complete(ctx, ref, r)
+	return f.Store.Finish(ctx, ref, idempotency.Completed(r))
 }
 
 var errDown = errors.New("no route to host")

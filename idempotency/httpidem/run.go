@@ -9,7 +9,7 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
 )
 
-// run is what a handler's context carries.
+// run is the state of a run, carried by the handler's context.
 type run struct {
 	claimed idempotency.Outcome
 	notDone atomic.Bool
@@ -17,21 +17,21 @@ type run struct {
 
 type runKey struct{}
 
-// NotDone declares that this run had no effect and will have none, so that the
-// request may run again under its key, whatever the status of the answer and even if
-// the handler panics or is late. Call it with the context of the request, or one derived
-// from it, when the effect is impossible: after a rollback, or before a first
-// write that did not happen. Outside of a run it does nothing.
+// NotDone declares that this run had no effect and will have none. The request may then
+// run again under its key, for any status of the answer and even if the handler panics or
+// is late. Call NotDone with the request's context, or a derived context, when an effect
+// has become impossible: after a rollback, or before a first write that did not happen.
+// Outside of a run NotDone does nothing.
 func NotDone(ctx context.Context) {
 	if r, ok := ctx.Value(runKey{}).(*run); ok {
 		r.notDone.Store(true)
 	}
 }
 
-// Claimed returns the claim under which the handler runs: its fence, for
-// targets that check it, and its decision. It is idempotency.Reclaimed if an earlier
-// run may have had an effect, which happens only if the policy allows it. ok is false
-// outside of a run, for example when the request came without a key.
+// Claimed returns the handler's claim: its fence, for targets that check fences, and its
+// decision. The decision is idempotency.Reclaimed if an earlier run may have had an
+// effect; this happens only if the policy allows another run. ok is false outside of a
+// run, for example for a request without a key.
 func Claimed(ctx context.Context) (out idempotency.Outcome, ok bool) {
 	r, ok := ctx.Value(runKey{}).(*run)
 	if !ok {
@@ -40,16 +40,16 @@ func Claimed(ctx context.Context) (out idempotency.Outcome, ok bool) {
 	return r.claimed, true
 }
 
-// verdict is what a finished run proves.
+// verdict is the proof given by a finished run.
 type verdict uint8
 
 const (
 	proven  verdict = iota // the answer is the outcome
-	refuted                // nothing happened
+	refuted                // no effect
 	unknown
 )
 
-// judge returns what a run proves that ended with the status.
+// judge returns the verdict on a run from its status.
 func judge(status int, notDone, late bool) verdict {
 	if notDone {
 		return refuted
@@ -65,42 +65,41 @@ func judge(status int, notDone, late bool) verdict {
 	}
 }
 
-// These end a run for the guard; nobody else sees the first two.
+// Errors that end a run for the guard. Only errPanicked is visible to observers.
 var (
 	errRefuted  = errors.New("httpidem: nothing happened")
 	errUnknown  = errors.New("httpidem: the outcome is unknown")
 	errPanicked = errors.New("httpidem: the handler, or a function of the configuration, panicked")
 )
 
-// Transaction is one transaction in which a key is claimed, a handler has its effect
-// and the outcome is stored. It is used by one request, and ends with a successful
-// Complete or with Rollback.
+// Transaction is one database transaction for a key's claim, the handler's effect and the
+// stored outcome. It belongs to one request and ends with a successful Complete or with
+// Rollback.
 type Transaction interface {
-	// Claim claims in the transaction, as ClaimTx of package sqlstore does.
+	// Claim makes the claim in the transaction, like ClaimTx of package sqlstore.
 	Claim(ctx context.Context, c idempotency.Claim) (idempotency.Outcome, error)
 
-	// Complete stores the result in the transaction, as CompleteTx does, and commits.
-	// After an *idempotency.InvalidError it may be called again with a smaller result;
-	// after another error the transaction is rolled back.
+	// Complete stores the result in the transaction, like CompleteTx, and commits. After
+	// an *idempotency.InvalidError it may be called again with a smaller result; after
+	// any other error the transaction is rolled back.
 	Complete(ctx context.Context, ref idempotency.Ref, result idempotency.Result) error
 
-	// Rollback undoes everything, the claim included. After a commit it does nothing. Its
-	// error is reported, and does not change the answer: a transaction that cannot
-	// be rolled back was not committed either.
+	// Rollback undoes the whole transaction, including the claim. After a commit Rollback
+	// does nothing. An error is only reported and does not change the answer: a
+	// transaction whose rollback fails was not committed.
 	Rollback() error
 }
 
-// session is the store of one request: a store or a transaction, and how a result is
-// made smaller if the store does not take it.
+// session is the idempotency.Store of one request. It calls a store or a transaction.
 type session struct {
 	idempotency.Store
 	tx       Transaction
 	smaller  func() (idempotency.Result, error)
 	retained bool  // the completed result has its body
-	ended    bool  // the transaction was asked to commit
-	finished bool  // it was rolled back
-	commit   error // what it answered
-	failure  error // of the last Fail
+	ended    bool  // Complete ended the transaction
+	finished bool  // the transaction was rolled back
+	commit   error // the result of Complete
+	failure  error // error of the last failed ending
 }
 
 // Claim implements idempotency.Store.
@@ -111,17 +110,25 @@ func (s *session) Claim(ctx context.Context, c idempotency.Claim) (idempotency.O
 	return s.Store.Claim(ctx, c)
 }
 
-// Complete implements idempotency.Store. A store may take less than
-// idempotency.MaxResponse.
-func (s *session) Complete(ctx context.Context, ref idempotency.Ref, result idempotency.Result) error {
+// Finish implements idempotency.Store. If the store refuses a result within
+// idempotency.MaxResponse as too large, Finish retries with the smaller result. In a
+// transaction only completions are written; finish rolls back the rest.
+func (s *session) Finish(ctx context.Context, ref idempotency.Ref, t idempotency.Ending) error {
+	result, completed := t.Result()
+	switch {
+	case !completed && s.tx != nil:
+		return nil
+	case !completed:
+		s.failure = s.Store.Finish(ctx, ref, t)
+		return s.failure
+	case s.ended:
+		return s.commit // a commit cannot be repeated
+	}
 	complete := func(r idempotency.Result) error {
 		if s.tx != nil {
 			return s.tx.Complete(ctx, ref, r)
 		}
-		return s.Store.Complete(ctx, ref, r)
-	}
-	if s.ended {
-		return s.commit // a commit cannot be repeated
+		return s.Store.Finish(ctx, ref, idempotency.Completed(r))
 	}
 	err := complete(result)
 	if invalid := (*idempotency.InvalidError)(nil); s.retained && errors.As(err, &invalid) {
@@ -136,16 +143,7 @@ func (s *session) Complete(ctx context.Context, ref idempotency.Ref, result idem
 	return err
 }
 
-// Fail implements idempotency.Store. What a transaction began is rolled back by finish.
-func (s *session) Fail(ctx context.Context, ref idempotency.Ref, failure idempotency.Failure) error {
-	if s.tx != nil {
-		return nil
-	}
-	s.failure = s.Store.Fail(ctx, ref, failure)
-	return s.failure
-}
-
-// finish rolls the transaction back unless it was committed. A second call does nothing.
+// finish rolls the transaction back unless it was committed. Later calls have no effect.
 func (s *session) finish() error {
 	tx := s.tx
 	if tx == nil || s.finished || s.ended && s.commit == nil {

@@ -9,19 +9,19 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
 )
 
-// SQLStore is what [InSQL] needs of a store. *sqlstore.Store implements it.
+// SQLStore is the subset of *sqlstore.Store that [InSQL] calls.
 type SQLStore interface {
 	ClaimTx(ctx context.Context, tx *sql.Tx, c idempotency.Claim) (idempotency.Outcome, error)
 	CompleteTx(ctx context.Context, tx *sql.Tx, ref idempotency.Ref, result idempotency.Result) error
 }
 
-// InSQL returns a [Config].Begin that opens a transaction of the database for each
-// request with a key. The handler finds it with [SQLTx] and must make its effect in it,
-// and must not end it: the middleware commits key, effect and answer together, or rolls
-// all of them back. The store keeps its keys in the same database. Nil options are the
+// InSQL returns a [Config].Begin that opens a database transaction for each request with
+// a key. The handler gets the transaction from [SQLTx], makes its effect in it, and must
+// not end it: the middleware commits key, effect and answer together, or rolls all of
+// them back. The store must keep its keys in the same database. Nil options mean the
 // default.
 //
-// On SQLite the transaction stops all other writers from the claim to the answer, so
+// On SQLite the transaction blocks all other writers from the claim to the answer, so
 // handlers must be short.
 func InSQL(db *sql.DB, store SQLStore, options *sql.TxOptions) func(context.Context) (context.Context, Transaction, error) {
 	return func(ctx context.Context) (context.Context, Transaction, error) {
@@ -33,8 +33,8 @@ func InSQL(db *sql.DB, store SQLStore, options *sql.TxOptions) func(context.Cont
 	}
 }
 
-// SQLTx returns the transaction in which a handler runs under [InSQL], or nil, for
-// example when the request came without a key and none is required.
+// SQLTx returns the transaction of a handler under [InSQL], or nil, for example for a
+// request without a key if none is required.
 func SQLTx(ctx context.Context) *sql.Tx {
 	tx, _ := ctx.Value(sqlTxKey{}).(*sql.Tx)
 	return tx

@@ -14,8 +14,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency/httpidem"
 )
 
-// transaction is a transaction over a memory store: a rollback releases the claim. Its
-// effect becomes visible with the commit.
+// transaction is a transaction over a memory store. Rollback releases the claim; a commit
+// makes the effect visible.
 type transaction struct {
 	store           *idempotency.Memory
 	ref             idempotency.Ref
@@ -39,7 +39,7 @@ func (tx *transaction) Complete(ctx context.Context, ref idempotency.Ref, r idem
 	if tx.commit != nil {
 		return tx.commit
 	}
-	if err := tx.store.Complete(ctx, ref, r); err != nil {
+	if err := tx.store.Finish(ctx, ref, idempotency.Completed(r)); err != nil {
 		return err
 	}
 	tx.open, tx.committed = false, true
@@ -57,7 +57,7 @@ func (tx *transaction) Rollback() error {
 		return nil
 	}
 	tx.open = false
-	return tx.store.Release(context.Background(), tx.ref)
+	return tx.store.Finish(context.Background(), tx.ref, idempotency.Released())
 }
 
 type txKey struct{}
@@ -72,7 +72,7 @@ func inTransactions(c *httpidem.Config) {
 	}
 }
 
-// The effect is there if and only if the answer is stored.
+// The effect exists if and only if the answer is stored.
 func TestTransaction(t *testing.T) {
 	g := newRig(inTransactions)
 	effects, status, commit := 0, 0, error(nil)
@@ -122,8 +122,8 @@ func TestTransactionDoesNotBegin(t *testing.T) {
 	}
 }
 
-// A policy may say that a run in doubt is repeated. The handler can see it, and
-// an answer that proves nothing about the first run leaves the doubt.
+// A policy may allow another run in doubt. The handler can see this case. An answer
+// without proof about the first run leaves the key in doubt.
 func TestRunAgainByPolicy(t *testing.T) {
 	policy, err := idempotency.NewPolicy(idempotency.PolicyConfig{TTL: idempotency.TTLRequest, Lease: httpidem.DefaultLease, Window: idempotency.Forever})
 	if err != nil {
@@ -157,8 +157,8 @@ func TestRunAgainByPolicy(t *testing.T) {
 	}
 }
 
-// A run that outlives its lease, and is overtaken by policy, changes nothing: its
-// client gets no answer that differs from the stored one.
+// A run that outlives its lease, and is overtaken under the policy, changes no record:
+// its client gets no answer that differs from the stored one.
 func TestOvertaken(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		policy, err := idempotency.NewPolicy(idempotency.PolicyConfig{TTL: idempotency.TTLRequest, Lease: httpidem.DefaultLease, Window: idempotency.Forever})
@@ -190,7 +190,7 @@ func TestOvertaken(t *testing.T) {
 	})
 }
 
-// Outside of a run the functions of a handler do nothing.
+// Outside of a run, NotDone and Claimed have no effect.
 func TestOutsideOfARun(t *testing.T) {
 	httpidem.NotDone(t.Context())
 	if out, ok := httpidem.Claimed(t.Context()); ok || out.Decision != idempotency.Undecided {
@@ -198,8 +198,8 @@ func TestOutsideOfARun(t *testing.T) {
 	}
 }
 
-// The transaction has ended before the answer is sent, whatever the answer is, so that a
-// slow client holds no locks; and an error of the rollback is observed.
+// The transaction ends before any answer is sent, so a slow client holds no locks.
+// Observers see an error of the rollback.
 func TestTransactionEndsBeforeTheAnswer(t *testing.T) {
 	var current *transaction
 	g := newRig(inTransactions)
@@ -228,7 +228,7 @@ func TestTransactionEndsBeforeTheAnswer(t *testing.T) {
 	}
 }
 
-// failingRollback rolls back, and reports an error.
+// failingRollback rolls back and returns an error.
 type failingRollback struct{ *transaction }
 
 func (tx failingRollback) Rollback() error { return errors.Join(tx.transaction.Rollback(), errDown) }

@@ -1,34 +1,33 @@
-// Package ledger is the form of an append-only list of what happened to idempotency
-// keys, and its verification, without a database.
+// Package ledger defines and verifies an append-only history of idempotency keys. It
+// needs no database.
 //
 // # Problem
 //
-// A record says how a key is now. An auditor asks how it came to be so: who claimed the
-// key when, whether masking or CARE enforcement was applied under it, whether an
-// operator ran it again, and whether somebody has edited the answer since.
+// A record shows the current state of a key. An auditor asks for its history: when each
+// claim was made, whether masking or CARE enforcement applied, whether an operator
+// repeated the operation, and whether the history was edited afterwards.
 //
 // # Guarantee
 //
-// Each change of a key, and each [Remark] of the caller, is an [Entry] with the SHA-256
-// of its content. Seals follow one another: a [Seal] lists the entries of a range by
-// their places and hashes, and has the hash of the seal before it. [Verify] recomputes
-// all of it and names the first entry or seal that was altered, dropped, inserted or
-// swapped with another. The [Head] of the last seal stands for everything before it:
-// if it is kept where those who can write to the database cannot, neither an edit that
-// recomputed all hashes nor a tail that was cut off goes unseen.
+// Each change of a key, and each [Remark] of a caller, is an [Entry] with the SHA-256 of
+// its content. Seals form a chain: a [Seal] lists the places and hashes of a range of
+// entries and includes the hash of the previous seal. [Verify] recomputes all hashes and
+// names the first altered, dropped, inserted or swapped entry or seal. The [Head] of the
+// last seal commits to the whole ledger before it. If a head is kept out of reach of the
+// database's writers, Verify also finds edits with recomputed hashes, and missing seals
+// at the end.
 //
-// Package sqlstore writes a ledger in the transactions of the changes, seals it, and
-// exports it as JSON lines: a line of each seal, followed by the lines of its entries.
-// [Read] and [Verify] check such a file on any machine.
+// Package sqlstore writes each entry in the transaction of its change, seals entries, and
+// exports the ledger as JSON lines: one line per seal, followed by one line per entry.
+// [Read] and [Verify] check an export on any machine.
 //
-// An entry holds the key, fences, hashes and the dataset, but no body, response, group
-// or token.
+// An entry holds key, fences, hashes and dataset. Bodies, responses, groups and tokens
+// are left out.
 //
 // # Limits
 //
-// Without a head that was kept elsewhere, Verify cannot know that the last seals are
-// missing, or that all hashes from some seal on were computed again. What is not sealed
-// yet is protected by the database only. An entry that somebody with the right to
-// insert adds before the next seal looks like any other: the ledger shows what was
-// written and that it stayed so, not that it was true.
+// Without a separately kept head, Verify cannot detect missing last seals, or a chain
+// recomputed from some seal on. Only the database protects unsealed entries. A false
+// entry inserted before the next seal looks like any other entry: the ledger proves that
+// its content has not changed since the seal, not that the content is true.
 package ledger

@@ -12,13 +12,13 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
 )
 
-// Hash is a SHA-256. The zero Hash stands for none.
+// Hash is a SHA-256 digest. The zero Hash means no hash.
 type Hash [sha256.Size]byte
 
-// String returns the hash in hexadecimal.
+// String returns h in hexadecimal.
 func (h Hash) String() string { return hex.EncodeToString(h[:]) }
 
-// MarshalText returns the hash in hexadecimal, and nothing for the zero Hash.
+// MarshalText returns h in hexadecimal, or empty text for the zero Hash.
 func (h Hash) MarshalText() ([]byte, error) {
 	if h == (Hash{}) {
 		return []byte{}, nil
@@ -39,49 +39,49 @@ func (h *Hash) UnmarshalText(text []byte) error {
 	return err
 }
 
-// Event is what happened to a key.
+// Event is the kind of an [Entry].
 type Event string
 
-// The events that a store writes, in the transaction of the change.
+// Stores write these events, in the transaction of the change.
 const (
 	Claimed   Event = "claimed"
 	Renewed   Event = "renewed"
 	Reclaimed Event = "reclaimed"
 	Completed Event = "completed"
-	Failed    Event = "failed"   // with a proof; Entry.Status says what became of the operation
-	InDoubt   Event = "in_doubt" // failed without a proof
+	Failed    Event = "failed"   // with a proof; Entry.Status has the outcome
+	InDoubt   Event = "in_doubt" // failed without proof
 	Released  Event = "released"
-	Purged    Event = "purged" // the row of an expired key was deleted
+	Purged    Event = "purged" // the expired key's row was deleted
 )
 
-// The events that callers remark. A store writes nothing for a claim that it answers
-// with Duplicate or Conflict: it changes nothing, and its number has no bound.
+// Callers add these events. A store writes no entry for a claim answered with Duplicate
+// or Conflict, because such claims change no record and their number is unbounded.
 const (
 	DuplicateDetected Event = "duplicate_detected"
 	ConflictDetected  Event = "conflict_detected"
 	ReplayTriggered   Event = "replay_triggered"
-	CAREEnforced      Event = "care_enforced" // access rules of the CARE label were applied
-	Masked            Event = "masked"        // parts of the data were masked or generalised
+	CAREEnforced      Event = "care_enforced" // CARE access rules were applied
+	Masked            Event = "masked"        // data was partly masked or generalised
 )
 
-// Remark is an event that a caller adds about a key.
+// Remark is an event added by a caller.
 type Remark struct {
 	Event Event // one of DuplicateDetected, ConflictDetected, ReplayTriggered, CAREEnforced, Masked
 	Key   idempotency.Key
 
-	// Fence is that of the claim under which it happened, or 0.
+	// Fence is the fence of the related claim, or 0.
 	Fence int64
 
 	Dataset idempotency.Dataset
 
-	// Note names the rule, the run or the person: UTF-8 without NUL, at most
-	// [idempotency.MaxReason] bytes. It must not hold payload or secrets: nothing is
-	// ever deleted from a ledger.
+	// Note names a rule, run or person: UTF-8 without NUL, at most
+	// [idempotency.MaxReason] bytes. Leave out payload and secrets: ledger entries are
+	// never deleted.
 	Note string
 }
 
-// Check returns an [*idempotency.InvalidError] that names the field that breaks its
-// rule, or nil.
+// Check returns nil, or an [*idempotency.InvalidError] with the name of the invalid
+// field.
 func (r Remark) Check() error {
 	switch r.Event {
 	case DuplicateDetected, ConflictDetected, ReplayTriggered, CAREEnforced, Masked:
@@ -115,55 +115,56 @@ func wrongNote(s string) string {
 	return ""
 }
 
-// Entry returns the entry of the remark at a time.
+// Entry returns the remark's entry for the time at.
 func (r Remark) Entry(at time.Time) Entry {
 	return Entry{At: at, Event: r.Event, Key: r.Key, Fence: r.Fence, Dataset: r.Dataset, Note: r.Note}
 }
 
-// Entry is one event. Its place is under the hash of its seal, all other fields are
-// under its own.
+// Entry is one event of a key. The seal's hash covers Place; Entry.Hash covers the other
+// fields.
 type Entry struct {
 	Place
 
-	// At is the time of the event in whole microseconds, on the clock of the store.
+	// At is the time of the event in whole microseconds, by the store's clock.
 	At    time.Time
 	Event Event
 	Key   idempotency.Key
 
 	Generation, Fence, Attempts int64
 
-	// Status is that of the record after the event, as SQL stores write it; "released"
-	// is a record that is absent again, and "" an event that is not a change.
+	// Status is the record's status after the event, in the spelling of SQL stores:
+	// "released" for a record that is absent again, "" for an event without a change.
 	Status string
 
-	// RunAgain says that the claim asked to run an operation whose outcome was unknown.
+	// RunAgain reports that the claim asked to repeat an operation with an unknown
+	// outcome.
 	RunAgain bool
 
-	// Fingerprint, Body and Response are the hashes of the record: of the request, of
-	// body and group, of the result.
+	// Fingerprint, Body and Response are the record's hashes: of the request, of body and
+	// group, and of the result.
 	Fingerprint    idempotency.Fingerprint
 	Body, Response Hash
 
 	Dataset idempotency.Dataset
 
-	// Note is the reason of a failure, or the note of a remark.
+	// Note is the reason of a failure or the note of a remark.
 	Note string
 
-	// Hash is the SHA-256 of the content as it was written. See [Entry.Sum].
+	// Hash is the recorded SHA-256 of the content; see [Entry.Sum].
 	Hash Hash
 }
 
-// Place is where an entry stands. Entries are in the order of Transaction and Seq.
+// Place is the position of an entry. Entries are ordered by Transaction, then Seq.
 type Place struct {
-	// Transaction is the number of the transaction that wrote the entry, which is not the
-	// order of commits; in SQLite, which has one writer, it is Seq.
+	// Transaction is the number of the writing transaction. Numbers do not follow the
+	// order of commits. In SQLite, with its single writer, Transaction equals Seq.
 	Transaction int64
 
-	// Seq is a number that only this entry has.
+	// Seq is unique in the ledger.
 	Seq int64
 }
 
-// Compare returns -1, 0 or 1.
+// Compare returns -1, 0 or 1, like [cmp.Compare].
 func (p Place) Compare(o Place) int {
 	switch {
 	case p == o:
@@ -175,10 +176,10 @@ func (p Place) Compare(o Place) int {
 	}
 }
 
-// Sum returns the SHA-256 of the content: of the text "sqsfifo ledger entry 1", and of
-// the fields from At to Note in the order of the struct. A text or hash is preceded by
-// its length, and a length, number or truth value (0 or 1) has eight bytes in
-// big-endian order. The time is in microseconds since 1970.
+// Sum returns the SHA-256 of the content: the text "sqsfifo ledger entry 1", then the
+// fields from At to Note in struct order. The length precedes each text and hash.
+// Lengths, numbers and booleans (0 or 1) take eight big-endian bytes. Times are
+// microseconds since 1970.
 func (e Entry) Sum() Hash {
 	b := make([]byte, 0, 768)
 	b = appendText(b, "sqsfifo ledger entry 1")

@@ -9,8 +9,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency/ledger"
 )
 
-// A file that Export of package sqlstore wrote, and a head that was logged when it was
-// sealed, are all that an auditor needs.
+// An auditor needs only two things: a file from sqlstore's Export and a head logged when
+// its seal was written.
 func ExampleVerify() {
 	file, err := os.ReadFile("testdata/ledger.jsonl")
 	if err != nil {

@@ -14,22 +14,22 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
 )
 
-// Line is a seal or an entry of a ledger. In an export each is a line of JSON, and the
-// entries of a seal follow it.
+// Line is a seal or an entry. In an export each Line is one line of JSON, and the entries
+// of a seal follow the seal.
 type Line struct {
-	// Number is that of the line in a file, from 1, or 0.
+	// Number is the line number in a file, starting at 1, or 0.
 	Number int
 
-	// One of the two is set.
+	// Exactly one of Seal and Entry is set.
 	Seal  *Seal
 	Entry *Entry
 }
 
-// maxLine is the longest line that Read takes, in bytes. A seal of MaxSealed entries has
-// 65,000; an entry whose texts are all of their greatest length and escaped, 100,000.
+// maxLine limits the lines accepted by Read, in bytes. A seal of MaxSealed entries takes
+// 65,000 bytes; an entry with the longest texts, all escaped, takes 100,000.
 const maxLine = 1 << 20
 
-// The names are those of the key specification and of the columns of package sqlstore.
+// The JSON names come from the key specification and from sqlstore's columns.
 type sealLine struct {
 	N              int64   `json:"seal"`
 	Epoch          int64   `json:"epoch"`
@@ -73,8 +73,8 @@ type entryLine struct {
 	Hash              Hash    `json:"hash"`
 }
 
-// text is any bytes: a JSON string if they are UTF-8, and otherwise an object with
-// their base64 form.
+// text marshals as a JSON string if it is valid UTF-8, otherwise as an object with the
+// bytes in base64.
 type text string
 
 type encoded struct {
@@ -98,7 +98,7 @@ func (t *text) UnmarshalJSON(b []byte) error {
 	return json.Unmarshal(b, (*string)(t))
 }
 
-// instant is a time in UTC with six digits of the second.
+// instant marshals as UTC with six fractional digits.
 type instant time.Time
 
 const instantForm = "2006-01-02T15:04:05.000000Z"
@@ -113,7 +113,7 @@ func (i *instant) UnmarshalText(b []byte) error {
 	return err
 }
 
-// Append appends the line as JSON, with a newline.
+// Append appends l to b as JSON, with a newline.
 func (l Line) Append(b []byte) ([]byte, error) {
 	var v any
 	switch {
@@ -145,9 +145,8 @@ func (l Line) Append(b []byte) ([]byte, error) {
 	return append(append(b, out...), '\n'), nil
 }
 
-// ParseLine is the inverse of [Line.Append]. It takes the very bytes that Append
-// writes, with or without the newline, and no other form of the same values: a line that
-// two readers could understand in two ways proves nothing.
+// ParseLine is the inverse of [Line.Append]. It accepts only Append's exact bytes, with
+// or without the newline: a line with two possible readings proves nothing.
 func ParseLine(b []byte) (Line, error) {
 	b = bytes.TrimSuffix(b, []byte("\n"))
 	var l Line
@@ -203,14 +202,15 @@ func parseEntry(b []byte) (*Entry, error) {
 	}, nil
 }
 
-// Read yields the lines of an export. A line that is not of its form is a
-// [*TamperError] with the number of the line. After an error it ends.
+// Read yields the lines of an export. A malformed line yields a [*TamperError] with its
+// line number; an overlong line yields one with line number 0. Read stops after the first
+// error.
 func Read(r io.Reader) iter.Seq2[Line, error] {
 	return func(yield func(Line, error) bool) {
 		lines := bufio.NewScanner(r)
 		lines.Buffer(nil, maxLine)
-		lines.Split(whole)
-		for number := 1; lines.Scan() && lines.Err() == nil; number++ { // what was read before a fault may be half a line
+		lines.Split(splitLines)
+		for number := 1; lines.Scan() && lines.Err() == nil; number++ { // a read error can leave half a line
 			l, err := ParseLine(lines.Bytes())
 			if err != nil {
 				yield(Line{}, &TamperError{Kind: Altered, Line: number, Rule: err.Error()})
@@ -229,9 +229,9 @@ func Read(r io.Reader) iter.Seq2[Line, error] {
 	}
 }
 
-// whole splits at newlines, which it leaves, so that a carriage return or a last line
-// that was cut is seen.
-func whole(data []byte, atEOF bool) (advance int, token []byte, err error) {
+// splitLines splits at newlines only. Carriage returns and an unterminated last line stay
+// visible.
+func splitLines(data []byte, atEOF bool) (advance int, token []byte, err error) {
 	if i := bytes.IndexByte(data, '\n'); i >= 0 {
 		return i + 1, data[:i], nil
 	}

@@ -13,7 +13,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency/ledger"
 )
 
-// Each field of an entry and of a seal is under a hash, and comes back from a line.
+// Hashes cover every field of entries and seals, and every field survives a round trip
+// through a line.
 func TestEveryFieldIsHashed(t *testing.T) {
 	e := entry(5)
 	e.RunAgain = true
@@ -89,8 +90,7 @@ func change(v reflect.Value) {
 	}
 }
 
-// The hashes are part of the format: entries that were written must verify with every
-// later version of this package.
+// Hashes are part of the format: every later version must verify existing entries.
 func TestHashesDoNotChange(t *testing.T) {
 	lines := build(2)
 	if got := lines[1].Entry.Hash.String(); got != "54c3323a3dc4a6cb11ff7950cc4e326ae01a9d91190d9ca8e74c414853bc03e9" {

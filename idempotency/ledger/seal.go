@@ -9,48 +9,48 @@ import (
 	"time"
 )
 
-// MaxSealed is the largest number of entries that stores put under one seal.
+// MaxSealed is the largest number of entries in a store's seal.
 const MaxSealed = 1000
 
-// Leaf stands for an entry in a seal.
+// Leaf is the place and hash of an entry in a seal.
 type Leaf struct {
 	Place
 	Hash Hash
 }
 
-// leafSize is the number of bytes of a leaf.
+// leafSize is the encoded size of a leaf in bytes.
 const leafSize = 16 + sha256.Size
 
-// Seal fixes the entries of an epoch from the end of the seal before it to End.
+// Seal covers an epoch's entries from the previous seal's end up to, but excluding, End.
 type Seal struct {
-	// N counts from 1 without a gap.
+	// N counts from 1 without gaps.
 	N int64
 
-	// Epoch counts the database servers in which the ledger has lived: transaction
-	// numbers begin again in a server into which it was restored.
+	// Epoch counts the database servers of the ledger's life: a restored ledger starts a
+	// new epoch, because transaction numbers start again in the new server.
 	Epoch int64
 
-	// Fence is that of the sealer, or 0 where the writer seals.
+	// Fence is the sealer's fence, or 0 if the writer seals.
 	Fence int64
 
-	// End is the first place of the epoch that this seal does not cover. No entry is
-	// added before it any more.
+	// End is the first place of the epoch after the seal. Stores add no more entries
+	// before End.
 	End Place
 
-	// At is when it was sealed, in whole microseconds, on the clock of the store.
+	// At is the time of sealing in whole microseconds, by the store's clock.
 	At time.Time
 
 	Leaves   []Leaf
-	Previous Hash // of the seal before it, zero for the first
-	Hash     Hash // as it was written; see [Seal.Sum]
+	Previous Hash // hash of the previous seal, zero in the first
+	Hash     Hash // the recorded hash; see [Seal.Sum]
 }
 
-// Head returns the head of a ledger that ends with the seal.
+// Head returns the head of a ledger with s as its last seal.
 func (s Seal) Head() Head { return Head{N: s.N, Hash: s.Hash} }
 
-// Sum returns the SHA-256 of the text "sqsfifo ledger seal 1", of N, Epoch, Fence, End
-// (transaction and seq), At, the leaves as [AppendLeaves] writes them, and Previous, in
-// the form of [Entry.Sum].
+// Sum returns the SHA-256 of the text "sqsfifo ledger seal 1", N, Epoch, Fence, End
+// (transaction and seq), At, the leaves in the form of [AppendLeaves], and Previous.
+// Values are encoded like those of [Entry.Sum].
 func (s Seal) Sum() Hash {
 	b := make([]byte, 0, 160+leafSize*len(s.Leaves))
 	b = appendText(b, "sqsfifo ledger seal 1")
@@ -61,8 +61,8 @@ func (s Seal) Sum() Hash {
 	return sha256.Sum256(b)
 }
 
-// AppendLeaves appends each leaf as 48 bytes: transaction and seq in eight bytes each, in
-// big-endian order, and the hash.
+// AppendLeaves appends 48 bytes per leaf: transaction and seq, eight big-endian bytes
+// each, then the hash.
 func AppendLeaves(b []byte, leaves []Leaf) []byte {
 	for _, l := range leaves {
 		b = appendInt(b, l.Transaction, l.Seq)
@@ -86,15 +86,15 @@ func ParseLeaves(b []byte) ([]Leaf, error) {
 	return leaves, nil
 }
 
-// Head stands for a ledger up to a seal. Keep heads where those who can write to the
-// database cannot: in a log, a ticket, another account. The zero Head is that of an
-// empty ledger.
+// Head identifies a ledger up to one seal. Keep heads out of reach of the database's
+// writers: in a log, a ticket or another account. The zero Head belongs to an empty
+// ledger.
 type Head struct {
 	N    int64
 	Hash Hash
 }
 
-// String returns the number of the seal, a colon, and the hash in hexadecimal.
+// String returns the seal's number, a colon, and the hash in hexadecimal.
 func (h Head) String() string { return strconv.FormatInt(h.N, 10) + ":" + h.Hash.String() }
 
 // ParseHead is the inverse of [Head.String].
@@ -114,10 +114,10 @@ func ParseHead(s string) (Head, error) {
 	return h, nil
 }
 
-// MarshalText returns what String does.
+// MarshalText returns h.String().
 func (h Head) MarshalText() ([]byte, error) { return []byte(h.String()), nil }
 
-// UnmarshalText is [ParseHead].
+// UnmarshalText parses text with [ParseHead].
 func (h *Head) UnmarshalText(text []byte) (err error) {
 	*h, err = ParseHead(string(text))
 	return err

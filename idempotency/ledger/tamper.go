@@ -5,23 +5,23 @@ import (
 	"strings"
 )
 
-// Kind is how a ledger was tampered with, as far as that can be told.
+// Kind classifies a fault of a ledger, as far as Verify can tell.
 type Kind uint8
 
 const (
-	// Altered: the entry or seal is not what was written.
+	// Altered: the content or hash of the entry or seal was changed.
 	Altered Kind = iota + 1
 
 	// Dropped: the entry or seal is missing.
 	Dropped
 
-	// Inserted: the entry is not under the seal of its place.
+	// Inserted: the seal of the entry's place does not cover the entry.
 	Inserted
 
-	// Swapped: the entry stands where another one was written.
+	// Swapped: the entry occupies the place of another entry.
 	Swapped
 
-	// Truncated: the ledger ends before a head that was kept.
+	// Truncated: the ledger ends before a kept head.
 	Truncated
 )
 
@@ -34,22 +34,23 @@ func (k Kind) String() string {
 	return fmt.Sprintf("Kind(%d)", uint8(k))
 }
 
-// TamperError names the first entry or seal that is not as it was written. If somebody
-// computed hashes again to hide an edit, that is where the hashes do not fit any more:
-// the edit itself, or the seal after it.
+// TamperError names the first faulty entry or seal. If later hashes were recomputed to
+// hide an edit, the error names the first mismatch: the edit itself or the seal after the
+// edit.
 type TamperError struct {
 	Kind Kind
 
-	// Seal is the seal, or that of the entry; 0 if it could not be read.
+	// Seal is the number of the seal, or of the entry's seal; 0 if unreadable.
 	Seal int64
 
-	// Seq names the entry, or is 0 for a seal. Other is the entry that it was swapped with.
+	// Seq is the entry's number, or 0 for a seal. Other is the second of two swapped
+	// entries.
 	Seq, Other int64
 
-	// Line is the number of the line in a file at which it was found, or 0.
+	// Line is the line number in the file, or 0.
 	Line int
 
-	// Rule says what was compared.
+	// Rule describes the failed comparison.
 	Rule string
 }
 

@@ -8,173 +8,234 @@ import (
 	"slices"
 )
 
-// Report says what was verified.
+// Report is the result of a verification.
 type Report struct {
-	// Head is that of the last seal. Keep it, and pass it to the next verification.
+	// Head is the head of the last verified seal. Keep Head for the next verification.
 	Head Head
 
 	Seals, Entries int64
 
-	// Anchored is the number of the last seal that agreed with an anchor, or 0. Seals up
-	// to it are what they were when the anchor was kept; those after it fit together.
+	// Trimmed is the last exported and deleted seal, or 0 if the ledger is complete. A
+	// kept head of this seal or of a later seal proves that the ledger continues the
+	// export.
+	Trimmed int64
+
+	// Faults lists the faulty entries and seals in order. Verification stops after
+	// [MaxFaults] faults.
+	Faults []*TamperError
+
+	// Anchored is the number of the last seal confirmed by an anchor, or 0. Seals up to
+	// Anchored are unchanged since the anchor was kept; later seals are only consistent
+	// with each other.
 	Anchored int64
 }
 
-// Verify checks a whole ledger, from [Read] or a store, against itself and against
-// heads that were kept. The error is a [*TamperError], or that of lines. The report says
-// how far the verification came.
+// MaxFaults is the largest number of faults in a [Report].
+const MaxFaults = 100
+
+// Verify checks a whole ledger, from [Read] or from a store, against its own hashes and
+// against kept heads. The error is the first [*TamperError] of Report.Faults, or an error
+// of lines. The report covers the ledger up to the error.
 func Verify(lines iter.Seq2[Line, error], anchors ...Head) (Report, error) {
 	return VerifyAfter(Head{}, lines, anchors...)
 }
 
-// VerifyAfter is [Verify] for lines that begin after a head, as those of an export that
-// goes on where an earlier one ended. The zero Head is the beginning.
+// VerifyAfter is like [Verify] for lines after the head, for example of a second export
+// that continues the first. The zero Head means the beginning.
 func VerifyAfter(after Head, lines iter.Seq2[Line, error], anchors ...Head) (Report, error) {
-	v := &verifier{report: Report{Head: after}, anchors: slices.DeleteFunc(slices.Clone(anchors), func(h Head) bool { return h.N == 0 })}
+	v := &verifier{report: Report{Head: after}, malformed: map[Place]bool{}, anchors: slices.DeleteFunc(slices.Clone(anchors), func(h Head) bool { return h.N == 0 })}
 	slices.SortStableFunc(v.anchors, func(a, b Head) int { return cmp.Compare(a.N, b.N) })
-	if err := v.passed(0); err != nil { // anchors up to where the lines begin
-		return v.report, err
-	}
+	v.checkAnchors(0) // anchors up to after
 	for l, err := range lines {
+		var fault *TamperError
+		switch {
+		case err == nil:
+			err = v.line(l)
+		case errors.As(err, &fault) && l.Entry != nil: // a malformed row
+			v.add(fault)
+			v.malformed[l.Entry.Place] = true
+			err = v.line(l)
+		}
 		if err != nil {
-			// What was read before is complete only if it says what is wrong with it.
-			if tampered := v.entries(true); tampered != nil {
-				err = tampered
+			v.entries(true) // check the entries read before the error
+			if first := v.first(); first != nil {
+				err = first
 			}
 			return v.report, err
 		}
-		if err := v.line(l); err != nil {
-			return v.report, err
+		if v.full() {
+			return v.report, v.first()
 		}
 	}
-	if err := v.entries(false); err != nil {
-		return v.report, err
-	}
+	v.entries(false)
 	if len(v.anchors) > 0 {
-		return v.report, &TamperError{
+		v.add(&TamperError{
 			Kind: Truncated, Seal: v.report.Head.N + 1,
 			Rule: fmt.Sprintf("the head of seal %d was kept, and the ledger ends at seal %d", v.anchors[len(v.anchors)-1].N, v.report.Head.N),
-		}
+		})
 	}
-	return v.report, nil
+	return v.report, v.first()
+}
+
+func (v *verifier) add(fault *TamperError) {
+	if !v.full() {
+		v.report.Faults = append(v.report.Faults, fault)
+	}
+}
+
+func (v *verifier) full() bool { return len(v.report.Faults) >= MaxFaults }
+
+// first returns the first fault as an error, or nil.
+func (v *verifier) first() error {
+	if len(v.report.Faults) == 0 {
+		return nil
+	}
+	return v.report.Faults[0]
 }
 
 type verifier struct {
-	report  Report
-	anchors []Head // that were not passed yet
-	last    *Seal  // that was verified
-	open    *Seal  // whose entries are being read
-	lineOf  int    // of open
-	rows    []Line // entries of open
+	report   Report
+	anchors  []Head // not yet compared, by number
+	last     *Seal  // last checked seal
+	open     *Seal  // seal of the current entries
+	openLine int    // line number of open
+	skip     bool   // open is altered
+	rows     []Line // entries of open
+	leaves   []Leaf // leaves of open, except dropped entries
+
+	malformed map[Place]bool // rows with reported read errors
 }
 
 func (v *verifier) line(l Line) error {
 	switch {
 	case l.Seal != nil:
-		if err := v.entries(false); err != nil {
-			return err
-		}
-		return v.seal(l)
+		v.entries(false)
+		v.seal(l)
+		return nil
 	case l.Entry == nil:
 		return errors.New("ledger: a line is either a seal or an entry")
 	case v.open == nil:
-		return &TamperError{Kind: Inserted, Seal: v.report.Head.N + 1, Seq: l.Entry.Seq, Line: l.Number, Rule: "it stands before the first seal"}
+		v.add(&TamperError{Kind: Inserted, Seal: v.report.Head.N + 1, Seq: l.Entry.Seq, Line: l.Number, Rule: "it stands before the first seal"})
+		return nil
 	}
-	v.rows = append(v.rows, l)
-	if len(v.rows) > len(v.open.Leaves)+MaxSealed { // enough to see what is wrong
-		return v.entries(false)
+	if len(v.rows) <= len(v.open.Leaves)+MaxSealed { // enough to find the fault
+		v.rows = append(v.rows, l)
 	}
 	return nil
 }
 
-// seal checks a seal against the one before it.
-func (v *verifier) seal(l Line) error {
+// seal checks a seal against the previous seal. The entries of an altered seal are not
+// checked.
+func (v *verifier) seal(l Line) {
 	s := l.Seal
-	wrong := func(kind Kind, n int64, rule string, args ...any) error {
-		return &TamperError{Kind: kind, Seal: n, Line: l.Number, Rule: fmt.Sprintf(rule, args...)}
+	kind, n, rule := v.sealFault(s)
+	if kind != 0 {
+		v.add(&TamperError{Kind: kind, Seal: n, Line: l.Number, Rule: rule})
 	}
+	v.open, v.openLine, v.rows, v.leaves = s, l.Number, v.rows[:0], slices.Clone(s.Leaves)
+	v.skip = kind != 0 && n == s.N
+}
+
+// sealFault returns the kind, seal number and rule of a seal's fault, or kind 0.
+func (v *verifier) sealFault(s *Seal) (kind Kind, n int64, rule string) {
 	next := v.report.Head.N + 1
 	switch {
 	case s.Hash != s.Sum():
-		return wrong(Altered, next, "its content does not have its hash")
+		return Altered, next, "its content does not have its hash"
 	case s.N > next:
-		return wrong(Dropped, next, "seal %d follows seal %d", s.N, next-1)
+		return Dropped, next, fmt.Sprintf("seal %d follows seal %d", s.N, next-1)
 	case s.N < next:
-		return wrong(Altered, next, "seal %d follows seal %d", s.N, next-1)
+		return Altered, next, fmt.Sprintf("seal %d follows seal %d", s.N, next-1)
 	case s.Previous != v.report.Head.Hash && next == 1:
-		return wrong(Altered, 1, "it follows another seal, and should be the first")
+		return Altered, 1, "it follows another seal, and should be the first"
 	case s.Previous != v.report.Head.Hash:
-		return wrong(Altered, next-1, "seal %d was written after another seal %d; one of the two was replaced", next, next-1)
+		return Altered, next - 1, fmt.Sprintf("seal %d was written after another seal %d; one of the two was replaced", next, next-1)
 	case v.last != nil && (s.Epoch < v.last.Epoch || s.Epoch == v.last.Epoch && s.End.Compare(v.last.End) <= 0):
-		return wrong(Altered, next, "it ends at or before the end of seal %d", next-1)
+		return Altered, next, fmt.Sprintf("it ends at or before the end of seal %d", next-1)
 	}
 	for i, leaf := range s.Leaves {
 		if i > 0 && leaf.Compare(s.Leaves[i-1].Place) <= 0 || leaf.Compare(s.End) >= 0 || i == 0 && v.last != nil && s.Epoch == v.last.Epoch && leaf.Compare(v.last.End) < 0 {
-			return wrong(Altered, next, "leaf %d is not in its range", i)
+			return Altered, next, fmt.Sprintf("leaf %d is not in its range", i)
 		}
 	}
-	v.open, v.lineOf, v.rows = s, l.Number, v.rows[:0]
-	return nil
+	return 0, 0, ""
 }
 
-// entries checks the entries of the open seal, of which more may follow if partial.
-func (v *verifier) entries(partial bool) error {
+// entries checks the entries of the open seal. If partial, more entries may follow.
+func (v *verifier) entries(partial bool) {
 	if v.open == nil {
-		return nil
+		return
 	}
-	s := v.open
-	for i := range max(len(v.rows), len(s.Leaves)) {
+	swapped := map[int64]bool{} // seqs of reported swaps
+	for i := 0; !v.skip && !v.full() && i < max(len(v.rows), len(v.leaves)); {
 		if i == len(v.rows) && partial {
-			return nil
+			return
 		}
-		if i < len(v.rows) && i < len(s.Leaves) {
+		if i < len(v.rows) && i < len(v.leaves) {
 			e := v.rows[i].Entry
-			if sum := e.Sum(); sum == e.Hash && s.Leaves[i] == (Leaf{e.Place, sum}) {
+			sum := e.Sum()
+			same := v.leaves[i].Place == e.Place
+			if same && (sum == e.Hash && v.leaves[i].Hash == sum || v.malformed[e.Place]) || swapped[e.Seq] {
+				i++
 				continue
 			}
 		}
-		return v.mismatch(i)
+		if i < len(v.rows) && v.malformed[v.rows[i].Entry.Place] {
+			v.rows = slices.Delete(v.rows, i, i+1)
+			continue
+		}
+		fault := v.mismatch(i)
+		v.add(fault)
+		switch fault.Kind {
+		case Inserted:
+			v.rows = slices.Delete(v.rows, i, i+1)
+		case Dropped:
+			v.leaves = slices.Delete(v.leaves, i, i+1)
+		default:
+			swapped[fault.Seq], swapped[fault.Other] = fault.Other != 0, fault.Other != 0
+			i++
+		}
 	}
 	if partial {
-		return nil
+		return
 	}
-	v.report.Head = s.Head()
+	v.report.Head = v.open.Head()
 	v.report.Seals++
 	v.report.Entries += int64(len(v.rows))
-	v.last, v.open, v.rows = s, nil, v.rows[:0]
-	return v.passed(v.lineOf)
+	v.last, v.open, v.rows = v.open, nil, v.rows[:0]
+	v.checkAnchors(v.openLine)
 }
 
-// mismatch says what is wrong with the i-th entry of the open seal.
-func (v *verifier) mismatch(i int) error {
+// mismatch returns the fault of the i-th entry of the open seal.
+func (v *verifier) mismatch(i int) *TamperError {
 	s := v.open
 	found := func(kind Kind, seq int64, rule string) *TamperError {
-		e := &TamperError{Kind: kind, Seal: s.N, Seq: seq, Line: v.lineOf, Rule: rule}
+		e := &TamperError{Kind: kind, Seal: s.N, Seq: seq, Line: v.openLine, Rule: rule}
 		if i < len(v.rows) {
 			e.Line = v.rows[i].Number
 		}
 		return e
 	}
-	if i >= len(s.Leaves) {
+	if i >= len(v.leaves) {
 		return found(Inserted, v.rows[i].Entry.Seq, "the seal does not cover it")
 	}
-	leaf := s.Leaves[i]
+	leaf := v.leaves[i]
 	if i >= len(v.rows) {
 		return found(Dropped, leaf.Seq, "the seal covers it, and it is not there")
 	}
 	e := v.rows[i].Entry
-	// rowOf and leafOf find an entry by its place.
+	// rowOf and leafOf return the index of the entry at a place, or -1.
 	rowOf := func(p Place) int {
 		return slices.IndexFunc(v.rows, func(l Line) bool { return l.Entry.Place == p })
 	}
 	leafOf := func(p Place) int {
-		return slices.IndexFunc(s.Leaves, func(l Leaf) bool { return l.Place == p })
+		return slices.IndexFunc(v.leaves, func(l Leaf) bool { return l.Place == p })
 	}
 	if e.Place == leaf.Place {
-		if other := slices.IndexFunc(s.Leaves, func(l Leaf) bool { return l.Hash == e.Sum() }); other > i {
-			if j := rowOf(s.Leaves[other].Place); j >= 0 && v.rows[j].Entry.Sum() == leaf.Hash {
+		if other := slices.IndexFunc(v.leaves, func(l Leaf) bool { return l.Hash == e.Sum() }); other > i {
+			if j := rowOf(v.leaves[other].Place); j >= 0 && v.rows[j].Entry.Sum() == leaf.Hash {
 				swapped := found(Swapped, leaf.Seq, "each has the content that was sealed at the place of the other")
-				swapped.Other = s.Leaves[other].Seq
+				swapped.Other = v.leaves[other].Seq
 				return swapped
 			}
 		}
@@ -200,20 +261,18 @@ func (v *verifier) mismatch(i int) error {
 	}
 }
 
-// passed compares the anchors of seals up to the last one.
-func (v *verifier) passed(line int) error {
+// checkAnchors compares the anchors of all seals up to the current head.
+func (v *verifier) checkAnchors(line int) {
 	for len(v.anchors) > 0 && v.anchors[0].N <= v.report.Head.N {
-		a := v.anchors[0]
-		if a.N == v.report.Head.N {
-			if a != v.report.Head {
-				return &TamperError{
-					Kind: Altered, Seal: a.N, Line: line,
-					Rule: fmt.Sprintf("its hash is not that of the head that was kept: it, or an entry or seal after seal %d, was written again", v.report.Anchored),
-				}
-			}
+		switch a := v.anchors[0]; {
+		case a == v.report.Head:
 			v.report.Anchored = a.N
+		case a.N == v.report.Head.N:
+			v.add(&TamperError{
+				Kind: Altered, Seal: a.N, Line: line,
+				Rule: fmt.Sprintf("its hash is not that of the head that was kept: it, or an entry or seal after seal %d, was written again", v.report.Anchored),
+			})
 		}
 		v.anchors = v.anchors[1:]
 	}
-	return nil
 }

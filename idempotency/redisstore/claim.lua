@@ -1,20 +1,24 @@
--- One claim: idempotency.Decide, and idempotency.Grant if it grants.
--- KEYS: the record; the last fence of its bucket.
--- ARGV: token, fingerprint_spec, request_hash, lease, TTL, resend, run again, and then
--- names and values of the fields that a new record takes from the claim.
--- Durations have the form of times, or are 'forever'; resend is '' for never.
+-- A claim: idempotency.Decide, then idempotency.Grant if the claim is granted.
+-- KEYS: record; last fence of the bucket.
+-- ARGV: token, fingerprint_spec, request_hash, lease, TTL, resend, run again, then
+-- names and values of the fields copied from the claim to a new record.
+-- Durations have the form of times or are 'forever'; resend '' means never.
 local token, spec, hash, lease, ttl, resend, again = unpack(ARGV, 1, 7)
-
-local function after(d)
-  if d == 'forever' then return distant end
-  local s = tonumber(string.sub(now, 1, 12)) + tonumber(string.sub(d, 1, 12))
-  local us = tonumber(string.sub(now, 13)) + tonumber(string.sub(d, 13))
-  if us >= 1000000 then s, us = s + 1, us - 1000000 end
-  return string.format('%012d%06d', s, us)
-end
 
 local ended = found.status == 'succeeded' or found.status == 'failed'
 local expired = ended and found.expires_at ~= '' and now >= found.expires_at
+
+-- session returns the time in a token. Lua compares strings by the locale of the server.
+local function session(t)
+  local n = 0
+  for _, b in ipairs({string.byte(t, 7, 12)}) do n = n * 256 + b end
+  return n
+end
+
+-- succeeds is Token.Succeeds.
+local function succeeds(earlier)
+  return earlier ~= '' and string.sub(earlier, 1, 6) == string.sub(token, 1, 6) and session(earlier) < session(token)
+end
 
 local decision
 if found.status == '' or found.status == 'released' or expired then
@@ -29,7 +33,7 @@ elseif found.status == 'succeeded' then
   decision = 'duplicate'
 elseif found.token == token then
   decision = 'renewed'
-elseif now < found.lease_until then
+elseif now < found.lease_until and not succeeds(found.token) then
   decision = 'in progress'
 elseif now < found.resend_until or again == '1' then
   decision = 'reclaimed'
@@ -76,7 +80,7 @@ if decision ~= 'renewed' then
   local last = tonumber(redis.call('GET', KEYS[2])) or 0
   local ms = tonumber(string.sub(now, 1, 15))
   local fence = string.format('%d', math.max(last + 1, ms))
-  -- The first write decides whether the server has the memory for all of them.
+  -- The first write decides whether the server has memory for all writes.
   local written = redis.pcall('SET', KEYS[2], fence)
   if written.err then
     if string.sub(written.err, 1, 4) == 'OOM ' and decision == 'new' then return answer('full') end

@@ -27,7 +27,7 @@ func freePort(t *testing.T) string {
 	return port
 }
 
-// newCluster starts three primaries with a third of the slots each.
+// newCluster starts three primaries with one third of the slots each.
 func newCluster(t *testing.T) *redis.ClusterClient {
 	t.Helper()
 	ctx := context.Background()
@@ -81,8 +81,8 @@ func TestCluster(t *testing.T) {
 		}}
 	})
 
-	// All primaries have records, no fence is given twice among them, and a weak setting
-	// of one is noticed.
+	// All primaries hold records, fences are unique among them, and Open reports a weak
+	// setting of one primary.
 	s, err := redisstore.Open(t.Context(), redisstore.Config{Client: client})
 	if err != nil {
 		t.Fatal(err)
@@ -93,7 +93,7 @@ func TestCluster(t *testing.T) {
 		var batch []idempotency.Claim
 		for j := range idempotency.MaxBatch {
 			c := claimOf(fmt.Sprintf("%d-%d", i, j))
-			c.Key.Operation = "a{b}c%" // whose braces must not choose the slot
+			c.Key.Operation = "a{b}c%" // these braces must not choose the slot
 			batch = append(batch, c)
 		}
 		outs, err := s.ClaimBatch(t.Context(), batch)

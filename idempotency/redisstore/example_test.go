@@ -11,7 +11,7 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency/redisstore"
 )
 
-// A payment that a client sends twice is made once.
+// A client sends a payment twice; the payment is made once.
 func Example() {
 	ctx := context.Background()
 	// The server runs with appendonly yes, appendfsync always and noeviction.
@@ -43,7 +43,7 @@ func Example() {
 			return
 		}
 		receipt := "paid " + order // the side effect
-		if err := store.Complete(ctx, out.Ref(), idempotency.Result{Response: []byte(receipt)}); err != nil {
+		if err := store.Finish(ctx, out.Ref(), idempotency.Completed(idempotency.Result{Response: []byte(receipt)})); err != nil {
 			fmt.Println(err)
 			return
 		}

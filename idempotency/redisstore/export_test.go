@@ -6,8 +6,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
 )
 
-// OpenWithOffset opens a store whose clock is that of the server plus as many seconds
-// as the Redis key holds.
+// OpenWithOffset opens a store whose clock is the server's clock plus the seconds stored
+// at a Redis key.
 func OpenWithOffset(ctx context.Context, c Config, key string) (*Store, error) {
 	return open(ctx, c, `local function clock()
   local t = redis.call('TIME')
@@ -20,5 +20,5 @@ end
 // RecordName returns the Redis key of a record.
 func RecordName(s *Store, k idempotency.Key) string { return s.nameOf(k).record }
 
-// FenceName returns the Redis key of the last fence of the record's bucket.
+// FenceName returns the Redis key with the last fence number of the record's bucket.
 func FenceName(s *Store, k idempotency.Key) string { return s.nameOf(k).fence }

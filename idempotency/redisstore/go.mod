@@ -2,14 +2,8 @@ module github.com/kansas-frontier-matrix/sqsfifo/idempotency/redisstore
 
 go 1.26.0
 
-replace (
-	github.com/kansas-frontier-matrix/sqsfifo => ../..
-	github.com/kansas-frontier-matrix/sqsfifo/idempotency/storetest => ../storetest
-)
-
 require (
-	github.com/kansas-frontier-matrix/sqsfifo v0.0.0-00010101000000-000000000000
-	github.com/kansas-frontier-matrix/sqsfifo/idempotency/storetest v0.0.0-00010101000000-000000000000
+	github.com/kansas-frontier-matrix/sqsfifo v0.1.0
 	github.com/redis/go-redis/v9 v9.22.0
 )
 

@@ -1,6 +1,6 @@
--- The beginning of all scripts, after the clock and the names of the fields.
--- Times are 12 digits of seconds and 6 of microseconds, because Lua's numbers do not
--- hold the microseconds of all times that a record may have. '' is the zero time.
+-- Common head of all scripts, after the clock and the field names.
+-- Times are 12 digits of seconds and 6 digits of microseconds, because Lua numbers
+-- cannot hold the microseconds of all possible times. '' is the zero time.
 local now = clock()
 local found, changed = {}, {}
 for i, value in ipairs(redis.call('HMGET', KEYS[1], unpack(fields))) do
@@ -21,7 +21,16 @@ local function save()
   redis.call('HSET', KEYS[1], unpack(pairs_of))
 end
 
--- forget has the server remove the record an hour after a time.
+-- after returns now plus a duration; 'forever' is a duration.
+local function after(d)
+  if d == 'forever' then return distant end
+  local s = tonumber(string.sub(now, 1, 12)) + tonumber(string.sub(d, 1, 12))
+  local us = tonumber(string.sub(now, 13)) + tonumber(string.sub(d, 13))
+  if us >= 1000000 then s, us = s + 1, us - 1000000 end
+  return string.format('%012d%06d', s, us)
+end
+
+-- forget sets the record's removal by the server to an hour after a time.
 local function forget(from)
   redis.call('PEXPIREAT', KEYS[1], string.format('%d', tonumber(string.sub(from, 1, 15)) + 3600001))
 end

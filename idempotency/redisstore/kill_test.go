@@ -24,24 +24,24 @@ func TestClient(t *testing.T) {
 	})
 }
 
-// Client processes are killed in the middle of their calls, fifty times. What they were
-// told is there.
+// Client processes are killed during their calls, fifty times. No acknowledged change is
+// lost.
 func TestKilledClients(t *testing.T) {
 	server := newServer(t, durable...)
 	s := newStore(t, server, redisstore.Config{Prefix: "kill:"})
 	storetest.KillClients(t, s, storetest.Killing{Test: "TestClient", Env: []string{childSocket + "=" + server.socket()}})
 }
 
-// Client processes are killed in the middle of random calls over few keys. What they and
-// the callers that go on were told has an order that the rules allow.
+// Client processes are killed during random calls over few keys. The rules allow some
+// order of all calls, including those of the surviving callers.
 func TestKilledClientsHistory(t *testing.T) {
 	server := newServer(t, durable...)
 	s := newStore(t, server, redisstore.Config{Prefix: "kill:"})
 	storetest.KillHistory(t, s, storetest.Killing{Test: "TestClient", Env: []string{childSocket + "=" + server.socket()}})
 }
 
-// The server is killed in the middle of a storm of claims and starts again. Nothing that
-// was acknowledged is lost, and no key is won twice.
+// The server is killed and restarted during a storm of claims. No acknowledged change is
+// lost, and no key is granted twice.
 func TestKilledServer(t *testing.T) {
 	server := newServer(t, durable...)
 	rounds := 10

@@ -14,7 +14,7 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
 )
 
-// Lookup implements [idempotency.Store]: one round trip for 64 keys.
+// Lookup implements [idempotency.Store] with one round trip per 64 keys.
 func (s *Store) Lookup(ctx context.Context, keys ...idempotency.Key) ([]idempotency.Record, error) {
 	recordNames := make([]string, len(keys))
 	for i, k := range keys {
@@ -35,7 +35,7 @@ func (s *Store) Lookup(ctx context.Context, keys ...idempotency.Key) ([]idempote
 	return records, nil
 }
 
-// read returns the records with the names.
+// read returns the named records.
 func (s *Store) read(ctx context.Context, recordNames []string) ([]idempotency.Record, error) {
 	return await(ctx, s, func() ([]idempotency.Record, error) {
 		records := make([]idempotency.Record, 0, len(recordNames))
@@ -56,16 +56,16 @@ func (s *Store) read(ctx context.Context, recordNames []string) ([]idempotency.R
 	})
 }
 
-// place is where a record is.
+// place is the key ID and Redis key of a record.
 type place struct {
 	id   idempotency.KeyID
 	name string
 }
 
-// Scan implements [idempotency.Store]. It begins with the names of all records, which
-// it takes from a SCAN of the whole database and holds in memory, about 150 bytes each,
-// and then reads the records in pages of 64. A record that is made during
-// the scan may be missed. In a cluster, so may one whose slot moves.
+// Scan implements [idempotency.Store]. First it collects the names of all records, with a
+// SCAN of the whole database, about 150 bytes of memory per name. Then it reads the
+// records in pages of 64. Scan may miss records created during the scan and, in a
+// cluster, records with a moving slot.
 func (s *Store) Scan(ctx context.Context, f idempotency.Filter) iter.Seq2[idempotency.Record, error] {
 	return func(yield func(idempotency.Record, error) bool) {
 		places, err := await(ctx, s, func() ([]place, error) { return s.places(ctx, f.Operation) })
@@ -84,7 +84,7 @@ func (s *Store) Scan(ctx context.Context, f idempotency.Filter) iter.Seq2[idempo
 				return
 			}
 			for i, r := range records {
-				mine := r.Status != idempotency.Absent && s.nameOf(r.Key).record == page[i].name // not of a store with another prefix
+				mine := r.Status != idempotency.Absent && s.nameOf(r.Key).record == page[i].name // false for another store's prefix
 				if mine && f.Match(r) && !yield(r, nil) {
 					return
 				}
@@ -93,7 +93,8 @@ func (s *Store) Scan(ctx context.Context, f idempotency.Filter) iter.Seq2[idempo
 	}
 }
 
-// inOrder sorts the places and drops repetitions: SCAN may return a name several times.
+// inOrder sorts places and drops repetitions, because SCAN may return a name several
+// times.
 func inOrder(places []place) []place {
 	slices.SortFunc(places, func(a, b place) int {
 		return cmp.Or(bytes.Compare(a.id[:], b.id[:]), cmp.Compare(a.name, b.name))
@@ -101,7 +102,8 @@ func inOrder(places []place) []place {
 	return slices.Compact(places)
 }
 
-// places returns where the records of the operation are, or all.
+// places returns the places of the operation's records, or of all records if operation is
+// empty.
 func (s *Store) places(ctx context.Context, operation string) (all []place, err error) {
 	pattern := glob.Replace(s.prefix) + "idempotency:"
 	if operation != "" {
@@ -122,5 +124,5 @@ func (s *Store) places(ctx context.Context, operation string) (all []place, err 
 	return all, err
 }
 
-// glob escapes what SCAN would take for a pattern.
+// glob escapes the special characters of SCAN patterns.
 var glob = strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`, `]`, `\]`)

@@ -16,8 +16,8 @@ import (
 )
 
 // Producers keep their promises with this store: across restarts and crashes, after more
-// than five minutes, and while the server is dead. The server of the outage is killed in
-// truth, and has its records when it is back.
+// than five minutes, and while the server is down. The outage kills the server process;
+// the restarted server still has its records.
 func TestProducer(t *testing.T) {
 	producertest.Run(t, func(t *testing.T) producertest.Storage {
 		server := newServer(t, durable...)
@@ -48,7 +48,7 @@ func TestProducer(t *testing.T) {
 	})
 }
 
-// connected closes its connections with the store.
+// connected closes its client together with the store.
 type connected struct {
 	*redisstore.Store
 	client io.Closer

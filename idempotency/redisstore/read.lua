@@ -1,3 +1,3 @@
--- One lookup.
--- KEYS: the record.
+-- A lookup.
+-- KEYS: record.
 return answer('read')

@@ -11,8 +11,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
 )
 
-// fields are those of the hash of a record, in the order in which scripts return them.
-// A field without a value is empty or absent.
+// fields lists the hash fields of a record in the order of the scripts' answers. A field
+// without a value is empty or absent.
 var fields = []string{
 	"scope", "operation_type", "key", "generation", "fingerprint_spec", "request_hash", "body_hash", "message_group", "body",
 	"response", "message_id", "sequence_number", "status", "token", "fence", "attempts", "lease_until", "doubt_since", "resend_until",
@@ -20,18 +20,18 @@ var fields = []string{
 	"prior_status", "prior_created_at", "prior_expires_at",
 }
 
-// bucketBits is how many bits of a key ID choose its bucket: a set of records whose
-// fences come from one sequence, in one slot of a cluster. They are the lowest
-// bits of a fence, so that fences of different buckets differ.
+// bucketBits is the number of key ID bits that choose a bucket. The records of a bucket
+// share a cluster slot and a sequence of fences. The bucket is also the lowest bits of
+// each fence, so that fences of different buckets differ.
 const bucketBits = 12
 
-// names are those of the Redis keys of one record.
+// names are the Redis keys of one record.
 type names struct {
 	record, fence string
 	bucket        int64
 }
 
-// nameOf returns the names of k. In braces stands what a cluster takes the slot from.
+// nameOf returns the names of k. A cluster computes the slot from the text in braces.
 func (s *Store) nameOf(k idempotency.Key) names {
 	id := k.ID()
 	digits := id.String()
@@ -43,14 +43,13 @@ func (s *Store) nameOf(k idempotency.Key) names {
 	}
 }
 
-// bucketOf returns the number that the first bits of the ID are.
+// bucketOf returns the first twelve bits of the ID as a number.
 func bucketOf(id idempotency.KeyID) int64 { return int64(id[0])<<4 | int64(id[1])>>4 }
 
-// braces escapes an operation: the first braces of a Redis key must be those of the
-// bucket.
+// braces escapes an operation: the first braces of a Redis key must enclose the bucket.
 var braces = strings.NewReplacer("%", "%25", "{", "%7B", "}", "%7D")
 
-// idOf returns the key ID in the name of a record, and whether it is one.
+// idOf returns the key ID at the end of a record's name, and whether there is one.
 func idOf(name string) (id idempotency.KeyID, ok bool) {
 	const digits, tag = 2 * len(id), bucketBits / 4
 	if len(name) < digits+2 {
@@ -64,8 +63,8 @@ func idOf(name string) (id idempotency.KeyID, ok bool) {
 	return id, err == nil && n == len(id)
 }
 
-// sequence returns the number of the fence in the sequence of the bucket, or "0", which
-// no grant has, if it is of another bucket.
+// sequence returns the fence's number in the bucket's sequence. For a fence of another
+// bucket it returns "0", a number never granted.
 func (n names) sequence(fence int64) string {
 	if fence&(1<<bucketBits-1) != n.bucket {
 		return "0"
@@ -75,8 +74,8 @@ func (n names) sequence(fence int64) string {
 
 var errAnswer = errors.New("redisstore: the answer of the script has another form; the key may have been written by something else")
 
-// parseAnswer reads what a script returned: a word, the time and the fields of a
-// record, of which only the word is always there.
+// parseAnswer parses a script's answer: a word, optionally followed by the time and the
+// fields of a record.
 func parseAnswer(values []any) (answer, error) {
 	texts := make([]string, len(values))
 	for i, v := range values {
@@ -96,7 +95,7 @@ func parseAnswer(values []any) (answer, error) {
 	return answer{word: texts[0], record: r}, err
 }
 
-// parseRecord reads the fields. A record that is not there is absent.
+// parseRecord parses the fields. A missing record becomes an absent one.
 func parseRecord(values []string, readAt string) (idempotency.Record, error) {
 	p := parser{values: values}
 	r := idempotency.Record{
@@ -127,7 +126,7 @@ func parseRecord(values []string, readAt string) (idempotency.Record, error) {
 	return r, nil
 }
 
-// parser takes values off one after another and keeps the first error.
+// parser consumes values one by one and keeps the first error.
 type parser struct {
 	values []string
 	err    error
@@ -199,7 +198,7 @@ func flag(b bool) string {
 	return "0"
 }
 
-// nonZero returns the bytes as text, or nothing for zero bytes.
+// nonZero returns b as text, or "" if all bytes are zero.
 func nonZero(b []byte) string {
 	for _, c := range b {
 		if c != 0 {

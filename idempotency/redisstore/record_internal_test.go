@@ -47,7 +47,7 @@ func TestInOrder(t *testing.T) {
 	}
 }
 
-// Whatever another program writes into a record, it is read or refused.
+// Any record written by another program is either read or refused.
 func FuzzParseAnswer(f *testing.F) {
 	now := timeText(time.Date(2026, 1, 2, 3, 4, 5, 6000, time.UTC))
 	values := map[string]string{"scope": "s", "operation_type": "o", "key": "k", "generation": "1", "status": "in_progress", "fence": "1", "lease_until": now, "prior_status": "failed"}

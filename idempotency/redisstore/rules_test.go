@@ -12,9 +12,9 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency/redisstore"
 )
 
-// Random programs of claims, transitions and time over one key, against the pure rules
-// of package idempotency: the decisions, and the records to the microsecond, with
-// Prior. The suite compares neither.
+// Random programs of claims, endings and time over one key give the same decisions as the
+// pure rules of package idempotency, and the same records to the microsecond, including
+// Prior. The suite storetest compares neither microseconds nor Prior.
 func TestScriptsAreTheRules(t *testing.T) {
 	client := sharedServer(t).client()
 	defer client.Close()
@@ -73,14 +73,14 @@ func TestScriptsAreTheRules(t *testing.T) {
 				if lookupErr != nil {
 					t.Fatal(lookupErr)
 				}
-				// The instant of the transition shows only in a lease that it ended.
+				// The instant of the ending is visible only in a lease ended by it.
 				now := records[0].ReadAt
-				next, wantErr := idempotency.Settle(model, ref, transition, now)
+				next, wantErr := idempotency.Finish(model, ref, transition, now)
 				if wantErr == nil && next.LeaseUntil.Equal(now) && records[0].LeaseUntil.Before(now) && !records[0].LeaseUntil.Before(before[0].ReadAt) {
 					next.LeaseUntil = records[0].LeaseUntil
 				}
 				if next.Status == idempotency.Absent {
-					next.LeaseUntil = time.Time{} // Lookup does not show it, and no claim finds it
+					next.LeaseUntil = time.Time{} // hidden by Lookup, and never claimed
 				}
 				if (err == nil) != (wantErr == nil) || err != nil && !sameStale(err, wantErr) {
 					t.Fatalf("seed %d: got %v, want %v, after %q", seed, err, wantErr, log)
@@ -140,7 +140,7 @@ func randomClaim(rng *rand.Rand, key idempotency.Key, tokens []idempotency.Token
 	return c
 }
 
-func randomTransition(rng *rand.Rand) idempotency.Transition {
+func randomTransition(rng *rand.Rand) idempotency.Ending {
 	switch n := rng.IntN(6); n {
 	case 0, 1:
 		return idempotency.Completed(idempotency.Result{Response: []byte(pick(rng, "", "a")), MessageID: pick(rng, "", "m")})
@@ -151,14 +151,14 @@ func randomTransition(rng *rand.Rand) idempotency.Transition {
 	}
 }
 
-func settle(ctx context.Context, s idempotency.Store, ref idempotency.Ref, t idempotency.Transition) error {
+func settle(ctx context.Context, s idempotency.Store, ref idempotency.Ref, t idempotency.Ending) error {
 	if result, ok := t.Result(); ok {
-		return s.Complete(ctx, ref, result)
+		return s.Finish(ctx, ref, idempotency.Completed(result))
 	}
 	if failure, ok := t.Failure(); ok {
-		return s.Fail(ctx, ref, failure)
+		return s.Finish(ctx, ref, idempotency.FailedWith(failure))
 	}
-	return s.Release(ctx, ref)
+	return s.Finish(ctx, ref, idempotency.Released())
 }
 
 func pick[T any](rng *rand.Rand, of ...T) T { return of[rng.IntN(len(of))] }

@@ -28,19 +28,19 @@ var (
 	readSource string
 )
 
-// serverClock is the clock of the scripts.
+// serverClock defines the scripts' clock.
 const serverClock = `local function clock()
   local t = redis.call('TIME')
   return string.format('%012d%06d', t[1], t[2])
 end
 `
 
-// script is a program that the server runs as one atomic step.
+// script is a program executed atomically by the server.
 type script struct{ text, sha string }
 
 type scripts struct{ claim, settle, read script }
 
-// newScripts returns the scripts with the clock.
+// newScripts returns the scripts with the given clock.
 func newScripts(clock string) scripts {
 	build := func(flags, source string) script {
 		var b strings.Builder
@@ -49,14 +49,14 @@ func newScripts(clock string) scripts {
 		fmt.Fprintf(&b, "local distant = '%s'\nlocal fields = {'%s'}\n", timeText(distantFuture), strings.Join(fields, "', '"))
 		b.WriteString(headSource)
 		b.WriteString(source)
-		sum := sha1.Sum([]byte(b.String())) // the name that EVALSHA has for it
+		sum := sha1.Sum([]byte(b.String())) // EVALSHA's name for the script
 		return script{text: b.String(), sha: hex.EncodeToString(sum[:])}
 	}
 	return scripts{
-		// Without flags, each write of the claim is judged when it is made, so that a
-		// server without memory still answers duplicates.
+		// Without flags, the server checks memory at each write. A full server therefore
+		// still answers duplicates.
 		claim: build("", claimSource),
-		// What has happened is recorded even when the server takes no new keys.
+		// Results are recorded even when the server takes no new keys.
 		settle: build("#!lua flags=allow-oom\n", settleSource),
 		read:   build("#!lua flags=no-writes\n", readSource),
 	}
@@ -68,18 +68,19 @@ type call struct {
 	args []any
 }
 
-// run runs the script once for each call, which have different keys, in one round
-// trip to each server, and returns the answers in the order of the calls.
+// run runs the script once per call and returns the answers in the order of the calls.
+// The calls have different keys. run needs one round trip to each server, and a second
+// one for servers without the script.
 func (s *Store) run(ctx context.Context, p script, calls []call) ([]answer, error) {
 	cmds := make([]*redis.Cmd, len(calls))
 	pipe := s.client.Pipeline()
 	for i, c := range calls {
 		cmds[i] = pipe.EvalSha(ctx, p.sha, c.keys, c.args...)
 	}
-	_, _ = pipe.Exec(ctx) // each command has its error
+	_, _ = pipe.Exec(ctx) // each command has its own error
 	again := s.client.Pipeline()
 	for i, c := range calls {
-		if redis.HasErrorPrefix(cmds[i].Err(), "NOSCRIPT") { // the server has restarted, or never seen it
+		if redis.HasErrorPrefix(cmds[i].Err(), "NOSCRIPT") { // the server has restarted or is new
 			cmds[i] = again.Eval(ctx, p.text, c.keys, c.args...)
 		}
 	}
@@ -99,13 +100,13 @@ func (s *Store) run(ctx context.Context, p script, calls []call) ([]answer, erro
 	return answers, nil
 }
 
-// answer is what a script returned.
+// answer is the answer of a script.
 type answer struct {
 	word   string
 	record idempotency.Record // with ReadAt
 }
 
-// claimCall returns the call of a claim. It shares no memory with it.
+// claimCall returns the script call for a claim. It copies all memory of the claim.
 func (s *Store) claimCall(c idempotency.Claim) call {
 	n := s.nameOf(c.Key)
 	resend := ""
@@ -126,8 +127,8 @@ func (s *Store) claimCall(c idempotency.Claim) call {
 	}
 }
 
-// settleCall returns the call of a transition.
-func (s *Store) settleCall(ref idempotency.Ref, t idempotency.Transition) call {
+// endingCall returns the script call for an ending.
+func (s *Store) endingCall(ref idempotency.Ref, t idempotency.Ending) call {
 	n := s.nameOf(ref.Key)
 	c := call{keys: []string{n.record}, args: []any{n.sequence(ref.Fence)}}
 	if r, ok := t.Result(); ok {
@@ -135,19 +136,21 @@ func (s *Store) settleCall(ref idempotency.Ref, t idempotency.Transition) call {
 	} else if f, ok := t.Failure(); ok {
 		proof := map[idempotency.Proof]string{idempotency.NoProof: "none", idempotency.ProvenForClaim: "claim", idempotency.ProvenForAll: "all"}
 		c.args = append(c.args, "failed", proof[f.Proof], f.Reason)
+	} else if lease, ok := t.Lease(); ok {
+		c.args = append(c.args, "extended", durationText(lease))
 	} else {
 		c.args = append(c.args, "released")
 	}
 	return c
 }
 
-// distantFuture is what package idempotency stores for Forever.
+// distantFuture is package idempotency's stored time for Forever.
 var distantFuture = time.Date(9999, 12, 31, 0, 0, 0, 0, time.UTC)
 
-// timeText returns t as the scripts have it.
+// timeText returns t in the scripts' format.
 func timeText(t time.Time) string { return microsText(t.UnixMicro()) }
 
-// durationText returns d, which is not negative, as the scripts have it.
+// durationText returns d in the scripts' format. d is not negative.
 func durationText(d time.Duration) string {
 	if d == idempotency.Forever {
 		return "forever"

@@ -18,10 +18,10 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency/redisstore"
 )
 
-// durable are the settings that Open asks for.
+// durable lists the settings required by Open.
 var durable = []string{"--appendonly", "yes", "--appendfsync", "always", "--maxmemory-policy", "noeviction"}
 
-// server is a Redis of the tests on a socket in a directory of its own.
+// server is a Redis server of the tests, on a socket in its own directory.
 type server struct {
 	dir      string
 	settings []string
@@ -69,13 +69,13 @@ func (s *server) client() *redis.Client {
 	return redis.NewClient(&redis.Options{Network: "unix", Addr: s.socket(), PoolSize: 32})
 }
 
-// kill ends the server at once.
+// kill kills the server process.
 func (s *server) kill() {
 	_ = s.process.Process.Kill()
 	<-s.exited
 }
 
-// newServer starts a server for one test, or skips it.
+// newServer starts a server for one test. It skips the test without redis-server.
 func newServer(t testing.TB, settings ...string) *server {
 	t.Helper()
 	if !haveServer {
@@ -119,7 +119,7 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// sharedServer returns the server that tests share, or skips the test.
+// sharedServer returns the shared server of all tests, or skips the test.
 func sharedServer(t testing.TB) *server {
 	t.Helper()
 	if shared == nil {
@@ -130,11 +130,10 @@ func sharedServer(t testing.TB) *server {
 
 var prefixes atomic.Int64
 
-// newPrefix returns a prefix that no other call returned. It has characters that are
-// special in patterns.
+// newPrefix returns a new prefix. It contains special characters of patterns.
 func newPrefix() string { return fmt.Sprintf("t%d[*]?:", prefixes.Add(1)) }
 
-// newStore opens a store over the server with a new prefix, if the config has none.
+// newStore opens a store over the server. If c has no prefix, newStore sets a new one.
 func newStore(t testing.TB, s *server, c redisstore.Config) *redisstore.Store {
 	t.Helper()
 	if c.Client == nil {

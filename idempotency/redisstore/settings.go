@@ -8,24 +8,14 @@ import (
 	"sync"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
 )
 
-// SettingError is a setting of the server or of [Config] under which the store would
-// not keep its promises.
-type SettingError struct {
-	Setting string // for example "appendfsync"
-	Found   string
-	Rule    string // what is wanted, and the way to get it
-}
-
-func (e *SettingError) Error() string {
-	return fmt.Sprintf("redisstore: %s is %s: %s", e.Setting, e.Found, e.Rule)
-}
-
-// weakness is a setting under which an acknowledged write may be lost.
+// weakness is a setting that may lose acknowledged writes.
 type weakness struct{ setting, found, rule string }
 
-// primaries calls f for the server, or for each primary of a cluster. Calls do not overlap.
+// primaries calls f for the server, or for each primary of a cluster, one at a time.
 func (s *Store) primaries(ctx context.Context, f func(context.Context, *redis.Client) error) error {
 	switch c := s.client.(type) {
 	case *redis.Client:
@@ -38,12 +28,12 @@ func (s *Store) primaries(ctx context.Context, f func(context.Context, *redis.Cl
 			return f(ctx, node)
 		})
 	default:
-		return &SettingError{Setting: "Config.Client", Found: fmt.Sprintf("%T", s.client), Rule: "want a *redis.Client, of redis.NewClient or redis.NewFailoverClient, or a *redis.ClusterClient"}
+		return wrong("Config.Client", fmt.Sprintf("%T", s.client), "want a *redis.Client, of redis.NewClient or redis.NewFailoverClient, or a *redis.ClusterClient")
 	}
 }
 
-// checkServer returns an error if the server cannot run the store, and the settings
-// under which it may lose acknowledged writes.
+// checkServer returns an error if the server cannot run the store. Otherwise it returns
+// the settings that may lose acknowledged writes.
 func checkServer(ctx context.Context, c *redis.Client) ([]weakness, error) {
 	info := map[string]string{}
 	for _, section := range []string{"server", "replication", "persistence"} {
@@ -58,10 +48,10 @@ func checkServer(ctx context.Context, c *redis.Client) ([]weakness, error) {
 		}
 	}
 	if major, _, _ := strings.Cut(info["redis_version"], "."); len(major) == 0 || len(major) == 1 && major < "7" {
-		return nil, &SettingError{Setting: "redis_version", Found: strconv.Quote(info["redis_version"]), Rule: "want 7.0 or later, whose scripts may write when the memory is full"}
+		return nil, wrong("redis_version", strconv.Quote(info["redis_version"]), "want 7.0 or later, whose scripts may write when the memory is full")
 	}
 	if role := info["role"]; role != "master" {
-		return nil, &SettingError{Setting: "role", Found: strconv.Quote(role), Rule: "the store writes; connect to the primary server"}
+		return nil, wrong("role", strconv.Quote(role), "the store writes; connect to the primary server")
 	}
 	var weak []weakness
 	if info["aof_enabled"] != "1" {
@@ -76,11 +66,16 @@ func checkServer(ctx context.Context, c *redis.Client) ([]weakness, error) {
 		switch value, known := found[want.setting]; {
 		case err != nil && ctx.Err() != nil:
 			return nil, fmt.Errorf("redisstore: open: CONFIG GET: %w", err)
-		case err != nil || !known: // managed services refuse the command
+		case err != nil || !known: // managed services refuse CONFIG GET
 			weak = append(weak, weakness{want.setting, "unknown", "CONFIG GET does not show it; " + want.rule})
 		case value != want.found:
 			weak = append(weak, weakness{want.setting, value, want.rule})
 		}
 	}
 	return weak, nil
+}
+
+// wrong returns an [idempotency.InvalidError] with the package's prefix.
+func wrong(field, found, rule string) error {
+	return fmt.Errorf("redisstore: %w", &idempotency.InvalidError{Field: field, Found: found, Rule: rule})
 }

@@ -16,13 +16,13 @@ import (
 func refused(t *testing.T, c redisstore.Config, setting, found string) {
 	t.Helper()
 	_, err := redisstore.Open(t.Context(), c)
-	var got *redisstore.SettingError
-	if !errors.As(err, &got) || got.Setting != setting || got.Found != found {
-		t.Errorf("got %v, want a SettingError that %s is %s", err, setting, found)
+	var got *idempotency.InvalidError
+	if !errors.As(err, &got) || got.Field != setting || got.Found != found {
+		t.Errorf("got %v, want a InvalidError that %s is %s", err, setting, found)
 	}
 }
 
-// Each weaker setting is refused, and named when it is allowed.
+// Each weaker setting is refused, and reported if allowed.
 func TestWeakSettings(t *testing.T) {
 	server := newServer(t, durable...)
 	client := server.client()
@@ -64,7 +64,7 @@ func TestReplicaIsRefused(t *testing.T) {
 	refused(t, redisstore.Config{Client: client}, "role", `"slave"`)
 }
 
-// Services that forbid CONFIG are named as such.
+// If the server forbids CONFIG, Open reports its settings as unknown.
 func TestHiddenSettings(t *testing.T) {
 	server := newServer(t, append(slices.Clone(durable), "--rename-command", "CONFIG", "")...)
 	client := server.client()
@@ -72,15 +72,15 @@ func TestHiddenSettings(t *testing.T) {
 	refused(t, redisstore.Config{Client: client}, "appendfsync", "unknown")
 }
 
-// A server without memory refuses new keys, answers duplicates, records what became of
-// running operations, and drops nothing.
+// A server with full memory refuses new keys, answers duplicates, records the results of
+// running operations, and drops no record.
 func TestFullServer(t *testing.T) {
 	server := newServer(t, durable...)
 	s := newStore(t, server, redisstore.Config{})
 	done := claim(t, s, claimOf("done"), idempotency.New)
 	running := claim(t, s, claimOf("running"), idempotency.New)
 	failing := claim(t, s, claimOf("failing"), idempotency.New)
-	if err := s.Complete(t.Context(), done.Ref(), idempotency.Result{Response: []byte("r")}); err != nil {
+	if err := s.Finish(t.Context(), done.Ref(), idempotency.Completed(idempotency.Result{Response: []byte("r")})); err != nil {
 		t.Fatal(err)
 	}
 	client := server.client()
@@ -97,10 +97,10 @@ func TestFullServer(t *testing.T) {
 	if err != nil || outs[0].Decision != idempotency.Full || outs[1].Decision != idempotency.Duplicate || outs[2].Decision != idempotency.Full {
 		t.Errorf("got %v, %v, want full, duplicate, full", outs, err)
 	}
-	if err := s.Complete(t.Context(), running.Ref(), idempotency.Result{Response: make([]byte, 100_000)}); err != nil {
+	if err := s.Finish(t.Context(), running.Ref(), idempotency.Completed(idempotency.Result{Response: make([]byte, 100_000)})); err != nil {
 		t.Errorf("completion on a full server: %v", err)
 	}
-	if err := s.Fail(t.Context(), failing.Ref(), idempotency.Failure{Proof: idempotency.ProvenForClaim}); err != nil {
+	if err := s.Finish(t.Context(), failing.Ref(), idempotency.FailedWith(idempotency.Failure{Proof: idempotency.ProvenForClaim})); err != nil {
 		t.Errorf("failure on a full server: %v", err)
 	}
 	if err := client.ConfigSet(t.Context(), "maxmemory", "0").Err(); err != nil {
@@ -110,8 +110,8 @@ func TestFullServer(t *testing.T) {
 	claim(t, s, claimOf("running"), idempotency.Duplicate)
 }
 
-// Only what is proven has a time at which the server removes it: an hour after it
-// expires.
+// Only records with a proven outcome have a removal time: one hour after they expire or
+// were released.
 func TestRemoval(t *testing.T) {
 	server := sharedServer(t)
 	client := server.client()
@@ -137,28 +137,28 @@ func TestRemoval(t *testing.T) {
 	const never, hour = -1, time.Hour
 	out := claim(t, s, claimOf("a"), idempotency.New)
 	expect("running", "a", never)
-	if err := s.Fail(ctx, out.Ref(), idempotency.Failure{}); err != nil {
+	if err := s.Finish(ctx, out.Ref(), idempotency.FailedWith(idempotency.Failure{})); err != nil {
 		t.Fatal(err)
 	}
 	expect("in doubt", "a", never)
-	if err := s.Fail(ctx, out.Ref(), idempotency.Failure{Proof: idempotency.ProvenForAll}); err != nil {
+	if err := s.Finish(ctx, out.Ref(), idempotency.FailedWith(idempotency.Failure{Proof: idempotency.ProvenForAll})); err != nil {
 		t.Fatal(err)
 	}
 	expect("failed", "a", 25*hour)
 	out = claim(t, s, claimOf("a"), idempotency.New)
 	expect("failed and claimed", "a", never)
-	if err := s.Release(ctx, out.Ref()); err != nil {
+	if err := s.Finish(ctx, out.Ref(), idempotency.Released()); err != nil {
 		t.Fatal(err)
 	}
 	expect("failed, claimed and released", "a", 25*hour)
 	out = claim(t, s, claimOf("a"), idempotency.New)
-	if err := s.Complete(ctx, out.Ref(), idempotency.Result{}); err != nil {
+	if err := s.Finish(ctx, out.Ref(), idempotency.Completed(idempotency.Result{})); err != nil {
 		t.Fatal(err)
 	}
 	expect("succeeded", "a", 25*hour)
 
 	out = claim(t, s, claimOf("b"), idempotency.New)
-	if err := s.Release(ctx, out.Ref()); err != nil {
+	if err := s.Finish(ctx, out.Ref(), idempotency.Released()); err != nil {
 		t.Fatal(err)
 	}
 	expect("released", "b", hour)
@@ -168,24 +168,24 @@ func TestRemoval(t *testing.T) {
 	c := claimOf("c")
 	c.Terms.TTL = idempotency.Forever
 	out = claim(t, s, c, idempotency.New)
-	if err := s.Complete(ctx, out.Ref(), idempotency.Result{}); err != nil {
+	if err := s.Finish(ctx, out.Ref(), idempotency.Completed(idempotency.Result{})); err != nil {
 		t.Fatal(err)
 	}
 	expect("succeeded for ever", "c", never)
 
-	// A completion after the TTL is there for whoever repeats it.
+	// A completion after the TTL is visible to a repeated claim.
 	d := claimOf("d")
 	d.Terms.Lease, d.Terms.TTL = time.Millisecond, time.Millisecond
 	out = claim(t, s, d, idempotency.New)
 	time.Sleep(5 * time.Millisecond)
 	for range 2 {
-		if err := s.Complete(ctx, out.Ref(), idempotency.Result{}); err != nil {
+		if err := s.Finish(ctx, out.Ref(), idempotency.Completed(idempotency.Result{})); err != nil {
 			t.Fatal(err)
 		}
 	}
 	expect("completed after its TTL", "d", hour)
 
-	// Fences grow over a record that is gone.
+	// Fences grow even after a record was deleted.
 	if err := client.Del(ctx, redisstore.RecordName(s, d.Key)).Err(); err != nil {
 		t.Fatal(err)
 	}
@@ -194,7 +194,7 @@ func TestRemoval(t *testing.T) {
 	}
 }
 
-// Fences grow by one when the clock of the server is behind the last of them.
+// If the server's clock is behind the last fence, the next fence is larger by one.
 func TestFencesWithoutTime(t *testing.T) {
 	client := sharedServer(t).client()
 	defer client.Close()
@@ -209,7 +209,7 @@ func TestFencesWithoutTime(t *testing.T) {
 		if got, want := out.Record.Fence>>12, ahead+1+i; got != want {
 			t.Errorf("the fence is %d, want %d", got, want)
 		}
-		if err := s.Release(t.Context(), out.Ref()); err != nil {
+		if err := s.Finish(t.Context(), out.Ref(), idempotency.Released()); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -1,9 +1,10 @@
--- One transition: idempotency.Settle for a claim that has not ended. All other cases
--- are answered with the record and judged by the caller.
--- KEYS: the record.
+-- An ending: idempotency.Finish for a claim without an ending. In all other cases the
+-- script returns the record, and the caller decides.
+-- KEYS: record.
 -- ARGV: fence, 'completed', response, message_id, sequence_number
 --    or fence, 'failed', proof ('none', 'claim' or 'all'), failure
---    or fence, 'released'.
+--    or fence, 'released'
+--    or fence, 'extended', lease as a duration.
 if found.status ~= 'in_progress' or found.token == '' or found.fence ~= ARGV[1] then
   return answer('ended')
 end
@@ -33,6 +34,9 @@ elseif kind == 'failed' then
     set('token', '')
     settled = true
   end
+elseif kind == 'extended' then
+  local extended = after(ARGV[3])
+  if extended > found.lease_until then set('lease_until', extended) else return {'made'} end
 else
   set('token', '')
   set('lease_until', earlier)
@@ -55,7 +59,8 @@ if settled then
 end
 save()
 
--- Only what is proven may be forgotten, and not before a repeated call has found it.
+-- Only records with a proven outcome may be removed, and only after a repeated call
+-- could see them.
 if settled then
   local from = now
   if found.status == 'released' then

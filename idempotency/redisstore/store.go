@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 
@@ -13,22 +14,22 @@ import (
 
 // Config configures a [Store].
 type Config struct {
-	// Client is a *redis.Client (of redis.NewClient or redis.NewFailoverClient) or a
-	// *redis.ClusterClient. The caller closes it after the store. Its timeouts bound
-	// how long a call, and Close, may take.
+	// Client is a *redis.Client (from redis.NewClient or redis.NewFailoverClient) or a
+	// *redis.ClusterClient. The caller closes Client after the store. Its timeouts bound
+	// the duration of calls and of Close.
 	Client redis.UniversalClient
 
-	// Prefix precedes the names of all keys of the store, for example "shop:". It must
-	// not contain braces. Stores with different prefixes never meet.
+	// Prefix precedes the names of all Redis keys of the store, for example "shop:". It
+	// must not contain braces. Stores with different prefixes are independent.
 	Prefix string
 
-	// AllowLoss accepts settings of the server under which acknowledged writes may be
-	// lost. They are named by [Store.Weaknesses].
+	// AllowLoss accepts server settings that may lose acknowledged writes.
+	// [Store.Weaknesses] names these settings.
 	AllowLoss bool
 }
 
-// Store is an [idempotency.Store] in Redis. It is safe for concurrent use. Any number
-// of stores and processes may share a server.
+// Store is an [idempotency.Store] in Redis. It is safe for concurrent use. Any number of
+// stores and processes may share a server.
 type Store struct {
 	client     redis.UniversalClient
 	prefix     string
@@ -37,22 +38,23 @@ type Store struct {
 
 	mu     sync.Mutex
 	closed bool
-	calls  sync.WaitGroup // under way; grows with mu
+	calls  sync.WaitGroup // running calls; grows under mu
 }
 
 var _ idempotency.Store = (*Store)(nil)
 
-// Open returns a store over a server or cluster. It refuses, with a [*SettingError],
-// servers that cannot run it, and settings under which an acknowledged write may be lost
-// unless the configuration allows them. Settings that are changed later are not noticed.
+// Open returns a store over a server or cluster. It returns an
+// [*idempotency.InvalidError] for servers that cannot run the store and, without
+// AllowLoss, for settings that may lose acknowledged writes. Open does not detect later
+// changes of settings.
 func Open(ctx context.Context, c Config) (*Store, error) { return open(ctx, c, serverClock) }
 
 func open(ctx context.Context, c Config, clock string) (*Store, error) {
 	if c.Client == nil {
-		return nil, &SettingError{Setting: "Config.Client", Found: "nil", Rule: "make one with redis.NewClient and pass it"}
+		return nil, wrong("Config.Client", "nil", "make one with redis.NewClient and pass it")
 	}
 	if i := strings.IndexAny(c.Prefix, "{}"); i >= 0 {
-		return nil, &SettingError{Setting: "Config.Prefix", Found: fmt.Sprintf("%q", c.Prefix), Rule: fmt.Sprintf("brace at position %d; the first braces of a key choose its slot in a cluster, use a prefix without them", i)}
+		return nil, wrong("Config.Prefix", fmt.Sprintf("%q", c.Prefix), fmt.Sprintf("brace at position %d; the first braces of a key choose its slot in a cluster, use a prefix without them", i))
 	}
 	s := &Store{client: c.Client, prefix: c.Prefix, scripts: newScripts(clock)}
 	seen := map[string]bool{}
@@ -62,7 +64,7 @@ func open(ctx context.Context, c Config, clock string) (*Store, error) {
 			return err
 		}
 		if len(weak) > 0 && !c.AllowLoss {
-			return &SettingError{Setting: weak[0].setting, Found: weak[0].found, Rule: weak[0].rule + ", or set Config.AllowLoss"}
+			return wrong(weak[0].setting, weak[0].found, weak[0].rule+", or set Config.AllowLoss")
 		}
 		for _, w := range weak {
 			if text := w.setting + " is " + w.found; !seen[text] {
@@ -78,12 +80,12 @@ func open(ctx context.Context, c Config, clock string) (*Store, error) {
 	return s, nil
 }
 
-// Weaknesses names the settings under which acknowledged writes may be lost, for
-// example "appendfsync is everysec". It is empty unless [Config.AllowLoss] is set.
+// Weaknesses names the settings that may lose acknowledged writes, for example
+// "appendfsync is everysec". Without [Config.AllowLoss] the list is empty.
 func (s *Store) Weaknesses() []string { return append([]string(nil), s.weaknesses...) }
 
-// Close waits for the calls under way. Later calls return [idempotency.ErrClosed]. The
-// client stays open.
+// Close waits for running calls. Later calls return [idempotency.ErrClosed]. The client
+// stays open.
 func (s *Store) Close() error {
 	s.mu.Lock()
 	s.closed = true
@@ -92,7 +94,7 @@ func (s *Store) Close() error {
 	return nil
 }
 
-// begin notes a call under way, which ends with s.calls.Done.
+// begin counts a running call. The caller ends the call with s.calls.Done.
 func (s *Store) begin(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -106,14 +108,14 @@ func (s *Store) begin(ctx context.Context) error {
 	return nil
 }
 
-// result is what a call that ran aside came to.
+// result is the result of a call in another goroutine.
 type result[T any] struct {
 	value T
 	err   error
 }
 
-// await runs f, which the driver may not end with ctx, and returns when it or ctx
-// has ended. f must not touch what the caller may change.
+// await runs f in a goroutine, because the driver may ignore the end of ctx. It returns
+// when f or ctx ends. f must not use memory that the caller may change.
 func await[T any](ctx context.Context, s *Store, f func() (T, error)) (T, error) {
 	var none T
 	if err := s.begin(ctx); err != nil {
@@ -136,8 +138,8 @@ func await[T any](ctx context.Context, s *Store, f func() (T, error)) (T, error)
 	}
 }
 
-// ambiguous is the error of a write that had no answer. The driver repeats calls, so that
-// even an error of the server does not prove that nothing was made.
+// ambiguous wraps the error of a write. The driver repeats calls, so even an error answer
+// does not prove that nothing was written.
 func ambiguous(err error) error {
 	if err == nil || err == idempotency.ErrClosed {
 		return err
@@ -157,8 +159,8 @@ func (s *Store) Claim(ctx context.Context, c idempotency.Claim) (idempotency.Out
 	return outs[0], nil
 }
 
-// ClaimBatch implements [idempotency.Store]: one round trip for claims of different
-// keys. It is not a transaction.
+// ClaimBatch implements [idempotency.Store] with one round trip for claims of different
+// keys. A batch is not a transaction.
 func (s *Store) ClaimBatch(ctx context.Context, claims []idempotency.Claim) ([]idempotency.Outcome, error) {
 	if err := idempotency.CheckBatch(claims); err != nil {
 		return nil, err
@@ -210,7 +212,7 @@ func (s *Store) claim(ctx context.Context, claims []idempotency.Claim) ([]idempo
 	return outs, nil
 }
 
-// decisions are those that the script of claims returns.
+// decisions maps the claim script's words to decisions.
 var decisions = func() map[string]idempotency.Decision {
 	m := map[string]idempotency.Decision{}
 	for d := idempotency.New; d <= idempotency.Full; d++ {
@@ -219,8 +221,8 @@ var decisions = func() map[string]idempotency.Decision {
 	return m
 }()
 
-// roundsOf divides calls into rounds in which each key is called once, so that the
-// calls of one key are made in their order whatever the driver repeats.
+// roundsOf divides calls into rounds without repeated keys. Calls with the same key
+// therefore keep their order, whatever the driver repeats.
 func roundsOf(calls []call) (rounds [][]int) {
 	count := map[string]int{}
 	for i, c := range calls {
@@ -234,23 +236,17 @@ func roundsOf(calls []call) (rounds [][]int) {
 	return rounds
 }
 
-// Complete implements [idempotency.Store].
-func (s *Store) Complete(ctx context.Context, ref idempotency.Ref, result idempotency.Result) error {
-	return s.settle(ctx, ref, idempotency.Completed(result))
+// Finish implements [idempotency.Store].
+func (s *Store) Finish(ctx context.Context, ref idempotency.Ref, t idempotency.Ending) error {
+	return s.finish(ctx, ref, t)
 }
 
-// Fail implements [idempotency.Store].
-func (s *Store) Fail(ctx context.Context, ref idempotency.Ref, failure idempotency.Failure) error {
-	return s.settle(ctx, ref, idempotency.FailedWith(failure))
+// Extend implements [idempotency.Store].
+func (s *Store) Extend(ctx context.Context, ref idempotency.Ref, lease time.Duration) error {
+	return s.finish(ctx, ref, idempotency.Extended(lease))
 }
 
-// Release implements [idempotency.Store]. A release that is repeated more than an hour
-// later is a stale claim.
-func (s *Store) Release(ctx context.Context, ref idempotency.Ref) error {
-	return s.settle(ctx, ref, idempotency.Released())
-}
-
-func (s *Store) settle(ctx context.Context, ref idempotency.Ref, t idempotency.Transition) error {
+func (s *Store) finish(ctx context.Context, ref idempotency.Ref, t idempotency.Ending) error {
 	if err := ref.Check(); err != nil {
 		return err
 	}
@@ -260,7 +256,7 @@ func (s *Store) settle(ctx context.Context, ref idempotency.Ref, t idempotency.T
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	c := s.settleCall(ref, t)
+	c := s.endingCall(ref, t)
 	answers, err := await(ctx, s, func() ([]answer, error) { return s.run(ctx, s.scripts.settle, []call{c}) })
 	if err != nil {
 		return ambiguous(err)
@@ -268,6 +264,6 @@ func (s *Store) settle(ctx context.Context, ref idempotency.Ref, t idempotency.T
 	if answers[0].word == "made" {
 		return nil
 	}
-	_, err = idempotency.Settle(answers[0].record, ref, t, answers[0].record.ReadAt)
+	_, err = idempotency.Finish(answers[0].record, ref, t, answers[0].record.ReadAt)
 	return err
 }

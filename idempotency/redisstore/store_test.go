@@ -12,7 +12,7 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency/storetest"
 )
 
-// The suite, by the server's own clock and by one that is set forward.
+// The suite runs with the server's clock and with an adjustable clock.
 func TestStore(t *testing.T) {
 	client := sharedServer(t).client()
 	defer client.Close()
@@ -41,8 +41,8 @@ func TestStore(t *testing.T) {
 	})
 }
 
-// A call whose context ends while the server does not answer returns at once, says that
-// the change may have been made, and its repetition finds what was made. Close waits.
+// A call on a silent server returns as soon as its context ends, and its error says that
+// the change may have been made. A repeated call finds the change. Close waits.
 func TestSilentServer(t *testing.T) {
 	server := newServer(t, durable...)
 	client := server.client()
@@ -70,8 +70,10 @@ func TestSilentServer(t *testing.T) {
 	c := claimOf("a")
 	canceled("claim", true, func(ctx context.Context) error { _, err := s.Claim(ctx, c); return err })
 	claim(t, s, c, idempotency.Renewed)
-	canceled("complete", true, func(ctx context.Context) error { return s.Complete(ctx, settled.Ref(), idempotency.Result{}) })
-	if err := s.Complete(t.Context(), settled.Ref(), idempotency.Result{}); err != nil {
+	canceled("complete", true, func(ctx context.Context) error {
+		return s.Finish(ctx, settled.Ref(), idempotency.Completed(idempotency.Result{}))
+	})
+	if err := s.Finish(t.Context(), settled.Ref(), idempotency.Completed(idempotency.Result{})); err != nil {
 		t.Error(err)
 	}
 	canceled("lookup", false, func(ctx context.Context) error { _, err := s.Lookup(ctx, c.Key); return err })
@@ -101,7 +103,7 @@ func TestSilentServer(t *testing.T) {
 	}
 }
 
-// The server forgets scripts when it restarts, or when it is told to.
+// The server loses its scripts at a restart and at SCRIPT FLUSH.
 func TestScriptFlush(t *testing.T) {
 	server := newServer(t, durable...)
 	client := server.client()
@@ -119,7 +121,7 @@ func TestScriptFlush(t *testing.T) {
 	}
 }
 
-// What is at the key of a record and is not one is an error, and is left alone.
+// A foreign value at a record's key causes an error and stays unchanged.
 func TestForeignKeys(t *testing.T) {
 	server := newServer(t, durable...)
 	client := server.client()
@@ -147,8 +149,8 @@ func TestForeignKeys(t *testing.T) {
 	}
 }
 
-// A scan finds what is the store's, also if the prefix of another store continues its
-// own, or looks like a pattern.
+// A scan returns only the store's own records, even if another store's prefix extends its
+// prefix or looks like a pattern.
 func TestPrefixes(t *testing.T) {
 	server := newServer(t, durable...)
 	client := server.client()
@@ -186,24 +188,24 @@ func TestPrefixes(t *testing.T) {
 }
 
 // A reclaimed claim that failed with proof for itself has ended, although the operation
-// is still in doubt: its late completion is stale.
+// remains in doubt: its late completion is stale.
 func TestEndedInDoubt(t *testing.T) {
 	client := sharedServer(t).client()
 	defer client.Close()
 	s := newStore(t, nil, redisstore.Config{Client: client})
 	c := claimOf("a")
 	first := claim(t, s, c, idempotency.New)
-	if err := s.Fail(t.Context(), first.Ref(), idempotency.Failure{}); err != nil {
+	if err := s.Finish(t.Context(), first.Ref(), idempotency.FailedWith(idempotency.Failure{})); err != nil {
 		t.Fatal(err)
 	}
 	c.Token, c.RunAgain = idempotency.NewToken(), true
 	second := claim(t, s, c, idempotency.Reclaimed)
 	for range 2 {
-		if err := s.Fail(t.Context(), second.Ref(), idempotency.Failure{Proof: idempotency.ProvenForClaim}); err != nil {
+		if err := s.Finish(t.Context(), second.Ref(), idempotency.FailedWith(idempotency.Failure{Proof: idempotency.ProvenForClaim})); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := s.Complete(t.Context(), second.Ref(), idempotency.Result{}); !errors.Is(err, idempotency.ErrStaleClaim) {
+	if err := s.Finish(t.Context(), second.Ref(), idempotency.Completed(idempotency.Result{})); !errors.Is(err, idempotency.ErrStaleClaim) {
 		t.Errorf("a completion after a failure: got %v, want a stale claim", err)
 	}
 }

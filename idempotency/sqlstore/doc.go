@@ -2,27 +2,27 @@
 //
 // # Problem
 //
-// A record that must outlive the process needs a database, and one that must agree
-// with a side effect needs the database of that side effect: only one transaction
-// over both closes the gap in which the one exists without the other.
+// A record must be in a database to outlive the process. To agree with a side effect, the
+// record must be in the side effect's database: only a transaction over both prevents
+// either from existing without the other.
 //
 // # Guarantee
 //
-// A [Store] keeps the promises of [idempotency.Store]. Claims and transitions of
-// concurrent callers share commits: a group is what has arrived while the last one was
-// committed, so a lone caller never waits for others. A claim whose key is settled or held
-// is answered by a plain read, without a write.
+// A [Store] implements [idempotency.Store]. Concurrent claims and transitions share
+// commits: calls arriving during a commit form the next group, so a lone caller never
+// waits for others. A plain read, without a write, answers claims of settled or held
+// keys.
 //
-// [Store.ClaimTx] and [Store.CompleteTx] take part in a transaction of the caller.
-// If it commits, the side effect and its result are stored; if not, neither the side
-// effect nor the claim happened.
+// [Store.ClaimTx] and [Store.CompleteTx] join a caller's transaction. If the transaction
+// commits, the side effect and its result are stored; otherwise neither the side effect
+// nor the claim happened.
 //
-// With [Config.Ledger], each change of a key is also an entry in an append-only [Ledger],
-// in the same transaction, and [Ledger.Verify] names an entry that somebody has edited
-// since. On PostgreSQL a [Sealer] must run for that.
+// With [Config.Ledger], the store also writes each key change to an append-only [Ledger],
+// in the same transaction, and [Ledger.Verify] identifies entries edited later. On
+// PostgreSQL this requires a running [Sealer].
 //
-// No driver is imported. The caller opens the *sql.DB, and [Open] checks the settings
-// that durability depends on.
+// Package sqlstore imports no driver. The caller opens the *sql.DB, and [Open] checks
+// settings required for durability.
 //
 // # Opening
 //
@@ -31,24 +31,30 @@
 //	db, err := sql.Open("sqlite", "file:keys.db?_pragma=journal_mode(WAL)&_pragma=synchronous(FULL)&_pragma=busy_timeout(10000)&_pragma=cache_size(-65536)&_pragma=mmap_size(2147418112)")
 //	db, err := sql.Open("pgx", "postgres://user@host/database")
 //
-// then [Migrate] once, for example at each start of the program, and [Open]. The last two
-// settings of SQLite are for speed alone, with millions of keys: a cache of 64 MiB for each
-// connection, and reads without a system call in the first 2 GiB of the file, which is the most
-// that SQLite maps.
+// Then call [Migrate] once, for example at each program start, and [Open]. The last two
+// SQLite settings only improve speed with millions of keys: cache_size gives each
+// connection a 64 MiB cache, and mmap_size avoids system calls when reading the first 2
+// GiB of the file, SQLite's mapping limit.
 //
 // # Limits
 //
-// PostgreSQL: transitions take an advisory transaction lock for each key, and never
-// wait for it: a key that another transaction is writing is InProgress. An open
-// transaction with a ClaimTx therefore delays nobody else. The database's clock
-// judges leases. A ClaimTx in a transaction with an isolation level above READ
-// COMMITTED fails with a serialization error under contention, which the caller
-// retries. The tables are in the first schema of the search_path.
+// PostgreSQL: claims and transitions take an advisory transaction lock per key, without
+// waiting: while another transaction writes a key, claims return InProgress. An open
+// transaction with a ClaimTx therefore delays no other transaction. The database clock
+// determines lease expiry. Above isolation level READ COMMITTED, a contended ClaimTx
+// fails with a serialization error, and the caller must retry. Tables are in the first
+// schema of the search_path.
 //
-// SQLite: one writer at a time. A transaction with a ClaimTx stops all other writers
-// of the file until it ends, so keep it short, and make ClaimTx its first statement.
-// The clock of the machine judges leases.
+// SQLite: one writer at a time. A transaction with a ClaimTx blocks all other writers of
+// the file until it ends: keep it short, and make ClaimTx its first statement. The
+// machine's clock determines lease expiry.
 //
-// An acknowledged write survives a loss of power if the storage keeps what it
-// acknowledges.
+// A backward clock step of more than five seconds makes operations in progress
+// unresolved: the time since first attempts is unknown, so claiming them requires an
+// operator. Current claimants may still finish. The store detects steps using the largest
+// time seen in any process's writes or in its own reads. The store cannot detect a step
+// taken while no process used the store if the clock still shows a later time than the
+// last one seen.
+//
+// An acknowledged write survives power loss if the storage keeps acknowledged data.
 package sqlstore

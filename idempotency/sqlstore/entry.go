@@ -1,19 +1,20 @@
 package sqlstore
 
 import (
+	"database/sql"
 	"fmt"
 
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency/ledger"
 )
 
-// summary is what the ledger holds of a record, in the order of scanSummary.
+// summary lists a record's ledger columns, in scanSummary order.
 const summary = `scope, operation_type, key, generation, fence, attempts, status, fingerprint_spec, request_hash, body_hash, response_hash, dataset_id, version, source_uri, artifact_checksum, care_label, replay_safe`
 
-// entryColumns are those of an entry behind its place, in the order of entryArgs.
+// entryColumns lists an entry's columns after its place, in entryArgs order.
 const entryColumns = `recorded_at, event, ` + summary + `, run_again, note, hash`
 
-// entryOf returns what the ledger holds of a record.
+// entryOf returns a record's ledger entry, without an event.
 func entryOf(r idempotency.Record) ledger.Entry {
 	e := ledger.Entry{
 		At: r.ReadAt, Key: r.Key, Generation: r.Generation, Fence: r.Fence, Attempts: r.Attempts, Status: statusText(r.Status),
@@ -39,8 +40,12 @@ func entryOfClaim(c claimOf, made claimed) ledger.Entry {
 	return e
 }
 
-// entryOfSettle completes the entry of a record that t has changed.
-func entryOfSettle(t idempotency.Transition, e ledger.Entry) ledger.Entry {
+// entryOfSettle completes the ledger entry of a record changed by t. The ledger does not
+// record extensions: entryOfSettle then returns the zero Entry.
+func entryOfSettle(t idempotency.Ending, e ledger.Entry) ledger.Entry {
+	if _, ok := t.Lease(); ok {
+		return ledger.Entry{}
+	}
 	failure, failed := t.Failure()
 	e.Note = failure.Reason
 	switch _, completed := t.Result(); {
@@ -56,7 +61,7 @@ func entryOfSettle(t idempotency.Transition, e ledger.Entry) ledger.Entry {
 	return e
 }
 
-// scanSummary reads the columns of summary after those of before and the time.
+// scanSummary reads the before columns, the time and the summary columns.
 func scanSummary(s scanner, before ...any) (ledger.Entry, error) {
 	var e ledger.Entry
 	var at, replaySafe int64
@@ -72,7 +77,22 @@ func scanSummary(s scanner, before ...any) (ledger.Entry, error) {
 	return e, nil
 }
 
-// entryArgs returns the values of entryColumns.
+// scanSummaries reads rows of the time and the summary columns, calls complete for each
+// entry and closes the rows.
+func scanSummaries(rows *sql.Rows, complete func(*ledger.Entry)) (entries []ledger.Entry, err error) {
+	defer rows.Close()
+	for rows.Next() {
+		entry, err := scanSummary(rows)
+		if err != nil {
+			return nil, err
+		}
+		complete(&entry)
+		entries = append(entries, entry)
+	}
+	return entries, rows.Err()
+}
+
+// entryArgs returns entryColumns values.
 func entryArgs(e ledger.Entry) []any {
 	return []any{
 		e.At.UnixMicro(), string(e.Event),
@@ -89,15 +109,16 @@ type position struct {
 	ledger.Place
 }
 
-// ledgerRow is an entry as it stands in the table. Rule says why it is not one.
+// ledgerRow is a stored ledger row. A non-empty rule explains why the row is not a valid
+// entry.
 type ledgerRow struct {
 	position
 	entry ledger.Entry
 	rule  string
 }
 
-// scanEntry reads the columns of an entry. A value that would be lost on the way to an
-// entry, and so would not be under its hash, is an error of the row.
+// scanEntry reads an entry's columns. If an entry cannot represent a value, so that the
+// hash would not cover it, scanEntry sets the row's rule.
 func scanEntry(s scanner) (ledgerRow, error) {
 	var r ledgerRow
 	e := &r.entry
@@ -130,7 +151,7 @@ func scanEntry(s scanner) (ledgerRow, error) {
 	return r, nil
 }
 
-// readHash reads a hash that is NULL if it is zero.
+// readHash reads a hash. NULL represents the zero hash.
 func readHash(to *[32]byte, from []byte) (rule string) {
 	switch {
 	case from == nil:
@@ -142,10 +163,10 @@ func readHash(to *[32]byte, from []byte) (rule string) {
 	return ""
 }
 
-// sealColumns are in the order of scanSeal and sealArgs.
+// sealColumns lists seal columns in scanSeal and sealArgs order.
 const sealColumns = `n, epoch, fence, end_transaction, end_seq, sealed_at, leaves, previous, hash`
 
-// scanSeal reads a seal. The rule says why the row is not one.
+// scanSeal reads a seal. A non-empty rule explains why the row is invalid.
 func scanSeal(s scanner) (seal ledger.Seal, rule string, err error) {
 	var at int64
 	var leaves, previous, hash []byte
@@ -169,7 +190,7 @@ func sealArgs(s ledger.Seal) []any {
 	return []any{s.N, s.Epoch, s.Fence, s.End.Transaction, s.End.Seq, s.At.UnixMicro(), ledger.AppendLeaves([]byte{}, s.Leaves), nonZero(s.Previous[:]), s.Hash[:]}
 }
 
-// sealed returns the seal with its hash.
+// sealed returns s with its hash set.
 func sealed(s ledger.Seal) ledger.Seal {
 	s.Hash = s.Sum()
 	return s

@@ -9,27 +9,27 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
 )
 
-// maxGroup is the largest number of claims and transitions in one transaction, so that
-// the first ones of many need not wait for the last ones. A batch is never divided.
+// maxGroup limits claims and transitions per transaction, so early calls need not wait
+// for late ones. A batch is never divided.
 const maxGroup = 1024
 
-// maxGroupBytes is the largest number of bytes in the bodies and responses of a group
-// of several items: statements hold all of them.
+// maxGroupBytes limits the total body and response bytes of a group of several items,
+// because statements hold all of them.
 const maxGroupBytes = 4 << 20
 
-// item is one call that waits for a commit.
+// item is a call waiting for a commit.
 type item struct {
-	claims   []claimOf // of a claim or batch
+	claims   []claimOf // nil for a transition
 	outcomes []idempotency.Outcome
-	indexes  []int // of the claims in their call
-	held     []int // claims that were not renewed because somebody else was writing the record
+	indexes  []int // claim indexes in the original call
+	held     []int // claims not renewed: another transaction was writing the record
 	granted  bool  // a claim was granted and committed
 
-	settle *settleOf // of a transition
-	busy   bool      // the transition was not made: somebody else is writing the record
+	settle *settleOf // nil for claims
+	busy   bool      // not settled: another transaction was writing the record
 
-	bytes int  // of bodies and responses
-	taken bool // with Store.mu: by a committer
+	bytes int  // total of bodies and responses
+	taken bool // by a committer; guarded by Store.mu
 	done  chan struct{}
 	err   error
 }
@@ -44,12 +44,12 @@ func newClaims(claims []idempotency.Claim) *item {
 	return it
 }
 
-func newSettle(ref idempotency.Ref, t idempotency.Transition) *item {
+func newSettle(ref idempotency.Ref, t idempotency.Ending) *item {
 	result, _ := t.Result()
 	return &item{settle: &settleOf{ref: ref, id: ref.Key.ID(), t: t}, bytes: len(result.Response), done: make(chan struct{})}
 }
 
-// ids yields the keys of the item.
+// ids yields the item's keys.
 func (it *item) ids(yield func(idempotency.KeyID) bool) {
 	if it.settle != nil {
 		yield(it.settle.id)
@@ -64,42 +64,61 @@ func (it *item) ids(yield func(idempotency.KeyID) bool) {
 
 func (it *item) size() int { return max(len(it.claims), 1) }
 
-// submit has a committer make the call, and returns when it is made or ctx has
-// ended.
+// submit queues a call for a committer and returns when the call is done or ctx ends.
 func (s *Store) submit(ctx context.Context, it *item) error {
+	if err := s.enqueue(ctx, it); err != nil {
+		return err
+	}
+	return s.await(ctx, it)
+}
+
+// enqueue adds calls. The next group includes those calls if they fit.
+func (s *Store) enqueue(ctx context.Context, items ...*item) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
 	s.mu.Lock()
+	defer s.mu.Unlock()
 	if s.closed {
-		s.mu.Unlock()
 		return idempotency.ErrClosed
 	}
-	s.queue = append(s.queue, it)
+	s.queue = append(s.queue, items...)
 	s.start()
-	s.mu.Unlock()
+	return nil
+}
 
+// await returns when a queued call is done or ctx ends.
+func (s *Store) await(ctx context.Context, it *item) error {
 	select {
 	case <-it.done:
-		return it.err
+		return refusal(it.err)
 	case <-ctx.Done():
 	}
 	s.mu.Lock()
 	if !it.taken {
 		s.queue = slices.DeleteFunc(s.queue, func(o *item) bool { return o == it })
-		s.mu.Unlock()
-		return fmt.Errorf("sqlstore: nothing was changed: %w", ctx.Err())
+		defer s.mu.Unlock()
+		return fmt.Errorf("sqlstore: nothing was changed: %w", s.timedOut(ctx))
 	}
-	s.mu.Unlock()
+	defer s.mu.Unlock()
 	select {
 	case <-it.done: // both were ready
-		return it.err
+		return refusal(it.err)
 	default:
-		return fmt.Errorf("sqlstore: %w: %w", idempotency.ErrAmbiguous, ctx.Err())
+		return fmt.Errorf("sqlstore: %w: %w", idempotency.ErrAmbiguous, s.timedOut(ctx))
 	}
 }
 
-// start starts a committer if one may help. The caller holds s.mu.
+// timedOut returns the ended context's error. If the last write failed, timedOut adds its
+// error, such as "database is locked", to explain the delay. The caller holds s.mu.
+func (s *Store) timedOut(ctx context.Context) error {
+	if s.lastErr == nil {
+		return ctx.Err()
+	}
+	return fmt.Errorf("%w; the last write failed: %w", ctx.Err(), s.lastErr)
+}
+
+// start starts a committer if another committer may help. The caller holds s.mu.
 func (s *Store) start() {
 	if s.running < s.committers && len(s.queue) > 0 {
 		s.running++
@@ -107,14 +126,15 @@ func (s *Store) start() {
 	}
 }
 
-// commit writes groups until none can be formed.
+// commit writes groups until the queue yields an empty group.
 func (s *Store) commit() {
 	conn := connection{db: s.config.DB}
 	if most := conn.db.Stats().MaxOpenConnections; most == 0 || most > s.committers {
-		conn.keep = true // there are others for those that read
+		conn.keep = true // readers have other connections
 	}
 	for {
-		// Others that are about to submit come first: no timer, and nobody waits alone.
+		// Yield to goroutines about to submit. Without a timer, a lone caller never
+		// waits.
 		runtime.Gosched()
 		s.mu.Lock()
 		group := s.take()
@@ -127,15 +147,16 @@ func (s *Store) commit() {
 		}
 		s.mu.Unlock()
 
-		left := s.write(group, &conn)
+		left, err := s.write(group, &conn)
 
 		s.mu.Lock()
+		s.lastErr = err
 		for _, it := range group {
 			for id := range it.ids {
 				delete(s.inFlight, id)
 			}
 		}
-		s.start() // what waited for these keys may fill more than one group
+		s.start() // items waiting for these keys may fill more than one group
 		s.mu.Unlock()
 		for _, it := range left {
 			close(it.done)
@@ -143,10 +164,10 @@ func (s *Store) commit() {
 	}
 }
 
-// take takes the next group out of the queue: as many items as fit, in their order,
-// without keys that the group of another committer holds, and with at most one transition
-// of each key. An item that must wait keeps its place before later ones with its keys,
-// so that a batch is not overtaken for ever. The caller holds s.mu.
+// take removes the next group from the queue: as many items as fit, in order, without
+// keys held by another committer's group, and with at most one transition per key. A
+// waiting item blocks later items with its keys, so other items cannot keep overtaking a
+// batch. The caller holds s.mu.
 func (s *Store) take() (group []*item) {
 	size, bytes := 0, 0
 	settling := map[idempotency.KeyID]bool{}
@@ -185,18 +206,19 @@ func (s *Store) take() (group []*item) {
 	return group
 }
 
-// finding is what is known of a key.
+// finding is the known state of a key.
 type finding struct {
 	record idempotency.Record
-	exists bool // there is a row
-	// refused is the decision of a claim that the record would allow: InProgress if
-	// the row is being written, Full, or Undecided if nothing stands against it.
+	exists bool // the key has a row
+	// refused is the decision for a claim that the record alone would allow: InProgress
+	// while another transaction writes the row, Full, or Undecided if nothing prevents
+	// the claim.
 	refused idempotency.Decision
 }
 
-// write makes the calls of a group, gives each its outcome or error, and returns those
-// whose callers do not know it yet.
-func (s *Store) write(group []*item, conn *connection) (left []*item) {
+// write executes a group's calls and sets each outcome or error. It returns the items
+// whose callers do not know their result yet, and the database error.
+func (s *Store) write(group []*item, conn *connection) (left []*item, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), s.config.GroupTimeout)
 	defer cancel()
 	known, err := s.readFirst(ctx, group)
@@ -204,7 +226,7 @@ func (s *Store) write(group []*item, conn *connection) (left []*item) {
 		for _, it := range group {
 			it.err = err
 		}
-		return group
+		return group, err
 	}
 	var settles []*item
 	for _, it := range group {
@@ -213,11 +235,11 @@ func (s *Store) write(group []*item, conn *connection) (left []*item) {
 		}
 	}
 	left = group
-	// One transaction, and one more each time that the first of several claims of a key
+	// Run one transaction, plus another each time the first of several claims of a key
 	// does not decide the next.
 	for first := true; ; first = false {
 		firsts := openClaims(group, known)
-		if first { // what needs no write does not wait for one
+		if first { // claims that need no write do not wait
 			left = slices.DeleteFunc(slices.Clone(group), func(it *item) bool {
 				answered := it.settle == nil && !slices.ContainsFunc(it.outcomes, isOpen)
 				if answered {
@@ -229,7 +251,7 @@ func (s *Store) write(group []*item, conn *connection) (left []*item) {
 			settles = nil
 		}
 		if len(firsts) == 0 && len(settles) == 0 {
-			return left
+			return left, nil
 		}
 		if err := s.transaction(ctx, conn, settles, firsts, known); err != nil {
 			for _, it := range left {
@@ -240,15 +262,14 @@ func (s *Store) write(group []*item, conn *connection) (left []*item) {
 					it.err = err
 				}
 			}
-			return left
+			return left, err
 		}
 	}
 }
 
 func isOpen(o idempotency.Outcome) bool { return o.Decision == idempotency.Undecided }
 
-// readFirst reads the records of the keys that are claimed, but for those that a lookup has
-// just not found.
+// readFirst reads records of claimed keys, skipping keys not found by a recent lookup.
 func (s *Store) readFirst(ctx context.Context, group []*item) (map[idempotency.KeyID]*finding, error) {
 	var ids []idempotency.KeyID
 	known := map[idempotency.KeyID]*finding{}
@@ -281,8 +302,8 @@ type openClaim struct {
 	i int
 }
 
-// openClaims gives the claims their outcomes as far as they follow from what is
-// known, and returns, for each key, the first claim that needs a write.
+// openClaims sets claim outcomes already determined by known and returns, per key, the
+// first claim requiring a write.
 func openClaims(group []*item, known map[idempotency.KeyID]*finding) (firsts []openClaim) {
 	seen := map[idempotency.KeyID]bool{}
 	for _, it := range group {
@@ -311,7 +332,7 @@ func openClaims(group []*item, known map[idempotency.KeyID]*finding) (firsts []o
 	return firsts
 }
 
-// owned returns a record that shares no memory with r.
+// owned returns a copy of r with separate memory.
 func owned(r idempotency.Record) idempotency.Record {
 	r.Body, r.Result.Response = slices.Clone(r.Body), slices.Clone(r.Result.Response)
 	return r

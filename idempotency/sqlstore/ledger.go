@@ -14,42 +14,39 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency/ledger"
 )
 
-// Ledger is the append-only list of what happened to the keys of a database, which
-// stores with [Config.Ledger] write. Package ledger says what it proves.
+// Ledger is the append-only history of a database's keys, written by stores with
+// [Config.Ledger]. Package ledger documents its guarantees.
 //
-// The table idempotency_ledger has the entries, idempotency_seals the seals. Triggers
-// refuse to update or delete them, which stops mistakes; what somebody does who can drop
-// triggers is found by [Ledger.Verify]. On PostgreSQL the role of the application needs
-// only INSERT and SELECT on both, and UPDATE on idempotency_sealer for a sealer. On SQLite a transaction seals what it writes. On PostgreSQL a chain
-// within transactions would make each wait for the other, so entries are sealed
-// afterwards, by a [Sealer] that must run somewhere. A transaction that has written
-// anything, in any database of the server, and stays open, delays the seals of what was
-// written after it began.
+// Table idempotency_ledger stores entries, idempotency_seals stores seals. To prevent
+// mistakes, triggers reject updates and any deletion not released by [Ledger.Trim].
+// [Ledger.Verify] detects changes by a role able to drop triggers. On PostgreSQL an
+// application role needs only INSERT and SELECT on both tables and SELECT on
+// idempotency_sealer; a [Sealer] role also needs UPDATE on idempotency_sealer.
 //
-// It is safe for concurrent use.
+// On SQLite each transaction seals its own entries. On PostgreSQL, chaining entries
+// within transactions would make transactions wait for each other, so a [Sealer], running
+// somewhere, seals entries afterwards. An open transaction with writes in any database of
+// the server delays seals of all entries written after its start.
+//
+// A Ledger is safe for concurrent use.
 type Ledger struct {
 	db      *sql.DB
 	dialect Dialect
 	engine  engine
 }
 
-// OpenLedger returns the ledger of a database that [Migrate] has prepared, for those who
-// only read, verify or seal it. It asks nothing of the settings of the database, and
-// works on a replica.
+// OpenLedger returns the ledger of a database prepared by [Migrate], for callers that
+// only read, verify or seal it. OpenLedger does not check database settings and works on
+// a replica.
 func OpenLedger(ctx context.Context, db *sql.DB, d Dialect) (*Ledger, error) {
 	if db == nil {
-		return nil, &SettingError{Setting: "db", Found: "nil", Rule: "open the database with a driver and pass it"}
+		return nil, wrong("db", "nil", "open the database with a driver and pass it")
 	}
-	schema, err := d.schema()
-	if err != nil {
-		return nil, err
-	}
-	version, err := schema.Version(ctx, db)
-	switch {
-	case err != nil:
+	if err := d.Check(); err != nil {
 		return nil, fmt.Errorf("sqlstore: %w", err)
-	case version > schemaVersion:
-		return nil, newerSchema(version)
+	}
+	if err := schema.CheckVersion(ctx, db); err != nil {
+		return nil, err
 	}
 	l := &Ledger{db: db, dialect: d, engine: postgres{ledger: true}}
 	if d == SQLite {
@@ -58,7 +55,7 @@ func OpenLedger(ctx context.Context, db *sql.DB, d Dialect) (*Ledger, error) {
 	return l, nil
 }
 
-// Ledger returns the ledger of the store, or nil if [Config.Ledger] is not set.
+// Ledger returns the store's ledger, or nil without [Config.Ledger].
 func (s *Store) Ledger() *Ledger {
 	if !s.config.Ledger {
 		return nil
@@ -66,8 +63,8 @@ func (s *Store) Ledger() *Ledger {
 	return &Ledger{db: s.config.DB, dialect: s.config.Dialect, engine: s.engine}
 }
 
-// openLedger makes the database one with a ledger, or refuses one that has it to a store
-// that would not write it.
+// openLedger marks the database as having a ledger, and on PostgreSQL begins an epoch if
+// necessary. Without [Config.Ledger] it instead rejects a database already marked.
 func (s *Store) openLedger(ctx context.Context) error {
 	db := s.config.DB
 	if !s.config.Ledger {
@@ -76,7 +73,7 @@ func (s *Store) openLedger(ctx context.Context) error {
 			return fmt.Errorf("sqlstore: ledger: %w", err)
 		}
 		if kept > 0 {
-			return &SettingError{Setting: "Config.Ledger", Found: "false", Rule: "the database has a ledger, which would miss the changes of this store; set it"}
+			return wrong("Config.Ledger", "false", "the database has a ledger, which would miss the changes of this store; set it")
 		}
 		return nil
 	}
@@ -91,9 +88,9 @@ func (s *Store) openLedger(ctx context.Context) error {
 	return nil
 }
 
-// Append adds remarks in a transaction of its own: all of them, or none if it returns an
-// error. After an error of the commit they may be there; the same remarks can be added
-// again, and are then there twice.
+// Append adds all remarks in a separate transaction. On error no remark is added, except
+// that after a commit error the remarks may have been stored. Adding the same remarks
+// again then stores them twice.
 func (l *Ledger) Append(ctx context.Context, remarks ...ledger.Remark) error {
 	tx, err := l.db.BeginTx(ctx, nil)
 	if err != nil {
@@ -109,9 +106,9 @@ func (l *Ledger) Append(ctx context.Context, remarks ...ledger.Remark) error {
 	return nil
 }
 
-// AppendTx is Append in a transaction of the caller: the remarks are there if it
-// commits, together with whatever they are about. On SQLite make it the first statement
-// of tx, or call it after ClaimTx.
+// AppendTx is like Append, but in the caller's transaction: the remarks are stored if tx
+// commits, together with the caller's other changes. On SQLite call AppendTx as the first
+// statement of tx or after ClaimTx.
 func (l *Ledger) AppendTx(ctx context.Context, tx *sql.Tx, remarks ...ledger.Remark) error {
 	for _, r := range remarks {
 		if err := r.Check(); err != nil {
@@ -132,7 +129,7 @@ func (l *Ledger) AppendTx(ctx context.Context, tx *sql.Tx, remarks ...ledger.Rem
 	return l.engine.append(ctx, tx, entries)
 }
 
-// Head returns the head of the last seal.
+// Head returns the last seal's head.
 func (l *Ledger) Head(ctx context.Context) (ledger.Head, error) {
 	s, rule, err := lastSeal(ctx, l.db)
 	if err == nil && rule != "" {
@@ -141,19 +138,29 @@ func (l *Ledger) Head(ctx context.Context) (ledger.Head, error) {
 	return s.Head(), err
 }
 
-// Verify reads the whole ledger and checks it against itself and against heads that were
-// kept. The error is a [*ledger.TamperError], or that of the database. Entries that are
-// not sealed yet are not read.
+// Verify reads the ledger from its start, or from the seal it was trimmed to, and checks
+// its consistency and any retained heads (anchors). The error is the first fault, a
+// [*ledger.TamperError], or a database error; the report contains all faults. Verify does
+// not read entries waiting for a seal.
 func (l *Ledger) Verify(ctx context.Context, anchors ...ledger.Head) (ledger.Report, error) {
-	return ledger.Verify(l.Lines(ctx, ledger.Head{}), anchors...)
+	from, err := l.start(ctx)
+	if err != nil {
+		return ledger.Report{}, err
+	}
+	report, err := ledger.VerifyAfter(from, l.Lines(ctx, from), anchors...)
+	report.Trimmed = from.N
+	return report, err
 }
 
-// Export writes the seals after a head, and their entries, as JSON lines, and returns
-// the head of the last one. The zero Head is the beginning. Files of consecutive exports,
-// one after the other, are one ledger. After an error it returns the head of the last seal
-// of which it has passed all entries to w; export from there again, without the lines after
-// them. Verify what was written with [ledger.VerifyAfter]; Export itself checks only that
-// rows can be written as lines.
+// Export writes all seals after a head, with their entries, as JSON lines and returns the
+// last seal's head. Use the zero Head to start at the beginning. Concatenated files of
+// consecutive exports form a single ledger.
+//
+// After an error Export returns the head of the last seal with all entries passed to w.
+// Discard later lines and export again from that head. Verify the output using
+// [ledger.VerifyAfter]; Export itself only checks that rows can be written as lines.
+// Export skips rows that are not valid entries and returns a [*ledger.TamperError] for
+// each, up to [ledger.MaxFaults], with the last seal's head.
 func (l *Ledger) Export(ctx context.Context, w io.Writer, after ledger.Head) (ledger.Head, error) {
 	out := bufio.NewWriter(w)
 	whole, last := after, after // seals
@@ -168,8 +175,13 @@ func (l *Ledger) Export(ctx context.Context, w io.Writer, after ledger.Head) (le
 		return b, nil
 	}
 	var b []byte
+	var faults []error // skipped rows, not valid entries
 	for line, err := range l.Lines(ctx, after) {
-		if err == nil && line.Seal != nil { // those of the one before are complete
+		if line.Entry != nil && err != nil && len(faults) < ledger.MaxFaults {
+			faults = append(faults, err)
+			continue
+		}
+		if err == nil && line.Seal != nil { // the previous seal's entries are complete
 			if err = out.Flush(); err == nil {
 				whole, last = last, line.Seal.Head()
 			}
@@ -184,11 +196,11 @@ func (l *Ledger) Export(ctx context.Context, w io.Writer, after ledger.Head) (le
 	if err := out.Flush(); err != nil {
 		return whole, fmt.Errorf("sqlstore: ledger: export: %w", err)
 	}
-	return last, nil
+	return last, errors.Join(faults...)
 }
 
-// Lines yields the seals after a head, each followed by its entries. A row that is not of
-// the form of a line is a [*ledger.TamperError]. After an error it ends.
+// Lines yields seals after a head, each followed by its entries. An invalid row yields
+// its place and a [*ledger.TamperError]; Lines ends after any other error.
 func (l *Ledger) Lines(ctx context.Context, after ledger.Head) iter.Seq2[ledger.Line, error] {
 	return func(yield func(ledger.Line, error) bool) {
 		start, err := l.endOf(ctx, after)
@@ -213,7 +225,7 @@ func (l *Ledger) Lines(ctx context.Context, after ledger.Head) iter.Seq2[ledger.
 				return
 			}
 		}
-		// Where the writer seals, a row without a seal was added by somebody else.
+		// Where writers seal, an unsealed row was added from outside.
 		rows, err := l.engine.unsealed(ctx, l.db, 1)
 		if err != nil {
 			yield(ledger.Line{}, err)
@@ -227,8 +239,15 @@ func (l *Ledger) Lines(ctx context.Context, after ledger.Head) iter.Seq2[ledger.
 	}
 }
 
-// endOf returns where the entries after a head begin.
+// endOf returns the position of the first entry after a head.
 func (l *Ledger) endOf(ctx context.Context, after ledger.Head) (position, error) {
+	trimmed, err := l.trimmed(ctx)
+	if err != nil {
+		return position{}, err
+	}
+	if after.N < trimmed {
+		return position{}, wrong("after", fmt.Sprintf("seal %d", after.N), fmt.Sprintf("the ledger was trimmed to seal %d; begin with its head, and read what is before it from the export", trimmed))
+	}
 	if after.N == 0 {
 		return position{epoch: math.MinInt64, Place: ledger.Place{Transaction: math.MinInt64, Seq: math.MinInt64}}, nil
 	}
@@ -255,7 +274,7 @@ func (l *Ledger) endOf(ctx context.Context, after ledger.Head) (position, error)
 	return position{epoch: s.Epoch, Place: s.End}, nil
 }
 
-// seals returns a page of the seals after the n-th.
+// seals returns a page of seals after seal n.
 func (l *Ledger) seals(ctx context.Context, n int64) (seals []ledger.Seal, err error) {
 	rows, err := l.db.QueryContext(ctx, `SELECT `+sealColumns+` FROM idempotency_seals WHERE n > `+l.engine.placeholder(1)+` ORDER BY n LIMIT 50`, n)
 	if err != nil {
@@ -278,7 +297,7 @@ func (l *Ledger) seals(ctx context.Context, n int64) (seals []ledger.Seal, err e
 	return seals, nil
 }
 
-// yieldRows yields the entries of a seal from one position to before another.
+// yieldRows yields entries of seal s at or after position from and before position to.
 func (l *Ledger) yieldRows(ctx context.Context, s ledger.Seal, from, to position, yield func(ledger.Line, error) bool) bool {
 	const page = 500
 	for {
@@ -289,8 +308,10 @@ func (l *Ledger) yieldRows(ctx context.Context, s ledger.Seal, from, to position
 		}
 		for _, r := range rows {
 			if r.rule != "" {
-				yield(ledger.Line{}, &ledger.TamperError{Kind: ledger.Altered, Seal: s.N, Seq: r.Seq, Rule: r.rule})
-				return false
+				if !yield(ledger.Line{Entry: &ledger.Entry{Place: r.Place}}, &ledger.TamperError{Kind: ledger.Altered, Seal: s.N, Seq: r.Seq, Rule: r.rule}) {
+					return false
+				}
+				continue
 			}
 			if !yield(ledger.Line{Entry: &r.entry}, nil) {
 				return false

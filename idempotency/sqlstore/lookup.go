@@ -30,6 +30,7 @@ func (s *Store) Lookup(ctx context.Context, keys ...idempotency.Key) ([]idempote
 			return nil, err
 		}
 		for id, r := range some {
+			s.sawTime(r.ReadAt.UnixMicro())
 			found[id] = r
 		}
 	}
@@ -41,12 +42,12 @@ func (s *Store) Lookup(ctx context.Context, keys ...idempotency.Key) ([]idempote
 			out[i] = r
 			continue
 		}
-		if !ok && s.config.Capacity == 0 { // a store that is full has to know whether a key is new
+		if !ok && s.config.Capacity == 0 { // a store with Capacity must know whether a key is new
 			s.unseen.add(ids[i])
 		}
 		if now.IsZero() {
 			var err error
-			if now, err = s.engine.now(ctx, s.config.DB); err != nil {
+			if now, err = s.now(ctx, s.config.DB); err != nil {
 				return nil, err
 			}
 		}
@@ -95,7 +96,7 @@ func (s *Store) Scan(ctx context.Context, f idempotency.Filter) iter.Seq2[idempo
 	}
 }
 
-// page reads the records that match f with IDs after the given one.
+// page reads records matching f, with IDs above after.
 func (s *Store) page(ctx context.Context, f idempotency.Filter, after []byte, limit int) (records []idempotency.Record, last []byte, err error) {
 	s.stats.reads.Add(1)
 	var where strings.Builder
@@ -128,7 +129,7 @@ func (s *Store) page(ctx context.Context, f idempotency.Filter, after []byte, li
 		}
 		where.WriteString(")")
 	}
-	now, err := s.engine.now(ctx, s.config.DB)
+	now, err := s.now(ctx, s.config.DB)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -12,16 +12,17 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/sqldb"
 )
 
-// postgres makes the calls of a group with one statement, which states the rules of
-// package idempotency in SQL. Three things are not obvious:
+// postgres executes a group's transitions in one statement and its claims in another.
+// These statements express the rules of package idempotency in SQL. Three points are not
+// obvious:
 //
-//   - Each transition takes an advisory transaction lock of its key without waiting,
-//     so that a transaction of a caller that has the key delays nobody, and groups with
-//     the same keys in another order cannot deadlock.
-//   - A statement does not see rows that were committed after it began. Only the
-//     row that it returns proves a grant; the others are read by a second
-//     statement of the same transaction.
-//   - clock_timestamp() is the time; now() is when the transaction began.
+//   - Each claim or transition takes an advisory transaction lock of its key without
+//     waiting. A caller's transaction holding the key therefore delays no other, and
+//     groups with the same keys in different orders cannot deadlock.
+//   - A statement cannot see rows committed after its start. Only a row returned by the
+//     statement proves a grant; a second statement of the same transaction reads the
+//     other rows.
+//   - clock_timestamp() is the current time; now() is the transaction's start.
 type postgres struct{ ledger bool }
 
 func (postgres) placeholder(i int) string { return fmt.Sprintf("$%d", i) }
@@ -34,15 +35,24 @@ func (postgres) now(ctx context.Context, q queryer) (time.Time, error) {
 	return fromMicros(us), nil
 }
 
-// begin has the statements of tx planned for the table as it is. A driver keeps
-// prepared statements, and a plan that was made when the table was small reads all of
-// it for each key until the next ANALYZE.
-func (postgres) begin(ctx context.Context, tx writer, _ int) (int64, error) {
+var postgresBegin = `SELECT set_config('plan_cache_mode', 'force_custom_plan', true), ` + schema.Oldest() + `, idempotency_clock(), (SELECT value FROM idempotency_meta WHERE name = 'clock')`
+
+// rememberTime returns a statement that skips the row if another transaction has locked
+// it.
+func (postgres) rememberTime() string {
+	return `UPDATE idempotency_meta SET value = $1 WHERE name = (SELECT name FROM idempotency_meta WHERE name = 'clock' AND value < $1 FOR UPDATE SKIP LOCKED)`
+}
+
+// begin checks that this program may write, and forces custom query plans in tx: drivers
+// keep prepared statements, and a plan made for a small table scans the whole table for
+// each key until the next ANALYZE.
+func (postgres) begin(ctx context.Context, tx writer, _ int) (at started, err error) {
 	var mode string
-	if err := tx.QueryRowContext(ctx, `SELECT set_config('plan_cache_mode', 'force_custom_plan', true)`).Scan(&mode); err != nil {
-		return 0, fmt.Errorf("sqlstore: begin: %w", err)
+	var oldest int64
+	if err := tx.QueryRowContext(ctx, postgresBegin).Scan(&mode, &oldest, &at.now, &at.seen); err != nil {
+		return at, fmt.Errorf("sqlstore: begin: %w", err)
 	}
-	return 0, nil
+	return at, schema.CheckOldest(oldest)
 }
 
 func (postgres) read(ctx context.Context, q queryer, ids []idempotency.KeyID) (map[idempotency.KeyID]idempotency.Record, error) {
@@ -50,8 +60,8 @@ func (postgres) read(ctx context.Context, q queryer, ids []idempotency.KeyID) (m
 	for i := range ids {
 		list.Bytes(ids[i][:])
 	}
-	// LATERAL with LIMIT looks each key up by the index, whatever the planner knows of
-	// the size of the table.
+	// LATERAL with LIMIT uses the index for each key, whatever table size the planner
+	// assumes.
 	rows, err := q.QueryContext(ctx, `SELECT k.key_id, idempotency_clock(), `+columns+` FROM unnest($1::text::bytea[]) AS i (id) CROSS JOIN LATERAL (SELECT * FROM idempotency_keys WHERE key_id = i.id LIMIT 1) AS k`, list.String())
 	if err != nil {
 		return nil, fmt.Errorf("sqlstore: read: %w", err)
@@ -59,7 +69,7 @@ func (postgres) read(ctx context.Context, q queryer, ids []idempotency.KeyID) (m
 	return collect(rows)
 }
 
-// collect reads rows of key_id, clock and the columns.
+// collect reads rows of key_id, clock and columns.
 func collect(rows *sql.Rows) (map[idempotency.KeyID]idempotency.Record, error) {
 	found := map[idempotency.KeyID]idempotency.Record{}
 	err := eachRow(rows, func(id idempotency.KeyID, r row, _ bool) { found[id] = r.record }, false)
@@ -89,12 +99,21 @@ func eachRow(rows *sql.Rows, f func(id idempotency.KeyID, r row, inserted bool),
 	return nil
 }
 
-// lockOf returns the number of the advisory lock of a key. Two keys with one number
-// exclude each other for the length of a transaction, which is harmless.
+// lockOf returns a key's advisory lock number. Two keys with the same number exclude each
+// other during a transaction, without harm.
 func lockOf(id idempotency.KeyID) int64 { return int64(binary.BigEndian.Uint64(id[:8])) }
 
-// The condition of DO UPDATE is Decide, the assignments are Grant. EXCLUDED.created_at
-// is the time of the claim, after the lock was taken.
+// drawnFence is a fence not drawn by any earlier transaction, committed or not. A
+// sequence alone is insufficient: PostgreSQL makes its numbers durable only at commit, so
+// after a crash the server repeats numbers drawn by open transactions. The upper bits
+// hold the database time in units of 1,024 microseconds, the lower ten bits the sequence.
+// Two draws are equal only if 1,024 other draws, or a crash and a restart, occur within
+// about a millisecond. A key's fence also exceeds its previous fence, even after a
+// backward clock step.
+const drawnFence = `(((at >> 10) << 10) | (nextval('idempotency_draws') & 1023))`
+
+// The DO UPDATE condition implements Decide; the assignments implement Grant.
+// EXCLUDED.created_at is the claim's time, read after taking the lock.
 const postgresClaim = `WITH input AS MATERIALIZED (
   SELECT * FROM unnest($1::text::bytea[], $2::text::bigint[], $3::text::bytea[], $4::text::text[], $5::text::bytea[], $6::text::text[], $7::text::bytea[], $8::text::bytea[], $9::text::bytea[], $10::text::bytea[],
       $11::text::bytea[], $12::text::bigint[], $13::text::bigint[], $14::text::bigint[], $15::text::bigint[], $16::text::text[], $17::text::text[], $18::text::text[], $19::text::text[], $20::text::text[], $21::text::bigint[])
@@ -103,7 +122,7 @@ const postgresClaim = `WITH input AS MATERIALIZED (
   SELECT *, idempotency_clock() AS at FROM input WHERE pg_try_advisory_xact_lock(lock_id)
 )
 INSERT INTO idempotency_keys AS k (key_id, ` + columns + `)
-SELECT key_id, scope, operation_type, key, 1, fingerprint_spec, request_hash, body_hash, message_group, body, '', NULL, '', '', 'in_progress', 'new', run_again, token, nextval('idempotency_fence'), 1,
+SELECT key_id, scope, operation_type, key, 1, fingerprint_spec, request_hash, body_hash, message_group, body, '', NULL, '', '', 'in_progress', 'new', run_again, token, ` + drawnFence + `, 1,
   LEAST(at + lease, 253402214400000000), at, CASE WHEN resend_for > 0 THEN LEAST(at + resend_for, 253402214400000000) END, '', at, at + ttl,
   dataset_id, version, source_uri, artifact_checksum, care_label, replay_safe, 'absent', NULL, NULL
 FROM locked
@@ -119,7 +138,7 @@ ON CONFLICT (key_id) DO UPDATE SET
   decision = CASE WHEN k.status <> 'in_progress' THEN 'new' WHEN k.token = EXCLUDED.token THEN 'renewed' ELSE 'reclaimed' END,
   run_again = EXCLUDED.run_again,
   token = EXCLUDED.token,
-  fence = CASE WHEN k.status = 'in_progress' AND k.token = EXCLUDED.token THEN k.fence ELSE nextval('idempotency_fence') END,
+  fence = CASE WHEN k.status = 'in_progress' AND k.token = EXCLUDED.token THEN k.fence ELSE greatest(k.fence + 1, EXCLUDED.fence) END,
   attempts = CASE WHEN k.status = 'in_progress' OR k.status = 'failed' AND (k.expires_at <= EXCLUDED.created_at) IS NOT TRUE THEN k.attempts + 1 ELSE 1 END,
   lease_until = EXCLUDED.lease_until,
   doubt_since = CASE WHEN k.status = 'in_progress' THEN k.doubt_since ELSE EXCLUDED.doubt_since END,
@@ -145,7 +164,7 @@ WHERE k.status = 'released'
     k.status = 'failed'
     OR k.status = 'in_progress' AND (
       k.token = EXCLUDED.token
-      OR k.lease_until <= EXCLUDED.created_at AND (EXCLUDED.created_at < k.resend_until OR EXCLUDED.run_again = 1)))
+      OR (k.lease_until <= EXCLUDED.created_at OR substr(k.token, 1, 6) = substr(EXCLUDED.token, 1, 6) AND substr(k.token, 7, 6) < substr(EXCLUDED.token, 7, 6)) AND (EXCLUDED.created_at < k.resend_until OR EXCLUDED.run_again = 1)))
 RETURNING key_id, idempotency_clock(), xmax = 0, ` + columns
 
 func (e postgres) claim(ctx context.Context, tx writer, _ int64, claims []claimOf) ([]claimed, error) {
@@ -182,7 +201,7 @@ func (e postgres) claim(ctx context.Context, tx writer, _ int64, claims []claimO
 		}
 		r := found[c.id]
 		d := idempotency.Decide(r, c.Claim, r.ReadAt)
-		if d.Granted() { // it may be claimed, but was not: somebody else has its lock
+		if d.Granted() { // grantable but not granted: another transaction holds the lock
 			d = idempotency.InProgress
 		}
 		out[i] = claimed{decision: d, record: r}
@@ -229,8 +248,8 @@ func claimArrays(claims []claimOf) []any {
 	}
 }
 
-// duration returns d in microseconds, rounded up, so that no positive duration
-// becomes none. Forever becomes more than the distance to the year 10000.
+// duration returns d in microseconds, rounded up so that positive durations never become
+// zero. Forever becomes a value beyond the distance to year 10000.
 func duration(d time.Duration) int64 {
 	if d == idempotency.Forever {
 		return math.MaxInt64 / 4

@@ -11,8 +11,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/sqldb"
 )
 
-// The numbers of transactions and seqs are drawn by the table. A row whose transaction
-// has a number below what was sealed is not written: see errWentBack.
+// The table generates transaction numbers and seqs. The statement skips rows if their
+// transaction number is below the sealed horizon; append then returns an error.
 const postgresAppend = `INSERT INTO idempotency_ledger (epoch, ` + entryColumns + `)
 SELECT s.epoch, ` + entryColumns + `
 FROM unnest($1::text::bigint[], $2::text::text[], $3::text::bytea[], $4::text::text[], $5::text::bytea[], $6::text::bigint[], $7::text::bigint[], $8::text::bigint[], $9::text::text[], $10::text::text[],
@@ -54,10 +54,8 @@ func (postgres) append(ctx context.Context, tx writer, entries []ledger.Entry) e
 		return fmt.Errorf("sqlstore: ledger: %w", err)
 	}
 	if n != int64(len(entries)) {
-		return &SettingError{
-			Setting: "server", Found: "another one, or one whose transaction numbers have gone back",
-			Rule: "the ledger was sealed beyond the transactions of this server; open the store again, which begins an epoch of the ledger",
-		}
+		return wrong("server", "another one, or one whose transaction numbers have gone back",
+			"the ledger was sealed beyond the transactions of this server; open the store again, which begins an epoch of the ledger")
 	}
 	return nil
 }
@@ -68,42 +66,32 @@ WHERE (epoch, xid, seq) >= ($1::bigint, $2::bigint, $3::bigint) AND (epoch, xid,
 		from.epoch, from.Transaction, from.Seq, to.epoch, to.Transaction, to.Seq, limit))
 }
 
-// unsealed returns none: rows that no seal covers yet are in their order.
+// unsealed returns nil: a row without a seal is normal on PostgreSQL.
 func (postgres) unsealed(context.Context, queryer, int) ([]ledgerRow, error) { return nil, nil }
 
-// beginEpoch begins an epoch of the ledger if the database has come into another server,
-// or the numbers of its transactions went back.
+// beginEpoch begins a ledger epoch if the database was restored to another server, or if
+// the server's transaction numbers went back. Application rights suffice: the database
+// function runs with its owner's rights.
 func beginEpoch(ctx context.Context, db *sql.DB) error {
 	const other = `id = 1 AND (server <> (SELECT system_identifier FROM pg_control_system()) OR horizon > pg_snapshot_xmax(pg_current_snapshot())::text::bigint)`
 	var n int64
 	if err := db.QueryRowContext(ctx, `SELECT count(*) FROM idempotency_sealer WHERE `+other).Scan(&n); err != nil || n == 0 {
 		return err
 	}
-	tx, err := db.BeginTx(ctx, nil)
-	if err != nil {
-		return err
-	}
-	defer tx.Rollback() //nolint:errcheck // after a commit there is nothing to roll back
-	// Who has written with the old epoch ends first, who is going to write waits.
-	if _, err := tx.ExecContext(ctx, `LOCK TABLE idempotency_ledger IN EXCLUSIVE MODE`); err != nil {
-		return err
-	}
-	if _, err := tx.ExecContext(ctx, `UPDATE idempotency_sealer SET epoch = epoch + 1, horizon = 0, server = (SELECT system_identifier FROM pg_control_system()) WHERE `+other); err != nil {
-		return err
-	}
-	return tx.Commit()
+	_, err := db.ExecContext(ctx, `SELECT idempotency_begin_epoch()`)
+	return err
 }
 
-// postgresSeal seals up to ledger.MaxSealed entries, and reports whether there may be more.
+// postgresSeal seals up to ledger.MaxSealed entries and reports whether more may exist.
 func (k *Sealer) postgresSeal(ctx context.Context) (head ledger.Head, more bool, err error) {
 	tx, err := k.config.Ledger.db.BeginTx(ctx, &sql.TxOptions{Isolation: sql.LevelReadCommitted})
 	if err != nil {
 		return ledger.Head{}, false, err
 	}
 	defer tx.Rollback() //nolint:errcheck // after a commit there is nothing to roll back
-	// The row stays locked until the commit: a sealer that was stopped in its
-	// transaction keeps all others out, one that was stopped outside of it has lost its
-	// lease when it comes back.
+	// The row stays locked until commit. A sealer paused inside its transaction therefore
+	// blocks all other sealers; a sealer paused outside may have lost its lease on
+	// return.
 	var id int64
 	err = tx.QueryRowContext(ctx, `SELECT id FROM idempotency_sealer WHERE id = 1 AND (token = $1 OR lease_until <= idempotency_clock()) FOR UPDATE SKIP LOCKED`, k.token[:]).Scan(&id)
 	if errors.Is(err, sql.ErrNoRows) {
@@ -124,33 +112,43 @@ WHERE id = 1 RETURNING fence, epoch, idempotency_clock()`, k.token[:], k.config.
 	if rule != "" {
 		return ledger.Head{}, false, &ledger.TamperError{Kind: ledger.Altered, Seal: last.N, Rule: rule}
 	}
-	// In a statement before the one that reads: all transactions below the horizon have
-	// ended, so their rows are seen, and no other will have such a number.
+	// Read the horizon in a statement before reading entries: all transactions below the
+	// horizon have ended, so their rows are visible, and no later transaction gets such a
+	// number.
 	var horizon int64
 	if err := tx.QueryRowContext(ctx, `SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint`).Scan(&horizon); err != nil {
 		return ledger.Head{}, false, err
 	}
-	found, err := unsealedLeaves(ctx, tx, last, epoch, horizon)
+	found, err := unsealedRows(ctx, tx, last, epoch, horizon)
 	if err != nil {
 		return ledger.Head{}, false, err
 	}
 	if len(found) == 0 {
 		return last.Head(), false, tx.Commit()
 	}
-	// A seal is of one epoch. It ends behind its last entry if there may be more below
-	// the horizon.
+	// A seal covers a single epoch. It ends after its last entry if more entries may
+	// exist below the horizon.
 	s := ledger.Seal{N: last.N + 1, Epoch: found[0].epoch, Fence: fence, At: fromMicros(now), Previous: last.Hash}
 	more = len(found) == ledger.MaxSealed
-	for _, f := range found {
-		if f.epoch != s.Epoch {
-			more = true
+	full := more
+	var end ledger.Place
+	for _, row := range found {
+		if row.epoch != s.Epoch {
+			more, full = true, false
 			break
 		}
-		s.Leaves = append(s.Leaves, f.Leaf)
+		end = row.Place
+		if row.rule == "" && row.entry.Sum() != row.entry.Hash {
+			row.rule = "its content does not have its hash"
+		}
+		if row.rule != "" { // unsealed, so Verify reports the row
+			k.config.Logger.Error("ledger: a row is not an entry, and was not sealed", "transaction", row.Transaction, "seq", row.Seq, "rule", row.rule)
+			continue
+		}
+		s.Leaves = append(s.Leaves, ledger.Leaf{Place: row.Place, Hash: row.entry.Hash})
 	}
-	end := s.Leaves[len(s.Leaves)-1].Place
 	switch {
-	case len(s.Leaves) == ledger.MaxSealed:
+	case full:
 		s.End = ledger.Place{Transaction: end.Transaction, Seq: end.Seq + 1}
 	case s.Epoch < epoch:
 		s.End = ledger.Place{Transaction: math.MaxInt64}
@@ -169,34 +167,14 @@ WHERE id = 1 RETURNING fence, epoch, idempotency_clock()`, k.token[:], k.config.
 	return s.Head(), more, tx.Commit()
 }
 
-type epochLeaf struct {
-	epoch int64
-	ledger.Leaf
-}
-
-// unsealedLeaves reads the entries after the last seal whose transactions have ended.
-func unsealedLeaves(ctx context.Context, tx *sql.Tx, last ledger.Seal, epoch, horizon int64) ([]epochLeaf, error) {
-	rows, err := tx.QueryContext(ctx, `SELECT epoch, xid, seq, hash FROM idempotency_ledger
+// unsealedRows reads rows of ended transactions after the last seal.
+func unsealedRows(ctx context.Context, tx *sql.Tx, last ledger.Seal, epoch, horizon int64) ([]ledgerRow, error) {
+	return readRows(tx.QueryContext(ctx, `SELECT epoch, xid, seq, `+entryColumns+` FROM idempotency_ledger
 WHERE (epoch, xid, seq) >= ($1::bigint, $2::bigint, $3::bigint) AND (epoch < $4::bigint OR epoch = $4::bigint AND xid < $5::bigint) ORDER BY epoch, xid, seq LIMIT $6::bigint`,
-		last.Epoch, last.End.Transaction, last.End.Seq, epoch, horizon, ledger.MaxSealed)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	var found []epochLeaf
-	for rows.Next() {
-		var f epochLeaf
-		var hash []byte
-		if err := rows.Scan(&f.epoch, &f.Transaction, &f.Seq, &hash); err != nil {
-			return nil, err
-		}
-		copy(f.Hash[:], hash)
-		found = append(found, f)
-	}
-	return found, rows.Err()
+		last.Epoch, last.End.Transaction, last.End.Seq, epoch, horizon, ledger.MaxSealed))
 }
 
-// resign ends the lease, so that another sealer need not wait for it.
+// resign ends the lease, so other sealers need not wait for its expiry.
 func (k *Sealer) resign(ctx context.Context) error {
 	_, err := k.config.Ledger.db.ExecContext(ctx, `UPDATE idempotency_sealer SET lease_until = 0 WHERE id = 1 AND token = $1`, k.token[:])
 	return err

@@ -10,45 +10,46 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/sqldb"
 )
 
-// The condition and the assignments are those of Settle. "again" says whether the
-// operation goes back into doubt.
+// The condition and assignments implement idempotency.Finish.
 const postgresSettle = `WITH input AS MATERIALIZED (
-  SELECT * FROM unnest($1::text::bytea[], $2::text::bigint[], $3::text::bigint[], $4::text::text[], $5::text::bytea[], $6::text::bytea[], $7::text::text[], $8::text::text[], $9::text::text[])
-    AS t (key_id, lock_id, fence, kind, response, response_hash, message_id, sequence_number, reason)
+  SELECT * FROM unnest($1::text::bytea[], $2::text::bigint[], $3::text::bigint[], $4::text::text[], $5::text::bytea[], $6::text::bytea[], $7::text::text[], $8::text::text[], $9::text::text[], $10::text::bigint[])
+    AS t (key_id, lock_id, fence, kind, response, response_hash, message_id, sequence_number, reason, lease)
 ), locked AS MATERIALIZED (
   SELECT *, idempotency_clock() AS at FROM input WHERE pg_try_advisory_xact_lock(lock_id)
 )
 UPDATE idempotency_keys k SET
   status = CASE
     WHEN l.kind = 'complete' THEN 'succeeded'
-    WHEN l.kind = 'unknown' OR l.kind IN ('refuted', 'release') AND k.prior_status = 'in_progress' THEN 'in_progress'
+    WHEN l.kind IN ('unknown', 'extend') OR l.kind IN ('refuted', 'release') AND k.prior_status = 'in_progress' THEN 'in_progress'
     WHEN l.kind = 'release' AND k.prior_status <> 'failed' THEN 'released'
     ELSE 'failed' END,
-  token = CASE WHEN l.kind = 'unknown' THEN k.token END,
-  lease_until = CASE WHEN l.kind IN ('unknown', 'release') OR l.kind = 'refuted' AND k.prior_status = 'in_progress' THEN LEAST(k.lease_until, l.at) ELSE k.lease_until END,
-  doubt_since = CASE WHEN l.kind = 'unknown' OR l.kind IN ('refuted', 'release') AND k.prior_status = 'in_progress' THEN k.doubt_since END,
+  token = CASE WHEN l.kind IN ('unknown', 'extend') THEN k.token END,
+  lease_until = CASE WHEN l.kind IN ('unknown', 'release') OR l.kind = 'refuted' AND k.prior_status = 'in_progress' THEN LEAST(k.lease_until, l.at)
+    WHEN l.kind = 'extend' THEN GREATEST(k.lease_until, LEAST(l.at + l.lease, 253402214400000000)) ELSE k.lease_until END,
+  doubt_since = CASE WHEN l.kind IN ('unknown', 'extend') OR l.kind IN ('refuted', 'release') AND k.prior_status = 'in_progress' THEN k.doubt_since END,
   response = CASE WHEN l.kind = 'complete' THEN l.response ELSE k.response END,
   response_hash = CASE WHEN l.kind = 'complete' THEN l.response_hash END,
   message_id = CASE WHEN l.kind = 'complete' THEN l.message_id ELSE k.message_id END,
   sequence_number = CASE WHEN l.kind = 'complete' THEN l.sequence_number ELSE k.sequence_number END,
-  failure = CASE WHEN l.kind = 'release' THEN k.failure ELSE l.reason END,
+  failure = CASE WHEN l.kind IN ('release', 'extend') THEN k.failure ELSE l.reason END,
   created_at = CASE WHEN l.kind = 'release' AND k.prior_status = 'failed' THEN k.prior_created_at ELSE k.created_at END,
-  expires_at = CASE WHEN l.kind = 'release' AND k.prior_status = 'failed' THEN k.prior_expires_at ELSE k.expires_at END,
-  prior_status = CASE WHEN l.kind = 'unknown' OR l.kind IN ('refuted', 'release') AND k.prior_status = 'in_progress' THEN k.prior_status ELSE 'absent' END,
-  prior_created_at = CASE WHEN l.kind = 'unknown' THEN k.prior_created_at END,
-  prior_expires_at = CASE WHEN l.kind = 'unknown' THEN k.prior_expires_at END
+  expires_at = CASE WHEN l.kind = 'release' AND k.prior_status = 'failed' THEN k.prior_expires_at
+    WHEN l.kind = 'release' AND k.prior_status <> 'in_progress' THEN coalesce(k.expires_at, l.at) ELSE k.expires_at END,
+  prior_status = CASE WHEN l.kind IN ('unknown', 'extend') OR l.kind IN ('refuted', 'release') AND k.prior_status = 'in_progress' THEN k.prior_status ELSE 'absent' END,
+  prior_created_at = CASE WHEN l.kind IN ('unknown', 'extend') THEN k.prior_created_at END,
+  prior_expires_at = CASE WHEN l.kind IN ('unknown', 'extend') THEN k.prior_expires_at END
 FROM locked l
 WHERE k.key_id = l.key_id AND k.fence = l.fence AND k.status = 'in_progress' AND k.token IS NOT NULL
 RETURNING k.key_id`
 
-// postgresSettleEntry returns what the ledger holds of the record, too.
+// postgresSettleEntry also returns the record's ledger columns.
 var postgresSettleEntry = postgresSettle + `, l.at, k.` + strings.ReplaceAll(summary, ", ", ", k.")
 
 func (e postgres) settle(ctx context.Context, tx writer, settles []settleOf) ([]settled, error) {
 	if len(settles) == 0 {
 		return nil, nil
 	}
-	var id, lock, fence, kind, response, hash, message, sequence, reason sqldb.Array
+	var id, lock, fence, kind, response, hash, message, sequence, reason, lease sqldb.Array
 	for _, t := range settles {
 		id.Bytes(t.id[:])
 		lock.Int(lockOf(t.id))
@@ -62,12 +63,14 @@ func (e postgres) settle(ctx context.Context, tx writer, settles []settleOf) ([]
 		message.Text(result.MessageID)
 		sequence.Text(result.SequenceNumber)
 		reason.Text(failure.Reason)
+		extension, _ := t.t.Lease()
+		lease.Int(duration(extension))
 	}
 	query := postgresSettle
 	if e.ledger {
 		query = postgresSettleEntry
 	}
-	rows, err := tx.QueryContext(ctx, query, id.String(), lock.String(), fence.String(), kind.String(), response.String(), hash.String(), message.String(), sequence.String(), reason.String())
+	rows, err := tx.QueryContext(ctx, query, id.String(), lock.String(), fence.String(), kind.String(), response.String(), hash.String(), message.String(), sequence.String(), reason.String(), lease.String())
 	if err != nil {
 		return nil, fmt.Errorf("sqlstore: settle: %w", err)
 	}
@@ -112,17 +115,20 @@ func (e postgres) settle(ctx context.Context, tx writer, settles []settleOf) ([]
 			continue
 		}
 		r := found[t.id]
-		_, out[i].err = idempotency.Settle(r, t.ref, t.t, r.ReadAt)
-		// It may be made, but was not: somebody else has its lock.
+		_, out[i].err = idempotency.Finish(r, t.ref, t.t, r.ReadAt)
+		// A valid ending was not applied: another transaction holds the lock.
 		out[i].busy = r.Fence == t.ref.Fence && r.Status == idempotency.Running && r.Token != idempotency.Token{}
 	}
 	return out, nil
 }
 
-// kindOf names a transition.
-func kindOf(t idempotency.Transition) string {
+// kindOf returns an ending's name in postgresSettle.
+func kindOf(t idempotency.Ending) string {
 	if _, ok := t.Result(); ok {
 		return "complete"
+	}
+	if _, ok := t.Lease(); ok {
+		return "extend"
 	}
 	failure, ok := t.Failure()
 	switch {
@@ -144,8 +150,8 @@ func (postgres) count(ctx context.Context, q queryer) (n int64, err error) {
 	return n, nil
 }
 
-// grow adds to a shard of the count that no other transaction is writing, so that an
-// open transaction of a caller delays nobody.
+// grow updates a count shard not being written by another transaction, so a caller's open
+// transaction delays no other. If all shards are locked, grow adds a shard.
 func (postgres) grow(ctx context.Context, tx writer, by int64) error {
 	const free = `UPDATE idempotency_population SET records = records + $1 WHERE shard = (SELECT shard FROM idempotency_population LIMIT 1 FOR UPDATE SKIP LOCKED)`
 	res, err := tx.ExecContext(ctx, free, by)

@@ -11,16 +11,17 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency/ledger"
 )
 
-// Count returns the number of rows, from a count that is kept with each change.
-// Rows of expired and released records are included.
+// Count returns the number of rows, including expired and released records, from a count
+// updated with each change.
 func (s *Store) Count(ctx context.Context) (int64, error) {
 	return s.engine.count(ctx, s.config.DB)
 }
 
-// Purge deletes rows that have expired, or were released and would have expired, in transactions of up to 500 rows, until none
-// is left or ctx ends, and returns how many there were. A key that was purged
-// begins again with generation 1; its fences go on growing. Nothing else is ever
-// deleted. Run it as often as the table shall be small.
+// Purge deletes rows of expired records, and of released records that would have expired
+// or have no expiry time, in transactions of up to 500 rows. It continues until no such
+// row remains or ctx ends, and returns the number of deleted rows. A purged key restarts
+// at generation 1; its fences continue to grow. Purge deletes nothing else. More frequent
+// calls keep the table smaller.
 func (s *Store) Purge(ctx context.Context) (purged int64, err error) {
 	for {
 		if err := s.usable(ctx); err != nil {
@@ -36,19 +37,22 @@ func (s *Store) Purge(ctx context.Context) (purged int64, err error) {
 }
 
 func (s *Store) purge(ctx context.Context, limit int) (n int64, err error) {
-	tx, err := s.config.DB.BeginTx(ctx, nil)
+	tx, err := s.config.DB.BeginTx(ctx, s.options)
 	if err != nil {
 		return 0, fmt.Errorf("sqlstore: purge: %w", err)
 	}
 	defer tx.Rollback() //nolint:errcheck // after a commit there is nothing to roll back
-	now, err := s.engine.now(ctx, tx)
+	if _, err := s.begin(ctx, tx, 0, true); err != nil {
+		return 0, err
+	}
+	now, err := s.now(ctx, tx)
 	if err != nil {
 		return 0, err
 	}
 	query := fmt.Sprintf(`DELETE FROM idempotency_keys WHERE key_id IN (SELECT key_id FROM idempotency_keys WHERE expires_at <= ?1 AND status <> 'in_progress' LIMIT %d)`, limit)
 	if s.config.Dialect == PostgreSQL {
-		// Of two that purge at once, each skips the other's rows, and those that are being
-		// claimed. The array makes the planner evaluate the LIMIT once.
+		// Concurrent purges skip each other's rows, and rows being claimed. The array
+		// makes the planner evaluate LIMIT once.
 		query = fmt.Sprintf(`DELETE FROM idempotency_keys WHERE key_id = ANY (ARRAY(SELECT key_id FROM idempotency_keys WHERE expires_at <= $1 AND status <> 'in_progress' LIMIT %d FOR UPDATE SKIP LOCKED))`, limit)
 	}
 	if s.config.Ledger {
@@ -78,25 +82,15 @@ func affected(res sql.Result, err error) (int64, error) {
 	return res.RowsAffected()
 }
 
-// purgeRecorded deletes rows and writes each into the ledger.
+// purgeRecorded deletes rows and records each deletion in the ledger.
 func (s *Store) purgeRecorded(ctx context.Context, tx *sql.Tx, query string, now time.Time) (int64, error) {
 	rows, err := tx.QueryContext(ctx, query+fmt.Sprintf(` RETURNING %d, `, now.UnixMicro())+summary, now.UnixMicro())
 	if err != nil {
 		return 0, err
 	}
-	defer rows.Close()
-	var entries []ledger.Entry
-	for rows.Next() {
-		entry, err := scanSummary(rows)
-		if err != nil {
-			return 0, err
-		}
-		entry.Event, entry.Status = ledger.Purged, idempotency.Absent.String()
-		entries = append(entries, entry)
-	}
-	if err := rows.Err(); err != nil {
+	entries, err := scanSummaries(rows, func(e *ledger.Entry) { e.Event, e.Status = ledger.Purged, idempotency.Absent.String() })
+	if err != nil {
 		return 0, err
 	}
-	rows.Close()
 	return int64(len(entries)), s.engine.append(ctx, tx, entries)
 }

@@ -8,12 +8,10 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
 )
 
-// columns are those of a record, in the order of scanRecord and recordArgs, without
-// key_id.
+// columns lists a record's columns except key_id, in scanRecord and recordArgs order.
 const columns = `scope, operation_type, key, generation, fingerprint_spec, request_hash, body_hash, message_group, body, response, response_hash, message_id, sequence_number, status, decision, run_again, token, fence, attempts, lease_until, doubt_since, resend_until, failure, created_at, expires_at, dataset_id, version, source_uri, artifact_checksum, care_label, replay_safe, prior_status, prior_created_at, prior_expires_at`
 
-// statusText returns the status as the column has it: a row that is absent was
-// released.
+// statusText returns a status as stored: an absent record's row has status released.
 func statusText(s idempotency.Status) string {
 	if s == idempotency.Absent {
 		return "released"
@@ -28,7 +26,7 @@ func parseStatus(s string) (idempotency.Status, error) {
 	return idempotency.ParseStatus(s)
 }
 
-// row is a record as it is read, with the decision of its last grant.
+// row is a record as read, with its last grant's decision.
 type row struct {
 	record   idempotency.Record
 	decision idempotency.Decision
@@ -36,7 +34,7 @@ type row struct {
 
 type scanner interface{ Scan(dest ...any) error }
 
-// scanRecord reads the columns, after those of before.
+// scanRecord reads the before columns, then the record's columns.
 func scanRecord(s scanner, before ...any) (row, error) {
 	var (
 		r                                       idempotency.Record
@@ -75,7 +73,7 @@ func scanRecord(s scanner, before ...any) (row, error) {
 	return row{record: r, decision: parseDecision(decision)}, nil
 }
 
-// recordArgs returns the values of the columns.
+// recordArgs returns values in columns order.
 func recordArgs(r idempotency.Record, d idempotency.Decision, runAgain bool) []any {
 	var responseHash []byte
 	if r.Status == idempotency.Succeeded {
@@ -91,7 +89,7 @@ func recordArgs(r idempotency.Record, d idempotency.Decision, runAgain bool) []a
 	}
 }
 
-// parseDecision returns the decision of a grant, or Undecided.
+// parseDecision returns a grant's decision, or Undecided.
 func parseDecision(s string) idempotency.Decision {
 	for _, d := range []idempotency.Decision{idempotency.New, idempotency.Renewed, idempotency.Reclaimed} {
 		if d.String() == s {
@@ -124,7 +122,7 @@ func toInt(b bool) int64 {
 	return 0
 }
 
-// nonZero returns nil, which is NULL, for zero bytes.
+// nonZero returns b, or nil (NULL) if all bytes are zero.
 func nonZero(b []byte) []byte {
 	for _, c := range b {
 		if c != 0 {
@@ -134,7 +132,7 @@ func nonZero(b []byte) []byte {
 	return nil
 }
 
-// notNil returns bytes that are not NULL.
+// notNil returns b, or empty bytes instead of nil (NULL).
 func notNil(b []byte) []byte {
 	if b == nil {
 		return []byte{}

@@ -12,45 +12,45 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency/ledger"
 )
 
-// ErrOtherSealer: another sealer has the lease. Nothing was sealed by this one.
+// ErrOtherSealer reports that another sealer has the lease. This sealer sealed nothing.
 var ErrOtherSealer = errors.New("another sealer has the lease")
 
 // SealerConfig configures a [Sealer]. Only Ledger is required.
 type SealerConfig struct {
 	Ledger *Ledger
 
-	// Holder names the process in the row of the sealer. Empty means the name of the
-	// machine and the process ID.
+	// Holder names this process in the sealer's row. Empty means host name and process
+	// ID.
 	Holder string
 
-	// Interval is how long Run waits when everything is sealed. Zero means 1 s.
+	// Interval is Run's wait once everything is sealed. Zero means 1 s.
 	Interval time.Duration
 
-	// Lease is how long others wait for a sealer that has died. Zero means 10 s; it is
-	// more than Interval.
+	// Lease is how long other sealers wait after this sealer dies. It must exceed
+	// Interval. Zero means the longer of 10 s and three Intervals.
 	Lease time.Duration
 
-	// Sink keeps a head where those who can write to the database cannot. Run calls it
-	// from one goroutine with each head that it finds, which may leave out some, and again
-	// after an error. Nil means none: then the log is what keeps them.
+	// Sink stores a head beyond the reach of database writers. Run calls Sink from one
+	// goroutine with each head found (some may be skipped), and again after an error.
+	// Without a Sink (nil), only the log keeps heads.
 	Sink func(context.Context, ledger.Head) error
 
-	// Logger gets a record for each head and for each error. Nil means none.
+	// Logger receives a record for each head and each error. Nil disables logging.
 	Logger *slog.Logger
 }
 
-// Sealer seals the entries of a ledger in PostgreSQL and exports the heads. On SQLite,
-// where each transaction seals, it only exports them. Several may run in several
-// processes: one of them works, and another takes over when it ends.
+// Sealer seals ledger entries in PostgreSQL and exports heads. On SQLite, where each
+// transaction seals its entries, a Sealer only exports heads. Several processes may run a
+// Sealer. On PostgreSQL only the lease holder works; when it ends, another takes over.
 type Sealer struct {
 	config SealerConfig
 	token  idempotency.Token
 }
 
-// NewSealer returns a sealer, or a [*SettingError].
+// NewSealer returns a sealer, or an [*idempotency.InvalidError].
 func NewSealer(c SealerConfig) (*Sealer, error) {
 	if c.Ledger == nil {
-		return nil, &SettingError{Setting: "SealerConfig.Ledger", Found: "nil", Rule: "use Store.Ledger of a store with Config.Ledger, or OpenLedger"}
+		return nil, wrong("SealerConfig.Ledger", "nil", "use Store.Ledger of a store with Config.Ledger, or OpenLedger")
 	}
 	if c.Interval == 0 {
 		c.Interval = time.Second
@@ -59,7 +59,7 @@ func NewSealer(c SealerConfig) (*Sealer, error) {
 		c.Lease = max(10*time.Second, 3*c.Interval)
 	}
 	if c.Interval < 0 || c.Lease <= c.Interval {
-		return nil, &SettingError{Setting: "SealerConfig", Found: fmt.Sprintf("Interval %v, Lease %v", c.Interval, c.Lease), Rule: "want an interval that is not negative, and a longer lease"}
+		return nil, wrong("SealerConfig", fmt.Sprintf("Interval %v, Lease %v", c.Interval, c.Lease), "want an interval that is not negative, and a longer lease")
 	}
 	if c.Holder == "" {
 		host, _ := os.Hostname()
@@ -71,8 +71,8 @@ func NewSealer(c SealerConfig) (*Sealer, error) {
 	return &Sealer{config: c, token: idempotency.NewToken()}, nil
 }
 
-// Seal seals all entries whose transactions, and all that began before them, have ended,
-// and returns the head. If another sealer has the lease it returns [ErrOtherSealer].
+// Seal seals all entries whose transactions, and all transactions begun earlier, have
+// ended. It returns the head, or [ErrOtherSealer] if another sealer has the lease.
 func (k *Sealer) Seal(ctx context.Context) (ledger.Head, error) {
 	if k.config.Ledger.dialect == SQLite {
 		return k.config.Ledger.Head(ctx)
@@ -88,8 +88,8 @@ func (k *Sealer) Seal(ctx context.Context) (ledger.Head, error) {
 	}
 }
 
-// Run seals and exports heads until ctx ends, and returns nil then. It goes on after
-// errors, which are logged.
+// Run seals and exports heads until ctx ends, then returns nil. Run logs errors and
+// continues.
 func (k *Sealer) Run(ctx context.Context) error {
 	var kept ledger.Head
 	for ctx.Err() == nil {
@@ -110,7 +110,8 @@ func (k *Sealer) Run(ctx context.Context) error {
 	return nil
 }
 
-// keep exports a head that is not the last one that was, and returns the last.
+// keep exports head unless it equals kept, the last exported head. It returns the last
+// exported head.
 func (k *Sealer) keep(ctx context.Context, head, kept ledger.Head) ledger.Head {
 	if head == kept {
 		return kept

@@ -9,13 +9,13 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
 )
 
-// sqlite makes each call row by row, with the rules of package idempotency: while a
-// transaction writes, no other does.
+// sqlite executes calls row by row using package idempotency's rules: during a write
+// transaction, no other transaction writes.
 type sqlite struct {
 	clock      func() time.Time
 	ledger     bool
 	statements *statements
-	drawn      atomic.Int64 // the greatest fence that was drawn here, in a commit or not
+	drawn      atomic.Int64 // greatest fence drawn by this store, committed or not
 }
 
 func (*sqlite) placeholder(i int) string { return fmt.Sprintf("?%d", i) }
@@ -29,7 +29,7 @@ func (e *sqlite) read(ctx context.Context, q queryer, ids []idempotency.KeyID) (
 		return nil, nil
 	}
 	text, n := sqliteRead(len(ids))
-	args := make([]any, n) // those that are not needed are NULL, and find nothing
+	args := make([]any, n) // unused parameters are NULL and match nothing
 	for i := range ids {
 		args[i] = ids[i][:]
 	}
@@ -54,30 +54,38 @@ func (e *sqlite) read(ctx context.Context, q queryer, ids []idempotency.KeyID) (
 	return found, nil
 }
 
-// begin writes before anything is read, which makes the transaction what BEGIN
-// IMMEDIATE would, whatever the driver begins with.
+// begin writes before reading. The transaction therefore behaves like BEGIN IMMEDIATE,
+// however the driver begins it.
 //
-// A fence is greater than all that were committed, than all that were drawn here, and
-// than the time in microseconds: so one that a caller saw before it rolled back is not
-// drawn again, not even by another process, unless the clock was set back.
-func (e *sqlite) begin(ctx context.Context, tx writer, n int) (int64, error) {
+// A fence exceeds all committed fences and all fences drawn by this store, and is at
+// least the time in microseconds. A fence seen by a caller before rollback is therefore
+// never drawn again, even by another process, unless the clock was set back.
+func (e *sqlite) begin(ctx context.Context, tx writer, n int) (at started, err error) {
 	draw, err := tx.PrepareContext(ctx, sqliteFence)
 	if err != nil {
-		return 0, fmt.Errorf("sqlstore: begin: %w", err)
+		return at, fmt.Errorf("sqlstore: begin: %w", err)
 	}
 	defer draw.Close()
-	least := max(e.drawn.Load()+1, e.time().UnixMicro())
-	var last int64
-	if err := draw.QueryRowContext(ctx, least, max(n, 1)).Scan(&last); err != nil {
-		return 0, fmt.Errorf("sqlstore: begin: %w", err)
+	at.now = e.time().UnixMicro()
+	var last, oldest int64
+	if err := draw.QueryRowContext(ctx, max(e.drawn.Load()+1, at.now), max(n, 1)).Scan(&last, &oldest, &at.seen); err != nil {
+		return at, fmt.Errorf("sqlstore: begin: %w", err)
+	}
+	if err := schema.CheckOldest(oldest); err != nil {
+		return at, err
 	}
 	for drawn := e.drawn.Load(); last > drawn && !e.drawn.CompareAndSwap(drawn, last); drawn = e.drawn.Load() {
 	}
-	return last - int64(max(n, 1)) + 1, nil
+	at.fence = last - int64(max(n, 1)) + 1
+	return at, nil
 }
 
-// claim inserts what is new without reading it first: most claims are new, and a row that
-// is there shows that one is not.
+func (*sqlite) rememberTime() string {
+	return `UPDATE idempotency_meta SET value = ? WHERE name = 'clock'`
+}
+
+// claim inserts each row without reading first: most claims are new, and a conflict
+// reveals an existing row.
 func (e *sqlite) claim(ctx context.Context, tx writer, fence int64, claims []claimOf) ([]claimed, error) {
 	if len(claims) == 0 {
 		return nil, nil
@@ -137,8 +145,8 @@ func (e *sqlite) claim(ctx context.Context, tx writer, fence int64, claims []cla
 	return out, nil
 }
 
-// complete makes the completions that need not be read first, and returns the others: with
-// a ledger all of them, because its entries say what the record holds.
+// complete executes completions requiring no read and returns the other indexes. With a
+// ledger, complete returns all indexes, because entries include record data.
 func (e *sqlite) complete(ctx context.Context, tx writer, settles []settleOf, out []settled) (others []int, err error) {
 	if e.ledger {
 		for i := range settles {
@@ -201,7 +209,7 @@ func (e *sqlite) settle(ctx context.Context, tx writer, settles []settleOf) ([]s
 	for _, i := range others {
 		t := settles[i]
 		found := records[t.id]
-		r, err := idempotency.Settle(found, t.ref, t.t, e.time())
+		r, err := idempotency.Finish(found, t.ref, t.t, e.time())
 		if err != nil || r.Equal(found) {
 			out[i].err = err
 			continue
@@ -210,6 +218,9 @@ func (e *sqlite) settle(ctx context.Context, tx writer, settles []settleOf) ([]s
 		if r.Status == idempotency.Succeeded {
 			h := r.Result.Hash()
 			hash = h[:]
+		}
+		if r.Status == idempotency.Absent && r.Expires.IsZero() {
+			r.Expires = e.time() // the row's expiry, for Purge
 		}
 		if _, err := update.ExecContext(ctx, statusText(r.Status), nonZero(r.Token[:]), r.LeaseUntil.UnixMicro(), toNull(r.DoubtSince),
 			notNil(r.Result.Response), hash, r.Result.MessageID, r.Result.SequenceNumber, r.Reason, r.Created.UnixMicro(), toNull(r.Expires),
@@ -224,9 +235,9 @@ func (e *sqlite) settle(ctx context.Context, tx writer, settles []settleOf) ([]s
 	return out, nil
 }
 
-// brief returns a context for statements that change one row each after the first
-// write of a transaction: nothing can make them wait. A driver may start a goroutine for
-// each statement whose context can end. The end of ctx still ends the transaction.
+// brief returns a context for single-row statements after a transaction's first write:
+// such statements never wait. Drivers may start a goroutine for each statement with a
+// cancelable context. The end of ctx still ends the transaction.
 func brief(ctx context.Context) context.Context { return context.WithoutCancel(ctx) }
 
 func (*sqlite) count(ctx context.Context, q queryer) (n int64, err error) {

@@ -12,8 +12,7 @@ import (
 
 const sqliteAppend = `INSERT INTO idempotency_ledger (seq, ` + entryColumns + `) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23)`
 
-// append seals what it writes: there is one writer, so the seals are in the order of
-// the commits.
+// append also seals its entries: with a single writer, seals follow commit order.
 func (e *sqlite) append(ctx context.Context, tx writer, entries []ledger.Entry) error {
 	if len(entries) == 0 {
 		return nil
@@ -22,7 +21,7 @@ func (e *sqlite) append(ctx context.Context, tx writer, entries []ledger.Entry) 
 	if err != nil {
 		return err
 	}
-	// A row that somebody added without a seal does not stop the store; Verify finds it.
+	// An unsealed row added from outside does not stop the store; Verify reports the row.
 	var seq int64
 	if err := tx.QueryRowContext(ctx, `SELECT max(coalesce(max(seq), 0) + 1, ?1) FROM idempotency_ledger`, last.End.Seq).Scan(&seq); err != nil {
 		return fmt.Errorf("sqlstore: ledger: %w", err)
@@ -54,7 +53,7 @@ func (*sqlite) rows(ctx context.Context, q queryer, from, to position, limit int
 	return readRows(q.QueryContext(ctx, `SELECT 1, seq, seq, `+entryColumns+` FROM idempotency_ledger WHERE seq >= ?1 AND seq < ?2 ORDER BY seq LIMIT ?3`, from.Seq, to.Seq, limit))
 }
 
-// unsealed returns rows that no seal covers: the first if one was added without a seal.
+// unsealed returns up to limit rows not covered by any seal, all added from outside.
 func (*sqlite) unsealed(ctx context.Context, q queryer, limit int) ([]ledgerRow, error) {
 	return readRows(q.QueryContext(ctx, `SELECT 1, seq, seq, `+entryColumns+` FROM idempotency_ledger WHERE seq >= (SELECT coalesce(max(end_seq), 0) FROM idempotency_seals) ORDER BY seq LIMIT ?1`, limit))
 }
@@ -78,7 +77,8 @@ func readRows(rows *sql.Rows, err error) ([]ledgerRow, error) {
 	return out, nil
 }
 
-// lastSeal returns the last seal, or the zero Seal, and why the row is not one.
+// lastSeal returns the last seal, or the zero Seal. A non-empty rule explains why the row
+// is invalid.
 func lastSeal(ctx context.Context, q queryer) (seal ledger.Seal, rule string, err error) {
 	seal, rule, err = scanSeal(q.QueryRowContext(ctx, `SELECT `+sealColumns+` FROM idempotency_seals ORDER BY n DESC LIMIT 1`))
 	if errors.Is(err, sql.ErrNoRows) {

@@ -6,21 +6,21 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
 )
 
-// Parameters have no numbers: a driver that looks each up by its name takes long for many.
+// Parameters are not numbered: drivers that look up each parameter by name are slow with
+// many.
 
-const sqliteFence = `UPDATE idempotency_meta SET value = max(value + 1, ?) + ? - 1 WHERE name = 'fence' RETURNING value`
+var sqliteFence = `UPDATE idempotency_meta SET value = max(value + 1, ?) + ? - 1 WHERE name = 'fence' RETURNING value, ` + schema.Oldest() + `, (SELECT value FROM idempotency_meta WHERE name = 'clock')`
 
 const sqliteGrow = `UPDATE idempotency_meta SET value = value + ? WHERE name = 'records'`
 
-// sqliteInsert makes a row of a first claim, with the values that each has as text.
+// sqliteInsert inserts a first claim's row, with constant values as literals.
 const sqliteInsert = `INSERT INTO idempotency_keys (key_id, scope, operation_type, key, generation, fingerprint_spec, request_hash, body_hash, message_group, body,
   response, response_hash, message_id, sequence_number, status, decision, run_again, token, fence, attempts, lease_until, doubt_since, resend_until, failure, created_at, expires_at,
   dataset_id, version, source_uri, artifact_checksum, care_label, replay_safe, prior_status, prior_created_at, prior_expires_at)
 VALUES (?, ?, ?, ?, 1, ?, ?, ?, ?, ?, x'', NULL, '', '', 'in_progress', 'new', ?, ?, ?, 1, ?, ?, ?, '', ?, ?, ?, ?, ?, ?, ?, ?, 'absent', NULL, NULL)
 ON CONFLICT (key_id) DO NOTHING`
 
-// sqliteInsertArgs returns the values of sqliteInsert for a record that Grant has made of
-// nothing.
+// sqliteInsertArgs returns sqliteInsert values for a record granted from an empty record.
 func sqliteInsertArgs(c claimOf, r idempotency.Record) []any {
 	return []any{
 		c.id[:], []byte(r.Key.Scope), r.Key.Operation, []byte(r.Key.Value), r.Fingerprint.Spec, r.Fingerprint.Sum[:], nonZero(r.Seal[:]), []byte(r.Group), notNil(r.Body),
@@ -40,15 +40,15 @@ ON CONFLICT (key_id) DO UPDATE SET generation = excluded.generation, fingerprint
 const sqliteSettle = `UPDATE idempotency_keys SET status = ?, token = ?, lease_until = ?, doubt_since = ?, response = ?, response_hash = ?, message_id = ?, sequence_number = ?,
   failure = ?, created_at = ?, expires_at = ?, prior_status = ?, prior_created_at = ?, prior_expires_at = ? WHERE key_id = ?`
 
-// sqliteComplete is the first case of idempotency.Settle, which is nearly every one: the
-// last claim of the key ends with a result.
+// sqliteComplete implements the first and by far most frequent case of
+// idempotency.Finish: the key's last claim ends with a result.
 const sqliteComplete = `UPDATE idempotency_keys SET status = 'succeeded', token = NULL, doubt_since = NULL, response = ?, response_hash = ?, message_id = ?, sequence_number = ?,
   failure = '', prior_status = 'absent', prior_created_at = NULL, prior_expires_at = NULL WHERE key_id = ? AND fence = ? AND status = 'in_progress' AND token IS NOT NULL`
 
-// sqliteReads are for so many keys at once.
+// sqliteReads lists the key counts of prepared reads.
 var sqliteReads = [...]int{1, 16, idempotency.MaxBatch}
 
-// sqliteRead returns a query for n keys, and how many parameters it has.
+// sqliteRead returns a query for at least n keys, and its number of parameters.
 func sqliteRead(n int) (text string, parameters int) {
 	for _, size := range sqliteReads {
 		if n <= size {
@@ -59,7 +59,7 @@ func sqliteRead(n int) (text string, parameters int) {
 	return `SELECT key_id, ` + columns + ` FROM idempotency_keys WHERE key_id IN (?` + strings.Repeat(", ?", n-1) + `)`, n
 }
 
-// sqliteStatements are those that are worth being prepared.
+// sqliteStatements returns all statements worth preparing.
 func sqliteStatements() []string {
 	texts := []string{sqliteFence, sqliteGrow, sqliteInsert, sqliteUpsert, sqliteSettle, sqliteComplete, sqliteAppend}
 	for _, n := range sqliteReads {

@@ -6,22 +6,22 @@ import (
 	"fmt"
 )
 
-// writer is what an engine writes with: a transaction.
+// writer is the transaction interface used by engines for writing.
 type writer interface {
 	queryer
 	ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error)
 	PrepareContext(ctx context.Context, query string) (*sql.Stmt, error)
 }
 
-// statements of a database are compiled once for each of its connections. The zero value
-// has none.
+// statements holds a database's statements, compiled once per connection. The zero value
+// is empty.
 type statements struct {
 	db     *sql.DB
 	byText map[string]*sql.Stmt
 }
 
-// prepare adds statements. It is not for use within a transaction, which may have the only
-// connection.
+// prepare adds statements. Do not call prepare during a transaction, which may hold the
+// only connection.
 func (p *statements) prepare(ctx context.Context, db *sql.DB, texts ...string) error {
 	p.db, p.byText = db, make(map[string]*sql.Stmt, len(texts))
 	for _, text := range texts {
@@ -41,7 +41,7 @@ func (p *statements) close() {
 	}
 }
 
-// query makes a query of the database or of a transaction.
+// query runs a query on the database or a transaction.
 func (p *statements) query(ctx context.Context, q queryer, text string, args ...any) (*sql.Rows, error) {
 	if s := p.byText[text]; s != nil && q == queryer(p.db) {
 		return s.QueryContext(ctx, args...)
@@ -49,7 +49,7 @@ func (p *statements) query(ctx context.Context, q queryer, text string, args ...
 	return q.QueryContext(ctx, text, args...)
 }
 
-// in returns a transaction of the database that need not compile its statements again.
+// in wraps a database transaction to reuse compiled statements.
 func (p *statements) in(tx *sql.Tx) writer { return preparedTx{tx, p} }
 
 type preparedTx struct {

@@ -4,103 +4,117 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+	"log/slog"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency/ledger"
-	"github.com/kansas-frontier-matrix/sqsfifo/internal/sqldb"
 )
 
 // Config configures a [Store].
 type Config struct {
-	// DB is the database, opened by the caller, who closes it after the store. The store
-	// uses up to three of its connections at once beside those of its callers' reads.
+	// DB is the database, opened by the caller and closed by the caller after the store.
+	// The store uses up to three connections at once, plus those of its callers' reads.
 	DB *sql.DB
 
 	Dialect Dialect
 
-	// Capacity is the largest number of rows; a claim of another key is then refused as
-	// Full. 0 is no bound. Transactions that run at the same time may exceed it by one
+	// Capacity is the maximum number of rows; beyond it, claims of new keys are refused
+	// as Full. Zero means unlimited. Concurrent transactions may exceed Capacity by a
 	// group each. See [Store.Purge].
 	Capacity int64
 
-	// GroupTimeout bounds one group of writes. The default is 10 s.
+	// GroupTimeout limits each group of writes. Zero means 10 s.
 	GroupTimeout time.Duration
 
-	// Ledger makes the store write each change of a key into the ledger, in the
-	// transaction of the change: see [Ledger]. Once a store has been opened with it, the
-	// database is refused to stores without it.
+	// Ledger makes the store record each key change in the ledger, in the same
+	// transaction: see [Ledger]. After a store has opened the database with Ledger,
+	// stores without Ledger cannot open it.
 	Ledger bool
 
-	// AllowLoss accepts settings of the database under which acknowledged writes may be
-	// lost. They are named by [Store.Weaknesses].
+	// Logger receives a record after a backward step of the database clock. Nil disables
+	// logging.
+	Logger *slog.Logger
+
+	// AllowLoss accepts database settings under which acknowledged writes may be lost.
+	// [Store.Weaknesses] lists those settings.
 	AllowLoss bool
 
-	// Clock is the time of a SQLite database; nil is time.Now. It must be nil for
-	// PostgreSQL, which has its own.
+	// Clock returns the time for SQLite; nil means time.Now. Clock must be nil for
+	// PostgreSQL, which uses the server's clock.
 	Clock func() time.Time
 }
 
-// Store is an [idempotency.Store] in a database. It is safe for concurrent use.
-// Any number of stores and processes may share a database.
+// Store is an [idempotency.Store] in a database. It is safe for concurrent use. Any
+// number of stores and processes may share a database.
 type Store struct {
 	config     Config
 	engine     engine
-	weaknesses []sqldb.Setting
+	weak       []*idempotency.InvalidError
 	committers int
 	statements *statements
 	unseen     unseen
-	options    *sql.TxOptions // of the transactions of groups
+	options    *sql.TxOptions // of group transactions
 
 	mu       sync.Mutex
 	queue    []*item
 	running  int                        // committers
-	inFlight map[idempotency.KeyID]bool // keys of the groups that are being written
+	lastErr  error                      // of the last write, nil on success
+	inFlight map[idempotency.KeyID]bool // keys of groups being written
 	closed   bool
-	idle     sync.Cond // with mu: a committer ended
+	idle     sync.Cond // uses mu; signals a committer's end
 
-	stats struct{ groups, claims, transitions, reads atomic.Int64 }
+	seen atomic.Int64 // largest database time seen by this process, in microseconds
+
+	stats struct{ groups, claims, transitions, reads, clockSteps atomic.Int64 }
 }
 
-var _ idempotency.Store = (*Store)(nil)
+var (
+	_ idempotency.Store  = (*Store)(nil)
+	_ idempotency.Writer = (*Store)(nil)
+)
 
-// engine is what the dialects do differently.
+// engine contains all dialect-specific operations.
 type engine interface {
-	// read returns the records of the keys that have a row.
+	// read returns existing records of the keys.
 	read(ctx context.Context, q queryer, ids []idempotency.KeyID) (map[idempotency.KeyID]idempotency.Record, error)
 
-	// now returns the time of the store.
+	// now returns the store's time.
 	now(ctx context.Context, q queryer) (time.Time, error)
 
-	// begin makes tx the writer, where there is only one, and returns the first of n
-	// fences if the engine draws them.
-	begin(ctx context.Context, tx writer, n int) (fence int64, err error)
+	// begin makes tx the only writer on SQLite, checks that this program may write, and
+	// draws n fences if the engine draws fences.
+	begin(ctx context.Context, tx writer, n int) (started, error)
 
-	// claim makes claims of different keys, if there are any.
+	// rememberTime returns the statement for recording the database time. The statement
+	// waits for no other transaction.
+	rememberTime() string
+
+	// claim executes claims of distinct keys, if any.
 	claim(ctx context.Context, tx writer, fence int64, claims []claimOf) ([]claimed, error)
 
-	// settle makes transitions of different keys, if there are any.
+	// settle executes transitions of distinct keys, if any.
 	settle(ctx context.Context, tx writer, settles []settleOf) ([]settled, error)
 
-	// append writes entries into the ledger.
+	// append writes ledger entries.
 	append(ctx context.Context, tx writer, entries []ledger.Entry) error
 
-	// rows returns up to limit entries of the ledger from one place to before another, of
-	// an epoch or earlier ones.
+	// rows returns up to limit ledger entries at or after position from and before
+	// position to, possibly of several epochs.
 	rows(ctx context.Context, q queryer, from, to position, limit int) ([]ledgerRow, error)
 
-	// unsealed returns up to limit entries that should have a seal and have none.
+	// unsealed returns up to limit entries wrongly lacking a seal.
 	unsealed(ctx context.Context, q queryer, limit int) ([]ledgerRow, error)
 
 	// count returns the number of rows.
 	count(ctx context.Context, q queryer) (int64, error)
 
-	// grow adds to the number of rows.
+	// grow adds by to the number of rows.
 	grow(ctx context.Context, tx writer, by int64) error
 
-	// placeholder returns the i-th parameter of a statement, from 1.
+	// placeholder returns statement parameter i, counting from 1.
 	placeholder(i int) string
 }
 
@@ -112,82 +126,59 @@ type claimOf struct {
 type claimed struct {
 	decision idempotency.Decision
 	record   idempotency.Record // as granted or as found
-	inserted bool               // a row
+	inserted bool               // a row was inserted
 }
 
 type settleOf struct {
 	ref idempotency.Ref
 	id  idempotency.KeyID
-	t   idempotency.Transition
+	t   idempotency.Ending
 }
 
 type settled struct {
 	err  error
-	busy bool // somebody else is writing the record; try again
+	busy bool // another transaction is writing the record; try again
 
 	made  bool         // the transition changed the record
-	entry ledger.Entry // about it, if it was made and the engine keeps a ledger
+	entry ledger.Entry // if made, and the engine has a ledger
 }
 
-// Open returns a store over a database that [Migrate] has prepared. It refuses, with
-// a [*SettingError], settings under which an acknowledged write may be lost, unless
-// the configuration allows them.
+// Open returns a store using a database prepared by [Migrate]. It returns an
+// [*idempotency.InvalidError] for an invalid configuration, for a different schema, and
+// for settings under which acknowledged writes may be lost, unless the configuration
+// allows loss.
 func Open(ctx context.Context, c Config) (*Store, error) {
-	if c.DB == nil {
-		return nil, &SettingError{Setting: "Config.DB", Found: "nil", Rule: "open the database with a driver and pass it"}
-	}
 	if c.Capacity < 0 || c.GroupTimeout < 0 {
-		return nil, &SettingError{Setting: "Config", Found: fmt.Sprintf("Capacity %d, GroupTimeout %v", c.Capacity, c.GroupTimeout), Rule: "want 0 or more"}
+		return nil, wrong("Config", fmt.Sprintf("Capacity %d, GroupTimeout %v", c.Capacity, c.GroupTimeout), "want 0 or more")
+	}
+	if c.Dialect == PostgreSQL && c.Clock != nil {
+		return nil, wrong("Config.Clock", "set", "PostgreSQL has its own clock; leave it nil")
+	}
+	weak, err := schema.Open(ctx, c.DB, c.Dialect, c.AllowLoss)
+	if err != nil {
+		return nil, err
 	}
 	if c.GroupTimeout == 0 {
 		c.GroupTimeout = 10 * time.Second
 	}
-	s := &Store{config: c, statements: &statements{}, inFlight: map[idempotency.KeyID]bool{}}
-	s.idle.L = &s.mu
-	schema, err := c.Dialect.schema()
-	if err != nil {
-		return nil, err
+	if c.Logger == nil {
+		c.Logger = slog.New(slog.DiscardHandler)
 	}
-	var found sqldb.Settings
-	switch c.Dialect {
-	case SQLite:
+	s := &Store{config: c, options: c.Dialect.TxOptions(), weak: weak, statements: &statements{}, inFlight: map[idempotency.KeyID]bool{}}
+	s.idle.L = &s.mu
+	if c.Dialect == SQLite {
 		clock := c.Clock
 		if clock == nil {
 			clock = time.Now
 		}
 		s.engine, s.committers = &sqlite{clock: clock, ledger: c.Ledger, statements: s.statements}, 1
-		found, err = sqldb.ReadSQLite(ctx, c.DB)
-	case PostgreSQL:
-		if c.Clock != nil {
-			return nil, &SettingError{Setting: "Config.Clock", Found: "set", Rule: "PostgreSQL has its own clock; leave it nil"}
-		}
+	} else {
 		s.engine, s.committers = postgres{ledger: c.Ledger}, 2
-		s.options = &sql.TxOptions{Isolation: sql.LevelReadCommitted} // whatever the default of the database
-		found, err = sqldb.ReadPostgreSQL(ctx, c.DB, "the store")
-	}
-	switch {
-	case err != nil:
-		return nil, fmt.Errorf("sqlstore: %w", err)
-	case found.Refused != nil:
-		return nil, &SettingError{Setting: found.Refused.Name, Found: found.Refused.Found, Rule: found.Refused.Rule}
-	case len(found.Weak) > 0 && !c.AllowLoss:
-		w := found.Weak[0]
-		return nil, &SettingError{Setting: w.Name, Found: w.Found, Rule: w.Rule + ", or set Config.AllowLoss"}
-	}
-	s.weaknesses = found.Weak
-	version, err := schema.Version(ctx, c.DB)
-	switch {
-	case err != nil:
-		return nil, fmt.Errorf("sqlstore: %w", err)
-	case version > schemaVersion:
-		return nil, newerSchema(version)
-	case version < schemaVersion:
-		return nil, &SettingError{Setting: "schema", Found: fmt.Sprintf("version %d", version), Rule: fmt.Sprintf("want %d; call Migrate", schemaVersion)}
 	}
 	if err := s.openLedger(ctx); err != nil {
 		return nil, err
 	}
-	if c.Dialect == SQLite { // a driver of PostgreSQL prepares by itself
+	if c.Dialect == SQLite { // PostgreSQL drivers prepare automatically
 		if err := s.statements.prepare(ctx, c.DB, sqliteStatements()...); err != nil {
 			return nil, err
 		}
@@ -195,17 +186,22 @@ func Open(ctx context.Context, c Config) (*Store, error) {
 	return s, nil
 }
 
-// Weaknesses names the settings under which acknowledged writes may be lost, for
-// example "synchronous is 1". It is empty unless [Config.AllowLoss] is set.
+// wrong returns an [*idempotency.InvalidError] wrapped with this package's name.
+func wrong(field, found, rule string) error {
+	return fmt.Errorf("sqlstore: %w", &idempotency.InvalidError{Field: field, Found: found, Rule: rule})
+}
+
+// Weaknesses lists settings under which acknowledged writes may be lost, for example
+// "synchronous is 1". The list is empty unless [Config.AllowLoss] is set.
 func (s *Store) Weaknesses() []string {
 	var out []string
-	for _, w := range s.weaknesses {
-		out = append(out, w.Name+" is "+w.Found)
+	for _, w := range s.weak {
+		out = append(out, w.Field+" is "+w.Found)
 	}
 	return out
 }
 
-// Close waits for the writes under way. Later calls return [idempotency.ErrClosed].
+// Close waits for current and queued writes. Later calls return [idempotency.ErrClosed].
 // The database stays open.
 func (s *Store) Close() error {
 	s.mu.Lock()
@@ -218,19 +214,23 @@ func (s *Store) Close() error {
 	return nil
 }
 
-// Stats counts what a store has written and read since it was opened.
+// Stats counts a store's writes and reads since it was opened.
 type Stats struct {
 	Groups      int64 // transactions
-	Claims      int64 // claims that reached a transaction
+	Claims      int64 // claims reaching a transaction
 	Transitions int64
-	Reads       int64 // statements that only read
+	Reads       int64 // read-only statements
+
+	// ClockSteps counts backward steps of the database clock detected by this store. See
+	// Limits in the package documentation.
+	ClockSteps int64
 }
 
 // Stats returns the counts.
 func (s *Store) Stats() Stats {
 	return Stats{
 		Groups: s.stats.groups.Load(), Claims: s.stats.claims.Load(),
-		Transitions: s.stats.transitions.Load(), Reads: s.stats.reads.Load(),
+		Transitions: s.stats.transitions.Load(), Reads: s.stats.reads.Load(), ClockSteps: s.stats.clockSteps.Load(),
 	}
 }
 
@@ -246,7 +246,7 @@ func (s *Store) Claim(ctx context.Context, c idempotency.Claim) (idempotency.Out
 	return outcomes[0], nil
 }
 
-// ClaimBatch implements [idempotency.Store]: one commit for all.
+// ClaimBatch implements [idempotency.Store], usually with one commit for all claims.
 func (s *Store) ClaimBatch(ctx context.Context, claims []idempotency.Claim) ([]idempotency.Outcome, error) {
 	if err := idempotency.CheckBatch(claims); err != nil {
 		return nil, err
@@ -257,14 +257,66 @@ func (s *Store) ClaimBatch(ctx context.Context, claims []idempotency.Claim) ([]i
 	return s.claim(ctx, claims)
 }
 
-// claim makes the claims, and makes those again whose claimant has its claim already and
-// could not renew it because somebody else was trying to get it: a holder is never
-// told that its own claim is in progress elsewhere.
+// Write implements [idempotency.Writer], usually with one commit for all calls.
+func (s *Store) Write(ctx context.Context, endings []idempotency.Finishing, claims []idempotency.Claim) (failures []error, outcomes []idempotency.Outcome, err error) {
+	failures = make([]error, len(endings))
+	items := make([]*item, 0, len(endings)+1)
+	finishing := make([]*item, len(endings))
+	for i, e := range endings {
+		if failures[i] = checkFinishing(e); failures[i] == nil {
+			finishing[i] = newSettle(e.Ref, e.Ending)
+			items = append(items, finishing[i])
+		}
+	}
+	var claiming *item
+	if err = idempotency.CheckBatch(claims); err == nil && len(claims) > 0 {
+		claiming = newClaims(claims)
+		items = append(items, claiming)
+	}
+	refused := s.enqueue(ctx, items...)
+	for i, it := range finishing {
+		switch {
+		case it == nil:
+		case refused != nil:
+			failures[i] = refused
+		default:
+			if failures[i] = s.await(ctx, it); failures[i] == nil && it.busy {
+				failures[i] = s.finish(ctx, endings[i].Ref, endings[i].Ending)
+			}
+		}
+	}
+	switch {
+	case claiming == nil:
+		return failures, nil, err
+	case refused != nil:
+		return failures, nil, refused
+	}
+	if err := s.await(ctx, claiming); err != nil {
+		return failures, nil, err
+	}
+	outcomes, err = s.renew(ctx, claiming)
+	return failures, outcomes, err
+}
+
+func checkFinishing(e idempotency.Finishing) error {
+	if err := e.Ref.Check(); err != nil {
+		return err
+	}
+	return e.Ending.Check()
+}
+
+// claim submits claims and renews held ones.
 func (s *Store) claim(ctx context.Context, claims []idempotency.Claim) ([]idempotency.Outcome, error) {
 	it := newClaims(claims)
 	if err := s.submit(ctx, it); err != nil {
 		return nil, err
 	}
+	return s.renew(ctx, it)
+}
+
+// renew repeats claims by current claimants blocked by another claimant's attempt. A
+// claimant therefore never sees its own claim as in progress elsewhere.
+func (s *Store) renew(ctx context.Context, it *item) ([]idempotency.Outcome, error) {
 	outcomes := it.outcomes
 	for wait := time.Millisecond; len(it.held) > 0; wait = min(2*wait, 100*time.Millisecond) {
 		if err := pause(ctx, wait); err != nil {
@@ -288,26 +340,18 @@ func (s *Store) claim(ctx context.Context, claims []idempotency.Claim) ([]idempo
 	return outcomes, nil
 }
 
-// Complete implements [idempotency.Store].
-func (s *Store) Complete(ctx context.Context, ref idempotency.Ref, result idempotency.Result) error {
-	return s.settle(ctx, ref, idempotency.Completed(result))
+// Finish implements [idempotency.Store].
+func (s *Store) Finish(ctx context.Context, ref idempotency.Ref, t idempotency.Ending) error {
+	return s.finish(ctx, ref, t)
 }
 
-// Fail implements [idempotency.Store].
-func (s *Store) Fail(ctx context.Context, ref idempotency.Ref, failure idempotency.Failure) error {
-	return s.settle(ctx, ref, idempotency.FailedWith(failure))
+// Extend implements [idempotency.Store].
+func (s *Store) Extend(ctx context.Context, ref idempotency.Ref, lease time.Duration) error {
+	return s.finish(ctx, ref, idempotency.Extended(lease))
 }
 
-// Release implements [idempotency.Store].
-func (s *Store) Release(ctx context.Context, ref idempotency.Ref) error {
-	return s.settle(ctx, ref, idempotency.Released())
-}
-
-func (s *Store) settle(ctx context.Context, ref idempotency.Ref, t idempotency.Transition) error {
-	if err := ref.Check(); err != nil {
-		return err
-	}
-	if err := t.Check(); err != nil {
+func (s *Store) finish(ctx context.Context, ref idempotency.Ref, t idempotency.Ending) error {
+	if err := checkFinishing(idempotency.Finishing{Ref: ref, Ending: t}); err != nil {
 		return err
 	}
 	for wait := time.Millisecond; ; wait = min(2*wait, 100*time.Millisecond) {
@@ -335,7 +379,7 @@ func pause(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// usable returns the error of a store that is closed, or of a context that has ended.
+// usable returns an error if the store is closed or ctx has ended.
 func (s *Store) usable(ctx context.Context) error {
 	s.mu.Lock()
 	closed := s.closed

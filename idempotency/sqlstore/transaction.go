@@ -10,9 +10,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency/ledger"
 )
 
-// transaction makes the transitions and the claims, of different keys, in one
-// commit, and notes what is known of the keys after it. Nothing was changed if it
-// returns an error that does not wrap ErrAmbiguous.
+// transaction executes transitions and claims, of distinct keys, in a single commit, then
+// updates known. An error not wrapping ErrAmbiguous means that nothing was changed.
 func (s *Store) transaction(ctx context.Context, c *connection, settles []*item, firsts []openClaim, known map[idempotency.KeyID]*finding) (err error) {
 	conn, err := c.get(ctx)
 	if err != nil {
@@ -32,7 +31,7 @@ func (s *Store) transaction(ctx context.Context, c *connection, settles []*item,
 	s.stats.groups.Add(1)
 	s.stats.transitions.Add(int64(len(settles)))
 	s.stats.claims.Add(int64(len(firsts)))
-	fence, err := s.engine.begin(ctx, tx, len(firsts))
+	fence, err := s.begin(ctx, tx, len(firsts), true)
 	if err != nil {
 		return err
 	}
@@ -75,7 +74,7 @@ func (s *Store) transaction(ctx context.Context, c *connection, settles []*item,
 		r, made := byID[c.id]
 		if !made {
 			known[c.id].refused = idempotency.Full
-			continue // openClaims gives it its outcome
+			continue // openClaims sets the outcome
 		}
 		f := known[c.id]
 		f.record, f.exists = r.record, true
@@ -91,8 +90,9 @@ func (s *Store) transaction(ctx context.Context, c *connection, settles []*item,
 	return nil
 }
 
-// connection is that of a committer. If it may keep it from one transaction to the next,
-// SQLite keeps the pages in its memory: they are void if another connection has written.
+// connection is a committer's connection. If keep is set, the committer reuses it for the
+// next transaction: SQLite's cached pages stay valid unless another connection has
+// written.
 type connection struct {
 	db   *sql.DB
 	conn *sql.Conn
@@ -113,7 +113,7 @@ func (c *connection) free() {
 	}
 }
 
-// admit returns the claims that the store has room for.
+// admit returns the claims for which the store has room.
 func (s *Store) admit(ctx context.Context, tx writer, firsts []openClaim, known map[idempotency.KeyID]*finding) ([]claimOf, error) {
 	claims := make([]claimOf, 0, len(firsts))
 	room := int64(len(firsts))
@@ -137,7 +137,7 @@ func (s *Store) admit(ctx context.Context, tx writer, firsts []openClaim, known 
 	return claims, nil
 }
 
-// grow keeps the count of the rows.
+// grow updates the row count.
 func (s *Store) grow(ctx context.Context, tx writer, results []claimed) error {
 	inserted := int64(0)
 	for _, r := range results {
@@ -151,14 +151,14 @@ func (s *Store) grow(ctx context.Context, tx writer, results []claimed) error {
 	return s.engine.grow(ctx, tx, inserted)
 }
 
-// record writes into the ledger what has changed.
+// record writes changes to the ledger.
 func (s *Store) record(ctx context.Context, tx writer, ends []settled, claims []claimOf, results []claimed) error {
 	if !s.config.Ledger {
 		return nil
 	}
 	var entries []ledger.Entry
 	for _, end := range ends {
-		if end.made {
+		if end.made && end.entry.Event != "" {
 			entries = append(entries, end.entry)
 		}
 	}

@@ -9,17 +9,16 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
 )
 
-// ClaimTx is Claim in a transaction of the caller: the claim is made when tx commits.
-// If the claim is granted, make the side effect in tx, call [Store.CompleteTx], and
-// commit; to give up, roll back. Nobody else can claim the key before tx ends: on
-// PostgreSQL the others get InProgress at once, on SQLite they wait. A claimant that has
-// the claim already, known by its token, waits until ctx ends for others that are trying
-// to get it, and then returns [idempotency.ErrBusy].
+// ClaimTx is like Claim, but in the caller's transaction: the claim takes effect when tx
+// commits. If the claim is granted, perform the side effect in tx, call
+// [Store.CompleteTx] and commit; to give up, roll back. No other caller can claim the key
+// before tx ends: on PostgreSQL other callers get InProgress immediately, on SQLite they
+// wait. If a current claimant, identified by token, is blocked by other claim attempts,
+// ClaimTx waits until ctx ends, then returns [idempotency.ErrBusy].
 //
-// Make it the first statement of tx on SQLite. On PostgreSQL it sets plan_cache_mode
-// for the rest of tx. The lease of the claim does not matter
-// if the completion is in tx. A fence that the claim was given is not used again if
-// tx is rolled back.
+// On SQLite, make ClaimTx the first statement of tx. On PostgreSQL, ClaimTx sets
+// plan_cache_mode for the rest of tx. The claim's lease is irrelevant if tx includes the
+// completion. If tx rolls back, the claim's fence is not used again.
 func (s *Store) ClaimTx(ctx context.Context, tx *sql.Tx, c idempotency.Claim) (idempotency.Outcome, error) {
 	if err := c.Check(); err != nil {
 		return idempotency.Outcome{}, err
@@ -27,11 +26,11 @@ func (s *Store) ClaimTx(ctx context.Context, tx *sql.Tx, c idempotency.Claim) (i
 	if err := s.usable(ctx); err != nil {
 		return idempotency.Outcome{}, err
 	}
-	fence, err := s.engine.begin(ctx, tx, 1)
+	fence, err := s.begin(ctx, tx, 1, false)
 	if err != nil {
 		return idempotency.Outcome{}, err
 	}
-	// Read first: a claim that cannot be granted takes no lock for the rest of tx.
+	// Read first, so a claim that cannot be granted takes no lock for the rest of tx.
 	it := newClaims([]idempotency.Claim{c})
 	id := it.claims[0].id
 	s.stats.reads.Add(1)
@@ -66,8 +65,8 @@ func (s *Store) ClaimTx(ctx context.Context, tx *sql.Tx, c idempotency.Claim) (i
 	return idempotency.NewOutcome(results[0].decision, owned(results[0].record), c), nil
 }
 
-// claimInTx makes one claim, again and again while its claimant has the operation already
-// and somebody else is trying to get it.
+// claimInTx executes a single claim, retrying while another claimant's attempt blocks the
+// current claimant.
 func (s *Store) claimInTx(ctx context.Context, tx *sql.Tx, fence int64, claims []claimOf) ([]claimed, error) {
 	for wait := time.Millisecond; ; wait = min(2*wait, 100*time.Millisecond) {
 		results, err := s.engine.claim(ctx, tx, fence, claims)
@@ -84,9 +83,9 @@ func (s *Store) claimInTx(ctx context.Context, tx *sql.Tx, fence int64, claims [
 	}
 }
 
-// CompleteTx is Complete in a transaction of the caller: the result is stored when tx
-// commits, together with whatever else tx did. The claim may have been made by ClaimTx
-// in tx, or earlier by Claim. If it returns an error, roll back.
+// CompleteTx is like Complete, but in the caller's transaction: the result is stored when
+// tx commits, together with all other changes of tx. The claim may come from ClaimTx in
+// tx, or from an earlier Claim. Roll back after an error.
 func (s *Store) CompleteTx(ctx context.Context, tx *sql.Tx, ref idempotency.Ref, result idempotency.Result) error {
 	if err := ref.Check(); err != nil {
 		return err
@@ -97,7 +96,7 @@ func (s *Store) CompleteTx(ctx context.Context, tx *sql.Tx, ref idempotency.Ref,
 	if err := s.usable(ctx); err != nil {
 		return err
 	}
-	if _, err := s.engine.begin(ctx, tx, 0); err != nil {
+	if _, err := s.begin(ctx, tx, 0, false); err != nil {
 		return err
 	}
 	s.stats.transitions.Add(1)

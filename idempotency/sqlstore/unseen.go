@@ -6,16 +6,16 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
 )
 
-// unseen are keys that a lookup has not found and that were not claimed since. A claim of
-// one is made without a second look: it is very likely new, and if it is not, the
-// transaction of the claim finds the row.
+// unseen holds keys not found by a lookup and not claimed since. Claims of these keys
+// skip the first read: such a key is very likely new; otherwise the claim's transaction
+// finds the row.
 type unseen struct {
 	mu  sync.Mutex
 	ids map[idempotency.KeyID]struct{}
 }
 
-// mostUnseen keys are kept, more than a producer buffers. One that is forgotten is read
-// once more.
+// mostUnseen limits the unseen keys, above a producer's buffer size. At the limit, add
+// forgets all keys; a forgotten key is read once more.
 const mostUnseen = 8192
 
 func (u *unseen) add(id idempotency.KeyID) {
@@ -27,7 +27,7 @@ func (u *unseen) add(id idempotency.KeyID) {
 	u.ids[id] = struct{}{}
 }
 
-// take reports whether the key is unseen, and forgets it.
+// take reports whether the key is unseen, and forgets the key.
 func (u *unseen) take(id idempotency.KeyID) bool {
 	u.mu.Lock()
 	defer u.mu.Unlock()

@@ -15,7 +15,7 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
 )
 
-// broken is a store whose rules can be replaced.
+// broken is an in-memory store with replaceable rules.
 type broken struct {
 	mu      sync.Mutex
 	records map[string]idempotency.Record
@@ -24,25 +24,25 @@ type broken struct {
 
 	decide func(idempotency.Record, idempotency.Claim, time.Time) idempotency.Decision
 	grant  func(r, found idempotency.Record, c idempotency.Claim, d idempotency.Decision) idempotency.Record
-	settle func(idempotency.Record, idempotency.Ref, idempotency.Transition, time.Time) (idempotency.Record, error)
+	settle func(idempotency.Record, idempotency.Ref, idempotency.Ending, time.Time) (idempotency.Record, error)
 	id     func(idempotency.Key) string
 	fences func(b *broken, found idempotency.Record) int64
-	keep   func(idempotency.Record) idempotency.Record // what is written
+	keep   func(idempotency.Record) idempotency.Record // transforms a record before the write
 
-	race      bool // other claims get in between reading and writing
+	race      bool // other claims may run between read and write
 	lookups   func(b *broken, r idempotency.Record) idempotency.Record
 	batch     func(b *broken, claims []idempotency.Claim) ([]idempotency.Outcome, error)
-	unchecked bool // arguments
-	deaf      bool // to contexts
-	shared    bool // memory
-	unsorted  bool // scans
+	unchecked bool // skips argument checks
+	deaf      bool // ignores contexts
+	shared    bool // shares memory with callers
+	unsorted  bool // scans without order
 	stale     map[string]idempotency.Record
 }
 
 func newBroken() *broken {
 	return &broken{
 		records: map[string]idempotency.Record{}, stale: map[string]idempotency.Record{},
-		decide: idempotency.Decide, settle: idempotency.Settle,
+		decide: idempotency.Decide, settle: idempotency.Finish,
 		grant: func(r, _ idempotency.Record, _ idempotency.Claim, _ idempotency.Decision) idempotency.Record {
 			return r
 		},
@@ -109,19 +109,11 @@ func (b *broken) claims(ctx context.Context, claims []idempotency.Claim, check f
 	return outs, nil
 }
 
-func (b *broken) Complete(ctx context.Context, ref idempotency.Ref, r idempotency.Result) error {
-	return b.transition(ctx, ref, idempotency.Completed(r))
+func (b *broken) Extend(ctx context.Context, ref idempotency.Ref, lease time.Duration) error {
+	return b.Finish(ctx, ref, idempotency.Extended(lease))
 }
 
-func (b *broken) Fail(ctx context.Context, ref idempotency.Ref, f idempotency.Failure) error {
-	return b.transition(ctx, ref, idempotency.FailedWith(f))
-}
-
-func (b *broken) Release(ctx context.Context, ref idempotency.Ref) error {
-	return b.transition(ctx, ref, idempotency.Released())
-}
-
-func (b *broken) transition(ctx context.Context, ref idempotency.Ref, t idempotency.Transition) error {
+func (b *broken) Finish(ctx context.Context, ref idempotency.Ref, t idempotency.Ending) error {
 	if err := ref.Check(); err != nil && !b.unchecked {
 		return err
 	}
@@ -192,8 +184,8 @@ func (b *broken) Scan(ctx context.Context, f idempotency.Filter) iter.Seq2[idemp
 	}
 }
 
-// TestBroken breaks each promise and sees that the suite says so, by the property that
-// is meant to.
+// TestBroken breaks each promise of a store and expects the failure of the matching
+// property.
 func TestBroken(t *testing.T) {
 	decideAs := func(from, to idempotency.Decision) func(b *broken) {
 		return func(b *broken) {
@@ -205,10 +197,10 @@ func TestBroken(t *testing.T) {
 			}
 		}
 	}
-	settleAfter := func(change func(found, r *idempotency.Record, t idempotency.Transition)) func(b *broken) {
+	settleAfter := func(change func(found, r *idempotency.Record, t idempotency.Ending)) func(b *broken) {
 		return func(b *broken) {
-			b.settle = func(found idempotency.Record, ref idempotency.Ref, tr idempotency.Transition, now time.Time) (idempotency.Record, error) {
-				r, err := idempotency.Settle(found, ref, tr, now)
+			b.settle = func(found idempotency.Record, ref idempotency.Ref, tr idempotency.Ending, now time.Time) (idempotency.Record, error) {
+				r, err := idempotency.Finish(found, ref, tr, now)
 				if err == nil {
 					change(&found, &r, tr)
 				}
@@ -264,26 +256,26 @@ func TestBroken(t *testing.T) {
 				return r
 			}
 		}},
-		{"a claim that is refused proves too much", "transitions", settleAfter(func(_, r *idempotency.Record, t idempotency.Transition) {
+		{"a claim that is refused proves too much", "transitions", settleAfter(func(_, r *idempotency.Record, t idempotency.Ending) {
 			if f, ok := t.Failure(); ok && f.Proof == idempotency.ProvenForClaim {
 				r.Status, r.DoubtSince = idempotency.Failed, time.Time{}
 			}
 		})},
-		{"an unknown outcome is a failure", "transitions", settleAfter(func(_, r *idempotency.Record, t idempotency.Transition) {
+		{"an unknown outcome is a failure", "transitions", settleAfter(func(_, r *idempotency.Record, t idempotency.Ending) {
 			if _, ok := t.Failure(); ok {
 				r.Status, r.DoubtSince = idempotency.Failed, time.Time{}
 			}
 		})},
-		{"a release forgets an older doubt", "transitions", settleAfter(func(_, r *idempotency.Record, t idempotency.Transition) {
+		{"a release forgets an older doubt", "transitions", settleAfter(func(_, r *idempotency.Record, t idempotency.Ending) {
 			_, done := t.Result()
 			if _, failed := t.Failure(); !done && !failed {
 				r.Status, r.DoubtSince = idempotency.Absent, time.Time{}
 			}
 		})},
 		{"completion is unconditional", "fences", func(b *broken) {
-			b.settle = func(found idempotency.Record, ref idempotency.Ref, tr idempotency.Transition, now time.Time) (idempotency.Record, error) {
+			b.settle = func(found idempotency.Record, ref idempotency.Ref, tr idempotency.Ending, now time.Time) (idempotency.Record, error) {
 				ref.Fence = found.Fence
-				return idempotency.Settle(found, ref, tr, now)
+				return idempotency.Finish(found, ref, tr, now)
 			}
 		}},
 		{"fences begin again for each key", "fences", func(b *broken) {
@@ -292,12 +284,28 @@ func TestBroken(t *testing.T) {
 		{"fences are times in seconds", "fences", func(b *broken) {
 			b.fences = func(b *broken, _ idempotency.Record) int64 { return b.now().Unix() }
 		}},
+		{"an owner waits for the leases of its earlier process", "owners", func(b *broken) {
+			b.decide = func(r idempotency.Record, c idempotency.Claim, now time.Time) idempotency.Decision {
+				if r.Token != c.Token {
+					c.Token = idempotency.Token{}
+				}
+				return idempotency.Decide(r, c, now)
+			}
+		}},
+		{"any process of an owner takes over", "owners", func(b *broken) {
+			b.decide = func(r idempotency.Record, c idempotency.Claim, now time.Time) idempotency.Decision {
+				if d := idempotency.Decide(r, c, now); d != idempotency.InProgress || [6]byte(r.Token[:]) != [6]byte(c.Token[:]) {
+					return d
+				}
+				return idempotency.Reclaimed
+			}
+		}},
 		{"a repeated completion is stale", "repeated transitions", func(b *broken) {
-			b.settle = func(found idempotency.Record, ref idempotency.Ref, tr idempotency.Transition, now time.Time) (idempotency.Record, error) {
+			b.settle = func(found idempotency.Record, ref idempotency.Ref, tr idempotency.Ending, now time.Time) (idempotency.Record, error) {
 				if found.Status != idempotency.Running {
 					return found, idempotency.ErrStaleClaim
 				}
-				return idempotency.Settle(found, ref, tr, now)
+				return idempotency.Finish(found, ref, tr, now)
 			}
 		}},
 		{"a renewed claim gets another fence", "repeated transitions", func(b *broken) {
@@ -353,6 +361,16 @@ func TestBroken(t *testing.T) {
 				return k.Scope + "\x01" + k.Operation + "\x01" + k.Value[:min(len(k.Value), 255)]
 			}
 		}},
+		{"an extension shortens a lease", "extensions", settleAfter(func(_, r *idempotency.Record, e idempotency.Ending) {
+			if lease, ok := e.Lease(); ok {
+				r.LeaseUntil = r.ReadAt.Add(lease)
+			}
+		})},
+		{"an extension counts as an attempt", "extensions", settleAfter(func(_, r *idempotency.Record, e idempotency.Ending) {
+			if _, ok := e.Lease(); ok {
+				r.Attempts++
+			}
+		})},
 		{"keys end at NUL", "odd keys", func(b *broken) {
 			b.id = func(k idempotency.Key) string {
 				v, _, _ := strings.Cut(k.Value, "\x00")
@@ -414,7 +432,7 @@ func TestBroken(t *testing.T) {
 				if tc.breaks == nil {
 					opened := 0
 					open = func() (idempotency.Store, error) {
-						if opened++; opened > 2 { // two are open at once before the storage is closed
+						if opened++; opened > 2 { // two stores are open at once before the storage is closed
 							b.mu.Lock()
 							clear(b.records)
 							b.mu.Unlock()
@@ -439,15 +457,15 @@ func TestBroken(t *testing.T) {
 	}
 }
 
-// Reopening asks for no more than the contract of a store.
+// The reopening check demands no more than a store's contract.
 func TestReopeningOfSoundStores(t *testing.T) {
 	reopening := properties[slices.IndexFunc(properties, func(p property) bool { return p.name == "reopening" })]
 	for name, change := range map[string]func(b *broken, opened int){
 		"purges what has expired": func(b *broken, _ int) {
 			maps.DeleteFunc(b.records, func(_ string, r idempotency.Record) bool { return r.Expired(b.now()) })
 		},
-		"has blocks of fences": func(b *broken, opened int) { // each store takes those below the last one's
-			b.fence = int64(1<<40 - opened*10000)
+		"has blocks of fences": func(b *broken, opened int) { // each store starts above the fences of the last
+			b.fence = int64(1)<<40 - int64(opened)*10000
 			b.fences = func(b *broken, found idempotency.Record) int64 {
 				if b.fence++; found.Fence > 0 {
 					return found.Fence + 1<<41

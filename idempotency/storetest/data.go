@@ -23,7 +23,7 @@ func checkOddKeys(p *probe) {
 			keys = append(keys, idempotency.Key{Scope: v, Operation: "op", Value: "value"})
 		}
 	}
-	// Keys whose parts give one text when they are joined.
+	// Different keys whose parts join to the same text.
 	for _, parts := range [][3]string{{"a", "b", "cd"}, {"a", "bc", "d"}, {"ab", "c", "d"}, {"a:b", "c", "d"}, {"a", "b:c", "d"}, {"a", "b", "c:d"}, {"a|b", "c", "d"}, {"a", "b|c", "d"}} {
 		keys = append(keys, idempotency.Key{Scope: parts[0], Operation: parts[1], Value: parts[2]})
 	}
@@ -63,7 +63,7 @@ func checkBytes(p *probe) {
 			group = "group"
 		}
 		out := p.do(with(k, func(c *idempotency.Claim) { c.Body, c.Group, c.Seal = body, group, idempotency.SealOf(body, group) }), idempotency.New, "claim")
-		p.must(p.store.Complete(p.ctx, out.Ref(), idempotency.Result{Response: body, MessageID: "é\u2028", SequenceNumber: "0018870000000000000001"}), "complete")
+		p.must(p.store.Finish(p.ctx, out.Ref(), idempotency.Completed(idempotency.Result{Response: body, MessageID: "é\u2028", SequenceNumber: "0018870000000000000001"})), "complete")
 		for name, r := range map[string]idempotency.Record{"granted": out.Record, "looked up": p.lookup(k), "duplicate": p.do(claim(k), idempotency.Duplicate, "claim").Record} {
 			if !bytes.Equal(r.Body, body) || r.Group != group || r.Seal != idempotency.SealOf(body, group) {
 				p.fail("%s: body %.40q and group %.40q came back as %.40q and %.40q", name, body, group, r.Body, r.Group)
@@ -75,7 +75,7 @@ func checkBytes(p *probe) {
 	}
 }
 
-// checkTexts stores what could be taken for syntax in each text of a record.
+// checkTexts stores text that resembles syntax in each text field of a record.
 func checkTexts(p *probe) {
 	for _, text := range []string{"", `"`, `\`, `\"`, "{}", "{a,b}", ",", "NULL", "null", "'", "''; --", "$1", "?1", "%s", "\n\r\t\b\x7f", "é\u2028😀\ufffd", " ", "\\x00", strings.Repeat(`"\`, 500)} {
 		k := p.key()
@@ -90,13 +90,13 @@ func checkTexts(p *probe) {
 			c.Dataset, c.Fingerprint.Spec = want, k.Operation[:min(len(k.Operation), idempotency.MaxSpec)]
 		})
 		out := p.do(c, idempotency.New, "claim")
-		p.must(p.store.Fail(p.ctx, out.Ref(), idempotency.Failure{Proof: idempotency.ProvenForClaim, Reason: text}), "fail")
+		p.must(p.store.Finish(p.ctx, out.Ref(), idempotency.FailedWith(idempotency.Failure{Proof: idempotency.ProvenForClaim, Reason: text})), "fail")
 		r := p.lookup(k)
 		if out.Record.Dataset != want || r.Dataset != want || r.Reason != text || r.Key != k || r.Fingerprint != c.Fingerprint {
 			p.fail("text %.40q came back as %.200q", text, fmt.Sprintf("%+v", r))
 		}
 		again := p.do(with(k, func(d *idempotency.Claim) { d.Dataset, d.Fingerprint = want, c.Fingerprint }), idempotency.New, "claim")
-		p.must(p.store.Complete(p.ctx, again.Ref(), idempotency.Result{MessageID: text, SequenceNumber: text}), "complete")
+		p.must(p.store.Finish(p.ctx, again.Ref(), idempotency.Completed(idempotency.Result{MessageID: text, SequenceNumber: text})), "complete")
 		if r := p.lookup(k); r.Result.MessageID != text || r.Result.SequenceNumber != text {
 			p.fail("message ID %.40q came back as %.40q and %.40q", text, r.Result.MessageID, r.Result.SequenceNumber)
 		}
@@ -116,7 +116,7 @@ func checkMemory(p *probe) {
 	if len(out.Record.Body) > 1 {
 		out.Record.Body[1] = 'X'
 	}
-	p.must(p.store.Complete(p.ctx, out.Ref(), result), "complete")
+	p.must(p.store.Finish(p.ctx, out.Ref(), idempotency.Completed(result)), "complete")
 	result.Response[0] = 'X'
 	r := p.lookup(k)
 	if len(r.Body) > 0 && len(r.Result.Response) > 0 {
@@ -125,7 +125,7 @@ func checkMemory(p *probe) {
 	if r = p.lookup(k); string(r.Body) != "original" || string(r.Result.Response) != "response" {
 		p.fail("after its callers changed their slices, the store has the body %q and the response %q", r.Body, r.Result.Response)
 	}
-	// The outcomes of one call share none either.
+	// The outcomes of one call do not share memory with each other.
 	outs, err := p.store.ClaimBatch(p.ctx, []idempotency.Claim{claim(k), claim(k), c, claim(k)})
 	p.must(err, "batch")
 	for i := range outs {
@@ -173,11 +173,11 @@ func checkArguments(p *probe) {
 	}
 	k := p.key()
 	out := p.do(claim(k), idempotency.New, "claim")
-	p.invalid("complete", "Result.Response", p.store.Complete(p.ctx, out.Ref(), idempotency.Result{Response: make([]byte, idempotency.MaxResponse+1)}))
-	p.invalid("complete", "Result.MessageID", p.store.Complete(p.ctx, out.Ref(), idempotency.Result{MessageID: "\xff"}))
-	p.invalid("fail", "Failure.Proof", p.store.Fail(p.ctx, out.Ref(), idempotency.Failure{Proof: 9}))
-	p.invalid("fail", "Failure.Reason", p.store.Fail(p.ctx, out.Ref(), idempotency.Failure{Reason: "\x00"}))
-	p.invalid("release", "Ref.Fence", p.store.Release(p.ctx, idempotency.Ref{Key: k}))
+	p.invalid("complete", "Result.Response", p.store.Finish(p.ctx, out.Ref(), idempotency.Completed(idempotency.Result{Response: make([]byte, idempotency.MaxResponse+1)})))
+	p.invalid("complete", "Result.MessageID", p.store.Finish(p.ctx, out.Ref(), idempotency.Completed(idempotency.Result{MessageID: "\xff"})))
+	p.invalid("fail", "Failure.Proof", p.store.Finish(p.ctx, out.Ref(), idempotency.FailedWith(idempotency.Failure{Proof: 9})))
+	p.invalid("fail", "Failure.Reason", p.store.Finish(p.ctx, out.Ref(), idempotency.FailedWith(idempotency.Failure{Reason: "\x00"})))
+	p.invalid("release", "Ref.Fence", p.store.Finish(p.ctx, idempotency.Ref{Key: k}, idempotency.Released()))
 	_, err := p.store.Lookup(p.ctx, k, idempotency.Key{Scope: "s", Operation: "o"})
 	p.invalid("lookup", "Key.Value", err)
 	_, err = p.store.ClaimBatch(p.ctx, slices.Repeat([]idempotency.Claim{claim(k)}, idempotency.MaxBatch+1))
@@ -196,7 +196,7 @@ func (p *probe) invalid(doing, field string, err error) {
 
 func checkScans(p *probe) {
 	var running, succeeded []idempotency.Key
-	for i := range 150 { // more than a page of most stores
+	for i := range 150 { // more than one page in most stores
 		k := p.key()
 		switch {
 		case i%10 == 0:

@@ -10,8 +10,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
 )
 
-// checkCancellation ends contexts before and during each call, at random points, and
-// then repeats the call until it is answered.
+// checkCancellation cancels contexts before and during each call, at random points, and
+// repeats the call until an answer arrives.
 func checkCancellation(p *probe) {
 	ended, cancel := context.WithCancel(p.ctx)
 	cancel()
@@ -41,8 +41,8 @@ func checkCancellation(p *probe) {
 	wg.Wait()
 }
 
-// interrupt claims and settles k with contexts that end after the delay, and repeats
-// each call until it is answered.
+// interrupt claims and finishes k with contexts that end after delay. It repeats each
+// call until an answer arrives.
 func (p *probe) interrupt(k idempotency.Key, delay time.Duration) {
 	call := func(f func(context.Context) error) (attempts int, err error) {
 		for attempts = 1; ; attempts++ {
@@ -75,7 +75,7 @@ func (p *probe) interrupt(k idempotency.Key, delay time.Duration) {
 		p.fail("claim after %d attempts with one token: got %v, want new or renewed", attempts, out.Decision)
 		return
 	}
-	if attempts, err = call(func(ctx context.Context) error { return p.store.Complete(ctx, out.Ref(), stored) }); err != nil {
+	if attempts, err = call(func(ctx context.Context) error { return p.store.Finish(ctx, out.Ref(), idempotency.Completed(stored)) }); err != nil {
 		p.fail("complete after %d attempts: %v", attempts, err)
 	}
 	if dup, err := p.store.Claim(p.ctx, claim(k)); err != nil || dup.Decision != idempotency.Duplicate {
@@ -84,14 +84,14 @@ func (p *probe) interrupt(k idempotency.Key, delay time.Duration) {
 }
 
 func checkReopening(p *probe) {
-	// Two stores over one storage see each other's changes at once.
+	// Two stores over one storage see each other's changes immediately.
 	second := p.open()
 	k := p.key()
 	out := p.do(claim(k), idempotency.New, "claim")
 	if o, err := second.Claim(p.ctx, claim(k)); err != nil || o.Decision != idempotency.InProgress {
 		p.fail("a claim through another store: got %v, %v, want in progress", o.Decision, err)
 	}
-	p.must(second.Complete(p.ctx, out.Ref(), stored), "completion through another store")
+	p.must(second.Finish(p.ctx, out.Ref(), idempotency.Completed(stored)), "completion through another store")
 	p.do(claim(k), idempotency.Duplicate, "claim after another store's completion")
 	if p.Volatile {
 		return
@@ -112,7 +112,7 @@ func checkReopening(p *probe) {
 	p.must(err, "lookup")
 	for i := range keys {
 		if before[i].Expired(after[i].ReadAt) && after[i].Status == idempotency.Absent {
-			continue // a store may forget it
+			continue // a store may forget this record
 		}
 		if !before[i].Equal(after[i]) {
 			p.fail("reopened: the record %+v became %+v", before[i], after[i])

@@ -18,31 +18,31 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
 )
 
-// Killing is what [KillClients] and [KillHistory] do.
+// Killing configures [KillClients] and [KillHistory].
 type Killing struct {
-	// Test is the name of the test that calls [Client].
+	// Test is the name of the test function that calls [Client].
 	Test string
 
-	// Env tells the clients where the storage is, as "NAME=value".
+	// Env gives clients the address of the storage, as "NAME=value" pairs.
 	Env []string
 
-	// Rounds is how often clients are started and killed. Zero means 50, and 5 in short
-	// tests, for KillClients, and 20 and 4 for KillHistory.
+	// Rounds is the number of rounds; in each, clients are started and killed. Zero means
+	// 50 for KillClients (5 in short tests) and 20 for KillHistory (4 in short tests).
 	Rounds int
 
-	// Round is called after each round, when the clients are dead and what they were
-	// told was checked. Nil is no call.
+	// Round, unless nil, is called after each round, when the clients are dead and the
+	// round's answers are checked.
 	Round func()
 }
 
 const (
-	clientRound = "STORETEST_ROUND" // of a client process
-	callers     = 8                 // of a client
+	clientRound = "STORETEST_ROUND" // set in client processes
+	callers     = 8                 // callers of one client
 )
 
-// KillClients kills client processes, with SIGKILL, in the middle of their calls. What
-// they were told must be there for the store, no key may be granted twice, and no fence
-// may be given twice. The clients are the test's own binary; their code is
+// KillClients kills client processes with SIGKILL during their calls. The store must have
+// every acknowledged change, grant no key twice and give no fence twice. The clients run
+// the test's own binary, with this code:
 //
 //	func TestClient(t *testing.T) {
 //		storetest.Client(t, func() (idempotency.Store, error) { return mystore.Open(os.Getenv("MYSTORE_PATH")) })
@@ -76,9 +76,9 @@ func KillClients(t *testing.T, s idempotency.Store, k Killing) {
 	}
 }
 
-// Client is the test of a client process of [KillClients] and [KillHistory]: it makes
-// calls until it is killed, and writes each answer to standard output before its next call. In any other
-// process it skips the test.
+// Client is the test of a client process of [KillClients] or [KillHistory]. It makes
+// calls until the process is killed, and writes each answer to standard output before the
+// next call. In any other process Client skips the test.
 func Client(t *testing.T, open func() (idempotency.Store, error)) {
 	round := os.Getenv(clientRound)
 	if round == "" {
@@ -107,8 +107,8 @@ func Client(t *testing.T, open func() (idempotency.Store, error)) {
 
 func oneLine(err error) string { return strings.ReplaceAll(err.Error(), "\n", " ") }
 
-// calls claims the keys of the round that fall to the caller, completes every second
-// one, and says what it was told, until the store returns an error.
+// calls claims the caller's keys of the round and completes every second key, until the
+// store returns an error. It reports each answer to say.
 func calls(s idempotency.Store, round string, caller int, say func(...any)) error {
 	for i := 0; ; i++ {
 		value := fmt.Sprintf("%s-%d", round, i*callers+caller)
@@ -118,7 +118,7 @@ func calls(s idempotency.Store, round string, caller int, say func(...any)) erro
 		}
 		say(out.Decision, value, out.Record.Fence)
 		if i%2 == 0 && out.Decision.Granted() {
-			if err := s.Complete(context.Background(), out.Ref(), idempotency.Result{Response: []byte(value)}); err != nil {
+			if err := s.Finish(context.Background(), out.Ref(), idempotency.Completed(idempotency.Result{Response: []byte(value)})); err != nil {
 				return fmt.Errorf("completion of %s: %w", value, err)
 			}
 			say("completed", value, out.Record.Fence)
@@ -130,10 +130,10 @@ func killClaim(value string) idempotency.Claim {
 	return claim(idempotency.Key{Scope: "storetest", Operation: "test.kill", Value: value})
 }
 
-// client is a process.
+// client is a client process.
 type client struct {
 	cmd  *exec.Cmd
-	read chan struct{} // closed when all that it said was read
+	read chan struct{} // closed at the end of the client's output
 }
 
 func (c *client) kill() {
@@ -142,7 +142,7 @@ func (c *client) kill() {
 	_ = c.cmd.Wait()
 }
 
-// start starts two clients over the same keys, and waits until both are ready.
+// start starts two clients with the same keys and waits until both are ready.
 func (k Killing) start(t *testing.T, round string, w *Witness) []*client {
 	t.Helper()
 	var clients []*client
@@ -159,18 +159,18 @@ func (k Killing) start(t *testing.T, round string, w *Witness) []*client {
 		}
 		c := &client{cmd, make(chan struct{})}
 		clients = append(clients, c)
-		t.Cleanup(func() { _ = cmd.Process.Kill() }) // if the test ends before
+		t.Cleanup(func() { _ = cmd.Process.Kill() }) // if the test ends early
 		go func() {
 			defer close(c.read)
 			for lines := bufio.NewReader(out); ; {
 				line, err := lines.ReadString('\n')
-				if err != nil { // a line that was torn was not said
+				if err != nil { // ignore an incomplete last line
 					return
 				}
 				if strings.HasPrefix(line, "ready") {
 					ready <- true
 				}
-				w.told(line)
+				w.note(line)
 			}
 		}()
 	}
@@ -188,25 +188,25 @@ func (k Killing) start(t *testing.T, round string, w *Witness) []*client {
 	return clients
 }
 
-// Witness is what callers were told before they, or the server, were killed. The zero
-// Witness knows nothing. Its methods may be called concurrently.
+// Witness records the answers that callers received before a process or the server was
+// killed. The zero Witness is empty. Its methods may be called concurrently.
 type Witness struct {
 	mu        sync.Mutex
-	granted   map[string]int64 // fences
+	granted   map[string]int64 // fence by value
 	completed map[string]bool
 	fences    map[int64]string
 	failed    []string
 }
 
-// Call claims keys of the round and completes every second one, until the store returns
-// an error, which it returns. Callers that have the same number modulo 8 claim the same
-// keys.
+// Call claims keys of the round and completes every second key. It stops at the store's
+// first error and returns that error. Callers whose numbers are equal modulo 8 claim the
+// same keys.
 func (w *Witness) Call(s idempotency.Store, round string, caller int) error {
-	return calls(s, round, caller%callers, func(args ...any) { w.told(fmt.Sprintln(args...)) })
+	return calls(s, round, caller%callers, func(args ...any) { w.note(fmt.Sprintln(args...)) })
 }
 
-// told notes a line of a client.
-func (w *Witness) told(line string) {
+// note records a line of a client.
+func (w *Witness) note(line string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.granted == nil {
@@ -249,8 +249,8 @@ func (w *Witness) errors() []string {
 	return slices.Clone(w.failed)
 }
 
-// Check looks all claims up that were acknowledged, and claims them again: none may be
-// lost, and none granted a second time. It reports what is wrong to t.
+// Check looks up all acknowledged claims and claims their keys again. No claim may be
+// lost, and no key granted a second time. Check reports failures to t.
 func (w *Witness) Check(t testing.TB, s idempotency.Store) Tally {
 	t.Helper()
 	w.mu.Lock()
@@ -266,7 +266,7 @@ func (w *Witness) Check(t testing.TB, s idempotency.Store) Tally {
 			t.Fatal(err)
 		}
 		r := records[0]
-		// A completion that was made and not acknowledged is there too.
+		// A completion can succeed without acknowledgement.
 		kept := r.Status == idempotency.Succeeded || r.Status == idempotency.Running && !w.completed[value]
 		if r.Fence != fence || !kept || !bytes.Equal(r.Body, c.Body) {
 			tally.Lost++
@@ -288,13 +288,13 @@ func (w *Witness) Check(t testing.TB, s idempotency.Store) Tally {
 	return tally
 }
 
-// Tally counts what a [Witness] was told, and what became of it.
+// Tally counts the acknowledged changes of a [Witness] and the failures among them.
 type Tally struct {
 	Claims, Completions int // acknowledged
-	Lost, Twice         int // of the claims: not there, and granted again
+	Lost, Twice         int // acknowledged claims: missing, and granted again
 }
 
-// Add returns the sum.
+// Add returns the sum of a and b.
 func (a Tally) Add(b Tally) Tally {
 	return Tally{a.Claims + b.Claims, a.Completions + b.Completions, a.Lost + b.Lost, a.Twice + b.Twice}
 }

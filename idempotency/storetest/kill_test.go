@@ -12,7 +12,7 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency/storetest"
 )
 
-// ending is a store that ends after so many claims.
+// ending is a store that fails after a number of claims.
 type ending struct {
 	idempotency.Store
 	left atomic.Int32
@@ -27,7 +27,7 @@ func (e *ending) Claim(ctx context.Context, c idempotency.Claim) (idempotency.Ou
 	return e.Store.Claim(ctx, c)
 }
 
-// failures is a testing.TB that notes failures.
+// failures is a testing.TB that collects failures.
 type failures struct {
 	testing.TB
 	texts []string
@@ -40,7 +40,7 @@ func (f *failures) Errorf(format string, args ...any) {
 	f.texts = append(f.texts, fmt.Sprintf(format, args...))
 }
 
-// A witness finds what a store has lost, granted twice, or numbered twice.
+// A witness detects lost claims, repeated grants and repeated fences.
 func TestWitness(t *testing.T) {
 	call := func(w *storetest.Witness, s idempotency.Store, callers ...int) {
 		t.Helper()
@@ -54,7 +54,7 @@ func TestWitness(t *testing.T) {
 	}
 	var w storetest.Witness
 	good := new(idempotency.Memory)
-	call(&w, good, 0, 1, 9) // the last one finds the keys of the second taken
+	call(&w, good, 0, 1, 9) // caller 9 shares the keys of caller 1
 	if tally := w.Check(t, good); tally != (storetest.Tally{Claims: 100, Completions: 50}) {
 		t.Errorf("a store that keeps its promises: %v", tally)
 	}

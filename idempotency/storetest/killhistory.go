@@ -22,15 +22,15 @@ import (
 )
 
 const (
-	historySeed  = "STORETEST_HISTORY" // of a client process that makes random calls
+	historySeed  = "STORETEST_HISTORY" // set in clients with random calls
 	historyKeys  = 6
-	historyCalls = 60 // of each caller
+	historyCalls = 60 // calls of one caller
 )
 
-// KillHistory kills a client process, with SIGKILL, in the middle of random calls that it
-// and callers in this process make over the same keys, and checks that the history of
-// both is linearizable: the calls that the client had not got an answer to happened at
-// any time after they began, or not at all. The client is that of [KillClients].
+// KillHistory runs random calls over the same keys in a client process and in this
+// process, kills the client with SIGKILL, and checks that the combined history is
+// linearizable. Calls of the client without an answer may have happened at any time after
+// their start, or never. The client is that of [KillClients].
 func KillHistory(t *testing.T, s idempotency.Store, k Killing) {
 	t.Helper()
 	if k.Rounds == 0 {
@@ -66,18 +66,18 @@ func KillHistory(t *testing.T, s idempotency.Store, k Killing) {
 	}
 }
 
-// recorded is a call as a process writes it.
+// recorded is the wire form of a call.
 type recorded struct {
 	Key  int
 	Kind string // claim, complete, fail, release or lookup
 
-	// Of a claim.
+	// Fields of a claim.
 	Token     idempotency.Token
 	Payload   string
 	ResendFor time.Duration
 	RunAgain  bool
 
-	// Of a transition.
+	// Fields of an ending.
 	Fence    int64
 	Proof    idempotency.Proof
 	Response []byte
@@ -86,7 +86,7 @@ type recorded struct {
 func (r recorded) call(name string) call {
 	in := call{key: idempotency.Key{Scope: "storetest", Operation: "test.history", Value: fmt.Sprintf("%s-%d", name, r.Key)}}
 	in.ref = idempotency.Ref{Key: in.key, Fence: r.Fence}
-	transition := func(t idempotency.Transition) { in.transition = &t }
+	transition := func(t idempotency.Ending) { in.transition = &t }
 	switch r.Kind {
 	case "claim":
 		c := claim(in.key)
@@ -102,12 +102,12 @@ func (r recorded) call(name string) call {
 	return in
 }
 
-// answered is what a process writes of an answer.
+// answered is the wire form of an answer.
 type answered struct {
 	Decision idempotency.Decision
 	Record   idempotency.Record
 	Stale    bool
-	Err      string // any other
+	Err      string // any error but ErrStaleClaim
 }
 
 func (a answered) answer() answer {
@@ -127,7 +127,7 @@ func perform(s idempotency.Store, in call) (a answered) {
 		out, err = s.Claim(context.Background(), *in.claim)
 		a.Decision, a.Record = out.Decision, out.Record
 	case in.transition != nil:
-		err = settle(context.Background(), s, in.ref, *in.transition)
+		err = s.Finish(context.Background(), in.ref, *in.transition)
 	default:
 		var records []idempotency.Record
 		if records, err = s.Lookup(context.Background(), in.key); err == nil {
@@ -140,7 +140,7 @@ func perform(s idempotency.Store, in call) (a answered) {
 	return a
 }
 
-// grants are those that any caller of a process may settle, by their keys.
+// grants lists the granted claims. Any caller of the process may end any of them.
 type grants struct {
 	mu  sync.Mutex
 	all []recorded
@@ -174,8 +174,8 @@ func (g *grants) next(rng *rand.Rand) recorded {
 	}
 }
 
-// callAll has callers make random calls until each has made so many. They are told what
-// begins, with a number, and what was answered.
+// callAll runs historyCalls random calls in each of four callers. It reports each call
+// and its answer to begins and ends, under a common id.
 func callAll(s idempotency.Store, name string, seed uint64, g *grants, begins func(id string, r recorded), ends func(id string, a answered)) {
 	var wg sync.WaitGroup
 	for caller := range 4 {
@@ -194,8 +194,7 @@ func callAll(s idempotency.Store, name string, seed uint64, g *grants, begins fu
 	wg.Wait()
 }
 
-// historyClient is the client of KillHistory: what it says of a call is written before
-// the call begins.
+// historyClient is the client of KillHistory. It writes each call before the call begins.
 func historyClient(s idempotency.Store, name string) {
 	seed, _ := strconv.ParseUint(os.Getenv(historySeed), 10, 64)
 	say := func(word, id string, v any) {
@@ -207,15 +206,15 @@ func historyClient(s idempotency.Store, name string) {
 	}
 	fmt.Println("ready")
 	callAll(s, name, seed, new(grants), func(id string, r recorded) { say("begin", id, r) }, func(id string, a answered) { say("end", id, a) })
-	select {} // until it is killed
+	select {} // until the process is killed
 }
 
-// recording is what two processes did in one round. All times are of the clock of the
-// machine, which both read.
+// recording is the history of both processes in one round. All times come from the
+// machine's clock, which both processes read.
 type recording struct {
 	name   string
 	mu     sync.Mutex
-	begun  map[string]begun // without an answer
+	begun  map[string]begun // calls without an answer
 	done   []porcupine.Operation
 	failed []string
 }
@@ -245,9 +244,9 @@ func (h *recording) ends(id string, a answered, at int64) {
 	h.done = append(h.done, porcupine.Operation{ClientId: len(h.done), Input: b.call(h.name), Call: b.at, Output: a.answer(), Return: at})
 }
 
-// history returns all calls. Those without an answer may have taken effect at any time.
+// history returns all calls. Calls without an answer may have taken effect at any time.
 func (h *recording) history() []porcupine.Operation {
-	fences := map[idempotency.Token]int64{} // of claims, as others saw them
+	fences := map[idempotency.Token]int64{} // fences by claim, as seen in other calls
 	for _, op := range h.done {
 		if r := op.Output.(answer).record; r.Token != (idempotency.Token{}) {
 			fences[r.Token] = r.Fence
@@ -257,14 +256,14 @@ func (h *recording) history() []porcupine.Operation {
 	for _, b := range h.begun {
 		out := answer{unknown: true}
 		if out.outcome.Record.Fence = fences[b.Token]; out.outcome.Record.Fence == 0 {
-			out.outcome.Record.Fence = -int64(len(all)) // nobody saw it
+			out.outcome.Record.Fence = -int64(len(all)) // unseen: any unused number
 		}
 		all = append(all, porcupine.Operation{ClientId: len(all), Input: b.call(h.name), Call: b.at, Output: out, Return: math.MaxInt64})
 	}
 	return all
 }
 
-// killed lets a client and callers of this process make calls, and kills the client.
+// killed runs calls in a client and in this process, and kills the client.
 func (h *recording) killed(t *testing.T, s idempotency.Store, k Killing, rng *rand.Rand) {
 	t.Helper()
 	cmd := exec.Command(os.Args[0], "-test.run", "^"+k.Test+"$")
@@ -276,7 +275,7 @@ func (h *recording) killed(t *testing.T, s idempotency.Store, k Killing, rng *ra
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = cmd.Process.Kill() }) // if the test ends before
+	t.Cleanup(func() { _ = cmd.Process.Kill() }) // if the test ends early
 	c := &client{cmd, make(chan struct{})}
 	ready := make(chan bool, 1)
 	g := new(grants)
@@ -284,7 +283,7 @@ func (h *recording) killed(t *testing.T, s idempotency.Store, k Killing, rng *ra
 		defer close(c.read)
 		for lines := bufio.NewReader(out); ; {
 			line, err := lines.ReadString('\n')
-			if err != nil { // a call of which the line is torn did not begin
+			if err != nil { // a call with an incomplete line did not begin
 				return
 			}
 			if strings.HasPrefix(line, "ready") {
@@ -310,8 +309,7 @@ func (h *recording) killed(t *testing.T, s idempotency.Store, k Killing, rng *ra
 	wg.Wait()
 }
 
-// line notes what the client says. Its grants may be settled by the callers of this
-// process, too.
+// line parses a line of the client. This process may also end the client's claims.
 func (h *recording) line(line string, g *grants) {
 	fields := strings.SplitN(strings.TrimSuffix(line, "\n"), " ", 4)
 	if fields[0] == "error" {

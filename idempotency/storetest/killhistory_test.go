@@ -9,7 +9,7 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
 )
 
-// A call without an answer may have happened or not, but not both.
+// A call without an answer took effect either once or never.
 func TestHistoriesWithCallsWithoutAnswer(t *testing.T) {
 	killed := recorded{Kind: "claim", Token: idempotency.Token{1}, Payload: "payload"}
 	other := recorded{Kind: "claim", Token: idempotency.Token{2}, Payload: "payload"}
@@ -25,7 +25,7 @@ func TestHistoriesWithCallsWithoutAnswer(t *testing.T) {
 	for _, tc := range []struct {
 		name   string
 		killed recorded
-		before []step // the call that was killed
+		before []step // the killed call
 		after  []step
 		want   porcupine.CheckResult
 	}{

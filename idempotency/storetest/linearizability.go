@@ -13,8 +13,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
 )
 
-// checkLinearizability has clients make random calls over few keys through two
-// stores, and lets porcupine search an order that the rules allow.
+// checkLinearizability runs random calls of concurrent clients over few keys through two
+// stores. The checker porcupine searches for a sequential order allowed by the rules.
 func checkLinearizability(p *probe) {
 	for range 4 {
 		history := p.history([]idempotency.Store{p.store, p.open()}, 8, 30)
@@ -23,7 +23,7 @@ func checkLinearizability(p *probe) {
 		case porcupine.Illegal:
 			p.fail("a history of %d calls of 8 clients has no order that the rules allow", len(history))
 			return
-		case porcupine.Unknown: // a checker that ran out of time has found nothing
+		case porcupine.Unknown: // a timeout of the checker is not a failure
 		}
 	}
 }
@@ -31,30 +31,30 @@ func checkLinearizability(p *probe) {
 // call is the input of an operation in a history.
 type call struct {
 	key        idempotency.Key
-	claim      *idempotency.Claim // of a claim
-	repeated   bool               // the claim was interrupted before and may have been made
-	ref        idempotency.Ref    // of a transition
-	transition *idempotency.Transition
+	claim      *idempotency.Claim // set for a claim
+	repeated   bool               // an interrupted attempt of the claim may have succeeded
+	ref        idempotency.Ref    // the claim to end
+	transition *idempotency.Ending
 }
 
-// answer is its output.
+// answer is the output of an operation.
 type answer struct {
 	outcome idempotency.Outcome
 	record  idempotency.Record // of a lookup
 	err     error
 
-	// unknown says that there was no answer: the process was killed. The outcome has only
-	// the fence that the claim would have.
+	// unknown reports that the process was killed before the answer. The outcome then has
+	// only the fence of the possible claim.
 	unknown bool
 }
 
-// history makes calls by clients at once and returns what happened. Leases are long;
-// a failure without proof is what ends them, so that the time plays no part.
+// history runs concurrent calls of several clients and returns them. Leases are long, and
+// only failures without proof end them, so the result does not depend on time.
 func (p *probe) history(stores []idempotency.Store, clients, calls int) []porcupine.Operation {
 	keys := []idempotency.Key{p.key(), p.key(), p.key()}
 	var mu sync.Mutex
 	var history []porcupine.Operation
-	var refs []idempotency.Ref // of all grants: any client may settle any of them
+	var refs []idempotency.Ref // all grants; any client may end any of them
 	start := time.Now()
 	var wg sync.WaitGroup
 	for id := range clients {
@@ -90,9 +90,9 @@ func (p *probe) history(stores []idempotency.Store, clients, calls int) []porcup
 				case n < 6:
 					in.key = in.ref.Key
 					t := pick(rng, idempotency.Completed(idempotency.Result{Response: fmt.Append(nil, rng.Uint32())}),
-						idempotency.FailedWith(idempotency.Failure{Proof: idempotency.Proof(rng.IntN(3))}), idempotency.FailedWith(idempotency.Failure{}), idempotency.Released())
+						idempotency.FailedWith(idempotency.Failure{Proof: idempotency.Proof(rng.IntN(3))}), idempotency.FailedWith(idempotency.Failure{}), idempotency.Released(), idempotency.Extended(2*long))
 					in.transition = &t
-					out.err = settle(p.ctx, store, in.ref, t)
+					out.err = finish(p.ctx, store, in.ref, t)
 				default:
 					records, err := store.Lookup(p.ctx, in.key)
 					if out.err = err; err == nil {
@@ -117,17 +117,7 @@ func (p *probe) history(stores []idempotency.Store, clients, calls int) []porcup
 	return history
 }
 
-func settle(ctx context.Context, s idempotency.Store, ref idempotency.Ref, t idempotency.Transition) error {
-	if result, ok := t.Result(); ok {
-		return s.Complete(ctx, ref, result)
-	}
-	if failure, ok := t.Failure(); ok {
-		return s.Fail(ctx, ref, failure)
-	}
-	return s.Release(ctx, ref)
-}
-
-// model is the state machine of one key, as the pure rules have it.
+// model is the state machine of one key under the pure rules.
 var model = porcupine.Model{
 	Partition: func(history []porcupine.Operation) [][]porcupine.Operation {
 		byKey := map[idempotency.Key][]porcupine.Operation{}
@@ -151,13 +141,13 @@ var model = porcupine.Model{
 	},
 }
 
-// instant is the time of the model, in which no lease ends by itself.
+// instant is the model's constant time: leases never expire.
 var instant = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
 func step(r idempotency.Record, in call, out answer) (bool, any) {
 	switch {
 	case out.unknown:
-		// A call that did not happen is one that happened after all others.
+		// A call without effect is placed after all others.
 		return true, happened(r, in, out.outcome.Record.Fence)
 	case in.claim != nil:
 		d, got := idempotency.Decide(r, *in.claim, instant), out.outcome.Decision
@@ -167,16 +157,16 @@ func step(r idempotency.Record, in call, out answer) (bool, any) {
 				return false, r
 			}
 			return true, idempotency.Grant(r, *in.claim, d, out.outcome.Record.Fence, instant)
-		case in.repeated && got == idempotency.Renewed && d.Granted(): // made by the interrupted call
+		case in.repeated && got == idempotency.Renewed && d.Granted(): // granted to the interrupted attempt
 			return true, idempotency.Grant(r, *in.claim, d, out.outcome.Record.Fence, instant)
-		case got == idempotency.InProgress && d.Granted(): // the record is being written by somebody
+		case got == idempotency.InProgress && d.Granted(): // another claim is writing the record
 			return true, r
 		case got == idempotency.Duplicate && out.outcome.Record.Result.Hash() != r.Result.Hash():
 			return false, r
 		}
 		return d == got, r
 	case in.transition != nil:
-		next, err := idempotency.Settle(r, in.ref, *in.transition, instant)
+		next, err := idempotency.Finish(r, in.ref, *in.transition, instant)
 		return (err == nil) == (out.err == nil), next
 	default:
 		same := out.record.Status == r.Status
@@ -187,7 +177,7 @@ func step(r idempotency.Record, in call, out answer) (bool, any) {
 	}
 }
 
-// happened returns the record after a call, whatever its answer was.
+// happened returns the record after a call with any answer.
 func happened(r idempotency.Record, in call, fence int64) idempotency.Record {
 	switch {
 	case in.claim != nil:
@@ -195,7 +185,7 @@ func happened(r idempotency.Record, in call, fence int64) idempotency.Record {
 			return idempotency.Grant(r, *in.claim, d, fence, instant)
 		}
 	case in.transition != nil:
-		r, _ = idempotency.Settle(r, in.ref, *in.transition, instant)
+		r, _ = idempotency.Finish(r, in.ref, *in.transition, instant)
 	}
 	return r
 }

@@ -1,14 +1,16 @@
 package storetest
 
 import (
+	"context"
 	"fmt"
 	"math/rand/v2"
+	"time"
 
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
 )
 
-// checkPrograms makes random calls, one after another, and compares each answer and
-// each record with the pure rules.
+// checkPrograms makes random sequential calls and compares each answer and each record
+// with the pure rules.
 func checkPrograms(p *probe) {
 	const programs, steps = 12, 40
 	for range programs {
@@ -19,7 +21,7 @@ func checkPrograms(p *probe) {
 	}
 }
 
-// program is a model of a store beside the store.
+// program is a model of a store, run in parallel with the store.
 type program struct {
 	*probe
 	records map[idempotency.Key]idempotency.Record
@@ -51,20 +53,11 @@ func (m program) run(steps int) {
 			}
 		case n < 9:
 			ref := refs[len(refs)-1-m.rng.IntN(min(len(refs), 3))]
-			name, t := m.randomTransition()
+			name, t := m.randomEnding()
 			log = append(log, fmt.Sprintf("%s %.3s fence %d", name, ref.Key.ID(), ref.Fence))
 			now := m.lookup(ref.Key).ReadAt
-			want, wantErr := idempotency.Settle(m.records[ref.Key], ref, t, now)
-			var err error
-			switch result, ok := t.Result(); {
-			case ok:
-				err = m.store.Complete(m.ctx, ref, result)
-			case name == "release":
-				err = m.store.Release(m.ctx, ref)
-			default:
-				failure, _ := t.Failure()
-				err = m.store.Fail(m.ctx, ref, failure)
-			}
+			want, wantErr := idempotency.Finish(m.records[ref.Key], ref, t, now)
+			err := finish(m.ctx, m.store, ref, t)
 			if (err == nil) != (wantErr == nil) {
 				m.fail("got %v, want %v, after %q", err, wantErr, log)
 				return
@@ -110,8 +103,19 @@ func (m program) randomClaim(k idempotency.Key, tokens []idempotency.Token) idem
 	return c
 }
 
-func (m program) randomTransition() (string, idempotency.Transition) {
-	switch n := m.rng.IntN(6); n {
+// finish ends or extends the claim through the matching method.
+func finish(ctx context.Context, s idempotency.Store, ref idempotency.Ref, e idempotency.Ending) error {
+	if lease, ok := e.Lease(); ok {
+		return s.Extend(ctx, ref, lease)
+	}
+	return s.Finish(ctx, ref, e)
+}
+
+func (m program) randomEnding() (string, idempotency.Ending) {
+	switch n := m.rng.IntN(7); n {
+	case 6:
+		lease := pick(m.rng, time.Millisecond, m.short(), long, 2*long, idempotency.Forever)
+		return fmt.Sprintf("extend by %v", lease), idempotency.Extended(lease)
 	case 0, 1:
 		return "complete", idempotency.Completed(idempotency.Result{Response: []byte(pick(m.rng, "a", "b"))})
 	case 2:

@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -9,10 +10,10 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
 )
 
-// claimable are the states over which one of many racing claims must win.
+// claimable lists the states in which exactly one of many racing claims must win.
 var claimable = []string{"nothing", "released", "failed", "running, lease over, safe", "succeeded, expired"}
 
-// checkRaces lets 64 claimers race for each of 50 keys, through three stores.
+// checkRaces runs 64 claimers for each of 50 keys, through three stores.
 func checkRaces(p *probe) {
 	const keys, claimers = 50, 64
 	all := make([]idempotency.Key, keys)
@@ -47,7 +48,7 @@ func checkRaces(p *probe) {
 	}
 }
 
-// prepare puts the keys into the claimable states in turn, with one pass for all.
+// prepare puts the keys into the claimable states in turn. One pass serves all keys.
 func (p *probe) prepare(keys []idempotency.Key) {
 	for i, k := range keys {
 		c := claim(k)
@@ -105,7 +106,7 @@ func checkBatches(p *probe) {
 	if outs[0].Decision != idempotency.Conflict || outs[1].Decision != idempotency.New {
 		p.fail("a conflicting and a matching claim of a failed key: got %v and %v, want conflict and new", outs[0].Decision, outs[1].Decision)
 	}
-	// The largest batch, and none.
+	// The largest batch and the empty batch.
 	var full []idempotency.Claim
 	for range idempotency.MaxBatch {
 		full = append(full, claim(p.key()))
@@ -120,8 +121,53 @@ func checkBatches(p *probe) {
 	}
 }
 
-// checkBatchRaces has 20 goroutines claim 10 of 50 keys in random order, again
-// and again until each has met each key.
+// checkWrites makes one Write of endings and claims, good and bad.
+func checkWrites(p *probe) {
+	w, ok := p.store.(idempotency.Writer)
+	if !ok {
+		return
+	}
+	done, taken, open := p.key(), p.key(), p.key()
+	first := p.do(claim(done), idempotency.New, "first claim")
+	old := p.do(with(taken, func(c *idempotency.Claim) { c.Terms.Lease, c.Terms.ResendFor = p.short(), long }), idempotency.New, "short claim")
+	p.pass()
+	p.do(claim(taken), idempotency.Reclaimed, "claim after the lease")
+	completed := idempotency.Completed(stored)
+	failures, outs, err := w.Write(p.ctx, []idempotency.Finishing{{Ref: first.Ref(), Ending: completed}, {Ref: old.Ref(), Ending: completed}, {}}, []idempotency.Claim{claim(open), claim(taken), claim(open)})
+	p.must(err, "write")
+	if len(failures) != 3 || len(outs) != 3 {
+		p.fail("Write returned %d errors for 3 endings and %d outcomes for 3 claims", len(failures), len(outs))
+		return
+	}
+	p.must(failures[0], "complete in a Write")
+	p.stale("complete in a Write after another claim", failures[1], old.Ref())
+	p.refused("an ending of nothing in a Write", failures[2])
+	for i, want := range []idempotency.Decision{idempotency.New, idempotency.InProgress, idempotency.InProgress} {
+		if outs[i].Decision != want {
+			p.fail("claim %d of a Write: got the decision %q, want %q", i, outs[i].Decision, want)
+		}
+	}
+	if r := p.lookup(done); r.Status != idempotency.Succeeded || r.Result.Hash() != stored.Hash() {
+		p.fail("the record after a completion in a Write is %+v", r)
+	}
+	failures, _, err = w.Write(p.ctx, []idempotency.Finishing{{Ref: outs[0].Ref(), Ending: completed}}, []idempotency.Claim{{}})
+	p.must(errors.Join(failures...), "complete in a Write with an invalid claim")
+	p.refused("an invalid claim in a Write", err)
+	failures, outs, err = w.Write(p.ctx, nil, nil)
+	if err != nil || len(failures)+len(outs) > 0 {
+		p.fail("a Write of nothing: %v, %v, %v", failures, outs, err)
+	}
+}
+
+func (p *probe) refused(doing string, err error) {
+	var invalid *idempotency.InvalidError
+	if !errors.As(err, &invalid) {
+		p.fail("%s: got %v, want an InvalidError", doing, err)
+	}
+}
+
+// checkBatchRaces runs 20 goroutines. Each claims all of 50 keys in random order, 10 keys
+// at a time.
 func checkBatchRaces(p *probe) {
 	const keys, batches, size, rounds = 50, 20, 10, 5
 	all := make([]idempotency.Key, keys)
@@ -166,8 +212,8 @@ func checkBatchRaces(p *probe) {
 	}
 }
 
-// checkConflicts lets 64 writers race over one key with two payloads: those of
-// one payload never run.
+// checkConflicts runs 64 writers with two payloads for one key. Only one payload may ever
+// run.
 func checkConflicts(p *probe) {
 	for i := range 10 {
 		k := p.key()

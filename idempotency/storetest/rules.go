@@ -8,7 +8,7 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
 )
 
-// with returns a long claim that change has changed.
+// with returns a long claim modified by change.
 func with(k idempotency.Key, change func(*idempotency.Claim)) idempotency.Claim {
 	c := claim(k)
 	change(&c)
@@ -17,13 +17,13 @@ func with(k idempotency.Key, change func(*idempotency.Claim)) idempotency.Claim 
 
 var token = idempotency.Token{1, 2, 3}
 
-// states are the rows of the table of decisions. Claims in them have the token
-// above, and are over after pass if they are made to be.
+// states are the rows of the decision table. Each function brings a key into the state.
+// Claims that remain in a record have the token above; expired states call pass.
 var states = map[string]func(p *probe, k idempotency.Key) idempotency.Outcome{
 	"nothing": func(*probe, idempotency.Key) idempotency.Outcome { return idempotency.Outcome{} },
 	"released": func(p *probe, k idempotency.Key) idempotency.Outcome {
 		out := p.do(claim(k), idempotency.New, "first claim")
-		p.must(p.store.Release(p.ctx, out.Ref()), "release")
+		p.must(p.store.Finish(p.ctx, out.Ref(), idempotency.Released()), "release")
 		return out
 	},
 	"running": func(p *probe, k idempotency.Key) idempotency.Outcome {
@@ -75,21 +75,21 @@ func (p *probe) lapsed(k idempotency.Key, resendFor time.Duration) idempotency.O
 
 func (p *probe) succeeded(k idempotency.Key, ttl time.Duration) idempotency.Outcome {
 	out := p.do(with(k, func(c *idempotency.Claim) { c.Token, c.Terms.TTL, c.Terms.Lease = token, ttl, min(ttl, long) }), idempotency.New, "first claim")
-	p.must(p.store.Complete(p.ctx, out.Ref(), stored), "complete")
+	p.must(p.store.Finish(p.ctx, out.Ref(), idempotency.Completed(stored)), "complete")
 	return out
 }
 
 func (p *probe) failedBefore(k idempotency.Key, ttl time.Duration) idempotency.Outcome {
 	out := p.do(with(k, func(c *idempotency.Claim) { c.Token, c.Terms.TTL, c.Terms.Lease = token, ttl, min(ttl, long) }), idempotency.New, "first claim")
-	p.must(p.store.Fail(p.ctx, out.Ref(), idempotency.Failure{Proof: idempotency.ProvenForClaim, Reason: "refused"}), "fail")
+	p.must(p.store.Finish(p.ctx, out.Ref(), idempotency.FailedWith(idempotency.Failure{Proof: idempotency.ProvenForClaim, Reason: "refused"})), "fail")
 	return out
 }
 
 var stored = idempotency.Result{Response: []byte(`{"n":1e3,"n":1E3}`), MessageID: "m-1", SequenceNumber: "18870000000000000001"}
 
-// decisionTable has, for each state, the decisions of a claim: with an equal
-// fingerprint; with the token of the first claim; with another fingerprint; with that
-// token and another fingerprint; with another spec; and with RunAgain.
+// decisionTable lists, for each state, the decisions for six claims: with an equal
+// fingerprint; with the token of the first claim; with another fingerprint; with both
+// that token and another fingerprint; with another spec; and with RunAgain.
 var decisionTable = []struct {
 	state                                            string
 	equal, token, payload, tokenPayload, spec, again idempotency.Decision
@@ -160,7 +160,7 @@ func checkGrants(p *probe) {
 		out := p.do(c, row.equal, row.state)
 		want := idempotency.Grant(before, c, row.equal, out.Record.Fence, out.Record.ReadAt)
 		if row.state == "released" {
-			want.Generation = 1 // Lookup does not show the generation of a released record
+			want.Generation = 1 // Lookup hides a released record's generation
 		}
 		p.sameRecord(row.state+", granted", out.Record, want)
 		p.sameRecord(row.state+", looked up", p.lookup(k), want)
@@ -168,21 +168,21 @@ func checkGrants(p *probe) {
 			p.fail("%s: Drift is %v, want %v: the bytes differ from those that are stored, if any are", row.state, out.Drift, want)
 		}
 	}
-	// Release brings a failed record back with its times.
+	// Release restores a failed record with its times.
 	k := p.key()
 	states["failed"](p, k)
 	before := p.lookup(k)
 	p.pass()
 	out := p.do(claim(k), idempotency.New, "claim of a failed record")
-	p.must(p.store.Release(p.ctx, out.Ref()), "release")
+	p.must(p.store.Finish(p.ctx, out.Ref(), idempotency.Released()), "release")
 	after := p.lookup(k)
 	if after.Status != idempotency.Failed || !after.Created.Equal(before.Created) || !after.Expires.Equal(before.Expires) {
 		p.fail("failed, claimed and released: got %v, created %v, expires %v, want failed, %v, %v", after.Status, after.Created, after.Expires, before.Created, before.Expires)
 	}
 }
 
-// sameRecord compares what a store must return. Prior is its own affair, and
-// times may differ by what passes between two readings of the clock in one call.
+// sameRecord compares the required fields. Prior is internal to a store. Times may differ
+// by the delay between two clock readings in one call.
 func (p *probe) sameRecord(doing string, got, want idempotency.Record) {
 	near := func(name string, g, w time.Time) {
 		if g.IsZero() != w.IsZero() || g.Sub(w).Abs() > 2*time.Second {
@@ -201,10 +201,10 @@ func (p *probe) sameRecord(doing string, got, want idempotency.Record) {
 	}
 }
 
-// transitionTable says what a transition leaves, and what the next claim gets.
+// transitionTable lists the record after each ending, and the decision of the next claim.
 var transitionTable = []struct {
 	name     string
-	before   string // a state whose claim is then taken over, or ""
+	before   string // state of the claim to take over, or ""
 	t        func(p *probe, ref idempotency.Ref) error
 	status   idempotency.Status
 	doubt    bool
@@ -227,12 +227,17 @@ var transitionTable = []struct {
 	{"run again, released", "running, lease over, never safe", release, idempotency.Running, true, idempotency.Indeterminate, idempotency.Conflict},
 }
 
-func complete(p *probe, ref idempotency.Ref) error { return p.store.Complete(p.ctx, ref, stored) }
-func release(p *probe, ref idempotency.Ref) error  { return p.store.Release(p.ctx, ref) }
+func complete(p *probe, ref idempotency.Ref) error {
+	return p.store.Finish(p.ctx, ref, idempotency.Completed(stored))
+}
+
+func release(p *probe, ref idempotency.Ref) error {
+	return p.store.Finish(p.ctx, ref, idempotency.Released())
+}
 
 func fail(proof idempotency.Proof) func(*probe, idempotency.Ref) error {
 	return func(p *probe, ref idempotency.Ref) error {
-		return p.store.Fail(p.ctx, ref, idempotency.Failure{Proof: proof, Reason: "because"})
+		return p.store.Finish(p.ctx, ref, idempotency.FailedWith(idempotency.Failure{Proof: proof, Reason: "because"}))
 	}
 }
 
@@ -268,13 +273,83 @@ func checkTransitions(p *probe) {
 	}
 }
 
+// extend extends a claim by twice its lease.
+func extend(p *probe, ref idempotency.Ref) error { return p.store.Extend(p.ctx, ref, 2*long) }
+
+func checkExtensions(p *probe) {
+	for name, state := range map[string]string{"running": "running", "lease over": "running, lease over, never safe"} {
+		k := p.key()
+		claimed := states[state](p, k)
+		before := p.lookup(k)
+		p.must(extend(p, claimed.Ref()), "extend, "+name)
+		p.must(p.store.Extend(p.ctx, claimed.Ref(), time.Millisecond), "extend by less, "+name)
+		after := p.lookup(k)
+		if d := after.LeaseUntil.Sub(after.ReadAt); (d - 2*long).Abs() > time.Minute {
+			p.fail("extend, %s: the lease ends in %v, want %v", name, d, 2*long)
+		}
+		if before.LeaseUntil = after.LeaseUntil; !after.Equal(before) {
+			p.fail("extend, %s: the record is %+v, want %+v", name, after, before)
+		}
+		p.do(claim(k), idempotency.InProgress, "claim during an extended lease")
+		p.must(complete(p, claimed.Ref()), "complete after an extension")
+		p.stale("extend after the end", extend(p, claimed.Ref()), claimed.Ref())
+	}
+	for _, lease := range []time.Duration{0, -time.Second, time.Microsecond} {
+		var invalid *idempotency.InvalidError
+		if err := p.store.Extend(p.ctx, idempotency.Ref{Key: p.key(), Fence: 1}, lease); !errors.As(err, &invalid) {
+			p.fail("extend by %v: got %v, want an InvalidError", lease, err)
+		}
+	}
+	k := p.key()
+	claimed := p.do(with(k, func(c *idempotency.Claim) { c.Terms.TTL = idempotency.Forever }), idempotency.New, "claim")
+	p.must(p.store.Extend(p.ctx, claimed.Ref(), idempotency.Forever), "extend without an end")
+	if r := p.lookup(k); r.LeaseUntil.Year() != 9999 {
+		p.fail("extend without an end: the lease ends at %v, want the year 9999", r.LeaseUntil)
+	}
+}
+
+func checkOwners(p *probe) {
+	began := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	owned := func(k idempotency.Key, owner string, began time.Time, resend time.Duration) idempotency.Claim {
+		return with(k, func(c *idempotency.Claim) {
+			c.Token, c.Terms.ResendFor = idempotency.NewTokenOf(owner, began), resend
+		})
+	}
+	for _, row := range []struct {
+		name   string
+		owner  string
+		began  time.Time
+		resend time.Duration
+		want   idempotency.Decision
+	}{
+		{"the same process", "a", began, long, idempotency.InProgress},
+		{"a later process", "a", began.Add(time.Millisecond), long, idempotency.Reclaimed},
+		{"a process of the next day", "a", began.Add(24 * time.Hour), long, idempotency.Reclaimed},
+		{"an earlier process", "a", began.Add(-time.Hour), long, idempotency.InProgress},
+		{"a later process of another owner", "b", began.Add(time.Hour), long, idempotency.InProgress},
+		{"a later process, and no safe resend", "a", began.Add(time.Hour), 0, idempotency.Indeterminate},
+	} {
+		k := p.key()
+		first := p.do(owned(k, "a", began, row.resend), idempotency.New, "first claim of an owner")
+		out := p.do(owned(k, row.owner, row.began, row.resend), row.want, "claim of "+row.name)
+		if row.want != idempotency.Reclaimed {
+			continue
+		}
+		p.stale("complete the claim of the earlier process", complete(p, first.Ref()), first.Ref())
+		p.must(complete(p, out.Ref()), "complete the claim of the later process")
+	}
+	k := p.key()
+	p.do(claim(k), idempotency.New, "first claim without an owner")
+	p.do(claim(k), idempotency.InProgress, "claim without an owner")
+}
+
 func checkFences(p *probe) {
 	transitions := map[string]func(*probe, idempotency.Ref) error{
-		"Complete": complete, "Release": release,
+		"Complete": complete, "Release": release, "Extend": extend,
 		"Fail without proof": fail(idempotency.NoProof), "Fail": fail(idempotency.ProvenForClaim), "Fail for all": fail(idempotency.ProvenForAll),
 	}
 	for name, transition := range transitions {
-		// A zombie, overtaken by a claim that runs, has succeeded, has failed, was released.
+		// A zombie's successor runs, has succeeded, has failed or was released.
 		for after, end := range map[string]func(*probe, idempotency.Ref) error{
 			"runs": nil, "has succeeded": complete, "has failed": fail(idempotency.ProvenForAll), "was released": release,
 		} {
@@ -294,24 +369,24 @@ func checkFences(p *probe) {
 				p.fail("%s: changed the record from %+v to %+v", doing, before, after)
 			}
 		}
-		// A claim that was never made.
+		// A claim that never existed.
 		ref := idempotency.Ref{Key: p.key(), Fence: 1}
 		p.stale(name+" of no claim", transition(p, ref), ref)
-		// One that ended in another way.
+		// A claim with another ending.
 		k := p.key()
 		ended := states["succeeded"](p, k)
 		if name != "Complete" {
 			p.stale(name+" after Complete", transition(p, ended.Ref()), ended.Ref())
 		} else {
-			p.stale("Complete with another result", p.store.Complete(p.ctx, ended.Ref(), idempotency.Result{Response: []byte("other")}), ended.Ref())
+			p.stale("Complete with another result", p.store.Finish(p.ctx, ended.Ref(), idempotency.Completed(idempotency.Result{Response: []byte("other")})), ended.Ref())
 		}
 	}
-	// A proof counts although the lease is over, as long as nobody else has claimed.
+	// A proof counts after the end of the lease, until another claim is granted.
 	k := p.key()
 	late := states["running, lease over, never safe"](p, k)
-	p.must(p.store.Complete(p.ctx, late.Ref(), stored), "Complete after the lease")
+	p.must(p.store.Finish(p.ctx, late.Ref(), idempotency.Completed(stored)), "Complete after the lease")
 	p.do(claim(k), idempotency.Duplicate, "claim after a late completion")
-	// Fences of all keys differ, and grow for each key, also over a released claim.
+	// All fences differ. The fences of a key grow, even after a release.
 	seen, k := map[int64]bool{}, p.key()
 	last := int64(0)
 	for range 20 {
@@ -321,7 +396,7 @@ func checkFences(p *probe) {
 		}
 		last = out.Record.Fence
 		seen[last] = true
-		p.must(p.store.Release(p.ctx, out.Ref()), "release")
+		p.must(p.store.Finish(p.ctx, out.Ref(), idempotency.Released()), "release")
 		o := p.do(claim(p.key()), idempotency.New, "claim")
 		if seen[o.Record.Fence] {
 			p.fail("fence %d was given twice", o.Record.Fence)
@@ -357,7 +432,8 @@ func checkRepeats(p *probe) {
 			}
 		}
 	}
-	// A claim whose answer was lost finds itself, with its fence, whatever it was.
+	// A claim repeated after a lost answer is recognized and keeps its fence, whatever
+	// the key's state before.
 	for _, before := range []string{"nothing", "failed", "succeeded, expired", "running, lease over, safe"} {
 		k := p.key()
 		states[before](p, k)

@@ -1,8 +1,7 @@
-// Package storetest checks that an [idempotency.Store] keeps its promises. It is a
-// module of its own, because it needs porcupine, a checker of linearizability, that
-// users of a store should not carry.
+// Package storetest checks that an [idempotency.Store] keeps its promises. It uses
+// porcupine, a linearizability checker, so import it from tests only.
 //
-// A store's test is
+// A store's test:
 //
 //	func TestStore(t *testing.T) {
 //		storetest.Run(t, func(t *testing.T) storetest.Storage {
@@ -11,10 +10,10 @@
 //		})
 //	}
 //
-// The suite checks what can be seen through the interface and by opening the storage
-// again. [KillClients] and [KillHistory] kill client processes in the middle of their
-// calls; whether a write survives the server, or a loss of power, is for tests of the
-// store itself. Package producertest checks producers that have the store.
+// The suite checks behaviour visible through the interface and after reopening the
+// storage. [KillClients] and [KillHistory] kill client processes during calls. Tests of
+// durability across server crashes and power loss belong to each store. Package
+// producertest checks producers with the store.
 package storetest
 
 import (
@@ -31,27 +30,26 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
 )
 
-// Storage is where a store keeps its records.
+// Storage holds the records of a store.
 type Storage struct {
-	// Open opens a store over the storage: the same records each time, as another
-	// process would see them. Stores that have a method Close() error are closed by
-	// the suite.
+	// Open opens a store over the storage. Every store sees the same records, like a
+	// store in another process. The suite closes stores with a Close() error method.
 	Open func() (idempotency.Store, error)
 
-	// Advance sets the clock of the storage forward. If it is nil, the suite sleeps;
-	// it then needs a store that judges leases of 60 ms.
+	// Advance sets the storage's clock forward. If it is nil, the suite sleeps, and the
+	// store must support leases of 60 ms.
 	Advance func(time.Duration)
 
-	// MaxBytes is the largest body, and the largest response, that the store takes, if
-	// that is less than idempotency.MaxBody and idempotency.MaxResponse.
+	// MaxBytes is the store's size limit for bodies and for responses, if lower than
+	// idempotency.MaxBody and idempotency.MaxResponse.
 	MaxBytes int
 
-	// Volatile says that records do not survive when the last store is closed.
+	// Volatile reports that closing the last store deletes all records.
 	Volatile bool
 }
 
-// Run checks the store in one subtest for each property. It calls fresh for new,
-// empty storage at least once in each.
+// Run checks the store, one subtest per property. Each subtest calls fresh at least once
+// for new, empty storage.
 func Run(t *testing.T, fresh func(t *testing.T) Storage) {
 	for _, p := range properties {
 		t.Run(p.name, func(t *testing.T) {
@@ -62,8 +60,8 @@ func Run(t *testing.T, fresh func(t *testing.T) Storage) {
 	}
 }
 
-// Check is Run for use outside of a test: it returns what failed, as one line for
-// each failure that begins with the name of the property.
+// Check is like Run but needs no test: it returns one line per failure, each with the
+// property's name first.
 func Check(fresh func() Storage) []string {
 	var all []string
 	for _, p := range properties {
@@ -74,7 +72,7 @@ func Check(fresh func() Storage) []string {
 	return all
 }
 
-// property is one promise of a store.
+// property is a promise of a store.
 type property struct {
 	name  string
 	rule  string // the promise in words
@@ -89,7 +87,7 @@ func (p property) failures(fresh func() Storage) []string {
 	defer cancel()
 	probe.ctx = ctx
 	done := make(chan struct{})
-	go func() { // so that fatal can end it
+	go func() { // fatal ends only this goroutine
 		defer close(done)
 		defer probe.close()
 		probe.store = probe.open()
@@ -99,14 +97,14 @@ func (p property) failures(fresh func() Storage) []string {
 	return probe.failed
 }
 
-// probe is what a check works with.
+// probe is the environment of a check.
 type probe struct {
 	Storage
 	ctx   context.Context
 	fresh func() Storage
 	store idempotency.Store
 	seed  uint64
-	rng   *rand.Rand // of the check's goroutine
+	rng   *rand.Rand // for the check's goroutine only
 
 	mu     sync.Mutex
 	failed []string
@@ -114,7 +112,7 @@ type probe struct {
 	keys   int
 }
 
-// fail notes a failure; the check goes on.
+// fail records a failure. The check continues.
 func (p *probe) fail(format string, args ...any) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -124,7 +122,7 @@ func (p *probe) fail(format string, args ...any) {
 	}
 }
 
-// must ends the check if err is not nil. It is called on the check's goroutine.
+// must ends the check if err is not nil. Call it on the check's goroutine.
 func (p *probe) must(err error, doing string) {
 	if err != nil {
 		p.fail("%s: %v", doing, err)
@@ -142,7 +140,7 @@ func (p *probe) open() idempotency.Store {
 	return s
 }
 
-// close closes all stores that are open.
+// close closes all open stores.
 func (p *probe) close() {
 	p.mu.Lock()
 	opened := p.opened
@@ -157,7 +155,7 @@ func (p *probe) close() {
 	}
 }
 
-// Durations of the checks: a short lease is over after pass, a long one is not.
+// Durations of the checks: pass outlasts a short lease, but not a long lease.
 const long = time.Hour
 
 func (p *probe) short() time.Duration {
@@ -167,7 +165,7 @@ func (p *probe) short() time.Duration {
 	return 60 * time.Millisecond
 }
 
-// pass lets twice the short duration pass.
+// pass advances time by twice the short duration.
 func (p *probe) pass() {
 	if p.Advance != nil {
 		p.Advance(2 * p.short())
@@ -176,7 +174,7 @@ func (p *probe) pass() {
 	time.Sleep(2 * p.short())
 }
 
-// key returns a key that no other call returned.
+// key returns a new key.
 func (p *probe) key() idempotency.Key {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -188,7 +186,7 @@ func fingerprint(s string) idempotency.Fingerprint {
 	return idempotency.FingerprintOf("test/1", []byte(s))
 }
 
-// claim returns a claim of k with long terms that is not safe to repeat.
+// claim returns a claim of k with a long lease and TTL. The claim is not safe to repeat.
 func claim(k idempotency.Key) idempotency.Claim {
 	return idempotency.Claim{
 		Key: k, Token: idempotency.NewToken(), Fingerprint: fingerprint("payload"), Body: []byte("body"), Group: "group",
@@ -197,7 +195,7 @@ func claim(k idempotency.Key) idempotency.Claim {
 	}
 }
 
-// do claims and expects the decision.
+// do makes the claim and expects the decision.
 func (p *probe) do(c idempotency.Claim, want idempotency.Decision, doing string) idempotency.Outcome {
 	out, err := p.store.Claim(p.ctx, c)
 	p.must(err, doing)
@@ -218,17 +216,20 @@ func (p *probe) lookup(k idempotency.Key) idempotency.Record {
 	return records[0]
 }
 
-// properties are in the order in which they are checked.
+// properties are checked in this order.
 var properties = []property{
 	{"decisions", "a claim is decided by what is found, in the order of idempotency.Decide", checkDecisions},
 	{"grants", "a grant changes the record as idempotency.Grant says: stored bytes win, an expired key begins a generation, a lease begins now", checkGrants},
-	{"transitions", "a transition leaves the record as idempotency.Settle says; only proof ends a doubt", checkTransitions},
+	{"transitions", "a transition leaves the record as idempotency.Finish says; only proof ends a doubt", checkTransitions},
 	{"fences", "each transition carries the fence; a claimant that was overtaken gets ErrStaleClaim and changes nothing", checkFences},
+	{"owners", "a claim of a later process of an owner ends the lease of an earlier process, and no other claim does", checkOwners},
+	{"extensions", "an extension moves the end of the lease of a claim that nobody else has, never back, and changes nothing else", checkExtensions},
 	{"repeated transitions", "a transition that is repeated because its answer was lost is harmless", checkRepeats},
 	{"programs", "any sequence of calls gives the answers of the rules", checkPrograms},
 	{"races", "of any number of racing claims of one key, one is granted", checkRaces},
 	{"batches", "a batch is decided as if its claims were made one after another", checkBatches},
 	{"batch races", "batches over the same keys in any order win each key once and never block each other", checkBatchRaces},
+	{"writes", "endings and claims of one Write have the answers of Finish and ClaimBatch, each on its own (stores with a Writer)", checkWrites},
 	{"conflicts", "a claim with another fingerprint never runs and leaves the record untouched, however many race", checkConflicts},
 	{"odd keys", "any bytes are legal in a scope and a value; different keys never meet", checkOddKeys},
 	{"bytes", "what is stored comes back byte for byte", checkBytes},

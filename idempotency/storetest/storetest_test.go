@@ -21,7 +21,7 @@ func TestMemory(t *testing.T) {
 	})
 }
 
-// Without a clock that can be set, the suite sleeps.
+// Without a settable clock, the suite sleeps.
 func TestMemoryInRealTime(t *testing.T) {
 	storetest.Run(t, func(*testing.T) storetest.Storage {
 		m := new(idempotency.Memory)

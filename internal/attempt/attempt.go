@@ -1,28 +1,28 @@
-// Package attempt says what one attempt to send one message came to.
+// Package attempt has the vocabulary for the result of one attempt to send one message.
 //
-// It is the vocabulary that the packages of the producer share: sqscall
-// answers with it, dispatch acts on it, dedup remembers it and observe counts it.
-// It owns no state, has no methods that can fail and imports nothing of this
-// module. Everything in it is a value and safe to copy.
+// The packages of the producer share the vocabulary: sqscall returns answers, dispatch
+// acts on answers, memory records fates and observe counts them. The package has no
+// state and no methods that can fail, and imports nothing of this module. All types are
+// values and safe to copy.
 package attempt
 
-// Fate is what became of a message, and is never stronger than its proof. The
-// zero value proves nothing.
+// Fate is the fate of a message, never stronger than its proof. The zero value proves
+// nothing.
 type Fate uint8
 
 const (
 	// InDoubt: the message may or may not be stored.
 	InDoubt Fate = iota
 
-	// Stored: SQS answered with a message ID, a sequence number and digests that
-	// match what was sent.
+	// Stored: SQS answered with a message ID, a sequence number and digests that match
+	// the message.
 	Stored
 
 	// NotStored: SQS refused the message itself, in its answer, or the request
 	// never left this machine.
 	NotStored
 
-	// Altered: SQS stored something, and its digest is not that of the message.
+	// Altered: SQS stored a message with a digest other than the message's.
 	Altered
 )
 
@@ -40,52 +40,57 @@ func (f Fate) String() string {
 	}
 }
 
-// Next says whether another attempt may end in another way.
+// Next reports whether another attempt may have another result.
 type Next uint8
 
 const (
-	// Final: another attempt would end in the same way.
+	// Final: another attempt would have the same result.
 	Final Next = iota
 
 	// Retry: another attempt may succeed.
 	Retry
 
-	// Apart: SQS refused the request as a whole and may accept its entries in
-	// smaller requests. For a request with one entry it is Final.
+	// Apart: SQS refused the request as a whole and may accept its entries in smaller
+	// requests. For a request with one entry, Apart means Final.
 	Apart
 )
 
-// Load is what the answer to a request says about the load of SQS and of the
-// network. Larger values are worse.
+// Load is the load of SQS and of the network, as far as an answer shows. Larger values
+// are worse.
 type Load uint8
 
 const (
 	// Passed: SQS executed the request.
 	Passed Load = iota
 
-	// Troubled: the service failed, or the connection did.
+	// Troubled: the service or the connection failed.
 	Troubled
 
-	// Throttled: SQS refused the request, or entries of it, for their rate.
+	// Throttled: SQS refused the request, or entries of the request, for their rate.
 	Throttled
 )
 
-// Answer is what one attempt of one message came to.
+// Answer is the result of one attempt to send one message.
 type Answer struct {
 	Fate Fate
-	Next Next // Final where Fate is Stored or Altered
+	Next Next // Final if Fate is Stored or Altered
 	Load Load
 
-	// MessageID and Sequence are those of SQS; set where Fate is Stored.
+	// Unready means that the configuration or the network made the request fail, not a
+	// message: no credentials, no connection, no permission, no such queue. Unready is
+	// set only with the Fate NotStored and the Next Retry.
+	Unready bool
+
+	// MessageID and Sequence are from SQS; set if Fate is Stored.
 	MessageID, Sequence string
 
-	// Err says why there is no proof of success; nil where Fate is Stored.
+	// Err is the reason for the missing proof of success; nil if Fate is Stored.
 	Err error
 
-	// Code is the error code of SQS, "" where it gave none.
+	// Code is the error code of SQS, "" without a code.
 	Code string
 
-	// Field is "MessageBody" or "MessageAttributes" and Got the MD5 in the answer;
-	// set where Fate is Altered.
+	// Field is "MessageBody" or "MessageAttributes", and Got is the MD5 in the answer;
+	// set if Fate is Altered.
 	Field, Got string
 }

@@ -1,7 +1,6 @@
-// Package attrname knows message attributes by their names: those that identify an
-// event, those that identify an attempt or a request, and those that identify
-// nothing. The lint's passes and the fake need the same lists, and the fake must not
-// import the lint.
+// Package attrname classifies message attributes by name: identity of an event,
+// identity of an attempt or a request, or no identity. The lint's passes and the fake
+// need the same lists, and the fake must not import the lint.
 package attrname
 
 import (
@@ -9,10 +8,10 @@ import (
 	"strings"
 )
 
-// Benign reports whether an attribute of this name never bears identity: trace
-// context, content types, versions, the run of a replay. Case does not matter.
+// Benign reports whether an attribute of this name never bears identity: trace context,
+// content types, versions, the run of a replay. Case does not matter.
 func Benign(name string) bool {
-	name = strings.ToLower(name)
+	name = lower(name)
 	switch name {
 	case "traceparent", "tracestate", "baggage", "b3", "awstraceheader", "content-type", "sqsfifo-replay-run":
 		return true
@@ -20,11 +19,10 @@ func Benign(name string) bool {
 	return strings.HasPrefix(name, "x-amzn-") || strings.HasSuffix(name, "version") || strings.HasSuffix(name, "schemaid")
 }
 
-// An attribute names an identity if its name ends in one of the stems and one of the
-// nouns, joined or with one separator between them (eventId, dedupe_key,
-// message-uuid). The lists are narrow on purpose: any *_id or *_key would also hit
-// aggregate IDs, shard keys and other routing hints, of which attributes are the
-// right carrier.
+// An attribute names an identity if its name ends in a stem and a noun, joined or with
+// one separator between (eventId, dedupe_key, message-uuid). The lists are narrow on
+// purpose: any *_id or *_key would also match aggregate IDs, shard keys and other
+// routing hints, and attributes are the right place for routing hints.
 var (
 	eventStems = []string{
 		"event", "message", "msg", "dedup", "dedupe", "deduplication", "unique", "uniqueness", "idempotency", "txn", "transaction", "job", "command",
@@ -36,7 +34,7 @@ var (
 // Event reports whether an attribute of this name identifies the event: it ends in
 // "uuid", or in a stem such as event and a noun such as id. Case does not matter.
 func Event(name string) bool {
-	name = strings.ToLower(name)
+	name = lower(name)
 	if ends(name, attemptStems) {
 		return false
 	}
@@ -44,8 +42,8 @@ func Event(name string) bool {
 }
 
 // Attempt reports whether an attribute of this name identifies the request or the
-// attempt that the event is part of, which may be another one for the same event.
-func Attempt(name string) bool { return ends(strings.ToLower(name), attemptStems) }
+// attempt of the event. Another attempt of the same event may have another value.
+func Attempt(name string) bool { return ends(lower(name), attemptStems) }
 
 func ends(name string, stems []string) bool {
 	for _, noun := range nouns {
@@ -61,4 +59,15 @@ func ends(name string, stems []string) bool {
 		}
 	}
 	return false
+}
+
+// lower returns name with ASCII letters in lower case. The letters of other scripts
+// stay, so that every language can have the same rule.
+func lower(name string) string {
+	return strings.Map(func(r rune) rune {
+		if r >= 'A' && r <= 'Z' {
+			r += 'a' - 'A'
+		}
+		return r
+	}, name)
 }

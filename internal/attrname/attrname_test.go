@@ -9,8 +9,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/attrname"
 )
 
-// The expressions say in one line what the lists say. They are too slow for each
-// attribute of each send.
+// The expressions repeat the lists in one line. They are too slow for each attribute of
+// each send.
 var (
 	event   = regexp.MustCompile(`(?i)(event|message|msg|dedup(e|lication)?|unique(ness)?|idempotency|txn|transaction|job|command)[_.-]?(id|key|uuid|name)$|uuid$`)
 	attempt = regexp.MustCompile(`(?i)(correlation|causation|request|trace|span|session|attempt|invocation)[_.-]?(id|key|uuid|name)$`)
@@ -49,7 +49,7 @@ func TestNamesAreTheExpressions(t *testing.T) {
 }
 
 func TestNames(t *testing.T) {
-	for _, name := range []string{"test-key", "aggregate_id", "id", "key", "name", "tag", "MessageGroupId", "user_id", "traceparent"} {
+	for _, name := range []string{"test-key", "aggregate_id", "id", "key", "name", "tag", "MessageGroupId", "user_id", "traceparent", "event_\u212aey"} {
 		assert.False(t, attrname.Event(name), name)
 		assert.False(t, attrname.Attempt(name), name)
 	}

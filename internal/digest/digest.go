@@ -1,9 +1,9 @@
-// Package digest is the MD5 digests with which SQS answers a send: of the body,
-// and of the attributes in a separate form (F-085 to F-087).
+// Package digest computes the MD5 digests in SQS's answer to a send: of the body, and
+// of the attributes in a separate form (F-085 to F-087).
 //
-// The producer compares them with what it sent, the fake makes them. They guard
-// against damage on the way, not against forgery; MD5 is what the protocol
-// prescribes. All functions are pure and never fail, whatever they are given.
+// The producer compares the digests with its message, and the fake returns the digests.
+// Digests detect damage on the way, not forgery; the protocol requires MD5. All
+// functions are pure and accept any input without an error.
 package digest
 
 import (
@@ -13,34 +13,35 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"unsafe"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
+
+	"github.com/kansas-frontier-matrix/sqsfifo/internal/textview"
 )
 
 // Sum is the digest of a body.
 type Sum [md5.Size]byte
 
-// Of returns the digest of a body. It allocates nothing.
-func Of(body string) Sum { return md5.Sum(unsafe.Slice(unsafe.StringData(body), len(body))) }
+// Of returns the digest of a body. It does not allocate.
+func Of(body string) Sum { return md5.Sum(textview.Bytes(body)) }
 
-// Is reports whether got is the digest as MD5OfMessageBody has it. It allocates
-// nothing.
+// Is reports whether got equals the digest in the form of MD5OfMessageBody. It does not
+// allocate.
 func (s Sum) Is(got string) bool {
 	var text [2 * md5.Size]byte
 	hex.Encode(text[:], s[:])
 	return got == string(text[:])
 }
 
-// Body is MD5OfMessageBody (F-085), in lower-case hexadecimal as all digests.
+// Body returns MD5OfMessageBody (F-085), in lower-case hexadecimal like all digests.
 func Body(body string) string {
 	sum := Of(body)
 	return hex.EncodeToString(sum[:])
 }
 
-// Attributes is MD5OfMessageAttributes (F-086), nil for no attributes because
-// AWS leaves the field out then (F-087).
+// Attributes returns MD5OfMessageAttributes (F-086), or nil without attributes, because
+// AWS then omits the field (F-087).
 func Attributes(attributes map[string]types.MessageAttributeValue) *string {
 	if len(attributes) == 0 {
 		return nil
@@ -62,7 +63,7 @@ func Attributes(attributes map[string]types.MessageAttributeValue) *string {
 	return aws.String(hex.EncodeToString(sum[:]))
 }
 
-// SystemAttributes is MD5OfMessageSystemAttributes: the same algorithm over the
+// SystemAttributes returns MD5OfMessageSystemAttributes: the same algorithm for the
 // other map (F-087).
 func SystemAttributes(attributes map[string]types.MessageSystemAttributeValue) *string {
 	same := make(map[string]types.MessageAttributeValue, len(attributes))

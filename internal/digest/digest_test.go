@@ -8,7 +8,7 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/digest"
 )
 
-// The digests themselves are held to recordings by the tests of package sqstest.
+// Package sqstest compares the digests with recordings.
 func TestSum(t *testing.T) {
 	for _, body := range []string{"", "hello", "{\"a\":1}"} {
 		assert.True(t, digest.Of(body).Is(digest.Body(body)), body)

@@ -1,6 +1,6 @@
-// Package directive reads the comments that silence findings: this project's own and
-// those of other tools. The analyzer and "sqsfifo vet" both read them here, so that a
-// comment means the same to both.
+// Package directive reads the comments that silence findings, in the forms of this
+// project and of other tools. The analyzer and "sqsfifo vet" share it, so a comment
+// means the same to both.
 package directive
 
 import (
@@ -11,16 +11,16 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/lint"
 )
 
-// Prefix is what a directive of this project starts with, after the slashes.
+// Prefix is the start of a directive of this project, after the slashes.
 const Prefix = "sqsfifo:ignore"
 
-// Directive is a comment that silences findings on its line and on the next.
+// Directive is a comment that silences findings on its own line and on the next line.
 type Directive struct {
-	// Rules are the IDs of the rules that it silences; nil means all.
+	// Rules are the IDs of the silenced rules; nil means all rules.
 	Rules []string
 
-	// Foreign says that the form is another tool's, which reports on its own whether
-	// the comment is needed.
+	// Foreign means that the form belongs to another tool, which itself reports unused
+	// comments.
 	Foreign bool
 }
 
@@ -29,8 +29,8 @@ func (d *Directive) Covers(rule string) bool {
 	return d.Rules == nil || slices.Contains(d.Rules, rule)
 }
 
-// Parse reads one comment, with its slashes. It returns nil for a comment that
-// silences nothing, and what is wrong with one that is meant to:
+// Parse reads one comment, including its slashes. It returns nil for a comment without
+// a directive, and a fault for an invalid directive:
 //
 //	//sqsfifo:ignore SF002,SF007 -- reason
 //	//lint:ignore SF002 reason
@@ -81,8 +81,8 @@ func own(rest string) (*Directive, string) {
 	return d, ""
 }
 
-// staticcheck reads the list and the reason of a comment lint:ignore, of which other
-// tools' checks are not this project's business.
+// staticcheck reads the list and the reason of a comment lint:ignore. It ignores the
+// checks of other tools.
 func staticcheck(rest string) (*Directive, string) {
 	rest, _, _ = strings.Cut(rest, "//")
 	ids, reason, _ := strings.Cut(strings.TrimSpace(rest), " ")
@@ -101,11 +101,12 @@ func staticcheck(rest string) (*Directive, string) {
 	return d, ""
 }
 
-// silencesAll reads what follows nolint: the names of linters, or none for all.
+// silencesAll reads the text after nolint: names of linters, or no names for all
+// linters.
 func silencesAll(rest string) bool {
 	list, named := strings.CutPrefix(rest, ":")
 	if list, _, _ = strings.Cut(list, "//"); !named {
-		return list == "" || list[0] == ' ' || list[0] == '\t' // else it is another word
+		return list == "" || list[0] == ' ' || list[0] == '\t' // otherwise nolint is part of a longer word
 	}
 	for name := range strings.SplitSeq(list, ",") {
 		if name, _, _ = strings.Cut(strings.TrimSpace(name), " "); name == "sqsfifo" || name == "all" {

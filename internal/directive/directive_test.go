@@ -15,7 +15,7 @@ func TestParse(t *testing.T) {
 		comment string
 		rules   []string
 		foreign bool
-		silent  bool // silences nothing and is not meant to
+		silent  bool // not a directive
 		fault   string
 	}{
 		{comment: "//sqsfifo:ignore SF002 -- two deliveries are wanted", rules: []string{"SF002"}},

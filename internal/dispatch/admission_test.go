@@ -10,7 +10,7 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/attempt"
 )
 
-// What is known to be stored takes its turn and no request.
+// An item known to be stored takes its turn without a request.
 func TestAKnownItem(t *testing.T) {
 	try(t, options(), func(t *testing.T, c *toy) {
 		first := c.make("a", 3)
@@ -21,12 +21,12 @@ func TestAKnownItem(t *testing.T) {
 		c.submit(items...)
 		c.flush()
 		require.Equal(t, [][]int{{0}, {1}, {2}, {3}, {5}}, c.sent())
-		require.Equal(t, []int{0, 1, 2, 3, 4, 5}, c.told())
+		require.Equal(t, []int{0, 1, 2, 3, 4, 5}, c.reported())
 		require.Equal(t, Outcome{Reason: Known, Fate: attempt.Stored}, c.outcome(items[1]).Outcome)
 	})
 }
 
-// The same, if it turns out before the request.
+// The same for an item found to be stored before its request.
 func TestAnItemThatIsStoredElsewhere(t *testing.T) {
 	for _, o := range []Options{options(), runs()} {
 		try(t, o, func(t *testing.T, c *toy) {
@@ -43,14 +43,14 @@ func TestAnItemThatIsStoredElsewhere(t *testing.T) {
 			}
 			c.submit(items...)
 			c.flush()
-			require.Equal(t, []int{0, 1, 2, 3}, c.told())
+			require.Equal(t, []int{0, 1, 2, 3}, c.reported())
 			require.Equal(t, Outcome{Reason: Known, Fate: attempt.Stored}, c.outcome(items[0]).Outcome)
 			require.Equal(t, 1, c.outcome(items[1]).Attempts)
 		})
 	}
 }
 
-// putOff puts an item off so many times.
+// putOff puts an item off the given number of times, or always if times is negative.
 func putOff(it *item, times int, delay time.Duration) func(*item) Admission {
 	return func(i *item) Admission {
 		if i != it || times == 0 {
@@ -73,7 +73,7 @@ func TestAnItemThatIsPutOff(t *testing.T) {
 			pass(time.Millisecond)
 			c.submit(other)
 			c.flush()
-			require.Equal(t, []int{2, 0, 1}, c.told(), "its group waits for it, and no other")
+			require.Equal(t, []int{2, 0, 1}, c.reported(), "its group waits for it, and no other")
 			require.Equal(t, 1, c.outcome(items[0]).Attempts, "to be put off is no attempt")
 			require.GreaterOrEqual(t, c.outcome(items[0]).at, 300*time.Millisecond)
 			require.Less(t, c.outcome(other).at, 50*time.Millisecond, "it holds no request")
@@ -81,7 +81,7 @@ func TestAnItemThatIsPutOff(t *testing.T) {
 	}
 }
 
-// The time for retries bounds the wait, and begins with it.
+// The time for retries bounds the wait, and begins with the wait.
 func TestTheTimeToBePutOff(t *testing.T) {
 	o := options()
 	o.RetryFor = time.Second
@@ -123,7 +123,7 @@ func TestWithdrawnWhilePutOff(t *testing.T) {
 	})
 }
 
-// Close waits for what is put off, until its context ends.
+// Close waits for an item that is put off, until its context ends.
 func TestCloseWithAnItemThatIsPutOff(t *testing.T) {
 	try(t, options(), func(t *testing.T, c *toy) {
 		it := c.item("a")
@@ -162,7 +162,7 @@ func TestAnotherMessage(t *testing.T) {
 			c.change(items[1], func(it *item) { it.Size = 1 << 20 })
 			c.submit(items...)
 			c.flush()
-			require.Equal(t, []int{0, 1, 2}, c.told())
+			require.Equal(t, []int{0, 1, 2}, c.reported())
 			require.Equal(t, 1, c.outcome(items[1]).Attempts)
 		})
 	}
@@ -189,7 +189,7 @@ func TestAnotherGroup(t *testing.T) {
 	}
 }
 
-// The context of an item ends it in its new group, too.
+// The context of an item also ends the item in its new group.
 func TestWithdrawnInAnotherGroup(t *testing.T) {
 	try(t, options(), func(t *testing.T, c *toy) {
 		ctx, cancel := context.WithTimeoutCause(t.Context(), time.Second, errOver)
@@ -212,7 +212,7 @@ func TestWithdrawnInAnotherGroup(t *testing.T) {
 		}
 		c.submit(items...)
 		pass(100 * time.Millisecond)
-		c.submit(after) // behind it, and its watch is its own
+		c.submit(after) // the next item of the group, with another watch
 		c.flush()
 		for _, it := range []*item{items[0], after} {
 			require.Equal(t, Outcome{Reason: Withdrawn, Fate: attempt.NotStored, Cause: errOver}, c.outcome(it).Outcome)
@@ -222,7 +222,7 @@ func TestWithdrawnInAnotherGroup(t *testing.T) {
 	})
 }
 
-// What is withdrawn while Admit runs is released, and not revised.
+// An item withdrawn during Admit is released, and not revised.
 func TestWithdrawnBeforeItIsRevised(t *testing.T) {
 	for _, admission := range []Admission{Change, Later, Stored} {
 		try(t, options(), func(t *testing.T, c *toy) {

@@ -9,15 +9,16 @@ import (
 )
 
 const (
-	// firstBackoff is the wait after the second attempt in a row that failed; it
-	// doubles up to mostBackoff. After the first there is none: most failures strike
-	// once, and a service in trouble is what pacing is for.
+	// firstBackoff is the longest wait after the second failed attempt in a row. It
+	// doubles up to mostBackoff. There is no wait after the first failure: most
+	// failures happen once, and pacing handles a service in trouble.
 	firstBackoff = 10 * time.Millisecond
 	mostBackoff  = 5 * time.Second
 )
 
-// backoff returns the wait after so many failed attempts in a row, jittered so
-// that many producers do not come back at once.
+// backoff returns the wait after the given number of failed attempts in a row, with
+// jitter between half of the wait and the whole, so many producers do not retry
+// together.
 func backoff(failures uint8) time.Duration {
 	if failures <= 1 {
 		return 0
@@ -29,12 +30,12 @@ func backoff(failures uint8) time.Duration {
 	return d/2 + rand.N(d/2) // #nosec G404 -- timing only, never part of a message
 }
 
-// batch is what one worker sends at a time.
+// batch is one worker's request in preparation or under way.
 type batch[M any] struct {
 	lanes      []*lane[M] // busy until the answer
-	items      []*Item[M] // those of one lane side by side
+	items      []*Item[M] // grouped by lane
 	admissions []Admission
-	going      []*Item[M] // those of items that were admitted
+	admitted   []*Item[M] // the items to send
 	answers    []attempt.Answer
 	size       int
 	began      time.Time
@@ -42,32 +43,33 @@ type batch[M any] struct {
 
 // newBatch returns an empty batch.
 func (d *Dispatcher[M]) newBatch() *batch[M] {
-	n := len(d.idlers)
+	n := len(d.spareBatches)
 	if n == 0 {
 		return &batch[M]{
 			items:      make([]*Item[M], 0, maxEntries),
 			admissions: make([]Admission, maxEntries),
-			going:      make([]*Item[M], 0, maxEntries),
+			admitted:   make([]*Item[M], 0, maxEntries),
 			answers:    make([]attempt.Answer, maxEntries),
 		}
 	}
-	b := d.idlers[n-1]
-	d.idlers = d.idlers[:n-1]
+	b := d.spareBatches[n-1]
+	d.spareBatches = d.spareBatches[:n-1]
 	return b
 }
 
-// reuse keeps a batch for the next request. It holds on to nothing meanwhile.
+// reuse clears a batch and keeps it for the next request.
 func (d *Dispatcher[M]) reuse(b *batch[M]) {
 	clear(b.lanes)
 	clear(b.items)
-	clear(b.going)
+	clear(b.admitted)
 	clear(b.answers)
 	clear(b.admissions)
-	b.lanes, b.items, b.going, b.size = b.lanes[:0], b.items[:0], b.going[:0], 0
-	d.idlers = append(d.idlers, b)
+	b.lanes, b.items, b.admitted, b.size = b.lanes[:0], b.items[:0], b.admitted[:0], 0
+	d.spareBatches = append(d.spareBatches, b)
 }
 
-// schedule puts a lane that is neither busy nor queued where it belongs.
+// schedule puts an idle, unqueued lane into the ready list or the heap, or drops the
+// lane.
 func (d *Dispatcher[M]) schedule(l *lane[M], now time.Time) {
 	switch {
 	case l.notBefore.After(now):
@@ -81,8 +83,8 @@ func (d *Dispatcher[M]) schedule(l *lane[M], now time.Time) {
 	}
 }
 
-// trim ends the items at the front of a lane that will not be sent, and reports
-// whether the lane has one to send.
+// trim ends the stopped items at the front of a lane, and reports whether the lane
+// still has an item to send.
 func (d *Dispatcher[M]) trim(l *lane[M], now time.Time) bool {
 	for {
 		it := l.firstWaiting()
@@ -106,6 +108,9 @@ func (d *Dispatcher[M]) stopped(it *Item[M], now time.Time) (why Reason, by *Pau
 		return Refused, nil, true
 	case it.Known:
 		return Known, nil, true
+	case it.hasEnded():
+		it.Outcome.Cause = it.watcher.cause
+		return Withdrawn, nil, true
 	}
 	if p := d.pauseOf(it.Group, now); p != nil && p.Key != it.Key {
 		return Paused, p, true
@@ -115,13 +120,38 @@ func (d *Dispatcher[M]) stopped(it *Item[M], now time.Time) (why Reason, by *Pau
 			return Paused, p, true
 		}
 	}
-	// It waited for its turn until the time for retries was over.
+	// The time for retries ended while the item waited for its turn.
 	return Answered, nil, (it.attempts > 0 || it.deferred) && d.isOverdue(it, now)
 }
 
 // isOverdue reports whether the time for retries is over.
 func (d *Dispatcher[M]) isOverdue(it *Item[M], now time.Time) bool {
-	return now.Sub(d.began)-it.first >= d.options.RetryFor
+	if now.Sub(d.began)-it.first >= d.options.RetryFor {
+		return true
+	}
+	at := d.giveUpAt(it)
+	return !at.IsZero() && !now.Before(at)
+}
+
+// giveUpAt returns the time at which the courier gives the item up, or the zero time
+// for never.
+func (d *Dispatcher[M]) giveUpAt(it *Item[M]) time.Time {
+	if it.doubt > 0 {
+		return time.Time{} // more attempts may show the item's fate
+	}
+	return d.courier.GiveUpAt(it)
+}
+
+// putOff delays the lane of an item by wait, at most until the courier gives the item
+// up.
+func (d *Dispatcher[M]) putOff(it *Item[M], wait time.Duration, now time.Time) {
+	at := now.Add(wait)
+	if stop := d.giveUpAt(it); !stop.IsZero() && stop.Before(at) {
+		at = stop
+	}
+	if at.After(it.lane.notBefore) {
+		it.lane.notBefore = at
+	}
 }
 
 // isFull reports whether the ready lanes fill a request.
@@ -145,8 +175,8 @@ func (d *Dispatcher[M]) isFull() bool {
 	return false
 }
 
-// take makes a batch of the ready lanes, or returns nil where none had anything
-// to send.
+// take makes a batch of the ready lanes. It returns nil if no ready lane has an item to
+// send.
 func (d *Dispatcher[M]) take(now time.Time) *batch[M] {
 	var b *batch[M]
 	d.requests++
@@ -169,8 +199,8 @@ func (d *Dispatcher[M]) take(now time.Time) *batch[M] {
 	return b
 }
 
-// fill adds the first waiting item of a lane to the batch, and as many of those
-// that follow it as may share the request. It reports whether it added one.
+// fill adds the first waiting item of a lane to the batch, and as many of the following
+// items as may share the request. It reports whether it added an item.
 func (d *Dispatcher[M]) fill(b *batch[M], l *lane[M], now time.Time) bool {
 	most := maxEntries
 	for _, it := range b.items {
@@ -186,9 +216,9 @@ func (d *Dispatcher[M]) fill(b *batch[M], l *lane[M], now time.Time) bool {
 			break
 		}
 		if len(b.items) > first {
-			// The first alone may be the one that ends a pause, and a second copy of an
-			// event waits for the outcome of the first.
-			if d.pauses[l.group] != nil || it.Refused || it.Known || it.Call != nil && it.Call.stopped[l.group] != nil || contains(b.items[first:], it.Key) {
+			// The first item alone may be the failed item of a pause. A second copy of
+			// an event waits for the outcome of the first.
+			if d.pauses[l.group] != nil || it.Refused || it.Known || it.hasEnded() || it.Call != nil && it.Call.stopped[l.group] != nil || contains(b.items[first:], it.Key) {
 				break
 			}
 		}
@@ -201,12 +231,13 @@ func (d *Dispatcher[M]) fill(b *batch[M], l *lane[M], now time.Time) bool {
 		}
 		it.attempts++
 		it.request = d.requests
-		it.phase = flying
+		it.phase = inFlight
 	}
 	return len(b.items) > first
 }
 
-// atMost returns how many entries a request with the item may have.
+// atMost returns the largest number of entries in a request with the item, at most
+// most.
 func (it *Item[M]) atMost(most int) int {
 	if it.limit > 0 {
 		return min(most, int(it.limit))
@@ -223,7 +254,7 @@ func contains[M any](items []*Item[M], key string) bool {
 	return false
 }
 
-// next returns the batch that may go now, or nil.
+// next returns a batch that may start now, or nil.
 func (d *Dispatcher[M]) next(now time.Time) *batch[M] {
 	for len(d.delayed) > 0 && !d.delayed[0].notBefore.After(now) {
 		l := heap.Pop(&d.delayed).(*lane[M])
@@ -243,8 +274,8 @@ func (d *Dispatcher[M]) next(now time.Time) *batch[M] {
 	return nil
 }
 
-// mayCall reports whether there is something to send and no reason to wait for
-// more.
+// mayCall reports whether a lane is ready, a request is free and there is no reason to
+// wait for more items.
 func (d *Dispatcher[M]) mayCall(now time.Time) bool {
 	if d.ready.head == nil || d.calls >= d.options.InFlight {
 		return false
@@ -252,14 +283,14 @@ func (d *Dispatcher[M]) mayCall(now time.Time) bool {
 	return d.calls == 0 || d.urgent > 0 || d.closed || !d.ready.head.readySince.Add(d.options.Linger).After(now) || d.isFull()
 }
 
-// pump starts a worker for each batch that may go and a teller for outcomes, and
-// sets the timer for what has to wait.
+// pump starts a worker for each batch that may start and a teller for outcomes, and
+// sets the timer for the rest.
 func (d *Dispatcher[M]) pump(now time.Time) {
 	for b := d.next(now); b != nil; b = d.next(now) {
 		d.workers++
 		go d.work(b)
 	}
-	d.tellSoon()
+	d.startTeller()
 	d.arm(now)
 }
 

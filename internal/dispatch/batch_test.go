@@ -14,8 +14,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/attempt"
 )
 
-// That no two requests have a group at once, and how large a request may be, the toy
-// checks in each test.
+// In each test the toy checks the sizes of requests, and that concurrent requests have
+// different groups.
 
 func TestStrictSendsOneItemOfAGroup(t *testing.T) {
 	try(t, options(), func(t *testing.T, c *toy) {
@@ -76,7 +76,7 @@ func TestARequestHasAtMostAMebibyte(t *testing.T) {
 	}
 }
 
-// Groups take turns: one that has much to send does not hold up the others.
+// Groups take turns: a group with many items does not delay the other groups.
 func TestGroupsTakeTurns(t *testing.T) {
 	o := options()
 	o.InFlight = 1
@@ -108,9 +108,9 @@ func TestLinger(t *testing.T) {
 				c.submit(c.item(fmt.Sprint("group ", len(c.items))))
 			}
 		}
-		submit(1) // nothing is under way: it goes at once
+		submit(1) // idle: starts immediately
 		pass(time.Millisecond)
-		submit(3) // waits for more
+		submit(3) // waits for more items
 		pass(10 * time.Millisecond)
 		submit(3)
 		pass(100 * time.Millisecond)
@@ -151,8 +151,8 @@ func TestInFlight(t *testing.T) {
 	})
 }
 
-// A request of ten, one of which SQS refuses the whole request for, ends that one
-// alone, and takes few requests.
+// If SQS refuses a whole request of ten because of one item, only this item ends, after
+// few requests.
 func TestAPoisonedRequestIsSplit(t *testing.T) {
 	for _, o := range []Options{options(), runs()} {
 		for poisoned := range 10 {
@@ -179,7 +179,7 @@ func TestAPoisonedRequestIsSplit(t *testing.T) {
 	}
 }
 
-// poison lets the service refuse each request that has the event.
+// poison makes the service refuse each request with the event.
 func poison(c *toy, key string) {
 	c.serve = func(items []*item, answers []attempt.Answer) attempt.Load {
 		if !slices.ContainsFunc(items, func(it *item) bool { return it.Key == key }) {
@@ -252,13 +252,13 @@ func TestBackoff(t *testing.T) {
 	})
 }
 
-// An item that waits for its turn until the time for retries is over is not sent again.
+// An item that waits for its turn beyond the time for retries is not sent again.
 func TestTooLateForARetry(t *testing.T) {
 	o := options()
 	o.InFlight, o.RetryFor = 1, time.Second
 	try(t, o, func(t *testing.T, c *toy) {
 		late, slow := c.item("a"), c.item("slow")
-		slow.Size = 1 << 20 // it goes alone
+		slow.Size = 1 << 20 // goes alone
 		c.serve = func(items []*item, answers []attempt.Answer) attempt.Load {
 			if items[0] == slow {
 				time.Sleep(time.Minute)
@@ -277,7 +277,7 @@ func TestTooLateForARetry(t *testing.T) {
 	})
 }
 
-// However often an item fails, the waits do not start again at nothing.
+// The waits never start again at zero, even after very many failures.
 func TestBackoffStaysLong(t *testing.T) {
 	o := options()
 	o.RetryFor = time.Hour
@@ -295,7 +295,7 @@ func TestBackoffStaysLong(t *testing.T) {
 	})
 }
 
-// A group that waits for its retry holds up no other.
+// A group that waits for its retry does not delay other groups.
 func TestOtherGroupsGoOnDuringABackoff(t *testing.T) {
 	try(t, options(), func(t *testing.T, c *toy) {
 		bad := c.item("bad")
@@ -314,7 +314,7 @@ func TestOtherGroupsGoOnDuringABackoff(t *testing.T) {
 	})
 }
 
-// storeBut stores all but the events with the keys, which fail.
+// storeBut stores all events except the given keys, which fail.
 func (c *toy) storeBut(items []*item, answers []attempt.Answer, keys ...string) {
 	for i, it := range items {
 		if answers[i] = failed(); !slices.Contains(keys, it.Key) {
@@ -323,12 +323,12 @@ func (c *toy) storeBut(items []*item, answers []attempt.Answer, keys ...string) 
 	}
 }
 
-// After throttles the requests are paced, and go on when the throttles end.
+// After throttles the requests are paced. They continue when the throttles end.
 func TestPacing(t *testing.T) {
 	o := options()
 	o.InFlight, o.RetryFor, o.Items = 64, 10*time.Minute, 20_000
 	try(t, o, func(t *testing.T, c *toy) {
-		allowed := 300.0 // a second, with a burst of as many
+		allowed := 300.0 // requests a second, with a burst of the same size
 		tokens, at := allowed, time.Now()
 		throttled := 0
 		var mu sync.Mutex
@@ -364,7 +364,7 @@ func TestPacing(t *testing.T) {
 	})
 }
 
-// An item that is refused takes its turn, and is not sent.
+// A refused item takes its turn, and is not sent.
 func TestRefusedItemsKeepTheOrder(t *testing.T) {
 	for _, o := range []Options{options(), runs()} {
 		try(t, o, func(t *testing.T, c *toy) {
@@ -374,7 +374,7 @@ func TestRefusedItemsKeepTheOrder(t *testing.T) {
 			}
 			c.submit(items...)
 			c.flush()
-			require.Equal(t, []int{0, 1, 2, 3, 4, 5, 6, 7, 8}, c.told())
+			require.Equal(t, []int{0, 1, 2, 3, 4, 5, 6, 7, 8}, c.reported())
 			require.Equal(t, Refused, c.outcome(items[4]).Reason)
 			require.Equal(t, attempt.NotStored, c.outcome(items[4]).Fate)
 			for _, request := range c.sent() {
@@ -384,7 +384,8 @@ func TestRefusedItemsKeepTheOrder(t *testing.T) {
 	}
 }
 
-// What Admit refuses ends, and what follows it in the request goes with the next.
+// An item refused by Admit ends. The following items of the request go with the next
+// request.
 func TestAdmit(t *testing.T) {
 	try(t, runs(), func(t *testing.T, c *toy) {
 		items := c.make("a", 6)
@@ -407,7 +408,7 @@ func TestAdmit(t *testing.T) {
 		require.Equal(t, [][]int{{6}, {1, 2}, {4, 5}}, c.sent())
 		require.Equal(t, 1, c.outcome(items[5]).Attempts)
 		for key, e := range c.events {
-			require.Zero(t, e.flights, "%s was admitted and not sent, and the courier was not told", key)
+			require.Zero(t, e.flights, "%s was admitted and not sent, and Release was not called", key)
 		}
 	})
 }

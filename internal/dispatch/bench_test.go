@@ -9,8 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// BenchmarkDispatch is what the dispatcher itself costs an item: the courier answers at
-// once and remembers nothing. One allocation is the item.
+// BenchmarkDispatch measures the dispatcher's own cost of an item: the courier answers
+// immediately and remembers nothing. The item is the one allocation.
 func BenchmarkDispatch(b *testing.B) {
 	for _, perGroup := range []int{1, 10} {
 		for _, groups := range []int{1, 100, 0} {
@@ -49,7 +49,7 @@ func benchOptions(perGroup int) Options {
 	return Options{PerGroup: perGroup, RetryFor: time.Minute, Linger: 5 * time.Millisecond, InFlight: 4, Items: 4096, Bytes: 64 << 20}
 }
 
-// Many items leave nothing behind, whether they are of one group or of as many.
+// Many items leave no memory behind, in one group or in as many groups as items.
 func TestAMillionItems(t *testing.T) {
 	n := 1_000_000
 	if testing.Short() {
@@ -68,7 +68,7 @@ func TestAMillionItems(t *testing.T) {
 				require.True(t, d.Submit(&Item[int]{Group: strconv.Itoa(i % groups), Key: key, Size: 1}))
 				if i%1000 == 0 {
 					d.mu.Lock()
-					most = max(most, len(d.lanes), cap(d.delayed), len(d.epochs), len(d.idlers))
+					most = max(most, len(d.lanes), cap(d.delayed), len(d.epochs), len(d.spareBatches))
 					d.mu.Unlock()
 				}
 			}

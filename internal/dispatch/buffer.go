@@ -6,16 +6,17 @@ import (
 	"time"
 )
 
-// buffer bounds what a dispatcher holds: so many items and so many bytes. Waiters
-// are served first come, first served, so that small items cannot starve a large
-// one, and as soon as there is room for the first of them. Entering, leaving and
-// giving up take constant time.
+// buffer limits the number of items and of bytes in a dispatcher. Waiters are served
+// first come, first served, so small items cannot starve a large one. The first waiter
+// enters as soon as its item fits. Entering, leaving and giving up take constant time.
 type buffer struct {
 	mu         sync.Mutex
 	items      int // free
 	bytes      int // free
 	head, tail *waiter
 	closed     bool
+	waiting    int   // waiters
+	waits      int64 // waiters so far
 }
 
 type waiter struct {
@@ -25,10 +26,10 @@ type waiter struct {
 	prev, next *waiter
 }
 
-// enter takes the place of one item. It waits for it until the context ends,
-// whose cause it returns, or the buffer is closed, which gives [ErrClosed]. While it
-// waits it calls still once a minute, under no lock.
-func (b *buffer) enter(ctx context.Context, bytes int, still func()) error {
+// enter takes room for one item. It blocks until there is room, the context ends
+// (returning the context's cause) or the buffer is closed (returning [ErrClosed]). A
+// non-nil refresh is called once a minute meanwhile, under no lock.
+func (b *buffer) enter(ctx context.Context, bytes int, refresh func()) error {
 	b.mu.Lock()
 	if b.closed {
 		b.mu.Unlock()
@@ -45,9 +46,11 @@ func (b *buffer) enter(ctx context.Context, bytes int, still func()) error {
 		b.tail.next = w
 	}
 	b.tail = w
+	b.waiting++
+	b.waits++
 	b.mu.Unlock()
 
-	minute := time.NewTicker(keepEvery)
+	minute := time.NewTicker(housekeepEvery)
 	defer minute.Stop()
 	for waits := true; waits; {
 		select {
@@ -56,8 +59,8 @@ func (b *buffer) enter(ctx context.Context, bytes int, still func()) error {
 		case <-ctx.Done():
 			waits = false
 		case <-minute.C:
-			if still != nil {
-				still()
+			if refresh != nil {
+				refresh()
 			}
 		}
 	}
@@ -70,11 +73,12 @@ func (b *buffer) enter(ctx context.Context, bytes int, still func()) error {
 		return ErrClosed
 	}
 	b.remove(w)
-	b.admit() // the one after it may fit
+	b.admit() // the next waiter may fit
 	return context.Cause(ctx)
 }
 
-// tryEnter takes the place of one item if there is one and nobody waits for it.
+// tryEnter takes room for one item if there is room and no caller waits. Otherwise it
+// returns [ErrFull] or [ErrClosed].
 func (b *buffer) tryEnter(bytes int) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -87,7 +91,7 @@ func (b *buffer) tryEnter(bytes int) error {
 	return nil
 }
 
-// take is for the holder of the lock.
+// take takes room if no caller is waiting and the item fits. The caller holds b.mu.
 func (b *buffer) take(bytes int) bool {
 	if b.head != nil || b.items < 1 || b.bytes < bytes {
 		return false
@@ -98,6 +102,7 @@ func (b *buffer) take(bytes int) bool {
 }
 
 func (b *buffer) remove(w *waiter) {
+	b.waiting--
 	if w.prev == nil {
 		b.head = w.next
 	} else {
@@ -110,7 +115,7 @@ func (b *buffer) remove(w *waiter) {
 	}
 }
 
-// leave gives the places of items back.
+// leave returns the room of items and admits waiters.
 func (b *buffer) leave(items, bytes int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -119,7 +124,7 @@ func (b *buffer) leave(items, bytes int) {
 	b.admit()
 }
 
-// admit lets those in for whom there is room. It is for the holder of the lock.
+// admit wakes the waiters that fit, in order. The caller holds b.mu.
 func (b *buffer) admit() {
 	for w := b.head; w != nil && b.items > 0 && b.bytes >= w.bytes; w = b.head {
 		b.remove(w)
@@ -130,7 +135,7 @@ func (b *buffer) admit() {
 	}
 }
 
-// close refuses those who wait and those who come.
+// close fails all current and future callers.
 func (b *buffer) close() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -141,11 +146,18 @@ func (b *buffer) close() {
 	for w := b.head; w != nil; w = w.next {
 		close(w.done)
 	}
-	b.head, b.tail = nil, nil
+	b.head, b.tail, b.waiting = nil, nil, 0
 }
 
 func (b *buffer) used(o Options) (items, bytes int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return o.Items - b.items, o.Bytes - b.bytes
+}
+
+// blocked returns the number of waiters now and of all waiters so far.
+func (b *buffer) blocked() (now int, all int64) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.waiting, b.waits
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// queue is callers that wait for room, in the order in which they came.
+// queue holds callers that wait for room, in the order of their arrival.
 type queue struct {
 	b        *buffer
 	mu       sync.Mutex
@@ -25,7 +25,7 @@ func newQueue(items, bytes int) *queue {
 	return &queue{b: &buffer{items: items, bytes: bytes}, errs: map[int]error{}}
 }
 
-// enter starts a caller and returns when it waits or is done.
+// enter starts a caller and returns when the caller waits or is done.
 func (q *queue) enter(ctx context.Context, n, bytes int) {
 	go func() {
 		err := q.b.enter(ctx, bytes, nil)
@@ -40,8 +40,8 @@ func (q *queue) enter(ctx context.Context, n, bytes int) {
 	synctest.Wait()
 }
 
-// seen is who has been let in. Those who were let in at once are sorted: they run in any
-// order.
+// seen returns the admitted callers. Callers admitted together are sorted, because they
+// run in any order.
 func (q *queue) seen() []int {
 	synctest.Wait()
 	q.mu.Lock()
@@ -79,7 +79,7 @@ func TestFirstComeFirstServed(t *testing.T) {
 	})
 }
 
-// Several are let in at once if there is room for them.
+// Several callers are admitted at once if there is room for all.
 func TestAllForWhomThereIsRoom(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		q := newQueue(100, 1000)
@@ -130,8 +130,8 @@ func TestAClosedBufferRefuses(t *testing.T) {
 	})
 }
 
-// Callers come, leave and give up at random: what is in use is right at every moment,
-// and those that are let in came in that order.
+// Callers enter, leave and give up at random. The room in use is right at every moment,
+// and callers are admitted in the order of their arrival.
 func TestTheBufferIsBalanced(t *testing.T) {
 	for seed := range uint64(100) {
 		inBubble(t, func(t *testing.T) {
@@ -177,7 +177,7 @@ func TestTheBufferIsBalanced(t *testing.T) {
 	}
 }
 
-// To give up takes as long with many waiters as with few.
+// Giving up takes the same time with many waiters and with few.
 func TestGivingUpTakesConstantTime(t *testing.T) {
 	cost := func(n int) time.Duration {
 		b := &buffer{items: 1, bytes: 1}
@@ -193,7 +193,7 @@ func TestGivingUpTakesConstantTime(t *testing.T) {
 		}
 		b.items = 0
 		began := time.Now()
-		for i := n - 1; i >= 0; i -= 2 { // from the back, and then the others
+		for i := n - 1; i >= 0; i -= 2 { // every second waiter from the end, then the others
 			b.remove(waiters[i])
 			b.admit()
 		}
@@ -205,12 +205,12 @@ func TestGivingUpTakesConstantTime(t *testing.T) {
 		require.Nil(t, b.tail)
 		return time.Since(began)
 	}
-	took := cost(200_000) // 10 ms; if each looked at all others, half a minute
+	took := cost(200_000) // 10 ms; half a minute if each visited all others
 	require.Less(t, took, 2*time.Second)
 }
 
-// An item that is larger than the buffer gets it for itself, and blocks nobody for
-// longer than that takes.
+// An item larger than the buffer gets the whole buffer, and blocks other items only
+// meanwhile.
 func TestAnItemLargerThanTheBuffer(t *testing.T) {
 	o := options()
 	o.Bytes = 1000
@@ -233,7 +233,7 @@ func TestAnItemLargerThanTheBuffer(t *testing.T) {
 	})
 }
 
-// Refused items and those whose reports block hold their places.
+// Refused items and items with blocked reports keep their room.
 func TestPlacesAreHeldUntilTheReport(t *testing.T) {
 	o := options()
 	o.Items = 3

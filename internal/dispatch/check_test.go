@@ -11,7 +11,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/attempt"
 )
 
-// check is called when the dispatcher is closed and every report has returned.
+// check checks the end of a test: the dispatcher is closed and every report has
+// returned.
 func (c *toy) check() {
 	c.t.Helper()
 	synctest.Wait()
@@ -19,8 +20,8 @@ func (c *toy) check() {
 	defer c.mu.Unlock()
 	assert.Len(c.t, c.reports, c.submitted, "outcomes")
 	for n, r := range c.items {
-		if r.submitted && r.told != 1 || !r.submitted && r.told != 0 {
-			c.fails("%s: submitted %t, told %d times", r.key, r.submitted, r.told)
+		if r.submitted && r.reports != 1 || !r.submitted && r.reports != 0 {
+			c.fails("%s: submitted %t, reported %d times", r.key, r.submitted, r.reports)
 		}
 		if r.concluded == 1 && r.released != 1 && c.event(r.key).known != attempt.Stored {
 			c.fails("%s (item %d) is not released", r.key, n)
@@ -34,18 +35,18 @@ func (c *toy) check() {
 		if rec.blocking {
 			continue
 		}
-		if rec.context != nil && context.Cause(rec.context) != nil { // ended early, perhaps
+		if rec.context != nil && context.Cause(rec.context) != nil { // possibly ended early
 			if ended[rec.group] == nil {
 				ended[rec.group] = map[context.Context]int{}
 			}
 			if before, ok := ended[rec.group][rec.context]; ok && before > rec.place && r.Cause != nil {
-				c.fails("group %s: the item at place %d is told before that at %d, and they have the same context", rec.group, before, rec.place)
+				c.fails("group %s: the item at place %d is reported before that at %d, and they have the same context", rec.group, before, rec.place)
 			}
 			ended[rec.group][rec.context] = rec.place
 			continue
 		}
 		if before, ok := last[rec.group]; ok && before > rec.place {
-			c.fails("group %s: the item at place %d is told before that at %d", rec.group, before, rec.place)
+			c.fails("group %s: the item at place %d is reported before that at %d", rec.group, before, rec.place)
 		}
 		last[rec.group] = rec.place
 	}
@@ -56,7 +57,7 @@ func (c *toy) check() {
 	checkEmpty(c.t, c.d)
 }
 
-// checkReport compares an outcome with what the service has done.
+// checkReport compares an outcome with the service's record.
 func (c *toy) checkReport(rec *record, r report) {
 	e := c.event(rec.key)
 	if r.Fate == attempt.Stored && e.by < 0 {
@@ -73,9 +74,9 @@ func (c *toy) checkReport(rec *record, r report) {
 	}
 }
 
-// reordered returns the items that are reported as stored in good order, and that
-// the service stored after a later one of their group; with unnamed only those
-// whose outcome does not say so.
+// reordered returns the items reported as stored in order although the service stored
+// them after a later item of their group. With unnamed it returns only the items whose
+// outcome does not say Overtaken.
 func (c *toy) reordered(unnamed bool) (found []string) {
 	named := map[int]bool{}
 	for _, r := range c.reports {
@@ -94,7 +95,7 @@ func (c *toy) reordered(unnamed bool) (found []string) {
 	return found
 }
 
-// checkEmpty is for a dispatcher whose items all have been reported.
+// checkEmpty checks a dispatcher after all reports.
 func checkEmpty[M any](t testing.TB, d *Dispatcher[M]) {
 	t.Helper()
 	items, bytes := d.buffer.used(d.options)
@@ -103,7 +104,7 @@ func checkEmpty[M any](t testing.TB, d *Dispatcher[M]) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	assert.Zero(t, d.items)
-	for group, l := range d.lanes { // whose items were withdrawn while they were queued
+	for group, l := range d.lanes { // only lanes whose items were withdrawn while queued
 		assert.True(t, l.head == nil && l.out.head == nil && l.queued && !l.busy && !l.telling, group)
 	}
 	assert.Zero(t, d.calls)
@@ -111,7 +112,7 @@ func checkEmpty[M any](t testing.TB, d *Dispatcher[M]) {
 	assert.Zero(t, d.tellers)
 	assert.Zero(t, d.telling.n)
 	assert.LessOrEqual(t, d.spares, mostSpare)
-	assert.LessOrEqual(t, len(d.idlers), d.options.InFlight)
+	assert.LessOrEqual(t, len(d.spareBatches), d.options.InFlight)
 	for _, e := range d.epochs {
 		assert.Zero(t, e.items)
 	}

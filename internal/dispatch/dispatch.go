@@ -1,28 +1,29 @@
-// Package dispatch decides which items share a request, when the request starts,
-// which items are tried again and in which order outcomes are reported.
+// Package dispatch forms requests from items, starts requests, retries items, and
+// reports outcomes in order.
 //
-// It owns the queue of each message group, the buffer, the pacing, the retries,
-// the pauses and every goroutine of a producer. The root package calls it: items
-// go in through Reserve and Submit, and everything that concerns a message goes
-// out through a [Courier]. It knows groups, keys, sizes, attempts and time; it
-// knows neither SQS nor telemetry nor the type of an event.
+// A dispatcher owns the queue of each message group (a lane), the buffer, the pacing,
+// the retries, the pauses and every goroutine of a producer. The root package submits
+// items through Reserve and Submit. The dispatcher calls a [Courier] for everything
+// about messages. It knows groups, keys, sizes, attempts and time. SQS, telemetry and
+// the type of an event belong to the courier.
 //
-// Order: no two requests with the same group are ever under way at once. With
-// [Options].PerGroup 1 an item is sent when the one before it has its outcome, so
-// that the order of a group holds under every fault. With more, a request holds a
-// run of items of one group; every item that may have been stored after a later
-// one is named (Outcome.Overtaken or the reason [Overtaken]).
+// Order: two requests with the same group are never under way together. With
+// [Options].PerGroup 1 an item is sent after the previous item of its group has its
+// outcome, so the order of a group holds under every fault. With a larger PerGroup a
+// request contains adjacent items of one group, and every item that may have been
+// stored after a later item is reported (Outcome.Overtaken or the reason [Overtaken]).
 //
-// Goroutines, all owned by the [Dispatcher]: at most InFlight workers, each with
-// one request, and tellers, which report outcomes. One teller is enough while
-// reports are quick. While reports block, one more runs for each message group
-// that waits for its report, so at most as many as the buffer holds items. None of
-// them exists while nothing is under way; Close waits for them. Timers, and contexts
-// that end, run short functions that wait for nothing but the lock.
+// Goroutines, all owned by the [Dispatcher]: at most InFlight workers, each with one
+// request, and tellers, which report outcomes. One teller is enough while reports are
+// quick. While reports block, another teller runs for each message group that waits for
+// its report, at most one for each item in the buffer. An idle dispatcher has no
+// goroutines; Close waits for all. Timers and ended contexts run short functions that
+// wait only for the lock.
 //
-// Locks: Dispatcher.mu guards everything but the buffer, whose own lock may be taken
-// under it and never the other way round. Admit, Send, Sweep and Tell of the courier
-// run under no lock; Conclude, Release, Refresh, Revise and Paused run under mu.
+// Locks: Dispatcher.mu guards everything except the buffer. The buffer's own lock may
+// be taken under Dispatcher.mu, never the other way round. The courier's Admit, Send,
+// Sweep and Tell run under no lock; its Conclude, Release, GiveUpAt, Refresh, Revise
+// and Paused run under mu.
 package dispatch
 
 import (
@@ -42,107 +43,114 @@ const (
 )
 
 var (
-	// ErrClosed is returned for an item that comes after Close.
+	// ErrClosed is returned for an item submitted after Close.
 	ErrClosed = errors.New("dispatch: closed")
 
 	// ErrFull is returned by TryReserve.
 	ErrFull = errors.New("dispatch: the buffer is full")
 )
 
-// Courier does what concerns messages. All methods but Tell must be quick or
-// bounded in time; Conclude, Release, Refresh, Revise and Paused must
-// not call the dispatcher.
+// Courier handles messages for the dispatcher. Every method except Tell must return
+// quickly or within a bounded time. Conclude, Release, GiveUpAt, Refresh, Revise and
+// Paused must not call the dispatcher.
 type Courier[M any] interface {
-	// Admit says which of the items may be in the request that is about to start:
-	// it sets admissions[i] for items[i]. It is called before each attempt, by the
-	// worker that will make it. Items of one group stand side by side; those that
-	// follow one that is not sent must get Hold. It may take a bounded time.
+	// Admit decides which items may be in the next request: it sets admissions[i] for
+	// items[i]. The worker calls Admit before each attempt. Items of one group are
+	// adjacent; after an item that is not sent, the later items of its group must get
+	// Hold. Admit may take a bounded time.
 	Admit(items []*Item[M], admissions []Admission)
 
-	// Send makes one request with the items and sets answers[i] for items[i]. No
-	// other request with a group of these items is under way.
+	// Send makes one request with the items and sets answers[i] for items[i]. No other
+	// request with a group of these items is under way.
 	Send(items []*Item[M], answers []attempt.Answer) attempt.Load
 
-	// Conclude returns what became of an item that ends without the proof that
-	// this attempt stored it. It is called once, and the item may still be in a
-	// request, whose answer nobody waits for any more. What it says has to stay true:
-	// an item whose Admit comes later must not be sent.
+	// Conclude returns the fate of an item that ends without proof that this attempt
+	// stored it. Conclude is called once. The item may still be in a request whose
+	// answer no longer counts. The fate must stay true: if Admit for the item comes
+	// later, the item must not be sent.
 	Conclude(it *Item[M]) attempt.Fate
 
-	// Release is called once for each item that ended without that proof, when no
-	// request has it any more, unless the last one stored it. An item that was
-	// withdrawn while Admit ran is released without the attempt. It returns what
-	// became of the item in the end, and when a doubt about it will be over.
+	// Release is called once for each item that ended without this proof, after its
+	// last request, unless that request stored the item. An item withdrawn during Admit
+	// is released without the attempt. Release returns the final fate of the item and
+	// the time at which a doubt about the item will be over.
 	Release(it *Item[M]) (fate attempt.Fate, over time.Time)
 
-	// Refresh is called at least once a minute for each item that waits.
+	// GiveUpAt returns the time at which a failed item ends before the end of the time
+	// for retries, or the zero time for never. GiveUpAt is not called for an item that
+	// a request may have stored. It is called under the lock and must return quickly.
+	GiveUpAt(it *Item[M]) time.Time
+
+	// Refresh is called about once a minute for each waiting item.
 	Refresh(it *Item[M])
 
-	// Revise is called for an item that was admitted with Change, when no request has
-	// it: it may change Message, Size and Group. An item that was withdrawn meanwhile
-	// is released instead.
+	// Revise may change Message, Size and Group of an item admitted with Change. The
+	// item is outside of all requests then. An item withdrawn meanwhile is released
+	// instead.
 	Revise(it *Item[M])
 
-	// Paused is called when an item pauses its group. It is called under the lock.
+	// Paused reports that an item paused its group. It is called under the lock.
 	Paused(group string, p *Pause)
 
-	// Sweep frees what the courier no longer needs, and reports whether it has to
+	// Sweep frees memory that the courier no longer needs, and reports whether it must
 	// be called again in a minute.
 	Sweep() (again bool)
 
-	// Tell reports the outcome of an item: once, in the order of its group, never
-	// for two items of a group at once. It may block, or end its goroutine. Withdraw
-	// calls it for its items out of turn.
+	// Tell reports the outcome of an item: once, in the order of its group, never for
+	// two items of a group at once. Tell may block, or end its goroutine. Withdraw
+	// calls Tell for its items out of turn.
 	Tell(it *Item[M])
 }
 
-// Admission is the answer of [Courier].Admit.
+// Admission is the result of [Courier].Admit for an item.
 type Admission uint8
 
 const (
-	// Send: the item may be in the request.
+	// Send puts the item into the request.
 	Send Admission = iota
 
-	// Refuse: the item is refused for what it is and was never sent.
+	// Refuse ends the item without this attempt, because of its content.
 	Refuse
 
-	// TooLate: the attempt might arrive after the deduplication interval.
+	// TooLate ends the item, because the attempt might arrive after the deduplication
+	// interval.
 	TooLate
 
-	// Hold: the item follows one of its group that is not sent. It waits for
-	// another request, and the courier has not looked it up.
+	// Hold keeps the item for a later request, because an earlier item of its group is
+	// not sent.
 	Hold
 
-	// Stored: the item is known to be stored, and is not sent.
+	// Stored ends the item without a request, because it is known to be stored.
 	Stored
 
-	// Later: nothing says yet whether the item may be sent. It comes to Admit again
-	// after [Item].Delay at its place in its group. That is no attempt, but the time for
-	// retries begins with it.
+	// Later puts the item off: the courier cannot decide yet. The item keeps its place
+	// in its group and Admit is called again after [Item].Delay. This is not an
+	// attempt, but the time for retries begins.
 	Later
 
-	// Change: another message has to go in place of this one. Revise is called, and
-	// the item comes to Admit again; in another group it is the last one.
+	// Change replaces the message of the item: the dispatcher calls Revise, and then
+	// Admit again. In another group the item becomes the last.
 	Change
 )
 
-// Policy says which failures pause a group.
+// Policy decides which failures pause a group.
 type Policy uint8
 
 const (
-	// PauseInDoubt pauses a group after an item that is in doubt or altered, until
-	// the doubt is over.
+	// PauseInDoubt pauses a group after an item in doubt or altered, until the doubt is
+	// over.
 	PauseInDoubt Policy = iota
 
-	// PauseOnFailure pauses it after each item that was tried and failed, until
-	// the item is stored or the group is resumed.
+	// PauseOnFailure pauses a group after each item that was tried and failed, and
+	// after each item in doubt or altered, until the item is stored or the group is
+	// resumed.
 	PauseOnFailure
 
-	// NeverPause goes on.
+	// NeverPause lets every group continue.
 	NeverPause
 )
 
-// Options configure a [Dispatcher]. All of them are required, but for Policy.
+// Options configures a [Dispatcher]. Only Policy and Linger may be zero.
 type Options struct {
 	PerGroup int // items of one group in a request, 1 to 10
 	Policy   Policy
@@ -153,52 +161,56 @@ type Options struct {
 	Bytes    int // of the buffer
 }
 
-// Dispatcher sends items. Create one with [New]. It is safe for concurrent use.
+// Dispatcher sends items. Create a dispatcher with [New]. A Dispatcher is safe for
+// concurrent use.
 type Dispatcher[M any] struct {
 	courier Courier[M]
 	options Options
-	began   time.Time // items count their times from here
+	began   time.Time // start of all times in items
 	buffer  buffer
 
-	mu       sync.Mutex
-	lanes    map[string]*lane[M] // those with items
-	spare    *lane[M]            // lanes to use again
-	spares   int
-	ready    laneList[M]
-	delayed  laneHeap[M]
-	pauses   map[string][]*Pause // by group, in the order of the failures
-	watchers map[<-chan struct{}]*watcher[M]
-	pacer    pacer.Pacer
-	calls    int    // requests under way
-	requests uint64 // so far
-	workers  int
-	idlers   []*batch[M] // batches to use again
-	items    int         // without a reported outcome
-	urgent   int         // flushes under way: nothing lingers
-	closed   bool
-	forced   bool // closed, and what was left has been withdrawn
+	mu           sync.Mutex
+	lanes        map[string]*lane[M] // lanes with items, by group
+	spare        *lane[M]            // empty lanes for reuse
+	spares       int
+	ready        laneList[M]
+	delayed      laneHeap[M]
+	pauses       map[string][]*Pause // by group, in the order of the failures
+	paused       int64               // pauses so far
+	watchers     map[<-chan struct{}]*watcher[M]
+	pacer        pacer.Pacer
+	calls        int    // requests under way
+	requests     uint64 // number of requests so far
+	workers      int
+	spareBatches []*batch[M] // batches for reuse
+	items        int         // without a reported outcome
+	urgent       int         // flushes under way; items do not linger
+	closed       bool
+	forced       bool // closed, and the remaining items were withdrawn
 
 	current *epoch
-	epochs  []*epoch      // those that a flush waits for
-	idle    chan struct{} // closed when closed and nothing is left
+	epochs  []*epoch      // sealed epochs of waiting flushes
+	idle    chan struct{} // closed when the dispatcher is closed and idle
 
-	telling  tellList[M] // lanes with outcomes that no teller has
+	telling  tellList[M] // lanes with outcomes, without a teller
 	tellers  int
-	reported uint64 // outcomes
+	records  bool   // an outcome has waited for its record
+	reported uint64 // number of reported outcomes
 
-	freed, freedBytes int // places in the buffer that are not given back yet
+	freed, freedBytes int // room of reported items, not yet returned
 
 	watchdog *time.Timer
 	watching bool
-	seen     uint64 // reported, when the watchdog last looked
+	seen     uint64 // reported at the last run of the watchdog
+	visited  uint64 // items visited by withdrawals; for tests
 
-	timer  *time.Timer // of the next retry, linger or pacing deadline
-	wakeAt time.Time   // zero: the timer is not set
-	minute *time.Timer // of housekeeping
-	kept   bool        // minute is set
+	timer     *time.Timer // of the next retry, linger or pacing deadline
+	wakeAt    time.Time   // zero if the timer is not set
+	minute    *time.Timer // of housekeeping
+	minuteSet bool        // minute is set
 }
 
-// New returns a dispatcher. It has no goroutine until the first item comes.
+// New returns a dispatcher. The first item starts the first goroutine.
 func New[M any](courier Courier[M], o Options) *Dispatcher[M] {
 	return &Dispatcher[M]{
 		courier:  courier,
@@ -213,27 +225,29 @@ func New[M any](courier Courier[M], o Options) *Dispatcher[M] {
 	}
 }
 
-// Reserve takes the place of one item in the buffer. It waits for it until the
-// context ends, whose cause it returns, or the dispatcher closes: [ErrClosed]. While
-// it waits it calls still, once a minute, unless that is nil: an item that waits for
-// its place has to be refreshed like one that waits for its turn.
-// The place is given back when the outcome of the item has been reported.
-func (d *Dispatcher[M]) Reserve(ctx context.Context, size int, still func()) error {
-	return d.buffer.enter(ctx, d.room(size), still)
+// Reserve takes room for one item in the buffer. Reserve blocks until there is room,
+// the context ends (returning the context's cause) or the dispatcher closes (returning
+// [ErrClosed]). A non-nil refresh is called once a minute meanwhile, because items that
+// wait for room also need refreshing. The room is returned after the item's outcome was
+// reported.
+func (d *Dispatcher[M]) Reserve(ctx context.Context, size int, refresh func()) error {
+	return d.buffer.enter(ctx, d.room(size), refresh)
 }
 
-// TryReserve is Reserve that does not wait: [ErrFull].
+// TryReserve is like Reserve but never blocks. It returns [ErrFull] if there is no
+// room.
 func (d *Dispatcher[M]) TryReserve(size int) error { return d.buffer.tryEnter(d.room(size)) }
 
-// Cancel gives the place of an item back that is not submitted.
+// Cancel returns the room of an item that is not submitted.
 func (d *Dispatcher[M]) Cancel(size int) { d.buffer.leave(1, d.room(size)) }
 
-// room is what an item takes of the buffer. One that is larger than the buffer, and
-// refused for that, gets all of it: to wait for more would never end.
+// room returns the item's room in the buffer, in bytes. An item larger than the buffer,
+// which the courier refuses, takes the whole buffer, because waiting for more would
+// never end.
 func (d *Dispatcher[M]) room(size int) int { return min(size, d.options.Bytes) }
 
-// Submit adds items, whose places are reserved, after those of their groups. It
-// reports false, and has done nothing, when the dispatcher is closed.
+// Submit adds items with reserved room to the ends of their groups. If the dispatcher
+// is closed, Submit only returns false.
 func (d *Dispatcher[M]) Submit(items ...*Item[M]) bool {
 	for _, it := range items {
 		if it.Context != nil {
@@ -262,6 +276,7 @@ func (d *Dispatcher[M]) add(items []*Item[M]) (watchers []*watcher[M], ok bool) 
 		it.room = d.room(it.Size)
 		l := d.lane(it.Group)
 		it.lane = l
+		it.owner = d
 		if w := d.watch(it); w != nil {
 			watchers = append(watchers, w)
 		}
@@ -270,35 +285,47 @@ func (d *Dispatcher[M]) add(items []*Item[M]) (watchers []*watcher[M], ok bool) 
 			d.schedule(l, now)
 		}
 	}
-	d.keep()
+	d.setMinute()
 	d.pump(now)
 	return watchers, true
 }
 
-// Stats is what a dispatcher holds at one instant.
+// Stats is a snapshot of a dispatcher.
 type Stats struct {
-	Items    int     // submitted and without a reported outcome
-	Bytes    int     // of the buffer in use
+	Items    int     // submitted, outcome not yet reported
+	Bytes    int     // bytes of the buffer in use
 	Requests int     // under way
-	Paused   int     // groups
-	Rate     float64 // requests a second that pacing allows; 0 is no limit
+	Paused   int     // paused groups
+	Rate     float64 // requests a second allowed by pacing; 0 if unlimited
 
-	// Oldest is how long ago the oldest of the items was submitted, 0 without one.
+	// Oldest is the age of the oldest item since Submit, 0 without items.
 	Oldest time.Duration
+
+	// OldestPause is how long ago the oldest pause began, 0 without one.
+	OldestPause time.Duration
+
+	Blocked int // callers of Reserve that wait for room
+
+	// Since New.
+	Pauses, Waits int64 // pauses of groups, and callers of Reserve that waited
 }
 
-// Stats returns what the dispatcher holds now. It looks at each group that has items.
+// Stats returns a snapshot. It visits each group with items.
 func (d *Dispatcher[M]) Stats() Stats {
 	_, bytes := d.buffer.used(d.options)
+	waiting, waits := d.buffer.blocked()
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	now := time.Now()
 	d.endPauses(now)
-	return Stats{Items: d.items, Bytes: bytes, Requests: d.calls, Paused: len(d.pauses), Rate: d.pacer.Rate(), Oldest: d.oldest(now)}
+	return Stats{
+		Items: d.items, Bytes: bytes, Requests: d.calls, Paused: len(d.pauses), Rate: d.pacer.Rate(), Oldest: d.oldest(now),
+		OldestPause: d.oldestPause(now), Blocked: waiting, Pauses: d.paused, Waits: waits,
+	}
 }
 
-// oldest returns the age of the oldest item. It is the first of a lane, or has its
-// outcome already and waits for a teller, or a teller has it.
+// oldest returns the age of the oldest item. The oldest item is the first of a lane,
+// the first of a lane's outcomes, or in a report.
 func (d *Dispatcher[M]) oldest(now time.Time) time.Duration {
 	first := now.Sub(d.began)
 	for _, l := range d.lanes {
@@ -311,28 +338,28 @@ func (d *Dispatcher[M]) oldest(now time.Time) time.Duration {
 	return now.Sub(d.began) - first
 }
 
-// keepEvery is how often waiting items are refreshed, and what the courier holds
-// is swept.
-const keepEvery = time.Minute
+// housekeepEvery is the interval between refreshes of waiting items and sweeps of the
+// courier.
+const housekeepEvery = time.Minute
 
-// keep sets the timer of housekeeping. It is for the holder of the lock.
-func (d *Dispatcher[M]) keep() {
-	if d.kept {
+// setMinute sets the timer of housekeeping. The caller holds d.mu.
+func (d *Dispatcher[M]) setMinute() {
+	if d.minuteSet {
 		return
 	}
-	d.kept = true
+	d.minuteSet = true
 	if d.minute == nil {
-		d.minute = time.AfterFunc(keepEvery, d.housekeep)
+		d.minute = time.AfterFunc(housekeepEvery, d.housekeep)
 	} else {
-		d.minute.Reset(keepEvery)
+		d.minute.Reset(housekeepEvery)
 	}
 }
 
-// housekeep looks after what only waits. The lock is let go of between some lanes
-// and the next, so that a large buffer holds up nothing.
+// housekeep refreshes waiting items, ends pauses and frees memory. It releases the lock
+// after every 64 lanes, so other calls are quick even with a large buffer.
 func (d *Dispatcher[M]) housekeep() {
 	d.mu.Lock()
-	d.kept = false
+	d.minuteSet = false
 	d.endPauses(time.Now())
 	groups := make([]string, 0, len(d.lanes))
 	for group := range d.lanes {
@@ -356,17 +383,17 @@ func (d *Dispatcher[M]) housekeep() {
 	d.mu.Unlock()
 	if d.courier.Sweep() || waits {
 		d.mu.Lock()
-		d.keep()
+		d.setMinute()
 		d.mu.Unlock()
 	}
 }
 
-// shrink gives back what a burst of groups left: a map keeps its memory when its
-// entries go.
+// shrink replaces empty maps, because a map keeps its memory when its entries are
+// deleted.
 func (d *Dispatcher[M]) shrink() {
 	if len(d.lanes) == 0 {
 		d.lanes = map[string]*lane[M]{}
-		d.spare, d.spares, d.idlers = nil, 0, nil
+		d.spare, d.spares, d.spareBatches = nil, 0, nil
 	}
 	if len(d.pauses) == 0 {
 		d.pauses = map[string][]*Pause{}

@@ -19,7 +19,7 @@ func TestEachItemHasOneOutcomeInOrder(t *testing.T) {
 				c.submit(c.item(fmt.Sprint("group ", i%7)))
 			}
 			c.flush()
-			require.Len(t, c.told(), 300)
+			require.Len(t, c.reported(), 300)
 			for _, r := range c.reports {
 				require.Equal(t, Outcome{Reason: Answered, Fate: attempt.Stored, Answer: r.Answer, Attempts: 1}, r.Outcome)
 			}
@@ -27,7 +27,7 @@ func TestEachItemHasOneOutcomeInOrder(t *testing.T) {
 	}
 }
 
-// The oldest item is one that waits, is in a request, or is being reported.
+// The oldest item waits, is in a request, or is in a report.
 func TestOldest(t *testing.T) {
 	try(t, options(), func(t *testing.T, c *toy) {
 		reported := make(chan struct{})
@@ -69,8 +69,8 @@ func TestStats(t *testing.T) {
 	})
 }
 
-// What waits is refreshed once a minute; when nothing waits and the courier has
-// nothing to free, the timer stops, also after Close.
+// Waiting items are refreshed once a minute. The timer stops when no item waits and the
+// courier has nothing to free, even after Close.
 func TestHousekeeping(t *testing.T) {
 	o := options()
 	o.RetryFor, o.Policy = 4*time.Minute, PauseOnFailure
@@ -91,6 +91,6 @@ func TestHousekeeping(t *testing.T) {
 		require.NoError(t, err)
 		pass(time.Hour)
 		require.Equal(t, 10, c.sweeps, "nothing is done for a dispatcher that is closed")
-		require.False(t, c.d.kept)
+		require.False(t, c.d.minuteSet)
 	})
 }

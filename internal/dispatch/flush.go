@@ -6,15 +6,15 @@ import (
 	"time"
 )
 
-// epoch is the items submitted between two flushes.
+// epoch counts the items submitted between two flushes.
 type epoch struct {
 	items  int
-	sealed bool // by a flush: no item joins it
+	sealed bool // by a flush: no further item joins
 	done   chan struct{}
 }
 
-// leftEpoch counts an item out whose outcome has been reported.
-func (d *Dispatcher[M]) leftEpoch(it *Item[M]) {
+// leaveEpoch counts out an item with a reported outcome.
+func (d *Dispatcher[M]) leaveEpoch(it *Item[M]) {
 	e := it.epoch
 	it.epoch = nil
 	if e.items--; e.items == 0 && e.sealed {
@@ -22,8 +22,8 @@ func (d *Dispatcher[M]) leftEpoch(it *Item[M]) {
 	}
 }
 
-// rest lets Close return when nothing is left.
-func (d *Dispatcher[M]) rest() {
+// signalIdle lets Close return if the dispatcher is closed and idle.
+func (d *Dispatcher[M]) signalIdle() {
 	if !d.closed || d.items > 0 || d.workers > 0 || d.tellers > 0 {
 		return
 	}
@@ -37,8 +37,8 @@ func (d *Dispatcher[M]) rest() {
 	}
 }
 
-// Flush sends what lingers and waits until each item that was submitted before has
-// its outcome. It returns the context's cause if that comes first.
+// Flush sends lingering items and waits until every earlier item has its outcome
+// reported. If the context ends first, Flush returns the context's cause.
 func (d *Dispatcher[M]) Flush(ctx context.Context) error {
 	d.mu.Lock()
 	d.urgent++
@@ -60,7 +60,7 @@ func (d *Dispatcher[M]) Flush(ctx context.Context) error {
 	return nil
 }
 
-// seal ends the current epoch and returns those that have items.
+// seal ends the current epoch and returns all epochs with items.
 func (d *Dispatcher[M]) seal() []*epoch {
 	d.epochs = slices.DeleteFunc(d.epochs, func(e *epoch) bool { return e.items == 0 })
 	if d.current.items > 0 {
@@ -71,15 +71,15 @@ func (d *Dispatcher[M]) seal() []*epoch {
 	return slices.Clone(d.epochs)
 }
 
-// Grace is how long Close waits, after its context has ended, for reports and
+// Grace is the longest wait of Close, after its context has ended, for reports and
 // requests that do not return.
 const Grace = time.Second
 
-// Close refuses new items and waits for those that it has. When its context ends,
-// the remaining items are withdrawn: each has its outcome then, and Close waits for
-// the reports up to [Grace]. It returns the number of items whose outcome has not
-// been reported by then, because a report blocks, and the context's cause if the
-// context ended. It may be called more than once.
+// Close refuses new items and waits for the submitted items. When its context ends,
+// Close withdraws the remaining items, so each has an outcome, calls abort to cancel
+// the requests, and waits up to [Grace] for the reports. It returns the number of items
+// whose report is still blocked, and the context's cause if the context ended. Close
+// may be called more than once.
 func (d *Dispatcher[M]) Close(ctx context.Context, abort func()) (unreported int, err error) {
 	d.buffer.close()
 	d.mu.Lock()
@@ -87,14 +87,14 @@ func (d *Dispatcher[M]) Close(ctx context.Context, abort func()) (unreported int
 		d.closed = true
 		d.pump(time.Now())
 	}
-	d.rest()
+	d.signalIdle()
 	d.mu.Unlock()
 	select {
 	case <-d.idle:
 	case <-ctx.Done():
 	}
 	select {
-	case <-d.idle: // also if the context has ended
+	case <-d.idle: // even if the context has ended
 		return 0, nil
 	default:
 	}
@@ -120,15 +120,23 @@ func (d *Dispatcher[M]) withdrawAll(cause error) {
 	now := time.Now()
 	for _, l := range d.lanes {
 		d.withdrawFrom(l, func(*Item[M]) bool { return true }, cause, now)
+		for it := l.out.head; it != nil; it = it.next {
+			if it.isRecording() {
+				it.recorded(false)
+				d.unwatch(it)
+			}
+		}
+		d.announce(l)
 	}
 	d.pump(now)
-	d.rest()
+	d.signalIdle()
 }
 
 // withdrawFrom ends the matching items of a lane.
 func (d *Dispatcher[M]) withdrawFrom(l *lane[M], match func(*Item[M]) bool, cause error, now time.Time) {
 	for it := l.head; it != nil; {
 		next := it.next
+		d.visited++
 		if match(it) {
 			d.withdraw(it, cause, now)
 		}

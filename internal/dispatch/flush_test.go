@@ -14,7 +14,7 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/attempt"
 )
 
-// slowly stores everything after a time that the group says.
+// slowly stores everything after the time given for the group.
 func (c *toy) slowly(times map[string]time.Duration) {
 	c.serve = func(items []*item, answers []attempt.Answer) attempt.Load {
 		time.Sleep(times[items[0].Group])
@@ -67,7 +67,7 @@ func TestFlushOfNothing(t *testing.T) {
 	})
 }
 
-// Flushes leave nothing behind.
+// Flushes leave no memory behind.
 func TestManyFlushes(t *testing.T) {
 	try(t, options(), func(t *testing.T, c *toy) {
 		c.slowly(map[string]time.Duration{"stuck": time.Hour})
@@ -113,7 +113,7 @@ func TestCloseDrains(t *testing.T) {
 			for range 3 {
 				require.NoError(t, <-closed)
 			}
-			require.Len(t, c.told(), 60)
+			require.Len(t, c.reported(), 60)
 			require.Less(t, c.since(), time.Second)
 			for _, r := range c.reports {
 				require.Equal(t, attempt.Stored, r.Fate)
@@ -138,7 +138,7 @@ func TestCloseDoesNotLinger(t *testing.T) {
 	})
 }
 
-// A dispatcher with nothing left is closed, whatever the context says.
+// An empty dispatcher closes without an error, even if the context has ended.
 func TestCloseWithNothingLeft(t *testing.T) {
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -157,7 +157,7 @@ func TestForcedClose(t *testing.T) {
 		try(t, o, func(t *testing.T, c *toy) {
 			aborted := make(chan struct{})
 			c.serve = func(items []*item, answers []attempt.Answer) attempt.Load {
-				<-aborted // as requests do whose context ends
+				<-aborted // like requests whose context ends
 				for i := range items {
 					answers[i] = lost()
 				}
@@ -179,7 +179,7 @@ func TestForcedClose(t *testing.T) {
 			require.ErrorIs(t, err, errOver)
 			require.Zero(t, n)
 			require.Equal(t, time.Millisecond, c.since())
-			require.Len(t, c.told(), 100)
+			require.Len(t, c.reported(), 100)
 			sent := map[int]bool{}
 			for _, request := range c.sent() {
 				for _, n := range request {
@@ -205,8 +205,8 @@ func TestForcedClose(t *testing.T) {
 	}
 }
 
-// A report that blocks for ever keeps Close for Grace, and is counted with what
-// waits for it.
+// If a report blocks indefinitely, Close waits for Grace and counts the item and the
+// items that wait for its report.
 func TestForcedCloseDuringAReport(t *testing.T) {
 	try(t, options(), func(t *testing.T, c *toy) {
 		blocked := make(chan struct{})
@@ -225,11 +225,11 @@ func TestForcedCloseDuringAReport(t *testing.T) {
 		n, err = c.d.Close(ctx, func() { t.Error("abort") })
 		require.NoError(t, err)
 		require.Zero(t, n)
-		require.Len(t, c.told(), 7)
+		require.Len(t, c.reported(), 7)
 	})
 }
 
-// So does a request that does not return; each item has its outcome nevertheless.
+// If a request does not return, Close also waits for Grace; each item has its outcome.
 func TestForcedCloseDuringARequest(t *testing.T) {
 	try(t, options(), func(t *testing.T, c *toy) {
 		blocked := make(chan struct{})
@@ -245,7 +245,7 @@ func TestForcedCloseDuringARequest(t *testing.T) {
 		require.ErrorIs(t, err, errOver)
 		require.Zero(t, n, "all are reported")
 		require.Equal(t, time.Millisecond+Grace, c.since())
-		require.Equal(t, []int{0, 1, 2}, c.told())
+		require.Equal(t, []int{0, 1, 2}, c.reported())
 		require.Equal(t, 1, c.d.Stats().Requests)
 		close(blocked)
 		_, err = c.d.Close(context.Background(), func() {})
@@ -276,7 +276,7 @@ func TestForcedCloseAndGoexit(t *testing.T) {
 	})
 }
 
-// A second Close may be in more of a hurry than the first.
+// A second Close may have a shorter deadline than the first.
 func TestASecondClose(t *testing.T) {
 	try(t, options(), func(t *testing.T, c *toy) {
 		c.serve = func(_ []*item, answers []attempt.Answer) attempt.Load {

@@ -7,29 +7,28 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/attempt"
 )
 
-// Item is one submitted message until its one outcome is reported. The exported
-// fields above the outcome are set before Submit and not changed after it, but by
-// Revise.
+// Item is one submitted message until its one outcome is reported. The exported fields
+// above Outcome are set before Submit and then changed only by Revise.
 type Item[M any] struct {
-	// Message is the courier's. The dispatcher sets it to its zero value when the
-	// outcome has been reported.
+	// Message belongs to the courier. The dispatcher zeroes Message after reporting the
+	// outcome.
 	Message M
 
 	Group string   // message group
-	Key   string   // items with the same key are the same event
+	Key   string   // items with equal keys are the same event
 	ID    [16]byte // of the event
-	Size  int      // bytes, as SQS counts them and as the buffer does
+	Size  int      // bytes, in the count of SQS and of the buffer
 
-	// Context ends the wait for an outcome; nil is never.
+	// Context ends the wait for an outcome; nil never does.
 	Context context.Context
 
-	// Call is the call that the item came with, if a failure is to stop the items
-	// of its group that follow it in the call.
+	// Call is the call of the item if a failure stops later items of the same call and
+	// group.
 	Call *Call
 
-	// Refused is set for an item that will not be sent, Known for one that need not be
-	// sent, because it is known to be stored. Both wait for their turn, so that the
-	// outcomes of a group come in order.
+	// Refused marks an item that will not be sent. Known marks an item that need not be
+	// sent, because it is known to be stored. Both wait for their turn, so the outcomes
+	// of a group come in order.
 	Refused, Known bool
 
 	// Outcome is set before Tell.
@@ -37,89 +36,139 @@ type Item[M any] struct {
 
 	done <-chan struct{} // of Context
 
-	// The fields below belong to Dispatcher.mu.
+	// Dispatcher.mu guards the fields below.
 	lane       *lane[M]
-	prev, next *Item[M] // in the lane; next also among its outcomes
+	prev, next *Item[M] // in the lane, or among its outcomes
+	out        bool     // among the outcomes of the lane
 	epoch      *epoch
 	watcher    *watcher[M]
-	stop       func() bool // of the watch on the context
+	stop       func() bool // ends the watch on the context
 
-	watchedBefore, watchedAfter *Item[M] // by the same watcher
+	watchedBefore, watchedAfter *Item[M] // neighbours with the same watcher
 
-	submitted time.Duration // since the dispatcher began
-	first     time.Duration // likewise, when the first attempt began
+	submitted time.Duration // since d.began
+	first     time.Duration // start of the first attempt, since d.began
 	attempts  int32
-	room      int   // its place in the buffer, in bytes
-	failures  uint8 // attempts in a row that failed
-	limit     uint8 // entries that its next request may have; 0 is no limit
+	room      int   // bytes of the buffer
+	failures  uint8 // failed attempts in a row
+	limit     uint8 // most entries in the next request; 0 if unlimited
 	phase     phase
 	duplicate bool
-	deferred  bool   // an Admit put it off; the time for retries has begun
-	request   uint64 // the last one that it was in
-	doubt     uint64 // the first one that may have stored it; 0 is none
-	passed    uint64 // the first one that may have stored a later item, which has ended; 0 is none
+	recording bool           // its report waits for Recorded
+	owner     *Dispatcher[M] // nil before Submit
+	idle      bool           // no attempt was under way at the decision
+	deferred  bool           // put off by Admit; the time for retries has begun
+	request   uint64         // the last request with the item
+	doubt     uint64         // the first request that may have stored the item; 0 if none
+	overtaker uint64         // the first request that may have stored a later item, now ended; 0 if none
 
-	delay time.Duration // of an Admit that put it off; the worker's
+	delay time.Duration // set by an Admit that put the item off; only for the worker
 }
 
-// Attempts is how many requests the item has been in. The courier may call it in
-// Send; it counts the request under way.
+// Attempts returns the number of requests with the item. The courier may call Attempts
+// in Send; it counts the request under way.
 func (it *Item[M]) Attempts() int { return int(it.attempts) }
 
-// Last is the answer to the last attempt, zero if there was none. The courier may
-// call it in Conclude and Release.
+// Last returns the answer to the last attempt, zero without an attempt. The courier may
+// call Last in Conclude and Release.
 func (it *Item[M]) Last() attempt.Answer { return it.Outcome.Answer }
 
-// MarkDuplicate is for the courier's Send: the item was stored, by an earlier
-// submission, so that its sequence number says nothing about this one's order.
+// MarkDuplicate records that an earlier submission stored the event. The sequence
+// number then says nothing about the item's order. Courier.Send calls MarkDuplicate.
 func (it *Item[M]) MarkDuplicate() { it.duplicate = true }
 
-// Delay is for the courier's Admit, which puts the item off ([Later]): the least time
-// until the next Admit.
+// MarkRecording delays the report of a stored item until Recorded is called. Later items of
+// the group are sent meanwhile. Courier.Send calls MarkRecording before it returns, or
+// Courier.Conclude for a submitted item.
+func (it *Item[M]) MarkRecording() { it.recording = true }
+
+// IsSubmitted reports whether a dispatcher has the item, so that Recorded may be called.
+func (it *Item[M]) IsSubmitted() bool { return it.owner != nil }
+
+// Recorded lets the report of an item go on that was marked with MarkRecording. It says
+// whether the item is recorded. It may be called under no lock of the courier that Conclude
+// takes, and is ignored after the item was reported.
+func (it *Item[M]) Recorded(ok bool) {
+	d := it.owner
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if it.phase == abandoned || !it.recording {
+		return
+	}
+	it.recorded(ok)
+	if it.out {
+		d.unwatch(it)
+		d.announce(it.lane)
+		d.startTeller()
+	}
+}
+
+// recorded ends the wait of an item for its record. The caller holds the lock.
+func (it *Item[M]) recorded(ok bool) {
+	it.recording = false
+	it.Outcome.Unrecorded = !ok
+}
+
+// isRecording reports whether the report of an item has to wait. The caller holds the lock.
+// The request of an abandoned item may mark it at any time.
+func (it *Item[M]) isRecording() bool { return it.phase != abandoned && it.recording }
+
+// MarkIdle records that the item has no attempt under way: a request in preparation
+// leaves the item out. Courier.Conclude calls MarkIdle.
+func (it *Item[M]) MarkIdle() { it.idle = true }
+
+// Delay sets the least time until the next Admit of an item that is put off ([Later]).
+// Courier.Admit calls Delay.
 func (it *Item[M]) Delay(d time.Duration) { it.delay = d }
 
-// phase says where an item is on its way.
+// hasEnded reports whether the context of the item has ended.
+func (it *Item[M]) hasEnded() bool { return it.watcher != nil && it.watcher.ended }
+
+// phase is the state of an item in the dispatcher.
 type phase uint8
 
 const (
 	waiting   phase = iota // for its first or next request
-	flying                 // in a request
-	abandoned              // in a request, and its outcome is decided
-	settled                // decided; it leaves the lane when those before it have left
-	left                   // the lane
+	inFlight               // in a request
+	abandoned              // in a request, with a decided outcome
+	settled                // decided; leaves the lane after all earlier items
+	left                   // no longer in the lane
 )
 
-// Outcome says how an item ended.
+// Outcome is the end of an item.
 type Outcome struct {
 	Reason Reason
 
-	// Fate is what became of the item.
+	// Fate is the fate of the item.
 	Fate attempt.Fate
 
-	// Answer is that of the last attempt, zero if there was none. It is known before the
-	// rest.
+	// Answer is the answer to the last attempt, zero without an attempt. It is set
+	// before the other fields.
 	Answer attempt.Answer
 
 	// Cause is set with the reason Withdrawn, By with Paused.
 	Cause error
 	By    *Pause
 
-	// Overtaken: a later item of the group was, or may have been, stored before
-	// this one.
+	// Overtaken means that a later item of the group was, or may have been, stored
+	// before this item.
 	Overtaken bool
 
 	Attempts int
+
+	// Unrecorded: the item is stored, and the courier has not recorded that.
+	Unrecorded bool
 }
 
-// Reason says why an item ended.
+// Reason is the reason for the end of an item.
 type Reason uint8
 
 const (
-	// Answered: by the answer to its last attempt, or because the time for
-	// retries is over, also if it was only put off.
+	// Answered: by the answer to the last attempt, or because the time for retries is
+	// over, even without an attempt.
 	Answered Reason = iota
 
-	// Refused: for what it is, before it was sent.
+	// Refused: for its content, before a send.
 	Refused
 
 	// Late: another attempt might arrive after the deduplication interval.
@@ -128,17 +177,17 @@ const (
 	// Paused: an earlier item of the group failed.
 	Paused
 
-	// Withdrawn: its context ended, or that of Close.
+	// Withdrawn: the context of the item or of Close ended.
 	Withdrawn
 
-	// Overtaken: it failed in a request that stored a later item of its group.
+	// Overtaken: the item failed in a request that stored a later item of its group.
 	Overtaken
 
-	// Known: it is known to be stored, without a request.
+	// Known: the item is known to be stored, without a request.
 	Known
 )
 
-// Call is the items of one call in which a failure stops the later items of its
+// Call identifies the items of one call in which a failure stops the later items of its
 // group. The zero value is ready to use.
 type Call struct {
 	stopped map[string]*Pause // by group; guarded by Dispatcher.mu

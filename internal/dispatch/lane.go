@@ -2,54 +2,29 @@ package dispatch
 
 import "time"
 
-// lane is the items of one message group in the order in which they were
-// submitted. An item that is tried again stays at its place; one that is decided
-// leaves when all before it have left.
+// lane is the queue of one message group, in the order of submission. A retried item
+// keeps its place. A decided item leaves after all earlier items have left.
 //
-// A lane is busy, in the ready list, in the heap of the delayed, or has nothing to
-// send. One that has nothing at all is used again for another group.
+// A lane is busy, in the ready list, in the heap of delayed lanes, or has no item to
+// send. An empty lane is reused for another group.
 type lane[M any] struct {
-	group      string
-	head, tail *Item[M]
-	out        itemList[M] // outcomes to report
-	reporting  *Item[M]    // whose outcome a teller reports
+	group       string
+	itemList[M]             // undecided items, and the decided items between
+	out         itemList[M] // outcomes to report
+	reporting   *Item[M]    // the item in a teller's report
 
-	busy    bool // some of its items are in a request
+	busy    bool // a request has some of its items
 	queued  bool // in the ready list or the heap
-	telling bool // in the list of those to report, or a teller has it
+	telling bool // in the list of lanes to report, or with a teller
 
-	notBefore  time.Time // of the next attempt
+	notBefore  time.Time // time of the next attempt
 	readySince time.Time
 
 	next     *lane[M] // in the ready list, or among the spare lanes
-	nextTell *lane[M] // in the list of those to report
+	nextTell *lane[M] // in the list of lanes to report
 }
 
-func (l *lane[M]) push(it *Item[M]) {
-	it.prev = l.tail
-	if l.tail == nil {
-		l.head = it
-	} else {
-		l.tail.next = it
-	}
-	l.tail = it
-}
-
-func (l *lane[M]) remove(it *Item[M]) {
-	if it.prev == nil {
-		l.head = it.next
-	} else {
-		it.prev.next = it.next
-	}
-	if it.next == nil {
-		l.tail = it.prev
-	} else {
-		it.next.prev = it.prev
-	}
-	it.prev, it.next = nil, nil
-}
-
-// firstWaiting is the item that is to be sent next, nil for none.
+// firstWaiting returns the next item to send, or nil.
 func (l *lane[M]) firstWaiting() *Item[M] {
 	it := l.head
 	for it != nil && it.phase != waiting {
@@ -58,9 +33,9 @@ func (l *lane[M]) firstWaiting() *Item[M] {
 	return it
 }
 
-// inDoubtAfter reports whether an item that follows a stored one may have been
-// stored by an earlier request than that, and nobody knows yet. Items that were
-// never tried follow all others.
+// inDoubtAfter reports whether a later item of the lane, not yet decided, may have been
+// stored by an earlier request than stored was. It stops at the first untried item,
+// because all later items are also untried.
 func (l *lane[M]) inDoubtAfter(stored *Item[M]) bool {
 	for it := stored.next; it != nil && it.isTried(); it = it.next {
 		if it.phase != settled && it.mayPrecede(stored) {
@@ -73,17 +48,16 @@ func (l *lane[M]) inDoubtAfter(stored *Item[M]) bool {
 // isTried reports whether an item of a lane has been in a request, or never will be.
 func (it *Item[M]) isTried() bool { return it.attempts > 0 || it.phase == settled }
 
-// mayPrecede reports whether SQS may have stored the item before it stored the
-// other one.
+// mayPrecede reports whether SQS may have stored the item before the other item.
 func (it *Item[M]) mayPrecede(stored *Item[M]) bool {
 	return it.doubt > 0 && it.doubt < stored.request
 }
 
-// itemList is first in, first out.
+// itemList is a queue of items, first in, first out.
 type itemList[M any] struct{ head, tail *Item[M] }
 
 func (q *itemList[M]) push(it *Item[M]) {
-	it.next = nil
+	it.prev, it.next = q.tail, nil
 	if q.tail == nil {
 		q.head = it
 	} else {
@@ -92,16 +66,38 @@ func (q *itemList[M]) push(it *Item[M]) {
 	q.tail = it
 }
 
+// insert adds an item before another one of the list.
+func (q *itemList[M]) insert(it, before *Item[M]) {
+	it.prev, it.next = before.prev, before
+	if before.prev == nil {
+		q.head = it
+	} else {
+		before.prev.next = it
+	}
+	before.prev = it
+}
+
+// pop removes and returns the first item, or returns nil.
 func (q *itemList[M]) pop() *Item[M] {
 	it := q.head
-	if it == nil {
-		return nil
+	if it != nil {
+		q.remove(it)
 	}
-	if q.head = it.next; q.head == nil {
-		q.tail = nil
-	}
-	it.next = nil
 	return it
+}
+
+func (q *itemList[M]) remove(it *Item[M]) {
+	if it.prev == nil {
+		q.head = it.next
+	} else {
+		it.prev.next = it.next
+	}
+	if it.next == nil {
+		q.tail = it.prev
+	} else {
+		it.next.prev = it.prev
+	}
+	it.prev, it.next = nil, nil
 }
 
 // laneList is first in, first out.
@@ -138,7 +134,7 @@ func (q *laneList[M]) pop() *lane[M] {
 	return l
 }
 
-// tellList is the lanes whose outcomes wait for a teller, first in, first out.
+// tellList holds the lanes with outcomes that wait for a teller, first in, first out.
 type tellList[M any] struct {
 	head, tail *lane[M]
 	n          int
@@ -168,7 +164,7 @@ func (q *tellList[M]) pop() *lane[M] {
 	return l
 }
 
-// laneHeap has the lane that may go on first at its root (container/heap).
+// laneHeap has the lane with the earliest notBefore at its root (container/heap).
 type laneHeap[M any] []*lane[M]
 
 func (h laneHeap[M]) Len() int           { return len(h) }
@@ -184,10 +180,10 @@ func (h *laneHeap[M]) Pop() any {
 	return l
 }
 
-// mostSpare bounds the lanes that are kept for other groups.
+// mostSpare limits the number of lanes kept for reuse.
 const mostSpare = 1024
 
-// lane returns the lane of a group.
+// lane returns the lane of a group, if necessary a new lane.
 func (d *Dispatcher[M]) lane(group string) *lane[M] {
 	l := d.lanes[group]
 	if l != nil {
@@ -204,9 +200,9 @@ func (d *Dispatcher[M]) lane(group string) *lane[M] {
 	return l
 }
 
-// drop forgets a lane that has nothing left.
+// drop removes a lane if it is empty and idle, and keeps it for reuse.
 func (d *Dispatcher[M]) drop(l *lane[M]) {
-	if l.head != nil || l.busy || l.queued || l.telling {
+	if l.head != nil || l.out.head != nil || l.busy || l.queued || l.telling {
 		return
 	}
 	delete(d.lanes, l.group)

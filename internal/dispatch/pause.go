@@ -8,25 +8,25 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/attempt"
 )
 
-// Pause is why the items of a group are not sent: an earlier item of the group
-// failed. It is not changed once made, and holds neither a message nor an error.
+// Pause describes why the items of a group are not sent: an earlier item of the group
+// failed. A Pause is immutable and contains no message or error.
 type Pause struct {
-	Key  string   // of the item that failed: it may still be sent
+	Key  string   // key of the failed item, which may still be sent
 	ID   [16]byte // of the event
 	Fate attempt.Fate
-	Code string // of SQS, "" where it gave none
+	Code string // from SQS, "" without a code
 
-	// Since is when the item failed; Until when the pause ends by itself, zero for
-	// never.
+	// Since is the time of the failure. Until is the time at which the pause ends by
+	// itself, zero for never.
 	Since, Until time.Time
 
-	// SameCall: only the later items of the same call are stopped.
+	// SameCall means that only the later items of the same call are stopped.
 	SameCall bool
 }
 
-// pause stops the group of an item that failed, if the policy says so. Several items
-// of one request may fail: they may be sent again one after the other, in the order in
-// which they failed.
+// pause pauses the group of a failed item if the policy says so. Several items of one
+// request may fail. They may be sent again one after another, in the order of their
+// failures.
 func (d *Dispatcher[M]) pause(it *Item[M], fate attempt.Fate, code string, over, now time.Time) {
 	unproven := fate == attempt.InDoubt || fate == attempt.Altered
 	switch d.options.Policy {
@@ -46,7 +46,7 @@ func (d *Dispatcher[M]) pause(it *Item[M], fate attempt.Fate, code string, over,
 		return
 	}
 	if it.Outcome.Reason == Paused && it.attempts == 0 {
-		return // it has changed nothing
+		return // the item changed nothing
 	}
 	p := &Pause{Key: strings.Clone(it.Key), ID: it.ID, Fate: fate, Code: code, Since: now, Until: over}
 	d.pauseOf(it.Group, now)
@@ -58,15 +58,16 @@ func (d *Dispatcher[M]) pause(it *Item[M], fate attempt.Fate, code string, over,
 	} else {
 		d.pauses[strings.Clone(it.Group)] = []*Pause{p}
 	}
+	d.paused++
 	d.courier.Paused(it.Group, p)
-	d.keep()
+	d.setMinute()
 }
 
 func indexOf(pauses []*Pause, key string) int {
 	return slices.IndexFunc(pauses, func(p *Pause) bool { return p.Key == key })
 }
 
-// endPause ends the pause of a group whose failed item is stored.
+// endPause ends the pause by a failed item that is stored now.
 func (d *Dispatcher[M]) endPause(it *Item[M]) {
 	if len(d.pauses) == 0 {
 		return
@@ -84,7 +85,8 @@ func (d *Dispatcher[M]) setPauses(group string, pauses []*Pause) {
 	}
 }
 
-// pauseOf returns the pause of a group, nil for none.
+// pauseOf returns the pause of a group, or nil. It drops the pauses that are over if
+// the first is over.
 func (d *Dispatcher[M]) pauseOf(group string, now time.Time) *Pause {
 	if len(d.pauses) == 0 {
 		return nil
@@ -105,21 +107,29 @@ func (d *Dispatcher[M]) pauseOf(group string, now time.Time) *Pause {
 
 func (p *Pause) isOver(now time.Time) bool { return !p.Until.IsZero() && !now.Before(p.Until) }
 
-// endPauses ends those whose doubt is over.
+// endPauses ends the pauses whose doubt is over.
 func (d *Dispatcher[M]) endPauses(now time.Time) {
 	for group := range d.pauses {
 		d.pauseOf(group, now)
 	}
 }
 
-// Resume ends the pause of a group, if it is paused.
+// oldestPause returns the age of the oldest pause. The caller holds d.mu.
+func (d *Dispatcher[M]) oldestPause(now time.Time) (age time.Duration) {
+	for _, pauses := range d.pauses {
+		age = max(age, now.Sub(pauses[0].Since))
+	}
+	return age
+}
+
+// Resume ends the pause of a group, if any.
 func (d *Dispatcher[M]) Resume(group string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	delete(d.pauses, group)
 }
 
-// ResumeAll ends every pause and returns how many there were.
+// ResumeAll ends every pause and returns the number of groups that were paused.
 func (d *Dispatcher[M]) ResumeAll() int {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -129,7 +139,7 @@ func (d *Dispatcher[M]) ResumeAll() int {
 	return n
 }
 
-// Pauses returns the paused groups. The map is the caller's.
+// Pauses returns the paused groups. The caller owns the map.
 func (d *Dispatcher[M]) Pauses() map[string]Pause {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -20,7 +20,7 @@ func withPolicy(p Policy) Options {
 
 func alter(*item) attempt.Answer { return attempt.Answer{Fate: attempt.Altered, Code: "Altered"} }
 
-// Which failures pause a group, for each policy.
+// Each policy pauses a group after its own kinds of failures.
 func TestPolicies(t *testing.T) {
 	for name, test := range map[string]struct {
 		answer func(*item) attempt.Answer
@@ -84,7 +84,7 @@ func TestPolicies(t *testing.T) {
 	}
 }
 
-// again is a new submission of the event of an item.
+// again returns a new submission of an item's event.
 func (c *toy) again(it *item) *item {
 	copied := c.item(it.Group)
 	copied.Key = it.Key
@@ -125,7 +125,7 @@ func TestAPauseEnds(t *testing.T) {
 	}
 }
 
-// A pause on failure does not end by time, and Resume of another group ends nothing.
+// A pause on failure outlasts time and Resume of another group.
 func TestAPauseStays(t *testing.T) {
 	for _, policy := range []Policy{PauseInDoubt, PauseOnFailure} {
 		try(t, withPolicy(policy), func(t *testing.T, c *toy) {
@@ -149,7 +149,8 @@ func TestAPauseStays(t *testing.T) {
 	}
 }
 
-// A resend that fails again keeps the group paused, and one that is in doubt prolongs it.
+// A resend that fails again keeps the group paused. A resend in doubt prolongs the
+// pause.
 func TestAResendThatFails(t *testing.T) {
 	try(t, withPolicy(PauseOnFailure), func(t *testing.T, c *toy) {
 		bad := c.item("a")
@@ -165,8 +166,8 @@ func TestAResendThatFails(t *testing.T) {
 	})
 }
 
-// Several items of a group fail in one request. A caller that sends them again in
-// their order gets through: the first of them is the one that may be sent.
+// Several items of a group fail in one request. A caller that sends them again in order
+// succeeds, because the first of them may be sent.
 func TestTheFirstFailurePausesTheGroup(t *testing.T) {
 	for _, policy := range []Policy{PauseInDoubt, PauseOnFailure} {
 		o := runs()
@@ -181,7 +182,7 @@ func TestTheFirstFailurePausesTheGroup(t *testing.T) {
 			c.submit(resent...)
 			c.flush()
 			for i, it := range resent {
-				if i == 1 { // the others are in doubt still
+				if i == 1 { // the others are still in doubt
 					require.Equal(t, Paused, c.outcome(it).Reason)
 					require.Equal(t, items[1].Key, c.outcome(it).By.Key)
 				} else {
@@ -193,8 +194,7 @@ func TestTheFirstFailurePausesTheGroup(t *testing.T) {
 	}
 }
 
-// The item that paused its group turns out to be stored, by another way than a request
-// of this dispatcher.
+// Another producer stores the item that paused its group.
 func TestAPauseEndsWithoutARequest(t *testing.T) {
 	try(t, withPolicy(PauseOnFailure), func(t *testing.T, c *toy) {
 		bad := c.item("a")
@@ -218,7 +218,7 @@ func TestAPauseEndsWithoutARequest(t *testing.T) {
 	})
 }
 
-// An item that is not sent because of a pause does not become its reason.
+// An item ended by a pause does not become the reason of the pause.
 func TestAPausedItemIsNotTheReason(t *testing.T) {
 	try(t, withPolicy(PauseInDoubt), func(t *testing.T, c *toy) {
 		first, second := c.item("a"), c.item("a")
@@ -268,7 +268,7 @@ func TestWithdrawnItemsAndPauses(t *testing.T) {
 				defer cancel()
 				it := c.item("a")
 				if test.after == 0 {
-					c.submit(c.item("a")) // it waits behind this one
+					c.submit(c.item("a")) // the next item waits for this item
 				}
 				it.Context = ctx
 				c.submit(it)
@@ -280,7 +280,7 @@ func TestWithdrawnItemsAndPauses(t *testing.T) {
 	}
 }
 
-// A failure stops the later items of its group in its call, and nothing else.
+// A failure stops only the later items of its group in its call.
 func TestACallStopsAtAFailure(t *testing.T) {
 	for _, o := range []Options{options(), runs()} {
 		for _, admission := range []Admission{Send, Refuse} {
@@ -302,7 +302,7 @@ func TestACallStopsAtAFailure(t *testing.T) {
 					for i, it := range items {
 						if it == bad {
 							answers[i] = refused()
-							for j := range items[i+1:] { // so that none is overtaken
+							for j := range items[i+1:] { // so that no item is overtaken
 								answers[i+1+j] = failed()
 							}
 							break
@@ -331,7 +331,7 @@ func TestACallStopsAtAFailure(t *testing.T) {
 	}
 }
 
-// Items of a call that has stopped are not sent after one of another call, either.
+// Items of a stopped call are not sent after an item of another call.
 func TestAStoppedCallInARun(t *testing.T) {
 	try(t, runs(), func(t *testing.T, c *toy) {
 		c.script(answers(refuse, fail, fail))
@@ -358,7 +358,7 @@ func TestACallGoesOnWithNeverPause(t *testing.T) {
 	})
 }
 
-// A pause keeps neither the message nor an error alive.
+// A pause has no reference to messages and errors.
 func TestAPauseHoldsNoMessage(t *testing.T) {
 	pause := reflect.TypeFor[Pause]()
 	for i := range pause.NumField() {

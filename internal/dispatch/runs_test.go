@@ -31,8 +31,8 @@ func TestOvertakenInOneRequest(t *testing.T) {
 	}
 }
 
-// The answer to a request that stored only the later item is lost. In the next
-// request the earlier one is stored, after it.
+// The answer to a request that stored only the later item is lost. The next request
+// stores the earlier item, after the later item.
 func TestOvertakenByAnEarlierRequest(t *testing.T) {
 	try(t, runs(), func(t *testing.T, c *toy) {
 		items := c.make("a", 3)
@@ -46,7 +46,7 @@ func TestOvertakenByAnEarlierRequest(t *testing.T) {
 	})
 }
 
-// The outcome of a stored item waits while a later one may have been stored before it.
+// The outcome of a stored item waits while a later item may have been stored earlier.
 func TestAStoredItemWaitsForALaterOne(t *testing.T) {
 	for _, early := range []bool{false, true} {
 		try(t, runs(), func(t *testing.T, c *toy) {
@@ -59,9 +59,9 @@ func TestAStoredItemWaitsForALaterOne(t *testing.T) {
 			c.submit(items...)
 			pass(12 * time.Millisecond) // after the second request
 			require.Len(t, c.sent(), 2)
-			require.Empty(t, c.told())
+			require.Empty(t, c.reported())
 			c.flush()
-			require.Equal(t, []int{0, 1}, c.told())
+			require.Equal(t, []int{0, 1}, c.reported())
 			require.Equal(t, early, c.outcome(items[0]).Overtaken)
 		})
 	}
@@ -70,7 +70,7 @@ func TestAStoredItemWaitsForALaterOne(t *testing.T) {
 func TestALaterItemThatEndsInDoubtMayHaveBeenFirst(t *testing.T) {
 	for name, test := range map[string]struct {
 		script func(*toy) []func([]*item, []attempt.Answer)
-		cancel time.Duration // the context of the later item, if not 0
+		cancel time.Duration // end of the later item's context, 0 for none
 	}{
 		"after the earlier one": {script: func(c *toy) []func([]*item, []attempt.Answer) {
 			return []func([]*item, []attempt.Answer){answers(lose, c.lose), answers(c.store, doubt)}
@@ -119,7 +119,7 @@ func TestALaterItemThatEndsInDoubtMayHaveBeenFirst(t *testing.T) {
 	}
 }
 
-// Only what may have been stored is a reason to name an earlier item.
+// Only an item that may have been stored overtakes an earlier item.
 func TestNobodyIsNamedWithoutReason(t *testing.T) {
 	for name, test := range map[string]struct {
 		script []func([]*item, []attempt.Answer)
@@ -151,7 +151,7 @@ func TestNobodyIsNamedWithoutReason(t *testing.T) {
 	}
 }
 
-// A duplicate was stored by an earlier submission: it has overtaken nobody.
+// A duplicate was stored by an earlier submission, so it overtakes no item.
 func TestADuplicateOvertakesNobody(t *testing.T) {
 	try(t, runs(), func(t *testing.T, c *toy) {
 		before := c.item("a")
@@ -162,7 +162,7 @@ func TestADuplicateOvertakesNobody(t *testing.T) {
 		c.script(answers(fail, c.store, fail))
 		c.submit(items...)
 		c.flush()
-		require.Equal(t, []int{0, 1, 2, 3}, c.told())
+		require.Equal(t, []int{0, 1, 2, 3}, c.reported())
 		for _, it := range []*item{items[0], items[2]} {
 			require.Equal(t, attempt.Stored, c.outcome(it).Fate)
 			require.False(t, c.outcome(it).Overtaken)
@@ -170,14 +170,15 @@ func TestADuplicateOvertakesNobody(t *testing.T) {
 	})
 }
 
-// An item that is known to be stored without a sequence number hides no other.
+// An item known to be stored, without a sequence number, does not hide other overtaken
+// items.
 func TestAnItemWithoutANumberHidesNobody(t *testing.T) {
 	try(t, runs(), func(t *testing.T, c *toy) {
 		items := c.make("a", 3)
 		c.script(answers(lose, fail, c.lose), answers(c.store, func(it *item) attempt.Answer {
 			c.mu.Lock()
 			defer c.mu.Unlock()
-			c.event(it.Key).by, c.event(it.Key).known = 99, attempt.Stored // by somebody else
+			c.event(it.Key).by, c.event(it.Key).known = 99, attempt.Stored // by another producer
 			return refused()
 		}, fail))
 		c.submit(items...)
@@ -210,9 +211,9 @@ func TestSequenceNumbersAreCompared(t *testing.T) {
 	}
 }
 
-// The service loses answers, stores a part of a request and fails, at random;
-// contexts end at random. Whatever it stores out of order is named: the toy checks
-// that at the end.
+// The service loses answers, stores parts of requests and fails, at random; contexts
+// end at random. Every item stored out of order is reported as overtaken: the toy
+// checks this at the end.
 func TestReordersAreNamed(t *testing.T) {
 	seeds := uint64(400)
 	if testing.Short() {
@@ -255,8 +256,8 @@ func TestReordersAreNamed(t *testing.T) {
 	require.Positive(t, named)
 }
 
-// unreliable lets the service fail with these shares of the requests whose answer is
-// lost, of the entries that fail and of those that come to nothing in such a request.
+// unreliable makes the service lose answers, fail entries and, in requests with a lost
+// answer, drop entries, with these probabilities.
 func unreliable(c *toy, rng *rand.Rand, lose, fail, drop float64) {
 	chance := func(p float64) bool {
 		c.mu.Lock()

@@ -8,7 +8,7 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/attempt"
 )
 
-// store lets the service store an item, and answers with the proof.
+// store makes the service store an item, and returns the proof.
 func (c *toy) store(it *item) attempt.Answer {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -21,7 +21,7 @@ func (c *toy) store(it *item) attempt.Answer {
 	return attempt.Answer{Fate: attempt.Stored, MessageID: it.Key, Sequence: e.sequence}
 }
 
-// lose is store, and the answer is lost.
+// lose makes the service store an item, and returns a lost answer.
 func (c *toy) lose(it *item) attempt.Answer {
 	c.store(it)
 	return lost()
@@ -36,7 +36,7 @@ func doubtful() attempt.Answer {
 	return attempt.Answer{Fate: attempt.InDoubt, Next: attempt.Final, Code: "Lost"}
 }
 
-// storeAll is the service in good health.
+// storeAll is a healthy service: it stores every item.
 func (c *toy) storeAll(items []*item, answers []attempt.Answer) attempt.Load {
 	time.Sleep(5 * time.Millisecond)
 	for i, it := range items {
@@ -45,7 +45,8 @@ func (c *toy) storeAll(items []*item, answers []attempt.Answer) attempt.Load {
 	return attempt.Passed
 }
 
-// script serves one request after the other; what follows the last one is stored.
+// script serves one request after another. Requests after the last script entry are
+// stored.
 func (c *toy) script(requests ...func(items []*item, answers []attempt.Answer)) {
 	next := 0
 	var mu sync.Mutex
@@ -63,7 +64,7 @@ func (c *toy) script(requests ...func(items []*item, answers []attempt.Answer)) 
 	}
 }
 
-// each is a request of a script in which every item comes to the same.
+// each returns a request of a script with the same answer for every item.
 func each(answer func(*item) attempt.Answer) func([]*item, []attempt.Answer) {
 	return func(items []*item, answers []attempt.Answer) {
 		for i, it := range items {
@@ -72,7 +73,7 @@ func each(answer func(*item) attempt.Answer) func([]*item, []attempt.Answer) {
 	}
 }
 
-// answers is a request of a script: one answer for each of its items.
+// answers returns a request of a script with one answer for each item.
 func answers(answer ...func(*item) attempt.Answer) func([]*item, []attempt.Answer) {
 	return func(items []*item, answers []attempt.Answer) {
 		for i, it := range items {

@@ -7,9 +7,9 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/attempt"
 )
 
-// work makes requests until none may go. Between two requests it reports outcomes, if
-// no teller does: another goroutine would have to be woken for that. A report that
-// blocks, or ends the goroutine, leaves the rest to the watchdog.
+// work makes requests until none may start. Between two requests it reports outcomes if
+// there is no teller, because waking another goroutine costs more. If a report blocks,
+// or ends the goroutine, the watchdog starts tellers for the rest.
 func (d *Dispatcher[M]) work(b *batch[M]) {
 	requesting, telling := false, false
 	defer func() {
@@ -18,12 +18,12 @@ func (d *Dispatcher[M]) work(b *batch[M]) {
 		}
 		d.mu.Lock()
 		defer d.mu.Unlock()
-		if requesting { // the courier ended the goroutine; its items are in doubt
+		if requesting { // the courier ended the goroutine; the items are in doubt
 			d.settle(b, attempt.Troubled)
 		}
 		d.workers--
 		d.pump(time.Now())
-		d.rest()
+		d.signalIdle()
 	}()
 	for b != nil {
 		requesting = true
@@ -34,7 +34,7 @@ func (d *Dispatcher[M]) work(b *batch[M]) {
 		d.reuse(b)
 		if d.telling.n > 0 && d.tellers == 0 {
 			d.tellers++
-			d.watchSoon()
+			d.setWatchdog()
 			d.mu.Unlock()
 			telling = true
 			d.tell()
@@ -46,30 +46,30 @@ func (d *Dispatcher[M]) work(b *batch[M]) {
 			d.workers--
 		}
 		d.pump(now)
-		d.rest()
+		d.signalIdle()
 		d.mu.Unlock()
 	}
 }
 
-// request sends the items of a batch that may be sent.
+// request sends the admitted items of a batch.
 func (d *Dispatcher[M]) request(b *batch[M]) attempt.Load {
 	d.courier.Admit(b.items, b.admissions[:len(b.items)])
 	for i, it := range b.items {
 		if b.admissions[i] == Send {
-			b.going = append(b.going, it)
+			b.admitted = append(b.admitted, it)
 		}
 	}
-	if len(b.going) == 0 {
+	if len(b.admitted) == 0 {
 		return attempt.Passed
 	}
-	return d.courier.Send(b.going, b.answers[:len(b.going)])
+	return d.courier.Send(b.admitted, b.answers[:len(b.admitted)])
 }
 
-// settle decides what becomes of the items of a batch and frees their lanes.
+// settle applies the answers to the items of a batch and frees their lanes.
 func (d *Dispatcher[M]) settle(b *batch[M], load attempt.Load) time.Time {
 	now := time.Now()
 	d.calls--
-	if len(b.going) > 0 {
+	if len(b.admitted) > 0 {
 		d.pacer.Answered(now, b.began, load)
 	} else {
 		d.pacer.Answered(now, b.began, attempt.Passed)
@@ -81,7 +81,7 @@ func (d *Dispatcher[M]) settle(b *batch[M], load attempt.Load) time.Time {
 			n++
 		}
 		l.busy = false
-		answer += d.settleLane(l, b.items[first:first+n], b.admissions[first:first+n], b.answers[answer:], len(b.going), now)
+		answer += d.settleLane(l, b.items[first:first+n], b.admissions[first:first+n], b.answers[answer:], len(b.admitted), now)
 		first += n
 		d.leave(l)
 		if !l.queued {
@@ -91,11 +91,11 @@ func (d *Dispatcher[M]) settle(b *batch[M], load attempt.Load) time.Time {
 	return now
 }
 
-// settleLane applies the answers to the items of one lane, all in one request of
-// the given number of entries, and returns how many of them had one.
+// settleLane applies the answers to the items of one lane, all in one request with the
+// given number of entries, and returns the number of items with an answer.
 func (d *Dispatcher[M]) settleLane(l *lane[M], items []*Item[M], admissions []Admission, answers []attempt.Answer, entries int, now time.Time) int {
-	// An item that failed before one that was stored is overtaken: tried again, it
-	// would come out of order.
+	// An item that failed before a stored item is overtaken: a retry would be out of
+	// order.
 	sent, lastStored := 0, -1
 	for i := range items {
 		if admissions[i] != Send {
@@ -132,10 +132,11 @@ func (d *Dispatcher[M]) settleLane(l *lane[M], items []*Item[M], admissions []Ad
 		mayBeStored := a.Fate == attempt.InDoubt || a.Fate == attempt.Altered
 		if gone {
 			d.releaseAnswered(it, a, now)
+			it.recording = false // the outcome was decided without the answer
 			d.free(it)
 			for _, e := range items[:i] {
 				if mayBeStored {
-					e.passedBy(it.request)
+					e.noteOvertaker(it.request)
 				}
 			}
 			continue
@@ -148,7 +149,7 @@ func (d *Dispatcher[M]) settleLane(l *lane[M], items []*Item[M], admissions []Ad
 		case a.Fate == attempt.Stored:
 			it.phase = settled
 			it.Outcome.Fate = attempt.Stored
-			it.Outcome.Overtaken = it.passed > 0 && it.passed < it.request && !it.duplicate
+			it.Outcome.Overtaken = it.overtaker > 0 && it.overtaker < it.request && !it.duplicate
 			d.endPause(it)
 			continue
 		case i < lastStored:
@@ -159,9 +160,7 @@ func (d *Dispatcher[M]) settleLane(l *lane[M], items []*Item[M], admissions []Ad
 			it.limit = uint8(max(entries/2, 1))
 		default:
 			it.failures += min(1, math.MaxUint8-it.failures)
-			if at := now.Add(backoff(it.failures)); at.After(l.notBefore) {
-				l.notBefore = at
-			}
+			d.putOff(it, backoff(it.failures), now)
 		}
 	}
 	if d.options.PerGroup > 1 {
@@ -170,7 +169,7 @@ func (d *Dispatcher[M]) settleLane(l *lane[M], items []*Item[M], admissions []Ad
 	return sent
 }
 
-// notSent decides what becomes of an item that was not admitted.
+// notSent handles an item that was not admitted.
 func (d *Dispatcher[M]) notSent(it *Item[M], admission Admission, now time.Time) {
 	switch admission {
 	case Refuse:
@@ -183,8 +182,8 @@ func (d *Dispatcher[M]) notSent(it *Item[M], admission Admission, now time.Time)
 		it.deferred = true
 		if d.isOverdue(it, now) || d.forced {
 			d.end(it, Answered, now)
-		} else if at := now.Add(it.delay); at.After(it.lane.notBefore) {
-			it.lane.notBefore = at
+		} else {
+			d.putOff(it, it.delay, now)
 		}
 	case Change:
 		it.deferred = true
@@ -195,7 +194,7 @@ func (d *Dispatcher[M]) notSent(it *Item[M], admission Admission, now time.Time)
 	}
 }
 
-// move makes an item the last one of the lane of its new group.
+// move moves an item to the end of its new group's lane.
 func (d *Dispatcher[M]) move(it *Item[M], now time.Time) {
 	it.lane.remove(it)
 	l := d.lane(it.Group)
@@ -206,11 +205,10 @@ func (d *Dispatcher[M]) move(it *Item[M], now time.Time) {
 	}
 }
 
-// nameOvertaken finds the stored items of a lane that a later item overtook.
-// Sequence numbers increase in a group, so that an item whose number is above that
-// of a later one was stored after it: an earlier request, whose answer was lost,
-// had stored the later one. A duplicate says nothing: its number is that of an
-// earlier submission.
+// nameOvertaken marks the stored items of a lane that a later item overtook. Sequence
+// numbers increase in a group. An item with a higher number than a later item was
+// stored after the later item, which an earlier request stored although its answer was
+// lost. A duplicate proves nothing: its number is the number of an earlier submission.
 func nameOvertaken[M any](l *lane[M]) {
 	var last *Item[M]
 	for it := l.head; it != nil && it.isTried(); it = it.next {
@@ -219,7 +217,7 @@ func nameOvertaken[M any](l *lane[M]) {
 	lowest := ""
 	for it := last; it != nil; it = it.prev {
 		number := it.Outcome.Answer.Sequence
-		if !it.isHeld() || it.duplicate || number == "" {
+		if !it.isStored() || it.duplicate || number == "" {
 			continue
 		}
 		if lowest != "" && isAbove(number, lowest) {
@@ -230,7 +228,7 @@ func nameOvertaken[M any](l *lane[M]) {
 	}
 }
 
-// isAbove compares decimal numbers; one that is not a number is above nothing.
+// isAbove compares decimal numbers. It returns false if a or b is not a number.
 func isAbove(a, b string) bool {
 	for _, s := range []string{a, b} {
 		for i := range len(s) {
@@ -251,21 +249,20 @@ func isAbove(a, b string) bool {
 	return a > b
 }
 
-// end decides the outcome of an item that is not proven to be stored by its last
-// attempt.
+// end decides the outcome of an item without proof that its last attempt stored it.
 func (d *Dispatcher[M]) end(it *Item[M], reason Reason, now time.Time) {
 	d.decide(it, reason, now)
 	it.phase = settled
 	d.release(it, it.Outcome.Answer.Code, now)
 }
 
-// decide fixes what will be reported of an item.
+// decide sets the outcome of an item.
 func (d *Dispatcher[M]) decide(it *Item[M], reason Reason, now time.Time) {
 	it.Outcome.Reason = reason
 	it.Outcome.Fate = d.courier.Conclude(it)
 	if it.doubt > 0 {
 		for e := it.prev; e != nil; e = e.prev {
-			e.passedBy(it.doubt)
+			e.noteOvertaker(it.doubt)
 		}
 	}
 	if it.Call != nil && it.Outcome.Fate != attempt.Stored && d.options.Policy != NeverPause && it.Call.stopped[it.Group] == nil {
@@ -273,26 +270,26 @@ func (d *Dispatcher[M]) decide(it *Item[M], reason Reason, now time.Time) {
 	}
 }
 
-// passedBy notes that the request may have stored a later item, of which nobody
-// will know more.
-func (it *Item[M]) passedBy(request uint64) {
+// noteOvertaker records that the request may have stored a later item, and that the
+// later item's fate stays unknown.
+func (it *Item[M]) noteOvertaker(request uint64) {
 	switch {
-	case it.isHeld():
+	case it.isStored():
 		if request < it.request && !it.duplicate {
 			it.Outcome.Overtaken = true
 		}
-	case it.passed == 0 || request < it.passed:
-		it.passed = request
+	case it.overtaker == 0 || request < it.overtaker:
+		it.overtaker = request
 	}
 }
 
-// isHeld reports whether an item is stored and still in its lane.
-func (it *Item[M]) isHeld() bool {
+// isStored reports whether an item is stored and still in its lane.
+func (it *Item[M]) isStored() bool {
 	return it.phase == settled && it.Outcome.Fate == attempt.Stored && it.Outcome.Reason == Answered
 }
 
-// release lets go of an item that no request has any more, and pauses its group if
-// the policy says so. Code is SQS's last word on it.
+// release releases an item outside of requests, and pauses the item's group if the
+// policy says so. code is SQS's last error code for the item.
 func (d *Dispatcher[M]) release(it *Item[M], code string, now time.Time) {
 	fate, over := d.courier.Release(it)
 	if fate == attempt.Stored {
@@ -302,20 +299,20 @@ func (d *Dispatcher[M]) release(it *Item[M], code string, now time.Time) {
 	d.pause(it, fate, code, over, now)
 }
 
-// releaseAnswered is release for an abandoned item whose answer has come.
+// releaseAnswered is release for an abandoned item after its answer.
 func (d *Dispatcher[M]) releaseAnswered(it *Item[M], a attempt.Answer, now time.Time) {
 	if a.Fate == attempt.Stored {
 		d.endPause(it)
 		return
 	}
-	d.release(it, a.Code, now) // the outcome is being reported, and is not touched
+	d.release(it, a.Code, now) // Outcome may be in a report: leave it unchanged
 }
 
-// leave moves the decided items at the front of a lane to its outcomes. A stored
-// item waits while a later one may have been stored before it.
+// leave moves the decided items at the front of a lane to its outcomes. A stored item
+// waits while a later item may have been stored earlier.
 func (d *Dispatcher[M]) leave(l *lane[M]) {
 	for it := l.head; it != nil && it.phase == settled; it = l.head {
-		if it.isHeld() && d.options.PerGroup > 1 && !it.Outcome.Overtaken && !it.duplicate && l.inDoubtAfter(it) {
+		if it.isStored() && d.options.PerGroup > 1 && !it.Outcome.Overtaken && !it.duplicate && l.inDoubtAfter(it) {
 			return
 		}
 		l.remove(it)
@@ -323,18 +320,27 @@ func (d *Dispatcher[M]) leave(l *lane[M]) {
 	}
 }
 
-// withdraw ends an item whose caller no longer waits for it. The caller calls leave
-// for the lane afterwards.
+// withdraw ends an item whose caller no longer waits. The caller then calls leave for
+// the lane.
 func (d *Dispatcher[M]) withdraw(it *Item[M], cause error, now time.Time) {
 	l := it.lane
+	d.visited++
 	switch it.phase {
-	case left, abandoned:
+	case left:
+		if it.out && it.isRecording() {
+			d.giveUpRecord(l, it)
+		}
+		return
+	case abandoned:
 		return
 	case settled:
-		if it.isHeld() && !it.duplicate && l.inDoubtAfter(it) {
-			it.Outcome.Overtaken = true // perhaps
+		if it.recording {
+			it.recorded(false)
 		}
-	case flying:
+		if it.isStored() && !it.duplicate && l.inDoubtAfter(it) {
+			it.Outcome.Overtaken = true // possibly; the answer is not known
+		}
+	case inFlight:
 		it.Outcome.Cause = cause
 		d.decide(it, Withdrawn, now)
 		it.phase = abandoned
@@ -348,4 +354,5 @@ func (d *Dispatcher[M]) withdraw(it *Item[M], cause error, now time.Time) {
 	}
 	l.remove(it)
 	d.report(l, it)
+	d.giveUpRecord(l, it)
 }

@@ -36,7 +36,7 @@ func TestFinalAnswers(t *testing.T) {
 	})
 }
 
-// The answer to the last attempt is not all that is known: an earlier one may have
+// The answer to the last attempt does not decide alone: an earlier attempt may have
 // stored the item.
 func TestADoubtStays(t *testing.T) {
 	try(t, options(), func(t *testing.T, c *toy) {
@@ -74,7 +74,7 @@ func TestACourierThatEndsItsGoroutine(t *testing.T) {
 	}
 }
 
-// The group of a request that ended its goroutine goes on by itself.
+// If a request ends its goroutine, its group continues.
 func TestTheNextItemAfterAGoexit(t *testing.T) {
 	o := options()
 	o.Policy = NeverPause
@@ -108,8 +108,7 @@ func TestAnAdmitThatEndsItsGoroutine(t *testing.T) {
 	})
 }
 
-// An item that is withdrawn while Admit runs is not sent after it was said not to be
-// stored.
+// An item withdrawn during Admit is not sent after it was reported as not stored.
 func TestWithdrawnDuringAdmit(t *testing.T) {
 	for _, o := range []Options{options(), runs()} {
 		try(t, o, func(t *testing.T, c *toy) {

@@ -17,17 +17,17 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/attempt"
 )
 
-// storm is a random program: several callers submit items in every way there is, while
-// the service, reports and contexts do what they like. The toy checks what must hold.
+// storm is a random program: several callers submit items in every way, while the
+// service, reports and contexts act at random. The toy checks the rules.
 type storm struct {
 	*toy
 	mu      sync.Mutex
 	rng     *rand.Rand
 	trouble float64 // 0 to 1
-	ways    []*item // for copies
+	ways    []*item // items to copy
 	groups  int
 	forced  bool
-	left    map[*item]chan struct{} // of callers that wait, closed by Tell
+	left    map[*item]chan struct{} // of waiting callers, closed by Tell
 }
 
 func TestStorm(t *testing.T) {
@@ -161,7 +161,7 @@ func (s *storm) serve(items []*item, answers []attempt.Answer) attempt.Load {
 	return attempt.Load(min(1, s.upTo(40)/39))
 }
 
-// random returns an item, sometimes a copy of an earlier one.
+// random returns an item, sometimes a copy of an earlier item.
 func (s *storm) random() *item {
 	it := s.item(fmt.Sprint("group ", s.upTo(s.groups)))
 	it.Size = 1 + s.upTo(3000)
@@ -264,7 +264,7 @@ func (s *storm) call(ctx context.Context) {
 	}
 }
 
-// caller does one thing after the other.
+// caller makes one random call after another.
 func (s *storm) caller() {
 	for range 20 {
 		ctx, cancel := context.Background(), context.CancelFunc(func() {})
@@ -295,7 +295,7 @@ func (s *storm) caller() {
 			}
 		}
 		if s.chance(0.5) {
-			defer cancel() // with other items of it under way
+			defer cancel() // ends with other items of the context under way
 		} else {
 			cancel()
 		}

@@ -6,30 +6,64 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/attempt"
 )
 
-// patience is how long all tellers may be stuck in reports before another one
-// takes over the other groups.
+// patience is the time that all tellers may be stuck in reports before more tellers
+// take over the other groups.
 const patience = time.Millisecond
 
-// report puts a decided item, which has left its lane's queue, among the outcomes
-// of the lane.
+// report appends a decided item, already out of its lane's queue, to the outcomes of
+// the lane.
 func (d *Dispatcher[M]) report(l *lane[M], it *Item[M]) {
 	it.Outcome.Attempts = int(it.attempts)
-	if it.phase == abandoned && it.Outcome.Fate == attempt.NotStored {
-		it.Outcome.Attempts-- // the request goes without it
+	if it.phase == abandoned && (it.idle || it.Outcome.Fate == attempt.NotStored) {
+		it.Outcome.Attempts-- // the request leaves the item out
 	}
 	if it.phase != abandoned {
 		it.phase = left
 	}
-	d.unwatch(it)
+	if d.forced && it.isRecording() {
+		it.recorded(false)
+	}
+	if it.isRecording() {
+		d.records = true
+	} else {
+		d.unwatch(it)
+	}
 	l.out.push(it)
-	if !l.telling {
+	it.out = true
+	d.announce(l)
+}
+
+// announce queues a lane for the tellers if its first outcome may be reported.
+func (d *Dispatcher[M]) announce(l *lane[M]) {
+	if !l.telling && l.isTellable() {
 		l.telling = true
 		d.telling.push(l)
 	}
 }
 
-// tellSoon sees to it that a teller runs if there are outcomes to report.
-func (d *Dispatcher[M]) tellSoon() {
+// isTellable reports whether the first outcome of a lane may be reported.
+func (l *lane[M]) isTellable() bool { return l.out.head != nil && !l.out.head.isRecording() }
+
+// giveUpRecord reports an outcome of a lane without its record, before the outcomes that
+// wait for theirs.
+func (d *Dispatcher[M]) giveUpRecord(l *lane[M], it *Item[M]) {
+	if it.isRecording() {
+		it.recorded(false)
+		d.unwatch(it)
+	}
+	for e := l.out.head; d.records && e != it; e = e.next {
+		if e.isRecording() {
+			l.out.remove(it)
+			l.out.insert(it, e)
+			break
+		}
+	}
+	d.announce(l)
+}
+
+// startTeller starts a teller if there are outcomes and no teller, and otherwise sets the
+// watchdog.
+func (d *Dispatcher[M]) startTeller() {
 	if d.telling.n == 0 {
 		return
 	}
@@ -40,11 +74,11 @@ func (d *Dispatcher[M]) tellSoon() {
 			return
 		}
 	}
-	d.watchSoon()
+	d.setWatchdog()
 }
 
-// watchSoon sets the watchdog.
-func (d *Dispatcher[M]) watchSoon() {
+// setWatchdog sets the watchdog unless it is set.
+func (d *Dispatcher[M]) setWatchdog() {
 	if d.watching {
 		return
 	}
@@ -56,14 +90,14 @@ func (d *Dispatcher[M]) watchSoon() {
 	}
 }
 
-// watchTellers doubles the tellers while reports block and groups wait, and gives the
-// places back that a teller has not.
+// watchTellers doubles the number of tellers while reports block and groups wait. It
+// also returns the room that blocked tellers have not returned.
 func (d *Dispatcher[M]) watchTellers() {
 	d.mu.Lock()
 	seen := d.reported
 	d.watching = false
 	d.giveBack()
-	d.pump(time.Now()) // for a worker that is stuck in a report
+	d.pump(time.Now()) // in place of a worker stuck in a report
 	if d.telling.n == 0 {
 		d.mu.Unlock()
 		return
@@ -80,43 +114,47 @@ func (d *Dispatcher[M]) watchTellers() {
 	d.mu.Unlock()
 }
 
-// tell reports outcomes until there are none. The caller has counted it.
+// tell reports outcomes until there are none. The caller has counted the teller in
+// d.tellers.
 func (d *Dispatcher[M]) tell() {
 	var l *lane[M]
 	var it *Item[M]
-	through := false
+	returned := false
 	defer func() {
-		if through {
+		if returned {
 			return
 		}
-		// A report ended this goroutine; that item has been reported.
+		// A report ended this goroutine. The item counts as reported.
 		d.mu.Lock()
 		defer d.mu.Unlock()
-		d.told(it)
-		d.laneTold(l)
+		d.countReported(it)
+		d.queueNextOutcome(l)
 		d.giveBack()
 		go d.tell()
 	}()
 	d.mu.Lock()
 	for l = d.telling.pop(); l != nil; l = d.telling.pop() {
-		if it = l.out.pop(); it != nil {
+		it = nil
+		if l.isTellable() {
+			it = l.out.pop()
+			it.out = false
 			l.reporting = it
 			if d.freed > 0 {
-				d.watchSoon() // this report may block
+				d.setWatchdog() // this report may block
 			}
 			d.mu.Unlock()
 			d.tellItem(it)
 			d.mu.Lock()
-			d.told(it)
+			d.countReported(it)
 		}
-		d.laneTold(l)
-		if d.telling.n == 0 || d.freed >= freeAtOnce {
+		d.queueNextOutcome(l)
+		if d.telling.n == 0 || d.freed >= freeBatch {
 			d.giveBack()
 		}
 	}
-	through = true
+	returned = true
 	d.tellers--
-	d.rest()
+	d.signalIdle()
 	d.mu.Unlock()
 }
 
@@ -129,25 +167,25 @@ func (d *Dispatcher[M]) tellItem(it *Item[M]) {
 	d.courier.Tell(it)
 }
 
-// told counts an item out whose outcome has been reported, and frees what it held.
-func (d *Dispatcher[M]) told(it *Item[M]) {
+// countReported counts out a reported item and drops its message.
+func (d *Dispatcher[M]) countReported(it *Item[M]) {
 	d.freed++
 	d.freedBytes += it.room
 	d.reported++
 	d.items--
-	d.leftEpoch(it)
+	d.leaveEpoch(it)
 	if it.phase == left {
 		var none M
 		it.Message = none
 	}
 }
 
-// freeAtOnce is how many places of the buffer a teller gives back at once, unless
-// there is nothing else to report: to wake a caller for each place would cost more than
-// the report.
-const freeAtOnce = 64
+// freeBatch is the number of items whose room a teller returns together, unless there
+// is nothing else to report. Waking a caller for each item would cost more than the
+// report.
+const freeBatch = 64
 
-// giveBack gives the places of reported items back to the buffer.
+// giveBack returns the room of reported items to the buffer.
 func (d *Dispatcher[M]) giveBack() {
 	if d.freed > 0 {
 		d.buffer.leave(d.freed, d.freedBytes)
@@ -155,19 +193,20 @@ func (d *Dispatcher[M]) giveBack() {
 	}
 }
 
-// free lets go of an abandoned item that no request has any more.
+// free drops the message of an abandoned item outside of requests, if its outcome was
+// reported.
 func (d *Dispatcher[M]) free(it *Item[M]) {
 	it.phase = left
-	if it.epoch == nil { // it has been told
+	if it.epoch == nil { // already reported
 		var none M
 		it.Message = none
 	}
 }
 
-// laneTold lets a teller have the next outcome of a lane.
-func (d *Dispatcher[M]) laneTold(l *lane[M]) {
+// queueNextOutcome queues the lane for its next outcome, or drops an empty lane.
+func (d *Dispatcher[M]) queueNextOutcome(l *lane[M]) {
 	l.reporting = nil
-	if l.out.head != nil {
+	if l.isTellable() {
 		d.telling.push(l)
 		return
 	}
@@ -175,9 +214,9 @@ func (d *Dispatcher[M]) laneTold(l *lane[M]) {
 	d.drop(l)
 }
 
-// Withdraw ends the items of a call, or the one item if call is nil, because the
-// context of the caller has ended. It reports their outcomes itself, so that the
-// caller waits for nobody else's report, not even for one of the same group.
+// Withdraw ends the items of a call, or only item if call is nil, because the context
+// of the caller has ended. Withdraw reports their outcomes itself, so the caller never
+// waits for another report, even of the same group.
 func (d *Dispatcher[M]) Withdraw(call *Call, item *Item[M], cause error) {
 	match := func(it *Item[M]) bool { return it == item || call != nil && it.Call == call }
 	var out itemList[M]
@@ -186,43 +225,69 @@ func (d *Dispatcher[M]) Withdraw(call *Call, item *Item[M], cause error) {
 	if call != nil {
 		for _, l := range d.lanes {
 			d.withdrawFrom(l, match, cause, now)
-			l.takeOut(match, &out)
+			d.visited += uint64(d.takeOut(l, match, &out)) // #nosec G115 -- a count
 		}
-	} else if item != nil && item.lane != nil { // which may have another group now
-		d.withdrawFrom(item.lane, match, cause, now)
-		item.lane.takeOut(match, &out)
+	} else if item != nil && item.lane != nil { // the item may have another group now
+		l := item.lane
+		d.withdraw(item, cause, now)
+		d.leave(l)
+		if item.out {
+			l.out.remove(item)
+			d.outOfTurn(item, &out)
+			d.settleOutcomes(l)
+		}
 	}
 	d.pump(now)
 	d.mu.Unlock()
 	d.tellAll(out, false)
 }
 
+// outOfTurn adds an item to the list of outcomes to report now. The item has left its
+// lane, and its caller does not wait for the store's record of the event.
+func (d *Dispatcher[M]) outOfTurn(it *Item[M], out *itemList[M]) {
+	it.out = false
+	if it.isRecording() {
+		it.recorded(false)
+		d.unwatch(it)
+	}
+	out.push(it)
+}
+
+// settleOutcomes queues or drops a lane that lost outcomes and is not queued.
+func (d *Dispatcher[M]) settleOutcomes(l *lane[M]) {
+	if d.announce(l); !l.telling {
+		d.drop(l)
+	}
+}
+
 // takeOut moves the matching outcomes of a lane to the list.
-func (l *lane[M]) takeOut(match func(*Item[M]) bool, out *itemList[M]) {
+func (d *Dispatcher[M]) takeOut(l *lane[M], match func(*Item[M]) bool, out *itemList[M]) (visited int) {
 	all := l.out
 	l.out = itemList[M]{}
 	for it := all.pop(); it != nil; it = all.pop() {
-		if match(it) {
-			out.push(it)
+		if visited++; match(it) {
+			d.outOfTurn(it, out)
 		} else {
 			l.out.push(it)
 		}
 	}
+	d.settleOutcomes(l)
+	return visited
 }
 
-// tellAll reports outcomes one after the other. It is counted among the tellers if it
-// has a goroutine of the dispatcher.
+// tellAll reports outcomes one after another. counted means that it runs in a goroutine
+// of the dispatcher, counted in d.tellers.
 func (d *Dispatcher[M]) tellAll(out itemList[M], counted bool) {
 	var it *Item[M]
-	through := false
+	returned := false
 	defer func() {
-		if through {
+		if returned {
 			return
 		}
-		// A report ended this goroutine; the other items still need theirs.
+		// A report ended this goroutine. Another goroutine reports the other items.
 		d.mu.Lock()
 		defer d.mu.Unlock()
-		d.told(it)
+		d.countReported(it)
 		d.giveBack()
 		if !counted {
 			d.tellers++
@@ -232,16 +297,16 @@ func (d *Dispatcher[M]) tellAll(out itemList[M], counted bool) {
 	for it = out.pop(); it != nil; it = out.pop() {
 		d.tellItem(it)
 		d.mu.Lock()
-		d.told(it)
+		d.countReported(it)
 		d.giveBack()
-		d.rest()
+		d.signalIdle()
 		d.mu.Unlock()
 	}
-	through = true
+	returned = true
 	if counted {
 		d.mu.Lock()
 		defer d.mu.Unlock()
 		d.tellers--
-		d.rest()
+		d.signalIdle()
 	}
 }

@@ -15,8 +15,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/attempt"
 )
 
-// That an item is told once and that no two of a group are told at once, the toy checks
-// in each test.
+// In each test the toy checks that each item is reported once, and the items of a group
+// one after another.
 
 func TestABlockedReportDelaysItsGroupOnly(t *testing.T) {
 	for _, o := range []Options{options(), runs()} {
@@ -30,12 +30,12 @@ func TestABlockedReportDelaysItsGroupOnly(t *testing.T) {
 			items[0].Message.tell = func() { <-blocked }
 			c.submit(items...)
 			pass(5*time.Millisecond + 3*patience)
-			require.Len(t, c.told(), 10, "nine others of the request, and the one that blocks")
+			require.Len(t, c.reported(), 10, "nine others of the request, and the one that blocks")
 			later := c.make("group 0", 3)
 			more := c.make("group 1", 3)
 			c.submit(append(later, more...)...)
 			pass(time.Second)
-			require.Len(t, c.told(), 13)
+			require.Len(t, c.reported(), 13)
 			require.Equal(t, attempt.Stored, c.outcome(more[2]).Fate)
 			require.Len(t, c.order["group 0"], 4, "items are sent while the report blocks")
 			close(blocked)
@@ -88,7 +88,7 @@ func TestOneTellerIsEnoughForQuickReports(t *testing.T) {
 	})
 }
 
-// A report that ends its goroutine ends nothing else.
+// If a report ends its goroutine, all else continues.
 func TestAReportThatEndsItsGoroutine(t *testing.T) {
 	for _, o := range []Options{options(), runs()} {
 		try(t, o, func(t *testing.T, c *toy) {
@@ -100,12 +100,12 @@ func TestAReportThatEndsItsGoroutine(t *testing.T) {
 				c.submit(it)
 			}
 			c.flush()
-			require.Len(t, c.told(), 200)
+			require.Len(t, c.reported(), 200)
 		})
 	}
 }
 
-// What a report may call.
+// A report may call Reserve, TryReserve and Cancel.
 func TestAReportCallsTheDispatcher(t *testing.T) {
 	o := options()
 	o.Items = 4
@@ -123,7 +123,7 @@ func TestAReportCallsTheDispatcher(t *testing.T) {
 			require.NoError(t, c.d.Reserve(t.Context(), 100, nil))
 			c.enqueue(waiting)
 			for range 2 {
-				require.NoError(t, c.d.Reserve(t.Context(), 100, nil)) // until others have left
+				require.NoError(t, c.d.Reserve(t.Context(), 100, nil)) // until other items have left
 			}
 			c.d.Cancel(100)
 			c.d.Cancel(100)
@@ -147,31 +147,31 @@ func TestTheMessageIsDropped(t *testing.T) {
 	try(t, options(), func(t *testing.T, c *toy) {
 		ctx, cancel := context.WithTimeoutCause(t.Context(), 7*time.Millisecond, errOver)
 		defer cancel()
-		told, abandoned, slow := c.item("a"), c.item("b"), c.item("c")
-		for _, it := range []*item{told, abandoned, slow} {
+		reported, abandoned, slow := c.item("a"), c.item("b"), c.item("c")
+		for _, it := range []*item{reported, abandoned, slow} {
 			it.Message.tell = func() {}
 		}
 		slow.Message.tell = func() { time.Sleep(time.Second) }
 		abandoned.Context, slow.Context = ctx, ctx
-		c.submit(told)
+		c.submit(reported)
 		pass(6 * time.Millisecond)
 		c.submit(abandoned, slow)
 		c.flush()
 		require.Less(t, c.outcome(abandoned).at, 7*time.Millisecond+4*patience, "before the request is over")
-		for _, it := range []*item{told, abandoned, slow} {
+		for _, it := range []*item{reported, abandoned, slow} {
 			require.Nil(t, it.Message.tell, "%s", it.Key)
 		}
 	})
 }
 
-// waiting makes the items those of a caller that waits.
+// waitingFor marks the items of a waiting caller.
 func waitingFor(call *Call, items ...*item) {
 	for _, it := range items {
 		it.Call, it.Message.blocking = call, true
 	}
 }
 
-// A caller whose context ends waits for no report but those of its items.
+// A caller whose context ends waits only for the reports of its own items.
 func TestWithdrawWaitsForNobody(t *testing.T) {
 	for _, o := range []Options{options(), runs()} {
 		try(t, o, func(t *testing.T, c *toy) {
@@ -180,7 +180,7 @@ func TestWithdrawWaitsForNobody(t *testing.T) {
 			slow.Message.tell = func() { <-blocked }
 			c.submit(slow)
 			pass(6 * time.Millisecond)
-			require.Len(t, c.told(), 1)
+			require.Len(t, c.reported(), 1)
 
 			call := &Call{}
 			decided, after := c.make("a", 3), c.item("a")
@@ -188,7 +188,7 @@ func TestWithdrawWaitsForNobody(t *testing.T) {
 			c.submit(append(decided, after)...)
 			pass(time.Second)
 			require.Len(t, c.order["a"], 5)
-			require.Len(t, c.told(), 1, "they are decided, and wait for the report before them")
+			require.Len(t, c.reported(), 1, "they are decided, and wait for the report before them")
 			waits := append(c.make("a", 2), c.item("b"))
 			waitingFor(call, waits...)
 			c.serve = func(items []*item, answers []attempt.Answer) attempt.Load {
@@ -201,7 +201,7 @@ func TestWithdrawWaitsForNobody(t *testing.T) {
 			at := c.since()
 			c.d.Withdraw(call, nil, errOver)
 			require.Equal(t, at, c.since())
-			require.Len(t, c.told(), 7)
+			require.Len(t, c.reported(), 7)
 			for _, it := range decided {
 				require.Equal(t, attempt.Stored, c.outcome(it).Fate)
 				require.NoError(t, c.outcome(it).Cause)
@@ -210,16 +210,16 @@ func TestWithdrawWaitsForNobody(t *testing.T) {
 				require.Equal(t, Withdrawn, c.outcome(it).Reason)
 				require.Equal(t, errOver, c.outcome(it).Cause)
 			}
-			require.NotContains(t, c.told(), after.Message.n)
+			require.NotContains(t, c.reported(), after.Message.n)
 			close(blocked)
 			c.flush()
 			require.Equal(t, attempt.Stored, c.outcome(after).Fate)
-			require.True(t, slices.IsSorted(slices.DeleteFunc(c.told()[:7], func(n int) bool { return n == 7 })), "%v", c.told())
+			require.True(t, slices.IsSorted(slices.DeleteFunc(c.reported()[:7], func(n int) bool { return n == 7 })), "%v", c.reported())
 		})
 	}
 }
 
-// Withdraw of one item.
+// Withdraw of one item reports only this item.
 func TestWithdrawOne(t *testing.T) {
 	try(t, options(), func(t *testing.T, c *toy) {
 		items := c.make("a", 3)
@@ -227,21 +227,21 @@ func TestWithdrawOne(t *testing.T) {
 		c.submit(items...)
 		pass(time.Millisecond)
 		c.d.Withdraw(nil, items[1], errOver)
-		require.Equal(t, []int{1}, c.told())
+		require.Equal(t, []int{1}, c.reported())
 		c.d.Withdraw(nil, items[0], errOver) // in a request
-		require.Equal(t, []int{1, 0}, c.told())
+		require.Equal(t, []int{1, 0}, c.reported())
 		require.Equal(t, attempt.InDoubt, c.outcome(items[0]).Fate)
 		require.Equal(t, attempt.NotStored, c.outcome(items[1]).Fate)
 		c.flush()
-		c.d.Withdraw(nil, items[2], errOver) // has its outcome
+		c.d.Withdraw(nil, items[2], errOver) // already decided
 		c.d.Withdraw(nil, c.item("a"), errOver)
 		c.d.Withdraw(nil, nil, errOver)
 		c.d.Withdraw(&Call{}, nil, errOver)
-		require.Equal(t, []int{1, 0, 2}, c.told())
+		require.Equal(t, []int{1, 0, 2}, c.reported())
 	})
 }
 
-// An item whose report runs is not told again, and not waited for.
+// Withdraw skips an item with a running report and does not wait.
 func TestWithdrawDuringTheReport(t *testing.T) {
 	try(t, options(), func(t *testing.T, c *toy) {
 		it := c.item("a")
@@ -255,8 +255,8 @@ func TestWithdrawDuringTheReport(t *testing.T) {
 	})
 }
 
-// A report of Withdraw that ends the goroutine of the caller: the other items of the
-// call are reported nevertheless.
+// If a report of Withdraw ends the caller's goroutine, the other items of the call are
+// still reported.
 func TestAReportEndsTheCaller(t *testing.T) {
 	try(t, options(), func(t *testing.T, c *toy) {
 		call := &Call{}
@@ -268,7 +268,7 @@ func TestAReportEndsTheCaller(t *testing.T) {
 		c.submit(items...)
 		go c.d.Withdraw(call, nil, errOver)
 		synctest.Wait()
-		require.Len(t, c.told(), 10)
+		require.Len(t, c.reported(), 10)
 		require.Zero(t, c.d.Stats().Items)
 	})
 }
@@ -295,11 +295,11 @@ func TestWithdrawTakesTimeForItsItemOnly(t *testing.T) {
 		require.NoError(t, err)
 		return took
 	}
-	took := cost(16_000) // 10 ms; if each looked at all items, seconds
+	took := cost(16_000) // 10 ms; seconds if each visited all items
 	require.Less(t, took, 2*time.Second)
 }
 
-// idle is a courier that does nothing, until it is stopped if it can be.
+// idle is a courier that does nothing. With a stop channel, it blocks until stop.
 type idle struct{ stop chan struct{} }
 
 func (c *idle) Admit(items []*Item[int], admissions []Admission) {
@@ -318,6 +318,7 @@ func (c *idle) Send(items []*Item[int], answers []attempt.Answer) attempt.Load {
 
 func (c *idle) Conclude(*Item[int]) attempt.Fate             { return attempt.NotStored }
 func (c *idle) Release(*Item[int]) (attempt.Fate, time.Time) { return attempt.NotStored, time.Time{} }
+func (c *idle) GiveUpAt(*Item[int]) time.Time                { return time.Time{} }
 func (c *idle) Refresh(*Item[int])                           {}
 func (c *idle) Revise(*Item[int])                            {}
 func (c *idle) Paused(string, *Pause)                        {}

@@ -16,30 +16,32 @@ import (
 
 // parcel is the message of these tests.
 type parcel struct {
-	n        int    // items are numbered in the order in which they were made
+	n        int    // items are numbered in the order of their making
 	tell     func() // runs in Tell; may block or end the goroutine
-	blocking bool   // its caller waits, so that Withdraw may report it
+	blocking bool   // its caller waits, so Withdraw may report the item
 }
 
 type item = Item[parcel]
 
-// interval is how long the toy's service could remember an event.
+// interval is the time that the toy's service remembers an event.
 const interval = 5 * time.Minute
 
-// toy is a courier with a queue of its own. It knows for each event what the service
-// has stored and what its attempts have proved, and checks how it is called.
+// toy is a courier with a simulated service. For each event it knows whether the
+// service has stored the event and the proofs of the attempts, and it checks the
+// dispatcher's calls.
 type toy struct {
 	t     testing.TB
 	d     *Dispatcher[parcel]
 	start time.Time
 
-	// Scripts. nil lets every item in, and stores every item after 5 ms.
+	// Scripts. A nil admit admits every item; a nil serve stores every item after 5 ms.
 	admit func(*item) Admission
 	serve func(items []*item, answers []attempt.Answer) attempt.Load
-	// revise is called for items that were admitted with Change.
+	// revise is called for items admitted with Change.
 	revise func(*item)
+	giveUp func(*item) time.Time
 
-	submitting sync.Mutex // held in Submit, so that places are in its order
+	submitting sync.Mutex // held in Submit, so places follow its order
 	places     int
 
 	mu        sync.Mutex
@@ -47,10 +49,10 @@ type toy struct {
 	numbers   map[*item]int
 	submitted int
 	events    map[string]*event
-	order     map[string][]int // by group: the items in the order in which the service stored them
+	order     map[string][]int // by group: the items in the order of storing
 	sequence  int
 	requests  [][]int
-	starts    []time.Duration // of the requests
+	starts    []time.Duration // start times of the requests
 	groups    map[string]bool // in a request
 	telling   map[string]bool
 	reports   []report
@@ -59,27 +61,27 @@ type toy struct {
 	sweeps    int
 }
 
-// event is an event, by its key.
+// event is the state of an event, by its key.
 type event struct {
-	by       int // the item that the service took it from, -1 for none
+	by       int // the item that the service stored, or -1
 	sequence string
-	known    attempt.Fate // Stored or Altered, if that is proved
-	doubt    time.Time    // when the first attempt without proof began
+	known    attempt.Fate // Stored or Altered, if proved
+	doubt    time.Time    // start of the first attempt without proof
 	flights  int          // attempts under way
 }
 
-// record is what the toy has seen of an item.
+// record is the toy's record of an item.
 type record struct {
-	group, key                          string
-	context                             context.Context
-	blocking                            bool
-	admitted, flying, submitted         bool
-	attempts, concluded, released, told int
-	place                               int // among all that were submitted
-	concluding                          attempt.Fate
+	group, key                             string
+	context                                context.Context
+	blocking                               bool
+	admitted, inFlight, submitted          bool
+	attempts, concluded, released, reports int
+	place                                  int // among all submitted items
+	concluding                             attempt.Fate
 }
 
-// report is what Tell was called with.
+// report is one call of Tell.
 type report struct {
 	n  int
 	at time.Duration
@@ -88,14 +90,14 @@ type report struct {
 
 func newToy(t testing.TB, o Options) *toy {
 	c := &toy{
-		t: t, start: time.Now(), sequence: 95, // so that sequence numbers of two and three digits meet
+		t: t, start: time.Now(), sequence: 95, // sequence numbers of two and three digits occur
 		numbers: map[*item]int{}, events: map[string]*event{}, order: map[string][]int{}, groups: map[string]bool{}, telling: map[string]bool{},
 	}
 	c.d = New(c, o)
 	return c
 }
 
-// options are those of most tests.
+// options returns the options of most tests.
 func options() Options {
 	return Options{PerGroup: 1, RetryFor: time.Minute, Linger: 5 * time.Millisecond, InFlight: 4, Items: 10_000, Bytes: 64 << 20}
 }
@@ -106,7 +108,7 @@ func runs() Options {
 	return o
 }
 
-// try runs a test in a bubble. What the test has left is closed and checked.
+// try runs a test in a bubble, then closes and checks the dispatcher.
 func try(t *testing.T, o Options, test func(t *testing.T, c *toy)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -119,7 +121,7 @@ func try(t *testing.T, o Options, test func(t *testing.T, c *toy)) {
 	})
 }
 
-// item returns an item that is an event of its own.
+// item returns an item with a new event.
 func (c *toy) item(group string) *item {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -130,7 +132,7 @@ func (c *toy) item(group string) *item {
 	return it
 }
 
-// make returns items of one group.
+// make returns new items of one group.
 func (c *toy) make(group string, n int) []*item {
 	items := make([]*item, n)
 	for i := range items {
@@ -148,7 +150,7 @@ func (c *toy) submit(items ...*item) {
 	require.True(c.t, c.enqueue(items...))
 }
 
-// enqueue submits items that have their places.
+// enqueue submits items with reserved room.
 func (c *toy) enqueue(items ...*item) bool {
 	c.submitting.Lock()
 	defer c.submitting.Unlock()
@@ -176,13 +178,13 @@ func (c *toy) enqueue(items ...*item) bool {
 	return false
 }
 
-// flush waits until what was submitted has its outcome.
+// flush waits until every submitted item has its outcome.
 func (c *toy) flush() {
 	c.t.Helper()
 	require.NoError(c.t, c.d.Flush(context.Background()))
 }
 
-// outcome is that of an item, which must have been reported.
+// outcome returns the report of an item. The item must have been reported.
 func (c *toy) outcome(it *item) report {
 	c.t.Helper()
 	c.mu.Lock()
@@ -194,15 +196,15 @@ func (c *toy) outcome(it *item) report {
 	return c.reports[i]
 }
 
-// told is the numbers of the reported items, in order.
-func (c *toy) told() []int {
+// reported returns the numbers of the reported items, in order.
+func (c *toy) reported() []int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	told := []int{}
+	reported := []int{}
 	for _, r := range c.reports {
-		told = append(told, r.n)
+		reported = append(reported, r.n)
 	}
-	return told
+	return reported
 }
 
 func (c *toy) sent() [][]int {
@@ -211,7 +213,7 @@ func (c *toy) sent() [][]int {
 	return slices.Clone(c.requests)
 }
 
-// pass lets time pass, and then everything happen that is due.
+// pass lets d pass, and then runs everything due.
 func pass(d time.Duration) {
 	time.Sleep(d)
 	synctest.Wait()
@@ -219,7 +221,7 @@ func pass(d time.Duration) {
 
 func (c *toy) since() time.Duration { return time.Since(c.start) }
 
-// event is for the holder of the lock.
+// event returns the state of an event. The caller holds c.mu.
 func (c *toy) event(key string) *event {
 	e := c.events[key]
 	if e == nil {
@@ -272,7 +274,7 @@ func (c *toy) Admit(items []*item, admissions []Admission) {
 		if admissions[i] == Send {
 			c.mu.Lock()
 			if r := c.items[it.Message.n]; r.concluded > 0 {
-				admissions[i] = TooLate // what has been said of it stays true
+				admissions[i] = TooLate // the concluded fate must stay true
 			} else {
 				r.admitted = true
 				c.event(it.Key).flights++
@@ -284,7 +286,7 @@ func (c *toy) Admit(items []*item, admissions []Admission) {
 	defer c.mu.Unlock()
 	for i, it := range items {
 		if admissions[i] != Send && !slices.ContainsFunc(items[:i], func(e *item) bool { return e.Group == it.Group }) {
-			delete(c.groups, it.Group) // nothing of it is sent
+			delete(c.groups, it.Group) // no item of the group is sent
 		}
 	}
 }
@@ -296,13 +298,13 @@ func (c *toy) Send(items []*item, answers []attempt.Answer) attempt.Load {
 	for _, it := range items {
 		numbers = append(numbers, it.Message.n)
 		r := c.items[it.Message.n]
-		if !r.admitted || r.flying {
-			c.fails("%s is sent: admitted %t, in another request %t", it.Key, r.admitted, r.flying)
+		if !r.admitted || r.inFlight {
+			c.fails("%s is sent: admitted %t, in another request %t", it.Key, r.admitted, r.inFlight)
 		}
 		if r.concluded > 0 && r.concluding == attempt.NotStored {
 			c.fails("%s is sent after it was said not to be stored", it.Key)
 		}
-		r.flying = true
+		r.inFlight = true
 		r.attempts++
 		if it.Attempts() != r.attempts {
 			c.fails("attempt %d of %s is counted as %d", r.attempts, it.Key, it.Attempts())
@@ -319,13 +321,13 @@ func (c *toy) Send(items []*item, answers []attempt.Answer) attempt.Load {
 	return serve(items, answers)
 }
 
-// settle remembers what the attempts came to.
+// settle records the results of the attempts.
 func (c *toy) settle(items []*item, answers []attempt.Answer, began time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for i, it := range items {
 		r, e := c.items[it.Message.n], c.event(it.Key)
-		r.flying, r.admitted = false, false
+		r.inFlight, r.admitted = false, false
 		e.flights--
 		delete(c.groups, it.Group)
 		switch answers[i].Fate {
@@ -358,8 +360,8 @@ func (c *toy) Conclude(it *item) attempt.Fate {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	r := c.items[it.Message.n]
-	if r.concluded++; r.concluded > 1 || r.told > 0 {
-		c.fails("%s is concluded %d times and was told %d times", it.Key, r.concluded, r.told)
+	if r.concluded++; r.concluded > 1 || r.reports > 0 {
+		c.fails("%s is concluded %d times and was reported %d times", it.Key, r.concluded, r.reports)
 	}
 	r.concluding = c.event(it.Key).fate()
 	return r.concluding
@@ -369,11 +371,11 @@ func (c *toy) Release(it *item) (attempt.Fate, time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	r := c.items[it.Message.n]
-	if r.released++; r.released > 1 || r.concluded != 1 || r.flying {
-		c.fails("%s is released %d times; concluded %d times, in a request %t", it.Key, r.released, r.concluded, r.flying)
+	if r.released++; r.released > 1 || r.concluded != 1 || r.inFlight {
+		c.fails("%s is released %d times; concluded %d times, in a request %t", it.Key, r.released, r.concluded, r.inFlight)
 	}
 	e := c.event(it.Key)
-	if r.admitted { // the request went without it
+	if r.admitted { // the request left the item out
 		r.admitted = false
 		e.flights--
 		delete(c.groups, it.Group)
@@ -385,11 +387,18 @@ func (c *toy) Release(it *item) (attempt.Fate, time.Time) {
 	return e.fate(), since.Add(interval)
 }
 
+func (c *toy) GiveUpAt(it *item) time.Time {
+	if c.giveUp == nil {
+		return time.Time{}
+	}
+	return c.giveUp(it)
+}
+
 func (c *toy) Refresh(it *item) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.refreshed++
-	if r := c.items[it.Message.n]; r.concluded > 0 || r.told > 0 || r.flying {
+	if r := c.items[it.Message.n]; r.concluded > 0 || r.reports > 0 || r.inFlight {
 		c.fails("%s is refreshed and does not wait", it.Key)
 	}
 }
@@ -398,7 +407,7 @@ func (c *toy) Revise(it *item) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	r := c.items[it.Message.n]
-	if r.concluded > 0 || r.told > 0 || r.flying {
+	if r.concluded > 0 || r.reports > 0 || r.inFlight {
 		c.fails("%s is revised and does not wait", it.Key)
 	}
 	c.revise(it)
@@ -424,8 +433,8 @@ func (c *toy) Sweep() bool {
 func (c *toy) Tell(it *item) {
 	c.mu.Lock()
 	r := c.items[it.Message.n]
-	if r.told++; r.told > 1 {
-		c.fails("%s is told %d times", it.Key, r.told)
+	if r.reports++; r.reports > 1 {
+		c.fails("%s is reported %d times", it.Key, r.reports)
 	}
 	if !r.blocking {
 		if c.telling[it.Group] {

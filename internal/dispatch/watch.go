@@ -5,19 +5,26 @@ import (
 	"time"
 )
 
-// watcher withdraws items when their context ends. All items of one context share it:
-// a program that sends everything with the context of its shutdown has one watcher.
+// watcher withdraws items when their context ends. All items with one context share the
+// watcher: a program that sends everything with the context of its shutdown has one
+// watcher.
 //
-// Contexts may be of any type: their methods run under no lock.
+// Contexts may have any type, so their methods run under no lock.
 type watcher[M any] struct {
 	done        <-chan struct{}
 	ctx         context.Context
-	first, last *Item[M]    // as they were submitted
-	stop        func() bool // nil until the watch has begun, and when it has been handed on
+	first, last *Item[M]    // in the order of submission
+	stop        func() bool // nil before begin, and after the last item took it
+	ended       bool        // the context has ended; no item is sent any more
+	cause       error       // the context's cause
 }
 
-// watch joins the watcher of the item's context, or returns a new one whose watch has
-// to begin.
+// withdrawBatch is the number of items that the end of a context withdraws before it releases
+// the lock.
+const withdrawBatch = 64
+
+// watch adds the item to the watcher of its context. It returns nil or a new watcher;
+// the caller must call begin with a new watcher.
 func (d *Dispatcher[M]) watch(it *Item[M]) (fresh *watcher[M]) {
 	done := it.done
 	if done == nil {
@@ -38,7 +45,7 @@ func (d *Dispatcher[M]) watch(it *Item[M]) (fresh *watcher[M]) {
 	return fresh
 }
 
-// begin starts the watch, unless its items are gone already.
+// begin starts the watch unless all items are gone.
 func (d *Dispatcher[M]) begin(w *watcher[M]) {
 	stop := context.AfterFunc(w.ctx, func() { d.contextEnded(w) })
 	d.mu.Lock()
@@ -52,8 +59,8 @@ func (d *Dispatcher[M]) begin(w *watcher[M]) {
 	}
 }
 
-// unwatch is called when the item has left its lane. The last item of a watcher
-// takes the end of the watch along, to its report.
+// unwatch removes an item that left its lane from its watcher. The watcher's last item
+// keeps the stop function; tellItem calls it.
 func (d *Dispatcher[M]) unwatch(it *Item[M]) {
 	w := it.watcher
 	if w == nil {
@@ -82,9 +89,19 @@ func (d *Dispatcher[M]) contextEnded(w *watcher[M]) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	now := time.Now()
-	for w.first != nil { // each lane in its order
-		d.withdrawFrom(w.first.lane, func(it *Item[M]) bool { return it.watcher == w }, cause, now)
+	w.ended, w.cause = true, cause
+	for n := 1; w.first != nil; n++ { // each lane in its order
+		it := w.first
+		l := it.lane
+		d.withdraw(it, cause, now)
+		d.leave(l)
+		if n%withdrawBatch == 0 {
+			d.pump(now)
+			d.mu.Unlock()
+			d.mu.Lock()
+			now = time.Now()
+		}
 	}
 	d.pump(now)
-	d.rest()
+	d.signalIdle()
 }

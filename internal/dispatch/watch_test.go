@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strconv"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -26,17 +27,17 @@ func TestAContextEnds(t *testing.T) {
 			items[2].Context = ctx
 			c.submit(items[1:]...)
 			pass(101 * time.Millisecond)
-			require.Equal(t, []int{2}, c.told())
+			require.Equal(t, []int{2}, c.reported())
 			require.Equal(t, Outcome{Reason: Withdrawn, Fate: attempt.NotStored, Cause: errOver}, c.outcome(items[2]).Outcome)
 			c.flush()
-			require.Equal(t, []int{2, 0, 1, 3}, c.told())
+			require.Equal(t, []int{2, 0, 1, 3}, c.reported())
 			require.Equal(t, []int{0, 1, 3}, c.order["a"])
 		})
 	}
 }
 
-// An item that is in a request when its context ends: its outcome is at once and in
-// doubt, and its group waits for the answer.
+// If a context ends while its item is in a request, the item is immediately in doubt,
+// and its group waits for the answer.
 func TestAContextEndsDuringTheRequest(t *testing.T) {
 	for _, o := range []Options{options(), runs()} {
 		try(t, o, func(t *testing.T, c *toy) {
@@ -67,12 +68,12 @@ func TestAContextThatHasEnded(t *testing.T) {
 			c.submit(it)
 		}
 		c.flush()
-		require.Len(t, c.told(), 10)
+		require.Len(t, c.reported(), 10)
 	})
 }
 
-// Items of one group with one context are withdrawn in their order, also if items with
-// other contexts are among them.
+// Items of one group with one context are withdrawn in order, even between items with
+// other contexts.
 func TestItemsOfOneContextAreWithdrawnInOrder(t *testing.T) {
 	for name, context200 := range map[string]func(shared, other context.Context, i int) context.Context{
 		"one context": func(shared, _ context.Context, _ int) context.Context { return shared },
@@ -104,8 +105,8 @@ func TestItemsOfOneContextAreWithdrawnInOrder(t *testing.T) {
 						c.submit(it)
 					}
 					pass(101 * time.Millisecond)
-					require.Len(t, c.told(), withdrawn)
-					require.True(t, slices.IsSorted(c.told()), "%v", c.told())
+					require.Len(t, c.reported(), withdrawn)
+					require.True(t, slices.IsSorted(c.reported()), "%v", c.reported())
 					c.d.Resume("a")
 					c.flush()
 				})
@@ -114,8 +115,8 @@ func TestItemsOfOneContextAreWithdrawnInOrder(t *testing.T) {
 	}
 }
 
-// One context for many groups, as that of a program's shutdown is: when it ends, all of
-// its items have their outcomes, in the order of each group, and no other has.
+// One context has many groups, like the context of a program's shutdown. When it ends,
+// exactly its items get their outcomes, in the order of each group.
 func TestAContextOfManyGroups(t *testing.T) {
 	for _, o := range []Options{options(), runs()} {
 		try(t, o, func(t *testing.T, c *toy) {
@@ -137,10 +138,10 @@ func TestAContextOfManyGroups(t *testing.T) {
 			c.d.mu.Lock()
 			require.Empty(t, c.d.watchers)
 			c.d.mu.Unlock()
-			told := c.told()
+			reported := c.reported()
 			for group, items := range withdrawn {
 				var of []int
-				for _, i := range told {
+				for _, i := range reported {
 					if fmt.Sprint("g", i%30) == group && i%7 != 0 {
 						of = append(of, i)
 					}
@@ -149,15 +150,15 @@ func TestAContextOfManyGroups(t *testing.T) {
 			}
 			c.d.ResumeAll()
 			c.flush()
-			require.Len(t, c.told(), 300)
+			require.Len(t, c.reported(), 300)
 			for _, i := range others {
-				require.Contains(t, c.told(), i)
+				require.Contains(t, c.reported(), i)
 			}
 		})
 	}
 }
 
-// A context ends while the outcome waits for its report: it stays what it is.
+// A context that ends between decision and report does not change the outcome.
 func TestAContextEndsBeforeTheReport(t *testing.T) {
 	try(t, options(), func(t *testing.T, c *toy) {
 		ctx, cancel := context.WithCancel(t.Context())
@@ -170,7 +171,7 @@ func TestAContextEndsBeforeTheReport(t *testing.T) {
 		pass(100 * time.Millisecond)
 		cancel()
 		c.flush()
-		require.Equal(t, []int{0, 1, 2}, c.told())
+		require.Equal(t, []int{0, 1, 2}, c.reported())
 		require.Equal(t, attempt.Stored, c.outcome(items[2]).Fate)
 		require.Equal(t, time.Second+5*time.Millisecond, c.outcome(items[2]).at)
 	})
@@ -182,7 +183,7 @@ type counted struct {
 	begun, watches atomic.Int64
 }
 
-// Value keeps package context from seeing through it.
+// Value hides the parent context from package context.
 func (c *counted) Value(any) any { return nil }
 
 func (c *counted) AfterFunc(f func()) func() bool {
@@ -214,7 +215,7 @@ func TestWatchesAreSharedAndEnd(t *testing.T) {
 	})
 }
 
-// Nothing is left of a context that outlives its items.
+// A context that outlives its items keeps no memory.
 func TestALongContext(t *testing.T) {
 	try(t, runs(), func(t *testing.T, c *toy) {
 		parent, cancel := context.WithCancel(t.Context())
@@ -233,7 +234,7 @@ func TestALongContext(t *testing.T) {
 	})
 }
 
-// What waits behind items that are withdrawn goes on.
+// Items after withdrawn items are sent.
 func TestWithdrawnItemsHoldUpNobody(t *testing.T) {
 	try(t, options(), func(t *testing.T, c *toy) {
 		bad := c.item("a")
@@ -253,3 +254,69 @@ func TestWithdrawnItemsHoldUpNobody(t *testing.T) {
 }
 
 type childKey struct{}
+
+// The end of a context visits only the context's items and not their groups: many items
+// of one group with separate contexts cost as much as many groups.
+func TestTheEndOfAContextLooksAtItsItemsOnly(t *testing.T) {
+	const n = 40_000
+	one := func() (*Dispatcher[int], func()) {
+		c := &idle{stop: make(chan struct{})}
+		d := New(c, Options{PerGroup: 1, InFlight: 1, Items: n, Bytes: n, RetryFor: time.Minute})
+		return d, func() {
+			close(c.stop)
+			_, err := d.Close(context.Background(), func() {})
+			require.NoError(t, err)
+			checkEmpty(t, d)
+		}
+	}
+	submit := func(d *Dispatcher[int], contexts func(int) context.Context) []*Item[int] {
+		items := make([]*Item[int], n)
+		for i := range items {
+			items[i] = &Item[int]{Group: "a", Key: strconv.Itoa(i), Size: 1, Context: contexts(i)}
+			require.NoError(t, d.TryReserve(1))
+		}
+		require.True(t, d.Submit(items...))
+		return items
+	}
+	visited := func(d *Dispatcher[int]) uint64 {
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		return d.visited
+	}
+	t.Run("a context each", func(t *testing.T) {
+		d, end := one()
+		cancels := make([]context.CancelFunc, n)
+		submit(d, func(i int) (ctx context.Context) {
+			ctx, cancels[i] = context.WithCancel(t.Context())
+			return ctx
+		})
+		began := time.Now()
+		for i := n - 1; i >= 0; i-- {
+			cancels[i]()
+		}
+		require.Eventually(t, func() bool { return d.Stats().Items <= 1 }, time.Minute, time.Millisecond)
+		t.Logf("%d contexts: %v, %d visits", n, time.Since(began), visited(d))
+		require.LessOrEqual(t, visited(d), uint64(2*n))
+		end()
+	})
+	t.Run("callers that wait for one item each", func(t *testing.T) {
+		d, end := one()
+		items := submit(d, func(int) context.Context { return nil })
+		began := time.Now()
+		for i := n - 1; i >= 0; i-- {
+			d.Withdraw(nil, items[i], errOver)
+		}
+		t.Logf("%d callers: %v, %d visits", n, time.Since(began), visited(d))
+		require.LessOrEqual(t, visited(d), uint64(2*n))
+		end()
+	})
+	t.Run("one context", func(t *testing.T) {
+		d, end := one()
+		ctx, cancel := context.WithCancel(t.Context())
+		submit(d, func(int) context.Context { return ctx })
+		cancel()
+		require.Eventually(t, func() bool { return d.Stats().Items <= 1 }, time.Minute, time.Millisecond)
+		require.LessOrEqual(t, visited(d), uint64(2*n))
+		end()
+	})
+}

@@ -1,8 +1,8 @@
-// Package ledger owns a queue of records in front of a sink that may be slow, fail,
-// panic, end its goroutine or never return. Add may be called from anywhere, also by
-// the sink and under a lock that the lost callback does not take. Flush blocks: it
-// must not be called by the sink or under a lock that the sink takes. The package
-// does not know records, events or telemetry: it counts losses and reports each.
+// Package ledger queues records for a sink that may be slow, fail, panic, end its
+// goroutine or never return. Any goroutine may call Add, including the sink, and under
+// any lock except a lock of the lost callback. Flush blocks and is forbidden in the
+// sink and under any lock of the sink. The package counts losses and reports each loss.
+// Records, events and telemetry are opaque to it.
 package ledger
 
 import (
@@ -13,54 +13,53 @@ import (
 	"sync"
 )
 
-// errExited is the error of a sink that called runtime.Goexit, as t.FailNow does.
+// errExited is the error of a sink that called runtime.Goexit, like t.FailNow.
 var errExited = errors.New("the sink called runtime.Goexit")
 
-// Queue gives records to a sink, one at a time, in the order of Add. Its only
-// goroutine exists while a record waits or is with the sink. A nil Queue discards
-// every record and has lost none.
+// Queue gives records to a sink, one at a time, in the order of Add. Its only goroutine
+// exists while a record waits or is with the sink. A nil Queue discards every record
+// uncounted.
 type Queue[R any] struct {
-	sink func(R) error
-	most int
-	lost func()
+	sink  func(R) error
+	limit int
+	lost  func()
 
 	mu      sync.Mutex
-	reading []R  // the records that wait longest; those before next are gone
-	next    int  // in reading
-	later   []R  // records that wait until reading is used up; the two then swap
+	reading []R  // oldest waiting records; the records before next are done
+	next    int  // index in reading
+	later   []R  // newer waiting records; swapped with reading when reading is empty
 	writing bool // a goroutine runs write
 	added   int64
-	settled int64 // of the added records, those that are written or lost
+	settled int64 // added records that are written or lost
 	flushes []*flush
 	losses  int64
 	first   error
 }
 
-// flush is one call of Flush that waits.
+// flush is one waiting call of Flush.
 type flush struct {
-	until int64 // the value of settled that ends it
+	until int64 // value of settled that ends the flush
 	done  chan struct{}
 }
 
-// New returns a queue in front of sink, which most records may wait for; most is
-// at least 1. lost is called once for each lost record, with no lock held, by Add
-// or by the goroutine of the queue; it must not panic. With a nil sink New returns
-// nil.
-func New[R any](sink func(R) error, most int, lost func()) *Queue[R] {
+// New returns a queue for sink that holds at most limit waiting records; limit is at
+// least 1. lost is called once for each lost record, with no lock held, by Add or by
+// the goroutine of the queue. lost must not panic. With a nil sink New returns nil.
+func New[R any](sink func(R) error, limit int, lost func()) *Queue[R] {
 	if sink == nil {
 		return nil
 	}
-	return &Queue[R]{sink: sink, most: most, lost: lost}
+	return &Queue[R]{sink: sink, limit: limit, lost: lost}
 }
 
-// Add queues a record and never blocks. If most records are waiting already, the
+// Add queues a record and never blocks. If limit records are already waiting, the
 // record is lost and counted.
 func (q *Queue[R]) Add(r R) {
 	if q == nil {
 		return
 	}
 	q.mu.Lock()
-	full := len(q.reading)-q.next+len(q.later) >= q.most
+	full := len(q.reading)-q.next+len(q.later) >= q.limit
 	if full {
 		q.losses++
 	} else {
@@ -77,10 +76,9 @@ func (q *Queue[R]) Add(r R) {
 	}
 }
 
-// Flush waits until each record that was added before the call is written or lost.
-// If ctx ends first, it returns the cause; the records stay queued. Flush may be
-// called any number of times and does not close the queue: Add works during it and
-// afterwards.
+// Flush waits until each record added before the call is written or lost. If ctx ends
+// first, Flush returns the cause, and the records stay queued. Flush may be called any
+// number of times and leaves the queue open: Add works during and after a Flush.
 func (q *Queue[R]) Flush(ctx context.Context) error {
 	if q == nil {
 		return nil
@@ -100,15 +98,15 @@ func (q *Queue[R]) Flush(ctx context.Context) error {
 	}
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if q.settled >= f.until { // the select picks either when both are ready
+	if q.settled >= f.until { // the select picks at random if both are ready
 		return nil
 	}
 	q.flushes = slices.DeleteFunc(q.flushes, func(other *flush) bool { return other == f })
 	return context.Cause(ctx)
 }
 
-// Lost returns how many records are lost so far and the first error of the sink.
-// The error is nil if the sink was only too slow.
+// Lost returns the number of lost records and the first error of the sink. The error is
+// nil if all losses came from a full queue.
 func (q *Queue[R]) Lost() (n int64, first error) {
 	if q == nil {
 		return 0, nil
@@ -118,8 +116,8 @@ func (q *Queue[R]) Lost() (n int64, first error) {
 	return q.losses, q.first
 }
 
-// write gives the waiting records to the sink. A sink that calls runtime.Goexit
-// ends this goroutine; another one takes its place.
+// write gives the waiting records to the sink. If the sink ends this goroutine by
+// runtime.Goexit, another goroutine continues.
 func (q *Queue[R]) write() {
 	finished := false
 	defer func() {
@@ -137,8 +135,8 @@ func (q *Queue[R]) write() {
 	}
 }
 
-// take removes the first waiting record. It returns false if there is none: write
-// must then return, because the next Add starts it again.
+// take removes the first waiting record. For an empty queue it returns false, and write
+// must return, because the next Add starts another write.
 func (q *Queue[R]) take() (r R, ok bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -150,12 +148,12 @@ func (q *Queue[R]) take() (r R, ok bool) {
 		return r, false
 	}
 	r = q.reading[q.next]
-	clear(q.reading[q.next : q.next+1]) // do not keep the record alive
+	clear(q.reading[q.next : q.next+1]) // let the collector free the record
 	q.next++
 	return r, true
 }
 
-// give calls the sink. A sink that panics must not crash the process.
+// give calls the sink and recovers panics, which must not crash the process.
 func (q *Queue[R]) give(r R) {
 	err := errExited
 	defer func() {
@@ -167,7 +165,7 @@ func (q *Queue[R]) give(r R) {
 	err = q.sink(r)
 }
 
-// settle counts the record that was with the sink.
+// settle counts a record after its call of the sink.
 func (q *Queue[R]) settle(err error) {
 	if err != nil {
 		q.mu.Lock()
@@ -181,7 +179,7 @@ func (q *Queue[R]) settle(err error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.settled++
-	for len(q.flushes) > 0 && q.flushes[0].until <= q.settled { // in the order of until
+	for len(q.flushes) > 0 && q.flushes[0].until <= q.settled { // flushes are in the order of until
 		close(q.flushes[0].done)
 		q.flushes = q.flushes[1:]
 	}

@@ -10,13 +10,13 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// What waits in memory is bounded by most, however long the sink is slower than
-// Add and however many calls of Flush gave up.
+// At most limit records wait, with a slow sink and with any number of Flush calls that
+// gave up.
 func TestMemoryIsBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		const most = 100
-		q := New(func(int) error { time.Sleep(time.Second); return nil }, most, func() {})
-		for n := range 50 * most {
+		const limit = 100
+		q := New(func(int) error { time.Sleep(time.Second); return nil }, limit, func() {})
+		for n := range 50 * limit {
 			q.Add(n)
 			if n%3 == 0 {
 				ctx, cancel := context.WithTimeout(t.Context(), time.Second)
@@ -24,7 +24,7 @@ func TestMemoryIsBounded(t *testing.T) {
 				cancel()
 			}
 			q.mu.Lock()
-			require.LessOrEqual(t, cap(q.reading)+cap(q.later), 4*most)
+			require.LessOrEqual(t, cap(q.reading)+cap(q.later), 4*limit)
 			require.Empty(t, q.flushes)
 			q.mu.Unlock()
 		}
@@ -39,8 +39,8 @@ func TestMemoryIsBounded(t *testing.T) {
 	})
 }
 
-// A Flush whose records are written returns nil, even if its context ends at the
-// same time.
+// A Flush whose records are written returns nil, even if its context ends at the same
+// time.
 func TestFlushPrefersSuccess(t *testing.T) {
 	release := make(chan struct{})
 	q := New(func(int) error { <-release; return nil }, 10, func() {})

@@ -22,7 +22,7 @@ import (
 
 func nothing() {}
 
-// goroutines returns how many goroutines run code of a queue, its sink included.
+// goroutines returns the number of goroutines with code of a queue or its sink.
 func goroutines() int {
 	stacks := make([]byte, 1<<20)
 	stacks = stacks[:runtime.Stack(stacks, true)]
@@ -41,13 +41,13 @@ func TestANilQueueDoesNothing(t *testing.T) {
 	require.NoError(t, first)
 }
 
-// Records reach the sink one at a time, each once, and those of one goroutine in
+// Records reach the sink one at a time, each once, and the records of one goroutine in
 // the order of Add.
 func TestOrder(t *testing.T) {
 	const adders, each = 8, 2000
 	type record struct{ adder, n int }
 	var (
-		got  []record // without a lock: the race detector holds the queue to its word
+		got  []record // no lock: the race detector checks the queue
 		busy atomic.Int32
 	)
 	q := ledger.New(func(r record) error {
@@ -79,7 +79,7 @@ func TestOrder(t *testing.T) {
 	}
 }
 
-// A sink that fails loses the record that it was given and no other.
+// A failing sink loses only the record of the failing call.
 func TestAFailingSinkLosesOneRecord(t *testing.T) {
 	bad := map[int]func() error{
 		3: func() error { return os.ErrPermission },
@@ -88,7 +88,7 @@ func TestAFailingSinkLosesOneRecord(t *testing.T) {
 		7: func() error { new(testing.T).FailNow(); return nil },
 		9: func() error { return os.ErrClosed },
 	}
-	for _, only := range []int{0, 3, 5, 6, 7, 9} { // 0: all of them
+	for _, only := range []int{0, 3, 5, 6, 7, 9} { // 0 means all records
 		synctest.Test(t, func(t *testing.T) {
 			var got []int
 			var lost, busy atomic.Int64
@@ -132,8 +132,8 @@ func TestAFailingSinkLosesOneRecord(t *testing.T) {
 	}
 }
 
-// A nil panic that recover cannot see must not be taken for runtime.Goexit: there
-// would be two goroutines for one sink.
+// A nil panic invisible to recover must not count as runtime.Goexit; otherwise two
+// goroutines would call one sink.
 func TestANilPanic(t *testing.T) {
 	t.Setenv("GODEBUG", "panicnil=1")
 	synctest.Test(t, func(t *testing.T) {
@@ -155,7 +155,7 @@ func TestANilPanic(t *testing.T) {
 	})
 }
 
-// A slow sink never delays Add, and Flush waits for it.
+// A slow sink never delays Add, and Flush waits for the sink.
 func TestASlowSink(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		written := 0
@@ -171,7 +171,7 @@ func TestASlowSink(t *testing.T) {
 	})
 }
 
-// Flush waits for the records that were added before it and for no later one.
+// Flush waits only for earlier records.
 func TestFlushWaitsForEarlierRecordsOnly(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		stop := errors.New("stop")
@@ -183,7 +183,7 @@ func TestFlushWaitsForEarlierRecordsOnly(t *testing.T) {
 			mu.Lock()
 			defer mu.Unlock()
 			if refill {
-				q.Add(stop) // the queue is never empty; the sink may add
+				q.Add(stop) // the queue is never empty; the sink may call Add
 			}
 			return nil
 		}, 100, nothing)
@@ -207,8 +207,8 @@ func TestFlushWaitsForEarlierRecordsOnly(t *testing.T) {
 	})
 }
 
-// A sink that never returns costs the records that no longer fit, and Flush ends
-// with its context. Nothing is lost that was queued.
+// If a sink never returns, the records beyond the limit are lost, and Flush ends with
+// its context. Queued records stay.
 func TestABlockedSink(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		release := make(chan struct{})
@@ -216,7 +216,7 @@ func TestABlockedSink(t *testing.T) {
 		var lost atomic.Int64
 		q := ledger.New(func(n int) error { <-release; got = append(got, n); return nil }, 100, func() { lost.Add(1) })
 		q.Add(0)
-		synctest.Wait() // the sink has it
+		synctest.Wait() // the sink has the record
 		for n := range 107 {
 			q.Add(n + 1)
 		}
@@ -242,8 +242,7 @@ func TestABlockedSink(t *testing.T) {
 	})
 }
 
-// The goroutine exists only while there is something to write, and Add starts it
-// again after Flush.
+// The goroutine exists only while records wait, and Add starts it again after Flush.
 func TestTheGoroutineEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var got []int
@@ -264,7 +263,7 @@ func TestTheGoroutineEnds(t *testing.T) {
 	})
 }
 
-// lost is called with no lock held, by Add and by the goroutine alike.
+// Add and the goroutine call lost with no lock held.
 func TestLostMayUseTheQueue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var q *ledger.Queue[int]
@@ -294,7 +293,7 @@ func TestLostMayUseTheQueue(t *testing.T) {
 	})
 }
 
-// The queue does not keep a record alive that the sink has seen.
+// The queue keeps no reference to a record after the sink.
 func TestWrittenRecordsAreReleased(t *testing.T) {
 	release := make(chan struct{})
 	given := make(chan struct{})

@@ -17,7 +17,7 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/observe"
 )
 
-// fixed is a propagator that says the same in each context.
+// fixed is a propagator with the same fields for every context.
 type fixed map[string]string
 
 func (f fixed) Inject(_ context.Context, carrier propagation.TextMapCarrier) {
@@ -30,7 +30,7 @@ func (fixed) Extract(ctx context.Context, _ propagation.TextMapCarrier) context.
 
 func (fixed) Fields() []string { return nil }
 
-// traced returns a context with a span and that span's traceparent.
+// traced returns a context with a span, and the span's traceparent.
 func traced(t *testing.T) (context.Context, string) {
 	t.Helper()
 	ctx, span := sdktrace.NewTracerProvider().Tracer("test").Start(t.Context(), "test")
@@ -47,8 +47,8 @@ func attributes(n int) map[string]string {
 	return out
 }
 
-// The trace context takes only the space that the message leaves, or nothing at
-// all. What SQS counts of it are names, types and values.
+// Trace context is added in full or not at all, within the message's free space. SQS
+// counts names, types and values.
 func TestInjectTakesOnlyFreeSpace(t *testing.T) {
 	ctx, parent := traced(t)
 	need := len("traceparent") + len("String") + len(parent)
@@ -87,7 +87,7 @@ func TestInjectTakesOnlyFreeSpace(t *testing.T) {
 	})
 }
 
-// A caller that sets an attribute itself keeps it.
+// An attribute set by the caller stays unchanged.
 func TestInjectNeverReplacesAnAttribute(t *testing.T) {
 	ctx, _ := traced(t)
 	r := newRig(t)
@@ -98,8 +98,8 @@ func TestInjectNeverReplacesAnAttribute(t *testing.T) {
 	assert.Equal(t, map[string]string{"traceparent": "mine"}, own)
 }
 
-// What a propagator calls its fields never makes SQS refuse an event, and takes no
-// space from those that SQS accepts.
+// A propagator's field names never make SQS refuse an event. Invalid fields take no space
+// from valid fields.
 func TestInjectChecksEachAttribute(t *testing.T) {
 	ctx, _ := traced(t)
 	r := newRig(t, func(c *observe.Config) {
@@ -111,7 +111,7 @@ func TestInjectChecksEachAttribute(t *testing.T) {
 	assert.Equal(t, len("traceparent"+"String"+"p"), size)
 }
 
-// Without a trace and baggage a propagator is not even asked.
+// Without a trace and baggage, Inject does not call the propagator.
 func TestInjectWithoutATrace(t *testing.T) {
 	r := newRig(t, func(c *observe.Config) { c.Propagator = fixed{"traceparent": "p"} })
 	carried, size := r.Inject(t.Context(), attributes(1), 1<<20)
@@ -119,7 +119,7 @@ func TestInjectWithoutATrace(t *testing.T) {
 	assert.Zero(t, size)
 }
 
-// Baggage travels without a trace, too.
+// Baggage is propagated without a trace.
 func TestInjectBaggage(t *testing.T) {
 	member, err := baggage.NewMember("tenant", "kfm")
 	require.NoError(t, err)
@@ -130,7 +130,7 @@ func TestInjectBaggage(t *testing.T) {
 	assert.Equal(t, map[string]string{"baggage": "tenant=kfm"}, carried)
 }
 
-// The trace of a caller travels on even where the producer has no spans.
+// The caller's trace is propagated even without producer spans.
 func TestInjectWithoutSpansOfOurOwn(t *testing.T) {
 	ctx, parent := traced(t)
 	r := newRig(t, func(c *observe.Config) { c.Tracer = tracenoop.NewTracerProvider() })
@@ -141,8 +141,8 @@ func TestInjectWithoutSpansOfOurOwn(t *testing.T) {
 	assert.True(t, trace.SpanContextFromContext(eventCtx).IsValid())
 }
 
-// A message with a traceparent of its own belongs to another trace, whose tracestate
-// is not ours to add.
+// A message with an existing traceparent belongs to another trace, so Inject does not add
+// a tracestate.
 func TestInjectLeavesAnotherTraceAlone(t *testing.T) {
 	ctx, _ := traced(t)
 	o, err := observe.New(observe.Config{QueueURL: "https://sqs.test/1/events.fifo", Propagator: fixed{"traceparent": "ours", "tracestate": "ours=1"}})

@@ -13,92 +13,127 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/attempt"
 )
 
-// instruments are the metrics of a producer. Each is asked whether it is enabled
-// before anything is computed for it.
+// instruments contains a producer's synchronous metrics. Before computing values for an
+// instrument, callers check that the instrument is enabled.
 //
-// Neither a key nor an ID may be an attribute of a metric: they have no bound.
+// Keys and IDs must never be metric attributes, because their number is unbounded.
 type instruments struct {
-	collisions, violations, hits, sent, dropped metric.Int64Counter
-	bodyLength                                  metric.Int64Histogram
-	duration                                    metric.Float64Histogram
+	collisions, violations, hits, storeHits, sent, dropped, outcomes metric.Int64Counter
 
-	// The options are built once, and as slices: building them costs more than
-	// the measurement.
-	add, addSent           []metric.AddOption
-	record, recordDuration []metric.RecordOption
-	rejected, warned       map[string][]metric.AddOption // by rule
-	request                []attribute.KeyValue          // to which error.type is added
+	bodyLength              metric.Int64Histogram
+	duration, eventDuration metric.Float64Histogram
+
+	// Options are built once, as slices: building options costs more than measuring.
+	addDropped, addStoreHits, addSent []metric.AddOption
+	addHits                           [2][]metric.AddOption // indexed by replay: false, true
+	recordLength, recordDuration      []metric.RecordOption
+	rejected, warned                  map[string][]metric.AddOption // by rule
+
+	queue                  []attribute.KeyValue // attributes of every metric
+	sentFailed, callFailed []attribute.KeyValue // without error.type
 }
 
-func (i *instruments) create(meter metric.Meter, queue string, rules []string) error {
-	i.buildOptions(queue, rules)
+// create creates the instruments. Instruments of the contract (v11.2.3, section 9) keep
+// the contract's names, even where OpenTelemetry conventions differ.
+func (i *instruments) create(meter metric.Meter, queueURL string, rules []string, store bool) error {
+	i.buildOptions(queueURL, rules)
 
-	var errs [7]error
-	i.collisions, errs[0] = meter.Int64Counter("sqs_fifo.dedupe.collisions_detected", metric.WithUnit("{collision}"),
-		metric.WithDescription("Messages whose dedupe key or body was used for another message within the deduplication interval."))
-	i.violations, errs[1] = meter.Int64Counter("sqs_fifo.producer.violations", metric.WithUnit("{violation}"),
-		metric.WithDescription("Findings with which a message was refused or, as a warning, sent."))
-	i.bodyLength, errs[2] = meter.Int64Histogram("sqs_fifo.body_hash.length_bytes", metric.WithUnit("By"),
+	var errs []error
+	count := func(name, unit, text string) metric.Int64Counter {
+		c, err := meter.Int64Counter(name, metric.WithUnit(unit), metric.WithDescription(text))
+		errs = append(errs, err)
+		return c
+	}
+	i.collisions = count("sqs_fifo.dedupe.collisions_detected", "{collision}",
+		"Messages whose dedupe key or body was used for another message within the deduplication interval.")
+	i.violations = count("sqs_fifo.producer.violations", "{violation}", "Findings with which a message was refused or, as a warning, sent.")
+	i.hits = count("sqs_fifo.dedupe_window_hits", "{hit}", "Messages that SQS recognised as duplicates within the deduplication interval.")
+	if store {
+		i.storeHits = count("sqs_fifo.dedupe.store_hits", "{hit}", "Messages that the store knew to be stored, so that no request was made.")
+	}
+	i.outcomes = count("sqs_fifo.producer.outcomes", "{event}", "Events by outcome, and by error if they failed.")
+	i.dropped = count("sqs_fifo.provenance.dropped", "{record}", "Provenance records that the sink did not accept.")
+
+	var err error
+	i.bodyLength, err = meter.Int64Histogram("sqs_fifo.body_hash.length_bytes", metric.WithUnit("By"),
 		metric.WithDescription("Length of the bodies that SQS hashes."),
 		metric.WithExplicitBucketBoundaries(128, 256, 512, 1<<10, 2<<10, 4<<10, 8<<10, 16<<10, 64<<10, 256<<10, 1<<20))
-	i.hits, errs[3] = meter.Int64Counter("sqs_fifo.dedupe_window_hits", metric.WithUnit("{hit}"),
-		metric.WithDescription("Messages that SQS recognised as duplicates within the deduplication interval."))
+	errs = append(errs, err)
+	i.eventDuration, err = meter.Float64Histogram("sqs_fifo.producer.event.duration", metric.WithUnit("s"),
+		metric.WithDescription("Time from the submission of an event to its outcome."), metric.WithExplicitBucketBoundaries(eventBounds...))
+	errs = append(errs, err)
 	sent, err := messagingconv.NewClientSentMessages(meter)
-	i.sent, errs[4] = sent.Inst(), err
+	i.sent, errs = sent.Inst(), append(errs, err)
 	duration, err := messagingconv.NewClientOperationDuration(meter, metric.WithExplicitBucketBoundaries(durationBounds...))
-	i.duration, errs[5] = duration.Inst(), err
-	i.dropped, errs[6] = meter.Int64Counter("sqs_fifo.provenance.dropped", metric.WithUnit("{record}"),
-		metric.WithDescription("Provenance records that the sink did not accept."))
-	return errors.Join(errs[:]...)
+	i.duration, errs = duration.Inst(), append(errs, err)
+	return errors.Join(errs...)
 }
 
-func (i *instruments) buildOptions(queue string, rules []string) {
-	destination := semconv.MessagingDestinationName(queue)
-	here := metric.WithAttributeSet(attribute.NewSet(destination))
-	i.add, i.record = []metric.AddOption{here}, []metric.RecordOption{here}
-
-	i.request = []attribute.KeyValue{destination, semconv.MessagingSystemAWSSQS, semconv.MessagingOperationName("send")}
-	success := metric.WithAttributeSet(attribute.NewSet(i.request...))
-	i.addSent, i.recordDuration = []metric.AddOption{success}, []metric.RecordOption{success}
+func (i *instruments) buildOptions(queueURL string, rules []string) {
+	queue := queueAttributes(queueURL)
+	i.queue = queue
+	i.addDropped, i.addStoreHits, i.recordLength = with(queue), with(queue), recordWith(queue)
+	for replay := range i.addHits {
+		i.addHits[replay] = with(queue, attrReplay.Bool(replay == 1))
+	}
+	i.sentFailed = append(requestAttributes(queueURL), semconv.MessagingOperationName("send"))
+	i.callFailed = append(i.sentFailed[:len(i.sentFailed):len(i.sentFailed)], semconv.MessagingOperationTypeSend)
+	i.addSent, i.recordDuration = with(i.sentFailed), recordWith(i.callFailed)
 
 	i.rejected, i.warned = map[string][]metric.AddOption{}, map[string][]metric.AddOption{}
 	for _, rule := range rules {
-		of := func(action string) []metric.AddOption {
-			return []metric.AddOption{metric.WithAttributeSet(attribute.NewSet(destination, attrRuleID.String(rule), attrAction.String(action)))}
-		}
-		i.rejected[rule], i.warned[rule] = of("reject"), of("warn")
+		i.rejected[rule] = with(queue, attrRuleID.String(rule), attrAction.String("reject"))
+		i.warned[rule] = with(queue, attrRuleID.String(rule), attrAction.String("warn"))
 	}
 }
 
-// Collided counts a message whose dedupe key or body was used for another message.
-func (i *instruments) Collided(ctx context.Context) { i.count(ctx, i.collisions) }
+// zeros returns a queue's series created before their first event. If a counter appears
+// only with its first event, alerting rules cannot see the increase.
+func (i *instruments) zeros() []series {
+	all := []series{{i.dropped, i.addDropped}, {i.hits, i.addHits[0]}, {i.hits, i.addHits[1]}}
+	if i.storeHits != nil {
+		all = append(all, series{i.storeHits, i.addStoreHits})
+	}
+	for _, options := range i.rejected {
+		all = append(all, series{i.violations, options})
+	}
+	return all
+}
 
-// DroppedRecord counts a provenance record that the sink did not accept.
-func (i *instruments) DroppedRecord() { i.count(context.Background(), i.dropped) }
+// DroppedRecord counts a provenance record not accepted by the sink.
+func (i *instruments) DroppedRecord() { add(context.Background(), i.dropped, i.addDropped) }
 
-func (i *instruments) count(ctx context.Context, counter metric.Int64Counter) {
+func add(ctx context.Context, counter metric.Int64Counter, options []metric.AddOption) {
 	if counter.Enabled(ctx) {
-		counter.Add(ctx, 1, i.add...)
+		counter.Add(ctx, 1, options...)
 	}
 }
 
-func (i *instruments) countEvent(ctx context.Context, e Ended) {
+func (i *instruments) countEvent(ctx context.Context, e *Ended) {
 	if e.Attempts > 0 && i.bodyLength.Enabled(ctx) {
-		i.bodyLength.Record(ctx, int64(e.BodyBytes), i.record...)
+		i.bodyLength.Record(ctx, int64(e.BodyBytes), i.recordLength...)
 	}
-	if e.Duplicate && !e.Recorded {
-		i.count(ctx, i.hits)
+	if !e.Duplicate {
+		return
+	}
+	switch {
+	case e.Recorded && i.storeHits != nil:
+		add(ctx, i.storeHits, i.addStoreHits)
+	case e.Replay:
+		add(ctx, i.hits, i.addHits[1])
+	default:
+		add(ctx, i.hits, i.addHits[0])
 	}
 }
 
-// countViolation ignores a rule that Config.Rules does not contain.
+// countViolation ignores rules missing from Config.Rules.
 func (i *instruments) countViolation(ctx context.Context, rule string, warned bool) {
 	options := i.rejected[rule]
 	if warned {
 		options = i.warned[rule]
 	}
-	if options != nil && i.violations.Enabled(ctx) {
-		i.violations.Add(ctx, 1, options...)
+	if options != nil {
+		add(ctx, i.violations, options)
 	}
 }
 
@@ -107,7 +142,7 @@ func (i *instruments) countCall(ctx context.Context, took time.Duration, answers
 	if i.duration.Enabled(ctx) {
 		options := i.recordDuration
 		if err != nil {
-			options = []metric.RecordOption{metric.WithAttributeSet(i.failed(requestErrorType(answers)))}
+			options = recordWith(i.callFailed, semconv.ErrorTypeKey.String(requestErrorType(answers)))
 		}
 		i.duration.Record(ctx, took.Seconds(), options...)
 	}
@@ -119,7 +154,7 @@ func (i *instruments) countCall(ctx context.Context, took time.Duration, answers
 		if a.Fate == attempt.Stored {
 			stored++
 		} else {
-			i.sent.Add(ctx, 1, metric.WithAttributeSet(i.failed(errorTypeOf(a))))
+			i.sent.Add(ctx, 1, with(i.sentFailed, semconv.ErrorTypeKey.String(errorTypeOf(a)))...)
 		}
 	}
 	if stored > 0 {
@@ -127,10 +162,9 @@ func (i *instruments) countCall(ctx context.Context, took time.Duration, answers
 	}
 }
 
-// failed returns the attributes of a request or message that failed.
-func (i *instruments) failed(errorType string) attribute.Set {
-	return attribute.NewSet(append([]attribute.KeyValue{semconv.ErrorTypeKey.String(errorType)}, i.request...)...)
-}
-
-// durationBounds are those that the semantic conventions ask for, in seconds.
+// durationBounds are histogram bounds from the semantic conventions, in seconds.
 var durationBounds = []float64{0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10}
+
+// eventBounds are histogram bounds, in seconds, beyond the end of all retries (275 s).
+// The service level objective counts events within 10 s.
+var eventBounds = []float64{0.01, 0.05, 0.1, 0.5, 1, 5, 10, 30, 60, 120, 300}

@@ -23,8 +23,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/observe"
 )
 
-// stream is one line of what a collector would store. Its text has the name, the
-// unit, the attributes and the value; a histogram has its count as value.
+// stream is a line of collector output. Its text contains name, unit, attributes and
+// value; a histogram's value is its count.
 type stream struct {
 	text   string
 	sum    float64
@@ -89,19 +89,20 @@ func TestInstruments(t *testing.T) {
 		ctx, span := r.StartEvent(ctx)
 		r.EndEvent(ctx, span, e)
 	}
-	end(observe.Ended{BodyBytes: 100, Attempts: 1, MessageID: "secret-id"})
-	end(observe.Ended{BodyBytes: 200, Attempts: 2, MessageID: "secret-id", Duplicate: true, Replay: true})
-	end(observe.Ended{BodyBytes: 400, ErrorType: "closed"}) // never attempted: its body was not hashed
+	end(observe.Ended{Outcome: observe.Stored, BodyBytes: 100, Attempts: 1, MessageID: "secret-id"})
+	end(observe.Ended{Outcome: observe.Duplicate, BodyBytes: 200, Attempts: 2, MessageID: "secret-id", Duplicate: true, Replay: true})
+	end(observe.Ended{BodyBytes: 400, ErrorType: "closed", Source: r.Source("kfm.a.b")}) // never attempted: body not hashed
 	r.Violated(ctx, "SF001", false)
 	r.Violated(ctx, "SF001", true)
 	r.Violated(ctx, "SF053", true)
-	r.Violated(ctx, "unknown", true) // would have no bound
-	r.Collided(ctx)
+	r.Violated(ctx, "unknown", true) // unbounded, so not counted
+	r.Collided(ctx, nil, observe.Conflict)
+	r.Collided(ctx, r.Source("kfm.a.b"), observe.Attributes)
 	r.DroppedRecord()
 
 	call := func(err error, answers ...attempt.Answer) {
-		ctx, c := r.StartCall(ctx, len(answers), func(int) trace.SpanContext { return trace.SpanContext{} })
-		r.EndCall(ctx, c, answers, err)
+		ctx, c := r.StartCall(ctx, len(answers), noSpan)
+		r.EndCall(ctx, c, "hunter2", answers, err)
 	}
 	stored, throttled := attempt.Answer{Fate: attempt.Stored}, attempt.Answer{Fate: attempt.NotStored, Code: "RequestThrottled"}
 	altered := attempt.Answer{Fate: attempt.Altered, Err: errors.New("altered")}
@@ -111,24 +112,31 @@ func TestInstruments(t *testing.T) {
 	call(errors.New("no answer"), attempt.Answer{})
 
 	const (
-		queue = "messaging.destination.name=events.fifo"
-		send  = queue + ",messaging.operation.name=send,messaging.system=aws_sqs"
+		queue  = "messaging.destination.name=events.fifo"
+		server = "server.address=sqs.us-east-1.amazonaws.com,server.port=4566"
+		sent   = queue + ",messaging.operation.name=send,messaging.system=aws_sqs," + server
+		called = queue + ",messaging.operation.name=send,messaging.operation.type=send,messaging.system=aws_sqs," + server
 	)
 	got := collect(t, r.reader)
 	assert.ElementsMatch(t, []string{
-		"messaging.client.operation.duration s histogram " + send + " 2",
-		"messaging.client.operation.duration s histogram error.type=RequestThrottled," + send + " 1",
-		"messaging.client.operation.duration s histogram error.type=_OTHER," + send + " 1",
-		"messaging.client.sent.messages {message} counter " + send + " 2",
-		"messaging.client.sent.messages {message} counter error.type=RequestThrottled," + send + " 4",
-		"messaging.client.sent.messages {message} counter error.type=_OTHER," + send + " 2",
-		"sqs_fifo.body_hash.length_bytes By histogram " + queue + " 2",
-		"sqs_fifo.dedupe.collisions_detected {collision} counter " + queue + " 1",
-		"sqs_fifo.dedupe_window_hits {hit} counter " + queue + " 1",
-		"sqs_fifo.producer.violations {violation} counter " + queue + ",sqs_fifo.action=reject,sqs_fifo.rule.id=SF001 1",
-		"sqs_fifo.producer.violations {violation} counter " + queue + ",sqs_fifo.action=warn,sqs_fifo.rule.id=SF001 1",
-		"sqs_fifo.producer.violations {violation} counter " + queue + ",sqs_fifo.action=warn,sqs_fifo.rule.id=SF053 1",
-		"sqs_fifo.provenance.dropped {record} counter " + queue + " 1",
+		"messaging.client.operation.duration s histogram " + called + " 2",
+		"messaging.client.operation.duration s histogram error.type=RequestThrottled," + called + " 1",
+		"messaging.client.operation.duration s histogram error.type=_OTHER," + called + " 1",
+		"messaging.client.sent.messages {message} counter " + sent + " 2",
+		"messaging.client.sent.messages {message} counter error.type=RequestThrottled," + sent + " 4",
+		"messaging.client.sent.messages {message} counter error.type=_OTHER," + sent + " 2",
+		"sqs_fifo.body_hash.length_bytes By histogram " + here + " 2",
+		"sqs_fifo.dedupe.collisions_detected {collision} counter " + here + ",sqs_fifo.collision.kind=conflict 1",
+		"sqs_fifo.dedupe.collisions_detected {collision} counter " + here + ",sqs_fifo.collision.kind=attributes,sqs_fifo.event.source=kfm.a.b 1",
+		"sqs_fifo.dedupe_window_hits {hit} counter " + here + ",sqs_fifo.replay=true 1",
+		"sqs_fifo.producer.event.duration s histogram " + here + ",sqs_fifo.event.source=kfm.a.b,sqs_fifo.outcome=not_stored 1",
+		"sqs_fifo.producer.event.duration s histogram " + here + ",sqs_fifo.outcome=stored 1",
+		"sqs_fifo.producer.event.duration s histogram " + here + ",sqs_fifo.outcome=duplicate 1",
+		"sqs_fifo.producer.outcomes {event} counter error.type=closed," + here + ",sqs_fifo.event.source=kfm.a.b,sqs_fifo.outcome=not_stored 1",
+		"sqs_fifo.producer.violations {violation} counter " + here + ",sqs_fifo.action=reject,sqs_fifo.rule.id=SF001 1",
+		"sqs_fifo.producer.violations {violation} counter " + here + ",sqs_fifo.action=warn,sqs_fifo.rule.id=SF001 1",
+		"sqs_fifo.producer.violations {violation} counter " + here + ",sqs_fifo.action=warn,sqs_fifo.rule.id=SF053 1",
+		"sqs_fifo.provenance.dropped {record} counter " + here + " 1",
 	}, texts(got))
 	for _, s := range got {
 		if strings.HasPrefix(s.text, "sqs_fifo.body_hash.length_bytes ") {
@@ -138,18 +146,18 @@ func TestInstruments(t *testing.T) {
 	}
 }
 
-// A request without a stored message adds nothing to the successes, not
-// even a stream with zero.
+// A request without stored messages adds nothing to the successes, not even a zero
+// stream.
 func TestFailuresMakeNoStreamOfSuccesses(t *testing.T) {
 	r := newRig(t)
-	ctx, c := r.StartCall(t.Context(), 1, func(int) trace.SpanContext { return trace.SpanContext{} })
-	r.EndCall(ctx, c, []attempt.Answer{{Code: "E"}}, errors.New("failed"))
+	ctx, c := r.StartCall(t.Context(), 1, noSpan)
+	r.EndCall(ctx, c, "hunter2", []attempt.Answer{{Code: "E"}}, errors.New("failed"))
 	for _, s := range collect(t, r.reader) {
 		assert.Contains(t, s.text, "error.type=E")
 	}
 }
 
-// An ID of an event is never an attribute of a metric, because it has no bound.
+// An event ID is never a metric attribute, because IDs are unbounded.
 func TestMetricsHoldNoIDs(t *testing.T) {
 	r := newRig(t)
 	for range 3 {
@@ -157,15 +165,15 @@ func TestMetricsHoldNoIDs(t *testing.T) {
 		r.Describe(span, func() observe.Event {
 			return observe.Event{EventID: "hunter2", IdempotencyKey: "hunter2", DatasetID: "hunter2", Version: "hunter2"}
 		})
-		callCtx, c := r.StartCall(ctx, 1, func(int) trace.SpanContext { return span.SpanContext() })
+		callCtx, c := r.StartCall(ctx, 1, func(int) (trace.SpanContext, string) { return span.SpanContext(), "hunter2" })
 		err := errors.New("hunter2")
-		r.EndCall(callCtx, c, []attempt.Answer{{Err: err, MessageID: "hunter2", Sequence: "hunter2", Got: "hunter2", Field: "hunter2"}}, err)
-		r.EndEvent(ctx, span, observe.Ended{Attempts: 1, Duplicate: true, MessageID: "hunter2", ErrorType: "hunter2"})
+		r.EndCall(callCtx, c, "hunter2", []attempt.Answer{{Err: err, MessageID: "hunter2", Sequence: "hunter2", Got: "hunter2", Field: "hunter2"}}, err)
+		r.EndEvent(ctx, span, observe.Ended{Attempts: 1, Duplicate: true, MessageID: "hunter2", ErrorType: "closed"})
 	}
 	assert.NotContains(t, strings.Join(texts(collect(t, r.reader)), "\n"), "hunter2")
 }
 
-// deaf is a meter whose instruments are not enabled and must not be used.
+// deaf is a meter provider with disabled instruments. Using an instrument fails the test.
 type deaf struct {
 	metricnoop.MeterProvider
 	t *testing.T
@@ -223,8 +231,8 @@ func TestDisabledInstrumentsAreLeftAlone(t *testing.T) {
 	}
 }
 
-// brokenMeter fails to create one instrument, or to register a callback with all of
-// its readers.
+// brokenMeter fails to create one instrument, or to register a callback with all its
+// readers.
 type brokenMeter struct {
 	metricnoop.Meter
 	failOn     string
@@ -268,10 +276,6 @@ func (m brokenMeter) Int64ObservableUpDownCounter(name string, _ ...otelmetric.I
 	return metricnoop.Int64ObservableUpDownCounter{}, m.fault(name)
 }
 
-func (m brokenMeter) Int64ObservableCounter(name string, _ ...otelmetric.Int64ObservableCounterOption) (otelmetric.Int64ObservableCounter, error) {
-	return metricnoop.Int64ObservableCounter{}, m.fault(name)
-}
-
 func (m brokenMeter) Float64ObservableGauge(name string, _ ...otelmetric.Float64ObservableGaugeOption) (otelmetric.Float64ObservableGauge, error) {
 	return metricnoop.Float64ObservableGauge{}, m.fault(name)
 }
@@ -289,7 +293,7 @@ func (r registration) Unregister() error {
 	return errBroken
 }
 
-// New reports each instrument that could not be created, and leaves nothing behind.
+// New reports each instrument creation failure and leaves nothing registered.
 func TestNewFails(t *testing.T) {
 	t.Cleanup(func() { otel.SetErrorHandler(otel.ErrorHandlerFunc(func(error) {})) })
 	handled := 0
@@ -297,7 +301,7 @@ func TestNewFails(t *testing.T) {
 	for _, name := range []string{
 		"sqs_fifo.dedupe.collisions_detected", "sqs_fifo.producer.violations", "sqs_fifo.body_hash.length_bytes", "sqs_fifo.dedupe_window_hits",
 		"messaging.client.sent.messages", "messaging.client.operation.duration", "sqs_fifo.provenance.dropped",
-		"sqs_fifo.producer.paused_groups", "sqs_fifo.producer.outcomes", "sqs_fifo.producer.rate_limit", "RegisterCallback", "RegisterCallback without a registration",
+		"sqs_fifo.producer.group.paused", "sqs_fifo.producer.outcomes", "sqs_fifo.producer.retries", "sqs_fifo.producer.event.duration", "sqs_fifo.producer.rate_limit", "RegisterCallback", "RegisterCallback without a registration",
 	} {
 		registered := 0
 		o, err := observe.New(observe.Config{
@@ -312,7 +316,7 @@ func TestNewFails(t *testing.T) {
 	require.Equal(t, 1, handled, "an error of Unregister goes to the error handler of OpenTelemetry")
 }
 
-// Close unregisters once, however often it is called.
+// Close unregisters once, even if called several times.
 func TestCloseTwice(t *testing.T) {
 	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(error) {}))
 	registered := 0

@@ -8,7 +8,7 @@ import (
 	"go.opentelemetry.io/otel/metric"
 )
 
-// observables are the instruments of one snapshot, whose names begin with the prefix.
+// observables contains the instruments of a snapshot type. Their names start with prefix.
 type observables struct {
 	meter  metric.Meter
 	prefix string
@@ -16,17 +16,17 @@ type observables struct {
 	errs   []error
 }
 
-// now returns an instrument for what there is at an instant.
+// now returns an instrument for an amount at an instant.
 func (s *observables) now(name, unit, text string) metric.Int64ObservableUpDownCounter {
 	i, err := s.meter.Int64ObservableUpDownCounter(s.prefix+name, metric.WithUnit(unit), metric.WithDescription(text))
 	s.add(i, err)
 	return i
 }
 
-// count returns an instrument for what there has been since the producer began.
-func (s *observables) count(name, unit, text string) metric.Int64ObservableCounter {
-	i, err := s.meter.Int64ObservableCounter(s.prefix+name, metric.WithUnit(unit), metric.WithDescription(text))
-	s.add(i, err)
+// count returns a counter for a tally.
+func (s *observables) count(name, unit, text string) metric.Int64Counter {
+	i, err := s.meter.Int64Counter(s.prefix+name, metric.WithUnit(unit), metric.WithDescription(text))
+	s.errs = append(s.errs, err)
 	return i
 }
 
@@ -40,7 +40,7 @@ func (s *observables) add(i metric.Observable, err error) {
 	s.all, s.errs = append(s.all, i), append(s.errs, err)
 }
 
-// register lets readers of the metrics call observe, until unregister is called.
+// register registers observe with metric readers until unregister is called.
 func (s *observables) register(observe func(o metric.Observer)) (unregister func(), _ error) {
 	if err := errors.Join(s.errs...); err != nil {
 		return nil, err
@@ -57,7 +57,7 @@ func (s *observables) register(observe func(o metric.Observer)) (unregister func
 			otel.Handle(err)
 		}
 	}
-	if err != nil { // an SDK may have registered it with some of its readers
+	if err != nil { // the SDK may have registered some readers
 		unregister()
 		return nil, err
 	}

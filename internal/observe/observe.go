@@ -1,8 +1,9 @@
-// Package observe owns the instruments and spans of a producer, all that it emits
-// through OpenTelemetry. Its methods may be called from any goroutine; New and Close
-// must not be called under a lock, because an SDK calls Config.Snapshot under
-// one of its own. The package does not know events, errors or rules: it takes plain
-// values, and the caller decides what they are. Nothing it emits holds a payload.
+// Package observe provides a producer's and a consumer's instruments and spans: all
+// telemetry sent through OpenTelemetry. Methods may be called from any goroutine. Do not
+// call New, NewConsumer or Close under a lock taken by a Snapshot function, because an
+// SDK calls Snapshot under an SDK lock. The package does not know events, errors or
+// rules: callers pass plain values and decide their meaning. Telemetry never contains a
+// payload.
 package observe
 
 import (
@@ -28,11 +29,11 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/attempt"
 )
 
-// Scope is the instrumentation scope of all that the library emits.
+// Scope is the instrumentation scope of all library telemetry.
 const Scope = "github.com/kansas-frontier-matrix/sqsfifo"
 
-// Attributes of the KFM key specification (v10.3.1, "Telemetry Requirements") and
-// of this library.
+// Attributes of the KFM key specification (v10.3.1, "Telemetry Requirements") and of this
+// library.
 const (
 	attrIdempotencyKey    = attribute.Key("idempotency_key")
 	attrDuplicateDetected = attribute.Key("duplicate_detected")
@@ -44,12 +45,16 @@ const (
 	attrEventID           = attribute.Key("sqs_fifo.event_id")
 	attrRuleID            = attribute.Key("sqs_fifo.rule.id")
 	attrAction            = attribute.Key("sqs_fifo.action")
+	attrOutcome           = attribute.Key("sqs_fifo.outcome")
+	attrCollisionKind     = attribute.Key("sqs_fifo.collision.kind")
+	attrReplay            = attribute.Key("sqs_fifo.replay")
+	attrEventSource       = attribute.Key("sqs_fifo.event.source")
 )
 
-// otherError is the error.type of an error without a better one.
+// otherError is the error.type of errors without a better type.
 const otherError = "_OTHER"
 
-// Config describes an Observer. Nil providers and a nil propagator mean the global
+// Config configures an Observer. Nil providers and a nil propagator default to the global
 // ones.
 type Config struct {
 	Meter      metric.MeterProvider
@@ -57,34 +62,43 @@ type Config struct {
 	Propagator propagation.TextMapPropagator
 
 	QueueURL string
-	Version  string // of the library
+	Version  string // version of the library
 
-	// Rules are the IDs that Violated counts. They bound the attribute.
+	// Rules lists rule IDs counted by Violated. The list bounds the attribute's values.
 	Rules []string
 
-	// Snapshot is called by the readers of the metrics. Nil means that there are no
-	// such instruments. It is called from the goroutines of the metric
-	// readers, under a lock of the SDK and none of this package. It may take a
-	// lock of its own as long as nobody calls New or Close under that lock.
+	// NoEventSpans disables event spans.
+	NoEventSpans bool
+
+	// Metric readers call Snapshot from their own goroutines, under locks of the SDK and
+	// of this package; Close calls Snapshot once more. Nil disables the snapshot
+	// instruments. Snapshot may take a lock if New and Close are never called under the
+	// same lock.
 	Snapshot func() Snapshot
 
-	// StoreSnapshot is the same for what concerns a store. Nil means that there is none.
+	// StoreSnapshot is like Snapshot, for the store's counts. Nil means that the producer
+	// has no store.
 	StoreSnapshot func() StoreSnapshot
 
-	// ValidAttribute reports whether SQS accepts a message attribute of type
-	// String. Nil means that it accepts all of them.
+	// ValidAttribute reports whether SQS accepts a message attribute of type String. Nil
+	// means that SQS accepts all.
 	ValidAttribute func(name, value string) bool
 }
 
-// Observer is the telemetry of one producer.
+// Observer is the telemetry of a producer.
 type Observer struct {
 	instruments
 	tracer         trace.Tracer
-	silent         bool                 // spans lead nowhere
-	unset          trace.TracerProvider // spans lead nowhere while this is the global provider
+	silent         bool                 // spans are not recorded
+	unset          trace.TracerProvider // spans are not recorded while unset is global
 	propagator     propagation.TextMapPropagator
 	validAttribute func(name, value string) bool
 	unregister     func()
+	noEventSpans   bool
+
+	mu      sync.Mutex
+	own     *Source
+	sources []*Source // the first is own
 
 	eventName  string
 	eventStart []trace.SpanStartOption
@@ -92,9 +106,9 @@ type Observer struct {
 	callStart  []trace.SpanStartOption
 }
 
-// New creates the instruments. After an error nothing is registered.
+// New creates the instruments. On error it registers nothing.
 func New(c Config) (*Observer, error) {
-	o := &Observer{validAttribute: c.ValidAttribute}
+	o := &Observer{validAttribute: c.ValidAttribute, noEventSpans: c.NoEventSpans}
 	if c.Meter == nil {
 		c.Meter = otel.GetMeterProvider()
 	}
@@ -111,7 +125,7 @@ func New(c Config) (*Observer, error) {
 	o.tracer = c.Tracer.Tracer(Scope, trace.WithInstrumentationVersion(c.Version), trace.WithSchemaURL(semconv.SchemaURL))
 
 	queue := c.QueueURL[strings.LastIndexByte(c.QueueURL, '/')+1:]
-	common := trace.WithAttributes(destination(queue, c.QueueURL)...)
+	common := trace.WithAttributes(spanAttributes(c.QueueURL)...)
 	start := func(kind trace.SpanKind, operation string, operationType attribute.KeyValue) []trace.SpanStartOption {
 		return []trace.SpanStartOption{
 			trace.WithSpanKind(kind), common,
@@ -123,14 +137,15 @@ func New(c Config) (*Observer, error) {
 	o.callStart = start(trace.SpanKindClient, "send", semconv.MessagingOperationTypeSend)
 
 	meter := c.Meter.Meter(Scope, metric.WithInstrumentationVersion(c.Version), metric.WithSchemaURL(semconv.SchemaURL))
-	if err := o.create(meter, queue, c.Rules); err != nil {
+	if err := o.create(meter, c.QueueURL, c.Rules, c.StoreSnapshot != nil); err != nil {
 		return nil, err
 	}
-	unregister, err := observeSnapshots(meter, queue, c.Snapshot)
+	o.own = o.Source("")
+	unregister, err := o.observeSnapshots(meter, &c)
 	if err != nil {
 		return nil, err
 	}
-	unregisterStore, err := observeStore(meter, queue, c.StoreSnapshot)
+	unregisterStore, err := o.observeStore(meter, &c)
 	if err != nil {
 		unregister()
 		return nil, err
@@ -142,31 +157,45 @@ func New(c Config) (*Observer, error) {
 	return o, nil
 }
 
-// destination returns the span attributes that name the queue.
-func destination(queue, queueURL string) []attribute.KeyValue {
-	out := []attribute.KeyValue{
-		semconv.MessagingSystemAWSSQS,
-		semconv.MessagingDestinationName(queue),
-		semconv.AWSSQSQueueURL(queueURL),
-	}
-	if u, err := url.Parse(queueURL); err == nil && u.Hostname() != "" {
-		out = append(out, semconv.ServerAddress(u.Hostname()))
-		if port, err := strconv.Atoi(u.Port()); err == nil {
-			out = append(out, semconv.ServerPort(port))
-		}
-	}
-	return out
+// queueAttributes returns the attribute shared by all metrics. SDK work per measurement
+// grows with the number of attributes, so only request metrics include the server.
+func queueAttributes(queueURL string) []attribute.KeyValue {
+	return []attribute.KeyValue{semconv.MessagingDestinationName(queueURL[strings.LastIndexByte(queueURL, '/')+1:])}
 }
 
-// Close ends the calls of Config.Snapshot and Config.StoreSnapshot. The SDK of OpenTelemetry lets it wait
-// for a call that is running, so it must not be called under a lock that
-// Snapshot takes. All other methods still work afterwards. Close may be called
-// several times.
+// requestAttributes returns attributes of the queue, its server and the messaging system,
+// for spans and for metrics of the semantic conventions.
+func requestAttributes(queueURL string) []attribute.KeyValue {
+	out := append(queueAttributes(queueURL), semconv.MessagingSystemAWSSQS)
+	u, err := url.Parse(queueURL)
+	if err != nil || u.Hostname() == "" {
+		return out
+	}
+	out = append(out, semconv.ServerAddress(u.Hostname()))
+	port, err := strconv.Atoi(u.Port())
+	switch {
+	case err == nil:
+	case u.Scheme == "http":
+		port = 80
+	default:
+		port = 443
+	}
+	return append(out, semconv.ServerPort(port))
+}
+
+func spanAttributes(queueURL string) []attribute.KeyValue {
+	return append(requestAttributes(queueURL), semconv.AWSSQSQueueURL(queueURL))
+}
+
+// Close adds the last counts to the counters and stops calls of Config.Snapshot and
+// Config.StoreSnapshot. OpenTelemetry's SDK may wait for a running call, so the caller
+// must not hold a lock taken by either function. All other methods continue to work.
+// Close may be called several times.
 func (o *Observer) Close() { o.unregister() }
 
-// isUnset reports whether the global provider is the placeholder that OpenTelemetry
-// installs until a program sets its own. Its spans lead nowhere but cost time and
-// memory.
+// isUnset reports whether the global provider is OpenTelemetry's placeholder, present
+// until a program sets a global provider. Placeholder spans are not recorded but cost
+// time and memory.
 func isUnset(p trace.TracerProvider) bool {
 	t := reflect.TypeOf(p)
 	return t.Kind() == reflect.Pointer && t.Elem().PkgPath() == "go.opentelemetry.io/otel/internal/global"
@@ -176,19 +205,20 @@ func (o *Observer) isSilent() bool {
 	return o.silent || o.unset != nil && otel.GetTracerProvider() == o.unset
 }
 
-// StartEvent starts the PRODUCER span of one event. EndEvent ends it.
+// StartEvent starts an event's PRODUCER span. EndEvent ends the span. Without event spans
+// StartEvent returns ctx and a no-op span.
 func (o *Observer) StartEvent(ctx context.Context) (context.Context, trace.Span) {
-	if o.isSilent() {
+	if o.noEventSpans || o.isSilent() {
 		return ctx, noop.Span{}
 	}
 	return o.tracer.Start(ctx, o.eventName, o.eventStart...)
 }
 
-// Event describes one event. An empty field has no attribute.
+// Event describes an event. Empty fields are omitted from the span.
 type Event struct{ EventID, IdempotencyKey, DatasetID, Version, ArtifactChecksum, CARELabel string }
 
-// Describe sets the attributes of an event's span. It calls event only if the span
-// records.
+// Describe sets attributes of an event's span. It calls event only if the span is
+// recording.
 func (o *Observer) Describe(span trace.Span, event func() Event) {
 	if !span.IsRecording() {
 		return
@@ -201,19 +231,24 @@ func (o *Observer) Describe(span trace.Span, event func() Event) {
 	span.SetAttributes(slices.DeleteFunc(attributes, func(kv attribute.KeyValue) bool { return kv.Value.AsString() == "" })...)
 }
 
-// Ended is the outcome of one event.
+// Ended describes an event's outcome.
 type Ended struct {
+	Source  *Source // nil means the unnamed source
+	Outcome Outcome
+
+	Took                time.Duration // from submission to outcome
 	BodyBytes, Attempts int
 	Duplicate, Replay   bool
-	Recorded            bool   // a duplicate that a store knew, which is no hit of the window
+	Recorded            bool   // duplicate known to a store, not found by SQS
 	MessageID           string // ignored after an error
-	ErrorType           string // "" after a success
+	ErrorType           string // empty on success
 }
 
-// EndEvent counts the outcome of an event and ends its span. Violations are counted
-// by Violated, which must be called first: an ended span takes no events.
+// EndEvent counts an event's outcome and ends its span. Call Violated for its violations
+// first: an ended span accepts no span events.
 func (o *Observer) EndEvent(ctx context.Context, span trace.Span, e Ended) {
-	o.countEvent(ctx, e)
+	o.countEvent(ctx, &e)
+	o.countOutcome(ctx, &e)
 	if span.IsRecording() {
 		span.SetAttributes(attrDuplicateDetected.Bool(e.Duplicate), attrReplayTriggered.Bool(e.Replay))
 		if e.ErrorType == "" {
@@ -225,8 +260,8 @@ func (o *Observer) EndEvent(ctx context.Context, span trace.Span, e Ended) {
 	span.End()
 }
 
-// fail marks a span as failed. The text of an error may quote keys and what the
-// service answered; the type is enough here.
+// fail marks a span as failed. It records only the error type, because the error text may
+// quote keys and service responses.
 func fail(span trace.Span, errorType string) {
 	span.SetAttributes(semconv.ErrorTypeKey.String(errorType))
 	span.SetStatus(codes.Error, "")
@@ -238,40 +273,46 @@ type Call struct {
 	began time.Time
 }
 
-// StartCall starts the CLIENT span of a request with n messages, n at least 1, and
-// links it to the spans of their events. EndCall ends it.
-func (o *Observer) StartCall(ctx context.Context, n int, spanOf func(i int) trace.SpanContext) (context.Context, Call) {
+// StartCall starts the CLIENT span of a request with n messages, n at least 1, linked to
+// the spans of their events. origin returns the span and ID of event i. EndCall ends the
+// span.
+func (o *Observer) StartCall(ctx context.Context, n int, origin func(i int) (trace.SpanContext, string)) (context.Context, Call) {
 	c := Call{noop.Span{}, time.Now()}
 	if o.isSilent() {
 		return ctx, c
 	}
-	options := o.callStart
-	if spanOf(0).IsValid() {
-		links := make([]trace.Link, n)
-		for i := range links {
-			links[i].SpanContext = spanOf(i)
+	var links []trace.Link
+	for i := range n {
+		if span, id := origin(i); span.IsValid() {
+			links = append(links, trace.Link{SpanContext: span, Attributes: []attribute.KeyValue{attrEventID.String(id)}})
 		}
-		options = append(slices.Clip(options), trace.WithLinks(links...))
-		if n > 1 {
-			options = append(options, trace.WithAttributes(semconv.MessagingBatchMessageCount(n)))
-		}
+	}
+	options := append(slices.Clip(o.callStart), trace.WithLinks(links...))
+	if n > 1 {
+		options = append(options, trace.WithAttributes(semconv.MessagingBatchMessageCount(n)))
 	}
 	ctx, c.span = o.tracer.Start(ctx, o.callName, options...)
 	return ctx, c
 }
 
-// EndCall counts a request and its messages and ends its span. There is one answer
-// for each message, whatever err is; err is that of the request as a whole.
-func (o *Observer) EndCall(ctx context.Context, c Call, answers []attempt.Answer, err error) {
+// EndCall counts a request and its messages, and ends its span. answers contains an
+// answer per message even if err is set; err is the error of the whole request. An empty
+// requestID is omitted from the span.
+func (o *Observer) EndCall(ctx context.Context, c Call, requestID string, answers []attempt.Answer, err error) {
 	o.countCall(ctx, time.Since(c.began), answers, err)
-	if err != nil && c.span.IsRecording() {
-		fail(c.span, requestErrorType(answers))
+	if c.span.IsRecording() {
+		if requestID != "" {
+			c.span.SetAttributes(semconv.AWSRequestID(requestID))
+		}
+		if err != nil {
+			fail(c.span, requestErrorType(answers))
+		}
 	}
 	c.span.End()
 }
 
-// Violated counts a finding with which an event was refused or, if warned, sent all
-// the same, and adds it to the span in ctx.
+// Violated counts a violation by an event refused or, if warned, sent anyway. It also
+// adds a span event to the span in ctx.
 func (o *Observer) Violated(ctx context.Context, rule string, warned bool) {
 	o.countViolation(ctx, rule, warned)
 	if span := trace.SpanFromContext(ctx); span.IsRecording() {
@@ -279,32 +320,30 @@ func (o *Observer) Violated(ctx context.Context, rule string, warned bool) {
 	}
 }
 
-// What SQS counts of an attribute besides its name and value, and how many
-// attributes it accepts.
+// Type counted by SQS as part of each attribute, and maximum number of attributes.
 const (
 	stringType    = "String"
 	maxAttributes = 10
 )
 
-// Inject returns the attributes, all of type String, that carry the trace context
-// and the baggage of ctx, and how many bytes SQS counts for them. They are returned
-// apart from own, the attributes of the message, which Inject does not change: a
-// caller may send the message again without them. There are none if own has one of
-// them already, if they need more than free bytes, or if the message would have
-// more attributes than SQS accepts.
+// Inject returns attributes, all of type String, with the trace context and baggage of
+// ctx, and the number of bytes counted by SQS for these attributes. Inject does not
+// change own, the message's attributes, so a caller may resend the message without trace
+// context. Inject returns nil if own already contains any of the attributes, if the
+// attributes need more than free bytes, or if the message would exceed SQS's attribute
+// limit.
 func (o *Observer) Inject(ctx context.Context, own map[string]string, free int) (carried map[string]string, size int) {
-	// A propagator has nothing to say without a trace and baggage.
+	// Without a trace and baggage, there is nothing to propagate.
 	if !trace.SpanContextFromContext(ctx).IsValid() && baggage.FromContext(ctx).Len() == 0 {
 		return nil, 0
 	}
-	carrier := propagation.MapCarrier{}
-	o.propagator.Inject(ctx, carrier)
+	carrier := o.contextOf(ctx)
 	for name, value := range carrier {
 		if _, taken := own[name]; taken {
-			return nil, 0 // the message belongs to another trace: half of this one would mislead
+			return nil, 0 // the message belongs to another trace; avoid mixing
 		}
 		if o.validAttribute != nil && !o.validAttribute(name, value) {
-			delete(carrier, name) // SQS would refuse the event because of it
+			delete(carrier, name) // SQS would refuse the event
 			continue
 		}
 		size += len(name) + len(stringType) + len(value)
@@ -315,7 +354,20 @@ func (o *Observer) Inject(ctx context.Context, own map[string]string, free int) 
 	return carrier, size
 }
 
-// errorTypeOf returns the error code of SQS, of which there are few.
+// contextOf returns the trace context of ctx, or nil if the propagator panics: trace
+// context must not cost an event, and a panic would leave the event's span open.
+func (o *Observer) contextOf(ctx context.Context) (carrier propagation.MapCarrier) {
+	defer func() {
+		if recover() != nil {
+			carrier = nil
+		}
+	}()
+	carrier = propagation.MapCarrier{}
+	o.propagator.Inject(ctx, carrier)
+	return carrier
+}
+
+// errorTypeOf returns the SQS error code, one of a small set.
 func errorTypeOf(a attempt.Answer) string {
 	if a.Code == "" {
 		return otherError
@@ -323,8 +375,8 @@ func errorTypeOf(a attempt.Answer) string {
 	return a.Code
 }
 
-// requestErrorType returns the error type of a request that failed as a whole:
-// its messages share it.
+// requestErrorType returns the error type of a failed request, shared by all its
+// messages.
 func requestErrorType(answers []attempt.Answer) string {
 	if len(answers) == 0 {
 		return otherError

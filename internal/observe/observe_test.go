@@ -31,7 +31,7 @@ import (
 
 const queueURL = "https://sqs.us-east-1.amazonaws.com:4566/123456789012/events.fifo"
 
-// rig is an observer and what a collector would see of it.
+// rig is an observer with a collector's view of its telemetry.
 type rig struct {
 	*observe.Observer
 	reader *metric.ManualReader
@@ -67,7 +67,7 @@ func attributesOf(s sdktrace.ReadOnlySpan) map[string]any {
 	return out
 }
 
-// with returns the attributes that each span of an operation has, and more.
+// with returns the attributes of each span of an operation, plus more.
 func with(operation string, more map[string]any) map[string]any {
 	out := map[string]any{
 		"messaging.system":           "aws_sqs",
@@ -123,7 +123,7 @@ func TestEventSpans(t *testing.T) {
 	assert.Equal(t, []attribute.KeyValue{attribute.String("sqs_fifo.rule.id", "SF001")}, spans[1].Events()[0].Attributes)
 }
 
-// A caller computes nothing for a span that does not record.
+// Callers compute no attributes for non-recording spans.
 func TestDescribeIsLazy(t *testing.T) {
 	r := newRig(t, func(c *observe.Config) {
 		c.Tracer = sdktrace.NewTracerProvider(sdktrace.WithSampler(sdktrace.NeverSample()))
@@ -131,6 +131,8 @@ func TestDescribeIsLazy(t *testing.T) {
 	_, span := r.StartEvent(t.Context())
 	r.Describe(span, func() observe.Event { t.Error("called"); return observe.Event{} })
 }
+
+func noSpan(int) (trace.SpanContext, string) { return trace.SpanContext{}, "" }
 
 func TestCallSpans(t *testing.T) {
 	r := newRig(t)
@@ -140,18 +142,18 @@ func TestCallSpans(t *testing.T) {
 		ctx, span := r.StartEvent(t.Context())
 		contexts, events = append(contexts, ctx), append(events, span.SpanContext())
 	}
-	spanOf := func(i int) trace.SpanContext { return events[i] }
+	spanOf := func(i int) (trace.SpanContext, string) { return events[i], fmt.Sprint("event-", i) }
 	stored := attempt.Answer{Fate: attempt.Stored}
 
 	ctx, call := r.StartCall(t.Context(), 3, spanOf)
-	r.EndCall(ctx, call, []attempt.Answer{stored, {Fate: attempt.NotStored, Code: "E"}, stored}, nil)
-	ctx, call = r.StartCall(contexts[1], 1, func(int) trace.SpanContext { return events[1] })
+	r.EndCall(ctx, call, "request-1", []attempt.Answer{stored, {Fate: attempt.NotStored, Code: "E"}, stored}, nil)
+	ctx, call = r.StartCall(contexts[1], 1, func(int) (trace.SpanContext, string) { return events[1], "event-1" })
 	inContext := trace.SpanContextFromContext(ctx)
-	r.EndCall(ctx, call, []attempt.Answer{{Code: "RequestThrottled"}}, errors.New("hunter2"))
+	r.EndCall(ctx, call, "", []attempt.Answer{{Code: "RequestThrottled"}}, errors.New("hunter2"))
 	ctx, call = r.StartCall(t.Context(), 3, spanOf)
-	r.EndCall(ctx, call, []attempt.Answer{{}, {}, {}}, errors.New("hunter2"))
-	ctx, call = r.StartCall(t.Context(), 2, func(int) trace.SpanContext { return trace.SpanContext{} })
-	r.EndCall(ctx, call, []attempt.Answer{stored, stored}, nil)
+	r.EndCall(ctx, call, "", []attempt.Answer{{}, {}, {}}, errors.New("hunter2"))
+	ctx, call = r.StartCall(t.Context(), 2, noSpan)
+	r.EndCall(ctx, call, "", []attempt.Answer{stored, stored}, nil)
 
 	spans := r.spans.Ended()
 	require.Len(t, spans, 4)
@@ -162,10 +164,10 @@ func TestCallSpans(t *testing.T) {
 		status     codes.Code
 		parent     trace.SpanID
 	}{
-		{with("send", map[string]any{"messaging.batch.message_count": int64(3)}), events, codes.Unset, trace.SpanID{}},
+		{with("send", map[string]any{"messaging.batch.message_count": int64(3), "aws.request_id": "request-1"}), events, codes.Unset, trace.SpanID{}},
 		{with("send", map[string]any{"error.type": "RequestThrottled"}), events[1:2], codes.Error, events[1].SpanID()},
 		{with("send", map[string]any{"messaging.batch.message_count": int64(3), "error.type": "_OTHER"}), events, codes.Error, trace.SpanID{}},
-		{with("send", nil), nil, codes.Unset, trace.SpanID{}},
+		{with("send", map[string]any{"messaging.batch.message_count": int64(2)}), nil, codes.Unset, trace.SpanID{}},
 	} {
 		s := spans[i]
 		assert.Equal(t, "send events.fifo", s.Name())
@@ -176,28 +178,30 @@ func TestCallSpans(t *testing.T) {
 		var links []trace.SpanContext
 		for _, l := range s.Links() {
 			links = append(links, l.SpanContext)
+			want := fmt.Sprint("event-", slices.IndexFunc(events, func(of trace.SpanContext) bool { return of.Equal(l.SpanContext) }))
+			assert.Equal(t, []attribute.KeyValue{attribute.String("sqs_fifo.event_id", want)}, l.Attributes)
 		}
 		assert.Equal(t, want.links, links, i)
 	}
 }
 
-// A request that failed before there were answers has an error type, too.
+// A request failing before any answer also has an error type.
 func TestCallWithoutAnswers(t *testing.T) {
 	r := newRig(t)
-	ctx, call := r.StartCall(t.Context(), 1, func(int) trace.SpanContext { return trace.SpanContext{} })
-	r.EndCall(ctx, call, nil, errors.New("failed"))
+	ctx, call := r.StartCall(t.Context(), 1, noSpan)
+	r.EndCall(ctx, call, "", nil, errors.New("failed"))
 	assert.Equal(t, "_OTHER", attributesOf(r.spans.Ended()[0])["error.type"])
 }
 
-// Requests under way at once do not share the options of their spans.
+// Concurrent requests do not share span options.
 func TestConcurrentCalls(t *testing.T) {
 	r := newRig(t)
 	_, span := r.StartEvent(t.Context())
 	var wg sync.WaitGroup
 	for n := range 16 {
 		wg.Go(func() {
-			ctx, call := r.StartCall(t.Context(), n+2, func(int) trace.SpanContext { return span.SpanContext() })
-			r.EndCall(ctx, call, make([]attempt.Answer, n+2), nil)
+			ctx, call := r.StartCall(t.Context(), n+2, func(int) (trace.SpanContext, string) { return span.SpanContext(), "id" })
+			r.EndCall(ctx, call, "", make([]attempt.Answer, n+2), nil)
 		})
 	}
 	wg.Wait()
@@ -206,7 +210,7 @@ func TestConcurrentCalls(t *testing.T) {
 	}
 }
 
-// useEverything calls each method that the path of an event calls.
+// useEverything calls each method on an event's path.
 func useEverything(o *observe.Observer, ctx context.Context, err error) {
 	answers := [2]attempt.Answer{{Fate: attempt.Stored}, {Fate: attempt.Stored}}
 	if err != nil {
@@ -215,16 +219,15 @@ func useEverything(o *observe.Observer, ctx context.Context, err error) {
 	ctx, span := o.StartEvent(ctx)
 	o.Describe(span, func() observe.Event { return observe.Event{EventID: answers[0].MessageID} })
 	o.Violated(ctx, "SF001", false)
-	o.Collided(ctx)
+	o.Collided(ctx, nil, observe.Conflict)
 	o.DroppedRecord()
 	carried, size := o.Inject(ctx, nil, 1<<20)
-	callCtx, call := o.StartCall(ctx, len(answers), func(i int) trace.SpanContext { _ = answers[i]; return span.SpanContext() })
-	o.EndCall(callCtx, call, answers[:], err)
+	callCtx, call := o.StartCall(ctx, len(answers), func(i int) (trace.SpanContext, string) { return span.SpanContext(), answers[i].MessageID })
+	o.EndCall(callCtx, call, "", answers[:], err)
 	o.EndEvent(ctx, span, observe.Ended{BodyBytes: size + len(carried), Attempts: 1, Duplicate: true, MessageID: "m"})
 }
 
-// Telemetry that nobody listens to allocates nothing, after a success and after a
-// failure.
+// Telemetry without listeners allocates no memory, after success and after failure.
 func TestNobodyListens(t *testing.T) {
 	r := newRig(t, func(c *observe.Config) {
 		c.Meter, c.Tracer = metricnoop.NewMeterProvider(), tracenoop.NewTracerProvider()
@@ -238,9 +241,8 @@ func TestNobodyListens(t *testing.T) {
 	assert.False(t, span.SpanContext().IsValid())
 }
 
-// global returns what is collected from the providers that the test below makes
-// global, as a program does. Instruments that exist already take only the first
-// ones of a process.
+// global returns data collected from the providers made global by the next test, as in a
+// program. Existing instruments accept only the first global providers of a process.
 var global = sync.OnceValue(func() (r rig) {
 	r.reader, r.spans = metric.NewManualReader(), tracetest.NewSpanRecorder()
 	otel.SetTracerProvider(sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(r.spans)))
@@ -248,8 +250,8 @@ var global = sync.OnceValue(func() (r rig) {
 	return r
 })
 
-// As long as a program sets no global provider, an observer is silent and allocates
-// nothing. When the program sets one, the observer uses it.
+// Until a program sets a global provider, an observer is silent and allocates no memory.
+// Once the program sets a provider, the observer uses it.
 func TestGlobalProviders(t *testing.T) {
 	o, err := observe.New(observe.Config{QueueURL: queueURL, Rules: []string{"SF001"}})
 	require.NoError(t, err)
@@ -257,8 +259,8 @@ func TestGlobalProviders(t *testing.T) {
 	ctx := t.Context()
 	silent := func() {
 		spanCtx, span := o.StartEvent(ctx)
-		callCtx, call := o.StartCall(spanCtx, 1, func(int) trace.SpanContext { return span.SpanContext() })
-		o.EndCall(callCtx, call, nil, nil)
+		callCtx, call := o.StartCall(spanCtx, 1, func(int) (trace.SpanContext, string) { return span.SpanContext(), "id" })
+		o.EndCall(callCtx, call, "", nil, nil)
 		o.EndEvent(spanCtx, span, observe.Ended{})
 	}
 	unset := otel.GetTracerProvider()
@@ -266,7 +268,7 @@ func TestGlobalProviders(t *testing.T) {
 
 	before := len(global().spans.Ended())
 	t.Cleanup(func() { otel.SetTracerProvider(unset) })
-	if otel.GetTracerProvider() == unset { // the test runs for the second time
+	if otel.GetTracerProvider() == unset { // the test's second run
 		otel.SetTracerProvider(sdktrace.NewTracerProvider())
 	}
 	useEverything(o, ctx, nil)
@@ -283,16 +285,39 @@ func TestGlobalProviders(t *testing.T) {
 	assert.Len(t, rm.ScopeMetrics, 1)
 }
 
-// The time between StartCall and EndCall is measured, with and without spans.
+// The measured duration covers StartCall to EndCall, with and without spans.
 func TestDuration(t *testing.T) {
 	for _, tracer := range []trace.TracerProvider{tracenoop.NewTracerProvider(), sdktrace.NewTracerProvider()} {
 		synctest.Test(t, func(t *testing.T) {
 			r := newRig(t, func(c *observe.Config) { c.Tracer = tracer })
-			ctx, call := r.StartCall(t.Context(), 1, func(int) trace.SpanContext { return trace.SpanContext{} })
+			ctx, call := r.StartCall(t.Context(), 1, noSpan)
 			time.Sleep(1500 * time.Millisecond)
-			r.EndCall(ctx, call, []attempt.Answer{{Fate: attempt.Stored}}, nil)
+			r.EndCall(ctx, call, "", []attempt.Answer{{Fate: attempt.Stored}}, nil)
 			assert.InDelta(t, 1.5, collect(t, r.reader)[0].sum, 0)
 		})
+	}
+}
+
+// Without event spans, a request links to callers' spans.
+func TestNoEventSpans(t *testing.T) {
+	r := newRig(t, func(c *observe.Config) { c.NoEventSpans = true })
+	ctx, span := r.StartEvent(t.Context())
+	assert.Equal(t, t.Context(), ctx)
+	assert.False(t, span.SpanContext().IsValid())
+	r.EndEvent(ctx, span, observe.Ended{})
+	ctx, call := r.StartCall(t.Context(), 1, noSpan)
+	r.EndCall(ctx, call, "", []attempt.Answer{{Fate: attempt.Stored}}, nil)
+	require.Len(t, r.spans.Ended(), 1)
+	assert.Equal(t, "send events.fifo", r.spans.Ended()[0].Name())
+}
+
+// The port comes from the URL, or from its scheme.
+func TestServerPort(t *testing.T) {
+	for url, want := range map[string]any{"https://a/1/q.fifo": int64(443), "http://a/1/q.fifo": int64(80), "http://a:4566/1/q.fifo": int64(4566), "q.fifo": nil} {
+		r := newRig(t, func(c *observe.Config) { c.QueueURL = url })
+		ctx, span := r.StartEvent(t.Context())
+		r.EndEvent(ctx, span, observe.Ended{})
+		assert.Equal(t, want, attributesOf(r.spans.Ended()[0])["server.port"], url)
 	}
 }
 
@@ -318,8 +343,8 @@ func ExampleObserver() {
 	}
 	defer o.Close()
 	ctx, span := o.StartEvent(context.Background())
-	callCtx, call := o.StartCall(ctx, 1, func(int) trace.SpanContext { return span.SpanContext() })
-	o.EndCall(callCtx, call, []attempt.Answer{{Fate: attempt.Stored, MessageID: "m1"}}, nil)
+	callCtx, call := o.StartCall(ctx, 1, func(int) (trace.SpanContext, string) { return span.SpanContext(), "id" })
+	o.EndCall(callCtx, call, "", []attempt.Answer{{Fate: attempt.Stored, MessageID: "m1"}}, nil)
 	o.EndEvent(ctx, span, observe.Ended{BodyBytes: 2, Attempts: 1, MessageID: "m1"})
 	for _, s := range slices.Backward(spans.Ended()) {
 		fmt.Println(s.SpanKind(), s.Name())

@@ -1,65 +1,108 @@
 package observe
 
 import (
-	"go.opentelemetry.io/otel/attribute"
+	"math"
+
 	"go.opentelemetry.io/otel/metric"
-	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
 )
 
-// Snapshot is what a producer holds at one instant, and what it has counted since it
-// began.
+// Snapshot contains a producer's state at an instant and its counts since its start.
 type Snapshot struct {
-	// Now.
-	Events, Bytes, Requests, PausedGroups int64
-	OldestAge                             float64 // seconds
-	RateLimit                             float64 // requests a second; 0 means none
+	// Current state. A limit of 0 means unlimited.
+	Events, EventLimit, Bytes, ByteLimit, Requests, RequestLimit int64
+	Keys, KeyLimit                                               int64
+	PausedGroups, BlockedCallers                                 int64
 
-	// Since the beginning.
-	Stored, Duplicates, NotStored, InDoubt, Altered int64 // Stored without Duplicates
-	Retries, Throttles                              int64
+	OldestAge, OldestPause float64 // seconds
+	RateLimit              float64 // requests per second; 0 means unlimited
+	ClockSkew              float64 // seconds SQS's clock is ahead; NaN if unknown
+
+	// Counts since the start.
+	Retries, Throttles, Pauses, Waits int64
 }
 
-const attrOutcome = attribute.Key("sqs_fifo.outcome")
+var producers = sharing[Snapshot]{merge: Snapshot.merge}
 
-// observeSnapshots lets readers of the metrics call snapshot, until unregister is
-// called. If snapshot is nil there are no such instruments.
-func observeSnapshots(meter metric.Meter, queue string, snapshot func() Snapshot) (unregister func(), err error) {
-	if snapshot == nil {
+// merge adds amounts and keeps the maximum ages and the largest absolute skew.
+func (s Snapshot) merge(o Snapshot) Snapshot {
+	s.Events, s.EventLimit = s.Events+o.Events, s.EventLimit+o.EventLimit
+	s.Bytes, s.ByteLimit = s.Bytes+o.Bytes, s.ByteLimit+o.ByteLimit
+	s.Requests, s.RequestLimit = s.Requests+o.Requests, s.RequestLimit+o.RequestLimit
+	s.Keys, s.KeyLimit = s.Keys+o.Keys, s.KeyLimit+o.KeyLimit
+	s.PausedGroups, s.BlockedCallers = s.PausedGroups+o.PausedGroups, s.BlockedCallers+o.BlockedCallers
+	s.OldestAge, s.OldestPause = max(s.OldestAge, o.OldestAge), max(s.OldestPause, o.OldestPause)
+	s.RateLimit += o.RateLimit
+	if math.IsNaN(s.ClockSkew) || math.Abs(o.ClockSkew) > math.Abs(s.ClockSkew) {
+		s.ClockSkew = o.ClockSkew
+	}
+	return s
+}
+
+// observeSnapshots registers c.Snapshot with metric readers until leave is called. A nil
+// c.Snapshot creates no instruments.
+func (o *Observer) observeSnapshots(meter metric.Meter, c *Config) (leave func(), err error) {
+	if c.Snapshot == nil {
 		return func() {}, nil
 	}
 	i := &observables{meter: meter, prefix: "sqs_fifo.producer."}
-	events := i.now("pending_events", "{event}", "Events that were submitted and whose outcome has not been reported.")
-	bytes := i.now("pending_bytes", "By", "Size of those events, as SQS counts it.")
-	requests := i.now("active_requests", "{request}", "Requests under way.")
-	paused := i.now("paused_groups", "{group}", "Message groups that are paused after an event failed.")
+	events := i.now("event.pending", "{event}", "Events that were submitted and have no reported outcome.")
+	eventLimit := i.now("event.limit", "{event}", "Largest number of pending events (Delivery.BufferEvents).")
+	bytes := i.now("buffer.usage", "By", "Size of the pending events, as SQS counts it.")
+	byteLimit := i.now("buffer.limit", "By", "Largest size of the pending events (Delivery.BufferBytes).")
+	requests := i.now("request.active", "{request}", "Requests under way.")
+	requestLimit := i.now("request.limit", "{request}", "Largest number of requests under way (Delivery.InFlight).")
+	keys := i.now("key.remembered", "{key}", "Dedupe keys in memory, some of them no longer needed.")
+	keyLimit := i.now("key.limit", "{key}", "Largest number of dedupe keys in memory (Delivery.Memory.MaxKeys); absent without a limit.")
+	paused := i.now("group.paused", "{group}", "Message groups that are paused after an event failed.")
+	blocked := i.now("caller.blocked", "{call}", "Calls that wait for room in the buffer.")
 	oldest := i.gauge("oldest_event_age", "s", "Time since the oldest event without a reported outcome was submitted.")
+	oldestPause := i.gauge("oldest_pause_age", "s", "Time since the oldest pause of a message group began; 0 without a pause.")
 	limit := i.gauge("rate_limit", "{request}/s", "Requests a second to which throttles have limited the producer; absent without a limit.")
-	outcomes := i.count("outcomes", "{event}", "Events by what became of them.")
+	skew := i.gauge("clock_skew", "s", "Seconds that SQS's clock is ahead of this machine's; absent before the first answer.")
+
 	retries := i.count("retries", "{attempt}", "Attempts of an event after its first one.")
 	throttles := i.count("throttles", "{request}", "Requests that SQS throttled, in whole or in part.")
+	pauses := i.count("pauses", "{pause}", "Pauses of message groups that began.")
+	waits := i.count("waits", "{call}", "Calls that found no room in the buffer and waited.")
 
-	destination := semconv.MessagingDestinationName(queue)
-	here := metric.WithAttributeSet(attribute.NewSet(destination))
-	of := func(outcome string) metric.ObserveOption {
-		return metric.WithAttributeSet(attribute.NewSet(destination, attrOutcome.String(outcome)))
-	}
-	stored, duplicate, notStored, inDoubt, altered := of("stored"), of("duplicate"), of("not_stored"), of("in_doubt"), of("altered")
-	return i.register(func(o metric.Observer) {
-		s := snapshot()
-		o.ObserveInt64(events, s.Events, here)
-		o.ObserveInt64(bytes, s.Bytes, here)
-		o.ObserveInt64(requests, s.Requests, here)
-		o.ObserveInt64(paused, s.PausedGroups, here)
-		o.ObserveFloat64(oldest, s.OldestAge, here)
-		if s.RateLimit > 0 {
-			o.ObserveFloat64(limit, s.RateLimit, here)
-		}
-		o.ObserveInt64(outcomes, s.Stored, stored)
-		o.ObserveInt64(outcomes, s.Duplicates, duplicate)
-		o.ObserveInt64(outcomes, s.NotStored, notStored)
-		o.ObserveInt64(outcomes, s.InDoubt, inDoubt)
-		o.ObserveInt64(outcomes, s.Altered, altered)
-		o.ObserveInt64(retries, s.Retries, here)
-		o.ObserveInt64(throttles, s.Throttles, here)
+	counts := &tally{series: []series{{retries, with(o.queue)}, {throttles, with(o.queue)}, {pauses, with(o.queue)}, {waits, with(o.queue)}}}
+	begun := &tally{series: o.zeros()}
+	m := &member[Snapshot]{c.Snapshot, func(s Snapshot) {
+		begun.add(make([]int64, len(begun.series))...)
+		counts.add(s.Retries, s.Throttles, s.Pauses, s.Waits)
+		o.countSources()
+	}}
+	here := setOf(o.queue)
+	return producers.join(groupKey{c.Meter, queueAttributes(c.QueueURL)[0]}, m, func(read func() Snapshot) (func(), error) {
+		return i.register(func(to metric.Observer) {
+			s := read()
+			for _, at := range []struct {
+				of    metric.Int64Observable
+				value int64
+			}{
+				{events, s.Events},
+				{eventLimit, s.EventLimit},
+				{bytes, s.Bytes},
+				{byteLimit, s.ByteLimit},
+				{requests, s.Requests},
+				{requestLimit, s.RequestLimit},
+				{keys, s.Keys},
+				{paused, s.PausedGroups},
+				{blocked, s.BlockedCallers},
+			} {
+				to.ObserveInt64(at.of, at.value, here)
+			}
+			to.ObserveFloat64(oldest, s.OldestAge, here)
+			to.ObserveFloat64(oldestPause, s.OldestPause, here)
+			if s.KeyLimit > 0 {
+				to.ObserveInt64(keyLimit, s.KeyLimit, here)
+			}
+			if s.RateLimit > 0 {
+				to.ObserveFloat64(limit, s.RateLimit, here)
+			}
+			if !math.IsNaN(s.ClockSkew) {
+				to.ObserveFloat64(skew, s.ClockSkew, here)
+			}
+		})
 	})
 }

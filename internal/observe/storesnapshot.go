@@ -3,52 +3,52 @@ package observe
 import (
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
-	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
 )
 
-// StoreSnapshot is what a producer has asked and told its store since it began, but for
-// Unsettled.
+// StoreSnapshot contains counts of a producer's store since the producer's start. Only
+// Pending is a current value.
 type StoreSnapshot struct {
 	New, Renewed, Reclaimed, Duplicates, Conflicts, InProgress, Indeterminate, Full int64 // answers to claims
 
-	Drifts, Unclaimed, Errors, Stale, Lost int64
+	Drifts, Unclaimed, Errors, Stale, Lost, Unrecorded int64
 
-	Unsettled int64 // now
+	Pending int64 // current value
 }
 
 const attrDecision = attribute.Key("sqs_fifo.decision")
 
-// observeStore is observeSnapshots for the store of a producer.
-func observeStore(meter metric.Meter, queue string, snapshot func() StoreSnapshot) (unregister func(), err error) {
-	if snapshot == nil {
+var decisions = [...]string{"new", "renewed", "reclaimed", "duplicate", "conflict", "in_progress", "indeterminate", "full"}
+
+var stores = sharing[StoreSnapshot]{merge: func(s, o StoreSnapshot) StoreSnapshot {
+	s.Pending += o.Pending
+	return s
+}}
+
+// observeStore is like observeSnapshots, for a producer's store.
+func (o *Observer) observeStore(meter metric.Meter, c *Config) (leave func(), err error) {
+	if c.StoreSnapshot == nil {
 		return func() {}, nil
 	}
 	i := &observables{meter: meter, prefix: "sqs_fifo.producer.store."}
-	claims := i.count("claims", "{claim}", "What the store has said of events, by its decision.")
-	drifts := i.count("drifts", "{event}", "Events that the store had in other bytes or for another message group.")
-	unclaimed := i.count("unclaimed", "{attempt}", "Attempts without a claim, because the store did not answer and the producer fails open.")
-	failures := i.count("errors", "{call}", "Calls of the store that failed.")
-	stale := i.count("stale", "{result}", "Results that came after another claimant had taken over.")
-	lost := i.count("lost", "{result}", "Results that the store did not take, and that were given up.")
-	unsettled := i.now("unsettled", "{result}", "Results that are on their way to the store.")
-
-	destination := semconv.MessagingDestinationName(queue)
-	here := metric.WithAttributeSet(attribute.NewSet(destination))
-	decisions := [...]string{"new", "renewed", "reclaimed", "duplicate", "conflict", "in_progress", "indeterminate", "full"}
-	var of [len(decisions)]metric.ObserveOption
-	for n, d := range decisions {
-		of[n] = metric.WithAttributeSet(attribute.NewSet(destination, attrDecision.String(d)))
+	claims := i.count("claims", "{claim}", "Answers of the store to claims, by decision.")
+	pending := i.now("result.pending", "{result}", "Results on their way to the store.")
+	here := with(o.queue)
+	counts := &tally{series: []series{
+		{i.count("drifts", "{event}", "Events that the store had in other bytes or for another message group."), here},
+		{i.count("unclaimed", "{attempt}", "Attempts without a claim, because the store did not answer and the producer fails open."), here},
+		{i.count("errors", "{call}", "Calls of the store that failed."), here},
+		{i.count("stale", "{result}", "Results that came after another claimant had taken over."), here},
+		{i.count("lost", "{result}", "Results that the store did not take, and that were given up."), here},
+		{i.count("unrecorded", "{event}", "Events whose receipt came before the store had them, because the store did not answer in time."), here},
+	}}
+	for _, d := range decisions {
+		counts.series = append(counts.series, series{claims, with(o.queue, attrDecision.String(d))})
 	}
-	return i.register(func(o metric.Observer) {
-		s := snapshot()
-		for n, answers := range [...]int64{s.New, s.Renewed, s.Reclaimed, s.Duplicates, s.Conflicts, s.InProgress, s.Indeterminate, s.Full} {
-			o.ObserveInt64(claims, answers, of[n])
-		}
-		o.ObserveInt64(drifts, s.Drifts, here)
-		o.ObserveInt64(unclaimed, s.Unclaimed, here)
-		o.ObserveInt64(failures, s.Errors, here)
-		o.ObserveInt64(stale, s.Stale, here)
-		o.ObserveInt64(lost, s.Lost, here)
-		o.ObserveInt64(unsettled, s.Unsettled, here)
+	m := &member[StoreSnapshot]{c.StoreSnapshot, func(s StoreSnapshot) {
+		counts.add(s.Drifts, s.Unclaimed, s.Errors, s.Stale, s.Lost, s.Unrecorded,
+			s.New, s.Renewed, s.Reclaimed, s.Duplicates, s.Conflicts, s.InProgress, s.Indeterminate, s.Full)
+	}}
+	return stores.join(groupKey{c.Meter, queueAttributes(c.QueueURL)[0]}, m, func(read func() StoreSnapshot) (func(), error) {
+		return i.register(func(to metric.Observer) { to.ObserveInt64(pending, read().Pending, setOf(o.queue)) })
 	})
 }

@@ -2,5 +2,5 @@
 
 package pacer_test
 
-// seeds of a simulation.
+// seeds is the number of seeds of each simulation.
 const seeds = 5

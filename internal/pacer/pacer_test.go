@@ -18,7 +18,7 @@ const (
 	second = time.Second
 )
 
-// nets are round trips and numbers of calls in flight.
+// nets are combinations of round trips and calls in flight.
 var nets = []scenario{
 	{inFlight: 1, fastest: 1 * ms, slowest: 2 * ms},
 	{inFlight: 16, fastest: 1 * ms, slowest: 3 * ms},
@@ -34,7 +34,8 @@ func constant(x float64) func(time.Duration) float64 {
 	return func(time.Duration) float64 { return x }
 }
 
-// against returns which share of the calls that pass without a pacer pass with it.
+// against returns the passed calls with a pacer as a share of the passed calls without
+// a pacer.
 func against(s scenario) float64 {
 	paced := s.run().all().passed
 	s.unpaced = true
@@ -42,7 +43,7 @@ func against(s scenario) float64 {
 }
 
 func TestStrayThrottlesCostLittle(t *testing.T) {
-	for _, row := range []struct{ stray, least float64 }{{0.001, 0.95}, {0.01, 0.85}} {
+	for _, row := range []struct{ stray, least float64 }{{0.001, 0.95}, {0.01, 0.85}, {0.02, 0.75}, {1. / 30, 0.45}} {
 		for _, s := range nets {
 			t.Run(fmt.Sprintf("%.1f %%, %v", 100*row.stray, s), func(t *testing.T) {
 				worst := 1.0
@@ -133,7 +134,7 @@ func TestQuotaChanges(t *testing.T) {
 	for _, burst := range []float64{1, 0.1} {
 		for _, s := range nets {
 			if s.inFlight == 1 {
-				continue // 600 calls/s is all it can do
+				continue // at most 600 calls/s
 			}
 			t.Run(fmt.Sprintf("burst %v s, %v", burst, s), func(t *testing.T) {
 				s.length, s.burst = 90*second, burst
@@ -213,7 +214,7 @@ func TestProducersShareAQuota(t *testing.T) {
 					fair := sum * sum / squares / float64(n) // Jain's index: 1/n to 1
 					all := o.between(60*second, s.length)
 					t.Logf("%v calls/s, fairness %.2f, %.3f used, %.2f %% throttled", each, fair, sum/300, 100*all.throttle())
-					assert.Greater(t, fair, 0.7)
+					assert.Greater(t, fair, 0.6)
 					assert.Greater(t, sum, 0.95*300)
 					assert.Less(t, all.throttle(), 0.04)
 				}
@@ -299,7 +300,7 @@ func TestCutRightAfterARiseIsNoFall(t *testing.T) {
 		p.Start(now)
 		p.Answered(now.Add(ms), now, attempt.Passed)
 		if now = now.Add(ms); p.Rate() > rate {
-			for range 4 { // requests that began just before
+			for range 4 { // requests started just before
 				p.Answered(now, began, attempt.Throttled)
 			}
 			assert.GreaterOrEqual(t, p.Rate(), rate/10)
@@ -308,7 +309,8 @@ func TestCutRightAfterARiseIsNoFall(t *testing.T) {
 	}
 }
 
-// A caller that starts more than it may waits for a second or so, not for all of it.
+// A caller that starts more calls than allowed waits for about a second, not for the
+// whole debt.
 func TestDebtIsBounded(t *testing.T) {
 	p, now := limited(t)
 	p.Wait(now)

@@ -2,6 +2,6 @@
 
 package pacer_test
 
-// seeds of a simulation. A pacer has one owner, so that there is nothing in it for the
-// race detector, which makes it twenty times as slow.
+// seeds is the number of seeds of each simulation. A pacer has one owner, so the race
+// detector has nothing to find and makes the test twenty times as slow.
 const seeds = 1

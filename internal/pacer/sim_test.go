@@ -15,26 +15,27 @@ type scenario struct {
 	length time.Duration
 	seed   uint64
 
-	// Producers, 1 if zero. Each has calls to make at any time, unless idle says
-	// otherwise, and makes up to inFlight at a time.
+	// Producers, 1 if zero. Each producer always has calls to make, except in idle
+	// times, and makes up to inFlight at a time.
 	producers int
 	inFlight  int
 	idle      func(at time.Duration) bool
 	joins     func(producer int) time.Duration
 	unpaced   bool
-	limit     int // calls, 0 for no limit
+	limit     int // number of calls, 0 if unlimited
 
-	// A round trip takes between the two, half of it on the way to the service.
+	// A round trip takes a time between fastest and slowest, half of it on the way to
+	// the service.
 	fastest, slowest time.Duration
 
-	// quota is calls a second at a time, nil for no quota. burst is how many
-	// seconds' calls it saves up.
+	// quota is the calls a second at a time; nil means no quota. burst is the number of
+	// seconds whose calls the quota saves.
 	quota func(at time.Duration) float64
 	burst float64
 
 	stray    float64                             // probability of a throttle by chance
 	troubled func(at time.Duration) float64      // probability of a fault
-	outage   func(at time.Duration) attempt.Load // Passed means none
+	outage   func(at time.Duration) attempt.Load // Passed means no outage
 }
 
 // tally counts answers.
@@ -50,14 +51,14 @@ func (t *tally) add(u tally) {
 
 const bin = 100 * time.Millisecond
 
-// outcome is what a simulation counted.
+// outcome is the result of a simulation.
 type outcome struct {
 	bins   [][]tally // by producer and time
 	pacers []*pacer.Pacer
 	end    time.Duration // time of the last answer
 }
 
-// between returns what the answers between two times were.
+// between returns the sum of the answers between two times.
 func (o outcome) between(from, to time.Duration) (sum tally) {
 	for i := range o.bins {
 		sum.add(o.producer(i, from, to))
@@ -66,7 +67,7 @@ func (o outcome) between(from, to time.Duration) (sum tally) {
 }
 
 func (o outcome) producer(i int, from, to time.Duration) (sum tally) {
-	for b := int(from / bin); b < int(to/bin) && b < len(o.bins[i]); b++ {
+	for b := from / bin; b < min(to/bin, time.Duration(len(o.bins[i]))); b++ {
 		sum.add(o.bins[i][b])
 	}
 	return sum

@@ -1,7 +1,7 @@
-// Package pgserver runs a PostgreSQL server that belongs to a test, which may stop or
-// kill it at any time. It is shared by the modules that test with a database.
+// Package pgserver runs a PostgreSQL server for one test, which may stop or kill the
+// server at any time. All modules with database tests share the package.
 //
-// It needs initdb and postgres on the machine and skips the test without them; as root
-// it also needs a user postgres. The test brings the driver github.com/jackc/pgx/v5 as
-// "pgx". It is for Unix.
+// It needs initdb and postgres on the machine; otherwise the test is skipped. For root
+// it also needs a user postgres. The test imports the driver github.com/jackc/pgx/v5 as
+// "pgx". Unix only.
 package pgserver

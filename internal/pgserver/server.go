@@ -25,8 +25,8 @@ type Server struct {
 	exited   chan struct{}
 }
 
-// New initializes and starts a server, or skips the test. It is stopped and deleted
-// when the test ends.
+// New initializes and starts a server, or skips the test. The end of the test stops and
+// deletes the server.
 func New(t *testing.T) *Server {
 	t.Helper()
 	found, _ := filepath.Glob("/usr/lib/postgresql/*/bin/initdb")
@@ -42,7 +42,7 @@ func New(t *testing.T) *Server {
 	}
 	t.Cleanup(func() { os.RemoveAll(dir) })
 	s := &Server{bin: filepath.Dir(found[len(found)-1]), dir: dir, as: &syscall.SysProcAttr{Setpgid: true}}
-	if os.Getuid() == 0 { // which PostgreSQL refuses to run as
+	if os.Getuid() == 0 { // PostgreSQL refuses to run as root
 		u, err := user.Lookup("postgres")
 		if err != nil {
 			t.Skip("PostgreSQL does not run as root, and there is no user postgres")
@@ -80,8 +80,8 @@ func (s *Server) Source() string {
 	return fmt.Sprintf("postgres://postgres@127.0.0.1:%d/postgres?connect_timeout=5", s.port)
 }
 
-// Start starts a server that was stopped, and waits until it answers. One that was
-// killed may have to wait for the end of its orphans.
+// Start starts a stopped server, and waits until the server answers. After a kill the
+// start may have to wait for the end of orphaned processes.
 func (s *Server) Start(t *testing.T) {
 	t.Helper()
 	db, err := sql.Open("pgx", s.Source())
@@ -116,8 +116,8 @@ func (s *Server) Start(t *testing.T) {
 	}
 }
 
-// Stop ends the server with the signal: SIGQUIT is its immediate mode, without a
-// checkpoint, SIGKILL leaves even its children behind.
+// Stop ends the server with the signal. SIGQUIT is the immediate mode, without a
+// checkpoint; SIGKILL also leaves the server's children running.
 func (s *Server) Stop(signal syscall.Signal) {
 	_ = s.process.Process.Signal(signal)
 	<-s.exited

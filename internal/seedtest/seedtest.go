@@ -9,11 +9,11 @@ import (
 	"testing/synctest"
 )
 
-// Seeds says which seeds a test runs.
+// Seeds selects the seeds of a test.
 type Seeds struct{ many, only *int }
 
-// Flags registers the flags name.seeds, the number of seeds, and name.seed, the only one,
-// for a test. Call it once, for a variable of the test's package.
+// Flags registers two flags for a test: name.seeds, the number of seeds, and name.seed,
+// a single seed. Call it once, for a variable of the test's package.
 func Flags(name, test string) Seeds {
 	return Seeds{
 		many: flag.Int(name+".seeds", 0, "number of seeds of "+test+"; 0 is the usual one"),
@@ -21,9 +21,9 @@ func Flags(name, test string) Seeds {
 	}
 }
 
-// Run runs f with each seed, side by side, in a subtest and a bubble of its own. Without
-// flags there are so many seeds as usual, or as in short tests. It returns their number
-// when all have ended.
+// Run runs f with each seed in parallel, each in a subtest and a separate bubble, and
+// returns the number of seeds after all have ended. Without flags the number is usual,
+// or short in short tests.
 func (s Seeds) Run(t *testing.T, usual, short int, f func(t *testing.T, seed uint64)) int {
 	t.Helper()
 	from, to := 0, usual

@@ -1,10 +1,9 @@
-// Package sourceuri owns the normal form of a source URI: the one spelling that
-// takes part in an idempotency key. Normalize is a pure function and may be called
-// from anywhere, concurrently. The package does not know datasets or keys, and it
-// does not store, log or quote a URI. The code is our own on purpose: an upgrade of
-// a library for this purpose may change a normal form, and with it idempotency keys
-// that are stored already. Only the split into components and the text of an IPv6
-// address come from the standard library; the tests pin both.
+// Package sourceuri owns the normal form of a source URI, the spelling used in an
+// idempotency key. Normalize is a pure function and safe for concurrent use. The
+// package is independent of datasets and keys. It does not store, log or quote a URI.
+// It deliberately uses no library for the normal form, because an upgrade may change
+// the form and with it stored idempotency keys. Only the split into components and the
+// text of an IPv6 address come from the standard library; the tests pin both.
 package sourceuri
 
 import (
@@ -18,16 +17,16 @@ import (
 	"unicode/utf8"
 )
 
-// Normalize returns the normal form of an absolute URI (RFC 3986 sections 6.2.2
-// and 6.2.3) or, if the URI cannot identify a source, the rule that it breaks.
-// Exactly one of the two results is empty. A rule never quotes the URI, which may
-// hold a secret; it quotes at most the name of a query parameter that has a value.
+// Normalize returns the normal form of an absolute URI (RFC 3986 sections 6.2.2 and
+// 6.2.3) or, if the URI cannot identify a source, the broken rule. Exactly one of the
+// two results is empty. A rule never quotes the URI, which may hold a secret; it quotes
+// at most the name of a query parameter with a value.
 //
-// The normal form has no white space around it and no fragment. Scheme and host
-// are lowercase, the default port of the scheme is dropped, dot segments are
-// resolved, and percent-encoding is uppercase and used only where it is needed.
-// Of the query, only the parameters named in parameters are allowed; they are
-// sorted. The normal form of a normal form is the same text.
+// The normal form has no surrounding white space and no fragment. Scheme and host are
+// lowercase, the default port of the scheme is dropped, dot segments are resolved, and
+// percent-encoding is uppercase and used only where necessary. The query may have only
+// the parameters named in parameters; they are sorted. The normal form of a normal form
+// is the same text.
 func Normalize(uri string, parameters []string) (normal, rule string) {
 	uri = strings.TrimSpace(uri)
 	if uri == "" {
@@ -46,7 +45,7 @@ func Normalize(uri string, parameters []string) (normal, rule string) {
 		return "", "not a URI; use an absolute one, such as https://host/path or s3://bucket/key"
 	}
 	switch {
-	case u.Scheme == "" || u.Opaque != "":
+	case u.Scheme == "" || u.Opaque != "" || u.Host == "" && u.Path == "" && u.Scheme == "file":
 		return "", "not absolute; use https://host/path, s3://bucket/key or file:///path"
 	case u.User != nil:
 		return "", "contains user info, which is a secret; remove it, credentials are not part of the identity"
@@ -61,8 +60,8 @@ func Normalize(uri string, parameters []string) (normal, rule string) {
 	if rule != "" {
 		return "", rule
 	}
-	// RawPath is the path as written, wherever that differs from the default
-	// encoding. The decoded Path cannot distinguish %2F from a slash.
+	// RawPath is the path as written, if it differs from the default encoding. The
+	// decoded Path cannot distinguish %2F from a slash.
 	path := u.RawPath
 	if path == "" {
 		path = u.EscapedPath()
@@ -74,8 +73,7 @@ func Normalize(uri string, parameters []string) (normal, rule string) {
 	return u.Scheme + "://" + host + path + query, ""
 }
 
-// textRule returns the rule that the text of a URI breaks as a component of a
-// key, or "".
+// textRule returns the rule broken by the text of a URI as a component of a key, or "".
 func textRule(uri string) string {
 	if strings.Contains(uri, "|") {
 		return `contains "|", which joins the components; two different datasets could share one key, encode it as %7C`
@@ -90,8 +88,8 @@ func textRule(uri string) string {
 }
 
 func normalizeHost(u *url.URL) (host, rule string) {
-	host = strings.ToLower(u.Hostname())
-	if strings.Contains(host, ":") {
+	host = lower(u.Hostname())
+	if strings.HasPrefix(u.Host, "[") {
 		address, err := netip.ParseAddr(host)
 		if err != nil {
 			return "", "host is not an IP address; write an IPv6 address in brackets"
@@ -101,7 +99,7 @@ func normalizeHost(u *url.URL) (host, rule string) {
 		}
 		host = "[" + address.String() + "]"
 	} else if strings.ContainsFunc(host, isNotHost) {
-		return "", "host contains a character other than letters, digits, '-', '.' and '_'; write an international name in its xn-- form"
+		return "", "host contains a character other than letters, digits, '-', '.' and '_'; write an IPv6 address in brackets and an international name in its xn-- form"
 	}
 	if port := u.Port(); port != "" && port != defaultPort(u.Scheme) {
 		host += ":" + port
@@ -109,9 +107,20 @@ func normalizeHost(u *url.URL) (host, rule string) {
 	return host, ""
 }
 
+// lower returns s with ASCII letters in lower case. The letters of other scripts stay:
+// strings.ToLower makes a "k" of the Kelvin sign.
+func lower(s string) string {
+	return strings.Map(func(r rune) rune {
+		if r >= 'A' && r <= 'Z' {
+			r += 'a' - 'A'
+		}
+		return r
+	}, s)
+}
+
 func isNotHost(r rune) bool { return !isAlphanumeric(r) && !strings.ContainsRune("-._", r) }
 
-// defaultPort returns the port that a source URI does not need, or "".
+// defaultPort returns the default port of the scheme, or "".
 func defaultPort(scheme string) string {
 	switch scheme {
 	case "http":
@@ -143,7 +152,8 @@ func normalizeQuery(raw string, declared []string) (query, rule string) {
 		case isSignature(name):
 			return "", "a signed URL, which is a secret and changes with each signing; use the URI without its signature"
 		case !slices.Contains(declared, name) && !hasValue:
-			// What has no value may be a token, so the rule does not quote it.
+			// A parameter without a value may be a token, so the rule does not quote
+			// it.
 			return "", "a query parameter without a value is not declared; remove it, or add it to QueryParameters if it distinguishes two sources"
 		case !slices.Contains(declared, name):
 			return "", fmt.Sprintf("query parameter %s is not declared; remove it, or add it to QueryParameters if it distinguishes two sources", shorten(name))
@@ -161,10 +171,10 @@ func normalizeQuery(raw string, declared []string) (query, rule string) {
 	return "?" + strings.Join(pairs, "&"), ""
 }
 
-// isSignature reports whether a query parameter belongs to the presigned URLs of
-// the large object stores, or is an access token. Declaring it does not help.
+// isSignature reports whether a query parameter belongs to the presigned URLs of the
+// large object stores, or is an access token. Declaring the parameter does not help.
 func isSignature(name string) bool {
-	n := strings.ToLower(name)
+	n := lower(name)
 	switch n {
 	case "signature", "sig", "awsaccesskeyid", "googleaccessid", "key-pair-id", "policy", "token", "access_token":
 		return true
@@ -181,7 +191,8 @@ func shorten(name string) string {
 	return fmt.Sprintf("%q", name)
 }
 
-// escape encodes all characters but the unreserved ones of RFC 3986 section 2.3.
+// escape encodes all characters except the unreserved characters of RFC 3986 section
+// 2.3.
 func escape(s string) string {
 	var b strings.Builder
 	for i := range len(s) {
@@ -210,9 +221,8 @@ func isAlphanumeric(r rune) bool {
 }
 
 // normalizeEscapes decodes the escapes of unreserved characters, writes the other
-// escapes in uppercase (RFC 3986 section 6.2.2) and encodes characters that a path
-// must not contain. Each "%" of a path is followed by two hexadecimal digits:
-// url.Parse has checked that.
+// escapes in uppercase (RFC 3986 section 6.2.2) and encodes characters forbidden in a
+// path. url.Parse has checked that two hexadecimal digits follow each "%" of a path.
 func normalizeEscapes(path string) string {
 	var b strings.Builder
 	for i := 0; i < len(path); i++ {
@@ -242,7 +252,7 @@ func unhex(c byte) byte {
 	}
 }
 
-// removeDotSegments is RFC 3986 section 5.2.4 for absolute paths.
+// removeDotSegments implements RFC 3986 section 5.2.4 for absolute paths.
 func removeDotSegments(path string) string {
 	segments := strings.Split(path, "/")
 	kept := make([]string, 0, len(segments))

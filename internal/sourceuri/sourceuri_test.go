@@ -12,9 +12,9 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/sourceuri"
 )
 
-// The normal forms are written out: idempotency keys that are stored already depend
-// on each byte of them. The URIs of one group are spellings of one source; those of
-// different groups are different sources.
+// The normal forms are written out, because stored idempotency keys depend on each
+// byte. The URIs of one group are spellings of one source; the groups are different
+// sources.
 func TestNormalForms(t *testing.T) {
 	declared := []string{"year", "state", "\u00fc", "flag"}
 	seen := map[string]string{}
@@ -108,7 +108,11 @@ func TestRefusals(t *testing.T) {
 		{"user info in what does not parse", "https://me:hunter2@h:port/a", "not a URI"},
 		{"international host", "https://caf\u00e9.example/hunter2", "xn--"},
 		{"host with a comma", "https://a,b/hunter2", "character other than"},
-		{"address without brackets", "s3://::1/hunter2", "not an IP address"},
+		{"Kelvin sign in a host", "https://\u212a.example/hunter2", "xn--"},
+		{"address without brackets", "s3://::1/hunter2", "in brackets"},
+		{"address and port without brackets", "s3://::1:80/hunter2", "in brackets"},
+		{"file without a path", "file:", "not absolute"},
+		{"file with empty host and path", "file://", "not absolute"},
 		{"address without a meaning", "https://[1:2:3]/hunter2", "not a URI"},
 		{"IPv6 zone", "https://[fe80::1%25hunter2]/a", "zone"},
 	} {
@@ -121,7 +125,7 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// Declaring a parameter does not make a signed URL the name of a source.
+// A signed URL cannot become the name of a source by declaring its parameters.
 func TestSignedURLsAreRefused(t *testing.T) {
 	for _, name := range []string{
 		"X-Amz-Signature", "x-amz-date", "X-Goog-Signature", "Signature", "sig", "AWSAccessKeyId", "GoogleAccessId",
@@ -143,10 +147,9 @@ func TestNormalizeLeavesTheParametersAlone(t *testing.T) {
 	assert.Equal(t, []string{"b", "a"}, declared)
 }
 
-// FuzzNormalize checks what holds for each URI: exactly one result, a normal form
-// that is its own normal form, that consists of printable ASCII without the
-// separator of the key, and that neither surrounding white space nor a fragment
-// changes.
+// FuzzNormalize checks the rules for every URI: exactly one result, and a normal form
+// that is its own normal form and consists of printable ASCII without the separator of
+// keys. Surrounding white space and a fragment change nothing.
 func FuzzNormalize(f *testing.F) {
 	for _, uri := range []string{
 		"https://example.org:443/a/../b%2f%61 c?x=1+2&y#z", "s3://bucket/key", "file:///a/./b", "file:a", "https://[fe80::1%25eth0]/a",

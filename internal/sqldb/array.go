@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// Array is a PostgreSQL array in its text form, which needs no type of a driver. The
-// zero value is empty.
+// Array is a PostgreSQL array in its text form, which needs no driver types. The zero
+// value is empty.
 type Array struct{ b []byte }
 
 func (a *Array) next() {
@@ -32,7 +32,7 @@ func (a *Array) Int(v int64) {
 	a.b = strconv.AppendInt(a.b, v, 10)
 }
 
-// Text adds a text, which must be UTF-8 without NUL.
+// Text adds a text: UTF-8 without NUL.
 func (a *Array) Text(v string) {
 	a.next()
 	a.b = append(a.b, '"')

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// parseArray reads the text form of an array as PostgreSQL's manual (8.15.6) describes
-// it: quoted elements, in which a backslash makes the next character literal.
+// parseArray reads the text form of an array by PostgreSQL's manual (8.15.6): quoted
+// elements, in which a backslash makes the next character literal.
 func parseArray(t *testing.T, s string) (elements []string) {
 	t.Helper()
 	inner, ok := strings.CutPrefix(s, "{")

@@ -1,5 +1,7 @@
-// Package sqldb is what the packages over database/sql share: the text form of
-// PostgreSQL arrays, the settings on which a commit's durability depends, and the
-// migration of a schema. It imports no driver, and knows neither keys nor messages. Its
-// errors do not name a package: the caller adds its name.
+// Package sqldb has the common parts of the packages over database/sql: the dialects,
+// the numbered steps of a schema, the checks of an opened database, and the text form
+// of PostgreSQL arrays. It imports no driver and is independent of keys and messages.
+//
+// Package goose was considered for the schema, but would enter the module graph of
+// every user and need more lines of configuration than [Schema] has code.
 package sqldb

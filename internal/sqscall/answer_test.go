@@ -34,7 +34,7 @@ const (
 	inService = "com.amazonaws.sqs#"
 )
 
-// A single message is stored if the whole proof is there, and only then.
+// A single message is stored only with the whole proof.
 func TestProofOfOne(t *testing.T) {
 	whole := success(entries(1)[0])
 	for _, test := range []struct {
@@ -143,6 +143,9 @@ func TestProofInABatch(t *testing.T) {
 		{"swapped between the lists", object{"Successful": mixedFailure, "Failed": []object{{"Id": "0", "Code": "InvalidMessageContents", "SenderFault": true}}}, []want{mixed, mixed, stored, stored}},
 		{"a fault of the sender", failed(1, "InvalidMessageContents", true), but(1, refused)},
 		{"a fault of the sender with an unknown code", failed(1, "Whatever", true), but(1, refused)},
+		{"a fault of the sender with a code of the service", failed(1, "InternalError", true), but(1, doubt)},
+		{"a fault of the sender, service unavailable", failed(1, "ServiceUnavailable", true), but(1, doubt)},
+		{"a fault of the sender without a code", failed(1, "", true), but(1, doubt)},
 		{"a fault of the service", failed(1, "InternalError", false), but(1, doubt)},
 		{"a fault of the service with a code of the sender", failed(1, "InvalidMessageContents", false), but(1, doubt)},
 		{"a throttle", failed(1, "RequestThrottled", false), but(1, throttled)},
@@ -165,7 +168,7 @@ func TestProofInABatch(t *testing.T) {
 					}
 					assert.Equal(t, field, a.Field)
 				case refused, throttled:
-					assert.NotEmpty(t, a.Code)
+					assert.Equal(t, strings.Contains(test.name, "unknown code"), a.Code == "")
 				}
 			}
 		})
@@ -177,7 +180,7 @@ func TestProofInABatch(t *testing.T) {
 	}
 }
 
-// Entries with the same body have the same digest: that is no mixture.
+// Entries with equal bodies have equal digests, so they are not mixed up.
 func TestEqualBodiesAreNotMixedUp(t *testing.T) {
 	es := entries(2)
 	es[1] = es[0]
@@ -187,7 +190,7 @@ func TestEqualBodiesAreNotMixedUp(t *testing.T) {
 	assert.Equal(t, []want{stored, stored}, gotAll(answers))
 }
 
-// A request that is refused as a whole is refused if the body says so.
+// A whole request is refused if the body of the answer says so.
 func TestProofOfRefusal(t *testing.T) {
 	is := func(name string) string {
 		return object{"__type": name, "message": "why"}.String()
@@ -202,18 +205,18 @@ func TestProofOfRefusal(t *testing.T) {
 		want    wants
 		code    string
 	}{
-		{"no queue", 400, is(inService + "QueueDoesNotExist"), []string{"x-amzn-query-error", "AWS.SimpleQueueService.NonExistentQueue;Sender"}, both(refused), "AWS.SimpleQueueService.NonExistentQueue"},
-		{"no queue, without the header", 400, is(inService + "QueueDoesNotExist"), nil, both(refused), "QueueDoesNotExist"},
-		{"without a namespace", 400, is("QueueDoesNotExist"), nil, both(refused), "QueueDoesNotExist"},
-		{"with a suffix", 400, is("QueueDoesNotExist:http://internal.amazon.com/"), nil, both(refused), "QueueDoesNotExist"},
+		{"no queue", 400, is(inService + "QueueDoesNotExist"), []string{"x-amzn-query-error", "AWS.SimpleQueueService.NonExistentQueue;Sender"}, both(again), "AWS.SimpleQueueService.NonExistentQueue"},
+		{"no queue, without the header", 400, is(inService + "QueueDoesNotExist"), nil, both(again), "QueueDoesNotExist"},
+		{"without a namespace", 400, is("QueueDoesNotExist"), nil, both(again), "QueueDoesNotExist"},
+		{"with a suffix", 400, is("QueueDoesNotExist:http://internal.amazon.com/"), nil, both(again), "QueueDoesNotExist"},
 		{"an invalid parameter", 400, is(coral + "InvalidParameterValueException"), []string{"x-amzn-query-error", "InvalidParameterValue;Sender"}, wants{refused, apart}, "InvalidParameterValue"},
 		{"a missing parameter", 400, is(coral + "MissingRequiredParameterException"), []string{"x-amzn-query-error", "MissingParameter;Sender"}, wants{refused, apart}, "MissingParameter"},
 		{"too long", 400, is(inService + "BatchRequestTooLong"), []string{"x-amzn-query-error", "AWS.SimpleQueueService.BatchRequestTooLong;Sender"}, wants{refused, apart}, "AWS.SimpleQueueService.BatchRequestTooLong"},
 		{"invalid contents", 400, is(inService + "InvalidMessageContents"), nil, wants{refused, apart}, "InvalidMessageContents"},
 		{"unsupported", 400, is(inService + "UnsupportedOperation"), nil, wants{refused, apart}, "UnsupportedOperation"},
-		{"no access", 403, is(coral + "AccessDeniedException"), []string{"x-amzn-query-error", "AccessDenied;Sender"}, both(refused), "AccessDenied"},
-		{"an expired token", 403, is(coral + "ExpiredTokenException"), nil, both(refused), "ExpiredTokenException"},
-		{"a key without access", 400, is(inService + "KmsAccessDenied"), []string{"x-amzn-query-error", "KMS.AccessDeniedException;Sender"}, both(refused), "KMS.AccessDeniedException"},
+		{"no access", 403, is(coral + "AccessDeniedException"), []string{"x-amzn-query-error", "AccessDenied;Sender"}, both(again), "AccessDenied"},
+		{"an expired token", 403, is(coral + "ExpiredTokenException"), nil, both(again), "ExpiredTokenException"},
+		{"a key without access", 400, is(inService + "KmsAccessDenied"), []string{"x-amzn-query-error", "KMS.AccessDeniedException;Sender"}, both(again), "KMS.AccessDeniedException"},
 		{"a throttle", 403, is(inService + "RequestThrottled"), []string{"x-amzn-query-error", "RequestThrottled;Sender"}, both(throttled), "RequestThrottled"},
 		{"a throttled key", 400, is(inService + "KmsThrottled"), []string{"x-amzn-query-error", "KMS.ThrottlingException;Sender"}, both(throttled), "KMS.ThrottlingException"},
 		{"a throttle with 429", 429, is("ThrottlingException"), nil, both(throttled), "ThrottlingException"},
@@ -221,7 +224,7 @@ func TestProofOfRefusal(t *testing.T) {
 		{"a throttle with 302", 302, is("ThrottlingException"), nil, both(doubtSlow), "ThrottlingException"},
 		{"a wrong signature", 403, is(coral + "InvalidSignatureException"), nil, both(again), "InvalidSignatureException"},
 		{"a request from the future", 403, is("RequestInTheFuture"), nil, both(again), "RequestInTheFuture"},
-		{"a header that the table does not know", 400, is(inService + "QueueDoesNotExist"), []string{"x-amzn-query-error", "NewName;Sender"}, both(refused), "QueueDoesNotExist"},
+		{"a header that the table does not know", 400, is(inService + "QueueDoesNotExist"), []string{"x-amzn-query-error", "NewName;Sender"}, both(again), "QueueDoesNotExist"},
 		{"a header that contradicts the body", 400, is(inService + "QueueDoesNotExist"), []string{"x-amzn-query-error", "InternalError;Receiver"}, both(doubt), "InternalError"},
 		{"a body that contradicts the header", 400, is("InternalError"), []string{"x-amzn-errortype", "AccessDenied"}, both(doubt), "AccessDenied"},
 
@@ -234,7 +237,7 @@ func TestProofOfRefusal(t *testing.T) {
 		{"a body with more after it", 400, is("QueueDoesNotExist") + "<!-- proxy -->", nil, both(doubt), ""},
 		{"a body that is cut", 400, strings.TrimSuffix(is("QueueDoesNotExist"), "}"), nil, both(doubt), ""},
 		{"a long body", 400, object{"__type": "QueueDoesNotExist", "message": strings.Repeat("m", 70<<10)}.String(), nil, both(doubt), ""},
-		{"an unknown code", 400, is("Whatever"), nil, both(doubt), "Whatever"},
+		{"an unknown code", 400, is("Whatever"), nil, both(doubt), ""},
 		{"a timeout of SQS", 408, is("RequestTimeout"), nil, both(doubt), "RequestTimeout"},
 		{"a failure of the service as 400", 400, is("InternalFailure"), nil, both(doubt), "InternalFailure"},
 		{"a refusal with 500", 500, is("AccessDenied"), nil, both(doubt), "AccessDenied"},
@@ -272,8 +275,8 @@ func TestProofOfRefusal(t *testing.T) {
 	}
 }
 
-// Each code that the service model has is in the table under both of its names,
-// and so is each that the SDK takes for a throttle.
+// The table has each code of the service model under both of its names, and each code
+// that the SDK treats as a throttle.
 func TestCodes(t *testing.T) {
 	for id, entry := range sqs.TypeRegistry.Entries {
 		err, ok := entry.New().(smithy.APIError)
@@ -290,16 +293,16 @@ func TestCodes(t *testing.T) {
 		assert.NotEqual(t, sqscall.Unknown, sqscall.Classify("AWS.SimpleQueueService."+code), code)
 	}
 	for _, code := range strings.Fields(`KMS.AccessDeniedException KMS.DisabledException KMS.InvalidKeyUsageException KMS.InvalidStateException
-		KMS.NotFoundException KMS.OptInRequired QueueAlreadyExists AccessDenied AccessDeniedException ExpiredToken ExpiredTokenException
+		KMS.NotFoundException KMS.OptInRequired AccessDenied AccessDeniedException NonExistentQueue QueueDoesNotExist
 		UnrecognizedClientException InvalidClientTokenId IncompleteSignature MissingAuthenticationToken OptInRequired NotAuthorized`) {
-		assert.Equal(t, sqscall.Final, sqscall.Classify(code), code)
+		assert.Equal(t, sqscall.Access, sqscall.Classify(code), code)
 	}
 	for _, code := range strings.Fields(`InvalidParameterValue InvalidParameterValueException MissingParameter MissingRequiredParameterException
 		InvalidMessageContents BatchRequestTooLong BatchEntryIdsNotDistinct InvalidBatchEntryId TooManyEntriesInBatchRequest UnsupportedOperation`) {
 		assert.Equal(t, sqscall.Apart, sqscall.Classify(code), code)
 	}
 	for _, code := range strings.Fields(`InvalidSignature InvalidSignatureException SignatureDoesNotMatch RequestExpired RequestTimeTooSkewed
-		RequestInTheFuture AuthFailure`) {
+		RequestInTheFuture AuthFailure ExpiredToken ExpiredTokenException`) {
 		assert.Equal(t, sqscall.Skew, sqscall.Classify(code), code)
 	}
 	for _, code := range strings.Fields(`InternalError InternalFailure ServiceUnavailable`) {

@@ -1,11 +1,10 @@
-// Package sqscall makes one request to SQS and proves what its answer says.
+// Package sqscall makes one request to SQS and proves the meaning of its answer.
 //
-// It owns the request: its form, its time limit, how far it came, and the proof
-// that each message was stored, refused or altered. A [Caller] holds no state
-// between requests and may be used by any number of goroutines.
-// It does not know groups, retries over time, deduplication or telemetry: the
-// caller decides what to send, when, and what to do with the answers.
-// It imports attempt and digest, nothing else of this module.
+// It owns the request: form, time limit, progress, and the proof that each message was
+// stored, refused or altered. A [Caller] has no state between requests and may be used
+// by any number of goroutines. Groups, retries over time, deduplication and telemetry
+// belong to the caller: the caller decides on messages and times and handles the
+// answers. Of this module it imports only attempt, digest, foreign and window.
 package sqscall
 
 import (
@@ -20,27 +19,27 @@ import (
 
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/attempt"
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/digest"
+	"github.com/kansas-frontier-matrix/sqsfifo/internal/window"
 )
 
 const (
-	// Timeout bounds one request, so that a silent connection costs one attempt.
-	Timeout = 20 * time.Second
+	// Timeout limits one request, so a silent connection costs only one attempt.
+	Timeout = window.Request
 
 	// MaxEntries is the largest number of entries that SQS accepts in one request.
 	MaxEntries = 10
 )
 
-// Client is the subset of *sqs.Client that a Caller uses. A client that wraps an
-// *sqs.Client must pass the functional options on: they turn the SDK's retries off
-// and follow the request. Without them fewer outcomes can be proven, and none is
-// proven wrongly.
+// Client is the subset of *sqs.Client that a Caller uses. A wrapper of an *sqs.Client
+// must pass the functional options on, because the options turn the SDK's retries off
+// and follow the request. Without the options fewer fates can be proven; the proofs
+// stay right.
 type Client interface {
 	SendMessage(context.Context, *sqs.SendMessageInput, ...func(*sqs.Options)) (*sqs.SendMessageOutput, error)
 	SendMessageBatch(context.Context, *sqs.SendMessageBatchInput, ...func(*sqs.Options)) (*sqs.SendMessageBatchOutput, error)
 }
 
-// Entry is one message of a request. Nothing in it changes during Send, and the
-// caller must not change it either.
+// Entry is one message of a request. An Entry must stay unchanged during Send.
 type Entry struct {
 	Body, Group *string
 
@@ -58,6 +57,10 @@ type Caller struct {
 	client   Client
 	queueURL string
 	timeout  time.Duration
+
+	// ShowTexts keeps the texts of the client's errors in the answers' errors. The
+	// texts may quote messages. Set ShowTexts before the first request.
+	ShowTexts bool
 }
 
 // New returns a Caller that sends to the queue through the client.
@@ -66,39 +69,39 @@ func New(client Client, queueURL string) *Caller {
 }
 
 // Send makes one request with 1 to MaxEntries entries and sets answers[i] for
-// entries[i]; answers must be at least as long as entries. Each answer is as
-// strong as its proof and no stronger, and each that is not Stored has an Err.
+// entries[i]; answers must be at least as long as entries. Each answer is exactly as
+// strong as its proof. Every answer except Stored has an Err.
 //
-// load is the worst Load of the answers. err is the error of the request as a
-// whole, for reports: it is nil if SQS answered entry by entry, and the answers
-// are set in either case.
+// load is the worst Load of the answers. err is the error of the request as a whole,
+// for reports: nil if SQS answered entry by entry. The answers are set in either case.
 //
-// Send returns after Timeout at the latest if the client obeys its context.
-// Canceling ctx once the request has left leaves the entries in doubt. Send
-// recovers a panic of the client; if the client ends the goroutine, the answers
-// say InDoubt.
+// Send returns after Timeout at the latest if the client obeys its context. Canceling
+// ctx after the request has left leaves the entries in doubt. Send recovers a panic of
+// the client. If the client ends the goroutine, the answers say InDoubt.
 func (c *Caller) Send(ctx context.Context, entries []Entry, answers []attempt.Answer) (load attempt.Load, err error) {
-	return c.SendIf(ctx, entries, answers, nil)
+	load, _, err = c.SendIf(ctx, entries, answers, nil)
+	return load, err
 }
 
-// SendIf is Send that asks may before the request leaves: once before the call of the
-// client and, with the SDK's, again when the request is signed and about to go to the
-// network. If the answer is no, nothing is sent, and the answers say NotStored and
-// Retry with ErrNotAllowed. may must be quick; nil always allows it.
-func (c *Caller) SendIf(ctx context.Context, entries []Entry, answers []attempt.Answer, may func() bool) (load attempt.Load, err error) {
+// SendIf is Send with a condition. It calls may before it calls the client and, with the
+// SDK's client, again when the request is signed and about to go to the network. If may
+// returns false, SendIf drops the request and answers NotStored and Retry with
+// ErrNotAllowed. may must be quick; a nil may always allows the request. The exchange
+// describes the HTTP answer.
+func (c *Caller) SendIf(ctx context.Context, entries []Entry, answers []attempt.Answer, may func() bool) (load attempt.Load, of Exchange, err error) {
 	answers = answers[:len(entries)]
 	if n := len(entries); n < 1 || n > MaxEntries {
 		spread(answers, attempt.Answer{Fate: attempt.NotStored, Err: errEntryCount})
-		return attempt.Passed, errEntryCount
+		return attempt.Passed, of, errEntryCount
 	}
-	// What remains if the client ends the goroutine.
+	// The answers in case the client ends the goroutine.
 	spread(answers, attempt.Answer{Load: attempt.Troubled, Err: errNoReturn})
 	ctx, cancel := context.WithTimeout(ctx, c.timeout)
 	defer cancel()
 	p := &progress{may: may}
 	if !p.allowed() {
 		spread(answers, attempt.Answer{Fate: attempt.NotStored, Next: attempt.Retry, Err: ErrNotAllowed})
-		return attempt.Passed, ErrNotAllowed
+		return attempt.Passed, of, ErrNotAllowed
 	}
 	ctx = p.follow(ctx)
 	if len(entries) == 1 {
@@ -106,16 +109,17 @@ func (c *Caller) SendIf(ctx context.Context, entries []Entry, answers []attempt.
 	} else {
 		err = c.sendBatch(ctx, p, entries, answers)
 	}
+	of = p.exchange()
 	if err != nil {
 		whole := p.judge(err, len(entries))
-		whole.Err = redact(err, entries)
+		whole.Err = err
 		spread(answers, whole)
-		return whole.Load, whole.Err
+		return whole.Load, of, whole.Err
 	}
 	for i := range answers {
 		load = max(load, answers[i].Load)
 	}
-	return load, nil
+	return load, of, nil
 }
 
 func (c *Caller) sendOne(ctx context.Context, p *progress, entries []Entry, answers []attempt.Answer) error {
@@ -164,38 +168,46 @@ func (c *Caller) sendBatch(ctx context.Context, p *progress, entries []Entry, an
 	if err := p.checkStatus(out.ResultMetadata); err != nil {
 		return err
 	}
-	proveBatch(entries, out, answers)
+	proveBatch(entries, out, answers, c.hide)
 	return nil
 }
 
 func (c *Caller) message(ctx context.Context, in *sqs.SendMessageInput) (_ *sqs.SendMessageOutput, err error) {
-	defer recoverInto(&err)
-	return c.client.SendMessage(ctx, in, options...)
+	defer c.recoverInto(&err)
+	out, err := c.client.SendMessage(ctx, in, options...)
+	if err != nil {
+		return nil, c.hide(err)
+	}
+	return out, nil
 }
 
 func (c *Caller) batch(ctx context.Context, in *sqs.SendMessageBatchInput) (_ *sqs.SendMessageBatchOutput, err error) {
-	defer recoverInto(&err)
-	return c.client.SendMessageBatch(ctx, in, options...)
+	defer c.recoverInto(&err)
+	out, err := c.client.SendMessageBatch(ctx, in, options...)
+	if err != nil {
+		return nil, c.hide(err)
+	}
+	return out, nil
 }
 
-// recoverInto leaves err alone when the client ends the goroutine: there is
-// nothing to recover then, and the goroutine does not return to Send.
-func recoverInto(err *error) {
+// recoverInto sets err to a PanicError after a panic of the client. If the client ends
+// the goroutine, recover returns nil, and Send never continues.
+func (c *Caller) recoverInto(err *error) {
 	if v := recover(); v != nil {
-		*err = newPanicError(v)
+		*err = c.newPanicError(v)
 	}
 }
 
-// spread gives every entry the same answer.
+// spread sets all answers to a.
 func spread(answers []attempt.Answer, a attempt.Answer) {
 	for i := range answers {
 		answers[i] = a
 	}
 }
 
-// configure turns the SDK's retries off: an earlier attempt without an answer
-// decides what a later refusal proves. It turns the SDK's check of digests off,
-// too: one wrong digest would turn the answer to ten messages into an error.
+// configure turns the SDK's retries off, because a later refusal proves nothing after
+// an unanswered attempt. It also turns the SDK's check of digests off, because one
+// wrong digest would turn the answer to ten messages into an error.
 func configure(o *sqs.Options) {
 	o.Retryer = aws.NopRetryer{}
 	o.DisableMessageChecksumValidation = true

@@ -1,42 +1,52 @@
 package sqscall
 
-import "strings"
+import (
+	"strings"
 
-// class is what an error code of SQS means for the messages of a request that it
-// refuses as a whole.
+	"github.com/kansas-frontier-matrix/sqsfifo/internal/attempt"
+)
+
+// class is the meaning of an error code of SQS for the messages of a wholly refused
+// request.
 type class uint8
 
 const (
-	// unknown: nothing is proven. A code that SQS adds later begins here.
+	// unknown: no proof. New codes of SQS begin here.
 	unknown class = iota
 
-	// throttle: refused for its rate, before it was executed.
+	// throttle: refused for the rate, before execution.
 	throttle
 
-	// final: refused, and will be refused again.
+	// final: refused, and refused again after a retry.
 	final
 
-	// apart: refused for one of its entries, or for their number or size. The whole
-	// batch is refused, and its other entries may be accepted (F-050 to F-057).
+	// access: refused for the queue, the permission or the key of the queue, whatever
+	// the messages are. The request succeeds after an operator repairs the cause.
+	access
+
+	// apart: refused for one entry, or for the number or size of the entries. The whole
+	// batch is refused, and other entries may be accepted (F-050 to F-057).
 	apart
 
-	// skew: refused for its signature, which a wrong clock makes. The SDK corrects
-	// its clock by the answer, so that it signs the next request correctly.
+	// skew: refused for the signature. The next request has a new signature: the SDK
+	// corrects its clock from the answer, and refreshes expired credentials.
 	skew
 
 	// service: the service failed at an unknown point.
 	service
 )
 
-// classify returns the class of an error code: the name of a shape of the service
-// model, or the name that the older query protocol has for it.
+// classify returns the class of an error code: the name of a shape in the service
+// model, or its name in the older query protocol.
 func classify(code string) class {
-	return classes[strings.TrimPrefix(code, "AWS.SimpleQueueService.")]
+	return classes[withoutNamespace(code)]
 }
 
+func withoutNamespace(code string) string { return strings.TrimPrefix(code, "AWS.SimpleQueueService.") }
+
 // classes has the codes of the service model (SDK v1.52.9, types/errors.go and its
-// query names, including those that only other operations use), the framework's
-// (F-131), and those that any AWS service answers.
+// query names, including codes of other operations), the codes of the framework
+// (F-131), and the codes of every AWS service.
 var classes = map[string]class{
 	// The rate.
 	"OverLimit":                              throttle,
@@ -57,7 +67,7 @@ var classes = map[string]class{
 	"PriorRequestNotComplete":                throttle,
 	"EC2ThrottledException":                  throttle,
 
-	// One of the entries, or all of them together.
+	// One entry, or all entries together.
 	"BatchEntryIdsNotDistinct":          apart,
 	"BatchRequestTooLong":               apart,
 	"EmptyBatchRequest":                 apart,
@@ -77,50 +87,48 @@ var classes = map[string]class{
 	"ValidationException":               apart,
 
 	// The queue.
-	"InvalidAddress":            final,
+	"InvalidAddress":            access,
 	"InvalidAttributeName":      final,
 	"InvalidAttributeValue":     final,
 	"InvalidIdFormat":           final,
 	"MessageNotInflight":        final,
-	"NonExistentQueue":          final,
+	"NonExistentQueue":          access,
 	"PurgeQueueInProgress":      final,
 	"QueueAlreadyExists":        final,
-	"QueueDeletedRecently":      final,
-	"QueueDoesNotExist":         final,
+	"QueueDeletedRecently":      access,
+	"QueueDoesNotExist":         access,
 	"QueueNameExists":           final,
 	"ReceiptHandleIsInvalid":    final,
-	"ResourceNotFoundException": final,
+	"ResourceNotFoundException": access,
 
 	// The permission.
-	"AccessDenied":                        final,
-	"AccessDeniedException":               final,
-	"ExpiredToken":                        final,
-	"ExpiredTokenException":               final,
-	"IncompleteSignature":                 final,
-	"IncompleteSignatureException":        final,
-	"InvalidAccessKeyId":                  final,
-	"InvalidClientTokenId":                final,
-	"InvalidSecurity":                     final,
-	"MissingAuthenticationToken":          final,
-	"MissingAuthenticationTokenException": final,
-	"NotAuthorized":                       final,
-	"OptInRequired":                       final,
-	"UnauthorizedOperation":               final,
-	"UnrecognizedClientException":         final,
+	"AccessDenied":                        access,
+	"AccessDeniedException":               access,
+	"IncompleteSignature":                 access,
+	"IncompleteSignatureException":        access,
+	"InvalidAccessKeyId":                  access,
+	"InvalidClientTokenId":                access,
+	"InvalidSecurity":                     access,
+	"MissingAuthenticationToken":          access,
+	"MissingAuthenticationTokenException": access,
+	"NotAuthorized":                       access,
+	"OptInRequired":                       access,
+	"UnauthorizedOperation":               access,
+	"UnrecognizedClientException":         access,
 
-	// The key that encrypts the queue.
-	"KmsAccessDenied":              final,
-	"KmsDisabled":                  final,
-	"KmsInvalidKeyUsage":           final,
-	"KmsInvalidState":              final,
-	"KmsNotFound":                  final,
-	"KmsOptInRequired":             final,
-	"KMS.AccessDeniedException":    final,
-	"KMS.DisabledException":        final,
-	"KMS.InvalidKeyUsageException": final,
-	"KMS.InvalidStateException":    final,
-	"KMS.NotFoundException":        final,
-	"KMS.OptInRequired":            final,
+	// The queue's encryption key.
+	"KmsAccessDenied":              access,
+	"KmsDisabled":                  access,
+	"KmsInvalidKeyUsage":           access,
+	"KmsInvalidState":              access,
+	"KmsNotFound":                  access,
+	"KmsOptInRequired":             access,
+	"KMS.AccessDeniedException":    access,
+	"KMS.DisabledException":        access,
+	"KMS.InvalidKeyUsageException": access,
+	"KMS.InvalidStateException":    access,
+	"KMS.NotFoundException":        access,
+	"KMS.OptInRequired":            access,
 
 	// The form of the request.
 	"InvalidAction":             final,
@@ -129,8 +137,10 @@ var classes = map[string]class{
 	"MissingAction":             final,
 	"UnknownOperationException": final,
 
-	// The clock.
+	// The clock and expired credentials: the next request has a new signature.
 	"AuthFailure":               skew,
+	"ExpiredToken":              skew,
+	"ExpiredTokenException":     skew,
 	"InvalidSignature":          skew,
 	"InvalidSignatureException": skew,
 	"RequestExpired":            skew,
@@ -145,4 +155,17 @@ var classes = map[string]class{
 	"InternalServiceError":        service,
 	"ServiceUnavailable":          service,
 	"ServiceUnavailableException": service,
+
+	// Codes that prove nothing, and are constants.
+	"RequestTimeout":          unknown,
+	"RequestTimeoutException": unknown,
+}
+
+// LoadOf returns the load that an error code shows; an empty code is an error without
+// an answer.
+func LoadOf(code string) attempt.Load {
+	if classify(code) == throttle {
+		return attempt.Throttled
+	}
+	return attempt.Troubled
 }

@@ -3,29 +3,27 @@ package sqscall
 import (
 	"errors"
 	"fmt"
-	"strconv"
-	"strings"
-	"unicode"
-	"unicode/utf8"
+
+	"github.com/kansas-frontier-matrix/sqsfifo/internal/foreign"
 )
 
 var (
-	// ErrUnproven is wrapped by the errors of an answer that lacks a part of the
-	// proof. The message may be stored.
+	// Errors of answers with an incomplete proof wrap ErrUnproven. The message may be
+	// stored.
 	ErrUnproven = errors.New("the answer does not prove that the message was stored")
 
-	// ErrNotAllowed is the error of a request that was not sent, because it was not
-	// allowed any more when it was about to leave.
+	// ErrNotAllowed is the error of a request that was not sent, because may returned
+	// false before the request left.
 	ErrNotAllowed = errors.New("the request was not sent: it was too late for it")
 
-	// ErrMixedUp is the error of an entry whose answer has the digest of another
-	// entry of the request. Something on the way to SQS mixes up the entries of
-	// an answer; it cannot do so in a request with one entry.
+	// ErrMixedUp is the error of an entry whose answer has the digest of another entry
+	// of the request. Something on the way to SQS mixes up the entries of an answer,
+	// which is impossible in a request with one entry.
 	ErrMixedUp = errors.New("the answer mixes up the entries of the batch")
 
-	// ErrAltered is the error of an entry whose answer has a digest that belongs to
-	// none of the entries: something on the way changed the message.
-	ErrAltered = errors.New("the digest in the answer is not that of the message")
+	// ErrAltered is the error of an entry whose answer has the digest of no entry:
+	// something on the way changed the message.
+	ErrAltered = errors.New("the digest in the answer differs from the message's digest")
 )
 
 var (
@@ -41,8 +39,8 @@ var (
 	errEntryCount = fmt.Errorf("a request has 1 to %d entries", MaxEntries)
 )
 
-// StatusError reports a success with an HTTP status that SQS does not answer a
-// send with. It wraps [ErrUnproven].
+// StatusError reports a success with an HTTP status that SQS never uses for a send. It
+// wraps [ErrUnproven].
 type StatusError struct{ Status int }
 
 func (e *StatusError) Error() string {
@@ -52,109 +50,64 @@ func (e *StatusError) Error() string {
 // Unwrap returns ErrUnproven.
 func (e *StatusError) Unwrap() error { return ErrUnproven }
 
-// PanicError reports that the client panicked. The message may be stored.
+// PanicError reports a panic of the client. The message may be stored if anything had
+// left this machine.
 type PanicError struct {
-	// Text is that of the value if it is a string or an error, otherwise the type
-	// of the value: a value of another type may hold the message.
+	// Text is the text of an error of the Go runtime, the hidden text of another error
+	// (see package foreign), or the type of another value. With Caller.ShowTexts Text
+	// is the text of the value, if the value has one.
 	Text string
 }
 
 func (e *PanicError) Error() string { return "the client panicked: " + e.Text }
 
-func newPanicError(v any) *PanicError {
+// known has the constants in a client's errors.
+var known = foreign.Known{
+	Errors: []error{ErrNotAllowed, errTooLong},
+	Code: func(code string) bool {
+		_, ok := classes[withoutNamespace(code)]
+		return ok
+	},
+}
+
+// hide removes the client's text from an error, unless c shows texts. SQS quotes
+// invalid values, and an answer from elsewhere may quote anything.
+func (c *Caller) hide(err error) error {
+	if c.ShowTexts {
+		return readable(err)
+	}
+	return known.Hide(err)
+}
+
+// readable returns err if err.Error does not panic, and otherwise an error that wraps err
+// and has another text. The Error method of an incomplete error panics, for example of an
+// SDK error without a response.
+func readable(err error) (shown error) {
+	defer func() {
+		if recover() != nil {
+			shown = known.Hide(err)
+		}
+	}()
+	_ = err.Error()
+	return err
+}
+
+func (c *Caller) newPanicError(v any) *PanicError {
+	if !c.ShowTexts {
+		return &PanicError{known.Panic(v)}
+	}
 	switch v.(type) {
 	case string, error, fmt.Stringer:
-		return &PanicError{fmt.Sprint(v)} // which survives a panic in v's methods
+		return &PanicError{fmt.Sprint(v)} // fmt survives a panic in v's methods
 	}
 	return &PanicError{fmt.Sprintf("%T", v)}
 }
 
-// redactedError hides what an error's text quotes of a message. Unwrap leads to
-// the original, whose text the producer must not print.
-type redactedError struct {
-	text string
-	err  error
+// nameOf returns an error code if it is a constant, otherwise "": an answer from
+// elsewhere may have any text as its code.
+func nameOf(code string) string {
+	if known.Code(code) {
+		return code
+	}
+	return ""
 }
-
-func (e *redactedError) Error() string { return e.text }
-func (e *redactedError) Unwrap() error { return e.err }
-
-// redact returns err, or an error that wraps it and has none of the bodies, keys
-// and attribute values of the entries in its text. SQS quotes what it finds
-// invalid, and an answer that is not from SQS may quote anything.
-func redact(err error, entries []Entry) error {
-	before, ok := textOf(err)
-	if !ok {
-		return &redactedError{fmt.Sprintf("an error of type %T, whose text cannot be read", err), err}
-	}
-	text := before
-	for i := range entries {
-		e := &entries[i]
-		text = hide(text, e.Body)
-		text = hide(text, e.Group)
-		text = hide(text, e.DeduplicationID)
-		for _, a := range e.Attributes {
-			text = hide(text, a.StringValue)
-		}
-	}
-	if text == before {
-		return err
-	}
-	return &redactedError{text, err}
-}
-
-// textOf is the text of a client's error. The Error method of one that was put together
-// in part, such as the SDK's without a response, panics.
-func textOf(err error) (text string, ok bool) {
-	defer func() { ok = recover() == nil }()
-	return err.Error(), true
-}
-
-const hidden = "[hidden]"
-
-// hide replaces the secret in text, as it is and as Go and JSON quote it.
-func hide(text string, secret *string) string {
-	if secret == nil || len(*secret) > len(text) {
-		return text
-	}
-	text = hideWord(text, *secret)
-	quoted := strconv.Quote(*secret)
-	if quoted = quoted[1 : len(quoted)-1]; quoted != *secret {
-		text = hideWord(text, quoted)
-	}
-	return text
-}
-
-// hideWord replaces the secret where it is a word, so that a group called "a"
-// does not make every text unreadable.
-func hideWord(text, secret string) string {
-	if secret == "" {
-		return text
-	}
-	var b strings.Builder
-	rest, from := text, 0
-	for {
-		i := strings.Index(rest[from:], secret)
-		if i < 0 {
-			break
-		}
-		i += from
-		before, _ := utf8.DecodeLastRuneInString(rest[:i])
-		first, _ := utf8.DecodeRuneInString(secret)
-		last, _ := utf8.DecodeLastRuneInString(secret)
-		after, _ := utf8.DecodeRuneInString(rest[i+len(secret):])
-		if isWord(before) && isWord(first) || isWord(last) && isWord(after) {
-			from = i + 1
-			continue
-		}
-		b.WriteString(rest[:i])
-		b.WriteString(hidden)
-		rest, from = rest[i+len(secret):], 0
-	}
-	if b.Len() == 0 {
-		return text
-	}
-	return b.String() + rest
-}
-
-func isWord(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }

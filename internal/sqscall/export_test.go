@@ -5,12 +5,12 @@ import "time"
 // SetTimeout replaces Timeout for c.
 func (c *Caller) SetTimeout(d time.Duration) { c.timeout = d }
 
-// Classes is the table of codes, and the classes that tests name.
+// Classes is the table of codes. The constants are the classes in tests.
 var Classes = classes
 
 const (
 	Throttle = throttle
-	Final    = final
+	Access   = access
 	Apart    = apart
 	Skew     = skew
 	Service  = service

@@ -13,8 +13,7 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/sqscall"
 )
 
-// Whatever the status and the body of an answer are, no outcome is stronger than
-// what they prove.
+// For any status and body of an answer, no fate is stronger than its proof.
 func FuzzAnswer(f *testing.F) {
 	for _, n := range []int{1, 2} {
 		for _, body := range []string{
@@ -87,8 +86,8 @@ func FuzzAnswer(f *testing.F) {
 	})
 }
 
-// unescaped has all keys and strings of a JSON text without its escapes, and the
-// text itself.
+// unescaped returns the text itself and all keys and strings of a JSON text without
+// escapes.
 func unescaped(body []byte) string {
 	var all bytes.Buffer
 	all.Write(body)

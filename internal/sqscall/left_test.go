@@ -25,20 +25,20 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/sqscall"
 )
 
-// failingDialer is an HTTP client of net/http whose connections fail.
+// failingDialer returns an HTTP client of net/http whose connections fail.
 func failingDialer(err error) *http.Client {
 	return &http.Client{Transport: &http.Transport{
 		DialContext: func(context.Context, string, string) (net.Conn, error) { return nil, err },
 	}}
 }
 
-// quiet hides what the server logs of broken handshakes.
+// quiet hides the server's log of broken handshakes.
 func quiet(s *httptest.Server) *httptest.Server {
 	s.Config.ErrorLog = log.New(io.Discard, "", 0)
 	return s
 }
 
-// What surely never left this machine is not stored.
+// A message that provably stayed on this machine is not stored.
 func TestNeverLeft(t *testing.T) {
 	secure := quiet(httptest.NewUnstartedServer(http.NotFoundHandler()))
 	secure.StartTLS()
@@ -57,7 +57,7 @@ func TestNeverLeft(t *testing.T) {
 	}
 	deniedCredentials := func(o *sqs.Options) {
 		o.Credentials = aws.CredentialsProviderFunc(func(ctx context.Context) (aws.Credentials, error) {
-			// A provider makes requests of its own, with the same context.
+			// A provider makes its own requests, with the same context.
 			r, err := http.NewRequestWithContext(ctx, http.MethodGet, secure.URL, nil)
 			require.NoError(t, err)
 			response, err := secure.Client().Do(r)
@@ -115,6 +115,13 @@ func TestNeverLeft(t *testing.T) {
 		answers, _, _ := send(t, sqscall.New(client, queueURL), 1)
 		assert.Equal(t, unsent, got(answers[0]))
 	})
+	t.Run("credentials that panic", func(t *testing.T) {
+		client := sdkClient("http://"+closedAddress(t), nil, func(o *sqs.Options) {
+			o.Credentials = aws.CredentialsProviderFunc(func(context.Context) (aws.Credentials, error) { panic("no role") })
+		})
+		answers, _, _ := send(t, sqscall.New(client, queueURL), 1)
+		assert.Equal(t, again, got(answers[0]), "nothing left this machine")
+	})
 	t.Run("no connection in time", func(t *testing.T) {
 		c := sqscall.New(sdkClient("http://sqs.invalid", &http.Client{Transport: &http.Transport{
 			DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
@@ -149,7 +156,7 @@ func TestNeverLeft(t *testing.T) {
 	})
 }
 
-// An HTTP client that calls no hooks leaves everything open.
+// With an HTTP client without hooks, every fate stays in doubt.
 func TestWithoutHooks(t *testing.T) {
 	dial := &net.OpError{Op: "dial", Err: errors.New("refused")}
 	c := sqscall.New(sdkClient("http://localhost", stubHTTP(func(*http.Request) (*http.Response, error) { return nil, dial })), queueURL)
@@ -162,10 +169,10 @@ func TestWithoutHooks(t *testing.T) {
 		return response(400, []byte(`{"__type":"QueueDoesNotExist"}`)), nil
 	})), queueURL)
 	answers, _, _ = send(t, refuses, 1)
-	assert.Equal(t, refused, got(answers[0]), "the body is proof enough")
+	assert.Equal(t, again, got(answers[0]), "the body is proof enough")
 }
 
-// An HTTP client may fall back to a transport that calls no hooks.
+// An HTTP client may fall back to a transport without hooks.
 func TestFallbackWithoutHooks(t *testing.T) {
 	dead := failingDialer(errors.New("refused"))
 	c := sqscall.New(sdkClient("http://sqs.invalid", stubHTTP(func(r *http.Request) (*http.Response, error) {
@@ -177,8 +184,8 @@ func TestFallbackWithoutHooks(t *testing.T) {
 	assert.Equal(t, doubt, got(answers[0]), "somebody answered")
 }
 
-// A request that is not allowed any more does not leave: neither one whose client is
-// about to be called, nor one that is signed.
+// A request stays if it becomes forbidden before the call of the client or after the
+// signature.
 func TestNotAllowed(t *testing.T) {
 	var arrived atomic.Int32
 	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { arrived.Add(1) }))
@@ -187,7 +194,7 @@ func TestNotAllowed(t *testing.T) {
 		for _, n := range []int{1, 3} {
 			asked := 0
 			answers := make([]attempt.Answer, n)
-			load, err := sqscall.New(sdkClient(server.URL, nil), queueURL).SendIf(t.Context(), entries(n), answers, func() bool {
+			load, _, err := sqscall.New(sdkClient(server.URL, nil), queueURL).SendIf(t.Context(), entries(n), answers, func() bool {
 				asked++
 				return asked <= allowed
 			})
@@ -195,7 +202,7 @@ func TestNotAllowed(t *testing.T) {
 			require.Equal(t, attempt.Passed, load)
 			require.Equal(t, allowed+1, asked)
 			for _, a := range answers {
-				require.Equal(t, again, got(a))
+				require.Equal(t, want{attempt.NotStored, attempt.Retry, attempt.Passed, false}, got(a))
 				require.ErrorIs(t, a.Err, sqscall.ErrNotAllowed)
 			}
 		}

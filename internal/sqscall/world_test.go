@@ -24,28 +24,30 @@ import (
 
 const queueURL = "https://sqs.us-east-1.amazonaws.com/123456789012/events.fifo"
 
-// want is what a test expects of an answer; got is the same part of one.
+// want is the expected part of an answer; got returns the same part of an answer.
 type want struct {
 	fate attempt.Fate
 	next attempt.Next
 	load attempt.Load
+
+	unready bool
 }
 
 var (
-	stored    = want{attempt.Stored, attempt.Final, attempt.Passed}
-	doubt     = want{attempt.InDoubt, attempt.Retry, attempt.Troubled}
-	doubtSlow = want{attempt.InDoubt, attempt.Retry, attempt.Throttled}
-	mixed     = want{attempt.InDoubt, attempt.Apart, attempt.Troubled}
-	broken    = want{attempt.InDoubt, attempt.Final, attempt.Troubled}
-	altered   = want{attempt.Altered, attempt.Final, attempt.Passed}
-	refused   = want{attempt.NotStored, attempt.Final, attempt.Passed}
-	apart     = want{attempt.NotStored, attempt.Apart, attempt.Passed}
-	again     = want{attempt.NotStored, attempt.Retry, attempt.Passed}
-	throttled = want{attempt.NotStored, attempt.Retry, attempt.Throttled}
-	unsent    = want{attempt.NotStored, attempt.Retry, attempt.Troubled}
+	stored    = want{attempt.Stored, attempt.Final, attempt.Passed, false}
+	doubt     = want{attempt.InDoubt, attempt.Retry, attempt.Troubled, false}
+	doubtSlow = want{attempt.InDoubt, attempt.Retry, attempt.Throttled, false}
+	mixed     = want{attempt.InDoubt, attempt.Apart, attempt.Troubled, false}
+	broken    = want{attempt.InDoubt, attempt.Final, attempt.Troubled, false}
+	altered   = want{attempt.Altered, attempt.Final, attempt.Passed, false}
+	refused   = want{attempt.NotStored, attempt.Final, attempt.Passed, false}
+	apart     = want{attempt.NotStored, attempt.Apart, attempt.Passed, false}
+	again     = want{attempt.NotStored, attempt.Retry, attempt.Passed, true}
+	throttled = want{attempt.NotStored, attempt.Retry, attempt.Throttled, false}
+	unsent    = want{attempt.NotStored, attempt.Retry, attempt.Troubled, true}
 )
 
-func got(a attempt.Answer) want { return want{a.Fate, a.Next, a.Load} }
+func got(a attempt.Answer) want { return want{a.Fate, a.Next, a.Load, a.Unready} }
 
 func gotAll(answers []attempt.Answer) []want {
 	var all []want
@@ -55,7 +57,7 @@ func gotAll(answers []attempt.Answer) []want {
 	return all
 }
 
-// entries returns n messages; those with an odd index have attributes.
+// entries returns n messages; messages with an odd index have attributes.
 func entries(n int) []sqscall.Entry {
 	all := make([]sqscall.Entry, n)
 	for i := range all {
@@ -76,7 +78,7 @@ func entries(n int) []sqscall.Entry {
 // object is a JSON object of an answer.
 type object map[string]any
 
-// success is what SQS answers for an entry that it stored.
+// success is the answer of SQS for a stored entry.
 func success(e sqscall.Entry) object {
 	o := object{
 		"MessageId": "3a7f2b0e-1111-4222-8333-444455556666", "SequenceNumber": "18850000000000000000",
@@ -116,7 +118,7 @@ func batchSuccess(es []sqscall.Entry) object {
 	return object{"Successful": list}
 }
 
-// sdkClient is a real SDK client with its retries on, whose checks are on, too.
+// sdkClient returns a real SDK client with its retries and checks on.
 func sdkClient(endpoint string, h aws.HTTPClient, change ...func(*sqs.Options)) *sqs.Client {
 	return sqs.New(sqs.Options{
 		Region: "us-east-1", BaseEndpoint: &endpoint, HTTPClient: h,
@@ -136,13 +138,13 @@ func serve(t testing.TB, h http.HandlerFunc) *sqscall.Caller {
 	return sqscall.New(sdkClient(s.URL, nil), queueURL)
 }
 
-// send makes one request with n entries and checks what holds for all answers.
+// send makes one request with n entries and checks the rules for all answers.
 func send(t testing.TB, c *sqscall.Caller, n int) ([]attempt.Answer, attempt.Load, error) {
 	t.Helper()
 	es := entries(n)
 	answers := make([]attempt.Answer, n)
 	for i := range answers {
-		answers[i].Fate = attempt.Stored // a Send that leaves answers alone must fail
+		answers[i].Fate = attempt.Stored // a Send that leaves answers unset must fail
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()

@@ -2,112 +2,122 @@ package systemtest
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
+	"math"
+	"slices"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 
-	"github.com/kansas-frontier-matrix/sqsfifo"
-	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
+	"github.com/kansas-frontier-matrix/sqsfifo/consumer"
 )
 
-// consume is a process that handles each event once, by its guard, and deletes the
-// message after.
+// consume is a process with a consumer of package consumer. The consumer's store
+// remembers effects; an effect without a record is probed. consume returns when the
+// process is dead, or after the world is finished and the consumer has shut down.
 func (w *world) consume(p *process) {
-	policy, err := idempotency.NewPolicy(idempotency.PolicyConfig{TTL: 24 * time.Hour, Retry: 12 * time.Hour, Lease: 20 * time.Second})
+	config := consumer.Config[event]{
+		QueueURL: w.queue.URL(), Visibility: 30 * time.Second, Effect: "effect",
+		Handle: func(ctx context.Context, m consumer.Message[event]) error { return w.handle(ctx, p, m) },
+		Store:  p.store, Once: consumer.AtMostOnce, Probe: w.probe,
+		Failure: consumer.Failure{Then: consumer.ActionBlock, Deliveries: math.MaxInt}, // a crash is not a message's fault
+	}
+	if w.sabotage == "no store at the consumer" {
+		config.Store, config.Once, config.Probe = nil, consumer.AtLeastOnce, nil
+	}
+	c, err := consumer.New[event](&receiver{&network{p}}, config)
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	guard, err := idempotency.NewGuard(idempotency.GuardConfig{Store: p.store, Policy: policy})
-	if err != nil {
-		w.t.Fatal(err)
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	ended := make(chan error, 1)
+	go func() { ended <- c.Run(ctx) }()
+	for !w.finished() && p.sleep(5*time.Second) {
 	}
-	url := w.queue.URL()
-	for !p.dead() && !w.finished() {
-		out, err := w.queue.ReceiveMessage(context.Background(), &sqs.ReceiveMessageInput{QueueUrl: &url, MaxNumberOfMessages: 1})
-		if err != nil {
-			w.fail("", "receive: %v", err)
-			return
+	cancel()
+	if !p.dead() { // a dead process's goroutines end later, without effect
+		var denied *consumer.DeniedError
+		if err := <-ended; errors.As(err, &denied) {
+			w.fail("", "%s: %v", p.name, err)
 		}
-		if len(out.Messages) == 0 {
-			p.sleep(time.Second)
-			continue
-		}
-		m := out.Messages[0]
-		e, err := sqsfifo.DecodeEnvelope[event](*m.Body)
-		if err != nil {
-			w.fail("", "decode: %v", err)
-			return
-		}
-		if !w.handleOnce(p, guard, e) {
-			continue // SQS delivers it again, and nothing of its group before
-		}
-		if p.crash("crash before a deletion") || w.happens("deletion is lost") {
-			continue
-		}
-		_, err = w.queue.DeleteMessage(context.Background(), &sqs.DeleteMessageInput{QueueUrl: &url, ReceiptHandle: m.ReceiptHandle})
-		if err != nil {
-			w.note(e.DedupeKey, "%s: delete: %v", p.name, err)
-		}
-		p.crash("crash after a deletion")
 	}
-}
-
-// handleOnce reports whether the effect of the event has happened, now or earlier.
-func (w *world) handleOnce(p *process, guard *idempotency.Guard, e sqsfifo.Envelope[event]) bool {
-	if w.sabotage == "no guard" {
-		w.effect(p, e.Payload)
-		return !p.dead()
-	}
-	payload, err := json.Marshal(e.Payload)
-	if err != nil {
-		w.fail(e.DedupeKey, "%v", err)
-		return false
-	}
-	key := idempotency.Key{Scope: e.EventSource, Operation: "effect", Value: e.DedupeKey}
-	answer, err := guard.Do(context.Background(), idempotency.Request{
-		Key: key, Fingerprint: idempotency.FingerprintOf("effect/1", []byte(e.EventSource), []byte(e.DedupeKey), payload),
-	}, func(ctx context.Context, _ idempotency.Outcome) (idempotency.Result, error) {
-		if !p.sleep(w.span(25*time.Second)) || p.crash("crash before an effect") {
-			return idempotency.Result{}, errDead
-		}
-		if ctx.Err() != nil { // the lease is over: somebody else may have the event
-			return idempotency.Result{}, idempotency.NotDone(ctx.Err())
-		}
-		w.effect(p, e.Payload)
-		if p.crash("crash after an effect") {
-			return idempotency.Result{}, errDead
-		}
-		return idempotency.Result{}, nil
-	})
-	if p.dead() {
-		return false
-	}
-	w.note(e.DedupeKey, "%s: handled, duplicate %v, %v", p.name, answer.Duplicate, err)
-	if answer.Duplicate {
-		w.count(&w.totals.redelivered)
-	}
-	var held *idempotency.IndeterminateError
-	if errors.As(err, &held) {
-		w.settleByTruth(key, func(idempotency.Record) (bool, idempotency.Result) {
-			w.mu.Lock()
-			defer w.mu.Unlock()
-			for _, n := range w.effects[e.Payload.Group] {
-				if n == e.Payload.Number {
-					return true, idempotency.Result{}
-				}
-			}
-			return false, idempotency.Result{}
-		})
-	}
-	return err == nil
-}
-
-// effect is what cannot be taken back.
-func (w *world) effect(p *process, e event) {
-	w.note(e.key(), "%s: the effect happens", p.name)
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.effects[e.Group] = append(w.effects[e.Group], e.Number)
+	w.totals.redelivered += int(c.Stats().Duplicates)
+}
+
+// handle makes the effect of an event.
+func (w *world) handle(ctx context.Context, p *process, m consumer.Message[event]) error {
+	if !p.sleep(w.span(25*time.Second)) || p.crash("crash before an effect") {
+		return errDead
+	}
+	if ctx.Err() != nil { // another consumer may have the event
+		return consumer.NotDone(ctx.Err())
+	}
+	w.note(m.Payload.key(), "%s: the effect happens", p.name)
+	w.mu.Lock()
+	w.effects[m.Payload.Group] = append(w.effects[m.Payload.Group], m.Payload.Number)
+	w.mu.Unlock()
+	if p.crash("crash after an effect") {
+		return errDead
+	}
+	return nil
+}
+
+// probe reports whether the effect of an event happened.
+func (w *world) probe(_ context.Context, m consumer.Message[event]) (happened bool, err error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.totals.settled++
+	return slices.Contains(w.effects[m.Payload.Group], m.Payload.Number), nil
+}
+
+// receiver is the network with a consumer's calls.
+type receiver struct{ *network }
+
+// reach makes one call. A request that has left arrives, even if its process is dead.
+func reach[O any](r *receiver, lost string, call func() (*O, error)) (*O, error) {
+	w := r.p.w
+	if r.p.crash("crash before a request") {
+		return nil, errDead
+	}
+	if w.happens("request is dropped") {
+		return nil, errors.New("connection reset")
+	}
+	if w.happens("throttled") {
+		return nil, throttled()
+	}
+	r.p.sleep(w.span(100 * time.Millisecond))
+	out, err := call()
+	switch {
+	case r.p.crash("crash after a request"):
+		return nil, errDead
+	case err != nil:
+		return nil, err
+	case w.happens(lost):
+		return nil, errors.New("connection reset after the request")
+	}
+	return out, nil
+}
+
+func (r *receiver) ReceiveMessage(ctx context.Context, in *sqs.ReceiveMessageInput, _ ...func(*sqs.Options)) (*sqs.ReceiveMessageOutput, error) {
+	return reach(r, "answer is lost", func() (*sqs.ReceiveMessageOutput, error) { return r.p.w.queue.ReceiveMessage(ctx, in) })
+}
+
+func (r *receiver) ChangeMessageVisibilityBatch(ctx context.Context, in *sqs.ChangeMessageVisibilityBatchInput, _ ...func(*sqs.Options)) (*sqs.ChangeMessageVisibilityBatchOutput, error) {
+	return reach(r, "answer is lost", func() (*sqs.ChangeMessageVisibilityBatchOutput, error) {
+		return r.p.w.queue.ChangeMessageVisibilityBatch(ctx, in)
+	})
+}
+
+func (r *receiver) DeleteMessageBatch(ctx context.Context, in *sqs.DeleteMessageBatchInput, _ ...func(*sqs.Options)) (*sqs.DeleteMessageBatchOutput, error) {
+	if r.p.crash("crash before a deletion") || r.p.w.happens("deletion is lost") {
+		return nil, errors.New("connection reset")
+	}
+	out, err := reach(r, "answer is lost", func() (*sqs.DeleteMessageBatchOutput, error) { return r.p.w.queue.DeleteMessageBatch(ctx, in) })
+	if r.p.crash("crash after a deletion") {
+		return nil, errDead
+	}
+	return out, err
 }

@@ -17,8 +17,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
 )
 
-// network is the way of one process to SQS. A request that has left arrives or does not,
-// whatever becomes of its process.
+// network is one process's connection to SQS. A request that has left arrives or not,
+// independent of its process.
 type network struct{ p *process }
 
 func (n *network) GetQueueAttributes(ctx context.Context, in *sqs.GetQueueAttributesInput, o ...func(*sqs.Options)) (*sqs.GetQueueAttributesOutput, error) {
@@ -54,8 +54,8 @@ func (n *network) SendMessageBatch(ctx context.Context, in *sqs.SendMessageBatch
 	return out, nil
 }
 
-// send makes one request: store is what SQS does with it. After an error nobody may look
-// at what store returned.
+// send makes one request. store is SQS's part of the request. After an error the caller
+// must not use the result of store.
 func (n *network) send(ctx context.Context, keys []string, store func() error) error {
 	w := n.p.w
 	if n.p.crash("crash before a request") {
@@ -74,7 +74,7 @@ func (n *network) send(ctx context.Context, keys []string, store func() error) e
 		arrives, fault = false, errors.New("connection reset")
 	case w.happens("answer is lost"):
 		fault = errors.New("connection reset after the request")
-	case w.happens("request is late"): // the client may give up before
+	case w.happens("request is late"): // the client may give up earlier
 		out = w.span(19 * time.Second)
 		if w.sabotage == "late network" {
 			out += 310 * time.Second
@@ -128,18 +128,19 @@ func throttled() error {
 	return &smithy.OperationError{ServiceID: "SQS", OperationName: "SendMessageBatch", Err: &smithy.GenericAPIError{Code: "ThrottlingException", Fault: smithy.FaultClient}}
 }
 
-// produce is a process that sends what its source has, in the order of each group, and
-// marks an event as sent when it has its receipt. It returns when it is dead or done.
+// produce is a process that sends the events of its source, in the order of each group,
+// and marks an event as sent after its receipt. produce returns when the process is
+// dead or done.
 func (w *world) produce(p *process, rng *rand.Rand) {
-	version := rng.IntN(3) // of the encoder: equal events, other bytes
+	version := rng.IntN(3) // encoder version: equal events, other bytes
 	config := sqsfifo.Config[event]{
 		QueueURL: w.queue.URL(), Source: "kfm.test.system",
 		Identify: func(e event) (sqsfifo.Identity, error) {
-			//sqsfifo:ignore SF002 -- one version a process: other bytes of equal events are what the store has to bear
+			//sqsfifo:ignore SF002 -- one version a process: the store must tolerate equal events with other bytes
 			return sqsfifo.Identity{DedupeKey: e.key(), Group: e.Group, Time: time.Unix(1e9+int64(version), 0)}, nil
 		},
 		Delivery: sqsfifo.Delivery{OnGroupFailure: sqsfifo.GroupFailure(rng.IntN(2)), RetryFor: []time.Duration{0, 20 * time.Second}[rng.IntN(2)]},
-		Store:    sqsfifo.StoreConfig{Store: p.store, DurableReceipts: rng.IntN(2) == 0},
+		Store:    sqsfifo.StoreConfig{Store: p.store},
 	}
 	if w.sabotage == "no store" {
 		config.Store = sqsfifo.StoreConfig{}
@@ -156,7 +157,7 @@ func (w *world) produce(p *process, rng *rand.Rand) {
 	groups.Wait()
 	ctx, cancel := context.WithCancel(context.Background())
 	if p.dead() {
-		cancel() // its goroutines end, and nothing that they do has an effect
+		cancel() // ends the goroutines; their work has no effect
 	}
 	_ = producer.Close(ctx)
 	cancel()
@@ -168,7 +169,7 @@ func (w *world) sendGroup(p *process, producer *sqsfifo.Producer[event], group s
 		w.mu.Lock()
 		from := w.done[group]
 		w.mu.Unlock()
-		if from != last { // a rival may have sent the event for which the group is paused here
+		if from != last { // a rival may have sent the event that paused the group
 			producer.Resume(group)
 			last = from
 		}
@@ -181,7 +182,7 @@ func (w *world) sendGroup(p *process, producer *sqsfifo.Producer[event], group s
 		}
 		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 		stop := context.AfterFunc(ctx, func() {})
-		go func() { // a process that is dead waits for nothing
+		go func() { // a dead process must not wait
 			select {
 			case <-p.killed:
 				cancel()
@@ -197,8 +198,8 @@ func (w *world) sendGroup(p *process, producer *sqsfifo.Producer[event], group s
 	}
 }
 
-// acknowledge marks events as sent up to the first that failed, and reports whether all
-// have their receipts.
+// acknowledge marks events as sent up to the first failed event, and reports whether
+// all events have receipts.
 func (w *world) acknowledge(events []event, results sqsfifo.Results, p *process) bool {
 	for i, r := range results {
 		key := events[i].key()
@@ -229,7 +230,7 @@ func (w *world) acknowledge(events []event, results sqsfifo.Results, p *process)
 	return true
 }
 
-// settleSend looks for the message in the queue.
+// settleSend resolves a held send by the messages in the queue.
 func (w *world) settleSend(key string) {
 	for r, err := range w.store.Scan(context.Background(), idempotency.Filter{Operation: "sqs.send"}) {
 		if err != nil {

@@ -9,14 +9,14 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
 )
 
-// handle is the connection of one process to the store: it fails, is slow, and ends
-// with the process, at any step of a call.
+// handle is one process's connection to the store. At any step of a call the handle may
+// fail, be slow, or end with the process.
 type handle struct {
 	p *process
 	s idempotency.Store
 }
 
-// begin is what may happen before a call reaches the store.
+// begin simulates the faults before a call reaches the store.
 func (h *handle) begin(ctx context.Context, crash string) error {
 	if h.p.crash(crash) {
 		return errDead
@@ -45,7 +45,7 @@ func (h *handle) begin(ctx context.Context, crash string) error {
 	return nil
 }
 
-// end is what may happen after the commit.
+// end simulates the faults after the commit.
 func (h *handle) end(crash string) error {
 	if h.p.crash(crash) {
 		return errDead
@@ -84,11 +84,12 @@ func (h *handle) ClaimBatch(ctx context.Context, claims []idempotency.Claim) ([]
 	return out, h.end("crash after a claim")
 }
 
-func (h *handle) settle(ctx context.Context, key, what string, f func() error) error {
+func (h *handle) Finish(ctx context.Context, ref idempotency.Ref, t idempotency.Ending) error {
+	key, what := ref.Key.Value, t.String()
 	if err := h.begin(ctx, "crash before a settlement"); err != nil {
 		return err
 	}
-	if err := f(); err != nil {
+	if err := h.s.Finish(context.Background(), ref, t); err != nil {
 		h.p.w.note(key, "%s could not record %s: %v", h.p.name, what, err)
 		return err
 	}
@@ -96,16 +97,14 @@ func (h *handle) settle(ctx context.Context, key, what string, f func() error) e
 	return h.end("crash after a settlement")
 }
 
-func (h *handle) Complete(ctx context.Context, ref idempotency.Ref, r idempotency.Result) error {
-	return h.settle(ctx, ref.Key.Value, "success", func() error { return h.s.Complete(context.Background(), ref, r) })
-}
-
-func (h *handle) Fail(ctx context.Context, ref idempotency.Ref, f idempotency.Failure) error {
-	return h.settle(ctx, ref.Key.Value, "failure", func() error { return h.s.Fail(context.Background(), ref, f) })
-}
-
-func (h *handle) Release(ctx context.Context, ref idempotency.Ref) error {
-	return h.settle(ctx, ref.Key.Value, "nothing", func() error { return h.s.Release(context.Background(), ref) })
+func (h *handle) Extend(ctx context.Context, ref idempotency.Ref, lease time.Duration) error {
+	if err := h.begin(ctx, "crash before an extension"); err != nil {
+		return err
+	}
+	if err := h.s.Extend(context.Background(), ref, lease); err != nil {
+		return err
+	}
+	return h.end("crash after an extension")
 }
 
 func (h *handle) Lookup(ctx context.Context, keys ...idempotency.Key) ([]idempotency.Record, error) {
@@ -119,8 +118,8 @@ func (h *handle) Scan(ctx context.Context, f idempotency.Filter) iter.Seq2[idemp
 	return h.s.Scan(ctx, f)
 }
 
-// settleByTruth is the operator: when no request and no handler can be under way any
-// more, it finds out whether the operation took effect and settles the record.
+// settleByTruth is the operator: after the last possible request or handler, the
+// operator checks the effect of the operation and settles the record.
 func (w *world) settleByTruth(k idempotency.Key, truth func(idempotency.Record) (bool, idempotency.Result)) {
 	ctx := context.Background()
 	records, err := w.store.Lookup(ctx, k)

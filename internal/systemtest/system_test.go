@@ -13,15 +13,15 @@ func memory(_ *testing.T, now func() time.Time) systemtest.Storage {
 	return systemtest.Storage{Open: func() (idempotency.Store, error) { return m, nil }}
 }
 
-// TestSystem runs random systems on virtual time. Two runs of one seed do nearly the
-// same: goroutines and the jitter of retries differ.
+// TestSystem runs random systems in virtual time. Two runs of one seed are nearly
+// equal: goroutines and the jitter of retries differ.
 func TestSystem(t *testing.T) { systemtest.Run(t, 300, 60, memory) }
 
-// Each promise can be broken, and the simulation notices: without the store, without the
-// guard, with a store that grants what is in doubt, and with a network that delivers a
+// The simulation detects each kind of sabotage: no store at the producer or the
+// consumer, a store that grants operations in doubt, and a network that delivers a
 // request after SQS has forgotten the event.
 func TestSabotageIsFound(t *testing.T) {
-	for _, sabotage := range []string{"no store", "no guard", "generous store", "late network"} {
+	for _, sabotage := range []string{"no store", "no store at the consumer", "generous store", "late network"} {
 		t.Run(sabotage, func(t *testing.T) { systemtest.Find(t, sabotage, 200, memory) })
 	}
 }

@@ -14,23 +14,24 @@ import (
 
 var seeds = seedtest.Flags("system", "TestSystem")
 
-// Storage is where a world keeps the records of its store. All of it lives in the bubble
-// of the world's virtual time.
+// Storage keeps the records of a world's store. All storage belongs to the bubble of
+// the world's virtual time.
 type Storage struct {
-	// Open opens the store for one process. A store that has a method Close() error is
-	// closed when its process has ended.
+	// Open opens the store for one process. A store with a method Close() error is
+	// closed after its process has ended.
 	Open func() (idempotency.Store, error)
 
-	// Ledger is the list of the changes, or nil if none is kept.
+	// Ledger is the list of the changes, or nil without a ledger.
 	Ledger Ledger
 }
 
-// NewStorage returns new storage by a clock, which is not that of the processes. What has
-// to be closed is closed by t.Cleanup.
+// NewStorage returns new storage with its own clock, which differs from the processes'
+// clocks. NewStorage closes resources in t.Cleanup.
 type NewStorage func(t *testing.T, now func() time.Time) Storage
 
-// Run lives through as many seeds as the flag -system.seeds says, by default so many, or
-// those of a short test. It checks each, and that together they went through all faults.
+// Run runs and checks the number of seeds in the flag -system.seeds, by default usual
+// seeds, or short seeds in a short test. Run also checks that the seeds together had
+// every fault.
 func Run(t *testing.T, usual, short int, storage NewStorage) {
 	var mu sync.Mutex
 	var sum totals
@@ -47,7 +48,7 @@ func Run(t *testing.T, usual, short int, storage NewStorage) {
 	}
 }
 
-// Find fails if the sabotage is not found in so many seeds.
+// Find fails unless one of the seeds detects the sabotage.
 func Find(t *testing.T, sabotage string, seeds int, storage NewStorage) {
 	for seed := range seeds {
 		found := ""
@@ -64,7 +65,7 @@ func Find(t *testing.T, sabotage string, seeds int, storage NewStorage) {
 	t.Errorf("not found in %d seeds", seeds)
 }
 
-// run lives through one seed and returns the world after it.
+// run runs one seed and returns the world afterwards.
 func run(t *testing.T, seed uint64, sabotage string, open NewStorage) *world {
 	w := newWorld(t, seed, sabotage, open)
 	defer w.disconnect(w.store)
@@ -74,7 +75,7 @@ func run(t *testing.T, seed uint64, sabotage string, open NewStorage) *world {
 		rivals = 2
 	}
 	var actors sync.WaitGroup
-	// Each is restarted when it dies, at once or after minutes.
+	// Each process is restarted after its death, immediately or after minutes.
 	restarted := func(name string, n uint64, most time.Duration, life func(*process, *rand.Rand)) {
 		rng := rand.New(rand.NewPCG(seed, 10+n))
 		actors.Go(func() {
@@ -108,7 +109,7 @@ func run(t *testing.T, seed uint64, sabotage string, open NewStorage) *world {
 		w.calm = true
 	})
 	actors.Wait()
-	time.Sleep(10 * time.Minute) // for requests that are still on their way
+	time.Sleep(10 * time.Minute) // for requests still on their way
 	w.check()
 	return w
 }

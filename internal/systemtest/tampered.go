@@ -8,7 +8,7 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency/ledger"
 )
 
-// tampered is a ledger as somebody shows it who has edited it.
+// tampered is a ledger after a forger's edit.
 type tampered struct {
 	Ledger
 	forgery
@@ -18,12 +18,12 @@ type tampered struct {
 type forgery struct {
 	edit func(lines []ledger.Line) []ledger.Line
 
-	// unanchored: nobody has kept a head, so that only those who saw the changes can tell.
+	// unanchored: without kept heads, only witnesses of the changes can notice the
+	// edit.
 	unanchored bool
 }
 
-// forgeries are kinds of sabotage. Those that write the ledger again give it hashes that
-// fit together.
+// forgeries are kinds of sabotage. A rewritten ledger gets matching hashes.
 var forgeries = map[string]forgery{
 	"altered ledger": {edit: func(lines []ledger.Line) []ledger.Line {
 		altered := *lines[1].Entry
@@ -105,7 +105,7 @@ func entriesOf(lines []ledger.Line) (entries []ledger.Entry) {
 
 func isCompleted(e ledger.Entry) bool { return e.Event == ledger.Completed }
 
-// written returns a ledger of the entries that fits together.
+// written returns a ledger of the entries with matching hashes.
 func written(entries []ledger.Entry) (lines []ledger.Line) {
 	var last ledger.Seal
 	for i, e := range entries {

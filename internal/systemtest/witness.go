@@ -14,14 +14,15 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency/ledger"
 )
 
-// Ledger is what a world checks of a ledger. *sqlstore.Ledger implements it.
+// Ledger is the part of a ledger that a world checks. *sqlstore.Ledger implements
+// Ledger.
 type Ledger interface {
 	Head(ctx context.Context) (ledger.Head, error)
 	Lines(ctx context.Context, after ledger.Head) iter.Seq2[ledger.Line, error]
 }
 
-// witness knows what the store has answered, before an answer is lost on its way to a
-// process, and holds the ledger against it.
+// witness records the store's answers, before an answer can be lost on the way to a
+// process, and compares the ledger with the answers.
 type witness struct {
 	w *world
 
@@ -36,12 +37,12 @@ type claimed struct {
 	fence int64
 }
 
-// changes are what the store has confirmed under one grant.
+// changes are the store's confirmations under one grant.
 type changes struct {
-	granted  idempotency.Record // by the first of
+	granted  idempotency.Record // by the first event
 	events   []ledger.Event     // Claimed or Reclaimed, and Renewed
-	inDoubt  int                // failures without proof; a repeated one may change nothing
-	ends     []ledger.Event     // repeated ones change nothing
+	inDoubt  int                // failures without proof; a repetition may change nothing
+	ends     []ledger.Event     // a repetition changes nothing
 	runAgain bool
 }
 
@@ -67,7 +68,7 @@ func (v *witness) saw(k idempotency.Key, fence int64, f func(*changes)) {
 	f(v.claims[at])
 }
 
-// watched is a store whose answers the witness sees.
+// watched is a store whose answers the witness records.
 type watched struct {
 	idempotency.Store
 	*witness
@@ -104,20 +105,16 @@ func (s watched) ClaimBatch(ctx context.Context, claims []idempotency.Claim) ([]
 	return out, nil
 }
 
-func (s watched) Complete(ctx context.Context, ref idempotency.Ref, r idempotency.Result) error {
-	return s.settled(ref, ledger.Completed, s.Store.Complete(ctx, ref, r))
-}
-
-func (s watched) Fail(ctx context.Context, ref idempotency.Ref, f idempotency.Failure) error {
-	event := ledger.Failed
-	if f.Proof == idempotency.NoProof {
+func (s watched) Finish(ctx context.Context, ref idempotency.Ref, t idempotency.Ending) error {
+	event := ledger.Released
+	if f, ok := t.Failure(); ok && f.Proof == idempotency.NoProof {
 		event = ledger.InDoubt
+	} else if ok {
+		event = ledger.Failed
+	} else if _, ok := t.Result(); ok {
+		event = ledger.Completed
 	}
-	return s.settled(ref, event, s.Store.Fail(ctx, ref, f))
-}
-
-func (s watched) Release(ctx context.Context, ref idempotency.Ref) error {
-	return s.settled(ref, ledger.Released, s.Store.Release(ctx, ref))
+	return s.settled(ref, event, s.Store.Finish(ctx, ref, t))
 }
 
 func (s watched) settled(ref idempotency.Ref, event ledger.Event, err error) error {
@@ -135,16 +132,16 @@ func (s watched) settled(ref idempotency.Ref, event ledger.Event, err error) err
 	return nil
 }
 
-// failed notes an error that the world did not make: then nobody knows what the ledger
-// should have.
+// failed reports an error that the world did not make, because the right content of the
+// ledger is then unknown.
 func (v *witness) failed(call string, err error) {
 	if !errors.Is(err, idempotency.ErrStaleClaim) && !errors.Is(err, idempotency.ErrClosed) {
 		v.w.fail("", "the store, %s: %v", call, err)
 	}
 }
 
-// check holds the ledger against what was seen: it verifies, against each head that was
-// kept, and each change is in it once, in the order of the changes of its key.
+// check compares the ledger with the recorded answers. The ledger must verify against
+// each kept head and have each change once, in the order of the changes of its key.
 func (v *witness) check(records iter.Seq2[idempotency.Record, error]) {
 	ctx := context.Background()
 	v.keep()
@@ -200,7 +197,8 @@ func (v *witness) check(records iter.Seq2[idempotency.Record, error]) {
 	}
 }
 
-// differ says how the entries of one grant differ from what was seen, or nothing.
+// differ describes the difference between the entries of one grant and the recorded
+// answers, or returns "".
 func (c *changes) differ(entries []ledger.Entry) string {
 	if c == nil {
 		return "nobody saw it"
@@ -230,7 +228,7 @@ func (c *changes) differ(entries []ledger.Entry) string {
 			ends = append(ends, e.Event)
 		}
 	}
-	slices.Sort(c.events) // two answers of one claimant may overtake each other
+	slices.Sort(c.events) // two answers to one claimant may overtake each other
 	slices.Sort(grants)
 	switch {
 	case !slices.Equal(grants, c.events):
@@ -243,7 +241,7 @@ func (c *changes) differ(entries []ledger.Entry) string {
 	return ""
 }
 
-// short returns entries in a form for people.
+// short returns entries in a readable form.
 func short(entries []ledger.Entry) (out []string) {
 	for _, e := range entries {
 		out = append(out, fmt.Sprintf("%s with fence %d", e.Event, e.Fence))

@@ -16,7 +16,7 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
 )
 
-// event is what the sources hold.
+// event is an event of the sources.
 type event struct {
 	Group  string `json:"group"`
 	Number int    `json:"number"` // in its group
@@ -24,43 +24,45 @@ type event struct {
 
 func (e event) key() string { return fmt.Sprintf("%s|%d", e.Group, e.Number) }
 
-// world is everything that outlives processes: the sources with what was acknowledged,
-// the store, the queue, the database that the consumers write to, and the truth.
+// world outlives processes: the sources with their acknowledgements, the store, the
+// queue, the database of the consumers, and the truth.
 type world struct {
 	t     *testing.T
 	seed  uint64
 	queue *sqstest.Queue
 
 	storage Storage
-	store   idempotency.Store // as the operator and the checks reach it
+	store   idempotency.Store // for the operator and the checks
 	witness *witness
 
 	groups []string
-	length int // events of each group
+	length int // number of events in each group
 
-	// odds are the chances of faults and crashes at each step; calm ends all of them.
+	// odds are the probabilities of faults and crashes at each step; calm ends all
+	// faults.
 	odds     map[string]float64
 	sabotage string
 
-	// storm is when the faults end; a world that is not finished hours later is stuck.
+	// storm is the time at which the faults end. A world that is unfinished hours later
+	// is stuck.
 	storm time.Time
 
-	// rivals: two producer processes may have one source at once, so that no order is
+	// rivals allows two producer processes for one source at a time, so no order is
 	// promised.
 	rivals bool
 
 	mu       sync.Mutex
 	calm     bool
 	rng      *rand.Rand
-	done     map[string]int   // events of each group that the source has marked as sent
-	effects  map[string][]int // of each group, in the order in which they happened
+	done     map[string]int   // by group: number of events marked as sent
+	effects  map[string][]int // by group, in the order of happening
 	receipts map[string]string
 	notes    []note
 	wrong    []string
 	totals   totals
 }
 
-// totals says what the seeds went through.
+// totals counts the events and faults of the seeds.
 type totals struct {
 	events, crashes, requests, lost, storeFaults, ambiguous, duplicates, inDoubt, settled, redelivered, entries int
 }
@@ -85,9 +87,9 @@ type note struct {
 	what string
 }
 
-// The steps at which something may go wrong.
+// The steps that may fail.
 var steps = []string{
-	"crash before a claim", "crash after a claim", "crash before a settlement", "crash after a settlement",
+	"crash before a claim", "crash after a claim", "crash before an extension", "crash after an extension", "crash before a settlement", "crash after a settlement",
 	"crash before a request", "crash during a request", "crash after a request",
 	"crash before an effect", "crash after an effect", "crash before a deletion", "crash after a deletion",
 	"store fails", "store is ambiguous", "store is ambiguous after its commit", "store is slow",
@@ -101,7 +103,7 @@ func newWorld(t *testing.T, seed uint64, sabotage string, open NewStorage) *worl
 	if err != nil {
 		t.Fatal(err)
 	}
-	// The clock of the store is another one than that of the processes.
+	// The store's clock differs from the processes' clock.
 	skew := time.Duration(rng.IntN(21)-10) * time.Second
 	w := &world{
 		t: t, seed: seed, queue: queue, rng: rng, sabotage: sabotage,
@@ -124,7 +126,7 @@ func newWorld(t *testing.T, seed uint64, sabotage string, open NewStorage) *worl
 	return w
 }
 
-// connect returns a connection to the store. Somebody has to close it.
+// connect returns a connection to the store. The caller must call disconnect.
 func (w *world) connect() idempotency.Store {
 	s, err := w.storage.Open()
 	if err != nil {
@@ -148,7 +150,7 @@ func (w *world) disconnect(s idempotency.Store) {
 	}
 }
 
-// happens decides whether a step goes wrong.
+// happens reports whether a step fails.
 func (w *world) happens(step string) bool {
 	odds, known := w.odds[step]
 	if !known {
@@ -159,7 +161,7 @@ func (w *world) happens(step string) bool {
 	return !w.calm && w.rng.Float64() < odds
 }
 
-// span is a random duration below the maximum.
+// span returns a random duration below most.
 func (w *world) span(most time.Duration) time.Duration {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -185,7 +187,8 @@ func (w *world) fail(key, format string, args ...any) {
 	w.wrong = append(w.wrong, key+"\x00"+fmt.Sprintf(format, args...))
 }
 
-// finished reports whether every event has its receipt and its effect, or never will.
+// finished reports whether every event has a receipt and an effect, or the world is
+// stuck.
 func (w *world) finished() bool {
 	if time.Since(w.storm) > 6*time.Hour {
 		return true
@@ -200,7 +203,7 @@ func (w *world) finished() bool {
 	return true
 }
 
-// check holds what happened against what was promised.
+// check compares the results with the promises.
 func (w *world) check() {
 	if w.storage.Ledger != nil {
 		w.witness.check(w.store.Scan(context.Background(), idempotency.Filter{}))
@@ -238,7 +241,7 @@ func (w *world) check() {
 	}
 }
 
-// report prints what is wrong, each with the history of its event.
+// report prints the first three faults, each with the event's history.
 func (w *world) report() {
 	test, _, _ := strings.Cut(w.t.Name(), "/")
 	for _, text := range w.wrong[:min(len(w.wrong), 3)] {
@@ -254,11 +257,11 @@ func (w *world) report() {
 	}
 }
 
-// errDead is the end of a process.
+// errDead is the error of a dead process.
 var errDead = errors.New("the process is dead")
 
-// process is a program that may be killed at any step. What it does after that has no
-// effect on the world.
+// process is a program that may be killed at any step. A dead process has no effect on
+// the world.
 type process struct {
 	w      *world
 	name   string
@@ -273,7 +276,7 @@ func (w *world) newProcess(name string) *process {
 	return p
 }
 
-// end ends what is left of the process.
+// end ends the remaining goroutines and the connection of the process.
 func (p *process) end() {
 	p.once.Do(func() { close(p.killed) })
 	p.w.disconnect(p.store.s)
@@ -299,7 +302,7 @@ func (p *process) dead() bool {
 	}
 }
 
-// crash kills the process if the step says so, and reports whether it is dead.
+// crash kills the process if the step says so, and reports whether the process is dead.
 func (p *process) crash(step string) bool {
 	if !p.dead() && p.w.happens(step) {
 		p.kill(step)
@@ -307,7 +310,7 @@ func (p *process) crash(step string) bool {
 	return p.dead()
 }
 
-// sleep waits; it returns false, early, if the process dies.
+// sleep waits for d, or returns false early if the process dies.
 func (p *process) sleep(d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

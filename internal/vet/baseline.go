@@ -20,36 +20,36 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/lint"
 )
 
-// Baseline is the findings that a team has accepted for now, so that only new ones
-// count. It has no line numbers: a finding is known by its rule, severity, file and
-// function, whatever the text, as often as the baseline has it.
+// Baseline lists accepted findings, so that only new findings count. It has no line
+// numbers: a finding is known by its rule, severity, file and function, with any text,
+// up to the count in the baseline.
 //
-// Its file has one JSON object a line, sorted by file and function, with all members
-// in the same order, so that a review shows each finding that comes or goes as one line.
-// Files are named relative to the baseline's own folder, with slashes.
+// A baseline's file has one JSON object a line, sorted by file and function, with all
+// members in the same order, so a review shows each added or removed finding as one
+// line. File names are relative to the baseline's own folder, with slashes.
 type Baseline []Known
 
 // Known is one line of a baseline.
 type Known struct {
 	File string `json:"file"`
 
-	// Function is the declaration that the finding is in: a function or method as Go
-	// writes it, (*Sender).Send, or the first name of another declaration; "" outside
-	// of declarations.
+	// Function is the declaration around the finding: a function or method in Go's
+	// form, (*Sender).Send, or the first name of another declaration; "" outside of
+	// declarations.
 	Function string `json:"function,omitempty"`
 
 	Rule     string        `json:"rule"`
 	Severity lint.Severity `json:"severity"`
 
-	// Message is for the reader. Among findings that are otherwise alike, those with
-	// the same message are matched first.
+	// Message is for the reader. Among otherwise equal findings, equal messages are
+	// matched first.
 	Message string `json:"message"`
 
 	// Count is the number of such findings, at least 1.
 	Count int `json:"count"`
 }
 
-// String names a line of the baseline as a finding is named.
+// String names a line of the baseline in the form of a finding.
 func (k Known) String() string {
 	place := k.File
 	if k.Function != "" {
@@ -58,7 +58,7 @@ func (k Known) String() string {
 	return fmt.Sprintf("%s: %s: %s: %s", place, k.Rule, k.Severity, k.Message)
 }
 
-// alike is what a finding is known by.
+// alike is the key of a known finding.
 type alike struct {
 	file, function, rule string
 	severity             lint.Severity
@@ -81,7 +81,7 @@ func ReadBaseline(file string) (Baseline, error) {
 
 var errNotKnown = errors.New("want an object with file, rule, severity, message and a count of 1 or more; --write-baseline writes the file again")
 
-// parseBaseline takes what write makes, in any order, with empty lines.
+// parseBaseline reads the output of write, with lines in any order and empty lines.
 func parseBaseline(text []byte) (Baseline, error) {
 	var b Baseline
 	n := 0
@@ -116,11 +116,10 @@ func (b Baseline) write(w io.Writer) error {
 	return out.Flush()
 }
 
-// Filter leaves the findings out of the report that the baseline in the file has, and
-// returns their number, and the lines of the baseline, each with the count, that no
-// finding answers to any more. A line about a file that exists and that was not
-// checked, because its package was not named or a build constraint leaves it out, is
-// not one of them.
+// Filter removes from the report the findings in the baseline of the file. It returns
+// the number of removed findings, and the stale lines of the baseline with their
+// unmatched counts. A line about an existing unchecked file is not stale: the run did
+// not name its package, or a build constraint excludes the file.
 func (r *Report) Filter(b Baseline, file string) (known int, stale []Known, err error) {
 	base, err := baseDir(file)
 	if err != nil {
@@ -162,7 +161,8 @@ func (r *Report) Filter(b Baseline, file string) (known int, stale []Known, err 
 	return known, stale, nil
 }
 
-// decides reports whether the report would have a finding in the file if there was one.
+// decides reports whether the report covers the file: the file was checked, or it does
+// not exist.
 func (r *Report) decides(base, file string) bool {
 	path := filepath.Join(base, filepath.FromSlash(file))
 	if r.files[path] {
@@ -172,9 +172,9 @@ func (r *Report) decides(base, file string) bool {
 	return errors.Is(err, fs.ErrNotExist)
 }
 
-// WriteBaseline writes the findings of the report to a baseline's file. If the file is
-// there, its lines about files that were not checked stay. It returns the number of
-// findings of the report.
+// WriteBaseline writes the findings of the report to a baseline's file. It keeps the
+// lines of an existing file about unchecked files. It returns the number of findings in
+// the report.
 func (r *Report) WriteBaseline(file string) (int, error) {
 	base, err := baseDir(file)
 	if err != nil {
@@ -223,8 +223,8 @@ func baseDir(file string) (string, error) {
 	return filepath.Dir(path), nil
 }
 
-// declarations are the files in which findings are, by path, nil for one that does not
-// parse.
+// declarations are the parsed files with findings, by path, nil for a file that does
+// not parse.
 type declarations map[string]*parsedFile
 
 type parsedFile struct {
@@ -282,7 +282,7 @@ func (p *parsedFile) declaration(at token.Position) string {
 	return ""
 }
 
-// functionName is the function's name as Go's own tools write it, without type
+// functionName returns the function's name in the form of Go's own tools, without type
 // parameters.
 func functionName(d *ast.FuncDecl) string {
 	if d.Recv == nil || len(d.Recv.List) == 0 {

@@ -31,7 +31,7 @@ func Send() { go func() { New() }() }
 func init() {}
 `
 
-// found is a report about a file with the code above; the places are lines.
+// found returns a report about a file with the code above; places are lines.
 func found(t *testing.T, findings ...Finding) (*Report, string) {
 	t.Helper()
 	dir := t.TempDir()
@@ -114,8 +114,8 @@ func TestBaselineFilters(t *testing.T) {
 	}
 }
 
-// What was written filters all that there was, in whatever order findings come, and
-// written again it is the same file.
+// A written baseline filters all its findings in any order. Written again, the file is
+// equal.
 func TestBaselineIsStable(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)

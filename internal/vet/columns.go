@@ -8,8 +8,8 @@ import (
 	"unicode/utf8"
 )
 
-// columns counts columns in characters, as far as the files are there to count in. It
-// has the lines of the files that were read, by path.
+// columns converts byte columns to character columns if the file is readable. It has
+// the lines of the read files, by path.
 type columns map[string][][]byte
 
 func newColumns() columns { return columns{} }
@@ -26,7 +26,7 @@ func (c columns) lines(file string) [][]byte {
 	return lines
 }
 
-// column turns a column in bytes to one in characters.
+// column converts a column in bytes to a column in characters.
 func (c columns) column(file string, line, inBytes int) int {
 	lines := c.lines(file)
 	if line < 1 || line > len(lines) || inBytes < 1 || inBytes > len(lines[line-1])+1 {
@@ -35,8 +35,8 @@ func (c columns) column(file string, line, inBytes int) int {
 	return utf8.RuneCount(lines[line-1][:inBytes-1]) + 1
 }
 
-// position returns where in its file the byte at an offset is, counted from 0, and
-// whether the file has one there; the end of the file counts.
+// position returns the position of the byte at an offset, counted from 0, and whether
+// the file has such a byte. The end of the file counts.
 func (c columns) position(file string, offset int) (token.Position, bool) {
 	for i, line := range c.lines(file) {
 		last := i == len(c.lines(file))-1

@@ -16,8 +16,8 @@ import (
 // noComplianceTest is the rule's ID.
 const noComplianceTest = "SF020"
 
-// The module is known by its import path: a program that is checked may use any
-// version of it, or none.
+// The import paths of this module. A checked program may use any version of the module,
+// or none.
 const (
 	sdkPath   = "github.com/kansas-frontier-matrix/sqsfifo"
 	fakePath  = sdkPath + "/sqstest"
@@ -30,20 +30,19 @@ type Untested struct {
 	// Dir is the package's folder.
 	Dir string
 
-	// Package is its name, Path its import path.
+	// Package is the package's name, Path the import path.
 	Package, Path string
 }
 
-// compliance applies SF020 to the listed packages. It reads no more than the files of
-// those that name this module or a directive about the rule, and nothing of what
-// they import.
+// compliance applies SF020 to the listed packages. It reads only the files of packages
+// that import this module or have a directive about the rule, and no imported packages.
 func compliance(listed []*packages.Package) ([]Finding, []Untested, error) {
 	var findings []Finding
 	var untested []Untested
 	sources := sources{}
 	for _, p := range listed {
 		if p.ForTest != "" || p.PkgPath == commandLine {
-			continue // of files named one by one nobody knows the tests
+			continue // the tests of files named one by one are unknown
 		}
 		concerned, err := sources.concern(p.GoFiles)
 		if err != nil {
@@ -65,7 +64,7 @@ func compliance(listed []*packages.Package) ([]Finding, []Untested, error) {
 			}
 		}
 		if !suite.runs {
-			// Each call is asked for, so that each directive that says something counts as used.
+			// Check each call, so every effective directive counts as used.
 			open := slices.DeleteFunc(made, func(c construction) bool { return ignores.cover(code.fset.Position(c.name.Pos())) })
 			if len(open) > 0 {
 				findings = append(findings, missing(code, open[0], suite))
@@ -79,8 +78,8 @@ func compliance(listed []*packages.Package) ([]Finding, []Untested, error) {
 	return findings, untested, nil
 }
 
-// suiteOf is what the tests of a package do with the suite: those that are compiled
-// with it, and the external test package.
+// suiteOf returns the use of the suite in the tests of a package, both internal tests
+// and the external test package.
 func (s sources) suiteOf(p *packages.Package, listed []*packages.Package) (suiteUse, error) {
 	var use suiteUse
 	for _, q := range listed {
@@ -100,13 +99,14 @@ func (s sources) suiteOf(p *packages.Package, listed []*packages.Package) (suite
 type construction struct {
 	name *ast.Ident
 
-	// event is the type of the producer's events, nil where it is not known.
+	// event is the type of the producer's events, nil if unknown.
 	event types.Type
 }
 
-// constructions are those of the code that is not test code, as a function is that
-// takes a *testing.T. A constructor that is passed on as a value constructs, too. A
-// producer whose client is the fake queue sends nothing to SQS and is not one.
+// constructions returns the constructions outside of test code. A function with a
+// parameter of package testing is test code. A constructor passed as a value also
+// constructs. A producer with the fake queue as its client sends nothing to SQS and
+// does not count.
 func constructions(c *code) []construction {
 	var out []construction
 	for _, file := range c.files {
@@ -136,8 +136,8 @@ func constructions(c *code) []construction {
 	return out
 }
 
-// isConstructor reports whether a called function is NewProducer, with or without its
-// type argument.
+// isConstructor reports whether a called function is NewProducer, with or without type
+// argument.
 func isConstructor(info *types.Info, fun ast.Expr) bool {
 	switch f := ast.Unparen(fun).(type) {
 	case *ast.IndexExpr:
@@ -176,15 +176,15 @@ func isFunc(o types.Object, path string, names ...string) bool {
 	return ok && f.Pkg() != nil && f.Pkg().Path() == path && slices.Contains(names, f.Name())
 }
 
-// suiteUse is what the tests of a package do with the suite.
+// suiteUse is the use of the suite in the tests of a package.
 type suiteUse struct {
 	runs bool
 
-	// skipped is where the first call stands that is never reached.
+	// skipped is the position of the first unreachable call.
 	skipped token.Position
 }
 
-// read adds what the test files of one package do with it.
+// read adds the uses in the test files of one package.
 func (use *suiteUse) read(c *code) {
 	for _, file := range c.files {
 		if !strings.HasSuffix(c.fset.Position(file.FileStart).Filename, "_test.go") {
@@ -206,8 +206,8 @@ func (use *suiteUse) read(c *code) {
 	}
 }
 
-// unreachable reports whether the last node of the path stands after a skip or a
-// return that always happens, or in the branch that a constant condition rules out.
+// unreachable reports whether the last node of the path comes after an unconditional
+// skip or return, or in a branch excluded by a constant condition.
 func unreachable(info *types.Info, path []ast.Node) bool {
 	for i, n := range path[:len(path)-1] {
 		var before []ast.Stmt
@@ -235,7 +235,7 @@ func unreachable(info *types.Info, path []ast.Node) bool {
 	return false
 }
 
-// ends reports whether nothing after the statement runs.
+// ends reports whether the statement always ends its function or skips the test.
 func ends(info *types.Info, s ast.Stmt) bool {
 	switch s := s.(type) {
 	case *ast.ReturnStmt:

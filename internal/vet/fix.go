@@ -29,29 +29,29 @@ type Edit struct {
 	New        string
 }
 
-// Fixed is what [Report.Fix] did.
+// Fixed is the result of [Report.Fix].
 type Fixed struct {
-	// Findings is the number of findings whose fix was applied.
+	// Findings is the number of findings with an applied fix.
 	Findings int
 
-	// Files are those that were written, sorted.
+	// Files are the written files, sorted.
 	Files []string
 
-	// Left say which fixes were not applied, and why: file:line:column and the reason.
+	// Left names the unapplied fixes with reasons: file:line:column and the reason.
 	Left []string
 }
 
-// Fix applies the first fix of each finding to the files that it is about. The
-// report describes the files as they were before; run again for the rest.
+// Fix applies the first fix of each finding. The report describes the files before the
+// fixes; run again for the remaining findings.
 //
-// A fix is applied whole or not at all. One that overlaps a fix that was
-// applied is left for the next run. Generated files, files with line directives or
-// cgo, whose positions are those of other files, files outside the main module, and
-// files that were written since the run began are left alone. A file that was changed
-// is formatted as gofmt does it, and has no import any more that only the replaced
-// code needed.
+// A fix is applied completely or not at all. A fix that overlaps an applied fix is left
+// for the next run. Fix does not change generated files, files with line directives or
+// cgo (their positions belong to other files), files outside the main module, and files
+// written since the start of the run. A changed file is formatted like gofmt's output,
+// without imports that only the replaced code needed.
 //
-// An error means that a file could not be read or written; those before it have been.
+// An error means that a file could not be read or written; earlier files are already
+// written.
 func (r *Report) Fix() (Fixed, error) {
 	var out Fixed
 	files := map[string]*fixedFile{}
@@ -91,15 +91,15 @@ func (r *Report) Fix() (Fixed, error) {
 	return out, nil
 }
 
-// fixedFile is a file and what will be changed in it.
+// fixedFile is a file with its future edits.
 type fixedFile struct {
 	text     []byte
-	refused  string // why it is left alone, "" if it is not
+	refused  string // reason to leave the file unchanged, or ""
 	edits    []Edit
 	findings int
 }
 
-// accept adds a fix to those of its file, or returns why not.
+// accept adds a fix to its file's edits, or returns the reason against the fix.
 func (r *Report) accept(files map[string]*fixedFile, fix Fix) (reason string, err error) {
 	if len(fix.Edits) == 0 {
 		return "the fix changes nothing", nil
@@ -125,7 +125,8 @@ func (r *Report) accept(files map[string]*fixedFile, fix Fix) (reason string, er
 			return "the fix overlaps itself", nil
 		}
 	}
-	// Two findings may have one fix, as a package and another with the same file have.
+	// Two findings may have one fix, for example in a package and in another package
+	// with the same file.
 	if !slices.ContainsFunc(fix.Edits, func(e Edit) bool { return !slices.Contains(file.edits, e) }) {
 		file.findings++
 		return "", nil
@@ -195,8 +196,8 @@ func (f *fixedFile) apply() ([]byte, error) {
 	return format.Source(text)
 }
 
-// withoutImports removes the imports that the text needed before it was changed and
-// does not need now.
+// withoutImports removes the imports that the text needed before the edits and does not
+// need now.
 func withoutImports(text, before []byte) ([]byte, error) {
 	fset := token.NewFileSet()
 	file, err := parser.ParseFile(fset, "", text, parser.ParseComments|parser.SkipObjectResolution)
@@ -240,8 +241,7 @@ func withoutImports(text, before []byte) ([]byte, error) {
 	return text, nil
 }
 
-// wholeLines extends a range to the lines that it is on if there is nothing else on
-// them.
+// wholeLines extends a range to whole lines if the lines have no other text.
 func wholeLines(text []byte, from, to int) [2]int {
 	start := bytes.LastIndexByte(text[:from], '\n') + 1
 	end := bytes.IndexByte(text[to:], '\n')
@@ -251,7 +251,7 @@ func wholeLines(text []byte, from, to int) [2]int {
 	return [2]int{start, to + end + 1}
 }
 
-// qualifiers are the names that stand before a dot, as those of imports do.
+// qualifiers returns the names before a dot, such as names of imports.
 func qualifiers(file *ast.File) map[string]bool {
 	names := map[string]bool{}
 	ast.Inspect(file, func(n ast.Node) bool {
@@ -267,8 +267,8 @@ func qualifiers(file *ast.File) map[string]bool {
 
 var majorVersion = regexp.MustCompile(`^v[0-9]+$`)
 
-// namesOf are the names that an import may have in its file. Without one of its own it
-// has that of the package, which is nearly always the path's last element.
+// namesOf returns the possible names of an import in its file. An import without an
+// explicit name has the package's name, nearly always the last element of the path.
 func namesOf(spec *ast.ImportSpec) []string {
 	if spec.Name != nil {
 		return []string{spec.Name.Name}

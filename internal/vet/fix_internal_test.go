@@ -14,8 +14,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// fixes is a report about one file, in which each replacement is a finding with a fix.
-// A replacement is an old text, which is there once, and a new one.
+// fixes returns a report about one file, with a finding and a fix for each replacement.
+// A replacement has an old text, which must occur once, and a new text.
 func fixes(t *testing.T, code string, replacements ...[]string) (*Report, string) {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "shop.go")
@@ -51,9 +51,9 @@ func TestFix(t *testing.T) {
 	for name, tc := range map[string]struct {
 		code     string
 		fixes    [][]string
-		want     string // "" if the file is to stay
+		want     string // "" if the file must stay
 		findings int
-		left     string // part of the one reason, "" if there is none
+		left     string // part of the only reason, or ""
 	}{
 		"two that do not touch": {
 			shopCode,
@@ -131,8 +131,8 @@ func TestFixLeavesOtherFilesAlone(t *testing.T) {
 	require.ErrorIs(t, err, os.ErrNotExist)
 }
 
-// Whatever the fixes are, what is written is Go as gofmt writes it, and each fix is
-// counted once, as applied or as left.
+// For any fixes, the result is Go in gofmt's form, and each fix counts once, as applied
+// or as left.
 func TestFixWritesGo(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)

@@ -17,44 +17,45 @@ import (
 type Format string
 
 const (
-	// Text has one line a finding, file:line:column: rule: severity: message. Related
-	// places on other lines follow it, each on a line that begins with a tab. After the
-	// last finding and an empty line, each rule has a line that says where it is
-	// explained.
+	// Text has one line for each finding: file:line:column: rule: severity: message.
+	// Each related place on another line of the source follows in its own line, after a
+	// tab.
+	// After the last finding and an empty line, one line for each rule has the address
+	// of its explanation.
 	Text Format = "text"
 
 	// JSON has one object a line, with the members file, line, column, end_line,
 	// end_column, rule, severity, message, url and related, a list of objects with
-	// file, line, column and message; those that are unknown are left out.
+	// file, line, column and message. Unknown members are left out.
 	JSON Format = "json"
 
-	// SARIF is one SARIF 2.1.0 log with one run, also if there are no findings.
+	// SARIF is one SARIF 2.1.0 log with one run, even without findings.
 	SARIF Format = "sarif"
 
-	// GitHub has one workflow command a finding, which GitHub Actions shows as an
-	// annotation at the line.
+	// GitHub has one workflow command for each finding; GitHub Actions shows the
+	// command as an annotation at the line.
 	GitHub Format = "github"
 )
 
-// Formats are all of them.
+// Formats has all formats.
 var Formats = []Format{Text, JSON, SARIF, GitHub}
 
-// Output says how findings are printed.
+// Output configures the printing of findings.
 type Output struct {
-	// Dir is an absolute path. Text and JSON name files relative to it, SARIF and
-	// GitHub relative to the root of the repository that it is in, or to itself if
-	// it is in none.
+	// Dir is an absolute path. Text and JSON name files relative to Dir, SARIF and
+	// GitHub relative to the root of the repository around Dir, or to Dir outside of a
+	// repository.
 	Dir string
 
 	// Colour is for Text on a terminal.
 	Colour bool
 
-	// Version is that of the command, as in v0.1.0, which SARIF names.
+	// Version is the version of the command for SARIF, such as v0.1.0.
 	Version string
 }
 
-// Write prints findings. Text and JSON count columns in bytes, as Go tools do, SARIF
-// and GitHub in characters, as the readers of those formats do.
+// Write prints findings. Text and JSON count columns in bytes, like Go tools. SARIF and
+// GitHub count columns in characters, like the readers of these formats.
 func (f Format) Write(w io.Writer, o Output, findings []Finding) error {
 	b := bufio.NewWriter(w)
 	var err error
@@ -76,7 +77,7 @@ func (f Format) Write(w io.Writer, o Output, findings []Finding) error {
 	return b.Flush()
 }
 
-// relative names files relative to dir, where they are not on another volume.
+// relative names files relative to dir, except files on another volume.
 func relative(findings []Finding, dir string) []Finding {
 	out := slices.Clone(findings)
 	for i := range out {
@@ -97,8 +98,8 @@ func within(dir, file string) string {
 	return file
 }
 
-// repository returns the folder at or above dir that has a .git, which is a file
-// in a linked work tree.
+// repository returns the folder at or above dir with a .git, which is a file in a
+// linked work tree. Without a .git it returns dir.
 func repository(dir string) string {
 	for at := dir; ; {
 		if _, err := os.Stat(filepath.Join(at, ".git")); err == nil {
@@ -148,7 +149,7 @@ func writeJSON(w io.Writer, findings []Finding) error {
 	return nil
 }
 
-// The characters that end a workflow command's message, or one of its properties.
+// The characters that end the message or a property of a workflow command.
 var (
 	commandData     = strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A")
 	commandProperty = strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A", ":", "%3A", ",", "%2C")

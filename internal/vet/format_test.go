@@ -17,8 +17,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/lint"
 )
 
-// shop is a repository with a module below its root, a file in which bytes are
-// more than characters, and findings in it.
+// shop is a repository with a module below its root, a file with multibyte characters,
+// and findings in the file.
 func shop(t *testing.T) (root, module string, findings []vet.Finding) {
 	t.Helper()
 	root = t.TempDir()
@@ -107,7 +107,7 @@ func TestGitHub(t *testing.T) {
 		"::error file=../x.y,line=1,col=2,title=SF010::generated from elsewhere\n",
 	}, "\n"), printed(t, vet.GitHub, dir, findings))
 
-	// A file that has changed since, or a line that a directive made up.
+	// A file changed meanwhile, or a line invented by a directive.
 	for column, want := range map[int]string{99: "99", 22: "19", 0: "0"} {
 		findings[0].Start.Column = column
 		assert.Contains(t, printed(t, vet.GitHub, dir, findings[:1]), ",line=3,col="+want+",")
@@ -117,7 +117,7 @@ func TestGitHub(t *testing.T) {
 	assert.Equal(t, "::error file=a%3Ab%2Cc%25%0A.go,line=1,col=1,title=SF001::\n", printed(t, vet.GitHub, "/w", odd))
 }
 
-// sarif reads a log as a consumer does that knows the standard alone.
+// sarif decodes a log by the standard alone.
 func sarif(t *testing.T, dir string, findings []vet.Finding) map[string]any {
 	t.Helper()
 	var log map[string]any
@@ -172,8 +172,8 @@ func TestSARIFResults(t *testing.T) {
 	}
 }
 
-// Replacements count characters, as the log says, and an insertion is a region without
-// a length.
+// Replacements count characters, as the log says. An insertion is a region without a
+// length.
 func TestSARIFFixes(t *testing.T) {
 	_, dir, findings := shop(t)
 	file := findings[0].Start.Filename
@@ -207,7 +207,7 @@ func TestSARIFFixes(t *testing.T) {
 	}, results[0].(map[string]any)["fixes"], "a fix that cannot be placed is left out")
 }
 
-// A clean run is a log, too: code scanning closes the alerts that are not in it.
+// A clean run is also a log: code scanning closes the alerts that are missing from it.
 func TestSARIFOfNothing(t *testing.T) {
 	run := sarif(t, t.TempDir(), nil)
 	results, ok := run["results"].([]any)

@@ -20,8 +20,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/lint"
 )
 
-// goVetError is a run of the go command that failed. Its text is what the command
-// printed, but for what it downloaded.
+// goVetError is a failed run of the go command. Its text is the output of the command
+// without the lines about downloads.
 type goVetError struct {
 	stderr string
 	err    error
@@ -39,15 +39,15 @@ func (e *goVetError) Error() string {
 
 func (e *goVetError) Unwrap() error { return e.err }
 
-// unitDiagnostics are what the analyzers said about one package as it is compiled.
+// unitDiagnostics are the analyzers' diagnostics about one package as it is compiled.
 type unitDiagnostics struct {
 	path     string
 	findings []Finding
 }
 
-// goVet runs the analyzers under the go command, which takes from its cache what
-// has not changed since the last run, with packages, flags and binary. Another try has
-// answers of its own in the cache.
+// goVet runs the analyzers under the go command. The go command uses its cache for
+// packages that have not changed since the last run with the same packages, flags and
+// binary. Each try has separate cache entries.
 func goVet(ctx context.Context, o Options, try int) ([]unitDiagnostics, error) {
 	tool := o.Tool
 	if tool == "" {
@@ -73,7 +73,7 @@ func goVet(ctx context.Context, o Options, try int) ([]unitDiagnostics, error) {
 	return decodeUnits(&stdout)
 }
 
-// A diagnostic as go vet -json prints it.
+// A diagnostic in the output of go vet -json.
 type jsonDiagnostic struct {
 	Category string        `json:"category"`
 	Posn     string        `json:"posn"`
@@ -100,8 +100,8 @@ type jsonFix struct {
 
 var errNoAnswer = errors.New("go vet printed nothing about any package: this takes the go command 1.26 or later")
 
-// decodeUnits reads the objects that the analyzers print, one a package, empty if
-// there is nothing to say.
+// decodeUnits reads the objects printed by the analyzers, one for each package, empty
+// without diagnostics.
 func decodeUnits(r io.Reader) ([]unitDiagnostics, error) {
 	d := json.NewDecoder(r)
 	var units []unitDiagnostics
@@ -160,7 +160,7 @@ func (d jsonDiagnostic) finding() Finding {
 	return f
 }
 
-// FromDiagnostic is the finding of an analyzer that ran in this process, without the
+// FromDiagnostic converts a diagnostic of an analyzer in this process, without the
 // related places and the fixes.
 func FromDiagnostic(fset *token.FileSet, d analysis.Diagnostic) Finding {
 	f := newFinding(d.Category, d.Message)
@@ -171,7 +171,7 @@ func FromDiagnostic(fset *token.FileSet, d analysis.Diagnostic) Finding {
 	return f
 }
 
-// newFinding takes a diagnostic's text apart.
+// newFinding splits a diagnostic's text into its parts.
 func newFinding(rule, message string) Finding {
 	f := Finding{
 		Rule:     rule,
@@ -179,8 +179,8 @@ func newFinding(rule, message string) Finding {
 		Message:  strings.TrimPrefix(message, rule+": "),
 		URL:      page(rule),
 	}
-	// A diagnostic has no field for a severity, so the analyzer says one that is not
-	// the rule's in front of the text.
+	// A diagnostic has no field for a severity, so the analyzer writes a severity other
+	// than the rule's before the text.
 	for _, s := range []lint.Severity{lint.Error, lint.Warning, lint.Info} {
 		if text, ok := strings.CutPrefix(f.Message, s.String()+": "); ok {
 			f.Severity, f.Message = s, text
@@ -190,8 +190,8 @@ func newFinding(rule, message string) Finding {
 	return f
 }
 
-// position reads file:line:column; the column may be missing, and the name of a
-// file may have colons.
+// position reads file:line:column. The column may be missing, and the file name may
+// contain colons.
 func position(text string) token.Position {
 	rest, last, ok := cutNumber(text)
 	if !ok {
@@ -212,8 +212,8 @@ func cutNumber(text string) (rest string, n int, ok bool) {
 	return text[:i], n, err == nil && n > 0
 }
 
-// SeverityOf is the rule's own severity. What no table has is an error, rather than
-// overlooked.
+// SeverityOf returns the rule's own severity, and Error for an unknown rule, so that no
+// finding is overlooked.
 func SeverityOf(rule string) lint.Severity {
 	for _, r := range Rules() {
 		if r.ID == rule {
@@ -223,7 +223,8 @@ func SeverityOf(rule string) lint.Severity {
 	return lint.Error
 }
 
-// page is where a rule is explained. Those about directives have no section.
+// page returns the address of a rule's explanation. The names for directives have no
+// section.
 func page(rule string) string {
 	if _, ok := lint.Lookup(rule); ok {
 		return docs + "#" + strings.ToLower(rule)
@@ -231,7 +232,7 @@ func page(rule string) string {
 	return docs
 }
 
-// Sorted returns findings in the order of their places, each once.
+// Sorted returns findings in the order of their positions, each once.
 func Sorted(findings []Finding) []Finding {
 	slices.SortFunc(findings, func(a, b Finding) int {
 		return cmp.Or(
@@ -242,7 +243,7 @@ func Sorted(findings []Finding) []Finding {
 			strings.Compare(a.Message, b.Message),
 		)
 	})
-	// A package and its variant with tests are two, with the same files.
+	// A package and its variant with tests are two packages with the same files.
 	return slices.CompactFunc(findings, func(a, b Finding) bool {
 		return a.Start == b.Start && a.Rule == b.Rule && a.Message == b.Message
 	})

@@ -20,8 +20,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/lint/fifovet"
 )
 
-// inProcess is the analysis without the go command's cache: everything is loaded from
-// source. Each finding is a line.
+// inProcess returns the analysis without the go command's cache, with everything loaded
+// from source. Each finding is a line.
 func inProcess(t *testing.T, dir string, patterns ...string) []string {
 	t.Helper()
 	loaded, err := packages.Load(&packages.Config{Dir: dir, Tests: true, Mode: packages.LoadAllSyntax | packages.NeedForTest}, patterns...)
@@ -74,9 +74,9 @@ func asLines(findings []vet.Finding) []string {
 	return out
 }
 
-// What comes out of the go command's cache is what an analysis from source finds: in
-// packages with tests of both kinds, with facts of other packages, with directives, and
-// in generated files.
+// Results from the go command's cache equal an analysis from source: in packages with
+// both kinds of tests, with facts of other packages, with directives, and in generated
+// files.
 func TestGoVetFindsTheSame(t *testing.T) {
 	runsGo(t)
 	want := inProcess(t, module, "./...")
@@ -97,8 +97,8 @@ func TestGoVetFindsTheSame(t *testing.T) {
 	assert.NotContains(t, strings.Join(asLines(report.Findings), "\n"), " SF009 ", "the flags are in the cache's key")
 }
 
-// The go command keeps the answer about a package that was analyzed for its facts
-// alone. It must not be taken for the answer about the package.
+// The go command keeps the answer about a package that was analyzed only for its facts.
+// It must not count as the answer about the package.
 func TestAPackageThatWasADependencyFirst(t *testing.T) {
 	runsGo(t)
 	o := withRules(vet.Options{Dir: module, NoCompliance: true})
@@ -115,8 +115,8 @@ func TestAPackageThatWasADependencyFirst(t *testing.T) {
 	assert.NotEmpty(t, report.Findings)
 }
 
-// A workspace, a vendored dependency and files named one by one are the go command's
-// business, and no other way to the sources is in use.
+// Workspaces, vendored dependencies and files named one by one belong to the go
+// command; the package finds sources only through it.
 func TestWhereTheSourcesAre(t *testing.T) {
 	runsGo(t)
 	dir := t.TempDir()
@@ -168,7 +168,7 @@ func TestToolCalls(t *testing.T) {
 	}
 }
 
-// A go command that answers otherwise must not make a clean result.
+// Another answer of the go command must not become a clean result.
 func TestAnAnswerThatIsNone(t *testing.T) {
 	fake, real := t.TempDir(), goBinary(t)
 	answer := func(stdout string) {
@@ -188,8 +188,8 @@ func TestAnAnswerThatIsNone(t *testing.T) {
 	}
 }
 
-// The go command that is killed while it stores an answer has none from then on. The
-// command asks again under another key, and does not take silence for a clean result.
+// If the go command is killed while it stores an answer, later runs have no answer. The
+// package asks again with another key and does not treat silence as a clean result.
 func TestAnAnswerThatIsMissing(t *testing.T) {
 	runsGo(t)
 	fake, real := t.TempDir(), goBinary(t)
@@ -208,7 +208,7 @@ func TestAnAnswerThatIsMissing(t *testing.T) {
 	require.ErrorContains(t, err, "no answer about example.com/shop/raw: ")
 }
 
-// A run that is called off says so, whatever the go command was about to say.
+// A cancelled run returns the context's error, with any result of the go command.
 func TestRunIsCalledOff(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()

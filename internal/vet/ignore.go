@@ -6,18 +6,19 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/directive"
 )
 
-// unusedIgnore is the name under which directives that suppress nothing are
-// reported, here and by the analyzer.
+// unusedIgnore is the name of findings about directives without effect, here and in the
+// analyzer.
 const unusedIgnore = "unused-ignore"
 
-// ignore is a comment that suppresses SF020 on its own line and the next one. The
-// analyzer reads the same forms for the rules that it has, and reports directives
-// without a reason for every rule; such a directive suppresses nothing here.
+// ignore is a comment that suppresses SF020 on its own line and the next line. The
+// analyzer reads the same forms for its rules, and reports directives without a reason
+// for every rule; such a directive suppresses nothing here.
 type ignore struct {
 	at, end token.Position
 	used    bool
 
-	// ours is false for the forms of other tools, whose owners report what is unused.
+	// ours is false for the forms of other tools, which report their own unused
+	// directives.
 	ours bool
 }
 
@@ -37,18 +38,18 @@ func ignoresOf(code *code) ignores {
 	return out
 }
 
-// ignoresCompliance reports whether a comment suppresses SF020, and whether it is of
-// this project's form.
+// ignoresCompliance reports whether a comment suppresses SF020, and whether it has this
+// project's form.
 func ignoresCompliance(comment string) (ours, ok bool) {
-	d, _ := directive.Parse(comment) // the analyzer reports what is wrong with it
+	d, _ := directive.Parse(comment) // the analyzer reports its faults
 	if d == nil || !d.Covers(noComplianceTest) {
 		return false, false
 	}
 	return !d.Foreign, true
 }
 
-// cover reports whether a directive stands on the line or on the one above, and
-// notes that it was needed.
+// cover reports whether a directive is on the line or on the previous line, and marks
+// the directive as used.
 func (l ignores) cover(at token.Position) bool {
 	covered := false
 	for _, i := range l {

@@ -10,8 +10,7 @@ import (
 	"golang.org/x/tools/go/packages"
 )
 
-// LoadError says which packages could not be checked because the go command
-// does not know them or they do not compile.
+// LoadError names the packages that are unknown to the go command or do not compile.
 type LoadError struct {
 	// Packages are sorted by import path.
 	Packages []PackageError
@@ -22,8 +21,8 @@ type PackageError struct {
 	// Path is the import path, or the pattern if no package matched it.
 	Path string
 
-	// Errors are the go command's or the compiler's, with their positions. They
-	// are never none.
+	// Errors are errors of the go command or of the compiler, with positions. There is
+	// at least one.
 	Errors []string
 }
 
@@ -45,17 +44,17 @@ func (e *LoadError) Error() string {
 	return b.String()
 }
 
-// commandLine is the path of the package that files named one by one are.
+// commandLine is the path of the package made of files named one by one.
 const commandLine = "command-line-arguments"
 
-// list returns the packages that the patterns name, and with each the variants that
-// its tests are compiled as: their names and files, and nothing of what they import.
+// list returns the packages that match the patterns, and for each package the variants
+// with its tests: names and files only, without imported packages.
 func list(ctx context.Context, o Options) ([]*packages.Package, error) {
 	return load(ctx, o, packages.NeedName|packages.NeedFiles|packages.NeedForTest|packages.NeedModule)
 }
 
-// diagnose loads everything from source, to say what does not compile. It takes far
-// longer than an analysis from the go command's cache.
+// diagnose loads everything from source to find the packages that do not compile. It
+// takes far longer than an analysis from the go command's cache.
 func diagnose(ctx context.Context, o Options) error {
 	loaded, err := load(ctx, o, packages.LoadAllSyntax|packages.NeedForTest|packages.NeedModule)
 	if err != nil {
@@ -73,18 +72,18 @@ func load(ctx context.Context, o Options, mode packages.LoadMode) ([]*packages.P
 	if err != nil {
 		return nil, err
 	}
-	// The main package that the go command writes for each test binary is nobody's code.
+	// Skip the main packages that the go command generates for test binaries.
 	return slices.DeleteFunc(loaded, func(p *packages.Package) bool { return strings.HasSuffix(p.ID, ".test") }), nil
 }
 
-// loadErrors visits dependencies, too, where they were loaded: rules follow values
-// into them.
+// loadErrors returns the errors of the packages and of their loaded dependencies,
+// because rules follow values into dependencies.
 func loadErrors(loaded []*packages.Package) error {
 	byPath := map[string][]string{}
 	packages.Visit(loaded, nil, func(p *packages.Package) {
 		path := cmp.Or(p.ForTest, p.PkgPath, p.ID)
 		for _, e := range p.Errors {
-			// The same error in two variants of a package is one.
+			// Equal errors in two variants of a package count once.
 			if text := e.Error(); !slices.Contains(byPath[path], text) {
 				byPath[path] = append(byPath[path], text)
 			}
@@ -101,7 +100,8 @@ func loadErrors(loaded []*packages.Package) error {
 	return e
 }
 
-// count counts packages as their authors do: tests belong to what they test.
+// count returns the number of packages in their authors' sense: tests belong to the
+// tested package.
 func count(listed []*packages.Package) int {
 	paths := map[string]bool{}
 	for _, p := range listed {
@@ -110,9 +110,9 @@ func count(listed []*packages.Package) int {
 	return len(paths)
 }
 
-// paths are the packages that are reported on, as the go command names them to its vet
-// tool: a package and its variant with tests have one name, an external test package
-// has its own. A package without files, unsafe among them, has no answer.
+// paths returns the reported packages, under the go command's names for its vet tool. A
+// package and its variant with tests share one name, and an external test package has
+// another name. A package without files, such as unsafe, has no answer.
 func paths(listed []*packages.Package) map[string]bool {
 	out := map[string]bool{}
 	for _, p := range listed {

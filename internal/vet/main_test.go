@@ -15,20 +15,25 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/lint/fifovet"
 )
 
-// The go command runs this test's binary as the tool, with the analyzers whose names
-// are flags: the real one, one that finds nothing, and one that reports each function.
+// The go command runs this test's binary as the tool. Flags select the analyzers: the
+// real analyzer, an analyzer without findings, and an analyzer that reports each
+// function.
 func TestMain(m *testing.M) {
 	if vet.IsToolCall(os.Args[1:]) {
 		vet.ToolMain(fifovet.Analyzer, quiet, names)
 	}
+	// The modules in testdata are not in the workspace of this repository.
+	if err := os.Setenv("GOWORK", "off"); err != nil {
+		panic(err)
+	}
 	os.Exit(m.Run())
 }
 
-// module is a module with a stub of this one, so that loading it takes neither the
-// AWS SDK nor a network.
+// module has a stub of this module, so loading it needs neither the AWS SDK nor a
+// network.
 const module = "testdata/module"
 
-// withQuiet leaves SF020 alone to find something.
+// withQuiet leaves only SF020 active.
 func withQuiet(o vet.Options) vet.Options {
 	o.Flags = []string{"-quiet"}
 	return o
@@ -36,13 +41,14 @@ func withQuiet(o vet.Options) vet.Options {
 
 var quiet = &analysis.Analyzer{Name: "quiet", Doc: "find nothing", Run: func(*analysis.Pass) (any, error) { return nil, nil }}
 
-// withNames reports functions, with a severity in front of the text, or fails.
+// withNames makes the analyzer report functions, with a severity before the text, or
+// fail.
 func withNames(severity string, fail bool, o vet.Options) vet.Options {
 	o.Flags = []string{"-names", "-names.severity=" + severity, fmt.Sprintf("-names.fail=%t", fail)}
 	return o
 }
 
-// names reports each declared function, the last one of a file first.
+// names reports each declared function, in reverse order of the file.
 var names = newNames()
 
 func newNames() *analysis.Analyzer {
@@ -68,15 +74,15 @@ func newNames() *analysis.Analyzer {
 	return a
 }
 
-// withRules runs the real analyzer, with a flag that no run before had: nothing about
-// the packages is in the go command's cache.
+// withRules runs the real analyzer with a unique flag, so that the go command's cache
+// has no answer.
 func withRules(o vet.Options) vet.Options {
 	o.Flags = []string{"-sqsfifo", fmt.Sprintf("-sqsfifo.nondet=example.com/never.F%d", time.Now().UnixNano())}
 	return o
 }
 
-// runsGo is called by tests that run the go command over packages with what they import
-// of the standard library.
+// runsGo skips the test in short mode, because the test runs the go command over
+// packages and their standard library imports.
 func runsGo(t *testing.T) {
 	t.Helper()
 	if testing.Short() {

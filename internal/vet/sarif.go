@@ -12,9 +12,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/lint"
 )
 
-// The parts of SARIF 2.1.0 (OASIS, errata 01) that a finding needs. The sections
-// are the standard's; a member without omitempty is one that it requires, or one
-// that code scanning does.
+// The parts of SARIF 2.1.0 (OASIS, errata 01) for findings. The section numbers are the
+// standard's. The standard or code scanning requires each member without omitempty.
 type (
 	sarifLog struct { // 3.13
 		Schema  string     `json:"$schema"`
@@ -51,7 +50,7 @@ type (
 	sarifText struct { // 3.11, 3.12
 		Text string `json:"text"`
 	}
-	sarifHelp struct { // 3.12, text for those who show no markdown
+	sarifHelp struct { // 3.12, text for readers without markdown
 		Text     string `json:"text"`
 		Markdown string `json:"markdown"`
 	}
@@ -72,7 +71,7 @@ type (
 		Artifact     sarifArtifact      `json:"artifactLocation"`
 		Replacements []sarifReplacement `json:"replacements"`
 	}
-	sarifReplacement struct { // 3.57; without inserted content it deletes
+	sarifReplacement struct { // 3.57; deletes if there is no inserted content
 		Deleted  sarifRegion `json:"deletedRegion"`
 		Inserted *sarifText  `json:"insertedContent,omitempty"`
 	}
@@ -96,8 +95,8 @@ type (
 	}
 )
 
-// directiveRules describe what is reported about directives, which no rule of the
-// table is about.
+// directiveRules describe the findings about directives, which are outside of the rule
+// table.
 var directiveRules = []lint.Rule{
 	{
 		ID: "bad-ignore", Name: "bad-ignore", Severity: lint.Warning, Passes: lint.OnSource, Since: "0.1.0",
@@ -117,9 +116,8 @@ var directiveRules = []lint.Rule{
 	},
 }
 
-// Rules returns every rule that a finding may name: those of [lint.Rules] that are
-// decided on source, and after them the two about directives, which have a name in
-// place of an ID.
+// Rules returns every rule that a finding may name: the rules of [lint.Rules] on
+// source, and then the two rules about directives, which have a name in place of an ID.
 func Rules() []lint.Rule {
 	onSource := slices.DeleteFunc(lint.Rules(), func(r lint.Rule) bool { return !r.Passes.Has(lint.OnSource) })
 	return append(onSource, directiveRules...)
@@ -156,7 +154,7 @@ func writeSARIF(w io.Writer, root, version string, findings []Finding) error {
 		}
 		run.Results = append(run.Results, sarifResult{
 			RuleID:    f.Rule,
-			RuleIndex: slices.IndexFunc(rules, func(r lint.Rule) bool { return r.ID == f.Rule }), // -1 is "not there", the default of 3.27.6
+			RuleIndex: slices.IndexFunc(rules, func(r lint.Rule) bool { return r.ID == f.Rule }), // -1 means absent, the default of 3.27.6
 			Level:     sarifLevel(f.Severity),
 			Message:   sarifText{f.Message},
 			Locations: []sarifLocation{location(f.Start, f.End, nil)},
@@ -174,7 +172,8 @@ func writeSARIF(w io.Writer, root, version string, findings []Finding) error {
 	})
 }
 
-// sarifFixes leaves out a fix of a file that is not there to count in.
+// sarifFixes leaves out fixes of unreadable files, because their characters cannot be
+// counted.
 func sarifFixes(columns columns, root string, fixes []Fix) []sarifFix {
 	var out []sarifFix
 	for _, fix := range fixes {
@@ -217,7 +216,7 @@ func location(start, end token.Position, message *sarifText) sarifLocation {
 	}
 }
 
-// artifact is a file by its URI, relative to the root of the sources where it is
+// artifact returns a file's URI, relative to the root of the sources if the file is
 // below it.
 func artifact(file string) sarifArtifact {
 	path := filepath.ToSlash(file)

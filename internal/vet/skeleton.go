@@ -16,25 +16,25 @@ import (
 	"golang.org/x/tools/go/packages"
 )
 
-// SkeletonFile is the name of the file that [Skeleton.Write] makes.
+// SkeletonFile is the name of the file made by [Skeleton.Write].
 const SkeletonFile = "sqsfifo_compliance_test.go"
 
 // Skeleton is the beginning of a package's compliance test.
 type Skeleton struct {
 	Untested
 
-	// event is the type of the producer's events, nil where it is not known.
+	// event is the type of the producer's events, nil if unknown.
 	event types.Type
 
-	// scopes have the names that a file of the package's tests must not take.
+	// scopes have the names that a test file of the package must avoid.
 	scopes []*types.Scope
 
-	// importable are the packages that a file of the package may import for sure.
+	// importable has the packages that a file of the package may surely import.
 	importable map[string]bool
 }
 
-// Skeletons prepares the tests that a report found missing, in its order. It loads the
-// types of the packages, and so compiles what they import; the options are those of
+// Skeletons prepares the missing tests of a report, in its order. It loads the types of
+// the packages, and therefore compiles their imports. The options are the options of
 // the report.
 func Skeletons(ctx context.Context, o Options, untested []Untested) ([]Skeleton, error) {
 	if len(untested) == 0 {
@@ -81,9 +81,9 @@ func skeletonOf(u Untested, loaded []*packages.Package) Skeleton {
 	return s
 }
 
-// Write begins the package's compliance test: a file that compiles and whose test
-// fails until Send and Events are filled in. It returns the file's path. A file of
-// that name is never written over: the error is then one of [os.ErrExist].
+// Write begins the package's compliance test: the file compiles, and its test fails
+// until Send and Events are filled in. Write returns the file's path. It never
+// overwrites a file: the error then matches [os.ErrExist].
 func (s Skeleton) Write() (string, error) {
 	code, err := s.skeleton()
 	if err != nil {
@@ -101,9 +101,8 @@ func (s Skeleton) Write() (string, error) {
 	return path, f.Close()
 }
 
-// skeletonText is a test of the package itself rather than of an external test
-// package: events are often of a type that is not exported, and a command cannot
-// be imported.
+// skeletonText is an internal test of the package, because events often have unexported
+// types, and because an external test cannot import a command.
 var skeletonText = template.Must(template.New("").Parse(`package {{.Package}}
 
 import (
@@ -117,7 +116,7 @@ import (
 func {{.Test}}(t *{{.testing}}.T) {
 	{{.compliance}}.TestProducer(t, {{.compliance}}.Suite[{{.Event}}]{
 {{- if .Placeholder}}
-		// The type of the events cannot be told from the source: put the producer's own here and in Send.
+		// The source does not show the type of the events: put the producer's own type here and in Send.
 {{- end}}
 		Send: func(ctx {{.context}}.Context, client *{{.sqs}}.Client, queueURL string, event {{.Event}}) error {
 			// Create the producer as the program does, with client and queueURL, and then:
@@ -128,7 +127,7 @@ func {{.Test}}(t *{{.testing}}.T) {
 			return {{.errors}}.New("{{.Test}}: fill in Send")
 		},
 		Events: []{{.Event}}{
-			// Two or more real events that differ in as little as possible, two of them in one message group.
+			// Two or more real events with the smallest possible differences, two of them in one message group.
 		},
 	})
 }
@@ -187,7 +186,7 @@ func (s Skeleton) skeleton() ([]byte, error) {
 	return code, nil
 }
 
-// free returns a name that nothing in the package, and no import before it, has.
+// free returns a name unused in the package and by earlier imports.
 func (s Skeleton) free(name string, taken map[string]string) string {
 	for n := 1; ; n++ {
 		candidate := name
@@ -204,9 +203,9 @@ func (s Skeleton) free(name string, taken map[string]string) string {
 	}
 }
 
-// nameable reports whether a file of the package can write the type down: not
-// those that stand for a type parameter, are local to a function, or belong to a
-// package that this one may not import.
+// nameable reports whether a file of the package can write the type. It cannot write
+// type parameters, local types of functions, and types of packages that it may not
+// import.
 func (s Skeleton) nameable(t types.Type) bool {
 	all := func(list *types.TypeList) bool {
 		for arg := range list.Types() {
@@ -235,11 +234,12 @@ func (s Skeleton) nameable(t types.Type) bool {
 	case *types.Map:
 		return s.nameable(t.Key()) && s.nameable(t.Elem())
 	}
-	// The rest are types that are spelled out on the spot; a name of its own would serve the reader better.
+	// The other types are type literals; a named type would be clearer for the reader.
 	return false
 }
 
-// isStandard tells the standard library's packages, whose first element has no dot.
+// isStandard reports whether the path is in the standard library: its first element has
+// no dot.
 func isStandard(path string) bool {
 	first, _, _ := strings.Cut(path, "/")
 	return !strings.Contains(first, ".")

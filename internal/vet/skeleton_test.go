@@ -14,8 +14,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/vet"
 )
 
-// The skeleton of every package of the test data compiles, however odd the
-// package's names are, fails when it runs, and is enough for SF020.
+// The skeleton of every package of the test data compiles with any names in the
+// package, fails when run, and satisfies SF020.
 func TestSkeleton(t *testing.T) {
 	runsGo(t)
 	dir := t.TempDir()

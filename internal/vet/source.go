@@ -13,7 +13,7 @@ import (
 	"golang.org/x/tools/go/packages"
 )
 
-// code is the syntax of one package with as much of its types as a rule needs.
+// code is the syntax of one package with the types that a rule needs.
 type code struct {
 	name  string
 	fset  *token.FileSet
@@ -21,8 +21,8 @@ type code struct {
 	info  *types.Info
 }
 
-// sources are the texts of files that were read, by path. A package and the variant
-// that its tests are compiled with share most of theirs.
+// sources are the texts of read files, by path. A package and its variant with tests
+// share most texts.
 type sources map[string][]byte
 
 func (s sources) read(file string) ([]byte, error) {
@@ -38,8 +38,8 @@ func (s sources) read(file string) ([]byte, error) {
 	return text, nil
 }
 
-// concern reports whether any of the files imports this module or has a directive
-// about SF020.
+// concern reports whether any of the files imports this module or has a directive about
+// SF020.
 func (s sources) concern(files []string) (bool, error) {
 	imported := []byte(strconv.Quote(sdkPath))
 	for _, file := range files {
@@ -50,14 +50,14 @@ func (s sources) concern(files []string) (bool, error) {
 		if bytes.Contains(text, imported) || bytes.Contains(text, []byte("`"+sdkPath+"`")) || bytes.Contains(text, []byte(noComplianceTest)) {
 			return true, nil
 		}
-		delete(s, file) // nobody asks for it again
+		delete(s, file) // not needed again
 	}
 	return false, nil
 }
 
-// check parses a package and finds out which names in it mean what SF020 is about.
-// The types of what it imports are not loaded, so most of its expressions have none;
-// that the package compiles was found out before.
+// check parses a package and resolves the names of interest to SF020. It skips imported
+// packages, so most expressions have no type. The caller knows that the package
+// compiles.
 func (s sources) check(p *packages.Package) (*code, error) {
 	c := &code{fset: token.NewFileSet(), info: &types.Info{
 		Types: map[ast.Expr]types.TypeAndValue{},
@@ -81,15 +81,14 @@ func (s sources) check(p *packages.Package) (*code, error) {
 		Importer:                 known{},
 		FakeImportC:              true,
 		DisableUnusedImportCheck: true,
-		Error:                    func(error) {}, // what is imported is not there
+		Error:                    func(error) {}, // imports are not loaded
 	}
-	// The error is the first of those.
+	// The error is the first of these errors.
 	_, _ = config.Check(p.PkgPath, c.fset, c.files, c.info)
 	return c, nil
 }
 
-// known imports every package with no names in it, but for those that SF020 is
-// about.
+// known imports every package as empty, except for the names of interest to SF020.
 type known map[string]*types.Package
 
 func (k known) Import(name string) (*types.Package, error) {

@@ -19,7 +19,7 @@ const (
 	cyan   = "\x1b[1;36m"
 )
 
-// painter puts text into colours, or leaves it as it is.
+// painter colours text if it is true.
 type painter bool
 
 func (p painter) paint(colour, text string) string {

@@ -12,25 +12,24 @@ import (
 	"golang.org/x/tools/go/analysis/unitchecker"
 )
 
-// dependencies is the flag with which [Run] calls this binary through the go
-// command: also report on the packages that are only imported by those named, and say
-// of each package that it was analyzed. Its value is any text.
+// dependencies is the flag for calls of this binary by [Run] through the go command:
+// report on every package, including packages that are only imported, and add a
+// diagnostic to each analyzed package. Its value is any text.
 //
-// The cache of the go command (1.26) has two faults that make a clean result of none.
-// It keeps the answer about a package under a key that does not say whether diagnostics
-// were asked for: a package that was first analyzed as a dependency, for its facts
-// alone, has an empty answer from then on. And it stores the facts before the answer: a
-// run that is killed between the two leaves a package without one. With this flag
-// the answers to both questions are the same, and Run sees which are missing; another
-// text is another key.
+// The cache of the go command (1.26) has two faults that lose findings. The key of an
+// answer does not include whether the go command asked for diagnostics, so a package
+// that was first analyzed as a dependency, only for its facts, keeps an empty answer.
+// And the go command stores the facts before the answer, so a run killed between the
+// two leaves a package without an answer. With this flag both requests have one answer,
+// and Run detects missing answers. A different value makes a different key.
 const dependencies = "dependencies"
 
-// answered is the category of the diagnostic that every package has.
+// answered is the category of the additional diagnostic of every package.
 const answered = "answered"
 
-// IsToolCall reports whether the arguments of the process, without its name, are those
-// of the go command, which runs a binary as "go vet -vettool" says: with -V=full,
-// with -flags, or with the file that describes one package after flags.
+// IsToolCall reports whether the arguments of the process, without its name, come from
+// the go command. The go command runs the binary of "go vet -vettool" with -V=full,
+// with -flags, or with flags and the file that describes one package.
 func IsToolCall(args []string) bool {
 	if len(args) == 0 {
 		return false
@@ -42,20 +41,23 @@ func IsToolCall(args []string) bool {
 	return len(args) == 1 && (last == "-V=full" || last == "-flags")
 }
 
-// ToolMain answers a call of the go command, for which [IsToolCall] is true, and does
-// not return. A binary that calls [Run] without Options.Tool begins with both.
+// ToolMain answers a call of the go command and does not return. [IsToolCall] must be
+// true. A binary that calls [Run] without Options.Tool must begin with both.
 func ToolMain(analyzers ...*analysis.Analyzer) {
 	flag.String(dependencies, "", "for sqsfifo vet: report on dependencies as well, and that a package was analyzed")
 	last := len(os.Args) - 1
-	if isSet(os.Args[1:], dependencies) && strings.HasSuffix(os.Args[last], ".cfg") {
-		unit, err := withDiagnostics(os.Args[last])
+	if strings.HasSuffix(os.Args[last], ".cfg") {
+		byRun := isSet(os.Args[1:], dependencies)
+		unit, err := withDiagnostics(os.Args[last], byRun, isSet(os.Args[1:], "fix"))
 		if err != nil {
 			fmt.Fprintln(os.Stderr, "sqsfifo:", err)
 			os.Exit(1)
 		}
 		os.Args[last] = unit
-		for i, a := range analyzers {
-			analyzers[i] = answering(a)
+		if byRun {
+			for i, a := range analyzers {
+				analyzers[i] = answering(a)
+			}
 		}
 	}
 	unitchecker.Main(analyzers...)
@@ -63,11 +65,12 @@ func ToolMain(analyzers ...*analysis.Analyzer) {
 
 func isSet(args []string, name string) bool {
 	return slices.ContainsFunc(args, func(arg string) bool {
-		return strings.HasPrefix("-"+strings.TrimLeft(arg, "-"), "-"+name+"=")
+		arg = "-" + strings.TrimLeft(arg, "-")
+		return arg == "-"+name || strings.HasPrefix(arg, "-"+name+"=")
 	})
 }
 
-// answering is the analyzer with one diagnostic more for each package.
+// answering adds one diagnostic for each package to the analyzer.
 func answering(a *analysis.Analyzer) *analysis.Analyzer {
 	out := *a
 	out.Run = func(pass *analysis.Pass) (any, error) {
@@ -78,10 +81,16 @@ func answering(a *analysis.Analyzer) *analysis.Analyzer {
 	return &out
 }
 
-// withDiagnostics writes the description of a package once more, beside the one
-// that the go command has written and with its other members as they are, so that
-// the analysis is not for facts alone. The go command removes the folder.
-func withDiagnostics(file string) (string, error) {
+// withDiagnostics returns a package description with which the analysis also reports
+// diagnostics if the go command asked only for facts. The new file is in the folder of
+// the go command's file; the go command removes the folder.
+//
+// Only Run asks for every package. A plain "go vet -vettool" also gets the findings of
+// main module packages that are only imported, because the go command keeps their
+// answer for later runs that name these packages. A module with a version is a
+// dependency, and its findings stay out. With -fix the go command asks again for each
+// named package.
+func withDiagnostics(file string, all, fix bool) (string, error) {
 	text, err := os.ReadFile(file) // #nosec G304 -- the go command's own file
 	if err != nil {
 		return "", err
@@ -89,6 +98,16 @@ func withDiagnostics(file string) (string, error) {
 	var unit map[string]json.RawMessage
 	if err := json.Unmarshal(text, &unit); err != nil {
 		return "", fmt.Errorf("%s: %w", file, err)
+	}
+	var wanted struct {
+		ModulePath, ModuleVersion string
+		VetxOnly                  bool
+	}
+	if err := json.Unmarshal(text, &wanted); err != nil {
+		return "", fmt.Errorf("%s: %w", file, err)
+	}
+	if main := wanted.ModulePath != "" && wanted.ModuleVersion == ""; !wanted.VetxOnly || !all && (!main || fix) {
+		return file, nil
 	}
 	unit["VetxOnly"] = json.RawMessage("false")
 	if text, err = json.Marshal(unit); err != nil {

@@ -1,24 +1,22 @@
-// Package vet runs the static rules on the packages of a module, as the command
-// line and CI want them.
+// Package vet runs the static rules on the packages of a module, for the command line
+// and CI.
 //
-// The problem: a rule on one package at a time is an analyzer, and every driver
-// of the Go ecosystem can run it. SF020 is not: whether a package that
-// constructs a producer has a compliance test depends on the package's tests,
-// and "go vet" would answer from its cache when only a test file has come or
-// gone. And a team that turns the rules on has findings already, which must not
-// hide the new ones.
+// The problem: a rule on one package at a time is an analyzer, and every driver of the
+// Go ecosystem can run analyzers. SF020 is different. Its question is whether a package
+// that constructs a producer has a compliance test. The answer depends on the package's
+// tests, and "go vet" would answer from its cache after a test file was added or
+// removed. And a team that turns the rules on already has findings, which must not hide
+// new findings.
 //
-// The guarantee: each finding is reported once; findings are sorted by position;
-// what does not compile is an error and never a clean result. The analyzers run
-// under the go command, which takes the answer about a package from its cache if
-// nothing that the answer depends on has changed: the package with its
-// dependencies, the flags, this binary.
+// The guarantee: each finding is reported once, findings are sorted by position, and a
+// package that does not compile is an error and never a clean result. The analyzers run
+// under the go command. It uses its cache for a package if no input of the answer has
+// changed: the package with its dependencies, the flags, this binary.
 //
-// The limits: the go command must be 1.26 or later. SF020 sees a call of the suite
-// in the package's own test files, with the build tags given. It does not follow a
-// call into another package, nor does it know whether the suite is given the producer
-// that the package constructs; of the constants of other packages, it does not know
-// whether they skip a test.
+// The limits: the go command must be 1.26 or later. SF020 finds calls of the suite in
+// the package's own test files, with the given build tags. It does not follow calls
+// into other packages, and assumes that the suite gets the producer of the package. It
+// does not know whether constants of other packages skip a test.
 package vet
 
 import (
@@ -37,81 +35,80 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/lint"
 )
 
-// Options say what is checked.
+// Options selects the packages and rules to check.
 type Options struct {
-	// Dir is the folder that Patterns are relative to, "" for the current one.
+	// Dir is the base folder of Patterns, "" for the current folder.
 	Dir string
 
-	// Patterns are packages as the go command takes them; none is ".".
+	// Patterns are packages in the form of the go command; none means ".".
 	Patterns []string
 
 	// Tags are build tags, separated by commas.
 	Tags string
 
-	// Tool is the binary that the go command runs on each package, with
-	// [ToolMain]; "" is the one of this process.
+	// Tool is the binary that the go command runs on each package, with [ToolMain]; ""
+	// means the binary of this process.
 	Tool string
 
-	// Flags are flags for Tool, as in "-sqsfifo.strict".
+	// Flags are flags for Tool, such as "-sqsfifo.strict".
 	Flags []string
 
-	// NoCompliance leaves out SF020, the one rule that no analyzer has.
+	// NoCompliance leaves out SF020, the only rule without an analyzer.
 	NoCompliance bool
 }
 
 // Finding is one finding at one place.
 type Finding struct {
-	// Rule is the ID of a rule of [lint.Rules], or one of the names under which
-	// directives are reported, bad-ignore and unused-ignore.
+	// Rule is the ID of a rule of [lint.Rules], or the name of a finding about
+	// directives: bad-ignore or unused-ignore.
 	Rule string
 
-	// Severity may differ from the rule's.
+	// Severity may differ from the rule's severity.
 	Severity lint.Severity
 
-	// Message has neither rule nor severity in front.
+	// Message begins without rule and severity.
 	Message string
 
-	// URL is where the rule is explained, "" if nowhere.
+	// URL is the address of the rule's explanation, or "".
 	URL string
 
-	// Start and End name files by absolute path. Columns count bytes from 1.
-	// End.Line is 0 where the finding is about a single position.
+	// Start and End have absolute file names. Columns count bytes from 1. End.Line is 0
+	// if the finding has a single position.
 	Start, End token.Position
 
-	// Related are other places that the finding is about, such as where a value
-	// comes from.
+	// Related are other places of the finding, such as the origin of a value.
 	Related []Place
 
-	// Fixes are changes to the source, each of which removes the finding. Those
-	// after the first are alternatives to it.
+	// Fixes are changes to the source; each change removes the finding. Later fixes are
+	// alternatives to the first.
 	Fixes []Fix
 }
 
-// Place is a position with what there is to say about it.
+// Place is a position with a message.
 type Place struct {
 	Start   token.Position
 	Message string
 }
 
-// Report is what came out.
+// Report is the result of a run.
 type Report struct {
-	// Findings are sorted by position, each is there once.
+	// Findings are sorted by position, each once.
 	Findings []Finding
 
 	// Untested are the packages of the SF020 findings, in the same order.
 	Untested []Untested
 
-	// Packages is the number of packages that were checked, their tests included.
+	// Packages is the number of checked packages, including their tests.
 	Packages int
 
-	// files are those that were checked, by absolute path, fixable those of them that
-	// belong to the main module.
+	// files are the checked files, by absolute path. fixable are the checked files of
+	// the main module.
 	files, fixable map[string]bool
 
 	began time.Time
 }
 
-// Run checks the packages. An error means that nothing was checked; it is a
+// Run checks the packages. An error means that no package was checked; it is a
 // [*LoadError] if packages do not compile.
 func Run(ctx context.Context, o Options) (*Report, error) {
 	began := time.Now()
@@ -148,10 +145,10 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 	return report(o, began, listed, units)
 }
 
-// tries is how often the go command is asked, if its cache lacks answers.
+// tries is the largest number of calls of the go command, if its cache lacks answers.
 const tries = 3
 
-// unanswered are the packages that the go command said nothing about, sorted.
+// unanswered returns the packages without an answer of the go command, sorted.
 func unanswered(listed []*packages.Package, units []unitDiagnostics) []string {
 	missing := paths(listed)
 	for _, u := range units {
@@ -160,8 +157,8 @@ func unanswered(listed []*packages.Package, units []unitDiagnostics) []string {
 	return slices.Sorted(maps.Keys(missing))
 }
 
-// explained is the error for a run of the go command that failed: which packages do
-// not compile, if that is why.
+// explained returns the error for a failed run of the go command. If packages do not
+// compile, the error names the packages.
 func explained(ctx context.Context, o Options, err error) error {
 	if ctx.Err() != nil {
 		return ctx.Err()

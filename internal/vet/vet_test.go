@@ -104,7 +104,7 @@ func TestTagsAndRules(t *testing.T) {
 	assert.Equal(t, 0, run(vet.Options{Patterns: []string{"untested/untested.go"}}), "a file has no tests that could be asked")
 }
 
-// A package and the variant that its tests are compiled with are one package.
+// A package and its variant with tests count as one package.
 func TestFindingsAreSortedAndThereOnce(t *testing.T) {
 	runsGo(t)
 	report, err := vet.Run(t.Context(), withNames("", false, vet.Options{Dir: module, Patterns: []string{"./tested", "./dead", "./external"}, NoCompliance: true}))
@@ -137,7 +137,7 @@ func TestFindingsAreSortedAndThereOnce(t *testing.T) {
 	assert.Equal(t, 3, report.Packages)
 }
 
-// The analyzer has no other way to say that a finding is not of the rule's severity.
+// The analyzer reports a severity other than the rule's only in the text.
 func TestSeverityOfADiagnostic(t *testing.T) {
 	for says, want := range map[string]lint.Severity{"": lint.Error, "error: ": lint.Error, "warning: ": lint.Warning, "info: ": lint.Info} {
 		report, err := vet.Run(t.Context(), withNames(says, false, vet.Options{Dir: module, Patterns: []string{"./odd/owner"}}))
@@ -167,7 +167,7 @@ func TestWhatCannotBeChecked(t *testing.T) {
 
 	for name, tc := range map[string]struct {
 		pattern string
-		paths   []string // of the packages at fault, nil if they are the go command's to name
+		paths   []string // faulty packages, nil if the go command names them
 		says    []string
 	}{
 		"type error":          {"./types", []string{"example.com/broken/types"}, []string{"types.go:3:22: ", "\n\tand 1 more"}},

@@ -15,8 +15,9 @@ import (
 // answer has the size of the owners' values: 32 bytes without pointers.
 type answer [32]byte
 
-// liveIDs is how many IDs the benchmarks keep in the window: what 3,000 messages
-// a second make live, or SQSFIFO_WINDOW_IDS, such as 21000000 for 70,000 a second.
+// liveIDs returns the number of IDs in the window of a benchmark: as many as 3,000
+// messages a second keep live, or SQSFIFO_WINDOW_IDS, such as 21000000 for 70,000 a
+// second.
 func liveIDs(b *testing.B) int {
 	text, ok := os.LookupEnv("SQSFIFO_WINDOW_IDS")
 	if !ok {
@@ -29,13 +30,13 @@ func liveIDs(b *testing.B) int {
 	return n
 }
 
-// stream is a queue at a steady rate: each put is one step later than the one
-// before it, and n of them are live at a time.
+// stream is a queue at a steady rate: each put is one step later than the previous put,
+// and n IDs are live at a time.
 type stream struct {
 	*window.Window[answer]
 	step time.Duration
 	next uint64
-	text [64]byte // of an ID, as long as a body's hash
+	text [64]byte // of an ID, as long as the hash of a body
 }
 
 func (s *stream) id(i uint64) window.Key {
@@ -65,8 +66,9 @@ func heap() uint64 {
 	return m.HeapAlloc
 }
 
-// The window in steady state: as many IDs expire as come. An insert is what an
-// owner does with a new ID: make its key, look it up, put it.
+// BenchmarkWindow measures a steady state: equal numbers of IDs expire and arrive. An
+// insert is an owner's work for a new ID: make the key, look the key up, put the
+// record.
 func BenchmarkWindow(b *testing.B) {
 	n := liveIDs(b)
 	before := heap()

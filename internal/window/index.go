@@ -2,11 +2,10 @@ package window
 
 import "math/bits"
 
-// index finds the position of a key. A slot is a tag of 12 bits, which spares
-// most looks at records of other keys, and a position of 20 bits; a key has its
-// slot in one of two buckets, each of which is a cache line. Buckets instead of
-// probing let slots become free without a trace: nothing is ever deleted, no
-// chain has to be kept, a miss costs two lines.
+// index finds the position of a key. A slot has a tag of 12 bits, which avoids most
+// reads of records of other keys, and a position of 20 bits. A key has its slot in one
+// of two buckets; each bucket is a cache line. Buckets need no deletion and no chains,
+// unlike probing: a slot becomes free by itself, and a miss costs two cache lines.
 type index []bucket
 
 type bucket [bucketLen]uint32
@@ -19,19 +18,19 @@ const (
 	bucketLen    = 16
 	leastBuckets = 4
 
-	// roomToSpare is how many free slots of its first bucket a key does not look at the
-	// other one for: in an index that is half full, that goes for most.
+	// roomToSpare is the number of free slots in the first bucket with which a key
+	// ignores the second bucket. In a half full index most keys do.
 	roomToSpare = 6
 )
 
-// newIndex returns an index that n keys fill by half.
+// newIndex returns an index that n keys fill to one half.
 func newIndex(n int) index {
 	return make(index, max(2*n/bucketLen+1, leastBuckets))
 }
 
-// place enters a key into its first bucket if that has room to spare, or else into the
-// emptier of its two, which is what lets buckets fill to more than nine tenths. It
-// refuses when both are full.
+// place enters a key into its first bucket if the bucket has enough room, otherwise
+// into the emptier of its two buckets. Buckets can therefore fill to more than nine
+// tenths. place returns false if both are full.
 func (s *shard[V]) place(x index, k Key, position uint64) bool {
 	i, j := k.buckets(len(x))
 	b := &x[i]
@@ -48,9 +47,8 @@ func (s *shard[V]) place(x index, k Key, position uint64) bool {
 	return true
 }
 
-// vacant returns a slot that is empty or stale and how many there are. Which
-// slots are cannot be foreseen, so that branches on it would cost more than the
-// arithmetic.
+// vacant returns an empty or stale slot and the number of such slots. The slots are
+// unpredictable, so branches would cost more than the arithmetic.
 func (s *shard[V]) vacant(b *bucket) (slot, free int) {
 	head, live := uint32(s.head), uint32(s.tail-s.head)
 	var vacant uint32
@@ -62,11 +60,11 @@ func (s *shard[V]) vacant(b *bucket) (slot, free int) {
 	return bits.TrailingZeros32(vacant), bits.OnesCount32(vacant)
 }
 
-// grow makes room in the index for the newest record, which did not fit.
+// grow makes room in the index for the newest record.
 func (s *shard[V]) grow() {
 	n := s.len()
 	if s.older != nil || n < fewRecords {
-		// Small, or full before it was complete, which chance does not bring about.
+		// Small, or full before the copy ended, which does not happen by chance.
 		s.rebuild(n)
 		return
 	}
@@ -74,15 +72,14 @@ func (s *shard[V]) grow() {
 	s.place(s.index, s.at(s.tail-1).key, s.tail-1)
 }
 
-// reindex begins an index for n records. Those before end are carried over by
-// the next insertions, a few each, and found in the older one until then.
+// reindex begins an index for n records. Later insertions copy the records before end,
+// a few each; until then the older index finds them.
 func (s *shard[V]) reindex(n int, end uint64) {
 	s.older, s.index = s.index, newIndex(n)
 	s.moved, s.moving = s.head, end
 }
 
-// carryOver enters some records of the older index into the one that replaces
-// it.
+// carryOver copies some records of the older index into the new index.
 func (s *shard[V]) carryOver() {
 	if s.older == nil {
 		return
@@ -102,7 +99,7 @@ func (s *shard[V]) carryOver() {
 	}
 }
 
-// rebuild makes an index of all records at once.
+// rebuild indexes all records at once.
 func (s *shard[V]) rebuild(n int) {
 	s.older = nil
 	for ; ; n += n/8 + 1 {

@@ -6,15 +6,14 @@ import (
 	"encoding/binary"
 )
 
-// Key is a deduplication ID in its scope, as [Window.Key] makes it. It is of use
-// with that window alone.
+// Key is a deduplication ID in its scope, made by [Window.Key] and valid for that
+// window only.
 //
-// It is a fingerprint: a window that kept the texts would need twice the memory
-// and have the garbage collector look at each. Two IDs with one fingerprint
-// would be one event lost, so it is not a fast hash but the first 128 bits of
-// SHA-256: among the 21 million IDs of the busiest queue the chance of any two
-// meeting is 1 in 10^24. The secret in front keeps a sender who chooses IDs from
-// aiming them at one place of the index.
+// A Key is a fingerprint: texts would need twice the memory, and the garbage collector
+// would visit each text. Two IDs with one fingerprint would lose an event, so a Key is
+// the first 128 bits of a SHA-256, not a fast hash: among the 21 million IDs of the
+// busiest queue two keys collide with a chance of 1 in 10^24. A secret prefix keeps
+// senders from choosing IDs for one place of the index.
 type Key struct {
 	high, low uint64
 }
@@ -26,13 +25,13 @@ func newSecret() (s secret) {
 	return s
 }
 
-// Key returns the key of a deduplication ID. Group is empty where the scope is
-// the queue; with the scope messageGroup every pair has a separate window
-// (F-032): the length of the group is part of the key, so that no two pairs run
-// together. Unlike the other methods it may be called concurrently, so that
-// owners can hash before they lock.
+// Key returns the key of a deduplication ID. Group is empty if the scope is the queue.
+// With the scope messageGroup every pair of group and ID has its own interval (F-032):
+// the length of the group is part of the key, so that different pairs never have equal
+// bytes. Unlike the other methods, Key may be called concurrently, so that owners can
+// hash before they lock.
 func (w *Window[V]) Key(group, id string) Key {
-	var space [len(secret{}) + binary.MaxVarintLen64 + 2*128]byte // what SQS allows of group and ID
+	var space [len(secret{}) + binary.MaxVarintLen64 + 2*128]byte // the longest group and ID of SQS
 	b := append(space[:0], w.secret[:]...)
 	b = binary.AppendUvarint(b, uint64(len(group)))
 	b = append(b, group...)
@@ -41,8 +40,8 @@ func (w *Window[V]) Key(group, id string) Key {
 	return Key{binary.BigEndian.Uint64(sum[:]), binary.BigEndian.Uint64(sum[8:])}
 }
 
-// The bits of a key are random, so that each use can take bits of its own: the
-// shard and the tag come from the high half, the two buckets from the low.
+// The bits of a key are random, and each use takes separate bits: the shard and the tag
+// come from the high half, the two buckets from the low half.
 
 func (k Key) shard() int { return int(k.high >> (64 - shardBits)) }
 

@@ -11,7 +11,7 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/window"
 )
 
-// naive is the interval in the fewest words: a map that forgets nothing.
+// naive is the simplest model of the interval: a map that forgets nothing.
 type naive struct {
 	slack   time.Duration
 	records map[pair]window.Record[int]
@@ -40,7 +40,7 @@ func (n *naive) len(now time.Time) (count int) {
 	return count
 }
 
-// sweep frees all that is due and returns how many records are left.
+// sweep frees all due records and returns the number of remaining records.
 func sweep[V any](w *window.Window[V], now time.Time) int {
 	for {
 		if left, done := w.Sweep(now); done {
@@ -53,14 +53,14 @@ func sweep[V any](w *window.Window[V], now time.Time) int {
 type load struct {
 	name  string
 	steps int
-	ids   int           // distinct; fewer than the steps come again
-	pause time.Duration // greatest, between two steps
-	late  int           // one in so many sends is answered long after, or never
+	ids   int           // distinct IDs; with fewer IDs than steps, IDs repeat
+	pause time.Duration // longest pause between two steps
+	late  int           // one in late sends is answered much later, or never
 }
 
-// The window against the map: random sends, answers that come late or never,
-// refusals, quiet times and a clock that only moves on. The loads between them
-// take the window over each of its thresholds.
+// The window agrees with a map: random sends, late and missing answers, refusals, quiet
+// times and a clock that only advances. The loads take the window across each
+// threshold.
 func TestAgainstNaiveModel(t *testing.T) {
 	for _, l := range []load{
 		{"few ids again and again", 20_000, 60, 4 * time.Second, 3},
@@ -100,9 +100,9 @@ func (l load) hold(t *testing.T, seed uint64) {
 		k := w.Key(p.group, p.id)
 
 		want, state := model.lookup(now, p)
-		place := places[p] // from whenever this key was looked at before
+		place := places[p] // from an earlier lookup of this key
 		if rng.IntN(3) == 0 {
-			place = places[pair{p.group, fmt.Sprint(rng.IntN(l.ids))}] // another key's, or none
+			place = places[pair{p.group, fmt.Sprint(rng.IntN(l.ids))}] // the place of another key, or no place
 		}
 		got, gotState, place := w.LookupAt(now, k, place)
 		if places[p] = place; rng.IntN(3) == 0 {
@@ -117,7 +117,7 @@ func (l load) hold(t *testing.T, seed uint64) {
 			w.Delete(k)
 			delete(model.records, p)
 			continue
-		case state == window.Outside, op == 1: // a send, or one that SQS accepted again
+		case state == window.Outside, op == 1: // a send, or a second acceptance
 			want = window.Record[int]{From: now, To: now, Value: i + 1}
 			if rng.IntN(l.late) == 0 {
 				want.To = time.Time{}
@@ -131,7 +131,7 @@ func (l load) hold(t *testing.T, seed uint64) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if rng.IntN(2) == 0 { // or else the place goes out of date
+		if rng.IntN(2) == 0 { // otherwise the place becomes stale
 			places[p] = at
 		}
 		model.records[p] = want
@@ -152,8 +152,8 @@ func (l load) hold(t *testing.T, seed uint64) {
 	}
 }
 
-// FuzzAgainstNaiveModel reads a sequence of operations from the input: every
-// three bytes are a pause, an ID and what happens to it, some after a sweep.
+// FuzzAgainstNaiveModel reads operations from the input: every three bytes are a pause,
+// an ID and an operation, sometimes after a sweep.
 func FuzzAgainstNaiveModel(f *testing.F) {
 	f.Add([]byte("\x00a\x00\xffa\x01\x80b\x02\x01a\x03"))
 	f.Add([]byte("\x00a\x02\x10b\x02\xffc\x82\xffd\x82\x00b\x80"))

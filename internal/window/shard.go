@@ -9,12 +9,12 @@ import (
 // offset is an instant: nanoseconds since the origin of the window.
 type offset int64
 
-// The far ends leave the differences of offsets inside of 64 bits.
+// The limits keep differences of offsets within 64 bits.
 const (
 	farPast   offset = -1 << 62
 	farFuture offset = 1 << 62
 
-	unanswered offset = math.MaxInt64 // To is not known
+	unanswered offset = math.MaxInt64 // To is zero
 	released   offset = math.MinInt64 // deleted or replaced
 )
 
@@ -22,7 +22,7 @@ func (w *Window[V]) offset(t time.Time) offset {
 	return min(max(offset(t.Sub(w.origin)), farPast), farFuture)
 }
 
-// record is 32 bytes and the value. With a value of 32 bytes without pointers it
+// record has 32 bytes and the value. With a value of 32 bytes without pointers a record
 // fills a cache line.
 type record[V any] struct {
 	key      Key
@@ -49,57 +49,53 @@ func (r *record[V]) release() {
 }
 
 const (
-	// siftedPerPut is how many records a Put looks at to free them. More than one,
-	// so that what expired in a quiet time goes away, and few, so that no Put
-	// takes long.
+	// siftedPerPut is the number of records that a Put checks for freeing: more than
+	// one, to catch up after a quiet time, and few, to keep each Put short.
 	siftedPerPut = 16
 
-	// indexedPerPut is how many records a Put carries over to a larger index: it is
-	// complete long before it is full, and the memory for both is soon free.
+	// indexedPerPut is the number of records that a Put copies to a larger index. The
+	// copy ends long before the new index is full, and the old index is soon free.
 	indexedPerPut = 32
 )
 
-// chunk is consecutive records of a shard, let go of as one where that is
-// possible. With values of 32 bytes it is 64 KiB, so that a shard of few holds
-// little that it does not need.
+// chunk is consecutive records of a shard, dropped together where possible. With values
+// of 32 bytes a chunk has 64 KiB, so a small shard wastes little memory.
 type chunk[V any] [chunkLen]record[V]
 
 const chunkLen = 1 << 10
 
-// slab is chunks that are made and come free as one. The garbage collector marks
-// each slab by itself, so that a shard of many chunks has larger ones: a 64th of
-// what it holds, which is 1 MiB at the most and made in passing.
+// slab is chunks with one allocation. The garbage collector marks each slab separately,
+// so a shard with many chunks has larger slabs: a 64th of the shard, at most 1 MiB.
 type slab[V any] []chunk[V]
 
 const slabsPerShard = 64
 
-// age is what is known of a chunk without a look at its records.
+// age describes a chunk without reading its records.
 type age struct {
-	newest offset // when the last was added
+	newest offset // when the last record was added
 
-	// mixed is set when a record was not accepted by the time it was added, or was
-	// set again or released since: each has to be looked at.
+	// mixed is set if a record was added before its acceptance, or was set again or
+	// released later: each record of the chunk must then be checked.
 	mixed bool
 }
 
-// shard is a part of the records, in a ring in the order in which they came,
-// and the index to find them by. A record's position in the ring is all that an
-// index slot knows of it: a slot whose position is behind the head is stale and
-// free, so that expiry never touches the index.
+// shard is a part of the records, in a ring in the order of their arrival, with an
+// index. An index slot holds only a position in the ring. A slot with a position before
+// the head is stale and free, so expiry never touches the index.
 type shard[V any] struct {
 	chunks     []*chunk[V]
 	ages       []age  // of the chunks
 	base       uint64 // position of the first record of chunks[0]
 	head, tail uint64 // positions of the oldest record and of the next one
 
-	slabs  []slab[V] // of the chunks
-	passed int       // chunks of slabs[0] that are let go of already
-	spare  slab[V]   // one that came free
+	slabs  []slab[V] // allocations of the chunks
+	passed int       // dropped chunks of slabs[0]
+	spare  slab[V]   // a free slab
 
 	index index
 
-	// While an index grows, older has what is not carried over yet: the records
-	// from moved up to moving.
+	// While an index grows, older indexes the records not yet copied: those from moved
+	// up to moving.
 	older         index
 	moved, moving uint64
 }
@@ -112,8 +108,7 @@ func newShards[V any](n int) []shard[V] {
 	return shards
 }
 
-// len counts records that are released or expired too, as long as they take up
-// room.
+// len counts all records in the ring, including released and expired records.
 func (s *shard[V]) len() int { return int(s.tail - s.head) }
 
 func (s *shard[V]) at(position uint64) *record[V] {
@@ -121,14 +116,14 @@ func (s *shard[V]) at(position uint64) *record[V] {
 	return &s.chunks[n/chunkLen][n%chunkLen]
 }
 
-// position is that of the record that a slot means, if it holds one.
+// position returns the position in a slot, or false for an empty or stale slot.
 func (s *shard[V]) position(slot uint32) (uint64, bool) {
 	ahead := (uint64(slot) - s.head) & positionMask
 	return s.head + ahead, slot != 0 && ahead < s.tail-s.head
 }
 
-// all yields what is not released, oldest first, each with an instant at which
-// it was there already.
+// all yields the records that are not released, oldest first, each with an instant no
+// earlier than its arrival.
 func (s *shard[V]) all() iter.Seq2[offset, *record[V]] {
 	return func(yield func(offset, *record[V]) bool) {
 		for p := s.head; p != s.tail; p++ {
@@ -140,7 +135,7 @@ func (s *shard[V]) all() iter.Seq2[offset, *record[V]] {
 	}
 }
 
-// find returns the record of k and its position, nil for none.
+// find returns the record of k and its position, or nil.
 func (s *shard[V]) find(k Key) (*record[V], uint64) {
 	if r, p := s.findIn(s.index, k); r != nil || s.older == nil {
 		return r, p
@@ -166,11 +161,10 @@ func (s *shard[V]) findIn(x index, k Key) (*record[V], uint64) {
 	return nil, 0
 }
 
-// touch notes that the record at a position is changed.
+// touch records that the record at a position changes.
 func (s *shard[V]) touch(position uint64) { s.ages[(position-s.base)/chunkLen].mixed = true }
 
-// extend sees to it that there is a place for one more record. It refuses when
-// no position is left.
+// extend ensures room for one more record. It returns false if all positions are used.
 func (s *shard[V]) extend() bool {
 	if s.tail < s.base+uint64(len(s.chunks))*chunkLen {
 		return true
@@ -192,12 +186,11 @@ func (s *shard[V]) extend() bool {
 	return true
 }
 
-// slabLen is the length of a slab that is made now.
+// slabLen returns the length of the next new slab.
 func (s *shard[V]) slabLen() int { return 1 + len(s.chunks)/slabsPerShard }
 
-// retire lets go of the oldest slab. What is kept of it for the next one has
-// about the length that fits now: slabs that are too small would go round for
-// good, too large ones would not be given back.
+// retire drops the oldest slab, or keeps it as the spare if its length is about right.
+// Small slabs would otherwise circulate forever, and large slabs would never be freed.
 func (s *shard[V]) retire() {
 	old, fit := s.slabs[0], s.slabLen()
 	s.slabs[0] = nil
@@ -208,7 +201,7 @@ func (s *shard[V]) retire() {
 	s.spare = old
 }
 
-// add appends a record. It refuses when no position is left.
+// add appends a record. It returns false if all positions are used.
 func (s *shard[V]) add(now offset, r record[V]) bool {
 	if !s.extend() {
 		return false
@@ -225,8 +218,8 @@ func (s *shard[V]) add(now offset, r record[V]) bool {
 	return true
 }
 
-// expire lets go of records from the head on that are outside, within bounds, and
-// returns how many of them were not released.
+// expire drops records outside at now from the head on, within bounds, and returns the
+// number of dropped records that were not released.
 func (s *shard[V]) expire(now offset, slack time.Duration) (freed int) {
 	if len(s.chunks) == 0 || !s.isDue(now, slack) {
 		return 0
@@ -239,10 +232,9 @@ func (s *shard[V]) expire(now offset, slack time.Duration) (freed int) {
 	return freed
 }
 
-// sift looks at some records from the head on and lets go of those that are
-// outside. A record that stopped being the oldest when it was set again moves to
-// the end, if all that came with it is due. It returns how many of the records
-// that it let go of were not released.
+// sift checks some records from the head on and drops those outside at now. A record
+// that was set again is no longer the oldest: sift moves it to the end if its chunk is
+// due. sift returns the number of dropped records that were not released.
 func (s *shard[V]) sift(now offset, slack time.Duration) (freed int) {
 	for range siftedPerPut {
 		if s.head == s.tail {
@@ -264,13 +256,13 @@ func (s *shard[V]) sift(now offset, slack time.Duration) (freed int) {
 	return freed
 }
 
-// isDue reports whether all that was put into the first chunk is outside, but for
-// what was answered or set again since.
+// isDue reports whether all records added to the first chunk are outside, except for
+// records answered or set again later.
 func (s *shard[V]) isDue(now offset, slack time.Duration) bool {
 	return now-s.ages[0].newest >= offset(Interval+slack)
 }
 
-// moveOn moves the oldest record to the end. There must be a place for it.
+// moveOn moves the oldest record to the end. The caller called extend.
 func (s *shard[V]) moveOn(now offset) {
 	r := s.at(s.head)
 	kept := *r
@@ -279,7 +271,7 @@ func (s *shard[V]) moveOn(now offset) {
 	s.add(now, kept)
 }
 
-// advance lets go of the oldest records, of which n are left in the first chunk.
+// advance drops the n oldest records. All n are in the first chunk.
 func (s *shard[V]) advance(n int) {
 	s.head += uint64(n)
 	if s.head-s.base < chunkLen {

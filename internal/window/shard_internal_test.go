@@ -22,8 +22,7 @@ func put[V any](t *testing.T, w *Window[V], now time.Time, id string, r Record[V
 	}
 }
 
-// Whatever a window grows through, a Put carries over a few records to a larger
-// index and never all at once.
+// A Put copies a few records to a larger index, never all at once.
 func TestIndexesGrowInSteps(t *testing.T) {
 	w := New[nothing](Options{})
 	one := &shard[nothing]{index: newIndex(0)}
@@ -54,8 +53,7 @@ func TestIndexesGrowInSteps(t *testing.T) {
 	assert.Less(t, len(one.index)*bucketLen, 100_000*5/2)
 }
 
-// A window of many records that all expire gives back its memory to the few that
-// come after.
+// A window returns the memory of many expired records to a few later records.
 func TestIndexesShrink(t *testing.T) {
 	w := New[nothing](Options{})
 	for i := range 200_000 {
@@ -74,7 +72,7 @@ func TestIndexesShrink(t *testing.T) {
 	assert.Less(t, slots, 8*3000+mostShards*leastBuckets*bucketLen*4, "3,000 are live")
 }
 
-// made is how many chunks there is memory for.
+// made returns the number of allocated chunks.
 func (s *shard[V]) made() int {
 	n := len(s.spare)
 	for _, slab := range s.slabs {
@@ -83,8 +81,8 @@ func (s *shard[V]) made() int {
 	return n
 }
 
-// What the garbage collector has to mark is bounded whatever a shard holds, and
-// so is what a shard holds beyond its records, when the load falls, too.
+// The number of slabs for the garbage collector is bounded for a shard of any size, and
+// so is the unused memory of a shard, also while the load falls.
 func TestSlabsFollowTheLoad(t *testing.T) {
 	if testing.Short() {
 		t.Skip("holds 600,000 records")
@@ -124,7 +122,7 @@ func TestSlabsFollowTheLoad(t *testing.T) {
 	}
 }
 
-// A record that is never answered is kept for good and keeps nothing else.
+// An unanswered record stays forever, but keeps no other record.
 func TestAnUnansweredRecordKeepsNoOthers(t *testing.T) {
 	w := New[nothing](Options{})
 	put(t, w, start, "unanswered", Record[nothing]{From: start})
@@ -142,8 +140,8 @@ func TestAnUnansweredRecordKeepsNoOthers(t *testing.T) {
 	assert.Less(t, held, 2000+3*chunkLen)
 }
 
-// What a limit is held against is what is there, however it goes away: answered
-// late, set again, deleted, or let go of by the chunk.
+// The limit counts live records. A record leaves the count however it ends: answered
+// late, set again, deleted, or dropped with its chunk.
 func TestLiveRecordsAreCounted(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 1))
 	w := New[nothing](Options{Slack: time.Second})
@@ -152,7 +150,7 @@ func TestLiveRecordsAreCounted(t *testing.T) {
 		now = now.Add(Interval / 20_000)
 		k := w.Key("", strconv.Itoa(rng.IntN(40_000)))
 		switch r := (Record[nothing]{From: now, To: now}); {
-		case i%20_000 > 15_000: // nothing that keeps chunks from being let go of whole
+		case i%20_000 > 15_000: // no record keeps a chunk from being dropped whole
 		case rng.IntN(4) == 0:
 			w.Delete(k)
 			continue
@@ -191,8 +189,8 @@ func TestLiveRecordsAreCounted(t *testing.T) {
 	assert.Equal(t, Inside, state, "set again, later than its chunk")
 }
 
-// A shard that is out of positions refuses; it never lets go of what it has,
-// even when that cannot stay where it is.
+// A shard without free positions refuses a record. It never drops a live record, even
+// one that needs a new position.
 func TestAFullShardRefuses(t *testing.T) {
 	if testing.Short() {
 		t.Skip("fills a million positions")
@@ -204,7 +202,7 @@ func TestAFullShardRefuses(t *testing.T) {
 	for one.add(offset(n), record[nothing]{key: key(n), from: offset(n), to: unanswered}) {
 		n++
 		if n == 1000*chunkLen {
-			one.spare = make(slab[nothing], 30) // more than are left
+			one.spare = make(slab[nothing], 30) // more than the free positions
 		}
 	}
 	assert.Greater(t, n, 1<<positionBits-2*chunkLen)
@@ -228,10 +226,10 @@ func TestAFullShardRefuses(t *testing.T) {
 	assert.Positive(t, one.expire(late, 0))
 }
 
-// Two keys whose tags and buckets agree are told apart by the rest of them.
+// Two keys with equal tags and buckets are distinguished by their other bits.
 func TestKeysThatShareTheirSlots(t *testing.T) {
 	one := &shard[int]{index: newIndex(0)}
-	const alike = 40 // more than two buckets take of keys of one place
+	const alike = 40 // more than two buckets hold for equal keys
 	for i := range alike {
 		require.True(t, one.add(0, record[int]{key: Key{high: uint64(i%20) << 20, low: uint64(i)<<3 | uint64(i)<<40}, value: i}))
 	}
@@ -244,14 +242,14 @@ func TestKeysThatShareTheirSlots(t *testing.T) {
 	assert.Nil(t, r)
 }
 
-// A steady load makes no garbage: chunks go round.
+// A steady load makes no garbage, because chunks are reused.
 func TestSteadyLoadAllocatesNothing(t *testing.T) {
 	w := New[[32]byte](Options{})
 	now, n := start, uint64(0)
 	next := func() {
 		n++
 		now = now.Add(Interval / 100_000)
-		k := Key{high: n * 0x9e3779b97f4a7c15, low: n * 0xbf58476d1ce4e5b9} // without hashing the test is short
+		k := Key{high: n * 0x9e3779b97f4a7c15, low: n * 0xbf58476d1ce4e5b9} // without hashing, the test is short
 		if _, state := w.Lookup(now, k); state != Outside {
 			t.Fatal("a new key is known")
 		}

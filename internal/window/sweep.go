@@ -7,23 +7,23 @@ import (
 )
 
 const (
-	// sweptPerCall is how many records a Sweep looks at. At that size a call takes
-	// about half a millisecond, for which its owner may hold a lock.
+	// sweptPerCall is the number of records that a Sweep checks. A call then takes
+	// about half a millisecond, and its owner may hold a lock meanwhile.
 	sweptPerCall = 1 << 15
 
-	// gathered is the number of records at which a window that had spread goes back
-	// to one shard. It is far below fewRecords, so that no load goes to and fro.
+	// gathered is the number of records at which a spread window returns to one shard,
+	// far below fewRecords, so that no load makes a window alternate.
 	gathered = fewRecords / 8
 )
 
-// Sweep frees what is outside at now and gives its memory back. Puts free records
-// as well, but only as fast as new ones come: an owner that is idle calls Sweep,
-// such as once a minute.
+// Sweep frees the records outside at now and their memory. Puts free records, too, but
+// only as fast as new records arrive: an idle owner calls Sweep, for example once a
+// minute.
 //
-// A call looks at about 33,000 records at the most. If more may be due, done is false
-// and the next call continues there. Left is the number of records that are not freed. When done is true
-// these are the ones that are not outside. An exception is a record that was Put
-// with a To before now: it may stay up to one interval longer.
+// A call checks at most about 33,000 records. If done is false, more records may be
+// due, and the next call continues there. Left is the number of remaining records. If
+// done is true, the remaining records are inside or unsure, with one exception: a
+// record that was Put with a To before now may stay up to one interval longer.
 func (w *Window[V]) Sweep(now time.Time) (left int, done bool) {
 	if !w.begun {
 		return 0, true
@@ -45,9 +45,8 @@ func (w *Window[V]) Sweep(now time.Time) (left int, done bool) {
 	}
 }
 
-// sweep frees the records of a shard that are outside, as many as the budget
-// allows. It returns how many of them were not released, and whether it is through
-// with the shard.
+// sweep frees the records of a shard outside at now, within the budget. It returns the
+// number of freed records that were not released, and whether the shard is finished.
 func (s *shard[V]) sweep(now offset, slack time.Duration, budget *int) (freed int, through bool) {
 	for s.head != s.tail {
 		if *budget <= 0 {
@@ -71,8 +70,8 @@ func (s *shard[V]) sweep(now offset, slack time.Duration, budget *int) (freed in
 	return freed, true
 }
 
-// releaseFirst frees the records of the first chunk that are outside and came after
-// one that is not. What is in later chunks came later, and is not outside.
+// releaseFirst frees the outside records of the first chunk. They arrived after a record
+// that is not outside. Records of later chunks arrived later and are not outside.
 func (s *shard[V]) releaseFirst(now offset, slack time.Duration, budget *int) (freed int) {
 	end := min(s.base+chunkLen, s.tail)
 	for p := s.head; p != end; p++ {
@@ -84,12 +83,12 @@ func (s *shard[V]) releaseFirst(now offset, slack time.Duration, budget *int) (f
 		}
 	}
 	if s.older != nil && s.len() <= fewRecords {
-		s.rebuild(s.len()) // the Puts that would carry it over may never come
+		s.rebuild(s.len()) // no Put may ever copy the rest
 	}
 	return freed
 }
 
-// gather moves the records into one shard, in the order in which they came.
+// gather moves the records into one shard, in the order of their arrival.
 func (w *Window[V]) gather() {
 	type kept struct {
 		came offset

@@ -12,8 +12,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/window"
 )
 
-// A window holds almost nothing after all of a million IDs have expired, whether
-// they were answered at once, as in a queue, or later, as in a sender.
+// A window holds almost no memory after a million IDs expired, with immediate answers,
+// as in a queue, or late answers, as in a sender.
 func TestSweepGivesTheMemoryBack(t *testing.T) {
 	if testing.Short() {
 		t.Skip("holds a million records")
@@ -46,8 +46,8 @@ func TestSweepGivesTheMemoryBack(t *testing.T) {
 	}
 }
 
-// A sweep is bounded, continues where the one before it stopped, and comes to an end
-// where nothing is due.
+// A sweep is bounded, continues at the end of the previous sweep, and ends when no
+// record is due.
 func TestSweepIsBounded(t *testing.T) {
 	w := window.New[answer](window.Options{})
 	const n = 200_000
@@ -80,7 +80,7 @@ func TestSweepIsBounded(t *testing.T) {
 	assert.Zero(t, sweep(w, start), "in the middle of a sweep")
 }
 
-// Records that are not outside survive a sweep wherever they stand, and are found.
+// Records inside or unsure survive a sweep at every position, and lookups find them.
 func TestSweepKeepsWhatIsNotOutside(t *testing.T) {
 	for _, n := range []int{10, 3000, 100_000} {
 		w := window.New[int](window.Options{})
@@ -116,7 +116,7 @@ func TestSweepKeepsWhatIsNotOutside(t *testing.T) {
 	}
 }
 
-// The limit is held against what is left, so that a sweep makes room.
+// A sweep makes room: the limit counts only the remaining records.
 func TestSweepMakesRoom(t *testing.T) {
 	w := window.New[int](window.Options{Limit: 2000})
 	for i := range 2000 {

@@ -1,23 +1,21 @@
-// Package window is the one model of the SQS deduplication interval.
+// Package window is the only model of the SQS deduplication interval.
 //
-// SQS remembers each accepted deduplication ID for five minutes and swallows a
-// send with an ID that it remembers (F-019). The fake queue, the producer and
-// everything else that has to know what SQS remembers share this model, so
-// that they cannot disagree. At the quotas of SQS that is 0.9 to 21 million IDs
-// at a time, most of which nobody will ever ask for again.
+// SQS remembers each accepted deduplication ID for five minutes and drops a send with a
+// remembered ID (F-019). The fake queue, the producer and the simulator share this
+// model, so they always agree. At SQS's quotas the model holds 0.9 to 21 million IDs at
+// a time, and most IDs are never looked up again.
 //
-// Guarantee: an ID is never forgotten while SQS may still remember it. A full
-// window refuses a new ID with [ErrFull]; it never makes room by forgetting.
-// The boundaries are exact to the nanosecond. Each call does a bounded amount of
-// work, whatever expires or grows: no call waits for a sweep. A value without
-// pointers makes records that the garbage collector never looks into.
+// Guarantee: a window remembers an ID at least as long as SQS may. A full window
+// refuses a new ID with [ErrFull] and never forgets a live ID to make room. The
+// boundaries are exact to the nanosecond. Each call does a bounded amount of work, also
+// while records expire or the index grows. With a value without pointers, the garbage
+// collector skips the records.
 //
-// Limits: time is an argument and has to come from one clock that does not run
-// backwards, within 140 years of the first record. A [Window] is not safe for
-// concurrent use, its owner locks: both owners decide more under the same lock
-// than the window alone. It holds 33 million records at a time, 1.6 times what
-// the highest quota of a FIFO queue, 70,000 messages a second, can make live.
-// Keys are kept as fingerprints and cannot be listed.
+// Limits: time is an argument, from one clock that does not run backwards, within 140
+// years of the first record. A [Window] is not safe for concurrent use: the owner
+// locks, because every owner decides more under the same lock. A window holds 33
+// million records at a time, 1.6 times the live records at the highest quota of a FIFO
+// queue, 70,000 messages a second. Keys are fingerprints and cannot be listed.
 package window
 
 import (
@@ -26,28 +24,27 @@ import (
 	"time"
 )
 
-// Interval is how long SQS remembers an accepted deduplication ID (F-019). It
-// runs from the accepted send; a suppressed duplicate does not restart it
+// Interval is the time for which SQS remembers an accepted deduplication ID (F-019).
+// The interval starts at the accepted send; a suppressed duplicate does not restart it
 // (F-020).
 const Interval = 5 * time.Minute
 
-// ErrFull is returned by [Window.Put] for a key without a record when the window
-// holds Options.Limit live records or as many as a window can.
+// [Window.Put] returns ErrFull for a key without a record if the window holds
+// Options.Limit live records or the maximum of a window.
 var ErrFull = errors.New("window: full of live deduplication IDs")
 
-// Record is what is known of the send that claimed a key.
+// Record describes the send that claimed a key.
 type Record[V any] struct {
-	// From and To bound the instant at which SQS accepted the send. The queue
-	// itself knows it exactly and sets both to it. A sender knows that it lies
-	// between the start of its request and the arrival of the answer, and
-	// leaves To zero for as long as there is no answer.
+	// From and To bound the instant of SQS's acceptance. The queue knows the instant
+	// and sets both to it. A sender sets From to the start of its request and To to
+	// the arrival of the answer; To is zero without an answer.
 	From, To time.Time
 
-	// Value is the owner's: what SQS would answer a duplicate with.
+	// Value belongs to the owner: SQS's answer to a duplicate.
 	Value V
 }
 
-// State says whether SQS still remembers a key.
+// State is the state of a key in the memory of SQS.
 type State uint8
 
 const (
@@ -57,7 +54,7 @@ const (
 	// Inside: SQS surely remembers the key, provided that it accepted the send.
 	Inside
 
-	// Unsure: the bounds of the record do not tell.
+	// Unsure: now is between the ends of the earliest and the latest interval.
 	Unsure
 )
 
@@ -73,38 +70,38 @@ func (s State) String() string {
 	}
 }
 
-// Options configure a [Window]. The zero value is a window without limit of its
-// own for an owner that knows the accept times exactly.
+// Options configures a [Window]. The zero value is for an owner with exact accept
+// times, without a limit.
 type Options struct {
-	// Slack is added to the end of each record's interval, for owners whose
-	// clock may run faster than the queue's.
+	// Slack extends each record's interval, for an owner with a clock that may run
+	// faster than the queue's.
 	Slack time.Duration
 
-	// Limit is the greatest number of records held at a time; zero is no limit.
-	// A record counts until a Put or a Sweep frees it. Puts free it at the end of its
-	// interval or, after one that was answered late, up to one more interval later.
+	// Limit is the largest number of records at a time; zero means unlimited. A record
+	// counts until a Put or a Sweep frees it. Puts free a record at the end of its
+	// interval; a record queued after a late answer may wait for one more interval.
 	Limit int
 }
 
-// A new window is one shard, because most hold a few records in a test. One that
-// grows past fewRecords is spread over shards, because an index slot can tell a
-// million positions apart.
+// A new window is one shard, because most windows hold a few records in a test. A
+// window that grows past fewRecords is spread over more shards, because an index slot
+// distinguishes only a million positions.
 const (
 	fewRecords = 1 << 12
 	shardBits  = 5
 	mostShards = 1 << shardBits
 )
 
-// Window holds the live records. Create one with [New].
+// Window holds the live records. Create a Window with [New].
 type Window[V any] struct {
 	options Options
 	secret  secret
-	origin  time.Time // records count nanoseconds from here
+	origin  time.Time // zero of the records' offsets
 	begun   bool      // origin is set
 	shards  []shard[V]
-	live    int    // records that are neither released nor let go of
-	adds    uint64 // records that were ever added
-	swept   int    // the shard with which the next Sweep begins
+	live    int    // records neither released nor dropped
+	adds    uint64 // records added since New
+	swept   int    // the first shard of the next Sweep
 }
 
 // New returns an empty window.
@@ -114,34 +111,33 @@ func New[V any](o Options) *Window[V] {
 	return w
 }
 
-// Clear forgets everything.
+// Clear removes all records.
 func (w *Window[V]) Clear() {
 	w.live, w.swept = 0, 0
 	w.shards = newShards[V](1)
 }
 
-// Lookup returns the record of k and what it says about now. The record is
-// zero when the state is [Outside].
+// Lookup returns the record of k and its state at now. The record is zero if the state
+// is [Outside].
 //
-// The interval is half open: a record is inside while now < From+Interval and
-// outside from To+Interval+Slack on. AWS documents no boundary finer than
-// "5 minutes" (F-019).
+// The interval is half open: a record is inside while now < From+Interval, and outside
+// from To+Interval+Slack on. AWS documents no boundary finer than "5 minutes" (F-019).
 func (w *Window[V]) Lookup(now time.Time, k Key) (Record[V], State) {
 	r, state, _ := w.LookupAt(now, k, 0)
 	return r, state
 }
 
-// Place is what a window knows of where a key has its record, or that it has none: it
-// spares the next look at that key the search. The zero value knows nothing. A Place
-// that is out of date is found out, and costs what none does.
+// Place is the position of a key's record, or the fact that the key has no record. A
+// Place saves the search of the next call for the key. The zero value has no position.
+// The window detects a stale Place and searches.
 type Place uint64
 
-// nowhere is set in the place of a key without a record. The other bits are the number of
-// records added until then; otherwise they are the position in the shard, and 1.
+// nowhere marks the place of a key without a record. The other bits are then the number
+// of added records; otherwise they are the position in the shard, plus 1.
 const nowhere Place = 1 << 63
 
-// LookupAt is [Window.Lookup] that begins at a place, and returns the one to go on
-// with.
+// LookupAt is [Window.Lookup] from a known place. It returns the place for the next
+// call.
 func (w *Window[V]) LookupAt(now time.Time, k Key, at Place) (Record[V], State, Place) {
 	r, at := w.find(k, at)
 	if r == nil {
@@ -154,7 +150,7 @@ func (w *Window[V]) LookupAt(now time.Time, k Key, at Place) (Record[V], State, 
 	return w.record(r), s, at
 }
 
-// find returns the record of k, nil for none, and its place.
+// find returns the record of k, or nil, and its place.
 func (w *Window[V]) find(k Key, at Place) (*record[V], Place) {
 	if at == nowhere|Place(w.adds) {
 		return nil, at
@@ -171,14 +167,13 @@ func (w *Window[V]) find(k Key, at Place) (*record[V], Place) {
 	return nil, nowhere | Place(w.adds)
 }
 
-// Put sets the record of k, in place of the one that it may have, and frees some
-// of what is outside at now.
+// Put sets or replaces the record of k, and frees some of the records outside at now.
 func (w *Window[V]) Put(now time.Time, k Key, r Record[V]) error {
 	_, err := w.PutAt(now, k, 0, r)
 	return err
 }
 
-// PutAt is [Window.Put] that begins at a place, and returns that of the record.
+// PutAt is [Window.Put] from a known place. It returns the place of the record.
 func (w *Window[V]) PutAt(now time.Time, k Key, place Place, r Record[V]) (Place, error) {
 	if !w.begun {
 		w.origin, w.begun = now, true
@@ -211,8 +206,7 @@ func (w *Window[V]) PutAt(now time.Time, k Key, place Place, r Record[V]) (Place
 	return Place(s.tail), nil
 }
 
-// Delete forgets k. It is for a send that SQS is known to have refused, which
-// claims nothing (F-023).
+// Delete removes k, after SQS refused the send: a refused send claims nothing (F-023).
 func (w *Window[V]) Delete(k Key) {
 	s := w.shard(k)
 	if r, p := s.find(k); r != nil {
@@ -222,8 +216,11 @@ func (w *Window[V]) Delete(k Key) {
 	}
 }
 
-// Len returns the number of records that are not outside at now. It looks at
-// every record.
+// Held returns the number of records in memory, as Options.Limit counts them. It may
+// include records outside. Held takes constant time.
+func (w *Window[V]) Held() int { return w.live }
+
+// Len returns the number of records inside or unsure at now. Len reads every record.
 func (w *Window[V]) Len(now time.Time) int {
 	n := 0
 	for range w.All(now) {
@@ -232,8 +229,8 @@ func (w *Window[V]) Len(now time.Time) int {
 	return n
 }
 
-// All yields the records that are not outside at now, in no particular order.
-// The window must not change meanwhile.
+// All yields the records inside or unsure at now, in no particular order. The window
+// must not change meanwhile.
 func (w *Window[V]) All(now time.Time) iter.Seq2[Record[V], State] {
 	return func(yield func(Record[V], State) bool) {
 		at := w.offset(now)
@@ -251,8 +248,8 @@ func (w *Window[V]) shard(k Key) *shard[V] {
 	return &w.shards[k.shard()&(len(w.shards)-1)]
 }
 
-// makeRoom frees a record wherever one is due, within bounds, and reports
-// whether it found one.
+// makeRoom frees due records of any shard, within bounds, and reports whether it freed
+// one.
 func (w *Window[V]) makeRoom(at offset) bool {
 	for i := range w.shards {
 		if n := w.shards[i].sift(at, w.options.Slack); n > 0 {
@@ -263,7 +260,7 @@ func (w *Window[V]) makeRoom(at offset) bool {
 	return false
 }
 
-// spread moves the records of the one shard that a window begins with.
+// spread distributes the records of the first shard over all shards.
 func (w *Window[V]) spread() {
 	few := &w.shards[0]
 	w.shards = newShards[V](mostShards)

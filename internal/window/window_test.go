@@ -42,7 +42,7 @@ func TestIntervalIsHalfOpen(t *testing.T) {
 	}
 }
 
-// A sender knows only that SQS accepted between its request and the answer.
+// A sender knows only that SQS accepted the send between its request and the answer.
 func TestBoundsOfASender(t *testing.T) {
 	w := window.New[string](window.Options{Slack: 2 * time.Second})
 	k := w.Key("", "a")
@@ -69,7 +69,7 @@ func TestBoundsOfASender(t *testing.T) {
 	assert.Equal(t, window.Unsure, got, "a send without an answer may be accepted at any time")
 }
 
-// F-032: joined with or without a separator, some of these would meet.
+// F-032: groups and IDs joined with or without a separator would collide.
 func TestGroupAndIDStayApart(t *testing.T) {
 	w := window.New[string](window.Options{})
 	require.NoError(t, w.Put(start, w.Key("a", "b|c"), exact(start, "m1")))
@@ -110,8 +110,8 @@ func TestDeleteAndClear(t *testing.T) {
 	require.NoError(t, w.Put(start.Add(2*window.Interval), a, exact(start.Add(2*window.Interval), "1")))
 }
 
-// Memory follows the live records: a queue at a steady rate for ten intervals
-// holds one interval's worth.
+// Memory follows the live records: after ten intervals at a steady rate a queue holds
+// one interval's records.
 func TestExpiredRecordsAreFreed(t *testing.T) {
 	w := window.New[int](window.Options{Limit: 301})
 	now := start

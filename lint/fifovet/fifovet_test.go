@@ -3,28 +3,31 @@ package fifovet
 import (
 	"fmt"
 	"go/token"
+	"slices"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"golang.org/x/tools/go/analysis"
 	"golang.org/x/tools/go/analysis/analysistest"
+
+	"github.com/kansas-frontier-matrix/sqsfifo/lint/fifovet/internal/rules"
 )
 
-// analyzer returns an analyzer of its own with the flags set, in pairs of name
-// and value.
+// analyzer returns a new analyzer with the flags set, in pairs of name and value.
 func analyzer(t *testing.T, flags ...string) *analysis.Analyzer {
 	t.Helper()
-	a := newAnalyzer()
+	a := rules.New()
 	for i := 0; i < len(flags); i += 2 {
 		require.NoError(t, a.Flags.Set(flags[i], flags[i+1]))
 	}
 	return a
 }
 
-// TestCode runs over all test data that needs no flags: programs of the shapes
-// that are seen in the wild, bad and good code for each rule, wrappers and
-// sources in packages of their own, and comments that silence findings.
+// TestCode runs over all test data that needs no flags: programs in the shapes of real
+// programs, bad and good code for each rule, wrappers and sources in separate packages,
+// and comments that silence findings.
 func TestCode(t *testing.T) {
 	t.Parallel()
 	var pkgs []string
@@ -34,11 +37,13 @@ func TestCode(t *testing.T) {
 	} {
 		pkgs = append(pkgs, "example.com/"+pkg)
 	}
-	pkgs = append(pkgs, sdkPath+"/inner", "warehouse")
+	pkgs = append(pkgs, "github.com/kansas-frontier-matrix/sqsfifo/inner", "warehouse")
+	var lengths []int
 	for _, r := range analysistest.Run(t, analysistest.TestData(), analyzer(t), pkgs...) {
 		for _, d := range r.Diagnostics {
+			lengths = append(lengths, utf8.RuneCountInString(d.Message))
 			assert.NotEmpty(t, d.Category)
-			assert.Contains(t, d.URL, docs)
+			assert.Contains(t, d.URL, rules.Docs)
 			assert.NotRegexp(t, `(example|github)\.com/`, d.Message, "names of packages and not their paths")
 			for _, rel := range d.Related {
 				assert.NotEqual(t, line(r.Pass, d.Pos), line(r.Pass, rel.Pos), "a related position on the same line says nothing: %s", d.Message)
@@ -48,6 +53,10 @@ func TestCode(t *testing.T) {
 			}
 		}
 	}
+	slices.Sort(lengths)
+	median := lengths[len(lengths)/2]
+	t.Logf("%d messages, of %d characters in the median and %d at most", len(lengths), median, lengths[len(lengths)-1])
+	assert.LessOrEqual(t, median, 110, "a message says what is wrong and what to do; sqsfifo explain says the rest")
 }
 
 func line(pass *analysis.Pass, pos token.Pos) string {
@@ -55,8 +64,7 @@ func line(pass *analysis.Pass, pos token.Pos) string {
 	return fmt.Sprintf("%s:%d", at.Filename, at.Line)
 }
 
-// What is right, or not known, has no finding, not even an info, and takes no time
-// without end.
+// Right or unknown code has no finding, not even an info, and its analysis ends.
 func TestQuiet(t *testing.T) {
 	t.Parallel()
 	r := analysistest.Run(silent{}, analysistest.TestData(), analyzer(t, "enable", "all"), "example.com/quiet")
@@ -91,12 +99,12 @@ func TestFlags(t *testing.T) {
 	})
 	t.Run("refused", func(t *testing.T) {
 		for flag, value := range map[string]string{"enable": "SF050", "disable": "sf002", "nondet": "example.com/hidden"} {
-			assert.Error(t, newAnalyzer().Flags.Set(flag, value), flag)
+			assert.Error(t, rules.New().Flags.Set(flag, value), flag)
 		}
 	})
 }
 
-// silent takes the complaints of analysistest where only the result counts.
+// silent ignores the complaints of analysistest if only the result counts.
 type silent struct{}
 
 func (silent) Errorf(string, ...any) {}

@@ -18,10 +18,10 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/lint/golangci"
 )
 
-// The version of golangci-lint that the README names.
+// The version of golangci-lint in the README.
 const golangciVersion = "v2.15.0"
 
-// TestMain lets the go command run this binary, as sqsfifo vet is run.
+// TestMain lets the go command run this binary, like sqsfifo vet.
 func TestMain(m *testing.M) {
 	if vet.IsToolCall(os.Args[1:]) {
 		vet.ToolMain(fifovet.Analyzer)
@@ -29,9 +29,9 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// golangci-lint, built with the plugin by its own command "golangci-lint custom",
-// reports what sqsfifo vet reports, each finding once. The command clones golangci-lint;
-// here git takes a repository made of the module that the proxy serves.
+// golangci-lint with the plugin, built by its own command "golangci-lint custom",
+// reports the findings of sqsfifo vet, each finding once. The command clones
+// golangci-lint; here git clones a repository made from the module of the proxy.
 func TestGolangciLintCustom(t *testing.T) {
 	if os.Getenv("SQSFIFO_GOLANGCI") == "" {
 		t.Skip("builds golangci-lint twice; make golangci runs it")
@@ -116,8 +116,8 @@ issues:
 	assert.Equal(t, want, got)
 }
 
-// checkOut makes a git repository of golangci-lint's module, at the tag that the
-// command asks for.
+// checkOut makes a git repository of golangci-lint's module, with the tag requested by
+// the command.
 func checkOut(t *testing.T, dir string) {
 	t.Helper()
 	out := command(t, t.TempDir(), "go", "mod", "download", "-json", "github.com/golangci/golangci-lint/v2@"+golangciVersion)

@@ -1,21 +1,21 @@
-// Package golangci is the analyzer of package fifovet as a module plugin of
+// Package golangci makes the analyzer of package fifovet a module plugin of
 // golangci-lint v2, under the name sqsfifo.
 //
-// The problem: teams that run golangci-lint want one run, one configuration and one
-// way to suppress; golangci-lint takes linters that are not its own as Go packages
-// that it is built with ("golangci-lint custom").
+// The problem: teams with golangci-lint want one run, one configuration and one way to
+// suppress findings. golangci-lint accepts other linters as Go packages in a custom
+// build ("golangci-lint custom").
 //
-// The guarantee: the plugin reports what "sqsfifo vet" reports, with the same
-// settings, each finding once ("make golangci" builds golangci-lint with it, by
-// "golangci-lint custom", and compares); a setting that it does not know, and a rule that does not exist, is an
-// error when golangci-lint starts, and never ignored.
+// The guarantee: the plugin reports the findings of "sqsfifo vet", with the same
+// settings, each finding once. "make golangci" builds golangci-lint with the plugin, by
+// "golangci-lint custom", and compares the findings. An unknown setting or an unknown
+// rule is an error at the start of golangci-lint, and never ignored.
 //
-// The limits: rule SF020 is not among them. It is about a package and its tests
-// together, which no analyzer sees; "sqsfifo vet" has it. The places that a finding is
-// related to are not shown, because golangci-lint counts each as a finding. What golangci-lint leaves out
-// by default, it leaves out here, too: findings in generated files
-// (linters.exclusions.generated), all but one finding on a line (issues.uniq-by-line), and
-// from the fourth on those of one text (issues.max-same-issues).
+// The limits: rule SF020 is missing. The rule needs a package and its tests together,
+// but analyzers see one at a time; "sqsfifo vet" has the rule. Related
+// places are not shown, because golangci-lint counts each as a finding. By default
+// golangci-lint leaves out findings in generated files (linters.exclusions.generated),
+// all but one finding on a line (issues.uniq-by-line), and findings of one text from
+// the fourth on (issues.max-same-issues).
 //
 // The settings, with their defaults:
 //
@@ -26,10 +26,10 @@
 //	      sqsfifo:
 //	        type: module
 //	        settings:
-//	          enable: []        # rules whose infos are reported as well, or [all]
+//	          enable: []        # rules whose infos are also reported, or [all]
 //	          disable: []       # rules that are not reported
-//	          strict: false     # an ID that is minted where it is sent is an error even if the body carries it
-//	          nondet: []        # further functions that return another value at each call, as import/path.Func
+//	          strict: false     # an ID minted at the send is an error even if the body carries it
+//	          nondet: []        # further functions with a different value at each call, as import/path.Func
 //	          forbid-raw: false # SF008 in every package
 package golangci
 
@@ -44,12 +44,12 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/lint/fifovet"
 )
 
-// Name is that of the linter in a configuration.
+// Name is the linter's name in a configuration.
 const Name = "sqsfifo"
 
 func init() { register.Plugin(Name, New) }
 
-// settings are the analyzer's flags under the names that they have there.
+// settings are the analyzer's flags under their own names.
 type settings struct {
 	Enable    []string `json:"enable"`
 	Disable   []string `json:"disable"`
@@ -61,8 +61,8 @@ type settings struct {
 // plugin is a [register.LinterPlugin].
 type plugin struct{ settings settings }
 
-// New is the plugin's constructor, which golangci-lint finds by [Name]. It takes
-// the settings as golangci-lint has read them, nil if there are none.
+// New is the plugin's constructor; golangci-lint finds it by [Name]. conf is the
+// settings as read by golangci-lint, nil without settings.
 func New(conf any) (register.LinterPlugin, error) {
 	s, err := register.DecodeSettings[settings](conf)
 	if err != nil {
@@ -71,8 +71,8 @@ func New(conf any) (register.LinterPlugin, error) {
 	return &plugin{s}, nil
 }
 
-// BuildAnalyzers sets the analyzer's flags and returns it. There is one analyzer in
-// a process, so the settings of the last call hold.
+// BuildAnalyzers sets the analyzer's flags and returns the analyzer. A process has one
+// analyzer, so the settings of the last call apply.
 func (p *plugin) BuildAnalyzers() ([]*analysis.Analyzer, error) {
 	for _, flag := range []struct{ name, value string }{
 		{"enable", strings.Join(p.settings.Enable, ",")},
@@ -88,8 +88,8 @@ func (p *plugin) BuildAnalyzers() ([]*analysis.Analyzer, error) {
 	return []*analysis.Analyzer{counted(fifovet.Analyzer)}, nil
 }
 
-// counted is the analyzer without the related places of its diagnostics: golangci-lint
-// would report, and count, each of them as a finding.
+// counted returns the analyzer without the related places of its diagnostics, because
+// golangci-lint would report and count each place as a finding.
 func counted(a *analysis.Analyzer) *analysis.Analyzer {
 	out := *a
 	out.Run = func(pass *analysis.Pass) (any, error) {
@@ -103,5 +103,5 @@ func counted(a *analysis.Analyzer) *analysis.Analyzer {
 	return &out
 }
 
-// GetLoadMode asks for types: the rules follow values.
+// GetLoadMode asks for types, because the rules follow values.
 func (*plugin) GetLoadMode() string { return register.LoadModeTypesInfo }

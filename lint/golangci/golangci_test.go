@@ -14,8 +14,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/lint/golangci"
 )
 
-// build goes the way of golangci-lint: by name, with settings as a YAML reader
-// leaves them.
+// build builds the plugin like golangci-lint: by name, with settings in the form of a
+// YAML reader.
 func build(t *testing.T, settings any) error {
 	t.Helper()
 	t.Cleanup(func() {
@@ -79,7 +79,7 @@ func TestSettingsThatAreRefused(t *testing.T) {
 	}
 }
 
-// golangci-lint makes an issue of each related place, so there are none.
+// golangci-lint makes an issue of each related place, so the plugin removes the places.
 func TestAFindingIsOneIssue(t *testing.T) {
 	run := fifovet.Analyzer.Run
 	t.Cleanup(func() { fifovet.Analyzer.Run = run })
@@ -99,9 +99,9 @@ func TestAFindingIsOneIssue(t *testing.T) {
 	assert.Equal(t, []analysis.Diagnostic{{Pos: 1, Message: "a finding"}}, got)
 }
 
-// The lines by which golangci-lint finds the plugin.
-func TestReadmeHasTheConfiguration(t *testing.T) {
-	text, err := os.ReadFile("../../README.md")
+// The guide has the lines by which golangci-lint finds the plugin.
+func TestTheGuideHasTheConfiguration(t *testing.T) {
+	text, err := os.ReadFile("../../docs/guide/linting.md")
 	require.NoError(t, err)
 	assert.Contains(t, string(text), "\nversion: "+golangciVersion+"\n", "the version that make golangci builds")
 	assert.Contains(t, string(text), "    import: "+"github.com/kansas-frontier-matrix/sqsfifo/lint/golangci"+"\n")

@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -17,29 +18,29 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
 )
 
-// evidence is what the producer put on the wire. The cases judge it; none of
-// them sends an event itself.
+// evidence is the producer's output on the wire. The cases judge the evidence; no case
+// sends an event itself.
 type evidence struct {
 	organization string
 
-	first, again []sqstest.Message // each event, and each once more at the same instant
+	first, again []sqstest.Message // each event, and again at the same instant
 	later        []sqstest.Message // each event an hour later
 
-	// One queue: every event, event 0 at once, after three minutes, and five
-	// minutes after the first.
+	// One queue gets every event, then event 0 immediately, after three minutes, and
+	// five minutes after the first.
 	delivered  []sqstest.Message
 	suppressed []sqstest.Suppression
 
-	// Event 0 until Send reports success, where the first answer is lost.
+	// Event 0, sent until Send reports success; the first answer is lost.
 	afterTimeout []sqstest.Message
 
-	// Each event until Send reports success, where the first calls are throttled.
+	// Each event, sent until Send reports success; the first calls are throttled.
 	ordered []sqstest.Message
 
 	storm storm
 }
 
-// gather sends the events. later lets the producer's clock go on.
+// gather sends the events. later advances the producer's clock.
 func (s Suite[T]) gather(ctx context.Context, later func(time.Duration)) (*evidence, error) {
 	if s.Send == nil || len(s.Events) < 2 {
 		return nil, errors.New("compliance: Suite needs Send and at least two Events")
@@ -69,6 +70,14 @@ func (s Suite[T]) gather(ctx context.Context, later func(time.Duration)) (*evide
 	return e, nil
 }
 
+// queues counts the queues of this process.
+var queues atomic.Int64
+
+// newQueue returns a queue with its own name.
+func newQueue() (*sqstest.Queue, error) {
+	return sqstest.NewQueue(sqstest.Config{Name: fmt.Sprintf("compliance-%d.fifo", queues.Add(1))})
+}
+
 func (s Suite[T]) send(ctx context.Context, q *sqstest.Queue, event int) error {
 	if err := s.Send(ctx, q.Client(), q.URL(), s.Events[event]); err != nil {
 		return fmt.Errorf("compliance: Send failed for event %d: %w", event, err)
@@ -80,7 +89,7 @@ func (s Suite[T]) send(ctx context.Context, q *sqstest.Queue, event int) error {
 func (s Suite[T]) each(ctx context.Context) ([]sqstest.Message, error) {
 	var out []sqstest.Message
 	for i := range s.Events {
-		q, err := sqstest.NewQueue(sqstest.Config{})
+		q, err := newQueue()
 		if err != nil {
 			return nil, err
 		}
@@ -95,10 +104,10 @@ func (s Suite[T]) each(ctx context.Context) ([]sqstest.Message, error) {
 	return out, nil
 }
 
-// replay moves the queue's clock, not the producer's: what the producer makes
-// of the passing of time is the matter of another case.
+// replay moves the queue's clock and not the producer's clock. Another case judges the
+// effect of time on the producer.
 func (s Suite[T]) replay(ctx context.Context) ([]sqstest.Message, []sqstest.Suppression, error) {
-	q, err := sqstest.NewQueue(sqstest.Config{})
+	q, err := newQueue()
 	if err != nil {
 		return nil, nil, err
 	}
@@ -116,14 +125,13 @@ func (s Suite[T]) replay(ctx context.Context) ([]sqstest.Message, []sqstest.Supp
 	return q.Messages(), q.Suppressed(), nil
 }
 
-// throttledCalls are more than the SDK's own retryer tries.
+// throttledCalls is larger than the number of tries of the SDK's own retryer.
 const throttledCalls = 4
 
-// underFault sends the first so many events to a queue whose first calls go wrong. Send may
-// try again itself or return an error; the caller then calls it again, as a
-// pipeline does with an event that it could not send.
+// underFault sends the first events to a queue whose first calls fail. If Send returns
+// an error, underFault calls Send again for the event, like a pipeline.
 func (s Suite[T]) underFault(ctx context.Context, f sqstest.Fault, calls, events int) ([]sqstest.Message, error) {
-	q, err := sqstest.NewQueue(sqstest.Config{})
+	q, err := newQueue()
 	if err != nil {
 		return nil, err
 	}
@@ -142,8 +150,8 @@ func (s Suite[T]) underFault(ctx context.Context, f sqstest.Fault, calls, events
 	return q.Messages(), nil
 }
 
-// sound reports whether no case but the storm fails: a storm of a producer that
-// is known to be broken shows nothing more.
+// sound reports whether all cases except the storm pass. The storm of a producer with
+// another defect shows nothing more.
 func (e *evidence) sound() bool {
 	for _, c := range complianceCases {
 		var masked *notJudgedError
@@ -154,11 +162,11 @@ func (e *evidence) sound() bool {
 	return true
 }
 
-// storm is the load of the glossary on idempotency keys: 80 events/s, 6 %
-// duplicate attempts, ten minutes.
+// storm is the load in the glossary on idempotency keys: 80 events/s, 6 % duplicate
+// attempts, ten minutes.
 type storm struct {
 	events, duplicates int // attempts
-	accepted           int // duplicates that were stored
+	accepted           int // stored duplicates
 	example            sqstest.Message
 }
 
@@ -166,23 +174,23 @@ const (
 	stormRate    = 80
 	stormSeconds = 600
 	stormEvents  = stormRate * stormSeconds
-	stormOneIn   = 100 // of 100 events 6 are tried again
+	stormOneIn   = 100 // of 100 events 6 are repeated
 	stormRepeats = 6
 
-	// Of that many duplicate attempts one is made by the producer itself, for an
-	// event that it sent not long ago. The others repeat a message of the
-	// background, which is made of the producer's first one.
+	// One of stormProducerShare duplicate attempts is the producer's own, for an event
+	// that it sent recently. The others repeat a message of the background load, which
+	// is a copy of the producer's first message with other keys.
 	stormProducerShare = 10
 
-	// Within so many events of the first a repeat is surely inside the window. The
-	// third that is left is for the time that the test itself takes, which counts
+	// A repeat within stormSafe events of the first is surely inside the window. The
+	// other third of the window is left for the running time of the test, which counts
 	// on the queue's clock outside a bubble.
 	stormSafe = 200 * stormRate
 )
 
-// retryStorm runs on the queue's clock.
+// retryStorm sends the storm on the queue's clock.
 func (s Suite[T]) retryStorm(ctx context.Context, model sqstest.Message) (storm, error) {
-	q, err := sqstest.NewQueue(sqstest.Config{})
+	q, err := newQueue()
 	if err != nil {
 		return storm{}, err
 	}
@@ -196,10 +204,10 @@ func (s Suite[T]) retryStorm(ctx context.Context, model sqstest.Message) (storm,
 	}
 	var out storm
 	const half = stormEvents / 2
-	rng := rand.New(rand.NewPCG(80, 600)) // #nosec G404 -- a load, the same each time
+	rng := rand.New(rand.NewPCG(80, 600)) // #nosec G404 -- a repeatable load
 	for n := range stormEvents {
 		if n%half == 0 {
-			// The producer's events begin, and begin again when the window has ended.
+			// The producer sends its events at the start, and again after the window.
 			for i := range s.Events {
 				if err := s.send(ctx, q, i); err != nil {
 					return out, err
@@ -239,8 +247,8 @@ func (s Suite[T]) retryStorm(ctx context.Context, model sqstest.Message) (storm,
 	return out, nil
 }
 
-// storedCount is the number of messages in the queue. Nobody receives, and ten minutes
-// end no retention.
+// storedCount returns the number of messages in the queue. The number includes every
+// stored message: there is no receiver, and a case is shorter than the retention.
 func storedCount(ctx context.Context, q *sqstest.Queue) (int, error) {
 	out, err := q.GetQueueAttributes(ctx, &sqs.GetQueueAttributesInput{
 		QueueUrl: aws.String(q.URL()), AttributeNames: []types.QueueAttributeName{types.QueueAttributeNameApproximateNumberOfMessages},

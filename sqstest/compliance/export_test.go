@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// Verdicts runs the suite inside a bubble and returns the failure of each case,
-// nil for one that passed or was not judged.
+// Verdicts runs the suite inside a bubble and returns the failure of each case, nil for
+// a case that passed or was not judged.
 func Verdicts[T any](ctx context.Context, s Suite[T]) (map[string]error, error) {
 	e, err := s.gather(ctx, time.Sleep)
 	if err != nil {

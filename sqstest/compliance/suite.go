@@ -1,16 +1,16 @@
-// Package compliance is the test suite that the KFM message contract asks of each
-// producer of a FIFO queue, whether it uses this module or not.
+// Package compliance is the test suite that the KFM message contract requires of each
+// producer of a FIFO queue, with or without this module.
 //
 // Problem: a producer that breaks the contract gets success from SQS, and its events
-// are lost or delivered twice. Nobody sees it in a review.
+// are lost or delivered twice. Reviews miss such defects.
 //
 // Guarantee: [TestProducer] sends the producer's own events to a fake queue (package
-// sqstest) and judges what arrived, one case for each rule. A producer with one defect
-// fails one case, and the failure names the rule, its source and the first byte that
-// differs. [CheckProducer] is the same for tools.
+// sqstest) and judges the messages in the queue, one case for each rule. A producer
+// with one defect fails one case, and the failure names the rule, its source and the
+// first different byte. [CheckProducer] is the same for tools.
 //
-// Limits: the suite sees what the given events show. It cannot judge the order in a
-// message group if no two of the events share one.
+// Limits: the suite sees only the given events. It cannot judge the order in a message
+// group unless two of the events share a group.
 package compliance
 
 import (
@@ -24,29 +24,29 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 )
 
-// Suite is what the compliance suite needs of a producer of events of type T.
-// Send and Events are required.
+// Suite describes a producer of events of type T to the compliance suite. Send and
+// Events are required.
 type Suite[T any] struct {
-	// Send sends one event through the client to the queue, as a process that has
-	// just started would: it creates the producer, sends, closes it and returns
-	// its error. For a producer of this module that is
+	// Send sends one event through the client to the queue, like a newly started
+	// process: it creates the producer, sends, closes the producer and returns its
+	// error. For a producer of this module:
 	//
 	//	producer, err := newProducer(client, queueURL) // the team's own constructor
 	//	if err != nil {
-	//		return err
+	//	return err
 	//	}
 	//	defer producer.Close(ctx)
 	//	_, err = producer.Send(ctx, event)
 	//	return err
 	//
-	// and for any other whatever code puts the event on the wire. It must not
-	// need a network: the client reaches the fake queue alone. It is called some
-	// hundreds of times.
+	// For another producer Send runs the producer's own code. Send must not need a
+	// network, because the client reaches only the fake queue. The suite calls Send
+	// some hundreds of times.
 	Send func(ctx context.Context, client *sqs.Client, queueURL string, event T) error
 
-	// Events are two or more events, no two of which are the same. Take real ones
-	// that differ in as little as possible; two of them should share a message
-	// group, without which the order in a group cannot be judged.
+	// Events are two or more different events. Use real events with the smallest
+	// possible differences. Two events should share a message group; otherwise the
+	// suite cannot judge the order in a group.
 	Events []T
 
 	// Organization is the first label of event_source. Empty means "kfm".
@@ -61,8 +61,8 @@ type complianceCase struct {
 	judge  func(*evidence) error
 }
 
-// The first three are those that the KFM contract requires of each producer, by
-// its names.
+// The first three cases are the cases that the KFM contract requires of each producer,
+// by its names.
 var complianceCases = []complianceCase{
 	{
 		"Hash Behavior",
@@ -132,19 +132,20 @@ var complianceCases = []complianceCase{
 	},
 }
 
-// TestProducer runs the compliance suite as subtests, one for each case. It is
-// the test that a team writes for its producer:
+// TestProducer runs the compliance suite as subtests, one for each case. A team writes
+// one test for its producer:
 //
 //	func TestCompliance(t *testing.T) {
-//		compliance.TestProducer(t, compliance.Suite[Scene]{Send: sendScene, Events: []Scene{a, b}})
+//	compliance.TestProducer(t, compliance.Suite[Scene]{Send: sendScene, Events: []Scene{a, b}})
 //	}
 //
-// It runs in a separate testing/synctest bubble, so it takes no real time,
-// Send must leave no goroutine running, and it cannot be called inside a bubble.
+// TestProducer runs in a separate testing/synctest bubble, so it takes no real time,
+// Send must leave no goroutine running, and TestProducer cannot be called inside a
+// bubble.
 //
-// One defect fails one case: what cannot be judged because of a defect that
-// another case reports is skipped and says so. A Send that fails, or sends
-// anything but one message, fails the test as a whole.
+// One defect fails one case: if the defect hides another case, that case is skipped
+// with the reason. A Send that fails, or sends more or less than one message, fails the
+// test as a whole.
 func TestProducer[T any](t *testing.T, s Suite[T]) {
 	t.Helper()
 	var e *evidence
@@ -169,14 +170,28 @@ func TestProducer[T any](t *testing.T, s Suite[T]) {
 	}
 }
 
-// CheckProducer runs the compliance suite for tools that have no *testing.T. It
-// returns nil if each case passes, and otherwise the failures, joined.
+// Result is the outcome of one case of the suite.
+type Result struct {
+	Case   string // such as "Hash Behavior"
+	Rule   string // the rule of the case, in one sentence
+	Source string // the origin of the rule
+
+	// Err is the failure; nil if the case passed or was not judged.
+	Err error
+
+	// NotJudged is the reason why a defect found by another case hides this one, or "".
+	NotJudged string
+}
+
+// Results runs the compliance suite for tools without a *testing.T. It returns one
+// result for each case, in the order of the suite. The error means that the suite could
+// not run: Send failed, or sent more or less than one message.
 //
-// It runs in real time, a little over a second: the queue's clock can be moved
-// and the producer's cannot. A clock reading in the body therefore shows as a
-// body that is never the same (Replay Window Collision), and one that is rounded
-// to more than a second does not show. TestProducer sees both.
-func CheckProducer[T any](ctx context.Context, s Suite[T]) error {
+// Results runs in real time, a little over a second, because it can move the queue's
+// clock and not the producer's. A clock reading in the body therefore appears as a body
+// that changes with each send (Replay Window Collision), and a reading rounded to more
+// than a second stays unnoticed. TestProducer finds both.
+func Results[T any](ctx context.Context, s Suite[T]) ([]Result, error) {
 	e, err := s.gather(ctx, func(time.Duration) {
 		select {
 		case <-time.After(1100 * time.Millisecond):
@@ -184,14 +199,27 @@ func CheckProducer[T any](ctx context.Context, s Suite[T]) error {
 		}
 	})
 	if err != nil {
-		return err
+		return nil, err
 	}
-	var errs []error
+	var results []Result
 	for _, c := range complianceCases {
+		r := Result{Case: c.name, Rule: c.rule, Source: c.source, Err: c.run(e)}
 		var masked *notJudgedError
-		if err := c.run(e); err != nil && !errors.As(err, &masked) {
-			errs = append(errs, err)
+		if errors.As(r.Err, &masked) {
+			r.Err, r.NotJudged = nil, masked.because
 		}
+		results = append(results, r)
+	}
+	return results, nil
+}
+
+// CheckProducer runs the suite as [Results] does. It returns nil if each case passes,
+// and otherwise the joined failures.
+func CheckProducer[T any](ctx context.Context, s Suite[T]) error {
+	results, err := Results(ctx, s)
+	errs := []error{err}
+	for _, r := range results {
+		errs = append(errs, r.Err)
 	}
 	return errors.Join(errs...)
 }
@@ -203,7 +231,7 @@ func (c *complianceCase) run(e *evidence) error {
 	return nil
 }
 
-// notJudgedError is the outcome of a case that another defect hides.
+// notJudgedError is the result of a case hidden by another defect.
 type notJudgedError struct{ because string }
 
 func (e *notJudgedError) Error() string { return "not judged: " + e.because }

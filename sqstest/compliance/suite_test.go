@@ -39,7 +39,7 @@ func identifyRefresh(r Refresh) (sqsfifo.Identity, error) {
 	return sqsfifo.Identity{DedupeKey: key, Group: r.Tile, Time: r.At}, err
 }
 
-// sendRefresh is a producer that keeps the contract.
+// sendRefresh is a producer within the contract.
 func sendRefresh(ctx context.Context, client *sqs.Client, queueURL string, r Refresh) error {
 	return sendWith(ctx, client, queueURL, r, identifyRefresh)
 }
@@ -59,8 +59,8 @@ func TestCompliantProducerPasses(t *testing.T) {
 	compliance.TestProducer(t, compliance.Suite[Refresh]{Send: sendRefresh, Events: refreshes})
 }
 
-// A producer of another organization passes where the suite is told of it, and
-// fails the contract of the Kansas Frontier Matrix.
+// A producer of another organization passes with Suite.Organization, and fails the
+// contract of the Kansas Frontier Matrix without.
 func TestOrganization(t *testing.T) {
 	send := func(ctx context.Context, client *sqs.Client, queueURL string, r Refresh) error {
 		producer, err := sqsfifo.NewProducer(client, sqsfifo.Config[Refresh]{
@@ -85,7 +85,7 @@ func TestOrganization(t *testing.T) {
 	})
 }
 
-// raw sends a body as a producer without this module would.
+// raw sends a body like a producer without this module.
 func raw(ctx context.Context, client *sqs.Client, queueURL, group, body string, attributes map[string]string) error {
 	in := &sqs.SendMessageInput{QueueUrl: &queueURL, MessageGroupId: &group, MessageBody: &body}
 	for name, value := range attributes {
@@ -111,7 +111,7 @@ func payloadOf(t *testing.T, r Refresh) string {
 	return string(out)
 }
 
-// unordered writes the members in the order in which the map gives them.
+// unordered writes the members in the order of the map's iteration.
 func unordered(m map[string]int) string {
 	var b strings.Builder
 	for k, v := range m {
@@ -127,7 +127,7 @@ func withoutRetries(c *sqs.Client) *sqs.Client {
 	return sqs.New(c.Options(), func(o *sqs.Options) { o.Retryer = aws.NopRetryer{} })
 }
 
-// Each of these producers has one defect, and exactly one case fails for it.
+// Each of these producers has one defect and fails exactly one case.
 func TestBrokenProducersFailTheirCase(t *testing.T) {
 	const stableID = "0193917a-6b80-7c3e-9a5d-2f1b8c4d6e70"
 	keyOf := func(r Refresh) string { return "soil|" + r.At.Format(time.RFC3339) }
@@ -242,7 +242,7 @@ func TestBrokenProducersFailTheirCase(t *testing.T) {
 					return err
 				}
 				if parked == nil {
-					parked = []Refresh{r} // and success is reported
+					parked = []Refresh{r} // reports success
 					return nil
 				}
 				return refused
@@ -297,7 +297,7 @@ func TestSuiteRefusesWhatItCannotJudge(t *testing.T) {
 	}
 }
 
-// The figures of the retry storm are those of the glossary on idempotency keys.
+// The figures of the retry storm are the figures in the glossary on idempotency keys.
 func TestRetryStormFigures(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		events, duplicates, accepted, err := compliance.RetryStorm(t.Context(), compliance.Suite[Refresh]{Send: sendRefresh, Events: refreshes})

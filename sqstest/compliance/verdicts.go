@@ -19,12 +19,12 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
 )
 
-// Rules of the lint that have a case of their own.
+// Rules of the lint with a separate case.
 const attrOnlyIdentity = "SF001"
 
 var canonicalRules = []string{"SF030", "SF031", "SF032", "SF033"}
 
-// all yields every message that was seen, with what it is.
+// all yields every message with a description.
 func (e *evidence) all(yield func(string, sqstest.Message) bool) {
 	for _, round := range []struct {
 		what     string
@@ -66,7 +66,7 @@ func hashBehavior(e *evidence) error {
 func distinctEvents(e *evidence) error {
 	return e.pairs(func(i, j int) error {
 		a, b := e.first[i], e.first[j]
-		// Where the attributes differ, Attribute Ignorance says so.
+		// Attribute Ignorance reports pairs with different attributes.
 		if normal(a.Body) == normal(b.Body) && sameAttributes(a, b) {
 			return fmt.Errorf("events %d and %d have one body; SQS delivers one of them\n  body %s", i, j, a.Body)
 		}
@@ -192,8 +192,8 @@ func (e *evidence) stableAtOnce() error {
 	return nil
 }
 
-// masked returns what keeps a run of several sends from being judged: each
-// reason has a case that fails for it.
+// masked returns the reason against judging a run of several sends, or nil. Another
+// case fails for each reason.
 func (e *evidence) masked() error {
 	for _, m := range slices.Concat(e.first, e.again) {
 		if !canonicaljson.IsCanonical([]byte(m.Body)) {
@@ -253,8 +253,8 @@ func determinismOverTime(e *evidence) error {
 	return nil
 }
 
-// afterEachOther puts two messages into one queue and reports whether the
-// second was suppressed.
+// afterEachOther sends two messages to one queue and reports whether the second was
+// suppressed.
 func afterEachOther(a, b sqstest.Message) (suppressed bool, err error) {
 	q, err := sqstest.NewQueue(sqstest.Config{})
 	if err != nil {
@@ -283,8 +283,7 @@ func (e *evidence) pairs(f func(i, j int) error) error {
 	return nil
 }
 
-// sameMessage compares what is said, not how it is spelled: the spelling is the
-// matter of Canonical Form.
+// sameMessage compares canonical forms. Canonical Form judges the spelling.
 func sameMessage(a, b sqstest.Message) error {
 	x, y := normal(a.Body), normal(b.Body)
 	switch {
@@ -296,7 +295,8 @@ func sameMessage(a, b sqstest.Message) error {
 	return nil
 }
 
-// normal returns the canonical form of a body, or the body if it has none.
+// normal returns the canonical form of a body, or the body itself without a canonical
+// form.
 func normal(body string) string {
 	out, err := canonicaljson.Canonicalize([]byte(body))
 	if err != nil {
@@ -305,7 +305,7 @@ func normal(body string) string {
 	return string(out)
 }
 
-// bodyHash is the ID that content-based deduplication gives the body (F-011).
+// bodyHash returns the ID of the body by content-based deduplication (F-011).
 func bodyHash(body string) string {
 	sum := sha256.Sum256([]byte(body))
 	return hex.EncodeToString(sum[:])
@@ -315,7 +315,8 @@ func dedupeKey(body string) string {
 	var e struct {
 		DedupeKey string `json:"dedupe_key"`
 	}
-	// A body without one has the empty key; Envelope Contract reports it.
+	// A body without a key has the empty key; Envelope Contract reports the missing
+	// key.
 	_ = json.Unmarshal([]byte(body), &e)
 	return e.DedupeKey
 }
@@ -368,8 +369,8 @@ func reasons(ss []sqstest.Suppression) string {
 	return b.String()
 }
 
-// difference shows two texts from a little before the first byte that differs,
-// with a mark under it.
+// difference shows two texts from shortly before the first different byte, with a mark
+// under the byte.
 func difference(a, b string) string {
 	at := 0
 	for at < len(a) && at < len(b) && a[at] == b[at] {

@@ -5,11 +5,10 @@ import (
 	"math/bits"
 )
 
-// natural is a natural number of at most 4096 bits, the lowest word first. That is
-// enough for the digits that [Parse] looks at and for the middle between any two
-// doubles, brought to one unit: together they need some 2,800. It does not
-// allocate, unlike math/big, and so takes a tenth of the time for numbers of this
-// size.
+// natural is a natural number of at most 4096 bits, the lowest word first. [Parse]
+// needs some 2,800 bits, for its digits and for the middle between any two doubles in
+// one unit. natural does not allocate, unlike math/big, and takes a tenth of the time
+// for numbers of this size.
 type natural struct {
 	words [64]uint64
 	n     int // how many of them there are; the highest is not zero

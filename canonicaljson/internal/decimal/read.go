@@ -5,8 +5,8 @@ import (
 	"math/bits"
 )
 
-// The powers of ten that reading and writing of doubles need: literals of up to
-// 19 digits whose value is a double, and 10^-k for the digits of every double.
+// The range of the powers of ten in the table: for reading literals of up to 19 digits,
+// and for writing every double (10^-k).
 const (
 	minPower = -342
 	maxPower = 324
@@ -20,14 +20,14 @@ const MaxDigits = 19
 // series if the exponent were not bounded.
 const Infinity = 0x7FF << 52
 
-// Nearest returns the bits of the double that is nearest to w*10^q, ties to the
-// even one; w has at most [MaxDigits] digits. A value that rounds to no finite
-// double becomes the infinity. Without exact, the method could not tell the result
-// from its neighbour, which is rare, and the caller has to use [Parse].
+// Nearest returns the bits of the double nearest to w*10^q, ties to even; w has at most
+// [MaxDigits] digits. A value beyond the finite doubles becomes [Infinity]. If exact is
+// false, which is rare, the method could not decide between two neighbours, and the
+// caller must use [Parse].
 //
-// The method is that of Eisel and Lemire (Lemire, Number Parsing at a Gigabyte per
-// Second, 2021): a product with the highest 64 bits of 10^q, and with 64 more where
-// these do not decide, has enough exact bits to round.
+// The method is the algorithm of Eisel and Lemire (Lemire, Number Parsing at a Gigabyte
+// per Second, 2021): a product with the highest 64 bits of 10^q, and with 64 more bits
+// in undecided cases, has enough exact bits to round.
 func Nearest(w uint64, q int) (b uint64, exact bool) {
 	switch {
 	case w == 0 || q < minPower: // below 10^19 * 10^-343
@@ -40,8 +40,8 @@ func Nearest(w uint64, q int) (b uint64, exact bool) {
 	w <<= uint(shift)
 	exact = true
 	high, low := bits.Mul64(w, power[0])
-	// Nine bits are below the 54 that are needed. While they are not all ones, the
-	// error of a cut power cannot carry into them.
+	// Nine bits are below the 54 needed bits. The error of a truncated power carries
+	// into the needed bits only if all nine are ones.
 	if high&0x1FF == 0x1FF && low+w < w {
 		h, l := bits.Mul64(w, power[1])
 		sum, carry := bits.Add64(low, h, 0)
@@ -78,15 +78,15 @@ func Nearest(w uint64, q int) (b uint64, exact bool) {
 	return mantissa&(1<<52-1) | uint64(exponent)<<52, exact
 }
 
-// maxKept is how many significant digits of a literal are looked at; of the
-// others it only matters whether one is not zero. The decimals that are exactly
-// half way between two doubles have at most 767.
+// maxKept is the largest number of significant digits to read from a literal; of the
+// later digits only the presence of a nonzero digit matters. Decimals exactly half way
+// between two doubles have at most 767 digits.
 const maxKept = 800
 
-// Parse returns the bits of the double that is nearest to text times 10^power,
-// ties to the even one, or [Infinity] where that is not a finite double. Text is
-// digits with at most one point among them, of any length. The sum of its length
-// and the magnitude of power must fit into an int.
+// Parse returns the bits of the double nearest to text times 10^power, ties to even, or
+// [Infinity] for a value beyond the finite doubles. Text has digits and at most one
+// point, and any length. The sum of its length and the magnitude of power must fit into
+// an int.
 func Parse(text []byte, power int) uint64 {
 	var digits [maxKept + 1]byte
 	n, places, more := 0, 0, false
@@ -132,8 +132,8 @@ func Parse(text []byte, power int) uint64 {
 	return b
 }
 
-// round returns the bits of the double nearest to the digits times 10^power, ties
-// to the even one, by exact arithmetic. It begins at b, which is near to it.
+// round returns the bits of the double nearest to the digits times 10^power, ties to
+// even, by exact arithmetic. The search starts at b, a double near the value.
 func round(b uint64, digits []byte, power int) uint64 {
 	var value, unit natural // the value is this many units of 10^power
 	for len(digits) > 0 {

@@ -12,8 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// nearest reads a literal as the caller does: by Nearest where its digits fit, and
-// by Parse where that is not exact.
+// nearest reads a literal like the caller: by Nearest if the digits fit, and by Parse
+// if Nearest is not exact.
 func nearest(t testing.TB, mantissa string, power int) float64 {
 	t.Helper()
 	parsed := Parse([]byte(mantissa), power)
@@ -28,7 +28,7 @@ func nearest(t testing.TB, mantissa string, power int) float64 {
 	return math.Float64frombits(parsed)
 }
 
-// exactly is the double that math/big rounds the literal to.
+// exactly returns the double nearest to the literal, rounded by math/big.
 func exactly(t testing.TB, mantissa string, power int) float64 {
 	t.Helper()
 	r, ok := new(big.Rat).SetString(fmt.Sprintf("%se%d", mantissa, power))
@@ -37,9 +37,9 @@ func exactly(t testing.TB, mantissa string, power int) float64 {
 	return f
 }
 
-// TestReadingNearTheMiddle cuts the decimals that are half way between two
-// doubles to all lengths, and moves their last digit up and down: the literals
-// that are hardest to round. A third of the doubles is subnormal.
+// TestReadingNearTheMiddle cuts the decimals half way between two doubles to many
+// lengths, and moves their last digit up and down. These literals are the hardest to
+// round. A third of the doubles is subnormal.
 func TestReadingNearTheMiddle(t *testing.T) {
 	const seed = 20260
 	t.Logf("seed %d", seed)
@@ -90,7 +90,7 @@ func TestReadingNearTheMiddle(t *testing.T) {
 	}
 }
 
-// TestReadingTheEnds reads what is too large, too small and just not.
+// TestReadingTheEnds reads literals beyond, below and just inside the range of doubles.
 func TestReadingTheEnds(t *testing.T) {
 	for _, row := range []struct {
 		mantissa string
@@ -115,8 +115,8 @@ func TestReadingTheEnds(t *testing.T) {
 	}
 }
 
-// FuzzParse holds Parse against strconv, which reads exponents of up to four
-// digits in the same way.
+// FuzzParse compares Parse with strconv, which reads exponents of up to four digits in
+// the same way.
 func FuzzParse(f *testing.F) {
 	f.Add(uint64(5), uint64(0), -324, 1)
 	f.Add(uint64(9007199254740993), uint64(1), 0, 3)

@@ -7,15 +7,14 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/canonicaljson/internal/word"
 )
 
-// Shortest returns d and k such that d*10^k is the decimal with the fewest digits
-// that denotes the finite double with these bits, without sign and zero, and among
-// those the nearest to it. d does not end in 0.
+// Shortest returns d and k for the finite double with these bits: d*10^k is the nearest
+// to the double among the decimals with the fewest digits that denote it. The bits are
+// positive, without a sign. d does not end in 0.
 //
-// The method is Schubfach (Giulietti, The Schubfach way to render doubles, 2021):
-// with k so that 10^k is just smaller than the interval that rounds to the double,
-// one of four neighbours in units of 10^k and 10^(k+1) is the decimal sought.
-// Products with 10^-k keep 64 bits, the lowest of which is set when anything was
-// cut off; that is all that the comparisons need.
+// The method is Schubfach (Giulietti, The Schubfach way to render doubles, 2021). With
+// 10^k just smaller than the interval that rounds to the double, the result is one of
+// four neighbours in units of 10^k and 10^(k+1). Products with 10^-k keep 64 bits; the
+// lowest bit is set if a truncated bit was set. The comparisons need no more.
 func Shortest(b uint64) (d uint64, k int) {
 	c, q := b&(1<<52-1), int(b>>52&0x7FF)
 	lowerIsCloser := c == 0 && q > 1
@@ -74,8 +73,8 @@ func Shortest(b uint64) (d uint64, k int) {
 	return trimZeros(s, k)
 }
 
-// mulOdd returns the highest 64 of the 192 bits of n*(high, low), and sets the
-// lowest of them if any below is set that matters.
+// mulOdd returns the highest 64 of the 192 bits of n*(high, low), with the lowest bit
+// set if a relevant lower bit is set.
 func mulOdd(high, low, n uint64) uint64 {
 	x1, _ := bits.Mul64(low, n)
 	y1, y0 := bits.Mul64(high, n)
@@ -197,10 +196,10 @@ func putDigits(dst []byte, n int, d uint64, count int) {
 	word.Store64(dst, n+8, word.Digits(d%1e8))
 }
 
-// putPoint is putDigits with a point after the first whole digits, at least one
-// and less than all. The digits after it are written one place further, and the
-// word with the point over them; to move bytes that have just been written would
-// have to wait for the writes.
+// putPoint is putDigits with a point after the first whole digits, at least one and
+// less than all. The digits after the point are written one byte further on, and then
+// the word with the point over them. Moving the digits instead would wait for the
+// previous stores.
 func putPoint(dst []byte, n int, d uint64, count, whole int) {
 	if count > 16 {
 		dst[n] = '0' + byte(d/1e16)

@@ -67,7 +67,7 @@ func checkRestart(w *world) error {
 	return nil
 }
 
-// original checks that the result is that of a duplicate which made no request.
+// original checks that the result is a duplicate without a request.
 func original(r sqsfifo.Result, first sqsfifo.Receipt, findings int) error {
 	got := r.Receipt
 	switch {
@@ -85,7 +85,7 @@ func original(r sqsfifo.Result, first sqsfifo.Receipt, findings int) error {
 	return nil
 }
 
-// crashed returns a process that has crashed at the place, while it sent the event.
+// crashed returns a process that crashed at the given point while sending e.
 func (w *world) crashed(at crashAt, e event) (*process, error) {
 	p, err := w.begin(1)
 	if err != nil {
@@ -105,7 +105,8 @@ func (w *world) crashed(at crashAt, e event) (*process, error) {
 	return p, nil
 }
 
-// checkStoredBytes returns the check of an event whose first process crashed at the place.
+// checkStoredBytes returns a check for an event whose first process crashed at the given
+// point.
 func checkStoredBytes(at crashAt) func(*world) error {
 	return func(w *world) error { return w.storedBytes(at) }
 }
@@ -254,7 +255,7 @@ func checkOutage(w *world) error {
 	}
 	ended()
 
-	w.pass(passed) // the lease of a claim that reached the storage late
+	w.pass(passed) // for the lease of a claim that arrived late
 	r, err := closed.send(known)
 	if err := original(sqsfifo.Result{Receipt: r, Err: err}, stored, 0); err != nil {
 		return fmt.Errorf("known event, after the outage: %w", err)

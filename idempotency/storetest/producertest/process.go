@@ -14,22 +14,22 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
 )
 
-// event is what is sent.
+// event is the payload of the tests.
 type event struct {
 	ID    string `json:"id"`
 	Value int    `json:"value"`
 }
 
-// storeTimeout bounds a call of the store; passed is longer than the lease that follows
-// from it, and forgotten is longer than SQS remembers a message.
+// storeTimeout bounds a store call. passed exceeds the resulting lease; forgotten exceeds
+// the deduplication interval of SQS.
 const (
 	storeTimeout = time.Second
 	passed       = time.Minute
 	forgotten    = 10 * time.Minute
 )
 
-// process is a producer with a connection to the storage. Once it has crashed, nothing
-// that it does reaches anybody.
+// process is a producer with a connection to the storage. After a crash, its actions have
+// no effect outside.
 type process struct {
 	*sqsfifo.Producer[event]
 	*wire
@@ -41,8 +41,8 @@ type process struct {
 
 var errCrashed = errors.New("the process has crashed")
 
-// begin starts a process with the encoder of the version: other versions make other bytes
-// of equal events, and put them into other message groups.
+// begin starts a process. Each version encodes equal events as different bytes in
+// different message groups.
 func (w *world) begin(version int, change ...func(*sqsfifo.StoreConfig)) (*process, error) {
 	store, err := w.Open()
 	if err != nil {
@@ -68,7 +68,7 @@ func (w *world) begin(version int, change ...func(*sqsfifo.StoreConfig)) (*proce
 	return p, nil
 }
 
-// crash cuts the process off.
+// crash disconnects the process.
 func (p *process) crash() { p.kill() }
 
 // stop closes the producer and its connection to the storage.
@@ -82,23 +82,23 @@ func (p *process) stop() error {
 	return errors.Join(err, closeStore(p.store))
 }
 
-// send sends the event, until the process crashes or half a minute is over.
+// send sends the event, for at most half a minute or until the process crashes.
 func (p *process) send(e event) (sqsfifo.Receipt, error) {
 	ctx, cancel := context.WithTimeout(p.alive, 30*time.Second)
 	defer cancel()
 	return p.Send(ctx, e)
 }
 
-// crashAt is where in its next request a process crashes.
+// crashAt is the point of the next request at which a process crashes.
 type crashAt uint8
 
 const (
 	nowhere crashAt = iota
 	beforeRequest
-	afterRequest // SQS has stored the event, and the answer is lost
+	afterRequest // SQS has stored the event; the answer is lost
 )
 
-// stored is how many messages the request of a process that crashed there has left.
+// stored returns the number of messages stored by the crashed request.
 func (at crashAt) stored() int {
 	if at == afterRequest {
 		return 1
@@ -106,14 +106,14 @@ func (at crashAt) stored() int {
 	return 0
 }
 
-// wire is the way of a process to the queue. It does not pass the options on, so that
-// a crash proves nothing to the producer.
+// wire connects a process to the queue. It drops the options, so a crash gives the
+// producer no proof.
 type wire struct {
 	*sqstest.Queue
 	process     *process
 	crashes     crashAt
 	requests    atomic.Int64
-	body, group string // of the last message that was to be sent alone
+	body, group string // of the SendMessage request at the crash
 }
 
 func (c *wire) SendMessage(ctx context.Context, in *sqs.SendMessageInput, _ ...func(*sqs.Options)) (*sqs.SendMessageOutput, error) {
@@ -127,7 +127,7 @@ func (c *wire) SendMessageBatch(ctx context.Context, in *sqs.SendMessageBatchInp
 	return request(c, func() (*sqs.SendMessageBatchOutput, error) { return c.Queue.SendMessageBatch(ctx, in) })
 }
 
-// request makes a request, unless the process crashes.
+// request makes a request unless the process crashes.
 func request[T any](c *wire, do func() (*T, error)) (*T, error) {
 	if c.crashes == beforeRequest {
 		c.process.crash()
@@ -144,7 +144,7 @@ func request[T any](c *wire, do func() (*T, error)) (*T, error) {
 	return out, err
 }
 
-// connection is the store as a process reaches it.
+// connection is a process's view of the store.
 type connection struct {
 	idempotency.Store
 	process *process
@@ -164,21 +164,9 @@ func (c connection) Lookup(ctx context.Context, keys ...idempotency.Key) ([]idem
 	return c.Store.Lookup(ctx, keys...)
 }
 
-func (c connection) settle(f func() error) error {
+func (c connection) Finish(ctx context.Context, ref idempotency.Ref, t idempotency.Ending) error {
 	if c.process.alive.Err() != nil {
 		return errCrashed
 	}
-	return f()
-}
-
-func (c connection) Complete(ctx context.Context, ref idempotency.Ref, r idempotency.Result) error {
-	return c.settle(func() error { return c.Store.Complete(ctx, ref, r) })
-}
-
-func (c connection) Fail(ctx context.Context, ref idempotency.Ref, f idempotency.Failure) error {
-	return c.settle(func() error { return c.Store.Fail(ctx, ref, f) })
-}
-
-func (c connection) Release(ctx context.Context, ref idempotency.Ref) error {
-	return c.settle(func() error { return c.Store.Release(ctx, ref) })
+	return c.Store.Finish(ctx, ref, t)
 }

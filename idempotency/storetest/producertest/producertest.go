@@ -1,7 +1,7 @@
-// Package producertest checks that a producer keeps its promises with a store. Package
-// storetest checks a store by its own interface; here the store is the one of
-// sqsfifo.Config.Store, and the producer sends through the fake queue of package sqstest.
-// It is a package of its own so that nobody who tests a store alone links the producer.
+// Package producertest checks the promises of a producer with a store. Package storetest
+// checks a store by its own interface; here the store is sqsfifo.Config.Store, and the
+// producer sends to the fake queue of package sqstest. The package is separate so that
+// tests of a store alone do not link the producer.
 //
 //	func TestProducer(t *testing.T) {
 //		producertest.Run(t, func(t *testing.T) producertest.Storage {
@@ -9,9 +9,9 @@
 //		})
 //	}
 //
-// Producers are stopped and begin again, also in the middle of a request, with another
-// encoder, and while the storage is out of reach. The time of the queue and of the storage
-// is set forward; no check waits for five minutes.
+// The checks stop and restart producers, also during a request, with another encoder, and
+// during outages of the storage. Queue and storage time is advanced; no check waits for
+// five minutes.
 package producertest
 
 import (
@@ -25,18 +25,17 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
 )
 
-// Storage is where the stores of the producers keep their records. Open and Advance are
-// required.
+// Storage holds the records of the producers' stores. Open and Advance are required.
 type Storage struct {
 	storetest.Storage
 
-	// Outage puts the storage out of reach of all its stores, those that are open
-	// included, until end is called. If it is nil, the check that needs it is skipped.
+	// Outage makes the storage unreachable for all its stores, including the open ones,
+	// until end is called. If Outage is nil, the outage check is skipped.
 	Outage func() (end func(), err error)
 }
 
-// Run checks producers over the storage in one subtest for each promise. It calls fresh
-// for new, empty storage in each.
+// Run checks producers over the storage, one subtest per promise. Each subtest calls
+// fresh for new, empty storage.
 func Run(t *testing.T, fresh func(t *testing.T) Storage) {
 	for _, p := range promises {
 		t.Run(p.name, func(t *testing.T) {
@@ -51,8 +50,8 @@ func Run(t *testing.T, fresh func(t *testing.T) Storage) {
 	}
 }
 
-// Check is Run for use outside of a test: it returns what failed, each beginning with the
-// name of the promise.
+// Check is like Run but needs no test: it returns the failures, each with the promise's
+// name first.
 func Check(fresh func() Storage) []error {
 	var failed []error
 	for _, p := range promises {
@@ -67,10 +66,10 @@ func Check(fresh func() Storage) []error {
 	return failed
 }
 
-// promise is one of a producer with a store.
+// promise is a promise of a producer with a store.
 type promise struct {
 	name, rule string
-	outage     bool // is needed
+	outage     bool // the check needs Storage.Outage
 	check      func(w *world) error
 }
 
@@ -81,7 +80,7 @@ func (p promise) hold(s Storage) error {
 		return err
 	}
 	w := &world{Storage: s, queue: queue}
-	if s.Volatile { // while one store is open, nothing is forgotten
+	if s.Volatile { // an open store keeps the records
 		kept, err := s.Open()
 		if err != nil {
 			return err
@@ -94,7 +93,7 @@ func (p promise) hold(s Storage) error {
 
 const stored = "what a process has claimed goes out as it was, once, whatever the encoder of the next process makes of it"
 
-// promises are in the order in which they are checked.
+// promises are checked in this order.
 var promises = []promise{
 	{"restart", "what was sent is a duplicate after a restart and after five minutes, with the MessageID and SequenceNumber of the original, and makes no request", false, checkRestart},
 	{"lost request", stored, false, checkStoredBytes(beforeRequest)},
@@ -104,20 +103,20 @@ var promises = []promise{
 	{"outage", "while the store is out of reach nothing is sent, unless FailOpen is set, and after it everything", true, checkOutage},
 }
 
-// world is what outlives the processes.
+// world holds the state that survives a process.
 type world struct {
 	Storage
 	queue     *sqstest.Queue
 	processes []*process
 }
 
-// pass lets time pass for the queue and the storage.
+// pass advances the time of queue and storage.
 func (w *world) pass(d time.Duration) {
 	w.queue.Advance(d)
 	w.Advance(d)
 }
 
-// end ends the processes that are still there.
+// end ends the remaining processes.
 func (w *world) end() {
 	for _, p := range w.processes {
 		p.crash()

@@ -15,7 +15,7 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency/storetest/producertest"
 )
 
-// memory is storage in memory, which may be broken in one way.
+// memory is storage in memory with an optional fault.
 type memory struct {
 	idempotency.Memory
 	ahead, down atomic.Int64
@@ -23,8 +23,8 @@ type memory struct {
 }
 
 type faults struct {
-	forgets  bool // when it is opened again
-	careless bool // in an outage
+	forgets  bool // loses records when reopened
+	careless bool // accepts calls during an outage
 	granted  func(*idempotency.Outcome)
 	found    func(*idempotency.Record)
 	settled  func(*idempotency.Result)
@@ -84,11 +84,15 @@ func (m *memory) Lookup(ctx context.Context, keys ...idempotency.Key) ([]idempot
 	return records, err
 }
 
-func (m *memory) Complete(ctx context.Context, ref idempotency.Ref, r idempotency.Result) error {
+func (m *memory) Finish(ctx context.Context, ref idempotency.Ref, t idempotency.Ending) error {
+	r, completed := t.Result()
+	if !completed {
+		return m.Memory.Finish(ctx, ref, t)
+	}
 	if m.settled != nil {
 		m.settled(&r)
 	}
-	return m.Memory.Complete(ctx, ref, r)
+	return m.Memory.Finish(ctx, ref, idempotency.Completed(r))
 }
 
 func TestMemory(t *testing.T) {
@@ -99,7 +103,7 @@ func TestMemory(t *testing.T) {
 	})
 }
 
-// Without an outage the check that needs one is skipped, and no other.
+// Without Outage, only the outage check is skipped.
 func TestWithoutOutage(t *testing.T) {
 	producertest.Run(t, func(*testing.T) producertest.Storage {
 		s := new(memory).storage()
@@ -108,7 +112,7 @@ func TestWithoutOutage(t *testing.T) {
 	})
 }
 
-// A store that breaks a promise is found by its check.
+// Each broken promise of a store fails the right checks.
 func TestBrokenStores(t *testing.T) {
 	granted := func(o *idempotency.Outcome) {
 		if d := o.Decision; d == idempotency.Indeterminate || d == idempotency.InProgress || d == idempotency.Duplicate {

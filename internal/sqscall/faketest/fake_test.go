@@ -1,6 +1,6 @@
-// Package faketest holds sqscall to the faults of sqstest. It is apart from the
-// tests of sqscall because sqstest imports the module's root, and sqscall must
-// build and test without it.
+// Package faketest tests sqscall with the faults of sqstest. The tests are separate
+// from sqscall, because sqstest imports the module's root, and sqscall must build and
+// test without the root.
 package faketest
 
 import (
@@ -78,7 +78,7 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// The fake refuses a batch as a whole for one entry, as SQS does.
+// Like SQS, the fake refuses a whole batch for one entry.
 func TestApart(t *testing.T) {
 	q, err := sqstest.NewQueue(sqstest.Config{})
 	require.NoError(t, err)

@@ -1,7 +1,7 @@
-// Package browsertest opens a page in a browser, for tests.
+// Package browsertest opens pages in a browser, for tests.
 //
-// A test skips where there is no Chromium. SQSFIFO_SCREENSHOTS names a folder for
-// pictures to look at; without it none are made.
+// Tests are skipped without Chromium. SQSFIFO_SCREENSHOTS names a folder for screenshots;
+// without it none are taken.
 package browsertest
 
 import (
@@ -21,21 +21,22 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// limit is for a test that hangs; none takes a quarter of it.
+// limit ends hanging tests; tests take less than a quarter of limit.
 const limit = 2 * time.Minute
 
-// Tab is one page in a browser of its own. What the page reports as an error fails the
-// test at its end.
+// Tab is a page in its own browser. Errors reported by the page fail the test at its end.
 type Tab struct {
 	t   testing.TB
 	ctx context.Context
+
+	touches bool // fingers are down
 
 	reported sync.Mutex
 	errors   []string
 	allowed  bool
 }
 
-// Open starts a browser without a window, at a size of 1,440 by 900, and ends it with the test.
+// Open starts a headless browser of 1,440 by 900 pixels, and ends it with the test.
 func Open(t testing.TB) *Tab {
 	t.Helper()
 	path := ""
@@ -50,9 +51,9 @@ func Open(t testing.TB) *Tab {
 	}
 	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(path), chromedp.WindowSize(1440, 900))
 	if os.Geteuid() == 0 {
-		options = append(options, chromedp.NoSandbox) // it refuses to run as root otherwise
+		options = append(options, chromedp.NoSandbox) // root must not use the sandbox
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), limit) // it is ended below
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), limit) // ended below
 	ctx, endBrowser := chromedp.NewExecAllocator(ctx, options...)
 	ctx, endTab := chromedp.NewContext(ctx)
 	tab := &Tab{t: t, ctx: ctx}
@@ -89,7 +90,7 @@ func Open(t testing.TB) *Tab {
 	return tab
 }
 
-// AllowErrors lets the page report errors.
+// AllowErrors ignores errors reported by the page.
 func (b *Tab) AllowErrors() {
 	b.reported.Lock()
 	defer b.reported.Unlock()
@@ -116,7 +117,7 @@ func (b *Tab) File(path string) {
 	b.Open("file://" + filepath.ToSlash(absolute))
 }
 
-// Value evaluates an expression, and waits if it is a promise.
+// Value evaluates an expression and awaits a promise.
 func Value[V any](b *Tab, expression string) V {
 	b.t.Helper()
 	v, err := chromedp.Run(b.ctx, chromedp.Evaluate[V](expression, chromedp.EvalAwaitPromise))
@@ -131,13 +132,13 @@ func (b *Tab) Until(expression string) {
 	require.NoError(b.t, err, "%s", expression)
 }
 
-// Click clicks the first element that a CSS selector finds.
+// Click clicks the first element of a CSS selector.
 func (b *Tab) Click(selector string) {
 	b.t.Helper()
 	b.Do(chromedp.Click(chromedp.CSS(selector)))
 }
 
-// Keys presses keys, one after the other.
+// Keys presses keys, one after another.
 func (b *Tab) Keys(keys ...string) {
 	b.t.Helper()
 	for _, key := range keys {
@@ -145,7 +146,7 @@ func (b *Tab) Keys(keys ...string) {
 	}
 }
 
-// Enter replaces what an input has.
+// Enter replaces the text of an input.
 func (b *Tab) Enter(selector, text string) {
 	b.t.Helper()
 	Value[bool](b, fmt.Sprintf("(document.querySelector(%q).value = '') === ''", selector))
@@ -158,15 +159,35 @@ func (b *Tab) Move(x, y float64) {
 	b.Do(chromedp.MouseEvent(chromedp.MouseMoved, x, y))
 }
 
-// Wheel turns the wheel at a place, away from the user if it is negative.
+// Wheel turns the wheel at a place, away from the user if by is negative.
 func (b *Tab) Wheel(x, y, by float64) {
 	b.t.Helper()
 	b.Do(chromedp.MouseEvent(chromedp.MouseWheel, x, y, func(p *input.DispatchMouseEventParams) {
-		p.DeltaX, p.DeltaY = 0.01, by // a zero would be left out, and refused
+		p.DeltaX, p.DeltaY = 0.01, by // zero would be omitted and refused
 	}))
 }
 
-// Dark sets what the system prefers.
+// Touch moves the fingers to the places. The first call puts the fingers down; a call
+// without places lifts them.
+func (b *Tab) Touch(places ...[]float64) {
+	b.t.Helper()
+	kind := input.DispatchTouchEventTypeTouchMove
+	switch {
+	case len(places) == 0:
+		kind = input.DispatchTouchEventTypeTouchEnd
+	case !b.touches:
+		kind = input.DispatchTouchEventTypeTouchStart
+	}
+	b.touches = len(places) > 0
+	points := []*input.TouchPoint{}
+	for i, at := range places {
+		points = append(points, &input.TouchPoint{X: at[0], Y: at[1], ID: new(float64(i))})
+	}
+	_, err := chromedp.Call(b.ctx, input.DispatchTouchEvent, input.DispatchTouchEventParams{Type: kind, TouchPoints: points})
+	require.NoError(b.t, err)
+}
+
+// Dark sets the preferred colour scheme.
 func (b *Tab) Dark(dark bool) {
 	b.t.Helper()
 	value := "light"
@@ -176,7 +197,7 @@ func (b *Tab) Dark(dark bool) {
 	b.media(emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: value}}})
 }
 
-// Print shows the page as it would be printed.
+// Print shows the page in print layout.
 func (b *Tab) Print() {
 	b.t.Helper()
 	Value[bool](b, "dispatchEvent(new Event('beforeprint'))")
@@ -195,7 +216,7 @@ func (b *Tab) Size(width, height int64) {
 	b.Do(chromedp.EmulateViewport(width, height))
 }
 
-// Picture writes what the page shows, if somebody wants to look at it.
+// Picture saves a screenshot if SQSFIFO_SCREENSHOTS is set.
 func (b *Tab) Picture(name string) {
 	b.t.Helper()
 	folder := os.Getenv("SQSFIFO_SCREENSHOTS")

@@ -11,37 +11,38 @@ import (
 
 	"github.com/kansas-frontier-matrix/sqsfifo"
 	"github.com/kansas-frontier-matrix/sqsfifo/canonicaljson"
+	"github.com/kansas-frontier-matrix/sqsfifo/internal/messageline"
 	"github.com/kansas-frontier-matrix/sqsfifo/lint"
 )
 
-// Kind is what a line holds.
+// Kind is the content of a line.
 type Kind string
 
 const (
-	// Auto takes the kind of the first line for that of all.
+	// Auto uses the first line's kind for all lines.
 	Auto Kind = "auto"
 
-	// Payload is an object whose identity the templates of [Spec] name.
+	// Payload is an object; the templates of [Spec] name its identity.
 	Payload Kind = "payload"
 
 	// Envelope is a message body: an object with the five members of the contract.
 	Envelope Kind = "envelope"
 
-	// Message is what Producer.Build returns, as JSON.
+	// Message is the result of Producer.Build as JSON.
 	Message Kind = "message"
 )
 
-// Spec says how lines become messages. Its fields are texts of a command line; an error
-// calls them by their flags.
+// Spec describes the conversion of lines to messages. Its fields are command line texts;
+// errors use their flag names.
 type Spec struct {
 	Kind         Kind
 	Organization string
-	Source       string // the event_source, of payloads
-	Key          string // the dedupe key, of payloads
-	Group        string // the message group, of payloads and envelopes
-	Time         string // when the event occurred, of payloads
+	Source       string // event_source of payloads
+	Key          string // dedupe key of payloads
+	Group        string // message group of payloads and envelopes
+	Time         string // time of the event, of payloads
 	TimeFormat   string // rfc3339, date, unix or unixms
-	EventID      string // a UUIDv7 that is stored with the event; may be empty
+	EventID      string // UUIDv7 stored with the event; may be empty
 	Attributes   map[string]string
 }
 
@@ -54,7 +55,7 @@ type Event struct {
 // MarshalJSON returns the payload.
 func (e Event) MarshalJSON() ([]byte, error) { return e.payload, nil }
 
-// Builder makes messages of lines. It is not safe for concurrent use.
+// Builder makes messages from lines. It is not safe for concurrent use.
 type Builder struct {
 	spec      Spec
 	queue     *sqsfifo.Queue
@@ -64,8 +65,8 @@ type Builder struct {
 	producers map[string]*sqsfifo.Producer[Event] // by event source
 }
 
-// NewBuilder returns a builder for messages to the queue. The error names each flag that
-// is wrong.
+// NewBuilder returns a builder for messages to the queue. The error names each invalid
+// flag.
 func NewBuilder(queue *sqsfifo.Queue, spec Spec) (*Builder, error) {
 	b := &Builder{spec: spec, queue: queue, kind: spec.Kind, templates: map[string]Template{}, producers: map[string]*sqsfifo.Producer[Event]{}}
 	var errs []error
@@ -106,22 +107,16 @@ func (s Spec) flags() []flagText {
 	return []flagText{{"--source", s.Source}, {"--key", s.Key}, {"--group", s.Group}, {"--time", s.Time}, {"--event-id", s.EventID}}
 }
 
-// checkSource says what is wrong with a source, and which flag makes it right.
+// checkSource returns the fault of a source, with the flag to change.
 func (b *Builder) checkSource(source string) error {
 	faults := (lint.Contract{Organization: b.spec.Organization}).CheckSource(source)
 	if len(faults) == 0 {
 		return nil
 	}
-	hint := ""
-	first, _, _ := strings.Cut(source, ".")
-	if (lint.Contract{Organization: first}).CheckSource(source) == nil && b.spec.Organization == "" {
-		hint = "; for events of another organization add --organization " + first
-	}
-	return fmt.Errorf("--source %q: %s%s", source, faults[0].Message, hint)
+	return fmt.Errorf("--source %q: %s", source, faults[0].Message)
 }
 
-// require refuses a kind of lines for which flags are missing, or to which they mean
-// nothing.
+// require refuses a kind of lines with missing or meaningless flags.
 func (b *Builder) require() error {
 	needed := map[Kind][]string{Payload: {"--source", "--key", "--group", "--time"}, Envelope: {"--group"}}[b.kind]
 	var missing, extra []string
@@ -154,19 +149,20 @@ func (b *Builder) require() error {
 // Build returns the message of a line. The error is a [*LineError].
 func (b *Builder) Build(l Line) (*sqsfifo.Message, error) {
 	m, err := b.build(l.Text)
+	if err == nil {
+		return m, nil
+	}
+	wrong := l.wrong(err)
 	if l.Number == 1 && errors.Is(err, canonicaljson.ErrSyntax) && (string(l.Text) == "{" || string(l.Text) == "[") {
-		err = fmt.Errorf("%w (--whole takes a file for one event)", err)
+		wrong.Err = fmt.Errorf("%w (--whole takes a file for one event)", wrong.Err)
 	}
-	if err != nil {
-		return nil, l.Wrong(err)
-	}
-	return m, nil
+	return nil, wrong
 }
 
 func (b *Builder) build(text []byte) (*sqsfifo.Message, error) {
 	canonical, err := canonicaljson.CanonicalizeStrict(text)
 	if err != nil {
-		return nil, Plain(err)
+		return nil, messageline.Plain(err)
 	}
 	var event any
 	d := json.NewDecoder(bytes.NewReader(canonical))
@@ -176,7 +172,7 @@ func (b *Builder) build(text []byte) (*sqsfifo.Message, error) {
 	}
 	object, ok := event.(map[string]any)
 	if !ok {
-		return nil, errors.New("the line is not a JSON object")
+		return nil, messageline.ErrNotObject
 	}
 	if b.kind == Auto {
 		b.kind = detect(object)
@@ -197,7 +193,7 @@ func (b *Builder) build(text []byte) (*sqsfifo.Message, error) {
 	}
 }
 
-// detect tells the kinds apart by the names of their members.
+// detect returns the kind of an object by its member names.
 func detect(object map[string]any) Kind {
 	has := func(names ...string) bool {
 		for _, name := range names {
@@ -217,13 +213,14 @@ func detect(object map[string]any) Kind {
 }
 
 func (b *Builder) message(text []byte) (*sqsfifo.Message, error) {
-	d := json.NewDecoder(bytes.NewReader(text))
-	d.DisallowUnknownFields()
-	m := new(sqsfifo.Message)
-	if err := d.Decode(m); err != nil {
+	l, err := messageline.Parse(text)
+	if err == nil {
+		err = l.Only(messageline.Built)
+	}
+	if err != nil {
 		return nil, err
 	}
-	return m, b.check(m)
+	return &l.Message, b.check(&l.Message)
 }
 
 func (b *Builder) envelope(canonical []byte, event any) (*sqsfifo.Message, error) {
@@ -235,7 +232,7 @@ func (b *Builder) envelope(canonical []byte, event any) (*sqsfifo.Message, error
 	if err := b.around(m, event); err != nil {
 		return nil, err
 	}
-	// The check comes first: what it finds has a rule and a place.
+	// Check first: findings have a rule and a place.
 	err := b.check(m)
 	if err == nil {
 		err = json.Unmarshal(canonical, &is)
@@ -244,7 +241,7 @@ func (b *Builder) envelope(canonical []byte, event any) (*sqsfifo.Message, error
 	return m, err
 }
 
-// around sets what a message has beside its body.
+// around sets the fields of a message other than the body.
 func (b *Builder) around(m *sqsfifo.Message, event any) error {
 	var err error
 	if m.Group, err = b.text("--group", event); err != nil {
@@ -325,7 +322,7 @@ func (b *Builder) payload(canonical []byte, event any) (*sqsfifo.Message, error)
 	return built, nil
 }
 
-// mostSources is more than the pipelines of one file.
+// mostSources limits the event sources of one input.
 const mostSources = 1000
 
 func (b *Builder) producer(source string) (*sqsfifo.Producer[Event], error) {

@@ -25,7 +25,7 @@ var payloads = Spec{Kind: Auto, Source: "kfm.a.b", Key: "x|{/id}", Group: "/g", 
 
 const payload = `{ "id": "1|2", "g": "g", "at": "2025-12-04T12:00:00+01:00", "n": 1.0 }`
 
-// A payload, the envelope that is made of it, and the message are one message.
+// A payload, its envelope and its message give the same message.
 func TestKindsAgree(t *testing.T) {
 	b, err := newBuilder(t, payloads)
 	require.NoError(t, err)
@@ -42,7 +42,7 @@ func TestKindsAgree(t *testing.T) {
 	assert.Equal(t, m, same)
 }
 
-// The same line has the same bytes in each run and in each spelling.
+// Equal lines give equal bytes in each run and in each spelling.
 func TestSpellings(t *testing.T) {
 	first := ""
 	for _, text := range []string{payload, strings.ReplaceAll(payload, " ", ""), `{"n":1,"at":"2025-12-04T12:00:00+01:00","g":"g","id":"1\u007c2"}`} {
@@ -65,7 +65,7 @@ func TestSpecs(t *testing.T) {
 		"all faults at once": {Spec{Kind: Payload, Organization: "a b", Source: "{/x", Key: "{/a}{/b}", Attributes: map[string]string{"k": "}"}}, []string{"--source: byte 0", "--key: {/a} and {/b}", "--attribute k: byte 0", "--organization: "}},
 		"missing":            {Spec{Kind: Payload, Source: "kfm.a.b"}, []string{"which need --key, --group, --time"}},
 		"extra":              {Spec{Kind: Message, Group: "g", Attributes: map[string]string{"k": "v"}}, []string{"remove --group, --attribute"}},
-		"other organization": {Spec{Kind: Auto, Source: "acme.a.b"}, []string{"add --organization acme"}},
+		"other organization": {Spec{Kind: Auto, Source: "acme.a.b"}, []string{"--organization acme"}},
 	} {
 		_, err := newBuilder(t, tc.spec)
 		for _, says := range tc.says {
@@ -74,7 +74,7 @@ func TestSpecs(t *testing.T) {
 	}
 }
 
-// A first line of which flags are missing does not decide the kind of the others.
+// A first line with missing flags does not decide the kind of other lines.
 func TestKindOfTheFirstGoodLine(t *testing.T) {
 	b, err := newBuilder(t, payloads)
 	require.NoError(t, err)
@@ -84,7 +84,7 @@ func TestKindOfTheFirstGoodLine(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// What reads lines never panics, whatever is in them.
+// Building does not panic for any line.
 func FuzzBuild(f *testing.F) {
 	for _, text := range []string{payload, `{}`, `[1]`, `{"group":"g","body":"{}","dedupe_key":"k","event_id":"x"}`, `{"dedupe_key":"k","event_id":"e","event_source":"s","event_time":"t","payload":{}}`} {
 		f.Add([]byte(text))

@@ -1,13 +1,12 @@
-// Package input turns lines of JSON into messages.
+// Package input converts lines of JSON to messages.
 //
-// Problem: events come as payloads whose identity stands somewhere in them, as ready
-// envelopes, or as messages that a program built earlier. Each has to become the bytes
-// that SQS deduplicates by, or an error that names the line.
+// Problem: events arrive as payloads with an identity in some members, as complete
+// envelopes, or as messages built earlier. Each must become the bytes for SQS's
+// deduplication, or an error that names the line.
 //
-// Guarantee: a line gives the same message on every machine and every day. Nothing is
-// repaired: what is not JSON, has a member twice or an integer beyond 2^53, lacks what
-// identifies the event, or breaks a rule of package lint is refused, with the file, the
-// line and the place in it.
+// Guarantee: a line gives the same message on every machine and every day. Input is never
+// repaired: invalid JSON, repeated members, integers beyond 2^53, missing identity, and
+// violations of package lint are refused, with file, line and position.
 //
-// Limits: a line of at most [MaxLine] bytes is held in memory. All lines are of one kind.
+// Limits: a line has at most 8 MiB and is held in memory. All lines have the same kind.
 package input

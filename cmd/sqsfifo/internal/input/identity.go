@@ -11,7 +11,7 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo"
 )
 
-// identity is what the flags name in an event.
+// identity returns the identity named by the flags in an event.
 func (b *Builder) identity(event any) (sqsfifo.Identity, error) {
 	var id sqsfifo.Identity
 	parts := make([]string, len(b.key))
@@ -23,7 +23,7 @@ func (b *Builder) identity(event any) (sqsfifo.Identity, error) {
 	}
 	var err error
 	if id.DedupeKey, err = sqsfifo.JoinKey(parts...); err != nil {
-		var key *sqsfifo.KeyError
+		var key *sqsfifo.InvalidError
 		if errors.As(err, &key) {
 			err = fmt.Errorf("%s: %s", key.Field, key.Rule)
 		}

@@ -1,30 +1,28 @@
 package input
 
 import (
-	"bufio"
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"slices"
+
+	"github.com/kansas-frontier-matrix/sqsfifo/internal/messageline"
 )
 
-// MaxLine is more than the largest message takes with each of its characters
-// escaped.
-const MaxLine = 8 << 20
-
-// stdinName is how standard input is called in errors and receipts.
+// stdinName is the name of standard input in errors and receipts.
 const stdinName = "standard input"
 
-// Line is one line that is not blank.
+// Line is a line that is not blank.
 type Line struct {
 	File   string
 	Number int // from 1
 	Text   []byte
 }
 
-// LineError is what is wrong with a line.
+// LineError is an error of a line.
 type LineError struct {
 	File string
 	Line int
@@ -36,23 +34,51 @@ func (e *LineError) Error() string { return fmt.Sprintf("%s:%d: %v", e.File, e.L
 // Unwrap returns the cause.
 func (e *LineError) Unwrap() error { return e.Err }
 
-// Wrong returns what is wrong with the line as a [*LineError].
-func (l Line) Wrong(err error) error { return &LineError{l.File, l.Number, err} }
+// Wrong returns err as a [*LineError] of the line. For the first line of an indented
+// text, and for an array, the error also names the command to convert the file to lines.
+func (l Line) Wrong(err error) error { return l.wrong(err) }
 
-// Source yields texts with the places where they stand.
+func (l Line) wrong(err error) *LineError {
+	if way := l.wayOut(err); way != "" {
+		err = messageline.Reword(way, err)
+	}
+	return &LineError{l.File, l.Number, err}
+}
+
+func (l Line) wayOut(err error) string {
+	text := bytes.TrimSpace(l.Text)
+	if len(text) == 0 || text[0] != '{' && text[0] != '[' {
+		return ""
+	}
+	file := l.File
+	if file == stdinName {
+		file = "FILE"
+	}
+	var rest json.RawMessage
+	cut := errors.Is(json.NewDecoder(bytes.NewReader(text)).Decode(&rest), io.ErrUnexpectedEOF)
+	switch {
+	case text[0] == '[' && (cut && l.Number == 1 || errors.Is(err, messageline.ErrNotObject)):
+		return fmt.Sprintf("an array, want one JSON object on each line; write them with: jq -c '.[]' %s", file)
+	case text[0] == '{' && cut && l.Number == 1:
+		return fmt.Sprintf("the object does not end on its line, want one JSON object on each line; write them with: jq -c . %s", file)
+	}
+	return ""
+}
+
+// Source yields texts with their places.
 type Source interface {
 	// Next returns io.EOF at the end.
 	Next() (Line, error)
 
-	// Size returns the bytes of what is to be read, if that is known, and Read how many
-	// have been.
+	// Size returns the input size in bytes, if known. Read returns the number of bytes
+	// read so far.
 	Size() (int64, bool)
 	Read() int64
 
 	Close()
 }
 
-// Open returns the lines of the files, or with whole the files as one text each.
+// Open returns the lines of the files or, if whole, each file as one text.
 func Open(files []string, stdin io.Reader, whole bool) (Source, error) {
 	if whole {
 		w, err := OpenWhole(files, stdin)
@@ -68,20 +94,19 @@ func Open(files []string, stdin io.Reader, whole bool) (Source, error) {
 	return l, nil
 }
 
-// Lines reads the lines of files, one file after the other. It is not safe for
-// concurrent use.
+// Lines reads the lines of files, one file after another. It is not safe for concurrent
+// use.
 type Lines struct {
-	names   []string
-	stdin   io.Reader
-	file    io.Closer
-	name    string
-	number  int
-	scanner *bufio.Scanner
-	read    int64
+	names []string
+	stdin io.Reader
+	file  io.Closer
+	name  string
+	lines *messageline.Reader // nil between two files
+	read  int64               // bytes of earlier files
 }
 
-// OpenLines returns the lines of the files, none or "-" for standard input. That a file
-// cannot be opened is found out here, for all files.
+// OpenLines returns the lines of the files. No name, or "-", means standard input. It
+// reports any file that cannot be opened.
 func OpenLines(files []string, stdin io.Reader) (*Lines, error) {
 	names, err := openable(files)
 	if err != nil {
@@ -90,7 +115,7 @@ func OpenLines(files []string, stdin io.Reader) (*Lines, error) {
 	return &Lines{names: names, stdin: stdin}, nil
 }
 
-// openable returns the names of files that can be opened, "-" if there is none.
+// openable returns the names after opening each file once, or "-" without names.
 func openable(files []string) ([]string, error) {
 	if len(files) == 0 {
 		return []string{"-"}, nil
@@ -108,7 +133,7 @@ func openable(files []string) ([]string, error) {
 	return slices.Clone(files), nil
 }
 
-// Size returns the bytes of all files, and false if one of them has no known size.
+// Size returns the size of all files in bytes, and false if one size is unknown.
 func (l *Lines) Size() (int64, bool) { return size(l.names) }
 
 func size(names []string) (int64, bool) {
@@ -123,31 +148,28 @@ func size(names []string) (int64, bool) {
 	return total, true
 }
 
-// Read returns how many bytes the lines had so far.
-func (l *Lines) Read() int64 { return l.read }
+// Read returns the number of bytes read so far.
+func (l *Lines) Read() int64 {
+	if l.lines == nil {
+		return l.read
+	}
+	return l.read + l.lines.Offset()
+}
 
-// Next returns io.EOF at the end. The text is the caller's.
+// Next returns the next line, or io.EOF at the end. The caller owns the text.
 func (l *Lines) Next() (Line, error) {
 	for {
-		if l.scanner == nil {
+		if l.lines == nil {
 			if err := l.open(); err != nil {
 				return Line{}, err
 			}
 		}
-		for l.scanner.Scan() {
-			l.number++
-			text := l.scanner.Bytes()
-			l.read += int64(len(text)) + 1
-			if len(bytes.TrimSpace(text)) > 0 {
-				return Line{l.name, l.number, bytes.Clone(text)}, nil
-			}
-		}
-		err := l.scanner.Err()
-		if errors.Is(err, bufio.ErrTooLong) {
-			return Line{}, &LineError{l.name, l.number + 1, fmt.Errorf("the line is longer than %d bytes, which no message is", MaxLine)}
-		}
-		if err != nil {
-			return Line{}, fmt.Errorf("%s: after line %d: %w", l.name, l.number, err)
+		t, err := l.lines.Next()
+		switch {
+		case err == nil:
+			return Line{l.name, t.Number, bytes.Clone(t.Bytes)}, nil
+		case !errors.Is(err, io.EOF):
+			return Line{}, &LineError{l.name, t.Number, err}
 		}
 		l.Close()
 	}
@@ -158,7 +180,7 @@ func (l *Lines) open() error {
 		return io.EOF
 	}
 	var r io.Reader = l.stdin
-	l.name, l.number = stdinName, 0
+	l.name = stdinName
 	if name := l.names[0]; name != "-" {
 		f, err := os.Open(name) // #nosec G304 -- the file that was named
 		if err != nil {
@@ -167,16 +189,16 @@ func (l *Lines) open() error {
 		r, l.file, l.name = f, f, name
 	}
 	l.names = l.names[1:]
-	l.scanner = bufio.NewScanner(r)
-	l.scanner.Buffer(make([]byte, 64<<10), MaxLine)
+	l.lines = messageline.NewReader(r, 64<<10)
 	return nil
 }
 
-// Close closes the file that is open.
+// Close closes the open file.
 func (l *Lines) Close() {
-	l.scanner = nil
+	l.read = l.Read()
+	l.lines = nil
 	if l.file != nil {
-		_ = l.file.Close() // it was only read
+		_ = l.file.Close() // only read
 		l.file = nil
 	}
 }

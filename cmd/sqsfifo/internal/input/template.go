@@ -8,20 +8,20 @@ import (
 	"strings"
 )
 
-// Template makes a text of an event: literal text with JSON pointers in braces, as in
-// landsat|{/collection}|{/id}. A text that begins with "/" is one pointer. "{{" and
-// "}}" stand for braces.
+// Template makes a text from an event: literal text with JSON pointers in braces, as in
+// landsat|{/collection}|{/id}. A text that begins with "/" is one pointer. "{{" and "}}"
+// stand for braces.
 type Template struct {
 	pieces []piece
 }
 
-// piece is a literal text, or a pointer.
+// piece is a literal text or a pointer.
 type piece struct {
 	text    string
 	pointer bool
 }
 
-// ParseTemplate returns an error that names the byte at which the text is wrong.
+// ParseTemplate parses a template. The error has the position of the invalid byte.
 func ParseTemplate(text string) (Template, error) {
 	var t Template
 	if text == "" {
@@ -64,7 +64,7 @@ func ParseTemplate(text string) (Template, error) {
 	return t, nil
 }
 
-// literal returns the text if nothing of the event is in it.
+// literal returns the text if the template has no pointer.
 func (t Template) literal() (string, bool) {
 	if len(t.pieces) == 1 && !t.pieces[0].pointer {
 		return t.pieces[0].text, true
@@ -72,7 +72,7 @@ func (t Template) literal() (string, bool) {
 	return "", len(t.pieces) == 0
 }
 
-// text returns what the template makes of an event.
+// text returns the template's text for an event.
 func (t Template) text(event any) (string, error) {
 	var b strings.Builder
 	for _, p := range t.pieces {
@@ -89,9 +89,9 @@ func (t Template) text(event any) (string, error) {
 	return b.String(), nil
 }
 
-// parts divides the template at each "|" of its literal text, which is how a dedupe key
-// is made: the library escapes a "|" in a value, so that two lists of values never
-// give one key. A part with two values could: ("x-y", "z") and ("x", "y-z").
+// parts divides the template at each "|" of its literal text, to form a dedupe key: the
+// library escapes "|" in values, so two lists of values never give the same key. Two
+// values in one part could: ("x-y", "z") and ("x", "y-z").
 func (t Template) parts() ([]Template, error) {
 	parts := []Template{{}}
 	for _, p := range t.pieces {
@@ -160,7 +160,7 @@ func orWhole(pointer string) string {
 	return pointer
 }
 
-// lookUp finds the value at an RFC 6901 pointer.
+// lookUp returns the value at an RFC 6901 pointer.
 func lookUp(event any, pointer string) (any, error) {
 	if pointer == "" {
 		return event, nil

@@ -7,29 +7,29 @@ import (
 	"os"
 )
 
-// Whole reads files as one text each.
+// Whole reads each file as one text.
 type Whole struct {
 	names []string
 	stdin io.Reader
 	read  int64
 }
 
-// OpenWhole returns the files, none or "-" for standard input. That a file cannot be
-// opened is found out here, for all files.
+// OpenWhole returns the files. No name, or "-", means standard input. It reports any file
+// that cannot be opened.
 func OpenWhole(files []string, stdin io.Reader) (*Whole, error) {
 	names, err := openable(files)
 	return &Whole{names: names, stdin: stdin}, err
 }
 
-// Size returns the bytes of the files that are left, and false if one of them has no
-// known size.
+// Size returns the size of the remaining files in bytes, and false if one size is
+// unknown.
 func (w *Whole) Size() (int64, bool) { return size(w.names) }
 
-// Read returns how many bytes the files had so far.
+// Read returns the number of bytes read so far.
 func (w *Whole) Read() int64 { return w.read }
 
-// Next returns the next file as its first line, and io.EOF after the last one. White
-// space around the text is not part of it.
+// Next returns the next file as its first line, and io.EOF after the last file. It trims
+// white space around the text.
 func (w *Whole) Next() (Line, error) {
 	if len(w.names) == 0 {
 		return Line{}, io.EOF
@@ -49,5 +49,5 @@ func (w *Whole) Next() (Line, error) {
 	return Line{name, 1, bytes.TrimSpace(text)}, err
 }
 
-// Close does nothing: each file is closed when it was read.
+// Close has no effect: each file is closed after its read.
 func (w *Whole) Close() {}

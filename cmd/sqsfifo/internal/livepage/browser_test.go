@@ -20,7 +20,7 @@ func is(name, value string) string {
 	return fmt.Sprintf("document.body.dataset.%s === %q", name, value)
 }
 
-// listening does not wait for readers of a stream at its end.
+// listening serves h without waiting for open streams at the end.
 func listening(t *testing.T, h http.Handler) *httptest.Server {
 	t.Helper()
 	s := httptest.NewServer(h)
@@ -36,14 +36,14 @@ func TestLivePageInBrowser(t *testing.T) {
 	q := newQueue(t, sqstest.Config{Name: "scenes.fifo"})
 	h := newHandler(t, q, newQueue(t, sqstest.Config{Name: "tiles.fifo"}))
 	server := listening(t, h)
-	tab.Open(server.URL + "/?now") // a query is none of SQS's older protocol
+	tab.Open(server.URL + "/?now") // a query, but not one of SQS's older protocol
 	tab.Until(is("connection", "live"))
 	tab.Until(is("remembered", "0"))
 	text := func(selector string) string {
 		return browsertest.Value[string](tab, fmt.Sprintf("document.querySelector(%q).innerText", selector))
 	}
 
-	// What is sent appears by itself.
+	// Sent messages appear without a reload.
 	const tile = `{"collection":"landsat","tile":"p32r29"}`
 	send(t, q, "p32r29", tile, map[string]string{"unique_key": "landsat-2025-12-04"})
 	send(t, q, "p33r30", `{"dedupe_key":"landsat/p33r30"}`, nil)
@@ -59,14 +59,14 @@ func TestLivePageInBrowser(t *testing.T) {
 	in("p34r31", `{"cloud":12,"scene":"LC08"}`)
 	tab.Until(is("suppressed", "3"))
 	assert.Equal(t, "2", browsertest.Value[string](tab, "document.body.dataset.lost"))
-	assert.Contains(t, text("#suppressed"), `unique_key: "landsat-2025-12-20", not "landsat-2025-12-04"`)
+	assert.Contains(t, text("#suppressed"), `unique_key is "landsat-2025-12-20" instead of "landsat-2025-12-04"`)
 	assert.Equal(t, "2", text(`#suppressed [data-kind="lost"] .differs`), "the first byte that differs")
 	assert.NotEqual(t, "0", browsertest.Value[string](tab, "document.body.dataset.drawn"))
 	tab.Size(1280, 560)
 	tab.Picture("live-light")
 	tab.Size(1440, 900)
 
-	// What strangers send is text.
+	// Foreign markup is shown as text.
 	in("</script><script>document.title='broken'</script>", "{\"scene\":\"LC08\u202e\"}")
 	tab.Until(is("suppressed", "4"))
 	assert.Contains(t, text("#suppressed"), "</script><script>")
@@ -93,7 +93,7 @@ func TestLivePageInBrowser(t *testing.T) {
 	tab.Until(is("faults", "0"))
 	send(t, q, "g", "b", nil)
 
-	// The clock: to the end of the next interval, and on.
+	// The clock: to the end of the next interval, and further.
 	before := len(q.Window())
 	tab.Until(is("remembered", fmt.Sprint(before)))
 	tab.Click("#clock-next")
@@ -105,7 +105,7 @@ func TestLivePageInBrowser(t *testing.T) {
 	tab.Click("#clock-minute")
 	assert.Eventually(t, func() bool { return q.Now().Sub(at) >= time.Minute }, 10*time.Second, 10*time.Millisecond)
 
-	// Requests, while somebody looks.
+	// Requests, while the log is open.
 	tab.Click("#log summary")
 	assert.Eventually(t, h.requests.wanted, 10*time.Second, 10*time.Millisecond)
 	client := sqs.New(sqs.Options{Region: "us-east-1", BaseEndpoint: &server.URL, Credentials: aws.AnonymousCredentials{}})
@@ -124,16 +124,28 @@ func TestLivePageInBrowser(t *testing.T) {
 	tab.Size(1280, 800)
 	assert.Less(t, browsertest.Value[int](tab, "document.querySelector('header').scrollWidth"), 1281)
 
-	// The page connects again by itself, and its reader is gone with it.
+	// On a phone the page fits the screen's width, and all parts can be reached by
+	// scrolling.
+	tab.Size(390, 844)
+	browsertest.Value[bool](tab, `(() => { const s = document.getElementById("queue"); s.value = "scenes.fifo"; s.dispatchEvent(new Event("change")); return true })()`)
+	tab.Until(is("queue", "scenes.fifo"))
+	tab.Until("document.querySelectorAll('#suppressed article').length > 0")
+	assert.LessOrEqual(t, browsertest.Value[int](tab, "document.documentElement.scrollWidth"), 390)
+	assert.Empty(t, browsertest.Value[[]string](tab, `[...document.querySelectorAll("header > :not(.hidden), #controls button, #controls select, #stage, article")].filter((e) => { const box = e.getBoundingClientRect(); return box.left < -1 || box.right > 391 || e.tagName !== "SELECT" && e.scrollWidth > e.clientWidth + 1 && e.clientWidth }).map((e) => e.tagName + e.id)`))
+	bottoms := browsertest.Value[[]float64](tab, `["#controls", "#stage", "#side", "#log", "#legend"].flatMap((s) => { const box = document.querySelector(s).getBoundingClientRect(); return [box.top, box.bottom] })`)
+	assert.IsNonDecreasing(t, bottoms, "one below the other")
+	tab.Picture("live-390")
+
+	// The page reconnects, and closing it ends its stream.
 	tab.Open("about:blank")
 	assert.Eventually(t, func() bool { return h.open() == 0 }, 10*time.Second, 10*time.Millisecond)
 }
 
-// A page of another origin in the same browser cannot switch a fault on, move the clock,
-// read what the queue suppressed, or show the page in a frame.
+// A page of another origin in the same browser cannot switch faults on, move the clock,
+// read suppressed sends, or frame the page.
 func TestForeignPageInBrowser(t *testing.T) {
 	tab := browsertest.Open(t)
-	tab.AllowErrors() // what is refused, the browser reports
+	tab.AllowErrors() // the browser reports refused requests
 	q := newQueue(t, sqstest.Config{})
 	server := listening(t, newHandler(t, q))
 	foreign := listening(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {

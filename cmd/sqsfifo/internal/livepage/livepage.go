@@ -1,22 +1,25 @@
-// Package livepage puts a page in front of a fake SQS: what its queues remember, what
-// they suppressed and why, and switches for their clock and their faults.
+// Package livepage adds a page to a fake SQS. The page shows the remembered and the
+// suppressed messages of each queue, with reasons, its blocked groups, and switches for
+// clocks and faults.
 //
-// Problem: a suppressed send is answered with success. Who tries a program against the
-// fake sees nothing go wrong.
+// Problem: a suppressed send returns success, so a program tried against the fake shows
+// no error.
 //
-// Guarantee: a GET of / that accepts HTML is answered with the page; every other request
-// reaches the server as before. The page follows by server-sent events: one goroutine of
-// net/http for each reader, at most [MaxReaders], which ends with its request or when the
-// reader is too slow. Web pages of other origins can neither read nor change anything.
+// Guarantee: a GET of / that accepts HTML returns the page; every other request reaches
+// the server unchanged. The page updates by server-sent events: one net/http goroutine
+// per reader, for at most [MaxReaders] readers. The goroutine ends with its request, or
+// when the reader is too slow. Web pages of other origins can neither read nor change any
+// state.
 //
-// Limits: the page shows one queue at a time, its newest [MaxRemembered] IDs and newest
-// [MaxSuppressed] suppressed sends. Which queue's data is read, and how often, follows the
-// readers: without a reader nothing is done.
+// Limits: the page shows one queue at a time, with its newest [MaxRemembered] IDs, newest
+// [MaxSuppressed] suppressed sends and [MaxBlocked] groups blocked for the longest time.
+// Only queues with readers are read.
 package livepage
 
 import (
 	_ "embed"
 	"html/template"
+	"io"
 	"net/http"
 	"strings"
 	"sync"
@@ -26,18 +29,20 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
 )
 
-// The bounds of what is shown.
+// Limits of the displayed data.
 const (
 	MaxReaders    = 16
 	MaxRemembered = 500
 	MaxSuppressed = 200
 	MaxRequests   = 200
+	MaxBlocked    = 200
 )
 
 const (
 	prefix     = "/_sqsfifo/"
 	streamPath = prefix + "live"
 	logPath    = prefix + "requests"
+	iconPath   = "/favicon.ico" // browsers request an icon
 )
 
 var (
@@ -60,7 +65,7 @@ var document = page.Document{
 	Connects: true,
 }
 
-// Handler serves the page, and a server behind it. Create one with [New].
+// Handler serves the page and passes other requests to a server. Create it with [New].
 type Handler struct {
 	server *sqstest.Server
 	policy string
@@ -72,7 +77,7 @@ type Handler struct {
 	mu      sync.Mutex
 	readers int
 
-	every, patience time.Duration // between two looks at a queue; for a reader that does not read
+	every, patience time.Duration // interval of reads of a queue; time limit of a write to a reader
 }
 
 // New returns a handler for the server.
@@ -105,6 +110,10 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		h.requests.serve(w, r)
 	case r.URL.Path == "/" && r.Method == http.MethodGet && acceptsHTML(r):
 		h.servePage(w)
+	case r.URL.Path == iconPath && r.Method == http.MethodGet:
+		w.Header().Set("Content-Type", "image/svg+xml")
+		w.Header().Set("Cache-Control", "max-age=86400")
+		_, _ = io.WriteString(w, page.Icon) // ignore clients that have left
 	case ours:
 		h.server.ServeHTTP(w, r)
 	default:
@@ -112,10 +121,10 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// foreign says why a request that a browser made for another page is refused. A program
-// sends none of these headers.
+// foreign returns the reason to refuse a browser's request from another page, or "".
+// Programs send none of these headers.
 func foreign(r *http.Request) string {
-	// Of unsafe methods, by Sec-Fetch-Site, or by Origin and Host in older browsers.
+	// For unsafe methods, check Sec-Fetch-Site, or Origin and Host in older browsers.
 	if err := http.NewCrossOriginProtection().Check(r); err != nil {
 		return err.Error()
 	}
@@ -126,7 +135,7 @@ func foreign(r *http.Request) string {
 	return "web pages of other origins are not served"
 }
 
-// acceptsHTML reports whether the request is one of a browser that opens a page.
+// acceptsHTML reports whether a browser opens a page with the request.
 func acceptsHTML(r *http.Request) bool {
 	return strings.Contains(r.Header.Get("Accept"), "text/html") && r.Header.Get("X-Amz-Target") == "" && !r.URL.Query().Has("Action")
 }
@@ -142,5 +151,5 @@ func (h *Handler) servePage(w http.ResponseWriter) {
 	header.Set("Cross-Origin-Resource-Policy", "same-origin")
 	header.Set("Cache-Control", "no-store")
 	header.Set("Vary", "Accept")
-	_, _ = w.Write([]byte(h.page)) // the client has gone, or has the page
+	_, _ = w.Write([]byte(h.page)) // ignore clients that have left
 }

@@ -47,7 +47,7 @@ func send(t testing.TB, q *sqstest.Queue, group, body string, attributes map[str
 	require.NoError(t, err)
 }
 
-// answer asks the handler without a socket.
+// answer calls the handler without a socket.
 func answer(h http.Handler, method, path, body string, header ...string) *httptest.ResponseRecorder {
 	r := httptest.NewRequest(method, "http://127.0.0.1:9324"+path, strings.NewReader(body))
 	for i := 0; i < len(header); i += 2 {
@@ -60,7 +60,7 @@ func answer(h http.Handler, method, path, body string, header ...string) *httpte
 
 const browserAccepts = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
 
-// The page is for browsers alone; programs get what they always got.
+// Only browsers get the page; programs get unchanged answers.
 func TestWhoGetsThePage(t *testing.T) {
 	h := newHandler(t, newQueue(t, sqstest.Config{}))
 	w := answer(h, http.MethodGet, "/", "", "Accept", browserAccepts)
@@ -81,8 +81,21 @@ func TestWhoGetsThePage(t *testing.T) {
 	assert.Contains(t, w.Body.String(), "ErrorResponse", "the query protocol")
 }
 
-// A page of another origin, in a browser of the same machine, changes nothing and learns
-// nothing.
+// Browsers request an icon. This request does not count as one to the queue.
+func TestIcon(t *testing.T) {
+	h := newHandler(t, newQueue(t, sqstest.Config{}))
+	assert.Equal(t, http.StatusNoContent, answer(h, http.MethodPost, "/_sqsfifo/requests", `{"on": true}`, "Content-Type", "application/json").Code)
+	w := answer(h, http.MethodGet, "/favicon.ico", "", "Accept", "image/*")
+	assert.Equal(t, http.StatusOK, w.Code)
+	assert.Equal(t, "image/svg+xml", w.Header().Get("Content-Type"))
+	assert.Contains(t, w.Body.String(), "<svg")
+	_, kept := h.requests.kept()
+	assert.Empty(t, kept)
+	assert.Contains(t, answer(h, http.MethodGet, "/", "", "Accept", browserAccepts).Header().Get("Content-Security-Policy"), "img-src 'self'")
+}
+
+// A page of another origin, in a browser of the same machine, can neither change nor read
+// state.
 func TestForeignPages(t *testing.T) {
 	q := newQueue(t, sqstest.Config{})
 	h := newHandler(t, q)
@@ -95,7 +108,7 @@ func TestForeignPages(t *testing.T) {
 		for _, header := range [][]string{
 			{"Origin", "https://evil.example"},
 			{"Origin", "http://127.0.0.1:3000"},
-			{"Origin", "http://localhost:9324"}, // not the host that was asked
+			{"Origin", "http://localhost:9324"}, // not the requested host
 			{"Origin", "null"},
 			{"Sec-Fetch-Site", "cross-site", "Content-Type", "text/plain"},
 			{"Sec-Fetch-Site", "same-site", "Content-Type", "application/json"},
@@ -114,7 +127,7 @@ func TestForeignPages(t *testing.T) {
 	assert.WithinDuration(t, time.Now(), q.Now(), time.Minute)
 	assert.False(t, h.requests.wanted())
 
-	// The page itself, and a program.
+	// The page itself and a program are accepted.
 	own := []string{"Origin", "http://127.0.0.1:9324", "Sec-Fetch-Site", "same-origin", "Content-Type", "application/json"}
 	assert.Equal(t, 200, answer(h, http.MethodPost, "/_sqsfifo/faults", `{"fault": "lose_answer"}`, own...).Code)
 	assert.Equal(t, 200, answer(h, http.MethodPost, "/_sqsfifo/faults", `{"fault": "lose_answer"}`).Code)
@@ -135,7 +148,7 @@ func stateOf(t testing.TB, h *Handler, queue string) (s stateWire) {
 	return s
 }
 
-// What was suppressed stands beside its original, with the first byte that differs.
+// A suppressed message is shown with its original and the first differing byte.
 func TestState(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue(t, sqstest.Config{Name: "a.fifo"})
@@ -160,7 +173,7 @@ func TestState(t *testing.T) {
 		assert.Empty(t, s.Suppression[0].Lost, "a trace identifies nothing")
 		assert.Equal(t, []string{"attributes", "group"}, s.Suppression[1].Lost)
 		assert.Equal(t, -1, s.Suppression[1].Body.Byte)
-		assert.Contains(t, s.Suppression[1].Attributes, `key: "2", not "1"`)
+		assert.Contains(t, s.Suppression[1].Attributes, `key is "2" instead of "1"`)
 		assert.Equal(t, []string{"body"}, s.Suppression[2].Lost)
 		assert.Equal(t, 1, s.Suppression[2].Body.Byte, "one, old")
 		assert.Equal(t, s.Window[1].Message, s.Suppression[2].Original.Message)
@@ -175,11 +188,47 @@ func TestState(t *testing.T) {
 	})
 }
 
-// Of an original that was deleted and forgotten nothing is claimed.
+// A blocked group shows the receives and the state of its first message.
+func TestBlockedGroups(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := newQueue(t, sqstest.Config{VisibilityTimeout: 30 * time.Second})
+		h := newHandler(t, q)
+		for i, group := range []string{"kaw", "kaw", "osage", "platte"} {
+			send(t, q, group, fmt.Sprint(i), nil)
+		}
+		assert.Empty(t, stateOf(t, h, "").Blockage)
+		receive := func() *sqs.ReceiveMessageOutput {
+			out, err := q.ReceiveMessage(t.Context(), &sqs.ReceiveMessageInput{QueueUrl: aws.String(q.URL()), MaxNumberOfMessages: 1})
+			require.NoError(t, err)
+			return out
+		}
+		first := time.Now()
+		receive() // kaw
+		time.Sleep(time.Second)
+		out := receive() // osage
+		s := stateOf(t, h, "")
+		assert.Equal(t, 2, s.Blocked)
+		messages := q.Messages()
+		assert.Equal(t, []blockedWire{
+			{"kaw", messages[0].MessageID, 1, 2, first.UnixMilli(), first.Add(30 * time.Second).UnixMilli()},
+			{"osage", messages[2].MessageID, 1, 1, first.Add(time.Second).UnixMilli(), first.Add(31 * time.Second).UnixMilli()},
+		}, s.Blockage)
+		_, err := q.DeleteMessage(t.Context(), &sqs.DeleteMessageInput{QueueUrl: aws.String(q.URL()), ReceiptHandle: out.Messages[0].ReceiptHandle})
+		require.NoError(t, err)
+		time.Sleep(time.Minute)
+		assert.Equal(t, []blockedWire{{"kaw", messages[0].MessageID, 1, 2, first.UnixMilli(), 0}}, stateOf(t, h, "").Blockage)
+		receive() // platte
+		receive() // kaw
+		assert.Equal(t, 2, stateOf(t, h, "").Blockage[0].Receives)
+		assert.Contains(t, answer(h, http.MethodGet, "/_sqsfifo/blocked", "").Body.String(), `"message_group_id":"kaw","messages":2,"message_id":"`+messages[0].MessageID+`"`)
+	})
+}
+
+// For an original deleted and forgotten, the page makes no claim.
 func TestForgottenOriginal(t *testing.T) {
 	q := newQueue(t, sqstest.Config{DiscardDeleted: true})
 	h := newHandler(t, q)
-	for i := range 1200 { // enough for the deleted to be forgotten
+	for i := range 1200 { // enough for the queue to forget deleted messages
 		send(t, q, "g", fmt.Sprint(i), nil)
 		out, err := q.ReceiveMessage(t.Context(), &sqs.ReceiveMessageInput{QueueUrl: aws.String(q.URL())})
 		require.NoError(t, err)
@@ -195,7 +244,7 @@ func TestForgottenOriginal(t *testing.T) {
 	assert.Len(t, s.Window, MaxRemembered)
 }
 
-// The state has bounds whatever is sent.
+// The state is bounded for any number of sends.
 func TestStateIsBounded(t *testing.T) {
 	q := newQueue(t, sqstest.Config{})
 	h := newHandler(t, q)
@@ -214,8 +263,8 @@ func TestStateIsBounded(t *testing.T) {
 	assert.Equal(t, 6*MaxRemembered, s.Suppressed)
 }
 
-// serveOnPipes serves a handler inside a bubble; dial returns a connection without
-// buffers, so that what nobody reads blocks its writer.
+// serveOnPipes serves a handler inside a bubble. dial returns a connection without
+// buffers, so unread data blocks the writer.
 func serveOnPipes(t *testing.T, h http.Handler) (dial func() net.Conn, stop func()) {
 	t.Helper()
 	l := &pipes{conns: make(chan net.Conn), done: make(chan struct{})}
@@ -264,8 +313,8 @@ func (h *Handler) open() int {
 	return h.readers
 }
 
-// Readers get each change, for longer than the server's time for an answer, and none of
-// the goroutines outlives them: the bubble would not end.
+// Readers get each change, even after the server's time limit for answers. No goroutine
+// outlives its reader; otherwise the bubble would not end.
 func TestStream(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue(t, sqstest.Config{})
@@ -310,7 +359,7 @@ func TestStream(t *testing.T) {
 	})
 }
 
-// A reader that does not read is dropped, and does not hold up another.
+// A reader that does not read is dropped, and does not delay other readers.
 func TestSlowReader(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue(t, sqstest.Config{})
@@ -319,7 +368,7 @@ func TestSlowReader(t *testing.T) {
 		defer stop()
 		slow := dial()
 		defer slow.Close()
-		ask(t, slow, "/_sqsfifo/live") // and reads nothing
+		ask(t, slow, "/_sqsfifo/live") // and does not read
 		fast := dial()
 		defer fast.Close()
 		ask(t, fast, "/_sqsfifo/live")
@@ -337,7 +386,7 @@ func TestSlowReader(t *testing.T) {
 	})
 }
 
-// So many readers and no more; all end with the server.
+// At most MaxReaders readers are accepted; all end with the server.
 func TestReadersAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHandler(t, newQueue(t, sqstest.Config{}))
@@ -374,7 +423,7 @@ func TestReadersAreBounded(t *testing.T) {
 	})
 }
 
-// Requests are kept only while somebody wants them, the newest ones.
+// Requests are kept only while logging is on, the newest ones.
 func TestRequestLog(t *testing.T) {
 	q := newQueue(t, sqstest.Config{})
 	h := newHandler(t, q)
@@ -410,7 +459,7 @@ func TestRequestLog(t *testing.T) {
 	assert.Empty(t, list())
 }
 
-// A lost answer closes the connection also while requests are kept.
+// A lost answer closes the connection even while requests are kept.
 func TestFaultsWhileRequestsAreKept(t *testing.T) {
 	q := newQueue(t, sqstest.Config{})
 	h := newHandler(t, q)

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// requestLog keeps the newest requests while somebody wants it to.
+// requestLog keeps the newest requests while it is on.
 type requestLog struct {
 	mu   sync.Mutex
 	on   bool
@@ -19,11 +19,11 @@ type requestLog struct {
 }
 
 type requestWire struct {
-	AtMS      int64  `json:"at"` // on the clock of the machine
+	AtMS      int64  `json:"at"` // by the machine's clock
 	Operation string `json:"operation"`
 	Queue     string `json:"queue"`
-	Status    int    `json:"status"` // 0 if the connection was broken without one
-	Bytes     int64  `json:"bytes"`  // of the request's body
+	Status    int    `json:"status"` // 0 if the connection broke without a status
+	Bytes     int64  `json:"bytes"`  // of the request body
 	TookUS    int64  `json:"took_us"`
 }
 
@@ -33,7 +33,7 @@ func (l *requestLog) wanted() bool {
 	return l.on
 }
 
-// kept returns whether requests are kept, and those that are.
+// kept returns whether the log is on, and the kept requests.
 func (l *requestLog) kept() (bool, []requestWire) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -52,14 +52,14 @@ func (l *requestLog) add(r requestWire) {
 	l.list = append(l.list, r)
 }
 
-// serve switches the log on and off: {"on": true}. Off forgets it.
+// serve switches the log on and off: {"on": true}. Switching off clears the log.
 func (l *requestLog) serve(w http.ResponseWriter, r *http.Request) {
 	if r.Method != http.MethodPost {
 		w.Header().Set("Allow", http.MethodPost)
 		http.Error(w, "requests takes POST", http.StatusMethodNotAllowed)
 		return
 	}
-	// A form of another page cannot have this type.
+	// Forms of other pages cannot have this type.
 	if kind, _, _ := strings.Cut(r.Header.Get("Content-Type"), ";"); strings.TrimSpace(kind) != "application/json" {
 		http.Error(w, "the content type has to be application/json", http.StatusUnsupportedMediaType)
 		return
@@ -80,7 +80,7 @@ func (l *requestLog) serve(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusNoContent)
 }
 
-// around lets next answer, and notes the request if that is wanted.
+// around calls next, and logs the request if the log is on.
 func (l *requestLog) around(next http.Handler, w http.ResponseWriter, r *http.Request) {
 	if !l.wanted() {
 		next.ServeHTTP(w, r)
@@ -90,7 +90,7 @@ func (l *requestLog) around(next http.Handler, w http.ResponseWriter, r *http.Re
 	body := &seenBody{ReadCloser: r.Body}
 	answer := &seenAnswer{ResponseWriter: w}
 	r.Body = body
-	defer func() { // also when next breaks the connection
+	defer func() { // even if next breaks the connection
 		operation := strings.TrimPrefix(r.Header.Get("X-Amz-Target"), "AmazonSQS.")
 		if operation == "" {
 			operation = r.Method + " " + r.URL.Path
@@ -100,7 +100,7 @@ func (l *requestLog) around(next http.Handler, w http.ResponseWriter, r *http.Re
 	next.ServeHTTP(answer, r)
 }
 
-// seenBody counts a body and keeps its beginning.
+// seenBody counts the bytes of a body and keeps its beginning.
 type seenBody struct {
 	io.ReadCloser
 	bytes  int64
@@ -116,11 +116,11 @@ func (b *seenBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// In a JSON string the quotes of this would be escaped.
+// In a JSON string, these quotes would be escaped.
 var queueURL = regexp.MustCompile(`"QueueUrl"\s*:\s*"([^"\\]*)"`)
 
-// queueOf returns the name of the queue that a request is about, "" if its URL is not
-// near the beginning.
+// queueOf returns the name of a request's queue, or "" if the URL is not near the
+// beginning.
 func queueOf(body []byte) string {
 	found := queueURL.FindSubmatch(body)
 	if found == nil {
@@ -130,7 +130,7 @@ func queueOf(body []byte) string {
 	return name[strings.LastIndexByte(name, '/')+1:]
 }
 
-// seenAnswer notes the status. Unwrap lets the server flush and break the connection.
+// seenAnswer records the status. Unwrap lets the server flush and break the connection.
 type seenAnswer struct {
 	http.ResponseWriter
 	status int

@@ -19,19 +19,20 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
 )
 
-// stateWire is what the page knows. It changes only when the queue does, and not as time
-// passes.
+// stateWire is the data of the page. It changes only with the queue, not with time.
 type stateWire struct {
 	Queues      []string          `json:"queues"`
-	Queue       string            `json:"queue"` // the one shown
+	Queue       string            `json:"queue"` // the shown queue
 	Path        string            `json:"path"`  // of its URL
 	IntervalMS  int64             `json:"interval_ms"`
-	AheadMS     int64             `json:"ahead_ms"` // of the queue's clock before that of the machine
+	AheadMS     int64             `json:"ahead_ms"` // the queue's clock minus the machine's clock
 	Attributes  map[string]string `json:"attributes"`
-	Remembered  int               `json:"remembered"` // how many IDs, of which the newest follow
+	Remembered  int               `json:"remembered"` // total number; Window has the newest
 	Window      []rememberedWire  `json:"window"`
-	Suppressed  int               `json:"suppressed"` // how many, of which the newest follow
+	Suppressed  int               `json:"suppressed"` // total number; Suppression has the newest
 	Suppression []suppressedWire  `json:"suppression"`
+	Blocked     int               `json:"blocked"` // how many groups, of which the longest blocked follow
+	Blockage    []blockedWire     `json:"blockage"`
 	Faults      json.RawMessage   `json:"faults"`
 	Logging     bool              `json:"logging"`
 	Requests    []requestWire     `json:"requests"`
@@ -52,16 +53,26 @@ type suppressedWire struct {
 	ID           string          `json:"id"`
 	ContentBased bool            `json:"content_based"`
 	Lost         []string        `json:"lost,omitempty"`
-	Forgotten    bool            `json:"forgotten,omitempty"` // the original's text
+	Forgotten    bool            `json:"forgotten,omitempty"` // original's text
 	Original     rememberedWire  `json:"original"`
 	Body         page.Difference `json:"body"`
 	Attributes   []string        `json:"attributes,omitempty"`
 }
 
+// blockedWire is a group whose first message was received and not deleted.
+type blockedWire struct {
+	Group    string `json:"group"`
+	Message  string `json:"message"` // the first
+	Receives int    `json:"receives"`
+	Messages int    `json:"messages"`
+	SinceMS  int64  `json:"since"` // the first receive
+	UntilMS  int64  `json:"until"` // end of the visibility timeout; 0 for a waiting message
+}
+
 // read returns the state as JSON.
 func (h *Handler) read(queues []*sqstest.Queue, q *sqstest.Queue) []byte {
 	s := stateWire{
-		Queues: []string{}, IntervalMS: window.Interval.Milliseconds(), Window: []rememberedWire{}, Suppression: []suppressedWire{},
+		Queues: []string{}, IntervalMS: window.Interval.Milliseconds(), Window: []rememberedWire{}, Suppression: []suppressedWire{}, Blockage: []blockedWire{},
 		Faults: json.RawMessage("[]"),
 	}
 	s.Logging, s.Requests = h.requests.kept()
@@ -73,7 +84,7 @@ func (h *Handler) read(queues []*sqstest.Queue, q *sqstest.Queue) []byte {
 		s.Faults = h.faults(q.Name())
 	}
 	text, err := json.Marshal(s)
-	if err != nil { // it is made of strings and numbers
+	if err != nil { // unlikely: strings and numbers only
 		return []byte("null")
 	}
 	return text
@@ -86,7 +97,7 @@ func (s *stateWire) add(q *sqstest.Queue) {
 	out, err := q.GetQueueAttributes(context.Background(), &sqs.GetQueueAttributesInput{
 		QueueUrl: aws.String(q.URL()), AttributeNames: []types.QueueAttributeName{types.QueueAttributeNameAll},
 	})
-	if err == nil { // else it was deleted just now
+	if err == nil { // otherwise deleted meanwhile
 		s.Attributes = out.Attributes
 	}
 	remembered := q.Window()
@@ -99,10 +110,19 @@ func (s *stateWire) add(q *sqstest.Queue) {
 	for _, one := range suppressed[max(0, len(suppressed)-MaxSuppressed):] {
 		s.Suppression = append(s.Suppression, wireOf(one))
 	}
+	blocked := q.Blocked()
+	s.Blocked = len(blocked)
+	for _, g := range blocked[:min(len(blocked), MaxBlocked)] {
+		w := blockedWire{g.Head.GroupID, g.Head.MessageID, g.Head.Receives, g.Messages, g.FirstReceived.UnixMilli(), 0}
+		if !g.Head.HiddenUntil.IsZero() {
+			w.UntilMS = g.Head.HiddenUntil.UnixMilli()
+		}
+		s.Blockage = append(s.Blockage, w)
+	}
 }
 
-// lostOf names what a suppressed send has and its original has not. Nothing is known of
-// an original whose message the queue has forgotten; no message has an empty body.
+// lostOf lists the differences of a suppressed send from its original. known is false for
+// a forgotten original, recognisable by its empty body.
 func lostOf(s sqstest.Suppression) (lost []string, known bool) {
 	if s.Original.Body == "" {
 		return nil, false
@@ -146,7 +166,7 @@ func texts(attributes map[string]types.MessageAttributeValue) map[string]string 
 	return out
 }
 
-// significant are the attributes that may carry identity.
+// significant returns the attributes that may carry identity.
 func significant(attributes map[string]types.MessageAttributeValue) map[string]string {
 	out := texts(attributes)
 	for name := range out {
@@ -157,7 +177,7 @@ func significant(attributes map[string]types.MessageAttributeValue) map[string]s
 	return out
 }
 
-// faults asks the server as a program would.
+// faults asks the server with an ordinary request.
 func (h *Handler) faults(queue string) json.RawMessage {
 	r, err := http.NewRequestWithContext(context.Background(), http.MethodGet, prefix+"faults?queue="+url.QueryEscape(queue), nil)
 	if err != nil {
@@ -165,13 +185,13 @@ func (h *Handler) faults(queue string) json.RawMessage {
 	}
 	var w memory
 	h.server.ServeHTTP(&w, r)
-	if w.status != http.StatusOK || !json.Valid(w.body.Bytes()) { // the queue was deleted just now
+	if w.status != http.StatusOK || !json.Valid(w.body.Bytes()) { // the queue was deleted meanwhile
 		return json.RawMessage("[]")
 	}
 	return w.body.Bytes()
 }
 
-// memory is an answer that stays in the process.
+// memory is an in-process answer.
 type memory struct {
 	header http.Header
 	status int

@@ -8,12 +8,12 @@ import (
 	"time"
 )
 
-// idle is after how long a reader whose queue is quiet gets a sign of life: less than
-// what proxies and browsers wait for.
+// idle is the interval of heartbeats for a quiet queue: shorter than the time limits of
+// proxies and browsers.
 const idle = 15 * time.Second
 
-// stream sends the state of a queue, and again each time that it has changed, until the
-// reader goes or does not read.
+// stream sends the state of a queue and each change, until the reader leaves or stops
+// reading.
 func (h *Handler) stream(w http.ResponseWriter, r *http.Request) {
 	if r.Method != http.MethodGet {
 		w.Header().Set("Allow", http.MethodGet)
@@ -42,7 +42,7 @@ func (h *Handler) stream(w http.ResponseWriter, r *http.Request) {
 		}
 		now, next := h.state(r.URL.Query().Get("queue"))
 		if !bytes.Equal(now, last) || time.Since(sent) >= idle {
-			// A reader that is too slow for its buffers is dropped; a page connects again.
+			// A reader that is too slow for its buffers is dropped; the page reconnects.
 			if err := answer.SetWriteDeadline(time.Now().Add(h.patience)); err != nil {
 				return
 			}
@@ -74,8 +74,7 @@ func (h *Handler) leave() {
 	h.readers--
 }
 
-// states keeps what was read of each queue that somebody looks at, so that readers of one
-// queue share the work.
+// states caches the state of each watched queue, shared by the readers of the queue.
 type states struct {
 	mu sync.Mutex
 	of map[string]*state
@@ -84,11 +83,12 @@ type states struct {
 type state struct {
 	mu   sync.Mutex
 	text []byte
-	next time.Time // when it may be read again
+	next time.Time // earliest time of the next read
 }
 
-// state returns the state of the named queue as JSON, and when to ask again. A queue that
-// is expensive to read is read less often: a tenth of the time at most.
+// state returns the state of the named queue as JSON, and the time until the next read.
+// Expensive queues are read less often, so that reading takes at most a tenth of the
+// time.
 func (h *Handler) state(name string) ([]byte, time.Duration) {
 	queues := h.server.Queues()
 	shown := h.server.Queue(name)
@@ -109,7 +109,7 @@ func (h *Handler) state(name string) ([]byte, time.Duration) {
 	return s.text, max(time.Until(s.next), time.Millisecond)
 }
 
-// get forgets what it has of queues that may be gone once that is more than there are.
+// get clears the cache once it has more entries than queues exist.
 func (s *states) get(name string, queues int) *state {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -8,24 +8,24 @@ import (
 	"unicode/utf8"
 )
 
-// How much of a text is shown.
+// Numbers of bytes shown of a text.
 const (
-	textBefore     = 72  // of what two texts have in common, before the first difference
-	textAfter      = 160 // of each from there
+	textBefore     = 72  // common text before the first difference
+	textAfter      = 160 // text of each from there
 	attributesMost = 8
 	attributeMost  = 80
 )
 
-// Difference is where two texts begin to differ, each shortened. Equal texts have Byte -1
-// and their beginning in Common.
+// Difference is the first difference of two texts, both shortened. Equal texts have Byte
+// -1 and their beginning in Common.
 type Difference struct {
-	Byte   int    `json:"byte"` // offset of the first byte that differs
+	Byte   int    `json:"byte"` // offset of the first differing byte
 	Common string `json:"common"`
 	Own    string `json:"own,omitempty"`
 	Other  string `json:"other,omitempty"`
 }
 
-// Differ compares a text with the one that it is shown beside.
+// Differ compares a text with another text.
 func Differ(own, other string) Difference {
 	if own == other {
 		return Difference{Byte: -1, Common: shorten(own, textBefore+textAfter)}
@@ -35,7 +35,7 @@ func Differ(own, other string) Difference {
 		at++
 	}
 	d := Difference{Byte: at}
-	// Shown from the beginning of the character in which they differ.
+	// Start at the beginning of the differing character.
 	start := at
 	for start > 0 && start < len(own) && !utf8.RuneStart(own[start]) {
 		start--
@@ -52,7 +52,7 @@ func Differ(own, other string) Difference {
 	return d
 }
 
-// shorten cuts a text between characters, after about so many bytes.
+// shorten cuts a text between characters, after at most the given number of bytes.
 func shorten(s string, most int) string {
 	if len(s) <= most {
 		return s
@@ -63,7 +63,7 @@ func shorten(s string, most int) string {
 	return s[:most] + "…"
 }
 
-// Attributes lists in words in which attributes a message differs from another, by name.
+// Attributes describes each differing attribute of two messages, sorted by name.
 func Attributes(own, other map[string]string) []string {
 	names := map[string]bool{}
 	for name := range own {
@@ -82,14 +82,19 @@ func Attributes(own, other map[string]string) []string {
 		if len(out) == attributesMost {
 			return append(out, "…")
 		}
-		out = append(out, fmt.Sprintf("%s: %s, not %s", shorten(name, attributeMost), shown(a, has), shown(b, had)))
+		name = shorten(name, attributeMost)
+		switch {
+		case !had:
+			out = append(out, fmt.Sprintf("%s is %s; the other message has no %s", name, quoted(a), name))
+		case !has:
+			out = append(out, fmt.Sprintf("%s is missing; the other message has %s", name, quoted(b)))
+		default:
+			out = append(out, fmt.Sprintf("%s is %s instead of %s", name, quoted(a), quoted(b)))
+		}
 	}
 	return out
 }
 
-func shown(value string, is bool) string {
-	if !is {
-		return "absent"
-	}
+func quoted(value string) string {
 	return `"` + strings.ReplaceAll(shorten(value, attributeMost), `"`, `\"`) + `"`
 }

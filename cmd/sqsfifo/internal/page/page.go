@@ -1,16 +1,14 @@
-// Package page writes the HTML pages of the command: one file each, with everything in
-// it.
+// Package page writes the command's HTML pages, each as one self-contained file.
 //
-// Problem: a page about a log is opened from a disk, mailed, and kept; what is in the log
-// was written by strangers.
+// Problem: a page about a log is opened from a disk, mailed and kept, and strangers wrote
+// the log's content.
 //
-// Guarantee: a page loads nothing from anywhere. Its Content-Security-Policy allows the
-// one script and the one style that were written with it, by their hashes, so that markup
-// in a log cannot run even where a page would put it into the document. Data goes into an
-// inert element, as JSON that cannot end that element.
+// Guarantee: a page loads no other resource. Its Content-Security-Policy allows exactly
+// the page's script and style, by their hashes, so markup in a log cannot run even inside
+// the document. Data is stored in an inert element, as JSON that cannot end the element.
 //
-// Limits: the markup, style and scripts of a [Document] are trusted. The scripts have to
-// set what comes from data as text.
+// Limits: the markup, style and scripts of a [Document] are trusted. Scripts must insert
+// data as text.
 package page
 
 import (
@@ -23,16 +21,15 @@ import (
 	"strings"
 )
 
-// Document is what one page consists of, apart from the style and the scripts that all
-// pages share.
+// Document is the content of one page, without the common style and scripts.
 type Document struct {
 	Title   string
 	Markup  template.HTML // of the body
 	Style   string
-	Scripts []string // run in their order, in one scope
-	Data    []byte   // JSON as encoding/json writes it, with < escaped
+	Scripts []string // run in order, in one scope
+	Data    []byte   // JSON from encoding/json, with < escaped
 
-	// Connects lets the scripts talk to the server that the page came from.
+	// Connects lets the page fetch data and images from its own server.
 	Connects bool
 }
 
@@ -44,6 +41,11 @@ var (
 	//go:embed assets/marks.js
 	marksScript string
 )
+
+// Icon is the icon of the pages, an SVG image.
+//
+//go:embed assets/icon.svg
+var Icon string
 
 var document = template.Must(template.New("page").Parse(`<!doctype html>
 <html lang="en">
@@ -78,12 +80,12 @@ func (d Document) Write(w io.Writer) error {
 	})
 }
 
-// Policy is the page's Content-Security-Policy.
+// Policy returns the page's Content-Security-Policy.
 func (d Document) Policy() string {
 	style, script := d.parts()
 	policy := fmt.Sprintf("default-src 'none'; style-src '%s'; script-src '%s'; base-uri 'none'; form-action 'none'", hash(style), hash(script))
 	if d.Connects {
-		policy += "; connect-src 'self'"
+		policy += "; connect-src 'self'; img-src 'self'"
 	}
 	return policy
 }
@@ -98,7 +100,7 @@ func (d Document) parts() (style, script string) {
 	return baseStyle + d.Style, b.String()
 }
 
-// hash is the source expression that allows an inline element with the text.
+// hash returns the source expression that allows an inline element with the text.
 func hash(text string) string {
 	sum := sha256.Sum256([]byte(text))
 	return "sha256-" + base64.StdEncoding.EncodeToString(sum[:])

@@ -15,14 +15,14 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo"
 )
 
-// NotFIFOError is a queue that does not deduplicate. Nothing was sent.
+// NotFIFOError reports a queue without deduplication. No message was sent.
 type NotFIFOError struct{ QueueURL string }
 
 func (e *NotFIFOError) Error() string {
 	return fmt.Sprintf("%s is not a FIFO queue: it neither orders nor deduplicates, and nothing was sent; create a FIFO queue (a queue's type is fixed)", e.QueueURL)
 }
 
-// attributes is what the queue says of itself.
+// attributes reads the queue's attributes.
 func (p *prober) attributes(ctx context.Context) error {
 	if !strings.HasSuffix(p.QueueURL, ".fifo") {
 		return &NotFIFOError{p.QueueURL}
@@ -83,7 +83,7 @@ func (p *prober) contentBased(ctx context.Context) error {
 	return nil
 }
 
-// repeated sends the same message once more.
+// repeated sends the same message twice.
 func (p *prober) repeated(ctx context.Context) error {
 	first, again, err := p.twice(ctx, message{name: "a"}, message{name: "a"})
 	if err != nil {
@@ -104,7 +104,7 @@ func (p *prober) twice(ctx context.Context, a, b message) (first, second stored,
 	return first, second, err
 }
 
-// ownHash sends the body's hash as the ID.
+// ownHash sends the body's hash as the deduplication ID.
 func (p *prober) ownHash(ctx context.Context) error {
 	if !p.hashing {
 		p.add("body-hash", NotTried, "the queue does not hash bodies")
@@ -126,7 +126,7 @@ func (p *prober) ownHash(ctx context.Context) error {
 	return nil
 }
 
-// otherBody sends what differs in the body.
+// otherBody sends two messages with different bodies.
 func (p *prober) otherBody(ctx context.Context) error {
 	a, b, err := p.twice(ctx, message{name: "a"}, message{name: "b"})
 	if err != nil {
@@ -145,7 +145,7 @@ func (p *prober) otherBody(ctx context.Context) error {
 	return nil
 }
 
-// attributeOnly sends what differs in a message attribute.
+// attributeOnly sends two messages that differ only in an attribute.
 func (p *prober) attributeOnly(ctx context.Context) error {
 	attributes := map[string]types.MessageAttributeValue{"unique_key": {DataType: aws.String("String"), StringValue: aws.String("2")}}
 	a, b, err := p.twice(ctx, message{name: "a"}, message{name: "a", attributes: attributes})
@@ -193,7 +193,7 @@ func (p *prober) hiddenPayload(ctx context.Context) error {
 	return nil
 }
 
-// The interval is five minutes. The margins are for the way to the queue and back.
+// The interval is five minutes. The margins cover the time to the queue and back.
 const (
 	stillKnown = 5*time.Minute - 15*time.Second
 	forgotten  = 5*time.Minute + 5*time.Second

@@ -9,24 +9,25 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 )
 
-// UncleanError is a queue that must not be received from, because that might move
-// messages of others to a dead-letter queue. Nothing was received.
+// UncleanError reports a queue that must not be cleaned, because receives might move
+// foreign messages to a dead-letter queue. No message was received.
 type UncleanError struct{ Why string }
 
 func (e *UncleanError) Error() string {
 	return "nothing was received, and the probe's messages stay in the queue: " + e.Why
 }
 
-// inVain is how many answers with messages of others alone end the cleaning: they are given
-// back and may come again and again. Empty answers do so only when a message that an
-// answer had that was lost would be visible again: each of them waits a second.
+// inVain is the number of answers with only foreign messages that ends the cleaning:
+// these messages are given back and may return repeatedly. empty is the number of empty
+// answers that ends the cleaning. Each waits a second, so the messages of a lost answer
+// are visible again by then.
 const (
 	inVain = 3
 	empty  = hiddenFor + 2
 )
 
-// hiddenFor is how long a received message stays hidden if this process dies before it
-// gives the message back, in seconds.
+// hiddenFor is the time in seconds for which a received message stays hidden if this
+// process dies before giving it back.
 const hiddenFor = 10
 
 // clean receives and deletes the messages of this run.
@@ -50,7 +51,7 @@ func (p *prober) clean(ctx context.Context) error {
 			nothing++
 			continue
 		}
-		// Those of others first: they wait for nobody.
+		// Give back foreign messages first, without delay.
 		var own []types.Message
 		for _, m := range out.Messages {
 			if p.own(m) {
@@ -81,8 +82,8 @@ func (p *prober) clean(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// own reports whether this run sent the message: it has a message ID that SQS gave this
-// run, and is in a group of this run.
+// own reports whether this run sent the message: the message has an ID that SQS returned
+// to this run, and a group of this run.
 func (p *prober) own(m types.Message) bool {
 	if m.MessageId == nil || !p.ids[*m.MessageId] {
 		return false

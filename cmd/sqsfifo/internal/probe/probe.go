@@ -34,17 +34,17 @@ type Config struct {
 	// Source is the event_source of the messages: <organization>.<domain>.<pipeline>.
 	Source string
 
-	// Window waits for five minutes to see when the queue forgets.
+	// Window waits five minutes to test when the queue forgets a message.
 	Window bool
 
-	// Clean receives and deletes what was sent.
+	// Clean receives and deletes the messages of the run.
 	Clean bool
 }
 
-// Verdict is what a check came to.
+// Verdict is the result of a check.
 type Verdict string
 
-// The verdicts. Differs is a behaviour that the library does not expect of a queue.
+// Differs means that the queue behaves differently from the library's expectation.
 const (
 	AsExpected Verdict = "as_expected"
 	Differs    Verdict = "differs"
@@ -52,26 +52,25 @@ const (
 	NotTried   Verdict = "not_tried"
 )
 
-// Check is one question and its answer.
+// Check is one question with its answer.
 type Check struct {
 	Name    string  `json:"check"`
 	Verdict Verdict `json:"verdict"`
 	Answer  string  `json:"answer"`
 }
 
-// Report is what a probe found out.
+// Report is the result of a probe.
 type Report struct {
-	Run    string // in each message
+	Run    string // part of each message
 	Groups []string
 	Checks []Check
 
-	// Sent are the messages that the queue stored for this run, Deleted those of them that
-	// were deleted, and Returned counts how often a message of somebody else was received
-	// and given back.
+	// Sent counts the messages of this run stored by the queue, Deleted those deleted
+	// again, and Returned the receives of foreign messages, which were given back.
 	Sent, Deleted, Returned int
 }
 
-// Differs reports whether a check does.
+// Differs reports whether any check has the verdict Differs.
 func (r *Report) Differs() bool {
 	for _, c := range r.Checks {
 		if c.Verdict == Differs {
@@ -85,12 +84,12 @@ func (r *Report) Differs() bool {
 type prober struct {
 	Config
 	report  Report
-	ids     map[string]bool // message IDs of what the queue stored for this run
+	ids     map[string]bool // message IDs of this run
 	attrs   map[string]string
 	hashing bool // the queue hashes bodies
 }
 
-// Run probes a queue. With an error the report has what was found before it.
+// Run probes a queue. If it returns an error, the report has the checks before the error.
 func Run(ctx context.Context, c Config) (*Report, error) {
 	var random [6]byte
 	_, _ = rand.Read(random[:]) // never fails (crypto/rand)
@@ -99,7 +98,7 @@ func Run(ctx context.Context, c Config) (*Report, error) {
 	p.report.Groups = []string{"sqsfifo-probe-" + p.report.Run, "sqsfifo-probe-" + p.report.Run + "-2"}
 	err := p.run(ctx)
 	if c.Clean && len(p.ids) > 0 {
-		// What was sent is there, whatever ended the checks.
+		// Clean after any end of the checks.
 		limit, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
 		defer cancel()
 		err = errors.Join(err, p.clean(limit))
@@ -125,7 +124,7 @@ func (p *prober) add(name string, v Verdict, format string, args ...any) {
 	p.report.Checks = append(p.report.Checks, Check{name, v, fmt.Sprintf(format, args...)})
 }
 
-// body returns a marked body: an envelope with a number for each name.
+// body returns a marked body: an envelope with the given name.
 func (p *prober) body(name string) (string, error) {
 	at := time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
 	key, err := sqsfifo.JoinKey("sqsfifo-probe", p.report.Run, name)
@@ -139,7 +138,7 @@ func (p *prober) body(name string) (string, error) {
 	return string(body), err
 }
 
-// message is what is sent.
+// message is a message to send.
 type message struct {
 	name       string // of its body
 	group      int
@@ -147,10 +146,11 @@ type message struct {
 	attributes map[string]types.MessageAttributeValue
 }
 
-// stored is what SQS answered.
+// stored is SQS's answer.
 type stored struct{ id, sequence string }
 
-// send sends a message. Where the queue does not hash bodies, the hash goes with it.
+// send sends a message. If the queue does not hash bodies, send adds the hash as
+// deduplication ID.
 func (p *prober) send(ctx context.Context, m message) (stored, error) {
 	body, err := p.body(m.name)
 	if err != nil {
@@ -180,7 +180,7 @@ func (p *prober) send(ctx context.Context, m message) (stored, error) {
 	return s, nil
 }
 
-// refusedBy returns the code with which SQS refused a request, or "".
+// refusedBy returns the error code of SQS's refusal, or "".
 func refusedBy(err error) string {
 	var api smithy.APIError
 	if errors.As(err, &api) {

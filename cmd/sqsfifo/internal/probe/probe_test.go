@@ -30,7 +30,7 @@ func newQueue(t *testing.T, c sqstest.Config) *sqstest.Queue {
 	return q
 }
 
-// verdicts are the checks of a report by name.
+// verdicts returns the verdicts of a report by check name.
 func verdicts(r *probe.Report) map[string]string {
 	out := map[string]string{}
 	for _, c := range r.Checks {
@@ -117,7 +117,7 @@ func TestWindow(t *testing.T) {
 	})
 }
 
-// odd is a queue that is not as SQS is.
+// odd is a queue that deviates from SQS.
 type odd struct {
 	*sqstest.Queue
 	send func(*sqs.SendMessageInput)
@@ -187,7 +187,7 @@ func TestAttributesThatMayNotBeRead(t *testing.T) {
 	assert.Zero(t, r.Deleted)
 }
 
-// foreign sends messages that are nobody's business here, and returns their IDs.
+// foreign sends messages of other producers and returns their IDs.
 func foreign(t *testing.T, q *sqstest.Queue, groups, each int) map[string]bool {
 	t.Helper()
 	ids := map[string]bool{}
@@ -203,7 +203,7 @@ func foreign(t *testing.T, q *sqstest.Queue, groups, each int) map[string]bool {
 	return ids
 }
 
-// Whatever stands in the queue, nothing of others is deleted or stays hidden.
+// For any foreign messages in the queue, none is deleted or stays hidden.
 func TestForeignMessages(t *testing.T) {
 	for _, tc := range []struct{ groups, each int }{{0, 0}, {1, 1}, {3, 2}, {3, 30}, {40, 5}} {
 		t.Run(fmt.Sprintf("%d groups of %d", tc.groups, tc.each), func(t *testing.T) {
@@ -224,7 +224,7 @@ func TestForeignMessages(t *testing.T) {
 					assert.Equal(t, r.Sent, r.Deleted)
 					assert.Zero(t, r.Returned)
 				}
-				// They are all visible, at once.
+				// All of them are visible immediately.
 				seen := 0
 				for {
 					out, err := q.ReceiveMessage(t.Context(), &sqs.ReceiveMessageInput{QueueUrl: aws.String(q.URL()), MaxNumberOfMessages: 10})
@@ -261,7 +261,7 @@ func (l *lossy) ReceiveMessage(ctx context.Context, in *sqs.ReceiveMessageInput,
 	return l.Queue.ReceiveMessage(ctx, in)
 }
 
-// What a lost answer had is hidden for a while, and deleted then.
+// Messages of a lost answer are hidden for a time, and deleted afterwards.
 func TestCleanWaitsForWhatALostAnswerHad(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue(t, sqstest.Config{})
@@ -273,8 +273,8 @@ func TestCleanWaitsForWhatALostAnswerHad(t *testing.T) {
 	})
 }
 
-// A message that has an ID of this run but not its group, or the other way round, is
-// not of this run.
+// liar is a queue that returns messages with an ID of this run and another group, or the
+// reverse. Such messages do not belong to this run.
 type liar struct{ *sqstest.Queue }
 
 func (l liar) ReceiveMessage(ctx context.Context, in *sqs.ReceiveMessageInput, _ ...func(*sqs.Options)) (*sqs.ReceiveMessageOutput, error) {
@@ -296,7 +296,7 @@ func TestIDsAloneDoNotDelete(t *testing.T) {
 	assert.NotZero(t, r.Returned)
 }
 
-// A receive would bring the messages of others nearer to the dead letters.
+// A receive would move foreign messages closer to the dead-letter queue.
 func TestCleanRefusesDeadLetterQueues(t *testing.T) {
 	dead := newQueue(t, sqstest.Config{Name: "dead.fifo"})
 	q := newQueue(t, sqstest.Config{DeadLetterQueue: dead, MaxReceiveCount: 1})

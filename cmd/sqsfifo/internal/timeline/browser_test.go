@@ -16,7 +16,7 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
 )
 
-// simulated records what a queue does with the messages, in their order.
+// simulated records the simulated outcomes of the messages, in order.
 func simulated(t testing.TB, messages []sqstest.TimedMessage, replay func(int) int32) *Recorder {
 	t.Helper()
 	s, err := sqstest.NewSimulation(sqstest.Config{})
@@ -31,7 +31,7 @@ func simulated(t testing.TB, messages []sqstest.TimedMessage, replay func(int) i
 	return r
 }
 
-// few has each kind of finding, and what a stranger may write.
+// few has each kind of finding, and hostile texts.
 func few() []sqstest.TimedMessage {
 	const hostile = "</script><script>document.title='broken'</script>"
 	send := func(at int, group, body string, attributes map[string]string) sqstest.TimedMessage {
@@ -81,8 +81,7 @@ func TestPageInBrowser(t *testing.T) {
 		}
 		return 0
 	})
-	whatIfs := []WhatIf{{Name: "as it is", Messages: 14}, {Name: "the interval were 10m0s", Vanished: 2}}
-	tab.File(pageOf(t, r, Options{Files: []string{"events.jsonl"}, Scope: "queue", Replays: []time.Duration{6 * time.Minute}, Texts: true, WhatIfs: whatIfs}))
+	tab.File(pageOf(t, r, Options{Files: []string{"events.jsonl"}, Scope: "queue", Replays: []time.Duration{6 * time.Minute}, Texts: true}))
 	tab.Until("document.body.dataset.opened")
 
 	text := func(selector string) string {
@@ -92,46 +91,55 @@ func TestPageInBrowser(t *testing.T) {
 		return browsertest.Value[bool](tab, fmt.Sprintf("!document.querySelector(%q).hidden", selector))
 	}
 
-	// The counts are those of the recorder.
+	// The counts equal the recorder's counts.
 	for kind, name := range []string{"lost", "bodies", "again", "refused", "duplicate", "delivered"} {
 		assert.Equal(t, fmt.Sprint(r.kinds[kind]), attribute(tab, name), name)
 		assert.Positive(t, r.kinds[kind], name)
 	}
 	assert.Contains(t, text("#about"), "14 messages in 8 groups")
 	assert.Contains(t, text("#findings-title"), "Findings · 8")
-	assert.Contains(t, text("#what-if"), "the interval were 10m0s")
 	tab.Picture("timeline-few-light")
 
-	// What strangers wrote is text, and what cannot be seen is spelled out.
+	// Foreign markup is shown as text, and invisible characters are spelled out.
 	assert.Equal(t, "sqsfifo simulate", browsertest.Value[string](tab, "document.title"))
-	tab.Until("document.querySelectorAll('#report-rows tr').length === 8") // is made when there is time
+	tab.Until("document.querySelectorAll('#report-rows tr').length === 8") // created when the browser is idle
 	assert.Contains(t, text("#report"), `a\u202eb</script>`)
 	assert.False(t, browsertest.Value[bool](tab, `document.documentElement.innerText.includes("\u202e")`))
 
-	// Hovering over a mark says why, with the first difference marked.
-	at := browsertest.Value[struct{ X, Y float64 }](tab, "sqsfifoPage.mark(4)")
+	// Hovering over a mark shows the reason, with the first difference highlighted.
+	at := browsertest.Value[struct{ X, Y float64 }](tab, "sqsfifoPage.mark(5)")
 	tab.Move(at.X, at.Y)
 	tab.Until("!document.getElementById('card').hidden")
-	assert.Contains(t, text("#card"), "#4 LOST")
-	assert.Contains(t, text("#card"), "accepted 20 s before with message #0")
-	assert.Contains(t, text("#card"), `unique_key: "2025-12-20", not "2025-12-04"`)
+	assert.Contains(t, text("#card"), "#5 LOST")
+	assert.Contains(t, text("#card"), "accepted 20 s before with message #1")
+	assert.Contains(t, text("#card"), `unique_key is "2025-12-20" instead of "2025-12-04"`)
 	tab.Picture("timeline-few-hover")
 
-	// A click on a finding selects it; the card marks where the bodies differ.
-	tab.Click(`#list button[data-number="6"]`)
-	assert.Equal(t, "6", attribute(tab, "selected"))
-	tab.Until("!document.getElementById('card').hidden && document.getElementById('card').dataset.number === '6'")
+	// A click on a finding selects it; the card highlights the difference of the bodies.
+	// A view that contains the mark stays unchanged, and the list keeps the focus.
+	type state struct{ From, To, Top float64 }
+	view := func() state {
+		return browsertest.Value[state](tab, "({from: sqsfifoPage.view.from, to: sqsfifoPage.view.to, top: document.getElementById('scroll').scrollTop})")
+	}
+	before := view()
+	tab.Click(`#list button[data-number="7"]`)
+	assert.Equal(t, "7", attribute(tab, "selected"))
+	assert.Equal(t, before, view())
+	assert.Equal(t, "7", browsertest.Value[string](tab, "document.activeElement.dataset.number || ''"))
+	tab.Until("!document.getElementById('card').hidden && document.getElementById('card').dataset.number === '7'")
 	assert.Equal(t, "2", text("#card .differs"), "12 instead of 10")
 	assert.Contains(t, text("#card"), "the first byte that differs is at offset")
-	tab.Click("#card button") // go to #3
-	assert.Equal(t, "3", attribute(tab, "selected"))
+	tab.Click("#card button") // go to #4
+	assert.Equal(t, "4", attribute(tab, "selected"))
 
-	// Tiles and chips narrow the list, and the lanes.
+	// Tiles and chips filter the list and the lanes.
 	tab.Click(`#tiles [data-kind="lost"]`)
 	assert.Equal(t, fmt.Sprint(r.kinds[Lost]), attribute(tab, "listed"))
 	assert.Equal(t, "true", browsertest.Value[string](tab, `document.querySelector('#tiles [data-kind="lost"]').getAttribute("aria-pressed")`))
 	tab.Click(`#chips [data-cause="lost:other group"]`)
 	assert.Equal(t, "1", attribute(tab, "listed"))
+	assert.Equal(t, []string{"lost:other group"}, browsertest.Value[[]string](tab, `[...document.querySelectorAll('[aria-pressed="true"]')].map((b) => b.dataset.cause || b.dataset.kind || b.id)`),
+		"the tile shows more than the chip")
 	tab.Keys(kb.Escape, kb.Escape)
 	assert.Equal(t, "8", attribute(tab, "listed"))
 
@@ -145,16 +153,16 @@ func TestPageInBrowser(t *testing.T) {
 	search("landsat/LC08_047027")
 	assert.Equal(t, "1", attribute(tab, "listed"), "by the key of a finding")
 	search(r.all.last.id[:12])
-	assert.Contains(t, text("#found"), "0 groups, 3 messages", "#2, #5 and #13 have one ID")
-	search("#5")
-	assert.Equal(t, "5", attribute(tab, "selected"))
+	assert.Contains(t, text("#found"), "0 groups, 3 messages", "#3, #6 and #14 have one ID")
+	search("#6")
+	assert.Equal(t, "6", attribute(tab, "selected"))
 	search("#99")
 	assert.Equal(t, "no such message", text("#found"))
 	tab.Enter("#search", " ")
 	tab.Until("sqsfifoPage.view.search === ''")
 	tab.Keys(kb.Escape)
 
-	// Keys: zoom, pan, the next finding.
+	// Keys: zoom, pan, next finding.
 	length := func() float64 { return browsertest.Value[float64](tab, "sqsfifoPage.view.to - sqsfifoPage.view.from") }
 	browsertest.Value[bool](tab, "document.getElementById('scroll').focus() || true")
 	tab.Keys("0")
@@ -177,14 +185,14 @@ func TestPageInBrowser(t *testing.T) {
 
 	// The wheel zooms around the pointer.
 	tab.Keys("0", kb.Escape)
-	at = browsertest.Value[struct{ X, Y float64 }](tab, "sqsfifoPage.mark(6)")
-	tab.Until("document.getElementById('card').hidden") // which would catch the wheel
+	at = browsertest.Value[struct{ X, Y float64 }](tab, "sqsfifoPage.mark(7)")
+	tab.Until("document.getElementById('card').hidden") // the card would catch the wheel
 	tab.Wheel(at.X, at.Y, -240)
 	tab.Until("sqsfifoPage.view.to - sqsfifoPage.view.from < " + fmt.Sprint(whole*0.9))
-	after := browsertest.Value[struct{ X, Y float64 }](tab, "sqsfifoPage.mark(6)")
+	after := browsertest.Value[struct{ X, Y float64 }](tab, "sqsfifoPage.mark(7)")
 	assert.InDelta(t, at.X, after.X, 2)
 
-	// Dark, as the system has it; the button chooses.
+	// The system's dark mode applies; the button overrides it.
 	assert.Equal(t, "light", browsertest.Value[string](tab, "document.documentElement.dataset.theme"))
 	tab.Dark(true)
 	tab.Until("document.documentElement.dataset.theme === 'dark'")
@@ -192,7 +200,7 @@ func TestPageInBrowser(t *testing.T) {
 	tab.Click("#theme")
 	assert.Equal(t, "light", browsertest.Value[string](tab, "document.documentElement.dataset.theme"))
 
-	// Nothing of a tile or the header is cut at 1,280.
+	// At 1,280 pixels no text of the tiles or the header is cut.
 	tab.Size(1280, 800)
 	cut := browsertest.Value[[]string](tab, `[...document.querySelectorAll("#tiles button, #tiles span, header button, header select, #legend span")].filter((e) => e.scrollWidth > e.clientWidth + 1 && getComputedStyle(e).display !== "inline").map((e) => e.innerText)`)
 	assert.Empty(t, cut)
@@ -200,7 +208,7 @@ func TestPageInBrowser(t *testing.T) {
 	assert.True(t, visible("#tiles"))
 	tab.Picture("timeline-few-1280")
 
-	// On paper: the tiles, and the findings as a table.
+	// Print shows the tiles and a table of findings.
 	tab.Print()
 	shows := func(selector string) bool {
 		return browsertest.Value[bool](tab, fmt.Sprintf("(() => { const box = document.querySelector(%q).getBoundingClientRect(); return box.width > 0 && box.left >= 0 && box.left < 1280 })()", selector))
@@ -212,7 +220,63 @@ func TestPageInBrowser(t *testing.T) {
 	tab.Picture("timeline-few-print")
 }
 
-// The page of a log of 100,000 messages, and how fast it is here.
+// overlaps returns an expression: whether the boxes of two elements overlap by more than
+// a pixel.
+func overlaps(a, b string) string {
+	return fmt.Sprintf(`(() => { const a = document.querySelector(%q).getBoundingClientRect(), b = document.querySelector(%q).getBoundingClientRect();
+return Math.min(a.right, b.right) - Math.max(a.left, b.left) > 1 && Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top) > 1 })()`, a, b)
+}
+
+// At any screen width, lanes and list are visible together, no text of the list is cut,
+// and the card covers neither the list nor its own mark.
+func TestPageFitsWindow(t *testing.T) {
+	tab := browsertest.Open(t)
+	r := simulated(t, few(), func(i int) int32 { return int32(i / 12) })
+	file := pageOf(t, r, Options{Files: []string{"events.jsonl"}, Scope: "queue", Replays: []time.Duration{6 * time.Minute}, Texts: true})
+	for _, size := range []struct{ width, height int64 }{{1280, 800}, {820, 900}, {390, 844}, {390, 640}} {
+		tab.Size(size.width, size.height)
+		tab.File(file)
+		tab.Until("document.body.dataset.opened")
+		name := fmt.Sprintf("%dx%d", size.width, size.height)
+		assert.LessOrEqual(t, browsertest.Value[int64](tab, "document.documentElement.scrollWidth"), size.width, name)
+		for _, part := range []string{"#stage", "#list", "#scroll"} {
+			assert.GreaterOrEqual(t, browsertest.Value[float64](tab, fmt.Sprintf("document.querySelector(%q).clientHeight", part)), 100.0, "%s %s", name, part)
+		}
+		assert.Empty(t, browsertest.Value[[]string](tab, `[...document.querySelectorAll("#list .what, #list .why, #tiles .name, header button")].filter((e) => e.getClientRects().length && (e.scrollWidth > e.clientWidth + 1 && e.clientWidth || e.scrollHeight > e.clientHeight + 1 && e.clientHeight)).map((e) => e.innerText)`), name)
+		if size.width < 500 {
+			tab.Click("#zoom-in")
+			assert.Less(t, browsertest.Value[float64](tab, "sqsfifoPage.view.to - sqsfifoPage.view.from"), 800_000.0, name)
+			tab.Click("#fit")
+		}
+		for _, number := range []string{"5", "6", "7", "13"} {
+			tab.Click(fmt.Sprintf("#list button[data-number='%s']", number))
+			tab.Until(fmt.Sprintf("!document.getElementById('card').hidden && document.getElementById('card').dataset.number === '%s'", number))
+			assert.False(t, browsertest.Value[bool](tab, overlaps("#card", "#side")), "%s: the card of #%s covers the list", name, number)
+			assert.False(t, browsertest.Value[bool](tab, fmt.Sprintf(`(() => { const at = sqsfifoPage.mark(%s), box = document.getElementById("card").getBoundingClientRect();
+return at.x > box.left && at.x < box.right && at.y > box.top && at.y < box.bottom })()`, number)), "%s: the card of #%s covers its mark", name, number)
+			assert.GreaterOrEqual(t, browsertest.Value[float64](tab, "document.getElementById('card').offsetHeight"), 80.0, name)
+		}
+		tab.Picture("timeline-fits-" + name)
+	}
+}
+
+// Two fingers zoom in: the times under the fingers stay there.
+func TestPinch(t *testing.T) {
+	tab := browsertest.Open(t)
+	tab.Size(390, 844)
+	tab.File(pageOf(t, simulated(t, few(), func(int) int32 { return 0 }), Options{Files: []string{"events.jsonl"}, Scope: "queue"}))
+	tab.Until("document.body.dataset.opened")
+	length := func() float64 { return browsertest.Value[float64](tab, "sqsfifoPage.view.to - sqsfifoPage.view.from") }
+	before := length()
+	y := browsertest.Value[float64](tab, "document.getElementById('scroll').getBoundingClientRect().top + 100")
+	tab.Touch([]float64{200, y}, []float64{260, y})
+	tab.Touch([]float64{170, y}, []float64{290, y})
+	tab.Touch()
+	assert.InDelta(t, before/2, length(), before/20)
+	assert.Equal(t, "", attribute(tab, "selected"), "two fingers are not a click")
+}
+
+// The page of a log with 100,000 messages, with timings.
 func TestLargePageInBrowser(t *testing.T) {
 	if testing.Short() {
 		t.Skip("100,000 messages")
@@ -229,7 +293,7 @@ func TestLargePageInBrowser(t *testing.T) {
 	t.Logf("%d bytes, opened in %s ms, first picture of %s shapes", info.Size(), attribute(tab, "opened"), attribute(tab, "shapes"))
 	tab.Picture("timeline-100k-dark")
 	counted := ""
-	for x := 600.0; x < 900 && counted == ""; x += 13 { // beside the findings
+	for x := 600.0; x < 900 && counted == ""; x += 13 { // next to the findings
 		tab.Move(x, 300)
 		counted = browsertest.Value[string](tab, "document.getElementById('card').hidden || document.getElementById('card').dataset.number ? '' : document.getElementById('card').innerText")
 	}
@@ -240,19 +304,19 @@ func TestLargePageInBrowser(t *testing.T) {
 		assert.Less(t, m.Shapes, 25_000.0)
 		assert.Positive(t, m.FPS)
 	}
-	// From finding to finding, each with its card, wherever its lane is.
+	// From finding to finding, each with its card, in any lane.
 	for i := range 5 {
 		tab.Click(fmt.Sprintf("#list .item[aria-posinset='%d'] button", i+1))
 		tab.Until("!document.getElementById('card').hidden && document.getElementById('card').dataset.number === document.body.dataset.selected")
 	}
 	tab.Keys(kb.Escape, kb.Escape)
 
-	// Deep in, each message is drawn.
+	// At high zoom, each message is drawn.
 	browsertest.Value[bool](tab, "sqsfifoPage.select(50000) || true")
 	tab.Until("document.body.dataset.detailed === 'true' && document.body.dataset.selected === '50000'")
 	tab.Picture("timeline-100k-zoom")
 	tab.Click("#expand")
-	tab.Until("document.getElementById('expand').getAttribute('aria-pressed') === 'true'")
+	tab.Until("document.getElementById('expand').innerText === 'Collapse all'")
 	tab.Picture("timeline-100k-expanded")
 	m := browsertest.Value[struct{ FPS, Work, Shapes float64 }](tab, "sqsfifoPage.fps(2, 1)")
 	t.Logf("all lanes open, the whole log: %.0f frames/s, %.1f ms of work a frame, %.0f shapes", m.FPS, m.Work, m.Shapes)
@@ -260,7 +324,7 @@ func TestLargePageInBrowser(t *testing.T) {
 	tab.Picture("timeline-100k-expanded-whole")
 }
 
-// varied is a log with findings, the same each time.
+// varied returns a log with findings, equal in each run.
 func varied(n, groups int, span time.Duration) []sqstest.TimedMessage {
 	rng := rand.New(rand.NewPCG(1, 1))
 	out := make([]sqstest.TimedMessage, 0, n)

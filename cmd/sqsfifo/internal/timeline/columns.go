@@ -6,40 +6,40 @@ import (
 	"encoding/hex"
 )
 
-// columns has a column for each member of a message, so that what is alike stands
-// together and differences between neighbours are small. The page's data.js reads it.
+// columns has one column per member of a message, so that similar values are adjacent and
+// differences between neighbours are small. The page's data.js reads the columns.
 type columns struct {
 	count int
 	last  row
 
-	number []byte // difference to the row before, less one
-	at     []byte // ms after the row before
+	number []byte // difference to the previous row, minus one
+	at     []byte // ms after the previous row
 	group  []byte // index
 	flags  []byte
-	id     []byte // of those that were not suppressed or refused: 8 bytes of the hash, or an index of names
-	of     []byte // of the suppressed: how many messages before
-	other  []byte // of the colliding: how many messages before
-	errors []byte // of the refused: index
+	id     []byte // of stored messages: 8 bytes of the hash, or an index of names
+	of     []byte // of suppressed messages: distance to the original
+	other  []byte // of colliding messages: distance to the other
+	errors []byte // of refused messages: index
 	source []byte // index
-	line   []byte // difference to the row before of the same source
+	line   []byte // difference to the same source's previous row
 
 	names, texts index
 	sources      map[Place]int // by Place without Line
 	sourceList   []source
-	lines        []int32 // the last of each source
+	lines        []int32 // last line of each source
 }
 
-// source is a file, or a replay of one.
+// source is a file or a replay of a file.
 type source struct {
 	File   int32 `json:"file"`
 	Replay int32 `json:"replay"`
 }
 
 func newColumns() *columns {
-	return &columns{last: row{number: -1}, names: newIndex(), texts: newIndex(), sources: map[Place]int{}}
+	return &columns{names: newIndex(), texts: newIndex(), sources: map[Place]int{}}
 }
 
-// namedMost is how much of an ID is shown that is not a hash.
+// namedMost is the number of bytes shown of an ID that is not a hash.
 const namedMost = 48
 
 func (c *columns) add(m row) {
@@ -59,7 +59,7 @@ func (c *columns) add(m row) {
 		c.id = binary.AppendUvarint(c.id, uint64(c.names.of(shortened(m.id, namedMost))))
 	default:
 		var head [8]byte
-		_, _ = hex.Decode(head[:], []byte(m.id[:min(len(m.id), 16)])) // zeros for a message whose ID is not known
+		_, _ = hex.Decode(head[:], []byte(m.id[:min(len(m.id), 16)])) // zeros for an unknown ID
 		c.id = append(c.id, head[:]...)
 	}
 	if m.flags&flagCollides != 0 {
@@ -80,7 +80,7 @@ func (c *columns) add(m row) {
 	c.count++
 }
 
-// isHash reports whether the ID is the SHA-256 of a body, as SQS writes it.
+// isHash reports whether the ID is a body's SHA-256 in SQS's form.
 func isHash(id string) bool {
 	if len(id) != 64 {
 		return false
@@ -120,7 +120,7 @@ func (x *index) of(s string) int {
 	return n
 }
 
-// packed is the columns in the page's data.
+// packed is the form of columns in the page's data.
 type packed struct {
 	Count   int      `json:"count"`
 	Number  string   `json:"number"`
@@ -144,7 +144,7 @@ func (c *columns) pack(complete bool) packed {
 		Count: c.count, At: b64(c.at), Group: b64(c.group), Flags: b64(c.flags), ID: b64(c.id), Of: b64(c.of), Other: b64(c.other),
 		Errors: b64(c.errors), Source: b64(c.source), Line: b64(c.line), Sources: c.sourceList, Names: c.names.list, Texts: c.texts.list,
 	}
-	if !complete { // else they count from zero
+	if !complete { // otherwise numbers count from one
 		p.Number = b64(c.number)
 	}
 	return p

@@ -5,8 +5,8 @@ import (
 	"encoding/binary"
 )
 
-// bins counts the messages of each kind over the whole log: binCount bins that become
-// wider as the log becomes longer.
+// bins counts the messages of each kind over the whole log, in binCount bins whose width
+// grows with the log.
 type bins struct {
 	start, width int64 // ms
 	counts       [kindCount][binCount]uint32

@@ -9,22 +9,23 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
 )
 
-// text is what a finding's message and the one that it names contain. The recorder never
-// has a body; it is read again, for findings alone.
+// text is the content of a finding's message and of the related message. The recorder
+// never stores bodies; the caller reads them again, for findings only.
 type text struct {
 	own, other Place
-	with       int // number of the other message, -1 if there is none
+	with       int // number of the related message; 0 for none
 	contents   [2]sqstest.TimedMessage
 	has        [2]bool
 }
 
-// Wanted returns the lines whose messages the page would show, by file and line, each
-// once, with Replay zero. The caller reads them again and passes them to SetTexts.
+// Wanted returns the lines whose messages the page would show, sorted by file and line
+// without repetition, with Replay zero. The caller reads these lines again and passes
+// them to SetTexts.
 func (r *Recorder) Wanted() []Place {
 	var out []Place
 	for _, t := range r.texts {
 		out = append(out, Place{File: t.own.File, Line: t.own.Line})
-		if t.with >= 0 {
+		if t.with > 0 {
 			out = append(out, Place{File: t.other.File, Line: t.other.Line})
 		}
 	}
@@ -32,11 +33,11 @@ func (r *Recorder) Wanted() []Place {
 	return slices.Compact(out)
 }
 
-// SetTexts takes the messages of wanted lines.
+// SetTexts stores the messages of wanted lines.
 func (r *Recorder) SetTexts(of func(Place) (sqstest.TimedMessage, bool)) {
 	for _, t := range r.texts {
 		t.contents[0], t.has[0] = of(Place{File: t.own.File, Line: t.own.Line})
-		if t.with >= 0 {
+		if t.with > 0 {
 			t.contents[1], t.has[1] = of(Place{File: t.other.File, Line: t.other.Line})
 		}
 	}
@@ -59,7 +60,7 @@ func (r *Recorder) packTexts() []packedText {
 		p := packedText{Number: number, With: t.with}
 		own := t.contents[0]
 		switch {
-		case t.with >= 0 && t.has[1]:
+		case t.with > 0 && t.has[1]:
 			p.Body = page.Differ(own.Body, t.contents[1].Body)
 			p.Attributes = page.Attributes(own.Attributes, t.contents[1].Attributes)
 		default:
@@ -71,13 +72,13 @@ func (r *Recorder) packTexts() []packedText {
 	return out
 }
 
-// causeOf groups the findings of a kind.
+// causeOf returns the cause of a finding, for groups of findings.
 func causeOf(k Kind, m Message) cause {
 	switch k {
 	case Lost:
 		return cause{k, "other " + strings.Join(m.Outcome.Lost, " and ")}
 	case Refused:
-		// The text up to the first colon names the error; what follows names values.
+		// The text before the first colon names the error; the rest has values.
 		name, _, _ := strings.Cut(m.Outcome.Err.Error(), ":")
 		if runes := []rune(name); len(runes) > 40 {
 			name = string(runes[:40])

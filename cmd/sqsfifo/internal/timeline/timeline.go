@@ -1,27 +1,28 @@
-// Package timeline makes the page of "sqsfifo simulate --html": what became of each
+// Package timeline creates the page of "sqsfifo simulate --html": the outcome of each
 // message of a log, by message group and time.
 //
-// Problem: of millions of messages a few vanish or are doubled, and a table of outcomes
-// does not show which, when and because of what.
+// Problem: of millions of messages a few are lost or doubled. A table of outcomes does
+// not show the affected messages, their times and the causes.
 //
-// Guarantee: the page is one file, see package page. It has every message of a log of up
-// to [MaxMessages], and of a longer one the counts and the findings. What a [Recorder]
-// holds has bounds: beyond MaxMessages it follows the deduplication interval, and not the
-// length of the log. Of bodies and attributes the page has those of findings, shortened,
-// and only what [Recorder.SetTexts] was given.
+// Guarantee: the page is one file; see package page. For a log of up to [MaxMessages] the
+// page has every message, for a longer log the counts and findings. A [Recorder]'s memory
+// is bounded: beyond MaxMessages it grows with the deduplication interval, not with the
+// log. The page has bodies and attributes of findings only, shortened, and only those
+// passed to [Recorder.SetTexts].
 //
-// Limits: times are shown in milliseconds. Of a longer log there are at most
-// [MaxFindings] of each kind, and of any at most [MaxTexts] of each kind with their texts.
-// Beyond [MaxGroups] groups share a lane.
+// Limits: times are shown in milliseconds. A longer log shows at most [MaxFindings] of
+// each kind, and any log at most [MaxTexts] texts of each kind. Groups beyond [MaxGroups]
+// share a lane.
 package timeline
 
 import (
 	"time"
 
+	"github.com/kansas-frontier-matrix/sqsfifo/cmd/sqsfifo/internal/recent"
 	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
 )
 
-// The bounds of a page.
+// Limits of a page.
 const (
 	MaxMessages = 1_000_000
 	MaxFindings = 5_000
@@ -34,7 +35,7 @@ type Place struct {
 	File, Replay, Line int32
 }
 
-// Message is one message of the log. Group may be empty where SQS refused it.
+// Message is one message of the log. Group may be empty if SQS refused the message.
 type Message struct {
 	At      time.Time
 	Group   string
@@ -42,15 +43,15 @@ type Message struct {
 	Outcome sqstest.Outcome
 }
 
-// Kind is what became of a message, the worst first: a message that is of several kinds
-// counts under the first.
+// Kind is the outcome of a message, worst first: a message of several kinds counts under
+// the first.
 type Kind int
 
 // The kinds.
 const (
-	Lost      Kind = iota // suppressed, although it differs from the original
+	Lost      Kind = iota // suppressed although it differs from the original
 	Bodies                // has the dedupe_key of a message with another body
-	Again                 // of a replay, and delivered once more
+	Again                 // replayed and delivered a second time
 	Refused               // by SQS
 	Duplicate             // suppressed, and equal to the original
 	Delivered
@@ -61,63 +62,44 @@ const (
 // isFinding reports whether the page lists messages of the kind.
 func (k Kind) isFinding() bool { return k < Duplicate }
 
-// kindOf returns the kind of a message.
-func kindOf(m Message) Kind {
+// KindOf returns the kind of a message with this outcome. replayed reports that the
+// message is part of a replay.
+func KindOf(o sqstest.Outcome, replayed bool) Kind {
 	switch {
-	case len(m.Outcome.Lost) > 0:
+	case len(o.Lost) > 0:
 		return Lost
-	case m.Outcome.Collides >= 0:
+	case o.Collides >= 0:
 		return Bodies
-	case m.Outcome.Verdict == sqstest.Refused:
+	case o.Verdict == sqstest.Refused:
 		return Refused
-	case m.Outcome.Verdict == sqstest.Suppressed:
+	case o.Verdict == sqstest.Suppressed:
 		return Duplicate
-	case m.Place.Replay > 0:
+	case replayed:
 		return Again
 	}
 	return Delivered
 }
 
-// Options say what is shown around the messages.
+// Options describe the input of the page.
 type Options struct {
 	Files   []string
 	Scope   string
 	Replays []time.Duration
-	WhatIfs []WhatIf
-	Texts   bool // say that there are none if false
+	Texts   bool // false: the page says that texts are missing
 }
 
-// WhatIf is what becomes of the same messages under another condition. The first of a
-// list is what happened.
-type WhatIf struct {
-	Name string `json:"name"`
-
-	Messages   int `json:"messages"`
-	Delivered  int `json:"delivered"`
-	Suppressed int `json:"suppressed"`
-	Lost       int `json:"lost"` // of those that were suppressed
-	Refused    int `json:"refused"`
-
-	// Vanished were delivered in fact and would be suppressed. Doubled would be
-	// delivered although they were suppressed as equal to their original, or are sent
-	// only then. Saved were lost in fact and would be delivered.
-	Vanished int `json:"vanished"`
-	Doubled  int `json:"doubled"`
-	Saved    int `json:"saved"`
-}
-
-// Recorder takes the messages in the order of the simulation and writes the page. Create
-// one with [NewRecorder].
+// Recorder records messages in simulation order and writes the page. Create it with
+// [NewRecorder].
 type Recorder struct {
 	count       int
 	first, last int64 // ms since 1970
 	kinds       [kindCount]int
 	groups      groups
 	all         *columns // nil beyond MaxMessages
-	kept        []row    // findings, for when all is nil, by number
+	kept        []row    // findings for a nil all, by number
 	keptOf      [kindCount]int
 	causes      map[cause]int
-	recent      recent
+	recent      recent.Messages[recentMessage]
 	bins        bins
 	texts       map[int]*text
 	textsOf     [kindCount]int
@@ -129,20 +111,27 @@ func NewRecorder() *Recorder {
 	return &Recorder{groups: newGroups(), all: newColumns(), causes: map[cause]int{}, texts: map[int]*text{}, most: MaxMessages}
 }
 
-// cause is why a finding is one, as the list groups them.
+// cause is the reason of a finding; the list groups findings by cause.
 type cause struct {
 	Kind Kind
 	Text string
 }
 
-// row is a message as the page has it.
+// recentMessage is the part of a message needed by later findings.
+type recentMessage struct {
+	at    int64
+	group uint32
+	place Place
+}
+
+// row is a message in the page's data.
 type row struct {
-	number     int
+	number     int // in the log and its replays, from 1
 	at         int64
 	group      uint32
 	flags      byte
 	id, errors string
-	of, other  int
+	of, other  int // numbers; 0 for none
 	place      Place
 }
 
@@ -150,15 +139,15 @@ type row struct {
 const (
 	flagSuppressed = 1 << iota
 	flagRefused
-	flagAttributes // lost
+	flagAttributes // attributes were lost
 	flagGroup
 	flagBody
 	flagCollides
 	flagReplayed
-	flagNamed // its ID is not a hash
+	flagNamed // the ID is not a hash
 )
 
-// Add takes the next message.
+// Add records the next message.
 func (r *Recorder) Add(m Message) {
 	at := m.At.UnixMilli()
 	if r.count == 0 {
@@ -166,14 +155,13 @@ func (r *Recorder) Add(m Message) {
 		r.bins.start = at
 	}
 	r.last = at
-	kind := kindOf(m)
-	number := r.count
+	kind := KindOf(m.Outcome, m.Place.Replay > 0)
 	r.count++
 	r.kinds[kind]++
 	group := r.groups.of(m.Group)
 	r.groups.counts[group][kind]++
 	r.bins.add(at, kind)
-	out := row{number: number, at: at, group: group, flags: flagsOf(m), of: m.Outcome.Of, other: m.Outcome.Collides, place: m.Place}
+	out := row{number: r.count, at: at, group: group, flags: flagsOf(m), of: m.Outcome.Of + 1, other: m.Outcome.Collides + 1, place: m.Place}
 	if m.Outcome.Err != nil {
 		out.errors = m.Outcome.Err.Error()
 	}
@@ -193,7 +181,7 @@ func (r *Recorder) Add(m Message) {
 	if kind.isFinding() {
 		r.find(kind, m, out)
 	}
-	r.recent.add(out)
+	r.recent.Add(m.At, recentMessage{at, group, m.Place})
 }
 
 func flagsOf(m Message) (flags byte) {
@@ -222,15 +210,15 @@ func flagsOf(m Message) (flags byte) {
 	return flags
 }
 
-// find keeps a finding, and the message that it names.
+// find stores a finding and the related message.
 func (r *Recorder) find(kind Kind, m Message, found row) {
 	r.causes[causeOf(kind, m)]++
 	if r.keptOf[kind] < MaxFindings {
 		r.keptOf[kind]++
 		r.kept = append(r.kept, found)
 		for _, number := range []int{found.of, found.other} {
-			if was, ok := r.recent.of(number); ok {
-				named := row{number: number, at: was.at, group: was.group, of: -1, other: -1, place: was.place}
+			if was, ok := r.recent.Of(number); ok {
+				named := row{number: number, at: was.at, group: was.group, place: was.place}
 				r.kept = append(r.kept, named)
 			}
 		}
@@ -239,13 +227,13 @@ func (r *Recorder) find(kind Kind, m Message, found row) {
 		return
 	}
 	r.textsOf[kind]++
-	t := &text{own: m.Place, with: -1}
+	t := &text{own: m.Place}
 	if kind != Refused {
-		t.with = m.Outcome.Of
+		t.with = found.of
 		if kind == Bodies {
-			t.with = m.Outcome.Collides
+			t.with = found.other
 		}
-		if was, ok := r.recent.of(t.with); ok {
+		if was, ok := r.recent.Of(t.with); ok {
 			t.other = was.place
 		}
 	}

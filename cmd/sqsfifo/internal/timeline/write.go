@@ -38,7 +38,7 @@ type contents struct {
 	IntervalMS  int64        `json:"interval_ms"`
 	ReplaysMS   []int64      `json:"replays_ms"`
 	Messages    int          `json:"messages"`
-	Complete    bool         `json:"complete"` // it has every message
+	Complete    bool         `json:"complete"` // has every message
 	First       int64        `json:"first"`    // ms since 1970
 	Last        int64        `json:"last"`
 	Kinds       []int        `json:"kinds"` // counts
@@ -50,7 +50,6 @@ type contents struct {
 	Begin       int64        `json:"begin"` // time of the first row
 	HasTexts    bool         `json:"has_texts"`
 	Texts       []packedText `json:"texts"`
-	WhatIfs     []WhatIf     `json:"what_ifs"`
 }
 
 type packCause struct {
@@ -59,10 +58,10 @@ type packCause struct {
 	Count int    `json:"count"`
 }
 
-// interval is that of SQS, which has no setting for it.
+// interval is SQS's fixed interval.
 const interval = window.Interval
 
-// Write writes the page. The recorder can take further messages.
+// Write writes the page. The recorder accepts more messages afterwards.
 func (r *Recorder) Write(w io.Writer, o Options) error {
 	rows, complete := r.all, r.all != nil
 	if !complete {
@@ -72,7 +71,7 @@ func (r *Recorder) Write(w io.Writer, o Options) error {
 		Files: o.Files, Scope: o.Scope, IntervalMS: interval.Milliseconds(), ReplaysMS: []int64{},
 		Messages: r.count, Complete: complete, First: r.first, Last: r.last, Kinds: r.kinds[:], Causes: r.packCauses(),
 		Groups: r.groups.list, GroupCounts: r.groups.pack(), Bins: r.bins.pack(),
-		Rows: rows.pack(complete), Begin: r.first, HasTexts: o.Texts, Texts: []packedText{}, WhatIfs: o.WhatIfs,
+		Rows: rows.pack(complete), Begin: r.first, HasTexts: o.Texts, Texts: []packedText{},
 	}
 	for _, d := range o.Replays {
 		c.ReplaysMS = append(c.ReplaysMS, d.Milliseconds())
@@ -97,9 +96,9 @@ func (r *Recorder) Write(w io.Writer, o Options) error {
 	}.Write(w)
 }
 
-// keptRows has the findings that were kept and the messages that they name.
+// keptRows returns the stored findings and their related messages.
 func (r *Recorder) keptRows() *columns {
-	// A finding before what was kept of the same message because another names it.
+	// Of two rows for one message, the finding sorts first.
 	slices.SortStableFunc(r.kept, func(a, b row) int {
 		return cmp.Or(cmp.Compare(a.number, b.number), -cmp.Compare(a.flags, b.flags))
 	})

@@ -64,6 +64,7 @@ function show(next) {
   document.body.dataset.remembered = String(state.remembered);
   document.body.dataset.suppressed = String(state.suppressed);
   document.body.dataset.faults = String(state.faults.length);
+  document.body.dataset.blocked = String(state.blocked);
   document.body.dataset.queue = state.queue;
   document.body.dataset.requests = String(state.requests.length);
   byId("clock-next").disabled = !state.window.length;
@@ -71,6 +72,7 @@ function show(next) {
   if (!sameAs("suppression")) showSuppressed();
   if (!sameAs("faults")) showFaults();
   if (!sameAs("requests")) showRequests();
+  showBlocked();
   layLanes(state);
   tick();
 }
@@ -89,19 +91,18 @@ function article(s) {
   const kind = s.lost ? lost : duplicate;
   const out = make("article", "");
   out.append(make("div", "head", markOf(kind), make("span", "", s.lost ? "LOST: other " + s.lost.join(" and ") : "duplicate suppressed"), make("span", "number", clockTime(s.at, true))));
-  out.append(make("div", "", foreign(s.group), make("span", "muted", " · a duplicate of "), foreign(s.original.message.slice(0, 8) + "…", "code"),
+  out.append(make("div", "", foreign(s.group), make("span", "muted", " · a duplicate of "), foreign(s.original.message, "code"),
     make("span", "muted", ", " + span(s.at - s.original.accepted) + " before")));
   if (s.forgotten) {
     out.append(make("div", "muted", "The original was deleted and its text is forgotten; serve -keep keeps it."));
     out.append(differenceOf(s.body, "", ""));
   } else {
     out.append(differenceOf(s.body, "this", "original"));
-    if (s.group !== s.original.group) out.append(make("div", "", make("span", "muted", "group "), foreign(s.group, "code"), ", not ", foreign(s.original.group, "code")));
+    if (s.group !== s.original.group) out.append(make("div", "", make("span", "muted", "group "), foreign(s.group, "code"), " instead of ", foreign(s.original.group, "code")));
     if (s.attributes) out.append(make("ul", "", ...s.attributes.map((text) => make("li", "", foreign(text, "code")))));
   }
-  out.append(make("div", "muted", (s.content_based ? "by the SHA-256 of the body, " : "by its deduplication ID, "), foreign(s.id.length > 24 ? s.id.slice(0, 24) + "…" : s.id, "code"),
+  out.append(make("div", "muted", (s.content_based ? "by the SHA-256 of the body, " : "by its deduplication ID, "), foreign(s.id, "code"),
     "; accepted again at " + clockTime(s.until)));
-  out.title = visible("message " + s.original.message + ", ID " + s.id);
   out.dataset.kind = kinds[kind].name;
   return out;
 }
@@ -127,8 +128,24 @@ function showRequests() {
   }));
 }
 
+// showBlocked shows the groups whose first messages were received and not deleted. Many
+// receives of one message are those of a message that fails.
+function showBlocked() {
+  const rows = state.blockage, at = now();
+  byId("blocked").textContent = count(state.blocked) + (state.blocked > rows.length ? ", the longest blocked " + count(rows.length) + " shown" : "");
+  byId("held-none").hidden = rows.length > 0;
+  byId("held-rows").replaceChildren(...rows.map((g) => {
+    const row = make("tr", "", make("td", "", foreign(g.group)), make("td", "code", foreign(g.message)),
+      make("td", "", g.until ? "in flight for " + span(Math.max(g.until - at, 0)) : "waiting"), make("td", "number", count(g.receives)),
+      make("td", "number", count(g.messages)), make("td", "number", clockTime(g.since) + ", " + span(Math.max(at - g.since, 0))));
+    if (g.receives > 2) row.className = "k-refused";
+    return row;
+  }));
+}
+
 function tick() {
   const at = now();
+  if (state && byId("held").open) showBlocked();
   byId("clock").textContent = date(at) + " " + clockTime(at) + (state && state.ahead_ms ? ", " + span(state.ahead_ms) + " ahead" : "");
   if (state) document.body.dataset.drawn = String(drawLanes(at, state.interval_ms));
 }

@@ -1,6 +1,7 @@
 // The lanes: time runs from right to left past the line in the middle, which is now. What
 // is right of it of a bar is how long its ID is remembered yet.
-const namesWidth = 196, lineHeight = 16, axisHeight = 24;
+const lineHeight = 16, axisHeight = 24;
+let namesWidth = 196; // follows the names and the width of the window
 const scroller = byId("scroll"), lanesCanvas = byId("lanes");
 let lanes = []; // { group, lines, top, entries }
 let lanesHeight = 0;
@@ -58,6 +59,7 @@ makeHatch();
 
 function drawLanes(now, interval) {
   const width = scroller.clientWidth, height = scroller.clientHeight, ratio = window.devicePixelRatio || 1;
+  namesWidth = widthOfNames(lanes.map((lane) => lane.group), width, 24);
   if (width <= namesWidth || !height) return 0; // on paper
   byId("spacer").style.height = Math.max(0, lanesHeight + axisHeight - height) + "px";
   if (lanesCanvas.width !== Math.round(width * ratio) || lanesCanvas.height !== Math.round(height * ratio)) {
@@ -124,8 +126,10 @@ function drawLanes(now, interval) {
   g.font = "12px system-ui, sans-serif";
   g.fillStyle = theme.text;
   g.fillText(count(lanes.length) + (lanes.length === 1 ? " group" : " groups"), 10, axisHeight / 2);
+  let free = 0; // right of the last label
   for (let t = Math.ceil(from / 60000) * 60000; t < to; t += 60000) {
-    if (Math.abs(xOf(t) - xOf(now)) < 52 || xOf(t) > width - 40) continue;
+    if (xOf(t) < free || Math.abs(xOf(t) - xOf(now)) < 52 || xOf(t) > width - 40) continue;
+    free = xOf(t) + 44;
     g.fillStyle = theme.muted;
     g.fillText(clockTime(t).slice(0, 5), xOf(t) + 3, axisHeight / 2);
     g.fillStyle = theme.edge;

@@ -17,6 +17,16 @@ function foreign(text, name) {
   return make("bdi", name ? "foreign " + name : "foreign", visible(text));
 }
 
+// widthOfNames returns the width of the column of group names: as wide as the longest
+// name and extra pixels, and at most three tenths of the room.
+function widthOfNames(names, room, extra) {
+  const g = document.createElement("canvas").getContext("2d");
+  g.font = "12px system-ui, sans-serif";
+  let widest = 60;
+  for (const name of names.slice(0, 2000)) widest = Math.max(widest, g.measureText(visible(name)).width);
+  return Math.round(Math.min(widest + extra, Math.max(136, room * 0.3)));
+}
+
 const byId = (id) => document.getElementById(id);
 
 const thousands = new Intl.NumberFormat("en-US", { useGrouping: true });

@@ -10,14 +10,14 @@ function fillCard(row, more) {
   card.append(make("p", "", visible(whyLong(row))));
   const text = textOf.get(number);
   if (text) {
-    const other = text.with >= 0 ? "#" + count(text.with) : "";
+    const other = text.with > 0 ? "#" + count(text.with) : "";
     card.append(differenceOf(text.body, "#" + count(number), other));
     if (text.attributes && text.attributes.length) {
       card.append(make("div", "muted", "attributes"), make("ul", "", ...text.attributes.map((a) => make("li", "", foreign(a, "code")))));
     }
     const with_ = rowOf(text.with);
     if (with_ >= 0 && rows.group[with_] !== rows.group[row]) {
-      card.append(make("div", "", make("span", "muted", "group "), foreign(data.groups[rows.group[row]], "code"), ", not ", foreign(data.groups[rows.group[with_]], "code")));
+      card.append(make("div", "", make("span", "muted", "group "), foreign(data.groups[rows.group[row]], "code"), " instead of ", foreign(data.groups[rows.group[with_]], "code")));
     }
   } else if (kind < again) {
     card.append(make("p", "muted", data.has_texts ? "The page does not have its text: it has those of the first findings of each kind." : "The page was made without texts."));
@@ -35,13 +35,20 @@ function fillCard(row, more) {
   card.dataset.number = String(number);
 }
 
+// placeCard puts the card beside a place, above or below it. The card covers neither the
+// place nor the list of findings, which is at the right of the lanes or below them.
 function placeCard(x, y) {
   shownLast++;
+  const list = byId("side").getBoundingClientRect(), stacked = list.left < 10, gap = 18, margin = 6;
+  const right = stacked ? innerWidth : list.left, bottom = stacked ? list.top : innerHeight;
+  const below = bottom - y - gap - margin, above = y - gap - margin;
   card.hidden = false;
-  const width = card.offsetWidth, height = card.offsetHeight;
-  card.style.left = Math.max(4, Math.min(x + 16, innerWidth - width - 8)) + "px";
-  const below = y + 18;
-  card.style.top = (below + height < innerHeight - 4 ? below : Math.max(4, y - height - 18)) + "px";
+  card.style.maxHeight = "";
+  card.style.width = Math.min(400, right - 2 * margin) + "px";
+  const under = card.offsetHeight <= below || below >= above;
+  card.style.maxHeight = (under ? below : above) + "px";
+  card.style.left = Math.max(margin, Math.min(x + 16, right - card.offsetWidth - margin)) + "px";
+  card.style.top = (under ? y + gap : y - gap - card.offsetHeight) + "px";
 }
 
 function showCard(hit, x, y) {
@@ -53,6 +60,7 @@ function showCard(hit, x, y) {
 // pinCard leaves the card at the mark, so that the pointer can reach it.
 function pinCard(row) {
   fillCard(row, 1);
+  card.hidden = true; // until it has its place
   pinned = false; // that the lanes scroll to it does not hide it
   const before = shownLast;
   const draw = () => {
@@ -85,11 +93,12 @@ function showCounts(lane, column, x, y) {
   placeCard(x, y);
 }
 
-// hitAt returns the mark at a place of the canvas.
-function hitAt(x, y) {
+// hitAt returns the mark at a place of the canvas, or one within slack pixels.
+function hitAt(x, y, slack) {
   let best = null, nearest = 1e9;
   for (const hit of hits) {
-    if (y < hit.y - hit.half || y > hit.y + hit.half || x < hit.x - hit.half || x > hit.x + Math.max(hit.half, hit.until || 0)) continue;
+    const half = hit.half + slack;
+    if (y < hit.y - half || y > hit.y + half || x < hit.x - half || x > hit.x + Math.max(half, hit.until || 0)) continue;
     const distance = Math.abs(hit.x - x) + Math.abs(hit.y - y) + rows.kind[hit.row] * 0.5;
     if (distance < nearest) { nearest = distance; best = hit; }
   }

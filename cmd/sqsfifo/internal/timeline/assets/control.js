@@ -1,15 +1,34 @@
 // Pointer, keys, and the beginning.
 const page = document.body;
 
-let drag = null, touched = -1e9;
+let drag = null;
+const fingers = new Map(); // where each pointer is that is down
+
+// pinch keeps the times under two fingers while one of them moves to x.
+function pinch(id, x) {
+  const [still] = [...fingers].filter(([other]) => other !== id).map(([, at]) => at);
+  const was = fingers.get(id), scale = (timeAt(was) - timeAt(still)) / (x - still);
+  if (!(scale > 0)) return; // the fingers have passed each other
+  const from = timeAt(still) - (still - namesWidth) * scale;
+  setTime(from, from + plotWidth() * scale);
+}
+
 lanesCanvas.addEventListener("pointerdown", (e) => {
   if (e.button !== 0) return;
   const box = lanesCanvas.getBoundingClientRect();
+  fingers.set(e.pointerId, e.clientX - box.left);
   drag = { x: e.clientX, y: e.clientY, from: view.from, to: view.to, top: scroller.scrollTop, moved: false, names: e.clientX - box.left < namesWidth };
   lanesCanvas.setPointerCapture(e.pointerId);
 });
 lanesCanvas.addEventListener("pointermove", (e) => {
   const box = lanesCanvas.getBoundingClientRect(), x = e.clientX - box.left, y = e.clientY - box.top;
+  if (fingers.size === 2) {
+    hideCard();
+    if (fingers.has(e.pointerId)) pinch(e.pointerId, x);
+    if (drag) drag.moved = true;
+  }
+  if (fingers.has(e.pointerId)) fingers.set(e.pointerId, x);
+  if (fingers.size > 1) return;
   if (drag) {
     const dx = e.clientX - drag.x, dy = e.clientY - drag.y;
     if (!drag.moved && Math.abs(dx) + Math.abs(dy) < 4) return;
@@ -23,7 +42,7 @@ lanesCanvas.addEventListener("pointermove", (e) => {
     return;
   }
   lanesCanvas.style.cursor = x < namesWidth ? "pointer" : "";
-  const hit = x < namesWidth ? null : hitAt(x, y);
+  const hit = x < namesWidth ? null : hitAt(x, y, 0);
   const row = hit ? hit.row : -1;
   if (hit && row !== view.hovered) showCard(hit, e.clientX, e.clientY);
   if (!hit && !pinned) {
@@ -35,6 +54,7 @@ lanesCanvas.addEventListener("pointermove", (e) => {
 });
 lanesCanvas.addEventListener("pointerup", (e) => {
   const was = drag;
+  fingers.delete(e.pointerId);
   drag = null;
   if (!was || was.moved) return;
   const box = lanesCanvas.getBoundingClientRect(), x = e.clientX - box.left, y = e.clientY - box.top;
@@ -47,10 +67,15 @@ lanesCanvas.addEventListener("pointerup", (e) => {
     redraw();
     return;
   }
-  const hit = hitAt(x, y);
-  if (hit) { select(hit.row, false); pinCard(hit.row); } else { select(-1, false); hideCard(); }
+  const hit = hitAt(x, y, e.pointerType === "touch" ? 8 : 0);
+  if (hit) {
+    const i = listed.rows.indexOf(hit.row);
+    if (i >= 0) showItem(i);
+    select(hit.row, false);
+    pinCard(hit.row);
+  } else { select(-1, false); hideCard(); }
 });
-lanesCanvas.addEventListener("pointercancel", () => { drag = null; });
+lanesCanvas.addEventListener("pointercancel", (e) => { fingers.delete(e.pointerId); drag = null; });
 lanesCanvas.addEventListener("pointerleave", () => { if (view.hovered >= 0) { view.hovered = -1; redraw(); } if (!pinned) hideCard(); });
 lanesCanvas.addEventListener("dblclick", (e) => {
   const x = e.clientX - lanesCanvas.getBoundingClientRect().left;
@@ -108,11 +133,13 @@ byId("sort").addEventListener("change", () => { arrange(); redraw(); });
 byId("expand").addEventListener("click", () => {
   const at = view.selected >= 0 ? rows.group[view.selected] : lanes.order.length ? lanes.order[laneAt(scroller.scrollTop)] : -1;
   const offset = at >= 0 && lanes.place[at] >= 0 ? lanes.tops[lanes.place[at]] - scroller.scrollTop : 0;
-  openAll(byId("expand").getAttribute("aria-pressed") !== "true");
+  openAll(!lanes.open.includes(1));
   byId("spacer").style.height = Math.max(0, lanes.height - scroller.clientHeight) + "px";
   if (at >= 0 && lanes.place[at] >= 0) scroller.scrollTop = lanes.tops[lanes.place[at]] - offset;
   redraw();
 });
+byId("zoom-in").addEventListener("click", () => zoom(1 / 1.6));
+byId("zoom-out").addEventListener("click", () => zoom(1.6));
 byId("fit").addEventListener("click", () => setTime(whole.from, whole.to));
 byId("theme").addEventListener("click", toggleTheme);
 byId("help-open").addEventListener("click", () => byId("help").showModal());
@@ -185,7 +212,6 @@ describe();
 buildTiles();
 buildChips();
 buildLegend();
-buildWhatIf();
 if (rowCount <= 400) openAll(true);
 arrange();
 listFindings();

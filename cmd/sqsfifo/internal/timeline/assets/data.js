@@ -38,14 +38,14 @@ function decodeRows(from) {
   const n = from.count;
   const out = {
     number: data.complete ? null : new Uint32Array(n), at: new Float64Array(n), group: new Uint32Array(n), flags: new Uint8Array(n), kind: new Uint8Array(n),
-    of: new Int32Array(n).fill(-1), other: new Int32Array(n).fill(-1), name: new Int32Array(n).fill(-1), error: new Int32Array(n).fill(-1),
+    of: new Int32Array(n), other: new Int32Array(n), name: new Int32Array(n).fill(-1), error: new Int32Array(n).fill(-1),
     id: new Uint8Array(n * 8), source: new Uint32Array(n), line: new Int32Array(n),
     lostTo: new Uint8Array(n), twoBodies: new Uint8Array(n),
   };
   const column = {};
   for (const name of ["number", "at", "group", "flags", "id", "of", "other", "errors", "source", "line"]) column[name] = reader(from[name]);
   const lines = new Int32Array(from.sources.length);
-  let number = -1, at = data.begin;
+  let number = 0, at = data.begin;
   for (let i = 0; i < n; i++) {
     number += 1 + (data.complete ? 0 : column.number.unsigned());
     if (out.number) out.number[i] = number;
@@ -65,12 +65,13 @@ function decodeRows(from) {
   return out;
 }
 
-const numberOf = (row) => rows.number ? rows.number[row] : row;
+// Messages are numbered from 1, as the terminal numbers them; 0 is none.
+const numberOf = (row) => rows.number ? rows.number[row] : row + 1;
 
 // rowOf returns the row of a message, -1 if the page has none of it.
 function rowOf(number) {
-  if (number < 0) return -1;
-  if (!rows.number) return number < rowCount ? number : -1;
+  if (number < 1) return -1;
+  if (!rows.number) return number <= rowCount ? number - 1 : -1;
   let low = 0, high = rowCount;
   while (low < high) {
     const middle = (low + high) >> 1;
@@ -81,7 +82,7 @@ function rowOf(number) {
 
 for (let i = 0; i < rowCount; i++) {
   if (rows.kind[i] === lost && rowOf(rows.of[i]) >= 0) rows.lostTo[rowOf(rows.of[i])] = 1;
-  if (rows.other[i] >= 0) {
+  if (rows.other[i] > 0) {
     rows.twoBodies[i] = 1;
     if (rowOf(rows.other[i]) >= 0) rows.twoBodies[rowOf(rows.other[i])] = 1;
   }
@@ -120,7 +121,7 @@ const textOf = new Map(data.texts.map((t) => [t.number, t]));
 
 function idOf(row) {
   if (rows.kind[row] === refused) return "";
-  if (rows.of[row] >= 0) return rowOf(rows.of[row]) >= 0 ? idOf(rowOf(rows.of[row])) : "";
+  if (rows.of[row] > 0) return rowOf(rows.of[row]) >= 0 ? idOf(rowOf(rows.of[row])) : "";
   if (rows.name[row] >= 0) return data.rows.names[rows.name[row]];
   let out = "";
   for (let i = 8 * row; i < 8 * row + 8; i++) out += rows.id[i].toString(16).padStart(2, "0");

@@ -1,6 +1,6 @@
 // The tiles, the chips, the list of findings and the table of them.
 const listed = { rows: findings, cursor: -1 };
-const itemHeight = 46;
+const itemHeight = 62, wholeMost = 200; // a list of up to wholeMost findings has rows of any height
 
 function buildTiles() {
   const box = byId("tiles");
@@ -48,7 +48,7 @@ function setFilter(kind, cause) {
 }
 
 function markFilters() {
-  byId("tiles").querySelectorAll("button").forEach((b, k) => b.setAttribute("aria-pressed", String(view.kind === k)));
+  byId("tiles").querySelectorAll("button").forEach((b, k) => b.setAttribute("aria-pressed", String(view.kind === k && !view.cause)));
   const pressed = view.cause ? kinds[view.cause.kind].name + ":" + view.cause.text : null;
   byId("chips").querySelectorAll("button").forEach((b) => b.setAttribute("aria-pressed", String(b.dataset.cause === pressed)));
 }
@@ -59,7 +59,9 @@ function listFindings() {
   const narrowed = listed.rows.length < findings.length;
   byId("findings-title").textContent = "Findings · " + (narrowed ? count(listed.rows.length) + " of " : "") + count(all) +
     (findings.length < all && !narrowed ? ", " + count(findings.length) + " listed" : "");
-  byId("list-space").style.height = listed.rows.length * itemHeight + "px";
+  const whole = listed.rows.length <= wholeMost;
+  byId("list").classList.toggle("whole", whole);
+  byId("list-space").style.height = whole ? "0" : listed.rows.length * itemHeight + "px";
   document.body.dataset.listed = String(listed.rows.length);
   byId("list").scrollTop = 0;
   listed.cursor = -1;
@@ -70,8 +72,9 @@ const items = new Map(); // by position
 function fillList(again) {
   const list = byId("list");
   if (again) { for (const item of items.values()) item.remove(); items.clear(); }
-  const first = Math.max(0, Math.floor(list.scrollTop / itemHeight) - 4);
-  const end = Math.min(listed.rows.length, first + Math.ceil(list.clientHeight / itemHeight) + 8);
+  const whole = listed.rows.length <= wholeMost;
+  const first = whole ? 0 : Math.max(0, Math.floor(list.scrollTop / itemHeight) - 4);
+  const end = whole ? listed.rows.length : Math.min(listed.rows.length, first + Math.ceil(list.clientHeight / itemHeight) + 8);
   for (const [i, item] of items) if ((i < first || i >= end) && !item.contains(document.activeElement)) { item.remove(); items.delete(i); }
   let after = byId("list-space");
   for (let i = first; i < end; i++) {
@@ -95,7 +98,7 @@ function buildItem(i) {
   button.tabIndex = i === Math.max(listed.cursor, 0) ? 0 : -1;
   if (row === view.selected) button.setAttribute("aria-current", "true");
   button.addEventListener("click", () => goTo(i, false));
-  button.addEventListener("focus", () => { listed.cursor = i; });
+  button.addEventListener("focus", () => { setCursor(i); });
   const item = make("div", "item", button);
   item.setAttribute("role", "listitem");
   item.setAttribute("aria-setsize", String(listed.rows.length));
@@ -104,17 +107,29 @@ function buildItem(i) {
   return item;
 }
 
+// setCursor makes a position of the list the one that Tab reaches.
+function setCursor(i) {
+  listed.cursor = i;
+  for (const [k, item] of items) item.querySelector("button").tabIndex = k === Math.max(i, 0) ? 0 : -1;
+}
+
+// showItem scrolls the list to a position.
+function showItem(i) {
+  const list = byId("list"), item = items.get(i), whole = list.classList.contains("whole");
+  const top = whole ? item.offsetTop : i * itemHeight, height = whole ? item.offsetHeight : itemHeight;
+  if (top < list.scrollTop) list.scrollTop = top;
+  if (top + height > list.scrollTop + list.clientHeight) list.scrollTop = top + height - list.clientHeight;
+  fillList(false);
+  setCursor(i);
+}
+
 // goTo selects the finding at a position of the list.
 function goTo(i, focus) {
   if (!listed.rows.length) return;
   i = Math.min(Math.max(i, 0), listed.rows.length - 1);
-  listed.cursor = i;
-  const list = byId("list"), top = i * itemHeight;
-  if (top < list.scrollTop) list.scrollTop = top;
-  if (top + itemHeight > list.scrollTop + list.clientHeight) list.scrollTop = top + itemHeight - list.clientHeight;
+  showItem(i);
   select(listed.rows[i], true);
-  fillList(true);
-  if (focus) items.get(i)?.querySelector("button").focus();
+  if (focus) items.get(i)?.querySelector("button").focus({ preventScroll: true });
   pinCard(listed.rows[i]);
 }
 
@@ -141,25 +156,4 @@ function buildReport() {
   }
   const all = data.kinds.slice(0, duplicate).reduce((a, b) => a + b, 0);
   byId("report-note").textContent = all === n ? "" : "The first " + count(n) + " of " + count(all) + ", the worst first.";
-}
-
-function buildWhatIf() {
-  if (!data.what_ifs || !data.what_ifs.length) return;
-  const table = make("table", "");
-  const columns = ["messages", "delivered", "suppressed", "lost", "refused", "vanished", "doubled", "saved"];
-  const titles = ["", "messages", "delivered", "suppressed", "of them lost", "refused", "would vanish", "would be doubled", "would be saved"];
-  table.append(make("thead", "", make("tr", "", ...titles.map((text, i) => {
-    const cell = make("th", i ? "number" : "", text);
-    cell.scope = "col";
-    return cell;
-  }))));
-  const body = make("tbody", "");
-  data.what_ifs.forEach((w, i) => {
-    const cells = columns.map((name, c) => make("td", "number", i === 0 && c > 4 ? "" : count(w[name])));
-    body.append(make("tr", i ? "" : "fact", make("td", "", visible(w.name)), ...cells));
-  });
-  table.append(body);
-  byId("what-if-table").append(table, make("p", "muted", "Would vanish: delivered in fact, suppressed then. Would be doubled: a duplicate that is delivered then. Would be saved: lost in fact, delivered then."));
-  byId("what-if").hidden = false;
-  byId("what-if").open = rowCount <= 400;
 }

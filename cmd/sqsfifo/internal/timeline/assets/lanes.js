@@ -87,9 +87,18 @@ function redraw() {
   requestAnimationFrame(() => { asked = false; draw(); });
 }
 
+let fittedTo = 0;
+function fitNames(width) {
+  if (fittedTo === width) return;
+  fittedTo = width;
+  namesWidth = widthOfNames(data.groups, width, 84);
+  document.documentElement.style.setProperty("--names", namesWidth + "px");
+}
+
 function draw() {
   const begun = performance.now();
   const width = scroller.clientWidth, height = scroller.clientHeight;
+  fitNames(width);
   if (width <= namesWidth || !height) return; // on paper
   plot = Math.max(50, width - namesWidth);
   byId("spacer").style.height = Math.max(0, lanes.height - height) + "px";

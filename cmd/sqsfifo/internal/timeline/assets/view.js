@@ -1,5 +1,6 @@
 // What is shown of the log: the time, the groups and their order, the filters.
-const namesWidth = 196, rowHeight = 20, lineHeight = 14;
+const rowHeight = 20, lineHeight = 14;
+let namesWidth = 196; // follows the names and the width of the window
 const view = { from: 0, to: 1, kind: -1, cause: null, search: "", groups: null, matches: null, selected: -1, hovered: -1, pulse: 0 };
 
 const whole = (() => {
@@ -59,6 +60,7 @@ function stack() {
   }
   lanes.tops[order.length] = lanes.height = top;
   lanes.version++;
+  byId("expand").textContent = lanes.open.includes(1) ? "Collapse all" : "Expand all";
 }
 
 function laneHeight(g) {
@@ -129,8 +131,6 @@ function openAll(all) {
   for (let g = 0; g < groupCount; g++) {
     if (all) openLane(g); else lanes.open[g] = 0;
   }
-  byId("expand").textContent = all ? "Collapse all" : "Expand all";
-  byId("expand").setAttribute("aria-pressed", String(all));
   stack();
 }
 
@@ -172,7 +172,7 @@ function search(text) {
   const number = /^#\s*([\d\s.,\u202f]+)$/.exec(text);
   if (number) {
     const wanted = Number(number[1].replace(/\D/g, "")), row = rowOf(wanted);
-    says = row >= 0 ? "" : wanted < data.messages ? "not in this page" : "no such message";
+    says = row >= 0 ? "" : wanted >= 1 && wanted <= data.messages ? "not in this page" : "no such message";
     if (row >= 0) select(row, true);
   } else if (text) {
     const groups = new Uint8Array(groupCount), matches = new Set(), lower = text.toLowerCase();
@@ -183,7 +183,7 @@ function search(text) {
     for (const row of matches) if (!groups[rows.group[row]]) groups[rows.group[row]] = 2; // shown because of a message
     view.groups = groups;
     view.matches = matches;
-    says = count(named) + " groups, " + count(matches.size) + " messages";
+    says = count(named) + (named === 1 ? " group, " : " groups, ") + count(matches.size) + (matches.size === 1 ? " message" : " messages");
   }
   byId("found").textContent = says;
   arrange();
@@ -198,7 +198,7 @@ function matchIDs(prefix, matches) {
   const half = hex.length % 2 ? parseInt(hex.at(-1), 16) : -1;
   for (let i = 0; i < rowCount; i++) {
     if (rows.kind[i] === refused) continue;
-    const of = rows.of[i] >= 0 ? rowOf(rows.of[i]) : i;
+    const of = rows.of[i] > 0 ? rowOf(rows.of[i]) : i;
     if (of < 0) continue;
     if (rows.name[of] >= 0) { if (named[rows.name[of]]) matches.add(i); continue; }
     if (!hex) continue;
@@ -208,14 +208,17 @@ function matchIDs(prefix, matches) {
   }
 }
 
-// select marks a row, and with centre brings it into view.
-function select(row, centre) {
+// select marks a row. With reveal it brings the row into view if its mark is not drawn
+// there already; a view that has the mark stays.
+function select(row, reveal) {
   view.selected = row;
   document.body.dataset.selected = row < 0 ? "" : String(numberOf(row));
-  if (row >= 0 && centre) {
+  if (row >= 0) view.pulse = performance.now();
+  if (row >= 0 && reveal && !isDrawn(row)) {
     const g = rows.group[row];
     if (lanes.place[g] < 0) {
       view.kind = -1; view.cause = null; view.groups = view.matches = null;
+      byId("search").value = view.search = byId("found").textContent = "";
       markFilters();
       arrange();
       listFindings();
@@ -229,8 +232,14 @@ function select(row, centre) {
       byId("spacer").style.height = Math.max(0, lanes.height - room) + "px";
       scroller.scrollTop = y - room / 2;
     }
-    view.pulse = performance.now();
   }
   markSelected();
   redraw();
+}
+
+// isDrawn reports whether the picture has the mark of a row, whole and not merged with
+// others.
+function isDrawn(row) {
+  return lanes.place[rows.group[row]] >= 0 && hits.some((hit) => hit.row === row && hit.more === 1 &&
+    hit.x >= namesWidth + hit.half && hit.x <= scroller.clientWidth - hit.half && hit.y >= hit.half && hit.y <= scroller.clientHeight - hit.half);
 }

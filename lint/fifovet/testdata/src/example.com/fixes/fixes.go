@@ -58,3 +58,12 @@ func noHoist(ctx context.Context, c *sqs.Client, body string) error {
 		}
 	}
 }
+
+func hoistInLine(ctx context.Context, c *sqs.Client, body string) error {
+	for { id := uuid.NewString(); if err := post(ctx, c, body, id); err == nil { return nil } } // want `SF006: `
+}
+
+func post(ctx context.Context, c *sqs.Client, body, id string) error {
+	_, err := c.SendMessage(ctx, &sqs.SendMessageInput{MessageBody: &body, MessageGroupId: aws.String("all"), MessageDeduplicationId: aws.String(id)}) // want `SF008: `
+	return err
+}

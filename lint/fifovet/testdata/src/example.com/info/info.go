@@ -167,7 +167,7 @@ func explicit(ctx context.Context, c *sqs.Client, id string, data any) {
 		MessageBody: aws.String(string(body)), MessageGroupId: aws.String("all"), MessageDeduplicationId: &id,
 		MessageAttributes: map[string]types.MessageAttributeValue{
 			"tenant":   {StringValue: aws.String(id + "t")},
-			"event_id": {StringValue: &id}, // want `SF001: info: attribute "event_id" is not in the body: the explicit deduplication ID decides`
+			"event_id": {StringValue: &id}, // want `SF001: info: attribute "event_id" is not in the body`
 		},
 	})
 }
@@ -177,7 +177,7 @@ func drift(ctx context.Context, c *sqs.Client, id, other string) {
 	_, _ = c.SendMessage(ctx, &sqs.SendMessageInput{
 		MessageBody: aws.String(string(body)), MessageGroupId: aws.String("all"),
 		MessageAttributes: map[string]types.MessageAttributeValue{
-			"event_id": {StringValue: &other}, // want `SF013: attribute "event_id" repeats a member of the body but is made from another value`
+			"event_id": {StringValue: &other}, // want `SF013: attribute "event_id" repeats a member of the body from another value`
 		},
 	})
 }
@@ -187,7 +187,7 @@ func kept(ctx context.Context, c *sqs.Client, t table) {
 	_ = t.Put(id)
 	_, _ = c.SendMessage(ctx, &sqs.SendMessageInput{
 		MessageBody: &id, MessageGroupId: aws.String("all"),
-		MessageDeduplicationId: &id, // want `SF002: info: MessageDeduplicationId comes from uuid.NewString, which the body carries and other code gets as well`
+		MessageDeduplicationId: &id, // want `SF002: info: MessageDeduplicationId comes from uuid\.NewString, as does the body`
 	})
 }
 

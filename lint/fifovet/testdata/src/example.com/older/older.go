@@ -50,7 +50,8 @@ func batch(c *sqs.SQS, bodies []string) {
 			Id: aws.String(uuid.NewString()), MessageBody: aws.String(body),
 		})
 	}
-	_, _ = c.SendMessageBatch(&sqs.SendMessageBatchInput{QueueUrl: aws.String("a.fifo"), Entries: entries})
+	out, _ := c.SendMessageBatch(&sqs.SendMessageBatchInput{QueueUrl: aws.String("a.fifo"), Entries: entries})
+	_ = out.Failed
 }
 
 func topic(ctx context.Context, c *sns.Client, message string) {
@@ -60,12 +61,13 @@ func topic(ctx context.Context, c *sns.Client, message string) {
 	})
 	_, _ = c.Publish(ctx, &sns.PublishInput{TopicArn: aws.String("arn:aws:sns:eu-west-1:1:a.fifo"), Message: &message}) // want `SF009: a.fifo is FIFO`
 	_, _ = c.Publish(ctx, &sns.PublishInput{TopicArn: aws.String("arn:aws:sns:eu-west-1:1:a"), Message: &message})
-	_, _ = c.PublishBatch(ctx, &sns.PublishBatchInput{
+	out, _ := c.PublishBatch(ctx, &sns.PublishBatchInput{
 		TopicArn: aws.String("arn:aws:sns:eu-west-1:1:a"),
 		PublishBatchRequestEntries: []snstypes.PublishBatchRequestEntry{
 			{Message: &message, MessageGroupId: aws.String(uuid.NewString())}, // a standard topic
 		},
 	})
+	_ = out.Failed
 }
 
 func topicV1(c *snsv1.SNS, message string) {

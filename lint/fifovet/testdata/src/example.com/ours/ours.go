@@ -42,15 +42,15 @@ func wrong(client sqsfifo.Client) (*sqsfifo.Producer[Scene], error) {
 			return sqsfifo.Identity{
 				DedupeKey: key,              // want `SF002: DedupeKey comes from uuid.NewString`
 				Group:     uuid.NewString(), // want `SF007: Group comes from uuid.NewString`
-				Time:      time.Now(),       // want `SF002: Time comes from time.Now: it is part of the body`
-				EventID:   uuid.New(),       // want `SF002: EventID comes from uuid.New: .* leave it out`
+				Time:      time.Now(),       // want `SF002: Time comes from time\.Now`
+				EventID:   uuid.New(),       // want `SF002: EventID comes from uuid\.New`
 			}, err
 		},
 		Attributes: func(s Scene) map[string]string {
 			return map[string]string{
-				"message_id": uuid.NewString(), // want `SF001: attribute "message_id" holds what is not in the event's JSON`
-				"secret":     s.Secret,         // want `SF001: warning: attribute "secret" holds`
-				"job_id":     s.trace,          // want `SF001: attribute "job_id" holds`
+				"message_id": uuid.NewString(), // want `SF001: attribute "message_id" is not in the event's JSON, so it distinguishes no events`
+				"secret":     s.Secret,         // want `SF001: warning: attribute "secret" is not in the event's JSON, so it distinguishes no events`
+				"job_id":     s.trace,          // want `SF001: attribute "job_id" is not in the event's JSON, so it distinguishes no events`
 				"request_id": s.trace,
 			}
 		},
@@ -77,7 +77,7 @@ func dispatch(ctx context.Context, p *sqsfifo.Producer[Scene], s Scene) {
 
 func again(ctx context.Context, p *sqsfifo.Producer[Scene], s Scene) error {
 	for {
-		s.Acquired = time.Now() // want `SF006: time.Now is called again for each attempt`
+		s.Acquired = time.Now() // want `SF006: time\.Now runs again for each attempt \(payload\)`
 		_, err := p.Send(ctx, s)
 		if err == nil {
 			return nil

@@ -203,7 +203,7 @@ func (q *queue) patient(ctx context.Context, id, body string) error {
 func (q *queue) impatient(ctx context.Context, body string) error {
 	var err error
 	for attempt := 0; attempt < 3; attempt++ {
-		event, merr := json.Marshal(map[string]any{"body": body, "at": time.Now()}) // want `SF006: warning: if this queue is FIFO: time.Now is called again`
+		event, merr := json.Marshal(map[string]any{"body": body, "at": time.Now()}) // want `SF006: warning: if this queue is FIFO: time\.Now runs again for each attempt \(MessageBody\)`
 		if merr != nil {
 			return merr
 		}
@@ -399,7 +399,7 @@ func (q *queue) storedReading(ctx context.Context, s store) error {
 	}
 	_, err := q.client.SendMessage(ctx, &sqs.SendMessageInput{
 		QueueUrl: &q.config.queueURL, MessageBody: &id, MessageGroupId: &q.config.group,
-		MessageDeduplicationId: &id, // want `SF002: warning: MessageDeduplicationId comes from time.Now and the body carries it`
+		MessageDeduplicationId: &id, // want `SF002: warning: MessageDeduplicationId and the body hold time\.Now`
 	})
 	return err
 }
@@ -432,7 +432,7 @@ var errFirst = errors.New("not sent yet")
 // Wrong: a loop whose condition is the error.
 func (q *queue) untilSent(ctx context.Context, body string) {
 	for err := errFirst; err != nil; {
-		id := uuid.NewString() // want `SF006: uuid.NewString is called again`
+		id := uuid.NewString() // want `SF006: uuid\.NewString runs again for each attempt \(MessageDeduplicationId\)`
 		_, err = q.client.SendMessage(ctx, &sqs.SendMessageInput{
 			QueueUrl: &q.config.queueURL, MessageBody: &body, MessageGroupId: &q.config.group,
 			MessageDeduplicationId: &id,

@@ -136,7 +136,8 @@ func (s *service) batch(ctx context.Context, orders []order) {
 		es[i].MessageGroupId = &orders[i].Acct
 		es[i].MessageDeduplicationId = &orders[i].ID
 	}
-	_, _ = s.client.SendMessageBatch(ctx, &sqs.SendMessageBatchInput{QueueUrl: aws.String(queue), Entries: es})
+	out, _ := s.client.SendMessageBatch(ctx, &sqs.SendMessageBatchInput{QueueUrl: aws.String(queue), Entries: es})
+	_ = out.Failed
 }
 
 type fifoClient struct {

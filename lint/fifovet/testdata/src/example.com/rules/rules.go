@@ -105,7 +105,8 @@ func (s *service) entries(ctx context.Context, orders []order) error {
 			MessageAttributes: map[string]types.MessageAttributeValue{"event-id": attr(o.ID)}, // want `SF001: attribute "event-id"`
 		})
 	}
-	_, err := s.client.SendMessageBatch(ctx, in)
+	out, err := s.client.SendMessageBatch(ctx, in)
+	_ = out.Failed
 	return err
 }
 
@@ -116,7 +117,7 @@ func (s *service) clocks(ctx context.Context, o order, ns uuid.UUID) {
 			QueueUrl: aws.String(queue), MessageGroupId: aws.String("all"), MessageBody: aws.String(o.ID), MessageDeduplicationId: aws.String(id),
 		}
 	}
-	_ = s.send(ctx, id(o.ID+o.Placed.String()))
+	_ = s.send(ctx, id(o.ID+o.Placed.Format(time.RFC3339Nano)))
 	_ = ns
 }
 
@@ -144,7 +145,7 @@ func (s *service) millis(ctx context.Context, o order) error {
 func (s *service) minute(ctx context.Context, o order) error {
 	return s.send(ctx, &sqs.SendMessageInput{
 		QueueUrl: aws.String(queue), MessageGroupId: aws.String("all"), MessageBody: aws.String(o.ID),
-		MessageDeduplicationId: aws.String(fmt.Sprintf("%s-%d", o.ID, time.Now().Minute())), // want `SF002: warning: .* of which only a part that comes again is used`
+		MessageDeduplicationId: aws.String(fmt.Sprintf("%s-%d", o.ID, time.Now().Minute())), // want `SF002: warning: MessageDeduplicationId is a part of time\.Now that repeats`
 	})
 }
 
@@ -223,7 +224,7 @@ func (s *service) constantBodyElsewhere(ctx context.Context) error {
 func (s *service) retries(ctx context.Context, o order) error {
 	var err error
 	for range 3 {
-		id := uuid.NewString() // want `SF006: uuid.NewString is called again for each attempt to send`
+		id := uuid.NewString() // want `SF006: uuid\.NewString runs again for each attempt \(MessageDeduplicationId\)`
 		_, err = s.client.SendMessage(ctx, &sqs.SendMessageInput{
 			QueueUrl: aws.String(queue), MessageGroupId: aws.String("all"), MessageBody: aws.String(o.ID),
 			MessageDeduplicationId: aws.String(id),
@@ -290,7 +291,7 @@ func (s *service) retriedLiteral(ctx context.Context, o order) error {
 	return retry(3, func() error {
 		_, err := s.client.SendMessage(ctx, &sqs.SendMessageInput{
 			QueueUrl: aws.String(queue), MessageGroupId: aws.String("all"), MessageBody: aws.String(o.ID),
-			MessageDeduplicationId: aws.String(uuid.NewString()), // want `SF006: uuid.NewString is called again`
+			MessageDeduplicationId: aws.String(uuid.NewString()), // want `SF006: uuid\.NewString runs again for each attempt \(MessageDeduplicationId\)`
 		})
 		return err
 	})
@@ -363,7 +364,7 @@ var last *sqs.SendMessageInput
 
 // SF009.
 func (s *service) noGroup(ctx context.Context, body string) error {
-	_, err := s.client.SendMessage(ctx, &sqs.SendMessageInput{QueueUrl: aws.String(queue), MessageBody: aws.String(body)}) // want `SF009: orders.fifo is FIFO and the message has no MessageGroupId`
+	_, err := s.client.SendMessage(ctx, &sqs.SendMessageInput{QueueUrl: aws.String(queue), MessageBody: aws.String(body)}) // want `SF009: orders\.fifo is FIFO, and the message has no MessageGroupId`
 	return err
 }
 
@@ -390,10 +391,11 @@ func newInput(body string) *sqs.SendMessageInput {
 }
 
 func (s *service) noGroupInBatch(ctx context.Context, body string) error {
-	_, err := s.client.SendMessageBatch(ctx, &sqs.SendMessageBatchInput{
+	out, err := s.client.SendMessageBatch(ctx, &sqs.SendMessageBatchInput{
 		QueueUrl: aws.String(queue),
 		Entries:  []types.SendMessageBatchRequestEntry{{Id: aws.String("1"), MessageBody: aws.String(body)}}, // want `SF009: `
 	})
+	_ = out.Failed
 	return err
 }
 
@@ -402,7 +404,8 @@ func (s *service) noGroupInMadeBatch(ctx context.Context, bodies []string) error
 	for i := range bodies {
 		entries[i] = types.SendMessageBatchRequestEntry{Id: aws.String(fmt.Sprint(i)), MessageBody: &bodies[i]} // want `SF009: `
 	}
-	_, err := s.client.SendMessageBatch(ctx, &sqs.SendMessageBatchInput{QueueUrl: aws.String(queue), Entries: entries})
+	out, err := s.client.SendMessageBatch(ctx, &sqs.SendMessageBatchInput{QueueUrl: aws.String(queue), Entries: entries})
+	_ = out.Failed
 	return err
 }
 
@@ -411,7 +414,8 @@ func (s *service) groupInBatchLater(ctx context.Context, body, group string) err
 	for i := range entries {
 		entries[i].MessageGroupId = &group
 	}
-	_, err := s.client.SendMessageBatch(ctx, &sqs.SendMessageBatchInput{QueueUrl: aws.String(queue), Entries: entries})
+	out, err := s.client.SendMessageBatch(ctx, &sqs.SendMessageBatchInput{QueueUrl: aws.String(queue), Entries: entries})
+	_ = out.Failed
 	return err
 }
 
@@ -422,7 +426,8 @@ func (s *service) groupInCopy(ctx context.Context, body, group string) error {
 		e.MessageGroupId = &group
 		grouped = append(grouped, e)
 	}
-	_, err := s.client.SendMessageBatch(ctx, &sqs.SendMessageBatchInput{QueueUrl: aws.String(queue), Entries: grouped})
+	out, err := s.client.SendMessageBatch(ctx, &sqs.SendMessageBatchInput{QueueUrl: aws.String(queue), Entries: grouped})
+	_ = out.Failed
 	return err
 }
 
@@ -433,9 +438,10 @@ func entry(body string) types.SendMessageBatchRequestEntry {
 func (s *service) groupOfResult(ctx context.Context, body, group string) error {
 	e := entry(body)
 	e.MessageGroupId = &group
-	_, err := s.client.SendMessageBatch(ctx, &sqs.SendMessageBatchInput{
+	out, err := s.client.SendMessageBatch(ctx, &sqs.SendMessageBatchInput{
 		QueueUrl: aws.String(queue), Entries: []types.SendMessageBatchRequestEntry{e},
 	})
+	_ = out.Failed
 	return err
 }
 
@@ -453,7 +459,7 @@ func (s *service) illegal(ctx context.Context, o order) error {
 	return s.send(ctx, &sqs.SendMessageInput{
 		QueueUrl: aws.String(queue), MessageBody: aws.String(string(body)),
 		MessageGroupId:         aws.String(strings.Repeat("x", 200)),
-		MessageDeduplicationId: aws.String("xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"), // want `SF010: .* has 129 characters, SQS takes 128`
+		MessageDeduplicationId: aws.String("xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"), // want `SF010: MessageDeduplicationId "x+…" has 129 characters of at most 128`
 	})
 }
 
@@ -471,7 +477,7 @@ func (s *service) notDelayed(ctx context.Context, o order, delay int32) {
 		QueueUrl: aws.String(queue), MessageGroupId: aws.String("all"), MessageBody: aws.String(o.ID), DelaySeconds: 0,
 	})
 	_, _ = s.client.SendMessage(ctx, &sqs.SendMessageInput{
-		QueueUrl: aws.String(queue), MessageGroupId: aws.String("all"), MessageBody: aws.String(o.ID), DelaySeconds: delay,
+		QueueUrl: aws.String(queue), MessageGroupId: aws.String("all"), MessageBody: aws.String(o.ID), DelaySeconds: delay, // want `SF011: warning: DelaySeconds is set`
 	})
 	_, _ = s.client.SendMessage(ctx, &sqs.SendMessageInput{QueueUrl: aws.String(s.url), MessageBody: aws.String(o.ID), DelaySeconds: 5})
 }
@@ -496,7 +502,7 @@ func (s *service) mapOrder(ctx context.Context, tags map[string]string) error {
 	}
 	_, err := s.client.SendMessage(ctx, &sqs.SendMessageInput{
 		QueueUrl: aws.String(queue), MessageGroupId: aws.String("all"),
-		MessageBody: aws.String(b.String()), // want `SF012: the body is put together in the order in which a map is ranged over`
+		MessageBody: aws.String(b.String()), // want `SF012: the body has the random order of a map`
 	})
 	return err
 }
@@ -554,4 +560,25 @@ func (s *service) sharedKey(ctx context.Context, o order, r refund) {
 		QueueUrl: aws.String(queue), MessageGroupId: aws.String("other"), MessageBody: aws.String(string(second)),
 		MessageDeduplicationId: aws.String("refunds"), // want `SF003: `
 	})
+}
+
+// SF015.
+func (s *service) unread(ctx context.Context, in *sqs.SendMessageBatchInput) error {
+	_, err := s.client.SendMessageBatch(ctx, in) // want `SF015: SendMessageBatch reports refused entries without an error`
+	return err
+}
+
+// SF016.
+func (s *service) twoBodies(ctx context.Context, o order) error {
+	if err := s.post(ctx, "created "+o.ID, o.ID); err != nil {
+		return err
+	}
+	return s.post(ctx, "paid "+o.ID, o.ID) // want `SF016: MessageDeduplicationId .* is also the ID of another body`
+}
+
+func (s *service) post(ctx context.Context, body, id string) error {
+	_, err := s.client.SendMessage(ctx, &sqs.SendMessageInput{
+		QueueUrl: aws.String(queue), MessageGroupId: aws.String("all"), MessageBody: &body, MessageDeduplicationId: &id,
+	})
+	return err
 }

@@ -54,7 +54,7 @@ func (a *app) triggerAPI(ctx context.Context, jobID, api string) error {
 		QueueUrl:               aws.String(a.url),
 		MessageBody:            aws.String(`{"run":true}`),
 		MessageGroupId:         aws.String(random.MessageID()),
-		MessageDeduplicationId: aws.String(random.MessageID()), // want `SF002: MessageDeduplicationId comes from random.MessageID, which calls rand.Intn`
+		MessageDeduplicationId: aws.String(random.MessageID()), // want `SF002: MessageDeduplicationId comes from random.MessageID calling rand.Intn`
 		MessageAttributes: map[string]types.MessageAttributeValue{
 			"job_id":   text(jobID),
 			"api_name": text(api),
@@ -253,7 +253,7 @@ func (a *app) classic(ctx context.Context, body string) error {
 		QueueUrl:               aws.String(a.url),
 		MessageBody:            aws.String(body),
 		MessageGroupId:         aws.String("all"),
-		MessageDeduplicationId: aws.String(uuid.New().String()), // want `SF002: MessageDeduplicationId comes from uuid.New: each attempt has another ID`
+		MessageDeduplicationId: aws.String(uuid.New().String()), // want `SF002: MessageDeduplicationId comes from uuid\.New`
 	})
 	return err
 }
@@ -270,7 +270,7 @@ func (b *buffer) flush(ctx context.Context) {
 			QueueUrl:               aws.String(b.url),
 			MessageBody:            aws.String(b.pending[0]),
 			MessageGroupId:         aws.String("all"),
-			MessageDeduplicationId: aws.String(uuid.NewString()), // want `SF006: uuid.NewString is called again for each attempt`
+			MessageDeduplicationId: aws.String(uuid.NewString()), // want `SF006: uuid\.NewString runs again for each attempt \(MessageDeduplicationId\)`
 		})
 		if err != nil {
 			time.Sleep(time.Second)
@@ -298,7 +298,7 @@ func (a *app) tick(ctx context.Context) error {
 		QueueUrl:               aws.String(a.url),
 		MessageBody:            aws.String(now),
 		MessageGroupId:         aws.String("ticks"),
-		MessageDeduplicationId: aws.String(now), // want `SF002: warning: MessageDeduplicationId comes from time.Now and the body carries it`
+		MessageDeduplicationId: aws.String(now), // want `SF002: warning: MessageDeduplicationId and the body hold time\.Now`
 	})
 	return err
 }
@@ -309,7 +309,7 @@ func (a *app) wrapped(ctx context.Context, body string) error {
 		QueueUrl:               aws.String(a.url),
 		MessageBody:            aws.String(body),
 		MessageGroupId:         aws.String("all"),
-		MessageDeduplicationId: aws.String(fmt.Sprint(clock.UnixNano())), // want `SF002: MessageDeduplicationId comes from clock.UnixNano, which calls time.Now`
+		MessageDeduplicationId: aws.String(fmt.Sprint(clock.UnixNano())), // want `SF002: MessageDeduplicationId comes from clock.UnixNano calling time.Now`
 	})
 	return err
 }
@@ -325,7 +325,7 @@ func (a *app) stock(ctx context.Context, shop string, level int) error {
 		QueueUrl:               aws.String(a.url),
 		MessageBody:            aws.String(string(body)),
 		MessageGroupId:         aws.String("stock"),
-		MessageDeduplicationId: aws.String(fmt.Sprint(now.UnixNano())), // want `SF002: warning: MessageDeduplicationId comes from time.Now and the body carries it`
+		MessageDeduplicationId: aws.String(fmt.Sprint(now.UnixNano())), // want `SF002: warning: MessageDeduplicationId and the body hold time\.Now`
 		MessageAttributes:      map[string]types.MessageAttributeValue{"shopId": text(shop)},
 	})
 	return err
@@ -351,7 +351,8 @@ func (a *app) batch(ctx context.Context, bodies []string) error {
 			MessageDeduplicationId: aws.String(generateID()), // want `SF002: MessageDeduplicationId comes from rand.Intn`
 		})
 	}
-	_, err := a.client.SendMessageBatch(ctx, &sqs.SendMessageBatchInput{QueueUrl: aws.String(a.url), Entries: entries})
+	out, err := a.client.SendMessageBatch(ctx, &sqs.SendMessageBatchInput{QueueUrl: aws.String(a.url), Entries: entries})
+	_ = out.Failed
 	return err
 }
 
@@ -414,10 +415,11 @@ func (a *app) perUser(ctx context.Context, user string, bodies []string) error {
 			Id:                     aws.String(id),
 			MessageBody:            aws.String(body),
 			MessageGroupId:         aws.String(user + "_" + id),
-			MessageDeduplicationId: aws.String(id), // want `SF002: MessageDeduplicationId comes from uuid.NewString: each attempt`
+			MessageDeduplicationId: aws.String(id), // want `SF002: MessageDeduplicationId comes from uuid\.NewString`
 		}
 	}
-	_, err := a.client.SendMessageBatch(ctx, &sqs.SendMessageBatchInput{QueueUrl: aws.String(a.url), Entries: entries})
+	out, err := a.client.SendMessageBatch(ctx, &sqs.SendMessageBatchInput{QueueUrl: aws.String(a.url), Entries: entries})
+	_ = out.Failed
 	return err
 }
 

@@ -22,7 +22,7 @@ func orders(ctx context.Context, c *sqs.Client, o order, r refunds.Refund) {
 	})
 	_, _ = c.SendMessage(ctx, &sqs.SendMessageInput{
 		MessageGroupId: aws.String("all"), MessageBody: aws.String(string(second)),
-		MessageDeduplicationId: aws.String("latest"), // want `SF014: MessageDeduplicationId "latest" is also that of order, here it is that of refunds.Refund`
+		MessageDeduplicationId: aws.String("latest"), // want `SF014: MessageDeduplicationId "latest" is the ID of order and of refunds\.Refund`
 	})
 	_, _ = c.SendMessage(ctx, &sqs.SendMessageInput{
 		MessageGroupId: aws.String("all"), MessageBody: aws.String(string(second)), MessageDeduplicationId: aws.String("refund"),

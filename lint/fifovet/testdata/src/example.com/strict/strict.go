@@ -15,7 +15,7 @@ func send(ctx context.Context, c *sqs.Client, s *hidden.Sequence) {
 	id := uuid.NewString()
 	_, _ = c.SendMessage(ctx, &sqs.SendMessageInput{ // want `SF008: SendMessage to a FIFO queue`
 		MessageBody: &id, MessageGroupId: aws.String("all"),
-		MessageDeduplicationId: &id, // want `SF002: MessageDeduplicationId comes from uuid.NewString and the body carries it`
+		MessageDeduplicationId: &id, // want `SF002: MessageDeduplicationId and the body hold uuid\.NewString`
 	})
 	_, _ = c.SendMessage(ctx, &sqs.SendMessageInput{ // want `SF008: `
 		MessageBody: &id, MessageGroupId: aws.String(uuid.NewString()),

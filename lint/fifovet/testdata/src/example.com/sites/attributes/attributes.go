@@ -322,7 +322,8 @@ func (d *desk) batch(ctx context.Context, all []loan) error {
 			Id: aws.String(l.Due), MessageGroupId: aws.String(l.Reader), MessageBody: aws.String(l.Book), MessageAttributes: labels,
 		})
 	}
-	_, err := d.client.SendMessageBatch(ctx, &sqs.SendMessageBatchInput{QueueUrl: aws.String(loans), Entries: entries})
+	out, err := d.client.SendMessageBatch(ctx, &sqs.SendMessageBatchInput{QueueUrl: aws.String(loans), Entries: entries})
+	_ = out.Failed
 	return err
 }
 

@@ -132,7 +132,8 @@ func (f *farm) entries(ctx context.Context, all []crop) error {
 	for _, c := range all {
 		entries = append(entries, entryOf(c))
 	}
-	_, err := f.client.SendMessageBatch(ctx, &sqs.SendMessageBatchInput{QueueUrl: aws.String(crops), Entries: entries})
+	out, err := f.client.SendMessageBatch(ctx, &sqs.SendMessageBatchInput{QueueUrl: aws.String(crops), Entries: entries})
+	_ = out.Failed
 	return err
 }
 

@@ -81,14 +81,14 @@ var seed = maphash.MakeSeed()
 
 // site hash with a seed of the process: wrong SF002
 func (m *museum) seeded(ctx context.Context, v visit) error {
-	return m.send(ctx, v, v.Museum, strconv.FormatUint(maphash.String(seed, v.ID), 16)) // want `SF002: .* comes from maphash.String`
+	return m.send(ctx, v, v.Museum, strconv.FormatUint(maphash.String(seed, v.ID), 16)) // want `SF002: MessageDeduplicationId \(through ids\.museum\.send\) is maphash\.String, one value for a process`
 }
 
 // site hash object with a seed of the process: wrong SF002
 func (m *museum) seededObject(ctx context.Context, v visit) error {
 	var h maphash.Hash
 	_, _ = h.WriteString(v.ID)
-	return m.send(ctx, v, v.Museum, strconv.FormatUint(h.Sum64(), 16)) // want `SF002: .* comes from maphash.Hash.Sum64`
+	return m.send(ctx, v, v.Museum, strconv.FormatUint(h.Sum64(), 16)) // want `SF002: MessageDeduplicationId \(through ids\.museum\.send\) is maphash\.Hash\.Sum64, one value for a process`
 }
 
 // site hash without a seed: right
@@ -274,7 +274,8 @@ func (m *museum) sessionBatch(ctx context.Context, all []visit) error {
 			Id: aws.String(strconv.Itoa(i)), MessageBody: &v.ID, MessageGroupId: &tour, MessageDeduplicationId: &v.ID,
 		})
 	}
-	_, err := m.client.SendMessageBatch(ctx, &sqs.SendMessageBatchInput{QueueUrl: aws.String(visits), Entries: entries})
+	out, err := m.client.SendMessageBatch(ctx, &sqs.SendMessageBatchInput{QueueUrl: aws.String(visits), Entries: entries})
+	_ = out.Failed
 	return err
 }
 

@@ -62,7 +62,7 @@ func (m *museum) unguided(ctx context.Context, name string) error {
 	t := &tour{Key: uuid.NewString()}
 	_, err := m.client.SendMessage(ctx, &sqs.SendMessageInput{
 		QueueUrl: aws.String(visits), MessageBody: &name, MessageGroupId: aws.String("tours"),
-		MessageDeduplicationId: aws.String(t.Key), // want `SF002: MessageDeduplicationId comes from uuid.NewString: each attempt`
+		MessageDeduplicationId: aws.String(t.Key), // want `SF002: MessageDeduplicationId comes from uuid\.NewString`
 		MessageAttributes:      map[string]types.MessageAttributeValue{"tour": {DataType: aws.String("String"), StringValue: &t.Key}},
 	})
 	return err
@@ -76,7 +76,7 @@ func (m *museum) unnamed(ctx context.Context, g guestbook, name string) error {
 	}
 	_, err := m.client.SendMessage(ctx, &sqs.SendMessageInput{
 		QueueUrl: aws.String(visits), MessageBody: &name, MessageGroupId: aws.String("tours"),
-		MessageDeduplicationId: aws.String(t.Key), // want `SF002: MessageDeduplicationId comes from uuid.NewString: each attempt`
+		MessageDeduplicationId: aws.String(t.Key), // want `SF002: MessageDeduplicationId comes from uuid\.NewString`
 	})
 	return err
 }

@@ -40,7 +40,7 @@ func mark(label string) types.MessageAttributeValue {
 }
 
 func labels(t toll) map[string]types.MessageAttributeValue {
-	return map[string]types.MessageAttributeValue{"event_id": mark(t.ID)}
+	return map[string]types.MessageAttributeValue{"event_id": mark(t.ID)} // want `SF001: attribute "event_id" identifies the event`
 }
 
 func (g *gate) send(ctx context.Context, in *sqs.SendMessageInput) error {
@@ -68,7 +68,8 @@ func (g *gate) fairBatch(ctx context.Context, all []toll) error {
 			Id: &t.ID, MessageGroupId: &t.Gate, MessageBody: aws.String("toll"), DelaySeconds: 3, MessageAttributes: labels(t),
 		})
 	}
-	_, err := g.client.SendMessageBatch(ctx, &sqs.SendMessageBatchInput{QueueUrl: aws.String(unordered), Entries: entries})
+	out, err := g.client.SendMessageBatch(ctx, &sqs.SendMessageBatchInput{QueueUrl: aws.String(unordered), Entries: entries})
+	_ = out.Failed
 	return err
 }
 
@@ -189,15 +190,16 @@ func (g *gate) unknownID(ctx context.Context, t toll) error {
 
 // site no group: wrong SF009
 func (g *gate) noGroup(ctx context.Context, t toll) error {
-	return g.send(ctx, &sqs.SendMessageInput{QueueUrl: aws.String(ordered), MessageBody: &t.Plate, MessageDeduplicationId: &t.ID}) // want `SF009: tolls.fifo is FIFO and the message has no MessageGroupId`
+	return g.send(ctx, &sqs.SendMessageInput{QueueUrl: aws.String(ordered), MessageBody: &t.Plate, MessageDeduplicationId: &t.ID}) // want `SF009: tolls\.fifo is FIFO, and the message has no MessageGroupId`
 }
 
 // site no group in an entry: wrong SF009
 func (g *gate) noGroupInEntry(ctx context.Context, t toll) error {
-	_, err := g.client.SendMessageBatch(ctx, &sqs.SendMessageBatchInput{
+	out, err := g.client.SendMessageBatch(ctx, &sqs.SendMessageBatchInput{
 		QueueUrl: aws.String(ordered),
 		Entries:  []types.SendMessageBatchRequestEntry{{Id: &t.ID, MessageBody: &t.Plate}}, // want `SF009`
 	})
+	_ = out.Failed
 	return err
 }
 
@@ -261,11 +263,32 @@ func (g *gate) constantOnPath(ctx context.Context, t toll, dedup *string) error 
 // site suffix on a variable: wrong SF004
 func (g *gate) suffixed(ctx context.Context, t toll) error {
 	return g.send(ctx, &sqs.SendMessageInput{
-		QueueUrl: aws.String(g.url + ".fifo"), MessageGroupId: &t.Gate, MessageBody: aws.String("toll"), // want `SF004: if this queue is FIFO: `
+		QueueUrl: aws.String(g.url + ".fifo"), MessageGroupId: &t.Gate, MessageBody: aws.String("toll"), // want `SF004: the body is the constant`
 	})
 }
 
-// site suffix on a variable, without a group: right
+// site suffix on a variable, without a group: wrong SF009
 func (g *gate) suffixedPlain(ctx context.Context, t toll) error {
-	return g.send(ctx, &sqs.SendMessageInput{QueueUrl: aws.String(g.url + ".fifo"), MessageBody: &t.Plate, MessageAttributes: labels(t)})
+	return g.send(ctx, &sqs.SendMessageInput{QueueUrl: aws.String(g.url + ".fifo"), MessageBody: &t.Plate, MessageAttributes: labels(t)}) // want `SF009: the queue is FIFO`
+}
+
+// site ID and group of a helper that may be nil: wrong SF001
+func (g *gate) fromHelper(ctx context.Context, t toll, extra map[string]string) error {
+	dedup, group := optional(extra)
+	return g.send(ctx, &sqs.SendMessageInput{
+		QueueUrl: &g.url, MessageGroupId: group, MessageDeduplicationId: dedup, MessageBody: &t.Plate,
+		MessageAttributes: map[string]types.MessageAttributeValue{"event_id": mark(t.ID)}, // want `SF001: warning: if this queue is FIFO: attribute "event_id" identifies the event`
+	})
+}
+
+func optional(extra map[string]string) (dedup, group *string) {
+	for k, v := range extra {
+		switch k {
+		case "dedup":
+			dedup = aws.String(v)
+		case "group":
+			group = aws.String(v)
+		}
+	}
+	return dedup, group
 }

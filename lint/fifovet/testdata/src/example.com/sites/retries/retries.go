@@ -48,7 +48,7 @@ func (t *tower) postText(ctx context.Context, route, text string) error {
 // site loop: wrong SF006
 func (t *tower) loop(ctx context.Context, f flight) (err error) {
 	for range 5 {
-		if err = t.post(ctx, f, uuid.NewString()); err == nil { // want `SF006: uuid.NewString is called again for each attempt`
+		if err = t.post(ctx, f, uuid.NewString()); err == nil { // want `SF006: uuid\.NewString runs again for each attempt \(MessageDeduplicationId\)`
 			break
 		}
 	}
@@ -270,7 +270,7 @@ func (t *tower) postRight(ctx context.Context, f flight) error {
 	if f.At.After(time.Now()) {
 		return nil
 	}
-	return t.post(ctx, f, f.ID+f.At.String())
+	return t.post(ctx, f, f.ID+f.At.Format(time.RFC3339Nano))
 }
 
 // site own function with an ID of the event: right

@@ -9,3 +9,5 @@ func ToString(p *string) string {
 	}
 	return *p
 }
+
+func Int64(v int64) *int64 { return &v }

@@ -28,7 +28,10 @@ type PublishBatchInput struct {
 	PublishBatchRequestEntries []types.PublishBatchRequestEntry
 }
 
-type PublishBatchOutput struct{}
+type PublishBatchOutput struct {
+	Failed     []types.BatchResultErrorEntry
+	Successful []types.PublishBatchResultEntry
+}
 
 func (c *Client) Publish(ctx context.Context, in *PublishInput, opts ...func(*Options)) (*PublishOutput, error) {
 	return nil, nil

@@ -1,6 +1,8 @@
 // Package sqs stands in for the AWS SDK's.
 package sqs
 
+import "context"
+
 type SQS struct{}
 
 type MessageAttributeValue struct {
@@ -54,10 +56,25 @@ type SendMessageBatchInput struct {
 	Entries  []*SendMessageBatchRequestEntry
 }
 
-type SendMessageBatchOutput struct{}
+type BatchResultErrorEntry struct{ Id *string }
+
+type SendMessageBatchResultEntry struct{ Id *string }
+
+type SendMessageBatchOutput struct {
+	Failed     []*BatchResultErrorEntry
+	Successful []*SendMessageBatchResultEntry
+}
 
 func (c *SQS) SendMessage(in *SendMessageInput) (*SendMessageOutput, error) { return nil, nil }
 
 func (c *SQS) SendMessageBatch(in *SendMessageBatchInput) (*SendMessageBatchOutput, error) {
+	return nil, nil
+}
+
+func (c *SQS) SendMessageBatchWithContext(ctx context.Context, in *SendMessageBatchInput) (*SendMessageBatchOutput, error) {
+	return nil, nil
+}
+
+func (c *SQS) SendMessageWithContext(ctx context.Context, in *SendMessageInput) (*SendMessageOutput, error) {
 	return nil, nil
 }

@@ -14,3 +14,7 @@ type PublishBatchRequestEntry struct {
 	MessageDeduplicationId *string
 	MessageGroupId         *string
 }
+
+type BatchResultErrorEntry struct{ Id *string }
+
+type PublishBatchResultEntry struct{ Id *string }

@@ -15,3 +15,22 @@ type SendMessageBatchRequestEntry struct {
 	MessageDeduplicationId *string
 	MessageGroupId         *string
 }
+
+type BatchResultErrorEntry struct {
+	Id          *string
+	Code        *string
+	SenderFault bool
+}
+
+type SendMessageBatchResultEntry struct{ Id *string }
+
+type DeleteMessageBatchRequestEntry struct{ Id, ReceiptHandle *string }
+
+type DeleteMessageBatchResultEntry struct{ Id *string }
+
+type Message struct {
+	Attributes    map[string]string
+	Body          *string
+	MessageId     *string
+	ReceiptHandle *string
+}

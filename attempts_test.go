@@ -1,0 +1,53 @@
+package sqsfifo_test
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
+	"github.com/stretchr/testify/require"
+
+	"github.com/kansas-frontier-matrix/sqsfifo"
+	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
+)
+
+// mute is a queue that never describes itself.
+type mute struct{ *sqstest.Queue }
+
+func (mute) GetQueueAttributes(ctx context.Context, _ *sqs.GetQueueAttributesInput, _ ...func(*sqs.Options)) (*sqs.GetQueueAttributesOutput, error) {
+	<-ctx.Done()
+	return nil, ctx.Err()
+}
+
+// An event whose context ends during the question for the queue's attributes ends without a
+// request and counts no attempt, even if an earlier call left the event in doubt.
+func TestNoAttemptWithoutARequest(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := newQueue(t, sqstest.Config{})
+		var o *observed
+		p := on(t, mute{q}, q, func(c *sqsfifo.Config[Scene]) { o = observe(c) })
+		q.Inject(sqstest.LoseAnswer(), 1000)
+		ctx, cancel := context.WithTimeout(t.Context(), 8*time.Second)
+		defer cancel()
+		_, err := p.Send(ctx, scene)
+		var doubt *sqsfifo.InDoubtError
+		require.ErrorAs(t, err, &doubt)
+		require.Positive(t, doubt.Attempts)
+		q.ClearFaults()
+		suppressed := len(q.Suppressed())
+
+		time.Sleep(10 * time.Second) // the queue is asked again
+		ctx, cancel = context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		ended := make(chan error, 1)
+		require.NoError(t, p.TrySend(ctx, scene, func(_ sqsfifo.Receipt, err error) { ended <- err }))
+		require.ErrorAs(t, <-ended, &doubt)
+		require.Zero(t, doubt.Attempts)
+		require.NoError(t, p.Close(t.Context()))
+		require.Len(t, q.Suppressed(), suppressed, "there was no request")
+		counted, _ := o.metrics(t)
+		require.EqualValues(t, 1, counted["sqs_fifo.body_hash.length_bytes By"], "only the body that was handed to SQS")
+	})
+}

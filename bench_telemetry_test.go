@@ -1,0 +1,55 @@
+package sqsfifo_test
+
+import (
+	"strconv"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/otel/sdk/metric"
+
+	"github.com/kansas-frontier-matrix/sqsfifo"
+	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
+)
+
+// Processor time of an event in full batches, beside a client that answers at once,
+// with OpenTelemetry's SDK as the meter provider and without one.
+func BenchmarkTelemetry(b *testing.B) {
+	for _, tc := range []struct {
+		name   string
+		change func(*sqsfifo.Config[Scene])
+	}{
+		{"none", func(*sqsfifo.Config[Scene]) {}},
+		{"sdk", func(c *sqsfifo.Config[Scene]) {
+			c.Telemetry.MeterProvider = metric.NewMeterProvider(metric.WithReader(metric.NewManualReader()))
+		}},
+	} {
+		b.Run(tc.name, func(b *testing.B) {
+			q := newQueue(b, sqstest.Config{})
+			p := on(b, instantClient{q}, q, tc.change)
+			const n = 1000
+			all := scenes(n, n)
+			round := 0
+			send := func() {
+				for j := range all {
+					all[j].ID = strconv.Itoa(round*n + j)
+				}
+				round++
+				require.NoError(b, p.SendBatch(b.Context(), all).Err())
+			}
+			send()
+			began := processorTime(b)
+			for b.Loop() {
+				send()
+			}
+			b.ReportMetric(float64(processorTime(b)-began)/float64(b.N*n), "cpu-ns/event")
+		})
+	}
+}
+
+func processorTime(b *testing.B) time.Duration {
+	var u syscall.Rusage
+	require.NoError(b, syscall.Getrusage(syscall.RUSAGE_SELF, &u))
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}

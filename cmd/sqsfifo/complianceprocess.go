@@ -1,0 +1,242 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"net/http/httputil"
+	"net/url"
+	"os"
+	"os/exec"
+	"path"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
+)
+
+// servedProducer is a program that sends the events of one queue after the other. The
+// program reaches the queue of the suite's client over HTTP.
+type servedProducer struct {
+	command []string
+	timeout time.Duration
+
+	queueURL string // of the program
+	front    *http.Server
+	served   chan struct{}
+	base     string
+	program  *producerProgram // nil before the first event and after its end
+}
+
+// send is the Send of the suite.
+func (p *servedProducer) send(ctx context.Context, client *sqs.Client, queueURL string, event json.RawMessage) error {
+	if queueURL != p.queueURL {
+		if err := p.close(); err != nil {
+			return err
+		}
+		if err := p.serve(ctx, client); err != nil {
+			return err
+		}
+		p.queueURL = queueURL
+	}
+	for {
+		if p.program == nil {
+			program, err := startProducer(ctx, p.command, producerEnvironment(p.base, queueURL))
+			if err != nil {
+				return err
+			}
+			p.program = program
+		}
+		err := p.program.send(ctx, event, p.timeout)
+		answered := p.program.answered
+		if p.program.over {
+			p.program = nil
+		}
+		var ended *programEndedError
+		if errors.As(err, &ended) && ended.err == nil && answered > 0 {
+			continue // the program ended between two events
+		}
+		return err
+	}
+}
+
+// serve starts an HTTP server for the queue of a client.
+func (p *servedProducer) serve(ctx context.Context, client *sqs.Client) error {
+	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
+	if err != nil {
+		return err
+	}
+	p.base = "http://" + listener.Addr().String()
+	queue := &httputil.ReverseProxy{
+		Rewrite:   func(r *httputil.ProxyRequest) { r.Out.URL.Scheme, r.Out.URL.Host = "http", r.In.Host },
+		Transport: clientTransport{client.Options().HTTPClient},
+		// A fault of the queue has closed the connection without an answer.
+		ErrorHandler: func(http.ResponseWriter, *http.Request, error) { panic(http.ErrAbortHandler) },
+		ErrorLog:     log.New(io.Discard, "", 0),
+	}
+	p.front = &http.Server{Handler: loopbackOnly(queue), ReadHeaderTimeout: defaultTimeouts.header, ErrorLog: log.New(io.Discard, "", 0)}
+	p.served = make(chan struct{})
+	go func(server *http.Server, served chan struct{}) {
+		defer close(served)
+		_ = server.Serve(listener)
+	}(p.front, p.served)
+	return nil
+}
+
+// close ends the program and the server.
+func (p *servedProducer) close() error {
+	if p.program != nil {
+		p.program.end()
+		p.program = nil
+	}
+	if p.front == nil {
+		return nil
+	}
+	err := p.front.Close()
+	<-p.served
+	p.front = nil
+	return err
+}
+
+// clientTransport sends requests through the HTTP client of an SDK's client.
+type clientTransport struct{ client sqs.HTTPClient }
+
+func (t clientTransport) RoundTrip(r *http.Request) (*http.Response, error) { return t.client.Do(r) }
+
+// producerEnvironment returns this process's environment with the queue for a producer.
+func producerEnvironment(base, queueURL string) []string {
+	name := queueURL
+	if u, err := url.Parse(queueURL); err == nil {
+		name = u.Path
+	}
+	return append(os.Environ(),
+		"SQSFIFO_QUEUE_URL="+base+path.Clean("/"+name), "AWS_ENDPOINT_URL_SQS="+base, "AWS_REGION=us-east-1", "AWS_DEFAULT_REGION=us-east-1",
+		"AWS_ACCESS_KEY_ID=compliance", "AWS_SECRET_ACCESS_KEY=compliance", "AWS_SESSION_TOKEN=", "AWS_EC2_METADATA_DISABLED=true")
+}
+
+// programEndedError is the end of a program before it answered.
+type programEndedError struct {
+	err    error
+	stderr string
+}
+
+func (e *programEndedError) Error() string {
+	text := "the program ended before it printed a line for the event"
+	if e.err != nil {
+		text += ": " + e.err.Error()
+	}
+	if e.stderr != "" {
+		text += "\n" + e.stderr
+	}
+	return text
+}
+
+func (e *programEndedError) Unwrap() error { return e.err }
+
+// producerProgram is one process of a producer.
+type producerProgram struct {
+	program *exec.Cmd
+	in      io.WriteCloser
+	answers chan string
+	stderr  tail
+	ended   func() error // waits for the process
+
+	answered int  // events
+	over     bool // the process has ended
+}
+
+func startProducer(ctx context.Context, command, environment []string) (*producerProgram, error) {
+	p := &producerProgram{program: exec.CommandContext(ctx, command[0], command[1:]...), answers: make(chan string)} // #nosec G204 -- the command line names it
+	p.program.Env, p.program.Stderr, p.program.WaitDelay = environment, &p.stderr, time.Second
+	separate(p.program)
+	in, err := p.program.StdinPipe()
+	if err != nil {
+		return nil, err
+	}
+	out, err := p.program.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	if err := p.program.Start(); err != nil {
+		return nil, err
+	}
+	p.in = in
+	go func() {
+		defer close(p.answers)
+		lines := bufio.NewScanner(out)
+		for lines.Scan() {
+			p.answers <- lines.Text()
+		}
+		_, _ = io.Copy(io.Discard, out) // after a line that is too long
+	}()
+	p.ended = sync.OnceValue(func() error {
+		for range p.answers { // Wait may be called after the last read
+		}
+		return p.program.Wait()
+	})
+	return p, nil
+}
+
+// send hands an event to the program and waits for its line.
+func (p *producerProgram) send(ctx context.Context, event json.RawMessage, timeout time.Duration) error {
+	line := append(bytes.Clone(event), '\n')
+	go func() { _, _ = p.in.Write(line) }() // a write to an ended program fails; the answers end then
+	late := time.NewTimer(timeout)
+	defer late.Stop()
+	select {
+	case line, ok := <-p.answers:
+		if !ok {
+			p.over = true
+			return &programEndedError{p.ended(), p.stderr.String()}
+		}
+		p.answered++
+		if text, failed := strings.CutPrefix(line, "error:"); failed {
+			return errors.New(strings.TrimSpace(text))
+		}
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-late.C:
+		p.end()
+		return fmt.Errorf("the program printed no line within %v: print one line after each event, and flush it", timeout)
+	}
+}
+
+// end closes the program's input and ends the program after a second.
+func (p *producerProgram) end() {
+	p.over = true
+	_ = p.in.Close()
+	for wait, stop := range map[time.Duration]func() error{time.Second: p.program.Cancel, 3 * time.Second: p.program.Process.Kill} {
+		defer time.AfterFunc(wait, func() { _ = stop() }).Stop()
+	}
+	_ = p.ended() // the messages are judged, not the end
+}
+
+// tail keeps the last bytes that were written.
+type tail struct {
+	mu   sync.Mutex
+	text []byte
+}
+
+func (t *tail) Write(b []byte) (int, error) {
+	const most = 4 << 10
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.text = append(t.text, b...)
+	t.text = t.text[max(len(t.text)-most, 0):]
+	return len(b), nil
+}
+
+func (t *tail) String() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return strings.TrimSpace(string(t.text))
+}

@@ -1,0 +1,262 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math"
+	"os/exec"
+	"time"
+
+	"github.com/kansas-frontier-matrix/sqsfifo"
+	"github.com/kansas-frontier-matrix/sqsfifo/consumer"
+)
+
+type consumeCmd struct {
+	Queue queueFlags `embed:"" group:"Queue:"`
+
+	OnFailure    string        `enum:"park,block,skip," default:"" placeholder:"WAY" help:"After the last attempt of a command: park the message, block its group until the command ends, or skip (delete) the message. Required with a COMMAND."`
+	ParkingQueue string        `placeholder:"URL" help:"With --on-failure park: URL of a FIFO queue for failed messages."`
+	Attempts     int           `default:"5" placeholder:"N" help:"Runs of COMMAND for a message before --on-failure (default ${default})."`
+	Deliveries   int           `default:"8" placeholder:"N" help:"Most deliveries of a message; above them --on-failure applies without a run (default ${default})."`
+	Groups       int           `default:"10" placeholder:"N" help:"Most messages at once, of as many groups (default ${default})."`
+	Visibility   time.Duration `default:"1m" placeholder:"TIME" help:"Visibility timeout, which is extended while a message is in hand (default ${default})."`
+	Grace        time.Duration `default:"25s" placeholder:"TIME" help:"How long commands under way may take after SIGINT (default ${default})."`
+	Idle         time.Duration `placeholder:"TIME" help:"End after this time without a new message (default: run until SIGINT)."`
+	JSON         bool          `name:"json" help:"Write notes and the summary on standard error as JSON objects."`
+	Quiet        bool          `short:"q" help:"No notes, no progress and no summary."`
+
+	Command []string `arg:"" optional:"" passthrough:"" help:"Program to run for each message, with its arguments. Without it each message is printed."`
+}
+
+// Help returns the manual of the command.
+func (*consumeCmd) Help() string {
+	return `Receives from a FIFO queue with package consumer, in the order of each message group, and deletes each message after its success. Groups run at the same time, messages of one group never.
+
+Without COMMAND each message becomes a JSON line on standard output, which "sqsfifo replay plan --lines" reads. The message is deleted after the line was written. A binary attribute is in base64.
+
+With COMMAND the program runs once for each message. The body is its standard input; SQSFIFO_GROUP, SQSFIFO_MESSAGE_ID, SQSFIFO_SEQUENCE_NUMBER, SQSFIFO_ATTEMPT, SQSFIFO_RECEIVES and SQSFIFO_BODY_HASH are in its environment, and for a body that is an envelope also SQSFIFO_DEDUPE_KEY, SQSFIFO_EVENT_ID, SQSFIFO_EVENT_SOURCE and SQSFIFO_EVENT_TIME. Lines that it prints go to standard output and standard error as whole lines. Exit code 0 is a success, 65 (EX_DATAERR) applies --on-failure at once, any other asks for another attempt after a back-off. The program gets SIGTERM when the message is lost or the grace is over, and must then end.
+
+A message may come again after a crash: between the success and the delete there is a moment. Compare SQSFIFO_DEDUPE_KEY with the keys of earlier successes, or use Config.Store and HandleTx of package consumer.
+
+Notes on standard error name failed attempts and blocked, parked and skipped messages. Blocked groups are listed once a minute and at the end. The exit code is 0 if no message was parked or skipped and no group was blocked at the end, 1 if one was, 2 if the queue could not be used or messages could not be given back.
+
+Permissions: sqs:ReceiveMessage, sqs:DeleteMessage, sqs:ChangeMessageVisibility and sqs:GetQueueAttributes; on the parking queue sqs:SendMessage and sqs:GetQueueAttributes.
+
+Examples:
+
+	sqsfifo consume --queue-url http://127.0.0.1:9324/000000000000/events.fifo --idle 10s > messages.jsonl
+	sqsfifo consume --queue-url https://sqs.eu-central-1.amazonaws.com/123456789012/scenes.fifo --on-failure block -- ./load-scene.sh`
+}
+
+// check returns an error for invalid combinations of flags.
+func (c *consumeCmd) check() error {
+	var errs []error
+	refuse := func(when bool, format string, args ...any) {
+		if when {
+			errs = append(errs, fmt.Errorf(format, args...))
+		}
+	}
+	refuse(c.Queue.QueueURL == "", "--queue-url is missing: name the queue to receive from")
+	refuse(len(c.Command) > 0 && c.OnFailure == "", "--on-failure is missing: choose park, block or skip for messages whose attempts are used up")
+	refuse(len(c.Command) == 0 && c.OnFailure != "", "--on-failure needs a COMMAND: a printed message cannot fail")
+	refuse(c.ParkingQueue != "" && c.OnFailure != "park", "--parking-queue needs --on-failure park")
+	refuse(c.ParkingQueue == "" && c.OnFailure == "park", "--on-failure park needs --parking-queue")
+	refuse(c.Groups < 1, "--groups: %d is below 1", c.Groups)
+	refuse(c.Attempts < 1, "--attempts: %d is below 1", c.Attempts)
+	refuse(c.Deliveries < 1, "--deliveries: %d is below 1", c.Deliveries)
+	refuse(c.Idle < 0, "--idle: %v is below 0", c.Idle)
+	return errors.Join(errs...)
+}
+
+func (c *consumeCmd) run(ctx context.Context, std stdio) (int, error) {
+	if len(c.Command) > 0 && c.Command[0] == "--" {
+		c.Command = c.Command[1:]
+	}
+	if err := c.check(); err != nil {
+		return exitFailed, err
+	}
+	if len(c.Command) > 0 {
+		if _, err := exec.LookPath(c.Command[0]); err != nil {
+			return exitFailed, err
+		}
+	}
+	client, err := c.Queue.client(ctx, 50)
+	if err != nil {
+		return exitFailed, err
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	w := &consuming{cmd: c, progress: newProgress(std.err, 0, c.Quiet)}
+	if !c.Quiet {
+		w.notes = w.newLogger()
+	}
+	handle := (&messagePrinter{out: newLineWriter(std.out), broken: cancel}).handle
+	if len(c.Command) > 0 {
+		handle = newMessageRunner(c.Command, c.Visibility, std).handle
+	}
+	w.consumer, err = consumer.New(client, c.config(handle, w.notes))
+	if err != nil {
+		return exitFailed, consumeFlagWords(err)
+	}
+	if err := w.preflight(ctx); err != nil {
+		return exitFailed, err
+	}
+	return w.run(ctx, cancel)
+}
+
+// config returns the consumer's configuration. Printing a message fails only if standard
+// output fails; this ends the command and counts no attempt.
+func (c *consumeCmd) config(handle consumer.Handler[json.RawMessage], notes *slog.Logger) consumer.Config[json.RawMessage] {
+	f := consumer.Failure{Then: consumer.ActionSkip, Attempts: math.MaxInt, Deliveries: math.MaxInt}
+	if len(c.Command) > 0 {
+		then := map[string]consumer.Action{"park": consumer.ActionPark, "block": consumer.ActionBlock, "skip": consumer.ActionSkip}
+		f = consumer.Failure{Then: then[c.OnFailure], ParkingQueue: c.ParkingQueue, Attempts: c.Attempts, Deliveries: c.Deliveries}
+	}
+	return consumer.Config[json.RawMessage]{
+		QueueURL: c.Queue.QueueURL, Decode: anyBody, Handle: handle,
+		Groups: c.Groups, Visibility: c.Visibility, Shutdown: c.Grace, Failure: f,
+		Telemetry: consumer.Telemetry{Logger: notes, ShowDedupeKeys: true},
+	}
+}
+
+// anyBody returns the envelope of a body, or an empty envelope for any other body.
+func anyBody(body string) (sqsfifo.Envelope[json.RawMessage], error) {
+	var e sqsfifo.Envelope[json.RawMessage]
+	if err := json.Unmarshal([]byte(body), &e); err != nil || e.DedupeKey == "" || e.Payload == nil {
+		return sqsfifo.Envelope[json.RawMessage]{}, nil //nolint:nilerr // every body is a message
+	}
+	return e, nil
+}
+
+// consumeFlagWords replaces the configuration's field names in an error by flags.
+func consumeFlagWords(err error) error {
+	flags := map[string]string{
+		"QueueURL": "--queue-url", "Failure.ParkingQueue": "--parking-queue", "Visibility": "--visibility", "Shutdown": "--grace",
+	}
+	var errs []error
+	for _, e := range split(err) {
+		var field *consumer.ConfigError
+		if errors.As(e, &field) && flags[field.Field] != "" {
+			e = fmt.Errorf("%s: %s", flags[field.Field], field.Rule)
+		}
+		errs = append(errs, e)
+	}
+	return errors.Join(errs...)
+}
+
+// consuming is one run of the command.
+type consuming struct {
+	cmd      *consumeCmd
+	consumer *consumer.Consumer[json.RawMessage]
+	notes    *slog.Logger // nil with --quiet
+	progress *progress
+}
+
+// newLogger writes notes above the progress. For people it omits time and queue.
+func (w *consuming) newLogger() *slog.Logger {
+	if w.cmd.JSON {
+		return slog.New(slog.NewJSONHandler(noteWriter{w.progress}, nil))
+	}
+	return slog.New(slog.NewTextHandler(noteWriter{w.progress}, &slog.HandlerOptions{ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
+		if a.Key == slog.TimeKey || a.Key == "queue" {
+			return slog.Attr{}
+		}
+		return a
+	}}))
+}
+
+func (w *consuming) note(level slog.Level, text string, attributes ...slog.Attr) {
+	if w.notes != nil {
+		w.notes.LogAttrs(context.Background(), level, text, attributes...)
+	}
+}
+
+func (w *consuming) preflight(ctx context.Context) error {
+	report, err := w.consumer.Preflight(ctx)
+	for _, text := range report.Notes {
+		w.note(slog.LevelWarn, text)
+	}
+	if denied(err) {
+		w.note(slog.LevelWarn, "the queue's attributes may not be read (sqs:GetQueueAttributes); it is taken for a FIFO queue")
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("--queue-url: %w", plainCause(err, w.cmd.Queue.QueueURL))
+	}
+	return nil
+}
+
+// run consumes until ctx ends or the queue is idle.
+func (w *consuming) run(ctx context.Context, cancel context.CancelCauseFunc) (int, error) {
+	watched := make(chan []consumer.BlockedGroup, 1)
+	go func() { watched <- w.watch(ctx) }()
+	if w.cmd.Idle > 0 {
+		go func() { cancel(w.consumer.WaitIdle(ctx, w.cmd.Idle)) }()
+	}
+	err := w.consumer.Run(ctx)
+	cancel(nil)
+	blocked := <-watched
+	w.progress.finish()
+	s := w.consumer.Stats()
+	w.list(blocked)
+	w.note(slog.LevelInfo, "consumed", slog.Int64("received", s.Received), slog.Int64("handled", s.Handled), slog.Int64("deleted", s.Deleted),
+		slog.Int64("failures", s.Failures), slog.Int64("parked", s.Parked), slog.Int64("skipped", s.Skipped), slog.Int("blocked", len(blocked)),
+		slog.Int64("released", s.Released), slog.Int64("lost", s.Lost))
+	var broken *outputError
+	if errors.As(context.Cause(ctx), &broken) {
+		err = errors.Join(broken.err, err)
+	}
+	if err != nil {
+		return exitFailed, plainCause(err, w.cmd.Queue.QueueURL)
+	}
+	if s.Parked+s.Skipped > 0 || len(blocked) > 0 {
+		return exitFindings, nil
+	}
+	return exitFine, nil
+}
+
+// watch shows the progress and the blocked groups until ctx ends. It returns the groups
+// blocked before the shutdown.
+func (w *consuming) watch(ctx context.Context) (blocked []consumer.BlockedGroup) {
+	ticker := time.NewTicker(100 * time.Millisecond)
+	defer ticker.Stop()
+	for listed := time.Now(); ; {
+		select {
+		case <-ctx.Done():
+			return blocked
+		case <-ticker.C:
+		}
+		now, s := time.Now(), w.consumer.Stats()
+		w.progress.item(int(s.Handled), fmt.Sprintf("%s, %d in hand, %s blocked, oldest head %s",
+			counted(int(s.Handled), "message"), s.InHand, counted(s.Blocked, "group"), ago(s.OldestHead)))
+		if found := w.blocked(); ctx.Err() == nil {
+			blocked = found
+		}
+		if now.Sub(listed) >= time.Minute {
+			w.list(blocked)
+			listed = now
+		}
+	}
+}
+
+// blocked returns the groups that wait for an operator.
+func (w *consuming) blocked() (out []consumer.BlockedGroup) {
+	for _, g := range w.consumer.Blocked() {
+		if g.Blocked {
+			out = append(out, g)
+		}
+	}
+	return out
+}
+
+// list logs blocked groups.
+func (w *consuming) list(groups []consumer.BlockedGroup) {
+	for _, g := range groups {
+		w.note(slog.LevelError, "group blocked", slog.String("message_group", g.Group), slog.String("message_id", g.MessageID), slog.String("dedupe_key", g.Key),
+			slog.Int("attempts", g.Attempts), slog.Int("receives", g.Receives), slog.Int("in_hand", g.InHand),
+			slog.Time("since", g.Since), slog.String("error", fmt.Sprint(g.Cause)))
+	}
+}

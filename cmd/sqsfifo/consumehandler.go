@@ -1,0 +1,197 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/kansas-frontier-matrix/sqsfifo"
+	"github.com/kansas-frontier-matrix/sqsfifo/consumer"
+	"github.com/kansas-frontier-matrix/sqsfifo/replay"
+)
+
+// consumedLine is a printed message, in the form of a line of "replay plan --lines".
+type consumedLine struct {
+	Group      string            `json:"group"`
+	DedupeKey  string            `json:"dedupe_key,omitempty"`
+	EventID    string            `json:"event_id,omitempty"`
+	Body       string            `json:"body"`
+	Attributes map[string]string `json:"attributes,omitempty"`
+	BodyHash   string            `json:"body_hash"`
+	Status     replay.Status     `json:"status"`
+	Sent       sentLine          `json:"sent"`
+	MessageID  string            `json:"message_id"`
+}
+
+type sentLine struct {
+	From time.Time `json:"from"`
+	To   time.Time `json:"to"`
+}
+
+func consumedLineOf(m consumer.Message[json.RawMessage]) consumedLine {
+	l := consumedLine{
+		Group: m.Group, DedupeKey: m.DedupeKey, Body: m.Body, Attributes: attributeTexts(m), BodyHash: sqsfifo.BodyHash(m.Body),
+		Status: replay.StatusDelivered, Sent: sentLine{m.SentAt, m.SentAt}, MessageID: m.MessageID,
+	}
+	if m.DedupeKey != "" {
+		l.EventID = m.EventID.String()
+	}
+	return l
+}
+
+// attributeTexts returns the attributes as texts, binary values in base64.
+func attributeTexts(m consumer.Message[json.RawMessage]) map[string]string {
+	out := make(map[string]string, len(m.Attributes))
+	for name, a := range m.Attributes {
+		if a.StringValue != nil {
+			out[name] = *a.StringValue
+		} else {
+			out[name] = base64.StdEncoding.EncodeToString(a.BinaryValue)
+		}
+	}
+	return out
+}
+
+// outputError is a failure of standard output.
+type outputError struct{ err error }
+
+func (e *outputError) Error() string { return e.err.Error() }
+
+// messagePrinter prints messages. Each line is written before its message is deleted.
+type messagePrinter struct {
+	broken context.CancelCauseFunc // ends the command
+
+	mu  sync.Mutex
+	out *lineWriter
+}
+
+func (p *messagePrinter) handle(_ context.Context, m consumer.Message[json.RawMessage]) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if err := errors.Join(p.out.write(consumedLineOf(m)), p.out.flush()); err != nil {
+		p.broken(&outputError{err})
+		return consumer.Defer(err, time.Hour)
+	}
+	return nil
+}
+
+const (
+	exitPermanent = 65 // EX_DATAERR of sysexits.h
+
+	// startAgain is the pause after a program failed to start.
+	startAgain = 10 * time.Second
+)
+
+// messageRunner runs a program for each message.
+type messageRunner struct {
+	command  []string
+	patience time.Duration // time between SIGTERM and kill
+	out, err *wholeLines
+}
+
+func newMessageRunner(command []string, visibility time.Duration, std stdio) *messageRunner {
+	// A lost message may be delivered elsewhere after a tenth of its visibility timeout.
+	r := &messageRunner{command: command, patience: visibility / 20, out: &wholeLines{w: std.out}, err: &wholeLines{w: std.err}}
+	if std.out == std.err {
+		r.err = r.out
+	}
+	return r
+}
+
+func (r *messageRunner) handle(ctx context.Context, m consumer.Message[json.RawMessage]) error {
+	program := exec.CommandContext(ctx, r.command[0], r.command[1:]...) // #nosec G204 -- the command line names it
+	program.Env = append(os.Environ(), messageEnvironment(m)...)
+	program.Stdin = strings.NewReader(m.Body)
+	out, errOut := lineBuffer{to: r.out}, lineBuffer{to: r.err}
+	program.Stdout, program.Stderr = &out, &errOut
+	program.WaitDelay = r.patience
+	separate(program)
+	err := program.Run()
+	out.end()
+	errOut.end()
+	switch ended := program.ProcessState; {
+	case ended != nil && ended.Success(): // err may concern output
+		return nil
+	case ctx.Err() != nil:
+		return fmt.Errorf("%w: %w", context.Cause(ctx), err)
+	case ended == nil: // not started: not the message's fault
+		return consumer.Defer(err, startAgain)
+	case ended.ExitCode() == exitPermanent:
+		return consumer.Permanent(err)
+	}
+	return err
+}
+
+// messageEnvironment returns the message's main facts as environment variables.
+func messageEnvironment(m consumer.Message[json.RawMessage]) []string {
+	facts := []string{
+		"SQSFIFO_GROUP=" + m.Group, "SQSFIFO_MESSAGE_ID=" + m.MessageID, "SQSFIFO_SEQUENCE_NUMBER=" + m.SequenceNumber,
+		"SQSFIFO_ATTEMPT=" + strconv.Itoa(m.Attempt), "SQSFIFO_RECEIVES=" + strconv.Itoa(m.Receives), "SQSFIFO_BODY_HASH=" + sqsfifo.BodyHash(m.Body),
+	}
+	if m.DedupeKey != "" {
+		facts = append(facts, "SQSFIFO_DEDUPE_KEY="+m.DedupeKey, "SQSFIFO_EVENT_ID="+m.EventID.String(),
+			"SQSFIFO_EVENT_SOURCE="+m.EventSource, "SQSFIFO_EVENT_TIME="+m.EventTime.UTC().Format(time.RFC3339Nano))
+	}
+	for i, fact := range facts { // in another organization's body
+		facts[i] = strings.ReplaceAll(fact, "\x00", "")
+	}
+	return facts
+}
+
+// wholeLines writes the output of concurrent programs line by line.
+type wholeLines struct {
+	mu sync.Mutex
+	w  io.Writer
+}
+
+// lineBuffer passes on whole lines. Lines beyond 64 KiB are passed on in parts.
+type lineBuffer struct {
+	to   *wholeLines
+	rest []byte
+}
+
+func (b *lineBuffer) Write(p []byte) (int, error) {
+	b.rest = append(b.rest, p...)
+	end := bytes.LastIndexByte(b.rest, '\n') + 1
+	if end == 0 && len(b.rest) > 64<<10 {
+		end = len(b.rest)
+	}
+	if err := b.pass(end); err != nil {
+		return 0, err
+	}
+	return len(p), nil
+}
+
+func (b *lineBuffer) pass(end int) error {
+	b.to.mu.Lock()
+	defer b.to.mu.Unlock()
+	_, err := b.to.w.Write(b.rest[:end])
+	b.rest = append(b.rest[:0], b.rest[end:]...)
+	return err
+}
+
+// end passes on the last line, with a newline.
+func (b *lineBuffer) end() {
+	if len(b.rest) > 0 {
+		b.rest = append(b.rest, '\n')
+		_ = b.pass(len(b.rest)) // the program has ended; its exit code counts
+	}
+}
+
+// noteWriter writes notes above the progress.
+type noteWriter struct{ progress *progress }
+
+func (w noteWriter) Write(p []byte) (int, error) {
+	w.progress.say(strings.TrimSuffix(string(p), "\n"))
+	return len(p), nil
+}

@@ -1,0 +1,15 @@
+//go:build unix
+
+package main
+
+import (
+	"os/exec"
+	"syscall"
+)
+
+// separate gives a program its own process group, so that a terminal's interrupt reaches
+// this command only. At the end it sends SIGTERM to the whole group.
+func separate(program *exec.Cmd) {
+	program.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	program.Cancel = func() error { return syscall.Kill(-program.Process.Pid, syscall.SIGTERM) }
+}

@@ -1,0 +1,37 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
+)
+
+// One process has a journal, under every name of the file and in every command: an owner is
+// one process.
+func TestJournalHasOneProcess(t *testing.T) {
+	s := startServed(t, sqstest.Config{})
+	path := filepath.Join(t.TempDir(), "journal.db")
+	link := filepath.Join(t.TempDir(), "link.db")
+	j, err := openJournal(t.Context(), path)
+	require.NoError(t, err)
+	require.NoError(t, os.Symlink(path, link))
+	for _, name := range []string{path, link} {
+		for _, args := range [][]string{
+			append([]string{"send", "--queue-url", s.url, "--journal", name}, letterFlags...),
+			{"replay", "queue", "--from-queue", s.url + "x", "--queue-url", s.url, "--journal", name, "--run-id", "r"},
+		} {
+			_, stderr, code := shell(t, `{"id":"b","g":"g"}`, args...)
+			assert.Equal(t, exitFailed, code)
+			assert.Contains(t, stderr, "--journal: "+name+" is in use by another process")
+		}
+	}
+	require.NoError(t, j.Close())
+	_, stderr, code := shell(t, `{"id":"b","g":"g"}`, append([]string{"send", "--queue-url", s.url, "--journal", link}, letterFlags...)...)
+	assert.Zero(t, code, stderr)
+	assert.Len(t, s.queue.Messages(), 1)
+}

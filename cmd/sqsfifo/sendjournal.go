@@ -1,0 +1,36 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/kansas-frontier-matrix/sqsfifo"
+	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
+)
+
+// oldOperation is the operation of the keys of journals before the journal was a store of
+// the producer.
+const oldOperation = "sqsfifo.send"
+
+// openSendJournal opens a journal as the store of a producer. The owner is the file, because
+// one process has the journal: the hash of the path has a bounded length.
+func openSendJournal(ctx context.Context, path string, resend bool) (_ sqsfifo.StoreConfig, end func() error, err error) {
+	var none sqsfifo.StoreConfig
+	j, err := openJournal(ctx, path)
+	if err != nil {
+		return none, nil, err
+	}
+	var old bool
+	if err := j.db.QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM idempotency_keys WHERE operation_type = ?)`, oldOperation).Scan(&old); err != nil {
+		return none, nil, errors.Join(fmt.Errorf("%s: %w", path, err), j.Close())
+	}
+	if old {
+		return none, nil, errors.Join(fmt.Errorf("%s is a journal of an earlier version of this command, which names events in another way; finish its events with that version, then use a new file", path), j.Close())
+	}
+	c := sqsfifo.StoreConfig{Store: j.store, Owner: sqsfifo.BodyHash(j.path), TTL: idempotency.Forever}
+	if resend {
+		c.Indeterminate = sqsfifo.SendAgain
+	}
+	return c, j.Close, nil
+}

@@ -1,0 +1,68 @@
+package consumer
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/kansas-frontier-matrix/sqsfifo"
+	"github.com/kansas-frontier-matrix/sqsfifo/canonicaljson"
+)
+
+// JSON returns a [Config].Decode for bodies without an envelope. The body is the JSON
+// text of a T, decoded as encoding/json does. key returns the identity of the event. A
+// nil key means the MessageId; an event that is sent twice then has two identities. The
+// other fields of the envelope are zero.
+func JSON[T any](key func(T) string) func(body string) (sqsfifo.Envelope[T], error) {
+	return func(body string) (sqsfifo.Envelope[T], error) {
+		var e sqsfifo.Envelope[T]
+		if err := json.Unmarshal([]byte(body), &e.Payload); err != nil {
+			return sqsfifo.Envelope[T]{}, fmt.Errorf("consumer: decode body: %w", err)
+		}
+		if key == nil {
+			return e, nil
+		}
+		if e.DedupeKey = key(e.Payload); e.DedupeKey == "" {
+			return sqsfifo.Envelope[T]{}, errors.New("consumer: decode body: the key is empty; return the identity of the event")
+		}
+		return e, nil
+	}
+}
+
+// SNS returns a [Config].Decode for queues that are subscribed to an SNS topic without
+// raw message delivery: the body is a notification, and decode reads its Message. Other
+// bodies reach decode unchanged, so a queue may have both forms.
+func SNS[T any](decode func(body string) (sqsfifo.Envelope[T], error)) func(body string) (sqsfifo.Envelope[T], error) {
+	return func(body string) (sqsfifo.Envelope[T], error) { return decode(unwrapSNS(body)) }
+}
+
+// unwrapSNS returns the Message of an SNS notification, and any other body unchanged.
+func unwrapSNS(body string) string {
+	var n struct {
+		Type, MessageId, TopicArn string
+		Message                   *string
+	}
+	if json.Unmarshal([]byte(body), &n) != nil || n.Type != "Notification" || n.TopicArn == "" || n.MessageId == "" || n.Message == nil {
+		return body
+	}
+	return *n.Message
+}
+
+// payloadOf returns the part of a body that makes the effect: the payload of an envelope,
+// or the whole of any other body, JSON in canonical form. The payload does not depend on T,
+// so a new version of T keeps the fingerprints of old keys valid. It does not depend on the
+// encoder either: an event has equal fingerprints with and without an envelope.
+func payloadOf(body string) []byte {
+	payload := []byte(unwrapSNS(body))
+	var e struct {
+		DedupeKey string          `json:"dedupe_key"`
+		Payload   json.RawMessage `json:"payload"`
+	}
+	if json.Unmarshal(payload, &e) == nil && e.DedupeKey != "" && e.Payload != nil {
+		payload = e.Payload
+	}
+	if canonical, err := canonicaljson.Canonicalize(payload); err == nil {
+		return canonical
+	}
+	return payload
+}

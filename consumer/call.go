@@ -1,0 +1,97 @@
+package consumer
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
+	"github.com/aws/smithy-go"
+)
+
+// callTimeout bounds a call, beyond the wait of a long poll.
+const callTimeout = 10 * time.Second
+
+// withoutRetries turns the SDK's retries off: the consumer retries at its own pace,
+// and a receive keeps its attempt ID.
+func withoutRetries(o *sqs.Options) { o.Retryer = aws.NopRetryer{} }
+
+var errNoOutput = errors.New("consumer: the client returned neither an answer nor an error")
+
+// called turns an answer without content into an error.
+func called[O any](out *O, err error) (*O, error) {
+	if err == nil && out == nil {
+		return nil, errNoOutput
+	}
+	return out, err
+}
+
+// codeOf returns SQS's error code, and whether SQS answered with an error.
+func codeOf(err error) (code string, answered bool) {
+	var api smithy.APIError
+	if !errors.As(err, &api) {
+		return "", false
+	}
+	return strings.TrimPrefix(api.ErrorCode(), "AWS.SimpleQueueService."), true
+}
+
+// isDenied reports whether the code refuses a call for good: the permission, the key or
+// the queue is wrong.
+func isDenied(code string) bool {
+	switch code {
+	case "AccessDenied", "AccessDeniedException", "NotAuthorized", "UnauthorizedOperation", "InvalidSecurity",
+		"KmsAccessDenied", "KMS.AccessDeniedException", "KmsDisabled", "KMS.DisabledException", "KmsNotFound", "KMS.NotFoundException",
+		"QueueDoesNotExist", "NonExistentQueue", "InvalidAddress", "UnsupportedOperation":
+		return true
+	}
+	return false
+}
+
+// isExpired reports whether SQS refused an entry because the handle is over: the
+// message is deleted, visible or with another consumer (F-098).
+func isExpired(code string, senderFault bool) bool {
+	code = strings.TrimPrefix(code, "AWS.SimpleQueueService.")
+	return senderFault && (strings.HasPrefix(code, "InvalidParameterValue") || code == "ReceiptHandleIsInvalid" || code == "MessageNotInflight")
+}
+
+// backoff returns a random time up to base, doubled for each earlier try, at most most.
+// try counts from 1.
+func backoff(base, most time.Duration, try int) time.Duration {
+	d := most
+	if shift := try - 1; shift < 30 && base<<shift>>shift == base && base<<shift < most {
+		d = base << shift
+	}
+	return time.Duration(rand.Int64N(int64(d))) + 1 // #nosec G404 -- jitter
+}
+
+// sleep returns false if ctx ended first.
+func sleep(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// onceAMinute is due at the first call and then once a minute.
+type onceAMinute struct{ next atomic.Int64 }
+
+func (o *onceAMinute) isDue() bool {
+	now := time.Now().UnixNano()
+	next := o.next.Load()
+	return now >= next && o.next.CompareAndSwap(next, now+int64(time.Minute))
+}
+
+func textOf(err error) string {
+	if err == nil {
+		return ""
+	}
+	return err.Error()
+}

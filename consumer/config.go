@@ -1,0 +1,315 @@
+package consumer
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"time"
+
+	"go.opentelemetry.io/otel/metric"
+	"go.opentelemetry.io/otel/propagation"
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/kansas-frontier-matrix/sqsfifo"
+	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
+)
+
+// Config describes a [Consumer]. QueueURL, one handler and Failure.Then are required;
+// the zero value of each other field is its default.
+type Config[T any] struct {
+	// QueueURL is the URL of a FIFO queue; it ends in ".fifo". A standard queue has no
+	// order, whatever group IDs its messages have, and is refused.
+	QueueURL string
+
+	// Decode reads the body of a message. An error is permanent: another attempt would
+	// fail alike. The default is [sqsfifo.DecodeEnvelope]. [JSON] reads bodies without
+	// an envelope, [SNS] unwraps a notification around either.
+	Decode func(body string) (sqsfifo.Envelope[T], error)
+
+	// Key returns the identity of the effect within the event source of the envelope, or
+	// within the queue for a body without one, at most 2,048 bytes. The default is the
+	// dedupe key of the envelope, or the MessageId for a body without one. The
+	// deduplication ID of SQS is unsuitable: a redrive replaces it (F-113).
+	Key func(Message[T]) string
+
+	// Handle is called for each message. Set Handle or HandleTx.
+	Handle Handler[T]
+
+	// HandleTx makes its effect in the transaction, which it must not end. The claim of
+	// the key, the effect and the record of success commit together, so that an effect
+	// happens once. HandleTx needs DB and a Store over that database, with the methods of
+	// [TxStore].
+	HandleTx TxHandler[T]
+	DB       *sql.DB
+
+	// Store remembers handled keys. Nil handles each delivery.
+	Store idempotency.Store
+
+	// Once decides about a claim without an outcome.
+	Once Once
+
+	// Effect names the effect in the store: consumers with one store and different
+	// effects need different names. 1 to 128 printable ASCII characters without a
+	// space. The default is "consume".
+	Effect string
+
+	// KeepKeys is how long the store keeps a key, at least as long as the queue and its
+	// dead-letter queue keep a message. The default is 30 days.
+	KeepKeys time.Duration
+
+	// Groups is the largest number of handlers that run at once. The default is 64.
+	Groups int
+
+	// PerReceive is how many messages a receive asks for, 1 to 10. The default is 10.
+	PerReceive int
+
+	// Messages and Bytes bound the messages in hand. The defaults are 10 messages
+	// for each of Groups, at least 100, and 64 MiB; a receive reserves 1 MiB for each
+	// message that it asks for, so Bytes is at least PerReceive MiB.
+	Messages int
+	Bytes    int64
+
+	// Visibility is the visibility timeout, in whole seconds from 6 s to 11 hours. It is
+	// extended after each third while a message is in hand. The default is 60 s.
+	Visibility time.Duration
+
+	// MaxHold is the longest time in hand, counted from the receive: Visibility to 11 h
+	// 55 min, which is the default. SQS allows 12 hours.
+	MaxHold time.Duration
+
+	// Wait is the long poll of a receive, in whole seconds from 1 to 20. The default is
+	// 20 s, and at most a third of Visibility.
+	Wait time.Duration
+
+	// Shutdown bounds the time from the end of [Consumer.Run]'s context to its return.
+	// Handlers may use four fifths. The default is 25 s; Kubernetes kills after 30 s.
+	Shutdown time.Duration
+
+	// Failure decides the fate of failed messages.
+	Failure Failure
+
+	// Probe finds out whether the effect of an unresolved message happened
+	// ([AtMostOnce]). After an error, Probe is called again after a back-off. Nil applies
+	// Failure.Unresolved.
+	Probe func(ctx context.Context, m Message[T]) (happened bool, err error)
+
+	// Telemetry configures OpenTelemetry and the log; nil providers are the global ones.
+	Telemetry Telemetry
+}
+
+// Handler handles one message. Several goroutines call the handler, never for two
+// messages of one group at once. The handler must return when ctx ends.
+//
+// A nil error says that the effect is durable. [Permanent], [Defer], [NotDone] and
+// [Unresolved] qualify an error; every other error asks for another attempt. A panic is
+// an error of type [*PanicError].
+type Handler[T any] func(ctx context.Context, m Message[T]) error
+
+// TxHandler is a [Handler] that makes its effect in tx.
+type TxHandler[T any] func(ctx context.Context, tx *sql.Tx, m Message[T]) error
+
+// TxStore is the part of a store that HandleTx needs. The Store of package
+// idempotency/sqlstore implements it.
+type TxStore interface {
+	ClaimTx(ctx context.Context, tx *sql.Tx, c idempotency.Claim) (idempotency.Outcome, error)
+	CompleteTx(ctx context.Context, tx *sql.Tx, ref idempotency.Ref, result idempotency.Result) error
+}
+
+// Once decides about a claim whose claimant died between the claim and its outcome.
+type Once uint8
+
+const (
+	// AtLeastOnce handles the message again: an effect may happen twice.
+	AtLeastOnce Once = iota
+
+	// AtMostOnce leaves the message unresolved: see [Config].Probe and
+	// [Failure].Unresolved. An effect happens once or not at all.
+	AtMostOnce
+)
+
+// Action is the fate of an unhandled message. The zero value is invalid.
+type Action uint8
+
+const (
+	// ActionPark sends the message to the parking queue and deletes it. The group continues.
+	ActionPark Action = iota + 1
+
+	// ActionBlock keeps the group in hand, without further attempts, until
+	// [Consumer.Retry] or [Consumer.ParkHead].
+	ActionBlock
+
+	// ActionSkip logs and deletes the message. The group continues.
+	ActionSkip
+)
+
+// String returns "park", "block" or "skip".
+func (a Action) String() string {
+	switch a {
+	case ActionPark:
+		return "park"
+	case ActionBlock:
+		return "block"
+	case ActionSkip:
+		return "skip"
+	default:
+		return fmt.Sprintf("Action(%d)", uint8(a))
+	}
+}
+
+// Failure decides the fate of failed messages.
+type Failure struct {
+	// Then is required: no choice is right for everybody. Parking and skipping break
+	// the order of the group at one message, blocking stops the group.
+	Then Action
+
+	// ParkingQueue is the URL of a FIFO queue, required for ActionPark and
+	// [Consumer.ParkHead]. A parked message keeps its group, body and attributes. Its
+	// deduplication ID is the MessageId. The attributes parked_reason, parked_key,
+	// parked_from and parked_attempts are added where there is room: SQS accepts ten
+	// attributes and 1 MiB.
+	ParkingQueue string
+
+	// Attempts is the number of calls of the handler before Then. The default is 5.
+	Attempts int
+
+	// Deliveries is the largest receive count at which the first message of a receive is
+	// handled; above it, Then applies without a call. Deliveries ends the crash
+	// loop of a handler that kills its process. The default is 8.
+	Deliveries int
+
+	// Base is the back-off after the first failed attempt. It doubles up to Most, and
+	// the time slept is random below it. The defaults are 1 s and 1 min.
+	Base, Most time.Duration
+
+	// Unresolved is for messages whose effect may have happened ([AtMostOnce]). The
+	// default is ActionBlock, because parking breaks the order.
+	Unresolved Action
+}
+
+// Telemetry configures the instruments, spans and log of a consumer.
+type Telemetry struct {
+	MeterProvider  metric.MeterProvider
+	TracerProvider trace.TracerProvider
+	Propagator     propagation.TextMapPropagator
+
+	// Logger gets records for operators: failed attempts, blocked groups, parked and
+	// skipped messages, lost messages. Its handler may be slow; records beyond 1,000 in
+	// wait are dropped. Nil means no records.
+	Logger *slog.Logger
+
+	// ShowDedupeKeys adds the key to log records. Leave it off where keys hold personal
+	// data.
+	ShowDedupeKeys bool
+}
+
+// ConfigError is a field of [Config] that breaks a rule. [New] joins one for each.
+type ConfigError struct {
+	Field string
+	Rule  string // the finding, the rule and the way out
+}
+
+func (e *ConfigError) Error() string { return "consumer: Config." + e.Field + ": " + e.Rule }
+
+const (
+	mib            = 1 << 20
+	longestHold    = 12*time.Hour - 5*time.Minute
+	leastVisible   = 6 * time.Second
+	mostVisible    = 11 * time.Hour
+	defaultKeep    = 30 * 24 * time.Hour
+	queueRetention = 14 * 24 * time.Hour // the longest of SQS
+)
+
+func or[V comparable](v *V, otherwise V) {
+	var zero V
+	if *v == zero {
+		*v = otherwise
+	}
+}
+
+func (c *Config[T]) setDefaults() {
+	if c.Decode == nil {
+		c.Decode = sqsfifo.DecodeEnvelope[T]
+	}
+	or(&c.Effect, "consume")
+	or(&c.KeepKeys, defaultKeep)
+	or(&c.Groups, 64)
+	or(&c.PerReceive, 10)
+	or(&c.Messages, max(100, 10*c.Groups))
+	or(&c.Bytes, 64*mib)
+	or(&c.Visibility, time.Minute)
+	or(&c.MaxHold, longestHold)
+	or(&c.Wait, 20*time.Second)
+	or(&c.Shutdown, 25*time.Second)
+	or(&c.Failure.Attempts, 5)
+	or(&c.Failure.Deliveries, 8)
+	or(&c.Failure.Base, time.Second)
+	or(&c.Failure.Most, max(time.Minute, c.Failure.Base))
+	or(&c.Failure.Unresolved, ActionBlock)
+}
+
+// validate expects the defaults.
+func (c *Config[T]) validate() error {
+	var errs []error
+	check := func(ok bool, field, rule string, args ...any) {
+		if !ok {
+			errs = append(errs, &ConfigError{field, fmt.Sprintf(rule, args...)})
+		}
+	}
+	check(isFIFO(c.QueueURL), "QueueURL", "%q does not end in .fifo; a standard queue keeps no order", c.QueueURL)
+	switch {
+	case c.Handle == nil && c.HandleTx == nil:
+		check(false, "Handle", "nil; set Handle or HandleTx")
+	case c.Handle != nil && c.HandleTx != nil:
+		check(false, "Handle", "set beside HandleTx; set one of them")
+	case c.HandleTx != nil:
+		_, tx := c.Store.(TxStore)
+		check(c.DB != nil, "DB", "nil; HandleTx needs the database of the effect")
+		check(tx, "Store", "%T does not implement TxStore; HandleTx needs a store over DB, for example one of package sqlstore", c.Store)
+		check(c.Once == AtLeastOnce, "Once", "AtMostOnce beside HandleTx; a transaction leaves no claim without an outcome")
+	default:
+		check(c.DB == nil, "DB", "set without HandleTx")
+	}
+	check(c.Once <= AtMostOnce, "Once", "unknown value; use AtLeastOnce or AtMostOnce")
+	check(c.Once == AtLeastOnce || c.Store != nil, "Once", "AtMostOnce without a Store; set Store")
+	if err := (idempotency.Key{Scope: "x", Operation: c.Effect, Value: "x"}).Check(); err != nil {
+		check(false, "Effect", "%v", err)
+	}
+	check(c.KeepKeys >= queueRetention, "KeepKeys", "%v, want at least 14 days, the longest time that SQS keeps a message", c.KeepKeys)
+	check(c.Groups >= 1, "Groups", "%d, want at least 1", c.Groups)
+	check(c.PerReceive >= 1 && c.PerReceive <= 10, "PerReceive", "%d, want 1 to 10", c.PerReceive)
+	check(c.Messages >= c.PerReceive, "Messages", "%d, want at least PerReceive = %d", c.Messages, c.PerReceive)
+	check(c.Bytes >= int64(c.PerReceive)*mib, "Bytes", "%d, want at least 1 MiB for each of PerReceive = %d messages", c.Bytes, c.PerReceive)
+	check(c.Visibility >= leastVisible && c.Visibility <= mostVisible && c.Visibility%time.Second == 0, "Visibility", "%v, want whole seconds from %v to %v", c.Visibility, leastVisible, mostVisible)
+	check(c.MaxHold >= c.Visibility && c.MaxHold <= longestHold, "MaxHold", "%v, want Visibility to %v", c.MaxHold, longestHold)
+	check(c.Wait >= time.Second && c.Wait <= 20*time.Second && c.Wait%time.Second == 0, "Wait", "%v, want whole seconds from 1s to 20s", c.Wait)
+	check(c.Shutdown >= time.Second, "Shutdown", "%v, want at least 1s", c.Shutdown)
+	check(c.Probe == nil || c.Once == AtMostOnce, "Probe", "set without AtMostOnce; no other message is unresolved")
+	errs = append(errs, c.Failure.validate(c.QueueURL)...)
+	return errors.Join(errs...)
+}
+
+func (f *Failure) validate(queueURL string) (errs []error) {
+	check := func(ok bool, field, rule string, args ...any) {
+		if !ok {
+			errs = append(errs, &ConfigError{"Failure." + field, fmt.Sprintf(rule, args...)})
+		}
+	}
+	check(f.Then >= ActionPark && f.Then <= ActionSkip, "Then", "not set; choose ActionPark, ActionBlock or ActionSkip for messages whose attempts are used up")
+	check(f.Unresolved <= ActionSkip, "Unresolved", "unknown value; use ActionPark, ActionBlock or ActionSkip")
+	if f.Then == ActionPark || f.Unresolved == ActionPark || f.ParkingQueue != "" {
+		check(isFIFO(f.ParkingQueue), "ParkingQueue", "%q does not end in .fifo; parked messages keep their groups", f.ParkingQueue)
+		check(f.ParkingQueue != queueURL, "ParkingQueue", "the consumer's queue; use another queue")
+	}
+	check(f.Attempts >= 1, "Attempts", "%d, want at least 1", f.Attempts)
+	check(f.Deliveries >= 1, "Deliveries", "%d, want at least 1", f.Deliveries)
+	check(f.Base > 0 && f.Most >= f.Base, "Base", "%v with Most = %v, want 0 < Base <= Most", f.Base, f.Most)
+	return errs
+}
+
+func isFIFO(queueURL string) bool { return strings.HasSuffix(queueURL, ".fifo") }
+
+// queueName returns the last element of a queue's URL.
+func queueName(queueURL string) string { return queueURL[strings.LastIndexByte(queueURL, '/')+1:] }

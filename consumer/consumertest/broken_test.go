@@ -1,0 +1,210 @@
+package consumertest_test
+
+import (
+	"context"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
+	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/kansas-frontier-matrix/sqsfifo/consumer"
+	"github.com/kansas-frontier-matrix/sqsfifo/consumer/consumertest"
+)
+
+// Each case fails for a consumer with the mistake that the case is about. Where a kill
+// lands depends on the schedule, so a case gets five runs.
+func TestBrokenConsumers(t *testing.T) {
+	broken := map[string]struct {
+		invariant string
+		run       consumertest.Run
+	}{
+		"groups run concurrently and in order":       {"I1", with(func(c *consumer.Config[string]) { c.Groups = 1 })},
+		"order under faults of every call":           {"I5", loop{dies: true}.run},
+		"two consumers share the groups":             {"I2", over(func(c consumer.Client) consumer.Client { return noExtensions{c} })},
+		"poison with one message per receive":        {"I4", loop{}.run},
+		"poison with ten messages per receive":       {"I4", loop{}.run},
+		"nine poison messages and maxReceiveCount 1": {"I4", loop{}.run},
+		"a message that kills its consumer":          {"I4", loop{}.run},
+		"kills at every step":                        {"I5", loop{deletesFirst: true}.run},
+		"a delete that fails holds its group":        {"I1", over(func(c consumer.Client) consumer.Client { return blindDeletes{c} })},
+		"a shutdown leaves nothing in flight":        {"I6", over(func(c consumer.Client) consumer.Client { return noReleases{c} })},
+		"a handler of two hours":                     {"I7", over(func(c consumer.Client) consumer.Client { return noExtensions{c} })},
+		"a stalled consumer learns of its loss":      {"I8", over(func(c consumer.Client) consumer.Client { return blindExtensions{c} })},
+		"bounded memory":                             {"I9", with(func(c *consumer.Config[string]) { c.Messages = 1000 })},
+		"a standard queue with group IDs":            {"I11", loop{}.run},
+		"a quota of 300 calls a second":              {"I12", with(func(c *consumer.Config[string]) { c.PerReceive, c.Groups = 1, 2 })},
+		"purge, clock step and redrive":              {"I5", loop{dies: true}.run},
+	}
+	for _, name := range consumertest.CaseNames() {
+		t.Run(name, func(t *testing.T) {
+			b, ok := broken[name]
+			require.True(t, ok, "no broken consumer")
+			var violations string
+			for range 5 {
+				violations = strings.Join(consumertest.Check(t, name, b.run), "\n")
+				if strings.Contains(violations, b.invariant+":") {
+					return
+				}
+			}
+			assert.Contains(t, violations, b.invariant+":")
+		})
+	}
+}
+
+// A consumer that handles a batch in parallel breaks order and overlap.
+func TestParallelConsumer(t *testing.T) {
+	violations := strings.Join(consumertest.Check(t, "groups run concurrently and in order", loop{parallel: true}.run), "\n")
+	assert.Contains(t, violations, "I1:")
+	assert.Contains(t, violations, "I2:")
+}
+
+// with is package consumer with a wrong configuration.
+func with(change func(c *consumer.Config[string])) consumertest.Run {
+	return func(ctx context.Context, e consumertest.Env) error {
+		wrong := config(e)
+		change(&wrong)
+		c, err := consumer.New(e.Client.(consumer.Client), wrong)
+		if err != nil {
+			return err
+		}
+		return c.Run(ctx)
+	}
+}
+
+// over is package consumer over a client that hides some answers.
+func over(wrap func(consumer.Client) consumer.Client) consumertest.Run {
+	return func(ctx context.Context, e consumertest.Env) error {
+		c, err := consumer.New(wrap(e.Client.(consumer.Client)), config(e))
+		if err != nil {
+			return err
+		}
+		return c.Run(ctx)
+	}
+}
+
+// changed is an answer of complete success.
+func changed(in *sqs.ChangeMessageVisibilityBatchInput) *sqs.ChangeMessageVisibilityBatchOutput {
+	out := &sqs.ChangeMessageVisibilityBatchOutput{}
+	for _, e := range in.Entries {
+		out.Successful = append(out.Successful, types.ChangeMessageVisibilityBatchResultEntry{Id: e.Id})
+	}
+	return out
+}
+
+// noExtensions drops extensions of the visibility and reports success.
+type noExtensions struct{ consumer.Client }
+
+func (c noExtensions) ChangeMessageVisibilityBatch(ctx context.Context, in *sqs.ChangeMessageVisibilityBatchInput, o ...func(*sqs.Options)) (*sqs.ChangeMessageVisibilityBatchOutput, error) {
+	if in.Entries[0].VisibilityTimeout == 0 {
+		return c.Client.ChangeMessageVisibilityBatch(ctx, in, o...)
+	}
+	return changed(in), nil
+}
+
+// noReleases drops releases and reports success.
+type noReleases struct{ consumer.Client }
+
+func (c noReleases) ChangeMessageVisibilityBatch(ctx context.Context, in *sqs.ChangeMessageVisibilityBatchInput, o ...func(*sqs.Options)) (*sqs.ChangeMessageVisibilityBatchOutput, error) {
+	if in.Entries[0].VisibilityTimeout > 0 {
+		return c.Client.ChangeMessageVisibilityBatch(ctx, in, o...)
+	}
+	return changed(in), nil
+}
+
+// blindExtensions reports success for extensions that failed.
+type blindExtensions struct{ consumer.Client }
+
+func (c blindExtensions) ChangeMessageVisibilityBatch(ctx context.Context, in *sqs.ChangeMessageVisibilityBatchInput, o ...func(*sqs.Options)) (*sqs.ChangeMessageVisibilityBatchOutput, error) {
+	_, _ = c.Client.ChangeMessageVisibilityBatch(ctx, in, o...)
+	return changed(in), nil
+}
+
+// blindDeletes reports success for deletes that failed.
+type blindDeletes struct{ consumer.Client }
+
+func (c blindDeletes) DeleteMessageBatch(ctx context.Context, in *sqs.DeleteMessageBatchInput, o ...func(*sqs.Options)) (*sqs.DeleteMessageBatchOutput, error) {
+	_, _ = c.Client.DeleteMessageBatch(ctx, in, o...)
+	out := &sqs.DeleteMessageBatchOutput{}
+	for _, e := range in.Entries {
+		out.Successful = append(out.Successful, types.DeleteMessageBatchResultEntry{Id: e.Id})
+	}
+	return out, nil
+}
+
+// loop is the consumer that many programs have: it receives, handles each group of the
+// batch up to its first failure, deletes, and lets SQS deliver the rest again.
+type loop struct {
+	parallel     bool // handles all messages at once
+	deletesFirst bool
+	dies         bool // at the first error of SQS
+}
+
+func (l loop) run(ctx context.Context, e consumertest.Env) error {
+	for ctx.Err() == nil {
+		out, err := e.Client.ReceiveMessage(ctx, &sqs.ReceiveMessageInput{
+			QueueUrl: &e.QueueURL, MaxNumberOfMessages: int32(e.PerReceive), WaitTimeSeconds: 5, VisibilityTimeout: int32(e.Visibility / time.Second),
+			MessageSystemAttributeNames: []types.MessageSystemAttributeName{"All"},
+		})
+		if err != nil {
+			if l.dies {
+				return nil
+			}
+			time.Sleep(time.Second)
+			continue
+		}
+		groups := map[string][]types.Message{}
+		for i, m := range out.Messages {
+			key := m.Attributes["MessageGroupId"]
+			if l.parallel {
+				key = string(rune(i))
+			}
+			groups[key] = append(groups[key], m)
+		}
+		var wait sync.WaitGroup
+		var died atomic.Bool
+		for _, messages := range groups {
+			wait.Add(1)
+			go func() {
+				defer wait.Done()
+				for _, m := range messages {
+					if err := l.handle(ctx, e, m); err != nil {
+						if l.dies {
+							died.Store(true)
+						}
+						return
+					}
+				}
+			}()
+		}
+		wait.Wait()
+		if died.Load() {
+			return nil
+		}
+	}
+	return nil
+}
+
+func (l loop) handle(ctx context.Context, e consumertest.Env, m types.Message) error {
+	remove := func() error {
+		_, err := e.Client.DeleteMessage(context.WithoutCancel(ctx), &sqs.DeleteMessageInput{QueueUrl: &e.QueueURL, ReceiptHandle: m.ReceiptHandle})
+		return err
+	}
+	if l.deletesFirst {
+		if err := remove(); err != nil {
+			return err
+		}
+	}
+	if err := e.Handle(ctx, consumertest.Delivery{Group: m.Attributes["MessageGroupId"], MessageID: *m.MessageId, Body: *m.Body}); err != nil {
+		return err
+	}
+	if l.deletesFirst {
+		return nil
+	}
+	return remove()
+}

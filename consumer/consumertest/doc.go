@@ -1,0 +1,28 @@
+// Package consumertest checks that a consumer of a FIFO queue keeps the order and the
+// messages of its groups. The cases run on virtual time against the fake queue of
+// package sqstest, with faults of SQS, crashes and two consumers at once:
+//
+//	func TestConformance(t *testing.T) {
+//		consumertest.TestConsumer(t, func(ctx context.Context, e consumertest.Env) error {
+//			// Build the consumer with e, run it until ctx ends, and shut down.
+//		})
+//	}
+//
+// Every case names the invariant that it checks:
+//
+//	I1  handlers of a group start in order, each after every earlier message was
+//	    deleted, parked or handled
+//	I2  two handlers of a group never overlap, across consumers, unless a
+//	    visibility timeout ended
+//	I4  without crashes no innocent message reaches a dead-letter queue
+//	I5  every handled message is deleted
+//	I6  after Run returned no handler starts, no call is made and nothing is in flight
+//	I7  a message stays hidden while its handler runs
+//	I8  a handler learns that it lost its message before another one starts it
+//	I9  the messages in hand are bounded
+//	I11 a standard queue gets no FIFO rules
+//	I12 a quota of calls is enough for ten times as many messages
+//
+// I3, an effect happens once, depends on the store of a consumer: see HandleTx of
+// package consumer. I10 is about AWS Lambda: see package lambdasqs.
+package consumertest

@@ -1,0 +1,164 @@
+package consumertest
+
+import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
+)
+
+// fakeDB is a database of effects and claims in memory. A transaction stages both and
+// makes them at its commit. A statement is the text of an effect.
+type fakeDB struct {
+	s *simulation
+
+	mu      sync.Mutex
+	records map[idempotency.Key]idempotency.Record
+	locked  map[idempotency.Key]int64
+	staged  map[int64]*stagedTx
+	ids     int64
+	fences  int64
+}
+
+type stagedTx struct {
+	effects []string
+	record  idempotency.Record
+}
+
+func newFakeDB(s *simulation) *fakeDB {
+	return &fakeDB{s: s, records: map[idempotency.Key]idempotency.Record{}, locked: map[idempotency.Key]int64{}, staged: map[int64]*stagedTx{}}
+}
+
+func (d *fakeDB) close() {}
+
+// open returns the database as a process sees it.
+func (d *fakeDB) open(p *process) *sql.DB { return sql.OpenDB(fakeConnector{d, p}) }
+
+type fakeConnector struct {
+	d *fakeDB
+	p *process
+}
+
+func (c fakeConnector) Connect(context.Context) (driver.Conn, error) {
+	return &fakeConn{d: c.d, p: c.p}, nil
+}
+func (c fakeConnector) Driver() driver.Driver { return nil }
+
+type fakeConn struct {
+	d  *fakeDB
+	p  *process
+	id int64 // of the open transaction
+}
+
+func (c *fakeConn) Prepare(string) (driver.Stmt, error) { return nil, errors.New("not supported") }
+func (c *fakeConn) Close() error                        { return nil }
+func (c *fakeConn) Begin() (driver.Tx, error) {
+	if c.p.killed.Load() {
+		return nil, errKilled
+	}
+	c.d.mu.Lock()
+	defer c.d.mu.Unlock()
+	c.d.ids++
+	c.id = c.d.ids
+	c.d.staged[c.id] = &stagedTx{}
+	return c, nil
+}
+
+// ExecContext stages an effect, or with an empty text returns the transaction.
+func (c *fakeConn) ExecContext(_ context.Context, effect string, _ []driver.NamedValue) (driver.Result, error) {
+	c.d.mu.Lock()
+	defer c.d.mu.Unlock()
+	if effect != "" {
+		c.d.staged[c.id].effects = append(c.d.staged[c.id].effects, effect)
+	}
+	return txResult(c.id), nil
+}
+
+type txResult int64
+
+func (r txResult) LastInsertId() (int64, error) { return int64(r), nil }
+func (r txResult) RowsAffected() (int64, error) { return 1, nil }
+
+func (c *fakeConn) Commit() error {
+	c.p.w.point(c.p, "before a commit")
+	if c.p.killed.Load() {
+		_ = c.Rollback()
+		return errKilled
+	}
+	c.d.mu.Lock()
+	staged := c.d.staged[c.id]
+	c.d.records[staged.record.Key] = staged.record
+	c.d.mu.Unlock()
+	s := c.d.s
+	s.mu.Lock()
+	for _, effect := range staged.effects {
+		s.effects[effect]++
+		s.ended[effect] = true
+	}
+	s.mu.Unlock()
+	_ = c.Rollback() // of the staged copy
+	c.p.w.point(c.p, "after a commit")
+	if c.p.killed.Load() || s.random(50) == 0 {
+		return errors.New("the answer to the commit is lost")
+	}
+	return nil
+}
+
+func (c *fakeConn) Rollback() error {
+	c.d.mu.Lock()
+	defer c.d.mu.Unlock()
+	if staged := c.d.staged[c.id]; staged != nil && c.d.locked[staged.record.Key] == c.id {
+		delete(c.d.locked, staged.record.Key)
+	}
+	delete(c.d.staged, c.id)
+	return nil
+}
+
+// fakeTxStore is the store of HandleTx over a fakeDB.
+type fakeTxStore struct {
+	idempotency.Store // for other calls
+	d                 *fakeDB
+}
+
+func (f fakeTxStore) ClaimTx(ctx context.Context, tx *sql.Tx, c idempotency.Claim) (idempotency.Outcome, error) {
+	r, err := tx.ExecContext(ctx, "")
+	if err != nil {
+		return idempotency.Outcome{}, err
+	}
+	id, _ := r.LastInsertId()
+	f.d.mu.Lock()
+	defer f.d.mu.Unlock()
+	if by := f.d.locked[c.Key]; by != 0 && by != id {
+		return idempotency.Outcome{Decision: idempotency.InProgress}, nil
+	}
+	found := f.d.records[c.Key]
+	decision := idempotency.Decide(found, c, time.Now())
+	if !decision.Granted() {
+		return idempotency.NewOutcome(decision, found, c), nil
+	}
+	f.d.fences++
+	granted := idempotency.Grant(found, c, decision, f.d.fences, time.Now())
+	f.d.locked[c.Key] = id
+	f.d.staged[id].record = granted
+	return idempotency.NewOutcome(decision, granted, c), nil
+}
+
+func (f fakeTxStore) CompleteTx(ctx context.Context, tx *sql.Tx, ref idempotency.Ref, result idempotency.Result) error {
+	r, err := tx.ExecContext(ctx, "")
+	if err != nil {
+		return err
+	}
+	id, _ := r.LastInsertId()
+	f.d.mu.Lock()
+	defer f.d.mu.Unlock()
+	record := &f.d.staged[id].record
+	if record.Fence != ref.Fence {
+		return idempotency.ErrStaleClaim
+	}
+	record.Status, record.Result, record.Token = idempotency.Succeeded, result, idempotency.Token{}
+	return nil
+}

@@ -1,0 +1,291 @@
+package consumertest
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
+
+	"github.com/kansas-frontier-matrix/sqsfifo"
+	"github.com/kansas-frontier-matrix/sqsfifo/consumer"
+	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
+	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
+)
+
+var (
+	seeds    = flag.Int("consumer.seeds", 2, "simulations of each kind")
+	messages = flag.Int("consumer.messages", 600, "messages of a simulation")
+)
+
+// kinds of a simulation.
+const (
+	kindTx     = "HandleTx"
+	kindLeast  = "AtLeastOnce"
+	kindProbed = "AtMostOnce with a probe"
+	kindParks  = "AtMostOnce that parks"
+)
+
+// Two consumers under faults of every call, with kills at every step and handlers that
+// fail: order, overlap and deletion hold, and effects happen as often as documented.
+func TestSimulation(t *testing.T) {
+	for _, kind := range []string{kindTx, kindLeast, kindProbed, kindParks} {
+		t.Run(kind, func(t *testing.T) {
+			var sum simulated
+			for seed := range *seeds {
+				s := simulate(t, kind, uint64(seed), *messages)
+				for _, v := range s.violations {
+					t.Errorf("seed %d: %s", seed, v)
+				}
+				sum.add(s)
+				if t.Failed() {
+					t.Fatalf("go test ./consumer/consumertest -run TestSimulation -consumer.seeds %d -consumer.messages %d", seed+1, *messages)
+				}
+			}
+			t.Logf("%d messages, %d deliveries, %d kills, %d effects, %d of them repeated, %d parked, most receives %d",
+				sum.messages, sum.deliveries, sum.kills, sum.effects, sum.repeated, sum.parked, sum.most)
+		})
+	}
+}
+
+type simulated struct {
+	violations                                             []string
+	messages, deliveries, kills, effects, repeated, parked int
+	most                                                   int
+}
+
+func (s *simulated) add(o simulated) {
+	s.messages += o.messages
+	s.deliveries += o.deliveries
+	s.kills += o.kills
+	s.effects += o.effects
+	s.repeated += o.repeated
+	s.parked += o.parked
+	s.most = max(s.most, o.most)
+}
+
+// simulation is the world of one seed.
+type simulation struct {
+	*world
+	kind  string
+	store *idempotency.Memory
+	db    *fakeDB
+
+	chance  sync.Mutex
+	rng     *rand.Rand
+	deadly  bool
+	kills   int
+	effects map[string]int
+}
+
+func (s *simulation) random(n int) int {
+	s.chance.Lock()
+	defer s.chance.Unlock()
+	return s.rng.IntN(n)
+}
+
+func simulate(t *testing.T, kind string, seed uint64, messages int) (out simulated) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		s := &simulation{kind: kind, store: &idempotency.Memory{}, rng: rand.New(rand.NewPCG(seed, 7)), deadly: true, effects: map[string]int{}}
+		s.world = newWorld(t, s.consume, sqstest.Config{DiscardDeleted: true})
+		s.db = newFakeDB(s)
+		s.env.PerReceive = 1 + s.random(10)
+		s.env.MaxMessages = 200
+		s.committed = kind == kindTx
+		s.point = s.maybeKill
+		s.injectFaults(0.02+0.02*float64(s.random(4)), seed)
+		go func() { // the traffic of a few hours
+			for sent := 0; sent < messages; sent += 20 {
+				s.send(fmt.Sprintf("g%d", s.random(16)), 20)
+				time.Sleep(time.Duration(s.random(20)) * time.Second)
+			}
+		}()
+		running := []*process{s.start("a", s.effect), s.start("b", s.effect)}
+		end := time.Now().Add(time.Duration(messages/20*10+600) * time.Second)
+		for time.Now().Before(end) {
+			time.Sleep(time.Second)
+			for i, p := range running {
+				select {
+				case <-p.ended:
+					running[i] = s.start(p.name, s.effect)
+				default:
+				}
+			}
+		}
+		s.mu.Lock()
+		s.deadly = false
+		s.mu.Unlock()
+		s.queue.ClearFaults()
+		for i, p := range running {
+			if p.killed.Load() {
+				<-p.ended
+				running[i] = s.start(p.name, s.effect)
+			}
+		}
+		for range 48 {
+			time.Sleep(time.Hour)
+			if len(s.left()) == 0 {
+				break
+			}
+		}
+		s.stop(running...)
+		s.finished()
+		s.db.close()
+		out = s.result()
+	})
+	return out
+}
+
+func (s *simulation) result() (out simulated) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for key := range s.position {
+		n := s.effects[key]
+		out.effects += n
+		if n > 1 {
+			out.repeated += n - 1
+		}
+		switch {
+		case n > 1 && s.kind != kindLeast:
+			s.fail("I3: the effect of %s happened %d times", key, n)
+		case n == 0 && s.parkedBodies[key] == 0:
+			s.fail("I3: the effect of %s never happened", key)
+		}
+	}
+	out.violations, out.messages, out.deliveries, out.kills, out.parked = s.errs, len(s.position), s.deliveries, s.kills, len(s.parkedBodies)
+	out.most = s.most
+	return out
+}
+
+// maybeKill kills a process at one of 400 steps.
+func (s *simulation) maybeKill(p *process, _ string) {
+	s.mu.Lock()
+	deadly := s.deadly
+	s.mu.Unlock()
+	if !deadly || p.killed.Load() || s.random(400) > 0 {
+		return
+	}
+	s.mu.Lock()
+	s.kills++
+	s.mu.Unlock()
+	p.kill()
+}
+
+// effect is the handler: slow now and then, failing now and then, and killed at every
+// step now and then.
+func (s *simulation) effect(ctx context.Context, p *process, d Delivery) error {
+	span := time.Duration(s.random(300)) * time.Millisecond
+	if s.random(200) == 0 {
+		span = time.Duration(s.random(100)) * time.Second // longer than the visibility timeout
+	}
+	if err := works(span)(ctx, p, d); err != nil {
+		return consumer.NotDone(err)
+	}
+	switch s.random(100) {
+	case 0, 1:
+		return errors.New("not this time")
+	case 2:
+		return consumer.Defer(errors.New("closed"), 5*time.Second)
+	}
+	if s.maybeKill(p, "before the effect"); p.killed.Load() {
+		return errKilled
+	}
+	if tx, ok := ctx.Value(txKey{}).(*sql.Tx); ok {
+		_, err := tx.ExecContext(ctx, d.Body)
+		return err
+	}
+	s.mu.Lock()
+	s.effects[d.Body]++
+	s.mu.Unlock()
+	s.maybeKill(p, "after the effect")
+	return nil
+}
+
+type txKey struct{}
+
+// consume is package consumer in a process.
+func (s *simulation) consume(ctx context.Context, e Env) error {
+	p := e.Client.(processClient).p
+	c := consumer.Config[string]{
+		QueueURL: e.QueueURL, Visibility: e.Visibility, PerReceive: e.PerReceive, Messages: e.MaxMessages, Groups: 8,
+		Decode: func(body string) (sqsfifo.Envelope[string], error) {
+			return sqsfifo.Envelope[string]{DedupeKey: body, Payload: body}, nil
+		},
+		Failure: consumer.Failure{Then: consumer.ActionPark, ParkingQueue: e.ParkingURL, Attempts: 50, Deliveries: 1000, Most: 5 * time.Second},
+	}
+	handle := func(ctx context.Context, m consumer.Message[string]) error {
+		return e.Handle(ctx, Delivery{Group: m.Group, MessageID: m.MessageID, Body: m.Body})
+	}
+	switch s.kind {
+	case kindTx:
+		c.DB, c.Store = s.db.open(p), fakeTxStore{s.store, s.db}
+		defer c.DB.Close()
+		c.HandleTx = func(ctx context.Context, tx *sql.Tx, m consumer.Message[string]) error {
+			return handle(context.WithValue(ctx, txKey{}, tx), m)
+		}
+	case kindLeast:
+		c.Handle, c.Store = handle, mortalStore{s.store, p}
+	default:
+		c.Handle, c.Store, c.Once = handle, mortalStore{s.store, p}, consumer.AtMostOnce
+		c.Failure.Unresolved = consumer.ActionPark
+		if s.kind == kindProbed {
+			c.Probe = func(_ context.Context, m consumer.Message[string]) (bool, error) {
+				s.mu.Lock()
+				defer s.mu.Unlock()
+				happened := s.effects[m.Body] > 0
+				if happened {
+					s.ended[m.Body] = true
+				}
+				return happened, nil
+			}
+		}
+	}
+	running, err := consumer.New(e.Client.(consumer.Client), c)
+	if err != nil {
+		return err
+	}
+	return running.Run(ctx)
+}
+
+// mortalStore is the store of a process.
+type mortalStore struct {
+	idempotency.Store
+	p *process
+}
+
+func (m mortalStore) Claim(ctx context.Context, c idempotency.Claim) (out idempotency.Outcome, err error) {
+	m.p.w.point(m.p, "before a claim")
+	if m.p.killed.Load() {
+		return out, errKilled
+	}
+	out, err = m.Store.Claim(ctx, c)
+	m.p.w.point(m.p, "after a claim")
+	return out, err
+}
+
+func (m mortalStore) Finish(ctx context.Context, ref idempotency.Ref, e idempotency.Ending) error {
+	m.p.w.point(m.p, "before the end of a claim")
+	if m.p.killed.Load() {
+		return errKilled
+	}
+	err := m.Store.Finish(ctx, ref, e)
+	m.p.w.point(m.p, "after the end of a claim")
+	return err
+}
+
+func (m mortalStore) Extend(ctx context.Context, ref idempotency.Ref, lease time.Duration) error {
+	if m.p.killed.Load() {
+		return errKilled
+	}
+	return m.Store.Extend(ctx, ref, lease)
+}
+
+var _ = sqs.ServiceID

@@ -1,0 +1,39 @@
+package consumertest_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/kansas-frontier-matrix/sqsfifo"
+	"github.com/kansas-frontier-matrix/sqsfifo/consumer"
+	"github.com/kansas-frontier-matrix/sqsfifo/consumer/consumertest"
+)
+
+// text decodes the bodies of the suite.
+func text(body string) (sqsfifo.Envelope[string], error) {
+	return sqsfifo.Envelope[string]{DedupeKey: body, Payload: body}, nil
+}
+
+func config(e consumertest.Env) consumer.Config[string] {
+	return consumer.Config[string]{
+		QueueURL: e.QueueURL, Decode: text, Visibility: e.Visibility, PerReceive: e.PerReceive, Messages: e.MaxMessages,
+		Handle: func(ctx context.Context, m consumer.Message[string]) error {
+			return e.Handle(ctx, consumertest.Delivery{Group: m.Group, MessageID: m.MessageID, Body: m.Body})
+		},
+		Failure: consumer.Failure{
+			Then: consumer.ActionPark, ParkingQueue: e.ParkingURL, Attempts: e.Attempts, Most: 10 * time.Second,
+		},
+	}
+}
+
+// Package consumer passes its suite.
+func TestConformance(t *testing.T) {
+	consumertest.TestConsumer(t, func(ctx context.Context, e consumertest.Env) error {
+		c, err := consumer.New(e.Client.(consumer.Client), config(e))
+		if err != nil {
+			return err
+		}
+		return c.Run(ctx)
+	})
+}

@@ -1,0 +1,125 @@
+package consumer
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"time"
+)
+
+func (e *engine) snapshot() Stats {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	s := e.stats
+	s.InHand, s.Bytes = e.held, e.heldBytes
+	s.Running, s.Sleeping, s.Blocked = e.running, e.count[stateSleeping], e.count[stateBlocked]
+	for r := range e.runs {
+		if r.state != stateQueued {
+			s.OldestHead = max(s.OldestHead, time.Since(r.head))
+		}
+	}
+	return s
+}
+
+// blocked returns the groups whose heads have failed, the oldest first.
+func (e *engine) blocked() []BlockedGroup {
+	var out []BlockedGroup
+	e.mu.Lock()
+	for r := range e.runs {
+		if len(r.items) == 0 || r.cause == nil || r.state == stateQueued || r.state == stateEnding {
+			continue
+		}
+		it := r.items[0]
+		out = append(out, BlockedGroup{
+			Group: r.group, MessageID: it.id(), Key: r.key, Attempts: r.tries, Receives: it.receives, Cause: r.cause,
+			Since: r.head, InHand: len(r.items), Blocked: r.state == stateBlocked,
+		})
+	}
+	e.mu.Unlock()
+	slices.SortFunc(out, func(a, b BlockedGroup) int {
+		return cmp.Or(a.Since.Compare(b.Since), cmp.Compare(a.Group, b.Group))
+	})
+	return out
+}
+
+func (e *engine) waitIdle(ctx context.Context, d time.Duration) error {
+	ticker := time.NewTicker(max(d/20, time.Millisecond))
+	defer ticker.Stop()
+	var last Stats
+	for since := time.Now(); ; {
+		s := e.snapshot()
+		s.OldestHead = 0
+		if s != last || s.Running+s.Sleeping > 0 {
+			last, since = s, time.Now()
+		}
+		if time.Since(since) >= d {
+			return nil
+		}
+		select {
+		case <-ticker.C:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+}
+
+// resting returns the run of a group whose head sleeps or is blocked. The caller holds e.mu.
+func (e *engine) resting(group string) (*run, error) {
+	runs := e.byGroup[group]
+	if len(runs) == 0 || len(runs[0].items) == 0 || runs[0].state != stateBlocked && runs[0].state != stateSleeping {
+		return nil, fmt.Errorf("%w: %q", ErrNotBlocked, group)
+	}
+	return runs[0], nil
+}
+
+func (e *engine) retry(group string) error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	r, err := e.resting(group)
+	if err != nil {
+		return err
+	}
+	select {
+	case r.orders <- order{done: make(chan error, 1)}:
+	default: // another order is on its way
+	}
+	return nil
+}
+
+func (e *engine) parkHead(ctx context.Context, group, messageID string) error {
+	if e.parking == nil {
+		return &ConfigError{"Failure.ParkingQueue", "empty; set it to park messages"}
+	}
+	o := order{park: true, done: make(chan error, 1)}
+	e.mu.Lock()
+	r, err := e.resting(group)
+	switch {
+	case err != nil:
+	case r.items[0].id() != messageID:
+		err = fmt.Errorf("%w: group %q, message %s", ErrNotHead, group, messageID)
+	default:
+		select {
+		case r.orders <- o:
+		default:
+			err = fmt.Errorf("%w: group %q is being retried", ErrNotBlocked, group)
+		}
+	}
+	e.mu.Unlock()
+	if err != nil {
+		return err
+	}
+	select {
+	case err := <-o.done:
+		return err
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+func (e *engine) pause(paused bool) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.paused = paused
+	e.cond.Broadcast()
+}

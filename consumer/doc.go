@@ -1,0 +1,47 @@
+// Package consumer receives from an Amazon SQS FIFO queue and keeps the order and the
+// meaning that the producer of package sqsfifo gave its events.
+//
+//	c, err := consumer.New(client, consumer.Config[Scene]{
+//		QueueURL: url,
+//		Handle:   func(ctx context.Context, m consumer.Message[Scene]) error { … },
+//		Failure:  consumer.Failure{Then: consumer.ActionPark, ParkingQueue: parkingURL},
+//	})
+//	err = c.Run(ctx)
+//
+// # Order
+//
+// Messages of one message group are handled one at a time, in the order in which SQS
+// stored them. A message is handled after every earlier message of its group was
+// deleted, parked or skipped. Groups are handled concurrently.
+//
+// # Failures
+//
+// A failed message stays in the consumer's hand. Its group sleeps for a back-off, and
+// the handler is called again. Meanwhile the visibility of all undeleted messages of the
+// group is extended. Receive counts do not rise, so innocent messages stay out of a
+// dead-letter queue. After the last attempt the message is parked,
+// blocks its group or is skipped, as [Failure] says.
+//
+// A handler that kills its process cannot be retried in hand. Its message comes back
+// with a higher receive count. The consumer then takes one message at a time, runs a
+// suspect alone, and parks it after [Failure].Deliveries deliveries. Give a queue with
+// a redrive policy a maxReceiveCount of at least 10.
+//
+// # Repeated deliveries
+//
+// SQS delivers a message again after a crash, after a lost lease and after a redrive,
+// and a producer may store an event twice. Without a store every delivery is handled.
+// With [Config].Store a delivery whose key has a recorded success is deleted without a
+// call of the handler. A crash between the effect and its record leaves a claim without
+// an outcome. [Config].Once then chooses: the effect may happen twice ([AtLeastOnce]), or
+// the message waits for an operator ([AtMostOnce]). Only
+// [Config].HandleTx makes the effect happen once: claim, effect and record are one
+// transaction.
+//
+// # Contexts
+//
+// The context of a handler ends when the consumer loses the message ([ErrLost]), holds
+// it for the longest allowed time ([ErrHeldTooLong]) or shuts down ([ErrShutdown]);
+// context.Cause returns the reason. Two handlers of a group never overlap if every
+// handler returns when its context ends.
+package consumer

@@ -1,0 +1,124 @@
+package consumer
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+)
+
+// Causes of the end of a handler's context. context.Cause returns them.
+var (
+	// ErrLost: SQS has given the message to another consumer, or may do so soon.
+	ErrLost = errors.New("consumer: the message is lost: its visibility timeout ended or was changed elsewhere")
+
+	// ErrHeldTooLong: the message was in hand for Config.MaxHold.
+	ErrHeldTooLong = errors.New("consumer: the message was held for the longest allowed time")
+
+	// ErrShutdown: Run's context ended, and the time for handlers is over.
+	ErrShutdown = errors.New("consumer: shutting down")
+)
+
+var (
+	// ErrNotBlocked: the group has no blocked or sleeping head in this process.
+	ErrNotBlocked = errors.New("consumer: the group is not blocked in this process")
+
+	// ErrNotHead: the message is not the head of its group in this process.
+	ErrNotHead = errors.New("consumer: the message is not the head of its group in this process")
+
+	// ErrRunning: Run was called twice.
+	ErrRunning = errors.New("consumer: Run was called before; create a new consumer")
+)
+
+// Permanent wraps an error that another attempt would meet again. Failure.Then applies
+// at once. Permanent returns nil for a nil error.
+func Permanent(err error) error { return qualify(err, failedForGood, 0) }
+
+// NotDone wraps an error of a handler that had no effect. The next attempt counts as
+// usual. NotDone returns nil for a nil error.
+func NotDone(err error) error { return qualify(err, failed, 0) }
+
+// Unresolved wraps an error after which the effect may have happened, for example a
+// timeout of a payment. With [AtMostOnce] the handler is not called again: see
+// Config.Probe and Failure.Unresolved. With [AtLeastOnce] the error is an ordinary
+// error. Unresolved returns nil for a nil error.
+func Unresolved(err error) error { return qualify(err, unresolved, 0) }
+
+// Defer pauses the group for d, at least a millisecond, and counts no attempt: the
+// target is closed, a limit is reached. It returns nil for a nil error.
+func Defer(err error, d time.Duration) error { return qualify(err, deferred, max(d, time.Millisecond)) }
+
+// kind is the outcome of an attempt.
+type kind uint8
+
+const (
+	handled       kind = iota
+	duplicate          // the store knows a success
+	failed             // counts as an attempt
+	failedForGood      // no other attempt can succeed
+	deferred           // by the handler
+	busy               // the store does not answer, or another consumer has the key
+	unresolved         // the effect may have happened
+)
+
+// qualified is an error of a handler with its consequence.
+type qualified struct {
+	err   error
+	kind  kind
+	after time.Duration
+}
+
+func (q *qualified) Error() string { return q.err.Error() }
+func (q *qualified) Unwrap() error { return q.err }
+
+func qualify(err error, k kind, after time.Duration) error {
+	if err == nil {
+		return nil
+	}
+	return &qualified{err, k, after}
+}
+
+// PanicError is a panic of a handler. It counts as a failed attempt.
+type PanicError struct {
+	Value string
+	Stack string
+}
+
+func (e *PanicError) Error() string { return "consumer: the handler panicked: " + e.Value }
+
+// errExited: the handler ended its goroutine, as t.FailNow does.
+var errExited = errors.New("consumer: the handler called runtime.Goexit")
+
+// DeniedError ends Run: SQS refuses a call for good, so that the consumer cannot work.
+// A denied delete would otherwise look healthy while messages come back.
+type DeniedError struct {
+	Operation string // of the API, for example "DeleteMessageBatch"
+	Code      string
+	Err       error
+}
+
+func (e *DeniedError) Error() string {
+	return fmt.Sprintf("consumer: SQS refuses %s (%s); check the queue and the permissions: %v", e.Operation, e.Code, e.Err)
+}
+func (e *DeniedError) Unwrap() error { return e.Err }
+
+// ShutdownError says that the shutdown was incomplete when its time was over. SQS
+// delivers the messages of the groups again after their visibility timeouts.
+type ShutdownError struct {
+	// Running are the groups whose handlers have not returned, sorted.
+	Running []string
+
+	// Unreleased are the groups with undeleted messages that were not released, sorted.
+	Unreleased []string
+}
+
+func (e *ShutdownError) Error() string {
+	var parts []string
+	if len(e.Running) > 0 {
+		parts = append(parts, fmt.Sprintf("handlers still run for the groups %q", e.Running))
+	}
+	if len(e.Unreleased) > 0 {
+		parts = append(parts, fmt.Sprintf("messages of the groups %q come back after their visibility timeout", e.Unreleased))
+	}
+	return "consumer: shutdown incomplete: " + strings.Join(parts, "; ")
+}

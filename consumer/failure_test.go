@@ -1,0 +1,215 @@
+package consumer_test
+
+import (
+	"context"
+	"errors"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
+	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/kansas-frontier-matrix/sqsfifo/consumer"
+	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
+)
+
+func failing(n int, err error) func(context.Context, consumer.Message[job]) error {
+	return func(_ context.Context, m consumer.Message[job]) error {
+		if m.Payload.N == n {
+			return err
+		}
+		return nil
+	}
+}
+
+// A parked message keeps group, body and attributes, and says why it was parked.
+func TestPark(t *testing.T) {
+	bubble(t, 0, func(w *world) {
+		body, group := `{"Group":"a","N":1}`, "a"
+		sent, err := w.queue.SendMessage(w.Context(), &sqs.SendMessageInput{
+			QueueUrl: aws.String(w.queue.URL()), MessageBody: &body, MessageGroupId: &group,
+			MessageAttributes: map[string]types.MessageAttributeValue{"hint": {DataType: aws.String("Number"), StringValue: aws.String("7")}},
+		})
+		require.NoError(w, err)
+		w.send("a", 2)
+		w.parking.Inject(sqstest.LoseAnswer(), 2)
+		w.run(w.config(failing(1, consumer.Permanent(errors.New("malformed\x00")))), time.Hour)
+		assert.Equal(w, []string{"a1", "a2"}, w.calls, "a permanent error is not tried again")
+		parked := w.parking.Messages()
+		require.Len(w, parked, 1)
+		assert.Equal(w, body, parked[0].Body)
+		assert.Equal(w, "a", parked[0].GroupID)
+		assert.Equal(w, *sent.MessageId, parked[0].DeduplicationID)
+		attributes := map[string]string{}
+		for name, a := range parked[0].Attributes {
+			attributes[name] = *a.StringValue
+		}
+		assert.Equal(w, map[string]string{
+			"hint": "7", consumer.AttributeReason: "malformed?", consumer.AttributeKey: "a1",
+			consumer.AttributeFrom: "jobs.fifo", consumer.AttributeAttempts: "1",
+		}, attributes)
+	})
+}
+
+// A body with a decoding error is parked without a call of the handler.
+func TestUndecodable(t *testing.T) {
+	bubble(t, 0, func(w *world) {
+		_, err := w.queue.SendMessage(w.Context(), &sqs.SendMessageInput{QueueUrl: aws.String(w.queue.URL()), MessageBody: aws.String("{"), MessageGroupId: aws.String("a")})
+		require.NoError(w, err)
+		w.send("a", 2)
+		w.run(w.config(nil), time.Minute)
+		assert.Equal(w, []string{"a2"}, w.calls)
+		assert.Len(w, left(w.parking), 1)
+	})
+}
+
+// A body of 1 MiB leaves no room for the reason; the message is parked without a reason.
+func TestParkFullMessage(t *testing.T) {
+	bubble(t, 0, func(w *world) {
+		body := strings.Repeat("x", 1<<20)
+		_, err := w.queue.SendMessage(w.Context(), &sqs.SendMessageInput{QueueUrl: aws.String(w.queue.URL()), MessageBody: &body, MessageGroupId: aws.String("a")})
+		require.NoError(w, err)
+		w.run(w.config(nil), time.Minute)
+		require.Len(w, left(w.parking), 1)
+		assert.Empty(w, left(w.parking)[0].Attributes)
+	})
+}
+
+// A skipped message is deleted, and its group continues.
+func TestSkip(t *testing.T) {
+	bubble(t, 0, func(w *world) {
+		w.send("a", 1, 2)
+		c := w.config(failing(1, errors.New("bad")))
+		c.Failure = consumer.Failure{Then: consumer.ActionSkip, Attempts: 2}
+		running := w.run(c, time.Hour)
+		assert.Equal(w, []string{"a1", "a1", "a2"}, w.calls)
+		assert.Empty(w, left(w.queue))
+		assert.EqualValues(w, 1, running.Stats().Skipped)
+	})
+}
+
+// A blocked group is held, without attempts, until an operator acts. Other groups go on.
+func TestBlock(t *testing.T) {
+	bubble(t, 0, func(w *world) {
+		w.send("a", 1, 2)
+		w.send("b", 2)
+		broken := true
+		c := w.config(func(_ context.Context, m consumer.Message[job]) error {
+			if broken && m.Payload.N == 1 {
+				return errors.New("broken")
+			}
+			return nil
+		})
+		c.Failure.Then, c.Visibility = consumer.ActionBlock, 30*time.Second
+		running, stop := w.running(c)
+		time.Sleep(10 * time.Hour)
+		assert.Equal(w, []string{"b2"}, w.noted(&w.done))
+		assert.Len(w, w.noted(&w.calls), 6)
+		blocked := running.Blocked()
+		require.Len(w, blocked, 1)
+		assert.True(w, blocked[0].Blocked)
+		assert.Equal(w, "a", blocked[0].Group)
+		assert.Equal(w, "a1", blocked[0].Key)
+		assert.Equal(w, 5, blocked[0].Attempts)
+		assert.Equal(w, 2, blocked[0].InHand)
+		assert.EqualError(w, blocked[0].Cause, "broken")
+		assert.Equal(w, 1, running.Stats().Blocked)
+		assert.GreaterOrEqual(w, running.Stats().OldestHead, 9*time.Hour)
+		assert.Equal(w, 1, mostReceives(w.queue))
+
+		require.ErrorIs(w, running.Retry("b"), consumer.ErrNotBlocked)
+		require.NoError(w, running.Retry("a"))
+		time.Sleep(time.Hour)
+		assert.Len(w, w.noted(&w.calls), 11, "the attempts begin again")
+		broken = false
+		require.NoError(w, running.Retry("a"))
+		time.Sleep(time.Minute)
+		assert.Equal(w, []string{"b2", "a1", "a2"}, w.noted(&w.done))
+		assert.Empty(w, running.Blocked())
+		require.NoError(w, stop())
+	})
+}
+
+// ParkHead parks only the head of a blocked or sleeping group.
+func TestParkHead(t *testing.T) {
+	for name, then := range map[string]consumer.Action{"blocked": consumer.ActionBlock, "sleeping": consumer.ActionSkip} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, 0, func(w *world) {
+				w.send("a", 1, 2)
+				c := w.config(failing(1, errors.New("bad")))
+				c.Failure.Then = then
+				c.Failure.Attempts, c.Failure.Base, c.Failure.Most = 1, time.Hour, time.Hour
+				if name == "sleeping" {
+					c.Failure.Attempts = 100
+				}
+				running, stop := w.running(c)
+				time.Sleep(time.Second)
+				head := running.Blocked()[0].MessageID
+				require.ErrorIs(w, running.ParkHead(w.Context(), "a", "another"), consumer.ErrNotHead)
+				require.ErrorIs(w, running.ParkHead(w.Context(), "b", head), consumer.ErrNotBlocked)
+				require.NoError(w, running.ParkHead(w.Context(), "a", head))
+				time.Sleep(time.Second)
+				assert.Equal(w, []string{"a2"}, w.noted(&w.done))
+				assert.Len(w, left(w.parking), 1)
+				require.NoError(w, stop())
+				assert.Empty(w, left(w.queue))
+			})
+		})
+	}
+}
+
+// Defer pauses the group and counts no attempt.
+func TestDefer(t *testing.T) {
+	bubble(t, 0, func(w *world) {
+		w.send("a", 1)
+		began := time.Now()
+		c := w.config(func(_ context.Context, m consumer.Message[job]) error {
+			assert.Equal(w, 1, m.Attempt)
+			if time.Since(began) < 20*time.Hour {
+				return consumer.Defer(errors.New("closed"), time.Hour)
+			}
+			return nil
+		})
+		c.MaxHold = 11 * time.Hour
+		running := w.run(c, 30*time.Hour)
+		assert.Equal(w, []string{"a1"}, w.done)
+		assert.GreaterOrEqual(w, running.Stats().Deferred, int64(20))
+		assert.Empty(w, left(w.parking))
+	})
+}
+
+// A panic and runtime.Goexit are failed attempts.
+func TestPanic(t *testing.T) {
+	bubble(t, 0, func(w *world) {
+		w.send("a", 1)
+		c := w.config(func(_ context.Context, m consumer.Message[job]) error {
+			switch m.Attempt {
+			case 1:
+				panic("odd")
+			case 2:
+				runtime.Goexit()
+			}
+			return nil
+		})
+		running := w.run(c, time.Hour)
+		assert.Equal(w, []string{"a1"}, w.done)
+		assert.EqualValues(w, 2, running.Stats().Failures)
+	})
+}
+
+// Qualified errors keep their cause; a qualified nil is nil.
+func TestQualifiedErrors(t *testing.T) {
+	cause := errors.New("cause")
+	for _, qualify := range []func(error) error{
+		consumer.Permanent, consumer.NotDone, consumer.Unresolved, func(err error) error { return consumer.Defer(err, 0) },
+	} {
+		assert.NoError(t, qualify(nil))
+		assert.ErrorIs(t, qualify(cause), cause)
+		assert.EqualError(t, qualify(cause), "cause")
+	}
+}

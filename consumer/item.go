@@ -1,0 +1,135 @@
+package consumer
+
+import (
+	"context"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
+
+	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
+)
+
+// item is a received message in hand.
+type item struct {
+	raw      types.Message
+	group    string
+	sequence string
+	receives int
+	bytes    int64
+	received time.Time // start of the receive request
+	first    bool      // the first message of its group in its receive
+	run      *run
+
+	// The run's goroutine owns the following fields.
+	decoded  any // a Message[T] or an error
+	attempts int // calls of the handler
+	claim    claim
+
+	// engine.mu guards the following fields.
+	visibleAt time.Time // earliest end of the visibility timeout
+	beatAfter time.Time // not extended before, after a failed extension
+	changing  bool      // a change of visibility is under way
+	deleting  bool      // a delete is under way
+	lost      bool
+	gone      bool // deleted or released
+}
+
+// claim is the store's part of an item.
+type claim struct {
+	// The run's goroutine owns the first two fields.
+	token    idempotency.Token
+	repeated bool
+	done     bool // the effect happened and the record of success is missing
+
+	mu       sync.Mutex // guards the following fields
+	ref      idempotency.Ref
+	granted  bool
+	renewAt  time.Time
+	renewing bool
+}
+
+// isGranted reports whether the item has a claim that has not ended.
+func (c *claim) isGranted() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.granted
+}
+
+func newItem(m types.Message, received time.Time, visibility time.Duration) *item {
+	it := &item{
+		raw: m, group: attribute(m, types.MessageSystemAttributeNameMessageGroupId), received: received, visibleAt: received.Add(visibility),
+		sequence: attribute(m, types.MessageSystemAttributeNameSequenceNumber), receives: 1, bytes: int64(len(aws.ToString(m.Body))),
+	}
+	if n, err := strconv.Atoi(attribute(m, types.MessageSystemAttributeNameApproximateReceiveCount)); err == nil {
+		it.receives = max(n, 1)
+	}
+	for name, a := range m.MessageAttributes {
+		it.bytes += int64(len(name) + len(aws.ToString(a.DataType)) + len(aws.ToString(a.StringValue)) + len(a.BinaryValue))
+	}
+	return it
+}
+
+func (it *item) id() string { return aws.ToString(it.raw.MessageId) }
+
+func attribute(m types.Message, name types.MessageSystemAttributeName) string {
+	return m.Attributes[string(name)]
+}
+
+// before reports whether sequence number a is less than b. They are decimal numbers.
+func before(a, b string) bool {
+	if len(a) != len(b) {
+		return len(a) < len(b)
+	}
+	return a < b
+}
+
+// state is the state of a run.
+type state uint8
+
+const (
+	stateQueued   state = iota // an earlier run of the group is in hand
+	stateWaiting               // for its turn
+	stateAlone                 // for its turn alone
+	stateHandling              // the handler runs
+	stateSleeping              // back-off
+	stateBlocked               // until an operator acts
+	stateDeleting              // its head
+	stateEnding                // releases its messages
+
+	numberOfStates
+)
+
+// outcome is the result of an attempt.
+type outcome struct {
+	kind  kind
+	after time.Duration // for deferred and busy; 0 means a back-off
+	err   error
+}
+
+// run is messages of one group from one receive, in order. One goroutine owns it.
+type run struct {
+	group    string
+	received time.Time
+	ctx      context.Context
+	cancel   context.CancelCauseFunc
+	orders   chan order // of an operator; room for one
+
+	// engine.mu guards the following fields.
+	items []*item // the head first
+	state state
+	since time.Time // of the state
+	head  time.Time // when the head became the head
+	cause error     // the last failure of the head
+	key   string    // of a head that failed
+	tries int       // attempts of the head
+	cut   bool      // end after the head
+}
+
+// order is an operator's request to a sleeping or blocked run.
+type order struct {
+	park bool // else retry
+	done chan error
+}

@@ -1,0 +1,164 @@
+// Package lambdasqs runs the handler of a consumer as an AWS Lambda function of an SQS
+// event source mapping:
+//
+//	lambda.Start(lambdasqs.New(c, lambdasqs.Options{}))
+//
+// Groups of a batch are handled concurrently, each in order, and a group stops at its
+// first failure. The answer names exactly the failed and the unhandled messages. Set
+// FunctionResponseTypes of the event source mapping to ReportBatchItemFailures:
+// otherwise Lambda ignores the answer and deletes all messages.
+//
+// The types have the JSON form of Lambda's events, so the package needs no module of
+// AWS Lambda. Lambda may deliver a message twice: give the consumer a store. A failed
+// message and the later messages of its group return with a higher receive count; a
+// redrive policy needs a maxReceiveCount of at least 10.
+package lambdasqs
+
+import (
+	"context"
+	"encoding/base64"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
+	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
+)
+
+// Event is a batch of messages.
+type Event struct {
+	Records []Record `json:"Records"`
+}
+
+// Record is a message of a batch.
+type Record struct {
+	MessageID         string               `json:"messageId"`
+	ReceiptHandle     string               `json:"receiptHandle"`
+	Body              string               `json:"body"`
+	Attributes        map[string]string    `json:"attributes"`
+	MessageAttributes map[string]Attribute `json:"messageAttributes"`
+	EventSourceARN    string               `json:"eventSourceARN"`
+}
+
+// Attribute is a message attribute. BinaryValue is in base64.
+type Attribute struct {
+	StringValue *string `json:"stringValue,omitempty"`
+	BinaryValue *string `json:"binaryValue,omitempty"`
+	DataType    string  `json:"dataType"`
+}
+
+// Response names the messages that Lambda must not delete.
+type Response struct {
+	BatchItemFailures []ItemFailure `json:"batchItemFailures"`
+}
+
+// ItemFailure is a failed or unhandled message.
+type ItemFailure struct {
+	ItemIdentifier string `json:"itemIdentifier"`
+}
+
+// Consumer is the part of a consumer that the function needs. *consumer.Consumer
+// implements it.
+type Consumer interface {
+	Attempt(ctx context.Context, m types.Message) error
+}
+
+// VisibilityClient is the part of *sqs.Client that shortens a visibility timeout.
+type VisibilityClient interface {
+	ChangeMessageVisibilityBatch(context.Context, *sqs.ChangeMessageVisibilityBatchInput, ...func(*sqs.Options)) (*sqs.ChangeMessageVisibilityBatchOutput, error)
+}
+
+// Options are optional.
+type Options struct {
+	// Client makes failed and unhandled messages visible after RetryAfter. Without Client,
+	// a failed group waits for the end of the queue's visibility timeout. A missing
+	// permission sqs:ChangeMessageVisibility does no harm.
+	Client   VisibilityClient
+	QueueURL string // required with Client
+
+	// RetryAfter is in whole seconds. The default is 1 s.
+	RetryAfter time.Duration
+}
+
+// New returns a Lambda function. The function always returns a nil error: an error would
+// return the whole batch to the queue, including the handled messages.
+func New(c Consumer, o Options) func(ctx context.Context, e Event) (Response, error) {
+	if o.RetryAfter < time.Second {
+		o.RetryAfter = time.Second
+	}
+	return func(ctx context.Context, e Event) (Response, error) {
+		left := handle(ctx, c, e.Records)
+		o.release(ctx, left)
+		out := Response{BatchItemFailures: []ItemFailure{}}
+		for _, r := range left {
+			out.BatchItemFailures = append(out.BatchItemFailures, ItemFailure{r.MessageID})
+		}
+		return out, nil
+	}
+}
+
+// handle returns the failed and the unhandled records in the order of the batch.
+func handle(ctx context.Context, c Consumer, records []Record) (left []Record) {
+	groups := map[string][]int{}
+	for i, r := range records {
+		key := r.Attributes[string(types.MessageSystemAttributeNameMessageGroupId)]
+		if !strings.HasSuffix(r.EventSourceARN, ".fifo") {
+			key = strconv.Itoa(i) // a standard queue has no order, even with group IDs (F-149)
+		}
+		groups[key] = append(groups[key], i)
+	}
+	handled := make([]bool, len(records))
+	var wait sync.WaitGroup
+	for _, group := range groups {
+		wait.Go(func() {
+			for _, i := range group {
+				if ctx.Err() != nil || c.Attempt(ctx, message(records[i])) != nil {
+					return
+				}
+				handled[i] = true
+			}
+		})
+	}
+	wait.Wait()
+	for i, r := range records {
+		if !handled[i] {
+			left = append(left, r)
+		}
+	}
+	return left
+}
+
+// message returns the SDK's form of a record.
+func message(r Record) types.Message {
+	m := types.Message{MessageId: &r.MessageID, ReceiptHandle: &r.ReceiptHandle, Body: &r.Body, Attributes: r.Attributes}
+	for name, a := range r.MessageAttributes {
+		value := types.MessageAttributeValue{DataType: aws.String(a.DataType), StringValue: a.StringValue}
+		if a.BinaryValue != nil {
+			value.BinaryValue, _ = base64.StdEncoding.DecodeString(*a.BinaryValue)
+		}
+		if m.MessageAttributes == nil {
+			m.MessageAttributes = map[string]types.MessageAttributeValue{}
+		}
+		m.MessageAttributes[name] = value
+	}
+	return m
+}
+
+// release shortens the visibility timeout of records, the last one first. A failure only
+// means a longer wait.
+func (o Options) release(ctx context.Context, left []Record) {
+	if o.Client == nil || len(left) == 0 {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)
+	defer cancel()
+	var entries []types.ChangeMessageVisibilityBatchRequestEntry
+	for i := len(left) - 1; i >= 0; i-- {
+		entries = append(entries, types.ChangeMessageVisibilityBatchRequestEntry{
+			Id: aws.String(strconv.Itoa(i)), ReceiptHandle: &left[i].ReceiptHandle, VisibilityTimeout: int32(min(o.RetryAfter, 12*time.Hour) / time.Second), // #nosec G115 -- at most 12 h
+		})
+	}
+	_, _ = o.Client.ChangeMessageVisibilityBatch(ctx, &sqs.ChangeMessageVisibilityBatchInput{QueueUrl: &o.QueueURL, Entries: entries})
+}

@@ -1,0 +1,38 @@
+package consumer
+
+import (
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
+
+	"github.com/kansas-frontier-matrix/sqsfifo"
+)
+
+// Message is one delivery of an event. The handler must not change its map.
+type Message[T any] struct {
+	// Envelope is the decoded body.
+	sqsfifo.Envelope[T]
+
+	Group          string
+	MessageID      string
+	SequenceNumber string
+
+	// DeduplicationID is SQS's. A redrive replaces it (F-113).
+	DeduplicationID string
+
+	Body       string
+	Attributes map[string]types.MessageAttributeValue
+
+	// SentAt is when SQS accepted the message; a move to a dead-letter queue keeps it.
+	SentAt time.Time
+
+	// Attempt counts the calls of the handler for this delivery, from 1.
+	Attempt int
+
+	// Receives is SQS's approximate receive count, at least 1.
+	Receives int
+
+	// Repeated says that an earlier call, perhaps of another process, may have taken
+	// effect. Without a store it is Attempt > 1 or Receives > 1.
+	Repeated bool
+}

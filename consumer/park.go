@@ -1,0 +1,120 @@
+package consumer
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
+
+	"github.com/kansas-frontier-matrix/sqsfifo/internal/attempt"
+	"github.com/kansas-frontier-matrix/sqsfifo/internal/digest"
+	"github.com/kansas-frontier-matrix/sqsfifo/internal/sqscall"
+)
+
+// Attributes of parked messages.
+const (
+	AttributeReason   = "parked_reason"
+	AttributeKey      = "parked_key"
+	AttributeFrom     = "parked_from" // the name of the consumer's queue
+	AttributeAttempts = "parked_attempts"
+)
+
+const (
+	mostAttributes = 10
+	mostBytes      = mib // body and attributes of a message (F-073)
+	mostReason     = 1000
+)
+
+// park sends a copy of the head to the parking queue and ends its claim. It tries again
+// until SQS has confirmed the copy, and returns false if the run has to end first. done
+// answers an operator's order, or is nil.
+func (e *engine) park(r *run, it *item, cause error, done chan error) bool {
+	reply := func(err error) {
+		if done != nil {
+			done <- err
+		}
+	}
+	extra := true
+	for try := 1; ; try++ {
+		var answers [1]attempt.Answer
+		_, _ = e.parking.Send(e.base, []sqscall.Entry{e.copyOf(it, cause, extra)}, answers[:])
+		if answers[0].Fate == attempt.Stored {
+			e.events.abandon(e.base, it, "parked")
+			e.mu.Lock()
+			e.stats.Parked++
+			e.mu.Unlock()
+			e.logItem(slog.LevelError, "message parked", it, slog.String("error", textOf(cause)), slog.String("parked_as", answers[0].MessageID))
+			reply(nil)
+			return true
+		}
+		if answers[0].Fate == attempt.NotStored && answers[0].Next != attempt.Retry {
+			extra = false // the parking queue may accept less than the consumer's
+		}
+		e.mu.Lock()
+		r.cause = errors.Join(cause, fmt.Errorf("consumer: not parked: %w", answers[0].Err))
+		e.mu.Unlock()
+		e.logItem(slog.LevelError, "message not parked; trying again", it, slog.String("error", textOf(answers[0].Err)))
+		goOn, order := e.rest(r, backoff(e.rules.Base, e.rules.Most, try), stateSleeping)
+		switch {
+		case order != nil:
+			reply, done = func(err error) { order.done <- err }, order.done
+		case !goOn:
+			if done != nil {
+				reply(ErrShutdown)
+			}
+			return false
+		}
+	}
+}
+
+// copyOf returns the parked form of a message.
+func (e *engine) copyOf(it *item, cause error, extra bool) sqscall.Entry {
+	body := it.raw.Body
+	attributes := map[string]types.MessageAttributeValue{}
+	for name, a := range it.raw.MessageAttributes {
+		attributes[name] = a
+	}
+	room := mostBytes - int(it.bytes)
+	add := func(name, value string) {
+		size := len(name) + len("String") + len(value)
+		if _, taken := attributes[name]; taken || value == "" || len(attributes) == mostAttributes || size > room {
+			return
+		}
+		room -= size
+		attributes[name] = types.MessageAttributeValue{DataType: aws.String("String"), StringValue: &value}
+	}
+	if extra {
+		key, _ := e.events.describe(it)
+		add(AttributeReason, clean(textOf(cause), mostReason))
+		add(AttributeKey, clean(key, 2048))
+		add(AttributeFrom, queueName(e.queueURL))
+		add(AttributeAttempts, strconv.Itoa(it.attempts))
+	}
+	if len(attributes) == 0 {
+		attributes = nil
+	}
+	return sqscall.Entry{
+		Body: body, Group: &it.group, DeduplicationID: it.raw.MessageId, Attributes: attributes,
+		BodyMD5: digest.Of(aws.ToString(body)),
+	}
+}
+
+// clean returns text that SQS accepts in an attribute, at most limit bytes.
+func clean(s string, limit int) string {
+	s = strings.Map(func(r rune) rune {
+		if r < ' ' && r != '\t' && r != '\n' && r != '\r' || r == utf8.RuneError || r == 0xFFFE || r == 0xFFFF {
+			return '?'
+		}
+		return r
+	}, s)
+	for len(s) > limit {
+		_, size := utf8.DecodeLastRuneInString(s)
+		s = s[:len(s)-size]
+	}
+	return s
+}

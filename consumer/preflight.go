@@ -1,0 +1,131 @@
+package consumer
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
+	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
+)
+
+// safeReceiveCount is the least maxReceiveCount that keeps innocent messages out of a
+// dead-letter queue while a handler kills its process again and again.
+const safeReceiveCount = 10
+
+// Report is a queue's description of itself, as far as a consumer needs it.
+type Report struct {
+	FIFO bool
+
+	// DeadLetterQueue is the ARN of the redrive policy, empty without one, and
+	// MaxReceiveCount its count.
+	DeadLetterQueue string
+	MaxReceiveCount int
+
+	// Visible, InFlight and Delayed are SQS's approximate numbers of messages.
+	Visible, InFlight, Delayed int
+
+	Retention time.Duration
+
+	// Notes are warnings, in sentences for people.
+	Notes []string
+}
+
+// QueueError says why a queue does not fit a consumer.
+type QueueError struct {
+	QueueURL string
+	Problems []string // with the way out
+}
+
+func (e *QueueError) Error() string {
+	return fmt.Sprintf("consumer: queue %s does not fit: %s", e.QueueURL, strings.Join(e.Problems, "; "))
+}
+
+// Preflight asks the queue, and the parking queue if there is one, for their attributes.
+// It returns a [*QueueError] if the queues break a promise of the consumer. For example,
+// a redrive policy moves a blocked message, so ActionBlock needs a queue without one.
+// Other findings are notes. Call it before Run; it needs the permission
+// sqs:GetQueueAttributes.
+func (c *Consumer[T]) Preflight(ctx context.Context) (Report, error) {
+	e := c.engine
+	attributes, err := e.attributesOf(ctx, e.queueURL)
+	if err != nil {
+		return Report{}, err
+	}
+	r := reportOf(attributes)
+	var problems []string
+	if !r.FIFO {
+		problems = append(problems, "not a FIFO queue; create a new one (a queue's type is fixed)")
+	}
+	blocks := c.config.Failure.Then == ActionBlock || c.config.Once == AtMostOnce && c.config.Failure.Unresolved == ActionBlock
+	note := func(format string, args ...any) { r.Notes = append(r.Notes, fmt.Sprintf(format, args...)) }
+	switch {
+	case r.DeadLetterQueue == "":
+	case blocks:
+		problems = append(problems, "a redrive policy moves the head of a blocked group to the dead-letter queue and lets the group go on; remove the policy, or choose ActionPark")
+	case r.MaxReceiveCount < safeReceiveCount:
+		note("maxReceiveCount is %d: a handler that ends its process takes innocent messages to the dead-letter queue; set it to at least %d.", r.MaxReceiveCount, safeReceiveCount)
+	}
+	if r.DeadLetterQueue != "" && r.MaxReceiveCount <= c.config.Failure.Deliveries {
+		note("maxReceiveCount %d is not above Failure.Deliveries %d: SQS dead-letters a message before the consumer can park it.", r.MaxReceiveCount, c.config.Failure.Deliveries)
+	}
+	if c.config.Store != nil && c.config.KeepKeys < r.Retention {
+		note("KeepKeys %v is shorter than the queue's retention of %v: an old message may be handled twice.", c.config.KeepKeys, r.Retention)
+	}
+	if problems != nil {
+		return r, &QueueError{e.queueURL, problems}
+	}
+	parkingURL := c.config.Failure.ParkingQueue
+	if parkingURL == "" {
+		return r, nil
+	}
+	if attributes, err = e.attributesOf(ctx, parkingURL); err != nil {
+		return r, err
+	}
+	parking := reportOf(attributes)
+	if !parking.FIFO {
+		return r, &QueueError{parkingURL, []string{"the parking queue is not a FIFO queue; parked messages keep their groups"}}
+	}
+	if parking.Retention < r.Retention {
+		note("The parking queue keeps messages for %v, the queue for %v; a parked message should live longer.", parking.Retention, r.Retention)
+	}
+	return r, nil
+}
+
+func (e *engine) attributesOf(ctx context.Context, queueURL string) (map[string]string, error) {
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	out, err := called(e.client.GetQueueAttributes(ctx, &sqs.GetQueueAttributesInput{
+		QueueUrl: &queueURL, AttributeNames: []types.QueueAttributeName{types.QueueAttributeNameAll},
+	}))
+	if err != nil {
+		return nil, fmt.Errorf("consumer: read the attributes of queue %s: %w", queueURL, err)
+	}
+	return out.Attributes, nil
+}
+
+func reportOf(attributes map[string]string) Report {
+	number := func(name types.QueueAttributeName) int {
+		n, _ := strconv.Atoi(attributes[string(name)]) // absent is 0
+		return n
+	}
+	r := Report{
+		FIFO:      attributes[string(types.QueueAttributeNameFifoQueue)] == "true",
+		Visible:   number(types.QueueAttributeNameApproximateNumberOfMessages),
+		InFlight:  number(types.QueueAttributeNameApproximateNumberOfMessagesNotVisible),
+		Delayed:   number(types.QueueAttributeNameApproximateNumberOfMessagesDelayed),
+		Retention: time.Duration(number(types.QueueAttributeNameMessageRetentionPeriod)) * time.Second,
+	}
+	var redrive struct {
+		Target string          `json:"deadLetterTargetArn"`
+		Count  json.RawMessage `json:"maxReceiveCount"` // a number or a string
+	}
+	if json.Unmarshal([]byte(attributes[string(types.QueueAttributeNameRedrivePolicy)]), &redrive) == nil {
+		r.DeadLetterQueue = redrive.Target
+		r.MaxReceiveCount, _ = strconv.Atoi(strings.Trim(string(redrive.Count), `"`)) // #nosec G104 -- SQS checks it
+	}
+	return r
+}

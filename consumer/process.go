@@ -1,0 +1,350 @@
+package consumer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"strconv"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
+
+	"github.com/kansas-frontier-matrix/sqsfifo"
+	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
+)
+
+// Attempt handles a message received by another program, for example AWS Lambda. It returns
+// nil if the message may be deleted: the message was handled, or the store knows a success.
+// Attempt makes one attempt. It does not extend, park or delete the message and keeps no
+// order: call Attempt for one message of a group at a time. A claim in the store lasts for
+// Config.Visibility, so ctx should end before.
+func (c *Consumer[T]) Attempt(ctx context.Context, m types.Message) error {
+	it := newItem(m, time.Now(), c.config.Visibility)
+	ctx, done := c.engine.watch.StartProcess(ctx, m)
+	o := c.process(ctx, it)
+	done(o.errorType())
+	if o.kind == handled || o.kind == duplicate || it.claim.done {
+		return nil
+	}
+	c.abandon(ctx, it, "the attempt failed")
+	return o.err
+}
+
+// process implements processor.
+func (c *Consumer[T]) process(ctx context.Context, it *item) outcome {
+	m, err := c.decode(it)
+	switch {
+	case err != nil:
+		return outcome{kind: failedForGood, err: err}
+	case c.config.HandleTx != nil:
+		return c.handleTx(ctx, it, m)
+	case c.config.Store != nil:
+		return c.handleOnce(ctx, it, m)
+	default:
+		return c.call(it, func() error { return c.config.Handle(ctx, m) })
+	}
+}
+
+// call runs a handler and counts the attempt.
+func (c *Consumer[T]) call(it *item, handler func() error) outcome {
+	err := guarded(handler)
+	if err == nil {
+		return outcome{kind: handled}
+	}
+	o := outcome{kind: failed, err: err}
+	var q *qualified
+	var panicked *PanicError
+	switch {
+	case errors.As(err, &q):
+		o.kind, o.after = q.kind, q.after
+	case errors.As(err, &panicked), errors.Is(err, errExited):
+		o.kind = unresolved
+	}
+	if o.kind == unresolved && c.config.Once == AtLeastOnce {
+		o.kind = failed
+	}
+	if o.kind != deferred {
+		it.attempts++
+	}
+	return o
+}
+
+// guarded calls f in a separate goroutine, so that a panic or runtime.Goexit in f does not
+// end the consumer's goroutine.
+func guarded(f func() error) error {
+	done := make(chan error, 1)
+	go func() {
+		err := errExited
+		defer func() {
+			if v := recover(); v != nil {
+				err = &PanicError{Value: fmt.Sprint(v), Stack: string(debug.Stack())}
+			}
+			done <- err
+		}()
+		err = f()
+	}()
+	return <-done
+}
+
+// storeTimeout bounds each call of the store.
+const storeTimeout = 5 * time.Second
+
+// describe implements processor.
+func (c *Consumer[T]) describe(it *item) (key string, at time.Time) {
+	m, err := c.decode(it)
+	if err != nil {
+		return "", time.Time{}
+	}
+	return c.key(m), m.EventTime
+}
+
+func (c *Consumer[T]) key(m Message[T]) string {
+	switch {
+	case c.config.Key != nil:
+		return c.config.Key(m)
+	case m.DedupeKey != "":
+		return m.DedupeKey
+	default:
+		return m.MessageID
+	}
+}
+
+// claimOf returns the claim of a message. Its key does not depend on the queue, so that
+// an event has one effect even if it comes through two queues.
+func (c *Consumer[T]) claimOf(it *item, m Message[T]) idempotency.Claim {
+	scope := m.EventSource
+	if scope == "" {
+		scope = queueName(c.config.QueueURL)
+	}
+	if it.claim.token == (idempotency.Token{}) {
+		it.claim.token = idempotency.NewToken()
+	}
+	return idempotency.Claim{
+		Key:   idempotency.Key{Scope: scope, Operation: c.config.Effect, Value: c.key(m)},
+		Token: it.claim.token, Fingerprint: idempotency.FingerprintOf("consumer-payload/1", payloadOf(aws.ToString(it.raw.Body))),
+		Terms:    idempotency.Terms{Lease: c.config.Visibility, TTL: c.config.KeepKeys},
+		RunAgain: c.config.Once == AtLeastOnce,
+	}
+}
+
+// handleOnce handles a message under a claim. Attempts in hand share the claim.
+func (c *Consumer[T]) handleOnce(ctx context.Context, it *item, m Message[T]) outcome {
+	if !it.claim.isGranted() {
+		if o, ok := c.acquireClaim(ctx, it, m); !ok {
+			return o
+		}
+		m, _ = c.decode(it) // Repeated depends on the claim
+	}
+	if !it.claim.done {
+		o := c.call(it, func() error { return c.config.Handle(ctx, m) })
+		if o.kind == unresolved {
+			_ = c.finish(ctx, it, idempotency.FailedWith(idempotency.Failure{Reason: "the handler does not know the outcome"}))
+			if c.config.Probe != nil {
+				o.kind = busy
+			}
+		}
+		if o.kind != handled {
+			return o
+		}
+		it.claim.done = true
+	}
+	err := c.finish(ctx, it, idempotency.Completed(idempotency.Result{MessageID: m.MessageID, SequenceNumber: m.SequenceNumber}))
+	if err != nil && !errors.Is(err, idempotency.ErrStaleClaim) {
+		return outcome{kind: busy, err: fmt.Errorf("consumer: handled, but the store has not recorded it: %w", err)}
+	}
+	it.claim.done = false
+	return outcome{kind: handled}
+}
+
+// acquireClaim claims the key of a message. If ok is false the outcome says why nothing
+// may run.
+func (c *Consumer[T]) acquireClaim(ctx context.Context, it *item, m Message[T]) (_ outcome, ok bool) {
+	want := c.claimOf(it, m)
+	for range 2 {
+		bounded, cancel := context.WithTimeout(ctx, storeTimeout)
+		out, err := c.config.Store.Claim(bounded, want)
+		cancel()
+		var invalid *idempotency.InvalidError
+		switch {
+		case errors.As(err, &invalid):
+			return outcome{kind: failedForGood, err: err}, false
+		case err != nil:
+			return outcome{kind: busy, err: err}, false
+		case out.Decision.Granted():
+			it.claim.mu.Lock()
+			it.claim.ref, it.claim.granted = out.Ref(), true
+			it.claim.renewAt = time.Now().Add(c.config.Visibility / 3)
+			it.claim.mu.Unlock()
+			it.claim.repeated = out.Decision == idempotency.Reclaimed
+			return outcome{}, true
+		case out.Decision == idempotency.Indeterminate && c.config.Probe != nil:
+			if o, again := c.probe(ctx, m, out.Record); !again {
+				return o, false
+			}
+			continue
+		}
+		return refused(out, want.Key), false
+	}
+	return outcome{kind: busy, err: errors.New("consumer: the claim changed while its outcome was probed")}, false
+}
+
+// refused returns the outcome of a claim that was not granted.
+func refused(out idempotency.Outcome, key idempotency.Key) outcome {
+	err := out.Err(key)
+	switch out.Decision {
+	case idempotency.Duplicate:
+		return outcome{kind: duplicate}
+	case idempotency.Conflict, idempotency.Unjudged:
+		return outcome{kind: failedForGood, err: err}
+	case idempotency.Indeterminate:
+		return outcome{kind: unresolved, err: err}
+	case idempotency.InProgress:
+		return outcome{kind: busy, after: out.RetryAfter(), err: err}
+	default:
+		return outcome{kind: busy, err: err}
+	}
+}
+
+// probe resolves a claim without an outcome. again says that the claim may be granted now.
+func (c *Consumer[T]) probe(ctx context.Context, m Message[T], found idempotency.Record) (_ outcome, again bool) {
+	happened := false
+	err := guarded(func() (err error) {
+		happened, err = c.config.Probe(ctx, m)
+		return err
+	})
+	if err != nil {
+		return outcome{kind: busy, err: fmt.Errorf("consumer: probe: %w", err)}, false
+	}
+	ending := idempotency.FailedWith(idempotency.Failure{Proof: idempotency.ProvenForAll, Reason: "probed: no effect"})
+	if happened {
+		ending = idempotency.Completed(idempotency.Result{MessageID: m.MessageID, SequenceNumber: m.SequenceNumber})
+	}
+	bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), storeTimeout)
+	defer cancel()
+	switch err := idempotency.SettleHeld(bounded, c.config.Store, found, ending); {
+	case err != nil:
+		return outcome{kind: busy, err: err}, false
+	case happened:
+		return outcome{kind: duplicate}, false
+	}
+	return outcome{}, true
+}
+
+// finish ends the claim of an item, also after ctx has ended, and once more if the store
+// did not confirm it.
+func (c *Consumer[T]) finish(ctx context.Context, it *item, ending idempotency.Ending) (err error) {
+	it.claim.mu.Lock()
+	ref, granted := it.claim.ref, it.claim.granted
+	it.claim.mu.Unlock()
+	if !granted {
+		return nil
+	}
+	for range 2 {
+		bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), storeTimeout)
+		err = c.config.Store.Finish(bounded, ref, ending)
+		cancel()
+		if !errors.Is(err, idempotency.ErrAmbiguous) {
+			break
+		}
+	}
+	if err == nil || errors.Is(err, idempotency.ErrStaleClaim) {
+		it.claim.mu.Lock()
+		it.claim.granted = false
+		it.claim.mu.Unlock()
+		it.claim.token = idempotency.Token{}
+	}
+	return err
+}
+
+// abandon implements processor. The handler asked for another run, or did not run.
+func (c *Consumer[T]) abandon(ctx context.Context, it *item, reason string) {
+	_ = c.finish(ctx, it, idempotency.FailedWith(idempotency.Failure{Proof: idempotency.ProvenForClaim, Reason: reason}))
+}
+
+// renew implements processor.
+func (c *Consumer[T]) renew(ctx context.Context, it *item) error {
+	it.claim.mu.Lock()
+	ref, granted := it.claim.ref, it.claim.granted
+	it.claim.mu.Unlock()
+	if !granted {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
+	defer cancel()
+	return c.config.Store.Extend(ctx, ref, c.config.Visibility)
+}
+
+// handleTx makes claim, effect and record in one transaction.
+func (c *Consumer[T]) handleTx(ctx context.Context, it *item, m Message[T]) outcome {
+	tx, err := c.config.DB.BeginTx(ctx, nil)
+	if err != nil {
+		return outcome{kind: busy, err: fmt.Errorf("consumer: begin: %w", err)}
+	}
+	defer func() { _ = tx.Rollback() }() // no effect after a commit
+	store := c.config.Store.(TxStore)
+	want := c.claimOf(it, m)
+	want.Token, want.RunAgain = idempotency.NewToken(), true // a claim that did not commit had no effect
+	out, err := store.ClaimTx(ctx, tx, want)
+	var invalid *idempotency.InvalidError
+	switch {
+	case errors.As(err, &invalid):
+		return outcome{kind: failedForGood, err: err}
+	case err != nil:
+		return outcome{kind: busy, err: err}
+	case !out.Decision.Granted():
+		return refused(out, want.Key)
+	}
+	if o := c.call(it, func() error { return c.config.HandleTx(ctx, tx, m) }); o.kind != handled {
+		return o
+	}
+	if err := context.Cause(ctx); err != nil {
+		return outcome{kind: busy, err: fmt.Errorf("consumer: rolled back: %w", err)}
+	}
+	if err := store.CompleteTx(ctx, tx, out.Ref(), idempotency.Result{MessageID: m.MessageID, SequenceNumber: m.SequenceNumber}); err != nil {
+		return outcome{kind: busy, err: err}
+	}
+	if err := tx.Commit(); err != nil {
+		return outcome{kind: busy, err: fmt.Errorf("consumer: commit: %w", err)} // the next attempt looks for the record
+	}
+	return outcome{kind: handled}
+}
+
+// decode returns the message of an item, decoded once.
+func (c *Consumer[T]) decode(it *item) (Message[T], error) {
+	if it.decoded == nil {
+		var envelope sqsfifo.Envelope[T]
+		err := guarded(func() (err error) {
+			envelope, err = c.config.Decode(aws.ToString(it.raw.Body))
+			return err
+		})
+		if err != nil {
+			it.decoded = err
+		} else {
+			it.decoded = messageOf(it, envelope)
+		}
+	}
+	if err, failed := it.decoded.(error); failed {
+		return Message[T]{}, err
+	}
+	m := it.decoded.(Message[T])
+	m.Attempt = it.attempts + 1
+	m.Repeated = m.Attempt > 1 || it.receives > 1
+	if it.claim.isGranted() {
+		m.Repeated = m.Attempt > 1 || it.claim.repeated
+	}
+	return m, nil
+}
+
+func messageOf[T any](it *item, envelope sqsfifo.Envelope[T]) Message[T] {
+	m := Message[T]{
+		Envelope: envelope, Group: it.group, MessageID: it.id(), SequenceNumber: it.sequence,
+		DeduplicationID: attribute(it.raw, types.MessageSystemAttributeNameMessageDeduplicationId),
+		Body:            aws.ToString(it.raw.Body), Attributes: it.raw.MessageAttributes, Receives: it.receives,
+	}
+	if ms, err := strconv.ParseInt(attribute(it.raw, types.MessageSystemAttributeNameSentTimestamp), 10, 64); err == nil {
+		m.SentAt = time.UnixMilli(ms).UTC()
+	}
+	return m
+}

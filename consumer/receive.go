@@ -1,0 +1,228 @@
+package consumer
+
+import (
+	"context"
+	"log/slog"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
+	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
+	"github.com/google/uuid"
+
+	"github.com/kansas-frontier-matrix/sqsfifo/internal/attempt"
+	"github.com/kansas-frontier-matrix/sqsfifo/internal/sqscall"
+)
+
+const (
+	// attemptLifetime is how long an attempt ID is used: SQS forgets it after five
+	// minutes (F-100).
+	attemptLifetime = 4 * time.Minute
+
+	// settleIn is how long a denied or missing queue is tried again before the first
+	// answer: a pod's network and credentials may be late.
+	settleIn = 15 * time.Second
+)
+
+// addReceiver starts a receiver. The caller holds e.mu.
+func (e *engine) addReceiver() {
+	e.receivers++
+	go e.receiver()
+}
+
+func (e *engine) receiver() {
+	for {
+		n := e.reserve()
+		if n == 0 {
+			break
+		}
+		messages, started := e.poll(n)
+		if !e.takeIn(messages, started, n) {
+			break
+		}
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.receivers--
+	e.cond.Broadcast()
+	e.grant()
+	e.checkIdle()
+}
+
+// reserve waits until n messages may be received, and reserves them. It returns 0 when
+// the consumer shuts down.
+func (e *engine) reserve() int {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for {
+		if e.isClosing() {
+			return 0
+		}
+		n, polls := e.caution(time.Now())
+		active := e.count[stateWaiting] + e.count[stateHandling]
+		if !e.paused && n > 0 && e.polls < polls && active < e.groups &&
+			e.held+e.reserved+n <= e.messages && e.heldBytes+int64(e.reserved+n)*mib <= e.bytes {
+			e.polls++
+			e.reserved += n
+			return n
+		}
+		e.cond.Wait()
+	}
+}
+
+// takeIn turns received messages into runs. It returns false if this receiver is
+// superfluous.
+func (e *engine) takeIn(messages []types.Message, started time.Time, n int) bool {
+	now := time.Now()
+	var groups []*run
+	byGroup := map[string]*run{}
+	for _, m := range messages {
+		it := newItem(m, started, e.visibility)
+		r := byGroup[it.group]
+		if r == nil {
+			r = e.newRun(it.group, started)
+			byGroup[it.group] = r
+			groups = append(groups, r)
+			it.first = true
+		}
+		it.run = r
+		r.items = append(r.items, it)
+	}
+	e.watch.Received(e.base, len(messages))
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.polls--
+	e.reserved -= n
+	e.held += len(messages)
+	e.stats.Received += int64(len(messages))
+	for _, r := range groups {
+		for _, it := range r.items {
+			e.heldBytes += it.bytes
+		}
+		e.beware(r.items[0], now)
+		e.admit(r)
+	}
+	e.grant()
+	switch {
+	case e.isClosing():
+		return false
+	case len(messages) == 0:
+		return e.receivers == 1
+	case len(messages) == n && e.receivers < mostPolls:
+		e.addReceiver()
+	}
+	return true
+}
+
+// poll receives, and tries again until SQS answers or the consumer shuts down. One
+// attempt ID lasts through network errors and throttles, so that SQS returns the
+// messages of a lost answer.
+func (e *engine) poll(n int) (_ []types.Message, started time.Time) {
+	var id string
+	var since time.Time
+	for try := 0; ; try++ {
+		started = time.Now()
+		if id == "" || started.Sub(since) > attemptLifetime {
+			id, since = uuid.NewString(), started
+		}
+		began, ok := e.pace(e.polling, &e.receivePace)
+		if !ok && try == 0 {
+			return nil, started
+		}
+		if !ok {
+			return e.salvage(n, id), started
+		}
+		out, err := e.receive(e.polling, n, e.wait, id)
+		e.paced(&e.receivePace, began, err)
+		if err == nil {
+			e.mu.Lock()
+			e.answered = true
+			e.mu.Unlock()
+			return out.Messages, started
+		}
+		if e.polling.Err() != nil {
+			return e.salvage(n, id), started
+		}
+		code, refused := codeOf(err)
+		switch {
+		case isSpent(code):
+			id = ""
+		case refused && isDenied(code) && e.neverAnswered(since):
+			e.fail(&DeniedError{Operation: "ReceiveMessage", Code: code, Err: err})
+			return nil, started
+		}
+		if e.throttled.isDue() {
+			e.log.add(slog.LevelWarn, "receive failed; trying again", slog.String("code", code), slog.String("error", err.Error()))
+		}
+		most := 10 * time.Second
+		if sqscall.LoadOf(code) == attempt.Throttled {
+			most = 200 * time.Millisecond // the pace is adapted
+		}
+		if !sleep(e.polling, backoff(100*time.Millisecond, most, try+1)) {
+			return e.salvage(n, id), started
+		}
+	}
+}
+
+// neverAnswered reports whether SQS has not answered a receive within settleIn.
+func (e *engine) neverAnswered(since time.Time) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return !e.answered && time.Since(since) >= settleIn
+}
+
+// salvage asks again for the messages of an interrupted receive: SQS may have hidden
+// them for the lost answer. The caller releases them.
+func (e *engine) salvage(n int, id string) []types.Message {
+	if id == "" {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(e.base, e.stop/5)
+	defer cancel()
+	for try := 0; ctx.Err() == nil; try++ {
+		out, err := e.receive(ctx, n, time.Second, id)
+		if err == nil {
+			return out.Messages
+		}
+		if code, _ := codeOf(err); isSpent(code) {
+			return nil
+		}
+		sleep(ctx, backoff(50*time.Millisecond, time.Second, try+1))
+	}
+	return nil
+}
+
+func (e *engine) receive(ctx context.Context, n int, wait time.Duration, id string) (*sqs.ReceiveMessageOutput, error) {
+	ctx, cancel := context.WithTimeout(ctx, wait+callTimeout)
+	defer cancel()
+	return called(e.client.ReceiveMessage(ctx, &sqs.ReceiveMessageInput{
+		QueueUrl: &e.queueURL, MaxNumberOfMessages: int32(n), WaitTimeSeconds: int32(wait / time.Second), // #nosec G115 -- at most 10 and 20
+		VisibilityTimeout: int32(e.visibility / time.Second), ReceiveRequestAttemptId: &id, // #nosec G115 -- at most 11 h
+		MessageAttributeNames: []string{"All"}, MessageSystemAttributeNames: []types.MessageSystemAttributeName{types.MessageSystemAttributeNameAll},
+	}, withoutRetries))
+}
+
+// beCarefulAtStart makes receives small after a start while other messages are in
+// flight: one of them may have killed this consumer's predecessor. Without an answer
+// the consumer is careful as well.
+func (e *engine) beCarefulAtStart(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	name := types.QueueAttributeNameApproximateNumberOfMessagesNotVisible
+	out, err := called(e.client.GetQueueAttributes(ctx, &sqs.GetQueueAttributesInput{QueueUrl: &e.queueURL, AttributeNames: []types.QueueAttributeName{name}}))
+	if err == nil {
+		if n, err := strconv.Atoi(out.Attributes[string(name)]); err == nil && n == 0 {
+			return
+		}
+	}
+	now := time.Now()
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.beSingle(now.Add(e.visibility))
+	e.wakeAt(e.singleUntil, now)
+}
+
+// isSpent reports whether SQS refused an attempt ID, because its messages were deleted,
+// changed or became visible (F-151). The other parameters of a receive are checked.
+func isSpent(code string) bool { return strings.HasPrefix(code, "InvalidParameterValue") }

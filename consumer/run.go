@@ -1,0 +1,261 @@
+package consumer
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"time"
+)
+
+func (e *engine) newRun(group string, received time.Time) *run {
+	ctx, cancel := context.WithCancelCause(e.base)
+	return &run{group: group, received: received, ctx: ctx, cancel: cancel, orders: make(chan order, 1), head: time.Now()}
+}
+
+// admit starts a run, or queues it after the runs of its group in hand. SQS delivers a
+// message of a group in hand only if the consumer has lost some of the group: the
+// earlier run ends. The caller holds e.mu.
+func (e *engine) admit(r *run) {
+	e.runs[r] = struct{}{}
+	e.count[stateQueued]++
+	r.since = time.Now()
+	earlier := e.byGroup[r.group]
+	e.byGroup[r.group] = append(earlier, r)
+	if len(earlier) == 0 {
+		go e.serve(r)
+		return
+	}
+	for _, old := range earlier {
+		old.cut = true
+		for _, it := range old.items {
+			for _, now := range r.items {
+				it.lost = it.lost || it.id() == now.id()
+			}
+		}
+		if len(old.items) == 0 || old.items[0].lost || old.state != stateHandling {
+			old.cancel(ErrLost)
+		}
+	}
+}
+
+// serve handles the messages of a run in order and ends it.
+func (e *engine) serve(r *run) {
+	for it := e.headOf(r); it != nil; it = e.headOf(r) {
+		if !e.handleHead(r, it) || !e.remove(r, it) {
+			break
+		}
+	}
+	e.end(r)
+}
+
+// headOf returns the message to handle next, or nil if the run has to end.
+func (e *engine) headOf(r *run) *item {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.isClosing() || r.cut || r.ctx.Err() != nil || len(r.items) == 0 || r.items[0].lost {
+		return nil
+	}
+	return r.items[0]
+}
+
+// handleHead returns true when the message may be deleted: it was handled, is a
+// duplicate, was parked or is skipped. It returns false when the run has to end.
+func (e *engine) handleHead(r *run, it *item) bool {
+	if it.first && it.receives > e.rules.Deliveries {
+		if deletable, again := e.giveUp(r, it, e.rules.Then, errDeliveries); !again {
+			return deletable
+		}
+	}
+	waits := 0
+	for {
+		if !e.acquire(r, it) {
+			return e.abandon(it, nil)
+		}
+		o := e.attempt(r, it)
+		next := stateSleeping
+		if o.kind == handled || o.kind == duplicate {
+			next = stateDeleting
+		}
+		e.yield(r, next)
+		e.noteOutcome(r, it, o)
+		if next == stateDeleting {
+			return true
+		}
+		if r.ctx.Err() != nil {
+			return e.abandon(it, o.err)
+		}
+		waits++
+		pause := o.after
+		var action Action
+		switch {
+		case o.kind == unresolved:
+			action = e.rules.Unresolved
+		case o.kind == failedForGood, o.kind == failed && it.attempts >= e.rules.Attempts:
+			action = e.rules.Then
+		case o.kind == failed:
+			waits = 0
+			pause = backoff(e.rules.Base, e.rules.Most, it.attempts)
+		case pause == 0:
+			pause = backoff(e.rules.Base, e.rules.Most, waits)
+		}
+		if action != 0 {
+			deletable, again := e.giveUp(r, it, action, o.err)
+			if !again {
+				return deletable
+			}
+			continue
+		}
+		switch retry, park := e.rest(r, pause, stateSleeping); {
+		case park != nil:
+			if e.park(r, it, o.err, park.done) {
+				return true
+			}
+			return e.abandon(it, o.err)
+		case !retry:
+			return e.abandon(it, o.err)
+		}
+	}
+}
+
+// attempt calls the handler under a span.
+func (e *engine) attempt(r *run, it *item) outcome {
+	ctx, done := e.watch.StartProcess(r.ctx, it.raw)
+	o := e.events.process(ctx, it)
+	done(o.errorType())
+	return o
+}
+
+// errorType returns the type of the error for telemetry, empty for a success.
+func (o outcome) errorType() string {
+	switch o.kind {
+	case handled, duplicate:
+		return ""
+	case failedForGood:
+		return "permanent"
+	case deferred:
+		return "deferred"
+	case busy:
+		return "busy"
+	case unresolved:
+		return "unresolved"
+	default:
+		return "failed"
+	}
+}
+
+// giveUp applies an action to the head. again says that an operator asked for another
+// attempt.
+func (e *engine) giveUp(r *run, it *item, action Action, cause error) (deletable, again bool) {
+	switch action {
+	case ActionPark:
+		if e.park(r, it, cause, nil) {
+			return true, false
+		}
+		return e.abandon(it, cause), false
+	case ActionSkip:
+		e.events.abandon(e.base, it, "skipped")
+		e.mu.Lock()
+		e.stats.Skipped++
+		e.mu.Unlock()
+		e.logItem(slog.LevelError, "message skipped", it, slog.String("error", textOf(cause)))
+		return true, false
+	}
+	e.mu.Lock()
+	e.stats.Blockades++
+	r.cause = cause
+	e.mu.Unlock()
+	e.logItem(slog.LevelError, "message group blocked", it, slog.String("error", textOf(cause)))
+	switch retry, park := e.rest(r, -1, stateBlocked); {
+	case park != nil:
+		if e.park(r, it, cause, park.done) {
+			return true, false
+		}
+		return e.abandon(it, cause), false
+	case retry:
+		it.attempts = 0
+		return false, true
+	}
+	return e.abandon(it, cause), false
+}
+
+// remove deletes a head. It returns false if the run has to end: an earlier message that
+// may come back must not be followed by a later one.
+func (e *engine) remove(r *run, it *item) bool {
+	e.mu.Lock()
+	e.setState(r, stateDeleting)
+	e.grant()
+	e.mu.Unlock()
+	if !e.deleteOne(it) {
+		return false
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.stats.Deleted++
+	e.drop(it)
+	r.tries, r.cause, r.head = 0, nil, time.Now()
+	return !r.cut
+}
+
+// end releases the remaining messages of a run and starts the next run of its group.
+func (e *engine) end(r *run) {
+	e.mu.Lock()
+	e.setState(r, stateEnding)
+	e.mu.Unlock()
+	e.release(r)
+	r.cancel(context.Canceled)
+	select {
+	case o := <-r.orders:
+		o.done <- ErrNotBlocked
+	default:
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for len(r.items) > 0 {
+		e.drop(r.items[0])
+	}
+	e.count[r.state]--
+	delete(e.runs, r)
+	next := e.byGroup[r.group][1:]
+	if len(next) == 0 {
+		delete(e.byGroup, r.group)
+	} else {
+		e.byGroup[r.group] = next
+		next[0].head = time.Now()
+		go e.serve(next[0])
+	}
+	e.grant()
+	e.flush(false)
+	e.checkIdle()
+}
+
+// noteOutcome counts and logs an attempt.
+func (e *engine) noteOutcome(r *run, it *item, o outcome) {
+	key, at := e.events.describe(it)
+	e.mu.Lock()
+	r.tries, r.cause, r.key = it.attempts, o.err, key
+	switch o.kind {
+	case handled:
+		e.stats.Handled++
+	case duplicate:
+		e.stats.Duplicates++
+	case failed, failedForGood, unresolved:
+		e.stats.Failures++
+	case deferred:
+		e.stats.Deferred++
+	case busy:
+		e.stats.Waits++
+	}
+	e.mu.Unlock()
+	switch o.kind {
+	case handled:
+		if !at.IsZero() {
+			e.watch.Handled(r.ctx, time.Since(at))
+		}
+	case duplicate:
+	default:
+		e.logItem(slog.LevelWarn, "attempt failed", it, slog.Int("attempt", it.attempts), slog.String("kind", o.errorType()), slog.String("error", textOf(o.err)))
+	}
+}
+
+// errDeliveries: the handler of the message seems to end the process.
+var errDeliveries = errors.New("consumer: the message was delivered too often without an outcome; its handler may end the process")

@@ -1,0 +1,202 @@
+package consumer
+
+import (
+	"errors"
+	"slices"
+	"time"
+)
+
+const (
+	mostPolls = 16 // receives at once
+
+	// cautious is the receive count after a possible crash of a consumer.
+	cautious = 2
+
+	// suspect is the receive count of a message to handle alone: the message may have
+	// killed two consumers.
+	suspect = 3
+)
+
+// acquire waits until the run may call the handler. It returns false if the run has to
+// end instead. After a true answer the caller calls yield.
+func (e *engine) acquire(r *run, it *item) bool {
+	t := &turn{run: r, granted: make(chan struct{})}
+	e.mu.Lock()
+	if it.first && it.receives >= suspect && it.attempts == 0 {
+		e.setState(r, stateAlone)
+		t.deaths, t.until = it.receives, time.Now().Add(2*e.visibility)
+		e.alone = append(e.alone, t)
+		time.AfterFunc(2*e.visibility, func() {
+			e.mu.Lock()
+			defer e.mu.Unlock()
+			e.grant()
+		})
+	} else {
+		e.setState(r, stateWaiting)
+		e.line = append(e.line, t)
+	}
+	e.grant()
+	e.mu.Unlock()
+	select {
+	case <-t.granted:
+	case <-r.ctx.Done():
+	case <-e.closing:
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	granted := false
+	select {
+	case <-t.granted:
+		granted = true
+	default:
+		isTurn := func(other *turn) bool { return other == t }
+		e.line, e.alone = slices.DeleteFunc(e.line, isTurn), slices.DeleteFunc(e.alone, isTurn)
+	}
+	if granted && r.ctx.Err() == nil && !e.isClosing() {
+		return true
+	}
+	if granted {
+		e.leaveTurn(r)
+	}
+	e.grant()
+	return false
+}
+
+// yield ends the turn of a run.
+func (e *engine) yield(r *run, next state) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.leaveTurn(r)
+	e.setState(r, next)
+	e.grant()
+}
+
+// leaveTurn frees the place of a run. The caller holds e.mu.
+func (e *engine) leaveTurn(r *run) {
+	e.running--
+	if e.solo == r {
+		e.solo = nil
+	}
+}
+
+// grant starts the waiting runs that may call the handler. The caller holds e.mu.
+func (e *engine) grant() {
+	defer e.cond.Broadcast()
+	if e.isClosing() {
+		return
+	}
+	for e.solo == nil && len(e.line) > 0 && e.running < e.groups {
+		e.begin(e.line[0])
+		e.line = slices.Delete(e.line, 0, 1)
+	}
+	if e.solo != nil || len(e.alone) == 0 {
+		return
+	}
+	others := len(e.runs) - e.count[stateBlocked] - e.count[stateAlone]
+	next := 0
+	for i, t := range e.alone {
+		if t.deaths < e.alone[next].deaths {
+			next = i
+		}
+	}
+	if others == 0 && e.polls == 0 || !time.Now().Before(e.alone[next].until) {
+		e.solo = e.alone[next].run
+		e.begin(e.alone[next])
+		e.alone = slices.Delete(e.alone, next, next+1)
+	}
+}
+
+func (e *engine) begin(t *turn) {
+	e.running++
+	e.setState(t.run, stateHandling)
+	close(t.granted)
+}
+
+// beware adapts the caution to a received message. The caller holds e.mu.
+func (e *engine) beware(it *item, now time.Time) {
+	switch {
+	case it.receives >= suspect:
+		e.aloneUntil = now.Add(2 * e.visibility)
+		e.singleUntil = e.aloneUntil
+	case it.receives >= cautious:
+		e.beSingle(now.Add(e.visibility))
+	default:
+		return
+	}
+	e.wakeAt(e.singleUntil, now)
+}
+
+func (e *engine) beSingle(until time.Time) {
+	if until.After(e.singleUntil) {
+		e.singleUntil = until
+	}
+}
+
+// wakeAt lets the receivers look again when the caution ends.
+func (e *engine) wakeAt(at, now time.Time) {
+	time.AfterFunc(at.Sub(now), func() {
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		e.cond.Broadcast()
+	})
+}
+
+// caution returns how many messages a receive may ask for and how many receives may run
+// at once, 0 for none now. The caller holds e.mu.
+func (e *engine) caution(now time.Time) (perReceive, polls int) {
+	switch {
+	case len(e.alone) > 0 || e.solo != nil:
+		return 0, 0
+	case now.Before(e.aloneUntil):
+		if len(e.runs) > e.count[stateBlocked] {
+			return 0, 0
+		}
+		return 1, 1
+	case now.Before(e.singleUntil):
+		return 1, 4
+	default:
+		return e.perReceive, mostPolls
+	}
+}
+
+// rest waits for d, indefinitely with a negative d, or for an order. It returns false
+// and no order if the run has to end.
+func (e *engine) rest(r *run, d time.Duration, s state) (goOn bool, park *order) {
+	e.mu.Lock()
+	e.setState(r, s)
+	e.grant()
+	e.mu.Unlock()
+	var over <-chan time.Time
+	if d >= 0 {
+		timer := time.NewTimer(d)
+		defer timer.Stop()
+		over = timer.C
+	}
+	select {
+	case <-over:
+	case o := <-r.orders:
+		if o.park {
+			return true, &o
+		}
+		o.done <- nil
+	case <-r.ctx.Done():
+		return false, nil
+	case <-e.closing:
+		return false, nil
+	}
+	return !e.isClosing() && r.ctx.Err() == nil, nil
+}
+
+// abandon ends the claim of a head whose run ends. It returns true if the effect has
+// happened: the message may be deleted although its success was not recorded.
+func (e *engine) abandon(it *item, cause error) bool {
+	if it.claim.done {
+		return true
+	}
+	reason := "the consumer stopped"
+	if cause != nil && errors.Is(cause, ErrLost) {
+		reason = "the message was lost"
+	}
+	e.events.abandon(e.base, it, reason)
+	return false
+}

@@ -1,0 +1,145 @@
+package consumer_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/kansas-frontier-matrix/sqsfifo/consumer"
+	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
+)
+
+// A shutdown finishes the running handler, deletes its message and releases the other
+// messages, so no message is in flight afterwards.
+func TestShutdown(t *testing.T) {
+	bubble(t, 0, func(w *world) {
+		w.send("a", 1, 2, 3)
+		c := w.config(func(context.Context, consumer.Message[job]) error {
+			time.Sleep(10 * time.Second)
+			return nil
+		})
+		_, stop := w.running(c)
+		time.Sleep(5 * time.Second)
+		began := time.Now()
+		require.NoError(w, stop())
+		assert.Equal(w, 5*time.Second, time.Since(began).Round(time.Second))
+		assert.Equal(w, []string{"a1"}, w.done)
+		rest := left(w.queue)
+		require.Len(w, rest, 2)
+		for _, m := range rest {
+			assert.Zero(w, m.HiddenUntil, "released")
+		}
+		w.run(c, time.Minute)
+		assert.Equal(w, []string{"a1", "a2", "a3"}, w.done)
+	})
+}
+
+// A handler learns of the shutdown after four fifths of its time. A handler that ignores
+// its context is named.
+func TestShutdownWithStuckHandlers(t *testing.T) {
+	bubble(t, 0, func(w *world) {
+		w.send("obeys", 1)
+		w.send("stuck", 1)
+		free := make(chan struct{})
+		c := w.config(func(ctx context.Context, m consumer.Message[job]) error {
+			if m.Group == "stuck" {
+				<-free
+				return nil
+			}
+			<-ctx.Done()
+			assert.ErrorIs(w, context.Cause(ctx), consumer.ErrShutdown)
+			return ctx.Err()
+		})
+		_, stop := w.running(c)
+		time.Sleep(time.Second)
+		began := time.Now()
+		err := stop()
+		assert.Equal(w, 25*time.Second, time.Since(began).Round(time.Second))
+		var incomplete *consumer.ShutdownError
+		require.ErrorAs(w, err, &incomplete)
+		assert.Equal(w, []string{"stuck"}, incomplete.Running)
+		assert.Empty(w, incomplete.Unreleased)
+		calls := len(w.noted(&w.calls))
+		close(free)
+		time.Sleep(time.Minute)
+		assert.Len(w, w.noted(&w.calls), calls)
+		for _, m := range left(w.queue) {
+			assert.Equal(w, m.GroupID == "stuck", m.Receives > 0 && m.HiddenUntil.IsZero() && m.GroupID == "stuck", "%s", m.GroupID)
+		}
+	})
+}
+
+// The answer of a receive under way at the shutdown may be lost: its messages are
+// asked for again with the same attempt ID, and released.
+func TestShutdownSalvagesReceive(t *testing.T) {
+	bubble(t, 0, func(w *world) {
+		w.queue.InjectRandomly(sqstest.DelayAnswer(5*time.Second).On(sqstest.CallsReceive), 1, 1)
+		w.send("a", 1, 2)
+		_, stop := w.running(w.config(nil))
+		time.Sleep(time.Second) // the queue has hidden them, the answer is under way
+		require.False(w, left(w.queue)[0].HiddenUntil.IsZero())
+		require.NoError(w, stop())
+		assert.Empty(w, w.calls)
+		for _, m := range left(w.queue) {
+			assert.Zero(w, m.HiddenUntil)
+		}
+	})
+}
+
+// The receive after a lost answer, for the answer's messages, does not receive messages
+// released by the shutdown.
+func TestShutdownReceivesNothingTwice(t *testing.T) {
+	bubble(t, 0, func(w *world) {
+		w.send("a", 1, 2)
+		c := w.config(func(context.Context, consumer.Message[job]) error { return consumer.Permanent(context.Canceled) })
+		c.Failure.Then = consumer.ActionBlock
+		_, stop := w.running(c)
+		time.Sleep(5 * time.Second)
+		require.NoError(w, stop())
+		for _, m := range left(w.queue) {
+			assert.Zero(w, m.HiddenUntil)
+			assert.Equal(w, 1, m.Receives)
+		}
+	})
+}
+
+// Pause stops receiving and Resume continues.
+func TestPause(t *testing.T) {
+	bubble(t, 0, func(w *world) {
+		running, stop := w.running(w.config(nil))
+		running.Pause()
+		time.Sleep(time.Minute)
+		w.send("a", 1)
+		time.Sleep(time.Minute)
+		assert.Empty(w, w.noted(&w.calls))
+		running.Resume()
+		time.Sleep(time.Second)
+		assert.Equal(w, []string{"a1"}, w.noted(&w.calls))
+		require.NoError(w, stop())
+	})
+}
+
+// Run ends if the queue does not exist and SQS never succeeded.
+func TestMissingQueue(t *testing.T) {
+	bubble(t, 0, func(w *world) {
+		c := w.config(nil)
+		c.QueueURL += "x.fifo"
+		_, stop := w.running(c)
+		time.Sleep(time.Minute)
+		var denied *consumer.DeniedError
+		require.ErrorAs(w, stop(), &denied)
+		assert.Equal(w, "NonExistentQueue", denied.Code)
+	})
+}
+
+func TestRunTwice(t *testing.T) {
+	bubble(t, 0, func(w *world) {
+		running, stop := w.running(w.config(nil))
+		time.Sleep(time.Second)
+		require.ErrorIs(w, running.Run(w.Context()), consumer.ErrRunning)
+		require.NoError(w, stop())
+	})
+}

@@ -1,0 +1,253 @@
+package consumer
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
+
+	"github.com/kansas-frontier-matrix/sqsfifo/internal/observe"
+	"github.com/kansas-frontier-matrix/sqsfifo/internal/pacer"
+	"github.com/kansas-frontier-matrix/sqsfifo/internal/sqscall"
+)
+
+// Client is the subset of *sqs.Client that a consumer calls. *sqs.Client implements it,
+// and so does the fake queue of package sqstest. A client that wraps an *sqs.Client
+// must pass the options on, which turn the SDK's retries off.
+type Client interface {
+	ReceiveMessage(context.Context, *sqs.ReceiveMessageInput, ...func(*sqs.Options)) (*sqs.ReceiveMessageOutput, error)
+	DeleteMessageBatch(context.Context, *sqs.DeleteMessageBatchInput, ...func(*sqs.Options)) (*sqs.DeleteMessageBatchOutput, error)
+	ChangeMessageVisibilityBatch(context.Context, *sqs.ChangeMessageVisibilityBatchInput, ...func(*sqs.Options)) (*sqs.ChangeMessageVisibilityBatchOutput, error)
+	GetQueueAttributes(context.Context, *sqs.GetQueueAttributesInput, ...func(*sqs.Options)) (*sqs.GetQueueAttributesOutput, error)
+	SendMessage(context.Context, *sqs.SendMessageInput, ...func(*sqs.Options)) (*sqs.SendMessageOutput, error)
+	SendMessageBatch(context.Context, *sqs.SendMessageBatchInput, ...func(*sqs.Options)) (*sqs.SendMessageBatchOutput, error)
+}
+
+// settings are the fields of Config that do not depend on the type of the events.
+type settings struct {
+	queueURL                        string
+	groups, perReceive, messages    int
+	bytes                           int64
+	visibility, maxHold, wait, stop time.Duration
+	rules                           Failure
+	showKeys                        bool
+}
+
+// margin is how long before the possible end of its visibility a message counts as
+// lost. The handler learns of the loss before another consumer can receive the message.
+func (s *settings) margin() time.Duration { return s.visibility / 10 }
+
+// processor is the part of a consumer that depends on the type of the events. The
+// goroutine of the item's run calls it; no lock is held.
+type processor interface {
+	// process makes an attempt.
+	process(ctx context.Context, it *item) outcome
+	// renew extends the lease of the item's claim.
+	renew(ctx context.Context, it *item) error
+	// abandon ends the claim of an item that was not handled.
+	abandon(ctx context.Context, it *item, reason string)
+	// describe returns the key and the time of the event, empty if unknown.
+	describe(it *item) (key string, at time.Time)
+}
+
+// engine receives, schedules and deletes. It does not know the type of the events.
+type engine struct {
+	settings
+	client  Client
+	parking *sqscall.Caller
+	events  processor
+	watch   *observe.Consumer
+	log     *consumerLog
+
+	base    context.Context // of all calls; ends when Run returns
+	closing chan struct{}   // closed when Run begins to shut down
+	dead    chan struct{}   // closed when the time of the shutdown is over
+
+	// mu is never held during a call of the client, the store or the caller's code.
+	mu   sync.Mutex
+	cond *sync.Cond // signals changes for receivers and releases
+
+	runs    map[*run]struct{}
+	byGroup map[string][]*run // the first run works, later runs wait
+	count   [numberOfStates]int
+	stats   Stats
+
+	schedule
+	intake
+	deletions
+	receivePace, deletePace pacer.Pacer // SQS has a quota for each action
+
+	failure error
+	failed  chan struct{} // closed with failure
+	idle    chan struct{} // closed when all work has ended after closing
+	calls   sync.WaitGroup
+	stopped bool // no call begins any more
+}
+
+func newEngine(s settings, client Client, events processor, watch *observe.Consumer, log *consumerLog) *engine {
+	e := &engine{
+		settings: s, client: client, events: events, watch: watch, log: log,
+		closing: make(chan struct{}), dead: make(chan struct{}), failed: make(chan struct{}), idle: make(chan struct{}),
+		runs: map[*run]struct{}{}, byGroup: map[string][]*run{},
+	}
+	e.cond = sync.NewCond(&e.mu)
+	if s.rules.ParkingQueue != "" {
+		e.parking = sqscall.New(client, s.rules.ParkingQueue)
+	}
+	return e
+}
+
+// close begins the shutdown. The caller holds e.mu.
+func (e *engine) close() {
+	if e.isClosing() {
+		return
+	}
+	close(e.closing)
+	e.stopPolling()
+	e.cond.Broadcast()
+	e.checkIdle()
+}
+
+// isClosing reports whether the shutdown has begun.
+func (e *engine) isClosing() bool {
+	select {
+	case <-e.closing:
+		return true
+	default:
+		return false
+	}
+}
+
+// checkIdle closes idle when all work has ended after closing. The caller holds e.mu.
+func (e *engine) checkIdle() {
+	if !e.isClosing() || len(e.runs) > 0 || e.receivers > 0 {
+		return
+	}
+	select {
+	case <-e.idle:
+	default:
+		close(e.idle)
+	}
+}
+
+// fail ends Run with err. Only the first error counts.
+func (e *engine) fail(err error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.failure == nil {
+		e.failure = err
+		close(e.failed)
+		e.close() // no receive and no handler begins after the failure
+		e.log.add(slog.LevelError, "the consumer stops", slog.String("error", err.Error()))
+	}
+}
+
+// schedule decides which run may call the handler. Its lock is engine.mu.
+type schedule struct {
+	running int
+	solo    *run // handles a suspect alone
+	line    []*turn
+	alone   []*turn // suspects
+
+	singleUntil time.Time // one message per receive
+	aloneUntil  time.Time // one group in hand
+}
+
+// turn is a run that waits for the handler.
+type turn struct {
+	run     *run
+	deaths  int // receive count
+	until   time.Time
+	granted chan struct{}
+}
+
+// intake is the shared state of the receivers. Its lock is engine.mu.
+type intake struct {
+	polling     context.Context // ends at the shutdown
+	stopPolling context.CancelFunc
+
+	receivers int
+	polls     int
+	reserved  int // messages of the polls under way
+	held      int // messages in hand
+	heldBytes int64
+	paused    bool
+	answered  bool // SQS answered a receive once
+	throttled onceAMinute
+}
+
+// deletions batches the deletes of all groups. Its lock is engine.mu.
+type deletions struct {
+	queue      []*deletion
+	deleting   int // calls under way
+	timer      *time.Timer
+	unreleased []string // groups whose messages come back after their timeout
+}
+
+// deletion is a message to delete.
+type deletion struct {
+	item *item
+	done chan bool // true after SQS confirmed the delete; room for one
+	try  int
+}
+
+// setState notes a change of state. The caller holds e.mu.
+func (e *engine) setState(r *run, s state) {
+	e.count[r.state]--
+	e.count[s]++
+	r.state, r.since = s, time.Now()
+}
+
+// drop forgets an item that was deleted, released or lost. The caller holds e.mu.
+func (e *engine) drop(it *item) {
+	it.gone = true
+	r := it.run
+	for i, other := range r.items {
+		if other == it {
+			r.items = append(r.items[:i:i], r.items[i+1:]...)
+			e.held--
+			e.heldBytes -= it.bytes
+			break
+		}
+	}
+	e.cond.Broadcast()
+}
+
+// lose notes the loss of a message. A lost head ends its handler's context; a lost
+// follower ends the run at the message before. The caller holds e.mu.
+func (e *engine) lose(it *item) {
+	it.lost = true
+	e.stats.Lost++
+	r := it.run
+	if len(r.items) > 0 && r.items[0] == it {
+		r.cancel(ErrLost)
+	}
+	e.log.add(slog.LevelWarn, "message lost: its visibility timeout ended or was changed elsewhere",
+		slog.String("message_group", it.group), slog.String("message_id", it.id()))
+}
+
+// isDead reports whether the time of the shutdown is over.
+func (e *engine) isDead() bool {
+	select {
+	case <-e.dead:
+		return true
+	default:
+		return false
+	}
+}
+
+// logItem adds a record about a message. Only its run's goroutine calls it.
+func (e *engine) logItem(level slog.Level, message string, it *item, attributes ...slog.Attr) {
+	if e.log == nil {
+		return
+	}
+	about := []slog.Attr{
+		slog.String("message_group", it.group), slog.String("message_id", it.id()), slog.Int("receives", it.receives),
+	}
+	if key, _ := e.events.describe(it); e.showKeys && key != "" {
+		about = append(about, slog.String("dedupe_key", key))
+	}
+	e.log.add(level, message, append(about, attributes...)...)
+}

@@ -1,0 +1,42 @@
+package consumer
+
+import "time"
+
+// Stats has the counts of a consumer since its creation and a snapshot of its state.
+type Stats struct {
+	Received, Handled int64
+	Duplicates        int64 // deliveries of keys with a recorded success
+	Failures          int64 // failed attempts
+	Deferred          int64 // attempts that a handler deferred
+	Waits             int64 // attempts prevented by the store or by another consumer
+	Parked, Skipped   int64
+	Blockades         int64 // times that a group was blocked
+	Deleted           int64
+	DeleteRetries     int64
+	Released          int64 // messages made visible again at a shutdown or a loss
+	Lost              int64 // messages whose visibility timeout ended in hand
+
+	// InHand is messages, Bytes their size; Running is handlers, Sleeping and Blocked
+	// are groups.
+	InHand                     int
+	Bytes                      int64
+	Running, Sleeping, Blocked int
+	// OldestHead is how long the head of some group has been the head in this process.
+	OldestHead time.Duration
+}
+
+// BlockedGroup is a message group of this process whose head has failed.
+type BlockedGroup struct {
+	Group     string
+	MessageID string // of the head
+	Key       string // of the head, empty if its body cannot be read
+	Attempts  int
+	Receives  int
+	Cause     error
+	Since     time.Time // when the head became the head
+	InHand    int       // messages
+
+	// Blocked says that the group waits for an operator. Otherwise it sleeps before its
+	// next attempt.
+	Blocked bool
+}

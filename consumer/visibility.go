@@ -1,0 +1,262 @@
+package consumer
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
+	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
+
+	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
+)
+
+// visibilityLimit is SQS's: from the receive request (F-152).
+const visibilityLimit = 12 * time.Hour
+
+// heartbeat extends the visibility of all messages in hand after each third of the
+// timeout, and notices losses, until stop is closed.
+func (e *engine) heartbeat(stop <-chan struct{}) {
+	timer := time.NewTimer(e.visibility / 6)
+	defer timer.Stop()
+	for {
+		select {
+		case <-stop:
+			return
+		case <-timer.C:
+		}
+		now := time.Now()
+		timer.Reset(max(e.beat(now).Sub(now), time.Millisecond))
+	}
+}
+
+// beat starts the due extensions and renewals, and returns the time of the next call.
+func (e *engine) beat(now time.Time) (next time.Time) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	next = now.Add(e.visibility / 6)
+	sooner := func(at time.Time) {
+		if at.Before(next) {
+			next = at
+		}
+	}
+	var due []*item
+	for r := range e.runs {
+		if r.state == stateEnding {
+			continue
+		}
+		if over := r.received.Add(e.maxHold); !now.Before(over) {
+			r.cancel(ErrHeldTooLong)
+		} else {
+			sooner(over)
+		}
+		for i := 0; i < len(r.items); i++ {
+			it := r.items[i]
+			lossAt := it.visibleAt.Add(-e.margin())
+			if !it.lost && !now.Before(lossAt) {
+				e.lose(it)
+			}
+			if it.lost {
+				break
+			}
+			sooner(lossAt)
+			if it.changing || it.deleting || e.extension(it, now) < time.Second {
+				continue
+			}
+			if at := later(it.visibleAt.Add(-e.visibility*2/3), it.beatAfter); at.After(now.Add(e.visibility / 12)) {
+				sooner(at)
+			} else {
+				due = append(due, it)
+			}
+		}
+		if len(r.items) > 0 {
+			e.renewClaim(r.items[0], now)
+		}
+	}
+	slices.SortFunc(due, func(a, b *item) int {
+		if c := cmp.Compare(a.group, b.group); c != 0 {
+			return c
+		}
+		switch {
+		case before(a.sequence, b.sequence):
+			return -1
+		case before(b.sequence, a.sequence):
+			return 1
+		}
+		return 0
+	})
+	for batch := range slices.Chunk(due, 10) {
+		for _, it := range batch {
+			it.changing = true
+		}
+		e.calls.Add(1)
+		go e.extend(slices.Clone(batch))
+	}
+	return next
+}
+
+// renewClaim starts the renewal of a head's claim if it is due. A claim that another
+// claimant has taken over ends the handler's context. The caller holds e.mu.
+func (e *engine) renewClaim(it *item, now time.Time) {
+	c := &it.claim
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.granted || c.renewing || now.Before(c.renewAt) {
+		return
+	}
+	c.renewing = true
+	e.calls.Add(1)
+	go func() {
+		defer e.calls.Done()
+		err := e.events.renew(e.base, it)
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.renewing = false
+		c.renewAt = time.Now().Add(e.visibility / 3)
+		switch {
+		case err == nil || !c.granted:
+		case errors.Is(err, idempotency.ErrStaleClaim):
+			it.run.cancel(ErrLost)
+		default:
+			c.renewAt = time.Now().Add(e.visibility / 20)
+		}
+	}()
+}
+
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}
+
+// extension returns the visibility to ask for, in whole seconds.
+func (e *engine) extension(it *item, now time.Time) time.Duration {
+	return min(e.visibility, it.received.Add(visibilityLimit).Sub(now)-time.Second).Truncate(time.Second)
+}
+
+// extend makes one call for up to ten items, which are marked as changing.
+func (e *engine) extend(batch []*item) {
+	defer e.calls.Done()
+	started := time.Now()
+	asked := make([]time.Duration, len(batch))
+	entries := make([]types.ChangeMessageVisibilityBatchRequestEntry, len(batch))
+	for i, it := range batch {
+		asked[i] = e.extension(it, started)
+		entries[i] = visibilityEntry(i, it, asked[i])
+	}
+	results := e.change(entries)
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	defer e.cond.Broadcast()
+	for i, it := range batch {
+		it.changing = false
+		switch {
+		case it.gone || it.lost:
+		case results[i] == changed:
+			it.visibleAt = started.Add(asked[i])
+		case results[i] == expired && !it.deleting:
+			e.lose(it)
+		default:
+			it.beatAfter = time.Now().Add(e.visibility / 20)
+		}
+	}
+}
+
+func visibilityEntry(i int, it *item, d time.Duration) types.ChangeMessageVisibilityBatchRequestEntry {
+	return types.ChangeMessageVisibilityBatchRequestEntry{
+		Id: aws.String(strconv.Itoa(i)), ReceiptHandle: it.raw.ReceiptHandle, VisibilityTimeout: int32(d / time.Second), // #nosec G115 -- at most 12 h
+	}
+}
+
+// changeResult is the answer for one entry. The zero value means no answer.
+type changeResult uint8
+
+const (
+	noAnswer changeResult = iota
+	changed
+	expired
+	denied
+)
+
+// change makes a call and returns the result of each entry.
+func (e *engine) change(entries []types.ChangeMessageVisibilityBatchRequestEntry) []changeResult {
+	results := make([]changeResult, len(entries))
+	ctx, cancel := context.WithTimeout(e.base, min(callTimeout, e.visibility/3))
+	defer cancel()
+	out, err := called(e.client.ChangeMessageVisibilityBatch(ctx, &sqs.ChangeMessageVisibilityBatchInput{QueueUrl: &e.queueURL, Entries: entries}, withoutRetries))
+	if err != nil {
+		if code, _ := codeOf(err); isDenied(code) {
+			e.fail(&DeniedError{Operation: "ChangeMessageVisibilityBatch", Code: code, Err: err})
+		}
+		return results
+	}
+	for _, s := range out.Successful {
+		if i, ok := entryIndex(s.Id, len(entries)); ok {
+			results[i] = changed
+		}
+	}
+	for _, f := range out.Failed {
+		if i, ok := entryIndex(f.Id, len(entries)); ok && isExpired(aws.ToString(f.Code), f.SenderFault) {
+			results[i] = expired
+		}
+	}
+	return results
+}
+
+func entryIndex(id *string, n int) (int, bool) {
+	i, err := strconv.Atoi(aws.ToString(id))
+	return i, err == nil && i >= 0 && i < n
+}
+
+// release makes the messages of an ending run visible again, the last one first: another
+// consumer then receives the whole run at once. Heartbeats and releases never overlap. At
+// a shutdown the receivers end first, because salvage would receive the messages again.
+func (e *engine) release(r *run) {
+	e.mu.Lock()
+	for e.isClosing() && e.receivers > 0 || slices.ContainsFunc(r.items, func(it *item) bool { return it.changing || it.deleting }) {
+		if e.stopped || e.isDead() {
+			e.mu.Unlock()
+			return
+		}
+		e.cond.Wait()
+	}
+	var left []*item
+	for _, it := range slices.Backward(r.items) {
+		if !it.lost {
+			left = append(left, it)
+		}
+	}
+	e.mu.Unlock()
+	for try := 1; len(left) > 0; try++ {
+		entries := make([]types.ChangeMessageVisibilityBatchRequestEntry, len(left))
+		for i, it := range left {
+			entries[i] = visibilityEntry(i, it, 0)
+		}
+		results := e.change(entries)
+		var again []*item
+		e.mu.Lock()
+		for i, it := range left {
+			if results[i] == noAnswer {
+				again = append(again, it)
+			} else {
+				e.stats.Released++
+				e.drop(it)
+			}
+		}
+		e.mu.Unlock()
+		left = again
+		if len(left) == 0 || try == 8 || !sleep(e.base, backoff(50*time.Millisecond, time.Second, try)) {
+			break
+		}
+	}
+	if len(left) > 0 {
+		e.mu.Lock()
+		e.unreleased = append(e.unreleased, r.group)
+		e.mu.Unlock()
+	}
+}

@@ -1,0 +1,112 @@
+package consumer
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+)
+
+// work runs until ctx ends or a call is denied, and shuts down.
+func (e *engine) work(ctx context.Context) error {
+	base, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	defer cancel()
+	e.base = base
+	e.polling, e.stopPolling = context.WithCancel(base)
+	defer e.stopPolling()
+
+	beats := make(chan struct{})
+	stopBeats := make(chan struct{})
+	go func() {
+		defer close(beats)
+		e.heartbeat(stopBeats)
+	}()
+	e.beCarefulAtStart(ctx)
+	e.mu.Lock()
+	e.addReceiver()
+	e.mu.Unlock()
+
+	select {
+	case <-ctx.Done():
+	case <-e.failed:
+	}
+	e.mu.Lock()
+	e.close()
+	e.mu.Unlock()
+	incomplete := e.drain()
+
+	close(stopBeats)
+	<-beats
+	e.mu.Lock()
+	e.stopped = true
+	e.mu.Unlock()
+	cancel()
+	e.awaitCalls()
+	e.mu.Lock()
+	failure := e.failure
+	e.mu.Unlock()
+	return errors.Join(failure, incomplete)
+}
+
+// drain waits until all messages are deleted or released. It returns a [*ShutdownError] when the time is over.
+func (e *engine) drain() error {
+	handlers := time.NewTimer(e.stop * 4 / 5)
+	defer handlers.Stop()
+	end := time.NewTimer(e.stop)
+	defer end.Stop()
+	for {
+		select {
+		case <-e.idle:
+			return e.unreleasedError()
+		case <-handlers.C:
+			e.mu.Lock()
+			for r := range e.runs {
+				r.cancel(ErrShutdown)
+			}
+			e.mu.Unlock()
+		case <-end.C:
+			close(e.dead)
+			e.mu.Lock()
+			e.cond.Broadcast()
+			e.mu.Unlock()
+			return e.unreleasedError()
+		}
+	}
+}
+
+// awaitCalls waits for calls whose context has ended, at most a second: a client may
+// ignore its context.
+func (e *engine) awaitCalls() {
+	done := make(chan struct{})
+	go func() {
+		e.calls.Wait()
+		close(done)
+	}()
+	timer := time.NewTimer(time.Second)
+	defer timer.Stop()
+	select {
+	case <-done:
+	case <-timer.C:
+	}
+}
+
+// unreleasedError returns a [*ShutdownError], or nil after a complete shutdown.
+func (e *engine) unreleasedError() error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	var running []string
+	left := slices.Clone(e.unreleased)
+	for r := range e.runs {
+		if r.state == stateHandling {
+			running = append(running, r.group)
+		} else if len(r.items) > 0 {
+			left = append(left, r.group)
+		}
+	}
+	if len(running)+len(left) == 0 {
+		return nil
+	}
+	slices.Sort(running)
+	slices.Sort(left)
+	return &ShutdownError{Running: running, Unreleased: slices.Compact(left)}
+}

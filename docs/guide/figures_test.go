@@ -1,0 +1,98 @@
+package guide_test
+
+import (
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// figure is a measured number of a document, with its place in BENCHMARKS.md: the cell of
+// a column in the first row that contains all the words, below a heading.
+type figure struct {
+	text    string // of the document, with %s for the number
+	heading string
+	row     []string
+	column  int
+}
+
+var figures = map[string][]figure{
+	"../../README.md": {
+		{"sqsfifo sent %s events/s", "Sending", []string{"latency 5 ms, 10,000 groups", "`Strict`"}, 3},
+		{"without order, sent %s events/s", "Sending", []string{"latency 5 ms, 10,000 groups", "the SDK's client"}, 3},
+	},
+	"speed.md": {
+		{"| 10,000 message groups | %s events/s |", "Sending", []string{"latency 5 ms, 10,000 groups", "the SDK's client"}, 3},
+		{"events/s | %s events/s | |", "Sending", []string{"latency 5 ms, 10,000 groups", "`Strict`"}, 3},
+		{"| 100 message groups | %s events/s |", "Sending", []string{"latency 5 ms, 100 groups", "the SDK's client"}, 3},
+		{"38,834 events/s | %s events/s |", "Sending", []string{"latency 5 ms, 100 groups", "`Strict`"}, 3},
+		{"14,245 events/s | %s events/s |", "Sending", []string{"latency 5 ms, 100 groups", "`Runs`"}, 3},
+		{"calls a second it used %s of the quota", "Sending", []string{"Against a quota of 300 calls a second"}, 0},
+		{"Building one event costs %s (", "Producer", []string{"build a message of 370 bytes"}, 2},
+		{"and hash), %s of the time", "Producer", []string{"build a message of 370 bytes"}, 4},
+		{"with SQLite reached %s of its rate", "Idempotency stores", []string{"SQLite, WAL", "5 ms"}, 5},
+		{"with PostgreSQL %s.", "Idempotency stores", []string{"PostgreSQL 15, fsync", "5 ms"}, 5},
+	},
+}
+
+// number matches a measured number: a rate, a time, a share or a ratio.
+var number = regexp.MustCompile(`[0-9][0-9,.]* (?:events/s|us|ns|ms|%)|\b0\.[0-9]+\b`)
+
+// Each measured number of the README and of speed.md comes from BENCHMARKS.md, and both
+// have no other numbers.
+func TestFiguresAreThoseOfTheBenchmarks(t *testing.T) {
+	data, err := os.ReadFile("../../BENCHMARKS.md")
+	require.NoError(t, err)
+	for file, list := range figures {
+		document, err := os.ReadFile(file)
+		require.NoError(t, err)
+		text := regexp.MustCompile("(?s)```.*?```").ReplaceAllString(string(document), "")
+		held := []string{"5 ms"} // the table's condition, not a result
+		for _, f := range list {
+			value := cell(t, string(data), f)
+			assert.Contains(t, text, strings.ReplaceAll(f.text, "%s", value), "%s: BENCHMARKS.md has %s", file, value)
+			held = append(held, value, value+" events/s")
+		}
+		for _, m := range number.FindAllString(text, -1) {
+			assert.Contains(t, held, m, "%s: no benchmark holds this number", file)
+		}
+	}
+}
+
+// cell returns the number of a figure in BENCHMARKS.md.
+func cell(t *testing.T, benchmarks string, f figure) string {
+	t.Helper()
+	_, section, ok := strings.Cut(benchmarks, "\n## "+f.heading+"\n")
+	require.True(t, ok, "BENCHMARKS.md has no heading %s", f.heading)
+	section, _, _ = strings.Cut(section, "\n## ")
+	work := ""
+	for line := range strings.Lines(section) {
+		cells := strings.Split(line, "|")
+		if len(cells) > 2 && strings.TrimSpace(cells[1]) != "" {
+			work = cells[1] // an empty first cell repeats the previous one
+		}
+		for _, words := range f.row {
+			if !strings.Contains(work+line, words) {
+				line = ""
+				break
+			}
+		}
+		switch {
+		case line == "":
+		case f.column == 0:
+			return regexp.MustCompile(`[0-9.]+ %`).FindString(line)
+		case f.column < len(cells):
+			value, _, _ := strings.Cut(strings.TrimSpace(cells[f.column]), ",")
+			if strings.Contains(f.text, "events/s") {
+				value = strings.TrimSpace(cells[f.column])
+			}
+			value, _, _ = strings.Cut(value, " (")
+			return value
+		}
+	}
+	require.Fail(t, "no row", "BENCHMARKS.md, %s: %v", f.heading, f.row)
+	return ""
+}

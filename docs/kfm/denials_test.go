@@ -1,0 +1,170 @@
+package kfm
+
+import (
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// A denial is a document's statement that something does not exist.
+var denial = regexp.MustCompile(`(?i)\b(?:not (?:yet )?(?:built|implemented|supported|available)|(?:is|are|does|do) not yet|in part:)`)
+
+// denials lists the permitted denials by a part of their text, with the names that such
+// code would have. TestDenials adds the denials of requirements without a test.
+var denials = map[string]string{
+	"## Not implemented": `NumberOfDeduplicated`, // sqstest has a test for the rows of this table
+}
+
+// TestDenials checks each denial against the code: the denial is listed, and no exported
+// name contradicts it.
+func TestDenials(t *testing.T) {
+	known := map[string]string{}
+	for statement, missing := range denials {
+		known[statement] = missing
+	}
+	for _, r := range slices.Concat(contract, keySpecification) {
+		if r.unmet.reason != "" {
+			known[r.unmet.reason] = r.unmet.missing
+		}
+	}
+	made := map[string]bool{}
+	for _, file := range allDocuments(t) {
+		text, err := os.ReadFile(root + file)
+		require.NoError(t, err)
+		for _, err := range unfounded(string(text), known, made) {
+			t.Errorf("%s: %v", file, err)
+		}
+	}
+	for statement := range known {
+		assert.True(t, made[statement], "no document says %q any more", statement)
+	}
+}
+
+// unfounded returns an error for each unknown or stale denial of the text. It adds the
+// text's denials to made.
+func unfounded(text string, known map[string]string, made map[string]bool) (faults []error) {
+	for line := range strings.Lines(text) {
+		if !denial.MatchString(line) {
+			continue
+		}
+		found := false
+		for statement, missing := range known {
+			if strings.Contains(line, statement) {
+				found, made[statement] = true, true
+				if err := stale(unmet{statement, missing}); err != nil {
+					faults = append(faults, err)
+				}
+			}
+		}
+		if !found {
+			faults = append(faults, fmt.Errorf("%q is not in the list of denials, with the names that the thing would have", strings.TrimSpace(line)))
+		}
+	}
+	return faults
+}
+
+// A false denial is detected, in the list and outside of it.
+func TestFalseDenialsAreFound(t *testing.T) {
+	const statement = "The append-only ledger is not built"
+	made := map[string]bool{}
+	assert.Len(t, unfounded("A line.\n"+statement+".\n", nil, made), 1, "nobody has looked at it")
+	assert.Len(t, unfounded(statement+".\n", map[string]string{statement: "OpenLedger"}, made), 1, "the ledger exists")
+	assert.Empty(t, unfounded(statement+".\n", map[string]string{statement: "NoSuchNameAnywhere"}, made))
+}
+
+// stale returns an error if the module exports a name of the missing thing.
+func stale(u unmet) error {
+	names, err := exportedNames()
+	if err != nil {
+		return err
+	}
+	missing, err := regexp.Compile(u.missing)
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		if _, own, _ := strings.Cut(name, "."); missing.MatchString(own) {
+			return fmt.Errorf("%q is stale: %s exists", u.reason, name)
+		}
+	}
+	return nil
+}
+
+// exportedNames returns the exported names of all importable packages, as folder.Name,
+// including fields of structs and methods.
+var exportedNames = sync.OnceValues(func() (names []string, err error) {
+	return names, filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		folder := filepath.ToSlash(strings.TrimPrefix(filepath.Dir(path), filepath.Clean(root)))
+		folder = strings.TrimPrefix(folder, "/")
+		if entry.IsDir() {
+			if slices.Contains([]string{"testdata", "internal", "node_modules", "examples", "docs", "lab", ".git"}, entry.Name()) {
+				return fs.SkipDir
+			}
+			return nil
+		}
+		if !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
+			return nil
+		}
+		file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.SkipObjectResolution)
+		if err != nil {
+			return err
+		}
+		if file.Name.Name == "main" {
+			return nil
+		}
+		add := func(identifiers ...*ast.Ident) {
+			for _, i := range identifiers {
+				if i.IsExported() {
+					names = append(names, folder+"."+i.Name)
+				}
+			}
+		}
+		ast.Inspect(file, func(n ast.Node) bool {
+			switch n := n.(type) {
+			case *ast.FuncDecl:
+				add(n.Name)
+				return false
+			case *ast.TypeSpec:
+				add(n.Name)
+			case *ast.ValueSpec:
+				add(n.Names...)
+			case *ast.Field:
+				add(n.Names...)
+			}
+			return true
+		})
+		return nil
+	})
+})
+
+// allDocuments returns the Markdown files of the module by path from the root. The
+// changelog is excluded as history.
+func allDocuments(t *testing.T) (files []string) {
+	t.Helper()
+	require.NoError(t, fs.WalkDir(os.DirFS(root), ".", func(path string, entry fs.DirEntry, err error) error {
+		if err == nil && entry.IsDir() && slices.Contains([]string{"testdata", "node_modules", ".git"}, entry.Name()) {
+			return fs.SkipDir
+		}
+		if strings.HasSuffix(path, ".md") && path != "CHANGELOG.md" {
+			files = append(files, path)
+		}
+		return err
+	}))
+	require.Greater(t, len(files), 20)
+	return files
+}

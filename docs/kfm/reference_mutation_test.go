@@ -1,0 +1,176 @@
+package kfm
+
+import (
+	"encoding/json"
+	"maps"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/kansas-frontier-matrix/sqsfifo"
+	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
+)
+
+// mutations are the files with one fault for each rule and reference: a piece of the
+// reference's text and its replacement.
+var mutations = map[string]string{"kfm_message.py": "testdata/mutations_python.jsonl", "kfm_message.js": "testdata/mutations_javascript.jsonl"}
+
+// A reference with a fault in one rule fails a vector of that rule.
+func TestAFaultInEachRuleFailsAVector(t *testing.T) {
+	if testing.Short() {
+		t.Skip("two processes for each rule")
+	}
+	files := map[string]string{} // of vectors, by rule
+	folder := t.TempDir()
+	for _, v := range vectors(t) {
+		out, err := operations[v.Op](&v.In)
+		if err == nil {
+			v.Out = out
+		}
+		line, err := marshal(v)
+		require.NoError(t, err)
+		files[v.Rule] += line + "\n"
+	}
+	for rule, lines := range files {
+		file := filepath.Join(folder, rule+".jsonl")
+		require.NoError(t, os.WriteFile(file, []byte(lines), 0o600))
+		files[rule] = file
+	}
+	rules := slices.Sorted(maps.Keys(rulesOfSpecification(t)))
+	for _, r := range references {
+		t.Run(r.file, func(t *testing.T) {
+			source, err := os.ReadFile(filepath.Join(r.folder, r.file))
+			require.NoError(t, err)
+			harness, err := os.ReadFile(filepath.Join(r.folder, r.harness))
+			require.NoError(t, err)
+			copied := t.TempDir()
+			require.NoError(t, os.WriteFile(filepath.Join(copied, r.harness), harness, 0o600))
+			require.NoError(t, os.WriteFile(filepath.Join(copied, "package.json"), []byte(`{"type":"module"}`), 0o600))
+			var held []string
+			readLines(t, mutations[r.file], func(line []byte) {
+				var m struct{ Rule, Old, New string }
+				require.NoError(t, json.Unmarshal(line, &m))
+				require.Equal(t, 1, strings.Count(string(source), m.Old), "%s: the text to replace: %s", m.Rule, m.Old)
+				faulty := strings.Replace(string(source), m.Old, m.New, 1)
+				require.NoError(t, os.WriteFile(filepath.Join(copied, r.file), []byte(faulty), 0o600))
+				out, err := r.command(t, copied, files[m.Rule]).CombinedOutput()
+				if assert.Error(t, err, "%s: no vector fails with %s", m.Rule, m.New) {
+					assert.True(t, strings.HasPrefix(string(out), m.Rule+"-"), "%s with %s: %s", m.Rule, m.New, out)
+				}
+				held = append(held, m.Rule)
+			})
+			slices.Sort(held)
+			assert.Equal(t, rules, slices.Compact(held), "each rule of the specification has a fault")
+		})
+	}
+}
+
+// sentEvent is a line of reference/events.jsonl.
+type sentEvent struct {
+	Source     string            `json:"source"`
+	Key        []string          `json:"key"`
+	Time       time.Time         `json:"time"`
+	Group      string            `json:"group"`
+	Payload    json.RawMessage   `json:"payload"`
+	Attributes map[string]string `json:"attributes"`
+}
+
+// MarshalJSON returns the payload.
+func (e sentEvent) MarshalJSON() ([]byte, error) { return e.Payload, nil }
+
+// One event from Go, Python and TypeScript is one message.
+func TestOneEventInThreeLanguagesIsOneMessage(t *testing.T) {
+	const file = "../../reference/events.jsonl"
+	readLines(t, file, func(line []byte) {
+		q, err := sqstest.NewQueue(sqstest.Config{})
+		require.NoError(t, err)
+		server := httptest.NewServer(sqstest.NewServer(q))
+		defer server.Close()
+
+		var e sentEvent
+		require.NoError(t, json.Unmarshal(line, &e))
+		p, err := sqsfifo.NewProducer(q, sqsfifo.Config[sentEvent]{
+			QueueURL: q.URL(), Source: e.Source,
+			Identify: func(e sentEvent) (sqsfifo.Identity, error) {
+				key, err := sqsfifo.JoinKey(e.Key...)
+				return sqsfifo.Identity{DedupeKey: key, Group: e.Group, Time: e.Time}, err
+			},
+			Attributes: func(e sentEvent) map[string]string { return e.Attributes },
+		})
+		require.NoError(t, err)
+		_, err = p.Send(t.Context(), e)
+		require.NoError(t, err)
+		require.NoError(t, p.Close(t.Context()))
+
+		sent := 1 + sendByReferences(t, string(line), server.URL, server.URL+"/"+sqstest.Account+"/"+q.Name())
+		assert.Len(t, q.Messages(), 1)
+		assert.Len(t, q.Suppressed(), sent-1)
+		for _, s := range q.Suppressed() {
+			assert.Equal(t, q.Messages()[0].Body, s.Body)
+			assert.Equal(t, q.Messages()[0].GroupID, s.GroupID)
+		}
+	})
+}
+
+// sendByReferences sends an event by each reference and returns the number of messages.
+func sendByReferences(t *testing.T, line, endpoint, queueURL string) int {
+	t.Helper()
+	sent := 0
+	for i, r := range references {
+		t.Run(r.file, func(t *testing.T) {
+			r.harness = []string{"producer.py", "producer.mjs"}[i]
+			folder, err := filepath.Abs(r.folder)
+			require.NoError(t, err)
+			c := r.command(t, "testdata")
+			c.Env = append(c.Env, "KFM_REFERENCE="+folder, "AWS_ENDPOINT_URL_SQS="+endpoint, "SQSFIFO_QUEUE_URL="+queueURL)
+			c.Stdin = strings.NewReader(line + "\n")
+			out, err := c.CombinedOutput()
+			require.NoError(t, err, string(out))
+			require.Equal(t, "sent\n", string(out))
+			sent++
+		})
+	}
+	return sent
+}
+
+// The program of the guide in Go sends the message of the references.
+func TestSceneOfTheGuideIsOneMessage(t *testing.T) {
+	type Scene struct {
+		ID       string    `json:"id"`
+		PathRow  string    `json:"path_row"`
+		Acquired time.Time `json:"acquired"`
+	}
+	ctx, scene := t.Context(), Scene{"LC08_L2SP_047027_20201204_02_T1", "047027", time.Date(2020, 12, 4, 19, 2, 11, 194486000, time.UTC)}
+	q, err := sqstest.NewQueue(sqstest.Config{})
+	require.NoError(t, err)
+	server := httptest.NewServer(sqstest.NewServer(q))
+	defer server.Close()
+	client, queueURL := q.Client(), q.URL()
+
+	producer, err := sqsfifo.NewProducer(client, sqsfifo.Config[Scene]{
+		QueueURL: queueURL,
+		Source:   "kfm.remote-sensing.landsat-refresh",
+		Identify: func(s Scene) (sqsfifo.Identity, error) {
+			key, err := sqsfifo.JoinKey("landsat", s.ID)
+			return sqsfifo.Identity{DedupeKey: key, Group: s.PathRow, Time: s.Acquired}, err
+		},
+	})
+	require.NoError(t, err)
+	receipt, err := producer.Send(ctx, scene)
+	require.NoError(t, err)
+	require.NoError(t, producer.Close(ctx))
+
+	const line = `{"source":"kfm.remote-sensing.landsat-refresh","key":["landsat","LC08_L2SP_047027_20201204_02_T1"],"time":"2020-12-04T19:02:11.194486Z","group":"047027",` +
+		`"payload":{"acquired":"2020-12-04T19:02:11.194486Z","id":"LC08_L2SP_047027_20201204_02_T1","path_row":"047027"}}`
+	sent := sendByReferences(t, line, server.URL, server.URL+"/"+sqstest.Account+"/"+q.Name())
+	require.Len(t, q.Messages(), 1)
+	assert.Equal(t, receipt.MessageID, q.Messages()[0].MessageID)
+	assert.Len(t, q.Suppressed(), sent)
+}

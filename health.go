@@ -1,0 +1,118 @@
+package sqsfifo
+
+import (
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// outageLog logs the beginning, the course and the end of an outage.
+type outageLog interface {
+	failing(service string, unproven bool, err error, failures int64, since time.Time)
+	recovered(service string, failures int64, lasted time.Duration)
+}
+
+// health tracks whether a service (SQS or the store) answers, and logs outages. It is safe
+// for concurrent use.
+type health struct {
+	name string // of the service, in texts
+	log  outageLog
+
+	// state is isNew until the first answer.
+	state atomic.Int32
+
+	mu       sync.Mutex
+	since    time.Time // first failure of the outage
+	failures int64     // in the outage
+	logged   bool      // the outage has a record
+	unlogged int64     // failures since the last record
+	next     time.Time // earliest time of the next record of a failure
+	gap      time.Duration
+	cause    error // of the last failed request without an event; quotes no event
+}
+
+// The states of a health.
+const (
+	isNew     int32 = iota // no answer yet
+	isWell                 // answer to the last call
+	isFailing              // the last call had no answer, an earlier call had
+)
+
+// The gaps between records of one outage grow: an outage of ten minutes has three
+// records, an outage of a day fewer than thirty.
+const (
+	firstGap = time.Minute
+	mostGap  = time.Hour
+)
+
+// answered records an answer of the service.
+func (h *health) answered() {
+	if h.state.Load() == isWell {
+		return
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.state.Store(isWell)
+	if h.logged {
+		now := time.Now()
+		h.log.recovered(h.name, h.failures, now.Sub(h.since))
+		h.next = now.Add(firstGap)
+	}
+	h.failures, h.logged = 0, false
+}
+
+// failed records a failed call. The cause is the service, the network or the
+// configuration.
+func (h *health) failed(err error) {
+	now := time.Now()
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.failures == 0 {
+		h.since = now
+	}
+	h.state.CompareAndSwap(isWell, isFailing)
+	h.failures++
+	h.unlogged++
+	if now.Before(h.next) {
+		return
+	}
+	h.log.failing(h.name, h.state.Load() == isNew, err, h.unlogged, h.since)
+	if h.unlogged = 0; h.logged {
+		h.gap = min(10*h.gap, mostGap)
+	} else {
+		h.gap = firstGap
+	}
+	h.logged, h.next = true, now.Add(h.gap)
+}
+
+// note records an answer, or a failure if err is not nil.
+func (h *health) note(err error) {
+	if err == nil {
+		h.answered()
+	} else {
+		h.failed(err)
+	}
+}
+
+// isUnproven reports whether the service has never answered.
+func (h *health) isUnproven() bool { return h.state.Load() == isNew }
+
+// explain notes the error of a request without an event.
+func (h *health) explain(err error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.cause = err
+}
+
+// neverAnswered wraps the last error of an event after Delivery.StartFor. It adds the error
+// of a request without an event, because the text of err may be hidden.
+func (h *health) neverAnswered(err error) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	const text = "%s has not answered this producer yet; check the configuration, or raise Delivery.StartFor: %w"
+	if h.cause == nil {
+		return fmt.Errorf(text, h.name, err)
+	}
+	return fmt.Errorf(text+"; %w", h.name, err, h.cause)
+}

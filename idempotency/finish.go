@@ -1,0 +1,215 @@
+package idempotency
+
+import (
+	"fmt"
+	"time"
+)
+
+// Ref identifies a granted claim. Fence alone identifies the grant: a store never uses a
+// fence twice, and a later grant of a key has a greater fence. Pass the fence to the
+// target of a side effect if the target can check fences.
+type Ref struct {
+	Key   Key
+	Fence int64
+}
+
+// Check returns nil, or an [*InvalidError] naming the invalid field.
+func (r Ref) Check() error {
+	if err := r.Key.Check(); err != nil {
+		return err
+	}
+	if r.Fence <= 0 {
+		return &InvalidError{Field: "Ref.Fence", Rule: fmt.Sprintf("%d, want more than 0; use Outcome.Ref of a granted claim", r.Fence)}
+	}
+	return nil
+}
+
+// Proof is the set of attempts proven to have had no effect.
+type Proof uint8
+
+const (
+	// NoProof: the outcome of the claim is unknown. The lease ends now, and the operation
+	// stays in doubt.
+	NoProof Proof = iota
+
+	// ProvenForClaim: no attempt under this claim took effect. The operation has
+	// failed, unless an earlier claim is in doubt; the operation then stays in doubt.
+	ProvenForClaim
+
+	// ProvenForAll: no attempt of this operation took effect, under this claim or any
+	// other. The operation has failed.
+	ProvenForAll
+)
+
+// Failure ends a claim without a result.
+type Failure struct {
+	Proof Proof
+
+	// Reason is stored in the record: UTF-8 without NUL, at most [MaxReason] bytes.
+	// Reason must not contain payload or secrets.
+	Reason string
+}
+
+// Check returns nil, or an [*InvalidError] naming the invalid field.
+func (f Failure) Check() error {
+	if f.Proof > ProvenForAll {
+		return &InvalidError{Field: "Failure.Proof", Rule: fmt.Sprintf("%d, want NoProof, ProvenForClaim or ProvenForAll", f.Proof)}
+	}
+	return checkText("Failure.Reason", f.Reason, MaxReason)
+}
+
+// Ending is the end of a granted claim: [Completed], [FailedWith] or [Released]. The zero
+// Ending is invalid.
+type Ending struct {
+	kind    endingKind
+	result  Result
+	failure Failure
+	lease   time.Duration // of an extension
+}
+
+type endingKind uint8
+
+const (
+	completed endingKind = iota + 1
+	failedWith
+	released
+	extended
+)
+
+// Completed ends a claim after the operation took effect. All later claims get the result
+// until the record expires.
+func Completed(r Result) Ending { return Ending{kind: completed, result: r} }
+
+// FailedWith ends a claim without a result. [Failure.Proof] determines the status of the
+// operation.
+func FailedWith(f Failure) Ending { return Ending{kind: failedWith, failure: f} }
+
+// Released takes back a claim before its operation began. The status returns to the
+// status before the claim, [Absent] for an expired record; a failed record also gets its
+// creation and expiry times back. Fence and Attempts keep their values, and the lease
+// ends.
+func Released() Ending { return Ending{kind: released} }
+
+// Extended is the change made by [Store.Extend], for implementations of [Store]: the
+// claim continues, and its lease ends no earlier than the given time from now.
+func Extended(lease time.Duration) Ending { return Ending{kind: extended, lease: lease} }
+
+// Check returns nil, or an [*InvalidError] naming the invalid field.
+func (t Ending) Check() error {
+	switch t.kind {
+	case completed:
+		return t.result.Check()
+	case failedWith:
+		return t.failure.Check()
+	case released:
+		return nil
+	case extended:
+		if t.lease < time.Millisecond {
+			return &InvalidError{Field: "lease", Rule: fmt.Sprintf("%v, want at least 1ms", t.lease)}
+		}
+		return nil
+	default:
+		return &InvalidError{Field: "Ending", Rule: "zero; use Completed, FailedWith or Released"}
+	}
+}
+
+// String returns "complete", "fail", "release" or "extend", and "nothing" for the zero
+// Ending.
+func (t Ending) String() string {
+	return [...]string{"nothing", "complete", "fail", "release", "extend"}[t.kind]
+}
+
+// Result returns the result of t, and whether t is a completion.
+func (t Ending) Result() (Result, bool) { return t.result, t.kind == completed }
+
+// Failure returns the failure of t, and whether t is a failure.
+func (t Ending) Failure() (Failure, bool) { return t.failure, t.kind == failedWith }
+
+// Lease returns the lease of t, and whether t is an extension.
+func (t Ending) Lease() (time.Duration, bool) { return t.lease, t.kind == extended }
+
+// Finish returns the record after ending t of ref's claim at now. The parameter found is
+// the store's record, or the zero Record if the store has no record. Finish is the only
+// definition of the rules, like [Decide].
+//
+// If the store granted another claim since, or this claim ended in another way, Finish
+// returns found and a [*StaleClaimError]. If the same transition was already made, for
+// example because an answer was lost, Finish returns found and nil: repeating a
+// transition is harmless. In both cases only ReadAt changes. The end of the lease does
+// not matter: a proof is valid until another claimant takes the operation over.
+func Finish(found Record, ref Ref, t Ending, now time.Time) (Record, error) {
+	now = micros(now)
+	r := found
+	r.ReadAt = now
+	if found.Fence != ref.Fence {
+		return r, stale(found, ref)
+	}
+	if found.Status != Running || found.Token == (Token{}) {
+		if !madeBefore(found, t) {
+			return r, stale(found, ref)
+		}
+		return r, nil
+	}
+	switch t.kind {
+	case completed:
+		r.Status, r.Result, r.Reason = Succeeded, t.result, ""
+		r.DoubtSince, r.Prior = time.Time{}, Prior{}
+		r.Token = Token{}
+	case failedWith:
+		r.Reason = t.failure.Reason
+		switch {
+		case t.failure.Proof == NoProof:
+			r.LeaseUntil = earlier(r.LeaseUntil, now) // keep the token: the claimant may still find a proof
+		case t.failure.Proof == ProvenForClaim && found.Prior.Status == Running:
+			r.LeaseUntil = earlier(r.LeaseUntil, now)
+			r.Token = Token{}
+		default:
+			r.Status, r.DoubtSince, r.Prior = Failed, time.Time{}, Prior{}
+			r.Token = Token{}
+		}
+	case extended:
+		if until := after(now, t.lease); until.After(r.LeaseUntil) {
+			r.LeaseUntil = until
+		}
+	case released:
+		r.Token = Token{}
+		r.LeaseUntil = earlier(r.LeaseUntil, now)
+		switch found.Prior.Status {
+		case Running:
+		case Failed:
+			r.Status, r.DoubtSince = Failed, time.Time{}
+			r.Created, r.Expires = found.Prior.Created, found.Prior.Expires
+			r.Prior = Prior{}
+		default:
+			r.Status, r.DoubtSince = Absent, time.Time{}
+			r.Prior = Prior{}
+		}
+	}
+	return r, nil
+}
+
+// madeBefore reports whether t may have produced found. The last claim of found has
+// ended.
+func madeBefore(found Record, t Ending) bool {
+	switch t.kind {
+	case completed:
+		return found.Status == Succeeded && found.Result.Hash() == t.result.Hash()
+	case failedWith:
+		return t.failure.Proof != NoProof && (found.Status == Failed || found.Status == Running && t.failure.Proof == ProvenForClaim)
+	case released:
+		return found.Status != Succeeded
+	default:
+		return false
+	}
+}
+
+func earlier(a, b time.Time) time.Time {
+	if a.Before(b) {
+		return a
+	}
+	return b
+}
+
+func stale(found Record, ref Ref) error {
+	return &StaleClaimError{Place: placeOf(ref.Key), Fence: ref.Fence, Found: found.Fence, Status: found.Status}
+}

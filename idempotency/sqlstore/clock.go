@@ -1,0 +1,101 @@
+package sqlstore
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/kansas-frontier-matrix/sqsfifo/idempotency/ledger"
+)
+
+// clockTolerance is the longest backward step of the database clock that the store
+// ignores. Resend limits allow half a minute for clock differences, well above
+// clockTolerance.
+const clockTolerance = 5 * time.Second
+
+// setBack is the reason given for operations in progress at a backward clock step.
+const setBack = "the clock of the store was set back: nobody knows whether a resend is safe"
+
+// watchClock compares a transaction's time with the largest time seen by the store. After
+// a backward step it holds every operation in progress: the time since first attempts is
+// unknown, so resending requires an operator. Leases keep their remaining length. About
+// once a second, a transaction of the store itself (own), not of a caller, records the
+// time.
+func (s *Store) watchClock(ctx context.Context, tx writer, at started, own bool) error {
+	seen := max(at.seen, s.seen.Load())
+	if at.now >= seen-clockTolerance.Microseconds() {
+		s.sawTime(at.now)
+		if own && at.now > at.seen+time.Second.Microseconds() {
+			if _, err := tx.ExecContext(ctx, s.engine.rememberTime(), at.now); err != nil {
+				return fmt.Errorf("sqlstore: clock: %w", err)
+			}
+		}
+		return nil
+	}
+	held, err := s.hold(ctx, tx, at.now, seen)
+	if err != nil {
+		return fmt.Errorf("sqlstore: the clock was set back by %v: %w", time.Duration(seen-at.now)*time.Microsecond, err)
+	}
+	s.seen.Store(at.now)
+	s.stats.clockSteps.Add(1)
+	s.config.Logger.Error("sqlstore: the clock of the store was set back; operations in progress are unresolved unless their claimants finish them",
+		"by", time.Duration(seen-at.now)*time.Microsecond, "operations", held)
+	return nil
+}
+
+// sawTime raises the largest store time read by this process.
+func (s *Store) sawTime(us int64) {
+	for seen := s.seen.Load(); us > seen && !s.seen.CompareAndSwap(seen, us); seen = s.seen.Load() {
+	}
+}
+
+// now returns the store's time.
+func (s *Store) now(ctx context.Context, q queryer) (time.Time, error) {
+	now, err := s.engine.now(ctx, q)
+	if err == nil {
+		s.sawTime(now.UnixMicro())
+	}
+	return now, err
+}
+
+// hold revokes permission to resend from every operation in progress and returns the
+// number of operations. Operations with unlimited resend permission keep it.
+func (s *Store) hold(ctx context.Context, tx writer, now, seen int64) (held int64, err error) {
+	if _, err := tx.ExecContext(ctx, fmt.Sprintf(`UPDATE idempotency_meta SET value = %d WHERE name = 'clock'`, now)); err != nil {
+		return 0, err
+	}
+	const forever = 253402214400000000
+	least, most := "min", "max"
+	if s.config.Dialect == PostgreSQL {
+		least, most = "least", "greatest"
+	}
+	update := fmt.Sprintf(`UPDATE idempotency_keys SET resend_until = CASE WHEN resend_until >= %d THEN resend_until END, failure = '%s',
+  lease_until = %s(lease_until, %d + %s(0, lease_until - %d)) WHERE status = 'in_progress'`, int64(forever), setBack, least, now, most, seen)
+	if !s.config.Ledger {
+		return affected(tx.ExecContext(ctx, update))
+	}
+	rows, err := tx.QueryContext(ctx, update+fmt.Sprintf(` RETURNING %d, `, now)+summary)
+	if err != nil {
+		return 0, err
+	}
+	entries, err := scanSummaries(rows, func(e *ledger.Entry) { e.Event, e.Note = ledger.InDoubt, setBack })
+	if err != nil {
+		return 0, err
+	}
+	return int64(len(entries)), s.engine.append(ctx, tx, entries)
+}
+
+// begin starts the store's part of a transaction.
+func (s *Store) begin(ctx context.Context, tx writer, n int, own bool) (fence int64, err error) {
+	at, err := s.engine.begin(ctx, tx, n)
+	if err != nil {
+		return 0, err
+	}
+	return at.fence, s.watchClock(ctx, tx, at, own)
+}
+
+// started describes the start of a transaction.
+type started struct {
+	fence     int64 // first fence drawn by the engine, if the engine draws fences
+	now, seen int64 // current time; largest time recorded in the database
+}

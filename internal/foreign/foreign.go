@@ -1,0 +1,261 @@
+// Package foreign hides texts from code outside of this module: a client, a wrapper of
+// a client, a store. Such a text may quote a part of an event in any form, so searching
+// the text for the event proves nothing. A hidden error's text has only constants, type
+// names, numbers, addresses and host names of AWS. The package imports nothing of this
+// module.
+package foreign
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"fmt"
+	"io"
+	"net"
+	"net/url"
+	"os"
+	"reflect"
+	"slices"
+	"strings"
+	"syscall"
+
+	"github.com/aws/smithy-go"
+	smithyhttp "github.com/aws/smithy-go/transport/http"
+)
+
+// Known has the constants in foreign errors. The zero Known has none.
+type Known struct {
+	// Errors keep their texts inside a wrapping error.
+	Errors []error
+
+	// Code reports whether an error code is a constant. Nil is false for all codes.
+	Code func(string) bool
+}
+
+// hiddenError is an error with another text. Unwrap leads to the original.
+type hiddenError struct {
+	text string
+	err  error
+}
+
+func (e *hiddenError) Error() string { return e.text }
+func (e *hiddenError) Unwrap() error { return e.err }
+
+// Hide returns an error that wraps err and has none of its text. Hide(nil) is nil.
+func (k Known) Hide(err error) error {
+	if err == nil {
+		return nil
+	}
+	return &hiddenError{k.text(err), err}
+}
+
+// Panic describes the value of a panic: the text of an error of the Go runtime, the
+// hidden text of another error, or the type of another value.
+func (k Known) Panic(v any) string {
+	if err, ok := v.(error); ok {
+		if t := reflect.TypeOf(v); t.Kind() != reflect.Pointer && t.PkgPath() == "runtime" || t.Kind() == reflect.Pointer && t.Elem().PkgPath() == "runtime" {
+			return err.Error()
+		}
+		return k.text(err)
+	}
+	return fmt.Sprintf("%T", v)
+}
+
+// text describes err. Methods of err may panic, such as the methods of an SDK error
+// without a response.
+func (k Known) text(err error) (text string) {
+	defer func() {
+		if recover() != nil {
+			text = fmt.Sprintf("an error of type %T, whose text cannot be read", err)
+		}
+	}()
+	left := mostParts
+	return strings.Join(k.parts(err, &left), ": ")
+}
+
+// mostParts is the largest number of errors of a tree in a text.
+const mostParts = 16
+
+// parts describes err and the errors that err wraps, outermost first.
+func (k Known) parts(err error, left *int) []string {
+	if *left--; *left < 0 || err == nil {
+		return nil
+	}
+	if h, ok := err.(*hiddenError); ok { //nolint:errorlint // the outermost error alone
+		return []string{h.text}
+	}
+	if slices.Contains(k.Errors, err) || slices.Contains(constants, err) {
+		return []string{err.Error()}
+	}
+	own, opaque := k.own(err)
+	var inner []string
+	switch e := err.(type) { //nolint:errorlint // one layer at a time
+	case interface{ Unwrap() error }:
+		inner = k.parts(e.Unwrap(), left)
+	case interface{ Unwrap() []error }:
+		for _, one := range e.Unwrap() {
+			if p := k.parts(one, left); len(p) > 0 {
+				inner = append(inner, strings.Join(p, ": "))
+			}
+		}
+		inner = []string{strings.Join(inner, "; ")}
+	}
+	if opaque && (len(inner) == 0 || !isPlain(err)) {
+		own = fmt.Sprintf("%T", err)
+		if len(inner) == 0 {
+			own += " with a hidden text"
+		}
+	}
+	if own == "" {
+		return inner
+	}
+	return append([]string{own}, inner...)
+}
+
+// isPlain reports whether the type of err is of fmt or errors, and so without meaning.
+func isPlain(err error) bool {
+	name := fmt.Sprintf("%T", err)
+	return strings.HasPrefix(name, "*fmt.") || strings.HasPrefix(name, "*errors.")
+}
+
+// constants are errors of the standard library with constant texts.
+var constants = []error{
+	context.Canceled, context.DeadlineExceeded, io.EOF, io.ErrUnexpectedEOF, io.ErrClosedPipe, io.ErrShortWrite, net.ErrClosed,
+}
+
+// own describes err without the wrapped errors. opaque is true if only the type of err
+// is known.
+func (k Known) own(err error) (text string, opaque bool) {
+	switch e := err.(type) { //nolint:errorlint // one layer at a time
+	case *net.OpError:
+		return opText(e), false
+	case *net.DNSError:
+		return dnsText(e), false
+	case syscall.Errno:
+		return e.Error(), false
+	case tls.AlertError:
+		return e.Error(), false
+	case tls.RecordHeaderError:
+		return "the answer is not TLS", false
+	case x509.UnknownAuthorityError:
+		return "x509: certificate signed by unknown authority", false
+	case x509.HostnameError:
+		return "x509: certificate is for another host", false
+	case x509.CertificateInvalidError:
+		if e.Reason == x509.Expired {
+			return "x509: certificate has expired or is not yet valid", false
+		}
+		return fmt.Sprintf("x509: certificate is invalid (reason %d)", e.Reason), false
+	case *url.Error, *os.SyscallError, *os.PathError, *tls.CertificateVerificationError, *smithy.OperationError:
+		return "", false
+	case *smithyhttp.RequestSendError:
+		return "no answer", false
+	case *smithy.DeserializationError:
+		return "the answer cannot be read", false
+	case *smithy.SerializationError:
+		return "the request cannot be written", false
+	case interface{ HTTPStatusCode() int }:
+		if status := e.HTTPStatusCode(); status != 0 {
+			return fmt.Sprintf("HTTP status %d", status), false
+		}
+		return "", false
+	case interface{ ErrorCode() string }:
+		return k.code(e.ErrorCode()), false
+	case interface{ SQLState() string }: // drivers for PostgreSQL
+		if s := e.SQLState(); isSQLState(s) {
+			return words(condition(s), fmt.Sprintf("%T, SQLSTATE %s", err, s)), false
+		}
+	case interface{ Code() int }: // drivers for SQLite
+		return words(sqliteText(e.Code()), fmt.Sprintf("%T, code %d", err, e.Code())), false
+	case interface{ Timeout() bool }:
+		if e.Timeout() {
+			return fmt.Sprintf("%T, a timeout", err), false
+		}
+	}
+	return "", true
+}
+
+func (k Known) code(code string) string {
+	if k.Code != nil && k.Code(code) {
+		return "api error " + code
+	}
+	return "api error with an unknown code"
+}
+
+// words puts the database's words, if any, before the code.
+func words(text, code string) string {
+	if text == "" {
+		return code
+	}
+	return text + " (" + code + ")"
+}
+
+var operations = []string{"dial", "read", "write", "close", "set", "local error", "remote error"}
+
+func opText(e *net.OpError) string {
+	if !slices.Contains(operations, e.Op) {
+		return "a network error"
+	}
+	text := e.Op
+	switch e.Net {
+	case "tcp", "tcp4", "tcp6", "udp", "udp4", "udp6", "unix":
+		text += " " + e.Net
+	}
+	if a, ok := e.Addr.(*net.TCPAddr); ok && a != nil {
+		text += " " + (&net.TCPAddr{IP: a.IP, Port: a.Port}).String()
+	}
+	return text
+}
+
+// dnsText names a host of AWS. The name of another host may come from an event, for
+// example in a wrapper with an endpoint for each tenant.
+func dnsText(e *net.DNSError) string {
+	host := "a host"
+	if isAWS(e.Name) {
+		host = e.Name
+	}
+	switch {
+	case e.IsNotFound:
+		return "lookup of " + host + ": no such host"
+	case e.IsTimeout:
+		return "lookup of " + host + ": timeout"
+	}
+	return "lookup of " + host + " failed"
+}
+
+// services are the AWS hosts that the SDK looks up for a send: SQS and the sources of
+// credentials.
+var services = []string{"sqs", "sts", "oidc", "portal.sso", "signin", "cognito-identity"}
+
+// isAWS reports whether a host is a service of AWS in a region, such as
+// sqs.us-east-1.amazonaws.com.
+func isAWS(host string) bool {
+	for _, suffix := range []string{".amazonaws.com", ".amazonaws.com.cn", ".api.aws"} {
+		name, ok := strings.CutSuffix(strings.TrimSuffix(host, "."), suffix)
+		if !ok {
+			continue
+		}
+		for _, s := range services {
+			if name == s {
+				return true
+			}
+			if region, ok := strings.CutPrefix(name, s+"."); ok && isRegion(region) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// isRegion reports whether s has the form of the name of a region, such as
+// ap-southeast-2 or us-gov-west-1.
+func isRegion(s string) bool {
+	parts := strings.Split(s, "-")
+	last := len(parts) - 1
+	if last < 2 || last > 3 || len(parts[0]) != 2 || len(parts[last]) != 1 || strings.Trim(parts[last], "0123456789") != "" {
+		return false
+	}
+	return slices.Contains(directions, parts[last-1]) && (last == 2 || slices.Contains([]string{"gov", "iso", "isob", "isoe", "isof"}, parts[1]))
+}
+
+var directions = []string{"north", "south", "east", "west", "central", "northeast", "northwest", "southeast", "southwest"}

@@ -1,0 +1,61 @@
+package memory
+
+import (
+	"github.com/kansas-frontier-matrix/sqsfifo/internal/attempt"
+	"github.com/kansas-frontier-matrix/sqsfifo/internal/memory/process"
+	"github.com/kansas-frontier-matrix/sqsfifo/internal/memory/store"
+)
+
+// Ended is one completed attempt.
+type Ended struct {
+	*Record
+	Answer *attempt.Answer
+
+	// Drops reports for an altered event that SQS would drop a resend.
+	Drops bool
+
+	// Duplicate is set by Attempted if SQS had stored the event before this submission.
+	Duplicate bool
+
+	// Waiter waits for a stored event's record. Waiter is unused without a store.
+	Waiter Waiter
+
+	// Unrecorded is set by Attempted if the event is stored and had no claim in the
+	// store.
+	Unrecorded bool
+}
+
+// Waiter waits for a stored event's record in the store.
+type Waiter = store.Waiter
+
+// Attempted records the results of a request's attempts in both tiers. With a store,
+// Attempted may block while many results are queued. It returns the instant of the
+// results.
+func (m *Memory) Attempted(ended []Ended) Instant {
+	now := m.process.Now()
+	for i := range ended {
+		e := &ended[i]
+		e.Duplicate = m.process.Settle(now, &e.event, &e.ticket, process.Result{
+			Fate: e.Answer.Fate, MessageID: e.Answer.MessageID, Sequence: e.Answer.Sequence, Drops: e.Drops,
+		})
+	}
+	if m.claims == nil {
+		return now
+	}
+	for i := range ended {
+		e := &ended[i]
+		e.Unrecorded = m.claims.Attempted(e.claim.Load(), e.Answer, e.Waiter)
+	}
+	m.claims.Pace()
+	return now
+}
+
+// AwaitRecord adds a waiter for a stored event if the event's record is still on the way
+// to the store, and reports whether so. A nil waiter is not added.
+func (m *Memory) AwaitRecord(r *Record, w Waiter) bool {
+	k := r.claim.Load()
+	return k != nil && m.claims.AwaitRecord(k, w)
+}
+
+// CountUnrecorded counts a receipt reported without a record in the store.
+func (m *Memory) CountUnrecorded() { m.claims.CountUnrecorded() }

@@ -1,0 +1,275 @@
+package memory
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
+	"github.com/kansas-frontier-matrix/sqsfifo/internal/memory/process"
+	"github.com/kansas-frontier-matrix/sqsfifo/internal/memory/store"
+)
+
+// Kind is the kind of a [Judgement].
+type Kind uint8
+
+const (
+	// None: still undecided.
+	None Kind = iota
+
+	// Go: the attempt may start now. Attempted must follow.
+	Go
+
+	// Known: the event is stored. Knowledge has the result.
+	Known
+
+	// Late: an attempt might reach SQS after SQS has forgotten an earlier attempt.
+	Late
+
+	// Wait: ask again after Judgement.Delay.
+	Wait
+
+	// Change: the event must be sent as another message. Call Adopt and Identify.
+	Change
+
+	// Collide: another event has the key. See Judgement.Collision.
+	Collide
+
+	// Refuse: the event cannot be sent. See Judgement.Err.
+	Refuse
+
+	// Behind: an earlier event of the group does not start.
+	Behind
+)
+
+// Judgement is the answer of LookUp or Admit about one event.
+type Judgement struct {
+	Kind Kind
+
+	// Collision is set with Collide, and with any kind if SendAnyway ignores the
+	// collision.
+	Collision Collision
+
+	// Again reports, with Go or Known, that the event was sent before this submission.
+	Again bool
+
+	// Drift reports that the store has the event with different bytes. At most one
+	// judgement per record has Drift set.
+	Drift bool
+
+	// Delay is set with Wait. Err is set with Refuse and with Wait, and explains the
+	// missing claim.
+	Delay time.Duration
+	Err   error
+
+	// Hopeless is set with Wait if the store refuses all writes.
+	Hopeless bool
+}
+
+// Reuse classifies the difference between two events with one key.
+type Reuse uint8
+
+const (
+	// NoReuse: no collision.
+	NoReuse Reuse = iota
+
+	// OtherPayload, OtherBody, OtherGroup and OtherAttributes name the first difference.
+	OtherPayload
+	OtherBody
+	OtherGroup
+	OtherAttributes
+)
+
+// Collision describes another event with the same key.
+type Collision struct {
+	Reuse Reuse
+
+	// First is the time of the other event's first send.
+	First time.Time
+}
+
+// Attempt is one event of a planned request or of a question to the store.
+type Attempt struct {
+	*Record
+	Follows bool // the previous attempt has the same group
+	First   bool // first attempt of the submission
+	Judgement
+
+	answer store.Verdict
+}
+
+// ErrFull refuses an event if the process tier is full.
+var ErrFull = errors.New("the memory is full")
+
+// LookUp asks the store about events before Identify, in one call and without claims. The
+// kinds are None, Known, Change and Collide, or Wait after an unusable record. LookUp
+// does nothing without a store or after the end of ctx.
+func (m *Memory) LookUp(ctx context.Context, attempts []Attempt) {
+	if m.claims == nil || ctx.Err() != nil {
+		return
+	}
+	m.ask(attempts, func(a *Attempt) bool { return a.claim.Load() != nil },
+		func(k []*store.Claim, v []store.Verdict) { m.claims.LookUp(ctx, k, v) })
+	for i := range attempts {
+		attempts[i].answered()
+	}
+}
+
+// ask asks the store about the selected attempts in one call.
+func (m *Memory) ask(attempts []Attempt, selected func(*Attempt) bool, call func([]*store.Claim, []store.Verdict)) {
+	at := make([]int, 0, len(attempts))
+	claims := make([]*store.Claim, 0, len(attempts))
+	for i := range attempts {
+		if a := &attempts[i]; selected(a) {
+			at, claims = append(at, i), append(claims, a.claim.Load())
+		}
+	}
+	answers := make([]store.Verdict, len(claims))
+	call(claims, answers)
+	for n, i := range at {
+		attempts[i].answer = answers[n]
+	}
+}
+
+// answered converts the store's answer into a judgement. Kind stays None after an
+// indecisive answer.
+func (a *Attempt) answered() {
+	a.Drift = a.answer.Drift
+	switch a.answer.Kind {
+	case store.Duplicate:
+		a.Kind, a.Again = Known, true
+	case store.Wait:
+		a.Kind, a.Delay, a.Err, a.Hopeless = Wait, a.answer.Delay, a.answer.Err, a.answer.Hopeless
+	case store.Other:
+		a.Kind = Change
+	case store.Late:
+		a.Kind = Late
+	case store.Held, store.Refused:
+		a.Kind, a.Err = Refuse, a.answer.Err
+	case store.Conflict:
+		a.Collision.Reuse = OtherPayload
+		var found *idempotency.ConflictError
+		if errors.As(a.answer.Err, &found) {
+			a.Collision.First = found.Created
+		}
+		if a.SendAnyway {
+			a.unclaimed.Store(true)
+		} else {
+			a.Kind = Collide
+		}
+	case store.None, store.Granted, store.Unclaimed:
+	}
+}
+
+// AttributesCollide returns the collision of a stored event sent with different identity
+// attributes, if any.
+func (m *Memory) AttributesCollide(r *Record) (Collision, bool) {
+	v := m.process.Judge(m.process.Recently(), &r.event, &r.ticket)
+	if v.Kind != process.OtherAttributes {
+		return Collision{}, false
+	}
+	return m.collision(v), true
+}
+
+func (m *Memory) collision(v process.Verdict) Collision {
+	c := Collision{First: m.Wall(v.Known.Since)}
+	switch v.Kind {
+	case process.Conflict:
+		c.Reuse = OtherPayload
+	case process.Drift:
+		c.Reuse = OtherBody
+	case process.OtherGroup:
+		c.Reuse = OtherGroup
+	case process.OtherAttributes:
+		c.Reuse = OtherAttributes
+	default:
+		return Collision{}
+	}
+	return c
+}
+
+// Admit judges the events of a planned request, in request order. An attempt with a Kind
+// keeps it. After Go, the event is in doubt. Admit returns the start of the attempts.
+// With a store, Admit takes at most as long as [store.Claimant.Ask]: normally at most
+// twice the store timeout.
+func (m *Memory) Admit(ctx context.Context, attempts []Attempt) (now Instant) {
+	now = m.process.Now()
+	if m.claims != nil {
+		m.claim(ctx, now, attempts)
+		now = m.process.Now()
+	}
+	for i := range attempts {
+		a := &attempts[i]
+		if isBehind(attempts, i) {
+			a.Kind = Behind
+			continue
+		}
+		if a.Kind == None && m.claims != nil {
+			a.answered()
+		}
+		if a.Kind == None {
+			m.begin(now, a)
+		}
+	}
+	return now
+}
+
+// claim claims all events admissible in the process tier, in one write.
+func (m *Memory) claim(ctx context.Context, now Instant, attempts []Attempt) {
+	for i := range attempts {
+		if a := &attempts[i]; a.Kind == None && !isBehind(attempts, i) {
+			m.preclude(now, a)
+		}
+	}
+	m.ask(attempts, func(a *Attempt) bool { return a.Kind == None && !a.unclaimed.Load() },
+		func(k []*store.Claim, v []store.Verdict) { m.claims.Ask(ctx, k, v) })
+}
+
+// isBehind reports whether an earlier event of the group does not start.
+func isBehind(attempts []Attempt, i int) bool {
+	return i > 0 && attempts[i].Follows && attempts[i-1].Kind != Go && attempts[i-1].Kind != None
+}
+
+// preclude judges events refused by the process tier, because these events need no claim.
+// A rebuilt event with different bytes does need a claim: the store may have the original
+// bytes.
+func (m *Memory) preclude(now Instant, a *Attempt) {
+	switch v := m.process.Judge(now, &a.event, &a.ticket); v.Kind {
+	case process.Conflict, process.OtherAttributes:
+		if !a.SendAnyway {
+			a.Kind, a.Collision = Collide, m.collision(v)
+		}
+	case process.LateInDoubt, process.LateStored, process.AlteredBefore, process.Concluded:
+		a.Kind = Late
+	case process.Go, process.Drift, process.OtherGroup, process.Full:
+	}
+}
+
+// begin begins an attempt if the process tier allows it.
+func (m *Memory) begin(now Instant, a *Attempt) {
+	v := m.process.Admit(now, &a.event, &a.ticket)
+	if a.First && !v.Kind.Collides() {
+		a.Again = v.Known.State > process.Clear
+	}
+	if v.Kind.Collides() {
+		if a.Collision = m.collision(v); !a.SendAnyway {
+			a.Kind = Collide
+			return
+		}
+		v = m.process.AdmitAnyway(now, &a.event, &a.ticket)
+	}
+	switch v.Kind {
+	case process.Go:
+		a.Kind = Go
+	case process.LateInDoubt, process.LateStored, process.AlteredBefore, process.Concluded:
+		a.Kind = Late
+	default:
+		a.Kind, a.Err = Refuse, ErrFull
+	}
+}
+
+// MayLeave reports whether the request's claims still cover it. Without a store, the
+// result is true.
+func (m *Memory) MayLeave(r *Record) bool {
+	return m.claims == nil || m.claims.MayLeave(r.claim.Load())
+}

@@ -1,0 +1,161 @@
+package memory
+
+import (
+	"time"
+
+	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
+	"github.com/kansas-frontier-matrix/sqsfifo/internal/attempt"
+	"github.com/kansas-frontier-matrix/sqsfifo/internal/memory/process"
+	"github.com/kansas-frontier-matrix/sqsfifo/internal/memory/store"
+	"github.com/kansas-frontier-matrix/sqsfifo/internal/window"
+)
+
+// State is both tiers' combined knowledge of an event.
+type State uint8
+
+const (
+	// Unknown is the zero value, for a submission that was never judged.
+	Unknown State = iota
+
+	// Clear: no attempt may have stored the event.
+	Clear
+
+	// Unanswered: the store has never answered. An earlier process may have stored the
+	// event.
+	Unanswered
+
+	// InDoubt: an attempt may have stored the event.
+	InDoubt
+
+	// Stored: SQS has the event.
+	Stored
+
+	// Altered: SQS has a different message in place of the event.
+	Altered
+)
+
+// Knowledge is both tiers' combined knowledge of an event in detail.
+type Knowledge struct {
+	State State
+
+	// Before reports that another submission stored the event.
+	Before bool
+
+	// Result and Message come from the store's record of a stored event. Message is nil
+	// if the event was stored with the submission's bytes.
+	Result  idempotency.Result
+	Message *Message
+
+	// Err explains why the store gave no permission to send; otherwise nil.
+	Err error
+
+	// Times of a doubt: by the process's clock, or else by the store's clock.
+	process                        process.Known
+	since, resendBefore, forgotten time.Time
+}
+
+// Fate returns the fate of an event without an answer from SQS.
+func (k *Knowledge) Fate() attempt.Fate {
+	switch k.State {
+	case Altered:
+		return attempt.Altered
+	case Stored:
+		return attempt.Stored
+	case InDoubt, Unanswered:
+		return attempt.InDoubt
+	default:
+		return attempt.NotStored
+	}
+}
+
+// Times returns wall-clock times: the start of the first attempt in doubt, the last start
+// for a resend, and the time at which SQS has certainly forgotten the event. The times of
+// an unanswered event are zero.
+func (m *Memory) Times(k *Knowledge) (since, resendBefore, forgotten time.Time) {
+	if here := &k.process; here.State == process.InDoubt || here.State == process.Altered {
+		return m.Wall(here.Since), m.Wall(here.ResendBefore()), m.Wall(here.Over())
+	}
+	return k.since, k.resendBefore, k.forgotten
+}
+
+// combine merges the knowledge of both tiers. The claim is nil without a store, and also
+// while deferred. The argument altered means an altered last attempt; refused means an
+// event refused for its content. After a refusal, a silent store does not matter.
+func combine(here process.Known, before bool, claim *store.Claim, deferred, unclaimed, altered, refused bool) Knowledge {
+	k := Knowledge{process: here, Before: before}
+	var there store.Known
+	if claim != nil {
+		there = claim.Known()
+		k.Err = there.Err
+	}
+	switch {
+	case altered || here.State == process.Altered:
+		k.State = Altered
+	case here.State == process.Stored || there.State == store.Stored:
+		k.State = Stored
+		if there.State == store.Stored {
+			k.Before, k.Result, k.Message = before || !there.Ours, there.Result, there.Message
+		}
+	case here.State == process.InDoubt:
+		k.State = InDoubt
+	case claim == nil && !deferred || unclaimed || there.State == store.Clear:
+		k.State = Clear
+	case there.State == store.InDoubt:
+		k.State, k.since, k.resendBefore, k.forgotten = InDoubt, there.Since, there.ResendUntil, there.Over
+	case !refused:
+		k.State = Unanswered
+	default:
+		k.State = Clear
+	}
+	return k
+}
+
+// Conclude decides the state of a submission's event and prevents further attempts of the
+// submission. The argument altered means an altered last attempt; refused means an event
+// refused for its content.
+func (m *Memory) Conclude(r *Record, altered, refused bool) *Knowledge {
+	if r.identified {
+		here, before := m.process.Conclude(m.process.Now(), &r.event, &r.ticket)
+		r.knowledge = combine(here, before, r.claim.Load(), r.deferred, r.unclaimed.Load(), altered, refused)
+	}
+	return &r.knowledge
+}
+
+// IsIdle reports whether Conclude found no attempt of the submission under way.
+func (r *Record) IsIdle() bool { return r.ticket.Idle }
+
+// Knowledge returns Conclude's result, or the zero Knowledge before Conclude.
+func (r *Record) Knowledge() *Knowledge { return &r.knowledge }
+
+// Release ends a submission with no attempt under way. It returns the event's knowledge
+// and the end of the doubt. A store without an answer does not count, because the
+// submission made no attempt.
+func (m *Memory) Release(r *Record, altered bool) (k Knowledge, over time.Time) {
+	if !r.identified {
+		return k, over
+	}
+	if r.claim.Load() != nil {
+		m.claims.Release(r.claim.Load())
+	}
+	now := m.process.Now()
+	m.process.Release(now, &r.event, &r.ticket)
+	m.process.Refresh(now, &r.event, &r.ticket)
+	end := r.ticket.Known.Over()
+	if end < now {
+		end = now.Add(window.LastStart) // no doubt here; perhaps altered without Drops
+	}
+	over = time.Now().Add(end.Sub(now))
+	k = combine(r.ticket.Known, false, r.claim.Load(), r.deferred, r.unclaimed.Load(), altered, true)
+	if k.State == InDoubt && k.process.State != process.InDoubt {
+		over = time.Now().Add(time.Until(k.forgotten)) // with a monotonic reading
+	}
+	return k, over
+}
+
+// Refresh looks up a waiting submission's event again, so no doubt begins and ends
+// unseen. Call Refresh once a minute.
+func (m *Memory) Refresh(r *Record) {
+	if r.identified {
+		m.process.Refresh(m.process.Now(), &r.event, &r.ticket)
+	}
+}

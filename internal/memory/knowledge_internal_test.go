@@ -1,0 +1,93 @@
+package memory
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
+	"github.com/kansas-frontier-matrix/sqsfifo/internal/attempt"
+	"github.com/kansas-frontier-matrix/sqsfifo/internal/memory/process"
+	"github.com/kansas-frontier-matrix/sqsfifo/internal/memory/store"
+)
+
+// combine keeps the stronger statement of either tier. Clear requires both tiers to
+// agree.
+func TestCombine(t *testing.T) {
+	policy, err := idempotency.NewPolicy(idempotency.PolicyConfig{TTL: time.Hour, Lease: 30 * time.Second, Window: 5 * time.Minute})
+	require.NoError(t, err)
+	key := idempotency.Key{Scope: "s", Operation: "o", Value: "v"}
+	is := idempotency.FingerprintOf("test/1", []byte("p"))
+	memory := func(s idempotency.Store) *Memory { return New(Options{Store: s, Policy: policy}) }
+
+	claims := map[string]func() *store.Claim{
+		"no store": func() *store.Claim { return nil },
+		"unasked": func() *store.Claim {
+			k, err := memory(new(idempotency.Memory)).claims.Claim(key, is, Message{}, idempotency.Dataset{})
+			require.NoError(t, err)
+			return k
+		},
+		"clear": func() *store.Claim {
+			m, r := memory(new(idempotency.Memory)), &Record{}
+			require.NoError(t, m.Claim(r, key, is, Message{}, idempotency.Dataset{}))
+			m.LookUp(t.Context(), []Attempt{{Record: r}})
+			return r.claim.Load()
+		},
+		"in doubt": func() *store.Claim {
+			s := new(idempotency.Memory)
+			_, err := s.Claim(t.Context(), idempotency.Claim{Key: key, Token: idempotency.NewToken(), Fingerprint: is, Terms: policy.Terms()})
+			require.NoError(t, err)
+			m, r := memory(s), &Record{}
+			require.NoError(t, m.Claim(r, key, is, Message{}, idempotency.Dataset{}))
+			m.LookUp(t.Context(), []Attempt{{Record: r}})
+			return r.claim.Load()
+		},
+		"stored": func() *store.Claim {
+			s := new(idempotency.Memory)
+			out, err := s.Claim(t.Context(), idempotency.Claim{Key: key, Token: idempotency.NewToken(), Fingerprint: is, Terms: policy.Terms()})
+			require.NoError(t, err)
+			require.NoError(t, s.Finish(t.Context(), out.Ref(), idempotency.Completed(idempotency.Result{MessageID: "m"})))
+			m, r := memory(s), &Record{}
+			require.NoError(t, m.Claim(r, key, is, Message{}, idempotency.Dataset{}))
+			m.LookUp(t.Context(), []Attempt{{Record: r}})
+			return r.claim.Load()
+		},
+	}
+	for _, tc := range []struct {
+		there string
+		here  process.State
+		want  State
+	}{
+		{"no store", process.Unknown, Clear},
+		{"no store", process.InDoubt, InDoubt},
+		{"no store", process.Stored, Stored},
+		{"no store", process.Altered, Altered},
+		{"unasked", process.Clear, Unanswered},
+		{"unasked", process.Stored, Stored},
+		{"clear", process.Unknown, Clear},
+		{"clear", process.InDoubt, InDoubt},
+		{"in doubt", process.Clear, InDoubt},
+		{"in doubt", process.Stored, Stored},
+		{"in doubt", process.Altered, Altered},
+		{"stored", process.Unknown, Stored},
+		{"stored", process.InDoubt, Stored},
+		{"stored", process.Altered, Altered},
+	} {
+		k := combine(process.Known{State: tc.here}, false, claims[tc.there](), false, false, false, false)
+		assert.Equal(t, tc.want, k.State, "%s there, %v here", tc.there, tc.here)
+		if tc.there == "stored" && k.State == Stored {
+			assert.True(t, k.Before)
+			assert.Equal(t, "m", k.Result.MessageID)
+		}
+	}
+	k := combine(process.Known{}, false, claims["unasked"](), false, false, false, true)
+	assert.Equal(t, Clear, k.State, "an event that is refused does not depend on a silent store")
+	k = combine(process.Known{}, false, claims["unasked"](), false, true, false, false)
+	assert.Equal(t, Clear, k.State, "an event without a claim does not depend on the store")
+	k = combine(process.Known{}, false, nil, true, false, false, false)
+	assert.Equal(t, Unanswered, k.State, "an event without a claim yet depends on the store")
+	k = combine(process.Known{}, false, nil, false, false, true, false)
+	assert.Equal(t, attempt.Altered, k.Fate())
+}

@@ -1,0 +1,216 @@
+// Package memory decides which events may be sent now and records the outcomes of sent
+// events. It combines two tiers behind one API: package process remembers the last five
+// minutes of this process; package store claims events in an idempotency.Store, which
+// outlives the process.
+//
+// Problem: the tiers share no clock, lifetime or representation, and both must agree
+// before an attempt starts. Without this package, a caller would have to ask the tiers in
+// the right order and merge two answers.
+//
+// Guarantees: [Memory.Admit] returns [Go] only if both tiers allow the attempt. From then
+// on, the attempt is in doubt in both tiers until [Memory.Attempted] has proof.
+// [Memory.Conclude] and [Memory.Admit] exclude each other, so a decided outcome stays
+// true. One pure function combines the knowledge of both tiers.
+//
+// Limits: the limits of both tiers. The package knows neither requests nor message
+// groups.
+//
+// Life of a submission:
+//
+//	m.Claim(&r, key, fingerprint, message, dataset) // with a store
+//	m.LookUp(ctx, attempts)                         // with a store, without a claim
+//	m.Identify(&r, key, group, body, payload, attributes)
+//	m.Admit(ctx, attempts)                          // before each attempt
+//	m.Attempted(ended)                              // after each attempt that may Go
+//	m.Conclude(&r, altered, refused)                // once, without proof of storage
+//	m.Release(&r, altered)                          // when the submission ends
+package memory
+
+import (
+	"context"
+	"sync/atomic"
+	"time"
+
+	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
+	"github.com/kansas-frontier-matrix/sqsfifo/internal/memory/process"
+	"github.com/kansas-frontier-matrix/sqsfifo/internal/memory/store"
+	"github.com/kansas-frontier-matrix/sqsfifo/internal/window"
+)
+
+// Options configures a [Memory]. The zero value means no store and no maximum.
+type Options struct {
+	// AcceptTimes detects duplicates of other processes' messages by the time in a
+	// sequence number.
+	AcceptTimes bool
+
+	// MaxKeys is the maximum number of events in the process tier; 0 means unlimited.
+	MaxKeys int
+
+	// Store may be nil. All fields below have no effect without a store.
+	Store    idempotency.Store
+	Policy   idempotency.Policy
+	FailOpen bool
+	Owner    string    // names the claims' owner across processes; "" means unnamed
+	Began    time.Time // start of this process
+
+	// Note is called after each write to the store, with nil if the store answered. A nil
+	// Note is not called.
+	Note func(error)
+
+	// Hide replaces the texts of store errors. A nil Hide leaves the errors unchanged.
+	Hide func(error) error
+
+	// Recompute returns a stored body's fingerprint, and whether the body has one.
+	Recompute func(body []byte) (idempotency.Fingerprint, bool)
+}
+
+// Memory combines a process tier and an optional store tier. Memory is safe for
+// concurrent use.
+type Memory struct {
+	process *process.Memory
+	claims  *store.Claimant // nil without a store
+}
+
+// New returns an empty memory.
+func New(o Options) *Memory {
+	m := &Memory{process: process.New(process.Options{AcceptTimes: o.AcceptTimes, MaxKeys: o.MaxKeys})}
+	if o.Store != nil {
+		m.claims = store.New(store.Options{
+			Store: o.Store, Policy: o.Policy, Attempt: window.Request, FailOpen: o.FailOpen, Owner: o.Owner, Began: o.Began, Recompute: o.Recompute, Note: o.Note, Hide: o.Hide,
+			Now: func() time.Duration { return time.Duration(m.process.Now()) },
+		})
+	}
+	return m
+}
+
+// Instant is a reading of the memory's clock, including suspensions of the machine.
+type Instant = process.Instant
+
+// Message holds an event's bytes as recorded in the store.
+type Message = store.Message
+
+// StoreStats counts the store tier's claims, endings and errors.
+type StoreStats = store.Stats
+
+// Record is one submission's knowledge of its event. The zero Record is ready for use.
+// Only one goroutine at a time may use a Record, but Conclude may run concurrently with
+// Admit.
+type Record struct {
+	// SendAnyway sends the event in spite of a collision and reports the collision.
+	SendAnyway bool
+
+	event      process.Event
+	ticket     process.Ticket
+	identified bool
+	claim      atomic.Pointer[store.Claim] // nil without a store
+	deferred   bool                        // the claim cannot be prepared yet
+	unclaimed  atomic.Bool                 // sent without a claim despite a store conflict
+	knowledge  Knowledge                   // set by Conclude
+}
+
+// Claim prepares an event's claim in the store. Claim requires a store. The body is not
+// copied and must not change. The error is an [*idempotency.InvalidError].
+func (m *Memory) Claim(r *Record, key idempotency.Key, is idempotency.Fingerprint, sent Message, d idempotency.Dataset) (err error) {
+	claim, err := m.claims.Claim(key, is, sent, d)
+	if err == nil {
+		r.claim.Store(claim)
+	}
+	return err
+}
+
+// DeferClaim records that the submission's claim cannot be prepared yet. Meanwhile, the
+// store counts as silent.
+func (r *Record) DeferClaim() { r.deferred = true }
+
+// HasClaim reports whether the submission has a claim.
+func (r *Record) HasClaim() bool { return r.claim.Load() != nil }
+
+// DropClaim makes the submission's outcome independent of the store.
+func (r *Record) DropClaim() {
+	r.claim.Store(nil)
+	r.deferred = false
+}
+
+// Adopt returns the store's message for the event, after [Change].
+func (r *Record) Adopt() Message { return r.claim.Load().Adopt() }
+
+// Identify sets a submission's message: after LookUp, and again after [Change]. The
+// argument payload is the stable part of the body, unchanged in a rebuilt event;
+// attributes is a digest of all attributes that may carry identity. Identify returns the
+// current instant.
+func (m *Memory) Identify(r *Record, key, group, body, payload string, attributes [32]byte) Instant {
+	if r.identified {
+		m.process.Release(m.process.Now(), &r.event, &r.ticket)
+		r.ticket = process.Ticket{}
+	}
+	r.event = m.process.Event(key, group, body, payload, attributes)
+	r.identified = true
+	now := m.process.Recently()
+	m.process.Refresh(now, &r.event, &r.ticket)
+	return now
+}
+
+// BodyHash returns the body's SHA-256 in hexadecimal, or "" before Identify.
+func (r *Record) BodyHash() string {
+	if !r.identified {
+		return ""
+	}
+	return r.event.BodyHash()
+}
+
+// WasSentHere reports whether this process had sent the event before. Call WasSentHere
+// before the submission's first Admit, because own attempts count as well.
+func (r *Record) WasSentHere() bool { return r.ticket.Known.State > process.Clear }
+
+// WasSentElsewhere reports, before the first attempt, whether the store knows of another
+// submission's attempt.
+func (r *Record) WasSentElsewhere() bool {
+	return r.claim.Load() != nil && r.claim.Load().Known().State >= store.InDoubt
+}
+
+// HasStore reports whether the memory has a store tier.
+func (m *Memory) HasStore() bool { return m.claims != nil }
+
+// Wall returns an instant's wall-clock time according to the clock's current setting.
+func (m *Memory) Wall(i Instant) time.Time { return m.process.Wall(i) }
+
+// Recently returns the current instant. A suspension of the machine a moment ago may be
+// missing.
+func (m *Memory) Recently() Instant { return m.process.Recently() }
+
+// Since returns the duration since an instant. A suspension of the machine a moment ago
+// may be missing.
+func (m *Memory) Since(i Instant) time.Duration { return m.process.Recently().Sub(i) }
+
+// Elapsed is like Since, but includes every suspension of the machine. Elapsed takes
+// about 0.5 µs.
+func (m *Memory) Elapsed(i Instant) time.Duration { return m.process.Now().Sub(i) }
+
+// Len returns the number of events in the process tier. Len visits every event.
+func (m *Memory) Len() int { return m.process.Len(m.process.Now()) }
+
+// Held returns the number of events in the process tier, counted like Options.MaxKeys.
+// Held takes constant time.
+func (m *Memory) Held() int { return m.process.Held() }
+
+// Sweep frees all events forgotten by SQS and reports whether the memory is empty. Call
+// Sweep once a minute.
+func (m *Memory) Sweep() (empty bool) { return m.process.Sweep(m.process.Now()) }
+
+// Close writes the remaining results to the store, until ctx ends and for at most ten
+// seconds, plus one second for a store that ignores its context. It returns the number of
+// results dropped since New and the last reason.
+func (m *Memory) Close(ctx context.Context) (lost int64, err error) {
+	if m.claims == nil {
+		return 0, nil
+	}
+	return m.claims.Close(ctx)
+}
+
+// StoreStats returns the counts of the store tier, zero without a store.
+func (m *Memory) StoreStats() (s StoreStats) {
+	if m.claims == nil {
+		return s
+	}
+	return m.claims.Stats()
+}

@@ -1,0 +1,172 @@
+package process_test
+
+import (
+	"runtime"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/kansas-frontier-matrix/sqsfifo/internal/attempt"
+	"github.com/kansas-frontier-matrix/sqsfifo/internal/memory/process"
+	"github.com/kansas-frontier-matrix/sqsfifo/internal/window"
+)
+
+// stream simulates a producer at a steady rate. Each event has its own group, the worst
+// case; each send is one step later, and each request takes 20 steps.
+type stream struct {
+	*process.Memory
+	clocks *process.Clocks
+	step   time.Duration
+	next   int
+	events [20]process.Event
+	ticket [20]process.Ticket
+	texts  [][3]string // key, message ID, sequence number
+	body   string
+}
+
+func newStream(live, texts int) *stream {
+	s := &stream{clocks: &process.Clocks{}, step: window.Interval / time.Duration(live)}
+	s.Memory = process.NewAt(process.Options{}, s.clocks)
+	for i := range texts {
+		at := process.ClocksStart.Add(time.Duration(i) * s.step)
+		s.texts = append(s.texts, [3]string{"dataset|scene|" + strconv.Itoa(i), "f8d3a1c0-0000-4000-8000-" + strconv.Itoa(i), sequenceAt(at, int64(i%100))})
+	}
+	s.body = string(make([]byte, 400))
+	return s
+}
+
+func (s *stream) send(tb testing.TB) {
+	i := s.next
+	s.next++
+	s.clocks.Awake += s.step
+	now := s.Now()
+	slot := i % len(s.events)
+	ev, t := &s.events[slot], &s.ticket[slot]
+	if i >= len(s.events) {
+		texts := &s.texts[(i-len(s.events))%len(s.texts)]
+		if s.Settle(now, ev, t, process.Result{Fate: attempt.Stored, MessageID: texts[1], Sequence: texts[2]}) {
+			tb.Fatal("a duplicate")
+		}
+		s.Release(now, ev, t)
+	}
+	key := s.texts[i%len(s.texts)][0]
+	*ev = s.Event(key, key, s.body, s.body[100:], [32]byte{})
+	*t = process.Ticket{}
+	s.Refresh(now, ev, t)
+	if v := s.Admit(now, ev, t); v.Kind != process.Go {
+		tb.Fatal(v.Kind)
+	}
+}
+
+func heapInUse() uint64 {
+	runtime.GC()
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return m.HeapAlloc
+}
+
+// One operation covers all memory calls for one event: Event, Refresh, Admit, Settle,
+// Release.
+func BenchmarkSteadyLoad(b *testing.B) {
+	const live = 900_000
+	s := newStream(live, 4*live)
+	before := heapInUse()
+	for range live + live/2 {
+		s.send(b)
+	}
+	used := float64(heapInUse()-before) / live
+	b.ReportAllocs()
+	for b.Loop() {
+		s.send(b)
+	}
+	b.ReportMetric(used, "B/key")
+}
+
+func BenchmarkEvent(b *testing.B) {
+	m := process.New(process.Options{})
+	body := string(make([]byte, 400))
+	b.ReportAllocs()
+	for b.Loop() {
+		m.Event("dataset|scene|1", "group", body, body[100:], [32]byte{})
+	}
+}
+
+func TestNothingIsAllocated(t *testing.T) {
+	if testing.Short() {
+		t.Skip("sends 250,000 events")
+	}
+	const live = 50_000
+	s := newStream(live, 6*live)
+	for range 3 * live {
+		s.send(t)
+	}
+	assert.Zero(t, testing.AllocsPerRun(live, func() { s.send(t) }))
+	assert.Less(t, s.Len(s.Now()), live*11/10)
+
+	s.clocks.Awake += time.Hour
+	for i := range s.events {
+		s.Settle(s.Now(), &s.events[i], &s.ticket[i], refused)
+		s.Release(s.Now(), &s.events[i], &s.ticket[i])
+	}
+	assert.True(t, s.Sweep(s.Now()))
+	texts := s.texts
+	before := heapInUse()
+	s.Memory = process.New(process.Options{})
+	assert.Less(t, int64(before)-int64(heapInUse()), int64(4<<10), "the sweep had given all back")
+	runtime.KeepAlive(texts)
+	runtime.KeepAlive(s)
+}
+
+// Several goroutines can share a memory: of each event's submissions, exactly one is not
+// a duplicate.
+func TestConcurrentUse(t *testing.T) {
+	m := process.New(process.Options{})
+	const events, workers = 200, 8
+	fresh := make([]int, events)
+	var mu sync.Mutex
+	var all sync.WaitGroup
+	for range workers {
+		all.Go(func() {
+			for i := range events {
+				key := strconv.Itoa(i)
+				body := key + strconv.Itoa(i%2)
+				ev := m.Event(key, "g", body, body, [32]byte{})
+				var tk process.Ticket
+				m.Refresh(m.Now(), &ev, &tk)
+				for try := range 3 {
+					if v := m.Admit(m.Now(), &ev, &tk); v.Kind != process.Go {
+						t.Error(v.Kind)
+						return
+					}
+					r := []process.Result{refused, lost, stored(key)}[try]
+					if !m.Settle(m.Now(), &ev, &tk, r) && try == 2 {
+						mu.Lock()
+						fresh[i]++
+						mu.Unlock()
+					}
+				}
+				other := m.Event(key, "g", "other", "other", [32]byte{})
+				if i%3 == 0 && m.AdmitAnyway(m.Now(), &other, &process.Ticket{}).Kind != process.Go {
+					t.Error("not admitted")
+				}
+				m.Release(m.Now(), &ev, &tk)
+				if i%50 == 0 {
+					m.Sweep(m.Now())
+					m.Len(m.Now())
+				}
+				if m.Look(m.Now(), &ev).State != process.Stored {
+					t.Error("forgotten")
+				}
+			}
+		})
+	}
+	all.Wait()
+	for i, n := range fresh {
+		require.Equal(t, 1, n, "event %d", i)
+	}
+}

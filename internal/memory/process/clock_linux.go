@@ -1,0 +1,35 @@
+package process
+
+import (
+	"syscall"
+	"time"
+	"unsafe"
+)
+
+// Clock numbers from linux/time.h. Both clocks count from the boot of the machine;
+// clockMonotonic, the clock of package time, stops during suspensions.
+const (
+	clockMonotonic = 1
+	clockBoottime  = 7
+)
+
+// suspended reads the monotonic clock last: an interruption of this thread between the
+// two readings lowers the result, never raises it.
+func suspended(start, now time.Time) time.Duration {
+	boottime, ok := readClock(clockBoottime)
+	monotonic, both := readClock(clockMonotonic)
+	if !ok || !both {
+		return byWallClock(start, now)
+	}
+	return boottime - monotonic
+}
+
+// readClock makes the system call without notifying the Go scheduler: the call takes 0.2
+// µs and never blocks.
+func readClock(id uintptr) (time.Duration, bool) {
+	var at syscall.Timespec
+	// #nosec G103 -- the kernel fills in a struct of its own layout, which lives on this
+	// stack until the call returns.
+	_, _, errno := syscall.RawSyscall(syscall.SYS_CLOCK_GETTIME, id, uintptr(unsafe.Pointer(&at)), 0)
+	return time.Duration(at.Nano()), errno == 0
+}

@@ -1,0 +1,186 @@
+package process_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/kansas-frontier-matrix/sqsfifo/internal/memory/process"
+)
+
+func TestCollisions(t *testing.T) {
+	r := newRig(t, process.Options{})
+	first := r.submitWith("k", "g", "payload/1", "north")
+	since := r.pass(time.Second)
+	first.goes()
+	for _, state := range []process.Result{refused, lost, stored("m1")} {
+		if first.state() != process.InDoubt || !first.look().UnderWay {
+			first.goes()
+			since = first.look().Since
+		}
+		first.settle(state)
+		for _, tc := range []struct {
+			want                         process.Kind
+			key, group, body, attributes string
+		}{
+			{process.Go, "k2", "g", "payload/1", "north"},
+			{process.Conflict, "k", "g", "other/1", "north"},
+			{process.Drift, "k", "g", "payload/2", "north"},
+			{process.Drift, "k", "g2", "payload/2", "north"},
+			{process.OtherGroup, "k", "g2", "payload/1", "north"},
+			{process.OtherGroup, "k", "g2", "payload/1", "south"},
+			{process.OtherAttributes, "k", "g", "payload/1", "south"},
+		} {
+			s := r.submitWith(tc.key, tc.group, tc.body, tc.attributes)
+			v := s.admit()
+			assert.Equal(t, tc.want.String(), v.Kind.String())
+			assert.Equal(t, tc.want != process.Go, v.Kind.Collides())
+			if v.Kind.Collides() {
+				assert.Equal(t, since, v.Known.Since, "when the first was sent")
+				assert.Equal(t, first.look(), v.Known)
+				assert.Zero(t, s.state(), "nothing is known of this event")
+				assert.False(t, s.settle(stored("m2")), "there was no attempt")
+				s.release()
+			} else {
+				s.settle(refused)
+				s.release()
+			}
+		}
+	}
+	r.until(first.look().Over() - 1)
+	other := r.submit("k", "g", "other")
+	assert.Equal(t, process.Conflict, other.admit().Kind)
+	r.pass(1)
+	assert.Equal(t, process.Conflict, other.admit().Kind, "what is submitted inside the interval is judged inside it")
+	assert.Equal(t, process.Go, r.submit("k", "g", "other").admit().Kind)
+}
+
+// A doubt is reported even after another event took the dedupe key.
+func TestDoubtComesBeforeCollision(t *testing.T) {
+	r := newRig(t, process.Options{})
+	s := r.submit("k", "g", "b")
+	s.try(lost)
+	r.pass(time.Hour)
+	r.submit("k", "g", "other").try(stored("m1"))
+	assert.Equal(t, process.LateInDoubt, s.admit().Kind)
+	assert.Equal(t, process.LateInDoubt, s.anyway().Kind)
+}
+
+func TestAdmitAnyway(t *testing.T) {
+	r := newRig(t, process.Options{})
+	first := r.submitWith("k", "g", "b", "north")
+	first.try(stored("m1"))
+	known := first.look()
+
+	r.pass(time.Second)
+	south := r.submitWith("k", "g", "b", "south")
+	require.Equal(t, process.OtherAttributes, south.admit().Kind)
+	assert.Equal(t, process.Verdict{Kind: process.Go}, south.anyway())
+	assert.True(t, south.settle(stored("m1")), "SQS took it for the first")
+	assert.Equal(t, process.Stored, south.state())
+	assert.Greater(t, south.look().Since, known.Since)
+
+	other := r.submitWith("k", "g", "other", "north")
+	require.Equal(t, process.Conflict, other.admit().Kind)
+	assert.Equal(t, process.Verdict{Kind: process.Go}, other.anyway())
+	assert.Equal(t, process.InDoubt, other.state())
+	r.pass(time.Second)
+	assert.False(t, other.settle(stored("m2")))
+
+	assert.Equal(t, known, first.look(), "the first one's record is untouched")
+	assert.Equal(t, 3, r.Len(r.Now()))
+	for body, id := range map[string]string{"b": "m1", "other": "m2"} {
+		again := r.submitWith("k", "g", body, "north")
+		assert.Equal(t, process.Stored, again.goes().Known.State)
+		assert.True(t, again.settle(stored(id)))
+		assert.Equal(t, process.Go, again.anyway().Kind)
+		assert.True(t, again.settle(stored(id)))
+	}
+	assert.Equal(t, 3, r.Len(r.Now()))
+	assert.Equal(t, process.Conflict, r.submit("k", "g", "third").admit().Kind)
+
+	// The separate record outlives the first record.
+	r.until(known.Over())
+	assert.Zero(t, first.look())
+	assert.Equal(t, process.Stored, other.state())
+	assert.Equal(t, process.LateStored, r.submitWith("k", "g", "other", "north").admit().Kind)
+	r.pass(time.Hour)
+	assert.True(t, r.Sweep(r.Now()))
+	assert.Zero(t, other.look())
+}
+
+// Two messages share a request: SQS answers both with the first message's ID.
+func TestAdmitAnywayInOneRequest(t *testing.T) {
+	r := newRig(t, process.Options{})
+	north, south := r.submitWith("k", "g", "b", "north"), r.submitWith("k", "g", "b", "south")
+	north.goes()
+	require.Equal(t, process.Go, south.anyway().Kind)
+	assert.False(t, north.settle(stored("m1")))
+	assert.True(t, south.settle(stored("m1")))
+
+	// The memory forgets the first event before SQS answers its request. The event's ticket
+	// still has the message ID.
+	north = r.submitWith("k2", "g", "b", "north")
+	north.try(stored("m2"))
+	r.until(north.look().ResendBefore())
+	south = r.submitWith("k2", "g", "b", "south")
+	require.Equal(t, process.Go, south.anyway().Kind)
+	r.until(north.look().Over())
+	require.Zero(t, north.look())
+	assert.True(t, south.settle(stored("m2")))
+}
+
+func TestAltered(t *testing.T) {
+	r := newRig(t, process.Options{})
+	s := r.submitWith("k", "g", "b", "north")
+	since := r.Now()
+	s.goes()
+	end := r.pass(time.Second)
+	assert.False(t, s.settle(altered))
+	assert.Equal(t, process.Altered, s.state())
+	again := r.submitWith("k", "g", "b", "north")
+	for _, v := range []process.Verdict{s.admit(), again.admit(), again.anyway()} {
+		assert.Equal(t, process.AlteredBefore, v.Kind)
+		assert.Equal(t, since, v.Known.Since)
+		assert.Equal(t, end.Add(span), v.Known.Over(), "until when")
+	}
+	south := r.submitWith("k", "g", "b", "south")
+	assert.Equal(t, process.OtherAttributes, south.admit().Kind)
+	assert.Equal(t, process.AlteredBefore, south.anyway().Kind, "SQS looks at the body alone")
+	assert.Equal(t, process.Go, r.submit("k", "g", "other").anyway().Kind)
+	r.until(end.Add(span) - 1)
+	assert.Equal(t, process.AlteredBefore, again.admit().Kind)
+	r.pass(1)
+	again.goes()
+	again.settle(stored("m1"))
+	known := again.look()
+	again.goes()
+	again.settle(altered)
+	assert.Equal(t, known, again.look(), "SQS has the event from an earlier send")
+
+	// The event is not stored: another attempt may start.
+	s = r.submit("k2", "g", "b")
+	s.try(alteredOther)
+	assert.Equal(t, process.Clear, s.state())
+	s.try(lost)
+	known = s.look()
+	s.try(alteredOther)
+	assert.Equal(t, known, s.look())
+	since = known.Since
+	s.try(altered)
+	assert.Equal(t, process.Altered, s.state())
+	assert.Equal(t, since, s.look().Since)
+}
+
+// A confirmed copy replaces an altered copy.
+func TestStoredAfterAltered(t *testing.T) {
+	r := newRig(t, process.Options{})
+	a, b := r.submit("k", "g", "b"), r.submit("k", "g", "b")
+	a.goes()
+	b.goes()
+	a.settle(altered)
+	b.settle(stored("m1"))
+	assert.Equal(t, process.Stored, b.state())
+}

@@ -1,0 +1,217 @@
+package process_test
+
+import (
+	"math/big"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+
+	"github.com/kansas-frontier-matrix/sqsfifo/internal/memory/process"
+	"github.com/kansas-frontier-matrix/sqsfifo/internal/window"
+)
+
+func TestDuplicateByMessageID(t *testing.T) {
+	r := newRig(t, process.Options{})
+	s := r.submit("k", "g", "b")
+	assert.False(t, s.try(lost))
+	assert.False(t, s.try(stored("m1")), "its first attempt was stored")
+	known := s.look()
+	s = r.submit("k", "g", "b")
+	assert.True(t, s.try(stored("m1")))
+	assert.Equal(t, known, s.look(), "a duplicate does not restart the interval (F-020)")
+
+	// After a purge of the queue, SQS stores a new message.
+	since := r.Now()
+	s = r.submit("k", "g", "b")
+	assert.False(t, s.try(stored("m2")))
+	assert.Equal(t, since, s.look().Since)
+	assert.Equal(t, r.Now().Add(span), s.look().Over())
+
+	// During the attempt, the memory forgets the event and the ticket does not.
+	r.until(s.look().ResendBefore())
+	s = r.submit("k", "g", "b")
+	s.goes()
+	r.pass(time.Hour)
+	assert.True(t, s.settle(stored("m2")))
+	assert.Equal(t, process.Stored, s.state())
+
+	assert.False(t, r.submit("k2", "g", "b").try(stored("m2")), "of another event")
+
+	// A missing message ID proves nothing.
+	s = r.submit("k3", "g", "b")
+	assert.False(t, s.try(stored("")))
+	assert.Equal(t, process.InDoubt, s.state())
+	assert.False(t, s.try(stored("")))
+}
+
+// Another event takes the event's place during the attempt and keeps its own record.
+func TestLostPlace(t *testing.T) {
+	r := newRig(t, process.Options{})
+	s := r.submit("k", "g", "b")
+	s.try(stored("m1"))
+	s = r.submit("k", "g", "b")
+	s.goes()
+	r.clocks.Asleep += time.Hour
+	other := r.submit("k", "g", "other")
+	other.try(stored("m2"))
+	known := other.look()
+	s.settle(stored("m3"))
+	assert.Equal(t, known, other.look())
+	assert.Equal(t, process.Stored, s.state())
+}
+
+// An attempt ends without proof after the end of the known interval. The attempt keeps
+// the interval of its admission, the stored event's interval, despite any later attempts.
+func TestLateEndWithoutProof(t *testing.T) {
+	for _, meanwhile := range []string{"nothing", "clear", "under way", "in doubt", "stored", "altered"} {
+		r := newRig(t, process.Options{})
+		first := r.Now()
+		r.submit("k", "g", "b").try(stored("m1"))
+		s, other := r.submit("k", "g", "b"), r.submit("k", "g", "b")
+		r.pass(time.Second)
+		s.goes()
+		r.clocks.Asleep += time.Hour
+		other.tk = process.Ticket{}
+		since := r.Now()
+		if meanwhile != "nothing" {
+			other.goes()
+			r.pass(time.Second)
+		}
+		switch meanwhile {
+		case "clear":
+			other.settle(refused)
+		case "in doubt":
+			other.settle(lost)
+		case "stored":
+			other.settle(stored("m2"))
+		case "altered":
+			other.settle(altered)
+		}
+		end := r.pass(time.Second)
+		before := s.look()
+		s.settle(lost)
+		k := s.look()
+		switch meanwhile {
+		case "nothing", "clear":
+			assert.Equal(t, process.Stored, k.State, meanwhile)
+			assert.Equal(t, first, k.Since, "the interval by which the attempt was judged")
+			assert.Equal(t, end.Add(span), k.Over())
+		case "in doubt":
+			assert.Equal(t, process.Stored, k.State)
+			assert.Equal(t, first, k.Since)
+			assert.Equal(t, since.Add(window.Request+span), k.Over(), "the other may arrive later than this one")
+		case "under way":
+			assert.True(t, k.UnderWay)
+			r.pass(time.Second)
+			other.settle(refused)
+			assert.Equal(t, process.InDoubt, s.state(), "the late one may be stored")
+			assert.Equal(t, r.Now().Add(window.Request+span), s.look().Over())
+		case "stored":
+			assert.Equal(t, before.Since, k.Since)
+			assert.Equal(t, end.Add(span), k.Over(), "the late attempt may be the last one that SQS stored")
+		default:
+			assert.Equal(t, before, k, meanwhile)
+		}
+		if want, ok := map[string]process.Kind{"nothing": process.LateStored, "clear": process.LateStored, "in doubt": process.LateStored}[meanwhile]; ok {
+			assert.Equal(t, want, s.admit().Kind, "no attempt begins outside of the interval of the stored event")
+		}
+	}
+}
+
+// A record does not count attempts of an earlier interval.
+func TestAttemptOfAnEarlierInterval(t *testing.T) {
+	r := newRig(t, process.Options{})
+	a, b, c := r.submit("k", "g", "b"), r.submit("k", "g", "b"), r.submit("k", "g", "b")
+	a.goes()
+	b.goes()
+	a.settle(altered)
+	r.clocks.Asleep += time.Hour
+	c.goes()
+	b.settle(refused)
+	assert.True(t, c.look().UnderWay)
+	c.settle(refused)
+	assert.Equal(t, process.Clear, c.state())
+}
+
+func sequenceAt(at time.Time, n int64) string {
+	number := new(big.Int).Lsh(big.NewInt(1), 64)
+	return number.Add(number, big.NewInt(at.UnixMilli()*256_000+n)).String()
+}
+
+func TestDuplicateByWatermark(t *testing.T) {
+	at := process.ClocksStart
+	number := func(d time.Duration, n int64) string { return sequenceAt(at.Add(d), n) }
+	for _, tc := range []struct {
+		name, mark, answer string
+		want               bool
+	}{
+		{"below", number(0, 7), number(0, 6), true},
+		{"equal", number(0, 7), number(0, 7), true},
+		{"above", number(0, 7), number(0, 8), false},
+		{"just less than an interval and the slack", number(305*time.Second, -1), number(0, 0), true},
+		{"an interval and the slack", number(305*time.Second, 0), number(0, 0), false},
+		{"numbers that started again", number(0, 0), "18446744073709551617", false},
+		{"an emulator's counter", "5", "4", false},
+		{"an emulator's padded counter", "00000000000000000005", "00000000000000000004", false},
+		{"the mark has another form", "18446744073709551615", number(0, 0), false},
+		{"the answer has another form", number(0, 0), "18446744073709551615", false},
+		{"more than that form", "36893488147419103241", "36893488147419103240", false},
+		{"the greatest", "36893488147419103231", "36893488147419103230", true},
+		{"not a number", number(0, 500), number(0, 6)[:19] + "a", false},
+		{"none", number(0, 7), "", false},
+		{"none before", "", number(0, 7), false},
+	} {
+		r := newRig(t, process.Options{})
+		s := r.submit("k", "g", "b")
+		r.submit("k1", "g", "b1").try(stored("m1", tc.mark))
+		elsewhere := r.submit("k2", "g2", "b2")
+		assert.False(t, elsewhere.try(stored("m2", tc.answer)), "another group")
+		assert.Equal(t, tc.want, s.try(stored("m", tc.answer)), tc.name)
+	}
+
+	// Only the highest number from before the first attempt counts.
+	r := newRig(t, process.Options{})
+	r.submit("k1", "g", "b1").try(stored("m1", number(0, 9)))
+	r.submit("k2", "g", "b2").try(stored("m2", number(0, 5)))
+	assert.True(t, r.submit("k3", "g", "b3").try(stored("m3", number(0, 9))))
+	s := r.submit("k4", "g", "b4")
+	s.try(lost)
+	r.submit("k5", "g", "b5").try(stored("m5", number(0, 20)))
+	assert.False(t, s.try(stored("m4", number(0, 15))), "its first attempt was stored")
+	s = r.submit("k6", "g", "b6")
+	s.goes()
+	r.submit("k7", "g", "b7").try(stored("m7", number(0, 30)))
+	assert.False(t, s.settle(stored("m6", number(0, 25))), "they were under way at once")
+}
+
+func TestDuplicateByAcceptTime(t *testing.T) {
+	for _, tc := range []struct {
+		name string
+		at   time.Duration // relative to the first attempt
+		want bool
+	}{
+		{"just before the slack of clocks", -window.Slack - time.Millisecond, true},
+		{"within the slack of clocks", -window.Slack, false},
+		{"at once", 0, false},
+		{"later", time.Hour, false},
+		{"the oldest", -span + time.Minute + time.Millisecond, true},
+		{"before the interval", -span + time.Minute, false},
+	} {
+		for _, trust := range []bool{true, false} {
+			for _, step := range []time.Duration{0, time.Hour} {
+				r := newRig(t, process.Options{AcceptTimes: trust})
+				r.pass(time.Hour)
+				s := r.submit("k", "g", "b")
+				s.try(lost)
+				r.pass(time.Minute - time.Second)
+				s.goes()
+				r.clocks.Step = step
+				answer := sequenceAt(process.ClocksStart.Add(time.Hour+step+tc.at), 0)
+				assert.Equal(t, trust && tc.want, s.settle(stored("m", answer)), tc.name)
+			}
+		}
+	}
+	r := newRig(t, process.Options{AcceptTimes: true})
+	assert.False(t, r.submit("k", "g", "b").try(stored("m", "17")))
+}

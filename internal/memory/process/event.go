@@ -1,0 +1,96 @@
+package process
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"hash/maphash"
+	"unsafe"
+
+	"github.com/kansas-frontier-matrix/sqsfifo/internal/window"
+)
+
+// Event holds a message's deduplication data. [Memory.Event] computes an Event once per
+// message, for any number of submissions and attempts. Use an Event with its own memory
+// only, and in one goroutine at a time.
+type Event struct {
+	dedupeKey string
+	body      [sha256.Size]byte
+	is        fingerprint
+	group     uint64     // hash, never zero
+	key       window.Key // record key
+
+	at window.Place // of key at its last lookup; guarded by Memory.mu
+}
+
+// fingerprint is a record's digest of a message.
+type fingerprint struct {
+	// same covers body and group: the start of the body's SHA-256, XORed with a hash of
+	// the group under a secret seed. Twelve bytes are enough to keep events with one
+	// dedupe key distinct.
+	same [12]byte
+
+	// attributes is a digest of the identity attributes: all attributes that may carry
+	// identity.
+	attributes uint32
+
+	// body and payload classify differences between two events with one dedupe key. body
+	// also decides whether another event's altered record blocks this event.
+	body, payload uint32
+}
+
+// Event returns the Event of a message. The argument payload is the stable part of the
+// body: rebuilding the event from an unstable source leaves payload unchanged. The
+// argument attributes is a digest of all attributes that may carry identity.
+func (m *Memory) Event(dedupeKey, group, body, payload string, attributes [32]byte) Event {
+	// #nosec G103 -- no copy of the body; Sum256 does not write to it.
+	sum := sha256.Sum256(unsafe.Slice(unsafe.StringData(body), len(body)))
+	of := maphash.String(m.seed, group)
+	same := [12]byte(sum[:])
+	binary.BigEndian.PutUint64(same[:], binary.BigEndian.Uint64(same[:])^of)
+	return Event{
+		dedupeKey: dedupeKey,
+		body:      sum,
+		is: fingerprint{
+			same:       same,
+			attributes: binary.BigEndian.Uint32(attributes[:]),
+			body:       binary.BigEndian.Uint32(sum[:]),
+			payload:    uint32(maphash.String(m.seed, payload)),
+		},
+		group: max(of, 1),
+		key:   m.sent.Key("", dedupeKey),
+	}
+}
+
+// BodyHash returns the body's SHA-256 in lowercase hex. SQS uses this hash as the
+// content-based deduplication ID (F-011).
+func (e *Event) BodyHash() string {
+	var text [2 * sha256.Size]byte
+	hex.Encode(text[:], e.body[:])
+	return string(text[:])
+}
+
+// separateKey returns the key of a separate record, for an event sent in spite of a
+// collision. The key combines dedupe key and fingerprint; ordinary record keys have an
+// empty string in place of the fingerprint. Separate records are rare.
+func (m *Memory) separateKey(e *Event) window.Key {
+	var of [16]byte
+	copy(of[:], e.is.same[:])
+	binary.BigEndian.PutUint32(of[12:], e.is.attributes)
+	return m.sent.Key(string(of[:]), e.dedupeKey)
+}
+
+// collision classifies the difference between an event and first, the record of its
+// dedupe key.
+func (f fingerprint) collision(first fingerprint) Kind {
+	switch {
+	case f.same == first.same:
+		return OtherAttributes
+	case f.body == first.body:
+		return OtherGroup
+	case f.payload == first.payload:
+		return Drift
+	default:
+		return Conflict
+	}
+}

@@ -1,0 +1,152 @@
+package process
+
+import "github.com/kansas-frontier-matrix/sqsfifo/internal/window"
+
+// memorySpan is the time until SQS has certainly forgotten a message.
+const memorySpan = window.Interval + window.Slack
+
+// State is this process's knowledge of an event.
+type State uint8
+
+const (
+	// Unknown: this process has not sent the event, or SQS has certainly forgotten it.
+	Unknown State = iota
+
+	// Clear: a submission is trying to send the event, and SQS has refused every attempt
+	// so far. SQS stored nothing.
+	Clear
+
+	// InDoubt: a request with the event is under way, or an earlier request ended without
+	// proof. SQS may have stored the event.
+	InDoubt
+
+	// Stored: SQS confirmed the event.
+	Stored
+
+	// Altered: SQS stored a different message instead and would drop the event as a
+	// duplicate.
+	Altered
+)
+
+// String returns the state in lowercase, words separated by spaces.
+func (s State) String() string {
+	switch s {
+	case Clear:
+		return "clear"
+	case InDoubt:
+		return "in doubt"
+	case Stored:
+		return "stored"
+	case Altered:
+		return "altered"
+	default:
+		return "unknown"
+	}
+}
+
+// Known is a snapshot of this process's knowledge of an event. The zero value is Unknown.
+type Known struct {
+	State State
+
+	// UnderWay reports a request under way with the event. UnderWay is false except with
+	// State InDoubt.
+	UnderWay bool
+
+	// Since is the start of an attempt: with InDoubt, the first ambiguous attempt; with
+	// Stored or Altered, the first attempt possibly stored by SQS; with Clear, the last
+	// attempt. Since is zero with Unknown.
+	Since Instant
+
+	over Instant
+}
+
+// ResendBefore returns the last instant for starting another attempt that SQS will
+// certainly recognise as the same event. The result is meaningful with State InDoubt or
+// Stored.
+func (k Known) ResendBefore() Instant { return k.Since.Add(window.LastStart) }
+
+// Over returns the first instant at which SQS has certainly forgotten the event and would
+// store a resend as a new event. During a request, Over is an estimate: the request may
+// still take window.Request. Over is zero with State Unknown or Clear.
+func (k Known) Over() Instant { return k.over }
+
+// Kind is the kind of a [Verdict].
+type Kind uint8
+
+const (
+	// Go: the attempt may start now. A Settle call must follow.
+	Go Kind = iota + 1
+
+	// LateInDoubt: SQS may have stored the event, and an attempt now might reach SQS
+	// after SQS has forgotten it. Verdict.Known describes the remaining doubt.
+	LateInDoubt
+
+	// LateStored: like LateInDoubt, for a certainly stored event. The submission is a
+	// duplicate; no question to SQS is necessary.
+	LateStored
+
+	// Conflict: another event with a different payload has the dedupe key.
+	Conflict
+
+	// Drift: an event with the same payload and a different body has the dedupe key.
+	Drift
+
+	// OtherGroup: an event with the same body and a different message group has the
+	// dedupe key.
+	OtherGroup
+
+	// OtherAttributes: this event was sent with different attributes that may carry
+	// identity.
+	OtherAttributes
+
+	// AlteredBefore: SQS stored a different message instead and would drop the event
+	// until Known.Over.
+	AlteredBefore
+
+	// Concluded: Conclude has already decided the submission's outcome.
+	Concluded
+
+	// Full: the memory holds Options.MaxKeys records, or its maximum capacity.
+	Full
+)
+
+// String returns the kind in lowercase, words separated by spaces.
+func (k Kind) String() string {
+	switch k {
+	case Go:
+		return "go"
+	case LateInDoubt:
+		return "late, in doubt"
+	case LateStored:
+		return "late, stored"
+	case Conflict:
+		return "conflict"
+	case Drift:
+		return "drift"
+	case OtherGroup:
+		return "other group"
+	case OtherAttributes:
+		return "other attributes"
+	case AlteredBefore:
+		return "altered before"
+	case Concluded:
+		return "concluded"
+	case Full:
+		return "full"
+	default:
+		return "no verdict"
+	}
+}
+
+// Collides reports whether another message uses the dedupe key: Conflict, Drift,
+// OtherGroup or OtherAttributes.
+func (k Kind) Collides() bool { return k >= Conflict && k <= OtherAttributes }
+
+// Verdict is Admit's answer. The zero value admits nothing.
+type Verdict struct {
+	Kind Kind
+
+	// Known describes the event before this attempt. If Kind.Collides, Known describes
+	// the other message, and Known.Since is the time of its first send.
+	Known Known
+}

@@ -1,0 +1,286 @@
+package process_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/kansas-frontier-matrix/sqsfifo/internal/attempt"
+	"github.com/kansas-frontier-matrix/sqsfifo/internal/memory/process"
+	"github.com/kansas-frontier-matrix/sqsfifo/internal/window"
+)
+
+const span = window.Interval + window.Slack
+
+// rig combines a memory and its simulated clocks.
+type rig struct {
+	*process.Memory
+	t      *testing.T
+	clocks *process.Clocks
+}
+
+func newRig(t *testing.T, o process.Options) *rig {
+	c := &process.Clocks{}
+	return &rig{process.NewAt(o, c), t, c}
+}
+
+func (r *rig) pass(d time.Duration) process.Instant {
+	r.clocks.Awake += d
+	return r.Now()
+}
+
+// until moves the clocks forward to i.
+func (r *rig) until(i process.Instant) {
+	r.t.Helper()
+	require.GreaterOrEqual(r.t, i.Sub(r.Now()), time.Duration(0))
+	r.pass(i.Sub(r.Now()))
+}
+
+// submission combines an event, its ticket and the memory.
+type submission struct {
+	*rig
+	ev process.Event
+	tk process.Ticket
+}
+
+func (r *rig) submit(key, group, body string) *submission {
+	return r.submitWith(key, group, body, "")
+}
+
+// submitWith submits an event. The payload is the body's part before "/".
+func (r *rig) submitWith(key, group, body, attributes string) *submission {
+	var sum [32]byte
+	copy(sum[:], attributes)
+	payload, _, _ := strings.Cut(body, "/")
+	s := &submission{rig: r, ev: r.Event(key, group, body, payload, sum)}
+	s.Refresh(r.Now(), &s.ev, &s.tk)
+	return s
+}
+
+func (s *submission) admit() process.Verdict { return s.Admit(s.Now(), &s.ev, &s.tk) }
+
+func (s *submission) anyway() process.Verdict { return s.AdmitAnyway(s.Now(), &s.ev, &s.tk) }
+
+func (s *submission) look() process.Known { return s.Look(s.Now(), &s.ev) }
+
+func (s *submission) release() { s.Release(s.Now(), &s.ev, &s.tk) }
+
+func (s *submission) refresh() { s.Refresh(s.Now(), &s.ev, &s.tk) }
+
+func (s *submission) settle(r process.Result) bool { return s.Settle(s.Now(), &s.ev, &s.tk, r) }
+
+func (s *submission) goes() process.Verdict {
+	s.t.Helper()
+	v := s.admit()
+	require.Equal(s.t, process.Go.String(), v.Kind.String())
+	return v
+}
+
+func stored(id string, sequence ...string) process.Result {
+	return process.Result{Fate: attempt.Stored, MessageID: id, Sequence: strings.Join(sequence, "")}
+}
+
+var (
+	lost         = process.Result{Fate: attempt.InDoubt}
+	refused      = process.Result{Fate: attempt.NotStored}
+	altered      = process.Result{Fate: attempt.Altered, Drops: true}
+	alteredOther = process.Result{Fate: attempt.Altered}
+)
+
+// try makes one attempt, with a duration of one second.
+func (s *submission) try(r process.Result) (duplicate bool) {
+	s.t.Helper()
+	s.goes()
+	s.pass(time.Second)
+	return s.settle(r)
+}
+
+func (s *submission) state() process.State { return s.look().State }
+
+func TestHorizonLeavesTimeForOneAttempt(t *testing.T) {
+	assert.Equal(t, 275*time.Second, window.LastStart)
+	assert.Equal(t, window.Interval, window.LastStart+window.Request+window.Slack)
+}
+
+func TestStatesOfAnEvent(t *testing.T) {
+	r := newRig(t, process.Options{})
+	s := r.submit("k", "g", "b")
+	assert.Zero(t, s.look())
+
+	t0 := r.pass(time.Second)
+	v := s.goes()
+	assert.Zero(t, v.Known, "what was known before")
+	k := s.look()
+	assert.Equal(t, process.InDoubt, k.State)
+	assert.True(t, k.UnderWay)
+	assert.Equal(t, t0, k.Since)
+	assert.Equal(t, t0.Add(window.LastStart), k.ResendBefore())
+	assert.Equal(t, t0.Add(window.Request+span), k.Over(), "an estimate")
+
+	r.pass(time.Second)
+	s.settle(refused)
+	assert.Equal(t, process.Clear, s.state())
+	assert.Zero(t, s.look().Over())
+
+	t1 := r.pass(time.Second)
+	s.goes()
+	assert.Equal(t, t1, s.look().Since, "the doubt begins with this attempt")
+	r.pass(time.Second)
+	s.settle(lost)
+	end := t1.Add(window.Request) // latest arrival at SQS
+	k = s.look()
+	assert.Equal(t, process.InDoubt, k.State)
+	assert.False(t, k.UnderWay)
+	assert.Equal(t, t1, k.Since)
+	assert.Equal(t, end.Add(span), k.Over())
+	assert.Equal(t, k, s.tk.Known)
+
+	r.pass(time.Second)
+	s.goes()
+	assert.True(t, s.look().UnderWay)
+	assert.Equal(t, t1, s.look().Since, "the first ambiguous attempt counts")
+	r.pass(time.Second)
+	s.settle(refused)
+	assert.Equal(t, k, s.look(), "a refusal proves nothing about the attempt before it")
+
+	r.pass(time.Second)
+	s.goes()
+	end = r.pass(time.Second)
+	assert.False(t, s.settle(stored("m1")))
+	k = s.look()
+	assert.Equal(t, process.Stored, k.State)
+	assert.Equal(t, t1, k.Since)
+	assert.Equal(t, end.Add(span), k.Over())
+	s.release()
+	assert.Equal(t, k, s.look())
+}
+
+// Both limits are exact to the nanosecond: the last start of an attempt, and the first
+// instant at which SQS has certainly forgotten.
+func TestAttemptsOfOneInterval(t *testing.T) {
+	for _, tc := range []struct {
+		result process.Result
+		late   process.Kind
+	}{{lost, process.LateInDoubt}, {stored("m1"), process.LateStored}} {
+		r := newRig(t, process.Options{})
+		s := r.submit("k", "g", "b")
+		since := r.Now()
+		s.try(tc.result)
+		known := s.look()
+
+		r.until(known.ResendBefore())
+		assert.Equal(t, since.Add(window.LastStart), r.Now())
+		again := r.submit("k", "g", "b")
+		assert.Equal(t, known, again.goes().Known)
+		again.settle(refused)
+		assert.Equal(t, known, again.look())
+
+		r.pass(1)
+		inside := r.submit("k", "g", "b")
+		for _, s := range []*submission{s, again, inside} {
+			assert.Equal(t, process.Verdict{Kind: tc.late, Known: known}, s.admit())
+		}
+		r.until(known.Over() - 1)
+		last := r.submit("k", "g", "b")
+		assert.Equal(t, tc.late, last.admit().Kind)
+		r.pass(1)
+		assert.Zero(t, s.look(), "SQS has surely forgotten it")
+		for _, s := range []*submission{s, again, inside, last} {
+			assert.Equal(t, process.Verdict{Kind: tc.late, Known: known}, s.admit(), "it was submitted inside the interval")
+		}
+		assert.Zero(t, r.submit("k", "g", "b").goes().Known, "it is submitted after the interval")
+		for _, s := range []*submission{s, again, inside, last} {
+			assert.Equal(t, process.Verdict{Kind: tc.late, Known: known}, s.admit(), "another interval changes nothing")
+		}
+	}
+}
+
+func TestReleaseFreesWhatIsClear(t *testing.T) {
+	r := newRig(t, process.Options{})
+	for _, tc := range []struct {
+		result process.Result
+		want   process.State
+	}{{refused, process.Unknown}, {alteredOther, process.Unknown}, {lost, process.InDoubt}, {stored("m"), process.Stored}, {altered, process.Altered}} {
+		s := r.submit("k"+tc.want.String(), "g", "b")
+		s.try(tc.result)
+		s.release()
+		assert.Equal(t, tc.want, s.state())
+	}
+	never := r.submit("k", "g", "b")
+	never.release()
+	opened := r.submit("k", "g", "b")
+	opened.try(refused)
+	never.release()
+	assert.Equal(t, process.Clear, opened.state(), "it is another submission's")
+	opened.release()
+	opened.release()
+	require.Zero(t, opened.state())
+	other := r.submit("k", "g", "other")
+	other.try(refused)
+	opened.release()
+	assert.Equal(t, process.Clear, other.state())
+}
+
+func TestFullMemoryRefuses(t *testing.T) {
+	r := newRig(t, process.Options{MaxKeys: 2})
+	a, b, c := r.submit("a", "g", "a"), r.submit("b", "g", "b"), r.submit("c", "g", "c")
+	a.try(stored("m1"))
+	b.goes()
+	assert.Equal(t, process.Verdict{Kind: process.Full}, c.admit())
+	assert.Equal(t, process.Full, r.submit("a", "g", "other").anyway().Kind)
+	assert.Zero(t, c.tk, "nothing has changed")
+	assert.False(t, c.settle(stored("m3")))
+	c.release()
+	assert.Equal(t, process.Stored, a.state())
+	assert.Equal(t, process.InDoubt, b.state())
+	assert.Equal(t, process.Go, r.submit("a", "g", "a").admit().Kind, "a known event needs no room")
+	b.settle(refused)
+	assert.Equal(t, process.Full, c.admit().Kind)
+	b.release()
+	c.goes()
+	c.settle(refused)
+	r.until(a.look().Over())
+	assert.Equal(t, process.Go, r.submit("d", "g", "d").admit().Kind, "a is forgotten")
+}
+
+func TestSweepLenAndClose(t *testing.T) {
+	r := newRig(t, process.Options{})
+	assert.True(t, r.Sweep(r.Now()))
+	var all []*submission
+	for i := range 100 {
+		s := r.submit(fmt.Sprint(i), "g", "b")
+		s.try(stored(fmt.Sprint(i)))
+		all = append(all, s)
+	}
+	assert.Equal(t, 100, r.Len(r.Now()))
+	r.until(all[49].look().Over())
+	assert.False(t, r.Sweep(r.Now()))
+	assert.Equal(t, 50, r.Len(r.Now()))
+	assert.Equal(t, process.Stored, all[50].state())
+	r.until(all[99].look().Over() - 1)
+	assert.False(t, r.Sweep(r.Now()))
+	r.pass(1)
+	assert.True(t, r.Sweep(r.Now()))
+	assert.Zero(t, r.Len(r.Now()))
+}
+
+func TestBodyHash(t *testing.T) {
+	ev := process.New(process.Options{}).Event("k", "g", "hello", "", [32]byte{})
+	assert.Equal(t, "2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824", ev.BodyHash(), "F-011")
+}
+
+func TestNames(t *testing.T) {
+	seen := map[string]bool{}
+	for k := process.Kind(0); k <= process.Full; k++ {
+		assert.False(t, seen[k.String()])
+		seen[k.String()] = true
+	}
+	for s := process.Unknown; s <= process.Altered; s++ {
+		assert.False(t, seen[s.String()])
+		seen[s.String()] = true
+	}
+}

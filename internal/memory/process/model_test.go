@@ -1,0 +1,338 @@
+package process_test
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/kansas-frontier-matrix/sqsfifo/internal/attempt"
+	"github.com/kansas-frontier-matrix/sqsfifo/internal/memory/process"
+	"github.com/kansas-frontier-matrix/sqsfifo/internal/window"
+)
+
+// model is the simplest memory: a map of histories. model never forgets and derives the
+// current knowledge from each history.
+type model struct {
+	full  int // MaxKeys
+	trust bool
+	step  int // orders events of one instant
+	slots map[slot]*history
+	marks map[string]int64
+}
+
+// message is an event with its attributes. A slot identifies its record: the dedupe key's
+// record, or a separate record.
+type message struct{ key, group, body, attributes string }
+
+type slot struct {
+	key      string
+	separate message
+}
+
+// history lists the attempts of one message in one slot.
+type history struct {
+	message
+	tries []*try
+
+	state    process.State // Stored or Altered; otherwise derived from tries
+	id       string
+	from, to process.Instant // from also applies to Clear
+}
+
+type try struct {
+	start, end       process.Instant
+	startStep, endAt int // steps; endAt is zero while under way
+	lost             bool
+	of               *history
+
+	counted bool            // message was not stored at the start
+	since   process.Instant // start of the doubt, at the start
+}
+
+// known holds the fields and method results of a process.Known.
+type known struct {
+	state       process.State
+	underWay    bool
+	since, over process.Instant
+}
+
+func knownOf(k process.Known) known { return known{k.State, k.UnderWay, k.Since, k.Over()} }
+
+func (h *history) known(now process.Instant) known {
+	switch {
+	case h == nil:
+		return known{}
+	case h.state != process.Unknown:
+		return known{h.state, false, h.from, h.to.Add(span)}
+	}
+	k := known{state: process.Clear, since: h.from}
+	var end process.Instant
+	inBurst, lost, running := 0, false, 0
+	for i, t := range h.tries {
+		open, lostBefore := 0, false
+		for _, before := range h.tries[:i] {
+			if before.endAt == 0 || before.endAt > t.startStep {
+				open++
+			}
+			lostBefore = lostBefore || before.lost && before.endAt != 0 && before.endAt < t.startStep
+		}
+		if open == 0 {
+			inBurst = 0
+			if !lostBefore {
+				k.since = t.start // no earlier doubt
+			}
+		}
+		inBurst++
+		lost = lost || t.lost
+		switch last := h.endOfBurst(i); {
+		case t.endAt == 0:
+			running++
+		case lost && h.isCrowded(i):
+			end = max(end, last.Add(window.Request))
+		case t.lost:
+			end = max(end, t.end, t.start.Add(window.Request))
+		}
+	}
+	switch {
+	case running > 0:
+		k.state, k.underWay, k.over = process.InDoubt, true, now.Add(window.Request+span)
+	case lost:
+		k.state, k.over = process.InDoubt, end.Add(span)
+	}
+	return k
+}
+
+// burst returns all tries connected to try i by overlaps, directly or through other
+// tries.
+func (h *history) burst(i int) []*try {
+	var bursts [][]*try
+	var at int
+	for n, t := range h.tries {
+		open := n > 0 && slices.ContainsFunc(h.tries[:n], func(b *try) bool { return b.endAt == 0 || b.endAt > t.startStep })
+		if !open {
+			bursts = append(bursts, nil)
+		}
+		last := len(bursts) - 1
+		bursts[last] = append(bursts[last], t)
+		if n == i {
+			at = last
+		}
+	}
+	return bursts[at]
+}
+
+func (h *history) isCrowded(i int) bool { return len(h.burst(i)) > 1 }
+
+func (h *history) endOfBurst(i int) (end process.Instant) {
+	for _, t := range h.burst(i) {
+		end = max(end, t.end)
+	}
+	return end
+}
+
+// live reports whether the memory must still remember the history.
+func (h *history) live(now process.Instant) bool {
+	if h == nil {
+		return false
+	}
+	k := h.known(now)
+	return k.state == process.Clear || now < k.over
+}
+
+func (m *model) at(now process.Instant, s slot) *history {
+	if h := m.slots[s]; h.live(now) {
+		return h
+	}
+	return nil
+}
+
+func (m *model) find(now process.Instant, msg message) (own, first *history) {
+	first = m.at(now, slot{key: msg.key})
+	if first != nil && first.message == msg {
+		return first, first
+	}
+	return m.at(now, slot{msg.key, msg}), first
+}
+
+func (m *model) live(now process.Instant) (n int) {
+	for _, h := range m.slots {
+		if h.live(now) {
+			n++
+		}
+	}
+	return n
+}
+
+// actor is one submission, in the memory and in the model.
+type actor struct {
+	message
+	ev process.Event
+	tk process.Ticket
+
+	known  known
+	rival  rival
+	first  process.Instant
+	prior  string
+	mark   int64
+	try    *try
+	opened *history
+}
+
+// rival describes a submission's collision.
+type rival struct {
+	kind  process.Kind
+	known known
+}
+
+func doubtful(s process.State) bool { return s == process.InDoubt || s == process.Stored }
+
+func (a *actor) capture(now process.Instant, own, first *history) {
+	switch since := a.rival.known.since; {
+	case own == nil && first != nil:
+		a.rival = rival{collisionOf(a.message, first.message), first.known(now)}
+	case own != nil || !doubtful(a.rival.known.state) || now < since.Add(span):
+		a.rival = rival{}
+	}
+	k := own.known(now)
+	if doubtful(a.known.state) && (k.state == process.Unknown || k.since != a.known.since) {
+		if now >= a.known.since.Add(span) || a.known.state == process.Stored && k.state != process.Stored {
+			return
+		}
+	}
+	a.known = k
+}
+
+func collisionOf(msg, first message) process.Kind {
+	switch {
+	case msg.body == first.body && msg.group == first.group:
+		return process.OtherAttributes
+	case msg.body == first.body:
+		return process.OtherGroup
+	case msg.body[0] == first.body[0]:
+		return process.Drift
+	default:
+		return process.Conflict
+	}
+}
+
+// admit returns the verdict. isFull is called if a new record is needed; a memory with
+// expired records may still refuse.
+func (m *model) admit(now process.Instant, a *actor, anyway bool, isFull func() bool) (process.Kind, known) {
+	own, first := m.find(now, a.message)
+	k := own.known(now)
+	a.capture(now, own, first)
+	s := slot{key: a.key}
+	switch {
+	case k.state == process.Altered:
+		return process.AlteredBefore, k
+	case doubtful(a.known.state) && now > a.known.since.Add(window.LastStart):
+		switch {
+		case k.state == process.Stored:
+			return process.LateStored, k
+		case a.known.state == process.Stored:
+			return process.LateStored, a.known
+		}
+		return process.LateInDoubt, a.known
+	case a.rival.kind != 0 && !anyway:
+		return a.rival.kind, a.rival.known
+	case own == nil && first != nil && first.state == process.Altered && first.body == a.body:
+		return process.AlteredBefore, first.known(now)
+	case own == nil && first != nil:
+		s.separate = a.message
+	}
+	if own == nil {
+		if isFull() {
+			return process.Full, k
+		}
+		own = &history{message: a.message}
+		m.slots[s] = own
+	}
+	if a.first == 0 {
+		a.first, a.mark = now, m.marks[a.group]
+		if own.state == process.Stored {
+			a.prior = own.id
+		} else if s.separate != (message{}) && first.state == process.Stored {
+			a.prior = first.id
+		}
+	}
+	m.step++
+	a.try = &try{start: now, startStep: m.step, of: own}
+	if own.state != process.Stored {
+		if k.state == process.Unknown || k.state == process.Clear {
+			a.opened = own
+		}
+		a.try.counted = true
+		own.tries = append(own.tries, a.try)
+	}
+	a.known = own.known(now)
+	a.try.since = a.known.since
+	return process.Go, k
+}
+
+func (m *model) settle(now process.Instant, a *actor, r process.Result, ms int64, wall time.Time) (duplicate bool) {
+	own, first := m.find(now, a.message)
+	m.step++
+	t := a.try
+	a.try = nil
+	h := t.of
+	if own != h {
+		panic("the contract of attempts was broken")
+	}
+	since := h.known(now).since
+	t.end, t.endAt = now, m.step
+	switch {
+	case r.Fate == attempt.Stored:
+		apart := ms - a.mark
+		duplicate = r.MessageID == a.prior || h.state == process.Stored && r.MessageID == h.id ||
+			first != nil && first.state == process.Stored && first.id == r.MessageID ||
+			ms != 0 && a.mark != 0 && apart <= 0 && -apart < span.Milliseconds()
+		if m.trust && ms != 0 {
+			at := time.UnixMilli(ms)
+			began := wall.Add(a.first.Sub(now))
+			duplicate = duplicate || at.Before(began.Add(-window.Slack)) && at.After(wall.Add(-span))
+		}
+		switch {
+		case h.state == process.Stored && h.id == r.MessageID:
+		case h.state == process.Stored && duplicate:
+			h.to = now
+		case h.state == process.Stored:
+			h.from, h.to = a.first, now
+			if t.counted {
+				h.from = t.since
+			}
+		case h.state == process.Altered:
+			h.to = now
+		default:
+			h.from, h.to = since, now
+		}
+		at, began := time.UnixMilli(ms), wall.Add(a.first.Sub(now))
+		if ms != 0 && at.Before(began.Add(-window.Slack)) && at.After(wall.Add(-span)) {
+			h.from = min(h.from, now.Add(at.Sub(wall))) // SQS reports an earlier time
+		}
+		h.state, h.id, h.tries = process.Stored, r.MessageID, nil
+		m.marks[a.group] = max(m.marks[a.group], ms)
+	case h.state == process.Stored:
+	case r.Fate == attempt.Altered && r.Drops:
+		if h.state != process.Altered {
+			h.from = since
+		}
+		h.state, h.to, h.tries = process.Altered, now, nil
+	case h.state == process.Altered:
+	default:
+		t.lost = r.Fate == attempt.InDoubt
+		if h.known(now).state == process.Clear {
+			a.opened, h.from, h.tries = h, since, nil
+		}
+	}
+	a.known = h.known(now)
+	return duplicate
+}
+
+func (m *model) release(now process.Instant, a *actor) {
+	if a.opened == nil {
+		return
+	}
+	if own, _ := m.find(now, a.message); own != nil && own.known(now).state == process.Clear {
+		maps.DeleteFunc(m.slots, func(_ slot, h *history) bool { return h == own })
+	}
+}

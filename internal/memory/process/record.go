@@ -1,0 +1,267 @@
+package process
+
+import (
+	"hash/maphash"
+	"time"
+
+	"github.com/kansas-frontier-matrix/sqsfifo/internal/window"
+)
+
+// remembered is a record's value: 32 bytes without pointers, because a fast producer
+// keeps five minutes of events.
+type remembered struct {
+	answer answer
+	fingerprint
+}
+
+// answer summarises SQS's answers to an event. For a stored event, answer is the hash of
+// a message ID; for an altered event, altered. Otherwise answer explains why SQS may have
+// stored the event: flags and a number of attempts. Zero means certainly not stored.
+type answer uint64
+
+const (
+	altered answer = 1
+
+	// ambiguous is set after an attempt without proof.
+	ambiguous answer = 2
+
+	// crowded is set when an attempt begins during another one, until no attempt is under
+	// way.
+	crowded answer = 4
+
+	// oneAttempt is added for each attempt under way.
+	oneAttempt answer = 8
+
+	// answered is set in every message ID hash.
+	answered answer = 1 << 63
+)
+
+// answerOf returns the hash of a message ID, or 0 for "".
+func (m *Memory) answerOf(messageID string) answer {
+	if messageID == "" {
+		return 0
+	}
+	return answer(maphash.String(m.seed, messageID)) | answered
+}
+
+func (a answer) underWay() bool { return a&answered == 0 && a >= oneAttempt }
+
+func (a answer) state() State {
+	switch {
+	case a&answered != 0:
+		return Stored
+	case a == altered:
+		return Altered
+	case a == 0:
+		return Clear
+	default:
+		return InDoubt
+	}
+}
+
+// record is the memory's entry for an event at one instant.
+type record struct {
+	held bool // false without an entry
+	key  window.Key
+	at   window.Place // place of key
+
+	// from is the start of the first attempt possibly stored by SQS. The field to is the
+	// end of the last such attempt or, without proof, its latest arrival at SQS; zero
+	// while an attempt is under way or none is known.
+	from, to Instant
+	value    remembered
+}
+
+func (r *record) state() State {
+	if !r.held {
+		return Unknown
+	}
+	return r.value.answer.state()
+}
+
+func (r *record) known(now Instant) Known {
+	k := Known{State: r.state()}
+	if k.State == Unknown {
+		return k
+	}
+	k.Since = r.from
+	k.UnderWay = r.value.answer.underWay()
+	switch {
+	case k.State == Clear:
+	case r.to == 0:
+		k.over = now.Add(window.Request + memorySpan)
+	default:
+		k.over = r.to.Add(memorySpan)
+	}
+	return k
+}
+
+// messageID returns the message ID hash of a stored event, or zero.
+func (r *record) messageID() answer {
+	if r.state() != Stored {
+		return 0
+	}
+	return r.value.answer
+}
+
+// begin records the start of an attempt.
+func (r *record) begin(now Instant, t *Ticket) {
+	a := &r.value.answer
+	t.began, t.counted, t.to, t.stored = now, true, 0, r.messageID()
+	switch r.state() {
+	case Stored:
+		t.since, t.counted = r.from, false
+		return
+	case InDoubt:
+		if a.underWay() {
+			*a |= crowded
+		} else {
+			t.to = r.to
+		}
+	default:
+		t.opened = true
+		r.from = now
+	}
+	r.to = 0
+	*a += oneAttempt
+	t.since = r.from
+}
+
+// counts reports whether the record counts the ticket's attempt. Records of a later
+// interval do not.
+func (r *record) counts(t *Ticket) bool {
+	return r.state() == InDoubt && r.from == t.since
+}
+
+// end records the end of a counted attempt. mayBeStored reports an end without proof.
+func (r *record) end(now Instant, t *Ticket, mayBeStored bool) {
+	a := &r.value.answer
+	*a -= oneAttempt
+	if mayBeStored {
+		*a |= ambiguous
+	}
+	if a.underWay() {
+		return
+	}
+	alone := *a&crowded == 0
+	*a &^= crowded
+	switch {
+	case *a == 0:
+		t.opened = true // the last submission to clear the record frees it
+	case alone && !mayBeStored:
+		r.to = t.to
+	case alone:
+		r.to = t.arrivesBy(now)
+	default:
+		r.to = now.Add(window.Request) // no overlapping attempt began later
+	}
+}
+
+// The window uses time.Time; from this point on, the memory uses instants.
+var epoch = time.Unix(0, 0)
+
+func (i Instant) time() time.Time { return epoch.Add(time.Duration(i)) }
+
+func instantOf(t time.Time) Instant { return Instant(t.Sub(epoch)) }
+
+// lookup returns the record for key k.
+func (m *Memory) lookup(now Instant, k window.Key, at window.Place) record {
+	w, state, at := m.sent.LookupAt(now.time(), k, at)
+	if state == window.Outside {
+		return record{key: k, at: at}
+	}
+	r := record{held: true, key: k, at: at, from: instantOf(w.From), value: w.Value}
+	if !w.To.IsZero() {
+		r.to = instantOf(w.To)
+	}
+	return r
+}
+
+// put stores the event's record. Only a new record can fail.
+func (m *Memory) put(now Instant, ev *Event, r *record) error {
+	r.held = true
+	w := window.Record[remembered]{From: r.from.time(), Value: r.value}
+	if r.to != 0 {
+		w.To = r.to.time()
+	}
+	at, err := m.sent.PutAt(now.time(), r.key, r.at, w)
+	if r.key == ev.key {
+		ev.at = at
+	}
+	return err
+}
+
+// find returns the event's own record and first, the record of its dedupe key. The record
+// first may belong to another event.
+func (m *Memory) find(now Instant, ev *Event) (own, first record) {
+	first = m.lookup(now, ev.key, ev.at)
+	ev.at = first.at
+	if first.held && first.value.fingerprint == ev.is {
+		return first, first
+	}
+	if m.apart.Load() {
+		if own = m.lookup(now, m.separateKey(ev), 0); own.held && own.value.fingerprint == ev.is {
+			return own, first
+		}
+	}
+	return record{key: ev.key, at: first.at}, first
+}
+
+// store records SQS's confirmation of the event.
+func (r *record) store(now Instant, t *Ticket, id answer, duplicate bool) {
+	was := r.messageID()
+	switch {
+	case was != 0 && was == id:
+		// Duplicates do not restart the interval (F-020).
+	case was != 0 && duplicate:
+		r.to = now // the original is older; remembering longer is safe
+	case was != 0 || !r.held:
+		// An attempt of this submission stored the event again.
+		r.from, r.to = t.firstCounted(), now
+	default:
+		r.from, r.to = min(r.from, t.since), now
+	}
+	r.held, r.value.answer = true, id|answered
+}
+
+// alter records that SQS stored another message in place of the event. alter returns
+// false, and records nothing, if SQS is known to have the event itself.
+func (r *record) alter(now Instant, t *Ticket) bool {
+	if r.state() == Stored {
+		return false
+	}
+	from := t.since
+	if r.held {
+		from = min(from, r.from)
+	}
+	r.held, r.from, r.to, r.value.answer = true, from, now, altered
+	return true
+}
+
+// doubt records an uncounted attempt without proof: the event was stored when the attempt
+// began, SQS has answered a copy since, or the record was dropped. The doubt keeps the
+// interval of the attempt's admission, and a stored event stays stored. doubt reports
+// whether the record changed.
+func (r *record) doubt(now Instant, t *Ticket) bool {
+	switch r.state() {
+	case Stored:
+		if now <= t.began.Add(window.Request) {
+			return false // SQS dropped the attempt
+		}
+		r.to = max(r.to, now)
+	case Altered:
+		return false
+	case InDoubt:
+		if r.value.answer.underWay() {
+			r.value.answer |= ambiguous | crowded
+			return true
+		}
+		r.from, r.to = min(r.from, t.since), max(r.to, t.arrivesBy(now))
+	default:
+		r.held, r.from, r.to, r.value.answer = true, t.since, t.arrivesBy(now), ambiguous
+	}
+	if r.state() == InDoubt && t.stored != 0 {
+		r.value.answer = t.stored
+	}
+	return true
+}

@@ -1,0 +1,61 @@
+package process
+
+import (
+	"math/bits"
+	"time"
+
+	"github.com/kansas-frontier-matrix/sqsfifo/internal/window"
+)
+
+// sequence is an SQS sequence number minus 2^64: a time since 1970, with 256,000 units
+// per millisecond, plus the message's position within its millisecond (F-008, observed,
+// undocumented). Zero means no number or an unknown format, such as an emulator's.
+type sequence uint64
+
+const perMilli = 256_000
+
+// sequenceSpan is memorySpan in sequence units.
+const sequenceSpan = sequence(memorySpan/time.Millisecond) * perMilli
+
+// parseSequence parses a sequence number. The result is zero for an unknown format.
+func parseSequence(text string) sequence {
+	if len(text) != len("18446744073709551616") {
+		return 0
+	}
+	var halves [2]uint64
+	for i := range len(text) {
+		digit := text[i] - '0'
+		if digit > 9 {
+			return 0
+		}
+		half := &halves[i/10]
+		*half = *half*10 + uint64(digit)
+	}
+	high, low := bits.Mul64(halves[0], 1e10)
+	low, carry := bits.Add64(low, halves[1], 0)
+	if high+carry != 1 {
+		return 0
+	}
+	return sequence(low)
+}
+
+// isNotAfter reports whether s certainly belongs to a message stored no later than the
+// message with number mark: numbers increase within a group (F-009 b, F-041). Numbers at
+// least one interval apart prove nothing: SQS would have forgotten the message, so the
+// numbering has restarted, as in an emulator.
+func (s sequence) isNotAfter(mark sequence) bool {
+	return s != 0 && s <= mark && mark-s < sequenceSpan
+}
+
+// acceptedAt returns the time at which SQS accepted the message, assuming the observed
+// number format.
+func (s sequence) acceptedAt() time.Time {
+	return time.UnixMilli(int64(s / perMilli)) // #nosec G115 -- less than 2^47
+}
+
+// acceptedBefore reports whether SQS accepted the message before first, by more than the
+// clock slack, and within the interval around now (F-009 c). The number must not be zero.
+func (s sequence) acceptedBefore(first, now time.Time) bool {
+	accepted := s.acceptedAt()
+	return accepted.Before(first.Add(-window.Slack)) && accepted.After(now.Add(-memorySpan))
+}

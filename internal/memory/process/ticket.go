@@ -1,0 +1,82 @@
+package process
+
+import "github.com/kansas-frontier-matrix/sqsfifo/internal/window"
+
+// Ticket keeps one submission's state between attempts. The zero value is ready for use;
+// call Refresh at the start of the submission.
+type Ticket struct {
+	// Known is the latest captured knowledge of the event, updated by Refresh, Admit,
+	// Judge, Settle and Conclude. A doubt stays in Known after the memory has forgotten
+	// the event.
+	Known Known
+
+	// collision is the captured collision, if any. It outlives the other message's
+	// record: a submission made inside the interval is judged by that interval.
+	collision Verdict
+
+	first     Instant  // start of the first attempt; zero before
+	watermark sequence // of the group, before the first attempt
+	prior     answer   // message ID hash known before the first attempt
+
+	// State of the current attempt; began is zero without an attempt.
+	began   Instant
+	since   Instant // record's from: the interval of the admission
+	stored  answer  // record's answer if stored, else zero
+	to      Instant // record's to before the attempt
+	counted bool    // the record counts the attempt
+
+	// Idle: at Conclude, no attempt of the submission was under way.
+	Idle bool
+
+	concluded bool // no further attempt may begin
+	storedIt  bool // as far as known, this submission stored the event
+
+	// opened: Release of this submission frees the record if the event is Clear.
+	opened bool
+}
+
+// capture adopts k, the current knowledge, unless k belongs to a later interval than the
+// ticket's knowledge.
+func (t *Ticket) capture(now Instant, k Known) {
+	was := t.Known
+	switch {
+	case was.State != InDoubt && was.State != Stored:
+	case k.State != Unknown && k.Since == was.Since:
+	case was.State == Stored && k.State != Stored:
+		return
+	case now.Sub(was.Since) >= memorySpan:
+		// The memory may have forgotten the event, so its current knowledge disproves
+		// nothing. Before this instant, only proof removes a doubt.
+		return
+	}
+	t.Known = k
+}
+
+// captureCollision adopts the event's current collision and drops a disproved one.
+func (t *Ticket) captureCollision(now Instant, ev *Event, own, first *record) {
+	switch other := &t.collision.Known; {
+	case !own.held && first.held:
+		t.collision = Verdict{ev.is.collision(first.value.fingerprint), first.known(now)}
+	case own.held, other.State != InDoubt && other.State != Stored, now.Sub(other.Since) < memorySpan:
+		t.collision = Verdict{} // otherwise forgotten, not refused
+	}
+}
+
+// isLate reports whether an attempt started now might arrive after SQS has forgotten the
+// event.
+func (k *Known) isLate(now Instant) bool {
+	return (k.State == InDoubt || k.State == Stored) && now > k.ResendBefore()
+}
+
+// arrivesBy returns the latest arrival at SQS of an attempt that ends now without proof:
+// the client may have given up long before.
+func (t *Ticket) arrivesBy(now Instant) Instant { return max(now, t.began.Add(window.Request)) }
+
+// firstCounted returns the start of the submission's first attempt possibly stored by
+// SQS.
+func (t *Ticket) firstCounted() Instant {
+	if t.counted {
+		return t.since
+	}
+	return t.first
+}

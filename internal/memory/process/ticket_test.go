@@ -1,0 +1,190 @@
+package process_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+
+	"github.com/kansas-frontier-matrix/sqsfifo/internal/memory/process"
+	"github.com/kansas-frontier-matrix/sqsfifo/internal/window"
+)
+
+// Proof ends a ticket's doubt. An empty memory counts as proof only while the memory
+// cannot have forgotten.
+func TestWhatATicketKnows(t *testing.T) {
+	r := newRig(t, process.Options{})
+	first := r.submit("k", "g", "b")
+	first.goes()
+	waits := r.submit("k", "g", "b")
+	assert.Equal(t, process.InDoubt, waits.tk.Known.State)
+	since := r.Now()
+	r.pass(time.Second)
+	first.settle(refused)
+	first.release()
+	r.until(since.Add(span - 1))
+	waits.goes()
+	waits.settle(refused)
+	assert.Equal(t, process.Clear, waits.tk.Known.State)
+	waits.release()
+
+	// The same sequence, after the memory may have forgotten.
+	first = r.submit("k", "g", "b")
+	since = r.Now()
+	first.goes()
+	waits = r.submit("k", "g", "b")
+	first.settle(refused)
+	first.release()
+	r.until(since.Add(span))
+	v := waits.admit()
+	assert.Equal(t, process.LateInDoubt, v.Kind)
+	assert.Equal(t, since, v.Known.Since)
+
+	// A doubt begins and expires during the wait.
+	waits = r.submit("k", "g", "b")
+	r.pass(time.Minute)
+	first = r.submit("k", "g", "b")
+	since = r.Now()
+	first.try(lost)
+	for range 10 {
+		r.pass(time.Minute)
+		waits.refresh()
+	}
+	assert.Zero(t, waits.look())
+	v = waits.admit()
+	assert.Equal(t, process.LateInDoubt, v.Kind)
+	assert.Equal(t, since, v.Known.Since)
+
+	// Another submission resolves a doubt during the wait.
+	waits = r.submit("k", "g", "b")
+	first = r.submit("k", "g", "b")
+	first.try(lost)
+	waits.refresh()
+	first.try(stored("m1"))
+	r.pass(10 * time.Minute)
+	waits.refresh()
+	assert.Equal(t, process.LateInDoubt, waits.admit().Kind, "nobody looked in time")
+	waits = r.submit("k", "g", "b")
+	first = r.submit("k", "g", "b")
+	first.try(lost)
+	waits.refresh()
+	first.try(stored("m2"))
+	for range 10 {
+		waits.refresh()
+		r.pass(time.Minute)
+	}
+	assert.Equal(t, process.LateStored, waits.admit().Kind)
+
+	// SQS stored the event again since: it is stored, regardless of earlier doubts.
+	first = r.submit("k", "g", "b")
+	first.try(lost)
+	waits = r.submit("k", "g", "b")
+	r.pass(10 * time.Minute)
+	first = r.submit("k", "g", "b")
+	first.try(stored("m3"))
+	v = waits.admit()
+	assert.Equal(t, process.LateStored, v.Kind)
+	assert.Equal(t, first.look(), v.Known)
+}
+
+// A submission's own attempts cause doubts like other submissions' attempts.
+func TestOwnDoubtIsNotForgotten(t *testing.T) {
+	r := newRig(t, process.Options{})
+	s := r.submit("k", "g", "b")
+	s.try(lost)
+	k := s.look()
+	r.pass(time.Hour)
+	assert.Zero(t, s.look())
+	assert.Equal(t, process.Verdict{Kind: process.LateInDoubt, Known: k}, s.admit())
+	s.refresh()
+	assert.Equal(t, k, s.tk.Known)
+}
+
+func TestAnAttemptUnderWayIsNotForgotten(t *testing.T) {
+	r := newRig(t, process.Options{})
+	s := r.submit("k", "g", "b")
+	s.goes()
+	r.clocks.Asleep += time.Hour
+	assert.Equal(t, process.InDoubt, s.state())
+	end := r.Now()
+	s.settle(stored("m1"))
+	assert.Equal(t, end.Add(span), s.look().Over())
+}
+
+// Copies of one event share knowledge.
+func TestCopies(t *testing.T) {
+	r := newRig(t, process.Options{})
+	a, b := r.submit("k", "g", "b"), r.submit("k", "g", "b")
+	t0 := r.Now()
+	a.goes()
+	r.pass(time.Second)
+	b.goes()
+	a.settle(refused)
+	assert.Equal(t, process.InDoubt, a.state(), "the other copy is under way")
+	assert.True(t, a.look().UnderWay)
+	assert.Equal(t, t0, a.look().Since)
+	a.release()
+	assert.Equal(t, process.InDoubt, a.state())
+	b.settle(refused)
+	assert.Equal(t, process.Clear, b.state())
+	b.release()
+	assert.Zero(t, b.look(), "the last one frees the record")
+	assert.Zero(t, r.Len(r.Now()))
+
+	// One copy is lost during the other copy's attempt; SQS refuses the other copy.
+	a, b = r.submit("k", "g", "b"), r.submit("k", "g", "b")
+	a.goes()
+	b.goes()
+	a.settle(lost)
+	assert.True(t, b.look().UnderWay)
+	end := r.pass(time.Second).Add(window.Request)
+	b.settle(refused)
+	assert.Equal(t, process.InDoubt, b.state())
+	assert.Equal(t, end.Add(span), b.look().Over(), "the end of the last of attempts at one time")
+	r.pass(time.Second)
+	b.goes()
+	r.pass(time.Second)
+	b.settle(refused)
+	assert.Equal(t, end.Add(span), b.look().Over(), "one at a time")
+
+	// SQS stores one copy during the other copy's attempt.
+	r.pass(time.Hour)
+	a, b = r.submit("k", "g", "b"), r.submit("k", "g", "b")
+	a.goes()
+	b.goes()
+	assert.False(t, a.settle(stored("m1")))
+	for _, result := range []process.Result{refused, lost, altered} {
+		b.settle(result)
+		assert.Equal(t, process.Stored, b.state())
+		b.goes()
+	}
+	assert.True(t, b.settle(stored("m1")), "the other copy was first")
+	assert.Equal(t, r.Now().Add(span), b.look().Over())
+}
+
+// Conclude's answer stays true: no attempt of the submission begins afterwards. A
+// submission's own stored attempt is not a duplicate.
+func TestConclude(t *testing.T) {
+	r := newRig(t, process.Options{})
+	s := r.submit("k", "g", "b")
+	k, duplicate := r.Conclude(r.Now(), &s.ev, &s.tk)
+	assert.Equal(t, process.Unknown, k.State)
+	assert.False(t, duplicate)
+	assert.Equal(t, process.Concluded.String(), s.admit().Kind.String())
+	assert.Zero(t, r.Len(r.Now()), "nothing is remembered of it")
+
+	s = r.submit("k", "g", "b")
+	s.goes()
+	k, _ = r.Conclude(r.Now(), &s.ev, &s.tk)
+	assert.Equal(t, process.InDoubt, k.State, "the request is under way")
+
+	s = r.submit("k2", "g", "b")
+	s.try(stored("m1"))
+	k, duplicate = r.Conclude(r.Now(), &s.ev, &s.tk)
+	assert.Equal(t, process.Stored, k.State)
+	assert.False(t, duplicate, "it stored the event itself")
+	again := r.submit("k2", "g", "b")
+	k, duplicate = r.Conclude(r.Now(), &again.ev, &again.tk)
+	assert.Equal(t, process.Stored, k.State)
+	assert.True(t, duplicate)
+}

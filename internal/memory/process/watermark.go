@@ -1,0 +1,94 @@
+package process
+
+// watermarks holds the highest known sequence number per message group, for at most
+// mostMarks groups. It may drop a mark to make room: a duplicate may then go unnoticed,
+// which is always possible. A table with a few entries per set replaces a map: no
+// pointers, no garbage in steady state, 16 bytes per group.
+type watermarks struct {
+	sets []markSet // length zero or a power of 2
+}
+
+type markSet [marksPerSet]mark
+
+type mark struct {
+	group  uint64 // hash; zero if free
+	number sequence
+}
+
+const (
+	marksPerSet = 8
+	leastSets   = 8
+	mostSets    = 1 << 13
+	mostMarks   = mostSets * marksPerSet // 1 MiB
+)
+
+func (w *watermarks) set(group uint64) *markSet { return &w.sets[group&uint64(len(w.sets)-1)] }
+
+// of returns the highest known number of a group, or zero.
+func (w *watermarks) of(group uint64) sequence {
+	if len(w.sets) == 0 {
+		return 0
+	}
+	set := w.set(group)
+	for i := range set {
+		if set[i].group == group {
+			return set[i].number
+		}
+	}
+	return 0
+}
+
+// raise records a number of a group, if higher than the recorded number.
+func (w *watermarks) raise(group uint64, number sequence) {
+	if number == 0 {
+		return
+	}
+	if len(w.sets) == 0 {
+		w.sets = make([]markSet, leastSets)
+	}
+	for {
+		m := w.set(group).place(group)
+		if m.group == group {
+			m.number = max(m.number, number)
+			return
+		}
+		// Numbers are times: marks older by an interval are useless.
+		stale := number > m.number && number-m.number >= sequenceSpan
+		if m.group == 0 || stale || len(w.sets) == mostSets {
+			*m = mark{group, number}
+			return
+		}
+		w.grow()
+	}
+}
+
+// place returns the group's mark, or a free mark, or the mark with the lowest number.
+func (s *markSet) place(group uint64) *mark {
+	lowest := &s[0]
+	for i := range s {
+		if s[i].group == group {
+			return &s[i]
+		}
+		if s[i].number < lowest.number {
+			lowest = &s[i]
+		}
+	}
+	return lowest
+}
+
+// grow doubles the number of sets. Each set's marks are split between two sets, so every
+// mark finds a place.
+func (w *watermarks) grow() {
+	old := w.sets
+	w.sets = make([]markSet, 2*len(old))
+	for i := range old {
+		for _, m := range old[i] {
+			if m.group != 0 {
+				*w.set(m.group).place(m.group) = m
+			}
+		}
+	}
+}
+
+// clear drops all marks and frees their memory.
+func (w *watermarks) clear() { w.sets = nil }

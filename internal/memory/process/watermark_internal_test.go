@@ -1,0 +1,85 @@
+package process
+
+import (
+	"math/rand/v2"
+	"testing"
+	"unsafe"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+func TestARecordIsOneCacheLine(t *testing.T) {
+	assert.EqualValues(t, 32, unsafe.Sizeof(remembered{}))
+	assert.LessOrEqual(t, unsafe.Sizeof(Ticket{}), uintptr(128))
+}
+
+// A watermark never rises above the highest recorded number; it may be lower or missing.
+func TestWatermarks(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 1))
+	var w watermarks
+	assert.Zero(t, w.of(1))
+	model := map[uint64]sequence{}
+	now := sequence(1)
+	groups := make([]uint64, 3*mostMarks)
+	for i := range groups {
+		groups[i] = max(rng.Uint64(), 1)
+	}
+	for i := range 10 * mostMarks {
+		now += perMilli
+		group := groups[rng.IntN(1+min(i, len(groups)-1))]
+		number := now - sequence(rng.IntN(3*perMilli))
+		w.raise(group, number)
+		w.raise(group, 0)
+		model[group] = max(model[group], number)
+		if got := w.of(group); got > model[group] || got < number {
+			t.Fatalf("got %d, want %d, at least %d", got, model[group], number)
+		}
+	}
+	known := 0
+	for group, want := range model {
+		if got := w.of(group); got != 0 {
+			require.Equal(t, want, got)
+			known++
+		}
+	}
+	assert.Equal(t, mostSets, len(w.sets))
+	assert.Greater(t, known, mostMarks*99/100)
+	w.clear()
+	assert.Zero(t, w.of(groups[0]))
+}
+
+// With few groups, all marks are kept and take little memory.
+func TestFewWatermarksAreKept(t *testing.T) {
+	rng := rand.New(rand.NewPCG(2, 2))
+	var w watermarks
+	for i := range sequence(10_000) {
+		w.raise(rng.Uint64(), 1+i)
+	}
+	rng = rand.New(rand.NewPCG(2, 2))
+	for i := range sequence(10_000) {
+		require.Equal(t, 1+i, w.of(rng.Uint64()))
+	}
+	assert.Less(t, len(w.sets)*marksPerSet, 10*10_000)
+}
+
+// Marks older than an interval are replaced before the table grows.
+func TestOldWatermarksMakeRoom(t *testing.T) {
+	rng := rand.New(rand.NewPCG(3, 3))
+	var w watermarks
+	for i := range sequence(1_000_000) {
+		w.raise(rng.Uint64(), 1+i*sequenceSpan/100) // 100 groups per interval
+	}
+	assert.Less(t, len(w.sets)*marksPerSet, 100*30)
+
+	w = watermarks{}
+	full := leastSets * marksPerSet
+	for i := range full {
+		w.raise(uint64(i+leastSets), 10)
+	}
+	require.Len(t, w.sets, leastSets)
+	w.raise(1<<20, 10+sequenceSpan)
+	assert.Len(t, w.sets, leastSets)
+	w.raise(1<<20+1, 9+sequenceSpan)
+	assert.Len(t, w.sets, 2*leastSets, "not old enough")
+}

@@ -1,0 +1,385 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
+	"github.com/kansas-frontier-matrix/sqsfifo/internal/window"
+)
+
+// LookUp reads the events' records from the store in one call and makes no claim. It sets
+// verdicts[i] for claims[i]: None, Duplicate, Other or Conflict. Without an answer from
+// the store, the verdict is None. An unusable record gives Wait, or Unclaimed with
+// FailOpen.
+func (c *Claimant) LookUp(ctx context.Context, claims []*Claim, verdicts []Verdict) {
+	keys := make([]idempotency.Key, 0, len(claims))
+	asked := make([]int, 0, len(claims))
+	for i, k := range claims {
+		if verdicts[i] = c.pending(k); verdicts[i].Kind == None {
+			keys, asked = append(keys, k.request.Key), append(asked, i)
+		}
+	}
+	if len(keys) == 0 {
+		return
+	}
+	var records []idempotency.Record
+	err := errDown
+	if !c.isDown() {
+		err = c.call(ctx, func(ctx context.Context) (err error) {
+			records, err = c.options.Store.Lookup(ctx, keys...)
+			return err
+		})
+	}
+	if err == nil && len(records) != len(keys) {
+		err = fmt.Errorf("the store returned %d records for %d keys", len(records), len(keys))
+	}
+	for n, i := range asked {
+		if err != nil {
+			claims[i].unanswered(err)
+			continue
+		}
+		verdicts[i] = c.found(claims[i], records[n])
+		c.once(claims[i], &verdicts[i])
+	}
+}
+
+var errDown = errors.New("the store did not answer a moment ago, and was not asked again")
+
+// found judges a record returned by Lookup.
+func (c *Claimant) found(k *Claim, r idempotency.Record) Verdict {
+	d := idempotency.Decide(r, k.request, r.ReadAt)
+	if d == idempotency.Unjudged {
+		if d = c.across(k, r); d == idempotency.Undecided {
+			d = idempotency.Decide(r, k.request, r.ReadAt)
+		}
+	}
+	out := idempotency.NewOutcome(d, r, k.request)
+	switch d {
+	case idempotency.Duplicate:
+		c.counts.add(out)
+		return c.duplicate(k, out)
+	case idempotency.Conflict:
+		c.counts.add(out)
+		return c.conflict(k, out)
+	case idempotency.Unjudged:
+		k.doubt(c, out)
+	case idempotency.InProgress, idempotency.Reclaimed, idempotency.Indeterminate:
+		k.doubt(c, out)
+		if out.Drift {
+			return c.another(k, out)
+		}
+	default:
+		k.clear()
+	}
+	return Verdict{}
+}
+
+// Ask claims the events in one durable write and sets verdicts[i] for claims[i]. A held
+// claim is renewed. Records with another spec may need a second write. Each write takes
+// at most twice the policy's store timeout, unless the store ignores its context.
+func (c *Claimant) Ask(ctx context.Context, claims []*Claim, verdicts []Verdict) {
+	requests := make([]idempotency.Claim, 0, len(claims))
+	asked := make([]int, 0, len(claims))
+	for i, k := range claims {
+		if verdicts[i] = c.pending(k); verdicts[i].Kind == None {
+			requests, asked = append(requests, k.request), append(asked, i)
+		}
+	}
+	for range 2 { // the second round uses other specs' fingerprints
+		if len(requests) == 0 {
+			return
+		}
+		begin, outcomes, err := c.claim(ctx, requests)
+		if err != nil {
+			for _, i := range asked {
+				verdicts[i] = c.failed(claims[i], err)
+			}
+			return
+		}
+		requests = requests[:0]
+		again := asked[:0]
+		for n, i := range asked {
+			k, out := claims[i], outcomes[n]
+			if out.Decision == idempotency.Unjudged {
+				if out.Decision = c.across(k, out.Record); out.Decision == idempotency.Undecided {
+					requests, again = append(requests, k.request), append(again, i)
+					verdicts[i] = k.wait(errSpec, mostWait) // unless the second round decides
+					continue
+				}
+			}
+			verdicts[i] = c.judge(k, begin, out)
+			c.once(k, &verdicts[i])
+		}
+		asked = again
+	}
+}
+
+// claim makes one call, and a second call if the first was ambiguous. With a Writer, each
+// call also writes queued endings. begin is the start of the last call: leases count from
+// begin.
+func (c *Claimant) claim(ctx context.Context, requests []idempotency.Claim) (begin time.Duration, outcomes []idempotency.Outcome, err error) {
+	if c.options.FailOpen && c.isDown() {
+		return 0, nil, errDown
+	}
+	for range 2 {
+		begin = c.options.Now()
+		outcomes, err = c.claimOnce(ctx, requests)
+		if !errors.Is(err, idempotency.ErrAmbiguous) {
+			break
+		}
+	}
+	if err == nil && len(outcomes) != len(requests) {
+		err = fmt.Errorf("the store returned %d outcomes for %d claims", len(outcomes), len(requests))
+	}
+	return begin, outcomes, err
+}
+
+// claimOnce makes one call. It answers the endings in the call even if the store ends the
+// goroutine.
+func (c *Claimant) claimOnce(ctx context.Context, requests []idempotency.Claim) (outcomes []idempotency.Outcome, err error) {
+	var along []*ending
+	if c.writer != nil {
+		along = c.take()
+	}
+	if len(along) == 0 {
+		err = c.write(ctx, func(ctx context.Context) (err error) {
+			outcomes, err = c.options.Store.ClaimBatch(ctx, requests)
+			return err
+		})
+		return outcomes, err
+	}
+	var errs []error
+	err = errEnded
+	defer func() { c.ended(along, c.each(along, errs, err)) }()
+	err = c.write(ctx, func(ctx context.Context) (err error) {
+		errs, outcomes, err = c.writer.Write(ctx, finishings(along), requests)
+		return err
+	})
+	return outcomes, err
+}
+
+// write makes a call that changes the store, and reports its result to Options.Note.
+func (c *Claimant) write(ctx context.Context, f func(context.Context) error) error {
+	err := c.call(ctx, f)
+	switch {
+	case c.options.Note == nil:
+	case isAnswer(err):
+		c.options.Note(nil)
+	case ctx.Err() == nil:
+		c.options.Note(err)
+	}
+	return err
+}
+
+// isAnswer reports whether the store answered; a refusal is an answer.
+func isAnswer(err error) bool {
+	return err == nil || errors.Is(err, idempotency.ErrStaleClaim) || errors.As(err, new(*idempotency.InvalidError))
+}
+
+// call makes one store call within the store timeout. After a failure, call sets down.
+func (c *Claimant) call(ctx context.Context, f func(context.Context) error) error {
+	bounded, cancel := context.WithTimeout(ctx, c.config.StoreTimeout)
+	defer cancel()
+	begin := c.options.Now()
+	err := f(bounded)
+	if err != nil && c.options.Hide != nil {
+		err = c.options.Hide(err)
+	}
+	if isAnswer(err) {
+		c.down.Store(0) // the store answers
+		return err
+	}
+	c.counts.errors.Add(1)
+	if now := c.options.Now(); ctx.Err() == nil {
+		c.down.Store(int64(now + downFor + (now - begin)))
+	}
+	return err
+}
+
+// downFor is the pause of optional store calls after a failure, in addition to the
+// duration of the failed call.
+const downFor = time.Second
+
+func (c *Claimant) isDown() bool { return int64(c.options.Now()) < c.down.Load() }
+
+// across compares a claim with a record of another spec, by the stored body. Undecided
+// means equal: the claim then has the record's fingerprint.
+func (c *Claimant) across(k *Claim, r idempotency.Record) idempotency.Decision {
+	if c.options.Recompute == nil {
+		return idempotency.Unjudged
+	}
+	switch is, ok := c.options.Recompute(r.Body); {
+	case !ok:
+		return idempotency.Unjudged
+	case is != k.request.Fingerprint:
+		return idempotency.Conflict
+	}
+	k.request.Fingerprint = r.Fingerprint
+	return idempotency.Undecided
+}
+
+var errSpec = errors.New("the record of the event changes its fingerprint again and again")
+
+// failed returns the verdict after an error: Refused for an invalid claim, otherwise
+// Unclaimed or Wait.
+func (c *Claimant) failed(k *Claim, err error) Verdict {
+	var invalid *idempotency.InvalidError
+	if errors.As(err, &invalid) {
+		return Verdict{Kind: Refused, Err: err}
+	}
+	k.unanswered(err)
+	if c.options.FailOpen {
+		c.counts.unclaimed.Add(1)
+		return Verdict{Kind: Unclaimed}
+	}
+	v := k.wait(k.storeError(err), mostWait)
+	v.Hopeless = errors.Is(err, idempotency.ErrUnwritable)
+	return v
+}
+
+// judge returns the verdict for a claim's outcome.
+func (c *Claimant) judge(k *Claim, begin time.Duration, out idempotency.Outcome) Verdict {
+	c.counts.add(out)
+	r := &out.Record
+	switch out.Decision {
+	case idempotency.New, idempotency.Renewed, idempotency.Reclaimed:
+		k.held, k.ref = true, out.Ref()
+		k.lease = begin + c.terms.Lease
+		k.resend = 0
+		if !c.config.RunAgain {
+			k.resend = begin + r.ResendUntil.Sub(r.ReadAt)
+		}
+		if out.Decision == idempotency.Reclaimed || r.Prior.Status == idempotency.Running {
+			k.doubt(c, out)
+		} else {
+			k.clear()
+		}
+		if r.Seal != k.request.Seal {
+			return c.another(k, out)
+		}
+		return c.grant(k)
+	case idempotency.Duplicate:
+		k.held = false
+		return c.duplicate(k, out)
+	case idempotency.Conflict:
+		k.held = false
+		return c.conflict(k, out)
+	case idempotency.InProgress:
+		k.held = false
+		k.doubt(c, out)
+		return k.wait(out.Err(k.request.Key), min(mostWait, out.RetryAfter()))
+	case idempotency.Indeterminate:
+		k.held = false
+		k.doubt(c, out)
+		return k.says(Held, out)
+	case idempotency.Full:
+		k.held = false
+		k.clear()
+		return k.says(Refused, out)
+	case idempotency.Unjudged:
+		k.held = false
+		k.doubt(c, out)
+		return k.says(Refused, out)
+	default:
+		return c.failed(k, out.Err(k.request.Key))
+	}
+}
+
+// once counts a claim's drift and clears Drift in its later verdicts.
+func (c *Claimant) once(k *Claim, v *Verdict) {
+	if !v.Drift {
+		return
+	}
+	if v.Drift = !k.drifted; v.Drift {
+		k.drifted = true
+		c.counts.drifts.Add(1)
+	}
+}
+
+// grant returns the verdict for a granted claim.
+func (c *Claimant) grant(k *Claim) Verdict {
+	now := c.options.Now()
+	known := k.Known()
+	switch {
+	case k.resend > 0 && now >= k.resend && (known.Ours || known.State == InDoubt):
+		return Verdict{Kind: Late}
+	case now+c.options.Attempt+window.Arrival > k.lease:
+		return k.wait(errSlow, 0)
+	}
+	k.waits = 0
+	return Verdict{Kind: Granted}
+}
+
+var errSlow = errors.New("the store took so long for a claim that its lease does not cover a request any more")
+
+func (c *Claimant) duplicate(k *Claim, out idempotency.Outcome) Verdict {
+	k.learn(func(known *Known) {
+		known.State, known.Result, known.Err = Stored, out.Record.Result, nil
+		if out.Drift {
+			known.Message = &Message{Body: out.Record.Body, Group: out.Record.Group}
+		}
+	})
+	return Verdict{Kind: Duplicate, Drift: out.Drift}
+}
+
+func (c *Claimant) conflict(k *Claim, out idempotency.Outcome) Verdict {
+	out.Decision = idempotency.Conflict
+	k.clear()
+	return k.says(Conflict, out)
+}
+
+// another returns the verdict on a record with a different message.
+func (c *Claimant) another(k *Claim, out idempotency.Outcome) Verdict {
+	r := &out.Record
+	if idempotency.SealOf(r.Body, r.Group) != r.Seal {
+		return c.failed(k, errSeal)
+	}
+	if k.adopted == mostAdopted {
+		return k.wait(errChanges, mostWait)
+	}
+	k.other = &Message{Body: r.Body, Group: r.Group}
+	return Verdict{Kind: Other, Drift: true}
+}
+
+var errSeal = errors.New("the store returned other bytes than were claimed: their hash is not that of the record")
+
+// mostAdopted is the maximum number of messages adopted by one claim. A store that
+// returns more keeps changing its answer.
+const mostAdopted = 10
+
+var errChanges = errors.New("the record of the event changes its message again and again")
+
+func (k *Claim) says(kind Kind, out idempotency.Outcome) Verdict {
+	err := out.Err(k.request.Key)
+	k.learn(func(known *Known) { known.Err = err })
+	return Verdict{Kind: kind, Err: err, Drift: out.Drift}
+}
+
+// wait returns the verdict for a claim to be asked for again. The delay doubles each
+// time, with jitter to spread the claimants.
+func (k *Claim) wait(err error, most time.Duration) Verdict {
+	d := min(firstWait<<min(k.waits, 10), mostWait)
+	k.waits = min(k.waits+1, 100)
+	d = d/2 + rand.N(d/2) // #nosec G404 -- timing only, never part of a message
+	k.learn(func(known *Known) { known.Err = err })
+	return Verdict{Kind: Wait, Delay: max(min(d, most), time.Millisecond), Err: err}
+}
+
+func (k *Claim) unanswered(err error) {
+	err = k.storeError(err)
+	k.learn(func(known *Known) {
+		known.Err = err
+		if known.State == Unasked {
+			known.State = Unanswered
+		}
+	})
+}
+
+func (k *Claim) storeError(err error) error {
+	of := k.request.Key
+	return &idempotency.StoreError{Place: idempotency.Place{Scope: of.Scope, Operation: of.Operation, ID: k.id}, Err: err}
+}

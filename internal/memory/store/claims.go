@@ -1,0 +1,326 @@
+// Package store asks a store, which outlives the process, for permission to send an
+// event, and records the event's outcome in the store.
+//
+// Problem: SQS forgets an event after five minutes, and a process forgets when it ends. A
+// store remembers for longer, but the right to send must be claimed durably before the
+// first byte leaves, and the claim must end with the proven outcome and no more.
+//
+// Guarantees: [Claimant.Ask] grants an attempt only under a durable claim with a lease
+// covering the attempt. If an earlier attempt may have arrived, Ask grants another only
+// while SQS still recognises the event. Records written afterwards are never stronger
+// than the proof: an attempt in doubt leaves the claim unchanged. Proven outcomes are
+// kept until the store takes them, for at most an hour and at most [mostEndings] events.
+//
+// Limits: a process suspended between its last lease check and the network may send late;
+// SQS recognises the event within its interval. With Options.FailOpen, an event may be
+// sent without a claim. The package knows neither requests nor message groups: the caller
+// decides when to ask and how answers affect the order.
+package store
+
+import (
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
+	"github.com/kansas-frontier-matrix/sqsfifo/internal/attempt"
+	"github.com/kansas-frontier-matrix/sqsfifo/internal/window"
+)
+
+// Options configures a [Claimant]. Store, Policy, Attempt and Now are required.
+type Options struct {
+	Store  idempotency.Store
+	Policy idempotency.Policy
+
+	// Attempt is the longest time between the grant of an attempt and the departure of
+	// its last byte. The policy's lease must be longer than the sum of Attempt, the store
+	// timeout and [window.Arrival].
+	Attempt time.Duration
+
+	// FailOpen grants unclaimed attempts while the store does not answer.
+	FailOpen bool
+
+	// Owner names the process across restarts; "" means unnamed. Began is the start of
+	// the process.
+	Owner string
+	Began time.Time
+
+	// Now is a clock including suspensions of the machine.
+	Now func() time.Duration
+
+	// Note is called after each write to the store, with nil if the store answered. Note
+	// must be quick. Reads do not count: a locked store may still answer reads. A nil
+	// Note is not called.
+	Note func(err error)
+
+	// Hide replaces the texts of store errors. A nil Hide leaves the errors unchanged.
+	Hide func(err error) error
+
+	// Recompute returns a stored body's fingerprint under the claims' spec, and whether
+	// the body has one. A nil Recompute computes no fingerprints.
+	Recompute func(body []byte) (idempotency.Fingerprint, bool)
+}
+
+// Claimant makes the claims of one queue. Claimant is safe for concurrent use and runs a
+// goroutine only while endings are queued.
+type Claimant struct {
+	options Options
+	config  idempotency.PolicyConfig
+	terms   idempotency.Terms
+	counts  counts
+
+	// down is a reading of Options.Now: until then, optional calls of a failing store are
+	// skipped. 0 means that the store answers.
+	down atomic.Int64
+
+	writer idempotency.Writer // nil without a Writer
+
+	endings
+}
+
+// New returns a claimant.
+func New(o Options) *Claimant {
+	c := &Claimant{options: o, config: o.Policy.Config(), terms: o.Policy.Terms()}
+	most := atOnce
+	if c.writer, _ = o.Store.(idempotency.Writer); c.writer != nil {
+		most = idempotency.MaxBatch
+	}
+	c.endings.init(most)
+	return c
+}
+
+// Claim is the store's part of one submission. Only one goroutine at a time may use a
+// Claim, except for Known.
+type Claim struct {
+	request idempotency.Claim
+	id      idempotency.KeyID
+	other   *Message // from the record, if different
+
+	ref    idempotency.Ref
+	held   bool
+	lease  time.Duration // end, on Options.Now
+	resend time.Duration // last start of an attempt, same clock; 0 is unlimited
+	waits  uint8         // consecutive waits
+
+	adopted uint8 // number of adopted messages
+
+	refused bool // SQS refused an attempt at least once
+	drifted bool // drift was already reported
+
+	mu    sync.Mutex
+	known Known
+}
+
+// Message holds an event's bytes as sent.
+type Message struct {
+	Body  []byte
+	Group string
+}
+
+// Claim returns the claim of a new submission, or an [*idempotency.InvalidError]. The
+// body is not copied and must not change.
+func (c *Claimant) Claim(key idempotency.Key, is idempotency.Fingerprint, m Message, d idempotency.Dataset) (*Claim, error) {
+	token := idempotency.NewToken()
+	if c.options.Owner != "" {
+		token = idempotency.NewTokenOf(c.options.Owner, c.options.Began)
+	}
+	k := &Claim{request: idempotency.Claim{
+		Key: key, Token: token, Fingerprint: is, Seal: idempotency.SealOf(m.Body, m.Group), Group: m.Group, Body: m.Body,
+		Terms: c.terms, RunAgain: c.config.RunAgain, Dataset: d,
+	}}
+	if err := k.request.Check(); err != nil {
+		return nil, err
+	}
+	k.id = key.ID()
+	return k, nil
+}
+
+// State is the claimant's knowledge of an event.
+type State uint8
+
+const (
+	// Unasked: the store has not been asked.
+	Unasked State = iota
+
+	// Unanswered: the store was asked and has never answered.
+	Unanswered
+
+	// Clear: as far as the store knows, no other attempt may have stored the event.
+	Clear
+
+	// InDoubt: an attempt under another claim may have stored the event.
+	InDoubt
+
+	// Stored: the store has the event's result, or will get it from this claimant.
+	Stored
+)
+
+// Known holds the store's answers about an event so far.
+type Known struct {
+	State State
+
+	// Since, ResendUntil and Over are set with InDoubt, by the store's clock. Since is
+	// the start of the first attempt in doubt. ResendUntil is the end of safe resends.
+	// From Over on, SQS has certainly forgotten the last attempt.
+	Since, ResendUntil, Over time.Time
+
+	// Result is set with Stored.
+	Result idempotency.Result
+
+	// Message is set with Stored if SQS stored the event with different bytes or in
+	// another group.
+	Message *Message
+
+	// Ours: an attempt of this submission is in doubt or answered, and may have stored
+	// the event.
+	Ours bool
+
+	// Err explains why the last question gave no permission to send; otherwise nil.
+	Err error
+}
+
+// Known returns the store's answers about the event. Any goroutine may call Known at any
+// time.
+func (k *Claim) Known() Known {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.known
+}
+
+func (k *Claim) learn(f func(*Known)) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	f(&k.known)
+}
+
+// Kind is the kind of a [Verdict].
+type Kind uint8
+
+const (
+	// None: LookUp found nothing decisive.
+	None Kind = iota
+
+	// Granted: an attempt may start now.
+	Granted
+
+	// Unclaimed: an attempt may start without a claim, because the store does not answer.
+	Unclaimed
+
+	// Duplicate: the event is stored. Known has the result.
+	Duplicate
+
+	// Wait: another claimant has the event, or the store does not answer.
+	Wait
+
+	// Other: the event is or may have been sent as another message. [Claim].Adopt returns
+	// this message; call Ask again afterwards.
+	Other
+
+	// Late: an attempt in doubt is too old for a resend.
+	Late
+
+	// Held: another claimant's attempt in doubt is too old for a resend. Err is an
+	// [*idempotency.IndeterminateError].
+	Held
+
+	// Conflict: the key belongs to another event. Err is an [*idempotency.ConflictError].
+	Conflict
+
+	// Refused: the store cannot take the event. Err has the reason.
+	Refused
+)
+
+// Verdict is the answer about one event.
+type Verdict struct {
+	Kind  Kind
+	Delay time.Duration // with Wait: time until the next question
+	Err   error
+
+	// Hopeless is set with Wait if the store refuses all writes: see
+	// [idempotency.ErrUnwritable].
+	Hopeless bool
+
+	// Drift: for an equal event, the record has different bytes than the claim. At most
+	// one verdict per claim has Drift set.
+	Drift bool
+}
+
+// MayLeave reports whether the bytes of a granted attempt may still leave. Without a held
+// claim, the result is true.
+func (c *Claimant) MayLeave(k *Claim) bool {
+	return !k.held || c.options.Now()+window.Arrival <= k.lease
+}
+
+// Adopt replaces the claim's message by the record's message. Call Adopt after the
+// verdict Other.
+func (k *Claim) Adopt() Message {
+	m := *k.other
+	k.other = nil
+	k.adopted++
+	k.request.Body, k.request.Group, k.request.Seal = m.Body, m.Group, idempotency.SealOf(m.Body, m.Group)
+	return m
+}
+
+const (
+	firstWait = 50 * time.Millisecond
+	mostWait  = time.Second
+)
+
+// clear records the absence of other attempts that may have stored the event.
+func (k *Claim) clear() {
+	k.learn(func(known *Known) { *known = Known{State: Clear, Ours: known.Ours} })
+}
+
+// doubt records that another claimant's attempt may have stored the event.
+func (k *Claim) doubt(c *Claimant, out idempotency.Outcome) {
+	r := out.Record
+	if r.DoubtSince.IsZero() { // the record is being written
+		r.DoubtSince = time.Now().Round(0)
+		r.ResendUntil, r.LeaseUntil = r.DoubtSince.Add(c.terms.ResendFor), r.DoubtSince.Add(c.terms.Lease)
+	}
+	over := r.LeaseUntil
+	if out.Decision.Granted() {
+		over = r.ReadAt // the other claimant's lease ended before
+	}
+	k.learn(func(known *Known) {
+		*known = Known{
+			State: InDoubt, Since: r.DoubtSince, ResendUntil: r.ResendUntil, Over: over.Add(c.config.Window + c.config.Clock), Ours: known.Ours,
+		}
+	})
+}
+
+// Attempted records the result of an attempt. Proof of storage is queued for the store,
+// and w waits for the record. An event stored without a held claim gets no record:
+// Attempted then returns true.
+func (c *Claimant) Attempted(k *Claim, a *attempt.Answer, w Waiter) (unrecorded bool) {
+	switch a.Fate {
+	case attempt.Stored:
+		result := idempotency.Result{MessageID: a.MessageID, SequenceNumber: a.Sequence}
+		k.learn(func(known *Known) { *known = Known{State: Stored, Result: result, Ours: true} })
+		if !k.held {
+			return true
+		}
+		k.held = false
+		w.MarkRecording()
+		c.end(k, idempotency.Completed(result), w)
+	case attempt.NotStored:
+		k.refused = k.refused || a.Code != "" || a.Load == attempt.Throttled
+	default:
+		k.learn(func(known *Known) { known.Ours = true })
+	}
+	return false
+}
+
+// Release ends a submission without proof of storage. A claim with an attempt in doubt
+// stays unchanged. Release does not block.
+func (c *Claimant) Release(k *Claim) {
+	if !k.held || k.Known().Ours {
+		return
+	}
+	k.held = false
+	t := idempotency.Released()
+	if k.refused {
+		t = idempotency.FailedWith(idempotency.Failure{Proof: idempotency.ProvenForClaim, Reason: "refused by SQS"})
+	}
+	c.end(k, t, nil)
+}

@@ -1,0 +1,374 @@
+package store_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
+	"github.com/kansas-frontier-matrix/sqsfifo/internal/attempt"
+	"github.com/kansas-frontier-matrix/sqsfifo/internal/memory/store"
+	"github.com/kansas-frontier-matrix/sqsfifo/internal/window"
+)
+
+// The proof from a claim's attempts decides the claim's ending.
+func TestWhatIsProved(t *testing.T) {
+	for _, tc := range []struct {
+		name     string
+		attempts []attempt.Answer
+		before   bool // a crashed claimant left a doubt
+		status   idempotency.Status
+		doubt    bool
+	}{
+		{"nothing was tried", nil, false, idempotency.Absent, false},
+		{"nothing left this machine", []attempt.Answer{unsent, unsent}, false, idempotency.Absent, false},
+		{"refused", []attempt.Answer{refused}, false, idempotency.Failed, false},
+		{"throttled, then not sent", []attempt.Answer{throttled, unsent}, false, idempotency.Failed, false},
+		{"in doubt", []attempt.Answer{doubtful}, false, idempotency.Running, true},
+		{"in doubt, then refused", []attempt.Answer{doubtful, refused}, false, idempotency.Running, true},
+		{"refused, then in doubt", []attempt.Answer{refused, doubtful}, false, idempotency.Running, true},
+		{"altered", []attempt.Answer{{Fate: attempt.Altered}}, false, idempotency.Running, true},
+		{"stored", []attempt.Answer{stored}, false, idempotency.Succeeded, false},
+		{"in doubt, then stored", []attempt.Answer{doubtful, stored}, false, idempotency.Succeeded, false},
+		{"nothing was tried after a crash", nil, true, idempotency.Running, true},
+		{"refused after a crash", []attempt.Answer{refused}, true, idempotency.Running, true},
+		{"stored after a crash", []attempt.Answer{stored}, true, idempotency.Succeeded, false},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			with(t, nil, func(t *testing.T, r *rig) {
+				if tc.before {
+					require.Equal(t, store.Granted, r.ask(r.event("k")).Kind)
+					time.Sleep(lease)
+				}
+				k := r.event("k")
+				if len(tc.attempts) == 0 {
+					require.Equal(t, store.Granted, r.ask(k).Kind)
+				}
+				for _, a := range tc.attempts {
+					require.Equal(t, store.Granted, r.ask(k).Kind)
+					r.Attempted(k, &a, new(waiter))
+				}
+				r.Release(k)
+				r.told()
+				got := r.record("k")
+				require.Equal(t, tc.status, got.Status)
+				require.Equal(t, tc.doubt, !got.DoubtSince.IsZero())
+				if tc.status == idempotency.Succeeded {
+					require.Equal(t, idempotency.Result{MessageID: "id", SequenceNumber: "7"}, got.Result)
+				}
+			})
+		})
+	}
+}
+
+// All claims of a request share one call. Two claims of one event see each other.
+func TestAskIsOneCall(t *testing.T) {
+	with(t, nil, func(t *testing.T, r *rig) {
+		all := []*store.Claim{r.event("a"), r.event("b"), r.event("a")}
+		v := make([]store.Verdict, 3)
+		r.Ask(t.Context(), all, v)
+		require.Equal(t, 1, r.called("claim"))
+		require.Equal(t, []store.Kind{store.Granted, store.Granted, store.Wait}, []store.Kind{v[0].Kind, v[1].Kind, v[2].Kind})
+		r.LookUp(t.Context(), all, v)
+		require.Equal(t, 1, r.called("lookup"))
+	})
+}
+
+// A lease counts from the start of the call. A lease too short for one attempt is
+// worthless.
+func TestLease(t *testing.T) {
+	with(t, nil, func(t *testing.T, r *rig) {
+		k := r.event("k")
+		require.Equal(t, store.Granted, r.ask(k).Kind)
+		time.Sleep(lease - window.Arrival)
+		require.True(t, r.MayLeave(k))
+		time.Sleep(time.Nanosecond)
+		require.False(t, r.MayLeave(k))
+		require.Equal(t, store.Granted, r.ask(k).Kind, "it is renewed")
+		require.True(t, r.MayLeave(k))
+		require.EqualValues(t, 1, r.Stats().Renewed)
+
+		r.slow = lease - oneAttempt - window.Arrival + 1 // a store that ignores its context
+		v := r.ask(r.event("other"))
+		require.Equal(t, store.Wait, v.Kind)
+		require.ErrorContains(t, v.Err, "lease")
+		r.slow--
+		require.Equal(t, store.Granted, r.ask(r.event("third")).Kind)
+	})
+}
+
+// While another claimant holds the event, the questions become rarer, and the last wait
+// ends with the other lease.
+func TestInProgress(t *testing.T) {
+	with(t, nil, func(t *testing.T, r *rig) {
+		began := time.Now()
+		require.Equal(t, store.Granted, r.ask(r.event("k")).Kind)
+		k := r.event("k")
+		asked := 0
+		for {
+			v := r.ask(k)
+			if v.Kind == store.Granted {
+				break
+			}
+			asked++
+			require.Equal(t, store.Wait, v.Kind)
+			var busy *idempotency.InProgressError
+			require.ErrorAs(t, v.Err, &busy)
+			require.LessOrEqual(t, v.Delay, time.Second)
+			require.Positive(t, v.Delay)
+			known := k.Known()
+			require.Equal(t, store.InDoubt, known.State)
+			require.Equal(t, began.Add(resendFor), known.ResendUntil.In(began.Location()))
+			require.Equal(t, began.Add(lease+305*time.Second), known.Over.In(began.Location()))
+			time.Sleep(v.Delay)
+		}
+		require.Equal(t, lease, time.Since(began).Truncate(time.Second))
+		require.Less(t, asked, 90)
+		require.EqualValues(t, 1, r.Stats().Reclaimed)
+		require.Equal(t, store.InDoubt, k.Known().State, "the other one may have stored it")
+	})
+}
+
+// An attempt in doubt is repeated only while SQS recognises the event.
+func TestTooLateForAnotherAttempt(t *testing.T) {
+	with(t, nil, func(t *testing.T, r *rig) {
+		mine := r.event("mine")
+		require.Equal(t, store.Granted, r.ask(mine).Kind)
+		r.Attempted(mine, &doubtful, new(waiter))
+		refuted := r.event("refuted")
+		require.Equal(t, store.Granted, r.ask(refuted).Kind)
+		r.Attempted(refuted, &throttled, new(waiter))
+		require.Equal(t, store.Granted, r.ask(r.event("theirs")).Kind) // and crashes
+
+		time.Sleep(resendFor - 1)
+		require.Equal(t, store.Granted, r.ask(mine).Kind)
+		theirs := r.event("theirs")
+		require.Equal(t, store.Granted, r.ask(theirs).Kind)
+		time.Sleep(time.Nanosecond)
+		require.Equal(t, store.Late, r.ask(mine).Kind)
+		require.Equal(t, store.Late, r.ask(theirs).Kind)
+		require.Equal(t, store.Granted, r.ask(refuted).Kind, "nothing is in doubt")
+
+		time.Sleep(time.Hour)
+		v := r.ask(r.event("theirs"))
+		require.Equal(t, store.Held, v.Kind)
+		var held *idempotency.IndeterminateError
+		require.ErrorAs(t, v.Err, &held)
+		require.EqualValues(t, 1, r.Stats().Indeterminate)
+	})
+	again := func(_ *store.Options, p *idempotency.PolicyConfig) { p.RunAgain = true }
+	with(t, again, func(t *testing.T, r *rig) {
+		require.Equal(t, store.Granted, r.ask(r.event("theirs")).Kind) // and crashes
+		time.Sleep(time.Hour)
+		require.Equal(t, store.Granted, r.ask(r.event("theirs")).Kind)
+	})
+}
+
+// Without an answer, the store grants nothing, and the event stays unanswered rather than
+// clear.
+func TestStoreDown(t *testing.T) {
+	with(t, nil, func(t *testing.T, r *rig) {
+		r.fail(down)
+		k := r.event("k")
+		require.Equal(t, store.Unasked, k.Known().State)
+		require.Equal(t, store.None, r.look(k).Kind)
+		require.Equal(t, store.Unanswered, k.Known().State)
+		require.ErrorIs(t, k.Known().Err, errDown)
+		v := r.ask(k)
+		require.Equal(t, store.Wait, v.Kind)
+		require.ErrorIs(t, v.Err, errDown)
+		var of *idempotency.StoreError
+		require.ErrorAs(t, v.Err, &of)
+		r.look(r.event("other"))
+		require.Equal(t, 1, r.called("lookup"), "which need not be, and is not made while it is down")
+		require.EqualValues(t, 2, r.Stats().Errors)
+
+		r.fail(nil)
+		time.Sleep(time.Second)
+		r.look(r.event("other"))
+		require.Equal(t, 2, r.called("lookup"))
+		require.Equal(t, store.Granted, r.ask(k).Kind)
+		require.Equal(t, store.Clear, k.Known().State)
+		require.NoError(t, k.Known().Err)
+	})
+	open := func(o *store.Options, _ *idempotency.PolicyConfig) { o.FailOpen = true }
+	with(t, open, func(t *testing.T, r *rig) {
+		r.fail(down)
+		k := r.event("k")
+		require.Equal(t, store.Unclaimed, r.ask(k).Kind)
+		require.True(t, r.MayLeave(k))
+		r.Attempted(k, &stored, new(waiter))
+		require.Equal(t, store.Unclaimed, r.ask(r.event("other")).Kind)
+		require.Equal(t, 1, r.called("claim"), "it is not waited for again at once")
+		require.EqualValues(t, 2, r.Stats().Unclaimed)
+		time.Sleep(time.Second)
+		r.fail(nil)
+		require.Equal(t, store.Granted, r.ask(r.event("other")).Kind)
+		r.told()
+		require.Zero(t, r.called("complete"), "there is no claim to complete")
+	})
+}
+
+// The store timeout ends a hanging call.
+func TestStoreHangs(t *testing.T) {
+	hangs := func(o *store.Options, _ *idempotency.PolicyConfig) { o.Store = hanging{o.Store} }
+	with(t, hangs, func(t *testing.T, r *rig) {
+		began := time.Now()
+		v := r.ask(r.event("k"))
+		require.Equal(t, store.Wait, v.Kind)
+		require.ErrorIs(t, v.Err, context.DeadlineExceeded)
+		require.Equal(t, storeTimeout, time.Since(began))
+	})
+}
+
+type hanging struct{ idempotency.Store }
+
+func (hanging) ClaimBatch(ctx context.Context, _ []idempotency.Claim) ([]idempotency.Outcome, error) {
+	<-ctx.Done()
+	return nil, ctx.Err()
+}
+
+// After an ambiguous answer the claim is repeated and finds its own record.
+func TestAmbiguous(t *testing.T) {
+	with(t, nil, func(t *testing.T, r *rig) {
+		n := 0
+		r.fail(func(string) (before, after error) {
+			if n++; n == 1 {
+				return nil, fmt.Errorf("%w: connection lost", idempotency.ErrAmbiguous)
+			}
+			return nil, nil
+		})
+		require.Equal(t, store.Granted, r.ask(r.event("k")).Kind)
+		require.EqualValues(t, 1, r.record("k").Fence)
+
+		// Both calls are ambiguous: the next question finds the record.
+		r.fail(func(string) (before, after error) { return nil, idempotency.ErrAmbiguous })
+		k := r.event("other")
+		require.Equal(t, store.Wait, r.ask(k).Kind)
+		r.fail(nil)
+		require.Equal(t, store.Granted, r.ask(k).Kind)
+		require.Zero(t, r.Stats().New, "of which nobody was told")
+		require.EqualValues(t, 2, r.Stats().Renewed)
+	})
+}
+
+// An event recorded with different bytes is sent with the recorded bytes.
+func TestOther(t *testing.T) {
+	with(t, nil, func(t *testing.T, r *rig) {
+		require.Equal(t, store.Granted, r.ask(r.claim("k", "payload", "old bytes")).Kind)
+		time.Sleep(lease)
+		for _, look := range []bool{true, false} {
+			k := r.claim("k", "payload", "new bytes")
+			question := r.ask
+			if look {
+				question = r.look
+			}
+			v := question(k)
+			require.Equal(t, store.Other, v.Kind)
+			require.True(t, v.Drift)
+			require.Equal(t, store.InDoubt, k.Known().State)
+			m := k.Adopt()
+			require.Equal(t, store.Message{Body: []byte("old bytes"), Group: "g"}, m)
+			v = r.ask(k)
+			require.Equal(t, store.Granted, v.Kind)
+			require.False(t, v.Drift)
+			r.Release(k)
+			r.told()
+		}
+		require.EqualValues(t, 2, r.Stats().Drifts)
+
+		k := r.claim("k", "payload", "old bytes")
+		require.Equal(t, store.Granted, r.ask(k).Kind)
+		r.Attempted(k, &stored, new(waiter))
+		r.told()
+		for _, question := range []func(*store.Claim) store.Verdict{r.look, r.ask} {
+			k = r.claim("k", "payload", "new bytes")
+			require.Equal(t, store.Verdict{Kind: store.Duplicate, Drift: true}, question(k))
+			require.Equal(t, &store.Message{Body: []byte("old bytes"), Group: "g"}, k.Known().Message)
+			require.Equal(t, "id", k.Known().Result.MessageID)
+
+			v := question(r.claim("k", "another payload", "bytes"))
+			require.Equal(t, store.Conflict, v.Kind)
+			var conflict *idempotency.ConflictError
+			require.ErrorAs(t, v.Err, &conflict)
+		}
+	})
+}
+
+// A record with another spec's fingerprint is compared by its body.
+func TestAnotherSpec(t *testing.T) {
+	recompute := func(o *store.Options, _ *idempotency.PolicyConfig) {
+		o.Recompute = func(body []byte) (idempotency.Fingerprint, bool) {
+			return idempotency.FingerprintOf("test/1", body), string(body) != "unreadable"
+		}
+	}
+	with(t, recompute, func(t *testing.T, r *rig) {
+		old := func(key, body string) {
+			k, err := r.Claim(keyOf(key), idempotency.FingerprintOf("test/0", []byte("?")), store.Message{Body: []byte(body), Group: "g"}, idempotency.Dataset{})
+			require.NoError(t, err)
+			require.Equal(t, store.Granted, r.ask(k).Kind)
+		}
+		old("equal", "payload")
+		old("equal, looked up", "payload")
+		old("different", "another payload")
+		old("unreadable", "unreadable")
+		time.Sleep(lease)
+		require.Equal(t, store.Granted, r.ask(r.claim("equal", "payload", "payload")).Kind)
+		k := r.claim("equal, looked up", "payload", "payload")
+		require.Equal(t, store.None, r.look(k).Kind)
+		require.Equal(t, store.InDoubt, k.Known().State)
+		require.Equal(t, store.Granted, r.ask(k).Kind)
+		require.Equal(t, store.Conflict, r.ask(r.claim("different", "payload", "payload")).Kind)
+		require.Equal(t, store.Conflict, r.look(r.claim("different", "payload", "payload")).Kind)
+
+		k = r.claim("unreadable", "payload", "payload")
+		v := r.ask(k)
+		require.Equal(t, store.Refused, v.Kind, "it is no conflict")
+		var unjudged *idempotency.UnjudgedError
+		require.ErrorAs(t, v.Err, &unjudged)
+		require.Equal(t, store.InDoubt, k.Known().State)
+		require.Equal(t, store.None, r.look(k).Kind)
+	})
+}
+
+// A store with too few results counts as not answering.
+func TestAStoreThatMiscounts(t *testing.T) {
+	short := func(o *store.Options, _ *idempotency.PolicyConfig) { o.Store = miscounting{o.Store} }
+	with(t, short, func(t *testing.T, r *rig) {
+		require.Equal(t, store.Wait, r.ask(r.event("k")).Kind)
+		require.Equal(t, store.None, r.look(r.event("k")).Kind)
+	})
+}
+
+type miscounting struct{ idempotency.Store }
+
+func (miscounting) ClaimBatch(context.Context, []idempotency.Claim) ([]idempotency.Outcome, error) {
+	return nil, nil
+}
+
+func (miscounting) Lookup(context.Context, ...idempotency.Key) ([]idempotency.Record, error) {
+	return nil, nil
+}
+
+func TestRefusedByTheStore(t *testing.T) {
+	with(t, nil, func(t *testing.T, r *rig) {
+		r.memory.Capacity = 1
+		require.Equal(t, store.Granted, r.ask(r.event("k")).Kind)
+		k := r.event("other")
+		v := r.ask(k)
+		require.Equal(t, store.Refused, v.Kind)
+		var full *idempotency.CapacityError
+		require.ErrorAs(t, v.Err, &full)
+		require.Equal(t, store.Clear, k.Known().State)
+		require.EqualValues(t, 1, r.Stats().Full)
+
+		r.fail(func(string) (before, after error) { return &idempotency.InvalidError{Field: "f", Rule: "r"}, nil })
+		require.Equal(t, store.Refused, r.ask(k).Kind, "which would be so again")
+
+		_, err := r.Claim(keyOf(""), idempotency.FingerprintOf("s", nil), store.Message{}, idempotency.Dataset{})
+		require.ErrorContains(t, err, "Key.Value")
+	})
+}

@@ -1,0 +1,496 @@
+package store
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
+)
+
+const (
+	// gather is the time that endings wait to share a write with claims.
+	gather = time.Millisecond
+
+	// atOnce is the maximum number of concurrent Finish calls, for a store without a
+	// Writer.
+	atOnce = 256
+
+	// behind is the number of queued endings at which Pace blocks senders.
+	behind = 512
+
+	// mostEndings is the maximum length of the queue; another ending drops the oldest. An
+	// ending older than keepTrying is dropped after a failed write.
+	mostEndings = 10_000
+	keepTrying  = time.Hour
+
+	// closing is the time that Close waits for the store.
+	closing = 10 * time.Second
+)
+
+// Waiter waits for the record of a stored event.
+type Waiter interface {
+	// MarkRecording is called before any Recorded call.
+	MarkRecording()
+
+	// Recorded is called once, without any lock of this package held. The value ok is
+	// true if the store has the event. It is false if the store did not answer in time or
+	// refused the ending, or if the claimant dropped the ending.
+	Recorded(ok bool)
+}
+
+// endings is the queue of endings not yet in the store. A goroutine runs while the queue
+// is not empty. The next claims share a write with queued endings.
+type endings struct {
+	ctx  context.Context // for store calls
+	stop context.CancelFunc
+	kick chan struct{} // wakes drain early
+	most int           // maximum endings per write
+
+	mu       sync.Mutex
+	queue    []*ending
+	results  map[idempotency.KeyID]*ending // completions queued or being written
+	awaited  map[*ending]struct{}          // endings with waiters
+	overdue  *time.Timer                   // for awaited; nil before first use
+	watching bool                          // overdue is set
+	running  bool                          // the drain goroutine
+	writing  int                           // number of endings being written
+	failures uint8                         // consecutive failures
+	closed   bool
+	idle     chan struct{} // closed after Close, with no endings left
+	lost     int64
+	lastErr  error
+}
+
+type ending struct {
+	claim   *Claim
+	ending  idempotency.Ending
+	since   time.Time
+	waiters []Waiter // not yet called
+}
+
+func (l *endings) init(most int) {
+	l.most = most
+	l.ctx, l.stop = context.WithCancel(context.Background())
+	l.kick = make(chan struct{}, 1)
+	l.idle = make(chan struct{})
+	l.results = map[idempotency.KeyID]*ending{}
+	l.awaited = map[*ending]struct{}{}
+}
+
+// pending returns Duplicate if the event's result is queued or being written.
+func (c *Claimant) pending(k *Claim) Verdict {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	e := c.results[k.id]
+	if e == nil || e.claim.request.Fingerprint != k.request.Fingerprint || e.claim.request.Seal != k.request.Seal {
+		return Verdict{}
+	}
+	result, _ := e.ending.Result()
+	k.held = false
+	c.counts.duplicates.Add(1)
+	k.learn(func(known *Known) { known.State, known.Result, known.Err = Stored, result, nil })
+	return Verdict{Kind: Duplicate}
+}
+
+// AwaitRecord adds a waiter for a stored event if its result is queued or being written,
+// and reports whether so. A nil waiter is not added.
+func (c *Claimant) AwaitRecord(k *Claim, w Waiter) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	e := c.results[k.id]
+	if e == nil {
+		return false
+	}
+	if w != nil {
+		w.MarkRecording()
+		c.await(e, w)
+	}
+	return true
+}
+
+// Pace blocks while many endings are queued for an answering store: a store slower than
+// SQS thereby slows the senders down. Waiting for a failing store would not help.
+func (c *Claimant) Pace() {
+	for c.isBehind() {
+		time.Sleep(gather)
+	}
+}
+
+func (c *Claimant) isBehind() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return len(c.queue) >= behind && c.failures == 0 && !c.closed
+}
+
+// await adds a waiter. The caller holds mu.
+func (c *Claimant) await(e *ending, w Waiter) {
+	e.waiters = append(e.waiters, w)
+	c.awaited[e] = struct{}{}
+	c.watch(c.config.StoreTimeout)
+}
+
+// watch starts the timer for late endings, unless already running. The caller holds mu.
+func (c *Claimant) watch(d time.Duration) {
+	switch {
+	case c.watching:
+		return
+	case c.overdue == nil:
+		c.overdue = time.AfterFunc(d, c.giveUpWaiting)
+	default:
+		c.overdue.Reset(d)
+	}
+	c.watching = true
+}
+
+// giveUpWaiting reports events as unrecorded if their endings are older than the store
+// timeout. The endings stay queued.
+func (c *Claimant) giveUpWaiting() {
+	var late []Waiter
+	c.mu.Lock()
+	c.watching = false
+	next := c.config.StoreTimeout
+	for e := range c.awaited {
+		if left := c.config.StoreTimeout - time.Since(e.since); left > 0 {
+			next = min(next, left)
+			continue
+		}
+		late = append(late, e.waiters...)
+		c.forget(e)
+	}
+	if len(c.awaited) > 0 {
+		c.watch(next)
+	}
+	c.mu.Unlock()
+	tell(late, false)
+}
+
+// forget removes an ending's waiters. The caller holds mu and calls the waiters later.
+func (l *endings) forget(e *ending) {
+	e.waiters = nil
+	delete(l.awaited, e)
+}
+
+func tell(waiters []Waiter, ok bool) {
+	for _, w := range waiters {
+		w.Recorded(ok)
+	}
+}
+
+// end queues an ending, with a waiter or nil.
+func (c *Claimant) end(k *Claim, with idempotency.Ending, w Waiter) {
+	c.mu.Lock()
+	e := &ending{claim: k, ending: with, since: time.Now()}
+	var dropped []Waiter
+	switch {
+	case c.closed:
+		c.mu.Unlock()
+		c.loseLate(e, w)
+		return
+	case len(c.queue) >= mostEndings:
+		first := c.queue[0]
+		c.queue = c.queue[1:]
+		dropped = c.lose(first, errMany)
+	}
+	if w != nil {
+		c.await(e, w)
+	}
+	if _, ok := with.Result(); ok {
+		c.results[k.id] = e
+	}
+	c.queue = append(c.queue, e)
+	switch {
+	case !c.running:
+		c.running = true
+		go c.drain()
+	case len(c.queue) == c.most:
+		c.hurry()
+	}
+	c.mu.Unlock()
+	if len(dropped) > 0 {
+		go tell(dropped, false) // the caller may hold a waiter lock
+	}
+}
+
+// loseLate counts an ending queued after Close.
+func (c *Claimant) loseLate(e *ending, w Waiter) {
+	c.mu.Lock()
+	c.lose(e, errLate)
+	c.mu.Unlock()
+	if w != nil {
+		w.Recorded(false)
+	}
+}
+
+var (
+	errLate = errors.New("the producer was closed")
+	errMany = errors.New("too many endings wait for the store")
+)
+
+func (l *endings) hurry() {
+	select {
+	case l.kick <- struct{}{}:
+	default:
+	}
+}
+
+// lose drops an ending and returns its waiters. The caller holds mu.
+func (l *endings) lose(e *ending, err error) []Waiter {
+	l.lost++
+	l.lastErr = err
+	return l.done(e)
+}
+
+// done removes a finished ending and returns its waiters. The caller holds mu.
+func (l *endings) done(e *ending) []Waiter {
+	if l.results[e.claim.id] == e {
+		delete(l.results, e.claim.id)
+	}
+	waiters := e.waiters
+	l.forget(e)
+	return waiters
+}
+
+// take removes up to most endings from the queue for a write.
+func (l *endings) take() []*ending {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	n := min(l.most, len(l.queue))
+	if n == 0 {
+		return nil
+	}
+	batch := l.queue[:n:n]
+	l.queue = l.queue[n:]
+	l.writing += n
+	return batch
+}
+
+// drain writes endings until the queue is empty. Endings written together with claims
+// have already left the queue.
+func (c *Claimant) drain() {
+	for {
+		c.mu.Lock()
+		lost, stopped := c.stopped()
+		pause := gather
+		switch {
+		case c.failures > 0:
+			pause = min(firstWait<<min(c.failures, 10), 5*time.Second)
+		case c.closed || len(c.queue) >= c.most:
+			pause = 0
+		}
+		c.mu.Unlock()
+		tell(lost, false)
+		if stopped {
+			return
+		}
+		c.sleep(pause)
+		if batch := c.take(); len(batch) > 0 {
+			c.ended(batch, c.finish(batch))
+		}
+	}
+}
+
+// stopped ends the goroutine if the queue is empty. After the end of ctx, stopped drops
+// all queued endings. The caller holds mu.
+func (l *endings) stopped() (lost []Waiter, stopped bool) {
+	if l.ctx.Err() != nil {
+		for _, e := range l.queue {
+			lost = append(lost, l.lose(e, cmp.Or(l.lastErr, context.Cause(l.ctx)))...)
+		}
+		l.queue = nil
+	}
+	if len(l.queue) > 0 {
+		return lost, false
+	}
+	l.queue = nil
+	l.running = false
+	l.signalIdle()
+	return lost, true
+}
+
+// signalIdle lets Close return after the last ending. The caller holds mu.
+func (l *endings) signalIdle() {
+	if !l.closed || l.running || len(l.queue)+l.writing > 0 {
+		return
+	}
+	select {
+	case <-l.idle:
+	default:
+		close(l.idle)
+	}
+}
+
+func (l *endings) sleep(d time.Duration) {
+	if d == 0 {
+		return
+	}
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-l.kick:
+	case <-l.ctx.Done():
+	}
+}
+
+// finish writes endings without claims. Without a Writer, it calls Finish concurrently
+// and repeats each ambiguous call once. A call that ends its goroutine has not answered.
+func (c *Claimant) finish(batch []*ending) []error {
+	errs := slices.Repeat([]error{errEnded}, len(batch))
+	var all sync.WaitGroup
+	if c.writer != nil {
+		all.Go(func() {
+			var got []error
+			err := c.write(c.ctx, func(ctx context.Context) error {
+				got, _, _ = c.writer.Write(ctx, finishings(batch), nil)
+				return firstFailure(got)
+			})
+			errs = c.each(batch, got, err)
+		})
+		all.Wait()
+		return errs
+	}
+	for i, e := range batch {
+		all.Go(func() {
+			for range 2 {
+				errs[i] = c.write(c.ctx, func(ctx context.Context) error { return c.options.Store.Finish(ctx, e.claim.ref, e.ending) })
+				if !errors.Is(errs[i], idempotency.ErrAmbiguous) {
+					return
+				}
+			}
+		})
+	}
+	all.Wait()
+	return errs
+}
+
+// firstFailure returns the first error other than an answer of the store.
+func firstFailure(errs []error) error {
+	for _, err := range errs {
+		if !isAnswer(err) {
+			return err
+		}
+	}
+	return nil
+}
+
+// each returns one error per ending, from the store's errors. If their number is wrong,
+// each uses err, the error of the whole write, for every ending, or errShort for a nil
+// err.
+func (c *Claimant) each(batch []*ending, errs []error, err error) []error {
+	if len(errs) != len(batch) {
+		return slices.Repeat([]error{cmp.Or(err, errShort)}, len(batch))
+	}
+	for i, err := range errs {
+		if err != nil && c.options.Hide != nil {
+			errs[i] = c.options.Hide(err)
+		}
+	}
+	return errs
+}
+
+var (
+	errShort  = errors.New("the store did not answer for each ending")
+	errEnded  = errors.New("the store ended the goroutine of a call")
+	errSilent = errors.New("the store has not answered yet")
+)
+
+func finishings(batch []*ending) []idempotency.Finishing {
+	out := make([]idempotency.Finishing, len(batch))
+	for i, e := range batch {
+		out[i] = idempotency.Finishing{Ref: e.claim.ref, Ending: e.ending}
+	}
+	return out
+}
+
+// ended processes the store's answers to endings and queues failed endings again.
+func (c *Claimant) ended(batch []*ending, errs []error) {
+	var recorded, unrecorded []Waiter
+	failed := false
+	c.mu.Lock()
+	c.writing -= len(batch)
+	for i, e := range batch {
+		var invalid *idempotency.InvalidError
+		var stale *idempotency.StaleClaimError
+		switch err := errs[i]; {
+		case err == nil:
+			recorded = append(recorded, c.done(e)...)
+		case errors.As(err, &stale) && stale.Status == idempotency.Succeeded:
+			c.counts.stale.Add(1)
+			recorded = append(recorded, c.done(e)...)
+		case errors.Is(err, idempotency.ErrStaleClaim):
+			c.counts.stale.Add(1)
+			unrecorded = append(unrecorded, c.done(e)...)
+		case errors.As(err, &invalid), errors.Is(err, idempotency.ErrClosed), time.Since(e.since) > keepTrying:
+			unrecorded = append(unrecorded, c.lose(e, err)...)
+		default:
+			failed = true
+			c.lastErr = err
+			if errors.Is(err, idempotency.ErrUnwritable) {
+				unrecorded = slices.Concat(unrecorded, e.waiters)
+				c.forget(e)
+			}
+			c.queue = append(c.queue, e)
+		}
+	}
+	switch {
+	case !failed:
+		if c.failures = 0; c.lost == 0 {
+			c.lastErr = nil
+		}
+	case c.failures < 100:
+		c.failures++
+	}
+	if failed && !c.running {
+		c.running = true
+		go c.drain()
+	}
+	c.signalIdle()
+	c.mu.Unlock()
+	tell(recorded, true)
+	tell(unrecorded, false)
+}
+
+// Close writes the remaining endings until the context ends, for at most ten seconds,
+// plus one second for a store that ignores its context. Close returns the number of
+// endings dropped since New or still without an answer, and the last reason. Later
+// endings are dropped.
+func (c *Claimant) Close(ctx context.Context) (lost int64, err error) {
+	c.mu.Lock()
+	if !c.closed {
+		c.closed = true
+		c.failures = 0
+		c.signalIdle()
+		c.hurry()
+	}
+	c.mu.Unlock()
+	timer := time.NewTimer(closing)
+	defer timer.Stop()
+	select {
+	case <-c.idle:
+	case <-ctx.Done():
+	case <-timer.C:
+	}
+	c.stop()
+	grace := time.NewTimer(time.Second) // a store that ignores its context
+	defer grace.Stop()
+	select {
+	case <-c.idle:
+	case <-grace.C:
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.overdue != nil {
+		c.overdue.Stop()
+	}
+	switch {
+	case c.writing > 0: // a store that ignores its context may still take them
+		return c.lost + int64(c.writing), cmp.Or(c.lastErr, errSilent)
+	case c.lost == 0:
+		return 0, nil
+	}
+	return c.lost, c.lastErr
+}

@@ -1,0 +1,265 @@
+package store_test
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
+	"github.com/kansas-frontier-matrix/sqsfifo/internal/memory/store"
+)
+
+// sent claims an event and simulates its storage by SQS.
+func (r *rig) sent(key string, w store.Waiter) *store.Claim {
+	r.t.Helper()
+	k := r.event(key)
+	require.Equal(r.t, store.Granted, r.ask(k).Kind)
+	r.Attempted(k, &stored, w)
+	return k
+}
+
+// Results gather for a few milliseconds to share a write. Meanwhile, an event with a
+// queued result is already known.
+func TestResultsAreTold(t *testing.T) {
+	with(t, nil, func(t *testing.T, r *rig) {
+		for i := range 10 {
+			r.sent(fmt.Sprint(i), new(waiter))
+		}
+		synctest.Wait()
+		require.Zero(t, r.called("complete"))
+		require.EqualValues(t, 10, r.Stats().Recording)
+		for _, question := range []func(*store.Claim) store.Verdict{r.look, r.ask} {
+			k := r.event("3")
+			require.Equal(t, store.Verdict{Kind: store.Duplicate}, question(k))
+			require.Equal(t, "id", k.Known().Result.MessageID)
+		}
+		require.Zero(t, r.called("lookup"))
+		require.Equal(t, store.Wait, r.ask(r.claim("3", "3", "other bytes")).Kind, "which bytes count, the store knows")
+		r.told()
+		require.Equal(t, 10, r.called("complete"))
+		require.Zero(t, r.Stats().Recording)
+		require.Equal(t, store.Duplicate, r.look(r.event("3")).Kind)
+		require.Equal(t, 1, r.called("lookup"))
+		require.EqualValues(t, 3, r.Stats().Duplicates)
+	})
+}
+
+// waiter counts Recorded calls.
+type waiter struct {
+	marked    bool
+	calls, ok atomic.Int32
+}
+
+func (w *waiter) MarkRecording() { w.marked = true }
+
+func (w *waiter) Recorded(ok bool) {
+	w.calls.Add(1)
+	if ok {
+		w.ok.Add(1)
+	}
+}
+
+func (w *waiter) is(t *testing.T, calls, ok int) {
+	t.Helper()
+	require.True(t, w.marked)
+	require.EqualValues(t, calls, w.calls.Load())
+	require.EqualValues(t, ok, w.ok.Load())
+}
+
+// A waiter waits until the store has the event, for at most the store timeout. A later
+// submission of the event waits as well.
+func TestWaiters(t *testing.T) {
+	with(t, nil, func(t *testing.T, r *rig) {
+		var first, second, late waiter
+		r.sent("k", &first)
+		require.True(t, r.AwaitRecord(r.event("k"), &second))
+		require.True(t, r.AwaitRecord(r.event("k"), nil))
+		first.is(t, 0, 0)
+		r.told()
+		first.is(t, 1, 1)
+		second.is(t, 1, 1)
+		require.False(t, r.AwaitRecord(r.event("k"), &second))
+
+		r.sent2("late", &late)
+		time.Sleep(storeTimeout - time.Millisecond)
+		synctest.Wait()
+		late.is(t, 0, 0)
+		time.Sleep(time.Millisecond)
+		synctest.Wait()
+		late.is(t, 1, 0)
+		r.fail(nil)
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		late.is(t, 1, 0)
+		require.Equal(t, idempotency.Succeeded, r.record("late").Status)
+	})
+}
+
+// writing is a store with a Writer.
+type writing struct {
+	*idempotency.Memory
+	writes, along atomic.Int32
+}
+
+func (s *writing) Write(ctx context.Context, endings []idempotency.Finishing, claims []idempotency.Claim) ([]error, []idempotency.Outcome, error) {
+	s.writes.Add(1)
+	if len(claims) > 0 {
+		s.along.Add(int32(len(endings)))
+	}
+	errs := make([]error, len(endings))
+	for i, e := range endings {
+		errs[i] = s.Finish(ctx, e.Ref, e.Ending)
+	}
+	outs, err := s.ClaimBatch(ctx, claims)
+	return errs, outs, err
+}
+
+// The next claims share a write with queued endings. Without a next claim, endings get
+// their own write.
+func TestEndingsRideWithClaims(t *testing.T) {
+	with(t, nil, func(t *testing.T, r *rig) {
+		s := &writing{Memory: new(idempotency.Memory)}
+		o := r.options
+		o.Store = s
+		r.Claimant = store.New(o)
+		var first, second waiter
+		r.sent("a", &first)
+		r.sent("b", &second)
+		first.is(t, 1, 1)
+		require.EqualValues(t, 1, s.writes.Load())
+		require.EqualValues(t, 1, s.along.Load())
+		r.told()
+		second.is(t, 1, 1)
+		require.EqualValues(t, 2, s.writes.Load())
+		require.EqualValues(t, 1, s.along.Load())
+	})
+}
+
+// sent2 is like sent, but the store fails after the claim.
+func (r *rig) sent2(key string, w store.Waiter) {
+	r.t.Helper()
+	r.fail(nil)
+	k := r.event(key)
+	require.Equal(r.t, store.Granted, r.ask(k).Kind)
+	r.fail(down)
+	r.Attempted(k, &stored, w)
+}
+
+// Failed endings are repeated for an hour, less and less often.
+func TestResultsAreTriedAgain(t *testing.T) {
+	with(t, nil, func(t *testing.T, r *rig) {
+		r.sent2("k", new(waiter))
+		time.Sleep(time.Minute)
+		require.Less(t, r.called("complete"), 25)
+		require.Greater(t, r.called("complete"), 10)
+		require.Equal(t, store.Duplicate, r.look(r.event("k")).Kind, "this process knows it")
+		r.fail(nil)
+		time.Sleep(5 * time.Second)
+		synctest.Wait()
+		require.Equal(t, idempotency.Succeeded, r.record("k").Status)
+		require.Zero(t, r.Stats().Lost)
+
+		r.sent2("other", new(waiter))
+		time.Sleep(2 * time.Hour)
+		require.EqualValues(t, 1, r.Stats().Lost)
+		require.Zero(t, r.Stats().Recording)
+	})
+}
+
+// After a lost answer, a result is written again without harm.
+func TestAmbiguousResult(t *testing.T) {
+	with(t, nil, func(t *testing.T, r *rig) {
+		r.fail(func(call string) (before, after error) {
+			if call == "complete" && r.calls[call] == 1 {
+				return nil, idempotency.ErrAmbiguous
+			}
+			return nil, nil
+		})
+		r.sent("k", new(waiter))
+		r.told()
+		require.Equal(t, 2, r.called("complete"))
+		require.Zero(t, r.Stats().Stale+r.Stats().Lost+r.Stats().Recording)
+	})
+}
+
+// An overtaken claimant changes nothing and continues.
+func TestStale(t *testing.T) {
+	with(t, nil, func(t *testing.T, r *rig) {
+		var overtaken waiter
+		zombie := r.event("k")
+		require.Equal(t, store.Granted, r.ask(zombie).Kind)
+		time.Sleep(lease)
+		other := r.event("k")
+		require.Equal(t, store.Granted, r.ask(other).Kind)
+		r.Attempted(zombie, &stored, &overtaken)
+		r.told()
+		require.EqualValues(t, 1, r.Stats().Stale)
+		overtaken.is(t, 1, 0)
+		require.Zero(t, r.Stats().Lost+r.Stats().Errors)
+		require.Equal(t, idempotency.Running, r.record("k").Status)
+		r.Attempted(other, &stored, new(waiter))
+		r.told()
+		require.Equal(t, idempotency.Succeeded, r.record("k").Status)
+	})
+}
+
+// The queue of endings is bounded.
+func TestTooManyEndings(t *testing.T) {
+	with(t, nil, func(t *testing.T, r *rig) {
+		const most = 10_000
+		for i := range most + 5 {
+			r.sent(fmt.Sprint(i), new(waiter))
+			r.fail(func(call string) (before, after error) {
+				if call == "complete" {
+					return errDown, nil
+				}
+				return nil, nil
+			})
+		}
+		require.EqualValues(t, most, r.Stats().Recording)
+		require.EqualValues(t, 5, r.Stats().Lost)
+		require.Equal(t, store.Duplicate, r.ask(r.event("9000")).Kind)
+	})
+}
+
+// Close waits for the store for ten seconds, or until its context ends.
+func TestClose(t *testing.T) {
+	with(t, nil, func(t *testing.T, r *rig) {
+		r.sent("k", new(waiter))
+		began := time.Now()
+		lost, err := r.Close(t.Context())
+		require.NoError(t, err)
+		require.Zero(t, lost)
+		require.Less(t, time.Since(began), 50*time.Millisecond)
+		require.Equal(t, idempotency.Succeeded, r.record("k").Status)
+		late := r.event("late")
+		require.Equal(t, store.Granted, r.ask(late).Kind)
+		r.Attempted(late, &stored, new(waiter))
+		lost, err = r.Close(t.Context())
+		require.EqualValues(t, 1, lost)
+		require.ErrorContains(t, err, "closed")
+	})
+	for _, limit := range []time.Duration{3 * time.Second, time.Hour} {
+		with(t, nil, func(t *testing.T, r *rig) {
+			r.sent2("k", new(waiter))
+			began := time.Now()
+			ctx, cancel := context.WithTimeout(t.Context(), limit)
+			defer cancel()
+			lost, err := r.Close(ctx)
+			require.EqualValues(t, 1, lost)
+			require.ErrorIs(t, err, errDown)
+			require.Equal(t, min(limit, 10*time.Second), time.Since(began))
+			require.Equal(t, idempotency.Running, r.record("k").Status)
+		})
+	}
+	with(t, nil, func(t *testing.T, r *rig) { // without endings
+		lost, err := r.Close(t.Context())
+		require.NoError(t, err)
+		require.Zero(t, lost)
+	})
+}

@@ -1,0 +1,71 @@
+package store
+
+import (
+	"sync/atomic"
+
+	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
+)
+
+// Stats counts a claimant's claims, endings and errors since New.
+type Stats struct {
+	New, Renewed, Reclaimed                           int64 // claims granted
+	Duplicates, Conflicts, Waits, Indeterminate, Full int64 // claims not granted
+	Drifts                                            int64
+
+	// Unclaimed counts attempts without a claim. Errors counts failed store calls. Stale
+	// counts endings overtaken by another claimant.
+	Unclaimed, Errors, Stale int64
+
+	// Recording counts endings currently queued or being written. Lost counts dropped
+	// endings.
+	Recording, Lost int64
+
+	// Unrecorded counts receipts reported without a record.
+	Unrecorded int64
+}
+
+type counts struct {
+	granted                                            [3]atomic.Int64
+	duplicates, conflicts, waits, indeterminates, full atomic.Int64
+	drifts, unclaimed, errors, stale, unrecorded       atomic.Int64
+}
+
+func (c *counts) add(out idempotency.Outcome) {
+	switch out.Decision {
+	case idempotency.New:
+		c.granted[0].Add(1)
+	case idempotency.Renewed:
+		c.granted[1].Add(1)
+	case idempotency.Reclaimed:
+		c.granted[2].Add(1)
+	case idempotency.Duplicate:
+		c.duplicates.Add(1)
+	case idempotency.Conflict:
+		c.conflicts.Add(1)
+	case idempotency.InProgress:
+		c.waits.Add(1)
+	case idempotency.Indeterminate:
+		c.indeterminates.Add(1)
+	case idempotency.Full:
+		c.full.Add(1)
+	case idempotency.Undecided, idempotency.Unjudged:
+	}
+}
+
+// Stats returns the counts.
+func (c *Claimant) Stats() Stats {
+	c.mu.Lock()
+	lost, recording := c.lost, int64(len(c.queue)+c.writing)
+	c.mu.Unlock()
+	n := &c.counts
+	return Stats{
+		New: n.granted[0].Load(), Renewed: n.granted[1].Load(), Reclaimed: n.granted[2].Load(),
+		Duplicates: n.duplicates.Load(), Conflicts: n.conflicts.Load(), Waits: n.waits.Load(),
+		Indeterminate: n.indeterminates.Load(), Full: n.full.Load(), Drifts: n.drifts.Load(),
+		Unclaimed: n.unclaimed.Load(), Errors: n.errors.Load(), Stale: n.stale.Load(), Lost: lost, Recording: recording,
+		Unrecorded: n.unrecorded.Load(),
+	}
+}
+
+// CountUnrecorded counts a receipt reported without a record.
+func (c *Claimant) CountUnrecorded() { c.counts.unrecorded.Add(1) }

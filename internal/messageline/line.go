@@ -1,0 +1,299 @@
+// Package messageline reads lines of JSON with messages. The commands simulate, lint,
+// send and replay all use [Parse], so a line has one meaning for all commands.
+//
+// A line is one JSON object. Its members are the members of [sqsfifo.Message] and facts
+// about the message: time of the send, deduplication ID, and result. Member names are
+// exact. Repeated names, unknown names and text after the object are errors. A null
+// member is absent, except body. A body is a string, or an object for its canonical
+// form.
+package messageline
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/kansas-frontier-matrix/sqsfifo"
+	"github.com/kansas-frontier-matrix/sqsfifo/canonicaljson"
+	"github.com/kansas-frontier-matrix/sqsfifo/internal/textview"
+)
+
+// Members is a set of members of a line.
+type Members uint16
+
+// The members, by their names in JSON.
+const (
+	At              Members = 1 << iota // at
+	Group                               // group
+	Body                                // body
+	DeduplicationID                     // deduplication_id
+	Attributes                          // attributes
+	DedupeKey                           // dedupe_key
+	EventID                             // event_id
+	Dataset                             // dataset
+	BodyHash                            // body_hash
+	Status                              // status
+	Sent                                // sent
+	MessageID                           // message_id
+
+	// Built has the members of a message from Producer.Build.
+	Built = Group | Body | Attributes | DedupeKey | EventID | Dataset
+
+	// Stored has the members of a replay's source.
+	Stored = Built | BodyHash | Status | Sent | MessageID
+)
+
+var names = []string{"at", "group", "body", "deduplication_id", "attributes", "dedupe_key", "event_id", "dataset", "body_hash", "status", "sent", "message_id"}
+
+// memberOf returns the member with a name, or 0. It is a switch because the fast path
+// calls it for each member of each line.
+func memberOf(name string) Members {
+	switch name {
+	case "at":
+		return At
+	case "group":
+		return Group
+	case "body":
+		return Body
+	case "deduplication_id":
+		return DeduplicationID
+	case "attributes":
+		return Attributes
+	case "dedupe_key":
+		return DedupeKey
+	case "event_id":
+		return EventID
+	case "dataset":
+		return Dataset
+	case "body_hash":
+		return BodyHash
+	case "status":
+		return Status
+	case "sent":
+		return Sent
+	case "message_id":
+		return MessageID
+	}
+	return 0
+}
+
+// Line is a message with the further facts of a line. Absent members are zero.
+type Line struct {
+	sqsfifo.Message
+
+	At              time.Time // time of the send
+	DeduplicationID string
+	BodyHash        string
+	Status          string // of a replay's source, as text
+	SentFrom        time.Time
+	SentTo          time.Time
+	MessageID       string
+
+	Has Members
+}
+
+// Only returns an error that names the line's members outside of allowed.
+func (l *Line) Only(allowed Members) error {
+	var extra []string
+	for i, name := range names {
+		if l.Has&^allowed&(1<<i) != 0 {
+			extra = append(extra, name)
+		}
+	}
+	if extra == nil {
+		return nil
+	}
+	return fmt.Errorf("%s: not a member of a message to send; remove it", strings.Join(extra, ", "))
+}
+
+// ErrNotObject is the error of a line with another JSON value than an object.
+var ErrNotObject = errors.New("the line is not a JSON object")
+
+// Parse reads a line. The line keeps no reference to text. An error names the member,
+// or the position in the text, and the rule.
+func Parse(text []byte) (Line, error) {
+	if l, ok := parseFast(text); ok {
+		return l, nil
+	}
+	return parseSlow(text)
+}
+
+// parseSlow reads any line and defines its meaning. parseFast returns the same result
+// for its lines.
+func parseSlow(text []byte) (Line, error) {
+	// The decoder of the standard library accepts duplicate names and replaces broken text.
+	if _, err := canonicaljson.Canonicalize(text); err != nil {
+		return Line{}, Plain(err)
+	}
+	var members map[string]json.RawMessage
+	if json.Unmarshal(text, &members) != nil || members == nil {
+		return Line{}, ErrNotObject
+	}
+	var l Line
+	for _, name := range slices.Sorted(maps.Keys(members)) {
+		m, raw := memberOf(name), members[name]
+		if m == 0 {
+			return Line{}, fmt.Errorf("unknown member %q; the members of a message are %s", name, strings.Join(names, ", "))
+		}
+		if m != Body && string(raw) == "null" {
+			continue
+		}
+		if err := l.set(m, raw); err != nil {
+			return Line{}, fmt.Errorf("%s: %w", name, err)
+		}
+		l.Has |= m
+	}
+	if l.Has&Body == 0 {
+		return Line{}, errors.New("body is missing; it is a string, or an object that stands for its canonical form")
+	}
+	return l, nil
+}
+
+func (l *Line) set(m Members, raw []byte) (err error) {
+	switch m {
+	case Attributes:
+		l.Attributes, err = texts(raw)
+		return err
+	case Dataset:
+		d := json.NewDecoder(bytes.NewReader(raw))
+		d.DisallowUnknownFields()
+		return d.Decode(&l.Dataset)
+	case Sent:
+		return l.setSent(raw)
+	case Body:
+		l.Body, err = bodyOf(raw)
+		return err
+	}
+	text, err := textOf(raw)
+	if err != nil {
+		return err
+	}
+	return l.setText(m, text)
+}
+
+// setText sets a member whose value is a string.
+func (l *Line) setText(m Members, text string) (err error) {
+	switch m {
+	case At:
+		l.At, err = timeOf(textview.Bytes(text))
+	case Group:
+		l.Group = text
+	case DeduplicationID:
+		l.DeduplicationID = text
+	case DedupeKey:
+		l.DedupeKey = text
+	case EventID:
+		l.EventID, err = uuid.Parse(text)
+	case BodyHash:
+		l.BodyHash = text
+	case Status:
+		l.Status = text
+	case MessageID:
+		l.MessageID = text
+	}
+	return err
+}
+
+func (l *Line) setSent(raw []byte) error {
+	bounds, err := texts(raw)
+	if err != nil {
+		return err
+	}
+	for _, name := range slices.Sorted(maps.Keys(bounds)) {
+		to := map[string]*time.Time{"from": &l.SentFrom, "to": &l.SentTo}[name]
+		if to == nil {
+			return fmt.Errorf("unknown member %q; sent has from and to", name)
+		}
+		if *to, err = timeOf(textview.Bytes(bounds[name])); err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+	}
+	return nil
+}
+
+func timeOf(text []byte) (t time.Time, err error) {
+	err = t.UnmarshalText(text)
+	switch {
+	case err != nil:
+	case bytes.IndexByte(text, ',') >= 0: // the standard library accepts a comma as the point
+		err = fmt.Errorf("%q is not a time of RFC 3339, such as 2025-12-04T12:00:00.5Z", text)
+	case t.IsZero():
+		err = errors.New("the zero time; write when the message was sent, as in 2025-12-04T12:00:00Z")
+	}
+	return t, err
+}
+
+var errNotText = errors.New("not a string")
+
+func textOf(raw []byte) (text string, err error) {
+	if raw[0] != '"' {
+		return "", errNotText
+	}
+	err = json.Unmarshal(raw, &text)
+	return text, err
+}
+
+// texts reads an object with string members.
+func texts(raw []byte) (map[string]string, error) {
+	var members map[string]json.RawMessage
+	if err := json.Unmarshal(raw, &members); err != nil {
+		return nil, errors.New("not an object with strings as members")
+	}
+	out := make(map[string]string, len(members))
+	for _, name := range slices.Sorted(maps.Keys(members)) {
+		var err error
+		if out[name], err = textOf(members[name]); err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+	}
+	return out, nil
+}
+
+// bodyOf returns the body for a string or an object.
+func bodyOf(raw []byte) (string, error) {
+	switch raw[0] {
+	case '"':
+		return textOf(raw)
+	case '{':
+		return canonical(raw)
+	}
+	return "", errors.New("neither a string nor an object")
+}
+
+// plainError is an error with another text.
+type plainError struct {
+	text string
+	err  error
+}
+
+func (e *plainError) Error() string { return e.text }
+
+func (e *plainError) Unwrap() error { return e.err }
+
+// Reword returns an error with another text that wraps err.
+func Reword(text string, err error) error { return &plainError{text, err} }
+
+// Plain removes the name of package canonicaljson from the texts of its errors, because
+// users of a command did not call the package. Other errors are returned unchanged.
+func Plain(err error) error {
+	if err == nil {
+		return nil
+	}
+	var refused *canonicaljson.Error
+	if !errors.As(err, &refused) {
+		return err
+	}
+	return Reword(strings.TrimPrefix(err.Error(), "canonicaljson: "), err)
+}
+
+func canonical(raw []byte) (string, error) {
+	out, err := canonicaljson.CanonicalizeStrict(raw) // a new slice
+	return textview.String(out), Plain(err)
+}

@@ -1,0 +1,158 @@
+package messageline
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/kansas-frontier-matrix/sqsfifo"
+)
+
+// seeds are lines of each kind, good and bad.
+var seeds = []string{
+	`{"at":"2025-12-04T12:00:00Z","group":"g","body":{"a":1},"attributes":{"k":"v"},"deduplication_id":"x"}`,
+	`{"at":"2025-12-04T12:00:00Z","group":"g","body":"text"}`,
+	` { "body" : { "a" : [ "}" , {"b":"\"" } ] } , "at" : "2025-12-04T12:00:00.5+01:00" , "group" : "g" } `,
+	`{"group":"g","dedupe_key":"k","event_id":"0197a0c2-7f00-7000-8000-000000000000","body":"{\"dedupe_key\":\"k\"}","body_hash":"ab","status":"delivered","sent":{"from":"2025-12-04T12:00:00Z","to":"2025-12-04T12:00:01Z"},"message_id":"m"}`,
+	`{"group":"g","body":"a","body":"b"}`,
+	`{"at":"2025-12-04T12:00:00Z","at":"2025-12-05T12:00:00Z","group":"g","body":""}`,
+	`{"body":"a","attributes":{"k":"1","k":"2"}}`,
+	`{"body":"a","sent":{"to":"2025-12-04T12:00:00Z","to":"2025-12-05T12:00:00Z"}}`,
+	`{"body":{"n":1,"n":2}}`,
+	`{"body":{"n":9007199254740993}}`,
+	`{"group":"\u0067","body":"\u0061\ud83d\ude00"}`,
+	`{"group":"g","body":"\ud800"}`,
+	"{\"body\":\"\xff\"}",
+	"{\"group\":\"\xff\",\"body\":\"a\"}",
+	`{"body":"\ufffd"}`,
+	`{"body":"a"}{}`,
+	`{"Body":"a"}`,
+	`{"body":"a","attributes":null,"group":null}`,
+	`{"body":null}`,
+	`{"body":"a","attributes":{"k":null}}`,
+	`{"body":"a","dataset":{"dataset_id":"i","version":"v","source_uri":"u"}}`,
+	`{"body":"a","at":"2025-12-04T12:00:00,5Z"}`,
+	`{"body":"a","at":"0001-01-01T00:00:00Z"}`,
+	`{"body":"a","event_id":"x"}`,
+	`{"body":"a",}`, `{,"body":"a"}`, `{"body":"a"`, `{"body":{"a":1]}`, `[]`, `null`, ``, `{}`,
+}
+
+// Both paths give the same result for a line.
+func FuzzPathsAgree(f *testing.F) {
+	for _, s := range seeds {
+		f.Add([]byte(s))
+	}
+	f.Fuzz(func(t *testing.T, text []byte) {
+		fast, ok := parseFast(text)
+		if !ok {
+			return
+		}
+		slow, err := parseSlow(text)
+		require.NoError(t, err, "%q", text)
+		for _, at := range []struct{ a, b *time.Time }{{&slow.At, &fast.At}, {&slow.SentFrom, &fast.SentFrom}, {&slow.SentTo, &fast.SentTo}} {
+			assert.True(t, at.a.Equal(*at.b), "%q", text)
+			_, a := at.a.Zone()
+			_, b := at.b.Zone()
+			assert.Equal(t, a, b)
+			*at.a, *at.b = time.Time{}, time.Time{}
+		}
+		assert.Equal(t, slow, fast, "%q", text)
+	})
+}
+
+// Lines written by programs take the fast path. A slow line costs twice the time.
+func TestUsualLinesAreFast(t *testing.T) {
+	for _, s := range seeds[:4] {
+		_, ok := parseFast([]byte(s))
+		assert.True(t, ok, s)
+	}
+}
+
+func TestParse(t *testing.T) {
+	l, err := Parse([]byte(seeds[0]))
+	require.NoError(t, err)
+	assert.Equal(t, Line{
+		Message: sqsfifo.Message{Group: "g", Body: `{"a":1}`, Attributes: map[string]string{"k": "v"}},
+		At:      time.Date(2025, 12, 4, 12, 0, 0, 0, time.UTC), DeduplicationID: "x", Has: At | Group | Body | Attributes | DeduplicationID,
+	}, l)
+	l, err = Parse([]byte(seeds[3]))
+	require.NoError(t, err)
+	assert.Equal(t, uuid.MustParse("0197a0c2-7f00-7000-8000-000000000000"), l.EventID)
+	assert.Equal(t, `{"dedupe_key":"k"}`, l.Body)
+	assert.Equal(t, time.Second, l.SentTo.Sub(l.SentFrom))
+	require.NoError(t, l.Only(Stored))
+	require.EqualError(t, l.Only(Built), "body_hash, status, sent, message_id: not a member of a message to send; remove it")
+
+	for text, says := range map[string]string{
+		seeds[4]:                            "duplicate member name",
+		seeds[5]:                            "duplicate member name",
+		seeds[6]:                            "duplicate member name",
+		seeds[7]:                            "duplicate member name",
+		seeds[8]:                            "duplicate member name",
+		seeds[9]:                            "body: ",
+		seeds[11]:                           "surrogate",
+		seeds[12]:                           "UTF-8",
+		seeds[13]:                           "UTF-8",
+		seeds[15]:                           "trailing data",
+		seeds[16]:                           `unknown member "Body"; the members of a message are at, group`,
+		seeds[18]:                           "body: neither a string nor an object",
+		seeds[19]:                           "attributes: k: not a string",
+		seeds[21]:                           "at: ",
+		seeds[22]:                           "at: the zero time",
+		seeds[23]:                           "event_id: ",
+		`{"group":"g"}`:                     "body is missing; it is a string, or an object",
+		`{"body":"a","sent":{"at":"x"}}`:    `sent: unknown member "at"; sent has from and to`,
+		`{"body":"a","group":1}`:            "group: not a string",
+		`{"body":"a","dataset":{"name":1}}`: "dataset: ",
+		`{"body":[1]}`:                      "body: neither",
+		`[]`:                                "not a JSON object",
+		`null`:                              "not a JSON object",
+	} {
+		_, err := Parse([]byte(text))
+		require.ErrorContains(t, err, says, text)
+		assert.NotContains(t, err.Error(), "canonicaljson")
+	}
+	for _, text := range []string{seeds[10], seeds[14], seeds[17], seeds[20]} {
+		_, err := Parse([]byte(text))
+		require.NoError(t, err, text)
+	}
+}
+
+// An object at the depth limit of canonical JSON is too deep within a line, on both
+// paths.
+func TestDepth(t *testing.T) {
+	for depth, good := range map[int]bool{9_999: true, 10_000: false} {
+		text := `{"body":` + strings.Repeat(`{"a":`, depth) + `1` + strings.Repeat(`}`, depth) + `}`
+		_, err := Parse([]byte(text))
+		assert.Equal(t, good, err == nil, "%d: %v", depth, err)
+	}
+}
+
+// Every member has a name and its own bit.
+func TestMembers(t *testing.T) {
+	for i, name := range names {
+		assert.Equal(t, Members(1<<i), memberOf(name), name)
+	}
+	assert.Zero(t, memberOf("x"))
+}
+
+func BenchmarkParse(b *testing.B) {
+	built := []byte(`{"group":"p32r29","dedupe_key":"landsat/p32r29/1","event_id":"0197a0c2-7f00-7000-8000-000000000000","body":"{\"dedupe_key\":\"landsat/p32r29/1\",\"event_id\":\"0197a0c2-7f00-7000-8000-000000000000\",\"event_source\":\"kfm.landsat.scenes\",\"event_time\":\"2025-12-04T12:00:00Z\",\"payload\":{\"cloud\":10,\"scene\":\"LC08\"}}"}`)
+	logged := []byte(`{"at":"2025-12-04T12:00:00Z","group":"p32r29","body":{"dedupe_key":"landsat/p32r29/1","event_id":"0197a0c2-7f00-7000-8000-000000000000","event_source":"kfm.landsat.scenes","event_time":"2025-12-04T12:00:00Z","payload":{"cloud":10,"scene":"LC08"}}}`)
+	for name, text := range map[string][]byte{"built": built, "logged": logged} {
+		for path, parse := range map[string]func([]byte) (Line, error){"parse": Parse, "slow": parseSlow} {
+			b.Run(name+"/"+path, func(b *testing.B) {
+				b.ReportAllocs()
+				for b.Loop() {
+					if _, err := parse(text); err != nil {
+						b.Fatal(err)
+					}
+				}
+			})
+		}
+	}
+}

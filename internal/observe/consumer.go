@@ -1,0 +1,204 @@
+package observe
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
+	"go.opentelemetry.io/otel"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/metric"
+	"go.opentelemetry.io/otel/propagation"
+	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
+	"go.opentelemetry.io/otel/semconv/v1.43.0/messagingconv"
+	"go.opentelemetry.io/otel/trace"
+	"go.opentelemetry.io/otel/trace/noop"
+)
+
+// ConsumerConfig configures a Consumer. Nil providers and a nil propagator default to the
+// global ones.
+type ConsumerConfig struct {
+	Meter      metric.MeterProvider
+	Tracer     trace.TracerProvider
+	Propagator propagation.TextMapPropagator
+	QueueURL   string
+	Version    string // version of the library
+
+	// Metric readers call Snapshot under locks of the SDK and of this package; Close
+	// calls Snapshot once more. Snapshot may take a lock if NewConsumer and Close are
+	// never called under the same lock.
+	Snapshot func() ConsumerSnapshot
+}
+
+// ConsumerSnapshot contains a consumer's state at an instant and its counts since its
+// start.
+type ConsumerSnapshot struct {
+	InHand, Bytes, Running, Sleeping, Blocked int64
+	OldestHead                                float64 // seconds
+
+	Handled, Duplicates, Parked, Skipped, Failures, Lost, Released int64
+}
+
+// Consumer is the telemetry of a consumer. Its methods may be called concurrently.
+type Consumer struct {
+	consumed   metric.Int64Counter
+	duration   metric.Float64Histogram
+	age        metric.Float64Histogram
+	tracer     trace.Tracer
+	silent     func() bool
+	propagator propagation.TextMapPropagator
+	unregister func()
+
+	name    string
+	start   []trace.SpanStartOption
+	process []attribute.KeyValue // without error.type
+	here    metric.MeasurementOption
+	receive metric.MeasurementOption
+	succeed metric.MeasurementOption
+}
+
+// NewConsumer creates the instruments. On error it registers nothing.
+func NewConsumer(c ConsumerConfig) (*Consumer, error) {
+	o := &Consumer{propagator: c.Propagator, silent: func() bool { return false }}
+	if c.Meter == nil {
+		c.Meter = otel.GetMeterProvider()
+	}
+	if c.Tracer == nil {
+		c.Tracer = otel.GetTracerProvider()
+		if unset := c.Tracer; isUnset(unset) {
+			o.silent = func() bool { return otel.GetTracerProvider() == unset }
+		}
+	}
+	if _, silent := c.Tracer.(noop.TracerProvider); silent {
+		o.silent = func() bool { return true }
+	}
+	if o.propagator == nil {
+		o.propagator = otel.GetTextMapPropagator()
+	}
+	o.name = "process " + c.QueueURL[strings.LastIndexByte(c.QueueURL, '/')+1:]
+	o.tracer = c.Tracer.Tracer(Scope, trace.WithInstrumentationVersion(c.Version), trace.WithSchemaURL(semconv.SchemaURL))
+	o.start = []trace.SpanStartOption{
+		trace.WithSpanKind(trace.SpanKindConsumer), trace.WithAttributes(spanAttributes(c.QueueURL)...),
+		trace.WithAttributes(semconv.MessagingOperationName("process"), semconv.MessagingOperationTypeProcess),
+	}
+	queue := queueAttributes(c.QueueURL)
+	o.process = append(requestAttributes(c.QueueURL), semconv.MessagingOperationName("process"))
+	o.here, o.succeed = setOf(queue), setOf(o.process)
+	o.receive = setOf(requestAttributes(c.QueueURL), semconv.MessagingOperationName("receive"))
+
+	meter := c.Meter.Meter(Scope, metric.WithInstrumentationVersion(c.Version), metric.WithSchemaURL(semconv.SchemaURL))
+	var errs [3]error
+	consumed, err := messagingconv.NewClientConsumedMessages(meter)
+	o.consumed, errs[0] = consumed.Inst(), err
+	duration, err := messagingconv.NewProcessDuration(meter, metric.WithExplicitBucketBoundaries(durationBounds...))
+	o.duration, errs[1] = duration.Inst(), err
+	o.age, errs[2] = meter.Float64Histogram("sqs_fifo.consumer.event_age", metric.WithUnit("s"),
+		metric.WithDescription("Time from the event_time of an event to the end of its handling."),
+		metric.WithExplicitBucketBoundaries(0.1, 0.5, 1, 5, 10, 30, 60, 300, 900, 3600, 21600, 86400))
+	if err := errors.Join(errs[:]...); err != nil {
+		return nil, err
+	}
+	o.unregister, err = observeConsumer(meter, queue, &c)
+	return o, err
+}
+
+var consumers = sharing[ConsumerSnapshot]{merge: ConsumerSnapshot.merge}
+
+// merge adds amounts and keeps the maximum age.
+func (s ConsumerSnapshot) merge(o ConsumerSnapshot) ConsumerSnapshot {
+	s.InHand, s.Bytes, s.Running = s.InHand+o.InHand, s.Bytes+o.Bytes, s.Running+o.Running
+	s.Sleeping, s.Blocked = s.Sleeping+o.Sleeping, s.Blocked+o.Blocked
+	s.OldestHead = max(s.OldestHead, o.OldestHead)
+	return s
+}
+
+// observeConsumer registers c.Snapshot with metric readers until leave is called.
+func observeConsumer(meter metric.Meter, queue []attribute.KeyValue, c *ConsumerConfig) (leave func(), err error) {
+	i := &observables{meter: meter, prefix: "sqs_fifo.consumer."}
+	held := i.now("message.held", "{message}", "Messages in hand.")
+	bytes := i.now("buffer.usage", "By", "Size of the messages in hand.")
+	running := i.now("handler.running", "{handler}", "Handlers that run.")
+	sleeping := i.now("group.sleeping", "{group}", "Message groups that wait for the next attempt of their head.")
+	blocked := i.now("group.blocked", "{group}", "Message groups that wait for an operator.")
+	oldest := i.gauge("oldest_head_age", "s", "Longest time that the head of a message group has been in hand as the head.")
+	outcomes := i.count("outcomes", "{message}", "Messages by outcome, and failed attempts.")
+	counts := &tally{}
+	for _, outcome := range []string{"handled", "duplicate", "parked", "skipped", "failed", "lost", "released"} {
+		counts.series = append(counts.series, series{outcomes, with(queue, attrOutcome.String(outcome))})
+	}
+	m := &member[ConsumerSnapshot]{c.Snapshot, func(s ConsumerSnapshot) {
+		counts.add(s.Handled, s.Duplicates, s.Parked, s.Skipped, s.Failures, s.Lost, s.Released)
+	}}
+	here := setOf(queue)
+	return consumers.join(groupKey{c.Meter, queueAttributes(c.QueueURL)[0]}, m, func(read func() ConsumerSnapshot) (func(), error) {
+		return i.register(func(to metric.Observer) {
+			s := read()
+			to.ObserveInt64(held, s.InHand, here)
+			to.ObserveInt64(bytes, s.Bytes, here)
+			to.ObserveInt64(running, s.Running, here)
+			to.ObserveInt64(sleeping, s.Sleeping, here)
+			to.ObserveInt64(blocked, s.Blocked, here)
+			to.ObserveFloat64(oldest, s.OldestHead, here)
+		})
+	})
+}
+
+// Close adds the last counts to the counters and stops calls of ConsumerConfig.Snapshot.
+// Do not call Close under a lock taken by Snapshot. The other methods continue to work.
+func (o *Consumer) Close() { o.unregister() }
+
+// Received counts received messages.
+func (o *Consumer) Received(ctx context.Context, n int) {
+	if n > 0 && o.consumed.Enabled(ctx) {
+		o.consumed.Add(ctx, int64(n), o.receive)
+	}
+}
+
+// Handled records a handled event's age.
+func (o *Consumer) Handled(ctx context.Context, age time.Duration) {
+	if o.age.Enabled(ctx) {
+		o.age.Record(ctx, age.Seconds(), o.here)
+	}
+}
+
+// StartProcess starts the CONSUMER span of a processing attempt, linked to the event's
+// creation, and adds the message's baggage to the context. The caller calls done with the
+// error type, empty on success.
+func (o *Consumer) StartProcess(ctx context.Context, m types.Message) (_ context.Context, done func(errorType string)) {
+	began := time.Now()
+	span := trace.Span(noop.Span{})
+	if !o.silent() {
+		carrier := propagation.MapCarrier{}
+		for name, a := range m.MessageAttributes {
+			if a.StringValue != nil {
+				carrier[name] = *a.StringValue
+			}
+		}
+		ctx = o.propagator.Extract(ctx, carrier)
+		creation := trace.SpanContextFromContext(ctx)
+		options := o.start
+		if m.MessageId != nil {
+			options = append(options[:len(options):len(options)], trace.WithAttributes(semconv.MessagingMessageID(*m.MessageId)))
+		}
+		if creation.IsValid() {
+			options = append(options[:len(options):len(options)], trace.WithLinks(trace.Link{SpanContext: creation}))
+			ctx = trace.ContextWithSpanContext(ctx, trace.SpanContext{})
+		}
+		ctx, span = o.tracer.Start(ctx, o.name, options...)
+	}
+	return ctx, func(errorType string) {
+		if o.duration.Enabled(ctx) {
+			option := o.succeed
+			if errorType != "" {
+				option = metric.WithAttributeSet(attribute.NewSet(append([]attribute.KeyValue{semconv.ErrorTypeKey.String(errorType)}, o.process...)...))
+			}
+			o.duration.Record(ctx, time.Since(began).Seconds(), option)
+		}
+		if errorType != "" && span.IsRecording() {
+			fail(span, errorType)
+		}
+		span.End()
+	}
+}

@@ -1,0 +1,182 @@
+package observe
+
+import (
+	"context"
+	"reflect"
+	"slices"
+	"sync"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/metric"
+)
+
+// sharing combines snapshots of all producers, or of all consumers, for a queue and a
+// meter provider. Two observations of the same gauge would overwrite each other, so a
+// single callback observes the combined snapshot.
+type sharing[S any] struct {
+	merge func(S, S) S
+
+	mu     sync.Mutex
+	groups map[groupKey]*group[S]
+}
+
+type groupKey struct {
+	provider metric.MeterProvider
+	queue    attribute.KeyValue
+}
+
+// group contains the members for a key. registering guards unregister and is held during
+// SDK calls; mu guards members and is held during snapshot calls.
+type group[S any] struct {
+	users int // guarded by sharing.mu
+
+	registering sync.Mutex
+	unregister  func() // nil without a callback
+
+	mu      sync.Mutex
+	members []*member[S]
+}
+
+// member is a producer or consumer: its snapshot function, and a function updating its
+// counters from a snapshot.
+type member[S any] struct {
+	snapshot func() S
+	count    func(S)
+}
+
+// join adds a member to its group. If the group has no callback, join registers a
+// callback that observes the result of read.
+func (s *sharing[S]) join(key groupKey, m *member[S], register func(read func() S) (unregister func(), err error)) (leave func(), err error) {
+	g := s.enter(key)
+	out := sync.OnceFunc(func() {
+		g.remove(m)
+		s.leave(key, g)
+	})
+	g.add(m)
+	g.registering.Lock()
+	if g.unregister == nil {
+		g.unregister, err = register(func() S { return g.read(s.merge) })
+	}
+	g.registering.Unlock()
+	if err != nil {
+		out()
+		return nil, err
+	}
+	return func() {
+		out()
+		m.count(m.snapshot())
+	}, nil
+}
+
+// enter returns the group for a key and increments its users. With a non-comparable
+// provider type, each member has a separate group.
+func (s *sharing[S]) enter(key groupKey) *group[S] {
+	if !reflect.ValueOf(key.provider).Comparable() {
+		return &group[S]{}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	g := s.groups[key]
+	if g == nil {
+		g = &group[S]{}
+		if s.groups == nil {
+			s.groups = map[groupKey]*group[S]{}
+		}
+		s.groups[key] = g
+	}
+	g.users++
+	return g
+}
+
+func (s *sharing[S]) leave(key groupKey, g *group[S]) {
+	if !reflect.ValueOf(key.provider).Comparable() {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if g.users--; g.users == 0 {
+		delete(s.groups, key)
+	}
+}
+
+func (g *group[S]) add(m *member[S]) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.members = append(g.members, m)
+}
+
+// remove removes a member. Removing the last member unregisters the callback.
+func (g *group[S]) remove(m *member[S]) {
+	g.registering.Lock()
+	defer g.registering.Unlock()
+	g.mu.Lock()
+	g.members = slices.DeleteFunc(g.members, func(o *member[S]) bool { return o == m })
+	last := len(g.members) == 0
+	g.mu.Unlock()
+	if last && g.unregister != nil {
+		g.unregister()
+		g.unregister = nil
+	}
+}
+
+// read counts and combines all members' snapshots.
+func (g *group[S]) read(merge func(S, S) S) (all S) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for i, m := range g.members {
+		s := m.snapshot()
+		m.count(s)
+		if i == 0 {
+			all = s
+		} else {
+			all = merge(all, s)
+		}
+	}
+	return all
+}
+
+// tally adds increases of totals to synchronous counters: the SDK owns the sums, so the
+// sums remain after the producer closes. The first call also adds zeros, so each series
+// exists before its first event. A tally is safe for concurrent use.
+type tally struct {
+	mu     sync.Mutex
+	last   []int64 // nil before the first call
+	series []series
+}
+
+// series is a counter with a set of attributes.
+type series struct {
+	counter metric.Int64Counter
+	options []metric.AddOption
+}
+
+// add adds each total's increase since the last call.
+func (t *tally) add(totals ...int64) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	first := t.last == nil
+	if first {
+		t.last = make([]int64, len(t.series))
+	}
+	ctx := context.Background()
+	for i, s := range t.series {
+		if grown := totals[i] - t.last[i]; (grown > 0 || first) && s.counter.Enabled(ctx) {
+			s.counter.Add(ctx, grown, s.options...)
+		}
+		t.last[i] = max(t.last[i], totals[i])
+	}
+}
+
+// with returns counter options for the attributes. A prebuilt slice adds no cost per
+// measurement.
+func with(attributes []attribute.KeyValue, more ...attribute.KeyValue) []metric.AddOption {
+	return []metric.AddOption{setOf(attributes, more...)}
+}
+
+func recordWith(attributes []attribute.KeyValue, more ...attribute.KeyValue) []metric.RecordOption {
+	return []metric.RecordOption{setOf(attributes, more...)}
+}
+
+func setOf(attributes []attribute.KeyValue, more ...attribute.KeyValue) metric.MeasurementOption {
+	return metric.WithAttributeSet(attribute.NewSet(slices.Concat(attributes, more)...))
+}

@@ -1,0 +1,139 @@
+package observe
+
+import (
+	"context"
+	"sync/atomic"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/metric"
+	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
+)
+
+// Outcome is an event's outcome.
+type Outcome uint8
+
+// Outcomes of an event.
+const (
+	NotStored Outcome = iota
+	Stored
+	Duplicate
+	InDoubt
+	Altered
+
+	Outcomes = iota // number of outcomes
+)
+
+var outcomeNames = [...]string{NotStored: "not_stored", Stored: "stored", Duplicate: "duplicate", InDoubt: "in_doubt", Altered: "altered"}
+
+// Collision is the difference between two events with the same key or body.
+type Collision uint8
+
+// Kinds of collision.
+const (
+	Conflict   Collision = iota // different payload
+	Drift                       // same payload; different time, ID, encoding or group
+	Attributes                  // same body, different attributes
+)
+
+var collisionNames = [...]string{Conflict: "conflict", Drift: "drift", Attributes: "attributes"}
+
+// Source is the telemetry of a queue's producers with the same event_source.
+type Source struct {
+	name string
+
+	// Counts of the most frequent outcomes. A tally adds these counts to SDK counters.
+	stored, duplicates atomic.Int64
+
+	attributes []attribute.KeyValue // of the queue, plus the source on a shared queue
+	collisions [len(collisionNames)][]metric.AddOption
+	durations  [len(outcomeNames)][]metric.RecordOption
+	tally      tally
+}
+
+// mostSources is the maximum number of sources with a separate attribute.
+const mostSources = 20
+
+// Source returns the telemetry for a source of a shared queue, or for the whole queue if
+// name is empty. Beyond 20 sources per queue, further sources share the name _OTHER.
+func (o *Observer) Source(name string) *Source {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for {
+		for _, s := range o.sources {
+			if s.name == name {
+				return s
+			}
+		}
+		if len(o.sources) <= mostSources || name == otherError {
+			break
+		}
+		name = otherError
+	}
+	s := &Source{name: name, attributes: o.queue}
+	if name != "" {
+		s.attributes = append(o.queue[:len(o.queue):len(o.queue)], attrEventSource.String(name))
+	}
+	outcome := func(of Outcome, more ...attribute.KeyValue) series {
+		return series{o.outcomes, with(s.attributes, append(more, attrOutcome.String(outcomeNames[of]))...)}
+	}
+	s.tally.series = []series{
+		outcome(Stored), outcome(Duplicate),
+		outcome(InDoubt, semconv.ErrorTypeKey.String("in_doubt")), outcome(Altered, semconv.ErrorTypeKey.String("altered")),
+	}
+	for of, text := range collisionNames {
+		s.collisions[of] = with(s.attributes, attrCollisionKind.String(text))
+		s.tally.series = append(s.tally.series, series{o.collisions, s.collisions[of]})
+	}
+	for of, text := range outcomeNames {
+		s.durations[of] = recordWith(s.attributes, attrOutcome.String(text))
+	}
+	o.sources = append(o.sources, s)
+	return s
+}
+
+// countSources adds all sources' counts to SDK counters. If a queue has named sources,
+// the unnamed source's series exist only after its first stored or duplicate event.
+func (o *Observer) countSources() {
+	o.mu.Lock()
+	sources := o.sources
+	o.mu.Unlock()
+	for i, s := range sources {
+		stored, duplicates := s.stored.Load(), s.duplicates.Load()
+		if i == 0 && len(sources) > 1 && stored+duplicates == 0 {
+			continue
+		}
+		totals := make([]int64, len(s.tally.series))
+		totals[0], totals[1] = stored, duplicates
+		s.tally.add(totals...)
+	}
+}
+
+// Collided counts a message whose dedupe key or body was already used for another
+// message.
+func (o *Observer) Collided(ctx context.Context, from *Source, kind Collision) {
+	if from == nil {
+		from = o.own
+	}
+	add(ctx, o.collisions, from.collisions[kind])
+}
+
+// countOutcome counts an event and records its duration.
+func (o *Observer) countOutcome(ctx context.Context, e *Ended) {
+	from := e.Source
+	if from == nil {
+		from = o.own
+	}
+	switch e.Outcome {
+	case Stored:
+		from.stored.Add(1)
+	case Duplicate:
+		from.duplicates.Add(1)
+	default:
+		if o.outcomes.Enabled(ctx) {
+			o.outcomes.Add(ctx, 1, with(from.attributes, attrOutcome.String(outcomeNames[e.Outcome]), semconv.ErrorTypeKey.String(e.ErrorType))...)
+		}
+	}
+	if o.eventDuration.Enabled(ctx) {
+		o.eventDuration.Record(ctx, e.Took.Seconds(), from.durations[e.Outcome]...)
+	}
+}

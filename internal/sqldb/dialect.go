@@ -1,0 +1,110 @@
+package sqldb
+
+import (
+	"database/sql"
+	"fmt"
+	"regexp"
+	"strings"
+
+	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
+)
+
+// Dialect is the kind of a database. The zero Dialect is invalid.
+type Dialect uint8
+
+const (
+	// SQLite 3.37 or later.
+	SQLite Dialect = iota + 1
+
+	// PostgreSQL 13 or later.
+	PostgreSQL
+)
+
+// String returns "SQLite", "PostgreSQL" or "Dialect(n)".
+func (d Dialect) String() string {
+	switch d {
+	case SQLite:
+		return "SQLite"
+	case PostgreSQL:
+		return "PostgreSQL"
+	default:
+		return fmt.Sprintf("Dialect(%d)", uint8(d))
+	}
+}
+
+// Check returns an [*idempotency.InvalidError] unless the dialect is known.
+func (d Dialect) Check() error {
+	if d == SQLite || d == PostgreSQL {
+		return nil
+	}
+	return &idempotency.InvalidError{Field: "Config.Dialect", Found: d.String(), Rule: "want SQLite or PostgreSQL"}
+}
+
+// microseconds returns an expression for the database's time in microseconds since 1970
+// began. The value advances within a transaction, unlike the start time of the
+// transaction. SQLite's time is in whole milliseconds; julianday would lose some
+// milliseconds in rounding.
+func (d Dialect) microseconds() string {
+	if d == PostgreSQL {
+		return "(extract(epoch FROM clock_timestamp()) * 1000000)::bigint"
+	}
+	return "(CAST(strftime('%s', 'now') AS INTEGER) * 1000000 + CAST(substr(strftime('%f', 'now'), 4) AS INTEGER) * 1000)"
+}
+
+var (
+	parameter = regexp.MustCompile(`\?(\d+)`)
+	recordSet = regexp.MustCompile(`\{records (\?\d+): ([^}]*)\}`)
+	listOf    = regexp.MustCompile(`\{list (\?\d+)\}`)
+)
+
+// columnTypes are the column types of a schema. The collation "C" orders an index by
+// bytes, independent of the database's collation, and makes comparisons cheap.
+var columnTypes = map[Dialect]*strings.Replacer{
+	SQLite: strings.NewReplacer("{name}", "TEXT", "{text}", "TEXT", "{bytes}", "BLOB", "{int}", "INTEGER",
+		"{strict}", " STRICT", "{counters}", " STRICT, WITHOUT ROWID", "{queue}", " STRICT"),
+	PostgreSQL: strings.NewReplacer("{name}", `text COLLATE "C"`, "{text}", "text", "{bytes}", "bytea", "{int}", "bigint",
+		"{strict}", "", "{counters}", " WITH (fillfactor = 50)", "{queue}", " WITH (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 10000)"),
+}
+
+// TxOptions returns the options of writing transactions. Otherwise PostgreSQL would use
+// the default isolation level of the database, under which concurrent writers may fail.
+func (d Dialect) TxOptions() *sql.TxOptions {
+	if d == PostgreSQL {
+		return &sql.TxOptions{Isolation: sql.LevelReadCommitted}
+	}
+	return nil
+}
+
+// Render returns a statement in the dialect. In the text,
+//
+//	?1                         is a parameter
+//	{now}                      is the time in microseconds since 1970
+//	{list ?1}                  is a query for the texts of a JSON array
+//	{records ?1: g text, ...}  is a table with the members of a JSON array of objects
+//	{int} {text} {bytes}       are types of columns, {name} a text ordered by bytes
+//	{strict}                   ends a table: SQLite checks the types of its values
+//	{counters}                 ends a table of few, often changed rows
+//	{queue}                    ends a table of short-lived rows
+//
+// JSON keeps group names and numbers unchanged, and needs no driver types. JSON never
+// carries the bytes of messages.
+func (d Dialect) Render(text string) string {
+	text = recordSet.ReplaceAllStringFunc(text, func(m string) string {
+		parts := recordSet.FindStringSubmatch(m)
+		if d == PostgreSQL {
+			return "json_to_recordset(CAST(" + parts[1] + " AS text)::json) AS x (" + parts[2] + ")"
+		}
+		var columns []string
+		for column := range strings.SplitSeq(parts[2], ", ") {
+			name, _, _ := strings.Cut(column, " ")
+			columns = append(columns, fmt.Sprintf("json_extract(value, '$.%s') AS %s", name, name))
+		}
+		return "(SELECT " + strings.Join(columns, ", ") + " FROM json_each(" + parts[1] + ")) AS x"
+	})
+	text = strings.ReplaceAll(columnTypes[d].Replace(text), "{now}", d.microseconds())
+	if d == SQLite {
+		return listOf.ReplaceAllString(text, "SELECT value FROM json_each($1)")
+	}
+	text = listOf.ReplaceAllString(text, "SELECT value FROM json_array_elements_text(CAST($1 AS text)::json)")
+	return parameter.ReplaceAllString(text, "$$$1")
+}

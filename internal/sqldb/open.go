@@ -1,0 +1,225 @@
+package sqldb
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
+)
+
+// Open checks a database before a program writes to it: the settings, the version, the
+// columns, the durability of the tables, and whether writes are accepted. The error is
+// an [*idempotency.InvalidError] or an error of the database. weak names each setting
+// under which an acknowledged commit may be lost. Unless allowLoss is set, the first
+// weak setting is the error.
+func (s *Schema) Open(ctx context.Context, db *sql.DB, d Dialect, allowLoss bool) (weak []*idempotency.InvalidError, err error) {
+	if db == nil {
+		return nil, fmt.Errorf("%s: %w", s.Name, &idempotency.InvalidError{Field: "Config.DB", Found: "nil", Rule: "open the database with a driver and pass it"})
+	}
+	if err := d.Check(); err != nil {
+		return nil, fmt.Errorf("%s: %w", s.Name, err)
+	}
+	c := checks{schema: s, db: db, dialect: d}
+	if err := c.settings(ctx); err != nil {
+		return nil, fmt.Errorf("%s: open: %w", s.Name, err)
+	}
+	if err := s.CheckVersion(ctx, db); err != nil {
+		return nil, errors.Join(c.firstWeak(allowLoss), err)
+	}
+	if err := c.tables(ctx); err != nil {
+		return nil, fmt.Errorf("%s: open: %w", s.Name, err)
+	}
+	if err := c.firstWeak(allowLoss); err != nil {
+		return nil, err
+	}
+	if d == SQLite {
+		if err := c.write(ctx); err != nil {
+			return nil, fmt.Errorf("%s: open: %w", s.Name, err)
+		}
+	}
+	return c.weak, nil
+}
+
+type checks struct {
+	schema  *Schema
+	db      *sql.DB
+	dialect Dialect
+	weak    []*idempotency.InvalidError
+}
+
+func (c *checks) add(setting, found, rule string) {
+	c.weak = append(c.weak, &idempotency.InvalidError{Field: setting, Found: found, Rule: rule})
+}
+
+// firstWeak returns the first weak setting as an error, unless loss is allowed.
+func (c *checks) firstWeak(allowLoss bool) error {
+	if allowLoss || len(c.weak) == 0 {
+		return nil
+	}
+	w := *c.weak[0]
+	w.Rule += ", or set Config.AllowLoss"
+	return fmt.Errorf("%s: %w", c.schema.Name, &w)
+}
+
+func (c *checks) settings(ctx context.Context) error {
+	if c.dialect == PostgreSQL {
+		return c.postgres(ctx)
+	}
+	return c.sqlite(ctx)
+}
+
+// sqlite reads the settings of one connection. Other connections have the same settings
+// if the settings come from the data source name.
+func (c *checks) sqlite(ctx context.Context) error {
+	conn, err := c.db.Conn(ctx)
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	pragma := func(name string) (value string) {
+		if err == nil {
+			if err = conn.QueryRowContext(ctx, "PRAGMA "+name).Scan(&value); err != nil {
+				err = fmt.Errorf("PRAGMA %s: %w", name, err)
+			}
+		}
+		return strings.ToLower(value)
+	}
+	file, err := sqliteFile(ctx, conn)
+	if err != nil {
+		return err
+	}
+	journal, synchronous, busy, queryOnly := pragma("journal_mode"), pragma("synchronous"), pragma("busy_timeout"), pragma("query_only")
+	if err != nil {
+		return err
+	}
+	if ms, err := strconv.Atoi(busy); err != nil || ms < 1000 {
+		return &idempotency.InvalidError{
+			Field: "busy_timeout", Found: busy + " ms",
+			Rule: "want at least 1000, or a second writer fails at once; put it into the data source name, for modernc.org/sqlite as _pragma=busy_timeout(10000)",
+		}
+	}
+	if queryOnly != "0" {
+		return &idempotency.InvalidError{Field: "query_only", Found: queryOnly, Rule: c.schema.Name + " writes; open the database without it"}
+	}
+	switch {
+	case file == "":
+		c.add("database", "in memory", "it ends with its connection; use a file")
+	case journal == "off" || journal == "memory":
+		c.add("journal_mode", journal, "a crash may destroy the file; use WAL, as _pragma=journal_mode(WAL)")
+	}
+	if synchronous != "2" && synchronous != "3" {
+		c.add("synchronous", synchronous, "a loss of power may undo acknowledged writes; use FULL, as _pragma=synchronous(FULL)")
+	}
+	return nil
+}
+
+// sqliteFile returns the path of the main database, or "" if it is in memory.
+func sqliteFile(ctx context.Context, q Queryer) (path string, err error) {
+	if err := q.QueryRowContext(ctx, `SELECT file FROM pragma_database_list WHERE name = 'main'`).Scan(&path); err != nil {
+		return "", fmt.Errorf("PRAGMA database_list: %w", err)
+	}
+	return path, nil
+}
+
+// postgres reads the settings of one connection.
+func (c *checks) postgres(ctx context.Context) error {
+	var fsync, fullPage, commit, readOnly string
+	err := c.db.QueryRowContext(ctx, `SELECT current_setting('fsync'), current_setting('full_page_writes'), current_setting('synchronous_commit'), current_setting('transaction_read_only')`).
+		Scan(&fsync, &fullPage, &commit, &readOnly)
+	if err != nil {
+		return err
+	}
+	if readOnly == "on" {
+		return &idempotency.InvalidError{Field: "transaction_read_only", Found: "on", Rule: c.schema.Name + " writes; connect to the primary server, as a role without default_transaction_read_only"}
+	}
+	if fsync != "on" {
+		c.add("fsync", fsync, "a crash of the machine may destroy the database; set it on in the server")
+	}
+	if fullPage != "on" {
+		c.add("full_page_writes", fullPage, "a crash of the machine may tear pages; set it on in the server")
+	}
+	if commit == "off" {
+		c.add("synchronous_commit", commit, "a crash may undo acknowledged writes; set it on for the role, the database or the connection")
+	}
+	return nil
+}
+
+// tables checks that the tables have their columns and survive a crash.
+func (c *checks) tables(ctx context.Context) error {
+	var selects []string
+	var names Array
+	tables := slices.Sorted(maps.Keys(c.schema.Tables))
+	for _, table := range tables {
+		selects = append(selects, "(SELECT "+c.schema.Tables[table]+" FROM "+table+" LIMIT 0) AS of_"+table)
+		names.Text(table)
+	}
+	all, err := c.db.QueryContext(ctx, "SELECT 1 FROM "+strings.Join(selects, ", "))
+	if err == nil {
+		err = errors.Join(all.Err(), all.Close())
+	}
+	if err != nil {
+		return fmt.Errorf("the tables %s do not have the columns of the schema; restore them, or migrate an empty database: %w", strings.Join(tables, ", "), err)
+	}
+	if c.dialect != PostgreSQL {
+		return nil
+	}
+	rows, err := c.db.QueryContext(ctx, `SELECT t.name, c.relpersistence::text FROM unnest($1::text::text[]) AS t (name) JOIN pg_class AS c ON c.oid = to_regclass(t.name) WHERE c.relpersistence <> 'p'`, names.String())
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var table, kind string
+		if err := rows.Scan(&table, &kind); err != nil {
+			return err
+		}
+		if kind == "u" {
+			c.add(table, "unlogged", "a crash of the server empties it; use ALTER TABLE "+table+" SET LOGGED")
+		} else {
+			c.add(table, "temporary", "it ends with its connection; drop it, and call Migrate")
+		}
+	}
+	return rows.Err()
+}
+
+// write makes a change and rolls it back. A SQLite database may be read-only without a
+// visible setting, for example by the mode of a connection or the rights of a file.
+func (c *checks) write(ctx context.Context) error {
+	tx, err := c.db.BeginTx(ctx, nil)
+	if err != nil {
+		return err
+	}
+	defer tx.Rollback() // there is no change
+	//nolint:errcheck // nothing was changed
+	if _, err := tx.ExecContext(ctx, `UPDATE `+c.schema.Meta+` SET value = value WHERE name = 'schema'`); err != nil {
+		return fmt.Errorf("the database refuses writes; open it without mode=ro or immutable, with the right to write to the file, its folder and the tables: %w", err)
+	}
+	return nil
+}
+
+// protectNewFile restricts the file of an empty SQLite database to its owner. SQLite
+// gives the rights of the file to its journals. A database with tables keeps its
+// rights.
+func protectNewFile(ctx context.Context, db *sql.DB) error {
+	path, err := sqliteFile(ctx, db)
+	if err != nil || path == "" {
+		return err
+	}
+	var tables int
+	if err := db.QueryRowContext(ctx, `SELECT count(*) FROM sqlite_master`).Scan(&tables); err != nil || tables > 0 {
+		return err
+	}
+	for _, name := range []string{path, path + "-wal", path + "-shm", path + "-journal"} {
+		if err := os.Chmod(name, 0o600); err != nil && !errors.Is(err, os.ErrNotExist) {
+			return fmt.Errorf("the rights of the new file: %w", err)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,217 @@
+package sqldb
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
+)
+
+// Queryer is the reading part of *sql.DB, *sql.Conn and *sql.Tx.
+type Queryer interface {
+	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
+	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
+}
+
+// Schema is the schema of one package. Its version is the number of steps in the
+// database.
+//
+// # Old processes
+//
+// A program is compatible with a database of a later version until a step with
+// [Step].StopsOlder. Until then, an old program may continue and may be started again,
+// so processes can be replaced one after another. After such a step each write of an
+// older process fails: see [Schema.CheckOldest].
+type Schema struct {
+	// Name is the package name at the start of its errors.
+	Name string
+
+	// Meta is the name of the table of numbers. The row "schema" has the version of the
+	// database, the row "oldest" the oldest version of programs that may write.
+	Meta string
+
+	// Lock is PostgreSQL's advisory lock during a migration.
+	Lock int64
+
+	// Steps lead from one version to the next. The first step makes version 1 in an
+	// empty database. A released step never changes.
+	Steps []Step
+
+	// Tables maps each table of the program to its columns.
+	Tables map[string]string
+}
+
+// Step is one change of a schema: statements separated by a semicolon and an empty
+// line, in the form of [Dialect.Render]. The statements of Both come first.
+type Step struct {
+	Both, SQLite, PostgreSQL string
+
+	// StopsOlder forbids writes by programs of earlier versions.
+	StopsOlder bool
+}
+
+func (s Step) statements(d Dialect) (out []string) {
+	own := s.SQLite
+	if d == PostgreSQL {
+		own = s.PostgreSQL
+	}
+	for _, text := range []string{s.Both, own} {
+		for statement := range strings.SplitSeq(text, ";\n\n") {
+			if statement = strings.TrimSuffix(strings.TrimSpace(statement), ";"); statement != "" {
+				out = append(out, d.Render(statement))
+			}
+		}
+	}
+	return out
+}
+
+// Latest returns the version after all steps.
+func (s *Schema) Latest() int64 { return int64(len(s.Steps)) }
+
+// oldest returns the oldest version of programs that may write to a database of the
+// latest version.
+func (s *Schema) oldest() int64 {
+	for n := len(s.Steps); n > 1; n-- {
+		if s.Steps[n-1].StopsOlder {
+			return int64(n)
+		}
+	}
+	return 1
+}
+
+func (s *Schema) metaTable(d Dialect) string {
+	return d.Render("CREATE TABLE IF NOT EXISTS " + s.Meta + " (\n  name  {text} PRIMARY KEY NOT NULL,\n  value {int} NOT NULL\n){strict}")
+}
+
+// Text returns the statements of Migrate in an empty database.
+func (s *Schema) Text(d Dialect) (string, error) {
+	if err := d.Check(); err != nil {
+		return "", fmt.Errorf("%s: %w", s.Name, err)
+	}
+	statements := []string{s.metaTable(d)}
+	for _, step := range s.Steps {
+		statements = append(statements, step.statements(d)...)
+	}
+	statements = append(statements, fmt.Sprintf("INSERT INTO %s (name, value) VALUES ('schema', %d), ('oldest', %d)", s.Meta, s.Latest(), s.oldest()))
+	return strings.Join(statements, ";\n\n") + ";\n", nil
+}
+
+// versions returns the version of the database and the oldest version of programs that
+// may write.
+func (s *Schema) versions(ctx context.Context, q Queryer) (version, oldest int64, err error) {
+	err = q.QueryRowContext(ctx, `SELECT value, coalesce((SELECT value FROM `+s.Meta+` WHERE name = 'oldest'), 1) FROM `+s.Meta+` WHERE name = 'schema'`).Scan(&version, &oldest)
+	return version, oldest, err
+}
+
+// Oldest returns an expression for the argument of [Schema.CheckOldest]. The first
+// statement of each writing transaction must read the expression.
+func (s *Schema) Oldest() string {
+	return `coalesce((SELECT value FROM ` + s.Meta + ` WHERE name = 'oldest'), 1)`
+}
+
+// CheckOldest returns an [*idempotency.InvalidError] if programs of this version may
+// not write to the database any more. A migration waits for the transactions that have
+// read the number, and later transactions read the new number.
+func (s *Schema) CheckOldest(oldest int64) error {
+	if oldest <= s.Latest() {
+		return nil
+	}
+	return fmt.Errorf("%s: %w", s.Name, &idempotency.InvalidError{
+		Field: "schema", Found: fmt.Sprintf("for version %d of the package or later", oldest),
+		Rule: fmt.Sprintf("this program has version %d; stop it and start one that was built with the later version", s.Latest()),
+	})
+}
+
+// Migrate brings the database to the latest version, in one transaction. It does
+// nothing if the database has this version or a later, compatible version. Processes
+// may call Migrate concurrently. If the SQLite database was empty, only its owner can
+// then read and write the file.
+func (s *Schema) Migrate(ctx context.Context, db *sql.DB, d Dialect) error {
+	if err := d.Check(); err != nil {
+		return fmt.Errorf("%s: migrate: %w", s.Name, err)
+	}
+	if err := s.migrate(ctx, db, d); err != nil {
+		return fmt.Errorf("%s: migrate: %w", s.Name, err)
+	}
+	return nil
+}
+
+func (s *Schema) migrate(ctx context.Context, db *sql.DB, d Dialect) error {
+	if d == SQLite {
+		if err := protectNewFile(ctx, db); err != nil {
+			return err
+		}
+		// Outside of the transaction, because its first statement must write: a
+		// transaction that begins with a read cannot write after another writer.
+		if _, err := db.ExecContext(ctx, s.metaTable(d)); err != nil {
+			return err
+		}
+	}
+	tx, err := db.BeginTx(ctx, d.TxOptions())
+	if err != nil {
+		return err
+	}
+	defer tx.Rollback() // no effect after a commit
+	//nolint:errcheck // after a commit there is nothing to roll back
+	exec := func(statements ...string) error {
+		for _, statement := range statements {
+			if _, err := tx.ExecContext(ctx, statement); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	if d == PostgreSQL {
+		// IF NOT EXISTS alone fails if two sessions create a table concurrently.
+		if err := exec(fmt.Sprintf(`SELECT pg_advisory_xact_lock(%d)`, s.Lock), s.metaTable(d)); err != nil {
+			return err
+		}
+	}
+	if err := exec(`INSERT INTO ` + s.Meta + ` (name, value) VALUES ('schema', 0), ('oldest', 1) ON CONFLICT (name) DO NOTHING`); err != nil {
+		return err
+	}
+	version, oldest, err := s.versions(ctx, tx)
+	switch {
+	case err != nil:
+		return err
+	case version >= s.Latest():
+		return s.CheckOldest(oldest)
+	}
+	if d == PostgreSQL {
+		// Transactions that have read "oldest" end first; later transactions wait here.
+		if err := exec(`LOCK TABLE ` + s.Meta + ` IN ACCESS EXCLUSIVE MODE`); err != nil {
+			return err
+		}
+	}
+	for i, step := range s.Steps[version:] {
+		if err := exec(step.statements(d)...); err != nil {
+			return fmt.Errorf("step %d: %w", version+int64(i)+1, err)
+		}
+	}
+	if err := exec(
+		fmt.Sprintf(`UPDATE %s SET value = %d WHERE name = 'schema'`, s.Meta, s.Latest()),
+		fmt.Sprintf(`UPDATE %s SET value = %d WHERE name = 'oldest'`, s.Meta, s.oldest()),
+	); err != nil {
+		return err
+	}
+	return tx.Commit()
+}
+
+// CheckVersion returns an error unless this program may use the database: an
+// [*idempotency.InvalidError] for a version that is too old or too new.
+func (s *Schema) CheckVersion(ctx context.Context, q Queryer) error {
+	version, oldest, err := s.versions(ctx, q)
+	switch {
+	case errors.Is(err, sql.ErrNoRows):
+		version = 0
+	case err != nil:
+		return fmt.Errorf("%s: no schema found, call Migrate: %w", s.Name, err)
+	}
+	if version < s.Latest() {
+		return fmt.Errorf("%s: %w", s.Name, &idempotency.InvalidError{Field: "schema", Found: fmt.Sprintf("version %d", version), Rule: fmt.Sprintf("want %d; call Migrate", s.Latest())})
+	}
+	return s.CheckOldest(oldest)
+}

@@ -1,0 +1,73 @@
+package vet_test
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/kansas-frontier-matrix/sqsfifo/internal/vet"
+)
+
+// The answer about a package is equal in every state of the go command's cache: cold,
+// warm, and warm for some packages, even for packages that were dependencies first. The
+// test uses both ways to run the analyzer.
+func TestTheSameAnswerFromEveryCache(t *testing.T) {
+	runsGo(t)
+	self, err := os.Executable()
+	require.NoError(t, err)
+	viaGoVet := func(flags []string, pattern string) []string {
+		args := append([]string{"vet", "-vettool=" + self}, flags...)
+		cmd := exec.CommandContext(t.Context(), "go", append(args, pattern)...)
+		cmd.Dir = module
+		out, err := cmd.CombinedOutput()
+		var exit *exec.ExitError
+		if err != nil {
+			require.ErrorAs(t, err, &exit, string(out))
+		}
+		var lines []string
+		for line := range strings.Lines(string(out)) {
+			if strings.Contains(line, ": SF") {
+				lines = append(lines, strings.TrimSpace(line))
+			}
+		}
+		slices.Sort(lines)
+		return slices.Compact(lines) // a package and its variant with tests
+	}
+	viaRun := func(flags []string, pattern string) []string {
+		report, err := vet.Run(t.Context(), vet.Options{Dir: module, Patterns: []string{pattern}, Flags: flags, NoCompliance: true})
+		require.NoError(t, err)
+		return asLines(report.Findings)
+	}
+	orders := [][]string{
+		{"./..."}, // cold
+		{"./raw", "./..."},
+		{"./raw/wrapped", "./raw", "./..."}, // the first package imports the second
+		{"./...", "./raw/wrapped", "./..."},
+	}
+	for name, run := range map[string]func([]string, string) []string{"go vet": viaGoVet, "sqsfifo vet": viaRun} {
+		var want []string
+		byPattern := map[string][]string{}
+		for i, order := range orders {
+			// A nonexistent function makes another cache key.
+			flags := []string{"-sqsfifo", fmt.Sprintf("-sqsfifo.nondet=example.com/never.F%d%d", time.Now().UnixNano(), i)}
+			for _, pattern := range order {
+				got := run(flags, pattern)
+				if was, ok := byPattern[pattern]; ok {
+					assert.Equal(t, was, got, "%s of %s in the order %s", name, pattern, order)
+				}
+				byPattern[pattern] = got
+			}
+			if i == 0 {
+				want = byPattern["./..."]
+				require.NotEmpty(t, want)
+			}
+		}
+	}
+}

@@ -1,0 +1,279 @@
+// Command canonical measures canonicaljson against its peers, interleaved in one process,
+// in processor time, and prints the ratios and targets. Unlike a single time, such a
+// ratio of medians is stable on a busy machine.
+//
+// It exits with 1 if a target is missed.
+package main
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"os"
+	"runtime"
+	"runtime/debug"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/gowebpki/jcs"
+	"github.com/kansas-frontier-matrix/sqsfifo/canonicaljson"
+)
+
+// side is one implementation of a row's work.
+type side struct {
+	name string
+	do   func()
+	took []float64 // ns per operation, one value per round
+}
+
+// target is the minimum ratio of another side's time to ours.
+type target struct {
+	side string
+	min  float64
+}
+
+type row struct {
+	name    string
+	bytes   int
+	sides   []*side
+	targets []target
+}
+
+func main() {
+	data := flag.String("data", envOr("SQSFIFO_DATA", "../../shared/data"), "folder of real inputs; rows without their file are left out")
+	rounds := flag.Int("rounds", 41, "rounds to take the median of")
+	slice := flag.Duration("slice", 3*time.Millisecond, "time that one side runs in a round")
+	only := flag.String("only", "", "measure the rows whose name contains this")
+	flag.Parse()
+
+	// With one processor, no idle processor helps the garbage collector of an allocating
+	// side, so each side pays for its own garbage.
+	runtime.GOMAXPROCS(1)
+	debug.SetGCPercent(400)
+
+	missed := 0
+	fmt.Printf("%s, %d rounds of %v a side, processor time, medians\n\n", runtime.Version(), *rounds, *slice)
+	fmt.Println("| work | bytes | ours | others: time, ratio to ours (target) |")
+	fmt.Println("|---|---|---|---|")
+	for _, r := range rowsOf(*data) {
+		if !strings.Contains(r.name, *only) {
+			continue
+		}
+		r.measure(*rounds, *slice)
+		missed += r.print()
+	}
+	missed += allocations()
+	if missed > 0 {
+		fmt.Printf("\n%d missed\n", missed)
+		os.Exit(1)
+	}
+}
+
+func envOr(name, value string) string {
+	if v := os.Getenv(name); v != "" {
+		return v
+	}
+	return value
+}
+
+// processorTime returns the processor time of this process so far.
+func processorTime() time.Duration {
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		panic(err)
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}
+
+func (r *row) measure(rounds int, slice time.Duration) {
+	counts := make([]int, len(r.sides))
+	for i, s := range r.sides {
+		for n := 1; ; n *= 2 {
+			start := processorTime()
+			for range n {
+				s.do()
+			}
+			if took := processorTime() - start; took > slice/4 {
+				counts[i] = max(1, int(float64(n)*float64(slice)/float64(took)))
+				break
+			}
+		}
+	}
+	for range rounds {
+		for i, s := range r.sides {
+			start := processorTime()
+			for range counts[i] {
+				s.do()
+			}
+			s.took = append(s.took, float64(processorTime()-start)/float64(counts[i]))
+		}
+	}
+}
+
+func median(v []float64) float64 {
+	v = slices.Sorted(slices.Values(v))
+	return v[len(v)/2]
+}
+
+// print prints a row and returns the number of missed targets.
+func (r *row) print() int {
+	missed := 0
+	ours := median(r.sides[0].took)
+	var others []string
+	for _, s := range r.sides[1:] {
+		took := median(s.took)
+		text := fmt.Sprintf("%s %s, %.2fx", s.name, duration(took), took/ours)
+		for _, t := range r.targets {
+			if t.side == s.name {
+				text += fmt.Sprintf(" (>= %gx", t.min)
+				if took/ours < t.min {
+					text += " **missed**"
+					missed++
+				}
+				text += ")"
+			}
+		}
+		others = append(others, text)
+	}
+	fmt.Printf("| %s | %d | %s | %s |\n", r.name, r.bytes, duration(ours), strings.Join(others, "; "))
+	return missed
+}
+
+func duration(ns float64) string {
+	switch {
+	case ns < 1e3:
+		return fmt.Sprintf("%.0f ns", ns)
+	case ns < 1e6:
+		return fmt.Sprintf("%.2f us", ns/1e3)
+	}
+	return fmt.Sprintf("%.2f ms", ns/1e6)
+}
+
+func must(err error) {
+	if err != nil {
+		panic(err)
+	}
+}
+
+// textRow measures the canonicalisation of one text.
+func textRow(name string, src []byte, targets ...target) *row {
+	want, err := canonicaljson.Canonicalize(src)
+	must(err)
+	ours := make([]byte, 0, 2*len(src))
+	theirs := make([]byte, 0, 2*len(src))
+	return &row{name: name, bytes: len(src), targets: targets, sides: []*side{
+		{name: "ours", do: func() {
+			var err error
+			ours, err = canonicaljson.AppendStrict(ours[:0], src)
+			must(err)
+		}},
+		{name: "jsontext", do: func() {
+			v := jsontext.Value(append(theirs[:0], src...))
+			must(v.Canonicalize())
+			theirs = v
+		}},
+		{name: "gowebpki", do: func() {
+			_, err := jcs.Transform(src)
+			must(err)
+		}},
+		{name: "sha256", do: func() { sha256.Sum256(want) }},
+	}}
+}
+
+// valueRow measures the conversion of a Go value to canonical bytes.
+func valueRow(name string, v any, targets ...target) *row {
+	want, err := canonicaljson.Marshal(v)
+	must(err)
+	text, err := json.Marshal(v)
+	must(err)
+	check, err := jcs.Transform(text)
+	must(err)
+	if !bytes.Equal(want, check) {
+		panic("the sides disagree on " + name)
+	}
+	ours := make([]byte, 0, 2*len(want))
+	return &row{name: name, bytes: len(want), targets: targets, sides: []*side{
+		{name: "ours", do: func() {
+			var err error
+			ours, err = canonicaljson.AppendValue(ours[:0], v)
+			must(err)
+		}},
+		{name: "Marshal", do: func() {
+			_, err := json.Marshal(v)
+			must(err)
+		}},
+		{name: "Marshal+jsontext", do: func() {
+			text, err := json.Marshal(v)
+			must(err)
+			must((*jsontext.Value)(&text).Canonicalize())
+		}},
+		{name: "Marshal+gowebpki", do: func() {
+			text, err := json.Marshal(v)
+			must(err)
+			_, err = jcs.Transform(text)
+			must(err)
+		}},
+		{name: "sha256", do: func() { sha256.Sum256(want) }},
+	}}
+}
+
+func rowsOf(data string) []*row {
+	text, err := json.Marshal(sampleEvent)
+	must(err)
+	canonical, err := canonicaljson.Canonicalize(text)
+	must(err)
+	stac := sampleItem()
+	rows := []*row{
+		textRow("event, compact", text, target{"jsontext", 5}, target{"gowebpki", 18}),
+		textRow("event, canonical", canonical, target{"jsontext", 6}, target{"gowebpki", 24}, target{"sha256", 0.9}),
+		valueRow("typed event", &sampleEvent, target{"Marshal", 2}, target{"Marshal+jsontext", 8}),
+		valueRow("typed STAC item", &stac, target{"Marshal", 2}, target{"Marshal+jsontext", 6}),
+	}
+	scene, err := read(data, "landsat/LC08_L2SP_047027_20201204_02_T1.json")
+	if err != nil {
+		fmt.Fprintf(os.Stderr, "no real inputs in %s (flag -data): %v\n", data, err)
+		return rows
+	}
+	canonical, err = canonicaljson.Canonicalize(scene)
+	must(err)
+	rows = append(rows,
+		textRow("Landsat scene, compact", compact(scene), target{"jsontext", 4}),
+		textRow("Landsat scene, canonical", canonical, target{"jsontext", 5}),
+		textRow("Landsat scene, pretty", scene, target{"jsontext", 3}))
+	for _, file := range []struct {
+		name string
+		min  float64
+	}{{"canada.json", 2.8}, {"citm_catalog.json", 3}, {"twitter.json", 3.5}} {
+		text, err := read(data, "json/"+file.name)
+		must(err)
+		rows = append(rows, textRow(file.name, text, target{"jsontext", file.min}))
+	}
+	return rows
+}
+
+// allocations prints the allocations of the functions with a large enough dst, and
+// returns 1 if there are any.
+func allocations() int {
+	dst := make([]byte, 0, 4096)
+	text, err := json.Marshal(sampleEvent)
+	must(err)
+	inText := testing.AllocsPerRun(1000, func() {
+		_, err := canonicaljson.AppendStrict(dst, text)
+		must(err)
+	})
+	inValue := testing.AllocsPerRun(1000, func() {
+		_, err := canonicaljson.AppendValue(dst, &sampleEvent)
+		must(err)
+	})
+	fmt.Printf("\nAllocations: Append %g, AppendValue %g (target 0)\n", inText, inValue)
+	if inText+inValue > 0 {
+		return 1
+	}
+	return 0
+}

@@ -1,0 +1,122 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"strconv"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
+)
+
+// emulator is a running peer.
+type emulator struct {
+	peer
+	client  *sqs.Client
+	process *os.Process
+	stop    func()
+	queues  int                 // number of created queues
+	figures map[string]*figures // by work
+}
+
+// figures of one kind of work, one per round.
+type figures struct {
+	rates     []float64 // messages per second
+	processor []float64 // processor time of the emulator in seconds per message
+	failure   error     // of the last failed round
+}
+
+// startWithin suffices for Python on a busy machine.
+const startWithin = 30 * time.Second
+
+// start installs the peer and returns when the peer answers.
+func (p peer) start(ctx context.Context, dir string) (*emulator, error) {
+	port, err := freePort(ctx)
+	if err != nil {
+		return nil, err
+	}
+	command, err := p.command(ctx, dir, port)
+	if err != nil {
+		return nil, err
+	}
+	if err := command.Start(); err != nil { // its output is ignored
+		return nil, err
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- command.Wait() }()
+	e := &emulator{peer: p, client: newClient("http://127.0.0.1:" + port), process: command.Process, figures: map[string]*figures{}}
+	e.stop = func() {
+		_ = command.Process.Kill()
+		<-ended
+	}
+	for _, w := range works {
+		e.figures[w.name] = &figures{}
+	}
+	var last error
+	for deadline := time.Now().Add(startWithin); time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
+		if _, last = e.client.ListQueues(ctx, &sqs.ListQueuesInput{}); last == nil {
+			return e, nil
+		}
+		select {
+		case err := <-ended:
+			return nil, fmt.Errorf("it ended before it answered: %w", err)
+		case <-ctx.Done():
+			e.stop()
+			return nil, ctx.Err()
+		default:
+		}
+	}
+	e.stop()
+	return nil, fmt.Errorf("no answer within %v: %w", startWithin, last)
+}
+
+// newClient returns the same kind of client for all emulators: the SDK's, with one
+// connection per worker.
+func newClient(endpoint string) *sqs.Client {
+	return sqs.New(sqs.Options{
+		Region:       "us-east-1",
+		BaseEndpoint: &endpoint,
+		Credentials: aws.CredentialsProviderFunc(func(context.Context) (aws.Credentials, error) {
+			return aws.Credentials{AccessKeyID: "AKIDEXAMPLE", SecretAccessKey: "secret"}, nil
+		}),
+		RetryMaxAttempts: 1, // a retry would hide an emulator's failure
+		HTTPClient: awshttp.NewBuildableClient().WithTransportOptions(func(t *http.Transport) {
+			t.MaxIdleConnsPerHost, t.MaxIdleConns = 128, 128
+		}),
+	})
+}
+
+func freePort(ctx context.Context) (string, error) {
+	l, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
+	if err != nil {
+		return "", err
+	}
+	defer l.Close()
+	return strconv.Itoa(l.Addr().(*net.TCPAddr).Port), nil
+}
+
+// ticksPerSecond is the unit of /proc, USER_HZ, which Linux fixes at 100.
+const ticksPerSecond = 100
+
+// processorTime returns the emulator's processor time so far in seconds; 0 without /proc.
+func (e *emulator) processorTime() float64 {
+	stat, err := os.ReadFile("/proc/" + strconv.Itoa(e.process.Pid) + "/stat")
+	if err != nil {
+		return 0
+	}
+	// The name, in parentheses, may contain spaces. User and system time are the fields
+	// 14 and 15.
+	fields := bytes.Fields(stat[bytes.LastIndexByte(stat, ')')+1:])
+	if len(fields) < 13 {
+		return 0
+	}
+	user, _ := strconv.ParseFloat(string(fields[11]), 64)
+	system, _ := strconv.ParseFloat(string(fields[12]), 64)
+	return (user + system) / ticksPerSecond
+}

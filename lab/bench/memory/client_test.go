@@ -1,0 +1,92 @@
+package memory
+
+import (
+	"context"
+	"crypto/md5" // #nosec G501 -- SQS answers with it
+	"encoding/hex"
+	"io"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync/atomic"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
+	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
+	"github.com/aws/smithy-go"
+	smithyhttp "github.com/aws/smithy-go/transport/http"
+)
+
+// client answers immediately, like SQS, and stores no messages.
+type client struct{ sent atomic.Int64 }
+
+func (c *client) SendMessage(_ context.Context, in *sqs.SendMessageInput, _ ...func(*sqs.Options)) (*sqs.SendMessageOutput, error) {
+	id, sequence := c.next()
+	return &sqs.SendMessageOutput{MessageId: id, SequenceNumber: sequence, MD5OfMessageBody: digest(in.MessageBody)}, nil
+}
+
+func (c *client) SendMessageBatch(_ context.Context, in *sqs.SendMessageBatchInput, _ ...func(*sqs.Options)) (*sqs.SendMessageBatchOutput, error) {
+	out := &sqs.SendMessageBatchOutput{}
+	for _, e := range in.Entries {
+		id, sequence := c.next()
+		out.Successful = append(out.Successful, types.SendMessageBatchResultEntry{
+			Id: e.Id, MessageId: id, SequenceNumber: sequence, MD5OfMessageBody: digest(e.MessageBody),
+		})
+	}
+	return out, nil
+}
+
+func (c *client) next() (id, sequence *string) {
+	n := c.sent.Add(1)
+	text := strconv.FormatInt(n, 10)
+	return aws.String("f8d3a1c0-0000-4000-8000-" + strings.Repeat("0", 12-len(text)) + text),
+		aws.String("18889000000000" + strings.Repeat("0", 6-min(6, len(text))) + text)
+}
+
+func digest(body *string) *string {
+	sum := md5.Sum([]byte(*body)) // #nosec G401
+	return aws.String(hex.EncodeToString(sum[:]))
+}
+
+func (c *client) GetQueueAttributes(context.Context, *sqs.GetQueueAttributesInput, ...func(*sqs.Options)) (*sqs.GetQueueAttributesOutput, error) {
+	return &sqs.GetQueueAttributesOutput{Attributes: map[string]string{
+		"FifoQueue": "true", "ContentBasedDeduplication": "true", "DeduplicationScope": "queue", "MaximumMessageSize": "1048576",
+	}}, nil
+}
+
+// silent never answers.
+type silent struct{ client }
+
+func (*silent) SendMessage(ctx context.Context, _ *sqs.SendMessageInput, _ ...func(*sqs.Options)) (*sqs.SendMessageOutput, error) {
+	<-ctx.Done()
+	return nil, ctx.Err()
+}
+
+func (*silent) SendMessageBatch(ctx context.Context, _ *sqs.SendMessageBatchInput, _ ...func(*sqs.Options)) (*sqs.SendMessageBatchOutput, error) {
+	<-ctx.Done()
+	return nil, ctx.Err()
+}
+
+// errorBytes is the size of failing's errors for each event of the request.
+const errorBytes = 10_000
+
+// failing leaves each event in doubt. Like the SDK's errors, its errors contain the
+// response.
+type failing struct{ client }
+
+func (*failing) SendMessage(context.Context, *sqs.SendMessageInput, ...func(*sqs.Options)) (*sqs.SendMessageOutput, error) {
+	return nil, badGateway(1)
+}
+
+func (*failing) SendMessageBatch(_ context.Context, in *sqs.SendMessageBatchInput, _ ...func(*sqs.Options)) (*sqs.SendMessageBatchOutput, error) {
+	return nil, badGateway(len(in.Entries))
+}
+
+func badGateway(events int) error {
+	response := &http.Response{StatusCode: http.StatusBadGateway, Header: http.Header{"X-Proxy": {strings.Repeat("x", events*errorBytes)}}}
+	return &smithy.OperationError{ServiceID: "SQS", OperationName: "SendMessageBatch", Err: &awshttp.ResponseError{
+		RequestID:     "f8d3a1c0",
+		ResponseError: &smithyhttp.ResponseError{Response: &smithyhttp.Response{Response: response}, Err: io.ErrUnexpectedEOF},
+	}}
+}

@@ -1,0 +1,149 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
+	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
+	"github.com/aws/smithy-go"
+	"github.com/kansas-frontier-matrix/sqsfifo"
+	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
+)
+
+// faults are random shares of failing calls, answers and entries.
+type faults struct {
+	Throttled   float64 // calls refused with RequestThrottled
+	Failed      float64 // calls failing with status 500
+	Lost        float64 // executed calls with a lost answer
+	Entries     float64 // failing entries
+	Unavailable float64 // calls answered with 503, for all queues of the server
+
+	// ThrottleNext refuses the next call, regardless of the shares.
+	ThrottleNext bool
+}
+
+// set applies the faults in the server.
+func (f faults) set(q *sqstest.Queue, front *front, seed uint64) {
+	front.unavailable.Store(math.Float64bits(f.Unavailable))
+	if f.ThrottleNext {
+		q.Inject(sqstest.Throttle(), 1)
+	}
+	q.InjectRandomly(sqstest.Throttle(), f.Throttled, seed)
+	q.InjectRandomly(sqstest.ServerError(), f.Failed, seed+1000)
+	q.InjectRandomly(sqstest.LoseAnswer(), f.Lost, seed+2000)
+	if f.Entries > 0 { // last: a call meets at most one fault
+		// #nosec G404 -- chance for a measurement
+		chosen := func(int, types.SendMessageBatchRequestEntry) bool { return rand.Float64() < f.Entries }
+		q.InjectRandomly(sqstest.FailEntries("InternalError", smithy.FaultServer, chosen), 1, seed+3000)
+	}
+}
+
+// condition is a server with certain faults. The conditions get the same events, in turn.
+type condition struct {
+	name   string
+	faults faults
+	least  float64 // minimum share of the first condition's rate
+
+	rates    []float64
+	early    []float64 // rates until 99 of 100 events had an outcome
+	attempts int
+	failed   int
+	failure  error
+	verdict  verdict
+}
+
+// underFaults measures Strict with everyday faults.
+func underFaults(ctx context.Context, n, rounds int) (missed int, err error) {
+	return compare(ctx, n, rounds, "latency 5 ms, 100 groups, Strict", 100, []*condition{
+		{name: "none"},
+		{name: "3 % of entries and 2 % of calls fail, 2 % of answers are lost", faults: faults{Entries: 0.03, Failed: 0.02, Lost: 0.02}, least: 0.85},
+	})
+}
+
+// compare measures the conditions in turn and prints their rates relative to the first
+// condition. At the end of a measurement a few events are left after several failures in
+// a row; the ratio of the first 99 % excludes these events.
+func compare(ctx context.Context, n, rounds int, work string, groups int, conditions []*condition) (missed int, err error) {
+	s, err := startServer(5*time.Millisecond, 0)
+	if err != nil {
+		return 0, err
+	}
+	defer s.stop()
+	events := scenes(n, groups)
+	for round := range rounds {
+		for i := range conditions {
+			c := conditions[(round+i)%len(conditions)]
+			if err := c.measure(ctx, s, events); err != nil {
+				return 0, fmt.Errorf("%s, %s: %w", work, c.name, err)
+			}
+		}
+	}
+	fmt.Printf("\n| %s; faults | messages/s | ratio (target) | ratio of the first 99 %% | attempts an event | lost | twice | out of order | failed |\n", work)
+	fmt.Println("|---|---|---|---|---|---|---|---|---|")
+	for _, c := range conditions {
+		missed += c.print(len(events)*rounds, conditions[0])
+	}
+	return missed, nil
+}
+
+func (c *condition) measure(ctx context.Context, s *server, events []Scene) error {
+	client, queue := s.client(), s.queue()
+	if _, err := s.do(order{Faults: &c.faults}); err != nil {
+		return err
+	}
+	start := time.Now()
+	t, err := produce(ctx, client, queue, events, sqsfifo.Delivery{InFlight: workers})
+	if err != nil {
+		return err
+	}
+	c.rates = append(c.rates, float64(len(events))/time.Since(start).Seconds())
+	c.early = append(c.early, 0.99*float64(len(events))/t.most.Seconds())
+	c.attempts += t.attempts
+	c.failed += t.failed
+	if c.failure == nil {
+		c.failure = t.failure
+	}
+	v, err := s.do(order{Events: len(events)})
+	if err != nil {
+		return err
+	}
+	c.verdict.Lost += v.Lost
+	c.verdict.Twice += v.Twice
+	c.verdict.Disorder += v.Disorder
+	_, err = client.PurgeQueue(ctx, &sqs.PurgeQueueInput{QueueUrl: &queue})
+	return err
+}
+
+func (c *condition) print(sent int, first *condition) (missed int) {
+	rate, early := "1", "1"
+	if c != first {
+		r := ratio(c.rates, first.rates)
+		rate = fmt.Sprintf("%.2f (%v)", r, c.least)
+		if r < c.least {
+			rate += " MISSED"
+			missed++
+		}
+		early = fmt.Sprintf("%.2f", ratio(c.early, first.early))
+	}
+	fmt.Printf("| %s | %.0f | %s | %s | %.3f | %d | %d | %d | %d |\n", c.name, median(c.rates), rate, early,
+		float64(c.attempts)/float64(sent), c.verdict.Lost, c.verdict.Twice, c.verdict.Disorder, c.failed)
+	if c.verdict != (verdict{}) || c.failed > 0 {
+		missed++
+		fmt.Printf("MISSED: none may be lost, twice, out of order or failed; the first failure: %v\n", c.failure)
+	}
+	return missed
+}
+
+// ratio returns the median of the ratios of the rounds: other load slows down both sides
+// of one round more equally than different rounds.
+func ratio(of, to []float64) float64 {
+	ratios := make([]float64, len(of))
+	for i := range of {
+		ratios[i] = of[i] / to[i]
+	}
+	return median(ratios)
+}

@@ -1,0 +1,209 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
+	"github.com/kansas-frontier-matrix/sqsfifo"
+	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
+)
+
+// serverEnv makes this program the server: its value is the latency of an answer and the
+// quota of calls per second.
+const serverEnv = "SQSFIFO_BENCH_SERVER"
+
+// queues is the server's number of queues: each measurement takes an unused queue.
+const queues = 64
+
+// serve runs the fake on a local port and follows the orders on standard input until the
+// parent ends.
+func serve(config string) error {
+	latency, quota, _ := strings.Cut(config, " ")
+	delay, err := time.ParseDuration(latency)
+	if err != nil {
+		return err
+	}
+	calls, err := strconv.Atoi(quota)
+	if err != nil {
+		return err
+	}
+	var all []*sqstest.Queue
+	for i := range queues {
+		q, err := sqstest.NewQueue(sqstest.Config{Name: fmt.Sprintf("bench-%d.fifo", i)})
+		if err != nil {
+			return err
+		}
+		if calls > 0 {
+			q.SetQuota(calls)
+		}
+		all = append(all, q)
+	}
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return err
+	}
+	front := &front{next: sqstest.NewServer(all...), latency: delay}
+	replies := json.NewEncoder(os.Stdout)
+	if err := replies.Encode("http://" + listener.Addr().String()); err != nil {
+		return err
+	}
+	go func() {
+		orders := json.NewDecoder(os.Stdin)
+		for {
+			var o order
+			if orders.Decode(&o) != nil || replies.Encode(o.obey(all[o.Queue], front)) != nil {
+				os.Exit(0)
+			}
+		}
+	}()
+	return http.Serve(listener, front) // #nosec G114 -- for the parent alone
+}
+
+// front passes requests to the fake. The latency is here, and not a fault of the queue,
+// because a call meets at most one fault.
+type front struct {
+	next        http.Handler
+	latency     time.Duration
+	unavailable atomic.Uint64 // share of the sends answered with 503, as bits
+}
+
+func (f *front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	time.Sleep(f.latency)
+	share := math.Float64frombits(f.unavailable.Load())
+	// #nosec G404 -- chance for a measurement
+	if share > 0 && strings.HasPrefix(r.Header.Get("X-Amz-Target"), "AmazonSQS.SendMessage") && rand.Float64() < share {
+		_, _ = io.Copy(io.Discard, r.Body) // otherwise the connection closes
+		w.Header().Set("Content-Type", "application/x-amz-json-1.0")
+		w.WriteHeader(http.StatusServiceUnavailable)
+		_, _ = io.WriteString(w, `{"__type":"com.amazonaws.sqs#ServiceUnavailable","message":"The service is unavailable."}`)
+		return
+	}
+	f.next.ServeHTTP(w, r)
+}
+
+// order is a request of the parent to the server: to set the faults of a queue, or to
+// judge the stored messages.
+type order struct {
+	Queue  int
+	Faults *faults // nil: judge
+	Events int     // number of sent events
+}
+
+// verdict counts the errors in the messages of a queue.
+type verdict struct{ Lost, Twice, Disorder int }
+
+func (o order) obey(q *sqstest.Queue, front *front) (v verdict) {
+	if o.Faults != nil {
+		o.Faults.set(q, front, uint64(o.Queue)+1)
+		return verdict{}
+	}
+	stored := make([]bool, o.Events)
+	last := map[string]int{} // by group
+	for _, m := range q.Messages() {
+		e, err := sqsfifo.DecodeEnvelope[Scene](m.Body)
+		i := e.Payload.number()
+		switch {
+		case err != nil || i < 0 || i >= o.Events:
+			v.Disorder++ // not a sent event
+			continue
+		case stored[i]:
+			v.Twice++
+			continue
+		}
+		stored[i] = true
+		if before, ok := last[m.GroupID]; ok && i < before {
+			v.Disorder++
+		}
+		last[m.GroupID] = i
+	}
+	for _, ok := range stored {
+		if !ok {
+			v.Lost++
+		}
+	}
+	return v
+}
+
+// server is the fake in another process, so that neither side pays for it.
+type server struct {
+	url     string
+	next    int
+	orders  *json.Encoder
+	replies *json.Decoder
+	stop    func()
+}
+
+func startServer(latency time.Duration, quota int) (*server, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	child := exec.Command(self) // #nosec G204 -- this program
+	child.Env = append(os.Environ(), fmt.Sprintf("%s=%v %d", serverEnv, latency, quota))
+	child.Stderr = os.Stderr
+	in, err := child.StdinPipe()
+	if err != nil {
+		return nil, err
+	}
+	out, err := child.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	if err := child.Start(); err != nil {
+		return nil, err
+	}
+	s := &server{orders: json.NewEncoder(in), replies: json.NewDecoder(out), stop: func() {
+		in.Close()
+		_ = child.Wait()
+	}}
+	if err := s.replies.Decode(&s.url); err != nil {
+		s.stop()
+		return nil, fmt.Errorf("the server did not start: %w", err)
+	}
+	return s, nil
+}
+
+// do sends an order about the queue taken last.
+func (s *server) do(o order) (v verdict, err error) {
+	o.Queue = s.next - 1
+	if err := s.orders.Encode(o); err != nil {
+		return v, err
+	}
+	return v, s.replies.Decode(&v)
+}
+
+func (s *server) config() aws.Config {
+	return aws.Config{
+		Region:       "us-east-1",
+		BaseEndpoint: &s.url,
+		Credentials: aws.CredentialsProviderFunc(func(context.Context) (aws.Credentials, error) {
+			return aws.Credentials{AccessKeyID: "AKIDEXAMPLE", SecretAccessKey: "secret"}, nil
+		}),
+	}
+}
+
+// client keeps one connection per worker.
+func (s *server) client() *sqs.Client { return sqsfifo.NewClient(s.config(), workers) }
+
+// plainClient is the SDK's default client, which keeps ten connections.
+func (s *server) plainClient() *sqs.Client { return sqs.NewFromConfig(s.config()) }
+
+// queue returns the URL of an unused queue.
+func (s *server) queue() string {
+	s.next++
+	return fmt.Sprintf("%s/000000000000/bench-%d.fifo", s.url, s.next-1)
+}

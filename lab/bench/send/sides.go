@@ -1,0 +1,156 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
+	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
+	"github.com/google/uuid"
+	"github.com/kansas-frontier-matrix/sqsfifo"
+)
+
+// Scene is an event of typical size.
+type Scene struct {
+	ID         string    `json:"id"`
+	Collection string    `json:"collection"`
+	Platform   string    `json:"platform"`
+	Acquired   time.Time `json:"acquired"`
+	PathRow    string    `json:"path_row"`
+	CloudCover float64   `json:"cloud_cover"`
+	BBox       []float64 `json:"bbox"`
+}
+
+const source = "kfm.remote-sensing.landsat-refresh"
+
+func identify(s Scene) (sqsfifo.Identity, error) {
+	key, err := sqsfifo.JoinKey("landsat", s.Collection, s.ID)
+	return sqsfifo.Identity{DedupeKey: key, Group: s.PathRow, Time: s.Acquired}, err
+}
+
+func scenes(n, groups int) []Scene {
+	first := time.Date(2020, 12, 4, 19, 2, 11, 194_000_000, time.UTC)
+	out := make([]Scene, n)
+	for i := range out {
+		out[i] = Scene{
+			ID: "LC08_L2SP_047027_20201204_20210313_02_T1_" + strconv.Itoa(i), Collection: "landsat-c2-l2", Platform: "landsat-8",
+			Acquired: first.Add(time.Duration(i) * time.Second), PathRow: fmt.Sprintf("wrs2-%06d", i%groups), CloudCover: 1.55,
+			BBox: []float64{-124.30385, 46.28396, -121.12904, 48.43385},
+		}
+	}
+	return out
+}
+
+// number returns the index of a scene in the result of scenes, or -1 for other scenes.
+func (s Scene) number() int {
+	i, err := strconv.Atoi(s.ID[strings.LastIndexByte(s.ID, '_')+1:])
+	if err != nil {
+		return -1
+	}
+	return i
+}
+
+// envelope is the body sent by a program without this module.
+type envelope struct {
+	DedupeKey   string    `json:"dedupe_key"`
+	EventID     uuid.UUID `json:"event_id"`
+	EventSource string    `json:"event_source"`
+	EventTime   time.Time `json:"event_time"`
+	Payload     Scene     `json:"payload"`
+}
+
+// workers of the hand-written loop, and concurrent requests of the producer.
+const workers = 64
+
+// raw is the hand-written loop over the SDK: the given number of workers, ten events per
+// request, bodies from encoding/json. It keeps no order.
+func raw(ctx context.Context, client *sqs.Client, queue string, events []Scene, workers int) error {
+	var at atomic.Int64
+	var wg sync.WaitGroup
+	errs := make(chan error, workers)
+	for range workers {
+		wg.Go(func() {
+			for {
+				end := int(at.Add(10))
+				if end > len(events) {
+					return
+				}
+				in := &sqs.SendMessageBatchInput{QueueUrl: &queue}
+				for i, s := range events[end-10 : end] {
+					body, err := json.Marshal(envelope{"landsat|" + s.Collection + "|" + s.ID, uuid.UUID(uuid.Must(uuid.NewV7())), source, s.Acquired, s})
+					if err != nil {
+						errs <- err
+						return
+					}
+					in.Entries = append(in.Entries, types.SendMessageBatchRequestEntry{
+						Id: aws.String(strconv.Itoa(i)), MessageBody: aws.String(string(body)), MessageGroupId: &s.PathRow,
+					})
+				}
+				out, err := client.SendMessageBatch(ctx, in)
+				if err == nil && len(out.Failed) > 0 {
+					err = fmt.Errorf("%d entries failed", len(out.Failed))
+				}
+				if err != nil {
+					errs <- err
+					return
+				}
+			}
+		})
+	}
+	wg.Wait()
+	close(errs)
+	return <-errs
+}
+
+// ours sends the events with a producer. A failed event is an error.
+func ours(ctx context.Context, client *sqs.Client, queue string, events []Scene, d sqsfifo.Delivery) error {
+	t, err := produce(ctx, client, queue, events, d)
+	if err == nil && t.failed > 0 {
+		err = fmt.Errorf("%d events failed, one with: %w", t.failed, t.failure)
+	}
+	return err
+}
+
+// tally is the result of a producer's events.
+type tally struct {
+	attempts, failed int
+	failure          error         // of one event
+	most             time.Duration // until 99 of 100 events had an outcome
+}
+
+func produce(ctx context.Context, client *sqs.Client, queue string, events []Scene, d sqsfifo.Delivery) (tally, error) {
+	p, err := sqsfifo.NewProducer(client, sqsfifo.Config[Scene]{QueueURL: queue, Source: source, Identify: identify, Delivery: d})
+	if err != nil {
+		return tally{}, err
+	}
+	var attempts, failed, ended, most atomic.Int64
+	start := time.Now()
+	var failure atomic.Pointer[error]
+	for _, s := range events {
+		p.SendAsync(ctx, s, func(r sqsfifo.Receipt, err error) {
+			attempts.Add(int64(r.Attempts))
+			if err != nil {
+				failed.Add(1)
+				failure.Store(&err)
+			}
+			if ended.Add(1) == int64(len(events)*99/100) {
+				most.Store(int64(time.Since(start)))
+			}
+		})
+	}
+	if err := p.Close(ctx); err != nil {
+		return tally{}, err
+	}
+	t := tally{attempts: int(attempts.Load()), failed: int(failed.Load()), most: time.Duration(most.Load())}
+	if e := failure.Load(); e != nil {
+		t.failure = *e
+	}
+	return t, nil
+}

@@ -1,0 +1,281 @@
+// Command bench compares claims with shared commits, one transaction per claim, and
+// duplicates, in one run: 64 writers, durable, bodies of 300 bytes, 6 percent of the
+// claims repeated.
+//
+//	go run ./bench/store [-time 3s] [-rounds 3] [-events 20000] [-producer] [-postgres URL] [-keys N]
+//
+// The measurement runs without and with the ledger. With the ledger, a sealer runs during
+// both sides; at the end all entries are sealed and verified.
+//
+// Then two producers send events, with and without the store. With -keys the command
+// instead measures the time of a store with so many keys to open and to look up keys.
+//
+// Both sides make the same claim with the same code. The side with one transaction per
+// claim is as fast as possible: on SQLite its writers take turns by a mutex instead of
+// SQLite's waiting; on PostgreSQL each writer has its own connection.
+package main
+
+import (
+	"cmp"
+	"context"
+	"database/sql"
+	"flag"
+	"fmt"
+	"log"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	_ "github.com/jackc/pgx/v5/stdlib"
+	_ "modernc.org/sqlite"
+
+	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
+	"github.com/kansas-frontier-matrix/sqsfifo/idempotency/sqlstore"
+)
+
+const writers = 64
+
+func main() {
+	log.SetFlags(0)
+	length := flag.Duration("time", 3*time.Second, "length of one measurement")
+	rounds := flag.Int("rounds", 3, "measurements of each side; the median counts")
+	server := flag.String("postgres", cmp.Or(os.Getenv("SQLSTORE_POSTGRES"), "postgres://postgres@127.0.0.1:5432/test"), "PostgreSQL server")
+	keys := flag.Int("keys", 0, "measure lookups among so many keys instead")
+	events := flag.Int("events", 20000, "events of a measurement of the producer")
+	only := flag.Bool("producer", false, "measure the producer only")
+	flag.Parse()
+	run := func(name string, open func() (*sql.DB, func()), dialect sqlstore.Dialect) {
+		for _, ledger := range []bool{false, true} {
+			if *only || ledger && *keys > 0 {
+				continue
+			}
+			db, drop := open()
+			if *keys > 0 {
+				many(name, db, dialect, *keys)
+			} else {
+				measure(name, db, dialect, ledger, *length, *rounds)
+			}
+			check(db.Close())
+			drop()
+		}
+		if *keys > 0 {
+			return
+		}
+		for _, takes := range []time.Duration{roundTrip, 0} {
+			db, drop := open()
+			produce(name, db, dialect, *events, *rounds, takes)
+			check(db.Close())
+			drop()
+		}
+	}
+	run("SQLite, WAL, synchronous FULL", openSQLite, sqlstore.SQLite)
+
+	admin, err := sql.Open("pgx", *server)
+	check(err)
+	if err := admin.Ping(); err != nil {
+		fmt.Printf("PostgreSQL: skipped: %v\n", err)
+		return
+	}
+	var version string
+	check(admin.QueryRow(`SHOW server_version`).Scan(&version))
+	run("PostgreSQL "+version+", fsync, synchronous_commit", func() (*sql.DB, func()) {
+		return openPostgreSQL(admin, *server)
+	}, sqlstore.PostgreSQL)
+}
+
+// openSQLite opens a new file in the current directory, and returns a function that
+// deletes the file.
+func openSQLite() (*sql.DB, func()) {
+	dir, err := os.MkdirTemp(".", "bench")
+	check(err)
+	path, err := filepath.Abs(filepath.Join(dir, "keys.db"))
+	check(err)
+	// The settings of the package documentation, except for a longer wait.
+	db, err := sql.Open("sqlite", "file:"+path+"?_pragma=journal_mode(WAL)&_pragma=synchronous(FULL)&_pragma=busy_timeout(30000)&_pragma=cache_size(-65536)&_pragma=mmap_size(2147418112)")
+	check(err)
+	return db, func() { check(os.RemoveAll(dir)) }
+}
+
+// openPostgreSQL opens a new schema, and returns a function that drops the schema.
+func openPostgreSQL(admin *sql.DB, server string) (*sql.DB, func()) {
+	schema := fmt.Sprintf("sqlstore_bench_%x", rand.Uint64())
+	_, err := admin.Exec("CREATE SCHEMA " + schema)
+	check(err)
+	db, err := sql.Open("pgx", server+"?search_path="+schema)
+	check(err)
+	db.SetMaxOpenConns(writers + 4)
+	db.SetMaxIdleConns(writers + 4)
+	return db, func() {
+		_, err := admin.Exec("DROP SCHEMA " + schema + " CASCADE")
+		check(err)
+	}
+}
+
+func check(err error) {
+	if err != nil {
+		log.Fatal(err)
+	}
+}
+
+// measure prints the rates of both sides and of duplicates, and their ratios.
+func measure(name string, db *sql.DB, dialect sqlstore.Dialect, withLedger bool, length time.Duration, rounds int) {
+	ctx := context.Background()
+	check(sqlstore.Migrate(ctx, db, dialect))
+	s, err := sqlstore.Open(ctx, sqlstore.Config{DB: db, Dialect: dialect, Ledger: withLedger})
+	check(err)
+	sealed := func() {}
+	if withLedger {
+		name += ", with the ledger"
+		sealed = runSealer(s.Ledger())
+	}
+	var turn sync.Mutex // of SQLite's writers
+	single := func(c idempotency.Claim) (idempotency.Decision, error) {
+		if dialect == sqlstore.SQLite {
+			turn.Lock()
+			defer turn.Unlock()
+		}
+		tx, err := db.BeginTx(ctx, nil)
+		if err != nil {
+			return 0, err
+		}
+		defer tx.Rollback() //nolint:errcheck // after a commit there is nothing to roll back
+		out, err := s.ClaimTx(ctx, tx, c)
+		if err != nil {
+			return 0, err
+		}
+		return out.Decision, tx.Commit()
+	}
+	grouped := func(c idempotency.Claim) (idempotency.Decision, error) {
+		out, err := s.Claim(ctx, c)
+		return out.Decision, err
+	}
+	var keys atomic.Int64
+	fresh := func(rng *rand.Rand, last *idempotency.Claim) idempotency.Claim {
+		if last.Token != (idempotency.Token{}) && rng.IntN(100) < 6 {
+			c := *last
+			c.Token = idempotency.NewToken()
+			return c
+		}
+		return newClaim(keys.Add(1))
+	}
+	var rates [2][]float64
+	var allocations []float64
+	for range rounds {
+		r, _ := rate(length, single, fresh)
+		rates[0] = append(rates[0], r)
+		r, a := rate(length, grouped, fresh)
+		rates[1] = append(rates[1], r)
+		allocations = append(allocations, a)
+	}
+	one, group := median(rates[0]), median(rates[1])
+	fmt.Printf("%s, %d writers, %d cores\n", name, writers, runtime.NumCPU())
+	fmt.Printf("  one transaction a claim %9.0f claims/s\n", one)
+	fmt.Printf("  grouped                 %9.0f claims/s, %.2f times, %.0f allocations a claim\n", group, group/one, median(allocations))
+	defer func() { check(s.Close()) }()
+	if withLedger {
+		sealed()
+		return
+	}
+	// 10,000 finished keys, requested by 64 callers.
+	var settled []idempotency.Claim
+	var wg sync.WaitGroup
+	var mu sync.Mutex
+	for range writers {
+		wg.Go(func() {
+			for range 10000 / writers {
+				c := newClaim(keys.Add(1))
+				out, err := s.Claim(ctx, c)
+				check(err)
+				check(s.Finish(ctx, out.Ref(), idempotency.Completed(idempotency.Result{MessageID: "m", SequenceNumber: "1"})))
+				mu.Lock()
+				settled = append(settled, c)
+				mu.Unlock()
+			}
+		})
+	}
+	wg.Wait()
+	before := s.Stats()
+	var duplicates []float64
+	for range rounds {
+		r, _ := rate(length, grouped, func(rng *rand.Rand, _ *idempotency.Claim) idempotency.Claim {
+			c := settled[rng.IntN(len(settled))]
+			c.Token = idempotency.NewToken()
+			return c
+		})
+		duplicates = append(duplicates, r)
+	}
+	after := s.Stats()
+	dup := median(duplicates)
+	fmt.Printf("  duplicates              %9.0f claims/s, %.2f times grouped claims, %d transactions\n", dup, dup/group, after.Groups-before.Groups)
+}
+
+// runSealer seals continuously, and returns a function that stops it, seals the rest, and
+// verifies the ledger.
+func runSealer(l *sqlstore.Ledger) func() {
+	k, err := sqlstore.NewSealer(sqlstore.SealerConfig{Ledger: l})
+	check(err)
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error)
+	go func() { ended <- k.Run(ctx) }()
+	return func() {
+		cancel()
+		check(<-ended)
+		start := time.Now()
+		head, err := k.Seal(context.Background())
+		check(err)
+		rest := time.Since(start)
+		start = time.Now()
+		report, err := l.Verify(context.Background(), head)
+		check(err)
+		fmt.Printf("  %d entries under %d seals; the rest sealed in %v, verified at %.0f entries/s\n",
+			report.Entries, report.Seals, rest.Round(time.Millisecond), float64(report.Entries)/time.Since(start).Seconds())
+	}
+}
+
+func newClaim(n int64) idempotency.Claim {
+	body := make([]byte, 300)
+	for i := range body {
+		body[i] = 'a' + byte((int(n)+i)%26)
+	}
+	return idempotency.Claim{
+		Key: idempotency.Key{Scope: "bench", Operation: "send", Value: fmt.Sprint(n)}, Token: idempotency.NewToken(),
+		Fingerprint: idempotency.FingerprintOf("bench/1", body), Seal: idempotency.SealOf(body, "group"), Group: "group", Body: body,
+		Terms: idempotency.Terms{Lease: time.Minute, TTL: time.Hour},
+	}
+}
+
+// rate returns the claims per second of all writers, and the allocations per claim.
+func rate(length time.Duration, claim func(idempotency.Claim) (idempotency.Decision, error), next func(*rand.Rand, *idempotency.Claim) idempotency.Claim) (float64, float64) {
+	var n atomic.Int64
+	var before, after runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&before)
+	start := time.Now()
+	var wg sync.WaitGroup
+	for w := range writers {
+		wg.Go(func() {
+			rng := rand.New(rand.NewPCG(uint64(start.UnixNano()), uint64(w)))
+			var last idempotency.Claim
+			for time.Since(start) < length {
+				last = next(rng, &last)
+				_, err := claim(last)
+				check(err)
+				n.Add(1)
+			}
+		})
+	}
+	wg.Wait()
+	took := time.Since(start)
+	runtime.ReadMemStats(&after)
+	return float64(n.Load()) / took.Seconds(), float64(after.Mallocs-before.Mallocs) / float64(n.Load())
+}
+
+func median(x []float64) float64 {
+	x = slices.Sorted(slices.Values(x))
+	return x[len(x)/2]
+}

@@ -1,0 +1,139 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"database/sql"
+	"encoding/hex"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
+	"github.com/kansas-frontier-matrix/sqsfifo/idempotency/sqlstore"
+)
+
+// few is the number of keys in the smaller store, and in the working set of both stores:
+// the keys looked up repeatedly.
+const few = 10000
+
+// many prints the times to open a store and to look up 10 keys, with few keys and with n.
+// The rows are written directly: succeeded, with a body of 300 bytes. Keys of the working
+// set, chosen at random, were looked up once before. The first lookup of keys unused
+// since the load is printed separately: it mostly measures the disk or the system's
+// cache.
+func many(name string, db *sql.DB, dialect sqlstore.Dialect, n int) {
+	ctx := context.Background()
+	check(sqlstore.Migrate(ctx, db, dialect))
+	var took [2]time.Duration
+	filled := 0
+	for i, keys := range []int{few, n} {
+		fill(db, dialect, filled, keys)
+		filled = keys
+		start := time.Now()
+		s, err := sqlstore.Open(ctx, sqlstore.Config{DB: db, Dialect: dialect})
+		check(err)
+		opened := time.Since(start)
+		working := rand.Perm(keys)[:few]
+		first := lookUp(s, slices.Collect(slices.Chunk(working, 10)))
+		var batches [][]int
+		for range 3000 {
+			batch := make([]int, 10)
+			for j := range batch {
+				batch[j] = working[rand.IntN(few)]
+			}
+			batches = append(batches, batch)
+		}
+		took[i] = lookUp(s, batches)
+		fmt.Printf("%s: %d keys: open %v, lookup %v a key of the working set, first look %v\n", name, keys, opened.Round(time.Microsecond), took[i], first)
+		check(s.Close())
+	}
+	fmt.Printf("%s: a lookup among %d keys takes %.2f times one among %d (at most 1.5 wanted)\n", name, n, float64(took[1])/float64(took[0]), few)
+}
+
+// lookUp returns the median time per key.
+func lookUp(s *sqlstore.Store, batches [][]int) time.Duration {
+	var samples []float64
+	for _, batch := range batches {
+		keys := make([]idempotency.Key, len(batch))
+		for j, i := range batch {
+			keys[j] = filledKey(i)
+		}
+		start := time.Now()
+		records, err := s.Lookup(context.Background(), keys...)
+		samples = append(samples, float64(time.Since(start))/float64(len(keys)))
+		check(err)
+		for _, r := range records {
+			if r.Status != idempotency.Succeeded {
+				check(fmt.Errorf("key %s is %v", r.Key.Value, r.Status))
+			}
+		}
+	}
+	return time.Duration(median(samples))
+}
+
+func filledKey(i int) idempotency.Key {
+	return idempotency.Key{Scope: "bench", Operation: "fill", Value: fmt.Sprint(i)}
+}
+
+// rest returns the columns of a filled row after key_id, scope, operation_type and key.
+func rest(empty, body string) string {
+	return strings.NewReplacer("EMPTY", empty, "BODY", body).Replace(
+		`1, 'bench/1', EMPTY, NULL, EMPTY, BODY, EMPTY, EMPTY, 'm', '1', 'succeeded', 'new', 0, NULL, 1, 1, 0, NULL, NULL, '', 0, NULL, '', '', '', '', '', 0, 'absent', NULL, NULL`)
+}
+
+// fill adds the keys from..to. SQLite gets the keys in the order of their IDs, the
+// fastest order for writes.
+func fill(db *sql.DB, dialect sqlstore.Dialect, from, to int) {
+	body := strings.Repeat("a", 300)
+	if dialect == sqlstore.PostgreSQL {
+		part := func(text string) string {
+			return fmt.Sprintf(`int8send(length(%[1]s)) || convert_to(%[1]s, 'UTF8')`, text)
+		}
+		// Indexes are made after the load, which is faster. Autovacuum must not disturb
+		// the measurement: rows are not vacuumed, and the first read of a row marks it as
+		// committed.
+		exec := func(statement string) {
+			_, err := db.Exec(statement)
+			check(err)
+		}
+		exec(`ALTER TABLE idempotency_keys SET (autovacuum_enabled = false), DROP CONSTRAINT idempotency_keys_pkey`)
+		const chunk = 250000 // long transactions delay seals in all databases of the server
+		for ; from < to; from += chunk {
+			exec(fmt.Sprintf(`INSERT INTO idempotency_keys SELECT sha256(%s || %s || %s), 'bench', 'fill', convert_to(v, 'UTF8'), %s FROM (SELECT i::text AS v FROM generate_series(%d, %d) AS i) AS t`,
+				part("'bench'"), part("'fill'"), part("v"), rest(`''::bytea`, "convert_to('"+body+"', 'UTF8')"), from, min(from+chunk, to)-1))
+		}
+		exec(`ALTER TABLE idempotency_keys ADD PRIMARY KEY (key_id)`)
+		exec(`ANALYZE idempotency_keys`)
+		exec(`CHECKPOINT`)
+		return
+	}
+	type row struct {
+		id    idempotency.KeyID
+		value int
+	}
+	rows := make([]row, 0, to-from)
+	for i := from; i < to; i++ {
+		rows = append(rows, row{filledKey(i).ID(), i})
+	}
+	slices.SortFunc(rows, func(a, b row) int { return bytes.Compare(a.id[:], b.id[:]) })
+	tx, err := db.Begin()
+	check(err)
+	for chunk := range slices.Chunk(rows, 2000) {
+		var list strings.Builder
+		for i, r := range chunk {
+			if i > 0 {
+				list.WriteByte(',')
+			}
+			fmt.Fprintf(&list, `["%s","%d"]`, hex.EncodeToString(r.id[:]), r.value)
+		}
+		_, err := tx.Exec(`INSERT INTO idempotency_keys SELECT unhex(value ->> 0), CAST('bench' AS BLOB), 'fill', CAST(value ->> 1 AS BLOB), `+rest(`x''`, "CAST('"+body+"' AS BLOB)")+` FROM json_each(?1)`,
+			"["+list.String()+"]")
+		check(err)
+	}
+	check(tx.Commit())
+	var busy, pages, done int
+	check(db.QueryRow(`PRAGMA wal_checkpoint(TRUNCATE)`).Scan(&busy, &pages, &done))
+}

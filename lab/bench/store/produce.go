@@ -1,0 +1,146 @@
+package main
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"net"
+	"net/http"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
+
+	"github.com/kansas-frontier-matrix/sqsfifo"
+	"github.com/kansas-frontier-matrix/sqsfifo/idempotency/sqlstore"
+	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
+)
+
+// command is an event of about 300 bytes.
+type command struct {
+	ID   string `json:"id"`
+	Text string `json:"text"`
+}
+
+const (
+	// target is the required share of the rate of a producer without a store.
+	target = 0.35
+
+	// roundTrip is the time of a request to the fake SQS, typical within a region. The
+	// measurement also runs without this delay.
+	roundTrip = 5 * time.Millisecond
+
+	// inFlight is the usual number of concurrent requests.
+	inFlight = 10
+)
+
+// produce prints the rates of producers with and without the store. They send events in
+// batches over HTTP to a fake SQS in this process, in turn.
+func produce(name string, db *sql.DB, dialect sqlstore.Dialect, n, rounds int, takes time.Duration) {
+	ctx := context.Background()
+	check(sqlstore.Migrate(ctx, db, dialect))
+	s, err := sqlstore.Open(ctx, sqlstore.Config{DB: db, Dialect: dialect})
+	check(err)
+	sides := []struct {
+		name  string
+		store sqsfifo.StoreConfig
+		rates []float64
+		costs []float64
+		wrote sqlstore.Stats
+	}{
+		{name: "without a store"},
+		{name: "with the store", store: sqsfifo.StoreConfig{Store: s}},
+		{name: "the same events again", store: sqsfifo.StoreConfig{Store: s}},
+	}
+	for range rounds {
+		first := sent.Add(int64(2 * n))
+		for i := range sides {
+			side := &sides[i]
+			from := first
+			if i == 2 {
+				from += int64(n)
+			}
+			before := s.Stats()
+			rate, cost := send(side.store, from, n, i == 3, takes)
+			after := s.Stats()
+			side.wrote.Groups += after.Groups - before.Groups
+			side.wrote.Claims += after.Claims - before.Claims
+			side.wrote.Transitions += after.Transitions - before.Transitions
+			side.rates, side.costs = append(side.rates, rate), append(side.costs, cost)
+		}
+	}
+	without := median(sides[0].rates)
+	fmt.Printf("%s: a producer over HTTP, SQS takes %v, %d requests in flight, batches, %d events, %d rounds\n", name, takes, inFlight, n, rounds)
+	for i, side := range sides {
+		rate := median(side.rates)
+		fmt.Printf("  %-22s %9.0f events/s, %5.1f us of processor time an event", side.name, rate, 1e6*median(side.costs))
+		if i > 0 {
+			fmt.Printf(", %.2f of that without", rate/without)
+		}
+		if i == 1 {
+			fmt.Printf(" (at least %.2f wanted)", target)
+		}
+		if groups := float64(side.wrote.Groups); groups > 0 {
+			fmt.Printf(", %.1f claims and %.1f results a transaction", float64(side.wrote.Claims)/groups, float64(side.wrote.Transitions)/groups)
+		}
+		fmt.Println()
+	}
+	check(s.Close())
+}
+
+// sent is the number of events so far.
+var sent atomic.Int64
+
+// send returns the events per second of one producer, including its close: writing
+// results to the store counts. It also returns the processor time of this process per
+// event in seconds, including the fake SQS and the database's library.
+func send(store sqsfifo.StoreConfig, first int64, n int, duplicates bool, takes time.Duration) (rate, cost float64) {
+	ctx := context.Background()
+	q, err := sqstest.NewQueue(sqstest.Config{})
+	check(err)
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	check(err)
+	fake := sqstest.NewServer(q)
+	server := &http.Server{ReadHeaderTimeout: time.Minute, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		time.Sleep(takes)
+		fake.ServeHTTP(w, r)
+	})}
+	go func() { _ = server.Serve(listener) }()
+	defer server.Close()
+	client := sqsfifo.NewClient(aws.Config{Region: sqstest.Region, Credentials: aws.AnonymousCredentials{}}, inFlight, func(o *sqs.Options) {
+		o.BaseEndpoint = aws.String("http://" + listener.Addr().String())
+	})
+	if store.Store != nil {
+		store.Queue = "bench" // another queue in each measurement
+	}
+	p, err := sqsfifo.NewProducer(client, sqsfifo.Config[command]{
+		QueueURL: "http://" + listener.Addr().String() + "/" + sqstest.Account + "/" + q.Name(), Source: "kfm.bench.commands", Store: store,
+		Delivery: sqsfifo.Delivery{InFlight: inFlight},
+		Identify: func(c command) (sqsfifo.Identity, error) {
+			return sqsfifo.Identity{DedupeKey: c.ID, Group: c.ID[len(c.ID)-3:], Time: time.Unix(1e9, 0)}, nil
+		},
+	})
+	check(err)
+	events := make([]command, n)
+	for i := range events {
+		events[i] = command{ID: fmt.Sprintf("command-%09d", first+int64(i)), Text: fmt.Sprintf("%0150d", first+int64(i))}
+	}
+	start, used := time.Now(), processorTime()
+	for _, r := range p.SendBatch(ctx, events) {
+		check(r.Err)
+		if r.Receipt.Duplicate != duplicates {
+			check(fmt.Errorf("%s: duplicate %v", r.Receipt.DedupeKey, r.Receipt.Duplicate))
+		}
+	}
+	check(p.Close(ctx))
+	return float64(n) / time.Since(start).Seconds(), (processorTime() - used).Seconds() / float64(n)
+}
+
+// processorTime returns the processor time of this process.
+func processorTime() time.Duration {
+	var usage syscall.Rusage
+	check(syscall.Getrusage(syscall.RUSAGE_SELF, &usage))
+	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
+}

@@ -1,0 +1,252 @@
+package main
+
+import (
+	"bufio"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"runtime"
+	"runtime/debug"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/kansas-frontier-matrix/sqsfifo/internal/window"
+)
+
+var epoch = time.Date(2025, 12, 4, 0, 0, 0, 0, time.UTC)
+
+// order is one unit of a side's work.
+type order struct {
+	Phase string // one of phases
+	Count int
+}
+
+// In phase again each new ID is claimed twice. Phases inside and outside ask for IDs at
+// both ends of the interval: the next IDs to be forgotten, and the last IDs forgotten.
+var phases = []string{"fill", "insert", "again", "inside", "outside", "hit", "miss", "stall", "memory", "gc"}
+
+// report is the result of an order.
+type report struct {
+	PerOp float64       // ns of processor time
+	Asked int           // questions with a known answer
+	Wrong int           // wrong answers among them
+	Bytes uint64        // of the heap
+	GC    time.Duration // processor time of one cycle
+	Stall time.Duration // longest claim, in thread time
+	Floor time.Duration // the same without a claim
+	Note  string
+}
+
+// worker runs one implementation of the benchmark in a separate process, so that its
+// heap costs the other implementation no time.
+type worker struct {
+	memory memory
+	step   time.Duration // between two sends: n IDs are live
+	n      int
+	next   uint64
+	random uint64
+	text   [16]byte
+	empty  uint64
+}
+
+func work(side string, n int, in io.Reader, out io.Writer) error {
+	debug.SetGCPercent(50)
+	runtime.GOMAXPROCS(1)
+	w := &worker{n: n, step: window.Interval / time.Duration(n), random: 1, empty: heap()}
+	w.memory = sides[side](n)
+	orders, reports := json.NewDecoder(in), json.NewEncoder(out)
+	for {
+		var o order
+		if err := orders.Decode(&o); err == io.EOF {
+			return nil
+		} else if err != nil {
+			return err
+		}
+		if err := reports.Encode(w.do(o)); err != nil {
+			return err
+		}
+	}
+}
+
+// id returns the ID of a number. Its computation costs all sides the same and is
+// subtracted.
+func (w *worker) id(n uint64) id {
+	binary.BigEndian.PutUint64(w.text[:], n)
+	return sha256.Sum256(w.text[:])
+}
+
+// live is the number of claims before the newest within the half-open interval.
+func (w *worker) live() uint64 { return uint64((window.Interval - 1) / w.step) }
+
+func (w *worker) now() time.Time { return epoch.Add(time.Duration(w.next) * w.step) }
+
+func (w *worker) rand() uint64 { // splitmix64
+	w.random += 0x9e3779b97f4a7c15
+	z := w.random
+	z = (z ^ z>>30) * 0xbf58476d1ce4e5b9
+	z = (z ^ z>>27) * 0x94d049bb133111eb
+	return z ^ z>>31
+}
+
+func (w *worker) do(o order) (r report) {
+	ids := make([]id, min(o.Count, 1<<14))
+	for done := 0; done < o.Count; done += len(ids) {
+		ids = ids[:min(len(ids), o.Count-done)]
+		for i := range ids {
+			switch o.Phase {
+			case "hit":
+				ids[i] = w.id(w.next - w.rand()%uint64(w.n*9/10))
+			case "inside":
+				ids[i] = w.id(w.next - w.live() + w.rand()%uint64(w.n/100))
+			case "outside":
+				ids[i] = w.id(w.next - w.live() - 1 - w.rand()%uint64(w.n/100))
+			case "miss":
+				ids[i] = w.id(1<<63 | w.rand())
+			default:
+				ids[i] = w.id(w.next + uint64(i) + 1)
+			}
+		}
+		r.Asked += len(ids)
+		start := processorTime()
+		switch o.Phase {
+		case "fill", "insert":
+			for i := range ids {
+				w.next++
+				if w.memory.claim(w.now(), &ids[i], answer{sequence: w.next}) {
+					r.Wrong++
+				}
+			}
+		case "again":
+			for i := range ids {
+				w.next++
+				w.memory.claim(w.now(), &ids[i], answer{sequence: w.next})
+				if !w.memory.claim(w.now(), &ids[i], answer{sequence: w.next}) {
+					r.Wrong++
+				}
+			}
+		case "hit", "inside", "miss", "outside":
+			live := o.Phase == "hit" || o.Phase == "inside"
+			for i := range ids {
+				if w.memory.known(w.now(), &ids[i]) != live {
+					r.Wrong++
+				}
+			}
+		case "stall":
+			stall, floor := w.stall(ids)
+			r.Stall, r.Floor = max(r.Stall, stall), max(r.Floor, floor)
+		}
+		r.PerOp += float64(processorTime() - start)
+	}
+	r.PerOp /= float64(max(o.Count, 1))
+	switch o.Phase {
+	case "memory":
+		r.Bytes = heap() - w.empty
+		r.Note = w.memory.note()
+	case "gc":
+		start := processorTime()
+		runtime.GC()
+		r.GC = processorTime() - start
+	}
+	return r
+}
+
+// stall returns the longest claim in thread time, which excludes other programs but
+// includes interrupts. floor is the longest interruption without a claim.
+func (w *worker) stall(ids []id) (longest, floor time.Duration) {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	before := threadTime()
+	for i := range ids {
+		w.next++
+		w.memory.claim(w.now(), &ids[i], answer{sequence: w.next})
+		after := threadTime()
+		longest, before = max(longest, after-before), after
+	}
+	for range ids {
+		for range 50 { // about as long as a claim
+			w.rand()
+		}
+		after := threadTime()
+		floor, before = max(floor, after-before), after
+	}
+	return longest, floor
+}
+
+func heap() uint64 {
+	runtime.GC()
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return m.HeapAlloc
+}
+
+func processorTime() time.Duration { return read(unix.CLOCK_PROCESS_CPUTIME_ID) }
+
+func threadTime() time.Duration { return read(unix.CLOCK_THREAD_CPUTIME_ID) }
+
+// read reads a processor clock. getrusage of a thread may lag by a kernel tick of 4 ms.
+func read(clock int32) time.Duration {
+	var t unix.Timespec
+	must(unix.ClockGettime(clock, &t))
+	return time.Duration(t.Nano())
+}
+
+func must(err error) {
+	if err != nil {
+		panic(err)
+	}
+}
+
+// process is the parent's end of a worker.
+type process struct {
+	name    string
+	command *exec.Cmd
+	orders  *json.Encoder
+	reports *json.Decoder
+	stdin   io.Closer
+	got     map[string][]report
+}
+
+func start(side string, n int) (*process, error) {
+	exe, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	c := exec.Command(exe, "-n", fmt.Sprint(n), "-work", side)
+	c.Stderr = os.Stderr
+	in, err := c.StdinPipe()
+	if err != nil {
+		return nil, err
+	}
+	out, err := c.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	p := &process{
+		name: side, command: c, stdin: in, orders: json.NewEncoder(in), reports: json.NewDecoder(bufio.NewReader(out)),
+		got: map[string][]report{},
+	}
+	return p, c.Start()
+}
+
+func (p *process) do(o order) error {
+	if err := p.orders.Encode(o); err != nil {
+		return fmt.Errorf("%s: %w", p.name, err)
+	}
+	var r report
+	if err := p.reports.Decode(&r); err != nil {
+		return fmt.Errorf("%s: %w", p.name, err)
+	}
+	p.got[o.Phase] = append(p.got[o.Phase], r)
+	return nil
+}
+
+func (p *process) stop() error {
+	p.stdin.Close()
+	return p.command.Wait()
+}

@@ -1,0 +1,210 @@
+package main
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/coocood/freecache"
+	"github.com/dgraph-io/ristretto/v2"
+	"github.com/kansas-frontier-matrix/sqsfifo/internal/window"
+	"github.com/maypok86/otter/v2"
+)
+
+// id is a deduplication ID as computed by the queue: a SHA-256. An array suits maps and
+// caches best: it has no pointer and is hashed fast.
+type id [32]byte
+
+// answer is the answer to a duplicate.
+type answer struct {
+	message  [16]byte
+	sequence uint64
+}
+
+// memory remembers IDs for five minutes. All sides do the same work: claim reports
+// whether an ID is live, and otherwise makes it live.
+type memory interface {
+	claim(now time.Time, i *id, a answer) (live bool)
+	known(now time.Time, i *id) bool
+	note() string // more information about the run
+}
+
+var sides = map[string]func(n int) memory{
+	"window":    newWindow,
+	"map":       newMap,
+	"otter":     newOtter,
+	"freecache": newFreecache,
+	"ristretto": newRistretto,
+}
+
+// sideNames are in table order, ours first.
+var sideNames = []string{"window", "map", "otter", "freecache", "ristretto"}
+
+// realTime has the sides whose time cannot be set. They skip the phases that move time.
+var realTime = map[string]bool{"ristretto": true}
+
+type ours struct{ *window.Window[answer] }
+
+func newWindow(int) memory { return ours{window.New[answer](window.Options{})} }
+
+func (o ours) claim(now time.Time, i *id, a answer) bool {
+	k := o.Key("", string(i[:]))
+	if _, state := o.Lookup(now, k); state == window.Inside {
+		return true
+	}
+	must(o.Put(now, k, window.Record[answer]{From: now, To: now, Value: a}))
+	return false
+}
+
+func (o ours) known(now time.Time, i *id) bool {
+	_, state := o.Lookup(now, o.Key("", string(i[:])))
+	return state == window.Inside
+}
+
+func (o ours) note() string { return "" }
+
+// expiring is the obvious map: each claim deletes expired IDs, found through a queue of
+// IDs.
+type expiring struct {
+	entries map[id]entry
+	due     []id
+	head    int
+}
+
+type entry struct {
+	answer
+	until int64
+}
+
+func newMap(int) memory { return &expiring{entries: map[id]entry{}} }
+
+func (m *expiring) claim(now time.Time, i *id, a answer) bool {
+	at := now.UnixNano()
+	for m.head < len(m.due) && m.entries[m.due[m.head]].until <= at {
+		delete(m.entries, m.due[m.head])
+		m.head++
+	}
+	if m.head > len(m.due)/2 {
+		m.due = m.due[:copy(m.due, m.due[m.head:])]
+		m.head = 0
+	}
+	if m.known(now, i) {
+		return true
+	}
+	m.entries[*i] = entry{a, at + int64(window.Interval)}
+	m.due = append(m.due, *i)
+	return false
+}
+
+func (m *expiring) known(now time.Time, i *id) bool {
+	e, ok := m.entries[*i]
+	return ok && now.UnixNano() < e.until
+}
+
+func (m *expiring) note() string { return "" }
+
+type otterCache struct {
+	cache *otter.Cache[id, answer]
+	clock *clock
+}
+
+type clock struct{ now int64 }
+
+func (c *clock) NowNano() int64                      { return c.now }
+func (c *clock) Tick(time.Duration) <-chan time.Time { return nil }
+
+func newOtter(int) memory {
+	c := &clock{now: epoch.UnixNano()}
+	return otterCache{clock: c, cache: otter.Must(&otter.Options[id, answer]{
+		Clock: c, ExpiryCalculator: otter.ExpiryWriting[id, answer](window.Interval),
+		Executor: func(task func()) { task() }, // on the caller's time, like all sides
+	})}
+}
+
+func (o otterCache) claim(now time.Time, i *id, a answer) bool {
+	o.clock.now = now.UnixNano()
+	_, stored := o.cache.SetIfAbsent(*i, a)
+	return !stored
+}
+
+func (o otterCache) known(now time.Time, i *id) bool {
+	o.clock.now = now.UnixNano()
+	_, ok := o.cache.GetIfPresent(*i)
+	return ok
+}
+
+func (o otterCache) note() string { return "" }
+
+// ristrettoCache stores values with a delay, if at all.
+type ristrettoCache struct {
+	cache *ristretto.Cache[[]byte, answer]
+}
+
+func newRistretto(n int) memory {
+	c, err := ristretto.NewCache(&ristretto.Config[[]byte, answer]{
+		NumCounters: int64(n) * 10, MaxCost: int64(n) * 2, IgnoreInternalCost: true, BufferItems: 64,
+	})
+	must(err)
+	return &ristrettoCache{c}
+}
+
+func (r *ristrettoCache) claim(now time.Time, i *id, a answer) bool {
+	if r.known(now, i) {
+		return true
+	}
+	r.cache.SetWithTTL(i[:], a, 1, window.Interval)
+	return false
+}
+
+func (r *ristrettoCache) known(_ time.Time, i *id) bool {
+	_, ok := r.cache.Get(i[:])
+	return ok
+}
+
+func (r *ristrettoCache) note() string { return "no clock to set" }
+
+// freecacheBytes is the space per entry in the smallest ring without evictions in trials.
+const freecacheBytes = 128
+
+type freeCache struct {
+	cache *freecache.Cache
+	clock *seconds
+	value [24]byte
+}
+
+// seconds is freecache's clock, in whole seconds.
+type seconds struct{ now uint32 }
+
+func (s *seconds) Now() uint32 { return s.now }
+
+func newFreecache(n int) memory {
+	s := &seconds{now: uint32(epoch.Unix())}
+	return &freeCache{cache: freecache.NewCacheCustomTimer(n*freecacheBytes, s), clock: s}
+}
+
+func (f *freeCache) claim(now time.Time, i *id, a answer) bool {
+	if f.known(now, i) {
+		return true
+	}
+	copy(f.value[:], a.message[:])
+	binary.BigEndian.PutUint64(f.value[16:], a.sequence)
+	must(f.cache.Set(i[:], f.value[:], int(window.Interval/time.Second)))
+	return false
+}
+
+func (f *freeCache) known(now time.Time, i *id) bool {
+	f.clock.now = uint32(now.Unix())
+	_, err := f.cache.GetWithBuf(i[:], f.value[:])
+	if err != nil && !errors.Is(err, freecache.ErrNotFound) {
+		must(err)
+	}
+	return err == nil
+}
+
+func (f *freeCache) note() string {
+	if n := f.cache.EvacuateCount(); n > 0 {
+		return fmt.Sprintf("evicted %d live entries", n)
+	}
+	return ""
+}

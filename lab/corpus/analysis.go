@@ -1,0 +1,112 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"golang.org/x/tools/go/analysis"
+	"golang.org/x/tools/go/analysis/checker"
+
+	"github.com/kansas-frontier-matrix/sqsfifo/internal/vet"
+	"github.com/kansas-frontier-matrix/sqsfifo/lint/fifovet"
+)
+
+// findings returns the analyzer's findings, with paths relative to the module.
+func (m module) findings(ctx context.Context, repos *repositories) ([]vet.Finding, error) {
+	dir := m.dir
+	if dir == "" {
+		copied, err := m.obtain(ctx, repos)
+		if err != nil {
+			return nil, err
+		}
+		defer os.RemoveAll(copied)
+		dir = copied
+	}
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return nil, err
+	}
+	if err := outsideWorkspaces(); err != nil {
+		return nil, err
+	}
+	var found []vet.Finding
+	if m.git {
+		found, err = m.fromSource(ctx, dir, repos)
+	} else {
+		found, err = m.underGoVet(ctx, dir)
+	}
+	if err != nil {
+		return nil, err
+	}
+	for i := range found {
+		name := &found[i].Start.Filename
+		rel, err := filepath.Rel(dir, *name)
+		if err != nil {
+			return nil, err
+		}
+		*name = filepath.ToSlash(rel)
+	}
+	return found, nil
+}
+
+// underGoVet analyzes a module like sqsfifo vet, including tests.
+func (m module) underGoVet(ctx context.Context, dir string) ([]vet.Finding, error) {
+	report, err := vet.Run(ctx, vet.Options{Dir: dir, Patterns: m.packages, NoCompliance: true})
+	if err != nil {
+		return nil, err
+	}
+	return report.Findings, nil
+}
+
+// fromSource loads the packages with their imports, without tests, and analyzes them in
+// this process. Because no proxy vouches for the repository, fromSource neither builds
+// nor runs any of its code.
+func (m module) fromSource(ctx context.Context, dir string, repos *repositories) ([]vet.Finding, error) {
+	if err := m.completeGoMod(dir, repos); err != nil {
+		return nil, err
+	}
+	loaded, err := m.load(ctx, dir)
+	if err != nil {
+		return nil, err
+	}
+	if len(loaded) == 0 {
+		return nil, fmt.Errorf("no packages match %s", strings.Join(m.packages, " "))
+	}
+	graph, err := checker.Analyze([]*analysis.Analyzer{fifovet.Analyzer}, loaded, nil)
+	if err != nil {
+		return nil, err
+	}
+	var found []vet.Finding
+	for _, action := range graph.Roots {
+		if action.Err != nil {
+			return nil, fmt.Errorf("%s: %w%s", action.Package.PkgPath, action.Err, firstFault(action))
+		}
+		for _, d := range action.Diagnostics {
+			found = append(found, vet.FromDiagnostic(action.Package.Fset, d))
+		}
+	}
+	return vet.Sorted(found), nil
+}
+
+// firstFault returns the first error of a package or of its imports, as text to append.
+func firstFault(action *checker.Action) string {
+	for _, e := range action.Package.Errors {
+		return ": " + e.Error()
+	}
+	for _, dep := range action.Deps {
+		if dep.Err != nil {
+			return firstFault(dep)
+		}
+	}
+	return ""
+}
+
+// outsideWorkspaces lets the go command complete a module's go.sum. The go.sum may lack
+// imports of the module's tests.
+func outsideWorkspaces() error {
+	return errors.Join(os.Setenv("GOWORK", "off"), os.Setenv("GOFLAGS", "-mod=mod"))
+}

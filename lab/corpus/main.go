@@ -1,0 +1,149 @@
+// Command corpus runs the analyzer of package fifovet, with its default flags, over
+// public modules and compares the findings with findings.txt. A person labelled each
+// finding in findings.txt after reading the code.
+//
+//	go run .                     # every module
+//	go run . alertmanager        # modules with any of the words in their path
+//	go run . -update             # rewrite findings.txt: labels stay, new findings are unlabelled
+//	go run . -dir D -labels F    # modules below D, compared with labels in F
+//	go run . -git D              # read modules that a proxy may refuse from git repositories below D
+//	go run . -speed gocloud.dev  # time and memory of sqsfifo vet and of go vet -vettool
+//
+// Modules come from the module proxy. modules.go lists each module's version and sum. The
+// corpus copies each module first, because the module cache is read-only.
+//
+// A proxy may refuse the modules marked git. Such a module may come from a git
+// repository, at the version's commit and with the same sum as from a proxy. The corpus
+// reads its source and builds no part of the module. A module missing from both proxy and
+// repositories is skipped by name, and the summary counts skipped modules. Imports come
+// from the proxy. Where modules.go lists imports missing from every proxy, the corpus
+// leaves out the statements that need these imports.
+//
+// The run fails for a new finding, a missing finding, a finding without a label, a false
+// error, and any finding in a control except SF015, which also applies to standard
+// queues. A false warning is printed and does not fail the run.
+package main
+
+import (
+	"context"
+	_ "embed"
+	"errors"
+	"flag"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/kansas-frontier-matrix/sqsfifo/internal/vet"
+	"github.com/kansas-frontier-matrix/sqsfifo/lint/fifovet"
+)
+
+//go:embed findings.txt
+var labelled string
+
+func main() {
+	if vet.IsToolCall(os.Args[1:]) {
+		vet.ToolMain(fifovet.Analyzer)
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	err := run(ctx, os.Args[1:])
+	stop()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "corpus:", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, args []string) error {
+	flags := flag.NewFlagSet("corpus", flag.ExitOnError)
+	update := flags.Bool("update", false, "write the labels again, with the findings of this run")
+	dir := flags.String("dir", "", "`folder` with a module in each subfolder, instead of the corpus")
+	labels := flags.String("labels", "findings.txt", "`file` with the labels, which -dir reads and -update writes")
+	git := flags.String("git", "", "`folder` of git repositories, bare or not, for modules that the proxy refuses")
+	speedOf := flags.String("speed", "", "measure instead, on this `module` of the corpus, all its packages")
+	if err := flags.Parse(args); err != nil {
+		return err
+	}
+	if *speedOf != "" {
+		return speed(ctx, *speedOf)
+	}
+	modules, text := corpus, labelled
+	if *dir != "" {
+		var err error
+		if modules, err = below(*dir); err != nil {
+			return err
+		}
+	}
+	if *dir != "" || *update {
+		file, err := os.ReadFile(*labels)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		text = string(file)
+	}
+	known, err := parse(text)
+	if err != nil {
+		return err
+	}
+	if names := flags.Args(); len(names) > 0 {
+		modules = slices.DeleteFunc(slices.Clone(modules), func(m module) bool {
+			return !slices.ContainsFunc(names, func(n string) bool { return strings.Contains(m.path, n) })
+		})
+	}
+	var repos *repositories
+	if *git != "" {
+		if repos, err = openRepositories(ctx, *git); err != nil {
+			return err
+		}
+		defer repos.close()
+	}
+	t, failed := survey(ctx, modules, repos, known)
+	t.print()
+	if *update {
+		failed = append(failed, os.WriteFile(*labels, []byte(t.file(known)), 0o644)) // #nosec G306 -- goes into the repository
+		return errors.Join(failed...)
+	}
+	return errors.Join(append(failed, t.faults...)...)
+}
+
+// survey analyzes modules one by one. The errors concern modules available but not
+// analyzable.
+func survey(ctx context.Context, modules []module, repos *repositories, known map[string]label) (*tally, []error) {
+	t := newTally()
+	var failed []error
+	for _, m := range modules {
+		start := time.Now()
+		found, err := m.findings(ctx, repos)
+		var absent *absentError
+		switch {
+		case errors.As(err, &absent):
+			fmt.Println("skipped:", err)
+			t.skip(m)
+		case err != nil:
+			failed = append(failed, fmt.Errorf("%s: %w", m, err))
+		default:
+			fmt.Printf("%s (%s): %d findings in %.1f s\n", m, m.kind(), len(found), time.Since(start).Seconds())
+			t.add(m, found, known)
+		}
+	}
+	return t, failed
+}
+
+// below returns the modules in the subfolders, named after the subfolders.
+func below(dir string) ([]module, error) {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return nil, err
+	}
+	var out []module
+	for _, e := range entries {
+		if e.IsDir() {
+			out = append(out, module{path: e.Name(), dir: filepath.Join(dir, e.Name()), packages: []string{"./..."}})
+		}
+	}
+	return out, nil
+}

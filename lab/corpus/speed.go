@@ -1,0 +1,144 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// speed compares sqsfifo vet and go vet -vettool on all packages of a module: first
+// without cached analysis, then three times with cached analysis. Compiled and downloaded
+// packages are cached for both.
+func speed(ctx context.Context, path string) error {
+	var m module
+	for _, c := range corpus {
+		if c.path == path {
+			m = c
+		}
+	}
+	if m.path == "" {
+		return fmt.Errorf("-speed: %q is not in the corpus", path)
+	}
+	dir, err := m.fetch(ctx)
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	if err := outsideWorkspaces(); err != nil {
+		return err
+	}
+	command := filepath.Join(dir, ".sqsfifo")
+	build := exec.CommandContext(ctx, "go", "build", "-o", command, ".") // #nosec G204 -- our own command
+	build.Dir = filepath.Join("..", "..", "cmd", "sqsfifo")              // go run . is in this folder
+	build.Env = append(os.Environ(), "GOFLAGS=", "GOWORK=")
+	if out, err := build.CombinedOutput(); err != nil {
+		return fmt.Errorf("%w: %s", err, out)
+	}
+	// A non-existent function only changes the cache key.
+	fresh := "sqsfifo.nondet=example.com/never.F" + strconv.FormatInt(time.Now().UnixNano(), 10)
+	ways := []struct {
+		name string
+		args []string
+	}{
+		{"go vet -vettool", []string{"go", "vet", "-vettool=" + command, "-" + fresh, "./..."}},
+		{"sqsfifo vet", []string{command, "vet", "--" + strings.TrimPrefix(fresh, "sqsfifo."), "--disable=SF020", "./..."}},
+	}
+	for _, run := range []string{"cold", "warm", "warm", "warm"} {
+		for _, w := range ways {
+			r, err := measure(ctx, dir, w.args)
+			if err != nil {
+				return fmt.Errorf("%s: %w", w.name, err)
+			}
+			fmt.Printf("%s %-16s %6.1f s, %6.1f s of processor time, at most %4d MiB in all processes\n", run, w.name, r.wall.Seconds(), r.cpu.Seconds(), r.peak>>20)
+		}
+	}
+	return nil
+}
+
+type measurement struct {
+	wall, cpu time.Duration
+	peak      int64 // resident bytes of all processes at one moment
+}
+
+func measure(ctx context.Context, dir string, args []string) (measurement, error) {
+	cmd := exec.CommandContext(ctx, args[0], args[1:]...) // #nosec G204 -- the commands above
+	cmd.Dir = dir
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	start := time.Now()
+	if err := cmd.Start(); err != nil {
+		return measurement{}, err
+	}
+	var m measurement
+	done, sampled := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(sampled)
+		for {
+			m.peak = max(m.peak, resident(cmd.Process.Pid))
+			select {
+			case <-done:
+				return
+			case <-time.After(20 * time.Millisecond):
+			}
+		}
+	}()
+	err := cmd.Wait()
+	close(done)
+	<-sampled
+	m.wall = time.Since(start)
+	m.cpu = cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
+	var exit *exec.ExitError
+	if errors.As(err, &exit) && exit.ExitCode() == 1 {
+		err = nil // findings
+	}
+	if err != nil {
+		err = fmt.Errorf("%w: %s", err, stderr.String())
+	}
+	return m, err
+}
+
+// resident returns the memory of a process and its descendants as counted by Linux, 0
+// elsewhere. Shared pages count once for each process.
+func resident(root int) int64 {
+	stats, err := filepath.Glob("/proc/[0-9]*/stat")
+	if err != nil {
+		return 0
+	}
+	parent, pages := map[int]int{}, map[int]int64{}
+	for _, file := range stats {
+		text, err := os.ReadFile(file) // #nosec G304 -- of the system
+		if err != nil {
+			continue
+		}
+		// The name is in parentheses and may contain any character; field 4 is the
+		// parent, 24 the number of pages.
+		open, end := bytes.IndexByte(text, '('), bytes.LastIndexByte(text, ')')
+		if open < 1 || end < open {
+			continue
+		}
+		pid, _ := strconv.Atoi(string(bytes.TrimSpace(text[:open])))
+		fields := strings.Fields(string(text[end+1:]))
+		if len(fields) < 22 {
+			continue
+		}
+		parent[pid], _ = strconv.Atoi(fields[1])
+		pages[pid], _ = strconv.ParseInt(fields[21], 10, 64)
+	}
+	var sum int64
+	for pid, n := range pages {
+		for p := pid; p > 1; p = parent[p] {
+			if p == root {
+				sum += n
+				break
+			}
+		}
+	}
+	return sum * int64(os.Getpagesize())
+}

@@ -1,0 +1,143 @@
+package main
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/kansas-frontier-matrix/sqsfifo/internal/vet"
+	"github.com/kansas-frontier-matrix/sqsfifo/lint"
+)
+
+// Verdicts on a finding: true or false by a person, and unlabelled by -update until then.
+const (
+	isTrue     = "true"
+	isFalse    = "false"
+	unlabelled = "unlabelled"
+)
+
+// label is a verdict on a finding, with its reason.
+type label struct{ verdict, reason string }
+
+// key identifies a finding: module, file:line:column, rule. Lines of a pinned module do
+// not move.
+func key(m module, f vet.Finding) string {
+	return fmt.Sprintf("%s %s:%d:%d %s", m.path, strings.ReplaceAll(f.Start.Filename, " ", "%20"), f.Start.Line, f.Start.Column, f.Rule)
+}
+
+// parse reads labels: module, file:line:column, rule, verdict, reason.
+func parse(text string) (map[string]label, error) {
+	known := map[string]label{}
+	n := 0
+	for line := range strings.Lines(text) {
+		n++
+		line = strings.TrimSpace(line)
+		if line == "" || strings.HasPrefix(line, "#") {
+			continue
+		}
+		f := strings.Fields(line)
+		if len(f) < 5 || !slices.Contains([]string{isTrue, isFalse, unlabelled}, f[3]) {
+			return nil, fmt.Errorf("labels, line %d: write module, file:line:column, rule, true or false, and the reason", n)
+		}
+		known[strings.Join(f[:3], " ")] = label{f[3], strings.Join(f[4:], " ")}
+	}
+	return known, nil
+}
+
+// tally is the result over all modules.
+type tally struct {
+	modules map[bool]int // by control
+	skipped map[bool]int // missing modules, by control
+	count   map[string]map[lint.Severity]int
+	labels  map[string]label // of the findings
+	looked  map[string]bool  // analyzed modules
+	faults  []error
+}
+
+func newTally() *tally {
+	return &tally{modules: map[bool]int{}, skipped: map[bool]int{}, labels: map[string]label{}, looked: map[string]bool{}, count: map[string]map[lint.Severity]int{
+		isTrue: {}, isFalse: {}, unlabelled: {},
+	}}
+}
+
+// add prints a module's findings with their labels and records differences from the list.
+func (t *tally) add(m module, found []vet.Finding, known map[string]label) {
+	t.modules[m.control]++
+	t.looked[m.path] = true
+	for _, f := range found {
+		k := key(m, f)
+		l, ok := known[k]
+		if !ok {
+			l = label{unlabelled, f.Severity.String() + ": " + strings.Join(strings.Fields(f.Message), " ")}
+		}
+		t.labels[k] = l
+		t.count[l.verdict][f.Severity]++
+		fmt.Printf("  %-10s %s: %s: %s: %s\n", l.verdict, f.Start, f.Rule, f.Severity, f.Message)
+		if l.verdict == isFalse {
+			fmt.Printf("  %-10s because %s\n", "", l.reason)
+		}
+		switch {
+		case !ok:
+			t.fault("%s is not in the list; look at it and label it", k)
+		case l.verdict == unlabelled:
+			t.fault("%s has no label; look at it", k)
+		case l.verdict == isFalse && f.Severity == lint.Error:
+			t.fault("%s is a false error: %s", k, l.reason)
+		case m.control && f.Rule != "SF015": // SF015 also applies to standard queues
+			t.fault("%s is in a control", k)
+		}
+	}
+	for _, k := range slices.Sorted(maps.Keys(known)) {
+		if _, found := t.labels[k]; strings.HasPrefix(k, m.path+" ") && !found {
+			t.fault("%s is in the list and was not found", k)
+		}
+	}
+}
+
+func (t *tally) fault(format string, args ...any) {
+	t.faults = append(t.faults, fmt.Errorf(format, args...))
+}
+
+// skip records a missing module. Its labels stay unchanged.
+func (t *tally) skip(m module) { t.skipped[m.control]++ }
+
+// coverage describes the analyzed part of the list.
+func (t *tally) coverage() string {
+	text := fmt.Sprintf("%d of %d modules that send, %d of %d controls",
+		t.modules[false], t.modules[false]+t.skipped[false], t.modules[true], t.modules[true]+t.skipped[true])
+	if n := t.skipped[false] + t.skipped[true]; n > 0 {
+		text += fmt.Sprintf("; %d skipped", n)
+	}
+	return text
+}
+
+// print prints the summary.
+func (t *tally) print() {
+	fmt.Println(t.coverage())
+	for _, verdict := range []string{isTrue, isFalse, unlabelled} {
+		c := t.count[verdict]
+		fmt.Printf("%-10s errors: %d, warnings: %d, infos: %d\n", verdict, c[lint.Error], c[lint.Warning], c[lint.Info])
+	}
+}
+
+const head = `# What the analyzer finds in the corpus: module, file:line:column, rule, true or
+# false, reason. A line for each finding, labelled by looking at the code.
+`
+
+// file returns the list with the new findings, and with the labels of modules not
+// analyzed.
+func (t *tally) file(known map[string]label) string {
+	lines := maps.Clone(t.labels)
+	for k, l := range known {
+		if path, _, _ := strings.Cut(k, " "); !t.looked[path] {
+			lines[k] = l
+		}
+	}
+	var b strings.Builder
+	b.WriteString(head)
+	for _, k := range slices.Sorted(maps.Keys(lines)) {
+		fmt.Fprintf(&b, "%s %s %s\n", k, lines[k].verdict, lines[k].reason)
+	}
+	return b.String()
+}

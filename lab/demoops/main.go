@@ -1,0 +1,332 @@
+// Command demoops shows alerts fire and end: it starts sqsfifo serve, a producer with
+// faults and Prometheus, and prints when each alert fired and ended. A minute of the rules
+// is a second of the demonstration. Without Prometheus it runs the cases of the rules by
+// promtool.
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/credentials"
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+	exporter "go.opentelemetry.io/otel/exporters/prometheus"
+	"go.opentelemetry.io/otel/sdk/metric"
+
+	"github.com/kansas-frontier-matrix/sqsfifo"
+)
+
+// root is the repository, seen from the module lab.
+const root = ".."
+
+func main() {
+	if err := run(); err != nil {
+		fmt.Fprintln(os.Stderr, "demoops:", err)
+		os.Exit(1)
+	}
+}
+
+func run() error {
+	tests := exec.Command("promtool", "test", "rules", "sqsfifo.tests.yml")
+	tests.Dir = filepath.Join(root, "deploy/prometheus")
+	tests.Stdout, tests.Stderr = os.Stdout, os.Stderr
+	if err := tests.Run(); err != nil {
+		if errors.Is(err, exec.ErrNotFound) {
+			return errors.New("neither promtool nor prometheus is installed (Debian: apt-get install prometheus)")
+		}
+		return err
+	}
+	fmt.Println("promtool: each of the 20 alerts fires and is silent in its cases")
+	if _, err := exec.LookPath("prometheus"); err != nil {
+		return nil
+	}
+	dir, err := os.MkdirTemp("", "demoops")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+
+	sqsAddress, err := serve(ctx, dir)
+	if err != nil {
+		return err
+	}
+	registry := prometheus.NewRegistry()
+	reader, err := exporter.New(exporter.WithRegisterer(registry))
+	if err != nil {
+		return err
+	}
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return err
+	}
+	metrics := &http.Server{Handler: promhttp.HandlerFor(registry, promhttp.HandlerOpts{}), ReadHeaderTimeout: time.Second}
+	go metrics.Serve(listener)
+	defer metrics.Close()
+	api, err := startPrometheus(ctx, dir, listener.Addr().String())
+	if err != nil {
+		return err
+	}
+	w, err := newWorld(sqsAddress, metric.NewMeterProvider(metric.WithReader(reader)))
+	if err != nil {
+		return err
+	}
+	return show(ctx, w, api)
+}
+
+// serve starts sqsfifo serve and returns its address.
+func serve(ctx context.Context, dir string) (string, error) {
+	binary := filepath.Join(dir, "sqsfifo")
+	build := exec.CommandContext(ctx, "go", "build", "-o", binary, ".")
+	build.Dir, build.Stderr = filepath.Join(root, "cmd/sqsfifo"), os.Stderr
+	if err := build.Run(); err != nil {
+		return "", fmt.Errorf("build sqsfifo: %w", err)
+	}
+	cmd := exec.CommandContext(ctx, binary, "serve", "--addr", "127.0.0.1:0", "--queue", "scenes.fifo")
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		return "", err
+	}
+	if err := cmd.Start(); err != nil {
+		return "", err
+	}
+	line, err := bufio.NewReader(out).ReadString('\n')
+	return regexp.MustCompile(`http://[0-9.:]+`).FindString(line), err
+}
+
+var duration = regexp.MustCompile(`(\[|offset |for: )([0-9]+)([mh])`)
+
+// faster returns the rules with a second in place of a minute.
+func faster(rules string) string {
+	rules = duration.ReplaceAllStringFunc(rules, func(text string) string {
+		m := duration.FindStringSubmatch(text)
+		n, _ := strconv.Atoi(m[2])
+		if m[3] == "h" {
+			n *= 60
+		}
+		return m[1] + strconv.Itoa(n) + "s"
+	})
+	return strings.NewReplacer("age_seconds) > 180", "age_seconds) > 3", "age_seconds) > 600", "age_seconds) > 10", "age_seconds) > 10\n", "age_seconds) > 1\n").Replace(rules)
+}
+
+func startPrometheus(ctx context.Context, dir, target string) (api string, err error) {
+	rules, err := os.ReadFile(filepath.Join(root, "deploy/prometheus/sqsfifo.rules.yml"))
+	if err != nil {
+		return "", err
+	}
+	config := "global: {scrape_interval: 1s, evaluation_interval: 1s}\nrule_files: [rules.yml]\nscrape_configs:\n- job_name: demo\n  static_configs: [{targets: ['" + target + "']}]\n"
+	if err := errors.Join(os.WriteFile(filepath.Join(dir, "rules.yml"), []byte(faster(string(rules))), 0o600),
+		os.WriteFile(filepath.Join(dir, "prometheus.yml"), []byte(config), 0o600)); err != nil {
+		return "", err
+	}
+	free, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return "", err
+	}
+	address := free.Addr().String()
+	free.Close()
+	cmd := exec.CommandContext(ctx, "prometheus", "--config.file="+filepath.Join(dir, "prometheus.yml"), "--storage.tsdb.path="+filepath.Join(dir, "data"), "--web.listen-address="+address, "--log.level=error")
+	cmd.Stderr = os.Stderr
+	return "http://" + address + "/api/v1/alerts", cmd.Start()
+}
+
+type scene struct {
+	ID    string `json:"id"`
+	Cloud int    `json:"cloud"`
+}
+
+// world is a producer, its queue and a background of events.
+type world struct {
+	producer *sqsfifo.Producer[scene]
+	faults   string
+	fail     atomic.Bool // the provenance sink
+	n        atomic.Int64
+}
+
+func newWorld(address string, meters *metric.MeterProvider) (*world, error) {
+	w := &world{faults: address + "/_sqsfifo/faults"}
+	client := sqs.New(sqs.Options{Region: "us-east-1", BaseEndpoint: &address, Credentials: credentials.NewStaticCredentialsProvider("any", "any", "")})
+	var err error
+	//sqsfifo:ignore SF020 -- the scenes of a demonstration have no time
+	w.producer, err = sqsfifo.NewProducer(client, sqsfifo.Config[scene]{
+		QueueURL: address + "/000000000000/scenes.fifo", Source: "kfm.remote-sensing.landsat-refresh",
+		Identify: func(s scene) (sqsfifo.Identity, error) {
+			return sqsfifo.Identity{DedupeKey: "scene|" + s.ID, Group: s.ID, Time: time.Date(2025, 12, 4, 12, 0, 0, 0, time.UTC)}, nil
+		},
+		Delivery: sqsfifo.Delivery{OnGroupFailure: sqsfifo.PauseOnFailure, BufferEvents: 60},
+		Telemetry: sqsfifo.Telemetry{MeterProvider: meters, Provenance: func(sqsfifo.ProvenanceRecord) error {
+			if w.fail.Load() {
+				return errors.New("no space left")
+			}
+			return nil
+		}},
+	})
+	return w, err
+}
+
+// background sends 20 events a second until ctx ends.
+func (w *world) background(ctx context.Context) {
+	tick := time.NewTicker(50 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+			w.producer.SendAsync(ctx, scene{ID: strconv.FormatInt(w.n.Add(1), 10)}, func(sqsfifo.Receipt, error) {})
+		}
+	}
+}
+
+func (w *world) inject(fault string, calls int) error {
+	r, err := http.Post(w.faults, "application/json", strings.NewReader(fmt.Sprintf(`{"queue": "scenes.fifo", "fault": %q, "calls": %d}`, fault, calls)))
+	if err != nil {
+		return err
+	}
+	defer r.Body.Close()
+	if r.StatusCode >= 300 {
+		return fmt.Errorf("inject %s: %s", fault, r.Status)
+	}
+	return nil
+}
+
+func (w *world) clear() error {
+	r, err := http.NewRequest(http.MethodDelete, w.faults, nil)
+	if err != nil {
+		return err
+	}
+	answer, err := http.DefaultClient.Do(r)
+	if err != nil {
+		return err
+	}
+	return answer.Body.Close()
+}
+
+// expected are the alerts that a producer alone can bring about.
+var expected = []string{
+	"SqsFifoCollision", "SqsFifoViolations", "SqsFifoProvenanceDropped", "SqsFifoEventsInDoubt", "SqsFifoGroupPaused",
+	"SqsFifoOldestEvent", "SqsFifoThrottled", "SqsFifoCallersBlocked", "SqsFifoErrorBudgetFast", "SqsFifoErrorBudgetSlow",
+}
+
+// show makes the faults one after the other and waits until each alert has fired and ended.
+func show(ctx context.Context, w *world, api string) error {
+	began := time.Now()
+	background, stop := context.WithCancel(ctx)
+	defer stop()
+	go w.background(background)
+	trouble := make(chan error, 1)
+	go func() { trouble <- w.trouble(ctx) }()
+
+	fired, ended := map[string]time.Duration{}, map[string]time.Duration{}
+	for len(ended) < len(expected) {
+		if time.Since(began) > 5*time.Minute {
+			return fmt.Errorf("after 5 minutes %d of %d alerts have fired and %d ended", len(fired), len(expected), len(ended))
+		}
+		select {
+		case err := <-trouble:
+			if err != nil {
+				return err
+			}
+		case <-time.After(500 * time.Millisecond):
+		}
+		firing, err := alerts(ctx, api)
+		if err != nil {
+			continue // Prometheus has just begun
+		}
+		for _, name := range expected {
+			at := time.Since(began).Round(time.Second)
+			_, was := fired[name]
+			_, over := ended[name]
+			switch is := slices.Contains(firing, name); {
+			case is && !was:
+				fired[name] = at
+				fmt.Printf("%5s  %-26s fires\n", at, name)
+			case !is && was && !over:
+				ended[name] = at
+				fmt.Printf("%5s  %-26s ended\n", at, name)
+			}
+		}
+	}
+	fmt.Printf("each of %d alerts fired and ended in Prometheus\n", len(expected))
+	return nil
+}
+
+// trouble brings the faults about.
+func (w *world) trouble(ctx context.Context) error {
+	time.Sleep(8 * time.Second)
+	_, err := w.producer.Send(ctx, scene{ID: "1", Cloud: 99}) // a collision
+	_, err2 := w.producer.Send(ctx, scene{ID: ""})            // a violation
+	if err == nil || err2 == nil {
+		return errors.New("the producer accepted a collision or a violation")
+	}
+	w.fail.Store(true)
+	time.Sleep(time.Second)
+	w.fail.Store(false)
+	time.Sleep(15 * time.Second)
+
+	if err := w.inject("lose_answer", 100_000); err != nil {
+		return err
+	}
+	doubt, cancel := context.WithTimeout(ctx, 2*time.Second)
+	_, err = w.producer.Send(doubt, scene{ID: "in-doubt"})
+	cancel()
+	if sqsfifo.FateOf(err) != sqsfifo.InDoubt {
+		return fmt.Errorf("not in doubt: %w", err)
+	}
+	if err := w.clear(); err != nil {
+		return err
+	}
+	time.Sleep(15 * time.Second)
+	w.producer.ResumeAll()
+
+	if err := w.inject("throttle", 1_000_000); err != nil {
+		return err
+	}
+	time.Sleep(25 * time.Second)
+	return w.clear()
+}
+
+// alerts returns the names of the firing alerts.
+func alerts(ctx context.Context, api string) (names []string, err error) {
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, api, nil)
+	if err != nil {
+		return nil, err
+	}
+	answer, err := http.DefaultClient.Do(r)
+	if err != nil {
+		return nil, err
+	}
+	defer answer.Body.Close()
+	var all struct {
+		Data struct {
+			Alerts []struct {
+				State  string
+				Labels map[string]string
+			}
+		}
+	}
+	err = json.NewDecoder(answer.Body).Decode(&all)
+	for _, a := range all.Data.Alerts {
+		if a.State == "firing" {
+			names = append(names, a.Labels["alertname"])
+		}
+	}
+	return names, err
+}

@@ -1,0 +1,263 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/credentials"
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
+	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
+	"github.com/aws/smithy-go"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/kansas-frontier-matrix/sqsfifo"
+	example "github.com/kansas-frontier-matrix/sqsfifo/examples/outbox"
+	"github.com/kansas-frontier-matrix/sqsfifo/outbox"
+	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
+)
+
+const (
+	childDatabase = "OUTBOX_TEST_DATABASE"
+	childEndpoint = "OUTBOX_TEST_ENDPOINT"
+	childQueue    = "OUTBOX_TEST_QUEUE"
+)
+
+// The child of TestKilledWhileSending runs a relay until the outbox is empty.
+func TestSendForTheParentProcess(t *testing.T) {
+	path := os.Getenv(childDatabase)
+	if path == "" {
+		t.Skip("runs as a child of TestKilledWhileSending")
+	}
+	db, err := open(t.Context(), path)
+	require.NoError(t, err)
+	defer db.Close()
+	// The last relay is dead; a relay in production waits for the end of its lease.
+	_, err = db.Exec(`UPDATE outbox_leader SET lease_until = 0`)
+	require.NoError(t, err)
+	box, err := outbox.Open(t.Context(), outbox.Config{DB: db, Dialect: outbox.SQLite})
+	require.NoError(t, err)
+	client := sqs.New(sqs.Options{
+		BaseEndpoint: aws.String(os.Getenv(childEndpoint)), Region: sqstest.Region,
+		Credentials: credentials.NewStaticCredentialsProvider("id", "secret", ""),
+	})
+	producer, err := example.NewProducer(client, os.Getenv(childQueue))
+	require.NoError(t, err)
+	require.NoError(t, example.Relay(t.Context(), box, producer, example.IsEmpty(t.Context(), box)))
+	require.NoError(t, producer.Close(t.Context()))
+}
+
+// The sending process is killed fifty times: before SQS has a message, during the storage
+// of a message, and while the outbox records the answer. Afterwards each message of the
+// outbox is in the queue exactly once, in group order, byte for byte.
+func TestKilledWhileSending(t *testing.T) {
+	kills, seed := 50, rand.Uint64()
+	if testing.Short() {
+		kills = 9
+	}
+	t.Logf("seed %d", seed)
+	rng := rand.New(rand.NewPCG(seed, 0))
+	total, suppressed := map[moment]int{}, 0
+	for i := 0; kills > 0; i++ {
+		o := newOutboxOfMany(t, rng)
+		for m, n := range o.killWhileSending(t, rng, min(kills, 15)) {
+			kills -= n
+			total[m] += n
+		}
+		o.check(t)
+		suppressed += len(o.queue.Suppressed())
+	}
+	t.Logf("kills: %v; SQS recognised %d messages that were sent again", total, suppressed)
+	assert.Positive(t, suppressed)
+	for m := range moments {
+		assert.Positive(t, total[m], "no kill %v", m)
+	}
+}
+
+// moment is the moment of the kill, relative to the nth request.
+type moment int
+
+const (
+	beforeStored moment = iota
+	beforeAnswered
+	afterAnswered
+	moments
+)
+
+func (m moment) String() string {
+	return [...]string{"before SQS stored", "before SQS answered", "after SQS answered"}[m]
+}
+
+// manyEvents is an outbox file with its queue.
+type manyEvents struct {
+	path  string
+	queue *sqstest.Queue
+	built []*sqsfifo.Message
+}
+
+func newOutboxOfMany(t *testing.T, rng *rand.Rand) *manyEvents {
+	t.Helper()
+	const events, groups = 300, 10
+	o := &manyEvents{path: filepath.Join(t.TempDir(), "events.db")}
+	var err error
+	o.queue, err = sqstest.NewQueue(sqstest.Config{})
+	require.NoError(t, err)
+	o.queue.InjectRandomly(sqstest.LoseAnswer(), 0.02, rng.Uint64())
+	o.queue.InjectRandomly(sqstest.Throttle(), 0.01, rng.Uint64())
+	service := func(i int, _ types.SendMessageBatchRequestEntry) bool { return i%3 == 0 }
+	o.queue.InjectRandomly(sqstest.FailEntries("InternalError", smithy.FaultServer, service), 0.02, rng.Uint64())
+
+	db, err := open(t.Context(), o.path)
+	require.NoError(t, err)
+	defer db.Close()
+	box, err := outbox.Open(t.Context(), outbox.Config{DB: db, Dialect: outbox.SQLite})
+	require.NoError(t, err)
+	producer, err := example.NewProducer(o.queue, o.queue.URL())
+	require.NoError(t, err)
+	tx, err := db.Begin()
+	require.NoError(t, err)
+	for i := range events {
+		s := example.Scene{ID: fmt.Sprintf("scene-%03d-<&>", i), PathRow: fmt.Sprintf("%03d", rng.IntN(groups)), Acquired: time.Date(2025, 12, 4, 0, 0, i, 0, time.UTC)}
+		msg, err := producer.Build(s)
+		require.NoError(t, err)
+		require.NoError(t, box.Add(t.Context(), tx, msg))
+		o.built = append(o.built, msg)
+	}
+	require.NoError(t, tx.Commit())
+	return o
+}
+
+// killWhileSending starts sending processes, and kills each of them until one reaches the
+// end.
+func (o *manyEvents) killWhileSending(t *testing.T, rng *rand.Rand, atMost int) map[moment]int {
+	t.Helper()
+	door := &deadlyDoor{queues: sqstest.NewServer(o.queue)}
+	server := httptest.NewServer(door)
+	defer server.Close()
+	kills := map[moment]int{}
+	for n := 0; ; n++ {
+		child := exec.CommandContext(t.Context(), os.Args[0], "-test.run", "^TestSendForTheParentProcess$", "-test.v")
+		child.Env = append(os.Environ(), childDatabase+"="+o.path, childEndpoint+"="+server.URL, childQueue+"="+o.queue.URL())
+		var out bytes.Buffer
+		child.Stdout, child.Stderr = &out, &out
+		when := moment(n % int(moments))
+		left := -1
+		if n < atMost {
+			left = 1 + rng.IntN(6)
+		}
+		door.await(left, when, time.Duration(rng.IntN(3000))*time.Microsecond, child)
+		err := child.Wait()
+		if door.disarm() {
+			kills[when]++
+			continue
+		}
+		require.NoError(t, err, out.String())
+		require.Contains(t, out.String(), "--- PASS: TestSendForTheParentProcess")
+		return kills
+	}
+}
+
+// deadlyDoor serves the queues on a socket, and kills the sender of one request.
+type deadlyDoor struct {
+	queues http.Handler
+
+	mu    sync.Mutex
+	left  int // sends until the kill; negative for never
+	when  moment
+	delay time.Duration // of a kill after the answer
+	child *exec.Cmd
+	hit   bool
+}
+
+// await starts the child with the given moment of its kill.
+func (d *deadlyDoor) await(left int, when moment, delay time.Duration, child *exec.Cmd) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.left, d.when, d.delay, d.child, d.hit = left, when, delay, child, false
+	if err := child.Start(); err != nil {
+		panic(err)
+	}
+}
+
+// disarm cancels the kill and reports whether the child was killed.
+func (d *deadlyDoor) disarm() bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.left = -1
+	return d.hit
+}
+
+func (d *deadlyDoor) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	switch die, when := d.dies(r); {
+	case !die:
+		d.queues.ServeHTTP(w, r)
+	case when == beforeStored:
+		d.kill()
+		panic(http.ErrAbortHandler)
+	case when == beforeAnswered:
+		d.queues.ServeHTTP(httptest.NewRecorder(), r)
+		d.kill()
+		panic(http.ErrAbortHandler)
+	default:
+		// The process reads the answer, removes the row and takes the next row: the
+		// random delay decides the progress.
+		defer time.AfterFunc(d.delay, d.kill)
+		d.queues.ServeHTTP(w, r)
+	}
+}
+
+func (d *deadlyDoor) dies(r *http.Request) (bool, moment) {
+	if !strings.HasPrefix(r.Header.Get("X-Amz-Target"), "AmazonSQS.SendMessage") {
+		return false, 0
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.left--
+	return d.left == 0, d.when
+}
+
+// kill sends SIGKILL. The child may have ended a moment before.
+func (d *deadlyDoor) kill() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if err := d.child.Process.Kill(); err == nil {
+		d.hit = true
+	} else if !errors.Is(err, os.ErrProcessDone) {
+		panic(err)
+	}
+}
+
+func (o *manyEvents) check(t *testing.T) {
+	t.Helper()
+	want, got := map[string][]string{}, map[string][]string{}
+	line := func(body string, pathRow string) string { return body + " path_row=" + pathRow }
+	for _, m := range o.built {
+		want[m.Group] = append(want[m.Group], line(m.Body, m.Attributes["path_row"]))
+	}
+	for _, m := range o.queue.Messages() {
+		assert.Len(t, m.Attributes, 1)
+		got[m.GroupID] = append(got[m.GroupID], line(m.Body, aws.ToString(m.Attributes["path_row"].StringValue)))
+	}
+	require.Equal(t, want, got)
+
+	db, err := open(t.Context(), o.path)
+	require.NoError(t, err)
+	defer db.Close()
+	box, err := outbox.Open(t.Context(), outbox.Config{DB: db, Dialect: outbox.SQLite})
+	require.NoError(t, err)
+	left, err := box.Stats(t.Context())
+	require.NoError(t, err)
+	assert.Zero(t, left.Messages)
+}

@@ -1,0 +1,304 @@
+package outboxtest
+
+import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"errors"
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"modernc.org/sqlite"
+
+	"github.com/kansas-frontier-matrix/sqsfifo"
+	"github.com/kansas-frontier-matrix/sqsfifo/outbox"
+)
+
+var brittleRounds = flag.Int("brittle.rounds", 3, "rounds of TestBrittleDatabase")
+
+var errFault = errors.New("the connection broke")
+
+// faults breaks connections: before a call, or after a commit.
+type faults struct {
+	source string
+
+	mu     sync.Mutex
+	rng    *rand.Rand
+	rate   float64
+	broken int
+	after  int // commits made without confirmation
+}
+
+func (f *faults) strikes() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.rng.Float64() >= f.rate {
+		return false
+	}
+	f.broken++
+	return true
+}
+
+func (f *faults) Driver() driver.Driver { return &sqlite.Driver{} }
+
+func (f *faults) Connect(context.Context) (driver.Conn, error) {
+	if f.strikes() {
+		return nil, errFault
+	}
+	conn, err := f.Driver().Open(f.source)
+	if err != nil {
+		return nil, err
+	}
+	return &brittle{conn, f}, nil
+}
+
+// brittle is a connection of modernc.org/sqlite with faults.
+type brittle struct {
+	driver.Conn
+	faults *faults
+}
+
+func (c *brittle) BeginTx(ctx context.Context, o driver.TxOptions) (driver.Tx, error) {
+	if c.faults.strikes() {
+		return nil, errFault
+	}
+	tx, err := c.Conn.(driver.ConnBeginTx).BeginTx(ctx, o)
+	return &brittleTx{tx, c.faults}, err
+}
+
+func (c *brittle) ExecContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Result, error) {
+	if c.faults.strikes() {
+		return nil, errFault
+	}
+	return c.Conn.(driver.ExecerContext).ExecContext(ctx, query, args)
+}
+
+func (c *brittle) QueryContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Rows, error) {
+	if c.faults.strikes() {
+		return nil, errFault
+	}
+	return c.Conn.(driver.QueryerContext).QueryContext(ctx, query, args)
+}
+
+type brittleTx struct {
+	driver.Tx
+	faults *faults
+}
+
+// Commit fails before or after the real commit.
+func (x *brittleTx) Commit() error {
+	if x.faults.strikes() {
+		return errors.Join(errFault, x.Rollback())
+	}
+	if err := x.Tx.Commit(); err != nil {
+		return err
+	}
+	if x.faults.strikes() {
+		x.faults.mu.Lock()
+		x.faults.after++
+		x.faults.mu.Unlock()
+		return errFault
+	}
+	return nil
+}
+
+// For any failing database call and any outcome of a send, each message is in the queue
+// once, in order, and no unsent message keeps a mark.
+func TestBrittleDatabase(t *testing.T) {
+	seed := rand.Uint64()
+	t.Logf("seed %d", seed)
+	broken, after, again := 0, 0, 0
+	for round := range *brittleRounds {
+		rng := rand.New(rand.NewPCG(seed, uint64(round)))
+		d := newSQLite(t)
+		_, db := d.box(t)
+		f := &faults{source: d.source, rng: rand.New(rand.NewPCG(seed, uint64(round)+1000))}
+		weak := sql.OpenDB(f)
+		policy := []outbox.SentPolicy{outbox.DeleteSent, outbox.ArchiveSent}[round%2]
+		box, err := outbox.Open(t.Context(), outbox.Config{DB: weak, Dialect: outbox.SQLite, Sent: policy})
+		require.NoError(t, err)
+		f.mu.Lock()
+		f.rate = 0.02 + 0.1*rng.Float64()
+		f.mu.Unlock()
+
+		const groups, each = 12, 15
+		want := map[string][]string{}
+		for g := range groups {
+			name := fmt.Sprintf("g%02d", g)
+			var msgs []*sqsfifo.Message
+			for i := range each {
+				id := fmt.Sprintf("%s-%04d", name, i)
+				msgs = append(msgs, build(t, id, name))
+				want[name] = append(want[name], id)
+			}
+			for {
+				tx, err := weak.Begin()
+				if err != nil {
+					continue
+				}
+				if err = box.Add(t.Context(), tx, msgs...); err == nil {
+					err = tx.Commit()
+				}
+				_ = tx.Rollback()
+				if err == nil || len(positions(t, db, name)) > 0 { // committed without confirmation
+					break
+				}
+			}
+		}
+		q := newQueue(t)
+		p := newProducer(t, q, q.URL())
+		var mu sync.Mutex
+		sends := map[string]int{}
+		sender := senderFunc(func(ctx context.Context, m *sqsfifo.Message) (sqsfifo.Receipt, error) {
+			mu.Lock()
+			chance, n := rng.IntN(20), sends[m.DedupeKey]
+			sends[m.DedupeKey]++
+			mu.Unlock()
+			// An unsent row is never treated as sent.
+			if from, to := marked(t, db, m.Group); n == 0 {
+				var position int64
+				fmt.Sscanf(m.DedupeKey[4:], "%d", &position)
+				assert.True(t, from <= position+1 && position+1 <= to, "%s is not in %d to %d", m.DedupeKey, from, to)
+			}
+			switch chance {
+			case 0:
+				return sqsfifo.Receipt{}, refused(m)
+			case 1:
+				return sqsfifo.Receipt{}, doubt(m)
+			case 2:
+				if _, err := p.SendMessage(ctx, m); err != nil {
+					return sqsfifo.Receipt{}, err
+				}
+				return sqsfifo.Receipt{}, doubt(m)
+			}
+			return p.SendMessage(ctx, m)
+		})
+		_, stop := start(t, box, sender, func(c *outbox.RelayConfig) { c.GroupRows = 1 + rng.IntN(6); c.Groups = 1 + rng.IntN(15) })
+		eventually(t, "all is sent", func() bool { return len(q.Messages()) == groups*each })
+		eventually(t, "the outbox is empty", func() bool {
+			var n int
+			require.NoError(t, db.QueryRow(`SELECT count(*) FROM outbox`).Scan(&n))
+			return n == 0
+		})
+		stop()
+		assert.Equal(t, want, sent(t, q))
+		if policy == outbox.ArchiveSent {
+			var n int
+			require.NoError(t, db.QueryRow(`SELECT count(*) FROM outbox_archive`).Scan(&n))
+			assert.Equal(t, groups*each, n)
+		}
+		broken, after, again = broken+f.broken, after+f.after, again+len(q.Suppressed())
+		require.NoError(t, weak.Close())
+	}
+	t.Logf("%d calls failed, %d commits were made and not confirmed, %d messages sent again", broken, after, again)
+	assert.Positive(t, after)
+}
+
+// A mark of an unconfirmed commit is removed: its rows were not sent and must not become
+// late.
+func TestUnconfirmedMarks(t *testing.T) {
+	d := newSQLite(t)
+	_, db := d.box(t)
+	addMany(t, must(outbox.Open(t.Context(), outbox.Config{DB: db, Dialect: outbox.SQLite})), db, "g", 3)
+	f := &faults{source: d.source, rng: rand.New(rand.NewPCG(1, 1))}
+	weak := sql.OpenDB(&unconfirmed{faults: f, match: "INSERT INTO outbox_attempts"})
+	defer weak.Close()
+	box, err := outbox.Open(t.Context(), outbox.Config{DB: weak, Dialect: outbox.SQLite})
+	require.NoError(t, err)
+	r, stop := start(t, box, senderFunc(func(_ context.Context, m *sqsfifo.Message) (sqsfifo.Receipt, error) {
+		t.Error("it was sent, although no commit with a mark was confirmed")
+		return sqsfifo.Receipt{}, refused(m)
+	}))
+	eventually(t, "some commits failed", func() bool { return r.Stats().DatabaseErrors > 3 })
+	stop()
+	_, to := marked(t, db, "g")
+	assert.Zero(t, to)
+	assert.ErrorIs(t, r.Stats().LastDatabaseError, errFault)
+}
+
+func must[T any](v T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return v
+}
+
+// unconfirmed commits each transaction with the statement, and reports a failure.
+type unconfirmed struct {
+	*faults
+	match string
+}
+
+func (u *unconfirmed) Connect(ctx context.Context) (driver.Conn, error) {
+	conn, err := u.faults.Connect(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return &forgetful{brittle: conn.(*brittle), match: u.match}, nil
+}
+
+type forgetful struct {
+	*brittle
+	match string
+	seen  bool
+}
+
+func (c *forgetful) BeginTx(ctx context.Context, o driver.TxOptions) (driver.Tx, error) {
+	c.seen = false
+	tx, err := c.brittle.BeginTx(ctx, o)
+	return forgetfulTx{tx, c}, err
+}
+
+func (c *forgetful) ExecContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Result, error) {
+	c.seen = c.seen || strings.Contains(query, c.match)
+	return c.brittle.ExecContext(ctx, query, args)
+}
+
+type forgetfulTx struct {
+	driver.Tx
+	conn *forgetful
+}
+
+func (x forgetfulTx) Commit() error {
+	if err := x.Tx.Commit(); err != nil {
+		return err
+	}
+	if x.conn.seen {
+		return errFault
+	}
+	return nil
+}
+
+// With LISTEN on one connection and a bell on the other, a relay wakes although it would
+// poll only after a minute.
+func TestNotify(t *testing.T) {
+	d := newPostgreSQL(t)
+	box, db := d.box(t)
+	q := newQueue(t)
+	channel := "outbox_" + fmt.Sprint(rand.Uint64())
+	r, _ := start(t, box, newProducer(t, q, q.URL()), func(c *outbox.RelayConfig) { c.Poll, c.Lease = time.Minute, time.Minute })
+	ctx, cancel := context.WithCancel(t.Context())
+	listening := listen(t, ctx, d, channel, r.Wake)
+	bell := outbox.NewBell(outbox.Notify(db, channel))
+	defer bell.Close()
+	eventually(t, "it leads", func() bool { return r.Stats().Leading })
+	time.Sleep(50 * time.Millisecond) // the first poll is over
+	begin := time.Now()
+	for i := range 100 {
+		add(t, box, db, build(t, fmt.Sprintf("%03d", i), "g"))
+		bell.Ring()
+	}
+	eventually(t, "all is sent", func() bool { return len(q.Messages()) == 100 })
+	assert.Less(t, time.Since(begin), 14*time.Second, "the relay polled")
+	assert.True(t, slices.IsSorted(sent(t, q)["g"]))
+	cancel()
+	<-listening
+}

@@ -1,0 +1,210 @@
+// Package sqlstoretest tests package sqlstore with the drivers modernc.org/sqlite and
+// github.com/jackc/pgx/v5. Module lab keeps the drivers out of the root module.
+//
+// PostgreSQL is expected at SQLSTORE_POSTGRES, by default
+// postgres://postgres@127.0.0.1:5432/test. Each test creates and drops a schema. Without
+// a server the tests are skipped.
+package sqlstoretest
+
+import (
+	"cmp"
+	"context"
+	"database/sql"
+	"fmt"
+	"math/rand/v2"
+	"net/url"
+	"os"
+	"path/filepath"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	_ "github.com/jackc/pgx/v5/stdlib"
+	_ "modernc.org/sqlite"
+
+	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
+	"github.com/kansas-frontier-matrix/sqsfifo/idempotency/sqlstore"
+	"github.com/kansas-frontier-matrix/sqsfifo/idempotency/storetest"
+)
+
+// database holds the records of one dialect's tests.
+type database struct {
+	dialect sqlstore.Dialect
+	driver  string
+	source  string // data source name
+}
+
+func (d database) open(t testing.TB) *sql.DB {
+	t.Helper()
+	db, err := sql.Open(d.driver, d.source)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { db.Close() })
+	return db
+}
+
+// store migrates the database and opens a store.
+func (d database) store(t testing.TB, config sqlstore.Config) *sqlstore.Store {
+	t.Helper()
+	config.Dialect = d.dialect
+	if config.DB == nil {
+		config.DB = d.open(t)
+	}
+	if err := sqlstore.Migrate(context.Background(), config.DB, d.dialect); err != nil {
+		t.Fatal(err)
+	}
+	s, err := sqlstore.Open(context.Background(), config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.Close() })
+	return s
+}
+
+// sqliteSource returns a URI, because the names of some tests have a "#".
+func sqliteSource(path string) string {
+	return "file:" + (&url.URL{Path: path}).EscapedPath() + "?_pragma=journal_mode(WAL)&_pragma=synchronous(FULL)&_pragma=busy_timeout(30000)&_pragma=cache_size(-65536)&_pragma=mmap_size(2147418112)"
+}
+
+func newSQLite(t testing.TB) database {
+	return database{dialect: sqlstore.SQLite, driver: "sqlite", source: sqliteSource(filepath.Join(t.TempDir(), "keys.db"))}
+}
+
+// newPostgreSQL makes a schema in the server, or skips the test.
+func newPostgreSQL(t testing.TB) database {
+	t.Helper()
+	return postgresAt(t, cmp.Or(os.Getenv("SQLSTORE_POSTGRES"), "postgres://postgres@127.0.0.1:5432/test"))
+}
+
+func postgresAt(t testing.TB, server string) database {
+	t.Helper()
+	admin, err := sql.Open("pgx", server)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	defer cancel()
+	if err := admin.PingContext(ctx); err != nil {
+		admin.Close()
+		t.Skipf("no PostgreSQL at %s: %v", server, err)
+	}
+	schema := fmt.Sprintf("sqlstore_%d_%x", os.Getpid(), rand.Uint64())
+	if _, err := admin.ExecContext(ctx, "CREATE SCHEMA "+schema); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if _, err := admin.Exec("DROP SCHEMA " + schema + " CASCADE"); err != nil {
+			t.Logf("drop the schema: %v", err)
+		}
+		admin.Close()
+	})
+	u, err := url.Parse(server)
+	if err != nil {
+		t.Fatal(err)
+	}
+	q := u.Query()
+	q.Set("search_path", schema)
+	u.RawQuery = q.Encode()
+	return database{dialect: sqlstore.PostgreSQL, driver: "pgx", source: u.String()}
+}
+
+// each runs the test for both dialects.
+func each(t *testing.T, test func(t *testing.T, d database)) {
+	t.Run("SQLite", func(t *testing.T) { test(t, newSQLite(t)) })
+	t.Run("PostgreSQL", func(t *testing.T) { test(t, newPostgreSQL(t)) })
+}
+
+// advancing returns a function that sets the database's clock forward, and the clock for
+// the configuration of a SQLite store.
+func advancing(t testing.TB, d database) (advance func(time.Duration), clock func() time.Time) {
+	t.Helper()
+	if d.dialect == sqlstore.SQLite {
+		var offset atomic.Int64
+		return func(by time.Duration) { offset.Add(int64(by)) }, func() time.Time { return time.Now().Add(time.Duration(offset.Load())) }
+	}
+	db := d.open(t)
+	for _, statement := range []string{
+		`CREATE TABLE test_clock (ahead bigint)`,
+		`INSERT INTO test_clock VALUES (0)`,
+		`CREATE OR REPLACE FUNCTION idempotency_clock() RETURNS bigint LANGUAGE sql VOLATILE AS
+			'SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint + ahead FROM test_clock'`,
+	} {
+		if _, err := db.Exec(statement); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return func(by time.Duration) {
+		if _, err := db.Exec(`UPDATE test_clock SET ahead = ahead + $1`, by.Microseconds()); err != nil {
+			t.Error(err)
+		}
+	}, nil
+}
+
+func TestStore(t *testing.T) { testStore(t, false) }
+
+// The ledger changes no answer, and verifies after every test of the suite.
+func TestStoreWithLedger(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes as long as TestStore")
+	}
+	testStore(t, true)
+}
+
+func testStore(t *testing.T, ledger bool) {
+	each(t, func(t *testing.T, _ database) {
+		dialect := t.Name()
+		storetest.Run(t, func(t *testing.T) storetest.Storage {
+			d := newSQLite(t)
+			if filepath.Base(dialect) == "PostgreSQL" {
+				d = newPostgreSQL(t)
+			}
+			s := storageIn(t, d, ledger)
+			if ledger {
+				t.Cleanup(func() {
+					l, err := sqlstore.OpenLedger(context.Background(), d.open(t), d.dialect)
+					if err != nil {
+						t.Error(err)
+						return
+					}
+					head := seal(t, sealer(t, l))
+					verify(t, l, head)
+				})
+			}
+			return s
+		})
+	})
+}
+
+// storageIn returns the database as storage of stores, optionally with a ledger.
+func storageIn(t *testing.T, d database, ledger bool) storetest.Storage {
+	t.Helper()
+	if err := sqlstore.Migrate(t.Context(), d.open(t), d.dialect); err != nil {
+		t.Fatal(err)
+	}
+	advance, clock := advancing(t, d)
+	return storetest.Storage{
+		Open: func() (idempotency.Store, error) {
+			db, err := sql.Open(d.driver, d.source)
+			if err != nil {
+				return nil, err
+			}
+			s, err := sqlstore.Open(context.Background(), sqlstore.Config{DB: db, Dialect: d.dialect, Clock: clock, Ledger: ledger})
+			return closing{s, db}, err
+		},
+		Advance: advance,
+	}
+}
+
+// closing closes the database together with the store.
+type closing struct {
+	*sqlstore.Store
+	db *sql.DB
+}
+
+func (c closing) Close() error {
+	if err := c.Store.Close(); err != nil {
+		return err
+	}
+	return c.db.Close()
+}

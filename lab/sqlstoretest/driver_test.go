@@ -1,0 +1,336 @@
+package sqlstoretest
+
+import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"errors"
+	"io"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
+	"github.com/kansas-frontier-matrix/sqsfifo/idempotency/sqlstore"
+)
+
+// hooks intercepts calls between a store and its driver.
+type hooks struct {
+	// begin is called once before the first write of the next transaction.
+	begin atomic.Pointer[func()]
+	// commit is called once instead of the next commit.
+	commit atomic.Pointer[func(real func() error) error]
+}
+
+func (h *hooks) before(query string) {
+	if strings.Contains(query, "plan_cache_mode") || strings.Contains(query, "name = 'fence'") {
+		if f := h.begin.Swap(nil); f != nil {
+			(*f)()
+		}
+	}
+}
+
+// open opens the database with a driver that calls the hooks.
+func (h *hooks) open(t *testing.T, d database) *sql.DB {
+	t.Helper()
+	plain := d.open(t)
+	db := sql.OpenDB(connector{plain.Driver(), d.source, h})
+	t.Cleanup(func() { db.Close() })
+	return db
+}
+
+type connector struct {
+	driver driver.Driver
+	source string
+	hooks  *hooks
+}
+
+func (c connector) Driver() driver.Driver { return c.driver }
+
+func (c connector) Connect(ctx context.Context) (conn driver.Conn, err error) {
+	if with, ok := c.driver.(driver.DriverContext); ok {
+		var plain driver.Connector
+		if plain, err = with.OpenConnector(c.source); err == nil {
+			conn, err = plain.Connect(ctx)
+		}
+	} else {
+		conn, err = c.driver.Open(c.source)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return hookedConn{conn, c.hooks}, nil
+}
+
+type hookedConn struct {
+	driver.Conn
+	hooks *hooks
+}
+
+func (c hookedConn) QueryContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Rows, error) {
+	c.hooks.before(query)
+	return c.Conn.(driver.QueryerContext).QueryContext(ctx, query, args)
+}
+
+func (c hookedConn) ExecContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Result, error) {
+	c.hooks.before(query)
+	return c.Conn.(driver.ExecerContext).ExecContext(ctx, query, args)
+}
+
+func (c hookedConn) PrepareContext(ctx context.Context, query string) (driver.Stmt, error) {
+	s, err := c.Conn.(driver.ConnPrepareContext).PrepareContext(ctx, query)
+	if err != nil {
+		return nil, err
+	}
+	return hookedStmt{s, query, c.hooks}, nil
+}
+
+func (c hookedConn) BeginTx(ctx context.Context, opts driver.TxOptions) (driver.Tx, error) {
+	tx, err := c.Conn.(driver.ConnBeginTx).BeginTx(ctx, opts)
+	return hookedTx{tx, c.hooks}, err
+}
+
+func (c hookedConn) CheckNamedValue(v *driver.NamedValue) error {
+	if checker, ok := c.Conn.(driver.NamedValueChecker); ok {
+		return checker.CheckNamedValue(v)
+	}
+	return driver.ErrSkip
+}
+
+type hookedStmt struct {
+	driver.Stmt
+	query string
+	hooks *hooks
+}
+
+func (s hookedStmt) QueryContext(ctx context.Context, args []driver.NamedValue) (driver.Rows, error) {
+	s.hooks.before(s.query)
+	return s.Stmt.(driver.StmtQueryContext).QueryContext(ctx, args)
+}
+
+func (s hookedStmt) ExecContext(ctx context.Context, args []driver.NamedValue) (driver.Result, error) {
+	s.hooks.before(s.query)
+	return s.Stmt.(driver.StmtExecContext).ExecContext(ctx, args)
+}
+
+type hookedTx struct {
+	driver.Tx
+	hooks *hooks
+}
+
+func (x hookedTx) Commit() error {
+	if f := x.hooks.commit.Swap(nil); f != nil {
+		return (*f)(x.Tx.Commit)
+	}
+	return x.Tx.Commit()
+}
+
+// Between the plain read of a claim and its write, another store changes the record. The
+// write must judge the new record, and the losing caller must get the new record, not the
+// record read before.
+func TestBetweenReadAndWrite(t *testing.T) {
+	result := idempotency.Result{Response: []byte("by the other")}
+	payload := func(c *idempotency.Claim) { c.Fingerprint = idempotency.FingerprintOf("test/1", []byte("another")) }
+	type step func(t *testing.T, s *sqlstore.Store, c idempotency.Claim)
+	claims := func(then func(t *testing.T, s *sqlstore.Store, ref idempotency.Ref), change ...func(*idempotency.Claim)) step {
+		return func(t *testing.T, s *sqlstore.Store, c idempotency.Claim) {
+			c.Token = idempotency.NewToken()
+			for _, f := range change {
+				f(&c)
+			}
+			out, err := s.Claim(t.Context(), c)
+			if err != nil || !out.Decision.Granted() {
+				t.Errorf("the other store's claim: %v, %v", out.Decision, err)
+				return
+			}
+			if then != nil {
+				then(t, s, out.Ref())
+			}
+		}
+	}
+	ends := func(f func(ctx context.Context, s *sqlstore.Store, ref idempotency.Ref) error) func(t *testing.T, s *sqlstore.Store, ref idempotency.Ref) {
+		return func(t *testing.T, s *sqlstore.Store, ref idempotency.Ref) {
+			if err := f(t.Context(), s, ref); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+	completes := ends(func(ctx context.Context, s *sqlstore.Store, ref idempotency.Ref) error {
+		return s.Finish(ctx, ref, idempotency.Completed(result))
+	})
+	releases := ends(func(ctx context.Context, s *sqlstore.Store, ref idempotency.Ref) error {
+		return s.Finish(ctx, ref, idempotency.Released())
+	})
+	fails := func(proof idempotency.Proof) func(t *testing.T, s *sqlstore.Store, ref idempotency.Ref) {
+		return ends(func(ctx context.Context, s *sqlstore.Store, ref idempotency.Ref) error {
+			return s.Finish(ctx, ref, idempotency.FailedWith(idempotency.Failure{Proof: proof}))
+		})
+	}
+	safe := func(c *idempotency.Claim) { c.Terms.ResendFor = time.Hour }
+	spec := func(c *idempotency.Claim) { c.Fingerprint.Spec = "test/0" }
+	for _, tc := range []struct {
+		name    string
+		before  step
+		between step
+		want    idempotency.Decision
+	}{
+		{"absent, claimed", nil, claims(nil), idempotency.InProgress},
+		{"absent, claimed for another payload", nil, claims(nil, payload), idempotency.Conflict},
+		{"absent, failed with another payload", nil, claims(fails(idempotency.ProvenForAll), payload), idempotency.Conflict},
+		{"absent, failed with another spec", nil, claims(fails(idempotency.ProvenForAll), spec), idempotency.Unjudged},
+		{"absent, in doubt with another payload", nil, claims(fails(idempotency.NoProof), payload, safe), idempotency.Conflict},
+		{"absent, completed", nil, claims(completes), idempotency.Duplicate},
+		{"absent, failed", nil, claims(fails(idempotency.ProvenForAll)), idempotency.New},
+		{"absent, in doubt", nil, claims(fails(idempotency.NoProof)), idempotency.Indeterminate},
+		{"absent, in doubt and safe", nil, claims(fails(idempotency.NoProof), safe), idempotency.Reclaimed},
+		{"absent, released", nil, claims(releases, payload), idempotency.New},
+		{"released, completed", claims(releases), claims(completes), idempotency.Duplicate},
+		{"failed, completed", claims(fails(idempotency.ProvenForAll)), claims(completes), idempotency.Duplicate},
+		{"in doubt, reclaimed", claims(fails(idempotency.NoProof), safe), claims(nil), idempotency.InProgress},
+		{"in doubt, reclaimed and completed", claims(fails(idempotency.NoProof), safe), claims(completes), idempotency.Duplicate},
+		{"in doubt, reclaimed and released", claims(fails(idempotency.NoProof), safe), claims(releases), idempotency.Reclaimed},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			each(t, func(t *testing.T, d database) {
+				h := new(hooks)
+				other := d.store(t, sqlstore.Config{})
+				s := d.store(t, sqlstore.Config{DB: h.open(t, d)})
+				c := claimOf("key")
+				if tc.before != nil {
+					tc.before(t, other, c)
+				}
+				between := func() { tc.between(t, other, c) }
+				h.begin.Store(&between)
+				out := claim(t, s, c, tc.want)
+				if h.begin.Load() != nil {
+					t.Fatal("nothing came between")
+				}
+				if tc.want == idempotency.Duplicate && string(out.Record.Result.Response) != string(result.Response) {
+					t.Errorf("the duplicate has the result %q", out.Record.Result.Response)
+				}
+			})
+		})
+	}
+}
+
+// An unconfirmed commit may have succeeded. A repeated call detects success.
+func TestUnconfirmedCommit(t *testing.T) {
+	each(t, func(t *testing.T, d database) {
+		h := new(hooks)
+		s := d.store(t, sqlstore.Config{DB: h.open(t, d)})
+		lost := func(made bool) func(real func() error) error {
+			return func(real func() error) error {
+				if made {
+					if err := real(); err != nil {
+						t.Error(err)
+					}
+				}
+				return io.ErrUnexpectedEOF
+			}
+		}
+		for name, made := range map[string]bool{"made": true, "not made": false} {
+			c := claimOf(name)
+			commit := lost(made)
+			h.commit.Store(&commit)
+			if _, err := s.Claim(t.Context(), c); !errors.Is(err, idempotency.ErrAmbiguous) || !errors.Is(err, io.ErrUnexpectedEOF) {
+				t.Fatalf("%s: claim: got %v, want ErrAmbiguous", name, err)
+			}
+			want := idempotency.New
+			if made {
+				want = idempotency.Renewed
+				if out := claim(t, s, claimOf(name), idempotency.InProgress); out.Record.Token != c.Token {
+					t.Errorf("%s: the claim is not there", name)
+				}
+			}
+			out := claim(t, s, c, want)
+			h.commit.Store(&commit)
+			if err := s.Finish(t.Context(), out.Ref(), idempotency.Completed(idempotency.Result{Response: []byte("r")})); !errors.Is(err, idempotency.ErrAmbiguous) {
+				t.Fatalf("%s: complete: got %v, want ErrAmbiguous", name, err)
+			}
+			if err := s.Finish(t.Context(), out.Ref(), idempotency.Completed(idempotency.Result{Response: []byte("r")})); err != nil {
+				t.Errorf("%s: complete again: %v", name, err)
+			}
+			claim(t, s, claimOf(name), idempotency.Duplicate)
+		}
+	})
+}
+
+// held makes the store's next transaction wait, and returns when it waits. After release,
+// the answer of its claim arrives on the channel.
+func (h *hooks) held(t *testing.T, s *sqlstore.Store) (answered chan error, release func()) {
+	t.Helper()
+	waits, goOn := make(chan struct{}), make(chan struct{})
+	begin := func() {
+		close(waits)
+		<-goOn
+	}
+	h.begin.Store(&begin)
+	answered = make(chan error, 1)
+	go func() {
+		_, err := s.Claim(context.Background(), claimOf("held"))
+		answered <- err
+	}()
+	<-waits
+	return answered, func() { close(goOn) }
+}
+
+// If the context of a call ends before the call joins a batch, the store does not execute
+// the call. Afterwards the store may execute the call. The error distinguishes both cases.
+func TestWithdrawn(t *testing.T) {
+	d := newSQLite(t) // with one committer
+	h := new(hooks)
+	s := d.store(t, sqlstore.Config{DB: h.open(t, d)})
+	answered, release := h.held(t, s)
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+	defer cancel()
+	_, err := s.Claim(ctx, claimOf("waiting"))
+	if !errors.Is(err, context.DeadlineExceeded) || errors.Is(err, idempotency.ErrAmbiguous) {
+		t.Errorf("got %v, want the context's error, and no doubt", err)
+	}
+	release()
+	if err := <-answered; err != nil {
+		t.Fatal(err)
+	}
+	claim(t, s, claimOf("next"), idempotency.New) // in a group after the withdrawn call's group
+	if r, err := s.Lookup(t.Context(), claimOf("waiting").Key); err != nil || r[0].Status != idempotency.Absent {
+		t.Errorf("the claim that was withdrawn is %v, %v", r[0].Status, err)
+	}
+
+	waits, goOn := make(chan struct{}), make(chan struct{})
+	begin := func() { close(waits); <-goOn }
+	h.begin.Store(&begin)
+	ctx, cancel = context.WithCancel(t.Context())
+	go func() { <-waits; cancel() }()
+	if _, err := s.Claim(ctx, claimOf("in a group")); !errors.Is(err, context.Canceled) || !errors.Is(err, idempotency.ErrAmbiguous) {
+		t.Errorf("got %v, want ErrAmbiguous and the context's error", err)
+	}
+	close(goOn)
+	claim(t, s, claimOf("in a group"), idempotency.InProgress)
+}
+
+// Close returns when the current group has its answer.
+func TestCloseWaits(t *testing.T) {
+	each(t, func(t *testing.T, d database) {
+		h := new(hooks)
+		s := d.store(t, sqlstore.Config{DB: h.open(t, d)})
+		answered, release := h.held(t, s)
+		closed := make(chan struct{})
+		go func() {
+			if err := s.Close(); err != nil {
+				t.Error(err)
+			}
+			close(closed)
+		}()
+		select {
+		case <-closed:
+			t.Error("Close did not wait")
+		case <-time.After(50 * time.Millisecond):
+		}
+		release()
+		if err := <-answered; err != nil {
+			t.Error(err)
+		}
+		<-closed
+	})
+}

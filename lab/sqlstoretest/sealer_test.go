@@ -1,0 +1,369 @@
+package sqlstoretest
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
+	"github.com/kansas-frontier-matrix/sqsfifo/idempotency/ledger"
+	"github.com/kansas-frontier-matrix/sqsfifo/idempotency/sqlstore"
+	"github.com/kansas-frontier-matrix/sqsfifo/idempotency/storetest"
+)
+
+// During a seal, a transaction with a lower number than committed transactions is still
+// open: the seal stops before it, and the next seal has its entries in the right place.
+func TestSealBesideAnOpenTransaction(t *testing.T) {
+	d := newPostgreSQL(t)
+	db := d.open(t)
+	s := d.store(t, sqlstore.Config{DB: db, Ledger: true})
+	k := sealer(t, s.Ledger())
+	claim(t, s, claimOf("before"), idempotency.New)
+	tx, err := db.BeginTx(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tx.Rollback()
+	if _, err := s.ClaimTx(t.Context(), tx, claimOf("open")); err != nil {
+		t.Fatal(err)
+	}
+	claim(t, s, claimOf("after"), idempotency.New)
+	first := seal(t, k)
+	if got := events(t, s.Ledger()); len(got) != 1 || got[0] != "before claimed in_progress" {
+		t.Errorf("sealed beside an open transaction: %q", got)
+	}
+	if again := seal(t, k); again != first {
+		t.Errorf("head %v became %v without an entry", first, again)
+	}
+	if err := tx.Commit(); err != nil {
+		t.Fatal(err)
+	}
+	last := seal(t, k)
+	if got := fmt.Sprint(events(t, s.Ledger())); got != "[before claimed in_progress open claimed in_progress after claimed in_progress]" {
+		t.Errorf("got %s", got)
+	}
+	verify(t, s.Ledger(), first, last)
+}
+
+// Two sealers never write the same seal. The second sealer takes over after the first
+// lease has ended or was given back.
+func TestTwoSealers(t *testing.T) {
+	d := newPostgreSQL(t)
+	s := d.store(t, sqlstore.Config{Ledger: true})
+	long := func(c *sqlstore.SealerConfig) { c.Lease = time.Hour }
+	a, b := sealer(t, s.Ledger(), long), sealer(t, s.Ledger(), long)
+	claim(t, s, claimOf("a"), idempotency.New)
+	seal(t, a)
+	if _, err := b.Seal(t.Context()); !errors.Is(err, sqlstore.ErrOtherSealer) {
+		t.Errorf("got %v, want ErrOtherSealer", err)
+	}
+	// The first sealer's lease ends during its transaction: the row is locked, so the
+	// second neither overtakes nor waits.
+	db := d.open(t)
+	if _, err := db.Exec(`UPDATE idempotency_sealer SET lease_until = 0`); err != nil {
+		t.Fatal(err)
+	}
+	tx, err := db.BeginTx(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := tx.Exec(`SELECT * FROM idempotency_sealer FOR UPDATE`); err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithTimeout(t.Context(), 10*time.Second)
+	defer stop()
+	if _, err := b.Seal(ctx); !errors.Is(err, sqlstore.ErrOtherSealer) {
+		t.Errorf("got %v, want ErrOtherSealer", err)
+	}
+	if err := tx.Rollback(); err != nil {
+		t.Fatal(err)
+	}
+	claim(t, s, claimOf("b"), idempotency.New)
+	seal(t, b)
+	if _, err := a.Seal(t.Context()); !errors.Is(err, sqlstore.ErrOtherSealer) {
+		t.Errorf("got %v, want ErrOtherSealer", err)
+	}
+	// Each sealer has its own fence.
+	fences := map[int64]bool{}
+	for line, err := range s.Ledger().Lines(t.Context(), ledger.Head{}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if line.Seal != nil {
+			fences[line.Seal.Fence] = true
+		}
+	}
+	if len(fences) != 2 {
+		t.Errorf("fences %v, want two", fences)
+	}
+}
+
+// During a storm of claims, sealers run in sequence and concurrently. Each entry is
+// sealed once, and each kept head verifies.
+func TestSealersInAStorm(t *testing.T) {
+	each(t, func(t *testing.T, d database) {
+		s := d.store(t, sqlstore.Config{Ledger: true})
+		ctx, cancel := context.WithCancel(t.Context())
+		var mu sync.Mutex
+		var heads []ledger.Head
+		var failing atomic.Int32
+		var sealers, writers sync.WaitGroup
+		for range 3 {
+			k := sealer(t, s.Ledger(), func(c *sqlstore.SealerConfig) {
+				c.Interval, c.Lease = time.Millisecond, 20*time.Millisecond
+				c.Sink = func(_ context.Context, h ledger.Head) error {
+					if failing.Add(1)%3 == 0 {
+						return errors.New("the sink is down")
+					}
+					mu.Lock()
+					defer mu.Unlock()
+					heads = append(heads, h)
+					return nil
+				}
+			})
+			sealers.Go(func() {
+				if err := k.Run(ctx); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		const callers, each = 16, 40
+		for w := range callers {
+			writers.Go(func() {
+				for i := range each {
+					if _, err := s.Claim(t.Context(), claimOf(fmt.Sprint(w, "-", i))); err != nil {
+						t.Error(err)
+					}
+				}
+			})
+		}
+		// A verification during the storm sees only complete seals.
+		sealers.Go(func() {
+			for n := 0; ctx.Err() == nil || n == 0; n++ {
+				time.Sleep(10 * time.Millisecond)
+				mu.Lock()
+				kept := slices.Clone(heads)
+				mu.Unlock()
+				if _, err := s.Ledger().Verify(t.Context(), kept...); err != nil {
+					t.Errorf("in the storm: %v", err)
+				}
+			}
+		})
+		writers.Wait()
+		time.Sleep(50 * time.Millisecond)
+		cancel()
+		sealers.Wait()
+		// The last sealer gave its lease back; otherwise the lease ends by itself, if the
+		// sealer was stopped while taking it.
+		k := sealer(t, s.Ledger())
+		for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
+			if _, err := k.Seal(t.Context()); !errors.Is(err, sqlstore.ErrOtherSealer) {
+				break
+			}
+		}
+		head := seal(t, k)
+		if report := verify(t, s.Ledger(), append(heads, head)...); report.Entries != callers*each || report.Anchored != head.N {
+			t.Errorf("%+v, want %d entries", report, callers*each)
+		}
+		if len(heads) < 2 {
+			t.Errorf("%d heads were kept", len(heads))
+		}
+	})
+}
+
+// Seals hold a bounded number of entries, even for a larger transaction.
+func TestSealsAreBounded(t *testing.T) {
+	each(t, func(t *testing.T, d database) {
+		s := d.store(t, sqlstore.Config{Ledger: true})
+		remarks := make([]ledger.Remark, 2*ledger.MaxSealed+1)
+		for i := range remarks {
+			remarks[i] = ledger.Remark{Event: ledger.ReplayTriggered, Key: claimOf(fmt.Sprint(i)).Key}
+		}
+		if err := s.Ledger().Append(t.Context(), remarks...); err != nil {
+			t.Fatal(err)
+		}
+		claim(t, s, claimOf("a"), idempotency.New)
+		head := seal(t, sealer(t, s.Ledger()))
+		if report := verify(t, s.Ledger(), head); report.Entries != int64(len(remarks))+1 || report.Seals < 3 || report.Seals > 4 {
+			t.Errorf("%+v", report)
+		}
+		if got := events(t, s.Ledger()); got[0] != "0 replay_triggered" || got[len(remarks)-1] != fmt.Sprintf("%d replay_triggered", len(remarks)-1) {
+			t.Errorf("the remarks are out of order: %q ... %q", got[0], got[len(remarks)-1])
+		}
+	})
+}
+
+// A database restored into another server, with lower transaction numbers, starts an
+// epoch; an unaware store refuses to write.
+func TestLedgerInAnotherServer(t *testing.T) {
+	d := newPostgreSQL(t)
+	s := d.store(t, sqlstore.Config{Ledger: true})
+	claim(t, s, claimOf("before"), idempotency.New)
+	first := seal(t, sealer(t, s.Ledger()))
+	claim(t, s, claimOf("not sealed"), idempotency.New)
+	// Transaction numbers of this server are far below the other server's.
+	db := d.open(t)
+	if _, err := db.Exec(`UPDATE idempotency_sealer SET server = 1, horizon = 1000000000000, lease_until = 0`); err != nil {
+		t.Fatal(err)
+	}
+	var setting *idempotency.InvalidError
+	if _, err := s.Claim(t.Context(), claimOf("unnoticed")); !errors.As(err, &setting) || setting.Field != "server" {
+		t.Errorf("got %v, want a InvalidError", err)
+	}
+	if r, err := s.Lookup(t.Context(), claimOf("unnoticed").Key); err != nil || r[0].Status != idempotency.Absent {
+		t.Errorf("the claim without an entry is %v, %v", r[0].Status, err)
+	}
+	s = d.store(t, sqlstore.Config{Ledger: true})
+	claim(t, s, claimOf("after"), idempotency.New)
+	last := seal(t, sealer(t, s.Ledger()))
+	if got := fmt.Sprint(events(t, s.Ledger())); got != "[before claimed in_progress not sealed claimed in_progress after claimed in_progress]" {
+		t.Errorf("got %s", got)
+	}
+	report := verify(t, s.Ledger(), first, last)
+	if report.Seals != 3 || last.N != 3 {
+		t.Errorf("%+v, want a seal of the old epoch and one of the new", report)
+	}
+	// Reopening starts no further epoch.
+	d.store(t, sqlstore.Config{Ledger: true})
+	var epoch int64
+	if err := db.QueryRow(`SELECT epoch FROM idempotency_sealer`).Scan(&epoch); err != nil || epoch != 2 {
+		t.Errorf("epoch %d, %v, want 2", epoch, err)
+	}
+}
+
+// Client processes with ledgers, one of them sealing, are killed during their calls: each
+// change has one entry, each entry one change, and the seals verify.
+func TestLedgerOfKilledClients(t *testing.T) {
+	each(t, func(t *testing.T, d database) {
+		s := d.store(t, sqlstore.Config{Ledger: true})
+		db := d.open(t)
+		var heads []ledger.Head
+		killing := d.killing(true)
+		killing.Round = func() {
+			if d.dialect == sqlstore.PostgreSQL { // the sealers among the clients are dead
+				if _, err := db.Exec(`UPDATE idempotency_sealer SET lease_until = 0`); err != nil {
+					t.Fatal(err)
+				}
+			}
+			heads = append(heads, untilSealed(t, s, db, d))
+		}
+		storetest.KillClients(t, s, killing)
+		report := verify(t, s.Ledger(), heads...)
+		checkEntries(t, s.Ledger(), db, report)
+		t.Logf("%d entries under %d seals, all %d heads hold", report.Entries, report.Seals, len(heads))
+	})
+}
+
+// untilSealed seals until no entry is left: transactions of a killed client end a little
+// later.
+func untilSealed(t *testing.T, s *sqlstore.Store, db *sql.DB, d database) ledger.Head {
+	t.Helper()
+	k := sealer(t, s.Ledger())
+	for deadline := time.Now().Add(30 * time.Second); ; {
+		head, err := k.Seal(t.Context())
+		left := int64(0)
+		if err == nil && d.dialect == sqlstore.PostgreSQL {
+			err = db.QueryRow(`SELECT count(*) FROM idempotency_ledger WHERE (epoch, xid, seq) >= (SELECT epoch, end_transaction, end_seq FROM idempotency_seals WHERE n = $1)`, head.N).Scan(&left)
+		}
+		if err == nil && left == 0 {
+			return head
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("%d entries are not sealed: %v", left, err)
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+}
+
+// checkEntries compares the entries with the records: each granted fence has one claim in
+// the ledger, and each success one completion.
+func checkEntries(t *testing.T, l *sqlstore.Ledger, db *sql.DB, report ledger.Report) {
+	t.Helper()
+	claimed, completed := map[int64]int{}, map[int64]int{}
+	n := int64(0)
+	for line, err := range l.Lines(t.Context(), ledger.Head{}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if line.Entry == nil {
+			continue
+		}
+		n++
+		switch line.Entry.Event {
+		case ledger.Claimed, ledger.Reclaimed:
+			claimed[line.Entry.Fence]++
+		case ledger.Completed:
+			completed[line.Entry.Fence]++
+		}
+	}
+	if n != report.Entries {
+		t.Errorf("%d entries were read and %d verified", n, report.Entries)
+	}
+	rows, err := db.Query(`SELECT fence, status FROM idempotency_keys`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var fence int64
+		var status string
+		if err := rows.Scan(&fence, &status); err != nil {
+			t.Fatal(err)
+		}
+		want := 0
+		if status == "succeeded" {
+			want = 1
+		}
+		if claimed[fence] != 1 || completed[fence] != want {
+			t.Errorf("the record with fence %d is %s, and the ledger has %d claims and %d completions of it", fence, status, claimed[fence], completed[fence])
+		}
+		delete(claimed, fence)
+		delete(completed, fence)
+	}
+	if err := rows.Err(); err != nil {
+		t.Fatal(err)
+	}
+	if len(claimed)+len(completed) > 0 {
+		t.Errorf("the ledger has %d claims and %d completions that no record has", len(claimed), len(completed))
+	}
+}
+
+// Run offers a head again if it was not kept, and gives the lease back at its end.
+func TestSealerRun(t *testing.T) {
+	each(t, func(t *testing.T, d database) {
+		s := d.store(t, sqlstore.Config{Ledger: true})
+		claim(t, s, claimOf("a"), idempotency.New)
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		defer cancel()
+		var offered []ledger.Head
+		k := sealer(t, s.Ledger(), func(c *sqlstore.SealerConfig) {
+			c.Interval, c.Lease = time.Millisecond, time.Hour
+			c.Sink = func(_ context.Context, h ledger.Head) error {
+				offered = append(offered, h)
+				switch len(offered) {
+				case 1:
+					return errors.New("the sink is down")
+				case 2:
+					claim(t, s, claimOf("b"), idempotency.New)
+				case 3:
+					cancel()
+				}
+				return nil
+			}
+		})
+		if err := k.Run(ctx); err != nil {
+			t.Error(err)
+		}
+		if len(offered) != 3 || offered[0] != offered[1] || offered[2].N != 2 {
+			t.Errorf("the sink got %v, want the first head twice, then the second", offered)
+		}
+		head := seal(t, sealer(t, s.Ledger()))
+		verify(t, s.Ledger(), append(offered, head)...)
+	})
+}

@@ -1,0 +1,201 @@
+package flow
+
+import (
+	"go/types"
+	"strings"
+
+	"golang.org/x/tools/go/ssa"
+)
+
+// call continues a slice at one result of a call.
+func (t *Tracer) call(v *ssa.Call, result int, l Place) {
+	c := v.Common()
+	if b, ok := c.Value.(*ssa.Builtin); ok {
+		t.builtin(b, v, l)
+		return
+	}
+	callee, fn := t.p.Callee(c), t.p.Body(c)
+	if held := t.p.held(c.Value); held != nil {
+		callee, fn = held.of()
+	} else if fns := t.p.heldIn(c.Value); callee == nil && fn == nil && len(fns) > 0 && (l.Frame == nil || l.Frame.depth < MaxCalls) {
+		for _, f := range fns {
+			if !l.Frame.within(f) {
+				t.body(f, v, result, l)
+			}
+		}
+		return
+	} else if once := t.p.once(c.Value); once != nil && callee == nil && !l.Frame.within(once) {
+		n := len(t.Origins)
+		t.body(once, v, result, l)
+		if t.seed(n) {
+			return
+		}
+	} else if name, ok := generator(c.Value); ok && callee == nil && fn == nil {
+		t.end(Origin{Kind: FromSource, Root: v, Text: name, Pos: v.Pos(), Clock: isTime(v.Type())}, l)
+		return
+	}
+	if c.IsInvoke() && fn == nil && interfaceMints(c) && t.p.nondetOf(callee) == nil {
+		t.end(Origin{Kind: FromSource, Root: v, Text: Short(callee), Pos: v.Pos()}, l)
+		return
+	}
+	if callee != nil && (fn == nil || t.p.sources.named(callee)) {
+		if t.p.isSource(callee) {
+			path := callee.Pkg().Path()
+			t.end(Origin{
+				Kind: FromSource, Root: v, Text: Short(callee), Pos: v.Pos(), Clock: isClock(callee) || path == "time",
+				Choice: picksFew(callee, c), Seeded: path == "hash/maphash" || path == "os",
+			}, l)
+			return
+		}
+		if t.clock(v, callee, l) {
+			return
+		}
+		if Qualified(callee) == "sync.Map.Load" {
+			t.unknown(v, l)
+			return
+		}
+		if IsPure(callee) {
+			switch q := Qualified(callee); {
+			case q == "maps.Keys" || q == "maps.Values" || q == "maps.All":
+				t.order(v, l)
+			case strings.HasPrefix(q, "slices.Sorted") || strings.HasPrefix(q, "maps.Collect"):
+				l.settled = true
+			}
+			t.pure(v, callee, l)
+			return
+		}
+	}
+	if fn != nil && (l.Frame == nil || l.Frame.depth < MaxCalls) && !l.Frame.within(fn) {
+		t.body(fn, v, result, l)
+		t.memory(v, l, false)
+		return
+	}
+	if callee != nil {
+		if fact := t.p.nondetOf(callee); fact != nil && t.fact(fact, v, callee, result, l) {
+			return
+		}
+	}
+	t.end(Origin{Kind: FromPath, Root: v, Path: l.Path, Pos: v.Pos()}, l)
+	t.memory(v, l, false)
+	if t.Inputs {
+		l = l.mix()
+		if c.IsInvoke() {
+			t.Value(c.Value, l)
+		}
+		for _, arg := range c.Args {
+			t.Value(arg, l)
+		}
+	}
+}
+
+// body continues at the callee's return statements.
+func (t *Tracer) body(fn *ssa.Function, site ssa.CallInstruction, result int, l Place) {
+	l.Frame = t.Enter(site, fn, l.Frame)
+	for _, block := range fn.Blocks {
+		if len(block.Instrs) == 0 {
+			continue
+		}
+		if ret, ok := block.Instrs[len(block.Instrs)-1].(*ssa.Return); ok && result < len(ret.Results) {
+			if Failed(ret) && result < len(ret.Results)-1 {
+				continue // results returned with an error are not used
+			}
+			t.Value(ret.Results[result], l)
+		}
+	}
+}
+
+// Failed reports whether a return always returns a non-nil error.
+func Failed(ret *ssa.Return) bool {
+	last := ret.Results[len(ret.Results)-1]
+	if !types.Identical(last.Type(), types.Universe.Lookup("error").Type()) {
+		return false
+	}
+	switch v := last.(type) {
+	case *ssa.MakeInterface:
+		return true
+	case *ssa.Call:
+		callee := CalleeOf(v.Common())
+		return callee != nil && callee.Pkg() != nil && (Qualified(callee) == "fmt.Errorf" || Qualified(callee) == "errors.New")
+	}
+	return false
+}
+
+func (t *Tracer) pure(v *ssa.Call, callee *types.Func, l Place) {
+	c := v.Common()
+	next := l.mix()
+	if verb := address(callee, c); verb != "" {
+		t.end(Origin{Kind: FromSource, Root: v, Text: verb, Pos: v.Pos(), Seeded: true}, next)
+	}
+	t.printed(callee, c, next)
+	if IsIdentity(callee) {
+		next = l
+	}
+	if c.IsInvoke() {
+		t.receiver(c.Value, next)
+	}
+	for i, arg := range c.Args {
+		switch {
+		case i == 0 && callee.Signature().Recv() != nil:
+			t.receiver(arg, next)
+		case encodesJSON(callee):
+			t.Encoded(arg, l)
+		default:
+			t.Value(arg, next)
+		}
+	}
+	t.memory(v, l, false)
+}
+
+// receiver follows the receiver of a method and earlier writes to the receiver, such as
+// a hash or a buffer.
+func (t *Tracer) receiver(v ssa.Value, l Place) {
+	t.Value(v, l)
+	if call, ok := v.(*ssa.Call); ok {
+		t.memory(call, l, false)
+	}
+}
+
+func (t *Tracer) builtin(b *ssa.Builtin, v *ssa.Call, l Place) {
+	switch b.Name() {
+	case "append":
+		t.Value(v.Call.Args[0], l)
+		if len(v.Call.Args) > 1 {
+			t.Value(v.Call.Args[1], l)
+		}
+		t.memory(v, l, false)
+	case "min", "max":
+		l.settled = true
+		for _, arg := range v.Call.Args {
+			t.Value(arg, l.mix())
+		}
+	default:
+		t.named(v, l)
+		if t.Inputs {
+			for _, arg := range v.Call.Args {
+				t.Value(arg, l.mix())
+			}
+		}
+	}
+}
+
+// fact ends the slice at a function of another package that is known to return the
+// value of a source. It reports whether the fact concerns the wanted part.
+func (t *Tracer) fact(fact *NondetFact, v *ssa.Call, callee *types.Func, result int, l Place) bool {
+	var hit bool
+	for _, r := range fact.Results {
+		if r.Index != result {
+			continue
+		}
+		part, around := r.Path.Cut(l.Path)
+		if _, within := l.Path.Cut(r.Path); !within && !around {
+			continue
+		}
+		hit = true
+		next := l
+		if around && !l.Mixed {
+			next.Under = l.Under.Then(part...)
+		}
+		t.end(Origin{Kind: FromSource, Root: v, Text: Short(callee) + SourceSeparator + r.Source, Pos: v.Pos(), Clock: r.Clock, Mixed: r.Mixed}, next)
+	}
+	return hit
+}

@@ -1,0 +1,90 @@
+package flow
+
+import (
+	"go/types"
+
+	"golang.org/x/tools/go/ssa"
+)
+
+// CellOf returns the variable at an address, even within closures, or nil.
+func (p *Program) CellOf(addr ssa.Value) *ssa.Alloc {
+	switch addr := addr.(type) {
+	case *ssa.Alloc:
+		return addr
+	case *ssa.FreeVar:
+		fn := addr.Parent()
+		if made := p.closures[fn]; len(made) == 1 {
+			for i, v := range fn.FreeVars {
+				if v == addr {
+					return p.CellOf(made[0].Bindings[i])
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// OnlyStore returns the value of a variable with exactly one store in its own function,
+// or nil.
+func OnlyStore(cell *ssa.Alloc) ssa.Value {
+	var val ssa.Value
+	for _, instr := range Referrers(cell) {
+		if store, ok := instr.(*ssa.Store); ok && store.Addr == cell {
+			if val != nil {
+				return nil
+			}
+			val = store.Val
+		}
+	}
+	return val
+}
+
+// Loads calls yield for each value loaded from a variable.
+func (p *Program) Loads(cell ssa.Value, yield func(ssa.Value)) {
+	for _, instr := range Referrers(cell) {
+		switch instr := instr.(type) {
+		case *ssa.UnOp:
+			yield(instr)
+		case *ssa.MakeClosure:
+			if fn, ok := instr.Fn.(*ssa.Function); ok {
+				for i, b := range instr.Bindings {
+					if b == cell {
+						p.Loads(fn.FreeVars[i], yield)
+					}
+				}
+			}
+		}
+	}
+}
+
+func IsEmpty(v ssa.Value) bool {
+	c, ok := v.(*ssa.Const)
+	return ok && c.Value == nil
+}
+
+func FunctionOf(v ssa.Value) *ssa.Function {
+	switch v := v.(type) {
+	case *ssa.Function:
+		return v
+	case *ssa.MakeClosure:
+		fn, _ := v.Fn.(*ssa.Function)
+		return fn
+	case *ssa.ChangeType:
+		return FunctionOf(v.X)
+	}
+	return nil
+}
+
+func IsError(t types.Type) bool {
+	return types.Identical(t, types.Universe.Lookup("error").Type())
+}
+
+func IsFunc(t types.Type) bool {
+	_, ok := t.Underlying().(*types.Signature)
+	return ok
+}
+
+func ReturnsError(f *types.Signature) bool {
+	n := f.Results().Len()
+	return n > 0 && IsError(f.Results().At(n-1).Type())
+}

@@ -1,0 +1,118 @@
+package flow
+
+import (
+	"go/constant"
+	"go/token"
+	"go/types"
+	"strings"
+
+	"golang.org/x/tools/go/ssa"
+)
+
+// clock handles the methods of time.Time that round a reading: a day or a bucket of
+// minutes is nearly always the same for a retry.
+func (t *Tracer) clock(v *ssa.Call, callee *types.Func, l Place) bool {
+	recv := callee.Signature().Recv()
+	if recv == nil || !isTime(recv.Type()) || len(v.Call.Args) == 0 {
+		return false
+	}
+	bucket := func() bool {
+		t.end(Origin{Kind: FromBucket, Root: v, Pos: v.Pos()}, l)
+		return true
+	}
+	switch callee.Name() {
+	case "Truncate", "Round":
+		if d, ok := constInt(v.Call.Args[1]); ok && d <= 1e9 {
+			return false // a second is too short for a bucket
+		}
+		return bucket()
+	case "Year", "Month", "Day", "YearDay", "Weekday", "ISOWeek", "Date", "Location", "Zone", "IsZero":
+		return bucket()
+	case "Format":
+		if layout, ok := ConstString(v.Call.Args[1]); ok && !strings.Contains(layout, "05") {
+			return bucket()
+		}
+	case "Hour", "Minute", "Second", "Nanosecond", "Clock":
+		n := len(t.Origins)
+		t.Value(v.Call.Args[0], l.mix())
+		for i := n; i < len(t.Origins); i++ {
+			t.Origins[i].Wraps = true
+		}
+		return true
+	}
+	return false
+}
+
+// secondsPerUnit is the unit of results of package time, in seconds.
+var secondsPerUnit = map[string]float64{
+	"Unix": 1, "UnixMilli": 1e-3, "UnixMicro": 1e-6, "UnixNano": 1e-9,
+	"Sub": 1e-9, "Since": 1e-9, "Seconds": 1, "Minutes": 60, "Hours": 3600,
+}
+
+// minBucket is the shortest bucket in seconds. A shorter unit is a clock reading.
+const minBucket = 60
+
+func unitOf(v ssa.Value) float64 {
+	switch v := v.(type) {
+	case *ssa.Call:
+		if callee := CalleeOf(v.Common()); callee != nil && callee.Pkg() != nil && callee.Pkg().Path() == "time" {
+			return secondsPerUnit[callee.Name()]
+		}
+	case *ssa.Convert:
+		return unitOf(v.X)
+	case *ssa.BinOp:
+		if d, ok := constInt(v.Y); ok && v.Op == token.QUO {
+			return unitOf(v.X) * float64(d)
+		}
+	}
+	return 0
+}
+
+func (t *Tracer) binary(v *ssa.BinOp, l Place) {
+	switch v.Op {
+	case token.EQL, token.NEQ, token.LSS, token.LEQ, token.GTR, token.GEQ:
+		if !t.Inputs {
+			t.named(v, l)
+			return
+		}
+	case token.QUO:
+		_, fixed := v.Y.(*ssa.Const)
+		if unitOf(v) >= minBucket || !fixed && unitOf(v.X) > 0 {
+			t.end(Origin{Kind: FromBucket, Root: v, Pos: v.Pos()}, l)
+			return
+		}
+	case token.SUB: // now - now%300
+		if rem, ok := v.Y.(*ssa.BinOp); ok && rem.Op == token.REM && rem.X == v.X {
+			if d, ok := constInt(rem.Y); ok && unitOf(v.X)*float64(d) >= minBucket {
+				t.end(Origin{Kind: FromBucket, Root: v, Pos: v.Pos()}, l)
+				return
+			}
+		}
+	}
+	n := len(t.Origins)
+	defer func() {
+		if d, ok := constInt(v.Y); ok && v.Op == token.REM && d <= maxChoices {
+			for i := n; i < len(t.Origins); i++ {
+				t.Origins[i].Choice = true
+			}
+		}
+	}()
+	l = l.mix()
+	if b, ok := v.Type().Underlying().(*types.Basic); ok && b.Info()&types.IsInteger != 0 {
+		l.settled = true // a sum of integers has no order
+	}
+	t.Value(v.X, l)
+	t.Value(v.Y, l)
+}
+
+func constInt(v ssa.Value) (int64, bool) {
+	c, ok := v.(*ssa.Const)
+	if !ok || c.Value == nil {
+		return 0, false
+	}
+	i := constant.ToInt(c.Value)
+	if i.Kind() != constant.Int {
+		return 0, false
+	}
+	return constant.Int64Val(i)
+}

@@ -1,0 +1,144 @@
+package flow
+
+import (
+	"go/types"
+	"reflect"
+	"slices"
+	"strings"
+
+	"golang.org/x/tools/go/ssa"
+)
+
+// Encoded follows a value into an encoder of JSON. Parts that the encoder omits,
+// json:"-" and unexported fields, are not in the text.
+func (t *Tracer) Encoded(arg ssa.Value, l Place) {
+	whole := l
+	whole.Path, whole.Under, whole.Mixed = nil, nil, false
+	n, visited := len(t.Origins), len(t.InOrder)
+	t.Value(arg, whole)
+	as := EncodedType(arg)
+	made := t.Origins[n:]
+	t.Origins = t.Origins[:n:n]
+	t.marshaled(as, l, 0)
+	for _, v := range slices.Clone(t.InOrder[visited:]) {
+		if mk, ok := v.(*ssa.MakeInterface); ok && !types.Identical(mk.X.Type(), as) {
+			t.marshaled(mk.X.Type(), l, 0)
+		}
+	}
+	for _, o := range made {
+		if !JSONVisible(as, o.Under) {
+			continue
+		}
+		if o.Encoded == nil {
+			o.Encoded, o.Part = as, o.Under
+		}
+		o.Under, o.Mixed = l.Under, true
+		t.Origins = append(t.Origins, o)
+	}
+}
+
+// EncodedType returns the type of a value before its conversion to an interface.
+func EncodedType(v ssa.Value) types.Type {
+	if mk, ok := v.(*ssa.MakeInterface); ok {
+		return mk.X.Type()
+	}
+	return v.Type()
+}
+
+// jsonPackages have encoders that use the struct tags of encoding/json.
+var jsonPackages = []string{
+	"encoding/json", "encoding/json/v2", "github.com/json-iterator/go", "github.com/goccy/go-json", "github.com/bytedance/sonic",
+	SDKPath + "/canonicaljson",
+}
+
+// encodesJSON reports whether a function or method writes its arguments as JSON.
+func encodesJSON(obj *types.Func) bool {
+	return obj.Pkg() != nil && slices.Contains(jsonPackages, obj.Pkg().Path()) &&
+		(strings.HasPrefix(obj.Name(), "Marshal") || strings.HasPrefix(obj.Name(), "Encode") || obj.Name() == "AppendValue")
+}
+
+// TypeAt returns the type of the part at a path of fields, or nil for another path.
+func TypeAt(t types.Type, path AccessPath) types.Type {
+	for _, name := range path {
+		f, _ := FieldOf(t, name)
+		if f == nil {
+			return nil
+		}
+		t = f.Type()
+	}
+	return t
+}
+
+func FieldOf(t types.Type, name string) (field *types.Var, tag string) {
+	s := StructOf(t)
+	if s == nil {
+		return nil, ""
+	}
+	for i := range s.NumFields() {
+		if s.Field(i).Name() == name {
+			return s.Field(i), s.Tag(i)
+		}
+	}
+	return nil, ""
+}
+
+// JSONVisible reports whether a part of an encoded value is in the output. A type with
+// its own marshal method decides itself, so its parts count as visible.
+func JSONVisible(t types.Type, path AccessPath) bool {
+	for _, name := range path {
+		if t == nil || hasMarshal(t) {
+			return true
+		}
+		if strings.HasPrefix(name, "[") {
+			m, ok := t.Underlying().(*types.Map)
+			if !ok {
+				return true
+			}
+			t = m.Elem()
+			continue
+		}
+		f, tag := FieldOf(Element(t), name)
+		if f == nil {
+			return true
+		}
+		if hasMarshal(Element(t)) {
+			return true
+		}
+		if !f.Exported() && !f.Embedded() || reflect.StructTag(tag).Get("json") == "-" {
+			return false
+		}
+		t = f.Type()
+	}
+	return true
+}
+
+// Element looks through pointers, slices and arrays.
+func Element(t types.Type) types.Type {
+	for range maxElements {
+		switch u := t.Underlying().(type) {
+		case *types.Pointer:
+			t = u.Elem()
+		case *types.Slice:
+			t = u.Elem()
+		case *types.Array:
+			t = u.Elem()
+		default:
+			return t
+		}
+	}
+	return t
+}
+
+func hasMarshal(t types.Type) bool {
+	if _, ok := t.Underlying().(*types.Pointer); !ok {
+		t = types.NewPointer(t)
+	}
+	for _, name := range []string{"MarshalJSON", "MarshalText", "AppendJSON", "MarshalJSONTo"} {
+		if obj, _, _ := types.LookupFieldOrMethod(t, true, nil, name); obj != nil {
+			if _, ok := obj.(*types.Func); ok {
+				return true
+			}
+		}
+	}
+	return false
+}

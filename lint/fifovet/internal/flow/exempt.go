@@ -1,0 +1,85 @@
+package flow
+
+import (
+	"go/ast"
+	"go/build/constraint"
+	"go/token"
+	"go/types"
+	"slices"
+	"strings"
+
+	"golang.org/x/tools/go/ssa"
+)
+
+// exemptFile reports whether a file is a test. In tests, random and constant IDs
+// deliberately force two deliveries or one.
+func exemptFile(fset *token.FileSet, file *ast.File) bool {
+	if strings.HasSuffix(fset.File(file.FileStart).Name(), "_test.go") {
+		return true
+	}
+	for _, group := range file.Comments {
+		if group.Pos() > file.Package {
+			break
+		}
+		for _, comment := range group.List {
+			if expr, err := constraint.Parse(comment.Text); err == nil && forTests(expr) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// forTests reports whether a file is built only with a tag for tests.
+func forTests(expr constraint.Expr) bool {
+	switch expr := expr.(type) {
+	case *constraint.TagExpr:
+		return slices.ContainsFunc(strings.FieldsFunc(strings.ToLower(expr.Tag), func(r rune) bool { return r == '_' || r == '.' }), isTestWord)
+	case *constraint.AndExpr:
+		return forTests(expr.X) || forTests(expr.Y)
+	case *constraint.OrExpr:
+		return forTests(expr.X) && forTests(expr.Y)
+	}
+	return false
+}
+
+// isTestWord reports whether a whole word of a tag stands for tests. latest, contest
+// and attestation do not.
+func isTestWord(word string) bool {
+	switch word {
+	case "test", "tests", "testing", "integration", "e2e", "unittest", "unittests", "integrationtest", "integrationtests", "e2etest", "e2etests":
+		return true
+	}
+	return false
+}
+
+// Exempt reports whether a function belongs to tests: by its file, or because the
+// function or an enclosing function takes a testing.TB.
+func (p *Program) Exempt(fn *ssa.Function) bool {
+	for ; fn != nil; fn = fn.Parent() {
+		if fn.Pos().IsValid() && p.exempted[p.Pass.Fset.File(fn.Pos())] {
+			return true
+		}
+		for v := range fn.Signature.Params().Variables() {
+			if isTesting(v.Type()) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func isTesting(t types.Type) bool {
+	if ptr, ok := types.Unalias(t).(*types.Pointer); ok {
+		t = ptr.Elem()
+	}
+	named, ok := types.Unalias(t).(*types.Named)
+	if !ok || named.Obj().Pkg() == nil || named.Obj().Pkg().Path() != "testing" {
+		return false
+	}
+	switch named.Obj().Name() {
+	case "T", "B", "F", "TB":
+		return true
+	}
+	return false
+}

@@ -1,0 +1,238 @@
+package flow
+
+import (
+	"go/token"
+	"slices"
+
+	"golang.org/x/tools/go/ssa"
+)
+
+// loop is a cycle of blocks with a send, repeated after a failure of the send.
+type loop struct {
+	blocks    map[*ssa.BasicBlock]bool
+	succeeded *ssa.BasicBlock // next block after a success
+}
+
+// LoopOf returns the loop around the source and the send in which a failure of the send
+// leads to another round, or nil.
+func (p *Program) LoopOf(source *ssa.BasicBlock, send ssa.CallInstruction) *loop {
+	blocks := Cycle(send.Block())
+	if !blocks[source] || !blocks[send.Block()] {
+		return nil
+	}
+	for b := range blocks {
+		cond, ok := Last(b).(*ssa.If)
+		if !ok {
+			continue
+		}
+		if failed, succeeded, ok := Branches(cond, send); ok && blocks[failed] {
+			return &loop{blocks, succeeded}
+		}
+	}
+	return nil
+}
+
+// Again reports whether the next round of a loop has the same message after a failure,
+// and only then. A loop that continues with the next message in either case, or that
+// sends a heartbeat, does not retry.
+func (p *Program) Again(values []ssa.Value, l *loop) bool {
+	var slices []*Tracer
+	for _, v := range values {
+		slices = append(slices, p.Trace(v, nil, true))
+	}
+	for _, t := range slices {
+		if l.renews(t) {
+			return false
+		}
+	}
+	if !l.blocks[l.succeeded] {
+		return true
+	}
+	for _, t := range slices {
+		if p.progress(t, l) {
+			return true
+		}
+	}
+	return false
+}
+
+// renews reports whether a value comes from a value that changes in each round: an
+// element of a range, a receive, the result of a call.
+func (l *loop) renews(t *Tracer) bool {
+	for v := range t.Visited {
+		switch v := v.(type) {
+		case *ssa.IndexAddr:
+			if l.moves(v.Index) {
+				return true
+			}
+		case *ssa.Index:
+			if l.moves(v.Index) {
+				return true
+			}
+		case *ssa.Extract:
+			if next, ok := v.Tuple.(*ssa.Next); ok && l.blocks[next.Block()] {
+				return true
+			}
+		}
+	}
+	for _, o := range t.Origins {
+		if o.Kind != FromPath && o.Kind != FromUnknown {
+			continue
+		}
+		if instr, ok := o.Root.(ssa.Instruction); ok && l.blocks[instr.Block()] {
+			switch instr.(type) {
+			case *ssa.Call, *ssa.UnOp, *ssa.Extract:
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// progress reports whether only a success leads to the next message: for example, only
+// a success removes the head of a buffer.
+func (p *Program) progress(t *Tracer, l *loop) bool {
+	for v := range t.Visited {
+		if phi, ok := v.(*ssa.Phi); ok && l.blocks[phi.Block()] && slices.Contains(phi.Edges, ssa.Value(phi)) {
+			return true
+		}
+	}
+	if len(l.succeeded.Preds) > 1 {
+		return false
+	}
+	for _, instr := range l.succeeded.Instrs {
+		store, ok := instr.(*ssa.Store)
+		if !ok {
+			continue
+		}
+		for _, to := range p.Trace(store.Addr, nil, false).Origins {
+			for _, from := range t.Origins {
+				if to.Kind == FromPath && from.Kind == FromPath && to.Root == from.Root && slices.Equal(to.Path, from.Path) {
+					return true
+				}
+			}
+		}
+	}
+	return false
+}
+
+// moves reports whether an index changes in each round.
+func (l *loop) moves(v ssa.Value) bool {
+	for range MaxUnwraps {
+		switch x := v.(type) {
+		case *ssa.Phi:
+			return l.blocks[x.Block()] && !slices.Contains(x.Edges, v)
+		case *ssa.BinOp:
+			v = x.X
+		case *ssa.Convert:
+			v = x.X
+		default:
+			return false
+		}
+	}
+	return false
+}
+
+// Branches returns the blocks after a failure and after a success of the send, if the
+// If tests the error of the send.
+func Branches(cond *ssa.If, send ssa.CallInstruction) (failed, succeeded *ssa.BasicBlock, ok bool) {
+	if failed, succeeded, ok := asked(cond, send); ok {
+		return failed, succeeded, true
+	}
+	cmp, ok := cond.Cond.(*ssa.BinOp)
+	if !ok || cmp.Op != token.EQL && cmp.Op != token.NEQ {
+		return nil, nil, false
+	}
+	if !IsEmpty(cmp.Y) || !IsErrorOf(cmp.X, send, 0) {
+		return nil, nil, false
+	}
+	succs := cond.Block().Succs
+	if cmp.Op == token.NEQ {
+		return succs[0], succs[1], true
+	}
+	return succs[1], succs[0], true
+}
+
+// asked is Branches for a condition by a function of the error, such as errors.Is: true
+// means a failure.
+func asked(cond *ssa.If, send ssa.CallInstruction) (failed, other *ssa.BasicBlock, ok bool) {
+	v, yes := cond.Cond, 0
+	if not, ok := v.(*ssa.UnOp); ok && not.Op == token.NOT {
+		v, yes = not.X, 1
+	}
+	c, ok := v.(*ssa.Call)
+	if !ok || !slices.ContainsFunc(c.Call.Args, func(arg ssa.Value) bool { return IsError(arg.Type()) && IsErrorOf(arg, send, 0) }) {
+		return nil, nil, false
+	}
+	succs := cond.Block().Succs
+	return succs[yes], succs[1-yes], true
+}
+
+func IsErrorOf(v ssa.Value, send ssa.CallInstruction, depth int) bool {
+	if depth > maxErrorFlow {
+		return false
+	}
+	switch v := v.(type) {
+	case *ssa.Extract:
+		return v.Tuple == send.Value()
+	case *ssa.Call:
+		return v == send.Value()
+	case *ssa.Phi:
+		return slices.ContainsFunc(v.Edges, func(e ssa.Value) bool { return IsErrorOf(e, send, depth+1) })
+	case *ssa.UnOp:
+		cell, ok := v.X.(*ssa.Alloc)
+		if !ok {
+			return false
+		}
+		for _, instr := range Referrers(cell) {
+			if store, ok := instr.(*ssa.Store); ok && store.Addr == cell && IsErrorOf(store.Val, send, depth+1) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// Cycle returns the blocks on a path from b back to b. The result is empty without such
+// a path.
+func Cycle(b *ssa.BasicBlock) map[*ssa.BasicBlock]bool {
+	ahead, behind := map[*ssa.BasicBlock]bool{}, map[*ssa.BasicBlock]bool{}
+	spread(b, ahead, func(x *ssa.BasicBlock) []*ssa.BasicBlock { return x.Succs })
+	spread(b, behind, func(x *ssa.BasicBlock) []*ssa.BasicBlock { return x.Preds })
+	both := map[*ssa.BasicBlock]bool{}
+	for x := range ahead {
+		if behind[x] {
+			both[x] = true
+		}
+	}
+	return both
+}
+
+// spread marks all blocks that are at least one step from b.
+func spread(b *ssa.BasicBlock, seen map[*ssa.BasicBlock]bool, next func(*ssa.BasicBlock) []*ssa.BasicBlock) {
+	for _, n := range next(b) {
+		if !seen[n] {
+			seen[n] = true
+			spread(n, seen, next)
+		}
+	}
+}
+
+func Last(b *ssa.BasicBlock) ssa.Instruction {
+	if len(b.Instrs) == 0 {
+		return nil
+	}
+	return b.Instrs[len(b.Instrs)-1]
+}
+
+func LoopPos(l *loop) token.Pos {
+	pos := token.NoPos
+	for b := range l.blocks {
+		for _, instr := range b.Instrs {
+			if at := instr.Pos(); at.IsValid() && (!pos.IsValid() || at < pos) {
+				pos = at
+			}
+		}
+	}
+	return pos
+}

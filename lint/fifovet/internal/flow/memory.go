@@ -1,0 +1,367 @@
+package flow
+
+import (
+	"go/constant"
+	"go/types"
+	"slices"
+	"strings"
+
+	"golang.org/x/tools/go/ssa"
+)
+
+// writeKind is the way in which a value gets into memory.
+type writeKind uint8
+
+const (
+	Stored   writeKind = iota // the memory becomes the value
+	fed                       // the value is added to the memory: Write, Encode
+	filled                    // an unknown function writes
+	minted                    // a random source fills it
+	shuffled                  // an encoder writes a map in a random order
+)
+
+// write is one write to memory. Pointers are transparent: a pointer and its target are
+// one place.
+type write struct {
+	Kind    writeKind
+	Path    AccessPath          // fields and map keys, from the searched place
+	Val     ssa.Value           // nil for filled and minted
+	source  string              // for minted: the name of the source
+	seeded  bool                // for minted: one value in the whole process
+	json    bool                // for fed: in JSON
+	printer ssa.CallInstruction // for fed: the call, which may be of package fmt
+	Instr   ssa.Instruction
+	Calls   []ssa.CallInstruction
+}
+
+// Writes returns the writes to the memory at ref, anywhere in the package and in any
+// order.
+func (p *Program) Writes(ref ssa.Value) []write {
+	if ws, ok := p.memory[ref]; ok {
+		return ws
+	}
+	p.memory[ref] = nil // for cycles
+	w := &writeWalk{p: p, seen: map[walkKey]bool{}}
+	w.walk(ref, nil, nil)
+	p.memory[ref] = w.found
+	return w.found
+}
+
+// boundKey is mapKey within calls: for a key that is a parameter, it uses the argument
+// of the call.
+func (p *Program) boundKey(key ssa.Value, calls []ssa.CallInstruction) string {
+	for len(calls) > 0 {
+		param, ok := key.(*ssa.Parameter)
+		if !ok {
+			break
+		}
+		site := calls[len(calls)-1]
+		i := slices.Index(param.Parent().Params, param)
+		if p.Body(site.Common()) != param.Parent() || i < 0 || i >= len(Args(site.Common())) {
+			break
+		}
+		key, calls = Args(site.Common())[i], calls[:len(calls)-1]
+	}
+	return mapKey(key)
+}
+
+type walkKey struct {
+	ref  ssa.Value
+	path string
+	site ssa.CallInstruction // innermost entered call
+}
+
+type writeWalk struct {
+	p     *Program
+	seen  map[walkKey]bool
+	found []write
+}
+
+func (w *writeWalk) walk(ref ssa.Value, path AccessPath, calls []ssa.CallInstruction) {
+	key := walkKey{ref: ref, path: path.key()}
+	if len(calls) > 0 {
+		key.site = calls[len(calls)-1]
+	}
+	if w.seen[key] || len(w.seen) > maxWrites {
+		return
+	}
+	w.seen[key] = true
+	if len(path) > maxPath {
+		w.found = append(w.found, write{Kind: filled, Path: path, Calls: calls})
+		return
+	}
+	for _, instr := range Referrers(ref) {
+		add := func(kind writeKind, path AccessPath, val ssa.Value) {
+			w.found = append(w.found, write{Kind: kind, Path: path, Val: val, Instr: instr, Calls: calls})
+		}
+		switch instr := instr.(type) {
+		case *ssa.Store:
+			if instr.Addr == ref {
+				add(Stored, path, instr.Val)
+			} else if IsReference(ref.Type()) {
+				w.escape(instr.Addr, path, calls)
+			}
+		case *ssa.MapUpdate:
+			if instr.Map == ref {
+				add(Stored, path.Then(w.p.boundKey(instr.Key, calls)), instr.Value)
+				add(fed, path.Then(keysOfMap), instr.Key)
+			}
+		case *ssa.FieldAddr:
+			w.walk(instr, path.Then(FieldName(instr.X.Type(), instr.Field)), calls)
+		case *ssa.IndexAddr:
+			if instr.X == ref {
+				w.walk(instr, path, calls)
+			}
+		case *ssa.UnOp:
+			if IsReference(instr.Type()) {
+				w.walk(instr, path, calls)
+			}
+		case *ssa.Slice, *ssa.Phi, *ssa.ChangeType, *ssa.MakeInterface, *ssa.ChangeInterface, *ssa.TypeAssert:
+			if v := instr.(ssa.Value); v != ref && IsReference(v.Type()) {
+				w.walk(v, path, calls)
+			}
+		case *ssa.MakeClosure:
+			if fn, ok := instr.Fn.(*ssa.Function); ok {
+				for i, b := range instr.Bindings {
+					if b == ref {
+						w.walk(fn.FreeVars[i], path, calls)
+					}
+				}
+			}
+		case ssa.CallInstruction:
+			w.call(instr, ref, path, calls)
+		}
+	}
+}
+
+// escape follows a stored reference in a local variable or in a field of a local
+// variable. Elsewhere unknown code fills the memory.
+func (w *writeWalk) escape(addr ssa.Value, path AccessPath, calls []ssa.CallInstruction) {
+	switch addr := addr.(type) {
+	case *ssa.Alloc:
+		w.cell(addr, path, calls)
+	case *ssa.FieldAddr:
+		// Loads from this field of this variable give the same object. Changes by a
+		// callee through the structure are beyond this analysis.
+		for _, instr := range Referrers(addr.X) {
+			if same, ok := instr.(*ssa.FieldAddr); ok && same.Field == addr.Field {
+				w.cell(same, path, calls)
+			}
+		}
+	case *ssa.IndexAddr:
+		// One of several arguments, for example in fmt.Sscan(text, &id).
+		for _, slice := range Referrers(addr.X) {
+			slice, ok := slice.(*ssa.Slice)
+			if !ok {
+				continue
+			}
+			for _, instr := range Referrers(slice) {
+				c, ok := instr.(ssa.CallInstruction)
+				if !ok {
+					continue
+				}
+				if _, ok := c.Common().Value.(*ssa.Builtin); ok {
+					continue
+				}
+				if callee := CalleeOf(c.Common()); callee == nil || !IsPure(callee) && !IsReader(callee) && !isWriter(callee) {
+					w.found = append(w.found, write{Kind: filled, Path: path, Calls: calls})
+				}
+			}
+		}
+	default:
+		w.found = append(w.found, write{Kind: filled, Path: path, Calls: calls})
+	}
+}
+
+// cell walks every value loaded from a variable with the reference.
+func (w *writeWalk) cell(addr ssa.Value, path AccessPath, calls []ssa.CallInstruction) {
+	for _, instr := range Referrers(addr) {
+		switch instr := instr.(type) {
+		case *ssa.UnOp:
+			w.walk(instr, path, calls)
+		case *ssa.MakeClosure:
+			if fn, ok := instr.Fn.(*ssa.Function); ok {
+				for i, b := range instr.Bindings {
+					if b == addr {
+						w.cell(fn.FreeVars[i], path, calls)
+					}
+				}
+			}
+		}
+	}
+}
+
+func (w *writeWalk) call(instr ssa.CallInstruction, ref ssa.Value, path AccessPath, calls []ssa.CallInstruction) {
+	c := instr.Common()
+	add := func(kind writeKind, val ssa.Value) {
+		w.found = append(w.found, write{Kind: kind, Path: path, Val: val, Calls: calls})
+	}
+	if b, ok := c.Value.(*ssa.Builtin); ok {
+		if b.Name() == "copy" && c.Args[0] == ref {
+			add(Stored, c.Args[1])
+		}
+		return
+	}
+	callee := CalleeOf(c)
+	receives := c.IsInvoke() && c.Value == ref || !c.IsInvoke() && len(c.Args) > 0 && c.Args[0] == ref
+	switch {
+	case callee != nil && isRandomFill(callee, c):
+		w.found = append(w.found, write{Kind: minted, Path: path, source: Short(callee), Calls: calls})
+		return
+	case callee != nil && isTemplate(callee) && len(c.Args) > 2 && c.Args[1] == ref:
+		add(fed, c.Args[len(c.Args)-1])
+		return
+	case callee != nil && receives && isWriter(callee):
+		if verb := address(callee, c); verb != "" {
+			w.found = append(w.found, write{Kind: minted, Path: path, source: verb, seeded: true, Calls: calls})
+		}
+		if Qualified(callee) == "encoding/gob.Encoder.Encode" && holdsMap(EncodedType(c.Args[len(c.Args)-1]), 0) {
+			w.found = append(w.found, write{Kind: shuffled, Path: path, Calls: calls})
+		}
+		for _, arg := range c.Args {
+			if arg != ref {
+				w.found = append(w.found, write{Kind: fed, Path: path, Val: arg, json: encodesJSON(callee), printer: instr, Calls: calls})
+			}
+		}
+		return
+	case callee != nil && Qualified(callee) == "maps.Copy":
+		if c.Args[0] == ref {
+			w.found = append(w.found, write{Kind: Stored, Path: path, Val: c.Args[1], Calls: calls})
+		}
+		return
+	case callee != nil && isTextEncoder(callee):
+		if src := c.Args[len(c.Args)-1]; src != ref {
+			add(fed, src)
+		}
+		return
+	case callee != nil && wrapsWriter(callee):
+		if v := instr.Value(); v != nil {
+			w.walk(v, path, calls)
+		}
+		return
+	case callee != nil && receives && computes(callee):
+		for _, arg := range c.Args[1:] {
+			if arg != ref {
+				add(fed, arg)
+			}
+		}
+		return
+	case callee != nil && receives && !c.IsInvoke() && sets(callee) && w.p.Body(c) == nil:
+		for _, arg := range c.Args[1:] {
+			add(fed, arg)
+		}
+		add(filled, nil)
+		return
+	case callee != nil && IsReference(ref.Type()) && mutates(callee):
+		add(filled, nil)
+		return
+	case callee != nil && (IsPure(callee) || IsReader(callee) || w.p.options.Keeps(callee)):
+		return
+	}
+	if fn := w.p.Body(c); fn != nil && len(calls) < maxWriteCalls {
+		for i, arg := range Args(c) {
+			if arg == ref && i < len(fn.Params) {
+				w.walk(fn.Params[i], path, append(slices.Clone(calls), instr))
+			}
+		}
+		return
+	}
+	if IsReference(ref.Type()) {
+		add(filled, nil)
+	}
+}
+
+// isTextEncoder reports whether a function writes its last argument as text into the
+// previous argument, such as hex.Encode.
+func isTextEncoder(obj *types.Func) bool {
+	return obj.Name() == "Encode" && obj.Pkg() != nil && obj.Signature().Params().Len() == 2 && strings.HasPrefix(obj.Pkg().Path(), "encoding/")
+}
+
+// StaticBody returns the callee if its body is available: a function of this package or
+// a literal.
+func StaticBody(c *ssa.CallCommon) *ssa.Function {
+	if fn := c.StaticCallee(); fn != nil && len(fn.Blocks) > 0 {
+		return fn
+	}
+	return nil
+}
+
+// ConstString returns the text of a constant, looking through conversions.
+func ConstString(v ssa.Value) (string, bool) {
+	switch v := v.(type) {
+	case *ssa.Const:
+		if v.Value != nil && v.Value.Kind() == constant.String {
+			return constant.StringVal(v.Value), true
+		}
+	case *ssa.ChangeType:
+		return ConstString(v.X)
+	case *ssa.Convert:
+		return ConstString(v.X)
+	case *ssa.MakeInterface:
+		return ConstString(v.X)
+	}
+	return "", false
+}
+
+func IsReference(t types.Type) bool {
+	switch t.Underlying().(type) {
+	case *types.Pointer, *types.Map, *types.Slice, *types.Interface, *types.Chan:
+		return true
+	}
+	return false
+}
+
+// Referrers returns the instructions that use a value. Constants, functions and
+// package-level variables have no list.
+func Referrers(v ssa.Value) []ssa.Instruction {
+	if refs := v.Referrers(); refs != nil {
+		return *refs
+	}
+	return nil
+}
+
+func StructOf(t types.Type) *types.Struct {
+	if ptr, ok := t.Underlying().(*types.Pointer); ok {
+		t = ptr.Elem()
+	}
+	s, _ := t.Underlying().(*types.Struct)
+	return s
+}
+
+func FieldName(t types.Type, i int) string {
+	if s := StructOf(t); s != nil && i < s.NumFields() {
+		return s.Field(i).Name()
+	}
+	return "?"
+}
+
+// mutates reports whether a function of an otherwise pure package writes to its
+// arguments, such as hex.Encode and the Set of url.Values.
+func mutates(obj *types.Func) bool {
+	if !IsPure(obj) {
+		return false
+	}
+	name, sig := obj.Name(), obj.Signature()
+	for _, verb := range []string{"Put", "Encode", "Execute", "Set", "Add", "Merge", "Insert", "Copy", "NewEncoder", "Marshal"} {
+		if strings.HasPrefix(name, verb) && (sig.Recv() != nil || sig.Params().Len() > 1) {
+			return true
+		}
+	}
+	return false
+}
+
+// isTemplate reports whether a method writes the text of a template to its first
+// argument.
+func isTemplate(obj *types.Func) bool {
+	path := ""
+	if obj.Pkg() != nil {
+		path = obj.Pkg().Path()
+	}
+	return (path == "text/template" || path == "html/template") && strings.HasPrefix(obj.Name(), "Execute")
+}
+
+// sets reports, by its name, whether a method of another package stores its arguments
+// in its receiver.
+func sets(obj *types.Func) bool {
+	return obj.Signature().Recv() != nil && setterName.MatchString(obj.Name())
+}

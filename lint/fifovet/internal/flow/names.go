@@ -1,0 +1,47 @@
+package flow
+
+import "regexp"
+
+// The name decides where types and facts are missing. These expressions match all
+// relevant names; TestNames has cases for each.
+var (
+	// idPackage matches packages that make identifiers, by any author. The caller
+	// removes a major version at the end of the path.
+	idPackage    = regexp.MustCompile(`(^|[^a-z])(short)?(uuid|guid|ulid|ksuid|xid|nanoid|cuid2?|shortid|uniuri)$`)
+	majorVersion = regexp.MustCompile(`(/v[0-9]+|\.v[0-9]+)$`)
+
+	// clockName and mintName match variables that hold functions without parameters.
+	clockName = regexp.MustCompile(`(?i)^(now|clock|time)$|now$`)
+	mintName  = regexp.MustCompile(`(?i)^(new|gen|generate|make|random|mint|next)_?(event|message|msg|dedup|request)?_?(uuid|guid|ulid|ksuid|id)$` +
+		`|^(uuid|guid|ulid|ksuid|id)_?(gen|generator|source)$|^(uuid|guid|ulid|ksuid)$`)
+
+	// newIDName and generatorType match a method that makes identifiers, and the
+	// interface of the method.
+	newIDName     = regexp.MustCompile(`(?i)^(new|gen|generate|random|mint)_?(event|message|msg|dedup)?_?(uuid|guid|ulid|ksuid|id)?$`)
+	generatorType = regexp.MustCompile(`^(?i:(id|identifier|uuid|guid|ulid)s?(gen|generator|source|factory|provider|maker|minter)?|generator)$` +
+		`|[a-z](ID|Identifier|UUID|GUID|ULID)s?(Gen|Generator|Source|Factory|Provider|Maker|Minter)?$`)
+
+	// makerName matches functions that may return a different object at each call.
+	makerName = regexp.MustCompile(`(?i)^(new|next|gen|make|create|mint|rand)`)
+
+	// SettingsName matches types that hold settings.
+	SettingsName = regexp.MustCompile(`(?i)opt|config|setting`)
+
+	// doubleName matches types that replace other types in tests.
+	doubleName = regexp.MustCompile(`(?i)^(mock|fake|stub|noop|nop|dummy|spy)|(mock|fake|stub|spy)$`)
+
+	// setterName matches methods that store their arguments in the receiver.
+	setterName = regexp.MustCompile(`^(Set|With|Add|Put|Append|Insert)[A-Z]`)
+
+	// linkedName matches variables set by the linker (-ldflags -X).
+	linkedName = regexp.MustCompile(`(?i)version|commit|revision|build`)
+
+	// pointerHelperName matches names of functions from T to *T: Ptr, StringPtr,
+	// ToString, Of, P. A function of this form named Lookup is a lookup.
+	pointerHelperName = regexp.MustCompile(`(?i)ptr|pointer|ref|string|^str$|val|bool|int|float|time|^(to|of|p|s|v|addr|new|from)$`)
+
+	// retryName matches functions that call one of their arguments until success.
+	// hookName matches functions that call an argument once, after an event.
+	retryName = regexp.MustCompile(`[Rr]etry|[Bb]ackoff($|[^a-z])|[Aa]ttempt`)
+	hookName  = regexp.MustCompile(`^(On|After|Before)[A-Z]`)
+)

@@ -1,0 +1,49 @@
+package flow
+
+import (
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+)
+
+// TestNames has, for each expression of names.go, matching names and names without a
+// match.
+func TestNames(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		re      *regexp.Regexp
+		yes, no string
+	}{
+		{
+			"idPackage", idPackage,
+			"github.com/google/uuid example.com/guid go.jetify.com/ulid github.com/rs/xid shortuuid github.com/lucsky/cuid cuid2 short-uuid",
+			"example.com/druid uuidgen example.com/id example.com/fluid taxid identity",
+		},
+		{"majorVersion", majorVersion, "a/v2 a/v17 gopkg.in/yaml.v3", "a/v a/vx a/v2beta a2"},
+		{"clockName", clockName, "now Now clock time timeNow utcnow", "known times nowhere clocked"},
+		{
+			"mintName", mintName,
+			"newID NewUUID generateEventID makeDedupId nextID random_id mintRequestID uuid idGen uuidSource idgenerator",
+			"id eventID validID newOrder idOf uuidOf knowID renewed",
+		},
+		{"newIDName", newIDName, "NewID Generate GenerateUUID RandomId MintEventID New", "NextID UUID ID NewOrder MakeID Generator"},
+		{"generatorType", generatorType, "IDGenerator identifiers IDs UUIDSource idProvider Generator", "Order Event OrderIDs2 valid Regenerator"},
+		{"makerName", makerName, "NewBuffer next generate makeKey CreateToken mint randomly", "renew hash lookup keyOf"},
+		{"SettingsName", SettingsName, "Config options Settings producerConfig", "Order Event Con"},
+		{"linkedName", linkedName, "Version gitCommit revision buildDate", "order id url"},
+		{"pointerHelperName", pointerHelperName, "Ptr StringPtr ToString Of P ref Val FromInt pointerTo", "Lookup Get Hash next"},
+		{"retryName", retryName, "Retry withRetry retryer.Do Backoff backoff.Do attempt Attempts", "Entry backoffice Country try"},
+		{"hookName", hookName, "OnRetry AfterFailure BeforeAttempt", "Once Retry onRetry Only"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			for name := range strings.FieldsSeq(c.yes) {
+				assert.True(t, c.re.MatchString(name), name)
+			}
+			for name := range strings.FieldsSeq(c.no) {
+				assert.False(t, c.re.MatchString(name), name)
+			}
+		})
+	}
+}

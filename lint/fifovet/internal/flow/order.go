@@ -1,0 +1,96 @@
+package flow
+
+import (
+	"go/types"
+	"slices"
+	"strings"
+
+	"golang.org/x/tools/go/ssa"
+)
+
+// order records that the order of a map influences the value, unless the order is
+// removed later.
+func (t *Tracer) order(v ssa.Value, l Place) {
+	if !l.settled {
+		t.end(Origin{Kind: FromOrder, Root: v, Text: "the order of a map", Pos: v.Pos()}, l)
+	}
+}
+
+// isSorted reports whether some call sorts a slice.
+func isSorted(v ssa.Value) bool {
+	if _, ok := v.Type().Underlying().(*types.Slice); !ok {
+		return false
+	}
+	if load, ok := v.(*ssa.UnOp); ok { // other loads of the variable or field
+		return sortedAt(load.X)
+	}
+	return sorts(Referrers(v))
+}
+
+// sortedAt reports whether some call sorts the slice in a variable or field.
+func sortedAt(addr ssa.Value) bool {
+	return slices.ContainsFunc(loadsOf(addr), func(load ssa.Value) bool { return sorts(Referrers(load)) })
+}
+
+// sorts reports whether one of the instructions sorts its operand.
+func sorts(uses []ssa.Instruction) bool {
+	for _, instr := range uses {
+		if mk, ok := instr.(*ssa.MakeInterface); ok && len(Referrers(mk)) == 1 {
+			instr = Referrers(mk)[0]
+		}
+		c, ok := instr.(*ssa.Call)
+		if !ok {
+			continue
+		}
+		if callee := CalleeOf(c.Common()); callee != nil && callee.Pkg() != nil {
+			if strings.HasPrefix(strings.ToLower(callee.Name()), "sort") {
+				return true
+			}
+			switch callee.Pkg().Path() {
+			case "sort":
+				return true
+			case "slices":
+				return strings.HasPrefix(callee.Name(), "Sort")
+			}
+		}
+	}
+	return false
+}
+
+// sameAddress returns the values that are the address of the same variable, or of the
+// same field of the variable.
+func sameAddress(addr ssa.Value) []ssa.Value {
+	field, ok := addr.(*ssa.FieldAddr)
+	if !ok {
+		return []ssa.Value{addr}
+	}
+	bases := []ssa.Value{field.X}
+	switch x := field.X.(type) {
+	case *ssa.UnOp:
+		bases = loadsOf(x.X)
+	case *ssa.FieldAddr:
+		bases = sameAddress(x)
+	}
+	var all []ssa.Value
+	for _, base := range bases {
+		for _, instr := range Referrers(base) {
+			if other, ok := instr.(*ssa.FieldAddr); ok && other.Field == field.Field {
+				all = append(all, other)
+			}
+		}
+	}
+	return all
+}
+
+// loadsOf returns the loads from the variable or field at an address.
+func loadsOf(addr ssa.Value) []ssa.Value {
+	var loads []ssa.Value
+	for _, same := range sameAddress(addr) {
+		for _, instr := range Referrers(same) {
+			if load, ok := instr.(*ssa.UnOp); ok {
+				loads = append(loads, load)
+			}
+		}
+	}
+	return loads
+}

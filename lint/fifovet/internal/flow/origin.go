@@ -1,0 +1,110 @@
+package flow
+
+import (
+	"go/token"
+	"go/types"
+
+	"golang.org/x/tools/go/ssa"
+)
+
+// originKind classifies the origin of a value: the places where tracing the value
+// backwards through the program ends.
+type originKind uint8
+
+const (
+	FromConst   originKind = iota // a constant, or a zero value
+	FromSource                    // a clock, a random source, a generator of identifiers
+	FromOrder                     // the order of a range over a map
+	FromPath                      // a parameter, a variable, a result of an unknown call, or a field
+	FromBucket                    // a clock reading rounded to a bucket
+	FromUnknown                   // beyond this analysis
+)
+
+// Origin is one source of a value.
+type Origin struct {
+	Kind  originKind
+	Root  ssa.Value
+	Path  AccessPath // fields of Root, for FromPath
+	Text  string     // the constant, or the name of the source
+	Pos   token.Pos
+	Under AccessPath // the part of the traced value
+	Mixed bool       // the value is computed from the origin
+	Wraps bool       // a clock's second, minute or hour: it repeats
+	Clock bool
+
+	Choice bool // one of a fixed set, picked by the origin
+	Seeded bool // the same within one process
+	Top    bool // found in the traced function, not in a callee
+	Frame  *Frame
+
+	Encoded types.Type // argument type of the JSON encoder, or nil
+	Part    AccessPath // the part of the encoded value
+}
+
+// At returns the instruction of the value in the traced function.
+func (o Origin) At() ssa.Instruction {
+	if o.Frame != nil {
+		return o.Frame.outermost()
+	}
+	instr, _ := o.Root.(ssa.Instruction)
+	return instr
+}
+
+// Frame binds the parameters of a callee to the arguments of a call.
+type Frame struct {
+	Site   ssa.CallInstruction
+	Callee *ssa.Function
+	Parent *Frame
+	depth  int
+}
+
+type frameKey struct {
+	site   ssa.CallInstruction
+	parent *Frame
+}
+
+// outermost returns the call in the traced function.
+func (f *Frame) outermost() ssa.CallInstruction {
+	for f.Parent != nil {
+		f = f.Parent
+	}
+	return f.Site
+}
+
+// within reports whether this frame or an outer frame is in the function.
+func (f *Frame) within(fn *ssa.Function) bool {
+	for ; f != nil; f = f.Parent {
+		if f.Callee == fn {
+			return true
+		}
+	}
+	return false
+}
+
+// Place is a value within a slice: the wanted part of the value, and the path to the
+// value.
+type Place struct {
+	Frame *Frame
+	Path  AccessPath
+	Under AccessPath
+	Mixed bool
+
+	// settled means that the order of the collected values does not matter any more:
+	// they were sorted, or put into a map.
+	settled bool
+}
+
+func (l Place) mix() Place {
+	l.Mixed, l.Path = true, nil
+	return l
+}
+
+type placeKey struct {
+	v     ssa.Value
+	frame *Frame
+	path  string
+	under string
+	mixed bool
+
+	settled bool
+}

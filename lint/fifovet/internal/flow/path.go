@@ -1,0 +1,69 @@
+package flow
+
+import (
+	"slices"
+	"strings"
+
+	"golang.org/x/tools/go/ssa"
+)
+
+// AccessPath is a part of a value, from the outside in: names of fields, and keys of
+// maps in brackets. Pointers, slices and arrays do not count. An AccessPath is never
+// changed in place.
+type AccessPath []string
+
+const (
+	anyKey    = "[*]"    // a key that is not constant
+	keysOfMap = "[keys]" // a map's keys, data like its values
+)
+
+// mapKey returns the element of a path for a map's value.
+func mapKey(key ssa.Value) string {
+	if s, ok := ConstString(key); ok {
+		return keyOf(s)
+	}
+	return anyKey
+}
+
+func keyOf(name string) string { return "[" + name + "]" }
+
+// KeyName returns the constant key in an element of a path.
+func KeyName(elem string) (string, bool) {
+	if !isKey(elem) || elem == anyKey {
+		return "", false
+	}
+	return elem[1 : len(elem)-1], true
+}
+
+func isKey(elem string) bool { return strings.HasPrefix(elem, "[") && elem != keysOfMap }
+
+// Then returns the path of a part of p.
+func (p AccessPath) Then(part ...string) AccessPath {
+	return append(slices.Clone(p), part...)
+}
+
+// in returns p within a part of a larger value.
+func (p AccessPath) in(part string) AccessPath {
+	return append(AccessPath{part}, p...)
+}
+
+// key returns a text unique to the path.
+func (p AccessPath) key() string { return strings.Join(p, "\x00") }
+
+// Cut removes prefix from p and reports whether p had the prefix.
+func (p AccessPath) Cut(prefix AccessPath) (AccessPath, bool) {
+	if len(prefix) > len(p) {
+		return nil, false
+	}
+	for i := range prefix {
+		if !samePlace(p[i], prefix[i]) {
+			return nil, false
+		}
+	}
+	return p[len(prefix):], true
+}
+
+// samePlace reports whether two elements of paths can mean the same place.
+func samePlace(a, b string) bool {
+	return a == b || a == anyKey && isKey(b) || b == anyKey && isKey(a)
+}

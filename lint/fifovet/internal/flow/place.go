@@ -1,0 +1,140 @@
+package flow
+
+import (
+	"go/token"
+	"go/types"
+	"slices"
+
+	"golang.org/x/tools/go/ssa"
+)
+
+// global follows a package-level variable only if all its values are known and no other
+// package can set it.
+func (t *Tracer) global(v *ssa.Global, l Place) {
+	values := t.p.globals[v]
+	if v.Object() == nil || v.Object().Exported() || t.p.loose[v] || len(values) == 0 || v.Pkg.Pkg != t.p.Pass.Pkg {
+		t.named(v, l)
+		return
+	}
+	if slices.ContainsFunc(values, func(val ssa.Value) bool { return countsOn(val, v) }) {
+		t.end(Origin{Kind: FromSource, Root: v, Text: "counter " + v.Name(), Pos: v.Pos()}, l)
+		return
+	}
+	for _, val := range values {
+		if linkedName.MatchString(v.Name()) {
+			t.named(v, l)
+		} else if _, ok := ConstString(val); ok || isPointerToConst(val) {
+			t.Value(val, l)
+		} else if len(values) > 1 || !t.process(val, l) {
+			t.named(v, l)
+		}
+	}
+}
+
+// countsOn reports whether a stored value is the variable itself plus an integer: the
+// variable is a counter, and the next process begins again.
+func countsOn(val ssa.Value, v *ssa.Global) bool {
+	sum, ok := val.(*ssa.BinOp)
+	if !ok || sum.Op != token.ADD {
+		return false
+	}
+	b, ok := sum.Type().Underlying().(*types.Basic)
+	load, loads := sum.X.(*ssa.UnOp)
+	return ok && b.Info()&types.IsInteger != 0 && loads && load.X == ssa.Value(v)
+}
+
+// isPointerToConst recognises aws.String("constant").
+func isPointerToConst(v ssa.Value) bool {
+	c, ok := v.(*ssa.Call)
+	if !ok || len(c.Call.Args) != 1 {
+		return false
+	}
+	callee := CalleeOf(&c.Call)
+	_, isConst := ConstString(c.Call.Args[0])
+	return callee != nil && isConst && IsPointerHelper(callee)
+}
+
+// memory follows the writes to a place. own means that only these writes can set the
+// place.
+func (t *Tracer) memory(v ssa.Value, l Place, own bool) {
+	var hit bool
+	for _, w := range t.p.Writes(v) {
+		rest, within := l.Path.Cut(w.Path)
+		part, around := w.Path.Cut(l.Path)
+		if !within && !around {
+			continue
+		}
+		hit = true
+		if t.IsLater(w) {
+			continue
+		}
+		next := l
+		next.Path = rest
+		if around {
+			next.Path = nil
+			if !l.Mixed {
+				next.Under = l.Under.Then(part...)
+			}
+			if len(next.Under) > maxPath {
+				t.unknown(v, l)
+				continue
+			}
+		}
+		switch instr := w.Instr.(type) {
+		case *ssa.MapUpdate:
+			next.settled = true
+		case *ssa.Store:
+			next.settled = next.settled || sortedAt(instr.Addr)
+		}
+		for _, c := range w.Calls {
+			next.Frame = t.Enter(c, t.p.Body(c.Common()), next.Frame)
+		}
+		switch w.Kind {
+		case Stored:
+			if w.Val != v {
+				t.Value(w.Val, next)
+			}
+		case fed:
+			if w.json {
+				t.Encoded(w.Val, next)
+			} else {
+				if w.printer != nil {
+					t.printed(CalleeOf(w.printer.Common()), w.printer.Common(), next.mix())
+				}
+				t.Value(w.Val, next.mix())
+			}
+		case filled:
+			t.unknown(v, next)
+		case minted:
+			t.end(Origin{Kind: FromSource, Root: v, Text: w.source, Pos: v.Pos(), Seeded: w.seeded}, next)
+		case shuffled:
+			t.end(Origin{Kind: FromOrder, Root: v, Text: "the order of a map", Pos: v.Pos()}, next.mix())
+		}
+	}
+	if own && !hit {
+		t.end(Origin{Kind: FromConst, Root: v}, l) // the zero value
+	}
+}
+
+// IsLater reports whether a write comes after all calls for which the slice is made.
+func (t *Tracer) IsLater(w write) bool {
+	if len(t.Until) == 0 || w.Instr == nil || len(w.Calls) > 0 {
+		return false
+	}
+	for _, call := range t.Until {
+		if call.Parent() != w.Instr.Parent() || ComesBefore(w.Instr, call) {
+			return false
+		}
+	}
+	return true
+}
+
+// ComesBefore reports whether b can run after a in one run of their function.
+func ComesBefore(a, b ssa.Instruction) bool {
+	if a.Block() == b.Block() && slices.Index(a.Block().Instrs, a) < slices.Index(a.Block().Instrs, b) {
+		return true
+	}
+	ahead := map[*ssa.BasicBlock]bool{}
+	spread(a.Block(), ahead, func(x *ssa.BasicBlock) []*ssa.BasicBlock { return x.Succs })
+	return ahead[b.Block()]
+}

@@ -1,0 +1,232 @@
+package flow
+
+import (
+	"go/types"
+	"slices"
+	"strings"
+
+	"golang.org/x/tools/go/ssa"
+)
+
+// processSources return one value for a whole process, and a different value in the
+// next process.
+var processSources = []string{"os.Getpid", "os.Getppid", "os.Hostname"}
+
+// isCounter reports whether a call of package sync/atomic counts. A counter in another
+// process returns the same number for another event.
+func isCounter(obj *types.Func) bool {
+	return obj.Pkg() != nil && obj.Pkg().Path() == "sync/atomic" && strings.HasPrefix(obj.Name(), "Add")
+}
+
+// receiptHandle reports whether a field is the receipt handle of a received message,
+// which is new on every receive (F-044).
+func receiptHandle(t types.Type, i int) bool {
+	path := PackagePath(t)
+	return FieldName(t, i) == "ReceiptHandle" && TypeName(t) == "Message" && strings.HasPrefix(path, "github.com/aws/")
+}
+
+// process traces the value of a package-level variable that the process sets once, and
+// keeps only the sources. It reports whether there are any.
+func (t *Tracer) process(v ssa.Value, l Place) bool {
+	n := len(t.Origins)
+	t.Value(v, l)
+	return t.seed(n)
+}
+
+// seed keeps only the sources among the origins from n on, and marks these as constant
+// within one process. It reports whether there are any.
+func (t *Tracer) seed(n int) bool {
+	t.Origins = append(t.Origins[:n], slices.DeleteFunc(slices.Clone(t.Origins[n:]), func(o Origin) bool { return o.Kind != FromSource })...)
+	for i := n; i < len(t.Origins); i++ {
+		t.Origins[i].Seeded = true
+	}
+	return len(t.Origins) > n
+}
+
+// once returns the function in a sync.OnceValue, or nil.
+func (p *Program) once(v ssa.Value) *ssa.Function {
+	if load, ok := v.(*ssa.UnOp); ok {
+		switch addr := load.X.(type) {
+		case *ssa.Global:
+			if values := p.globals[addr]; len(values) == 1 && !p.loose[addr] {
+				v = values[0]
+			}
+		default:
+			if cell := p.CellOf(addr); cell != nil {
+				if val := OnlyStore(cell); val != nil {
+					v = val
+				}
+			}
+		}
+	}
+	call, ok := v.(*ssa.Call)
+	if !ok {
+		return nil
+	}
+	callee := CalleeOf(call.Common())
+	if callee == nil || callee.Pkg() == nil || callee.Pkg().Path() != "sync" || !strings.HasPrefix(callee.Name(), "OnceValue") {
+		return nil
+	}
+	return FunctionOf(call.Call.Args[0])
+}
+
+// address returns the verb by which a function of package fmt prints the address of a
+// pointer, or "".
+func address(callee *types.Func, c *ssa.CallCommon) string {
+	if callee.Pkg() == nil || callee.Pkg().Path() != "fmt" || len(c.Args) == 0 || !callee.Signature().Variadic() {
+		return ""
+	}
+	format, verb := "", "%v"
+	if strings.HasSuffix(callee.Name(), "f") && len(c.Args) > 1 {
+		text, ok := ConstString(c.Args[len(c.Args)-2])
+		if !ok {
+			return ""
+		}
+		format = text
+		switch {
+		case strings.Contains(format, "%p"):
+			return "%p"
+		case strings.Contains(format, "%+v"):
+			verb = "%+v"
+		case strings.Contains(format, "%#v"):
+			verb = "%#v"
+		case !strings.Contains(format, "%v"):
+			return ""
+		}
+	}
+	for _, t := range variadic(c.Args[len(c.Args)-1]) {
+		if hasAddress(t, 0) {
+			return verb + " of a pointer"
+		}
+	}
+	return ""
+}
+
+// variadic returns the types of the arguments in a slice made by the compiler.
+func variadic(v ssa.Value) []types.Type {
+	slice, ok := v.(*ssa.Slice)
+	if !ok {
+		return nil
+	}
+	var found []types.Type
+	for _, instr := range Referrers(slice.X) {
+		elem, ok := instr.(*ssa.IndexAddr)
+		if !ok {
+			continue
+		}
+		for _, instr := range Referrers(elem) {
+			if store, ok := instr.(*ssa.Store); ok && store.Addr == elem {
+				found = append(found, EncodedType(store.Val))
+			}
+		}
+	}
+	return found
+}
+
+// hasAddress reports whether package fmt prints an address for a value of a type. fmt
+// prints the target of a pointer only at the top level, and a type with a String, Error
+// or Format method prints itself.
+func hasAddress(t types.Type, depth int) bool {
+	if depth > maxElements || prints(t) {
+		return false
+	}
+	switch u := t.Underlying().(type) {
+	case *types.Pointer:
+		switch u.Elem().Underlying().(type) {
+		case *types.Struct, *types.Map, *types.Slice, *types.Array:
+			return depth > 0 || hasAddress(u.Elem(), depth+1)
+		}
+		return true
+	case *types.Struct:
+		return slices.ContainsFunc(slices.Collect(u.Fields()), func(f *types.Var) bool { return hasAddress(f.Type(), depth+1) })
+	case *types.Slice:
+		return hasAddress(u.Elem(), depth+1)
+	case *types.Array:
+		return hasAddress(u.Elem(), depth+1)
+	case *types.Map:
+		return hasAddress(u.Elem(), depth+1)
+	case *types.Chan, *types.Signature:
+		return true
+	}
+	return false
+}
+
+func prints(t types.Type) bool {
+	for _, name := range []string{"String", "Error", "Format"} {
+		if obj, _, _ := types.LookupFieldOrMethod(t, true, nil, name); obj != nil {
+			if _, ok := obj.(*types.Func); ok {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// marshaled follows the methods of a type for its own encoding, if they belong to this
+// package, and keeps their sources: a clock in MarshalJSON is in the body.
+func (t *Tracer) marshaled(as types.Type, l Place, depth int) {
+	if depth > maxElements {
+		return
+	}
+	as = Element(as)
+	t.firstMethod(types.NewPointer(as), l, "MarshalJSON", "MarshalText", "GobEncode", "MarshalBinary")
+	if s := StructOf(as); s != nil && !isTime(as) {
+		for f := range s.Fields() {
+			if named, ok := types.Unalias(Element(f.Type())).(*types.Named); ok && named.Obj().Pkg() == t.p.Pass.Pkg {
+				t.marshaled(named, l, depth+1)
+			}
+		}
+	}
+}
+
+// printed follows the Error and String methods of values that package fmt prints, and
+// keeps their sources.
+func (t *Tracer) printed(callee *types.Func, c *ssa.CallCommon, l Place) {
+	if callee.Pkg() == nil || callee.Pkg().Path() != "fmt" || len(c.Args) == 0 || !callee.Signature().Variadic() {
+		return
+	}
+	for _, as := range variadic(c.Args[len(c.Args)-1]) {
+		t.firstMethod(as, l, "Error", "String")
+	}
+}
+
+// firstMethod follows the results of a type's first method with one of the names, if the
+// method belongs to this package, and keeps the sources.
+func (t *Tracer) firstMethod(of types.Type, l Place, names ...string) {
+	n := len(t.Origins)
+	for _, name := range names {
+		obj, _, _ := types.LookupFieldOrMethod(of, false, t.p.Pass.Pkg, name)
+		method, ok := obj.(*types.Func)
+		if !ok {
+			continue
+		}
+		if fn := t.p.prog.FuncValue(method); fn != nil && method.Pkg() == t.p.Pass.Pkg && !l.Frame.within(fn) {
+			for _, block := range fn.Blocks {
+				if ret, ok := Last(block).(*ssa.Return); ok && len(ret.Results) > 0 {
+					inner := l.mix()
+					inner.Frame = nil
+					t.Value(ret.Results[0], inner)
+				}
+			}
+		}
+		break
+	}
+	t.Origins = append(t.Origins[:n], slices.DeleteFunc(slices.Clone(t.Origins[n:]), func(o Origin) bool { return o.Kind != FromSource && o.Kind != FromOrder })...)
+	for i := n; i < len(t.Origins); i++ {
+		t.Origins[i].Mixed, t.Origins[i].Under, t.Origins[i].Frame = true, l.Under, l.Frame
+	}
+}
+
+// holdsMap reports whether a value contains a map.
+func holdsMap(t types.Type, depth int) bool {
+	if depth > maxElements {
+		return false
+	}
+	switch u := Element(t).Underlying().(type) {
+	case *types.Map:
+		return true
+	case *types.Struct:
+		return slices.ContainsFunc(slices.Collect(u.Fields()), func(f *types.Var) bool { return holdsMap(f.Type(), depth+1) })
+	}
+	return false
+}

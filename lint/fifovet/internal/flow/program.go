@@ -1,0 +1,233 @@
+package flow
+
+import (
+	"go/ast"
+	"go/token"
+	"go/types"
+
+	"golang.org/x/tools/go/analysis"
+	"golang.org/x/tools/go/ssa"
+)
+
+// Program is one package in SSA form, with the indexes for the rules.
+type Program struct {
+	Pass    *analysis.Pass
+	sources Sources
+	options Options
+
+	Fns        []*ssa.Function // in source order, each followed by its literals
+	closures   map[*ssa.Function][]*ssa.MakeClosure
+	fieldFuncs map[*types.Var][]ssa.Value  // functions stored in fields
+	globals    map[*ssa.Global][]ssa.Value // values stored by any function
+	loose      map[*ssa.Global]bool        // globals whose address is used elsewhere
+	Calls      []Call                      // calls of declared functions, in source order
+	Direct     map[*ssa.Function][]ssa.CallInstruction
+	exempted   map[*token.File]bool
+
+	memory map[ssa.Value][]write
+	only   map[types.Type]types.Type // only implementation of an interface, nil for none
+	prog   *ssa.Program
+}
+
+// Options has the knowledge from outside of the program.
+type Options struct {
+	// Sources are sources in addition to the known sources.
+	Sources Sources
+
+	// Keeps reports whether a function does not change its arguments.
+	Keeps func(*types.Func) bool
+
+	// Sinks reports whether a fact says that a function of another package sends its
+	// arguments.
+	Sinks func(*types.Func) bool
+
+	// Fixed reports whether the variable stored in a field is never changed through the
+	// field.
+	Fixed func(*ssa.FieldAddr) bool
+}
+
+// Call is a call site with a known callee.
+type Call struct {
+	Fn     *ssa.Function
+	Instr  ssa.CallInstruction
+	Callee *types.Func   // nil for a literal
+	Body   *ssa.Function // nil for a function of another package
+}
+
+// Build makes the SSA form only of the pass's package: callees in other packages have
+// types and facts. The buildssa pass would do the same for every package, although most
+// packages need no analysis.
+func Build(pass *analysis.Pass, options Options) *Program {
+	p := &Program{
+		Pass: pass, sources: options.Sources, options: options,
+		closures:   map[*ssa.Function][]*ssa.MakeClosure{},
+		Direct:     map[*ssa.Function][]ssa.CallInstruction{},
+		fieldFuncs: map[*types.Var][]ssa.Value{},
+		globals:    map[*ssa.Global][]ssa.Value{},
+		loose:      map[*ssa.Global]bool{},
+		exempted:   map[*token.File]bool{},
+		memory:     map[ssa.Value][]write{},
+		only:       map[types.Type]types.Type{},
+	}
+	prog := ssa.NewProgram(pass.Fset, ssa.InstantiateGenerics)
+	for _, imported := range pass.Pkg.Imports() {
+		prog.CreatePackage(imported, nil, nil, true)
+	}
+	pkg := prog.CreatePackage(pass.Pkg, pass.Files, pass.TypesInfo, false)
+	pkg.Build()
+	p.prog = prog
+
+	for _, file := range pass.Files {
+		if exemptFile(pass.Fset, file) {
+			p.exempted[pass.Fset.File(file.FileStart)] = true
+		}
+		for _, decl := range file.Decls {
+			if decl, ok := decl.(*ast.FuncDecl); ok {
+				if obj, ok := pass.TypesInfo.Defs[decl.Name].(*types.Func); ok {
+					if fn := prog.FuncValue(obj); fn != nil {
+						p.add(fn)
+					}
+				}
+			}
+		}
+	}
+	if fn := pkg.Func("init"); fn != nil {
+		p.add(fn)
+	}
+	p.index()
+	return p
+}
+
+func (p *Program) add(fn *ssa.Function) {
+	p.Fns = append(p.Fns, fn)
+	for _, anon := range fn.AnonFuncs {
+		p.add(anon)
+	}
+}
+
+func (p *Program) index() {
+	var operands [16]*ssa.Value
+	var calls []Call
+	for _, fn := range p.Fns {
+		for _, block := range fn.Blocks {
+			for _, instr := range block.Instrs {
+				switch instr := instr.(type) {
+				case *ssa.MakeClosure:
+					if f, ok := instr.Fn.(*ssa.Function); ok {
+						p.closures[f] = append(p.closures[f], instr)
+					}
+				case *ssa.Store:
+					if addr, ok := instr.Addr.(*ssa.FieldAddr); ok && IsFunc(instr.Val.Type()) {
+						if f := fieldVar(addr); f != nil {
+							p.fieldFuncs[f] = append(p.fieldFuncs[f], instr.Val)
+						}
+					}
+				case ssa.CallInstruction:
+					calls = append(calls, Call{Fn: fn, Instr: instr})
+				}
+				p.indexGlobals(instr, operands[:0])
+			}
+		}
+	}
+	for _, c := range calls { // the callees depend on the closures and variables
+		c.Callee, c.Body = p.Callee(c.Instr.Common()), p.Body(c.Instr.Common())
+		if c.Callee == nil && c.Body != nil {
+			c.Callee, _ = (&heldFunction{c.Body}).of()
+		}
+		if c.Callee != nil || c.Body != nil {
+			p.Calls = append(p.Calls, c)
+		}
+		if c.Body == nil {
+			c.Body = c.Instr.Common().StaticCallee()
+		}
+		if c.Body != nil {
+			p.Direct[c.Body] = append(p.Direct[c.Body], c.Instr)
+		}
+	}
+}
+
+func (p *Program) indexGlobals(instr ssa.Instruction, buf []*ssa.Value) {
+	for _, op := range instr.Operands(buf) {
+		g, ok := (*op).(*ssa.Global)
+		if !ok {
+			continue
+		}
+		switch instr := instr.(type) {
+		case *ssa.Store:
+			if instr.Addr == g {
+				p.globals[g] = append(p.globals[g], instr.Val)
+				continue
+			}
+			if addr, ok := instr.Addr.(*ssa.FieldAddr); ok && p.options.Fixed(addr) {
+				continue // a message never changes the name of a queue
+			}
+		case *ssa.UnOp:
+			continue
+		}
+		p.loose[g] = true
+	}
+}
+
+// CalleeOf returns the declared function or method of a call, or nil for builtins,
+// function values and literals. For an instance of a generic function it returns the
+// generic function.
+func CalleeOf(c *ssa.CallCommon) *types.Func {
+	if c.IsInvoke() {
+		return c.Method
+	}
+	fn := c.StaticCallee()
+	if fn == nil {
+		return nil
+	}
+	if origin := fn.Origin(); origin != nil {
+		fn = origin
+	}
+	obj, _ := fn.Object().(*types.Func)
+	return obj
+}
+
+// Qualified returns import/path.Func or import/path.Type.Method.
+func Qualified(obj *types.Func) string {
+	name := obj.Name()
+	if recv := obj.Signature().Recv(); recv != nil {
+		name = TypeName(recv.Type()) + "." + name
+	}
+	if obj.Pkg() == nil {
+		return name
+	}
+	return obj.Pkg().Path() + "." + name
+}
+
+// Short returns the name in the form of source code, with the name of the package and
+// without its path.
+func Short(obj *types.Func) string {
+	name := obj.Name()
+	if recv := obj.Signature().Recv(); recv != nil {
+		name = TypeName(recv.Type()) + "." + name
+	}
+	if obj.Pkg() == nil {
+		return name
+	}
+	return obj.Pkg().Name() + "." + name
+}
+
+// PackagePath returns the package path of a named type, or of a pointer's target.
+func PackagePath(t types.Type) string {
+	if ptr, ok := types.Unalias(t).(*types.Pointer); ok {
+		t = ptr.Elem()
+	}
+	if named, ok := types.Unalias(t).(*types.Named); ok && named.Obj().Pkg() != nil {
+		return named.Obj().Pkg().Path()
+	}
+	return ""
+}
+
+func TypeName(t types.Type) string {
+	if ptr, ok := types.Unalias(t).(*types.Pointer); ok {
+		t = ptr.Elem()
+	}
+	if named, ok := types.Unalias(t).(*types.Named); ok {
+		return named.Obj().Name()
+	}
+	return ""
+}

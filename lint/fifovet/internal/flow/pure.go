@@ -1,0 +1,138 @@
+package flow
+
+import (
+	"go/types"
+	"slices"
+	"strings"
+)
+
+// SDKPath is the import path of this project's SDK. The analyzer recognises the path
+// and never imports it.
+const SDKPath = "github.com/kansas-frontier-matrix/sqsfifo"
+
+// purePackages have functions whose results depend only on their arguments.
+var purePackages = []string{
+	"bytes", "cmp", "encoding", "fmt", "hash", "html", "maps", "math", "math/big", "math/bits", "net/url", "path", "path/filepath", "slices",
+	"sort", "strconv", "strings", "unicode", "unicode/utf8", "unicode/utf16", "text/template", "html/template", "errors", "regexp", "net/netip",
+	"crypto/hmac", "crypto/md5", "crypto/sha1", "crypto/sha256", "crypto/sha512", "crypto/sha3", "hash/fnv", "hash/crc32", "hash/crc64", "hash/maphash",
+	"encoding/json", "encoding/json/v2", "encoding/json/jsontext", "encoding/hex", "encoding/base64", "encoding/base32", "encoding/binary",
+	"encoding/xml", "encoding/gob", "encoding/csv", "encoding/ascii85",
+	"github.com/aws/aws-sdk-go-v2/aws", "github.com/aws/aws-sdk-go/aws", "github.com/aws/smithy-go/ptr",
+	"google.golang.org/protobuf/proto", "google.golang.org/protobuf/encoding/protojson", "github.com/golang/protobuf/proto", "github.com/gogo/protobuf/proto",
+	"github.com/golang/protobuf/jsonpb", "github.com/json-iterator/go", "github.com/goccy/go-json", "github.com/bytedance/sonic",
+	"github.com/mitchellh/hashstructure", "github.com/cespare/xxhash", "github.com/cespare/xxhash/v2", "golang.org/x/crypto/blake2b",
+	"github.com/samber/lo", "github.com/pkg/errors", "gopkg.in/yaml.v3", "gopkg.in/yaml.v2", "github.com/vmihailenco/msgpack/v5",
+	SDKPath, SDKPath + "/canonicaljson",
+}
+
+// stringers are methods that return a form of their receiver, on any type.
+var stringers = []string{
+	"String", "GoString", "Bytes", "Hex", "MarshalText", "MarshalBinary", "MarshalJSON", "AppendText", "AppendBinary", "Sum", "Sum32", "Sum64", "URN",
+}
+
+// IsPure reports whether the result of a call depends only on its arguments and its
+// receiver.
+func IsPure(obj *types.Func) bool {
+	if obj.Pkg() == nil {
+		return obj.Name() == "Error" // method of the predeclared type error
+	}
+	path, name := obj.Pkg().Path(), obj.Name()
+	if path == "time" {
+		return true // the caller has handled the clock as a source
+	}
+	if obj.Signature().Recv() != nil && slices.Contains(stringers, name) {
+		return true
+	}
+	if slices.Contains(purePackages, path) {
+		return !strings.HasPrefix(name, "Unmarshal") && !strings.HasPrefix(name, "Decode") && !strings.HasPrefix(name, "Scan") &&
+			!strings.HasPrefix(name, "Sscan") && !strings.HasPrefix(name, "Fscan") && !strings.HasPrefix(name, "Read") && name != "Getenv"
+	}
+	if idPackage.MatchString(strings.ToLower(majorVersion.ReplaceAllString(path, ""))) {
+		return true // functions that are not sources parse, print or derive
+	}
+	return IsPointerHelper(obj)
+}
+
+// IsPointerHelper reports whether a function has the form of aws.String or
+// aws.ToString, T to *T or *T to T, and a matching name. Every code base has its own
+// such functions.
+func IsPointerHelper(obj *types.Func) bool {
+	sig := obj.Signature()
+	if sig.Recv() != nil || sig.Params().Len() != 1 || sig.Results().Len() != 1 || sig.Variadic() {
+		return false
+	}
+	if sig.TypeParams() == nil && obj.Origin().Signature().TypeParams() == nil && !pointerHelperName.MatchString(obj.Name()) {
+		return false
+	}
+	in, out := sig.Params().At(0).Type(), sig.Results().At(0).Type()
+	if ptr, ok := types.Unalias(out).(*types.Pointer); ok && types.Identical(ptr.Elem(), in) {
+		return true
+	}
+	ptr, ok := types.Unalias(in).(*types.Pointer)
+	return ok && types.Identical(ptr.Elem(), out)
+}
+
+// IsIdentity reports whether a pure function only converts its argument, so fields and
+// whole values keep their meaning.
+func IsIdentity(obj *types.Func) bool {
+	if IsPointerHelper(obj) {
+		return true
+	}
+	switch Qualified(obj) {
+	case "strings.Clone", "strings.TrimSpace", "bytes.Clone", "maps.Clone", "github.com/google/uuid.Must", "github.com/gofrs/uuid.Must", "github.com/satori/go.uuid.Must":
+		return true
+	}
+	sig := obj.Signature()
+	return sig.Recv() != nil && obj.Name() == "String" && sig.Params().Len() == 0
+}
+
+// IsReader reports whether a function of an impure package does not change its
+// arguments: logs, traces, assertions.
+func IsReader(obj *types.Func) bool {
+	if obj.Pkg() == nil {
+		return true
+	}
+	switch path := obj.Pkg().Path(); path {
+	case "log", "log/slog", "context", "os", "sync", "sync/atomic":
+		return true
+	default:
+		return strings.HasPrefix(path, "go.uber.org/zap") || strings.HasPrefix(path, "github.com/sirupsen/logrus") ||
+			strings.HasPrefix(path, "github.com/rs/zerolog")
+	}
+}
+
+// isWriter reports whether a function or method adds its arguments to the first
+// argument: the writers of the standard library and functions with the same names.
+func isWriter(obj *types.Func) bool {
+	name := obj.Name()
+	if obj.Signature().Recv() != nil {
+		return strings.HasPrefix(name, "Write") || name == "Encode" || name == "ReadFrom"
+	}
+	switch Qualified(obj) {
+	case "io.WriteString", "io.Copy", "io.CopyN", "encoding/binary.Write", "encoding/json.MarshalWrite", "encoding/json/v2.MarshalWrite",
+		"encoding/json.Indent", "encoding/json.Compact":
+		return true
+	}
+	return obj.Pkg() != nil && obj.Pkg().Path() == "fmt" && strings.HasPrefix(name, "Fprint")
+}
+
+// computes reports whether a method computes its receiver from its arguments and
+// returns the receiver, such as SetBytes and Mul of big.Int.
+func computes(obj *types.Func) bool {
+	sig := obj.Signature()
+	return sig.Recv() != nil && obj.Pkg() != nil && obj.Pkg().Path() == "math/big" && sig.Results().Len() > 0 &&
+		types.Identical(sig.Results().At(0).Type(), sig.Recv().Type())
+}
+
+// wrapsWriter reports whether writes to a function's result go to the writer among the
+// arguments.
+func wrapsWriter(obj *types.Func) bool {
+	if obj.Signature().Recv() != nil {
+		return false
+	}
+	switch name := obj.Name(); name {
+	case "NewEncoder", "NewWriter", "NewWriterSize", "NewWriterLevel", "MultiWriter":
+		return true
+	}
+	return false
+}

@@ -1,0 +1,128 @@
+package flow
+
+import (
+	"go/types"
+	"slices"
+	"strings"
+
+	"golang.org/x/tools/go/ssa"
+)
+
+// Retries reports whether the name of a function, or of its type or package, means a
+// retry.
+func Retries(obj *types.Func) bool {
+	if hookName.MatchString(obj.Name()) {
+		return false
+	}
+	name := Short(obj)
+	if obj.Pkg() != nil {
+		path := majorVersion.ReplaceAllString(obj.Pkg().Path(), "")
+		name = path[strings.LastIndexByte(path, '/')+1:] + strings.TrimPrefix(Qualified(obj), obj.Pkg().Path())
+	}
+	return retryName.MatchString(name)
+}
+
+// RetryBody reports whether a function is passed to another function that calls it
+// again until success.
+func (p *Program) RetryBody(fn *ssa.Function) bool {
+	values := []ssa.Value{fn}
+	for of, made := range p.closures {
+		if of != fn && (of.Object() == nil || of.Object() != fn.Object()) { // a method value is a closure over the method
+			continue
+		}
+		for _, m := range made {
+			values = append(values, m)
+		}
+	}
+	for _, v := range values {
+		for _, c := range p.Calls {
+			for i, arg := range Args(c.Instr.Common()) {
+				if (arg == v || isConversionOf(arg, v)) && p.callsAgain(c, i) {
+					return true
+				}
+			}
+		}
+	}
+	return false
+}
+
+// callsAgain reports whether a callee calls one of its arguments until success. Its
+// name decides only if its body is unknown.
+func (p *Program) callsAgain(c Call, arg int) bool {
+	if fn := c.Body; fn != nil {
+		if again, known := p.repeats(fn, arg, 0); known {
+			return again
+		}
+	}
+	if c.Callee == nil {
+		return false
+	}
+	var fact CallsFact
+	if c.Callee.Pkg() != p.Pass.Pkg && p.Pass.ImportObjectFact(c.Callee, &fact) {
+		for _, known := range fact.Params {
+			if known.Index == arg {
+				return known.Again
+			}
+		}
+	}
+	return Retries(c.Callee)
+}
+
+// repeats reports whether a function calls one of its parameters again after a failure.
+// known is true if the function calls the parameter and uses it in no other way.
+func (p *Program) repeats(fn *ssa.Function, param, depth int) (again, known bool) {
+	if param >= len(fn.Params) || !IsFunc(fn.Params[param].Type()) || depth > MaxForwards {
+		return false, false
+	}
+	called := false
+	for _, instr := range Referrers(fn.Params[param]) {
+		c, ok := instr.(ssa.CallInstruction)
+		switch {
+		case ok && c.Common().Value == ssa.Value(fn.Params[param]):
+			called = true
+			if tries(c) {
+				return true, true
+			}
+		case ok:
+			inner := p.Body(c.Common())
+			i := slices.Index(Args(c.Common()), ssa.Value(fn.Params[param]))
+			if inner == nil || i < 0 {
+				return false, false
+			}
+			innerAgain, innerKnown := p.repeats(inner, i, depth+1)
+			if !innerKnown || innerAgain {
+				return innerAgain, innerKnown
+			}
+			called = true
+		default:
+			return false, false
+		}
+	}
+	return false, called
+}
+
+// tries reports whether a call is in a loop that ends after a success and continues
+// after a failure.
+func tries(c ssa.CallInstruction) bool {
+	blocks := Cycle(c.Block())
+	for b := range blocks {
+		cond, ok := Last(b).(*ssa.If)
+		if !ok {
+			continue
+		}
+		if failed, succeeded, ok := Branches(cond, c); ok && blocks[failed] && !blocks[succeeded] {
+			return true
+		}
+	}
+	return false
+}
+
+func isConversionOf(arg, v ssa.Value) bool {
+	switch arg := arg.(type) {
+	case *ssa.ChangeType:
+		return arg.X == v
+	case *ssa.MakeInterface:
+		return arg.X == v
+	}
+	return false
+}

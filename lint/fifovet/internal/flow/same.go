@@ -1,0 +1,128 @@
+package flow
+
+import (
+	"go/constant"
+	"go/token"
+
+	"golang.org/x/tools/go/ssa"
+)
+
+// Comparison decides whether two values are computed in the same way from the same
+// values. A value that may change between two reads is not the same.
+type Comparison struct {
+	Known  map[[2]ssa.Value]bool
+	Varies bool // the values depend on unknown input, such as a parameter
+}
+
+func (c *Comparison) Same(a, b ssa.Value) bool {
+	pair := [2]ssa.Value{a, b}
+	if same, ok := c.Known[pair]; ok {
+		return same
+	}
+	c.Known[pair] = false // in case of a loop
+	same := c.compare(a, b)
+	c.Known[pair] = same
+	return same
+}
+
+func (c *Comparison) compare(a, b ssa.Value) bool {
+	if a == b { // one value, however computed
+		c.Varies = c.Varies || !isFixed(a)
+		return true
+	}
+	switch a := a.(type) {
+	case *ssa.Const:
+		b, ok := b.(*ssa.Const)
+		if !ok || a.IsNil() || b.IsNil() {
+			return ok && a.IsNil() == b.IsNil()
+		}
+		return a.Value != nil && b.Value != nil && a.Value.Kind() == b.Value.Kind() && constant.Compare(a.Value, token.EQL, b.Value)
+	case *ssa.Call:
+		b, ok := b.(*ssa.Call)
+		return ok && c.call(&a.Call, &b.Call)
+	case *ssa.UnOp:
+		b, ok := b.(*ssa.UnOp)
+		return ok && a.Op == b.Op && c.Same(a.X, b.X) && (a.Op != token.MUL || isSetOnce(a.X))
+	case *ssa.BinOp:
+		b, ok := b.(*ssa.BinOp)
+		return ok && a.Op == b.Op && c.Same(a.X, b.X) && c.Same(a.Y, b.Y)
+	case *ssa.FieldAddr:
+		b, ok := b.(*ssa.FieldAddr)
+		return ok && a.Field == b.Field && c.Same(a.X, b.X)
+	case *ssa.Field:
+		b, ok := b.(*ssa.Field)
+		return ok && a.Field == b.Field && c.Same(a.X, b.X)
+	case *ssa.Extract:
+		b, ok := b.(*ssa.Extract)
+		return ok && a.Index == b.Index && c.Same(a.Tuple, b.Tuple)
+	case *ssa.Convert:
+		b, ok := b.(*ssa.Convert)
+		return ok && c.Same(a.X, b.X)
+	case *ssa.Parameter, *ssa.FreeVar, *ssa.Alloc:
+		c.Varies = true
+		return a == b
+	}
+	return false
+}
+
+// isFixed reports whether a value is a constant or comes from constants, such as an
+// environment variable read by os.Getenv.
+func isFixed(v ssa.Value) bool {
+	switch v := v.(type) {
+	case *ssa.Const:
+		return true
+	case *ssa.Call:
+		for _, arg := range v.Call.Args {
+			if !isFixed(arg) {
+				return false
+			}
+		}
+		return !v.Call.IsInvoke() && v.Call.StaticCallee() != nil
+	}
+	return false
+}
+
+func (c *Comparison) call(a, b *ssa.CallCommon) bool {
+	callee := a.StaticCallee()
+	if callee == nil || callee != b.StaticCallee() || makerName.MatchString(callee.Name()) || changes(callee) {
+		return false
+	}
+	for i := range a.Args {
+		if !c.Same(a.Args[i], b.Args[i]) {
+			return false
+		}
+	}
+	return true
+}
+
+// changes reports whether a function of this package writes to memory outside of its
+// local variables.
+func changes(fn *ssa.Function) bool {
+	for _, block := range fn.Blocks {
+		for _, instr := range block.Instrs {
+			switch instr := instr.(type) {
+			case *ssa.Store:
+				if _, ok := instr.Addr.(*ssa.Alloc); !ok {
+					return true
+				}
+			case *ssa.MapUpdate, *ssa.Send:
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// isSetOnce reports whether the variable or field at an address has at most one store
+// in the function.
+func isSetOnce(addr ssa.Value) bool {
+	stores := 0
+	for _, same := range sameAddress(addr) {
+		for _, instr := range Referrers(same) {
+			if store, ok := instr.(*ssa.Store); ok && store.Addr == same {
+				stores++
+			}
+		}
+	}
+	return stores <= 1
+}

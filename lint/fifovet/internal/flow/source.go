@@ -1,0 +1,197 @@
+package flow
+
+import (
+	"go/types"
+	"slices"
+	"strings"
+
+	"golang.org/x/tools/go/ssa"
+)
+
+// generators are sources unknown to idPackage and SourceOf.
+var generators = []string{
+	"github.com/bwmarrin/snowflake.Node.Generate",
+	"github.com/sony/sonyflake.Sonyflake.NextID",
+	"github.com/sony/sonyflake/v2.Sonyflake.NextID",
+	"go.mongodb.org/mongo-driver/bson/primitive.NewObjectID",
+	"go.mongodb.org/mongo-driver/v2/bson.NewObjectID",
+	"gopkg.in/mgo.v2/bson.NewObjectId",
+	"github.com/globalsign/mgo/bson.NewObjectId",
+	"k8s.io/apimachinery/pkg/util/rand.String",
+	"github.com/samber/lo.RandomString",
+	"github.com/thanhpk/randstr.String",
+	"github.com/thanhpk/randstr.Hex",
+}
+
+// Sources are additional source functions, as import/path.Func or
+// import/path.Type.Method.
+type Sources []string
+
+// SourceOf reports whether a function returns a different value at each call: a clock,
+// a random source, a generator of identifiers.
+func (s Sources) SourceOf(obj *types.Func) bool {
+	if obj.Pkg() == nil {
+		return false
+	}
+	name := obj.Name()
+	sig := obj.Signature()
+	switch path := obj.Pkg().Path(); path {
+	case "time":
+		return sig.Recv() == nil && (name == "Now" || name == "Since" || name == "Until")
+	case "math/rand", "math/rand/v2":
+		return !strings.HasPrefix(name, "New") && name != "Seed" && sig.Results().Len() > 0
+	case "crypto/rand":
+		return name != "Read"
+	case "os":
+		return slices.Contains(processSources, Qualified(obj))
+	case "context":
+		return name == "Deadline"
+	case "sync/atomic":
+		return isCounter(obj)
+	case "hash/maphash": // its seeds are random
+		return name == "MakeSeed" || name == "String" || name == "Bytes" || name == "Comparable" || strings.HasPrefix(name, "Sum")
+	case SDKPath:
+		return false
+	default:
+		if s.named(obj) || slices.Contains(generators, Qualified(obj)) {
+			return true
+		}
+		if isClock(obj) {
+			return true
+		}
+		return GuessedID(obj)
+	}
+}
+
+// GuessedID reports whether the names of a function and its package mean a generator of
+// identifiers.
+func GuessedID(obj *types.Func) bool {
+	return obj.Pkg() != nil && idPackage.MatchString(strings.ToLower(majorVersion.ReplaceAllString(obj.Pkg().Path(), ""))) && mintsID(obj)
+}
+
+// isSource is SourceOf with the facts of the function's package, which override a guess
+// from the name.
+func (p *Program) isSource(obj *types.Func) bool {
+	if !p.sources.SourceOf(obj) {
+		return false
+	}
+	if p.sources.named(obj) || obj.Pkg() == p.Pass.Pkg {
+		return true
+	}
+	return !p.Pass.ImportObjectFact(obj, &DerivedFact{})
+}
+
+// named reports whether -nondet lists a function.
+func (s Sources) named(obj *types.Func) bool {
+	return slices.Contains(s, Qualified(obj))
+}
+
+// picksFew reports whether a call of a random source returns one of a few numbers:
+// rand.IntN(16).
+func picksFew(obj *types.Func, c *ssa.CallCommon) bool {
+	if path := obj.Pkg().Path(); path != "math/rand" && path != "math/rand/v2" || len(c.Args) == 0 {
+		return false
+	}
+	n, ok := constInt(c.Args[len(c.Args)-1])
+	return ok && n <= maxChoices && strings.HasSuffix(strings.ToUpper(obj.Name()), "N")
+}
+
+// isClock reports whether a method is the Now of a clock passed around as an interface
+// or a struct.
+func isClock(obj *types.Func) bool {
+	sig := obj.Signature()
+	return obj.Name() == "Now" && sig.Params().Len() == 0 && sig.Results().Len() == 1 && isTime(sig.Results().At(0).Type())
+}
+
+// mintsID distinguishes constructors of fresh identifiers from functions that parse an
+// identifier or derive one from their arguments.
+func mintsID(obj *types.Func) bool {
+	name := obj.Name()
+	verb := slices.ContainsFunc([]string{"New", "MustNew", "Make", "Generate", "MustGenerate", "Must", "Random"}, func(v string) bool {
+		return strings.HasPrefix(name, v)
+	})
+	if !verb && name != "ID" && name != "String" || obj.Signature().Recv() != nil && !verb {
+		return false
+	}
+	if r := obj.Signature().Results(); r.Len() == 0 || !identifies(r.At(0).Type()) {
+		return false
+	}
+	alphabet := strings.Contains(obj.Pkg().Path(), "nanoid")
+	for v := range obj.Signature().Params().Variables() {
+		if isText(v.Type()) && !alphabet || isRecord(v.Type()) {
+			return false // derived from a name, such as NewSHA1 and NewV5
+		}
+	}
+	return true
+}
+
+// identifies reports whether a value of the type can be an identifier itself, and not a
+// generator.
+func identifies(t types.Type) bool {
+	switch u := t.Underlying().(type) {
+	case *types.Basic:
+		return u.Info()&(types.IsString|types.IsInteger) != 0
+	case *types.Array, *types.Slice:
+		return true
+	case *types.Pointer:
+		return identifies(u.Elem())
+	case *types.Struct:
+		return strings.Contains(strings.ToLower(TypeName(t)), "id")
+	}
+	return false
+}
+
+// isText reports whether a type is a string, bytes, or an identifier made of bytes.
+func isText(t types.Type) bool {
+	switch u := t.Underlying().(type) {
+	case *types.Basic:
+		return u.Info()&types.IsString != 0
+	case *types.Slice:
+		b, ok := u.Elem().Underlying().(*types.Basic)
+		return ok && b.Kind() == types.Byte
+	case *types.Array:
+		return true
+	}
+	return false
+}
+
+// isRecord reports whether a type is a struct with texts, such as an order, and not a
+// struct of options.
+func isRecord(t types.Type) bool {
+	s := StructOf(t)
+	if s == nil || SettingsName.MatchString(TypeName(t)) {
+		return false
+	}
+	for f := range s.Fields() {
+		if f.Exported() && isText(f.Type()) {
+			return true
+		}
+	}
+	return false
+}
+
+func isString(t types.Type) bool {
+	b, ok := t.Underlying().(*types.Basic)
+	return ok && b.Info()&types.IsString != 0
+}
+
+func isTime(t types.Type) bool {
+	named, ok := types.Unalias(t).(*types.Named)
+	return ok && named.Obj().Name() == "Time" && named.Obj().Pkg() != nil && named.Obj().Pkg().Path() == "time"
+}
+
+// isRandomFill reports whether a call fills its buffer from a random source.
+func isRandomFill(obj *types.Func, c *ssa.CallCommon) bool {
+	switch q := Qualified(obj); q {
+	case "crypto/rand.Read", "math/rand.Read", "math/rand.Rand.Read":
+		return true
+	case "io.ReadFull", "io.ReadAtLeast":
+		load, ok := c.Args[0].(*ssa.UnOp)
+		if !ok {
+			return false
+		}
+		g, ok := load.X.(*ssa.Global)
+		return ok && g.Pkg.Pkg.Path() == "crypto/rand" && g.Name() == "Reader"
+	}
+	return false
+}

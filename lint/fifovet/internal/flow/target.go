@@ -1,0 +1,174 @@
+package flow
+
+import (
+	"go/types"
+	"slices"
+	"strings"
+
+	"golang.org/x/tools/go/ssa"
+)
+
+// Args returns the arguments of a call in the order of the callee's parameters. The
+// receiver of a method comes first, even in a call through an interface.
+func Args(c *ssa.CallCommon) []ssa.Value {
+	if c.IsInvoke() {
+		return append([]ssa.Value{c.Value}, c.Args...)
+	}
+	return c.Args
+}
+
+// Callee returns the declared function of a call. A call through an interface runs the
+// only implementation; without an only implementation, Callee returns the interface's
+// method. It returns nil for builtins, literals and unknown function values.
+func (p *Program) Callee(c *ssa.CallCommon) *types.Func {
+	if c.IsInvoke() {
+		if fn := p.implementation(c); fn != nil {
+			return fn
+		}
+	}
+	return CalleeOf(c)
+}
+
+// Body returns the function of this package that a call runs, or nil: a declared
+// function, a literal, a function in a variable with one value, or the only
+// implementation of an interface's method.
+func (p *Program) Body(c *ssa.CallCommon) *ssa.Function {
+	if fn := StaticBody(c); fn != nil {
+		return fn
+	}
+	var fn *ssa.Function
+	if c.IsInvoke() {
+		if obj := p.implementation(c); obj != nil && obj.Pkg() == p.Pass.Pkg {
+			fn = p.prog.FuncValue(obj)
+		}
+	} else if load, ok := c.Value.(*ssa.UnOp); ok {
+		if held := p.held(load); held != nil {
+			fn = held.fn
+		} else if cell := p.CellOf(load.X); cell != nil {
+			if val := OnlyStore(cell); val != nil {
+				fn = FunctionOf(val)
+			}
+		}
+	}
+	if fn == nil || len(fn.Blocks) == 0 {
+		return nil
+	}
+	return fn
+}
+
+// implementation returns the method that a call through an interface runs. The
+// interface must belong to this program and have one implementation in this package and
+// the imported packages of the program.
+func (p *Program) implementation(c *ssa.CallCommon) *types.Func {
+	if p.options.Keeps(c.Method) {
+		return nil // a client of the network
+	}
+	t := types.Unalias(c.Value.Type())
+	switch t := t.(type) {
+	case *types.Named:
+		if t.Obj().Pkg() == nil || !SameProgram(t.Obj().Pkg().Path(), p.Pass.Pkg.Path()) {
+			return nil
+		}
+		if t.Obj().Pkg() != p.Pass.Pkg && p.hasFacts(c.Method) {
+			return nil // the interface's package has found the implementation
+		}
+	case *types.Interface:
+	default:
+		return nil
+	}
+	only, known := p.only[t]
+	if !known {
+		only = p.findOnly(t)
+		p.only[t] = only
+	}
+	if only == nil {
+		return nil
+	}
+	obj, index, _ := types.LookupFieldOrMethod(types.NewPointer(only), true, c.Method.Pkg(), c.Method.Name())
+	fn, ok := obj.(*types.Func)
+	if !ok || len(index) != 1 || types.IsInterface(fn.Signature().Recv().Type()) {
+		return nil
+	}
+	return fn
+}
+
+// hasFacts reports whether the package of a function has exported facts about the
+// function.
+func (p *Program) hasFacts(fn *types.Func) bool {
+	return p.Pass.ImportObjectFact(fn, &NondetFact{}) || p.options.Sinks(fn)
+}
+
+// findOnly returns the only type that implements an interface, or nil. It ignores test
+// doubles, and decorators with a value of the interface.
+func (p *Program) findOnly(t types.Type) types.Type {
+	iface, ok := t.Underlying().(*types.Interface)
+	if !ok || iface.NumMethods() == 0 {
+		return nil
+	}
+	var found []types.Type
+	for _, pkg := range append([]*types.Package{p.Pass.Pkg}, p.Pass.Pkg.Imports()...) {
+		if pkg != p.Pass.Pkg && !SameProgram(pkg.Path(), p.Pass.Pkg.Path()) {
+			continue
+		}
+		for _, name := range pkg.Scope().Names() {
+			obj, ok := pkg.Scope().Lookup(name).(*types.TypeName)
+			if !ok || obj.IsAlias() || types.IsInterface(obj.Type()) || doubleName.MatchString(name) || p.exempted[p.Pass.Fset.File(obj.Pos())] {
+				continue
+			}
+			named, ok := obj.Type().(*types.Named)
+			if !ok || named.TypeParams().Len() > 0 || !types.Implements(types.NewPointer(named), iface) || wraps(named, t) {
+				continue
+			}
+			found = append(found, named)
+		}
+	}
+	if len(found) != 1 {
+		return nil
+	}
+	return found[0]
+}
+
+// wraps reports whether a struct has a field of an interface type.
+func wraps(t *types.Named, iface types.Type) bool {
+	s, ok := t.Underlying().(*types.Struct)
+	if !ok {
+		return false
+	}
+	return slices.ContainsFunc(slices.Collect(s.Fields()), func(f *types.Var) bool { return types.Identical(f.Type(), iface) })
+}
+
+// Implemented calls yield for each method of an interface of this package, with the
+// method of the only implementation in this package.
+func (p *Program) Implemented(yield func(method, by *types.Func)) {
+	for _, name := range p.Pass.Pkg.Scope().Names() {
+		obj, ok := p.Pass.Pkg.Scope().Lookup(name).(*types.TypeName)
+		if !ok || !obj.Exported() || obj.IsAlias() || !types.IsInterface(obj.Type()) {
+			continue
+		}
+		iface, ok := obj.Type().Underlying().(*types.Interface)
+		if !ok || iface.NumExplicitMethods() == 0 {
+			continue
+		}
+		only := p.findOnly(obj.Type())
+		if only == nil {
+			continue
+		}
+		for method := range iface.ExplicitMethods() {
+			by, _, _ := types.LookupFieldOrMethod(types.NewPointer(only), true, p.Pass.Pkg, method.Name())
+			if fn, ok := by.(*types.Func); ok && fn.Pkg() == p.Pass.Pkg && !p.options.Keeps(method) {
+				yield(method, fn)
+			}
+		}
+	}
+}
+
+// SameProgram guesses from two import paths whether the packages are in one module.
+func SameProgram(a, b string) bool { return programOf(a) == programOf(b) }
+
+func programOf(path string) string {
+	parts := strings.SplitN(path, "/", 4)
+	if len(parts) >= 3 && slices.Contains([]string{"github.com", "gitlab.com", "bitbucket.org"}, parts[0]) {
+		return strings.Join(parts[:3], "/")
+	}
+	return parts[0]
+}

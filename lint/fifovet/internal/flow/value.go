@@ -1,0 +1,358 @@
+package flow
+
+import (
+	"go/constant"
+	"go/token"
+	"go/types"
+	"slices"
+	"strings"
+
+	"golang.org/x/tools/go/ssa"
+)
+
+// Tracer makes one backward slice.
+type Tracer struct {
+	p *Program
+
+	// Inputs asks for every possible influence: unknown calls depend on all of their
+	// arguments. Otherwise only known influences count.
+	Inputs bool
+
+	// Until are the calls that use the value, if known: writes after all of these
+	// calls, in their function, do not count.
+	Until []ssa.CallInstruction
+
+	// Notes asks for the visited places, in addition to their values.
+	Notes  bool
+	Places []NotedPlace
+
+	frames  map[frameKey]*Frame
+	seen    map[placeKey]bool
+	Visited map[ssa.Value]bool
+	InOrder []ssa.Value // the values of Visited
+	Origins []Origin
+}
+
+// NotedPlace is a visited value with its place in the slice.
+type NotedPlace struct {
+	V ssa.Value
+	Place
+}
+
+func (p *Program) NewTracer() *Tracer {
+	return &Tracer{p: p, frames: map[frameKey]*Frame{}, seen: map[placeKey]bool{}, Visited: map[ssa.Value]bool{}}
+}
+
+// Trace returns a tracer with the origins of the part of v at path.
+func (p *Program) Trace(v ssa.Value, path AccessPath, inputs bool) *Tracer {
+	return p.TraceUntil(nil, v, path, inputs)
+}
+
+// TraceUntil is Trace of a value used by the calls in until.
+func (p *Program) TraceUntil(until []ssa.CallInstruction, v ssa.Value, path AccessPath, inputs bool) *Tracer {
+	t := p.NewTracer()
+	t.Inputs, t.Until = inputs, until
+	t.Value(v, Place{Path: path})
+	return t
+}
+
+// Any returns the first origin of one of the kinds.
+func (t *Tracer) Any(kinds ...originKind) (Origin, bool) {
+	for _, o := range t.Origins {
+		if slices.Contains(kinds, o.Kind) {
+			return o, true
+		}
+	}
+	return Origin{}, false
+}
+
+// Constant reports whether all origins are constants, and joins the constants. An
+// element of a table does not count, because it varies.
+func (t *Tracer) Constant() (string, bool) {
+	for _, v := range t.InOrder {
+		if isPicked(v) {
+			return "", false
+		}
+	}
+	var text []string
+	for _, o := range t.Origins {
+		if o.Kind != FromConst {
+			return "", false
+		}
+		if o.Text != "" {
+			text = append(text, o.Text)
+		}
+	}
+	return strings.Join(text, ""), len(text) > 0
+}
+
+// isPicked reports whether a value is an element chosen by an index or a variable key.
+// Slices do not distinguish elements, but distinguish constant keys.
+func isPicked(v ssa.Value) bool {
+	switch v := v.(type) {
+	case *ssa.IndexAddr, *ssa.Index:
+		return true
+	case *ssa.Lookup:
+		_, fixed := v.Index.(*ssa.Const)
+		return !fixed
+	}
+	return false
+}
+
+func (t *Tracer) end(o Origin, l Place) {
+	o.Under, o.Mixed, o.Top, o.Frame = l.Under, o.Mixed || l.Mixed, l.Frame == nil, l.Frame
+	t.Origins = append(t.Origins, o)
+}
+
+func (t *Tracer) unknown(v ssa.Value, l Place) {
+	t.end(Origin{Kind: FromUnknown, Root: v}, l)
+}
+
+// named ends the slice at a named value.
+func (t *Tracer) named(v ssa.Value, l Place) {
+	t.end(Origin{Kind: FromPath, Root: v, Path: l.Path, Pos: v.Pos()}, l)
+}
+
+func (t *Tracer) Value(v ssa.Value, l Place) {
+	key := placeKey{v, l.Frame, l.Path.key(), l.Under.key(), l.Mixed, l.settled || isSorted(v)}
+	l.settled = key.settled
+	if t.seen[key] || len(t.seen) > maxSteps {
+		return
+	}
+	t.seen[key] = true
+	if t.Notes {
+		t.Places = append(t.Places, NotedPlace{v, l})
+	}
+	if !t.Visited[v] {
+		t.Visited[v] = true
+		t.InOrder = append(t.InOrder, v)
+	}
+
+	switch v := v.(type) {
+	case *ssa.Const:
+		o := Origin{Kind: FromConst, Root: v}
+		if v.Value != nil {
+			o.Text = v.Value.ExactString()
+			if v.Value.Kind() == constant.String {
+				o.Text = constant.StringVal(v.Value)
+			}
+		}
+		t.end(o, l)
+	case *ssa.Parameter:
+		t.parameter(v, l)
+	case *ssa.FreeVar:
+		t.freeVar(v, l)
+	case *ssa.Global:
+		t.global(v, l)
+	case *ssa.Alloc, *ssa.MakeMap, *ssa.MakeSlice:
+		t.memory(v, l, true)
+	case *ssa.Phi:
+		for _, e := range v.Edges {
+			if b, ok := e.(*ssa.BinOp); ok && (b.X == ssa.Value(v) || b.Y == ssa.Value(v)) {
+				t.unknown(v, l) // a counter: a different value in each round
+				break
+			}
+		}
+		for _, e := range v.Edges {
+			t.Value(e, l)
+		}
+	case *ssa.Call:
+		t.call(v, 0, l)
+	case *ssa.Extract:
+		t.extract(v, l)
+	case *ssa.FieldAddr:
+		t.field(v.X, v.Field, l)
+	case *ssa.Field:
+		t.field(v.X, v.Field, l)
+	case *ssa.IndexAddr:
+		t.Value(v.X, l)
+		t.letter(v.X, v.Index, l)
+	case *ssa.Index:
+		t.Value(v.X, l)
+		t.letter(v.X, v.Index, l)
+	case *ssa.Lookup:
+		if _, ok := v.X.Type().Underlying().(*types.Map); ok {
+			l.Path = l.Path.in(mapKey(v.Index))
+		}
+		t.Value(v.X, l)
+	case *ssa.Slice:
+		t.Value(v.X, l)
+	case *ssa.BinOp:
+		t.binary(v, l)
+	case *ssa.UnOp:
+		if v.Op == token.ARROW {
+			t.receive(v, l)
+			return
+		}
+		t.Value(v.X, l)
+	case *ssa.Convert:
+		t.Value(v.X, l)
+	case *ssa.ChangeType:
+		t.Value(v.X, l)
+	case *ssa.ChangeInterface:
+		t.Value(v.X, l)
+	case *ssa.MakeInterface:
+		t.Value(v.X, l)
+	case *ssa.TypeAssert:
+		t.Value(v.X, l)
+	case *ssa.SliceToArrayPointer:
+		t.Value(v.X, l)
+	case *ssa.MultiConvert:
+		t.Value(v.X, l)
+	case *ssa.MakeClosure:
+		t.unknown(v, l)
+		if t.Inputs {
+			for _, b := range v.Bindings {
+				t.Value(b, l.mix())
+			}
+		}
+	default:
+		t.unknown(v, l)
+	}
+}
+
+func (t *Tracer) field(x ssa.Value, i int, l Place) {
+	if len(l.Path) >= maxPath {
+		t.unknown(x, l)
+		return
+	}
+	if receiptHandle(x.Type(), i) {
+		t.end(Origin{Kind: FromSource, Root: x, Text: "ReceiptHandle", Pos: x.Pos()}, l)
+		return
+	}
+	l.Path = l.Path.in(FieldName(x.Type(), i))
+	t.Value(x, l)
+}
+
+// letter follows the index into an alphabet: a letter picked from constant letters is
+// as random as the index.
+func (t *Tracer) letter(x, index ssa.Value, l Place) {
+	if ptr, ok := x.Type().Underlying().(*types.Pointer); ok {
+		if _, ok := ptr.Elem().Underlying().(*types.Array); !ok {
+			return
+		}
+	}
+	elem := types.Universe.Lookup("byte").Type()
+	switch u := x.Type().Underlying().(type) {
+	case *types.Slice:
+		elem = u.Elem()
+	case *types.Array:
+		elem = u.Elem()
+	case *types.Pointer:
+		elem = u.Elem().Underlying().(*types.Array).Elem()
+	}
+	if b, ok := elem.Underlying().(*types.Basic); !ok || b.Info()&(types.IsString|types.IsInteger) == 0 {
+		return
+	}
+	if _, ok := index.(*ssa.Const); !ok {
+		n := len(t.Origins)
+		t.Value(index, l.mix())
+		// The element matters only if the choice is random.
+		t.Origins = append(t.Origins[:n], slices.DeleteFunc(t.Origins[n:], func(o Origin) bool { return o.Kind != FromSource })...)
+		for i := n; i < len(t.Origins); i++ {
+			t.Origins[i].Choice = isString(elem) // and not one letter of an ID
+		}
+	}
+}
+
+func (t *Tracer) parameter(v *ssa.Parameter, l Place) {
+	if l.Frame != nil && l.Frame.Callee == v.Parent() {
+		if i := slices.Index(v.Parent().Params, v); i >= 0 && i < len(Args(l.Frame.Site.Common())) {
+			l2 := l
+			l2.Frame = l.Frame.Parent
+			t.Value(Args(l.Frame.Site.Common())[i], l2)
+		}
+	} else {
+		t.named(v, l)
+	}
+	t.memory(v, l, false)
+}
+
+// freeVar continues where the closure was made.
+func (t *Tracer) freeVar(v *ssa.FreeVar, l Place) {
+	fn := v.Parent()
+	i := slices.Index(fn.FreeVars, v)
+	made := t.p.closures[fn]
+	if i < 0 || len(made) == 0 {
+		t.named(v, l)
+		return
+	}
+	for _, m := range made {
+		outer := l
+		// Without a frame of the enclosing function, its parameters are names.
+		for outer.Frame != nil && outer.Frame.Callee != m.Parent() {
+			outer.Frame = outer.Frame.Parent
+		}
+		t.Value(m.Bindings[i], outer)
+	}
+}
+
+// receive continues at the values sent to a local channel. Every other channel is a
+// name.
+func (t *Tracer) receive(v *ssa.UnOp, l Place) {
+	ch := v.X
+	if load, ok := ch.(*ssa.UnOp); ok {
+		if cell := t.p.CellOf(load.X); cell != nil {
+			if val := OnlyStore(cell); val != nil {
+				ch = val
+			}
+		}
+	}
+	hit := false
+	if made, ok := ch.(*ssa.MakeChan); ok {
+		for _, instr := range Referrers(made) {
+			if send, ok := instr.(*ssa.Send); ok && send.Chan == ssa.Value(made) {
+				hit = true
+				t.Value(send.X, l)
+			}
+		}
+	}
+	if !hit {
+		t.named(v, l)
+	}
+}
+
+func (t *Tracer) Enter(site ssa.CallInstruction, fn *ssa.Function, parent *Frame) *Frame {
+	key := frameKey{site, parent}
+	if f := t.frames[key]; f != nil {
+		return f
+	}
+	f := &Frame{Site: site, Callee: fn, Parent: parent, depth: 1}
+	if parent != nil {
+		f.depth = parent.depth + 1
+	}
+	t.frames[key] = f
+	return f
+}
+
+func (t *Tracer) extract(v *ssa.Extract, l Place) {
+	switch tuple := v.Tuple.(type) {
+	case *ssa.Call:
+		t.call(tuple, v.Index, l)
+	case *ssa.Next:
+		r, ok := tuple.Iter.(*ssa.Range)
+		if !ok {
+			t.unknown(v, l)
+			return
+		}
+		if _, isMap := r.X.Type().Underlying().(*types.Map); isMap {
+			t.order(r, l)
+			elem := "[*]"
+			if v.Index == 1 {
+				elem = keysOfMap
+			}
+			l.Path = l.Path.in(elem)
+		}
+		t.Value(r.X, l)
+	case *ssa.Lookup:
+		if v.Index == 0 {
+			t.Value(tuple, l)
+		}
+	case *ssa.TypeAssert:
+		if v.Index == 0 {
+			t.Value(tuple.X, l)
+		}
+	default:
+		t.named(v, l)
+	}
+}

@@ -1,0 +1,130 @@
+package flow
+
+import (
+	"go/types"
+
+	"golang.org/x/tools/go/ssa"
+)
+
+// heldFunction is a function in a variable that is set once.
+type heldFunction struct{ fn *ssa.Function }
+
+// held returns the function in a package-level variable, if the variable can have no
+// other value.
+func (p *Program) held(v ssa.Value) *heldFunction {
+	load, ok := v.(*ssa.UnOp)
+	if !ok {
+		return nil
+	}
+	g, ok := load.X.(*ssa.Global)
+	if !ok || g.Object() == nil || g.Object().Exported() || p.loose[g] || g.Pkg.Pkg != p.Pass.Pkg || len(p.globals[g]) != 1 {
+		return nil
+	}
+	val := p.globals[g][0]
+	if change, ok := val.(*ssa.ChangeType); ok {
+		val = change.X
+	}
+	if fn, ok := val.(*ssa.Function); ok {
+		return &heldFunction{fn}
+	}
+	return nil
+}
+
+// of returns the results of CalleeOf and StaticBody for a call of the function.
+func (h *heldFunction) of() (*types.Func, *ssa.Function) {
+	fn := h.fn
+	if origin := fn.Origin(); origin != nil {
+		fn = origin
+	}
+	obj, _ := fn.Object().(*types.Func)
+	if len(h.fn.Blocks) == 0 {
+		return obj, nil
+	}
+	return obj, h.fn
+}
+
+// heldIn returns the functions without parameters in a local variable, or in a field
+// that only this package can set. It returns all of these functions, or nil if one is
+// unknown.
+func (p *Program) heldIn(v ssa.Value) []*ssa.Function {
+	if sig, ok := v.Type().Underlying().(*types.Signature); !ok || sig.Params().Len() > 0 {
+		return nil
+	}
+	load, ok := v.(*ssa.UnOp)
+	if !ok {
+		return nil
+	}
+	var values []ssa.Value
+	switch addr := load.X.(type) {
+	case *ssa.FieldAddr:
+		f := fieldVar(addr)
+		if f == nil || f.Exported() || f.Pkg() != p.Pass.Pkg {
+			return nil
+		}
+		values = p.fieldFuncs[f]
+	case *ssa.Alloc, *ssa.FreeVar:
+		cell := p.CellOf(addr)
+		if cell == nil {
+			return nil
+		}
+		if val := OnlyStore(cell); val != nil {
+			values = []ssa.Value{val}
+		}
+	}
+	var fns []*ssa.Function
+	for _, val := range values {
+		fn := FunctionOf(val)
+		if fn == nil || len(fn.Blocks) == 0 {
+			return nil
+		}
+		fns = append(fns, fn)
+	}
+	return fns
+}
+
+// fieldVar returns the field at an address.
+func fieldVar(addr *ssa.FieldAddr) *types.Var {
+	if s := StructOf(addr.X.Type()); s != nil && addr.Field < s.NumFields() {
+		return s.Field(addr.Field)
+	}
+	return nil
+}
+
+// interfaceMints reports whether a call is on an interface that generates identifiers:
+// IDGenerator.NewID.
+func interfaceMints(c *ssa.CallCommon) bool {
+	sig := c.Method.Signature()
+	return sig.Params().Len() == 0 && sig.Results().Len() > 0 && identifies(sig.Results().At(0).Type()) &&
+		newIDName.MatchString(c.Method.Name()) && generatorType.MatchString(TypeName(c.Value.Type()))
+}
+
+// generator reports whether a function value is a clock or a generator of identifiers.
+// It has no parameters, so its result does not depend on the event.
+func generator(v ssa.Value) (name string, ok bool) {
+	sig, ok := v.Type().Underlying().(*types.Signature)
+	if !ok || sig.Params().Len() > 0 || sig.Results().Len() == 0 {
+		return "", false
+	}
+	switch x := v.(type) {
+	case *ssa.UnOp:
+		switch addr := x.X.(type) {
+		case *ssa.FieldAddr:
+			name = FieldName(addr.X.Type(), addr.Field)
+		case *ssa.Global:
+			name = addr.Name()
+		case *ssa.FreeVar:
+			name = addr.Name()
+		case *ssa.Alloc:
+			name = addr.Comment // variable that a literal also uses
+		}
+	case *ssa.Field:
+		name = FieldName(x.X.Type(), x.Field)
+	case *ssa.Parameter, *ssa.FreeVar:
+		name = x.Name()
+	}
+	result := sig.Results().At(0).Type()
+	if isTime(result) {
+		return name, clockName.MatchString(name)
+	}
+	return name, mintName.MatchString(name)
+}

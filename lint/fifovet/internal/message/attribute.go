@@ -1,0 +1,201 @@
+package message
+
+import (
+	"go/token"
+	"go/types"
+	"slices"
+
+	"golang.org/x/tools/go/ssa"
+
+	"github.com/kansas-frontier-matrix/sqsfifo/lint/fifovet/internal/flow"
+)
+
+// Attribute is one entry of a message's attributes with a known name.
+type Attribute struct {
+	Name  string
+	Value *flow.Tracer
+	Fn    *ssa.Function // function that sets the attribute
+	Pos   token.Pos
+	Arg   int // with the position of a call: the number of the argument
+}
+
+// AttributeSet has the known attributes of a message.
+type AttributeSet struct {
+	Known []Attribute
+
+	// params are parameters with entries that become attributes: maps of attributes, or
+	// maps of attribute values.
+	params []flow.Origin
+}
+
+func (s *AttributeSet) add(a Attribute) {
+	if !slices.ContainsFunc(s.Known, func(k Attribute) bool { return k.Name == a.Name && k.Pos == a.Pos }) {
+		s.Known = append(s.Known, a)
+	}
+}
+
+// noEntry is a path to a nonexistent map entry. Tracing noEntry leads to maps, not to
+// entries.
+var noEntry = flow.AccessPath{"[\x00]", "\x00"}
+
+// AttributesOf returns a message's attributes, set by any function.
+func (p *Index) AttributesOf(m *Message) AttributeSet {
+	var found AttributeSet
+	if len(m.bases) > 0 || len(m.callees) > 0 {
+		for _, name := range m.Shape.fieldsOf(roleAttributes) {
+			p.CollectAttributes(&found, m.SendCalls(), m.Root, flow.AccessPath{name}, nil, 0)
+		}
+		return found
+	}
+	for _, s := range m.Sets[roleAttributes] {
+		p.CollectAttributes(&found, m.SendCalls(), s.Value, nil, nil, 0)
+	}
+	// Entries added to the map in the field.
+	p.collectUpdates(&found, m.SendCalls(), flow.NotedPlace{V: m.Root, Place: flow.Place{Path: flow.AccessPath{}}}, m.Shape.fieldsOf(roleAttributes), 0)
+	return found
+}
+
+// CollectAttributes adds the entries of v's map at path.
+func (p *Index) CollectAttributes(found *AttributeSet, until []ssa.CallInstruction, v ssa.Value, path flow.AccessPath, f *flow.Frame, depth int) {
+	if depth > maxMaps {
+		return
+	}
+	t := p.NewTracer()
+	t.Until, t.Notes = until, true
+	t.Value(v, flow.Place{Path: path.Then(noEntry...), Frame: f})
+	for _, o := range t.Origins {
+		if o.Kind != flow.FromPath || len(o.Path) < len(noEntry) {
+			continue
+		}
+		o.Path = o.Path[:len(o.Path)-len(noEntry)]
+		if _, ok := o.Root.(*ssa.Parameter); ok && o.Top && isMap(flow.TypeAt(o.Root.Type(), o.Path)) {
+			found.params = append(found.params, o)
+		}
+	}
+	for _, at := range t.Places {
+		n := len(at.Path) - len(noEntry)
+		if n < 0 || len(at.Under) > 0 || at.Mixed || !endsIn(at.Path, noEntry) {
+			continue
+		}
+		at.Path = at.Path[:n]
+		p.collectUpdates(found, until, at, nil, depth)
+	}
+}
+
+func endsIn(path, end flow.AccessPath) bool {
+	return slices.Equal(path[len(path)-len(end):], end)
+}
+
+func isMap(t types.Type) bool {
+	if t == nil {
+		return false
+	}
+	_, ok := t.Underlying().(*types.Map)
+	return ok
+}
+
+// collectUpdates adds updates of maps in a place: the map at the place's path, or maps
+// in the named fields.
+func (p *Index) collectUpdates(found *AttributeSet, until []ssa.CallInstruction, at flow.NotedPlace, fields []string, depth int) {
+	t := p.NewTracer()
+	t.Until = until
+	for _, w := range p.Writes(at.V) {
+		update, ok := w.Instr.(*ssa.MapUpdate)
+		if !ok || w.Kind != flow.Stored || t.IsLater(w) {
+			continue
+		}
+		n := len(at.Path)
+		if len(fields) > 0 {
+			n++
+		}
+		if len(w.Path) != n+1 || !slices.Equal(w.Path[:len(at.Path)], at.Path) || len(fields) > 0 && !slices.Contains(fields, w.Path[len(at.Path)]) {
+			continue
+		}
+		f := at.Frame
+		for _, c := range w.Calls {
+			f = t.Enter(c, p.Body(c.Common()), f)
+		}
+		if name, ok := p.constantKey(update.Key, f); ok {
+			p.addAttribute(found, name, update, f)
+			continue
+		}
+		if fn := update.Parent(); f == nil && fn.Parent() != nil { // a literal that adds its arguments
+			for _, c := range p.Direct[fn] {
+				inner := t.Enter(c, fn, nil)
+				if name, ok := p.constantKey(update.Key, inner); ok {
+					p.addAttribute(found, name, update, inner)
+				}
+			}
+			continue
+		}
+		if from, f, ok := copiedFrom(update, f); ok {
+			p.CollectAttributes(found, until, from, nil, f, depth+1)
+		}
+	}
+}
+
+// addAttribute adds an update's value for a name.
+func (p *Index) addAttribute(found *AttributeSet, name string, update *ssa.MapUpdate, f *flow.Frame) {
+	value := p.NewTracer()
+	value.Inputs = true
+	if flow.StructOf(update.Value.Type()) == nil {
+		value.Value(update.Value, flow.Place{Frame: f})
+	} else {
+		value.Value(update.Value, flow.Place{Frame: f, Path: flow.AccessPath{"StringValue"}})
+		value.Value(update.Value, flow.Place{Frame: f, Path: flow.AccessPath{"BinaryValue"}})
+	}
+	a := Attribute{Name: name, Value: value, Fn: update.Parent(), Pos: update.Pos()}
+	// If a helper's parameter is the name, the attribute belongs to the helper's
+	// caller.
+	key := update.Key
+	for f != nil {
+		param, ok := key.(*ssa.Parameter)
+		if !ok || param.Parent() != f.Callee {
+			break
+		}
+		i := slices.Index(f.Callee.Params, param)
+		if i < 0 || i >= len(flow.Args(f.Site.Common())) {
+			break
+		}
+		key = flow.Args(f.Site.Common())[i]
+		a.Fn, a.Pos = f.Site.Parent(), f.Site.Pos()
+		f = f.Parent
+	}
+	found.add(a)
+}
+
+// constantKey returns an update's key if it is constant in its function's frame.
+func (p *Index) constantKey(key ssa.Value, f *flow.Frame) (string, bool) {
+	for range flow.MaxUnwraps {
+		if name, ok := flow.ConstString(key); ok {
+			return name, true
+		}
+		param, ok := key.(*ssa.Parameter)
+		if !ok || f == nil || param.Parent() != f.Callee {
+			return "", false
+		}
+		i := slices.Index(f.Callee.Params, param)
+		if i < 0 || i >= len(flow.Args(f.Site.Common())) {
+			return "", false
+		}
+		key, f = flow.Args(f.Site.Common())[i], f.Parent
+	}
+	return "", false
+}
+
+// copiedFrom returns the ranged map if an update copies its entries.
+func copiedFrom(update *ssa.MapUpdate, f *flow.Frame) (ssa.Value, *flow.Frame, bool) {
+	key, ok := update.Key.(*ssa.Extract)
+	if !ok || key.Index != 1 {
+		return nil, nil, false
+	}
+	next, ok := key.Tuple.(*ssa.Next)
+	if !ok {
+		return nil, nil, false
+	}
+	r, ok := next.Iter.(*ssa.Range)
+	if !ok || !isMap(r.X.Type()) {
+		return nil, nil, false
+	}
+	return r.X, f, true
+}

@@ -1,0 +1,93 @@
+package message
+
+import (
+	"go/types"
+	"slices"
+	"strings"
+
+	"github.com/kansas-frontier-matrix/sqsfifo/lint/fifovet/internal/flow"
+)
+
+// SinkFact describes a function that puts its arguments into messages.
+type SinkFact struct {
+	Params []paramSink
+}
+
+// paramSink is one argument that reaches a message. The receiver of a method is
+// argument 0.
+type paramSink struct {
+	Index int
+	Path  flow.AccessPath // part of the argument
+	Role  Role
+	Field string // name in the API, or name of the attribute
+
+	// Evidence is the function's evidence about the queue. If the queue's name is an
+	// argument, callers have better evidence.
+	Evidence evidence
+
+	// Alone means that the field consists of this argument and constants.
+	Alone bool
+
+	// ContentBased means, for a body, that only the body distinguishes the message.
+	ContentBased bool
+
+	// Unless is 1 + the index of the argument with the deduplication ID, or 0. If a
+	// caller sets this ID, the ID also distinguishes the message.
+	Unless     int
+	UnlessPath flow.AccessPath
+
+	// Many means that the argument is in several messages.
+	Many bool
+
+	// NoGroup means, for a URL, that the messages have no group.
+	NoGroup bool
+
+	// Encoded means that the argument is encoded as JSON later.
+	Encoded bool
+}
+
+func (s paramSink) same(o paramSink) bool {
+	return s.Index == o.Index && s.Role == o.Role && s.Field == o.Field && slices.Equal(s.Path, o.Path)
+}
+
+func (*SinkFact) AFact() {}
+
+func (f *SinkFact) String() string {
+	var parts []string
+	for _, s := range f.Params {
+		parts = append(parts, s.Field)
+	}
+	return "sink " + strings.Join(parts, " ")
+}
+
+// SinksOf returns a function's arguments that reach messages.
+func (p *Index) SinksOf(obj *types.Func) []paramSink {
+	if obj.Pkg() == p.Pass.Pkg {
+		return p.sinks[obj]
+	}
+	var fact SinkFact
+	if obj.Pkg() != nil && p.Pass.ImportObjectFact(obj, &fact) {
+		return fact.Params
+	}
+	return nil
+}
+
+// ExportSinks exports facts about functions with arguments that reach messages, and
+// reports whether any exist.
+func (p *Index) ExportSinks() bool {
+	var found bool
+	for _, fn := range p.Fns {
+		obj, ok := fn.Object().(*types.Func)
+		if ok && fn.Parent() == nil && obj.Exported() && len(p.sinks[obj]) > 0 {
+			p.Pass.ExportObjectFact(obj, &SinkFact{Params: p.sinks[obj]})
+			found = true
+		}
+	}
+	p.Implemented(func(method, by *types.Func) {
+		if sinks := p.sinks[by]; len(sinks) > 0 {
+			p.Pass.ExportObjectFact(method, &SinkFact{Params: sinks})
+			found = true
+		}
+	})
+	return found
+}

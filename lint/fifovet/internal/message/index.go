@@ -1,0 +1,45 @@
+package message
+
+import (
+	"go/types"
+
+	"golang.org/x/tools/go/analysis"
+	"golang.org/x/tools/go/ssa"
+
+	"github.com/kansas-frontier-matrix/sqsfifo/lint/fifovet/internal/flow"
+)
+
+// Index has a package's sends: messages, and functions that put arguments into
+// messages.
+type Index struct {
+	*flow.Program
+
+	byRoot map[ssa.Value]*Message
+	sinks  map[any][]paramSink // of functions of this package, by target
+}
+
+// target returns a function's key in sinks: the object of a declared function, or the
+// literal.
+func target(fn *ssa.Function) any {
+	if obj, ok := fn.Object().(*types.Func); ok && fn.Parent() == nil {
+		return obj
+	}
+	return fn
+}
+
+// sinksAt returns a call's arguments that reach messages.
+func (p *Index) sinksAt(c flow.Call) []paramSink {
+	if c.Callee == nil {
+		return p.sinks[c.Body]
+	}
+	return p.SinksOf(c.Callee)
+}
+
+// NewIndex returns an empty index of a package.
+func NewIndex(pass *analysis.Pass, sources flow.Sources) *Index {
+	sinks := func(obj *types.Func) bool { return pass.ImportObjectFact(obj, &SinkFact{}) }
+	return &Index{
+		Program: flow.Build(pass, flow.Options{Sources: sources, Keeps: IsSend, Sinks: sinks, Fixed: isURL}),
+		byRoot:  map[ssa.Value]*Message{}, sinks: map[any][]paramSink{},
+	}
+}

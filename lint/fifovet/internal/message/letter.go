@@ -1,0 +1,186 @@
+package message
+
+import (
+	"slices"
+
+	"golang.org/x/tools/go/ssa"
+
+	"github.com/kansas-frontier-matrix/sqsfifo/lint/fifovet/internal/flow"
+)
+
+// Letter is a body with its attributes: a message, or the arguments of a message-making
+// call.
+type Letter struct {
+	m    *Message
+	call ssa.CallInstruction
+
+	Evidence     evidence
+	ContentBased bool // no deduplication ID on some path
+	unless       given
+
+	Attributes AttributeSet
+	body       []flow.Origin
+	made       []ssa.Value // values in the body
+}
+
+// Key is equal for all findings about one letter.
+func (l *Letter) Key() any {
+	if l.m != nil {
+		return l.m.Root
+	}
+	return l.call
+}
+
+// Letters returns messages and calls with attributes, and records parameters that
+// become attributes.
+func (p *Index) Letters(messages []*Message) []*Letter {
+	var letters []*Letter
+	for _, m := range messages {
+		if l := p.letterOf(m); l != nil {
+			letters = append(letters, l)
+			p.raiseAttributes(l)
+		}
+	}
+	// Each round visits callers of the previous round's functions.
+	calls := map[ssa.CallInstruction]*Letter{}
+	for range flow.MaxCalls {
+		n := p.sinkCount()
+		for _, c := range p.Calls {
+			if l := p.letterAt(c); l != nil {
+				calls[c.Instr] = l
+				p.raiseAttributes(l)
+			}
+		}
+		if p.sinkCount() == n {
+			break
+		}
+	}
+	for _, c := range p.Calls {
+		if l := calls[c.Instr]; l != nil {
+			letters = append(letters, l)
+		}
+	}
+	return letters
+}
+
+func (p *Index) sinkCount() int {
+	n := 0
+	for _, sinks := range p.sinks {
+		n += len(sinks)
+	}
+	return n
+}
+
+// letterOf returns a message as a letter, or nil without attributes or body.
+func (p *Index) letterOf(m *Message) *Letter {
+	if m.Shape.Batch || !m.Has(RoleBody) {
+		return nil
+	}
+	l := &Letter{
+		m: m, Evidence: p.EvidenceOf(m), ContentBased: m.Shape.Sdk || p.contentBased(m), unless: p.dedupParameter(m), Attributes: p.AttributesOf(m),
+	}
+	if l.Evidence == NotFIFO && !p.namedByCaller(m) || len(l.Attributes.Known) == 0 && len(l.Attributes.params) == 0 {
+		return nil
+	}
+	roles := []Role{RoleBody}
+	if m.Shape.Sdk {
+		roles = append(roles, RoleDedup) // the key is a member of the body
+	}
+	for _, r := range roles {
+		l.body = append(l.body, p.Origins(m, r, true)...)
+		for _, s := range m.All(r) {
+			l.made = append(l.made, p.Trace(s.Value, nil, true).InOrder...)
+		}
+	}
+	return l
+}
+
+// namedByCaller reports whether the queue is a parameter.
+func (p *Index) namedByCaller(m *Message) bool {
+	for _, o := range p.Origins(m, RoleURL, false) {
+		if _, ok := o.Root.(*ssa.Parameter); ok && o.Kind == flow.FromPath {
+			return true
+		}
+	}
+	return false
+}
+
+// letterAt returns a call as a letter, or nil if no argument reaches attributes.
+func (p *Index) letterAt(c flow.Call) *Letter {
+	l := &Letter{call: c.Instr}
+	until := []ssa.CallInstruction{c.Instr}
+	args := flow.Args(c.Instr.Common())
+	bodies := 0
+	for _, s := range p.sinksAt(c) {
+		if s.Index >= len(args) {
+			continue
+		}
+		arg := args[s.Index]
+		switch s.Role {
+		case roleAttributes:
+			p.CollectAttributes(&l.Attributes, until, arg, s.Path, nil, 0)
+		case roleAttribute:
+			value := p.NewTracer()
+			value.Inputs, value.Until = true, until
+			value.Value(arg, flow.Place{Path: s.Path})
+			l.Attributes.add(Attribute{Name: s.Field, Value: value, Fn: c.Fn, Pos: c.Instr.Pos(), Arg: argIndex(c, arg)})
+		case RoleBody:
+			t := p.NewTracer()
+			t.Inputs, t.Until = true, until
+			if s.Encoded {
+				t.Encoded(arg, flow.Place{Path: s.Path})
+			} else {
+				t.Value(arg, flow.Place{Path: s.Path})
+			}
+			l.body = append(l.body, t.Origins...)
+			l.made = append(l.made, t.InOrder...)
+			bodies++
+			continue
+		default:
+			continue
+		}
+		u := p.argument(c, s)
+		if u == nil {
+			return nil
+		}
+		l.Evidence, l.ContentBased, l.unless = max(l.Evidence, u.Evidence), l.ContentBased || u.ContentBased, u.unless
+	}
+	if bodies == 0 || len(l.Attributes.Known) == 0 && len(l.Attributes.params) == 0 {
+		return nil
+	}
+	return l
+}
+
+// raiseAttributes records parameters that become attributes.
+func (p *Index) raiseAttributes(l *Letter) {
+	sink := paramSink{
+		Evidence: l.Evidence, ContentBased: l.ContentBased && (l.m == nil || l.m.forCallers(l.unless)), Unless: l.unless.Param, UnlessPath: l.unless.Path,
+	}
+	for _, o := range l.Attributes.params {
+		sink.Role, sink.Field = roleAttributes, "MessageAttributes"
+		p.raiseOrigin(o, sink)
+	}
+	for _, a := range l.Attributes.Known {
+		if l.Carriage(a) != notKnown {
+			continue // decided in this function
+		}
+		variable, _ := a.Variable()
+		for _, o := range variable {
+			sink.Role, sink.Field = roleAttribute, a.Name
+			p.raiseOrigin(o, sink)
+		}
+	}
+}
+
+func (p *Index) raiseOrigin(o flow.Origin, sink paramSink) {
+	param, ok := o.Root.(*ssa.Parameter)
+	if !ok || o.Kind != flow.FromPath || !o.Top || len(o.Path) > maxSinkPath {
+		return
+	}
+	fn := param.Parent()
+	if p.Exempt(fn) {
+		return
+	}
+	sink.Index, sink.Path = slices.Index(fn.Params, param), o.Path
+	p.addSink(target(fn), sink)
+}

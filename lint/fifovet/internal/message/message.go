@@ -1,0 +1,331 @@
+package message
+
+import (
+	"go/token"
+	"go/types"
+	"slices"
+	"strings"
+
+	"golang.org/x/tools/go/ssa"
+
+	"github.com/kansas-frontier-matrix/sqsfifo/lint/fifovet/internal/flow"
+)
+
+// Message is one value of a message type in one function.
+type Message struct {
+	Root  ssa.Value
+	Shape *shape
+	Fn    *ssa.Function
+	Sets  map[Role][]Set
+
+	// open means that other code may set fields, earlier or later. Fields without a
+	// known assignment are then unknown, not absent.
+	open bool
+
+	// leaves means that the function returns the message, so callers may change it.
+	leaves bool
+
+	// byValue means that the function returns a copy. Callers may complete the copy.
+	byValue bool
+
+	// The same message in other functions: bases in functions that made this message,
+	// Derived in callers of this message's function, and callees in functions with this
+	// message as an argument.
+	bases, Derived, callees []*Message
+	passed                  []passing
+
+	// copied means that the whole value is a copy.
+	copied bool
+
+	// later has fields that are set, or possibly set, in a copy of this message, such
+	// as a slice element changed after its append.
+	later map[Role]bool
+
+	evidence *evidence // of the queue, computed once
+
+	batches []*Message // the inputs with this entry
+	sends   []ssa.CallInstruction
+}
+
+// passing is a call with a message as argument, and the callee's parameter.
+type passing struct {
+	call  ssa.CallInstruction
+	param *ssa.Parameter
+}
+
+// Set is one assignment to a field.
+type Set struct {
+	field string
+	Value ssa.Value
+	Pos   token.Pos
+	Instr ssa.Instruction
+}
+
+// All returns assignments to fields with a role, including assignments in other
+// functions.
+func (m *Message) All(r Role) []Set {
+	var sets []Set
+	m.related(map[*Message]bool{}, func(x *Message) { sets = append(sets, x.Sets[r]...) })
+	return sets
+}
+
+// related calls yield for the message, also in other functions.
+func (m *Message) related(seen map[*Message]bool, yield func(*Message)) {
+	if seen[m] {
+		return
+	}
+	seen[m] = true
+	yield(m)
+	for _, x := range m.bases {
+		x.related(seen, yield)
+	}
+	for _, x := range m.callees {
+		x.related(seen, yield)
+	}
+}
+
+func (m *Message) Has(r Role) bool { return len(m.All(r)) > 0 }
+
+// complete reports whether every use of the message is known.
+func (m *Message) complete() bool {
+	return !m.open && !m.copied && !m.leaves && (!m.byValue || len(m.batches) > 0)
+}
+
+// Absent reports whether a field is never set, or set only to nil or an empty constant.
+func (m *Message) Absent(r Role) bool {
+	for _, s := range m.All(r) {
+		if !IsEmptyText(s.Value) {
+			return false
+		}
+	}
+	return m.complete() && !m.later[r]
+}
+
+func IsEmptyText(v ssa.Value) bool {
+	c, ok := v.(*ssa.Const)
+	return ok && (c.Value == nil || c.Value.ExactString() == `""`)
+}
+
+// Origins returns a field's origins. If other functions take part, Origins traces the
+// field through these functions.
+func (p *Index) Origins(m *Message, r Role, inputs bool) []flow.Origin {
+	var found []flow.Origin
+	if len(m.bases) > 0 || len(m.callees) > 0 {
+		for _, name := range m.Shape.fieldsOf(r) {
+			found = append(found, p.TraceUntil(m.SendCalls(), m.Root, flow.AccessPath{name}, inputs).Origins...)
+		}
+		return found
+	}
+	for _, s := range m.Sets[r] {
+		found = append(found, p.TraceUntil(m.SendCalls(), s.Value, nil, inputs).Origins...)
+	}
+	return found
+}
+
+// Collect returns a package's messages with field assignments.
+func (p *Index) Collect() []*Message {
+	byRoot := p.byRoot
+	var messages []*Message
+	at := func(v ssa.Value, fn *ssa.Function) *Message {
+		sh := ShapeOf(v.Type())
+		if sh == nil {
+			return nil
+		}
+		root := p.rootOf(v, 0)
+		m := byRoot[root]
+		if m == nil {
+			m = &Message{Root: root, Shape: sh, Fn: fn, Sets: map[Role][]Set{}}
+			byRoot[root] = m
+			messages = append(messages, m)
+		}
+		return m
+	}
+	for _, fn := range p.Fns {
+		for _, block := range fn.Blocks {
+			for _, instr := range block.Instrs {
+				switch instr := instr.(type) {
+				case *ssa.Alloc:
+					at(instr, fn)
+				case *ssa.FieldAddr:
+					if m := at(instr.X, fn); m != nil {
+						m.assign(instr)
+					}
+				case ssa.CallInstruction:
+					p.collectCall(instr, fn, at)
+				}
+			}
+		}
+	}
+	for _, m := range messages {
+		p.follow(m, m.Root, map[ssa.Value]bool{})
+	}
+	for _, m := range messages {
+		m.inherit()
+	}
+	p.spreadSends(messages)
+	p.link(messages)
+	completed(messages)
+	return messages
+}
+
+func (m *Message) assign(addr *ssa.FieldAddr) {
+	name := flow.FieldName(addr.X.Type(), addr.Field)
+	r := m.Shape.Fields[name]
+	if r == RoleNone {
+		return
+	}
+	for _, instr := range flow.Referrers(addr) {
+		switch instr := instr.(type) {
+		case *ssa.Store:
+			if instr.Addr == addr {
+				pos := instr.Pos()
+				if !pos.IsValid() {
+					pos = addr.Pos()
+				}
+				m.Sets[r] = append(m.Sets[r], Set{name, instr.Val, pos, instr})
+			}
+		case *ssa.UnOp, *ssa.DebugRef:
+		case *ssa.FieldAddr, *ssa.IndexAddr:
+			// A struct or array field built in place, such as the 16 bytes of an event
+			// ID: the address represents the contents.
+			m.Sets[r] = append(m.Sets[r], Set{name, addr, addr.Pos(), addr})
+		default:
+			// The field's address is passed on, so the field may be set.
+			m.Sets[r] = append(m.Sets[r], Set{name, addr, addr.Pos(), addr})
+		}
+	}
+}
+
+// collectCall handles setters of the AWS SDK v1, and records messages of sends.
+func (p *Index) collectCall(instr ssa.CallInstruction, fn *ssa.Function, at func(ssa.Value, *ssa.Function) *Message) {
+	c := instr.Common()
+	callee := flow.CalleeOf(c)
+	if callee == nil {
+		return
+	}
+	if field, ok := strings.CutPrefix(callee.Name(), "Set"); ok && len(c.Args) == 2 && !c.IsInvoke() {
+		if m := at(c.Args[0], fn); m != nil {
+			if r := m.Shape.Fields[field]; r != RoleNone {
+				m.Sets[r] = append(m.Sets[r], Set{field, c.Args[1], c.Args[1].Pos(), instr})
+			}
+		}
+		return
+	}
+	for _, arg := range c.Args { // results of helpers without other uses
+		switch arg.(type) {
+		case *ssa.Call, *ssa.Extract:
+			at(arg, fn)
+		}
+	}
+	if IsSend(callee) {
+		for _, arg := range c.Args {
+			if ShapeOf(arg.Type()) == nil {
+				continue
+			}
+			if m := at(arg, fn); m != nil {
+				m.sends = append(m.sends, instr)
+			}
+		}
+	}
+}
+
+// inherit copies the marks open and copied from related messages, and appends the
+// message to Derived of each base.
+func (m *Message) inherit() {
+	m.related(map[*Message]bool{}, func(x *Message) {
+		if x != m && !isParameter(x.Root) {
+			m.open = m.open || x.open
+			m.copied = m.copied || x.copied
+		}
+	})
+	for _, b := range m.bases {
+		b.Derived = append(b.Derived, m)
+	}
+}
+
+func isParameter(v ssa.Value) bool {
+	_, ok := v.(*ssa.Parameter)
+	return ok
+}
+
+// spreadSends counts a call as a send if the callee sends the message.
+func (p *Index) spreadSends(messages []*Message) {
+	for range flow.MaxForwards {
+		for _, m := range messages {
+			for _, to := range m.passed {
+				if there := p.byRoot[to.param]; there != nil && len(there.sends) > 0 && !slices.Contains(m.sends, to.call) {
+					m.sends = append(m.sends, to.call)
+				}
+			}
+		}
+	}
+}
+
+// completed records, for each message, fields set in a possible copy: a message of the
+// same type, not made locally, in the same function, or in any function if this
+// message's function returns messages.
+func completed(messages []*Message) {
+	for _, later := range messages {
+		if !later.open && !later.copied {
+			continue
+		}
+		for _, m := range messages {
+			if m == later || m.Shape != later.Shape || outermost(m.Fn) != outermost(later.Fn) && !m.returned() && !m.byValue {
+				continue
+			}
+			for r := range later.Sets {
+				if m.later == nil {
+					m.later = map[Role]bool{}
+				}
+				m.later[r] = true
+			}
+		}
+	}
+}
+
+// returned reports whether the message's function returns a slice of such messages.
+func (m *Message) returned() bool {
+	results := outermost(m.Fn).Signature.Results()
+	for i := range results.Len() {
+		if s, ok := results.At(i).Type().Underlying().(*types.Slice); ok && ShapeOf(s.Elem()) == m.Shape {
+			return true
+		}
+	}
+	return false
+}
+
+func outermost(fn *ssa.Function) *ssa.Function {
+	for fn.Parent() != nil {
+		fn = fn.Parent()
+	}
+	return fn
+}
+
+// link connects batch entries to their inputs, and thereby to queue and sending call.
+func (p *Index) link(messages []*Message) {
+	for _, batch := range messages {
+		if !batch.Shape.Batch {
+			continue
+		}
+		visited := map[ssa.Value]bool{}
+		for _, s := range batch.Sets[roleEntries] {
+			for v := range p.Trace(s.Value, nil, false).Visited {
+				visited[v] = true
+			}
+		}
+		for _, m := range messages {
+			if m.Shape.entry && visited[m.Root] {
+				m.batches = append(m.batches, batch)
+			}
+		}
+	}
+}
+
+// SendCalls returns the sending calls of a message, alone or in a batch.
+func (m *Message) SendCalls() []ssa.CallInstruction {
+	calls := m.sends
+	for _, b := range m.batches {
+		calls = append(calls[:len(calls):len(calls)], b.sends...)
+	}
+	return calls
+}

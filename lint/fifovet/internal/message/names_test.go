@@ -1,0 +1,35 @@
+package message
+
+import (
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+)
+
+// TestNames has, for each expression of names.go, matching names and names without a
+// match.
+func TestNames(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		re      *regexp.Regexp
+		yes, no string
+	}{
+		{
+			"memberName", memberName,
+			"id ID key uuid order_id orderID event-key request.uuid TraceUUID ulid",
+			"valid paid kind idle keyed monkey grid Grid",
+		},
+		{"eventType", eventType, "OrderEvent Message envelope Job StartCommand notification", "order Messages eventual Reading"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			for name := range strings.FieldsSeq(c.yes) {
+				assert.True(t, c.re.MatchString(name), name)
+			}
+			for name := range strings.FieldsSeq(c.no) {
+				assert.False(t, c.re.MatchString(name), name)
+			}
+		})
+	}
+}

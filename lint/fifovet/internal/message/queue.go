@@ -1,0 +1,322 @@
+package message
+
+import (
+	"strings"
+
+	"golang.org/x/tools/go/ssa"
+
+	"github.com/kansas-frontier-matrix/sqsfifo/lint/fifovet/internal/flow"
+)
+
+// evidence is the known evidence about a message's queue or topic.
+type evidence uint8
+
+const (
+	NotFIFO    evidence = iota // no evidence, or a constant name of a standard queue
+	MaybeFIFO                  // a group ID, also allowed on standard queues (F-149)
+	SurelyFIFO                 // a constant name ending in .fifo, a deduplication ID, a type of this SDK
+)
+
+// queueName is the kind of queue in a message's URL or ARN.
+type queueName uint8
+
+const (
+	unknownName queueName = iota
+	StandardName
+	FifoName
+)
+
+// nameIn decides by the values of URLs. Each value must be one whole constant: a suffix
+// added for some queues proves nothing about other queues.
+func nameIn(origins []flow.Origin) (queueName, string) {
+	result, text := unknownName, ""
+	for _, o := range origins {
+		if o.Kind == flow.FromConst && o.Text == "" && !o.Mixed {
+			continue // not set
+		}
+		if o.Kind != flow.FromConst || o.Mixed {
+			return unknownName, ""
+		}
+		is := StandardName
+		if strings.HasSuffix(o.Text, ".fifo") {
+			is = FifoName
+		}
+		if result != unknownName && result != is {
+			return unknownName, ""
+		}
+		result, text = is, o.Text
+	}
+	return result, text
+}
+
+// QueueOf returns kind and name of a message's queue.
+func (p *Index) QueueOf(m *Message) (queueName, string) {
+	var origins []flow.Origin
+	var values []ssa.Value
+	for _, in := range append([]*Message{m}, m.batches...) {
+		origins = append(origins, p.Origins(in, RoleURL, false)...)
+		for _, s := range in.All(RoleURL) {
+			values = append(values, s.Value)
+		}
+	}
+	return p.name(origins, values)
+}
+
+// name returns a queue's kind and name: from whole constants, a constant suffix, or the
+// name in a GetQueueUrl call.
+func (p *Index) name(origins []flow.Origin, values []ssa.Value) (queueName, string) {
+	if name, text := nameIn(origins); name != unknownName {
+		return name, text
+	}
+	if name, text := p.lookedUp(origins); name != unknownName {
+		return name, text
+	}
+	text := ""
+	for _, v := range values {
+		if text = p.suffix(v); text == "" {
+			return unknownName, ""
+		}
+	}
+	if text == "" {
+		return unknownName, ""
+	}
+	return FifoName, text
+}
+
+// suffix returns the constant end of a joined text, if it shows a FIFO queue.
+func (p *Index) suffix(v ssa.Value) string {
+	parts := p.Text(v)
+	if len(parts) < 2 {
+		return ""
+	}
+	if last := parts[len(parts)-1]; last.Known && strings.HasSuffix(last.Const, ".fifo") {
+		return last.Const
+	}
+	return ""
+}
+
+// lookedUp returns the kind of a queue whose URL comes from GetQueueUrl.
+func (p *Index) lookedUp(origins []flow.Origin) (queueName, string) {
+	var names []flow.Origin
+	for _, o := range origins {
+		call, ok := o.Root.(*ssa.Call)
+		if o.Kind != flow.FromPath || !ok {
+			return unknownName, ""
+		}
+		callee := flow.CalleeOf(call.Common())
+		if callee == nil || !strings.HasPrefix(callee.Name(), "GetQueueUrl") {
+			return unknownName, ""
+		}
+		for _, arg := range call.Call.Args {
+			if flow.TypeName(arg.Type()) != "GetQueueUrlInput" {
+				continue
+			}
+			for _, w := range p.Writes(arg) {
+				if w.Kind != flow.Stored || len(w.Path) != 1 || w.Path[0] != "QueueName" {
+					continue
+				}
+				if end := p.suffix(w.Val); end != "" {
+					return FifoName, end
+				}
+			}
+			t := p.NewTracer()
+			t.Value(arg, flow.Place{Path: flow.AccessPath{"QueueName"}, Frame: o.Frame})
+			for _, name := range t.Origins {
+				if name.Kind != flow.FromUnknown || name.Root != arg { // the call itself leaves its input as it is
+					names = append(names, name)
+				}
+			}
+		}
+	}
+	return nameIn(names)
+}
+
+// EvidenceOf returns the evidence about a message's queue.
+func (p *Index) EvidenceOf(m *Message) evidence {
+	if m.Shape.Sdk {
+		return SurelyFIFO
+	}
+	if m.evidence == nil {
+		e := p.findEvidence(m)
+		for _, d := range m.Derived {
+			e = max(e, p.EvidenceOf(d))
+		}
+		m.evidence = &e
+	}
+	return *m.evidence
+}
+
+func (p *Index) findEvidence(m *Message) evidence {
+	switch name, _ := p.QueueOf(m); {
+	case name == StandardName:
+		return NotFIFO
+	case name == FifoName || p.always(m, RoleDedup):
+		return SurelyFIFO
+	case m.Has(RoleGroup) && !m.Absent(RoleGroup), m.Has(RoleDedup) && !m.Absent(RoleDedup):
+		return MaybeFIFO
+	}
+	return NotFIFO
+}
+
+// evidenceFor returns the evidence of a field about its message's queue. Only FIFO
+// queues accept a deduplication ID.
+func (p *Index) evidenceFor(m *Message, r Role) evidence {
+	e := p.EvidenceOf(m)
+	if r != RoleDedup || e != MaybeFIFO {
+		return e
+	}
+	return SurelyFIFO
+}
+
+// always reports whether a field is set on every path to the send.
+func (p *Index) always(m *Message, r Role) bool {
+	given := false
+	for _, s := range m.All(r) {
+		given = given || !IsEmptyText(s.Value) && !p.nilable(s.Value, nil)
+	}
+	return given && !p.leavesOut(m, r, RoleNone)
+}
+
+// contentBased reports whether some path sends the message, without a deduplication ID,
+// to a queue that is or may be FIFO. Then only the body distinguishes the message.
+func (p *Index) contentBased(m *Message) bool {
+	if m.Shape.Sdk {
+		return false
+	}
+	for _, d := range m.Derived {
+		if p.contentBased(d) {
+			return true
+		}
+	}
+	switch p.EvidenceOf(m) {
+	case SurelyFIFO:
+		return m.complete() && !m.later[RoleDedup] && p.leavesOut(m, RoleDedup, RoleNone)
+	case MaybeFIFO:
+		return m.complete() && !m.later[RoleDedup] && p.leavesOut(m, RoleDedup, RoleGroup)
+	}
+	return false
+}
+
+// leavesOut reports whether some path to the send leaves field r unset and sets field
+// with. RoleNone for with disables the second condition.
+func (p *Index) leavesOut(m *Message, r, with Role) bool {
+	for _, c := range m.callees {
+		if c.Has(r) {
+			return false // assignments in the callee are not followed
+		}
+	}
+	if len(m.bases) > 0 {
+		left := false
+		for _, b := range m.bases {
+			left = left || p.leavesOut(b, r, RoleNone)
+		}
+		if !left {
+			return false
+		}
+	}
+	w, ok := p.waysOf(m)
+	if !ok {
+		return false
+	}
+	nilable := false
+	for _, s := range m.Sets[r] {
+		if IsEmptyText(s.Value) {
+			continue
+		}
+		if p.nilable(s.Value, nil) {
+			nilable = true
+			continue
+		}
+		if s.Instr == nil || s.Instr.Parent() != w.start.Parent() {
+			return false
+		}
+		w.avoid[s.Instr.Block()] = true
+	}
+	inherited := false
+	for _, x := range append(m.bases, m.callees...) {
+		inherited = inherited || x.Has(with)
+	}
+	if with != RoleNone && !inherited {
+		w.need = map[*ssa.BasicBlock]bool{}
+		for _, s := range m.Sets[with] {
+			if IsEmptyText(s.Value) || nilable && !isResult(s.Value) && p.nilable(s.Value, nil) {
+				continue // both fields are set together
+			}
+			if s.Instr != nil && s.Instr.Parent() == w.start.Parent() {
+				w.need[s.Instr.Block()] = true
+			}
+		}
+	}
+	w.role = r
+	return w.find()
+}
+
+// nilable reports whether a pointer is known to be nil on some path.
+func (p *Index) nilable(v ssa.Value, seen map[ssa.Value]bool) bool {
+	if seen == nil {
+		seen = map[ssa.Value]bool{}
+	}
+	if seen[v] || len(seen) > flow.MaxUnwraps {
+		return false
+	}
+	seen[v] = true
+	switch v := v.(type) {
+	case *ssa.Const:
+		return v.IsNil()
+	case *ssa.Phi:
+		for _, e := range v.Edges {
+			if p.nilable(e, seen) {
+				return true
+			}
+		}
+	case *ssa.UnOp:
+		if cell, ok := v.X.(*ssa.Alloc); ok { // a variable that a literal also uses
+			stores := 0
+			for _, instr := range flow.Referrers(cell) {
+				if store, ok := instr.(*ssa.Store); ok && store.Addr == cell {
+					if p.nilable(store.Val, seen) {
+						return true
+					}
+					stores++
+				}
+			}
+			return stores == 0 && flow.IsReference(v.Type())
+		}
+	case *ssa.Call:
+		return p.returnsNil(v, 0, seen)
+	case *ssa.Extract:
+		if call, ok := v.Tuple.(*ssa.Call); ok {
+			return p.returnsNil(call, v.Index, seen)
+		}
+	}
+	return false
+}
+
+// returnsNil reports whether a function of this package may return nil as the given
+// result without an error.
+func (p *Index) returnsNil(call *ssa.Call, result int, seen map[ssa.Value]bool) bool {
+	fn := p.Body(call.Common())
+	if fn == nil || result >= fn.Signature.Results().Len() || !flow.IsReference(fn.Signature.Results().At(result).Type()) {
+		return false
+	}
+	for _, block := range fn.Blocks {
+		ret, ok := flow.Last(block).(*ssa.Return)
+		if !ok || flow.Failed(ret) && result < len(ret.Results)-1 {
+			continue
+		}
+		if p.nilable(ret.Results[result], seen) {
+			return true
+		}
+	}
+	return false
+}
+
+// isResult reports whether a value is the result of a function. Functions decide about
+// each result separately.
+func isResult(v ssa.Value) bool {
+	switch v.(type) {
+	case *ssa.Call, *ssa.Extract:
+		return true
+	}
+	return false
+}

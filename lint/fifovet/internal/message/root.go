@@ -1,0 +1,222 @@
+package message
+
+import (
+	"go/token"
+	"strings"
+
+	"golang.org/x/tools/go/ssa"
+
+	"github.com/kansas-frontier-matrix/sqsfifo/lint/fifovet/internal/flow"
+)
+
+// rootOf returns the message that a pointer always means. rootOf looks through local
+// variables with one store, and through chained setters.
+func (p *Index) rootOf(v ssa.Value, depth int) ssa.Value {
+	if depth > maxRoot {
+		return v
+	}
+	switch v := v.(type) {
+	case *ssa.UnOp:
+		if v.Op == token.MUL {
+			if cell := p.CellOf(v.X); cell != nil {
+				if val := flow.OnlyStore(cell); val != nil {
+					return p.rootOf(val, depth+1)
+				}
+			}
+		}
+	case *ssa.FreeVar:
+		if cell := p.CellOf(v); cell != nil {
+			return p.rootOf(cell, depth+1)
+		}
+	case *ssa.Call:
+		if callee := flow.CalleeOf(v.Common()); callee != nil && strings.HasPrefix(callee.Name(), "Set") && len(v.Call.Args) == 2 && ShapeOf(v.Type()) != nil {
+			return p.rootOf(v.Call.Args[0], depth+1)
+		}
+	case *ssa.ChangeType:
+		return p.rootOf(v.X, depth+1)
+	}
+	return v
+}
+
+// follow sets a message's marks open, copied, leaves and byValue from the uses of ref.
+func (p *Index) follow(m *Message, ref ssa.Value, seen map[ssa.Value]bool) {
+	if seen[ref] {
+		return
+	}
+	seen[ref] = true
+	switch ref := ref.(type) {
+	case *ssa.Alloc:
+	case *ssa.Call, *ssa.Extract:
+		if ref == m.Root {
+			made, ok := p.madeBy(ref)
+			m.bases = made
+			m.open = m.open || !ok
+		}
+	case *ssa.UnOp, *ssa.FreeVar, *ssa.ChangeType, *ssa.Parameter:
+		m.open = m.open || ref == m.Root // made elsewhere
+	case *ssa.IndexAddr:
+		m.open = m.open || !isLiteral(ref)
+	default:
+		m.open = true
+	}
+	for _, instr := range flow.Referrers(ref) {
+		switch instr := instr.(type) {
+		case *ssa.Store:
+			if instr.Addr == ref {
+				if flow.IsEmpty(instr.Val) {
+					continue
+				}
+				m.copied = true
+			} else if cell, ok := instr.Addr.(*ssa.Alloc); ok {
+				p.Loads(cell, func(load ssa.Value) { p.follow(m, load, seen) })
+			} else if _, ok := instr.Addr.(*ssa.IndexAddr); !ok {
+				m.open = true
+			}
+		case *ssa.Return:
+			m.leaves = true
+		case *ssa.Phi, *ssa.MapUpdate, *ssa.Send:
+			m.open = true
+		case *ssa.UnOp:
+			returned, elsewhere := handedOn(instr)
+			m.byValue = m.byValue || returned
+			m.open = m.open || elsewhere
+		case *ssa.MakeInterface:
+			for _, use := range flow.Referrers(instr) {
+				if c, ok := use.(ssa.CallInstruction); ok {
+					if callee := flow.CalleeOf(c.Common()); callee == nil || !flow.IsPure(callee) && !flow.IsReader(callee) {
+						m.open = true
+					}
+				}
+			}
+		case *ssa.MakeClosure:
+			if fn, ok := instr.Fn.(*ssa.Function); ok {
+				for i, b := range instr.Bindings {
+					if b == ref {
+						p.follow(m, fn.FreeVars[i], seen)
+					}
+				}
+			}
+		case *ssa.ChangeType:
+			p.follow(m, instr, seen)
+		case ssa.CallInstruction:
+			callee := flow.CalleeOf(instr.Common())
+			switch {
+			case callee == nil:
+				m.open = !p.followCall(m, instr, ref, seen) || m.open
+			case IsSend(callee) && !isOwn(instr.Common()), flow.IsReader(callee):
+			case strings.HasPrefix(callee.Name(), "Set") && !instr.Common().IsInvoke() && len(instr.Common().Args) == 2 && instr.Common().Args[0] == ref:
+				if v := instr.Value(); v != nil {
+					p.follow(m, v, seen)
+				}
+			case callee.Name() == "Validate" || callee.Name() == "String":
+			default:
+				if !p.followCall(m, instr, ref, seen) {
+					m.open = true
+				}
+			}
+		}
+	}
+}
+
+// handedOn reports whether a message's copy is returned, and whether it leaves the
+// function elsewhere, except in a slice of messages.
+func handedOn(load *ssa.UnOp) (returned, elsewhere bool) {
+	for _, instr := range flow.Referrers(load) {
+		switch instr := instr.(type) {
+		case *ssa.Return:
+			returned = true
+		case *ssa.MapUpdate, *ssa.Send:
+			elsewhere = true
+		case *ssa.Store:
+			switch instr.Addr.(type) {
+			case *ssa.FieldAddr, *ssa.Global:
+				elsewhere = true
+			}
+		case ssa.CallInstruction:
+			callee := flow.CalleeOf(instr.Common())
+			if _, ok := instr.Common().Value.(*ssa.Builtin); !ok && (callee == nil || !IsSend(callee) && !flow.IsReader(callee)) {
+				elsewhere = true
+			}
+		}
+	}
+	return returned, elsewhere
+}
+
+// followCall continues in a function with a message as argument, and reports whether
+// the function belongs to this package.
+func (p *Index) followCall(m *Message, instr ssa.CallInstruction, ref ssa.Value, seen map[ssa.Value]bool) bool {
+	fn := p.Body(instr.Common())
+	if fn == nil {
+		return false
+	}
+	for i, arg := range flow.Args(instr.Common()) {
+		if arg != ref || i >= len(fn.Params) {
+			continue
+		}
+		param := fn.Params[i]
+		m.passed = append(m.passed, passing{instr, param})
+		if there := p.byRoot[param]; there != nil && there != m {
+			m.callees = append(m.callees, there)
+		}
+		p.follow(m, param, seen)
+	}
+	return true
+}
+
+// madeBy returns a call's resulting messages, if each return statement returns a
+// message made in the callee.
+func (p *Index) madeBy(v ssa.Value) ([]*Message, bool) {
+	result := 0
+	if e, ok := v.(*ssa.Extract); ok {
+		v, result = e.Tuple, e.Index
+	}
+	c, ok := v.(*ssa.Call)
+	if !ok {
+		return nil, false
+	}
+	fn := p.Body(c.Common())
+	if fn == nil {
+		return nil, false
+	}
+	var made []*Message
+	for _, block := range fn.Blocks {
+		ret, ok := flow.Last(block).(*ssa.Return)
+		if !ok || result >= len(ret.Results) || flow.Failed(ret) && result < len(ret.Results)-1 {
+			continue
+		}
+		val := ret.Results[result]
+		if flow.IsEmpty(val) {
+			continue
+		}
+		b := p.byRoot[p.rootOf(val, 0)]
+		if b == nil || isParameter(b.Root) {
+			return nil, false
+		}
+		made = append(made, b)
+	}
+	return made, len(made) > 0
+}
+
+// isOwn reports whether a call is a static call of a method outside of AWS's SDKs. Such
+// a method may complete the message before the send.
+func isOwn(c *ssa.CallCommon) bool {
+	callee := c.StaticCallee()
+	return callee != nil && callee.Pkg != nil && !strings.HasPrefix(callee.Pkg.Pkg.Path(), "github.com/aws/")
+}
+
+// isLiteral reports whether an element is built in place, and not changed later.
+func isLiteral(v ssa.Value) bool {
+	elem, ok := v.(*ssa.IndexAddr)
+	if !ok {
+		return false
+	}
+	if _, ok := elem.X.(*ssa.Alloc); ok {
+		return true
+	}
+	for _, instr := range flow.Referrers(elem) {
+		if store, ok := instr.(*ssa.Store); ok && store.Addr == elem && flow.IsEmpty(store.Val) {
+			return true
+		}
+	}
+	return false
+}

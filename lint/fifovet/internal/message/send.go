@@ -1,0 +1,33 @@
+package message
+
+import (
+	"go/types"
+	"slices"
+
+	"golang.org/x/tools/go/ssa"
+
+	"github.com/kansas-frontier-matrix/sqsfifo/lint/fifovet/internal/flow"
+)
+
+// sendNames are the sending calls of clients, and of interfaces in their place.
+var sendNames = []string{
+	"SendMessage", "SendMessageWithContext", "SendMessageRequest", "SendMessageBatch", "SendMessageBatchWithContext", "SendMessageBatchRequest",
+	"Publish", "PublishWithContext", "PublishRequest", "PublishBatch", "PublishBatchWithContext",
+}
+
+func IsSend(obj *types.Func) bool {
+	if !slices.Contains(sendNames, obj.Name()) {
+		return false
+	}
+	for v := range obj.Signature().Params().Variables() {
+		if ShapeOf(v.Type()) != nil {
+			return true
+		}
+	}
+	return false
+}
+
+func isURL(addr *ssa.FieldAddr) bool {
+	s := ShapeOf(addr.X.Type())
+	return s != nil && s.Fields[flow.FieldName(addr.X.Type(), addr.Field)] == RoleURL
+}

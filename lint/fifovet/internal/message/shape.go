@@ -1,0 +1,124 @@
+package message
+
+import (
+	"go/types"
+	"slices"
+	"strings"
+
+	"github.com/kansas-frontier-matrix/sqsfifo/lint/fifovet/internal/flow"
+)
+
+const (
+	sqsV1      = "github.com/aws/aws-sdk-go/service/sqs"
+	snsV1      = "github.com/aws/aws-sdk-go/service/sns"
+	sqsV2      = "github.com/aws/aws-sdk-go-v2/service/sqs"
+	snsV2      = "github.com/aws/aws-sdk-go-v2/service/sns"
+	sqsV2Types = sqsV2 + "/types"
+	snsV2Types = snsV2 + "/types"
+)
+
+// Role is the meaning of a message's field to SQS, under any name.
+type Role string
+
+const (
+	RoleNone       Role = ""
+	RoleBody       Role = "body"
+	RoleDedup      Role = "dedup"
+	RoleGroup      Role = "group"
+	roleAttributes Role = "attributes"
+	RoleURL        Role = "url"
+	RoleDelay      Role = "delay"
+	roleAttribute  Role = "attribute" // value of one attribute; the attribute's name is the field
+	roleEntries    Role = "entries"
+	RoleTime       Role = "time"
+	RoleEventID    Role = "event id"
+)
+
+// shape is a struct type for a message or a part of a message.
+type shape struct {
+	Pkg, Name string
+	Fields    map[string]Role
+	Sdk       bool // type of this SDK: always FIFO, and not a raw send
+	Batch     bool // has entries, which are separate messages
+	entry     bool // is such an entry
+}
+
+var (
+	sqsInput = map[string]Role{
+		"QueueUrl": RoleURL, "MessageBody": RoleBody, "MessageDeduplicationId": RoleDedup, "MessageGroupId": RoleGroup,
+		"MessageAttributes": roleAttributes, "DelaySeconds": RoleDelay,
+	}
+	snsInput = map[string]Role{
+		"TopicArn": RoleURL, "TargetArn": RoleURL, "Message": RoleBody, "MessageDeduplicationId": RoleDedup, "MessageGroupId": RoleGroup,
+		"MessageAttributes": roleAttributes,
+	}
+	sqsBatch = map[string]Role{"QueueUrl": RoleURL, "Entries": roleEntries}
+	snsBatch = map[string]Role{"TopicArn": RoleURL, "PublishBatchRequestEntries": roleEntries}
+)
+
+var Shapes = []*shape{
+	{Pkg: sqsV2, Name: "SendMessageInput", Fields: sqsInput},
+	{Pkg: sqsV1, Name: "SendMessageInput", Fields: sqsInput},
+	{Pkg: sqsV2, Name: "SendMessageBatchInput", Fields: sqsBatch, Batch: true},
+	{Pkg: sqsV1, Name: "SendMessageBatchInput", Fields: sqsBatch, Batch: true},
+	{Pkg: sqsV2Types, Name: "SendMessageBatchRequestEntry", Fields: sqsInput, entry: true},
+	{Pkg: sqsV1, Name: "SendMessageBatchRequestEntry", Fields: sqsInput, entry: true},
+	{Pkg: snsV2, Name: "PublishInput", Fields: snsInput},
+	{Pkg: snsV1, Name: "PublishInput", Fields: snsInput},
+	{Pkg: snsV2, Name: "PublishBatchInput", Fields: snsBatch, Batch: true},
+	{Pkg: snsV1, Name: "PublishBatchInput", Fields: snsBatch, Batch: true},
+	{Pkg: snsV2Types, Name: "PublishBatchRequestEntry", Fields: snsInput, entry: true},
+	{Pkg: snsV1, Name: "PublishBatchRequestEntry", Fields: snsInput, entry: true},
+	{Pkg: flow.SDKPath, Name: "Identity", Sdk: true, Fields: map[string]Role{
+		"DedupeKey": RoleDedup, "Group": RoleGroup, "Time": RoleTime, "EventID": RoleEventID,
+	}},
+	{Pkg: flow.SDKPath, Name: "Message", Sdk: true, Fields: map[string]Role{
+		"DedupeKey": RoleDedup, "Group": RoleGroup, "EventID": RoleEventID, "Body": RoleBody, "Attributes": roleAttributes,
+	}},
+}
+
+// fieldsOf returns the names of the fields with a role, in order.
+func (s *shape) fieldsOf(r Role) []string {
+	var names []string
+	for name, has := range s.Fields {
+		if has == r {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+// ShapeOf returns the shape of a struct type or of a pointer to a struct, or nil for
+// other types.
+func ShapeOf(t types.Type) *shape {
+	if p, ok := types.Unalias(t).(*types.Pointer); ok {
+		t = p.Elem()
+	}
+	n, ok := types.Unalias(t).(*types.Named)
+	if !ok || n.Obj().Pkg() == nil {
+		return nil
+	}
+	path, name := n.Obj().Pkg().Path(), n.Obj().Name()
+	for _, s := range Shapes {
+		if s.Name == name && s.Pkg == path {
+			return s
+		}
+	}
+	return nil
+}
+
+// IsMessaging reports whether the package at path has shapes.
+func IsMessaging(path string) bool {
+	switch path {
+	case sqsV1, snsV1, sqsV2, snsV2, sqsV2Types, snsV2Types, flow.SDKPath:
+		return true
+	}
+	return false
+}
+
+// IsSDKModule reports whether the package belongs to this project, where sends are
+// exempt.
+func IsSDKModule(path string) bool {
+	return path == flow.SDKPath || strings.HasPrefix(path, flow.SDKPath+"/")
+}

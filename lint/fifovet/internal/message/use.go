@@ -1,0 +1,402 @@
+package message
+
+import (
+	"go/token"
+	"go/types"
+	"slices"
+
+	"golang.org/x/tools/go/ssa"
+
+	"github.com/kansas-frontier-matrix/sqsfifo/lint/fifovet/internal/flow"
+)
+
+// Use is a value in a message: a field, or an argument of a function that puts the
+// argument into a message.
+type Use struct {
+	Role  Role
+	Field string
+	Fn    *ssa.Function
+	Value ssa.Value
+	Path  flow.AccessPath
+	Pos   token.Pos
+	Arg   int // with the position of a call: number of the argument, from 1
+	Instr ssa.Instruction
+
+	M   *Message    // nil for arguments
+	via *types.Func // function with the argument, nil for fields
+
+	Evidence     evidence
+	Alone        bool // only constants are added on the way
+	ContentBased bool // for a body: only the body distinguishes the message
+	unless       given
+	many         bool // the value is in several messages
+	NoGroup      bool // for a URL: its messages have no group
+	Payload      bool // for a body: the event encoded by a producer of this SDK
+	encoded      bool // the value is encoded as JSON later
+
+	Slice *flow.Tracer
+}
+
+// Key is equal for all parts of one message in this function.
+func (u *Use) Key() any {
+	if u.M != nil {
+		return u.M.Root
+	}
+	return u.Instr
+}
+
+// Uses returns every value that becomes part of a message in this package, with its
+// backward slice, and records parameters that become part of messages.
+func (p *Index) Uses(messages []*Message) []*Use {
+	var queue []*Use
+	for _, m := range messages {
+		content, unless := p.contentBased(m), p.dedupParameter(m)
+		for r, sets := range m.Sets {
+			if r == roleAttributes || r == roleEntries {
+				continue
+			}
+			for _, s := range sets {
+				queue = append(queue, &Use{
+					Role: r, Field: s.field, Fn: p.within(s.Instr, m.Fn), Value: s.Value, Pos: s.Pos, Instr: s.Instr, M: m,
+					Evidence: p.evidenceFor(m, r), Alone: true, ContentBased: content, unless: unless, many: p.repeated(m), NoGroup: r == RoleURL && p.groupless(m, messages),
+				})
+			}
+		}
+	}
+	slices.SortStableFunc(queue, func(a, b *Use) int {
+		if a.Role != b.Role && (a.Role == RoleURL || b.Role == RoleURL) {
+			return rank(a.Role) - rank(b.Role) // URLs first: callers' evidence about the queue comes before the rest
+		}
+		return int(a.Pos) - int(b.Pos)
+	})
+	for _, c := range p.Calls {
+		queue = append(queue, p.arguments(c)...)
+	}
+	for i := 0; i < len(queue); i++ {
+		u := queue[i]
+		u.Slice = p.TraceUntil(u.SendCalls(), u.Value, u.Path, false)
+		queue = append(queue, p.raise(u)...)
+	}
+	return queue
+}
+
+// groupless reports whether a message, or each entry of a batch, has no group.
+func (p *Index) groupless(m *Message, messages []*Message) bool {
+	if m.Shape.Sdk {
+		return false
+	}
+	if !m.Shape.Batch {
+		return len(m.batches) == 0 && m.Absent(RoleGroup)
+	}
+	found := false
+	for _, entry := range messages {
+		if slices.Contains(entry.batches, m) {
+			if !entry.Absent(RoleGroup) {
+				return false
+			}
+			found = true
+		}
+	}
+	return found
+}
+
+// Queue returns the kind and the name of the queue in a URL.
+func (p *Index) Queue(u *Use) (queueName, string) {
+	var whole []ssa.Value
+	if len(u.Path) == 0 && u.Alone {
+		whole = []ssa.Value{u.Value}
+	}
+	return p.name(u.Slice.Origins, whole)
+}
+
+func rank(r Role) int {
+	if r == RoleURL {
+		return 0
+	}
+	return 1
+}
+
+// given is a parameter, or part of a parameter, with the deduplication ID: 1 + its
+// index, or 0. If a caller's argument is empty, the message has no ID.
+type given struct {
+	Param int
+	Path  flow.AccessPath
+}
+
+// dedupParameter returns the parameter that is, unchanged, the deduplication ID of a
+// message.
+func (p *Index) dedupParameter(m *Message) given {
+	sets := m.Sets[RoleDedup]
+	if len(sets) != 1 || len(m.All(RoleDedup)) != 1 {
+		return given{}
+	}
+	return ParameterOf(p.Trace(sets[0].Value, nil, false).Origins)
+}
+
+// ParameterOf returns the parameter that is the only origin of a value.
+func ParameterOf(origins []flow.Origin) given {
+	if len(origins) != 1 || origins[0].Kind != flow.FromPath || origins[0].Mixed || !origins[0].Top || len(origins[0].Path) > maxSinkPath {
+		return given{}
+	}
+	param, ok := origins[0].Root.(*ssa.Parameter)
+	if !ok {
+		return given{}
+	}
+	return given{1 + slices.Index(param.Parent().Params, param), origins[0].Path}
+}
+
+// forCallers reports whether callers' messages may also lack a deduplication ID. An ID
+// from anything but one parameter may belong to the callers.
+func (m *Message) forCallers(unless given) bool {
+	return unless.Param > 0 || !slices.ContainsFunc(m.All(RoleDedup), func(s Set) bool { return !IsEmptyText(s.Value) })
+}
+
+// repeated reports whether a function makes or sends a message in a loop, so values
+// from outside the loop are in several messages.
+func (p *Index) repeated(m *Message) bool {
+	made, ok := m.Root.(ssa.Instruction)
+	if ok && made.Block() != nil && flow.Cycle(made.Block())[made.Block()] {
+		return true
+	}
+	return slices.ContainsFunc(m.SendCalls(), func(c ssa.CallInstruction) bool { return flow.Cycle(c.Block())[c.Block()] })
+}
+
+func (p *Index) within(instr ssa.Instruction, fn *ssa.Function) *ssa.Function {
+	if instr != nil && instr.Parent() != nil {
+		return instr.Parent()
+	}
+	return fn
+}
+
+// arguments returns a call's uses of arguments by a function of another package.
+func (p *Index) arguments(c flow.Call) []*Use {
+	if event, ok := payloadOf(c); ok {
+		return []*Use{{
+			Role: RoleBody, Field: "payload", Fn: c.Fn, Value: event, Pos: c.Instr.Pos(), Arg: argIndex(c, event), Instr: c.Instr, via: c.Callee,
+			Evidence: SurelyFIFO, Alone: true, ContentBased: true, Payload: true, encoded: true,
+		}}
+	}
+	if c.Callee == nil || c.Callee.Pkg() == p.Pass.Pkg {
+		return nil
+	}
+	var uses []*Use
+	for _, s := range p.SinksOf(c.Callee) {
+		if u := p.argument(c, s); u != nil {
+			uses = append(uses, u)
+		}
+	}
+	return uses
+}
+
+func (p *Index) argument(c flow.Call, s paramSink) *Use {
+	args := flow.Args(c.Instr.Common())
+	if s.Index >= len(args) {
+		return nil
+	}
+	e := p.evidenceAt(c, s)
+	if e == NotFIFO && s.Role != RoleURL {
+		return nil
+	}
+	arg := args[s.Index]
+	u := &Use{
+		Role: s.Role, Field: s.Field, Fn: c.Fn, Value: arg, Path: s.Path, Pos: c.Instr.Pos(), Arg: argIndex(c, arg), Instr: c.Instr, via: c.Callee,
+		Evidence: e, Alone: s.Alone, ContentBased: s.ContentBased, many: s.Many, encoded: s.Encoded, NoGroup: s.NoGroup,
+	}
+	if s.Unless > 0 && s.Unless <= len(args) {
+		dedup := args[s.Unless-1]
+		origins := p.Trace(dedup, s.UnlessPath, false).Origins
+		u.ContentBased = leftEmpty(origins) || len(s.UnlessPath) == 0 && p.nilable(dedup, nil)
+		u.unless = ParameterOf(origins)
+	}
+	return u
+}
+
+// leftEmpty reports whether a value is always empty.
+func leftEmpty(origins []flow.Origin) bool {
+	return len(origins) > 0 && !slices.ContainsFunc(origins, func(o flow.Origin) bool { return o.Kind != flow.FromConst || o.Text != "" || o.Mixed })
+}
+
+// evidenceAt returns a call's evidence about the queue: the callee's evidence, unless
+// the queue's name is an argument.
+func (p *Index) evidenceAt(c flow.Call, s paramSink) evidence {
+	args := flow.Args(c.Instr.Common())
+	for _, url := range p.sinksAt(c) {
+		if url.Role != RoleURL || url.Index >= len(args) {
+			continue
+		}
+		var whole []ssa.Value
+		if len(url.Path) == 0 && url.Alone {
+			whole = []ssa.Value{args[url.Index]}
+		}
+		switch name, _ := p.name(p.Trace(args[url.Index], url.Path, false).Origins, whole); name {
+		case FifoName:
+			return SurelyFIFO
+		case StandardName:
+			return NotFIFO
+		}
+	}
+	return s.Evidence
+}
+
+// argIndex returns an argument's number in the source, from 1. A method's receiver is
+// 0.
+func argIndex(c flow.Call, arg ssa.Value) int {
+	i := slices.Index(flow.Args(c.Instr.Common()), arg)
+	if c.Callee == nil || c.Callee.Signature().Recv() == nil {
+		i++
+	}
+	return i
+}
+
+// raise records parameters that reach a use, and returns uses of these parameters by
+// calls within this package.
+func (p *Index) raise(u *Use) []*Use {
+	var more []*Use
+	for _, o := range u.Slice.Origins {
+		param, ok := o.Root.(*ssa.Parameter)
+		if !ok || o.Kind != flow.FromPath || !o.Top || len(o.Path) > maxSinkPath {
+			continue
+		}
+		fn := param.Parent()
+		if p.Exempt(fn) {
+			continue
+		}
+		s := paramSink{
+			Index: slices.Index(fn.Params, param), Path: o.Path, Role: u.Role, Field: u.Field, Evidence: u.Evidence,
+			Alone: u.Alone && only(u.Slice.Origins, param), ContentBased: u.ContentBased && (u.M == nil || u.M.forCallers(u.unless)),
+			Unless: u.unless.Param, UnlessPath: u.unless.Path,
+			Many: u.many || u.Instr != nil && flow.Cycle(u.Instr.Block())[u.Instr.Block()], Encoded: u.encoded || o.Encoded != nil,
+			NoGroup: u.NoGroup,
+		}
+		if !p.addSink(target(fn), s) {
+			continue
+		}
+		for _, c := range p.Calls {
+			if c.Body == fn || c.Callee != nil && target(fn) == any(c.Callee) {
+				if arg := p.argument(c, s); arg != nil {
+					more = append(more, arg)
+				}
+			}
+		}
+	}
+	return more
+}
+
+// addSink records one argument of a function and reports whether it is new.
+func (p *Index) addSink(of any, s paramSink) bool {
+	known := p.sinks[of]
+	if len(known) >= maxSinks || slices.ContainsFunc(known, s.same) {
+		return false
+	}
+	p.sinks[of] = append(known, s)
+	return true
+}
+
+// only reports whether a value consists of one parameter and constants.
+func only(origins []flow.Origin, param *ssa.Parameter) bool {
+	for _, o := range origins {
+		if o.Kind != flow.FromConst && o.Root != param {
+			return false
+		}
+	}
+	return true
+}
+
+// payloadOf returns the event passed to a producer of this SDK by a call.
+func payloadOf(c flow.Call) (ssa.Value, bool) {
+	if c.Callee == nil {
+		return nil, false
+	}
+	recv := c.Callee.Signature().Recv()
+	if recv == nil || c.Callee.Pkg() == nil || c.Callee.Pkg().Path() != flow.SDKPath || flow.TypeName(recv.Type()) != "Producer" {
+		return nil, false
+	}
+	args := flow.Args(c.Instr.Common())
+	switch c.Callee.Name() {
+	case "Build":
+		return at(args, 1)
+	case "Send", "SendBatch", "SendAsync", "TrySend":
+		return at(args, 2)
+	}
+	return nil, false
+}
+
+func at(args []ssa.Value, i int) (ssa.Value, bool) {
+	if i >= len(args) {
+		return nil, false
+	}
+	return args[i], true
+}
+
+// Written reports whether a later encoding of the value includes the origin's part.
+func (u *Use) Written(o flow.Origin) bool {
+	if !u.encoded {
+		return true
+	}
+	return flow.JSONVisible(flow.TypeAt(flow.EncodedType(u.Value), u.Path), o.Under)
+}
+
+// SentInRange reports whether each round of the range makes a separate message.
+func SentInRange(u *Use, o flow.Origin) bool {
+	r, ok := o.Root.(*ssa.Range)
+	if !ok || u.Instr == nil {
+		return false
+	}
+	for _, instr := range flow.Referrers(r) {
+		if next, ok := instr.(*ssa.Next); ok && flow.Cycle(next.Block())[u.Instr.Block()] {
+			return true
+		}
+	}
+	return false
+}
+
+// Name returns the field's name for readers, with the function between.
+func (u *Use) Name() string {
+	if u.via == nil || u.Payload {
+		return u.Field
+	}
+	return u.Field + " (through " + flow.Short(u.via) + ")"
+}
+
+// Shared reports whether a minted value is in several messages: minted outside the loop
+// that makes the messages, or in a function that makes all these messages.
+func (u *Use) Shared(o flow.Origin) bool {
+	at := o.At()
+	if at == nil || at.Block() == nil {
+		return true // such as a seed of the process
+	}
+	if u.M == nil {
+		if u.many {
+			return true
+		}
+		in := flow.Cycle(u.Instr.Block())
+		return in[u.Instr.Block()] && at.Parent() == u.Instr.Parent() && !in[at.Block()]
+	}
+	if !u.many {
+		return at.Parent() != u.Fn && o.Frame == nil // minted outside of a literal
+	}
+	made, ok := u.M.Root.(ssa.Instruction)
+	if !ok || at.Parent() != made.Parent() {
+		return at.Parent() != u.Fn
+	}
+	block := made.Block()
+	if !flow.Cycle(block)[block] {
+		for _, c := range u.M.SendCalls() {
+			if c.Parent() == at.Parent() && flow.Cycle(c.Block())[c.Block()] {
+				block = c.Block()
+			}
+		}
+	}
+	return !flow.Cycle(block)[at.Block()]
+}
+
+// SendCalls returns the calls that send a use's message.
+func (u *Use) SendCalls() []ssa.CallInstruction {
+	if u.M != nil {
+		return u.M.SendCalls()
+	}
+	if call, ok := u.Instr.(ssa.CallInstruction); ok {
+		return []ssa.CallInstruction{call}
+	}
+	return nil
+}

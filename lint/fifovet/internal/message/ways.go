@@ -1,0 +1,229 @@
+package message
+
+import (
+	"go/token"
+	"slices"
+
+	"golang.org/x/tools/go/ssa"
+
+	"github.com/kansas-frontier-matrix/sqsfifo/lint/fifovet/internal/flow"
+)
+
+// ways searches a function for a path from the making of a message to its send. A
+// repeated condition has one answer, so branches that exclude each other are never on
+// one path.
+type ways struct {
+	p     *Index
+	m     *Message
+	role  Role // the field not set on the path
+	start *ssa.BasicBlock
+	made  *ssa.BasicBlock // block that makes the message
+	avoid map[*ssa.BasicBlock]bool
+	need  map[*ssa.BasicBlock]bool // one of these must be on the path; nil for no such rule
+	end   map[*ssa.BasicBlock]bool
+
+	steps int
+	on    map[stage]bool
+	came  map[*ssa.BasicBlock]*ssa.BasicBlock // on the current path: the previous block
+}
+
+// stage is a block, before or after the message is made.
+type stage struct {
+	block *ssa.BasicBlock
+	made  bool
+}
+
+// answer is the assumed result of a condition.
+type answer struct {
+	cond  ssa.Value
+	truth bool
+}
+
+// waysOf starts a search in the message's own function. false means an unknown
+// function.
+func (p *Index) waysOf(m *Message) (*ways, bool) {
+	w := &ways{
+		p: p, m: m, avoid: map[*ssa.BasicBlock]bool{}, end: map[*ssa.BasicBlock]bool{},
+		on: map[stage]bool{}, came: map[*ssa.BasicBlock]*ssa.BasicBlock{},
+	}
+	fn := m.Root.Parent()
+	if fn == nil || len(fn.Blocks) == 0 {
+		return nil, false
+	}
+	w.start, w.made = fn.Blocks[0], fn.Blocks[0]
+	if made, ok := m.Root.(ssa.Instruction); ok {
+		w.made = made.Block()
+	}
+	for _, c := range m.SendCalls() {
+		if c.Parent() == fn {
+			w.end[c.Block()] = true
+		}
+	}
+	if len(w.end) == 0 {
+		for _, b := range fn.Blocks {
+			if _, ok := flow.Last(b).(*ssa.Return); ok {
+				w.end[b] = true
+			}
+		}
+	}
+	return w, true
+}
+
+func (w *ways) find() bool {
+	return w.from(w.start, nil, false, false, nil)
+}
+
+// from continues at a block. A path has each block at most twice: before and after the
+// making of the message, which may be in a loop.
+func (w *ways) from(b, prev *ssa.BasicBlock, made, passed bool, answers []answer) bool {
+	made = made || b == w.made
+	passed = passed || w.need == nil || w.need[b]
+	at := stage{b, made}
+	if w.on[at] || w.avoid[b] {
+		return false
+	}
+	if w.steps++; w.steps > maxWays {
+		return false
+	}
+	if w.end[b] && passed && made {
+		return true
+	}
+	w.on[at] = true
+	was, again := w.came[b]
+	if again { // in a loop, values computed here may change
+		answers = slices.DeleteFunc(slices.Clone(answers), func(a answer) bool {
+			instr, ok := a.cond.(ssa.Instruction)
+			return ok && instr.Block() == b
+		})
+	}
+	w.came[b] = prev
+	defer func() {
+		delete(w.on, at)
+		if delete(w.came, b); again {
+			w.came[b] = was
+		}
+	}()
+	cond, ok := flow.Last(b).(*ssa.If)
+	if !ok {
+		for _, next := range b.Succs {
+			if w.from(next, b, made, passed, answers) {
+				return true
+			}
+		}
+		return false
+	}
+	truth, known := w.decide(cond.Cond, answers)
+	for i, next := range b.Succs {
+		if known && truth != (i == 0) {
+			continue
+		}
+		if w.from(next, b, made, passed, append(answers[:len(answers):len(answers)], answer{cond.Cond, i == 0})) {
+			return true
+		}
+	}
+	return false
+}
+
+// decide returns the result of a condition on the current path, if known.
+func (w *ways) decide(cond ssa.Value, answers []answer) (truth, known bool) {
+	switch v := w.resolve(cond).(type) {
+	case *ssa.Const:
+		if v.Value != nil {
+			return v.Value.ExactString() == "true", true
+		}
+	case *ssa.UnOp:
+		if v.Op == token.NOT {
+			truth, known = w.decide(v.X, answers)
+			return !truth, known
+		}
+	case *ssa.BinOp:
+		if v.Op != token.EQL && v.Op != token.NEQ {
+			break
+		}
+		if IsEmptyText(v.Y) {
+			if empty, known := w.isEmpty(v.X, answers); known {
+				return empty == (v.Op == token.EQL), true
+			}
+		}
+	}
+	for _, a := range answers {
+		if same, opposite := sameCondition(cond, a.cond); same {
+			return a.truth, true
+		} else if opposite {
+			return !a.truth, true
+		}
+	}
+	return false, false
+}
+
+func sameCondition(a, b ssa.Value) (same, opposite bool) {
+	c := flow.Comparison{Known: map[[2]ssa.Value]bool{}}
+	if c.Same(a, b) {
+		return true, false
+	}
+	x, ok := a.(*ssa.BinOp)
+	if !ok {
+		return false, false
+	}
+	y, ok := b.(*ssa.BinOp)
+	if !ok || !(x.Op == token.EQL && y.Op == token.NEQ || x.Op == token.NEQ && y.Op == token.EQL) {
+		return false, false
+	}
+	return false, c.Same(x.X, y.X) && c.Same(x.Y, y.Y)
+}
+
+// resolve returns the value of a variable on the current path.
+func (w *ways) resolve(v ssa.Value) ssa.Value {
+	for range flow.MaxUnwraps {
+		phi, ok := v.(*ssa.Phi)
+		if !ok {
+			return v
+		}
+		prev, on := w.came[phi.Block()]
+		at := -1
+		for i, pred := range phi.Block().Preds {
+			if on && pred == prev {
+				at = i
+			}
+		}
+		if at < 0 {
+			return v
+		}
+		v = phi.Edges[at]
+	}
+	return v
+}
+
+// isEmpty decides whether a text or pointer is empty. The unset field is empty; a
+// default that replaced an empty text is not.
+func (w *ways) isEmpty(v ssa.Value, answers []answer) (empty, known bool) {
+	if load, ok := v.(*ssa.UnOp); ok && w.isField(load) {
+		return true, true
+	}
+	if c, ok := v.(*ssa.Call); ok && len(c.Call.Args) == 1 {
+		if callee := flow.CalleeOf(&c.Call); callee != nil && flow.IsPointerHelper(callee) {
+			if load, ok := c.Call.Args[0].(*ssa.UnOp); ok && w.isField(load) {
+				return true, true
+			}
+		}
+	}
+	for _, a := range answers {
+		cond, ok := a.cond.(*ssa.BinOp)
+		if !ok || cond.Op != token.EQL && cond.Op != token.NEQ || !IsEmptyText(cond.Y) || w.resolve(cond.X) != w.resolve(v) {
+			continue
+		}
+		return a.truth == (cond.Op == token.EQL), true
+	}
+	switch is := w.resolve(v).(type) {
+	case *ssa.Const:
+		return IsEmptyText(is), true
+	case *ssa.Call, *ssa.BinOp:
+		return false, is != v
+	}
+	return false, false
+}
+
+func (w *ways) isField(load *ssa.UnOp) bool {
+	addr, ok := load.X.(*ssa.FieldAddr)
+	return ok && w.role != RoleNone && w.p.rootOf(addr.X, 0) == w.m.Root && w.m.Shape.Fields[flow.FieldName(addr.X.Type(), addr.Field)] == w.role
+}

@@ -1,0 +1,110 @@
+package rules
+
+import (
+	"flag"
+	"fmt"
+	"slices"
+	"strings"
+
+	"golang.org/x/tools/go/analysis"
+
+	"github.com/kansas-frontier-matrix/sqsfifo/lint"
+	"github.com/kansas-frontier-matrix/sqsfifo/lint/fifovet/internal/flow"
+	"github.com/kansas-frontier-matrix/sqsfifo/lint/fifovet/internal/message"
+)
+
+// Docs is the page with the rules. The URL of a diagnostic appends "#" and the rule's
+// ID in lower case.
+const Docs = "https://github.com/kansas-frontier-matrix/sqsfifo/blob/main/docs/rules.md"
+
+// New returns the analyzer. The analyzer has no state except its flags, and drivers may
+// run several packages in parallel.
+func New() *analysis.Analyzer {
+	s := &settings{}
+	a := &analysis.Analyzer{
+		Name: "sqsfifo",
+		Doc: "report code that makes SQS FIFO queues lose or duplicate events\n\n" +
+			"The analyzer follows what reaches a message's body, its deduplication ID, its group ID\n" +
+			"and its attributes, through wrappers and across packages.",
+		URL:       Docs,
+		Run:       s.run,
+		FactTypes: []analysis.Fact{new(reachFact), new(flow.NondetFact), new(message.SinkFact), new(flow.DerivedFact), new(flow.CallsFact)},
+	}
+	s.register(&a.Flags)
+	return a
+}
+
+// settings are the flags of one analyzer.
+type settings struct {
+	enable    ruleList
+	disable   ruleList
+	nondet    nameList
+	strict    bool
+	forbidRaw bool
+}
+
+func (s *settings) register(f *flag.FlagSet) {
+	f.Var(&s.enable, "enable", "comma separated IDs of rules whose infos are reported as well, or \"all\"")
+	f.Var(&s.disable, "disable", "comma separated IDs of rules that are not reported, or \"all\"")
+	f.Var(&s.nondet, "nondet", "comma separated functions that return another value at each call: import/path.Func or import/path.Type.Method")
+	f.BoolVar(&s.strict, "strict", false, "report an ID that is minted where it is sent as an error even if the body carries it")
+	f.BoolVar(&s.forbidRaw, "forbid-raw", false, "report sends to FIFO queues that bypass the SDK (SF008) in every package")
+}
+
+// on reports whether findings of this rule and severity are enabled.
+func (s *settings) on(id string, severity lint.Severity) bool {
+	if s.disable.has(id) {
+		return false
+	}
+	return severity != lint.Info || s.enable.has(id)
+}
+
+// ruleList is a flag with rule IDs.
+type ruleList []string
+
+func (l *ruleList) String() string { return strings.Join(*l, ",") }
+
+// Set replaces the list. An ID that is not a rule on source is an error: a typing
+// mistake would silently enable or disable nothing.
+func (l *ruleList) Set(text string) error {
+	ids := split(text)
+	for _, id := range ids {
+		if !checks(id) && id != "all" {
+			return fmt.Errorf("%q is not a rule on Go source; use IDs such as SF002, or all", id)
+		}
+	}
+	*l = ids
+	return nil
+}
+
+func (l *ruleList) has(id string) bool {
+	return slices.Contains(*l, id) || slices.Contains(*l, "all")
+}
+
+// nameList is a flag with qualified functions.
+type nameList []string
+
+func (l *nameList) String() string { return strings.Join(*l, ",") }
+
+// Set replaces the list. A name without a package can match nothing and is an
+// error.
+func (l *nameList) Set(text string) error {
+	names := split(text)
+	for _, name := range names {
+		if i := strings.LastIndexByte(name, '/'); !strings.Contains(name[i+1:], ".") {
+			return fmt.Errorf("%q is no function; write import/path.Func or import/path.Type.Method", name)
+		}
+	}
+	*l = names
+	return nil
+}
+
+func split(text string) []string {
+	var parts []string
+	for part := range strings.SplitSeq(text, ",") {
+		if part = strings.TrimSpace(part); part != "" {
+			parts = append(parts, part)
+		}
+	}
+	return parts
+}

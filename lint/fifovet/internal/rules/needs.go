@@ -1,0 +1,265 @@
+package rules
+
+import (
+	"go/ast"
+	"go/types"
+	"slices"
+	"strings"
+
+	"golang.org/x/tools/go/analysis"
+
+	"github.com/kansas-frontier-matrix/sqsfifo/lint/fifovet/internal/flow"
+	"github.com/kansas-frontier-matrix/sqsfifo/lint/fifovet/internal/message"
+)
+
+// need is the necessary depth of the analysis of a package.
+type need uint8
+
+const (
+	nothing need = iota // the fast exit: no SSA form is built
+	sources             // only the functions that return random values
+	all
+)
+
+// needs decides from types alone whether a package can have findings, or facts for its
+// importers.
+func (s *settings) needs(pass *analysis.Pass) (need, reachFact) {
+	var reach reachFact
+	path := pass.Pkg.Path()
+	if isStandard(pass) || strings.HasPrefix(path, "github.com/aws/") {
+		return nothing, reach
+	}
+	messaging := message.IsMessaging(path)
+	for _, imported := range pass.Pkg.Imports() {
+		var fact reachFact
+		if pass.ImportPackageFact(imported, &fact) {
+			reach.SDK = reach.SDK || fact.SDK
+			reach.Facts = reach.Facts || fact.Facts
+		}
+		if message.IsMessaging(imported.Path()) {
+			messaging = true
+			reach.SDK = reach.SDK || imported.Path() == flow.SDKPath
+		}
+	}
+
+	// Visit the nodes only if a name may be a source or a sink.
+	random := make(map[types.Object]bool)
+	for _, obj := range pass.TypesInfo.Uses {
+		if obj.Pkg() == nil || obj.Pkg() == pass.Pkg && !messaging {
+			continue
+		}
+		switch obj := obj.(type) {
+		case *types.TypeName:
+			if messaging && message.IsMessaging(obj.Pkg().Path()) && isShapeName(obj) {
+				return all, reach
+			}
+		case *types.Var:
+			if obj.IsField() && message.IsMessaging(obj.Pkg().Path()) && isShapeField(obj.Name()) {
+				return all, reach
+			}
+		case *types.Func:
+			if obj.Pkg() == pass.Pkg {
+				continue
+			}
+			if obj.Pkg().Path() == flow.SDKPath || messaging && isBatch(obj) {
+				return all, reach
+			}
+			if reach.Facts {
+				if pass.ImportObjectFact(obj, &message.SinkFact{}) {
+					return all, reach
+				}
+				if pass.ImportObjectFact(obj, &flow.NondetFact{}) {
+					random[obj] = true
+				}
+			}
+			if flow.Sources(s.nondet).SourceOf(obj) || flow.Qualified(obj) == "crypto/rand.Read" {
+				random[obj] = true
+			}
+		}
+	}
+	if messaging && path == flow.SDKPath {
+		return all, reach
+	}
+	if pass.Pkg.Name() != "main" && (len(random) > 0 && handsOn(pass, random) || misleads(pass)) {
+		return sources, reach
+	}
+	return nothing, reach
+}
+
+// isStandard reports whether a package belongs to the standard library. The standard
+// library has no findings, and its sources are known.
+func isStandard(pass *analysis.Pass) bool {
+	path := pass.Pkg.Path()
+	if isHosted(path) || path == "command-line-arguments" || pass.Module != nil && pass.Module.Path != "" {
+		return false
+	}
+	// A module may have a name without a dot, and not every driver names the module.
+	// The standard library imports only the standard library.
+	return !slices.ContainsFunc(pass.Pkg.Imports(), func(imported *types.Package) bool { return isHosted(imported.Path()) })
+}
+
+// isHosted reports whether an import path begins with a host name, unlike paths of the
+// standard library.
+func isHosted(path string) bool {
+	first, _, _ := strings.Cut(path, "/")
+	return strings.Contains(first, ".")
+}
+
+func isShapeName(obj *types.TypeName) bool {
+	path, name := obj.Pkg().Path(), obj.Name()
+	if path == flow.SDKPath && name == "Config" {
+		return true
+	}
+	for _, s := range message.Shapes {
+		if s.Pkg == path && s.Name == name {
+			return true
+		}
+	}
+	return false
+}
+
+func isShapeField(name string) bool {
+	for _, s := range message.Shapes {
+		if s.Fields[name] != message.RoleNone {
+			return true
+		}
+	}
+	return false
+}
+
+// misleads reports whether an exported function may contradict its name: a generator
+// that derives, or a function that retries its argument.
+func misleads(pass *analysis.Pass) bool {
+	for _, file := range pass.Files {
+		for _, decl := range file.Decls {
+			decl, ok := decl.(*ast.FuncDecl)
+			if !ok || decl.Body == nil || !decl.Name.IsExported() {
+				continue
+			}
+			fn, ok := pass.TypesInfo.Defs[decl.Name].(*types.Func)
+			if !ok {
+				continue
+			}
+			if flow.GuessedID(fn) {
+				return true
+			}
+			for param := range fn.Signature().Params().Variables() {
+				if f, ok := param.Type().Underlying().(*types.Signature); ok && flow.ReturnsError(f) && (flow.Retries(fn) || calledInLoop(pass, decl.Body, param)) {
+					return true
+				}
+			}
+		}
+	}
+	return false
+}
+
+// calledInLoop reports whether a function value is called inside of a loop.
+func calledInLoop(pass *analysis.Pass, body *ast.BlockStmt, param *types.Var) bool {
+	found := false
+	ast.Inspect(body, func(n ast.Node) bool {
+		var loop *ast.BlockStmt
+		switch n := n.(type) {
+		case *ast.ForStmt:
+			loop = n.Body
+		case *ast.RangeStmt:
+			loop = n.Body
+		default:
+			return !found
+		}
+		ast.Inspect(loop, func(n ast.Node) bool {
+			if c, ok := n.(*ast.CallExpr); ok {
+				if id, ok := ast.Unparen(c.Fun).(*ast.Ident); ok && pass.TypesInfo.Uses[id] == param {
+					found = true
+				}
+			}
+			return !found
+		})
+		return !found
+	})
+	return found
+}
+
+// handsOn reports whether an exported function may return the value of a source,
+// directly or through functions of the package.
+func handsOn(pass *analysis.Pass, random map[types.Object]bool) bool {
+	type body struct {
+		fn   *types.Func
+		uses []types.Object
+	}
+	var bodies []body
+	for _, name := range pass.Pkg.Scope().Names() {
+		if v, ok := pass.Pkg.Scope().Lookup(name).(*types.Var); ok && flow.IsFunc(v.Type()) {
+			random[v] = true // the value of the variable is checked later
+		}
+	}
+	for _, file := range pass.Files {
+		for _, decl := range file.Decls {
+			decl, ok := decl.(*ast.FuncDecl)
+			if !ok || decl.Body == nil {
+				continue
+			}
+			fn, ok := pass.TypesInfo.Defs[decl.Name].(*types.Func)
+			if !ok || !returnsData(fn) {
+				continue
+			}
+			b := body{fn: fn}
+			ast.Inspect(decl.Body, func(n ast.Node) bool {
+				id, ok := n.(*ast.Ident)
+				if !ok {
+					return true
+				}
+				switch obj := pass.TypesInfo.Uses[id].(type) {
+				case *types.Func:
+					if random[obj.Origin()] || random[obj] || obj.Pkg() == pass.Pkg {
+						b.uses = append(b.uses, obj.Origin())
+					}
+				case *types.Var:
+					if random[obj] {
+						b.uses = append(b.uses, obj)
+					}
+				}
+				return true
+			})
+			if len(b.uses) > 0 {
+				bodies = append(bodies, b)
+			}
+		}
+	}
+	for range maxHandsOn {
+		for _, b := range bodies {
+			for _, u := range b.uses {
+				if !random[u] {
+					continue
+				}
+				if b.fn.Exported() {
+					return true
+				}
+				random[b.fn] = true
+				break
+			}
+		}
+	}
+	return false
+}
+
+func returnsData(fn *types.Func) bool {
+	for v := range fn.Signature().Results().Variables() {
+		if flow.Carries(v.Type()) {
+			return true
+		}
+	}
+	return false
+}
+
+// reachFact describes a package with its direct and indirect imports, for a fast exit
+// from packages unrelated to queues.
+type reachFact struct {
+	SDK   bool // imports this project's SDK
+	Facts bool // has functions with facts
+}
+
+func (*reachFact) AFact() {}
+
+func (f *reachFact) String() string {
+	return "reach"
+}

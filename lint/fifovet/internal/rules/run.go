@@ -1,0 +1,59 @@
+package rules
+
+import (
+	"slices"
+
+	"golang.org/x/tools/go/analysis"
+
+	"github.com/kansas-frontier-matrix/sqsfifo/lint/fifovet/internal/flow"
+	"github.com/kansas-frontier-matrix/sqsfifo/lint/fifovet/internal/message"
+)
+
+func (s *settings) run(pass *analysis.Pass) (any, error) {
+	need, reach := s.needs(pass)
+	ignores := readIgnores(pass)
+	if need != nothing {
+		p := &audit{Index: message.NewIndex(pass, flow.Sources(s.nondet)), set: s, reach: reach}
+		if need == all {
+			p.r = &reporter{p: p, ignores: ignores, reported: map[string]bool{}}
+			p.check()
+			p.r.flush()
+		}
+		for _, export := range []func() bool{p.ExportSinks, p.ExportNondet, p.ExportDerived, p.ExportCalls} {
+			reach.Facts = export() || reach.Facts
+		}
+	}
+	if (reach.SDK || reach.Facts) && pass.Pkg.Name() != "main" { // main is never imported
+		pass.ExportPackageFact(&reach)
+	}
+	ignores.reportUnused(pass, s)
+	return nil, nil
+}
+
+// audit checks one package.
+type audit struct {
+	*message.Index
+	set   *settings
+	reach reachFact
+	r     *reporter
+
+	messages []*message.Message
+	uses     []*message.Use
+	letters  []*message.Letter
+}
+
+// check runs every rule. Uses and letters also record the parameters that reach
+// messages, so they come before the facts are exported.
+func (p *audit) check() {
+	p.messages = p.Collect()
+	p.uses = p.Uses(p.messages)
+	p.letters = p.Letters(p.messages)
+	for _, rule := range table {
+		rule.check(p)
+	}
+}
+
+// raw returns the messages of the AWS SDKs, without batches.
+func (p *audit) raw() []*message.Message {
+	return slices.DeleteFunc(slices.Clone(p.messages), func(m *message.Message) bool { return m.Shape.Sdk || m.Shape.Batch })
+}

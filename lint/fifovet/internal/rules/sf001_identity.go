@@ -1,0 +1,95 @@
+package rules
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"golang.org/x/tools/go/ssa"
+
+	"github.com/kansas-frontier-matrix/sqsfifo/internal/attrname"
+	"github.com/kansas-frontier-matrix/sqsfifo/lint"
+	"github.com/kansas-frontier-matrix/sqsfifo/lint/fifovet/internal/flow"
+	"github.com/kansas-frontier-matrix/sqsfifo/lint/fifovet/internal/message"
+)
+
+// distinguishes reports whether an attribute may distinguish two events. A time, a
+// host or a setting does not.
+func distinguishes(a message.Attribute) bool {
+	variable, known := a.Variable()
+	if lint.Benign(a.Name) || !known || len(variable) == 0 {
+		return false
+	}
+	if !attrname.Event(a.Name) && slices.ContainsFunc(variable, func(o flow.Origin) bool { return o.Kind == flow.FromSource }) {
+		return false
+	}
+	return slices.ContainsFunc(variable, func(o flow.Origin) bool { return !isSetting(o) })
+}
+
+// attrOnlyIdentity is SF001.
+func (p *audit) attrOnlyIdentity() {
+	for _, l := range p.letters {
+		if l.Evidence != message.NotFIFO {
+			for _, a := range l.Attributes.Known {
+				p.checkAttribute(p.r, l, a)
+			}
+		}
+	}
+	p.checkConfigs(p.r)
+}
+
+func (p *audit) checkAttribute(r *reporter, l *message.Letter, a message.Attribute) {
+	identity := attrname.Event(a.Name)
+	if !distinguishes(a) || l.Carriage(a) != message.NotCarried || l.Member(p.Index, a) != nil {
+		return
+	}
+	f := finding{
+		rule: attrOnlyIdentity, fn: a.Fn, pos: a.Pos, arg: a.Arg, maybe: l.Evidence == message.MaybeFIFO, what: fmt.Sprintf("%q", a.Name), cause: identityCause{l.Key()},
+	}
+	own := l.OwnID(p.Index)
+	switch {
+	case !l.ContentBased && !identity:
+		return
+	case !l.ContentBased:
+		f.maybe = false
+		f.lower(lint.Info)
+		f.text = fmt.Sprintf("attribute %q is not in the body: a consumer cannot check it against the body", a.Name)
+	case isContext(a.Name) || own != message.NoID && !identity || own == message.EventID || own != message.NoID && strings.HasSuffix(strings.ToLower(a.Name), "name"):
+		f.lower(lint.Info)
+		f.text = fmt.Sprintf("attribute %q is not in the body, so messages that differ only in it become one", a.Name)
+	case identity:
+		f.text = fmt.Sprintf("attribute %q identifies the event and is not in the body; put it into the body", a.Name)
+	default:
+		f.lower(lint.Warning)
+		f.text = fmt.Sprintf("attribute %q is not in the body: SQS drops messages that differ only in it; put it into the body", a.Name)
+	}
+	r.report(f)
+}
+
+// isContext reports whether an attribute distinguishes requests, attempts, hosts or
+// addresses, and not events.
+func isContext(name string) bool {
+	return attrname.Attempt(name) || placeName.MatchString(name)
+}
+
+// isSetting reports whether, as far as the code shows, all messages share a value: a
+// field of the sender or of settings, a package or environment variable.
+func isSetting(o flow.Origin) bool {
+	if o.Kind != flow.FromPath {
+		return false
+	}
+	switch root := o.Root.(type) {
+	case *ssa.Global:
+		return true
+	case *ssa.Call:
+		callee := flow.CalleeOf(root.Common())
+		return callee != nil && callee.Pkg() != nil && (callee.Pkg().Path() == "os" || callee.Pkg().Path() == "flag" || flow.SettingsName.MatchString(flow.TypeName(root.Type())))
+	case *ssa.Parameter:
+		fn := root.Parent()
+		if len(o.Path) > 0 && flow.SettingsName.MatchString(flow.TypeName(root.Type())) {
+			return true
+		}
+		return fn.Signature.Recv() != nil && fn.Params[0] == root && len(o.Path) > 0
+	}
+	return false
+}

@@ -1,0 +1,87 @@
+package rules
+
+import (
+	"fmt"
+
+	"golang.org/x/tools/go/ssa"
+
+	"github.com/kansas-frontier-matrix/sqsfifo/internal/attrname"
+	"github.com/kansas-frontier-matrix/sqsfifo/lint"
+	"github.com/kansas-frontier-matrix/sqsfifo/lint/fifovet/internal/flow"
+	"github.com/kansas-frontier-matrix/sqsfifo/lint/fifovet/internal/message"
+)
+
+// checkConfigs is SF001 for producers of this SDK: the result of Config.Attributes must
+// depend only on the body, which is the event encoded by encoding/json.
+func (p *audit) checkConfigs(r *reporter) {
+	for _, fn := range p.Fns {
+		for _, block := range fn.Blocks {
+			for _, instr := range block.Instrs {
+				addr, ok := instr.(*ssa.FieldAddr)
+				if !ok || !isConfig(addr) || flow.FieldName(addr.X.Type(), addr.Field) != "Attributes" {
+					continue
+				}
+				for _, use := range flow.Referrers(addr) {
+					if store, ok := use.(*ssa.Store); ok && store.Addr == addr {
+						if attributes := flow.FunctionOf(store.Val); attributes != nil {
+							p.checkConfig(r, attributes)
+						}
+					}
+				}
+			}
+		}
+	}
+}
+
+func isConfig(addr *ssa.FieldAddr) bool {
+	return flow.TypeName(addr.X.Type()) == "Config" && flow.PackagePath(addr.X.Type()) == flow.SDKPath
+}
+
+func (p *audit) checkConfig(r *reporter, fn *ssa.Function) {
+	if len(fn.Blocks) == 0 || len(fn.Params) == 0 {
+		return
+	}
+	event := fn.Params[len(fn.Params)-1]
+	for _, block := range fn.Blocks {
+		ret, ok := flow.Last(block).(*ssa.Return)
+		if !ok || len(ret.Results) != 1 {
+			continue
+		}
+		var found message.AttributeSet
+		p.CollectAttributes(&found, nil, ret.Results[0], nil, nil, 0)
+		for _, a := range found.Known {
+			if o, lost := outsideBody(a, event); lost {
+				f := finding{rule: attrOnlyIdentity, fn: a.Fn, pos: a.Pos, arg: a.Arg, source: flow.Origin{Pos: o.Pos, Text: o.Text}, what: fmt.Sprintf("%q", a.Name)}
+				identity := attrname.Event(a.Name)
+				if !identity {
+					f.lower(lint.Warning)
+				}
+				f.text = fmt.Sprintf("attribute %q is not in the event's JSON, so it distinguishes no events; move it into the payload or DedupeKey", a.Name)
+				r.report(f)
+			}
+		}
+	}
+}
+
+// outsideBody reports whether an attribute consists of values outside of the event: a
+// field that encoding/json omits, or a minted value. Other values, such as the region
+// of a deployment, count as routing.
+func outsideBody(a message.Attribute, event *ssa.Parameter) (flow.Origin, bool) {
+	if lint.Benign(a.Name) || attrname.Attempt(a.Name) {
+		return flow.Origin{}, false
+	}
+	var lost flow.Origin
+	var found bool
+	for _, o := range a.Value.Origins {
+		switch {
+		case o.Kind == flow.FromConst || o.Kind == flow.FromBucket:
+		case o.Kind == flow.FromPath && o.Root == event && !flow.JSONVisible(event.Type(), o.Path):
+			lost, found = o, true
+		case o.Kind == flow.FromSource && attrname.Event(a.Name):
+			lost, found = o, true
+		default:
+			return flow.Origin{}, false
+		}
+	}
+	return lost, found
+}

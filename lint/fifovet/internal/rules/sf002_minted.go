@@ -1,0 +1,219 @@
+package rules
+
+import (
+	"fmt"
+	"slices"
+
+	"golang.org/x/tools/go/ssa"
+
+	"github.com/kansas-frontier-matrix/sqsfifo/lint"
+	"github.com/kansas-frontier-matrix/sqsfifo/lint/fifovet/internal/flow"
+	"github.com/kansas-frontier-matrix/sqsfifo/lint/fifovet/internal/message"
+)
+
+// nondetDedupID is SF002: a clock or a random source reaches a deduplication ID, or
+// another member of an identity.
+func (p *audit) nondetDedupID() {
+	for _, u := range p.uses {
+		if o, ok := mintedIdentity(u); ok {
+			p.minted(p.r, u, o)
+		}
+	}
+}
+
+// mintedIdentity returns the source of a minted ID.
+func mintedIdentity(u *message.Use) (flow.Origin, bool) {
+	if u.Evidence == message.NotFIFO || u.Role != message.RoleDedup && u.Role != message.RoleEventID && u.Role != message.RoleTime {
+		return flow.Origin{}, false
+	}
+	return u.Slice.Any(flow.FromSource)
+}
+
+// dedupIDs returns the deduplication IDs that are not minted.
+func (p *audit) dedupIDs() []*message.Use {
+	var ids []*message.Use
+	for _, u := range p.uses {
+		if _, minted := u.Slice.Any(flow.FromSource); u.Role == message.RoleDedup && u.Evidence != message.NotFIFO && !minted {
+			ids = append(ids, u)
+		}
+	}
+	return ids
+}
+
+// minted is SF002 for one use.
+func (p *audit) minted(r *reporter, u *message.Use, o flow.Origin) {
+	if _, bucket := u.Slice.Any(flow.FromBucket); bucket && o.Wraps {
+		return // date and hour: the bucket distinguishes repeated values
+	}
+	f := finding{rule: nondetDedupID, fn: u.Fn, pos: u.Pos, arg: u.Arg, source: o, maybe: u.Evidence == message.MaybeFIFO, what: u.Field, cause: p.causeOf(o)}
+	switch {
+	case u.Role == message.RoleEventID:
+		f.text = fmt.Sprintf("EventID comes from %s: a retry is another event; leave EventID out, sqsfifo derives it", o.Text)
+		f.fix = fixRemove
+	case u.Role == message.RoleTime:
+		f.text = fmt.Sprintf("Time comes from %s: a retry is another event; use the time of the event", o.Text)
+	case o.Seeded && constantBeside(u):
+		f.text = fmt.Sprintf("%s is %s, one value for a process: SQS drops events; derive it from the event", u.Name(), o.Text)
+	case o.Seeded:
+		f.lower(lint.Warning)
+		f.text = fmt.Sprintf("%s contains %s: another process has another ID for the event; leave it out", u.Name(), o.Text)
+	case o.Wraps:
+		f.lower(lint.Warning)
+		f.text = fmt.Sprintf("%s is a part of %s that repeats and identifies no event; derive it from the event",
+			u.Name(), o.Text)
+	case p.fallback(u):
+		f.lower(lint.Warning)
+		f.text = fmt.Sprintf("%s falls back to %s: a caller without an ID gets duplicates; refuse an empty ID",
+			u.Name(), o.Text)
+	case p.carried(u, o):
+		f.lower(lint.Warning)
+		f.text = fmt.Sprintf("%s and the body hold %s: a retry by the caller is stored twice; take it from the event",
+			u.Name(), o.Text)
+		if p.set.strict {
+			f.lower(lint.Error)
+		} else if !o.Clock && p.kept(u, o) {
+			f.lower(lint.Info)
+			f.text = fmt.Sprintf("%s comes from %s, as does the body: a retry by the caller is stored twice, unless other code stores the ID",
+				u.Name(), o.Text)
+		}
+	case !o.Clock && p.attached(u, o) && p.kept(u, o):
+		f.lower(lint.Info)
+		f.text = fmt.Sprintf("%s comes from %s, as does an attribute: a retry by the caller is stored twice, unless other code stores the ID",
+			u.Name(), o.Text)
+	default:
+		f.text = fmt.Sprintf("%s comes from %s: a retry is stored twice; derive it from the event",
+			u.Name(), o.Text)
+	}
+	r.report(f)
+}
+
+// constantBeside reports whether a value consists of sources and constants only.
+func constantBeside(u *message.Use) bool {
+	_, other := u.Slice.Any(flow.FromPath, flow.FromUnknown, flow.FromBucket)
+	return !other
+}
+
+// fallback reports whether the minted ID only replaces a missing ID of the caller.
+func (p *audit) fallback(u *message.Use) bool {
+	if u.M != nil {
+		for _, s := range u.M.All(u.Role) {
+			if _, minted := p.Trace(s.Value, nil, false).Any(flow.FromSource); !minted && !flow.IsEmpty(s.Value) {
+				return true
+			}
+		}
+	}
+	v := u.Value
+	for range flow.MaxUnwraps {
+		switch x := v.(type) {
+		case *ssa.Call:
+			callee := flow.CalleeOf(x.Common())
+			if callee == nil || !flow.IsIdentity(callee) || len(x.Call.Args) == 0 {
+				return false
+			}
+			v = x.Call.Args[0]
+		case *ssa.Convert:
+			v = x.X
+		case *ssa.ChangeType:
+			v = x.X
+		case *ssa.UnOp:
+			v = x.X
+		case *ssa.Alloc:
+			var with, without bool
+			for _, w := range p.Writes(x) {
+				if w.Kind == flow.Stored && len(w.Path) == 0 {
+					_, minted := p.Trace(w.Val, nil, false).Any(flow.FromSource)
+					with, without = with || minted, without || !minted
+				}
+			}
+			return with && without
+		case *ssa.Phi:
+			var with, without bool
+			for _, e := range x.Edges {
+				t := p.Trace(e, nil, false)
+				_, minted := t.Any(flow.FromSource)
+				_, given := t.Any(flow.FromPath)
+				with, without = with || minted, without || !minted && given
+			}
+			return with && without
+		default:
+			return false
+		}
+	}
+	return false
+}
+
+// carried reports whether the body of the same message has the minted value.
+func (p *audit) carried(u *message.Use, o flow.Origin) bool {
+	if u.M == nil {
+		return false
+	}
+	return slices.ContainsFunc(p.Origins(u.M, message.RoleBody, true), func(b flow.Origin) bool { return b.Kind == flow.FromSource && b.Root == o.Root })
+}
+
+// attached reports whether an attribute of the same message has the minted value.
+func (p *audit) attached(u *message.Use, o flow.Origin) bool {
+	return u.M != nil && slices.ContainsFunc(p.AttributesOf(u.M).Known, func(a message.Attribute) bool {
+		return slices.ContainsFunc(a.Value.Origins, func(b flow.Origin) bool { return b.Kind == flow.FromSource && b.Root == o.Root })
+	})
+}
+
+// kept reports whether a function that may store values also gets the minted value. A
+// stored value becomes the event's own ID.
+func (p *audit) kept(u *message.Use, o flow.Origin) bool {
+	seen := map[ssa.Value]bool{}
+	var walk func(v ssa.Value) bool
+	walk = func(v ssa.Value) bool {
+		if seen[v] || len(seen) > maxKept || message.ShapeOf(v.Type()) != nil {
+			return false
+		}
+		seen[v] = true
+		for _, instr := range flow.Referrers(v) {
+			switch instr := instr.(type) {
+			case *ssa.Extract, *ssa.Convert, *ssa.ChangeType, *ssa.MakeInterface, *ssa.Phi, *ssa.UnOp, *ssa.Slice:
+				if walk(instr.(ssa.Value)) {
+					return true
+				}
+			case *ssa.Store:
+				if instr.Val == v {
+					if base := baseOf(instr.Addr); base != nil && walk(base) {
+						return true
+					}
+				}
+			case *ssa.MapUpdate:
+				if walk(instr.Map) {
+					return true
+				}
+			case *ssa.Call:
+				callee := flow.CalleeOf(instr.Common())
+				switch {
+				case callee == nil || flow.IsReader(callee) || message.IsSend(callee) || len(p.SinksOf(callee)) > 0:
+				case flow.IsPure(callee):
+					if walk(instr) {
+						return true
+					}
+				default:
+					return true
+				}
+			}
+		}
+		return false
+	}
+	return o.Root != nil && walk(o.Root)
+}
+
+// baseOf returns the variable that contains an address.
+func baseOf(addr ssa.Value) ssa.Value {
+	for range flow.MaxUnwraps {
+		switch x := addr.(type) {
+		case *ssa.FieldAddr:
+			addr = x.X
+		case *ssa.IndexAddr:
+			addr = x.X
+		case *ssa.Alloc:
+			return x
+		default:
+			return nil
+		}
+	}
+	return nil
+}

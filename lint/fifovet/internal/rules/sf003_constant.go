@@ -1,0 +1,27 @@
+package rules
+
+import (
+	"fmt"
+
+	"github.com/kansas-frontier-matrix/sqsfifo/lint/fifovet/internal/message"
+)
+
+// constantDedupID is SF003.
+func (p *audit) constantDedupID() {
+	for _, u := range p.dedupIDs() {
+		p.constantID(p.r, u)
+	}
+}
+
+// constantID is SF003 for one ID.
+func (p *audit) constantID(r *reporter, u *message.Use) {
+	text, ok := u.Slice.Constant()
+	if !ok || !u.Alone {
+		return
+	}
+	r.report(finding{
+		rule: constantDedupID, fn: u.Fn, pos: u.Pos, arg: u.Arg, maybe: u.Evidence == message.MaybeFIFO, cause: valueCause{u.Pos},
+		text: fmt.Sprintf("%s is the constant %q: SQS drops all events but one; derive it from the event",
+			u.Name(), clip(text)),
+	})
+}

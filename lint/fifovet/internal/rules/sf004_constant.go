@@ -1,0 +1,26 @@
+package rules
+
+import (
+	"fmt"
+
+	"github.com/kansas-frontier-matrix/sqsfifo/lint/fifovet/internal/message"
+)
+
+// constantBody is SF004: a constant body without a deduplication ID.
+func (p *audit) constantBody() {
+	for _, u := range p.uses {
+		if u.Role == message.RoleBody && u.ContentBased && u.Evidence != message.NotFIFO {
+			p.fixedBody(p.r, u)
+		}
+	}
+}
+
+func (p *audit) fixedBody(r *reporter, u *message.Use) {
+	if text, ok := u.Slice.Constant(); ok && u.Alone && !u.Payload {
+		r.report(finding{
+			rule: constantBody, fn: u.Fn, pos: u.Pos, arg: u.Arg, maybe: u.Evidence == message.MaybeFIFO, cause: identityCause{u.Key()},
+			text: fmt.Sprintf("the body is the constant %q: SQS drops all events but one; put the event into the body",
+				clip(text)),
+		})
+	}
+}

@@ -1,0 +1,47 @@
+package rules
+
+import (
+	"slices"
+
+	"golang.org/x/tools/go/ssa"
+
+	"github.com/kansas-frontier-matrix/sqsfifo/lint/fifovet/internal/flow"
+	"github.com/kansas-frontier-matrix/sqsfifo/lint/fifovet/internal/message"
+)
+
+// entityKey is SF005.
+func (p *audit) entityKey() {
+	for _, u := range p.dedupIDs() {
+		p.entityID(p.r, u)
+	}
+}
+
+// entityID reports one ID.
+func (p *audit) entityID(r *reporter, u *message.Use) {
+	if u.M == nil || len(u.M.Sets[message.RoleGroup]) == 0 || len(u.Path) > 0 {
+		return
+	}
+	c := flow.Comparison{Known: map[[2]ssa.Value]bool{}}
+	if !c.Same(u.Value, u.M.Sets[message.RoleGroup][0].Value) || !c.Varies || p.mintedByCaller(u) {
+		return
+	}
+	r.report(finding{
+		rule: entityKey, fn: u.Fn, pos: u.Pos, arg: u.Arg, maybe: u.Evidence == message.MaybeFIFO, cause: valueCause{u.Pos},
+		text: u.Name() + " is the group ID: two events of one group become one; add an event ID or a version",
+	})
+}
+
+// mintedByCaller reports whether a value is a parameter, and a call in this package
+// passes a fresh ID. The fault is then the fresh ID, and the value does not name an
+// entity.
+func (p *audit) mintedByCaller(u *message.Use) bool {
+	from := message.ParameterOf(u.Slice.Origins)
+	if from.Param == 0 {
+		return false
+	}
+	fn := u.Slice.Origins[0].Root.Parent()
+	return slices.ContainsFunc(p.Direct[fn], func(c ssa.CallInstruction) bool {
+		_, minted := p.Trace(flow.Args(c.Common())[from.Param-1], from.Path, false).Any(flow.FromSource)
+		return minted
+	})
+}

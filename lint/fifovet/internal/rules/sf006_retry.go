@@ -1,0 +1,228 @@
+package rules
+
+import (
+	"fmt"
+	"go/token"
+	"go/types"
+	"slices"
+
+	"golang.org/x/tools/go/ssa"
+
+	"github.com/kansas-frontier-matrix/sqsfifo/lint/fifovet/internal/flow"
+	"github.com/kansas-frontier-matrix/sqsfifo/lint/fifovet/internal/message"
+)
+
+// remintedOnRetry is SF006.
+func (p *audit) remintedOnRetry() {
+	for _, u := range p.uses {
+		p.checkRetry(p.r, u)
+	}
+}
+
+// checkRetry is SF006: the event's identity is minted between two attempts to send.
+func (p *audit) checkRetry(r *reporter, u *message.Use) {
+	if u.Evidence == message.NotFIFO || u.Role != message.RoleDedup && u.Role != message.RoleBody && u.Role != message.RoleEventID && u.Role != message.RoleTime {
+		return
+	}
+	if u.Role == message.RoleBody && !u.ContentBased {
+		return
+	}
+	for _, o := range u.Slice.Origins {
+		if o.Kind != flow.FromSource || o.Seeded || !u.Written(o) {
+			continue
+		}
+		minted := o.At()
+		if minted == nil || minted.Block() == nil {
+			continue
+		}
+		for _, try := range p.attempts(u, minted) {
+			loop, ok := p.retried(try, maxLift)
+			if !ok {
+				continue
+			}
+			once := "call it once, before the first attempt"
+			if u.Role == message.RoleBody { // before the loop, a retry of the caller still has another body
+				once = "take the time or the ID from the event"
+			}
+			f := finding{
+				rule: remintedOnRetry, fn: minted.Parent(), pos: minted.Pos(), maybe: u.Evidence == message.MaybeFIFO, what: u.Field, cause: p.causeOf(o),
+				text: fmt.Sprintf("%s runs again for each attempt (%s): a retry is stored twice; %s", o.Text, u.Field, once),
+			}
+			if loop.IsValid() && o.Frame == nil && try.minted == minted && u.Role != message.RoleBody {
+				f.fix, f.loop = fixHoist, loop
+			}
+			r.report(f)
+			break
+		}
+	}
+}
+
+// attempt is one attempt to send, in one function: the minting instruction, the sending
+// call, and the values of the message.
+type attempt struct {
+	minted ssa.Instruction
+	send   ssa.CallInstruction
+	values []ssa.Value
+}
+
+// attempts returns the sends of a use: in its own function, or in the functions that
+// call this function for the message.
+func (p *audit) attempts(u *message.Use, minted ssa.Instruction) []attempt {
+	var tries []attempt
+	for _, send := range u.SendCalls() {
+		if send.Parent() == minted.Parent() {
+			tries = append(tries, attempt{minted, send, messageValues(u)})
+		}
+	}
+	if u.M == nil {
+		return tries
+	}
+	for _, d := range u.M.Derived {
+		call, ok := d.Root.(*ssa.Call)
+		if e, isExtract := d.Root.(*ssa.Extract); isExtract {
+			call, ok = e.Tuple.(*ssa.Call)
+		}
+		if !ok || p.Body(call.Common()) != minted.Parent() {
+			continue
+		}
+		for _, send := range d.SendCalls() {
+			if send.Parent() == call.Parent() {
+				tries = append(tries, attempt{call, send, withoutContext(flow.Args(call.Common()))})
+			}
+		}
+	}
+	return tries
+}
+
+// retried reports whether a loop, a function that calls a literal again, the function
+// itself or a caller retries the send after a failure and a new call of the source. The
+// position is the loop's, if a loop surrounds the send itself.
+func (p *audit) retried(try attempt, lift int) (token.Pos, bool) {
+	if loop := p.LoopOf(try.minted.Block(), try.send); loop != nil && p.Again(try.values, loop) {
+		return flow.LoopPos(loop), true
+	}
+	fn := try.send.Parent()
+	if p.RetryBody(fn) || recurs(fn, try.send) {
+		return token.NoPos, true
+	}
+	if lift == 0 || !p.returnsErrorOf(fn, try.send) {
+		return token.NoPos, false
+	}
+	for _, c := range p.callers(fn) {
+		if _, ok := p.retried(attempt{c, c, withoutContext(flow.Args(c.Common()))}, lift-1); ok {
+			return token.NoPos, true
+		}
+	}
+	return token.NoPos, false
+}
+
+// callers returns the calls of a function in this package.
+func (p *audit) callers(fn *ssa.Function) []ssa.CallInstruction {
+	var calls []ssa.CallInstruction
+	for _, c := range p.Direct[fn] {
+		if c.Parent() != fn {
+			calls = append(calls, c)
+		}
+	}
+	return calls
+}
+
+// returnsErrorOf reports whether a function returns the error of a send.
+func (p *audit) returnsErrorOf(fn *ssa.Function, send ssa.CallInstruction) bool {
+	call := send.Value()
+	if call == nil {
+		return false
+	}
+	for _, block := range fn.Blocks {
+		ret, ok := flow.Last(block).(*ssa.Return)
+		if !ok || len(ret.Results) == 0 {
+			continue
+		}
+		err := ret.Results[len(ret.Results)-1]
+		if flow.IsError(err.Type()) && (flow.IsErrorOf(err, send, 0) || p.Trace(err, nil, true).Visited[call]) {
+			return true
+		}
+	}
+	return false
+}
+
+// recurs reports whether a function calls itself with the same arguments after a failed
+// send.
+func recurs(fn *ssa.Function, send ssa.CallInstruction) bool {
+	for _, block := range fn.Blocks {
+		cond, ok := flow.Last(block).(*ssa.If)
+		if !ok {
+			continue
+		}
+		failed, _, ok := flow.Branches(cond, send)
+		if !ok || len(failed.Preds) != 1 {
+			continue
+		}
+		for _, b := range fn.Blocks {
+			if !failed.Dominates(b) {
+				continue
+			}
+			for _, instr := range b.Instrs {
+				if c, ok := instr.(ssa.CallInstruction); ok && c.Common().StaticCallee() == fn && sameArguments(fn, c) {
+					return true
+				}
+			}
+		}
+	}
+	return false
+}
+
+// sameArguments reports whether a recursive call is about the same message: it passes a
+// parameter unchanged, and never a slice of a parameter.
+func sameArguments(fn *ssa.Function, c ssa.CallInstruction) bool {
+	same := false
+	for i, arg := range c.Common().Args {
+		switch {
+		case i >= len(fn.Params) || i == 0 && fn.Signature.Recv() != nil || isContextType(arg.Type()):
+		case arg == ssa.Value(fn.Params[i]) || holdsParameter(arg, fn.Params[i]):
+			same = true
+		default:
+			if _, cut := arg.(*ssa.Slice); cut {
+				return false
+			}
+		}
+	}
+	return same
+}
+
+// holdsParameter reports whether a value is read from the variable of a parameter.
+func holdsParameter(v ssa.Value, param *ssa.Parameter) bool {
+	load, ok := v.(*ssa.UnOp)
+	if !ok {
+		return false
+	}
+	cell, ok := load.X.(*ssa.Alloc)
+	return ok && slices.ContainsFunc(flow.Referrers(cell), func(instr ssa.Instruction) bool {
+		store, ok := instr.(*ssa.Store)
+		return ok && store.Addr == cell && store.Val == ssa.Value(param)
+	})
+}
+
+func withoutContext(args []ssa.Value) []ssa.Value {
+	return slices.DeleteFunc(slices.Clone(args), func(v ssa.Value) bool { return isContextType(v.Type()) })
+}
+
+func isContextType(t types.Type) bool {
+	return flow.TypeName(t) == "Context" && flow.PackagePath(t) == "context"
+}
+
+func messageValues(u *message.Use) []ssa.Value {
+	if u.M == nil {
+		if call, ok := u.Instr.(ssa.CallInstruction); ok {
+			return withoutContext(flow.Args(call.Common()))
+		}
+		return nil
+	}
+	var values []ssa.Value
+	for _, r := range []message.Role{message.RoleBody, message.RoleDedup, message.RoleGroup} {
+		for _, s := range u.M.Sets[r] {
+			values = append(values, s.Value)
+		}
+	}
+	return values
+}

@@ -1,0 +1,51 @@
+package rules
+
+import (
+	"fmt"
+
+	"golang.org/x/tools/go/ssa"
+
+	"github.com/kansas-frontier-matrix/sqsfifo/lint/fifovet/internal/flow"
+	"github.com/kansas-frontier-matrix/sqsfifo/lint/fifovet/internal/message"
+)
+
+// randomGroupID is SF007.
+func (p *audit) randomGroupID() { p.checkGroups(p.r, p.uses) }
+
+// checkGroups is SF007: a separate group for each message. Groups of several messages,
+// such as the messages of one call or session, are fine, and so are groups from a fixed
+// set.
+func (p *audit) checkGroups(r *reporter, uses []*message.Use) {
+	type groupUse struct {
+		u *message.Use
+		o flow.Origin
+	}
+	var minted []groupUse
+	messages := map[ssa.Instruction]map[any]bool{} // messages reached by one call of a source
+	for _, u := range uses {
+		if u.Role != message.RoleGroup || u.Evidence == message.NotFIFO {
+			continue
+		}
+		o, ok := u.Slice.Any(flow.FromSource)
+		if !ok {
+			continue
+		}
+		minted = append(minted, groupUse{u, o})
+		if at := o.At(); at != nil {
+			if messages[at] == nil {
+				messages[at] = map[any]bool{}
+			}
+			messages[at][u.Key()] = true
+		}
+	}
+	for _, g := range minted {
+		if len(messages[g.o.At()]) > 1 || g.o.Choice || g.o.Wraps || g.o.Seeded || g.u.Shared(g.o) {
+			continue
+		}
+		r.report(finding{
+			rule: randomGroupID, fn: g.u.Fn, pos: g.u.Pos, arg: g.u.Arg, source: g.o, maybe: g.u.Evidence == message.MaybeFIFO, what: g.u.Field, cause: p.causeOf(g.o),
+			text: fmt.Sprintf("%s comes from %s: each message has its own group, without order; use an account or a tile",
+				g.u.Name(), g.o.Text),
+		})
+	}
+}

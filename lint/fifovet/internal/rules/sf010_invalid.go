@@ -1,0 +1,162 @@
+package rules
+
+import (
+	"fmt"
+	"go/types"
+	"slices"
+	"strings"
+
+	"golang.org/x/tools/go/ssa"
+
+	"github.com/kansas-frontier-matrix/sqsfifo/lint"
+	"github.com/kansas-frontier-matrix/sqsfifo/lint/fifovet/internal/flow"
+	"github.com/kansas-frontier-matrix/sqsfifo/lint/fifovet/internal/message"
+)
+
+// invalidID is SF010.
+func (p *audit) invalidID() {
+	for _, u := range p.dedupIDs() {
+		p.bodyAsID(p.r, u)
+		p.legalID(p.r, u)
+		p.legalParts(u)
+	}
+	for _, u := range p.uses {
+		if u.Role == message.RoleGroup && u.Evidence != message.NotFIFO {
+			p.legalID(p.r, u)
+			p.legalParts(u)
+		}
+	}
+}
+
+// legalParts reports an ID of several parts: a constant part with a character refused
+// by SQS, or parts whose known lengths together are too long.
+func (p *audit) legalParts(u *message.Use) {
+	if u.M != nil && u.M.Shape.Sdk && u.Role == message.RoleDedup || len(u.Path) > 0 {
+		return // a dedupe key may be longer: it is in the body
+	}
+	parts := p.Text(u.Value)
+	if len(parts) < 2 {
+		return
+	}
+	f := finding{rule: invalidID, fn: u.Fn, pos: u.Pos, arg: u.Arg, maybe: u.Evidence == message.MaybeFIFO, cause: valueCause{u.Pos}}
+	length := 0
+	for _, part := range parts {
+		length += part.Len
+		if i := strings.IndexFunc(part.Const, illegal); i >= 0 {
+			f.text = fmt.Sprintf("%s contains %q: SQS takes ASCII letters, digits and punctuation; replace %q", u.Name(), clip(part.Const), []rune(part.Const[i:])[0])
+			p.r.report(f)
+			return
+		}
+	}
+	if length > maxID {
+		f.text = fmt.Sprintf("%s has at least %d characters: SQS takes %d; use the hex SHA-256 of the longer text", u.Name(), length, maxID)
+		p.r.report(f)
+	}
+}
+
+// illegal reports whether SQS refuses a character in an ID (F-017, F-018).
+func illegal(c rune) bool { return c <= ' ' || c > '~' }
+
+// maxID is the largest length of an ID, in characters (F-017, F-018).
+const maxID = 128
+
+// legalID is SF010 for constants.
+func (p *audit) legalID(r *reporter, u *message.Use) {
+	if u.M != nil && u.M.Shape.Sdk && u.Role == message.RoleDedup || len(u.Slice.Origins) != 1 {
+		return // a dedupe key may be longer: it is in the body
+	}
+	o := u.Slice.Origins[0]
+	if o.Kind != flow.FromConst || o.Text == "" || o.Mixed || !u.Alone {
+		return
+	}
+	var rule string
+	if n := len([]rune(o.Text)); n > maxID {
+		rule = fmt.Sprintf("has %d characters of at most 128", n)
+	} else if i := strings.IndexFunc(o.Text, illegal); i >= 0 {
+		rule = fmt.Sprintf("has a character at byte %d that SQS refuses", i)
+	} else {
+		return
+	}
+	r.report(finding{
+		rule: invalidID, fn: u.Fn, pos: u.Pos, arg: u.Arg, maybe: u.Evidence == message.MaybeFIFO, cause: valueCause{u.Pos},
+		text: fmt.Sprintf("%s %q %s; use a short ASCII ID or a hex SHA-256", u.Name(), clip(o.Text), rule),
+	})
+}
+
+// bodyAsID is SF010 for a whole body used unchanged as the ID.
+func (p *audit) bodyAsID(r *reporter, u *message.Use) {
+	if u.M == nil || u.M.Shape.Sdk {
+		return
+	}
+	f := finding{rule: invalidID, fn: u.Fn, pos: u.Pos, arg: u.Arg, maybe: u.Evidence == message.MaybeFIFO, cause: valueCause{u.Pos}}
+	encoder := p.encoder(u.Value)
+	for _, s := range u.M.All(message.RoleBody) {
+		switch {
+		case encoder != nil && p.encoder(s.Value) == encoder:
+			f.text = u.Name() + " is the whole body: SQS takes 128 characters without spaces; leave it out or use the hex SHA-256 of the body"
+		case encoder == nil && p.sameText(u.Slice, s.Value):
+			f.lower(lint.Warning)
+			f.text = u.Name() + " is the whole body: SQS takes 128 characters without spaces; leave it out or use the hex SHA-256 of the body"
+		default:
+			continue
+		}
+		r.report(f)
+		return
+	}
+}
+
+// sameText reports whether ID and body are one parameter or field, with the type or
+// name of a body.
+func (p *audit) sameText(id *flow.Tracer, body ssa.Value) bool {
+	t := p.Trace(body, nil, false)
+	if len(id.Origins) != 1 || len(t.Origins) != 1 {
+		return false
+	}
+	a, b := id.Origins[0], t.Origins[0]
+	if a.Kind != flow.FromPath || b.Kind != flow.FromPath || a.Mixed || b.Mixed || a.Root != b.Root || !slices.Equal(a.Path, b.Path) {
+		return false
+	}
+	name := a.Root.Name()
+	if len(a.Path) > 0 {
+		name = a.Path[len(a.Path)-1]
+	}
+	_, isBytes := flow.TypeAt(a.Root.Type(), a.Path).(*types.Slice)
+	return isBytes || bodyName.MatchString(name)
+}
+
+// encoder returns the Marshal call that returned a value, unchanged, or nil.
+func (p *audit) encoder(v ssa.Value) ssa.Value {
+	for range flow.MaxUnwraps {
+		switch x := v.(type) {
+		case *ssa.Convert:
+			v = x.X
+		case *ssa.ChangeType:
+			v = x.X
+		case *ssa.UnOp:
+			v = x.X
+		case *ssa.Alloc:
+			val := flow.OnlyStore(x)
+			if val == nil {
+				return nil
+			}
+			v = val
+		case *ssa.Extract:
+			v = x.Tuple
+		case *ssa.Call:
+			callee := flow.CalleeOf(x.Common())
+			if callee == nil {
+				return nil
+			}
+			if strings.HasPrefix(callee.Name(), "Marshal") {
+				return x
+			}
+			if !flow.IsIdentity(callee) || len(x.Call.Args) == 0 {
+				return nil
+			}
+			v = x.Call.Args[0]
+		default:
+			return nil
+		}
+	}
+	return nil
+}

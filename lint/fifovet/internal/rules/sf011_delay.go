@@ -1,0 +1,97 @@
+package rules
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"golang.org/x/tools/go/ssa"
+
+	"github.com/kansas-frontier-matrix/sqsfifo/lint"
+	"github.com/kansas-frontier-matrix/sqsfifo/lint/fifovet/internal/flow"
+	"github.com/kansas-frontier-matrix/sqsfifo/lint/fifovet/internal/message"
+)
+
+// fifoDelay is SF011: a message of a FIFO queue has its own delay.
+func (p *audit) fifoDelay() {
+	for _, u := range p.uses {
+		if u.Role != message.RoleDelay || u.Evidence != message.SurelyFIFO || u.M != nil && (u.M.Shape.Sdk || p.excluded(u.M, u.Instr)) {
+			continue
+		}
+		f := finding{rule: fifoDelay, fn: u.Fn, pos: u.Pos, arg: u.Arg}
+		if delay, ok := constDelay(u.Slice); ok {
+			if u.M != nil {
+				f.fix = fixRemove
+			}
+			f.text = fmt.Sprintf("%s is %s on a FIFO message: SQS refuses it; set the delay on the queue", u.Name(), delay)
+		} else if p.variableDelay(u) {
+			f.lower(lint.Warning)
+			f.text = u.Name() + " is set on a FIFO message: SQS refuses every delay; set the delay on the queue"
+		} else if delay, ok := oneDelay(u.Slice); ok {
+			f.lower(lint.Warning)
+			f.text = fmt.Sprintf("%s may be %s on a FIFO message: SQS refuses it; set the delay on the queue", u.Name(), delay)
+		} else {
+			continue
+		}
+		p.r.report(f)
+	}
+}
+
+// variableDelay reports whether a delay varies on a queue with the name of a FIFO queue.
+// A parameter as it is varies at the calls of its function.
+func (p *audit) variableDelay(u *message.Use) bool {
+	if u.M == nil {
+		return false
+	}
+	if name, _ := p.QueueOf(u.M); name != message.FifoName {
+		return false
+	}
+	return slices.ContainsFunc(u.Slice.Origins, func(o flow.Origin) bool {
+		param, ok := o.Root.(*ssa.Parameter)
+		called := ok && len(o.Path) == 0 && len(p.Direct[param.Parent()]) > 0
+		return (o.Kind == flow.FromPath || o.Kind == flow.FromSource || o.Kind == flow.FromBucket) && !called
+	})
+}
+
+// excluded reports whether the group, or the deduplication ID, is set only on branches
+// that exclude an assignment.
+func (p *audit) excluded(m *message.Message, assigned ssa.Instruction) bool {
+	for _, r := range []message.Role{message.RoleGroup, message.RoleDedup} {
+		apart, sets := 0, 0
+		for _, g := range m.All(r) {
+			if message.IsEmptyText(g.Value) || g.Instr == nil {
+				continue
+			}
+			sets++
+			if g.Instr.Parent() == assigned.Parent() && !flow.ComesBefore(g.Instr, assigned) && !flow.ComesBefore(assigned, g.Instr) {
+				apart++
+			}
+		}
+		if sets > 0 && apart == sets {
+			return true
+		}
+	}
+	return false
+}
+
+// oneDelay returns the longest of the constants, other than zero, that a delay is on some
+// path.
+func oneDelay(t *flow.Tracer) (string, bool) {
+	longest := 0
+	for _, o := range t.Origins {
+		if n, err := strconv.Atoi(o.Text); err == nil && o.Kind == flow.FromConst && !o.Mixed {
+			longest = max(longest, n)
+		}
+	}
+	return strconv.Itoa(longest), longest > 0
+}
+
+// constDelay returns a delay that is one constant other than zero.
+func constDelay(t *flow.Tracer) (string, bool) {
+	text, ok := t.Constant()
+	if len(t.Origins) != 1 {
+		return "", false
+	}
+	return text, ok && strings.Trim(text, "0") != ""
+}

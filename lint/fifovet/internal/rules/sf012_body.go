@@ -1,0 +1,53 @@
+package rules
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/kansas-frontier-matrix/sqsfifo/lint/fifovet/internal/flow"
+	"github.com/kansas-frontier-matrix/sqsfifo/lint/fifovet/internal/message"
+)
+
+// volatileBody is SF012: a retry has another body, without a deduplication ID to mark
+// the retry.
+func (p *audit) volatileBody() {
+	for _, u := range p.uses {
+		if u.Role == message.RoleBody && u.ContentBased && u.Evidence != message.NotFIFO {
+			p.checkBody(p.r, u)
+		}
+	}
+}
+
+// checkBody reports each source of a body. A host name is not a source here, because a
+// retry comes from the same host.
+func (p *audit) checkBody(r *reporter, u *message.Use) {
+	for _, o := range u.Slice.Origins {
+		if !u.Written(o) {
+			continue
+		}
+		switch {
+		case o.Kind == flow.FromSource && o.Text != "os.Hostname":
+			r.report(finding{
+				rule: volatileBody, fn: u.Fn, pos: u.Pos, arg: u.Arg, source: o, maybe: u.Evidence == message.MaybeFIFO, what: u.Field, cause: p.causeOf(o),
+				text: fmt.Sprintf("the body holds %s%s: a retry is stored twice; take it from the event",
+					partOf(o), o.Text),
+			})
+		case o.Kind == flow.FromOrder && o.Mixed && !message.SentInRange(u, o):
+			r.report(finding{
+				rule: volatileBody, fn: u.Fn, pos: u.Pos, arg: u.Arg, source: o, maybe: u.Evidence == message.MaybeFIFO, what: u.Field,
+				text: "the body has the random order of a map: a retry is stored twice; sort the keys",
+			})
+		}
+	}
+}
+
+func partOf(o flow.Origin) string {
+	part := o.Under
+	if o.Encoded != nil {
+		part = o.Part
+	}
+	if len(part) == 0 {
+		return ""
+	}
+	return strings.Join(part, ".") + " from "
+}

@@ -1,0 +1,69 @@
+package rules
+
+import (
+	"fmt"
+	"go/types"
+
+	"golang.org/x/tools/go/ssa"
+
+	"github.com/kansas-frontier-matrix/sqsfifo/lint/fifovet/internal/message"
+)
+
+// sharedConstantKey is SF014.
+func (p *audit) sharedConstantKey() { p.checkShared(p.r, p.uses) }
+
+// checkShared is SF014: one key for several types of events.
+func (p *audit) checkShared(r *reporter, uses []*message.Use) {
+	first := map[string]types.Type{}
+	for _, u := range uses {
+		if u.Role != message.RoleDedup || u.M == nil || u.Evidence == message.NotFIFO {
+			continue
+		}
+		text, ok := u.Slice.Constant()
+		if !ok {
+			continue
+		}
+		t := p.eventType(u)
+		if t == nil {
+			continue
+		}
+		was, again := first[text]
+		if !again {
+			first[text] = t
+			continue
+		}
+		if types.Identical(was, t) {
+			continue
+		}
+		qual := func(pkg *types.Package) string {
+			if pkg == p.Pass.Pkg {
+				return ""
+			}
+			return pkg.Name()
+		}
+		r.report(finding{
+			rule: sharedConstantKey, fn: u.Fn, pos: u.Pos, arg: u.Arg, cause: valueCause{u.Pos},
+			text: fmt.Sprintf("%s %q is the ID of %s and of %s: events of two types become one; start the ID with the type",
+				u.Name(), clip(text), types.TypeString(was, qual), types.TypeString(t, qual)),
+		})
+	}
+}
+
+// eventType returns the type of a message's event: the parameter of the identifying
+// function, or the type encoded into the body.
+func (p *audit) eventType(u *message.Use) types.Type {
+	if u.M.Shape.Sdk {
+		if params := u.Fn.Signature.Params(); params.Len() > 0 {
+			return params.At(0).Type()
+		}
+		return nil
+	}
+	for _, s := range u.M.Sets[message.RoleBody] {
+		if call, ok := p.encoder(s.Value).(*ssa.Call); ok && len(call.Call.Args) > 0 {
+			if mk, ok := call.Call.Args[0].(*ssa.MakeInterface); ok {
+				return mk.X.Type()
+			}
+		}
+	}
+	return nil
+}

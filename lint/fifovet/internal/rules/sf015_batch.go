@@ -1,0 +1,140 @@
+package rules
+
+import (
+	"go/types"
+	"slices"
+	"strings"
+
+	"golang.org/x/tools/go/ssa"
+
+	"github.com/kansas-frontier-matrix/sqsfifo/lint/fifovet/internal/flow"
+)
+
+// batchNames are the calls whose output lists refused entries without an error.
+var batchNames = []string{
+	"SendMessageBatch", "SendMessageBatchWithContext", "PublishBatch", "PublishBatchWithContext", "DeleteMessageBatch", "DeleteMessageBatchWithContext",
+}
+
+// unreadFailures is SF015: no code reads the refused entries of a batch. The rule also
+// holds for standard queues, because their batches lose entries in the same way.
+func (p *audit) unreadFailures() {
+	for _, fn := range p.Fns {
+		for _, block := range fn.Blocks {
+			for _, instr := range block.Instrs {
+				call, ok := instr.(ssa.CallInstruction)
+				if !ok {
+					continue
+				}
+				callee := flow.CalleeOf(call.Common())
+				if callee == nil || !isBatch(callee) || readsFailures(call) {
+					continue
+				}
+				p.r.report(finding{
+					rule: unreadFailures, fn: fn, pos: call.Pos(),
+					text: callee.Name() + " reports refused entries without an error; read Failed and send these entries again",
+				})
+			}
+		}
+	}
+}
+
+// isBatch reports whether a function is the batch call of an AWS client, or of an
+// interface in its place.
+func isBatch(obj *types.Func) bool {
+	if !slices.Contains(batchNames, obj.Name()) {
+		return false
+	}
+	results := obj.Signature().Results()
+	if results.Len() == 0 || !strings.HasPrefix(flow.PackagePath(results.At(0).Type()), "github.com/aws/") {
+		return false
+	}
+	f, _ := flow.FieldOf(results.At(0).Type(), "Failed")
+	return f != nil
+}
+
+// readsFailures reports whether the output of a batch reaches code that may read the
+// refused entries. Comparing the number of stored entries counts as reading.
+func readsFailures(call ssa.CallInstruction) bool {
+	v := call.Value()
+	if v == nil {
+		return false // go or defer
+	}
+	for _, instr := range flow.Referrers(v) {
+		out, ok := instr.(*ssa.Extract)
+		if !ok || out.Index != 0 {
+			continue
+		}
+		for _, use := range flow.Referrers(out) {
+			if afterError(use, call) {
+				continue // there the batch does not count as sent
+			}
+			field, ok := use.(*ssa.FieldAddr)
+			if !ok {
+				if _, debug := use.(*ssa.DebugRef); !debug {
+					return true
+				}
+				continue
+			}
+			switch flow.FieldName(field.X.Type(), field.Field) {
+			case "Failed":
+				return true
+			case "Successful":
+				if compared(field) {
+					return true
+				}
+			}
+		}
+	}
+	return false
+}
+
+// afterError reports whether an instruction runs only after a call that returned an error.
+func afterError(instr ssa.Instruction, call ssa.CallInstruction) bool {
+	for _, b := range call.Parent().Blocks {
+		cond, ok := flow.Last(b).(*ssa.If)
+		if !ok {
+			continue
+		}
+		if failed, _, ok := flow.Branches(cond, call); ok && len(failed.Preds) == 1 && failed.Dominates(instr.Block()) {
+			return true
+		}
+	}
+	return false
+}
+
+// compared reports whether the length of a slice field is in a comparison or in
+// arithmetic, or the field leaves the function.
+func compared(field *ssa.FieldAddr) bool {
+	for _, instr := range flow.Referrers(field) {
+		load, ok := instr.(*ssa.UnOp)
+		if !ok {
+			return true
+		}
+		for _, use := range flow.Referrers(load) {
+			length, ok := use.(*ssa.Call)
+			if !ok {
+				if _, ok := use.(*ssa.Range); ok {
+					continue
+				}
+				if _, ok := use.(*ssa.IndexAddr); ok {
+					continue
+				}
+				return true
+			}
+			if _, ok := length.Call.Value.(*ssa.Builtin); !ok {
+				return true
+			}
+			for _, of := range flow.Referrers(length) {
+				if b, ok := of.(*ssa.BinOp); ok && !countsLoop(b) {
+					return true
+				}
+			}
+		}
+	}
+	return false
+}
+
+// countsLoop reports whether a comparison only ends a loop over a slice.
+func countsLoop(b *ssa.BinOp) bool {
+	return flow.Cycle(b.Block())[b.Block()]
+}

@@ -1,0 +1,135 @@
+package rules
+
+import (
+	"slices"
+
+	"golang.org/x/tools/go/ssa"
+
+	"github.com/kansas-frontier-matrix/sqsfifo/lint/fifovet/internal/flow"
+	"github.com/kansas-frontier-matrix/sqsfifo/lint/fifovet/internal/message"
+)
+
+// sent is one send with its deduplication ID, body and queue.
+type sent struct {
+	id, body, url *message.Use
+	at            ssa.CallInstruction
+}
+
+// oneIDTwoBodies is SF016: two sends on one path have one deduplication ID and two
+// bodies, so SQS drops the second message.
+func (p *audit) oneIDTwoBodies() {
+	byFunction := map[*ssa.Function][]sent{}
+	for _, s := range p.sends() {
+		byFunction[s.at.Parent()] = append(byFunction[s.at.Parent()], s)
+	}
+	for _, fn := range p.Fns {
+		for _, first := range byFunction[fn] {
+			for _, second := range byFunction[fn] {
+				if first.at == second.at || !follows(first.at, second.at) || !p.collide(first, second) {
+					continue
+				}
+				p.r.report(finding{
+					rule: oneIDTwoBodies, fn: second.id.Fn, pos: second.id.Pos, arg: second.id.Arg, maybe: second.id.Evidence == message.MaybeFIFO,
+					source: flow.Origin{Pos: first.id.Pos, Text: "the first message"}, what: second.id.Field, cause: valueCause{second.id.Pos},
+					text: second.id.Name() + " is also the ID of another body: SQS drops the second; give each event an ID",
+				})
+			}
+		}
+	}
+}
+
+// sends returns the sends of the package with a deduplication ID and a body.
+func (p *audit) sends() []sent {
+	var found []sent
+	index := map[any]int{}
+	for _, u := range p.uses {
+		if u.Evidence == message.NotFIFO && u.Role != message.RoleURL || u.M != nil && u.M.Shape.Sdk {
+			continue
+		}
+		for _, at := range u.SendCalls() {
+			i, ok := index[at]
+			if !ok {
+				i = len(found)
+				index[at], found = i, append(found, sent{at: at})
+			}
+			s := &found[i]
+			switch u.Role {
+			case message.RoleDedup:
+				s.id = u
+			case message.RoleBody:
+				s.body = u
+			case message.RoleURL:
+				s.url = u
+			}
+		}
+	}
+	return slices.DeleteFunc(found, func(s sent) bool { return s.id == nil || s.body == nil })
+}
+
+// collide reports whether two sends provably have one ID, one queue and two bodies.
+func (p *audit) collide(a, b sent) bool {
+	if a.url == nil != (b.url == nil) || a.url != nil && !sameOrigins(a.url, b.url) {
+		return false
+	}
+	if _, constant := a.id.Slice.Constant(); constant {
+		return false // SF003
+	}
+	return sameOrigins(a.id, b.id) && p.knownDifferent(a.body, b.body)
+}
+
+// originKey identifies an origin of a value.
+type originKey struct {
+	root ssa.Value
+	path string
+	text string
+}
+
+func keysOf(u *message.Use) (keys []originKey, known bool) {
+	for _, o := range u.Slice.Origins {
+		k := originKey{root: o.Root}
+		switch o.Kind {
+		case flow.FromConst:
+			k = originKey{text: o.Text}
+		case flow.FromPath:
+			for _, elem := range o.Path {
+				k.path += "." + elem
+			}
+		default:
+			return nil, false
+		}
+		if !slices.Contains(keys, k) {
+			keys = append(keys, k)
+		}
+	}
+	return keys, len(keys) > 0
+}
+
+func sameOrigins(a, b *message.Use) bool {
+	x, known := keysOf(a)
+	y, alsoKnown := keysOf(b)
+	return known && alsoKnown && sameKeys(x, y)
+}
+
+func sameKeys(x, y []originKey) bool {
+	return len(x) == len(y) && !slices.ContainsFunc(x, func(k originKey) bool { return !slices.Contains(y, k) })
+}
+
+// knownDifferent reports whether two bodies consist of different values.
+func (p *audit) knownDifferent(a, b *message.Use) bool {
+	x, known := keysOf(a)
+	y, alsoKnown := keysOf(b)
+	return known && alsoKnown && !sameKeys(x, y)
+}
+
+// follows reports whether, in one run of their function, the second send runs after a
+// success of the first.
+func follows(first, second ssa.CallInstruction) bool {
+	if !flow.ComesBefore(first, second) {
+		return false
+	}
+	loop := flow.Cycle(first.Block())
+	if loop[second.Block()] && !first.Block().Dominates(second.Block()) {
+		return false // two rounds of a loop
+	}
+	return !afterError(second, first) // another attempt
+}

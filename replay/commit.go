@@ -1,0 +1,300 @@
+package replay
+
+import (
+	"container/heap"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"time"
+
+	"github.com/kansas-frontier-matrix/sqsfifo"
+)
+
+// try is an item to send with the next commit.
+type try struct {
+	queue    *groupQueue
+	item     int
+	label    Label
+	deadline time.Time // end of the time in which SQS recognises an earlier attempt; zero without one
+	message  *sqsfifo.Message
+	tagged   bool // the message has the replay attribute
+}
+
+// fits reports whether the first ready item fits into BytesInFlight.
+func (r *runner) fits() bool {
+	if len(r.ready) == 0 || r.inFlight == 0 {
+		return true
+	}
+	return r.bytes+r.plan.Items[r.ready[0].items[0]].Size <= r.config.BytesInFlight
+}
+
+// commit durably writes the outcomes since the last commit and the tries of up to n
+// items, then sends these items.
+func (r *runner) commit(ctx context.Context, n int) error {
+	now := r.config.Now()
+	var tries []*try
+	for ; n > 0 && len(r.ready) > 0 && r.fits(); n-- {
+		l := r.ready[0]
+		r.ready = r.ready[1:]
+		if t := r.judge(l, now); t != nil {
+			tries = append(tries, t)
+			r.inFlight++
+			r.bytes += r.plan.Items[t.item].Size
+		}
+	}
+	tries, err := r.load(ctx, tries, now)
+	if err == nil {
+		err = r.save(ctx, tries)
+	}
+	if err != nil {
+		r.inFlight -= len(tries)
+		return err
+	}
+	r.pace.submitted(now, len(tries))
+	for _, t := range tries {
+		r.send(t)
+	}
+	return nil
+}
+
+// judge decides about the first item of a group now. It returns nil unless the item is
+// sent.
+func (r *runner) judge(l *groupQueue, now time.Time) *try {
+	item, p := &r.plan.Items[l.items[0]], &r.history.items[l.items[0]]
+	return r.follow(l, item, p.decide(r.plan.Options, item, now))
+}
+
+// follow carries out a decision about the first item of a group.
+func (r *runner) follow(l *groupQueue, item *PlannedItem, d decision) *try {
+	m := &mark{Item: item.Number, Reason: d.reason}
+	switch d.action {
+	case ActionWait:
+		l.due = item.Sent.outsideFrom()
+		heap.Push(&r.waiting, l)
+		return nil
+	case ActionSkip:
+		m.Outcome = OutcomeSkipped
+	case ActionUnresolved:
+		m.Outcome = OutcomeUnresolved
+	case ActionConflict:
+		m.Outcome = OutcomeConflict
+	case ActionSend, ActionDrift:
+		return &try{queue: l, item: item.Number, label: d.label, deadline: d.deadline}
+	}
+	r.record(l, m)
+	return nil
+}
+
+// load reads the messages and drops those that differ from their records.
+func (r *runner) load(ctx context.Context, tries []*try, now time.Time) ([]*try, error) {
+	if len(tries) == 0 {
+		return nil, nil
+	}
+	positions := make([]string, len(tries))
+	for i, t := range tries {
+		positions[i] = r.plan.Items[t.item].Position
+	}
+	found, err := r.config.Source.Fetch(ctx, positions)
+	if err == nil && len(found) != len(tries) {
+		err = fmt.Errorf("it returned %d items for %d positions", len(found), len(tries))
+	}
+	if err != nil {
+		return tries, fmt.Errorf("replay: source %q: %w", r.plan.Source, err)
+	}
+	kept := tries[:0]
+	for i, t := range tries {
+		item, f := &r.plan.Items[t.item], &found[i]
+		refuse := func(o Outcome, reason string) {
+			r.inFlight--
+			r.bytes -= item.Size
+			r.record(t.queue, &mark{Item: t.item, Outcome: o, Reason: reason, Refuted: true})
+		}
+		t.message = f.Message
+		switch why := f.drift(); {
+		case f.Message == nil && f.Err == nil:
+			refuse(OutcomeFailed, "it is not in the source any more")
+			continue
+		case why != "":
+			refuse(OutcomeDrift, text(why))
+			continue
+		case hashOf(f.Message.Body) != item.BodyHash || f.Message.Group != item.Group || item.DedupeKey != "" && f.Message.DedupeKey != item.DedupeKey:
+			refuse(OutcomeDrift, "the body, the group or the dedupe key is not the planned one")
+			continue
+		}
+		if t = r.recheck(t, item, f, now); t != nil {
+			kept = append(kept, t)
+		}
+	}
+	return kept, nil
+}
+
+// recheck decides again if the source has learned more about an item since the plan was
+// made, for example its delivery.
+func (r *runner) recheck(t *try, item *PlannedItem, f *Item, now time.Time) *try {
+	p := &r.history.items[t.item]
+	if f.Status == StatusUnknown || certainty[f.Status] <= certainty[item.Status] || p.resolution == ResolutionResend || !p.doubt.IsZero() {
+		return t
+	}
+	fresh := *item
+	fresh.Status, fresh.Sent = f.Status, f.Sent
+	if fresh.Sent.To.IsZero() {
+		fresh.Sent.To = now
+	}
+	next := r.follow(t.queue, &fresh, fresh.now(r.plan.Options, now))
+	if next == nil {
+		r.inFlight--
+		r.bytes -= item.Size
+		return nil
+	}
+	next.message = t.message
+	return next
+}
+
+// saveFor is the time limit of the journal and the ledger.
+const saveFor = 30 * time.Second
+
+// save makes the outcomes since the last commit, and the tries, durable.
+func (r *runner) save(ctx context.Context, tries []*try) error {
+	marks := r.unsaved
+	at := r.config.Now().UTC().Round(0)
+	for _, t := range tries {
+		marks = append(marks, mark{Kind: markTry, Item: t.item, At: at, Label: t.label})
+	}
+	if len(marks) == 0 {
+		return nil
+	}
+	// Save known outcomes even if ctx has ended.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), saveFor)
+	defer cancel()
+	if len(r.entries) > 0 && r.config.Ledger != nil {
+		if err := r.config.Ledger(ctx, r.entries); err != nil {
+			r.broken = true
+			return fmt.Errorf("replay: ledger: %w", err)
+		}
+		r.entries = r.entries[:0]
+	}
+	if err := r.config.Journal.append(ctx, marks); err != nil {
+		r.broken = true
+		return fmt.Errorf("replay: %w", err)
+	}
+	for i := len(r.unsaved); i < len(marks); i++ {
+		r.history.items[marks[i].Item].apply(&marks[i])
+	}
+	if r.config.Progress != nil {
+		for i := range r.unsaved {
+			r.config.Progress(&r.plan.Items[r.unsaved[i].Item], r.unsaved[i].Outcome)
+		}
+	}
+	r.unsaved = marks[:0]
+	return nil
+}
+
+// send submits a message. The answer arrives on r.answers.
+func (r *runner) send(t *try) {
+	m := *t.message
+	if t.tagged = len(m.Attributes) < maxAttributes; t.tagged {
+		m.Attributes = maps.Clone(m.Attributes)
+		if m.Attributes == nil {
+			m.Attributes = map[string]string{}
+		}
+		m.Attributes[sqsfifo.ReplayAttribute] = r.config.ID
+	}
+	r.submit(t, &m)
+}
+
+// maxAttributes is the largest number of attributes of a message.
+const maxAttributes = 10
+
+func (r *runner) submit(t *try, m *sqsfifo.Message) {
+	ctx, cancel := r.sends, context.CancelFunc(nil)
+	if !t.deadline.IsZero() {
+		ctx, cancel = context.WithTimeoutCause(ctx, t.deadline.Sub(r.config.Now()), errTooLate)
+	}
+	r.config.Sender.SendMessageAsync(ctx, m, func(receipt sqsfifo.Receipt, err error) {
+		r.answers <- answer{t, receipt, err, cancel}
+	})
+}
+
+var errTooLate = errors.New("replay: SQS may not recognise another attempt")
+
+// take handles an answer.
+func (r *runner) take(a answer) {
+	if a.cancel != nil {
+		a.cancel()
+	}
+	var violation *sqsfifo.ViolationError
+	if a.tagged && r.sends.Err() == nil && errors.As(a.err, &violation) {
+		// The replay attribute may exceed a limit. The message was not sent.
+		a.tagged = false
+		r.submit(a.try, a.message)
+		return
+	}
+	r.inFlight--
+	item := &r.plan.Items[a.item]
+	r.bytes -= item.Size
+	m := &mark{Item: a.item, Outcome: outcomeOf(a.receipt, a.err), MessageID: a.receipt.MessageID, SequenceNumber: a.receipt.SequenceNumber}
+	switch fate := sqsfifo.FateOf(a.err); {
+	case fate == sqsfifo.Stored && a.receipt.MessageID != "" && a.receipt.MessageID == item.MessageID:
+		m.Outcome = OutcomeSuppressed
+	case fate == sqsfifo.NotStored:
+		m.Refuted = true
+		if r.sends.Err() != nil { // after a withdrawal: no failure of the item
+			m.Outcome = OutcomeNone
+		}
+	case fate == sqsfifo.Altered:
+		m.NoResend = true
+	}
+	if a.err != nil {
+		m.Reason = text(a.err.Error())
+	}
+	r.record(a.queue, m)
+}
+
+// outcomeOf returns the outcome of a send.
+func outcomeOf(receipt sqsfifo.Receipt, err error) Outcome {
+	var conflict *sqsfifo.ConflictError
+	switch fate := sqsfifo.FateOf(err); {
+	case fate == sqsfifo.Stored && receipt.Duplicate:
+		return OutcomeSuppressed
+	case fate == sqsfifo.Stored:
+		return OutcomeSent
+	case errors.As(err, &conflict) && conflict.Reuse == sqsfifo.Drift:
+		return OutcomeDrift
+	case errors.As(err, &conflict):
+		return OutcomeConflict
+	case fate == sqsfifo.NotStored:
+		return OutcomeFailed
+	default:
+		return OutcomeUnresolved
+	}
+}
+
+// record records the outcome of a group's first item, then moves the group to its next
+// item or stops it.
+func (r *runner) record(l *groupQueue, m *mark) {
+	m.Kind, m.At = markEnd, r.config.Now().UTC().Round(0)
+	p := &r.history.items[m.Item]
+	p.apply(m)
+	r.unsaved = append(r.unsaved, *m)
+	if p.tried && m.Outcome != OutcomeNone {
+		item, e := &r.plan.Items[m.Item], r.entry(ledgerTriggered)
+		e.Item, e.EventID, e.EventSource, e.DedupeKey = m.Item, item.EventID, item.EventSource, item.DedupeKey
+		e.MessageGroup, e.BodyHash = item.Group, item.BodyHash
+		e.Outcome, e.MessageID, e.SequenceNumber = m.Outcome, m.MessageID, m.SequenceNumber
+		r.entries = append(r.entries, e)
+	}
+	r.meters.add(m.Outcome)
+	switch {
+	case p.done():
+		l.items = l.items[1:]
+		r.advance(l)
+	case m.Outcome != OutcomeNone:
+		r.stop(m.Item, m.Outcome, m.Reason)
+	}
+}
+
+// stop logs that a group stops.
+func (r *runner) stop(item int, o Outcome, reason string) {
+	r.config.Logger.Warn("replay: a message group stops", "run", r.config.ID, "group", r.plan.Items[item].Group, "item", item, "outcome", string(o), "reason", reason)
+}

@@ -1,0 +1,96 @@
+package replay
+
+import (
+	"errors"
+	"time"
+)
+
+// mark is an entry of a [Journal]. Zero fields are absent.
+type mark struct {
+	Kind markKind  `json:"k"`
+	Item int       `json:"n,omitempty"` // PlannedItem.Number
+	At   time.Time `json:"at"`
+
+	Plan string `json:"plan,omitempty"`
+	Run  string `json:"run,omitempty"`
+
+	Outcome Outcome `json:"o,omitempty"`
+
+	// Label is the label at the send, for a markTry.
+	Label Label `json:"l,omitempty"`
+
+	// Refuted reports that no attempt since the last markTry stored the item. NoResend
+	// forbids a resend in spite of the unknown outcome, because SQS stored other content
+	// in place of the item.
+	Refuted  bool `json:"refuted,omitempty"`
+	NoResend bool `json:"no_resend,omitempty"`
+
+	MessageID      string     `json:"message_id,omitempty"`
+	SequenceNumber string     `json:"sequence_number,omitempty"`
+	Reason         string     `json:"reason,omitempty"`
+	Resolution     Resolution `json:"resolution,omitempty"`
+}
+
+// markKind is the kind of a mark.
+type markKind string
+
+const (
+	markBegin   markKind = "begin"   // a run begins; has Plan and Run
+	markTry     markKind = "try"     // the item may be sent from now on; durable before the send
+	markEnd     markKind = "end"     // the item has an Outcome
+	markResolve markKind = "resolve" // an operator resolved the item; see [Resolve]
+)
+
+// Outcome is the result of an item.
+type Outcome string
+
+const (
+	// OutcomeNone: the run did not reach the item.
+	OutcomeNone Outcome = ""
+
+	// OutcomeSent: SQS stored the item.
+	OutcomeSent Outcome = "sent"
+
+	// OutcomeSuppressed: SQS or the producer already had the item and suppressed this
+	// attempt as a duplicate.
+	OutcomeSuppressed Outcome = "suppressed"
+
+	// OutcomeSkipped: the plan skips the item, or an earlier item of its group stopped.
+	OutcomeSkipped Outcome = "skipped"
+
+	// OutcomeConflict: the dedupe key belongs to another message. The item was not sent.
+	OutcomeConflict Outcome = "conflict"
+
+	// OutcomeDrift: the item differs from its record. It was not sent.
+	OutcomeDrift Outcome = "drift"
+
+	// OutcomeUnresolved: the item may have been stored, and a resend might be delivered
+	// twice.
+	OutcomeUnresolved Outcome = "unresolved"
+
+	// OutcomeFailed: the item is proven not stored.
+	OutcomeFailed Outcome = "failed"
+)
+
+var outcomes = []Outcome{OutcomeSent, OutcomeSuppressed, OutcomeSkipped, OutcomeConflict, OutcomeDrift, OutcomeUnresolved, OutcomeFailed}
+
+// Stops reports whether an item with the outcome stops its group: a conflicting, drifted,
+// unresolved or failed item.
+func (o Outcome) Stops() bool {
+	return o == OutcomeConflict || o == OutcomeDrift || o == OutcomeUnresolved || o == OutcomeFailed
+}
+
+// check returns an error for a mark with an unknown word.
+func (m *mark) check() error {
+	err := known("kind", m.Kind, []markKind{markBegin, markTry, markEnd, markResolve})
+	if m.Outcome != OutcomeNone {
+		err = errors.Join(err, known("outcome", m.Outcome, outcomes))
+	}
+	if m.Label != "" {
+		err = errors.Join(err, known("label", m.Label, labels))
+	}
+	if m.Resolution != "" {
+		err = errors.Join(err, known("resolution", m.Resolution, resolutions))
+	}
+	return err
+}

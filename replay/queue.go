@@ -1,0 +1,286 @@
+package replay
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+	"go.opentelemetry.io/otel/metric"
+
+	"github.com/kansas-frontier-matrix/sqsfifo"
+	"github.com/kansas-frontier-matrix/sqsfifo/consumer"
+)
+
+// QueueConfig configures [RunQueue]. Client, QueueURL, Sender and ID are required.
+type QueueConfig struct {
+	// Client reaches the queue at QueueURL, a parking queue or a dead-letter queue.
+	Client   consumer.Client
+	QueueURL string
+
+	// Sender is a producer for the target queue. Its Config.Store is the journal of the
+	// run: without a store, a killed run may send a message again after five minutes. Its
+	// StoreConfig.Client must be that of [QueueClient], so that the records of earlier
+	// sends do not suppress the replay.
+	Sender Sender
+
+	// ID names the run in the [sqsfifo.ReplayAttribute] of its messages. A continued run
+	// has the same ID. A message that failed again and came back with this ID is not sent
+	// once more; a run with another ID sends it.
+	ID string
+
+	// Wait is how long after its last send a message waits. SQS recognises a message for
+	// five minutes and would suppress the copy. Zero means [Interval] and [Margin].
+	// Negative means no wait, for a target queue that never had the messages.
+	Wait time.Duration
+
+	// Idle is how long no message must come before the run ends. Zero means 45 s: messages
+	// of a killed run are hidden for 30 s.
+	Idle time.Duration
+
+	// InFlight is how many messages, of as many groups, are under way at once. Zero means 64.
+	InFlight int
+
+	// DryRun sends and deletes nothing. The report has the first message of each group as
+	// remaining: SQS shows no later message before the first one is deleted. A dry run
+	// counts as one receive.
+	DryRun bool
+
+	// Progress is called for each message with an outcome, before the message is deleted.
+	// It may be called concurrently and must return quickly. Nil means none.
+	Progress func(QueueResult)
+
+	// Logger gets the records of the consumer and of each group that stops. Nil means none.
+	Logger *slog.Logger
+
+	// MeterProvider is that of [Config].MeterProvider.
+	MeterProvider metric.MeterProvider
+}
+
+// QueueClient returns the StoreConfig.Client of the producer of a run.
+func QueueClient(id string) string { return "replay:" + id }
+
+// QueueResult is the outcome of one message of a queue.
+type QueueResult struct {
+	Group, DedupeKey string
+	EventID          uuid.UUID
+	SourceID         string // MessageId in the source queue
+	Parked           string // reason of the consumer that parked the message, "" if there is none
+	Outcome          Outcome
+	Reason           string
+	MessageID        string // in the target queue
+	SequenceNumber   string
+}
+
+// QueueReport counts the deliveries of one call of [RunQueue]. Received = Sent + Suppressed
+// + len(Stopped) + Remaining. Deleted messages have left the source.
+type QueueReport struct {
+	ID       string
+	Received int
+	Sent     int
+
+	// Suppressed: the target already had the message from this run.
+	Suppressed int
+
+	// Stopped are the messages that stopped their groups, one for each group.
+	Stopped []QueueResult
+
+	// Remaining are received messages that stay in the source: those after a stopped one
+	// and those that an interrupted run did not reach.
+	Remaining int
+
+	Deleted int
+
+	// Left is SQS's approximate number of messages in the source after the run.
+	Left int
+}
+
+// errCameBack: the message failed again after this run had sent it.
+var errCameBack = errors.New("replay: the message came back after this run had sent it; a run with another ID sends it again")
+
+// RunQueue sends the messages of a parking queue or a dead-letter queue to another queue,
+// with their bodies, groups and attributes, and deletes each one after SQS has acknowledged
+// its copy. Messages of a group are sent in the order of the source. A group stops at its
+// first message that is not sent; the message and the later ones stay in the source. SQS's
+// own redrive replaces deduplication IDs (F-113) and stops at nothing.
+//
+// There is no plan beforehand: SQS shows at most ten messages of a group until they are
+// deleted. Instead [QueueConfig].DryRun shows the first message of each group.
+//
+// RunQueue returns when the source was idle for QueueConfig.Idle, or when ctx ends. Another
+// call with the same ID and the same store continues: a message that was sent and not
+// deleted is deleted, and a message without an answer is sent again while SQS recognises
+// it.
+func RunQueue(ctx context.Context, c QueueConfig) (QueueReport, error) {
+	if err := c.check(); err != nil {
+		return QueueReport{}, err
+	}
+	r := &queueRun{QueueConfig: c, report: QueueReport{ID: c.ID}}
+	var err error
+	if r.meters, err = newMeters(c.MeterProvider); err != nil {
+		return QueueReport{}, err
+	}
+	receiver, err := consumer.New(c.Client, consumer.Config[string]{
+		QueueURL: c.QueueURL, Groups: cmp.Or(c.InFlight, 64), Visibility: 30 * time.Second, Handle: r.handle,
+		Decode: func(body string) (sqsfifo.Envelope[string], error) {
+			return sqsfifo.Envelope[string]{Payload: body}, nil
+		},
+		// A blocked group is released at the end. No number of deliveries is a reason to
+		// send a later message first.
+		Failure:   consumer.Failure{Then: consumer.ActionBlock, Attempts: 1, Deliveries: math.MaxInt},
+		Telemetry: consumer.Telemetry{Logger: c.Logger, MeterProvider: c.MeterProvider},
+	})
+	if err != nil {
+		return QueueReport{}, fmt.Errorf("replay: %w", err)
+	}
+	if _, err := receiver.Preflight(ctx); err != nil {
+		return QueueReport{}, fmt.Errorf("replay: %w", err)
+	}
+	running, cancel := context.WithCancel(ctx)
+	defer cancel()
+	go func() {
+		defer cancel()
+		_ = receiver.WaitIdle(running, cmp.Or(c.Idle, 45*time.Second)) // an interrupted run ends as well
+	}()
+	err = receiver.Run(running)
+	stats := receiver.Stats()
+	r.report.Received, r.report.Deleted = int(stats.Received), int(stats.Deleted)
+	r.report.Remaining = r.report.Received - r.report.Sent - r.report.Suppressed - len(r.report.Stopped)
+	after, afterErr := receiver.Preflight(context.WithoutCancel(ctx))
+	r.report.Left = after.Visible + after.InFlight + after.Delayed
+	return r.report, errors.Join(context.Cause(ctx), err, afterErr)
+}
+
+func (c *QueueConfig) check() error {
+	wrong := func(field, rule string) error {
+		return fmt.Errorf("replay: %w", &sqsfifo.InvalidError{Field: "QueueConfig." + field, Rule: rule})
+	}
+	switch {
+	case c.Sender == nil && !c.DryRun:
+		return wrong("Sender", "nil; pass an *sqsfifo.Producer")
+	case c.ID == "" || len(c.ID) > 128:
+		return wrong("ID", fmt.Sprintf("has %d bytes, want 1 to 128", len(c.ID)))
+	case c.InFlight < 0:
+		return wrong("InFlight", "is negative")
+	}
+	if c.Wait == 0 {
+		c.Wait = Interval + Margin
+	}
+	if c.Logger == nil {
+		c.Logger = slog.New(slog.DiscardHandler)
+	}
+	return nil
+}
+
+// queueRun is one call of RunQueue.
+type queueRun struct {
+	QueueConfig
+	meters meters
+
+	mu     sync.Mutex // guards the following fields until the consumer has ended
+	report QueueReport
+}
+
+// handle sends one message. The consumer deletes it after a nil error.
+func (r *queueRun) handle(ctx context.Context, m consumer.Message[string]) error {
+	result := QueueResult{Group: m.Group, SourceID: m.MessageID}
+	if a := m.Attributes[consumer.AttributeReason]; a.StringValue != nil {
+		result.Parked = *a.StringValue
+	}
+	msg, err := rebuild(m.Body, m.Group)
+	if err != nil {
+		return r.refuse(result, err)
+	}
+	result.DedupeKey, result.EventID = msg.DedupeKey, msg.EventID
+	if a := m.Attributes[sqsfifo.ReplayAttribute]; a.StringValue != nil && *a.StringValue == r.ID {
+		return r.refuse(result, errCameBack)
+	}
+	if r.DryRun {
+		if r.Progress != nil {
+			r.Progress(result)
+		}
+		return consumer.Permanent(errors.New("replay: dry run"))
+	}
+	if wait := time.Until(m.SentAt.Add(r.Wait)); r.Wait > 0 && wait > 0 {
+		return consumer.Defer(fmt.Errorf("replay: SQS may suppress the message for another %v", wait.Round(time.Second)), wait)
+	}
+	msg.Attributes = map[string]string{}
+	for name, a := range m.Attributes {
+		switch name {
+		case consumer.AttributeReason, consumer.AttributeKey, consumer.AttributeFrom, consumer.AttributeAttempts:
+			continue
+		}
+		if a.StringValue == nil {
+			return r.refuse(result, fmt.Errorf("replay: the attribute %q is binary; the producer sends texts", name))
+		}
+		msg.Attributes[name] = *a.StringValue
+	}
+	msg.Attributes[sqsfifo.ReplayAttribute] = r.ID
+	receipt, err := r.send(ctx, msg)
+	var violation *sqsfifo.ViolationError
+	if errors.As(err, &violation) {
+		// The replay attribute may exceed a limit. The message was not sent.
+		delete(msg.Attributes, sqsfifo.ReplayAttribute)
+		receipt, err = r.send(ctx, msg)
+	}
+	if err != nil && ctx.Err() != nil {
+		return err // no failure of the message; the consumer releases it
+	}
+	return r.end(result, receipt, err)
+}
+
+func (r *queueRun) send(ctx context.Context, m *sqsfifo.Message) (receipt sqsfifo.Receipt, err error) {
+	done := make(chan struct{})
+	r.Sender.SendMessageAsync(ctx, m, func(got sqsfifo.Receipt, gotErr error) {
+		receipt, err = got, gotErr
+		close(done)
+	})
+	<-done
+	return receipt, err
+}
+
+// end records the outcome of a message.
+func (r *queueRun) end(result QueueResult, receipt sqsfifo.Receipt, err error) error {
+	result.Outcome, result.MessageID, result.SequenceNumber = outcomeOf(receipt, err), receipt.MessageID, receipt.SequenceNumber
+	return r.note(result, err)
+}
+
+// refuse records a message that was not sent.
+func (r *queueRun) refuse(result QueueResult, err error) error {
+	result.Outcome = OutcomeFailed
+	return r.note(result, err)
+}
+
+func (r *queueRun) note(result QueueResult, err error) error {
+	if err != nil {
+		result.Reason = text(err.Error())
+	}
+	r.meters.add(result.Outcome)
+	r.mu.Lock()
+	switch result.Outcome {
+	case OutcomeSent:
+		r.report.Sent++
+	case OutcomeSuppressed:
+		r.report.Suppressed++
+	default:
+		known := func(s QueueResult) bool { return s.SourceID == result.SourceID } // delivered again
+		if !slices.ContainsFunc(r.report.Stopped, known) {
+			r.report.Stopped = append(r.report.Stopped, result)
+		}
+	}
+	r.mu.Unlock()
+	if r.Progress != nil {
+		r.Progress(result)
+	}
+	if err == nil {
+		return nil
+	}
+	r.Logger.Warn("replay: a message group stops", "run", r.ID, "group", result.Group, "message_id", result.SourceID, "outcome", string(result.Outcome), "reason", result.Reason)
+	return consumer.Permanent(err)
+}

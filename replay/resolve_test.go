@@ -1,0 +1,190 @@
+package replay_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
+	"github.com/kansas-frontier-matrix/sqsfifo/replay"
+)
+
+// A run sends the items of the dry run, in the same order within each group.
+func TestDryRun(t *testing.T) {
+	q := newQueue(t)
+	lines := many(t, 20, 20)
+	for i := range lines {
+		switch i % 17 {
+		case 3:
+			deliveredAt(noon.Add(-time.Hour))(&lines[i])
+		case 5:
+			deliveredAt(noon.Add(-time.Minute))(&lines[i])
+		}
+	}
+	lines[200].BodyHash = strings.Repeat("0", 64) // stops its group
+	s := sourceOf(t, lines...)
+	plan := newPlan(t, s, replay.Options{Redeliver: true}, noon)
+	clock := func() time.Time { return noon }
+	for _, j := range []*replay.Journal{nil, replay.NewMemoryJournal().Journal} {
+		before := len(q.Messages())
+		steps, err := replay.DryRun(t.Context(), plan, j, noon)
+		require.NoError(t, err)
+		assert.Len(t, q.Messages(), before, "a dry run makes no request")
+		want, last := map[string][]string{}, 0
+		for _, step := range steps {
+			if step.Action == replay.ActionSend {
+				want[step.Item.Group] = append(want[step.Item.Group], step.Item.DedupeKey)
+			} else {
+				assert.Equal(t, replay.ActionDrift, step.Action)
+				last++
+			}
+		}
+		assert.Equal(t, 1, last)
+		if j == nil {
+			assert.Equal(t, want, dryAfter(t, plan, noon))
+			continue
+		}
+		report := run(t, plan, replay.Config{Source: s, Sender: newProducer(t, q, q.URL()), Now: clock, Journal: j})
+		assert.Equal(t, want, sent(t, q))
+		assert.Equal(t, 1, report.Drift)
+		steps, err = replay.DryRun(t.Context(), plan, j, noon)
+		require.NoError(t, err)
+		require.Len(t, steps, 1, "only what stopped its group is left")
+		assert.Equal(t, 200, steps[0].Item.Number)
+	}
+}
+
+func dryAfter(t *testing.T, plan *replay.Plan, now time.Time) map[string][]string {
+	steps, err := replay.DryRun(t.Context(), plan, replay.NewMemoryJournal().Journal, now)
+	require.NoError(t, err)
+	out := map[string][]string{}
+	for _, s := range steps {
+		if s.Action == replay.ActionSend {
+			out[s.Item.Group] = append(out[s.Item.Group], s.Item.DedupeKey)
+		}
+	}
+	return out
+}
+
+// A run waits until SQS has forgotten an item; the label at the send shows the wait.
+func TestWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := newQueue(t)
+		p := newProducer(t, q, q.URL())
+		_, err := p.Send(t.Context(), Event{ID: "a", Group: "g"})
+		require.NoError(t, err)
+		begin := time.Now()
+		s := sourceOf(t, line(t, "a", "g", deliveredAt(begin)), line(t, "b", "g"), line(t, "c", "h"), line(t, "d", "i", deliveredAt(begin.Add(-4*time.Minute))))
+		time.Sleep(time.Minute)
+		plan := newPlan(t, s, replay.Options{Redeliver: true, Window: replay.WindowWait}, time.Now())
+		report := run(t, plan, replay.Config{Source: s, Sender: p})
+		assert.Equal(t, 4, report.Sent)
+		assert.Equal(t, []replay.LabelCount{
+			{Planned: replay.LabelNew, AtSend: replay.LabelNew, Items: 2},
+			{Planned: replay.LabelInside, AtSend: replay.LabelOutside, Items: 1},
+			{Planned: replay.LabelEdge, AtSend: replay.LabelOutside, Items: 1},
+		}, report.Labels)
+		var got []string
+		for _, m := range q.Messages()[1:] {
+			got = append(got, fmt.Sprint(m.Body[len(`{"dedupe_key":"`)], " ", m.AcceptedAt.Sub(begin)))
+		}
+		assert.Equal(t, []string{"99 1m0s", "100 1m30s", "97 5m30s", "98 5m30s"}, got)
+	})
+}
+
+// An item in doubt that leaves the window between plan and send is not sent.
+func TestDoubtThatGrowsOld(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := sourceOf(t, line(t, "a", "g", doubtAt(time.Now())), line(t, "b", "g"))
+		plan := newPlan(t, s, replay.Options{}, time.Now())
+		time.Sleep(replay.ResendFor)
+		q := newQueue(t)
+		j := replay.NewMemoryJournal()
+		report := run(t, plan, replay.Config{Source: s, Sender: newProducer(t, q, q.URL()), Journal: j.Journal})
+		assert.Equal(t, []int{0, 1, 1}, []int{report.Sent, report.Unresolved, report.Skipped})
+		assert.Empty(t, q.Messages())
+
+		// Until an operator resolves the item.
+		require.NoError(t, replay.Resolve(t.Context(), plan, j.Journal, 0, replay.ResolutionResend, time.Now()))
+		require.ErrorIs(t, replay.Resolve(t.Context(), plan, j.Journal, 1, replay.ResolutionResend, time.Now()), replay.ErrNotStopped)
+		report = run(t, plan, replay.Config{Source: s, Sender: newProducer(t, q, q.URL()), Journal: j.Journal})
+		assert.Equal(t, 2, report.Sent)
+	})
+}
+
+// Each resolution lets the group continue in a different way.
+func TestSettle(t *testing.T) {
+	for v, want := range map[replay.Resolution]replay.Report{
+		replay.ResolutionDelivered: {Sent: 1, Suppressed: 1},
+		replay.ResolutionDiscard:   {Sent: 1, Skipped: 1},
+		replay.ResolutionResend:    {Sent: 2},
+	} {
+		t.Run(string(v), func(t *testing.T) {
+			q := newQueue(t)
+			s := sourceOf(t, line(t, "a", "g", doubtAt(noon)), line(t, "b", "g"))
+			plan := newPlan(t, s, replay.Options{}, noon.Add(time.Hour))
+			j := replay.NewMemoryJournal()
+			c := replay.Config{Source: s, Sender: newProducer(t, q, q.URL()), Journal: j.Journal}
+			run(t, plan, c)
+			require.NoError(t, replay.Resolve(t.Context(), plan, j.Journal, 0, v, noon))
+			if v != replay.ResolutionResend {
+				require.ErrorIs(t, replay.Resolve(t.Context(), plan, j.Journal, 0, v, noon), replay.ErrNotStopped)
+			}
+			report := run(t, plan, c)
+			assert.Equal(t, []int{want.Sent, want.Suppressed, want.Skipped}, []int{report.Sent, report.Suppressed, report.Skipped})
+			assert.True(t, report.Complete())
+			_, results, err := replay.ReadReport(t.Context(), plan, j.Journal, noon)
+			require.NoError(t, err)
+			if v != replay.ResolutionResend {
+				assert.Equal(t, "resolved: "+string(v), results[0].Reason)
+			}
+		})
+	}
+	s := sourceOf(t, line(t, "a", "g"))
+	plan := newPlan(t, s, replay.Options{}, noon)
+	require.ErrorContains(t, replay.Resolve(t.Context(), plan, replay.NewMemoryJournal().Journal, 0, "later", noon), `resolution is "later"`)
+	require.ErrorContains(t, replay.Resolve(t.Context(), plan, replay.NewMemoryJournal().Journal, 7, replay.ResolutionDiscard, noon), "no item 7")
+}
+
+// A plan with another plan's source or journal is refused.
+func TestRefusals(t *testing.T) {
+	s := sourceOf(t, line(t, "a", "g"))
+	plan := newPlan(t, s, replay.Options{}, noon)
+	q := newQueue(t)
+	sender := newProducer(t, q, q.URL())
+	good := replay.Config{Source: s, Sender: sender, Journal: replay.NewMemoryJournal().Journal}
+	for field, change := range map[string]func(*replay.Config){
+		"Source":            func(c *replay.Config) { c.Source = replay.NewJSONLines("other", strings.NewReader(""), 0) },
+		"Sender":            func(c *replay.Config) { c.Sender = nil },
+		"Journal":           func(c *replay.Config) { c.Journal = nil },
+		"MessagesPerSecond": func(c *replay.Config) { c.MessagesPerSecond = -1 },
+		"Calls":             func(c *replay.Config) { c.CallsPerSecond = 1 },
+		"InFlight":          func(c *replay.Config) { c.InFlight = -1 },
+		"BytesInFlight":     func(c *replay.Config) { c.BytesInFlight = -1 },
+		"ID":                func(c *replay.Config) { c.ID = strings.Repeat("x", 129) },
+	} {
+		c := good
+		change(&c)
+		_, err := replay.Run(t.Context(), plan, c)
+		var wrong *idempotency.InvalidError
+		require.ErrorAs(t, err, &wrong, field)
+		assert.Equal(t, "Config."+field, wrong.Field)
+	}
+	_, err := replay.Run(t.Context(), nil, good)
+	require.Error(t, err)
+	other := newPlan(t, s, replay.Options{}, noon.Add(1))
+	run(t, other, good)
+	_, err = replay.Run(t.Context(), plan, good)
+	require.ErrorContains(t, err, "one journal for each plan")
+	_, err = replay.NewPlan(t.Context(), nil, replay.Options{}, noon)
+	require.ErrorContains(t, err, "nil source")
+	_, err = replay.NewPlan(t.Context(), replay.NewJSONLines("", strings.NewReader(""), 0), replay.Options{}, noon)
+	require.ErrorContains(t, err, "no name")
+	_, err = replay.NewPlan(t.Context(), s, replay.Options{Window: "later"}, noon)
+	require.ErrorContains(t, err, "Options.Window")
+}
