@@ -96,8 +96,8 @@ func (p panel) model(id int, at, datasource object) object {
 	}
 }
 
-// annotations returns the annotations of an alert, with the labels filled in if there are
-// some.
+// annotations returns the annotations of an alert. If labels has elements, their values
+// replace the placeholders in the texts.
 func (a alert) annotations(labels map[string]string) (summary, url string) {
 	summary = a.summary
 	for name, value := range labels {

@@ -40,9 +40,9 @@ type model struct {
 }
 
 // lintDashboard returns the faults of a dashboard, by the rules of Grafana's
-// dashboard-linter for Prometheus. Queries of CloudWatch's metrics and of an outbox have
-// other labels: the linter skips their target-job and target-instance rules only where
-// the metrics have no such label.
+// dashboard-linter for Prometheus. The metrics of CloudWatch and of an outbox have no
+// job or instance label, so their queries are exempt from the linter's target-job and
+// target-instance rules.
 func lintDashboard(t *testing.T, text []byte) (faults []string) {
 	t.Helper()
 	var d model

@@ -17,8 +17,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/consumer/consumertest"
 )
 
-// Each case fails for a consumer with the mistake that the case is about. Where a kill
-// lands depends on the schedule, so a case gets five runs.
+// Each case has a consumer with one mistake and the invariant that the suite must
+// report. The moment of a kill depends on the schedule, so each case gets five runs.
 func TestBrokenConsumers(t *testing.T) {
 	broken := map[string]struct {
 		invariant string
@@ -137,8 +137,9 @@ func (c blindDeletes) DeleteMessageBatch(ctx context.Context, in *sqs.DeleteMess
 	return out, nil
 }
 
-// loop is the consumer that many programs have: it receives, handles each group of the
-// batch up to its first failure, deletes, and lets SQS deliver the rest again.
+// loop is a simple consumer, as in many programs: it receives a batch, handles each
+// group up to the group's first failure, deletes the handled messages, and relies on
+// SQS to deliver the others again.
 type loop struct {
 	parallel     bool // handles all messages at once
 	deletesFirst bool

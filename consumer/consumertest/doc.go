@@ -1,6 +1,6 @@
-// Package consumertest checks that a consumer of a FIFO queue keeps the order and the
-// messages of its groups. The cases run on virtual time against the fake queue of
-// package sqstest, with faults of SQS, crashes and two consumers at once:
+// Package consumertest checks that a consumer of a FIFO queue handles the messages of
+// each group in order and loses no message. The cases run on virtual time against the
+// fake queue of package sqstest, with faults of SQS, crashes and two consumers at once:
 //
 //	func TestConformance(t *testing.T) {
 //		consumertest.TestConsumer(t, func(ctx context.Context, e consumertest.Env) error {
@@ -18,8 +18,8 @@
 //	I5  every handled message is deleted
 //	I6  after Run returned no handler starts, no call is made and nothing is in flight
 //	I7  a message stays hidden while its handler runs
-//	I8  a handler learns that it lost its message before another one starts it
-//	I9  the messages in hand are bounded
+//	I8  a handler learns that it lost its message before another handler starts with the message
+//	I9  the number of received, unfinished messages is bounded
 //	I11 a standard queue gets no FIFO rules
 //	I12 a quota of calls is enough for ten times as many messages
 //

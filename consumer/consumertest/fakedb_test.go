@@ -11,8 +11,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
 )
 
-// fakeDB is a database of effects and claims in memory. A transaction stages both and
-// makes them at its commit. A statement is the text of an effect.
+// fakeDB is a database of effects and claims in memory. A transaction keeps its effects
+// and claims aside until its commit. The text of a statement is the effect.
 type fakeDB struct {
 	s *simulation
 

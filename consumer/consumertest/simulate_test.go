@@ -33,8 +33,9 @@ const (
 	kindParks  = "AtMostOnce that parks"
 )
 
-// Two consumers under faults of every call, with kills at every step and handlers that
-// fail: order, overlap and deletion hold, and effects happen as often as documented.
+// Two consumers run while every kind of call fails at times, processes are killed at
+// every step and handlers fail. Messages of a group are handled in order and without
+// overlap, all messages are deleted, and each effect happens as often as documented.
 func TestSimulation(t *testing.T) {
 	for _, kind := range []string{kindTx, kindLeast, kindProbed, kindParks} {
 		t.Run(kind, func(t *testing.T) {
@@ -179,8 +180,8 @@ func (s *simulation) maybeKill(p *process, _ string) {
 	p.kill()
 }
 
-// effect is the handler: slow now and then, failing now and then, and killed at every
-// step now and then.
+// effect is the handler. It is sometimes slow, sometimes fails, and its process is
+// sometimes killed, at any step.
 func (s *simulation) effect(ctx context.Context, p *process, d Delivery) error {
 	span := time.Duration(s.random(300)) * time.Millisecond
 	if s.random(200) == 0 {

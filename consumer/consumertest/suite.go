@@ -397,8 +397,9 @@ func playMemory(w *world) {
 	w.stop(p)
 }
 
-// playStandard accepts a consumer that refuses the queue. Another one has to handle
-// each message although the first of its group fails.
+// playStandard accepts a consumer that refuses a standard queue. A consumer that
+// accepts the queue has to handle every message, even after the first message of the
+// group failed.
 func playStandard(w *world) {
 	w.send("g", 5)
 	w.mu.Lock()

@@ -47,9 +47,9 @@ func requirementsTable(t *testing.T, args []string) string {
 	return table(rows...)
 }
 
-// TestRequirementsAreHeld checks the lists against the tests: a requirement of the
-// contract without a test, a name without a test function, or a row missing from its file
-// is an error.
+// TestRequirementsAreHeld checks the lists of requirements against the tests. A
+// requirement without a test is an error, and so is the name of a missing test function
+// or of a missing row of a test table.
 func TestRequirementsAreHeld(t *testing.T) {
 	for name, list := range map[string][]requirement{"contract": contract, "key specification": keySpecification} {
 		ids := map[string]bool{}

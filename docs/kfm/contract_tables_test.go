@@ -155,8 +155,9 @@ func complianceCases(t *testing.T) (cases [][3]string) {
 	return cases
 }
 
-// namesTable lists the words and nouns of attribute names that bear an event's identity,
-// and the words of an attempt's identity, from the source of attrname.
+// namesTable lists the words in attribute names that show an event's identity, and the
+// words that show an attempt's identity. It reads both lists from the source of package
+// attrname.
 func namesTable(t *testing.T, _ []string) string {
 	file, err := parser.ParseFile(token.NewFileSet(), root+"internal/attrname/attrname.go", nil, 0)
 	require.NoError(t, err)
@@ -185,8 +186,8 @@ func namesTable(t *testing.T, _ []string) string {
 	)
 }
 
-// hashTable sends variants of one message to a fake queue and shows their deduplication
-// IDs.
+// hashTable sends variants of one message to a fake queue and shows the deduplication
+// ID of each variant.
 func hashTable(t *testing.T, _ []string) string {
 	original := body(t, landsat)
 	other := landsat

@@ -21,14 +21,15 @@ import (
 // A denial is a document's statement that something does not exist.
 var denial = regexp.MustCompile(`(?i)\b(?:not (?:yet )?(?:built|implemented|supported|available)|(?:is|are|does|do) not yet|in part:)`)
 
-// denials lists the permitted denials by a part of their text, with the names that such
-// code would have. TestDenials adds the denials of requirements without a test.
+// denials lists the permitted statements that a feature does not exist. The key is a
+// part of the statement's text; the value matches exported names that such a feature
+// would have. TestDenials adds the statements about requirements without a test.
 var denials = map[string]string{
 	"## Not implemented": `NumberOfDeduplicated`, // sqstest has a test for the rows of this table
 }
 
-// TestDenials checks each denial against the code: the denial is listed, and no exported
-// name contradicts it.
+// TestDenials checks each statement that a feature does not exist: the statement is in
+// the list, and no exported name contradicts it.
 func TestDenials(t *testing.T) {
 	known := map[string]string{}
 	for statement, missing := range denials {
@@ -52,8 +53,8 @@ func TestDenials(t *testing.T) {
 	}
 }
 
-// unfounded returns an error for each unknown or stale denial of the text. It adds the
-// text's denials to made.
+// unfounded returns an error for each statement of the text that is not in the list or
+// is no longer true. It adds the statements of the text to made.
 func unfounded(text string, known map[string]string, made map[string]bool) (faults []error) {
 	for line := range strings.Lines(text) {
 		if !denial.MatchString(line) {

@@ -70,8 +70,8 @@ func TestReferencesPassTheVectors(t *testing.T) {
 	}
 }
 
-// The committed JavaScript is the output of tsc. The test runs if tsc is installed, by
-// npm ci in reference/typescript.
+// The committed JavaScript is the output of tsc. The test is skipped if tsc is not
+// installed (npm ci in reference/typescript).
 func TestJavaScriptIsFresh(t *testing.T) {
 	if testing.Short() {
 		t.Skip("tsc takes seconds")

@@ -10,11 +10,13 @@ type requirement struct {
 }
 
 // unmet gives the reason for a requirement without a test. missing matches the names that
-// code for the requirement would export: once such a name exists, the reason is stale.
+// code for the requirement would export: if such a name exists, the reason is out of
+// date.
 type unmet struct{ reason, missing string }
 
-// held names a test: the folder of its package, and its function. For a part of a
-// table-driven test, row is a string in a test file of the folder.
+// held names the test of a requirement: folder is the folder of the test's package,
+// test the test function. If only a part of a table-driven test is meant, row is a
+// string from the test file.
 type held struct{ folder, test, row string }
 
 // contract is the KFM contract v11.2.3 on deduplication of FIFO messages. Each of its

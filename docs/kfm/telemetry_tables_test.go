@@ -35,8 +35,8 @@ var required = []string{
 	"sqs_fifo.dedupe.collisions_detected", "sqs_fifo.producer.violations", "sqs_fifo.body_hash.length_bytes", "sqs_fifo.dedupe_window_hits",
 }
 
-// telemetry is a producer's telemetry in a run with one event of each fate possible with
-// a fake queue.
+// telemetry has the telemetry of a producer after a run over the fake queue. The run has
+// one event for each fate that the fake queue can cause.
 type telemetry struct {
 	instruments map[string]metric.Instrument
 	attributes  map[string][]string // by instrument
@@ -204,8 +204,10 @@ func attributeKeys(t *testing.T, data metricdata.Aggregation) []string {
 	return slices.Sorted(maps.Keys(keys))
 }
 
-// instrumentsTable lists the instruments of a producer: "required" the contract's
-// instruments, "other" the rest.
+// instrumentsTable lists instruments. The argument selects them: "required" for the
+// instruments that the contract requires of a producer, "other" for the producer's
+// other instruments, "consumer" for the instruments of a consumer, or a folder with
+// instruments in its telemetry.go.
 func instrumentsTable(t *testing.T, args []string) string {
 	o := observe(t)
 	for _, name := range required {

@@ -19,8 +19,8 @@ var classRule = map[string]string{
 	"number-range": "J10", "depth": "J11", "inexact-integer": "J12",
 }
 
-// jsonCases are the vectors of package canonicaljson in the strict reading, plus cases
-// for rules without a specific vector.
+// jsonCases returns the vectors of package canonicaljson for strict parsing, plus cases
+// for rules without a vector there.
 func jsonCases(t testing.TB) []vector {
 	t.Helper()
 	var out []vector

@@ -60,8 +60,8 @@ type input struct {
 	QueryParameters []string          `json:"query_parameters,omitempty"`
 }
 
-// text is a string of a vector. Invalid UTF-8 is written in base64, and long runs of one
-// character as [character, count].
+// text is a string in a vector file. Invalid UTF-8 is written in base64, and a long run
+// of one character as [character, count].
 type text string
 
 func (s text) MarshalJSON() ([]byte, error) {
@@ -175,8 +175,8 @@ func refusal(findings []lint.Finding) error {
 	return nil
 }
 
-// textTime is rule T5. A producer in Go gets a time.Time, and the reader of time.Time is
-// less strict.
+// textTime is the form of a time in a text, rule T5 of the specification. UnmarshalText
+// of time.Time also accepts other forms.
 var textTime = regexp.MustCompile(`^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,9})?(Z|[+-]([01]\d|2[0-3]):[0-5]\d)$`)
 
 func instant(s string) (time.Time, error) {
@@ -268,8 +268,8 @@ func build(in *input, group string) (*sqsfifo.Message, error) {
 	return p.Build(event{&with})
 }
 
-// TestVectors generates each file of vectors from the code and compares. With -update it
-// writes the files.
+// TestVectors generates each file of vectors from the code and compares it with the
+// committed file. With -update it writes the files.
 func TestVectors(t *testing.T) {
 	files := map[string][]string{}
 	total, seen := 0, map[string]bool{}
@@ -363,8 +363,8 @@ func TestEveryRuleHasAVector(t *testing.T) {
 
 var ruleIDs = regexp.MustCompile(`\(((?:SF\d+(?:, | to )?)+)\)`)
 
-// A body or message refused by a vector breaks the corresponding lint rule of the
-// specification.
+// If a vector refuses a body or message, the lint reports the rule that the
+// specification names for this case.
 func TestRulesOfTheLint(t *testing.T) {
 	rules := rulesOfSpecification(t)
 	for _, v := range vectors(t) {

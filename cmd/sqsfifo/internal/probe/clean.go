@@ -9,18 +9,18 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 )
 
-// UncleanError reports a queue that must not be cleaned, because receives might move
-// foreign messages to a dead-letter queue. No message was received.
+// UncleanError reports that the cleaning was refused, because receiving messages of
+// other senders might move them to a dead-letter queue. No message was received.
 type UncleanError struct{ Why string }
 
 func (e *UncleanError) Error() string {
 	return "nothing was received, and the probe's messages stay in the queue: " + e.Why
 }
 
-// inVain is the number of answers with only foreign messages that ends the cleaning:
-// these messages are given back and may return repeatedly. empty is the number of empty
-// answers that ends the cleaning. Each waits a second, so the messages of a lost answer
-// are visible again by then.
+// The cleaning ends after inVain answers with only other senders' messages: these
+// messages were given back and may be received repeatedly. The cleaning also ends after
+// empty answers without a message. Each such answer takes a second, so messages of a
+// lost answer are visible again before the end.
 const (
 	inVain = 3
 	empty  = hiddenFor + 2

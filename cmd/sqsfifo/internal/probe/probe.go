@@ -65,8 +65,9 @@ type Report struct {
 	Groups []string
 	Checks []Check
 
-	// Sent counts the messages of this run stored by the queue, Deleted those deleted
-	// again, and Returned the receives of foreign messages, which were given back.
+	// Sent counts the messages of this run that the queue stored, and Deleted the messages
+	// of this run that were deleted again. Returned counts the receives of other senders'
+	// messages; each such message was given back.
 	Sent, Deleted, Returned int
 }
 

@@ -273,8 +273,8 @@ func TestCleanWaitsForWhatALostAnswerHad(t *testing.T) {
 	})
 }
 
-// liar is a queue that returns messages with an ID of this run and another group, or the
-// reverse. Such messages do not belong to this run.
+// liar is a queue that returns wrong messages: messages with an ID of this run and a
+// group of another run, or the reverse. The cleaning must not delete such messages.
 type liar struct{ *sqstest.Queue }
 
 func (l liar) ReceiveMessage(ctx context.Context, in *sqs.ReceiveMessageInput, _ ...func(*sqs.Options)) (*sqs.ReceiveMessageOutput, error) {

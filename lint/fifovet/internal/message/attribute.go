@@ -23,7 +23,7 @@ type Attribute struct {
 type AttributeSet struct {
 	Known []Attribute
 
-	// params are parameters with entries that become attributes: maps of attributes, or
+	// params are the parameters whose entries become attributes: maps of attributes, or
 	// maps of attribute values.
 	params []flow.Origin
 }
@@ -34,8 +34,8 @@ func (s *AttributeSet) add(a Attribute) {
 	}
 }
 
-// noEntry is a path to a nonexistent map entry. Tracing noEntry leads to maps, not to
-// entries.
+// noEntry is the path to a map entry that cannot exist. A trace of noEntry therefore
+// finds the maps themselves and not their entries.
 var noEntry = flow.AccessPath{"[\x00]", "\x00"}
 
 // AttributesOf returns a message's attributes, set by any function.
@@ -94,8 +94,9 @@ func isMap(t types.Type) bool {
 	return ok
 }
 
-// collectUpdates adds updates of maps in a place: the map at the place's path, or maps
-// in the named fields.
+// collectUpdates adds the map updates m[key] = value at a place. With fields, the
+// updated maps are these fields of the value at the place; without fields, the map is
+// the value itself.
 func (p *Index) collectUpdates(found *AttributeSet, until []ssa.CallInstruction, at flow.NotedPlace, fields []string, depth int) {
 	t := p.NewTracer()
 	t.Until = until
@@ -145,8 +146,8 @@ func (p *Index) addAttribute(found *AttributeSet, name string, update *ssa.MapUp
 		value.Value(update.Value, flow.Place{Frame: f, Path: flow.AccessPath{"BinaryValue"}})
 	}
 	a := Attribute{Name: name, Value: value, Fn: update.Parent(), Pos: update.Pos()}
-	// If a helper's parameter is the name, the attribute belongs to the helper's
-	// caller.
+	// If the name of the attribute is a parameter of a helper function, the attribute
+	// belongs to the helper's caller.
 	key := update.Key
 	for f != nil {
 		param, ok := key.(*ssa.Parameter)

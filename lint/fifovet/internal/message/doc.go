@@ -1,9 +1,8 @@
-// Package message finds a package's messages, with each field's value, the queue, and
-// the sending calls.
+// Package message finds the messages that a package sends: the value of each field, the
+// queue, and the calls that send.
 //
 // An [Index] holds the messages of one package. A [Message] is one value of a message
-// type. A [Use] is one value that becomes a field of a message, here or in a function
-// of another package. A [Letter] is a body with its attributes.
-//
-// Rules are outside of package message.
+// type. A [Use] is one value that becomes a field of a message, in this function or in
+// a function of another package. A [Letter] is a message body together with its
+// attributes. The rules are in other packages.
 package message

@@ -13,16 +13,16 @@ type SinkFact struct {
 	Params []paramSink
 }
 
-// paramSink is one argument that reaches a message. The receiver of a method is
-// argument 0.
+// paramSink describes a parameter whose argument becomes part of a message. The
+// receiver of a method has index 0.
 type paramSink struct {
 	Index int
 	Path  flow.AccessPath // part of the argument
 	Role  Role
 	Field string // name in the API, or name of the attribute
 
-	// Evidence is the function's evidence about the queue. If the queue's name is an
-	// argument, callers have better evidence.
+	// Evidence describes, as far as the function shows, whether the queue is FIFO. If the
+	// queue's name is an argument, a call of the function shows more.
 	Evidence evidence
 
 	// Alone means that the field consists of this argument and constants.
@@ -31,8 +31,8 @@ type paramSink struct {
 	// ContentBased means, for a body, that only the body distinguishes the message.
 	ContentBased bool
 
-	// Unless is 1 + the index of the argument with the deduplication ID, or 0. If a
-	// caller sets this ID, the ID also distinguishes the message.
+	// Unless is 1 + the index of the argument with the deduplication ID, or 0 without such
+	// an argument. If a caller passes an ID there, the ID distinguishes the message too.
 	Unless     int
 	UnlessPath flow.AccessPath
 
@@ -72,8 +72,8 @@ func (p *Index) SinksOf(obj *types.Func) []paramSink {
 	return nil
 }
 
-// ExportSinks exports facts about functions with arguments that reach messages, and
-// reports whether any exist.
+// ExportSinks exports a fact for each function whose arguments become parts of
+// messages, and reports whether there is such a function.
 func (p *Index) ExportSinks() bool {
 	var found bool
 	for _, fn := range p.Fns {

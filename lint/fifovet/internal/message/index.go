@@ -9,8 +9,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/lint/fifovet/internal/flow"
 )
 
-// Index has a package's sends: messages, and functions that put arguments into
-// messages.
+// Index holds the messages of a package, and the functions of the package whose
+// arguments become parts of messages.
 type Index struct {
 	*flow.Program
 
@@ -18,8 +18,8 @@ type Index struct {
 	sinks  map[any][]paramSink // of functions of this package, by target
 }
 
-// target returns a function's key in sinks: the object of a declared function, or the
-// literal.
+// target returns the key of a function in sinks: the types object of a declared
+// function, or the function itself for a function literal.
 func target(fn *ssa.Function) any {
 	if obj, ok := fn.Object().(*types.Func); ok && fn.Parent() == nil {
 		return obj

@@ -8,8 +8,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/lint/fifovet/internal/flow"
 )
 
-// Letter is a body with its attributes: a message, or the arguments of a message-making
-// call.
+// Letter is a body with its attributes: a message, or the arguments of a call that
+// makes a message.
 type Letter struct {
 	m    *Message
 	call ssa.CallInstruction
@@ -31,8 +31,8 @@ func (l *Letter) Key() any {
 	return l.call
 }
 
-// Letters returns messages and calls with attributes, and records parameters that
-// become attributes.
+// Letters returns all messages and calls with attributes. It also records the
+// parameters whose values become attributes.
 func (p *Index) Letters(messages []*Message) []*Letter {
 	var letters []*Letter
 	for _, m := range messages {

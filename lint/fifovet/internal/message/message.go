@@ -18,8 +18,8 @@ type Message struct {
 	Fn    *ssa.Function
 	Sets  map[Role][]Set
 
-	// open means that other code may set fields, earlier or later. Fields without a
-	// known assignment are then unknown, not absent.
+	// open means that code outside of the analysed function may set fields of the message.
+	// A field without a known assignment is then unknown and not unset.
 	open bool
 
 	// leaves means that the function returns the message, so callers may change it.
@@ -28,17 +28,17 @@ type Message struct {
 	// byValue means that the function returns a copy. Callers may complete the copy.
 	byValue bool
 
-	// The same message in other functions: bases in functions that made this message,
-	// Derived in callers of this message's function, and callees in functions with this
-	// message as an argument.
+	// Related messages are the same message in other functions: bases in the functions that
+	// made the message, Derived in the callers, and callees in the called functions with
+	// the message as an argument.
 	bases, Derived, callees []*Message
 	passed                  []passing
 
 	// copied means that the whole value is a copy.
 	copied bool
 
-	// later has fields that are set, or possibly set, in a copy of this message, such
-	// as a slice element changed after its append.
+	// later has the fields that a later copy of the message sets or may set, for example a
+	// slice element that is changed after its append.
 	later map[Role]bool
 
 	evidence *evidence // of the queue, computed once
@@ -61,7 +61,7 @@ type Set struct {
 	Instr ssa.Instruction
 }
 
-// All returns assignments to fields with a role, including assignments in other
+// All returns the assignments to the fields with role r, including assignments in other
 // functions.
 func (m *Message) All(r Role) []Set {
 	var sets []Set
@@ -106,8 +106,8 @@ func IsEmptyText(v ssa.Value) bool {
 	return ok && (c.Value == nil || c.Value.ExactString() == `""`)
 }
 
-// Origins returns a field's origins. If other functions take part, Origins traces the
-// field through these functions.
+// Origins returns the origins of a field's value. If several functions build the
+// message, the trace goes through all of them.
 func (p *Index) Origins(m *Message, r Role, inputs bool) []flow.Origin {
 	var found []flow.Origin
 	if len(m.bases) > 0 || len(m.callees) > 0 {
@@ -186,8 +186,8 @@ func (m *Message) assign(addr *ssa.FieldAddr) {
 			}
 		case *ssa.UnOp, *ssa.DebugRef:
 		case *ssa.FieldAddr, *ssa.IndexAddr:
-			// A struct or array field built in place, such as the 16 bytes of an event
-			// ID: the address represents the contents.
+			// A field of struct or array type is built in place, such as the 16 bytes of an event
+			// ID, so the address stands for the contents.
 			m.Sets[r] = append(m.Sets[r], Set{name, addr, addr.Pos(), addr})
 		default:
 			// The field's address is passed on, so the field may be set.
@@ -229,8 +229,8 @@ func (p *Index) collectCall(instr ssa.CallInstruction, fn *ssa.Function, at func
 	}
 }
 
-// inherit copies the marks open and copied from related messages, and appends the
-// message to Derived of each base.
+// inherit copies the marks open and copied from the related messages, except from
+// parameters, and appends the message to Derived of each base.
 func (m *Message) inherit() {
 	m.related(map[*Message]bool{}, func(x *Message) {
 		if x != m && !isParameter(x.Root) {
@@ -261,9 +261,10 @@ func (p *Index) spreadSends(messages []*Message) {
 	}
 }
 
-// completed records, for each message, fields set in a possible copy: a message of the
-// same type, not made locally, in the same function, or in any function if this
-// message's function returns messages.
+// completed fills the later field of each message. A later copy has the same type and
+// is a message that other code may change, or a copy. It is in the same outermost
+// function; if the message's function returns a copy of the message or a slice of
+// messages, it is in any function.
 func completed(messages []*Message) {
 	for _, later := range messages {
 		if !later.open && !later.copied {

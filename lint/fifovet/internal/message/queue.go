@@ -26,8 +26,9 @@ const (
 	FifoName
 )
 
-// nameIn decides by the values of URLs. Each value must be one whole constant: a suffix
-// added for some queues proves nothing about other queues.
+// nameIn returns the kind and the name of the queue from the possible values of a URL.
+// Each value must be a complete constant: if code appends a suffix for some queues,
+// nothing is known about the other queues.
 func nameIn(origins []flow.Origin) (queueName, string) {
 	result, text := unknownName, ""
 	for _, o := range origins {
@@ -62,8 +63,8 @@ func (p *Index) QueueOf(m *Message) (queueName, string) {
 	return p.name(origins, values)
 }
 
-// name returns a queue's kind and name: from whole constants, a constant suffix, or the
-// name in a GetQueueUrl call.
+// name returns the kind and the name of a queue. It uses complete constants, a constant
+// suffix of the URL, or the name in a GetQueueUrl call.
 func (p *Index) name(origins []flow.Origin, values []ssa.Value) (queueName, string) {
 	if name, text := nameIn(origins); name != unknownName {
 		return name, text
@@ -158,8 +159,8 @@ func (p *Index) findEvidence(m *Message) evidence {
 	return NotFIFO
 }
 
-// evidenceFor returns the evidence of a field about its message's queue. Only FIFO
-// queues accept a deduplication ID.
+// evidenceFor returns the conclusion from field r about the queue of a message: only
+// FIFO queues accept a deduplication ID.
 func (p *Index) evidenceFor(m *Message, r Role) evidence {
 	e := p.EvidenceOf(m)
 	if r != RoleDedup || e != MaybeFIFO {
@@ -197,8 +198,8 @@ func (p *Index) contentBased(m *Message) bool {
 	return false
 }
 
-// leavesOut reports whether some path to the send leaves field r unset and sets field
-// with. RoleNone for with disables the second condition.
+// leavesOut reports whether, on some path to the send, field r is not set and field
+// with is set. If with is RoleNone, only r matters.
 func (p *Index) leavesOut(m *Message, r, with Role) bool {
 	for _, c := range m.callees {
 		if c.Has(r) {
@@ -311,8 +312,8 @@ func (p *Index) returnsNil(call *ssa.Call, result int, seen map[ssa.Value]bool) 
 	return false
 }
 
-// isResult reports whether a value is the result of a function. Functions decide about
-// each result separately.
+// isResult reports whether a value is the result of a call. The called function decides
+// about each of its results separately.
 func isResult(v ssa.Value) bool {
 	switch v.(type) {
 	case *ssa.Call, *ssa.Extract:

@@ -9,8 +9,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/lint/fifovet/internal/flow"
 )
 
-// rootOf returns the message that a pointer always means. rootOf looks through local
-// variables with one store, and through chained setters.
+// rootOf returns the value that identifies a message, for any pointer to the message.
+// rootOf follows local variables with a single assignment, and chained setters.
 func (p *Index) rootOf(v ssa.Value, depth int) ssa.Value {
 	if depth > maxRoot {
 		return v
@@ -118,8 +118,8 @@ func (p *Index) follow(m *Message, ref ssa.Value, seen map[ssa.Value]bool) {
 	}
 }
 
-// handedOn reports whether a message's copy is returned, and whether it leaves the
-// function elsewhere, except in a slice of messages.
+// handedOn reports whether the function returns a copy of a message, and whether the
+// copy leaves the function in another way. A slice of messages does not count.
 func handedOn(load *ssa.UnOp) (returned, elsewhere bool) {
 	for _, instr := range flow.Referrers(load) {
 		switch instr := instr.(type) {
@@ -142,8 +142,8 @@ func handedOn(load *ssa.UnOp) (returned, elsewhere bool) {
 	return returned, elsewhere
 }
 
-// followCall continues in a function with a message as argument, and reports whether
-// the function belongs to this package.
+// followCall follows a message into a called function with the message as an argument,
+// and reports whether the called function belongs to this package.
 func (p *Index) followCall(m *Message, instr ssa.CallInstruction, ref ssa.Value, seen map[ssa.Value]bool) bool {
 	fn := p.Body(instr.Common())
 	if fn == nil {
@@ -163,8 +163,8 @@ func (p *Index) followCall(m *Message, instr ssa.CallInstruction, ref ssa.Value,
 	return true
 }
 
-// madeBy returns a call's resulting messages, if each return statement returns a
-// message made in the callee.
+// madeBy returns the messages that a call returns, if every return statement of the
+// called function returns a message made there.
 func (p *Index) madeBy(v ssa.Value) ([]*Message, bool) {
 	result := 0
 	if e, ok := v.(*ssa.Extract); ok {
@@ -198,7 +198,7 @@ func (p *Index) madeBy(v ssa.Value) ([]*Message, bool) {
 }
 
 // isOwn reports whether a call is a static call of a method outside of AWS's SDKs. Such
-// a method may complete the message before the send.
+// a method may set more fields of the message before the send.
 func isOwn(c *ssa.CallCommon) bool {
 	callee := c.StaticCallee()
 	return callee != nil && callee.Pkg != nil && !strings.HasPrefix(callee.Pkg.Pkg.Path(), "github.com/aws/")

@@ -117,8 +117,8 @@ func IsMessaging(path string) bool {
 	return false
 }
 
-// IsSDKModule reports whether the package belongs to this project, where sends are
-// exempt.
+// IsSDKModule reports whether the package belongs to this module. Sends in this module
+// are exempt from the rules.
 func IsSDKModule(path string) bool {
 	return path == flow.SDKPath || strings.HasPrefix(path, flow.SDKPath+"/")
 }

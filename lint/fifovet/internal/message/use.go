@@ -10,8 +10,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/lint/fifovet/internal/flow"
 )
 
-// Use is a value in a message: a field, or an argument of a function that puts the
-// argument into a message.
+// Use is a value that becomes part of a message: a field of the message, or an argument
+// of a function that puts the argument into a message.
 type Use struct {
 	Role  Role
 	Field string
@@ -45,8 +45,8 @@ func (u *Use) Key() any {
 	return u.Instr
 }
 
-// Uses returns every value that becomes part of a message in this package, with its
-// backward slice, and records parameters that become part of messages.
+// Uses returns every value that becomes part of a message in this package, with the
+// sources of each value. It also records the parameters that become parts of messages.
 func (p *Index) Uses(messages []*Message) []*Use {
 	var queue []*Use
 	for _, m := range messages {
@@ -116,15 +116,16 @@ func rank(r Role) int {
 	return 1
 }
 
-// given is a parameter, or part of a parameter, with the deduplication ID: 1 + its
-// index, or 0. If a caller's argument is empty, the message has no ID.
+// given identifies the parameter, or the part of a parameter, that is the deduplication
+// ID. Param is 1 + the parameter's index, or 0 without such a parameter. If a caller
+// passes an empty text, the message has no ID.
 type given struct {
 	Param int
 	Path  flow.AccessPath
 }
 
-// dedupParameter returns the parameter that is, unchanged, the deduplication ID of a
-// message.
+// dedupParameter returns the parameter whose unchanged value is the deduplication ID of
+// a message.
 func (p *Index) dedupParameter(m *Message) given {
 	sets := m.Sets[RoleDedup]
 	if len(sets) != 1 || len(m.All(RoleDedup)) != 1 {
@@ -145,14 +146,15 @@ func ParameterOf(origins []flow.Origin) given {
 	return given{1 + slices.Index(param.Parent().Params, param), origins[0].Path}
 }
 
-// forCallers reports whether callers' messages may also lack a deduplication ID. An ID
-// from anything but one parameter may belong to the callers.
+// forCallers reports whether a caller's message may also lack a deduplication ID: the
+// ID is a single parameter, or the function sets no ID. An ID of any other origin may
+// depend on the caller.
 func (m *Message) forCallers(unless given) bool {
 	return unless.Param > 0 || !slices.ContainsFunc(m.All(RoleDedup), func(s Set) bool { return !IsEmptyText(s.Value) })
 }
 
-// repeated reports whether a function makes or sends a message in a loop, so values
-// from outside the loop are in several messages.
+// repeated reports whether a function makes or sends a message in a loop. Values from
+// outside of the loop are then the same in several messages.
 func (p *Index) repeated(m *Message) bool {
 	made, ok := m.Root.(ssa.Instruction)
 	if ok && made.Block() != nil && flow.Cycle(made.Block())[made.Block()] {
@@ -216,8 +218,8 @@ func leftEmpty(origins []flow.Origin) bool {
 	return len(origins) > 0 && !slices.ContainsFunc(origins, func(o flow.Origin) bool { return o.Kind != flow.FromConst || o.Text != "" || o.Mixed })
 }
 
-// evidenceAt returns a call's evidence about the queue: the callee's evidence, unless
-// the queue's name is an argument.
+// evidenceAt returns the conclusion from a call about the queue. It is the conclusion
+// from the called function, unless the queue's name is an argument of the call.
 func (p *Index) evidenceAt(c flow.Call, s paramSink) evidence {
 	args := flow.Args(c.Instr.Common())
 	for _, url := range p.sinksAt(c) {
@@ -248,8 +250,8 @@ func argIndex(c flow.Call, arg ssa.Value) int {
 	return i
 }
 
-// raise records parameters that reach a use, and returns uses of these parameters by
-// calls within this package.
+// raise records the parameters that become part of u, and returns the uses of these
+// parameters at calls in this package.
 func (p *Index) raise(u *Use) []*Use {
 	var more []*Use
 	for _, o := range u.Slice.Origins {
@@ -358,8 +360,10 @@ func (u *Use) Name() string {
 	return u.Field + " (through " + flow.Short(u.via) + ")"
 }
 
-// Shared reports whether a minted value is in several messages: minted outside the loop
-// that makes the messages, or in a function that makes all these messages.
+// Shared reports whether several messages contain the same minted value, such as one
+// fresh UUID: the value was minted outside of the loop that makes or sends the
+// messages, or outside of the function literal that makes a message. A value of the
+// whole process, such as a seed, is shared.
 func (u *Use) Shared(o flow.Origin) bool {
 	at := o.At()
 	if at == nil || at.Block() == nil {

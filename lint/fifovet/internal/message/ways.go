@@ -9,9 +9,9 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/lint/fifovet/internal/flow"
 )
 
-// ways searches a function for a path from the making of a message to its send. A
-// repeated condition has one answer, so branches that exclude each other are never on
-// one path.
+// ways searches a function for a path from the creation of a message to its send. If a
+// condition occurs twice on a path, both have the same result, so no path takes two
+// branches that exclude each other.
 type ways struct {
 	p     *Index
 	m     *Message
@@ -39,8 +39,8 @@ type answer struct {
 	truth bool
 }
 
-// waysOf starts a search in the message's own function. false means an unknown
-// function.
+// waysOf starts a search in the function that makes the message. The second result is
+// false if the function is unknown.
 func (p *Index) waysOf(m *Message) (*ways, bool) {
 	w := &ways{
 		p: p, m: m, avoid: map[*ssa.BasicBlock]bool{}, end: map[*ssa.BasicBlock]bool{},
@@ -73,8 +73,8 @@ func (w *ways) find() bool {
 	return w.from(w.start, nil, false, false, nil)
 }
 
-// from continues at a block. A path has each block at most twice: before and after the
-// making of the message, which may be in a loop.
+// from continues the search at block b. A path may contain each block twice, before and
+// after the creation of the message, because the creation may be in a loop.
 func (w *ways) from(b, prev *ssa.BasicBlock, made, passed bool, answers []answer) bool {
 	made = made || b == w.made
 	passed = passed || w.need == nil || w.need[b]
@@ -194,8 +194,8 @@ func (w *ways) resolve(v ssa.Value) ssa.Value {
 	return v
 }
 
-// isEmpty decides whether a text or pointer is empty. The unset field is empty; a
-// default that replaced an empty text is not.
+// isEmpty decides whether a text or pointer is empty on this path. The unset field is
+// empty. A default value that replaced an empty text is not empty.
 func (w *ways) isEmpty(v ssa.Value, answers []answer) (empty, known bool) {
 	if load, ok := v.(*ssa.UnOp); ok && w.isField(load) {
 		return true, true
