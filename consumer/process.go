@@ -223,7 +223,7 @@ func (c *Consumer[T]) probe(ctx context.Context, m Message[T], found idempotency
 	}
 	bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), storeTimeout)
 	defer cancel()
-	switch err := idempotency.SettleHeld(bounded, c.config.Store, found, ending); {
+	switch err := idempotency.Resolve(bounded, c.config.Store, found, ending); {
 	case err != nil:
 		return outcome{kind: busy, err: err}, false
 	case happened:

@@ -36,7 +36,7 @@ const (
 
 	// Indeterminate: the lease of an earlier claimant ended without proof of an outcome,
 	// and a second run is not safe. An operator must record the outcome with
-	// [SettleHeld], or repeat the operation with [Claim.RunAgain].
+	// [Resolve], or repeat the operation with [Claim.RunAgain].
 	Indeterminate
 
 	// Unjudged: the fingerprints of record and claim have different specs and cannot be

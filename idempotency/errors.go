@@ -98,7 +98,7 @@ type IndeterminateError struct {
 }
 
 func (e *IndeterminateError) Error() string {
-	return fmt.Sprintf("idempotency: not run: the outcome of %v is unknown since %s, after %d attempts; find out what became of it and record that with SettleHeld",
+	return fmt.Sprintf("idempotency: not run: the outcome of %v is unknown since %s, after %d attempts; find out what became of it and record that with Resolve",
 		e.Place, e.DoubtSince.Format(time.RFC3339), e.Attempts)
 }
 

@@ -24,8 +24,8 @@ type Outcome string
 const (
 	OutcomeSent      Outcome = "sent"      // SQS stored the message
 	OutcomeDuplicate Outcome = "duplicate" // SQS stored an earlier attempt
-	OutcomeSettled   Outcome = "settled"   // assumed sent, by Settle or SettleLate
-	OutcomeDiscarded Outcome = "discarded" // dropped unsent, by Settle
+	OutcomeSettled   Outcome = "settled"   // assumed sent, by Resolve or LateAssumeSent
+	OutcomeDiscarded Outcome = "discarded" // dropped unsent, by Resolve
 )
 
 // ArchivedRow is a message that left an outbox with [ArchiveSent].

@@ -61,7 +61,7 @@
 // the backlog. Differences in speed were within the noise.
 //
 // [Outbox.Stats] and [Outbox.Groups] show the lag and the stuck groups. [Outbox.Late]
-// lists messages that may have been stored and are too old to resend. [Outbox.Settle]
+// lists messages that may have been stored and are too old to resend. [Outbox.Resolve]
 // lets a group continue. These methods need no relay.
 //
 // SQLite: only one writer is active at a time. Begin transactions with IMMEDIATE

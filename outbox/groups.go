@@ -18,7 +18,7 @@ type GroupStats struct {
 	Group    string
 	Messages int64
 
-	// Position is the position of the first message, for [Outbox.Settle]. DedupeKey and
+	// Position is the position of the first message, for [Outbox.Resolve]. DedupeKey and
 	// EventID belong to the first message; they are empty if its row cannot be decoded.
 	Position  int64
 	DedupeKey string

@@ -9,11 +9,12 @@ import (
 	"time"
 
 	"github.com/kansas-frontier-matrix/sqsfifo"
+	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
 )
 
 // LateError reports a held message. An attempt may have stored the message so long ago
 // that SQS may not recognise another attempt. Later messages of the group wait.
-// [Outbox.Settle] resolves the message.
+// [Outbox.Resolve] resolves the message.
 type LateError struct {
 	Group        string
 	Position     int64
@@ -24,7 +25,7 @@ type LateError struct {
 // Error names the row and the next step. It omits the dedupe key, because errors are
 // logged.
 func (e *LateError) Error() string {
-	return fmt.Sprintf("outbox: may have been stored: group %s, position %d was first sent at %s, which SQS may have forgotten; look for its dedupe key at the consumer, then call Settle",
+	return fmt.Sprintf("outbox: may have been stored: group %s, position %d was first sent at %s, which SQS may have forgotten; look for its dedupe key at the consumer, then call Resolve",
 		e.Group, e.Position, e.FirstAttempt.Format(time.RFC3339))
 }
 
@@ -38,7 +39,7 @@ type LateRow struct {
 }
 
 // Late returns the late messages ordered by group and position. Each of them may be in
-// the queue; only [Outbox.Settle] or a [LatePolicy] sends it again. Late reads the
+// the queue; only [Outbox.Resolve] or a [LatePolicy] resends it. Late reads the
 // database and needs no relay.
 //
 // A message is also late if it was marked in the same commit as an earlier message of its
@@ -77,49 +78,10 @@ func (o *Outbox) late(ctx context.Context, q queryer) (out []LateRow, err error)
 	return out, rows.Err()
 }
 
-// Verdict is an operator's decision about a message.
-type Verdict uint8
-
-const (
-	// Delivered: the consumer has the message. The message leaves the outbox.
-	Delivered Verdict = iota + 1
-
-	// SendAgain: the consumer does not have the message, or recognises it. The message
-	// and all late messages after it are sent like new messages. A relay sends a message
-	// only after confirmation of the previous one, so if this message was never sent,
-	// neither were the later ones.
-	SendAgain
-
-	// Discard: the message must not be sent. It leaves the outbox, and its group
-	// continues.
-	Discard
-)
-
-var verdicts = [...]string{Delivered: "delivered", SendAgain: "send-again", Discard: "discard"}
-
-// String returns "delivered", "send-again" or "discard".
-func (v Verdict) String() string {
-	if v >= Delivered && v <= Discard {
-		return verdicts[v]
-	}
-	return fmt.Sprintf("Verdict(%d)", uint8(v))
-}
-
-// UnmarshalText is the inverse of String.
-func (v *Verdict) UnmarshalText(text []byte) error {
-	for i, name := range verdicts {
-		if name != "" && name == string(text) {
-			*v = Verdict(i)
-			return nil
-		}
-	}
-	return wrong("Verdict", fmt.Sprintf("%q", text), "want delivered, send-again or discard")
-}
-
-// Errors of [Outbox.Settle] wrap ErrNotFirst and ErrUnderWay.
+// Errors of [Outbox.Resolve] wrap ErrNotFirst and ErrUnderWay.
 var (
 	// ErrNotFirst: the position is not the first of its group, or the message has left
-	// the outbox. Settle the first message.
+	// the outbox. Resolve the first message.
 	ErrNotFirst = errors.New("not the first message of its group")
 
 	// ErrUnderWay: a relay may be sending the message now. Later the message is either
@@ -127,20 +89,31 @@ var (
 	ErrUnderWay = errors.New("a relay may be sending it")
 )
 
-// Settle decides about the first message of a group if the relay cannot: about a late
-// message, or a message refused repeatedly. After an error Settle has changed nothing and
-// may be repeated; an error of the commit itself leaves the change in doubt.
-func (o *Outbox) Settle(ctx context.Context, group string, position int64, v Verdict) error {
-	if v < Delivered || v > Discard {
-		return wrong("Verdict", fmt.Sprint(uint8(v)), "want Delivered, SendAgain or Discard")
+// Resolve records an operator's decision about the first message of a group if the relay
+// cannot decide: about a late message, or a message refused repeatedly.
+//
+//   - [idempotency.ResolutionTookEffect]: the consumer has the message. The message leaves
+//     the outbox.
+//   - [idempotency.ResolutionNoEffect]: the consumer does not have the message, or
+//     recognises it. The message and all late messages after it are sent like new
+//     messages. A relay sends a message only after confirmation of the previous one, so
+//     if this message was never sent, neither were the later ones.
+//   - [idempotency.ResolutionGiveUp]: the message must not be sent. The message leaves the
+//     outbox, and its group continues.
+//
+// After an error Resolve has changed nothing and may be repeated; an error of the commit
+// itself leaves the change in doubt.
+func (o *Outbox) Resolve(ctx context.Context, group string, position int64, r idempotency.Resolution) error {
+	if err := r.Check(); err != nil {
+		return fmt.Errorf("outbox: %w", err)
 	}
-	if err := o.settle(ctx, group, position, v); err != nil {
-		return fmt.Errorf("outbox: settle group %s, position %d: %w", group, position, err)
+	if err := o.resolve(ctx, group, position, r); err != nil {
+		return fmt.Errorf("outbox: resolve group %s, position %d: %w", group, position, err)
 	}
 	return nil
 }
 
-func (o *Outbox) settle(ctx context.Context, group string, position int64, v Verdict) error {
+func (o *Outbox) resolve(ctx context.Context, group string, position int64, r idempotency.Resolution) error {
 	tx, err := o.config.DB.BeginTx(ctx, o.config.Dialect.TxOptions())
 	if err != nil {
 		return err
@@ -155,7 +128,7 @@ func (o *Outbox) settle(ctx context.Context, group string, position int64, v Ver
 	}
 	var first int64
 	var left sql.NullInt64 // time until late; <= 0 if late, 0 if unmarked
-	if err := tx.QueryRowContext(ctx, o.sql.settling, group, position, o.config.ResendFor.Microseconds()).Scan(&first, &left); err != nil {
+	if err := tx.QueryRowContext(ctx, o.sql.resolving, group, position, o.config.ResendFor.Microseconds()).Scan(&first, &left); err != nil {
 		return err
 	}
 	switch {
@@ -164,12 +137,12 @@ func (o *Outbox) settle(ctx context.Context, group string, position int64, v Ver
 	case left.Int64 > 0:
 		return fmt.Errorf("%w; it is late in %v", ErrUnderWay, time.Duration(left.Int64)*time.Microsecond)
 	}
-	switch v {
-	case SendAgain:
+	switch r {
+	case idempotency.ResolutionNoEffect:
 		_, err = tx.ExecContext(ctx, o.sql.unmark, group, position)
-	case Delivered:
+	case idempotency.ResolutionTookEffect:
 		err = o.remove(ctx, tx, []completion{{Group: group, Position: position, Outcome: OutcomeSettled}})
-	case Discard:
+	case idempotency.ResolutionGiveUp:
 		err = o.remove(ctx, tx, []completion{{Group: group, Position: position, Outcome: OutcomeDiscarded}})
 	}
 	if err != nil {

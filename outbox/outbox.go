@@ -42,16 +42,16 @@ type Config struct {
 type LatePolicy uint8
 
 const (
-	// HoldLate keeps the message and its group until a call of [Outbox.Settle].
+	// LateHold keeps the message and its group until a call of [Outbox.Resolve].
 	// [Outbox.Late] lists the held messages.
-	HoldLate LatePolicy = iota
+	LateHold LatePolicy = iota
 
-	// ResendLate sends the message again: at-least-once delivery. Use it if consumers
+	// LateResend sends the message again: at-least-once delivery. Use it if consumers
 	// recognise dedupe keys for longer than SQS.
-	ResendLate
+	LateResend
 
-	// SettleLate assumes that the message was sent: at-most-once delivery.
-	SettleLate
+	// LateAssumeSent assumes that the message was sent: at-most-once delivery.
+	LateAssumeSent
 )
 
 // SentPolicy is the treatment of messages stored by SQS.
@@ -83,8 +83,8 @@ func Open(ctx context.Context, c Config) (*Outbox, error) {
 	if c.ResendFor < time.Second || c.ResendFor > DefaultResendFor {
 		return nil, wrong("Config.ResendFor", c.ResendFor.String(), fmt.Sprintf("want 1s to %v: SQS recognises a message for five minutes", DefaultResendFor))
 	}
-	if c.Late > SettleLate {
-		return nil, wrong("Config.Late", fmt.Sprint(uint8(c.Late)), "want HoldLate, ResendLate or SettleLate")
+	if c.Late > LateAssumeSent {
+		return nil, wrong("Config.Late", fmt.Sprint(uint8(c.Late)), "want LateHold, LateResend or LateAssumeSent")
 	}
 	if c.Sent > ArchiveSent {
 		return nil, wrong("Config.Sent", fmt.Sprint(uint8(c.Sent)), "want DeleteSent or ArchiveSent")

@@ -48,7 +48,7 @@ type CorruptError struct {
 }
 
 func (e *CorruptError) Error() string {
-	return fmt.Sprintf("outbox: not sent: group %s, position %d: the row is not what Add stored: %v; restore it, or call Settle with Discard", e.Group, e.Position, e.Err)
+	return fmt.Sprintf("outbox: not sent: group %s, position %d: the row is not what Add stored: %v; restore it, or call Resolve with ResolutionGiveUp", e.Group, e.Position, e.Err)
 }
 
 // Unwrap returns Err.

@@ -1,13 +1,13 @@
 package outbox
 
-// statements are the SQL texts of the relay, Late, Settle, Stats, Purge and Archived.
+// statements are the SQL texts of the relay, Late, Resolve, Stats, Purge and Archived.
 type statements struct {
 	peekLeader, takeOver, renew, resign string
 
 	pick, waiting                      string
 	mark, cut, archive, remove, unmark string
 
-	late, settling, stats, groups, leader, purge string
+	late, resolving, stats, groups, leader, purge string
 
 	archivedAfter, archivedAt string
 }
@@ -84,7 +84,7 @@ func newStatements(d Dialect) statements {
 			JOIN outbox AS o ON o.message_group = a.message_group AND o.position >= a.from_position AND o.position <= a.to_position
 			WHERE a.first_attempt <= {now} - ?1 ORDER BY o.message_group, o.position`,
 
-		settling: `SELECT (SELECT coalesce(min(o.position), 0) FROM outbox AS o WHERE o.message_group = ?1),
+		resolving: `SELECT (SELECT coalesce(min(o.position), 0) FROM outbox AS o WHERE o.message_group = ?1),
 			coalesce((SELECT a.first_attempt - ({now} - ?3) FROM outbox_attempts AS a WHERE a.message_group = ?1 AND ?2 >= a.from_position AND ?2 <= a.to_position), 0)`,
 
 		unmark: `UPDATE outbox_attempts SET to_position = ?2 - 1 WHERE message_group = ?1 AND to_position >= ?2`,
@@ -115,7 +115,7 @@ func newStatements(d Dialect) statements {
 	}
 	for _, text := range []*string{
 		&s.peekLeader, &s.takeOver, &s.renew, &s.resign, &s.pick, &s.waiting, &s.mark, &s.cut, &s.archive, &s.remove,
-		&s.unmark, &s.late, &s.settling, &s.stats, &s.groups, &s.leader, &s.purge, &s.archivedAfter, &s.archivedAt,
+		&s.unmark, &s.late, &s.resolving, &s.stats, &s.groups, &s.leader, &s.purge, &s.archivedAfter, &s.archivedAt,
 	} {
 		*text = d.Render(*text)
 	}

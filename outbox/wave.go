@@ -196,15 +196,15 @@ func (t *term) plan(rows []found, asked time.Time, now int64) (p plans) {
 		late := left <= 0
 		if late {
 			switch t.outbox.config.Late {
-			case HoldLate:
+			case LateHold:
 				p.late = append(p.late, head)
 				continue
-			case SettleLate:
+			case LateAssumeSent:
 				for _, r := range group {
 					p.settled = append(p.settled, completion{Group: r.group, Position: r.position, Outcome: OutcomeSettled})
 				}
 				continue
-			case ResendLate:
+			case LateResend:
 				left = t.outbox.config.ResendFor
 			}
 		}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/kansas-frontier-matrix/sqsfifo"
+	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
 )
 
 // try is an item to send with the next commit.
@@ -133,7 +134,7 @@ func (r *runner) load(ctx context.Context, tries []*try, now time.Time) ([]*try,
 // made, for example its delivery.
 func (r *runner) recheck(t *try, item *PlannedItem, f *Item, now time.Time) *try {
 	p := &r.history.items[t.item]
-	if f.Status == StatusUnknown || certainty[f.Status] <= certainty[item.Status] || p.resolution == ResolutionResend || !p.doubt.IsZero() {
+	if f.Status == StatusUnknown || certainty[f.Status] <= certainty[item.Status] || p.resolution == idempotency.ResolutionNoEffect || !p.doubt.IsZero() {
 		return t
 	}
 	fresh := *item

@@ -3,6 +3,8 @@ package replay
 import (
 	"context"
 	"time"
+
+	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
 )
 
 // decision is a run's current decision about an item.
@@ -22,7 +24,7 @@ func (p *progress) decide(o Options, item *PlannedItem, now time.Time) decision 
 	case !p.doubt.IsZero():
 		d.action, d.label = ActionUnresolved, Sent{From: p.doubt, To: p.doubt}.label(now)
 		_, d.reason = p.judge(item, now)
-	case p.resolution == ResolutionResend:
+	case p.resolution == idempotency.ResolutionNoEffect:
 	case item.Action == ActionSkip || item.Action == ActionConflict || item.Action == ActionUnresolved:
 		d.action, d.reason = item.Action, item.Reason
 	default:

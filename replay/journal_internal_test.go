@@ -16,6 +16,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
 )
 
 func marksOf(t testing.TB, j *Journal) (out []mark) {
@@ -41,7 +43,7 @@ func someMarks() [][]mark {
 		{{Kind: markBegin, At: at, Plan: "p", Run: "r"}},
 		{{Kind: markTry, Item: 0, At: at, Label: LabelInside}, {Kind: markTry, Item: 1, At: at}},
 		{{Kind: markEnd, Item: 0, At: at, Outcome: OutcomeSent, MessageID: "m", SequenceNumber: "1"}, {Kind: markEnd, Item: 1, At: at, Outcome: OutcomeFailed, Refuted: true, Reason: "<\n\x00>"}},
-		{{Kind: markResolve, Item: 1, At: at, Resolution: ResolutionDiscard}},
+		{{Kind: markResolve, Item: 1, At: at, Resolution: idempotency.ResolutionGiveUp}},
 	}
 }
 
@@ -284,7 +286,7 @@ func TestReportError(t *testing.T) {
 
 // Unknown words in a journal or plan are refused.
 func TestUnknownWords(t *testing.T) {
-	good := mark{Kind: markTry, Outcome: OutcomeSent, Label: LabelInside, Resolution: ResolutionResend}
+	good := mark{Kind: markTry, Outcome: OutcomeSent, Label: LabelInside, Resolution: idempotency.ResolutionNoEffect}
 	require.NoError(t, good.check())
 	for _, change := range []func(*mark){
 		func(m *mark) { m.Kind = "x" },
@@ -294,11 +296,11 @@ func TestUnknownWords(t *testing.T) {
 	} {
 		m := good
 		change(&m)
-		require.ErrorContains(t, m.check(), `is "x", want one of`)
+		require.ErrorContains(t, m.check(), `"x"`, "the error names the word")
 		line, err := appendLine(nil, place{1, 0}, &m)
 		require.NoError(t, err)
 		_, _, err = parseLine(line)
-		require.ErrorContains(t, err, `is "x", want one of`)
+		require.ErrorContains(t, err, `"x"`)
 	}
 	item := PlannedItem{Status: StatusPending, Label: LabelNew, Action: ActionSend}
 	require.NoError(t, item.checkWords())
@@ -309,7 +311,7 @@ func TestUnknownWords(t *testing.T) {
 	} {
 		i := item
 		change(&i)
-		require.ErrorContains(t, i.checkWords(), `is "x", want one of`)
+		require.ErrorContains(t, i.checkWords(), `"x"`)
 	}
 	_, err := NewPlan(t.Context(), newFixed(1, 1), Options{Filter: Filter{Statuses: []Status{"x"}}}, at)
 	require.ErrorContains(t, err, "Options.Filter.Statuses[0]")

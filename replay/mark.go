@@ -3,6 +3,8 @@ package replay
 import (
 	"errors"
 	"time"
+
+	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
 )
 
 // mark is an entry of a [Journal]. Zero fields are absent.
@@ -25,10 +27,10 @@ type mark struct {
 	Refuted  bool `json:"refuted,omitempty"`
 	NoResend bool `json:"no_resend,omitempty"`
 
-	MessageID      string     `json:"message_id,omitempty"`
-	SequenceNumber string     `json:"sequence_number,omitempty"`
-	Reason         string     `json:"reason,omitempty"`
-	Resolution     Resolution `json:"resolution,omitempty"`
+	MessageID      string                 `json:"message_id,omitempty"`
+	SequenceNumber string                 `json:"sequence_number,omitempty"`
+	Reason         string                 `json:"reason,omitempty"`
+	Resolution     idempotency.Resolution `json:"resolution,omitempty"`
 }
 
 // markKind is the kind of a mark.
@@ -90,7 +92,7 @@ func (m *mark) check() error {
 		err = errors.Join(err, known("label", m.Label, labels))
 	}
 	if m.Resolution != "" {
-		err = errors.Join(err, known("resolution", m.Resolution, resolutions))
+		err = errors.Join(err, m.Resolution.Check())
 	}
 	return err
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"time"
+
+	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
 )
 
 // progress is the state of one item according to the journal.
@@ -11,7 +13,7 @@ type progress struct {
 	outcome    Outcome // the last outcome
 	label      Label
 	tried      bool
-	resolution Resolution
+	resolution idempotency.Resolution
 
 	// doubt is the start of the first unproven attempt that may have stored the item;
 	// zero without one. earlier reports that doubt began before the last markTry.
@@ -47,11 +49,11 @@ func (p *progress) apply(m *mark) {
 		p.resolution = m.Resolution
 		p.doubt, p.earlier, p.noResend = time.Time{}, false, false
 		switch m.Resolution {
-		case ResolutionDelivered:
+		case idempotency.ResolutionTookEffect:
 			p.outcome = OutcomeSuppressed
-		case ResolutionDiscard:
+		case idempotency.ResolutionGiveUp:
 			p.outcome = OutcomeSkipped
-		case ResolutionResend:
+		case idempotency.ResolutionNoEffect:
 			p.outcome = OutcomeNone
 		}
 		p.reason = "resolved: " + string(m.Resolution)

@@ -7,6 +7,8 @@ import (
 	"maps"
 	"slices"
 	"time"
+
+	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
 )
 
 // Report is the result of a plan over all runs of its journal.
@@ -188,7 +190,7 @@ func (p *progress) judge(item *PlannedItem, now time.Time) (Outcome, string) {
 		return OutcomeUnresolved, cmp.Or(p.reason, "it was sent at "+p.doubt.Format(time.RFC3339)+" and has no answer")
 	case p.outcome != OutcomeNone:
 		return p.outcome, p.reason
-	case p.resolution == ResolutionResend:
+	case p.resolution == idempotency.ResolutionNoEffect:
 		return OutcomeNone, ""
 	}
 	switch item.Action {

@@ -5,33 +5,24 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
 )
-
-// Resolution is an operator's decision about an item that stopped its group.
-type Resolution string
-
-const (
-	// ResolutionDelivered: the consumer has the item. It counts as suppressed.
-	ResolutionDelivered Resolution = "delivered"
-
-	// ResolutionResend: the consumer does not have the item, or recognises it. The next
-	// run sends the item as if no run had tried it.
-	ResolutionResend Resolution = "resend"
-
-	// ResolutionDiscard: the item must not be sent. It counts as skipped, and its group
-	// continues.
-	ResolutionDiscard Resolution = "discard"
-)
-
-var resolutions = []Resolution{ResolutionDelivered, ResolutionResend, ResolutionDiscard}
 
 // ErrNotStopped is wrapped by errors of [Resolve]: the item did not stop its group.
 var ErrNotStopped = errors.New("the item did not stop its group")
 
-// Resolve records a decision about an unresolved, conflicting, drifted or failed item for
-// the next run. It sends no message.
-func Resolve(ctx context.Context, plan *Plan, j *Journal, item int, r Resolution, now time.Time) error {
-	if err := known("resolution", r, resolutions); err != nil {
+// Resolve records an operator's decision about an unresolved, conflicting, drifted or
+// failed item for the next run. It sends no message.
+//
+//   - [idempotency.ResolutionTookEffect]: the consumer has the item. The item counts as
+//     suppressed.
+//   - [idempotency.ResolutionNoEffect]: the consumer does not have the item, or recognises
+//     it. The next run sends the item as if no run had tried it.
+//   - [idempotency.ResolutionGiveUp]: the item must not be sent. The item counts as
+//     skipped, and its group continues.
+func Resolve(ctx context.Context, plan *Plan, j *Journal, item int, r idempotency.Resolution, now time.Time) error {
+	if err := r.Check(); err != nil {
 		return fmt.Errorf("replay: resolve: %w", err)
 	}
 	h, err := readHistory(ctx, plan, j)

@@ -110,19 +110,19 @@ func TestDoubtThatGrowsOld(t *testing.T) {
 		assert.Empty(t, q.Messages())
 
 		// Until an operator resolves the item.
-		require.NoError(t, replay.Resolve(t.Context(), plan, j.Journal, 0, replay.ResolutionResend, time.Now()))
-		require.ErrorIs(t, replay.Resolve(t.Context(), plan, j.Journal, 1, replay.ResolutionResend, time.Now()), replay.ErrNotStopped)
+		require.NoError(t, replay.Resolve(t.Context(), plan, j.Journal, 0, idempotency.ResolutionNoEffect, time.Now()))
+		require.ErrorIs(t, replay.Resolve(t.Context(), plan, j.Journal, 1, idempotency.ResolutionNoEffect, time.Now()), replay.ErrNotStopped)
 		report = run(t, plan, replay.Config{Source: s, Sender: newProducer(t, q, q.URL()), Journal: j.Journal})
 		assert.Equal(t, 2, report.Sent)
 	})
 }
 
 // Each resolution lets the group continue in a different way.
-func TestSettle(t *testing.T) {
-	for v, want := range map[replay.Resolution]replay.Report{
-		replay.ResolutionDelivered: {Sent: 1, Suppressed: 1},
-		replay.ResolutionDiscard:   {Sent: 1, Skipped: 1},
-		replay.ResolutionResend:    {Sent: 2},
+func TestResolve(t *testing.T) {
+	for v, want := range map[idempotency.Resolution]replay.Report{
+		idempotency.ResolutionTookEffect: {Sent: 1, Suppressed: 1},
+		idempotency.ResolutionGiveUp:     {Sent: 1, Skipped: 1},
+		idempotency.ResolutionNoEffect:   {Sent: 2},
 	} {
 		t.Run(string(v), func(t *testing.T) {
 			q := newQueue(t)
@@ -132,7 +132,7 @@ func TestSettle(t *testing.T) {
 			c := replay.Config{Source: s, Sender: newProducer(t, q, q.URL()), Journal: j.Journal}
 			run(t, plan, c)
 			require.NoError(t, replay.Resolve(t.Context(), plan, j.Journal, 0, v, noon))
-			if v != replay.ResolutionResend {
+			if v != idempotency.ResolutionNoEffect {
 				require.ErrorIs(t, replay.Resolve(t.Context(), plan, j.Journal, 0, v, noon), replay.ErrNotStopped)
 			}
 			report := run(t, plan, c)
@@ -140,15 +140,15 @@ func TestSettle(t *testing.T) {
 			assert.True(t, report.Complete())
 			_, results, err := replay.ReadReport(t.Context(), plan, j.Journal, noon)
 			require.NoError(t, err)
-			if v != replay.ResolutionResend {
+			if v != idempotency.ResolutionNoEffect {
 				assert.Equal(t, "resolved: "+string(v), results[0].Reason)
 			}
 		})
 	}
 	s := sourceOf(t, line(t, "a", "g"))
 	plan := newPlan(t, s, replay.Options{}, noon)
-	require.ErrorContains(t, replay.Resolve(t.Context(), plan, replay.NewMemoryJournal().Journal, 0, "later", noon), `resolution is "later"`)
-	require.ErrorContains(t, replay.Resolve(t.Context(), plan, replay.NewMemoryJournal().Journal, 7, replay.ResolutionDiscard, noon), "no item 7")
+	require.ErrorContains(t, replay.Resolve(t.Context(), plan, replay.NewMemoryJournal().Journal, 0, "later", noon), `invalid Resolution: "later"`)
+	require.ErrorContains(t, replay.Resolve(t.Context(), plan, replay.NewMemoryJournal().Journal, 7, idempotency.ResolutionGiveUp, noon), "no item 7")
 }
 
 // A plan with another plan's source or journal is refused.

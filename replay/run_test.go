@@ -19,6 +19,7 @@ import (
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 
 	"github.com/kansas-frontier-matrix/sqsfifo"
+	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
 	"github.com/kansas-frontier-matrix/sqsfifo/replay"
 )
 
@@ -198,7 +199,7 @@ func TestAltered(t *testing.T) {
 		assert.Equal(t, []int{1, 1}, []int{report.Unresolved, report.Skipped})
 	}
 	assert.EqualValues(t, 1, n.Load())
-	require.NoError(t, replay.Resolve(t.Context(), plan, j.Journal, 0, replay.ResolutionResend, time.Now()))
+	require.NoError(t, replay.Resolve(t.Context(), plan, j.Journal, 0, idempotency.ResolutionNoEffect, time.Now()))
 	run(t, plan, replay.Config{Source: s, Journal: j.Journal, Sender: sender})
 	assert.EqualValues(t, 2, n.Load())
 }

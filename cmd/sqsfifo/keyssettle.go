@@ -77,7 +77,7 @@ func (c *keysSettleCmd) run(ctx context.Context, std stdio) (int, error) {
 			}
 			return exitFailed, errors.New("nothing was changed; --yes settles it")
 		}
-		if err := idempotency.SettleHeld(ctx, store, found, transition); err != nil {
+		if err := idempotency.Resolve(ctx, store, found, transition); err != nil {
 			return exitFailed, err
 		}
 		id := found.Key.ID().String()

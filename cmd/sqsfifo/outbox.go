@@ -11,9 +11,9 @@ import (
 )
 
 type outboxCmd struct {
-	Lag    outboxLagCmd    `cmd:"" help:"Show how many messages wait, and for how long."`
-	Stuck  outboxStuckCmd  `cmd:"" help:"Show which groups do not go on, and why."`
-	Settle outboxSettleCmd `cmd:"" help:"Decide what becomes of a message that the relay must not send."`
+	Lag     outboxLagCmd     `cmd:"" help:"Show how many messages wait, and for how long."`
+	Stuck   outboxStuckCmd   `cmd:"" help:"Show which groups do not go on, and why."`
+	Resolve outboxResolveCmd `cmd:"" help:"Decide what becomes of a message that the relay must not send."`
 }
 
 // Help returns the manual of the commands.
@@ -24,7 +24,7 @@ Examples:
 
 	sqsfifo outbox lag orders.db
 	sqsfifo outbox stuck postgres://relay@db.example.org/orders --age 2m
-	sqsfifo outbox settle orders.db --group p32r29 --position 7 --as delivered --yes`
+	sqsfifo outbox resolve orders.db --group p32r29 --position 7 --as took_effect --yes`
 }
 
 // outboxFlags name an outbox.
@@ -67,7 +67,7 @@ func lineOf(g outbox.GroupStats) groupLine {
 	switch {
 	case g.Late():
 		l.State = "late"
-		l.Why = fmt.Sprintf("may have been stored at %s or later, which SQS may have forgotten; look for its dedupe key at the consumer, then: outbox settle", stamp(g.FirstAttempt))
+		l.Why = fmt.Sprintf("may have been stored at %s or later, which SQS may have forgotten; look for its dedupe key at the consumer, then: outbox resolve", stamp(g.FirstAttempt))
 	case !g.FirstAttempt.IsZero():
 		l.State = "unanswered"
 		l.Why = fmt.Sprintf("tried since %s without an answer; a relay sends it again, and in %s it is late", stamp(g.FirstAttempt), ago(g.LateIn))
@@ -177,7 +177,7 @@ type outboxStuckCmd struct {
 func (*outboxStuckCmd) Help() string {
 	return `Prints the groups whose first message is late, or was added --age ago and is still there, with the reason as far as the database has it:
 
-	late        an attempt may have stored it so long ago that SQS may not recognise another one. It is held with its group until "outbox settle" decides
+	late        an attempt may have stored it so long ago that SQS may not recognise another one. It is held with its group until "outbox resolve" decides
 	unanswered  an attempt has no answer yet; a relay sends it again while SQS recognises it
 	waiting     no attempt may have stored it: no relay runs, or SQS refuses it, which the relay's log says
 

@@ -8,6 +8,7 @@ import (
 	"io"
 	"time"
 
+	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
 	"github.com/kansas-frontier-matrix/sqsfifo/replay"
 )
 
@@ -128,7 +129,7 @@ func printStops(w io.Writer, results []replay.Result) {
 
 type replayResolveCmd struct {
 	JournalDir string `required:"" placeholder:"DIR" help:"Folder of the journals."`
-	As         string `required:"" enum:"delivered,resend,discard" placeholder:"RESOLUTION" help:"delivered, resend or discard."`
+	As         string `required:"" enum:"took_effect,no_effect,give_up" placeholder:"RESOLUTION" help:"took_effect, no_effect or give_up."`
 	Yes        bool   `help:"Record it. Without it the message is shown and nothing is changed."`
 
 	Plan string `arg:"" help:"File that \"replay plan\" wrote."`
@@ -139,15 +140,15 @@ type replayResolveCmd struct {
 func (*replayResolveCmd) Help() string {
 	return `Records in the journal a decision about an unresolved, conflicting, drifted or failed message, for the next "replay run". Nothing is sent. Look for its dedupe key at the consumer first.
 
-	delivered  the consumer has it. It counts as suppressed
-	resend     the consumer does not have it, or recognises it. The next run sends it
-	discard    it is not to be sent. It counts as skipped, and its group goes on
+	took_effect  the consumer has it. It counts as suppressed
+	no_effect    the consumer does not have it, or recognises it. The next run sends it
+	give_up      it is not to be sent. It counts as skipped, and its group goes on
 
 The exit code is 0 if the decision is recorded, 2 if nothing was changed.
 
 Examples:
 
-	sqsfifo replay resolve day.plan 17 --journal-dir journals --as discard --yes`
+	sqsfifo replay resolve day.plan 17 --journal-dir journals --as give_up --yes`
 }
 
 func (c *replayResolveCmd) run(ctx context.Context, std stdio) (code int, err error) {
@@ -166,7 +167,7 @@ func (c *replayResolveCmd) run(ctx context.Context, std stdio) (code int, err er
 		return exitFailed, fmt.Errorf("--journal-dir: %w", err)
 	}
 	defer closing(journal.Close, &code, &err)
-	if err := replay.Resolve(ctx, plan, journal, c.Item, replay.Resolution(c.As), time.Now()); err != nil {
+	if err := replay.Resolve(ctx, plan, journal, c.Item, idempotency.Resolution(c.As), time.Now()); err != nil {
 		return exitFailed, err
 	}
 	_, err = fmt.Fprintf(std.out, "item %d, group %s: resolved as %s\n", c.Item, plan.Items[c.Item].Group, c.As)

@@ -136,7 +136,7 @@ func (w *world) settleByTruth(k idempotency.Key, truth func(idempotency.Record) 
 	if happened {
 		t = idempotency.Completed(result)
 	}
-	err = idempotency.SettleHeld(ctx, w.store, r, t)
+	err = idempotency.Resolve(ctx, w.store, r, t)
 	if err != nil {
 		w.note(k.Value, "the operator's settlement came too late: %v", err)
 		return

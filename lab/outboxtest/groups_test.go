@@ -77,10 +77,10 @@ func TestGroups(t *testing.T) {
 		assert.Zero(t, broken.FirstAttempt)
 		assert.False(t, broken.Late())
 
-		// Settle accepts the message named by Groups; then the next message is the first.
-		require.NoError(t, box.Settle(t.Context(), late.Group, late.Position, outbox.Delivered))
-		require.ErrorIs(t, box.Settle(t.Context(), tried.Group, tried.Position, outbox.Delivered), outbox.ErrUnderWay)
-		require.NoError(t, box.Settle(t.Context(), broken.Group, broken.Position, outbox.Discard))
+		// Resolve accepts the message named by Groups; then the next message is the first.
+		require.NoError(t, box.Resolve(t.Context(), late.Group, late.Position, idempotency.ResolutionTookEffect))
+		require.ErrorIs(t, box.Resolve(t.Context(), tried.Group, tried.Position, idempotency.ResolutionTookEffect), outbox.ErrUnderWay)
+		require.NoError(t, box.Resolve(t.Context(), broken.Group, broken.Position, idempotency.ResolutionGiveUp))
 		stuck, err = box.Groups(t.Context(), 10*time.Minute)
 		require.NoError(t, err)
 		require.Len(t, stuck, 3)
@@ -103,16 +103,4 @@ func withAges(groups, from []outbox.GroupStats) []outbox.GroupStats {
 		out[i].Age, out[i].LateIn = from[i].Age, from[i].LateIn
 	}
 	return out
-}
-
-func TestVerdictNames(t *testing.T) {
-	for v := outbox.Delivered; v <= outbox.Discard; v++ {
-		var back outbox.Verdict
-		require.NoError(t, back.UnmarshalText([]byte(v.String())))
-		assert.Equal(t, v, back)
-	}
-	var v outbox.Verdict
-	var setting *idempotency.InvalidError
-	require.ErrorAs(t, v.UnmarshalText([]byte("")), &setting)
-	assert.Equal(t, "Verdict(9)", outbox.Verdict(9).String())
 }

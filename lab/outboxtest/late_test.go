@@ -59,10 +59,10 @@ func goodSent() (out []string) {
 	return out
 }
 
-// A late row is held with its group and reported, until a call of Settle.
-func TestHoldLate(t *testing.T) {
+// A late row is held with its group and reported, until a call of Resolve.
+func TestLateHold(t *testing.T) {
 	each(t, func(t *testing.T, d database) {
-		box, d, q := crashed(t, d, outbox.HoldLate)
+		box, d, q := crashed(t, d, outbox.LateHold)
 		r, stop := start(t, box, newProducer(t, q, q.URL()))
 		remain := func(n int64) func() bool {
 			return func() bool {
@@ -90,17 +90,17 @@ func TestHoldLate(t *testing.T) {
 		assert.EqualValues(t, 1, named.Position)
 		assert.NotContains(t, named.Error(), named.DedupeKey)
 
-		require.ErrorIs(t, box.Settle(t.Context(), "late", 2, outbox.Delivered), outbox.ErrNotFirst)
-		require.ErrorIs(t, box.Settle(t.Context(), "none", 1, outbox.Delivered), outbox.ErrNotFirst)
+		require.ErrorIs(t, box.Resolve(t.Context(), "late", 2, idempotency.ResolutionTookEffect), outbox.ErrNotFirst)
+		require.ErrorIs(t, box.Resolve(t.Context(), "none", 1, idempotency.ResolutionTookEffect), outbox.ErrNotFirst)
 		var setting *idempotency.InvalidError
-		require.ErrorAs(t, box.Settle(t.Context(), "late", 1, 0), &setting)
-		require.NoError(t, box.Settle(t.Context(), "late", 1, outbox.Delivered))
+		require.ErrorAs(t, box.Resolve(t.Context(), "late", 1, "delivered"), &setting)
+		require.NoError(t, box.Resolve(t.Context(), "late", 1, idempotency.ResolutionTookEffect))
 		eventually(t, "the second is held", func() bool {
 			s := r.Stats().Stopped
 			return len(s) == 1 && s[0].Position == 2
 		})
 		assert.Len(t, q.Messages(), 6)
-		require.NoError(t, box.Settle(t.Context(), "late", 2, outbox.SendAgain))
+		require.NoError(t, box.Resolve(t.Context(), "late", 2, idempotency.ResolutionNoEffect))
 		eventually(t, "the outbox is empty", empty(t, box))
 		stop()
 		assert.Equal(t, []string{"late-0000", "late-0001", "late-0002", "late-0003", "late-0004"}, sent(t, q)["late"])
@@ -108,10 +108,10 @@ func TestHoldLate(t *testing.T) {
 	})
 }
 
-// ResendLate sends the row again, with a new interval.
-func TestResendLate(t *testing.T) {
+// LateResend sends the row again, with a new interval.
+func TestLateResend(t *testing.T) {
 	each(t, func(t *testing.T, d database) {
-		box, d, q := crashed(t, d, outbox.ResendLate)
+		box, d, q := crashed(t, d, outbox.LateResend)
 		_, stop := start(t, box, newProducer(t, q, q.URL()))
 		eventually(t, "the outbox is empty", empty(t, box))
 		stop()
@@ -121,9 +121,9 @@ func TestResendLate(t *testing.T) {
 }
 
 // A late row sent again and refused keeps the doubt of its first attempt.
-func TestResendLateAndRefused(t *testing.T) {
+func TestLateResendAndRefused(t *testing.T) {
 	each(t, func(t *testing.T, d database) {
-		box, d, _ := crashed(t, d, outbox.ResendLate)
+		box, d, _ := crashed(t, d, outbox.LateResend)
 		r, stop := start(t, box, senderFunc(func(_ context.Context, m *sqsfifo.Message) (sqsfifo.Receipt, error) {
 			return sqsfifo.Receipt{}, refused(m)
 		}))
@@ -137,10 +137,10 @@ func TestResendLateAndRefused(t *testing.T) {
 	})
 }
 
-// SettleLate assumes that the row was sent.
-func TestSettleLate(t *testing.T) {
+// LateAssumeSent assumes that the row was sent.
+func TestLateAssumeSent(t *testing.T) {
 	each(t, func(t *testing.T, d database) {
-		box, d, q := crashed(t, d, outbox.SettleLate)
+		box, d, q := crashed(t, d, outbox.LateAssumeSent)
 		_, stop := start(t, box, newProducer(t, q, q.URL()))
 		eventually(t, "the outbox is empty", empty(t, box))
 		stop()
@@ -171,8 +171,8 @@ func TestSendsEndWithTheInterval(t *testing.T) {
 	})
 }
 
-// A row that a relay may be sending cannot be settled.
-func TestSettleNotUnderWay(t *testing.T) {
+// A row that a relay may be sending cannot be resolved.
+func TestResolveNotUnderWay(t *testing.T) {
 	each(t, func(t *testing.T, d database) {
 		box, db := d.box(t)
 		q := newQueue(t)
@@ -185,8 +185,8 @@ func TestSettleNotUnderWay(t *testing.T) {
 			return p.SendMessage(ctx, m)
 		}))
 		<-begun
-		for _, v := range []outbox.Verdict{outbox.Delivered, outbox.SendAgain, outbox.Discard} {
-			require.ErrorIs(t, box.Settle(t.Context(), "g", 1, v), outbox.ErrUnderWay)
+		for _, r := range []idempotency.Resolution{idempotency.ResolutionTookEffect, idempotency.ResolutionNoEffect, idempotency.ResolutionGiveUp} {
+			require.ErrorIs(t, box.Resolve(t.Context(), "g", 1, r), outbox.ErrUnderWay)
 		}
 		close(goOn)
 		eventually(t, "the outbox is empty", empty(t, box))
@@ -216,7 +216,7 @@ func TestCorruptRow(t *testing.T) {
 			var corrupt *outbox.CorruptError
 			require.ErrorAs(t, r.Stats().Stopped[0].Err, &corrupt)
 			eventually(t, "the mark is taken back", func() bool {
-				return box.Settle(t.Context(), "g", position, outbox.Discard) == nil
+				return box.Resolve(t.Context(), "g", position, idempotency.ResolutionGiveUp) == nil
 			})
 		}
 		eventually(t, "the outbox is empty", empty(t, box))

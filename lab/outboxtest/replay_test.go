@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/kansas-frontier-matrix/sqsfifo"
+	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
 	"github.com/kansas-frontier-matrix/sqsfifo/outbox"
 	"github.com/kansas-frontier-matrix/sqsfifo/replay"
 )
@@ -26,8 +27,8 @@ func archive(t *testing.T, d database) (*outbox.Outbox, database) {
 	stop()
 	addMany(t, box, db, "settled", 1)
 	addMany(t, box, db, "discarded", 1)
-	require.NoError(t, box.Settle(t.Context(), "settled", 1, outbox.Delivered))
-	require.NoError(t, box.Settle(t.Context(), "discarded", 1, outbox.Discard))
+	require.NoError(t, box.Resolve(t.Context(), "settled", 1, idempotency.ResolutionTookEffect))
+	require.NoError(t, box.Resolve(t.Context(), "discarded", 1, idempotency.ResolutionGiveUp))
 	return box, d
 }
 
@@ -112,7 +113,7 @@ func TestReplayOfAnArchive(t *testing.T) {
 		exec(`DELETE FROM outbox_archive WHERE message_group = 'g1' AND position = 300`)
 		report = run()
 		assert.Equal(t, []int{1101, 1}, []int{report.Sent, report.Failed}, "a row was purged")
-		require.NoError(t, replay.Resolve(t.Context(), plan, journal, stoppedAt(t, plan, journal, replay.OutcomeFailed), replay.ResolutionDiscard, now))
+		require.NoError(t, replay.Resolve(t.Context(), plan, journal, stoppedAt(t, plan, journal, replay.OutcomeFailed), idempotency.ResolutionGiveUp, now))
 		report = run()
 		assert.Equal(t, 1202, report.Sent)
 		got := sent(t, q)

@@ -28,6 +28,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/kansas-frontier-matrix/sqsfifo"
+	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/pgserver"
 	"github.com/kansas-frontier-matrix/sqsfifo/outbox"
 	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
@@ -311,9 +312,9 @@ func (s *storm) disturb(srv *pgserver.Server, stops int) {
 	s.allowed.Store(int64(*stormEvents))
 }
 
-// settle waits until the outbox is empty. Stuck messages must be reported as late; they
-// are settled according to the consumer's messages.
-func (s *storm) settle() {
+// resolve waits until the outbox is empty. Stuck messages must be reported as late; they
+// are resolved according to the consumer's messages.
+func (s *storm) resolve() {
 	last, since := int64(-1), time.Now()
 	for {
 		stats, err := s.box.Stats(context.Background())
@@ -333,11 +334,11 @@ func (s *storm) settle() {
 				continue
 			}
 			group = row.Group
-			v := outbox.SendAgain
+			v := idempotency.ResolutionNoEffect
 			if s.has(row.Message.Body) {
-				v = outbox.Delivered
+				v = idempotency.ResolutionTookEffect
 			}
-			if err := s.box.Settle(context.Background(), row.Group, row.Position, v); !errors.Is(err, outbox.ErrNotFirst) {
+			if err := s.box.Resolve(context.Background(), row.Group, row.Position, v); !errors.Is(err, outbox.ErrNotFirst) {
 				require.NoError(s.t, err)
 				s.lateRows++
 			}
@@ -372,7 +373,7 @@ func (s *storm) check() {
 	assert.Len(s.t, got, len(want))
 	assert.Len(s.t, s.queue.Messages(), n)
 	s.t.Logf("%d events committed and in the queue once each, in the order of the commits of %d groups; %d transactions rolled back, %d ended by the server; "+
-		"%d relays killed, %d of them the leader; SQS recognised %d resends; %d late messages were held and settled",
+		"%d relays killed, %d of them the leader; SQS recognised %d resends; %d late messages were held and resolved",
 		n, len(want), s.rollbacks.Load(), s.repeated.Load(), s.kills, s.leaders, len(s.queue.Suppressed()), s.lateRows)
 }
 
@@ -394,7 +395,7 @@ func (s *storm) run(srv *pgserver.Server, stops int) {
 	}
 	s.disturb(srv, stops)
 	writers.Wait()
-	s.settle()
+	s.resolve()
 	s.check()
 	s.t.Logf("%d immediate stops of the server; %v", stops, time.Since(begin).Round(time.Second))
 	assert.Equal(s.t, *stormKills, s.kills)

@@ -11,8 +11,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
 )
 
-// heldStore returns a store with one running operation under an expired lease.
-func heldStore(t *testing.T) (store *idempotency.Memory, claim idempotency.Claim, clock *time.Time) {
+// unresolvedStore returns a store with one running operation under an expired lease.
+func unresolvedStore(t *testing.T) (store *idempotency.Memory, claim idempotency.Claim, clock *time.Time) {
 	t.Helper()
 	now := time.Date(2025, 12, 4, 17, 0, 0, 0, time.UTC)
 	store = &idempotency.Memory{Now: func() time.Time { return now }}
@@ -37,7 +37,7 @@ func lookUp(t *testing.T, store idempotency.Store, key idempotency.Key) idempote
 
 var noEffect = idempotency.FailedWith(idempotency.Failure{Proof: idempotency.ProvenForAll, Reason: "not in the queue"})
 
-func TestSettleHeld(t *testing.T) {
+func TestResolve(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		t    idempotency.Ending
@@ -48,13 +48,13 @@ func TestSettleHeld(t *testing.T) {
 		{"it did not", noEffect, idempotency.Failed, idempotency.New},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			store, claim, _ := heldStore(t)
+			store, claim, _ := unresolvedStore(t)
 			found := lookUp(t, store, claim.Key)
-			require.NoError(t, idempotency.SettleHeld(t.Context(), store, found, c.t))
-			settled := lookUp(t, store, claim.Key)
-			assert.Equal(t, c.want, settled.Status)
-			assert.Equal(t, found.Created, settled.Created)
-			assert.Equal(t, found.Body, settled.Body)
+			require.NoError(t, idempotency.Resolve(t.Context(), store, found, c.t))
+			resolved := lookUp(t, store, claim.Key)
+			assert.Equal(t, c.want, resolved.Status)
+			assert.Equal(t, found.Created, resolved.Created)
+			assert.Equal(t, found.Body, resolved.Body)
 			claim.Token = idempotency.NewToken()
 			out, err := store.Claim(t.Context(), claim)
 			require.NoError(t, err)
@@ -64,7 +64,7 @@ func TestSettleHeld(t *testing.T) {
 }
 
 // A finding is worthless after another claimant has run the operation.
-func TestSettleHeldComesTooLate(t *testing.T) {
+func TestResolveTooLate(t *testing.T) {
 	again := func(t *testing.T, store idempotency.Store, claim idempotency.Claim) idempotency.Outcome {
 		t.Helper()
 		claim.Token, claim.RunAgain = idempotency.NewToken(), true
@@ -74,40 +74,40 @@ func TestSettleHeldComesTooLate(t *testing.T) {
 		return out
 	}
 	t.Run("it runs again", func(t *testing.T) {
-		store, claim, _ := heldStore(t)
+		store, claim, _ := unresolvedStore(t)
 		found := lookUp(t, store, claim.Key)
 		again(t, store, claim)
 		var inProgress *idempotency.InProgressError
-		require.ErrorAs(t, idempotency.SettleHeld(t.Context(), store, found, noEffect), &inProgress)
+		require.ErrorAs(t, idempotency.Resolve(t.Context(), store, found, noEffect), &inProgress)
 	})
 	t.Run("it ran again and is in doubt again", func(t *testing.T) {
-		store, claim, clock := heldStore(t)
+		store, claim, clock := unresolvedStore(t)
 		found := lookUp(t, store, claim.Key)
 		again(t, store, claim)
 		*clock = clock.Add(time.Minute)
-		require.ErrorIs(t, idempotency.SettleHeld(t.Context(), store, found, noEffect), idempotency.ErrStaleClaim)
+		require.ErrorIs(t, idempotency.Resolve(t.Context(), store, found, noEffect), idempotency.ErrStaleClaim)
 		require.Equal(t, idempotency.Running, lookUp(t, store, claim.Key).Status)
-		assert.NoError(t, idempotency.SettleHeld(t.Context(), store, lookUp(t, store, claim.Key), noEffect), "with what is found out now")
+		assert.NoError(t, idempotency.Resolve(t.Context(), store, lookUp(t, store, claim.Key), noEffect), "with what is found out now")
 	})
-	t.Run("it was settled", func(t *testing.T) {
-		store, claim, _ := heldStore(t)
+	t.Run("it was resolved", func(t *testing.T) {
+		store, claim, _ := unresolvedStore(t)
 		found := lookUp(t, store, claim.Key)
 		require.NoError(t, store.Finish(t.Context(), again(t, store, claim).Ref(), idempotency.Completed(idempotency.Result{MessageID: "m-2"})))
-		require.ErrorIs(t, idempotency.SettleHeld(t.Context(), store, found, noEffect), idempotency.ErrStaleClaim)
+		require.ErrorIs(t, idempotency.Resolve(t.Context(), store, found, noEffect), idempotency.ErrStaleClaim)
 		assert.Equal(t, "m-2", lookUp(t, store, claim.Key).Result.MessageID)
-		require.ErrorIs(t, idempotency.SettleHeld(t.Context(), store, lookUp(t, store, claim.Key), noEffect), idempotency.ErrStaleClaim)
+		require.ErrorIs(t, idempotency.Resolve(t.Context(), store, lookUp(t, store, claim.Key), noEffect), idempotency.ErrStaleClaim)
 	})
 	t.Run("a claim that was taken back is none", func(t *testing.T) {
-		store, claim, _ := heldStore(t)
+		store, claim, _ := unresolvedStore(t)
 		out := again(t, store, claim)
 		require.NoError(t, store.Finish(t.Context(), out.Ref(), idempotency.Released()))
 		require.ErrorIs(t, store.Finish(t.Context(), out.Ref(), idempotency.FailedWith(idempotency.Failure{Proof: idempotency.ProvenForAll})), idempotency.ErrStaleClaim)
-		assert.NoError(t, idempotency.SettleHeld(t.Context(), store, lookUp(t, store, claim.Key), noEffect))
+		assert.NoError(t, idempotency.Resolve(t.Context(), store, lookUp(t, store, claim.Key), noEffect))
 	})
 }
 
-func TestSettleHeldWantsProof(t *testing.T) {
-	store, claim, _ := heldStore(t)
+func TestResolveWantsProof(t *testing.T) {
+	store, claim, _ := unresolvedStore(t)
 	found := lookUp(t, store, claim.Key)
 	for _, t1 := range []idempotency.Ending{
 		{},
@@ -116,7 +116,18 @@ func TestSettleHeldWantsProof(t *testing.T) {
 		idempotency.FailedWith(idempotency.Failure{Proof: idempotency.ProvenForClaim}),
 	} {
 		var invalid *idempotency.InvalidError
-		require.ErrorAs(t, idempotency.SettleHeld(context.Background(), store, found, t1), &invalid)
+		require.ErrorAs(t, idempotency.Resolve(context.Background(), store, found, t1), &invalid)
 	}
 	assert.True(t, found.Equal(lookUp(t, store, claim.Key)), "nothing was changed")
+}
+
+func TestResolutionCheck(t *testing.T) {
+	for _, r := range []idempotency.Resolution{idempotency.ResolutionTookEffect, idempotency.ResolutionNoEffect, idempotency.ResolutionGiveUp} {
+		require.NoError(t, r.Check())
+	}
+	for _, r := range []idempotency.Resolution{"", "delivered", "Give_Up"} {
+		var invalid *idempotency.InvalidError
+		require.ErrorAs(t, r.Check(), &invalid)
+		assert.Equal(t, "Resolution", invalid.Field)
+	}
 }

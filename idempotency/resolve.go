@@ -1,0 +1,81 @@
+package idempotency
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+)
+
+// Resolution is an operator's answer about an operation whose outcome is unknown. The
+// stores, package outbox, package replay and the command use the same three answers.
+type Resolution string
+
+const (
+	// ResolutionTookEffect: an attempt took effect. The operation does not run again.
+	ResolutionTookEffect Resolution = "took_effect"
+
+	// ResolutionNoEffect: no attempt took effect, or the operation's target recognises a
+	// repetition. The operation may run again.
+	ResolutionNoEffect Resolution = "no_effect"
+
+	// ResolutionGiveUp: the outcome stays unknown. The operation does not run again, and
+	// later operations of its group continue.
+	ResolutionGiveUp Resolution = "give_up"
+)
+
+// Check returns nil, or an [*InvalidError] for an unknown resolution.
+func (r Resolution) Check() error {
+	switch r {
+	case ResolutionTookEffect, ResolutionNoEffect, ResolutionGiveUp:
+		return nil
+	}
+	return &InvalidError{Field: "Resolution", Found: fmt.Sprintf("%q", string(r)), Rule: "want took_effect, no_effect or give_up"}
+}
+
+// Resolve records the outcome of an unresolved operation, after an operator, or a program
+// that asked the operation's target, found out whether the operation took effect. Read
+// found with [Store.Lookup] before finding out. The ending t is [Completed], or
+// [FailedWith] with [ProvenForAll].
+//
+// Before calling Resolve, make sure that no attempt is still under way: a request that
+// arrives later takes effect later.
+//
+// Resolve claims the operation, so that no other claimant runs it meanwhile, and ends the
+// claim with t. If the operation was claimed or ended since found was read, Resolve
+// changes nothing and returns a [*StaleClaimError], or an [*InProgressError] during the
+// other claimant's lease. After a crash, or an error wrapping [ErrAmbiguous], the
+// operation is unchanged, claimed for at most a minute, or ended with t: look the record
+// up, and call Resolve again if the operation is still in progress.
+func Resolve(ctx context.Context, s Store, found Record, t Ending) error {
+	if err := t.Check(); err != nil {
+		return err
+	}
+	switch failure, failed := t.Failure(); {
+	case failed && failure.Proof != ProvenForAll:
+		return &InvalidError{Field: "Ending.Failure.Proof", Rule: "not ProvenForAll; an operation whose outcome is unknown stays unresolved"}
+	case t.kind == released:
+		return &InvalidError{Field: "Ending", Rule: "Released; an operation whose outcome is unknown cannot be as before it"}
+	}
+	if found.Status != Running {
+		return stale(found, Ref{Key: found.Key, Fence: found.Fence})
+	}
+	out, err := s.Claim(ctx, Claim{
+		Key: found.Key, Token: NewToken(), Fingerprint: found.Fingerprint, Seal: found.Seal, Group: found.Group, Body: found.Body,
+		Terms: Terms{Lease: time.Minute, TTL: Forever}, RunAgain: true, Dataset: found.Dataset,
+	})
+	if err != nil {
+		return err
+	}
+	if out.Decision == Reclaimed && out.Record.Generation == found.Generation && out.Record.Attempts == found.Attempts+1 {
+		return s.Finish(ctx, out.Ref(), t)
+	}
+	if out.Decision.Granted() { // found is older than the last attempt
+		err = s.Finish(ctx, out.Ref(), Released())
+		return errors.Join(stale(out.Record, Ref{Key: found.Key, Fence: found.Fence}), err)
+	}
+	if err := out.Err(found.Key); err != nil {
+		return err
+	}
+	return fmt.Errorf("resolved meanwhile: %w", stale(out.Record, Ref{Key: found.Key, Fence: found.Fence}))
+}
