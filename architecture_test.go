@@ -112,8 +112,9 @@ func TestArrows(t *testing.T) {
 	}
 }
 
-// References between the files of the root, and of package consumer, have no cycles. A
-// reader of a file therefore needs only the files below.
+// The files of the root do not refer to each other in a cycle, and neither do the files
+// of package consumer. A reader of a file therefore needs to know only the files that
+// it refers to.
 func TestFilesHaveNoCycle(t *testing.T) {
 	if testing.Short() {
 		t.Skip("type-checks the package")

@@ -21,8 +21,9 @@ func (mute) GetQueueAttributes(ctx context.Context, _ *sqs.GetQueueAttributesInp
 	return nil, ctx.Err()
 }
 
-// An event whose context ends during the question for the queue's attributes ends without a
-// request and counts no attempt, even if an earlier call left the event in doubt.
+// If the context of an event ends while the producer waits for the queue's attributes, the
+// event ends without a request. Its number of attempts is zero, even if an earlier call
+// left the event in doubt.
 func TestNoAttemptWithoutARequest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue(t, sqstest.Config{})

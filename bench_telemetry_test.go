@@ -13,8 +13,9 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
 )
 
-// Processor time of an event in full batches, beside a client that answers at once,
-// with OpenTelemetry's SDK as the meter provider and without one.
+// BenchmarkTelemetry measures the processor time of an event in full batches, with
+// OpenTelemetry's SDK as the meter provider and without a meter provider. The client
+// answers immediately.
 func BenchmarkTelemetry(b *testing.B) {
 	for _, tc := range []struct {
 		name   string

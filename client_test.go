@@ -213,8 +213,9 @@ func (c mutedClient) SendMessageBatch(ctx context.Context, in *sqs.SendMessageBa
 	return out, err
 }
 
-// An answer proves nothing about a message if it has no digests, or a digest of attributes
-// that were not sent.
+// A stored event has a receipt even if the answer of SQS has no digests, or a digest of
+// attributes although no attributes were sent. Only a digest of other contents is an
+// error.
 func TestAnswersWithoutDigests(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue(t, sqstest.Config{})
@@ -261,9 +262,9 @@ func (c *changingClient) SendMessage(ctx context.Context, in *sqs.SendMessageInp
 	return out, err
 }
 
-// The SDK's client writes a request's head, then its body, and closes the body when the
-// answer arrives. If the transport has not closed the body by then, it drops the connection
-// and the unread rest of the answer.
+// The SDK's client writes the head of a request, then its body, and closes the body when
+// the answer arrives. If the transport is still busy with the body, it drops the connection
+// and the unread rest of the answer. NewClient's client keeps the connection.
 func TestNewClientWritesARequestAtOnce(t *testing.T) {
 	for name, test := range map[string]struct {
 		body     string

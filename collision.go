@@ -44,8 +44,8 @@ func kindOf(r memory.Reuse) observe.Collision {
 	}
 }
 
-// attributeCollision returns the error of a second message with an equal body and different
-// attributes.
+// attributeCollision returns the error for a message with the body of an earlier message
+// and other attributes.
 func attributeCollision(msg *Message) *ViolationError {
 	names := slices.Sorted(maps.Keys(msg.Attributes))
 	names = slices.DeleteFunc(names, lint.Benign)

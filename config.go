@@ -18,11 +18,11 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/lint"
 )
 
-// Config configures a producer of events of type T. QueueURL, Source and Identify
-// are required; every other field has a useful zero value.
+// Config configures a producer of events of type T. QueueURL, Source and Identify are
+// required; every other field has a useful zero value.
 //
-// QueueURL, Deduplication, Delivery, Store and Telemetry configure the queue. Leave them
-// empty for a producer on a shared [Queue].
+// QueueURL, Deduplication, Delivery, Store and Telemetry configure the queue. Leave
+// these five empty for a producer on a shared [Queue].
 type Config[T any] struct {
 	// QueueURL is the URL of a FIFO queue and ends in ".fifo". User information is
 	// refused, because spans, metrics and errors show the URL.
@@ -131,8 +131,8 @@ const (
 	Warn
 )
 
-// sort splits findings: a message with refused findings is not sent; reported findings
-// go into the receipt.
+// sort splits findings into two lists. A message with a refused finding is not sent;
+// reported findings go into the receipt.
 func (e Enforcement) sort(findings []lint.Finding) (refused, reported []lint.Finding) {
 	refused = errorsAmong(findings)
 	if e == Enforce || slices.ContainsFunc(refused, func(f lint.Finding) bool { return lint.RefusedBySQS(f.Rule) }) {
@@ -226,8 +226,8 @@ func (c *Config[T]) validate() error {
 	return errors.Join(errs...)
 }
 
-// shares refuses the fields of the queue in the configuration of a producer on a shared
-// queue.
+// shares returns an error for each set field that belongs to the shared queue and not
+// to the producer.
 func (c *Config[T]) shares() error {
 	var errs []error
 	q := c.queue()

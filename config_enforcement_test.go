@@ -11,8 +11,9 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
 )
 
-// With Warn the producer sends, counts and reports events that break a rule, except if SQS
-// refuses the event or the event has no message.
+// With Warn the producer sends events that break a rule, counts them and reports the
+// findings. It still refuses an event that SQS would refuse, and an event without a
+// message.
 func TestWarn(t *testing.T) {
 	bothDoors(t, sqstest.Config{}, func(t *testing.T, q *sqstest.Queue, client sqsfifo.Client) {
 		var o *observed

@@ -58,8 +58,8 @@ func (c *courier) identify(it *item, payload string) {
 	s.digest = digest.Of(s.msg.Body)
 }
 
-// collides reports a collision. The result is the event's error, or nil if the producer
-// only warns.
+// collides counts the collision of an event with an earlier message. It returns the
+// event's error. If the producer only warns, collides logs the error and returns nil.
 func (c *courier) collides(s *submission, with memory.Collision) error {
 	c.observer.Collided(s.ctx, s.rules.source, kindOf(with.Reuse))
 	findings, err := s.collision(with)
@@ -231,8 +231,8 @@ func (c *courier) admission(it *item, j *memory.Judgement) dispatch.Admission {
 	return dispatch.Refuse
 }
 
-// judged reports an event's drift and collision. It returns the error of a collision that
-// is not ignored.
+// judged reports the drift and the collision in a judgement. It returns the error of the
+// collision, or nil if there is no collision or the producer only warns.
 func (c *courier) judged(s *submission, j *memory.Judgement) error {
 	if j.Drift {
 		c.drifted(s)
@@ -261,8 +261,8 @@ func (c *courier) Send(items []*item, answers []attempt.Answer) attempt.Load {
 	defer func() { // runs even if the client ends the goroutine: the answers show this
 		c.attempted(items, answers)
 	}()
-	// The time of an attempt begins with Admit. A slow span processor may have used some
-	// of this time.
+	// The time of an attempt begins with Admit. Code between Admit and this line, such as a
+	// slow span processor, may have used some of this time.
 	if late := c.memory.Since(items[0].Message.admitted); late > time.Second {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, sqscall.Timeout-late)
@@ -321,9 +321,10 @@ func (c *courier) noteRequest(answers []attempt.Answer, load attempt.Load, err e
 	}
 }
 
-// GiveUpAt returns the time at which an event ends after a failed try. The time is set if
-// the service has never answered, and in the past if the store refuses all writes.
-// Otherwise GiveUpAt returns the zero time.
+// GiveUpAt returns the time at which an event ends after a failed attempt. While the
+// service has never answered, this is StartFor after the submission. If the store refuses
+// all writes, it is a time in the past. In all other cases GiveUpAt returns the zero
+// time.
 func (c *courier) GiveUpAt(it *item) time.Time {
 	s := &it.Message
 	switch h := s.waitsFor.Load(); {
@@ -391,8 +392,8 @@ func (c *courier) attempted(items []*item, answers []attempt.Answer) {
 			it.MarkDuplicate()
 		}
 		s.unclaimed = ended[i].Unrecorded
-		// Trace context must not cost an event: SQS refused the message, so retry without
-		// trace context.
+		// Trace context must not cause the loss of an event. SQS refused the message, so the
+		// message is sent again without trace context.
 		alone := a.Next == attempt.Final || a.Next == attempt.Apart && len(items) == 1
 		if a.Fate == attempt.NotStored && alone && !s.bare && len(s.traced) > len(s.plain) {
 			s.bare = true

@@ -84,8 +84,8 @@ func TestDuplicateIsKnownByItsMessageID(t *testing.T) {
 	})
 }
 
-// F-009 b: the sequence number identifies a duplicate of another process's message, once this
-// process has seen a higher sequence number in the group.
+// F-009 b: a process can recognise a duplicate of another process's message by the sequence
+// number, once the process has seen a higher sequence number in the group.
 func TestDuplicateOfAnotherProcess(t *testing.T) {
 	bothDoors(t, sqstest.Config{}, func(t *testing.T, q *sqstest.Queue, client sqsfifo.Client) {
 		all := scenes(3, 1)
@@ -200,8 +200,9 @@ func TestDistinctEventsNeverCollapse(t *testing.T) {
 	})
 }
 
-// With DetectForeignDuplicates, the time in its sequence number identifies a duplicate whose
-// original this process never saw. An event sent just now is never identified this way.
+// A sequence number contains the time of acceptance. With DetectForeignDuplicates, the
+// producer uses it to recognise a duplicate whose original another process sent. An event
+// that was sent just now is never reported as such a duplicate.
 func TestForeignDuplicates(t *testing.T) {
 	for _, trust := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
@@ -241,9 +242,9 @@ func (c *tardyClient) SendMessage(ctx context.Context, in *sqs.SendMessageInput,
 	return out, err
 }
 
-// A replay inside the interval of a stored event ends as a duplicate, even if the answer
-// comes after the interval. Neither the replay nor a later submission stores the event a
-// second time because of the late attempt.
+// An event is stored and submitted again within the interval; the answer to the second
+// submission comes after the interval. The second submission still ends as a duplicate,
+// and neither it nor a later submission stores the event twice.
 func TestLateAnswerToAReplayOfAStoredEvent(t *testing.T) {
 	for _, wait := range []time.Duration{time.Minute, 274 * time.Second} {
 		synctest.Test(t, func(t *testing.T) {

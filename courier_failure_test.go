@@ -56,8 +56,8 @@ func TestRetriesUntilItIsStored(t *testing.T) {
 	}
 }
 
-// Outcomes distinguish proven failures from possible successes. No event is tried longer
-// than the deduplication interval permits.
+// Error types separate proven failures from events that may be stored. No attempt starts
+// later than the deduplication interval permits.
 func TestRetriesEndInsideTheInterval(t *testing.T) {
 	for name, tc := range map[string]struct {
 		fault     sqstest.Fault
@@ -223,8 +223,9 @@ func TestBatchEntriesFailOnTheirOwn(t *testing.T) {
 	})
 }
 
-// Random faults over random events: every event has one true outcome, no event is stored
-// twice, and each group is in order.
+// The faults and the events are random. Every event has exactly one outcome, and the
+// outcome is true. No event is stored twice, and the messages of each group are in
+// order.
 func TestInvariantsUnderRandomFaults(t *testing.T) {
 	for seed := range uint64(25) {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
@@ -326,8 +327,8 @@ func TestWhatAnErrorMeansForTheEvent(t *testing.T) {
 	}
 }
 
-// An answer without an entry leaves that entry in doubt. An answer with an unknown entry does
-// not panic.
+// If the answer to a batch omits an entry, this entry is in doubt. An unknown entry in the
+// answer does not cause a panic.
 func TestAnswerToABatchThatIsNotWhole(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue(t, sqstest.Config{})

@@ -17,8 +17,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
 )
 
-// pickyClient refuses each request with a message of the group "poison" as a whole, like SQS
-// does for some faults (F-050).
+// pickyClient refuses every request that contains a message of the group "poison". It
+// refuses the whole request, as SQS does for some faults (F-050).
 type pickyClient struct {
 	*sqstest.Queue
 	requests atomic.Int64
@@ -84,8 +84,9 @@ func TestTraceContextIsExpendable(t *testing.T) {
 	})
 }
 
-// A copy that waits while the doubt of the first copy begins and ends is not sent, because a
-// waiting event is looked up once a minute.
+// A copy of an event waits while the first copy becomes in doubt and the doubt ends. The
+// waiting copy is not sent later, because the producer looks up waiting events once a
+// minute.
 func TestCopyThatWaitsForMinutes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue(t, sqstest.Config{})

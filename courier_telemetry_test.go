@@ -42,8 +42,8 @@ func observe(c *sqsfifo.Config[Scene]) *observed {
 	return o
 }
 
-// metrics returns the sum of each stream, or the count of a histogram, by instrument and
-// rule, and all attribute values.
+// metrics returns two maps. values has the sum of each series, or the count for a
+// histogram, by instrument and rule. The second map has all attribute values.
 func (o *observed) metrics(t *testing.T) (values map[string]int64, attributes []string) {
 	t.Helper()
 	var rm metricdata.ResourceMetrics
@@ -270,8 +270,8 @@ func attributesOf(s sdktrace.ReadOnlySpan) map[string]string {
 	return out
 }
 
-// Each send has a new trace context. The context travels in an attribute and changes neither
-// the body nor its hash.
+// Each send has a new trace context. It travels in a message attribute, and neither the body
+// nor the hash of the body changes.
 func TestTraceContextTravelsInAnAttribute(t *testing.T) {
 	bothDoors(t, sqstest.Config{}, func(t *testing.T, q *sqstest.Queue, client sqsfifo.Client) {
 		var o *observed

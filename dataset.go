@@ -70,8 +70,8 @@ func (d Dataset) IdempotencyKey() (string, error) {
 	return keyPrefix + hex.EncodeToString(sum[:]), nil
 }
 
-// Normalize returns a copy of d with the normalised ID, Version and SourceURI of its
-// key. A dataset and its normal form have the same key. The errors are those of
+// Normalize returns a copy of d with ID, Version and SourceURI in their normal form. A
+// dataset and its normal form have the same key. The errors are those of
 // [Dataset.IdempotencyKey].
 func (d Dataset) Normalize() (Dataset, error) {
 	id, err := normalizeDatasetID(d.ID)

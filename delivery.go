@@ -9,8 +9,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/window"
 )
 
-// Order selects how many events of one message group share a request. With both orders
-// a group has at most one request in flight.
+// Order selects the maximum number of events of one message group in a request. With
+// both orders, at most one request of a group is in flight.
 type Order uint8
 
 const (
@@ -19,12 +19,12 @@ const (
 	// events in a round trip: 100 groups and 10 ms make 10,000 events a second.
 	Strict Order = iota
 
-	// Runs sends up to ten consecutive events of a group in one request. With few groups
-	// Runs is up to ten times as fast. The order of a group holds unless SQS stores only
-	// part of a request. The outcome reports that a later event may have overtaken an
-	// event: an event that failed while its request stored a later event is not sent again, and its error wraps
-	// [ErrOvertaken]; an event that a retry stored late has Receipt.Overtaken. A receipt
-	// waits until the producer knows whether a later event was stored first.
+	// Runs sends up to ten consecutive events of a group in one request. With few groups Runs is up to
+	// ten times as fast. The order of a group holds unless SQS stores only part of a request. Outcomes
+	// report overtaken events. If an event failed and the same request stored a later event, the failed
+	// event is not sent again, and its error wraps [ErrOvertaken]. If a retry stored the event after a
+	// later event, Receipt.Overtaken is true. A receipt waits until the producer knows whether a later
+	// event was stored first.
 	Runs
 )
 

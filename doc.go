@@ -1,14 +1,12 @@
-// Package sqsfifo sends typed events to Amazon SQS FIFO queues so that no event is
-// lost to deduplication, and none is delivered twice because its body changed on a
-// retry.
+// Package sqsfifo sends typed events to Amazon SQS FIFO queues so that no event is lost to
+// deduplication, and none is delivered twice because its body changed on a retry.
 //
 // # Problem
 //
-// A FIFO queue with content-based deduplication remembers the SHA-256 of each
-// accepted body for five minutes and drops a second message with the same body.
-// Attributes never count, so two events that differ only in an attribute become one
-// message. A body with a fresh ID or clock reading makes each retry a second message.
-// SQS reports success in both cases.
+// A FIFO queue with content-based deduplication remembers the SHA-256 of each accepted body
+// for five minutes and drops a second message with the same body. Attributes never count,
+// so two events that differ only in an attribute become one message. A body with a fresh ID
+// or clock reading makes each retry a second message. SQS reports success in both cases.
 //
 // # Guarantee
 //
@@ -18,37 +16,38 @@
 //     only in an attribute is refused before the send.
 //   - Each event ends with one [Receipt] or one typed error, and [FateOf] classifies the
 //     error: not stored, in doubt, or altered. No outcome is stronger than its proof: a
-//     receipt needs SQS's message ID, sequence number and digests; "not stored" needs
-//     SQS's own refusal, or a request that never left this machine.
+//     receipt needs SQS's message ID, sequence number and digests; "not stored" needs SQS's
+//     own refusal, or a request that never left this machine.
 //   - Doubt belongs to the event, not to the call. Before each attempt of each call the
 //     producer checks whether the event may already be stored, and never makes an attempt
 //     that might arrive after the deduplication interval of the first attempt.
 //   - Order within a message group is the order of the calls, even after retries and
 //     partial failures.
 //   - A duplicate is a success, reported in [Receipt].Duplicate.
-//   - With a store ([StoreConfig]) the first and the last guarantee hold beyond the
-//     deduplication interval and across restarts, for as long as the store keeps an
-//     event.
+//   - With a store ([StoreConfig]) an event keeps its first bytes, and its duplicates are
+//     reported, beyond the deduplication interval and across restarts, for as long as the
+//     store keeps the event.
 //
 // # Limits
 //
-//   - Without a store, "not stored" and the last start of an attempt know one process since
-//     its start: another process, or this one before a restart, may have stored the event.
+//   - Without a store, a producer knows only the attempts of its own process since the
+//     start of the process. After "not stored", the event may still be stored by another
+//     process, or by this process before a restart.
 //   - With a store, all times are those of the store's clock. A clock that is set back by
 //     more than its slack makes an old claim look young, and the event may be sent again
 //     outside of the interval. See [StoreConfig].
-//   - Without a store, deduplication ends with the interval: a resend after five minutes
-//     is delivered again. Consumers need an idempotent handler for such events.
+//   - Without a store, deduplication ends with the interval: a resend after five minutes is
+//     delivered again. Consumers need an idempotent handler for such events.
 //   - Without a store, the memory of sent events is in this process. After a restart SQS
-//     still deduplicates by the body hash. Three facts are lost: the body of each key, so
-//     a key reused across a restart goes unnoticed; the duplicates among earlier
-//     messages; and the events in doubt. A process that resends after a restart has to
-//     keep [InDoubtError].ResendBefore itself.
+//     still deduplicates by the body hash. Three facts are lost: the body of each key, so a
+//     key reused across a restart goes unnoticed; the duplicates among earlier messages;
+//     and the events in doubt. A process that resends after a restart has to keep
+//     [InDoubtError].ResendBefore itself.
 //   - The guarantees assume that the network delivers no request later than 20 seconds
 //     after the request was made.
-//   - With the order [Strict] a group has one event in flight, so a group moves at one
-//     event per round trip; many groups make throughput. [Runs] sends ten events of a
-//     group at once, at the price described there.
+//   - With the order [Strict] a group has one event in flight, so a group sends one event
+//     per round trip; use many groups for a high rate. [Runs] sends up to ten events of a
+//     group at once, with the limits described there.
 //
 // # Use
 //

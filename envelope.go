@@ -61,8 +61,8 @@ func (e Envelope[T]) encode() (string, error) {
 // bodies pools buffers for encode.
 var bodies = sync.Pool{New: func() any { return new([]byte) }}
 
-// mostKeptBody is the capacity in bytes of the largest pooled buffer: one large event
-// must not occupy memory indefinitely.
+// mostKeptBody is the largest capacity in bytes of a buffer that returns to the pool:
+// one large event must not occupy memory indefinitely.
 const mostKeptBody = 64 << 10
 
 // appendTo appends the same bytes as canonicaljson.Marshal(e), without reflection for
@@ -112,8 +112,8 @@ func encodeViolation(err error) error {
 	return &ViolationError{Findings: []lint.Finding{f}, Err: err, plain: plain}
 }
 
-// wayOut returns the message and the fix for a Go value without a canonical form. plain
-// reports that the message contains no part of the payload.
+// wayOut returns the message and the fix for a Go value without a canonical form. The
+// third result reports whether the message is free of payload data.
 func wayOut(e *canonicaljson.Error, message, fix string) (_, _ string, plain bool) {
 	number, _ := strings.CutPrefix(e.Detail, "number ")
 	switch {

@@ -13,16 +13,16 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/canonicaljson"
 )
 
-// byPointer encodes differently only if addressable. Values in an envelope are not
-// addressable.
+// byPointer has a MarshalText method with a pointer receiver, so only an addressable
+// value uses it. Values in an envelope are not addressable.
 type byPointer struct {
 	Scene string `json:"scene"`
 }
 
 func (*byPointer) MarshalText() ([]byte, error) { return []byte("by pointer"), nil }
 
-// The envelope's members are written without canonicaljson's encoder. The encoder, without
-// any knowledge of envelopes, returns equal bytes and the same errors.
+// The producer writes the members of an envelope without canonicaljson's encoder. The
+// bytes and the errors are the same as those of the encoder for the whole value.
 func TestEnvelopeIsWhatTheEncoderWrites(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	texts := []string{"", "landsat|LC08", `a\|b`, "\"", "\u2028é\U0001F6F0", "\x00\x1f\x7f", "not\xffUTF-8", strings.Repeat("x", 70_000)}

@@ -74,8 +74,8 @@ func buildObservation(t *testing.T) string {
 	return msg.Body
 }
 
-// The body depends on the event alone: two processes, two days, one and two processors, and
-// this process build equal bytes.
+// Only the event determines the body. Two child processes on different days, with one and
+// two processors, build the same bytes as this process.
 func TestSameBodyInEveryProcess(t *testing.T) {
 	exe, err := os.Executable()
 	require.NoError(t, err)

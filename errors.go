@@ -39,16 +39,15 @@ var (
 	ErrKeyMismatch = errors.New("idempotency key does not belong to this dataset")
 )
 
-// InDoubtError reports that the event may or may not be in the queue: an attempt of this
-// or an earlier call has no answer that proves either. No other error leaves the storage
-// of an event unknown.
+// InDoubtError reports that the event may or may not be in the queue: for an attempt of
+// this or an earlier call, no answer proves either case. After every other error it is
+// known whether the event is stored.
 //
-// To resolve the doubt, send the same event again before ResendBefore: SQS then either
-// stores the event or recognises the earlier message. Between ResendBefore and
-// ForgottenAt the producer refuses the event with another InDoubtError, because SQS might
-// deliver the event twice. After ForgottenAt the event is new. With Config.Store the
-// event is held from ResendBefore on, until its record in the store is settled (see
-// [Indeterminate]).
+// To end the doubt, send the same event again before ResendBefore: SQS then either stores
+// the event or recognises the earlier message. Between ResendBefore and ForgottenAt the
+// producer refuses the event with another InDoubtError, because SQS might deliver the
+// event twice. After ForgottenAt the event is new. With Config.Store the event is refused
+// from ResendBefore on, until its record in the store is resolved (see [Indeterminate]).
 type InDoubtError struct {
 	EventID   uuid.UUID
 	DedupeKey string
@@ -168,7 +167,7 @@ func (e *NotStoredError) fate() Fate { return NotStored }
 
 // AlteredError reports that the MD5 in the answer of SQS does not match the request:
 // something between this process and SQS, such as a proxy, changed the event. The
-// producer does not retry, because SQS may take the next attempt for a duplicate of the
+// producer does not retry, because SQS may treat the next attempt as a duplicate of the
 // altered message and answer with success.
 type AlteredError struct {
 	EventID   uuid.UUID
@@ -304,8 +303,8 @@ type ConflictError struct {
 	EventID   uuid.UUID
 	DedupeKey string
 
-	// BodyHash and Group describe the refused message. SameBody reports that the first
-	// message has the same body and another group.
+	// BodyHash and Group describe the refused message. SameBody is true if the first
+	// message has the same body, so that only the message group differs.
 	BodyHash string
 	Group    string
 	SameBody bool
@@ -390,9 +389,10 @@ func (e *ProvenanceError) Error() string {
 // Unwrap returns Err.
 func (e *ProvenanceError) Unwrap() error { return e.Err }
 
-// UnrecordedError is returned by [Producer.Close] when the store does not have the endings
-// of events: results, and claims given back. The events themselves have their outcomes. A
-// stored event without its result is unresolved when it is sent again after five minutes.
+// UnrecordedError is returned by [Producer.Close] if the store did not take all endings.
+// An ending is the result of an event, or the release of its claim. The events themselves
+// have their outcomes. A stored event without a recorded result is unresolved if it is
+// sent again after five minutes.
 type UnrecordedError struct {
 	// Lost is the number of endings that the store did not take.
 	Lost int64
@@ -409,9 +409,9 @@ func (e *UnrecordedError) Error() string {
 // Unwrap returns Err.
 func (e *UnrecordedError) Unwrap() error { return e.Err }
 
-// UnreportedError reports failed events without a callback, submitted with SendAsync or
-// TrySend. [Producer.Flush] and [Producer.Close] return it. Each failure counts in exactly
-// one UnreportedError.
+// UnreportedError reports failed events without a callback, which SendAsync or TrySend
+// submitted with a nil callback. [Producer.Flush] and [Producer.Close] return it. Each
+// failure counts in exactly one UnreportedError.
 type UnreportedError struct {
 	// Failed is the number of failed events.
 	Failed int

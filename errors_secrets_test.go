@@ -20,8 +20,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
 )
 
-// Error texts, spans and metrics never contain a payload value, a dedupe key or an
-// attribute value, because all three go to places that must not receive the event.
+// Payload values, dedupe keys and attribute values never appear in error texts, spans
+// and metrics: readers of these may have no right to read the event.
 func TestNothingOfAnEventIsInTextsAndTelemetry(t *testing.T) {
 	type patient struct {
 		Name   string  `json:"name"`
@@ -123,8 +123,8 @@ func (quoting) ClaimBatch(_ context.Context, claims []idempotency.Claim) ([]idem
 
 func quotingSink(r sqsfifo.ProvenanceRecord) error { return errors.New("no row for " + r.DedupeKey) }
 
-// Quotes of an event by a client, store or sink appear in texts only with
-// Telemetry.ShowErrorTexts.
+// An error text of a client, store or sink may quote an event. Such a quotation appears
+// in texts of this module only with Telemetry.ShowErrorTexts.
 func TestNoTextQuotesAnEvent(t *testing.T) {
 	for _, show := range []bool{false, true} {
 		for name, change := range map[string]func(*sqsfifo.Config[Scene], quoting){

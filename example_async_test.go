@@ -12,8 +12,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
 )
 
-// A stream of events shares requests. The producer reports each event's outcome once, in
-// the order of the message group.
+// Consecutive events of a stream share requests. The producer reports the outcome of
+// each event once, in the order of the message group.
 func ExampleProducer_SendAsync() {
 	ctx := context.Background()
 	queue, err := sqstest.NewQueue(sqstest.Config{})

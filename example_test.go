@@ -15,8 +15,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
 )
 
-// What a producer without this module does: the two scenes differ in an
-// attribute alone, and SQS has them for one.
+// This example shows a producer without this module: the two scenes differ only in an
+// attribute, so SQS drops the second scene as a duplicate.
 func Example_collapse() {
 	ctx := context.Background()
 	queue, err := sqstest.NewQueue(sqstest.Config{})
@@ -64,8 +64,9 @@ func ExampleProducer_Build() {
 	// Output: {"dedupe_key":"landsat|LC08_L2SP_047027_20201204_20210313_02_T1","event_id":"01762f22-13fa-7e4c-a89b-094438f5fca0","event_source":"kfm.remote-sensing.landsat-refresh","event_time":"2020-12-04T19:02:11.194Z","payload":{"acquired":"2020-12-04T19:02:11.194Z","cloud_cover":1.55,"id":"LC08_L2SP_047027_20201204_20210313_02_T1","path_row":"047027"}} <nil>
 }
 
-// A message that is stored in the transaction of its event, and sent later, is the
-// same one: a crash in between costs nothing.
+// A program stores the message in the transaction of its event and sends it later. The
+// sent message is equal to the stored message, so a crash between both steps does no
+// harm.
 func ExampleProducer_SendMessage() {
 	queue, err := sqstest.NewQueue(sqstest.Config{})
 	if err != nil {

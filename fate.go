@@ -58,16 +58,16 @@ func publicFate(f attempt.Fate) Fate {
 	}
 }
 
-// FateOf answers the question that matters after a send: what became of the event.
-// It returns Stored for a nil error and, for an error of Send, SendMessage,
-// SendAsync, TrySend, Build or one result of SendBatch, wrapped or not, NotStored,
-// InDoubt or Altered. For every other error, such as that of Flush, Close or
-// Preflight, it returns UnknownFate.
+// FateOf returns the fate of an event after a send: Stored for a nil error, and NotStored, InDoubt
+// or Altered for an error of Send, SendMessage, SendAsync, TrySend, Build or one result of
+// SendBatch, wrapped or not. For every other error, such as an error of Flush, Close or Preflight,
+// FateOf returns UnknownFate.
 //
-// Without Config.Store the answer knows one producer's process since it began. NotStored says
-// then that no attempt of this producer stored the event: an attempt by another process, or by
-// this one before a restart, may have. With Config.Store the answer covers each producer that
-// uses the store, within its TTL. A clock that the store reads must not go back: see [StoreConfig].
+// Without Config.Store, FateOf covers the attempts of one producer since its process began.
+// NotStored then means that no attempt of this producer stored the event. An attempt by another
+// process, or by this process before a restart, may have stored it. With Config.Store, FateOf
+// covers each producer that uses the store, within its TTL. The store's clock must not go back: see
+// [StoreConfig].
 func FateOf(err error) Fate {
 	if err == nil {
 		return Stored

@@ -39,8 +39,8 @@ const (
 	isFailing              // the last call had no answer, an earlier call had
 )
 
-// The gaps between records of one outage grow: an outage of ten minutes has three
-// records, an outage of a day fewer than thirty.
+// The time between two log records of one outage grows. An outage of ten minutes has
+// three records, an outage of a day fewer than thirty.
 const (
 	firstGap = time.Minute
 	mostGap  = time.Hour
@@ -62,7 +62,7 @@ func (h *health) answered() {
 	h.failures, h.logged = 0, false
 }
 
-// failed records a failed call. The cause is the service, the network or the
+// failed records a failed call. The fault may be in the service, the network or the
 // configuration.
 func (h *health) failed(err error) {
 	now := time.Now()
@@ -105,8 +105,8 @@ func (h *health) explain(err error) {
 	h.cause = err
 }
 
-// neverAnswered wraps the last error of an event after Delivery.StartFor. It adds the error
-// of a request without an event, because the text of err may be hidden.
+// neverAnswered wraps the last error of an event that ends after Delivery.StartFor. It adds
+// the error of a request without event data, because the text of err may be hidden.
 func (h *health) neverAnswered(err error) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()

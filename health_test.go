@@ -69,8 +69,8 @@ func withCredentials(q *sqstest.Queue, fault func() error) *sqs.Client {
 	})
 }
 
-// A configuration fault fails an event after 15 seconds with the fault as its cause, and is
-// logged immediately.
+// A fault of the configuration ends an event after 15 seconds, with the fault as the cause
+// of its error. The log has the fault immediately.
 func TestFaultOfTheConfiguration(t *testing.T) {
 	noCredentials := errors.New("no EC2 IMDS role found")
 	for name, tc := range map[string]struct {
@@ -219,8 +219,8 @@ func TestStoreThatIsLocked(t *testing.T) {
 	})
 }
 
-// An outage after the first answer ends no event earlier. It is logged at its beginning, a
-// few times meanwhile and once at its end.
+// After the first answer, an outage does not shorten the life of an event. The log has the
+// begin of the outage, a few records during the outage and its end.
 func TestOutage(t *testing.T) {
 	for name, start := range map[string]func(q *sqstest.Queue, c *sqsfifo.Config[Scene], fault func() error) sqsfifo.Client{
 		"of the network": func(q *sqstest.Queue, _ *sqsfifo.Config[Scene], fault func() error) sqsfifo.Client {
@@ -277,8 +277,8 @@ func TestOutage(t *testing.T) {
 	}
 }
 
-// Intermittent failures are logged at most twice a minute. An outage after a long outage is
-// logged within a minute.
+// A service that fails and answers in turn is logged at most twice a minute. If a new
+// outage follows a long outage, it is logged within a minute.
 func TestOutagesThatComeAndGo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue(t, sqstest.Config{})

@@ -10,8 +10,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/memory"
 )
 
-// begin opens one event, looks it up in the store if there is a store and wait is true,
-// and enters it.
+// begin opens one event and passes it to enter. With a store, and if wait is true,
+// begin looks up the event in the store in between.
 func (c *courier) begin(ctx context.Context, it *item, refusal error, wait bool) {
 	if wait {
 		c.keys.learn(ctx)
@@ -26,8 +26,8 @@ func (c *courier) begin(ctx context.Context, it *item, refusal error, wait bool)
 	}
 }
 
-// open starts the span of an event and checks its message, if any. s.refusal returns the
-// error of a refused event.
+// open starts the span of an event and checks its message, if there is a message. If the
+// event is refused, s.refusal returns the error.
 func (c *courier) open(ctx context.Context, it *item, refusal error) (payload string, ok bool) {
 	s := &it.Message
 	s.refuse(refusal)
@@ -69,8 +69,9 @@ func (c *courier) enter(it *item, payload string) {
 	}
 }
 
-// recheck compares the attributes of an event known to the store with the process's
-// memory: the store has no attributes, and the event never reaches Admit.
+// recheck compares the attributes of an event that the store knows with the attributes
+// in the process's memory. The store has no attributes, and such an event is never
+// compared by Admit, because Admit does not see it.
 func (c *courier) recheck(it *item) {
 	s := &it.Message
 	if collision, other := c.memory.AttributesCollide(&s.known); other {

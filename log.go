@@ -110,8 +110,8 @@ func (l *operatorLog) recordLost() {
 	}
 }
 
-// unrecorded reports a receipt without a record in the store: the first one, and then once
-// a minute.
+// unrecorded logs a receipt without a record in the store. It logs the first such receipt
+// immediately, and later ones at most once a minute.
 func (l *operatorLog) unrecorded() {
 	if l != nil && l.withoutRecord.isDue(time.Since(l.began)) {
 		l.add(slog.LevelError, "events are stored in SQS and not recorded in the store, which did not answer in time: their receipts say Unrecorded")

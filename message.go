@@ -36,8 +36,8 @@ type Message struct {
 	Dataset *Dataset `json:"dataset,omitempty"`
 }
 
-// ReplayAttribute is the message attribute with the name of a replay's run, set by
-// package replay. Spans and provenance records show a message with this attribute as a
+// ReplayAttribute is the message attribute with the name of a replay run. Package
+// replay sets it. Spans and provenance records mark a message with this attribute as a
 // replay. The attribute is not part of the identity, and SQS does not hash it.
 const ReplayAttribute = "sqsfifo-replay-run"
 
@@ -53,8 +53,8 @@ func (m *Message) clone() *Message {
 const payloadMember = `,"payload":`
 
 // payloadOf returns the payload of a body that passed the lint. A quote inside a string
-// is escaped, so the first occurrence of payloadMember is the member and not part of an
-// earlier string. In canonical order the payload is the last member.
+// is escaped, so the first occurrence of payloadMember is the member itself. In
+// canonical order the payload is the last member.
 func payloadOf(body string) string {
 	_, payload, _ := strings.Cut(body, payloadMember)
 	return strings.TrimSuffix(payload, "}")
@@ -100,9 +100,9 @@ func (r *ruleset) lintMessage(msg *Message) lint.Message {
 
 var noAttributes = sha256.Sum256(nil)
 
-// attributeDigest is over the attributes that may distinguish two
-// events: all but trace context and the like. Each text is preceded by its
-// length, so that no two sets share a digest.
+// attributeDigest returns the digest of the attributes that may distinguish two events.
+// Trace context and similar attributes are excluded. Each text is preceded by its
+// length, so that different sets have different digests.
 func attributeDigest(attributes map[string]string) (sum [sha256.Size]byte) {
 	if len(attributes) == 0 {
 		return noAttributes
@@ -132,8 +132,9 @@ func (m *Message) isPlain(maxSize int, payload string) bool {
 		lint.CheckDedupeKey(m.DedupeKey) == nil && lint.CheckGroupID(m.Group) == nil
 }
 
-// mayBeTooDeep reports whether the payload may have MaxDepth levels: the envelope adds a
-// level. Every level opens and closes a bracket.
+// mayBeTooDeep reports whether the payload may have MaxDepth levels of nesting, one too
+// many, because the envelope adds a level. Every level has an opening and a closing
+// bracket.
 func mayBeTooDeep(payload string) bool {
 	const most = canonicaljson.MaxDepth
 	return len(payload) >= 2*most && strings.Count(payload, "{")+strings.Count(payload, "[") >= most
@@ -150,8 +151,8 @@ func (m *Message) size() int {
 	return n
 }
 
-// key identifies the event in the producer's memory. A legacy body that is sent
-// with Warn need not have a dedupe key.
+// key returns the key of the event in the producer's memory. A legacy body that is sent
+// with Warn may lack a dedupe key; its key is the hash of the body.
 func (m *Message) key() string {
 	if m.DedupeKey == "" {
 		return BodyHash(m.Body)

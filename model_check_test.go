@@ -119,9 +119,9 @@ const (
 	modelMemory = modelInterval + 5*time.Second
 )
 
-// checkTwice checks that a submission does not store an event again if it was made while
-// SQS remembered the event, or before SQS had the event. A producer cannot know about
-// messages from another process.
+// checkTwice checks that no submission stores an event a second time, if the submission
+// began while SQS remembered the event or before SQS had the event. Messages from other
+// processes are exempt, because a producer does not know them.
 func (m *modelRun) checkTwice(as []*modelAccept) {
 	last := map[int]*modelAccept{}
 	for _, a := range as {
@@ -134,8 +134,9 @@ func (m *modelRun) checkTwice(as []*modelAccept) {
 	}
 }
 
-// concerns reports whether a submission may be deduplicated by a message: the submission's
-// request stored the message, or an earlier submission's request did within the interval.
+// concerns reports whether the message may make the submission a duplicate: the
+// submission's own request stored the message, or a request of an earlier submission
+// stored it within the interval.
 func (a *modelAccept) concerns(s *modelSub) bool {
 	if a.sub == s {
 		return true
@@ -209,13 +210,13 @@ func (m *modelRun) checkReceipt(s *modelSub, as []*modelAccept, earlier []*model
 	}
 }
 
-// checkDoubt checks that a doubt has a reason and that resends before ResendBefore are
-// safe.
+// checkDoubt checks an InDoubtError: a request without a known answer is the reason,
+// and a resend before ResendBefore is safe.
 func (m *modelRun) checkDoubt(s *modelSub, doubt *sqsfifo.InDoubtError, as []*modelAccept, rs []*modelRequest, earlier []*modelSub) {
 	reason := false
 	for _, r := range rs {
-		// A blocked callback and the other events of a call delay the report of a fate
-		// decided while the request was under way.
+		// The fate may have been decided before the report: a blocked callback, or the other
+		// events of the same call, delay the report.
 		proven := r.proof && r.end.Before(s.reported) && !m.slow && s.call == 0
 		reason = reason || r.producer == s.producer && !proven && !r.start.After(s.reported) && r.start.Equal(doubt.Since)
 	}
@@ -237,8 +238,8 @@ func (m *modelRun) checkDoubt(s *modelSub, doubt *sqsfifo.InDoubtError, as []*mo
 	}
 }
 
-// checkOrder checks that events of a group are stored in the order of submission, or that
-// the exception is reported.
+// checkOrder checks that the events of a group are stored in the order of submission.
+// Exceptions must be reported.
 func (m *modelRun) checkOrder(as []*modelAccept) {
 	for i, late := range as {
 		for _, first := range as[:i] {

@@ -21,13 +21,12 @@ var (
 	modelBreak = flag.String("model.break", "", "late, lie or invent: makes the network dishonest, to see TestModel fail")
 )
 
-// TestModel runs random programs of repeated submissions in virtual time: copies, resends
-// before and after ResendBefore, and replays at the end of the interval, through outages
-// lasting minutes. The network is honest, so the truth is known: see modelWorld. The
-// function check has the rules.
-//
-// Two runs of a seed are nearly equal: goroutines and the jitter of retries differ. A
-// failure prints the event's history.
+// TestModel runs random programs of repeated submissions in virtual time: copies of
+// events, resends before and after ResendBefore, replays at the end of the interval, and
+// outages of several minutes. modelWorld records what really happened, and the function
+// check compares the outcomes with these facts. Two runs with the same seed are nearly
+// equal; goroutines and the jitter of retries differ. A failure prints the history of the
+// event.
 func TestModel(t *testing.T) {
 	var sum modelTotals
 	n := modelSeeds.Run(t, 250, 60, func(t *testing.T, seed uint64) { newModelRun(t, seed).run(&sum) })
@@ -44,8 +43,8 @@ func (s *modelTotals) String() string {
 		s.submissions.Load(), s.attempts.Load(), s.accepted.Load(), s.again.Load(), s.receipts.Load(), s.duplicates.Load(), s.inDoubt.Load(), s.notStored.Load(), s.minutes.Load()/60)
 }
 
-// modelEvent is an event. Tag identifies the submission. The body does not contain Tag,
-// which travels in an attribute ignored by SQS and the producer.
+// modelEvent is an event. Tag identifies the submission; it is not part of the body but
+// of an attribute, which SQS and the producer ignore.
 type modelEvent struct {
 	Key   string `json:"key"`
 	Group string `json:"group"`
@@ -155,8 +154,8 @@ func (m *modelRun) config(alone bool) sqsfifo.Config[modelEvent] {
 	return c
 }
 
-// run is the program: feeders submit new events and copies, each outcome may cause a
-// resend, and at the end the producers are closed, with or without remaining events.
+// run runs the program. Feeders submit new events and copies, and each outcome may
+// cause a resend. At the end the producers are closed, possibly with unfinished events.
 func (m *modelRun) run(sum *modelTotals) {
 	begin := time.Now()
 	groups, steps := 1+m.rng.IntN(6), 5+m.rng.IntN(30)

@@ -17,8 +17,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
 )
 
-// modelWorld is SQS, its network and the truth about both: when each submission's requests
-// left and which messages SQS stored.
+// modelWorld simulates SQS and its network, and records what really happened: when the
+// requests of each submission left and which messages SQS stored.
 type modelWorld struct {
 	seed uint64
 	q    *sqstest.Queue
@@ -28,9 +28,9 @@ type modelWorld struct {
 	// strict limits a request to one event of a group.
 	strict bool
 
-	// sabotage makes the network dishonest, to test the rules: "late" delivers requests
-	// after the interval, "lie" throttles stored messages, "invent" answers with invented
-	// IDs.
+	// sabotage makes the network break its promises, to test the checks of the model:
+	// "late" delivers requests after the interval, "lie" answers with a throttle for stored
+	// messages, "invent" answers with invented IDs.
 	sabotage string
 
 	mu       sync.Mutex
@@ -158,8 +158,9 @@ func (w *modelWorld) weather(now time.Time, rng *rand.Rand) string {
 	return ""
 }
 
-// plan decides the fate of a request from its first body and the number of earlier requests
-// with this first body, so that runs of a seed are nearly equal.
+// plan decides the fate of a request. The decision depends on the first body of the request
+// and on the number of earlier requests with this first body, so that two runs with one
+// seed are nearly equal.
 func (w *modelWorld) plan(body string, now time.Time) modelPlan {
 	h := fnv.New64a()
 	_, _ = io.WriteString(h, body)

@@ -19,8 +19,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/sqscall"
 )
 
-// QueueReport contains the attributes of a queue. A field without an answer of the queue
-// has the default that SQS documents.
+// QueueReport contains the attributes of a queue. If the queue does not report an
+// attribute, the field has the default that SQS documents.
 type QueueReport struct {
 	// ARN is "" if the queue did not report it. Config.Store names the queue by its ARN.
 	ARN string
@@ -77,8 +77,9 @@ type inspector struct {
 	asking chan struct{} // closed with the answer; nil without a request in flight
 }
 
-// askAgain is the time between two requests. Sends in between continue without an answer,
-// or fail after a bad answer. A queue that accepts messages but does not describe itself
+// askAgain is the shortest time between two requests for the attributes. Until the next
+// request, a send continues if the last request had no answer, and fails if the last
+// answer shows an unusable queue. A queue that accepts messages but hides its attributes
 // must not slow down each send.
 const askAgain = 10 * time.Second
 
@@ -93,9 +94,9 @@ func (i *inspector) maxSize() int {
 	return maxMessageBytes
 }
 
-// check returns a [*QueueError] if the queue cannot take the messages, and nil if the
-// queue can take them or gives no answer. The first caller makes the request; concurrent
-// callers wait for the first answer, or for the end of ctx.
+// check returns a [*QueueError] if the queue cannot take the messages. It returns nil if
+// the queue can take them, or if the attributes are unknown. The first caller makes the
+// request; concurrent callers wait for the first answer, or for the end of ctx.
 func (i *inspector) check(ctx context.Context) error {
 	if i.report.Load() != nil {
 		return nil
@@ -122,7 +123,8 @@ func (i *inspector) check(ctx context.Context) error {
 }
 
 // askLocked makes the request. The caller holds i.mu. askLocked releases the lock during
-// the request, and locks it again even if the client ends the goroutine.
+// the request and takes the lock again afterwards, even if the client ends the
+// goroutine.
 func (i *inspector) askLocked(ctx context.Context) {
 	i.asking = make(chan struct{})
 	i.mu.Unlock()

@@ -112,8 +112,8 @@ func TestPreflightNotes(t *testing.T) {
 	}
 }
 
-// With the scope messageGroup, SQS delivers an event again after a move to another group
-// (F-030). The producer refuses its key in the second group.
+// With the deduplication scope messageGroup, SQS delivers an event again if its group
+// changes (F-030). The producer therefore refuses a known key in another group.
 func TestKeyThatMovesBetweenGroupsIsRefused(t *testing.T) {
 	for _, scope := range []string{"queue", "messageGroup"} {
 		bothDoors(t, sqstest.Config{DeduplicationScope: sqstest.DeduplicationScope(scope)}, func(t *testing.T, q *sqstest.Queue, client sqsfifo.Client) {
@@ -236,8 +236,9 @@ func TestSendsWaitForTheQueuesAttributes(t *testing.T) {
 	})
 }
 
-// A queue without an answer does not slow down sends: they ask at most every ten seconds, and
-// after the first failure no send waits for an answer.
+// If the request for the queue's attributes fails, sends are not slowed down: the producer
+// repeats the request at most every ten seconds, and after the first failure no send waits
+// for the answer.
 func TestQueueThatTellsNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue(t, sqstest.Config{})

@@ -59,8 +59,8 @@ func NewProducerOn[T any](queue *Queue, config Config[T]) (*Producer[T], error) 
 	return newProducer(queue, config, config.Source), nil
 }
 
-// newProducer gives the metrics of the producer an attribute with the source, unless it
-// is empty.
+// newProducer returns a producer. If source is not empty, the producer's metrics have
+// an attribute with source.
 func newProducer[T any](queue *Queue, config Config[T], source string) *Producer[T] {
 	rules := ruleset{config.Enforcement, config.Organization, queue.showKeys, queue.courier.observer.Source(source)}
 	return &Producer[T]{config: config, rules: rules, queue: queue}

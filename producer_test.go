@@ -49,8 +49,8 @@ func scenes(n, groups int) []Scene {
 	return out
 }
 
-// bothDoors runs f with the queue itself and with a real *sqs.Client over HTTP messages,
-// each in a bubble of virtual time.
+// bothDoors runs f twice, each time in a bubble of virtual time: with the queue itself
+// as the client, and with a real *sqs.Client that talks HTTP to the queue.
 func bothDoors(t *testing.T, c sqstest.Config, f func(t *testing.T, q *sqstest.Queue, client sqsfifo.Client)) {
 	t.Helper()
 	t.Run("in process", func(t *testing.T) {
@@ -150,8 +150,8 @@ func TestSendBatch(t *testing.T) {
 	})
 }
 
-// assertOrder checks that each group's messages are in the queue in the order of their
-// events' numbers.
+// assertOrder checks that the messages of each group are in the queue in the order of
+// the numbers in their events.
 func assertOrder(t *testing.T, q *sqstest.Queue) {
 	t.Helper()
 	last := map[string]string{}

@@ -16,8 +16,8 @@ type ProvenanceRecord struct {
 
 	Outcome ProvenanceOutcome `json:"outcome"`
 
-	// ErrorType is the error.type of the event's span, or "" for the outcomes stored and
-	// duplicate.
+	// ErrorType is the value of error.type in the event's span. It is empty for the
+	// outcomes stored and duplicate.
 	ErrorType string `json:"error_type,omitempty"`
 
 	EventID      string `json:"event_id,omitempty"`
@@ -27,8 +27,8 @@ type ProvenanceRecord struct {
 	// BodyHash is the deduplication ID, see [BodyHash].
 	BodyHash string `json:"body_hash,omitempty"`
 
-	// MessageID and SequenceNumber are SQS's answer. For a duplicate they are those of
-	// the original.
+	// MessageID and SequenceNumber are from SQS's answer. For a duplicate they are the
+	// values of the original message.
 	MessageID      string `json:"message_id,omitempty"`
 	SequenceNumber string `json:"sequence_number,omitempty"`
 

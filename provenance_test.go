@@ -170,8 +170,8 @@ type failing struct{}
 
 func (failing) Write([]byte) (int, error) { return 0, os.ErrClosed }
 
-// A sink that is slow, fails or panics delays no send and loses no event, and its losses are
-// reported.
+// A sink that is slow, fails or panics does not delay a send and does not lose an event.
+// Close reports the lost records.
 func TestASinkHoldsNothingUp(t *testing.T) {
 	for _, tc := range []struct {
 		name string
@@ -215,8 +215,8 @@ func TestASinkHoldsNothingUp(t *testing.T) {
 	}
 }
 
-// A sink that never returns loses the records beyond the limit, and Close ends with its
-// context.
+// If a sink never returns, the records beyond the limit of waiting records are lost,
+// and Close ends when its context ends.
 func TestABlockedSinkDropsWhatDoesNotFit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue(t, sqstest.Config{DiscardDeleted: true})
@@ -255,8 +255,8 @@ func TestABlockedSinkDropsWhatDoesNotFit(t *testing.T) {
 	})
 }
 
-// A message with the name of a replay's run is recorded as a replay, even by a producer that
-// never sent it. The event is the same as without that attribute.
+// A message with the name of a replay run is recorded as a replay, even if this producer
+// never sent the event. The attribute does not change the identity of the event.
 func TestReplayAttribute(t *testing.T) {
 	q := newQueue(t, sqstest.Config{})
 	sink, got := records()

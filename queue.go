@@ -193,8 +193,8 @@ func (q *Queue) closeLedger(ctx context.Context) error {
 
 // Pause describes the pause of a message group.
 type Pause struct {
-	// EventID and DedupeKey identify the failed event. A resubmission of this event is
-	// sent during the pause; other events of the group are not.
+	// EventID and DedupeKey identify the failed event. During the pause, only this event
+	// can be sent again; other events of the group are refused.
 	EventID   uuid.UUID
 	DedupeKey string
 
@@ -204,8 +204,9 @@ type Pause struct {
 	// Code is the error code of SQS, or "" without a code.
 	Code string
 
-	// Since is the time of the failure. Until is the automatic end of the pause of an
-	// event in doubt, or the zero time if only Resume or a resend ends the pause.
+	// Since is the time of the failure. For an event in doubt, Until is the time at which
+	// the pause ends automatically. For other failures Until is zero: only Resume or a
+	// resend ends the pause.
 	Since, Until time.Time
 }
 

@@ -96,8 +96,8 @@ func TestPausedRun(t *testing.T) {
 	})
 }
 
-// With Runs, after a partially stored request the outcomes report overtaken events, and the
-// producer does not resend these.
+// With Runs, SQS may store only a part of a request. The outcomes then report the overtaken
+// events, and the producer does not resend them.
 func TestRunsNameWhatIsOvertaken(t *testing.T) {
 	second := func(position int, _ types.SendMessageBatchRequestEntry) bool { return position == 1 }
 	last := func(position int, _ types.SendMessageBatchRequestEntry) bool { return position >= 2 }
@@ -132,8 +132,8 @@ func TestRunsNameWhatIsOvertaken(t *testing.T) {
 	}
 }
 
-// After a partially stored request with a lost answer, the sequence numbers of the next
-// answer show the gap: the retry stores the missing event after the others.
+// SQS stores a part of a request, and the answer is lost. The sequence numbers in the
+// next answer show that the retry stored the missing event after the later events.
 func TestRunsSeeWhatALostAnswerOvertook(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue(t, sqstest.Config{})
@@ -146,8 +146,8 @@ func TestRunsSeeWhatALostAnswerOvertook(t *testing.T) {
 	})
 }
 
-// An event that occurs twice in one request is stored once, and one of the two receipts is a
-// duplicate (F-009).
+// If an event occurs twice in one request, SQS stores it once, and one of the two receipts
+// is a duplicate (F-009).
 func TestDuplicateInOneRequest(t *testing.T) {
 	for _, order := range []sqsfifo.Order{sqsfifo.Strict, sqsfifo.Runs} {
 		scheduling(t, sqsfifo.Delivery{Order: order}, func(t *testing.T, p *sqsfifo.Producer[Scene], c *slowClient) {
@@ -189,8 +189,9 @@ func (c *halfClient) SendMessageBatch(ctx context.Context, in *sqs.SendMessageBa
 	return c.Queue.SendMessageBatch(ctx, in, o...)
 }
 
-// An event with another event's key stops the later events of its group in the slice, and no
-// other groups. With SkipEvent it stops no events.
+// One event of a slice has the key of another event and is refused. The later events of its
+// group in the slice are refused too; other groups continue. With SkipEvent no other event
+// is refused.
 func TestConflictStopsTheRestOfItsGroup(t *testing.T) {
 	for _, d := range []sqsfifo.Delivery{
 		{},

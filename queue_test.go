@@ -77,8 +77,8 @@ func TestNewProducerOnRefusesWhatBelongsToTheQueue(t *testing.T) {
 	}
 }
 
-// After an outage longer than the deduplication interval, every group continues by itself:
-// attempts that never left this machine do not pause a group.
+// After an outage longer than the deduplication interval, every group continues without a
+// call of Resume: attempts that never left this machine do not pause a group.
 func TestGroupsGoOnAfterAnOutage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue(t, sqstest.Config{})
@@ -102,8 +102,8 @@ func TestGroupsGoOnAfterAnOutage(t *testing.T) {
 	})
 }
 
-// The pause of an event in doubt ends automatically with the doubt. Until then Paused
-// returns it.
+// The pause of a group with an event in doubt ends automatically with the doubt. Until
+// then Paused lists the event.
 func TestPauseEndsWithTheDoubt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue(t, sqstest.Config{})
@@ -135,8 +135,8 @@ func TestPauseEndsWithTheDoubt(t *testing.T) {
 	})
 }
 
-// The end of a caller's context does not pause a group if the event is proven not stored.
-// ResumeAll ends all pauses.
+// If the caller's context ends and the event is proven not stored, the group is not
+// paused. ResumeAll ends all pauses.
 func TestOnlyDoubtPauses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue(t, sqstest.Config{})
@@ -200,8 +200,8 @@ func (b bulky) MarshalJSON() ([]byte, error) {
 	return fmt.Appendf(nil, `{"n":%d,"text":"%s"}`, b.N, strings.Repeat("x", 5000)), nil
 }
 
-// A SendBatch keeps each message only until its outcome: 100,000 messages of 5 kB each pass
-// a buffer of 1 MiB.
+// SendBatch frees each message after its outcome: 100,000 messages of 5 kB each pass
+// through a buffer of 1 MiB.
 func TestSendBatchLetsGoOfMessages(t *testing.T) {
 	if testing.Short() {
 		t.Skip("sends 500 MB")
@@ -269,8 +269,9 @@ func (blackHole) SendMessageBatch(ctx context.Context, _ *sqs.SendMessageBatchIn
 	return nil, ctx.Err()
 }
 
-// When its context ends, Close withdraws the remaining events: each event has its outcome
-// before Close returns. The outcome shows whether a request had the event.
+// When the context of Close ends, Close withdraws the remaining events. Each event has
+// its outcome before Close returns, and the outcome shows whether a request contained the
+// event.
 func TestCloseGivesEachEventItsOutcome(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue(t, sqstest.Config{})
@@ -360,8 +361,8 @@ func TestOddClients(t *testing.T) {
 	}
 }
 
-// A wrong queue is asked again at most every ten seconds, not on each send, and the producer
-// works once the queue is repaired.
+// The producer asks an unusable queue for its attributes at most every ten seconds and not
+// on each send. After the queue is repaired, the producer works.
 func TestWrongQueueIsAskedAtIntervals(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue(t, sqstest.Config{})

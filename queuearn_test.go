@@ -58,8 +58,9 @@ func (e elsewhere) SendMessage(ctx context.Context, in *sqs.SendMessageInput, _ 
 	return e.Queue.SendMessage(ctx, in)
 }
 
-// An event that one producer has sent is a duplicate for a producer with another URL of the
-// queue, however it was submitted first. A queue without a name in the store gets nothing.
+// An event that one producer sent is a duplicate for a producer with another URL of the
+// same queue, for each method of submission. If the queue does not report its name, the
+// producer sends nothing.
 func TestOneQueueByTwoURLs(t *testing.T) {
 	for _, try := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {

@@ -12,15 +12,15 @@ import (
 // Receipt confirms that SQS stored the event. The proof is SQS's answer to this call, or,
 // if Duplicate is set and MessageID is empty, to an earlier call of this producer.
 type Receipt struct {
-	// Duplicate is true if SQS already had the event and suppressed this message. It is
-	// never true by mistake.
+	// Duplicate is true if SQS already had the event and suppressed this message. Duplicate
+	// is never true by mistake.
 	//
 	// Duplicate may be false for a duplicate whose original this process never sent,
 	// because SQS gives both the same answer. The producer recognises duplicates by its
 	// memory of the last five minutes and by sequence numbers (F-001, F-009). After a
 	// restart the memory is empty, and a replay of earlier events looks new unless
-	// Memory.DetectForeignDuplicates is set. With Config.Store, Duplicate is true for
-	// every event that a producer with the same store sent within the TTL.
+	// Memory.DetectForeignDuplicates is set. With Config.Store, Duplicate is true for every
+	// event that a producer with the same store sent within the TTL.
 	Duplicate bool
 
 	// Overtaken is true if a later event of the group was, or may have been, stored
@@ -44,15 +44,15 @@ type Receipt struct {
 	MessageID      string
 	SequenceNumber string
 
-	// Findings are the violations of a message sent despite Config.Enforcement's rules
-	// (Warn). With Config.Store there is also a finding if the store has the event with
-	// other bytes or another message group.
+	// Findings are the violations of a message that was sent although it breaks rules
+	// (Enforcement Warn). With Config.Store there is also a finding if the store has the
+	// event with other bytes or another message group.
 	Findings []lint.Finding
 
-	// Unrecorded is true with Config.Store when the store does not have the event, because
-	// the store did not answer within Store.Timeout, or because the event was sent without a
-	// claim. SQS has the event all the same. The producer tries to record the event until
-	// Close. If that fails, a resend of the event after five minutes is unresolved.
+	// Unrecorded is true with Config.Store if the store does not have the event yet: the
+	// store did not answer within Store.Timeout, or the event was sent without a claim. SQS
+	// has stored the event. The producer tries to record the event until Close. If that
+	// fails, a resend of the event after five minutes is unresolved.
 	Unrecorded bool
 
 	// Attempts is the number of requests of this call, 0 for a duplicate without a

@@ -101,7 +101,7 @@ func (c *courier) finish(it *item, r Receipt, err error) {
 
 // took returns the time from an event's submission to its outcome, or 0 if the event was
 // refused immediately. Without a store, a stored event ends with the answer of its last
-// request, so took need not read the clock.
+// request, so took uses the time of that answer.
 func (c *courier) took(it *item) time.Duration {
 	s, o := &it.Message, &it.Outcome
 	switch {

@@ -86,8 +86,8 @@ func (p *Producer[T]) SendMessageAsync(ctx context.Context, msg *Message, done f
 
 // TrySend is like [Producer.SendAsync] but never blocks. After a nil error, done is
 // called exactly once. If the buffer is full, the error wraps [ErrBufferFull] and done is
-// never called. With Config.Store, TrySend does not look the event up: the first use of
-// the store is the claim.
+// never called. With Config.Store, TrySend does not look the event up: the claim is the
+// first call of the store.
 func (p *Producer[T]) TrySend(ctx context.Context, event T, done func(Receipt, error)) error {
 	it := p.newItem(ctx, done)
 	return p.submit(ctx, it, p.composeInto(it, event), false)
@@ -159,8 +159,9 @@ func publicCause(err error) error {
 	return err
 }
 
-// stays reports whether an event takes a place in the queue of its group, and the cause
-// if not. A refused event with a group takes a place too.
+// stays reports whether an event joins the queue of its group, and returns the cause if
+// not. A refused event with a group joins too, so that the outcomes of the group stay
+// in order.
 func (q *Queue) stays(ctx context.Context, it *item, wrong error) (bool, error) {
 	switch {
 	case wrong != nil:
@@ -192,8 +193,8 @@ func (q *Queue) conclude(it *item, cause error) {
 	o.Fate = q.courier.Conclude(it)
 }
 
-// full ends an event that does not fit into the buffer. The caller still has the event,
-// so done is not called, unless the event is known to be stored.
+// full ends an event that does not fit into the buffer. The caller gets the result
+// directly, so done is not called, except if the event is known to be stored.
 func (q *Queue) full(it *item) error {
 	s := &it.Message
 	s.refuse(nil) // a later submission reports the refusal
@@ -236,8 +237,9 @@ func (p *Producer[T]) wait(ctx context.Context, n int, build func(int, *submissi
 
 	q.courier.keys.learn(ctx)
 
-	// Events are submitted in small groups. One at a time, the first event would get a
-	// request of its own; all at once, the events would have to fit into the buffer.
+	// Events are submitted in small groups. Single events would give the first event a
+	// request for itself; a submission of all events would need room for all of them in the
+	// buffer.
 	const few = 64
 	ready := make([]*item, 0, min(few, n))
 	submit := func() {
@@ -247,8 +249,8 @@ func (p *Producer[T]) wait(ctx context.Context, n int, build func(int, *submissi
 		clear(ready)
 		ready = ready[:0]
 	}
-	// After a panic of Identify, Attributes or an encoder, the deferred function ends the
-	// remaining events and frees their room in the buffer: the caller may recover.
+	// If Identify, Attributes or an encoder panics, the deferred function ends the
+	// remaining events and frees their room in the buffer, because the caller may recover.
 	var opened []*item // not looked up yet
 	defer func() {
 		q.giveUp(ready, errPanicked)
@@ -308,8 +310,9 @@ func (p *Producer[T]) wait(ctx context.Context, n int, build func(int, *submissi
 }
 
 // reserve takes room in the buffer for an event of a call and reports whether to submit
-// the event; otherwise reserve has reported the outcome. If the buffer is full, reserve
-// first submits the earlier events of the call.
+// the event. If it returns false, reserve has already reported the outcome. If the
+// buffer is full, reserve first submits the earlier events of the call, so that their
+// room becomes free.
 func (q *Queue) reserve(ctx context.Context, it *item, alone bool, submit func()) bool {
 	wrong := q.courier.inspector.check(ctx) // after begin, because begin captures the memory's record of the event
 	if stays, cause := q.stays(ctx, it, wrong); !stays || alone && it.Refused {

@@ -18,8 +18,9 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
 )
 
-// When its context ends, an event gets its outcome immediately: not stored while it waits,
-// in doubt while a request has it. The producer still remembers the answer.
+// When the context of an event ends, the event gets its outcome immediately: not stored if
+// it was waiting, in doubt if a request contains it. The producer still remembers the
+// later answer.
 func TestContextOfAnEvent(t *testing.T) {
 	scheduling(t, sqsfifo.Delivery{}, func(t *testing.T, p *sqsfifo.Producer[Scene], c *slowClient) {
 		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Millisecond)
@@ -59,8 +60,8 @@ func (c lateClient) SendMessage(ctx context.Context, in *sqs.SendMessageInput, o
 	return c.Queue.SendMessage(ctx, in, o...)
 }
 
-// The caller may change a message after SendMessage has returned, even while a request is
-// in flight.
+// After SendMessage has returned, the caller may change the message, even while a request
+// with the message is in flight.
 func TestMessageIsTheCallersAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue(t, sqstest.Config{})
@@ -120,7 +121,7 @@ func TestMessageIsItsOwn(t *testing.T) {
 	assert.Equal(t, &sqsfifo.Dataset{ID: "landsat", Version: "v1.0.0", SourceURI: "s3://usgs-landsat/?p=1", QueryParameters: []string{"p"}}, msg.Dataset)
 }
 
-// The last event of a closed producer may be waiting for a retry. When its context ends,
+// A closed producer still retries its last event. When the context of this event ends,
 // the producer stops.
 func TestCloseEndsWithTheLastContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -148,8 +149,8 @@ func TestCloseEndsWithTheLastContext(t *testing.T) {
 	})
 }
 
-// Each event of a SendBatch has one outcome if the producer closes during the call, however
-// the context ends.
+// If the producer closes during a SendBatch, each event still has exactly one outcome,
+// however the context ends.
 func TestSendBatchMeetsClose(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue(t, sqstest.Config{})
@@ -209,8 +210,8 @@ func TestWithdrawnEventsAreNotHeld(t *testing.T) {
 	})
 }
 
-// A caller that recovers from the panic of Identify loses the results of the call, and no
-// room in the buffer.
+// If Identify panics and the caller recovers, the results of the call are lost, but the
+// room in the buffer is free again.
 func TestPanicOfIdentifyCostsNoRoom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue(t, sqstest.Config{})
@@ -233,8 +234,9 @@ func TestPanicOfIdentifyCostsNoRoom(t *testing.T) {
 	})
 }
 
-// The watch of a context ends with its event, even if the event ended before the watch
-// began: a context of the program's lifetime must not collect watches.
+// The producer stops watching a context when the event has ended, even if the event
+// ended before the watch began. Otherwise a context of the program's lifetime would
+// collect watches.
 func TestContextIsNotWatchedForLongerThanTheEvent(t *testing.T) {
 	scheduling(t, sqsfifo.Delivery{}, func(t *testing.T, p *sqsfifo.Producer[Scene], _ *slowClient) {
 		_, err := p.Preflight(t.Context())

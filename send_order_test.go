@@ -323,8 +323,8 @@ func (c *busyClient) SendMessageBatch(ctx context.Context, in *sqs.SendMessageBa
 	return out, nil
 }
 
-// A retry that waits for its turn does not outlive the deduplication interval of the first
-// attempt.
+// A retry that has to wait for its turn does not start after the deduplication interval of
+// the first attempt.
 func TestRetryThatWaitsEndsInsideTheInterval(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue(t, sqstest.Config{})

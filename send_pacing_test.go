@@ -45,8 +45,9 @@ func (c *quotaClient) count(err error) {
 	time.Sleep(5*time.Millisecond + rand.N(10*time.Millisecond))
 }
 
-// Against a quota on calls, the rate of calls falls to the quota and stays near it: the
-// producer uses most of the quota, SQS throttles few calls, and no event fails.
+// If SQS limits the rate of calls, the producer lowers its rate to the limit and stays
+// near it: the producer uses most of the limit, SQS throttles few calls, and no event
+// fails.
 func TestPacingAgainstAQuota(t *testing.T) {
 	if testing.Short() {
 		t.Skip("sends a hundred thousand events")
@@ -73,8 +74,8 @@ func TestPacingAgainstAQuota(t *testing.T) {
 			require.NoError(t, p.Close(t.Context()))
 			t.Logf("quota %d: %.1f %% used, %.2f %% throttled", quota, 100*(calls-throttled)/allowed, 100*throttled/calls)
 			assert.GreaterOrEqual(t, calls-throttled, 0.9*allowed)
-			// Finding the quota costs one throttle for each request in flight. internal/pacer tests
-			// the rate afterwards.
+			// The search for the limit costs one throttle for each request in flight.
+			// internal/pacer tests the rate after the search.
 			assert.Less(t, throttled, 0.02*calls)
 			assert.Zero(t, failed.Load())
 		})

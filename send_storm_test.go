@@ -20,8 +20,9 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
 )
 
-// storm is a random program: several goroutines, each with its own group, submit events to
-// one producer by every method, while the queue fails in every way. check has the invariants.
+// storm is a random program: several goroutines submit events to one producer by every
+// method, each goroutine with its own group, while the queue fails in every way. The method
+// check has the invariants.
 type storm struct {
 	t        *testing.T
 	rng      *rand.Rand
@@ -254,8 +255,9 @@ func (s *storm) check() {
 	}
 }
 
-// checkOrder finds for each stored message a submission later than the submission of the
-// previous message. Overtaken events of Runs are exempt.
+// checkOrder checks the order of one group: for each stored message there must be a
+// submission later than the submission of the previous message. Events that the outcomes
+// report as overtaken are exempt.
 func (s *storm) checkOrder(group string, hs []*handed, stored []sqstest.Message) {
 	named := map[string]bool{}
 	for _, h := range hs {

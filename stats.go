@@ -10,8 +10,8 @@ import (
 // Stats is a snapshot of a queue, with its counts since the queue was made. The instruments
 // sqs_fifo.producer.* report the same numbers.
 type Stats struct {
-	// Events is the number of submitted events without a reported outcome, Bytes their
-	// size as SQS counts it, and Requests the number of requests under way.
+	// Events is the number of submitted events without a reported outcome, Bytes the size
+	// of these events as SQS counts it, and Requests the number of requests in flight.
 	Events, Bytes, Requests int
 
 	// OldestAge is the time since the oldest of the Events was submitted; 0 without
@@ -43,27 +43,28 @@ type Stats struct {
 // StoreStats counts a queue's calls of its store and their results, since the queue was
 // made.
 type StoreStats struct {
-	// New, Renewed and Reclaimed count granted claims, one for each attempt of an event.
-	// New counts first claims, Renewed the claims of later attempts, Reclaimed the claims
-	// of events whose earlier claimant ended without a result.
+	// New, Renewed and Reclaimed count granted claims. Each attempt of an event needs a
+	// claim. New counts the first claim of an event, Renewed the claims of later attempts,
+	// and Reclaimed the claims of events whose earlier claimant ended without a result.
 	New, Renewed, Reclaimed int64
 
-	// These claims were not granted. Duplicates counts events already in the store,
-	// Conflicts events whose dedupe key the store has with another payload, Waits claims
-	// of events under way from another claimant, Indeterminate claims of events with an
-	// unknown outcome, and Full claims refused because the store is full.
+	// Duplicates, Conflicts, Waits, Indeterminate and Full count refused claims: Duplicates
+	// if the store already has the event, Conflicts if the store has the dedupe key with
+	// another payload, Waits if another claimant is sending the event, Indeterminate if the
+	// outcome of the event is unknown, and Full if the store is full.
 	Duplicates, Conflicts, Waits, Indeterminate, Full int64
 
 	// Drifts counts events that the store has with other bytes or another message group.
 	Drifts int64
 
 	// Unclaimed counts attempts without a claim (see FailOpen), Errors failed calls of the
-	// store, and Stale results recorded too late, after another claimant took the event
-	// over.
+	// store, and Stale results that came too late because another claimant had taken over
+	// the event.
 	Unclaimed, Errors, Stale int64
 
-	// Recording is the number of claims whose end is not recorded yet. Lost counts records
-	// given up, after an hour or by Close.
+	// Recording is the number of claims whose end is not in the store yet. Lost counts the
+	// ends that were never recorded: the producer stopped trying after an hour, or at
+	// Close.
 	Recording, Lost int64
 
 	// Unrecorded counts receipts reported without a record in the store.

@@ -21,8 +21,9 @@ import (
 //     has the original's MessageID and SequenceNumber, and no request is made.
 //   - An event whose attempt has no known outcome, for example after a crash, is sent again
 //     while SQS still recognises the message: with the bytes and the message group of its
-//     first attempt, whatever Identify and the encoder now return. Later the event is held:
-//     its error is an [*InDoubtError] until an operator resolves the record in the store.
+//     first attempt, whatever Identify and the encoder now return. After that time the
+//     producer refuses the event: its error is an [*InDoubtError] until an operator
+//     resolves the record in the store.
 //   - A dedupe key used again with another payload within the TTL is refused with a
 //     [*ConflictError]. With another event_time, event_id or message group, the key still
 //     means the same event, and the producer reports the difference like a finding of Warn.
@@ -35,9 +36,9 @@ import (
 //
 // The outcome of an event also depends on the store. The event is reported as "not stored"
 // only after the store has answered, and not if another producer may be sending the same
-// event. The store's last answer counts: while an event waits here without a claim, another
-// producer may store it, and if the context ends meanwhile, this producer still reports
-// "not stored". A resend is safe, because the store knows the event. Only
+// event. This report is as old as the store's last answer: while an event waits here
+// without a claim, another producer may store it; if the context then ends, this producer
+// still reports "not stored". A resend is safe, because the store knows the event. Only
 // [Producer.TrySend] with a full buffer reports "not stored" without the store.
 //
 // Two producers of one message group have no common order. An event may be sent twice:
@@ -72,17 +73,17 @@ type StoreConfig struct {
 	// the clock was set back between the two starts, Owner has no effect.
 	Owner string
 
-	// TTL is the time for which an event is remembered after its first attempt. TTL must
-	// be longer than Delivery.RetryFor and five minutes together need, and should be
-	// longer than the delay of any retrying caller, replay or redrive. Zero means 7 days;
-	// with [idempotency.Forever] events are never forgotten.
+	// TTL is the time for which an event is remembered after its first attempt. TTL must be
+	// longer than Delivery.RetryFor plus five minutes, with a reserve, and should be longer
+	// than the delay of any retrying caller, replay or redrive. Zero means 7 days; with
+	// [idempotency.Forever] events are never forgotten.
 	TTL time.Duration
 
 	// Timeout limits each call of the store. Zero means 5 seconds.
 	Timeout time.Duration
 
-	// Indeterminate decides about events with an unknown outcome, once SQS no longer
-	// recognises the message.
+	// Indeterminate selects the treatment of an event with an unknown outcome after SQS has
+	// forgotten the message.
 	Indeterminate Indeterminate
 
 	// FailOpen sends events without a claim while the store does not answer. These events

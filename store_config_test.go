@@ -13,8 +13,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
 )
 
-// The store's and the delivery's times must fit into the deduplication interval and the
-// TTL.
+// The time limits of the store and of the delivery must fit into the deduplication
+// interval and the TTL.
 func TestStoreConfig(t *testing.T) {
 	q := newQueue(t, sqstest.Config{})
 	for _, tc := range []struct {
@@ -66,8 +66,8 @@ func TestStoreConfig(t *testing.T) {
 	require.Equal(t, "Config.Store", fault.Field)
 }
 
-// Another client, source or queue makes another event. Config.Store.Queue may name a queue
-// differently.
+// An event with another client, source or queue is another event. Config.Store.Queue may
+// give a queue another name.
 func TestScopeOfEvents(t *testing.T) {
 	q, r := newQueue(t, sqstest.Config{}), newQueue(t, sqstest.Config{Name: "other.fifo"})
 	store := new(idempotency.Memory)

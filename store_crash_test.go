@@ -16,8 +16,9 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
 )
 
-// hookedClient runs hooks before a request leaves and after it has arrived. It drops the
-// options, so a failed hook proves nothing.
+// hookedClient calls a hook before a request leaves and a hook after the request has
+// arrived. It ignores the producer's options, so the failure of a hook proves nothing
+// about the request.
 type hookedClient struct {
 	*sqstest.Queue
 	mu            sync.Mutex
@@ -43,8 +44,8 @@ func (c *hookedClient) hooks() (before, after func() error) {
 	return before, after
 }
 
-// hooked makes a call between the hooks. After leaving, a request arrives even if its
-// context ends.
+// hooked calls one hook, then makes the call, then calls the other hook. A request that
+// has left arrives even if its context ends.
 func hooked[T any](ctx context.Context, c *hookedClient, call func(context.Context) (*T, error)) (*T, error) {
 	before, after := c.hooks()
 	if err := before(); err != nil {
@@ -141,8 +142,9 @@ var (
 	}
 )
 
-// While SQS remembers a crashed producer's message, another producer on the same store
-// finds out the fate of the event. Each crash leaves exactly one stored message.
+// Another producer with the same store finds out the fate of a crashed producer's event
+// while SQS remembers the message. After each crash the queue has exactly one message
+// of the event.
 func TestCrashInsideTheWindow(t *testing.T) {
 	for _, c := range crashes {
 		for _, wait := range []time.Duration{0, 4 * time.Minute} {
@@ -282,8 +284,8 @@ func TestTwoProducersOneStore(t *testing.T) {
 	})
 }
 
-// A producer waiting for another producer has sent nothing, and does not know whether the
-// other producer has.
+// While a producer waits for another producer, it has sent nothing and does not know
+// whether the other producer has sent the event.
 func TestWithdrawnWhileAnotherProducerSends(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q, store := newQueue(t, sqstest.Config{}), new(idempotency.Memory)
@@ -309,8 +311,8 @@ func TestWithdrawnWhileAnotherProducerSends(t *testing.T) {
 	})
 }
 
-// A producer waiting without a claim reports the store's last answer. A resend is safe: the
-// store knows what another producer did meanwhile.
+// A producer that waits without a claim reports the last answer of the store. A resend is
+// safe, because the store knows the result of the other producer.
 func TestNotStoredAsOfTheLastAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q, store := newQueue(t, sqstest.Config{}), new(idempotency.Memory)
@@ -337,8 +339,8 @@ func TestNotStoredAsOfTheLastAnswer(t *testing.T) {
 	})
 }
 
-// If a request outlives its claim, another producer takes over: the store refuses the late
-// completion, and SQS suppresses the late message.
+// If a request takes longer than its claim, another producer takes over. The store refuses
+// the late result, and SQS suppresses the late message.
 func TestZombie(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q, store := newQueue(t, sqstest.Config{}), new(idempotency.Memory)

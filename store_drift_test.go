@@ -32,8 +32,8 @@ func rawConfig(q *sqstest.Queue, s idempotency.Store) sqsfifo.Config[rawEvent] {
 	}
 }
 
-// running stores the record of a crashed process: an event encoded by a different encoder,
-// under the given fingerprint.
+// running puts a record into the store, as a crashed process would leave it: a different
+// encoder made the body, and the fingerprint is given.
 func running(t *testing.T, store idempotency.Store, q *sqstest.Queue, body, group string, is idempotency.Fingerprint) {
 	t.Helper()
 	_, err := store.Claim(t.Context(), idempotency.Claim{
@@ -117,8 +117,8 @@ func TestStoredBytesGoOut(t *testing.T) {
 	}
 }
 
-// An equal payload in different bytes is a duplicate of the stored event, with the
-// original's IDs and hash. A different payload is a conflict.
+// The same payload in other bytes is a duplicate of the stored event, with the IDs and
+// the hash of the original. Another payload is a conflict.
 func TestDriftOfAStoredEvent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q, store := newQueue(t, sqstest.Config{}), new(idempotency.Memory)
@@ -145,8 +145,8 @@ func TestDriftOfAStoredEvent(t *testing.T) {
 	})
 }
 
-// TrySend does not look up the store, and the store's later answer still prevails over the
-// memory.
+// TrySend does not look up the event in the store. The later answer of the store takes
+// precedence over the memory.
 func TestDriftOfTrySend(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q, store := newQueue(t, sqstest.Config{}), new(idempotency.Memory)
@@ -192,8 +192,8 @@ func TestAStoreThatChangesBytes(t *testing.T) {
 	})
 }
 
-// The store does not know attributes, but the memory does: an event differing only in
-// attributes is not a duplicate.
+// The store does not know attributes, but the memory does: an event with other
+// attributes is not reported as a duplicate.
 func TestOtherAttributesOfAStoredEvent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q, store := newQueue(t, sqstest.Config{}), new(idempotency.Memory)

@@ -305,8 +305,8 @@ func TestReceiptsWaitForTheStore(t *testing.T) {
 	})
 }
 
-// A store that fails to take the result delays a receipt by the store's timeout. The
-// receipt says so, and the result is recorded when the store answers again.
+// If the store does not take the result, the receipt is delayed by the store's timeout
+// and has Unrecorded set. When the store answers again, the result is recorded.
 func TestUnrecorded(t *testing.T) {
 	for _, tc := range []struct {
 		name string
@@ -483,8 +483,8 @@ func (p slowSpans) OnStart(_ context.Context, s sdktrace.ReadWriteSpan) {
 	}
 }
 
-// Time between a claim and the network counts: no bytes leave when the lease is about to
-// end.
+// The time between a claim and the network counts: if the lease is about to end, no byte
+// of the request leaves.
 func TestHeldUpBetweenClaimAndNetwork(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q, store := newQueue(t, sqstest.Config{}), new(idempotency.Memory)

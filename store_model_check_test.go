@@ -148,12 +148,13 @@ func (w *storeWorld) check(sum *storeTotals) {
 	sum.faults.Add(int64(w.faults))
 }
 
-// remembered returns the time after acceptance for which an event is certainly remembered:
-// the TTL starts at the first claim, which may be an interval older.
+// remembered returns the shortest time after acceptance for which the store remembers an
+// event. The TTL starts at the first claim, which may be one interval before the
+// acceptance.
 func (w *storeWorld) remembered() time.Duration { return w.ttl - modelInterval }
 
-// checkTwice checks that SQS accepts no event twice within the TTL, unless the world allows
-// it.
+// checkTwice checks that SQS accepts no event twice within the TTL. A world may permit
+// exceptions.
 func (w *storeWorld) checkTwice(as []*storeAccept) {
 	for i := 1; i < len(as); i++ {
 		if gap := as[i].at.Sub(as[i-1].at); gap < w.remembered() && !w.open {
@@ -206,8 +207,8 @@ func (w *storeWorld) checkSub(s *storeSub, as []*storeAccept, sum *storeTotals) 
 	}
 }
 
-// checkReceipt checks that a receipt belongs to a message of the event and names duplicates
-// correctly.
+// checkReceipt checks that the message of a receipt is a message of the event, and that
+// Duplicate is set correctly.
 func (w *storeWorld) checkReceipt(s *storeSub, sum *storeTotals) {
 	r := s.receipt
 	if r.Duplicate {

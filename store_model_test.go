@@ -48,8 +48,9 @@ func (s *storeTotals) String() string {
 		s.notStored.Load(), s.conflicts.Load(), s.minutes.Load()/60)
 }
 
-// storeEvent is an event. Its group and time are not in the payload: both may drift. Tag
-// identifies the submission in an attribute ignored by SQS and the producer.
+// storeEvent is an event. Group and time may change between two submissions, because
+// they are not in the payload. Tag identifies the submission; it travels in an
+// attribute, which SQS and the producer ignore.
 type storeEvent struct {
 	Key   string `json:"key"`
 	Value int    `json:"value"`
@@ -106,8 +107,8 @@ type storeWorld struct {
 	accepts []*storeAccept
 	known   map[string]*storeAccept // by message ID
 
-	// recorded has the message IDs of all results taken by the store. A report may come
-	// after the event's record has expired.
+	// recorded has the message IDs of all results that the store took. It is needed because
+	// a report may come after the event's record has expired.
 	recorded map[string]bool
 
 	crashes int
@@ -184,8 +185,8 @@ func (p *storeProcess) crash() {
 	})
 }
 
-// chance returns true with probability p, and always false in a calm world. The caller
-// holds the lock.
+// chance returns true with probability p. In a calm world it always returns false. The
+// caller holds the lock.
 func (w *storeWorld) chance(p float64) bool { return !w.calm && w.rng.Float64() < p }
 
 // millis returns a random duration below n ms. The caller holds the lock.
@@ -199,8 +200,8 @@ type storeOfProcess struct {
 	p *storeProcess
 }
 
-// do makes a call. The call may take long or fail before or after taking effect, and the
-// process may crash during the call.
+// do makes a call. The call may take long, or fail before or after it takes effect, and
+// the process may crash during the call.
 func (s *storeOfProcess) do(ctx context.Context, f func() error) error {
 	w := s.p.w
 	w.mu.Lock()

@@ -40,8 +40,8 @@ func (k *storeKeys) learn(ctx context.Context) {
 
 var errNoARN = errors.New("the queue does not say its ARN, which is its name in the store; set Config.Store.Queue, or allow sqs:GetQueueAttributes")
 
-// claimLate prepares the claim of an event submitted before the queue had a name. wait
-// reports whether the event has to wait for the name.
+// claimLate prepares the claim of an event that was submitted before the name of the
+// queue was known. wait reports whether the event has to wait for the name.
 func (k *storeKeys) claimLate(in *memory.Memory, s *submission) (wait bool, err error) {
 	switch {
 	case k.inspector == nil || s.known.HasClaim():
@@ -71,8 +71,9 @@ const operation = "sqs.send"
 // different name.
 const fingerprintSpec = "sqsfifo.event/1"
 
-// fingerprint identifies an event for the store: a different payload is a different event;
-// different bytes of an equal payload are the same event.
+// fingerprint returns the identity of an event for the store. Events with different
+// payloads have different fingerprints. The same payload in different bytes has the same
+// fingerprint.
 func fingerprint(source, key, payload string) idempotency.Fingerprint {
 	return idempotency.FingerprintOf(fingerprintSpec, bytesOf(source), bytesOf(key), bytesOf(payload))
 }

@@ -20,10 +20,9 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/lint"
 )
 
-// submission is a submitted event, until its outcome is reported.
-//
-// The sending worker owns the request's fields, and the dispatcher's lock guards the
-// outcome's fields; the other fields do not change after the submission.
+// submission is a submitted event until its outcome is reported. The worker that sends
+// the event owns the fields about the request, and the dispatcher's lock guards the
+// fields about the outcome; the other fields do not change after the submission.
 type submission struct {
 	ctx  context.Context // the caller's, with the event's span
 	span trace.Span
@@ -49,9 +48,9 @@ type submission struct {
 	admitted memory.Instant
 	ended    memory.Instant // of the last attempt
 	bare     bool           // sent without trace context
-	// waitsFor is the service that made the last try fail; nil if no service did. After
-	// the event's context ends, a report may read waitsFor while a worker admits or sends
-	// the event.
+	// waitsFor is the service that failed in the last attempt, or nil if no service failed.
+	// After the event's context ends, a report may read waitsFor while a worker admits or
+	// sends the event, so the field is atomic.
 	waitsFor  atomic.Pointer[health]
 	again     bool // already sent by this producer before the first attempt
 	duplicate bool
@@ -95,8 +94,8 @@ func (s *submission) refusal() error {
 
 type item = dispatch.Item[submission]
 
-// receipt returns the receipt of a stored event. The receipt has no message ID if the
-// memory knows without a request that the event is stored.
+// receipt returns the receipt of a stored event. If the memory knew without a request
+// that the event is stored, the receipt has no message ID.
 func (s *submission) receipt(o *dispatch.Outcome) Receipt {
 	if o.Fate != attempt.Stored {
 		return Receipt{}
@@ -180,8 +179,8 @@ func (s *submission) notStored(err error) *NotStoredError {
 
 var errNoAnswer = errors.New("the request ended without an answer")
 
-// inDoubtOr returns an InDoubtError with the cause if the event may be stored, or else the
-// other error.
+// inDoubtOr returns an InDoubtError with the cause if the event may be stored, and the
+// other error if not.
 func (s *submission) inDoubtOr(o *dispatch.Outcome, m *memory.Memory, cause, otherwise error) error {
 	k := s.known.Knowledge()
 	if k.Fate() != attempt.InDoubt {

@@ -14,8 +14,9 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
 )
 
-// If a machine sleeps while a request's credentials are refreshed, the request is not sent,
-// because its time is over. The event is admitted again before the next request.
+// If the machine sleeps while the credentials of a request are refreshed, the request is
+// not sent, because the time of the attempt is over. The event is admitted again before the
+// next request.
 func TestSuspensionBetweenAdmitAndTheNetwork(t *testing.T) {
 	for name, change := range map[string]func(*sqsfifo.Config[Scene]){
 		"without a store": func(*sqsfifo.Config[Scene]) {},

@@ -60,8 +60,8 @@ func seriesOf(t *testing.T, reader metric.Reader) (series, lines int) {
 	return series, lines
 }
 
-// One queue with every instrument in use, each outcome, kind of collision and rule, a
-// store and four kinds of errors has at most 120 series.
+// A queue with every instrument in use has at most 120 metric series: each outcome,
+// each kind of collision, each rule, a store, and four kinds of errors.
 func TestCardinality(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue(t, sqstest.Config{})
@@ -165,8 +165,8 @@ func TestEventDuration(t *testing.T) {
 	})
 }
 
-// The counters of a queue go on when one of its producers is closed, and the sources of a
-// shared queue are told apart.
+// The counters of a queue continue when one of its producers is closed, and the metrics
+// of a shared queue distinguish the sources of its producers.
 func TestCountersSurviveClose(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue(t, sqstest.Config{})
@@ -215,8 +215,8 @@ func TestCountersSurviveClose(t *testing.T) {
 	})
 }
 
-// The span of a request has SQS's request ID, its links name the events, and the clock of
-// SQS is compared with that of this machine.
+// The span of a request has SQS's request ID and links to the spans of its events. The
+// producer compares the clock of SQS with the clock of this machine.
 func TestRequestTelemetry(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue(t, sqstest.Config{})
