@@ -34,8 +34,8 @@ func inDoubt(t *testing.T, p *sqsfifo.Producer[Scene], q *sqstest.Queue, faults 
 	return doubt
 }
 
-// The interval of an event in doubt begins with the first attempt, in whichever call. A
-// retry of a later call never starts after the end of this interval.
+// The interval of an event in doubt begins with the first attempt, even if an earlier call
+// made it. A retry of a later call never starts after the end of this interval.
 func TestResendOfAnEventInDoubt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue(t, sqstest.Config{})
