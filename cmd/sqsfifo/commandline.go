@@ -10,6 +10,7 @@ import (
 
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/window"
 	"github.com/kansas-frontier-matrix/sqsfifo/outbox"
+	"github.com/kansas-frontier-matrix/sqsfifo/replay"
 )
 
 // helpAsked ends the parser after printing a help text.
@@ -68,7 +69,7 @@ var limits = kong.Vars{
 	"retry_for":       window.RetryFor.String(),
 	"resend_for":      outbox.DefaultResendFor.String(),
 	"send_for":        (window.RetryFor - 2*window.Slack).String(),
-	"forgotten_after": (window.Interval + window.Request + window.Slack).String(),
+	"forgotten_after": (replay.Interval + replay.Margin).String(),
 }
 
 func newParser(out io.Writer) (*kong.Kong, error) {
