@@ -35,7 +35,8 @@
 //     process, or by this process before a restart.
 //   - With a store, all times are those of the store's clock. A clock that is set back by
 //     more than its slack makes an old claim look young, and the event may be sent again
-//     outside of the interval. See [StoreConfig].
+//     outside of the interval. Package sqlstore detects most steps and holds the events in
+//     doubt; the other stores detect none. See [StoreConfig].
 //   - Without a store, deduplication ends with the interval: a resend after five minutes is
 //     delivered again. Consumers need an idempotent handler for such events.
 //   - Without a store, the memory of sent events is in this process. After a restart SQS

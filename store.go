@@ -46,7 +46,8 @@ import (
 //   - by a process stopped for more than five minutes between its last check of a claim and
 //     the network,
 //   - by hardware that loses confirmed writes,
-//   - with a store whose clock was set back, or
+//   - with a store whose clock was set back without notice (see the limits of the store's
+//     package), or
 //   - with FailOpen.
 type StoreConfig struct {
 	// Store keeps the records. Several producers and processes may share a store. The

@@ -38,8 +38,12 @@
 // isolation levels above READ COMMITTED, Add fails with a serialization error (40001)
 // instead of waiting.
 //
-// Ages come from the database's clock; for SQLite, from the machine's clock. Do not set
-// this clock back while rows await confirmation.
+// Ages come from the database's clock; for SQLite, from the machine's clock. A backward
+// clock step of more than five seconds makes all messages in doubt late: the time since
+// their first attempts is unknown. Relays detect steps using the largest time in any
+// relay's commits, at least one commit per third of the lease. Relays cannot detect a
+// step if the clock still shows a later time than the last commit, for example because no
+// relay was running.
 //
 // Group counters are never deleted, because positions must stay unique. Each counter
 // takes about 100 bytes including its index entry.

@@ -34,7 +34,7 @@ type LateRow struct {
 	Group        string
 	Position     int64
 	Message      *sqsfifo.Message // nil if the row cannot be decoded
-	FirstAttempt time.Time        // start of the first attempt in doubt
+	FirstAttempt time.Time        // start of the first attempt in doubt; an estimate after a backward clock step
 	Added        time.Time
 }
 

@@ -5,6 +5,8 @@ import (
 	"database/sql"
 	"errors"
 	"time"
+
+	"github.com/kansas-frontier-matrix/sqsfifo/internal/sqldb"
 )
 
 // campaign waits until this relay leads. It returns the fence and the end of the lease by
@@ -38,10 +40,15 @@ func (s *shared) takeOver(ctx context.Context) (fence int64, left time.Duration,
 	ctx, cancel := context.WithTimeout(ctx, s.config.Lease)
 	defer cancel()
 	db, texts := s.outbox.config.DB, &s.outbox.sql
-	var us int64
+	var us, ahead int64
 	var token string
-	if err := db.QueryRowContext(ctx, texts.peekLeader).Scan(&us, &token); err != nil {
+	if err := db.QueryRowContext(ctx, texts.peekLeader).Scan(&us, &token, &ahead); err != nil {
 		return 0, 0, err
+	}
+	if ahead > sqldb.ClockTolerance.Microseconds() {
+		if us, err = s.shortenLease(ctx); err != nil {
+			return 0, 0, err
+		}
 	}
 	if us > 0 && token != s.token {
 		return 0, time.Duration(us) * time.Microsecond, nil

@@ -38,13 +38,13 @@ var schema = &sqldb.Schema{
 	Name:  "outbox",
 	Meta:  "outbox_meta",
 	Lock:  7300912455318265,
-	Steps: []sqldb.Step{{Both: tables}},
+	Steps: []sqldb.Step{{Both: tables}, {Both: second}},
 	Tables: map[string]string{
 		"outbox":          "message_group, position, message, body_hash, added_at",
 		"outbox_groups":   "message_group, last_position",
 		"outbox_attempts": "message_group, from_position, to_position, first_attempt",
 		"outbox_archive":  "message_group, position, message, body_hash, added_at, outcome, message_id, sequence_number, settled_at",
-		"outbox_leader":   "id, fence, token, holder, lease_until",
+		"outbox_leader":   "id, fence, token, holder, lease_until, seen_at",
 	},
 }
 
@@ -98,3 +98,7 @@ CREATE TABLE outbox_leader (
 
 INSERT INTO outbox_leader (id, fence, token, holder, lease_until) VALUES (1, 0, '', '', 0);
 `
+
+// second is the second schema step. Column seen_at is the largest time of the database
+// clock in a relay's commit. Relays of version 1 ignore seen_at.
+const second = `ALTER TABLE outbox_leader ADD COLUMN seen_at {int} NOT NULL DEFAULT 0`

@@ -3,6 +3,7 @@ package outbox
 // statements are the SQL texts of the relay, Late, Resolve, Stats, Purge and Archived.
 type statements struct {
 	peekLeader, takeOver, renew, resign string
+	lockLeader, setClock, holdMarks     string
 
 	pick, waiting                      string
 	mark, cut, archive, remove, unmark string
@@ -46,13 +47,21 @@ const customPlans = `set_config('plan_cache_mode', 'force_custom_plan', true), s
 
 func newStatements(d Dialect) statements {
 	s := statements{
-		peekLeader: `SELECT lease_until - {now}, token FROM outbox_leader WHERE id = 1`,
+		peekLeader: `SELECT lease_until - {now}, token, seen_at - {now} FROM outbox_leader WHERE id = 1`,
 
 		// A retried takeover with an unconfirmed commit finds its own token.
 		takeOver: `UPDATE outbox_leader SET fence = fence + 1, token = ?1, holder = ?2, lease_until = {now} + ?3
 			WHERE id = 1 AND (lease_until <= {now} OR token = ?1) RETURNING fence`,
 
 		resign: `UPDATE outbox_leader SET lease_until = 0, token = '' WHERE id = 1 AND fence = ?1 AND token = ?2`,
+
+		lockLeader: `UPDATE outbox_leader SET fence = fence WHERE id = 1 RETURNING {now}, seen_at, lease_until`,
+
+		setClock: `UPDATE outbox_leader SET seen_at = ?1, lease_until = ?2 WHERE id = 1`,
+
+		// ?1 is the length of the step, ?2 the first attempt of a late message.
+		holdMarks: `UPDATE outbox_attempts SET first_attempt = CASE WHEN first_attempt - ?1 < ?2 THEN first_attempt - ?1 ELSE ?2 END
+			WHERE to_position >= from_position`,
 
 		// The first ?5 rows of each free group, up to ?6 bytes.
 		pick: free + `, candidates AS (
@@ -107,14 +116,15 @@ func newStatements(d Dialect) statements {
 	const archived = `SELECT r.message_group, r.position, r.message, r.body_hash, r.outcome, r.message_id, r.sequence_number, r.added_at, r.settled_at FROM outbox_archive AS r `
 	s.archivedAfter = archived + `WHERE (r.message_group, r.position) > (?1, ?2) ORDER BY r.message_group, r.position LIMIT ?3`
 	s.archivedAt = archived + `JOIN {records ?1: g text, p bigint} ON r.message_group = x.g AND r.position = x.p`
-	s.renew = `UPDATE outbox_leader SET lease_until = {now} + ?3 WHERE id = 1 AND fence = ?1 AND token = ?2 RETURNING {now}, ` + schema.Oldest()
+	s.renew = `UPDATE outbox_leader SET lease_until = {now} + ?3, seen_at = CASE WHEN seen_at > {now} THEN seen_at ELSE {now} END
+		WHERE id = 1 AND fence = ?1 AND token = ?2 RETURNING {now}, seen_at, ` + schema.Oldest()
 	if d == PostgreSQL {
 		s.renew += `, ` + customPlans
 	} else {
 		s.renew += `, '', ''`
 	}
 	for _, text := range []*string{
-		&s.peekLeader, &s.takeOver, &s.renew, &s.resign, &s.pick, &s.waiting, &s.mark, &s.cut, &s.archive, &s.remove,
+		&s.peekLeader, &s.takeOver, &s.renew, &s.resign, &s.lockLeader, &s.setClock, &s.holdMarks, &s.pick, &s.waiting, &s.mark, &s.cut, &s.archive, &s.remove,
 		&s.unmark, &s.late, &s.resolving, &s.stats, &s.groups, &s.leader, &s.purge, &s.archivedAfter, &s.archivedAt,
 	} {
 		*text = d.Render(*text)

@@ -63,6 +63,10 @@ type RelayStats struct {
 	Waves    int64
 	Database time.Duration
 
+	// ClockSteps counts backward steps of the database clock detected by this relay. See
+	// the package's limits.
+	ClockSteps int64
+
 	DatabaseErrors    int64
 	LastDatabaseError error
 

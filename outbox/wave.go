@@ -42,9 +42,9 @@ func (t *term) wave(ctx context.Context, groups int) (runs []*run, err error) {
 
 	// The leader's row comes first: its lock blocks a takeover until the commit.
 	asked := time.Now()
-	var now, oldest int64
+	var now, seen, oldest int64
 	var plan, jit string
-	err = tx.QueryRowContext(ctx, s.renew, t.fence, t.token, t.config.Lease.Microseconds()).Scan(&now, &oldest, &plan, &jit)
+	err = tx.QueryRowContext(ctx, s.renew, t.fence, t.token, t.config.Lease.Microseconds()).Scan(&now, &seen, &oldest, &plan, &jit)
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil, errDeposed
 	}
@@ -52,6 +52,9 @@ func (t *term) wave(ctx context.Context, groups int) (runs []*run, err error) {
 		err = schema.CheckOldest(oldest)
 	}
 	if err != nil {
+		return nil, err
+	}
+	if err := t.watchClock(ctx, tx, now, seen, now+t.config.Lease.Microseconds()); err != nil {
 		return nil, err
 	}
 	if len(t.confirmed) > 0 {

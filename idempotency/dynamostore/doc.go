@@ -17,7 +17,9 @@
 // DynamoDB has no clock. The clients' clocks decide when leases and records end; they
 // must not differ by more than [Config.Slack]. Stored leases are longer than requested by
 // the slack, and resend times are shorter. A client with a larger clock error may take
-// over a claim with a running lease.
+// over a claim with a running lease. A client with a clock that was set back by more than
+// the slack may reclaim an operation after the resend time. The store cannot tell a clock
+// step from the difference between two clients, so it does not detect either.
 //
 // Open refuses global tables, because their regions do not check each other's conditions.
 // dynamostore has no ledger, and no transaction for a claim together with a side effect.

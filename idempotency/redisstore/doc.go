@@ -28,6 +28,12 @@
 // After a failover with lost fences, fences still grow if the new primary's clock lags by
 // no more than the duration of the failover.
 //
+// The server's clock determines leases and resend times. The store does not detect
+// backward clock steps, unlike package sqlstore: a script sees the records of one cluster
+// slot, and a cluster has many clocks. After a step, an operation in doubt may be
+// reclaimed after its resend time, and leases last longer by the length of the step. Let
+// the time service slew the clock, and resolve the operations in progress after a step.
+//
 // A batch is a pipeline, not a transaction: after an error, some claims may have been
 // granted. The driver repeats calls without an answer; a repeated claim may return
 // [idempotency.Renewed] instead of [idempotency.New].

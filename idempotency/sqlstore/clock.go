@@ -6,12 +6,8 @@ import (
 	"time"
 
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency/ledger"
+	"github.com/kansas-frontier-matrix/sqsfifo/internal/sqldb"
 )
-
-// clockTolerance is the longest backward step of the database clock that the store
-// ignores. Resend limits allow half a minute for clock differences, well above
-// clockTolerance.
-const clockTolerance = 5 * time.Second
 
 // setBack is the reason given for operations in progress at a backward clock step.
 const setBack = "the clock of the store was set back: nobody knows whether a resend is safe"
@@ -23,7 +19,7 @@ const setBack = "the clock of the store was set back: nobody knows whether a res
 // time.
 func (s *Store) watchClock(ctx context.Context, tx writer, at started, own bool) error {
 	seen := max(at.seen, s.seen.Load())
-	if at.now >= seen-clockTolerance.Microseconds() {
+	if at.now >= seen-sqldb.ClockTolerance.Microseconds() {
 		s.sawTime(at.now)
 		if own && at.now > at.seen+time.Second.Microseconds() {
 			if _, err := tx.ExecContext(ctx, s.engine.rememberTime(), at.now); err != nil {

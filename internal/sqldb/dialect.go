@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
+	"time"
 
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
 )
@@ -65,6 +66,11 @@ var columnTypes = map[Dialect]*strings.Replacer{
 	PostgreSQL: strings.NewReplacer("{name}", `text COLLATE "C"`, "{text}", "text", "{bytes}", "bytea", "{int}", "bigint",
 		"{strict}", "", "{counters}", " WITH (fillfactor = 50)", "{queue}", " WITH (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 10000)"),
 }
+
+// ClockTolerance is the longest backward step of the database clock that a package
+// ignores. Resend limits allow half a minute for clock differences, well above
+// ClockTolerance.
+const ClockTolerance = 5 * time.Second
 
 // TxOptions returns the options of writing transactions. Otherwise PostgreSQL would use
 // the default isolation level of the database, under which concurrent writers may fail.

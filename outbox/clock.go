@@ -1,0 +1,56 @@
+package outbox
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"time"
+
+	"github.com/kansas-frontier-matrix/sqsfifo/internal/sqldb"
+)
+
+// watchClock compares the time of a transaction with seen, the largest time in the
+// leader's row. After a backward step the ages of first attempts are unknown: watchClock
+// makes all messages in doubt late, and ends the leader's lease at leaseUntil. Runs in
+// flight continue, because their deadlines follow the clock of their process. The
+// transaction holds the lock on the leader's row.
+func (s *shared) watchClock(ctx context.Context, tx *sql.Tx, now, seen, leaseUntil int64) error {
+	step := seen - now
+	if step <= sqldb.ClockTolerance.Microseconds() {
+		return nil
+	}
+	by := time.Duration(step) * time.Microsecond
+	if _, err := tx.ExecContext(ctx, s.outbox.sql.setClock, now, leaseUntil); err != nil {
+		return fmt.Errorf("the clock was set back by %v: %w", by, err)
+	}
+	if _, err := tx.ExecContext(ctx, s.outbox.sql.holdMarks, step, now-s.outbox.config.ResendFor.Microseconds()); err != nil {
+		return fmt.Errorf("the clock was set back by %v: %w", by, err)
+	}
+	s.config.Logger.Error("outbox: the clock of the database was set back; messages in doubt are late unless a running attempt confirms them", "by", by)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.stats.ClockSteps++
+	return nil
+}
+
+// shortenLease restores the leader's remaining lease after a backward clock step, and
+// returns the remaining lease in microseconds. Without shortenLease a standby would also
+// wait for the length of the step.
+func (s *shared) shortenLease(ctx context.Context) (left int64, err error) {
+	tx, err := s.outbox.config.DB.BeginTx(ctx, s.outbox.config.Dialect.TxOptions())
+	if err != nil {
+		return 0, err
+	}
+	defer tx.Rollback() //nolint:errcheck // after a commit there is nothing to roll back
+	var now, seen, until int64
+	if err := tx.QueryRowContext(ctx, s.outbox.sql.lockLeader).Scan(&now, &seen, &until); err != nil {
+		return 0, err
+	}
+	if seen > now {
+		until = now + max(0, until-seen)
+	}
+	if err := s.watchClock(ctx, tx, now, seen, until); err != nil {
+		return 0, err
+	}
+	return until - now, tx.Commit()
+}
