@@ -22,8 +22,8 @@ import (
 type errorClass struct {
 	status int
 
-	// query is the code of the older query protocol. AWS sends the code in the header
-	// x-amzn-query-error, and SDKs let it override the shape's name.
+	// query is the code of the error in the older query protocol. AWS sends this code in
+	// the header x-amzn-query-error, and SDKs use it in place of the shape's name.
 	query string
 
 	// shape is the __type of the JSON answer.
@@ -36,8 +36,8 @@ type errorClass struct {
 	modelled func(message, code *string) error
 }
 
-// The namespaces of F-131: the service's own for modelled errors, the framework's for
-// errors of any AWS service.
+// The namespaces of error names (F-131): SQS's namespace for errors in its service
+// model, and the framework's namespace for errors of any AWS service.
 const (
 	serviceShape   = "com.amazonaws.sqs#"
 	frameworkShape = "com.amazon.coral.service#"

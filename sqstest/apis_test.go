@@ -141,16 +141,16 @@ func (d desk) look() []types.Message {
 	})
 }
 
-// desk is one test's queue in one of the APIs, with shorthand for the tests of facts.
-// An error fails the test unless the method returns the error.
+// desk is the queue of one test behind one of the two APIs, with short methods for the
+// tests of facts. An error fails the test unless the method returns the error.
 type desk struct {
 	*testing.T
 	client
 	queue *sqstest.Queue
 }
 
-// bothAPIs runs the test once in process and once through a real client over the wire
-// format, each in a separate bubble.
+// bothAPIs runs the test twice, each time in its own bubble of virtual time: once
+// through the in-process API and once through a real client over the wire format.
 func bothAPIs(t *testing.T, c sqstest.Config, test func(d desk)) {
 	t.Helper()
 	for _, api := range []struct {

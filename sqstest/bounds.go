@@ -14,10 +14,10 @@ type Bounds struct {
 	// Queues is the largest number of queues at a time.
 	Queues int
 
-	// Messages and Bytes are limits over all queues together. A message counts its
-	// body, its attributes and 512 bytes, from its arrival until the queue forgets the
-	// message. With Config.DiscardDeleted the queue forgets a message soon after the
-	// delete, otherwise when the queue is deleted.
+	// Messages and Bytes limit the total of all queues. A message counts its body, its
+	// attributes and 512 bytes, from its arrival until the queue forgets the message. With
+	// Config.DiscardDeleted the queue forgets a message soon after the message is deleted,
+	// otherwise when the queue is deleted.
 	Messages int
 	Bytes    int64
 

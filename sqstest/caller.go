@@ -1,7 +1,7 @@
 package sqstest
 
 // Deviations from AWS in this file: all regions share one set of queues. The region of
-// a request appears in the ARNs of its answer and selects nothing.
+// a request appears in the ARNs of its answer and has no other effect.
 
 import (
 	"context"
@@ -36,8 +36,8 @@ func withCaller(r *http.Request) context.Context {
 	})
 }
 
-// baseOf returns the address in the request. SDKs that use a queue's URL as endpoint
-// therefore reach this server again.
+// baseOf returns the address of the server as the request names it. If an SDK uses a
+// queue's URL as endpoint, its requests therefore reach this server again.
 func baseOf(r *http.Request) string {
 	scheme := r.URL.Scheme
 	switch {

@@ -144,8 +144,8 @@ func TestConnectionFaultsOverASocket(t *testing.T) {
 	assert.Len(t, q.Messages(), 2)
 }
 
-// The window, through a real client over an in-memory connection with real HTTP: five
-// minutes of virtual time, exact to the nanosecond.
+// The test sends through a real client, real HTTP and an in-memory connection. In
+// virtual time, the deduplication interval of five minutes is exact to the nanosecond.
 func TestWindowOverAPipeInVirtualTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q, err := sqstest.NewQueue(sqstest.Config{})

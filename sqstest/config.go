@@ -1,7 +1,7 @@
 package sqstest
 
-// Deviations from AWS in this file: behaviour of AWS without a recording is a field
-// whose zero value is the best supported answer.
+// Deviations from AWS in this file: if no recording shows how AWS behaves, a field
+// selects the behaviour. The zero value selects the behaviour with the best evidence.
 
 import (
 	"errors"
@@ -27,12 +27,12 @@ const (
 )
 
 // Config describes a [Queue]. The zero value is the usual queue of a producer: FIFO,
-// content-based deduplication over the whole queue, no delay. In queues made by
-// CreateQueue, every field without an AWS attribute has the zero value.
+// content-based deduplication over the whole queue, no delay. In a queue made by
+// CreateQueue, a field that is not an attribute in AWS has the zero value.
 type Config struct {
-	// Name of the queue: letters, digits, hyphens and underscores, at most 80
-	// characters. The name of a FIFO queue ends in ".fifo", which counts. Empty means
-	// "events.fifo", or "events" for a standard queue.
+	// Name is the name of the queue: letters, digits, hyphens and underscores, at most 80
+	// characters. The name of a FIFO queue ends in ".fifo", which counts towards the 80
+	// characters. Empty means "events.fifo", or "events" for a standard queue.
 	Name string
 
 	// Standard makes a standard queue: no deduplication, no sequence numbers, no
@@ -93,14 +93,14 @@ type Config struct {
 	// checked on AWS says so.
 	PurgeKeepsIDs bool
 
-	// DuplicateRestartsInterval restarts the five minutes at each suppressed duplicate.
-	// By default the five minutes run from the accepted send, as in AWS's wording.
-	// Neither was recorded (F-020).
+	// DuplicateRestartsInterval lets each suppressed duplicate restart the five minutes. By
+	// default the five minutes run from the accepted send, as in AWS's wording. No
+	// recording of AWS shows either behaviour (F-020).
 	DuplicateRestartsInterval bool
 
-	// ContentsRefuseBatch refuses the whole batch for a fault in the contents of one
-	// entry, such as a forbidden character. By default the fault fails its entry, as
-	// recorded of AWS on standard queues (F-058, F-059).
+	// ContentsRefuseBatch refuses the whole batch if the contents of one entry have a
+	// fault, such as a forbidden character. By default only the entry fails, as AWS was
+	// recorded to do on standard queues (F-058, F-059).
 	ContentsRefuseBatch bool
 
 	// ScopePropagation is the delay between a change of the attribute

@@ -1,7 +1,7 @@
 package sqstest
 
-// Deviations from AWS in this file: the whole file. AWS has no such endpoint; its paths
-// have a prefix outside of all queue URLs.
+// Deviations from AWS in this file: the whole file. AWS has no such endpoint. The paths
+// of the endpoint begin with a prefix that no queue URL has.
 
 import (
 	"encoding/json"
@@ -48,8 +48,8 @@ type WindowEntry struct {
 	AcceptedAt, Until time.Time
 }
 
-// Window returns the deduplication IDs in the queue's window, the first to expire
-// first. Empty for a standard queue.
+// Window returns the deduplication IDs in the queue's window, sorted by the time at
+// which they expire. It returns nothing for a standard queue.
 func (q *Queue) Window() []WindowEntry {
 	q.moves.run()
 	q.mu.Lock()

@@ -76,8 +76,8 @@ func scanDedupeKey(body string) (key string, ok bool) {
 }
 
 // scanString returns the string whose opening quote is at body[at], and the offset of
-// the closing quote, or -1 without a closing quote. plain reports that the string has
-// no escapes.
+// the closing quote, or -1 without a closing quote. plain is true if the string has no
+// escapes.
 func scanString(body string, at int) (text string, end int, plain bool) {
 	plain = true
 	for end = at + 1; end < len(body); end++ {

@@ -1,10 +1,11 @@
 package sqstest
 
 // Deviations from AWS in this file:
-//   - AWS promises no order among groups. The order here fits every recording (F-140):
-//     a message keeps its turn from the send until a receive. A message that becomes
-//     visible again goes to the back of the line. A group's turn is its first message's
-//     turn. Recorded by LocalStack's tests against AWS, the last on 2025-11-17.
+//   - AWS promises no order among groups. The order here agrees with every recording
+//     (F-140): groups wait in a line, and a group's place is the place of its first
+//     message. A message keeps its place from the send until a receive. A message that
+//     becomes visible again goes to the back of the line. LocalStack's tests against
+//     AWS recorded this order, most recently on 2025-11-17.
 //   - Counts are exact here, and changes of visibility take effect immediately.
 
 import (
@@ -32,8 +33,8 @@ type message struct {
 	prev, next *message
 	deleted    bool
 
-	// hiddenIndex is the index in delivery.hidden, or notInHeap for a visible message.
-	// A hidden message is delayed or in flight; both end at visibleAt.
+	// hiddenIndex is the index in delivery.hidden, or notInHeap for a visible message. A
+	// message is hidden while it is delayed or in flight. Both states end at visibleAt.
 	hiddenIndex int
 	delayed     bool
 	visibleAt   time.Time
@@ -51,17 +52,18 @@ type message struct {
 	handles        []string // issued handles, forgotten with the message
 }
 
-// group holds the undeleted messages of a message group, in order. In a standard queue
-// each message is a separate group. The first message alone decides whether the group
-// can deliver: a receive starts there and stops at the first hidden message (F-091).
+// group holds the messages of a message group that were not deleted, in order. In a
+// standard queue each message is a separate group. Only the first message decides
+// whether the group can deliver: a receive starts with the first message and stops at
+// the first hidden message (F-091).
 type group struct {
 	head, tail *message
 	count      int // undeleted messages
 	readyIndex int // in delivery.ready; notInHeap if the head is hidden
 }
 
-// delivery is the state of receives. The queue's mutex guards delivery. Every operation
-// except clear is O(log n).
+// delivery is the state that receives use. The queue's mutex guards delivery. Every
+// operation except clear is O(log n).
 type delivery struct {
 	groups map[string]*group
 	ready  indexedHeap[*group]   // groups with a visible head, next turn on top
@@ -83,9 +85,9 @@ type delivery struct {
 
 	aging indexedHeap[*message] // undeleted messages, first to expire on top
 
-	// receipts has every issued handle, because AWS refuses expired and unknown handles
-	// differently (F-098, F-107). With Config.DiscardDeleted the handles of deleted
-	// messages are forgotten.
+	// receipts has every receipt handle that the queue issued, because AWS answers
+	// differently to expired and to unknown handles (F-098, F-107). With
+	// Config.DiscardDeleted the handles of deleted messages are forgotten.
 	receipts map[string]receipt
 
 	waiters
@@ -122,8 +124,8 @@ func newDelivery(fifo bool) delivery {
 	}
 }
 
-// enqueue appends a new message to its group, or makes a separate group for the message
-// if the queue has no order.
+// enqueue appends a new message to its group. If the queue has no order, enqueue makes
+// a separate group for the message.
 func (d *delivery) enqueue(m *message, now time.Time, delay time.Duration, ordered bool) {
 	var g *group
 	if ordered {
@@ -258,10 +260,10 @@ func (d *delivery) settle(now time.Time, retention time.Duration) {
 	}
 }
 
-// take hides up to limit messages for the given time and returns them: as many as
-// possible of one group, then messages of the next group (F-090). Messages with
-// maxReceives earlier receives in this queue are returned in dead instead, and the
-// caller must remove them. Zero for maxReceives means no limit.
+// take hides up to limit messages for the given time and returns them. It takes as many
+// messages as possible of one group before it continues with the next group (F-090). If
+// a message already had maxReceives receives in this queue, take returns it in dead
+// instead, and the caller must remove it. Zero for maxReceives means no limit.
 func (d *delivery) take(now time.Time, limit, maxReceives int, visibility time.Duration) (taken, dead []*message) {
 	limit = min(limit, d.inFlightLimit-(d.hidden.Len()-d.delayed))
 	var walked []*group

@@ -9,9 +9,10 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Users' tests import the fake. It needs the SDK, google/uuid and the standard library,
-// and of this module only internal packages and idempotency, which has the limits of
-// time. The compliance suite needs the lint and is a separate package.
+// The fake is imported by users' tests, so it needs only the SDK, google/uuid, the
+// standard library, and of this module only internal packages and idempotency, which
+// has the limits of time. The compliance suite also needs the lint and is therefore a
+// separate package.
 func TestDependencies(t *testing.T) {
 	const module = "github.com/kansas-frontier-matrix/sqsfifo"
 	out, err := exec.Command("go", "list", "-deps", "-f", "{{if not .Standard}}{{.ImportPath}}{{end}}", ".").Output()

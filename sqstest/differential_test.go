@@ -21,8 +21,8 @@ import (
 )
 
 // The in-process API repeats the SDK's validation before a send and builds the SDK's
-// chain of errors by hand. This test compares both with a real client on equal random
-// inputs.
+// chain of errors by hand. This test compares both with a real client on the same
+// random inputs.
 func TestInProcessErrorsAreTheClients(t *testing.T) {
 	account := reflect.TypeFor[account]()
 	rounds := 150

@@ -15,7 +15,7 @@ import (
 )
 
 // A queue with DiscardDeleted answers and explains a duplicate like any other queue, as
-// far as the window remembers.
+// long as the window remembers the original.
 func TestDiscardDeleted(t *testing.T) {
 	bothAPIs(t, sqstest.Config{DiscardDeleted: true}, func(d desk) {
 		sent := time.Now()
@@ -57,9 +57,9 @@ func TestDiscardDeleted(t *testing.T) {
 	})
 }
 
-// A standard queue that forgot a deleted message refuses a change of its visibility with the
-// recorded text, like a queue that kept the message (F-141). The handle itself says that the
-// queue issued it, so that no number of deletes makes the queue forget.
+// If a standard queue forgot a deleted message, it refuses a change of the visibility with
+// the recorded text, like a queue that kept the message (F-141). The handle itself proves
+// that the queue issued it, even after any number of deletes.
 func TestForgottenHandleInABatch(t *testing.T) {
 	for _, discard := range []bool{false, true} {
 		bothAPIs(t, sqstest.Config{Standard: true, Name: "plain", DiscardDeleted: discard}, func(d desk) {

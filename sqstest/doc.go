@@ -1,9 +1,9 @@
 // Package sqstest provides an in-memory SQS that responds as AWS does. FIFO queues are
 // its main purpose.
 //
-// Problem: a FIFO queue suppresses a duplicate for five minutes and answers the send
-// with plain success. Testing a producer's reaction against AWS means waiting. A mock
-// knows only the expectations of its author.
+// Problem: a FIFO queue suppresses a duplicate for five minutes and answers the send with
+// plain success. A test against AWS takes five minutes for each window. A mock contains
+// only its author's expectations.
 //
 // Guarantee: deduplication, sequence numbers, batch answers, order within groups,
 // visibility, dead letters and errors follow recordings of AWS, through two APIs. The
@@ -15,33 +15,33 @@
 // ([Queue.Suppressed]). Tests can move its clock ([Queue.Advance]) and inject faults
 // ([Queue.Inject]).
 //
-// Limits: standard queues as far as a client needs them, in order and each message
-// once. No permissions, no credentials, no query protocol. Nothing is persistent. A
-// queue keeps every stored message for the test, so memory grows with the number of
-// sends, unless Config.DiscardDeleted is set or [Server.SetBounds] sets a limit. The
-// window takes some 75 bytes an ID and holds 33 million IDs, more than live IDs at the
-// quotas of SQS.
+// Limits: standard queues have only the features that a client needs, and deliver in
+// order and each message once. No permissions, no credentials, no query protocol. Nothing
+// is persistent. A queue keeps every stored message for the test, so memory grows with
+// the number of sends, unless Config.DiscardDeleted is set or [Server.SetBounds] sets a
+// limit. The window takes some 75 bytes an ID and holds 33 million IDs, more than live
+// IDs at the quotas of SQS.
 //
 // # In a unit test
 //
-// A queue implements every narrow interface of *sqs.Client, and [Queue.Client] returns
-// a real client for code that needs *sqs.Client. Neither opens a socket.
+// A queue implements every narrow interface of *sqs.Client, and [Queue.Client] returns a
+// real client for code that needs *sqs.Client. Neither opens a socket.
 //
 //	q, err := sqstest.NewQueue(sqstest.Config{})
 //	producer := NewProducer(q.Client(), q.URL())
 //
 // # In a bubble
 //
-// Inside testing/synctest the queue lives in the bubble's virtual time: a test sleeps
-// for five minutes and is done immediately. Make the queue, the client and all their
-// users inside the bubble. Open no sockets there: a goroutine that waits for the
-// network stops the bubble's clock.
+// Inside testing/synctest the queue lives in the bubble's virtual time: a test sleeps for
+// five minutes and is done immediately. Make the queue, the client and all their users
+// inside the bubble. Open no sockets there: a goroutine that waits for the network stops
+// the bubble's clock.
 //
 // # Several queues
 //
 // A [Server] holds the queues of an account and has the calls for several queues, in
-// process and through [Server.Client]: creating and deleting queues, dead-letter
-// queues, message move tasks. [Server.Queue] returns a queue by name.
+// process and through [Server.Client]: creating and deleting queues, dead-letter queues,
+// message move tasks. [Server.Queue] returns a queue by name.
 //
 // # Over HTTP
 //
@@ -61,9 +61,9 @@
 //
 // # Why a message vanished
 //
-// For each suppressed send, [Queue.Suppressed] shows the original message, the common
-// ID, the scope, and the remaining time in the window. [Queue.Window] lists the
-// remembered IDs. [Simulate] answers for a log of sends without a queue. Over HTTP the
+// For each suppressed send, [Queue.Suppressed] shows the original message, the common ID,
+// the scope, and the remaining time in the window. [Queue.Window] lists the remembered
+// IDs. [Simulate] gives the same facts for a log of sends, without a queue. Over HTTP the
 // same is
 //
 //	GET /_sqsfifo/suppressed

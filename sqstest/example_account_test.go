@@ -12,8 +12,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
 )
 
-// A message without a delete ends in the dead-letter queue. Its MessageId is its
-// deduplication ID there, so a replay of its body there is not suppressed.
+// A message that no consumer deletes ends in the dead-letter queue. Its MessageId is
+// its deduplication ID there, so a replay of its body there is not suppressed.
 func ExampleConfig_deadLetterQueue() {
 	ctx := context.Background()
 	dead, err := sqstest.NewQueue(sqstest.Config{Name: "dead.fifo"})

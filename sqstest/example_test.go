@@ -108,8 +108,8 @@ func ExampleQueue_Advance() {
 	// stored: 2
 }
 
-// A producer that mistakes a lost answer for a refusal would lose the message or build
-// it again; the queue has the message.
+// After a lost answer the queue has the message. A producer that treats the lost answer
+// as a refusal would give up the message, or build it again with other bytes.
 func ExampleQueue_Inject() {
 	ctx := context.Background()
 	q, err := sqstest.NewQueue(sqstest.Config{})

@@ -1,8 +1,8 @@
 package sqstest
 
-// Deviations from AWS in this file: the answers to throttled and failed calls on FIFO
-// queues are unrecorded. Codes and statuses follow the service model, and the test
-// chooses the code of an injected entry failure.
+// Deviations from AWS in this file: no recording shows AWS's answers to throttled and
+// failed calls on FIFO queues. Codes and statuses follow the service model, and the
+// test chooses the code of an injected entry failure.
 
 import (
 	"context"
@@ -31,8 +31,8 @@ const (
 )
 
 // Fault is one fault of a call: a send, unless [Fault.On] names other calls. The zero
-// value lets the call pass, as a script needs for "the third call fails". A Fault is a
-// value and may be injected into any number of queues.
+// value lets the call pass; a script for "the third call fails" begins with two such
+// steps. A Fault is a value and may be injected into any number of queues.
 type Fault struct {
 	on Calls
 
@@ -145,8 +145,8 @@ func (q *Queue) inject(f Fault, calls int) (id uint64) {
 	return id
 }
 
-// PendingFaults returns the number of steps that remain in the scripts. Zero at the end
-// of a test shows that each fault met a call.
+// PendingFaults returns the number of steps that remain in the scripts. If it returns
+// zero at the end of a test, each injected fault affected a call.
 func (q *Queue) PendingFaults() int {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -157,10 +157,11 @@ func (q *Queue) PendingFaults() int {
 	return n
 }
 
-// InjectRandomly gives each later send call without a script step the fault f with the
-// probability rate, 0 to 1. [Fault.On] chooses other calls than sends. Equal seeds and
-// equal calls in the same order have equal faults. Earlier random faults are tried
-// first; a call has at most one fault.
+// InjectRandomly injects the fault f into later send calls, each with the probability
+// rate from 0 to 1. Calls with a step of a script are exempt. With [Fault.On], f
+// applies to other calls than sends. The same seed and the same calls in the same order
+// have the same faults. If InjectRandomly was called several times, the earlier faults
+// are tried first; a call has at most one fault.
 func (q *Queue) InjectRandomly(f Fault, rate float64, seed uint64) { q.injectRandomly(f, rate, seed) }
 
 func (q *Queue) injectRandomly(f Fault, rate float64, seed uint64) (id uint64) {

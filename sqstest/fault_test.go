@@ -173,8 +173,8 @@ func TestErrorChainsAreTheSDKs(t *testing.T) {
 	}
 }
 
-// The SDK's own retry after a lost answer is a producer's most frequent duplicate. It
-// succeeds and stores nothing twice.
+// The SDK's own retry after a lost answer causes most of a producer's duplicates. The
+// retry succeeds, and nothing is stored twice.
 func TestSDKRetriesALostAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue(t, sqstest.Config{})

@@ -134,7 +134,7 @@ func (q *Queue) deleteReceived(handle string, r receipt) *apiError {
 }
 
 // inFlight reports whether the receiver with this receipt still has the message. The
-// caller has settled the queue.
+// caller has called settle.
 func (r receipt) inFlight() bool {
 	return !r.message.deleted && r.message.hiddenIndex != notInHeap && r.receive == r.message.receives
 }
@@ -236,7 +236,7 @@ func visibilityRange(seconds int32) *apiError {
 }
 
 // changeReceived changes the visibility of the receipt's message. The caller holds q.mu
-// and has settled the queue.
+// and has called settle.
 func (q *Queue) changeReceived(now time.Time, handle string, r receipt, seconds int32) *apiError {
 	standard := !q.settings.Load().fifo
 	switch {
@@ -252,8 +252,8 @@ func (q *Queue) changeReceived(now time.Time, handle string, r receipt, seconds 
 		return invalidValue(seconds, "VisibilityTimeout", "Total VisibilityTimeout for the message is beyond the limit [43200 seconds]")
 	}
 	r.message.changes++
-	// After zero seconds the next settle, in the next call at the latest, shows the
-	// message.
+	// With zero seconds, the next call of settle shows the message. Every call of the queue
+	// begins with settle.
 	q.hide(r.message, now.Add(time.Duration(seconds)*time.Second))
 	q.wake()
 	return nil

@@ -16,9 +16,9 @@ const (
 )
 
 // handleMaker makes and recognises the receipt handles of one queue. A handle contains
-// the message's sequence number, sealed with a queue-specific hash. Without the seal, a
-// queue that forgets deleted messages could not distinguish forgotten handles from
-// invented handles.
+// the message's sequence number, and a hash of the number with the queue's seed.
+// Without the hash, a queue that forgets deleted messages could not distinguish a
+// forgotten handle from an invented handle.
 type handleMaker struct{ seed maphash.Seed }
 
 func newHandleMaker() handleMaker { return handleMaker{maphash.MakeSeed()} }

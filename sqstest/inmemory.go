@@ -66,7 +66,7 @@ type response struct {
 }
 
 // run runs the handler and reports whether the handler aborted the connection with
-// http.ErrAbortHandler. Other panics continue.
+// http.ErrAbortHandler. Other panics reach the caller.
 func (a *response) run(h http.Handler, r *http.Request) (aborted bool) {
 	defer func() {
 		if p := recover(); p != nil {

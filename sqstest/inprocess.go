@@ -1,8 +1,8 @@
 package sqstest
 
-// Deviations from AWS in this file: none, because the in-process API has no wire.
-// Deviations from the SDK: ResultMetadata is empty, and functional options are not
-// called, because there is no middleware stack to configure.
+// Deviations from AWS in this file: none, because the in-process API has no wire
+// format. Deviations from the SDK: ResultMetadata is empty, and functional options are
+// not called, because there is no middleware stack to configure.
 
 import (
 	"context"
@@ -13,8 +13,8 @@ import (
 	"github.com/aws/smithy-go"
 )
 
-// inProcess makes the checks of an *sqs.Client before a request and wraps errors like
-// an *sqs.Client, without a request.
+// inProcess makes the same checks as an *sqs.Client before a request and wraps errors
+// in the same types, but makes no HTTP request.
 func inProcess[I, O any](ctx context.Context, operation string, in *I,
 	require func(*I, *smithy.InvalidParamsError), run func(context.Context, *I) (*O, error),
 ) (*O, error) {

@@ -21,7 +21,7 @@ import (
 )
 
 // In virtual time one millisecond can have more messages than the formula of F-008 has
-// numbers. No two messages may share a number.
+// numbers for a millisecond. Two messages still have different numbers.
 func TestSequenceNumbersCarryOver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q, err := NewQueue(Config{})
@@ -42,8 +42,8 @@ func TestSequenceNumbersCarryOver(t *testing.T) {
 	})
 }
 
-// A receive must not read blocked groups, and a queue must not keep empty groups. With
-// ten thousand groups both would show.
+// With ten thousand groups, a receive is still quick: it does not read blocked groups,
+// and the queue does not keep empty groups.
 func TestBlockedAndEmptyGroupsCostNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q, err := NewQueue(Config{})
@@ -97,8 +97,8 @@ func TestInFlightLimit(t *testing.T) {
 	})
 }
 
-// The SDK has the service model. Status, code and name of each modelled error must
-// equal the model's.
+// The SDK contains the service model. The status, the code and the name of each
+// modelled error are the same here.
 func TestErrorsAgreeWithTheServiceModel(t *testing.T) {
 	for _, tc := range []struct {
 		class  *errorClass

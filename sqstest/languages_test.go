@@ -32,8 +32,8 @@ func runClient(t *testing.T, q *sqstest.Queue, dir, program string, args []strin
 	require.NoError(t, json.Unmarshal(out, saw), string(out))
 }
 
-// nodeWithSDK skips the test without the SDK for JavaScript. Install the packages with
-// npm ci in testdata/node; the test installs nothing.
+// nodeWithSDK skips the test if AWS's SDK for JavaScript is not installed. Install it
+// with npm ci in testdata/node; the test itself installs nothing.
 func nodeWithSDK(t *testing.T) string {
 	t.Helper()
 	node, err := exec.LookPath("node")
@@ -72,8 +72,8 @@ func TestFaultsFromNode(t *testing.T) {
 	faultsFrom(t, "testdata/node", node, "faults.mjs")
 }
 
-// faultsFrom: SDKs of other languages retry after a lost answer, and the queue
-// suppresses the duplicate.
+// faultsFrom runs a program with the SDK of another language. The SDK retries after a
+// lost answer, and the queue suppresses the duplicate.
 func faultsFrom(t *testing.T, dir, program, file string) {
 	t.Helper()
 	q := newQueue(t, sqstest.Config{})

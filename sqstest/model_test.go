@@ -13,8 +13,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// shrink removes the steps that the difference does not need: first half of the steps
-// at a time, last single steps.
+// shrink removes the steps that are not needed for the difference. It first tries to
+// remove half of the steps at once, later single steps.
 func shrink(steps []step, fails func([]step) bool) []step {
 	for size := (len(steps) + 1) / 2; size > 0; {
 		shorter := false
@@ -107,8 +107,8 @@ func TestModelRegressions(t *testing.T) {
 	}
 }
 
-// A toy with a shorter window differs. Shrinking reduces hundreds of steps to a send, a
-// pause and the send again.
+// A toy queue with a shorter window differs from the queue. shrink reduces hundreds of
+// steps to a send, a pause and the same send again.
 func TestModelFindsAndShrinks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const wrong = 4 * time.Minute

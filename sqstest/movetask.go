@@ -82,8 +82,8 @@ func (t *moveTask) run() {
 	}
 }
 
-// step moves one message, ends the task, or reports wait because every group has a head
-// in flight.
+// step moves one message or ends the task. wait is true if every group has a message in
+// flight, so that no message can move.
 func (t *moveTask) step() (moved, wait bool) {
 	t.source.mu.Lock()
 	t.source.settle(t.source.now())
@@ -131,7 +131,7 @@ func (q *Queue) empty() bool {
 }
 
 // oldestReady returns the first message for the next receive, or nil without a visible
-// message. The caller holds the queue's mutex and has settled the queue.
+// message. The caller holds the queue's mutex and has called settle.
 func (d *delivery) oldestReady() *message {
 	if d.ready.Len() == 0 {
 		return nil
@@ -184,8 +184,8 @@ func (m *moves) add(t *moveTask) {
 	m.running.Store(int32(len(m.tasks)))
 }
 
-// pause returns the time until a task may have a due move, at most longest. The caller
-// holds no queue lock.
+// pause returns the time until the next move of a task may be due, at most longest. The
+// caller holds no queue lock.
 func (m *moves) pause(longest time.Duration) time.Duration {
 	for _, t := range m.all() {
 		t.mu.Lock()
@@ -314,9 +314,9 @@ func (s *Server) addTask(t *moveTask) error {
 	return nil
 }
 
-// newestTasks returns a copy of the tasks without the source's older tasks: only the
-// newest maxListedTasks-1 of the source stay, so with one more task a list can show all.
-// Only one task of a source runs, the newest, so no running task is dropped.
+// newestTasks returns a copy of the tasks without the oldest tasks of the source. At
+// most maxListedTasks-1 tasks of the source stay, so that a list has room for one more.
+// Only the newest task of a source can be running, so a running task is never dropped.
 func newestTasks(tasks []*moveTask, source *Queue) []*moveTask {
 	others := 0
 	for _, t := range tasks {

@@ -9,8 +9,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
 )
 
-// AWS's client for JavaScript shares no code with the SDK for Go and checks each
-// digest.
+// AWS's client for JavaScript shares no code with the SDK for Go, and it checks the
+// digest of each message.
 func TestNodeClient(t *testing.T) {
 	node := nodeWithSDK(t)
 	q := newQueue(t, sqstest.Config{})

@@ -1,8 +1,8 @@
 package sqstest
 
 // Deviations from AWS in this file: a number with an exponent is returned without an
-// exponent, and numbers out of range are refused with InvalidParameterValue and the
-// fake's own text. Neither was recorded.
+// exponent. Numbers out of range are refused with InvalidParameterValue and a text of
+// the fake. No recording shows AWS's behaviour.
 
 import (
 	"strconv"
@@ -35,8 +35,8 @@ func parseNumber(s string) (n number, ok bool) {
 	}
 	n.negative = mantissa[0] == '-'
 	if hasExponent {
-		// An exponent beyond 32 bits is out of range with every mantissa, because no
-		// attribute is long enough to compensate.
+		// An exponent that needs more than 32 bits is always out of range, because no attribute
+		// is long enough for the digits that would compensate it.
 		e, err := strconv.ParseInt(exponent, 10, 32)
 		if err != nil {
 			return number{}, false
@@ -78,9 +78,8 @@ func isNumber(s string) bool {
 	return ok
 }
 
-// normalised rewrites each Number in the form for receivers, in place. The sender gets
-// the digest of the submitted spelling, the receiver the digest of the rewritten
-// spelling.
+// normalised rewrites each Number to the form that receivers get, in place. The sender
+// gets the digest of the submitted text, the receiver the digest of the rewritten text.
 func normalised(attributes map[string]types.MessageAttributeValue) map[string]types.MessageAttributeValue {
 	for name, a := range attributes {
 		if baseType(a) != "Number" {

@@ -17,8 +17,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
 )
 
-// program turns bytes into requests: every operation, on queues that are created and
-// deleted, with handles from earlier answers.
+// program turns random bytes into requests: every operation, on queues that are created
+// and deleted, with receipt handles from earlier answers.
 type program struct {
 	bytes   []byte
 	handles []string

@@ -1,9 +1,9 @@
 package sqstest
 
 // Deviations from AWS in this file: the policy is stored and shown, but not enforced.
-// The policy's JSON and the two refusals about labels were recorded on 2024-04-30
-// (LocalStack, F-147). The other refusals were not recorded. AWS returns the accounts
-// of a statement in no fixed order; here the order is the request's.
+// The policy's JSON and the two errors about labels were recorded on 2024-04-30
+// (LocalStack, F-147); the other errors were not. AWS returns the accounts of a
+// statement in no fixed order; here the order is the request's.
 
 import (
 	"context"
@@ -51,8 +51,8 @@ type principal struct {
 	AWS oneOrMany `json:"AWS"`
 }
 
-// oneOrMany is encoded as a string if it has one element, otherwise as a list of
-// strings.
+// oneOrMany is written to JSON as a string if it has one element, and as a list of
+// strings otherwise.
 type oneOrMany []string
 
 func (o oneOrMany) MarshalJSON() ([]byte, error) {

@@ -12,8 +12,9 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
 )
 
-// pipeListener is a listener with net.Pipe connections: HTTP as over a socket, but the
-// clock of a bubble can see every wait.
+// pipeListener is a listener whose connections are net.Pipe connections. HTTP works as
+// over a socket, and inside a synctest bubble every wait counts as blocked, so that the
+// bubble's clock can move.
 type pipeListener struct {
 	conns chan net.Conn
 	done  chan struct{}

@@ -22,8 +22,8 @@ const (
 	Region  = "us-east-1"
 )
 
-// endpoint is under a domain reserved for tests (RFC 6761), so a request that escapes
-// the fake ends at a resolver and reaches no real server.
+// endpoint has a domain that is reserved for tests (RFC 6761). A request that is sent
+// to the endpoint by mistake therefore fails in DNS and reaches no real server.
 const endpoint = "https://sqs.us-east-1.test"
 
 // Queue is one queue in memory, FIFO unless its [Config] says otherwise. It has the
@@ -183,10 +183,10 @@ type Message struct {
 	Attributes      map[string]types.MessageAttributeValue
 	AcceptedAt      time.Time // on the queue's clock
 
-	// The other fields describe the time of the call of [Queue.Messages]; elsewhere
-	// they are zero. Receives counts the receives, including receives in earlier queues
-	// of a dead letter. HiddenUntil is the end of the message's visibility timeout or
-	// delay, zero for a visible message.
+	// The other fields describe the time of the call of [Queue.Messages]; elsewhere they
+	// are zero. Receives counts the receives, including receives in earlier queues of a
+	// dead letter. HiddenUntil is the end of the message's visibility timeout or delay. It
+	// is zero for a visible message.
 	Receives    int
 	HiddenUntil time.Time
 	Deleted     bool
@@ -227,8 +227,8 @@ type Suppression struct {
 	Body       string
 	Attributes map[string]types.MessageAttributeValue
 
-	// DeduplicationID is the common ID of both messages. ContentBased means that the
-	// suppressed send had no ID, so its body decided.
+	// DeduplicationID is the ID that both messages have. If ContentBased is true, the
+	// suppressed send had no explicit ID, so the ID is the hash of its body.
 	DeduplicationID string
 	ContentBased    bool
 	Scope           DeduplicationScope
@@ -253,9 +253,9 @@ func (s Suppression) String() string {
 		s.Original.MessageID, id, scope, s.At.Sub(s.Original.AcceptedAt), s.Until.Sub(s.At))
 }
 
-// Suppressed returns each suppressed send, in order; with Config.DiscardDeleted, at
-// least the suppressed sends of the last five minutes up to the limits there. The
-// caller owns the slice and its contents.
+// Suppressed returns the suppressed sends in order. With Config.DiscardDeleted it may
+// omit sends that were suppressed more than five minutes ago or exceed the limits
+// described there. The caller owns the slice and its contents.
 func (q *Queue) Suppressed() []Suppression {
 	q.moves.run()
 	q.mu.Lock()

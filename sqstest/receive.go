@@ -46,7 +46,7 @@ func (q *Queue) ReceiveMessage(ctx context.Context, in *sqs.ReceiveMessageInput,
 	})
 }
 
-// receiveRequest has pointers, because a request over HTTP can omit the values and the
+// receiveRequest has pointers, because a request over HTTP can omit the values. The
 // SDK's input cannot.
 type receiveRequest struct {
 	sqs.ReceiveMessageInput
@@ -129,8 +129,9 @@ func (q *Queue) leave(w *waiter) {
 	q.waiters.leave(w)
 }
 
-// receiveNow returns messages, or puts w in line. Then pause is the longest wait before
-// the next try, and first reports whether w is the first in line.
+// receiveNow returns messages, or puts w into the line of waiting polls. In the second
+// case, pause is the longest time until the next try, and first reports whether w is
+// the first in line.
 func (q *Queue) receiveNow(in *receiveRequest, limit int, visibility time.Duration, attempt string, deadline time.Time, w *waiter) (_ *sqs.ReceiveMessageOutput, pause time.Duration, first bool, _ error) {
 	deadLetters, unlock := q.lockWithDeadLetters()
 	defer unlock()

@@ -1,10 +1,10 @@
 package sqstest
 
 // Deviations from AWS in this file:
-//   - A replay resets the visibility timeout, as documented, and does not count as a
-//     receive, which was not recorded.
-//   - AWS documents the same receipt handles for a replay. In recordings a replay has
-//     other handles, and the first handles still work (F-100); here, too.
+//   - A replay resets the visibility timeout, as documented. It does not count as a
+//     receive; no recording shows this.
+//   - AWS documents the same receipt handles for a replay. In recordings, and here, a
+//     replay has new handles and the first handles still work (F-100).
 
 import "time"
 
@@ -31,8 +31,8 @@ type attempted struct {
 	changes int
 }
 
-// replay returns the messages of a repeatable attempt. spent reports that the ID is
-// remembered and its attempt is not repeatable.
+// replay returns the messages of an earlier attempt if the attempt can be repeated.
+// spent is true if the ID is remembered and its attempt cannot be repeated.
 func (a *attempts) replay(d *delivery, id string, now time.Time, visibility time.Duration) (taken []*message, replayed, spent bool) {
 	for len(a.due) > 0 && !now.Before(a.due[0].at.Add(attemptLifetime)) {
 		if old := a.due[0]; a.byID[old.id] == old {

@@ -229,7 +229,8 @@ func callOverHTTP(s *sqstest.Server, step vectorStep, in string) (vectorAnswer, 
 }
 
 // callInProcess calls the method with the operation's name. The SDK's input cannot
-// express a visibility timeout of zero, so the queue's own timeout replaces zero.
+// express a visibility timeout of zero, so the test sets the queue's own timeout to
+// zero instead.
 func callInProcess(s *sqstest.Server, step vectorStep, in string) (vectorAnswer, error) {
 	if len(step.Headers) > 0 {
 		return vectorAnswer{}, errHTTPOnly

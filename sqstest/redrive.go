@@ -3,7 +3,7 @@ package sqstest
 // Deviations from AWS in this file:
 //   - A dead letter is consumed if its MessageId is already a deduplication ID in the
 //     dead-letter queue's window. F-113 records this for move tasks; for automatic
-//     moves it was not recorded.
+//     moves there is no recording.
 //   - While the dead-letter queue does not exist, messages stay deliverable.
 //   - A queue may be its own dead-letter queue (F-146; asserted by LocalStack's tests
 //     against AWS, 2024-08-20). The further behaviour of AWS was not recorded; here the
@@ -196,8 +196,9 @@ func (q *Queue) bury(m *message, source string) {
 	q.arrive(now, buried)
 }
 
-// revive takes over a dead letter as a new message and reports whether it was stored,
-// not suppressed (F-113). The caller holds q.mu.
+// revive stores a dead letter as a new message and reports whether it was stored. A
+// deduplication ID in the window suppresses the dead letter (F-113). The caller holds
+// q.mu.
 func (q *Queue) revive(m *message) bool {
 	now := q.now()
 	revived := &message{
@@ -228,8 +229,8 @@ func (q *Queue) arrive(now time.Time, m *message) bool {
 		}
 		m.sequence = q.nextSequence(now)
 		m.SequenceNumber = formatSequence(m.sequence)
-		// A full window would let a later send with this ID pass. Losing the dead
-		// letter would be worse.
+		// If the window is full, a later send with this ID is not suppressed. The alternative,
+		// the loss of the dead letter, would be worse.
 		_ = q.window.Put(now, key, window.Record[accepted]{From: now, To: now, Value: m.accepted(set.dedupScope(now))})
 	} else {
 		m.sequence = q.nextSequence(now)

@@ -327,8 +327,8 @@ func (q *Queue) keep(now time.Time, m *message, delay time.Duration) {
 	q.enqueue(m, now, delay, q.settings.Load().fifo)
 }
 
-// shownSequence returns the sender's sequence number, or nil on a standard queue
-// (F-040).
+// shownSequence returns the sequence number in the sender's answer, or nil on a
+// standard queue (F-040).
 func (m *message) shownSequence() *string {
 	if m.SequenceNumber == "" {
 		return nil

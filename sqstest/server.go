@@ -6,8 +6,9 @@ package sqstest
 //   - GET / answers a health check; AWS has none.
 //   - Signatures, credentials and the request's date are not checked, so any client
 //     works, including a client in virtual time.
-//   - Requests without POST, with another content type or with a larger body never come
-//     from an SDK. Their statuses are HTTP's own, unrecorded.
+//   - An SDK never sends a request without POST, with another content type or with a
+//     larger body. For such requests the server uses the statuses of HTTP; no recording
+//     shows AWS's answer.
 
 import (
 	"context"
@@ -54,7 +55,8 @@ type Server struct {
 }
 
 // NewServer returns a server for the given queues. The queues stay usable in process.
-// Of queues with equal names the last is served. Without queues the account is empty.
+// If several queues have the same name, the last one is served. Without queues the
+// account is empty.
 func NewServer(queues ...*Queue) *Server {
 	s := &Server{queues: make(map[string]*Queue, len(queues)), deleted: map[string]time.Time{}}
 	for _, q := range queues {
@@ -282,8 +284,8 @@ func mediaType(r *http.Request) string {
 	return m
 }
 
-// refuseQuery answers in the query protocol, because its clients read no other form.
-// The text is unrecorded.
+// refuseQuery answers in the older query protocol, because clients of that protocol
+// read no other form. The text was not recorded.
 func refuseQuery(w http.ResponseWriter) {
 	id := uuid.NewString()
 	w.Header().Set(requestIDHeader, id)

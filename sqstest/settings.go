@@ -30,8 +30,8 @@ type settings struct {
 	wait         time.Duration
 	maximumSize  int
 
-	// scope is shown immediately and acts from scopeActs on. Until then scopeBefore
-	// acts.
+	// scope is the scope that the queue reports, and its effect starts at scopeActs. Until
+	// then scopeBefore has effect.
 	scope, scopeBefore DeduplicationScope
 	scopeActs          time.Time
 	throughput         string

@@ -46,8 +46,8 @@ type Outcome struct {
 	// DeduplicationID is the deciding ID: explicit, or the hash of the body.
 	DeduplicationID string
 
-	// Of is the index of the original of a suppressed message, otherwise -1. Until is
-	// the end of the interval, when an equal message is delivered again.
+	// Of is the index of the original if the message was suppressed, and -1 otherwise.
+	// Until is the end of the interval: an equal message is delivered again from then on.
 	Of    int
 	Until time.Time
 
@@ -65,10 +65,10 @@ type Outcome struct {
 	Err error
 }
 
-// Simulate sends the messages to a FIFO queue in virtual time and returns an outcome
-// for each, by index: delivered, suppressed with the earlier message, or refused, and
-// collisions. Simulate is a pure function and does not wait. For a log larger than
-// memory use [NewSimulation].
+// Simulate sends the messages to a FIFO queue in virtual time. It returns an outcome
+// for each message, by index: delivered, suppressed (with the earlier message) or
+// refused, and collisions of keys. Simulate is a pure function and does not wait. For a
+// log larger than memory use [NewSimulation].
 //
 // Messages must be in the order of their times, in 1970 or later. Simulate returns an
 // error and no outcomes if they are not, or if the configuration is invalid.
@@ -86,10 +86,10 @@ func Simulate(c Config, messages []TimedMessage) ([]Outcome, error) {
 	return out, nil
 }
 
-// Simulation is [Simulate] for one message after another. Memory is bounded by the
-// deduplication window: some 250 bytes for each message of the last five minutes,
-// independent of the length of the log and of the messages. A Simulation is not safe
-// for concurrent use. Create a simulation with [NewSimulation].
+// Simulation is like [Simulate], but takes the messages one at a time. Memory is
+// bounded by the deduplication window: some 250 bytes for each message of the last five
+// minutes, independent of the length of the log and of the messages. A Simulation is
+// not safe for concurrent use. Create a simulation with [NewSimulation].
 type Simulation struct {
 	settings *settings
 	restarts bool
@@ -109,8 +109,8 @@ type simulated struct {
 	group, body, attributes uint64
 }
 
-// keyed records two messages with one dedupe_key: the last message, with its body, and
-// the last message with another body, or -1.
+// keyed describes the latest messages with one dedupe_key: the index of the last
+// message, its body, and the index of the last message with another body, or -1.
 type keyed struct {
 	last, other int
 	otherAt     int64 // ns since 1970
@@ -133,9 +133,9 @@ func NewSimulation(c Config) (*Simulation, error) {
 	}, nil
 }
 
-// PreparedMessage is a [TimedMessage] with everything computed that does not depend on
-// other messages: the refusal, if any, and hashes in place of texts.
-// [Simulation.Prepare] makes it.
+// PreparedMessage is a [TimedMessage] with the results that do not depend on other
+// messages: the refusal, if the message is refused, and hashes in place of texts.
+// [Simulation.Prepare] makes a PreparedMessage.
 type PreparedMessage struct {
 	At      time.Time // may be changed before the send
 	GroupID string
@@ -238,8 +238,8 @@ func (s *Simulation) collides(i int, p PreparedMessage) int {
 			is.other, is.otherAt = r.Value.other, r.Value.otherAt
 		}
 	}
-	// With a full window of keys, the simulation misses collisions, but the verdicts of
-	// sends stay right.
+	// If the window of keys is full, the simulation misses collisions. The outcomes of the
+	// sends are still correct.
 	_ = s.keys.Put(p.At, p.dedupe, window.Record[keyed]{From: p.At, To: p.At, Value: is})
 	if is.other >= 0 && p.At.Sub(time.Unix(0, is.otherAt)) < window.Interval {
 		return is.other

@@ -147,8 +147,8 @@ func TestSimulateRefusesALogThatIsNone(t *testing.T) {
 	require.ErrorAs(t, err, &c)
 }
 
-// Messages prepared ahead, by several goroutines and in any order, have the same
-// outcomes as messages sent one by one.
+// Several goroutines prepare messages in advance and in any order. The outcomes are the
+// same as without preparation.
 func TestPreparedMessages(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
@@ -206,8 +206,8 @@ func TestPreparedMessages(t *testing.T) {
 	}
 }
 
-// A dedupe_key names one event in all groups, even if SQS compares deduplication IDs
-// only within a group.
+// A dedupe_key names one event in all groups, even if the queue's deduplication scope
+// is the message group.
 func TestSimulateCollidesAcrossGroups(t *testing.T) {
 	for _, scope := range []sqstest.DeduplicationScope{sqstest.ScopeQueue, sqstest.ScopeMessageGroup} {
 		out, err := sqstest.Simulate(sqstest.Config{DeduplicationScope: scope}, []sqstest.TimedMessage{

@@ -12,9 +12,10 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/window"
 )
 
-// accepted is the window's record of a message: everything in the answer to a
-// duplicate. It has no pointers, so millions cost the garbage collector nothing. The
-// history has the message itself until the message is forgotten.
+// accepted is the part of a message that the window stores: everything that the answer
+// to a duplicate contains. It has no pointers, so the garbage collector does not scan
+// millions of records. The history has the whole message until the message is
+// forgotten.
 type accepted struct {
 	messageID  uuid.UUID
 	sequence   uint64

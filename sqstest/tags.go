@@ -1,7 +1,7 @@
 package sqstest
 
-// Deviations from AWS in this file: tags with the prefix "aws:" are accepted, and the
-// texts of the limits are unrecorded.
+// Deviations from AWS in this file: tags with the prefix "aws:" are accepted. No
+// recording shows AWS's texts about the limits.
 
 import (
 	"context"

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// toy implements the facts literally: lists with linear searches, no heaps, no maps.
-// The test gives the toy the IDs made by the queue.
+// toy is a queue written directly from the facts: lists with linear searches, no heaps,
+// no maps. The queue makes the message IDs, and the test passes them to the toy.
 type toy struct {
 	standard   bool
 	groupScope bool
@@ -31,8 +31,8 @@ type toyMessage struct {
 	receives, changes  int
 	deleted            bool
 
-	// turn is the place in the line (F-140). away is not zero while a receiver has the
-	// message; messages hidden earlier have lower numbers.
+	// turn is the message's place in the line (F-140). away is not zero while the message
+	// is hidden after a receive; a message that was hidden earlier has a lower number.
 	turn, away int
 }
 
@@ -118,8 +118,8 @@ func (q *toy) put(now time.Time, m *toyMessage) (original *toyMessage) {
 	return nil
 }
 
-// firsts returns the first message of each group in the order of the line. For a
-// standard queue it returns every message.
+// firsts returns the first message of each group, in the order in which groups are
+// served. For a standard queue it returns every message.
 func (q *toy) firsts() []*toyMessage {
 	var out []*toyMessage
 	for _, m := range q.messages {
@@ -178,9 +178,9 @@ func (q *toy) receive(now time.Time, limit int, visibility time.Duration, attemp
 	return taken, false
 }
 
-// replay implements F-100 and F-151: a receive with the name of an earlier receive
-// repeats the earlier receive. After a delete, a change or the end of a visibility
-// timeout it is refused.
+// replay implements F-100 and F-151: a receive with the attempt ID of an earlier
+// receive returns the same messages. After a delete, a change or the end of a
+// visibility timeout, the receive is refused.
 func (q *toy) replay(now time.Time, visibility time.Duration, attempt int) (out []*toyMessage, refused bool) {
 	for _, a := range q.attempts {
 		if a.name != attempt || !now.Before(a.at.Add(5*time.Minute)) {

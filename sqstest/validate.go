@@ -41,8 +41,8 @@ const (
 	maxEntryIDLength = 80 // F-056
 )
 
-// validateSend makes all checks of a single send. Its result type is error, so a nil
-// *apiError never becomes a non-nil error.
+// validateSend makes all checks of a single send. The result has the type error,
+// because a nil *apiError stored in an error would not be nil.
 func (s *settings) validateSend(e sendEntry) error {
 	if aws.ToString(e.MessageBody) == "" {
 		return missing("MessageBody") // F-071
@@ -97,8 +97,8 @@ const notForThisType = "The request include parameter that is not valid for this
 func validateID(parameter, id string) *apiError {
 	ok := len(id) >= 1 && len(id) <= maxIDLength
 	for i := 0; ok && i < len(id); i++ {
-		// The listed punctuation and alphanumerics are exactly the visible
-		// characters of ASCII.
+		// The punctuation in AWS's list and the alphanumeric characters are together all
+		// visible ASCII characters.
 		ok = id[i] > ' ' && id[i] <= '~'
 	}
 	if ok {

@@ -8,16 +8,16 @@ import (
 	"time"
 )
 
-// waiters are the long polls of a queue in the order of their arrival. Only the first
-// poll looks for messages and has a timer for the next change by time. A change of the
-// queue wakes only the first poll, independent of the number of polls. When the first
-// poll leaves, the next becomes the first. The zero value is ready. The queue's mutex
-// guards waiters.
+// waiters are the long polls of a queue, in the order of arrival. Only the first poll
+// looks for messages, and only the first has a timer for the next message that becomes
+// visible. A change of the queue wakes only the first poll, so the cost does not depend
+// on the number of polls. When the first poll leaves, the next becomes the first. The
+// zero value is ready. The queue's mutex guards waiters.
 type waiters struct{ inLine list.List }
 
-// waiter is one long poll. The poll makes the channel itself: inside a testing/synctest
-// bubble, the bubble's clock runs while all polls wait only for channels made in the
-// bubble.
+// waiter is one long poll. The goroutine of the poll makes the channel: inside a
+// testing/synctest bubble, the clock advances only if all waits are on channels that
+// were made in the bubble.
 type waiter struct {
 	signal chan struct{} // room for one
 	place  *list.Element

@@ -5,7 +5,7 @@ package sqstest
 //     and an escaped lone surrogate becomes U+FFFD.
 //   - The members of an answer are in alphabetical order, as recorded. The Attributes
 //     of a message have the recorded order (F-148; go-cloud, 2024-05-31 and
-//     2026-03-19), with the two unrecorded attributes at the end. The attributes of a
+//     2026-03-19); two attributes without a recording come last. The attributes of a
 //     queue are in alphabetical order, because AWS's order was not recorded.
 
 import (
@@ -77,8 +77,8 @@ func writeError(w http.ResponseWriter, e *apiError) {
 		fault = "Receiver"
 	}
 	w.Header().Set(queryErrorHeader, e.class.query+";"+fault)
-	// Two strings always encode. Even without a body, status and header say enough for
-	// SDKs.
+	// The encoding of two strings cannot fail. If it did, the status and the header would
+	// be enough for SDKs.
 	b, _ := encode(errorWire{Type: e.class.shape, Message: e.message})
 	writeAnswer(w, e.class.status, b)
 }
@@ -181,8 +181,8 @@ type queueURLsWire struct {
 	QueueURLs []string `json:"QueueUrls,omitempty"`
 }
 
-// sourcesWire has the lower-case member of the service model. Only this answer has the
-// member, which is present even if empty.
+// sourcesWire is the one answer whose member has a lower-case name in the service
+// model. The member is present even if it is empty.
 type sourcesWire struct {
 	NextToken *string  `json:",omitempty"`
 	QueueURLs []string `json:"queueUrls"`

@@ -54,8 +54,8 @@ func newQueue(t testing.TB, c sqstest.Config) *sqstest.Queue {
 	return q
 }
 
-// The lengths are the lengths of AWS's recorded answers. They prove the set of members
-// and the lack of spaces.
+// The test compares the lengths of answers with the recorded lengths of AWS's answers.
+// Equal lengths show that the answers have the same members and no spaces.
 func TestWire(t *testing.T) {
 	t.Run("F-001 a duplicate has the shape and length of a fresh send", func(t *testing.T) {
 		s := sqstest.NewServer(newQueue(t, sqstest.Config{}))
@@ -275,8 +275,8 @@ func TestRequestCutOff(t *testing.T) {
 	assert.Equal(t, http.StatusBadRequest, do(sqstest.NewServer(newQueue(t, sqstest.Config{})), r).StatusCode)
 }
 
-// For any request, the server answers with JSON and a status that blames the sender,
-// the queue holds only valid messages, and every listed queue accepts calls.
+// For any request, the server answers with JSON and never with a server error. The
+// queue then holds only valid messages, and every listed queue accepts calls.
 func FuzzServer(f *testing.F) {
 	for operation, bodies := range map[string][]string{
 		"SendMessage": {

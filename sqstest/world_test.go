@@ -14,9 +14,9 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
 )
 
-// kind is the kind of a step. The comments below give the meaning of a, b and c. Each
-// is taken modulo the number of possible values, so every step is valid after every
-// other step.
+// kind is the kind of a step. The comments below give the meaning of the step's numbers
+// a, b and c. Each number is taken modulo the number of possible values, so that every
+// step is valid in every state.
 type kind uint8
 
 const (

@@ -9,16 +9,16 @@ import (
 )
 
 const (
-	// firstBackoff is the longest wait after the second failed attempt in a row. It
-	// doubles up to mostBackoff. There is no wait after the first failure: most
-	// failures happen once, and pacing handles a service in trouble.
+	// firstBackoff is the longest wait after the second failed attempt in a row. It doubles
+	// with each failure up to mostBackoff. After the first failure there is no wait,
+	// because most failures happen only once, and pacing protects a service in trouble.
 	firstBackoff = 10 * time.Millisecond
 	mostBackoff  = 5 * time.Second
 )
 
-// backoff returns the wait after the given number of failed attempts in a row, with
-// jitter between half of the wait and the whole, so many producers do not retry
-// together.
+// backoff returns the wait after the given number of failed attempts in a row. It is
+// random between half of the full wait and the full wait, so that many producers do not
+// retry at the same time.
 func backoff(failures uint8) time.Duration {
 	if failures <= 1 {
 		return 0
@@ -68,8 +68,8 @@ func (d *Dispatcher[M]) reuse(b *batch[M]) {
 	d.spareBatches = append(d.spareBatches, b)
 }
 
-// schedule puts an idle, unqueued lane into the ready list or the heap, or drops the
-// lane.
+// schedule puts a lane into the ready list or the heap, or drops the lane if it has no
+// item to send. Before the call the lane must be idle and in neither list.
 func (d *Dispatcher[M]) schedule(l *lane[M], now time.Time) {
 	switch {
 	case l.notBefore.After(now):
@@ -83,8 +83,8 @@ func (d *Dispatcher[M]) schedule(l *lane[M], now time.Time) {
 	}
 }
 
-// trim ends the stopped items at the front of a lane, and reports whether the lane
-// still has an item to send.
+// trim ends the stopped items at the front of a lane. It reports whether the lane still
+// has an item to send.
 func (d *Dispatcher[M]) trim(l *lane[M], now time.Time) bool {
 	for {
 		it := l.firstWaiting()
@@ -142,8 +142,8 @@ func (d *Dispatcher[M]) giveUpAt(it *Item[M]) time.Time {
 	return d.courier.GiveUpAt(it)
 }
 
-// putOff delays the lane of an item by wait, at most until the courier gives the item
-// up.
+// putOff delays the lane of an item by wait, but not beyond the time at which the
+// courier gives the item up.
 func (d *Dispatcher[M]) putOff(it *Item[M], wait time.Duration, now time.Time) {
 	at := now.Add(wait)
 	if stop := d.giveUpAt(it); !stop.IsZero() && stop.Before(at) {
@@ -216,8 +216,8 @@ func (d *Dispatcher[M]) fill(b *batch[M], l *lane[M], now time.Time) bool {
 			break
 		}
 		if len(b.items) > first {
-			// The first item alone may be the failed item of a pause. A second copy of
-			// an event waits for the outcome of the first.
+			// During a pause only the failed item may be sent, so the request has no second item of
+			// the group. A second copy of an event waits for the outcome of the first copy.
 			if d.pauses[l.group] != nil || it.Refused || it.Known || it.hasEnded() || it.Call != nil && it.Call.stopped[l.group] != nil || contains(b.items[first:], it.Key) {
 				break
 			}
@@ -274,8 +274,8 @@ func (d *Dispatcher[M]) next(now time.Time) *batch[M] {
 	return nil
 }
 
-// mayCall reports whether a lane is ready, a request is free and there is no reason to
-// wait for more items.
+// mayCall reports whether a request may start now: a lane is ready, fewer than InFlight
+// requests are under way, and the wait for more items is over or unnecessary.
 func (d *Dispatcher[M]) mayCall(now time.Time) bool {
 	if d.ready.head == nil || d.calls >= d.options.InFlight {
 		return false
@@ -283,8 +283,8 @@ func (d *Dispatcher[M]) mayCall(now time.Time) bool {
 	return d.calls == 0 || d.urgent > 0 || d.closed || !d.ready.head.readySince.Add(d.options.Linger).After(now) || d.isFull()
 }
 
-// pump starts a worker for each batch that may start and a teller for outcomes, and
-// sets the timer for the rest.
+// pump starts a worker for each batch that may start, and a teller if outcomes wait. It
+// sets the timer for the next deadline.
 func (d *Dispatcher[M]) pump(now time.Time) {
 	for b := d.next(now); b != nil; b = d.next(now) {
 		d.workers++

@@ -14,8 +14,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/attempt"
 )
 
-// In each test the toy checks the sizes of requests, and that concurrent requests have
-// different groups.
+// In each test the toy courier checks the sizes of requests, and that concurrent
+// requests have different groups.
 
 func TestStrictSendsOneItemOfAGroup(t *testing.T) {
 	try(t, options(), func(t *testing.T, c *toy) {
@@ -151,8 +151,8 @@ func TestInFlight(t *testing.T) {
 	})
 }
 
-// If SQS refuses a whole request of ten because of one item, only this item ends, after
-// few requests.
+// SQS refuses a request of ten items because of one item. Only this item fails, and
+// only few more requests are needed.
 func TestAPoisonedRequestIsSplit(t *testing.T) {
 	for _, o := range []Options{options(), runs()} {
 		for poisoned := range 10 {
@@ -384,8 +384,8 @@ func TestRefusedItemsKeepTheOrder(t *testing.T) {
 	}
 }
 
-// An item refused by Admit ends. The following items of the request go with the next
-// request.
+// If Admit refuses an item, the item ends. The later items of the request are sent with
+// the next request.
 func TestAdmit(t *testing.T) {
 	try(t, runs(), func(t *testing.T, c *toy) {
 		items := c.make("a", 6)

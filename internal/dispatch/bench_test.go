@@ -10,7 +10,7 @@ import (
 )
 
 // BenchmarkDispatch measures the dispatcher's own cost of an item: the courier answers
-// immediately and remembers nothing. The item is the one allocation.
+// immediately and remembers nothing. Each item needs one allocation, the item itself.
 func BenchmarkDispatch(b *testing.B) {
 	for _, perGroup := range []int{1, 10} {
 		for _, groups := range []int{1, 100, 0} {

@@ -8,7 +8,7 @@ import (
 
 // buffer limits the number of items and of bytes in a dispatcher. Waiters are served
 // first come, first served, so small items cannot starve a large one. The first waiter
-// enters as soon as its item fits. Entering, leaving and giving up take constant time.
+// gets room as soon as its item fits. All operations take constant time.
 type buffer struct {
 	mu         sync.Mutex
 	items      int // free

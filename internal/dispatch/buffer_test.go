@@ -40,8 +40,8 @@ func (q *queue) enter(ctx context.Context, n, bytes int) {
 	synctest.Wait()
 }
 
-// seen returns the admitted callers. Callers admitted together are sorted, because they
-// run in any order.
+// seen returns the admitted callers. Callers that were admitted at the same time are
+// sorted by number, because their goroutines run in any order.
 func (q *queue) seen() []int {
 	synctest.Wait()
 	q.mu.Lock()
@@ -130,8 +130,8 @@ func TestAClosedBufferRefuses(t *testing.T) {
 	})
 }
 
-// Callers enter, leave and give up at random. The room in use is right at every moment,
-// and callers are admitted in the order of their arrival.
+// Callers enter, leave and give up at random. At every moment the room in use is the
+// sum of the admitted items, and callers are admitted in the order of their arrival.
 func TestTheBufferIsBalanced(t *testing.T) {
 	for seed := range uint64(100) {
 		inBubble(t, func(t *testing.T) {
@@ -209,8 +209,8 @@ func TestGivingUpTakesConstantTime(t *testing.T) {
 	require.Less(t, took, 2*time.Second)
 }
 
-// An item larger than the buffer gets the whole buffer, and blocks other items only
-// meanwhile.
+// An item that is larger than the buffer gets the whole buffer. Other items wait only
+// until this item leaves.
 func TestAnItemLargerThanTheBuffer(t *testing.T) {
 	o := options()
 	o.Bytes = 1000

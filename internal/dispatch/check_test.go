@@ -11,8 +11,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/attempt"
 )
 
-// check checks the end of a test: the dispatcher is closed and every report has
-// returned.
+// check makes the checks at the end of a test: the dispatcher is closed and every
+// report has returned.
 func (c *toy) check() {
 	c.t.Helper()
 	synctest.Wait()
@@ -74,9 +74,8 @@ func (c *toy) checkReport(rec *record, r report) {
 	}
 }
 
-// reordered returns the items reported as stored in order although the service stored
-// them after a later item of their group. With unnamed it returns only the items whose
-// outcome does not say Overtaken.
+// reordered returns the stored items that the service stored after a later item of
+// their group. With unnamed it returns only the items whose outcome lacks Overtaken.
 func (c *toy) reordered(unnamed bool) (found []string) {
 	named := map[int]bool{}
 	for _, r := range c.reports {

@@ -3,11 +3,11 @@
 //
 // A dispatcher owns the queue of each message group (a lane), the buffer, the pacing,
 // the retries, the pauses and every goroutine of a producer. The root package submits
-// items through Reserve and Submit. The dispatcher calls a [Courier] for everything
-// about messages. It knows groups, keys, sizes, attempts and time. SQS, telemetry and
-// the type of an event belong to the courier.
+// items through Reserve and Submit. The dispatcher itself knows groups, keys, sizes,
+// attempts and time. For everything about messages it calls a [Courier], which knows
+// SQS, telemetry and the type of an event.
 //
-// Order: two requests with the same group are never under way together. With
+// Order: two requests with the same group are never under way at the same time. With
 // [Options].PerGroup 1 an item is sent after the previous item of its group has its
 // outcome, so the order of a group holds under every fault. With a larger PerGroup a
 // request contains adjacent items of one group, and every item that may have been
@@ -70,10 +70,10 @@ type Courier[M any] interface {
 	// later, the item must not be sent.
 	Conclude(it *Item[M]) attempt.Fate
 
-	// Release is called once for each item that ended without this proof, after its
-	// last request, unless that request stored the item. An item withdrawn during Admit
-	// is released without the attempt. Release returns the final fate of the item and
-	// the time at which a doubt about the item will be over.
+	// Release is called once for each item that ended without such a proof, after the
+	// item's last request. It is not called if that request stored the item. If the item
+	// was withdrawn during Admit, the attempt is not made. Release returns the final fate
+	// of the item and the time at which a doubt about the item will be over.
 	Release(it *Item[M]) (fate attempt.Fate, over time.Time)
 
 	// GiveUpAt returns the time at which a failed item ends before the end of the time
@@ -84,21 +84,22 @@ type Courier[M any] interface {
 	// Refresh is called about once a minute for each waiting item.
 	Refresh(it *Item[M])
 
-	// Revise may change Message, Size and Group of an item admitted with Change. The
-	// item is outside of all requests then. An item withdrawn meanwhile is released
-	// instead.
+	// Revise may change Message, Size and Group of an item that was admitted with Change.
+	// The item is then in no request. If the item was withdrawn meanwhile, Release is
+	// called in place of Revise.
 	Revise(it *Item[M])
 
 	// Paused reports that an item paused its group. It is called under the lock.
 	Paused(group string, p *Pause)
 
-	// Sweep frees memory that the courier no longer needs, and reports whether it must
-	// be called again in a minute.
+	// Sweep frees memory that the courier no longer needs. It reports whether the
+	// dispatcher must call it again in a minute.
 	Sweep() (again bool)
 
-	// Tell reports the outcome of an item: once, in the order of its group, never for
-	// two items of a group at once. Tell may block, or end its goroutine. Withdraw
-	// calls Tell for its items out of turn.
+	// Tell reports the outcome of an item. It is called once for each item, in the order of
+	// the group, and never for two items of a group at the same time; Withdraw is the
+	// exception and calls Tell for its items immediately. Tell may block, or end its
+	// goroutine.
 	Tell(it *Item[M])
 }
 
@@ -112,8 +113,8 @@ const (
 	// Refuse ends the item without this attempt, because of its content.
 	Refuse
 
-	// TooLate ends the item, because the attempt might arrive after the deduplication
-	// interval.
+	// TooLate ends the item, because the attempt might arrive at SQS after the
+	// deduplication interval.
 	TooLate
 
 	// Hold keeps the item for a later request, because an earlier item of its group is
@@ -123,13 +124,13 @@ const (
 	// Stored ends the item without a request, because it is known to be stored.
 	Stored
 
-	// Later puts the item off: the courier cannot decide yet. The item keeps its place
-	// in its group and Admit is called again after [Item].Delay. This is not an
-	// attempt, but the time for retries begins.
+	// Later delays the item, because the courier cannot decide yet. The item keeps its
+	// place in its group, and Admit is called again after [Item].Delay. The delay does not
+	// count as an attempt, but the time for retries begins.
 	Later
 
-	// Change replaces the message of the item: the dispatcher calls Revise, and then
-	// Admit again. In another group the item becomes the last.
+	// Change replaces the message of the item: the dispatcher calls Revise, and then Admit
+	// again. If Revise changes the group, the item becomes the last of its new group.
 	Change
 )
 
@@ -241,9 +242,9 @@ func (d *Dispatcher[M]) TryReserve(size int) error { return d.buffer.tryEnter(d.
 // Cancel returns the room of an item that is not submitted.
 func (d *Dispatcher[M]) Cancel(size int) { d.buffer.leave(1, d.room(size)) }
 
-// room returns the item's room in the buffer, in bytes. An item larger than the buffer,
-// which the courier refuses, takes the whole buffer, because waiting for more would
-// never end.
+// room returns the bytes that an item takes in the buffer. An item larger than the
+// buffer takes the whole buffer: the courier refuses such an item, and waiting for more
+// room would never end.
 func (d *Dispatcher[M]) room(size int) int { return min(size, d.options.Bytes) }
 
 // Submit adds items with reserved room to the ends of their groups. If the dispatcher
@@ -324,8 +325,8 @@ func (d *Dispatcher[M]) Stats() Stats {
 	}
 }
 
-// oldest returns the age of the oldest item. The oldest item is the first of a lane,
-// the first of a lane's outcomes, or in a report.
+// oldest returns the age of the oldest item. Each lane has its oldest item at the front
+// of its queue, at the front of its outcomes, or in a report.
 func (d *Dispatcher[M]) oldest(now time.Time) time.Duration {
 	first := now.Sub(d.began)
 	for _, l := range d.lanes {

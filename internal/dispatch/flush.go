@@ -37,7 +37,7 @@ func (d *Dispatcher[M]) signalIdle() {
 	}
 }
 
-// Flush sends lingering items and waits until every earlier item has its outcome
+// Flush sends lingering items and waits until the outcomes of all earlier items are
 // reported. If the context ends first, Flush returns the context's cause.
 func (d *Dispatcher[M]) Flush(ctx context.Context) error {
 	d.mu.Lock()
@@ -71,8 +71,8 @@ func (d *Dispatcher[M]) seal() []*epoch {
 	return slices.Clone(d.epochs)
 }
 
-// Grace is the longest wait of Close, after its context has ended, for reports and
-// requests that do not return.
+// Grace is the longest wait of Close after the end of its context, for reports and
+// requests that have not returned.
 const Grace = time.Second
 
 // Close refuses new items and waits for the submitted items. When its context ends,

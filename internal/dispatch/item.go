@@ -7,8 +7,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/attempt"
 )
 
-// Item is one submitted message until its one outcome is reported. The exported fields
-// above Outcome are set before Submit and then changed only by Revise.
+// Item is one submitted message, until its outcome is reported. The caller sets the
+// exported fields above Outcome before Submit. After Submit only Revise changes them.
 type Item[M any] struct {
 	// Message belongs to the courier. The dispatcher zeroes Message after reporting the
 	// outcome.
@@ -22,13 +22,13 @@ type Item[M any] struct {
 	// Context ends the wait for an outcome; nil never does.
 	Context context.Context
 
-	// Call is the call of the item if a failure stops later items of the same call and
-	// group.
+	// Call identifies the call that submitted the item. It is set if a failure of the item
+	// stops later items of the same call and group.
 	Call *Call
 
 	// Refused marks an item that will not be sent. Known marks an item that need not be
-	// sent, because it is known to be stored. Both wait for their turn, so the outcomes
-	// of a group come in order.
+	// sent, because it is known to be stored. Both kinds wait for their turn, so that the
+	// outcomes of a group come in order.
 	Refused, Known bool
 
 	// Outcome is set before Tell.
@@ -78,16 +78,16 @@ func (it *Item[M]) Last() attempt.Answer { return it.Outcome.Answer }
 func (it *Item[M]) MarkDuplicate() { it.duplicate = true }
 
 // MarkRecording delays the report of a stored item until Recorded is called. Later items of
-// the group are sent meanwhile. Courier.Send calls MarkRecording before it returns, or
-// Courier.Conclude for a submitted item.
+// the group are sent meanwhile. MarkRecording is called by Courier.Send before it returns,
+// or by Courier.Conclude for a submitted item.
 func (it *Item[M]) MarkRecording() { it.recording = true }
 
 // IsSubmitted reports whether a dispatcher has the item, so that Recorded may be called.
 func (it *Item[M]) IsSubmitted() bool { return it.owner != nil }
 
-// Recorded lets the report of an item go on that was marked with MarkRecording. It says
-// whether the item is recorded. It may be called under no lock of the courier that Conclude
-// takes, and is ignored after the item was reported.
+// Recorded ends the wait of an item that was marked with MarkRecording, so that its outcome
+// is reported. ok reports whether the store has the event. The caller must not hold a lock
+// of the courier that Conclude takes. A call after the report has no effect.
 func (it *Item[M]) Recorded(ok bool) {
 	d := it.owner
 	d.mu.Lock()
@@ -110,15 +110,15 @@ func (it *Item[M]) recorded(ok bool) {
 }
 
 // isRecording reports whether the report of an item has to wait. The caller holds the lock.
-// The request of an abandoned item may mark it at any time.
+// An abandoned item never waits, because its request may still mark it at any time.
 func (it *Item[M]) isRecording() bool { return it.phase != abandoned && it.recording }
 
-// MarkIdle records that the item has no attempt under way: a request in preparation
-// leaves the item out. Courier.Conclude calls MarkIdle.
+// MarkIdle records that no attempt of the item is under way: a request that is being
+// prepared will not contain the item. Courier.Conclude calls MarkIdle.
 func (it *Item[M]) MarkIdle() { it.idle = true }
 
-// Delay sets the least time until the next Admit of an item that is put off ([Later]).
-// Courier.Admit calls Delay.
+// Delay sets the shortest time until the next Admit of an item with the admission
+// [Later]. Courier.Admit calls Delay.
 func (it *Item[M]) Delay(d time.Duration) { it.delay = d }
 
 // hasEnded reports whether the context of the item has ended.
@@ -164,8 +164,8 @@ type Outcome struct {
 type Reason uint8
 
 const (
-	// Answered: by the answer to the last attempt, or because the time for retries is
-	// over, even without an attempt.
+	// Answered means that the answer to the last attempt ended the item, or that the time
+	// for retries is over, even without an attempt.
 	Answered Reason = iota
 
 	// Refused: for its content, before a send.
@@ -187,8 +187,8 @@ const (
 	Known
 )
 
-// Call identifies the items of one call in which a failure stops the later items of its
-// group. The zero value is ready to use.
+// Call identifies the items that one call submitted. If one of them fails, the later
+// items of its group in the call are stopped. The zero value is ready to use.
 type Call struct {
 	stopped map[string]*Pause // by group; guarded by Dispatcher.mu
 }

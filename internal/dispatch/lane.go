@@ -5,8 +5,9 @@ import "time"
 // lane is the queue of one message group, in the order of submission. A retried item
 // keeps its place. A decided item leaves after all earlier items have left.
 //
-// A lane is busy, in the ready list, in the heap of delayed lanes, or has no item to
-// send. An empty lane is reused for another group.
+// A lane is in exactly one state: busy with a request, in the ready list, in the heap
+// of delayed lanes, or without an item to send. An empty lane is reused for another
+// group.
 type lane[M any] struct {
 	group       string
 	itemList[M]             // undecided items, and the decided items between

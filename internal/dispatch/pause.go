@@ -16,17 +16,17 @@ type Pause struct {
 	Fate attempt.Fate
 	Code string // from SQS, "" without a code
 
-	// Since is the time of the failure. Until is the time at which the pause ends by
-	// itself, zero for never.
+	// Since is the time of the failure. Until is the time at which the pause ends
+	// automatically, or zero if it does not.
 	Since, Until time.Time
 
 	// SameCall means that only the later items of the same call are stopped.
 	SameCall bool
 }
 
-// pause pauses the group of a failed item if the policy says so. Several items of one
-// request may fail. They may be sent again one after another, in the order of their
-// failures.
+// pause pauses the group of a failed item if the policy demands a pause. If several
+// items of one request fail, they may be sent again one after another, in the order of
+// their failures.
 func (d *Dispatcher[M]) pause(it *Item[M], fate attempt.Fate, code string, over, now time.Time) {
 	unproven := fate == attempt.InDoubt || fate == attempt.Altered
 	switch d.options.Policy {
@@ -85,8 +85,8 @@ func (d *Dispatcher[M]) setPauses(group string, pauses []*Pause) {
 	}
 }
 
-// pauseOf returns the pause of a group, or nil. It drops the pauses that are over if
-// the first is over.
+// pauseOf returns the pause of a group, or nil. If the first pause of the group is
+// over, pauseOf removes all pauses that are over.
 func (d *Dispatcher[M]) pauseOf(group string, now time.Time) *Pause {
 	if len(d.pauses) == 0 {
 		return nil

@@ -149,8 +149,8 @@ func TestAPauseStays(t *testing.T) {
 	}
 }
 
-// A resend that fails again keeps the group paused. A resend in doubt prolongs the
-// pause.
+// If the resend of a failed item fails again, the group stays paused. If the resend is
+// in doubt, the pause becomes longer.
 func TestAResendThatFails(t *testing.T) {
 	try(t, withPolicy(PauseOnFailure), func(t *testing.T, c *toy) {
 		bad := c.item("a")
@@ -166,8 +166,8 @@ func TestAResendThatFails(t *testing.T) {
 	})
 }
 
-// Several items of a group fail in one request. A caller that sends them again in order
-// succeeds, because the first of them may be sent.
+// Several items of a group fail in one request. A caller can send them again in order,
+// because the pause permits the first of them.
 func TestTheFirstFailurePausesTheGroup(t *testing.T) {
 	for _, policy := range []Policy{PauseInDoubt, PauseOnFailure} {
 		o := runs()

@@ -31,8 +31,8 @@ func TestOvertakenInOneRequest(t *testing.T) {
 	}
 }
 
-// The answer to a request that stored only the later item is lost. The next request
-// stores the earlier item, after the later item.
+// A request stores only the later of two items, and its answer is lost. The next
+// request stores the earlier item, after the later item.
 func TestOvertakenByAnEarlierRequest(t *testing.T) {
 	try(t, runs(), func(t *testing.T, c *toy) {
 		items := c.make("a", 3)
@@ -170,8 +170,8 @@ func TestADuplicateOvertakesNobody(t *testing.T) {
 	})
 }
 
-// An item known to be stored, without a sequence number, does not hide other overtaken
-// items.
+// An item that is known to be stored, but without a sequence number, does not prevent
+// the detection of other overtaken items.
 func TestAnItemWithoutANumberHidesNobody(t *testing.T) {
 	try(t, runs(), func(t *testing.T, c *toy) {
 		items := c.make("a", 3)
@@ -212,8 +212,8 @@ func TestSequenceNumbersAreCompared(t *testing.T) {
 }
 
 // The service loses answers, stores parts of requests and fails, at random; contexts
-// end at random. Every item stored out of order is reported as overtaken: the toy
-// checks this at the end.
+// end at random. Every item that the service stored out of order is reported as
+// overtaken. The toy courier checks this at the end.
 func TestReordersAreNamed(t *testing.T) {
 	seeds := uint64(400)
 	if testing.Short() {
@@ -256,8 +256,8 @@ func TestReordersAreNamed(t *testing.T) {
 	require.Positive(t, named)
 }
 
-// unreliable makes the service lose answers, fail entries and, in requests with a lost
-// answer, drop entries, with these probabilities.
+// unreliable makes the service lose answers with probability lose, fail entries with
+// probability fail and, if the answer is lost, drop entries with probability drop.
 func unreliable(c *toy, rng *rand.Rand, lose, fail, drop float64) {
 	chance := func(p float64) bool {
 		c.mu.Lock()

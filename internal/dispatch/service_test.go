@@ -45,8 +45,8 @@ func (c *toy) storeAll(items []*item, answers []attempt.Answer) attempt.Load {
 	return attempt.Passed
 }
 
-// script serves one request after another. Requests after the last script entry are
-// stored.
+// script sets the service's treatment of the next requests, one function for each
+// request. Later requests are stored completely.
 func (c *toy) script(requests ...func(items []*item, answers []attempt.Answer)) {
 	next := 0
 	var mu sync.Mutex

@@ -7,9 +7,10 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/attempt"
 )
 
-// work makes requests until none may start. Between two requests it reports outcomes if
-// there is no teller, because waking another goroutine costs more. If a report blocks,
-// or ends the goroutine, the watchdog starts tellers for the rest.
+// work makes requests until no request may start. Between two requests it reports
+// outcomes if no teller runs, because waking another goroutine would cost more. If such
+// a report blocks or ends the goroutine, the watchdog starts tellers for the remaining
+// outcomes.
 func (d *Dispatcher[M]) work(b *batch[M]) {
 	requesting, telling := false, false
 	defer func() {
@@ -91,11 +92,12 @@ func (d *Dispatcher[M]) settle(b *batch[M], load attempt.Load) time.Time {
 	return now
 }
 
-// settleLane applies the answers to the items of one lane, all in one request with the
-// given number of entries, and returns the number of items with an answer.
+// settleLane applies the answers of one request to the items of one lane, and returns
+// the number of items with an answer. entries is the number of all items in the
+// request.
 func (d *Dispatcher[M]) settleLane(l *lane[M], items []*Item[M], admissions []Admission, answers []attempt.Answer, entries int, now time.Time) int {
-	// An item that failed before a stored item is overtaken: a retry would be out of
-	// order.
+	// If an earlier item of the request failed and a later item was stored, the earlier
+	// item was overtaken. It is not tried again, because a retry would be out of order.
 	sent, lastStored := 0, -1
 	for i := range items {
 		if admissions[i] != Send {
@@ -206,9 +208,10 @@ func (d *Dispatcher[M]) move(it *Item[M], now time.Time) {
 }
 
 // nameOvertaken marks the stored items of a lane that a later item overtook. Sequence
-// numbers increase in a group. An item with a higher number than a later item was
-// stored after the later item, which an earlier request stored although its answer was
-// lost. A duplicate proves nothing: its number is the number of an earlier submission.
+// numbers increase within a group. If an item has a higher number than a later item, it
+// was stored after the later item: an earlier request stored the later item, although
+// its answer was lost. The number of a duplicate proves nothing, because it is the
+// number of an earlier submission.
 func nameOvertaken[M any](l *lane[M]) {
 	var last *Item[M]
 	for it := l.head; it != nil && it.isTried(); it = it.next {
@@ -270,8 +273,8 @@ func (d *Dispatcher[M]) decide(it *Item[M], reason Reason, now time.Time) {
 	}
 }
 
-// noteOvertaker records that the request may have stored a later item, and that the
-// later item's fate stays unknown.
+// noteOvertaker records that the request may have stored a later item. It is called if
+// the fate of the later item stays unknown.
 func (it *Item[M]) noteOvertaker(request uint64) {
 	switch {
 	case it.isStored():
@@ -288,8 +291,8 @@ func (it *Item[M]) isStored() bool {
 	return it.phase == settled && it.Outcome.Fate == attempt.Stored && it.Outcome.Reason == Answered
 }
 
-// release releases an item outside of requests, and pauses the item's group if the
-// policy says so. code is SQS's last error code for the item.
+// release releases an item that is in no request. It pauses the group of the item if
+// the policy demands a pause. code is SQS's last error code for the item.
 func (d *Dispatcher[M]) release(it *Item[M], code string, now time.Time) {
 	fate, over := d.courier.Release(it)
 	if fate == attempt.Stored {
@@ -308,8 +311,8 @@ func (d *Dispatcher[M]) releaseAnswered(it *Item[M], a attempt.Answer, now time.
 	d.release(it, a.Code, now) // Outcome may be in a report: leave it unchanged
 }
 
-// leave moves the decided items at the front of a lane to its outcomes. A stored item
-// waits while a later item may have been stored earlier.
+// leave moves the decided items at the front of a lane to the outcomes of the lane. A
+// stored item stays while a later item may have been stored before it.
 func (d *Dispatcher[M]) leave(l *lane[M]) {
 	for it := l.head; it != nil && it.phase == settled; it = l.head {
 		if it.isStored() && d.options.PerGroup > 1 && !it.Outcome.Overtaken && !it.duplicate && l.inDoubtAfter(it) {

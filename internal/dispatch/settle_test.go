@@ -36,7 +36,7 @@ func TestFinalAnswers(t *testing.T) {
 	})
 }
 
-// The answer to the last attempt does not decide alone: an earlier attempt may have
+// The answer to the last attempt is not enough for a fate: an earlier attempt may have
 // stored the item.
 func TestADoubtStays(t *testing.T) {
 	try(t, options(), func(t *testing.T, c *toy) {

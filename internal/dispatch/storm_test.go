@@ -17,8 +17,9 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/attempt"
 )
 
-// storm is a random program: several callers submit items in every way, while the
-// service, reports and contexts act at random. The toy checks the rules.
+// storm is a random program: several callers submit items by every method, while the
+// service, the reports and the contexts behave at random. The toy courier checks the
+// rules.
 type storm struct {
 	*toy
 	mu      sync.Mutex

@@ -6,12 +6,12 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/attempt"
 )
 
-// patience is the time that all tellers may be stuck in reports before more tellers
-// take over the other groups.
+// patience is the time for which all tellers may be blocked in reports before more
+// tellers start for the other groups.
 const patience = time.Millisecond
 
-// report appends a decided item, already out of its lane's queue, to the outcomes of
-// the lane.
+// report appends a decided item to the outcomes of the lane. The item has already left
+// the queue of the lane.
 func (d *Dispatcher[M]) report(l *lane[M], it *Item[M]) {
 	it.Outcome.Attempts = int(it.attempts)
 	if it.phase == abandoned && (it.idle || it.Outcome.Fate == attempt.NotStored) {
@@ -44,8 +44,8 @@ func (d *Dispatcher[M]) announce(l *lane[M]) {
 // isTellable reports whether the first outcome of a lane may be reported.
 func (l *lane[M]) isTellable() bool { return l.out.head != nil && !l.out.head.isRecording() }
 
-// giveUpRecord reports an outcome of a lane without its record, before the outcomes that
-// wait for theirs.
+// giveUpRecord ends the wait of an outcome for its record and moves the outcome in front
+// of the lane's outcomes that still wait for a record.
 func (d *Dispatcher[M]) giveUpRecord(l *lane[M], it *Item[M]) {
 	if it.isRecording() {
 		it.recorded(false)
@@ -91,7 +91,7 @@ func (d *Dispatcher[M]) setWatchdog() {
 }
 
 // watchTellers doubles the number of tellers while reports block and groups wait. It
-// also returns the room that blocked tellers have not returned.
+// also returns the room of items that blocked tellers have reported but not returned.
 func (d *Dispatcher[M]) watchTellers() {
 	d.mu.Lock()
 	seen := d.reported
@@ -180,9 +180,9 @@ func (d *Dispatcher[M]) countReported(it *Item[M]) {
 	}
 }
 
-// freeBatch is the number of items whose room a teller returns together, unless there
-// is nothing else to report. Waking a caller for each item would cost more than the
-// report.
+// freeBatch is the number of items whose room a teller returns together. A teller
+// without further outcomes returns the room earlier. Waking a waiting caller for each
+// item would cost more than the report.
 const freeBatch = 64
 
 // giveBack returns the room of reported items to the buffer.
@@ -193,8 +193,8 @@ func (d *Dispatcher[M]) giveBack() {
 	}
 }
 
-// free drops the message of an abandoned item outside of requests, if its outcome was
-// reported.
+// free drops the message of an abandoned item if the item is in no request and its
+// outcome was reported.
 func (d *Dispatcher[M]) free(it *Item[M]) {
 	it.phase = left
 	if it.epoch == nil { // already reported
@@ -214,9 +214,9 @@ func (d *Dispatcher[M]) queueNextOutcome(l *lane[M]) {
 	d.drop(l)
 }
 
-// Withdraw ends the items of a call, or only item if call is nil, because the context
-// of the caller has ended. Withdraw reports their outcomes itself, so the caller never
-// waits for another report, even of the same group.
+// Withdraw ends the items of a call, or only item if call is nil, because the caller's
+// context has ended. Withdraw reports the outcomes of these items itself, so the caller
+// never waits for another report, even of the same group.
 func (d *Dispatcher[M]) Withdraw(call *Call, item *Item[M], cause error) {
 	match := func(it *Item[M]) bool { return it == item || call != nil && it.Call == call }
 	var out itemList[M]
@@ -242,8 +242,8 @@ func (d *Dispatcher[M]) Withdraw(call *Call, item *Item[M], cause error) {
 	d.tellAll(out, false)
 }
 
-// outOfTurn adds an item to the list of outcomes to report now. The item has left its
-// lane, and its caller does not wait for the store's record of the event.
+// outOfTurn adds an item to the list of outcomes that Withdraw reports now. The item
+// has left its lane, and its report does not wait for the record in the store.
 func (d *Dispatcher[M]) outOfTurn(it *Item[M], out *itemList[M]) {
 	it.out = false
 	if it.isRecording() {
@@ -275,8 +275,8 @@ func (d *Dispatcher[M]) takeOut(l *lane[M], match func(*Item[M]) bool, out *item
 	return visited
 }
 
-// tellAll reports outcomes one after another. counted means that it runs in a goroutine
-// of the dispatcher, counted in d.tellers.
+// tellAll reports outcomes one after another. If counted is true, tellAll runs in a
+// goroutine that d.tellers counts.
 func (d *Dispatcher[M]) tellAll(out itemList[M], counted bool) {
 	var it *Item[M]
 	returned := false

@@ -15,8 +15,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/attempt"
 )
 
-// In each test the toy checks that each item is reported once, and the items of a group
-// one after another.
+// In each test the toy courier checks that each item is reported exactly once, and the
+// items of a group one after another.
 
 func TestABlockedReportDelaysItsGroupOnly(t *testing.T) {
 	for _, o := range []Options{options(), runs()} {
@@ -255,8 +255,8 @@ func TestWithdrawDuringTheReport(t *testing.T) {
 	})
 }
 
-// If a report of Withdraw ends the caller's goroutine, the other items of the call are
-// still reported.
+// If a report in Withdraw ends the goroutine of the caller, the other items of the call
+// are still reported.
 func TestAReportEndsTheCaller(t *testing.T) {
 	try(t, options(), func(t *testing.T, c *toy) {
 		call := &Call{}

@@ -27,8 +27,8 @@ type item = Item[parcel]
 const interval = 5 * time.Minute
 
 // toy is a courier with a simulated service. For each event it knows whether the
-// service has stored the event and the proofs of the attempts, and it checks the
-// dispatcher's calls.
+// service has stored the event, and which attempts have a proof. It checks each call of
+// the dispatcher.
 type toy struct {
 	t     testing.TB
 	d     *Dispatcher[parcel]

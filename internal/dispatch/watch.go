@@ -5,11 +5,10 @@ import (
 	"time"
 )
 
-// watcher withdraws items when their context ends. All items with one context share the
-// watcher: a program that sends everything with the context of its shutdown has one
-// watcher.
-//
-// Contexts may have any type, so their methods run under no lock.
+// watcher withdraws items when their context ends. All items with the same context
+// share a watcher, so a program that sends every event with one context has one
+// watcher. A context may have any type, so the dispatcher calls its methods under no
+// lock.
 type watcher[M any] struct {
 	done        <-chan struct{}
 	ctx         context.Context
@@ -59,8 +58,8 @@ func (d *Dispatcher[M]) begin(w *watcher[M]) {
 	}
 }
 
-// unwatch removes an item that left its lane from its watcher. The watcher's last item
-// keeps the stop function; tellItem calls it.
+// unwatch removes an item that has left its lane from its watcher. The last item of a
+// watcher keeps the watcher's stop function; tellItem calls it.
 func (d *Dispatcher[M]) unwatch(it *Item[M]) {
 	w := it.watcher
 	if w == nil {

@@ -115,8 +115,9 @@ func TestItemsOfOneContextAreWithdrawnInOrder(t *testing.T) {
 	}
 }
 
-// One context has many groups, like the context of a program's shutdown. When it ends,
-// exactly its items get their outcomes, in the order of each group.
+// One context has items in many groups, like the context for the shutdown of a program.
+// When the context ends, exactly its items get their outcomes, in the order of each
+// group.
 func TestAContextOfManyGroups(t *testing.T) {
 	for _, o := range []Options{options(), runs()} {
 		try(t, o, func(t *testing.T, c *toy) {
@@ -255,8 +256,9 @@ func TestWithdrawnItemsHoldUpNobody(t *testing.T) {
 
 type childKey struct{}
 
-// The end of a context visits only the context's items and not their groups: many items
-// of one group with separate contexts cost as much as many groups.
+// The end of a context costs time for the items of the context, but not for the other
+// items of their groups: many items of one group with separate contexts take as long as
+// many groups.
 func TestTheEndOfAContextLooksAtItsItemsOnly(t *testing.T) {
 	const n = 40_000
 	one := func() (*Dispatcher[int], func()) {

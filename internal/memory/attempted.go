@@ -20,8 +20,8 @@ type Ended struct {
 	// Waiter waits for a stored event's record. Waiter is unused without a store.
 	Waiter Waiter
 
-	// Unrecorded is set by Attempted if the event is stored and had no claim in the
-	// store.
+	// Unrecorded is set by Attempted if SQS stored the event and the event had no claim in
+	// the store, so the store will not have a record.
 	Unrecorded bool
 }
 
@@ -50,8 +50,8 @@ func (m *Memory) Attempted(ended []Ended) Instant {
 	return now
 }
 
-// AwaitRecord adds a waiter for a stored event if the event's record is still on the way
-// to the store, and reports whether so. A nil waiter is not added.
+// AwaitRecord adds a waiter for a stored event if the event's record is not yet in the
+// store, and reports whether it did. A nil waiter is not added.
 func (m *Memory) AwaitRecord(r *Record, w Waiter) bool {
 	k := r.claim.Load()
 	return k != nil && m.claims.AwaitRecord(k, w)

@@ -46,8 +46,8 @@ const (
 type Judgement struct {
 	Kind Kind
 
-	// Collision is set with Collide, and with any kind if SendAnyway ignores the
-	// collision.
+	// Collision is set if Kind is Collide. With SendAnyway, which ignores collisions, it
+	// may be set with any kind.
 	Collision Collision
 
 	// Again reports, with Go or Known, that the event was sent before this submission.
@@ -131,8 +131,8 @@ func (m *Memory) ask(attempts []Attempt, selected func(*Attempt) bool, call func
 	}
 }
 
-// answered converts the store's answer into a judgement. Kind stays None after an
-// indecisive answer.
+// answered turns the store's answer into a judgement. If the answer decides nothing,
+// Kind stays None.
 func (a *Attempt) answered() {
 	a.Drift = a.answer.Drift
 	switch a.answer.Kind {
@@ -161,8 +161,8 @@ func (a *Attempt) answered() {
 	}
 }
 
-// AttributesCollide returns the collision of a stored event sent with different identity
-// attributes, if any.
+// AttributesCollide reports whether a stored event is submitted again with other
+// identity attributes, and returns the collision.
 func (m *Memory) AttributesCollide(r *Record) (Collision, bool) {
 	v := m.process.Judge(m.process.Recently(), &r.event, &r.ticket)
 	if v.Kind != process.OtherAttributes {
@@ -188,10 +188,10 @@ func (m *Memory) collision(v process.Verdict) Collision {
 	return c
 }
 
-// Admit judges the events of a planned request, in request order. An attempt with a Kind
-// keeps it. After Go, the event is in doubt. Admit returns the start of the attempts.
-// With a store, Admit takes at most as long as [store.Claimant.Ask]: normally at most
-// twice the store timeout.
+// Admit judges the events of a planned request, in the order of the request. If an
+// attempt already has a Kind, the Kind stays. After Go, the event is in doubt. Admit
+// returns the start of the attempts. With a store, Admit takes at most as long as
+// [store.Claimant.Ask]: normally at most twice the store timeout.
 func (m *Memory) Admit(ctx context.Context, attempts []Attempt) (now Instant) {
 	now = m.process.Now()
 	if m.claims != nil {
@@ -230,9 +230,9 @@ func isBehind(attempts []Attempt, i int) bool {
 	return i > 0 && attempts[i].Follows && attempts[i-1].Kind != Go && attempts[i-1].Kind != None
 }
 
-// preclude judges events refused by the process tier, because these events need no claim.
-// A rebuilt event with different bytes does need a claim: the store may have the original
-// bytes.
+// preclude judges events that the process tier refuses, because these events need no
+// claim in the store. An exception is an event that was built again with other bytes: it
+// needs a claim, because the store may have the original bytes.
 func (m *Memory) preclude(now Instant, a *Attempt) {
 	switch v := m.process.Judge(now, &a.event, &a.ticket); v.Kind {
 	case process.Conflict, process.OtherAttributes:
@@ -268,8 +268,8 @@ func (m *Memory) begin(now Instant, a *Attempt) {
 	}
 }
 
-// MayLeave reports whether the request's claims still cover it. Without a store, the
-// result is true.
+// MayLeave reports whether the claims of the request are still valid for long enough.
+// Without a store, the result is true.
 func (m *Memory) MayLeave(r *Record) bool {
 	return m.claims == nil || m.claims.MayLeave(r.claim.Load())
 }

@@ -20,8 +20,8 @@ const (
 	// Clear: no attempt may have stored the event.
 	Clear
 
-	// Unanswered: the store has never answered. An earlier process may have stored the
-	// event.
+	// Unanswered means that the store never answered. An earlier process may have stored
+	// the event.
 	Unanswered
 
 	// InDoubt: an attempt may have stored the event.
@@ -78,9 +78,10 @@ func (m *Memory) Times(k *Knowledge) (since, resendBefore, forgotten time.Time) 
 	return k.since, k.resendBefore, k.forgotten
 }
 
-// combine merges the knowledge of both tiers. The claim is nil without a store, and also
-// while deferred. The argument altered means an altered last attempt; refused means an
-// event refused for its content. After a refusal, a silent store does not matter.
+// combine merges the knowledge of both tiers. claim is nil without a store, and while
+// the claim is deferred. altered reports that SQS stored another message in the last
+// attempt, refused that the event was refused because of its content. After such a
+// refusal, a missing answer of the store does not matter.
 func combine(here process.Known, before bool, claim *store.Claim, deferred, unclaimed, altered, refused bool) Knowledge {
 	k := Knowledge{process: here, Before: before}
 	var there store.Known
@@ -111,8 +112,8 @@ func combine(here process.Known, before bool, claim *store.Claim, deferred, uncl
 }
 
 // Conclude decides the state of a submission's event and prevents further attempts of the
-// submission. The argument altered means an altered last attempt; refused means an event
-// refused for its content.
+// submission. altered reports that SQS stored another message in the last attempt,
+// refused that the event was refused because of its content.
 func (m *Memory) Conclude(r *Record, altered, refused bool) *Knowledge {
 	if r.identified {
 		here, before := m.process.Conclude(m.process.Now(), &r.event, &r.ticket)
@@ -127,9 +128,9 @@ func (r *Record) IsIdle() bool { return r.ticket.Idle }
 // Knowledge returns Conclude's result, or the zero Knowledge before Conclude.
 func (r *Record) Knowledge() *Knowledge { return &r.knowledge }
 
-// Release ends a submission with no attempt under way. It returns the event's knowledge
-// and the end of the doubt. A store without an answer does not count, because the
-// submission made no attempt.
+// Release ends a submission without an attempt under way. It returns the knowledge
+// about the event and the end of the doubt. If the store has not answered, this does
+// not count, because the submission made no attempt.
 func (m *Memory) Release(r *Record, altered bool) (k Knowledge, over time.Time) {
 	if !r.identified {
 		return k, over
@@ -152,8 +153,8 @@ func (m *Memory) Release(r *Record, altered bool) (k Knowledge, over time.Time) 
 	return k, over
 }
 
-// Refresh looks up a waiting submission's event again, so no doubt begins and ends
-// unseen. Call Refresh once a minute.
+// Refresh looks up the event of a waiting submission again, so that the submission
+// notices each doubt that begins and ends meanwhile. Call Refresh once a minute.
 func (m *Memory) Refresh(r *Record) {
 	if r.identified {
 		m.process.Refresh(m.process.Now(), &r.event, &r.ticket)

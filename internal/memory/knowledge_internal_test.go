@@ -13,8 +13,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/memory/store"
 )
 
-// combine keeps the stronger statement of either tier. Clear requires both tiers to
-// agree.
+// combine returns the stronger statement of the two tiers. The result is Clear only if
+// both tiers agree.
 func TestCombine(t *testing.T) {
 	policy, err := idempotency.NewPolicy(idempotency.PolicyConfig{TTL: time.Hour, Lease: 30 * time.Second, Window: 5 * time.Minute})
 	require.NoError(t, err)

@@ -39,8 +39,8 @@ import (
 
 // Options configures a [Memory]. The zero value means no store and no maximum.
 type Options struct {
-	// AcceptTimes detects duplicates of other processes' messages by the time in a
-	// sequence number.
+	// AcceptTimes recognises duplicates of other processes' messages by the time of
+	// acceptance in the sequence number.
 	AcceptTimes bool
 
 	// MaxKeys is the maximum number of events in the process tier; 0 means unlimited.
@@ -118,8 +118,8 @@ func (m *Memory) Claim(r *Record, key idempotency.Key, is idempotency.Fingerprin
 	return err
 }
 
-// DeferClaim records that the submission's claim cannot be prepared yet. Meanwhile, the
-// store counts as silent.
+// DeferClaim records that the claim of the submission cannot be prepared yet. Until
+// then, the store counts as having no answer.
 func (r *Record) DeferClaim() { r.deferred = true }
 
 // HasClaim reports whether the submission has a claim.
@@ -134,8 +134,8 @@ func (r *Record) DropClaim() {
 // Adopt returns the store's message for the event, after [Change].
 func (r *Record) Adopt() Message { return r.claim.Load().Adopt() }
 
-// Identify sets a submission's message: after LookUp, and again after [Change]. The
-// argument payload is the stable part of the body, unchanged in a rebuilt event;
+// Identify sets a submission's message: after LookUp, and again after [Change]. payload
+// is the stable part of the body: it does not change if the event is built again.
 // attributes is a digest of all attributes that may carry identity. Identify returns the
 // current instant.
 func (m *Memory) Identify(r *Record, key, group, body, payload string, attributes [32]byte) Instant {
@@ -159,7 +159,8 @@ func (r *Record) BodyHash() string {
 }
 
 // WasSentHere reports whether this process had sent the event before. Call WasSentHere
-// before the submission's first Admit, because own attempts count as well.
+// before the submission's first Admit, because attempts of the submission itself would
+// count too.
 func (r *Record) WasSentHere() bool { return r.ticket.Known.State > process.Clear }
 
 // WasSentElsewhere reports, before the first attempt, whether the store knows of another
@@ -174,12 +175,12 @@ func (m *Memory) HasStore() bool { return m.claims != nil }
 // Wall returns an instant's wall-clock time according to the clock's current setting.
 func (m *Memory) Wall(i Instant) time.Time { return m.process.Wall(i) }
 
-// Recently returns the current instant. A suspension of the machine a moment ago may be
-// missing.
+// Recently returns the current instant. The result may omit a suspension of the machine
+// that ended a moment ago.
 func (m *Memory) Recently() Instant { return m.process.Recently() }
 
-// Since returns the duration since an instant. A suspension of the machine a moment ago
-// may be missing.
+// Since returns the duration since an instant. The result may omit a suspension of the
+// machine that ended a moment ago.
 func (m *Memory) Since(i Instant) time.Duration { return m.process.Recently().Sub(i) }
 
 // Elapsed is like Since, but includes every suspension of the machine. Elapsed takes

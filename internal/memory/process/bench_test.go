@@ -15,8 +15,9 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/window"
 )
 
-// stream simulates a producer at a steady rate. Each event has its own group, the worst
-// case; each send is one step later, and each request takes 20 steps.
+// stream simulates a producer with a steady rate of events. Each event has a group of
+// its own, which is the worst case. A new event is sent in each step, and a request
+// takes 20 steps.
 type stream struct {
 	*process.Memory
 	clocks *process.Clocks
@@ -122,8 +123,8 @@ func TestNothingIsAllocated(t *testing.T) {
 	runtime.KeepAlive(s)
 }
 
-// Several goroutines can share a memory: of each event's submissions, exactly one is not
-// a duplicate.
+// Several goroutines can share a memory: if an event is submitted several times, exactly
+// one submission is not a duplicate.
 func TestConcurrentUse(t *testing.T) {
 	m := process.New(process.Options{})
 	const events, workers = 200, 8

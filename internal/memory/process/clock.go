@@ -33,17 +33,17 @@ type clock struct {
 type reading struct {
 	awake time.Duration // since the start of clock, without suspensions
 
-	// asleep is the duration of all suspensions since an arbitrary fixed point. The value
-	// may be too low, never too high.
+	// asleep is the duration of all suspensions since an arbitrary fixed point. The reading
+	// may be too low, but never too high.
 	asleep time.Duration
 
 	wall time.Time // without a monotonic reading
 }
 
-// suspensionGrain is the shortest counted suspension; shorter suspensions add up. A
-// suspension is the difference between two readings of slightly different instants.
-// Without a grain, time would seem to pass in a synctest bubble while the bubble's clock
-// stands still.
+// suspensionGrain is the shortest suspension that counts; shorter suspensions are added
+// up until they reach it. A suspension is computed from two clock readings of slightly
+// different instants. Without a minimum, this inaccuracy would let time pass in a
+// synctest bubble while the bubble's clock stands still.
 const suspensionGrain = 50 * time.Millisecond
 
 func newClock() *clock {
@@ -74,8 +74,8 @@ func (c *clock) read() (Instant, time.Time) {
 	return Instant(1 + int64(r.awake) + asleep), r.wall
 }
 
-// recent returns approximately the current instant: a suspension since the last read is
-// missing.
+// recent returns the current instant without reading the system's suspensions: a
+// suspension since the last full reading is missing.
 func (c *clock) recent() Instant {
 	return Instant(1 + int64(time.Since(c.start)) + c.asleep.Load())
 }
@@ -86,8 +86,8 @@ func (c *clock) wallTime(i Instant) time.Time {
 	return wall.Add(i.Sub(now))
 }
 
-// byWallClock assumes a suspension as long as the wall clock's lead over the monotonic
-// clock.
+// byWallClock assumes that the machine was suspended for the time by which the wall
+// clock is ahead of the monotonic clock.
 func byWallClock(start, now time.Time) time.Duration {
 	return now.Round(0).Sub(start.Round(0)) - now.Sub(start)
 }

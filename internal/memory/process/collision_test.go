@@ -120,8 +120,8 @@ func TestAdmitAnywayInOneRequest(t *testing.T) {
 	assert.False(t, north.settle(stored("m1")))
 	assert.True(t, south.settle(stored("m1")))
 
-	// The memory forgets the first event before SQS answers its request. The event's ticket
-	// still has the message ID.
+	// The memory forgets the first event before SQS answers its request. The ticket of the
+	// event still has the message ID.
 	north = r.submitWith("k2", "g", "b", "north")
 	north.try(stored("m2"))
 	r.until(north.look().ResendBefore())

@@ -61,8 +61,9 @@ func TestLostPlace(t *testing.T) {
 	assert.Equal(t, process.Stored, s.state())
 }
 
-// An attempt ends without proof after the end of the known interval. The attempt keeps
-// the interval of its admission, the stored event's interval, despite any later attempts.
+// An attempt ends without proof after the known interval has ended. The attempt still
+// belongs to the interval at its admission, the interval of the stored event, regardless
+// of later attempts.
 func TestLateEndWithoutProof(t *testing.T) {
 	for _, meanwhile := range []string{"nothing", "clear", "under way", "in doubt", "stored", "altered"} {
 		r := newRig(t, process.Options{})

@@ -30,18 +30,17 @@ type fingerprint struct {
 	// dedupe key distinct.
 	same [12]byte
 
-	// attributes is a digest of the identity attributes: all attributes that may carry
-	// identity.
+	// attributes is a digest of the attributes that may carry identity.
 	attributes uint32
 
-	// body and payload classify differences between two events with one dedupe key. body
-	// also decides whether another event's altered record blocks this event.
+	// body and payload show how two events with one dedupe key differ. With body the memory
+	// also decides whether the altered record of another event blocks this event.
 	body, payload uint32
 }
 
-// Event returns the Event of a message. The argument payload is the stable part of the
-// body: rebuilding the event from an unstable source leaves payload unchanged. The
-// argument attributes is a digest of all attributes that may carry identity.
+// Event returns the Event of a message. payload is the stable part of the body: it does
+// not change if the event is built again from an unstable source. The argument
+// attributes is a digest of all attributes that may carry identity.
 func (m *Memory) Event(dedupeKey, group, body, payload string, attributes [32]byte) Event {
 	// #nosec G103 -- no copy of the body; Sum256 does not write to it.
 	sum := sha256.Sum256(unsafe.Slice(unsafe.StringData(body), len(body)))
@@ -70,9 +69,10 @@ func (e *Event) BodyHash() string {
 	return string(text[:])
 }
 
-// separateKey returns the key of a separate record, for an event sent in spite of a
-// collision. The key combines dedupe key and fingerprint; ordinary record keys have an
-// empty string in place of the fingerprint. Separate records are rare.
+// separateKey returns the key of a separate record, for an event that is sent in spite
+// of a collision. The key contains the dedupe key and the fingerprint; the key of an
+// ordinary record has an empty string in place of the fingerprint. Separate records are
+// rare.
 func (m *Memory) separateKey(e *Event) window.Key {
 	var of [16]byte
 	copy(of[:], e.is.same[:])
@@ -80,8 +80,8 @@ func (m *Memory) separateKey(e *Event) window.Key {
 	return m.sent.Key(string(of[:]), e.dedupeKey)
 }
 
-// collision classifies the difference between an event and first, the record of its
-// dedupe key.
+// collision returns the kind of difference between an event and first, the event in the
+// record of the same dedupe key.
 func (f fingerprint) collision(first fingerprint) Kind {
 	switch {
 	case f.same == first.same:

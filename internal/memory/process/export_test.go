@@ -20,8 +20,7 @@ func NewAt(o Options, c *Clocks) *Memory { return newMemory(o, startClock(c.read
 
 var ByWallClock = byWallClock
 
-// Look returns the memory's current knowledge of the event and does not change any
-// ticket.
+// Look returns what the memory knows about the event now. It changes no ticket.
 func (m *Memory) Look(now Instant, ev *Event) Known {
 	m.mu.Lock()
 	defer m.mu.Unlock()

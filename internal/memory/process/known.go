@@ -12,19 +12,19 @@ const (
 	// Unknown: this process has not sent the event, or SQS has certainly forgotten it.
 	Unknown State = iota
 
-	// Clear: a submission is trying to send the event, and SQS has refused every attempt
-	// so far. SQS stored nothing.
+	// Clear means that a submission is trying to send the event and SQS has refused every
+	// attempt so far. SQS stored nothing.
 	Clear
 
-	// InDoubt: a request with the event is under way, or an earlier request ended without
-	// proof. SQS may have stored the event.
+	// InDoubt means that a request with the event is under way, or that an earlier request
+	// ended without proof. SQS may have stored the event.
 	InDoubt
 
 	// Stored: SQS confirmed the event.
 	Stored
 
-	// Altered: SQS stored a different message instead and would drop the event as a
-	// duplicate.
+	// Altered means that SQS stored a different message in place of the event, and would
+	// drop the event as a duplicate.
 	Altered
 )
 
@@ -48,20 +48,20 @@ func (s State) String() string {
 type Known struct {
 	State State
 
-	// UnderWay reports a request under way with the event. UnderWay is false except with
+	// UnderWay reports that a request with the event is under way. It is true only with
 	// State InDoubt.
 	UnderWay bool
 
-	// Since is the start of an attempt: with InDoubt, the first ambiguous attempt; with
-	// Stored or Altered, the first attempt possibly stored by SQS; with Clear, the last
-	// attempt. Since is zero with Unknown.
+	// Since is the start of an attempt: with InDoubt, of the first attempt without a clear
+	// answer; with Stored or Altered, of the first attempt that SQS may have stored; with
+	// Clear, of the last attempt. Since is zero with Unknown.
 	Since Instant
 
 	over Instant
 }
 
-// ResendBefore returns the last instant for starting another attempt that SQS will
-// certainly recognise as the same event. The result is meaningful with State InDoubt or
+// ResendBefore returns the last instant at which another attempt may start so that SQS
+// certainly recognises the event. The result has a meaning only with State InDoubt or
 // Stored.
 func (k Known) ResendBefore() Instant { return k.Since.Add(window.LastStart) }
 
@@ -77,12 +77,13 @@ const (
 	// Go: the attempt may start now. A Settle call must follow.
 	Go Kind = iota + 1
 
-	// LateInDoubt: SQS may have stored the event, and an attempt now might reach SQS
-	// after SQS has forgotten it. Verdict.Known describes the remaining doubt.
+	// LateInDoubt means that SQS may have stored the event, and that an attempt now might
+	// reach SQS after SQS has forgotten the event. Verdict.Known describes the remaining
+	// doubt.
 	LateInDoubt
 
-	// LateStored: like LateInDoubt, for a certainly stored event. The submission is a
-	// duplicate; no question to SQS is necessary.
+	// LateStored is like LateInDoubt for an event that SQS certainly stored. The submission
+	// is a duplicate, and no request is necessary.
 	LateStored
 
 	// Conflict: another event with a different payload has the dedupe key.
@@ -91,16 +92,16 @@ const (
 	// Drift: an event with the same payload and a different body has the dedupe key.
 	Drift
 
-	// OtherGroup: an event with the same body and a different message group has the
-	// dedupe key.
+	// OtherGroup means that the dedupe key belongs to an event with the same body and a
+	// different message group.
 	OtherGroup
 
-	// OtherAttributes: this event was sent with different attributes that may carry
-	// identity.
+	// OtherAttributes means that this event was sent before with different values of
+	// attributes that may carry identity.
 	OtherAttributes
 
-	// AlteredBefore: SQS stored a different message instead and would drop the event
-	// until Known.Over.
+	// AlteredBefore means that SQS stored a different message in place of the event and
+	// would drop the event until Known.Over.
 	AlteredBefore
 
 	// Concluded: Conclude has already decided the submission's outcome.
@@ -138,7 +139,7 @@ func (k Kind) String() string {
 	}
 }
 
-// Collides reports whether another message uses the dedupe key: Conflict, Drift,
+// Collides reports whether the dedupe key belongs to another message: Conflict, Drift,
 // OtherGroup or OtherAttributes.
 func (k Kind) Collides() bool { return k >= Conflict && k <= OtherAttributes }
 

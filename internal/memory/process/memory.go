@@ -1,16 +1,16 @@
 // Package process remembers the events sent by this process within the deduplication
 // interval, including events of unknown outcome.
 //
-// Problem: one call cannot decide whether SQS stored an event. A request without an
-// answer leaves the event in doubt, and every later submission of the same event needs
-// this knowledge, because SQS recognises a resend for only five minutes after storing the
-// first copy. The package therefore keeps state per event: dedupe key, body and message
-// group together. Attributes that may carry identity are compared as well.
+// Problem: a single call cannot decide whether SQS stored an event. A request without an
+// answer leaves the event in doubt. Every later submission of the same event must know
+// about the doubt, because SQS recognises a resend for only five minutes after storing
+// the first copy. The package therefore keeps state per event: dedupe key, body and
+// message group together. Attributes that may carry identity are compared as well.
 //
 // Guarantees: Admit refuses every attempt that might reach SQS after SQS has forgotten an
-// earlier attempt, stored or in doubt. Proof or time ends a doubt; the order of
-// submissions never does. The memory keeps each event as long as SQS may remember it, and
-// a full memory refuses new events. Duplicates are reported only with proof.
+// earlier attempt, stored or in doubt. A doubt ends by proof or by time, and never
+// because of a later submission. The memory keeps each event as long as SQS may remember
+// it, and a full memory refuses new events. Duplicates are reported only with proof.
 //
 // Limits: a memory starts empty and learns about other processes' events from SQS answers
 // only. The package returns verdicts; errors, telemetry and queueing belong to the
@@ -38,8 +38,8 @@ import (
 
 // Options configures a [Memory].
 type Options struct {
-	// AcceptTimes detects duplicates of other processes' messages by SQS's acceptance
-	// time, read from the sequence number.
+	// AcceptTimes recognises duplicates of other processes' messages by the time of
+	// acceptance in SQS's sequence number.
 	AcceptTimes bool
 
 	// MaxKeys is the maximum number of remembered events; 0 means unlimited. A full
@@ -84,14 +84,15 @@ func (m *Memory) Now() Instant {
 	return now
 }
 
-// Recently is a cheaper Now: a suspension of the machine since the last Now call may be
-// missing. Recently is precise enough for Refresh, because a ticket may know too much but
-// not too little.
+// Recently is a cheaper Now: a suspension of the machine since the last call of Now may
+// be missing. For Refresh this is precise enough, because Refresh may use an instant that
+// is too early.
 func (m *Memory) Recently() Instant { return m.clock.recent() }
 
-// Wall returns i's wall-clock time according to the clock's current setting, without a
-// monotonic reading, or the zero time for a zero instant. Call Wall when creating an
-// error, not earlier, so that the time follows wall-clock steps.
+// Wall returns the wall-clock time of i by the clock's current setting, without a
+// monotonic reading. For a zero instant it returns the zero time. Call Wall at the
+// creation of an error and not earlier, so that later steps of the wall clock are
+// included.
 func (m *Memory) Wall(i Instant) time.Time {
 	if i == 0 {
 		return time.Time{}
@@ -100,9 +101,9 @@ func (m *Memory) Wall(i Instant) time.Time {
 }
 
 // Conclude returns the event's state for the outcome of a submission and prevents further
-// attempts of the submission, so the answer stays true. The result duplicate reports, for
-// a stored event, whether an earlier submission stored it. Conclude may run while another
-// goroutine is in Admit or Settle, or about to call one.
+// attempts of the submission, so that the returned state stays true. For a stored event,
+// duplicate reports whether an earlier submission stored it. Conclude may run while
+// another goroutine is in Admit or Settle, or about to call one.
 func (m *Memory) Conclude(now Instant, ev *Event, t *Ticket) (k Known, duplicate bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -132,9 +133,10 @@ func (m *Memory) Admit(now Instant, ev *Event, t *Ticket) Verdict {
 	return m.admit(now, ev, t, false)
 }
 
-// Judge returns Admit's verdict without beginning an attempt, except for Full: Judge
-// ignores the record limit. A caller can thus consult another tier before Admit, and for
-// sendable events only. Judge captures the current knowledge in the ticket.
+// Judge returns the verdict of Admit without beginning an attempt, but it ignores the
+// limit on records, so the verdict is never Full. A caller can thus ask another tier
+// before Admit, and only about events that may be sent. Judge captures the current
+// knowledge in the ticket.
 func (m *Memory) Judge(now Instant, ev *Event, t *Ticket) Verdict {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -183,8 +185,8 @@ func (m *Memory) admit(now Instant, ev *Event, t *Ticket, anyway bool) Verdict {
 	return Verdict{Go, known}
 }
 
-// judge decides on an attempt, given the event's record own and its dedupe key's record
-// first.
+// judge decides about an attempt. own is the event's record, and first is the record of
+// its dedupe key.
 func (m *Memory) judge(now Instant, ev *Event, t *Ticket, own, first *record, anyway bool) Verdict {
 	known := own.known(now)
 	t.capture(now, known)
@@ -204,8 +206,8 @@ func (m *Memory) judge(now Instant, ev *Event, t *Ticket, own, first *record, an
 	return Verdict{Go, known}
 }
 
-// late returns the verdict on an attempt started too late, given the present and the
-// captured knowledge.
+// late returns the verdict on an attempt that starts too late. present is the memory's
+// current knowledge, captured the ticket's.
 func late(present, captured Known) Verdict {
 	switch {
 	case present.State == Stored:
@@ -221,9 +223,9 @@ func late(present, captured Known) Verdict {
 type Result struct {
 	Fate attempt.Fate
 
-	// Drops applies to Altered events: SQS would drop a resend as a duplicate of the
-	// message that it stored instead. With content-based deduplication and a different
-	// body, Drops is false and the attempt counts as NotStored.
+	// Drops applies to altered events: SQS would drop a resend as a duplicate of the
+	// altered message. Drops is false if SQS stored a message with a different body under
+	// content-based deduplication: the attempt then counts as NotStored.
 	Drops bool
 
 	// MessageID and Sequence come from SQS, with Fate Stored. A missing message ID proves
@@ -232,8 +234,9 @@ type Result struct {
 }
 
 // Settle records the result of an admitted attempt and reports whether SQS had stored the
-// event before this submission. Without proof, Settle reports false. Earlier attempts of
-// the same submission with lost answers do not count as before.
+// event before this submission. Without proof, Settle reports false. If an earlier
+// attempt of the same submission stored the event and its answer was lost, the result is
+// false too.
 func (m *Memory) Settle(now Instant, ev *Event, t *Ticket, r Result) (duplicate bool) {
 	if t.began == 0 {
 		return false
@@ -281,10 +284,11 @@ func (m *Memory) Settle(now Instant, ev *Event, t *Ticket, r Result) (duplicate 
 	return duplicate
 }
 
-// acceptedEarlier returns the instant at which SQS accepted the message, if number proves
-// an acceptance before this submission and within the interval: another process sent the
-// message, or this process before a restart. The interval of such an event began before
-// its first attempt here. Without proof, acceptedEarlier returns zero.
+// acceptedEarlier returns the instant at which SQS accepted the message, if the sequence
+// number proves two facts: SQS accepted the message before this submission, and within
+// the interval. Another process sent the message, or this process before a restart. The
+// interval of such an event began before its first attempt here. Without proof,
+// acceptedEarlier returns zero.
 func (m *Memory) acceptedEarlier(now Instant, t *Ticket, number sequence) Instant {
 	at := number.acceptedAt()
 	if ago := m.clock.wall().Sub(at); number == 0 || ago >= 0 && ago < window.Slack {
@@ -297,10 +301,10 @@ func (m *Memory) acceptedEarlier(now Instant, t *Ticket, number sequence) Instan
 	return now.Add(at.Sub(wall))
 }
 
-// keep stores an event's record. An event stored at the start of the attempt may have
-// lost its place since, after a suspension of the machine. If another event has taken the
-// place, the record goes to a separate key, because the other record must not change. If
-// the memory is full, the event is forgotten.
+// keep stores the record of an event. The record of an event may have been removed during
+// the attempt, for example during a suspension of the machine. If another event has a
+// record at the same key by now, keep uses a separate key, because the other record must
+// not change. If the memory is full, the event is forgotten.
 func (m *Memory) keep(now Instant, ev *Event, own, first *record) {
 	own.value.fingerprint = ev.is
 	if first.held && first.value.fingerprint != ev.is && own.key == ev.key {
@@ -311,7 +315,7 @@ func (m *Memory) keep(now Instant, ev *Event, own, first *record) {
 }
 
 // Release ends a submission, whatever its outcome. No attempt of the submission may be
-// under way. A send refused by SQS claims nothing (F-023): if the submission opened the
+// under way. SQS does not remember a refused send (F-023): if the submission opened the
 // record and the event is still Clear, Release frees the record.
 func (m *Memory) Release(now Instant, ev *Event, t *Ticket) {
 	if !t.opened {
@@ -341,16 +345,16 @@ func (m *Memory) sweep(now Instant) (left int, done bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if left, done = m.sent.Sweep(now.time()); done && left == 0 {
-		// Watermarks older than the interval are useless: SQS stored all its remembered
-		// messages later.
+		// Sequence numbers older than the interval are useless: all messages that SQS still
+		// remembers have higher numbers.
 		m.marks.clear()
 		m.apart.Store(false)
 	}
 	return left, done
 }
 
-// Held returns the number of records, counted like Options.MaxKeys. Forgotten events may
-// be included. Held takes constant time.
+// Held returns the number of records, counted like Options.MaxKeys. The count may
+// include events that SQS has forgotten. Held takes constant time.
 func (m *Memory) Held() int {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -159,8 +159,8 @@ func TestStatesOfAnEvent(t *testing.T) {
 	assert.Equal(t, k, s.look())
 }
 
-// Both limits are exact to the nanosecond: the last start of an attempt, and the first
-// instant at which SQS has certainly forgotten.
+// The last start of an attempt, and the first instant at which SQS has certainly
+// forgotten the event, are exact to the nanosecond.
 func TestAttemptsOfOneInterval(t *testing.T) {
 	for _, tc := range []struct {
 		result process.Result

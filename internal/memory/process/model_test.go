@@ -10,8 +10,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/window"
 )
 
-// model is the simplest memory: a map of histories. model never forgets and derives the
-// current knowledge from each history.
+// model is the simplest possible memory: it keeps the complete history of each key,
+// never forgets, and computes its knowledge from the history.
 type model struct {
 	full  int // MaxKeys
 	trust bool
@@ -20,8 +20,8 @@ type model struct {
 	marks map[string]int64
 }
 
-// message is an event with its attributes. A slot identifies its record: the dedupe key's
-// record, or a separate record.
+// message is an event with its attributes. A slot names the record of a message: the
+// record of the dedupe key, or a separate record.
 type message struct{ key, group, body, attributes string }
 
 type slot struct {
@@ -102,7 +102,7 @@ func (h *history) known(now process.Instant) known {
 	return k
 }
 
-// burst returns all tries connected to try i by overlaps, directly or through other
+// burst returns all tries that overlap with try i in time, directly or through other
 // tries.
 func (h *history) burst(i int) []*try {
 	var bursts [][]*try
@@ -215,8 +215,8 @@ func collisionOf(msg, first message) process.Kind {
 	}
 }
 
-// admit returns the verdict. isFull is called if a new record is needed; a memory with
-// expired records may still refuse.
+// admit returns the verdict. If the event needs a new record, admit calls isFull,
+// because a memory may be full of records that have expired.
 func (m *model) admit(now process.Instant, a *actor, anyway bool, isFull func() bool) (process.Kind, known) {
 	own, first := m.find(now, a.message)
 	k := own.known(now)

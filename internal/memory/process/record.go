@@ -14,9 +14,10 @@ type remembered struct {
 	fingerprint
 }
 
-// answer summarises SQS's answers to an event. For a stored event, answer is the hash of
-// a message ID; for an altered event, altered. Otherwise answer explains why SQS may have
-// stored the event: flags and a number of attempts. Zero means certainly not stored.
+// answer is a summary of SQS's answers for an event. For a stored event it is the hash of
+// the message ID, and for an altered event the constant altered. Otherwise it explains
+// why SQS may have stored the event, with flags and a number of attempts. Zero means that
+// the event is certainly not stored.
 type answer uint64
 
 const (
@@ -25,8 +26,8 @@ const (
 	// ambiguous is set after an attempt without proof.
 	ambiguous answer = 2
 
-	// crowded is set when an attempt begins during another one, until no attempt is under
-	// way.
+	// crowded is set when an attempt begins while another attempt is under way. It stays
+	// until no attempt is under way.
 	crowded answer = 4
 
 	// oneAttempt is added for each attempt under way.
@@ -65,9 +66,9 @@ type record struct {
 	key  window.Key
 	at   window.Place // place of key
 
-	// from is the start of the first attempt possibly stored by SQS. The field to is the
-	// end of the last such attempt or, without proof, its latest arrival at SQS; zero
-	// while an attempt is under way or none is known.
+	// from is the start of the first attempt that SQS may have stored. to is the end of the
+	// last such attempt or, without proof, the latest time at which it can arrive at SQS.
+	// to is zero while an attempt is under way, or if there is no such attempt.
 	from, to Instant
 	value    remembered
 }
@@ -127,8 +128,8 @@ func (r *record) begin(now Instant, t *Ticket) {
 	t.since = r.from
 }
 
-// counts reports whether the record counts the ticket's attempt. Records of a later
-// interval do not.
+// counts reports whether the record counts the ticket's attempt as under way. A record
+// of a later interval does not.
 func (r *record) counts(t *Ticket) bool {
 	return r.state() == InDoubt && r.from == t.since
 }
@@ -191,7 +192,7 @@ func (m *Memory) put(now Instant, ev *Event, r *record) error {
 	return err
 }
 
-// find returns the event's own record and first, the record of its dedupe key. The record
+// find returns own, the record of the event, and first, the record of its dedupe key.
 // first may belong to another event.
 func (m *Memory) find(now Instant, ev *Event) (own, first record) {
 	first = m.lookup(now, ev.key, ev.at)
@@ -238,10 +239,10 @@ func (r *record) alter(now Instant, t *Ticket) bool {
 	return true
 }
 
-// doubt records an uncounted attempt without proof: the event was stored when the attempt
-// began, SQS has answered a copy since, or the record was dropped. The doubt keeps the
-// interval of the attempt's admission, and a stored event stays stored. doubt reports
-// whether the record changed.
+// doubt records an attempt that ended without proof and that the record does not count:
+// the event was stored when the attempt began, SQS has answered another attempt since, or
+// the record was dropped. The doubt has the interval of the attempt's admission, and a
+// stored event stays stored. doubt reports whether the record changed.
 func (r *record) doubt(now Instant, t *Ticket) bool {
 	switch r.state() {
 	case Stored:

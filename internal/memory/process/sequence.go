@@ -7,9 +7,10 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/window"
 )
 
-// sequence is an SQS sequence number minus 2^64: a time since 1970, with 256,000 units
-// per millisecond, plus the message's position within its millisecond (F-008, observed,
-// undocumented). Zero means no number or an unknown format, such as an emulator's.
+// sequence is a sequence number of SQS minus 2^64. It contains a time since 1970, with
+// 256,000 units per millisecond, plus the position of the message within its
+// millisecond (F-008; observed but not documented). Zero means that there is no number,
+// or that its format is unknown, as from an emulator.
 type sequence uint64
 
 const perMilli = 256_000
@@ -41,8 +42,8 @@ func parseSequence(text string) sequence {
 
 // isNotAfter reports whether s certainly belongs to a message stored no later than the
 // message with number mark: numbers increase within a group (F-009 b, F-041). Numbers at
-// least one interval apart prove nothing: SQS would have forgotten the message, so the
-// numbering has restarted, as in an emulator.
+// least one interval apart prove nothing: SQS would have forgotten the message. The
+// numbering must have restarted, as it does in an emulator.
 func (s sequence) isNotAfter(mark sequence) bool {
 	return s != 0 && s <= mark && mark-s < sequenceSpan
 }
@@ -53,8 +54,8 @@ func (s sequence) acceptedAt() time.Time {
 	return time.UnixMilli(int64(s / perMilli)) // #nosec G115 -- less than 2^47
 }
 
-// acceptedBefore reports whether SQS accepted the message before first, by more than the
-// clock slack, and within the interval around now (F-009 c). The number must not be zero.
+// acceptedBefore reports whether SQS accepted the message before first by more than the
+// clock slack, and within the interval before now (F-009 c). The number must not be zero.
 func (s sequence) acceptedBefore(first, now time.Time) bool {
 	accepted := s.acceptedAt()
 	return accepted.Before(first.Add(-window.Slack)) && accepted.After(now.Add(-memorySpan))

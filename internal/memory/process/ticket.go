@@ -10,8 +10,9 @@ type Ticket struct {
 	// the event.
 	Known Known
 
-	// collision is the captured collision, if any. It outlives the other message's
-	// record: a submission made inside the interval is judged by that interval.
+	// collision is the last captured collision. It stays after the memory has dropped the
+	// other message's record, because a submission that was made inside an interval is
+	// judged by this interval.
 	collision Verdict
 
 	first     Instant  // start of the first attempt; zero before
@@ -35,8 +36,8 @@ type Ticket struct {
 	opened bool
 }
 
-// capture adopts k, the current knowledge, unless k belongs to a later interval than the
-// ticket's knowledge.
+// capture replaces the ticket's knowledge by k, the current knowledge. If k belongs to a
+// later interval than the ticket's knowledge, capture changes nothing.
 func (t *Ticket) capture(now Instant, k Known) {
 	was := t.Known
 	switch {
@@ -45,8 +46,8 @@ func (t *Ticket) capture(now Instant, k Known) {
 	case was.State == Stored && k.State != Stored:
 		return
 	case now.Sub(was.Since) >= memorySpan:
-		// The memory may have forgotten the event, so its current knowledge disproves
-		// nothing. Before this instant, only proof removes a doubt.
+		// The memory may have forgotten the event, so a current state without a doubt proves
+		// nothing. Until this instant, only proof ends the doubt.
 		return
 	}
 	t.Known = k

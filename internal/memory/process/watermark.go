@@ -1,9 +1,9 @@
 package process
 
-// watermarks holds the highest known sequence number per message group, for at most
-// mostMarks groups. It may drop a mark to make room: a duplicate may then go unnoticed,
-// which is always possible. A table with a few entries per set replaces a map: no
-// pointers, no garbage in steady state, 16 bytes per group.
+// watermarks holds the highest known sequence number of each message group, for at most
+// mostMarks groups. It may drop a number to make room: a duplicate may then go
+// unnoticed, which is possible in any case. The table has a few entries in each set, in
+// place of a map: no pointers, no garbage in steady state, and 16 bytes per group.
 type watermarks struct {
 	sets []markSet // length zero or a power of 2
 }
@@ -76,8 +76,8 @@ func (s *markSet) place(group uint64) *mark {
 	return lowest
 }
 
-// grow doubles the number of sets. Each set's marks are split between two sets, so every
-// mark finds a place.
+// grow doubles the number of sets. The entries of each set are divided between two sets,
+// so every entry has a place.
 func (w *watermarks) grow() {
 	old := w.sets
 	w.sets = make([]markSet, 2*len(old))

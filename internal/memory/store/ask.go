@@ -78,9 +78,10 @@ func (c *Claimant) found(k *Claim, r idempotency.Record) Verdict {
 	return Verdict{}
 }
 
-// Ask claims the events in one durable write and sets verdicts[i] for claims[i]. A held
-// claim is renewed. Records with another spec may need a second write. Each write takes
-// at most twice the policy's store timeout, unless the store ignores its context.
+// Ask claims the events in one durable write and sets verdicts[i] for claims[i]. A
+// claim that was granted before is renewed. If a record's fingerprint was computed by
+// another spec, the claim may need a second write. Each write takes at most twice the
+// policy's store timeout, unless the store ignores its context.
 func (c *Claimant) Ask(ctx context.Context, claims []*Claim, verdicts []Verdict) {
 	requests := make([]idempotency.Claim, 0, len(claims))
 	asked := make([]int, 0, len(claims))
@@ -118,9 +119,9 @@ func (c *Claimant) Ask(ctx context.Context, claims []*Claim, verdicts []Verdict)
 	}
 }
 
-// claim makes one call, and a second call if the first was ambiguous. With a Writer, each
-// call also writes queued endings. begin is the start of the last call: leases count from
-// begin.
+// claim writes the requests in one call, and in a second call if the result of the first
+// is ambiguous. With a Writer, each call also writes queued endings. begin is the start
+// of the last call: leases count from begin.
 func (c *Claimant) claim(ctx context.Context, requests []idempotency.Claim) (begin time.Duration, outcomes []idempotency.Outcome, err error) {
 	if c.options.FailOpen && c.isDown() {
 		return 0, nil, errDown
@@ -138,8 +139,8 @@ func (c *Claimant) claim(ctx context.Context, requests []idempotency.Claim) (beg
 	return begin, outcomes, err
 }
 
-// claimOnce makes one call. It answers the endings in the call even if the store ends the
-// goroutine.
+// claimOnce makes one call of the store. If the call also writes endings, claimOnce
+// reports their results, even if the store ends the goroutine.
 func (c *Claimant) claimOnce(ctx context.Context, requests []idempotency.Claim) (outcomes []idempotency.Outcome, err error) {
 	var along []*ending
 	if c.writer != nil {
@@ -206,8 +207,9 @@ const downFor = time.Second
 
 func (c *Claimant) isDown() bool { return int64(c.options.Now()) < c.down.Load() }
 
-// across compares a claim with a record of another spec, by the stored body. Undecided
-// means equal: the claim then has the record's fingerprint.
+// across compares a claim with a record whose fingerprint was computed by another spec.
+// It computes the fingerprint of the stored body again. If both are equal, the claim
+// gets the record's fingerprint, and the result is Undecided.
 func (c *Claimant) across(k *Claim, r idempotency.Record) idempotency.Decision {
 	if c.options.Recompute == nil {
 		return idempotency.Unjudged
@@ -347,8 +349,8 @@ func (c *Claimant) another(k *Claim, out idempotency.Outcome) Verdict {
 
 var errSeal = errors.New("the store returned other bytes than were claimed: their hash is not that of the record")
 
-// mostAdopted is the maximum number of messages adopted by one claim. A store that
-// returns more keeps changing its answer.
+// mostAdopted is the maximum number of messages that one claim adopts one after
+// another. A store that returns more messages changes its answer each time.
 const mostAdopted = 10
 
 var errChanges = errors.New("the record of the event changes its message again and again")
@@ -359,8 +361,8 @@ func (k *Claim) says(kind Kind, out idempotency.Outcome) Verdict {
 	return Verdict{Kind: kind, Err: err, Drift: out.Drift}
 }
 
-// wait returns the verdict for a claim to be asked for again. The delay doubles each
-// time, with jitter to spread the claimants.
+// wait returns the verdict that the claim must be requested again after a delay. The
+// delay doubles each time, and jitter spreads the claimants.
 func (k *Claim) wait(err error, most time.Duration) Verdict {
 	d := min(firstWait<<min(k.waits, 10), mostWait)
 	k.waits = min(k.waits+1, 100)

@@ -58,8 +58,8 @@ func eachInterrupted(t *testing.T, test func(t *testing.T, r *rig, s *interrupte
 	}
 }
 
-// A call that ends its goroutine records no event. Once the store answers, it has the
-// event.
+// If the store ends the goroutine of a call, the call records no event. When the store
+// answers again, the event is recorded.
 func TestStoreThatEndsTheGoroutine(t *testing.T) {
 	eachInterrupted(t, func(t *testing.T, r *rig, s *interrupted) {
 		k := r.event("k")

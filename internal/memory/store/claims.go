@@ -40,8 +40,8 @@ type Options struct {
 	// FailOpen grants unclaimed attempts while the store does not answer.
 	FailOpen bool
 
-	// Owner names the process across restarts; "" means unnamed. Began is the start of
-	// the process.
+	// Owner names the process across its restarts; empty means no name. Began is the start
+	// of the process.
 	Owner string
 	Began time.Time
 
@@ -56,8 +56,9 @@ type Options struct {
 	// Hide replaces the texts of store errors. A nil Hide leaves the errors unchanged.
 	Hide func(err error) error
 
-	// Recompute returns a stored body's fingerprint under the claims' spec, and whether
-	// the body has one. A nil Recompute computes no fingerprints.
+	// Recompute returns the fingerprint of a stored body, computed by the spec of the
+	// claims. The second result is false if the body has no fingerprint. If Recompute is
+	// nil, fingerprints are not computed again.
 	Recompute func(body []byte) (idempotency.Fingerprint, bool)
 }
 
@@ -69,8 +70,8 @@ type Claimant struct {
 	terms   idempotency.Terms
 	counts  counts
 
-	// down is a reading of Options.Now: until then, optional calls of a failing store are
-	// skipped. 0 means that the store answers.
+	// down is the end of a pause, as a reading of Options.Now: until then, optional calls
+	// of the failing store are skipped. 0 means that the store answers.
 	down atomic.Int64
 
 	writer idempotency.Writer // nil without a Writer
@@ -171,8 +172,8 @@ type Known struct {
 	// another group.
 	Message *Message
 
-	// Ours: an attempt of this submission is in doubt or answered, and may have stored
-	// the event.
+	// Ours reports that an attempt of this submission is in doubt or answered, and may have
+	// stored the event.
 	Ours bool
 
 	// Err explains why the last question gave no permission to send; otherwise nil.
@@ -212,15 +213,15 @@ const (
 	// Wait: another claimant has the event, or the store does not answer.
 	Wait
 
-	// Other: the event is or may have been sent as another message. [Claim].Adopt returns
-	// this message; call Ask again afterwards.
+	// Other means that the event was or may have been sent as another message.
+	// [Claim].Adopt returns this message; call Ask again afterwards.
 	Other
 
 	// Late: an attempt in doubt is too old for a resend.
 	Late
 
-	// Held: another claimant's attempt in doubt is too old for a resend. Err is an
-	// [*idempotency.IndeterminateError].
+	// Held means that another claimant's attempt is in doubt and too old for a resend. Err
+	// is an [*idempotency.IndeterminateError].
 	Held
 
 	// Conflict: the key belongs to another event. Err is an [*idempotency.ConflictError].
@@ -240,13 +241,13 @@ type Verdict struct {
 	// [idempotency.ErrUnwritable].
 	Hopeless bool
 
-	// Drift: for an equal event, the record has different bytes than the claim. At most
-	// one verdict per claim has Drift set.
+	// Drift reports that the record of the same event has other bytes than the claim. At
+	// most one verdict per claim has Drift set.
 	Drift bool
 }
 
-// MayLeave reports whether the bytes of a granted attempt may still leave. Without a held
-// claim, the result is true.
+// MayLeave reports whether the bytes of a granted attempt may still leave. If the
+// submission has no granted claim, the result is true.
 func (c *Claimant) MayLeave(k *Claim) bool {
 	return !k.held || c.options.Now()+window.Arrival <= k.lease
 }
@@ -289,9 +290,9 @@ func (k *Claim) doubt(c *Claimant, out idempotency.Outcome) {
 	})
 }
 
-// Attempted records the result of an attempt. Proof of storage is queued for the store,
-// and w waits for the record. An event stored without a held claim gets no record:
-// Attempted then returns true.
+// Attempted records the result of an attempt. A proof of storage is queued for the
+// store, and w waits until the store has it. An event that SQS stored without a granted
+// claim gets no record: Attempted then returns true.
 func (c *Claimant) Attempted(k *Claim, a *attempt.Answer, w Waiter) (unrecorded bool) {
 	switch a.Fate {
 	case attempt.Stored:

@@ -77,8 +77,8 @@ func TestAskIsOneCall(t *testing.T) {
 	})
 }
 
-// A lease counts from the start of the call. A lease too short for one attempt is
-// worthless.
+// The time of a lease counts from the start of the call. If the remaining time is too
+// short for one attempt, the lease is not used.
 func TestLease(t *testing.T) {
 	with(t, nil, func(t *testing.T, r *rig) {
 		k := r.event("k")
@@ -100,8 +100,8 @@ func TestLease(t *testing.T) {
 	})
 }
 
-// While another claimant holds the event, the questions become rarer, and the last wait
-// ends with the other lease.
+// While another claimant has the event, the claim is requested again at growing
+// intervals. The last wait ends at the end of the other claimant's lease.
 func TestInProgress(t *testing.T) {
 	with(t, nil, func(t *testing.T, r *rig) {
 		began := time.Now()
@@ -167,8 +167,8 @@ func TestTooLateForAnotherAttempt(t *testing.T) {
 	})
 }
 
-// Without an answer, the store grants nothing, and the event stays unanswered rather than
-// clear.
+// Without an answer, the store grants no claims, and the event stays unanswered and does
+// not become clear.
 func TestStoreDown(t *testing.T) {
 	with(t, nil, func(t *testing.T, r *rig) {
 		r.fail(down)

@@ -22,8 +22,9 @@ const (
 	// behind is the number of queued endings at which Pace blocks senders.
 	behind = 512
 
-	// mostEndings is the maximum length of the queue; another ending drops the oldest. An
-	// ending older than keepTrying is dropped after a failed write.
+	// mostEndings is the maximum length of the queue of endings. If the queue is full, a
+	// new ending drops the oldest. After a failed write, endings older than keepTrying are
+	// dropped.
 	mostEndings = 10_000
 	keepTrying  = time.Hour
 
@@ -43,7 +44,7 @@ type Waiter interface {
 }
 
 // endings is the queue of endings not yet in the store. A goroutine runs while the queue
-// is not empty. The next claims share a write with queued endings.
+// is not empty. Queued endings are written together with the next claims.
 type endings struct {
 	ctx  context.Context // for store calls
 	stop context.CancelFunc
@@ -112,8 +113,9 @@ func (c *Claimant) AwaitRecord(k *Claim, w Waiter) bool {
 	return true
 }
 
-// Pace blocks while many endings are queued for an answering store: a store slower than
-// SQS thereby slows the senders down. Waiting for a failing store would not help.
+// Pace blocks while many endings are queued and the store answers, so a store that is
+// slower than SQS slows the senders down. Pace does not wait for a failing store,
+// because the queue would not become shorter.
 func (c *Claimant) Pace() {
 	for c.isBehind() {
 		time.Sleep(gather)
@@ -146,7 +148,7 @@ func (c *Claimant) watch(d time.Duration) {
 	c.watching = true
 }
 
-// giveUpWaiting reports events as unrecorded if their endings are older than the store
+// giveUpWaiting reports an event as unrecorded if its ending is older than the store
 // timeout. The endings stay queued.
 func (c *Claimant) giveUpWaiting() {
 	var late []Waiter
@@ -268,8 +270,8 @@ func (l *endings) take() []*ending {
 	return batch
 }
 
-// drain writes endings until the queue is empty. Endings written together with claims
-// have already left the queue.
+// drain writes endings until the queue is empty. Endings that were written together
+// with claims are no longer in the queue.
 func (c *Claimant) drain() {
 	for {
 		c.mu.Lock()
@@ -336,8 +338,9 @@ func (l *endings) sleep(d time.Duration) {
 	}
 }
 
-// finish writes endings without claims. Without a Writer, it calls Finish concurrently
-// and repeats each ambiguous call once. A call that ends its goroutine has not answered.
+// finish writes endings in a call without claims. Without a Writer, it calls Finish
+// concurrently and repeats each ambiguous call once. If a call ends its goroutine, the
+// ending counts as unanswered.
 func (c *Claimant) finish(batch []*ending) []error {
 	errs := slices.Repeat([]error{errEnded}, len(batch))
 	var all sync.WaitGroup

@@ -23,8 +23,8 @@ func (r *rig) sent(key string, w store.Waiter) *store.Claim {
 	return k
 }
 
-// Results gather for a few milliseconds to share a write. Meanwhile, an event with a
-// queued result is already known.
+// Results are collected for a few milliseconds, so that they share a write. Meanwhile,
+// the claimant already knows an event with a queued result.
 func TestResultsAreTold(t *testing.T) {
 	with(t, nil, func(t *testing.T, r *rig) {
 		for i := range 10 {
@@ -71,8 +71,8 @@ func (w *waiter) is(t *testing.T, calls, ok int) {
 	require.EqualValues(t, ok, w.ok.Load())
 }
 
-// A waiter waits until the store has the event, for at most the store timeout. A later
-// submission of the event waits as well.
+// A waiter waits until the store has the event, at most for the store timeout. A waiter
+// of a later submission of the same event waits too.
 func TestWaiters(t *testing.T) {
 	with(t, nil, func(t *testing.T, r *rig) {
 		var first, second, late waiter
@@ -119,8 +119,8 @@ func (s *writing) Write(ctx context.Context, endings []idempotency.Finishing, cl
 	return errs, outs, err
 }
 
-// The next claims share a write with queued endings. Without a next claim, endings get
-// their own write.
+// Queued endings are written together with the next claims. If there is no next claim,
+// they are written alone.
 func TestEndingsRideWithClaims(t *testing.T) {
 	with(t, nil, func(t *testing.T, r *rig) {
 		s := &writing{Memory: new(idempotency.Memory)}

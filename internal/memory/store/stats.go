@@ -13,7 +13,7 @@ type Stats struct {
 	Drifts                                            int64
 
 	// Unclaimed counts attempts without a claim. Errors counts failed store calls. Stale
-	// counts endings overtaken by another claimant.
+	// counts endings that the store refused because another claimant had taken over.
 	Unclaimed, Errors, Stale int64
 
 	// Recording counts endings currently queued or being written. Lost counts dropped
