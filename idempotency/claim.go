@@ -31,9 +31,9 @@ func NewToken() (t Token) {
 	return t
 }
 
-// Parts of an owner's token: the beginning of the owner's hash, then the start of the
-// process in milliseconds. Stores compare both parts: see [Token.Succeeds]. The other
-// bytes are random.
+// The token of a named owner begins with two parts: the beginning of the owner's hash,
+// then the start of the process in milliseconds. Stores compare both parts: see
+// [Token.Succeeds]. The other bytes are random.
 const (
 	ownerEnd   = 6
 	sessionEnd = 12

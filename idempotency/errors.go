@@ -7,8 +7,8 @@ import (
 )
 
 var (
-	// ErrStaleClaim: the claim is no longer the last claim of its key, or ended in
-	// another way. The transition changed nothing. The error is a [*StaleClaimError].
+	// ErrStaleClaim: the claim is no longer the last claim of its key, or already ended
+	// with another result. The call changed nothing. The error is a [*StaleClaimError].
 	ErrStaleClaim = errors.New("stale claim")
 
 	// ErrAmbiguous: the store may have made the change, but did not confirm it. Repeat
@@ -27,7 +27,7 @@ var (
 	ErrClosed = errors.New("the store is closed")
 )
 
-// Place identifies a key in an error without showing the caller's data: errors carry no
+// Place identifies a key in an error and shows no data of the caller: errors carry no
 // key value, payload or result.
 type Place struct {
 	Scope, Operation string

@@ -9,7 +9,7 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
 )
 
-// One payment is made for two equal requests; a different request with the same key is a
+// Two equal requests lead to one payment. A different request with the same key is a
 // conflict.
 func ExampleGuard() {
 	policy, err := idempotency.NewPolicy(idempotency.PolicyConfig{TTL: idempotency.TTLPayment, Lease: time.Minute})

@@ -90,7 +90,7 @@ func FailedWith(f Failure) Ending { return Ending{kind: failedWith, failure: f} 
 // ends.
 func Released() Ending { return Ending{kind: released} }
 
-// Extended is the change made by [Store.Extend], for implementations of [Store]: the
+// Extended is the change that [Store.Extend] makes, for implementations of [Store]: the
 // claim continues, and its lease ends no earlier than the given time from now.
 func Extended(lease time.Duration) Ending { return Ending{kind: extended, lease: lease} }
 
@@ -128,9 +128,9 @@ func (t Ending) Failure() (Failure, bool) { return t.failure, t.kind == failedWi
 // Lease returns the lease of t, and whether t is an extension.
 func (t Ending) Lease() (time.Duration, bool) { return t.lease, t.kind == extended }
 
-// Finish returns the record after ending t of ref's claim at now. The parameter found is
-// the store's record, or the zero Record if the store has no record. Finish is the only
-// definition of the rules, like [Decide].
+// Finish returns the record after the claim of ref ended at now with the ending t. The
+// parameter found is the store's record, or the zero Record if the store has no record.
+// Finish is the only definition of the rules, like [Decide].
 //
 // If the store granted another claim since, or this claim ended in another way, Finish
 // returns found and a [*StaleClaimError]. If the same transition was already made, for
@@ -188,8 +188,8 @@ func Finish(found Record, ref Ref, t Ending, now time.Time) (Record, error) {
 	return r, nil
 }
 
-// madeBefore reports whether t may have produced found. The last claim of found has
-// ended.
+// madeBefore reports whether t may already have been applied, with found as the result.
+// The last claim of found has ended.
 func madeBefore(found Record, t Ending) bool {
 	switch t.kind {
 	case completed:

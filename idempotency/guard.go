@@ -90,8 +90,8 @@ type Answer struct {
 // outcome unknown. NotDone returns nil for a nil error.
 //
 // The marker is valid for one operation: Do removes the marker from the returned error.
-// If an operation calls Do for an inner operation, and has no effect when the inner
-// operation has no effect, the outer operation wraps the error again.
+// If the operation itself calls Do for an inner operation, it wraps the inner error with
+// NotDone again if it had no effect either.
 func NotDone(err error) error {
 	if err == nil {
 		return nil
@@ -101,9 +101,9 @@ func NotDone(err error) error {
 
 type notDoneError struct{ err error }
 
-// withoutMarker returns an error with the text and the errors of err, without markers of
-// NotDone: a marker is about the operation that returned err, not about the caller's
-// operation.
+// withoutMarker returns an error with the text and the errors of err, but without the
+// markers of NotDone. A marker describes the operation that returned err, not the
+// operation of the caller.
 func withoutMarker(err error) error {
 	var marker *notDoneError
 	if !errors.As(err, &marker) {
@@ -231,8 +231,8 @@ func (g *Guard) run(ctx context.Context, leaseEnd time.Time, out Outcome, f func
 	err = withoutMarker(err)
 	if err == nil {
 		if err = result.Check(); err != nil {
-			// The operation took effect, but the store cannot keep its result: the
-			// outcome stays in doubt.
+			// The operation took effect, but the store cannot record its result. The outcome stays
+			// in doubt.
 			err = fmt.Errorf("idempotency: done, but its result was not stored: %w", err)
 			return result, errors.Join(err, g.finish(ctx, out, FailedWith(Failure{Reason: "the result cannot be stored"})))
 		}
@@ -248,8 +248,8 @@ func (g *Guard) run(ctx context.Context, leaseEnd time.Time, out Outcome, f func
 	return result, err
 }
 
-// finish makes a transition even if ctx has ended, and repeats an unconfirmed transition
-// once.
+// finish ends the claim even if ctx has ended. If the store does not confirm the end,
+// finish repeats the call once.
 func (g *Guard) finish(ctx context.Context, out Outcome, t Ending) (err error) {
 	for range 2 {
 		bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), g.config.Policy.config.StoreTimeout)

@@ -139,8 +139,8 @@ func TestGuardAfterAPanic(t *testing.T) {
 	}
 }
 
-// The operation's context ends with the lease. A claimant that outlives its lease gets
-// ErrStaleClaim if another claimant took over.
+// The operation's context ends with the lease. If another claimant takes over after the
+// lease, the first claimant gets ErrStaleClaim.
 func TestGuardLease(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := newGuard(t, new(idempotency.Memory), func(c *idempotency.PolicyConfig) { c.Window = 5 * time.Minute })
@@ -196,8 +196,8 @@ func (s slow) Claim(ctx context.Context, c idempotency.Claim) (idempotency.Outco
 	return out, err
 }
 
-// An operation does not begin after the end of its lease or after its caller has gone. A
-// later call may run the operation.
+// An operation does not begin after the end of its lease, or after the context of its
+// caller has ended. A later call may run the operation.
 func TestGuardDoesNotBeginTooLate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for name, delay := range map[string]func(context.CancelFunc){
@@ -281,8 +281,8 @@ func (d *departing) Claim(ctx context.Context, c idempotency.Claim) (idempotency
 	return out, err
 }
 
-// If a caller leaves during the commit of its claim, the operation does not begin, and
-// the guard releases the claim.
+// If the caller's context ends during the commit of its claim, the operation does not
+// begin, and the guard releases the claim.
 func TestGuardReleasesWhatDidNotBegin(t *testing.T) {
 	memory := new(idempotency.Memory)
 	ctx, cancel := context.WithCancel(t.Context())
@@ -327,7 +327,7 @@ func (s *sequence) Claim(context.Context, idempotency.Claim) (idempotency.Outcom
 }
 
 // If the store does not answer, the operation does not run. With FailOpen the operation
-// runs, recorded and counted.
+// runs after FailOpen was called, and the run is counted.
 func TestGuardWithoutItsStore(t *testing.T) {
 	store := &flaky{Store: new(idempotency.Memory)}
 	store.down.Store(true)
@@ -363,8 +363,8 @@ func TestGuardWithoutItsStore(t *testing.T) {
 	}
 }
 
-// A guard with a later fingerprint spec recomputes the stored request's fingerprint, and
-// never mistakes the stored request for another payload.
+// A guard with a newer fingerprint spec computes the fingerprint of the stored request
+// again, so an equal request is not a conflict.
 func TestGuardAcrossSpecs(t *testing.T) {
 	store := new(idempotency.Memory)
 	g := newGuard(t, store, nil)

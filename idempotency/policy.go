@@ -124,9 +124,9 @@ func (p Policy) check() error {
 	return nil
 }
 
-// RetentionTime returns the minimum lifetime of a record: the sum of the caller's
-// deadline, the retry horizon, the network delay and the clock uncertainty. The sum is at
-// most [Forever].
+// RetentionTime returns the minimum lifetime of a record. The arguments are the caller's
+// deadline, the time for retries, the network delay and the clock difference. The result
+// is their sum, at most [Forever].
 func RetentionTime(times ...time.Duration) time.Duration {
 	var total time.Duration
 	for _, d := range times {

@@ -10,8 +10,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
 )
 
-// The worked example of a command API: 80 commands a second, a deadline of 10 s, 90 s
-// of retries, 30 s of network delay and 5 s of clock difference.
+// This example computes the policy of a command API: 80 commands a second, a deadline
+// of 10 s, 90 s of retries, 30 s of network delay and 5 s of clock difference.
 func ExampleNewPolicy() {
 	config := idempotency.PolicyConfig{
 		TTL:    134 * time.Second,

@@ -170,8 +170,8 @@ type Record struct {
 	ReadAt time.Time
 }
 
-// Prior is the state of a record before its last new or reclaimed claim. Only stores need
-// Prior.
+// Prior is the part of a record from before its last new or reclaimed claim. Only stores
+// need Prior.
 type Prior struct {
 	Status           Status
 	Created, Expires time.Time // of a failed record

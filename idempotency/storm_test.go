@@ -12,9 +12,9 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
 )
 
-// In the retry storm of a degraded command API, clients send 80 commands a second for ten
-// minutes. Other goroutines try 6 percent of the commands a second time, possibly during
-// the first try. The 2,880 repeated attempts have no effect.
+// The test repeats the retry storm of a degraded command API: clients send 80 commands a
+// second for ten minutes. Other goroutines send 6 percent of the commands a second time,
+// possibly during the first try. None of the 2,880 repeated commands has an effect.
 func TestRetryStorm(t *testing.T) {
 	const commands, repeated = 48000, 2880
 	store := new(idempotency.Memory)

@@ -101,8 +101,8 @@ func keyRule(key string) string {
 
 // Verdict is the decision on a dataset run, with the fields for telemetry.
 type Verdict struct {
-	// Proceed: the run may execute. Otherwise, the run is a no-op if DuplicateDetected,
-	// or must wait: see [Validator.Check].
+	// Proceed reports that the run may execute. If Proceed is false, the run is a no-op if
+	// DuplicateDetected is true, and otherwise must wait: see [Validator.Check].
 	Proceed bool
 
 	IdempotencyKey    string
@@ -137,8 +137,9 @@ func (v *Validator) Check(ctx context.Context, supplied string, d Dataset) (Verd
 	return v.verdict(r, out), out.Err(r.Key)
 }
 
-// Run executes f unless the dataset run with this key has already succeeded; such a run
-// is a no-op with the stored result. Otherwise Run behaves like [Guard.Do].
+// Run executes f, unless a run with this dataset's key has already succeeded: then f is
+// not executed, and the result is the stored one. Otherwise Run behaves like
+// [Guard.Do].
 func (v *Validator) Run(ctx context.Context, supplied string, d Dataset, f func(ctx context.Context, claimed Outcome) (Result, error)) (Verdict, Answer, error) {
 	r, err := v.request(supplied, d)
 	if err != nil {

@@ -30,8 +30,8 @@ func (r *runner) fits() bool {
 	return r.bytes+r.plan.Items[r.ready[0].items[0]].Size <= r.config.BytesInFlight
 }
 
-// commit durably writes the outcomes since the last commit and the tries of up to n
-// items, then sends these items.
+// commit first writes durably the outcomes since the last commit and the beginnings of
+// up to n tries. Then it sends the items of these tries.
 func (r *runner) commit(ctx context.Context, n int) error {
 	now := r.config.Now()
 	var tries []*try
@@ -59,8 +59,8 @@ func (r *runner) commit(ctx context.Context, n int) error {
 	return nil
 }
 
-// judge decides about the first item of a group now. It returns nil unless the item is
-// sent.
+// judge decides about the first item of a group now. It returns a try if the item is to
+// be sent, and nil otherwise.
 func (r *runner) judge(l *groupQueue, now time.Time) *try {
 	item, p := &r.plan.Items[l.items[0]], &r.history.items[l.items[0]]
 	return r.follow(l, item, p.decide(r.plan.Options, item, now))
@@ -130,8 +130,8 @@ func (r *runner) load(ctx context.Context, tries []*try, now time.Time) ([]*try,
 	return kept, nil
 }
 
-// recheck decides again if the source has learned more about an item since the plan was
-// made, for example its delivery.
+// recheck decides about an item again if the source has new records about the item
+// since the plan was made, for example its delivery.
 func (r *runner) recheck(t *try, item *PlannedItem, f *Item, now time.Time) *try {
 	p := &r.history.items[t.item]
 	if f.Status == StatusUnknown || certainty[f.Status] <= certainty[item.Status] || p.resolution == idempotency.ResolutionNoEffect || !p.doubt.IsZero() {
@@ -271,8 +271,8 @@ func outcomeOf(receipt sqsfifo.Receipt, err error) Outcome {
 	}
 }
 
-// record records the outcome of a group's first item, then moves the group to its next
-// item or stops it.
+// record records the outcome of a group's first item. Then it moves the group to the
+// next item, or stops the group.
 func (r *runner) record(l *groupQueue, m *mark) {
 	m.Kind, m.At = markEnd, r.config.Now().UTC().Round(0)
 	p := &r.history.items[m.Item]

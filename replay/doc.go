@@ -3,28 +3,28 @@
 //
 // # Problem
 //
-// A pipeline or a consumer lost a day, but the messages still exist: in an outbox
-// archive, an idempotency store or a file. A simple loop over them delivers some messages
-// twice, sends later events of a group after an earlier event failed, forgets its
-// position in a crash, and ignores that SQS suppresses messages of the last five minutes
-// but delivers older messages.
+// A pipeline or a consumer lost a day, but the messages still exist: in an outbox archive,
+// an idempotency store or a file. A simple loop over them delivers some messages twice,
+// sends later events of a group after an earlier event failed, forgets its position in a
+// crash, and ignores that SQS suppresses messages of the last five minutes but delivers
+// older messages.
 //
 // # Guarantee
 //
 //   - A run sends the stored bytes to the stored group. First it compares the SHA-256 of
-//     each body with the recorded one; a message that differs is not sent (drift).
+//     each body with the recorded hash; if they differ, the message is not sent (drift).
 //   - The source defines the order of each message group: a run sends the next item after
 //     SQS has acknowledged the previous one. A group stops at its first item that was not
 //     sent, suppressed or skipped. The other groups continue.
 //   - A plan ([NewPlan]) has an action and a reason for each item, and a [Label]: inside
 //     the deduplication window (SQS suppresses the item), at the edge, or outside (SQS
 //     delivers the item again). A dry run makes no request. A run sends the planned items
-//     in the planned order of each group. It computes labels again at the send and
-//     reports both.
-//   - The [Journal] records each item durably before the send, and again with its
-//     outcome. After a killed run, another run with the same plan and journal continues:
-//     it resends an item without an answer while SQS recognises the item ([ResendFor]),
-//     and reports the item as unresolved afterwards. No item of a plan is stored twice.
+//     in the planned order of each group. It computes labels again at the send and reports
+//     both.
+//   - The [Journal] records each item durably before the send, and again with its outcome.
+//     After a killed run, another run with the same plan and journal continues: it resends
+//     an item without an answer while SQS recognises the item ([ResendFor]), and reports
+//     the item as unresolved afterwards. No item of a plan is stored twice.
 //   - Items recorded as delivered are skipped, unless [Options].Redeliver is set.
 //   - Only one run at a time uses a source ([OpenJournal]). A second run gets an error
 //     with the owner's name.
@@ -62,6 +62,6 @@
 // [Journal] covers runs on one machine with one directory.
 //
 // Messages of [NewArchive] are sent in the order of positions, messages of [NewStore] in
-// the order of claims, and messages of [NewProvenance] in the order of first outcomes.
-// For each group of one producer, this is the order of the sends.
+// the order of claims, and messages of [NewProvenance] in the order of first outcomes. For
+// each group of one producer, this is the order of the sends.
 package replay

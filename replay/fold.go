@@ -11,8 +11,8 @@ type variants struct {
 	first map[eventKey][]int
 }
 
-// fold joins the records of all items of one message in the first item, and marks the
-// other items as repeated. Drifted items take no part.
+// fold joins all records of one message into the message's first item, and marks the
+// message's other items as repeated. Drifted items are left out.
 func fold(all []PlannedItem) variants {
 	v := variants{all: all, first: make(map[eventKey][]int, len(all))}
 next:
@@ -84,8 +84,9 @@ func later(a, b time.Time) time.Time {
 	return a
 }
 
-// judge skips a repeated item, and refuses an item whose event belongs to another
-// message. An event belongs to its delivered message, otherwise to its first message.
+// judge skips a repeated item. It refuses an item if the item's event belongs to
+// another message: an event belongs to its delivered message or, without a delivered
+// one, to its first message.
 func (v variants) judge(i int, item *PlannedItem) {
 	if item.Action == ActionDrift || item.Action == ActionSkip || item.DedupeKey == "" {
 		return

@@ -48,16 +48,16 @@ type Item struct {
 	Message *sqsfifo.Message
 	Err     error
 
-	// Group, DedupeKey and BodyHash (in hexadecimal) are recorded apart from the message.
-	// If the message differs from them, the item has drifted and is not sent. Empty means
-	// not recorded.
+	// Group, DedupeKey and BodyHash (in hexadecimal) come from a record that is separate
+	// from the message. If the message differs from them, the item has drifted and is not
+	// sent. An empty field has no record.
 	Group, DedupeKey, BodyHash string
 
 	Status Status
 
-	// Sent bounds the time at which SQS accepted the item, if it did. Zero means no
-	// record: unless Pending, the item may have been sent at any time until the plan is
-	// made.
+	// Sent is the range of time in which SQS accepted the item, if SQS accepted it. Zero
+	// means that there is no record: the item may have been sent at any time until the plan
+	// is made, unless its status is Pending.
 	Sent Sent
 
 	// MessageID is the original's message ID, or "" without a record. When SQS suppresses

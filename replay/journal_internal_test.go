@@ -113,8 +113,8 @@ func (g *growing) ReadAt(p []byte, at int64) (int, error) {
 	return copy(p, g.text[at:g.shown]), nil
 }
 
-// A reader ignores lines appended after it took the file's size: a line read by half
-// would look damaged.
+// A reader ignores lines that were appended after it had read the file's size:
+// otherwise a line that is being written would look damaged.
 func TestReadUpToTheSize(t *testing.T) {
 	var whole []byte
 	for commit := range uint64(6) {
@@ -159,8 +159,8 @@ func TestLock(t *testing.T) {
 	require.NoError(t, j.Close())
 }
 
-// A last write cut off at any byte is removed, and the journal continues. Earlier damage
-// is detected.
+// If a crash cuts off the last write at any byte, the incomplete write is removed and
+// the journal continues. Damage in earlier writes is detected.
 func TestTornJournal(t *testing.T) {
 	var whole []byte
 	var ends []int // of commits
@@ -241,8 +241,8 @@ func (f *faulty) Sync() error {
 	return err
 }
 
-// After a failed sync the journal accepts no marks: a second sync would not reveal the
-// losses of the first.
+// After a failed sync the journal accepts no marks, because a second sync could succeed
+// although data of the first write are lost.
 func TestNothingAfterAFailedSync(t *testing.T) {
 	w := &world{t: t, life: -1}
 	f := &faulty{disk: w}

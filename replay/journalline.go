@@ -18,7 +18,7 @@ import (
 //
 // checksum is the CRC-32C of the rest of the line in eight hexadecimal digits, commit is
 // the number of the write (from 1), left is the number of later marks in the same write,
-// and mark is JSON. A commit starts only after the previous one is durable.
+// and mark is JSON. A write starts only after the previous write is durable.
 const maxJournalLine = 64 << 10
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
@@ -82,8 +82,8 @@ func parseLine(line []byte) (m mark, at place, err error) {
 	return m, at, m.check()
 }
 
-// journalReader reads lines. It stops at the first incomplete line, provided that only
-// remains of the last commit follow.
+// journalReader reads lines. It stops at the first incomplete line if everything after
+// that line can belong to the last commit. Otherwise the journal is damaged.
 type journalReader struct {
 	path  string
 	lines *bufio.Reader
@@ -131,9 +131,9 @@ func (r *journalReader) read() ([]byte, error) {
 	return line, nil
 }
 
-// torn returns io.EOF if the line and all later lines may belong to one commit: a crash
-// may keep any parts of a write without a sync. A line of a later commit proves that the
-// torn line was durable and was damaged afterwards.
+// torn returns io.EOF if the line and all later lines may belong to one commit: without
+// a sync, a crash may leave any parts of a write on the disk. If a later commit follows,
+// the line was durable before, so it was damaged afterwards, and torn returns an error.
 func (r *journalReader) torn(line []byte) error {
 	at, this := r.line, r.last.commit
 	if r.last.left == 0 {
@@ -150,8 +150,9 @@ func (r *journalReader) torn(line []byte) error {
 	}
 }
 
-// commitWithin returns the commit of a line. If damage removed a line break, the line
-// contains a second one; its commit counts as well. Without a commit it returns 0.
+// commitWithin returns the number of the commit in a line. If a line break was damaged,
+// two lines look like one; the commit of the second line counts too. It returns 0 if
+// the line has no commit.
 func commitWithin(line []byte) uint64 {
 	for i := 0; i+9 < len(line); i++ {
 		if line[i+8] == ' ' {

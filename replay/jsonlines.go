@@ -49,9 +49,9 @@ func NewJSONLines(name string, r io.ReaderAt, size int64) *JSONLines {
 // first Scan, with the same arguments for each run of a plan.
 //
 // Without Assume, such a line is Unknown and may have been sent at any time until the
-// plan is made. It is then at the edge of the window, and [WindowSkip] skips it. For
-// messages never sent, assume Pending; for a file unchanged since some time, assume
-// Unknown or Delivered with this time as Sent.To.
+// plan is made, so it counts as at the edge of the window, and [WindowSkip] skips it.
+// For messages that were never sent, use Pending. For a file that has not changed since
+// a time, use Unknown or Delivered with this time as Sent.To.
 func (s *JSONLines) Assume(status Status, sent Sent) *JSONLines {
 	s.status, s.sent = status, sent
 	return s

@@ -83,9 +83,9 @@ func TestRunForTheParentProcess(t *testing.T) {
 	t.Log(report)
 }
 
-// A replay is killed at random moments, while 5 % of its messages are refused permanently
-// and other answers are lost. Its plan is delivered: each item once, in group order, byte
-// for byte. During a run, a second run is refused.
+// A replay is killed at random moments. 5 % of its messages are refused permanently, and
+// answers of other messages are lost. At the end each item of the plan is delivered once,
+// in group order, byte for byte. During a run, a second run is refused.
 func TestKilled(t *testing.T) {
 	groups, items, kills := *killGroups, *killItems, *killKills
 	if testing.Short() {

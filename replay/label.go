@@ -6,9 +6,9 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/window"
 )
 
-// Interval is the deduplication interval of SQS. Margin allows for a request's time in
-// transit and for differing clocks: within a Margin of the end of an interval an item is
-// at the edge.
+// Interval is the deduplication interval of SQS. Margin covers the time of a request in
+// transit and the difference between clocks: less than a Margin before or after the end
+// of an interval, an item is at the edge.
 const (
 	Interval = window.Interval
 	Margin   = Interval - ResendFor
@@ -18,8 +18,8 @@ const (
 // sent again, because SQS still recognises it.
 const ResendFor = window.RetryFor
 
-// Label describes SQS's treatment of an item sent at some instant, if the item was stored
-// before.
+// Label describes SQS's treatment of an item that is sent at a certain instant, if SQS
+// stored the item before.
 type Label string
 
 const (
@@ -31,8 +31,8 @@ const (
 
 var labels = []Label{LabelNew, LabelInside, LabelEdge, LabelOutside}
 
-// Sent bounds the instant of acceptance by SQS: not before From and not after To. A zero
-// From means no lower bound.
+// Sent is a range of time: SQS accepted the message not before From and not after To. A
+// zero From means no lower bound.
 type Sent struct {
 	From time.Time `json:"from,omitzero"`
 	To   time.Time `json:"to,omitzero"`

@@ -24,9 +24,9 @@ func (e *LockedError) Error() string {
 	return fmt.Sprintf("replay: not run: the source %q is being replayed by %s (lock %s); wait for its end or stop it", e.Source, owner, e.Path)
 }
 
-// sourceLock is a locked file, with a second file for the owner's name. Both files remain
-// after the release: if they were removed, two processes could lock two files with the
-// same name.
+// sourceLock is a locked file, and a second file with the owner's name. Both files stay
+// after the release: if the files were removed, two processes could lock two different
+// files with the same name.
 type sourceLock struct {
 	lock  *flock.Flock
 	owner string // path

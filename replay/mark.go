@@ -22,8 +22,8 @@ type mark struct {
 	Label Label `json:"l,omitempty"`
 
 	// Refuted reports that no attempt since the last markTry stored the item. NoResend
-	// forbids a resend in spite of the unknown outcome, because SQS stored other content
-	// in place of the item.
+	// forbids a resend although the outcome is unknown, because SQS stored other content in
+	// place of the item.
 	Refuted  bool `json:"refuted,omitempty"`
 	NoResend bool `json:"no_resend,omitempty"`
 

@@ -205,8 +205,8 @@ func newFixed(groups, each int) *fixed {
 	return f
 }
 
-// A process crashes at any step, and the disk loses unsynced bytes. In every case no
-// message is stored twice, every group stays in order, and the report is true.
+// A process crashes at any step, and the disk loses bytes without a sync. In every case
+// no message is stored twice, every group stays in order, and the report is correct.
 func TestModel(t *testing.T) {
 	first, n := *modelSeed, 1
 	if first == 0 {
@@ -272,8 +272,8 @@ func (w *world) program() (crashes, unresolved, resent int) {
 	return crashes, unresolved, resent
 }
 
-// run runs the plan in a process that may crash or be interrupted. It returns the next
-// reader's report.
+// run runs the plan in a process that may crash or be interrupted. It returns the
+// report that a reader gets afterwards.
 func (w *world) run(plan *Plan, s Source) (_ Report, _ []Result, ended bool) {
 	var report Report
 	interrupted := false

@@ -33,8 +33,8 @@ var windowPolicies = []WindowPolicy{WindowSkip, WindowSend, WindowWait}
 
 // Filter selects items. Zero fields select all.
 type Filter struct {
-	// From and Before bound the item's last send if the source recorded its time,
-	// otherwise its event_time.
+	// From and Before limit the time of the item's last send. If the source has no such
+	// time, they limit the item's event_time.
 	From   time.Time `json:"from,omitzero"`
 	Before time.Time `json:"before,omitzero"`
 
@@ -57,9 +57,9 @@ type Options struct {
 	// Redeliver also sends items recorded as delivered.
 	Redeliver bool `json:"redeliver,omitempty"`
 
-	// ResendInDoubt sends items in doubt even when SQS may have forgotten them, under the
-	// rules of Window: at-least-once delivery. Otherwise such items are unresolved and
-	// stop their groups.
+	// ResendInDoubt sends items in doubt even if SQS may have forgotten them, under the
+	// rules of Window. Delivery is then at least once. Without ResendInDoubt such items are
+	// unresolved and stop their groups.
 	ResendInDoubt bool `json:"resend_in_doubt,omitempty"`
 }
 
@@ -110,8 +110,8 @@ type PlannedItem struct {
 	EventID     uuid.UUID `json:"event_id"`
 	EventSource string    `json:"event_source"`
 
-	// BodyHash is the recorded SHA-256 of the body in hexadecimal, or its SHA-256 at the
-	// time of the plan without a record. Only a body with this hash is sent.
+	// BodyHash is the recorded SHA-256 of the body in hexadecimal or, without a record, the
+	// SHA-256 at the time of the plan. A run sends only a body with this hash.
 	BodyHash string `json:"body_hash"`
 	Size     int    `json:"size"` // of the body in bytes
 
@@ -147,9 +147,9 @@ type Plan struct {
 // NewPlan reads the source and decides about each item. It makes no request. The plan is
 // a function of the source's items, the options and now.
 //
-// All items are read before the filter excludes any by time or status, so a "not stored"
-// line and a "delivered" line of one message become one delivered item. Memory per item
-// is a few hundred bytes; bodies are not kept.
+// NewPlan reads all items before the filter excludes items by time or status, so a "not
+// stored" line and a "delivered" line of one message become one delivered item. An item
+// takes a few hundred bytes of memory, because bodies are not kept.
 func NewPlan(ctx context.Context, source Source, o Options, now time.Time) (*Plan, error) {
 	if err := o.check(source); err != nil {
 		return nil, err
@@ -257,8 +257,8 @@ const (
 	maxText     = 2048
 )
 
-// text returns s, or a shortened form if s is too long for a plan or invalid in JSON.
-// Every message accepted by SQS keeps its texts.
+// text returns s. If s is too long for a plan or cannot be written in JSON, text
+// returns a shortened form. The texts of a message that SQS accepts never change.
 func text(s string) string {
 	if utf8.ValidString(s) && len(s) <= maxText {
 		return s

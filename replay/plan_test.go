@@ -149,8 +149,8 @@ func TestFilters(t *testing.T) {
 	}
 }
 
-// All records of one message are joined before a filter excludes some of them. An event
-// with two messages is a conflict.
+// All records of one message are joined before the filter excludes records. An event
+// with two different messages is a conflict.
 func TestFold(t *testing.T) {
 	other := func(l *replay.Line) {
 		m, err := builder.Build(Event{ID: l.DedupeKey, Group: l.Group, Note: "another"})

@@ -67,8 +67,8 @@ func (p *Plan) hash() (string, error) {
 }
 
 // Write writes the plan as JSON lines: a description, one line per item, and a last line
-// with the number of items and the ID. This text is a dry run: a run sends these items,
-// in this order within each group.
+// with the number of items and the ID. The text shows a run in advance: a run sends
+// these items, in this order within each group.
 func (p *Plan) Write(w io.Writer) error {
 	out := bufio.NewWriter(w)
 	if err := p.lines(out); err != nil {

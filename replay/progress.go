@@ -15,8 +15,9 @@ type progress struct {
 	tried      bool
 	resolution idempotency.Resolution
 
-	// doubt is the start of the first unproven attempt that may have stored the item;
-	// zero without one. earlier reports that doubt began before the last markTry.
+	// doubt is the start of the first attempt that may have stored the item and has no
+	// answer; zero without such an attempt. earlier reports that this attempt was before
+	// the last markTry.
 	doubt    time.Time
 	earlier  bool
 	noResend bool // SQS stored other content in place of the item

@@ -31,17 +31,18 @@ type QueueConfig struct {
 	Sender Sender
 
 	// ID names the run in the [sqsfifo.ReplayAttribute] of its messages. A continued run
-	// has the same ID. A message that failed again and came back with this ID is not sent
-	// once more; a run with another ID sends it.
+	// has the same ID. If a message of this run failed again and came back, it carries this
+	// ID and the run does not send it again. A run with another ID sends it.
 	ID string
 
-	// Wait is how long after its last send a message waits. SQS recognises a message for
-	// five minutes and would suppress the copy. Zero means [Interval] and [Margin].
-	// Negative means no wait, for a target queue that never had the messages.
+	// Wait is the time that must pass between a message's last send and the replay, because
+	// SQS recognises a message for five minutes and would suppress the copy. Zero means the
+	// sum of [Interval] and [Margin]. A negative Wait means no wait, for a target queue
+	// that never had the messages.
 	Wait time.Duration
 
-	// Idle is how long no message must come before the run ends. Zero means 45 s: messages
-	// of a killed run are hidden for 30 s.
+	// Idle is the time without new messages after which the run ends. Zero means 45 s,
+	// because messages of a killed run are hidden for 30 s.
 	Idle time.Duration
 
 	// InFlight is how many messages, of as many groups, are under way at once. Zero means 64.
@@ -53,7 +54,7 @@ type QueueConfig struct {
 	DryRun bool
 
 	// Progress is called for each message with an outcome, before the message is deleted.
-	// It may be called concurrently and must return quickly. Nil means none.
+	// Calls may be concurrent and must return quickly. A nil Progress is not called.
 	Progress func(QueueResult)
 
 	// Logger gets the records of the consumer and of each group that stops. Nil means none.
@@ -91,8 +92,8 @@ type QueueReport struct {
 	// Stopped are the messages that stopped their groups, one for each group.
 	Stopped []QueueResult
 
-	// Remaining are received messages that stay in the source: those after a stopped one
-	// and those that an interrupted run did not reach.
+	// Remaining are received messages that stay in the source: the messages after a stopped
+	// message of their group, and the messages that an interrupted run did not reach.
 	Remaining int
 
 	Deleted int
@@ -131,8 +132,8 @@ func RunQueue(ctx context.Context, c QueueConfig) (QueueReport, error) {
 		Decode: func(body string) (sqsfifo.Envelope[string], error) {
 			return sqsfifo.Envelope[string]{Payload: body}, nil
 		},
-		// A blocked group is released at the end. No number of deliveries is a reason to
-		// send a later message first.
+		// At the end, the messages of blocked groups become visible again. No number of
+		// deliveries is a reason to send a later message of the group first.
 		Failure:   consumer.Failure{Then: consumer.ActionBlock, Attempts: 1, Deliveries: math.MaxInt},
 		Telemetry: consumer.Telemetry{Logger: c.Logger, MeterProvider: c.MeterProvider},
 	})

@@ -117,8 +117,8 @@ func (p *parked) requireAll(groups, n int) {
 	assert.Empty(p, p.left())
 }
 
-// Messages are sent in the order of their groups after SQS has forgotten them, without the
-// attributes of the parking consumer, and then deleted.
+// Messages are sent in the order of their groups, after SQS has forgotten them and without
+// the attributes of the parking consumer. Then they are deleted.
 func TestRunQueue(t *testing.T) {
 	park(t, 4, 25, func(p *parked) {
 		report, err := p.run(p.Context(), p.server, func(c *replay.QueueConfig) {
@@ -179,8 +179,8 @@ func TestRunQueueContinues(t *testing.T) {
 	}
 }
 
-// A group stops at a message that cannot be sent, and keeps the later ones in their order.
-// The other groups continue.
+// A group stops at a message that cannot be sent. The later messages of the group stay in
+// the source, in order. The other groups continue.
 func TestRunQueueStops(t *testing.T) {
 	park(t, 2, 2, func(p *parked) {
 		_, err := p.source.SendMessage(p.Context(), &sqs.SendMessageInput{QueueUrl: aws.String(p.source.URL()), MessageBody: aws.String("no envelope"), MessageGroupId: aws.String("g0")})

@@ -55,8 +55,8 @@ func TestRun(t *testing.T) {
 	assert.Empty(t, q.Suppressed())
 }
 
-// A mark is in the journal before its item is sent. At most one mark per group has no
-// outcome.
+// The journal has a mark for an item before the item is sent. At most one item per
+// group has a mark without an outcome.
 func TestMarkedBeforeSent(t *testing.T) {
 	q := newQueue(t)
 	s := sourceOf(t, many(t, 5, 20)...)
@@ -89,8 +89,8 @@ func TestMarkedBeforeSent(t *testing.T) {
 	assert.Len(t, q.Messages(), 100)
 }
 
-// A group stops at its first failure, the others continue, and the next run begins with
-// the failed item.
+// A group stops at its first failure. The other groups continue, and the next run
+// begins with the failed item.
 func TestAFailureStopsItsGroup(t *testing.T) {
 	for name, failure := range map[string]func(*sqsfifo.Message) error{"refused": refused, "in doubt": doubt} {
 		t.Run(name, func(t *testing.T) {
@@ -124,8 +124,8 @@ func TestAFailureStopsItsGroup(t *testing.T) {
 	}
 }
 
-// A tried item without an answer is sent again, with a deadline, while SQS recognises it.
-// Later it is unresolved.
+// An item without an answer is sent again, with a deadline, while SQS recognises it.
+// Later the item is unresolved.
 func TestWithoutAnAnswer(t *testing.T) {
 	for _, tc := range []struct {
 		after time.Duration
@@ -183,8 +183,8 @@ func TestARefusalLeavesTheEarlierDoubt(t *testing.T) {
 	assert.Equal(t, 1, report.Unresolved)
 }
 
-// After SQS stored altered content, the item is not sent again, because SQS might treat
-// it as a duplicate.
+// If SQS stored altered content, the item is not sent again, because SQS might suppress
+// it as a duplicate of the altered message.
 func TestAltered(t *testing.T) {
 	s := sourceOf(t, line(t, "a", "g"), line(t, "b", "g"))
 	plan := newPlan(t, s, replay.Options{}, time.Now())
@@ -278,8 +278,8 @@ func TestConflictAtTheSend(t *testing.T) {
 	assert.Equal(t, []int{0, 1, 1, 1}, []int{report.Sent, report.Conflict, report.Drift, report.Skipped})
 }
 
-// When the context ends, sends in flight are withdrawn and recorded, and the next run
-// continues.
+// When the context ends, the sends in flight are withdrawn and their outcomes are
+// recorded. The next run continues.
 func TestInterrupted(t *testing.T) {
 	before := runtime.NumGoroutine()
 	q := newQueue(t)
@@ -437,8 +437,8 @@ func TestRecords(t *testing.T) {
 	assert.Equal(t, map[string]int64{"sent": 1, "failed": 1}, counts)
 }
 
-// A closed producer answers before SendMessageAsync returns. The first item of each group
-// fails.
+// A closed producer calls back before SendMessageAsync returns. The first item of each
+// group fails.
 func TestClosedProducer(t *testing.T) {
 	q := newQueue(t)
 	p := newProducer(t, q, q.URL())

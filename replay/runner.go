@@ -43,16 +43,16 @@ type answer struct {
 	cancel  context.CancelFunc // set for a resend
 }
 
-// Run sends the items of a plan without a final outcome in the journal. It returns when
-// no item remains or can be sent, or when ctx ends. If ctx ends, Run cancels the sends in
-// flight, records their outcomes, and returns an error that wraps the cause of ctx. Any
-// other error is an unusable field of c, before the first send, or a failure of the
-// journal, the source or the ledger, after which no more messages are sent. Another Run
-// with the same plan and journal continues.
+// Run sends the items of a plan that have no final outcome in the journal. It returns
+// when no item remains or can be sent, or when ctx ends. If ctx ends, Run cancels the
+// sends in flight, records their outcomes, and returns an error that wraps the cause of
+// ctx. Run returns any other error in two cases: a field of c is unusable, before the
+// first send; or the journal, the source or the ledger failed, after which no more
+// messages are sent. Another Run with the same plan and journal continues.
 //
-// A group continues after a sent, suppressed or skipped item and stops at any other; Run
-// returns no error for a stopped group. The report covers all runs of the plan. After a
-// failure of the journal the report may contain outcomes unknown to the next run. The
+// A group continues after a sent, suppressed or skipped item and stops at any other item;
+// Run returns no error for a stopped group. The report covers all runs of the plan. After
+// a failure of the journal the report may contain outcomes unknown to the next run. The
 // report is empty if the error is a [*ReportError].
 func Run(ctx context.Context, plan *Plan, c Config) (Report, error) {
 	c, err := c.complete(plan)
@@ -204,8 +204,8 @@ func (r *runner) wait(ctx context.Context, now time.Time) {
 	}
 	var timer <-chan time.Time
 	if next >= 0 {
-		// Config.Now may run differently from this machine's clock: check it at least
-		// once a minute.
+		// Config.Now may differ from the clock of this machine, so it is read at least once a
+		// minute.
 		t := time.NewTimer(min(max(next, time.Millisecond), time.Minute))
 		defer t.Stop()
 		timer = t.C

@@ -21,14 +21,15 @@ type store struct {
 	filter idempotency.Filter
 }
 
-// NewStore returns a source of the selected records of an idempotency store: the bytes
-// and groups of the first execution of each operation, without attributes.
+// NewStore returns a source of the selected records of an idempotency store. An item has
+// the bytes and the group of the first execution of its operation, without attributes.
 //
-// A record has StatusDelivered if its operation succeeded, StatusPending if it failed,
-// and StatusInDoubt otherwise. The recorded hash is the seal, if there is one.
+// An item has StatusDelivered if its operation succeeded, StatusPending if the operation
+// failed, and StatusInDoubt otherwise. The recorded hash of the item is the record's
+// [idempotency.Seal], if the record has one.
 //
-// Records of one message group come in the order of creation, which is the order of their
-// claims. A scan holds the keys of all selected records in memory.
+// Items of one message group come in the order of creation of their records, which is the
+// order of their claims. A scan holds the keys of all selected records in memory.
 func NewStore(name string, s idempotency.Store, f idempotency.Filter) Source {
 	return &store{name, s, f}
 }
@@ -117,8 +118,8 @@ func (s *store) item(r idempotency.Record) Item {
 	case idempotency.Absent:
 	}
 	if it.Status != StatusPending {
-		// A record has no end time. An operation ends within its lease, or later if the
-		// claimant was slower than its lease.
+		// A record has no time at which the operation ended. An operation ends within its
+		// lease, or later if the claimant took longer than its lease.
 		it.Sent.To = later(r.LeaseUntil, it.Sent.From)
 	}
 	if len(r.Body) == 0 {

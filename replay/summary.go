@@ -15,8 +15,8 @@ type PlanCount struct {
 	Groups int    `json:"groups"` // groups with such items
 }
 
-// Summary counts the items by action, label and reason, sorted in this order. The sum of
-// all Items is the number of items in the plan.
+// Summary counts the items for each combination of action, label and reason, sorted in
+// this order. The sum of all Items is the number of items in the plan.
 func (p *Plan) Summary() []PlanCount {
 	type kind struct {
 		action Action

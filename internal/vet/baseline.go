@@ -21,8 +21,8 @@ import (
 )
 
 // Baseline lists accepted findings, so that only new findings count. It has no line
-// numbers: a finding is known by its rule, severity, file and function, with any text,
-// up to the count in the baseline.
+// numbers: a finding is accepted if an entry has the same rule, severity, file and
+// function, with any text, up to the count of the entry.
 //
 // A baseline's file has one JSON object a line, sorted by file and function, with all
 // members in the same order, so a review shows each added or removed finding as one
@@ -41,8 +41,8 @@ type Known struct {
 	Rule     string        `json:"rule"`
 	Severity lint.Severity `json:"severity"`
 
-	// Message is for the reader. Among otherwise equal findings, equal messages are
-	// matched first.
+	// Message is for human readers. If several findings match an entry, findings with an
+	// equal message are matched first.
 	Message string `json:"message"`
 
 	// Count is the number of such findings, at least 1.
@@ -161,8 +161,8 @@ func (r *Report) Filter(b Baseline, file string) (known int, stale []Known, err 
 	return known, stale, nil
 }
 
-// decides reports whether the report covers the file: the file was checked, or it does
-// not exist.
+// decides reports whether the report says something about the file: the file was
+// checked, or it does not exist.
 func (r *Report) decides(base, file string) bool {
 	path := filepath.Join(base, filepath.FromSlash(file))
 	if r.files[path] {
@@ -172,9 +172,9 @@ func (r *Report) decides(base, file string) bool {
 	return errors.Is(err, fs.ErrNotExist)
 }
 
-// WriteBaseline writes the findings of the report to a baseline's file. It keeps the
-// lines of an existing file about unchecked files. It returns the number of findings in
-// the report.
+// WriteBaseline writes the findings of the report to a baseline's file. If the file
+// exists, its lines about unchecked files stay. WriteBaseline returns the number of
+// findings in the report.
 func (r *Report) WriteBaseline(file string) (int, error) {
 	base, err := baseDir(file)
 	if err != nil {
@@ -223,8 +223,8 @@ func baseDir(file string) (string, error) {
 	return filepath.Dir(path), nil
 }
 
-// declarations are the parsed files with findings, by path, nil for a file that does
-// not parse.
+// declarations maps the path of each file with findings to the parsed file, or to nil
+// if the file does not parse.
 type declarations map[string]*parsedFile
 
 type parsedFile struct {

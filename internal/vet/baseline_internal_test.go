@@ -114,8 +114,8 @@ func TestBaselineFilters(t *testing.T) {
 	}
 }
 
-// A written baseline filters all its findings in any order. Written again, the file is
-// equal.
+// A written baseline filters all its findings, in any order. If the baseline is written
+// again, the file does not change.
 func TestBaselineIsStable(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)

@@ -15,9 +15,9 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/vet"
 )
 
-// The answer about a package is equal in every state of the go command's cache: cold,
-// warm, and warm for some packages, even for packages that were dependencies first. The
-// test uses both ways to run the analyzer.
+// The result for a package is the same in every state of the go command's cache: cold,
+// warm, and warm for some packages, even if these were analyzed before as dependencies.
+// The test uses both ways to run the analyzer.
 func TestTheSameAnswerFromEveryCache(t *testing.T) {
 	runsGo(t)
 	self, err := os.Executable()

@@ -8,8 +8,8 @@ import (
 	"unicode/utf8"
 )
 
-// columns converts byte columns to character columns if the file is readable. It has
-// the lines of the read files, by path.
+// columns converts columns from bytes to characters. It holds the lines of the files
+// that were read, by path. Columns of an unreadable file stay unchanged.
 type columns map[string][][]byte
 
 func newColumns() columns { return columns{} }
@@ -35,8 +35,8 @@ func (c columns) column(file string, line, inBytes int) int {
 	return utf8.RuneCount(lines[line-1][:inBytes-1]) + 1
 }
 
-// position returns the position of the byte at an offset, counted from 0, and whether
-// the file has such a byte. The end of the file counts.
+// position returns the position of the byte at an offset, counted from 0. The second
+// result reports whether the offset is in the file; the end of the file is.
 func (c columns) position(file string, offset int) (token.Position, bool) {
 	for i, line := range c.lines(file) {
 		last := i == len(c.lines(file))-1

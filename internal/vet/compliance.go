@@ -78,8 +78,8 @@ func compliance(listed []*packages.Package) ([]Finding, []Untested, error) {
 	return findings, untested, nil
 }
 
-// suiteOf returns the use of the suite in the tests of a package, both internal tests
-// and the external test package.
+// suiteOf finds the call of the compliance suite in the tests of a package: in its
+// internal tests and in its external test package.
 func (s sources) suiteOf(p *packages.Package, listed []*packages.Package) (suiteUse, error) {
 	var use suiteUse
 	for _, q := range listed {
@@ -103,10 +103,10 @@ type construction struct {
 	event types.Type
 }
 
-// constructions returns the constructions outside of test code. A function with a
-// parameter of package testing is test code. A constructor passed as a value also
-// constructs. A producer with the fake queue as its client sends nothing to SQS and
-// does not count.
+// constructions returns the places outside of test code where a package makes a
+// producer. A function with a parameter of package testing is test code. A constructor
+// that is passed as a value counts too. A producer with the fake queue as its client
+// does not count, because it sends nothing to SQS.
 func constructions(c *code) []construction {
 	var out []construction
 	for _, file := range c.files {
@@ -206,8 +206,8 @@ func (use *suiteUse) read(c *code) {
 	}
 }
 
-// unreachable reports whether the last node of the path comes after an unconditional
-// skip or return, or in a branch excluded by a constant condition.
+// unreachable reports whether the last node of the path cannot run: it comes after an
+// unconditional skip or return, or in a branch that a constant condition excludes.
 func unreachable(info *types.Info, path []ast.Node) bool {
 	for i, n := range path[:len(path)-1] {
 		var before []ast.Stmt

@@ -125,8 +125,7 @@ func (r *Report) accept(files map[string]*fixedFile, fix Fix) (reason string, er
 			return "the fix overlaps itself", nil
 		}
 	}
-	// Two findings may have one fix, for example in a package and in another package
-	// with the same file.
+	// Two findings may have the same fix, for example if a file belongs to two packages.
 	if !slices.ContainsFunc(fix.Edits, func(e Edit) bool { return !slices.Contains(file.edits, e) }) {
 		file.findings++
 		return "", nil
@@ -196,8 +195,8 @@ func (f *fixedFile) apply() ([]byte, error) {
 	return format.Source(text)
 }
 
-// withoutImports removes the imports that the text needed before the edits and does not
-// need now.
+// withoutImports removes the imports that the text used before the edits and no longer
+// uses.
 func withoutImports(text, before []byte) ([]byte, error) {
 	fset := token.NewFileSet()
 	file, err := parser.ParseFile(fset, "", text, parser.ParseComments|parser.SkipObjectResolution)

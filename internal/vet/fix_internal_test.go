@@ -14,8 +14,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// fixes returns a report about one file, with a finding and a fix for each replacement.
-// A replacement has an old text, which must occur once, and a new text.
+// fixes returns a report about one file. The report has one finding with a fix for each
+// replacement. A replacement is an old text, which must occur once, and a new text.
 func fixes(t *testing.T, code string, replacements ...[]string) (*Report, string) {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "shop.go")
@@ -131,8 +131,8 @@ func TestFixLeavesOtherFilesAlone(t *testing.T) {
 	require.ErrorIs(t, err, os.ErrNotExist)
 }
 
-// For any fixes, the result is Go in gofmt's form, and each fix counts once, as applied
-// or as left.
+// For any fixes, the result is formatted Go source, and each fix is counted exactly
+// once, as applied or as left.
 func TestFixWritesGo(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)

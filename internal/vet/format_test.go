@@ -17,8 +17,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/lint"
 )
 
-// shop is a repository with a module below its root, a file with multibyte characters,
-// and findings in the file.
+// shop returns a repository with a module in a subfolder, a file with multibyte
+// characters, and findings in this file.
 func shop(t *testing.T) (root, module string, findings []vet.Finding) {
 	t.Helper()
 	root = t.TempDir()
@@ -172,8 +172,8 @@ func TestSARIFResults(t *testing.T) {
 	}
 }
 
-// Replacements count characters, as the log says. An insertion is a region without a
-// length.
+// Replacements in the log count columns in characters. An insertion has a region
+// without a length.
 func TestSARIFFixes(t *testing.T) {
 	_, dir, findings := shop(t)
 	file := findings[0].Start.Filename

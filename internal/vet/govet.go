@@ -45,9 +45,9 @@ type unitDiagnostics struct {
 	findings []Finding
 }
 
-// goVet runs the analyzers under the go command. The go command uses its cache for
-// packages that have not changed since the last run with the same packages, flags and
-// binary. Each try has separate cache entries.
+// goVet runs the analyzers through the go command. The go command takes the answer
+// about a package from its cache if the package, the flags and the binary have not
+// changed. Each try has separate cache entries.
 func goVet(ctx context.Context, o Options, try int) ([]unitDiagnostics, error) {
 	tool := o.Tool
 	if tool == "" {
@@ -100,8 +100,8 @@ type jsonFix struct {
 
 var errNoAnswer = errors.New("go vet printed nothing about any package: this takes the go command 1.26 or later")
 
-// decodeUnits reads the objects printed by the analyzers, one for each package, empty
-// without diagnostics.
+// decodeUnits reads the output of the analyzers: one object for each package, empty if
+// the package has no diagnostics.
 func decodeUnits(r io.Reader) ([]unitDiagnostics, error) {
 	d := json.NewDecoder(r)
 	var units []unitDiagnostics
@@ -160,8 +160,8 @@ func (d jsonDiagnostic) finding() Finding {
 	return f
 }
 
-// FromDiagnostic converts a diagnostic of an analyzer in this process, without the
-// related places and the fixes.
+// FromDiagnostic converts a diagnostic of an analyzer that ran in this process. The
+// finding has no related places and no fixes.
 func FromDiagnostic(fset *token.FileSet, d analysis.Diagnostic) Finding {
 	f := newFinding(d.Category, d.Message)
 	f.Start = fset.Position(d.Pos)
@@ -179,8 +179,8 @@ func newFinding(rule, message string) Finding {
 		Message:  strings.TrimPrefix(message, rule+": "),
 		URL:      page(rule),
 	}
-	// A diagnostic has no field for a severity, so the analyzer writes a severity other
-	// than the rule's before the text.
+	// A diagnostic has no field for a severity. If the severity differs from the rule's,
+	// the analyzer writes it before the text.
 	for _, s := range []lint.Severity{lint.Error, lint.Warning, lint.Info} {
 		if text, ok := strings.CutPrefix(f.Message, s.String()+": "); ok {
 			f.Severity, f.Message = s, text
@@ -212,8 +212,8 @@ func cutNumber(text string) (rest string, n int, ok bool) {
 	return text[:i], n, err == nil && n > 0
 }
 
-// SeverityOf returns the rule's own severity, and Error for an unknown rule, so that no
-// finding is overlooked.
+// SeverityOf returns the severity of a rule, and Error for an unknown rule, so that its
+// findings are not overlooked.
 func SeverityOf(rule string) lint.Severity {
 	for _, r := range Rules() {
 		if r.ID == rule {
@@ -223,8 +223,8 @@ func SeverityOf(rule string) lint.Severity {
 	return lint.Error
 }
 
-// page returns the address of a rule's explanation. The names for directives have no
-// section.
+// page returns the address of a rule's explanation. For the two names of findings about
+// directives it returns the address of the whole page.
 func page(rule string) string {
 	if _, ok := lint.Lookup(rule); ok {
 		return docs + "#" + strings.ToLower(rule)

@@ -20,8 +20,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/lint/fifovet"
 )
 
-// inProcess returns the analysis without the go command's cache, with everything loaded
-// from source. Each finding is a line.
+// inProcess returns the findings of an analysis in this process, one line each. It
+// loads everything from source and uses no cache of the go command.
 func inProcess(t *testing.T, dir string, patterns ...string) []string {
 	t.Helper()
 	loaded, err := packages.Load(&packages.Config{Dir: dir, Tests: true, Mode: packages.LoadAllSyntax | packages.NeedForTest}, patterns...)
@@ -74,9 +74,9 @@ func asLines(findings []vet.Finding) []string {
 	return out
 }
 
-// Results from the go command's cache equal an analysis from source: in packages with
-// both kinds of tests, with facts of other packages, with directives, and in generated
-// files.
+// Results from the go command's cache are the same as those of an analysis from source:
+// for packages with both kinds of tests, with facts of other packages, with directives,
+// and in generated files.
 func TestGoVetFindsTheSame(t *testing.T) {
 	runsGo(t)
 	want := inProcess(t, module, "./...")
@@ -97,8 +97,8 @@ func TestGoVetFindsTheSame(t *testing.T) {
 	assert.NotContains(t, strings.Join(asLines(report.Findings), "\n"), " SF009 ", "the flags are in the cache's key")
 }
 
-// The go command keeps the answer about a package that was analyzed only for its facts.
-// It must not count as the answer about the package.
+// If a package was analyzed only for its facts, the go command keeps an answer without
+// findings. This answer must not be used as the result for the package.
 func TestAPackageThatWasADependencyFirst(t *testing.T) {
 	runsGo(t)
 	o := withRules(vet.Options{Dir: module, NoCompliance: true})
@@ -115,8 +115,8 @@ func TestAPackageThatWasADependencyFirst(t *testing.T) {
 	assert.NotEmpty(t, report.Findings)
 }
 
-// Workspaces, vendored dependencies and files named one by one belong to the go
-// command; the package finds sources only through it.
+// The package finds sources only through the go command, which knows workspaces,
+// vendored dependencies and files that are named one by one.
 func TestWhereTheSourcesAre(t *testing.T) {
 	runsGo(t)
 	dir := t.TempDir()
@@ -188,8 +188,8 @@ func TestAnAnswerThatIsNone(t *testing.T) {
 	}
 }
 
-// If the go command is killed while it stores an answer, later runs have no answer. The
-// package asks again with another key and does not treat silence as a clean result.
+// If the go command is killed while it stores an answer, later runs find no answer. The
+// package then asks again with another key, and does not report a clean result.
 func TestAnAnswerThatIsMissing(t *testing.T) {
 	runsGo(t)
 	fake, real := t.TempDir(), goBinary(t)

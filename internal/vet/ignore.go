@@ -6,8 +6,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/directive"
 )
 
-// unusedIgnore is the name of findings about directives without effect, here and in the
-// analyzer.
+// unusedIgnore is the name of findings about directives without an effect. The analyzer
+// uses the same name.
 const unusedIgnore = "unused-ignore"
 
 // ignore is a comment that suppresses SF020 on its own line and the next line. The
@@ -17,8 +17,8 @@ type ignore struct {
 	at, end token.Position
 	used    bool
 
-	// ours is false for the forms of other tools, which report their own unused
-	// directives.
+	// ours is false for directives of other tools. These tools report their unused
+	// directives themselves.
 	ours bool
 }
 

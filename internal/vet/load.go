@@ -76,8 +76,8 @@ func load(ctx context.Context, o Options, mode packages.LoadMode) ([]*packages.P
 	return slices.DeleteFunc(loaded, func(p *packages.Package) bool { return strings.HasSuffix(p.ID, ".test") }), nil
 }
 
-// loadErrors returns the errors of the packages and of their loaded dependencies,
-// because rules follow values into dependencies.
+// loadErrors returns the errors of the packages and of their loaded dependencies. The
+// rules follow values into dependencies, so these must compile too.
 func loadErrors(loaded []*packages.Package) error {
 	byPath := map[string][]string{}
 	packages.Visit(loaded, nil, func(p *packages.Package) {
@@ -100,7 +100,7 @@ func loadErrors(loaded []*packages.Package) error {
 	return e
 }
 
-// count returns the number of packages in their authors' sense: tests belong to the
+// count returns the number of packages as their authors count them: tests belong to the
 // tested package.
 func count(listed []*packages.Package) int {
 	paths := map[string]bool{}
@@ -110,9 +110,10 @@ func count(listed []*packages.Package) int {
 	return len(paths)
 }
 
-// paths returns the reported packages, under the go command's names for its vet tool. A
-// package and its variant with tests share one name, and an external test package has
-// another name. A package without files, such as unsafe, has no answer.
+// paths returns the packages that must have an answer, under the names that the go
+// command gives to its vet tool. A package and its variant with tests share a name; an
+// external test package has another name. A package without files, such as unsafe, has
+// no answer.
 func paths(listed []*packages.Package) map[string]bool {
 	out := map[string]bool{}
 	for _, p := range listed {

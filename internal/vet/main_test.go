@@ -15,9 +15,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/lint/fifovet"
 )
 
-// The go command runs this test's binary as the tool. Flags select the analyzers: the
-// real analyzer, an analyzer without findings, and an analyzer that reports each
-// function.
+// The go command runs the binary of this test as its vet tool. Flags select the
+// analyzer: the real one, one without findings, or one that reports each function.
 func TestMain(m *testing.M) {
 	if vet.IsToolCall(os.Args[1:]) {
 		vet.ToolMain(fifovet.Analyzer, quiet, names)
@@ -29,8 +28,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// module has a stub of this module, so loading it needs neither the AWS SDK nor a
-// network.
+// module is a module with a stub in place of this module, so that loading it needs
+// neither the AWS SDK nor a network.
 const module = "testdata/module"
 
 // withQuiet leaves only SF020 active.
@@ -41,8 +40,8 @@ func withQuiet(o vet.Options) vet.Options {
 
 var quiet = &analysis.Analyzer{Name: "quiet", Doc: "find nothing", Run: func(*analysis.Pass) (any, error) { return nil, nil }}
 
-// withNames makes the analyzer report functions, with a severity before the text, or
-// fail.
+// withNames selects the analyzer that reports each function. The reports have a
+// severity before the text; with fail, the analyzer fails instead.
 func withNames(severity string, fail bool, o vet.Options) vet.Options {
 	o.Flags = []string{"-names", "-names.severity=" + severity, fmt.Sprintf("-names.fail=%t", fail)}
 	return o
@@ -74,15 +73,15 @@ func newNames() *analysis.Analyzer {
 	return a
 }
 
-// withRules runs the real analyzer with a unique flag, so that the go command's cache
-// has no answer.
+// withRules selects the real analyzer. A flag with a unique value ensures that the go
+// command's cache has no answer.
 func withRules(o vet.Options) vet.Options {
 	o.Flags = []string{"-sqsfifo", fmt.Sprintf("-sqsfifo.nondet=example.com/never.F%d", time.Now().UnixNano())}
 	return o
 }
 
-// runsGo skips the test in short mode, because the test runs the go command over
-// packages and their standard library imports.
+// runsGo skips the test in short mode, because the go command loads packages and the
+// standard library for the test.
 func runsGo(t *testing.T) {
 	t.Helper()
 	if testing.Short() {

@@ -12,8 +12,9 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/lint"
 )
 
-// The parts of SARIF 2.1.0 (OASIS, errata 01) for findings. The section numbers are the
-// standard's. The standard or code scanning requires each member without omitempty.
+// These types are the parts of SARIF 2.1.0 (OASIS, errata 01) that findings need. The
+// section numbers are the standard's. A member without omitempty is required by the
+// standard or by GitHub's code scanning.
 type (
 	sarifLog struct { // 3.13
 		Schema  string     `json:"$schema"`
@@ -172,8 +173,8 @@ func writeSARIF(w io.Writer, root, version string, findings []Finding) error {
 	})
 }
 
-// sarifFixes leaves out fixes of unreadable files, because their characters cannot be
-// counted.
+// sarifFixes converts fixes. It leaves out fixes in unreadable files, because their
+// columns cannot be counted in characters.
 func sarifFixes(columns columns, root string, fixes []Fix) []sarifFix {
 	var out []sarifFix
 	for _, fix := range fixes {
@@ -216,8 +217,8 @@ func location(start, end token.Position, message *sarifText) sarifLocation {
 	}
 }
 
-// artifact returns a file's URI, relative to the root of the sources if the file is
-// below it.
+// artifact returns the URI of a file. If the file is in a folder below root, the URI is
+// relative to root.
 func artifact(file string) sarifArtifact {
 	path := filepath.ToSlash(file)
 	if filepath.IsAbs(file) || path == ".." || strings.HasPrefix(path, "../") {

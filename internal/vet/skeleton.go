@@ -81,9 +81,9 @@ func skeletonOf(u Untested, loaded []*packages.Package) Skeleton {
 	return s
 }
 
-// Write begins the package's compliance test: the file compiles, and its test fails
-// until Send and Events are filled in. Write returns the file's path. It never
-// overwrites a file: the error then matches [os.ErrExist].
+// Write creates a file with the beginning of the package's compliance test. The file
+// compiles, and its test fails until Send and Events are filled in. Write returns the
+// file's path. It never overwrites a file: the error then matches [os.ErrExist].
 func (s Skeleton) Write() (string, error) {
 	code, err := s.skeleton()
 	if err != nil {
@@ -101,8 +101,9 @@ func (s Skeleton) Write() (string, error) {
 	return path, f.Close()
 }
 
-// skeletonText is an internal test of the package, because events often have unexported
-// types, and because an external test cannot import a command.
+// skeletonText is the template of the compliance test. The test is in the package
+// itself, because the types of events are often unexported, and because an external
+// test cannot import a command.
 var skeletonText = template.Must(template.New("").Parse(`package {{.Package}}
 
 import (
@@ -203,8 +204,8 @@ func (s Skeleton) free(name string, taken map[string]string) string {
 	}
 }
 
-// nameable reports whether a file of the package can write the type. It cannot write
-// type parameters, local types of functions, and types of packages that it may not
+// nameable reports whether source code in the package can name the type. It cannot name
+// type parameters, types declared in functions, and types of packages that it may not
 // import.
 func (s Skeleton) nameable(t types.Type) bool {
 	all := func(list *types.TypeList) bool {

@@ -14,8 +14,9 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/vet"
 )
 
-// The skeleton of every package of the test data compiles with any names in the
-// package, fails when run, and satisfies SF020.
+// The package gets a skeleton for every package of the test data. Each skeleton
+// compiles whatever names the package declares, fails when it runs, and satisfies
+// SF020.
 func TestSkeleton(t *testing.T) {
 	runsGo(t)
 	dir := t.TempDir()

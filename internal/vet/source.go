@@ -21,8 +21,8 @@ type code struct {
 	info  *types.Info
 }
 
-// sources are the texts of read files, by path. A package and its variant with tests
-// share most texts.
+// sources caches the texts of files, by path. A package and its variant with tests have
+// most files in common.
 type sources map[string][]byte
 
 func (s sources) read(file string) ([]byte, error) {
@@ -55,9 +55,9 @@ func (s sources) concern(files []string) (bool, error) {
 	return false, nil
 }
 
-// check parses a package and resolves the names of interest to SF020. It skips imported
-// packages, so most expressions have no type. The caller knows that the package
-// compiles.
+// check parses a package and resolves the names that SF020 needs. It does not load
+// imported packages, so most expressions have no type. The caller ensures that the
+// package compiles.
 func (s sources) check(p *packages.Package) (*code, error) {
 	c := &code{fset: token.NewFileSet(), info: &types.Info{
 		Types: map[ast.Expr]types.TypeAndValue{},

@@ -5,8 +5,9 @@ import (
 	"strings"
 )
 
-// source is one value. The expression may use ctx, e (an order), m (a received message)
-// and tokens. "$" in texts is the number of the site.
+// source is a source of values for the field of a message. Its expression may use ctx,
+// e (an order), m (a received message) and tokens. "$" in a text is replaced by the
+// number of the site.
 type source struct {
 	name, expr, decl string
 	wrong            bool // as an identity
@@ -78,9 +79,9 @@ var carriers = []carrier{
 	{name: "reflection", pre: `held := reflect.ValueOf(@)`, expr: `held.String()`, limit: "reflect"},
 }
 
-// sender sends a message with the fields body, group, dedup, url and attributes. The
-// texts %body and so on are string expressions; a text in <...> is left out without its
-// field.
+// sender is code that sends a message with the fields body, group, dedup, url and
+// attributes. In the text, %body and so on stand for string expressions. A part in
+// <...> is left out if the message does not have its field.
 type sender struct {
 	name       string
 	decl, send string
@@ -152,8 +153,8 @@ var queues = []queue{
 	{"unknown", "", `os.Getenv("QUEUE_URL")`, false},
 }
 
-// fill expands a sender's text: it removes absent fields and replaces the other fields
-// by their expressions.
+// fill expands a sender's text: it removes the parts for absent fields, and replaces
+// each other field by its expression.
 func fill(text string, fields map[string]string) string {
 	for {
 		open := strings.Index(text, "<")

@@ -19,8 +19,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/lint"
 )
 
-// prelude is the first file of a generated package: the events, the clients, the
-// settings.
+// prelude is the first file of a generated package. It declares the events, the clients
+// and the settings.
 const prelude = `package %s
 
 import (
@@ -129,7 +129,7 @@ var _ = []any{
 `
 
 // generate writes the sites into packages below a GOPATH, one package for each sender,
-// and returns the import paths. Each site has separate functions and types.
+// and returns the import paths. Each site has its own functions and types.
 func generate(t *testing.T, root string, sites []shape) []string {
 	require.NoError(t, os.CopyFS(root, os.DirFS(analysistest.TestData())))
 	bySender := map[string][]int{}
@@ -196,8 +196,9 @@ func (c count) String() string {
 	return fmt.Sprintf("%4d of %4d wrong found, %3d of %4d right flagged", c.found, c.wrong, c.flagged, c.right)
 }
 
-// TestShapes counts over generated call sites: combinations of value sources, carriers,
-// senders, paths and queues. No rule is tuned to a combination.
+// TestShapes counts findings at generated call sites: combinations of value sources,
+// carriers, senders, paths and queues. The rules were not adapted to single
+// combinations.
 func TestShapes(t *testing.T) {
 	if testing.Short() {
 		t.Skip("analyzes thousands of generated sites")

@@ -69,12 +69,12 @@ func (s site) findings(pass *analysis.Pass, all []analysis.Diagnostic) []analysi
 	return found
 }
 
-// missed are the wrong sites that the analyzer does not find, each for a reason in
-// docs/rules.md under its rule.
+// missed are the wrong sites that the analyzer does not find. docs/rules.md gives the
+// reason for each of them under its rule.
 var missed = []string{"functional option", "input by value", "table of names"}
 
-// TestSites counts over call sites in the shapes of real programs: the wrong sites
-// found, and the right sites flagged.
+// TestSites checks the analyzer on call sites in the shapes of real programs. It counts
+// the wrong sites with a finding, and the right sites with a finding.
 func TestSites(t *testing.T) {
 	t.Parallel()
 	var pkgs []string

@@ -146,8 +146,8 @@ func (t *Tracer) pure(v *ssa.Call, callee *types.Func, l Place) {
 	t.memory(v, l, false)
 }
 
-// receiver follows the receiver of a method and earlier writes to the receiver, such as
-// a hash or a buffer.
+// receiver follows the receiver of a method, such as a hash or a buffer, and the
+// earlier writes to the receiver.
 func (t *Tracer) receiver(v ssa.Value, l Place) {
 	t.Value(v, l)
 	if call, ok := v.(*ssa.Call); ok {
@@ -178,8 +178,9 @@ func (t *Tracer) builtin(b *ssa.Builtin, v *ssa.Call, l Place) {
 	}
 }
 
-// fact ends the slice at a function of another package that is known to return the
-// value of a source. It reports whether the fact concerns the wanted part.
+// fact ends the slice at a function of another package if a fact says that the function
+// returns the value of a source. It reports whether the fact concerns the part of the
+// result that the slice follows.
 func (t *Tracer) fact(fact *NondetFact, v *ssa.Call, callee *types.Func, result int, l Place) bool {
 	var hit bool
 	for _, r := range fact.Results {

@@ -9,8 +9,8 @@ import (
 	"golang.org/x/tools/go/ssa"
 )
 
-// clock handles the methods of time.Time that round a reading: a day or a bucket of
-// minutes is nearly always the same for a retry.
+// clock handles the methods of time.Time that round a clock reading. A day, or a period
+// of minutes, is nearly always the same for a retry.
 func (t *Tracer) clock(v *ssa.Call, callee *types.Func, l Place) bool {
 	recv := callee.Signature().Recv()
 	if recv == nil || !isTime(recv.Type()) || len(v.Call.Args) == 0 {

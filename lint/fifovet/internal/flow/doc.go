@@ -2,9 +2,9 @@
 // parameters, clocks and random sources.
 //
 // A [Program] is the SSA form of one package. [Program.Trace] makes a backward slice
-// and returns the ends of the slice as [Origin] values. The slice follows fields and
-// map keys separately, enters functions of the same package, and uses facts about
-// functions of other packages. A value beyond the slice is unknown.
+// and returns the values where the slice ends as [Origin] values. The slice follows
+// fields and map keys separately, enters functions of the same package, and uses facts
+// about functions of other packages. A value that the slice does not reach is unknown.
 //
-// Messages and rules are outside of package flow.
+// Package flow knows neither messages nor rules.
 package flow

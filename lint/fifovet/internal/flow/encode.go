@@ -9,8 +9,8 @@ import (
 	"golang.org/x/tools/go/ssa"
 )
 
-// Encoded follows a value into an encoder of JSON. Parts that the encoder omits,
-// json:"-" and unexported fields, are not in the text.
+// Encoded follows a value into a JSON encoder. The encoder omits unexported fields and
+// fields with the tag json:"-", so these fields do not influence the text.
 func (t *Tracer) Encoded(arg ssa.Value, l Place) {
 	whole := l
 	whole.Path, whole.Under, whole.Mixed = nil, nil, false
@@ -82,8 +82,8 @@ func FieldOf(t types.Type, name string) (field *types.Var, tag string) {
 	return nil, ""
 }
 
-// JSONVisible reports whether a part of an encoded value is in the output. A type with
-// its own marshal method decides itself, so its parts count as visible.
+// JSONVisible reports whether a part of an encoded value appears in the output. A type
+// with its own marshal method may write anything, so all its parts count as visible.
 func JSONVisible(t types.Type, path AccessPath) bool {
 	for _, name := range path {
 		if t == nil || hasMarshal(t) {

@@ -11,8 +11,8 @@ import (
 	"golang.org/x/tools/go/ssa"
 )
 
-// exemptFile reports whether a file is a test. In tests, random and constant IDs
-// deliberately force two deliveries or one.
+// exemptFile reports whether a file is test code. Tests use random IDs to force two
+// deliveries, and constant IDs to force one.
 func exemptFile(fset *token.FileSet, file *ast.File) bool {
 	if strings.HasSuffix(fset.File(file.FileStart).Name(), "_test.go") {
 		return true
@@ -43,8 +43,8 @@ func forTests(expr constraint.Expr) bool {
 	return false
 }
 
-// isTestWord reports whether a whole word of a tag stands for tests. latest, contest
-// and attestation do not.
+// isTestWord reports whether a word of a build tag means tests. It compares whole
+// words: latest, contest and attestation do not mean tests.
 func isTestWord(word string) bool {
 	switch word {
 	case "test", "tests", "testing", "integration", "e2e", "unittest", "unittests", "integrationtest", "integrationtests", "e2etest", "e2etests":

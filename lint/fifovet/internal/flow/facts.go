@@ -30,8 +30,8 @@ type CallsFact struct {
 	Params []calledParam
 }
 
-// calledParam is one called parameter. Again means that the function calls the argument
-// again after a failure.
+// calledParam is a parameter that its function calls. Again means that the function
+// calls the parameter again after a failure.
 type calledParam struct {
 	Index int
 	Again bool
@@ -61,8 +61,8 @@ func (f *NondetFact) String() string {
 	return strings.Join(parts, " ")
 }
 
-// SourceSeparator separates a function of another package from the source that the
-// function calls.
+// SourceSeparator is the text between the name of a function of another package and the
+// name of the source that the function calls.
 const SourceSeparator = " calling "
 
 // nondetOf returns the known fact about the results of a function of another package,

@@ -13,8 +13,8 @@ type loop struct {
 	succeeded *ssa.BasicBlock // next block after a success
 }
 
-// LoopOf returns the loop around the source and the send in which a failure of the send
-// leads to another round, or nil.
+// LoopOf returns the loop around the source and the send if a failure of the send leads
+// to another round of the loop, and nil otherwise.
 func (p *Program) LoopOf(source *ssa.BasicBlock, send ssa.CallInstruction) *loop {
 	blocks := Cycle(send.Block())
 	if !blocks[source] || !blocks[send.Block()] {
@@ -32,8 +32,8 @@ func (p *Program) LoopOf(source *ssa.BasicBlock, send ssa.CallInstruction) *loop
 	return nil
 }
 
-// Again reports whether the next round of a loop has the same message after a failure,
-// and only then. A loop that continues with the next message in either case, or that
+// Again reports whether the next round of a loop sends the same message if and only if
+// the send failed. A loop that continues with the next message in both cases, or that
 // sends a heartbeat, does not retry.
 func (p *Program) Again(values []ssa.Value, l *loop) bool {
 	var slices []*Tracer
@@ -56,8 +56,8 @@ func (p *Program) Again(values []ssa.Value, l *loop) bool {
 	return false
 }
 
-// renews reports whether a value comes from a value that changes in each round: an
-// element of a range, a receive, the result of a call.
+// renews reports whether a value comes from a value that differs in each round of the
+// loop: an element of a range, a receive, or the result of a call.
 func (l *loop) renews(t *Tracer) bool {
 	for v := range t.Visited {
 		switch v := v.(type) {
@@ -89,8 +89,8 @@ func (l *loop) renews(t *Tracer) bool {
 	return false
 }
 
-// progress reports whether only a success leads to the next message: for example, only
-// a success removes the head of a buffer.
+// progress reports whether the loop continues with the next message only after a
+// success. For example, only a success removes the first message of a buffer.
 func (p *Program) progress(t *Tracer, l *loop) bool {
 	for v := range t.Visited {
 		if phi, ok := v.(*ssa.Phi); ok && l.blocks[phi.Block()] && slices.Contains(phi.Edges, ssa.Value(phi)) {
@@ -153,8 +153,8 @@ func Branches(cond *ssa.If, send ssa.CallInstruction) (failed, succeeded *ssa.Ba
 	return succs[1], succs[0], true
 }
 
-// asked is Branches for a condition by a function of the error, such as errors.Is: true
-// means a failure.
+// asked is like Branches for a condition that calls a function with the error, such as
+// errors.Is. If the function returns true, the send failed.
 func asked(cond *ssa.If, send ssa.CallInstruction) (failed, other *ssa.BasicBlock, ok bool) {
 	v, yes := cond.Cond, 0
 	if not, ok := v.(*ssa.UnOp); ok && not.Op == token.NOT {

@@ -20,7 +20,7 @@ const (
 	shuffled                  // an encoder writes a map in a random order
 )
 
-// write is one write to memory. Pointers are transparent: a pointer and its target are
+// write is one write to memory. A pointer and the variable that it points to count as
 // one place.
 type write struct {
 	Kind    writeKind
@@ -47,8 +47,8 @@ func (p *Program) Writes(ref ssa.Value) []write {
 	return w.found
 }
 
-// boundKey is mapKey within calls: for a key that is a parameter, it uses the argument
-// of the call.
+// boundKey is like mapKey for code that is reached through calls: if the key is a
+// parameter, boundKey uses the argument of the call.
 func (p *Program) boundKey(key ssa.Value, calls []ssa.CallInstruction) string {
 	for len(calls) > 0 {
 		param, ok := key.(*ssa.Parameter)
@@ -134,15 +134,16 @@ func (w *writeWalk) walk(ref ssa.Value, path AccessPath, calls []ssa.CallInstruc
 	}
 }
 
-// escape follows a stored reference in a local variable or in a field of a local
-// variable. Elsewhere unknown code fills the memory.
+// escape follows a reference that is stored in a local variable or in a field of a
+// local variable. If the reference is stored anywhere else, unknown code may write to
+// the memory.
 func (w *writeWalk) escape(addr ssa.Value, path AccessPath, calls []ssa.CallInstruction) {
 	switch addr := addr.(type) {
 	case *ssa.Alloc:
 		w.cell(addr, path, calls)
 	case *ssa.FieldAddr:
-		// Loads from this field of this variable give the same object. Changes by a
-		// callee through the structure are beyond this analysis.
+		// All loads from this field of this variable count as the same object. The analysis
+		// does not see changes by a called function through the structure.
 		for _, instr := range Referrers(addr.X) {
 			if same, ok := instr.(*ssa.FieldAddr); ok && same.Field == addr.Field {
 				w.cell(same, path, calls)
@@ -360,8 +361,8 @@ func isTemplate(obj *types.Func) bool {
 	return (path == "text/template" || path == "html/template") && strings.HasPrefix(obj.Name(), "Execute")
 }
 
-// sets reports, by its name, whether a method of another package stores its arguments
-// in its receiver.
+// sets reports whether a method of another package stores its arguments in its
+// receiver. It decides by the method's name.
 func sets(obj *types.Func) bool {
 	return obj.Signature().Recv() != nil && setterName.MatchString(obj.Name())
 }

@@ -2,11 +2,11 @@ package flow
 
 import "regexp"
 
-// The name decides where types and facts are missing. These expressions match all
-// relevant names; TestNames has cases for each.
+// If types and facts are missing, the analysis decides by names. The expressions match
+// the relevant names; TestNames has cases for each.
 var (
-	// idPackage matches packages that make identifiers, by any author. The caller
-	// removes a major version at the end of the path.
+	// idPackage matches the paths of packages that make identifiers, by any author. If the
+	// path ends in a major version, the caller removes the version first.
 	idPackage    = regexp.MustCompile(`(^|[^a-z])(short)?(uuid|guid|ulid|ksuid|xid|nanoid|cuid2?|shortid|uniuri)$`)
 	majorVersion = regexp.MustCompile(`(/v[0-9]+|\.v[0-9]+)$`)
 
@@ -15,8 +15,8 @@ var (
 	mintName  = regexp.MustCompile(`(?i)^(new|gen|generate|make|random|mint|next)_?(event|message|msg|dedup|request)?_?(uuid|guid|ulid|ksuid|id)$` +
 		`|^(uuid|guid|ulid|ksuid|id)_?(gen|generator|source)$|^(uuid|guid|ulid|ksuid)$`)
 
-	// newIDName and generatorType match a method that makes identifiers, and the
-	// interface of the method.
+	// newIDName matches the name of a method that makes identifiers, and generatorType the
+	// name of an interface with such a method.
 	newIDName     = regexp.MustCompile(`(?i)^(new|gen|generate|random|mint)_?(event|message|msg|dedup)?_?(uuid|guid|ulid|ksuid|id)?$`)
 	generatorType = regexp.MustCompile(`^(?i:(id|identifier|uuid|guid|ulid)s?(gen|generator|source|factory|provider|maker|minter)?|generator)$` +
 		`|[a-z](ID|Identifier|UUID|GUID|ULID)s?(Gen|Generator|Source|Factory|Provider|Maker|Minter)?$`)
@@ -36,12 +36,13 @@ var (
 	// linkedName matches variables set by the linker (-ldflags -X).
 	linkedName = regexp.MustCompile(`(?i)version|commit|revision|build`)
 
-	// pointerHelperName matches names of functions from T to *T: Ptr, StringPtr,
-	// ToString, Of, P. A function of this form named Lookup is a lookup.
+	// pointerHelperName matches names of functions that convert T to *T, or the reverse:
+	// Ptr, StringPtr, ToString, Of, P. A function of this form with the name Lookup is not
+	// a conversion.
 	pointerHelperName = regexp.MustCompile(`(?i)ptr|pointer|ref|string|^str$|val|bool|int|float|time|^(to|of|p|s|v|addr|new|from)$`)
 
-	// retryName matches functions that call one of their arguments until success.
-	// hookName matches functions that call an argument once, after an event.
+	// retryName matches functions that call an argument until it succeeds. hookName matches
+	// functions that call an argument once, after an event.
 	retryName = regexp.MustCompile(`[Rr]etry|[Bb]ackoff($|[^a-z])|[Aa]ttempt`)
 	hookName  = regexp.MustCompile(`^(On|After|Before)[A-Z]`)
 )

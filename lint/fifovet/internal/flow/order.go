@@ -8,8 +8,8 @@ import (
 	"golang.org/x/tools/go/ssa"
 )
 
-// order records that the order of a map influences the value, unless the order is
-// removed later.
+// order records that the order of a map influences the value, unless later code removes
+// the influence, for example by sorting.
 func (t *Tracer) order(v ssa.Value, l Place) {
 	if !l.settled {
 		t.end(Origin{Kind: FromOrder, Root: v, Text: "the order of a map", Pos: v.Pos()}, l)

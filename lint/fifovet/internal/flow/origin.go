@@ -7,7 +7,7 @@ import (
 	"golang.org/x/tools/go/ssa"
 )
 
-// originKind classifies the origin of a value: the places where tracing the value
+// originKind is the kind of an origin. An origin is a place where tracing a value
 // backwards through the program ends.
 type originKind uint8
 
@@ -81,15 +81,15 @@ func (f *Frame) within(fn *ssa.Function) bool {
 	return false
 }
 
-// Place is a value within a slice: the wanted part of the value, and the path to the
-// value.
+// Place is a value that a slice has reached: the part of the value that matters, and
+// the path to this part.
 type Place struct {
 	Frame *Frame
 	Path  AccessPath
 	Under AccessPath
 	Mixed bool
 
-	// settled means that the order of the collected values does not matter any more:
+	// settled means that the order in which the values were collected no longer matters:
 	// they were sorted, or put into a map.
 	settled bool
 }

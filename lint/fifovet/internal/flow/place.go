@@ -31,8 +31,8 @@ func (t *Tracer) global(v *ssa.Global, l Place) {
 	}
 }
 
-// countsOn reports whether a stored value is the variable itself plus an integer: the
-// variable is a counter, and the next process begins again.
+// countsOn reports whether a stored value is the variable itself plus an integer. The
+// variable is then a counter, which starts again in the next process.
 func countsOn(val ssa.Value, v *ssa.Global) bool {
 	sum, ok := val.(*ssa.BinOp)
 	if !ok || sum.Op != token.ADD {

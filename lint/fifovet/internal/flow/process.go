@@ -12,8 +12,8 @@ import (
 // next process.
 var processSources = []string{"os.Getpid", "os.Getppid", "os.Hostname"}
 
-// isCounter reports whether a call of package sync/atomic counts. A counter in another
-// process returns the same number for another event.
+// isCounter reports whether a call of package sync/atomic increments a counter. In
+// another process a counter returns the same number for another event.
 func isCounter(obj *types.Func) bool {
 	return obj.Pkg() != nil && obj.Pkg().Path() == "sync/atomic" && strings.HasPrefix(obj.Name(), "Add")
 }
@@ -25,16 +25,16 @@ func receiptHandle(t types.Type, i int) bool {
 	return FieldName(t, i) == "ReceiptHandle" && TypeName(t) == "Message" && strings.HasPrefix(path, "github.com/aws/")
 }
 
-// process traces the value of a package-level variable that the process sets once, and
-// keeps only the sources. It reports whether there are any.
+// process follows a package-level variable that the process sets once. It keeps only
+// the origins that are sources, and reports whether there are any.
 func (t *Tracer) process(v ssa.Value, l Place) bool {
 	n := len(t.Origins)
 	t.Value(v, l)
 	return t.seed(n)
 }
 
-// seed keeps only the sources among the origins from n on, and marks these as constant
-// within one process. It reports whether there are any.
+// seed keeps only the sources among the origins from index n on, and marks them as
+// constant within one process. It reports whether there are any.
 func (t *Tracer) seed(n int) bool {
 	t.Origins = append(t.Origins[:n], slices.DeleteFunc(slices.Clone(t.Origins[n:]), func(o Origin) bool { return o.Kind != FromSource })...)
 	for i := n; i < len(t.Origins); i++ {
@@ -70,8 +70,8 @@ func (p *Program) once(v ssa.Value) *ssa.Function {
 	return FunctionOf(call.Call.Args[0])
 }
 
-// address returns the verb by which a function of package fmt prints the address of a
-// pointer, or "".
+// address returns the verb with which a function of package fmt prints the address of a
+// pointer. It returns "" if no address is printed.
 func address(callee *types.Func, c *ssa.CallCommon) string {
 	if callee.Pkg() == nil || callee.Pkg().Path() != "fmt" || len(c.Args) == 0 || !callee.Signature().Variadic() {
 		return ""
@@ -123,9 +123,9 @@ func variadic(v ssa.Value) []types.Type {
 	return found
 }
 
-// hasAddress reports whether package fmt prints an address for a value of a type. fmt
-// prints the target of a pointer only at the top level, and a type with a String, Error
-// or Format method prints itself.
+// hasAddress reports whether package fmt prints an address as part of a value of the
+// type. For a pointer at the top level, fmt prints the target. A type with a String,
+// Error or Format method prints itself.
 func hasAddress(t types.Type, depth int) bool {
 	if depth > maxElements || prints(t) {
 		return false
@@ -162,8 +162,8 @@ func prints(t types.Type) bool {
 	return false
 }
 
-// marshaled follows the methods of a type for its own encoding, if they belong to this
-// package, and keeps their sources: a clock in MarshalJSON is in the body.
+// marshaled follows the methods with which a type encodes itself, if they belong to
+// this package, and keeps their sources: a clock in MarshalJSON is part of the body.
 func (t *Tracer) marshaled(as types.Type, l Place, depth int) {
 	if depth > maxElements {
 		return

@@ -41,8 +41,7 @@ type Options struct {
 	// arguments.
 	Sinks func(*types.Func) bool
 
-	// Fixed reports whether the variable stored in a field is never changed through the
-	// field.
+	// Fixed reports whether no code changes the variable through this pointer field.
 	Fixed func(*ssa.FieldAddr) bool
 }
 
@@ -54,9 +53,9 @@ type Call struct {
 	Body   *ssa.Function // nil for a function of another package
 }
 
-// Build makes the SSA form only of the pass's package: callees in other packages have
-// types and facts. The buildssa pass would do the same for every package, although most
-// packages need no analysis.
+// Build makes the SSA form of the analysed package only. Functions of other packages
+// have types and facts. The buildssa pass would make the SSA form of every package,
+// although most packages need no analysis.
 func Build(pass *analysis.Pass, options Options) *Program {
 	p := &Program{
 		Pass: pass, sources: options.Sources, options: options,

@@ -53,8 +53,8 @@ func IsPure(obj *types.Func) bool {
 	return IsPointerHelper(obj)
 }
 
-// IsPointerHelper reports whether a function has the form of aws.String or
-// aws.ToString, T to *T or *T to T, and a matching name. Every code base has its own
+// IsPointerHelper reports whether a function converts T to *T or *T to T, like
+// aws.String and aws.ToString, and has a matching name. Every code base has its own
 // such functions.
 func IsPointerHelper(obj *types.Func) bool {
 	sig := obj.Signature()
@@ -124,8 +124,8 @@ func computes(obj *types.Func) bool {
 		types.Identical(sig.Results().At(0).Type(), sig.Recv().Type())
 }
 
-// wrapsWriter reports whether writes to a function's result go to the writer among the
-// arguments.
+// wrapsWriter reports whether a function returns a writer that passes its input to the
+// writer among the arguments.
 func wrapsWriter(obj *types.Func) bool {
 	if obj.Signature().Recv() != nil {
 		return false

@@ -46,8 +46,8 @@ func (p *Program) RetryBody(fn *ssa.Function) bool {
 	return false
 }
 
-// callsAgain reports whether a callee calls one of its arguments until success. Its
-// name decides only if its body is unknown.
+// callsAgain reports whether a called function calls one of its arguments until it
+// succeeds. The function's name decides only if its body is unknown.
 func (p *Program) callsAgain(c Call, arg int) bool {
 	if fn := c.Body; fn != nil {
 		if again, known := p.repeats(fn, arg, 0); known {
@@ -69,7 +69,8 @@ func (p *Program) callsAgain(c Call, arg int) bool {
 }
 
 // repeats reports whether a function calls one of its parameters again after a failure.
-// known is true if the function calls the parameter and uses it in no other way.
+// known is true if the function only calls the parameter and does not use it in another
+// way.
 func (p *Program) repeats(fn *ssa.Function, param, depth int) (again, known bool) {
 	if param >= len(fn.Params) || !IsFunc(fn.Params[param].Type()) || depth > MaxForwards {
 		return false, false

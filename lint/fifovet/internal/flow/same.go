@@ -8,7 +8,8 @@ import (
 )
 
 // Comparison decides whether two values are computed in the same way from the same
-// values. A value that may change between two reads is not the same.
+// values. If a value may change between two reads, the two reads are not the same
+// value.
 type Comparison struct {
 	Known  map[[2]ssa.Value]bool
 	Varies bool // the values depend on unknown input, such as a parameter

@@ -63,14 +63,14 @@ func (s Sources) SourceOf(obj *types.Func) bool {
 	}
 }
 
-// GuessedID reports whether the names of a function and its package mean a generator of
-// identifiers.
+// GuessedID reports whether a function makes identifiers, judged by the names of the
+// function and its package.
 func GuessedID(obj *types.Func) bool {
 	return obj.Pkg() != nil && idPackage.MatchString(strings.ToLower(majorVersion.ReplaceAllString(obj.Pkg().Path(), ""))) && mintsID(obj)
 }
 
-// isSource is SourceOf with the facts of the function's package, which override a guess
-// from the name.
+// isSource is like SourceOf, but the facts of the function's package take precedence
+// over a guess from the name.
 func (p *Program) isSource(obj *types.Func) bool {
 	if !p.sources.SourceOf(obj) {
 		return false
@@ -86,8 +86,8 @@ func (s Sources) named(obj *types.Func) bool {
 	return slices.Contains(s, Qualified(obj))
 }
 
-// picksFew reports whether a call of a random source returns one of a few numbers:
-// rand.IntN(16).
+// picksFew reports whether a call of a random source returns one of a few possible
+// numbers, such as rand.IntN(16).
 func picksFew(obj *types.Func, c *ssa.CallCommon) bool {
 	if path := obj.Pkg().Path(); path != "math/rand" && path != "math/rand/v2" || len(c.Args) == 0 {
 		return false
@@ -96,8 +96,8 @@ func picksFew(obj *types.Func, c *ssa.CallCommon) bool {
 	return ok && n <= maxChoices && strings.HasSuffix(strings.ToUpper(obj.Name()), "N")
 }
 
-// isClock reports whether a method is the Now of a clock passed around as an interface
-// or a struct.
+// isClock reports whether a method is the method Now of a clock that the program passes
+// around as an interface or a struct.
 func isClock(obj *types.Func) bool {
 	sig := obj.Signature()
 	return obj.Name() == "Now" && sig.Params().Len() == 0 && sig.Results().Len() == 1 && isTime(sig.Results().At(0).Type())
@@ -125,8 +125,8 @@ func mintsID(obj *types.Func) bool {
 	return true
 }
 
-// identifies reports whether a value of the type can be an identifier itself, and not a
-// generator.
+// identifies reports whether a value of the type can be an identifier. A generator of
+// identifiers cannot.
 func identifies(t types.Type) bool {
 	switch u := t.Underlying().(type) {
 	case *types.Basic:
@@ -155,8 +155,8 @@ func isText(t types.Type) bool {
 	return false
 }
 
-// isRecord reports whether a type is a struct with texts, such as an order, and not a
-// struct of options.
+// isRecord reports whether a type is a struct with text fields that describes a thing,
+// such as an order. A struct of options is not a record.
 func isRecord(t types.Type) bool {
 	s := StructOf(t)
 	if s == nil || SettingsName.MatchString(TypeName(t)) {

@@ -17,9 +17,10 @@ func Args(c *ssa.CallCommon) []ssa.Value {
 	return c.Args
 }
 
-// Callee returns the declared function of a call. A call through an interface runs the
-// only implementation; without an only implementation, Callee returns the interface's
-// method. It returns nil for builtins, literals and unknown function values.
+// Callee returns the declared function of a call. For a call through an interface it
+// returns the method of the only implementation or, if there are several, the
+// interface's method. It returns nil for builtins, literals and unknown function
+// values.
 func (p *Program) Callee(c *ssa.CallCommon) *types.Func {
 	if c.IsInvoke() {
 		if fn := p.implementation(c); fn != nil {
@@ -98,8 +99,9 @@ func (p *Program) hasFacts(fn *types.Func) bool {
 	return p.Pass.ImportObjectFact(fn, &NondetFact{}) || p.options.Sinks(fn)
 }
 
-// findOnly returns the only type that implements an interface, or nil. It ignores test
-// doubles, and decorators with a value of the interface.
+// findOnly returns the type that implements an interface if it is the only one, and nil
+// otherwise. It ignores test doubles, and decorators that contain a value of the
+// interface.
 func (p *Program) findOnly(t types.Type) types.Type {
 	iface, ok := t.Underlying().(*types.Interface)
 	if !ok || iface.NumMethods() == 0 {

@@ -162,8 +162,8 @@ func (p *Program) formatted(format string, args []ssa.Value, bound map[*ssa.Para
 	}
 }
 
-// elements returns the values in a slice made by the compiler or by one literal, in
-// order.
+// elements returns the values of a slice in order. The slice is a single literal, or
+// the compiler made it for variadic arguments.
 func elements(v ssa.Value) []ssa.Value {
 	slice, ok := v.(*ssa.Slice)
 	if !ok {
@@ -195,8 +195,8 @@ func elements(v ssa.Value) []ssa.Value {
 	return all
 }
 
-// lengthOf returns the length of a text of fixed length: a UUID, or the hex digits of a
-// hash. It returns 0 for other texts.
+// lengthOf returns the length of a text if the length is fixed: a UUID, or the hex
+// digits of a hash. It returns 0 for other texts.
 func lengthOf(v ssa.Value) int {
 	call, ok := v.(*ssa.Call)
 	if !ok {

@@ -14,12 +14,13 @@ import (
 type Tracer struct {
 	p *Program
 
-	// Inputs asks for every possible influence: unknown calls depend on all of their
-	// arguments. Otherwise only known influences count.
+	// Inputs selects which influences count. If it is true, every possible influence
+	// counts: an unknown call depends on all its arguments. Otherwise only known influences
+	// count.
 	Inputs bool
 
-	// Until are the calls that use the value, if known: writes after all of these
-	// calls, in their function, do not count.
+	// Until are the calls that use the value, if they are known. Writes that come after all
+	// of these calls in their function do not count.
 	Until []ssa.CallInstruction
 
 	// Notes asks for the visited places, in addition to their values.
@@ -66,8 +67,8 @@ func (t *Tracer) Any(kinds ...originKind) (Origin, bool) {
 	return Origin{}, false
 }
 
-// Constant reports whether all origins are constants, and joins the constants. An
-// element of a table does not count, because it varies.
+// Constant reports whether all origins are constants, and returns the joined constants.
+// An element of a table does not count as constant, because it varies.
 func (t *Tracer) Constant() (string, bool) {
 	for _, v := range t.InOrder {
 		if isPicked(v) {
@@ -86,8 +87,9 @@ func (t *Tracer) Constant() (string, bool) {
 	return strings.Join(text, ""), len(text) > 0
 }
 
-// isPicked reports whether a value is an element chosen by an index or a variable key.
-// Slices do not distinguish elements, but distinguish constant keys.
+// isPicked reports whether a value is an element that an index or a variable key
+// selects. The analysis treats all elements of a slice as one, but distinguishes
+// constant keys of maps.
 func isPicked(v ssa.Value) bool {
 	switch v := v.(type) {
 	case *ssa.IndexAddr, *ssa.Index:
@@ -224,8 +226,8 @@ func (t *Tracer) field(x ssa.Value, i int, l Place) {
 	t.Value(x, l)
 }
 
-// letter follows the index into an alphabet: a letter picked from constant letters is
-// as random as the index.
+// letter handles a letter that is picked from an alphabet. If the alphabet is constant,
+// the letter is as random as the index, so letter follows the index.
 func (t *Tracer) letter(x, index ssa.Value, l Place) {
 	if ptr, ok := x.Type().Underlying().(*types.Pointer); ok {
 		if _, ok := ptr.Elem().Underlying().(*types.Array); !ok {
@@ -287,8 +289,8 @@ func (t *Tracer) freeVar(v *ssa.FreeVar, l Place) {
 	}
 }
 
-// receive continues at the values sent to a local channel. Every other channel is a
-// name.
+// receive continues with the values that are sent to a local channel. For any other
+// channel, the slice ends with the channel's name.
 func (t *Tracer) receive(v *ssa.UnOp, l Place) {
 	ch := v.X
 	if load, ok := ch.(*ssa.UnOp); ok {

@@ -43,9 +43,9 @@ func (h *heldFunction) of() (*types.Func, *ssa.Function) {
 	return obj, h.fn
 }
 
-// heldIn returns the functions without parameters in a local variable, or in a field
-// that only this package can set. It returns all of these functions, or nil if one is
-// unknown.
+// heldIn returns the functions without parameters that a local variable, or a field
+// that only this package can set, may contain. It returns nil if one of the functions
+// is unknown.
 func (p *Program) heldIn(v ssa.Value) []*ssa.Function {
 	if sig, ok := v.Type().Underlying().(*types.Signature); !ok || sig.Params().Len() > 0 {
 		return nil
@@ -90,8 +90,8 @@ func fieldVar(addr *ssa.FieldAddr) *types.Var {
 	return nil
 }
 
-// interfaceMints reports whether a call is on an interface that generates identifiers:
-// IDGenerator.NewID.
+// interfaceMints reports whether a call is a method of an interface that generates
+// identifiers, such as IDGenerator.NewID.
 func interfaceMints(c *ssa.CallCommon) bool {
 	sig := c.Method.Signature()
 	return sig.Params().Len() == 0 && sig.Results().Len() > 0 && identifies(sig.Results().At(0).Type()) &&
@@ -99,7 +99,7 @@ func interfaceMints(c *ssa.CallCommon) bool {
 }
 
 // generator reports whether a function value is a clock or a generator of identifiers.
-// It has no parameters, so its result does not depend on the event.
+// The function has no parameters, so its result cannot depend on the event.
 func generator(v ssa.Value) (name string, ok bool) {
 	sig, ok := v.Type().Underlying().(*types.Signature)
 	if !ok || sig.Params().Len() > 0 || sig.Results().Len() == 0 {

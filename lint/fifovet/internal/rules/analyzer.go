@@ -64,8 +64,8 @@ type ruleList []string
 
 func (l *ruleList) String() string { return strings.Join(*l, ",") }
 
-// Set replaces the list. An ID that is not a rule on source is an error: a typing
-// mistake would silently enable or disable nothing.
+// Set replaces the list. An ID that is not a rule on source is an error, because a
+// typing mistake would otherwise have no effect.
 func (l *ruleList) Set(text string) error {
 	ids := split(text)
 	for _, id := range ids {

@@ -9,8 +9,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/lint/fifovet/internal/flow"
 )
 
-// causeOf returns one cause for all values from one call of a source, and for all
-// values minted by one function of the program.
+// causeOf returns the cause of an origin. All values from one call of a source have the
+// same cause, and so do all values that one function of the program mints.
 func (p *audit) causeOf(o flow.Origin) any {
 	if call, ok := o.Root.(*ssa.Call); ok && o.Frame == nil {
 		if callee := flow.CalleeOf(call.Common()); callee != nil && callee.Pkg() != nil && strings.Contains(o.Text, flow.SourceSeparator) &&

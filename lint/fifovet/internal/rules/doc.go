@@ -1,3 +1,3 @@
-// Package rules decides the rules on Go source: one file for each rule, one line for
-// each rule in the table of rules.go.
+// Package rules applies the rules on Go source. Each rule has one file, and one line in
+// the table of rules.go.
 package rules

@@ -29,8 +29,8 @@ func (r *reporter) fixes(f finding, path []ast.Node) []analysis.SuggestedFix {
 	return nil
 }
 
-// removeField deletes a field from a literal, together with its comma and, if otherwise
-// empty, its line.
+// removeField deletes a field from a literal, together with the comma. If the line is
+// empty then, the line is deleted too.
 func (r *reporter) removeField(path []ast.Node) []analysis.SuggestedFix {
 	for i, n := range path {
 		kv, ok := n.(*ast.KeyValueExpr)
@@ -62,8 +62,8 @@ func (r *reporter) removeField(path []ast.Node) []analysis.SuggestedFix {
 	return nil
 }
 
-// hoist moves the statement with the source before the loop. The statement must define
-// one variable, from operands outside the loop.
+// hoist moves the statement with the source in front of the loop. The statement must
+// define one variable, and its operands must come from outside of the loop.
 func (r *reporter) hoist(f finding) []analysis.SuggestedFix {
 	_, path := r.enclosing(f.pos)
 	var stmt *ast.AssignStmt
@@ -104,8 +104,8 @@ func (r *reporter) hoist(f finding) []analysis.SuggestedFix {
 	return nil
 }
 
-// line deletes a statement of a block, with its line unless other code or a comment
-// shares the line.
+// line deletes a statement of a block. It deletes the whole line if neither other code
+// nor a comment is on the line.
 func (r *reporter) line(stmt ast.Stmt, in *ast.BlockStmt) analysis.TextEdit {
 	file, _ := r.enclosing(stmt.Pos())
 	tok := r.p.Pass.Fset.File(stmt.Pos())
@@ -131,8 +131,8 @@ func isBodyOf(body *ast.BlockStmt, n ast.Node) bool {
 	return false
 }
 
-// invariant reports whether an expression means the same before the loop, because no
-// name in it is declared in the loop.
+// invariant reports whether an expression means the same in front of the loop: no name
+// in the expression is declared in the loop.
 func (r *reporter) invariant(e ast.Expr, loop ast.Node) bool {
 	same := true
 	ast.Inspect(e, func(n ast.Node) bool {

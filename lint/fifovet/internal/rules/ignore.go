@@ -46,8 +46,8 @@ func readIgnores(pass *analysis.Pass) ignores {
 	return all
 }
 
-// silences reports whether a comment on the line or on the previous line covers the
-// rule, and marks the comment as used.
+// silences reports whether an ignore comment on the line, or on the previous line,
+// names the rule. It marks the comment as used.
 func (all ignores) silences(tok *token.File, line int, rule string) bool {
 	var hit bool
 	for _, ig := range all[tok] {
@@ -58,8 +58,8 @@ func (all ignores) silences(tok *token.File, line int, rule string) bool {
 	return hit
 }
 
-// reportUnused reports comments without effect, which would otherwise outlive their
-// reason. It skips disabled rules, because their findings are unknown.
+// reportUnused reports ignore comments without an effect, because nobody would remove
+// them otherwise. It skips comments for disabled rules: their findings are unknown.
 func (all ignores) reportUnused(pass *analysis.Pass, s *settings) {
 	for _, list := range all {
 		for _, ig := range list {

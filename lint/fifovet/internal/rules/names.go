@@ -3,8 +3,9 @@ package rules
 import "regexp"
 
 var (
-	// placeName matches attributes that name the place of a process or of an answer.
-	// Package attrname knows the names of events and attempts.
+	// placeName matches attributes that name the location of a process or of an answer,
+	// such as a region or a host. The names for events and attempts are in package
+	// attrname.
 	placeName = regexp.MustCompile(`(?i)(^|[_.-])(region|host|hostname|node|zone|env|environment|stage|pod|cluster|instance|datacenter|user[_.-]?agent)$` +
 		`|^(reply|respond|answer)[_.-]?(to|queue|url|topic)$|^callback([_.-]?url)?$`)
 

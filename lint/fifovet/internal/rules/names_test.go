@@ -8,8 +8,8 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
-// TestNames has, for each expression of names.go, matching names and names without a
-// match.
+// Each expression in names.go has examples of names that it matches and of names that
+// it does not match.
 func TestNames(t *testing.T) {
 	for _, c := range []struct {
 		name    string

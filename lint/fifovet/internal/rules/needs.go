@@ -21,8 +21,8 @@ const (
 	all
 )
 
-// needs decides from types alone whether a package can have findings, or facts for its
-// importers.
+// needs decides, from types alone, whether a package can have findings, or facts for
+// the packages that import it.
 func (s *settings) needs(pass *analysis.Pass) (need, reachFact) {
 	var reach reachFact
 	path := pass.Pkg.Path()
@@ -87,14 +87,15 @@ func (s *settings) needs(pass *analysis.Pass) (need, reachFact) {
 }
 
 // isStandard reports whether a package belongs to the standard library. The standard
-// library has no findings, and its sources are known.
+// library has no findings, and the analyzer knows its sources by name.
 func isStandard(pass *analysis.Pass) bool {
 	path := pass.Pkg.Path()
 	if isHosted(path) || path == "command-line-arguments" || pass.Module != nil && pass.Module.Path != "" {
 		return false
 	}
-	// A module may have a name without a dot, and not every driver names the module.
-	// The standard library imports only the standard library.
+	// A path without a dot is not proof: a module may have such a name, and not every
+	// driver names the module. But packages of the standard library import only the
+	// standard library.
 	return !slices.ContainsFunc(pass.Pkg.Imports(), func(imported *types.Package) bool { return isHosted(imported.Path()) })
 }
 
@@ -127,8 +128,9 @@ func isShapeField(name string) bool {
 	return false
 }
 
-// misleads reports whether an exported function may contradict its name: a generator
-// that derives, or a function that retries its argument.
+// misleads reports whether an exported function may differ from its name: a generator
+// by name that computes its result from its arguments, or a function that retries its
+// argument.
 func misleads(pass *analysis.Pass) bool {
 	for _, file := range pass.Files {
 		for _, decl := range file.Decls {
@@ -179,8 +181,8 @@ func calledInLoop(pass *analysis.Pass, body *ast.BlockStmt, param *types.Var) bo
 	return found
 }
 
-// handsOn reports whether an exported function may return the value of a source,
-// directly or through functions of the package.
+// handsOn reports whether an exported function may return the value of a source. It
+// follows calls within the package.
 func handsOn(pass *analysis.Pass, random map[types.Object]bool) bool {
 	type body struct {
 		fn   *types.Func
@@ -251,8 +253,8 @@ func returnsData(fn *types.Func) bool {
 	return false
 }
 
-// reachFact describes a package with its direct and indirect imports, for a fast exit
-// from packages unrelated to queues.
+// reachFact describes a package together with its direct and indirect imports. With it
+// the analyzer skips packages that have nothing to do with queues.
 type reachFact struct {
 	SDK   bool // imports this project's SDK
 	Facts bool // has functions with facts

@@ -36,8 +36,9 @@ type finding struct {
 	// what names the field or attribute of the finding.
 	what string
 
-	// cause is equal for findings with a common fix: only one finding is reported, with
-	// the fields of the other findings in its text. Nil is a separate cause.
+	// cause is equal for findings that one change of the code would fix. Only one of these
+	// findings is reported, with the fields of the others in its text. A finding with a nil
+	// cause is always reported.
 	cause any
 }
 
@@ -105,8 +106,8 @@ func (r *reporter) relate(d *analysis.Diagnostic, pos token.Pos, text string) {
 	d.Related = append(d.Related, analysis.RelatedInformation{Pos: pos, Message: text})
 }
 
-// group is a cause in one function, because a change in one function does not fix
-// another function.
+// group is a cause within one function. The same cause in another function is another
+// group, because a change in one function does not fix the other.
 type group struct {
 	cause any
 	fn    *ssa.Function
@@ -170,8 +171,8 @@ func (r *reporter) others(f pending, d *analysis.Diagnostic) string {
 	return " (also " + strings.Join(names, ", ") + ")"
 }
 
-// precedence orders the rules for one cause: certain loss comes first, then the rule
-// that explains the cause best.
+// precedence is the order of the rules for findings with the same cause: first the
+// rules about certain loss, then the rule that explains the cause best.
 var precedence = []string{
 	remintedOnRetry, nondetDedupID, attrOnlyIdentity, invalidID, constantDedupID, randomGroupID, volatileBody, constantBody, sharedConstantKey, entityKey,
 }
@@ -193,8 +194,8 @@ func (r *reporter) enclosing(pos token.Pos) (*ast.File, []ast.Node) {
 	return nil, nil
 }
 
-// span returns the source of a finding: a field of a literal with its value, an
-// assignment, an argument of a call.
+// span returns the source range of a finding: a field of a literal with its value, an
+// assignment, or an argument of a call.
 func span(path []ast.Node, f finding) (token.Pos, token.Pos) {
 	for _, n := range path {
 		switch n := n.(type) {

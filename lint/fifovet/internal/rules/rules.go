@@ -26,8 +26,9 @@ const (
 	unreadFailures    = "SF015"
 	oneIDTwoBodies    = "SF016"
 
-	// noComplianceTest belongs to the command: the tests of a package decide the rule,
-	// and drivers cache the results of an analyzer without the tests.
+	// The command decides rule noComplianceTest. The rule depends on the tests of a
+	// package, and a driver would use the cached result of an analyzer after a change of
+	// the tests.
 	noComplianceTest = "SF020"
 )
 

@@ -42,8 +42,8 @@ type audit struct {
 	letters  []*message.Letter
 }
 
-// check runs every rule. Uses and letters also record the parameters that reach
-// messages, so they come before the facts are exported.
+// check runs every rule. Uses and Letters are called before the facts are exported,
+// because they also record the parameters that become parts of messages.
 func (p *audit) check() {
 	p.messages = p.Collect()
 	p.uses = p.Uses(p.messages)

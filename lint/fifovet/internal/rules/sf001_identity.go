@@ -13,8 +13,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/lint/fifovet/internal/message"
 )
 
-// distinguishes reports whether an attribute may distinguish two events. A time, a
-// host or a setting does not.
+// distinguishes reports whether an attribute may distinguish two events. An attribute
+// whose value is a time, a host or a setting cannot.
 func distinguishes(a message.Attribute) bool {
 	variable, known := a.Variable()
 	if lint.Benign(a.Name) || !known || len(variable) == 0 {
@@ -66,14 +66,15 @@ func (p *audit) checkAttribute(r *reporter, l *message.Letter, a message.Attribu
 	r.report(f)
 }
 
-// isContext reports whether an attribute distinguishes requests, attempts, hosts or
-// addresses, and not events.
+// isContext reports whether the name of an attribute describes a request, an attempt, a
+// host or an address, and not an event.
 func isContext(name string) bool {
 	return attrname.Attempt(name) || placeName.MatchString(name)
 }
 
-// isSetting reports whether, as far as the code shows, all messages share a value: a
-// field of the sender or of settings, a package or environment variable.
+// isSetting reports whether all messages have the same value, as far as the code shows:
+// a field of the sender or of settings, a package-level variable or an environment
+// variable.
 func isSetting(o flow.Origin) bool {
 	if o.Kind != flow.FromPath {
 		return false

@@ -12,7 +12,7 @@ import (
 )
 
 // checkConfigs is SF001 for producers of this SDK: the result of Config.Attributes must
-// depend only on the body, which is the event encoded by encoding/json.
+// depend only on the body, which encoding/json makes from the event.
 func (p *audit) checkConfigs(r *reporter) {
 	for _, fn := range p.Fns {
 		for _, block := range fn.Blocks {
@@ -63,9 +63,9 @@ func (p *audit) checkConfig(r *reporter, fn *ssa.Function) {
 	}
 }
 
-// outsideBody reports whether an attribute consists of values outside of the event: a
-// field that encoding/json omits, or a minted value. Other values, such as the region
-// of a deployment, count as routing.
+// outsideBody reports whether the value of an attribute is not in the body: it comes
+// from a field that encoding/json omits, or it is minted. Other values from outside of
+// the event, such as the region of a deployment, count as routing.
 func outsideBody(a message.Attribute, event *ssa.Parameter) (flow.Origin, bool) {
 	if lint.Benign(a.Name) || attrname.Attempt(a.Name) {
 		return flow.Origin{}, false

@@ -11,8 +11,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/lint/fifovet/internal/message"
 )
 
-// nondetDedupID is SF002: a clock or a random source reaches a deduplication ID, or
-// another member of an identity.
+// nondetDedupID is SF002: a clock reading or a random value becomes part of a
+// deduplication ID, or of another member of an identity.
 func (p *audit) nondetDedupID() {
 	for _, u := range p.uses {
 		if o, ok := mintedIdentity(u); ok {
@@ -157,8 +157,8 @@ func (p *audit) attached(u *message.Use, o flow.Origin) bool {
 	})
 }
 
-// kept reports whether a function that may store values also gets the minted value. A
-// stored value becomes the event's own ID.
+// kept reports whether the minted value is also an argument of a function that may
+// store values. If the value is stored, it becomes the event's own ID.
 func (p *audit) kept(u *message.Use, o flow.Origin) bool {
 	seen := map[ssa.Value]bool{}
 	var walk func(v ssa.Value) bool

@@ -32,8 +32,8 @@ func (p *audit) entityID(r *reporter, u *message.Use) {
 }
 
 // mintedByCaller reports whether a value is a parameter, and a call in this package
-// passes a fresh ID. The fault is then the fresh ID, and the value does not name an
-// entity.
+// passes a fresh ID as the argument. Then the fresh ID is the fault, and the value does
+// not name an entity.
 func (p *audit) mintedByCaller(u *message.Use) bool {
 	from := message.ParameterOf(u.Slice.Origins)
 	if from.Param == 0 {

@@ -57,8 +57,8 @@ func (p *audit) checkRetry(r *reporter, u *message.Use) {
 	}
 }
 
-// attempt is one attempt to send, in one function: the minting instruction, the sending
-// call, and the values of the message.
+// attempt is one attempt to send in one function: the instruction that mints, the call
+// that sends, and the values of the message.
 type attempt struct {
 	minted ssa.Instruction
 	send   ssa.CallInstruction
@@ -94,9 +94,10 @@ func (p *audit) attempts(u *message.Use, minted ssa.Instruction) []attempt {
 	return tries
 }
 
-// retried reports whether a loop, a function that calls a literal again, the function
-// itself or a caller retries the send after a failure and a new call of the source. The
-// position is the loop's, if a loop surrounds the send itself.
+// retried reports whether the send is retried after a failure with a new call of the
+// source. The retry is a loop, a function that calls a literal again, a recursive call,
+// or a retry by a caller. If a loop surrounds the send itself, the position is the
+// loop's.
 func (p *audit) retried(try attempt, lift int) (token.Pos, bool) {
 	if loop := p.LoopOf(try.minted.Block(), try.send); loop != nil && p.Again(try.values, loop) {
 		return flow.LoopPos(loop), true
@@ -172,8 +173,8 @@ func recurs(fn *ssa.Function, send ssa.CallInstruction) bool {
 	return false
 }
 
-// sameArguments reports whether a recursive call is about the same message: it passes a
-// parameter unchanged, and never a slice of a parameter.
+// sameArguments reports whether a recursive call handles the same message: it passes a
+// parameter unchanged, and no slice of a parameter.
 func sameArguments(fn *ssa.Function, c ssa.CallInstruction) bool {
 	same := false
 	for i, arg := range c.Common().Args {

@@ -6,8 +6,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/lint/fifovet/internal/message"
 )
 
-// missingGroupID is SF009: a message without a group for a FIFO queue, or with a
-// deduplication ID.
+// missingGroupID is SF009: a message without a group, if the queue is FIFO or the
+// message has a deduplication ID.
 func (p *audit) missingGroupID() {
 	for _, m := range p.raw() {
 		if !m.Absent(message.RoleGroup) {

@@ -28,8 +28,9 @@ func (p *audit) invalidID() {
 	}
 }
 
-// legalParts reports an ID of several parts: a constant part with a character refused
-// by SQS, or parts whose known lengths together are too long.
+// legalParts checks an ID that consists of several parts. It reports a constant part
+// with a character that SQS refuses, and parts that are too long together if their
+// lengths are known.
 func (p *audit) legalParts(u *message.Use) {
 	if u.M != nil && u.M.Shape.Sdk && u.Role == message.RoleDedup || len(u.Path) > 0 {
 		return // a dedupe key may be longer: it is in the body
@@ -105,8 +106,8 @@ func (p *audit) bodyAsID(r *reporter, u *message.Use) {
 	}
 }
 
-// sameText reports whether ID and body are one parameter or field, with the type or
-// name of a body.
+// sameText reports whether the ID and the body are the same parameter or field. The
+// type or the name must be that of a body.
 func (p *audit) sameText(id *flow.Tracer, body ssa.Value) bool {
 	t := p.Trace(body, nil, false)
 	if len(id.Origins) != 1 || len(t.Origins) != 1 {

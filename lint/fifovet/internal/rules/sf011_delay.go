@@ -38,8 +38,9 @@ func (p *audit) fifoDelay() {
 	}
 }
 
-// variableDelay reports whether a delay varies on a queue with the name of a FIFO queue.
-// A parameter as it is varies at the calls of its function.
+// variableDelay reports whether a delay varies although the queue's name is that of a
+// FIFO queue. If a delay is an unchanged parameter, the calls of the function are
+// checked and not the function itself.
 func (p *audit) variableDelay(u *message.Use) bool {
 	if u.M == nil {
 		return false
@@ -55,7 +56,7 @@ func (p *audit) variableDelay(u *message.Use) bool {
 }
 
 // excluded reports whether the group, or the deduplication ID, is set only on branches
-// that exclude an assignment.
+// that are never on one path with the given assignment.
 func (p *audit) excluded(m *message.Message, assigned ssa.Instruction) bool {
 	for _, r := range []message.Role{message.RoleGroup, message.RoleDedup} {
 		apart, sets := 0, 0
@@ -75,7 +76,7 @@ func (p *audit) excluded(m *message.Message, assigned ssa.Instruction) bool {
 	return false
 }
 
-// oneDelay returns the longest of the constants, other than zero, that a delay is on some
+// oneDelay returns the longest constant, other than zero, that a delay may have on some
 // path.
 func oneDelay(t *flow.Tracer) (string, bool) {
 	longest := 0

@@ -8,8 +8,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/lint/fifovet/internal/message"
 )
 
-// volatileBody is SF012: a retry has another body, without a deduplication ID to mark
-// the retry.
+// volatileBody is SF012: a retry has another body than the first attempt, and no
+// deduplication ID identifies the retry.
 func (p *audit) volatileBody() {
 	for _, u := range p.uses {
 		if u.Role == message.RoleBody && u.ContentBased && u.Evidence != message.NotFIFO {
@@ -18,8 +18,8 @@ func (p *audit) volatileBody() {
 	}
 }
 
-// checkBody reports each source of a body. A host name is not a source here, because a
-// retry comes from the same host.
+// checkBody reports each source that becomes part of a body. A host name does not
+// count, because a retry comes from the same host.
 func (p *audit) checkBody(r *reporter, u *message.Use) {
 	for _, o := range u.Slice.Origins {
 		if !u.Written(o) {

@@ -49,8 +49,8 @@ func (p *audit) checkShared(r *reporter, uses []*message.Use) {
 	}
 }
 
-// eventType returns the type of a message's event: the parameter of the identifying
-// function, or the type encoded into the body.
+// eventType returns the type of a message's event: the type of the parameter of the
+// function that identifies the event, or the type that is encoded into the body.
 func (p *audit) eventType(u *message.Use) types.Type {
 	if u.M.Shape.Sdk {
 		if params := u.Fn.Signature.Params(); params.Len() > 0 {

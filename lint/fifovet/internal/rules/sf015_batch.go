@@ -39,7 +39,7 @@ func (p *audit) unreadFailures() {
 }
 
 // isBatch reports whether a function is the batch call of an AWS client, or of an
-// interface in its place.
+// interface with the same method.
 func isBatch(obj *types.Func) bool {
 	if !slices.Contains(batchNames, obj.Name()) {
 		return false
@@ -102,8 +102,8 @@ func afterError(instr ssa.Instruction, call ssa.CallInstruction) bool {
 	return false
 }
 
-// compared reports whether the length of a slice field is in a comparison or in
-// arithmetic, or the field leaves the function.
+// compared reports whether the code uses the length of a slice field in a comparison or
+// in arithmetic, or passes the field out of the function.
 func compared(field *ssa.FieldAddr) bool {
 	for _, instr := range flow.Referrers(field) {
 		load, ok := instr.(*ssa.UnOp)

@@ -15,8 +15,8 @@ type sent struct {
 	at            ssa.CallInstruction
 }
 
-// oneIDTwoBodies is SF016: two sends on one path have one deduplication ID and two
-// bodies, so SQS drops the second message.
+// oneIDTwoBodies is SF016: two sends on one path have the same deduplication ID and
+// different bodies, so SQS drops the second message.
 func (p *audit) oneIDTwoBodies() {
 	byFunction := map[*ssa.Function][]sent{}
 	for _, s := range p.sends() {
@@ -121,8 +121,8 @@ func (p *audit) knownDifferent(a, b *message.Use) bool {
 	return known && alsoKnown && !sameKeys(x, y)
 }
 
-// follows reports whether, in one run of their function, the second send runs after a
-// success of the first.
+// follows reports whether the second send can run after the success of the first send,
+// in one run of their function.
 func follows(first, second ssa.CallInstruction) bool {
 	if !flow.ComesBefore(first, second) {
 		return false

@@ -12,9 +12,9 @@ import (
 	"golang.org/x/tools/go/packages"
 )
 
-// TestFastExit counts the packages of a program for which the analyzer builds an SSA
-// form: this module's root with all its imports, or another module if FIFOVET_MODULE
-// names its directory.
+// TestFastExit counts the packages for which the analyzer builds an SSA form. The
+// program is this module's root with all its imports, or another module if
+// FIFOVET_MODULE names its directory.
 func TestFastExit(t *testing.T) {
 	if testing.Short() {
 		t.Skip("type-checks a few hundred packages")
