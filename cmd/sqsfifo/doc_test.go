@@ -109,7 +109,7 @@ func newDocument(t *testing.T, file string) document {
 	orders := filepath.Join(dir, "orders.db")
 	require.NoError(t, makeOutbox(t.Context(), orders, "kaw:3", "osage:2"))
 	require.NoError(t, markTried(t.Context(), orders, "kaw", 1, 6*time.Minute))
-	require.NoError(t, makeKeys(t.Context(), filepath.Join(dir, "payments.db"), "held:pay-1"))
+	require.NoError(t, makeKeys(t.Context(), filepath.Join(dir, "payments.db"), "unresolved:pay-1"))
 	programs := t.TempDir()
 	self, err := os.Executable()
 	require.NoError(t, err)

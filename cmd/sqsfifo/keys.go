@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -14,20 +15,28 @@ import (
 )
 
 type keysCmd struct {
-	List   keysListCmd   `cmd:"" help:"List the keys whose outcome nobody knows."`
-	Show   keysShowCmd   `cmd:"" help:"Show what the store knows of a key."`
-	Settle keysSettleCmd `cmd:"" help:"Record what became of a key that is held."`
+	List    keysListCmd    `cmd:"" help:"List keys, or the keys whose outcome nobody knows."`
+	Show    keysShowCmd    `cmd:"" help:"Show what the store knows of a key."`
+	Resolve keysResolveCmd `cmd:"" help:"Record the outcome of unresolved keys: of one, of many, or from receipts."`
 }
 
 // Help returns the manual of the commands.
 func (*keysCmd) Help() string {
 	return `Works on an idempotency store (package idempotency) in a database, such as the journal of "sqsfifo send". DATABASE is the file of a SQLite database or a URL such as postgres://USER@HOST/DATABASE?search_path=SCHEMA; a password is better kept in PGPASSWORD or ~/.pgpass than in the URL. The database must have its store already: nothing is created.
 
+A key has one of five states:
+
+	succeeded   the operation took effect
+	failed      the operation had no effect, and may run again
+	running     a process works on the operation
+	in_doubt    an attempt may have taken effect, and a resend is safe
+	unresolved  an attempt may have taken effect, and a resend might take effect twice. An operator resolves it
+
 Examples:
 
-	sqsfifo keys list payments.db
+	sqsfifo keys list payments.db --unresolved
 	sqsfifo keys show payments.db 6f1d0c2b
-	sqsfifo keys settle payments.db 6f1d0c2b --as failed --reason 'not in the ledger of the bank' --yes`
+	sqsfifo keys resolve payments.db 6f1d0c2b --as no_effect --reason 'not in the ledger of the bank' --yes`
 }
 
 // keyRecord is the stable form of a record.
@@ -36,7 +45,7 @@ type keyRecord struct {
 	Scope     string `json:"scope"`
 	Operation string `json:"operation"`
 	Value     string `json:"value"`
-	State     string `json:"state"` // succeeded, failed, running, repeatable or held
+	State     string `json:"state"` // one of the states of stateOf
 
 	Generation  int64     `json:"generation"`
 	Attempts    int64     `json:"attempts"`
@@ -63,18 +72,78 @@ func recordLine(r idempotency.Record) keyRecord {
 	}
 }
 
+// The states of a key that has no outcome. A key with an outcome has its status as state.
+const (
+	stateRunning    = "running"
+	stateInDoubt    = "in_doubt"
+	stateUnresolved = "unresolved"
+)
+
 // stateOf returns the state of the key for the next claim.
 func stateOf(r idempotency.Record) string {
-	d := idempotency.Decide(r, idempotency.Claim{Key: r.Key, Token: idempotency.NewToken(), Fingerprint: r.Fingerprint, Seal: r.Seal, Group: r.Group}, r.ReadAt)
-	switch {
-	case r.Status != idempotency.Running:
+	if r.Status != idempotency.Running {
 		return r.Status.String()
-	case d == idempotency.InProgress:
-		return "running"
-	case d == idempotency.Indeterminate:
-		return "held"
 	}
-	return "repeatable"
+	next := idempotency.Claim{Key: r.Key, Token: idempotency.NewToken(), Fingerprint: r.Fingerprint, Seal: r.Seal, Group: r.Group}
+	switch idempotency.Decide(r, next, r.ReadAt) {
+	case idempotency.InProgress:
+		return stateRunning
+	case idempotency.Indeterminate:
+		return stateUnresolved
+	}
+	return stateInDoubt
+}
+
+// doubtSince returns the start of the doubt, or of the record without a doubt.
+func doubtSince(r idempotency.Record) time.Time {
+	if r.DoubtSince.IsZero() {
+		return r.Created
+	}
+	return r.DoubtSince
+}
+
+// keySelection selects keys.
+type keySelection struct {
+	Scope     string        `placeholder:"SCOPE" help:"Keys of this scope."`
+	Operation string        `placeholder:"NAME" help:"Keys of this operation, such as sqs.send."`
+	Queue     string        `placeholder:"ARN" help:"Keys of producers, for events of the queue with this ARN."`
+	OlderThan time.Duration `placeholder:"TIME" help:"Keys in doubt for longer than this, as in 1h30m; for a key without doubt, its age counts."`
+}
+
+func (s keySelection) check() error {
+	if s.OlderThan < 0 {
+		return fmt.Errorf("--older-than: %v is below 0", s.OlderThan)
+	}
+	return nil
+}
+
+func (s keySelection) isEmpty() bool { return s == keySelection{} }
+
+// scan yields the selected records with one of the statuses, or with any status.
+func (s keySelection) scan(ctx context.Context, store idempotency.Store, statuses ...idempotency.Status) iter.Seq2[idempotency.Record, error] {
+	return func(yield func(idempotency.Record, error) bool) {
+		for r, err := range store.Scan(ctx, idempotency.Filter{Scope: s.Scope, Operation: s.Operation, Statuses: statuses}) {
+			if err == nil && !s.match(r) {
+				continue
+			}
+			if !yield(r, err) {
+				return
+			}
+		}
+	}
+}
+
+// match reports whether the selection has the record, whose scope and operation match.
+func (s keySelection) match(r idempotency.Record) bool {
+	if s.OlderThan > 0 && r.ReadAt.Sub(doubtSince(r)) <= s.OlderThan {
+		return false
+	}
+	if s.Queue == "" {
+		return true
+	}
+	// A producer's scope is JoinScope(client, ARN, source).
+	parts := strings.Split(r.Key.Scope, ":")
+	return len(parts) == 3 && parts[1] == idempotency.JoinScope(s.Queue)
 }
 
 // withStore calls do with the store of a database.
@@ -88,37 +157,45 @@ func withStore(ctx context.Context, source string, do func(*sqlstore.Store) (int
 }
 
 type keysListCmd struct {
-	All       bool   `help:"List every key that has no outcome, also those that somebody works on or that may run again."`
-	Operation string `placeholder:"NAME" help:"Keys of this operation."`
-	JSON      bool   `name:"json" help:"Print one JSON object for each key."`
-	Database  string `arg:"" help:"File of a SQLite database, or a postgres:// URL."`
+	Select     keySelection `embed:"" group:"Selection:"`
+	Unresolved bool         `help:"Keys whose outcome nobody knows, and whose operation must not run again."`
+	JSON       bool         `name:"json" help:"Print one JSON object for each key."`
+	Database   string       `arg:"" help:"File of a SQLite database, or a postgres:// URL."`
 }
 
 // Help returns the manual of the command.
 func (*keysListCmd) Help() string {
-	return `Lists the keys that are held: an attempt may have taken effect, nobody works on it, and it is not known to be safe to run it again. Each is one line: its ID, operation, scope, value, and since when it is in doubt.
+	return `Lists keys, one on a line: ID, state, operation, scope, key, and the start of the doubt. "sqsfifo keys --help" explains the states.
 
-With --all also those that are running (somebody has the lease) and repeatable (the target still recognises a repetition, or no attempt is in doubt).
+With --unresolved it lists the keys that wait for an operator: an attempt may have taken effect, nobody works on it, and another attempt might take effect a second time. "sqsfifo keys resolve" records the outcome.
 
-The exit code is 0 if no key is held, 1 if one is, 2 if the store cannot be read.
+The exit code is 0 if no listed key is unresolved, 1 if one is, 2 if the store cannot be read.
 
 Examples:
 
-	sqsfifo keys list payments.db
+	sqsfifo keys list payments.db --unresolved
+	sqsfifo keys list scenes.db --unresolved --queue arn:aws:sqs:eu-central-1:123456789012:scenes.fifo --older-than 1h
 	sqsfifo keys list postgres://app@db.example.org/payments --operation payments.create --json`
 }
 
 func (c *keysListCmd) run(ctx context.Context, std stdio) (int, error) {
+	if err := c.Select.check(); err != nil {
+		return exitFailed, err
+	}
+	var statuses []idempotency.Status
+	if c.Unresolved {
+		statuses = append(statuses, idempotency.Running)
+	}
 	return withStore(ctx, c.Database, func(store *sqlstore.Store) (int, error) {
-		out, held, listed := newLineWriter(std.out), 0, 0
-		for r, err := range store.Scan(ctx, idempotency.Filter{Operation: c.Operation, Statuses: []idempotency.Status{idempotency.Running}}) {
+		out, unresolved, listed := newLineWriter(std.out), 0, 0
+		for r, err := range c.Select.scan(ctx, store, statuses...) {
 			if err != nil {
 				return exitFailed, errors.Join(err, out.flush())
 			}
 			l := recordLine(r)
-			if l.State == "held" {
-				held++
-			} else if !c.All {
+			if l.State == stateUnresolved {
+				unresolved++
+			} else if c.Unresolved {
 				continue
 			}
 			listed++
@@ -129,8 +206,8 @@ func (c *keysListCmd) run(ctx context.Context, std stdio) (int, error) {
 		if err := out.flush(); err != nil {
 			return exitFailed, err
 		}
-		fmt.Fprintf(std.err, "%s listed, %d held\n", counted(listed, "key"), held)
-		if held > 0 {
+		fmt.Fprintf(std.err, "%s listed, %d unresolved\n", counted(listed, "key"), unresolved)
+		if unresolved > 0 {
 			return exitFindings, nil
 		}
 		return exitFine, nil
@@ -144,34 +221,43 @@ func (c *keysListCmd) print(out *lineWriter, l keyRecord) error {
 	if c.JSON {
 		return out.write(l)
 	}
-	since := "not in doubt"
+	since := "created " + stamp(l.Created)
 	if !l.DoubtSince.IsZero() {
 		since = "in doubt since " + stamp(l.DoubtSince)
 	}
 	return out.writeText(fmt.Sprintf("%s %s %s scope %q, key %q, %s\n", l.ID[:shortID], l.State, l.Operation, l.Scope, l.Value, since))
 }
 
-// findKey returns the record whose ID begins with the prefix.
-func findKey(ctx context.Context, store idempotency.Store, prefix string) (idempotency.Record, error) {
-	var found []idempotency.Record
-	if len(prefix) < 8 {
-		return idempotency.Record{}, fmt.Errorf("ID %q is short; give 8 digits or more, as \"keys list\" prints them", prefix)
+// findKeys returns the records whose IDs begin with the prefixes, in the order of the
+// prefixes. Each prefix must name one key.
+func findKeys(ctx context.Context, store idempotency.Store, prefixes ...string) ([]idempotency.Record, error) {
+	found, counts := make([]idempotency.Record, len(prefixes)), make([]int, len(prefixes))
+	for _, prefix := range prefixes {
+		if len(prefix) < 8 {
+			return nil, fmt.Errorf("ID %q is short; give 8 digits or more, as \"keys list\" prints them", prefix)
+		}
 	}
 	for r, err := range store.Scan(ctx, idempotency.Filter{}) {
 		if err != nil {
-			return idempotency.Record{}, err
+			return nil, err
 		}
-		if strings.HasPrefix(r.Key.ID().String(), strings.ToLower(prefix)) {
-			found = append(found, r)
+		id := r.Key.ID().String()
+		for i, prefix := range prefixes {
+			if strings.HasPrefix(id, strings.ToLower(prefix)) {
+				found[i] = r
+				counts[i]++
+			}
 		}
 	}
-	switch len(found) {
-	case 0:
-		return idempotency.Record{}, fmt.Errorf("the store has no key whose ID begins with %q", prefix)
-	case 1:
-		return found[0], nil
+	for i, prefix := range prefixes {
+		switch {
+		case counts[i] == 0:
+			return nil, fmt.Errorf("the store has no key whose ID begins with %q", prefix)
+		case counts[i] > 1:
+			return nil, fmt.Errorf("%d keys have IDs that begin with %q; give more digits", counts[i], prefix)
+		}
 	}
-	return idempotency.Record{}, fmt.Errorf("%d keys have IDs that begin with %q; give more digits", len(found), prefix)
+	return found, nil
 }
 
 type keysShowCmd struct {
@@ -182,7 +268,7 @@ type keysShowCmd struct {
 
 // Help returns the manual of the command.
 func (*keysShowCmd) Help() string {
-	return `Shows what the store knows of a key, without the body and the response. The state is what the next claim would find: succeeded, failed, running, repeatable or held.
+	return `Shows what the store knows of a key, without the body and the response. The state is the state that the next claim would find; "sqsfifo keys --help" explains the states.
 
 Examples:
 
@@ -191,11 +277,11 @@ Examples:
 
 func (c *keysShowCmd) run(ctx context.Context, std stdio) (int, error) {
 	return withStore(ctx, c.Database, func(store *sqlstore.Store) (int, error) {
-		r, err := findKey(ctx, store, c.ID)
+		found, err := findKeys(ctx, store, c.ID)
 		if err != nil {
 			return exitFailed, err
 		}
-		err = showRecord(std.out, recordLine(r), c.JSON)
+		err = showRecord(std.out, recordLine(found[0]), c.JSON)
 		return exitFailedIf(err), err
 	})
 }
@@ -224,7 +310,7 @@ func showRecord(w io.Writer, l keyRecord, asJSON bool) error {
 	at("created", l.Created)
 	at("expires", l.Expires)
 	at("in doubt since", l.DoubtSince)
-	at("repeatable until", l.ResendUntil)
+	at("resend until", l.ResendUntil)
 	at("lease until", l.LeaseUntil)
 	if l.Reason != "" {
 		row("reason", l.Reason)

@@ -19,7 +19,7 @@ import (
 func TestLedgerTrim(t *testing.T) {
 	folder := t.TempDir()
 	source, file := filepath.Join(folder, "keys.db"), filepath.Join(folder, "first.jsonl")
-	require.NoError(t, makeKeys(t.Context(), source, "ledger", "held:one", "held:two"))
+	require.NoError(t, makeKeys(t.Context(), source, "ledger", "unresolved:one", "unresolved:two"))
 	open := func(do func(l *sqlstore.Ledger)) {
 		db, _, err := rawDatabase(source)
 		require.NoError(t, err)

@@ -60,7 +60,7 @@ type commandLine struct {
 	Replay     replayCmd     `cmd:"" help:"Send stored messages again, by a plan."`
 	Outbox     outboxCmd     `cmd:"" help:"Look at an outbox, and settle a message that is late."`
 	Ledger     ledgerCmd     `cmd:"" help:"Verify the exported ledger of an idempotency store."`
-	Keys       keysCmd       `cmd:"" help:"Look at an idempotency store, and settle a key that is held."`
+	Keys       keysCmd       `cmd:"" help:"List the keys of an idempotency store, and resolve keys whose outcome nobody knows."`
 	Key        keyCmd        `cmd:"" help:"Compute the idempotency key of a dataset."`
 	Canon      canonCmd      `cmd:"" help:"Write JSON in canonical form, or check that it is."`
 	Lint       lintCmd       `cmd:"" help:"Check messages against the rules."`

@@ -18,23 +18,25 @@ import (
 
 // The outcomes of an event in receipts.
 const (
-	outcomeStored    = "stored"
-	outcomeDuplicate = "duplicate"
-	outcomeEarlier   = "already_sent"
-	outcomeConflict  = "conflict"
-	outcomeRefused   = "refused"
-	outcomeNotStored = "not_stored"
-	outcomeHeld      = "held"
-	outcomeInDoubt   = "in_doubt"
-	outcomeAltered   = "altered"
-	outcomeUnknown   = "unknown"
+	outcomeStored     = "stored"
+	outcomeDuplicate  = "duplicate"
+	outcomeEarlier    = "already_sent"
+	outcomeConflict   = "conflict"
+	outcomeRefused    = "refused"
+	outcomeNotStored  = "not_stored"
+	outcomeHeld       = "held"
+	outcomeInDoubt    = "in_doubt"
+	outcomeAltered    = "altered"
+	outcomeUnresolved = "unresolved"
 )
 
-// everyOutcome lists the outcomes in the order of the summary. The first three are
-// successes.
+// successes is the number of outcomes of a stored event, the first ones of everyOutcome.
+const successes = 3
+
+// everyOutcome lists the outcomes in the order of the summary.
 var everyOutcome = []string{
 	outcomeStored, outcomeDuplicate, outcomeEarlier,
-	outcomeConflict, outcomeRefused, outcomeNotStored, outcomeHeld, outcomeInDoubt, outcomeAltered, outcomeUnknown,
+	outcomeConflict, outcomeRefused, outcomeNotStored, outcomeHeld, outcomeInDoubt, outcomeAltered, outcomeUnresolved,
 }
 
 // receiptLine is the stable form of a receipt.
@@ -78,7 +80,7 @@ func outcomeOf(r sqsfifo.Receipt, err error, journal bool) outcome {
 	var conflict *sqsfifo.ConflictError
 	var violation *sqsfifo.ViolationError
 	var doubt *sqsfifo.InDoubtError
-	var unknown *idempotency.IndeterminateError
+	var unresolved *idempotency.IndeterminateError
 	switch fate := sqsfifo.FateOf(err); {
 	case fate == sqsfifo.Stored && journal && r.Duplicate && r.Attempts == 0:
 		o.name = outcomeEarlier
@@ -86,9 +88,9 @@ func outcomeOf(r sqsfifo.Receipt, err error, journal bool) outcome {
 		o.name = outcomeDuplicate
 	case fate == sqsfifo.Stored:
 		o.name = outcomeStored
-	case errors.As(err, &unknown):
-		o.name, o.since = outcomeUnknown, unknown.DoubtSince
-		o.err = fmt.Errorf("an earlier run may have sent it at %s or later, and SQS would not recognise it any more; look for it in the queue or at its consumer, then --resend-unknown sends it again", stamp(o.since))
+	case errors.As(err, &unresolved):
+		o.name, o.since = outcomeUnresolved, unresolved.DoubtSince
+		o.err = fmt.Errorf("an earlier run may have sent it at %s or later, and SQS would not recognise it any more; look for it in the queue or at its consumer, then \"sqsfifo keys resolve\" records the outcome, or --resend-unresolved sends it again", stamp(o.since))
 	case errors.As(err, &doubt):
 		o.name, o.since, o.resendBefore = outcomeInDoubt, doubt.Since, doubt.ResendBefore
 	case fate == sqsfifo.Altered:
@@ -239,7 +241,7 @@ func (r *receipts) finish() error {
 
 // failed reports whether any event is not stored or in doubt.
 func (r *receipts) failed() bool {
-	for _, name := range everyOutcome[3:] {
+	for _, name := range everyOutcome[successes:] {
 		if r.counts[name] > 0 {
 			return true
 		}

@@ -104,7 +104,8 @@ func markTried(ctx context.Context, source, group string, to int, ago time.Durat
 }
 
 // makeKeys makes an idempotency store with one key for each STATE:KEY. The states are
-// held, running and repeatable. The word "ledger" adds a ledger.
+// unresolved, running and in_doubt; "message" is an unresolved message of a producer, and
+// "many:N" adds N unresolved keys. The word "ledger" adds a ledger.
 func makeKeys(ctx context.Context, source string, keys ...string) (err error) {
 	db, dialect, err := rawDatabase(source)
 	if err != nil {
@@ -123,25 +124,42 @@ func makeKeys(ctx context.Context, source string, keys ...string) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, store.Close()) }()
+	var all []idempotency.Claim
 	for _, text := range keys {
 		state, key, _ := strings.Cut(text, ":")
-		terms := idempotency.Terms{Lease: time.Millisecond, TTL: idempotency.Forever}
+		c := idempotency.Claim{
+			Key: idempotency.Key{Scope: "tenant-7", Operation: "payments.create", Value: key}, Token: idempotency.NewToken(),
+			Fingerprint: idempotency.FingerprintOf("test/1", []byte(key)), Group: "g", Body: []byte(`{}`),
+			Terms: idempotency.Terms{Lease: time.Millisecond, TTL: idempotency.Forever},
+		}
 		switch state {
 		case "ledger":
 			continue
-		case "held":
+		case "unresolved":
 		case "running":
-			terms.Lease = time.Hour
-		case "repeatable":
-			terms.ResendFor = idempotency.Forever
+			c.Terms.Lease = time.Hour
+		case "in_doubt":
+			c.Terms.ResendFor = idempotency.Forever
+		case "message":
+			c.Key.Scope = idempotency.JoinScope("", "arn:aws:sqs:us-east-1:000000000000:events.fifo", "kfm.a.b")
+			c.Key.Operation, c.Body = "sqs.send", []byte(`{"key":"`+key+`"}`)
+		case "many":
+			n, err := strconv.Atoi(key)
+			if err != nil {
+				return err
+			}
+			for i := range n {
+				c.Key.Value, c.Token = fmt.Sprintf("pay-%d", i), idempotency.NewToken()
+				all = append(all, c)
+			}
+			continue
 		default:
-			return fmt.Errorf("%s: want held, running or repeatable", text)
+			return fmt.Errorf("%s: want unresolved, running, in_doubt, message or many", text)
 		}
-		_, err := store.Claim(ctx, idempotency.Claim{
-			Key: idempotency.Key{Scope: "tenant-7", Operation: "payments.create", Value: key}, Token: idempotency.NewToken(),
-			Fingerprint: idempotency.FingerprintOf("test/1", []byte(key)), Group: "g", Body: []byte(`{}`), Terms: terms,
-		})
-		if err != nil {
+		all = append(all, c)
+	}
+	for part := range slices.Chunk(all, idempotency.MaxBatch) {
+		if _, err := store.ClaimBatch(ctx, part); err != nil {
 			return err
 		}
 	}

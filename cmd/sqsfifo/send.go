@@ -17,18 +17,18 @@ type sendCmd struct {
 	Queue queueFlags `embed:"" group:"Queue:"`
 	Event eventFlags `embed:"" group:"Events:"`
 
-	Journal       string        `placeholder:"FILE" help:"Store each message in this file (SQLite) before it is sent, and what became of it. A rerun with the same journal continues."`
-	ResendUnknown bool          `help:"With --journal: send events of an earlier run again of which it is unknown whether they were sent, although SQS may deliver them a second time."`
-	DryRun        bool          `help:"Send nothing: print the messages as they would be sent, one JSON object a line, which is an input of this command."`
-	Whole         bool          `help:"Take each file for one event, in place of its lines."`
-	SkipBad       bool          `help:"Report a line that is no event and go on. Without it nothing after such a line is sent."`
-	Rate          float64       `placeholder:"N" help:"Most events a second (default: no limit but that of SQS)."`
-	Order         string        `enum:"strict,runs" default:"strict" placeholder:"ORDER" help:"strict: one event of a group at a time. runs: up to ten in a request, faster with few groups (default ${default})."`
-	OnFailure     string        `enum:"hold,skip" default:"hold" placeholder:"WAY" help:"After an event that failed, hold the later ones of its group back, or skip it (default ${default})."`
-	InFlight      int           `default:"10" placeholder:"N" help:"Most requests at once (default ${default})."`
-	RetryFor      time.Duration `default:"${send_for}" placeholder:"TIME" help:"How long an event is tried when SQS throttles or does not answer (default ${default})."`
-	Grace         time.Duration `default:"30s" placeholder:"TIME" help:"How long events under way may take after SIGINT (default ${default})."`
-	Quiet         bool          `short:"q" help:"No receipts on standard output, no progress and no summary."`
+	Journal          string        `placeholder:"FILE" help:"Store each message in this file (SQLite) before it is sent, and what became of it. A rerun with the same journal continues."`
+	ResendUnresolved bool          `help:"With --journal: send events of an earlier run again whose outcome nobody knows, although SQS may deliver them a second time."`
+	DryRun           bool          `help:"Send nothing: print the messages as they would be sent, one JSON object a line, which is an input of this command."`
+	Whole            bool          `help:"Take each file for one event, in place of its lines."`
+	SkipBad          bool          `help:"Report a line that is no event and go on. Without it nothing after such a line is sent."`
+	Rate             float64       `placeholder:"N" help:"Most events a second (default: no limit but that of SQS)."`
+	Order            string        `enum:"strict,runs" default:"strict" placeholder:"ORDER" help:"strict: one event of a group at a time. runs: up to ten in a request, faster with few groups (default ${default})."`
+	OnFailure        string        `enum:"hold,skip" default:"hold" placeholder:"WAY" help:"After an event that failed, hold the later ones of its group back, or skip it (default ${default})."`
+	InFlight         int           `default:"10" placeholder:"N" help:"Most requests at once (default ${default})."`
+	RetryFor         time.Duration `default:"${send_for}" placeholder:"TIME" help:"How long an event is tried when SQS throttles or does not answer (default ${default})."`
+	Grace            time.Duration `default:"30s" placeholder:"TIME" help:"How long events under way may take after SIGINT (default ${default})."`
+	Quiet            bool          `short:"q" help:"No receipts on standard output, no progress and no summary."`
 
 	File []string `arg:"" optional:"" help:"Files of JSON lines, or with --whole of one JSON text each; - or none is standard input."`
 }
@@ -85,7 +85,7 @@ func (c *sendCmd) check() error {
 	refuse(c.InFlight < 1, "--in-flight: %d is below 1", c.InFlight)
 	refuse(c.RetryFor < 0, "--retry-for: %v is below 0", c.RetryFor)
 	refuse(c.Grace < 0, "--grace: %v is below 0", c.Grace)
-	refuse(c.ResendUnknown && c.Journal == "", "--resend-unknown needs --journal: without one no earlier run is known")
+	refuse(c.ResendUnresolved && c.Journal == "", "--resend-unresolved needs --journal: without one no earlier run is known")
 	refuse(c.DryRun && c.Journal != "", "--dry-run and --journal: a dry run sends nothing that a journal could remember; use one of them")
 	refuse(c.Journal != "" && c.Queue.QueueURL == "", "--journal needs --queue-url: the fake queue ends with this process, and a journal of it would say that events are sent")
 	return errors.Join(errs...)
@@ -105,7 +105,7 @@ func (c *sendCmd) run(ctx context.Context, std stdio) (code int, err error) {
 	}
 	config := c.queueConfig(target)
 	if c.Journal != "" {
-		store, end, err := openSendJournal(ctx, c.Journal, c.ResendUnknown)
+		store, end, err := openSendJournal(ctx, c.Journal, c.ResendUnresolved)
 		if err != nil {
 			return exitFailed, fmt.Errorf("--journal: %w", err)
 		}

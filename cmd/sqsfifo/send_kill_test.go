@@ -253,10 +253,10 @@ func TestSendKilledReceipts(t *testing.T) {
 		}
 		t.Logf("%d receipts, %v later: %v in %v", len(printed), later, count, took)
 		already += count[outcomeEarlier]
-		unresolved += count[outcomeUnknown]
+		unresolved += count[outcomeUnresolved]
 		if later < 5*time.Minute {
 			require.NoError(t, err, "%s", errs)
-			assert.Zero(t, count[outcomeUnknown]+count[outcomeHeld])
+			assert.Zero(t, count[outcomeUnresolved]+count[outcomeHeld])
 			assert.Less(t, took, 25*time.Second, "a rerun does not wait for leases")
 		}
 		stored := map[string]int{}

@@ -72,16 +72,16 @@ func TestSendUnknown(t *testing.T) {
 	file = writeEvents(t, `{"id":"a","g":"g"}`, `{"id":"b","g":"g"}`, `{"id":"c","g":"g"}`, `{"id":"d","g":"h"}`, `{"id":"e","g":"h"}`)
 	got, text, code := send(file)
 	assert.Equal(t, exitFindings, code)
-	assert.Equal(t, map[string]string{"a": "already_sent", "b": "unknown", "c": "held", "d": "already_sent", "e": "stored"}, got)
-	assert.Contains(t, text, "--resend-unknown sends it again")
+	assert.Equal(t, map[string]string{"a": "already_sent", "b": "unresolved", "c": "held", "d": "already_sent", "e": "stored"}, got)
+	assert.Contains(t, text, "--resend-unresolved sends it again")
 	assert.Len(t, s.queue.Messages(), 4)
 
 	got, _, code = send(file, "--on-failure", "skip")
 	assert.Equal(t, exitFindings, code)
-	assert.Equal(t, map[string]string{"a": "already_sent", "b": "unknown", "c": "stored", "d": "already_sent", "e": "already_sent"}, got)
+	assert.Equal(t, map[string]string{"a": "already_sent", "b": "unresolved", "c": "stored", "d": "already_sent", "e": "already_sent"}, got)
 	assert.Len(t, s.queue.Messages(), 5)
 
-	got, _, code = send(file, "--resend-unknown")
+	got, _, code = send(file, "--resend-unresolved")
 	assert.Equal(t, exitFine, code)
 	assert.Equal(t, map[string]string{"a": "already_sent", "b": "stored", "c": "already_sent", "d": "already_sent", "e": "already_sent"}, got)
 	assert.Len(t, s.queue.Messages(), 6, "b is there twice, as was asked for")
@@ -336,7 +336,7 @@ func TestReceiptsInOrder(t *testing.T) {
 	assert.Empty(t, r.groups)
 	assert.Empty(t, r.room)
 	assert.False(t, r.failed())
-	slot(6, "c").end(outcome{name: outcomeUnknown})
+	slot(6, "c").end(outcome{name: outcomeUnresolved})
 	assert.True(t, r.failed())
 }
 
