@@ -71,6 +71,7 @@ func TestArrows(t *testing.T) {
 	for pkg, allowed := range map[string][]string{
 		".":                    {"canonicaljson", "idempotency", "internal/attempt", "internal/digest", "internal/dispatch", "internal/foreign", "internal/ledger", "internal/memory", "internal/observe", "internal/sourceuri", "internal/sqscall", "internal/textview", "internal/window", "lint"},
 		"./internal/attempt":   nil,
+		"./internal/clock":     nil,
 		"./internal/digest":    {"internal/textview"},
 		"./internal/directive": {"lint"},
 		"./internal/dispatch":  {"internal/attempt", "internal/pacer"},
@@ -87,14 +88,14 @@ func TestArrows(t *testing.T) {
 		"./canonicaljson":      {"canonicaljson/internal/decimal", "canonicaljson/internal/word"},
 		"./internal/attrname":  nil,
 
-		"./idempotency":             nil,
+		"./idempotency":             {"internal/clock"},
 		"./idempotency/ledger":      {"idempotency"},
 		"./idempotency/sqlstore":    {"idempotency", "idempotency/ledger", "internal/sqldb"},
 		"./idempotency/httpidem":    {"idempotency"},
-		"./internal/memory/process": {"internal/attempt", "internal/window"},
+		"./internal/memory/process": {"internal/attempt", "internal/clock", "internal/window"},
 		"./internal/memory/store":   {"idempotency", "internal/attempt", "internal/window"},
 
-		"./outbox":                {"idempotency", "internal/sqldb", "internal/window", "lint"},                     // and the root
+		"./outbox":                {"idempotency", "internal/clock", "internal/sqldb", "internal/window", "lint"},   // and the root
 		"./replay":                {"consumer", "idempotency", "internal/messageline", "internal/window", "outbox"}, // and the root
 		"./consumer/consumertest": {"sqstest"},
 		"./consumer/lambdasqs":    nil,

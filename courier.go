@@ -279,15 +279,15 @@ func (c *courier) Send(items []*item, answers []attempt.Answer) attempt.Load {
 }
 
 // mayLeave returns a function that reports whether a request may still be sent: the
-// attempt's time is not over, counting suspensions of the machine, and the claims in the
-// store are still valid.
+// attempt's time is not over, counting suspensions of the machine, the events' contexts
+// have not ended, and the claims in the store are still valid.
 func (c *courier) mayLeave(items []*item) func() bool {
 	return func() bool {
 		if c.elapsed(items[0].Message.admitted) >= sqscall.Timeout {
 			return false
 		}
 		for _, it := range items {
-			if !c.memory.MayLeave(&it.Message.known) {
+			if it.Context != nil && it.Context.Err() != nil || !c.memory.MayLeave(&it.Message.known) {
 				return false
 			}
 		}

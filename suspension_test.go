@@ -50,3 +50,28 @@ func TestSuspensionBetweenAdmitAndTheNetwork(t *testing.T) {
 		})
 	}
 }
+
+// If an event's context ends between Admit and the network, the request is not sent, and
+// the event is not stored.
+func TestContextEndsBetweenAdmitAndTheNetwork(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := newQueue(t, sqstest.Config{})
+		ctx, cancel := context.WithCancel(t.Context())
+		refreshes := 0
+		client := q.Client(func(o *sqs.Options) {
+			o.Credentials = aws.CredentialsProviderFunc(func(context.Context) (aws.Credentials, error) {
+				if refreshes++; refreshes == 2 { // the first was for the attributes of the queue
+					cancel()
+				}
+				return aws.Credentials{AccessKeyID: "id", SecretAccessKey: "secret"}, nil
+			})
+		})
+		p := on(t, client, q)
+		outcome := make(chan error, 1)
+		p.SendAsync(ctx, scene, func(_ sqsfifo.Receipt, err error) { outcome <- err })
+		err := <-outcome
+		require.ErrorIs(t, err, context.Canceled)
+		synctest.Wait()
+		require.Empty(t, q.Messages())
+	})
+}

@@ -5,7 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"sync/atomic"
-	"time"
+
+	"github.com/kansas-frontier-matrix/sqsfifo/internal/clock"
 )
 
 // GuardConfig configures a [Guard].
@@ -24,6 +25,7 @@ type GuardConfig struct {
 // Guard runs functions at most once for each key. Guard is safe for concurrent use.
 type Guard struct {
 	config GuardConfig
+	clock  *clock.Clock
 	stats  guardStats
 }
 
@@ -50,7 +52,7 @@ func NewGuard(c GuardConfig) (*Guard, error) {
 	if err := c.Policy.check(); err != nil {
 		return nil, err
 	}
-	return &Guard{config: c}, nil
+	return &Guard{config: c, clock: clock.New()}, nil
 }
 
 // Request is an operation to run once. The fields have the same meaning as in [Claim].
@@ -136,7 +138,8 @@ func (e *notDoneError) Unwrap() error { return e.err }
 // stored result.
 //
 // The claim is durable before f begins. The context of f ends with the lease, counted
-// from before the claim. The error of f determines the outcome:
+// from before the claim. Suspensions of the machine count: f does not begin after the end
+// of the lease, and its context ends within a second after a longer suspension. The error of f determines the outcome:
 //
 //   - nil: Do stores the result, even if ctx has ended. If the result is invalid (see
 //     [Result.Check]), the outcome is unknown;
@@ -166,7 +169,7 @@ func (g *Guard) Do(ctx context.Context, r Request, f func(ctx context.Context, c
 	if err := c.Check(); err != nil {
 		return Answer{}, err
 	}
-	start := time.Now()
+	start := g.clock.Now()
 	out, err := g.claim(ctx, c, r.Recompute)
 	var invalid *InvalidError
 	switch {
@@ -211,8 +214,8 @@ func (g *Guard) claim(ctx context.Context, c Claim, recompute func(Record) (Fing
 	}
 }
 
-func (g *Guard) run(ctx context.Context, leaseEnd time.Time, out Outcome, f func(context.Context, Outcome) (Result, error)) (result Result, err error) {
-	running, cancel := context.WithDeadline(ctx, leaseEnd)
+func (g *Guard) run(ctx context.Context, leaseEnd clock.Instant, out Outcome, f func(context.Context, Outcome) (Result, error)) (result Result, err error) {
+	running, cancel := g.clock.WithDeadline(ctx, leaseEnd, nil)
 	defer cancel()
 	if err := running.Err(); err != nil { // the claim took too long
 		err = fmt.Errorf("idempotency: not run: %v: the caller or the lease ended before: %w", placeOf(out.Record.Key), err)
@@ -272,7 +275,7 @@ func (g *Guard) unclaimed(ctx context.Context, r Request, f func(context.Context
 		return Answer{}, errors.Join(closed, fmt.Errorf("idempotency: the run without a claim was not recorded: %w", err))
 	}
 	g.stats.failedOpen.Add(1)
-	running, cancel := context.WithTimeout(ctx, g.config.Policy.config.Lease)
+	running, cancel := g.clock.WithDeadline(ctx, g.clock.Now().Add(g.config.Policy.config.Lease), nil)
 	defer cancel()
 	result, err := f(running, Outcome{})
 	return Answer{Result: result, Unclaimed: true}, withoutMarker(err)

@@ -31,7 +31,8 @@
 // # Limits
 //
 // Exactly-once ends if a process or packet is delayed for more than five minutes between
-// the last check of the lease and SQS. Transactions that add to one group wait for each
+// the last check of the lease and SQS. Leases and resend times count suspensions of the
+// relay's machine. Transactions that add to one group wait for each
 // other from Add until they end, so call Add late in the transaction. One Add locks its
 // groups in a fixed order, so single calls cannot deadlock with each other; two Adds with
 // different groups in one transaction can (PostgreSQL: 40P01, retry the transaction). At

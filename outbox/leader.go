@@ -6,22 +6,23 @@ import (
 	"errors"
 	"time"
 
+	"github.com/kansas-frontier-matrix/sqsfifo/internal/clock"
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/sqldb"
 )
 
 // campaign waits until this relay leads. It returns the fence and the end of the lease by
-// this process's clock, counted from before the request. It returns an error only if the
+// the relay's clock, counted from before the request. It returns an error only if the
 // relay must end.
-func (s *shared) campaign(ctx context.Context) (fence int64, until time.Time, err error) {
+func (s *shared) campaign(ctx context.Context) (fence int64, until clock.Instant, err error) {
 	for wait := time.Duration(0); ; {
 		if err := s.pause(ctx, wait); err != nil {
-			return 0, time.Time{}, err
+			return 0, 0, err
 		}
-		asked := time.Now()
+		asked := s.clock.Now()
 		fence, left, err := s.takeOver(ctx)
 		switch {
 		case ctx.Err() != nil:
-			return 0, time.Time{}, context.Cause(ctx)
+			return 0, 0, context.Cause(ctx)
 		case err != nil:
 			s.failed("take over", err)
 			wait = s.config.Poll

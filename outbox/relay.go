@@ -6,6 +6,8 @@ import (
 	"errors"
 	"sync"
 	"sync/atomic"
+
+	"github.com/kansas-frontier-matrix/sqsfifo/internal/clock"
 )
 
 // Relay sends the messages of an outbox. Any number of relays, in any number of
@@ -43,7 +45,7 @@ func NewRelay(o *Outbox, c RelayConfig) (*Relay, error) {
 	r := &Relay{
 		ended: make(chan struct{}),
 		shared: &shared{
-			outbox: o, config: c, token: rand.Text(), stops: map[string]Stopped{},
+			outbox: o, config: c, token: rand.Text(), stops: map[string]Stopped{}, clock: clock.New(),
 			wake: make(chan struct{}, 1), stop: make(chan struct{}), abort: make(chan struct{}),
 		},
 	}

@@ -7,9 +7,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/kansas-frontier-matrix/sqsfifo"
+	"github.com/kansas-frontier-matrix/sqsfifo/internal/clock"
 )
 
 // row is a message in the table.
@@ -23,7 +23,7 @@ type row struct {
 type run struct {
 	group    string
 	rows     []row
-	deadline time.Time // until then SQS recognises an earlier attempt
+	deadline clock.Instant // until then SQS recognises an earlier attempt
 
 	ctx context.Context // ends with the deadline or the lease
 	end context.CancelFunc

@@ -99,7 +99,7 @@ func (t *term) work(ctx context.Context) error {
 		default:
 		}
 		room := t.config.Groups - len(t.inFlight)
-		due := len(t.confirmed)+len(t.cuts) > 0 || t.more && room > 0 || time.Since(t.renewedAt) > t.config.Lease/3
+		due := len(t.confirmed)+len(t.cuts) > 0 || t.more && room > 0 || t.clock.Now().Sub(t.renewedAt) > t.config.Lease/3
 		err := error(nil)
 		if !due && look && room > 0 {
 			due, err = t.anyWaiting(ctx)
@@ -156,7 +156,7 @@ func (t *term) gather() {
 func (t *term) start(runs []*run) {
 	for _, u := range runs {
 		t.inFlight[u.group] = u
-		u.ctx, u.end = context.WithDeadlineCause(t.sends, u.deadline, errTooLate)
+		u.ctx, u.end = t.clock.WithDeadline(t.sends, u.deadline, errTooLate)
 		t.steps <- u
 	}
 	t.mu.Lock()
@@ -167,8 +167,8 @@ func (t *term) start(runs []*run) {
 // mayBegin reports whether the next message of a run may be sent. After a slow message of
 // a fresh run, the remaining rows wait for a later mark with a full ResendFor.
 func (t *term) mayBegin(u *run, next int) bool {
-	left := time.Until(u.deadline)
-	return !t.ending.Load() && !t.stopping() && t.sends.Err() == nil && left > 0 &&
+	left := u.deadline.Sub(t.clock.Now())
+	return !t.ending.Load() && !t.stopping() && t.sends.Err() == nil && !t.expiry.Over() && left > 0 &&
 		(next == 0 || !u.fresh || left > t.outbox.config.ResendFor*3/4)
 }
 

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/kansas-frontier-matrix/sqsfifo/internal/clock"
 )
 
 // shared is the state of a relay across its terms.
@@ -15,6 +17,7 @@ type shared struct {
 	config RelayConfig
 	token  string
 	meters meters
+	clock  *clock.Clock
 
 	wake  chan struct{} // holds a signal to look for messages
 	stop  chan struct{} // closed by Close

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/kansas-frontier-matrix/sqsfifo"
+	"github.com/kansas-frontier-matrix/sqsfifo/internal/clock"
 )
 
 // term is the time from a takeover to the end of leadership. The loop owns all fields. A
@@ -18,9 +19,9 @@ type term struct {
 
 	sends     context.Context // context of all sends; ends with the lease
 	withdraw  context.CancelCauseFunc
-	expiry    *time.Timer // cancels sends at the end of the lease
-	renewedAt time.Time   // start of the current lease
-	ending    atomic.Bool // no more messages may begin
+	expiry    *clock.Timer  // cancels sends at the end of the lease
+	renewedAt clock.Instant // start of the current lease
+	ending    atomic.Bool   // no more messages may begin
 
 	inFlight map[string]*run
 	steps    chan *run // runs ready for the next row; has room for all runs
@@ -31,24 +32,24 @@ type term struct {
 	failures int              // consecutive database errors
 }
 
-func newTerm(ctx context.Context, s *shared, fence int64, until time.Time) *term {
+func newTerm(ctx context.Context, s *shared, fence int64, until clock.Instant) *term {
 	t := &term{
 		shared: s, fence: fence, renewedAt: until.Add(-s.config.Lease),
 		inFlight: map[string]*run{}, cuts: map[string]int64{},
 		steps: make(chan *run, s.config.Groups), ends: make(chan *run, s.config.Groups), // a run never waits to report
 	}
 	t.sends, t.withdraw = context.WithCancelCause(ctx)
-	t.expiry = time.AfterFunc(time.Until(until), func() { t.withdraw(errLeaseOver) })
+	t.expiry = t.clock.AfterFunc(until, func() { t.withdraw(errLeaseOver) })
 	return t
 }
 
 var errLeaseOver = errors.New("outbox: the lease is over")
 
 // renewed restarts the lease at asked.
-func (t *term) renewed(asked time.Time) {
+func (t *term) renewed(asked clock.Instant) {
 	t.failures = 0
 	t.renewedAt = asked
-	t.expiry.Reset(time.Until(asked.Add(t.config.Lease)))
+	t.expiry.Reset(asked.Add(t.config.Lease))
 }
 
 // cut makes the next commit end the group's mark at the position.

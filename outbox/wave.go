@@ -6,6 +6,8 @@ import (
 	"database/sql/driver"
 	"errors"
 	"time"
+
+	"github.com/kansas-frontier-matrix/sqsfifo/internal/clock"
 )
 
 var errDeposed = errors.New("outbox: another relay leads")
@@ -41,7 +43,7 @@ func (t *term) wave(ctx context.Context, groups int) (runs []*run, err error) {
 	s := &t.outbox.sql
 
 	// The leader's row comes first: its lock blocks a takeover until the commit.
-	asked := time.Now()
+	asked := t.clock.Now()
 	var now, seen, oldest int64
 	var plan, jit string
 	err = tx.QueryRowContext(ctx, s.renew, t.fence, t.token, t.config.Lease.Microseconds()).Scan(&now, &seen, &oldest, &plan, &jit)
@@ -177,8 +179,8 @@ type plans struct {
 }
 
 // plan decides for each group. The rows are ordered; now is the database's time, read
-// after asked by this process's clock.
-func (t *term) plan(rows []found, asked time.Time, now int64) (p plans) {
+// after asked by the relay's clock.
+func (t *term) plan(rows []found, asked clock.Instant, now int64) (p plans) {
 	for len(rows) > 0 {
 		head := rows[0]
 		n := 1

@@ -54,11 +54,6 @@ func TestIntervalDuringSuspension(t *testing.T) {
 	s.goes()
 }
 
-func TestWallClockThatDoesNotStep(t *testing.T) {
-	start := time.Now()
-	assert.Zero(t, process.ByWallClock(start, start.Add(time.Hour)))
-}
-
 // This machine's real clocks agree with the memory's clock, if the machine is not
 // suspended meanwhile.
 func TestClockOfThisMachine(t *testing.T) {

@@ -1,6 +1,10 @@
 package process
 
-import "time"
+import (
+	"time"
+
+	"github.com/kansas-frontier-matrix/sqsfifo/internal/clock"
+)
 
 // Clocks simulates a machine's clocks; tests move them by hand.
 type Clocks struct {
@@ -11,14 +15,12 @@ type Clocks struct {
 // ClocksStart is the initial wall-clock time.
 var ClocksStart = time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
 
-func (c *Clocks) read() reading {
-	return reading{c.Awake, c.Asleep, ClocksStart.Add(c.Awake + c.Asleep + c.Step)}
+func (c *Clocks) read() clock.Reading {
+	return clock.Reading{Awake: c.Awake, Asleep: c.Asleep, Wall: ClocksStart.Add(c.Awake + c.Asleep + c.Step)}
 }
 
 // NewAt returns a memory with simulated clocks.
-func NewAt(o Options, c *Clocks) *Memory { return newMemory(o, startClock(c.read)) }
-
-var ByWallClock = byWallClock
+func NewAt(o Options, c *Clocks) *Memory { return newMemory(o, clock.Simulated(c.read)) }
 
 // Look returns what the memory knows about the event now. It changes no ticket.
 func (m *Memory) Look(now Instant, ev *Event) Known {

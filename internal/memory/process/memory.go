@@ -33,8 +33,12 @@ import (
 	"time"
 
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/attempt"
+	"github.com/kansas-frontier-matrix/sqsfifo/internal/clock"
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/window"
 )
+
+// Instant is a reading of a memory's clock.
+type Instant = clock.Instant
 
 // Options configures a [Memory].
 type Options struct {
@@ -52,7 +56,7 @@ type Options struct {
 // a Memory with [New]. Memory is safe for concurrent use.
 type Memory struct {
 	options Options
-	clock   *clock
+	clock   *clock.Clock
 	seed    maphash.Seed // for hashes of groups, payloads and message IDs
 
 	// apart: separate records may exist.
@@ -64,9 +68,9 @@ type Memory struct {
 }
 
 // New returns an empty memory.
-func New(o Options) *Memory { return newMemory(o, newClock()) }
+func New(o Options) *Memory { return newMemory(o, clock.New()) }
 
-func newMemory(o Options, c *clock) *Memory {
+func newMemory(o Options, c *clock.Clock) *Memory {
 	return &Memory{
 		options: o,
 		clock:   c,
@@ -79,15 +83,12 @@ func newMemory(o Options, c *clock) *Memory {
 // steps of the wall clock; on systems other than Linux, a forward step counts as a
 // suspension. A reading takes about 0.5 µs: one reading may serve all events of a
 // request.
-func (m *Memory) Now() Instant {
-	now, _ := m.clock.read()
-	return now
-}
+func (m *Memory) Now() Instant { return m.clock.Now() }
 
 // Recently is a cheaper Now: a suspension of the machine since the last call of Now may
 // be missing. For Refresh this is precise enough, because Refresh may use an instant that
 // is too early.
-func (m *Memory) Recently() Instant { return m.clock.recent() }
+func (m *Memory) Recently() Instant { return m.clock.Recently() }
 
 // Wall returns the wall-clock time of i by the clock's current setting, without a
 // monotonic reading. For a zero instant it returns the zero time. Call Wall at the
@@ -97,7 +98,7 @@ func (m *Memory) Wall(i Instant) time.Time {
 	if i == 0 {
 		return time.Time{}
 	}
-	return m.clock.wallTime(i)
+	return m.clock.WallTime(i)
 }
 
 // Conclude returns the event's state for the outcome of a submission and prevents further
@@ -291,7 +292,7 @@ func (m *Memory) Settle(now Instant, ev *Event, t *Ticket, r Result) (duplicate 
 // acceptedEarlier returns zero.
 func (m *Memory) acceptedEarlier(now Instant, t *Ticket, number sequence) Instant {
 	at := number.acceptedAt()
-	if ago := m.clock.wall().Sub(at); number == 0 || ago >= 0 && ago < window.Slack {
+	if ago := m.clock.Wall().Sub(at); number == 0 || ago >= 0 && ago < window.Slack {
 		return 0 // accepted just now, the usual case
 	}
 	wall := m.Wall(now)
@@ -344,7 +345,7 @@ func (m *Memory) Sweep(now Instant) (empty bool) {
 func (m *Memory) sweep(now Instant) (left int, done bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if left, done = m.sent.Sweep(now.time()); done && left == 0 {
+	if left, done = m.sent.Sweep(timeOf(now)); done && left == 0 {
 		// Sequence numbers older than the interval are useless: all messages that SQS still
 		// remembers have higher numbers.
 		m.marks.clear()
@@ -366,5 +367,5 @@ func (m *Memory) Held() int {
 func (m *Memory) Len(now Instant) int {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.sent.Len(now.time())
+	return m.sent.Len(timeOf(now))
 }

@@ -161,13 +161,13 @@ func (r *record) end(now Instant, t *Ticket, mayBeStored bool) {
 // The window uses time.Time; from this point on, the memory uses instants.
 var epoch = time.Unix(0, 0)
 
-func (i Instant) time() time.Time { return epoch.Add(time.Duration(i)) }
+func timeOf(i Instant) time.Time { return epoch.Add(time.Duration(i)) }
 
 func instantOf(t time.Time) Instant { return Instant(t.Sub(epoch)) }
 
 // lookup returns the record for key k.
 func (m *Memory) lookup(now Instant, k window.Key, at window.Place) record {
-	w, state, at := m.sent.LookupAt(now.time(), k, at)
+	w, state, at := m.sent.LookupAt(timeOf(now), k, at)
 	if state == window.Outside {
 		return record{key: k, at: at}
 	}
@@ -181,11 +181,11 @@ func (m *Memory) lookup(now Instant, k window.Key, at window.Place) record {
 // put stores the event's record. Only a new record can fail.
 func (m *Memory) put(now Instant, ev *Event, r *record) error {
 	r.held = true
-	w := window.Record[remembered]{From: r.from.time(), Value: r.value}
+	w := window.Record[remembered]{From: timeOf(r.from), Value: r.value}
 	if r.to != 0 {
-		w.To = r.to.time()
+		w.To = timeOf(r.to)
 	}
-	at, err := m.sent.PutAt(now.time(), r.key, r.at, w)
+	at, err := m.sent.PutAt(timeOf(now), r.key, r.at, w)
 	if r.key == ev.key {
 		ev.at = at
 	}

@@ -1,0 +1,116 @@
+// Package clock measures time as SQS and databases do: suspensions of this machine count,
+// and steps of the wall clock do not.
+//
+// Problem: package time has no such clock. Its monotonic clock and its timers stop during a
+// suspension, and its wall clock can be set. A process that sleeps for an hour with a
+// deadline of a minute would find the deadline still ahead.
+//
+// Guarantees: a [Clock] never runs backwards. After a suspension, [Clock.Now] and the Err
+// of a [WithDeadline] context are correct immediately; timers notice within a second.
+//
+// Limits: only Linux has a clock for suspensions. On other systems a forward step of the
+// wall clock counts as a suspension.
+package clock
+
+import (
+	"sync/atomic"
+	"time"
+)
+
+// Instant is a reading of a [Clock], in nanoseconds. Compare instants of one clock with <
+// and ==. Zero means none.
+//
+// A separate type prevents confusion with time.Time, whose monotonic reading stops during
+// a suspension of the machine and whose wall clock can be set.
+type Instant int64
+
+// Add returns the instant d after i.
+func (i Instant) Add(d time.Duration) Instant { return i + Instant(d) }
+
+// Sub returns the time from j to i.
+func (i Instant) Sub(j Instant) time.Duration { return time.Duration(i - j) }
+
+// Clock counts suspensions of this machine and ignores steps of the wall clock. It is safe
+// for concurrent use.
+type Clock struct {
+	system func() Reading
+	start  time.Time
+	wall   func() time.Time // the wall clock; cheaper than system
+	base   time.Duration    // Reading.Asleep at the start
+
+	asleep atomic.Int64 // nanoseconds of suspension since the start
+}
+
+// Reading is a simultaneous reading of the system's clocks.
+type Reading struct {
+	Awake time.Duration // since the start of the clock, without suspensions
+
+	// Asleep is the duration of all suspensions since an arbitrary fixed point. The reading
+	// may be too low, but never too high.
+	Asleep time.Duration
+
+	Wall time.Time // without a monotonic reading
+}
+
+// suspensionGrain is the shortest suspension that counts; shorter suspensions are added
+// up until they reach it. A suspension is computed from two clock readings of slightly
+// different instants. Without a minimum, this inaccuracy would let time pass in a
+// synctest bubble while the bubble's clock stands still.
+const suspensionGrain = 50 * time.Millisecond
+
+// New returns a clock of this machine.
+func New() *Clock {
+	start := time.Now()
+	c := Simulated(func() Reading {
+		now := time.Now()
+		return Reading{now.Sub(start), suspended(start, now), now.Round(0)}
+	})
+	c.start, c.wall = start, time.Now
+	return c
+}
+
+// Simulated returns a clock over other readings, for tests.
+func Simulated(read func() Reading) *Clock {
+	c := &Clock{system: read, start: time.Now(), base: read().Asleep, wall: func() time.Time { return read().Wall }}
+	for range 7 { // at least one reading is not interrupted
+		c.base = max(c.base, read().Asleep)
+	}
+	return c
+}
+
+// Now returns the current instant. A reading takes about 0.5 µs.
+func (c *Clock) Now() Instant {
+	now, _ := c.read()
+	return now
+}
+
+// Wall returns the wall-clock time, without a monotonic reading.
+func (c *Clock) Wall() time.Time { return c.wall() }
+
+// read returns the current instant and its wall-clock time.
+func (c *Clock) read() (Instant, time.Time) {
+	r := c.system()
+	asleep := c.asleep.Load()
+	for more := int64(r.Asleep - c.base); more >= asleep+int64(suspensionGrain); asleep = c.asleep.Load() {
+		c.asleep.CompareAndSwap(asleep, more)
+	}
+	return Instant(1 + int64(r.Awake) + asleep), r.Wall
+}
+
+// Recently is a cheaper Now: a suspension of the machine since the last reading is missing.
+func (c *Clock) Recently() Instant {
+	return Instant(1 + int64(time.Since(c.start)) + c.asleep.Load())
+}
+
+// WallTime returns the wall-clock time of i according to the current setting of the wall
+// clock.
+func (c *Clock) WallTime(i Instant) time.Time {
+	now, wall := c.read()
+	return wall.Add(i.Sub(now))
+}
+
+// byWallClock assumes that the machine was suspended for the time by which the wall
+// clock is ahead of the monotonic clock.
+func byWallClock(start, now time.Time) time.Duration {
+	return now.Round(0).Sub(start.Round(0)) - now.Sub(start)
+}

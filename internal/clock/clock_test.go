@@ -1,0 +1,116 @@
+package clock
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+func TestWallClockThatDoesNotStep(t *testing.T) {
+	start := time.Now()
+	assert.Zero(t, byWallClock(start, start.Add(time.Hour)))
+}
+
+// suspendable returns a clock of a synctest bubble and the time asleep.
+func suspendable() (*Clock, *atomic.Int64) {
+	start, asleep := time.Now(), new(atomic.Int64)
+	return Simulated(func() Reading {
+		now := time.Now()
+		return Reading{Awake: now.Sub(start), Asleep: time.Duration(asleep.Load()), Wall: now.Round(0)}
+	}), asleep
+}
+
+var errCause = errors.New("cause")
+
+// Without a suspension, the context ends like a context of package context.
+func TestDeadline(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := New()
+		began := time.Now()
+		ctx, cancel := c.WithDeadline(t.Context(), c.Now().Add(time.Minute+time.Millisecond), errCause)
+		defer cancel()
+		child, cancelChild := context.WithCancel(ctx)
+		defer cancelChild()
+		require.NoError(t, ctx.Err())
+		<-child.Done()
+		assert.Equal(t, time.Minute+time.Millisecond, time.Since(began))
+		for _, ctx := range []context.Context{ctx, child} {
+			assert.Equal(t, context.DeadlineExceeded, ctx.Err())
+			assert.Equal(t, errCause, context.Cause(ctx))
+		}
+		ctx, cancel = c.WithDeadline(t.Context(), c.Now(), nil)
+		defer cancel()
+		assert.Equal(t, context.DeadlineExceeded, ctx.Err())
+		assert.Equal(t, context.DeadlineExceeded, context.Cause(ctx))
+		ctx, cancel = c.WithDeadline(t.Context(), c.Now().Add(time.Minute), nil)
+		cancel()
+		assert.Equal(t, context.Canceled, ctx.Err())
+		assert.Equal(t, context.Canceled, context.Cause(ctx))
+	})
+}
+
+// A suspension ends the context: Err immediately, Done within a second.
+func TestDeadlineDuringSuspension(t *testing.T) {
+	for name, look := range map[string]bool{"Err": true, "Done": false} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				c, asleep := suspendable()
+				ctx, cancel := c.WithDeadline(t.Context(), c.Now().Add(time.Minute), errCause)
+				defer cancel()
+				child, cancelChild := context.WithCancel(ctx)
+				defer cancelChild()
+				time.Sleep(10 * time.Second)
+				asleep.Store(int64(49 * time.Second))
+				require.NoError(t, ctx.Err())
+				asleep.Store(int64(50 * time.Second))
+				resumed := time.Now()
+				if look {
+					require.Equal(t, context.DeadlineExceeded, ctx.Err())
+				}
+				<-child.Done()
+				if look {
+					assert.Zero(t, time.Since(resumed))
+				}
+				assert.LessOrEqual(t, time.Since(resumed), time.Second)
+				assert.Equal(t, context.DeadlineExceeded, ctx.Err())
+				assert.Equal(t, errCause, context.Cause(child))
+			})
+		})
+	}
+}
+
+func TestTimer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c, asleep := suspendable()
+		began, calls := c.Now(), make(chan Instant, 9)
+		at := func(d time.Duration) Instant { return began.Add(d) }
+		timer := c.AfterFunc(at(time.Minute), func() { calls <- c.Now() })
+		time.Sleep(50 * time.Second)
+		timer.Reset(at(2 * time.Minute))
+		time.Sleep(30 * time.Second)
+		assert.False(t, timer.Over())
+		assert.Empty(t, calls)
+		asleep.Store(int64(39*time.Second + 500*time.Millisecond))
+		called := <-calls
+		assert.GreaterOrEqual(t, called, at(2*time.Minute))
+		assert.LessOrEqual(t, called, at(2*time.Minute+time.Second))
+		assert.True(t, timer.Over())
+		timer.Reset(at(time.Hour))
+		assert.False(t, timer.Over())
+		time.Sleep(2 * time.Hour)
+		assert.Empty(t, calls, "called once")
+
+		timer = c.AfterFunc(c.Now().Add(time.Minute), func() { calls <- c.Now() })
+		timer.Stop()
+		timer.Stop()
+		timer.Reset(c.Now())
+		time.Sleep(time.Hour)
+		assert.Empty(t, calls, "stopped")
+	})
+}
