@@ -247,8 +247,13 @@ var global = sync.OnceValue(func() (r rig) {
 	r.reader, r.spans = metric.NewManualReader(), tracetest.NewSpanRecorder()
 	otel.SetTracerProvider(sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(r.spans)))
 	otel.SetMeterProvider(metric.NewMeterProvider(metric.WithReader(r.reader)))
+	globalSet = true
 	return r
 })
+
+// globalSet reports whether the process has global providers: in the second run of the
+// next test and later.
+var globalSet bool
 
 // Until a program sets a global provider, an observer is silent and allocates no memory.
 // Once the program sets a provider, the observer uses it.
@@ -264,7 +269,9 @@ func TestGlobalProviders(t *testing.T) {
 		o.EndEvent(spanCtx, span, observe.Ended{})
 	}
 	unset := otel.GetTracerProvider()
-	assert.Zero(t, testing.AllocsPerRun(100, silent))
+	if allocs := testing.AllocsPerRun(100, silent); !globalSet {
+		assert.Zero(t, allocs)
+	}
 
 	before := len(global().spans.Ended())
 	t.Cleanup(func() { otel.SetTracerProvider(unset) })
