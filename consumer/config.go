@@ -67,8 +67,9 @@ type Config[T any] struct {
 	PerReceive int
 
 	// Messages and Bytes bound the messages in hand. The defaults are 10 messages
-	// for each of Groups, at least 100, and 64 MiB; a receive reserves 1 MiB for each
-	// message that it asks for, so Bytes is at least PerReceive MiB.
+	// for each of Groups, at least 100, and 128 MiB. A receive reserves 1 MiB for each
+	// message that it asks for, so Bytes is at least PerReceive MiB and bounds the
+	// receives at once: 12 of ten messages by default.
 	Messages int
 	Bytes    int64
 
@@ -238,7 +239,7 @@ func (c *Config[T]) setDefaults() {
 	or(&c.Groups, 64)
 	or(&c.PerReceive, 10)
 	or(&c.Messages, max(100, 10*c.Groups))
-	or(&c.Bytes, 64*mib)
+	or(&c.Bytes, 128*mib)
 	or(&c.Visibility, time.Minute)
 	or(&c.MaxHold, longestHold)
 	or(&c.Wait, 20*time.Second)

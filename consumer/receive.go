@@ -25,6 +25,13 @@ const (
 	settleIn = 15 * time.Second
 )
 
+// systemAttributes are the ones that an item and a [Message] are made of.
+var systemAttributes = []types.MessageSystemAttributeName{
+	types.MessageSystemAttributeNameMessageGroupId, types.MessageSystemAttributeNameSequenceNumber,
+	types.MessageSystemAttributeNameMessageDeduplicationId, types.MessageSystemAttributeNameSentTimestamp,
+	types.MessageSystemAttributeNameApproximateReceiveCount,
+}
+
 // addReceiver starts a receiver. The caller holds e.mu.
 func (e *engine) addReceiver() {
 	e.receivers++
@@ -109,7 +116,7 @@ func (e *engine) takeIn(messages []types.Message, started time.Time, n int) bool
 		return false
 	case len(messages) == 0:
 		return e.receivers == 1
-	case len(messages) == n && e.receivers < mostPolls:
+	case len(messages) == n && e.receivers < mostPolls && e.receivers-e.polls == 1: // no other receiver waits in reserve
 		e.addReceiver()
 	}
 	return true
@@ -199,7 +206,7 @@ func (e *engine) receive(ctx context.Context, n int, wait time.Duration, id stri
 	return called(e.client.ReceiveMessage(ctx, &sqs.ReceiveMessageInput{
 		QueueUrl: &e.queueURL, MaxNumberOfMessages: int32(n), WaitTimeSeconds: int32(wait / time.Second), // #nosec G115 -- at most 10 and 20
 		VisibilityTimeout: int32(e.visibility / time.Second), ReceiveRequestAttemptId: &id, // #nosec G115 -- at most 11 h
-		MessageAttributeNames: []string{"All"}, MessageSystemAttributeNames: []types.MessageSystemAttributeName{types.MessageSystemAttributeNameAll},
+		MessageAttributeNames: []string{"All"}, MessageSystemAttributeNames: systemAttributes,
 	}, withoutRetries))
 }
 
