@@ -48,10 +48,11 @@ func unwrapSNS(body string) string {
 	return *n.Message
 }
 
-// payloadOf returns the part of a body that makes the effect: the payload of an envelope,
-// or the whole of any other body, JSON in canonical form. The payload does not depend on T,
-// so a new version of T keeps the fingerprints of old keys valid. It does not depend on the
-// encoder either: an event has equal fingerprints with and without an envelope.
+// payloadOf returns the part of a body that determines the effect, as canonical JSON if it
+// is JSON: the payload of an envelope, or the whole of any other body. The result does not
+// depend on T, so fingerprints of old keys stay valid after a change of T. It does not
+// depend on the encoder either: an event has the same fingerprint with and without an
+// envelope.
 func payloadOf(body string) []byte {
 	payload := []byte(unwrapSNS(body))
 	var e struct {

@@ -67,8 +67,8 @@ func TestBodies(t *testing.T) {
 	}
 }
 
-// The same event is a duplicate whatever is around its body: the fingerprint is of the
-// payload.
+// The same event in another form of body is a duplicate, because the fingerprint
+// depends only on the payload.
 func TestNotificationIsDuplicate(t *testing.T) {
 	bubble(t, 0, func(w *world) {
 		c := w.config(nil)

@@ -39,7 +39,7 @@ func codeOf(err error) (code string, answered bool) {
 	return strings.TrimPrefix(api.ErrorCode(), "AWS.SimpleQueueService."), true
 }
 
-// isDenied reports whether the code refuses a call for good: the permission, the key or
+// isDenied reports whether the code is a permanent refusal: the permission, the key or
 // the queue is wrong.
 func isDenied(code string) bool {
 	switch code {
@@ -51,15 +51,15 @@ func isDenied(code string) bool {
 	return false
 }
 
-// isExpired reports whether SQS refused an entry because the handle is over: the
-// message is deleted, visible or with another consumer (F-098).
+// isExpired reports whether SQS refused an entry because the receipt handle is no
+// longer valid: the message is deleted, visible again or with another consumer (F-098).
 func isExpired(code string, senderFault bool) bool {
 	code = strings.TrimPrefix(code, "AWS.SimpleQueueService.")
 	return senderFault && (strings.HasPrefix(code, "InvalidParameterValue") || code == "ReceiptHandleIsInvalid" || code == "MessageNotInflight")
 }
 
-// backoff returns a random time up to base, doubled for each earlier try, at most most.
-// try counts from 1.
+// backoff returns a random wait. The upper limit is base, doubled for each earlier try,
+// but not more than most. try counts from 1.
 func backoff(base, most time.Duration, try int) time.Duration {
 	d := most
 	if shift := try - 1; shift < 30 && base<<shift>>shift == base && base<<shift < most {

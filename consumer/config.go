@@ -56,8 +56,8 @@ type Config[T any] struct {
 	// space. The default is "consume".
 	Effect string
 
-	// KeepKeys is how long the store keeps a key, at least as long as the queue and its
-	// dead-letter queue keep a message. The default is 30 days.
+	// KeepKeys is the time for which the store keeps a key. It must be at least the time
+	// for which the queue and its dead-letter queue keep a message. The default is 30 days.
 	KeepKeys time.Duration
 
 	// Groups is the largest number of handlers that run at once. The default is 64.
@@ -66,19 +66,21 @@ type Config[T any] struct {
 	// PerReceive is how many messages a receive asks for, 1 to 10. The default is 10.
 	PerReceive int
 
-	// Messages and Bytes bound the messages in hand. The defaults are 10 messages
-	// for each of Groups, at least 100, and 128 MiB. A receive reserves 1 MiB for each
-	// message that it asks for, so Bytes is at least PerReceive MiB and bounds the
-	// receives at once: 12 of ten messages by default.
+	// Messages and Bytes limit the messages that the consumer has received and not
+	// finished. The defaults are 10 messages for each of Groups, at least 100, and
+	// 128 MiB. A receive reserves 1 MiB for each message that it asks for. Bytes is
+	// therefore at least PerReceive MiB, and it limits the number of concurrent receives:
+	// 12 receives of ten messages by default.
 	Messages int
 	Bytes    int64
 
-	// Visibility is the visibility timeout, in whole seconds from 6 s to 11 hours. It is
-	// extended after each third while a message is in hand. The default is 60 s.
+	// Visibility is the visibility timeout, in whole seconds from 6 s to 11 hours. Until a
+	// message is finished, the timeout is extended whenever a third of it has passed. The
+	// default is 60 s.
 	Visibility time.Duration
 
-	// MaxHold is the longest time in hand, counted from the receive: Visibility to 11 h
-	// 55 min, which is the default. SQS allows 12 hours.
+	// MaxHold is the longest time from the receive of a message to its end: Visibility to
+	// 11 h 55 min, which is the default. SQS allows 12 hours.
 	MaxHold time.Duration
 
 	// Wait is the long poll of a receive, in whole seconds from 1 to 20. The default is
@@ -86,7 +88,8 @@ type Config[T any] struct {
 	Wait time.Duration
 
 	// Shutdown bounds the time from the end of [Consumer.Run]'s context to its return.
-	// Handlers may use four fifths. The default is 25 s; Kubernetes kills after 30 s.
+	// Handlers may use four fifths of Shutdown. The default is 25 s, because Kubernetes
+	// kills a pod after 30 s.
 	Shutdown time.Duration
 
 	// Failure decides the fate of failed messages.
@@ -138,8 +141,8 @@ const (
 	// ActionPark sends the message to the parking queue and deletes it. The group continues.
 	ActionPark Action = iota + 1
 
-	// ActionBlock keeps the group in hand, without further attempts, until
-	// [Consumer.Retry] or [Consumer.ParkHead].
+	// ActionBlock keeps the failed message and its group, without further attempts, until a
+	// call of [Consumer.Retry] or [Consumer.ParkHead].
 	ActionBlock
 
 	// ActionSkip logs and deletes the message. The group continues.
@@ -162,8 +165,8 @@ func (a Action) String() string {
 
 // Failure decides the fate of failed messages.
 type Failure struct {
-	// Then is required: no choice is right for everybody. Parking and skipping break
-	// the order of the group at one message, blocking stops the group.
+	// Then is required, because no default suits every program. Parking and skipping break
+	// the order of the group at one message; blocking stops the group.
 	Then Action
 
 	// ParkingQueue is the URL of a FIFO queue, required for ActionPark and
@@ -176,13 +179,14 @@ type Failure struct {
 	// Attempts is the number of calls of the handler before Then. The default is 5.
 	Attempts int
 
-	// Deliveries is the largest receive count at which the first message of a receive is
-	// handled; above it, Then applies without a call. Deliveries ends the crash
-	// loop of a handler that kills its process. The default is 8.
+	// Deliveries is the largest receive count with which the first message of a receive is
+	// handled. Above it, Then applies without a call of the handler. Deliveries ends the
+	// crash loop of a handler that kills its process. The default is 8.
 	Deliveries int
 
-	// Base is the back-off after the first failed attempt. It doubles up to Most, and
-	// the time slept is random below it. The defaults are 1 s and 1 min.
+	// Base is the back-off after the first failed attempt. It doubles with each failure up
+	// to Most. The actual wait is random and at most the back-off. The defaults are 1 s and
+	// 1 min.
 	Base, Most time.Duration
 
 	// Unresolved is for messages whose effect may have happened ([AtMostOnce]). The
@@ -196,9 +200,9 @@ type Telemetry struct {
 	TracerProvider trace.TracerProvider
 	Propagator     propagation.TextMapPropagator
 
-	// Logger gets records for operators: failed attempts, blocked groups, parked and
-	// skipped messages, lost messages. Its handler may be slow; records beyond 1,000 in
-	// wait are dropped. Nil means no records.
+	// Logger receives the records for operators: failed attempts, blocked groups, parked
+	// and skipped messages, lost messages. Its handler may be slow; at most 1,000 records
+	// wait for the handler, and further records are dropped. Nil means no records.
 	Logger *slog.Logger
 
 	// ShowDedupeKeys adds the key to log records. Leave it off where keys hold personal

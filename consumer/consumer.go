@@ -19,9 +19,9 @@ type Consumer[T any] struct {
 	started atomic.Bool
 }
 
-// New returns a consumer that has not begun: [Consumer.Run] receives. The error joins a
-// [*ConfigError] for each field that breaks a rule. No call is made; [Consumer.Preflight]
-// asks the queues.
+// New returns a consumer. It receives nothing until [Consumer.Run] is called. The error
+// joins a [*ConfigError] for each field that breaks a rule. No call is made;
+// [Consumer.Preflight] asks the queues.
 func New[T any](client Client, config Config[T]) (*Consumer[T], error) {
 	config.setDefaults()
 	err := config.validate()
@@ -94,9 +94,9 @@ func (c *Consumer[T]) WaitIdle(ctx context.Context, d time.Duration) error {
 	return c.engine.waitIdle(ctx, d)
 }
 
-// Retry calls the handler for the head of a sleeping or blocked group again, now. The
-// attempts of a blocked head begin again. Retry returns [ErrNotBlocked] if the group is
-// neither in this process.
+// Retry calls the handler for the first message of a sleeping or blocked group
+// immediately. For a blocked group, the count of attempts starts again. Retry returns
+// [ErrNotBlocked] if the group is neither sleeping nor blocked in this process.
 func (c *Consumer[T]) Retry(group string) error { return c.engine.retry(group) }
 
 // ParkHead parks the head of a sleeping or blocked group if it is the given message, and

@@ -12,7 +12,7 @@ import (
 )
 
 // A handler kills its process at one message. There are 100 groups of ten messages, and a
-// supervisor restarts the process after a second.
+// supervisor restarts each killed process after a second.
 func TestCrashLoop(t *testing.T) {
 	for _, perReceive := range []int{1, 10} {
 		t.Run(fmt.Sprintf("%d per receive", perReceive), func(t *testing.T) {

@@ -18,8 +18,8 @@ const (
 	linger = 10 * time.Millisecond
 )
 
-// deleteOne deletes a message and waits for SQS's confirmation. It tries again while
-// the message is in hand, and returns false when the message is lost.
+// deleteOne deletes a message and waits for SQS's confirmation. It retries until the
+// consumer loses the message, and then returns false.
 func (e *engine) deleteOne(it *item) bool {
 	d := &deletion{item: it, done: make(chan bool, 1)}
 	e.mu.Lock()
@@ -34,15 +34,16 @@ func (e *engine) deleteOne(it *item) bool {
 	}
 }
 
-// flush starts calls for full batches, and for the rest if now is set or no other delete
-// can join soon. The caller holds e.mu.
+// flush starts a call for each full batch. If now is set, or if no other delete can join
+// soon, it also starts a call for the remaining deletes. The caller holds e.mu.
 func (e *engine) flush(now bool) {
 	if e.stopped {
 		return
 	}
 	e.queue = slices.DeleteFunc(e.queue, func(d *deletion) bool {
-		// A lost message gets one delete: SQS refuses the delete if another consumer
-		// has the message, and confirms it if the loss was a guess.
+		// A lost message gets only one try of its delete. SQS refuses the delete if another
+		// consumer has the message. If the consumer only assumed the loss, SQS confirms the
+		// delete.
 		if lost := d.item.lost && d.try > 0; lost {
 			d.done <- false
 			return true

@@ -30,8 +30,8 @@ var (
 	ErrRunning = errors.New("consumer: Run was called before; create a new consumer")
 )
 
-// Permanent wraps an error that another attempt would meet again. Failure.Then applies
-// at once. Permanent returns nil for a nil error.
+// Permanent wraps an error that every further attempt would return too. Failure.Then
+// applies immediately. Permanent returns nil for a nil error.
 func Permanent(err error) error { return qualify(err, failedForGood, 0) }
 
 // NotDone wraps an error of a handler that had no effect. The next attempt counts as
@@ -44,8 +44,9 @@ func NotDone(err error) error { return qualify(err, failed, 0) }
 // error. Unresolved returns nil for a nil error.
 func Unresolved(err error) error { return qualify(err, unresolved, 0) }
 
-// Defer pauses the group for d, at least a millisecond, and counts no attempt: the
-// target is closed, a limit is reached. It returns nil for a nil error.
+// Defer pauses the group for d, at least a millisecond, and does not count an attempt.
+// It is for conditions outside of the message: a closed target, a reached limit. Defer
+// returns nil for a nil error.
 func Defer(err error, d time.Duration) error { return qualify(err, deferred, max(d, time.Millisecond)) }
 
 // kind is the outcome of an attempt.
@@ -89,8 +90,9 @@ func (e *PanicError) Error() string { return "consumer: the handler panicked: " 
 // errExited: the handler ended its goroutine, as t.FailNow does.
 var errExited = errors.New("consumer: the handler called runtime.Goexit")
 
-// DeniedError ends Run: SQS refuses a call for good, so that the consumer cannot work.
-// A denied delete would otherwise look healthy while messages come back.
+// DeniedError is returned by Run if SQS permanently refuses a call that the consumer
+// needs. Without this error, a denied delete would look healthy while messages come
+// back.
 type DeniedError struct {
 	Operation string // of the API, for example "DeleteMessageBatch"
 	Code      string
@@ -102,8 +104,8 @@ func (e *DeniedError) Error() string {
 }
 func (e *DeniedError) Unwrap() error { return e.Err }
 
-// ShutdownError says that the shutdown was incomplete when its time was over. SQS
-// delivers the messages of the groups again after their visibility timeouts.
+// ShutdownError reports that the shutdown was not complete at the end of its time. SQS
+// delivers the messages of these groups again after their visibility timeouts.
 type ShutdownError struct {
 	// Running are the groups whose handlers have not returned, sorted.
 	Running []string

@@ -32,7 +32,7 @@ type Message[T any] struct {
 	// Receives is SQS's approximate receive count, at least 1.
 	Receives int
 
-	// Repeated says that an earlier call, perhaps of another process, may have taken
-	// effect. Without a store it is Attempt > 1 or Receives > 1.
+	// Repeated reports that an earlier call, possibly in another process, may have taken
+	// effect. Without a store it is true if Attempt > 1 or Receives > 1.
 	Repeated bool
 }

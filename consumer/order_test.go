@@ -15,8 +15,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
 )
 
-// Groups run concurrently, each in its order, one handler of a group at a time, while
-// every call of SQS fails often.
+// Every call of SQS fails often. Groups run concurrently, each group in its order, and
+// no two handlers of a group run at the same time.
 func TestOrderUnderFaults(t *testing.T) {
 	bubble(t, 0, func(w *world) {
 		for n := range 30 {
@@ -60,8 +60,9 @@ func TestOrderUnderFaults(t *testing.T) {
 	})
 }
 
-// A failed head is tried again in hand: its group waits, other groups go on, and the
-// visibility of the whole group is extended meanwhile.
+// The first message of a group fails and is handled again without a new receive. Its
+// group waits, other groups continue, and meanwhile the visibility of the whole group
+// is extended.
 func TestRetryInHand(t *testing.T) {
 	bubble(t, 1, func(w *world) {
 		w.send("a", 1, 2, 3)
@@ -156,8 +157,8 @@ func TestLongHandler(t *testing.T) {
 	})
 }
 
-// A consumer whose extensions fail: its handler learns of the loss before another
-// consumer starts the message.
+// The extensions of a consumer fail. Its handler learns that the message is lost before
+// another consumer starts the message.
 func TestStalledHandlerLearnsOfLoss(t *testing.T) {
 	bubble(t, 0, func(w *world) {
 		w.send("a", 1, 2)

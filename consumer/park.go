@@ -30,9 +30,9 @@ const (
 	mostReason     = 1000
 )
 
-// park sends a copy of the head to the parking queue and ends its claim. It tries again
-// until SQS has confirmed the copy, and returns false if the run has to end first. done
-// answers an operator's order, or is nil.
+// park sends a copy of the head to the parking queue and ends the claim of the head. It
+// retries until SQS has confirmed the copy, and returns false if the run has to end
+// first. done receives the answer to an operator's order; it is nil without an order.
 func (e *engine) park(r *run, it *item, cause error, done chan error) bool {
 	reply := func(err error) {
 		if done != nil {

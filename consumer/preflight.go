@@ -12,16 +12,16 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 )
 
-// safeReceiveCount is the least maxReceiveCount that keeps innocent messages out of a
-// dead-letter queue while a handler kills its process again and again.
+// safeReceiveCount is the smallest maxReceiveCount with which innocent messages stay
+// out of a dead-letter queue while a handler kills its process repeatedly.
 const safeReceiveCount = 10
 
 // Report is a queue's description of itself, as far as a consumer needs it.
 type Report struct {
 	FIFO bool
 
-	// DeadLetterQueue is the ARN of the redrive policy, empty without one, and
-	// MaxReceiveCount its count.
+	// DeadLetterQueue is the ARN in the redrive policy, and MaxReceiveCount its limit.
+	// Without a redrive policy DeadLetterQueue is empty.
 	DeadLetterQueue string
 	MaxReceiveCount int
 
@@ -45,10 +45,10 @@ func (e *QueueError) Error() string {
 }
 
 // Preflight asks the queue, and the parking queue if there is one, for their attributes.
-// It returns a [*QueueError] if the queues break a promise of the consumer. For example,
-// a redrive policy moves a blocked message, so ActionBlock needs a queue without one.
-// Other findings are notes. Call it before Run; it needs the permission
-// sqs:GetQueueAttributes.
+// It returns a [*QueueError] if the consumer cannot keep its guarantees with these
+// queues. For example, a redrive policy moves a blocked message, so ActionBlock needs a
+// queue without a redrive policy. Other findings are notes. Call it before Run; it needs
+// the permission sqs:GetQueueAttributes.
 func (c *Consumer[T]) Preflight(ctx context.Context) (Report, error) {
 	e := c.engine
 	attributes, err := e.attributesOf(ctx, e.queueURL)

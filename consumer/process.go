@@ -71,8 +71,8 @@ func (c *Consumer[T]) call(it *item, handler func() error) outcome {
 	return o
 }
 
-// guarded calls f in a separate goroutine, so that a panic or runtime.Goexit in f does not
-// end the consumer's goroutine.
+// guarded calls f in a separate goroutine, so that a panic or a runtime.Goexit in f does
+// not end the goroutine of the consumer.
 func guarded(f func() error) error {
 	done := make(chan error, 1)
 	go func() {
@@ -158,8 +158,8 @@ func (c *Consumer[T]) handleOnce(ctx context.Context, it *item, m Message[T]) ou
 	return outcome{kind: handled}
 }
 
-// acquireClaim claims the key of a message. If ok is false the outcome says why nothing
-// may run.
+// acquireClaim claims the key of a message. If ok is false, the outcome has the reason,
+// and the handler must not run.
 func (c *Consumer[T]) acquireClaim(ctx context.Context, it *item, m Message[T]) (_ outcome, ok bool) {
 	want := c.claimOf(it, m)
 	for range 2 {
@@ -232,8 +232,8 @@ func (c *Consumer[T]) probe(ctx context.Context, m Message[T], found idempotency
 	return outcome{}, true
 }
 
-// finish ends the claim of an item, also after ctx has ended, and once more if the store
-// did not confirm it.
+// finish ends the claim of an item, even after ctx has ended. If the store does not
+// confirm the end, finish repeats the call once.
 func (c *Consumer[T]) finish(ctx context.Context, it *item, ending idempotency.Ending) (err error) {
 	it.claim.mu.Lock()
 	ref, granted := it.claim.ref, it.claim.granted

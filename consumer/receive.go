@@ -16,12 +16,13 @@ import (
 )
 
 const (
-	// attemptLifetime is how long an attempt ID is used: SQS forgets it after five
-	// minutes (F-100).
+	// attemptLifetime is the time for which an attempt ID is used again. SQS forgets an
+	// attempt ID after five minutes (F-100).
 	attemptLifetime = 4 * time.Minute
 
-	// settleIn is how long a denied or missing queue is tried again before the first
-	// answer: a pod's network and credentials may be late.
+	// settleIn is the time after the start in which calls are repeated although access is
+	// denied or the queue is missing: the network and the credentials of a new pod may be
+	// late.
 	settleIn = 15 * time.Second
 )
 
@@ -78,8 +79,9 @@ func (e *engine) reserve() int {
 	}
 }
 
-// takeIn turns received messages into runs. It returns false if this receiver is
-// superfluous.
+// takeIn groups received messages by message group and admits a run for each group. It
+// returns false if more receivers are running than needed, so that this receiver should
+// end.
 func (e *engine) takeIn(messages []types.Message, started time.Time, n int) bool {
 	now := time.Now()
 	var groups []*run
@@ -122,9 +124,9 @@ func (e *engine) takeIn(messages []types.Message, started time.Time, n int) bool
 	return true
 }
 
-// poll receives, and tries again until SQS answers or the consumer shuts down. One
-// attempt ID lasts through network errors and throttles, so that SQS returns the
-// messages of a lost answer.
+// poll receives messages. It repeats the call until SQS answers or the consumer shuts
+// down. After network errors and throttles it uses the same attempt ID, so that SQS
+// returns the messages of a lost answer.
 func (e *engine) poll(n int) (_ []types.Message, started time.Time) {
 	var id string
 	var since time.Time
@@ -179,8 +181,8 @@ func (e *engine) neverAnswered(since time.Time) bool {
 	return !e.answered && time.Since(since) >= settleIn
 }
 
-// salvage asks again for the messages of an interrupted receive: SQS may have hidden
-// them for the lost answer. The caller releases them.
+// salvage repeats an interrupted receive, because its answer may be lost and SQS may
+// have hidden the messages. The caller releases the returned messages.
 func (e *engine) salvage(n int, id string) []types.Message {
 	if id == "" {
 		return nil
@@ -210,9 +212,9 @@ func (e *engine) receive(ctx context.Context, n int, wait time.Duration, id stri
 	}, withoutRetries))
 }
 
-// beCarefulAtStart makes receives small after a start while other messages are in
-// flight: one of them may have killed this consumer's predecessor. Without an answer
-// the consumer is careful as well.
+// beCarefulAtStart makes receives small after a start if the queue has messages in
+// flight: one of these messages may have killed an earlier process. Without an answer
+// about messages in flight, receives are small too.
 func (e *engine) beCarefulAtStart(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
@@ -230,6 +232,7 @@ func (e *engine) beCarefulAtStart(ctx context.Context) {
 	e.wakeAt(e.singleUntil, now)
 }
 
-// isSpent reports whether SQS refused an attempt ID, because its messages were deleted,
-// changed or became visible (F-151). The other parameters of a receive are checked.
+// isSpent reports whether SQS refused an attempt ID because its messages were deleted,
+// changed or became visible (F-151). The error code is the code for any invalid
+// parameter, but the consumer has checked the other parameters.
 func isSpent(code string) bool { return strings.HasPrefix(code, "InvalidParameterValue") }

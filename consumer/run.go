@@ -58,8 +58,9 @@ func (e *engine) headOf(r *run) *item {
 	return r.items[0]
 }
 
-// handleHead returns true when the message may be deleted: it was handled, is a
-// duplicate, was parked or is skipped. It returns false when the run has to end.
+// handleHead handles the first message of a run. It returns true if the message may be
+// deleted: it was handled, is a duplicate, was parked or is skipped. It returns false
+// if the run has to end.
 func (e *engine) handleHead(r *run, it *item) bool {
 	if it.first && it.receives > e.rules.Deliveries {
 		if deletable, again := e.giveUp(r, it, e.rules.Then, errDeliveries); !again {
@@ -143,8 +144,8 @@ func (o outcome) errorType() string {
 	}
 }
 
-// giveUp applies an action to the head. again says that an operator asked for another
-// attempt.
+// giveUp applies an action to the first message of a run. again is true if an operator
+// asked for another attempt.
 func (e *engine) giveUp(r *run, it *item, action Action, cause error) (deletable, again bool) {
 	switch action {
 	case ActionPark:
@@ -178,8 +179,9 @@ func (e *engine) giveUp(r *run, it *item, action Action, cause error) (deletable
 	return e.abandon(it, cause), false
 }
 
-// remove deletes a head. It returns false if the run has to end: an earlier message that
-// may come back must not be followed by a later one.
+// remove deletes the first message of a run. It returns false if the run has to end:
+// while an earlier message may come back, a later message of the group must not be
+// handled.
 func (e *engine) remove(r *run, it *item) bool {
 	e.mu.Lock()
 	e.setState(r, stateDeleting)

@@ -12,8 +12,8 @@ const (
 	// cautious is the receive count after a possible crash of a consumer.
 	cautious = 2
 
-	// suspect is the receive count of a message to handle alone: the message may have
-	// killed two consumers.
+	// suspect is the receive count from which a message is handled alone: it may already
+	// have killed two consumers.
 	suspect = 3
 )
 
@@ -141,8 +141,8 @@ func (e *engine) wakeAt(at, now time.Time) {
 	})
 }
 
-// caution returns how many messages a receive may ask for and how many receives may run
-// at once, 0 for none now. The caller holds e.mu.
+// caution returns the number of messages that a receive may ask for, and the number of
+// receives that may run at the same time, 0 for none now. The caller holds e.mu.
 func (e *engine) caution(now time.Time) (perReceive, polls int) {
 	switch {
 	case len(e.alone) > 0 || e.solo != nil:
@@ -159,8 +159,8 @@ func (e *engine) caution(now time.Time) (perReceive, polls int) {
 	}
 }
 
-// rest waits for d, indefinitely with a negative d, or for an order. It returns false
-// and no order if the run has to end.
+// rest waits for d, or for an order of an operator. If d is negative, it waits without
+// a limit. If the run has to end, rest returns false and no order.
 func (e *engine) rest(r *run, d time.Duration, s state) (goOn bool, park *order) {
 	e.mu.Lock()
 	e.setState(r, s)
@@ -187,8 +187,8 @@ func (e *engine) rest(r *run, d time.Duration, s state) (goOn bool, park *order)
 	return !e.isClosing() && r.ctx.Err() == nil, nil
 }
 
-// abandon ends the claim of a head whose run ends. It returns true if the effect has
-// happened: the message may be deleted although its success was not recorded.
+// abandon ends the claim of a message whose run ends. It returns true if the effect has
+// happened: the message may then be deleted, although its success was not recorded.
 func (e *engine) abandon(it *item, cause error) bool {
 	if it.claim.done {
 		return true

@@ -37,8 +37,8 @@ func TestShutdown(t *testing.T) {
 	})
 }
 
-// A handler learns of the shutdown after four fifths of its time. A handler that ignores
-// its context is named.
+// After four fifths of the time for the shutdown, the contexts of handlers end. If a
+// handler ignores its context, the error names its message.
 func TestShutdownWithStuckHandlers(t *testing.T) {
 	bubble(t, 0, func(w *world) {
 		w.send("obeys", 1)
@@ -72,8 +72,8 @@ func TestShutdownWithStuckHandlers(t *testing.T) {
 	})
 }
 
-// The answer of a receive under way at the shutdown may be lost: its messages are
-// asked for again with the same attempt ID, and released.
+// At a shutdown, the answer of a running receive may be lost. The consumer asks for its
+// messages again with the same attempt ID and releases them.
 func TestShutdownSalvagesReceive(t *testing.T) {
 	bubble(t, 0, func(w *world) {
 		w.queue.InjectRandomly(sqstest.DelayAnswer(5*time.Second).On(sqstest.CallsReceive), 1, 1)

@@ -35,8 +35,9 @@ type settings struct {
 	showKeys                        bool
 }
 
-// margin is how long before the possible end of its visibility a message counts as
-// lost. The handler learns of the loss before another consumer can receive the message.
+// margin is a safety distance: the consumer treats a message as lost this long before
+// the visibility may end. The handler learns of the loss before another consumer can
+// receive the message.
 func (s *settings) margin() time.Duration { return s.visibility / 10 }
 
 // processor is the part of a consumer that depends on the type of the events. The
@@ -215,8 +216,9 @@ func (e *engine) drop(it *item) {
 	e.cond.Broadcast()
 }
 
-// lose notes the loss of a message. A lost head ends its handler's context; a lost
-// follower ends the run at the message before. The caller holds e.mu.
+// lose records the loss of a message. If the first message of a run is lost, the
+// context of its handler ends. If a later message is lost, the run ends before that
+// message. The caller holds e.mu.
 func (e *engine) lose(it *item) {
 	it.lost = true
 	e.stats.Lost++

@@ -16,8 +16,8 @@ type Stats struct {
 	Released          int64 // messages made visible again at a shutdown or a loss
 	Lost              int64 // messages whose visibility timeout ended in hand
 
-	// InHand is messages, Bytes their size; Running is handlers, Sleeping and Blocked
-	// are groups.
+	// InHand is the number of received, unfinished messages, and Bytes their size. Running
+	// is the number of handlers, Sleeping and Blocked are numbers of groups.
 	InHand                     int
 	Bytes                      int64
 	Running, Sleeping, Blocked int
@@ -36,7 +36,7 @@ type BlockedGroup struct {
 	Since     time.Time // when the head became the head
 	InHand    int       // messages
 
-	// Blocked says that the group waits for an operator. Otherwise it sleeps before its
-	// next attempt.
+	// Blocked is true if the group waits for an operator. If it is false, the group waits
+	// for its next attempt.
 	Blocked bool
 }

@@ -14,8 +14,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
 )
 
-// A known duplicate is deleted, not handled. The producer stored the event twice, more
-// than five minutes apart.
+// The producer stored an event twice, more than five minutes apart. The consumer
+// deletes the second message without a call of the handler.
 func TestDuplicateIsDeleted(t *testing.T) {
 	bubble(t, 1, func(w *world) {
 		c := w.config(nil)
@@ -31,8 +31,8 @@ func TestDuplicateIsDeleted(t *testing.T) {
 	})
 }
 
-// A plain error lets the handler run again under one claim; parking leaves a key that
-// may run later.
+// After an ordinary error the handler runs again under the same claim. Parking leaves a
+// key that may run later.
 func TestStoreAndFailures(t *testing.T) {
 	bubble(t, 0, func(w *world) {
 		broken := true
@@ -104,8 +104,8 @@ func (s *brokenStore) Finish(ctx context.Context, ref idempotency.Ref, e idempot
 	return s.Store.Finish(ctx, ref, e)
 }
 
-// A crash between the effect and its record: AtLeastOnce makes the effect again,
-// AtMostOnce leaves the message unresolved, and a probe resolves it.
+// The consumer crashes between the effect and its record. With AtLeastOnce the effect
+// happens again. With AtMostOnce the message is unresolved, and a probe resolves it.
 func TestCrashAfterEffect(t *testing.T) {
 	for _, tc := range []struct {
 		name    string
@@ -146,8 +146,8 @@ func TestCrashAfterEffect(t *testing.T) {
 	}
 }
 
-// With AtMostOnce, a handler that cannot say whether its effect happened is not called
-// again.
+// With AtMostOnce, a handler is not called again after an error that leaves its effect
+// unknown.
 func TestUnresolved(t *testing.T) {
 	bubble(t, 0, func(w *world) {
 		c := w.config(failing(1, consumer.Unresolved(errors.New("timeout"))))

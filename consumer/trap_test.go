@@ -12,9 +12,9 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/consumer"
 )
 
-// This is the trap of FIFO consumers: ten messages of one group, some of them poison, and a
-// redrive policy. A consumer that releases a batch after a failure dead-letters the
-// innocent messages.
+// Ten messages of one group are received together, some of them always fail, and the queue
+// has a redrive policy. A consumer that releases the whole batch after a failure moves
+// innocent messages to the dead-letter queue.
 func TestTrap(t *testing.T) {
 	for _, tc := range []struct {
 		perReceive, maxReceives, poison int

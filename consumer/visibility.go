@@ -18,8 +18,8 @@ import (
 // visibilityLimit is SQS's: from the receive request (F-152).
 const visibilityLimit = 12 * time.Hour
 
-// heartbeat extends the visibility of all messages in hand after each third of the
-// timeout, and notices losses, until stop is closed.
+// heartbeat extends the visibility of all messages in hand whenever a third of the
+// timeout has passed, and detects lost messages. It runs until stop is closed.
 func (e *engine) heartbeat(stop <-chan struct{}) {
 	timer := time.NewTimer(e.visibility / 6)
 	defer timer.Stop()
@@ -99,8 +99,8 @@ func (e *engine) beat(now time.Time) (next time.Time) {
 	return next
 }
 
-// renewClaim starts the renewal of a head's claim if it is due. A claim that another
-// claimant has taken over ends the handler's context. The caller holds e.mu.
+// renewClaim starts the renewal of a claim if the renewal is due. If another claimant
+// has taken over the claim, the context of the handler ends. The caller holds e.mu.
 func (e *engine) renewClaim(it *item, now time.Time) {
 	c := &it.claim
 	c.mu.Lock()
@@ -213,9 +213,10 @@ func entryIndex(id *string, n int) (int, bool) {
 	return i, err == nil && i >= 0 && i < n
 }
 
-// release makes the messages of an ending run visible again, the last one first: another
-// consumer then receives the whole run at once. Heartbeats and releases never overlap. At
-// a shutdown the receivers end first, because salvage would receive the messages again.
+// release makes the messages of an ending run visible again, the last message first, so
+// that another consumer receives the whole run at once. Heartbeats and releases never run
+// at the same time. At a shutdown the receivers end first, because otherwise salvage
+// would receive the released messages again.
 func (e *engine) release(r *run) {
 	e.mu.Lock()
 	for e.isClosing() && e.receivers > 0 || slices.ContainsFunc(r.items, func(it *item) bool { return it.changing || it.deleting }) {

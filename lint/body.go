@@ -15,8 +15,8 @@ import (
 type body struct {
 	text string
 
-	// wellFormed: the text follows the grammar of JSON. The text may break further
-	// rules, for example by a duplicate name.
+	// wellFormed reports that the text follows the grammar of JSON. The text may still
+	// break other rules, for example with a duplicate name.
 	wellFormed bool
 
 	// members are the members of the top-level object, or nil.
@@ -96,8 +96,8 @@ func differs(text string, canonical []byte) Finding {
 
 // checkCharacters leaves invalid UTF-8 to the rule on JSON, which refuses it.
 func checkCharacters(b body) []Finding {
-	// Canonical JSON has no control character, and what else SQS refuses begins
-	// with this byte.
+	// Canonical JSON has no unescaped control character. All other characters that SQS
+	// refuses begin with this byte in UTF-8.
 	if b.canonical && strings.IndexByte(b.text, 0xEF) < 0 {
 		return nil
 	}
@@ -107,8 +107,8 @@ func checkCharacters(b body) []Finding {
 	return nil
 }
 
-// refused returns the offset of the first character outside the set of F-072,
-// -1 if there is none. Surrogates cannot occur in a Go string.
+// refused returns the offset of the first character that SQS refuses (F-072), or -1
+// without such a character. Surrogates cannot occur in a Go string.
 func refused(text string) (int, rune) {
 	for at, c := range text {
 		switch {
@@ -119,8 +119,8 @@ func refused(text string) (int, rune) {
 	return -1, 0
 }
 
-// The functions below read a text without checking the grammar; the caller knows that
-// the text is JSON. They do not recurse, so nesting may have any depth.
+// The functions below read a text and do not check its grammar: the caller knows that
+// the text is JSON. They are not recursive, so the nesting may have any depth.
 
 // members returns the members of the object in text, and false for another value.
 func members(text string) ([]member, bool) {

@@ -79,8 +79,8 @@ type goodCase struct {
 	message lint.Message
 }
 
-// Each bad message breaks its rule and no other, in one place. The good messages of a
-// rule differ as little as possible from bad messages.
+// Each bad message breaks its rule in one place and breaks no other rule. The good
+// messages of a rule are as similar as possible to the bad messages.
 var cases = []struct {
 	rule string
 	bad  []badCase

@@ -99,8 +99,8 @@ func TestCheckIsSafeForConcurrentUse(t *testing.T) {
 	group.Wait()
 }
 
-// An ordinary message is checked for each send. The check allocates little beyond the
-// parser's copy of the body.
+// An ordinary message is checked before each send. The check allocates little more
+// memory than the parser's copy of the body.
 func TestCheckOfAnOrdinaryMessageAllocatesLittle(t *testing.T) {
 	m := attribute("traceparent", text("00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"))
 	assert.LessOrEqual(t, testing.AllocsPerRun(100, func() { lint.Check(m) }), 10.0)

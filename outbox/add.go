@@ -16,9 +16,9 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/lint"
 )
 
-// check returns an error if SQS would never accept m, or if m cannot be stored unchanged:
-// after the commit, a message refused by SQS would stop its group. Messages from Build
-// pass. The relay's producer checks all rules.
+// check returns an error if SQS would never accept m, or if the database cannot store m
+// unchanged. Otherwise a message that SQS refuses would stop its group after the commit.
+// Messages from Build pass. The relay's producer checks all rules.
 func check(index int, m *sqsfifo.Message) error {
 	wrong := func(field, found, rule string) error {
 		return wrong(fmt.Sprintf("msgs[%d].%s", index, field), found, rule)
@@ -103,9 +103,9 @@ func (o *Outbox) Add(ctx context.Context, tx *sql.Tx, msgs ...*sqsfifo.Message) 
 	return nil
 }
 
-// The input rows are counters in array order. The INSERT can use the positions returned
-// by the CTE's RETURNING, so one round trip draws positions and inserts messages.
-// Outdated programs insert no rows.
+// The input rows are the counters, in the order of the array. The INSERT uses the
+// positions that the RETURNING clause of the CTE returns, so one round trip both draws
+// positions and inserts messages. A program that is out of date inserts no rows.
 var postgresAdd = sqldb.PostgreSQL.Render(`WITH drawn AS (
   INSERT INTO outbox_groups AS g (message_group, last_position)
   SELECT message_group, n FROM unnest($1::text::text[], $2::text::bigint[]) WITH ORDINALITY AS t (message_group, n, at) WHERE ` + schema.Oldest() + ` <= $7::bigint ORDER BY at

@@ -75,8 +75,8 @@ func (o *Outbox) Archived(ctx context.Context) iter.Seq2[ArchivedRow, error] {
 	}
 }
 
-// ArchivedAt returns the archived messages at the places, in the order of places. The row
-// of an empty place has Position 0.
+// ArchivedAt returns the archived messages at the given places, in the same order. If a
+// place has no message, its row has Position 0.
 func (o *Outbox) ArchivedAt(ctx context.Context, places []Place) ([]ArchivedRow, error) {
 	out := make([]ArchivedRow, len(places))
 	for begin := 0; begin < len(places); begin += archivePage {

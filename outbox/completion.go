@@ -6,8 +6,8 @@ import (
 	"encoding/json"
 )
 
-// completion is a row that leaves the outbox. The JSON names match the record columns in
-// the statements.
+// completion is a row that leaves the outbox. The JSON names are the column names of the
+// record type in the statements.
 type completion struct {
 	Group          string  `json:"g"`
 	Position       int64   `json:"p"`

@@ -27,9 +27,9 @@ type GroupStats struct {
 	// Age is the time since the first message was added.
 	Age time.Duration
 
-	// FirstAttempt is the start of the first unanswered attempt to send the first
-	// message, or zero. The message is late after LateIn, counted from the call; it is
-	// late now if FirstAttempt is set and LateIn is 0.
+	// FirstAttempt is the start of the first attempt to send the first message, if the
+	// message has no answer yet, and zero otherwise. LateIn is the time from the call until
+	// the message is late. The message is late now if FirstAttempt is set and LateIn is 0.
 	FirstAttempt time.Time
 	LateIn       time.Duration
 }

@@ -84,8 +84,8 @@ var (
 	// the outbox. Resolve the first message.
 	ErrNotFirst = errors.New("not the first message of its group")
 
-	// ErrUnderWay: a relay may be sending the message now. Later the message is either
-	// late or refused.
+	// ErrUnderWay: a relay may be sending the message at this moment. Afterwards the
+	// message has left the outbox, is late, or was refused.
 	ErrUnderWay = errors.New("a relay may be sending it")
 )
 

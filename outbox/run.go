@@ -28,12 +28,12 @@ type run struct {
 	ctx context.Context // ends with the deadline or the lease
 	end context.CancelFunc
 
-	// fresh reports that no row was tried before this run. Rows proven unsent or unstored
-	// can then be unmarked.
+	// fresh reports that no row was tried before this run. The mark of a row can then be
+	// removed if the row was certainly not sent, or certainly not stored.
 	fresh bool
 
-	// Results: a receipt for each of the first rows, then the error of the next row if it
-	// was tried.
+	// receipts has a receipt for each of the first rows. err is the error of the next row,
+	// if that row was tried.
 	receipts []sqsfifo.Receipt
 	err      error
 	key      string // dedupe key of the failed row
@@ -79,8 +79,8 @@ func (u *run) message(r *row) (*sqsfifo.Message, error) {
 	return m, nil
 }
 
-// next sends the next row of a run, or ends the run. The answer's callback returns the
-// run to t.steps.
+// next sends the next row of a run, or ends the run. The callback with the answer
+// returns the run to t.steps.
 func (t *term) next(u *run) {
 	i := len(u.receipts)
 	if u.err != nil || i == len(u.rows) || !t.mayBegin(u, i) {

@@ -125,8 +125,8 @@ func (t *term) work(ctx context.Context) error {
 	}
 }
 
-// gather handles ended runs. If confirmations wait for a commit, gather waits up to
-// gatherTime for more.
+// gather handles the runs that have ended. If confirmed rows wait for a commit, gather
+// waits up to gatherTime for more ended runs.
 func (t *term) gather() {
 	var enough <-chan time.Time
 	for {
@@ -164,8 +164,9 @@ func (t *term) start(runs []*run) {
 	t.mu.Unlock()
 }
 
-// mayBegin reports whether the next message of a run may be sent. After a slow message of
-// a fresh run, the remaining rows wait for a later mark with a full ResendFor.
+// mayBegin reports whether the next message of a run may be sent. If a message of a fresh
+// run took long, the remaining rows wait until a later commit marks them again, with a
+// full ResendFor.
 func (t *term) mayBegin(u *run, next int) bool {
 	left := u.deadline.Sub(t.clock.Now())
 	return !t.ending.Load() && !t.stopping() && t.sends.Err() == nil && !t.expiry.Over() && left > 0 &&

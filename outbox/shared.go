@@ -23,9 +23,9 @@ type shared struct {
 	stop  chan struct{} // closed by Close
 	abort chan struct{} // closed when the context of Close ends
 
-	// confirmed lists sent messages that are still in the table. It outlives a term,
-	// because confirmations stay true under any leader. The goroutine of Run owns
-	// confirmed.
+	// confirmed lists sent messages whose rows are still in the table. It is kept from one
+	// leadership to the next, because a confirmation is true for every leader. The
+	// goroutine of Run owns confirmed.
 	confirmed []completion
 
 	mu    sync.Mutex

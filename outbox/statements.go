@@ -13,8 +13,8 @@ type statements struct {
 	archivedAfter, archivedAt string
 }
 
-// heads walks the index from group to group: the groups after ?1, at most ?3. Its cost
-// grows with groups, not with rows.
+// heads finds the groups after ?1 in the index, at most ?3, by jumping from one group
+// to the next. Its cost depends on the number of groups and not on the number of rows.
 const heads = `WITH RECURSIVE heads (message_group, n) AS (
   SELECT (SELECT min(o.message_group) FROM outbox AS o WHERE o.message_group > ?1), 1
   UNION ALL
@@ -40,9 +40,9 @@ const spans = heads + `, spans AS (
 )
 `
 
-// customPlans makes PostgreSQL plan every execution of a statement in a transaction.
-// Drivers keep prepared statements, and a plan made for a small table would scan the
-// whole of a large table.
+// customPlans makes PostgreSQL plan each execution of a statement in a transaction.
+// Drivers keep prepared statements, and a plan that was made while the table was small
+// would later scan the whole large table.
 const customPlans = `set_config('plan_cache_mode', 'force_custom_plan', true), set_config('jit', 'off', true)`
 
 func newStatements(d Dialect) statements {

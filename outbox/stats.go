@@ -14,15 +14,15 @@ type Stats struct {
 	// Messages and Groups count the messages in the outbox and their groups.
 	Messages, Groups int64
 
-	// OldestAge is the age of the oldest first message of a group; 0 if the outbox is
-	// empty.
+	// OldestAge is the age of the oldest message among the first messages of all groups; 0
+	// if the outbox is empty.
 	OldestAge time.Duration
 
 	// Late is the number of late messages; see [Outbox.Late].
 	Late int64
 
-	// Leader names the leading relay, or is "" without a running lease. Fence is the
-	// number of takeovers so far.
+	// Leader names the leading relay, and is empty if no relay has a valid lease. Fence is
+	// the number of takeovers so far.
 	Leader string
 	Fence  int64
 }
@@ -75,7 +75,8 @@ type RelayStats struct {
 }
 
 // Stopped is a message group that waits because its first message failed or is held. At
-// Until the relay tries again; it only looks at messages that it must not send again.
+// Until the relay tries again. If it must not send the message again, it only reads the
+// row again.
 type Stopped struct {
 	Group     string
 	Position  int64

@@ -10,9 +10,9 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/clock"
 )
 
-// term is the time from a takeover to the end of leadership. The loop owns all fields. A
-// separate goroutine submits the rows of all runs, because the sender's callbacks must
-// not wait for room in its buffer.
+// term is one leadership of this relay, from the takeover to the end. The loop owns all
+// fields. A separate goroutine submits the rows of all runs, because the sender's
+// callbacks must not wait for room in its buffer.
 type term struct {
 	*shared
 	fence int64

@@ -88,8 +88,8 @@ func (t *term) wave(ctx context.Context, groups int) (runs []*run, err error) {
 		}
 	}
 	if err := tx.Commit(); err != nil {
-		// The connection may still be in the transaction: drop it. If the commit
-		// succeeded after all, the next wave cuts the marks, because no row was sent.
+		// The connection may still be in the transaction, so it is closed. If the commit did
+		// succeed, the next commit removes the marks, because no row was sent.
 		_ = conn.Raw(func(any) error { return driver.ErrBadConn })
 		for _, u := range p.runs {
 			if u.fresh {
@@ -111,7 +111,8 @@ func (t *term) wave(ctx context.Context, groups int) (runs []*run, err error) {
 }
 
 // pick reads the first rows of up to n groups that are not busy. It continues after the
-// last wave's groups, so that no group starves, and returns the cursor for the next pick.
+// groups of the last commit, so that every group has its turn, and returns the cursor for
+// the next call.
 func (t *term) pick(ctx context.Context, tx *sql.Tx, n int) (rows []found, cursor string, err error) {
 	busy := t.busy()
 	rows, err = t.pickAfter(ctx, tx, t.cursor, busy, n)
@@ -178,8 +179,9 @@ type plans struct {
 	bytes   int     // total size of the runs
 }
 
-// plan decides for each group. The rows are ordered; now is the database's time, read
-// after asked by the relay's clock.
+// plan decides what to do with the rows of each group. The rows are sorted by group and
+// position. now is the database's time; it was read after asked, an instant of the
+// relay's clock.
 func (t *term) plan(rows []found, asked clock.Instant, now int64) (p plans) {
 	for len(rows) > 0 {
 		head := rows[0]

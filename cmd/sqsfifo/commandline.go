@@ -16,9 +16,9 @@ import (
 // helpAsked ends the parser after printing a help text.
 type helpAsked struct{ code int }
 
-// parse returns the subcommand of a command line, with its flags set, and its name for
-// errors. If both the error and the command are nil, help was requested and printed to
-// standard output.
+// parse returns the subcommand of a command line with its flags, and the subcommand's
+// name for errors. If both the error and the command are nil, the user asked for help,
+// and parse has printed it to standard output.
 func parse(args []string, std stdio) (c command, name string, err error) {
 	name = "sqsfifo"
 	parser, err := newParser(std.out)
@@ -63,8 +63,8 @@ func parse(args []string, std stdio) (c command, name string, err error) {
 	return c, name, nil
 }
 
-// limits are the defaults of flags that follow from the limits of time. A send with a
-// journal ends its retries before the last claim that the store permits.
+// limits are the defaults of flags that depend on the limits of time. With a journal, a
+// send ends its retries before the last claim that the store permits.
 var limits = kong.Vars{
 	"retry_for":       window.RetryFor.String(),
 	"resend_for":      outbox.DefaultResendFor.String(),

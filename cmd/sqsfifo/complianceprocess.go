@@ -23,8 +23,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 )
 
-// servedProducer is a program that sends the events of one queue after the other. The
-// program reaches the queue of the suite's client over HTTP.
+// servedProducer is a program that sends the events of one queue after another. The
+// program uses HTTP to reach the queue behind the suite's client.
 type servedProducer struct {
 	command []string
 	timeout time.Duration

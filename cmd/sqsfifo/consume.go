@@ -107,8 +107,8 @@ func (c *consumeCmd) run(ctx context.Context, std stdio) (int, error) {
 	return w.run(ctx, cancel)
 }
 
-// config returns the consumer's configuration. Printing a message fails only if standard
-// output fails; this ends the command and counts no attempt.
+// config returns the consumer's configuration. If a message cannot be printed, standard
+// output has failed: the command ends, and no attempt is counted.
 func (c *consumeCmd) config(handle consumer.Handler[json.RawMessage], notes *slog.Logger) consumer.Config[json.RawMessage] {
 	f := consumer.Failure{Then: consumer.ActionSkip, Attempts: math.MaxInt, Deliveries: math.MaxInt}
 	if len(c.Command) > 0 {

@@ -29,8 +29,8 @@ const documentAddress = "127.0.0.1:9324"
 // documentDir is the folder of the transcripts.
 const documentDir = "/data"
 
-// elsewhere lists document commands that cannot run here, or that another test runs, by
-// their beginning.
+// elsewhere lists the beginnings of documented commands that this test does not run,
+// because they cannot run here or because another test runs them.
 var elsewhere = map[string]string{
 	"go mod init example.com/first": "the first program, which the release rehearsal builds",
 	"go get github.com/":            "downloads a release; the release rehearsal runs it",
@@ -49,9 +49,9 @@ type document struct {
 	file, address, dir, programs string
 }
 
-// Each transcript of a document is the output of a shell, and each other command of a
-// document succeeds. The files come from testdata/cli. Values that differ between runs
-// are compared by their form.
+// The test runs each command of a document in a shell with the files of testdata/cli. A
+// transcript must be the output of its command, and a command without a transcript must
+// succeed. Values that differ between runs are compared by their form.
 func TestDocument(t *testing.T) {
 	for _, program := range []string{"sh", "curl", "cut", "head", "sed"} {
 		if _, err := exec.LookPath(program); err != nil {

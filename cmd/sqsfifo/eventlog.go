@@ -13,8 +13,8 @@ import (
 // sortedInMemory is the largest number of lines of a log that may be unsorted.
 const sortedInMemory = 50_000
 
-// eventLog yields the messages of all files and replays by time. Its memory does not grow
-// with the log.
+// eventLog yields the messages of all files and replays in the order of their times. Its
+// memory does not grow with the length of the log.
 type eventLog struct {
 	prepare preparer
 	files   []string
@@ -23,8 +23,9 @@ type eventLog struct {
 	closers []io.Closer
 }
 
-// openLog reads the files and their replays, each shifted by its duration. No name, or
-// "-", means standard input. A log of up to sortedInMemory lines may be in any order.
+// openLog opens the files and, for each duration in replays, a copy of the files
+// shifted by the duration. No name, or "-", means standard input. If a log has at most
+// sortedInMemory lines, its lines may be in any order.
 func openLog(prepare preparer, files []string, stdin io.Reader, replays []time.Duration) (_ *eventLog, err error) {
 	if len(files) == 0 {
 		files = []string{"-"}
@@ -155,8 +156,8 @@ func (l *eventLog) name(p place) string {
 	return text
 }
 
-// source is a file or a replay of a file. The first messages of a file were already read;
-// a goroutine parses and prepares the rest, some lines ahead.
+// source is a file or a replay of a file. The first messages of a file were already read.
+// For the others, a goroutine parses and prepares some lines in advance.
 type source struct {
 	prefix []message
 	rest   *lineReader

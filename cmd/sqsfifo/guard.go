@@ -8,9 +8,9 @@ import (
 	"strings"
 )
 
-// loopbackOnly accepts requests that name this machine and refuses all others. Otherwise
-// a web page whose host name was rebound to 127.0.0.1 could read messages, and a page of
-// another origin could send messages.
+// loopbackOnly accepts requests whose Host names this machine and refuses all others.
+// Without this check, a web page whose host name resolves to 127.0.0.1 could read
+// messages, and a page of another origin could send messages.
 func loopbackOnly(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		why := ""

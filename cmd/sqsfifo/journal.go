@@ -30,7 +30,7 @@ type journal struct {
 }
 
 // openJournal opens or creates a journal. The error is an [*inUseError] if another process
-// has the journal, under this or another name of the file.
+// has opened the journal, under this or another name of the file.
 func openJournal(ctx context.Context, path string) (*journal, error) {
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
 		return nil, fmt.Errorf("%s is a folder; name a file", path)

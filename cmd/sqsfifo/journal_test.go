@@ -11,8 +11,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
 )
 
-// One process has a journal, under every name of the file and in every command: an owner is
-// one process.
+// Only one process at a time can open a journal, under any name of the file and with any
+// command, because an owner is one process.
 func TestJournalHasOneProcess(t *testing.T) {
 	s := startServed(t, sqstest.Config{})
 	path := filepath.Join(t.TempDir(), "journal.db")

@@ -9,9 +9,9 @@ import (
 	sdk "github.com/kansas-frontier-matrix/sqsfifo"
 )
 
-// keySteps lists the differences between a dataset and its normal form, in the
-// specification's order. Each step begins with the result of the previous step; the last
-// step ends with the normal form.
+// keySteps lists the differences between a dataset and its normal form, in the order of
+// the specification. Each step starts from the result of the step before. The last step
+// results in the normal form.
 func keySteps(given, normal sdk.Dataset) []keyStep {
 	steps := make([]keyStep, 0, 4)
 	value, component := "", ""

@@ -14,8 +14,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency/sqlstore"
 )
 
-// The entries of a verified export are deleted, and no others: not without --yes, and not
-// by an altered export.
+// ledger trim deletes the entries of a verified export and no others. It deletes nothing
+// without --yes, or if the export was altered.
 func TestLedgerTrim(t *testing.T) {
 	folder := t.TempDir()
 	source, file := filepath.Join(folder, "keys.db"), filepath.Join(folder, "first.jsonl")

@@ -22,9 +22,9 @@ type provenanceLine struct {
 	BodyHash     string    `json:"body_hash"`
 }
 
-// outboxLine is a row exported from an outbox: the time of the first send, and the
-// message as JSON. Package outbox stores the time of an archived row as settled_at, in
-// microseconds.
+// outboxLine is a row that was exported from an outbox: the time of the first send, and
+// the message as JSON. For an archived row, package outbox stores this time as
+// settled_at, in microseconds.
 type outboxLine struct {
 	FirstAttempt *int64 `json:"first_attempt"` // ms since 1970
 	Message      string `json:"message"`
@@ -103,8 +103,9 @@ func parseLine(text []byte) (sqstest.TimedMessage, error) {
 	return sqstest.TimedMessage{At: l.At, GroupID: l.Group, Body: l.Body, DeduplicationID: l.DeduplicationID, Attributes: l.Attributes}, nil
 }
 
-// parseProvenance makes a message from a record. The record has the values used by SQS's
-// deduplication, but no body. The message's time is the time of the outcome.
+// parseProvenance makes a message from a provenance record. The record has the values
+// that SQS uses for deduplication, but no body. The message's time is the time of the
+// outcome.
 func parseProvenance(text []byte) (sqstest.TimedMessage, error) {
 	var r provenanceLine
 	if err := json.Unmarshal(text, &r); err != nil {

@@ -110,8 +110,8 @@ func run(ctx context.Context, args []string, std stdio) int {
 	return code
 }
 
-// complain prints one line for each joined error. Of several errors about a closed pipe
-// it prints only the most informative one.
+// complain prints one line for each joined error. If several errors report a closed
+// pipe, it prints only the most informative one.
 func complain(w io.Writer, name string, err error) {
 	var texts []string
 	pipe := -1

@@ -28,8 +28,8 @@ type picture struct {
 	spool    *os.File // copy of standard input; nil if not needed
 }
 
-// begin prepares the page. For the texts of findings, the log is read a second time; for
-// standard input a temporary file keeps a copy meanwhile.
+// begin prepares the page. Because the page has texts of findings, the log is read a
+// second time. If the log is standard input, a temporary file keeps a copy until then.
 func (f pictureFlags) begin(args []string) (*picture, error) {
 	if f.HTML == "" {
 		return nil, nil

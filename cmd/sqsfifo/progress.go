@@ -52,8 +52,8 @@ func newProgress(out io.Writer, size int64, quiet bool) *progress {
 	return p
 }
 
-// terminal reports whether out is a terminal with a cursor. Tools without a cursor set
-// TERM to dumb.
+// terminal reports whether out is a terminal whose cursor can be moved. Programs that
+// run commands without such a terminal set TERM to dumb.
 func terminal(out any) bool {
 	file, ok := out.(*os.File)
 	if !ok || os.Getenv("TERM") == "" || os.Getenv("TERM") == "dumb" {

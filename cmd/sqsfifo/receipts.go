@@ -70,8 +70,8 @@ type outcome struct {
 	sequenceNumber string
 }
 
-// outcomeOf returns the outcome of an event. With a journal, an event that needed no request
-// was sent before: by an earlier run, or from an earlier line.
+// outcomeOf returns the outcome of an event. If a journal is used and the event needed no
+// request, the event was sent before: by an earlier run, or from an earlier line.
 func outcomeOf(r sqsfifo.Receipt, err error, journal bool) outcome {
 	o := outcome{receipt: r, err: err, messageID: r.MessageID, sequenceNumber: r.SequenceNumber}
 	for _, f := range r.Findings {
@@ -150,8 +150,8 @@ func newReceipts(out io.Writer, p *progress) *receipts {
 	}
 }
 
-// begin takes a slot for an event. It waits while too many events have no outcome; the
-// error is the cause of the context's end.
+// begin takes a slot for an event. It waits while too many events have no outcome yet.
+// The error is the cause of the end of ctx.
 func (r *receipts) begin(ctx context.Context, l input.Line, m *sqsfifo.Message) (*slot, error) {
 	select {
 	case r.room <- struct{}{}:

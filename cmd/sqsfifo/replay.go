@@ -205,8 +205,8 @@ func canonicalPath(path string) (string, error) {
 	return filepath.EvalSymlinks(absolute)
 }
 
-// closing calls close when a command returns. A close error becomes the command's error,
-// if the command has no other.
+// closing calls close when a command returns. If close fails and the command has no
+// other error, the error of close becomes the command's error.
 func closing(close func() error, code *int, err *error) {
 	if closeErr := close(); *err == nil && closeErr != nil {
 		*code, *err = exitFailed, closeErr

@@ -39,8 +39,8 @@ func storedMessage(key, group string) sqsfifo.Message {
 		`{"dedupe_key":%q,"event_id":%q,"event_source":"kfm.a.b","event_time":%q,"payload":{}}`, key, id, at.Format(time.RFC3339))}
 }
 
-// An interrupted run prints its results and exits with 2. A second run sends the rest,
-// and no message twice.
+// An interrupted run prints its results and exits with 2. A second run sends the
+// remaining messages, and no message is sent twice.
 func TestReplayInterrupted(t *testing.T) {
 	const messages, groups = 60, 3
 	s := startServed(t, sqstest.Config{})

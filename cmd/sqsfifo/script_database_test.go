@@ -90,8 +90,8 @@ func makeOutbox(ctx context.Context, source string, groups ...string) (err error
 	return tx.Commit()
 }
 
-// markTried marks a group's messages, from the first up to one position, as possibly sent
-// some time ago.
+// markTried marks the messages of a group, from the first to the position to, as possibly
+// sent the given time ago.
 func markTried(ctx context.Context, source, group string, to int, ago time.Duration) (err error) {
 	db, _, err := rawDatabase(source)
 	if err != nil {
@@ -214,8 +214,9 @@ func postgresServer() string {
 	return cmp.Or(os.Getenv("OUTBOX_POSTGRES"), "postgres://postgres@127.0.0.1:5432/test")
 }
 
-// interpreters returns the programs of other languages, by condition. A shim of a version
-// manager needs the home folder, which scripts do not have, so Python names itself.
+// interpreters returns the paths of the programs of other languages, by the name of the
+// condition. A version manager's wrapper needs the home folder, which scripts do not
+// have, so for Python the path comes from the interpreter itself.
 var interpreters = sync.OnceValue(func() map[string]string {
 	found := map[string]string{}
 	if out, err := exec.Command("python3", "-c", "import sys; print(sys.executable)").Output(); err == nil {
@@ -227,8 +228,8 @@ var interpreters = sync.OnceValue(func() map[string]string {
 	return found
 })
 
-// scriptCondition implements the condition "postgres": a server answers; and the
-// conditions "python" and "node": the interpreter is installed.
+// scriptCondition implements the conditions of the scripts. "postgres" means that a
+// server answers; "python" and "node" mean that the interpreter is installed.
 func scriptCondition(name string) (bool, error) {
 	if name == "python" || name == "node" {
 		return interpreters()[name] != "", nil

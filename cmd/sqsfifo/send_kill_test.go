@@ -101,10 +101,11 @@ func order(t *testing.T, q *sqstest.Queue) map[string][]int {
 
 var allSendKills = flag.Bool("send.all", false, "TestSendKilled with 100,000 events and 20 kills")
 
-// The command is killed repeatedly while it sends, and restarted with the same journal:
-// each event is in the queue once, in group order. The source is unstable, so each run
-// builds other bytes; SQS recognises the stored bytes. Six minutes later SQS has
-// forgotten all messages, but the journal has not.
+// The command is killed repeatedly while it sends, and restarted with the same journal.
+// At the end each event is in the queue once, in group order. The source is unstable,
+// so each run builds other bytes, but the command sends the stored bytes and SQS
+// recognises them. Six minutes later SQS has forgotten all messages, but the journal
+// has not.
 func TestSendKilled(t *testing.T) {
 	events, groups, kills := 10_000, 100, 8
 	switch {
@@ -212,9 +213,10 @@ func receiptsOf(t *testing.T, out []byte) map[string]string {
 	return got
 }
 
-// A printed receipt survives the kill of the command: a rerun at once, after 4 minutes and
-// after 20 minutes reports the event as already sent, stores nothing twice and holds
-// nothing after it. A producer with the journal as its store sees duplicates only.
+// A receipt that was printed before the kill of the command stays true. If the command
+// runs again immediately, after 4 minutes or after 20 minutes, it reports the event as
+// already sent, stores no event twice and holds back no later event. A producer with the
+// journal as its store reports only duplicates.
 func TestSendKilledReceipts(t *testing.T) {
 	events, groups, kills := 3_000, 100, 6
 	if *allSendKills {

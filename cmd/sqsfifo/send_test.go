@@ -42,8 +42,9 @@ func writeEvents(t *testing.T, lines ...string) string {
 
 var letterFlags = []string{"--source", "kfm.a.b", "--key", "/id", "--group", "/g", "--time", "2025-12-04T12:00:00Z"}
 
-// An event of an earlier run, in doubt for too long to resend, is reported and sent only
-// on request. No later event of its group overtakes it.
+// An event of an earlier run is in doubt for too long to be sent again safely. The
+// command reports it and sends it only on request. No later event of its group overtakes
+// it.
 func TestSendUnknown(t *testing.T) {
 	s := startServed(t, sqstest.Config{})
 	file := writeEvents(t, `{"id":"a","g":"g"}`, `{"id":"b","g":"g"}`, `{"id":"d","g":"h"}`)
@@ -118,8 +119,8 @@ func TestSendJournalInUse(t *testing.T) {
 	assert.Len(t, s.queue.Messages(), 2)
 }
 
-// A signal ends the reading. Accepted events get their outcomes, and the command no
-// longer waits for an unfinished line of standard input.
+// After a signal the command reads no more lines. Events read before get their
+// outcomes, and an unfinished line of standard input no longer delays the command.
 func TestSendInterrupted(t *testing.T) {
 	s := startServed(t, sqstest.Config{})
 	ctx, interrupt := context.WithCancel(t.Context())
@@ -141,8 +142,8 @@ func TestSendInterrupted(t *testing.T) {
 	assert.Contains(t, errs.String(), "sqsfifo send: interrupted\n")
 }
 
-// A silent queue delays an interrupted command for at most --grace, and events in flight
-// are reported.
+// If the queue does not answer, an interrupted command waits at most for --grace, and
+// reports the events in flight.
 func TestSendGrace(t *testing.T) {
 	s := startServed(t, sqstest.Config{})
 	ctx, interrupt := context.WithCancel(t.Context())
@@ -180,8 +181,8 @@ func TestSendGraceWithAFullBuffer(t *testing.T) {
 	assert.Len(t, s.queue.Messages(), 6000)
 }
 
-// An event refused by SQS holds later events of its group, and a rerun sends them in
-// order.
+// If SQS refuses an event, the command holds back the later events of its group. A
+// second run sends these events in order.
 func TestSendHolds(t *testing.T) {
 	s := startServed(t, sqstest.Config{})
 	file := writeEvents(t, `{"id":"a","g":"g"}`, `{"id":"b","g":"g"}`, `{"id":"c","g":"h"}`)

@@ -19,8 +19,8 @@ import (
 // errInterrupted ends a command after a signal.
 var errInterrupted = errors.New("interrupted")
 
-// sending is one run of the command send. A reader builds messages; batches of messages
-// are sent, with a journal in the store of the producer.
+// sending is one run of the command send. A reader builds messages, and the run sends
+// them in batches. With a journal, the journal is the store of the producer.
 type sending struct {
 	producer *sqsfifo.Producer[input.Event]
 	queue    *sqsfifo.Queue
@@ -75,8 +75,8 @@ func (s *sending) run(ctx context.Context) (int, error) {
 		defer cancel()
 		return s.queue.Close(limit)
 	})
-	// Not in the loop: the loop may be waiting for room in the buffer of a silent queue,
-	// and only closing the queue ends that wait.
+	// This call is not inside the loop, because the loop may be waiting for room in the
+	// buffer while the queue does not answer. Only closing the queue ends this wait.
 	defer context.AfterFunc(ctx, func() { _ = s.close() })()
 	events := make(chan event, 64)
 	read := make(chan error, 1)
@@ -90,8 +90,8 @@ func (s *sending) run(ctx context.Context) (int, error) {
 	return s.finish(ctx, began, err, read)
 }
 
-// readerMayTake is the time for a reader to notice the end of the work. A reader blocked
-// on standard input does not notice.
+// readerMayTake is the time that a reader gets to notice the end of the work. A reader
+// that is blocked on standard input cannot notice it.
 const readerMayTake = 100 * time.Millisecond
 
 // wait returns the reader's error, or nil if the reader does not end within

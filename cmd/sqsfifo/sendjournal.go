@@ -9,12 +9,13 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
 )
 
-// oldOperation is the operation of the keys of journals before the journal was a store of
-// the producer.
+// oldOperation is the operation in the keys of old journals, from the time when a journal
+// was not yet a store of the producer.
 const oldOperation = "sqsfifo.send"
 
-// openSendJournal opens a journal as the store of a producer. The owner is the file, because
-// one process has the journal: the hash of the path has a bounded length.
+// openSendJournal opens a journal as the store of a producer. The owner of the store is
+// derived from the file, because only one process can open a journal. It is a hash of the
+// path, because the length of an owner is limited.
 func openSendJournal(ctx context.Context, path string, resend bool) (_ sqsfifo.StoreConfig, end func() error, err error) {
 	var none sqsfifo.StoreConfig
 	j, err := openJournal(ctx, path)

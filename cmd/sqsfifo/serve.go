@@ -100,8 +100,8 @@ func (c *serveCmd) run(ctx context.Context, io stdio) (int, error) {
 	return exitFine, serveUntilDone(ctx, listener, handler, defaultTimeouts)
 }
 
-// checkAddr refuses addresses outside loopback. Names other than localhost are not
-// trusted to resolve to loopback.
+// checkAddr refuses addresses outside of loopback. It refuses host names other than
+// localhost, because they may resolve to any address.
 func checkAddr(addr string, remote bool) error {
 	host, _, err := net.SplitHostPort(addr)
 	if err != nil {

@@ -70,8 +70,9 @@ func (c *simulateCmd) run(_ context.Context, io stdio) (int, error) {
 	if err != nil {
 		return exitFailed, err
 	}
-	// The live heap consists of pointer-free tables, cheap to collect often. By default
-	// the heap would grow to twice their size.
+	// The live heap consists of tables without pointers, so frequent garbage collections
+	// are cheap. With the default setting the heap would grow to twice the size of the
+	// tables.
 	defer debug.SetGCPercent(debug.SetGCPercent(20))
 	picture, err := c.pictureFlags.begin(c.File)
 	if err != nil {

@@ -13,8 +13,8 @@ import (
 	"time"
 )
 
-// generatedLog is a log with a number of lines, 3,000 per second; one in twenty is a
-// duplicate.
+// generatedLog is a generated log with the given number of lines. It has 3,000 lines
+// per second, and every twentieth line is a duplicate.
 type generatedLog struct {
 	lines, next int
 	lostEvery   int // one in lostEvery duplicates has an extra attribute

@@ -38,8 +38,9 @@ func (c *versionCmd) run(_ context.Context, std stdio) (int, error) {
 // build in the repository uses go.work and has no module version.
 var released string
 
-// buildVersion is the stable form of --json: the version of a released binary, of an
-// installed module or of a tool, or the commit of a build from source.
+// buildVersion is the JSON form of the version and does not change between releases. It
+// has the version of a released binary, of an installed module or of a tool, or the
+// commit of a build from source.
 type buildVersion struct {
 	Version  string `json:"version"` // "unreleased" for a build from source
 	Commit   string `json:"commit,omitempty"`

@@ -199,8 +199,8 @@ func (f *vetCmd) summarize(io stdio, report *vet.Report, found known) int {
 	return code
 }
 
-// failOn is the least severity that fails a run. The default is warning: infos are
-// reported only on request, and report no present loss.
+// failOn is the lowest severity with which a finding fails the run. The default is
+// warning, because infos are reported only on request and report no present loss.
 type failOn string
 
 func (f failOn) fails(s lint.Severity) bool {
@@ -213,8 +213,8 @@ func (f failOn) fails(s lint.Severity) bool {
 	return false
 }
 
-// coloured reports whether out is a terminal with colours. Consoles without escape
-// sequences set no TERM.
+// coloured reports whether out is a terminal with colours. A console that does not
+// understand escape sequences has no TERM variable.
 func coloured(out any) bool {
 	file, ok := out.(*os.File)
 	if !ok || os.Getenv("NO_COLOR") != "" || os.Getenv("TERM") == "" || os.Getenv("TERM") == "dumb" {
@@ -232,9 +232,10 @@ func (r ruleSet) disabled(id string) bool {
 	})
 }
 
-// forTool returns the given flags in the form for the go command. It omits all other
-// flags, because the flags are part of the go command's cache key. The analyzer checks
-// the flags; its flags belong to the process and start with their defaults.
+// forTool returns the flags that the user gave, in the form for the go command. It
+// omits all other flags, because flags are part of the key of the go command's cache.
+// The analyzer checks the values; its flags are global to the process and start with
+// their defaults.
 func (r ruleSet) forTool(a *analysis.Analyzer) ([]string, error) {
 	given := map[string][]string{"nondet": r.Nondet}
 	if ids := strings.Split(r.Disable, ","); r.Disable != "" {

@@ -204,8 +204,8 @@ func TestVetFailOn(t *testing.T) {
 	}
 }
 
-// A team records its findings, sees only new ones, even after lines have moved, and
-// learns which records to delete.
+// A team records its present findings in a baseline. Later runs report only new
+// findings, even if lines have moved, and report the records that can be deleted.
 func TestVetBaseline(t *testing.T) {
 	inModule(t)
 	const file = "known.jsonl"

@@ -10,8 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// As a tool of go vet, the command takes flags with the prefix "sqsfifo.". This binary is
-// the command, and the stub module needs no other module.
+// As a tool of go vet, the command takes flags with the prefix "sqsfifo.". The test runs
+// its own binary as the command, on a module that needs only stubs.
 func TestVetTool(t *testing.T) {
 	inModule(t)
 	goVet := func(flags ...string) (output string, code int) {

@@ -21,8 +21,8 @@ func (e *exchange) run(ctx context.Context, deadline time.Time, claimed idempote
 	}
 	returned := false
 	defer func() {
-		// Record the ending first: the guard's later record of the panic, as an unknown
-		// outcome, changes nothing after it.
+		// The ending must be recorded now. The guard later records the panic as an unknown
+		// outcome, which then has no effect.
 		if !returned && state.notDone.Load() {
 			e.refuteAtPanic(ctx, claimed)
 		}

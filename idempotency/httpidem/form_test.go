@@ -38,8 +38,8 @@ func multipartOf(t *testing.T, field, file string) (body, contentType string) {
 	return b.String(), w.FormDataContentType()
 }
 
-// A form that was parsed before the middleware, as by a check of a CSRF token, is part of
-// the fingerprint, and the handler has it.
+// If a form was parsed before the middleware, for example by a check of a CSRF token, the
+// form is part of the fingerprint, and the handler still has the form.
 func TestFormParsedOutside(t *testing.T) {
 	big := strings.Repeat("x", 1<<20) // beyond the memory of the parser below
 	one, contentType := multipartOf(t, "1", big)

@@ -17,9 +17,9 @@ import (
 
 var silent = log.New(io.Discard, "", 0)
 
-// 64 clients race for each of 4 keys. The handler runs once per key while all other
-// clients are refused. After repeating their requests until an answer arrives, all
-// clients have the same bytes.
+// 64 clients race for each of 4 keys. The handler runs once per key, and meanwhile all
+// other clients are refused. All clients repeat their requests until they get an
+// answer, and all answers have the same bytes.
 func TestOneRunPerKey(t *testing.T) {
 	const keys, clients = 4, 64
 	var runs [keys]atomic.Int64
@@ -195,8 +195,8 @@ func TestHeadersFilteredAtReplay(t *testing.T) {
 	}
 }
 
-// A change of any fingerprinted part makes another request of the same key; other changes
-// do not.
+// If any part of a request that belongs to the fingerprint changes, the request conflicts
+// with the first request of the key. Other changes have no effect.
 func TestFingerprint(t *testing.T) {
 	method := func(m string) func(*http.Request) { return func(r *http.Request) { r.Method = m } }
 	type option = func(*http.Request)

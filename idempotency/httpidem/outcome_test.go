@@ -137,8 +137,8 @@ func TestPanic(t *testing.T) {
 	}
 }
 
-// synced waits for n observations: a client may see the end of a connection before the
-// handler's goroutine ends.
+// synced waits for n observations. A client may see the end of its connection before
+// the goroutine of the handler ends.
 func synced(t *testing.T, g *rig, n int) {
 	t.Helper()
 	for range 1000 {
@@ -153,8 +153,8 @@ func synced(t *testing.T, g *rig, n int) {
 	t.Fatalf("%d requests were not observed", n)
 }
 
-// A handler's context ends before its lease. A later answer is not stored, with any
-// status.
+// The context of a handler ends before the lease. An answer after that is not stored,
+// whatever its status.
 func TestTimeOut(t *testing.T) {
 	for _, tc := range []struct {
 		name    string
@@ -274,8 +274,8 @@ func TestClientLeaves(t *testing.T) {
 	s := g.server(t, func(w http.ResponseWriter, r *http.Request) {
 		close(began)
 		<-left
-		// Long enough for the server to notice. At any speed, the test passes if the
-		// context is independent of the client.
+		// The time is long enough for the server to notice that the client left. If the context
+		// does not depend on the client, the test passes at any speed.
 		select {
 		case <-r.Context().Done():
 			http.Error(w, "canceled", http.StatusInternalServerError)

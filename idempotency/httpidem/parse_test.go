@@ -13,8 +13,8 @@ func quote(s string) string {
 	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(s) + `"`
 }
 
-// Each key accepted by parseKey has one quoted spelling with the same result. Keys are
-// printable ASCII of at most MaxKey bytes. A list is never a key.
+// If parseKey accepts a key, the key also has exactly one quoted form, with the same
+// result. Keys are printable ASCII of at most MaxKey bytes. A list is never a key.
 func FuzzParseKey(f *testing.F) {
 	for _, s := range []string{"k", `"k"`, `"a\"b\\"`, `"a,b"`, "a,b", `"a";b=c`, " k ", `"`, `\`, "", "\"\x7f\"", "é", `"k" `, `:a2V5:`, strings.Repeat("k", 256)} {
 		f.Add(s)
@@ -55,8 +55,8 @@ var printable = func() string {
 	return b.String()
 }()
 
-// Encoded answers survive a round trip. Other bytes are an error, and every decoded
-// answer can be sent.
+// A decoded answer equals the encoded answer. Other bytes are an error, and every
+// decoded answer can be sent.
 func FuzzAnswer(f *testing.F) {
 	a := answer{status: 201, header: http.Header{"Location": {"/a", "\xff"}, "Content-Type": {}}, body: []byte("b\n\x00"), length: 3, retained: true}
 	b, err := a.encode()

@@ -29,8 +29,8 @@ func (w *recorder) Header() http.Header {
 	return w.header
 }
 
-// close ends the answer. A goroutine that the handler left behind may still write: it gets
-// errReturned, and no memory.
+// close ends the answer. If the handler started a goroutine that still writes, the write
+// returns errReturned and takes no memory.
 func (w *recorder) close() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -75,7 +75,7 @@ func (w *recorder) Write(p []byte) (int, error) {
 		return len(p), nil
 	}
 	if _, err := w.body.Write(p); err != nil {
-		// The handler's effect may exist, so the outcome must be recorded even without a
+		// The handler may have had its effect, so the outcome must be recorded even without a
 		// body.
 		w.dropped = true
 		w.body.release()

@@ -85,8 +85,8 @@ type Transaction interface {
 	Complete(ctx context.Context, ref idempotency.Ref, result idempotency.Result) error
 
 	// Rollback undoes the whole transaction, including the claim. After a commit Rollback
-	// does nothing. An error is only reported and does not change the answer: a
-	// transaction whose rollback fails was not committed.
+	// does nothing. An error of Rollback goes to Config.Observe and does not change the
+	// HTTP answer: a transaction whose rollback fails was not committed.
 	Rollback() error
 }
 

@@ -33,8 +33,8 @@ func InSQL(db *sql.DB, store SQLStore, options *sql.TxOptions) func(context.Cont
 	}
 }
 
-// SQLTx returns the transaction of a handler under [InSQL], or nil, for example for a
-// request without a key if none is required.
+// SQLTx returns the transaction of a handler under [InSQL]. It returns nil if there is
+// no transaction, for example for a request without a key where keys are optional.
 func SQLTx(ctx context.Context) *sql.Tx {
 	tx, _ := ctx.Value(sqlTxKey{}).(*sql.Tx)
 	return tx

@@ -122,8 +122,9 @@ func TestTransactionDoesNotBegin(t *testing.T) {
 	}
 }
 
-// A policy may allow another run in doubt. The handler can see this case. An answer
-// without proof about the first run leaves the key in doubt.
+// A policy may allow another run while a key is in doubt. The handler can see that it
+// is such a run. If its answer does not prove anything about the first run, the key
+// stays in doubt.
 func TestRunAgainByPolicy(t *testing.T) {
 	policy, err := idempotency.NewPolicy(idempotency.PolicyConfig{TTL: idempotency.TTLRequest, Lease: httpidem.DefaultLease, Window: idempotency.Forever})
 	if err != nil {
@@ -157,8 +158,8 @@ func TestRunAgainByPolicy(t *testing.T) {
 	}
 }
 
-// A run that outlives its lease, and is overtaken under the policy, changes no record:
-// its client gets no answer that differs from the stored one.
+// A run takes longer than its lease, and another run takes over. The first run changes
+// no record, and its client gets no answer that differs from the stored answer.
 func TestOvertaken(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		policy, err := idempotency.NewPolicy(idempotency.PolicyConfig{TTL: idempotency.TTLRequest, Lease: httpidem.DefaultLease, Window: idempotency.Forever})

@@ -81,8 +81,8 @@ func TestCluster(t *testing.T) {
 		}}
 	})
 
-	// All primaries hold records, fences are unique among them, and Open reports a weak
-	// setting of one primary.
+	// All primaries of the cluster hold records, and no two primaries use the same fence.
+	// Open reports a weak setting even if only one primary has it.
 	s, err := redisstore.Open(t.Context(), redisstore.Config{Client: client})
 	if err != nil {
 		t.Fatal(err)

@@ -53,8 +53,8 @@ func newScripts(clock string) scripts {
 		return script{text: b.String(), sha: hex.EncodeToString(sum[:])}
 	}
 	return scripts{
-		// Without flags, the server checks memory at each write. A full server therefore
-		// still answers duplicates.
+		// The script has no flags, so the server checks its memory limit at each write and not
+		// before the script. A full server therefore still answers duplicates.
 		claim: build("", claimSource),
 		// Results are recorded even when the server takes no new keys.
 		settle: build("#!lua flags=allow-oom\n", settleSource),

@@ -222,7 +222,7 @@ var decisions = func() map[string]idempotency.Decision {
 }()
 
 // roundsOf divides calls into rounds without repeated keys. Calls with the same key
-// therefore keep their order, whatever the driver repeats.
+// therefore keep their order, even if the driver repeats calls.
 func roundsOf(calls []call) (rounds [][]int) {
 	count := map[string]int{}
 	for i, c := range calls {

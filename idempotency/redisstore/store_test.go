@@ -41,8 +41,9 @@ func TestStore(t *testing.T) {
 	})
 }
 
-// A call on a silent server returns as soon as its context ends, and its error says that
-// the change may have been made. A repeated call finds the change. Close waits.
+// If the server does not answer, a call returns as soon as its context ends, and the
+// error says that the change may have been made. A repeated call finds the change. Close
+// waits for running calls.
 func TestSilentServer(t *testing.T) {
 	server := newServer(t, durable...)
 	client := server.client()
@@ -187,8 +188,9 @@ func TestPrefixes(t *testing.T) {
 	}
 }
 
-// A reclaimed claim that failed with proof for itself has ended, although the operation
-// remains in doubt: its late completion is stale.
+// A claim was taken over from an earlier claimant and failed with a proof about itself
+// only. The operation stays in doubt, but this claim has ended: its late completion is
+// refused as stale.
 func TestEndedInDoubt(t *testing.T) {
 	client := sharedServer(t).client()
 	defer client.Close()

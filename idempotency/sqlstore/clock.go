@@ -14,9 +14,9 @@ const setBack = "the clock of the store was set back: nobody knows whether a res
 
 // watchClock compares a transaction's time with the largest time seen by the store. After
 // a backward step it holds every operation in progress: the time since first attempts is
-// unknown, so resending requires an operator. Leases keep their remaining length. About
-// once a second, a transaction of the store itself (own), not of a caller, records the
-// time.
+// unknown, so resending requires an operator. Leases keep their remaining length. If own
+// is true, the transaction belongs to the store and not to a caller; about once a second
+// such a transaction records the time.
 func (s *Store) watchClock(ctx context.Context, tx writer, at started, own bool) error {
 	seen := max(at.seen, s.seen.Load())
 	if at.now >= seen-sqldb.ClockTolerance.Microseconds() {

@@ -2,27 +2,26 @@
 //
 // # Problem
 //
-// A record must be in a database to outlive the process. To agree with a side effect, the
-// record must be in the side effect's database: only a transaction over both prevents
-// either from existing without the other.
+// A record must be in a database to outlive the process. To agree with a side effect, the record
+// must be in the side effect's database: only a transaction over both prevents either from existing
+// without the other.
 //
 // # Guarantee
 //
-// A [Store] implements [idempotency.Store]. Concurrent claims and transitions share
-// commits: calls arriving during a commit form the next group, so a lone caller never
-// waits for others. A plain read, without a write, answers claims of settled or held
-// keys.
+// A [Store] implements [idempotency.Store]. Concurrent claims and transitions share commits: calls
+// arriving during a commit form the next group, so a lone caller never waits for others. If a key
+// has a result or is claimed, a read without a write answers the claim.
 //
-// [Store.ClaimTx] and [Store.CompleteTx] join a caller's transaction. If the transaction
-// commits, the side effect and its result are stored; otherwise neither the side effect
-// nor the claim happened.
+// [Store.ClaimTx] and [Store.CompleteTx] join a caller's transaction. If the transaction commits,
+// the side effect and its result are stored; otherwise neither the side effect nor the claim
+// happened.
 //
-// With [Config.Ledger], the store also writes each key change to an append-only [Ledger],
-// in the same transaction, and [Ledger.Verify] identifies entries edited later. On
-// PostgreSQL this requires a running [Sealer].
+// With [Config.Ledger], the store also writes each key change to an append-only [Ledger], in the
+// same transaction, and [Ledger.Verify] identifies entries edited later. On PostgreSQL this
+// requires a running [Sealer].
 //
-// Package sqlstore imports no driver. The caller opens the *sql.DB, and [Open] checks
-// settings required for durability.
+// Package sqlstore imports no driver. The caller opens the *sql.DB, and [Open] checks settings
+// required for durability.
 //
 // # Opening
 //
@@ -31,30 +30,28 @@
 //	db, err := sql.Open("sqlite", "file:keys.db?_pragma=journal_mode(WAL)&_pragma=synchronous(FULL)&_pragma=busy_timeout(10000)&_pragma=cache_size(-65536)&_pragma=mmap_size(2147418112)")
 //	db, err := sql.Open("pgx", "postgres://user@host/database")
 //
-// Then call [Migrate] once, for example at each program start, and [Open]. The last two
-// SQLite settings only improve speed with millions of keys: cache_size gives each
-// connection a 64 MiB cache, and mmap_size avoids system calls when reading the first 2
-// GiB of the file, SQLite's mapping limit.
+// Then call [Migrate] once, for example at each program start, and [Open]. The last two SQLite
+// settings only improve speed with millions of keys: cache_size gives each connection a 64 MiB
+// cache, and mmap_size avoids system calls when reading the first 2 GiB of the file, SQLite's
+// mapping limit.
 //
 // # Limits
 //
-// PostgreSQL: claims and transitions take an advisory transaction lock per key, without
-// waiting: while another transaction writes a key, claims return InProgress. An open
-// transaction with a ClaimTx therefore delays no other transaction. The database clock
-// determines lease expiry. Above isolation level READ COMMITTED, a contended ClaimTx
-// fails with a serialization error, and the caller must retry. Tables are in the first
-// schema of the search_path.
+// PostgreSQL: claims and transitions take an advisory transaction lock per key, without waiting:
+// while another transaction writes a key, claims return InProgress. An open transaction with a
+// ClaimTx therefore delays no other transaction. The database clock determines lease expiry. Above
+// isolation level READ COMMITTED, a contended ClaimTx fails with a serialization error, and the
+// caller must retry. Tables are in the first schema of the search_path.
 //
-// SQLite: one writer at a time. A transaction with a ClaimTx blocks all other writers of
-// the file until it ends: keep it short, and make ClaimTx its first statement. The
-// machine's clock determines lease expiry.
+// SQLite: one writer at a time. A transaction with a ClaimTx blocks all other writers of the file
+// until it ends: keep it short, and make ClaimTx its first statement. The machine's clock
+// determines lease expiry.
 //
-// A backward clock step of more than five seconds makes operations in progress
-// unresolved: the time since first attempts is unknown, so claiming them requires an
-// operator. Current claimants may still finish. The store detects steps using the largest
-// time seen in any process's writes or in its own reads. The store cannot detect a step
-// taken while no process used the store if the clock still shows a later time than the
-// last one seen.
+// A backward clock step of more than five seconds makes operations in progress unresolved: the time
+// since first attempts is unknown, so claiming them requires an operator. Current claimants may
+// still finish. The store detects steps using the largest time seen in any process's writes or in
+// its own reads. The store cannot detect a step taken while no process used the store if the clock
+// still shows a later time than the last one seen.
 //
 // An acknowledged write survives power loss if the storage keeps acknowledged data.
 package sqlstore

@@ -40,8 +40,9 @@ func entryOfClaim(c claimOf, made claimed) ledger.Entry {
 	return e
 }
 
-// entryOfSettle completes the ledger entry of a record changed by t. The ledger does not
-// record extensions: entryOfSettle then returns the zero Entry.
+// entryOfSettle completes the ledger entry of a record that the ending t changed. If t
+// is an extension, entryOfSettle returns the zero Entry, because the ledger does not
+// record extensions.
 func entryOfSettle(t idempotency.Ending, e ledger.Entry) ledger.Entry {
 	if _, ok := t.Lease(); ok {
 		return ledger.Entry{}
@@ -117,8 +118,8 @@ type ledgerRow struct {
 	rule  string
 }
 
-// scanEntry reads an entry's columns. If an entry cannot represent a value, so that the
-// hash would not cover it, scanEntry sets the row's rule.
+// scanEntry reads the columns of an entry. If a column has a value that an entry cannot
+// represent, the hash would not cover the value, so scanEntry sets the row's rule.
 func scanEntry(s scanner) (ledgerRow, error) {
 	var r ledgerRow
 	e := &r.entry

@@ -109,8 +109,9 @@ func (s *Store) await(ctx context.Context, it *item) error {
 	}
 }
 
-// timedOut returns the ended context's error. If the last write failed, timedOut adds its
-// error, such as "database is locked", to explain the delay. The caller holds s.mu.
+// timedOut returns the error of the ended context. If the last write failed, timedOut
+// adds the error of that write, such as "database is locked", because it explains the
+// delay. The caller holds s.mu.
 func (s *Store) timedOut(ctx context.Context) error {
 	if s.lastErr == nil {
 		return ctx.Err()
@@ -235,8 +236,8 @@ func (s *Store) write(group []*item, conn *connection) (left []*item, err error)
 		}
 	}
 	left = group
-	// Run one transaction, plus another each time the first of several claims of a key
-	// does not decide the next.
+	// The loop runs one transaction. It runs another one if a key has several claims in the
+	// group and the result of the first claim does not decide the next claim.
 	for first := true; ; first = false {
 		firsts := openClaims(group, known)
 		if first { // claims that need no write do not wait
@@ -302,8 +303,8 @@ type openClaim struct {
 	i int
 }
 
-// openClaims sets claim outcomes already determined by known and returns, per key, the
-// first claim requiring a write.
+// openClaims sets the outcomes of the claims that known already decides. For each other
+// key it returns the first claim, which needs a write.
 func openClaims(group []*item, known map[idempotency.KeyID]*finding) (firsts []openClaim) {
 	seen := map[idempotency.KeyID]bool{}
 	for _, it := range group {

@@ -19,8 +19,8 @@ func settleOfKey(value string) *item {
 	return newSettle(idempotency.Ref{Key: idempotency.Key{Scope: "s", Operation: "o", Value: value}, Fence: 1}, idempotency.Released())
 }
 
-// A group contains fitting items, in order, without keys being written. Later items with
-// the same keys do not overtake a waiting item.
+// take returns the items that fit, in order, without the keys that are being written. A
+// later item with the same key does not overtake a waiting item.
 func TestTake(t *testing.T) {
 	many := make([]string, maxGroup-1)
 	for i := range many {

@@ -184,8 +184,8 @@ func (b *broken) Scan(ctx context.Context, f idempotency.Filter) iter.Seq2[idemp
 	}
 }
 
-// TestBroken breaks each promise of a store and expects the failure of the matching
-// property.
+// TestBroken breaks each promise of a store in turn and expects that the matching property
+// fails.
 func TestBroken(t *testing.T) {
 	decideAs := func(from, to idempotency.Decision) func(b *broken) {
 		return func(b *broken) {

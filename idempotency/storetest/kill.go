@@ -26,8 +26,9 @@ type Killing struct {
 	// Env gives clients the address of the storage, as "NAME=value" pairs.
 	Env []string
 
-	// Rounds is the number of rounds; in each, clients are started and killed. Zero means
-	// 50 for KillClients (5 in short tests) and 20 for KillHistory (4 in short tests).
+	// Rounds is the number of rounds. In each round, clients are started and killed. Zero
+	// means 50 for KillClients (5 in short tests) and 20 for KillHistory (4 in short
+	// tests).
 	Rounds int
 
 	// Round, unless nil, is called after each round, when the clients are dead and the

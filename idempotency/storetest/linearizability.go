@@ -43,8 +43,8 @@ type answer struct {
 	record  idempotency.Record // of a lookup
 	err     error
 
-	// unknown reports that the process was killed before the answer. The outcome then has
-	// only the fence of the possible claim.
+	// unknown reports that the process was killed before it got the answer. The outcome
+	// then contains only the fence of the claim that the store may have granted.
 	unknown bool
 }
 

@@ -18,7 +18,8 @@ func with(k idempotency.Key, change func(*idempotency.Claim)) idempotency.Claim 
 var token = idempotency.Token{1, 2, 3}
 
 // states are the rows of the decision table. Each function brings a key into the state.
-// Claims that remain in a record have the token above; expired states call pass.
+// If the record of the state has a claim, it is a claim with the token above. The
+// functions for expired states call pass.
 var states = map[string]func(p *probe, k idempotency.Key) idempotency.Outcome{
 	"nothing": func(*probe, idempotency.Key) idempotency.Outcome { return idempotency.Outcome{} },
 	"released": func(p *probe, k idempotency.Key) idempotency.Outcome {
@@ -181,8 +182,8 @@ func checkGrants(p *probe) {
 	}
 }
 
-// sameRecord compares the required fields. Prior is internal to a store. Times may differ
-// by the delay between two clock readings in one call.
+// sameRecord compares the required fields. It does not compare Prior, which is internal
+// to a store. Times may differ by the delay between two clock readings in one call.
 func (p *probe) sameRecord(doing string, got, want idempotency.Record) {
 	near := func(name string, g, w time.Time) {
 		if g.IsZero() != w.IsZero() || g.Sub(w).Abs() > 2*time.Second {
@@ -432,8 +433,8 @@ func checkRepeats(p *probe) {
 			}
 		}
 	}
-	// A claim repeated after a lost answer is recognized and keeps its fence, whatever
-	// the key's state before.
+	// If a claim is repeated after a lost answer, the store recognises it and keeps its
+	// fence, whatever state the key had before.
 	for _, before := range []string{"nothing", "failed", "succeeded, expired", "running, lease over, safe"} {
 		k := p.key()
 		states[before](p, k)

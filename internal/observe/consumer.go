@@ -26,9 +26,9 @@ type ConsumerConfig struct {
 	QueueURL   string
 	Version    string // version of the library
 
-	// Metric readers call Snapshot under locks of the SDK and of this package; Close
-	// calls Snapshot once more. Snapshot may take a lock if NewConsumer and Close are
-	// never called under the same lock.
+	// Snapshot is called by metric readers, under locks of the SDK and of this package, and
+	// once more by Close. Snapshot may take a lock if NewConsumer and Close are never
+	// called under the same lock.
 	Snapshot func() ConsumerSnapshot
 }
 

@@ -98,8 +98,8 @@ func TestInjectNeverReplacesAnAttribute(t *testing.T) {
 	assert.Equal(t, map[string]string{"traceparent": "mine"}, own)
 }
 
-// A propagator's field names never make SQS refuse an event. Invalid fields take no space
-// from valid fields.
+// Whatever field names a propagator uses, SQS does not refuse the event. An invalid field
+// takes no space from valid fields.
 func TestInjectChecksEachAttribute(t *testing.T) {
 	ctx, _ := traced(t)
 	r := newRig(t, func(c *observe.Config) {

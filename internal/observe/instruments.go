@@ -87,8 +87,8 @@ func (i *instruments) buildOptions(queueURL string, rules []string) {
 	}
 }
 
-// zeros returns a queue's series created before their first event. If a counter appears
-// only with its first event, alerting rules cannot see the increase.
+// zeros returns the series of a queue that must exist before their first event. If a
+// counter appeared only with its first event, alerting rules would miss the increase.
 func (i *instruments) zeros() []series {
 	all := []series{{i.dropped, i.addDropped}, {i.hits, i.addHits[0]}, {i.hits, i.addHits[1]}}
 	if i.storeHits != nil {

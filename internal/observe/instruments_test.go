@@ -23,8 +23,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/observe"
 )
 
-// stream is a line of collector output. Its text contains name, unit, attributes and
-// value; a histogram's value is its count.
+// stream is one metric series of a collector's output, as a line. The line contains
+// name, unit, attributes and value; for a histogram the value is the count.
 type stream struct {
 	text   string
 	sum    float64
@@ -146,8 +146,8 @@ func TestInstruments(t *testing.T) {
 	}
 }
 
-// A request without stored messages adds nothing to the successes, not even a zero
-// stream.
+// A request without stored messages adds nothing to the counter of successes: no series
+// appears, not even with the value zero.
 func TestFailuresMakeNoStreamOfSuccesses(t *testing.T) {
 	r := newRig(t)
 	ctx, c := r.StartCall(t.Context(), 1, noSpan)

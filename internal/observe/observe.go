@@ -70,8 +70,8 @@ type Config struct {
 	// NoEventSpans disables event spans.
 	NoEventSpans bool
 
-	// Metric readers call Snapshot from their own goroutines, under locks of the SDK and
-	// of this package; Close calls Snapshot once more. Nil disables the snapshot
+	// Snapshot is called by metric readers from their own goroutines, under locks of the
+	// SDK and of this package, and once more by Close. Nil disables the snapshot
 	// instruments. Snapshot may take a lock if New and Close are never called under the
 	// same lock.
 	Snapshot func() Snapshot
@@ -157,8 +157,9 @@ func New(c Config) (*Observer, error) {
 	return o, nil
 }
 
-// queueAttributes returns the attribute shared by all metrics. SDK work per measurement
-// grows with the number of attributes, so only request metrics include the server.
+// queueAttributes returns the attributes that all metrics have. The SDK's cost of a
+// measurement grows with the number of attributes, so only the metrics of requests
+// include the server.
 func queueAttributes(queueURL string) []attribute.KeyValue {
 	return []attribute.KeyValue{semconv.MessagingDestinationName(queueURL[strings.LastIndexByte(queueURL, '/')+1:])}
 }

@@ -241,8 +241,9 @@ func TestNobodyListens(t *testing.T) {
 	assert.False(t, span.SpanContext().IsValid())
 }
 
-// global returns data collected from the providers made global by the next test, as in a
-// program. Existing instruments accept only the first global providers of a process.
+// global returns the data of providers that the next test sets as OpenTelemetry's global
+// providers, as a program would. Existing instruments accept only the first global
+// providers of a process, so this happens once.
 var global = sync.OnceValue(func() (r rig) {
 	r.reader, r.spans = metric.NewManualReader(), tracetest.NewSpanRecorder()
 	otel.SetTracerProvider(sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(r.spans)))

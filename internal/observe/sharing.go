@@ -10,9 +10,9 @@ import (
 	"go.opentelemetry.io/otel/metric"
 )
 
-// sharing combines snapshots of all producers, or of all consumers, for a queue and a
-// meter provider. Two observations of the same gauge would overwrite each other, so a
-// single callback observes the combined snapshot.
+// sharing combines the snapshots of all producers, or of all consumers, of one queue
+// and one meter provider. If two of them observed the same gauge, one value would
+// overwrite the other, so a single callback observes the combined snapshot.
 type sharing[S any] struct {
 	merge func(S, S) S
 
@@ -167,8 +167,8 @@ func (t *tally) add(totals ...int64) {
 	}
 }
 
-// with returns counter options for the attributes. A prebuilt slice adds no cost per
-// measurement.
+// with returns counter options for the attributes. The slice of options is built once,
+// so a measurement allocates nothing for it.
 func with(attributes []attribute.KeyValue, more ...attribute.KeyValue) []metric.AddOption {
 	return []metric.AddOption{setOf(attributes, more...)}
 }

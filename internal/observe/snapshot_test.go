@@ -170,8 +170,8 @@ func TestCloseUnregisters(t *testing.T) {
 	assert.EqualValues(t, 3, calls.Load(), "Close takes the last counts")
 }
 
-// Producers of the same queue share each stream: amounts add up, the maximum age is
-// reported, and no counter falls after one producer closes.
+// Two producers of the same queue share each metric series: amounts are added, ages are
+// reported as the maximum, and no counter decreases when one producer is closed.
 func TestSnapshotsOfTwoProducers(t *testing.T) {
 	reader := metric.NewManualReader()
 	provider := metric.NewMeterProvider(metric.WithReader(reader))

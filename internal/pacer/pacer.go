@@ -31,8 +31,8 @@ const (
 	// late is the delay of timers; a small burst compensates for the delay.
 	late = 10 * time.Millisecond
 
-	// A rate proves nothing unless this share of the rate is used. Otherwise a period
-	// lasts for lightTime.
+	// If a period uses less than this share of the rate, it proves nothing about the rate.
+	// The period then lasts for lightTime.
 	inUse     = 0.8
 	lightTime = time.Second
 
@@ -42,35 +42,35 @@ const (
 
 // When to cut. The comment on evidence explains the numbers.
 const (
-	// A quota shows after four throttles in a row. At 1 % of stray throttles a false
-	// alarm happens about once in 150,000 calls.
+	// Four throttles in a row are the sign of a quota. At 1 % of stray throttles there is
+	// about one false alarm in 150,000 calls.
 	throttleLimit  = 4
 	throttleCredit = 0.03
 
-	// More than half of the calls must fail, because a lower rate rarely helps a
-	// service that fails only some calls.
+	// More than half of the calls must fail before the pacer reacts, because a lower rate
+	// rarely helps a service that fails only some calls.
 	troubleLimit  = 32
 	troubleCredit = 1
 
-	// Requests started before a cut reach the service for another half of a round trip
-	// and crowd out later requests, so the later requests prove nothing either. A slow
-	// answer extends this time by at most settleMost.
+	// Requests that started before a cut of the rate reach the service for another half of
+	// a round trip. They use the quota of later requests, so the answers to the later
+	// requests prove nothing either. A slow answer extends this time by at most settleMost.
 	settleMost = 50 * time.Millisecond
 )
 
-// When throttles are stray: they come at any rate. Far below the rate that got through, a
-// quota throttles nothing. If the throttled share is about the same there, a lower rate
-// does not help: the pacer returns to the former rate, and the share counts as chance
-// from then on. A share above strayMost is never chance, because other producers on one
-// quota also look like stray throttles.
+// These constants detect stray throttles, which come at any rate. A quota throttles
+// nothing far below the rate that got through. If the throttled share is about the same
+// there, a lower rate does not help: the pacer returns to the former rate, and from then
+// on the share counts as chance. A share above strayMost never counts as chance, because
+// other producers that use the same quota cause throttles at any rate too.
 const (
 	strayBelow = 0.15 // of the calls that got through
 	strayAlike = 0.5  // of the former share, at least
 	strayMost  = 0.1  // of the calls
 	strayFade  = 2000 // calls over which the stray share is averaged
 
-	// Multiples of the stray share: the credit of a call that got through, and the
-	// tolerance of a trial.
+	// Both constants are multiples of the stray share: the credit for a call that got
+	// through, and the tolerance of a trial.
 	strayCredit = 2
 	strayTrial  = 1.5
 )
@@ -86,16 +86,17 @@ const (
 	// follows a cut that is too small; the pacer notices too large a cut later.
 	cutShare = 0.8
 
-	// After a failed trial, return to the held rate, unless near times as many calls
-	// passed. The trial had few calls, so learn cautiously: go the share learn of the
-	// way to the passed rate, times trialKeep.
+	// After a failed trial the pacer returns to the held rate, unless near times as many
+	// calls passed. A trial has few calls, so the pacer changes the rate carefully: it goes
+	// the share learn of the way to the passed rate, times trialKeep.
 	near      = 1.5
 	learn     = 0.25
 	trialKeep = 0.95
 )
 
-// When to raise the rate. A trial costs a few throttles, so hold a rate long enough to
-// keep throttles below 1 % of the calls.
+// These constants decide when to raise the rate. A trial of a higher rate costs a few
+// throttles, so the pacer holds a rate long enough to keep throttles below 1 % of the
+// calls.
 const (
 	holdCalls = 800
 	holdTime  = 10 * time.Second
@@ -113,13 +114,13 @@ const (
 	trialTime  = 300 * time.Millisecond
 	trialMost  = 6 * time.Second
 
-	// The first trial fails early, because failure costs little: after failLeast
-	// throttles plus failShare of the calls.
+	// The first trial ends as failed after failLeast throttles plus failShare of the calls.
+	// The limit is low, because a failed trial costs little.
 	failLeast = 2
 	failShare = 0.02
 
-	// A held rate with this share of throttles is slightly too high. Trim the rate to
-	// the passed share, times trimKeep.
+	// If this share of the calls is throttled at a held rate, the rate is slightly too
+	// high. The pacer reduces it to the passed share, times trimKeep.
 	trimLeast = 4
 	trimShare = 0.005
 	trimCalls = 100
@@ -148,8 +149,8 @@ type Pacer struct {
 	throttles evidence
 	troubles  evidence
 
-	// alarm is the alarm at the highest rate since the last forgiveness; its rate is 0
-	// without one.
+	// alarm describes the alarm with the highest rate since the last call of forgive. Its
+	// rate is 0 without an alarm.
 	alarm struct {
 		rate, share float64
 		limited     bool // the rate was a limit
@@ -237,8 +238,8 @@ func (p *Pacer) alarmed(now, began time.Time, share float64) {
 	p.slow(now, began, share)
 }
 
-// forgive goes back to the rate of the alarm, because a lower rate has about the same
-// throttled share.
+// forgive returns to the rate at the alarm, because the throttled share is about the
+// same at a lower rate.
 func (p *Pacer) forgive(now time.Time, share float64) {
 	back := Pacer{lightly: p.alarm.rate, stray: share, found: share, cut: now, at: now}
 	if p.alarm.limited {

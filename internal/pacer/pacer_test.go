@@ -34,8 +34,8 @@ func constant(x float64) func(time.Duration) float64 {
 	return func(time.Duration) float64 { return x }
 }
 
-// against returns the passed calls with a pacer as a share of the passed calls without
-// a pacer.
+// against returns the number of passed calls with a pacer, divided by the number of
+// passed calls without a pacer.
 func against(s scenario) float64 {
 	paced := s.run().all().passed
 	s.unpaced = true
@@ -309,8 +309,8 @@ func TestCutRightAfterARiseIsNoFall(t *testing.T) {
 	}
 }
 
-// A caller that starts more calls than allowed waits for about a second, not for the
-// whole debt.
+// If a caller starts more calls than allowed, it waits for about a second and not for
+// the time of all these calls.
 func TestDebtIsBounded(t *testing.T) {
 	p, now := limited(t)
 	p.Wait(now)

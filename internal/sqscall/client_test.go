@@ -144,8 +144,8 @@ func TestPanic(t *testing.T) {
 	}
 }
 
-// An SDK error without a response, from a wrapper or a mock, has no text: its Error
-// method panics.
+// If an error of the SDK has no response, as in a wrapper or a mock, its Error method
+// panics. Such an error has no text.
 func TestErrorWithoutText(t *testing.T) {
 	for _, n := range []int{1, 2} {
 		answers, _, err := send(t, failing(func() error { return &smithyhttp.ResponseError{Err: errors.New("boom")} }), n)
@@ -200,8 +200,8 @@ func TestNumberOfEntries(t *testing.T) {
 	}
 }
 
-// dropping is a client that ignores the options of each call, so the SDK's retries stay
-// on and nobody can follow the request.
+// dropping is a client that ignores the options of each call. The SDK's retries
+// therefore stay on, and the progress of the request is unknown.
 type dropping struct{ *sqs.Client }
 
 func (d dropping) SendMessage(ctx context.Context, in *sqs.SendMessageInput, _ ...func(*sqs.Options)) (*sqs.SendMessageOutput, error) {

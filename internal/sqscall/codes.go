@@ -20,15 +20,17 @@ const (
 	// final: refused, and refused again after a retry.
 	final
 
-	// access: refused for the queue, the permission or the key of the queue, whatever
-	// the messages are. The request succeeds after an operator repairs the cause.
+	// access: SQS refused the request because of the queue, the permission or the queue's
+	// key, independent of the messages. The request succeeds after an operator has repaired
+	// the cause.
 	access
 
-	// apart: refused for one entry, or for the number or size of the entries. The whole
-	// batch is refused, and other entries may be accepted (F-050 to F-057).
+	// apart: SQS refused the whole batch because of one entry, or because of the number or
+	// size of the entries. Other entries may be accepted in another request (F-050 to
+	// F-057).
 	apart
 
-	// skew: refused for the signature. The next request has a new signature: the SDK
+	// skew: SQS refused the signature. The next request has a new signature: the SDK
 	// corrects its clock from the answer, and refreshes expired credentials.
 	skew
 
@@ -161,8 +163,8 @@ var classes = map[string]class{
 	"RequestTimeoutException": unknown,
 }
 
-// LoadOf returns the load that an error code shows; an empty code is an error without
-// an answer.
+// LoadOf returns the load of SQS that an error code indicates. An empty code stands for
+// an error without an answer.
 func LoadOf(code string) attempt.Load {
 	if classify(code) == throttle {
 		return attempt.Throttled

@@ -16,13 +16,13 @@ var (
 	// false before the request left.
 	ErrNotAllowed = errors.New("the request was not sent: it was too late for it")
 
-	// ErrMixedUp is the error of an entry whose answer has the digest of another entry
-	// of the request. Something on the way to SQS mixes up the entries of an answer,
-	// which is impossible in a request with one entry.
+	// ErrMixedUp is the error of an entry whose answer has the digest of another entry of
+	// the request. Something between this process and SQS exchanges the answers of entries.
+	// In a request with one entry this is impossible.
 	ErrMixedUp = errors.New("the answer mixes up the entries of the batch")
 
-	// ErrAltered is the error of an entry whose answer has the digest of no entry:
-	// something on the way changed the message.
+	// ErrAltered is the error of an entry whose answer has a digest that matches no entry:
+	// something between this process and SQS changed the message.
 	ErrAltered = errors.New("the digest in the answer differs from the message's digest")
 )
 
@@ -50,8 +50,8 @@ func (e *StatusError) Error() string {
 // Unwrap returns ErrUnproven.
 func (e *StatusError) Unwrap() error { return ErrUnproven }
 
-// PanicError reports a panic of the client. The message may be stored if anything had
-// left this machine.
+// PanicError reports a panic of the client. If any byte had left this machine, the
+// message may be stored.
 type PanicError struct {
 	// Text is the text of an error of the Go runtime, the hidden text of another error
 	// (see package foreign), or the type of another value. With Caller.ShowTexts Text
@@ -79,9 +79,9 @@ func (c *Caller) hide(err error) error {
 	return known.Hide(err)
 }
 
-// readable returns err if err.Error does not panic, and otherwise an error that wraps err
-// and has another text. The Error method of an incomplete error panics, for example of an
-// SDK error without a response.
+// readable returns err if err.Error does not panic. Otherwise it returns an error with
+// another text that wraps err. An incomplete error panics, for example an SDK error
+// without a response.
 func readable(err error) (shown error) {
 	defer func() {
 		if recover() != nil {
@@ -103,8 +103,8 @@ func (c *Caller) newPanicError(v any) *PanicError {
 	return &PanicError{fmt.Sprintf("%T", v)}
 }
 
-// nameOf returns an error code if it is a constant, otherwise "": an answer from
-// elsewhere may have any text as its code.
+// nameOf returns an error code if it is one of the known constants, and "" otherwise.
+// An answer that does not come from SQS may have any text as its code.
 func nameOf(code string) string {
 	if known.Code(code) {
 		return code

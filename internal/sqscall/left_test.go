@@ -184,8 +184,8 @@ func TestFallbackWithoutHooks(t *testing.T) {
 	assert.Equal(t, doubt, got(answers[0]), "somebody answered")
 }
 
-// A request stays if it becomes forbidden before the call of the client or after the
-// signature.
+// If a request is no longer allowed before the call of the client, or after the
+// signature, it does not leave this machine.
 func TestNotAllowed(t *testing.T) {
 	var arrived atomic.Int32
 	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { arrived.Add(1) }))

@@ -133,8 +133,8 @@ func refuse(failed types.BatchResultErrorEntry) attempt.Answer {
 	return a
 }
 
-// judge returns the answer for all n entries of a wholly failed request, with all
-// fields except Err.
+// judge returns the answer for all n entries of a request that failed as a whole. It
+// sets all fields of the answer except Err.
 func (p *progress) judge(err error, n int) attempt.Answer {
 	unsent := p.neverTransmitted()
 	if _, ok := err.(*PanicError); ok && !unsent {

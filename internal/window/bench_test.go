@@ -15,9 +15,9 @@ import (
 // answer has the size of the owners' values: 32 bytes without pointers.
 type answer [32]byte
 
-// liveIDs returns the number of IDs in the window of a benchmark: as many as 3,000
-// messages a second keep live, or SQSFIFO_WINDOW_IDS, such as 21000000 for 70,000 a
-// second.
+// liveIDs returns the number of IDs in the window of a benchmark. The default is the
+// number at 3,000 messages a second. SQSFIFO_WINDOW_IDS sets another number, for
+// example 21000000 for 70,000 messages a second.
 func liveIDs(b *testing.B) int {
 	text, ok := os.LookupEnv("SQSFIFO_WINDOW_IDS")
 	if !ok {
@@ -30,8 +30,8 @@ func liveIDs(b *testing.B) int {
 	return n
 }
 
-// stream is a queue at a steady rate: each put is one step later than the previous put,
-// and n IDs are live at a time.
+// stream is a queue with a steady rate: each put is one step later than the previous
+// put, and the window always holds n IDs.
 type stream struct {
 	*window.Window[answer]
 	step time.Duration
@@ -66,9 +66,8 @@ func heap() uint64 {
 	return m.HeapAlloc
 }
 
-// BenchmarkWindow measures a steady state: equal numbers of IDs expire and arrive. An
-// insert is an owner's work for a new ID: make the key, look the key up, put the
-// record.
+// BenchmarkWindow measures a steady state, in which as many IDs expire as arrive. An
+// insert is all work for a new ID: make the key, look the key up, and put the record.
 func BenchmarkWindow(b *testing.B) {
 	n := liveIDs(b)
 	before := heap()

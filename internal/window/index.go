@@ -18,8 +18,8 @@ const (
 	bucketLen    = 16
 	leastBuckets = 4
 
-	// roomToSpare is the number of free slots in the first bucket with which a key
-	// ignores the second bucket. In a half full index most keys do.
+	// roomToSpare is a number of free slots: if the first bucket of a key has that many,
+	// the second bucket is not read. In a half full index this is true for most keys.
 	roomToSpare = 6
 )
 
@@ -47,8 +47,8 @@ func (s *shard[V]) place(x index, k Key, position uint64) bool {
 	return true
 }
 
-// vacant returns an empty or stale slot and the number of such slots. The slots are
-// unpredictable, so branches would cost more than the arithmetic.
+// vacant returns an empty or stale slot and the number of such slots. It uses
+// arithmetic without branches, because the processor could not predict the branches.
 func (s *shard[V]) vacant(b *bucket) (slot, free int) {
 	head, live := uint32(s.head), uint32(s.tail-s.head)
 	var vacant uint32

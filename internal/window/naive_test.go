@@ -58,9 +58,9 @@ type load struct {
 	late  int           // one in late sends is answered much later, or never
 }
 
-// The window agrees with a map: random sends, late and missing answers, refusals, quiet
-// times and a clock that only advances. The loads take the window across each
-// threshold.
+// The window agrees with a map after random sends, late and missing answers, refusals,
+// quiet times and forward steps of the clock. The loads are large enough to cross each
+// size at which the window changes its form.
 func TestAgainstNaiveModel(t *testing.T) {
 	for _, l := range []load{
 		{"few ids again and again", 20_000, 60, 4 * time.Second, 3},

@@ -49,8 +49,8 @@ func (r *record[V]) release() {
 }
 
 const (
-	// siftedPerPut is the number of records that a Put checks for freeing: more than
-	// one, to catch up after a quiet time, and few, to keep each Put short.
+	// siftedPerPut is the number of old records that a Put checks. It is more than one, so
+	// that the checks catch up after a quiet time, and small, so that each Put is short.
 	siftedPerPut = 16
 
 	// indexedPerPut is the number of records that a Put copies to a larger index. The
@@ -64,8 +64,9 @@ type chunk[V any] [chunkLen]record[V]
 
 const chunkLen = 1 << 10
 
-// slab is chunks with one allocation. The garbage collector marks each slab separately,
-// so a shard with many chunks has larger slabs: a 64th of the shard, at most 1 MiB.
+// slab is a number of chunks in one allocation. The garbage collector marks each slab
+// separately, so a shard with many chunks has larger slabs: a slab has a 64th of the
+// shard, at most 1 MiB.
 type slab[V any] []chunk[V]
 
 const slabsPerShard = 64
@@ -94,8 +95,8 @@ type shard[V any] struct {
 
 	index index
 
-	// While an index grows, older indexes the records not yet copied: those from moved
-	// up to moving.
+	// While an index grows, older has the records that were not copied yet: the records
+	// from position moved to position moving.
 	older         index
 	moved, moving uint64
 }
@@ -218,8 +219,8 @@ func (s *shard[V]) add(now offset, r record[V]) bool {
 	return true
 }
 
-// expire drops records outside at now from the head on, within bounds, and returns the
-// number of dropped records that were not released.
+// expire drops expired records from the oldest on, a limited number in each call. It
+// returns the number of dropped records that were not released.
 func (s *shard[V]) expire(now offset, slack time.Duration) (freed int) {
 	if len(s.chunks) == 0 || !s.isDue(now, slack) {
 		return 0
@@ -232,9 +233,9 @@ func (s *shard[V]) expire(now offset, slack time.Duration) (freed int) {
 	return freed
 }
 
-// sift checks some records from the head on and drops those outside at now. A record
-// that was set again is no longer the oldest: sift moves it to the end if its chunk is
-// due. sift returns the number of dropped records that were not released.
+// sift checks some records from the oldest on and drops expired records. A record that
+// was set again is no longer the oldest: if its chunk is due, sift moves the record to
+// the end. sift returns the number of dropped records that were not released.
 func (s *shard[V]) sift(now offset, slack time.Duration) (freed int) {
 	for range siftedPerPut {
 		if s.head == s.tail {
@@ -256,8 +257,8 @@ func (s *shard[V]) sift(now offset, slack time.Duration) (freed int) {
 	return freed
 }
 
-// isDue reports whether all records added to the first chunk are outside, except for
-// records answered or set again later.
+// isDue reports whether all records of the first chunk have expired, if records that
+// were answered or set again later are left out.
 func (s *shard[V]) isDue(now offset, slack time.Duration) bool {
 	return now-s.ages[0].newest >= offset(Interval+slack)
 }

@@ -140,7 +140,7 @@ func TestAnUnansweredRecordKeepsNoOthers(t *testing.T) {
 	assert.Less(t, held, 2000+3*chunkLen)
 }
 
-// The limit counts live records. A record leaves the count however it ends: answered
+// The limit counts live records. A record no longer counts after its end: answered
 // late, set again, deleted, or dropped with its chunk.
 func TestLiveRecordsAreCounted(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 1))

@@ -11,8 +11,9 @@ const (
 	// about half a millisecond, and its owner may hold a lock meanwhile.
 	sweptPerCall = 1 << 15
 
-	// gathered is the number of records at which a spread window returns to one shard,
-	// far below fewRecords, so that no load makes a window alternate.
+	// gathered is the number of records below which a divided window becomes a single shard
+	// again. It is far below fewRecords, so that no load makes the window change back and
+	// forth.
 	gathered = fewRecords / 8
 )
 

@@ -11,9 +11,10 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency/sqlstore"
 )
 
-// The database's clock is set back, so that the resend time seems to lie ahead. The
-// operation is unresolved and not sent again, in the store that saw the later time and in
-// a store opened afterwards. Later claims and the claimant itself continue.
+// The database's clock is set back, so the resend time seems to be in the future. The
+// operation becomes unresolved and is not sent again, both in the store that saw the
+// later time and in a store opened afterwards. Later claims work, and the claimant of the
+// operation can still finish.
 func TestClockSetBack(t *testing.T) {
 	each(t, func(t *testing.T, d database) {
 		for name, restart := range map[string]bool{"the same process": false, "another process": true} {

@@ -126,9 +126,9 @@ func (x hookedTx) Commit() error {
 	return x.Tx.Commit()
 }
 
-// Between the plain read of a claim and its write, another store changes the record. The
-// write must judge the new record, and the losing caller must get the new record, not the
-// record read before.
+// Another store changes the record after the read of a claim and before its write. The
+// write must judge the changed record, and the claimant that loses must get the changed
+// record.
 func TestBetweenReadAndWrite(t *testing.T) {
 	result := idempotency.Result{Response: []byte("by the other")}
 	payload := func(c *idempotency.Claim) { c.Fingerprint = idempotency.FingerprintOf("test/1", []byte("another")) }
@@ -256,8 +256,8 @@ func TestUnconfirmedCommit(t *testing.T) {
 	})
 }
 
-// held makes the store's next transaction wait, and returns when it waits. After release,
-// the answer of its claim arrives on the channel.
+// held makes the next transaction of the store wait, and returns once it waits. After
+// release the answer of the claim arrives on the channel.
 func (h *hooks) held(t *testing.T, s *sqlstore.Store) (answered chan error, release func()) {
 	t.Helper()
 	waits, goOn := make(chan struct{}), make(chan struct{})
@@ -276,7 +276,8 @@ func (h *hooks) held(t *testing.T, s *sqlstore.Store) (answered chan error, rele
 }
 
 // If the context of a call ends before the call joins a batch, the store does not execute
-// the call. Afterwards the store may execute the call. The error distinguishes both cases.
+// the call. If the context ends later, the store may execute the call. The error shows
+// which of the two happened.
 func TestWithdrawn(t *testing.T) {
 	d := newSQLite(t) // with one committer
 	h := new(hooks)

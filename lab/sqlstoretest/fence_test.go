@@ -18,9 +18,9 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/pgserver"
 )
 
-// The server is stopped in immediate mode during a storm of ClaimTx, whose fences are
-// known to callers before the commit. No fence is given twice, and a claim that was never
-// committed cannot complete the live claim.
+// The server is stopped in immediate mode during many concurrent calls of ClaimTx. The
+// callers know their fences before the commit. No fence is used twice, and a claim that
+// was never committed cannot complete the valid claim.
 func TestFencesSurviveKilledServer(t *testing.T) {
 	rounds := 20
 	if testing.Short() {
@@ -50,8 +50,7 @@ func TestFencesSurviveKilledServer(t *testing.T) {
 		for w := range 16 {
 			wg.Go(func() {
 				for i := 0; ctx.Err() == nil; i++ {
-					// One worker commits; each of the others has one open transaction at
-					// the stop.
+					// One worker commits. Each other worker has one open transaction when the server stops.
 					claims := 1 + rand.IntN(3)
 					if w > 0 {
 						claims = 200

@@ -129,8 +129,8 @@ func TestOldProcessStopsWriting(t *testing.T) {
 	})
 }
 
-// Open refuses a database with changed tables, with tables lost in a crash, or without
-// write permission.
+// Open refuses a database with changed tables, with tables that a crash may empty, or
+// without permission to write.
 func TestOpenChecks(t *testing.T) {
 	open := func(t *testing.T, d database) error {
 		_, err := sqlstore.Open(t.Context(), sqlstore.Config{DB: d.open(t), Dialect: d.dialect})

@@ -43,7 +43,7 @@ func TestClient(t *testing.T) {
 	})
 }
 
-// Client processes are killed during their calls, fifty times. No acknowledged change is
+// Client processes are killed fifty times during their calls. No acknowledged change is
 // lost.
 func TestKilledClients(t *testing.T) {
 	each(t, func(t *testing.T, d database) {
@@ -71,8 +71,8 @@ func checkCount(t *testing.T, d database, s *sqlstore.Store) {
 	}
 }
 
-// Client processes are killed during random calls over few keys. The rules allow some
-// order of all calls, including the surviving callers' calls.
+// Client processes are killed during random calls about a few keys. The rules permit
+// some order of all calls, including the calls of the processes that were not killed.
 func TestKilledClientsHistory(t *testing.T) {
 	each(t, func(t *testing.T, d database) {
 		storetest.KillHistory(t, d.store(t, sqlstore.Config{}), d.killing(false))

@@ -196,8 +196,8 @@ func TestLedgerIsKept(t *testing.T) {
 	})
 }
 
-// Changes made by 64 callers in groups are in the ledger once. Partial exports verify as
-// one file.
+// 64 concurrent callers change keys, and the store combines their changes into groups.
+// The ledger has each change once. Exports of parts verify as one file.
 func TestLedgerOfGroups(t *testing.T) {
 	each(t, func(t *testing.T, d database) {
 		s := d.store(t, sqlstore.Config{Ledger: true})

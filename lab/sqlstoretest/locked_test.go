@@ -14,8 +14,8 @@ import (
 
 type reading struct{ Station string }
 
-// If another process has locked a producer's SQLite file, the producer's error and log
-// repeat the database's message.
+// If another process has locked the SQLite file of a producer, the producer's error and
+// log contain the database's own message.
 func TestLockedFileInTheWordsOfTheDatabase(t *testing.T) {
 	d := newSQLite(t)
 	d.source = strings.Replace(d.source, "busy_timeout(30000)", "busy_timeout(1000)", 1)

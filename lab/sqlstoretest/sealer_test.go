@@ -17,8 +17,9 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency/storetest"
 )
 
-// During a seal, a transaction with a lower number than committed transactions is still
-// open: the seal stops before it, and the next seal has its entries in the right place.
+// While a seal is made, a transaction is open whose number is lower than the numbers of
+// committed transactions. The seal ends before this transaction, and the next seal has
+// its entries in the right place.
 func TestSealBesideAnOpenTransaction(t *testing.T) {
 	d := newPostgreSQL(t)
 	db := d.open(t)
@@ -51,8 +52,8 @@ func TestSealBesideAnOpenTransaction(t *testing.T) {
 	verify(t, s.Ledger(), first, last)
 }
 
-// Two sealers never write the same seal. The second sealer takes over after the first
-// lease has ended or was given back.
+// Two sealers never write the same seal. The second sealer takes over after the lease
+// of the first sealer has ended or was given back.
 func TestTwoSealers(t *testing.T) {
 	d := newPostgreSQL(t)
 	s := d.store(t, sqlstore.Config{Ledger: true})
@@ -63,8 +64,8 @@ func TestTwoSealers(t *testing.T) {
 	if _, err := b.Seal(t.Context()); !errors.Is(err, sqlstore.ErrOtherSealer) {
 		t.Errorf("got %v, want ErrOtherSealer", err)
 	}
-	// The first sealer's lease ends during its transaction: the row is locked, so the
-	// second neither overtakes nor waits.
+	// The lease of the first sealer ends during its transaction. The transaction has locked
+	// the row, so the second sealer cannot take over and does not wait.
 	db := d.open(t)
 	if _, err := db.Exec(`UPDATE idempotency_sealer SET lease_until = 0`); err != nil {
 		t.Fatal(err)
@@ -159,8 +160,8 @@ func TestSealersInAStorm(t *testing.T) {
 		time.Sleep(50 * time.Millisecond)
 		cancel()
 		sealers.Wait()
-		// The last sealer gave its lease back; otherwise the lease ends by itself, if the
-		// sealer was stopped while taking it.
+		// The last sealer gave its lease back. If the sealer was stopped while it took the
+		// lease, the lease ends by time.
 		k := sealer(t, s.Ledger())
 		for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
 			if _, err := k.Seal(t.Context()); !errors.Is(err, sqlstore.ErrOtherSealer) {
@@ -199,8 +200,9 @@ func TestSealsAreBounded(t *testing.T) {
 	})
 }
 
-// A database restored into another server, with lower transaction numbers, starts an
-// epoch; an unaware store refuses to write.
+// A database is restored into another server with lower transaction numbers. A store
+// with a ledger begins a new epoch; a store that does not know of the restore refuses
+// to write.
 func TestLedgerInAnotherServer(t *testing.T) {
 	d := newPostgreSQL(t)
 	s := d.store(t, sqlstore.Config{Ledger: true})
@@ -260,8 +262,8 @@ func TestLedgerOfKilledClients(t *testing.T) {
 	})
 }
 
-// untilSealed seals until no entry is left: transactions of a killed client end a little
-// later.
+// untilSealed seals until no unsealed entry is left. Transactions of a killed client end
+// a little later than the client.
 func untilSealed(t *testing.T, s *sqlstore.Store, db *sql.DB, d database) ledger.Head {
 	t.Helper()
 	k := sealer(t, s.Ledger())

@@ -87,8 +87,8 @@ func TestSettings(t *testing.T) {
 func newSQLiteFor(t *testing.T) database     { return newSQLite(t) }
 func newPostgreSQLFor(t *testing.T) database { return newPostgreSQL(t) }
 
-// Processes may migrate concurrently, a store needs a known schema, and the printed
-// schema equals Migrate's.
+// Several processes may migrate at the same time, a store needs a schema that it knows,
+// and the printed schema is the schema that Migrate makes.
 func TestMigrate(t *testing.T) {
 	each(t, func(t *testing.T, d database) {
 		db := d.open(t)

@@ -40,12 +40,12 @@ func systemStorage(t *testing.T, now func() time.Time) systemtest.Storage {
 	}
 }
 
-// Whole systems in virtual time, over a database opened by each process. For any crashes,
-// the ledger has each confirmed change once.
+// The simulation of whole systems runs in virtual time over a real database, which each
+// process opens. Whatever crashes happen, the ledger has each confirmed change once.
 func TestSystem(t *testing.T) { systemtest.Run(t, 100, 10, systemStorage) }
 
-// An edited ledger is detected by the kept heads or, if all its hashes are consistent, by
-// witnesses of the changes.
+// An edited ledger contradicts the heads that were kept. If the editor also computed all
+// hashes again, it contradicts the witnesses of the changes.
 func TestForgedLedgerIsFound(t *testing.T) {
 	for _, sabotage := range []string{
 		"altered ledger", "truncated ledger", "rewritten ledger",

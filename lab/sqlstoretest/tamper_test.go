@@ -13,8 +13,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency/sqlstore"
 )
 
-// While the triggers exist, raw SQL can neither change nor delete an entry or a seal,
-// even by an INSERT.
+// While the triggers exist, no SQL statement can change or delete an entry or a seal,
+// not even an INSERT with a conflict clause.
 func TestLedgerIsAppendOnly(t *testing.T) {
 	each(t, func(t *testing.T, d database) {
 		s := d.store(t, sqlstore.Config{Ledger: true})
@@ -61,8 +61,8 @@ func dropTriggers(t testing.TB, d database, db *sql.DB) {
 	}
 }
 
-// An attacker with all rights alters, drops, inserts, swaps and truncates. Each table has
-// three seals with 3 entries each.
+// An attacker with all rights alters, deletes, inserts, swaps and truncates. The ledger
+// has three seals with 3 entries each.
 func TestLedgerTampering(t *testing.T) {
 	each(t, func(t *testing.T, d database) {
 		s := d.store(t, sqlstore.Config{Ledger: true})
@@ -93,8 +93,8 @@ func TestLedgerTampering(t *testing.T) {
 		}
 		verify(t, s.Ledger(), heads...)
 
-		// tampered runs statements, with {0} to {8} in place of seqs, expects an error of
-		// the verification, and restores the tables.
+		// tampered runs statements in which {0} to {8} stand for the sequence numbers of the
+		// entries. It expects an error of the verification, and restores the tables.
 		copies := []string{`idempotency_ledger`, `idempotency_seals`}
 		for _, table := range copies {
 			if _, err := db.Exec(fmt.Sprintf(`CREATE TABLE copy_of_%[1]s AS SELECT * FROM %[1]s`, table)); err != nil {
@@ -240,8 +240,9 @@ func swapAcross() []string {
 	return append(statements, `DROP TABLE two`)
 }
 
-// forge returns a statement that adds an entry with a valid hash: on PostgreSQL among the
-// sealed entries; on SQLite, for lack of a free place, after them.
+// forge returns a statement that adds an entry with a valid hash. On PostgreSQL the entry
+// is among the sealed entries. On SQLite it comes after them, because no number between
+// them is free.
 func forge(d database) string {
 	if d.dialect == sqlstore.SQLite {
 		return `INSERT INTO idempotency_ledger SELECT ` + forged(`{5} + 1000`) + ` FROM idempotency_ledger WHERE seq = {5}`

@@ -116,8 +116,9 @@ func TestTrim(t *testing.T) {
 	})
 }
 
-// A row that insert rights permit, but that is not an entry, is not sealed. Verify
-// reports the row and continues; Export omits it and passes all others.
+// A role with the right to insert can write a row that is not a valid entry. Such a row
+// is not sealed. Verify reports the row and continues; Export omits the row and exports
+// all other entries.
 func TestRowThatIsNotAnEntry(t *testing.T) {
 	d := newPostgreSQL(t)
 	db := d.open(t)

@@ -11,8 +11,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency/sqlstore"
 )
 
-// A key not found by a lookup is claimed without a second read. The decision uses the
-// database's state at the claim.
+// A key that a lookup did not find is claimed without a second read. The decision still
+// uses the state of the database at the claim.
 func TestClaimAfterLookup(t *testing.T) {
 	each(t, func(t *testing.T, d database) {
 		s, other := d.store(t, sqlstore.Config{}), d.store(t, sqlstore.Config{})

@@ -32,8 +32,8 @@ const (
 	Message Kind = "message"
 )
 
-// Spec describes the conversion of lines to messages. Its fields are command line texts;
-// errors use their flag names.
+// Spec describes how lines become messages. Its fields are the texts of command line
+// flags, and errors use the names of these flags.
 type Spec struct {
 	Kind         Kind
 	Organization string

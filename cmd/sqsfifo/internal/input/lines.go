@@ -34,8 +34,9 @@ func (e *LineError) Error() string { return fmt.Sprintf("%s:%d: %v", e.File, e.L
 // Unwrap returns the cause.
 func (e *LineError) Unwrap() error { return e.Err }
 
-// Wrong returns err as a [*LineError] of the line. For the first line of an indented
-// text, and for an array, the error also names the command to convert the file to lines.
+// Wrong returns err as a [*LineError] of the line. If the first line belongs to an
+// indented JSON text or to an array, the error also names the command that converts the
+// file to lines.
 func (l Line) Wrong(err error) error { return l.wrong(err) }
 
 func (l Line) wrong(err error) *LineError {

@@ -89,9 +89,10 @@ func (t Template) text(event any) (string, error) {
 	return b.String(), nil
 }
 
-// parts divides the template at each "|" of its literal text, to form a dedupe key: the
-// library escapes "|" in values, so two lists of values never give the same key. Two
-// values in one part could: ("x-y", "z") and ("x", "y-z").
+// parts divides the template at each "|" of its literal text. Each part becomes a part
+// of the dedupe key: the library escapes "|" in values, so different lists of values
+// have different keys. Two values within one part could have the same text: ("x-y",
+// "z") and ("x", "y-z") with "-" in between.
 func (t Template) parts() ([]Template, error) {
 	parts := []Template{{}}
 	for _, p := range t.pieces {

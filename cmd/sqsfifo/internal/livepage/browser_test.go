@@ -141,8 +141,8 @@ func TestLivePageInBrowser(t *testing.T) {
 	assert.Eventually(t, func() bool { return h.open() == 0 }, 10*time.Second, 10*time.Millisecond)
 }
 
-// A page of another origin in the same browser cannot switch faults on, move the clock,
-// read suppressed sends, or frame the page.
+// A page of another origin in the same browser cannot turn faults on, move the clock,
+// read the suppressed sends, or show the page in a frame.
 func TestForeignPageInBrowser(t *testing.T) {
 	tab := browsertest.Open(t)
 	tab.AllowErrors() // the browser reports refused requests

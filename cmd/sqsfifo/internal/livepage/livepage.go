@@ -121,8 +121,9 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// foreign returns the reason to refuse a browser's request from another page, or "".
-// Programs send none of these headers.
+// foreign returns a reason to refuse the request if a browser sent it from a page of
+// another origin, and "" otherwise. Programs other than browsers send none of the
+// checked headers.
 func foreign(r *http.Request) string {
 	// For unsafe methods, check Sec-Fetch-Site, or Origin and Host in older browsers.
 	if err := http.NewCrossOriginProtection().Check(r); err != nil {

@@ -313,8 +313,8 @@ func (h *Handler) open() int {
 	return h.readers
 }
 
-// Readers get each change, even after the server's time limit for answers. No goroutine
-// outlives its reader; otherwise the bubble would not end.
+// Readers get each change, even after the server's time limit for answers. When a
+// reader leaves, its goroutine ends; otherwise the bubble would not end.
 func TestStream(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue(t, sqstest.Config{})
