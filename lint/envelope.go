@@ -51,9 +51,9 @@ func (c Contract) checkEnvelope(b body) []Finding {
 	return fs
 }
 
-// checkOldEnvelope reports a body without dedupe_key and with at least two top-level
-// members of the old contract alone. A single old member, such as a version, may be a
-// slip in a new envelope.
+// checkOldEnvelope reports a body in the old envelope: a body without dedupe_key and
+// with at least two top-level members that only the old contract has. A single old
+// member, such as a version, may be a mistake in a new envelope.
 func checkOldEnvelope(ms []member) []Finding {
 	if index(ms, "dedupe_key") >= 0 {
 		return nil
@@ -136,8 +136,8 @@ func kind(value string) string {
 	return "a number"
 }
 
-// stringMember checks that a member is a string and that fault returns "" for its
-// value.
+// stringMember returns a check for a member: the member must be a string, and fault
+// must return "" for its value.
 func stringMember(rule string, fault func(s string) string) func(Contract, member, string) []Finding {
 	return func(_ Contract, m member, text string) []Finding {
 		value := text[m.start:m.end]
@@ -228,9 +228,9 @@ func eventIDFault(id string) string {
 	return ""
 }
 
-// eventTimeFault accepts only the spelling by time.RFC3339Nano of an instant in UTC.
-// The parser alone is not enough: it accepts offsets and trailing zeros, and drops
-// digits beyond the ninth.
+// eventTimeFault returns "" only for the text that time.RFC3339Nano gives for an
+// instant in UTC. The parser alone is not enough: it accepts offsets and trailing
+// zeros, and drops digits after the ninth.
 func eventTimeFault(s string) string {
 	t, err := time.Parse(time.RFC3339Nano, s)
 	if err != nil {

@@ -15,8 +15,8 @@ type Finding struct {
 	// Rule is the ID of the rule; [Lookup] returns the rule.
 	Rule string `json:"rule"`
 
-	// Severity differs from the rule's severity in the cases named by the rule's
-	// wording.
+	// Severity is usually the severity of the rule. The wording of the rule names the cases
+	// with another severity.
 	Severity Severity `json:"severity"`
 
 	// Field is the part of the message, under its name in the SQS API: "MessageBody",

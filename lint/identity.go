@@ -19,8 +19,8 @@ import (
 // attributes are the same event: a retry may carry other values.
 func Benign(name string) bool { return attrname.Benign(name) }
 
-// checkIdentity searches the leaves of the body for the identities in attributes, in
-// one walk.
+// checkIdentity searches the values of the body for the identities in the attributes.
+// It reads the body once.
 func checkIdentity(m Message, b body) []Finding {
 	var carriers map[string][]string // attribute name to the spellings of its value
 	var carried map[string]bool      // spelling to whether the body has it

@@ -49,8 +49,8 @@ func TestForbiddenExampleOfTheContract(t *testing.T) {
 	assert.Contains(t, rule.Source, "RC-2.4.1")
 }
 
-// KFM v11.2.3, section 6. The body shows the place of the key. It is not a whole
-// envelope, so other rules report it.
+// The example is from KFM v11.2.3, section 6. Its body shows the place of the key. It
+// is not a complete envelope, so other rules report it.
 func TestApprovedExampleOfTheContract(t *testing.T) {
 	const approved = `{"dedupe_key":"` + kfmKey + `","collection":"landsat","tile":"p32r29","scene_id":"...","metadata":{}}`
 	m := lint.Message{Body: approved, Attributes: map[string]lint.Attribute{"unique_key": text(kfmKey)}, GroupID: "landsat"}

@@ -176,8 +176,9 @@ func CheckAttribute(name string, a Attribute) (fs []Finding) {
 	return fs
 }
 
-// nameFault accepts letters and digits of any script. SQS accepts umlauts; its exact
-// limit is unknown, and SQS reports each refused name.
+// nameFault accepts letters and digits of any script, because SQS accepts letters
+// outside of ASCII. The exact rule of SQS is unknown; if SQS refuses a name, the error
+// reports the name.
 func nameFault(name string) string {
 	lower := strings.ToLower(name)
 	switch {

@@ -6,8 +6,9 @@ import (
 	"strings"
 )
 
-// Severity grades a finding. The zero value is [Error], so a hand-made finding without
-// a severity is refused, not overlooked.
+// Severity is the severity of a finding. The zero value is [Error]: if code makes a
+// finding and sets no severity, the message is refused and the finding is not
+// overlooked.
 type Severity uint8
 
 const (
@@ -18,8 +19,8 @@ const (
 	// Warning: the message can be sent, but a person should read the code.
 	Warning
 
-	// Info: the queue loses no event today. The finding describes the damage after a
-	// change of the queue or of the consumer.
+	// Info: the queue loses no event today. The finding describes the loss that a change of
+	// the queue or of the consumer would cause.
 	Info
 )
 
@@ -106,8 +107,8 @@ const (
 	// OnStream: [Stream] decides the rule, on a message and the earlier messages.
 	OnStream
 
-	// OnSource: package fifovet or the command "sqsfifo vet" decides the rule, on Go
-	// source.
+	// OnSource: the rule is about Go source. Package fifovet or the command "sqsfifo vet"
+	// checks it.
 	OnSource
 )
 

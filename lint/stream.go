@@ -94,16 +94,16 @@ func (s *Stream) Check(at time.Time, m Message) []Finding {
 	return fs
 }
 
-// Unseen returns the number of messages beyond the limit of 33 million remembered
-// messages. Check does not compare later messages with unseen messages.
+// Unseen returns the number of messages that the stream could not remember, because it
+// already remembered 33 million messages. Check compares no later message with them.
 func (s *Stream) Unseen() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.unseen
 }
 
-// earlier returns the remembered message that claimed the ID, or claims the ID for this
-// message.
+// earlier returns the remembered message with the ID. If there is none, earlier
+// remembers this message under the ID.
 func (s *Stream) earlier(w *window.Window[sighting], at time.Time, id string, is sighting) (sighting, time.Time, bool) {
 	k := w.Key("", id)
 	if r, state := w.Lookup(at, k); state != window.Outside {

@@ -158,8 +158,8 @@ func (s *Store) claim(ctx context.Context, c idempotency.Claim) (idempotency.Out
 	return idempotency.Outcome{Decision: idempotency.InProgress, Record: idempotency.Record{Key: c.Key}}, nil // other writers are active
 }
 
-// slacken lengthens the claim's lease and shortens its resend time by the slack, so that
-// a differing clock judges both safely.
+// slacken makes the lease of a claim longer and its resend time shorter by the slack.
+// The times are then safe for a client with another clock.
 func (s *Store) slacken(c idempotency.Claim) idempotency.Claim {
 	c.Terms.Lease = s.longer(c.Terms.Lease)
 	if c.Terms.ResendFor != idempotency.Forever {

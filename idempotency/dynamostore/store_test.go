@@ -55,8 +55,9 @@ func claim(t *testing.T, s idempotency.Store, c idempotency.Claim, want idempote
 	return out
 }
 
-// A clock ahead by the slack takes over no claim before its lease ends. A clock behind by
-// the slack resends no message later than is safe.
+// A client whose clock is ahead by the slack takes over no claim before the lease has
+// ended. A client whose clock is behind by the slack sends no message again later than is
+// safe.
 func TestSlack(t *testing.T) {
 	client, table := newTable(t, "key_id", types.ScalarAttributeTypeS)
 	start := time.Now().Truncate(time.Microsecond)

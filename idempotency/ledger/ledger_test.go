@@ -112,8 +112,8 @@ func rehash(l []ledger.Line, i int) []ledger.Line {
 	return l
 }
 
-// Each row tampers with a ledger of 3, 1 and 4 entries: the lines s1 1 2 3 s2 4 s3 5 6 7
-// 8.
+// Each row changes a ledger with seals of 3, 1 and 4 entries. Its lines are s1 1 2 3 s2
+// 4 s3 5 6 7 8.
 func TestTampering(t *testing.T) {
 	edit := func(i int, change func(*ledger.Entry)) func([]ledger.Line) []ledger.Line {
 		return func(lines []ledger.Line) []ledger.Line { change(lines[i].Entry); return lines }
@@ -271,8 +271,8 @@ func TestTampering(t *testing.T) {
 	}
 }
 
-// For any bytes, Verify does not panic. If it accepts them, they are a byte-for-byte
-// prefix of the ledger with the returned head.
+// For any bytes, Verify does not panic. If Verify accepts the bytes, they are the
+// beginning of the original ledger, byte for byte, up to the returned head.
 func FuzzVerify(f *testing.F) {
 	lines := build(3, 1, 4)
 	whole := file(f, lines)

@@ -37,8 +37,8 @@ func (postgres) now(ctx context.Context, q queryer) (time.Time, error) {
 
 var postgresBegin = `SELECT set_config('plan_cache_mode', 'force_custom_plan', true), ` + schema.Oldest() + `, idempotency_clock(), (SELECT value FROM idempotency_meta WHERE name = 'clock')`
 
-// rememberTime returns a statement that skips the row if another transaction has locked
-// it.
+// rememberTime returns a statement that records the database time. If another
+// transaction has locked the row, the statement skips the row and does not wait.
 func (postgres) rememberTime() string {
 	return `UPDATE idempotency_meta SET value = $1 WHERE name = (SELECT name FROM idempotency_meta WHERE name = 'clock' AND value < $1 FOR UPDATE SKIP LOCKED)`
 }
@@ -99,8 +99,8 @@ func eachRow(rows *sql.Rows, f func(id idempotency.KeyID, r row, inserted bool),
 	return nil
 }
 
-// lockOf returns a key's advisory lock number. Two keys with the same number exclude each
-// other during a transaction, without harm.
+// lockOf returns the number of a key's advisory lock. If two keys have the same number,
+// their transactions exclude each other, which does no harm.
 func lockOf(id idempotency.KeyID) int64 { return int64(binary.BigEndian.Uint64(id[:8])) }
 
 // drawnFence is a fence not drawn by any earlier transaction, committed or not. A

@@ -11,8 +11,9 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/sqldb"
 )
 
-// The table generates transaction numbers and seqs. The statement skips rows if their
-// transaction number is below the sealed horizon; append then returns an error.
+// The table generates transaction numbers and sequence numbers. If a row's transaction
+// number is below the horizon of the seals, the statement skips the row, and append
+// returns an error.
 const postgresAppend = `INSERT INTO idempotency_ledger (epoch, ` + entryColumns + `)
 SELECT s.epoch, ` + entryColumns + `
 FROM unnest($1::text::bigint[], $2::text::text[], $3::text::bytea[], $4::text::text[], $5::text::bytea[], $6::text::bigint[], $7::text::bigint[], $8::text::bigint[], $9::text::text[], $10::text::text[],
@@ -89,9 +90,9 @@ func (k *Sealer) postgresSeal(ctx context.Context) (head ledger.Head, more bool,
 		return ledger.Head{}, false, err
 	}
 	defer tx.Rollback() //nolint:errcheck // after a commit there is nothing to roll back
-	// The row stays locked until commit. A sealer paused inside its transaction therefore
-	// blocks all other sealers; a sealer paused outside may have lost its lease on
-	// return.
+	// The row stays locked until the commit. If a sealer is stopped inside its transaction,
+	// it blocks all other sealers. If it is stopped outside, it may have lost its lease
+	// when it continues.
 	var id int64
 	err = tx.QueryRowContext(ctx, `SELECT id FROM idempotency_sealer WHERE id = 1 AND (token = $1 OR lease_until <= idempotency_clock()) FOR UPDATE SKIP LOCKED`, k.token[:]).Scan(&id)
 	if errors.Is(err, sql.ErrNoRows) {

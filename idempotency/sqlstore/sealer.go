@@ -26,13 +26,13 @@ type SealerConfig struct {
 	// Interval is Run's wait once everything is sealed. Zero means 1 s.
 	Interval time.Duration
 
-	// Lease is how long other sealers wait after this sealer dies. It must exceed
-	// Interval. Zero means the longer of 10 s and three Intervals.
+	// Lease is the time for which other sealers wait after this sealer has died. It must be
+	// longer than Interval. Zero means the longer of 10 s and three Intervals.
 	Lease time.Duration
 
-	// Sink stores a head beyond the reach of database writers. Run calls Sink from one
-	// goroutine with each head found (some may be skipped), and again after an error.
-	// Without a Sink (nil), only the log keeps heads.
+	// Sink stores a head in a place that writers of the database cannot change. Run calls
+	// Sink from one goroutine with the heads that it finds; it may skip heads. After an
+	// error Run calls Sink again. Without a Sink (nil), only the log has the heads.
 	Sink func(context.Context, ledger.Head) error
 
 	// Logger receives a record for each head and each error. Nil disables logging.
@@ -110,8 +110,8 @@ func (k *Sealer) Run(ctx context.Context) error {
 	return nil
 }
 
-// keep exports head unless it equals kept, the last exported head. It returns the last
-// exported head.
+// keep passes head to the Sink unless head equals kept, the last head that the Sink
+// took. It returns the last head that the Sink took.
 func (k *Sealer) keep(ctx context.Context, head, kept ledger.Head) ledger.Head {
 	if head == kept {
 		return kept

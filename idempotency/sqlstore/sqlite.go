@@ -145,8 +145,9 @@ func (e *sqlite) claim(ctx context.Context, tx writer, fence int64, claims []cla
 	return out, nil
 }
 
-// complete executes completions requiring no read and returns the other indexes. With a
-// ledger, complete returns all indexes, because entries include record data.
+// complete makes the completions that need no read and returns the indexes of the
+// others. With a ledger it returns all indexes, because ledger entries need data of the
+// record.
 func (e *sqlite) complete(ctx context.Context, tx writer, settles []settleOf, out []settled) (others []int, err error) {
 	if e.ledger {
 		for i := range settles {

@@ -314,8 +314,9 @@ func (s *Store) claim(ctx context.Context, claims []idempotency.Claim) ([]idempo
 	return s.renew(ctx, it)
 }
 
-// renew repeats claims by current claimants blocked by another claimant's attempt. A
-// claimant therefore never sees its own claim as in progress elsewhere.
+// renew repeats the claims of current claimants that another claimant's attempt
+// blocked. A claimant therefore never gets the answer that its own claim is in progress
+// elsewhere.
 func (s *Store) renew(ctx context.Context, it *item) ([]idempotency.Outcome, error) {
 	outcomes := it.outcomes
 	for wait := time.Millisecond; len(it.held) > 0; wait = min(2*wait, 100*time.Millisecond) {

@@ -65,8 +65,8 @@ func (s *Store) ClaimTx(ctx context.Context, tx *sql.Tx, c idempotency.Claim) (i
 	return idempotency.NewOutcome(results[0].decision, owned(results[0].record), c), nil
 }
 
-// claimInTx executes a single claim, retrying while another claimant's attempt blocks the
-// current claimant.
+// claimInTx executes a single claim. While an attempt of another claimant blocks the
+// current claimant, it tries again.
 func (s *Store) claimInTx(ctx context.Context, tx *sql.Tx, fence int64, claims []claimOf) ([]claimed, error) {
 	for wait := time.Millisecond; ; wait = min(2*wait, 100*time.Millisecond) {
 		results, err := s.engine.claim(ctx, tx, fence, claims)

@@ -1,6 +1,6 @@
-// Package attrname classifies message attributes by name: identity of an event,
-// identity of an attempt or a request, or no identity. The lint's passes and the fake
-// need the same lists, and the fake must not import the lint.
+// Package attrname classifies message attributes by their names: identity of an event,
+// identity of an attempt or a request, or no identity. The checks of the lint and the
+// fake queue need the same lists, and the fake must not import the lint.
 package attrname
 
 import (
@@ -20,7 +20,7 @@ func Benign(name string) bool {
 }
 
 // An attribute names an identity if its name ends in a stem and a noun, joined or with
-// one separator between (eventId, dedupe_key, message-uuid). The lists are narrow on
+// one separator between (eventId, dedupe_key, message-uuid). The lists are short on
 // purpose: any *_id or *_key would also match aggregate IDs, shard keys and other
 // routing hints, and attributes are the right place for routing hints.
 var (

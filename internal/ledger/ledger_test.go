@@ -132,8 +132,9 @@ func TestAFailingSinkLosesOneRecord(t *testing.T) {
 	}
 }
 
-// A nil panic invisible to recover must not count as runtime.Goexit; otherwise two
-// goroutines would call one sink.
+// A panic with a nil value, which recover cannot distinguish from no panic, must not
+// count as runtime.Goexit. Otherwise two goroutines would call the sink at the same
+// time.
 func TestANilPanic(t *testing.T) {
 	t.Setenv("GODEBUG", "panicnil=1")
 	synctest.Test(t, func(t *testing.T) {

@@ -8,8 +8,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/textview"
 )
 
-// parseFast reads the usual lines in half the time of parseSlow. It returns false for
-// every uncertain line; parseSlow then returns the line or the error.
+// parseFast reads ordinary lines in half the time of parseSlow. If it is not certain
+// about a line, it returns false, and parseSlow then returns the line or the error.
 func parseFast(text []byte) (l Line, ok bool) {
 	s := scan{text: text}
 	if !s.take('{') {

@@ -17,8 +17,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
 )
 
-// network is one process's connection to SQS. A request that has left arrives or not,
-// independent of its process.
+// network is the connection of one process to SQS. After a request has left, the fate
+// of its process does not influence whether the request arrives.
 type network struct{ p *process }
 
 func (n *network) GetQueueAttributes(ctx context.Context, in *sqs.GetQueueAttributesInput, o ...func(*sqs.Options)) (*sqs.GetQueueAttributesOutput, error) {
@@ -128,9 +128,9 @@ func throttled() error {
 	return &smithy.OperationError{ServiceID: "SQS", OperationName: "SendMessageBatch", Err: &smithy.GenericAPIError{Code: "ThrottlingException", Fault: smithy.FaultClient}}
 }
 
-// produce is a process that sends the events of its source, in the order of each group,
-// and marks an event as sent after its receipt. produce returns when the process is
-// dead or done.
+// produce runs a process that sends the events of its source, in the order of each
+// group. It marks an event as sent after the receipt. produce returns when the process
+// is dead or has sent all events.
 func (w *world) produce(p *process, rng *rand.Rand) {
 	version := rng.IntN(3) // encoder version: equal events, other bytes
 	config := sqsfifo.Config[event]{

@@ -9,8 +9,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
 )
 
-// handle is one process's connection to the store. At any step of a call the handle may
-// fail, be slow, or end with the process.
+// handle is the connection of one process to the store. At each step of a call, the
+// call may fail or be slow, or the process may be killed.
 type handle struct {
 	p *process
 	s idempotency.Store

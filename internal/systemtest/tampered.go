@@ -18,8 +18,8 @@ type tampered struct {
 type forgery struct {
 	edit func(lines []ledger.Line) []ledger.Line
 
-	// unanchored: without kept heads, only witnesses of the changes can notice the
-	// edit.
+	// unanchored means that the edit agrees with all kept heads. Only witnesses of the
+	// changes can detect it.
 	unanchored bool
 }
 

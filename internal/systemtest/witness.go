@@ -21,8 +21,8 @@ type Ledger interface {
 	Lines(ctx context.Context, after ledger.Head) iter.Seq2[ledger.Line, error]
 }
 
-// witness records the store's answers, before an answer can be lost on the way to a
-// process, and compares the ledger with the answers.
+// witness records each answer of the store before the answer can be lost on the way to
+// a process. At the end it compares the ledger with these answers.
 type witness struct {
 	w *world
 
@@ -132,8 +132,8 @@ func (s watched) settled(ref idempotency.Ref, event ledger.Event, err error) err
 	return nil
 }
 
-// failed reports an error that the world did not make, because the right content of the
-// ledger is then unknown.
+// failed reports an error that the simulation did not cause. After such an error the
+// correct content of the ledger is unknown.
 func (v *witness) failed(call string, err error) {
 	if !errors.Is(err, idempotency.ErrStaleClaim) && !errors.Is(err, idempotency.ErrClosed) {
 		v.w.fail("", "the store, %s: %v", call, err)

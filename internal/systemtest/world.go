@@ -24,8 +24,9 @@ type event struct {
 
 func (e event) key() string { return fmt.Sprintf("%s|%d", e.Group, e.Number) }
 
-// world outlives processes: the sources with their acknowledgements, the store, the
-// queue, the database of the consumers, and the truth.
+// world is the part of the simulation that outlives processes: the sources with their
+// acknowledgements, the store, the queue, the database of the consumers, and a record
+// of what really happened.
 type world struct {
 	t     *testing.T
 	seed  uint64
@@ -43,8 +44,8 @@ type world struct {
 	odds     map[string]float64
 	sabotage string
 
-	// storm is the time at which the faults end. A world that is unfinished hours later
-	// is stuck.
+	// storm is the time at which the faults end. If the world is not finished some hours
+	// later, it is stuck.
 	storm time.Time
 
 	// rivals allows two producer processes for one source at a time, so no order is

@@ -105,8 +105,8 @@ func firstFault(action *checker.Action) string {
 	return ""
 }
 
-// outsideWorkspaces lets the go command complete a module's go.sum. The go.sum may lack
-// imports of the module's tests.
+// outsideWorkspaces lets the go command complete the go.sum of a module, because the
+// go.sum may lack the imports of the module's tests.
 func outsideWorkspaces() error {
 	return errors.Join(os.Setenv("GOWORK", "off"), os.Setenv("GOFLAGS", "-mod=mod"))
 }

@@ -57,8 +57,8 @@ func openRepositories(ctx context.Context, folder string) (*repositories, error)
 	if _, err := r.run(ctx, "init", "--quiet"); err != nil {
 		return nil, errors.Join(err, r.close())
 	}
-	// The go command archives whole trees, including files excluded by the repository's
-	// attributes.
+	// The go command puts whole trees into an archive, even files that the repository's
+	// attributes exclude. These settings do the same.
 	for file, text := range map[string]string{
 		"objects/info/alternates": strings.Join(objects, "\n") + "\n",
 		"info/attributes":         "* -export-subst -export-ignore\n",

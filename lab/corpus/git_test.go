@@ -157,8 +157,8 @@ func TestNoRepository(t *testing.T) {
 	}
 }
 
-// A module missing everywhere is skipped by name and counted, unless the proxy should
-// have the module.
+// If a module is in no repository, it is skipped with its name and counted, unless the
+// proxy should have it.
 func TestSurveyCountsWhatIsMissing(t *testing.T) {
 	t.Setenv("GOPROXY", "off")
 	t.Setenv("GOFLAGS", "")

@@ -17,8 +17,8 @@ import (
 	"golang.org/x/tools/go/packages"
 )
 
-// maxRounds limits the loads of a module. Each load leaves out code with errors in the
-// previous load.
+// maxRounds limits the number of loads of a module. Each load leaves out the code that
+// had errors in the load before.
 const maxRounds = 12
 
 // completeGoMod writes a module's go.mod for this run. A replacement by another folder of
@@ -131,8 +131,9 @@ const (
 	declaration                   // of the function, type or variable
 )
 
-// add records type errors of packages below a folder and reports whether any omission was
-// added or extended. A repeated error extends the omission.
+// add records the type errors of the packages below a folder as code to leave out. It
+// reports whether anything was added. If an error is repeated, more code around it is
+// left out.
 func (o omissions) add(dir string, loaded []*packages.Package) bool {
 	more := false
 	packages.Visit(loaded, nil, func(p *packages.Package) {

@@ -18,8 +18,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
 )
 
-// evidence is the producer's output on the wire. The cases judge the evidence; no case
-// sends an event itself.
+// evidence is everything that the producer sent. The cases judge the evidence; they
+// send no events themselves.
 type evidence struct {
 	organization string
 
@@ -104,8 +104,8 @@ func (s Suite[T]) each(ctx context.Context) ([]sqstest.Message, error) {
 	return out, nil
 }
 
-// replay moves the queue's clock and not the producer's clock. Another case judges the
-// effect of time on the producer.
+// replay advances the clock of the queue but not the clock of the producer. Another
+// case checks the effect of time on the producer.
 func (s Suite[T]) replay(ctx context.Context) ([]sqstest.Message, []sqstest.Suppression, error) {
 	q, err := newQueue()
 	if err != nil {
@@ -150,8 +150,8 @@ func (s Suite[T]) underFault(ctx context.Context, f sqstest.Fault, calls, events
 	return q.Messages(), nil
 }
 
-// sound reports whether all cases except the storm pass. The storm of a producer with
-// another defect shows nothing more.
+// sound reports whether all cases except the storm pass. If the producer has another
+// defect, the storm would show nothing new.
 func (e *evidence) sound() bool {
 	for _, c := range complianceCases {
 		var masked *notJudgedError
@@ -162,8 +162,8 @@ func (e *evidence) sound() bool {
 	return true
 }
 
-// storm is the load in the glossary on idempotency keys: 80 events/s, 6 % duplicate
-// attempts, ten minutes.
+// storm is the load that the glossary on idempotency keys describes: 80 events/s for
+// ten minutes, and 6 % of the attempts are duplicates.
 type storm struct {
 	events, duplicates int // attempts
 	accepted           int // stored duplicates
@@ -182,9 +182,9 @@ const (
 	// is a copy of the producer's first message with other keys.
 	stormProducerShare = 10
 
-	// A repeat within stormSafe events of the first is surely inside the window. The
-	// other third of the window is left for the running time of the test, which counts
-	// on the queue's clock outside a bubble.
+	// A repeated event that comes at most stormSafe events after the first is certainly
+	// inside of the window. The rest of the window, a third, is a reserve for the time that
+	// the test itself takes: outside of a bubble this time counts on the queue's clock.
 	stormSafe = 200 * stormRate
 )
 

@@ -41,8 +41,8 @@ type process struct {
 
 var errCrashed = errors.New("the process has crashed")
 
-// begin starts a process. Each version encodes equal events as different bytes in
-// different message groups.
+// begin starts a process. Processes with different versions encode the same events as
+// different bytes and use different message groups.
 func (w *world) begin(version int, change ...func(*sqsfifo.StoreConfig)) (*process, error) {
 	store, err := w.Open()
 	if err != nil {
@@ -106,8 +106,8 @@ func (at crashAt) stored() int {
 	return 0
 }
 
-// wire connects a process to the queue. It drops the options, so a crash gives the
-// producer no proof.
+// wire connects a process to the queue. It ignores the producer's options, so a crash
+// gives the producer no proof about a request.
 type wire struct {
 	*sqstest.Queue
 	process     *process

@@ -17,7 +17,7 @@ type peer struct {
 	name    string
 	command func(ctx context.Context, dir, port string) (*exec.Cmd, error)
 
-	// oneAtATime marks an emulator that loses count of overlapping requests, and is so
+	// oneAtATime marks an emulator that loses count when requests overlap, and that is so
 	// slow that it gets few messages.
 	oneAtATime bool
 }

@@ -105,8 +105,9 @@ func ourSide(name string, least, most float64, d sqsfifo.Delivery) *side {
 	}}
 }
 
-// boundBy sets the bound of a side limited by the round trips of its groups: on a fast
-// machine, it may be unable to reach a share of the loop's rate.
+// boundBy sets a lower target for a side that is limited by the round trips of its
+// groups: on a fast machine, such a side may be unable to reach a share of the loop's
+// rate.
 func (s *side) boundBy(rate float64) *side {
 	s.bound = rate
 	return s
