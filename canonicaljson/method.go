@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// appendTextOf appends the canonical form of a text from a value of type t. origin
-// describes the source of the text in errors.
+// appendTextOf appends the canonical form of a JSON text that a value of type t
+// returned or contains. origin describes where the text comes from, for errors.
 func (e *encoder) appendTextOf(t reflect.Type, out, text []byte, origin string) ([]byte, *Error) {
 	s := newScanner()
 	defer s.free()

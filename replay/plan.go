@@ -257,8 +257,8 @@ const (
 	maxText     = 2048
 )
 
-// text returns s. If s is too long for a plan or cannot be written in JSON, text
-// returns a shortened form. The texts of a message that SQS accepts never change.
+// text returns s. If s is too long for a plan or cannot be written in JSON, text returns a
+// shortened form. The texts of a message that SQS accepts are never shortened.
 func text(s string) string {
 	if utf8.ValidString(s) && len(s) <= maxText {
 		return s

@@ -254,8 +254,8 @@ func (s Suppression) String() string {
 }
 
 // Suppressed returns the suppressed sends in order. With Config.DiscardDeleted it may
-// omit sends that were suppressed more than five minutes ago or exceed the limits
-// described there. The caller owns the slice and its contents.
+// omit sends that were suppressed more than five minutes ago, and sends beyond the
+// limits that DiscardDeleted describes. The caller owns the slice and its contents.
 func (q *Queue) Suppressed() []Suppression {
 	q.moves.run()
 	q.mu.Lock()

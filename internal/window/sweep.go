@@ -17,14 +17,14 @@ const (
 	gathered = fewRecords / 8
 )
 
-// Sweep frees the records outside at now and their memory. Puts free records, too, but
-// only as fast as new records arrive: an idle owner calls Sweep, for example once a
-// minute.
+// Sweep frees the records that are [Outside] at now, and their memory. Puts free
+// records too, but only as fast as new records arrive: an idle owner calls Sweep, for
+// example once a minute.
 //
-// A call checks at most about 33,000 records. If done is false, more records may be
-// due, and the next call continues there. Left is the number of remaining records. If
-// done is true, the remaining records are inside or unsure, with one exception: a
-// record that was Put with a To before now may stay up to one interval longer.
+// A call checks at most about 33,000 records. If done is false, the next call continues
+// with the other records. left is the number of remaining records. If done is true, the
+// remaining records are [Inside] or [Unsure], with one exception: a record that was Put
+// with a To before now may stay up to one interval longer.
 func (w *Window[V]) Sweep(now time.Time) (left int, done bool) {
 	if !w.begun {
 		return 0, true
@@ -46,7 +46,7 @@ func (w *Window[V]) Sweep(now time.Time) (left int, done bool) {
 	}
 }
 
-// sweep frees the records of a shard outside at now, within the budget. It returns the
+// sweep frees the records of a shard that are Outside at now, within the budget. It returns the
 // number of freed records that were not released, and whether the shard is finished.
 func (s *shard[V]) sweep(now offset, slack time.Duration, budget *int) (freed int, through bool) {
 	for s.head != s.tail {

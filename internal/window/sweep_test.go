@@ -80,7 +80,7 @@ func TestSweepIsBounded(t *testing.T) {
 	assert.Zero(t, sweep(w, start), "in the middle of a sweep")
 }
 
-// Records inside or unsure survive a sweep at every position, and lookups find them.
+// Records that are Inside or Unsure survive a sweep at every position, and lookups find them.
 func TestSweepKeepsWhatIsNotOutside(t *testing.T) {
 	for _, n := range []int{10, 3000, 100_000} {
 		w := window.New[int](window.Options{})

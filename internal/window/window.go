@@ -167,7 +167,7 @@ func (w *Window[V]) find(k Key, at Place) (*record[V], Place) {
 	return nil, nowhere | Place(w.adds)
 }
 
-// Put sets or replaces the record of k, and frees some of the records outside at now.
+// Put sets or replaces the record of k, and frees some records that are [Outside] at now.
 func (w *Window[V]) Put(now time.Time, k Key, r Record[V]) error {
 	_, err := w.PutAt(now, k, 0, r)
 	return err
@@ -220,7 +220,7 @@ func (w *Window[V]) Delete(k Key) {
 // include records outside. Held takes constant time.
 func (w *Window[V]) Held() int { return w.live }
 
-// Len returns the number of records inside or unsure at now. Len reads every record.
+// Len returns the number of records that are [Inside] or [Unsure] at now. Len reads every record.
 func (w *Window[V]) Len(now time.Time) int {
 	n := 0
 	for range w.All(now) {
@@ -229,7 +229,7 @@ func (w *Window[V]) Len(now time.Time) int {
 	return n
 }
 
-// All yields the records inside or unsure at now, in no particular order. The window
+// All yields the records that are [Inside] or [Unsure] at now, in no particular order. The window
 // must not change meanwhile.
 func (w *Window[V]) All(now time.Time) iter.Seq2[Record[V], State] {
 	return func(yield func(Record[V], State) bool) {

@@ -28,8 +28,8 @@ func (w *Whole) Size() (int64, bool) { return size(w.names) }
 // Read returns the number of bytes read so far.
 func (w *Whole) Read() int64 { return w.read }
 
-// Next returns the next file as its first line, and io.EOF after the last file. It trims
-// white space around the text.
+// Next returns the whole text of the next file as one Line, with line number 1. It
+// returns io.EOF after the last file. It trims white space around the text.
 func (w *Whole) Next() (Line, error) {
 	if len(w.names) == 0 {
 		return Line{}, io.EOF

@@ -72,8 +72,8 @@ func IsPointerHelper(obj *types.Func) bool {
 	return ok && types.Identical(ptr.Elem(), out)
 }
 
-// IsIdentity reports whether a pure function only converts its argument, so fields and
-// whole values keep their meaning.
+// IsIdentity reports whether a pure function only converts its argument. The result
+// then has the same fields and the same value as the argument.
 func IsIdentity(obj *types.Func) bool {
 	if IsPointerHelper(obj) {
 		return true
