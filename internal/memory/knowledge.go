@@ -117,16 +117,22 @@ func combine(here process.Known, before bool, claim *store.Claim, deferred, uncl
 func (m *Memory) Conclude(r *Record, altered, refused bool) *Knowledge {
 	if r.identified {
 		here, before := m.process.Conclude(m.process.Now(), &r.event, &r.ticket)
-		r.knowledge = combine(here, before, r.claim.Load(), r.deferred, r.unclaimed.Load(), altered, refused)
+		k := combine(here, before, r.claim.Load(), r.deferred, r.unclaimed.Load(), altered, refused)
+		r.knowledge = &k
 	}
-	return &r.knowledge
+	return r.Knowledge()
 }
 
 // IsIdle reports whether Conclude found no attempt of the submission under way.
 func (r *Record) IsIdle() bool { return r.ticket.Idle }
 
 // Knowledge returns Conclude's result, or the zero Knowledge before Conclude.
-func (r *Record) Knowledge() *Knowledge { return &r.knowledge }
+func (r *Record) Knowledge() *Knowledge {
+	if r.knowledge == nil {
+		return &Knowledge{}
+	}
+	return r.knowledge
+}
 
 // Release ends a submission without an attempt under way. It returns the knowledge
 // about the event and the end of the doubt. If the store has not answered, this does

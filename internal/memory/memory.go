@@ -105,7 +105,7 @@ type Record struct {
 	claim      atomic.Pointer[store.Claim] // nil without a store
 	deferred   bool                        // the claim cannot be prepared yet
 	unclaimed  atomic.Bool                 // sent without a claim despite a store conflict
-	knowledge  Knowledge                   // set by Conclude
+	knowledge  *Knowledge                  // nil before Conclude, which few submissions need
 }
 
 // Claim prepares an event's claim in the store. Claim requires a store. The body is not
