@@ -48,7 +48,7 @@
 //     after the request was made.
 //   - With the order [Strict] a group has one event in flight, so a group sends one event
 //     per round trip; use many groups for a high rate. [Runs] sends up to ten events of a
-//     group at once, with the limits that its comment describes.
+//     group in one request, with the limits that its comment describes.
 //
 // # Use
 //

@@ -28,7 +28,7 @@ func ExampleProducer_SendAsync() {
 		fmt.Println(err)
 		return
 	}
-	var sent []string // all of one group, so that no two callbacks run at once
+	var sent []string // all of one group, so that callbacks run one after another
 	for _, s := range scenes(5, 1) {
 		producer.SendAsync(ctx, s, func(r sqsfifo.Receipt, err error) {
 			if err != nil {

@@ -47,7 +47,7 @@ func (p *Producer[T]) one(ctx context.Context, build func(*submission) error) (R
 // are those of [Producer.Send].
 //
 // SendBatch submits an event when the buffer has room for it, so a long slice does not
-// need memory for all of its messages at once. The deduplication interval of an event
+// need memory for all of its messages together. The deduplication interval of an event
 // counts back from its submission and not from the call.
 func (p *Producer[T]) SendBatch(ctx context.Context, events []T) Results {
 	return p.wait(ctx, len(events), func(i int, s *submission) (err error) {

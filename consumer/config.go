@@ -60,7 +60,7 @@ type Config[T any] struct {
 	// for which the queue and its dead-letter queue keep a message. The default is 30 days.
 	KeepKeys time.Duration
 
-	// Groups is the largest number of handlers that run at once. The default is 64.
+	// Groups is the largest number of handlers that run concurrently. The default is 64.
 	Groups int
 
 	// PerReceive is how many messages a receive asks for, 1 to 10. The default is 10.
@@ -105,7 +105,7 @@ type Config[T any] struct {
 }
 
 // Handler handles one message. Several goroutines call the handler, never for two
-// messages of one group at once. The handler must return when ctx ends.
+// messages of one group concurrently. The handler must return when ctx ends.
 //
 // A nil error says that the effect is durable. [Permanent], [Defer], [NotDone] and
 // [Unresolved] qualify an error; every other error asks for another attempt. A panic is

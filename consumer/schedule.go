@@ -7,7 +7,7 @@ import (
 )
 
 const (
-	mostPolls = 16 // receives at once
+	mostPolls = 16 // concurrent receives
 
 	// cautious is the receive count after a possible crash of a consumer.
 	cautious = 2

@@ -20,8 +20,8 @@ type pace struct {
 	expected        int          // calls for submitted messages if each call is full
 }
 
-// newPace returns the pace of a configuration. After a pause, the messages and calls of a
-// tenth of a second may start at once.
+// newPace returns the limiter for a configuration. After a pause, as many messages and
+// calls as the limit permits in a tenth of a second may start without a wait.
 func newPace(c *Config) pace {
 	limiter := func(perSecond float64) *rate.Limiter {
 		if perSecond == 0 {

@@ -45,7 +45,8 @@ type QueueConfig struct {
 	// because messages of a killed run are hidden for 30 s.
 	Idle time.Duration
 
-	// InFlight is how many messages, of as many groups, are under way at once. Zero means 64.
+	// InFlight is the largest number of messages in flight, each of another group. Zero
+	// means 64.
 	InFlight int
 
 	// DryRun sends and deletes nothing. The report has the first message of each group as

@@ -3,9 +3,9 @@ package sqstest
 // Deviations from AWS in this file:
 //   - Making and deleting a queue take effect immediately; AWS asks for a wait of one
 //     second after making and of 60 s after deleting.
-//   - The text about an invalid name is the recorded part of AWS's text (F-121); the
-//     text of QueueDeletedRecently is the documented text.
-//   - An existing queue is returned for any tags in the request.
+//   - The text about an invalid name is the part of AWS's text that was recorded
+//     (F-121). The text of QueueDeletedRecently is from AWS's documentation.
+//   - CreateQueue returns an existing queue even if the request has other tags.
 
 import (
 	"context"

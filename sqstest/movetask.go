@@ -48,7 +48,7 @@ type moveTask struct {
 	source      *Queue
 	destination *Queue // nil: the source of each message
 	find        func(arn string) *Queue
-	rate        int // messages a second, zero for all at once
+	rate        int // messages a second; zero moves all immediately
 	started     time.Time
 	toMove      int
 

@@ -1,6 +1,6 @@
 // Package consumertest checks that a consumer of a FIFO queue handles the messages of
 // each group in order and loses no message. The cases run on virtual time against the
-// fake queue of package sqstest, with faults of SQS, crashes and two consumers at once:
+// fake queue of package sqstest, with faults of SQS, crashes and two running consumers:
 //
 //	func TestConformance(t *testing.T) {
 //		consumertest.TestConsumer(t, func(ctx context.Context, e consumertest.Env) error {

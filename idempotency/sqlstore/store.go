@@ -16,7 +16,7 @@ import (
 // Config configures a [Store].
 type Config struct {
 	// DB is the database, opened by the caller and closed by the caller after the store.
-	// The store uses up to three connections at once, plus those of its callers' reads.
+	// The store uses up to three concurrent connections, plus those of its callers' reads.
 	DB *sql.DB
 
 	Dialect Dialect

@@ -79,7 +79,7 @@ func TestFirstComeFirstServed(t *testing.T) {
 	})
 }
 
-// Several callers are admitted at once if there is room for all.
+// Several callers are admitted together if there is room for all.
 func TestAllForWhomThereIsRoom(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		q := newQueue(100, 1000)

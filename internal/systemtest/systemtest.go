@@ -14,8 +14,8 @@ import (
 
 var seeds = seedtest.Flags("system", "TestSystem")
 
-// Storage keeps the records of a world's store. All storage belongs to the bubble of
-// the world's virtual time.
+// Storage keeps the records of the store in one simulated world. Make it inside the
+// synctest bubble in which the world runs, so that both have the same virtual time.
 type Storage struct {
 	// Open opens the store for one process. A store with a method Close() error is
 	// closed after its process has ended.

@@ -22,7 +22,7 @@ func put[V any](t *testing.T, w *Window[V], now time.Time, id string, r Record[V
 	}
 }
 
-// A Put copies a few records to a larger index, never all at once.
+// A Put copies a few records to a larger index, never all records.
 func TestIndexesGrowInSteps(t *testing.T) {
 	w := New[nothing](Options{})
 	one := &shard[nothing]{index: newIndex(0)}

@@ -114,9 +114,10 @@ func (m *Memory) Conclude(now Instant, ev *Event, t *Ticket) (k Known, duplicate
 	return t.Known, t.Known.State == Stored && !t.storedIt
 }
 
-// Refresh captures the current knowledge of the event in the ticket. Call Refresh at the
-// start of the submission and at least once a minute while the submission waits: no doubt
-// then begins and expires unseen.
+// Refresh captures the current knowledge of the event in the ticket. Call Refresh at
+// the start of the submission and at least once a minute while the submission waits.
+// The ticket then records each doubt, even if the doubt begins and ends during the
+// wait.
 func (m *Memory) Refresh(now Instant, ev *Event, t *Ticket) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
