@@ -47,7 +47,7 @@ var (
 // the event or recognises the earlier message. Between ResendBefore and ForgottenAt the
 // producer refuses the event with another InDoubtError, because SQS might deliver the
 // event twice. After ForgottenAt the event is new. With Config.Store the event is refused
-// from ResendBefore on, until its record in the store is resolved (see [Indeterminate]).
+// from ResendBefore on, until its record in the store is resolved (see [UnresolvedPolicy]).
 type InDoubtError struct {
 	EventID   uuid.UUID
 	DedupeKey string

@@ -83,9 +83,9 @@ type StoreConfig struct {
 	// Timeout limits each call of the store. Zero means 5 seconds.
 	Timeout time.Duration
 
-	// Indeterminate selects the treatment of an event with an unknown outcome after SQS has
-	// forgotten the message.
-	Indeterminate Indeterminate
+	// Unresolved selects the treatment of an unresolved event: an attempt may have stored
+	// the event, and SQS may have forgotten the attempt.
+	Unresolved UnresolvedPolicy
 
 	// FailOpen sends events without a claim while the store does not answer. These events
 	// are never recorded in the store, so only SQS deduplicates them, for five minutes: a
@@ -94,17 +94,17 @@ type StoreConfig struct {
 	FailOpen bool
 }
 
-// Indeterminate decides about an event that may be stored, by an attempt forgotten by SQS.
-type Indeterminate uint8
+// UnresolvedPolicy is the treatment of an unresolved event.
+type UnresolvedPolicy uint8
 
 const (
-	// Hold does not send the event: its error is an [*InDoubtError] wrapping an
-	// [*idempotency.IndeterminateError]. An operator has to find out whether the event was
+	// UnresolvedRefuse does not send the event: its error is an [*InDoubtError] wrapping an
+	// [*idempotency.UnresolvedError]. An operator has to find out whether the event was
 	// stored and resolve its record.
-	Hold Indeterminate = iota
+	UnresolvedRefuse UnresolvedPolicy = iota
 
-	// SendAgain sends the event, which may then be delivered twice.
-	SendAgain
+	// UnresolvedResend sends the event again. Consumers may receive the event twice.
+	UnresolvedResend
 )
 
 const (
@@ -117,7 +117,7 @@ const (
 // isZero reports whether no field is set: the producer has no store.
 func (c *StoreConfig) isZero() bool {
 	return c.Store == nil && c.Client == "" && c.Queue == "" && c.Owner == "" && c.TTL == 0 && c.Timeout == 0 &&
-		c.Indeterminate == Hold && !c.FailOpen
+		c.Unresolved == UnresolvedRefuse && !c.FailOpen
 }
 
 func (c *StoreConfig) timeout() time.Duration {
@@ -149,7 +149,7 @@ func (c *StoreConfig) policy(retryFor time.Duration) (idempotency.Policy, error)
 	}
 	return idempotency.NewPolicy(idempotency.PolicyConfig{
 		TTL: ttl, Retry: retryFor, Network: window.Request, Clock: window.Slack,
-		Lease: c.lease(), Window: window.Interval, RunAgain: c.Indeterminate == SendAgain, StoreTimeout: c.timeout(),
+		Lease: c.lease(), Window: window.Interval, Resend: c.Unresolved == UnresolvedResend, StoreTimeout: c.timeout(),
 	})
 }
 
@@ -165,8 +165,8 @@ func (c *StoreConfig) validate(delivery Delivery, refuse func(field, rule string
 			refuse("Store."+f.name, fmt.Sprintf("%d bytes, want at most %d", len(f.text), mostClient))
 		}
 	}
-	if c.Indeterminate > SendAgain {
-		refuse("Store.Indeterminate", "unknown value; use Hold or SendAgain")
+	if c.Unresolved > UnresolvedResend {
+		refuse("Store.Unresolved", "unknown value; use UnresolvedRefuse or UnresolvedResend")
 	}
 	if c.Timeout < 0 || c.Timeout > mostStoreTimeout {
 		refuse("Store.Timeout", fmt.Sprintf("%v is not between 0 and %v", c.Timeout, mostStoreTimeout))

@@ -37,7 +37,7 @@ func TestStoreConfig(t *testing.T) {
 		{"shorter TTL", func(c *sqsfifo.Config[Scene]) { c.Store.TTL = 290*time.Second - 1 }, "Store.TTL"},
 		{"negative TTL", func(c *sqsfifo.Config[Scene]) { c.Store.TTL = -1 }, "Store.TTL"},
 		{"forever", func(c *sqsfifo.Config[Scene]) { c.Store.TTL = idempotency.Forever }, ""},
-		{"unknown", func(c *sqsfifo.Config[Scene]) { c.Store.Indeterminate = 2 }, "Store.Indeterminate"},
+		{"unknown", func(c *sqsfifo.Config[Scene]) { c.Store.Unresolved = 2 }, "Store.Unresolved"},
 		{"long client", func(c *sqsfifo.Config[Scene]) { c.Store.Client = strings.Repeat("c", 201) }, "Store.Client"},
 		{"long queue", func(c *sqsfifo.Config[Scene]) { c.Store.Queue = strings.Repeat("c", 201) }, "Store.Queue"},
 	} {

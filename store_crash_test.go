@@ -177,7 +177,8 @@ func TestCrashInsideTheWindow(t *testing.T) {
 	}
 }
 
-// After SQS has forgotten the message, the event is held, or sent again with SendAgain.
+// After SQS has forgotten the message, the event is refused, or sent again with
+// UnresolvedResend.
 func TestCrashOutsideTheWindow(t *testing.T) {
 	for _, c := range crashes[1:] {
 		for _, again := range []bool{false, true} {
@@ -196,7 +197,7 @@ func TestCrashOutsideTheWindow(t *testing.T) {
 
 				second := start(t, q, store, func(c *sqsfifo.Config[Scene]) {
 					if again {
-						c.Store.Indeterminate = sqsfifo.SendAgain
+						c.Store.Unresolved = sqsfifo.UnresolvedResend
 					}
 				})
 				r, err := second.Send(t.Context(), scene)
@@ -206,7 +207,7 @@ func TestCrashOutsideTheWindow(t *testing.T) {
 					require.Len(t, q.Messages(), c.stored+1)
 				} else {
 					var doubt *sqsfifo.InDoubtError
-					var held *idempotency.IndeterminateError
+					var held *idempotency.UnresolvedError
 					require.ErrorAs(t, err, &doubt, c.name)
 					require.ErrorAs(t, err, &held)
 					require.Equal(t, sqsfifo.InDoubt, sqsfifo.FateOf(err))
@@ -217,7 +218,7 @@ func TestCrashOutsideTheWindow(t *testing.T) {
 					require.Len(t, q.Messages(), c.stored)
 					_, err = second.Send(t.Context(), scene)
 					require.Equal(t, sqsfifo.InDoubt, sqsfifo.FateOf(err), "it is held until somebody settles it")
-					require.EqualValues(t, 2, second.Stats().Store.Indeterminate)
+					require.EqualValues(t, 2, second.Stats().Store.Unresolved)
 				}
 				closed(t, second.Producer)
 				first.end()
@@ -227,7 +228,7 @@ func TestCrashOutsideTheWindow(t *testing.T) {
 }
 
 // An operator who has found the message completes its record.
-func TestAnIndeterminateEventIsSettled(t *testing.T) {
+func TestAnUnresolvedEventIsResolved(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q, store := newQueue(t, sqstest.Config{}), new(idempotency.Memory)
 		first := start(t, q, store)
@@ -236,7 +237,7 @@ func TestAnIndeterminateEventIsSettled(t *testing.T) {
 		time.Sleep(time.Hour)
 		r := record(t, store)
 		out, err := store.Claim(t.Context(), idempotency.Claim{
-			Key: r.Key, Token: idempotency.NewToken(), Fingerprint: r.Fingerprint, Seal: r.Seal, RunAgain: true,
+			Key: r.Key, Token: idempotency.NewToken(), Fingerprint: r.Fingerprint, Seal: r.Seal, Resend: true,
 			Terms: idempotency.Terms{Lease: time.Minute, TTL: time.Hour},
 		})
 		require.NoError(t, err)

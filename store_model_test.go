@@ -141,7 +141,7 @@ func newStoreWorld(t *testing.T, seed uint64) *storeWorld {
 	case 0:
 		w.store.FailOpen, w.open = true, true
 	case 1:
-		w.store.Indeterminate, w.open = sqsfifo.SendAgain, true
+		w.store.Unresolved, w.open = sqsfifo.UnresolvedResend, true
 	}
 	return w
 }
@@ -502,6 +502,6 @@ func (w *storeWorld) fails(format string, args ...any) {
 }
 
 func isHeld(err error) bool {
-	var held *idempotency.IndeterminateError
+	var held *idempotency.UnresolvedError
 	return errors.As(err, &held)
 }

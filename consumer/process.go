@@ -124,8 +124,8 @@ func (c *Consumer[T]) claimOf(it *item, m Message[T]) idempotency.Claim {
 	return idempotency.Claim{
 		Key:   idempotency.Key{Scope: scope, Operation: c.config.Effect, Value: c.key(m)},
 		Token: it.claim.token, Fingerprint: idempotency.FingerprintOf("consumer-payload/1", payloadOf(aws.ToString(it.raw.Body))),
-		Terms:    idempotency.Terms{Lease: c.config.Visibility, TTL: c.config.KeepKeys},
-		RunAgain: c.config.Once == AtLeastOnce,
+		Terms:  idempotency.Terms{Lease: c.config.Visibility, TTL: c.config.KeepKeys},
+		Resend: c.config.Once == AtLeastOnce,
 	}
 }
 
@@ -179,7 +179,7 @@ func (c *Consumer[T]) acquireClaim(ctx context.Context, it *item, m Message[T]) 
 			it.claim.mu.Unlock()
 			it.claim.repeated = out.Decision == idempotency.Reclaimed
 			return outcome{}, true
-		case out.Decision == idempotency.Indeterminate && c.config.Probe != nil:
+		case out.Decision == idempotency.Unresolved && c.config.Probe != nil:
 			if o, again := c.probe(ctx, m, out.Record); !again {
 				return o, false
 			}
@@ -198,7 +198,7 @@ func refused(out idempotency.Outcome, key idempotency.Key) outcome {
 		return outcome{kind: duplicate}
 	case idempotency.Conflict, idempotency.Unjudged:
 		return outcome{kind: failedForGood, err: err}
-	case idempotency.Indeterminate:
+	case idempotency.Unresolved:
 		return outcome{kind: unresolved, err: err}
 	case idempotency.InProgress:
 		return outcome{kind: busy, after: out.RetryAfter(), err: err}
@@ -285,7 +285,7 @@ func (c *Consumer[T]) handleTx(ctx context.Context, it *item, m Message[T]) outc
 	defer func() { _ = tx.Rollback() }() // no effect after a commit
 	store := c.config.Store.(TxStore)
 	want := c.claimOf(it, m)
-	want.Token, want.RunAgain = idempotency.NewToken(), true // a claim that did not commit had no effect
+	want.Token, want.Resend = idempotency.NewToken(), true // a claim that did not commit had no effect
 	out, err := store.ClaimTx(ctx, tx, want)
 	var invalid *idempotency.InvalidError
 	switch {

@@ -111,10 +111,10 @@ type Claim struct {
 
 	Terms Terms
 
-	// RunAgain claims an operation with an unknown outcome even if repeating the
-	// operation is not safe ([Indeterminate]). An operator chooses RunAgain, or a policy
+	// Resend claims an operation with an unknown outcome even if repeating the
+	// operation is not safe ([Unresolved]). An operator chooses Resend, or a policy
 	// that prefers a second run to no run.
-	RunAgain bool
+	Resend bool
 
 	Dataset Dataset
 }

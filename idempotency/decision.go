@@ -21,7 +21,7 @@ const (
 
 	// Reclaimed: the claim was granted after the lease of another claimant ended. The
 	// operation may have taken effect already. A second run is safe, or was requested
-	// with [Claim.RunAgain].
+	// with [Claim.Resend].
 	Reclaimed
 
 	// Duplicate: the operation took effect earlier. The record has the result.
@@ -34,10 +34,10 @@ const (
 	// InProgress: another claimant runs the operation under an unexpired lease.
 	InProgress
 
-	// Indeterminate: the lease of an earlier claimant ended without proof of an outcome,
+	// Unresolved: the lease of an earlier claimant ended without proof of an outcome,
 	// and a second run is not safe. An operator must record the outcome with
-	// [Resolve], or repeat the operation with [Claim.RunAgain].
-	Indeterminate
+	// [Resolve], or repeat the operation with [Claim.Resend].
+	Unresolved
 
 	// Unjudged: the fingerprints of record and claim have different specs and cannot be
 	// compared. Recompute the record's fingerprint from the stored body. If the result
@@ -50,7 +50,7 @@ const (
 )
 
 var decisionNames = [...]string{
-	"undecided", "new", "renewed", "reclaimed", "duplicate", "conflict", "in progress", "indeterminate", "unjudged", "full",
+	"undecided", "new", "renewed", "reclaimed", "duplicate", "conflict", "in progress", "unresolved", "unjudged", "full",
 }
 
 // String returns the decision in lower case.
@@ -86,10 +86,10 @@ func Decide(found Record, c Claim, now time.Time) Decision {
 		return Renewed
 	case now.Before(found.LeaseUntil) && !c.Token.Succeeds(found.Token):
 		return InProgress
-	case now.Before(found.ResendUntil) || c.RunAgain:
+	case now.Before(found.ResendUntil) || c.Resend:
 		return Reclaimed
 	default:
-		return Indeterminate
+		return Unresolved
 	}
 }
 
@@ -193,7 +193,7 @@ func (o Outcome) RetryAfter() time.Duration {
 }
 
 // Err returns nil for a granted claim or a duplicate, and otherwise a [*ConflictError],
-// [*InProgressError], [*IndeterminateError], [*UnjudgedError] or [*CapacityError].
+// [*InProgressError], [*UnresolvedError], [*UnjudgedError] or [*CapacityError].
 func (o Outcome) Err(k Key) error {
 	at := placeOf(k)
 	switch o.Decision {
@@ -203,8 +203,8 @@ func (o Outcome) Err(k Key) error {
 		return &ConflictError{Place: at, Status: o.Record.Status, Created: o.Record.Created}
 	case InProgress:
 		return &InProgressError{Place: at, RetryAfter: o.RetryAfter()}
-	case Indeterminate:
-		return &IndeterminateError{Place: at, DoubtSince: o.Record.DoubtSince, Attempts: o.Record.Attempts}
+	case Unresolved:
+		return &UnresolvedError{Place: at, DoubtSince: o.Record.DoubtSince, Attempts: o.Record.Attempts}
 	case Unjudged:
 		return &UnjudgedError{Place: at, Stored: o.Record.Fingerprint.Spec}
 	case Full:

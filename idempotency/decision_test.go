@@ -43,8 +43,8 @@ func TestDecideAtInstants(t *testing.T) {
 		{running, other, time.Minute - 1, idempotency.InProgress},
 		{running, other, time.Minute, idempotency.Reclaimed},
 		{running, other, 5*time.Minute - 1, idempotency.Reclaimed},
-		{running, other, 5 * time.Minute, idempotency.Indeterminate},
-		{running, other, 100 * time.Hour, idempotency.Indeterminate}, // running operations never expire
+		{running, other, 5 * time.Minute, idempotency.Unresolved},
+		{running, other, 100 * time.Hour, idempotency.Unresolved}, // running operations never expire
 		{running, c, 100 * time.Hour, idempotency.Renewed},
 		{done, other, time.Hour - 1, idempotency.Duplicate},
 		{done, other, time.Hour, idempotency.New},
@@ -83,7 +83,7 @@ func TestRulesKeepTheirInvariants(t *testing.T) {
 			if rng.IntN(2) == 0 {
 				c := newClaim()
 				c.Token = tokens[rng.IntN(len(tokens))]
-				c.RunAgain = rng.IntN(10) == 0
+				c.Resend = rng.IntN(10) == 0
 				c.Body = []byte{byte(rng.IntN(3))}
 				if rng.IntN(5) == 0 {
 					c.Fingerprint = idempotency.FingerprintOf("test/1", []byte("other"))

@@ -17,7 +17,7 @@
 // has a fence, a number that only grows for a key, and each transition carries the fence.
 // An overtaken claimant gets [ErrStaleClaim] and changes nothing. If a claimant dies
 // without a proof, the outcome is unknown, not a failure: the operation is
-// [Indeterminate] unless a second run is known to be safe.
+// [Unresolved] unless a second run is known to be safe.
 //
 // [Guard] wraps a function in these steps. [Validator] does the same for pipeline runs
 // with keys computed from datasets. [Memory] is a store for tests. Package sqlstore keeps

@@ -89,15 +89,15 @@ func (e *InProgressError) Error() string {
 	return fmt.Sprintf("idempotency: not run: %v is in progress elsewhere; ask again in %v", e.Place, e.RetryAfter)
 }
 
-// IndeterminateError: an earlier attempt may have taken effect, and a second run is not
+// UnresolvedError: an earlier attempt may have taken effect, and a second run is not
 // known to be safe. The operation did not run again.
-type IndeterminateError struct {
+type UnresolvedError struct {
 	Place
 	DoubtSince time.Time
 	Attempts   int64
 }
 
-func (e *IndeterminateError) Error() string {
+func (e *UnresolvedError) Error() string {
 	return fmt.Sprintf("idempotency: not run: the outcome of %v is unknown since %s, after %d attempts; find out what became of it and record that with Resolve",
 		e.Place, e.DoubtSince.Format(time.RFC3339), e.Attempts)
 }

@@ -30,18 +30,18 @@ type Guard struct {
 }
 
 type guardStats struct {
-	originals, duplicates, conflicts, inProgress, indeterminate, drifts, failedOpen atomic.Int64
+	originals, duplicates, conflicts, inProgress, unresolved, drifts, failedOpen atomic.Int64
 }
 
 // GuardStats counts the outcomes of a [Guard]'s calls.
 type GuardStats struct {
-	Originals     int64 // granted claims, even if released before a run
-	Duplicates    int64 // stored results returned
-	Conflicts     int64
-	InProgress    int64
-	Indeterminate int64
-	Drifts        int64 // calls with Answer.Drift, with any outcome
-	FailedOpen    int64 // runs without a claim
+	Originals  int64 // granted claims, even if released before a run
+	Duplicates int64 // stored results returned
+	Conflicts  int64
+	InProgress int64
+	Unresolved int64
+	Drifts     int64 // calls with Answer.Drift, with any outcome
+	FailedOpen int64 // runs without a claim
 }
 
 // NewGuard returns a guard, or an [*InvalidError] if Store or Policy is missing.
@@ -145,14 +145,14 @@ func (e *notDoneError) Unwrap() error { return e.err }
 //     [Result.Check]), the outcome is unknown;
 //   - an error wrapped by [NotDone]: the operation failed and may run again;
 //   - another error, or a panic: the outcome is unknown. The lease ends, and the next
-//     call runs f again only within the policy's window or with its RunAgain.
+//     call runs f again only within the policy's window or with its Resend.
 //
 // f gets the outcome of the claim. After [Reclaimed], f must use the stored body and
 // expect an effect of an earlier run. [Renewed] means that the store did not confirm the
 // first claim.
 //
 // Without a run, Do returns a [*ConflictError], [*InProgressError],
-// [*IndeterminateError], [*UnjudgedError], [*CapacityError], [*StoreError] or
+// [*UnresolvedError], [*UnjudgedError], [*CapacityError], [*StoreError] or
 // [*InvalidError]. If ctx or the lease ended before f could begin, Do releases the claim
 // and returns the context's error. Do repeats an unconfirmed claim once, even after ctx
 // has ended; the repetition takes up to the policy's StoreTimeout.
@@ -164,7 +164,7 @@ func (g *Guard) Do(ctx context.Context, r Request, f func(ctx context.Context, c
 	policy := g.config.Policy.config
 	c := Claim{
 		Key: r.Key, Token: NewToken(), Fingerprint: r.Fingerprint, Seal: r.Seal, Group: r.Group, Body: r.Body,
-		Terms: g.config.Policy.Terms(), RunAgain: policy.RunAgain, Dataset: r.Dataset,
+		Terms: g.config.Policy.Terms(), Resend: policy.Resend, Dataset: r.Dataset,
 	}
 	if err := c.Check(); err != nil {
 		return Answer{}, err
@@ -294,8 +294,8 @@ func (g *Guard) count(out Outcome) {
 		g.stats.conflicts.Add(1)
 	case InProgress:
 		g.stats.inProgress.Add(1)
-	case Indeterminate:
-		g.stats.indeterminate.Add(1)
+	case Unresolved:
+		g.stats.unresolved.Add(1)
 	default:
 	}
 }
@@ -305,6 +305,6 @@ func (g *Guard) Stats() GuardStats {
 	s := &g.stats
 	return GuardStats{
 		Originals: s.originals.Load(), Duplicates: s.duplicates.Load(), Conflicts: s.conflicts.Load(), InProgress: s.inProgress.Load(),
-		Indeterminate: s.indeterminate.Load(), Drifts: s.drifts.Load(), FailedOpen: s.failedOpen.Load(),
+		Unresolved: s.unresolved.Load(), Drifts: s.drifts.Load(), FailedOpen: s.failedOpen.Load(),
 	}
 }

@@ -105,7 +105,7 @@ func TestGuardAfterAFailure(t *testing.T) {
 			return idempotency.Result{Response: make([]byte, idempotency.MaxResponse+1)}, nil
 		}, "outcome of pay"},
 	} {
-		g := newGuard(t, new(idempotency.Memory), func(c *idempotency.PolicyConfig) { c.Window, c.RunAgain = tc.window, tc.again })
+		g := newGuard(t, new(idempotency.Memory), func(c *idempotency.PolicyConfig) { c.Window, c.Resend = tc.window, tc.again })
 		if _, err := g.Do(t.Context(), request("1", "a"), tc.f); err == nil || strings.Contains(tc.name, "effect") && !errors.Is(err, refused) {
 			t.Errorf("%s: the first call returned %v", tc.name, err)
 		}
@@ -133,9 +133,9 @@ func TestGuardAfterAPanic(t *testing.T) {
 		}()
 		_, _ = g.Do(t.Context(), request("1", "a"), func(context.Context, idempotency.Outcome) (idempotency.Result, error) { panic("p") })
 	}()
-	var indeterminate *idempotency.IndeterminateError
-	if _, err := g.Do(t.Context(), request("1", "a"), never(t)); !errors.As(err, &indeterminate) {
-		t.Errorf("after a panic: got %v, want an IndeterminateError", err)
+	var unresolved *idempotency.UnresolvedError
+	if _, err := g.Do(t.Context(), request("1", "a"), never(t)); !errors.As(err, &unresolved) {
+		t.Errorf("after a panic: got %v, want an UnresolvedError", err)
 	}
 }
 
@@ -457,7 +457,7 @@ func TestNotDoneOfAnInnerGuard(t *testing.T) {
 		for range 3 {
 			_, err = outer.Do(t.Context(), request("outer", "a"), pay)
 		}
-		if effects != 1 || !errors.As(err, new(*idempotency.IndeterminateError)) {
+		if effects != 1 || !errors.As(err, new(*idempotency.UnresolvedError)) {
 			t.Errorf("%s: the outer operation ran %d times; the last call returned %v", name, effects, err)
 		}
 	}

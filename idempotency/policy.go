@@ -35,9 +35,9 @@ type PolicyConfig struct {
 	// unknown outcome runs again. Retry, one Lease and Clock must fit into the window.
 	Window time.Duration
 
-	// RunAgain repeats an operation with an unknown outcome even outside its window. By
-	// default the operation is [Indeterminate] and does not run.
-	RunAgain bool
+	// Resend repeats an operation with an unknown outcome even outside its window. By
+	// default the operation is [Unresolved] and does not run.
+	Resend bool
 
 	// Rate is the number of new operations a second. Capacity is the store's maximum
 	// number of records. If both are set, NewPolicy checks Capacity against Rate and TTL.

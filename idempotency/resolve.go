@@ -62,7 +62,7 @@ func Resolve(ctx context.Context, s Store, found Record, t Ending) error {
 	}
 	out, err := s.Claim(ctx, Claim{
 		Key: found.Key, Token: NewToken(), Fingerprint: found.Fingerprint, Seal: found.Seal, Group: found.Group, Body: found.Body,
-		Terms: Terms{Lease: time.Minute, TTL: Forever}, RunAgain: true, Dataset: found.Dataset,
+		Terms: Terms{Lease: time.Minute, TTL: Forever}, Resend: true, Dataset: found.Dataset,
 	})
 	if err != nil {
 		return err

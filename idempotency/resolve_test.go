@@ -67,7 +67,7 @@ func TestResolve(t *testing.T) {
 func TestResolveTooLate(t *testing.T) {
 	again := func(t *testing.T, store idempotency.Store, claim idempotency.Claim) idempotency.Outcome {
 		t.Helper()
-		claim.Token, claim.RunAgain = idempotency.NewToken(), true
+		claim.Token, claim.Resend = idempotency.NewToken(), true
 		out, err := store.Claim(t.Context(), claim)
 		require.NoError(t, err)
 		require.Equal(t, idempotency.Reclaimed, out.Decision)

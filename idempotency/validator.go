@@ -121,7 +121,7 @@ type Verdict struct {
 // A verdict with Proceed is valid only at the time of the call; use [Validator.Run] to
 // execute. The error is a [*KeyViolationError], an [*InvalidError], an error of Formula
 // or a [*StoreError]. For a claimed key without a proven outcome, the error is an
-// [*InProgressError] or [*IndeterminateError].
+// [*InProgressError] or [*UnresolvedError].
 func (v *Validator) Check(ctx context.Context, supplied string, d Dataset) (Verdict, error) {
 	r, err := v.request(supplied, d)
 	if err != nil {

@@ -88,7 +88,7 @@ func stateOf(r idempotency.Record) string {
 	switch idempotency.Decide(r, next, r.ReadAt) {
 	case idempotency.InProgress:
 		return stateRunning
-	case idempotency.Indeterminate:
+	case idempotency.Unresolved:
 		return stateUnresolved
 	}
 	return stateInDoubt

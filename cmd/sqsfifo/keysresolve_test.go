@@ -64,7 +64,7 @@ func TestKeysResolveSkipsChangedKeys(t *testing.T) {
 		for _, target := range targets {
 			again := idempotency.Claim{
 				Key: target.key, Token: idempotency.NewToken(), Fingerprint: idempotency.FingerprintOf("test/1", []byte(target.key.Value)),
-				Terms: idempotency.Terms{Lease: time.Millisecond, TTL: idempotency.Forever}, RunAgain: true,
+				Terms: idempotency.Terms{Lease: time.Millisecond, TTL: idempotency.Forever}, Resend: true,
 			}
 			switch target.key.Value {
 			case "a": // tried again, and unresolved again

@@ -80,7 +80,7 @@ func outcomeOf(r sqsfifo.Receipt, err error, journal bool) outcome {
 	var conflict *sqsfifo.ConflictError
 	var violation *sqsfifo.ViolationError
 	var doubt *sqsfifo.InDoubtError
-	var unresolved *idempotency.IndeterminateError
+	var unresolved *idempotency.UnresolvedError
 	switch fate := sqsfifo.FateOf(err); {
 	case fate == sqsfifo.Stored && journal && r.Duplicate && r.Attempts == 0:
 		o.name = outcomeEarlier

@@ -31,7 +31,7 @@ func openSendJournal(ctx context.Context, path string, resend bool) (_ sqsfifo.S
 	}
 	c := sqsfifo.StoreConfig{Store: j.store, Owner: sqsfifo.BodyHash(j.path), TTL: idempotency.Forever}
 	if resend {
-		c.Indeterminate = sqsfifo.SendAgain
+		c.Unresolved = sqsfifo.UnresolvedResend
 	}
 	return c, j.Close, nil
 }

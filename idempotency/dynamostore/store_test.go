@@ -74,12 +74,12 @@ func TestSlack(t *testing.T) {
 	const slack = 2 * time.Second
 	claim(t, at(0), claimOf("a"), idempotency.New)
 	claim(t, at(time.Minute+slack-time.Microsecond), claimOf("a"), idempotency.InProgress) // just before the end of the one-minute lease
-	claim(t, at(5*time.Minute-slack), claimOf("a"), idempotency.Indeterminate)
+	claim(t, at(5*time.Minute-slack), claimOf("a"), idempotency.Unresolved)
 	claim(t, at(5*time.Minute-slack-time.Second), claimOf("a"), idempotency.Reclaimed)
 	c := claimOf("b")
 	c.Terms.ResendFor = time.Second // below the slack: never resend
 	claim(t, at(0), c, idempotency.New)
-	claim(t, at(2*time.Minute), claimOf("b"), idempotency.Indeterminate)
+	claim(t, at(2*time.Minute), claimOf("b"), idempotency.Unresolved)
 }
 
 func TestOpen(t *testing.T) {

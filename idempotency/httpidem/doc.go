@@ -28,7 +28,7 @@
 //
 // After a server error, a new run may be wrong: the handler may have failed after its
 // effect. A key in doubt is refused until an operator resolves it, unless the policy
-// allows another run (idempotency.PolicyConfig, Window and RunAgain). A [Transaction]
+// allows another run (idempotency.PolicyConfig, Window and Resend). A [Transaction]
 // removes the doubt by committing claim, effect and outcome together. [InSQL] is a
 // Transaction over a database of package sqlstore.
 //

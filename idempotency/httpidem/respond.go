@@ -57,11 +57,11 @@ func (e *exchange) answerRun(err error) error {
 // explain answers a request whose handler did not run; err is the guard's error.
 func (e *exchange) explain(err error) error {
 	var (
-		conflict      *idempotency.ConflictError
-		unjudged      *idempotency.UnjudgedError
-		inProgress    *idempotency.InProgressError
-		indeterminate *idempotency.IndeterminateError
-		full          *idempotency.CapacityError
+		conflict   *idempotency.ConflictError
+		unjudged   *idempotency.UnjudgedError
+		inProgress *idempotency.InProgressError
+		unresolved *idempotency.UnresolvedError
+		full       *idempotency.CapacityError
 	)
 	switch {
 	case errors.As(err, &conflict), errors.As(err, &unjudged):
@@ -75,8 +75,8 @@ func (e *exchange) explain(err error) error {
 	case errors.As(err, &inProgress):
 		e.seen.Decision = idempotency.InProgress
 		return e.refuseInProgress(inProgress)
-	case errors.As(err, &indeterminate):
-		e.seen.Decision = idempotency.Indeterminate
+	case errors.As(err, &unresolved):
+		e.seen.Decision = idempotency.Unresolved
 		return e.refuse(problem{
 			Type: OutcomeUnknown, Status: http.StatusConflict, Title: "The outcome of an earlier request is unknown",
 			Detail: "A request with this key may have taken effect. It does not run again under this key until that is known.",

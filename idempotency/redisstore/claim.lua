@@ -38,7 +38,7 @@ elseif now < found.lease_until and not succeeds(found.token) then
 elseif now < found.resend_until or again == '1' then
   decision = 'reclaimed'
 else
-  decision = 'indeterminate'
+  decision = 'unresolved'
 end
 
 local function add(n, by) return string.format('%d', (tonumber(n) or 0) + by) end

@@ -42,7 +42,7 @@ func TestScriptsAreTheRules(t *testing.T) {
 			switch n := rng.IntN(10); {
 			case n < 5 || len(refs) == 0:
 				c := randomClaim(rng, key, tokens)
-				log = append(log, fmt.Sprintf("claim %.4s %v %+v again %v", c.Token, c.Fingerprint, c.Terms, c.RunAgain))
+				log = append(log, fmt.Sprintf("claim %.4s %v %+v again %v", c.Token, c.Fingerprint, c.Terms, c.Resend))
 				out, err := s.Claim(ctx, c)
 				if err != nil {
 					t.Fatal(err)
@@ -106,7 +106,7 @@ func TestScriptsAreTheRules(t *testing.T) {
 	t.Logf("seed %d: %v", seed, seen)
 	for _, d := range []idempotency.Decision{
 		idempotency.New, idempotency.Renewed, idempotency.Reclaimed, idempotency.Duplicate, idempotency.Conflict,
-		idempotency.InProgress, idempotency.Indeterminate, idempotency.Unjudged,
+		idempotency.InProgress, idempotency.Unresolved, idempotency.Unjudged,
 	} {
 		if seen[d.String()] == 0 {
 			t.Errorf("seed %d: no claim came to %v", seed, d)
@@ -126,7 +126,7 @@ func randomClaim(rng *rand.Rand, key idempotency.Key, tokens []idempotency.Token
 		Key: key, Token: pick(rng, tokens...), Body: body, Group: group,
 		Fingerprint: idempotency.FingerprintOf(pick(rng, "test/1", "test/1", "test/1", "test/1", "test/1", "test/1", "test/1", "test/1", "test/1", "test/2"), []byte(pick(rng, "a", "a", "a", "a", "a", "b"))),
 		Seal:        pick(rng, idempotency.Seal{}, idempotency.SealOf(body, group)),
-		RunAgain:    rng.IntN(8) == 0,
+		Resend:      rng.IntN(8) == 0,
 		Dataset:     idempotency.Dataset{ID: pick(rng, "", "noaa"), ReplaySafe: rng.IntN(2) == 0},
 		Terms: idempotency.Terms{
 			Lease: pick(rng, 10*time.Second, time.Minute+1234567*time.Nanosecond, time.Hour, 290*365*24*time.Hour),

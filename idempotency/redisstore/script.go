@@ -117,7 +117,7 @@ func (s *Store) claimCall(c idempotency.Claim) call {
 		keys: []string{n.record, n.fence},
 		args: []any{
 			string(c.Token[:]), c.Fingerprint.Spec, string(c.Fingerprint.Sum[:]),
-			durationText(c.Terms.Lease), durationText(c.Terms.TTL), resend, flag(c.RunAgain),
+			durationText(c.Terms.Lease), durationText(c.Terms.TTL), resend, flag(c.Resend),
 			"scope", c.Key.Scope, "operation_type", c.Key.Operation, "key", c.Key.Value,
 			"fingerprint_spec", c.Fingerprint.Spec, "request_hash", string(c.Fingerprint.Sum[:]), "body_hash", nonZero(c.Seal[:]),
 			"message_group", c.Group, "body", string(c.Body),

@@ -200,7 +200,7 @@ func TestEndedInDoubt(t *testing.T) {
 	if err := s.Finish(t.Context(), first.Ref(), idempotency.FailedWith(idempotency.Failure{})); err != nil {
 		t.Fatal(err)
 	}
-	c.Token, c.RunAgain = idempotency.NewToken(), true
+	c.Token, c.Resend = idempotency.NewToken(), true
 	second := claim(t, s, c, idempotency.Reclaimed)
 	for range 2 {
 		if err := s.Finish(t.Context(), second.Ref(), idempotency.FailedWith(idempotency.Failure{Proof: idempotency.ProvenForClaim})); err != nil {

@@ -28,7 +28,7 @@ func entryOf(r idempotency.Record) ledger.Entry {
 
 func entryOfClaim(c claimOf, made claimed) ledger.Entry {
 	e := entryOf(made.record)
-	e.RunAgain = c.RunAgain
+	e.RunAgain = c.Resend
 	switch made.decision {
 	case idempotency.Renewed:
 		e.Event = ledger.Renewed

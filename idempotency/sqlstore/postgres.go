@@ -234,7 +234,7 @@ func claimArrays(claims []claimOf) []any {
 			ttl.Int(duration(c.Terms.TTL))
 		}
 		resend.Int(duration(c.Terms.ResendFor))
-		again.Int(toInt(c.RunAgain))
+		again.Int(toInt(c.Resend))
 		dataset.Text(c.Dataset.ID)
 		version.Text(c.Dataset.Version)
 		uri.Text(c.Dataset.SourceURI)

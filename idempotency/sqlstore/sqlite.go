@@ -137,7 +137,7 @@ func (e *sqlite) claim(ctx context.Context, tx writer, fence int64, claims []cla
 			continue
 		}
 		r := idempotency.Grant(found, c.Claim, d, fence+int64(i), now)
-		if _, err := upsert.ExecContext(ctx, append([]any{c.id[:]}, recordArgs(r, d, c.RunAgain)...)...); err != nil {
+		if _, err := upsert.ExecContext(ctx, append([]any{c.id[:]}, recordArgs(r, d, c.Resend)...)...); err != nil {
 			return nil, fmt.Errorf("sqlstore: claim: %w", err)
 		}
 		out[i] = claimed{decision: d, record: r}

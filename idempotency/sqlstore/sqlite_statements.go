@@ -24,7 +24,7 @@ ON CONFLICT (key_id) DO NOTHING`
 func sqliteInsertArgs(c claimOf, r idempotency.Record) []any {
 	return []any{
 		c.id[:], []byte(r.Key.Scope), r.Key.Operation, []byte(r.Key.Value), r.Fingerprint.Spec, r.Fingerprint.Sum[:], nonZero(r.Seal[:]), []byte(r.Group), notNil(r.Body),
-		toInt(c.RunAgain), r.Token[:], r.Fence, r.LeaseUntil.UnixMicro(), r.DoubtSince.UnixMicro(), toNull(r.ResendUntil), r.Created.UnixMicro(), toNull(r.Expires),
+		toInt(c.Resend), r.Token[:], r.Fence, r.LeaseUntil.UnixMicro(), r.DoubtSince.UnixMicro(), toNull(r.ResendUntil), r.Created.UnixMicro(), toNull(r.Expires),
 		r.Dataset.ID, r.Dataset.Version, r.Dataset.SourceURI, r.Dataset.ArtifactChecksum, r.Dataset.CARELabel, toInt(r.Dataset.ReplaySafe),
 	}
 }

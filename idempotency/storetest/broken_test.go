@@ -215,7 +215,7 @@ func TestBroken(t *testing.T) {
 	}{
 		{"nothing is broken", "", func(*broken) {}},
 		{"a live claim is taken over", "decisions", decideAs(idempotency.InProgress, idempotency.Reclaimed)},
-		{"a doubtful operation runs again", "decisions", decideAs(idempotency.Indeterminate, idempotency.Reclaimed)},
+		{"a doubtful operation runs again", "decisions", decideAs(idempotency.Unresolved, idempotency.Reclaimed)},
 		{"a key that is reused for another payload is a duplicate", "decisions", decideAs(idempotency.Conflict, idempotency.Duplicate)},
 		{"another spec is a conflict", "decisions", decideAs(idempotency.Unjudged, idempotency.Conflict)},
 		{"a claimant does not find its own claim", "decisions", decideAs(idempotency.Renewed, idempotency.InProgress)},

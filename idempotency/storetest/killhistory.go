@@ -75,7 +75,7 @@ type recorded struct {
 	Token     idempotency.Token
 	Payload   string
 	ResendFor time.Duration
-	RunAgain  bool
+	Resend    bool
 
 	// Fields of an ending.
 	Fence    int64
@@ -90,7 +90,7 @@ func (r recorded) call(name string) call {
 	switch r.Kind {
 	case "claim":
 		c := claim(in.key)
-		c.Token, c.Fingerprint, c.Terms.ResendFor, c.RunAgain = r.Token, fingerprint(r.Payload), r.ResendFor, r.RunAgain
+		c.Token, c.Fingerprint, c.Terms.ResendFor, c.Resend = r.Token, fingerprint(r.Payload), r.ResendFor, r.Resend
 		in.claim = &c
 	case "complete":
 		transition(idempotency.Completed(idempotency.Result{Response: r.Response}))
@@ -162,7 +162,7 @@ func (g *grants) next(rng *rand.Rand) recorded {
 	case n < 3 || len(g.all) == 0:
 		return recorded{
 			Kind: "claim", Key: rng.IntN(historyKeys), Token: idempotency.NewToken(), Payload: pick(rng, "payload", "payload", "payload", "another"),
-			ResendFor: pick(rng, 0, idempotency.Forever, idempotency.Forever), RunAgain: rng.IntN(4) == 0,
+			ResendFor: pick(rng, 0, idempotency.Forever, idempotency.Forever), Resend: rng.IntN(4) == 0,
 		}
 	case n < 6:
 		r := g.all[max(0, len(g.all)-1-rng.IntN(4))]

@@ -76,7 +76,7 @@ func (p *probe) history(stores []idempotency.Store, clients, calls int) []porcup
 					c := claim(in.key)
 					c.Fingerprint = fingerprint(pick(rng, "payload", "payload", "payload", "another"))
 					c.Terms.ResendFor = pick(rng, 0, idempotency.Forever, idempotency.Forever)
-					c.RunAgain = rng.IntN(4) == 0
+					c.Resend = rng.IntN(4) == 0
 					in.claim = &c
 					if rng.IntN(4) == 0 {
 						ctx, cancel := context.WithTimeout(p.ctx, time.Duration(rng.IntN(2000))*time.Microsecond)

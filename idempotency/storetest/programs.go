@@ -99,7 +99,7 @@ func (m program) randomClaim(k idempotency.Key, tokens []idempotency.Token) idem
 		c.Terms.TTL = max(c.Terms.Lease, pick(m.rng, m.short(), 24*long, idempotency.Forever))
 		c.Terms.ResendFor = pick(m.rng, 0, m.short(), 24*long)
 	}
-	c.RunAgain = m.rng.IntN(6) == 0
+	c.Resend = m.rng.IntN(6) == 0
 	return c
 }
 

@@ -90,7 +90,7 @@ var stored = idempotency.Result{Response: []byte(`{"n":1e3,"n":1E3}`), MessageID
 
 // decisionTable lists, for each state, the decisions for six claims: with an equal
 // fingerprint; with the token of the first claim; with another fingerprint; with both
-// that token and another fingerprint; with another spec; and with RunAgain.
+// that token and another fingerprint; with another spec; and with Resend.
 var decisionTable = []struct {
 	state                                            string
 	equal, token, payload, tokenPayload, spec, again idempotency.Decision
@@ -100,9 +100,9 @@ var decisionTable = []struct {
 	{"running", idempotency.InProgress, idempotency.Renewed, idempotency.Conflict, idempotency.Conflict, idempotency.Unjudged, idempotency.InProgress},
 	{"running, lease over, safe", idempotency.Reclaimed, idempotency.Renewed, idempotency.Conflict, idempotency.Conflict, idempotency.Unjudged, idempotency.Reclaimed},
 	{"running, lease over, always safe", idempotency.Reclaimed, idempotency.Renewed, idempotency.Conflict, idempotency.Conflict, idempotency.Unjudged, idempotency.Reclaimed},
-	{"running, lease over, no longer safe", idempotency.Indeterminate, idempotency.Renewed, idempotency.Conflict, idempotency.Conflict, idempotency.Unjudged, idempotency.Reclaimed},
-	{"running, lease over, never safe", idempotency.Indeterminate, idempotency.Renewed, idempotency.Conflict, idempotency.Conflict, idempotency.Unjudged, idempotency.Reclaimed},
-	{"running, lease and TTL over", idempotency.Indeterminate, idempotency.Renewed, idempotency.Conflict, idempotency.Conflict, idempotency.Unjudged, idempotency.Reclaimed},
+	{"running, lease over, no longer safe", idempotency.Unresolved, idempotency.Renewed, idempotency.Conflict, idempotency.Conflict, idempotency.Unjudged, idempotency.Reclaimed},
+	{"running, lease over, never safe", idempotency.Unresolved, idempotency.Renewed, idempotency.Conflict, idempotency.Conflict, idempotency.Unjudged, idempotency.Reclaimed},
+	{"running, lease and TTL over", idempotency.Unresolved, idempotency.Renewed, idempotency.Conflict, idempotency.Conflict, idempotency.Unjudged, idempotency.Reclaimed},
 	{"succeeded", idempotency.Duplicate, idempotency.Duplicate, idempotency.Conflict, idempotency.Conflict, idempotency.Unjudged, idempotency.Duplicate},
 	{"succeeded for ever", idempotency.Duplicate, idempotency.Duplicate, idempotency.Conflict, idempotency.Conflict, idempotency.Unjudged, idempotency.Duplicate},
 	{"succeeded, expired", idempotency.New, idempotency.New, idempotency.New, idempotency.New, idempotency.New, idempotency.New},
@@ -124,7 +124,7 @@ func checkDecisions(p *probe) {
 			{"another fingerprint", row.payload, func(c *idempotency.Claim) { c.Fingerprint = other }},
 			{"its own token and another fingerprint", row.tokenPayload, func(c *idempotency.Claim) { c.Token, c.Fingerprint = token, other }},
 			{"another spec", row.spec, func(c *idempotency.Claim) { c.Fingerprint = spec }},
-			{"RunAgain", row.again, func(c *idempotency.Claim) { c.RunAgain = true }},
+			{"Resend", row.again, func(c *idempotency.Claim) { c.Resend = true }},
 		} {
 			k := p.key()
 			states[row.state](p, k)
@@ -215,7 +215,7 @@ var transitionTable = []struct {
 	{"completed", "", complete, idempotency.Succeeded, false, idempotency.Duplicate, idempotency.Conflict},
 	{"failed with proof", "", fail(idempotency.ProvenForClaim), idempotency.Failed, false, idempotency.New, idempotency.Conflict},
 	{"failed with proof for all", "", fail(idempotency.ProvenForAll), idempotency.Failed, false, idempotency.New, idempotency.Conflict},
-	{"failed without proof", "", fail(idempotency.NoProof), idempotency.Running, true, idempotency.Indeterminate, idempotency.Conflict},
+	{"failed without proof", "", fail(idempotency.NoProof), idempotency.Running, true, idempotency.Unresolved, idempotency.Conflict},
 	{"released", "", release, idempotency.Absent, false, idempotency.New, idempotency.New},
 	{"a failed one released", "failed", release, idempotency.Failed, false, idempotency.New, idempotency.Conflict},
 	{"an expired one released", "succeeded, expired", release, idempotency.Absent, false, idempotency.New, idempotency.New},
@@ -224,8 +224,8 @@ var transitionTable = []struct {
 	{"reclaimed, failed with proof for all", "running, lease over, safe", fail(idempotency.ProvenForAll), idempotency.Failed, false, idempotency.New, idempotency.Conflict},
 	{"reclaimed, failed without proof", "running, lease over, safe", fail(idempotency.NoProof), idempotency.Running, true, idempotency.Reclaimed, idempotency.Conflict},
 	{"reclaimed, released", "running, lease over, safe", release, idempotency.Running, true, idempotency.Reclaimed, idempotency.Conflict},
-	{"run again, failed with proof for the claim", "running, lease over, never safe", fail(idempotency.ProvenForClaim), idempotency.Running, true, idempotency.Indeterminate, idempotency.Conflict},
-	{"run again, released", "running, lease over, never safe", release, idempotency.Running, true, idempotency.Indeterminate, idempotency.Conflict},
+	{"run again, failed with proof for the claim", "running, lease over, never safe", fail(idempotency.ProvenForClaim), idempotency.Running, true, idempotency.Unresolved, idempotency.Conflict},
+	{"run again, released", "running, lease over, never safe", release, idempotency.Running, true, idempotency.Unresolved, idempotency.Conflict},
 }
 
 func complete(p *probe, ref idempotency.Ref) error {
@@ -254,7 +254,7 @@ func checkTransitions(p *probe) {
 				states[row.before](p, k)
 				doubt = p.lookup(k).DoubtSince
 			}
-			c := with(k, func(c *idempotency.Claim) { c.RunAgain = row.before != "" })
+			c := with(k, func(c *idempotency.Claim) { c.Resend = row.before != "" })
 			out, err := p.store.Claim(p.ctx, c)
 			p.must(err, row.name)
 			if !out.Decision.Granted() {
@@ -328,7 +328,7 @@ func checkOwners(p *probe) {
 		{"a process of the next day", "a", began.Add(24 * time.Hour), long, idempotency.Reclaimed},
 		{"an earlier process", "a", began.Add(-time.Hour), long, idempotency.InProgress},
 		{"a later process of another owner", "b", began.Add(time.Hour), long, idempotency.InProgress},
-		{"a later process, and no safe resend", "a", began.Add(time.Hour), 0, idempotency.Indeterminate},
+		{"a later process, and no safe resend", "a", began.Add(time.Hour), 0, idempotency.Unresolved},
 	} {
 		k := p.key()
 		first := p.do(owned(k, "a", began, row.resend), idempotency.New, "first claim of an owner")

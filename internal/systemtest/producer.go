@@ -208,7 +208,7 @@ func (w *world) acknowledge(events []event, results sqsfifo.Results, p *process)
 			if sqsfifo.FateOf(r.Err) == sqsfifo.InDoubt {
 				w.count(&w.totals.inDoubt)
 			}
-			var held *idempotency.IndeterminateError
+			var held *idempotency.UnresolvedError
 			if errors.As(r.Err, &held) {
 				w.settleSend(key)
 			}

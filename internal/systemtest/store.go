@@ -75,7 +75,7 @@ func (h *handle) ClaimBatch(ctx context.Context, claims []idempotency.Claim) ([]
 	}
 	for i, o := range out {
 		h.p.w.note(claims[i].Key.Value, "%s claims it: %v", h.p.name, o.Decision)
-		if h.p.w.sabotage == "generous store" && (o.Decision == idempotency.Indeterminate || o.Decision == idempotency.InProgress) {
+		if h.p.w.sabotage == "generous store" && (o.Decision == idempotency.Unresolved || o.Decision == idempotency.InProgress) {
 			out[i].Decision = idempotency.Reclaimed
 			out[i].Record.ResendUntil = o.Record.ReadAt.Add(time.Hour)
 			out[i].Record.LeaseUntil = o.Record.ReadAt.Add(time.Hour)

@@ -39,11 +39,11 @@ type claimed struct {
 
 // changes are the store's confirmations under one grant.
 type changes struct {
-	granted  idempotency.Record // by the first event
-	events   []ledger.Event     // Claimed or Reclaimed, and Renewed
-	inDoubt  int                // failures without proof; a repetition may change nothing
-	ends     []ledger.Event     // a repetition changes nothing
-	runAgain bool
+	granted idempotency.Record // by the first event
+	events  []ledger.Event     // Claimed or Reclaimed, and Renewed
+	inDoubt int                // failures without proof; a repetition may change nothing
+	ends    []ledger.Event     // a repetition changes nothing
+	resend  bool
 }
 
 // keep keeps the head of the ledger as an anchor.
@@ -97,7 +97,7 @@ func (s watched) ClaimBatch(ctx context.Context, claims []idempotency.Claim) ([]
 		}
 		s.saw(claims[i].Key, o.Record.Fence, func(c *changes) {
 			if event != ledger.Renewed {
-				c.granted, c.runAgain = o.Record, claims[i].RunAgain
+				c.granted, c.resend = o.Record, claims[i].Resend
 			}
 			c.events = append(c.events, event)
 		})
@@ -205,7 +205,7 @@ func (c *changes) differ(entries []ledger.Entry) string {
 	}
 	first := entries[0]
 	if g := c.granted; len(c.events) == 0 || first.Fingerprint != g.Fingerprint || first.Body != ledger.Hash(g.Seal) ||
-		first.Attempts != g.Attempts || first.Generation != g.Generation || first.RunAgain != c.runAgain || !first.At.Equal(g.ReadAt) {
+		first.Attempts != g.Attempts || first.Generation != g.Generation || first.RunAgain != c.resend || !first.At.Equal(g.ReadAt) {
 		return fmt.Sprintf("the store granted attempt %d of generation %d of the payload %v at %v", g.Attempts, g.Generation, g.Fingerprint, g.ReadAt)
 	}
 	var grants, ends []ledger.Event

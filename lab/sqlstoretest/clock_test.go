@@ -45,7 +45,7 @@ func TestClockSetBack(t *testing.T) {
 
 				again := lost
 				again.Token = idempotency.NewToken()
-				if out := claim(t, s, again, idempotency.Indeterminate); out.Record.Reason == "" {
+				if out := claim(t, s, again, idempotency.Unresolved); out.Record.Reason == "" {
 					t.Error("the record does not say why it is unresolved")
 				}
 				if n := s.Stats().ClockSteps; n != 1 {

@@ -182,7 +182,7 @@ func TestBetweenReadAndWrite(t *testing.T) {
 		{"absent, in doubt with another payload", nil, claims(fails(idempotency.NoProof), payload, safe), idempotency.Conflict},
 		{"absent, completed", nil, claims(completes), idempotency.Duplicate},
 		{"absent, failed", nil, claims(fails(idempotency.ProvenForAll)), idempotency.New},
-		{"absent, in doubt", nil, claims(fails(idempotency.NoProof)), idempotency.Indeterminate},
+		{"absent, in doubt", nil, claims(fails(idempotency.NoProof)), idempotency.Unresolved},
 		{"absent, in doubt and safe", nil, claims(fails(idempotency.NoProof), safe), idempotency.Reclaimed},
 		{"absent, released", nil, claims(releases, payload), idempotency.New},
 		{"released, completed", claims(releases), claims(completes), idempotency.Duplicate},

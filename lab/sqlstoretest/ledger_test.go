@@ -84,9 +84,9 @@ func TestLedgerEvents(t *testing.T) {
 		claim(t, s, a, idempotency.Renewed)
 		claim(t, s, claimOf("a"), idempotency.InProgress)
 		do(s.Finish(ctx, out.Ref(), idempotency.FailedWith(idempotency.Failure{Reason: "timed out"})))
-		claim(t, s, claimOf("a"), idempotency.Indeterminate)
+		claim(t, s, claimOf("a"), idempotency.Unresolved)
 		again := a
-		again.Token, again.RunAgain = idempotency.NewToken(), true
+		again.Token, again.Resend = idempotency.NewToken(), true
 		out = claim(t, s, again, idempotency.Reclaimed)
 		do(l.Append(ctx,
 			ledger.Remark{Event: ledger.Masked, Key: a.Key, Fence: out.Record.Fence, Dataset: a.Dataset, Note: "coordinates to 0.1 degrees"},

@@ -158,15 +158,15 @@ func checkHeld(w *world) error {
 	}
 	for range 2 {
 		r, err := second.send(e)
-		var held *idempotency.IndeterminateError
+		var held *idempotency.UnresolvedError
 		if !errors.As(err, &held) || sqsfifo.FateOf(err) != sqsfifo.InDoubt {
-			return fmt.Errorf("got %+v, %v, want an IndeterminateError of an event that is in doubt", r, err)
+			return fmt.Errorf("got %+v, %v, want an UnresolvedError of an event that is in doubt", r, err)
 		}
 	}
 	if err := second.stop(); err != nil {
 		return err
 	}
-	again, err := w.begin(1, func(c *sqsfifo.StoreConfig) { c.Indeterminate = sqsfifo.SendAgain })
+	again, err := w.begin(1, func(c *sqsfifo.StoreConfig) { c.Unresolved = sqsfifo.UnresolvedResend })
 	if err != nil {
 		return err
 	}

@@ -115,7 +115,7 @@ func TestWithoutOutage(t *testing.T) {
 // Each broken promise of a store fails the right checks.
 func TestBrokenStores(t *testing.T) {
 	granted := func(o *idempotency.Outcome) {
-		if d := o.Decision; d == idempotency.Indeterminate || d == idempotency.InProgress || d == idempotency.Duplicate {
+		if d := o.Decision; d == idempotency.Unresolved || d == idempotency.InProgress || d == idempotency.Duplicate {
 			o.Decision = idempotency.Reclaimed
 			o.Record.ResendUntil, o.Record.LeaseUntil = o.Record.ReadAt.Add(time.Hour), o.Record.ReadAt.Add(time.Hour)
 		}

@@ -67,7 +67,7 @@ func (c *Claimant) found(k *Claim, r idempotency.Record) Verdict {
 		return c.conflict(k, out)
 	case idempotency.Unjudged:
 		k.doubt(c, out)
-	case idempotency.InProgress, idempotency.Reclaimed, idempotency.Indeterminate:
+	case idempotency.InProgress, idempotency.Reclaimed, idempotency.Unresolved:
 		k.doubt(c, out)
 		if out.Drift {
 			return c.another(k, out)
@@ -252,7 +252,7 @@ func (c *Claimant) judge(k *Claim, begin time.Duration, out idempotency.Outcome)
 		k.held, k.ref = true, out.Ref()
 		k.lease = begin + c.terms.Lease
 		k.resend = 0
-		if !c.config.RunAgain {
+		if !c.config.Resend {
 			k.resend = begin + r.ResendUntil.Sub(r.ReadAt)
 		}
 		if out.Decision == idempotency.Reclaimed || r.Prior.Status == idempotency.Running {
@@ -274,7 +274,7 @@ func (c *Claimant) judge(k *Claim, begin time.Duration, out idempotency.Outcome)
 		k.held = false
 		k.doubt(c, out)
 		return k.wait(out.Err(k.request.Key), min(mostWait, out.RetryAfter()))
-	case idempotency.Indeterminate:
+	case idempotency.Unresolved:
 		k.held = false
 		k.doubt(c, out)
 		return k.says(Held, out)

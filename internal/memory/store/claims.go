@@ -127,7 +127,7 @@ func (c *Claimant) Claim(key idempotency.Key, is idempotency.Fingerprint, m Mess
 	}
 	k := &Claim{request: idempotency.Claim{
 		Key: key, Token: token, Fingerprint: is, Seal: idempotency.SealOf(m.Body, m.Group), Group: m.Group, Body: m.Body,
-		Terms: c.terms, RunAgain: c.config.RunAgain, Dataset: d,
+		Terms: c.terms, Resend: c.config.Resend, Dataset: d,
 	}}
 	if err := k.request.Check(); err != nil {
 		return nil, err
@@ -221,7 +221,7 @@ const (
 	Late
 
 	// Held means that another claimant's attempt is in doubt and too old for a resend. Err
-	// is an [*idempotency.IndeterminateError].
+	// is an [*idempotency.UnresolvedError].
 	Held
 
 	// Conflict: the key belongs to another event. Err is an [*idempotency.ConflictError].

@@ -155,11 +155,11 @@ func TestTooLateForAnotherAttempt(t *testing.T) {
 		time.Sleep(time.Hour)
 		v := r.ask(r.event("theirs"))
 		require.Equal(t, store.Held, v.Kind)
-		var held *idempotency.IndeterminateError
+		var held *idempotency.UnresolvedError
 		require.ErrorAs(t, v.Err, &held)
-		require.EqualValues(t, 1, r.Stats().Indeterminate)
+		require.EqualValues(t, 1, r.Stats().Unresolved)
 	})
-	again := func(_ *store.Options, p *idempotency.PolicyConfig) { p.RunAgain = true }
+	again := func(_ *store.Options, p *idempotency.PolicyConfig) { p.Resend = true }
 	with(t, again, func(t *testing.T, r *rig) {
 		require.Equal(t, store.Granted, r.ask(r.event("theirs")).Kind) // and crashes
 		time.Sleep(time.Hour)

@@ -8,9 +8,9 @@ import (
 
 // Stats counts a claimant's claims, endings and errors since New.
 type Stats struct {
-	New, Renewed, Reclaimed                           int64 // claims granted
-	Duplicates, Conflicts, Waits, Indeterminate, Full int64 // claims not granted
-	Drifts                                            int64
+	New, Renewed, Reclaimed                        int64 // claims granted
+	Duplicates, Conflicts, Waits, Unresolved, Full int64 // claims not granted
+	Drifts                                         int64
 
 	// Unclaimed counts attempts without a claim. Errors counts failed store calls. Stale
 	// counts endings that the store refused because another claimant had taken over.
@@ -25,9 +25,9 @@ type Stats struct {
 }
 
 type counts struct {
-	granted                                            [3]atomic.Int64
-	duplicates, conflicts, waits, indeterminates, full atomic.Int64
-	drifts, unclaimed, errors, stale, unrecorded       atomic.Int64
+	granted                                        [3]atomic.Int64
+	duplicates, conflicts, waits, unresolved, full atomic.Int64
+	drifts, unclaimed, errors, stale, unrecorded   atomic.Int64
 }
 
 func (c *counts) add(out idempotency.Outcome) {
@@ -44,8 +44,8 @@ func (c *counts) add(out idempotency.Outcome) {
 		c.conflicts.Add(1)
 	case idempotency.InProgress:
 		c.waits.Add(1)
-	case idempotency.Indeterminate:
-		c.indeterminates.Add(1)
+	case idempotency.Unresolved:
+		c.unresolved.Add(1)
 	case idempotency.Full:
 		c.full.Add(1)
 	case idempotency.Undecided, idempotency.Unjudged:
@@ -61,7 +61,7 @@ func (c *Claimant) Stats() Stats {
 	return Stats{
 		New: n.granted[0].Load(), Renewed: n.granted[1].Load(), Reclaimed: n.granted[2].Load(),
 		Duplicates: n.duplicates.Load(), Conflicts: n.conflicts.Load(), Waits: n.waits.Load(),
-		Indeterminate: n.indeterminates.Load(), Full: n.full.Load(), Drifts: n.drifts.Load(),
+		Unresolved: n.unresolved.Load(), Full: n.full.Load(), Drifts: n.drifts.Load(),
 		Unclaimed: n.unclaimed.Load(), Errors: n.errors.Load(), Stale: n.stale.Load(), Lost: lost, Recording: recording,
 		Unrecorded: n.unrecorded.Load(),
 	}
