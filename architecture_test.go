@@ -69,13 +69,13 @@ func TestArrows(t *testing.T) {
 	goTool := filepathOfGo(t)
 	const root = "github.com/kansas-frontier-matrix/sqsfifo"
 	for pkg, allowed := range map[string][]string{
-		".":                    {"canonicaljson", "idempotency", "internal/attempt", "internal/digest", "internal/dispatch", "internal/foreign", "internal/ledger", "internal/memory", "internal/observe", "internal/sourceuri", "internal/sqscall", "internal/textview", "internal/window", "lint"},
+		".":                    {"canonicaljson", "idempotency", "internal/attempt", "internal/digest", "internal/dispatch", "internal/foreign", "internal/memory", "internal/observe", "internal/sink", "internal/sourceuri", "internal/sqscall", "internal/textview", "internal/window", "lint"},
 		"./internal/attempt":   nil,
 		"./internal/clock":     nil,
 		"./internal/digest":    {"internal/textview"},
 		"./internal/directive": {"lint"},
 		"./internal/dispatch":  {"internal/attempt", "internal/pacer"},
-		"./internal/ledger":    nil,
+		"./internal/sink":      nil,
 		"./internal/memory":    {"idempotency", "internal/attempt", "internal/memory/process", "internal/memory/store", "internal/window"},
 		"./internal/observe":   {"internal/attempt"},
 		"./internal/pacer":     {"internal/attempt"},
@@ -99,7 +99,7 @@ func TestArrows(t *testing.T) {
 		"./replay":                {"consumer", "idempotency", "internal/messageline", "internal/window", "outbox"}, // and the root
 		"./consumer/consumertest": {"sqstest"},
 		"./consumer/lambdasqs":    nil,
-		"./consumer":              {"canonicaljson", "idempotency", "internal/attempt", "internal/digest", "internal/ledger", "internal/observe", "internal/pacer", "internal/sqscall"}, // and the root
+		"./consumer":              {"canonicaljson", "idempotency", "internal/attempt", "internal/digest", "internal/observe", "internal/pacer", "internal/sink", "internal/sqscall"}, // and the root
 		"./lint":                  {"canonicaljson", "internal/attrname", "internal/textview", "internal/window"},
 		"./internal/textview":     nil,
 	} {

@@ -16,9 +16,9 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/attempt"
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/digest"
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/dispatch"
-	"github.com/kansas-frontier-matrix/sqsfifo/internal/ledger"
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/memory"
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/observe"
+	"github.com/kansas-frontier-matrix/sqsfifo/internal/sink"
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/sqscall"
 	"github.com/kansas-frontier-matrix/sqsfifo/lint"
 )
@@ -32,7 +32,7 @@ type courier struct {
 	elapsed   func(memory.Instant) time.Duration // of memory
 	keys      storeKeys                          // of claims
 	observer  *observe.Observer
-	ledger    *ledger.Queue[ProvenanceRecord]
+	sink      *sink.Queue[ProvenanceRecord]
 	explicit  bool
 	counts    counts
 	clockSkew atomic.Uint64 // float64 bits: seconds by which SQS is ahead; NaN if unknown

@@ -11,14 +11,14 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/dispatch"
-	"github.com/kansas-frontier-matrix/sqsfifo/internal/ledger"
+	"github.com/kansas-frontier-matrix/sqsfifo/internal/sink"
 )
 
 // operatorLog writes the records of Telemetry.Logger. Its methods never block, and may be
 // called under any lock: the handler runs on a goroutine of the queue of records. A nil
 // operatorLog writes nothing.
 type operatorLog struct {
-	records *ledger.Queue[slog.Record]
+	records *sink.Queue[slog.Record]
 	queue   slog.Attr
 	began   time.Time
 
@@ -41,7 +41,7 @@ func newOperatorLog(l *slog.Logger, queueURL string) *operatorLog {
 		return handler.Handle(context.Background(), r)
 	}
 	return &operatorLog{
-		records: ledger.New(write, mostLogRecords, func() {}),
+		records: sink.New(write, mostLogRecords, func() {}),
 		queue:   slog.String("queue", queueURL),
 		began:   time.Now(),
 	}

@@ -12,9 +12,9 @@ import (
 
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/dispatch"
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/foreign"
-	"github.com/kansas-frontier-matrix/sqsfifo/internal/ledger"
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/memory"
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/observe"
+	"github.com/kansas-frontier-matrix/sqsfifo/internal/sink"
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/sqscall"
 	"github.com/kansas-frontier-matrix/sqsfifo/lint"
 )
@@ -111,7 +111,7 @@ func newQueue(client Client, config QueueConfig) (*Queue, error) {
 	if err != nil {
 		return nil, fmt.Errorf("sqsfifo: create instruments: %w", err)
 	}
-	c.ledger = ledger.New(config.Telemetry.Provenance, mostRecords, func() {
+	c.sink = sink.New(config.Telemetry.Provenance, mostRecords, func() {
 		c.observer.DroppedRecord()
 		c.log.recordLost()
 	})
@@ -178,7 +178,7 @@ func (q *Queue) closeStore(ctx context.Context) error {
 }
 
 func (q *Queue) closeLedger(ctx context.Context) error {
-	l := q.courier.ledger
+	l := q.courier.sink
 	if err := l.Flush(ctx); err != nil {
 		return fmt.Errorf("sqsfifo: close: provenance records still to be written: %w", err)
 	}

@@ -85,8 +85,8 @@ func (c *courier) finish(it *item, r Receipt, err error) {
 	if err != nil && s.msg != nil {
 		c.log.failed(s, err)
 	}
-	if c.ledger != nil {
-		c.ledger.Add(s.record(time.Now(), r, err, it.Outcome.Attempts, replay))
+	if c.sink != nil {
+		c.sink.Add(s.record(time.Now(), r, err, it.Outcome.Attempts, replay))
 	}
 	if s.to != nil {
 		s.to.report(s.at, r, err)

@@ -5,7 +5,7 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/kansas-frontier-matrix/sqsfifo/internal/ledger"
+	"github.com/kansas-frontier-matrix/sqsfifo/internal/sink"
 )
 
 // mostLogRecords may wait for a slow handler; later ones are dropped.
@@ -14,7 +14,7 @@ const mostLogRecords = 1000
 // consumerLog writes the records of Telemetry.Logger in a separate goroutine. Its
 // methods never block. A nil log writes nothing.
 type consumerLog struct {
-	records *ledger.Queue[slog.Record]
+	records *sink.Queue[slog.Record]
 	queue   slog.Attr
 }
 
@@ -29,7 +29,7 @@ func newLog(l *slog.Logger, queueURL string) *consumerLog {
 		}
 		return handler.Handle(context.Background(), r)
 	}
-	return &consumerLog{ledger.New(write, mostLogRecords, func() {}), slog.String("queue", queueURL)}
+	return &consumerLog{sink.New(write, mostLogRecords, func() {}), slog.String("queue", queueURL)}
 }
 
 func (l *consumerLog) add(level slog.Level, message string, attributes ...slog.Attr) {

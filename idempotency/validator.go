@@ -99,8 +99,8 @@ func keyRule(key string) string {
 	}
 }
 
-// Verdict is the decision on a dataset run, with the fields for telemetry.
-type Verdict struct {
+// Judgement is the decision on a dataset run, with the fields for telemetry.
+type Judgement struct {
 	// Proceed reports that the run may execute. If Proceed is false, the run is a no-op if
 	// DuplicateDetected is true, and otherwise must wait: see [Validator.Check].
 	Proceed bool
@@ -118,42 +118,42 @@ type Verdict struct {
 }
 
 // Check verifies the supplied key and looks it up without a claim, for gates and reports.
-// A verdict with Proceed is valid only at the time of the call; use [Validator.Run] to
+// A judgement with Proceed is valid only at the time of the call; use [Validator.Run] to
 // execute. The error is a [*KeyViolationError], an [*InvalidError], an error of Formula
 // or a [*StoreError]. For a claimed key without a proven outcome, the error is an
 // [*InProgressError] or [*UnresolvedError].
-func (v *Validator) Check(ctx context.Context, supplied string, d Dataset) (Verdict, error) {
+func (v *Validator) Check(ctx context.Context, supplied string, d Dataset) (Judgement, error) {
 	r, err := v.request(supplied, d)
 	if err != nil {
-		return Verdict{}, err
+		return Judgement{}, err
 	}
 	records, err := v.config.Store.Lookup(ctx, r.Key)
 	if err != nil {
-		return Verdict{}, &StoreError{Place: placeOf(r.Key), Err: err}
+		return Judgement{}, &StoreError{Place: placeOf(r.Key), Err: err}
 	}
 	found := records[0]
 	c := Claim{Key: r.Key, Fingerprint: r.Fingerprint, Seal: r.Seal}
 	out := NewOutcome(Decide(found, c, found.ReadAt), found, c)
-	return v.verdict(r, out), out.Err(r.Key)
+	return v.judgement(r, out), out.Err(r.Key)
 }
 
 // Run executes f, unless a run with this dataset's key has already succeeded: then f is
 // not executed, and the result is the stored one. Otherwise Run behaves like
 // [Guard.Do].
-func (v *Validator) Run(ctx context.Context, supplied string, d Dataset, f func(ctx context.Context, claimed Outcome) (Result, error)) (Verdict, Answer, error) {
+func (v *Validator) Run(ctx context.Context, supplied string, d Dataset, f func(ctx context.Context, claimed Outcome) (Result, error)) (Judgement, Answer, error) {
 	r, err := v.request(supplied, d)
 	if err != nil {
-		return Verdict{}, Answer{}, err
+		return Judgement{}, Answer{}, err
 	}
-	verdict := Verdict{IdempotencyKey: r.Key.Value, Dataset: d}
+	judgement := Judgement{IdempotencyKey: r.Key.Value, Dataset: d}
 	answer, err := v.guard.Do(ctx, r, func(ctx context.Context, claimed Outcome) (Result, error) {
-		verdict = v.verdict(r, claimed)
+		judgement = v.judgement(r, claimed)
 		return f(ctx, claimed)
 	})
 	if answer.Duplicate {
-		verdict = v.verdict(r, Outcome{Decision: Duplicate, Drift: answer.Drift, Record: answer.Record})
+		judgement = v.judgement(r, Outcome{Decision: Duplicate, Drift: answer.Drift, Record: answer.Record})
 	}
-	return verdict, answer, err
+	return judgement, answer, err
 }
 
 // request recomputes the key and compares it with the supplied key.
@@ -180,18 +180,18 @@ func (v *Validator) request(supplied string, d Dataset) (Request, error) {
 	return r, r.Key.Check()
 }
 
-func (v *Validator) verdict(r Request, out Outcome) Verdict {
-	verdict := Verdict{
+func (v *Validator) judgement(r Request, out Outcome) Judgement {
+	judgement := Judgement{
 		Proceed: out.Decision.Granted(), IdempotencyKey: r.Key.Value, DuplicateDetected: out.Decision == Duplicate,
 		Dataset: r.Dataset, Drift: out.Drift,
 	}
-	if verdict.Proceed {
+	if judgement.Proceed {
 		v.proceeded.Add(1)
-	} else if verdict.DuplicateDetected {
+	} else if judgement.DuplicateDetected {
 		v.duplicates.Add(1)
 	}
 	if out.Record.Status != Absent {
-		verdict.FirstSeen = out.Record.Created
+		judgement.FirstSeen = out.Record.Created
 	}
-	return verdict
+	return judgement
 }

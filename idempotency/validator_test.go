@@ -51,11 +51,11 @@ func ExampleValidator() {
 		return
 	}
 	for range 3 {
-		verdict, _, err := v.Run(context.Background(), stormsKey, storms, func(context.Context, idempotency.Outcome) (idempotency.Result, error) {
+		judgement, _, err := v.Run(context.Background(), stormsKey, storms, func(context.Context, idempotency.Outcome) (idempotency.Result, error) {
 			fmt.Println("the pipeline runs")
 			return idempotency.Result{}, nil
 		})
-		fmt.Println("proceed:", verdict.Proceed, "duplicate_detected:", verdict.DuplicateDetected, err)
+		fmt.Println("proceed:", judgement.Proceed, "duplicate_detected:", judgement.DuplicateDetected, err)
 	}
 	// Output:
 	// the pipeline runs
@@ -102,14 +102,14 @@ func TestValidatorViolations(t *testing.T) {
 		t.Error("a dataset without source_uri ran")
 	}
 	// All fields of the record come back. A run with another artifact is drift.
-	verdict, err := v.Check(t.Context(), stormsKey, storms)
-	if err != nil || verdict.Proceed || !verdict.DuplicateDetected || verdict.Dataset != storms || verdict.FirstSeen.IsZero() || verdict.Drift {
-		t.Errorf("got %+v, %v, want a duplicate", verdict, err)
+	judgement, err := v.Check(t.Context(), stormsKey, storms)
+	if err != nil || judgement.Proceed || !judgement.DuplicateDetected || judgement.Dataset != storms || judgement.FirstSeen.IsZero() || judgement.Drift {
+		t.Errorf("got %+v, %v, want a duplicate", judgement, err)
 	}
 	changed := storms
 	changed.ArtifactChecksum = "sha256:00"
-	if verdict, err = v.Check(t.Context(), stormsKey, changed); err != nil || !verdict.DuplicateDetected || !verdict.Drift {
-		t.Errorf("another checksum: got %+v, %v, want a duplicate with drift", verdict, err)
+	if judgement, err = v.Check(t.Context(), stormsKey, changed); err != nil || !judgement.DuplicateDetected || !judgement.Drift {
+		t.Errorf("another checksum: got %+v, %v, want a duplicate with drift", judgement, err)
 	}
 	unseen := storms
 	unseen.ID = "other"
@@ -118,8 +118,8 @@ func TestValidatorViolations(t *testing.T) {
 		t.Fatal(err)
 	}
 	before := v.Stats()
-	if verdict, err = v.Check(t.Context(), key, unseen); err != nil || !verdict.Proceed || !verdict.FirstSeen.IsZero() {
-		t.Errorf("an unseen key: got %+v, %v, want proceed", verdict, err)
+	if judgement, err = v.Check(t.Context(), key, unseen); err != nil || !judgement.Proceed || !judgement.FirstSeen.IsZero() {
+		t.Errorf("an unseen key: got %+v, %v, want proceed", judgement, err)
 	}
 	// Violations are counted as violations, not as duplicates.
 	if _, err := v.Check(t.Context(), "sha256:00", unseen); err == nil {

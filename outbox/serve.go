@@ -35,8 +35,8 @@ func (t *term) serve(ctx context.Context) {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 		defer cancel()
 		if len(t.confirmed)+len(t.cuts) > 0 {
-			if _, err := t.wave(ctx, 0); err != nil {
-				t.failed("last wave", err)
+			if _, err := t.commit(ctx, 0); err != nil {
+				t.failed("last commit", err)
 			}
 		}
 		t.resign(ctx, t.fence)
@@ -107,7 +107,7 @@ func (t *term) work(ctx context.Context) error {
 		look, t.more = false, t.more && room > 0 && due
 		if due && err == nil {
 			var runs []*run
-			if runs, err = t.wave(ctx, room); err == nil {
+			if runs, err = t.commit(ctx, room); err == nil {
 				t.start(runs)
 			}
 		}
@@ -115,7 +115,7 @@ func (t *term) work(ctx context.Context) error {
 		case errors.Is(err, errDeposed):
 			return err
 		case err != nil && ctx.Err() == nil:
-			t.failed("wave", err)
+			t.failed("commit", err)
 			look = true
 			t.failures++
 			if err := t.pause(ctx, min(time.Duration(t.failures)*20*time.Millisecond, time.Second)); err != nil {

@@ -98,7 +98,7 @@ func (s *shared) leads(yes bool, fence int64) {
 func (s *shared) spent(d time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.stats.Waves++
+	s.stats.Commits++
 	s.stats.Database += d
 }
 

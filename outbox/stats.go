@@ -59,8 +59,8 @@ type RelayStats struct {
 	// InFlight is the number of groups with messages in flight.
 	InFlight int
 
-	// Waves counts commits and checks for messages; Database is their total time.
-	Waves    int64
+	// Commits counts commits and checks for messages; Database is their total time.
+	Commits  int64
 	Database time.Duration
 
 	// ClockSteps counts backward steps of the database clock detected by this relay. See

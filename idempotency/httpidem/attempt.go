@@ -32,8 +32,8 @@ func (e *exchange) run(ctx context.Context, deadline time.Time, claimed idempote
 	e.late = ctx.Err() != nil
 	e.written.WriteHeader(http.StatusOK) // if the handler wrote no header
 	e.written.close()
-	e.verdict = judge(e.written.status, state.notDone.Load(), e.late)
-	switch e.verdict {
+	e.judgement = judge(e.written.status, state.notDone.Load(), e.late)
+	switch e.judgement {
 	case refuted:
 		e.seen.Ended = e.without(claimed, refuted)
 		return idempotency.Result{}, idempotency.NotDone(errRefuted)
@@ -45,7 +45,7 @@ func (e *exchange) run(ctx context.Context, deadline time.Time, claimed idempote
 }
 
 // without returns the key's status after a run whose effect is not proven.
-func (e *exchange) without(claimed idempotency.Outcome, v verdict) idempotency.Status {
+func (e *exchange) without(claimed idempotency.Outcome, v judgement) idempotency.Status {
 	// A rollback proves that this run had no effect, but an earlier run in doubt may have
 	// had one.
 	if (v == refuted || e.session.tx != nil) && claimed.Record.Prior.Status != idempotency.Running {

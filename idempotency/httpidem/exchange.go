@@ -25,10 +25,10 @@ type exchange struct {
 	key               idempotency.Key
 
 	// Set by run.
-	ran     bool
-	verdict verdict
-	late    bool
-	written *recorder
+	ran       bool
+	judgement judgement
+	late      bool
+	written   *recorder
 
 	seen Observation
 }

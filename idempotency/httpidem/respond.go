@@ -18,7 +18,7 @@ var storeUnavailable = problem{
 // answerRun sends the handler's answer after the guard recorded its outcome; err is the
 // guard's error.
 func (e *exchange) answerRun(err error) error {
-	if e.verdict == proven {
+	if e.judgement == proven {
 		if err != nil {
 			e.seen.Ended = idempotency.Running
 			return e.refuse(problem{
@@ -30,7 +30,7 @@ func (e *exchange) answerRun(err error) error {
 	} else if err = e.session.failure; err != nil {
 		e.seen.Ended = idempotency.Running
 	}
-	if e.verdict == unknown && e.late && e.written.status < http.StatusInternalServerError {
+	if e.judgement == unknown && e.late && e.written.status < http.StatusInternalServerError {
 		p := problem{
 			Type: TimedOut, Status: http.StatusGatewayTimeout, Title: "The request took too long",
 			Detail: "It may have taken effect. It does not run again under this key until that is known.",

@@ -40,17 +40,17 @@ func Claimed(ctx context.Context) (out idempotency.Outcome, ok bool) {
 	return r.claimed, true
 }
 
-// verdict is the proof given by a finished run.
-type verdict uint8
+// judgement is the proof given by a finished run.
+type judgement uint8
 
 const (
-	proven  verdict = iota // the answer is the outcome
-	refuted                // no effect
+	proven  judgement = iota // the answer is the outcome
+	refuted                  // no effect
 	unknown
 )
 
-// judge returns the verdict on a run from its status.
-func judge(status int, notDone, late bool) verdict {
+// judge returns the judgement on a run from its status.
+func judge(status int, notDone, late bool) judgement {
 	if notDone {
 		return refuted
 	}

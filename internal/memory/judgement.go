@@ -95,7 +95,7 @@ type Attempt struct {
 	First   bool // first attempt of the submission
 	Judgement
 
-	answer store.Verdict
+	answer store.Judgement
 }
 
 // ErrFull refuses an event if the process tier is full.
@@ -109,14 +109,14 @@ func (m *Memory) LookUp(ctx context.Context, attempts []Attempt) {
 		return
 	}
 	m.ask(attempts, func(a *Attempt) bool { return a.claim.Load() != nil },
-		func(k []*store.Claim, v []store.Verdict) { m.claims.LookUp(ctx, k, v) })
+		func(k []*store.Claim, v []store.Judgement) { m.claims.LookUp(ctx, k, v) })
 	for i := range attempts {
 		attempts[i].answered()
 	}
 }
 
 // ask asks the store about the selected attempts in one call.
-func (m *Memory) ask(attempts []Attempt, selected func(*Attempt) bool, call func([]*store.Claim, []store.Verdict)) {
+func (m *Memory) ask(attempts []Attempt, selected func(*Attempt) bool, call func([]*store.Claim, []store.Judgement)) {
 	at := make([]int, 0, len(attempts))
 	claims := make([]*store.Claim, 0, len(attempts))
 	for i := range attempts {
@@ -124,7 +124,7 @@ func (m *Memory) ask(attempts []Attempt, selected func(*Attempt) bool, call func
 			at, claims = append(at, i), append(claims, a.claim.Load())
 		}
 	}
-	answers := make([]store.Verdict, len(claims))
+	answers := make([]store.Judgement, len(claims))
 	call(claims, answers)
 	for n, i := range at {
 		attempts[i].answer = answers[n]
@@ -171,7 +171,7 @@ func (m *Memory) AttributesCollide(r *Record) (Collision, bool) {
 	return m.collision(v), true
 }
 
-func (m *Memory) collision(v process.Verdict) Collision {
+func (m *Memory) collision(v process.Judgement) Collision {
 	c := Collision{First: m.Wall(v.Known.Since)}
 	switch v.Kind {
 	case process.Conflict:
@@ -222,7 +222,7 @@ func (m *Memory) claim(ctx context.Context, now Instant, attempts []Attempt) {
 		}
 	}
 	m.ask(attempts, func(a *Attempt) bool { return a.Kind == None && !a.unclaimed.Load() },
-		func(k []*store.Claim, v []store.Verdict) { m.claims.Ask(ctx, k, v) })
+		func(k []*store.Claim, v []store.Judgement) { m.claims.Ask(ctx, k, v) })
 }
 
 // isBehind reports whether an earlier event of the group does not start.

@@ -234,7 +234,7 @@ func TestNoGroupStarves(t *testing.T) {
 	})
 }
 
-// A wave is bounded in bytes; the rest follows in the next wave.
+// A commit is bounded in bytes; the other messages follow in the next commit.
 func TestBigMessages(t *testing.T) {
 	each(t, func(t *testing.T, d database) {
 		box, db := d.box(t)
@@ -259,7 +259,7 @@ func TestBigMessages(t *testing.T) {
 		eventually(t, "the outbox is empty", empty(t, box))
 		stop()
 		assert.Len(t, q.Messages(), 25)
-		assert.Greater(t, r.Stats().Waves, int64(2))
+		assert.Greater(t, r.Stats().Commits, int64(2))
 	})
 }
 

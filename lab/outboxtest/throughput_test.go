@@ -35,16 +35,16 @@ func TestThroughput(t *testing.T) {
 	each(t, func(t *testing.T, d database) {
 		const groups = 200
 		byHand := d.handWritten(t, *throughputEvents/20, groups)
-		rate, share, waves := d.relay(t, *throughputEvents, groups)
-		t.Logf("%d groups, %v latency: one row at a time %.0f/s, the relay %.0f/s, which is %.0f times as fast; %.0f%% of the time in the database, %d waves",
-			groups, latency, byHand, rate, rate/byHand, 100*share, waves)
+		rate, share, commits := d.relay(t, *throughputEvents, groups)
+		t.Logf("%d groups, %v latency: one row at a time %.0f/s, the relay %.0f/s, which is %.0f times as fast; %.0f%% of the time in the database, %d commits",
+			groups, latency, byHand, rate, rate/byHand, 100*share, commits)
 		if rate < 10*byHand {
 			t.Errorf("the relay is %.1f times as fast as a hand-written one, want 10", rate/byHand)
 		}
 	})
 }
 
-func (d database) relay(t *testing.T, events, groups int) (rate, share float64, waves int64) {
+func (d database) relay(t *testing.T, events, groups int) (rate, share float64, commits int64) {
 	box, db := d.box(t)
 	for i := 0; i < events; i += 1000 {
 		var msgs []*sqsfifo.Message
@@ -68,7 +68,7 @@ func (d database) relay(t *testing.T, events, groups int) (rate, share float64, 
 	require.True(t, empty(t, box)())
 	require.Len(t, q.Messages(), events)
 	s := r.Stats()
-	return float64(events) / took.Seconds(), s.Database.Seconds() / took.Seconds(), s.Waves
+	return float64(events) / took.Seconds(), s.Database.Seconds() / took.Seconds(), s.Commits
 }
 
 func (d database) handWritten(t *testing.T, events, groups int) float64 {

@@ -77,14 +77,14 @@ func TestAdmitAnyway(t *testing.T) {
 	r.pass(time.Second)
 	south := r.submitWith("k", "g", "b", "south")
 	require.Equal(t, process.OtherAttributes, south.admit().Kind)
-	assert.Equal(t, process.Verdict{Kind: process.Go}, south.anyway())
+	assert.Equal(t, process.Judgement{Kind: process.Go}, south.anyway())
 	assert.True(t, south.settle(stored("m1")), "SQS took it for the first")
 	assert.Equal(t, process.Stored, south.state())
 	assert.Greater(t, south.look().Since, known.Since)
 
 	other := r.submitWith("k", "g", "other", "north")
 	require.Equal(t, process.Conflict, other.admit().Kind)
-	assert.Equal(t, process.Verdict{Kind: process.Go}, other.anyway())
+	assert.Equal(t, process.Judgement{Kind: process.Go}, other.anyway())
 	assert.Equal(t, process.InDoubt, other.state())
 	r.pass(time.Second)
 	assert.False(t, other.settle(stored("m2")))
@@ -141,7 +141,7 @@ func TestAltered(t *testing.T) {
 	assert.False(t, s.settle(altered))
 	assert.Equal(t, process.Altered, s.state())
 	again := r.submitWith("k", "g", "b", "north")
-	for _, v := range []process.Verdict{s.admit(), again.admit(), again.anyway()} {
+	for _, v := range []process.Judgement{s.admit(), again.admit(), again.anyway()} {
 		assert.Equal(t, process.AlteredBefore, v.Kind)
 		assert.Equal(t, since, v.Known.Since)
 		assert.Equal(t, end.Add(span), v.Known.Over(), "until when")

@@ -70,7 +70,7 @@ func (k Known) ResendBefore() Instant { return k.Since.Add(window.LastStart) }
 // still take window.Request. Over is zero with State Unknown or Clear.
 func (k Known) Over() Instant { return k.over }
 
-// Kind is the kind of a [Verdict].
+// Kind is the kind of a [Judgement].
 type Kind uint8
 
 const (
@@ -78,7 +78,7 @@ const (
 	Go Kind = iota + 1
 
 	// LateInDoubt means that SQS may have stored the event, and that an attempt now might
-	// reach SQS after SQS has forgotten the event. Verdict.Known describes the remaining
+	// reach SQS after SQS has forgotten the event. Judgement.Known describes the remaining
 	// doubt.
 	LateInDoubt
 
@@ -135,7 +135,7 @@ func (k Kind) String() string {
 	case Full:
 		return "full"
 	default:
-		return "no verdict"
+		return "no judgement"
 	}
 }
 
@@ -143,8 +143,8 @@ func (k Kind) String() string {
 // OtherGroup or OtherAttributes.
 func (k Kind) Collides() bool { return k >= Conflict && k <= OtherAttributes }
 
-// Verdict is Admit's answer. The zero value admits nothing.
-type Verdict struct {
+// Judgement is Admit's answer. The zero value admits nothing.
+type Judgement struct {
 	Kind Kind
 
 	// Known describes the event before this attempt. If Kind.Collides, Known describes

@@ -13,7 +13,7 @@
 // it, and a full memory refuses new events. Duplicates are reported only with proof.
 //
 // Limits: a memory starts empty and learns about other processes' events from SQS answers
-// only. The package returns verdicts; errors, telemetry and queueing belong to the
+// only. The package returns judgements; errors, telemetry and queueing belong to the
 // caller.
 //
 // Usage of one submission:
@@ -128,18 +128,18 @@ func (m *Memory) Refresh(now Instant, ev *Event, t *Ticket) {
 
 // Admit decides whether an attempt may start now. Call Admit before each attempt. After
 // Go, the event is in doubt and Settle must follow, even without an actual attempt. Other
-// verdicts change nothing in the memory.
-func (m *Memory) Admit(now Instant, ev *Event, t *Ticket) Verdict {
+// judgements change nothing in the memory.
+func (m *Memory) Admit(now Instant, ev *Event, t *Ticket) Judgement {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.admit(now, ev, t, false)
 }
 
-// Judge returns the verdict of Admit without beginning an attempt, but it ignores the
-// limit on records, so the verdict is never Full. A caller can thus ask another tier
+// Judge returns the judgement of Admit without beginning an attempt, but it ignores the
+// limit on records, so the judgement is never Full. A caller can thus ask another tier
 // before Admit, and only about events that may be sent. Judge captures the current
 // knowledge in the ticket.
-func (m *Memory) Judge(now Instant, ev *Event, t *Ticket) Verdict {
+func (m *Memory) Judge(now Instant, ev *Event, t *Ticket) Judgement {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	own, first := m.find(now, ev)
@@ -148,13 +148,13 @@ func (m *Memory) Judge(now Instant, ev *Event, t *Ticket) Verdict {
 
 // AdmitAnyway is like Admit, but allows a collision. The event gets a separate record,
 // and later Admit calls find this record. The other event's record does not change.
-func (m *Memory) AdmitAnyway(now Instant, ev *Event, t *Ticket) Verdict {
+func (m *Memory) AdmitAnyway(now Instant, ev *Event, t *Ticket) Judgement {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.admit(now, ev, t, true)
 }
 
-func (m *Memory) admit(now Instant, ev *Event, t *Ticket, anyway bool) Verdict {
+func (m *Memory) admit(now Instant, ev *Event, t *Ticket, anyway bool) Judgement {
 	own, first := m.find(now, ev)
 	v := m.judge(now, ev, t, &own, &first, anyway)
 	if v.Kind != Go {
@@ -173,7 +173,7 @@ func (m *Memory) admit(now Instant, ev *Event, t *Ticket, anyway bool) Verdict {
 	own.begin(now, &started)
 	if prior == 0 {
 		if err := m.put(now, ev, &own); err != nil {
-			return Verdict{Full, known}
+			return Judgement{Full, known}
 		}
 		if collides {
 			prior = first.messageID()
@@ -184,40 +184,40 @@ func (m *Memory) admit(now Instant, ev *Event, t *Ticket, anyway bool) Verdict {
 		t.first, t.prior, t.watermark = now, prior, m.marks.of(ev.group)
 	}
 	t.Known = own.known(now)
-	return Verdict{Go, known}
+	return Judgement{Go, known}
 }
 
 // judge decides about an attempt. own is the event's record, and first is the record of
 // its dedupe key.
-func (m *Memory) judge(now Instant, ev *Event, t *Ticket, own, first *record, anyway bool) Verdict {
+func (m *Memory) judge(now Instant, ev *Event, t *Ticket, own, first *record, anyway bool) Judgement {
 	known := own.known(now)
 	t.capture(now, known)
 	t.captureCollision(now, ev, own, first)
 	switch {
 	case t.concluded:
-		return Verdict{Concluded, t.Known}
+		return Judgement{Concluded, t.Known}
 	case known.State == Altered:
-		return Verdict{AlteredBefore, known}
+		return Judgement{AlteredBefore, known}
 	case t.Known.isLate(now):
 		return late(known, t.Known)
 	case t.collision.Kind != 0 && !anyway:
 		return t.collision
 	case !own.held && first.held && first.state() == Altered && first.value.body == ev.is.body:
-		return Verdict{AlteredBefore, first.known(now)} // SQS compares the body only
+		return Judgement{AlteredBefore, first.known(now)} // SQS compares the body only
 	}
-	return Verdict{Go, known}
+	return Judgement{Go, known}
 }
 
-// late returns the verdict on an attempt that starts too late. present is the memory's
+// late returns the judgement on an attempt that starts too late. present is the memory's
 // current knowledge, captured the ticket's.
-func late(present, captured Known) Verdict {
+func late(present, captured Known) Judgement {
 	switch {
 	case present.State == Stored:
-		return Verdict{LateStored, present}
+		return Judgement{LateStored, present}
 	case captured.State == Stored:
-		return Verdict{LateStored, captured}
+		return Judgement{LateStored, captured}
 	default:
-		return Verdict{LateInDoubt, captured}
+		return Judgement{LateInDoubt, captured}
 	}
 }
 

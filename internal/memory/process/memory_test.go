@@ -61,9 +61,9 @@ func (r *rig) submitWith(key, group, body, attributes string) *submission {
 	return s
 }
 
-func (s *submission) admit() process.Verdict { return s.Admit(s.Now(), &s.ev, &s.tk) }
+func (s *submission) admit() process.Judgement { return s.Admit(s.Now(), &s.ev, &s.tk) }
 
-func (s *submission) anyway() process.Verdict { return s.AdmitAnyway(s.Now(), &s.ev, &s.tk) }
+func (s *submission) anyway() process.Judgement { return s.AdmitAnyway(s.Now(), &s.ev, &s.tk) }
 
 func (s *submission) look() process.Known { return s.Look(s.Now(), &s.ev) }
 
@@ -73,7 +73,7 @@ func (s *submission) refresh() { s.Refresh(s.Now(), &s.ev, &s.tk) }
 
 func (s *submission) settle(r process.Result) bool { return s.Settle(s.Now(), &s.ev, &s.tk, r) }
 
-func (s *submission) goes() process.Verdict {
+func (s *submission) goes() process.Judgement {
 	s.t.Helper()
 	v := s.admit()
 	require.Equal(s.t, process.Go.String(), v.Kind.String())
@@ -182,7 +182,7 @@ func TestAttemptsOfOneInterval(t *testing.T) {
 		r.pass(1)
 		inside := r.submit("k", "g", "b")
 		for _, s := range []*submission{s, again, inside} {
-			assert.Equal(t, process.Verdict{Kind: tc.late, Known: known}, s.admit())
+			assert.Equal(t, process.Judgement{Kind: tc.late, Known: known}, s.admit())
 		}
 		r.until(known.Over() - 1)
 		last := r.submit("k", "g", "b")
@@ -190,11 +190,11 @@ func TestAttemptsOfOneInterval(t *testing.T) {
 		r.pass(1)
 		assert.Zero(t, s.look(), "SQS has surely forgotten it")
 		for _, s := range []*submission{s, again, inside, last} {
-			assert.Equal(t, process.Verdict{Kind: tc.late, Known: known}, s.admit(), "it was submitted inside the interval")
+			assert.Equal(t, process.Judgement{Kind: tc.late, Known: known}, s.admit(), "it was submitted inside the interval")
 		}
 		assert.Zero(t, r.submit("k", "g", "b").goes().Known, "it is submitted after the interval")
 		for _, s := range []*submission{s, again, inside, last} {
-			assert.Equal(t, process.Verdict{Kind: tc.late, Known: known}, s.admit(), "another interval changes nothing")
+			assert.Equal(t, process.Judgement{Kind: tc.late, Known: known}, s.admit(), "another interval changes nothing")
 		}
 	}
 }
@@ -230,7 +230,7 @@ func TestFullMemoryRefuses(t *testing.T) {
 	a, b, c := r.submit("a", "g", "a"), r.submit("b", "g", "b"), r.submit("c", "g", "c")
 	a.try(stored("m1"))
 	b.goes()
-	assert.Equal(t, process.Verdict{Kind: process.Full}, c.admit())
+	assert.Equal(t, process.Judgement{Kind: process.Full}, c.admit())
 	assert.Equal(t, process.Full, r.submit("a", "g", "other").anyway().Kind)
 	assert.Zero(t, c.tk, "nothing has changed")
 	assert.False(t, c.settle(stored("m3")))

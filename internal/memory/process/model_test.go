@@ -215,7 +215,7 @@ func collisionOf(msg, first message) process.Kind {
 	}
 }
 
-// admit returns the verdict. If the event needs a new record, admit calls isFull,
+// admit returns the judgement. If the event needs a new record, admit calls isFull,
 // because a memory may be full of records that have expired.
 func (m *model) admit(now process.Instant, a *actor, anyway bool, isFull func() bool) (process.Kind, known) {
 	own, first := m.find(now, a.message)

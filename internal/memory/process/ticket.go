@@ -13,7 +13,7 @@ type Ticket struct {
 	// collision is the last captured collision. It stays after the memory has dropped the
 	// other message's record, because a submission that was made inside an interval is
 	// judged by this interval.
-	collision Verdict
+	collision Judgement
 
 	first     Instant  // start of the first attempt; zero before
 	watermark sequence // of the group, before the first attempt
@@ -57,9 +57,9 @@ func (t *Ticket) capture(now Instant, k Known) {
 func (t *Ticket) captureCollision(now Instant, ev *Event, own, first *record) {
 	switch other := &t.collision.Known; {
 	case !own.held && first.held:
-		t.collision = Verdict{ev.is.collision(first.value.fingerprint), first.known(now)}
+		t.collision = Judgement{ev.is.collision(first.value.fingerprint), first.known(now)}
 	case own.held, other.State != InDoubt && other.State != Stored, now.Sub(other.Since) < memorySpan:
-		t.collision = Verdict{} // otherwise forgotten, not refused
+		t.collision = Judgement{} // otherwise forgotten, not refused
 	}
 }
 

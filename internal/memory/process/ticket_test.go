@@ -95,7 +95,7 @@ func TestOwnDoubtIsNotForgotten(t *testing.T) {
 	k := s.look()
 	r.pass(time.Hour)
 	assert.Zero(t, s.look())
-	assert.Equal(t, process.Verdict{Kind: process.LateInDoubt, Known: k}, s.admit())
+	assert.Equal(t, process.Judgement{Kind: process.LateInDoubt, Known: k}, s.admit())
 	s.refresh()
 	assert.Equal(t, k, s.tk.Known)
 }

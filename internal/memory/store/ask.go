@@ -12,14 +12,14 @@ import (
 )
 
 // LookUp reads the events' records from the store in one call and makes no claim. It sets
-// verdicts[i] for claims[i]: None, Duplicate, Other or Conflict. Without an answer from
-// the store, the verdict is None. An unusable record gives Wait, or Unclaimed with
+// judgements[i] for claims[i]: None, Duplicate, Other or Conflict. Without an answer from
+// the store, the judgement is None. An unusable record gives Wait, or Unclaimed with
 // FailOpen.
-func (c *Claimant) LookUp(ctx context.Context, claims []*Claim, verdicts []Verdict) {
+func (c *Claimant) LookUp(ctx context.Context, claims []*Claim, judgements []Judgement) {
 	keys := make([]idempotency.Key, 0, len(claims))
 	asked := make([]int, 0, len(claims))
 	for i, k := range claims {
-		if verdicts[i] = c.pending(k); verdicts[i].Kind == None {
+		if judgements[i] = c.pending(k); judgements[i].Kind == None {
 			keys, asked = append(keys, k.request.Key), append(asked, i)
 		}
 	}
@@ -42,15 +42,15 @@ func (c *Claimant) LookUp(ctx context.Context, claims []*Claim, verdicts []Verdi
 			claims[i].unanswered(err)
 			continue
 		}
-		verdicts[i] = c.found(claims[i], records[n])
-		c.once(claims[i], &verdicts[i])
+		judgements[i] = c.found(claims[i], records[n])
+		c.once(claims[i], &judgements[i])
 	}
 }
 
 var errDown = errors.New("the store did not answer a moment ago, and was not asked again")
 
 // found judges a record returned by Lookup.
-func (c *Claimant) found(k *Claim, r idempotency.Record) Verdict {
+func (c *Claimant) found(k *Claim, r idempotency.Record) Judgement {
 	d := idempotency.Decide(r, k.request, r.ReadAt)
 	if d == idempotency.Unjudged {
 		if d = c.across(k, r); d == idempotency.Undecided {
@@ -75,18 +75,18 @@ func (c *Claimant) found(k *Claim, r idempotency.Record) Verdict {
 	default:
 		k.clear()
 	}
-	return Verdict{}
+	return Judgement{}
 }
 
-// Ask claims the events in one durable write and sets verdicts[i] for claims[i]. A
+// Ask claims the events in one durable write and sets judgements[i] for claims[i]. A
 // claim that was granted before is renewed. If a record's fingerprint was computed by
 // another spec, the claim may need a second write. Each write takes at most twice the
 // policy's store timeout, unless the store ignores its context.
-func (c *Claimant) Ask(ctx context.Context, claims []*Claim, verdicts []Verdict) {
+func (c *Claimant) Ask(ctx context.Context, claims []*Claim, judgements []Judgement) {
 	requests := make([]idempotency.Claim, 0, len(claims))
 	asked := make([]int, 0, len(claims))
 	for i, k := range claims {
-		if verdicts[i] = c.pending(k); verdicts[i].Kind == None {
+		if judgements[i] = c.pending(k); judgements[i].Kind == None {
 			requests, asked = append(requests, k.request), append(asked, i)
 		}
 	}
@@ -97,7 +97,7 @@ func (c *Claimant) Ask(ctx context.Context, claims []*Claim, verdicts []Verdict)
 		begin, outcomes, err := c.claim(ctx, requests)
 		if err != nil {
 			for _, i := range asked {
-				verdicts[i] = c.failed(claims[i], err)
+				judgements[i] = c.failed(claims[i], err)
 			}
 			return
 		}
@@ -108,12 +108,12 @@ func (c *Claimant) Ask(ctx context.Context, claims []*Claim, verdicts []Verdict)
 			if out.Decision == idempotency.Unjudged {
 				if out.Decision = c.across(k, out.Record); out.Decision == idempotency.Undecided {
 					requests, again = append(requests, k.request), append(again, i)
-					verdicts[i] = k.wait(errSpec, mostWait) // unless the second round decides
+					judgements[i] = k.wait(errSpec, mostWait) // unless the second round decides
 					continue
 				}
 			}
-			verdicts[i] = c.judge(k, begin, out)
-			c.once(k, &verdicts[i])
+			judgements[i] = c.judge(k, begin, out)
+			c.once(k, &judgements[i])
 		}
 		asked = again
 	}
@@ -226,25 +226,25 @@ func (c *Claimant) across(k *Claim, r idempotency.Record) idempotency.Decision {
 
 var errSpec = errors.New("the record of the event changes its fingerprint again and again")
 
-// failed returns the verdict after an error: Refused for an invalid claim, otherwise
+// failed returns the judgement after an error: Refused for an invalid claim, otherwise
 // Unclaimed or Wait.
-func (c *Claimant) failed(k *Claim, err error) Verdict {
+func (c *Claimant) failed(k *Claim, err error) Judgement {
 	var invalid *idempotency.InvalidError
 	if errors.As(err, &invalid) {
-		return Verdict{Kind: Refused, Err: err}
+		return Judgement{Kind: Refused, Err: err}
 	}
 	k.unanswered(err)
 	if c.options.FailOpen {
 		c.counts.unclaimed.Add(1)
-		return Verdict{Kind: Unclaimed}
+		return Judgement{Kind: Unclaimed}
 	}
 	v := k.wait(k.storeError(err), mostWait)
 	v.Hopeless = errors.Is(err, idempotency.ErrUnwritable)
 	return v
 }
 
-// judge returns the verdict for a claim's outcome.
-func (c *Claimant) judge(k *Claim, begin time.Duration, out idempotency.Outcome) Verdict {
+// judge returns the judgement for a claim's outcome.
+func (c *Claimant) judge(k *Claim, begin time.Duration, out idempotency.Outcome) Judgement {
 	c.counts.add(out)
 	r := &out.Record
 	switch out.Decision {
@@ -291,8 +291,8 @@ func (c *Claimant) judge(k *Claim, begin time.Duration, out idempotency.Outcome)
 	}
 }
 
-// once counts a claim's drift and clears Drift in its later verdicts.
-func (c *Claimant) once(k *Claim, v *Verdict) {
+// once counts a claim's drift and clears Drift in its later judgements.
+func (c *Claimant) once(k *Claim, v *Judgement) {
 	if !v.Drift {
 		return
 	}
@@ -302,40 +302,40 @@ func (c *Claimant) once(k *Claim, v *Verdict) {
 	}
 }
 
-// grant returns the verdict for a granted claim.
-func (c *Claimant) grant(k *Claim) Verdict {
+// grant returns the judgement for a granted claim.
+func (c *Claimant) grant(k *Claim) Judgement {
 	now := c.options.Now()
 	known := k.Known()
 	switch {
 	case k.resend > 0 && now >= k.resend && (known.Ours || known.State == InDoubt):
-		return Verdict{Kind: Late}
+		return Judgement{Kind: Late}
 	case now+c.options.Attempt+window.Arrival > k.lease:
 		return k.wait(errSlow, 0)
 	}
 	k.waits = 0
-	return Verdict{Kind: Granted}
+	return Judgement{Kind: Granted}
 }
 
 var errSlow = errors.New("the store took so long for a claim that its lease does not cover a request any more")
 
-func (c *Claimant) duplicate(k *Claim, out idempotency.Outcome) Verdict {
+func (c *Claimant) duplicate(k *Claim, out idempotency.Outcome) Judgement {
 	k.learn(func(known *Known) {
 		known.State, known.Result, known.Err = Stored, out.Record.Result, nil
 		if out.Drift {
 			known.Message = &Message{Body: out.Record.Body, Group: out.Record.Group}
 		}
 	})
-	return Verdict{Kind: Duplicate, Drift: out.Drift}
+	return Judgement{Kind: Duplicate, Drift: out.Drift}
 }
 
-func (c *Claimant) conflict(k *Claim, out idempotency.Outcome) Verdict {
+func (c *Claimant) conflict(k *Claim, out idempotency.Outcome) Judgement {
 	out.Decision = idempotency.Conflict
 	k.clear()
 	return k.says(Conflict, out)
 }
 
-// another returns the verdict on a record with a different message.
-func (c *Claimant) another(k *Claim, out idempotency.Outcome) Verdict {
+// another returns the judgement on a record with a different message.
+func (c *Claimant) another(k *Claim, out idempotency.Outcome) Judgement {
 	r := &out.Record
 	if idempotency.SealOf(r.Body, r.Group) != r.Seal {
 		return c.failed(k, errSeal)
@@ -344,7 +344,7 @@ func (c *Claimant) another(k *Claim, out idempotency.Outcome) Verdict {
 		return k.wait(errChanges, mostWait)
 	}
 	k.other = &Message{Body: r.Body, Group: r.Group}
-	return Verdict{Kind: Other, Drift: true}
+	return Judgement{Kind: Other, Drift: true}
 }
 
 var errSeal = errors.New("the store returned other bytes than were claimed: their hash is not that of the record")
@@ -355,20 +355,20 @@ const mostAdopted = 10
 
 var errChanges = errors.New("the record of the event changes its message again and again")
 
-func (k *Claim) says(kind Kind, out idempotency.Outcome) Verdict {
+func (k *Claim) says(kind Kind, out idempotency.Outcome) Judgement {
 	err := out.Err(k.request.Key)
 	k.learn(func(known *Known) { known.Err = err })
-	return Verdict{Kind: kind, Err: err, Drift: out.Drift}
+	return Judgement{Kind: kind, Err: err, Drift: out.Drift}
 }
 
-// wait returns the verdict that the claim must be requested again after a delay. The
+// wait returns the judgement that the claim must be requested again after a delay. The
 // delay doubles each time, and jitter spreads the claimants.
-func (k *Claim) wait(err error, most time.Duration) Verdict {
+func (k *Claim) wait(err error, most time.Duration) Judgement {
 	d := min(firstWait<<min(k.waits, 10), mostWait)
 	k.waits = min(k.waits+1, 100)
 	d = d/2 + rand.N(d/2) // #nosec G404 -- timing only, never part of a message
 	k.learn(func(known *Known) { known.Err = err })
-	return Verdict{Kind: Wait, Delay: max(min(d, most), time.Millisecond), Err: err}
+	return Judgement{Kind: Wait, Delay: max(min(d, most), time.Millisecond), Err: err}
 }
 
 func (k *Claim) unanswered(err error) {

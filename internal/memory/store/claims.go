@@ -194,7 +194,7 @@ func (k *Claim) learn(f func(*Known)) {
 	f(&k.known)
 }
 
-// Kind is the kind of a [Verdict].
+// Kind is the kind of a [Judgement].
 type Kind uint8
 
 const (
@@ -231,8 +231,8 @@ const (
 	Refused
 )
 
-// Verdict is the answer about one event.
-type Verdict struct {
+// Judgement is the answer about one event.
+type Judgement struct {
 	Kind  Kind
 	Delay time.Duration // with Wait: time until the next question
 	Err   error
@@ -242,7 +242,7 @@ type Verdict struct {
 	Hopeless bool
 
 	// Drift reports that the record of the same event has other bytes than the claim. At
-	// most one verdict per claim has Drift set.
+	// most one judgement per claim has Drift set.
 	Drift bool
 }
 
@@ -253,7 +253,7 @@ func (c *Claimant) MayLeave(k *Claim) bool {
 }
 
 // Adopt replaces the claim's message by the record's message. Call Adopt after the
-// verdict Other.
+// judgement Other.
 func (k *Claim) Adopt() Message {
 	m := *k.other
 	k.other = nil

@@ -68,7 +68,7 @@ func TestWhatIsProved(t *testing.T) {
 func TestAskIsOneCall(t *testing.T) {
 	with(t, nil, func(t *testing.T, r *rig) {
 		all := []*store.Claim{r.event("a"), r.event("b"), r.event("a")}
-		v := make([]store.Verdict, 3)
+		v := make([]store.Judgement, 3)
 		r.Ask(t.Context(), all, v)
 		require.Equal(t, 1, r.called("claim"))
 		require.Equal(t, []store.Kind{store.Granted, store.Granted, store.Wait}, []store.Kind{v[0].Kind, v[1].Kind, v[2].Kind})
@@ -284,9 +284,9 @@ func TestOther(t *testing.T) {
 		require.Equal(t, store.Granted, r.ask(k).Kind)
 		r.Attempted(k, &stored, new(waiter))
 		r.told()
-		for _, question := range []func(*store.Claim) store.Verdict{r.look, r.ask} {
+		for _, question := range []func(*store.Claim) store.Judgement{r.look, r.ask} {
 			k = r.claim("k", "payload", "new bytes")
-			require.Equal(t, store.Verdict{Kind: store.Duplicate, Drift: true}, question(k))
+			require.Equal(t, store.Judgement{Kind: store.Duplicate, Drift: true}, question(k))
 			require.Equal(t, &store.Message{Body: []byte("old bytes"), Group: "g"}, k.Known().Message)
 			require.Equal(t, "id", k.Known().Result.MessageID)
 

@@ -83,18 +83,18 @@ func (l *endings) init(most int) {
 }
 
 // pending returns Duplicate if the event's result is queued or being written.
-func (c *Claimant) pending(k *Claim) Verdict {
+func (c *Claimant) pending(k *Claim) Judgement {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	e := c.results[k.id]
 	if e == nil || e.claim.request.Fingerprint != k.request.Fingerprint || e.claim.request.Seal != k.request.Seal {
-		return Verdict{}
+		return Judgement{}
 	}
 	result, _ := e.ending.Result()
 	k.held = false
 	c.counts.duplicates.Add(1)
 	k.learn(func(known *Known) { known.State, known.Result, known.Err = Stored, result, nil })
-	return Verdict{Kind: Duplicate}
+	return Judgement{Kind: Duplicate}
 }
 
 // AwaitRecord adds a waiter for a stored event if its result is queued or being written,

@@ -33,9 +33,9 @@ func TestResultsAreTold(t *testing.T) {
 		synctest.Wait()
 		require.Zero(t, r.called("complete"))
 		require.EqualValues(t, 10, r.Stats().Recording)
-		for _, question := range []func(*store.Claim) store.Verdict{r.look, r.ask} {
+		for _, question := range []func(*store.Claim) store.Judgement{r.look, r.ask} {
 			k := r.event("3")
-			require.Equal(t, store.Verdict{Kind: store.Duplicate}, question(k))
+			require.Equal(t, store.Judgement{Kind: store.Duplicate}, question(k))
 			require.Equal(t, "id", k.Known().Result.MessageID)
 		}
 		require.Zero(t, r.called("lookup"))

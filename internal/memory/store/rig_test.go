@@ -130,14 +130,14 @@ func keyOf(key string) idempotency.Key {
 // event returns the claim of a new submission, with key as payload and body.
 func (r *rig) event(key string) *store.Claim { return r.claim(key, key, key) }
 
-func (r *rig) ask(k *store.Claim) store.Verdict {
-	v := make([]store.Verdict, 1)
+func (r *rig) ask(k *store.Claim) store.Judgement {
+	v := make([]store.Judgement, 1)
 	r.Ask(context.Background(), []*store.Claim{k}, v)
 	return v[0]
 }
 
-func (r *rig) look(k *store.Claim) store.Verdict {
-	v := make([]store.Verdict, 1)
+func (r *rig) look(k *store.Claim) store.Judgement {
+	v := make([]store.Judgement, 1)
 	r.LookUp(context.Background(), []*store.Claim{k}, v)
 	return v[0]
 }

@@ -1,7 +1,7 @@
 // Command bench measures the effect of the storage parameters of the outbox's PostgreSQL
 // tables: the same load, with the schema's parameters and without. Each run prints the
 // transactions per second, the share of counter updates without a new index entry (HOT),
-// the sizes of the tables, and the duration of a wave of the relay.
+// the sizes of the tables, and the duration of a commit of the relay.
 //
 //	go run ./bench/outbox -postgres postgres://postgres@127.0.0.1:5432/test -for 10s
 package main
@@ -139,8 +139,8 @@ func measure(ctx context.Context, source, name string, statements []string, leng
 		return err
 	default:
 	}
-	fmt.Printf("%s\n  %.0f transactions/s, %d of them sent; %d waves of %v\n", name, float64(made.Load())/took.Seconds(), stats.Sent,
-		stats.Waves, (stats.Database / time.Duration(max(stats.Waves, 1))).Round(10*time.Microsecond))
+	fmt.Printf("%s\n  %.0f transactions/s, %d of them sent; %d commits of %v\n", name, float64(made.Load())/took.Seconds(), stats.Sent,
+		stats.Commits, (stats.Database / time.Duration(max(stats.Commits, 1))).Round(10*time.Microsecond))
 	return sizes(ctx, db)
 }
 

@@ -22,10 +22,10 @@ type change struct {
 	To    int64  `json:"t"`
 }
 
-// wave makes one commit. It renews the lease if this relay still leads, deletes confirmed
+// commit makes one commit of the relay. It renews the lease if this relay still leads, deletes confirmed
 // rows, shortens the marks of unsent rows, and marks new rows. The returned runs may be
 // sent only after the commit.
-func (t *term) wave(ctx context.Context, groups int) (runs []*run, err error) {
+func (t *term) commit(ctx context.Context, groups int) (runs []*run, err error) {
 	started := time.Now()
 	defer func() { t.spent(time.Since(started)) }()
 	ctx, cancel := context.WithTimeout(ctx, t.config.Lease)
@@ -170,7 +170,7 @@ func (t *term) anyWaiting(ctx context.Context) (bool, error) {
 	return n > 0, err
 }
 
-// plans holds the decisions of a wave about the picked rows.
+// plans holds the decisions of a commit about the picked rows.
 type plans struct {
 	runs    []*run
 	marks   []change

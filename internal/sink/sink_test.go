@@ -1,4 +1,4 @@
-package ledger_test
+package sink_test
 
 import (
 	"context"
@@ -17,7 +17,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/kansas-frontier-matrix/sqsfifo/internal/ledger"
+	"github.com/kansas-frontier-matrix/sqsfifo/internal/sink"
 )
 
 func nothing() {}
@@ -26,11 +26,11 @@ func nothing() {}
 func goroutines() int {
 	stacks := make([]byte, 1<<20)
 	stacks = stacks[:runtime.Stack(stacks, true)]
-	return strings.Count(string(stacks), "created by github.com/kansas-frontier-matrix/sqsfifo/internal/ledger.")
+	return strings.Count(string(stacks), "created by github.com/kansas-frontier-matrix/sqsfifo/internal/sink.")
 }
 
 func TestANilQueueDoesNothing(t *testing.T) {
-	q := ledger.New[int](nil, 1, func() { t.Error("a nil queue has no losses") })
+	q := sink.New[int](nil, 1, func() { t.Error("a nil queue has no losses") })
 	require.Nil(t, q)
 	q.Add(1)
 	ended, cancel := context.WithCancel(t.Context())
@@ -50,7 +50,7 @@ func TestOrder(t *testing.T) {
 		got  []record // no lock: the race detector checks the queue
 		busy atomic.Int32
 	)
-	q := ledger.New(func(r record) error {
+	q := sink.New(func(r record) error {
 		if busy.Add(1) > 1 {
 			t.Error("two records are with the sink")
 		}
@@ -92,7 +92,7 @@ func TestAFailingSinkLosesOneRecord(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			var got []int
 			var lost, busy atomic.Int64
-			q := ledger.New(func(n int) error {
+			q := sink.New(func(n int) error {
 				defer busy.Add(-1)
 				assert.EqualValues(t, 1, busy.Add(1), "two records are with the sink")
 				time.Sleep(time.Second)
@@ -139,7 +139,7 @@ func TestANilPanic(t *testing.T) {
 	t.Setenv("GODEBUG", "panicnil=1")
 	synctest.Test(t, func(t *testing.T) {
 		var busy, calls atomic.Int32
-		q := ledger.New(func(int) error {
+		q := sink.New(func(int) error {
 			assert.EqualValues(t, 1, busy.Add(1), "two records are with the sink")
 			calls.Add(1)
 			time.Sleep(time.Second)
@@ -160,7 +160,7 @@ func TestANilPanic(t *testing.T) {
 func TestASlowSink(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		written := 0
-		q := ledger.New(func(int) error { time.Sleep(time.Hour); written++; return nil }, 20, nothing)
+		q := sink.New(func(int) error { time.Sleep(time.Hour); written++; return nil }, 20, nothing)
 		start := time.Now()
 		for n := range 20 {
 			q.Add(n)
@@ -177,9 +177,9 @@ func TestFlushWaitsForEarlierRecordsOnly(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		stop := errors.New("stop")
 		var mu sync.Mutex
-		var q *ledger.Queue[error]
+		var q *sink.Queue[error]
 		refill := true
-		q = ledger.New(func(error) error {
+		q = sink.New(func(error) error {
 			time.Sleep(time.Second)
 			mu.Lock()
 			defer mu.Unlock()
@@ -215,7 +215,7 @@ func TestABlockedSink(t *testing.T) {
 		release := make(chan struct{})
 		var got []int
 		var lost atomic.Int64
-		q := ledger.New(func(n int) error { <-release; got = append(got, n); return nil }, 100, func() { lost.Add(1) })
+		q := sink.New(func(n int) error { <-release; got = append(got, n); return nil }, 100, func() { lost.Add(1) })
 		q.Add(0)
 		synctest.Wait() // the sink has the record
 		for n := range 107 {
@@ -247,7 +247,7 @@ func TestABlockedSink(t *testing.T) {
 func TestTheGoroutineEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var got []int
-		q := ledger.New(func(n int) error { time.Sleep(time.Second); got = append(got, n); return nil }, 10, nothing)
+		q := sink.New(func(n int) error { time.Sleep(time.Second); got = append(got, n); return nil }, 10, nothing)
 		assert.Zero(t, goroutines())
 		require.NoError(t, q.Flush(t.Context()), "there is nothing to wait for")
 		for n := range 3 {
@@ -267,9 +267,9 @@ func TestTheGoroutineEnds(t *testing.T) {
 // Add and the goroutine call lost with no lock held.
 func TestLostMayUseTheQueue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var q *ledger.Queue[int]
+		var q *sink.Queue[int]
 		seen := make(chan int64, 10)
-		q = ledger.New(func(int) error { time.Sleep(time.Second); return os.ErrPermission }, 1, func() {
+		q = sink.New(func(int) error { time.Sleep(time.Second); return os.ErrPermission }, 1, func() {
 			n, _ := q.Lost()
 			seen <- n
 		})
@@ -298,7 +298,7 @@ func TestLostMayUseTheQueue(t *testing.T) {
 func TestWrittenRecordsAreReleased(t *testing.T) {
 	release := make(chan struct{})
 	given := make(chan struct{})
-	q := ledger.New(func(*[64]byte) error { given <- struct{}{}; <-release; return nil }, 10, nothing)
+	q := sink.New(func(*[64]byte) error { given <- struct{}{}; <-release; return nil }, 10, nothing)
 	record := new([64]byte)
 	first := weak.Make(record)
 	q.Add(record)
@@ -315,7 +315,7 @@ func TestWrittenRecordsAreReleased(t *testing.T) {
 }
 
 func BenchmarkAdd(b *testing.B) {
-	q := ledger.New(func([40]string) error { return nil }, 10_000, nothing)
+	q := sink.New(func([40]string) error { return nil }, 10_000, nothing)
 	b.ReportAllocs()
 	for b.Loop() {
 		q.Add([40]string{})

@@ -1,9 +1,9 @@
-// Package ledger queues records for a sink that may be slow, fail, panic, end its
+// Package sink queues records for a sink that may be slow, fail, panic, end its
 // goroutine or never return. Any goroutine may call Add, including the sink, and under
 // any lock except a lock of the lost callback. Flush blocks and is forbidden in the
 // sink and under any lock of the sink. The package counts losses and reports each loss.
 // Records, events and telemetry are opaque to it.
-package ledger
+package sink
 
 import (
 	"context"
@@ -30,7 +30,7 @@ type Queue[R any] struct {
 	later   []R  // newer waiting records; swapped with reading when reading is empty
 	writing bool // a goroutine runs write
 	added   int64
-	settled int64 // added records that are written or lost
+	ended   int64 // added records that are written or lost
 	flushes []*flush
 	losses  int64
 	first   error
@@ -38,7 +38,7 @@ type Queue[R any] struct {
 
 // flush is one waiting call of Flush.
 type flush struct {
-	until int64 // value of settled that ends the flush
+	until int64 // value of ended that ends the flush
 	done  chan struct{}
 }
 
@@ -84,7 +84,7 @@ func (q *Queue[R]) Flush(ctx context.Context) error {
 		return nil
 	}
 	q.mu.Lock()
-	if q.settled == q.added {
+	if q.ended == q.added {
 		q.mu.Unlock()
 		return nil
 	}
@@ -98,7 +98,7 @@ func (q *Queue[R]) Flush(ctx context.Context) error {
 	}
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if q.settled >= f.until { // the select picks at random if both are ready
+	if q.ended >= f.until { // the select picks at random if both are ready
 		return nil
 	}
 	q.flushes = slices.DeleteFunc(q.flushes, func(other *flush) bool { return other == f })
@@ -160,13 +160,13 @@ func (q *Queue[R]) give(r R) {
 		if v := recover(); v != nil {
 			err = fmt.Errorf("the sink panicked: %v", v)
 		}
-		q.settle(err)
+		q.finish(err)
 	}()
 	err = q.sink(r)
 }
 
-// settle counts a record after its call of the sink.
-func (q *Queue[R]) settle(err error) {
+// finish counts a record after its call of the sink.
+func (q *Queue[R]) finish(err error) {
 	if err != nil {
 		q.mu.Lock()
 		q.losses++
@@ -178,8 +178,8 @@ func (q *Queue[R]) settle(err error) {
 	}
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.settled++
-	for len(q.flushes) > 0 && q.flushes[0].until <= q.settled { // flushes are in the order of until
+	q.ended++
+	for len(q.flushes) > 0 && q.flushes[0].until <= q.ended { // flushes are in the order of until
 		close(q.flushes[0].done)
 		q.flushes = q.flushes[1:]
 	}

@@ -1,4 +1,4 @@
-package ledger
+package sink
 
 import (
 	"context"
@@ -58,12 +58,12 @@ func TestFlushPrefersSuccess(t *testing.T) {
 	q.mu.Lock()
 	cancel()
 	time.Sleep(20 * time.Millisecond) // Flush has seen the end of ctx and waits for mu
-	q.settled++
+	q.ended++
 	q.mu.Unlock()
 	require.NoError(t, <-result)
 
 	q.mu.Lock()
-	q.settled--
+	q.ended--
 	q.mu.Unlock()
 	close(release)
 	require.NoError(t, q.Flush(t.Context()))
