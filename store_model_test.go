@@ -94,7 +94,7 @@ type storeWorld struct {
 
 	delivery sqsfifo.Delivery
 	store    sqsfifo.StoreConfig
-	open     bool // gives the guarantee up, with FailOpen or SendAgain
+	open     bool // gives the guarantee up, with FailOpen or UnresolvedResend
 
 	lossy, faulty, crashy float64
 

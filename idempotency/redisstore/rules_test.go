@@ -63,12 +63,12 @@ func TestScriptsAreTheRules(t *testing.T) {
 			case n < 8:
 				ref := refs[max(0, len(refs)-1-rng.IntN(3))]
 				transition := randomTransition(rng)
-				log = append(log, fmt.Sprintf("settle %d %+v", ref.Fence, transition))
+				log = append(log, fmt.Sprintf("finish %d %+v", ref.Fence, transition))
 				before, lookupErr := s.Lookup(ctx, key)
 				if lookupErr != nil {
 					t.Fatal(lookupErr)
 				}
-				err := settle(ctx, s, ref, transition)
+				err := finish(ctx, s, ref, transition)
 				records, lookupErr := s.Lookup(ctx, key)
 				if lookupErr != nil {
 					t.Fatal(lookupErr)
@@ -93,7 +93,7 @@ func TestScriptsAreTheRules(t *testing.T) {
 				} else if !records[0].Equal(model) {
 					t.Fatalf("seed %d: got %+v, want %+v, after %q", seed, records[0], model, log)
 				}
-				seen[fmt.Sprintf("settled: %v, stale: %v", next.Status, wantErr != nil)]++
+				seen[fmt.Sprintf("finished: %v, stale: %v", next.Status, wantErr != nil)]++
 			default:
 				d := time.Duration(1+rng.IntN(90)) * time.Second
 				log = append(log, "passes "+d.String())
@@ -151,7 +151,7 @@ func randomTransition(rng *rand.Rand) idempotency.Ending {
 	}
 }
 
-func settle(ctx context.Context, s idempotency.Store, ref idempotency.Ref, t idempotency.Ending) error {
+func finish(ctx context.Context, s idempotency.Store, ref idempotency.Ref, t idempotency.Ending) error {
 	if result, ok := t.Result(); ok {
 		return s.Finish(ctx, ref, idempotency.Completed(result))
 	}

@@ -21,8 +21,8 @@ var (
 	//go:embed claim.lua
 	claimSource string
 
-	//go:embed settle.lua
-	settleSource string
+	//go:embed finish.lua
+	finishSource string
 
 	//go:embed read.lua
 	readSource string
@@ -38,7 +38,7 @@ end
 // script is a program executed atomically by the server.
 type script struct{ text, sha string }
 
-type scripts struct{ claim, settle, read script }
+type scripts struct{ claim, finish, read script }
 
 // newScripts returns the scripts with the given clock.
 func newScripts(clock string) scripts {
@@ -57,7 +57,7 @@ func newScripts(clock string) scripts {
 		// before the script. A full server therefore still answers duplicates.
 		claim: build("", claimSource),
 		// Results are recorded even when the server takes no new keys.
-		settle: build("#!lua flags=allow-oom\n", settleSource),
+		finish: build("#!lua flags=allow-oom\n", finishSource),
 		read:   build("#!lua flags=no-writes\n", readSource),
 	}
 }

@@ -257,7 +257,7 @@ func (s *Store) finish(ctx context.Context, ref idempotency.Ref, t idempotency.E
 		return err
 	}
 	c := s.endingCall(ref, t)
-	answers, err := await(ctx, s, func() ([]answer, error) { return s.run(ctx, s.scripts.settle, []call{c}) })
+	answers, err := await(ctx, s, func() ([]answer, error) { return s.run(ctx, s.scripts.finish, []call{c}) })
 	if err != nil {
 		return ambiguous(err)
 	}

@@ -49,7 +49,7 @@ func TestSilentServer(t *testing.T) {
 	client := server.client()
 	defer client.Close()
 	s := newStore(t, server, redisstore.Config{Client: client})
-	settled := claim(t, s, claimOf("settled"), idempotency.New)
+	finished := claim(t, s, claimOf("finished"), idempotency.New)
 	pause := func() {
 		if err := client.Do(t.Context(), "CLIENT", "PAUSE", 400, "ALL").Err(); err != nil {
 			t.Fatal(err)
@@ -72,9 +72,9 @@ func TestSilentServer(t *testing.T) {
 	canceled("claim", true, func(ctx context.Context) error { _, err := s.Claim(ctx, c); return err })
 	claim(t, s, c, idempotency.Renewed)
 	canceled("complete", true, func(ctx context.Context) error {
-		return s.Finish(ctx, settled.Ref(), idempotency.Completed(idempotency.Result{}))
+		return s.Finish(ctx, finished.Ref(), idempotency.Completed(idempotency.Result{}))
 	})
-	if err := s.Finish(t.Context(), settled.Ref(), idempotency.Completed(idempotency.Result{})); err != nil {
+	if err := s.Finish(t.Context(), finished.Ref(), idempotency.Completed(idempotency.Result{})); err != nil {
 		t.Error(err)
 	}
 	canceled("lookup", false, func(ctx context.Context) error { _, err := s.Lookup(ctx, c.Key); return err })

@@ -40,10 +40,10 @@ func entryOfClaim(c claimOf, made claimed) ledger.Entry {
 	return e
 }
 
-// entryOfSettle completes the ledger entry of a record that the ending t changed. If t
-// is an extension, entryOfSettle returns the zero Entry, because the ledger does not
+// entryOfEnding completes the ledger entry of a record that the ending t changed. If t
+// is an extension, entryOfEnding returns the zero Entry, because the ledger does not
 // record extensions.
-func entryOfSettle(t idempotency.Ending, e ledger.Entry) ledger.Entry {
+func entryOfEnding(t idempotency.Ending, e ledger.Entry) ledger.Entry {
 	if _, ok := t.Lease(); ok {
 		return ledger.Entry{}
 	}

@@ -25,8 +25,8 @@ type item struct {
 	held     []int // claims not renewed: another transaction was writing the record
 	granted  bool  // a claim was granted and committed
 
-	settle *settleOf // nil for claims
-	busy   bool      // not settled: another transaction was writing the record
+	ending *endingOf // nil for claims
+	busy   bool      // not finished: another transaction was writing the record
 
 	bytes int  // total of bodies and responses
 	taken bool // by a committer; guarded by Store.mu
@@ -44,15 +44,15 @@ func newClaims(claims []idempotency.Claim) *item {
 	return it
 }
 
-func newSettle(ref idempotency.Ref, t idempotency.Ending) *item {
+func newEnding(ref idempotency.Ref, t idempotency.Ending) *item {
 	result, _ := t.Result()
-	return &item{settle: &settleOf{ref: ref, id: ref.Key.ID(), t: t}, bytes: len(result.Response), done: make(chan struct{})}
+	return &item{ending: &endingOf{ref: ref, id: ref.Key.ID(), t: t}, bytes: len(result.Response), done: make(chan struct{})}
 }
 
 // ids yields the item's keys.
 func (it *item) ids(yield func(idempotency.KeyID) bool) {
-	if it.settle != nil {
-		yield(it.settle.id)
+	if it.ending != nil {
+		yield(it.ending.id)
 		return
 	}
 	for _, c := range it.claims {
@@ -171,7 +171,7 @@ func (s *Store) commit() {
 // batch. The caller holds s.mu.
 func (s *Store) take() (group []*item) {
 	size, bytes := 0, 0
-	settling := map[idempotency.KeyID]bool{}
+	ending := map[idempotency.KeyID]bool{}
 	waiting := map[idempotency.KeyID]bool{}
 	var rest []*item
 	for i, it := range s.queue {
@@ -179,7 +179,7 @@ func (s *Store) take() (group []*item) {
 			rest = append(rest, s.queue[i:]...)
 			break
 		}
-		held := it.settle != nil && settling[it.settle.id]
+		held := it.ending != nil && ending[it.ending.id]
 		for id := range it.ids {
 			held = held || s.inFlight[id] || waiting[id]
 		}
@@ -190,8 +190,8 @@ func (s *Store) take() (group []*item) {
 			rest = append(rest, it)
 			continue
 		}
-		if it.settle != nil {
-			settling[it.settle.id] = true
+		if it.ending != nil {
+			ending[it.ending.id] = true
 		}
 		it.taken = true
 		size += it.size()
@@ -229,10 +229,10 @@ func (s *Store) write(group []*item, conn *connection) (left []*item, err error)
 		}
 		return group, err
 	}
-	var settles []*item
+	var endings []*item
 	for _, it := range group {
-		if it.settle != nil {
-			settles = append(settles, it)
+		if it.ending != nil {
+			endings = append(endings, it)
 		}
 	}
 	left = group
@@ -242,24 +242,24 @@ func (s *Store) write(group []*item, conn *connection) (left []*item, err error)
 		firsts := openClaims(group, known)
 		if first { // claims that need no write do not wait
 			left = slices.DeleteFunc(slices.Clone(group), func(it *item) bool {
-				answered := it.settle == nil && !slices.ContainsFunc(it.outcomes, isOpen)
+				answered := it.ending == nil && !slices.ContainsFunc(it.outcomes, isOpen)
 				if answered {
 					close(it.done)
 				}
 				return answered
 			})
 		} else {
-			settles = nil
+			endings = nil
 		}
-		if len(firsts) == 0 && len(settles) == 0 {
+		if len(firsts) == 0 && len(endings) == 0 {
 			return left, nil
 		}
-		if err := s.transaction(ctx, conn, settles, firsts, known); err != nil {
+		if err := s.transaction(ctx, conn, endings, firsts, known); err != nil {
 			for _, it := range left {
 				switch {
-				case it.settle == nil && it.granted:
+				case it.ending == nil && it.granted:
 					it.err = fmt.Errorf("%w: %w", idempotency.ErrAmbiguous, err)
-				case it.settle != nil && first || slices.ContainsFunc(it.outcomes, isOpen):
+				case it.ending != nil && first || slices.ContainsFunc(it.outcomes, isOpen):
 					it.err = err
 				}
 			}

@@ -15,8 +15,8 @@ func claimsOf(values ...string) *item {
 	return newClaims(claims)
 }
 
-func settleOfKey(value string) *item {
-	return newSettle(idempotency.Ref{Key: idempotency.Key{Scope: "s", Operation: "o", Value: value}, Fence: 1}, idempotency.Released())
+func endingOfKey(value string) *item {
+	return newEnding(idempotency.Ref{Key: idempotency.Key{Scope: "s", Operation: "o", Value: value}, Fence: 1}, idempotency.Released())
 }
 
 // take returns the items that fit, in order, without the keys that are being written. A
@@ -29,17 +29,17 @@ func TestTake(t *testing.T) {
 	large := func(value string, bytes int) *item {
 		return newClaims([]idempotency.Claim{{Key: idempotency.Key{Scope: "s", Operation: "o", Value: value}, Body: make([]byte, bytes)}})
 	}
-	result := newSettle(idempotency.Ref{}, idempotency.Completed(idempotency.Result{Response: make([]byte, 1)}))
+	result := newEnding(idempotency.Ref{}, idempotency.Completed(idempotency.Result{Response: make([]byte, 1)}))
 	for _, tc := range []struct {
 		name     string
 		inFlight string
 		queue    []*item
 		want     []int // indexes
 	}{
-		{"all", "", []*item{claimsOf("a"), claimsOf("b", "c"), settleOfKey("d")}, []int{0, 1, 2}},
+		{"all", "", []*item{claimsOf("a"), claimsOf("b", "c"), endingOfKey("d")}, []int{0, 1, 2}},
 		{"claims of one key together", "", []*item{claimsOf("a"), claimsOf("a"), claimsOf("a", "a")}, []int{0, 1, 2}},
-		{"a claim and a transition of a key", "", []*item{settleOfKey("a"), claimsOf("a")}, []int{0, 1}},
-		{"two transitions of a key", "", []*item{settleOfKey("a"), settleOfKey("a"), settleOfKey("b")}, []int{0, 2}},
+		{"a claim and a transition of a key", "", []*item{endingOfKey("a"), claimsOf("a")}, []int{0, 1}},
+		{"two transitions of a key", "", []*item{endingOfKey("a"), endingOfKey("a"), endingOfKey("b")}, []int{0, 2}},
 		{"a key in another group", "a", []*item{claimsOf("a"), claimsOf("b")}, []int{1}},
 		{"a batch is not overtaken", "a", []*item{claimsOf("a", "b"), claimsOf("b"), claimsOf("c")}, []int{2}},
 		{"a full group", "", []*item{claimsOf(many...), claimsOf("a", "b"), claimsOf("c")}, []int{0}},

@@ -148,20 +148,20 @@ func (e *sqlite) claim(ctx context.Context, tx writer, fence int64, claims []cla
 // complete makes the completions that need no read and returns the indexes of the
 // others. With a ledger it returns all indexes, because ledger entries need data of the
 // record.
-func (e *sqlite) complete(ctx context.Context, tx writer, settles []settleOf, out []settled) (others []int, err error) {
+func (e *sqlite) complete(ctx context.Context, tx writer, endings []endingOf, out []ended) (others []int, err error) {
 	if e.ledger {
-		for i := range settles {
+		for i := range endings {
 			others = append(others, i)
 		}
 		return others, nil
 	}
 	update, err := tx.PrepareContext(ctx, sqliteComplete)
 	if err != nil {
-		return nil, fmt.Errorf("sqlstore: settle: %w", err)
+		return nil, fmt.Errorf("sqlstore: finish: %w", err)
 	}
 	defer update.Close()
 	ctx = brief(ctx)
-	for i, t := range settles {
+	for i, t := range endings {
 		result, ok := t.t.Result()
 		if !ok {
 			others = append(others, i)
@@ -170,11 +170,11 @@ func (e *sqlite) complete(ctx context.Context, tx writer, settles []settleOf, ou
 		hash := result.Hash()
 		done, err := update.ExecContext(ctx, notNil(result.Response), hash[:], result.MessageID, result.SequenceNumber, t.id[:], t.ref.Fence)
 		if err != nil {
-			return nil, fmt.Errorf("sqlstore: settle: %w", err)
+			return nil, fmt.Errorf("sqlstore: finish: %w", err)
 		}
 		n, err := done.RowsAffected()
 		if err != nil {
-			return nil, fmt.Errorf("sqlstore: settle: %w", err)
+			return nil, fmt.Errorf("sqlstore: finish: %w", err)
 		}
 		if n == 0 {
 			others = append(others, i)
@@ -185,30 +185,30 @@ func (e *sqlite) complete(ctx context.Context, tx writer, settles []settleOf, ou
 	return others, nil
 }
 
-func (e *sqlite) settle(ctx context.Context, tx writer, settles []settleOf) ([]settled, error) {
-	if len(settles) == 0 {
+func (e *sqlite) finish(ctx context.Context, tx writer, endings []endingOf) ([]ended, error) {
+	if len(endings) == 0 {
 		return nil, nil
 	}
-	out := make([]settled, len(settles))
-	others, err := e.complete(ctx, tx, settles, out)
+	out := make([]ended, len(endings))
+	others, err := e.complete(ctx, tx, endings, out)
 	if err != nil || len(others) == 0 {
 		return out, err
 	}
 	ids := make([]idempotency.KeyID, len(others))
 	for n, i := range others {
-		ids[n] = settles[i].id
+		ids[n] = endings[i].id
 	}
 	records, err := e.read(ctx, tx, ids)
 	if err != nil {
 		return nil, err
 	}
-	update, err := tx.PrepareContext(ctx, sqliteSettle)
+	update, err := tx.PrepareContext(ctx, sqliteFinish)
 	if err != nil {
-		return nil, fmt.Errorf("sqlstore: settle: %w", err)
+		return nil, fmt.Errorf("sqlstore: finish: %w", err)
 	}
 	defer update.Close()
 	for _, i := range others {
-		t := settles[i]
+		t := endings[i]
 		found := records[t.id]
 		r, err := idempotency.Finish(found, t.ref, t.t, e.time())
 		if err != nil || r.Equal(found) {
@@ -226,11 +226,11 @@ func (e *sqlite) settle(ctx context.Context, tx writer, settles []settleOf) ([]s
 		if _, err := update.ExecContext(ctx, statusText(r.Status), nonZero(r.Token[:]), r.LeaseUntil.UnixMicro(), toNull(r.DoubtSince),
 			notNil(r.Result.Response), hash, r.Result.MessageID, r.Result.SequenceNumber, r.Reason, r.Created.UnixMicro(), toNull(r.Expires),
 			r.Prior.Status.String(), toNull(r.Prior.Created), toNull(r.Prior.Expires), t.id[:]); err != nil {
-			return nil, fmt.Errorf("sqlstore: settle: %w", err)
+			return nil, fmt.Errorf("sqlstore: finish: %w", err)
 		}
 		out[i].made = true
 		if e.ledger {
-			out[i].entry = entryOfSettle(t.t, entryOf(r))
+			out[i].entry = entryOfEnding(t.t, entryOf(r))
 		}
 	}
 	return out, nil

@@ -37,7 +37,7 @@ ON CONFLICT (key_id) DO UPDATE SET generation = excluded.generation, fingerprint
   dataset_id = excluded.dataset_id, version = excluded.version, source_uri = excluded.source_uri, artifact_checksum = excluded.artifact_checksum, care_label = excluded.care_label, replay_safe = excluded.replay_safe,
   prior_status = excluded.prior_status, prior_created_at = excluded.prior_created_at, prior_expires_at = excluded.prior_expires_at`
 
-const sqliteSettle = `UPDATE idempotency_keys SET status = ?, token = ?, lease_until = ?, doubt_since = ?, response = ?, response_hash = ?, message_id = ?, sequence_number = ?,
+const sqliteFinish = `UPDATE idempotency_keys SET status = ?, token = ?, lease_until = ?, doubt_since = ?, response = ?, response_hash = ?, message_id = ?, sequence_number = ?,
   failure = ?, created_at = ?, expires_at = ?, prior_status = ?, prior_created_at = ?, prior_expires_at = ? WHERE key_id = ?`
 
 // sqliteComplete implements the first and by far most frequent case of
@@ -61,7 +61,7 @@ func sqliteRead(n int) (text string, parameters int) {
 
 // sqliteStatements returns all statements worth preparing.
 func sqliteStatements() []string {
-	texts := []string{sqliteFence, sqliteGrow, sqliteInsert, sqliteUpsert, sqliteSettle, sqliteComplete, sqliteAppend}
+	texts := []string{sqliteFence, sqliteGrow, sqliteInsert, sqliteUpsert, sqliteFinish, sqliteComplete, sqliteAppend}
 	for _, n := range sqliteReads {
 		text, _ := sqliteRead(n)
 		texts = append(texts, text)

@@ -95,8 +95,8 @@ type engine interface {
 	// claim executes claims of distinct keys, if any.
 	claim(ctx context.Context, tx writer, fence int64, claims []claimOf) ([]claimed, error)
 
-	// settle executes transitions of distinct keys, if any.
-	settle(ctx context.Context, tx writer, settles []settleOf) ([]settled, error)
+	// finish executes transitions of distinct keys, if any.
+	finish(ctx context.Context, tx writer, endings []endingOf) ([]ended, error)
 
 	// append writes ledger entries.
 	append(ctx context.Context, tx writer, entries []ledger.Entry) error
@@ -129,13 +129,13 @@ type claimed struct {
 	inserted bool               // a row was inserted
 }
 
-type settleOf struct {
+type endingOf struct {
 	ref idempotency.Ref
 	id  idempotency.KeyID
 	t   idempotency.Ending
 }
 
-type settled struct {
+type ended struct {
 	err  error
 	busy bool // another transaction is writing the record; try again
 
@@ -264,7 +264,7 @@ func (s *Store) Write(ctx context.Context, endings []idempotency.Finishing, clai
 	finishing := make([]*item, len(endings))
 	for i, e := range endings {
 		if failures[i] = checkFinishing(e); failures[i] == nil {
-			finishing[i] = newSettle(e.Ref, e.Ending)
+			finishing[i] = newEnding(e.Ref, e.Ending)
 			items = append(items, finishing[i])
 		}
 	}
@@ -356,7 +356,7 @@ func (s *Store) finish(ctx context.Context, ref idempotency.Ref, t idempotency.E
 		return err
 	}
 	for wait := time.Millisecond; ; wait = min(2*wait, 100*time.Millisecond) {
-		it := newSettle(ref, t)
+		it := newEnding(ref, t)
 		if err := s.submit(ctx, it); err != nil {
 			return err
 		}

@@ -12,7 +12,7 @@ import (
 
 // transaction executes transitions and claims, of distinct keys, in a single commit, then
 // updates known. An error not wrapping ErrAmbiguous means that nothing was changed.
-func (s *Store) transaction(ctx context.Context, c *connection, settles []*item, firsts []openClaim, known map[idempotency.KeyID]*finding) (err error) {
+func (s *Store) transaction(ctx context.Context, c *connection, endings []*item, firsts []openClaim, known map[idempotency.KeyID]*finding) (err error) {
 	conn, err := c.get(ctx)
 	if err != nil {
 		return fmt.Errorf("sqlstore: begin: %w", err)
@@ -29,17 +29,17 @@ func (s *Store) transaction(ctx context.Context, c *connection, settles []*item,
 	defer own.Rollback() //nolint:errcheck // after a commit there is nothing to roll back
 	tx := s.statements.in(own)
 	s.stats.groups.Add(1)
-	s.stats.transitions.Add(int64(len(settles)))
+	s.stats.transitions.Add(int64(len(endings)))
 	s.stats.claims.Add(int64(len(firsts)))
 	fence, err := s.begin(ctx, tx, len(firsts), true)
 	if err != nil {
 		return err
 	}
-	transitions := make([]settleOf, len(settles))
-	for i, it := range settles {
-		transitions[i] = *it.settle
+	transitions := make([]endingOf, len(endings))
+	for i, it := range endings {
+		transitions[i] = *it.ending
 	}
-	ends, err := s.engine.settle(ctx, tx, transitions)
+	ends, err := s.engine.finish(ctx, tx, transitions)
 	if err != nil {
 		return err
 	}
@@ -62,7 +62,7 @@ func (s *Store) transaction(ctx context.Context, c *connection, settles []*item,
 		_ = conn.Raw(func(any) error { return driver.ErrBadConn })
 		return fmt.Errorf("sqlstore: commit: %w: %w", idempotency.ErrAmbiguous, err)
 	}
-	for i, it := range settles {
+	for i, it := range endings {
 		it.err, it.busy = ends[i].err, ends[i].busy
 	}
 	byID := make(map[idempotency.KeyID]claimed, len(results))
@@ -152,7 +152,7 @@ func (s *Store) grow(ctx context.Context, tx writer, results []claimed) error {
 }
 
 // record writes changes to the ledger.
-func (s *Store) record(ctx context.Context, tx writer, ends []settled, claims []claimOf, results []claimed) error {
+func (s *Store) record(ctx context.Context, tx writer, ends []ended, claims []claimOf, results []claimed) error {
 	if !s.config.Ledger {
 		return nil
 	}

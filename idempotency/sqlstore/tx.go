@@ -100,9 +100,9 @@ func (s *Store) CompleteTx(ctx context.Context, tx *sql.Tx, ref idempotency.Ref,
 		return err
 	}
 	s.stats.transitions.Add(1)
-	t := []settleOf{{ref: ref, id: ref.Key.ID(), t: idempotency.Completed(result)}}
+	t := []endingOf{{ref: ref, id: ref.Key.ID(), t: idempotency.Completed(result)}}
 	for wait := time.Millisecond; ; wait = min(2*wait, 100*time.Millisecond) {
-		ends, err := s.engine.settle(ctx, tx, t)
+		ends, err := s.engine.finish(ctx, tx, t)
 		if err != nil {
 			return err
 		}

@@ -131,7 +131,7 @@ const (
 	waiting   phase = iota // for its first or next request
 	inFlight               // in a request
 	abandoned              // in a request, with a decided outcome
-	settled                // decided; leaves the lane after all earlier items
+	decided                // decided; leaves the lane after all earlier items
 	left                   // no longer in the lane
 )
 

@@ -39,7 +39,7 @@ func (l *lane[M]) firstWaiting() *Item[M] {
 // because all later items are also untried.
 func (l *lane[M]) inDoubtAfter(stored *Item[M]) bool {
 	for it := stored.next; it != nil && it.isTried(); it = it.next {
-		if it.phase != settled && it.mayPrecede(stored) {
+		if it.phase != decided && it.mayPrecede(stored) {
 			return true
 		}
 	}
@@ -47,7 +47,7 @@ func (l *lane[M]) inDoubtAfter(stored *Item[M]) bool {
 }
 
 // isTried reports whether an item of a lane has been in a request, or never will be.
-func (it *Item[M]) isTried() bool { return it.attempts > 0 || it.phase == settled }
+func (it *Item[M]) isTried() bool { return it.attempts > 0 || it.phase == decided }
 
 // mayPrecede reports whether SQS may have stored the item before the other item.
 func (it *Item[M]) mayPrecede(stored *Item[M]) bool {

@@ -234,7 +234,7 @@ func (d *Dispatcher[M]) Withdraw(call *Call, item *Item[M], cause error) {
 		if item.out {
 			l.out.remove(item)
 			d.outOfTurn(item, &out)
-			d.settleOutcomes(l)
+			d.requeue(l)
 		}
 	}
 	d.pump(now)
@@ -253,8 +253,8 @@ func (d *Dispatcher[M]) outOfTurn(it *Item[M], out *itemList[M]) {
 	out.push(it)
 }
 
-// settleOutcomes queues or drops a lane that lost outcomes and is not queued.
-func (d *Dispatcher[M]) settleOutcomes(l *lane[M]) {
+// requeue queues or drops a lane that lost outcomes and is not queued.
+func (d *Dispatcher[M]) requeue(l *lane[M]) {
 	if d.announce(l); !l.telling {
 		d.drop(l)
 	}
@@ -271,7 +271,7 @@ func (d *Dispatcher[M]) takeOut(l *lane[M], match func(*Item[M]) bool, out *item
 			l.out.push(it)
 		}
 	}
-	d.settleOutcomes(l)
+	d.requeue(l)
 	return visited
 }
 

@@ -314,15 +314,15 @@ func (c *toy) Send(items []*item, answers []attempt.Answer) attempt.Load {
 	c.starts = append(c.starts, c.since())
 	serve := c.serve
 	c.mu.Unlock()
-	defer c.settle(items, answers, began)
+	defer c.record(items, answers, began)
 	if serve == nil {
 		serve = c.storeAll
 	}
 	return serve(items, answers)
 }
 
-// settle records the results of the attempts.
-func (c *toy) settle(items []*item, answers []attempt.Answer, began time.Time) {
+// record records the results of the attempts.
+func (c *toy) record(items []*item, answers []attempt.Answer, began time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for i, it := range items {

@@ -35,7 +35,7 @@ func (m *Memory) Attempted(ended []Ended) Instant {
 	now := m.process.Now()
 	for i := range ended {
 		e := &ended[i]
-		e.Duplicate = m.process.Settle(now, &e.event, &e.ticket, process.Result{
+		e.Duplicate = m.process.Record(now, &e.event, &e.ticket, process.Result{
 			Fate: e.Answer.Fate, MessageID: e.Answer.MessageID, Sequence: e.Answer.Sequence, Drops: e.Drops,
 		})
 	}

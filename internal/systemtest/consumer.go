@@ -69,7 +69,7 @@ func (w *world) handle(ctx context.Context, p *process, m consumer.Message[event
 func (w *world) probe(_ context.Context, m consumer.Message[event]) (happened bool, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.totals.settled++
+	w.totals.resolved++
 	return slices.Contains(w.effects[m.Payload.Group], m.Payload.Number), nil
 }
 

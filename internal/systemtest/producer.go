@@ -210,7 +210,7 @@ func (w *world) acknowledge(events []event, results sqsfifo.Results, p *process)
 			}
 			var held *idempotency.UnresolvedError
 			if errors.As(r.Err, &held) {
-				w.settleSend(key)
+				w.resolveSend(key)
 			}
 			return false
 		}
@@ -230,8 +230,8 @@ func (w *world) acknowledge(events []event, results sqsfifo.Results, p *process)
 	return true
 }
 
-// settleSend resolves a held send by the messages in the queue.
-func (w *world) settleSend(key string) {
+// resolveSend resolves a held send by the messages in the queue.
+func (w *world) resolveSend(key string) {
 	for r, err := range w.store.Scan(context.Background(), idempotency.Filter{Operation: "sqs.send"}) {
 		if err != nil {
 			w.fail(key, "the operator cannot scan: %v", err)
@@ -240,7 +240,7 @@ func (w *world) settleSend(key string) {
 		if r.Key.Value != key {
 			continue
 		}
-		w.settleByTruth(r.Key, func(r idempotency.Record) (bool, idempotency.Result) {
+		w.resolveByTruth(r.Key, func(r idempotency.Record) (bool, idempotency.Result) {
 			for _, m := range w.queue.Messages() {
 				if keyOfBody(w.t, m.Body) == key {
 					return true, idempotency.Result{MessageID: m.MessageID, SequenceNumber: m.SequenceNumber}

@@ -86,7 +86,7 @@ func (h *handle) ClaimBatch(ctx context.Context, claims []idempotency.Claim) ([]
 
 func (h *handle) Finish(ctx context.Context, ref idempotency.Ref, t idempotency.Ending) error {
 	key, what := ref.Key.Value, t.String()
-	if err := h.begin(ctx, "crash before a settlement"); err != nil {
+	if err := h.begin(ctx, "crash before an ending"); err != nil {
 		return err
 	}
 	if err := h.s.Finish(context.Background(), ref, t); err != nil {
@@ -94,7 +94,7 @@ func (h *handle) Finish(ctx context.Context, ref idempotency.Ref, t idempotency.
 		return err
 	}
 	h.p.w.note(key, "%s recorded %s", h.p.name, what)
-	return h.end("crash after a settlement")
+	return h.end("crash after an ending")
 }
 
 func (h *handle) Extend(ctx context.Context, ref idempotency.Ref, lease time.Duration) error {
@@ -118,9 +118,9 @@ func (h *handle) Scan(ctx context.Context, f idempotency.Filter) iter.Seq2[idemp
 	return h.s.Scan(ctx, f)
 }
 
-// settleByTruth is the operator: after the last possible request or handler, the
-// operator checks the effect of the operation and settles the record.
-func (w *world) settleByTruth(k idempotency.Key, truth func(idempotency.Record) (bool, idempotency.Result)) {
+// resolveByTruth is the operator: after the last possible request or handler, the
+// operator checks the effect of the operation and resolves the record.
+func (w *world) resolveByTruth(k idempotency.Key, truth func(idempotency.Record) (bool, idempotency.Result)) {
 	ctx := context.Background()
 	records, err := w.store.Lookup(ctx, k)
 	if err != nil {
@@ -138,9 +138,9 @@ func (w *world) settleByTruth(k idempotency.Key, truth func(idempotency.Record) 
 	}
 	err = idempotency.Resolve(ctx, w.store, r, t)
 	if err != nil {
-		w.note(k.Value, "the operator's settlement came too late: %v", err)
+		w.note(k.Value, "the operator's resolution came too late: %v", err)
 		return
 	}
-	w.count(&w.totals.settled)
-	w.note(k.Value, "the operator settles it: %v", happened)
+	w.count(&w.totals.resolved)
+	w.note(k.Value, "the operator resolves it: %v", happened)
 }

@@ -114,10 +114,10 @@ func (s watched) Finish(ctx context.Context, ref idempotency.Ref, t idempotency.
 	} else if _, ok := t.Result(); ok {
 		event = ledger.Completed
 	}
-	return s.settled(ref, event, s.Store.Finish(ctx, ref, t))
+	return s.finished(ref, event, s.Store.Finish(ctx, ref, t))
 }
 
-func (s watched) settled(ref idempotency.Ref, event ledger.Event, err error) error {
+func (s watched) finished(ref idempotency.Ref, event ledger.Event, err error) error {
 	if err != nil {
 		s.failed(string(event), err)
 		return err

@@ -65,7 +65,7 @@ type world struct {
 
 // totals counts the events and faults of the seeds.
 type totals struct {
-	events, crashes, requests, lost, storeFaults, ambiguous, duplicates, inDoubt, settled, redelivered, entries int
+	events, crashes, requests, lost, storeFaults, ambiguous, duplicates, inDoubt, resolved, redelivered, entries int
 }
 
 func (s *totals) add(o totals) {
@@ -77,7 +77,7 @@ func (s *totals) add(o totals) {
 	s.ambiguous += o.ambiguous
 	s.duplicates += o.duplicates
 	s.inDoubt += o.inDoubt
-	s.settled += o.settled
+	s.resolved += o.resolved
 	s.redelivered += o.redelivered
 	s.entries += o.entries
 }
@@ -90,7 +90,7 @@ type note struct {
 
 // The steps that may fail.
 var steps = []string{
-	"crash before a claim", "crash after a claim", "crash before an extension", "crash after an extension", "crash before a settlement", "crash after a settlement",
+	"crash before a claim", "crash after a claim", "crash before an extension", "crash after an extension", "crash before an ending", "crash after an ending",
 	"crash before a request", "crash during a request", "crash after a request",
 	"crash before an effect", "crash after an effect", "crash before a deletion", "crash after a deletion",
 	"store fails", "store is ambiguous", "store is ambiguous after its commit", "store is slow",

@@ -49,7 +49,7 @@ func (s *stream) send(tb testing.TB) {
 	ev, t := &s.events[slot], &s.ticket[slot]
 	if i >= len(s.events) {
 		texts := &s.texts[(i-len(s.events))%len(s.texts)]
-		if s.Settle(now, ev, t, process.Result{Fate: attempt.Stored, MessageID: texts[1], Sequence: texts[2]}) {
+		if s.Record(now, ev, t, process.Result{Fate: attempt.Stored, MessageID: texts[1], Sequence: texts[2]}) {
 			tb.Fatal("a duplicate")
 		}
 		s.Release(now, ev, t)
@@ -71,7 +71,7 @@ func heapInUse() uint64 {
 	return m.HeapAlloc
 }
 
-// One operation covers all memory calls for one event: Event, Refresh, Admit, Settle,
+// One operation covers all memory calls for one event: Event, Refresh, Admit, Record,
 // Release.
 func BenchmarkSteadyLoad(b *testing.B) {
 	const live = 900_000
@@ -111,7 +111,7 @@ func TestNothingIsAllocated(t *testing.T) {
 
 	s.clocks.Awake += time.Hour
 	for i := range s.events {
-		s.Settle(s.Now(), &s.events[i], &s.ticket[i], refused)
+		s.Record(s.Now(), &s.events[i], &s.ticket[i], refused)
 		s.Release(s.Now(), &s.events[i], &s.ticket[i])
 	}
 	assert.True(t, s.Sweep(s.Now()))
@@ -145,7 +145,7 @@ func TestConcurrentUse(t *testing.T) {
 						return
 					}
 					r := []process.Result{refused, lost, stored(key)}[try]
-					if !m.Settle(m.Now(), &ev, &tk, r) && try == 2 {
+					if !m.Record(m.Now(), &ev, &tk, r) && try == 2 {
 						mu.Lock()
 						fresh[i]++
 						mu.Unlock()

@@ -20,7 +20,7 @@ func TestCollisions(t *testing.T) {
 			first.goes()
 			since = first.look().Since
 		}
-		first.settle(state)
+		first.record(state)
 		for _, tc := range []struct {
 			want                         process.Kind
 			key, group, body, attributes string
@@ -41,10 +41,10 @@ func TestCollisions(t *testing.T) {
 				assert.Equal(t, since, v.Known.Since, "when the first was sent")
 				assert.Equal(t, first.look(), v.Known)
 				assert.Zero(t, s.state(), "nothing is known of this event")
-				assert.False(t, s.settle(stored("m2")), "there was no attempt")
+				assert.False(t, s.record(stored("m2")), "there was no attempt")
 				s.release()
 			} else {
-				s.settle(refused)
+				s.record(refused)
 				s.release()
 			}
 		}
@@ -78,7 +78,7 @@ func TestAdmitAnyway(t *testing.T) {
 	south := r.submitWith("k", "g", "b", "south")
 	require.Equal(t, process.OtherAttributes, south.admit().Kind)
 	assert.Equal(t, process.Judgement{Kind: process.Go}, south.anyway())
-	assert.True(t, south.settle(stored("m1")), "SQS took it for the first")
+	assert.True(t, south.record(stored("m1")), "SQS took it for the first")
 	assert.Equal(t, process.Stored, south.state())
 	assert.Greater(t, south.look().Since, known.Since)
 
@@ -87,16 +87,16 @@ func TestAdmitAnyway(t *testing.T) {
 	assert.Equal(t, process.Judgement{Kind: process.Go}, other.anyway())
 	assert.Equal(t, process.InDoubt, other.state())
 	r.pass(time.Second)
-	assert.False(t, other.settle(stored("m2")))
+	assert.False(t, other.record(stored("m2")))
 
 	assert.Equal(t, known, first.look(), "the first one's record is untouched")
 	assert.Equal(t, 3, r.Len(r.Now()))
 	for body, id := range map[string]string{"b": "m1", "other": "m2"} {
 		again := r.submitWith("k", "g", body, "north")
 		assert.Equal(t, process.Stored, again.goes().Known.State)
-		assert.True(t, again.settle(stored(id)))
+		assert.True(t, again.record(stored(id)))
 		assert.Equal(t, process.Go, again.anyway().Kind)
-		assert.True(t, again.settle(stored(id)))
+		assert.True(t, again.record(stored(id)))
 	}
 	assert.Equal(t, 3, r.Len(r.Now()))
 	assert.Equal(t, process.Conflict, r.submit("k", "g", "third").admit().Kind)
@@ -117,8 +117,8 @@ func TestAdmitAnywayInOneRequest(t *testing.T) {
 	north, south := r.submitWith("k", "g", "b", "north"), r.submitWith("k", "g", "b", "south")
 	north.goes()
 	require.Equal(t, process.Go, south.anyway().Kind)
-	assert.False(t, north.settle(stored("m1")))
-	assert.True(t, south.settle(stored("m1")))
+	assert.False(t, north.record(stored("m1")))
+	assert.True(t, south.record(stored("m1")))
 
 	// The memory forgets the first event before SQS answers its request. The ticket of the
 	// event still has the message ID.
@@ -129,7 +129,7 @@ func TestAdmitAnywayInOneRequest(t *testing.T) {
 	require.Equal(t, process.Go, south.anyway().Kind)
 	r.until(north.look().Over())
 	require.Zero(t, north.look())
-	assert.True(t, south.settle(stored("m2")))
+	assert.True(t, south.record(stored("m2")))
 }
 
 func TestAltered(t *testing.T) {
@@ -138,7 +138,7 @@ func TestAltered(t *testing.T) {
 	since := r.Now()
 	s.goes()
 	end := r.pass(time.Second)
-	assert.False(t, s.settle(altered))
+	assert.False(t, s.record(altered))
 	assert.Equal(t, process.Altered, s.state())
 	again := r.submitWith("k", "g", "b", "north")
 	for _, v := range []process.Judgement{s.admit(), again.admit(), again.anyway()} {
@@ -154,10 +154,10 @@ func TestAltered(t *testing.T) {
 	assert.Equal(t, process.AlteredBefore, again.admit().Kind)
 	r.pass(1)
 	again.goes()
-	again.settle(stored("m1"))
+	again.record(stored("m1"))
 	known := again.look()
 	again.goes()
-	again.settle(altered)
+	again.record(altered)
 	assert.Equal(t, known, again.look(), "SQS has the event from an earlier send")
 
 	// The event is not stored: another attempt may start.
@@ -180,7 +180,7 @@ func TestStoredAfterAltered(t *testing.T) {
 	a, b := r.submit("k", "g", "b"), r.submit("k", "g", "b")
 	a.goes()
 	b.goes()
-	a.settle(altered)
-	b.settle(stored("m1"))
+	a.record(altered)
+	b.record(stored("m1"))
 	assert.Equal(t, process.Stored, b.state())
 }

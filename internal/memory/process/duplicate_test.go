@@ -33,7 +33,7 @@ func TestDuplicateByMessageID(t *testing.T) {
 	s = r.submit("k", "g", "b")
 	s.goes()
 	r.pass(time.Hour)
-	assert.True(t, s.settle(stored("m2")))
+	assert.True(t, s.record(stored("m2")))
 	assert.Equal(t, process.Stored, s.state())
 
 	assert.False(t, r.submit("k2", "g", "b").try(stored("m2")), "of another event")
@@ -56,7 +56,7 @@ func TestLostPlace(t *testing.T) {
 	other := r.submit("k", "g", "other")
 	other.try(stored("m2"))
 	known := other.look()
-	s.settle(stored("m3"))
+	s.record(stored("m3"))
 	assert.Equal(t, known, other.look())
 	assert.Equal(t, process.Stored, s.state())
 }
@@ -81,17 +81,17 @@ func TestLateEndWithoutProof(t *testing.T) {
 		}
 		switch meanwhile {
 		case "clear":
-			other.settle(refused)
+			other.record(refused)
 		case "in doubt":
-			other.settle(lost)
+			other.record(lost)
 		case "stored":
-			other.settle(stored("m2"))
+			other.record(stored("m2"))
 		case "altered":
-			other.settle(altered)
+			other.record(altered)
 		}
 		end := r.pass(time.Second)
 		before := s.look()
-		s.settle(lost)
+		s.record(lost)
 		k := s.look()
 		switch meanwhile {
 		case "nothing", "clear":
@@ -105,7 +105,7 @@ func TestLateEndWithoutProof(t *testing.T) {
 		case "under way":
 			assert.True(t, k.UnderWay)
 			r.pass(time.Second)
-			other.settle(refused)
+			other.record(refused)
 			assert.Equal(t, process.InDoubt, s.state(), "the late one may be stored")
 			assert.Equal(t, r.Now().Add(window.Request+span), s.look().Over())
 		case "stored":
@@ -126,12 +126,12 @@ func TestAttemptOfAnEarlierInterval(t *testing.T) {
 	a, b, c := r.submit("k", "g", "b"), r.submit("k", "g", "b"), r.submit("k", "g", "b")
 	a.goes()
 	b.goes()
-	a.settle(altered)
+	a.record(altered)
 	r.clocks.Asleep += time.Hour
 	c.goes()
-	b.settle(refused)
+	b.record(refused)
 	assert.True(t, c.look().UnderWay)
-	c.settle(refused)
+	c.record(refused)
 	assert.Equal(t, process.Clear, c.state())
 }
 
@@ -183,7 +183,7 @@ func TestDuplicateByWatermark(t *testing.T) {
 	s = r.submit("k6", "g", "b6")
 	s.goes()
 	r.submit("k7", "g", "b7").try(stored("m7", number(0, 30)))
-	assert.False(t, s.settle(stored("m6", number(0, 25))), "they were under way at once")
+	assert.False(t, s.record(stored("m6", number(0, 25))), "they were under way at once")
 }
 
 func TestDuplicateByAcceptTime(t *testing.T) {
@@ -209,7 +209,7 @@ func TestDuplicateByAcceptTime(t *testing.T) {
 				s.goes()
 				r.clocks.Step = step
 				answer := sequenceAt(process.ClocksStart.Add(time.Hour+step+tc.at), 0)
-				assert.Equal(t, trust && tc.want, s.settle(stored("m", answer)), tc.name)
+				assert.Equal(t, trust && tc.want, s.record(stored("m", answer)), tc.name)
 			}
 		}
 	}

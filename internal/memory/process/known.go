@@ -74,7 +74,7 @@ func (k Known) Over() Instant { return k.over }
 type Kind uint8
 
 const (
-	// Go: the attempt may start now. A Settle call must follow.
+	// Go: the attempt may start now. A Record call must follow.
 	Go Kind = iota + 1
 
 	// LateInDoubt means that SQS may have stored the event, and that an attempt now might

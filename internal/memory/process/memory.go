@@ -22,7 +22,7 @@
 //	ev := m.Event(key, group, body, payload, attributes)
 //	m.Refresh(m.Now(), &ev, &t)            // when it is made, and once a minute
 //	v := m.Admit(m.Now(), &ev, &t)         // before each attempt
-//	dup := m.Settle(m.Now(), &ev, &t, ...) // after each attempt that may Go
+//	dup := m.Record(m.Now(), &ev, &t, ...) // after each attempt that may Go
 //	m.Release(m.Now(), &ev, &t)            // when it ends
 package process
 
@@ -104,7 +104,7 @@ func (m *Memory) Wall(i Instant) time.Time {
 // Conclude returns the event's state for the outcome of a submission and prevents further
 // attempts of the submission, so that the returned state stays true. For a stored event,
 // duplicate reports whether an earlier submission stored it. Conclude may run while
-// another goroutine is in Admit or Settle, or about to call one.
+// another goroutine is in Admit or Record, or about to call one.
 func (m *Memory) Conclude(now Instant, ev *Event, t *Ticket) (k Known, duplicate bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -127,7 +127,7 @@ func (m *Memory) Refresh(now Instant, ev *Event, t *Ticket) {
 }
 
 // Admit decides whether an attempt may start now. Call Admit before each attempt. After
-// Go, the event is in doubt and Settle must follow, even without an actual attempt. Other
+// Go, the event is in doubt and Record must follow, even without an actual attempt. Other
 // judgements change nothing in the memory.
 func (m *Memory) Admit(now Instant, ev *Event, t *Ticket) Judgement {
 	m.mu.Lock()
@@ -235,11 +235,11 @@ type Result struct {
 	MessageID, Sequence string
 }
 
-// Settle records the result of an admitted attempt and reports whether SQS had stored the
-// event before this submission. Without proof, Settle reports false. If an earlier
+// Record records the result of an admitted attempt and reports whether SQS had stored the
+// event before this submission. Without proof, Record reports false. If an earlier
 // attempt of the same submission stored the event and its answer was lost, the result is
 // false too.
-func (m *Memory) Settle(now Instant, ev *Event, t *Ticket, r Result) (duplicate bool) {
+func (m *Memory) Record(now Instant, ev *Event, t *Ticket, r Result) (duplicate bool) {
 	if t.began == 0 {
 		return false
 	}

@@ -71,7 +71,7 @@ func (s *submission) release() { s.Release(s.Now(), &s.ev, &s.tk) }
 
 func (s *submission) refresh() { s.Refresh(s.Now(), &s.ev, &s.tk) }
 
-func (s *submission) settle(r process.Result) bool { return s.Settle(s.Now(), &s.ev, &s.tk, r) }
+func (s *submission) record(r process.Result) bool { return s.Record(s.Now(), &s.ev, &s.tk, r) }
 
 func (s *submission) goes() process.Judgement {
 	s.t.Helper()
@@ -96,7 +96,7 @@ func (s *submission) try(r process.Result) (duplicate bool) {
 	s.t.Helper()
 	s.goes()
 	s.pass(time.Second)
-	return s.settle(r)
+	return s.record(r)
 }
 
 func (s *submission) state() process.State { return s.look().State }
@@ -122,7 +122,7 @@ func TestStatesOfAnEvent(t *testing.T) {
 	assert.Equal(t, t0.Add(window.Request+span), k.Over(), "an estimate")
 
 	r.pass(time.Second)
-	s.settle(refused)
+	s.record(refused)
 	assert.Equal(t, process.Clear, s.state())
 	assert.Zero(t, s.look().Over())
 
@@ -130,7 +130,7 @@ func TestStatesOfAnEvent(t *testing.T) {
 	s.goes()
 	assert.Equal(t, t1, s.look().Since, "the doubt begins with this attempt")
 	r.pass(time.Second)
-	s.settle(lost)
+	s.record(lost)
 	end := t1.Add(window.Request) // latest arrival at SQS
 	k = s.look()
 	assert.Equal(t, process.InDoubt, k.State)
@@ -144,13 +144,13 @@ func TestStatesOfAnEvent(t *testing.T) {
 	assert.True(t, s.look().UnderWay)
 	assert.Equal(t, t1, s.look().Since, "the first ambiguous attempt counts")
 	r.pass(time.Second)
-	s.settle(refused)
+	s.record(refused)
 	assert.Equal(t, k, s.look(), "a refusal proves nothing about the attempt before it")
 
 	r.pass(time.Second)
 	s.goes()
 	end = r.pass(time.Second)
-	assert.False(t, s.settle(stored("m1")))
+	assert.False(t, s.record(stored("m1")))
 	k = s.look()
 	assert.Equal(t, process.Stored, k.State)
 	assert.Equal(t, t1, k.Since)
@@ -176,7 +176,7 @@ func TestAttemptsOfOneInterval(t *testing.T) {
 		assert.Equal(t, since.Add(window.LastStart), r.Now())
 		again := r.submit("k", "g", "b")
 		assert.Equal(t, known, again.goes().Known)
-		again.settle(refused)
+		again.record(refused)
 		assert.Equal(t, known, again.look())
 
 		r.pass(1)
@@ -233,16 +233,16 @@ func TestFullMemoryRefuses(t *testing.T) {
 	assert.Equal(t, process.Judgement{Kind: process.Full}, c.admit())
 	assert.Equal(t, process.Full, r.submit("a", "g", "other").anyway().Kind)
 	assert.Zero(t, c.tk, "nothing has changed")
-	assert.False(t, c.settle(stored("m3")))
+	assert.False(t, c.record(stored("m3")))
 	c.release()
 	assert.Equal(t, process.Stored, a.state())
 	assert.Equal(t, process.InDoubt, b.state())
 	assert.Equal(t, process.Go, r.submit("a", "g", "a").admit().Kind, "a known event needs no room")
-	b.settle(refused)
+	b.record(refused)
 	assert.Equal(t, process.Full, c.admit().Kind)
 	b.release()
 	c.goes()
-	c.settle(refused)
+	c.record(refused)
 	r.until(a.look().Over())
 	assert.Equal(t, process.Go, r.submit("d", "g", "d").admit().Kind, "a is forgotten")
 }

@@ -129,8 +129,8 @@ func run(t *testing.T, o process.Options, steps int, choose func(n int) int) {
 					r.Sequence = sequenceAt(time.UnixMilli(ms), 0)
 				}
 			}
-			got := mem.Settle(now, &a.ev, &a.tk, r)
-			if want := m.settle(now, a, r, ms, wall); got != want {
+			got := mem.Record(now, &a.ev, &a.tk, r)
+			if want := m.record(now, a, r, ms, wall); got != want {
 				t.Fatalf("step %d: duplicate: got %v, want %v: %+v at %d after %d, %+v", step, got, want, r, ms, a.mark, a)
 			}
 			same(a.known, a.tk.Known, "the ticket after "+r.Fate.String())

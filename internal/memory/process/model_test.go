@@ -269,7 +269,7 @@ func (m *model) admit(now process.Instant, a *actor, anyway bool, isFull func() 
 	return process.Go, k
 }
 
-func (m *model) settle(now process.Instant, a *actor, r process.Result, ms int64, wall time.Time) (duplicate bool) {
+func (m *model) record(now process.Instant, a *actor, r process.Result, ms int64, wall time.Time) (duplicate bool) {
 	own, first := m.find(now, a.message)
 	m.step++
 	t := a.try

@@ -6,7 +6,7 @@ import "github.com/kansas-frontier-matrix/sqsfifo/internal/window"
 // call Refresh at the start of the submission.
 type Ticket struct {
 	// Known is the latest captured knowledge of the event, updated by Refresh, Admit,
-	// Judge, Settle and Conclude. A doubt stays in Known after the memory has forgotten
+	// Judge, Record and Conclude. A doubt stays in Known after the memory has forgotten
 	// the event.
 	Known Known
 

@@ -11,7 +11,7 @@ import (
 )
 
 // The condition and assignments implement idempotency.Finish.
-const postgresSettle = `WITH input AS MATERIALIZED (
+const postgresFinish = `WITH input AS MATERIALIZED (
   SELECT * FROM unnest($1::text::bytea[], $2::text::bigint[], $3::text::bigint[], $4::text::text[], $5::text::bytea[], $6::text::bytea[], $7::text::text[], $8::text::text[], $9::text::text[], $10::text::bigint[])
     AS t (key_id, lock_id, fence, kind, response, response_hash, message_id, sequence_number, reason, lease)
 ), locked AS MATERIALIZED (
@@ -42,15 +42,15 @@ FROM locked l
 WHERE k.key_id = l.key_id AND k.fence = l.fence AND k.status = 'in_progress' AND k.token IS NOT NULL
 RETURNING k.key_id`
 
-// postgresSettleEntry also returns the record's ledger columns.
-var postgresSettleEntry = postgresSettle + `, l.at, k.` + strings.ReplaceAll(summary, ", ", ", k.")
+// postgresFinishEntry also returns the record's ledger columns.
+var postgresFinishEntry = postgresFinish + `, l.at, k.` + strings.ReplaceAll(summary, ", ", ", k.")
 
-func (e postgres) settle(ctx context.Context, tx writer, settles []settleOf) ([]settled, error) {
-	if len(settles) == 0 {
+func (e postgres) finish(ctx context.Context, tx writer, endings []endingOf) ([]ended, error) {
+	if len(endings) == 0 {
 		return nil, nil
 	}
 	var id, lock, fence, kind, response, hash, message, sequence, reason, lease sqldb.Array
-	for _, t := range settles {
+	for _, t := range endings {
 		id.Bytes(t.id[:])
 		lock.Int(lockOf(t.id))
 		fence.Int(t.ref.Fence)
@@ -66,13 +66,13 @@ func (e postgres) settle(ctx context.Context, tx writer, settles []settleOf) ([]
 		extension, _ := t.t.Lease()
 		lease.Int(duration(extension))
 	}
-	query := postgresSettle
+	query := postgresFinish
 	if e.ledger {
-		query = postgresSettleEntry
+		query = postgresFinishEntry
 	}
 	rows, err := tx.QueryContext(ctx, query, id.String(), lock.String(), fence.String(), kind.String(), response.String(), hash.String(), message.String(), sequence.String(), reason.String(), lease.String())
 	if err != nil {
-		return nil, fmt.Errorf("sqlstore: settle: %w", err)
+		return nil, fmt.Errorf("sqlstore: finish: %w", err)
 	}
 	made := map[idempotency.KeyID]ledger.Entry{}
 	defer rows.Close()
@@ -85,22 +85,22 @@ func (e postgres) settle(ctx context.Context, tx writer, settles []settleOf) ([]
 			err = rows.Scan(&id)
 		}
 		if err != nil {
-			return nil, fmt.Errorf("sqlstore: settle: %w", err)
+			return nil, fmt.Errorf("sqlstore: finish: %w", err)
 		}
 		made[idempotency.KeyID(id)] = entry
 	}
 	if err := rows.Err(); err != nil {
-		return nil, fmt.Errorf("sqlstore: settle: %w", err)
+		return nil, fmt.Errorf("sqlstore: finish: %w", err)
 	}
 	rows.Close()
 	var lost []idempotency.KeyID
-	out := make([]settled, len(settles))
-	for i, t := range settles {
+	out := make([]ended, len(endings))
+	for i, t := range endings {
 		var entry ledger.Entry
 		if entry, out[i].made = made[t.id]; !out[i].made {
 			lost = append(lost, t.id)
 		} else if e.ledger {
-			out[i].entry = entryOfSettle(t.t, entry)
+			out[i].entry = entryOfEnding(t.t, entry)
 		}
 	}
 	if len(lost) == 0 {
@@ -110,7 +110,7 @@ func (e postgres) settle(ctx context.Context, tx writer, settles []settleOf) ([]
 	if err != nil {
 		return nil, err
 	}
-	for i, t := range settles {
+	for i, t := range endings {
 		if out[i].made {
 			continue
 		}
@@ -122,7 +122,7 @@ func (e postgres) settle(ctx context.Context, tx writer, settles []settleOf) ([]
 	return out, nil
 }
 
-// kindOf returns an ending's name in postgresSettle.
+// kindOf returns an ending's name in postgresFinish.
 func kindOf(t idempotency.Ending) string {
 	if _, ok := t.Result(); ok {
 		return "complete"

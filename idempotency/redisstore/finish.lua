@@ -12,7 +12,7 @@ end
 local kind = ARGV[2]
 local earlier = found.lease_until
 if now < earlier then earlier = now end
-local settled = false
+local final = false
 
 if kind == 'completed' then
   set('status', 'succeeded')
@@ -21,7 +21,7 @@ if kind == 'completed' then
   set('sequence_number', ARGV[5])
   set('failure', '')
   set('token', '')
-  settled = true
+  final = true
 elseif kind == 'failed' then
   set('failure', ARGV[4])
   if ARGV[3] == 'none' then
@@ -32,7 +32,7 @@ elseif kind == 'failed' then
   else
     set('status', 'failed')
     set('token', '')
-    settled = true
+    final = true
   end
 elseif kind == 'extended' then
   local extended = after(ARGV[3])
@@ -44,14 +44,14 @@ else
     set('status', 'failed')
     set('created_at', found.prior_created_at)
     set('expires_at', found.prior_expires_at)
-    settled = true
+    final = true
   elseif found.prior_status ~= 'in_progress' then
     set('status', 'released')
-    settled = true
+    final = true
   end
 end
 
-if settled then
+if final then
   set('doubt_since', '')
   set('prior_status', '')
   set('prior_created_at', '')
@@ -61,7 +61,7 @@ save()
 
 -- Only records with a proven outcome may be removed, and only after a repeated call
 -- could see them.
-if settled then
+if final then
   local from = now
   if found.status == 'released' then
     forget(from)

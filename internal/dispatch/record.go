@@ -20,7 +20,7 @@ func (d *Dispatcher[M]) work(b *batch[M]) {
 		d.mu.Lock()
 		defer d.mu.Unlock()
 		if requesting { // the courier ended the goroutine; the items are in doubt
-			d.settle(b, attempt.Troubled)
+			d.record(b, attempt.Troubled)
 		}
 		d.workers--
 		d.pump(time.Now())
@@ -31,7 +31,7 @@ func (d *Dispatcher[M]) work(b *batch[M]) {
 		load := d.request(b)
 		requesting = false
 		d.mu.Lock()
-		now := d.settle(b, load)
+		now := d.record(b, load)
 		d.reuse(b)
 		if d.telling.n > 0 && d.tellers == 0 {
 			d.tellers++
@@ -66,8 +66,8 @@ func (d *Dispatcher[M]) request(b *batch[M]) attempt.Load {
 	return d.courier.Send(b.admitted, b.answers[:len(b.admitted)])
 }
 
-// settle applies the answers to the items of a batch and frees their lanes.
-func (d *Dispatcher[M]) settle(b *batch[M], load attempt.Load) time.Time {
+// record applies the answers to the items of a batch and frees their lanes.
+func (d *Dispatcher[M]) record(b *batch[M], load attempt.Load) time.Time {
 	now := time.Now()
 	d.calls--
 	if len(b.admitted) > 0 {
@@ -82,7 +82,7 @@ func (d *Dispatcher[M]) settle(b *batch[M], load attempt.Load) time.Time {
 			n++
 		}
 		l.busy = false
-		answer += d.settleLane(l, b.items[first:first+n], b.admissions[first:first+n], b.answers[answer:], len(b.admitted), now)
+		answer += d.recordLane(l, b.items[first:first+n], b.admissions[first:first+n], b.answers[answer:], len(b.admitted), now)
 		first += n
 		d.leave(l)
 		if !l.queued {
@@ -92,10 +92,10 @@ func (d *Dispatcher[M]) settle(b *batch[M], load attempt.Load) time.Time {
 	return now
 }
 
-// settleLane applies the answers of one request to the items of one lane, and returns
+// recordLane applies the answers of one request to the items of one lane, and returns
 // the number of items with an answer. entries is the number of all items in the
 // request.
-func (d *Dispatcher[M]) settleLane(l *lane[M], items []*Item[M], admissions []Admission, answers []attempt.Answer, entries int, now time.Time) int {
+func (d *Dispatcher[M]) recordLane(l *lane[M], items []*Item[M], admissions []Admission, answers []attempt.Answer, entries int, now time.Time) int {
 	// If an earlier item of the request failed and a later item was stored, the earlier
 	// item was overtaken. It is not tried again, because a retry would be out of order.
 	sent, lastStored := 0, -1
@@ -149,7 +149,7 @@ func (d *Dispatcher[M]) settleLane(l *lane[M], items []*Item[M], admissions []Ad
 		}
 		switch {
 		case a.Fate == attempt.Stored:
-			it.phase = settled
+			it.phase = decided
 			it.Outcome.Fate = attempt.Stored
 			it.Outcome.Overtaken = it.overtaker > 0 && it.overtaker < it.request && !it.duplicate
 			d.endPause(it)
@@ -255,7 +255,7 @@ func isAbove(a, b string) bool {
 // end decides the outcome of an item without proof that its last attempt stored it.
 func (d *Dispatcher[M]) end(it *Item[M], reason Reason, now time.Time) {
 	d.decide(it, reason, now)
-	it.phase = settled
+	it.phase = decided
 	d.release(it, it.Outcome.Answer.Code, now)
 }
 
@@ -288,7 +288,7 @@ func (it *Item[M]) noteOvertaker(request uint64) {
 
 // isStored reports whether an item is stored and still in its lane.
 func (it *Item[M]) isStored() bool {
-	return it.phase == settled && it.Outcome.Fate == attempt.Stored && it.Outcome.Reason == Answered
+	return it.phase == decided && it.Outcome.Fate == attempt.Stored && it.Outcome.Reason == Answered
 }
 
 // release releases an item that is in no request. It pauses the group of the item if
@@ -314,7 +314,7 @@ func (d *Dispatcher[M]) releaseAnswered(it *Item[M], a attempt.Answer, now time.
 // leave moves the decided items at the front of a lane to the outcomes of the lane. A
 // stored item stays while a later item may have been stored before it.
 func (d *Dispatcher[M]) leave(l *lane[M]) {
-	for it := l.head; it != nil && it.phase == settled; it = l.head {
+	for it := l.head; it != nil && it.phase == decided; it = l.head {
 		if it.isStored() && d.options.PerGroup > 1 && !it.Outcome.Overtaken && !it.duplicate && l.inDoubtAfter(it) {
 			return
 		}
@@ -336,7 +336,7 @@ func (d *Dispatcher[M]) withdraw(it *Item[M], cause error, now time.Time) {
 		return
 	case abandoned:
 		return
-	case settled:
+	case decided:
 		if it.recording {
 			it.recorded(false)
 		}
