@@ -1,7 +1,9 @@
-// Command consume measures package consumer beside a hand-written loop, which has 16
-// workers; each receives ten messages, handles them in order and deletes them in one
-// batch. Both use *sqs.Client over HTTP and the fake queue, which answers after 5 ms. The
-// rounds alternate, and the figures are medians.
+// Command consume measures package consumer beside a hand-written loop and beside
+// watermill-aws. The loop has 16 workers; each receives ten messages, handles them in order
+// and deletes them in one batch. Watermill has 16 subscriptions; each receives ten messages
+// and handles and deletes them one by one. All sides use *sqs.Client over HTTP and the fake queue, which answers after 5 ms
+// in the same process. The rounds alternate, and the figures are medians. Processor time
+// includes the fake queue.
 //
 //	go run ./bench/consume
 package main
@@ -17,9 +19,11 @@ import (
 	"strconv"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"text/tabwriter"
 	"time"
 
+	watermillsqs "github.com/ThreeDotsLabs/watermill-aws/sqs"
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
@@ -34,31 +38,55 @@ const (
 	latency = 5 * time.Millisecond
 	groups  = 100
 	workers = 16
-	rounds  = 3
+	rounds  = 5
 )
 
 // side consumes the queue until ctx ends.
 type side func(ctx context.Context, client *sqs.Client, url string, handle func())
 
-// figures are those of one round.
-type figures struct{ rate, receives, deletes float64 }
+// sides are compared with the first one.
+var sides = []struct {
+	name    string
+	consume side
+}{
+	{"loop", loop},
+	{"consumer", func(ctx context.Context, client *sqs.Client, url string, handle func()) {
+		withPackage(ctx, client, url, handle, 0)
+	}},
+	{"consumer, 64 MiB", func(ctx context.Context, client *sqs.Client, url string, handle func()) {
+		withPackage(ctx, client, url, handle, 64<<20)
+	}},
+	{"watermill-aws", watermill},
+}
+
+// figures are the results of a round: messages a second, calls a message, and processor
+// time a message.
+type figures struct {
+	rate, receives, deletes float64
+	processor               time.Duration
+}
+
+func (f figures) calls() float64 { return f.receives + f.deletes }
 
 func main() {
 	t := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(t, "handler\tside\tmessages/s\treceives a message\tdeletes a message\tof the loop's rate\tof its calls")
+	fmt.Fprintln(t, "handler\tside\tmessages/s\tratio\treceives a message\tdeletes a message\tratio of calls\tprocessor time a message")
 	for _, load := range []struct {
 		work     time.Duration
 		messages int
-	}{{0, 20_000}, {10 * time.Millisecond, 8_000}} {
-		var byHand, ours []figures
+	}{{0, 10_000}, {10 * time.Millisecond, 4_000}} {
+		results := make([][]figures, len(sides))
 		for range rounds {
-			byHand = append(byHand, measure(loop, load.messages, load.work))
-			ours = append(ours, measure(withPackage, load.messages, load.work))
+			for i, s := range sides {
+				results[i] = append(results[i], measure(s.consume, load.messages, load.work))
+			}
 		}
-		h, o := median(byHand), median(ours)
-		calls := func(f figures) float64 { return f.receives + f.deletes }
-		fmt.Fprintf(t, "%v\tloop\t%.0f\t%.3f\t%.3f\t1\t1\n", load.work, h.rate, h.receives, h.deletes)
-		fmt.Fprintf(t, "%v\tconsumer\t%.0f\t%.3f\t%.3f\t%.2f\t%.2f\n", load.work, o.rate, o.receives, o.deletes, o.rate/h.rate, calls(o)/calls(h))
+		first := median(results[0])
+		for i, s := range sides {
+			f := median(results[i])
+			fmt.Fprintf(t, "%v\t%s\t%.0f\t%.2f\t%.3f\t%.3f\t%.2f\t%v\n", load.work, s.name, f.rate, f.rate/first.rate,
+				f.receives, f.deletes, f.calls()/first.calls(), f.processor.Round(time.Microsecond/10))
+		}
 	}
 	_ = t.Flush()
 }
@@ -87,7 +115,7 @@ func measure(s side, messages int, work time.Duration) figures {
 		switch r.Header.Get("X-Amz-Target") {
 		case "AmazonSQS.ReceiveMessage":
 			receives.Add(1)
-		case "AmazonSQS.DeleteMessageBatch":
+		case "AmazonSQS.DeleteMessageBatch", "AmazonSQS.DeleteMessage":
 			deletes.Add(1)
 		}
 		time.Sleep(latency)
@@ -100,22 +128,27 @@ func measure(s side, messages int, work time.Duration) figures {
 
 	var handled atomic.Int64
 	done := make(chan struct{})
-	began := time.Now()
-	var took time.Duration
-	var calls [2]float64
+	began, processor := time.Now(), processorTime()
+	var f figures
 	go s(ctx, client, endpoint+"/"+sqstest.Account+"/"+q.Name(), func() {
 		if work > 0 {
 			time.Sleep(work)
 		}
 		if handled.Add(1) == int64(messages) {
-			took = time.Since(began)
-			calls = [2]float64{float64(receives.Load()), float64(deletes.Load())}
+			took, n := time.Since(began), float64(messages)
+			f = figures{n / took.Seconds(), float64(receives.Load()) / n, float64(deletes.Load()) / n, (processorTime() - processor) / time.Duration(messages)}
 			close(done)
 		}
 	})
 	<-done
-	n := float64(messages)
-	return figures{n / took.Seconds(), calls[0] / n, calls[1] / n}
+	return f
+}
+
+// processorTime is the processor time of this process.
+func processorTime() time.Duration {
+	var u syscall.Rusage
+	check(syscall.Getrusage(syscall.RUSAGE_SELF, &u))
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
 // loop is the hand-written loop.
@@ -140,10 +173,35 @@ func loop(ctx context.Context, client *sqs.Client, url string, handle func()) {
 	wait.Wait()
 }
 
-// withPackage consumes with package consumer.
-func withPackage(ctx context.Context, client *sqs.Client, url string, handle func()) {
+// watermill consumes with watermill-aws, whose default is one message a receive.
+func watermill(ctx context.Context, client *sqs.Client, url string, handle func()) {
+	subscriber, err := watermillsqs.NewSubscriber(watermillsqs.SubscriberConfig{
+		AWSConfig:        aws.Config{Region: sqstest.Region, Credentials: client.Options().Credentials, HTTPClient: client.Options().HTTPClient},
+		OptFns:           []func(*sqs.Options){func(o *sqs.Options) { o.BaseEndpoint = client.Options().BaseEndpoint }},
+		QueueUrlResolver: watermillsqs.TransparentUrlResolver{},
+		GenerateReceiveMessageInput: func(_ context.Context, url watermillsqs.QueueURL) (*sqs.ReceiveMessageInput, error) {
+			return &sqs.ReceiveMessageInput{QueueUrl: aws.String(string(url)), MaxNumberOfMessages: 10, WaitTimeSeconds: 20, MessageAttributeNames: []string{"All"}}, nil
+		},
+	}, nil)
+	check(err)
+	var wait sync.WaitGroup
+	for range workers {
+		messages, err := subscriber.Subscribe(ctx, url)
+		check(err)
+		wait.Go(func() {
+			for m := range messages {
+				handle()
+				m.Ack()
+			}
+		})
+	}
+	wait.Wait()
+}
+
+// withPackage consumes with package consumer. A bound of 0 bytes is the default.
+func withPackage(ctx context.Context, client *sqs.Client, url string, handle func(), bytes int64) {
 	c, err := consumer.New(client, consumer.Config[string]{
-		QueueURL: url, Groups: groups, Shutdown: time.Second,
+		QueueURL: url, Groups: groups, Bytes: bytes, Shutdown: time.Second,
 		Decode: func(body string) (sqsfifo.Envelope[string], error) {
 			return sqsfifo.Envelope[string]{Payload: body}, nil
 		},
