@@ -176,6 +176,20 @@ func (c *courier) Admit(items []*item, admissions []dispatch.Admission) {
 	}
 }
 
+// mostPrepared is the maximum number of events with a claim and no request yet. A kill
+// leaves the claims of these events in the store, in addition to the claims of the
+// requests in flight.
+const mostPrepared = idempotency.MaxBatch
+
+// Prepare claims events whose groups are busy.
+func (c *courier) Prepare(items []*item) {
+	records := make([]*memory.Record, len(items))
+	for i, it := range items {
+		records[i] = &it.Message.known
+	}
+	c.memory.Prepare(c.requests, records)
+}
+
 // fits checks the size of an event again, because the queue's limit may have been unknown
 // earlier.
 func (c *courier) fits(it *item) error {

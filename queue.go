@@ -78,6 +78,9 @@ func newQueue(client Client, config QueueConfig) (*Queue, error) {
 	c.clockSkew.Store(math.Float64bits(math.NaN()))
 	c.startFor = cmp.Or(config.Delivery.StartFor, usualStartFor)
 	options := config.Delivery.options()
+	if remember.Store != nil {
+		options.Prepared = mostPrepared
+	}
 	if remember.Store != nil && config.Delivery.RetryFor == 0 {
 		options.RetryFor = config.Store.retryFor()
 	}

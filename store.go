@@ -14,14 +14,16 @@ import (
 // minutes, even after the producer ends. The zero value means no store.
 //
 // With a store, the producer claims an event durably before it sends a request with the
-// event: one write claims all events of the request. The results are recorded afterwards.
-// Then:
+// event: one write claims all events of the request. While few groups have events, the
+// producer also claims the next events of the groups, at most 64 in all, during the
+// requests. The results are recorded afterwards. Then:
 //
 //   - An event sent within the TTL by any producer of the store is a duplicate: its receipt
 //     has the original's MessageID and SequenceNumber, and no request is made.
 //   - An event whose attempt has no known outcome, for example after a crash, is sent again
 //     while SQS still recognises the message: with the bytes and the message group of its
-//     first attempt, whatever Identify and the encoder now return. After that time the
+//     first attempt, whatever Identify and the encoder now return. A claimed event counts
+//     as attempted after a crash, even if its request had not started. After that time the
 //     producer refuses the event: its error is an [*InDoubtError] until an operator
 //     resolves the record in the store.
 //   - A dedupe key used again with another payload within the TTL is refused with a

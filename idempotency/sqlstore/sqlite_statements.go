@@ -45,26 +45,36 @@ const sqliteFinish = `UPDATE idempotency_keys SET status = ?, token = ?, lease_u
 const sqliteComplete = `UPDATE idempotency_keys SET status = 'succeeded', token = NULL, doubt_since = NULL, response = ?, response_hash = ?, message_id = ?, sequence_number = ?,
   failure = '', prior_status = 'absent', prior_created_at = NULL, prior_expires_at = NULL WHERE key_id = ? AND fence = ? AND status = 'in_progress' AND token IS NOT NULL`
 
-// sqliteReads lists the key counts of prepared reads.
-var sqliteReads = [...]int{1, 16, idempotency.MaxBatch}
+// sqliteRead is a query for up to n keys.
+type sqliteRead struct {
+	n      int
+	text   string
+	exists string // has a row if any of the keys has a row
+}
 
-// sqliteRead returns a query for at least n keys, and its number of parameters.
-func sqliteRead(n int) (text string, parameters int) {
-	for _, size := range sqliteReads {
-		if n <= size {
-			n = size
-			break
+// sqliteReads lists the prepared reads.
+var sqliteReads = [...]sqliteRead{newSQLiteRead(1), newSQLiteRead(16), newSQLiteRead(idempotency.MaxBatch)}
+
+func newSQLiteRead(n int) sqliteRead {
+	from := ` FROM idempotency_keys WHERE key_id IN (?` + strings.Repeat(", ?", n-1) + `)`
+	return sqliteRead{n: n, text: `SELECT key_id, ` + columns + from, exists: `SELECT 1` + from + ` LIMIT 1`}
+}
+
+// sqliteReadOf returns a query for n keys or more.
+func sqliteReadOf(n int) sqliteRead {
+	for _, r := range sqliteReads {
+		if n <= r.n {
+			return r
 		}
 	}
-	return `SELECT key_id, ` + columns + ` FROM idempotency_keys WHERE key_id IN (?` + strings.Repeat(", ?", n-1) + `)`, n
+	return newSQLiteRead(n)
 }
 
 // sqliteStatements returns all statements worth preparing.
 func sqliteStatements() []string {
 	texts := []string{sqliteFence, sqliteGrow, sqliteInsert, sqliteUpsert, sqliteFinish, sqliteComplete, sqliteAppend}
-	for _, n := range sqliteReads {
-		text, _ := sqliteRead(n)
-		texts = append(texts, text)
+	for _, r := range sqliteReads {
+		texts = append(texts, r.text, r.exists)
 	}
 	return texts
 }

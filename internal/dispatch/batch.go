@@ -160,8 +160,11 @@ func (d *Dispatcher[M]) isFull() bool {
 	for l := d.ready.head; l != nil; l = l.next {
 		of := 0
 		for it := l.head; it != nil && of < d.options.PerGroup; it = it.next {
-			if it.phase != waiting {
+			if it.phase == decided {
 				continue
+			}
+			if it.phase != waiting { // in Prepare
+				break
 			}
 			if bytes += it.Size; bytes > maxBytes {
 				return true
@@ -208,32 +211,44 @@ func (d *Dispatcher[M]) fill(b *batch[M], l *lane[M], now time.Time) bool {
 	}
 	first := len(b.items)
 	for it := l.firstWaiting(); it != nil && len(b.items)-first < d.options.PerGroup; it = it.next {
-		if it.phase != waiting {
+		if it.phase == decided {
 			continue
+		}
+		if it.phase != waiting { // in Prepare
+			break
 		}
 		most = it.atMost(most)
 		if len(b.items) >= most || len(b.items) > 0 && b.size+it.Size > maxBytes {
 			break
 		}
-		if len(b.items) > first {
-			// During a pause only the failed item may be sent, so the request has no second item of
-			// the group. A second copy of an event waits for the outcome of the first copy.
-			if d.pauses[l.group] != nil || it.Refused || it.Known || it.hasEnded() || it.Call != nil && it.Call.stopped[l.group] != nil || contains(b.items[first:], it.Key) {
-				break
-			}
+		// A second copy of an event waits for the outcome of the first.
+		if len(b.items) > first && (!d.mayFollow(it) || contains(b.items[first:], it.Key)) {
+			break
 		}
 		b.items = append(b.items, it)
 		b.size += it.Size
 	}
 	for _, it := range b.items[first:] {
-		if it.attempts == 0 && !it.deferred {
-			it.first = now.Sub(d.began)
-		}
-		it.attempts++
+		d.countPrepared(it, false)
+		d.enter(it, now)
 		it.request = d.requests
-		it.phase = inFlight
 	}
 	return len(b.items) > first
+}
+
+// mayFollow reports whether an item may be sent with or after the earlier items of its
+// lane. During a pause only the failed item may be sent, which is the first of its lane.
+func (d *Dispatcher[M]) mayFollow(it *Item[M]) bool {
+	return d.pauses[it.Group] == nil && !it.Refused && !it.Known && !it.hasEnded() && (it.Call == nil || it.Call.stopped[it.Group] == nil)
+}
+
+// enter puts an item into a request or into Prepare.
+func (d *Dispatcher[M]) enter(it *Item[M], now time.Time) {
+	if it.attempts == 0 && !it.deferred {
+		it.first = now.Sub(d.began)
+	}
+	it.attempts++
+	it.phase = inFlight
 }
 
 // atMost returns the largest number of entries in a request with the item, at most
@@ -269,6 +284,7 @@ func (d *Dispatcher[M]) next(now time.Time) *batch[M] {
 		b.began = now
 		d.calls++
 		d.pacer.Start(now)
+		d.prepare(b, now)
 		return b
 	}
 	return nil

@@ -108,6 +108,7 @@ func checkEmpty[M any](t testing.TB, d *Dispatcher[M]) {
 	}
 	assert.Zero(t, d.calls)
 	assert.Zero(t, d.workers)
+	assert.Zero(t, d.prepared)
 	assert.Zero(t, d.tellers)
 	assert.Zero(t, d.telling.n)
 	assert.LessOrEqual(t, d.spares, mostSpare)

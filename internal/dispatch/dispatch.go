@@ -14,16 +14,16 @@
 // stored after a later item is reported (Outcome.Overtaken or the reason [Overtaken]).
 //
 // Goroutines, all owned by the [Dispatcher]: at most InFlight workers, each with one
-// request, and tellers, which report outcomes. One teller is enough while reports are
-// quick. While reports block, another teller runs for each message group that waits for
-// its report, at most one for each item in the buffer. An idle dispatcher has no
-// goroutines; Close waits for all. Timers and ended contexts run short functions that
-// wait only for the lock.
+// request, calls of Prepare, and tellers, which report outcomes. One teller is enough
+// while reports are quick. While reports block, another teller runs for each message
+// group that waits for its report, at most one for each item in the buffer. An idle
+// dispatcher has no goroutines; Close waits for all. Timers and ended contexts run short
+// functions that wait only for the lock.
 //
 // Locks: Dispatcher.mu guards everything except the buffer. The buffer's own lock may
-// be taken under Dispatcher.mu, never the other way round. The courier's Admit, Send,
-// Sweep and Tell run under no lock; its Conclude, Release, GiveUpAt, Refresh, Revise
-// and Paused run under mu.
+// be taken under Dispatcher.mu, never the other way round. The courier's Prepare, Admit,
+// Send, Sweep and Tell run under no lock; its Conclude, Release, GiveUpAt, Refresh,
+// Revise and Paused run under mu.
 package dispatch
 
 import (
@@ -59,6 +59,11 @@ type Courier[M any] interface {
 	// adjacent; after an item that is not sent, the later items of its group must get
 	// Hold. Admit may take a bounded time.
 	Admit(items []*Item[M], admissions []Admission)
+
+	// Prepare makes the next Admit of the items quick, if Options.Prepared is not 0. The
+	// items are in no request, and none of them is sent before Prepare returns. Prepare
+	// may take a bounded time.
+	Prepare(items []*Item[M])
 
 	// Send makes one request with the items and sets answers[i] for items[i]. No other
 	// request with a group of these items is under way.
@@ -151,9 +156,10 @@ const (
 	NeverPause
 )
 
-// Options configures a [Dispatcher]. Only Policy and Linger may be zero.
+// Options configures a [Dispatcher]. Only Prepared, Policy and Linger may be zero.
 type Options struct {
 	PerGroup int // items of one group in a request, 1 to 10
+	Prepared int // most items that are prepared and in no request; Prepare gets up to half
 	Policy   Policy
 	RetryFor time.Duration // after the first attempt
 	Linger   time.Duration
@@ -174,6 +180,7 @@ type Dispatcher[M any] struct {
 	lanes        map[string]*lane[M] // lanes with items, by group
 	spare        *lane[M]            // empty lanes for reuse
 	spares       int
+	prepared     int // undecided prepared items in no request
 	ready        laneList[M]
 	delayed      laneHeap[M]
 	pauses       map[string][]*Pause // by group, in the order of the failures

@@ -58,6 +58,7 @@ type Item[M any] struct {
 	owner     *Dispatcher[M] // nil before Submit
 	idle      bool           // no attempt was under way at the decision
 	deferred  bool           // put off by Admit; the time for retries has begun
+	prepared  bool           // counted in prepared: Prepare has or had the item
 	request   uint64         // the last request with the item
 	doubt     uint64         // the first request that may have stored the item; 0 if none
 	overtaker uint64         // the first request that may have stored a later item, now ended; 0 if none
@@ -129,8 +130,8 @@ type phase uint8
 
 const (
 	waiting   phase = iota // for its first or next request
-	inFlight               // in a request
-	abandoned              // in a request, with a decided outcome
+	inFlight               // in a request, or in Prepare
+	abandoned              // in a request or in Prepare, with a decided outcome
 	decided                // decided; leaves the lane after all earlier items
 	left                   // no longer in the lane
 )

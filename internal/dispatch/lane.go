@@ -14,6 +14,8 @@ type lane[M any] struct {
 	out         itemList[M] // outcomes to report
 	reporting   *Item[M]    // the item in a teller's report
 
+	prepared int // its items counted in Dispatcher.prepared
+
 	busy    bool // a request has some of its items
 	queued  bool // in the ready list or the heap
 	telling bool // in the list of lanes to report, or with a teller
@@ -25,11 +27,15 @@ type lane[M any] struct {
 	nextTell *lane[M] // in the list of lanes to report
 }
 
-// firstWaiting returns the next item to send, or nil.
+// firstWaiting returns the next item to send, or nil. An item in Prepare blocks the later
+// items of its lane.
 func (l *lane[M]) firstWaiting() *Item[M] {
 	it := l.head
-	for it != nil && it.phase != waiting {
+	for it != nil && it.phase == decided {
 		it = it.next
+	}
+	if it == nil || it.phase != waiting {
+		return nil
 	}
 	return it
 }

@@ -115,19 +115,13 @@ func (d *Dispatcher[M]) recordLane(l *lane[M], items []*Item[M], admissions []Ad
 	}
 	sent = 0
 	for i, it := range items {
+		if admissions[i] != Send {
+			d.takeBack(it, admissions[i], now)
+			continue
+		}
 		gone := it.phase == abandoned
 		if !gone {
 			it.phase = waiting
-		}
-		if admissions[i] != Send {
-			it.attempts--
-			if gone {
-				d.release(it, it.Outcome.Answer.Code, now)
-				d.free(it)
-			} else {
-				d.notSent(it, admissions[i], now)
-			}
-			continue
 		}
 		a := answers[sent]
 		sent++
@@ -169,6 +163,18 @@ func (d *Dispatcher[M]) recordLane(l *lane[M], items []*Item[M], admissions []Ad
 		nameOvertaken(l)
 	}
 	return sent
+}
+
+// takeBack takes an unsent item out of a request or out of Prepare.
+func (d *Dispatcher[M]) takeBack(it *Item[M], admission Admission, now time.Time) {
+	it.attempts--
+	if it.phase == abandoned {
+		d.release(it, it.Outcome.Answer.Code, now)
+		d.free(it)
+		return
+	}
+	it.phase = waiting
+	d.notSent(it, admission, now)
 }
 
 // notSent handles an item that was not admitted.
@@ -261,6 +267,7 @@ func (d *Dispatcher[M]) end(it *Item[M], reason Reason, now time.Time) {
 
 // decide sets the outcome of an item.
 func (d *Dispatcher[M]) decide(it *Item[M], reason Reason, now time.Time) {
+	d.countPrepared(it, false)
 	it.Outcome.Reason = reason
 	it.Outcome.Fate = d.courier.Conclude(it)
 	if it.doubt > 0 {

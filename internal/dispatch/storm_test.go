@@ -70,12 +70,13 @@ func newStorm(t *testing.T, seed uint64) *storm {
 		InFlight: 1 + rng.IntN(8),
 		Items:    1 + rng.IntN(60),
 		Bytes:    1 + rng.IntN(20_000),
+		Prepared: []int{0, 2, 6, 64}[rng.IntN(4)],
 	}
 	s := &storm{
 		toy: newToy(t, o), rng: rng, groups: 1 + rng.IntN(12), forced: rng.IntN(2) == 0,
 		trouble: []float64{0, 0.02, 0.1, 0.3}[rng.IntN(4)], left: map[*item]chan struct{}{},
 	}
-	s.toy.admit, s.toy.serve = s.admit, s.serve
+	s.toy.admit, s.toy.serve, s.toy.prepare = s.admit, s.serve, s.prepare
 	s.toy.revise = func(it *item) { it.Size++ }
 	return s
 }
@@ -112,6 +113,16 @@ func (s *storm) admit(it *item) Admission {
 		time.Sleep(s.millis(100))
 	}
 	return Send
+}
+
+func (s *storm) prepare([]*item) {
+	time.Sleep(s.millis(20))
+	switch {
+	case s.chance(s.trouble / 10):
+		runtime.Goexit()
+	case s.chance(s.trouble / 20):
+		time.Sleep(s.millis(5000))
+	}
 }
 
 func (s *storm) isKnown(key string) bool {

@@ -306,6 +306,8 @@ func (c *idle) Admit(items []*Item[int], admissions []Admission) {
 	clear(admissions)
 }
 
+func (c *idle) Prepare([]*Item[int]) {}
+
 func (c *idle) Send(items []*Item[int], answers []attempt.Answer) attempt.Load {
 	if c.stop != nil {
 		<-c.stop

@@ -37,6 +37,8 @@ type toy struct {
 	// Scripts. A nil admit admits every item; a nil serve stores every item after 5 ms.
 	admit func(*item) Admission
 	serve func(items []*item, answers []attempt.Answer) attempt.Load
+	// A nil prepare returns at once.
+	prepare func(items []*item)
 	// revise is called for items admitted with Change.
 	revise func(*item)
 	giveUp func(*item) time.Time
@@ -52,6 +54,7 @@ type toy struct {
 	order     map[string][]int // by group: the items in the order of storing
 	sequence  int
 	requests  [][]int
+	prepared  [][]int
 	starts    []time.Duration // start times of the requests
 	groups    map[string]bool // in a request
 	telling   map[string]bool
@@ -76,6 +79,7 @@ type record struct {
 	context                                context.Context
 	blocking                               bool
 	admitted, inFlight, submitted          bool
+	preparing                              bool
 	attempts, concluded, released, reports int
 	place                                  int // among all submitted items
 	concluding                             attempt.Fate
@@ -291,6 +295,33 @@ func (c *toy) Admit(items []*item, admissions []Admission) {
 	}
 }
 
+func (c *toy) Prepare(items []*item) {
+	c.mu.Lock()
+	c.prepared = append(c.prepared, nil)
+	for _, it := range items {
+		c.prepared[len(c.prepared)-1] = append(c.prepared[len(c.prepared)-1], it.Message.n)
+		if r := c.items[it.Message.n]; r.preparing || r.admitted || r.inFlight {
+			c.fails("%s is prepared: in Prepare %t, admitted %t, in a request %t", it.Key, r.preparing, r.admitted, r.inFlight)
+		}
+		c.items[it.Message.n].preparing = true
+	}
+	if most := c.d.options.Prepared / 2; len(items) == 0 || len(items) > most {
+		c.fails("%d items are prepared at once", len(items))
+	}
+	prepare := c.prepare
+	c.mu.Unlock()
+	defer func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		for _, it := range items {
+			c.items[it.Message.n].preparing = false
+		}
+	}()
+	if prepare != nil {
+		prepare(items)
+	}
+}
+
 func (c *toy) Send(items []*item, answers []attempt.Answer) attempt.Load {
 	c.mu.Lock()
 	began := time.Now()
@@ -298,8 +329,8 @@ func (c *toy) Send(items []*item, answers []attempt.Answer) attempt.Load {
 	for _, it := range items {
 		numbers = append(numbers, it.Message.n)
 		r := c.items[it.Message.n]
-		if !r.admitted || r.inFlight {
-			c.fails("%s is sent: admitted %t, in another request %t", it.Key, r.admitted, r.inFlight)
+		if !r.admitted || r.inFlight || r.preparing {
+			c.fails("%s is sent: admitted %t, in another request %t, in Prepare %t", it.Key, r.admitted, r.inFlight, r.preparing)
 		}
 		if r.concluded > 0 && r.concluding == attempt.NotStored {
 			c.fails("%s is sent after it was said not to be stored", it.Key)
@@ -371,8 +402,8 @@ func (c *toy) Release(it *item) (attempt.Fate, time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	r := c.items[it.Message.n]
-	if r.released++; r.released > 1 || r.concluded != 1 || r.inFlight {
-		c.fails("%s is released %d times; concluded %d times, in a request %t", it.Key, r.released, r.concluded, r.inFlight)
+	if r.released++; r.released > 1 || r.concluded != 1 || r.inFlight || r.preparing {
+		c.fails("%s is released %d times; concluded %d times, in a request %t, in Prepare %t", it.Key, r.released, r.concluded, r.inFlight, r.preparing)
 	}
 	e := c.event(it.Key)
 	if r.admitted { // the request left the item out

@@ -214,6 +214,20 @@ func (m *Memory) Admit(ctx context.Context, attempts []Attempt) (now Instant) {
 	return now
 }
 
+// Prepare claims events in the store before their first Admit, in one write, so that Admit
+// need not wait for the store. Prepare does nothing for events that the process tier would
+// not send now. It takes at most twice the store timeout, like Admit.
+func (m *Memory) Prepare(ctx context.Context, records []*Record) {
+	now := m.process.Now()
+	claims := make([]*store.Claim, 0, len(records))
+	for _, r := range records {
+		if k := r.claim.Load(); k != nil && !r.unclaimed.Load() && m.process.Judge(now, &r.event, &r.ticket).Kind == process.Go {
+			claims = append(claims, k)
+		}
+	}
+	m.claims.Prepare(ctx, claims)
+}
+
 // claim claims all events admissible in the process tier, in one write.
 func (m *Memory) claim(ctx context.Context, now Instant, attempts []Attempt) {
 	for i := range attempts {

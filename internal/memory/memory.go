@@ -20,6 +20,7 @@
 //	m.Claim(&r, key, fingerprint, message, dataset) // with a store
 //	m.LookUp(ctx, attempts)                         // with a store, without a claim
 //	m.Identify(&r, key, group, body, payload, attributes)
+//	m.Prepare(ctx, records)                         // with a store, optional
 //	m.Admit(ctx, attempts)                          // before each attempt
 //	m.Attempted(ended)                              // after each attempt that may Go
 //	m.Conclude(&r, altered, refused)                // once, without proof of storage

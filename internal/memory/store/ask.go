@@ -87,6 +87,9 @@ func (c *Claimant) Ask(ctx context.Context, claims []*Claim, judgements []Judgem
 	asked := make([]int, 0, len(claims))
 	for i, k := range claims {
 		if judgements[i] = c.pending(k); judgements[i].Kind == None {
+			judgements[i] = c.takePrepared(k)
+		}
+		if judgements[i].Kind == None {
 			requests, asked = append(requests, k.request), append(asked, i)
 		}
 	}
@@ -112,11 +115,51 @@ func (c *Claimant) Ask(ctx context.Context, claims []*Claim, judgements []Judgem
 					continue
 				}
 			}
+			c.counts.add(out)
 			judgements[i] = c.judge(k, begin, out)
 			c.once(k, &judgements[i])
 		}
 		asked = again
 	}
+}
+
+// Prepare claims events before their first Ask, at most [idempotency.MaxBatch], in one
+// durable write. A granted claim answers the Ask if its lease still covers an attempt
+// then. In all other cases, Ask repeats the question.
+func (c *Claimant) Prepare(ctx context.Context, claims []*Claim) {
+	requests := make([]idempotency.Claim, 0, len(claims))
+	asked := make([]*Claim, 0, len(claims))
+	for _, k := range claims {
+		if !k.held {
+			requests, asked = append(requests, k.request), append(asked, k)
+		}
+	}
+	if len(requests) == 0 || c.isDown() {
+		return
+	}
+	begin, outcomes, err := c.claim(ctx, requests)
+	if err != nil {
+		return
+	}
+	for i, k := range asked {
+		v := c.judge(k, begin, outcomes[i])
+		if outcomes[i].Decision.Granted() {
+			c.counts.add(outcomes[i])
+			k.prepared = v.Kind == Granted
+		}
+	}
+}
+
+// takePrepared returns Granted for a prepared claim if its lease still covers an attempt.
+func (c *Claimant) takePrepared(k *Claim) Judgement {
+	if !k.prepared {
+		return Judgement{}
+	}
+	k.prepared = false
+	if v := c.grant(k); v.Kind == Granted {
+		return v
+	}
+	return Judgement{}
 }
 
 // claim writes the requests in one call, and in a second call if the result of the first
@@ -245,7 +288,6 @@ func (c *Claimant) failed(k *Claim, err error) Judgement {
 
 // judge returns the judgement for a claim's outcome.
 func (c *Claimant) judge(k *Claim, begin time.Duration, out idempotency.Outcome) Judgement {
-	c.counts.add(out)
 	r := &out.Record
 	switch out.Decision {
 	case idempotency.New, idempotency.Renewed, idempotency.Reclaimed:

@@ -103,6 +103,8 @@ type Claim struct {
 	resend time.Duration // last start of an attempt, same clock; 0 is unlimited
 	waits  uint8         // consecutive waits
 
+	prepared bool // granted by Prepare, for the next Ask
+
 	adopted uint8 // number of adopted messages
 
 	refused bool // SQS refused an attempt at least once

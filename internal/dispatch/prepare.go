@@ -1,0 +1,100 @@
+package dispatch
+
+import "time"
+
+// prepare starts Prepare for the next items of a batch's lanes while few items are
+// prepared and the ready lanes do not fill another request. The groups limit the rate
+// then, and Prepare runs during the requests of the groups.
+func (d *Dispatcher[M]) prepare(b *batch[M], now time.Time) {
+	if d.options.Prepared == 0 || 2*d.prepared > d.options.Prepared || d.isFull() {
+		return
+	}
+	most := d.options.Prepared / 2
+	items := make([]*Item[M], 0, most)
+	size := b.size
+	last := make([]*Item[M], 0, len(b.lanes)) // of the lanes with more items
+	for i, it := range b.items {
+		if i+1 == len(b.items) || b.items[i+1].lane != it.lane {
+			last = append(last, it)
+		}
+	}
+	for {
+		// The lanes with the fewest prepared items get one each. Equal numbers keep the
+		// lanes in step, so their items share requests.
+		fewest, lanes := 0, 0
+		for _, it := range last {
+			switch n := it.lane.prepared; {
+			case lanes == 0 || n < fewest:
+				fewest, lanes = n, 1
+			case n == fewest:
+				lanes++
+			}
+		}
+		if lanes == 0 || len(items)+lanes > most {
+			break
+		}
+		more := last[:0]
+		for _, it := range last {
+			if it.lane.prepared == fewest {
+				it = d.nextToPrepare(it)
+				if it == nil || contains(b.items, it.Key) || contains(items, it.Key) || size+it.Size > maxBytes {
+					continue
+				}
+				items = append(items, it)
+				size += it.Size
+				d.countPrepared(it, true)
+				d.enter(it, now)
+			}
+			more = append(more, it)
+		}
+		last = more
+	}
+	if len(items) > 0 {
+		d.workers++
+		go d.prepareItems(items)
+	}
+}
+
+// nextToPrepare returns the first unprepared item after an item of a lane, or nil.
+func (d *Dispatcher[M]) nextToPrepare(it *Item[M]) *Item[M] {
+	for it = it.next; it != nil && (it.prepared || it.phase == decided); {
+		it = it.next
+	}
+	if it == nil || it.phase != waiting || !d.mayFollow(it) {
+		return nil
+	}
+	return it
+}
+
+// countPrepared sets whether an item is prepared.
+func (d *Dispatcher[M]) countPrepared(it *Item[M], prepared bool) {
+	if it.prepared == prepared {
+		return
+	}
+	by := 1
+	if it.prepared = prepared; !prepared {
+		by = -1
+	}
+	d.prepared += by
+	it.lane.prepared += by
+}
+
+// prepareItems calls Prepare and returns the items to their lanes.
+func (d *Dispatcher[M]) prepareItems(items []*Item[M]) {
+	defer func() { // even if the courier ends the goroutine
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		now := time.Now()
+		for _, it := range items {
+			d.takeBack(it, Hold, now)
+			// An abandoned item has left its lane, which may have another group now.
+			if l := d.lanes[it.Group]; l != nil && !l.busy && !l.queued {
+				d.schedule(l, now)
+			}
+		}
+		d.workers--
+		d.pump(now)
+		d.signalIdle()
+	}()
+	d.courier.Prepare(items)
+}

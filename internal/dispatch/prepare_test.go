@@ -1,0 +1,131 @@
+package dispatch
+
+import (
+	"context"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/kansas-frontier-matrix/sqsfifo/internal/attempt"
+)
+
+func preparing() Options {
+	o := options()
+	o.Prepared = 8
+	return o
+}
+
+// The next items of a busy group are prepared during its request, half of the limit at a
+// time, and are sent in order afterwards.
+func TestPrepare(t *testing.T) {
+	try(t, preparing(), func(t *testing.T, c *toy) {
+		c.prepare = func([]*item) { time.Sleep(12 * time.Millisecond) } // longer than two requests
+		c.submit(c.make("a", 12)...)
+		pass(time.Millisecond)
+		require.Equal(t, [][]int{{1, 2, 3, 4}}, c.prepared)
+		pass(6 * time.Millisecond)
+		require.Equal(t, [][]int{{0}}, c.sent(), "the group waits for Prepare")
+		pass(6 * time.Millisecond)
+		require.Equal(t, [][]int{{0}, {1}}, c.sent())
+		require.Equal(t, [][]int{{1, 2, 3, 4}, {5, 6, 7, 8}}, c.prepared)
+		c.flush()
+		require.Equal(t, [][]int{{0}, {1}, {2}, {3}, {4}, {5}, {6}, {7}, {8}, {9}, {10}, {11}}, c.sent())
+		require.Equal(t, []int{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11}, c.reported())
+	})
+}
+
+// Groups of one request get the same number of prepared items.
+func TestPrepareIsFair(t *testing.T) {
+	try(t, preparing(), func(t *testing.T, c *toy) {
+		items := slices.Concat(c.make("a", 9), c.make("b", 9), c.make("c", 1))
+		c.submit(items...)
+		c.flush()
+		for _, together := range c.prepared {
+			of := map[string]int{}
+			for _, n := range together {
+				of[items[n].Group]++
+			}
+			require.Equal(t, of["a"], of["b"])
+			require.Zero(t, of["c"])
+		}
+		require.Len(t, c.sent(), 9, "the groups stay in step")
+	})
+}
+
+// While ready groups fill the requests, nothing is prepared.
+func TestPrepareNeedsFewGroups(t *testing.T) {
+	o := preparing()
+	o.InFlight = 1
+	try(t, o, func(t *testing.T, c *toy) {
+		var items []*item
+		for _, group := range "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ" {
+			items = append(items, c.make(string(group), 2)...)
+		}
+		c.submit(items...)
+		pass(time.Millisecond)
+		require.Empty(t, c.prepared)
+	})
+}
+
+// Items that will not be sent, and copies of an event, are not prepared, nor is any item
+// after them.
+func TestNotPrepared(t *testing.T) {
+	try(t, preparing(), func(t *testing.T, c *toy) {
+		items := c.make("a", 3)
+		items[1].Key = items[0].Key
+		c.items[1].key = items[0].Key
+		refused := c.make("b", 3)
+		refused[1].Refused = true
+		c.submit(append(items, refused...)...)
+		pass(time.Millisecond)
+		require.Empty(t, c.prepared)
+	})
+}
+
+// An item withdrawn in Prepare has its outcome at once and is released after Prepare.
+func TestWithdrawnInPrepare(t *testing.T) {
+	try(t, preparing(), func(t *testing.T, c *toy) {
+		ctx, cancel := context.WithCancelCause(t.Context())
+		c.prepare = func([]*item) { time.Sleep(time.Second) }
+		items := c.make("a", 3)
+		items[1].Context = ctx
+		c.submit(items...)
+		pass(time.Millisecond)
+		require.Len(t, c.prepared, 1)
+		cancel(errOver)
+		synctest.Wait()
+		require.Equal(t, attempt.NotStored, c.outcome(items[1]).Fate)
+		require.Zero(t, c.outcome(items[1]).Attempts)
+		require.Zero(t, c.items[1].released)
+		c.flush()
+		require.Equal(t, 1, c.items[1].released)
+		require.Equal(t, [][]int{{0}, {2}}, c.sent())
+	})
+}
+
+// If all items of a group are withdrawn in Prepare, the group starts again with its next
+// item.
+func TestGroupWithdrawnInPrepare(t *testing.T) {
+	try(t, preparing(), func(t *testing.T, c *toy) {
+		ctx, cancel := context.WithCancelCause(t.Context())
+		c.prepare = func([]*item) { time.Sleep(time.Second) }
+		items := c.make("a", 3)
+		items[1].Context, items[2].Context = ctx, ctx
+		c.submit(items...)
+		pass(10 * time.Millisecond)
+		require.Equal(t, [][]int{{0}}, c.sent())
+		cancel(errOver)
+		synctest.Wait()
+		other := c.item("b")
+		next := c.item("a")
+		c.submit(other, next)
+		c.flush()
+		require.Equal(t, attempt.Stored, c.outcome(other).Fate)
+		require.Equal(t, attempt.Stored, c.outcome(next).Fate)
+		pass(time.Second)
+		require.Equal(t, 1, c.items[2].released)
+	})
+}

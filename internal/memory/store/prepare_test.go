@@ -1,0 +1,112 @@
+package store_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
+	"github.com/kansas-frontier-matrix/sqsfifo/internal/memory/store"
+	"github.com/kansas-frontier-matrix/sqsfifo/internal/window"
+)
+
+func (r *rig) prepare(k ...*store.Claim) { r.Prepare(context.Background(), k) }
+
+// A prepared claim answers one Ask without a call, while its lease covers an attempt.
+func TestPrepare(t *testing.T) {
+	with(t, nil, func(t *testing.T, r *rig) {
+		a, b := r.event("a"), r.event("b")
+		r.prepare(a, b)
+		require.Equal(t, 1, r.called("claim"))
+		require.Equal(t, idempotency.Running, r.record("a").Status)
+		require.Equal(t, store.Clear, a.Known().State)
+		time.Sleep(lease - oneAttempt - window.Arrival)
+		require.Equal(t, store.Granted, r.ask(a).Kind)
+		require.Equal(t, 1, r.called("claim"))
+		require.True(t, r.MayLeave(a))
+		time.Sleep(time.Nanosecond)
+		require.Equal(t, store.Granted, r.ask(b).Kind)
+		require.Equal(t, 2, r.called("claim"), "the lease was too short")
+		require.Equal(t, store.Granted, r.ask(a).Kind)
+		require.Equal(t, 3, r.called("claim"), "each attempt has its own answer")
+		require.EqualValues(t, 2, r.Stats().New)
+		require.EqualValues(t, 2, r.Stats().Renewed)
+		r.prepare(a, b)
+		require.Equal(t, 3, r.called("claim"), "both are held")
+	})
+}
+
+// Prepare grants nothing that Ask would not grant. Ask repeats the question and reports
+// the answer.
+func TestPrepareGrantsNoMore(t *testing.T) {
+	with(t, nil, func(t *testing.T, r *rig) {
+		mine, done, other := r.event("held"), r.event("done"), r.claim("key", "payload", "body")
+		for _, k := range []*store.Claim{mine, done, other} {
+			require.Equal(t, store.Granted, r.ask(k).Kind)
+		}
+		r.Attempted(done, &stored, new(waiter))
+		r.told()
+		all := []*store.Claim{r.event("held"), r.event("done"), r.claim("key", "another payload", "body")}
+		r.prepare(all...)
+		require.Zero(t, r.Stats().Waits+r.Stats().Duplicates+r.Stats().Conflicts, "Ask counts")
+		require.Equal(t, store.InDoubt, all[0].Known().State, "the other claimant may be sending")
+		require.Equal(t, store.Stored, all[1].Known().State)
+		v := make([]store.Judgement, 3)
+		r.Ask(t.Context(), all, v)
+		require.Equal(t, []store.Kind{store.Wait, store.Duplicate, store.Conflict}, []store.Kind{v[0].Kind, v[1].Kind, v[2].Kind})
+	})
+}
+
+// A prepared event with other stored bytes changes in Ask, which reports the drift once.
+func TestPrepareOtherBytes(t *testing.T) {
+	with(t, nil, func(t *testing.T, r *rig) {
+		require.Equal(t, store.Granted, r.ask(r.claim("k", "payload", "first bytes")).Kind)
+		time.Sleep(lease)
+		k := r.claim("k", "payload", "other bytes")
+		r.prepare(k)
+		v := r.ask(k)
+		require.Equal(t, store.Judgement{Kind: store.Other, Drift: true}, v)
+		require.Equal(t, "first bytes", string(k.Adopt().Body))
+		require.Equal(t, store.Judgement{Kind: store.Granted}, r.ask(k))
+		require.EqualValues(t, 1, r.Stats().Drifts)
+	})
+}
+
+// The release of a prepared event without an attempt leaves no claim behind.
+func TestPrepareIsReleased(t *testing.T) {
+	with(t, nil, func(t *testing.T, r *rig) {
+		k := r.event("k")
+		r.prepare(k)
+		r.Release(k)
+		r.told()
+		require.Equal(t, idempotency.Absent, r.record("k").Status)
+	})
+}
+
+// A failed write prepares nothing. After a failure, Prepare makes no call for a moment.
+func TestPrepareWithoutStore(t *testing.T) {
+	with(t, nil, func(t *testing.T, r *rig) {
+		r.fail(down)
+		k := r.event("k")
+		r.prepare(k)
+		r.prepare(k)
+		require.Equal(t, 1, r.called("claim"))
+		r.fail(nil)
+		require.Equal(t, store.Granted, r.ask(k).Kind)
+		require.Equal(t, 2, r.called("claim"))
+	})
+}
+
+// After a lost answer, the next Ask renews the claim.
+func TestPrepareAmbiguous(t *testing.T) {
+	with(t, nil, func(t *testing.T, r *rig) {
+		r.fail(func(string) (before, after error) { return nil, idempotency.ErrAmbiguous })
+		k := r.event("k")
+		r.prepare(k)
+		r.fail(nil)
+		require.Equal(t, store.Granted, r.ask(k).Kind)
+		require.EqualValues(t, 1, r.Stats().Renewed)
+	})
+}
