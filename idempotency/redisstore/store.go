@@ -36,9 +36,10 @@ type Store struct {
 	scripts    scripts
 	weaknesses []string
 
-	mu     sync.Mutex
-	closed bool
-	calls  sync.WaitGroup // running calls; grows under mu
+	mu       sync.Mutex
+	closed   bool
+	calls    sync.WaitGroup                        // running calls; grows under mu
+	claiming map[idempotency.Token]<-chan struct{} // closed at the end of the running claim
 }
 
 var _ idempotency.Store = (*Store)(nil)
@@ -56,7 +57,7 @@ func open(ctx context.Context, c Config, clock string) (*Store, error) {
 	if i := strings.IndexAny(c.Prefix, "{}"); i >= 0 {
 		return nil, wrong("Config.Prefix", fmt.Sprintf("%q", c.Prefix), fmt.Sprintf("brace at position %d; the first braces of a key choose its slot in a cluster, use a prefix without them", i))
 	}
-	s := &Store{client: c.Client, prefix: c.Prefix, scripts: newScripts(clock)}
+	s := &Store{client: c.Client, prefix: c.Prefix, scripts: newScripts(clock), claiming: map[idempotency.Token]<-chan struct{}{}}
 	seen := map[string]bool{}
 	err := s.primaries(ctx, func(ctx context.Context, node *redis.Client) error {
 		weak, err := checkServer(ctx, node)
@@ -138,6 +139,56 @@ func await[T any](ctx context.Context, s *Store, f func() (T, error)) (T, error)
 	}
 }
 
+// enter waits until no claim with one of the tokens runs, and then counts the claims with
+// these tokens as running, until the caller calls leave. Without enter, a claim whose
+// caller stopped waiting might reach the server after the repetition of the claim, and
+// even after the ending.
+func (s *Store) enter(ctx context.Context, tokens []idempotency.Token) (leave func(), err error) {
+	done := make(chan struct{})
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for {
+		running := s.running(tokens)
+		if running == nil {
+			break
+		}
+		s.mu.Unlock()
+		select {
+		case <-running:
+		case <-ctx.Done():
+		}
+		s.mu.Lock()
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+	}
+	if err := ctx.Err(); err != nil { // the caller stopped waiting, and may have repeated the claim
+		return nil, err
+	}
+	for _, t := range tokens {
+		s.claiming[t] = done
+	}
+	return func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		for _, t := range tokens {
+			delete(s.claiming, t)
+		}
+		close(done)
+	}, nil
+}
+
+// running returns the end of a running claim with one of the tokens, or nil. The caller
+// holds mu.
+func (s *Store) running(tokens []idempotency.Token) <-chan struct{} {
+	for _, t := range tokens {
+		if done := s.claiming[t]; done != nil {
+			return done
+		}
+	}
+	return nil
+}
+
 // ambiguous wraps the error of a write. The driver repeats calls, so even an error answer
 // does not prove that nothing was written.
 func ambiguous(err error) error {
@@ -173,11 +224,17 @@ func (s *Store) claim(ctx context.Context, claims []idempotency.Claim) ([]idempo
 		return nil, err
 	}
 	calls := make([]call, len(claims))
+	tokens := make([]idempotency.Token, len(claims))
 	for i, c := range claims {
-		calls[i] = s.claimCall(c)
+		calls[i], tokens[i] = s.claimCall(c), c.Token
 	}
 	rounds := roundsOf(calls)
 	answers, err := await(ctx, s, func() ([]answer, error) {
+		leave, err := s.enter(ctx, tokens)
+		if err != nil {
+			return nil, err
+		}
+		defer leave()
 		all := make([]answer, len(calls))
 		for _, round := range rounds {
 			part := make([]call, len(round))
