@@ -13,10 +13,11 @@ import (
 const setBack = "the clock of the store was set back: nobody knows whether a resend is safe"
 
 // watchClock compares a transaction's time with the largest time seen by the store. After
-// a backward step it holds every operation in progress: the time since first attempts is
-// unknown, so resending requires an operator. Leases keep their remaining length. If own
-// is true, the transaction belongs to the store and not to a caller; about once a second
-// such a transaction records the time.
+// a backward step the time since the first attempts is unknown. watchClock therefore
+// calls hold: resending an operation in progress then requires an operator, unless its
+// resend permission is unlimited. Leases keep their remaining length. If own is true, the
+// transaction belongs to the store and not to a caller. The store's transactions record
+// the time about once a second.
 func (s *Store) watchClock(ctx context.Context, tx writer, at started, own bool) error {
 	seen := max(at.seen, s.seen.Load())
 	if at.now >= seen-sqldb.ClockTolerance.Microseconds() {
@@ -54,8 +55,8 @@ func (s *Store) now(ctx context.Context, q queryer) (time.Time, error) {
 	return now, err
 }
 
-// hold revokes permission to resend from every operation in progress and returns the
-// number of operations. Operations with unlimited resend permission keep it.
+// hold revokes the permission to resend from every operation in progress, except an
+// unlimited permission. It returns the number of all operations in progress.
 func (s *Store) hold(ctx context.Context, tx writer, now, seen int64) (held int64, err error) {
 	if _, err := tx.ExecContext(ctx, fmt.Sprintf(`UPDATE idempotency_meta SET value = %d WHERE name = 'clock'`, now)); err != nil {
 		return 0, err

@@ -2,15 +2,16 @@
 //
 // # Problem
 //
-// A record must be in a database to outlive the process. To agree with a side effect, the record
-// must be in the side effect's database: only a transaction over both prevents either from existing
-// without the other.
+// A record must be in a database to outlive the process. To agree with a side effect, the
+// record must be in the side effect's database: only a transaction over both prevents a
+// record without the side effect, and a side effect without the record.
 //
 // # Guarantee
 //
-// A [Store] implements [idempotency.Store]. Concurrent claims and transitions share commits: calls
-// arriving during a commit form the next group, so a lone caller never waits for others. If a key
-// has a result or is claimed, a read without a write answers the claim.
+// A [Store] implements [idempotency.Store]. Concurrent calls share commits: claims and
+// transitions (calls of Finish) arriving during a commit form the next group. A lone
+// caller never waits for others. If a key has a result or another claimant's current
+// claim, the store answers a claim after a read, without a write.
 //
 // [Store.ClaimTx] and [Store.CompleteTx] join a caller's transaction. If the transaction commits,
 // the side effect and its result are stored; otherwise neither the side effect nor the claim
@@ -47,11 +48,12 @@
 // until it ends: keep it short, and make ClaimTx its first statement. The machine's clock
 // determines lease expiry.
 //
-// A backward clock step of more than five seconds makes operations in progress unresolved: the time
-// since first attempts is unknown, so claiming them requires an operator. Current claimants may
-// still finish. The store detects steps using the largest time seen in any process's writes or in
-// its own reads. The store cannot detect a step taken while no process used the store if the clock
-// still shows a later time than the last one seen.
+// A backward clock step of more than five seconds makes operations in progress
+// unresolved: the time since first attempts is unknown, so claiming them requires an
+// operator. Current claimants may still finish. To detect a step, the store compares the
+// clock with the largest time in the writes of all processes and in this store's reads.
+// The store cannot detect a step taken while no process used the store if the clock still
+// shows a later time than the last one seen.
 //
 // An acknowledged write survives power loss if the storage keeps acknowledged data.
 package sqlstore

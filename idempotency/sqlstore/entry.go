@@ -40,9 +40,9 @@ func entryOfClaim(c claimOf, made claimed) ledger.Entry {
 	return e
 }
 
-// entryOfEnding completes the ledger entry of a record that the ending t changed. If t
-// is an extension, entryOfEnding returns the zero Entry, because the ledger does not
-// record extensions.
+// entryOfEnding completes the ledger entry e of a claim's transition t: it sets the event
+// and the note. If t extends a lease, entryOfEnding returns the zero Entry, because the
+// ledger does not record extensions.
 func entryOfEnding(t idempotency.Ending, e ledger.Entry) ledger.Entry {
 	if _, ok := t.Lease(); ok {
 		return ledger.Entry{}
@@ -78,8 +78,8 @@ func scanSummary(s scanner, before ...any) (ledger.Entry, error) {
 	return e, nil
 }
 
-// scanSummaries reads rows of the time and the summary columns, calls complete for each
-// entry and closes the rows.
+// scanSummaries reads rows with the columns of scanSummary: the time, and then the
+// columns of summary. It calls complete for each entry and closes the rows.
 func scanSummaries(rows *sql.Rows, complete func(*ledger.Entry)) (entries []ledger.Entry, err error) {
 	defer rows.Close()
 	for rows.Next() {
@@ -110,16 +110,17 @@ type position struct {
 	ledger.Place
 }
 
-// ledgerRow is a stored ledger row. A non-empty rule explains why the row is not a valid
-// entry.
+// ledgerRow is a stored ledger row. A non-empty rule is the broken rule: the row is not a
+// valid entry.
 type ledgerRow struct {
 	position
 	entry ledger.Entry
 	rule  string
 }
 
-// scanEntry reads the columns of an entry. If a column has a value that an entry cannot
-// represent, the hash would not cover the value, so scanEntry sets the row's rule.
+// scanEntry reads the columns of an entry. An entry cannot represent every value of a
+// column, and its hash would not cover such a value. For such a value scanEntry sets the
+// rule of the row: the row is not a valid entry.
 func scanEntry(s scanner) (ledgerRow, error) {
 	var r ledgerRow
 	e := &r.entry
@@ -167,7 +168,7 @@ func readHash(to *[32]byte, from []byte) (rule string) {
 // sealColumns lists seal columns in scanSeal and sealArgs order.
 const sealColumns = `n, epoch, fence, end_transaction, end_seq, sealed_at, leaves, previous, hash`
 
-// scanSeal reads a seal. A non-empty rule explains why the row is invalid.
+// scanSeal reads a seal. A non-empty rule is the broken rule: the row is invalid.
 func scanSeal(s scanner) (seal ledger.Seal, rule string, err error) {
 	var at int64
 	var leaves, previous, hash []byte

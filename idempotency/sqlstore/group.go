@@ -10,11 +10,11 @@ import (
 )
 
 // maxGroup limits claims and transitions per transaction, so early calls need not wait
-// for late ones. A batch is never divided.
+// for late ones. The claims of one call are never divided.
 const maxGroup = 1024
 
-// maxGroupBytes limits the total body and response bytes of a group of several items,
-// because statements hold all of them.
+// maxGroupBytes limits the total of the bodies and responses of a group, in bytes,
+// because the statements contain all of them. A single item may exceed the limit.
 const maxGroupBytes = 4 << 20
 
 // item is a call waiting for a commit.
@@ -109,8 +109,8 @@ func (s *Store) await(ctx context.Context, it *item) error {
 	}
 }
 
-// timedOut returns the error of the ended context. If the last write failed, timedOut
-// adds the error of that write, such as "database is locked", because it explains the
+// timedOut returns the error of ctx, which has ended. If the last write failed, timedOut
+// adds the write's error, such as "database is locked": the failed write explains the
 // delay. The caller holds s.mu.
 func (s *Store) timedOut(ctx context.Context) error {
 	if s.lastErr == nil {
@@ -134,8 +134,8 @@ func (s *Store) commit() {
 		conn.keep = true // readers have other connections
 	}
 	for {
-		// Yield to goroutines about to submit. Without a timer, a lone caller never
-		// waits.
+		// Yield once, so that goroutines about to submit an item join this group. A timer
+		// in place of the yield would make a lone caller wait.
 		runtime.Gosched()
 		s.mu.Lock()
 		group := s.take()
@@ -165,10 +165,10 @@ func (s *Store) commit() {
 	}
 }
 
-// take removes the next group from the queue: as many items as fit, in order, without
-// keys held by another committer's group, and with at most one transition per key. A
-// waiting item blocks later items with its keys, so other items cannot keep overtaking a
-// batch. The caller holds s.mu.
+// take removes the next group from the queue: items in order, up to maxGroup and
+// maxGroupBytes. It leaves items with a key of a group that another committer is writing,
+// and takes at most one transition per key. An item left in the queue blocks later items
+// with its keys, so later items cannot keep overtaking a batch. The caller holds s.mu.
 func (s *Store) take() (group []*item) {
 	size, bytes := 0, 0
 	ending := map[idempotency.KeyID]bool{}
@@ -218,7 +218,8 @@ type finding struct {
 }
 
 // write executes a group's calls and sets each outcome or error. It returns the items
-// whose callers do not know their result yet, and the database error.
+// whose callers still wait, and the database error. The callers of the other items, which
+// needed no write, have continued.
 func (s *Store) write(group []*item, conn *connection) (left []*item, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), s.config.GroupTimeout)
 	defer cancel()
@@ -236,8 +237,9 @@ func (s *Store) write(group []*item, conn *connection) (left []*item, err error)
 		}
 	}
 	left = group
-	// The loop runs one transaction. It runs another one if a key has several claims in the
-	// group and the result of the first claim does not decide the next claim.
+	// Usually the loop runs one transaction. If a key has several claims in the group,
+	// the result of the first claim may leave the next claim undecided; the next claim
+	// then needs another transaction.
 	for first := true; ; first = false {
 		firsts := openClaims(group, known)
 		if first { // claims that need no write do not wait
@@ -303,8 +305,9 @@ type openClaim struct {
 	i int
 }
 
-// openClaims sets the outcomes of the claims that known already decides. For each other
-// key it returns the first claim, which needs a write.
+// openClaims sets the outcomes of claims that need no write, from the records and
+// refusals in known. For each key with further claims it returns the first of these
+// claims, which needs a write.
 func openClaims(group []*item, known map[idempotency.KeyID]*finding) (firsts []openClaim) {
 	seen := map[idempotency.KeyID]bool{}
 	for _, it := range group {

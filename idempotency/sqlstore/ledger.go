@@ -18,15 +18,16 @@ import (
 // [Config.Ledger]. Package ledger documents its guarantees.
 //
 // Table idempotency_ledger stores entries, idempotency_seals stores seals. To prevent
-// mistakes, triggers reject updates and any deletion not released by [Ledger.Trim].
-// [Ledger.Verify] detects changes by a role able to drop triggers. On PostgreSQL an
-// application role needs only INSERT and SELECT on both tables and SELECT on
-// idempotency_sealer; a [Sealer] role also needs UPDATE on idempotency_sealer.
+// mistakes, triggers reject updates and reject deletions, except the deletions of
+// [Ledger.Trim]. A role able to drop the triggers can still change rows; [Ledger.Verify]
+// detects such changes. On PostgreSQL an application role needs only INSERT and SELECT on
+// both tables and SELECT on idempotency_sealer; a [Sealer] role also needs UPDATE on
+// idempotency_sealer.
 //
 // On SQLite each transaction seals its own entries. On PostgreSQL, chaining entries
-// within transactions would make transactions wait for each other, so a [Sealer], running
-// somewhere, seals entries afterwards. An open transaction with writes in any database of
-// the server delays seals of all entries written after its start.
+// within transactions would make transactions wait for each other, so a [Sealer] in any
+// process seals entries after their commit. An open transaction with writes in any
+// database of the server delays seals of all entries written after its start.
 //
 // A Ledger is safe for concurrent use.
 type Ledger struct {
@@ -63,8 +64,10 @@ func (s *Store) Ledger() *Ledger {
 	return &Ledger{db: s.config.DB, dialect: s.config.Dialect, engine: s.engine}
 }
 
-// openLedger marks the database as having a ledger, and on PostgreSQL begins an epoch if
-// necessary. Without [Config.Ledger] it instead rejects a database already marked.
+// openLedger marks the database as having a ledger. On PostgreSQL it also calls
+// beginEpoch, which begins an epoch if the database moved to another server or its
+// transaction numbers went back. Without [Config.Ledger], openLedger only rejects a
+// database with the mark.
 func (s *Store) openLedger(ctx context.Context) error {
 	db := s.config.DB
 	if !s.config.Ledger {
@@ -139,9 +142,9 @@ func (l *Ledger) Head(ctx context.Context) (ledger.Head, error) {
 }
 
 // Verify reads the ledger from its start, or from the seal it was trimmed to, and checks
-// its consistency and any retained heads (anchors). The error is the first fault, a
-// [*ledger.TamperError], or a database error; the report contains all faults. Verify does
-// not read entries waiting for a seal.
+// its consistency and any retained heads (anchors). The error is a [*ledger.TamperError]
+// for the first fault, or a database error; the report contains up to [ledger.MaxFaults]
+// faults. Verify does not read entries waiting for a seal.
 func (l *Ledger) Verify(ctx context.Context, anchors ...ledger.Head) (ledger.Report, error) {
 	from, err := l.start(ctx)
 	if err != nil {
@@ -156,11 +159,12 @@ func (l *Ledger) Verify(ctx context.Context, anchors ...ledger.Head) (ledger.Rep
 // last seal's head. Use the zero Head to start at the beginning. Concatenated files of
 // consecutive exports form a single ledger.
 //
-// After an error Export returns the head of the last seal with all entries passed to w.
-// Discard later lines and export again from that head. Verify the output using
-// [ledger.VerifyAfter]; Export itself only checks that rows can be written as lines.
-// Export skips rows that are not valid entries and returns a [*ledger.TamperError] for
-// each, up to [ledger.MaxFaults], with the last seal's head.
+// After an error Export returns the head of the last complete seal: all entries of the
+// seal were passed to w. Discard the lines after these entries and export again from the
+// head. Verify the output using [ledger.VerifyAfter]; Export itself only checks that rows
+// can be written as lines. Export skips up to [ledger.MaxFaults] rows that are not valid
+// entries. It then returns the head of the last seal and one [*ledger.TamperError] per
+// skipped row. A further invalid row ends the export with an error.
 func (l *Ledger) Export(ctx context.Context, w io.Writer, after ledger.Head) (ledger.Head, error) {
 	out := bufio.NewWriter(w)
 	whole, last := after, after // seals
@@ -199,8 +203,10 @@ func (l *Ledger) Export(ctx context.Context, w io.Writer, after ledger.Head) (le
 	return last, errors.Join(faults...)
 }
 
-// Lines yields seals after a head, each followed by its entries. An invalid row yields
-// its place and a [*ledger.TamperError]; Lines ends after any other error.
+// Lines yields the seals after a head, each followed by its entries. For an invalid
+// entry, Lines yields a line with the entry's place only, and a [*ledger.TamperError].
+// Lines ends after any other error, including an invalid seal. On SQLite the first
+// unsealed entry, if any, is the last line.
 func (l *Ledger) Lines(ctx context.Context, after ledger.Head) iter.Seq2[ledger.Line, error] {
 	return func(yield func(ledger.Line, error) bool) {
 		start, err := l.endOf(ctx, after)

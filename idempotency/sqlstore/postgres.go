@@ -17,8 +17,8 @@ import (
 // obvious:
 //
 //   - Each claim or transition takes an advisory transaction lock of its key without
-//     waiting. A caller's transaction holding the key therefore delays no other, and
-//     groups with the same keys in different orders cannot deadlock.
+//     waiting. A caller's transaction with the lock therefore delays no other
+//     transaction, and groups with the same keys in different orders cannot deadlock.
 //   - A statement cannot see rows committed after its start. Only a row returned by the
 //     statement proves a grant; a second statement of the same transaction reads the
 //     other rows.
@@ -37,8 +37,9 @@ func (postgres) now(ctx context.Context, q queryer) (time.Time, error) {
 
 var postgresBegin = `SELECT set_config('plan_cache_mode', 'force_custom_plan', true), ` + schema.Oldest() + `, idempotency_clock(), (SELECT value FROM idempotency_meta WHERE name = 'clock')`
 
-// rememberTime returns a statement that records the database time. If another
-// transaction has locked the row, the statement skips the row and does not wait.
+// rememberTime returns a statement that records the database time in row "clock". If
+// another transaction has locked the row, the statement changes nothing and does not
+// wait.
 func (postgres) rememberTime() string {
 	return `UPDATE idempotency_meta SET value = $1 WHERE name = (SELECT name FROM idempotency_meta WHERE name = 'clock' AND value < $1 FOR UPDATE SKIP LOCKED)`
 }
@@ -60,8 +61,8 @@ func (postgres) read(ctx context.Context, q queryer, ids []idempotency.KeyID) (m
 	for i := range ids {
 		list.Bytes(ids[i][:])
 	}
-	// LATERAL with LIMIT uses the index for each key, whatever table size the planner
-	// assumes.
+	// LATERAL with LIMIT makes the planner use the index for each key, whatever table
+	// size it assumes.
 	rows, err := q.QueryContext(ctx, `SELECT k.key_id, idempotency_clock(), `+columns+` FROM unnest($1::text::bytea[]) AS i (id) CROSS JOIN LATERAL (SELECT * FROM idempotency_keys WHERE key_id = i.id LIMIT 1) AS k`, list.String())
 	if err != nil {
 		return nil, fmt.Errorf("sqlstore: read: %w", err)

@@ -11,8 +11,9 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/sqldb"
 )
 
-// The table generates transaction numbers and sequence numbers. If a row's transaction
-// number is below the horizon of the seals, the statement skips the row, and append
+// The table generates transaction numbers and sequence numbers. All transactions with
+// numbers below column horizon of idempotency_sealer are sealed. If the current
+// transaction's number is below the horizon, the statement inserts nothing, and append
 // returns an error.
 const postgresAppend = `INSERT INTO idempotency_ledger (epoch, ` + entryColumns + `)
 SELECT s.epoch, ` + entryColumns + `
@@ -90,9 +91,9 @@ func (k *Sealer) postgresSeal(ctx context.Context) (head ledger.Head, more bool,
 		return ledger.Head{}, false, err
 	}
 	defer tx.Rollback() //nolint:errcheck // after a commit there is nothing to roll back
-	// The row stays locked until the commit. If a sealer is stopped inside its transaction,
-	// it blocks all other sealers. If it is stopped outside, it may have lost its lease
-	// when it continues.
+	// The sealer's row stays locked until the commit. If the process is suspended inside
+	// this transaction, no other sealer can work. If the process is suspended between
+	// transactions, the sealer may have lost its lease when it continues.
 	var id int64
 	err = tx.QueryRowContext(ctx, `SELECT id FROM idempotency_sealer WHERE id = 1 AND (token = $1 OR lease_until <= idempotency_clock()) FOR UPDATE SKIP LOCKED`, k.token[:]).Scan(&id)
 	if errors.Is(err, sql.ErrNoRows) {
@@ -113,9 +114,9 @@ WHERE id = 1 RETURNING fence, epoch, idempotency_clock()`, k.token[:], k.config.
 	if rule != "" {
 		return ledger.Head{}, false, &ledger.TamperError{Kind: ledger.Altered, Seal: last.N, Rule: rule}
 	}
-	// Read the horizon in a statement before reading entries: all transactions below the
-	// horizon have ended, so their rows are visible, and no later transaction gets such a
-	// number.
+	// Read the horizon in a statement before reading entries: all transactions with
+	// numbers below the horizon have ended, so the next statement sees their rows, and no
+	// later transaction gets a number below the horizon.
 	var horizon int64
 	if err := tx.QueryRowContext(ctx, `SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint`).Scan(&horizon); err != nil {
 		return ledger.Head{}, false, err
@@ -127,8 +128,9 @@ WHERE id = 1 RETURNING fence, epoch, idempotency_clock()`, k.token[:], k.config.
 	if len(found) == 0 {
 		return last.Head(), false, tx.Commit()
 	}
-	// A seal covers a single epoch. It ends after its last entry if more entries may
-	// exist below the horizon.
+	// A seal covers a single epoch. It ends at the horizon or, for an earlier epoch, at
+	// the end of the epoch. With ledger.MaxSealed entries it ends after the last of them,
+	// because more entries may follow below the horizon.
 	s := ledger.Seal{N: last.N + 1, Epoch: found[0].epoch, Fence: fence, At: fromMicros(now), Previous: last.Hash}
 	more = len(found) == ledger.MaxSealed
 	full := more

@@ -50,9 +50,9 @@ var schema = &sqldb.Schema{
 	},
 }
 
-// Column names follow the key specification and the design contract of idempotency keys.
-// Times are microseconds since 1970. The CHECK avoids an IN list because SQLite would
-// build a table from the list for each row.
+// Column names follow the KFM key specification and the design contract of idempotency
+// keys. Times are microseconds since 1970. The CHECK of column status has no IN list,
+// because SQLite would build a table from the list for each row.
 const tables = `CREATE TABLE idempotency_keys (
   key_id            {bytes} PRIMARY KEY,
   scope             {bytes} NOT NULL,
@@ -150,9 +150,10 @@ CREATE TRIGGER idempotency_seals_delete BEFORE DELETE ON idempotency_seals BEGIN
 CREATE TRIGGER idempotency_seals_replace BEFORE INSERT ON idempotency_seals WHEN EXISTS (SELECT 1 FROM idempotency_seals WHERE n = NEW.n)
   BEGIN SELECT RAISE(ABORT, 'idempotency_seals is append-only'); END`
 
-// Restoring the database into another server restarts transaction numbers:
-// idempotency_sealer stores the server and the ledger's epoch there. No transaction of
-// the epoch below horizon is open.
+// After a restore of the database to another server, transaction numbers restart. Table
+// idempotency_sealer therefore stores the server's identifier and the ledger's epoch on
+// this server. Within the epoch, all transactions with numbers below column horizon have
+// ended.
 //
 // The clock is a function, so all statements read the same clock; a test may replace it.
 // The sequence has no cache, so its numbers grow across sessions.

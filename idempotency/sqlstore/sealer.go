@@ -31,8 +31,9 @@ type SealerConfig struct {
 	Lease time.Duration
 
 	// Sink stores a head in a place that writers of the database cannot change. Run calls
-	// Sink from one goroutine with the heads that it finds; it may skip heads. After an
-	// error Run calls Sink again. Without a Sink (nil), only the log has the heads.
+	// Sink from one goroutine with the ledger's current head, and may skip earlier heads.
+	// After an error Run calls Sink again after an Interval, with the current head. If
+	// Sink is nil, heads are only logged.
 	Sink func(context.Context, ledger.Head) error
 
 	// Logger receives a record for each head and each error. Nil disables logging.
@@ -41,7 +42,8 @@ type SealerConfig struct {
 
 // Sealer seals ledger entries in PostgreSQL and exports heads. On SQLite, where each
 // transaction seals its entries, a Sealer only exports heads. Several processes may run a
-// Sealer. On PostgreSQL only the lease holder works; when it ends, another takes over.
+// Sealer. On PostgreSQL only the holder of the lease seals and exports. After the holder
+// has stopped or its lease has expired, another process takes over.
 type Sealer struct {
 	config SealerConfig
 	token  idempotency.Token
@@ -71,8 +73,9 @@ func NewSealer(c SealerConfig) (*Sealer, error) {
 	return &Sealer{config: c, token: idempotency.NewToken()}, nil
 }
 
-// Seal seals all entries whose transactions, and all transactions begun earlier, have
-// ended. It returns the head, or [ErrOtherSealer] if another sealer has the lease.
+// Seal seals all entries up to the oldest transaction still open: an entry is sealed
+// after its own transaction and all earlier transactions have ended. It returns the head,
+// or [ErrOtherSealer] if another sealer has the lease.
 func (k *Sealer) Seal(ctx context.Context) (ledger.Head, error) {
 	if k.config.Ledger.dialect == SQLite {
 		return k.config.Ledger.Head(ctx)

@@ -9,8 +9,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
 )
 
-// sqlite executes calls row by row using package idempotency's rules: during a write
-// transaction, no other transaction writes.
+// sqlite executes calls row by row using package idempotency's rules. This is safe,
+// because during a write transaction no other transaction writes.
 type sqlite struct {
 	clock      func() time.Time
 	ledger     bool
@@ -264,9 +264,10 @@ func (e *sqlite) finish(ctx context.Context, tx writer, endings []endingOf) ([]e
 	return out, nil
 }
 
-// brief returns a context for single-row statements after a transaction's first write:
-// such statements never wait. Drivers may start a goroutine for each statement with a
-// cancelable context. The end of ctx still ends the transaction.
+// brief returns a context without cancellation, because drivers may start a goroutine for
+// each statement with a cancelable context. Use it for single-row statements after a
+// transaction's first write: such statements never wait, so they need no cancellation.
+// The end of ctx still ends the transaction.
 func brief(ctx context.Context) context.Context { return context.WithoutCancel(ctx) }
 
 func (*sqlite) count(ctx context.Context, q queryer) (n int64, err error) {

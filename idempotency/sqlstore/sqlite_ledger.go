@@ -77,8 +77,8 @@ func readRows(rows *sql.Rows, err error) ([]ledgerRow, error) {
 	return out, nil
 }
 
-// lastSeal returns the last seal, or the zero Seal. A non-empty rule explains why the row
-// is invalid.
+// lastSeal returns the last seal, or the zero Seal. A non-empty rule is the broken rule:
+// the row is invalid.
 func lastSeal(ctx context.Context, q queryer) (seal ledger.Seal, rule string, err error) {
 	seal, rule, err = scanSeal(q.QueryRowContext(ctx, `SELECT `+sealColumns+` FROM idempotency_seals ORDER BY n DESC LIMIT 1`))
 	if errors.Is(err, sql.ErrNoRows) {

@@ -16,14 +16,16 @@ import (
 // Config configures a [Store].
 type Config struct {
 	// DB is the database, opened by the caller and closed by the caller after the store.
-	// The store uses up to three concurrent connections, plus those of its callers' reads.
+	// The store uses up to three concurrent connections, plus one for each concurrent
+	// read by a caller, such as Lookup.
 	DB *sql.DB
 
 	Dialect Dialect
 
 	// Capacity is the maximum number of rows; beyond it, claims of new keys are refused
-	// as Full. Zero means unlimited. Concurrent transactions may exceed Capacity by a
-	// group each. See [Store.Purge].
+	// as Full. Zero means unlimited. Concurrent transactions do not see each other's
+	// rows, so each of them may exceed Capacity by its own group of claims. See
+	// [Store.Purge].
 	Capacity int64
 
 	// GroupTimeout limits each group of writes. Zero means 10 s.
@@ -85,7 +87,7 @@ type engine interface {
 	now(ctx context.Context, q queryer) (time.Time, error)
 
 	// begin makes tx the only writer on SQLite, checks that this program may write, and
-	// draws n fences if the engine draws fences.
+	// on SQLite draws n fences. On PostgreSQL the claim statement draws fences.
 	begin(ctx context.Context, tx writer, n int) (started, error)
 
 	// rememberTime returns the statement for recording the database time. The statement
@@ -314,9 +316,9 @@ func (s *Store) claim(ctx context.Context, claims []idempotency.Claim) ([]idempo
 	return s.renew(ctx, it)
 }
 
-// renew repeats the claims of current claimants that another claimant's attempt
-// blocked. A claimant therefore never gets the answer that its own claim is in progress
-// elsewhere.
+// renew repeats renewals: the claims of current claimants that failed because another
+// claimant was just trying to claim the key. A current claimant therefore never gets
+// InProgress for its own claim.
 func (s *Store) renew(ctx context.Context, it *item) ([]idempotency.Outcome, error) {
 	outcomes := it.outcomes
 	for wait := time.Millisecond; len(it.held) > 0; wait = min(2*wait, 100*time.Millisecond) {

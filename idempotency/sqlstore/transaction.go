@@ -10,8 +10,9 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency/ledger"
 )
 
-// transaction executes transitions and claims, of distinct keys, in a single commit, then
-// updates known. An error not wrapping ErrAmbiguous means that nothing was changed.
+// transaction executes transitions and claims, of distinct keys, in a single commit. It
+// then updates the map known with the results. An error not wrapping ErrAmbiguous means
+// that nothing was changed.
 func (s *Store) transaction(ctx context.Context, c *connection, endings []*item, firsts []openClaim, known map[idempotency.KeyID]*finding) (err error) {
 	conn, err := c.get(ctx)
 	if err != nil {
@@ -90,9 +91,9 @@ func (s *Store) transaction(ctx context.Context, c *connection, endings []*item,
 	return nil
 }
 
-// connection is a committer's connection. If keep is set, the committer reuses it for the
-// next transaction: SQLite's cached pages stay valid unless another connection has
-// written.
+// connection is a committer's connection. If keep is set, the committer reuses the
+// connection for the next transaction. On SQLite the connection's cached pages then stay
+// valid, unless another connection has written.
 type connection struct {
 	db   *sql.DB
 	conn *sql.Conn

@@ -6,16 +6,17 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
 )
 
-// unseen holds keys not found by a lookup and not claimed since. Claims of these keys
-// skip the first read: such a key is very likely new; otherwise the claim's transaction
-// finds the row.
+// unseen holds keys not found by a lookup and not claimed since. Such a key is very
+// likely new, so its claim skips the read before the write. If the key has a row by now,
+// the claim's transaction finds the row.
 type unseen struct {
 	mu  sync.Mutex
 	ids map[idempotency.KeyID]struct{}
 }
 
-// mostUnseen limits the unseen keys, above a producer's buffer size. At the limit, add
-// forgets all keys; a forgotten key is read once more.
+// mostUnseen is the maximum number of unseen keys, above the number of events in a
+// producer's buffer. At the limit, add forgets all keys; the claim of a forgotten key
+// only costs another read.
 const mostUnseen = 8192
 
 func (u *unseen) add(id idempotency.KeyID) {

@@ -174,8 +174,8 @@ func (g *grants) next(rng *rand.Rand) recorded {
 	}
 }
 
-// callAll runs historyCalls random calls in each of four callers. It reports each call
-// and its answer to begins and ends, under a common id.
+// callAll runs historyCalls random calls in each of four callers. Before each call it
+// calls begins, and after the answer it calls ends with the same id.
 func callAll(s idempotency.Store, name string, seed uint64, g *grants, begins func(id string, r recorded), ends func(id string, a answered)) {
 	var wg sync.WaitGroup
 	for caller := range 4 {

@@ -48,8 +48,9 @@ type answer struct {
 	unknown bool
 }
 
-// history runs concurrent calls of several clients and returns them. Leases are long, and
-// only failures without proof end them, so the result does not depend on time.
+// history runs concurrent calls of several clients and returns them. No lease ends by
+// time: leases are long, and only a failure with NoProof ends a lease early. The result
+// therefore does not depend on time.
 func (p *probe) history(stores []idempotency.Store, clients, calls int) []porcupine.Operation {
 	keys := []idempotency.Key{p.key(), p.key(), p.key()}
 	var mu sync.Mutex

@@ -166,8 +166,8 @@ func (p *probe) refused(doing string, err error) {
 	}
 }
 
-// checkBatchRaces runs 20 goroutines. Each claims all of 50 keys in random order, 10 keys
-// at a time.
+// checkBatchRaces runs 20 goroutines. Each claims the same 50 keys in random order, 10
+// keys at a time. Each key must be granted exactly once; other claims get InProgress.
 func checkBatchRaces(p *probe) {
 	const keys, batches, size, rounds = 50, 20, 10, 5
 	all := make([]idempotency.Key, keys)
@@ -212,8 +212,8 @@ func checkBatchRaces(p *probe) {
 	}
 }
 
-// checkConflicts runs 64 writers with two payloads for one key. Only one payload may ever
-// run.
+// checkConflicts lets 64 writers claim one key with two different payloads. Exactly one
+// claim must be granted, and the record must have its payload.
 func checkConflicts(p *probe) {
 	for i := range 10 {
 		k := p.key()

@@ -18,8 +18,8 @@ func with(k idempotency.Key, change func(*idempotency.Claim)) idempotency.Claim 
 var token = idempotency.Token{1, 2, 3}
 
 // states are the rows of the decision table. Each function brings a key into the state.
-// If the record of the state has a claim, it is a claim with the token above. The
-// functions for expired states call pass.
+// If the state has a claim, the claim has the token of variable token. For a state with
+// an expired lease or record, the function advances the time with probe.pass.
 var states = map[string]func(p *probe, k idempotency.Key) idempotency.Outcome{
 	"nothing": func(*probe, idempotency.Key) idempotency.Outcome { return idempotency.Outcome{} },
 	"released": func(p *probe, k idempotency.Key) idempotency.Outcome {
@@ -433,8 +433,8 @@ func checkRepeats(p *probe) {
 			}
 		}
 	}
-	// If a claim is repeated after a lost answer, the store recognises it and keeps its
-	// fence, whatever state the key had before.
+	// A client repeats a claim after a lost answer. The store recognises the claim and
+	// keeps the fence of the first answer, whatever state the key had before the claim.
 	for _, before := range []string{"nothing", "failed", "succeeded, expired", "running, lease over, safe"} {
 		k := p.key()
 		states[before](p, k)

@@ -105,8 +105,9 @@ func (w *world) crashed(at crashAt, e event) (*process, error) {
 	return p, nil
 }
 
-// checkStoredBytes returns a check for an event whose first process crashed at the given
-// point.
+// checkStoredBytes returns a check with a crash of the first process at the given point.
+// The next process encodes the same event differently. It must send the bytes of the
+// first process, and the queue must store them once.
 func checkStoredBytes(at crashAt) func(*world) error {
 	return func(w *world) error { return w.storedBytes(at) }
 }

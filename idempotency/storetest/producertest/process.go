@@ -20,16 +20,17 @@ type event struct {
 	Value int    `json:"value"`
 }
 
-// storeTimeout bounds a store call. passed exceeds the resulting lease; forgotten exceeds
-// the deduplication interval of SQS.
+// storeTimeout limits a store call. The duration passed is longer than the lease of a
+// claim, which depends on storeTimeout; forgotten is longer than SQS's deduplication
+// interval.
 const (
 	storeTimeout = time.Second
 	passed       = time.Minute
 	forgotten    = 10 * time.Minute
 )
 
-// process is a producer with a connection to the storage. After a crash, its actions have
-// no effect outside.
+// process is a producer with a connection to the storage. After its crash it can no
+// longer change the queue or the storage.
 type process struct {
 	*sqsfifo.Producer[event]
 	*wire
@@ -106,8 +107,9 @@ func (at crashAt) stored() int {
 	return 0
 }
 
-// wire connects a process to the queue. It ignores the producer's options, so a crash
-// gives the producer no proof about a request.
+// wire connects a process to the queue. It ignores the options of an SDK call, with which
+// the producer observes whether a request left the machine. After a crash, the producer
+// therefore has no proof about its request.
 type wire struct {
 	*sqstest.Queue
 	process     *process

@@ -9,9 +9,9 @@
 //		})
 //	}
 //
-// The checks stop and restart producers, also during a request, with another encoder, and
-// during outages of the storage. Queue and storage time is advanced; no check waits for
-// five minutes.
+// The checks stop and restart producers, some of them during a request. Some producers
+// restart with another encoder, and some run during an outage of the storage. The checks
+// advance the clocks of the queue and the storage; no check waits for five minutes.
 package producertest
 
 import (
