@@ -6,8 +6,8 @@
 // values and safe to copy.
 package attempt
 
-// Fate is the fate of a message, never stronger than its proof. The zero value proves
-// nothing.
+// Fate is the proven fate of a message, and never states more than the proof. The zero
+// value proves nothing.
 type Fate uint8
 
 const (
@@ -18,8 +18,8 @@ const (
 	// the message.
 	Stored
 
-	// NotStored: SQS refused the message itself, in its answer, or the request
-	// never left this machine.
+	// NotStored: SQS answered that it refused the message, or the request never left this
+	// machine.
 	NotStored
 
 	// Altered: SQS stored a message with a digest other than the message's.

@@ -1,6 +1,6 @@
 // Package attrname classifies message attributes by their names: identity of an event,
-// identity of an attempt or a request, or no identity. The checks of the lint and the
-// fake queue need the same lists, and the fake must not import the lint.
+// identity of an attempt or a request, or no identity. The linter and the fake queue both
+// check attributes with these lists, and the fake queue must not import the linter.
 package attrname
 
 import (
@@ -9,7 +9,8 @@ import (
 )
 
 // Benign reports whether an attribute of this name never bears identity: trace context,
-// content types, versions, the run of a replay. Case does not matter.
+// content types, versions, schema IDs, or the run of the replay command. Case does not
+// matter.
 func Benign(name string) bool {
 	name = lower(name)
 	switch name {
@@ -61,8 +62,8 @@ func ends(name string, stems []string) bool {
 	return false
 }
 
-// lower returns name with ASCII letters in lower case. The letters of other scripts
-// stay, so that every language can have the same rule.
+// lower returns name with ASCII letters in lower case. The letters of other scripts stay,
+// so that producers in any programming language can follow the same rule.
 func lower(name string) string {
 	return strings.Map(func(r rune) rune {
 		if r >= 'A' && r <= 'Z' {

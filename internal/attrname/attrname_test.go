@@ -9,8 +9,9 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/attrname"
 )
 
-// Each expression contains one of the lists in one line. The product does not use them,
-// because they are too slow for each attribute of each send.
+// Each expression states the rule of one function: Event and Attempt must agree with it.
+// The package itself uses no expressions, because they are too slow for each attribute of
+// each send.
 var (
 	event   = regexp.MustCompile(`(?i)(event|message|msg|dedup(e|lication)?|unique(ness)?|idempotency|txn|transaction|job|command)[_.-]?(id|key|uuid|name)$|uuid$`)
 	attempt = regexp.MustCompile(`(?i)(correlation|causation|request|trace|span|session|attempt|invocation)[_.-]?(id|key|uuid|name)$`)

@@ -18,7 +18,7 @@ import (
 )
 
 // Instant is a reading of a [Clock], in nanoseconds. Compare instants of one clock with <
-// and ==. Zero means none.
+// and ==. Zero means no instant.
 //
 // A separate type prevents confusion with time.Time, whose monotonic reading stops during
 // a suspension of the machine and whose wall clock can be set.

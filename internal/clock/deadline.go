@@ -7,8 +7,9 @@ import (
 	"time"
 )
 
-// checkEvery is the longest wait between two looks at the clock. Timers of package time
-// stop during a suspension, so a Timer looks again.
+// checkEvery is the longest time between two readings of the clock by a Timer. Timers of
+// package time stop during a suspension, so one of them with the full duration would fire
+// too late.
 const checkEvery = time.Second
 
 // Timer calls a function once, when its clock reaches an instant. It is safe for

@@ -9,9 +9,10 @@ import (
 )
 
 const (
-	// firstBackoff is the longest wait after the second failed attempt in a row. It doubles
-	// with each failure up to mostBackoff. After the first failure there is no wait,
-	// because most failures happen only once, and pacing protects a service in trouble.
+	// firstBackoff is the longest wait after the second failed attempt in a row. Each
+	// further failure doubles the wait, up to mostBackoff. After the first failure there
+	// is no wait: most failures happen only once, and the pacer protects a service in
+	// trouble.
 	firstBackoff = 10 * time.Millisecond
 	mostBackoff  = 5 * time.Second
 )
@@ -83,8 +84,8 @@ func (d *Dispatcher[M]) schedule(l *lane[M], now time.Time) {
 	}
 }
 
-// trim ends the stopped items at the front of a lane. It reports whether the lane still
-// has an item to send.
+// trim ends each item at the front of a lane for which stopped returns true, without
+// another attempt. It reports whether the lane still has an item to send.
 func (d *Dispatcher[M]) trim(l *lane[M], now time.Time) bool {
 	for {
 		it := l.firstWaiting()
@@ -251,8 +252,8 @@ func (d *Dispatcher[M]) enter(it *Item[M], now time.Time) {
 	it.phase = inFlight
 }
 
-// atMost returns the largest number of entries in a request with the item, at most
-// most.
+// atMost returns the maximum number of entries in a request with the item: most, or the
+// item's own limit if it is lower.
 func (it *Item[M]) atMost(most int) int {
 	if it.limit > 0 {
 		return min(most, int(it.limit))

@@ -27,8 +27,8 @@ type waiter struct {
 }
 
 // enter takes room for one item. It blocks until there is room, the context ends
-// (returning the context's cause) or the buffer is closed (returning [ErrClosed]). A
-// non-nil refresh is called once a minute meanwhile, under no lock.
+// (returning the context's cause) or the buffer is closed (returning [ErrClosed]). While
+// enter blocks, it calls a non-nil refresh once a minute, under no lock.
 func (b *buffer) enter(ctx context.Context, bytes int, refresh func()) error {
 	b.mu.Lock()
 	if b.closed {

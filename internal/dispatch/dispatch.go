@@ -69,21 +69,23 @@ type Courier[M any] interface {
 	// request with a group of these items is under way.
 	Send(items []*Item[M], answers []attempt.Answer) attempt.Load
 
-	// Conclude returns the fate of an item that ends without proof that this attempt
-	// stored it. Conclude is called once. The item may still be in a request whose
-	// answer no longer counts. The fate must stay true: if Admit for the item comes
-	// later, the item must not be sent.
+	// Conclude returns the fate of an item that ends without proof that its last attempt
+	// stored it. Conclude is called once for such an item. The item may still be in a
+	// request; the answer to that request no longer changes the outcome. The fate must
+	// stay true: a later Admit must not allow the item to be sent.
 	Conclude(it *Item[M]) attempt.Fate
 
-	// Release is called once for each item that ended without such a proof, after the
-	// item's last request. It is not called if that request stored the item. If the item
-	// was withdrawn during Admit, the attempt is not made. Release returns the final fate
-	// of the item and the time at which a doubt about the item will be over.
+	// Release is called once for each concluded item, when it is in no request any more.
+	// It is not called if the item's last request stored the item after all. For an item
+	// withdrawn during Admit, Release is called even if Admit then refuses the attempt.
+	// Release returns the final fate of the item and the time at which a doubt about the
+	// item will be over.
 	Release(it *Item[M]) (fate attempt.Fate, over time.Time)
 
-	// GiveUpAt returns the time at which a failed item ends before the end of the time
-	// for retries, or the zero time for never. GiveUpAt is not called for an item that
-	// a request may have stored. It is called under the lock and must return quickly.
+	// GiveUpAt returns the time at which the courier gives a failed item up. A later time
+	// than the end of RetryFor has no effect. The zero time means never. GiveUpAt is not
+	// called for an item that a request may have stored. It is called under the lock and
+	// must return quickly.
 	GiveUpAt(it *Item[M]) time.Time
 
 	// Refresh is called about once a minute for each waiting item.
@@ -233,11 +235,11 @@ func New[M any](courier Courier[M], o Options) *Dispatcher[M] {
 	}
 }
 
-// Reserve takes room for one item in the buffer. Reserve blocks until there is room,
-// the context ends (returning the context's cause) or the dispatcher closes (returning
-// [ErrClosed]). A non-nil refresh is called once a minute meanwhile, because items that
-// wait for room also need refreshing. The room is returned after the item's outcome was
-// reported.
+// Reserve takes room for one item in the buffer. Reserve blocks until there is room, the
+// context ends (returning the context's cause) or the dispatcher closes (returning
+// [ErrClosed]). While Reserve blocks, it calls a non-nil refresh once a minute, as the
+// dispatcher calls Courier.Refresh for submitted items. The room is returned after the
+// item's outcome was reported.
 func (d *Dispatcher[M]) Reserve(ctx context.Context, size int, refresh func()) error {
 	return d.buffer.enter(ctx, d.room(size), refresh)
 }

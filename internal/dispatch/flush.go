@@ -37,8 +37,9 @@ func (d *Dispatcher[M]) signalIdle() {
 	}
 }
 
-// Flush sends lingering items and waits until the outcomes of all earlier items are
-// reported. If the context ends first, Flush returns the context's cause.
+// Flush sends waiting items without further delay for larger requests (Linger). It waits
+// until the outcomes of all items submitted before the call are reported. If the context
+// ends first, Flush returns the context's cause.
 func (d *Dispatcher[M]) Flush(ctx context.Context) error {
 	d.mu.Lock()
 	d.urgent++

@@ -66,8 +66,8 @@ type Item[M any] struct {
 	delay time.Duration // set by an Admit that put the item off; only for the worker
 }
 
-// Attempts returns the number of requests with the item. The courier may call Attempts
-// in Send; it counts the request under way.
+// Attempts returns the number of requests with the item. The courier may call Attempts in
+// Send; the result then includes the current request.
 func (it *Item[M]) Attempts() int { return int(it.attempts) }
 
 // Last returns the answer to the last attempt, zero without an attempt. The courier may
@@ -78,9 +78,9 @@ func (it *Item[M]) Last() attempt.Answer { return it.Outcome.Answer }
 // number then says nothing about the item's order. Courier.Send calls MarkDuplicate.
 func (it *Item[M]) MarkDuplicate() { it.duplicate = true }
 
-// MarkRecording delays the report of a stored item until Recorded is called. Later items of
-// the group are sent meanwhile. MarkRecording is called by Courier.Send before it returns,
-// or by Courier.Conclude for a submitted item.
+// MarkRecording delays the report of a stored item until Recorded is called. Later items
+// of the group are sent meanwhile. Courier.Send may call MarkRecording before Send
+// returns, and Courier.Conclude may call it if IsSubmitted is true.
 func (it *Item[M]) MarkRecording() { it.recording = true }
 
 // IsSubmitted reports whether a dispatcher has the item, so that Recorded may be called.
@@ -110,8 +110,9 @@ func (it *Item[M]) recorded(ok bool) {
 	it.Outcome.Unrecorded = !ok
 }
 
-// isRecording reports whether the report of an item has to wait. The caller holds the lock.
-// An abandoned item never waits, because its request may still mark it at any time.
+// isRecording reports whether the report of an item has to wait. The caller holds the
+// lock. An abandoned item never waits: its outcome is decided, but its request is still
+// under way and may call MarkRecording at any time.
 func (it *Item[M]) isRecording() bool { return it.phase != abandoned && it.recording }
 
 // MarkIdle records that no attempt of the item is under way: a request that is being

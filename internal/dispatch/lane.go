@@ -40,8 +40,8 @@ func (l *lane[M]) firstWaiting() *Item[M] {
 	return it
 }
 
-// inDoubtAfter reports whether a later item of the lane, not yet decided, may have been
-// stored by an earlier request than stored was. It stops at the first untried item,
+// inDoubtAfter reports whether SQS may have stored a later, undecided item of the lane
+// before the item stored, by an earlier request. It stops at the first untried item,
 // because all later items are also untried.
 func (l *lane[M]) inDoubtAfter(stored *Item[M]) bool {
 	for it := stored.next; it != nil && it.isTried(); it = it.next {

@@ -17,7 +17,7 @@ type Pause struct {
 	Code string // from SQS, "" without a code
 
 	// Since is the time of the failure. Until is the time at which the pause ends
-	// automatically, or zero if it does not.
+	// automatically, or zero if the pause has no such end.
 	Since, Until time.Time
 
 	// SameCall means that only the later items of the same call are stopped.

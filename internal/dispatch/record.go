@@ -8,9 +8,9 @@ import (
 )
 
 // work makes requests until no request may start. Between two requests it reports
-// outcomes if no teller runs, because waking another goroutine would cost more. If such
-// a report blocks or ends the goroutine, the watchdog starts tellers for the remaining
-// outcomes.
+// outcomes if no teller runs, because waking another goroutine would cost more time. If a
+// report blocks, or ends this goroutine, the watchdog (watchTellers) starts tellers for
+// the remaining outcomes.
 func (d *Dispatcher[M]) work(b *batch[M]) {
 	requesting, telling := false, false
 	defer func() {

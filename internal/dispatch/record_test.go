@@ -36,8 +36,8 @@ func TestFinalAnswers(t *testing.T) {
 	})
 }
 
-// The answer to the last attempt is not enough for a fate: an earlier attempt may have
-// stored the item.
+// SQS may have stored the item in the first attempt, without an answer, and refuses the
+// item in the second attempt. The item stays in doubt.
 func TestADoubtStays(t *testing.T) {
 	try(t, options(), func(t *testing.T, c *toy) {
 		c.script(answers(c.lose), answers(refuse))

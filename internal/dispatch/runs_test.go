@@ -31,8 +31,8 @@ func TestOvertakenInOneRequest(t *testing.T) {
 	}
 }
 
-// A request stores only the later of two items, and its answer is lost. The next
-// request stores the earlier item, after the later item.
+// A request of several items stores only a later item, and its answers are lost. The next
+// request stores the earlier item. Only the earlier item is reported as overtaken.
 func TestOvertakenByAnEarlierRequest(t *testing.T) {
 	try(t, runs(), func(t *testing.T, c *toy) {
 		items := c.make("a", 3)

@@ -61,8 +61,9 @@ func (d *Dispatcher[M]) giveUpRecord(l *lane[M], it *Item[M]) {
 	d.announce(l)
 }
 
-// startTeller starts a teller if there are outcomes and no teller, and otherwise sets the
-// watchdog.
+// startTeller starts a teller if outcomes wait and no teller runs. If a teller already
+// runs, or outcomes of several lanes wait, it sets the watchdog, which starts more
+// tellers while reports block.
 func (d *Dispatcher[M]) startTeller() {
 	if d.telling.n == 0 {
 		return
@@ -90,8 +91,9 @@ func (d *Dispatcher[M]) setWatchdog() {
 	}
 }
 
-// watchTellers doubles the number of tellers while reports block and groups wait. It
-// also returns the room of items that blocked tellers have reported but not returned.
+// watchTellers doubles the number of tellers while reports block and groups wait. It also
+// returns the room of reported items to the buffer, because a teller blocked in a report
+// cannot return it.
 func (d *Dispatcher[M]) watchTellers() {
 	d.mu.Lock()
 	seen := d.reported

@@ -102,8 +102,8 @@ type Attempt struct {
 var ErrFull = errors.New("the memory is full")
 
 // LookUp asks the store about events before Identify, in one call and without claims. The
-// kinds are None, Known, Change and Collide, or Wait after an unusable record. LookUp
-// does nothing without a store or after the end of ctx.
+// kinds are None, Known, Change and Collide, or Wait if the store's record is unusable.
+// LookUp does nothing without a store or after the end of ctx.
 func (m *Memory) LookUp(ctx context.Context, attempts []Attempt) {
 	if m.claims == nil || ctx.Err() != nil {
 		return
@@ -244,9 +244,9 @@ func isBehind(attempts []Attempt, i int) bool {
 	return i > 0 && attempts[i].Follows && attempts[i-1].Kind != Go && attempts[i-1].Kind != None
 }
 
-// preclude judges events that the process tier refuses, because these events need no
-// claim in the store. An exception is an event that was built again with other bytes: it
-// needs a claim, because the store may have the original bytes.
+// preclude sets the judgement of an event refused by the process tier: the event needs no
+// claim in the store. An event that was built again with other bytes (Drift) gets no
+// judgement here: it needs a claim, because the store may have the original bytes.
 func (m *Memory) preclude(now Instant, a *Attempt) {
 	switch v := m.process.Judge(now, &a.event, &a.ticket); v.Kind {
 	case process.Conflict, process.OtherAttributes:

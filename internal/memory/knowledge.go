@@ -78,10 +78,10 @@ func (m *Memory) Times(k *Knowledge) (since, resendBefore, forgotten time.Time) 
 	return k.since, k.resendBefore, k.forgotten
 }
 
-// combine merges the knowledge of both tiers. claim is nil without a store, and while
-// the claim is deferred. altered reports that SQS stored another message in the last
-// attempt, refused that the event was refused because of its content. After such a
-// refusal, a missing answer of the store does not matter.
+// combine merges the knowledge of both tiers. claim is nil without a store, and while the
+// claim is deferred. altered reports that SQS stored another message in the last attempt,
+// refused that the event was refused because of its content. If refused is true and the
+// store has not answered, the state is Clear in place of Unanswered.
 func combine(here process.Known, before bool, claim *store.Claim, deferred, unclaimed, altered, refused bool) Knowledge {
 	k := Knowledge{process: here, Before: before}
 	var there store.Known
@@ -134,9 +134,9 @@ func (r *Record) Knowledge() *Knowledge {
 	return r.knowledge
 }
 
-// Release ends a submission without an attempt under way. It returns the knowledge
-// about the event and the end of the doubt. If the store has not answered, this does
-// not count, because the submission made no attempt.
+// Release ends a submission without an attempt under way. It returns the knowledge about
+// the event and the end of the doubt. If the store never answered, the state is Clear and
+// not Unanswered, because the submission made no attempt.
 func (m *Memory) Release(r *Record, altered bool) (k Knowledge, over time.Time) {
 	if !r.identified {
 		return k, over

@@ -119,8 +119,8 @@ func (m *Memory) Claim(r *Record, key idempotency.Key, is idempotency.Fingerprin
 	return err
 }
 
-// DeferClaim records that the claim of the submission cannot be prepared yet. Until
-// then, the store counts as having no answer.
+// DeferClaim records that the claim of the submission cannot be prepared yet. Until the
+// call of Claim, the store counts as having no answer.
 func (r *Record) DeferClaim() { r.deferred = true }
 
 // HasClaim reports whether the submission has a claim.

@@ -79,8 +79,9 @@ func (s *scan) member(l *Line, m Members) bool {
 	return ok && l.setText(m, string(value)) == nil
 }
 
-// body reads a body. encoding/json reads a string with escapes and replaces broken text
-// by U+FFFD; parseSlow reads bodies with this character.
+// body reads a body. For a string with escapes, it uses encoding/json, which replaces
+// invalid text by U+FFFD. If the result contains U+FFFD, the text may be invalid, so body
+// returns false and parseSlow reads the line.
 func (s *scan) body(l *Line) bool {
 	s.space()
 	begin := s.at
@@ -162,8 +163,9 @@ func (s *scan) plain() ([]byte, bool) {
 	return nil, false
 }
 
-// value returns the text of a string or an object without checking the inside. It
-// returns nil for other values and for an object that is too deep within a line.
+// value returns the text of a string or an object without checking the inside. It returns
+// nil for other values, and for an object that exceeds canonicaljson.MaxDepth together
+// with the enclosing line.
 func (s *scan) value() []byte {
 	s.space()
 	from, depth := s.at, 0

@@ -4,8 +4,8 @@
 // A line is one JSON object. Its members are the members of [sqsfifo.Message] and facts
 // about the message: time of the send, deduplication ID, and result. Member names are
 // exact. Repeated names, unknown names and text after the object are errors. A null
-// member is absent, except body. A body is a string, or an object for its canonical
-// form.
+// member is absent, except body. A body is a string, or an object: the message body is
+// then the object's canonical JSON.
 package messageline
 
 import (
@@ -125,8 +125,8 @@ func Parse(text []byte) (Line, error) {
 	return parseSlow(text)
 }
 
-// parseSlow reads any line and defines its meaning. parseFast returns the same result
-// for its lines.
+// parseSlow reads any line and defines its meaning. parseFast returns the same result for
+// each line that it accepts.
 func parseSlow(text []byte) (Line, error) {
 	// The decoder of the standard library accepts duplicate names and replaces broken text.
 	if _, err := canonicaljson.Canonicalize(text); err != nil {

@@ -122,8 +122,8 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// An object at the depth limit of canonical JSON is too deep within a line, on both
-// paths.
+// An object at the depth limit of canonical JSON is too deep for a body, because the line
+// adds a level.
 func TestDepth(t *testing.T) {
 	for depth, good := range map[int]bool{9_999: true, 10_000: false} {
 		text := `{"body":` + strings.Repeat(`{"a":`, depth) + `1` + strings.Repeat(`}`, depth) + `}`

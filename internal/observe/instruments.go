@@ -33,8 +33,9 @@ type instruments struct {
 	sentFailed, callFailed []attribute.KeyValue // without error.type
 }
 
-// create creates the instruments. Instruments of the contract (v11.2.3, section 9) keep
-// the contract's names, even where OpenTelemetry conventions differ.
+// create creates the instruments. Instruments of the KFM contract on FIFO deduplication
+// (v11.2.3, section 9) keep the contract's names, even where OpenTelemetry conventions
+// differ.
 func (i *instruments) create(meter metric.Meter, queueURL string, rules []string, store bool) error {
 	i.buildOptions(queueURL, rules)
 

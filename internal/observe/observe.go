@@ -312,8 +312,8 @@ func (o *Observer) EndCall(ctx context.Context, c Call, requestID string, answer
 	c.span.End()
 }
 
-// Violated counts a violation by an event refused or, if warned, sent anyway. It also
-// adds a span event to the span in ctx.
+// Violated counts a violation of a rule. The event was refused or, if warned is true,
+// sent anyway. Violated also adds a span event to the span in ctx.
 func (o *Observer) Violated(ctx context.Context, rule string, warned bool) {
 	o.countViolation(ctx, rule, warned)
 	if span := trace.SpanFromContext(ctx); span.IsRecording() {
@@ -355,8 +355,9 @@ func (o *Observer) Inject(ctx context.Context, own map[string]string, free int) 
 	return carrier, size
 }
 
-// contextOf returns the trace context of ctx, or nil if the propagator panics: trace
-// context must not cost an event, and a panic would leave the event's span open.
+// contextOf returns the trace context of ctx, or nil if the propagator panics. It
+// recovers the panic, because otherwise the event would not be sent and its span would
+// stay open.
 func (o *Observer) contextOf(ctx context.Context) (carrier propagation.MapCarrier) {
 	defer func() {
 		if recover() != nil {

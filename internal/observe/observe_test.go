@@ -243,7 +243,7 @@ func TestNobodyListens(t *testing.T) {
 
 // global returns the data of providers that the next test sets as OpenTelemetry's global
 // providers, as a program would. Existing instruments accept only the first global
-// providers of a process, so this happens once.
+// providers of a process, so global sets them once per process.
 var global = sync.OnceValue(func() (r rig) {
 	r.reader, r.spans = metric.NewManualReader(), tracetest.NewSpanRecorder()
 	otel.SetTracerProvider(sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(r.spans)))
@@ -252,8 +252,8 @@ var global = sync.OnceValue(func() (r rig) {
 	return r
 })
 
-// globalSet reports whether the process has global providers: in the second run of the
-// next test and later.
+// globalSet reports whether global has set the providers. It is true from the second run
+// of TestGlobalProviders on (go test -count=2).
 var globalSet bool
 
 // Until a program sets a global provider, an observer is silent and allocates no memory.

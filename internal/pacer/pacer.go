@@ -31,8 +31,8 @@ const (
 	// late is the delay of timers; a small burst compensates for the delay.
 	late = 10 * time.Millisecond
 
-	// If a period uses less than this share of the rate, it proves nothing about the rate.
-	// The period then lasts for lightTime.
+	// If fewer calls start in a period than this share of the allowed calls, the period
+	// proves nothing about the rate. Such a period ends after lightTime.
 	inUse     = 0.8
 	lightTime = time.Second
 
@@ -42,8 +42,8 @@ const (
 
 // When to cut. The comment on evidence explains the numbers.
 const (
-	// Four throttles in a row are the sign of a quota. At 1 % of stray throttles there is
-	// about one false alarm in 150,000 calls.
+	// The pacer takes four throttles in a row as a sign of a quota. At 1 % of stray
+	// throttles there is about one false alarm in 150,000 calls.
 	throttleLimit  = 4
 	throttleCredit = 0.03
 
@@ -59,36 +59,40 @@ const (
 )
 
 // These constants detect stray throttles, which come at any rate. A quota throttles
-// nothing far below the rate that got through. If the throttled share is about the same
-// there, a lower rate does not help: the pacer returns to the former rate, and from then
-// on the share counts as chance. A share above strayMost never counts as chance, because
-// other producers that use the same quota cause throttles at any rate too.
+// nothing at a rate far below the accepted calls a second. If SQS throttles about the
+// same share of the calls at such a low rate as before, a lower rate does not help: the
+// pacer returns to the former rate, and from then on the share counts as chance. A share
+// above strayMost never counts as chance, because other producers that use the same quota
+// cause throttles at any rate too.
 const (
 	strayBelow = 0.15 // of the calls that got through
 	strayAlike = 0.5  // of the former share, at least
 	strayMost  = 0.1  // of the calls
 	strayFade  = 2000 // calls over which the stray share is averaged
 
-	// Both constants are multiples of the stray share: the credit for a call that got
-	// through, and the tolerance of a trial.
+	// Both constants are factors of the stray share. strayCredit gives the credit of a
+	// passed call in evidence, and strayTrial the additional throttled share that does
+	// not fail a first trial.
 	strayCredit = 2
 	strayTrial  = 1.5
 )
 
 // How far to cut.
 const (
-	// A throttled share above heavy shows only that the quota is much lower. Keep
-	// searchKeep of the rate, and double the rate until the quota shows.
+	// A failed share above heavy shows only that the quota is much lower, and without a
+	// limit a burst may hide a much lower quota. In both cases the pacer keeps searchKeep
+	// of the rate, and then doubles the rate until SQS throttles calls again.
 	heavy      = 0.75
 	searchKeep = 0.125
 
-	// Otherwise remove cutShare of the throttled share. Another cut soon
-	// follows a cut that is too small; the pacer notices too large a cut later.
+	// In other cases the pacer reduces the rate by cutShare of the failed share. It soon
+	// corrects a cut that is too small by another cut, but notices later that a cut was
+	// too large.
 	cutShare = 0.8
 
-	// After a failed trial the pacer returns to the held rate, unless near times as many
-	// calls passed. A trial has few calls, so the pacer changes the rate carefully: it goes
-	// the share learn of the way to the passed rate, times trialKeep.
+	// If a failed trial passed fewer than near times the calls of the held rate, the
+	// pacer returns to the held rate, plus the share learn of the distance to trialKeep
+	// times the passed rate. The share is small, because a trial has few calls.
 	near      = 1.5
 	learn     = 0.25
 	trialKeep = 0.95
@@ -103,7 +107,8 @@ const (
 	holdMost  = 25 * time.Second // enough for any number of calls
 
 	// The first trial raises the rate by riseFirst, enough to stand out from chance.
-	// Further trials raise it by riseNext, and trials of a search by riseSearch.
+	// Further trials raise it by riseNext. While the pacer searches for a quota (heavy),
+	// each trial raises it by riseSearch.
 	riseFirst  = 0.25
 	riseNext   = 0.5
 	riseSearch = 1
@@ -114,13 +119,15 @@ const (
 	trialTime  = 300 * time.Millisecond
 	trialMost  = 6 * time.Second
 
-	// The first trial ends as failed after failLeast throttles plus failShare of the calls.
-	// The limit is low, because a failed trial costs little.
+	// The first trial ends as failed when its throttles reach failLeast plus failShare of
+	// its passed calls, plus the tolerance for stray throttles. The limit is low, because
+	// a failed trial costs little.
 	failLeast = 2
 	failShare = 0.02
 
-	// If this share of the calls is throttled at a held rate, the rate is slightly too
-	// high. The pacer reduces it to the passed share, times trimKeep.
+	// A held rate is slightly too high if at least trimCalls calls have passed and the
+	// throttles reach trimLeast plus trimShare of the passed calls. The pacer then
+	// multiplies the rate by the passed share and by trimKeep.
 	trimLeast = 4
 	trimShare = 0.005
 	trimCalls = 100
@@ -149,8 +156,9 @@ type Pacer struct {
 	throttles evidence
 	troubles  evidence
 
-	// alarm describes the alarm with the highest rate since the last call of forgive. Its
-	// rate is 0 without an alarm.
+	// alarm describes the alarm with the highest rate since the last reset. Its rate is 0
+	// without an alarm. A call of forgive, the end of the limit, and an alarm with a
+	// share above heavy reset it.
 	alarm struct {
 		rate, share float64
 		limited     bool // the rate was a limit

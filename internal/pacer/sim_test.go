@@ -15,8 +15,8 @@ type scenario struct {
 	length time.Duration
 	seed   uint64
 
-	// Producers, 1 if zero. Each producer always has calls to make, except in idle
-	// times, and makes up to inFlight at a time.
+	// producers is the number of producers; 0 means 1. Each producer always has calls to
+	// make, except in idle times, and makes up to inFlight calls at a time.
 	producers int
 	inFlight  int
 	idle      func(at time.Duration) bool
@@ -28,8 +28,8 @@ type scenario struct {
 	// the service.
 	fastest, slowest time.Duration
 
-	// quota is the calls a second at a time; nil means no quota. burst is the number of
-	// seconds whose calls the quota saves.
+	// quota returns the allowed calls a second at the given time; nil means no quota.
+	// burst is the number of seconds for which the quota saves unused calls.
 	quota func(at time.Duration) float64
 	burst float64
 

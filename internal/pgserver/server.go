@@ -80,8 +80,8 @@ func (s *Server) Source() string {
 	return fmt.Sprintf("postgres://postgres@127.0.0.1:%d/postgres?connect_timeout=5", s.port)
 }
 
-// Start starts a stopped server, and waits until the server answers. After a kill the
-// start may have to wait for the end of orphaned processes.
+// Start starts a stopped server, and waits until the server answers. After a kill, Start
+// may have to wait until the orphaned child processes of the killed server have ended.
 func (s *Server) Start(t *testing.T) {
 	t.Helper()
 	db, err := sql.Open("pgx", s.Source())

@@ -12,8 +12,8 @@ import (
 // Seeds selects the seeds of a test.
 type Seeds struct{ many, only *int }
 
-// Flags registers two flags for a test: name.seeds, the number of seeds, and name.seed,
-// a single seed. Call it once, for a variable of the test's package.
+// Flags registers two flags for a test: name.seeds, the number of seeds, and name.seed, a
+// single seed. Call Flags once, in the declaration of a package variable of the test.
 func Flags(name, test string) Seeds {
 	return Seeds{
 		many: flag.Int(name+".seeds", 0, "number of seeds of "+test+"; 0 is the usual one"),

@@ -1,8 +1,9 @@
-// Package sink queues records for a sink that may be slow, fail, panic, end its
-// goroutine or never return. Any goroutine may call Add, including the sink, and under
-// any lock except a lock of the lost callback. Flush blocks and is forbidden in the
-// sink and under any lock of the sink. The package counts losses and reports each loss.
-// Records, events and telemetry are opaque to it.
+// Package sink queues records for a sink that may be slow, fail, panic, end its goroutine
+// or never return. Any goroutine may call Add, including the sink's. The caller of Add
+// may hold any lock, except a lock that the lost callback takes. Flush blocks: do not
+// call Flush in the sink or while holding a lock that the sink takes. The package counts
+// losses and reports each loss. It does not inspect records, and knows nothing about
+// events and telemetry.
 package sink
 
 import (

@@ -172,7 +172,8 @@ func normalizeQuery(raw string, declared []string) (query, rule string) {
 }
 
 // isSignature reports whether a query parameter belongs to the presigned URLs of the
-// large object stores, or is an access token. Declaring the parameter does not help.
+// large object stores, or is an access token. Such a parameter is refused even if it is
+// declared in QueryParameters.
 func isSignature(name string) bool {
 	n := lower(name)
 	switch n {

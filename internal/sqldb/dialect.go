@@ -72,8 +72,9 @@ var columnTypes = map[Dialect]*strings.Replacer{
 // ClockTolerance.
 const ClockTolerance = 5 * time.Second
 
-// TxOptions returns the options of writing transactions. Otherwise PostgreSQL would use
-// the default isolation level of the database, under which concurrent writers may fail.
+// TxOptions returns the options of writing transactions: READ COMMITTED on PostgreSQL,
+// and nil on SQLite. Without the option, PostgreSQL would use the default isolation level
+// of the database, and at a higher level concurrent writers may fail.
 func (d Dialect) TxOptions() *sql.TxOptions {
 	if d == PostgreSQL {
 		return &sql.TxOptions{Isolation: sql.LevelReadCommitted}

@@ -29,8 +29,9 @@ type Schema struct {
 	// Name is the package name at the start of its errors.
 	Name string
 
-	// Meta is the name of the table of numbers. The row "schema" has the version of the
-	// database, the row "oldest" the oldest version of programs that may write.
+	// Meta is the name of a table with one named number per row. Row "schema" contains
+	// the version of the database, and row "oldest" the oldest version of programs that
+	// may write.
 	Meta string
 
 	// Lock is PostgreSQL's advisory lock during a migration.
@@ -112,9 +113,9 @@ func (s *Schema) Oldest() string {
 	return `coalesce((SELECT value FROM ` + s.Meta + ` WHERE name = 'oldest'), 1)`
 }
 
-// CheckOldest returns an [*idempotency.InvalidError] if programs of this version may
-// not write to the database any more. A migration waits for the transactions that have
-// read the number, and later transactions read the new number.
+// CheckOldest returns an [*idempotency.InvalidError] if programs of this version may not
+// write to the database any more. A migration waits for the transactions that have read
+// row "oldest"; later transactions read the new number.
 func (s *Schema) CheckOldest(oldest int64) error {
 	if oldest <= s.Latest() {
 		return nil
@@ -144,8 +145,9 @@ func (s *Schema) migrate(ctx context.Context, db *sql.DB, d Dialect) error {
 		if err := protectNewFile(ctx, db); err != nil {
 			return err
 		}
-		// Outside of the transaction, because its first statement must write: a
-		// transaction that begins with a read cannot write after another writer.
+		// Create the table outside of the transaction, because the first statement of the
+		// transaction must write to the table: a transaction that begins with a read
+		// cannot write after another writer.
 		if _, err := db.ExecContext(ctx, s.metaTable(d)); err != nil {
 			return err
 		}

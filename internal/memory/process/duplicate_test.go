@@ -61,9 +61,9 @@ func TestLostPlace(t *testing.T) {
 	assert.Equal(t, process.Stored, s.state())
 }
 
-// An attempt ends without proof after the known interval has ended. The attempt still
-// belongs to the interval at its admission, the interval of the stored event, regardless
-// of later attempts.
+// The event was stored when an attempt was admitted. The attempt ends without proof after
+// the deduplication interval of the stored event. The attempt still belongs to this
+// interval, regardless of later attempts.
 func TestLateEndWithoutProof(t *testing.T) {
 	for _, meanwhile := range []string{"nothing", "clear", "under way", "in doubt", "stored", "altered"} {
 		r := newRig(t, process.Options{})

@@ -33,8 +33,9 @@ type fingerprint struct {
 	// attributes is a digest of the attributes that may carry identity.
 	attributes uint32
 
-	// body and payload show how two events with one dedupe key differ. With body the memory
-	// also decides whether the altered record of another event blocks this event.
+	// body and payload show how two events with one dedupe key differ. If SQS altered
+	// another event with the same dedupe key and body, AdmitAnyway refuses this event
+	// with AlteredBefore.
 	body, payload uint32
 }
 

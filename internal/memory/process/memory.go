@@ -136,9 +136,9 @@ func (m *Memory) Admit(now Instant, ev *Event, t *Ticket) Judgement {
 }
 
 // Judge returns the judgement of Admit without beginning an attempt, but it ignores the
-// limit on records, so the judgement is never Full. A caller can thus ask another tier
-// before Admit, and only about events that may be sent. Judge captures the current
-// knowledge in the ticket.
+// limit on records, so the judgement is never Full. A caller can therefore ask the store
+// between Judge and Admit, and only about events that this process may send. Judge
+// captures the current knowledge in the ticket.
 func (m *Memory) Judge(now Instant, ev *Event, t *Ticket) Judgement {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -208,8 +208,8 @@ func (m *Memory) judge(now Instant, ev *Event, t *Ticket, own, first *record, an
 	return Judgement{Go, known}
 }
 
-// late returns the judgement on an attempt that starts too late. present is the memory's
-// current knowledge, captured the ticket's.
+// late returns the judgement on an attempt that starts too late. present is the current
+// knowledge of the memory, and captured is the knowledge in the ticket.
 func late(present, captured Known) Judgement {
 	switch {
 	case present.State == Stored:
@@ -225,9 +225,10 @@ func late(present, captured Known) Judgement {
 type Result struct {
 	Fate attempt.Fate
 
-	// Drops applies to altered events: SQS would drop a resend as a duplicate of the
-	// altered message. Drops is false if SQS stored a message with a different body under
-	// content-based deduplication: the attempt then counts as NotStored.
+	// Drops is used with Fate Altered: SQS would drop a resend as a duplicate of the
+	// altered message. Under content-based deduplication, SQS does not drop a resend if
+	// the altered message has a different body. Drops is then false, and the attempt
+	// counts as NotStored.
 	Drops bool
 
 	// MessageID and Sequence come from SQS, with Fate Stored. A missing message ID proves

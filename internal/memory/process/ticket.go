@@ -46,8 +46,9 @@ func (t *Ticket) capture(now Instant, k Known) {
 	case was.State == Stored && k.State != Stored:
 		return
 	case now.Sub(was.Since) >= memorySpan:
-		// The memory may have forgotten the event, so a current state without a doubt proves
-		// nothing. Until this instant, only proof ends the doubt.
+		// From memorySpan after Since, the memory may have forgotten the event, so a
+		// current state without a doubt proves nothing. Earlier, only proof ends a doubt
+		// in the memory.
 		return
 	}
 	t.Known = k

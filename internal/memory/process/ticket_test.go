@@ -10,8 +10,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/window"
 )
 
-// Proof ends the doubt in a ticket. If the memory has no record, this is proof only
-// while the memory cannot have forgotten the event.
+// Proof ends the doubt in a ticket. A missing record is proof that SQS did not store the
+// event, but only while the memory cannot have forgotten the event.
 func TestWhatATicketKnows(t *testing.T) {
 	r := newRig(t, process.Options{})
 	first := r.submit("k", "g", "b")

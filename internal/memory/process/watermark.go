@@ -1,9 +1,10 @@
 package process
 
 // watermarks holds the highest known sequence number of each message group, for at most
-// mostMarks groups. It may drop a number to make room: a duplicate may then go
-// unnoticed, which is possible in any case. The table has a few entries in each set, in
-// place of a map: no pointers, no garbage in steady state, and 16 bytes per group.
+// mostMarks groups. It may drop a number to make room. A duplicate may then go unnoticed;
+// the sequence numbers never reveal all duplicates. The table consists of sets with a few
+// entries each. Compared with a map, it has no pointers, makes no garbage in steady
+// state, and needs 16 bytes per group.
 type watermarks struct {
 	sets []markSet // length zero or a power of 2
 }

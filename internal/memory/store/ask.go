@@ -244,8 +244,8 @@ func (c *Claimant) call(ctx context.Context, f func(context.Context) error) erro
 	return err
 }
 
-// downFor is the pause of optional store calls after a failure, in addition to the
-// duration of the failed call.
+// downFor is the pause after a failed store call, in addition to the duration of the
+// failed call. In the pause, lookups are skipped and, with FailOpen, claims too.
 const downFor = time.Second
 
 func (c *Claimant) isDown() bool { return int64(c.options.Now()) < c.down.Load() }
@@ -391,8 +391,9 @@ func (c *Claimant) another(k *Claim, out idempotency.Outcome) Judgement {
 
 var errSeal = errors.New("the store returned other bytes than were claimed: their hash is not that of the record")
 
-// mostAdopted is the maximum number of messages that one claim adopts one after
-// another. A store that returns more messages changes its answer each time.
+// mostAdopted is the maximum number of times that one claim adopts the record's message.
+// If the record has yet another message after that, the store changes its answer again
+// and again.
 const mostAdopted = 10
 
 var errChanges = errors.New("the record of the event changes its message again and again")

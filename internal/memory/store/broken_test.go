@@ -58,8 +58,9 @@ func eachInterrupted(t *testing.T, test func(t *testing.T, r *rig, s *interrupte
 	}
 }
 
-// If the store ends the goroutine of a call, the call records no event. When the store
-// answers again, the event is recorded.
+// If the store ends the goroutine of a Finish call, the waiter learns after the store
+// timeout that the event is not recorded. When the store answers again, the event is
+// recorded.
 func TestStoreThatEndsTheGoroutine(t *testing.T) {
 	eachInterrupted(t, func(t *testing.T, r *rig, s *interrupted) {
 		k := r.event("k")
