@@ -14,10 +14,10 @@ const setBack = "the clock of the store was set back: nobody knows whether a res
 
 // watchClock compares a transaction's time with the largest time seen by the store. After
 // a backward step the time since the first attempts is unknown. watchClock therefore
-// calls hold: resending an operation in progress then requires an operator, unless its
-// resend permission is unlimited. Leases keep their remaining length. If own is true, the
-// transaction belongs to the store and not to a caller. The store's transactions record
-// the time about once a second.
+// calls hold. Only an operator can then permit the resend of an operation in progress,
+// unless its permission is unlimited. Leases keep their remaining length. If own is true,
+// the transaction belongs to the store and not to a caller. The store's transactions
+// record the time about once a second.
 func (s *Store) watchClock(ctx context.Context, tx writer, at started, own bool) error {
 	seen := max(at.seen, s.seen.Load())
 	if at.now >= seen-sqldb.ClockTolerance.Microseconds() {

@@ -3,8 +3,8 @@
 // # Problem
 //
 // A record must be in a database to outlive the process. To agree with a side effect, the
-// record must be in the side effect's database: only a transaction over both prevents a
-// record without the side effect, and a side effect without the record.
+// record must be in the side effect's database. Only a transaction over both ensures that
+// both exist or neither.
 //
 // # Guarantee
 //

@@ -38,8 +38,8 @@ func (postgres) now(ctx context.Context, q queryer) (time.Time, error) {
 var postgresBegin = `SELECT set_config('plan_cache_mode', 'force_custom_plan', true), ` + schema.Oldest() + `, idempotency_clock(), (SELECT value FROM idempotency_meta WHERE name = 'clock')`
 
 // rememberTime returns a statement that records the database time in row "clock". If
-// another transaction has locked the row, the statement changes nothing and does not
-// wait.
+// another transaction has locked the row, the statement ends immediately, without a
+// change.
 func (postgres) rememberTime() string {
 	return `UPDATE idempotency_meta SET value = $1 WHERE name = (SELECT name FROM idempotency_meta WHERE name = 'clock' AND value < $1 FOR UPDATE SKIP LOCKED)`
 }

@@ -114,9 +114,9 @@ WHERE id = 1 RETURNING fence, epoch, idempotency_clock()`, k.token[:], k.config.
 	if rule != "" {
 		return ledger.Head{}, false, &ledger.TamperError{Kind: ledger.Altered, Seal: last.N, Rule: rule}
 	}
-	// Read the horizon in a statement before reading entries: all transactions with
-	// numbers below the horizon have ended, so the next statement sees their rows, and no
-	// later transaction gets a number below the horizon.
+	// Read the horizon in a statement before reading entries. All transactions with
+	// numbers below the horizon have ended, so the next statement sees their rows. Later
+	// transactions get larger numbers.
 	var horizon int64
 	if err := tx.QueryRowContext(ctx, `SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint`).Scan(&horizon); err != nil {
 		return ledger.Head{}, false, err

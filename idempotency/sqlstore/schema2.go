@@ -1,9 +1,9 @@
 package sqlstore
 
 // second is the second schema step. Programs of version 1 take smaller fences than
-// version 2 and do not notice backward clock steps, so they must not write any more. On
-// PostgreSQL this step renames the sequence: taking a fence then fails in a program of
-// version 1.
+// version 2 and ignore backward clock steps, so this step ends their writes. On
+// PostgreSQL it renames the sequence: taking a fence then fails in a program of version
+// 1.
 //
 // Row "clock" stores the largest time seen by the store; row "trimmed" stores the seal up
 // to which entries were deleted.

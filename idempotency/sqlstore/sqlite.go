@@ -266,8 +266,8 @@ func (e *sqlite) finish(ctx context.Context, tx writer, endings []endingOf) ([]e
 
 // brief returns a context without cancellation, because drivers may start a goroutine for
 // each statement with a cancelable context. Use it for single-row statements after a
-// transaction's first write: such statements never wait, so they need no cancellation.
-// The end of ctx still ends the transaction.
+// transaction's first write: such statements never wait. The end of ctx still ends the
+// transaction.
 func brief(ctx context.Context) context.Context { return context.WithoutCancel(ctx) }
 
 func (*sqlite) count(ctx context.Context, q queryer) (n int64, err error) {

@@ -60,10 +60,10 @@ const (
 
 // These constants detect stray throttles, which come at any rate. A quota throttles
 // nothing at a rate far below the accepted calls a second. If SQS throttles about the
-// same share of the calls at such a low rate as before, a lower rate does not help: the
-// pacer returns to the former rate, and from then on the share counts as chance. A share
-// above strayMost never counts as chance, because other producers that use the same quota
-// cause throttles at any rate too.
+// same share of the calls at such a low rate as before, a lower rate does not help. The
+// pacer then returns to the former rate, and from then on the share counts as chance. A
+// share above strayMost never counts as chance, because other producers that use the same
+// quota cause throttles at any rate too.
 const (
 	strayBelow = 0.15 // of the calls that got through
 	strayAlike = 0.5  // of the former share, at least
@@ -79,9 +79,9 @@ const (
 
 // How far to cut.
 const (
-	// A failed share above heavy shows only that the quota is much lower, and without a
-	// limit a burst may hide a much lower quota. In both cases the pacer keeps searchKeep
-	// of the rate, and then doubles the rate until SQS throttles calls again.
+	// A failed share above heavy shows only that the quota is much lower. Without a
+	// limit, a burst may hide a much lower quota. In both cases the pacer keeps
+	// searchKeep of the rate, and then doubles the rate until SQS throttles calls again.
 	heavy      = 0.75
 	searchKeep = 0.125
 
@@ -90,8 +90,8 @@ const (
 	// too large.
 	cutShare = 0.8
 
-	// If a failed trial passed fewer than near times the calls of the held rate, the
-	// pacer returns to the held rate, plus the share learn of the distance to trialKeep
+	// If the passed rate of a failed trial is below near times the held rate, the pacer
+	// returns to the held rate. It adds the share learn of the distance to trialKeep
 	// times the passed rate. The share is small, because a trial has few calls.
 	near      = 1.5
 	learn     = 0.25

@@ -2,8 +2,8 @@
 // or never return. Any goroutine may call Add, including the sink's. The caller of Add
 // may hold any lock, except a lock that the lost callback takes. Flush blocks: do not
 // call Flush in the sink or while holding a lock that the sink takes. The package counts
-// losses and reports each loss. It does not inspect records, and knows nothing about
-// events and telemetry.
+// losses and reports each loss. It is independent of the contents of records, of events
+// and of telemetry.
 package sink
 
 import (
