@@ -29,9 +29,10 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// golangci-lint with the plugin, built by its own command "golangci-lint custom",
-// reports the findings of sqsfifo vet, each finding once. The command clones
-// golangci-lint; here git clones a repository made from the module of the proxy.
+// A golangci-lint with the plugin reports the findings of sqsfifo vet, each finding
+// once. The command "golangci-lint custom" builds this golangci-lint from a git clone.
+// Here the clone's origin is a local repository, with the module from the Go module
+// proxy.
 func TestGolangciLintCustom(t *testing.T) {
 	if os.Getenv("SQSFIFO_GOLANGCI") == "" {
 		t.Skip("builds golangci-lint twice; make golangci runs it")
@@ -117,7 +118,7 @@ issues:
 }
 
 // checkOut makes a git repository of golangci-lint's module, with the tag requested by
-// the command.
+// "golangci-lint custom".
 func checkOut(t *testing.T, dir string) {
 	t.Helper()
 	out := command(t, t.TempDir(), "go", "mod", "download", "-json", "github.com/golangci/golangci-lint/v2@"+golangciVersion)

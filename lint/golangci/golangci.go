@@ -11,11 +11,12 @@
 // rule is an error at the start of golangci-lint, and never ignored.
 //
 // The limits: rule SF020 is missing. The rule needs a package and its tests together,
-// but analyzers see one at a time; "sqsfifo vet" has the rule. Related
-// places are not shown, because golangci-lint counts each as a finding. By default
-// golangci-lint leaves out findings in generated files (linters.exclusions.generated),
-// all but one finding on a line (issues.uniq-by-line), and findings of one text from
-// the fourth on (issues.max-same-issues).
+// but golangci-lint gives an analyzer one of the two at a time; use "sqsfifo vet" for
+// the rule. The related places of a finding are not shown, because golangci-lint would
+// count each place as a finding. By default golangci-lint leaves out findings in
+// generated files (linters.exclusions.generated), all but one finding on a line
+// (issues.uniq-by-line), and all but three findings with the same text
+// (issues.max-same-issues).
 //
 // The settings, with their defaults:
 //

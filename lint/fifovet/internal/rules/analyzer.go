@@ -64,8 +64,9 @@ type ruleList []string
 
 func (l *ruleList) String() string { return strings.Join(*l, ",") }
 
-// Set replaces the list. An ID that is not a rule on source is an error, because a
-// typing mistake would otherwise have no effect.
+// Set replaces the list of rule IDs. It accepts "all" and the IDs of rules on Go
+// source. Any other ID is an error, because a typing mistake would otherwise have no
+// effect.
 func (l *ruleList) Set(text string) error {
 	ids := split(text)
 	for _, id := range ids {
@@ -86,8 +87,8 @@ type nameList []string
 
 func (l *nameList) String() string { return strings.Join(*l, ",") }
 
-// Set replaces the list. A name without a package can match nothing and is an
-// error.
+// Set replaces the list of functions. A function name without a package is an error,
+// because the name could not match any function.
 func (l *nameList) Set(text string) error {
 	names := split(text)
 	for _, name := range names {

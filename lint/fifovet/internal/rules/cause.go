@@ -9,8 +9,9 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/lint/fifovet/internal/flow"
 )
 
-// causeOf returns the cause of an origin. All values from one call of a source have the
-// same cause, and so do all values that one function of the program mints.
+// causeOf returns the cause of a value with the origin o. All values from one call of a
+// source have the same cause. If the source is a function of this program, all values
+// from the function have the same cause.
 func (p *audit) causeOf(o flow.Origin) any {
 	if call, ok := o.Root.(*ssa.Call); ok && o.Frame == nil {
 		if callee := flow.CalleeOf(call.Common()); callee != nil && callee.Pkg() != nil && strings.Contains(o.Text, flow.SourceSeparator) &&

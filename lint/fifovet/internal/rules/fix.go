@@ -29,8 +29,9 @@ func (r *reporter) fixes(f finding, path []ast.Node) []analysis.SuggestedFix {
 	return nil
 }
 
-// removeField deletes a field from a literal, together with the comma. If the line is
-// empty then, the line is deleted too.
+// removeField deletes a field from a literal, up to the next field. The last field is
+// deleted from the end of the previous field, and an only field up to the closing
+// brace.
 func (r *reporter) removeField(path []ast.Node) []analysis.SuggestedFix {
 	for i, n := range path {
 		kv, ok := n.(*ast.KeyValueExpr)
@@ -62,8 +63,9 @@ func (r *reporter) removeField(path []ast.Node) []analysis.SuggestedFix {
 	return nil
 }
 
-// hoist moves the statement with the source in front of the loop. The statement must
-// define one variable, and its operands must come from outside of the loop.
+// hoist moves a statement with a call of a source in front of the loop. It offers a fix
+// only if the statement defines exactly one variable, from operands declared outside of
+// the loop.
 func (r *reporter) hoist(f finding) []analysis.SuggestedFix {
 	_, path := r.enclosing(f.pos)
 	var stmt *ast.AssignStmt
@@ -104,8 +106,8 @@ func (r *reporter) hoist(f finding) []analysis.SuggestedFix {
 	return nil
 }
 
-// line deletes a statement of a block. It deletes the whole line if neither other code
-// nor a comment is on the line.
+// line returns the edit to delete a statement of a block. The edit deletes whole lines
+// if neither other code nor a comment is on these lines.
 func (r *reporter) line(stmt ast.Stmt, in *ast.BlockStmt) analysis.TextEdit {
 	file, _ := r.enclosing(stmt.Pos())
 	tok := r.p.Pass.Fset.File(stmt.Pos())
@@ -131,8 +133,8 @@ func isBodyOf(body *ast.BlockStmt, n ast.Node) bool {
 	return false
 }
 
-// invariant reports whether an expression means the same in front of the loop: no name
-// in the expression is declared in the loop.
+// invariant reports whether an expression has the same meaning in front of the loop:
+// the loop declares no name of the expression.
 func (r *reporter) invariant(e ast.Expr, loop ast.Node) bool {
 	same := true
 	ast.Inspect(e, func(n ast.Node) bool {

@@ -58,8 +58,10 @@ func (all ignores) silences(tok *token.File, line int, rule string) bool {
 	return hit
 }
 
-// reportUnused reports ignore comments without an effect, because nobody would remove
-// them otherwise. It skips comments for disabled rules: their findings are unknown.
+// reportUnused reports an ignore comment for each named rule without a finding on this
+// line or the next; otherwise outdated comments would stay. It skips disabled rules,
+// because their findings are unknown; SF020, because the command decides SF020; and
+// comments in the form of another tool.
 func (all ignores) reportUnused(pass *analysis.Pass, s *settings) {
 	for _, list := range all {
 		for _, ig := range list {

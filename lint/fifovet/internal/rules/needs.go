@@ -21,8 +21,9 @@ const (
 	all
 )
 
-// needs decides, from types alone, whether a package can have findings, or facts for
-// the packages that import it.
+// needs returns the necessary depth of the analysis of a package, and the fact about
+// the package. It decides from types alone whether the package can have findings, or
+// facts for importing packages.
 func (s *settings) needs(pass *analysis.Pass) (need, reachFact) {
 	var reach reachFact
 	path := pass.Pkg.Path()
@@ -86,16 +87,16 @@ func (s *settings) needs(pass *analysis.Pass) (need, reachFact) {
 	return nothing, reach
 }
 
-// isStandard reports whether a package belongs to the standard library. The standard
-// library has no findings, and the analyzer knows its sources by name.
+// isStandard reports whether a package belongs to the standard library. The analyzer
+// skips the standard library: it has no findings, and the analyzer has a list of its
+// sources, such as time.Now.
 func isStandard(pass *analysis.Pass) bool {
 	path := pass.Pkg.Path()
 	if isHosted(path) || path == "command-line-arguments" || pass.Module != nil && pass.Module.Path != "" {
 		return false
 	}
-	// A path without a dot is not proof: a module may have such a name, and not every
-	// driver names the module. But packages of the standard library import only the
-	// standard library.
+	// A module's path may also lack a dot, and some drivers leave pass.Module empty.
+	// But packages of the standard library import only the standard library.
 	return !slices.ContainsFunc(pass.Pkg.Imports(), func(imported *types.Package) bool { return isHosted(imported.Path()) })
 }
 
@@ -128,9 +129,10 @@ func isShapeField(name string) bool {
 	return false
 }
 
-// misleads reports whether an exported function may differ from its name: a generator
-// by name that computes its result from its arguments, or a function that retries its
-// argument.
+// misleads reports whether the name of an exported function may be misleading, so that
+// its body must be analyzed. Either the name means an ID generator, but the function
+// may compute the ID from its arguments. Or the function may call a function argument
+// again after an error.
 func misleads(pass *analysis.Pass) bool {
 	for _, file := range pass.Files {
 		for _, decl := range file.Decls {
@@ -181,8 +183,9 @@ func calledInLoop(pass *analysis.Pass, body *ast.BlockStmt, param *types.Var) bo
 	return found
 }
 
-// handsOn reports whether an exported function may return the value of a source. It
-// follows calls within the package.
+// handsOn reports whether an exported function may return a minted value. It follows
+// calls within the package. The map random has the known sources; handsOn adds the
+// package's functions with minted results, and its variables of a function type.
 func handsOn(pass *analysis.Pass, random map[types.Object]bool) bool {
 	type body struct {
 		fn   *types.Func
@@ -253,8 +256,8 @@ func returnsData(fn *types.Func) bool {
 	return false
 }
 
-// reachFact describes a package together with its direct and indirect imports. With it
-// the analyzer skips packages that have nothing to do with queues.
+// reachFact describes a package together with its direct and indirect imports. The
+// analyzer uses the fact to skip packages unrelated to queues.
 type reachFact struct {
 	SDK   bool // imports this project's SDK
 	Facts bool // has functions with facts

@@ -171,8 +171,9 @@ func (r *reporter) others(f pending, d *analysis.Diagnostic) string {
 	return " (also " + strings.Join(names, ", ") + ")"
 }
 
-// precedence is the order of the rules for findings with the same cause: first the
-// rules about certain loss, then the rule that explains the cause best.
+// precedence is the order of the rules for findings with the same cause and severity.
+// Only the finding of the earliest rule is reported, because it explains the cause
+// best.
 var precedence = []string{
 	remintedOnRetry, nondetDedupID, attrOnlyIdentity, invalidID, constantDedupID, randomGroupID, volatileBody, constantBody, sharedConstantKey, entityKey,
 }

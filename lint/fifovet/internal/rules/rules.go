@@ -6,8 +6,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/lint"
 )
 
-// The IDs of the rules on source. Package lint has their wording, severity and
-// source.
+// The IDs of the rules on Go source. Package lint has the wording of each rule, its
+// severity, and the origin of the rule, such as a section of the KFM contract.
 const (
 	attrOnlyIdentity  = "SF001"
 	nondetDedupID     = "SF002"
@@ -26,9 +26,9 @@ const (
 	unreadFailures    = "SF015"
 	oneIDTwoBodies    = "SF016"
 
-	// The command decides rule noComplianceTest. The rule depends on the tests of a
-	// package, and a driver would use the cached result of an analyzer after a change of
-	// the tests.
+	// The command sqsfifo vet decides rule noComplianceTest; the analyzer does not. The
+	// rule depends on the tests of a package, and after a change of the tests a driver
+	// would use the cached result of an analyzer.
 	noComplianceTest = "SF020"
 )
 

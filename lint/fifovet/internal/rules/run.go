@@ -42,8 +42,8 @@ type audit struct {
 	letters  []*message.Letter
 }
 
-// check runs every rule. Uses and Letters are called before the facts are exported,
-// because they also record the parameters that become parts of messages.
+// check runs every rule. The calls of p.Uses and p.Letters also record the parameters
+// that become parts of messages, so run calls check before it exports the facts.
 func (p *audit) check() {
 	p.messages = p.Collect()
 	p.uses = p.Uses(p.messages)

@@ -12,7 +12,7 @@ import (
 )
 
 // nondetDedupID is SF002: a clock reading or a random value becomes part of a
-// deduplication ID, or of another member of an identity.
+// deduplication ID, or of the EventID or Time of an event's identity.
 func (p *audit) nondetDedupID() {
 	for _, u := range p.uses {
 		if o, ok := mintedIdentity(u); ok {
@@ -157,8 +157,9 @@ func (p *audit) attached(u *message.Use, o flow.Origin) bool {
 	})
 }
 
-// kept reports whether the minted value is also an argument of a function that may
-// store values. If the value is stored, it becomes the event's own ID.
+// kept reports whether the program also passes the minted value to a function that may
+// store values. A stored value becomes the event's own ID, and a retry can use the ID
+// again.
 func (p *audit) kept(u *message.Use, o flow.Origin) bool {
 	seen := map[ssa.Value]bool{}
 	var walk func(v ssa.Value) bool

@@ -31,9 +31,9 @@ func (p *audit) entityID(r *reporter, u *message.Use) {
 	})
 }
 
-// mintedByCaller reports whether a value is a parameter, and a call in this package
-// passes a fresh ID as the argument. Then the fresh ID is the fault, and the value does
-// not name an entity.
+// mintedByCaller reports whether a value is a parameter, and a caller in this package
+// passes a minted ID as the argument. The minted ID is then the fault. SF005 does not
+// apply: only a value that names an entity, such as an account, is its subject.
 func (p *audit) mintedByCaller(u *message.Use) bool {
 	from := message.ParameterOf(u.Slice.Origins)
 	if from.Param == 0 {

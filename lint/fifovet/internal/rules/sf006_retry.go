@@ -57,16 +57,17 @@ func (p *audit) checkRetry(r *reporter, u *message.Use) {
 	}
 }
 
-// attempt is one attempt to send in one function: the instruction that mints, the call
-// that sends, and the values of the message.
+// attempt is one attempt to send a message. The instruction minted calls the source,
+// the call send in the same function sends, and values are the values of the message.
 type attempt struct {
 	minted ssa.Instruction
 	send   ssa.CallInstruction
 	values []ssa.Value
 }
 
-// attempts returns the sends of a use: in its own function, or in the functions that
-// call this function for the message.
+// attempts returns the attempts to send the message of a use. Either the function of
+// minted also sends the message, or it returns the message and its caller sends. In the
+// second case, the call of the function counts as the instruction that mints.
 func (p *audit) attempts(u *message.Use, minted ssa.Instruction) []attempt {
 	var tries []attempt
 	for _, send := range u.SendCalls() {
@@ -94,10 +95,10 @@ func (p *audit) attempts(u *message.Use, minted ssa.Instruction) []attempt {
 	return tries
 }
 
-// retried reports whether the send is retried after a failure with a new call of the
-// source. The retry is a loop, a function that calls a literal again, a recursive call,
-// or a retry by a caller. If a loop surrounds the send itself, the position is the
-// loop's.
+// retried reports whether a failed send is tried again with a newly minted value. The
+// retry is a loop, a function that calls its function argument again, a recursive call,
+// or a retry by a caller, at most lift calls away. If a loop surrounds the send itself,
+// retried also returns the position of the loop.
 func (p *audit) retried(try attempt, lift int) (token.Pos, bool) {
 	if loop := p.LoopOf(try.minted.Block(), try.send); loop != nil && p.Again(try.values, loop) {
 		return flow.LoopPos(loop), true
@@ -173,8 +174,9 @@ func recurs(fn *ssa.Function, send ssa.CallInstruction) bool {
 	return false
 }
 
-// sameArguments reports whether a recursive call handles the same message: it passes a
-// parameter unchanged, and no slice of a parameter.
+// sameArguments reports whether a recursive call handles the same message: the call
+// passes at least one parameter unchanged, and no slice expression such as events[1:].
+// The receiver and the context do not count.
 func sameArguments(fn *ssa.Function, c ssa.CallInstruction) bool {
 	same := false
 	for i, arg := range c.Common().Args {

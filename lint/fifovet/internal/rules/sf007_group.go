@@ -12,9 +12,9 @@ import (
 // randomGroupID is SF007.
 func (p *audit) randomGroupID() { p.checkGroups(p.r, p.uses) }
 
-// checkGroups is SF007: each message has a group of its own. A group of several messages,
-// such as the messages of one call or session, is permitted, and so is a group from a
-// fixed set.
+// checkGroups is SF007: it reports a minted group ID if each message gets a different
+// group. A group of several messages, such as the messages of one call or session, is
+// permitted, and so is a group from a fixed set.
 func (p *audit) checkGroups(r *reporter, uses []*message.Use) {
 	type groupUse struct {
 		u *message.Use

@@ -107,7 +107,8 @@ func (p *audit) bodyAsID(r *reporter, u *message.Use) {
 }
 
 // sameText reports whether the ID and the body are the same parameter or field. The
-// type or the name must be that of a body.
+// parameter or field must also look like a body: its type is a slice, or it has the
+// name of a body, such as payload.
 func (p *audit) sameText(id *flow.Tracer, body ssa.Value) bool {
 	t := p.Trace(body, nil, false)
 	if len(id.Origins) != 1 || len(t.Origins) != 1 {

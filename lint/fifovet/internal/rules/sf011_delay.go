@@ -38,9 +38,10 @@ func (p *audit) fifoDelay() {
 	}
 }
 
-// variableDelay reports whether a delay varies although the queue's name is that of a
-// FIFO queue. If a delay is an unchanged parameter, the calls of the function are
-// checked and not the function itself.
+// variableDelay reports whether the delay of a message is not constant, and the queue
+// has the name of a FIFO queue. If the delay is an unchanged parameter of a function
+// with calls in this package, variableDelay returns false: the calls are checked
+// instead.
 func (p *audit) variableDelay(u *message.Use) bool {
 	if u.M == nil {
 		return false
@@ -55,8 +56,9 @@ func (p *audit) variableDelay(u *message.Use) bool {
 	})
 }
 
-// excluded reports whether the group, or the deduplication ID, is set only on branches
-// that are never on one path with the given assignment.
+// excluded reports whether the group, or the deduplication ID, is set only on other
+// paths than the delay: no path has both assignments. The instruction assigned sets the
+// delay.
 func (p *audit) excluded(m *message.Message, assigned ssa.Instruction) bool {
 	for _, r := range []message.Role{message.RoleGroup, message.RoleDedup} {
 		apart, sets := 0, 0
@@ -76,8 +78,8 @@ func (p *audit) excluded(m *message.Message, assigned ssa.Instruction) bool {
 	return false
 }
 
-// oneDelay returns the longest constant, other than zero, that a delay may have on some
-// path.
+// oneDelay returns the largest constant among the possible values of a delay. It
+// returns false if no constant is above zero.
 func oneDelay(t *flow.Tracer) (string, bool) {
 	longest := 0
 	for _, o := range t.Origins {

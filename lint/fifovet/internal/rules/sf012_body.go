@@ -8,7 +8,7 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/lint/fifovet/internal/message"
 )
 
-// volatileBody is SF012: a retry has another body than the first attempt, and no
+// volatileBody is SF012: a retry has a different body from the first attempt, and no
 // deduplication ID identifies the retry.
 func (p *audit) volatileBody() {
 	for _, u := range p.uses {
@@ -18,8 +18,8 @@ func (p *audit) volatileBody() {
 	}
 }
 
-// checkBody reports each source that becomes part of a body. A host name does not
-// count, because a retry comes from the same host.
+// checkBody reports each minted value in a body, and a body in the random order of a
+// map. A host name is permitted, because a retry comes from the same host.
 func (p *audit) checkBody(r *reporter, u *message.Use) {
 	for _, o := range u.Slice.Origins {
 		if !u.Written(o) {

@@ -49,8 +49,9 @@ func (p *audit) checkShared(r *reporter, uses []*message.Use) {
 	}
 }
 
-// eventType returns the type of a message's event: the type of the parameter of the
-// function that identifies the event, or the type that is encoded into the body.
+// eventType returns the type of a message's event. For a message of the SDK it is the
+// type of the first parameter of the function that makes the message's identity. For
+// other messages it is the type encoded into the body. It is nil if unknown.
 func (p *audit) eventType(u *message.Use) types.Type {
 	if u.M.Shape.Sdk {
 		if params := u.Fn.Signature.Params(); params.Len() > 0 {
