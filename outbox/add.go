@@ -17,8 +17,9 @@ import (
 )
 
 // check returns an error if SQS would never accept m, or if the database cannot store m
-// unchanged. Otherwise a message that SQS refuses would stop its group after the commit.
-// Messages from Build pass. The relay's producer checks all rules.
+// unchanged. Without the check, a message refused by SQS would stop its group after the
+// commit. Messages from Build pass the check. The relay's producer checks all rules
+// before a send.
 func check(index int, m *sqsfifo.Message) error {
 	wrong := func(field, found, rule string) error {
 		return wrong(fmt.Sprintf("msgs[%d].%s", index, field), found, rule)
@@ -103,9 +104,10 @@ func (o *Outbox) Add(ctx context.Context, tx *sql.Tx, msgs ...*sqsfifo.Message) 
 	return nil
 }
 
-// The input rows are the counters, in the order of the array. The INSERT uses the
-// positions that the RETURNING clause of the CTE returns, so one round trip both draws
-// positions and inserts messages. A program that is out of date inserts no rows.
+// The CTE drawn adds to the counters of the groups, in the order of the array $1. The
+// INSERT uses the positions from the CTE's RETURNING clause, so one round trip both
+// draws positions and inserts messages. If the database's schema has ended the support
+// of this program's version, the statement inserts no rows.
 var postgresAdd = sqldb.PostgreSQL.Render(`WITH drawn AS (
   INSERT INTO outbox_groups AS g (message_group, last_position)
   SELECT message_group, n FROM unnest($1::text::text[], $2::text::bigint[]) WITH ORDINALITY AS t (message_group, n, at) WHERE ` + schema.Oldest() + ` <= $7::bigint ORDER BY at
@@ -145,8 +147,9 @@ func (o *Outbox) addPostgreSQL(ctx context.Context, tx *sql.Tx, groups []string,
 	return fmt.Errorf("fewer than %d rows were inserted", rows)
 }
 
-// All times of an outbox come from the database's clock, because times of two clocks are
-// not comparable: SQLite's clock counts milliseconds.
+// {now} is the time of the database's clock. All times of an outbox come from this
+// clock, because times of two clocks are not comparable. For example, SQLite's clock
+// counts only milliseconds.
 var sqliteAdd = sqldb.SQLite.Render(`INSERT INTO outbox (message_group, position, message, body_hash, added_at) VALUES (?1, ?2, ?3, ?4, {now})`)
 
 func (o *Outbox) addSQLite(ctx context.Context, tx *sql.Tx, groups []string, byGroup map[string][]addition) (err error) {

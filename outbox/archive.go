@@ -32,9 +32,9 @@ const (
 type ArchivedRow struct {
 	Place
 
-	// Message is the message stored by Add, or nil if the row cannot be decoded; Err has
-	// the reason. BodyHash is the recorded SHA-256 of the body in hexadecimal. Archived
-	// does not compare it with the body.
+	// Message is the message stored by Add. If the row cannot be decoded, Message is
+	// nil and Err has the reason. BodyHash is the recorded SHA-256 of the body in
+	// hexadecimal. Archived does not compare BodyHash with the body.
 	Message  *sqsfifo.Message
 	Err      error
 	BodyHash string

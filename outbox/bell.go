@@ -8,8 +8,8 @@ import (
 )
 
 // Bell notifies relays of new messages, at most every 50 ms and outside the adding
-// transactions: a notification in each transaction would halve PostgreSQL's rate. A
-// failing bell only costs time, because relays poll.
+// transactions: a notification in each transaction would halve the rate of transactions
+// in PostgreSQL. If a notification fails, relays find the messages at their next poll.
 //
 //	bell := outbox.NewBell(outbox.Notify(db, "outbox"))
 //	...
@@ -50,8 +50,10 @@ func Notify(db *sql.DB, channel string) func(context.Context) error {
 	}
 }
 
-// Ring requests a notification and returns immediately. Call it after a commit. The first
-// notification is sent without delay, later ones after BellInterval.
+// Ring requests a notification and returns immediately. Call Ring after a commit. An
+// idle bell sends the notification without delay. After each notification the bell
+// waits for BellInterval, and then sends one notification for all calls of Ring
+// meanwhile.
 func (b *Bell) Ring() {
 	b.mu.Lock()
 	defer b.mu.Unlock()

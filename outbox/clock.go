@@ -9,9 +9,10 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/sqldb"
 )
 
-// watchClock compares the time of a transaction with seen, the largest time in the
-// leader's row. After a backward step the ages of first attempts are unknown: watchClock
-// makes all messages in doubt late, and ends the leader's lease at leaseUntil. Runs in
+// watchClock checks whether the database's clock was set back: now, the time of the
+// transaction, is more than five seconds before seen, the largest time in the leader's
+// row. If so, the time since each first attempt is unknown. watchClock then makes all
+// marked messages late, and sets the end of the leader's lease to leaseUntil. Runs in
 // flight continue, because their deadlines follow the clock of their process. The
 // transaction holds the lock on the leader's row.
 func (s *shared) watchClock(ctx context.Context, tx *sql.Tx, now, seen, leaseUntil int64) error {
@@ -33,9 +34,9 @@ func (s *shared) watchClock(ctx context.Context, tx *sql.Tx, now, seen, leaseUnt
 	return nil
 }
 
-// shortenLease restores the leader's remaining lease after a backward clock step, and
-// returns the remaining lease in microseconds. Without shortenLease a standby would also
-// wait for the length of the step.
+// shortenLease gives the leader's lease the remaining time from before a backward clock
+// step, and returns this time in microseconds. Without shortenLease a standby would
+// also wait for the length of the step.
 func (s *shared) shortenLease(ctx context.Context) (left int64, err error) {
 	tx, err := s.outbox.config.DB.BeginTx(ctx, s.outbox.config.Dialect.TxOptions())
 	if err != nil {

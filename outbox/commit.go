@@ -22,9 +22,9 @@ type change struct {
 	To    int64  `json:"t"`
 }
 
-// commit makes one commit of the relay. It renews the lease if this relay still leads, deletes confirmed
-// rows, shortens the marks of unsent rows, and marks new rows. The returned runs may be
-// sent only after the commit.
+// commit makes one commit of the relay, or returns errDeposed if another relay leads.
+// The commit renews the lease, deletes confirmed rows, removes unsent rows from the
+// marks, and marks new rows. The returned runs may be sent only after the commit.
 func (t *term) commit(ctx context.Context, groups int) (runs []*run, err error) {
 	started := time.Now()
 	defer func() { t.spent(time.Since(started)) }()
@@ -88,8 +88,9 @@ func (t *term) commit(ctx context.Context, groups int) (runs []*run, err error) 
 		}
 	}
 	if err := tx.Commit(); err != nil {
-		// The connection may still be in the transaction, so it is closed. If the commit did
-		// succeed, the next commit removes the marks, because no row was sent.
+		// The connection may still be in the transaction, so the connection is closed.
+		// The commit may have succeeded in spite of the error. The next commit then
+		// removes the marks of the new rows, because none of these rows was sent.
 		_ = conn.Raw(func(any) error { return driver.ErrBadConn })
 		for _, u := range p.runs {
 			if u.fresh {
@@ -180,8 +181,8 @@ type plans struct {
 }
 
 // plan decides what to do with the rows of each group. The rows are sorted by group and
-// position. now is the database's time; it was read after asked, an instant of the
-// relay's clock.
+// position. now is the database's time. asked is the time on the relay's clock before
+// the relay asked for now.
 func (t *term) plan(rows []found, asked clock.Instant, now int64) (p plans) {
 	for len(rows) > 0 {
 		head := rows[0]

@@ -5,9 +5,9 @@
 //
 // A program that writes to its database and then sends a message can die between both
 // steps. Storing the message in the same transaction closes this gap but opens others.
-// Row numbers do not follow the order of commits, so a later event of a group can be sent
-// first. A relay that dies between a send and its record sends again. Two relays that
-// both believe they are alone send every message twice.
+// Row numbers do not follow the order of commits, so a later event of a group can be
+// sent first. A relay that dies between a send and the record of the send repeats the
+// send. Two relays that both believe they are alone send every message twice.
 //
 // # Guarantee
 //
@@ -40,11 +40,11 @@
 // instead of waiting.
 //
 // Ages come from the database's clock; for SQLite, from the machine's clock. A backward
-// clock step of more than five seconds makes all messages in doubt late: the time since
-// their first attempts is unknown. Relays detect steps using the largest time in any
-// relay's commits, at least one commit per third of the lease. Relays cannot detect a
-// step if the clock still shows a later time than the last commit, for example because no
-// relay was running.
+// clock step of more than five seconds makes all marked messages late, because the time
+// since their first attempts is unknown. Relays compare the clock with the largest time
+// in any relay's commits; the leader commits at least once per third of the lease.
+// Relays cannot detect a step if the clock still shows a later time than the last
+// commit, for example because no relay was running.
 //
 // Group counters are never deleted, because positions must stay unique. Each counter
 // takes about 100 bytes including its index entry.
@@ -59,11 +59,12 @@
 // [Schema] sets two storage parameters; `cd lab && go run ./bench/outbox` repeats the
 // measurements, here with 8 writers and 200 groups. First, counters and marks have a
 // fillfactor of 50: while another transaction was open, 53 % of the mark updates needed
-// no new index entry, compared with 1 % without the setting. Without an open transaction
-// the share was 99 % in both cases; 25 was no better. Second, autovacuum runs on the
-// table outbox after 10,000 deleted rows, at any table size: without any vacuum the table
-// was 2 to 4 times as large after 15 s, and after a bad day the default waits because of
-// the backlog. Differences in speed were within the noise.
+// no new index entry, compared with 1 % without the setting. Without an open
+// transaction the share was 99 % in both cases; a fillfactor of 25 was no better.
+// Second, autovacuum runs on the table outbox after 10,000 deleted rows, at any table
+// size: without any vacuum the table was 2 to 4 times as large after 15 s. By default
+// autovacuum starts late after a bad day, because its threshold grows with the backlog.
+// Differences in speed were within the noise.
 //
 // [Outbox.Stats] and [Outbox.Groups] show the lag and the stuck groups. [Outbox.Late]
 // lists messages that may have been stored and are too old to resend. [Outbox.Resolve]
@@ -76,8 +77,9 @@
 //
 // MySQL and MariaDB are unsupported. The relay renews its lease, takes over and marks
 // rows with UPDATE ... RETURNING and INSERT ... ON CONFLICT; both databases lack these
-// forms, so each statement would need a third version and proof. The ordering works
-// there: a table with a counter per group, and in the event's transaction
+// forms, so each statement would need a third version and a third proof of correctness.
+// The ordering works there: a table with a counter per group, and in the event's
+// transaction
 //
 //	INSERT INTO counters VALUES (?, LAST_INSERT_ID(1))
 //	  ON DUPLICATE KEY UPDATE last_position = LAST_INSERT_ID(last_position + 1)

@@ -42,8 +42,8 @@ type LateRow struct {
 // the queue; only [Outbox.Resolve] or a [LatePolicy] resends it. Late reads the
 // database and needs no relay.
 //
-// A message is also late if it was marked in the same commit as an earlier message of its
-// group, because the sender's progress is unknown.
+// One commit may mark several messages of a group. If the first of them is late, the
+// others are late too, because the database does not record how many of them were sent.
 func (o *Outbox) Late(ctx context.Context) ([]LateRow, error) {
 	var out []LateRow
 	err := o.read(ctx, func(q queryer) (err error) {
@@ -95,14 +95,14 @@ var (
 //   - [idempotency.ResolutionTookEffect]: the consumer has the message. The message leaves
 //     the outbox.
 //   - [idempotency.ResolutionNoEffect]: the consumer does not have the message, or
-//     recognises it. The message and all late messages after it are sent like new
-//     messages. A relay sends a message only after confirmation of the previous one, so
-//     if this message was never sent, neither were the later ones.
+//     recognises a second copy. The message and all late messages after it are sent
+//     like new messages. A relay sends a message only after confirmation of the
+//     previous one, so if this message was never sent, neither were the later ones.
 //   - [idempotency.ResolutionGiveUp]: the message must not be sent. The message leaves the
 //     outbox, and its group continues.
 //
-// After an error Resolve has changed nothing and may be repeated; an error of the commit
-// itself leaves the change in doubt.
+// After an error Resolve has changed nothing and may be repeated. The exception is an
+// error of the database's commit: the change may have been made.
 func (o *Outbox) Resolve(ctx context.Context, group string, position int64, r idempotency.Resolution) error {
 	if err := r.Check(); err != nil {
 		return fmt.Errorf("outbox: %w", err)

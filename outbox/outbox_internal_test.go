@@ -58,8 +58,9 @@ func TestCheckNamesTheField(t *testing.T) {
 	require.NoError(t, check(0, &long))
 }
 
-// A bell rings immediately, then at most once per interval, and once more for rings
-// meanwhile. An idle bell has no goroutine.
+// An idle bell notifies immediately. Later rings within an interval cause one
+// notification at the end of the interval. After Close, Ring has no effect. An idle
+// bell has no goroutine.
 func TestBell(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		begin := time.Now()

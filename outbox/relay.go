@@ -93,10 +93,10 @@ func (r *Relay) Run(ctx context.Context) error {
 	}
 }
 
-// Close ends Run. Messages in flight get their outcomes while the lease lasts, no more
-// messages are sent, and another relay can lead immediately. If ctx ends first, the
-// messages in flight are withdrawn, and after the end of Run Close returns the cause of
-// ctx. The producer stays open.
+// Close ends Run. The relay sends no more messages, but waits for the outcomes of
+// messages in flight until its lease ends. Another relay can lead immediately
+// afterwards. If ctx ends first, the messages in flight are withdrawn, and after the
+// end of Run Close returns the cause of ctx. The producer stays open.
 func (r *Relay) Close(ctx context.Context) error {
 	r.once.Do(func() { close(r.stop) })
 	if r.running.CompareAndSwap(false, true) { // Run was never called

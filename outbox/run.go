@@ -28,12 +28,13 @@ type run struct {
 	ctx context.Context // ends with the deadline or the lease
 	end context.CancelFunc
 
-	// fresh reports that no row was tried before this run. The mark of a row can then be
-	// removed if the row was certainly not sent, or certainly not stored.
+	// fresh reports that no row of this run was tried by an earlier run. The mark of a
+	// row can then be removed if this run certainly did not send the row, or if SQS
+	// certainly did not store the message.
 	fresh bool
 
-	// receipts has a receipt for each of the first rows. err is the error of the next row,
-	// if that row was tried.
+	// receipts has the receipts of the confirmed rows: the rows from the first one on,
+	// in order. err is the error of the next row, or nil if the next row was not tried.
 	receipts []sqsfifo.Receipt
 	err      error
 	key      string // dedupe key of the failed row

@@ -164,9 +164,9 @@ func (t *term) start(runs []*run) {
 	t.mu.Unlock()
 }
 
-// mayBegin reports whether the next message of a run may be sent. If a message of a fresh
-// run took long, the remaining rows wait until a later commit marks them again, with a
-// full ResendFor.
+// mayBegin reports whether the next message of a run may be sent. If the earlier
+// messages of a fresh run took a quarter of ResendFor or longer, the remaining rows
+// wait until a later commit marks them again, with a full ResendFor.
 func (t *term) mayBegin(u *run, next int) bool {
 	left := u.deadline.Sub(t.clock.Now())
 	return !t.ending.Load() && !t.stopping() && t.sends.Err() == nil && !t.expiry.Over() && left > 0 &&

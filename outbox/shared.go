@@ -23,7 +23,8 @@ type shared struct {
 	stop  chan struct{} // closed by Close
 	abort chan struct{} // closed when the context of Close ends
 
-	// confirmed lists sent messages whose rows are still in the table. It is kept from one
+	// confirmed lists the rows to delete in the next commit. Their messages are
+	// confirmed by SQS, or assumed sent under LateAssumeSent. The list is kept from one
 	// leadership to the next, because a confirmation is true for every leader. The
 	// goroutine of Run owns confirmed.
 	confirmed []completion

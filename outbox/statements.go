@@ -13,8 +13,9 @@ type statements struct {
 	archivedAfter, archivedAt string
 }
 
-// heads finds the groups after ?1 in the index, at most ?3, by jumping from one group
-// to the next. Its cost depends on the number of groups and not on the number of rows.
+// heads finds up to ?3 message groups in the index, in order, starting after the group
+// ?1. The query jumps from one group to the next, so its cost depends on the number of
+// groups and not on the number of rows.
 const heads = `WITH RECURSIVE heads (message_group, n) AS (
   SELECT (SELECT min(o.message_group) FROM outbox AS o WHERE o.message_group > ?1), 1
   UNION ALL

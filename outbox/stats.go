@@ -75,8 +75,8 @@ type RelayStats struct {
 }
 
 // Stopped is a message group that waits because its first message failed or is held. At
-// Until the relay tries again. If it must not send the message again, it only reads the
-// row again.
+// the time Until, the relay reads the message's row again, and sends the message again
+// if a resend is permitted.
 type Stopped struct {
 	Group     string
 	Position  int64

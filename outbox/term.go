@@ -10,9 +10,9 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/clock"
 )
 
-// term is one leadership of this relay, from the takeover to the end. The loop owns all
-// fields. A separate goroutine submits the rows of all runs, because the sender's
-// callbacks must not wait for room in its buffer.
+// term is one leadership of this relay, from the takeover to the end. The goroutine of
+// Run owns all fields. A separate goroutine submits the rows of all runs, because the
+// sender's callbacks must not wait for room in the sender's buffer.
 type term struct {
 	*shared
 	fence int64
@@ -77,8 +77,8 @@ func (t *term) busy() []string {
 	return out
 }
 
-// A stopped group waits firstPause after its first failure, then twice as long each time,
-// up to maxPause or an eighth of ResendFor.
+// A stopped group waits firstPause after its first failure, then twice as long each
+// time. The wait is at most maxPause and at most an eighth of ResendFor.
 const (
 	firstPause = 100 * time.Millisecond
 	maxPause   = 10 * time.Second

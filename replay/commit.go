@@ -30,8 +30,8 @@ func (r *runner) fits() bool {
 	return r.bytes+r.plan.Items[r.ready[0].items[0]].Size <= r.config.BytesInFlight
 }
 
-// commit first writes durably the outcomes since the last commit and the beginnings of
-// up to n tries. Then it sends the items of these tries.
+// commit first makes the outcomes since the last commit durable, and the marks for up
+// to n items to send (tries). Then it sends the items of these tries.
 func (r *runner) commit(ctx context.Context, n int) error {
 	now := r.config.Now()
 	var tries []*try
@@ -130,8 +130,10 @@ func (r *runner) load(ctx context.Context, tries []*try, now time.Time) ([]*try,
 	return kept, nil
 }
 
-// recheck decides about an item again if the source has new records about the item
-// since the plan was made, for example its delivery.
+// recheck decides about an item again if the source's record f is more certain than the
+// record in the plan, for example if f now says that the item was delivered. An item
+// with an attempt in doubt, or resolved with ResolutionNoEffect, keeps its decision.
+// recheck returns the try to send, or nil.
 func (r *runner) recheck(t *try, item *PlannedItem, f *Item, now time.Time) *try {
 	p := &r.history.items[t.item]
 	if f.Status == StatusUnknown || certainty[f.Status] <= certainty[item.Status] || p.resolution == idempotency.ResolutionNoEffect || !p.doubt.IsZero() {

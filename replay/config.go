@@ -34,15 +34,15 @@ type Config struct {
 	// MessagesPerSecond limits the messages; 0 means no limit.
 	MessagesPerSecond float64
 
-	// CallsPerSecond limits the requests to SQS, averaged over a time longer than a few
-	// requests; 0 means no limit. Calls returns the number of requests so far and is
-	// required with a limit; see [CountCalls].
+	// CallsPerSecond limits the average rate of requests to SQS; for a short time a few
+	// requests, such as retries, may exceed the limit. 0 means no limit. Calls returns
+	// the number of requests so far. A limit requires Calls; see [CountCalls].
 	CallsPerSecond float64
 	Calls          func() int64
 
-	// InFlight is the number of messages in flight, each of another group; zero means
-	// 256. BytesInFlight bounds their bodies; zero means 64 MiB, and a larger body is
-	// sent alone.
+	// InFlight is the largest number of messages in flight, each of another group; zero
+	// means 256. BytesInFlight bounds the total bytes of their bodies; zero means 64
+	// MiB. A message with a body above BytesInFlight is sent alone.
 	InFlight      int
 	BytesInFlight int
 
@@ -51,9 +51,10 @@ type Config struct {
 	// Progress runs on the goroutine of Run and must return quickly.
 	Progress func(item *PlannedItem, outcome Outcome)
 
-	// Ledger, unless nil, records entries about the run. The entries must be durable when
-	// Ledger returns nil. An error ends the run, because the ledger must have each send.
-	// A crash between ledger and journal repeats an entry.
+	// Ledger, unless nil, records entries about the run. The entries must be durable
+	// when Ledger returns nil. An error ends the run, because the ledger must have each
+	// send. Run calls Ledger before it writes the journal; after a crash between both,
+	// another run repeats an entry.
 	Ledger func(ctx context.Context, entries []LedgerEntry) error
 
 	// Logger records the start and end of the run, and each stopped group with the number

@@ -36,9 +36,9 @@
 // has room for an attribute. Bodies stay unchanged. Spans and provenance records of the
 // producer then have replay_triggered.
 //
-// [RunQueue] sends the messages of a parking queue or a dead-letter queue, without a plan,
-// and deletes each one after SQS has acknowledged its copy. A producer with a store is its
-// journal.
+// [RunQueue] sends the messages of a parking queue or a dead-letter queue, without a
+// plan, and deletes each one after SQS has acknowledged its copy. The store of the
+// producer serves as the journal.
 //
 // # Limits
 //

@@ -55,11 +55,12 @@ type Step struct {
 }
 
 // DryRun returns the steps of a run that begins at now, without a request and without
-// reading the source: the items to send in group order, up to the item that stops each
-// group. The journal may be nil before the first run.
+// reading the source. The steps are the items to send, in plan order, up to and
+// including the item that stops each group. The journal may be nil before the first
+// run.
 //
-// A later run may find items in another part of the window, but sends no item skipped by
-// the plan.
+// In a later run the labels may differ, because more time has passed. The run still
+// sends no item skipped by the plan.
 func DryRun(ctx context.Context, plan *Plan, j *Journal, now time.Time) ([]Step, error) {
 	h, err := readHistory(ctx, plan, j)
 	if err != nil {

@@ -11,8 +11,9 @@ type variants struct {
 	first map[eventKey][]int
 }
 
-// fold joins all records of one message into the message's first item, and marks the
-// message's other items as repeated. Drifted items are left out.
+// fold finds the items with the same message: the same event, group and body hash. It
+// joins their records into the first of these items, and marks the later ones as
+// repeated. It leaves out drifted items and items without a dedupe key.
 func fold(all []PlannedItem) variants {
 	v := variants{all: all, first: make(map[eventKey][]int, len(all))}
 next:

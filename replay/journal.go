@@ -18,8 +18,8 @@ import (
 
 // Journal is the file with the records of all runs of one plan. Marks written together
 // take one write and one fsync, and each line has a checksum. A crash may cut off the
-// last write; [OpenJournal] removes it, because no send depended on it. A Journal is for
-// one goroutine at a time.
+// last write. [OpenJournal] then removes the incomplete write: a run sends a message
+// only after a complete write. A Journal is for one goroutine at a time.
 type Journal struct {
 	path   string
 	lock   *sourceLock // nil if the journal is read-only

@@ -113,8 +113,8 @@ func (g *growing) ReadAt(p []byte, at int64) (int, error) {
 	return copy(p, g.text[at:g.shown]), nil
 }
 
-// A reader ignores lines that were appended after it had read the file's size:
-// otherwise a line that is being written would look damaged.
+// A reader first reads the size of the journal's file, and then ignores all lines after
+// this size. Otherwise a half-written line would count as damage.
 func TestReadUpToTheSize(t *testing.T) {
 	var whole []byte
 	for commit := range uint64(6) {

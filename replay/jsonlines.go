@@ -28,9 +28,9 @@ type Line struct {
 }
 
 // JSONLines is a [Source] of JSON lines, each a [Line]. Blank lines are skipped. An
-// invalid line becomes a drifted item: a line cut off, a line with an unknown member, or
-// a line over 8 MiB. JSONLines is safe for concurrent use if the reader is, like an
-// *os.File.
+// invalid line becomes a drifted item: a line cut off, a line with an unknown member,
+// or a line over 8 MiB. JSONLines is safe for concurrent use if its io.ReaderAt is also
+// safe, such as an *os.File.
 type JSONLines struct {
 	name string
 	r    io.ReaderAt

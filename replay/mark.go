@@ -21,9 +21,9 @@ type mark struct {
 	// Label is the label at the send, for a markTry.
 	Label Label `json:"l,omitempty"`
 
-	// Refuted reports that no attempt since the last markTry stored the item. NoResend
-	// forbids a resend although the outcome is unknown, because SQS stored other content in
-	// place of the item.
+	// Refuted reports that the attempts after the last markTry certainly did not store
+	// the item. NoResend forbids a resend although the outcome is unknown, because SQS
+	// stored other content in place of the item.
 	Refuted  bool `json:"refuted,omitempty"`
 	NoResend bool `json:"no_resend,omitempty"`
 
@@ -47,7 +47,8 @@ const (
 type Outcome string
 
 const (
-	// OutcomeNone: the run did not reach the item.
+	// OutcomeNone: the item has no outcome yet. Either no run reached the item, or the
+	// next run tries it again.
 	OutcomeNone Outcome = ""
 
 	// OutcomeSent: SQS stored the item.

@@ -20,8 +20,9 @@ type pace struct {
 	expected        int          // calls for submitted messages if each call is full
 }
 
-// newPace returns the limiter for a configuration. After a pause, as many messages and
-// calls as the limit permits in a tenth of a second may start without a wait.
+// newPace returns the pace for a configuration. After idle time, a burst may start
+// without a wait: as many messages and calls as the limit permits in a tenth of a
+// second, but at least one.
 func newPace(c *Config) pace {
 	limiter := func(perSecond float64) *rate.Limiter {
 		if perSecond == 0 {

@@ -24,10 +24,10 @@ type provenance struct {
 	bodies  Bodies
 }
 
-// NewProvenance returns a source of a producer's records in the order of their reports
-// (see [ProvenanceLines]), joined with bodies from another place. Its messages have no
-// attributes. All records of one message are one item, in the position of the first
-// record.
+// NewProvenance returns a source of the messages in a producer's provenance records
+// (see [ProvenanceLines]), in the order in which the producer reported them. The bodies
+// come from another place. Its messages have no attributes. All records of one message
+// are one item, in the position of the first record.
 //
 // A record has the time of the outcome, but no lower bound for the time of acceptance by
 // SQS. No item is therefore inside the window; an item of the last minutes is at the

@@ -24,10 +24,11 @@ type QueueConfig struct {
 	Client   consumer.Client
 	QueueURL string
 
-	// Sender is a producer for the target queue. Its Config.Store is the journal of the
-	// run: without a store, a killed run may send a message again after five minutes. Its
-	// StoreConfig.Client must be that of [QueueClient], so that the records of earlier
-	// sends do not suppress the replay.
+	// Sender is a producer for the target queue. The producer's Config.Store is the
+	// journal of the run: without a store, a killed run may send a message again after
+	// five minutes. Set the producer's StoreConfig.Client to the result of
+	// [QueueClient]. Otherwise the store's records of the original sends suppress the
+	// replay.
 	Sender Sender
 
 	// ID names the run in the [sqsfifo.ReplayAttribute] of its messages. A continued run
@@ -133,8 +134,9 @@ func RunQueue(ctx context.Context, c QueueConfig) (QueueReport, error) {
 		Decode: func(body string) (sqsfifo.Envelope[string], error) {
 			return sqsfifo.Envelope[string]{Payload: body}, nil
 		},
-		// At the end, the messages of blocked groups become visible again. No number of
-		// deliveries is a reason to send a later message of the group first.
+		// At the end, the messages of blocked groups become visible again. Deliveries
+		// has no limit: a later message of a group is never sent before the first one,
+		// however often the first one was delivered.
 		Failure:   consumer.Failure{Then: consumer.ActionBlock, Attempts: 1, Deliveries: math.MaxInt},
 		Telemetry: consumer.Telemetry{Logger: c.Logger, MeterProvider: c.MeterProvider},
 	})

@@ -38,8 +38,8 @@ type Report struct {
 	SkippedFor map[string]int `json:"skipped_for,omitempty"`
 
 	// StoppedGroups is the number of message groups with an item in Conflict, Drift,
-	// Unresolved or Failed. Another run tries these items again; if it cannot help, see
-	// [Resolve].
+	// Unresolved or Failed. Another run tries these items again. If an item stops its
+	// group again, an operator can call [Resolve].
 	StoppedGroups int `json:"stopped_groups"`
 
 	// Labels counts the tried items by their labels in the plan and at the send.
@@ -99,8 +99,8 @@ type Result struct {
 
 // ReadReport returns the report of a plan at now, and the result of each item in plan
 // order. The journal needs no lock (see [ReadJournal]) and may be nil before the first
-// run. During a run, or after a killed run, an item without an answer remains while a
-// resend is certainly deduplicated.
+// run. During a run, or after a killed run, an item without an answer counts as
+// remaining while SQS certainly recognises a resend. Afterwards the item is unresolved.
 func ReadReport(ctx context.Context, plan *Plan, j *Journal, now time.Time) (Report, []Result, error) {
 	h, err := readHistory(ctx, plan, j)
 	if err != nil {

@@ -17,8 +17,8 @@ var ErrNotStopped = errors.New("the item did not stop its group")
 //
 //   - [idempotency.ResolutionTookEffect]: the consumer has the item. The item counts as
 //     suppressed.
-//   - [idempotency.ResolutionNoEffect]: the consumer does not have the item, or recognises
-//     it. The next run sends the item as if no run had tried it.
+//   - [idempotency.ResolutionNoEffect]: the consumer does not have the item, or
+//     recognises a second copy. The next run sends the item as if no run had tried it.
 //   - [idempotency.ResolutionGiveUp]: the item must not be sent. The item counts as
 //     skipped, and its group continues.
 func Resolve(ctx context.Context, plan *Plan, j *Journal, item int, r idempotency.Resolution, now time.Time) error {

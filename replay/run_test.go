@@ -437,8 +437,8 @@ func TestRecords(t *testing.T) {
 	assert.Equal(t, map[string]int64{"sent": 1, "failed": 1}, counts)
 }
 
-// A closed producer calls back before SendMessageAsync returns. The first item of each
-// group fails.
+// A closed producer calls back before SendMessageAsync returns. The run ends: the first
+// item of each group has failed, and the other items are skipped.
 func TestClosedProducer(t *testing.T) {
 	q := newQueue(t)
 	p := newProducer(t, q, q.URL())

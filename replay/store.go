@@ -118,8 +118,9 @@ func (s *store) item(r idempotency.Record) Item {
 	case idempotency.Absent:
 	}
 	if it.Status != StatusPending {
-		// A record has no time at which the operation ended. An operation ends within its
-		// lease, or later if the claimant took longer than its lease.
+		// A record does not contain the end of the operation. The end of the lease is
+		// used instead, because an operation ends within its lease. It ends later only
+		// if the claimant took longer than its lease.
 		it.Sent.To = later(r.LeaseUntil, it.Sent.From)
 	}
 	if len(r.Body) == 0 {
