@@ -16,9 +16,9 @@ import (
 	"github.com/google/uuid"
 )
 
-// errorClass is one kind of refusal in the form of each API. Over HTTP the form is
-// status, shape and query code (F-130, F-131). In process the form is the SDK's value
-// for the same status, shape and code.
+// errorClass is one kind of error in both APIs. Over HTTP the error consists of status,
+// shape and query code (F-130, F-131). In process it is the SDK's error value for the
+// same status, shape and code.
 type errorClass struct {
 	status int
 

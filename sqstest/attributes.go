@@ -11,8 +11,9 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 )
 
-// GetQueueAttributes returns the requested attributes; All requests every attribute
-// (F-120). Without a request it returns none. The counts are exact here.
+// GetQueueAttributes returns the attributes named in the request. The name All stands
+// for every attribute (F-120). If the request names no attributes, the answer has none.
+// The counts are exact here.
 func (q *Queue) GetQueueAttributes(ctx context.Context, in *sqs.GetQueueAttributesInput, _ ...func(*sqs.Options)) (*sqs.GetQueueAttributesOutput, error) {
 	return inProcess(ctx, "GetQueueAttributes", in, requireAttributes, q.attributes)
 }

@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// caller is the address of a request and the values of its headers. Answers depend on
-// the caller and on the input.
+// caller has the server's address as used by the client, and values of the request's
+// headers. Answers depend on the caller and on the input.
 type caller struct {
 	base   string // of the URLs of queues
 	region string // of ARNs
@@ -36,8 +36,9 @@ func withCaller(r *http.Request) context.Context {
 	})
 }
 
-// baseOf returns the address of the server as the request names it. If an SDK uses a
-// queue's URL as endpoint, its requests therefore reach this server again.
+// baseOf returns the address of the server as used by the client. The URLs of queues
+// begin with this address. If an SDK uses a queue's URL as endpoint, its requests
+// therefore reach this server.
 func baseOf(r *http.Request) string {
 	scheme := r.URL.Scheme
 	switch {

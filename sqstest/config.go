@@ -88,9 +88,9 @@ type Config struct {
 	// MaxReceiveCount is 1 to 1,000 with a DeadLetterQueue, zero without.
 	MaxReceiveCount int
 
-	// PurgeKeepsIDs keeps deduplication IDs taken after PurgeQueue. Sources about AWS
-	// disagree (F-022). The default frees the IDs, because the only source that was
-	// checked on AWS says so.
+	// PurgeKeepsIDs makes PurgeQueue keep the deduplication IDs in the window, so that
+	// their duplicates are still suppressed. Sources about AWS disagree (F-022). The
+	// default frees the IDs, because the only source that was checked on AWS says so.
 	PurgeKeepsIDs bool
 
 	// DuplicateRestartsInterval lets each suppressed duplicate restart the five minutes. By

@@ -99,9 +99,9 @@ func (e *controlError) Error() string { return e.text }
 //	DELETE /_sqsfifo/faults      ?queue=NAME&id=ID                           removes a fault, or all faults
 //
 // Without queue the request is about all queues. Lists have pages of N entries, 1,000
-// without limit. A list of suppressed sends begins with its last page. The header
-// X-Total-Count is the length of the list, and Link has the previous and the next page
-// (RFC 8288).
+// without limit. Without offset, the answer is the first page; for suppressed sends it
+// is the last page. The header X-Total-Count is the length of the list, and Link has
+// the previous and the next page (RFC 8288).
 func (s *Server) serveControl(w http.ResponseWriter, r *http.Request) {
 	out, err := s.control(w, r)
 	status := http.StatusOK

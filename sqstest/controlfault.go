@@ -55,8 +55,8 @@ type faultWire struct {
 	// On is an element of callNames; empty means "send".
 	On string `json:"on,omitempty"`
 
-	// Calls is the number of affected calls, by default 1. Rate, with Seed, is the
-	// probability of a fault for each call instead.
+	// Calls is the number of affected calls, by default 1. If Rate is set instead, each
+	// call has the fault with the probability Rate, and Seed decides which calls.
 	Calls int     `json:"calls,omitempty"`
 	Rate  float64 `json:"rate,omitempty"`
 	Seed  uint64  `json:"seed,omitempty"`
@@ -242,8 +242,8 @@ func (f Fault) wire(queue string, id uint64) faultWire {
 	return w
 }
 
-// removeFaults removes the fault with the number, or all faults if id is zero. A quota
-// is not a fault and stays.
+// removeFaults removes the fault with the given ID, or all faults if id is zero. Quotas
+// stay, because a quota does not count as a fault.
 func (q *Queue) removeFaults(id uint64) (removed int) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -9,9 +9,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// The fake is imported by users' tests, so it needs only the SDK, google/uuid, the
-// standard library, and of this module only internal packages and idempotency, which
-// has the limits of time. The compliance suite also needs the lint and is therefore a
+// Tests of users import the fake, so the fake depends only on the standard library, the
+// AWS SDK, google/uuid, and two parts of this module: internal packages and package
+// idempotency. The compliance suite also needs package lint, and is therefore a
 // separate package.
 func TestDependencies(t *testing.T) {
 	const module = "github.com/kansas-frontier-matrix/sqsfifo"

@@ -57,9 +57,10 @@ func TestDiscardDeleted(t *testing.T) {
 	})
 }
 
-// If a standard queue forgot a deleted message, it refuses a change of the visibility with
-// the recorded text, like a queue that kept the message (F-141). The handle itself proves
-// that the queue issued it, even after any number of deletes.
+// After the delete of a message, a standard queue refuses to change the message's
+// visibility, with the text recorded on AWS (F-141). With DiscardDeleted the queue has
+// forgotten the message and gives the same answer, even after thousands of deletes: the
+// handle itself proves that the queue issued it.
 func TestForgottenHandleInABatch(t *testing.T) {
 	for _, discard := range []bool{false, true} {
 		bothAPIs(t, sqstest.Config{Standard: true, Name: "plain", DiscardDeleted: discard}, func(d desk) {

@@ -16,11 +16,11 @@
 // ([Queue.Inject]).
 //
 // Limits: standard queues have only the features that a client needs, and deliver in
-// order and each message once. No permissions, no credentials, no query protocol. Nothing
-// is persistent. A queue keeps every stored message for the test, so memory grows with
-// the number of sends, unless Config.DiscardDeleted is set or [Server.SetBounds] sets a
-// limit. The window takes some 75 bytes an ID and holds 33 million IDs, more than live
-// IDs at the quotas of SQS.
+// order and each message once. No permissions, no credentials, no query protocol.
+// Nothing is persistent. A queue keeps every stored message for the test, so memory
+// grows with the number of sends, unless Config.DiscardDeleted is set or
+// [Server.SetBounds] sets a limit. The window takes some 75 bytes an ID and holds 33
+// million IDs, more IDs than the quotas of SQS permit in five minutes.
 //
 // # In a unit test
 //

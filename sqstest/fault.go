@@ -174,9 +174,10 @@ func (q *Queue) injectRandomly(f Fault, rate float64, seed uint64) (id uint64) {
 }
 
 // SetQuota refuses calls above callsPerSecond on the queue's clock, like [Throttle]. A
-// call counts once, with one message or ten. The quota is for sends, or for each named
-// kind of calls with a separate allowance, as SQS counts each action. The allowance
-// starts at one second's calls and never exceeds them. Zero ends the quota.
+// batch counts as one call. Without on, the quota is for sends. Otherwise each named
+// kind of calls has a separate allowance, as SQS counts each action. Unused calls
+// accumulate, up to the calls of one second; the allowance starts full. Zero ends the
+// quota.
 func (q *Queue) SetQuota(callsPerSecond int, on ...Calls) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -173,8 +173,8 @@ func TestErrorChainsAreTheSDKs(t *testing.T) {
 	}
 }
 
-// The SDK's own retry after a lost answer causes most of a producer's duplicates. The
-// retry succeeds, and nothing is stored twice.
+// The SDK retries a send after a lost answer, the cause of most of a producer's
+// duplicates. The send succeeds, and the queue stores the message once.
 func TestSDKRetriesALostAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue(t, sqstest.Config{})

@@ -121,7 +121,7 @@ func (q *Queue) receiptOf(handle string) (receipt, bool) {
 }
 
 // deleteReceived deletes the message of the receipt. The caller holds q.mu and has
-// settled the queue.
+// called settle.
 func (q *Queue) deleteReceived(handle string, r receipt) *apiError {
 	switch {
 	case r.message.deleted:
@@ -134,7 +134,8 @@ func (q *Queue) deleteReceived(handle string, r receipt) *apiError {
 }
 
 // inFlight reports whether the receiver with this receipt still has the message. The
-// caller has called settle.
+// caller has called settle, so the message is visible if its visibility timeout is
+// over.
 func (r receipt) inFlight() bool {
 	return !r.message.deleted && r.message.hiddenIndex != notInHeap && r.receive == r.message.receives
 }

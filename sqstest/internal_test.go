@@ -20,8 +20,9 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/digest"
 )
 
-// In virtual time one millisecond can have more messages than the formula of F-008 has
-// numbers for a millisecond. Two messages still have different numbers.
+// In virtual time, one millisecond can have more sends than F-008's formula has
+// sequence numbers for a millisecond. The queue then uses numbers of the next
+// millisecond, and never uses a number twice.
 func TestSequenceNumbersCarryOver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q, err := NewQueue(Config{})

@@ -73,7 +73,8 @@ func TestFaultsFromNode(t *testing.T) {
 }
 
 // faultsFrom runs a program with the SDK of another language. The SDK retries after a
-// lost answer, and the queue suppresses the duplicate.
+// lost answer and after a throttle, and the queue suppresses the duplicate. The program
+// also gets the failed entry of a batch, and lists and removes faults over HTTP.
 func faultsFrom(t *testing.T, dir, program, file string) {
 	t.Helper()
 	q := newQueue(t, sqstest.Config{})

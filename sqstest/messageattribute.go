@@ -10,8 +10,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 )
 
-// baseType returns the part of the DataType with a meaning to AWS. The text after the
-// first dot belongs to the sender.
+// baseType returns the DataType up to the first dot, such as String or Number. The
+// sender may choose any text after the dot.
 func baseType(a types.MessageAttributeValue) string {
 	base, _, _ := strings.Cut(aws.ToString(a.DataType), ".")
 	return base

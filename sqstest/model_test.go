@@ -13,8 +13,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// shrink removes the steps that are not needed for the difference. It first tries to
-// remove half of the steps at once, later single steps.
+// shrink removes steps while fails remains true for the other steps. It first tries to
+// remove half of the steps at once, then smaller parts, and at last single steps.
 func shrink(steps []step, fails func([]step) bool) []step {
 	for size := (len(steps) + 1) / 2; size > 0; {
 		shorter := false
@@ -107,8 +107,9 @@ func TestModelRegressions(t *testing.T) {
 	}
 }
 
-// A toy queue with a shorter window differs from the queue. shrink reduces hundreds of
-// steps to a send, a pause and the same send again.
+// The test compares the queue with a wrong model, a toy queue with a window of four
+// minutes. Random steps show the difference, and shrink reduces hundreds of steps to at
+// most three: a send, a pause and the same send again.
 func TestModelFindsAndShrinks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const wrong = 4 * time.Minute

@@ -2,8 +2,9 @@ package sqstest
 
 // Deviations from AWS in this file:
 //   - Without MaxNumberOfMessagesPerSecond a task moves all available messages
-//     immediately; with it, one message each 1/n s of the source's clock. A group with
-//     a head in flight is checked again each second.
+//     immediately. With the value n, a task moves one message each 1/n s of the
+//     source's clock. While the first messages of all groups are hidden, the task
+//     checks again each second.
 //   - A task ends when its source is empty, so the task also moves messages that arrive
 //     during the move. A cancelled task is CANCELLED immediately.
 //   - The texts of refusals outside of F-142 are unrecorded. The texts in F-142 were
@@ -82,8 +83,8 @@ func (t *moveTask) run() {
 	}
 }
 
-// step moves one message or ends the task. wait is true if every group has a message in
-// flight, so that no message can move.
+// step moves one message or ends the task. wait is true if the source has messages but
+// the first message of every group is hidden, so that no message can move.
 func (t *moveTask) step() (moved, wait bool) {
 	t.source.mu.Lock()
 	t.source.settle(t.source.now())

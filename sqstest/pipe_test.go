@@ -13,8 +13,8 @@ import (
 )
 
 // pipeListener is a listener whose connections are net.Pipe connections. HTTP works as
-// over a socket, and inside a synctest bubble every wait counts as blocked, so that the
-// bubble's clock can move.
+// over a socket. Inside a synctest bubble, a goroutine that waits for a pipe counts as
+// blocked, so the bubble's clock can move.
 type pipeListener struct {
 	conns chan net.Conn
 	done  chan struct{}

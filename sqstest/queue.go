@@ -135,7 +135,8 @@ func (q *Queue) clock() time.Time {
 	return q.now()
 }
 
-// settle shows and removes the messages whose time has come. The caller holds q.mu.
+// settle makes hidden messages visible when their hidden time is over, and removes
+// expired messages. The caller holds q.mu.
 func (q *Queue) settle(now time.Time) { q.delivery.settle(now, q.settings.Load().retention) }
 
 // now returns the time on the queue's clock. The caller holds q.mu.
@@ -183,10 +184,11 @@ type Message struct {
 	Attributes      map[string]types.MessageAttributeValue
 	AcceptedAt      time.Time // on the queue's clock
 
-	// The other fields describe the time of the call of [Queue.Messages]; elsewhere they
-	// are zero. Receives counts the receives, including receives in earlier queues of a
-	// dead letter. HiddenUntil is the end of the message's visibility timeout or delay. It
-	// is zero for a visible message.
+	// Receives, HiddenUntil and Deleted are set only in the results of
+	// [Queue.Messages], and describe the time of the call. Receives counts the
+	// receives, including receives in earlier queues of a dead letter. HiddenUntil is
+	// the end of the message's visibility timeout or delay. It is zero for a visible
+	// message.
 	Receives    int
 	HiddenUntil time.Time
 	Deleted     bool

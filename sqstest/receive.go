@@ -7,9 +7,9 @@ package sqstest
 //   - Deleting a message again succeeds, as recorded on standard queues (F-107).
 //   - Dead letters leave their queue at a receive, not before.
 //   - ChangeMessageVisibility on standard queues was recorded on 2024-04-30
-//     (LocalStack) and 2026-03-19 (go-cloud), F-141. On FIFO queues, the refusals for a
-//     message that is not in flight and for a value out of range have codes as widely
-//     reported, not recorded.
+//     (LocalStack) and 2026-03-19 (go-cloud), F-141. On FIFO queues, the error codes
+//     for a message that is not in flight and for a value out of range come from public
+//     reports, not from recordings.
 
 import (
 	"context"

@@ -1,20 +1,20 @@
 package sqstest
 
 // Deviations from AWS in this file:
-//   - A dead letter is consumed if its MessageId is already a deduplication ID in the
-//     dead-letter queue's window. F-113 records this for move tasks; for automatic
-//     moves there is no recording.
+//   - A dead letter is dropped as a duplicate if its MessageId is already a
+//     deduplication ID in the dead-letter queue's window. F-113 records this for move
+//     tasks; for automatic moves there is no recording.
 //   - While the dead-letter queue does not exist, messages stay deliverable.
 //   - A queue may be its own dead-letter queue (F-146; asserted by LocalStack's tests
 //     against AWS, 2024-08-20). The further behaviour of AWS was not recorded; here the
 //     messages stay deliverable.
 //   - A message keeps its receive count in the dead-letter queue (F-110). A
 //     RedrivePolicy of the dead-letter queue counts only the receives there, which was
-//     not recorded (F-150). Otherwise a message would pass through a chain of queues
-//     unseen.
+//     not recorded (F-150). With the old count, a message would pass through a chain of
+//     dead-letter queues without a receive.
 //   - RedriveAllowPolicy is checked when a RedrivePolicy is set. An existing
 //     RedrivePolicy stays.
-//   - The texts about policies are as widely reported, not recorded.
+//   - The texts of errors about policies come from public reports, not from recordings.
 
 import (
 	"encoding/json"

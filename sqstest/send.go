@@ -1,13 +1,13 @@
 package sqstest
 
 // Deviations from AWS in this file:
-//   - Sequence numbers follow the formula of F-008 with n counted through all sends of
-//     one millisecond; AWS was seen to leave gaps.
+//   - Sequence numbers follow the formula of F-008. Here n grows by one with each send
+//     of a millisecond; AWS was seen to leave gaps.
 //   - The interval ends exactly 300 s after the accepted send. AWS documents "5
 //     minutes"; the boundary was not recorded (F-019). Config.DuplicateRestartsInterval
 //     decides whether a duplicate restarts the interval.
-//   - After a change of the deduplication scope, earlier IDs can be accepted once more,
-//     because the window has them in the other scope.
+//   - After a change of the deduplication scope, a message with an earlier ID can be
+//     accepted once more, because the window has the ID under the previous scope.
 //   - If a request has the header X-Amzn-Trace-Id and a message has an AWSTraceHeader,
 //     the message's header wins here, which was not recorded. The in-process API has no
 //     request headers. The header alone was recorded on 2025-06-27 (LocalStack, F-143).
@@ -32,7 +32,8 @@ import (
 )
 
 // SendMessage stores the message, or suppresses it as a duplicate and returns the
-// original's answer (F-001). Injected faults come first.
+// original's answer (F-001). A call takes the next injected fault even if the message
+// is invalid.
 func (q *Queue) SendMessage(ctx context.Context, in *sqs.SendMessageInput, _ ...func(*sqs.Options)) (*sqs.SendMessageOutput, error) {
 	return inProcess(ctx, "SendMessage", in, requireSend, func(ctx context.Context, in *sqs.SendMessageInput) (*sqs.SendMessageOutput, error) {
 		return q.send(ctx, &sendRequest{SendMessageInput: *in, DelaySeconds: unlessZero(in.DelaySeconds)})
@@ -40,8 +41,9 @@ func (q *Queue) SendMessage(ctx context.Context, in *sqs.SendMessageInput, _ ...
 }
 
 // SendMessageBatch sends up to ten entries in their order. A fault in the request
-// refuses the whole request before a store. A fault in an entry's contents is in Failed
-// and does not affect the other entries. Injected faults come first.
+// refuses the whole request, and no entry is stored. A fault in an entry's contents is
+// in Failed and does not affect the other entries. A call takes the next injected fault
+// even if an entry is invalid.
 func (q *Queue) SendMessageBatch(ctx context.Context, in *sqs.SendMessageBatchInput, _ ...func(*sqs.Options)) (*sqs.SendMessageBatchOutput, error) {
 	return inProcess(ctx, "SendMessageBatch", in, requireSendBatch, func(ctx context.Context, in *sqs.SendMessageBatchInput) (*sqs.SendMessageBatchOutput, error) {
 		request := &sendBatchRequest{SendMessageBatchInput: *in}

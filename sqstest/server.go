@@ -166,10 +166,10 @@ func onServer[I, O any](run func(*Server, context.Context, *I) (*O, error)) oper
 }
 
 // ServeHTTP answers one AWS JSON 1.0 request, POSTed to / or to the path of a queue's
-// URL (F-133), and GET / for health checks. It aborts the connection, as documented by
-// net/http, to lose an answer and after the client has gone. Paths under /_sqsfifo/ are
-// the control endpoint, see [Server.Advance], [Queue.Window], [Queue.Suppressed] and
-// the package documentation.
+// URL (F-133), and GET / for health checks. To lose an answer, and after the client has
+// gone, ServeHTTP panics with http.ErrAbortHandler, and net/http aborts the connection.
+// Paths under /_sqsfifo/ are the control endpoint, see [Server.Advance],
+// [Queue.Window], [Queue.Suppressed] and the package documentation.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case strings.HasPrefix(r.URL.Path, controlPrefix):

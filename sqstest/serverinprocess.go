@@ -46,8 +46,8 @@ func (s *Server) StartMessageMoveTask(ctx context.Context, in *sqs.StartMessageM
 	return inProcess(ctx, "StartMessageMoveTask", in, requireStartMove, s.startMove)
 }
 
-// ListMessageMoveTasks returns the tasks of a source, newest first: one task, or at
-// most MaxResults.
+// ListMessageMoveTasks returns the tasks of a source, newest first, at most MaxResults.
+// Without MaxResults it returns only the newest task.
 func (s *Server) ListMessageMoveTasks(ctx context.Context, in *sqs.ListMessageMoveTasksInput, _ ...func(*sqs.Options)) (*sqs.ListMessageMoveTasksOutput, error) {
 	return inProcess(ctx, "ListMessageMoveTasks", in, requireListMoves, s.listMoves)
 }

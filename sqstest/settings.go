@@ -30,8 +30,8 @@ type settings struct {
 	wait         time.Duration
 	maximumSize  int
 
-	// scope is the scope that the queue reports, and its effect starts at scopeActs. Until
-	// then scopeBefore has effect.
+	// scope is the scope that the queue reports. The queue deduplicates by scopeBefore
+	// until scopeActs, and by scope from then on.
 	scope, scopeBefore DeduplicationScope
 	scopeActs          time.Time
 	throughput         string

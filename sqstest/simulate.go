@@ -47,7 +47,8 @@ type Outcome struct {
 	DeduplicationID string
 
 	// Of is the index of the original if the message was suppressed, and -1 otherwise.
-	// Until is the end of the interval: an equal message is delivered again from then on.
+	// Until is the end of the deduplication interval: from then on, an equal message is
+	// delivered again.
 	Of    int
 	Until time.Time
 

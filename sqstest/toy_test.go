@@ -31,8 +31,9 @@ type toyMessage struct {
 	receives, changes  int
 	deleted            bool
 
-	// turn is the message's place in the line (F-140). away is not zero while the message
-	// is hidden after a receive; a message that was hidden earlier has a lower number.
+	// turn is the message's place in the line (F-140). away is zero unless the message
+	// is hidden after a receive. Otherwise away is the serial number of the hiding, so
+	// a message hidden earlier has a lower number.
 	turn, away int
 }
 

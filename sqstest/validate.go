@@ -97,8 +97,8 @@ const notForThisType = "The request include parameter that is not valid for this
 func validateID(parameter, id string) *apiError {
 	ok := len(id) >= 1 && len(id) <= maxIDLength
 	for i := 0; ok && i < len(id); i++ {
-		// The punctuation in AWS's list and the alphanumeric characters are together all
-		// visible ASCII characters.
+		// AWS accepts alphanumeric characters and a list of punctuation characters.
+		// Together these are all visible ASCII characters.
 		ok = id[i] > ' ' && id[i] <= '~'
 	}
 	if ok {

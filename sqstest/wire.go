@@ -83,8 +83,8 @@ func writeError(w http.ResponseWriter, e *apiError) {
 	writeAnswer(w, e.class.status, b)
 }
 
-// The SDK's output types have fields outside of the wire and show absent members as
-// null. The types below do neither.
+// The SDK's output types have fields that AWS does not send, and encode absent members
+// as null. The types below have only the sent members and omit absent members.
 type sendWire struct {
 	ID                           *string `json:"Id,omitempty"`
 	MD5OfMessageAttributes       *string `json:",omitempty"`

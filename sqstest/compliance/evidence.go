@@ -104,8 +104,9 @@ func (s Suite[T]) each(ctx context.Context) ([]sqstest.Message, error) {
 	return out, nil
 }
 
-// replay advances the clock of the queue but not the clock of the producer. Another
-// case checks the effect of time on the producer.
+// replay sends every event, and then event 0 again: immediately, after three minutes
+// and after five minutes. It advances the clock of the queue but not the clock of the
+// producer, because another case checks the effect of time on the producer.
 func (s Suite[T]) replay(ctx context.Context) ([]sqstest.Message, []sqstest.Suppression, error) {
 	q, err := newQueue()
 	if err != nil {
@@ -150,8 +151,8 @@ func (s Suite[T]) underFault(ctx context.Context, f sqstest.Fault, calls, events
 	return q.Messages(), nil
 }
 
-// sound reports whether all cases except the storm pass. If the producer has another
-// defect, the storm would show nothing new.
+// sound reports whether all cases except the storm pass or are not judged. If a case
+// fails, the storm is not run, because it would show nothing new.
 func (e *evidence) sound() bool {
 	for _, c := range complianceCases {
 		var masked *notJudgedError
@@ -163,7 +164,7 @@ func (e *evidence) sound() bool {
 }
 
 // storm is the load that the glossary on idempotency keys describes: 80 events/s for
-// ten minutes, and 6 % of the attempts are duplicates.
+// ten minutes, and a duplicate attempt for 6 % of the events.
 type storm struct {
 	events, duplicates int // attempts
 	accepted           int // stored duplicates
@@ -177,9 +178,10 @@ const (
 	stormOneIn   = 100 // of 100 events 6 are repeated
 	stormRepeats = 6
 
-	// One of stormProducerShare duplicate attempts is the producer's own, for an event
-	// that it sent recently. The others repeat a message of the background load, which
-	// is a copy of the producer's first message with other keys.
+	// In at most one of stormProducerShare duplicate attempts, the producer itself
+	// sends an event again. In all other duplicate attempts, the suite repeats a
+	// message of the background load. A background message is a copy of the producer's
+	// first message with another dedupe key.
 	stormProducerShare = 10
 
 	// A repeated event that comes at most stormSafe events after the first is certainly

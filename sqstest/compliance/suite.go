@@ -61,8 +61,8 @@ type complianceCase struct {
 	judge  func(*evidence) error
 }
 
-// The first three cases are the cases that the KFM contract requires of each producer,
-// by its names.
+// The KFM contract requires the first three cases of each producer. The cases have the
+// contract's names.
 var complianceCases = []complianceCase{
 	{
 		"Hash Behavior",

@@ -192,8 +192,8 @@ func (e *evidence) stableAtOnce() error {
 	return nil
 }
 
-// masked returns the reason against judging a run of several sends, or nil. Another
-// case fails for each reason.
+// masked returns nil if the evidence permits a verdict on several sends in one run, and
+// otherwise a reason against it. For each reason another case fails.
 func (e *evidence) masked() error {
 	for _, m := range slices.Concat(e.first, e.again) {
 		if !canonicaljson.IsCanonical([]byte(m.Body)) {
