@@ -63,8 +63,9 @@ func TestCyclesAreRefusedEarly(t *testing.T) {
 	}
 }
 
-// TestSharedIsNotCyclic has values at depths with a search for cycles. They hold one
-// pointer, slice or map several times, but never inside itself.
+// TestSharedIsNotCyclic encodes values below uncheckedDepth, where the encoder searches
+// for cycles. The values contain one pointer, slice or map several times, but never
+// inside itself, so they are accepted.
 func TestSharedIsNotCyclic(t *testing.T) {
 	shared := &Chain{1, &Chain{N: 2}}
 	list, members, empty := []any{shared, 1}, map[string]any{"a": shared}, []any{}

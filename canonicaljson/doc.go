@@ -39,10 +39,10 @@
 // # Go values
 //
 // In this documentation encoding/json means the default build of the package in Go
-// 1.26. GOEXPERIMENT=jsonv2 selects another implementation. The second version reads
-// some malformed struct tags differently, leaves out nil pointers to unexported structs
-// with methods that are embedded with a name, and reports other errors. This package
-// behaves the same in both builds.
+// 1.26. GOEXPERIMENT=jsonv2 selects another implementation. The jsonv2 implementation
+// reads some malformed struct tags differently and reports other errors. It also leaves
+// out an embedded field with a name in its tag if the field is a nil pointer to an
+// unexported struct with methods. This package behaves the same in both builds.
 //
 // # Limits
 //

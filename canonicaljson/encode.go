@@ -21,9 +21,10 @@ type traits uint8
 const (
 	// noTraits is a value without an address and without quotes.
 	noTraits traits = 0
-	// addressable: methods of the pointer count. The compiler of encoders knows this
-	// trait: the targets of pointers and the elements of slices are addressable, with
-	// all their parts; values in maps and interfaces are not.
+	// addressable is a value with an address: methods with a pointer receiver count.
+	// The compiler of encoders derives this trait from the place of a value. The
+	// targets of pointers and the elements of slices are addressable, with all their
+	// parts. Values in maps and interfaces are not.
 	addressable traits = 1 << 0
 	// inQuotes is a field with the tag option "string".
 	inQuotes traits = 1 << 1
@@ -179,8 +180,9 @@ func encodeAnyUint(_ *encoder, out []byte, v reflect.Value) ([]byte, *Error) {
 	return strconv.AppendUint(out, v.Uint(), 10), nil
 }
 
-// floatEncoder writes the shortest digits that denote the value among the floats of its
-// size. In a string (signed) a zero keeps its sign.
+// floatEncoder writes the shortest digits that denote the value among the floats of the
+// given number of bits. If signed is true, a zero keeps its sign; this is for fields
+// with the tag option "string".
 func floatEncoder(bits int, signed bool) encodeFunc {
 	return func(_ *encoder, out []byte, v reflect.Value) ([]byte, *Error) {
 		f := v.Float()

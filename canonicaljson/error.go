@@ -42,9 +42,9 @@ var (
 	ErrNumberRange = errors.New("number beyond the range of a double: encode it as a string (RFC 8785 section 3.2.2.3)")
 
 	// ErrInexactInteger: an integer outside ±(2^53-1), the range in which a double
-	// holds every integer. A text is refused if the canonical form would denote
-	// another integer. A Go value is always refused, because its type is exact and a
-	// double is not. The tag option "string" of encoding/json is one way out.
+	// holds every integer. A text is refused if the canonical form would denote another
+	// integer. A Go value is always refused, because its type is exact and a double is
+	// not. The tag option "string" of encoding/json avoids the error.
 	ErrInexactInteger = errors.New("integer outside ±(2^53-1), where a double holds every integer: encode it as a string (RFC 7493 section 2.2)")
 
 	// ErrDepth: more than [MaxDepth] nested arrays and objects, or a Go value that
@@ -67,8 +67,9 @@ var (
 // own error.
 //
 // A text is read from front to back, and the first broken rule is reported. One
-// exception: two equal names are found when their object ends, unless they are
-// neighbours in UTF-16 order so far.
+// exception: a duplicate name is found at the end of its object. It is found
+// immediately if it directly follows the equal name, and the names of the object are in
+// UTF-16 order so far.
 type Error struct {
 	// Offset is the position of the fault in the text, in bytes: the opening quote of a
 	// duplicate name, the first byte of a number, the backslash of an escape, the
@@ -90,8 +91,8 @@ type Error struct {
 	Err error
 }
 
-// Error returns one line with the position, the found value, the rule and the way out.
-// The line quotes at most 32 bytes of the input and 64 of the pointer.
+// Error returns one line with the position, the found value, the rule and the fix. The
+// line quotes at most 32 bytes of the input and 64 of the pointer.
 func (e *Error) Error() string {
 	var position []string
 	if e.Offset >= 0 {

@@ -61,8 +61,9 @@ func hasMethod(t reflect.Type, with traits) bool {
 	return p.Implements(marshalerType) || p.Implements(textMarshalerType)
 }
 
-// encodeSealed refuses a value whose form needs a method out of reach of reflection.
-// encoding/json panics in this case.
+// encodeSealed refuses an embedded field with an unexported name if a method determines
+// its form, because reflection cannot call the method. encoding/json panics in this
+// case. A nil pointer is null.
 func encodeSealed(_ *encoder, out []byte, v reflect.Value) ([]byte, *Error) {
 	if v.Kind() == reflect.Pointer && v.IsNil() {
 		return append(out, "null"...), nil
@@ -117,8 +118,9 @@ type embedded struct {
 }
 
 // fieldsOf returns the members of the struct type t in the order of their names, by the
-// rules of encoding/json: among fields with one name the least nested field wins, then
-// the tagged field; several winners hide each other.
+// rules of encoding/json. Among fields with one name the least nested field wins, and
+// among equally nested fields the tagged field. If several fields win, none of the
+// fields with this name is a member.
 func fieldsOf(t reflect.Type) []field {
 	byName := map[string][]field{}
 	visited := map[reflect.Type]bool{}
@@ -206,8 +208,8 @@ func newField(sf reflect.StructField, index []int) (*field, reflect.Type) {
 	return f, nil
 }
 
-// dominant chooses among fields with one name, sorted by depth. It reports false if two
-// fields hide each other.
+// dominant chooses among fields with one name, sorted by depth. It reports false if
+// several fields win, so none of the fields is a member.
 func dominant(fields []field) (field, bool) {
 	depth := len(fields[0].index)
 	var untagged, tagged []field

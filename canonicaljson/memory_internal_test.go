@@ -43,8 +43,9 @@ func TestIdleScannersAreBounded(t *testing.T) {
 	assert.LessOrEqual(t, s.memory(), maxKeptBytes, "an object of many members")
 }
 
-// memoryOf adds up the slices of a struct, except the text and separately bounded
-// fields.
+// memoryOf returns the bytes in all slices of a struct and of its inner structs, except
+// the text in src. It does not count arrays, maps and pointers, which have other
+// bounds.
 func memoryOf(v reflect.Value) int {
 	n := 0
 	for i := range v.NumField() {

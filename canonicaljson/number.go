@@ -39,8 +39,9 @@ func appendFloat(dst []byte, f float64, size int) []byte {
 	return decimal.Append(dst, f < 0, d, k)
 }
 
-// appendFloat32 writes a value of float32 other than zero. The few digits of a float32
-// are also the shortest for the double.
+// appendFloat32 writes a value of float32 other than zero. The shortest digits of a
+// float32 are at most nine, so they are also the shortest digits of the double nearest
+// to them.
 func appendFloat32(dst []byte, f float64) []byte {
 	// The bounds are float32 values: float32(1e-6) is slightly less than 1e-6.
 	if abs := float32(math.Abs(f)); abs >= 1e-6 && abs < 1e21 {
@@ -65,8 +66,9 @@ type literal struct {
 	power         int    // the exponent, ±maxPower beyond 1e9
 }
 
-// maxPower replaces every larger exponent. No text has enough digits to compensate for
-// such an exponent, and the sum of both fits into 32 bits.
+// maxPower replaces every exponent of 1e9 or more. No text has enough digits to
+// compensate for such an exponent, and the sum of maxPower and the number of digits
+// fits into 32 bits.
 const maxPower = 1_600_000_000
 
 // read reads the number at start by the grammar of RFC 8259 section 6. It returns the

@@ -258,7 +258,8 @@ func (j *numberJudge) fault(f float64, text string) string {
 
 	// The decimals that round to f = m*2^e lie between (2m-1) and (2m+1) halves of 2^e,
 	// except that the lower bound is at half that distance if m is a power of two. The
-	// bounds count if m is even. Everything is scaled to quarters of 2^e.
+	// bounds themselves round to f only if m is even. Everything is scaled to quarters
+	// of 2^e.
 	m, e := mantissa(f)
 	value := new(big.Int).Lsh(big.NewInt(m), 2)
 	low, high := new(big.Int).Sub(value, big.NewInt(2)), new(big.Int).Add(value, big.NewInt(2))

@@ -19,8 +19,8 @@ type member struct {
 
 const decodedName = 1 << 31
 
-// span is a part of the normalised text, with the range of its inner objects in
-// scanner.unsorted.
+// span is a part of the normalised text. first and last are the range in
+// scanner.unsorted of the objects inside this part.
 type span struct {
 	start, end  uint32
 	first, last uint32
@@ -35,8 +35,8 @@ type object struct {
 }
 
 // scanName reads the rest of a name from i on, if the name is not plain ASCII or is
-// close to the end of the text, and completes m. It returns the offset of the closing
-// quote, or -1.
+// close to the end of the text. It sets the length and the prefix of m, and returns the
+// offset of the closing quote, or -1 after a fault.
 func (s *scanner) scanName(m *member, i int) int {
 	escapes := s.escapes
 	end := s.scanString(i)
@@ -232,8 +232,9 @@ func (s *scanner) ascending(members []member, order []uint32) bool {
 	return true
 }
 
-// job is a part of the normalised text for gather to write and, while open is set, the
-// object after that part.
+// job is a part of the normalised text for gather to write. While open is true, gather
+// is writing an object that follows this part; members, count and left belong to this
+// object.
 type job struct {
 	span
 	members uint32 // first member of the object in scanner.moved

@@ -83,8 +83,8 @@ func TestOrderIsUTF16(t *testing.T) {
 	}
 }
 
-// writtenOtherwise returns name as a JSON string, with escapes for some characters
-// without a need.
+// writtenOtherwise returns name as a JSON string. It also escapes some characters that
+// need no escape.
 func writtenOtherwise(r *rand.Rand, name string) string {
 	var b strings.Builder
 	b.WriteByte('"')
@@ -150,8 +150,8 @@ func randomTree(r *rand.Rand, depth int) (ordered, given string) {
 
 // TestTimeIsLinear compares inputs with inputs of the same shape and 16 times the size.
 // A quadratic step would take 256 times as long. The bound leaves room for a busy
-// machine and for caches large enough for the small input only. The best of several
-// tries counts, in processor time without the collector's.
+// machine and for caches large enough for the small input only. The test uses the
+// shortest processor time of several tries, with the garbage collector off.
 //
 // TestTimeIsLinear also compares the time for a byte of each shape with the time for a
 // byte of ordinary events. An input that is slow in proportion to its length is a

@@ -29,8 +29,9 @@ type badText string
 
 func (b badText) MarshalText() ([]byte, error) { return []byte(b), nil }
 
-// Structs that are embedded by an unexported name, two at a time, so the outer struct
-// does not get their methods.
+// Tests embed these structs by unexported names. A test embeds at least two structs
+// with the same marshal method, because two methods of one name hide each other: the
+// outer struct gets neither.
 type (
 	sealedValue   struct{ N int }
 	sealedPointer struct{ N int }

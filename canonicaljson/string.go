@@ -136,7 +136,7 @@ func appendEscaped(dst []byte, c byte) []byte {
 }
 
 // sequenceLen returns the length of the UTF-8 sequence of two to four bytes at the
-// start of s, or 0 (RFC 3629 section 4).
+// start of s, or 0 if s does not start with such a sequence (RFC 3629 section 4).
 func sequenceLen[T []byte | string](s T) int {
 	if len(s) < 2 || s[1]&0xC0 != 0x80 {
 		return 0

@@ -99,8 +99,8 @@ func (s *scanner) appendResult(dst []byte) []byte {
 	return dst
 }
 
-// pendingEnd returns the end of the pending run; white space after the value ends the
-// run.
+// pendingEnd returns the offset in src after the pending bytes, which is the end of the
+// text. After white space at the end of the text, no bytes are pending.
 func (s *scanner) pendingEnd() int { return max(s.run, len(s.src)) }
 
 var scanners = sync.Pool{New: func() any { return new(scanner) }}
@@ -109,8 +109,8 @@ var scanners = sync.Pool{New: func() any { return new(scanner) }}
 // buffer, so that one large text does not occupy memory indefinitely.
 const maxKeptBytes = 4 << 20
 
-// smallText is the length of the longest text with uncounted buffers: buffers take at
-// most 40 bytes for each byte of text.
+// smallText is the length in bytes of the longest text for which free does not count
+// the memory of the buffers. Buffers take at most 40 bytes for each byte of text.
 const smallText = 16 << 10
 
 func newScanner() *scanner {

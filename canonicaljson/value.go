@@ -35,8 +35,8 @@ func Marshal(v any) ([]byte, error) {
 //   - NaN and infinities ([ErrNumberRange]);
 //   - two map keys with one text ([ErrDuplicateName]);
 //   - values that contain themselves ([ErrDepth]);
-//   - types without a JSON form, and tagged structs embedded by an unexported name with
-//     methods for their form ([ErrUnsupportedType]).
+//   - types without a JSON form, and tagged structs that are embedded by an unexported
+//     name, if a method determines their form ([ErrUnsupportedType]).
 //
 // The results of MarshalJSON methods, json.RawMessage and json.Number are read by the
 // rules of [AppendStrict].
@@ -71,10 +71,11 @@ type encoder struct {
 // chain of them may have no array or object.
 const maxIndirections = 4 * MaxDepth
 
-// uncheckedDepth is the depth of arrays, objects, pointers and interfaces without a
-// search for cycles. At greater depth the encoder compares each pointer, slice and map
-// with the values around it, and refuses a value that contains itself long before its
-// text fills the memory. Values of ordinary depth avoid this cost.
+// uncheckedDepth is the number of nested arrays, objects, pointers and interfaces up to
+// which the encoder does not search for cycles. At greater depth the encoder compares
+// each pointer, slice and map with the values around it, and refuses a value that
+// contains itself long before its text fills the memory. Values of ordinary depth avoid
+// this cost.
 const uncheckedDepth = 128
 
 // reference identifies the target of a pointer, a slice or a map.

@@ -5,8 +5,9 @@ import (
 	"math/bits"
 )
 
-// The range of the powers of ten in the table: for reading literals of up to 19 digits,
-// and for writing every double (10^-k).
+// minPower and maxPower are the lowest and the highest power of ten in the table.
+// Nearest needs this range for literals of up to 19 digits. Shortest needs 10^-k for
+// every double.
 const (
 	minPower = -342
 	maxPower = 324
@@ -15,9 +16,9 @@ const (
 // MaxDigits is how many decimal digits always fit into 64 bits.
 const MaxDigits = 19
 
-// Infinity has the bits of the positive infinity. As the bits of doubles are in
-// the order of their values, it also stands for 2^1024, the next value of the
-// series if the exponent were not bounded.
+// Infinity has the bits of the positive infinity. The bits of doubles are in the order
+// of their values. Infinity therefore also stands for 2^1024, the next double after the
+// largest finite double if the exponent were not bounded.
 const Infinity = 0x7FF << 52
 
 // Nearest returns the bits of the double nearest to w*10^q, ties to even; w has at most
@@ -56,9 +57,10 @@ func Nearest(w uint64, q int) (b uint64, exact bool) {
 	// floor(q*log2(10)) is the exponent of 10^q.
 	exponent := (217706*q)>>16 + 64 + 1023 - shift - int(1^top)
 	if exponent < 1 {
-		// A subnormal number has fewer bits. It is never half way between two: an odd
-		// multiple of 2^-1075 has more digits than w. Bits that were cut off are zeros
-		// at the place of the last one, so they do not carry.
+		// A subnormal number has fewer bits. The value is never half way between two
+		// subnormal numbers: an odd multiple of 2^-1075 has more digits than w. So the
+		// lowest remaining bit alone decides the rounding. It is zero if the shift
+		// removes all bits.
 		mantissa >>= uint(1 - exponent)
 		mantissa += mantissa & 1
 		return mantissa >> 1, exact // 1<<52 are the bits of the least normal number

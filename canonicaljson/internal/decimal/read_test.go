@@ -12,8 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// nearest reads a literal like the caller: by Nearest if the digits fit, and by Parse
-// if Nearest is not exact.
+// nearest reads a literal by Parse. If the digits fit into Nearest and Nearest is
+// exact, nearest checks that both functions return the same bits.
 func nearest(t testing.TB, mantissa string, power int) float64 {
 	t.Helper()
 	parsed := Parse([]byte(mantissa), power)

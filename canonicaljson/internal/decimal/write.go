@@ -73,8 +73,9 @@ func Shortest(b uint64) (d uint64, k int) {
 	return trimZeros(s, k)
 }
 
-// mulOdd returns the highest 64 of the 192 bits of n*(high, low), with the lowest bit
-// set if a relevant lower bit is set.
+// mulOdd returns the highest 64 of the 192 bits of n*(high, low). It sets the lowest
+// bit of the result if the next 64 bits are more than 1: a value of 1 may come from the
+// rounded power alone.
 func mulOdd(high, low, n uint64) uint64 {
 	x1, _ := bits.Mul64(low, n)
 	y1, y0 := bits.Mul64(high, n)
@@ -182,8 +183,8 @@ func appendExponent(dst []byte, e int) []byte {
 	return append(dst, '0'+byte(e%10))
 }
 
-// putDigits writes the count digits of d, at most 17, from dst[n] on, and anything
-// up to dst[n+17].
+// putDigits writes the count digits of d, at most 17, from dst[n] on. It may overwrite
+// the later bytes before dst[n+17].
 func putDigits(dst []byte, n int, d uint64, count int) {
 	if count > 16 {
 		dst[n] = '0' + byte(d/1e16)
@@ -196,10 +197,10 @@ func putDigits(dst []byte, n int, d uint64, count int) {
 	word.Store64(dst, n+8, word.Digits(d%1e8))
 }
 
-// putPoint is putDigits with a point after the first whole digits, at least one and
-// less than all. The digits after the point are written one byte further on, and then
-// the word with the point over them. Moving the digits instead would wait for the
-// previous stores.
+// putPoint is putDigits with a point after the first whole digits; whole is at least
+// one and less than count. First putPoint writes the digits after the point one byte
+// further on, and then writes the word that contains the point over them. Moving the
+// digits instead would wait for the previous stores.
 func putPoint(dst []byte, n int, d uint64, count, whole int) {
 	if count > 16 {
 		dst[n] = '0' + byte(d/1e16)

@@ -4,7 +4,7 @@ package word
 
 import "unsafe"
 
-// Both processors load and store words at any address, the first byte in the
+// amd64 and arm64 processors load and store words at any address, the first byte in the
 // lowest place.
 
 // Load64 returns the eight bytes of b from i on, the first in the lowest place.
