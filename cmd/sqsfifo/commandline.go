@@ -63,8 +63,9 @@ func parse(args []string, std stdio) (c command, name string, err error) {
 	return c, name, nil
 }
 
-// limits are the defaults of flags that depend on the limits of time. With a journal, a
-// send ends its retries before the last claim that the store permits.
+// limits are the default values of flags for durations. The command send has a shorter
+// time for retries, send_for: with a journal, the retries must end before the last claim
+// that the store permits.
 var limits = kong.Vars{
 	"retry_for":       window.RetryFor.String(),
 	"resend_for":      outbox.DefaultResendFor.String(),

@@ -24,7 +24,8 @@ import (
 )
 
 // servedProducer is a program that sends the events of one queue after another. The
-// program uses HTTP to reach the queue behind the suite's client.
+// program sends HTTP requests to a local server, which forwards them to the queue of the
+// compliance suite through the suite's client.
 type servedProducer struct {
 	command []string
 	timeout time.Duration

@@ -107,8 +107,9 @@ func (c *consumeCmd) run(ctx context.Context, std stdio) (int, error) {
 	return w.run(ctx, cancel)
 }
 
-// config returns the consumer's configuration. If a message cannot be printed, standard
-// output has failed: the command ends, and no attempt is counted.
+// config returns the consumer's configuration. Without a COMMAND, messages are printed
+// and their attempts are unlimited: if printing fails, standard output has failed, and
+// the command ends.
 func (c *consumeCmd) config(handle consumer.Handler[json.RawMessage], notes *slog.Logger) consumer.Config[json.RawMessage] {
 	f := consumer.Failure{Then: consumer.ActionSkip, Attempts: math.MaxInt, Deliveries: math.MaxInt}
 	if len(c.Command) > 0 {

@@ -8,7 +8,7 @@ import (
 )
 
 // separate gives a program its own process group, so that a terminal's interrupt reaches
-// this command only. At the end it sends SIGTERM to the whole group.
+// this command only. When the program's context ends, the whole group gets SIGTERM.
 func separate(program *exec.Cmd) {
 	program.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	program.Cancel = func() error { return syscall.Kill(-program.Process.Pid, syscall.SIGTERM) }

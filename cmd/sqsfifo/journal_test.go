@@ -12,7 +12,7 @@ import (
 )
 
 // Only one process at a time can open a journal, under any name of the file and with any
-// command, because an owner is one process.
+// command. The claims in a journal have one owner, which must be a single process.
 func TestJournalHasOneProcess(t *testing.T) {
 	s := startServed(t, sqstest.Config{})
 	path := filepath.Join(t.TempDir(), "journal.db")

@@ -28,8 +28,9 @@ type picture struct {
 	spool    *os.File // copy of standard input; nil if not needed
 }
 
-// begin prepares the page. Because the page has texts of findings, the log is read a
-// second time. If the log is standard input, a temporary file keeps a copy until then.
+// begin prepares the page. If the page shows bodies and attributes (--html-bodies), write
+// later reads these from the log again. If the log is standard input, begin then creates
+// a temporary file for a copy.
 func (f pictureFlags) begin(args []string) (*picture, error) {
 	if f.HTML == "" {
 		return nil, nil

@@ -115,9 +115,9 @@ func regionOf(host string) string {
 	return region
 }
 
-// inspect reads the queue's attributes to check that it can take messages, and to decide
-// who computes the deduplication ID. It needs sqs:GetQueueAttributes; without permission,
-// SQS itself refuses unsuitable messages.
+// inspect reads the queue's attributes, to check the queue and to decide who computes the
+// deduplication ID. Without the permission sqs:GetQueueAttributes, inspect checks nothing
+// and returns nil; SQS itself then refuses unsuitable messages.
 func (t *target) inspect(ctx context.Context) error {
 	queue, err := sqsfifo.NewQueue(t.client, sqsfifo.QueueConfig{URL: t.url})
 	if err != nil {

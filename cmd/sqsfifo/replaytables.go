@@ -22,8 +22,8 @@ func writePlanTable(w io.Writer, p *replay.Plan) error {
 	return t.Flush()
 }
 
-// writeReportTable writes the outcomes, the reasons of skipped items, and the labels in
-// the plan and at the sends.
+// writeReportTable writes the number of items for each outcome, for each reason of a
+// skipped item, and for each pair of labels: in the plan and at the send.
 func writeReportTable(w io.Writer, r replay.Report) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintf(t, "plan %.16s of %s, run %d (%s)\n", r.Plan, r.Source, r.Runs, r.Run)

@@ -104,8 +104,9 @@ func markTried(ctx context.Context, source, group string, to int, ago time.Durat
 }
 
 // makeKeys makes an idempotency store with one key for each STATE:KEY. The states are
-// unresolved, running and in_doubt; "message" is an unresolved message of a producer, and
-// "many:N" adds N unresolved keys. The word "ledger" adds a ledger.
+// unresolved, running and in_doubt. "message:KEY" adds an unresolved key with a
+// producer's message, "many:N" adds N unresolved keys, and the word "ledger" adds a
+// ledger.
 func makeKeys(ctx context.Context, source string, keys ...string) (err error) {
 	db, dialect, err := rawDatabase(source)
 	if err != nil {
@@ -214,9 +215,10 @@ func postgresServer() string {
 	return cmp.Or(os.Getenv("OUTBOX_POSTGRES"), "postgres://postgres@127.0.0.1:5432/test")
 }
 
-// interpreters returns the paths of the programs of other languages, by the name of the
-// condition. A version manager's wrapper needs the home folder, which scripts do not
-// have, so for Python the path comes from the interpreter itself.
+// interpreters returns the paths of the installed interpreters of other languages, by the
+// names of the script conditions: "python" and "node". A version manager's wrapper needs
+// the home folder, which scripts do not have, so for Python the path comes from the
+// interpreter itself.
 var interpreters = sync.OnceValue(func() map[string]string {
 	found := map[string]string{}
 	if out, err := exec.Command("python3", "-c", "import sys; print(sys.executable)").Output(); err == nil {

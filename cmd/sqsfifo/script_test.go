@@ -32,20 +32,20 @@ type queueKey struct{}
 //	                     discard and dead-letters
 //	advance TIME         moves the clock of the queue
 //	stored N             fails unless N messages are stored
-//	foreign N            sends N messages of somebody else
+//	foreign N            sends N messages of another sender
 //	lose-answers N       lets the queue store and not answer, N times
-//	exits N COMMAND ...  runs a command, which has to end with the exit code N
+//	exits N COMMAND ...  runs a command and fails unless its exit code is N
 //	outbox DB [GROUP:N]  makes an outbox with N messages of each group, added ten
 //	                     minutes ago
 //	tried DB GROUP N AGO says that the messages of a group up to position N may have
 //	                     been sent some time ago
-//	keys DB [STATE:KEY]  makes an idempotency store with keys that are held, running or
-//	                     repeatable
+//	keys DB [STATE:KEY]  makes an idempotency store with a key in each STATE, see
+//	                     makeKeys
 //	postgres             makes a schema, whose database is $POSTGRES
 //
-// and the conditions [postgres], a server answers, and [python] and [node], the
-// interpreter is installed, as $PYTHON or $NODE. $CLI is testdata/cli, $REPOSITORY the
-// repository.
+// The conditions are [postgres], a server answers, and [python] and [node], the
+// interpreter is installed. The variables $PYTHON and $NODE are the paths of the
+// interpreters, $CLI is testdata/cli and $REPOSITORY is the root of the repository.
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir: "testdata/script", RequireExplicitExec: true,

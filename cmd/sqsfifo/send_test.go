@@ -42,9 +42,10 @@ func writeEvents(t *testing.T, lines ...string) string {
 
 var letterFlags = []string{"--source", "kfm.a.b", "--key", "/id", "--group", "/g", "--time", "2025-12-04T12:00:00Z"}
 
-// An event of an earlier run is in doubt for too long to be sent again safely. The
-// command reports it and sends it only on request. No later event of its group overtakes
-// it.
+// An event of an earlier run has been in doubt for so long that a resend might be
+// delivered twice. The command reports the event as unresolved, holds back the later
+// events of its group, and resends the event only with --resend-unresolved. With
+// --on-failure skip the later events are sent.
 func TestSendUnknown(t *testing.T) {
 	s := startServed(t, sqstest.Config{})
 	file := writeEvents(t, `{"id":"a","g":"g"}`, `{"id":"b","g":"g"}`, `{"id":"d","g":"h"}`)

@@ -14,8 +14,8 @@ import (
 const oldOperation = "sqsfifo.send"
 
 // openSendJournal opens a journal as the store of a producer. The owner of the store is
-// derived from the file, because only one process can open a journal. It is a hash of the
-// path, because the length of an owner is limited.
+// derived from the file's path, because only one process can open a journal. The owner is
+// a hash of the path, because the length of an owner is limited.
 func openSendJournal(ctx context.Context, path string, resend bool) (_ sqsfifo.StoreConfig, end func() error, err error) {
 	var none sqsfifo.StoreConfig
 	j, err := openJournal(ctx, path)

@@ -122,8 +122,8 @@ type report struct {
 	found   map[string]int // by the names of --fail-on
 }
 
-// printer prints one message. With done it prints the remaining rows instead. Messages
-// are numbered from 1.
+// printer prints one message and its outcome. number counts the messages from 1. After
+// the last message, the call with done prints the rows that the printer still holds.
 type printer func(number int, m message, o sqstest.Outcome, done bool) error
 
 func (r *report) run(s *sqstest.Simulation, show printer, findingsOnly bool) error {

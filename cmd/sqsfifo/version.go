@@ -38,9 +38,9 @@ func (c *versionCmd) run(_ context.Context, std stdio) (int, error) {
 // build in the repository uses go.work and has no module version.
 var released string
 
-// buildVersion is the JSON form of the version and does not change between releases. It
-// has the version of a released binary, of an installed module or of a tool, or the
-// commit of a build from source.
+// buildVersion is the JSON form of the version. The form does not change between
+// releases. Version is the version of a released binary or of an installed module, also
+// with go tool. A build from source has a commit.
 type buildVersion struct {
 	Version  string `json:"version"` // "unreleased" for a build from source
 	Commit   string `json:"commit,omitempty"`
