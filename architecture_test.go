@@ -113,9 +113,9 @@ func TestArrows(t *testing.T) {
 	}
 }
 
-// The files of the root do not refer to each other in a cycle, and neither do the files
-// of package consumer. A reader of a file therefore needs to know only the files that
-// it refers to.
+// In the root package, and in package consumer, the uses of declarations between files
+// form no cycle. A reader of a file therefore needs to know only the files that this file
+// uses, directly or through other files.
 func TestFilesHaveNoCycle(t *testing.T) {
 	if testing.Short() {
 		t.Skip("type-checks the package")

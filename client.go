@@ -17,7 +17,8 @@ import (
 // Client is the subset of *sqs.Client that a producer calls. *sqs.Client and the fake
 // queue of package sqstest implement Client. Methods must be safe for concurrent use. A
 // wrapper of an *sqs.Client must pass the options through: the producer uses options to
-// turn off the SDK's retries and to follow each request.
+// turn off the SDK's retries and to observe each request. Without the options, the
+// producer can prove fewer outcomes.
 //
 // In a request with one event, the context has the values of the caller's context. In a
 // request with several events, the context has no values of callers.
@@ -39,10 +40,10 @@ type Client interface {
 // before the second write; the SDK's client then loses the connection and sometimes the
 // answer, and the event is sent again.
 //
-// NewClient does not change an HTTP client of cfg other than the SDK's own. The options
-// are applied last. The client may also serve other code: its retries and its check of
-// digests are on. A producer turns both off for its own requests and checks each
-// message itself.
+// NewClient changes only an HTTP client of the SDK's own type, and leaves any other HTTP
+// client of cfg unchanged. The options are applied after the settings of the transport.
+// The returned client may also serve other code: its retries and its check of digests are
+// on. A producer turns both off for its own requests and checks each message itself.
 func NewClient(cfg aws.Config, inFlight int, options ...func(*sqs.Options)) *sqs.Client {
 	own := func(o *sqs.Options) {
 		client, ok := o.HTTPClient.(*awshttp.BuildableClient)
@@ -69,10 +70,10 @@ func NewClient(cfg aws.Config, inFlight int, options ...func(*sqs.Options)) *sqs
 // the usual size.
 const writeBuffer = 64 << 10
 
-// wholeRequests is an HTTP client that copies each request body to memory. For such a
-// body the transport writes head and body together, and Close never fails. The SDK, in
-// contrast, closes its body as soon as the answer arrives; a transport that is still
-// reading the body then reports a failed write.
+// wholeRequests is an HTTP client that copies each request body to memory. The transport
+// writes the head of a request and a body in memory together, and closing such a body
+// never fails. The SDK, in contrast, closes the body of its request as soon as the answer
+// arrives; a transport that is still reading this body then reports a failed write.
 type wholeRequests struct{ next aws.HTTPClient }
 
 func (c wholeRequests) Do(r *http.Request) (*http.Response, error) {

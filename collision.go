@@ -11,8 +11,9 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/lint"
 )
 
-// collision returns the findings and the error of an event whose key belongs to another
-// event.
+// collision returns the error of an event that collides with an earlier message: the
+// event has the same dedupe key, or the same body with other attributes. The findings
+// describe the error for a producer that only warns.
 func (s *submission) collision(c memory.Collision) ([]lint.Finding, error) {
 	if c.Reuse == memory.OtherAttributes {
 		err := attributeCollision(s.msg)

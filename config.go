@@ -33,8 +33,8 @@ type Config[T any] struct {
 
 	// Organization is the first label of Source. Empty means "kfm", the Kansas Frontier
 	// Matrix. Other teams set their own name here, in [Decoder] and in the compliance
-	// suite. A stored message keeps the organization of its first producer, see
-	// [Producer.SendMessage].
+	// suite. A message from an earlier Build keeps the organization of the producer that
+	// built it, see [Producer.SendMessage].
 	Organization string
 
 	// Identify returns the identity of an event. It must be a pure function, and safe
@@ -124,9 +124,9 @@ const (
 	// Enforce refuses the event with a [*ViolationError] or [*ConflictError].
 	Enforce Enforcement = iota
 
-	// Warn sends the event if SQS would accept it, counts the findings in
-	// sqs_fifo.producer.violations with the action warn and returns the findings in
-	// Receipt.Findings. Such events may be lost or delivered twice. Use Warn during a
+	// Warn sends an event that breaks a rule, if SQS would accept the event. Warn counts
+	// the findings in sqs_fifo.producer.violations with the action warn and returns them
+	// in Receipt.Findings. The event may be lost or delivered twice. Use Warn during a
 	// migration.
 	Warn
 )
@@ -158,8 +158,8 @@ type ruleset struct {
 //	sqs_fifo.body_hash.length_bytes      By           length of each body sent to SQS
 //	sqs_fifo.dedupe_window_hits          {hit}        messages that SQS already had
 //
-// all with messaging.destination.name. The instruments of the semantic conventions for
-// messaging clients are
+// Each KFM instrument has the attribute messaging.destination.name. The instruments of
+// the semantic conventions for messaging clients are
 //
 //	messaging.client.sent.messages       {message}    messages sent, by error.type
 //	messaging.client.operation.duration  s            length of each request, by error.type
@@ -167,8 +167,9 @@ type ruleset struct {
 // No metric has a key or an ID as an attribute. Each event has one PRODUCER span
 // "create <queue>" from the call to its outcome. Each request has one CLIENT span
 // "send <queue>" with links to the spans of its events. The trace context of an event
-// travels in the message attributes if there is room, and never in the body. No span,
-// metric or span error contains a payload.
+// travels in message attributes, if SQS's limits for the number of attributes and the
+// size of a message leave room. It never travels in the body. No span, metric or span
+// error contains a payload.
 type Telemetry struct {
 	MeterProvider  metric.MeterProvider
 	TracerProvider trace.TracerProvider
@@ -193,12 +194,13 @@ type Telemetry struct {
 	// ShowDedupeKeys off if keys contain personal data.
 	ShowDedupeKeys bool
 
-	// ShowErrorTexts adds error texts of the client and of Config.Store to this package's
-	// errors and log records. Such a text may quote a payload, a key or an attribute. By
-	// default an error text has only codes of SQS, HTTP statuses, network and TLS errors, a
-	// database's words for its error code ("database is locked"), and otherwise the type of
-	// the error. errors.As and errors.Is always reach the original error. The error of the
-	// request for the queue's attributes always keeps its text, because that request
+	// ShowErrorTexts adds the error texts of the client and of Config.Store to this
+	// package's errors and log records. Such a text may quote a payload, a key or an
+	// attribute. By default, this package shows only safe parts of an error: a code of
+	// SQS, an HTTP status, a network or TLS error, a database's standard text for its
+	// error code ("database is locked"). Of any other error it shows only the type.
+	// errors.As and errors.Is always reach the original error. The text of an error of
+	// the request for the queue's attributes is always shown, because that request
 	// carries no event.
 	ShowErrorTexts bool
 

@@ -23,8 +23,9 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/lint"
 )
 
-// courier connects all parts of a producer. It passes items from dispatch to sqscall, asks
-// the memory before each attempt, records the answer after it, and reports outcomes.
+// courier connects all parts of a producer. An item is a submitted event in package
+// dispatch. For each item, courier asks the memory before an attempt, makes the attempt
+// with package sqscall, records the answer in the memory, and reports the outcome.
 type courier struct {
 	caller    *sqscall.Caller
 	inspector *inspector
@@ -245,8 +246,9 @@ func (c *courier) admission(it *item, j *memory.Judgement) dispatch.Admission {
 	return dispatch.Refuse
 }
 
-// judged reports the drift and the collision in a judgement. It returns the error of the
-// collision, or nil if there is no collision or the producer only warns.
+// judged reports two facts of a judgement: a drift (the store has the event in another
+// form) and a collision (see collides). It returns the error of the collision, or nil if
+// there is no collision or the producer only warns.
 func (c *courier) judged(s *submission, j *memory.Judgement) error {
 	if j.Drift {
 		c.drifted(s)
@@ -275,8 +277,8 @@ func (c *courier) Send(items []*item, answers []attempt.Answer) attempt.Load {
 	defer func() { // runs even if the client ends the goroutine: the answers show this
 		c.attempted(items, answers)
 	}()
-	// The time of an attempt begins with Admit. Code between Admit and this line, such as a
-	// slow span processor, may have used some of this time.
+	// The time limit of an attempt, sqscall.Timeout, starts at Admit. Code between Admit
+	// and this line, such as a slow span processor, may have used some of this time.
 	if late := c.memory.Since(items[0].Message.admitted); late > time.Second {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, sqscall.Timeout-late)
@@ -292,9 +294,9 @@ func (c *courier) Send(items []*item, answers []attempt.Answer) attempt.Load {
 	return load
 }
 
-// mayLeave returns a function that reports whether a request may still be sent: the
-// attempt's time is not over, counting suspensions of the machine, the events' contexts
-// have not ended, and the claims in the store are still valid.
+// mayLeave returns a function that reports whether a request may still be sent. Less than
+// sqscall.Timeout must have passed since Admit, including suspensions of the machine. The
+// events' contexts must not have ended, and the claims in the store must still be valid.
 func (c *courier) mayLeave(items []*item) func() bool {
 	return func() bool {
 		if c.elapsed(items[0].Message.admitted) >= sqscall.Timeout {
@@ -335,10 +337,10 @@ func (c *courier) noteRequest(answers []attempt.Answer, load attempt.Load, err e
 	}
 }
 
-// GiveUpAt returns the time at which an event ends after a failed attempt. While the
-// service has never answered, this is StartFor after the submission. If the store refuses
-// all writes, it is a time in the past. In all other cases GiveUpAt returns the zero
-// time.
+// GiveUpAt returns the time at which an event ends after a failed attempt. If the failed
+// service, SQS or the store, has never answered, this time is Delivery.StartFor after the
+// submission. If the store refuses all writes, the time is in the past, so the event ends
+// immediately. In all other cases GiveUpAt returns the zero time.
 func (c *courier) GiveUpAt(it *item) time.Time {
 	s := &it.Message
 	switch h := s.waitsFor.Load(); {

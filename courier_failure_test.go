@@ -56,8 +56,9 @@ func TestRetriesUntilItIsStored(t *testing.T) {
 	}
 }
 
-// Error types separate proven failures from events that may be stored. No attempt starts
-// later than the deduplication interval permits.
+// Retries end at the end of RetryFor, before the deduplication interval ends. If SQS
+// refused each attempt, the error proves that the event is not stored. If an attempt has
+// no clear answer, the event is in doubt.
 func TestRetriesEndInsideTheInterval(t *testing.T) {
 	for name, tc := range map[string]struct {
 		fault     sqstest.Fault
@@ -149,7 +150,7 @@ func TestContextEndsTheRetries(t *testing.T) {
 		assert.Equal(t, start.Add(4*time.Minute+35*time.Second), doubt.ResendBefore)
 		require.ErrorIs(t, err, context.DeadlineExceeded)
 
-		// The error names the way out: resend before ResendBefore.
+		// The error contains the remedy: resend before ResendBefore.
 		for q.PendingFaults() > 0 {
 			_, _ = q.SendMessage(t.Context(), &sqs.SendMessageInput{QueueUrl: aws.String(q.URL()), MessageBody: aws.String("x")})
 		}

@@ -84,9 +84,10 @@ func TestTraceContextIsExpendable(t *testing.T) {
 	})
 }
 
-// A copy of an event waits while the first copy becomes in doubt and the doubt ends. The
-// waiting copy is not sent later, because the producer looks up waiting events once a
-// minute.
+// A copy of an event waits while the first copy becomes in doubt and the doubt ends. A
+// request for the waiting copy could then store the event twice. The producer makes no
+// such request, because it looks up waiting events once a minute and remembers the doubt.
+// The copy ends in doubt.
 func TestCopyThatWaitsForMinutes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue(t, sqstest.Config{})

@@ -42,8 +42,9 @@ func observe(c *sqsfifo.Config[Scene]) *observed {
 	return o
 }
 
-// metrics returns two maps. values has the sum of each series, or the count for a
-// histogram, by instrument and rule. The second map has all attribute values.
+// metrics reads all metrics. values has the total of each counter and the count of each
+// histogram. Its keys consist of the instrument, the unit, and the rule, action, outcome
+// and error type. attributes has the values of all attributes.
 func (o *observed) metrics(t *testing.T) (values map[string]int64, attributes []string) {
 	t.Helper()
 	var rm metricdata.ResourceMetrics

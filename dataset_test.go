@@ -35,8 +35,8 @@ func ExampleDataset_Normalize() {
 	// Output: noaa_storm_events|v10.3.1|https://www.ncei.noaa.gov/storms.csv <nil>
 }
 
-// URIs in one group are spellings of the same source; different groups are different
-// sources.
+// Each row of the table has spellings of one source URI, and all give the same key. URIs
+// in different rows give different keys.
 func TestIdempotencyKeyGroupsSpellings(t *testing.T) {
 	declared := []string{"year", "state"}
 	groups := []struct {

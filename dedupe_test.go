@@ -37,8 +37,8 @@ func ExampleDeriveEventID() {
 	// Output: 01762f22-1338-7815-b963-621cb549bddf
 }
 
-// Different lists of up to three parts have different keys. The alphabet is a letter, the
-// separator and the escape character.
+// Different lists of up to three parts have different keys. The parts consist of a
+// letter, the separator and the escape character.
 func TestJoinKeyIsUnambiguous(t *testing.T) {
 	var words []string
 	for _, a := range []string{"", "a", "|", `\`} {

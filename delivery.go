@@ -33,10 +33,11 @@ const (
 type GroupFailure uint8
 
 const (
-	// PauseInDoubt pauses a group after an event in doubt or altered, until the doubt
-	// ends: at most about five minutes. A proven failure does not pause the group, and
-	// the caller may resend the event at any time. PauseInDoubt suits producers with one
-	// group for each entity, because groups need no Resume.
+	// PauseInDoubt pauses a group after an event that is in doubt or was altered, until
+	// the doubt ends: at most about five minutes. A proven failure does not pause the
+	// group, and the caller may resend the event at any time. PauseInDoubt suits
+	// producers with one group for each entity, because each pause ends without a call of
+	// Resume.
 	PauseInDoubt GroupFailure = iota
 
 	// PauseOnFailure pauses a group after each attempted and failed event, until that
@@ -84,8 +85,8 @@ type Delivery struct {
 
 	// BufferEvents and BufferBytes limit the submitted events without a reported outcome.
 	// BufferBytes counts a message's bytes like SQS; less than 1 MiB is refused, because
-	// a message might never fit. Zero means 4,096 events and 64 MiB. 4,096 events are
-	// several times the content of 64 requests, and stay in a processor's cache.
+	// a message might never fit. Zero means 4,096 events and 64 MiB. 4,096 events fill 64
+	// requests several times, and their data fits into a processor's cache.
 	BufferEvents int
 	BufferBytes  int
 
@@ -102,10 +103,10 @@ type Memory struct {
 	// data structure.
 	MaxKeys int
 
-	// DetectForeignDuplicates makes Receipt.Duplicate also report events that another
-	// process sent, or this process before a restart. Without it, after a restart the
-	// replay of an at-least-once source looks new: SQS suppresses the copies, but their
-	// receipts are not duplicates.
+	// DetectForeignDuplicates makes Receipt.Duplicate also report events of another
+	// process, or of this process before a restart. Without DetectForeignDuplicates, if a
+	// source sends its events again after a restart, SQS suppresses the copies, but
+	// Duplicate is false in their receipts.
 	//
 	// The producer reads the time of acceptance from the sequence number. AWS does not
 	// document the content of a sequence number (F-008), so the producer ignores a number

@@ -33,10 +33,11 @@
 //   - Without a store, a producer knows only the attempts of its own process since the
 //     start of the process. After "not stored", the event may still be stored by another
 //     process, or by this process before a restart.
-//   - With a store, all times are those of the store's clock. A clock that is set back by
-//     more than its slack makes an old claim look young, and the event may be sent again
-//     outside of the interval. Package sqlstore detects most steps and holds the events in
-//     doubt; the other stores detect none. See [StoreConfig].
+//   - With a store, all times are those of the store's clock. If this clock is set back
+//     by more than the store tolerates, for example five seconds in package sqlstore, an
+//     old claim looks young, and the event may be sent again outside of the interval.
+//     Package sqlstore detects most backward steps and makes the events in progress
+//     unresolved; the other stores detect none. See [StoreConfig].
 //   - Without a store, deduplication ends with the interval: a resend after five minutes is
 //     delivered again. Consumers need an idempotent handler for such events.
 //   - Without a store, the memory of sent events is in this process. After a restart SQS
@@ -44,10 +45,11 @@
 //     key reused across a restart goes unnoticed; the duplicates among earlier messages;
 //     and the events in doubt. A process that resends after a restart has to keep
 //     [InDoubtError].ResendBefore itself.
-//   - Suspensions of the machine count, and steps of the wall clock do not. Without a store,
-//     a submission that waits while the machine is suspended for about five minutes in all
-//     counts as made at the end of the suspension: if an earlier submission stored the same
-//     event shortly before the suspension, the event is stored again.
+//   - A suspension of the machine counts as elapsed time; a step of the wall clock does
+//     not. Without a store, a submission that waits while the machine is suspended for
+//     about five minutes in all counts as made at the end of the suspension: if an
+//     earlier submission stored the same event shortly before the suspension, the event
+//     is stored again.
 //   - The guarantees assume that the network delivers no request later than 20 seconds
 //     after the request was made.
 //   - With the order [Strict] a group has one event in flight, so a group sends one event

@@ -112,8 +112,9 @@ func encodeViolation(err error) error {
 	return &ViolationError{Findings: []lint.Finding{f}, Err: err, plain: plain}
 }
 
-// wayOut returns the message and the fix for a Go value without a canonical form. The
-// third result reports whether the message is free of payload data.
+// wayOut returns the Message and the Fix of the finding for a Go value without a
+// canonical form. The arguments message and fix are the defaults. The result plain
+// reports that the message contains no data of the payload.
 func wayOut(e *canonicaljson.Error, message, fix string) (_, _ string, plain bool) {
 	number, _ := strings.CutPrefix(e.Detail, "number ")
 	switch {
@@ -141,9 +142,9 @@ type Decoder[T any] struct {
 // decodes it. Decode refuses unknown members of the envelope. Like encoding/json, it
 // ignores unknown members of the payload, so a producer may add payload members.
 //
-// For a body that breaks the contract the error is an [*EnvelopeError] with all
-// findings; one of the findings identifies an envelope of KFM v10.3.1. For a payload
-// that does not fit T, the error wraps the error of encoding/json.
+// For a body that breaks the contract the error is an [*EnvelopeError] with all findings.
+// The finding SF041 means that the body is an envelope of KFM v10.3.1. For a payload that
+// does not fit T, the error wraps the error of encoding/json.
 func (d Decoder[T]) Decode(body string) (Envelope[T], error) {
 	var e Envelope[T]
 	if findings := errorsAmong(lint.Contract{Organization: d.Organization}.CheckBody(body)); len(findings) > 0 {

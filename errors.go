@@ -39,9 +39,9 @@ var (
 	ErrKeyMismatch = errors.New("idempotency key does not belong to this dataset")
 )
 
-// InDoubtError reports that the event may or may not be in the queue: for an attempt of
-// this or an earlier call, no answer proves either case. After every other error it is
-// known whether the event is stored.
+// InDoubtError reports that the event may or may not be in the queue. In an attempt of
+// this or an earlier call, SQS may have stored the event without a clear answer. After
+// every other error it is known whether the event is stored.
 //
 // To end the doubt, send the same event again before ResendBefore: SQS then either stores
 // the event or recognises the earlier message. Between ResendBefore and ForgottenAt the
@@ -177,7 +177,7 @@ type AlteredError struct {
 	Attempts int
 
 	// Field is "MessageBody" or "MessageAttributes", and Got is the MD5 in the answer.
-	// Both are empty without a request.
+	// Both are empty for a resend before ResendAfter, because this call made no request.
 	Field, Got string
 
 	// ResendAfter is the first instant with a guarantee that SQS accepts the event as a
@@ -227,8 +227,8 @@ func (e *IdentifyError) fate() Fate { return NotStored }
 // ViolationError reports that a message breaks rules of package lint. The message was not
 // sent, and an unchanged resend fails in the same way.
 type ViolationError struct {
-	// Findings has at least one element: rule, field, position and way out of each
-	// violation.
+	// Findings has at least one element. Each element has the rule, field, position and
+	// fix of one violation.
 	Findings []lint.Finding
 
 	// Err is the error of the payload's encoding or of the dataset's key, or nil if the
@@ -239,10 +239,11 @@ type ViolationError struct {
 	plain bool
 }
 
-// Error lists the findings: rule, field, position, problem and way out. Because errors
-// go to logs, the text contains no values of the payload or of attributes: the rule's
-// title replaces a message with such a value, and [lint.Finding].Message has the full
-// text. In a position, "*" replaces a name that does not look like a field name.
+// Error lists the findings: rule, field, position, problem and fix. Because errors go to
+// logs, the text contains no values of the payload or of attributes. If the Message of a
+// finding may quote such a value, Error shows the title of the rule instead.
+// [lint.Finding].Message has the full text. In a position, "*" replaces a name that does
+// not look like a field name.
 func (e *ViolationError) Error() string {
 	return "sqsfifo: not stored: the message breaks a rule: " + describe(e.Findings, e.plain)
 }
@@ -277,8 +278,8 @@ func (e *EnvelopeError) Error() string {
 type Reuse uint8
 
 const (
-	// Conflict means that the payload differs. Two events have the same key, or the key
-	// omits a part of the identity.
+	// Conflict means that the payload differs from the payload of the first message.
+	// Either two events have the same key, or the key omits a part of the identity.
 	Conflict Reuse = iota + 1
 
 	// Drift means that the payload is the same, but event_time, event_id, event_source or
@@ -315,7 +316,7 @@ type ConflictError struct {
 	showKey bool
 }
 
-// Error returns the event ID, the difference and the way out.
+// Error returns the event ID, the difference and a fix.
 func (e *ConflictError) Error() string {
 	way := "give each event its own key"
 	what := "another payload"
@@ -342,7 +343,7 @@ func (e *ConflictError) fate() Fate { return NotStored }
 type QueueError struct {
 	QueueURL string
 
-	// Problems has one text for each fault of the queue, with the way out.
+	// Problems has one text for each fault of the queue, with a fix.
 	Problems []string
 }
 
@@ -358,8 +359,8 @@ func (e *QueueError) fate() Fate { return NotStored }
 
 // InvalidError reports wrong input: a field of [Config] or [QueueConfig], such as
 // "Config.QueueURL", or a part of a key, such as "part 2" or "source_uri". [NewProducer],
-// [NewProducerOn] and [NewQueue] join one InvalidError for each wrong field. Rule
-// contains no part of a URI, because a URI may contain a secret.
+// [NewProducerOn] and [NewQueue] join one InvalidError for each wrong field.
+// InvalidError.Rule contains no part of a URI, because a URI may contain a secret.
 type InvalidError = idempotency.InvalidError
 
 // invalid returns an InvalidError with the prefix of this package.

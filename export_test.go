@@ -31,8 +31,8 @@ func EncodeEnvelope[T any](e Envelope[T]) (string, error) { return e.encode() }
 // PayloadOf returns the payload cut out of a body.
 func PayloadOf(body string) string { return payloadOf(body) }
 
-// Suspend suspends p's machine during the request under way. There must be exactly one
-// request.
+// Suspend makes p measure a suspension of the machine of length d during the request in
+// flight. Exactly one request must be in flight.
 func Suspend[T any](p *Producer[T], d time.Duration) {
 	c := p.queue.courier
 	var first memory.Instant // of the attempt under way

@@ -105,8 +105,9 @@ func (h *health) explain(err error) {
 	h.cause = err
 }
 
-// neverAnswered wraps the last error of an event that ends after Delivery.StartFor. It adds
-// the error of a request without event data, because the text of err may be hidden.
+// neverAnswered wraps err, the last error of an event that ends after Delivery.StartFor.
+// The text of err may be hidden, see Telemetry.ShowErrorTexts. If a request without an
+// event has failed, its error is added, because its text is always shown.
 func (h *health) neverAnswered(err error) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -219,8 +219,9 @@ func TestStoreThatIsLocked(t *testing.T) {
 	})
 }
 
-// After the first answer, an outage does not shorten the life of an event. The log has the
-// begin of the outage, a few records during the outage and its end.
+// If the service has answered before, an outage does not shorten the time for an event's
+// retries. The log has the beginning of the outage, a few records during the outage and
+// its end.
 func TestOutage(t *testing.T) {
 	for name, start := range map[string]func(q *sqstest.Queue, c *sqsfifo.Config[Scene], fault func() error) sqsfifo.Client{
 		"of the network": func(q *sqstest.Queue, _ *sqsfifo.Config[Scene], fault func() error) sqsfifo.Client {

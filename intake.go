@@ -10,8 +10,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/memory"
 )
 
-// begin opens one event and passes it to enter. With a store, and if wait is true,
-// begin looks up the event in the store in between.
+// begin opens one event and, unless the event is refused, passes it to enter. With a
+// store, and if wait is true, begin looks up the event in the store before enter.
 func (c *courier) begin(ctx context.Context, it *item, refusal error, wait bool) {
 	if wait {
 		c.keys.learn(ctx)
@@ -26,8 +26,9 @@ func (c *courier) begin(ctx context.Context, it *item, refusal error, wait bool)
 	}
 }
 
-// open starts the span of an event and checks its message, if there is a message. If the
-// event is refused, s.refusal returns the error.
+// open starts the span of an event and checks its message, if there is a message. The
+// argument refusal is an earlier error of the event, or nil. The result ok reports
+// whether the event may be sent. If the event is refused, s.refusal returns the error.
 func (c *courier) open(ctx context.Context, it *item, refusal error) (payload string, ok bool) {
 	s := &it.Message
 	s.refuse(refusal)
@@ -69,9 +70,9 @@ func (c *courier) enter(it *item, payload string) {
 	}
 }
 
-// recheck compares the attributes of an event that the store knows with the attributes
-// in the process's memory. The store has no attributes, and such an event is never
-// compared by Admit, because Admit does not see it.
+// recheck compares the attributes of an event that the store knows with the attributes in
+// the process's memory, because the store has no attributes. Admit does not compare them:
+// an event in the store ends before Admit.
 func (c *courier) recheck(it *item) {
 	s := &it.Message
 	if collision, other := c.memory.AttributesCollide(&s.known); other {

@@ -15,8 +15,8 @@ import (
 )
 
 // operatorLog writes the records of Telemetry.Logger. Its methods never block, and may be
-// called under any lock: the handler runs on a goroutine of the queue of records. A nil
-// operatorLog writes nothing.
+// called under any lock: the handler runs on a separate goroutine, which reads the
+// waiting records. A nil operatorLog writes nothing.
 type operatorLog struct {
 	records *sink.Queue[slog.Record]
 	queue   slog.Attr

@@ -119,9 +119,9 @@ const (
 	modelMemory = modelInterval + 5*time.Second
 )
 
-// checkTwice checks that no submission stores an event a second time, if the submission
-// began while SQS remembered the event or before SQS had the event. Messages from other
-// processes are exempt, because a producer does not know them.
+// checkTwice checks that a producer stores no event twice within the interval: after SQS
+// accepted the event, only a submission made at least one interval later may store it
+// again. Messages from other processes are exempt, because a producer does not know them.
 func (m *modelRun) checkTwice(as []*modelAccept) {
 	last := map[int]*modelAccept{}
 	for _, a := range as {

@@ -60,8 +60,8 @@ const (
 	EncryptionKMS  Encryption = "SSE-KMS" // with a key of KMS; KMS throttles sends too
 )
 
-// inspector reads the attributes of a queue at the first send, and again until the first
-// good answer.
+// inspector reads the attributes of a queue at the first send, and again at later sends
+// until an answer shows a usable queue or denies access.
 type inspector struct {
 	client   Client
 	queueURL string

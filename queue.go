@@ -26,8 +26,8 @@ import (
 //
 // A Queue is safe for concurrent use. It runs goroutines only while it has events: at
 // most Delivery.InFlight goroutines make requests, and one goroutine reports outcomes.
-// While callbacks block, each message group with outcomes has one more reporting
-// goroutine, at most Delivery.BufferEvents in all. [Queue.Close] waits for all
+// While callbacks block, each message group with unreported outcomes may have one more
+// reporting goroutine, at most Delivery.BufferEvents in all. [Queue.Close] waits for all
 // goroutines.
 type Queue struct {
 	courier    *courier
@@ -156,10 +156,11 @@ func (q *Queue) Flush(ctx context.Context) error {
 // Close waits at most one more second for blocked callbacks; the error contains the
 // number of unreported outcomes.
 //
-// An [*UnreportedError] reports that events without a callback failed, a
-// [*ProvenanceError] that records are missing from Telemetry.Provenance, and an
-// [*UnrecordedError] that results are missing from the store, for which Close waits ten
-// seconds at most. Close may be called more than once.
+// Close also returns an [*UnreportedError] if events without a callback failed, a
+// [*ProvenanceError] if records are missing from Telemetry.Provenance, and an
+// [*UnrecordedError] if results are missing from the store. For the store, Close waits at
+// most ten seconds, plus one second for a store that ignores its context. Close may be
+// called more than once.
 func (q *Queue) Close(ctx context.Context) error {
 	blocked, err := q.dispatcher.Close(ctx, q.courier.abort)
 	switch {

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// arnOf returns the ARN of the queue at an AWS URL, or "" for any other URL, because those
-// do not name the region.
+// arnOf returns the ARN of the queue at an AWS URL, or "" for any other URL, because only
+// an AWS URL names the region.
 func arnOf(queueURL string) string {
 	u, err := url.Parse(queueURL)
 	if err != nil {
@@ -34,9 +34,10 @@ func arnOf(queueURL string) string {
 	return strings.Join([]string{"arn", partition, "sqs", region, account, name}, ":")
 }
 
-// regionIn returns the region from the labels of an SQS host, or "". The forms are
-// sqs.REGION, sqs-fips.REGION, ID.sqs.REGION.vpce, the old REGION.queue, and us-east-1's
-// old queue.
+// regionIn returns the region of an SQS host, or "". labels are the parts of the host
+// name before the domain of AWS. The forms are sqs.REGION, sqs-fips.REGION,
+// ID.sqs.REGION.vpce and the old form REGION.queue. The old form for us-east-1 is the
+// label "queue" alone.
 func regionIn(labels []string) string {
 	switch n := len(labels); {
 	case n == 2 && (labels[0] == "sqs" || labels[0] == "sqs-fips"):

@@ -16,11 +16,11 @@ type Receipt struct {
 	// is never true by mistake.
 	//
 	// Duplicate may be false for a duplicate whose original this process never sent,
-	// because SQS gives both the same answer. The producer recognises duplicates by its
-	// memory of the last five minutes and by sequence numbers (F-001, F-009). After a
-	// restart the memory is empty, and a replay of earlier events looks new unless
-	// Memory.DetectForeignDuplicates is set. With Config.Store, Duplicate is true for every
-	// event that a producer with the same store sent within the TTL.
+	// because SQS answers the duplicate like the original. The producer recognises
+	// duplicates by its memory of the last five minutes and by sequence numbers (F-001,
+	// F-009). After a restart the memory is empty, and a replay of earlier events looks
+	// new unless Memory.DetectForeignDuplicates is set. With Config.Store, Duplicate is
+	// true for every event that a producer with the same store sent within the TTL.
 	Duplicate bool
 
 	// Overtaken is true if a later event of the group was, or may have been, stored

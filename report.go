@@ -29,8 +29,8 @@ func (c *courier) Conclude(it *item) attempt.Fate {
 	return fate
 }
 
-// Release ends the submission in the memory. It returns the fate of the event and the time
-// at which its doubt ends.
+// Release marks the submission of an event as ended in the memory. It returns the fate of
+// the event and the time at which its doubt ends.
 func (c *courier) Release(it *item) (attempt.Fate, time.Time) {
 	k, over := c.memory.Release(&it.Message.known, it.Last().Fate == attempt.Altered)
 	return k.Fate(), over
@@ -45,8 +45,8 @@ func (c *courier) Paused(group string, p *dispatch.Pause) { c.log.paused(group, 
 // Sweep removes events forgotten by SQS from the memory. It reports whether more remain.
 func (c *courier) Sweep() (again bool) { return !c.memory.Sweep() }
 
-// Tell reports the outcome of an event to telemetry, the ledger and the caller, in this
-// order.
+// Tell reports the outcome of an event to telemetry, the provenance sink and the caller,
+// in this order.
 func (c *courier) Tell(it *item) {
 	s, o := &it.Message, &it.Outcome
 	c.finish(it, s.receipt(o), s.outcomeError(o, c.memory))

@@ -47,8 +47,9 @@ func (p *Producer[T]) one(ctx context.Context, build func(*submission) error) (R
 // are those of [Producer.Send].
 //
 // SendBatch submits an event when the buffer has room for it, so a long slice does not
-// need memory for all of its messages together. The deduplication interval of an event
-// counts back from its submission and not from the call.
+// need memory for all of its messages together. To decide whether SQS still remembers an
+// earlier send of an event, the producer uses the time of the event's submission and not
+// the time of the call.
 func (p *Producer[T]) SendBatch(ctx context.Context, events []T) Results {
 	return p.wait(ctx, len(events), func(i int, s *submission) (err error) {
 		s.msg, err = p.compose(events[i])
@@ -86,8 +87,8 @@ func (p *Producer[T]) SendMessageAsync(ctx context.Context, msg *Message, done f
 
 // TrySend is like [Producer.SendAsync] but never blocks. After a nil error, done is
 // called exactly once. If the buffer is full, the error wraps [ErrBufferFull] and done is
-// never called. With Config.Store, TrySend does not look the event up: the claim is the
-// first call of the store.
+// never called. With Config.Store, TrySend does not look the event up. The first call of
+// the store is then the claim before the first attempt.
 func (p *Producer[T]) TrySend(ctx context.Context, event T, done func(Receipt, error)) error {
 	it := p.newItem(ctx, done)
 	return p.submit(ctx, it, p.composeInto(it, event), false)

@@ -36,12 +36,13 @@ import (
 // producer's five-minute memory stays in use beside the store; only this memory compares
 // attributes.
 //
-// The outcome of an event also depends on the store. The event is reported as "not stored"
+// The outcome of an event also depends on the store. The producer reports "not stored"
 // only after the store has answered, and not if another producer may be sending the same
-// event. This report is as old as the store's last answer: while an event waits here
-// without a claim, another producer may store it; if the context then ends, this producer
-// still reports "not stored". A resend is safe, because the store knows the event. Only
-// [Producer.TrySend] with a full buffer reports "not stored" without the store.
+// event. The report is based on the store's last answer: while an event waits in this
+// producer without a claim, another producer may store it. If the context then ends, this
+// producer still reports "not stored". A resend is safe, because the store knows the
+// event. Only [Producer.TrySend] with a full buffer reports "not stored" without the
+// store.
 //
 // Two producers of one message group have no common order. An event may be sent twice:
 //
@@ -60,26 +61,29 @@ type StoreConfig struct {
 	// if all else is equal. The empty string is a client like any other.
 	Client string
 
-	// Queue names the queue in the store's keys. Empty means the ARN: the producer derives
-	// the ARN from an AWS URL and asks the queue for it at any other URL. Set Queue if
-	// such a queue does not report its ARN.
+	// Queue names the queue in the store's keys. Empty means the queue's ARN: the
+	// producer derives the ARN from an AWS URL. For any other URL it asks the queue for
+	// the ARN. Set Queue if the queue has such a URL and does not report its ARN.
 	Queue string
 
 	// Owner names this process across restarts, for example "exporter-3" or the name of a
 	// StatefulSet's pod. Events do not wait for the claims of an earlier process with the
-	// same owner: those leases end when a later process asks. Empty means that a restarted
-	// process waits for the leases, about 30 seconds.
+	// same owner. If a later process asks for such an event, the lease of the earlier
+	// process ends. Empty means that a restarted process waits for the leases, about 30
+	// seconds.
 	//
-	// At most one process of an owner may run at a time. Of two, the later process takes
-	// events over from the earlier: both may send an event, SQS recognises the second
-	// message for five minutes, and the store takes only the later process's result. If
-	// the clock was set back between the two starts, Owner has no effect.
+	// At most one process of an owner may run at a time. If two processes run, the later
+	// process takes events over from the earlier. Both may then send an event, SQS
+	// recognises the second message for five minutes, and the store takes only the later
+	// process's result. If the clock was set back between the two starts, Owner has no
+	// effect.
 	Owner string
 
-	// TTL is the time for which an event is remembered after its first attempt. TTL must be
-	// longer than Delivery.RetryFor plus five minutes, with a reserve, and should be longer
-	// than the delay of any retrying caller, replay or redrive. Zero means 7 days; with
-	// [idempotency.Forever] events are never forgotten.
+	// TTL is the time for which an event is remembered after its first attempt. TTL must
+	// be at least Delivery.RetryFor plus 25 seconds for the last request and for
+	// differences between clocks. TTL should be longer than the delay of any retrying
+	// caller, replay or redrive. Zero means 7 days; with [idempotency.Forever] events are
+	// never forgotten.
 	TTL time.Duration
 
 	// Timeout limits each call of the store. Zero means 5 seconds.
@@ -134,8 +138,8 @@ func (c *StoreConfig) lease() time.Duration {
 	return window.Request + c.timeout() + window.Slack
 }
 
-// retryFor returns the usual Delivery.RetryFor, which must fit into the deduplication
-// interval with one lease.
+// retryFor returns the usual Delivery.RetryFor. The time for retries, one lease and the
+// slack for clocks must fit together into the deduplication interval.
 func (c *StoreConfig) retryFor() time.Duration {
 	return min(window.RetryFor, window.Interval-c.lease()-window.Slack)
 }

@@ -17,8 +17,8 @@ import (
 )
 
 // hookedClient calls a hook before a request leaves and a hook after the request has
-// arrived. It ignores the producer's options, so the failure of a hook proves nothing
-// about the request.
+// arrived. It ignores the producer's options. If a hook fails, the producer therefore
+// cannot exclude that the request has left.
 type hookedClient struct {
 	*sqstest.Queue
 	mu            sync.Mutex
@@ -285,8 +285,8 @@ func TestTwoProducersOneStore(t *testing.T) {
 	})
 }
 
-// While a producer waits for another producer, it has sent nothing and does not know
-// whether the other producer has sent the event.
+// While an event waits because another producer may be sending it, its context ends. The
+// event is in doubt without an attempt of its producer. A later resend is a duplicate.
 func TestWithdrawnWhileAnotherProducerSends(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q, store := newQueue(t, sqstest.Config{}), new(idempotency.Memory)
@@ -312,8 +312,10 @@ func TestWithdrawnWhileAnotherProducerSends(t *testing.T) {
 	})
 }
 
-// A producer that waits without a claim reports the last answer of the store. A resend is
-// safe, because the store knows the result of the other producer.
+// If the context of an event ends while the event waits without a claim, the outcome is
+// as old as the last answer of the store. The producer reports "not stored", although
+// another producer has stored the event since. A resend is a duplicate, because the store
+// knows the other producer's result.
 func TestNotStoredAsOfTheLastAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q, store := newQueue(t, sqstest.Config{}), new(idempotency.Memory)

@@ -32,8 +32,9 @@ func rawConfig(q *sqstest.Queue, s idempotency.Store) sqsfifo.Config[rawEvent] {
 	}
 }
 
-// running puts a record into the store, as a crashed process would leave it: a different
-// encoder made the body, and the fingerprint is given.
+// running puts the record of a running attempt into the store, as a process leaves it in
+// a crash. The caller gives the fingerprint and the body, because the body may come from
+// a different encoder.
 func running(t *testing.T, store idempotency.Store, q *sqstest.Queue, body, group string, is idempotency.Fingerprint) {
 	t.Helper()
 	_, err := store.Claim(t.Context(), idempotency.Claim{
@@ -145,8 +146,9 @@ func TestDriftOfAStoredEvent(t *testing.T) {
 	})
 }
 
-// TrySend does not look up the event in the store. The later answer of the store takes
-// precedence over the memory.
+// TrySend does not look up the event in the store. Compared with the memory, the event
+// has the same payload in another form, a drift. The later answer of the store takes
+// precedence: the event is a duplicate.
 func TestDriftOfTrySend(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q, store := newQueue(t, sqstest.Config{}), new(idempotency.Memory)

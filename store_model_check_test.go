@@ -153,8 +153,8 @@ func (w *storeWorld) check(sum *storeTotals) {
 // acceptance.
 func (w *storeWorld) remembered() time.Duration { return w.ttl - modelInterval }
 
-// checkTwice checks that SQS accepts no event twice within the TTL. A world may permit
-// exceptions.
+// checkTwice checks that SQS accepts no event twice within the TTL. A world with FailOpen
+// or UnresolvedResend (storeWorld.open) permits exceptions.
 func (w *storeWorld) checkTwice(as []*storeAccept) {
 	for i := 1; i < len(as); i++ {
 		if gap := as[i].at.Sub(as[i-1].at); gap < w.remembered() && !w.open {

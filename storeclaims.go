@@ -30,8 +30,8 @@ func (k *storeKeys) name() string {
 	return ""
 }
 
-// learn asks the queue for its name if the store needs a name and the URL does not contain
-// one.
+// learn asks the queue for its name in the store, the ARN, if the name is missing in
+// Config.Store.Queue and in the URL.
 func (k *storeKeys) learn(ctx context.Context) {
 	if k.inspector != nil && k.name() == "" {
 		_ = k.inspector.check(ctx) // the next check returns the error again
@@ -40,8 +40,8 @@ func (k *storeKeys) learn(ctx context.Context) {
 
 var errNoARN = errors.New("the queue does not say its ARN, which is its name in the store; set Config.Store.Queue, or allow sqs:GetQueueAttributes")
 
-// claimLate prepares the claim of an event that was submitted before the name of the
-// queue was known. wait reports whether the event has to wait for the name.
+// claimLate prepares the claim of an event that was submitted before the queue's name in
+// the store was known. wait reports whether the event has to wait for this name.
 func (k *storeKeys) claimLate(in *memory.Memory, s *submission) (wait bool, err error) {
 	switch {
 	case k.inspector == nil || s.known.HasClaim():

@@ -216,7 +216,8 @@ func TestCountersSurviveClose(t *testing.T) {
 }
 
 // The span of a request has SQS's request ID and links to the spans of its events. The
-// producer compares the clock of SQS with the clock of this machine.
+// metric sqs_fifo.producer.clock_skew has the difference between the clock of SQS and the
+// clock of this machine.
 func TestRequestTelemetry(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue(t, sqstest.Config{})
