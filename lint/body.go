@@ -97,7 +97,7 @@ func differs(text string, canonical []byte) Finding {
 // checkCharacters leaves invalid UTF-8 to the rule on JSON, which refuses it.
 func checkCharacters(b body) []Finding {
 	// Canonical JSON has no unescaped control character. All other characters that SQS
-	// refuses begin with this byte in UTF-8.
+	// refuses begin with the byte 0xEF in UTF-8.
 	if b.canonical && strings.IndexByte(b.text, 0xEF) < 0 {
 		return nil
 	}

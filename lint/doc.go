@@ -13,11 +13,11 @@
 // # Guarantee
 //
 // [Check] checks one outgoing message against the table below. It names each violation
-// by rule, field, position, consequence and way out. In a message without findings, the
-// body contains every identity announced by an attribute's name, and is the contract's
-// envelope in canonical form. The message keeps the limits of SQS in F-017, F-018,
-// F-072 to F-074 and F-077 to F-079. The findings depend on the message alone. Every
-// input gets an answer.
+// by rule, field, position, consequence and fix. In a message without findings, the body
+// contains the value of each attribute whose name announces an identity, and is the
+// contract's envelope in canonical form. The message keeps the limits of SQS in F-017,
+// F-018, F-072 to F-074 and F-077 to F-079. The findings depend on the message alone.
+// Every input gets an answer.
 //
 // # Limits
 //

@@ -36,7 +36,7 @@ type Finding struct {
 	// attribute values, shortened.
 	Message string `json:"message"`
 
-	// Fix is the way out.
+	// Fix is the change that removes the violation.
 	Fix string `json:"fix,omitempty"`
 }
 

@@ -49,8 +49,8 @@ func TestForbiddenExampleOfTheContract(t *testing.T) {
 	assert.Contains(t, rule.Source, "RC-2.4.1")
 }
 
-// The example is from KFM v11.2.3, section 6. Its body shows the place of the key. It
-// is not a complete envelope, so other rules report it.
+// The example of KFM v11.2.3, section 6, keeps SF001: its body has the attribute's key
+// in dedupe_key. The example is not a complete envelope, so other rules report it.
 func TestApprovedExampleOfTheContract(t *testing.T) {
 	const approved = `{"dedupe_key":"` + kfmKey + `","collection":"landsat","tile":"p32r29","scene_id":"...","metadata":{}}`
 	m := lint.Message{Body: approved, Attributes: map[string]lint.Attribute{"unique_key": text(kfmKey)}, GroupID: "landsat"}
@@ -65,8 +65,9 @@ func TestApprovedExampleOfTheContract(t *testing.T) {
 	assert.Empty(t, lint.Check(m))
 }
 
-// F-013: an explicit ID overrides the content hash. F-014: an explicit ID equal to the
-// hash overrides nothing.
+// Without an explicit ID, SF001 is an error. With an explicit ID, SF001 is an info,
+// because the ID overrides the content hash (F-013). An explicit ID equal to the hash
+// overrides nothing (F-014), so SF001 is an error.
 func TestExplicitDeduplicationIDMakesLostIdentityAnInfo(t *testing.T) {
 	m := attribute("unique_key", text("x1"))
 	tests := []struct {
@@ -92,8 +93,9 @@ func TestExplicitDeduplicationIDMakesLostIdentityAnInfo(t *testing.T) {
 	}
 }
 
-// JoinKey joins components with "|", and writes a backslash before each "|" and "\"
-// within a component.
+// SF001 accepts an attribute whose value is dedupe_key or one component of it. JoinKey
+// joins components with "|", and writes a backslash before each "|" and "\" within a
+// component.
 func TestComponentsOfTheDedupeKeyCountAsBody(t *testing.T) {
 	tests := []struct {
 		name   string

@@ -56,8 +56,8 @@ func (s *Severity) UnmarshalText(text []byte) error {
 	return fmt.Errorf("lint: %q is not a severity: use error, warning or info", text)
 }
 
-// Rule is one row of the rule table. All passes share the table: an ID means the same
-// rule everywhere.
+// Rule is one row of the rule table. The passes (the checks on messages, on streams and
+// on source) share the table: an ID means the same rule everywhere.
 type Rule struct {
 	// ID is "SF" and three digits. An ID is never reused for another rule, so
 	// suppressions and dashboards may contain it.
@@ -80,7 +80,8 @@ type Rule struct {
 	// number of an observed fact about SQS (F-xxx).
 	Source string
 
-	// Fix is the general way out; a finding may have a more specific one.
+	// Fix is the general change that removes a violation; a finding may have a more
+	// specific one.
 	Fix string
 
 	// Limits are the shapes of source beyond the pass over source, one sentence each.

@@ -1,7 +1,7 @@
 package lint
 
-// sourceRules have a form only on Go source. Package fifovet decides all rules except
-// SF020. "sqsfifo vet" decides SF020, which needs a package with its tests.
+// sourceRules have a form only on Go source. Package fifovet checks all of them except
+// SF020. "sqsfifo vet" checks SF020, because SF020 needs a package with its tests.
 var sourceRules = []Rule{
 	{
 		ID: nondeterministicID, Name: "nondeterministic-dedup-id", Severity: Error,

@@ -16,9 +16,9 @@ import (
 )
 
 // Stream checks the messages of one queue, in the order of their sends, against the
-// rules on a message and the earlier messages. A Stream remembers a message like SQS:
-// for five minutes from the first of equal messages. A message sent again unchanged has
-// no finding, however often.
+// rules on a message and the earlier messages. Like SQS, a Stream remembers a message
+// for five minutes; an equal message does not extend this time. A message sent again
+// unchanged has no finding, however often.
 //
 // A Stream is safe for concurrent use; the order is the order of the calls. A Stream
 // keeps about 250 bytes of a message and none of its text. Create a Stream with

@@ -134,8 +134,8 @@ func TestStream(t *testing.T) {
 	}
 }
 
-// The interval starts at the first of several equal messages. A repeated message does
-// not start it again.
+// A stream forgets a message five minutes after the first of several equal messages. A
+// repeated message does not restart the interval.
 func TestStreamForgetsAsSQSDoes(t *testing.T) {
 	s := lint.NewStream()
 	for _, at := range []time.Duration{0, 4 * time.Minute, 5*time.Minute - 1} {

@@ -275,8 +275,9 @@ func TestProofOfRefusal(t *testing.T) {
 	}
 }
 
-// The table has each code of the service model under both of its names, and each code
-// that the SDK treats as a throttle.
+// classify knows each code of the service model, by the name of its shape and by its
+// name in the query protocol. It also knows each throttle code of the SDK. The other
+// codes here have the expected class.
 func TestCodes(t *testing.T) {
 	for id, entry := range sqs.TypeRegistry.Entries {
 		err, ok := entry.New().(smithy.APIError)

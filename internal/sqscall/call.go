@@ -31,9 +31,9 @@ const (
 )
 
 // Client is the subset of *sqs.Client that a Caller uses. A wrapper of an *sqs.Client
-// must pass the functional options on, because the options turn the SDK's retries off
-// and follow the request. Without the options fewer fates can be proven; the proofs
-// stay right.
+// must pass the functional options on: the options turn the SDK's retries off and record
+// the progress of the request. Without the options Send leaves more messages in doubt;
+// its other answers stay right.
 type Client interface {
 	SendMessage(context.Context, *sqs.SendMessageInput, ...func(*sqs.Options)) (*sqs.SendMessageOutput, error)
 	SendMessageBatch(context.Context, *sqs.SendMessageBatchInput, ...func(*sqs.Options)) (*sqs.SendMessageBatchOutput, error)
@@ -69,25 +69,26 @@ func New(client Client, queueURL string) *Caller {
 }
 
 // Send makes one request with 1 to MaxEntries entries and sets answers[i] for
-// entries[i]; answers must be at least as long as entries. Each answer is exactly as
-// strong as its proof. Every answer except Stored has an Err.
+// entries[i]; answers must be at least as long as entries. An entry without a proof of
+// its fate is in doubt. Every answer except Stored has an Err.
 //
-// load is the worst Load of the answers. err is the error of the request as a whole,
+// load is the largest Load of the answers. err is the error of the request as a whole,
 // for reports: nil if SQS answered entry by entry. The answers are set in either case.
 //
-// Send returns after Timeout at the latest if the client obeys its context. Canceling
-// ctx after the request has left leaves the entries in doubt. Send recovers a panic of
-// the client. If the client ends the goroutine, the answers say InDoubt.
+// Send returns after Timeout at the latest if the client obeys its context. If ctx is
+// canceled after the request has left, the entries are in doubt. Send recovers a panic
+// of the client. If the client ends the goroutine (runtime.Goexit), Send does not return
+// and the answers say InDoubt.
 func (c *Caller) Send(ctx context.Context, entries []Entry, answers []attempt.Answer) (load attempt.Load, err error) {
 	load, _, err = c.SendIf(ctx, entries, answers, nil)
 	return load, err
 }
 
-// SendIf is Send with a condition. It calls may before it calls the client and, with the
-// SDK's client, again when the request is signed and about to go to the network. If may
-// returns false, SendIf drops the request and answers NotStored and Retry with
-// ErrNotAllowed. may must be quick; a nil may always allows the request. The exchange
-// describes the HTTP answer.
+// SendIf is Send with a condition, the argument may. SendIf calls the condition before
+// it calls the client and, with the SDK's client, again when the request is signed and
+// about to go to the network. If the condition is false, SendIf drops the request, and
+// each answer is NotStored and Retry with ErrNotAllowed. The condition must be quick;
+// nil always allows the request. The Exchange describes the HTTP answer.
 func (c *Caller) SendIf(ctx context.Context, entries []Entry, answers []attempt.Answer, may func() bool) (load attempt.Load, of Exchange, err error) {
 	answers = answers[:len(entries)]
 	if n := len(entries); n < 1 || n > MaxEntries {
@@ -191,7 +192,8 @@ func (c *Caller) batch(ctx context.Context, in *sqs.SendMessageBatchInput) (_ *s
 }
 
 // recoverInto sets err to a PanicError after a panic of the client. If the client ends
-// the goroutine, recover returns nil, and Send never continues.
+// the goroutine (runtime.Goexit), recover returns nil, err stays unset, and Send does
+// not return.
 func (c *Caller) recoverInto(err *error) {
 	if v := recover(); v != nil {
 		*err = c.newPanicError(v)
@@ -205,9 +207,10 @@ func spread(answers []attempt.Answer, a attempt.Answer) {
 	}
 }
 
-// configure turns the SDK's retries off, because a later refusal proves nothing after
-// an unanswered attempt. It also turns the SDK's check of digests off, because one
-// wrong digest would turn the answer to ten messages into an error.
+// configure turns the SDK's retries off: after an attempt without an answer, a refusal
+// of the next attempt does not prove that SQS stored nothing. It also turns the SDK's
+// check of digests off, because one wrong digest would turn the answer to ten messages
+// into an error.
 func configure(o *sqs.Options) {
 	o.Retryer = aws.NopRetryer{}
 	o.DisableMessageChecksumValidation = true

@@ -144,8 +144,9 @@ func TestPanic(t *testing.T) {
 	}
 }
 
-// If an error of the SDK has no response, as in a wrapper or a mock, its Error method
-// panics. Such an error has no text.
+// An SDK error without a response, for example from a wrapper or a mock, panics in its
+// Error method. Send then reports an error that names the type instead of the text, and
+// the entries are in doubt.
 func TestErrorWithoutText(t *testing.T) {
 	for _, n := range []int{1, 2} {
 		answers, _, err := send(t, failing(func() error { return &smithyhttp.ResponseError{Err: errors.New("boom")} }), n)

@@ -20,9 +20,9 @@ const (
 	// final: refused, and refused again after a retry.
 	final
 
-	// access: SQS refused the request because of the queue, the permission or the queue's
-	// key, independent of the messages. The request succeeds after an operator has repaired
-	// the cause.
+	// access: SQS refused the request because of the queue, the caller's permissions or
+	// the queue's KMS key, independent of the messages. The request succeeds after an
+	// operator has repaired the cause.
 	access
 
 	// apart: SQS refused the whole batch because of one entry, or because of the number or
@@ -46,9 +46,9 @@ func classify(code string) class {
 
 func withoutNamespace(code string) string { return strings.TrimPrefix(code, "AWS.SimpleQueueService.") }
 
-// classes has the codes of the service model (SDK v1.52.9, types/errors.go and its
-// query names, including codes of other operations), the codes of the framework
-// (F-131), and the codes of every AWS service.
+// classes has the codes of SQS's service model, of AWS's server framework Coral (F-131),
+// and of every AWS service. The service model is SDK v1.52.9, types/errors.go and the
+// names in the query protocol, including codes of other operations.
 var classes = map[string]class{
 	// The rate.
 	"OverLimit":                              throttle,

@@ -12,8 +12,8 @@ var (
 	// stored.
 	ErrUnproven = errors.New("the answer does not prove that the message was stored")
 
-	// ErrNotAllowed is the error of a request that was not sent, because may returned
-	// false before the request left.
+	// ErrNotAllowed is the error of a request that SendIf did not send, because its
+	// condition was false before the request left.
 	ErrNotAllowed = errors.New("the request was not sent: it was too late for it")
 
 	// ErrMixedUp is the error of an entry whose answer has the digest of another entry of
@@ -39,8 +39,9 @@ var (
 	errEntryCount = fmt.Errorf("a request has 1 to %d entries", MaxEntries)
 )
 
-// StatusError reports a success with an HTTP status that SQS never uses for a send. It
-// wraps [ErrUnproven].
+// StatusError reports a request without an error of the client, but with an HTTP status
+// other than 200. SQS answers each successful send with 200. A StatusError wraps
+// [ErrUnproven].
 type StatusError struct{ Status int }
 
 func (e *StatusError) Error() string {
@@ -53,9 +54,10 @@ func (e *StatusError) Unwrap() error { return ErrUnproven }
 // PanicError reports a panic of the client. If any byte had left this machine, the
 // message may be stored.
 type PanicError struct {
-	// Text is the text of an error of the Go runtime, the hidden text of another error
-	// (see package foreign), or the type of another value. With Caller.ShowTexts Text
-	// is the text of the value, if the value has one.
+	// Text describes the value of the panic. An error of the Go runtime has its full
+	// text. Another error has its text without foreign parts (see package foreign). Any
+	// other value has only its type. With Caller.ShowTexts, every error, string and
+	// fmt.Stringer has its full text.
 	Text string
 }
 
@@ -70,8 +72,9 @@ var known = foreign.Known{
 	},
 }
 
-// hide removes the client's text from an error, unless c shows texts. SQS quotes
-// invalid values, and an answer from elsewhere may quote anything.
+// hide removes the client's text from an error, unless c.ShowTexts is set. The text may
+// quote a message: SQS quotes invalid values, and a server other than SQS may quote
+// anything.
 func (c *Caller) hide(err error) error {
 	if c.ShowTexts {
 		return readable(err)

@@ -86,8 +86,8 @@ func FuzzAnswer(f *testing.F) {
 	})
 }
 
-// unescaped returns the text itself and all keys and strings of a JSON text without
-// escapes.
+// unescaped returns a JSON text, followed by the text's keys and strings with their
+// escapes decoded.
 func unescaped(body []byte) string {
 	var all bytes.Buffer
 	all.Write(body)

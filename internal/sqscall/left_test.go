@@ -184,8 +184,8 @@ func TestFallbackWithoutHooks(t *testing.T) {
 	assert.Equal(t, doubt, got(answers[0]), "somebody answered")
 }
 
-// If a request is no longer allowed before the call of the client, or after the
-// signature, it does not leave this machine.
+// The condition of SendIf fails before the call of the client, or only after the
+// signature. The request does not leave this machine, and its entries may be sent again.
 func TestNotAllowed(t *testing.T) {
 	var arrived atomic.Int32
 	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { arrived.Add(1) }))

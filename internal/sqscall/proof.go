@@ -22,9 +22,10 @@ type confirmation struct{ messageID, sequence, bodyMD5, attributesMD5 *string }
 
 // prove returns the answer for entry i, which SQS reports as stored.
 //
-// A wrong digest counts even if another part is missing. Otherwise SQS would drop the
-// next attempt as a duplicate and answer with the right digest (F-002), and the altered
-// message would count as stored.
+// A wrong digest counts even if the message ID, the sequence number or the other digest
+// is missing. Otherwise the entry would be sent again. SQS would drop the second send as
+// a duplicate and answer with the right digest (F-002), and the altered message would
+// count as stored.
 func prove(entries []Entry, i int, c confirmation) attempt.Answer {
 	e := &entries[i]
 	body, attributes := aws.ToString(c.bodyMD5), aws.ToString(c.attributesMD5)
@@ -113,9 +114,10 @@ func proveBatch(entries []Entry, out *sqs.SendMessageBatchOutput, answers []atte
 	}
 }
 
-// refuse returns the answer for an entry in Failed. SQS detects the sender's faults and
-// throttles before it executes the entry. After another fault, and after a sender's
-// fault without a code or with the code of a service failure, the entry is in doubt.
+// refuse returns the answer for an entry in Failed. The entry was not stored after a
+// throttle or a sender's fault: SQS detects both before it executes the entry. The entry
+// is in doubt after any other fault, and after a sender's fault without a code or with
+// the code of a service failure.
 func refuse(failed types.BatchResultErrorEntry) attempt.Answer {
 	code := aws.ToString(failed.Code)
 	err := &smithy.GenericAPIError{Code: code, Message: aws.ToString(failed.Message), Fault: smithy.FaultServer}
@@ -159,8 +161,9 @@ func (p *progress) judge(err error, n int) attempt.Answer {
 	if named == nil {
 		return p.doubtful(classify(api.ErrorCode()))
 	}
-	// The code in the header x-amzn-query-error is the code that users know. It proves
-	// nothing. If the header contradicts the body, the body proves nothing either.
+	// The answer reports the code of the header x-amzn-query-error, because users know
+	// this code. The proof is the code of the body. If the classes of the two codes
+	// differ, the body proves nothing either.
 	code, c := *named, classify(*named)
 	if header := classify(api.ErrorCode()); header != unknown {
 		code = api.ErrorCode()
@@ -176,10 +179,11 @@ func (p *progress) judge(err error, n int) attempt.Answer {
 	return a
 }
 
-// judgeUnseen is judge for a client that skipped the middleware, such as a fake. An API
-// error counts as a refusal by SQS if its code, fault and status agree. After an HTTP
-// response, a wrapper dropped the options. The SDK may then have retried,
-// and the error of the last attempt proves nothing about the other attempts.
+// judgeUnseen is judge for a client that skipped the middleware, such as a fake or a
+// wrapper that drops the options. An API error counts as a refusal by SQS if its code,
+// fault and status agree. An error with an HTTP request comes from the SDK, called
+// without the options. The SDK may then have retried, and the error of the last attempt
+// proves nothing about the other attempts.
 //
 // Other errors prove nothing. Even a dial error may come from a retry, after a request
 // that arrived.

@@ -15,8 +15,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/sqscall"
 )
 
-// replaying makes an HTTP client follow redirects with a body, which the SDK's own
-// requests do not allow.
+// replaying gives each request a GetBody, so that its HTTP client repeats the request
+// with the body after a redirect. The SDK's own requests have no GetBody.
 type replaying struct{ *http.Client }
 
 func (c replaying) Do(r *http.Request) (*http.Response, error) {
@@ -73,8 +73,8 @@ func TestRedirects(t *testing.T) {
 	}
 }
 
-// After a retry inside the HTTP client, a refusal proves nothing about the earlier
-// request.
+// A retry inside the HTTP client leaves the entry in doubt, because a refusal of the
+// second request proves nothing about the first.
 func TestRetryingHTTPClient(t *testing.T) {
 	var n atomic.Int32
 	s := quiet(httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -44,8 +44,8 @@ func quotes(body string) map[string]string {
 
 const secretBody = `{"dedupe_key":"patient-Q7X","payload":{"name":"Jane Q7X","note":"a <b> & \"c\""}}`
 
-// No error text, error code or digest contains any form of a message's part, wherever a
-// client, a wrapper or an answer quotes the message.
+// A client, a wrapper or an answer quotes a message or a part of it, plain or encoded.
+// The quote appears in no error text, error code or digest of the answers.
 func TestNoTextQuotesAMessage(t *testing.T) {
 	for form, quote := range quotes(secretBody) {
 		for name, c := range map[string]*sqscall.Caller{

@@ -43,8 +43,8 @@ type progress struct {
 type Exchange struct {
 	RequestID string
 
-	// Skew is the time that the clock of SQS is ahead, to the second; HasDate reports
-	// whether the answer had a date.
+	// Skew is the lead of SQS's clock over this machine's clock, rounded to seconds.
+	// HasDate reports whether the answer had a date; otherwise Skew is zero.
 	Skew    time.Duration
 	HasDate bool
 }
@@ -84,9 +84,10 @@ func (p *progress) neverTransmitted() bool {
 	return p.followed() && p.running.Load() == 0 && p.transmissions.Load() == 0
 }
 
-// neverConnected reports whether net/http requested connections and obtained none, for
-// the first transmission and for redirects and retries of the transport. If net/http did not request a connection, another HTTP client sent the
-// request, and neverConnected returns false.
+// neverConnected reports whether net/http asked for a connection for every transmission
+// and never obtained one. Redirects and retries of the transport count too. If net/http
+// did not ask for a connection, another HTTP client sent the request, and neverConnected
+// returns false.
 //
 // neverConnected is wrong in one case: net/http fails, and the HTTP client then sends
 // by another transport without hooks and gets no answer.
@@ -142,8 +143,8 @@ const (
 )
 
 // receive records the status of an answer and, except for a success, the error type in
-// its body. The SDK then reads the same body, within the same limit, because the SDK
-// sets no limit.
+// its body. The SDK then reads the same body up to maxAnswer bytes for a success and
+// maxError bytes otherwise, because the SDK itself has no limit.
 func (p *progress) receive(r *smithyhttp.Response) {
 	p.status.Store(int32(r.StatusCode)) // #nosec G115 -- three digits
 	if r.Body == nil {
@@ -194,8 +195,8 @@ func (p *progress) checkStatus(metadata middleware.Metadata) error {
 
 var errTooLong = errors.New("the answer is too long to be from SQS")
 
-// limitedBody fails after left bytes. It fails instead of ending, because the part
-// before may look complete.
+// limitedBody passes at most left bytes on and then fails with errTooLong. An early end
+// instead of an error could make the first part look like a complete answer.
 type limitedBody struct {
 	io.ReadCloser
 	left int

@@ -257,7 +257,8 @@ func TestIdleConnectionIsClosed(t *testing.T) {
 			accepted.Add(1)
 			readRequest(c)
 			// The SDK closes the request's body after the answer. If the transport has
-			// not seen the end of the body by then, it closes the connection.
+			// not seen the end of the body by then, the transport closes the connection.
+			// The sleep gives the transport time to see the end.
 			time.Sleep(5 * time.Millisecond)
 			_, _ = fmt.Fprintf(c, "HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s", len(answer), answer)
 			_, _ = c.Read(make([]byte, 1)) // a byte of the next request

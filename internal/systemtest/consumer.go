@@ -12,9 +12,10 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/consumer"
 )
 
-// consume is a process with a consumer of package consumer. The consumer's store
-// remembers effects; an effect without a record is probed. consume returns when the
-// process is dead, or after the world is finished and the consumer has shut down.
+// consume runs a process with a consumer of package consumer. The consumer's store
+// records effects. If the record of an effect may be missing, the consumer calls
+// w.probe. consume returns when the process is dead, or after the world is finished and
+// the consumer has shut down.
 func (w *world) consume(p *process) {
 	config := consumer.Config[event]{
 		QueueURL: w.queue.URL(), Visibility: 30 * time.Second, Effect: "effect",

@@ -7,8 +7,9 @@
 //
 // After each run the package checks the promises. The effect of each event has happened
 // exactly once, in the order of its message group. No event was lost, SQS has stored
-// each event once, and each receipt names the message in the queue. If the storage has
-// a ledger, the ledger verifies against all heads kept during the run. It has each
-// change confirmed by the store once and in order, even if the process died before the
-// confirmation. A failing seed prints the history of its event.
+// each event once, and each receipt names the message in the queue. If the storage has a
+// ledger, the ledger verifies against every head that the run kept. Each change
+// confirmed by the store is in the ledger once and in order, even if the process died
+// before the confirmation arrived. For a failing seed, the package prints the history of
+// the event concerned.
 package systemtest

@@ -54,8 +54,8 @@ func (n *network) SendMessageBatch(ctx context.Context, in *sqs.SendMessageBatch
 	return out, nil
 }
 
-// send makes one request. store is SQS's part of the request. After an error the caller
-// must not use the result of store.
+// send makes one request. If the request arrives, store executes it in the queue. After
+// an error the caller must not use results of store, because store may run later.
 func (n *network) send(ctx context.Context, keys []string, store func() error) error {
 	w := n.p.w
 	if n.p.crash("crash before a request") {

@@ -118,8 +118,9 @@ func (h *handle) Scan(ctx context.Context, f idempotency.Filter) iter.Seq2[idemp
 	return h.s.Scan(ctx, f)
 }
 
-// resolveByTruth is the operator: after the last possible request or handler, the
-// operator checks the effect of the operation and resolves the record.
+// resolveByTruth acts as the operator for a record that is still running 30 seconds
+// after its lease, when no request or handler is left. It asks truth whether the effect
+// of the operation happened, and resolves the record.
 func (w *world) resolveByTruth(k idempotency.Key, truth func(idempotency.Record) (bool, idempotency.Result)) {
 	ctx := context.Background()
 	records, err := w.store.Lookup(ctx, k)

@@ -18,8 +18,8 @@ type tampered struct {
 type forgery struct {
 	edit func(lines []ledger.Line) []ledger.Line
 
-	// unanchored means that the edit agrees with all kept heads. Only witnesses of the
-	// changes can detect it.
+	// unanchored means that Head returns no head, so no kept head contradicts the edit.
+	// Only the recorded answers of the store (see witness) can detect it.
 	unanchored bool
 }
 

@@ -1,3 +1,3 @@
-// Package tools has only the test of "make lint" for comments. The go.mod of its module
-// pins the tools of "make lint".
+// Package tools has only TestHabits, which "make lint" runs to check the repository's
+// comments. The go.mod of the package's module pins the tools of "make lint".
 package tools

@@ -20,9 +20,9 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/lint"
 )
 
-// Baseline lists accepted findings, so that only new findings count. It has no line
-// numbers: a finding is accepted if an entry has the same rule, severity, file and
-// function, with any text, up to the count of the entry.
+// Baseline lists accepted findings, so that only new findings count. A finding matches
+// an entry with the same rule, severity, file and function; line numbers and texts do
+// not matter. An entry accepts as many findings as its Count.
 //
 // A baseline's file has one JSON object a line, sorted by file and function, with all
 // members in the same order, so a review shows each added or removed finding as one
@@ -116,10 +116,11 @@ func (b Baseline) write(w io.Writer) error {
 	return out.Flush()
 }
 
-// Filter removes from the report the findings in the baseline of the file. It returns
-// the number of removed findings, and the stale lines of the baseline with their
-// unmatched counts. A line about an existing unchecked file is not stale: the run did
-// not name its package, or a build constraint excludes the file.
+// Filter removes the findings in baseline b from the report. file is the path of the
+// baseline's file. Filter returns the number of removed findings, and the stale lines of
+// the baseline: the lines with too few findings, with the number of missing findings as
+// Count. A line about an existing unchecked file is not stale: the run did not name its
+// package, or a build constraint excludes the file.
 func (r *Report) Filter(b Baseline, file string) (known int, stale []Known, err error) {
 	base, err := baseDir(file)
 	if err != nil {

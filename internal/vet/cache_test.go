@@ -16,8 +16,8 @@ import (
 )
 
 // The result for a package is the same in every state of the go command's cache: cold,
-// warm, and warm for some packages, even if these were analyzed before as dependencies.
-// The test uses both ways to run the analyzer.
+// warm, and warm for some packages, even if an earlier run analyzed a package only as a
+// dependency. The test runs the analyzer by "go vet -vettool" and by Run.
 func TestTheSameAnswerFromEveryCache(t *testing.T) {
 	runsGo(t)
 	self, err := os.Executable()

@@ -36,7 +36,7 @@ func (c columns) column(file string, line, inBytes int) int {
 }
 
 // position returns the position of the byte at an offset, counted from 0. The second
-// result reports whether the offset is in the file; the end of the file is.
+// result is true for an offset in the file and for the offset of the file's end.
 func (c columns) position(file string, offset int) (token.Position, bool) {
 	for i, line := range c.lines(file) {
 		last := i == len(c.lines(file))-1

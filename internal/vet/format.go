@@ -25,8 +25,9 @@ const (
 	Text Format = "text"
 
 	// JSON has one object a line, with the members file, line, column, end_line,
-	// end_column, rule, severity, message, url and related, a list of objects with
-	// file, line, column and message. Unknown members are left out.
+	// end_column, rule, severity, message, url and related, a list of objects with file,
+	// line, column and message. The members end_line, end_column, url and related are
+	// left out if they are empty.
 	JSON Format = "json"
 
 	// SARIF is one SARIF 2.1.0 log with one run, even without findings.

@@ -172,8 +172,9 @@ func TestSARIFResults(t *testing.T) {
 	}
 }
 
-// Replacements in the log count columns in characters. An insertion has a region
-// without a length.
+// The replacements of a fix in a SARIF log count columns in characters, and an insertion
+// has an empty region. A fix is left out if a replacement is outside its file or the
+// file cannot be read.
 func TestSARIFFixes(t *testing.T) {
 	_, dir, findings := shop(t)
 	file := findings[0].Start.Filename

@@ -45,9 +45,9 @@ type unitDiagnostics struct {
 	findings []Finding
 }
 
-// goVet runs the analyzers through the go command. The go command takes the answer
-// about a package from its cache if the package, the flags and the binary have not
-// changed. Each try has separate cache entries.
+// goVet runs the analyzers through the go command. The go command takes the answer about
+// a package from its cache if the package, the flags and the binary have not changed.
+// The number try is one of the flags, so a second try finds no answer of the first.
 func goVet(ctx context.Context, o Options, try int) ([]unitDiagnostics, error) {
 	tool := o.Tool
 	if tool == "" {

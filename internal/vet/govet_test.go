@@ -75,8 +75,8 @@ func asLines(findings []vet.Finding) []string {
 }
 
 // Results from the go command's cache are the same as those of an analysis from source:
-// for packages with both kinds of tests, with facts of other packages, with directives,
-// and in generated files.
+// for packages with internal tests and an external test package, with facts of other
+// packages, with directives, and in generated files.
 func TestGoVetFindsTheSame(t *testing.T) {
 	runsGo(t)
 	want := inProcess(t, module, "./...")

@@ -11,8 +11,9 @@ import (
 const unusedIgnore = "unused-ignore"
 
 // ignore is a comment that suppresses SF020 on its own line and the next line. The
-// analyzer reads the same forms for its rules, and reports directives without a reason
-// for every rule; such a directive suppresses nothing here.
+// analyzer of package fifovet reads the same comments for its rules. The analyzer also
+// reports each directive without a reason, for SF020 too; such a directive does not
+// suppress SF020.
 type ignore struct {
 	at, end token.Position
 	used    bool

@@ -110,10 +110,10 @@ func count(listed []*packages.Package) int {
 	return len(paths)
 }
 
-// paths returns the packages that must have an answer, under the names that the go
-// command gives to its vet tool. A package and its variant with tests share a name; an
-// external test package has another name. A package without files, such as unsafe, has
-// no answer.
+// paths returns the packages that the output of the go command must mention, under the
+// names that the go command gives to its vet tool. A package and its variant with tests
+// share a name; an external test package has another name. A package without files, such
+// as unsafe, is not in the output.
 func paths(listed []*packages.Package) map[string]bool {
 	out := map[string]bool{}
 	for _, p := range listed {

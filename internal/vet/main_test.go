@@ -28,8 +28,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// module is a module with a stub in place of this module, so that loading it needs
-// neither the AWS SDK nor a network.
+// module is the folder of a test module. It replaces sqsfifo and the AWS SDK by stubs,
+// so that loading the test module needs neither the AWS SDK nor a network.
 const module = "testdata/module"
 
 // withQuiet leaves only SF020 active.
@@ -40,8 +40,8 @@ func withQuiet(o vet.Options) vet.Options {
 
 var quiet = &analysis.Analyzer{Name: "quiet", Doc: "find nothing", Run: func(*analysis.Pass) (any, error) { return nil, nil }}
 
-// withNames selects the analyzer that reports each function. The reports have a
-// severity before the text; with fail, the analyzer fails instead.
+// withNames selects the analyzer that reports each function, with the severity before
+// the text. If fail is true, the analyzer fails for package example.com/broken/fine.
 func withNames(severity string, fail bool, o vet.Options) vet.Options {
 	o.Flags = []string{"-names", "-names.severity=" + severity, fmt.Sprintf("-names.fail=%t", fail)}
 	return o

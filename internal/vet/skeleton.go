@@ -33,9 +33,9 @@ type Skeleton struct {
 	importable map[string]bool
 }
 
-// Skeletons prepares the missing tests of a report, in its order. It loads the types of
-// the packages, and therefore compiles their imports. The options are the options of
-// the report.
+// Skeletons prepares a compliance test for each package of untested, in the same order.
+// It loads the types of the packages, and therefore compiles their imports. untested and
+// o are the report's packages without a test and the options of its run.
 func Skeletons(ctx context.Context, o Options, untested []Untested) ([]Skeleton, error) {
 	if len(untested) == 0 {
 		return nil, nil

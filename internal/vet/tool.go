@@ -19,8 +19,8 @@ import (
 // The cache of the go command (1.26) has two faults that lose findings. The key of an
 // answer does not include whether the go command asked for diagnostics, so a package
 // that was first analyzed as a dependency, only for its facts, keeps an empty answer.
-// And the go command stores the facts before the answer, so a run killed between the
-// two leaves a package without an answer. With this flag both requests have one answer,
+// And the go command stores the facts before the answer, so a run killed between the two
+// leaves a package without an answer. With this flag every answer has the diagnostics,
 // and Run detects missing answers. A different value makes a different key.
 const dependencies = "dependencies"
 
@@ -42,7 +42,8 @@ func IsToolCall(args []string) bool {
 }
 
 // ToolMain answers a call of the go command and does not return. [IsToolCall] must be
-// true. A binary that calls [Run] without Options.Tool must begin with both.
+// true. The main function of a binary that calls [Run] without Options.Tool must begin
+// with IsToolCall and, if it returns true, ToolMain.
 func ToolMain(analyzers ...*analysis.Analyzer) {
 	flag.String(dependencies, "", "for sqsfifo vet: report on dependencies as well, and that a package was analyzed")
 	last := len(os.Args) - 1
@@ -85,11 +86,11 @@ func answering(a *analysis.Analyzer) *analysis.Analyzer {
 // diagnostics if the go command asked only for facts. The new file is in the folder of
 // the go command's file; the go command removes the folder.
 //
-// Only Run asks for every package. A plain "go vet -vettool" also gets the findings of
-// main module packages that are only imported, because the go command keeps their
-// answer for later runs that name these packages. A module with a version is a
-// dependency, and its findings stay out. With -fix the go command asks again for each
-// named package.
+// If all is true, every package gets diagnostics; only Run sets all. A plain "go vet
+// -vettool" also gets the findings of main module packages that are only imported,
+// because the go command keeps their answer for later runs that name these packages. A
+// module with a version is a dependency, and its findings stay out. With -fix the go
+// command asks again for each named package, so only named packages get diagnostics.
 func withDiagnostics(file string, all, fix bool) (string, error) {
 	text, err := os.ReadFile(file) // #nosec G304 -- the go command's own file
 	if err != nil {

@@ -4,8 +4,9 @@ import "math/bits"
 
 // index finds the position of a key. A slot has a tag of 12 bits, which avoids most
 // reads of records of other keys, and a position of 20 bits. A key has its slot in one
-// of two buckets; each bucket is a cache line. Buckets need no deletion and no chains,
-// unlike probing: a slot becomes free by itself, and a miss costs two cache lines.
+// of two buckets; each bucket is a cache line. A slot is free as soon as its position is
+// before the head of the ring. Unlike a table with probing, an index therefore needs no
+// deletion and no chains. A miss costs two cache lines.
 type index []bucket
 
 type bucket [bucketLen]uint32
@@ -72,8 +73,9 @@ func (s *shard[V]) grow() {
 	s.place(s.index, s.at(s.tail-1).key, s.tail-1)
 }
 
-// reindex begins an index for n records. Later insertions copy the records before end,
-// a few each; until then the older index finds them.
+// reindex begins an index for n records and keeps the current index as the older one.
+// Each later insertion copies up to indexedPerPut records before position end; until
+// then the older index finds them.
 func (s *shard[V]) reindex(n int, end uint64) {
 	s.older, s.index = s.index, newIndex(n)
 	s.moved, s.moving = s.head, end

@@ -59,8 +59,8 @@ type load struct {
 }
 
 // The window agrees with a map after random sends, late and missing answers, refusals,
-// quiet times and forward steps of the clock. The loads are large enough to cross each
-// size at which the window changes its form.
+// quiet times and forward steps of the clock. The loads are large enough to spread the
+// window over several shards and to make an index grow.
 func TestAgainstNaiveModel(t *testing.T) {
 	for _, l := range []load{
 		{"few ids again and again", 20_000, 60, 4 * time.Second, 3},

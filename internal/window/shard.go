@@ -75,8 +75,9 @@ const slabsPerShard = 64
 type age struct {
 	newest offset // when the last record was added
 
-	// mixed is set if a record was added before its acceptance, or was set again or
-	// released later: each record of the chunk must then be checked.
+	// mixed is set if a record's From or To was later than its arrival (the To of an
+	// unanswered record is in the future), or if the record was set again or released
+	// later. Each record of a mixed chunk must be checked.
 	mixed bool
 }
 
@@ -95,8 +96,8 @@ type shard[V any] struct {
 
 	index index
 
-	// While an index grows, older has the records that were not copied yet: the records
-	// from position moved to position moving.
+	// While an index grows, older is the previous index. It finds the records that are
+	// still to be copied, at the positions from moved to moving - 1.
 	older         index
 	moved, moving uint64
 }
@@ -123,8 +124,8 @@ func (s *shard[V]) position(slot uint32) (uint64, bool) {
 	return s.head + ahead, slot != 0 && ahead < s.tail-s.head
 }
 
-// all yields the records that are not released, oldest first, each with an instant no
-// earlier than its arrival.
+// all yields the records that are not released, oldest first. Each comes with the latest
+// arrival time in its chunk, an upper bound of the record's own arrival.
 func (s *shard[V]) all() iter.Seq2[offset, *record[V]] {
 	return func(yield func(offset, *record[V]) bool) {
 		for p := s.head; p != s.tail; p++ {
@@ -190,8 +191,9 @@ func (s *shard[V]) extend() bool {
 // slabLen returns the length of the next new slab.
 func (s *shard[V]) slabLen() int { return 1 + len(s.chunks)/slabsPerShard }
 
-// retire drops the oldest slab, or keeps it as the spare if its length is about right.
-// Small slabs would otherwise circulate forever, and large slabs would never be freed.
+// retire drops the oldest slab. If its length is within a factor of two of slabLen,
+// retire keeps the slab as the spare for later records. Otherwise a grown shard would
+// reuse small slabs forever, and a shrunk shard would never free large slabs.
 func (s *shard[V]) retire() {
 	old, fit := s.slabs[0], s.slabLen()
 	s.slabs[0] = nil
@@ -257,8 +259,8 @@ func (s *shard[V]) sift(now offset, slack time.Duration) (freed int) {
 	return freed
 }
 
-// isDue reports whether all records of the first chunk have expired, if records that
-// were answered or set again later are left out.
+// isDue reports whether all records of the first chunk have expired, except unanswered
+// records and records answered or set again after their arrival.
 func (s *shard[V]) isDue(now offset, slack time.Duration) bool {
 	return now-s.ages[0].newest >= offset(Interval+slack)
 }

@@ -140,8 +140,9 @@ func TestAnUnansweredRecordKeepsNoOthers(t *testing.T) {
 	assert.Less(t, held, 2000+3*chunkLen)
 }
 
-// The limit counts live records. A record no longer counts after its end: answered
-// late, set again, deleted, or dropped with its chunk.
+// w.live, the count for Options.Limit, is the number of unreleased records in the
+// shards, also after late answers, repeated Puts of a key, deletions, and drops of whole
+// chunks.
 func TestLiveRecordsAreCounted(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 1))
 	w := New[nothing](Options{Slack: time.Second})
@@ -189,8 +190,8 @@ func TestLiveRecordsAreCounted(t *testing.T) {
 	assert.Equal(t, Inside, state, "set again, later than its chunk")
 }
 
-// A shard without free positions refuses a record. It never drops a live record, even
-// one that needs a new position.
+// A shard without free positions refuses a record. It never drops a live record, even if
+// the record's chunk is due and the record has no free position at the end of the ring.
 func TestAFullShardRefuses(t *testing.T) {
 	if testing.Short() {
 		t.Skip("fills a million positions")

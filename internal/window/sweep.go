@@ -23,8 +23,8 @@ const (
 //
 // A call checks at most about 33,000 records. If done is false, the next call continues
 // with the other records. left is the number of remaining records. If done is true, the
-// remaining records are [Inside] or [Unsure], with one exception: a record that was Put
-// with a To before now may stay up to one interval longer.
+// remaining records are [Inside] or [Unsure], with one exception: a record whose To was
+// before the time of its Put may stay up to one interval longer.
 func (w *Window[V]) Sweep(now time.Time) (left int, done bool) {
 	if !w.begun {
 		return 0, true
@@ -46,8 +46,9 @@ func (w *Window[V]) Sweep(now time.Time) (left int, done bool) {
 	}
 }
 
-// sweep frees the records of a shard that are Outside at now, within the budget. It returns the
-// number of freed records that were not released, and whether the shard is finished.
+// sweep frees the records of a shard that are Outside at now. budget is the number of
+// records left to check. sweep returns the number of freed records that were not
+// released, and whether the shard is finished.
 func (s *shard[V]) sweep(now offset, slack time.Duration, budget *int) (freed int, through bool) {
 	for s.head != s.tail {
 		if *budget <= 0 {
@@ -71,8 +72,9 @@ func (s *shard[V]) sweep(now offset, slack time.Duration, budget *int) (freed in
 	return freed, true
 }
 
-// releaseFirst frees the outside records of the first chunk. They arrived after a record
-// that is not outside. Records of later chunks arrived later and are not outside.
+// releaseFirst frees the records of the first chunk that are Outside at now, although
+// the oldest record is not Outside. The records of later chunks arrived later and are
+// not Outside.
 func (s *shard[V]) releaseFirst(now offset, slack time.Duration, budget *int) (freed int) {
 	end := min(s.base+chunkLen, s.tail)
 	for p := s.head; p != end; p++ {

@@ -12,8 +12,8 @@
 // collector skips the records.
 //
 // Limits: time is an argument, from one clock that does not run backwards, within 140
-// years of the first record. A [Window] is not safe for concurrent use: the owner
-// locks, because every owner decides more under the same lock. A window holds 33
+// years of the first record. A [Window] is not safe for concurrent use: the owner locks,
+// because each owner must protect other state with the same lock. A window holds 33
 // million records at a time, 1.6 times the live records at the highest quota of a FIFO
 // queue, 70,000 messages a second. Keys are fingerprints and cannot be listed.
 package window
@@ -79,7 +79,7 @@ type Options struct {
 
 	// Limit is the largest number of records at a time; zero means unlimited. A record
 	// counts until a Put or a Sweep frees it. Puts free a record at the end of its
-	// interval; a record queued after a late answer may wait for one more interval.
+	// interval; a record that was answered late may stay for one more interval.
 	Limit int
 }
 
@@ -132,8 +132,9 @@ func (w *Window[V]) Lookup(now time.Time, k Key) (Record[V], State) {
 // The window detects a stale Place and searches.
 type Place uint64
 
-// nowhere marks the place of a key without a record. The other bits are then the number
-// of added records; otherwise they are the position in the shard, plus 1.
+// nowhere marks the Place of a key without a record. The other bits of such a Place are
+// the number of added records. Any other Place is the record's position in its shard,
+// plus 1.
 const nowhere Place = 1 << 63
 
 // LookupAt is [Window.Lookup] from a known place. It returns the place for the next
@@ -220,7 +221,8 @@ func (w *Window[V]) Delete(k Key) {
 // include records outside. Held takes constant time.
 func (w *Window[V]) Held() int { return w.live }
 
-// Len returns the number of records that are [Inside] or [Unsure] at now. Len reads every record.
+// Len returns the number of records that are [Inside] or [Unsure] at now. Len reads
+// every record.
 func (w *Window[V]) Len(now time.Time) int {
 	n := 0
 	for range w.All(now) {
@@ -229,8 +231,8 @@ func (w *Window[V]) Len(now time.Time) int {
 	return n
 }
 
-// All yields the records that are [Inside] or [Unsure] at now, in no particular order. The window
-// must not change meanwhile.
+// All yields the records that are [Inside] or [Unsure] at now, in no particular order.
+// The window must not change during the iteration.
 func (w *Window[V]) All(now time.Time) iter.Seq2[Record[V], State] {
 	return func(yield func(Record[V], State) bool) {
 		at := w.offset(now)

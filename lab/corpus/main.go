@@ -20,8 +20,9 @@
 // leaves out the statements that need these imports.
 //
 // The run fails for a new finding, a missing finding, a finding without a label, a false
-// error, and any finding in a control except SF015, which also applies to standard
-// queues. A false warning is printed and does not fail the run.
+// error, and any finding in a control (a module that uses only standard queues) except
+// SF015, which also applies to standard queues. A false warning is printed and does not
+// fail the run.
 package main
 
 import (

@@ -1,7 +1,7 @@
-// Command demoops shows alerts fire and end: it starts sqsfifo serve, a producer with
-// faults and Prometheus, and prints when each alert fired and ended. A minute of the rules
-// is a second of the demonstration. Without Prometheus it runs the cases of the rules by
-// promtool.
+// Command demoops shows alerts fire and end. First promtool runs the test cases of the
+// alert rules; promtool is required. Then, if Prometheus is installed, demoops starts
+// sqsfifo serve, a producer with faults and Prometheus, and prints when each alert fired
+// and ended. A minute of the rules is a second of the demonstration.
 package main
 
 import (

@@ -212,8 +212,8 @@ func TestFaults(t *testing.T) {
 	})
 }
 
-// Two producers of one queue share their series. No counter falls when one is closed, and
-// the older event counts.
+// Two producers of one queue share their series. The age of the oldest event is the age
+// of the older event of the two producers. No counter falls when one producer is closed.
 func TestTwo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)

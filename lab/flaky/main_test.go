@@ -11,8 +11,8 @@ import (
 )
 
 // A package whose test fails every second time is detected, idle and under load, and the
-// output of each failure is kept. Here the busy processes end immediately: they are this
-// test binary, which does not know their flag.
+// output of each failure is kept. Here the busy processes end immediately: they run this
+// test binary with a flag that it does not have.
 func TestRun(t *testing.T) {
 	t.Setenv("GOWORK", "off")
 	module, out := t.TempDir(), filepath.Join(t.TempDir(), "out")

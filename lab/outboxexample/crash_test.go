@@ -211,8 +211,8 @@ func (d *deadlyDoor) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		d.kill()
 		panic(http.ErrAbortHandler)
 	default:
-		// The process reads the answer, removes the row and takes the next row: the
-		// random delay decides the progress.
+		// The process is killed at a random time after the answer: while it reads the
+		// answer, removes the row or takes the next row.
 		defer time.AfterFunc(d.delay, d.kill)
 		d.queues.ServeHTTP(w, r)
 	}

@@ -97,8 +97,8 @@ func TestBytesOfBuild(t *testing.T) {
 	})
 }
 
-// A message that cannot be stored unchanged gets an error with its field. The transaction
-// continues without all messages of the call.
+// If a message cannot be stored unchanged, Add stores no message of the call and returns
+// an error with the message's index and field. The transaction can continue.
 func TestAddRefuses(t *testing.T) {
 	each(t, func(t *testing.T, d database) {
 		box, db := d.box(t)

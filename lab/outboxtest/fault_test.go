@@ -111,7 +111,7 @@ func (x *brittleTx) Commit() error {
 }
 
 // For any failing database call and any outcome of a send, each message is in the queue
-// once, in order, and no unsent message keeps a mark.
+// once, in order, and outbox_attempts does not mark an unsent message as possibly sent.
 func TestBrittleDatabase(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
@@ -202,8 +202,8 @@ func TestBrittleDatabase(t *testing.T) {
 	assert.Positive(t, after)
 }
 
-// A mark of an unconfirmed commit is removed: its rows were not sent and must not become
-// late.
+// A commit that marks rows as possibly sent succeeds, but the database reports a
+// failure. The relay removes the mark: the rows were not sent and must not become late.
 func TestUnconfirmedMarks(t *testing.T) {
 	d := newSQLite(t)
 	_, db := d.box(t)
@@ -277,8 +277,8 @@ func (x forgetfulTx) Commit() error {
 	return nil
 }
 
-// With LISTEN on one connection and a bell on the other, a relay wakes although it would
-// poll only after a minute.
+// A relay that would poll only after a minute wakes at once: a Bell notifies on one
+// connection, and another connection listens (LISTEN) and calls Wake.
 func TestNotify(t *testing.T) {
 	d := newPostgreSQL(t)
 	box, db := d.box(t)

@@ -35,8 +35,8 @@ func refused(m *sqsfifo.Message) error {
 	return &sqsfifo.NotStoredError{DedupeKey: m.DedupeKey, Attempts: 1, Err: errors.New("refused")}
 }
 
-// marked returns the range of possibly sent positions of a group, or 0 and 0 if the range
-// is empty.
+// marked returns the first and last position of a group's rows that are marked as
+// possibly sent, or 0 and 0 without such rows.
 func marked(t testing.TB, db *sql.DB, group string) (from, to int64) {
 	t.Helper()
 	err := db.QueryRow(`SELECT from_position, to_position FROM outbox_attempts WHERE message_group = $1`, group).Scan(&from, &to)
@@ -78,8 +78,8 @@ func TestRelaySendsInOrder(t *testing.T) {
 	})
 }
 
-// A row is marked in a commit before its send. Only the next few rows of a group are
-// marked.
+// A commit marks each row as possibly sent before the relay sends the row. Only the next
+// few rows of a group, here at most 5, are marked at a time.
 func TestMarkedBeforeSent(t *testing.T) {
 	each(t, func(t *testing.T, d database) {
 		box, db := d.box(t)

@@ -183,8 +183,8 @@ func (s *storm) write(writer int, rng *rand.Rand) error {
 			case errors.Is(err, errRolledBack):
 				s.rollbacks.Add(1)
 			case errors.Is(err, errUnknown):
-				// The facts show whether the transaction committed; do not repeat the
-				// write.
+				// The transaction may have committed; the table facts shows the truth at
+				// the end. Do not repeat the write.
 				s.repeated.Add(1)
 				s.written.Add(int64(size))
 			case try > 2000:

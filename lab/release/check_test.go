@@ -27,8 +27,9 @@ func parse(t *testing.T, dir, text string) released {
 	return released{file.Module.Mod.Path, dir, file}
 }
 
-// Every folder of go.work with a go.mod is released, except lab and the tools. A module
-// follows its requirements.
+// Every folder with a go.mod is in go.work and is released, except lab and the tools;
+// .github/dependabot.yml lists them all. In the order of releases a module comes after
+// the modules that it requires.
 func TestReleasedModules(t *testing.T) {
 	root, err := rootFolder()
 	require.NoError(t, err)

@@ -153,8 +153,8 @@ func TestInstall(t *testing.T) {
 			}
 		})
 	}
-	// "golangci-lint custom" builds golangci-lint with this import. "make golangci" runs
-	// "golangci-lint custom".
+	// "make golangci" runs "golangci-lint custom", which builds golangci-lint with the
+	// import of this program.
 	t.Run("golangci plugin", func(t *testing.T) {
 		dir := u.program(t, "package main\n\nimport _ \""+module+"/lint/golangci\"\n\nfunc main() {}\n")
 		u.must(t, dir, "go get "+module+" && go mod tidy && go run .")

@@ -81,11 +81,11 @@ func run(dir, name string, args ...string) (string, error) {
 	return strings.TrimSpace(string(out)), err
 }
 
-// check is one item of the list. Its problem is empty if it is done.
+// check is one item of the checklist. Its problem is empty if it is done.
 type check struct{ name, problem string }
 
-// checks runs the list for the modules below the folder root. The last item takes minutes
-// and runs only if the items before it are done.
+// checks runs the checklist of a release for the modules below the folder root. The last
+// item takes minutes and runs only if the items before it are done.
 func checks(root, version string, modules []released, run func(name string, args ...string) (string, error)) []check {
 	number := strings.TrimPrefix(version, "v")
 	contains := func(file, pattern string) string {

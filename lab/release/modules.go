@@ -27,7 +27,8 @@ func (m released) tag(version string) string {
 }
 
 // releasedModules returns the modules of go.work except lab and the modules below
-// internal. A module follows its requirements: this is the order of publication.
+// internal, in the order of publication: a module comes after the modules that it
+// requires.
 func releasedModules(root string) ([]released, error) {
 	text, err := os.ReadFile(filepath.Join(root, "go.work")) // #nosec G304 -- of this repository
 	if err != nil {

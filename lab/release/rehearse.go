@@ -15,8 +15,9 @@ import (
 	"golang.org/x/mod/zip"
 )
 
-// rehearse packs each released module like its tag, with the uncommitted changes, into a
-// folder in the form of a module proxy: GOPROXY=file://out serves it.
+// rehearse packs each released module, as a tag of the current files (with the
+// uncommitted changes) would, into a folder in the form of a module proxy:
+// GOPROXY=file://out serves it.
 func rehearse(root, version, out string) ([]released, error) {
 	modules, err := releasedModules(root)
 	if err != nil {

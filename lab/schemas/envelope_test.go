@@ -133,7 +133,7 @@ func TestPublishedScenes(t *testing.T) {
 }
 
 // beyondTheSchema lists the rules that a JSON Schema cannot express, or that this schema
-// leaves to the code: they concern the bytes of the text, not its value.
+// leaves to the code: rules about the bytes of an envelope's text, not its value.
 var beyondTheSchema = map[string]bool{"SF030": true, "SF031": true, "SF032": true, "SF033": true, "SF050": true, "SF051": true}
 
 // TestSchemaAgreesWithTheRules changes envelopes at random and compares the verdicts of

@@ -256,8 +256,9 @@ func TestUnconfirmedCommit(t *testing.T) {
 	})
 }
 
-// held makes the next transaction of the store wait, and returns once it waits. After
-// release the answer of the claim arrives on the channel.
+// held makes a claim whose transaction waits at its start, and returns while the
+// transaction waits. After a call of release, the error of the claim arrives on the
+// channel answered.
 func (h *hooks) held(t *testing.T, s *sqlstore.Store) (answered chan error, release func()) {
 	t.Helper()
 	waits, goOn := make(chan struct{}), make(chan struct{})

@@ -24,9 +24,10 @@ var (
 	secondStep = sqldb.Step{Both: "ALTER TABLE ground ADD COLUMN more {text} NOT NULL DEFAULT ''", SQLite: "UPDATE ground SET more = 'SQLite'", PostgreSQL: "UPDATE ground SET more = 'PostgreSQL'"}
 )
 
-// A database of version 1 gets only the second step and keeps its rows. After an additive
-// step a program of version 1 continues, even after reopening; after a step that stops
-// older programs it is refused.
+// Migrate to version 2 runs only the second step on a database of version 1 and keeps
+// its rows. If the step only adds to the tables, a program of version 1 continues, even
+// after it opens the database again. If the step stops older programs, a program of
+// version 1 can no longer write, open or migrate.
 func TestUpgrade(t *testing.T) {
 	for name, stops := range map[string]bool{"a step that adds": false, "a step that stops older programs": true} {
 		t.Run(name, func(t *testing.T) {

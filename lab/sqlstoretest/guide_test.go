@@ -56,8 +56,8 @@ func (e *exports) close(limit context.Context) error {
 	return errors.Join(e.producer.Close(limit), e.store.Close(), e.db.Close())
 }
 
-// Ten minutes later, a second process gets the first process's receipt and sends no
-// message.
+// If a second process repeats an export ten minutes later, its Send returns the first
+// process's receipt, as a duplicate, and sends no message.
 func TestExportsOfTheGuide(t *testing.T) {
 	queue, err := sqstest.NewQueue(sqstest.Config{})
 	if err != nil {

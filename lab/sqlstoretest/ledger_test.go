@@ -197,7 +197,8 @@ func TestLedgerIsKept(t *testing.T) {
 }
 
 // 64 concurrent callers change keys, and the store combines their changes into groups.
-// The ledger has each change once. Exports of parts verify as one file.
+// The ledger has each change once. Three exports, each after the head of the previous
+// one, form one file that verifies.
 func TestLedgerOfGroups(t *testing.T) {
 	each(t, func(t *testing.T, d database) {
 		s := d.store(t, sqlstore.Config{Ledger: true})

@@ -18,8 +18,8 @@ import (
 )
 
 // While a seal is made, a transaction is open whose number is lower than the numbers of
-// committed transactions. The seal ends before this transaction, and the next seal has
-// its entries in the right place.
+// committed transactions. The seal ends before the entry of this transaction. After its
+// commit, the next seal has the entry in the order of transaction numbers.
 func TestSealBesideAnOpenTransaction(t *testing.T) {
 	d := newPostgreSQL(t)
 	db := d.open(t)
@@ -160,8 +160,8 @@ func TestSealersInAStorm(t *testing.T) {
 		time.Sleep(50 * time.Millisecond)
 		cancel()
 		sealers.Wait()
-		// The last sealer gave its lease back. If the sealer was stopped while it took the
-		// lease, the lease ends by time.
+		// The last sealer of the storm usually gave its lease back. If it was stopped
+		// while it took the lease, the new sealer must wait for the end of the lease.
 		k := sealer(t, s.Ledger())
 		for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
 			if _, err := k.Seal(t.Context()); !errors.Is(err, sqlstore.ErrOtherSealer) {

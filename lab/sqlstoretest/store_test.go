@@ -216,8 +216,8 @@ func TestOpenTransactionDelaysNobody(t *testing.T) {
 	if !errors.Is(err, idempotency.ErrBusy) && !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("completion of a key that is held: got %v, want ErrBusy", err)
 	}
-	// A renewal of a claim waits too: its holder must not get InProgress. Another claimant
-	// does get InProgress.
+	// A renewal of the claim waits for the lock on the key too, because the claimant
+	// must not get InProgress. Another claimant gets InProgress.
 	ctx, cancel = context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
 	if out, err := s.ClaimBatch(ctx, batch[:2]); !errors.Is(err, context.DeadlineExceeded) {
@@ -283,9 +283,9 @@ func TestOpenTransactionDelaysNobody(t *testing.T) {
 	claim(t, s, claimOf("held"), idempotency.New)
 }
 
-// The transactions of the store set their isolation level themselves. Concurrent ones
-// do not fail with serialization errors, even if the default level of the database is
-// serializable.
+// The transactions of the store set their isolation level themselves. They do not fail
+// with serialization errors when they are concurrent, even if the default level of the
+// database is serializable.
 func TestGroupsOfASerializableDatabase(t *testing.T) {
 	d := newPostgreSQL(t)
 	d.source += "&default_transaction_isolation=serializable"

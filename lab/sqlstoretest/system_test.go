@@ -44,8 +44,8 @@ func systemStorage(t *testing.T, now func() time.Time) systemtest.Storage {
 // process opens. Whatever crashes happen, the ledger has each confirmed change once.
 func TestSystem(t *testing.T) { systemtest.Run(t, 100, 10, systemStorage) }
 
-// An edited ledger contradicts the heads that were kept. If the editor also computed all
-// hashes again, it contradicts the witnesses of the changes.
+// The simulation detects each kind of edit of the ledger. The edited ledger contradicts
+// the kept heads or, if no head was kept, the recorded answers of the store.
 func TestForgedLedgerIsFound(t *testing.T) {
 	for _, sabotage := range []string{
 		"altered ledger", "truncated ledger", "rewritten ledger",

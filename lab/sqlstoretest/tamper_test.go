@@ -61,7 +61,8 @@ func dropTriggers(t testing.TB, d database, db *sql.DB) {
 	}
 }
 
-// An attacker with all rights alters, deletes, inserts, swaps and truncates. The ledger
+// Verify names each change by an attacker with all rights (altered, deleted, inserted
+// and swapped rows), and a truncation if the head of the last seal was kept. The ledger
 // has three seals with 3 entries each.
 func TestLedgerTampering(t *testing.T) {
 	each(t, func(t *testing.T, d database) {
@@ -93,8 +94,9 @@ func TestLedgerTampering(t *testing.T) {
 		}
 		verify(t, s.Ledger(), heads...)
 
-		// tampered runs statements in which {0} to {8} stand for the sequence numbers of the
-		// entries. It expects an error of the verification, and restores the tables.
+		// tampered runs statements in which {0} to {8} stand for the sequence numbers of
+		// the entries. It expects the error want of Verify, or no error if want is zero,
+		// and restores the tables.
 		copies := []string{`idempotency_ledger`, `idempotency_seals`}
 		for _, table := range copies {
 			if _, err := db.Exec(fmt.Sprintf(`CREATE TABLE copy_of_%[1]s AS SELECT * FROM %[1]s`, table)); err != nil {
@@ -240,9 +242,9 @@ func swapAcross() []string {
 	return append(statements, `DROP TABLE two`)
 }
 
-// forge returns a statement that adds an entry with a valid hash. On PostgreSQL the entry
-// is among the sealed entries. On SQLite it comes after them, because no number between
-// them is free.
+// forge returns a statement that adds an entry with a valid hash. On PostgreSQL the
+// entry's place is among the sealed entries. On SQLite its place is after the sealed
+// entries, because no sequence number between two sealed entries is free.
 func forge(d database) string {
 	if d.dialect == sqlstore.SQLite {
 		return `INSERT INTO idempotency_ledger SELECT ` + forged(`{5} + 1000`) + ` FROM idempotency_ledger WHERE seq = {5}`

@@ -28,8 +28,9 @@
 //   - A deduplication ID that is nil on some path to the send is missing on this path.
 //     Branches that exclude each other are not on one path.
 //   - The identity of a request, an attempt, a host or a setting is not the identity of
-//     an event. An attribute of a body with its own ID is not the identity either,
-//     unless the attribute's name is an event's identity.
+//     an event. If a member of the body is the event's ID, no attribute is the identity.
+//     If a member is another ID, an attribute is the identity only if its name is an
+//     event's identity.
 //   - Within one function, one cause is one finding; its text and related positions
 //     name the other places. Another function has a separate finding.
 //   - Tests are exempt: files named _test.go, files with a build tag for integration or
@@ -46,9 +47,9 @@
 // packages cost a check of their types.
 //
 // Each diagnostic has the rule's ID as its category. The rules and their wording are in
-// package lint. If a rule calls for less than its severity in a case, the message says
-// so after the ID: "SF002: warning: ...". Infos are reported only for the rules named
-// by -enable.
+// package lint. A diagnostic with a lower severity than its rule's has the severity
+// after the ID: "SF002: warning: ...". Infos are reported only for the rules named by
+// -enable.
 //
 // # Ignoring a finding
 //
@@ -75,9 +76,10 @@
 //     names from a table.
 //   - Paths through a function matter only for the question whether a field is set. An
 //     ID that is minted and then overwritten is reported as a fallback.
-//   - Functions of other packages are known by facts: functions that end in a send,
-//     that return the value of a source, or that call a function again until success.
-//     The encoders, hashes and formatters of the standard library are known by name.
+//   - Functions of other packages are known by facts: functions that end in a send, that
+//     return a clock reading or a random value, or that call a function again until
+//     success. The encoders, hashes and formatters of the standard library are known by
+//     name.
 //   - A retry is a loop, a function that calls itself or its argument again, or a
 //     caller within the package, up to three calls away.
 //   - Files, databases, contexts, reflection and channels of other functions end the

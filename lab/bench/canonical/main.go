@@ -1,6 +1,7 @@
-// Command canonical measures canonicaljson against its peers, interleaved in one process,
-// in processor time, and prints the ratios and targets. Unlike a single time, such a
-// ratio of medians is stable on a busy machine.
+// Command canonical measures canonicaljson against other libraries. The libraries take
+// turns in one process, the measure is processor time, and the output has the ratios of
+// the medians with the targets. A ratio of medians is stable on a busy machine; a single
+// time is not.
 //
 // It exits with 1 if a target is missed.
 package main
@@ -52,8 +53,8 @@ func main() {
 	only := flag.String("only", "", "measure the rows whose name contains this")
 	flag.Parse()
 
-	// With one processor, no idle processor helps the garbage collector of an allocating
-	// side, so each side pays for its own garbage.
+	// With one processor, no idle processor helps the garbage collector, so each library
+	// pays for its own garbage.
 	runtime.GOMAXPROCS(1)
 	debug.SetGCPercent(400)
 

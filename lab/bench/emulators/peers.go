@@ -17,8 +17,8 @@ type peer struct {
 	name    string
 	command func(ctx context.Context, dir, port string) (*exec.Cmd, error)
 
-	// oneAtATime marks an emulator that loses count when requests overlap, and that is so
-	// slow that it gets few messages.
+	// oneAtATime marks an emulator that gives a message to two receivers if requests
+	// overlap, and that is very slow. It gets one request at a time and few messages.
 	oneAtATime bool
 }
 

@@ -65,8 +65,8 @@ func underFaults(ctx context.Context, n, rounds int) (missed int, err error) {
 }
 
 // compare measures the conditions in turn and prints their rates relative to the first
-// condition. At the end of a measurement a few events are left after several failures in
-// a row; the ratio of the first 99 % excludes these events.
+// condition. The last few events of a measurement are late, because several attempts in
+// a row failed; the ratio of the first 99 % excludes these events.
 func compare(ctx context.Context, n, rounds int, work string, groups int, conditions []*condition) (missed int, err error) {
 	s, err := startServer(5*time.Millisecond, 0)
 	if err != nil {
@@ -138,8 +138,9 @@ func (c *condition) print(sent int, first *condition) (missed int) {
 	return missed
 }
 
-// ratio returns the median of the ratios of the rounds: other load slows down both sides
-// of one round more equally than different rounds.
+// ratio returns the median of the ratios of the rounds, of[i]/to[i]. Other programs on
+// the machine slow down the two measurements of one round about equally; measurements of
+// different rounds would differ more.
 func ratio(of, to []float64) float64 {
 	ratios := make([]float64, len(of))
 	for i := range of {

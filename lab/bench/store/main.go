@@ -1,14 +1,18 @@
-// Command bench compares claims with shared commits, one transaction per claim, and
-// duplicates, in one run: 64 writers, durable, bodies of 300 bytes, 6 percent of the
-// claims repeated.
+// Command bench measures claims in one run: claims with shared commits, claims with one
+// transaction each, and duplicates (claims of finished keys). There are 64 writers, the
+// commits are durable, the bodies have 300 bytes, and 6 percent of the claims are
+// repeated.
 //
 //	go run ./bench/store [-time 3s] [-rounds 3] [-events 20000] [-producer] [-postgres URL] [-keys N]
 //
-// The measurement runs without and with the ledger. With the ledger, a sealer runs during
-// both sides; at the end all entries are sealed and verified.
+// The measurement runs without and with the ledger. With the ledger, a sealer runs
+// during the measurement of both sides (shared commits, and one transaction per claim);
+// at the end all entries are sealed and verified. Duplicates are measured only without
+// the ledger.
 //
-// Then two producers send events, with and without the store. With -keys the command
-// instead measures the time of a store with so many keys to open and to look up keys.
+// Then two producers send events, one with and one without the store. With -keys the
+// command instead measures the time to open a store with N keys and the time to look up
+// keys there.
 //
 // Both sides make the same claim with the same code. The side with one transaction per
 // claim is as fast as possible: on SQLite its writers take turns by a mutex instead of

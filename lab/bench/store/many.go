@@ -19,11 +19,11 @@ import (
 // the keys looked up repeatedly.
 const few = 10000
 
-// many prints the times to open a store and to look up 10 keys, with few keys and with n.
-// The rows are written directly: succeeded, with a body of 300 bytes. Keys of the working
-// set, chosen at random, were looked up once before. The first lookup of keys unused
-// since the load is printed separately: it mostly measures the disk or the system's
-// cache.
+// many prints the time to open a store, and the time per key to look up 10 keys: first
+// for a store with few keys, then with n. The rows are written directly: succeeded, with
+// a body of 300 bytes. The lookups ask for keys of the working set, chosen at random.
+// Each of these keys was looked up once before. The time of this first lookup is printed
+// separately: it mostly measures the disk or the system's cache.
 func many(name string, db *sql.DB, dialect sqlstore.Dialect, n int) {
 	ctx := context.Background()
 	check(sqlstore.Migrate(ctx, db, dialect))

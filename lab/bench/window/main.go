@@ -6,7 +6,7 @@
 // collection, so the ratios are stable on a busy machine. The load simulates one queue:
 // each claim is later than the previous one, at a rate with n live IDs. Every answer is
 // checked: a tracker that treats a live ID as new loses events, and so does a tracker
-// that knows an ID after its time.
+// that still knows an ID after the interval.
 //
 // It exits with 1 if a target is missed. Linux only.
 package main

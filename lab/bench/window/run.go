@@ -26,8 +26,9 @@ type order struct {
 	Count int
 }
 
-// In phase again each new ID is claimed twice. Phases inside and outside ask for IDs at
-// both ends of the interval: the next IDs to be forgotten, and the last IDs forgotten.
+// In phase "again" each new ID is claimed twice. Phase "inside" asks for the oldest live
+// IDs, which will be forgotten next; phase "outside" asks for the IDs that were
+// forgotten last.
 var phases = []string{"fill", "insert", "again", "inside", "outside", "hit", "miss", "stall", "memory", "gc"}
 
 // report is the result of an order.
@@ -155,8 +156,9 @@ func (w *worker) do(o order) (r report) {
 	return r
 }
 
-// stall returns the longest claim in thread time, which excludes other programs but
-// includes interrupts. floor is the longest interruption without a claim.
+// stall returns the thread time of the longest claim. Thread time excludes other
+// programs but includes interrupts. For comparison, floor is the longest thread time of
+// a similar computation without a claim.
 func (w *worker) stall(ids []id) (longest, floor time.Duration) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()

@@ -1,8 +1,8 @@
 package flow
 
-// These constants limit the analysis of one question. A value beyond a limit is
-// unknown, and an unknown value is never a violation. In programs with cycles the
-// limits end the search.
+// These constants limit the analysis of one value. A value beyond a limit is unknown,
+// and an unknown value is never a violation. In programs with cycles the limits end the
+// search.
 const (
 	maxSteps      = 20000 // values of one slice
 	MaxCalls      = 4     // calls that a slice enters, nested

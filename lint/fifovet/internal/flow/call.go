@@ -178,9 +178,9 @@ func (t *Tracer) builtin(b *ssa.Builtin, v *ssa.Call, l Place) {
 	}
 }
 
-// fact ends the slice at a function of another package if a fact says that the function
-// returns the value of a source. It reports whether the fact concerns the part of the
-// result that the slice follows.
+// fact handles a call of another package's function with a fact about results that are
+// clock readings or random values. If such a value overlaps the part of the result that
+// the slice follows, the slice ends there and fact returns true.
 func (t *Tracer) fact(fact *NondetFact, v *ssa.Call, callee *types.Func, result int, l Place) bool {
 	var hit bool
 	for _, r := range fact.Results {

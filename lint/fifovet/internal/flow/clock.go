@@ -10,7 +10,8 @@ import (
 )
 
 // clock handles the methods of time.Time that round a clock reading. A day, or a period
-// of minutes, is nearly always the same for a retry.
+// of minutes, is nearly always the same for a retry, so it is not a clock reading but an
+// origin FromBucket. clock reports whether it handled the call.
 func (t *Tracer) clock(v *ssa.Call, callee *types.Func, l Place) bool {
 	recv := callee.Signature().Recv()
 	if recv == nil || !isTime(recv.Type()) || len(v.Call.Args) == 0 {

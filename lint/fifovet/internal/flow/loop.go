@@ -133,8 +133,8 @@ func (l *loop) moves(v ssa.Value) bool {
 	return false
 }
 
-// Branches returns the blocks after a failure and after a success of the send, if the
-// If tests the error of the send.
+// Branches returns the blocks after a failure and after a success of the send, if cond
+// tests the error of the send; otherwise ok is false.
 func Branches(cond *ssa.If, send ssa.CallInstruction) (failed, succeeded *ssa.BasicBlock, ok bool) {
 	if failed, succeeded, ok := asked(cond, send); ok {
 		return failed, succeeded, true
@@ -154,7 +154,8 @@ func Branches(cond *ssa.If, send ssa.CallInstruction) (failed, succeeded *ssa.Ba
 }
 
 // asked is like Branches for a condition that calls a function with the error, such as
-// errors.Is. If the function returns true, the send failed.
+// errors.Is. failed is the block after the result true, which means that the send
+// failed. other is the block after the result false.
 func asked(cond *ssa.If, send ssa.CallInstruction) (failed, other *ssa.BasicBlock, ok bool) {
 	v, yes := cond.Cond, 0
 	if not, ok := v.(*ssa.UnOp); ok && not.Op == token.NOT {

@@ -142,8 +142,9 @@ func (w *writeWalk) escape(addr ssa.Value, path AccessPath, calls []ssa.CallInst
 	case *ssa.Alloc:
 		w.cell(addr, path, calls)
 	case *ssa.FieldAddr:
-		// All loads from this field of this variable count as the same object. The analysis
-		// does not see changes by a called function through the structure.
+		// All loads from this field of this variable count as the same object. If the
+		// variable is passed to a function, the analysis does not see the function's
+		// changes of the field.
 		for _, instr := range Referrers(addr.X) {
 			if same, ok := instr.(*ssa.FieldAddr); ok && same.Field == addr.Field {
 				w.cell(same, path, calls)

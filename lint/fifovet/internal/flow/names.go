@@ -37,8 +37,8 @@ var (
 	linkedName = regexp.MustCompile(`(?i)version|commit|revision|build`)
 
 	// pointerHelperName matches names of functions that convert T to *T, or the reverse:
-	// Ptr, StringPtr, ToString, Of, P. A function of this form with the name Lookup is not
-	// a conversion.
+	// Ptr, StringPtr, ToString, Of, P. It does not match Lookup, for example: a function
+	// from T to *T with this name is not a conversion.
 	pointerHelperName = regexp.MustCompile(`(?i)ptr|pointer|ref|string|^str$|val|bool|int|float|time|^(to|of|p|s|v|addr|new|from)$`)
 
 	// retryName matches functions that call an argument until it succeeds. hookName matches

@@ -81,8 +81,8 @@ func (f *Frame) within(fn *ssa.Function) bool {
 	return false
 }
 
-// Place is a value that a slice has reached: the part of the value that matters, and
-// the path to this part.
+// Place describes a value that a backward slice has reached: the part of the value that
+// matters, and the path to this part.
 type Place struct {
 	Frame *Frame
 	Path  AccessPath

@@ -289,8 +289,9 @@ func (t *Tracer) freeVar(v *ssa.FreeVar, l Place) {
 	}
 }
 
-// receive continues with the values that are sent to a local channel. For any other
-// channel, the slice ends with the channel's name.
+// receive follows a value received from a channel. For a local channel it continues with
+// the values that are sent to the channel. For any other channel, the backward slice
+// ends with the channel's name.
 func (t *Tracer) receive(v *ssa.UnOp, l Place) {
 	ch := v.X
 	if load, ok := ch.(*ssa.UnOp); ok {

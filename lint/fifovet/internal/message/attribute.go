@@ -34,8 +34,8 @@ func (s *AttributeSet) add(a Attribute) {
 	}
 }
 
-// noEntry is the path to a map entry that cannot exist. A trace of noEntry therefore
-// finds the maps themselves and not their entries.
+// noEntry is the path to a map entry that cannot exist. A trace of this path finds no
+// entry and therefore ends at the maps themselves.
 var noEntry = flow.AccessPath{"[\x00]", "\x00"}
 
 // AttributesOf returns a message's attributes, set by any function.
@@ -94,9 +94,8 @@ func isMap(t types.Type) bool {
 	return ok
 }
 
-// collectUpdates adds the map updates m[key] = value at a place. With fields, the
-// updated maps are these fields of the value at the place; without fields, the map is
-// the value itself.
+// collectUpdates adds the map updates m[key] = value at a place. If fields is empty, m
+// is the value at the place. Otherwise m is one of these fields of the value.
 func (p *Index) collectUpdates(found *AttributeSet, until []ssa.CallInstruction, at flow.NotedPlace, fields []string, depth int) {
 	t := p.NewTracer()
 	t.Until = until

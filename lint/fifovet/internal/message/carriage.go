@@ -10,8 +10,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/lint/fifovet/internal/flow"
 )
 
-// Variable returns the origins of an attribute's value, without constants and buckets.
-// known is false if the analysis does not know every origin.
+// Variable returns the origins of an attribute's value, without constants and rounded
+// times (flow.FromBucket). known is false if the analysis does not know every origin.
 func (a Attribute) Variable() (origins []flow.Origin, known bool) {
 	for _, o := range a.Value.Origins {
 		switch o.Kind {

@@ -21,8 +21,9 @@ type paramSink struct {
 	Role  Role
 	Field string // name in the API, or name of the attribute
 
-	// Evidence describes, as far as the function shows, whether the queue is FIFO. If the
-	// queue's name is an argument, a call of the function shows more.
+	// Evidence describes, as far as the function shows, whether the queue is FIFO. If
+	// the queue's name is an argument of the function, the analysis also uses the name
+	// at each call.
 	Evidence evidence
 
 	// Alone means that the field consists of this argument and constants.
@@ -31,8 +32,9 @@ type paramSink struct {
 	// ContentBased means, for a body, that only the body distinguishes the message.
 	ContentBased bool
 
-	// Unless is 1 + the index of the argument with the deduplication ID, or 0 without such
-	// an argument. If a caller passes an ID there, the ID distinguishes the message too.
+	// Unless is 1 + the index of the argument with the deduplication ID, or 0 without
+	// such an argument. If a caller passes an ID there, not only the body but also the
+	// ID distinguishes the message.
 	Unless     int
 	UnlessPath flow.AccessPath
 

@@ -186,8 +186,8 @@ func (m *Message) assign(addr *ssa.FieldAddr) {
 			}
 		case *ssa.UnOp, *ssa.DebugRef:
 		case *ssa.FieldAddr, *ssa.IndexAddr:
-			// A field of struct or array type is built in place, such as the 16 bytes of an event
-			// ID, so the address stands for the contents.
+			// A field of struct or array type is built in place, such as the 16 bytes of
+			// an event ID, so the field's address is recorded in place of its value.
 			m.Sets[r] = append(m.Sets[r], Set{name, addr, addr.Pos(), addr})
 		default:
 			// The field's address is passed on, so the field may be set.
@@ -229,8 +229,9 @@ func (p *Index) collectCall(instr ssa.CallInstruction, fn *ssa.Function, at func
 	}
 }
 
-// inherit copies the marks open and copied from the related messages, except from
-// parameters, and appends the message to Derived of each base.
+// inherit sets the marks open and copied if a related message has the mark. Related
+// messages that are parameters do not count. inherit also appends the message to Derived
+// of each base.
 func (m *Message) inherit() {
 	m.related(map[*Message]bool{}, func(x *Message) {
 		if x != m && !isParameter(x.Root) {
@@ -261,10 +262,9 @@ func (p *Index) spreadSends(messages []*Message) {
 	}
 }
 
-// completed fills the later field of each message. A later copy has the same type and
-// is a message that other code may change, or a copy. It is in the same outermost
-// function; if the message's function returns a copy of the message or a slice of
-// messages, it is in any function.
+// completed fills the later field of each message m. A later copy of m is another
+// message of the same type with the mark open or copied. The copy must be in the same
+// outermost function, unless m's function returns a copy of m or a slice of messages.
 func completed(messages []*Message) {
 	for _, later := range messages {
 		if !later.open && !later.copied {

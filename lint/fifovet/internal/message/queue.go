@@ -27,8 +27,9 @@ const (
 )
 
 // nameIn returns the kind and the name of the queue from the possible values of a URL.
-// Each value must be a complete constant: if code appends a suffix for some queues,
-// nothing is known about the other queues.
+// Empty constants do not count. If any other value is not a complete constant, the kind
+// is unknown. For example, code that appends a suffix for some queues shows nothing
+// about this message's queue.
 func nameIn(origins []flow.Origin) (queueName, string) {
 	result, text := unknownName, ""
 	for _, o := range origins {
@@ -312,8 +313,8 @@ func (p *Index) returnsNil(call *ssa.Call, result int, seen map[ssa.Value]bool) 
 	return false
 }
 
-// isResult reports whether a value is the result of a call. The called function decides
-// about each of its results separately.
+// isResult reports whether a value is the result of a call. If the called function
+// returns nil for one of its results, this says nothing about its other results.
 func isResult(v ssa.Value) bool {
 	switch v.(type) {
 	case *ssa.Call, *ssa.Extract:

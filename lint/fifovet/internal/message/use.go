@@ -146,9 +146,9 @@ func ParameterOf(origins []flow.Origin) given {
 	return given{1 + slices.Index(param.Parent().Params, param), origins[0].Path}
 }
 
-// forCallers reports whether a caller's message may also lack a deduplication ID: the
-// ID is a single parameter, or the function sets no ID. An ID of any other origin may
-// depend on the caller.
+// forCallers reports whether a caller's message may lack a deduplication ID for the same
+// reason as this message: the ID is a single parameter, or the function sets no ID. An
+// ID of any other origin may depend on the caller; forCallers then returns false.
 func (m *Message) forCallers(unless given) bool {
 	return unless.Param > 0 || !slices.ContainsFunc(m.All(RoleDedup), func(s Set) bool { return !IsEmptyText(s.Value) })
 }

@@ -194,8 +194,9 @@ func (w *ways) resolve(v ssa.Value) ssa.Value {
 	return v
 }
 
-// isEmpty decides whether a text or pointer is empty on this path. The unset field is
-// empty. A default value that replaced an empty text is not empty.
+// isEmpty decides whether a text or pointer is empty on this path. The field w.role of
+// the message is unset on this path, so a value read from the field is empty. A default
+// value that replaced an empty text is not empty.
 func (w *ways) isEmpty(v ssa.Value, answers []answer) (empty, known bool) {
 	if load, ok := v.(*ssa.UnOp); ok && w.isField(load) {
 		return true, true
