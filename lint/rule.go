@@ -87,7 +87,7 @@ type Rule struct {
 	// Limits are the shapes of source beyond the pass over source, one sentence each.
 	Limits []string
 
-	// Passes are the passes that decide the rule.
+	// Passes are the passes that check the rule.
 	Passes Passes
 
 	// Since is the first version of this module with the rule, such as "0.1.0".
@@ -98,14 +98,14 @@ type Rule struct {
 	Bad, Good string
 }
 
-// Passes is a set of passes that decide a rule.
+// Passes is a set of passes that check a rule.
 type Passes uint8
 
 const (
-	// OnMessage: [Check] decides the rule, on one outgoing message.
+	// OnMessage: [Check] checks the rule, on one outgoing message.
 	OnMessage Passes = 1 << iota
 
-	// OnStream: [Stream] decides the rule, on a message and the earlier messages.
+	// OnStream: [Stream] checks the rule, on a message and the earlier messages.
 	OnStream
 
 	// OnSource: the rule is about Go source. Package fifovet or the command "sqsfifo vet"

@@ -29,9 +29,9 @@ type Storage struct {
 // clocks. NewStorage closes resources in t.Cleanup.
 type NewStorage func(t *testing.T, now func() time.Time) Storage
 
-// Run runs and checks the number of seeds in the flag -system.seeds, by default usual
-// seeds, or short seeds in a short test. Run also checks that the seeds together had
-// every fault.
+// Run runs the simulation for each seed and checks it. The flag -system.seeds sets the
+// number of seeds; without the flag the number is usual, or short in a short test. Run
+// also checks that each kind of fault happened in at least one run.
 func Run(t *testing.T, usual, short int, storage NewStorage) {
 	var mu sync.Mutex
 	var sum totals

@@ -19,9 +19,8 @@ type Format string
 const (
 	// Text has one line for each finding: file:line:column: rule: severity: message.
 	// Each related place on another line of the source follows in its own line, after a
-	// tab.
-	// After the last finding and an empty line, one line for each rule has the address
-	// of its explanation.
+	// tab. After the last finding and an empty line, one line for each rule has the
+	// address of its explanation.
 	Text Format = "text"
 
 	// JSON has one object a line, with the members file, line, column, end_line,

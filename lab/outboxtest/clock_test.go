@@ -22,10 +22,10 @@ func isLate(r *outbox.Relay) bool {
 	return len(stopped) == 1 && errors.As(stopped[0].Err, &late)
 }
 
-// The database clock is set back, so the resend time of a message in doubt seems to be
-// in the future. The message is late and is not sent again, neither by the present
-// leader nor by a relay that starts afterwards. The standby waits only for the
-// remaining lease of the leader.
+// The database clock is set back, so the time for resends of a message in doubt seems
+// not to have ended. The message is still late (SQS may have forgotten its first
+// attempt) and is not sent again, neither by the present leader nor by a relay that
+// starts afterwards. The standby waits only for the remaining lease of the leader.
 func TestClockSetBack(t *testing.T) {
 	const step = 300 * time.Second
 	each(t, func(t *testing.T, d database) {

@@ -16,8 +16,9 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
 )
 
-// crashed returns an outbox of two groups with five rows. The first two rows of group
-// "late" may have been sent long ago; the queue has the first row.
+// crashed returns an outbox of two groups with five rows each. The first two rows of
+// group "late" are late: a first attempt may have been made so long ago that SQS has
+// forgotten it. The queue has the first of these rows.
 func crashed(t *testing.T, d database, policy outbox.LatePolicy) (*outbox.Outbox, database, *sqstest.Queue) {
 	box, db := d.box(t, func(c *outbox.Config) { c.Late, c.Sent = policy, outbox.ArchiveSent })
 	q := newQueue(t)
@@ -149,8 +150,8 @@ func TestLateAssumeSent(t *testing.T) {
 	})
 }
 
-// A late row is not sent, for any retry time of the sender: its first attempt may belong
-// to a dead process.
+// A send ends when the time for resends of its row ends, even if the sender would try
+// for longer. The row is then late. Its first attempt may belong to a dead process.
 func TestSendsEndWithTheInterval(t *testing.T) {
 	each(t, func(t *testing.T, d database) {
 		box, db := d.box(t)

@@ -149,8 +149,8 @@ func newStorm(t *testing.T, d database) *storm {
 }
 
 // write commits transactions of random length until all events are written. The same
-// transactions write the true order: group versions are drawn after Add, under the lock
-// of their rows, so versions follow the order of commits.
+// transactions write the true order into the table facts: group versions are drawn after
+// Add, under the lock of their rows, so versions follow the order of commits.
 func (s *storm) write(writer int, rng *rand.Rand) error {
 	total := int64(*stormEvents)
 	for n := 0; ; n++ {

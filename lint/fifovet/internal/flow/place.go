@@ -116,7 +116,8 @@ func (t *Tracer) memory(v ssa.Value, l Place, own bool) {
 	}
 }
 
-// IsLater reports whether a write comes after all calls for which the slice is made.
+// IsLater reports whether a write comes after all calls for which the backward slice is
+// made.
 func (t *Tracer) IsLater(w write) bool {
 	if len(t.Until) == 0 || w.Instr == nil || len(w.Calls) > 0 {
 		return false

@@ -34,7 +34,7 @@ type Tracer struct {
 	Origins []Origin
 }
 
-// NotedPlace is a visited value with its place in the slice.
+// NotedPlace is a visited value with its place in the backward slice.
 type NotedPlace struct {
 	V ssa.Value
 	Place
@@ -110,7 +110,7 @@ func (t *Tracer) unknown(v ssa.Value, l Place) {
 	t.end(Origin{Kind: FromUnknown, Root: v}, l)
 }
 
-// named ends the slice at a named value.
+// named ends the backward slice at a named value.
 func (t *Tracer) named(v ssa.Value, l Place) {
 	t.end(Origin{Kind: FromPath, Root: v, Path: l.Path, Pos: v.Pos()}, l)
 }
