@@ -171,7 +171,7 @@ func (q *Queue) Close(ctx context.Context) error {
 	}
 	unrecorded := q.closeStore(ctx)
 	q.courier.observer.Close()
-	return errors.Join(err, q.courier.takeUnreported(), unrecorded, q.closeLedger(ctx), q.courier.log.flush(ctx))
+	return errors.Join(err, q.courier.takeUnreported(), unrecorded, q.closeSink(ctx), q.courier.log.flush(ctx))
 }
 
 func (q *Queue) closeStore(ctx context.Context) error {
@@ -181,7 +181,7 @@ func (q *Queue) closeStore(ctx context.Context) error {
 	return nil
 }
 
-func (q *Queue) closeLedger(ctx context.Context) error {
+func (q *Queue) closeSink(ctx context.Context) error {
 	l := q.courier.sink
 	if err := l.Flush(ctx); err != nil {
 		return fmt.Errorf("sqsfifo: close: provenance records still to be written: %w", err)

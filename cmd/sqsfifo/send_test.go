@@ -46,7 +46,7 @@ var letterFlags = []string{"--source", "kfm.a.b", "--key", "/id", "--group", "/g
 // delivered twice. The command reports the event as unresolved, holds back the later
 // events of its group, and resends the event only with --resend-unresolved. With
 // --on-failure skip the later events are sent.
-func TestSendUnknown(t *testing.T) {
+func TestSendUnresolved(t *testing.T) {
 	s := startServed(t, sqstest.Config{})
 	file := writeEvents(t, `{"id":"a","g":"g"}`, `{"id":"b","g":"g"}`, `{"id":"d","g":"h"}`)
 	j := filepath.Join(t.TempDir(), "journal.db")
