@@ -9,10 +9,11 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/canonicaljson"
 )
 
-// JSON returns a [Config].Decode for bodies without an envelope. The body is the JSON
-// text of a T, decoded as encoding/json does. key returns the identity of the event. A
-// nil key means the MessageId; an event that is sent twice then has two identities. The
-// other fields of the envelope are zero.
+// JSON returns a [Config].Decode for bodies without an envelope. The body is the JSON text
+// of a T, decoded as encoding/json does. key returns the identity of the event, which
+// becomes DedupeKey; an empty identity is an error. With a nil key, the MessageId
+// identifies the event, so an event that is sent twice has two identities. All fields of
+// the returned envelope except Payload and DedupeKey are zero.
 func JSON[T any](key func(T) string) func(body string) (sqsfifo.Envelope[T], error) {
 	return func(body string) (sqsfifo.Envelope[T], error) {
 		var e sqsfifo.Envelope[T]
@@ -49,10 +50,10 @@ func unwrapSNS(body string) string {
 }
 
 // payloadOf returns the part of a body that determines the effect, as canonical JSON if it
-// is JSON: the payload of an envelope, or the whole of any other body. The result does not
-// depend on T, so fingerprints of old keys stay valid after a change of T. It does not
-// depend on the encoder either: an event has the same fingerprint with and without an
-// envelope.
+// is JSON: the payload of an envelope, or the whole of any other body. An SNS notification
+// is unwrapped first. The result does not depend on T, so recorded fingerprints stay valid
+// after a change of T. The result does not depend on the sender's JSON encoder or envelope
+// either: an event has the same fingerprint with and without an envelope.
 func payloadOf(body string) []byte {
 	payload := []byte(unwrapSNS(body))
 	var e struct {

@@ -41,8 +41,8 @@ func notification(t testing.TB, message string) string {
 	return string(text)
 }
 
-// Each form of body gives the handler the same payload and key, with and without a
-// notification around it.
+// Each form of body decodes to the same payload and dedupe key, with and without an SNS
+// notification around the body.
 func TestBodies(t *testing.T) {
 	want := job{"a", 7}
 	plain, err := json.Marshal(want)

@@ -16,8 +16,8 @@ import (
 // callTimeout bounds a call, beyond the wait of a long poll.
 const callTimeout = 10 * time.Second
 
-// withoutRetries turns the SDK's retries off: the consumer retries at its own pace,
-// and a receive keeps its attempt ID.
+// withoutRetries turns the SDK's retries off. The consumer repeats calls itself, at its
+// own pace, and repeats a receive with the same attempt ID.
 func withoutRetries(o *sqs.Options) { o.Retryer = aws.NopRetryer{} }
 
 var errNoOutput = errors.New("consumer: the client returned neither an answer nor an error")
@@ -39,8 +39,8 @@ func codeOf(err error) (code string, answered bool) {
 	return strings.TrimPrefix(api.ErrorCode(), "AWS.SimpleQueueService."), true
 }
 
-// isDenied reports whether the code is a permanent refusal: the permission, the key or
-// the queue is wrong.
+// isDenied reports whether an error code of SQS is a permanent refusal: the permission,
+// the encryption key or the queue is wrong.
 func isDenied(code string) bool {
 	switch code {
 	case "AccessDenied", "AccessDeniedException", "NotAuthorized", "UnauthorizedOperation", "InvalidSecurity",
@@ -51,15 +51,16 @@ func isDenied(code string) bool {
 	return false
 }
 
-// isExpired reports whether SQS refused an entry because the receipt handle is no
-// longer valid: the message is deleted, visible again or with another consumer (F-098).
+// isExpired reports whether SQS refused an entry of a batch because its receipt handle is
+// no longer valid: the message was deleted, is visible again or was received by another
+// consumer (F-098).
 func isExpired(code string, senderFault bool) bool {
 	code = strings.TrimPrefix(code, "AWS.SimpleQueueService.")
 	return senderFault && (strings.HasPrefix(code, "InvalidParameterValue") || code == "ReceiptHandleIsInvalid" || code == "MessageNotInflight")
 }
 
-// backoff returns a random wait. The upper limit is base, doubled for each earlier try,
-// but not more than most. try counts from 1.
+// backoff returns a random wait before the next try. The wait is at most base, doubled for
+// each try before this one, and never more than most. try counts from 1.
 func backoff(base, most time.Duration, try int) time.Duration {
 	d := most
 	if shift := try - 1; shift < 30 && base<<shift>>shift == base && base<<shift < most {

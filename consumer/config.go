@@ -24,24 +24,26 @@ type Config[T any] struct {
 	// order, whatever group IDs its messages have, and is refused.
 	QueueURL string
 
-	// Decode reads the body of a message. An error is permanent: another attempt would
-	// fail alike. The default is [sqsfifo.DecodeEnvelope]. [JSON] reads bodies without
-	// an envelope, [SNS] unwraps a notification around either.
+	// Decode reads the body of a message. A decode error is permanent, because another
+	// attempt would fail in the same way. The default is [sqsfifo.DecodeEnvelope]. [JSON]
+	// decodes bodies without an envelope. [SNS] unwraps an SNS notification and leaves its
+	// content to another Decode.
 	Decode func(body string) (sqsfifo.Envelope[T], error)
 
-	// Key returns the identity of the effect within the event source of the envelope, or
-	// within the queue for a body without one, at most 2,048 bytes. The default is the
-	// dedupe key of the envelope, or the MessageId for a body without one. The
-	// deduplication ID of SQS is unsuitable: a redrive replaces it (F-113).
+	// Key returns the identity of the effect, at most 2,048 bytes. It must be unique
+	// within the event source of the envelope or, without an event source, within the
+	// queue. The default is the dedupe key of the decoded envelope or, without a dedupe
+	// key, the MessageId. The deduplication ID of SQS is unsuitable, because a redrive
+	// replaces it (F-113).
 	Key func(Message[T]) string
 
 	// Handle is called for each message. Set Handle or HandleTx.
 	Handle Handler[T]
 
-	// HandleTx makes its effect in the transaction, which it must not end. The claim of
-	// the key, the effect and the record of success commit together, so that an effect
-	// happens once. HandleTx needs DB and a Store over that database, with the methods of
-	// [TxStore].
+	// HandleTx makes its effect in the transaction and must not end the transaction. The
+	// claim of the key, the effect and the record of success commit together, so that an
+	// effect happens once. HandleTx needs DB, and a Store in the same database that
+	// implements [TxStore].
 	HandleTx TxHandler[T]
 	DB       *sql.DB
 
@@ -51,9 +53,9 @@ type Config[T any] struct {
 	// Once decides about a claim without an outcome.
 	Once Once
 
-	// Effect names the effect in the store: consumers with one store and different
-	// effects need different names. 1 to 128 printable ASCII characters without a
-	// space. The default is "consume".
+	// Effect is the name of the handler's effect in the store. Consumers that share a
+	// store and have different effects need different names. A name has 1 to 128 printable
+	// ASCII characters without a space. The default is "consume".
 	Effect string
 
 	// KeepKeys is the time for which the store keeps a key. It must be at least the time
@@ -66,21 +68,22 @@ type Config[T any] struct {
 	// PerReceive is how many messages a receive asks for, 1 to 10. The default is 10.
 	PerReceive int
 
-	// Messages and Bytes limit the messages that the consumer has received and not
-	// finished. The defaults are 10 messages for each of Groups, at least 100, and
-	// 128 MiB. A receive reserves 1 MiB for each message that it asks for. Bytes is
-	// therefore at least PerReceive MiB, and it limits the number of concurrent receives:
-	// 12 receives of ten messages by default.
+	// Messages and Bytes limit the messages that the consumer has received and not yet
+	// deleted, released or lost. The defaults are 10 messages for each of Groups, at least
+	// 100, and 128 MiB. A receive reserves 1 MiB for each message that it asks for. Bytes
+	// is therefore at least PerReceive MiB, and it limits the number of concurrent
+	// receives: 12 receives of ten messages by default.
 	Messages int
 	Bytes    int64
 
 	// Visibility is the visibility timeout, in whole seconds from 6 s to 11 hours. Until a
-	// message is finished, the timeout is extended whenever a third of it has passed. The
-	// default is 60 s.
+	// message is deleted or released, the consumer extends the timeout whenever a third of
+	// it has passed. The default is 60 s.
 	Visibility time.Duration
 
-	// MaxHold is the longest time from the receive of a message to its end: Visibility to
-	// 11 h 55 min, which is the default. SQS allows 12 hours.
+	// MaxHold is the longest time for which the consumer keeps a message after its
+	// receive: Visibility to 11 h 55 min, which is the default. SQS allows 12 hours. At
+	// the end of MaxHold the context of the handler ends with [ErrHeldTooLong].
 	MaxHold time.Duration
 
 	// Wait is the long poll of a receive, in whole seconds from 1 to 20. The default is
@@ -129,8 +132,8 @@ const (
 	// AtLeastOnce handles the message again: an effect may happen twice.
 	AtLeastOnce Once = iota
 
-	// AtMostOnce leaves the message unresolved: see [Config].Probe and
-	// [Failure].Unresolved. An effect happens once or not at all.
+	// AtMostOnce does not handle the message again. The message is unresolved: see
+	// [Config].Probe and [Failure].Unresolved. An effect happens once or not at all.
 	AtMostOnce
 )
 
@@ -165,8 +168,10 @@ func (a Action) String() string {
 
 // Failure decides the fate of failed messages.
 type Failure struct {
-	// Then is required, because no default suits every program. Parking and skipping break
-	// the order of the group at one message; blocking stops the group.
+	// Then is the action for a message that failed permanently or in all of its attempts.
+	// It is required, because no default suits every program. After parking or skipping,
+	// the group continues without the message, which breaks the order of the group at this
+	// message. Blocking stops the group.
 	Then Action
 
 	// ParkingQueue is the URL of a FIFO queue, required for ActionPark and
@@ -179,14 +184,15 @@ type Failure struct {
 	// Attempts is the number of calls of the handler before Then. The default is 5.
 	Attempts int
 
-	// Deliveries is the largest receive count with which the first message of a receive is
-	// handled. Above it, Then applies without a call of the handler. Deliveries ends the
-	// crash loop of a handler that kills its process. The default is 8.
+	// Deliveries is the largest receive count of a message that is handled. If the count
+	// is larger, Then applies without a call of the handler. Only the first message of
+	// each group in a receive is checked. Deliveries ends the crash loop of a handler that
+	// kills its process. The default is 8.
 	Deliveries int
 
-	// Base is the back-off after the first failed attempt. It doubles with each failure up
-	// to Most. The actual wait is random and at most the back-off. The defaults are 1 s and
-	// 1 min.
+	// Base and Most limit the wait before another attempt. The wait is random. It is at
+	// most Base after the first failed attempt; the limit doubles with each failure, up to
+	// Most. The defaults are 1 s and 1 min.
 	Base, Most time.Duration
 
 	// Unresolved is for messages whose effect may have happened ([AtMostOnce]). The
@@ -200,13 +206,14 @@ type Telemetry struct {
 	TracerProvider trace.TracerProvider
 	Propagator     propagation.TextMapPropagator
 
-	// Logger receives the records for operators: failed attempts, blocked groups, parked
-	// and skipped messages, lost messages. Its handler may be slow; at most 1,000 records
-	// wait for the handler, and further records are dropped. Nil means no records.
+	// Logger receives log records for operators: failed attempts, blocked groups, parked
+	// and skipped messages, lost messages. The slog.Handler of Logger may be slow: at most
+	// 1,000 log records wait for it, and further log records are dropped. A nil Logger
+	// logs nothing.
 	Logger *slog.Logger
 
-	// ShowDedupeKeys adds the key to log records. Leave it off where keys hold personal
-	// data.
+	// ShowDedupeKeys adds the key of the message ([Config].Key) to log records. Leave it
+	// off where keys hold personal data.
 	ShowDedupeKeys bool
 }
 

@@ -19,9 +19,9 @@ type Consumer[T any] struct {
 	started atomic.Bool
 }
 
-// New returns a consumer. It receives nothing until [Consumer.Run] is called. The error
-// joins a [*ConfigError] for each field that breaks a rule. No call is made;
-// [Consumer.Preflight] asks the queues.
+// New returns a consumer. The error joins a [*ConfigError] for each field that breaks a
+// rule. New makes no call of SQS: [Consumer.Preflight] checks the queues, and
+// [Consumer.Run] begins to receive.
 func New[T any](client Client, config Config[T]) (*Consumer[T], error) {
 	config.setDefaults()
 	err := config.validate()
@@ -62,14 +62,14 @@ func observed(s Stats) observe.ConsumerSnapshot {
 // once; later calls return [ErrRunning].
 //
 // The shutdown takes up to Config.Shutdown. Run stops receiving, releases the messages
-// that were not begun, the last ones of each group first, waits for handlers, and
-// deletes the handled messages. After four fifths of the time the contexts of the
-// remaining handlers end with [ErrShutdown].
+// whose handling has not begun (in each group the last message first), waits for the
+// running handlers, and deletes the handled messages. After four fifths of the time the
+// contexts of the remaining handlers end with [ErrShutdown].
 //
 // Run returns nil after a complete shutdown: all handlers and calls have ended, and all
-// messages were deleted or released. Otherwise it returns a [*ShutdownError], a [*DeniedError] if SQS
-// refuses to let the consumer work, or both, joined. Network errors, throttles and
-// outages of the store are retried.
+// messages were deleted or released. Otherwise Run returns a [*ShutdownError], a
+// [*DeniedError] if SQS refuses to let the consumer work, or both, joined. Network errors,
+// throttles and outages of the store are retried.
 func (c *Consumer[T]) Run(ctx context.Context) error {
 	if c.started.Swap(true) {
 		return ErrRunning
@@ -82,32 +82,36 @@ func (c *Consumer[T]) Run(ctx context.Context) error {
 // Stats returns the counts so far and the present state.
 func (c *Consumer[T]) Stats() Stats { return c.engine.snapshot() }
 
-// Blocked returns the groups in hand with failed heads, the oldest first: groups asleep
-// before another attempt and groups waiting for an operator. SQS does not report the groups
-// of other processes.
+// Blocked returns the groups of this consumer whose first message has failed, in the order
+// of [BlockedGroup].Since. [BlockedGroup].Blocked reports whether the group waits for an
+// operator; otherwise the first message is attempted again later. SQS does not report the
+// groups of other processes.
 func (c *Consumer[T]) Blocked() []BlockedGroup { return c.engine.blocked() }
 
-// WaitIdle waits for a period d without a new message, a running handler or a sleeping
-// group. Groups waiting for an operator count as idle. WaitIdle returns the cause of ctx if
-// ctx ends first.
+// WaitIdle waits for a period d without a new message, a running handler or a group that
+// waits for its next attempt. A group that waits for an operator does not count. If ctx
+// ends first, WaitIdle returns the cause of ctx.
 func (c *Consumer[T]) WaitIdle(ctx context.Context, d time.Duration) error {
 	return c.engine.waitIdle(ctx, d)
 }
 
-// Retry calls the handler for the first message of a sleeping or blocked group
-// immediately. For a blocked group, the count of attempts starts again. Retry returns
-// [ErrNotBlocked] if the group is neither sleeping nor blocked in this process.
+// Retry calls the handler for the first message of a group immediately. The group is
+// sleeping (it waits for its next attempt) or blocked (it waits for an operator). For a
+// blocked group, the count of attempts starts again. Retry returns [ErrNotBlocked] if the
+// group is neither sleeping nor blocked in this process.
 func (c *Consumer[T]) Retry(group string) error { return c.engine.retry(group) }
 
-// ParkHead parks the head of a sleeping or blocked group if it is the given message, and
-// waits until it is parked or ctx ends. The group continues. ParkHead returns [ErrNotBlocked] or
-// [ErrNotHead] if there is nothing to park.
+// ParkHead parks the first message of a sleeping or blocked group (see [Consumer.Retry]),
+// and waits until the message is parked or ctx ends. The group then continues. ParkHead
+// needs Failure.ParkingQueue. ParkHead parks nothing and returns [ErrNotBlocked] if the
+// group is neither sleeping nor blocked in this process, and [ErrNotHead] if the first
+// message has another ID than messageID.
 func (c *Consumer[T]) ParkHead(ctx context.Context, group, messageID string) error {
 	return c.engine.parkHead(ctx, group, messageID)
 }
 
-// Pause stops receiving; messages in hand are handled. Receives under way bring their
-// messages.
+// Pause stops receiving. Messages that were already received are handled, and so are the
+// messages of receives that are under way.
 func (c *Consumer[T]) Pause() { c.engine.pause(true) }
 
 // Resume ends a pause.

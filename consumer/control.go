@@ -22,7 +22,7 @@ func (e *engine) snapshot() Stats {
 	return s
 }
 
-// blocked returns the groups whose heads have failed, the oldest first.
+// blocked returns the groups whose first message has failed, in the order of Since.
 func (e *engine) blocked() []BlockedGroup {
 	var out []BlockedGroup
 	e.mu.Lock()

@@ -11,8 +11,9 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/consumer"
 )
 
-// A handler kills its process at one message. There are 100 groups of ten messages, and a
-// supervisor restarts each killed process after a second.
+// One of 1,000 messages in 100 groups makes the handler kill its process, and a supervisor
+// restarts each killed process after a second. After eight crashes the message is parked.
+// All other messages are handled, and none is dead-lettered.
 func TestCrashLoop(t *testing.T) {
 	for _, perReceive := range []int{1, 10} {
 		t.Run(fmt.Sprintf("%d per receive", perReceive), func(t *testing.T) {

@@ -18,8 +18,9 @@ const (
 	linger = 10 * time.Millisecond
 )
 
-// deleteOne deletes a message and waits for SQS's confirmation. It retries until the
-// consumer loses the message, and then returns false.
+// deleteOne deletes a message and waits for SQS's confirmation. It retries until SQS
+// confirms the delete. It returns false if the consumer loses the message, SQS denies the
+// delete, or the time of the shutdown is over.
 func (e *engine) deleteOne(it *item) bool {
 	d := &deletion{item: it, done: make(chan bool, 1)}
 	e.mu.Lock()
@@ -34,16 +35,17 @@ func (e *engine) deleteOne(it *item) bool {
 	}
 }
 
-// flush starts a call for each full batch. If now is set, or if no other delete can join
-// soon, it also starts a call for the remaining deletes. The caller holds e.mu.
+// flush starts a DeleteMessageBatch call for each full batch. If now is set, or if no
+// handler and no delete call is running or waiting to start, it also starts a call for the
+// remaining deletes, because no other delete can join them soon. The caller holds e.mu.
 func (e *engine) flush(now bool) {
 	if e.stopped {
 		return
 	}
 	e.queue = slices.DeleteFunc(e.queue, func(d *deletion) bool {
-		// A lost message gets only one try of its delete. SQS refuses the delete if another
-		// consumer has the message. If the consumer only assumed the loss, SQS confirms the
-		// delete.
+		// A failed delete of a lost message is not repeated. If another consumer has the
+		// message, SQS refuses the first try. If the consumer only assumed the loss, SQS
+		// confirms the first try.
 		if lost := d.item.lost && d.try > 0; lost {
 			d.done <- false
 			return true

@@ -16,25 +16,26 @@
 //
 // # Failures
 //
-// A failed message stays in the consumer's hand. Its group sleeps for a back-off, and
-// the handler is called again. Meanwhile the visibility of all undeleted messages of the
-// group is extended. Receive counts do not rise, so innocent messages stay out of a
-// dead-letter queue. After the last attempt the message is parked,
-// blocks its group or is skipped, as [Failure] says.
+// The consumer keeps a failed message. The message's group sleeps for a back-off, and the
+// handler is called again. Meanwhile the visibility of all undeleted messages of the group
+// is extended. Receive counts do not rise, so the later messages of the group do not move
+// to a dead-letter queue. After the last attempt the message is parked, blocks its group
+// or is skipped: see [Failure].
 //
-// A handler that kills its process cannot be retried in hand. Its message comes back
-// with a higher receive count. The consumer then takes one message at a time, runs a
-// suspect alone, and parks it after [Failure].Deliveries deliveries. Give a queue with
-// a redrive policy a maxReceiveCount of at least 10.
+// If a handler kills its process, SQS delivers the message again with a higher receive
+// count. The consumer then receives one message at a time and handles a message with a
+// receive count of at least three alone, because the message may have killed earlier
+// processes. After [Failure].Deliveries deliveries it applies [Failure].Then. Give a queue
+// with a redrive policy a maxReceiveCount of at least 10.
 //
 // # Repeated deliveries
 //
-// SQS delivers a message again after a crash, after a lost lease and after a redrive,
-// and a producer may store an event twice. Without a store every delivery is handled.
-// With [Config].Store a delivery whose key has a recorded success is deleted without a
-// call of the handler. A crash between the effect and its record leaves a claim without
-// an outcome. [Config].Once then chooses: the effect may happen twice ([AtLeastOnce]), or
-// the message waits for an operator ([AtMostOnce]). Only
+// SQS delivers a message again after a crash, after the end of a visibility timeout and
+// after a redrive, and a producer may store an event twice. Without a store every delivery
+// is handled. With [Config].Store a delivery whose key has a recorded success is deleted
+// without a call of the handler. A crash between the effect and its record leaves a claim
+// without an outcome. [Config].Once then chooses: the effect may happen twice
+// ([AtLeastOnce]), or the message waits for an operator ([AtMostOnce]). Only
 // [Config].HandleTx makes the effect happen once: claim, effect and record are one
 // transaction.
 //

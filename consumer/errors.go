@@ -30,8 +30,9 @@ var (
 	ErrRunning = errors.New("consumer: Run was called before; create a new consumer")
 )
 
-// Permanent wraps an error that every further attempt would return too. Failure.Then
-// applies immediately. Permanent returns nil for a nil error.
+// Permanent wraps an error that every further attempt would return, too. There is no
+// further attempt: Failure.Then applies to the message immediately. Permanent returns nil
+// for a nil error.
 func Permanent(err error) error { return qualify(err, failedForGood, 0) }
 
 // NotDone wraps an error of a handler that had no effect. The next attempt counts as
@@ -40,13 +41,14 @@ func NotDone(err error) error { return qualify(err, failed, 0) }
 
 // Unresolved wraps an error after which the effect may have happened, for example a
 // timeout of a payment. With [AtMostOnce] the handler is not called again: see
-// Config.Probe and Failure.Unresolved. With [AtLeastOnce] the error is an ordinary
-// error. Unresolved returns nil for a nil error.
+// Config.Probe and Failure.Unresolved. With [AtLeastOnce] the handler is called again, as
+// after an error that is not wrapped. Unresolved returns nil for a nil error.
 func Unresolved(err error) error { return qualify(err, unresolved, 0) }
 
-// Defer pauses the group for d, at least a millisecond, and does not count an attempt.
-// It is for conditions outside of the message: a closed target, a reached limit. Defer
-// returns nil for a nil error.
+// Defer wraps an error that does not count as an attempt. The group pauses for d, at least
+// a millisecond, and the handler is called again. Defer is for conditions that do not
+// depend on the message: a service is closed, a limit is reached. Defer returns nil for a
+// nil error.
 func Defer(err error, d time.Duration) error { return qualify(err, deferred, max(d, time.Millisecond)) }
 
 // kind is the outcome of an attempt.
@@ -91,8 +93,8 @@ func (e *PanicError) Error() string { return "consumer: the handler panicked: " 
 var errExited = errors.New("consumer: the handler called runtime.Goexit")
 
 // DeniedError is returned by Run if SQS permanently refuses a call that the consumer
-// needs. Without this error, a denied delete would look healthy while messages come
-// back.
+// needs. Without this error, a consumer that may not delete would seem to work, although
+// SQS delivers the handled messages again.
 type DeniedError struct {
 	Operation string // of the API, for example "DeleteMessageBatch"
 	Code      string
@@ -105,7 +107,8 @@ func (e *DeniedError) Error() string {
 func (e *DeniedError) Unwrap() error { return e.Err }
 
 // ShutdownError reports that the shutdown was not complete at the end of its time. SQS
-// delivers the messages of these groups again after their visibility timeouts.
+// delivers the undeleted messages of the groups in Running and Unreleased again after
+// their visibility timeouts.
 type ShutdownError struct {
 	// Running are the groups whose handlers have not returned, sorted.
 	Running []string

@@ -11,8 +11,8 @@ import (
 // mostLogRecords may wait for a slow handler; later ones are dropped.
 const mostLogRecords = 1000
 
-// consumerLog writes the records of Telemetry.Logger in a separate goroutine. Its
-// methods never block. A nil log writes nothing.
+// consumerLog writes log records to Telemetry.Logger in a separate goroutine. Its methods
+// never block. A nil *consumerLog writes nothing.
 type consumerLog struct {
 	records *sink.Queue[slog.Record]
 	queue   slog.Attr

@@ -157,8 +157,8 @@ func TestLongHandler(t *testing.T) {
 	})
 }
 
-// The extensions of a consumer fail. Its handler learns that the message is lost before
-// another consumer starts the message.
+// SQS gets no extension of the visibility timeout. The context of the handler ends with
+// ErrLost before the message is handled a second time.
 func TestStalledHandlerLearnsOfLoss(t *testing.T) {
 	bubble(t, 0, func(w *world) {
 		w.send("a", 1, 2)

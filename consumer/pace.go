@@ -9,8 +9,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/sqscall"
 )
 
-// pace waits until a call may start under the quota that earlier throttles have shown.
-// It returns the start of the call, and false if ctx ended first.
+// pace waits until a call may start. After throttles, p limits the rate of calls. pace
+// returns the start of the call, and ok is false if ctx ended first.
 func (e *engine) pace(ctx context.Context, p *pacer.Pacer) (began time.Time, ok bool) {
 	for {
 		now := time.Now()

@@ -30,9 +30,10 @@ const (
 	mostReason     = 1000
 )
 
-// park sends a copy of the head to the parking queue and ends the claim of the head. It
-// retries until SQS has confirmed the copy, and returns false if the run has to end
-// first. done receives the answer to an operator's order; it is nil without an order.
+// park sends a copy of the first message of a run to the parking queue and ends the claim
+// of the message. It retries until SQS has confirmed the copy. It returns false if the run
+// has to end first. If an operator ordered the parking, park sends its result to done;
+// otherwise done is nil.
 func (e *engine) park(r *run, it *item, cause error, done chan error) bool {
 	reply := func(err error) {
 		if done != nil {

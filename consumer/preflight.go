@@ -12,16 +12,17 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 )
 
-// safeReceiveCount is the smallest maxReceiveCount with which innocent messages stay
-// out of a dead-letter queue while a handler kills its process repeatedly.
+// safeReceiveCount is the smallest maxReceiveCount of a redrive policy that is safe if a
+// handler kills its process repeatedly. With a smaller count, messages that no handler has
+// failed on may move to the dead-letter queue.
 const safeReceiveCount = 10
 
 // Report is a queue's description of itself, as far as a consumer needs it.
 type Report struct {
 	FIFO bool
 
-	// DeadLetterQueue is the ARN in the redrive policy, and MaxReceiveCount its limit.
-	// Without a redrive policy DeadLetterQueue is empty.
+	// DeadLetterQueue is the ARN in the queue's redrive policy, and MaxReceiveCount is the
+	// maxReceiveCount of the policy. Without a redrive policy DeadLetterQueue is empty.
 	DeadLetterQueue string
 	MaxReceiveCount int
 
@@ -44,11 +45,11 @@ func (e *QueueError) Error() string {
 	return fmt.Sprintf("consumer: queue %s does not fit: %s", e.QueueURL, strings.Join(e.Problems, "; "))
 }
 
-// Preflight asks the queue, and the parking queue if there is one, for their attributes.
-// It returns a [*QueueError] if the consumer cannot keep its guarantees with these
-// queues. For example, a redrive policy moves a blocked message, so ActionBlock needs a
-// queue without a redrive policy. Other findings are notes. Call it before Run; it needs
-// the permission sqs:GetQueueAttributes.
+// Preflight reads the attributes of the queue and, if there is one, of the parking queue.
+// It returns a [*QueueError] if the consumer cannot keep its guarantees with these queues.
+// For example, a redrive policy moves a blocked message, so ActionBlock needs a queue
+// without a redrive policy. [Report].Notes has the less serious findings. Call Preflight
+// before Run. Preflight needs the permission sqs:GetQueueAttributes.
 func (c *Consumer[T]) Preflight(ctx context.Context) (Report, error) {
 	e := c.engine
 	attributes, err := e.attributesOf(ctx, e.queueURL)

@@ -15,11 +15,11 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
 )
 
-// Attempt handles a message received by another program, for example AWS Lambda. It returns
-// nil if the message may be deleted: the message was handled, or the store knows a success.
-// Attempt makes one attempt. It does not extend, park or delete the message and keeps no
-// order: call Attempt for one message of a group at a time. A claim in the store lasts for
-// Config.Visibility, so ctx should end before.
+// Attempt handles a message received by another program, for example AWS Lambda. It
+// returns nil if the message may be deleted: the handler succeeded now, or the store has
+// the success of an earlier call. Attempt makes one attempt. It does not extend, park or
+// delete the message and keeps no order: call Attempt for one message of a group at a
+// time. A claim in the store lasts for Config.Visibility, so ctx should end earlier.
 func (c *Consumer[T]) Attempt(ctx context.Context, m types.Message) error {
 	it := newItem(m, time.Now(), c.config.Visibility)
 	ctx, done := c.engine.watch.StartProcess(ctx, m)
@@ -111,8 +111,9 @@ func (c *Consumer[T]) key(m Message[T]) string {
 	}
 }
 
-// claimOf returns the claim of a message. Its key does not depend on the queue, so that
-// an event has one effect even if it comes through two queues.
+// claimOf returns the claim of a message. If the envelope names an event source, the key
+// of the claim does not depend on the queue: an event has one effect even if two queues
+// deliver it. Without an event source the key belongs to the queue.
 func (c *Consumer[T]) claimOf(it *item, m Message[T]) idempotency.Claim {
 	scope := m.EventSource
 	if scope == "" {
@@ -158,8 +159,8 @@ func (c *Consumer[T]) handleOnce(ctx context.Context, it *item, m Message[T]) ou
 	return outcome{kind: handled}
 }
 
-// acquireClaim claims the key of a message. If ok is false, the outcome has the reason,
-// and the handler must not run.
+// acquireClaim claims the key of a message. If ok is false, the handler must not run, and
+// the outcome says why.
 func (c *Consumer[T]) acquireClaim(ctx context.Context, it *item, m Message[T]) (_ outcome, ok bool) {
 	want := c.claimOf(it, m)
 	for range 2 {
@@ -232,8 +233,8 @@ func (c *Consumer[T]) probe(ctx context.Context, m Message[T], found idempotency
 	return outcome{}, true
 }
 
-// finish ends the claim of an item, even after ctx has ended. If the store does not
-// confirm the end, finish repeats the call once.
+// finish ends the granted claim of an item in the store, even after ctx has ended. If the
+// store does not confirm the change, finish repeats the call once.
 func (c *Consumer[T]) finish(ctx context.Context, it *item, ending idempotency.Ending) (err error) {
 	it.claim.mu.Lock()
 	ref, granted := it.claim.ref, it.claim.granted

@@ -16,13 +16,14 @@ import (
 )
 
 const (
-	// attemptLifetime is the time for which an attempt ID is used again. SQS forgets an
-	// attempt ID after five minutes (F-100).
+	// attemptLifetime is the time for which receives are repeated with the same attempt ID
+	// (ReceiveRequestAttemptId). SQS forgets an attempt ID after five minutes (F-100).
 	attemptLifetime = 4 * time.Minute
 
-	// settleIn is the time after the start in which calls are repeated although access is
-	// denied or the queue is missing: the network and the credentials of a new pod may be
-	// late.
+	// settleIn is the time for which receives are repeated although access is denied or
+	// the queue is missing, if SQS has not answered a receive yet: the network and the
+	// credentials of a new pod may be late. After the first answer, such receives are
+	// repeated without a limit.
 	settleIn = 15 * time.Second
 )
 
@@ -58,8 +59,9 @@ func (e *engine) receiver() {
 	e.checkIdle()
 }
 
-// reserve waits until n messages may be received, and reserves them. It returns 0 when
-// the consumer shuts down.
+// reserve waits until another receive may start within the limits, and reserves room for
+// its messages. It returns the number of messages to receive, or 0 when the consumer shuts
+// down.
 func (e *engine) reserve() int {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -79,9 +81,10 @@ func (e *engine) reserve() int {
 	}
 }
 
-// takeIn groups received messages by message group and admits a run for each group. It
-// returns false if more receivers are running than needed, so that this receiver should
-// end.
+// takeIn makes a run of the received messages of each message group, and passes each run
+// to admit. It starts another receiver if the receive was full and no other receiver is
+// idle. It returns false if this receiver should end: the consumer shuts down, or the
+// receive was empty and other receivers remain.
 func (e *engine) takeIn(messages []types.Message, started time.Time, n int) bool {
 	now := time.Now()
 	var groups []*run
@@ -124,9 +127,9 @@ func (e *engine) takeIn(messages []types.Message, started time.Time, n int) bool
 	return true
 }
 
-// poll receives messages. It repeats the call until SQS answers or the consumer shuts
-// down. After network errors and throttles it uses the same attempt ID, so that SQS
-// returns the messages of a lost answer.
+// poll receives at most n messages. It repeats the call until SQS answers or the consumer
+// shuts down. After network errors and throttles poll uses the same attempt ID again, so
+// that SQS returns the messages of a lost answer.
 func (e *engine) poll(n int) (_ []types.Message, started time.Time) {
 	var id string
 	var since time.Time
@@ -181,8 +184,9 @@ func (e *engine) neverAnswered(since time.Time) bool {
 	return !e.answered && time.Since(since) >= settleIn
 }
 
-// salvage repeats an interrupted receive, because its answer may be lost and SQS may
-// have hidden the messages. The caller releases the returned messages.
+// salvage repeats the receive that the shutdown interrupted, with its attempt ID: SQS may
+// have hidden messages although the answer was lost. The caller releases the returned
+// messages.
 func (e *engine) salvage(n int, id string) []types.Message {
 	if id == "" {
 		return nil
@@ -212,9 +216,9 @@ func (e *engine) receive(ctx context.Context, n int, wait time.Duration, id stri
 	}, withoutRetries))
 }
 
-// beCarefulAtStart makes receives small after a start if the queue has messages in
-// flight: one of these messages may have killed an earlier process. Without an answer
-// about messages in flight, receives are small too.
+// beCarefulAtStart limits each receive to one message, for one visibility timeout after
+// the start, unless SQS reports that no message is in flight. A message in flight may have
+// killed an earlier process.
 func (e *engine) beCarefulAtStart(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
@@ -232,7 +236,7 @@ func (e *engine) beCarefulAtStart(ctx context.Context) {
 	e.wakeAt(e.singleUntil, now)
 }
 
-// isSpent reports whether SQS refused an attempt ID because its messages were deleted,
-// changed or became visible (F-151). The error code is the code for any invalid
-// parameter, but the consumer has checked the other parameters.
+// isSpent reports whether SQS refused a receive because the messages of its attempt ID
+// were deleted, changed or became visible (F-151). SQS uses the same error code for every
+// invalid parameter, but the consumer has checked the other parameters.
 func isSpent(code string) bool { return strings.HasPrefix(code, "InvalidParameterValue") }

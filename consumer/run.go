@@ -12,9 +12,10 @@ func (e *engine) newRun(group string, received time.Time) *run {
 	return &run{group: group, received: received, ctx: ctx, cancel: cancel, orders: make(chan order, 1), head: time.Now()}
 }
 
-// admit starts a run, or queues it after the runs of its group in hand. SQS delivers a
-// message of a group in hand only if the consumer has lost some of the group: the
-// earlier run ends. The caller holds e.mu.
+// admit starts a run, the messages of one group from one receive. If the consumer already
+// has runs of the group, the new run waits for their end. In this case SQS delivers
+// messages of the group only because the consumer has lost some of them, so the earlier
+// runs end early. The caller holds e.mu.
 func (e *engine) admit(r *run) {
 	e.runs[r] = struct{}{}
 	e.count[stateQueued]++
@@ -59,8 +60,8 @@ func (e *engine) headOf(r *run) *item {
 }
 
 // handleHead handles the first message of a run. It returns true if the message may be
-// deleted: it was handled, is a duplicate, was parked or is skipped. It returns false
-// if the run has to end.
+// deleted: it was handled, is a duplicate, was parked or is skipped. It returns false if
+// the message must not be deleted and the run has to end.
 func (e *engine) handleHead(r *run, it *item) bool {
 	if it.first && it.receives > e.rules.Deliveries {
 		if deletable, again := e.giveUp(r, it, e.rules.Then, errDeliveries); !again {
@@ -144,8 +145,8 @@ func (o outcome) errorType() string {
 	}
 }
 
-// giveUp applies an action to the first message of a run. again is true if an operator
-// asked for another attempt.
+// giveUp applies an action to the first message of a run. deletable reports whether the
+// message may be deleted. again reports whether an operator asked for another attempt.
 func (e *engine) giveUp(r *run, it *item, action Action, cause error) (deletable, again bool) {
 	switch action {
 	case ActionPark:
@@ -179,9 +180,10 @@ func (e *engine) giveUp(r *run, it *item, action Action, cause error) (deletable
 	return e.abandon(it, cause), false
 }
 
-// remove deletes the first message of a run. It returns false if the run has to end:
-// while an earlier message may come back, a later message of the group must not be
-// handled.
+// remove deletes the first message of a run. It returns false if the run has to end: the
+// delete is not confirmed, or the group has a newer run. The run cannot go on without a
+// confirmation, because a later message must not be handled if an earlier message may come
+// back.
 func (e *engine) remove(r *run, it *item) bool {
 	e.mu.Lock()
 	e.setState(r, stateDeleting)

@@ -17,8 +17,9 @@ const (
 	suspect = 3
 )
 
-// acquire waits until the run may call the handler. It returns false if the run has to
-// end instead. After a true answer the caller calls yield.
+// acquire waits until the run may call the handler. If acquire returns true, the caller
+// calls yield after the handler. If acquire returns false, the handler must not be called,
+// because the run or the consumer has to end.
 func (e *engine) acquire(r *run, it *item) bool {
 	t := &turn{run: r, granted: make(chan struct{})}
 	e.mu.Lock()
@@ -141,8 +142,8 @@ func (e *engine) wakeAt(at, now time.Time) {
 	})
 }
 
-// caution returns the number of messages that a receive may ask for, and the number of
-// receives that may run at the same time, 0 for none now. The caller holds e.mu.
+// caution returns the largest number of messages in one receive, and the largest number of
+// concurrent receives. If no receive may start now, both are 0. The caller holds e.mu.
 func (e *engine) caution(now time.Time) (perReceive, polls int) {
 	switch {
 	case len(e.alone) > 0 || e.solo != nil:
@@ -159,8 +160,9 @@ func (e *engine) caution(now time.Time) (perReceive, polls int) {
 	}
 }
 
-// rest waits for d, or for an order of an operator. If d is negative, it waits without
-// a limit. If the run has to end, rest returns false and no order.
+// rest puts a run in state s and waits for d, or for an operator's order. If d is
+// negative, rest waits without a limit. If the run has to end, goOn is false. park is an
+// operator's order to park the first message, or nil.
 func (e *engine) rest(r *run, d time.Duration, s state) (goOn bool, park *order) {
 	e.mu.Lock()
 	e.setState(r, s)

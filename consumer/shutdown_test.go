@@ -72,8 +72,8 @@ func TestShutdownWithStuckHandlers(t *testing.T) {
 	})
 }
 
-// At a shutdown, the answer of a running receive may be lost. The consumer asks for its
-// messages again with the same attempt ID and releases them.
+// The answer of a receive is still under way when the shutdown begins. The consumer
+// repeats the receive with the same attempt ID and releases its messages.
 func TestShutdownSalvagesReceive(t *testing.T) {
 	bubble(t, 0, func(w *world) {
 		w.queue.InjectRandomly(sqstest.DelayAnswer(5*time.Second).On(sqstest.CallsReceive), 1, 1)
@@ -89,8 +89,8 @@ func TestShutdownSalvagesReceive(t *testing.T) {
 	})
 }
 
-// The receive after a lost answer, for the answer's messages, does not receive messages
-// released by the shutdown.
+// A shutdown releases its messages only after its last receive. Otherwise the repeated
+// receive with the attempt ID of a lost answer would receive the released messages again.
 func TestShutdownReceivesNothingTwice(t *testing.T) {
 	bubble(t, 0, func(w *world) {
 		w.send("a", 1, 2)

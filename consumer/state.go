@@ -14,8 +14,8 @@ import (
 )
 
 // Client is the subset of *sqs.Client that a consumer calls. *sqs.Client implements it,
-// and so does the fake queue of package sqstest. A client that wraps an *sqs.Client
-// must pass the options on, which turn the SDK's retries off.
+// and so does the fake queue of package sqstest. A client that wraps an *sqs.Client must
+// pass on the options of each call, because they turn the SDK's retries off.
 type Client interface {
 	ReceiveMessage(context.Context, *sqs.ReceiveMessageInput, ...func(*sqs.Options)) (*sqs.ReceiveMessageOutput, error)
 	DeleteMessageBatch(context.Context, *sqs.DeleteMessageBatchInput, ...func(*sqs.Options)) (*sqs.DeleteMessageBatchOutput, error)
@@ -35,13 +35,14 @@ type settings struct {
 	showKeys                        bool
 }
 
-// margin is a safety distance: the consumer treats a message as lost this long before
-// the visibility may end. The handler learns of the loss before another consumer can
-// receive the message.
+// margin is a safety distance: the consumer treats a message as lost this long before the
+// message's visibility timeout may end. The handler thus learns of the loss before another
+// consumer can receive the message.
 func (s *settings) margin() time.Duration { return s.visibility / 10 }
 
 // processor is the part of a consumer that depends on the type of the events. The
-// goroutine of the item's run calls it; no lock is held.
+// goroutine of the item's run calls process, abandon and describe; a separate goroutine
+// calls renew. No lock of the engine is held.
 type processor interface {
 	// process makes an attempt.
 	process(ctx context.Context, it *item) outcome
@@ -216,9 +217,9 @@ func (e *engine) drop(it *item) {
 	e.cond.Broadcast()
 }
 
-// lose records the loss of a message. If the first message of a run is lost, the
-// context of its handler ends. If a later message is lost, the run ends before that
-// message. The caller holds e.mu.
+// lose records the loss of a message. If the message is the first of its run, the context
+// of its handler ends. Otherwise the run ends when it reaches the message. The caller
+// holds e.mu.
 func (e *engine) lose(it *item) {
 	it.lost = true
 	e.stats.Lost++

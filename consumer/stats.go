@@ -16,8 +16,10 @@ type Stats struct {
 	Released          int64 // messages made visible again at a shutdown or a loss
 	Lost              int64 // messages whose visibility timeout ended in hand
 
-	// InHand is the number of received, unfinished messages, and Bytes their size. Running
-	// is the number of handlers, Sleeping and Blocked are numbers of groups.
+	// InHand is the number of received messages that were not yet deleted, released or
+	// lost, and Bytes is the size of these messages. Running is the number of running
+	// handlers. Sleeping groups wait for their next attempt, and Blocked groups for an
+	// operator.
 	InHand                     int
 	Bytes                      int64
 	Running, Sleeping, Blocked int

@@ -31,8 +31,8 @@ func TestDuplicateIsDeleted(t *testing.T) {
 	})
 }
 
-// After an ordinary error the handler runs again under the same claim. Parking leaves a
-// key that may run later.
+// After an ordinary error the handler runs again under the same claim. The store does not
+// remember a parked message as handled: if the event is sent again, the handler runs.
 func TestStoreAndFailures(t *testing.T) {
 	bubble(t, 0, func(w *world) {
 		broken := true

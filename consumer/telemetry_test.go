@@ -25,7 +25,7 @@ import (
 )
 
 // Each attempt has a CONSUMER span that links to the creation of the event, and the
-// instruments count.
+// instruments have the expected values.
 func TestTelemetry(t *testing.T) {
 	bubble(t, 0, func(w *world) {
 		const parent = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"

@@ -12,9 +12,10 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/consumer"
 )
 
-// Ten messages of one group are received together, some of them always fail, and the queue
-// has a redrive policy. A consumer that releases the whole batch after a failure moves
-// innocent messages to the dead-letter queue.
+// Some of ten messages of one group always fail, and the queue has a redrive policy. The
+// consumer parks exactly the failing messages, handles the others, and receives each
+// message once. A consumer that releases the whole batch after a failure would move
+// messages that do not fail to the dead-letter queue.
 func TestTrap(t *testing.T) {
 	for _, tc := range []struct {
 		perReceive, maxReceives, poison int

@@ -99,8 +99,9 @@ func (e *engine) beat(now time.Time) (next time.Time) {
 	return next
 }
 
-// renewClaim starts the renewal of a claim if the renewal is due. If another claimant
-// has taken over the claim, the context of the handler ends. The caller holds e.mu.
+// renewClaim extends the lease of an item's claim in a separate goroutine if the extension
+// is due. If another claimant has taken over the claim, the context of the handler ends.
+// The caller holds e.mu.
 func (e *engine) renewClaim(it *item, now time.Time) {
 	c := &it.claim
 	c.mu.Lock()
@@ -214,9 +215,10 @@ func entryIndex(id *string, n int) (int, bool) {
 }
 
 // release makes the messages of an ending run visible again, the last message first, so
-// that another consumer receives the whole run at once. Heartbeats and releases never run
-// at the same time. At a shutdown the receivers end first, because otherwise salvage
-// would receive the released messages again.
+// that another consumer receives all messages of the run at once. It first waits for
+// extensions and deletes of these messages that are under way. At a shutdown it also waits
+// for the end of the receivers, because otherwise salvage would receive the released
+// messages again.
 func (e *engine) release(r *run) {
 	e.mu.Lock()
 	for e.isClosing() && e.receivers > 0 || slices.ContainsFunc(r.items, func(it *item) bool { return it.changing || it.deleting }) {

@@ -74,8 +74,8 @@ func (e *engine) drain() error {
 	}
 }
 
-// awaitCalls waits for calls whose context has ended, at most a second: a client may
-// ignore its context.
+// awaitCalls waits until the calls of SQS and of the store have returned, but at most a
+// second: their contexts have ended, but a client may ignore its context.
 func (e *engine) awaitCalls() {
 	done := make(chan struct{})
 	go func() {

@@ -1,5 +1,5 @@
-// Package deploy makes the dashboard, the rules and the alarms from one table and checks
-// them:
+// Package deploy generates the Grafana dashboard, the Prometheus rules and the CloudWatch
+// alarms of this folder from the tables in table_test.go, and checks them:
 //
 //	go test ./deploy -update
 package deploy
@@ -96,8 +96,8 @@ func (p panel) model(id int, at, datasource object) object {
 	}
 }
 
-// annotations returns the annotations of an alert. If labels has elements, their values
-// replace the placeholders in the texts.
+// annotations returns the text of an alert and the address of its runbook. The values of
+// labels replace the placeholders in the text; without labels the placeholders stay.
 func (a alert) annotations(labels map[string]string) (summary, url string) {
 	summary = a.summary
 	for name, value := range labels {

@@ -13,8 +13,8 @@ import (
 	"unicode/utf8"
 )
 
-// Forever is the TTL of permanent records, and the ResendFor of operations that may run
-// again at any time.
+// Forever is the TTL of records that never expire, and the ResendFor of operations that
+// are safe to repeat at any time.
 const Forever time.Duration = math.MaxInt64
 
 // MaxBatch is the largest number of claims in one call of [Store] method ClaimBatch.
@@ -54,8 +54,9 @@ func NewTokenOf(owner string, began time.Time) Token {
 	return t
 }
 
-// Succeeds reports whether t belongs to a later process of earlier's owner. The lease of
-// earlier is then over for t.
+// Succeeds reports whether t and earlier are tokens of one owner, and t belongs to a later
+// process of the owner. For a claimant with the token t, the lease of earlier is then
+// over.
 func (t Token) Succeeds(earlier Token) bool {
 	return bytes.Equal(t[:ownerEnd], earlier[:ownerEnd]) && bytes.Compare(earlier[ownerEnd:sessionEnd], t[ownerEnd:sessionEnd]) < 0
 }
@@ -102,9 +103,10 @@ type Claim struct {
 	Token       Token
 	Fingerprint Fingerprint
 
-	// Seal, Group and Body describe the bytes used by the operation, if the store is to
-	// keep these bytes. Group holds at most [MaxGroup] bytes and Body at most [MaxBody].
-	// The claimant must use the values of the returned record.
+	// Set Group and Body if the store is to keep the bytes that the operation uses, and
+	// Seal (the hash of Body and Group) if the store is to notice other bytes. Group holds
+	// at most [MaxGroup] bytes and Body at most [MaxBody]. The claimant must use the
+	// values of the returned record.
 	Seal  Seal
 	Group string
 	Body  []byte

@@ -158,9 +158,9 @@ func micros(t time.Time) time.Time { return time.UnixMicro(t.UnixMicro()).UTC() 
 type Outcome struct {
 	Decision Decision
 
-	// Drift: the seals of the claim and the record differ, so the same request has other
-	// bytes. The stored bytes and group take precedence. Drift may accompany any decision
-	// except New and Conflict.
+	// Drift reports that the seals of the claim and of the record differ: the same request
+	// has other bytes or another group. The bytes and the group of the record take
+	// precedence. Drift may accompany any decision except New and Conflict.
 	Drift bool
 
 	// Record is the record after the claim, or the record found by the store. Record is
@@ -179,8 +179,8 @@ func (o Outcome) Ref() Ref { return Ref{Key: o.Record.Key, Fence: o.Record.Fence
 
 // RetryAfter returns the remaining lease of the other claimant if the decision is
 // [InProgress], and 0 otherwise. RetryAfter is the difference of two readings of the
-// store's clock, so callers can wait with any clock. If the store did not see the lease,
-// because another call was writing the record, RetryAfter returns 100 ms.
+// store's clock, so callers can wait with any clock. If the record does not show a running
+// lease, because another call was writing the record, RetryAfter returns 100 ms.
 func (o Outcome) RetryAfter() time.Duration {
 	const busy = 100 * time.Millisecond
 	if o.Decision != InProgress {

@@ -11,12 +11,13 @@ var (
 	// with another result. The call changed nothing. The error is a [*StaleClaimError].
 	ErrStaleClaim = errors.New("stale claim")
 
-	// ErrAmbiguous: the store may have made the change, but did not confirm it. Repeat
-	// the call: a claim with its token, a transition with its fence.
+	// ErrAmbiguous: the store may have made the change, but did not confirm it. Repeat the
+	// call: a claim with the same token, the end or extension of a claim with the same
+	// fence.
 	ErrAmbiguous = errors.New("the store did not confirm the change")
 
-	// ErrBusy: a transition waited for another writer of its key until the context ended.
-	// The transition changed nothing. Repeat the call.
+	// ErrBusy: the end or extension of a claim waited for another writer of its key until
+	// the context ended. The call changed nothing. Repeat the call.
 	ErrBusy = errors.New("the key is being written")
 
 	// ErrUnwritable: the store refuses all writes until an operator repairs the store,
@@ -27,8 +28,8 @@ var (
 	ErrClosed = errors.New("the store is closed")
 )
 
-// Place identifies a key in an error and shows no data of the caller: errors carry no
-// key value, payload or result.
+// Place identifies a key in an error without its value. Errors contain no key value,
+// payload or result of the caller.
 type Place struct {
 	Scope, Operation string
 	ID               KeyID

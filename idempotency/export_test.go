@@ -7,8 +7,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/clock"
 )
 
-// Suspendable gives g a clock of a machine that can be suspended. The returned function
-// suspends the machine.
+// Suspendable replaces the clock of g. The returned function advances the new clock as if
+// the machine had been suspended for the duration.
 func Suspendable(g *Guard) (suspend func(time.Duration)) {
 	start, asleep := time.Now(), new(atomic.Int64)
 	g.clock = clock.Simulated(func() clock.Reading {

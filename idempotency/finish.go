@@ -28,12 +28,13 @@ func (r Ref) Check() error {
 type Proof uint8
 
 const (
-	// NoProof: the outcome of the claim is unknown. The lease ends now, and the operation
-	// stays in doubt.
+	// NoProof: it is unknown whether an attempt under this claim took effect. The lease
+	// ends now, and the outcome of the operation stays unknown.
 	NoProof Proof = iota
 
-	// ProvenForClaim: no attempt under this claim took effect. The operation has
-	// failed, unless an earlier claim is in doubt; the operation then stays in doubt.
+	// ProvenForClaim: no attempt under this claim took effect. The operation has failed,
+	// unless the outcome of an earlier claim is unknown; then the outcome of the operation
+	// stays unknown.
 	ProvenForClaim
 
 	// ProvenForAll: no attempt of this operation took effect, under this claim or any
@@ -90,7 +91,7 @@ func FailedWith(f Failure) Ending { return Ending{kind: failedWith, failure: f} 
 // ends.
 func Released() Ending { return Ending{kind: released} }
 
-// Extended is the change that [Store.Extend] makes, for implementations of [Store]: the
+// Extended is the ending that implementations of [Store.Extend] pass to [Finish]: the
 // claim continues, and its lease ends no earlier than the given time from now.
 func Extended(lease time.Duration) Ending { return Ending{kind: extended, lease: lease} }
 
@@ -113,8 +114,8 @@ func (t Ending) Check() error {
 	}
 }
 
-// String returns "complete", "fail", "release" or "extend", and "nothing" for the zero
-// Ending.
+// String returns "complete", "fail", "release" or "extend", and the text "nothing" for the
+// zero Ending.
 func (t Ending) String() string {
 	return [...]string{"nothing", "complete", "fail", "release", "extend"}[t.kind]
 }
@@ -188,8 +189,8 @@ func Finish(found Record, ref Ref, t Ending, now time.Time) (Record, error) {
 	return r, nil
 }
 
-// madeBefore reports whether t may already have been applied, with found as the result.
-// The last claim of found has ended.
+// madeBefore reports whether found, a record whose last claim has ended, may be the result
+// of the ending t.
 func madeBefore(found Record, t Ending) bool {
 	switch t.kind {
 	case completed:

@@ -15,10 +15,10 @@ type GuardConfig struct {
 	Policy Policy
 
 	// FailOpen, if set, allows runs without a claim if the store does not answer. The
-	// guard calls FailOpen before each such run. FailOpen must record the request
-	// durably, for adding the key to the store later. If FailOpen returns an error, the
-	// operation does not run. Runs without a claim are not protected against duplicates
-	// at all. By default (nil) the guard fails closed: each run needs a durable claim.
+	// guard calls FailOpen before each such run. FailOpen must record the request durably,
+	// so that its key can be added to the store later. If FailOpen returns an error, the
+	// operation does not run. Runs without a claim are not protected against duplicates at
+	// all. By default (nil) the guard fails closed: each run needs a durable claim.
 	FailOpen func(ctx context.Context, r Request, storeErr error) error
 }
 
@@ -82,8 +82,8 @@ type Answer struct {
 	// Unclaimed: the run had no claim, because of [GuardConfig.FailOpen].
 	Unclaimed bool
 
-	// Record is the record found by the claim or written by the claim; the zero Record if
-	// Unclaimed.
+	// Record is the record that the claim found or wrote. It is the zero Record if
+	// Unclaimed is true.
 	Record Record
 }
 
@@ -137,15 +137,16 @@ func (e *notDoneError) Unwrap() error { return e.err }
 // Do runs f unless the operation has run already, and returns the result of f or the
 // stored result.
 //
-// The claim is durable before f begins. The context of f ends with the lease, counted
-// from before the claim. Suspensions of the machine count: f does not begin after the end
-// of the lease, and its context ends within a second after a longer suspension. The error of f determines the outcome:
+// The claim is durable before f begins. The context of f ends with the lease, counted from
+// before the claim. The time of a suspension of the machine counts, too: f does not begin
+// after the end of the lease, and its context ends within a second after a longer
+// suspension. The error of f determines the outcome:
 //
 //   - nil: Do stores the result, even if ctx has ended. If the result is invalid (see
 //     [Result.Check]), the outcome is unknown;
 //   - an error wrapped by [NotDone]: the operation failed and may run again;
-//   - another error, or a panic: the outcome is unknown. The lease ends, and the next
-//     call runs f again only within the policy's window or with its Resend.
+//   - another error, or a panic: the outcome is unknown. The lease ends, and the next call
+//     runs f again only within PolicyConfig.Window or if PolicyConfig.Resend is set.
 //
 // f gets the outcome of the claim. After [Reclaimed], f must use the stored body and
 // expect an effect of an earlier run. [Renewed] means that the store did not confirm the
@@ -191,10 +192,11 @@ func (g *Guard) Do(ctx context.Context, r Request, f func(ctx context.Context, c
 	return answer, err
 }
 
-// claim makes a claim, and repeats an unconfirmed claim once with the same token, even if
-// the caller's context has ended. Without the repetition, an operation that never began
-// would block until the end of its lease and be in doubt afterwards. If the context has
-// ended, [Guard.run] releases the claim.
+// claim makes a claim. If the store does not confirm the claim, claim repeats it once with
+// the same token, even if the caller's context has ended. Otherwise a granted but
+// unconfirmed claim would block its operation until the end of the lease and leave it in
+// doubt afterwards, although the operation never began. If the context has ended,
+// [Guard.run] releases the claim.
 func (g *Guard) claim(ctx context.Context, c Claim, recompute func(Record) (Fingerprint, error)) (Outcome, error) {
 	var unconfirmed error
 	for claiming := ctx; ; claiming = context.WithoutCancel(ctx) {

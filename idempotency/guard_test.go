@@ -327,7 +327,7 @@ func (s *sequence) Claim(context.Context, idempotency.Claim) (idempotency.Outcom
 }
 
 // If the store does not answer, the operation does not run. With FailOpen the operation
-// runs after FailOpen was called, and the run is counted.
+// runs after a successful call of FailOpen, and Guard.Stats counts the run in FailedOpen.
 func TestGuardWithoutItsStore(t *testing.T) {
 	store := &flaky{Store: new(idempotency.Memory)}
 	store.down.Store(true)
@@ -409,8 +409,8 @@ func TestGuardAcrossSpecs(t *testing.T) {
 	}
 }
 
-// Errors name the scope, the operation and the way out, but contain no other data of the
-// caller.
+// Errors name the scope and the operation and say that it did not run, but contain neither
+// key nor payload.
 func TestErrorsKeepSecrets(t *testing.T) {
 	const secret = "s3cret"
 	store := &flaky{Store: &idempotency.Memory{Capacity: 1}}

@@ -32,7 +32,8 @@ type PolicyConfig struct {
 	// Window is the time during which the operation's target recognises a repetition: 5
 	// minutes for a send to SQS, 0 for a target without deduplication, [Forever] for an
 	// operation that may be repeated at any time. Within the window, an operation with an
-	// unknown outcome runs again. Retry, one Lease and Clock must fit into the window.
+	// unknown outcome runs again. A window above 0 must be at least the sum of Retry,
+	// Lease and Clock.
 	Window time.Duration
 
 	// Resend repeats an operation with an unknown outcome even outside its window. By

@@ -112,7 +112,7 @@ func (d Dataset) Check() error {
 	return nil
 }
 
-// Record is a store's knowledge of a key. All times are UTC in whole microseconds, on the
+// Record is the state of a key in a store. All times are UTC in whole microseconds, on the
 // store's clock.
 type Record struct {
 	Key Key
@@ -146,8 +146,8 @@ type Record struct {
 	// DoubtSince is the start of the first attempt with an unknown outcome, or zero.
 	DoubtSince time.Time
 
-	// ResendUntil is the end of safe repetition: before ResendUntil the operation may run
-	// again although the outcome of an earlier attempt is unknown. Zero means never.
+	// ResendUntil is a time before which the operation may run again although the outcome
+	// of an earlier attempt is unknown, because the repetition is safe. Zero means never.
 	ResendUntil time.Time
 
 	// Result is set if Status is [Succeeded].
@@ -170,8 +170,8 @@ type Record struct {
 	ReadAt time.Time
 }
 
-// Prior is the part of a record from before its last new or reclaimed claim. Only stores
-// need Prior.
+// Prior is the state of a record before its last New or Reclaimed claim; [Released]
+// restores it. Only stores need Prior.
 type Prior struct {
 	Status           Status
 	Created, Expires time.Time // of a failed record

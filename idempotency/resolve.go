@@ -8,7 +8,8 @@ import (
 )
 
 // Resolution is an operator's answer about an operation whose outcome is unknown. The
-// stores, package outbox, package replay and the command use the same three answers.
+// stores, package outbox, package replay and the command use the same three answers: the
+// constants below.
 type Resolution string
 
 const (
@@ -38,8 +39,8 @@ func (r Resolution) Check() error {
 // found with [Store.Lookup] before finding out. The ending t is [Completed], or
 // [FailedWith] with [ProvenForAll].
 //
-// Before calling Resolve, make sure that no attempt is still under way: a request that
-// arrives later takes effect later.
+// Before calling Resolve, make sure that no attempt is still under way: a request that is
+// still on its way may take effect after the call of Resolve.
 //
 // Resolve claims the operation, so that no other claimant runs it meanwhile, and ends the
 // claim with t. If the operation was claimed or ended since found was read, Resolve

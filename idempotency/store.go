@@ -45,8 +45,8 @@ type Store interface {
 	// Extend renews the lease of a granted claim that has not ended. The lease then ends
 	// no earlier than the given time from now, at least a millisecond. Extend never
 	// shortens a lease and counts no attempt. After the end of the lease, Extend succeeds
-	// if the operation has no newer claim, and otherwise returns [ErrStaleClaim]. Count
-	// the lease from before the call.
+	// if the operation has no newer claim, and otherwise returns [ErrStaleClaim]. The
+	// caller should count the lease from the time before the call.
 	Extend(ctx context.Context, ref Ref, lease time.Duration) error
 
 	// Lookup returns the records of the keys, in the order of the keys, without a claim.
@@ -60,7 +60,8 @@ type Store interface {
 	Scan(ctx context.Context, f Filter) iter.Seq2[Record, error]
 }
 
-// Writer is an optional part of a [Store]: endings and claims in one durable write.
+// Writer is an optional interface of a [Store]. It ends claims and makes new claims with
+// one durable write.
 //
 // A type that embeds a store and changes Finish or ClaimBatch must change Write as well,
 // or hide Write by embedding the interface Store.

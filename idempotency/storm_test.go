@@ -12,9 +12,10 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
 )
 
-// The test repeats the retry storm of a degraded command API: clients send 80 commands a
-// second for ten minutes. Other goroutines send 6 percent of the commands a second time,
-// possibly during the first try. None of the 2,880 repeated commands has an effect.
+// The test simulates the retry storm of a degraded command API: clients send 48,000
+// commands, 80 a second for ten minutes. For 6 percent of the commands another goroutine
+// sends the same command again, possibly during the first try. None of these 2,880
+// repetitions has an effect.
 func TestRetryStorm(t *testing.T) {
 	const commands, repeated = 48000, 2880
 	store := new(idempotency.Memory)

@@ -17,8 +17,9 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/consumer/consumertest"
 )
 
-// Each case has a consumer with one mistake and the invariant that the suite must
-// report. The moment of a kill depends on the schedule, so each case gets five runs.
+// Each case has a consumer with one mistake, and the invariant that the suite must report.
+// A kill comes at a moment that depends on the scheduling of goroutines, so each case gets
+// five runs.
 func TestBrokenConsumers(t *testing.T) {
 	broken := map[string]struct {
 		invariant string

@@ -14,14 +14,14 @@
 //	    deleted, parked or handled
 //	I2  two handlers of a group never overlap, across consumers, unless a
 //	    visibility timeout ended
-//	I4  without crashes no innocent message reaches a dead-letter queue
+//	I4  without crashes a message reaches a dead-letter queue only if its handler fails
 //	I5  every handled message is deleted
-//	I6  after Run returned no handler starts, no call is made and nothing is in flight
+//	I6  after Run returned no handler starts, SQS gets no call and no message is in flight
 //	I7  a message stays hidden while its handler runs
 //	I8  a handler learns that it lost its message before another handler starts with the message
 //	I9  the number of received, unfinished messages is bounded
-//	I11 a standard queue gets no FIFO rules
-//	I12 a quota of calls is enough for ten times as many messages
+//	I11 a standard queue is refused, or a failed message does not stop the others
+//	I12 at a quota of 300 calls a second, 10,000 messages are handled in 20 s
 //
 // I3, an effect happens once, depends on the store of a consumer: see HandleTx of
 // package consumer. I10 is about AWS Lambda: see package lambdasqs.

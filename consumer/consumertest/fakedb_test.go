@@ -11,8 +11,9 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
 )
 
-// fakeDB is a database of effects and claims in memory. A transaction keeps its effects
-// and claims aside until its commit. The text of a statement is the effect.
+// fakeDB is a database of effects and claims in memory. The effects and claims of a
+// transaction become visible at its commit. The text of an SQL statement is the name of
+// its effect.
 type fakeDB struct {
 	s *simulation
 

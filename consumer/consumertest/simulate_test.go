@@ -33,9 +33,10 @@ const (
 	kindParks  = "AtMostOnce that parks"
 )
 
-// Two consumers run while every kind of call fails at times, processes are killed at
-// every step and handlers fail. Messages of a group are handled in order and without
-// overlap, all messages are deleted, and each effect happens as often as documented.
+// Two consumers run while every kind of call fails at times, processes are killed at every
+// step and handlers fail. Messages of a group are handled in order and without overlap,
+// all messages are deleted, and each effect happens as often as package consumer documents
+// for the kind of handler and store.
 func TestSimulation(t *testing.T) {
 	for _, kind := range []string{kindTx, kindLeast, kindProbed, kindParks} {
 		t.Run(kind, func(t *testing.T) {

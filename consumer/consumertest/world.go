@@ -32,8 +32,8 @@ type Client interface {
 
 // Env describes one process of a case.
 type Env struct {
-	// Client gives access to the queues of the case. After the process was killed, every
-	// call returns an error.
+	// Client gives access to the queues of the case. After the case has killed the process
+	// of this Env, every call returns an error.
 	Client Client
 
 	QueueURL   string

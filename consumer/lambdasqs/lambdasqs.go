@@ -8,10 +8,10 @@
 // FunctionResponseTypes of the event source mapping to ReportBatchItemFailures:
 // otherwise Lambda ignores the answer and deletes all messages.
 //
-// The types have the JSON form of Lambda's events, so the package needs no module of
-// AWS Lambda. Lambda may deliver a message twice: give the consumer a store. A failed
-// message and the later messages of its group return with a higher receive count; a
-// redrive policy needs a maxReceiveCount of at least 10.
+// The types have the JSON form of Lambda's events, so the package needs no module of AWS
+// Lambda. Lambda may deliver a message twice: give the consumer a store. A failed message
+// and the later messages of its group return with a higher receive count; give a redrive
+// policy of the queue a maxReceiveCount of at least 10.
 package lambdasqs
 
 import (
@@ -146,8 +146,9 @@ func message(r Record) types.Message {
 	return m
 }
 
-// release shortens the visibility timeout of records, the last one first. A failure only
-// means a longer wait.
+// release shortens the visibility timeout of the failed and unhandled records to
+// RetryAfter, the last record first. It ignores errors: an unchanged message only stays
+// hidden longer.
 func (o Options) release(ctx context.Context, left []Record) {
 	if o.Client == nil || len(left) == 0 {
 		return

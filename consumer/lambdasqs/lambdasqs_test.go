@@ -39,10 +39,11 @@ func (f *failing) Attempt(_ context.Context, m types.Message) error {
 	return nil
 }
 
-// I10: for every assignment of up to ten records to three groups and every first failure of
-// each group, the answer names the failed record and all later records of its group. Groups
-// are numbered by their first record, because names do not matter. Records after a first
-// failure are not handled, whatever their results would be.
+// Invariant I10 of package consumertest: for every assignment of up to ten records to
+// three groups (six records with -short) and every first failure of each group, the answer
+// names the failed record and all later records of its group. The names of groups do not
+// matter, so the groups are numbered in the order of their first records. Records after a
+// first failure are not handled, whatever their results would be.
 func TestAllPatterns(t *testing.T) {
 	most := 10
 	if testing.Short() {
@@ -142,8 +143,9 @@ func (v *visibility) ChangeMessageVisibilityBatch(_ context.Context, in *sqs.Cha
 
 type job struct{ N int }
 
-// The JSON of Lambda reaches the handler of a consumer, repeated deliveries are harmless,
-// and released messages become visible soon, the last one first.
+// An event in Lambda's JSON form reaches the handler of a consumer. A repeated delivery
+// does not handle a handled message again. Failed and unhandled messages become visible
+// soon, the last message first.
 func TestEndToEnd(t *testing.T) {
 	calls := 0
 	c, err := consumer.New[job](nopClient{}, consumer.Config[job]{

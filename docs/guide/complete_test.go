@@ -88,8 +88,9 @@ func exports(t *testing.T) code {
 	return c
 }
 
-// instrument returns the name of the OpenTelemetry instrument created by a call. Names
-// built by observe from a prefix are in a generated table of docs/kfm.
+// instrument returns the name of the OpenTelemetry instrument created by a call, if the
+// name is a string literal. Other names, built from a prefix by package observe, are in a
+// generated table of docs/kfm.
 func instrument(call *ast.CallExpr) []string {
 	function, ok := call.Fun.(*ast.SelectorExpr)
 	if !ok || !regexp.MustCompile(`^(Int64|Float64).*(Counter|Gauge|Histogram)$`).MatchString(function.Sel.Name) || len(call.Args) == 0 {
@@ -123,8 +124,8 @@ func guides(t *testing.T) string {
 	return all.String()
 }
 
-// A guide names each package, error and instrument visible to users, unless the list has
-// a reason.
+// Each package, error and instrument visible to users is named in a guide, except the
+// names in the list unnamed, which has a reason for each.
 func TestGuidesNameEverything(t *testing.T) {
 	c, text := exports(t), guides(t)
 	require.Greater(t, len(c.packages), 10)

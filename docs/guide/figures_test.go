@@ -10,8 +10,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// figure is a measured number of a document, with its place in BENCHMARKS.md: the cell of
-// a column in the first row that contains all the words, below a heading.
+// figure is a measured number in a text of the documentation. Its source is a table of
+// BENCHMARKS.md: the cell in the given column of the first row, below the heading, that
+// contains all words of row.
 type figure struct {
 	text    string // of the document, with %s for the number
 	heading string
@@ -41,8 +42,8 @@ var figures = map[string][]figure{
 // number matches a measured number: a rate, a time, a share or a ratio.
 var number = regexp.MustCompile(`[0-9][0-9,.]* (?:events/s|us|ns|ms|%)|\b0\.[0-9]+\b`)
 
-// Each measured number of the README and of speed.md comes from BENCHMARKS.md, and both
-// have no other numbers.
+// The README and speed.md have each figure of the list with its value in BENCHMARKS.md,
+// and no other measured number outside of code blocks.
 func TestFiguresAreThoseOfTheBenchmarks(t *testing.T) {
 	data, err := os.ReadFile("../../BENCHMARKS.md")
 	require.NoError(t, err)

@@ -66,8 +66,9 @@ func (h *handler) handle(ctx context.Context, scenes []Scene) error {
 	return h.producer.SendBatch(ctx, scenes).Err()
 }
 
-// The handler returns an error before the end of its invocation's time, and the next
-// invocation sends each event once.
+// The guide's Lambda handler returns an error before the deadline of its invocation if the
+// queue does not answer. The next invocation sends the events again, and the queue has
+// each event once.
 func TestTheHandlerLeavesTimeToAnswer(t *testing.T) {
 	queue := newQueue(t, sqstest.Config{})
 	//sqsfifo:ignore SF020 -- a snippet of the guide
@@ -116,8 +117,8 @@ func TestTheCLIsQueueIsFit(t *testing.T) {
 	assert.Equal(t, sqsfifo.EncryptionSQS, report.Encryption)
 }
 
-// The grace period of the guide's pod is the sum of the guide's table, and the parts
-// match the YAML and the code.
+// In shutdown.md, the grace period of the pod is the sum of the durations in the table.
+// The sum and the first three durations agree with the guide's YAML and with the code.
 func TestTheGracePeriodAddsUp(t *testing.T) {
 	text, err := os.ReadFile("shutdown.md")
 	require.NoError(t, err)

@@ -12,8 +12,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
 )
 
-// The guide's policy is exactly sufficient: a TTL shorter by a second, or a capacity
-// lower by one record, is refused.
+// NewPolicy accepts the policy computed in the guide, but refuses a TTL shorter by a
+// second and a capacity lower by one record.
 func TestTheGuidesPolicyAddsUp(t *testing.T) {
 	policy, err := idempotency.NewPolicy(idempotency.PolicyConfig{
 		TTL:    135 * time.Second, // at least the sum of the next four
@@ -47,8 +47,8 @@ type webhook struct {
 	Body []byte
 }
 
-// An event is booked once for any number of deliveries. If a booking fails, the next
-// delivery books the event.
+// The guide's handler of webhooks books an event once for any number of deliveries. If a
+// booking fails without an effect, the next delivery books the event.
 func TestWebhooksOfTheGuide(t *testing.T) {
 	policy, err := idempotency.NewPolicy(idempotency.PolicyConfig{TTL: idempotency.TTLWebhook, Lease: time.Minute})
 	require.NoError(t, err)

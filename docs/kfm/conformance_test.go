@@ -47,9 +47,9 @@ func requirementsTable(t *testing.T, args []string) string {
 	return table(rows...)
 }
 
-// TestRequirementsAreHeld checks the lists of requirements against the tests. A
-// requirement without a test is an error, and so is the name of a missing test function
-// or of a missing row of a test table.
+// TestRequirementsAreHeld checks that each requirement of the contract has a test, and
+// each requirement of the key specification a test or a reason without one. A missing test
+// function, or a missing row of a test table, is an error.
 func TestRequirementsAreHeld(t *testing.T) {
 	for name, list := range map[string][]requirement{"contract": contract, "key specification": keySpecification} {
 		ids := map[string]bool{}

@@ -106,8 +106,8 @@ func ruleLink(r lint.Rule) string {
 	return fmt.Sprintf("[%s](../../rules.md#%s)", r.ID, strings.ToLower(r.ID))
 }
 
-// casesTable lists the cases of the compliance suite: all, or the named ones, with "_"
-// for spaces.
+// casesTable lists the cases of the compliance suite. With names it lists only the named
+// cases; "_" in a name stands for a space.
 func casesTable(t *testing.T, names []string) string {
 	rows := [][]string{{"case", "what it asserts", "source"}}
 	cases := complianceCases(t)
@@ -155,9 +155,9 @@ func complianceCases(t *testing.T) (cases [][3]string) {
 	return cases
 }
 
-// namesTable lists the words in attribute names that show an event's identity, and the
-// words that show an attempt's identity. It reads both lists from the source of package
-// attrname.
+// namesTable lists two groups of words: the words that show that an attribute of this name
+// identifies an event, and the words that show that it identifies an attempt to send. It
+// reads both from the source of package attrname.
 func namesTable(t *testing.T, _ []string) string {
 	file, err := parser.ParseFile(token.NewFileSet(), root+"internal/attrname/attrname.go", nil, 0)
 	require.NoError(t, err)

@@ -21,15 +21,18 @@ import (
 // A denial is a document's statement that something does not exist.
 var denial = regexp.MustCompile(`(?i)\b(?:not (?:yet )?(?:built|implemented|supported|available)|(?:is|are|does|do) not yet|in part:)`)
 
-// denials lists the permitted statements that a feature does not exist. The key is a
-// part of the statement's text; the value matches exported names that such a feature
-// would have. TestDenials adds the statements about requirements without a test.
+// denials lists the sentences by which documents may say that a feature does not exist.
+// The key is a part of the sentence; the value is a regular expression for the exported
+// names that the feature would have. TestDenials adds the reasons for requirements without
+// a test.
 var denials = map[string]string{
 	"## Not implemented": `NumberOfDeduplicated`, // sqstest has a test for the rows of this table
 }
 
-// TestDenials checks each statement that a feature does not exist: the statement is in
-// the list, and no exported name contradicts it.
+// TestDenials finds each line of the documents that says that a feature does not exist.
+// The line must contain an entry of denials or the reason of an unmet requirement, and no
+// exported name may match the names of the feature. Each entry and reason must be in some
+// document.
 func TestDenials(t *testing.T) {
 	known := map[string]string{}
 	for statement, missing := range denials {
@@ -53,8 +56,9 @@ func TestDenials(t *testing.T) {
 	}
 }
 
-// unfounded returns an error for each statement of the text that is not in the list or
-// is no longer true. It adds the statements of the text to made.
+// unfounded returns an error for each line of a document that denies a feature and either
+// has no entry in known, or has an entry whose names exist by now. It sets made[entry] for
+// each entry that it finds.
 func unfounded(text string, known map[string]string, made map[string]bool) (faults []error) {
 	for line := range strings.Lines(text) {
 		if !denial.MatchString(line) {

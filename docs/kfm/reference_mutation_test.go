@@ -18,8 +18,9 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
 )
 
-// mutations maps a reference implementation to a file of faults. For each rule the file
-// has one fault: a piece of the reference's source text and the replacement.
+// mutations maps a reference implementation to its file of mutations: for each rule one
+// change that breaks the rule, as a piece of the reference's source text and its
+// replacement.
 var mutations = map[string]string{"kfm_message.py": "testdata/mutations_python.jsonl", "kfm_message.js": "testdata/mutations_javascript.jsonl"}
 
 // A reference with a fault in one rule fails a vector of that rule.

@@ -35,8 +35,9 @@ var required = []string{
 	"sqs_fifo.dedupe.collisions_detected", "sqs_fifo.producer.violations", "sqs_fifo.body_hash.length_bytes", "sqs_fifo.dedupe_window_hits",
 }
 
-// telemetry has the telemetry of a producer after a run over the fake queue. The run has
-// one event for each fate that the fake queue can cause.
+// telemetry has the instruments, their attributes and the spans that a producer recorded
+// in one run over the fake queue. The run has one event for each outcome that the fake
+// queue can cause.
 type telemetry struct {
 	instruments map[string]metric.Instrument
 	attributes  map[string][]string // by instrument
@@ -295,8 +296,7 @@ func quoted(keys []string) string {
 	return strings.Join(out, ", ")
 }
 
-// TestTelemetryOfTheKeySpecification checks the telemetry required by the key
-// specification v10.3.1: in the spans of events and in provenance records.
+// spansTable lists the spans that the run of a producer recorded.
 func spansTable(t *testing.T, _ []string) string {
 	type row struct {
 		kind, events string
@@ -333,7 +333,8 @@ func spansTable(t *testing.T, _ []string) string {
 	return table(rows...)
 }
 
-// meanings describes the fields of a provenance record by JSON name.
+// TestTelemetryOfTheKeySpecification checks the telemetry required by the key
+// specification v10.3.1: in the spans of events and in provenance records.
 func TestTelemetryOfTheKeySpecification(t *testing.T) {
 	keys := map[string]bool{}
 	for _, s := range observe(t).spans {
@@ -350,7 +351,7 @@ func TestTelemetryOfTheKeySpecification(t *testing.T) {
 	}
 }
 
-// fieldsTable lists the fields of a provenance record.
+// meanings describes the fields of a provenance record by JSON name.
 var meanings = map[string]string{
 	"time":               "when the outcome was known, RFC 3339 in UTC",
 	"outcome":            "what became of the event, see below",
@@ -371,7 +372,7 @@ var meanings = map[string]string{
 	"care_label":         "of the event's dataset, as given",
 }
 
-// outcomesTable lists the constants of type ProvenanceOutcome with their comments.
+// fieldsTable lists the fields of a provenance record.
 func fieldsTable(t *testing.T, _ []string) string {
 	rows := [][]string{{"field", "type", "always there", "meaning"}}
 	record := reflect.TypeFor[sqsfifo.ProvenanceRecord]()

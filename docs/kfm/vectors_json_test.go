@@ -12,15 +12,15 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// classRule maps an outcome class of canonicaljson's RFC 8785 vectors to the rule of the
-// specification.
+// classRule maps an outcome class of the RFC 8785 vectors of package canonicaljson to the
+// rule of the KFM specification that refuses such a text.
 var classRule = map[string]string{
 	"syntax": "J1", "trailing-data": "J1", "byte-order-mark": "J1", "invalid-utf8": "J2", "surrogate": "J3", "duplicate-name": "J4",
 	"number-range": "J10", "depth": "J11", "inexact-integer": "J12",
 }
 
-// jsonCases returns the vectors of package canonicaljson for strict parsing, plus cases
-// for rules without a vector there.
+// jsonCases returns the vectors of package canonicaljson for strict parsing, and further
+// cases for rules that these vectors do not cover.
 func jsonCases(t testing.TB) []vector {
 	t.Helper()
 	var out []vector

@@ -336,8 +336,9 @@ func rulesOfSpecification(t *testing.T) map[string]string {
 	return rules
 }
 
-// Each rule of the specification has a vector, each refusing rule has a refused vector,
-// and each vector names a rule.
+// Each rule of the specification has a vector, and each vector names a rule of the
+// specification. If the text of a rule says that input is refused, the rule has a refused
+// vector.
 func TestEveryRuleHasAVector(t *testing.T) {
 	rules := rulesOfSpecification(t)
 	require.Greater(t, len(rules), 60)
@@ -363,8 +364,9 @@ func TestEveryRuleHasAVector(t *testing.T) {
 
 var ruleIDs = regexp.MustCompile(`\(((?:SF\d+(?:, | to )?)+)\)`)
 
-// If a vector refuses a body or message, the lint reports the rule that the
-// specification names for this case.
+// For each refused vector, the specification may name rules of the lint (SFnnn) after the
+// rule that refuses. If the vector is refused with a ViolationError, one of its findings
+// is of these rules.
 func TestRulesOfTheLint(t *testing.T) {
 	rules := rulesOfSpecification(t)
 	for _, v := range vectors(t) {

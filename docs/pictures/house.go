@@ -15,9 +15,9 @@ import (
 
 const module = "github.com/kansas-frontier-matrix/sqsfifo"
 
-// imports returns the imports of each package of the module and of the command's module,
-// without tests, as reported by the go command. It omits examples and the programs of the
-// documentation.
+// imports returns the imports of each package, without tests, as reported by the go
+// command. It reads two modules: the root module and the module of cmd/sqsfifo. It omits
+// examples and the programs of the documentation.
 func imports(dir string) (map[string][]string, error) {
 	var out []byte
 	for _, of := range []string{dir, filepath.Join(dir, "cmd", "sqsfifo")} {

@@ -1,7 +1,7 @@
 package main
 
-// window is the sequence diagram of the README: two mistakes with a queue with
-// content-based deduplication within five minutes.
+// window is the sequence diagram of the README. It shows two mistakes on a queue with
+// content-based deduplication, within the deduplication interval of five minutes.
 func window() string {
 	const (
 		producer, queue, consumer = 150, 470, 760

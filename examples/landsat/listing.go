@@ -26,8 +26,8 @@ func (l *listing) check(ok bool, format string, args ...any) {
 	}
 }
 
-// replays sends the scenes twice and, on a fake queue, again after the deduplication
-// interval.
+// replays sends the scenes and then sends them again immediately. On a fake queue it sends
+// them a third time after the deduplication interval.
 func (l *listing) replays(scenes []Scene, fake *sqstest.Queue) {
 	isNew := l.send("send", scenes)
 	replayed := l.send("replay, as a crashed pipeline would", scenes)
@@ -61,7 +61,8 @@ func (l *listing) send(title string, scenes []Scene) (isNew int) {
 	return isNew
 }
 
-// mistakes makes both mistakes that lose events. The producer refuses them before the
+// mistakes makes the two mistakes that lose events: a dedupe key used for another payload,
+// and an identity in an attribute only. The producer refuses both messages before the
 // send.
 func (l *listing) mistakes(s Scene) {
 	fmt.Fprintf(l.w, "\nrefused, never sent\n")

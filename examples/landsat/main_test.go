@@ -34,8 +34,10 @@ func TestList(t *testing.T) {
 	checkList(t, 7)
 }
 
-// Published STAC items, if available: 20 products of scenes from 1972 to 2022, some of
-// them two products of one scene.
+// The example runs with published STAC items, if the folder of items exists: 20 products
+// of scenes from 1972 to 2022, some of them two products of one scene. Each product is a
+// separate event: it is stored, suppressed within the deduplication interval, and stored
+// again after it.
 func TestPublishedItems(t *testing.T) {
 	const folder = "../../../shared/data/landsat"
 	if _, err := os.Stat(folder); err != nil {

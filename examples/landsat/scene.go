@@ -82,8 +82,8 @@ func readScenes(folder string) ([]Scene, error) {
 	return out, nil
 }
 
-// stacItem is the used part of a Landsat scene's STAC item, in the spellings of different
-// catalogues.
+// stacItem has the members of a Landsat scene's STAC item that the example needs.
+// Catalogues use different names for some of them.
 type stacItem struct {
 	ID         string    `json:"id"`
 	Collection string    `json:"collection"`

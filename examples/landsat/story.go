@@ -17,8 +17,9 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
 )
 
-// story shows the two mistakes with the plain SDK, then the same events with a producer.
-// Its output is constant, without clock readings and random IDs.
+// story shows two mistakes with the plain SDK (an identity in an attribute, a clock
+// reading in the body), then the same events with a producer. Its output is the same in
+// each run: no time of day and no random ID is printed.
 type story struct {
 	ctx    context.Context
 	w      io.Writer
@@ -48,8 +49,8 @@ func (s *story) sent(at, id, result, hash string) {
 	s.say("   %s  %-31s  %-13s  body %s", at, id, result, short(hash))
 }
 
-// holds returns the number of messages delivered by a queue. The demo fails if the number
-// differs from the text.
+// holds returns the number of messages delivered by a queue. The demo fails if this is not
+// the number want, which the printed text mentions.
 func (s *story) holds(q *sqstest.Queue, want int) int {
 	n := len(q.Messages())
 	if n != want {
@@ -110,8 +111,8 @@ func plain(q *sqstest.Queue, body string, scene Scene) *sqs.SendMessageInput {
 	}
 }
 
-// producer sends the same scenes with a producer under the same lost answer, and then
-// makes both mistakes.
+// producer sends the scenes with a producer of package sqsfifo. One answer of the queue is
+// lost, as with the plain SDK before. It then calls mistakes.
 func (s *story) producer(scenes []Scene) error {
 	q, err := newFake()
 	if err != nil {

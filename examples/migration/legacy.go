@@ -1,4 +1,4 @@
-// Package migration moves a producer and its consumers from their own message body to the
+// Package migration moves a producer and its consumers from a legacy message body to the
 // envelope. Each step can be deployed, and undone, separately. The package's test takes
 // all steps and checks after each that no event is lost and none is handled twice.
 //
@@ -60,9 +60,9 @@ func SendLegacy(ctx context.Context, client LegacyClient, queueURL string, o Ord
 	return err
 }
 
-// DecodeLegacy is the consumer before the migration. It returns the order as an envelope
-// with the event source and the dedupe key of the new producer: both make the key of the
-// consumer's store.
+// DecodeLegacy is the consumer's decoder before the migration. It returns the order as an
+// envelope with the event source and the dedupe key of the new producer. The consumer's
+// store makes its key of these two.
 func DecodeLegacy(body string) (sqsfifo.Envelope[Order], error) {
 	var o Order
 	if err := json.Unmarshal([]byte(body), &o); err != nil {

@@ -82,9 +82,10 @@ const (
 	resent        = 4 // orders of each step that the next step sends again
 )
 
-// The migration, step by step and back. In each step some answers are lost, so that
-// events are retried. The last events of the previous step are sent again, as by a source
-// interrupted by the deployment. Every event is handled once.
+// The migration takes the steps except the last, goes back, and takes the steps again, now
+// with the last. In each step some answers are lost, so that events are retried. The last
+// events of the previous step are sent again, as if the deployment had interrupted their
+// source. Every event is handled once.
 func TestNoEventIsLostOrDoubledAtAnyStep(t *testing.T) {
 	// Finally the way back: each step except the last can be undone.
 	way := append(slices.Clone(steps[:5]), steps[3], steps[2], steps[1])

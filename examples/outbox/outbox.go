@@ -1,5 +1,5 @@
-// Package outbox stores each event in the same transaction as its scene. A relay later
-// sends the events to a fake queue in this process.
+// Package outbox stores Landsat scenes in a database, and the event of each scene in the
+// same transaction. A relay later sends the events to a fake queue in this process.
 //
 // A program can die after the commit to its database and before the send. With an outbox,
 // an event exists if and only if its transaction committed. Each event enters the queue
@@ -78,8 +78,8 @@ func Run(ctx context.Context, db *sql.DB, w io.Writer) (err error) {
 	return nil
 }
 
-// Relay sends the messages of the outbox until done returns true or an error. A service
-// has no such function: its relay runs until the process ends.
+// Relay sends the messages of the outbox until done returns true or an error. Only the
+// example needs this function: the relay of a service runs until the process ends.
 func Relay(ctx context.Context, box *outbox.Outbox, sender outbox.Sender, done func() (bool, error)) error {
 	r, err := outbox.NewRelay(box, outbox.RelayConfig{Sender: sender})
 	if err != nil {

@@ -113,8 +113,8 @@ type outcome struct {
 	Height int    `json:"height_mm"`
 	Fate   string `json:"fate"`
 
-	// ResendBefore is set if the outcome is unknown: until then the next start may send
-	// the reading again, and SQS recognises it.
+	// ResendBefore is set if the outcome is unknown. Until this time the next start of the
+	// program may send the reading again, because SQS still recognises the copy.
 	ResendBefore *time.Time `json:"resend_before,omitempty"`
 }
 

@@ -23,8 +23,8 @@ func newProducer(client sqsfifo.Client, queueURL string) (*sqsfifo.Producer[Read
 			key, err := sqsfifo.JoinKey("gauge", r.Gauge, r.At.UTC().Format(time.RFC3339Nano))
 			return sqsfifo.Identity{DedupeKey: key, Group: r.Gauge, Time: r.At}, err
 		},
-		// At the end of the process, each event in the buffer needs an outcome: keep the
-		// buffer small.
+		// At the end of the process, the remaining events in the buffer must be sent or
+		// withdrawn within the grace period, so keep the buffer small.
 		Delivery: sqsfifo.Delivery{BufferEvents: 128},
 	})
 }

@@ -36,9 +36,9 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// SIGTERM with four queues: the first is healthy, the second begins to throttle, the
-// third loses its host, and the fourth begins to store messages without an answer. Each
-// reading has exactly one outcome, and a true one.
+// The program gets SIGTERM while its queue is healthy, throttles, has lost its host, or
+// stores messages without an answer. Each reading has exactly one outcome, and the outcome
+// agrees with the messages in the queue.
 func TestEveryEventHasItsOutcomeAfterSIGTERM(t *testing.T) {
 	for _, tc := range []struct {
 		queue string

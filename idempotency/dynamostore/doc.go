@@ -9,17 +9,18 @@
 // # Guarantee
 //
 // A [Store] keeps the promises of [idempotency.Store] in a table of one region. Reads are
-// strongly consistent. Every write requires the record version of its decision: if the
-// record was claimed, completed or replaced meanwhile, the store reads and decides again.
+// strongly consistent. Every write has a condition: the record is still the version that
+// the store has read. If another call changed the record meanwhile, the store reads and
+// decides again.
 //
 // # Limits
 //
-// DynamoDB has no clock. The clients' clocks decide when leases and records end; they
-// must not differ by more than [Config.Slack]. Stored leases are longer than requested by
-// the slack, and resend times are shorter. A client with a larger clock error may take
-// over a claim with a running lease. A client with a clock that was set back by more than
-// the slack may reclaim an operation after the resend time. The store cannot tell a clock
-// step from the difference between two clients, so it does not detect either.
+// DynamoDB has no clock. The clients' clocks decide when leases and records end; they must
+// not differ by more than [Config.Slack]. The store therefore adds the slack to each lease
+// and subtracts it from each resend time. A client with a larger clock error may take over
+// a claim with a running lease. A client with a clock that was set back by more than the
+// slack may reclaim an operation after the resend time. The store cannot tell a clock step
+// from the difference between two clients, so it does not detect either.
 //
 // Open refuses global tables, because their regions do not check each other's conditions.
 // dynamostore has no ledger, and no transaction for a claim together with a side effect.
@@ -30,10 +31,10 @@
 // # Table
 //
 // The table has the partition key key_id, a string, and no sort key; see [Open]. A record
-// is an item with the [idempotency.Key]'s ID in hexadecimal as key_id. The items
-// fence:000 to fence:fff hold the last fences of all records with the same first ID
-// digits. A grant reads and writes the record; its fence costs one or two writes of the
-// fence item. Times are microseconds since 1970.
+// is an item with the [idempotency.Key]'s ID in hexadecimal as key_id. The items fence:000
+// to fence:fff hold the last fences: fence:3fa the last fence of all records whose ID
+// begins with the digits 3fa. A grant reads and writes the record; a new fence costs one
+// or two writes of the fence item. Times are microseconds since 1970.
 //
 // Enable the table's time to live on the attribute remove_at; otherwise the table only
 // grows. Only succeeded, failed and released records have remove_at: one hour after they

@@ -33,8 +33,8 @@ func TestClient(t *testing.T) {
 	})
 }
 
-// Client processes are killed during their calls, fifty times. No acknowledged change is
-// lost. No key is granted to two clients.
+// In fifty rounds (five with -short) client processes are killed during their calls. No
+// acknowledged change is lost. No key is granted to two clients.
 func TestKilledClients(t *testing.T) {
 	client, table := newTable(t, "key_id", types.ScalarAttributeTypeS)
 	s, err := dynamostore.Open(t.Context(), dynamostore.Config{Client: client, Table: table})

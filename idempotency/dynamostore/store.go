@@ -257,8 +257,9 @@ func (s *Store) finish(ctx context.Context, ref idempotency.Ref, t idempotency.E
 		}
 		r, err := idempotency.Finish(found, ref, t, s.now())
 		if err != nil && wrote {
-			// The SDK repeats a request whose answer was lost. The first request may have
-			// succeeded, and another claim may have been granted since.
+			// The SDK repeats a put whose answer was lost. The put that was refused may be
+			// such a repetition, and another claim may have been granted since the first
+			// put succeeded.
 			return ambiguous(err)
 		}
 		if err != nil {
@@ -315,9 +316,9 @@ func (s *Store) put(ctx context.Context, it item, at idempotency.Token) (made bo
 // lowest bits of each fence, so that fences of different counters differ.
 const bucketBits = 12
 
-// draw returns a new fence: the time in milliseconds or, if the counter has reached the
-// clock, the counter's next number. Fences therefore keep growing after the table was
-// restored from a backup.
+// draw returns a new fence. Its upper bits are the time in milliseconds or, if the counter
+// of the fence item is not behind this time, the counter's next number. Fences therefore
+// keep growing after the table was restored from a backup.
 func (s *Store) draw(ctx context.Context, id idempotency.KeyID) (int64, error) {
 	in := &dynamodb.UpdateItemInput{
 		TableName: &s.table, Key: keyOf("fence:" + id.String()[:bucketBits/4]),

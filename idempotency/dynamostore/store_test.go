@@ -56,8 +56,8 @@ func claim(t *testing.T, s idempotency.Store, c idempotency.Claim, want idempote
 }
 
 // A client whose clock is ahead by the slack takes over no claim before the lease has
-// ended. A client whose clock is behind by the slack sends no message again later than is
-// safe.
+// ended. A client whose clock is behind by the slack reclaims no operation after its
+// resend time.
 func TestSlack(t *testing.T) {
 	client, table := newTable(t, "key_id", types.ScalarAttributeTypeS)
 	start := time.Now().Truncate(time.Microsecond)
@@ -186,8 +186,8 @@ func TestRemoval(t *testing.T) {
 	removal(false, "succeeded for ever")
 }
 
-// The driver repeats a write after a lost answer. The repeated write fails its condition,
-// and the call finds its own first write.
+// After a lost answer the SDK repeats a write. The condition of the repeated write fails,
+// and the call recognises its own first write in the record.
 func TestLostAnswers(t *testing.T) {
 	client, table := newTable(t, "key_id", types.ScalarAttributeTypeS)
 	var lost sync.Map

@@ -21,8 +21,8 @@ type answer struct {
 // answerFormat is the version of the stored form: one line of JSON, then the body.
 const answerFormat = 1
 
-// maxHead bounds the JSON line in bytes. If the headers are longer, neither headers nor
-// body are retained.
+// maxHead is the limit of the JSON line of a stored answer, in bytes. If the headers of
+// the answer make the line longer, neither headers nor body are retained.
 const maxHead = 32 << 10
 
 type answerHead struct {

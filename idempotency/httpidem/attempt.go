@@ -21,8 +21,9 @@ func (e *exchange) run(ctx context.Context, deadline time.Time, claimed idempote
 	}
 	returned := false
 	defer func() {
-		// The ending must be recorded now. The guard later records the panic as an unknown
-		// outcome, which then has no effect.
+		// The handler called NotDone and panicked: record now that this run had no effect.
+		// The guard later records the panic as an unknown outcome, but the claim has
+		// ended, so the later record has no effect.
 		if !returned && state.notDone.Load() {
 			e.refuteAtPanic(ctx, claimed)
 		}

@@ -50,8 +50,8 @@ func (b *buffer) reserve(n int64) bool {
 // Write appends all of p, or appends no bytes and returns errNoMemory.
 func (b *buffer) Write(p []byte) (int, error) {
 	need := int64(len(b.data)) + int64(len(p))
-	// The reserved amount is doubled to avoid frequent copies. If there is not enough free
-	// memory for that, only the missing amount is reserved.
+	// Double the reserved amount, to avoid frequent copies. If the doubled amount is too
+	// small, or the free memory is not sufficient for it, reserve only the missing amount.
 	if need > b.held && (2*b.held < need || !b.reserve(b.held)) && !b.reserve(need-b.held) {
 		return 0, errNoMemory
 	}

@@ -62,8 +62,8 @@ type Config struct {
 	Observe func(*http.Request, Observation)
 }
 
-// Rules select the requests that need a key, and some statuses of refusals. The zero
-// value follows the IETF draft.
+// Rules select the requests that need a key, the statuses of some refusals, and the stored
+// headers. The zero value follows the IETF draft.
 type Rules struct {
 	// Required reports whether a request without a key is refused with 400. Otherwise the
 	// request runs unprotected. Required is not called for safe methods. The default is
@@ -78,12 +78,12 @@ type Rules struct {
 	// returns "", the answer is 409.
 	StatusURL func(*http.Request, idempotency.Key) string
 
-	// Headers names more response headers to store with the answer. The headers about
-	// content and place are always stored: Cache-Control, Content-Digest,
-	// Content-Disposition, Content-Encoding, Content-Language, Content-Location,
-	// Content-Type, ETag, Last-Modified, Link, Location, Repr-Digest, Retry-After and
-	// Vary. New refuses credentials (Set-Cookie, Authorization and similar headers) and
-	// connection headers.
+	// Headers names response headers to store with the answer, in addition to the headers
+	// that describe its content and place and are always stored: Cache-Control,
+	// Content-Digest, Content-Disposition, Content-Encoding, Content-Language,
+	// Content-Location, Content-Type, ETag, Last-Modified, Link, Location, Repr-Digest,
+	// Retry-After and Vary. New refuses credentials (Set-Cookie, Authorization and similar
+	// headers) and connection headers.
 	Headers []string
 }
 
@@ -105,8 +105,8 @@ type Limits struct {
 	Buffered int64
 }
 
-// MaxResponseBody is the upper bound of [Limits].ResponseBody. The rest of
-// idempotency.MaxResponse is reserved for headers.
+// MaxResponseBody is the upper bound of [Limits].ResponseBody. A store accepts
+// idempotency.MaxResponse bytes for headers and body together.
 const MaxResponseBody = idempotency.MaxResponse - maxHead
 
 // Middleware makes handlers idempotent. It is safe for concurrent use.

@@ -32,16 +32,16 @@
 // removes the doubt by committing claim, effect and outcome together. [InSQL] is a
 // Transaction over a database of package sqlstore.
 //
-// The handler's context survives the client's departure. It ends one store call before
-// the end of [Config.Policy]'s lease, counted from just before the claim. A later answer
-// counts as a time-out, even with status 200: a handler that returns because its context
-// ended looks the same.
+// The handler's context survives the client's departure. It ends before the lease of
+// [Config.Policy] does, earlier by the policy's StoreTimeout; the lease counts from just
+// before the claim. An answer after the end of the context counts as a time-out, even with
+// status 200: a handler that returns because its context ended looks the same.
 //
 // A request is refused before the handler runs, with an RFC 9457 problem document of a
 // [ProblemType], if its key is missing, malformed or repeated, its scope is empty, its
-// body is too large, memory is short, the key belongs to another payload or is in
-// progress, or the store does not answer. The quoted key "k" (a structured-field string)
-// and the bare key k are the same key. Requests with safe methods pass through.
+// body is too large, the memory for bodies is used up, the key belongs to another payload
+// or is in progress, or the store does not answer. The quoted key "k" (a structured-field
+// string) and the bare key k are the same key. Requests with safe methods pass through.
 //
 // # Use
 //
@@ -65,11 +65,12 @@
 //     headers set by the handler; a replay has no Set-Cookie.
 //   - The fingerprint covers bytes. Another order of JSON members, or another multipart
 //     boundary, makes another payload. If the form was parsed before the middleware, its
-//     values and files count in place of the bytes. A body that was read before in another
-//     way is refused with 500, except a body of unknown length.
-//   - Without a [Transaction], a crash between the effect and its record leaves the key
-//     in doubt. So does a store that makes a claim but twice fails to confirm it: the
-//     request is refused with 503, although its key is claimed.
+//     values and files count in place of the bytes. If an outer handler read the body
+//     without parsing a form, the request is refused with 500; this is not noticed for a
+//     body of unknown length.
+//   - Without a [Transaction], a crash between the effect and its record leaves the key in
+//     doubt. The key is also in doubt if the store makes a claim but twice fails to
+//     confirm it: the request is refused with 503, although its key is claimed.
 //   - A handler may ignore its context and keep running; the client waits. A slow client
 //     occupies buffer memory while sending its body: set http.Server.ReadTimeout.
 package httpidem

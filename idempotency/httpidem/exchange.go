@@ -74,8 +74,9 @@ func (e *exchange) readBody() (problem, error) {
 
 var unreadable = problem{Type: BodyUnreadable, Status: http.StatusBadRequest, Title: "The request body could not be read", Detail: "Nothing was done. Send the request again with the same key."}
 
-// readForm hashes a form that was parsed before the middleware. It refuses a request
-// whose body was read without a form, because nothing is left that could be compared.
+// readForm hashes the form of a request whose form was parsed before the middleware. If an
+// outer handler read the body without parsing a form, readForm refuses the request,
+// because nothing is left to compare.
 func (e *exchange) readForm() (_ problem, err error) {
 	if e.form, err = parsedForm(e.r); err != nil {
 		return unreadable, err
@@ -94,8 +95,9 @@ const fingerprintSpec = "httpidem/1"
 // fingerprint covers all identifying parts of the request, byte for byte as sent, except
 // that the case of the host does not count.
 func (e *exchange) fingerprint() idempotency.Fingerprint {
-	// http.StripPrefix does not change RequestURI. Requests with the same key under two
-	// prefixes therefore conflict.
+	// RequestURI is the path as the client sent it: http.StripPrefix does not change it.
+	// Requests with the same key whose paths differ only in the stripped prefix therefore
+	// conflict.
 	path, query, _ := strings.Cut(e.r.RequestURI, "?")
 	if !strings.HasPrefix(path, "/") {
 		path, query = e.r.URL.EscapedPath(), e.r.URL.RawQuery

@@ -12,9 +12,9 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
 )
 
-// parsedForm returns a hash of the form of a request whose body was parsed before the
-// middleware, for example by r.PostFormValue in a check outside, and nil for another
-// request. The parser consumed the body, so that its bytes do not describe the request.
+// parsedForm returns a hash of the request's form if the form was parsed before the
+// middleware, for example by r.PostFormValue in an outer handler, and nil otherwise. The
+// parser consumed the body, so the body's bytes no longer describe the request.
 func parsedForm(r *http.Request) ([]byte, error) {
 	form := r.MultipartForm
 	if form == nil {

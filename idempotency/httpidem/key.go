@@ -14,9 +14,9 @@ const (
 	replayedHeader = "Idempotency-Replayed"
 )
 
-// parseKey parses the values of the header, of which there is at least one. A key is a
-// structured-field string (RFC 8941, section 3.3.3) or the same text without quotes.
-// Errors do not repeat the key.
+// parseKey parses the values of the Idempotency-Key header. There must be at least one
+// value. A key is a structured-field string (RFC 8941, section 3.3.3) or the same text
+// without quotes. Errors do not contain the key.
 func parseKey(values []string) (string, error) {
 	if len(values) > 1 {
 		return "", fmt.Errorf("the header occurs %d times; send it once", len(values))

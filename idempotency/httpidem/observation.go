@@ -14,8 +14,8 @@ type Observation struct {
 	// Status is the answer's status; 0 if the handler panicked.
 	Status int
 
-	// Problem is the type of the problem document in place of the handler's answer, or
-	// "".
+	// Problem is the type of the problem document that the client got instead of the
+	// handler's answer. It is empty if the client got no problem document.
 	Problem ProblemType
 
 	// Ended is the key's status after a run: Succeeded if the answer is stored, Failed if

@@ -137,8 +137,8 @@ func TestPanic(t *testing.T) {
 	}
 }
 
-// synced waits for n observations. A client may see the end of its connection before
-// the goroutine of the handler ends.
+// synced waits until Observe was called for n requests, because a client may see the end
+// of its connection before the goroutine of the handler ends.
 func synced(t *testing.T, g *rig, n int) {
 	t.Helper()
 	for range 1000 {
@@ -153,8 +153,8 @@ func synced(t *testing.T, g *rig, n int) {
 	t.Fatalf("%d requests were not observed", n)
 }
 
-// The context of a handler ends before the lease. An answer after that is not stored,
-// whatever its status.
+// The context of a handler ends before the lease of its claim. An answer after the end of
+// the context is not stored, whatever its status.
 func TestTimeOut(t *testing.T) {
 	for _, tc := range []struct {
 		name    string
@@ -274,8 +274,9 @@ func TestClientLeaves(t *testing.T) {
 	s := g.server(t, func(w http.ResponseWriter, r *http.Request) {
 		close(began)
 		<-left
-		// The time is long enough for the server to notice that the client left. If the context
-		// does not depend on the client, the test passes at any speed.
+		// 100 ms are enough for the server to notice that the client left. If the
+		// handler's context wrongly ends with the client, the handler answers 500 and the
+		// test fails. Otherwise the test passes on any machine, however slow.
 		select {
 		case <-r.Context().Done():
 			http.Error(w, "canceled", http.StatusInternalServerError)

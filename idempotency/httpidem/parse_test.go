@@ -13,8 +13,9 @@ func quote(s string) string {
 	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(s) + `"`
 }
 
-// If parseKey accepts a key, the key also has exactly one quoted form, with the same
-// result. Keys are printable ASCII of at most MaxKey bytes. A list is never a key.
+// If parseKey accepts a text, the text without outer white space is the returned key or
+// the key's only quoted form. parseKey returns the same key for the quoted form. Keys are
+// printable ASCII of at most MaxKey bytes. A list is never a key.
 func FuzzParseKey(f *testing.F) {
 	for _, s := range []string{"k", `"k"`, `"a\"b\\"`, `"a,b"`, "a,b", `"a";b=c`, " k ", `"`, `\`, "", "\"\x7f\"", "é", `"k" `, `:a2V5:`, strings.Repeat("k", 256)} {
 		f.Add(s)

@@ -33,8 +33,8 @@ const (
 	// BodyTooLarge, 413: send a smaller body.
 	BodyTooLarge ProblemType = docs + "BodyTooLarge"
 
-	// BodyUnreadable, 400: the body ended too early; 500: the server had read the body
-	// before the middleware.
+	// BodyUnreadable, 400: the body ended too early; 500: an outer handler had read the
+	// body before the middleware.
 	BodyUnreadable ProblemType = docs + "BodyUnreadable"
 
 	// NoMemory, 503: too many bodies are buffered. Send the request again.
@@ -52,8 +52,8 @@ const (
 	// same key after Retry-After.
 	InProgress ProblemType = docs + "InProgress"
 
-	// OutcomeUnknown, 409: an earlier request with this key may have taken effect. It
-	// does not run again under this key until an operator resolves the outcome: read the
+	// OutcomeUnknown, 409: an earlier request with this key may have taken effect. No
+	// request runs under this key until an operator resolves the outcome: read the
 	// resource instead. With 500, this request took effect or may have taken effect, and
 	// its outcome could not be recorded.
 	OutcomeUnknown ProblemType = docs + "OutcomeUnknown"

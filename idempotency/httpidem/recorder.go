@@ -8,7 +8,8 @@ import (
 )
 
 // recorder is the handler's ResponseWriter. It keeps the answer until the outcome is
-// recorded. It deliberately lacks Flush, Hijack and Unwrap.
+// recorded. It has no methods Flush, Hijack and Unwrap, because a handler could use them
+// to send bytes before that.
 type recorder struct {
 	mu     sync.Mutex
 	closed bool

@@ -15,8 +15,8 @@ var storeUnavailable = problem{
 	Detail: "Nothing was done. Send the request again with the same key.", retryAfter: time.Second,
 }
 
-// answerRun sends the handler's answer after the guard recorded its outcome; err is the
-// guard's error.
+// answerRun answers a request whose handler ran. The guard has recorded the outcome of the
+// run before; err is the guard's error.
 func (e *exchange) answerRun(err error) error {
 	if e.judgement == proven {
 		if err != nil {

@@ -19,9 +19,9 @@ type runKey struct{}
 
 // NotDone declares that this run had no effect and will have none. The request may then
 // run again under its key, for any status of the answer and even if the handler panics or
-// is late. Call NotDone with the request's context, or a derived context, when an effect
-// has become impossible: after a rollback, or before a first write that did not happen.
-// Outside of a run NotDone does nothing.
+// answers after the end of its context. Call NotDone with the request's context, or a
+// derived context, when an effect has become impossible: after a rollback, or before a
+// first write that did not happen. Outside of a run NotDone does nothing.
 func NotDone(ctx context.Context) {
 	if r, ok := ctx.Value(runKey{}).(*run); ok {
 		r.notDone.Store(true)
@@ -110,9 +110,10 @@ func (s *session) Claim(ctx context.Context, c idempotency.Claim) (idempotency.O
 	return s.Store.Claim(ctx, c)
 }
 
-// Finish implements idempotency.Store. If the store refuses a result within
-// idempotency.MaxResponse as too large, Finish retries with the smaller result. In a
-// transaction only completions are written; finish rolls back the rest.
+// Finish implements idempotency.Store. If the store refuses a result of at most
+// idempotency.MaxResponse bytes as too large, Finish retries once with the result of
+// smaller. In a transaction Finish writes only a completion, and commits; for every other
+// ending it does nothing, and finish rolls the transaction back.
 func (s *session) Finish(ctx context.Context, ref idempotency.Ref, t idempotency.Ending) error {
 	result, completed := t.Result()
 	switch {

@@ -4,18 +4,18 @@
 // # Problem
 //
 // A record shows the current state of a key. An auditor asks for its history: when each
-// claim was made, whether masking or CARE enforcement applied, whether an operator
-// repeated the operation, and whether the history was edited afterwards.
+// claim was made, whether data was masked or CARE access rules were applied, whether an
+// operator repeated the operation, and whether the history was edited afterwards.
 //
 // # Guarantee
 //
 // Each change of a key, and each [Remark] of a caller, is an [Entry] with the SHA-256 of
-// its content. Seals form a chain: a [Seal] lists the places and hashes of a range of
-// entries and includes the hash of the previous seal. [Verify] recomputes all hashes and
-// names the first altered, dropped, inserted or swapped entry or seal. The [Head] of the
-// last seal commits to the whole ledger before it. If a head is kept out of reach of the
-// database's writers, Verify also finds edits with recomputed hashes, and missing seals
-// at the end.
+// its content. Seals form a chain: a [Seal] lists the [Place] and the hash of each entry
+// of a range and includes the hash of the previous seal. [Verify] recomputes all hashes
+// and names the first altered, dropped, inserted or swapped entry or seal. The hash in the
+// [Head] of the last seal depends on the whole ledger up to this seal. If a head is kept
+// out of reach of the database's writers, Verify also finds edits with recomputed hashes,
+// and missing seals at the end.
 //
 // Package sqlstore writes each entry in the transaction of its change, seals entries, and
 // exports the ledger as JSON lines: one line per seal, followed by one line per entry.

@@ -54,8 +54,9 @@ const (
 	Purged    Event = "purged" // the expired key's row was deleted
 )
 
-// Callers add these events. A store writes no entry for a claim answered with Duplicate
-// or Conflict, because such claims change no record and their number is unbounded.
+// Callers add entries with these events (see [Remark]). A store adds no entry for a claim
+// answered with Duplicate or Conflict, because such claims change no record and their
+// number is unbounded.
 const (
 	DuplicateDetected Event = "duplicate_detected"
 	ConflictDetected  Event = "conflict_detected"
@@ -120,8 +121,8 @@ func (r Remark) Entry(at time.Time) Entry {
 	return Entry{At: at, Event: r.Event, Key: r.Key, Fence: r.Fence, Dataset: r.Dataset, Note: r.Note}
 }
 
-// Entry is one event of a key. The seal's hash covers Place; Entry.Hash covers the other
-// fields.
+// Entry is one event of a key. The hash of the seal covers the entry's Place; Entry.Hash
+// covers the other fields.
 type Entry struct {
 	Place
 
@@ -140,8 +141,8 @@ type Entry struct {
 	// outcome.
 	RunAgain bool
 
-	// Fingerprint, Body and Response are the record's hashes: of the request, of body and
-	// group, and of the result.
+	// Fingerprint is the record's fingerprint of the request. Body is the hash of the
+	// record's body and group, and Response the hash of its result.
 	Fingerprint    idempotency.Fingerprint
 	Body, Response Hash
 
@@ -156,8 +157,9 @@ type Entry struct {
 
 // Place is the position of an entry. Entries are ordered by Transaction, then Seq.
 type Place struct {
-	// Transaction is the number of the writing transaction. Numbers do not follow the
-	// order of commits. In SQLite, with its single writer, Transaction equals Seq.
+	// Transaction is the number of the database transaction that wrote the entry. The
+	// order of the numbers is not the order of commits. SQLite has a single writer; there,
+	// Transaction equals Seq.
 	Transaction int64
 
 	// Seq is unique in the ledger.

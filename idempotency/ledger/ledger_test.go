@@ -112,8 +112,9 @@ func rehash(l []ledger.Line, i int) []ledger.Line {
 	return l
 }
 
-// Each row changes a ledger with seals of 3, 1 and 4 entries. Its lines are s1 1 2 3 s2
-// 4 s3 5 6 7 8.
+// Verify reports the first fault of each changed ledger. The ledger has seals of 3, 1 and
+// 4 entries. Its eleven lines are: seal 1, entries 1 to 3, seal 2, entry 4, seal 3,
+// entries 5 to 8.
 func TestTampering(t *testing.T) {
 	edit := func(i int, change func(*ledger.Entry)) func([]ledger.Line) []ledger.Line {
 		return func(lines []ledger.Line) []ledger.Line { change(lines[i].Entry); return lines }

@@ -145,8 +145,8 @@ func (l Line) Append(b []byte) ([]byte, error) {
 	return append(append(b, out...), '\n'), nil
 }
 
-// ParseLine is the inverse of [Line.Append]. It accepts only Append's exact bytes, with
-// or without the newline: a line with two possible readings proves nothing.
+// ParseLine is the inverse of [Line.Append]. It accepts only the exact bytes of Append,
+// with or without the newline, because another program might read other bytes differently.
 func ParseLine(b []byte) (Line, error) {
 	b = bytes.TrimSuffix(b, []byte("\n"))
 	var l Line

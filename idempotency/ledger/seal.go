@@ -26,8 +26,9 @@ type Seal struct {
 	// N counts from 1 without gaps.
 	N int64
 
-	// Epoch counts the database servers of the ledger's life: a restored ledger starts a
-	// new epoch, because transaction numbers start again in the new server.
+	// Epoch grows when the ledger is restored to another database server, or when the
+	// server's transaction numbers went back. Places of different epochs are not
+	// comparable, because transaction numbers started again.
 	Epoch int64
 
 	// Fence is the sealer's fence, or 0 if the writer seals.

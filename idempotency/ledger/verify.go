@@ -15,9 +15,9 @@ type Report struct {
 
 	Seals, Entries int64
 
-	// Trimmed is the last exported and deleted seal, or 0 if the ledger is complete. A
-	// kept head of this seal or of a later seal proves that the ledger continues the
-	// export.
+	// Trimmed is the number of the last seal that was exported and deleted, or 0 if the
+	// ledger is complete. An anchor (a head kept by the caller) of this seal or of a later
+	// seal proves that the ledger continues the export.
 	Trimmed int64
 
 	// Faults lists the faulty entries and seals in order. Verification stops after

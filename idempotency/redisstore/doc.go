@@ -17,16 +17,16 @@
 //
 // # Limits
 //
-// Redis is advisory, because it replicates asynchronously. A failover to a replica may
-// lose the last acknowledged writes, and an operation with a lost claim may run twice; no
-// Redis setting prevents this. If this is not acceptable, use a store over a database
-// (package sqlstore). redisstore has no ledger, and no transaction for a claim together
-// with a side effect.
+// A store in Redis is advisory: it cannot rule out a second run, because Redis replicates
+// asynchronously. A failover to a replica may lose the last acknowledged writes, and an
+// operation with a lost claim may run twice; no Redis setting prevents this. If this is
+// not acceptable, use a store over a database (package sqlstore). redisstore has no
+// ledger, and no transaction for a claim together with a side effect.
 //
-// A fence consists of a number and the twelve bits of the key ID that choose the bucket.
-// The number is the bucket's last number plus one, or the time in milliseconds if larger.
-// After a failover with lost fences, fences still grow if the new primary's clock lags by
-// no more than the duration of the failover.
+// The first twelve bits of the key ID choose the bucket of a record. A fence consists of a
+// number and these twelve bits. The number is the bucket's last number plus one, or the
+// time in milliseconds if larger. After a failover with lost fences, fences still grow if
+// the new primary's clock lags by no more than the duration of the failover.
 //
 // The server's clock determines leases and resend times. The store does not detect
 // backward clock steps, unlike package sqlstore: a script sees the records of one cluster
@@ -40,8 +40,8 @@
 //
 // # Keys
 //
-// A record is a hash named idempotency:{operation_type}:ID, after [Config.Prefix], for
-// example
+// A record is a Redis hash. Its name has [Config.Prefix], the word idempotency, the
+// operation and the ID, for example
 //
 //	idempotency:payments.create:{3fa}9c01...
 //

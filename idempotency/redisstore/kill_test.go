@@ -24,16 +24,16 @@ func TestClient(t *testing.T) {
 	})
 }
 
-// Client processes are killed during their calls, fifty times. No acknowledged change is
-// lost.
+// In fifty rounds (five with -short) client processes are killed during their calls. No
+// acknowledged change is lost.
 func TestKilledClients(t *testing.T) {
 	server := newServer(t, durable...)
 	s := newStore(t, server, redisstore.Config{Prefix: "kill:"})
 	storetest.KillClients(t, s, storetest.Killing{Test: "TestClient", Env: []string{childSocket + "=" + server.socket()}})
 }
 
-// Client processes are killed during random calls over few keys. The rules allow some
-// order of all calls, including those of the surviving callers.
+// A client process and this process make random calls over few keys, and the client is
+// killed. Some order of all calls obeys the rules of package idempotency.
 func TestKilledClientsHistory(t *testing.T) {
 	server := newServer(t, durable...)
 	s := newStore(t, server, redisstore.Config{Prefix: "kill:"})

@@ -64,8 +64,8 @@ type place struct {
 
 // Scan implements [idempotency.Store]. First it collects the names of all records, with a
 // SCAN of the whole database, about 150 bytes of memory per name. Then it reads the
-// records in pages of 64. Scan may miss records created during the scan and, in a
-// cluster, records with a moving slot.
+// records in pages of 64. Scan may miss records created during the scan and, in a cluster,
+// records whose slot moves to another server meanwhile.
 func (s *Store) Scan(ctx context.Context, f idempotency.Filter) iter.Seq2[idempotency.Record, error] {
 	return func(yield func(idempotency.Record, error) bool) {
 		places, err := await(ctx, s, func() ([]place, error) { return s.places(ctx, f.Operation) })
@@ -102,8 +102,8 @@ func inOrder(places []place) []place {
 	return slices.Compact(places)
 }
 
-// places returns the places of the operation's records, or of all records if operation is
-// empty.
+// places returns the key IDs and Redis keys of the operation's records, or of all records
+// if operation is empty.
 func (s *Store) places(ctx context.Context, operation string) (all []place, err error) {
 	pattern := glob.Replace(s.prefix) + "idempotency:"
 	if operation != "" {

@@ -21,7 +21,7 @@ var fields = []string{
 }
 
 // bucketBits is the number of key ID bits that choose a bucket. The records of a bucket
-// share a cluster slot and a sequence of fences. The bucket is also the lowest bits of
+// share a cluster slot and a sequence of fences. These bits are also the lowest bits of
 // each fence, so that fences of different buckets differ.
 const bucketBits = 12
 
@@ -74,7 +74,7 @@ func (n names) sequence(fence int64) string {
 
 var errAnswer = errors.New("redisstore: the answer of the script has another form; the key may have been written by something else")
 
-// parseAnswer parses a script's answer: a word, optionally followed by the time and the
+// parseAnswer parses a script's answer: a word alone, or a word, the server's time and the
 // fields of a record.
 func parseAnswer(values []any) (answer, error) {
 	texts := make([]string, len(values))

@@ -12,9 +12,9 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency/redisstore"
 )
 
-// Random programs of claims, endings and time over one key give the same decisions as the
-// pure rules of package idempotency, and the same records to the microsecond, including
-// Prior. The suite storetest compares neither microseconds nor Prior.
+// Random sequences of claims, endings and clock steps over one key give the same decisions
+// as the pure rules of package idempotency, and the same records to the microsecond,
+// including Prior. The suite storetest compares neither microseconds nor Prior.
 func TestScriptsAreTheRules(t *testing.T) {
 	client := sharedServer(t).client()
 	defer client.Close()

@@ -53,8 +53,9 @@ func newScripts(clock string) scripts {
 		return script{text: b.String(), sha: hex.EncodeToString(sum[:])}
 	}
 	return scripts{
-		// The script has no flags, so the server checks its memory limit at each write and not
-		// before the script. A full server therefore still answers duplicates.
+		// The claim script has no flags, so the server checks its memory limit at each
+		// write and not before the script. A server with full memory therefore still
+		// answers duplicates.
 		claim: build("", claimSource),
 		// Results are recorded even when the server takes no new keys.
 		finish: build("#!lua flags=allow-oom\n", finishSource),
@@ -68,9 +69,9 @@ type call struct {
 	args []any
 }
 
-// run runs the script once per call and returns the answers in the order of the calls.
-// The calls have different keys. run needs one round trip to each server, and a second
-// one for servers without the script.
+// run runs the script p once for each element of calls, and returns the answers in this
+// order. The calls have different keys. run needs one round trip to each server, and a
+// second one for servers without the script.
 func (s *Store) run(ctx context.Context, p script, calls []call) ([]answer, error) {
 	cmds := make([]*redis.Cmd, len(calls))
 	pipe := s.client.Pipeline()

@@ -150,8 +150,8 @@ func TestForeignKeys(t *testing.T) {
 	}
 }
 
-// A scan returns only the store's own records, even if another store's prefix extends its
-// prefix or looks like a pattern.
+// A scan returns only the records of its store, even if the prefix of another store begins
+// with the prefix of this store, or if a prefix looks like a pattern.
 func TestPrefixes(t *testing.T) {
 	server := newServer(t, durable...)
 	client := server.client()
@@ -188,9 +188,9 @@ func TestPrefixes(t *testing.T) {
 	}
 }
 
-// A claim was taken over from an earlier claimant and failed with a proof about itself
-// only. The operation stays in doubt, but this claim has ended: its late completion is
-// refused as stale.
+// After an attempt with an unknown outcome, a second claim fails with a proof about itself
+// only. The operation stays in doubt, but the second claim has ended: its late completion
+// is refused as stale.
 func TestEndedInDoubt(t *testing.T) {
 	client := sharedServer(t).client()
 	defer client.Close()

@@ -167,8 +167,9 @@ func (b *Tab) Wheel(x, y, by float64) {
 	}))
 }
 
-// Touch moves the fingers to the places. The first call puts the fingers down; a call
-// without places lifts them.
+// Touch simulates fingers on the screen, one for each place: x and y in CSS pixels of the
+// viewport. Fingers that are already down move to the places; otherwise they are put down.
+// A call without places lifts all fingers.
 func (b *Tab) Touch(places ...[]float64) {
 	b.t.Helper()
 	kind := input.DispatchTouchEventTypeTouchMove

@@ -32,8 +32,8 @@ const (
 	Message Kind = "message"
 )
 
-// Spec describes how lines become messages. Its fields are the texts of command line
-// flags, and errors use the names of these flags.
+// Spec describes how lines become messages. Each field has the text of a command line
+// flag. An error about a field names the flag.
 type Spec struct {
 	Kind         Kind
 	Organization string

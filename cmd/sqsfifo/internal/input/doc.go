@@ -1,12 +1,12 @@
 // Package input converts lines of JSON to messages.
 //
-// Problem: events arrive as payloads with an identity in some members, as complete
-// envelopes, or as messages built earlier. Each must become the bytes for SQS's
-// deduplication, or an error that names the line.
+// Problem: a line is a payload whose members identify the event, a complete envelope, or a
+// message built earlier. SQS recognises duplicates by the bytes of the body. Each line
+// must therefore become exactly the right bytes, or an error with the line number.
 //
 // Guarantee: a line gives the same message on every machine and every day. Input is never
 // repaired: invalid JSON, repeated members, integers beyond 2^53, missing identity, and
 // violations of package lint are refused, with file, line and position.
 //
-// Limits: a line has at most 8 MiB and is held in memory. All lines have the same kind.
+// Limits: a line has at most 8 MiB and is held in memory. All lines have the same [Kind].
 package input

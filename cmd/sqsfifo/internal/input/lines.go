@@ -34,9 +34,9 @@ func (e *LineError) Error() string { return fmt.Sprintf("%s:%d: %v", e.File, e.L
 // Unwrap returns the cause.
 func (e *LineError) Unwrap() error { return e.Err }
 
-// Wrong returns err as a [*LineError] of the line. If the first line belongs to an
-// indented JSON text or to an array, the error also names the command that converts the
-// file to lines.
+// Wrong wraps err in a [*LineError] with the line's file and number. If line 1 begins an
+// object or array that continues on later lines, or if the line is a whole array, the
+// error also names the command that converts the file to lines.
 func (l Line) Wrong(err error) error { return l.wrong(err) }
 
 func (l Line) wrong(err error) *LineError {
@@ -106,8 +106,8 @@ type Lines struct {
 	read  int64               // bytes of earlier files
 }
 
-// OpenLines returns the lines of the files. No name, or "-", means standard input. It
-// reports any file that cannot be opened.
+// OpenLines returns a reader of the files' lines. An empty list, or the name "-", means
+// standard input. The error names the first file that cannot be opened.
 func OpenLines(files []string, stdin io.Reader) (*Lines, error) {
 	names, err := openable(files)
 	if err != nil {
@@ -134,7 +134,8 @@ func openable(files []string) ([]string, error) {
 	return slices.Clone(files), nil
 }
 
-// Size returns the size of all files in bytes, and false if one size is unknown.
+// Size returns the total size of all files in bytes, or false if the size of any of them
+// is unknown.
 func (l *Lines) Size() (int64, bool) { return size(l.names) }
 
 func size(names []string) (int64, bool) {

@@ -89,10 +89,10 @@ func (t Template) text(event any) (string, error) {
 	return b.String(), nil
 }
 
-// parts divides the template at each "|" of its literal text. Each part becomes a part
-// of the dedupe key: the library escapes "|" in values, so different lists of values
-// have different keys. Two values within one part could have the same text: ("x-y",
-// "z") and ("x", "y-z") with "-" in between.
+// parts divides the template at each "|" of its literal text. Each part of the template
+// becomes a part of the dedupe key. The escaping of "|" in values by sqsfifo.JoinKey gives
+// different lists of values different keys. Two values within one part are not separated
+// in this way: with "-" between them, ("x-y", "z") and ("x", "y-z") have the same text.
 func (t Template) parts() ([]Template, error) {
 	parts := []Template{{}}
 	for _, p := range t.pieces {

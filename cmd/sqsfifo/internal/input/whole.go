@@ -14,15 +14,15 @@ type Whole struct {
 	read  int64
 }
 
-// OpenWhole returns the files. No name, or "-", means standard input. It reports any file
-// that cannot be opened.
+// OpenWhole returns a reader of the files. An empty list, or the name "-", means standard
+// input. The error names the first file that cannot be opened.
 func OpenWhole(files []string, stdin io.Reader) (*Whole, error) {
 	names, err := openable(files)
 	return &Whole{names: names, stdin: stdin}, err
 }
 
-// Size returns the size of the remaining files in bytes, and false if one size is
-// unknown.
+// Size returns the total size of the remaining files in bytes, or false if the size of any
+// of them is unknown.
 func (w *Whole) Size() (int64, bool) { return size(w.names) }
 
 // Read returns the number of bytes read so far.

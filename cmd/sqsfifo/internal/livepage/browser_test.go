@@ -124,8 +124,8 @@ func TestLivePageInBrowser(t *testing.T) {
 	tab.Size(1280, 800)
 	assert.Less(t, browsertest.Value[int](tab, "document.querySelector('header').scrollWidth"), 1281)
 
-	// On a phone the page fits the screen's width, and all parts can be reached by
-	// scrolling.
+	// On a phone the page and its parts are not wider than the screen, no text is cut, and
+	// the sections are stacked one below the other.
 	tab.Size(390, 844)
 	browsertest.Value[bool](tab, `(() => { const s = document.getElementById("queue"); s.value = "scenes.fifo"; s.dispatchEvent(new Event("change")); return true })()`)
 	tab.Until(is("queue", "scenes.fifo"))

@@ -1,19 +1,20 @@
-// Package livepage adds a page to a fake SQS. The page shows the remembered and the
-// suppressed messages of each queue, with reasons, its blocked groups, and switches for
-// clocks and faults.
+// Package livepage adds a page to a fake SQS. For each queue the page shows the messages
+// that the queue remembers for deduplication, the sends suppressed as duplicates (each
+// with the reason), and the blocked message groups. It has switches for the clock and for
+// faults.
 //
 // Problem: a suppressed send returns success, so a program tried against the fake shows
 // no error.
 //
 // Guarantee: a GET of / that accepts HTML returns the page; every other request reaches
-// the server unchanged. The page updates by server-sent events: one net/http goroutine
-// per reader, for at most [MaxReaders] readers. The goroutine ends with its request, or
-// when the reader is too slow. Web pages of other origins can neither read nor change any
-// state.
+// the server unchanged. The page updates by server-sent events: each open page, a reader,
+// has one net/http goroutine; there are at most [MaxReaders] readers. The goroutine ends
+// with its request, or when the reader receives too slowly. Web pages of other origins can
+// neither read nor change any state.
 //
 // Limits: the page shows one queue at a time, with its newest [MaxRemembered] IDs, newest
 // [MaxSuppressed] suppressed sends and [MaxBlocked] groups blocked for the longest time.
-// Only queues with readers are read.
+// The state of a queue is computed only while a page shows the queue.
 package livepage
 
 import (
@@ -122,8 +123,8 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // foreign returns a reason to refuse the request if a browser sent it from a page of
-// another origin, and "" otherwise. Programs other than browsers send none of the
-// checked headers.
+// another origin, and "" otherwise. It decides by headers that only browsers send, so
+// other programs are never refused.
 func foreign(r *http.Request) string {
 	// For unsafe methods, check Sec-Fetch-Site, or Origin and Host in older browsers.
 	if err := http.NewCrossOriginProtection().Check(r); err != nil {

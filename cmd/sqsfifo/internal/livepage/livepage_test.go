@@ -263,8 +263,9 @@ func TestStateIsBounded(t *testing.T) {
 	assert.Equal(t, 6*MaxRemembered, s.Suppressed)
 }
 
-// serveOnPipes serves a handler inside a bubble. dial returns a connection without
-// buffers, so unread data blocks the writer.
+// serveOnPipes serves a handler on pipes in memory, for tests in a synctest bubble. dial
+// returns a connection without buffers, so unread data blocks the server. stop closes the
+// server and waits for its end.
 func serveOnPipes(t *testing.T, h http.Handler) (dial func() net.Conn, stop func()) {
 	t.Helper()
 	l := &pipes{conns: make(chan net.Conn), done: make(chan struct{})}
@@ -313,8 +314,9 @@ func (h *Handler) open() int {
 	return h.readers
 }
 
-// Readers get each change, even after the server's time limit for answers. When a
-// reader leaves, its goroutine ends; otherwise the bubble would not end.
+// An open page receives each change of its queue, even after the WriteTimeout of the
+// server. When the page closes its connection, the goroutine of its request ends;
+// otherwise synctest.Test would not return.
 func TestStream(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue(t, sqstest.Config{})

@@ -119,8 +119,8 @@ func (b *seenBody) Read(p []byte) (int, error) {
 // In a JSON string, these quotes would be escaped.
 var queueURL = regexp.MustCompile(`"QueueUrl"\s*:\s*"([^"\\]*)"`)
 
-// queueOf returns the name of a request's queue, or "" if the URL is not near the
-// beginning.
+// queueOf returns the queue name in the QueueUrl of a request body. It returns "" if body,
+// the kept beginning of the request body, has no QueueUrl.
 func queueOf(body []byte) string {
 	found := queueURL.FindSubmatch(body)
 	if found == nil {

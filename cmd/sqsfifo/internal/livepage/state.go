@@ -121,8 +121,9 @@ func (s *stateWire) add(q *sqstest.Queue) {
 	}
 }
 
-// lostOf lists the differences of a suppressed send from its original. known is false for
-// a forgotten original, recognisable by its empty body.
+// lostOf compares a suppressed send with its original and names the differing data, which
+// the suppression loses: "attributes", "group" or "body". known is false if the queue has
+// forgotten the original; its body is then empty.
 func lostOf(s sqstest.Suppression) (lost []string, known bool) {
 	if s.Original.Body == "" {
 		return nil, false

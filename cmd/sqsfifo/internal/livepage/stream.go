@@ -8,12 +8,12 @@ import (
 	"time"
 )
 
-// idle is the interval of heartbeats for a quiet queue: shorter than the time limits of
-// proxies and browsers.
+// idle is the longest time without a write to a page. After it the unchanged state is sent
+// again, because proxies and browsers close silent connections.
 const idle = 15 * time.Second
 
-// stream sends the state of a queue and each change, until the reader leaves or stops
-// reading.
+// stream sends the state of a queue to an open page, and sends it again after each change.
+// It ends when the page closes the connection or reads too slowly.
 func (h *Handler) stream(w http.ResponseWriter, r *http.Request) {
 	if r.Method != http.MethodGet {
 		w.Header().Set("Allow", http.MethodGet)
@@ -86,9 +86,10 @@ type state struct {
 	next time.Time // earliest time of the next read
 }
 
-// state returns the state of the named queue as JSON, and the time until the next read.
-// Expensive queues are read less often, so that reading takes at most a tenth of the
-// time.
+// state returns the state of the named queue as JSON, and the time until the next read of
+// the queue. After a read, the next one waits at least ten times as long as the read took,
+// so reads take less than a tenth of the time. Between two reads, all callers get the same
+// JSON.
 func (h *Handler) state(name string) ([]byte, time.Duration) {
 	queues := h.server.Queues()
 	shown := h.server.Queue(name)

@@ -16,8 +16,9 @@ const (
 	attributeMost  = 80
 )
 
-// Difference is the first difference of two texts, both shortened. Equal texts have Byte
-// -1 and their beginning in Common.
+// Difference is the first difference of two texts. Common is the shortened text before the
+// difference; Own and Other are the shortened texts from the difference on. For equal
+// texts, Byte is -1 and Common is the beginning of the text.
 type Difference struct {
 	Byte   int    `json:"byte"` // offset of the first differing byte
 	Common string `json:"common"`

@@ -121,8 +121,9 @@ func TestAttributes(t *testing.T) {
 	assert.Less(t, len(got[0]), 150)
 }
 
-// Text and marks have a contrast of at least 4.5 to 1 with their grounds, as WCAG 2.2
-// requires for text.
+// Texts and marks have a contrast of at least 4.5 to 1 with every background colour that
+// they appear on, as WCAG 2.2 requires for text, in the light and the dark theme. Borders
+// of controls have at least 3 to 1.
 func TestContrast(t *testing.T) {
 	css, err := os.ReadFile("assets/base.css")
 	require.NoError(t, err)

@@ -9,18 +9,19 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 )
 
-// UncleanError reports that the cleaning was refused, because receiving messages of
-// other senders might move them to a dead-letter queue. No message was received.
+// UncleanError reports that [Config.Clean] was refused, because receiving might move other
+// senders' messages to a dead-letter queue. No message was received.
 type UncleanError struct{ Why string }
 
 func (e *UncleanError) Error() string {
 	return "nothing was received, and the probe's messages stay in the queue: " + e.Why
 }
 
-// The cleaning ends after inVain answers with only other senders' messages: these
-// messages were given back and may be received repeatedly. The cleaning also ends after
-// empty answers without a message. Each such answer takes a second, so messages of a
-// lost answer are visible again before the end.
+// inVain is the number of answers in a row with only other senders' messages after which
+// clean stops: these messages were given back and may be received repeatedly. empty is the
+// number of answers in a row without a message after which clean stops. Each of these
+// answers takes a second, so messages that a lost answer has hidden for hiddenFor seconds
+// are visible again before clean stops.
 const (
 	inVain = 3
 	empty  = hiddenFor + 2

@@ -3,14 +3,15 @@ package recent
 
 import "time"
 
-// Kept is the retention of a message: the deduplication interval, in which a later
-// message can refer to it, plus one minute.
+// Kept is the time for which [Messages] keeps a message: the deduplication interval, in
+// which a later message can be a duplicate of it, plus one minute.
 const Kept = 6 * time.Minute
 
 const inChunk = 4096
 
-// Messages holds one value for each message of the last [Kept], by message number. The
-// zero value is ready for use. Messages is not safe for concurrent use.
+// Messages holds one value for each message added in the last [Kept]. Messages are
+// numbered from 1 in the order of [Messages.Add]. The zero value is ready for use.
+// Messages is not safe for concurrent use.
 type Messages[T any] struct {
 	forgotten int // messages before the first chunk
 	chunks    []chunk[T]

@@ -9,8 +9,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/cmd/sqsfifo/internal/recent"
 )
 
-// Each message of the last six minutes has its value, and memory is independent of the
-// log's length.
+// Messages returns the value of each message of the last six minutes, and forgets older
+// messages.
 func TestMessages(t *testing.T) {
 	var m recent.Messages[int]
 	begin := time.Date(2025, 12, 4, 12, 0, 0, 0, time.UTC)

@@ -115,8 +115,10 @@ func TestPageInBrowser(t *testing.T) {
 	assert.Contains(t, text("#card"), `unique_key is "2025-12-20" instead of "2025-12-04"`)
 	tab.Picture("timeline-few-hover")
 
-	// A click on a finding selects it; the card highlights the difference of the bodies.
-	// A view that contains the mark stays unchanged, and the list keeps the focus.
+	// A click on a finding in the list selects its message and opens the card, which
+	// highlights the difference of the bodies. The view does not move if it already
+	// contains the mark of the message, and the clicked list entry keeps the keyboard
+	// focus.
 	type state struct{ From, To, Top float64 }
 	view := func() state {
 		return browsertest.Value[state](tab, "({from: sqsfifoPage.view.from, to: sqsfifoPage.view.to, top: document.getElementById('scroll').scrollTop})")
@@ -220,15 +222,16 @@ func TestPageInBrowser(t *testing.T) {
 	tab.Picture("timeline-few-print")
 }
 
-// overlaps returns an expression: whether the boxes of two elements overlap by more than
-// a pixel.
+// overlaps returns a JavaScript expression. It is true if the boxes of the elements
+// selected by a and b overlap by more than a pixel in both directions.
 func overlaps(a, b string) string {
 	return fmt.Sprintf(`(() => { const a = document.querySelector(%q).getBoundingClientRect(), b = document.querySelector(%q).getBoundingClientRect();
 return Math.min(a.right, b.right) - Math.max(a.left, b.left) > 1 && Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top) > 1 })()`, a, b)
 }
 
-// At any screen width, lanes and list are visible together, no text of the list is cut,
-// and the card covers neither the list nor its own mark.
+// At any window size, the lanes of the message groups and the list of findings are visible
+// together, and no text of the list is cut. The card of a selected message covers neither
+// the list nor the mark of the message.
 func TestPageFitsWindow(t *testing.T) {
 	tab := browsertest.Open(t)
 	r := simulated(t, few(), func(i int) int32 { return int32(i / 12) })

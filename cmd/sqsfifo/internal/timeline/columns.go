@@ -6,8 +6,9 @@ import (
 	"encoding/hex"
 )
 
-// columns has one column per member of a message, so that similar values are adjacent and
-// differences between neighbours are small. The page's data.js reads the columns.
+// columns stores each member of the rows in a separate column. Most columns hold
+// differences to earlier rows, because small numbers take few bytes. The page's data.js
+// decodes the columns.
 type columns struct {
 	count int
 	last  row

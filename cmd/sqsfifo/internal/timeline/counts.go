@@ -5,8 +5,8 @@ import (
 	"encoding/binary"
 )
 
-// bins counts the messages of each kind over the whole log, in binCount bins whose width
-// grows with the log.
+// bins counts the messages of each kind over time, in binCount bins of equal width. If the
+// log becomes longer than all bins, width doubles.
 type bins struct {
 	start, width int64 // ms
 	counts       [kindCount][binCount]uint32

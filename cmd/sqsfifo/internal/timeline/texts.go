@@ -9,8 +9,10 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
 )
 
-// text is the content of a finding's message and of the related message. The recorder
-// never stores bodies; the caller reads them again, for findings only.
+// text is the content of a finding's message and of its related message: the original of a
+// suppressed message, or the other message with the same dedupe key. The recorder does not
+// store bodies while it records; later the caller reads the lines of the findings again
+// (see Wanted).
 type text struct {
 	own, other Place
 	with       int // number of the related message; 0 for none
@@ -18,9 +20,9 @@ type text struct {
 	has        [2]bool
 }
 
-// Wanted returns the lines whose messages the page would show, sorted by file and line
-// without repetition, with Replay zero. The caller reads these lines again and passes
-// them to SetTexts.
+// Wanted returns the lines whose messages the page can show in full, sorted by file and
+// line, each line once. Replay is zero in each Place. The caller reads these lines again
+// and passes their messages to SetTexts.
 func (r *Recorder) Wanted() []Place {
 	var out []Place
 	for _, t := range r.texts {

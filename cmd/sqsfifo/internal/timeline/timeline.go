@@ -4,11 +4,13 @@
 // Problem: of millions of messages a few are lost or doubled. A table of outcomes does
 // not show the affected messages, their times and the causes.
 //
-// Guarantee: the page is one file; see package page. For a log of up to [MaxMessages] the
-// page has every message, for a longer log the counts and findings. A [Recorder]'s memory
-// is bounded: beyond MaxMessages it grows with the deduplication interval, not with the
-// log. The page has bodies and attributes of findings only, shortened, and only those
-// passed to [Recorder.SetTexts].
+// Guarantee: the page is one file; see package page. A finding is a lost, doubled or
+// refused message, or one whose dedupe key another body has. For a log of up to
+// [MaxMessages] the page has every message; for a longer log it has the counts of all
+// messages, and the findings with their related messages. A [Recorder]'s memory is
+// bounded: beyond MaxMessages it grows with the deduplication interval, not with the log.
+// The page has bodies and attributes of findings only, shortened, and only if the caller
+// passes them to [Recorder.SetTexts].
 //
 // Limits: times are shown in milliseconds. A longer log shows at most [MaxFindings] of
 // each kind, and any log at most [MaxTexts] texts of each kind. Groups beyond [MaxGroups]
@@ -62,8 +64,8 @@ const (
 // isFinding reports whether the page lists messages of the kind.
 func (k Kind) isFinding() bool { return k < Duplicate }
 
-// KindOf returns the kind of a message with this outcome. replayed reports that the
-// message is part of a replay.
+// KindOf returns the kind of a message with the outcome o. replayed is true for a message
+// of a replay: the simulation sends the log again.
 func KindOf(o sqstest.Outcome, replayed bool) Kind {
 	switch {
 	case len(o.Lost) > 0:

@@ -172,8 +172,9 @@ func TestSize(t *testing.T) {
 	assert.Less(t, len(size)/len(messages), 24)
 }
 
-// Beyond the limit the page has counts, findings and related messages, and the recorder's
-// memory no longer grows with the log.
+// Beyond MaxMessages (1,000 in this test), the page has only the counts of all messages,
+// the findings and their related messages. The recorder's memory no longer grows with the
+// log.
 func TestBeyondTheBound(t *testing.T) {
 	messages := someMessages(2, 20_000)
 	r := NewRecorder()
