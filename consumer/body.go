@@ -53,7 +53,7 @@ func unwrapSNS(body string) string {
 // is JSON: the payload of an envelope, or the whole of any other body. An SNS notification
 // is unwrapped first. The result does not depend on T, so recorded fingerprints stay valid
 // after a change of T. The result does not depend on the sender's JSON encoder or envelope
-// either: an event has the same fingerprint with and without an envelope.
+// either: the fingerprint of an event is the same with and without an envelope.
 func payloadOf(body string) []byte {
 	payload := []byte(unwrapSNS(body))
 	var e struct {

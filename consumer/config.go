@@ -82,8 +82,8 @@ type Config[T any] struct {
 	Visibility time.Duration
 
 	// MaxHold is the longest time for which the consumer keeps a message after its
-	// receive: Visibility to 11 h 55 min, which is the default. SQS allows 12 hours. At
-	// the end of MaxHold the context of the handler ends with [ErrHeldTooLong].
+	// receive: Visibility to 11 h 55 min. The default is 11 h 55 min. SQS allows 12 hours.
+	// At the end of MaxHold the context of the handler ends with [ErrHeldTooLong].
 	MaxHold time.Duration
 
 	// Wait is the long poll of a receive, in whole seconds from 1 to 20. The default is
@@ -208,8 +208,8 @@ type Telemetry struct {
 
 	// Logger receives log records for operators: failed attempts, blocked groups, parked
 	// and skipped messages, lost messages. The slog.Handler of Logger may be slow: at most
-	// 1,000 log records wait for it, and further log records are dropped. A nil Logger
-	// logs nothing.
+	// 1,000 log records wait for the slog.Handler, and further log records are dropped. A
+	// nil Logger logs nothing.
 	Logger *slog.Logger
 
 	// ShowDedupeKeys adds the key of the message ([Config].Key) to log records. Leave it

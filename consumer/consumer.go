@@ -103,15 +103,15 @@ func (c *Consumer[T]) Retry(group string) error { return c.engine.retry(group) }
 
 // ParkHead parks the first message of a sleeping or blocked group (see [Consumer.Retry]),
 // and waits until the message is parked or ctx ends. The group then continues. ParkHead
-// needs Failure.ParkingQueue. ParkHead parks nothing and returns [ErrNotBlocked] if the
-// group is neither sleeping nor blocked in this process, and [ErrNotHead] if the first
-// message has another ID than messageID.
+// needs Failure.ParkingQueue. ParkHead returns [ErrNotBlocked] if the group is not
+// sleeping or blocked in this process, and [ErrNotHead] if the first message has another
+// ID than messageID. After these errors the message is not parked.
 func (c *Consumer[T]) ParkHead(ctx context.Context, group, messageID string) error {
 	return c.engine.parkHead(ctx, group, messageID)
 }
 
-// Pause stops receiving. Messages that were already received are handled, and so are the
-// messages of receives that are under way.
+// Pause stops receiving. Messages of earlier receives and of running receives are still
+// handled.
 func (c *Consumer[T]) Pause() { c.engine.pause(true) }
 
 // Resume ends a pause.

@@ -13,7 +13,7 @@ import (
 
 // One of 1,000 messages in 100 groups makes the handler kill its process, and a supervisor
 // restarts each killed process after a second. After eight crashes the message is parked.
-// All other messages are handled, and none is dead-lettered.
+// All other messages are handled, and the dead-letter queue stays empty.
 func TestCrashLoop(t *testing.T) {
 	for _, perReceive := range []int{1, 10} {
 		t.Run(fmt.Sprintf("%d per receive", perReceive), func(t *testing.T) {

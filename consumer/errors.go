@@ -30,9 +30,9 @@ var (
 	ErrRunning = errors.New("consumer: Run was called before; create a new consumer")
 )
 
-// Permanent wraps an error that every further attempt would return, too. There is no
-// further attempt: Failure.Then applies to the message immediately. Permanent returns nil
-// for a nil error.
+// Permanent wraps an error that every further attempt would return. There is no further
+// attempt: Failure.Then applies to the message immediately. Permanent returns nil for a
+// nil error.
 func Permanent(err error) error { return qualify(err, failedForGood, 0) }
 
 // NotDone wraps an error of a handler that had no effect. The next attempt counts as
@@ -93,7 +93,7 @@ func (e *PanicError) Error() string { return "consumer: the handler panicked: " 
 var errExited = errors.New("consumer: the handler called runtime.Goexit")
 
 // DeniedError is returned by Run if SQS permanently refuses a call that the consumer
-// needs. Without this error, a consumer that may not delete would seem to work, although
+// needs. Without this error, a consumer with denied deletes would seem to work, although
 // SQS delivers the handled messages again.
 type DeniedError struct {
 	Operation string // of the API, for example "DeleteMessageBatch"

@@ -47,8 +47,8 @@ func (w *world) start(c consumer.Config[job]) *process {
 
 type processKey struct{}
 
-// kill ends a process without a shutdown: all later calls of its client and handler fail
-// without effect. The consumer's goroutines end later.
+// kill ends a process without a shutdown: all later calls of its client and handler fail.
+// The consumer's goroutines end later.
 func (p *process) kill() {
 	p.killed.Store(true)
 	p.cancel()

@@ -60,9 +60,9 @@ func TestOrderUnderFaults(t *testing.T) {
 	})
 }
 
-// The first message of a group fails and is handled again without a new receive. Its
-// group waits, other groups continue, and meanwhile the visibility of the whole group
-// is extended.
+// The first message of a group fails and is handled again, while the consumer keeps it:
+// SQS delivers each message once. The group of the failed message waits, other groups
+// continue, and the visibility of all messages of the waiting group is extended.
 func TestRetryInHand(t *testing.T) {
 	bubble(t, 1, func(w *world) {
 		w.send("a", 1, 2, 3)

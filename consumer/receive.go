@@ -20,8 +20,8 @@ const (
 	// (ReceiveRequestAttemptId). SQS forgets an attempt ID after five minutes (F-100).
 	attemptLifetime = 4 * time.Minute
 
-	// settleIn is the time for which receives are repeated although access is denied or
-	// the queue is missing, if SQS has not answered a receive yet: the network and the
+	// Before the first answer of SQS to a receive, settleIn is the time for which receives
+	// are repeated although access is denied or the queue is missing. The network and the
 	// credentials of a new pod may be late. After the first answer, such receives are
 	// repeated without a limit.
 	settleIn = 15 * time.Second

@@ -13,9 +13,9 @@ func (e *engine) newRun(group string, received time.Time) *run {
 }
 
 // admit starts a run, the messages of one group from one receive. If the consumer already
-// has runs of the group, the new run waits for their end. In this case SQS delivers
-// messages of the group only because the consumer has lost some of them, so the earlier
-// runs end early. The caller holds e.mu.
+// has runs of the group, the new run waits for their end. SQS delivers messages of such a
+// group only after the consumer has lost some of the group's messages, so the earlier runs
+// end early. The caller holds e.mu.
 func (e *engine) admit(r *run) {
 	e.runs[r] = struct{}{}
 	e.count[stateQueued]++
@@ -181,9 +181,8 @@ func (e *engine) giveUp(r *run, it *item, action Action, cause error) (deletable
 }
 
 // remove deletes the first message of a run. It returns false if the run has to end: the
-// delete is not confirmed, or the group has a newer run. The run cannot go on without a
-// confirmation, because a later message must not be handled if an earlier message may come
-// back.
+// delete is not confirmed, or the group has a newer run. While an earlier message may come
+// back, a later message of the group must not be handled.
 func (e *engine) remove(r *run, it *item) bool {
 	e.mu.Lock()
 	e.setState(r, stateDeleting)

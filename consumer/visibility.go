@@ -18,7 +18,7 @@ import (
 // visibilityLimit is SQS's: from the receive request (F-152).
 const visibilityLimit = 12 * time.Hour
 
-// heartbeat extends the visibility of all messages in hand whenever a third of the
+// heartbeat extends the visibility of all messages of the consumer whenever a third of the
 // timeout has passed, and detects lost messages. It runs until stop is closed.
 func (e *engine) heartbeat(stop <-chan struct{}) {
 	timer := time.NewTimer(e.visibility / 6)

@@ -13,8 +13,8 @@ import (
 	"unicode/utf8"
 )
 
-// Forever is the TTL of records that never expire, and the ResendFor of operations that
-// are safe to repeat at any time.
+// Forever is the TTL of permanent records, and the ResendFor of operations that are safe
+// to repeat at any time.
 const Forever time.Duration = math.MaxInt64
 
 // MaxBatch is the largest number of claims in one call of [Store] method ClaimBatch.
@@ -103,8 +103,8 @@ type Claim struct {
 	Token       Token
 	Fingerprint Fingerprint
 
-	// Set Group and Body if the store is to keep the bytes that the operation uses, and
-	// Seal (the hash of Body and Group) if the store is to notice other bytes. Group holds
+	// Set Group and Body if the store is to keep the bytes used by the operation. Set
+	// Seal, the hash of Body and Group, if the store is to notice other bytes. Group holds
 	// at most [MaxGroup] bytes and Body at most [MaxBody]. The claimant must use the
 	// values of the returned record.
 	Seal  Seal

@@ -138,9 +138,9 @@ func (e *notDoneError) Unwrap() error { return e.err }
 // stored result.
 //
 // The claim is durable before f begins. The context of f ends with the lease, counted from
-// before the claim. The time of a suspension of the machine counts, too: f does not begin
-// after the end of the lease, and its context ends within a second after a longer
-// suspension. The error of f determines the outcome:
+// before the claim. A suspension of the machine uses up the lease as well: f does not
+// begin after the end of the lease. After a longer suspension the context of f ends within
+// a second. The error of f determines the outcome:
 //
 //   - nil: Do stores the result, even if ctx has ended. If the result is invalid (see
 //     [Result.Check]), the outcome is unknown;

@@ -409,8 +409,8 @@ func TestGuardAcrossSpecs(t *testing.T) {
 	}
 }
 
-// Errors name the scope and the operation and say that it did not run, but contain neither
-// key nor payload.
+// Errors name the scope and the operation and say that it did not run. They do not contain
+// key or payload.
 func TestErrorsKeepSecrets(t *testing.T) {
 	const secret = "s3cret"
 	store := &flaky{Store: &idempotency.Memory{Capacity: 1}}

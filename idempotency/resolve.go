@@ -39,8 +39,8 @@ func (r Resolution) Check() error {
 // found with [Store.Lookup] before finding out. The ending t is [Completed], or
 // [FailedWith] with [ProvenForAll].
 //
-// Before calling Resolve, make sure that no attempt is still under way: a request that is
-// still on its way may take effect after the call of Resolve.
+// Before calling Resolve, make sure that no attempt is still under way: a late request may
+// take effect after the call of Resolve.
 //
 // Resolve claims the operation, so that no other claimant runs it meanwhile, and ends the
 // claim with t. If the operation was claimed or ended since found was read, Resolve

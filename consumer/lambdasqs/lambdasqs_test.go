@@ -39,11 +39,11 @@ func (f *failing) Attempt(_ context.Context, m types.Message) error {
 	return nil
 }
 
-// Invariant I10 of package consumertest: for every assignment of up to ten records to
-// three groups (six records with -short) and every first failure of each group, the answer
-// names the failed record and all later records of its group. The names of groups do not
-// matter, so the groups are numbered in the order of their first records. Records after a
-// first failure are not handled, whatever their results would be.
+// Invariant I10 of package consumertest: the answer names the failed record and all later
+// records of its group. The test covers every assignment of up to ten records (six with
+// -short) to three groups, and every first failure of each group. The names of groups do
+// not matter, so the groups are numbered in the order of their first records. Records
+// after a first failure are not handled, whatever their results would be.
 func TestAllPatterns(t *testing.T) {
 	most := 10
 	if testing.Short() {

@@ -42,8 +42,8 @@ var figures = map[string][]figure{
 // number matches a measured number: a rate, a time, a share or a ratio.
 var number = regexp.MustCompile(`[0-9][0-9,.]* (?:events/s|us|ns|ms|%)|\b0\.[0-9]+\b`)
 
-// The README and speed.md have each figure of the list with its value in BENCHMARKS.md,
-// and no other measured number outside of code blocks.
+// The README and speed.md have each figure of the list with its value in BENCHMARKS.md.
+// All their measured numbers outside of code blocks are in the list.
 func TestFiguresAreThoseOfTheBenchmarks(t *testing.T) {
 	data, err := os.ReadFile("../../BENCHMARKS.md")
 	require.NoError(t, err)

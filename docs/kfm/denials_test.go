@@ -21,18 +21,16 @@ import (
 // A denial is a document's statement that something does not exist.
 var denial = regexp.MustCompile(`(?i)\b(?:not (?:yet )?(?:built|implemented|supported|available)|(?:is|are|does|do) not yet|in part:)`)
 
-// denials lists the sentences by which documents may say that a feature does not exist.
-// The key is a part of the sentence; the value is a regular expression for the exported
-// names that the feature would have. TestDenials adds the reasons for requirements without
-// a test.
+// denials lists sentences of the documents about missing features. The key is a part of
+// the sentence; the value is a regular expression for the exported names that the feature
+// would have. TestDenials adds the reasons for requirements without a test.
 var denials = map[string]string{
 	"## Not implemented": `NumberOfDeduplicated`, // sqstest has a test for the rows of this table
 }
 
-// TestDenials finds each line of the documents that says that a feature does not exist.
-// The line must contain an entry of denials or the reason of an unmet requirement, and no
-// exported name may match the names of the feature. Each entry and reason must be in some
-// document.
+// TestDenials finds each line of the documents about a missing feature. The line must
+// contain an entry of denials or the reason of an unmet requirement. The feature's names
+// must not match an exported name. Each entry and reason must be in some document.
 func TestDenials(t *testing.T) {
 	known := map[string]string{}
 	for statement, missing := range denials {
@@ -56,9 +54,9 @@ func TestDenials(t *testing.T) {
 	}
 }
 
-// unfounded returns an error for each line of a document that denies a feature and either
-// has no entry in known, or has an entry whose names exist by now. It sets made[entry] for
-// each entry that it finds.
+// unfounded returns an error for each line about a missing feature without an entry in
+// known, and for each entry whose names exist by now. It sets made[entry] for each entry
+// in the text.
 func unfounded(text string, known map[string]string, made map[string]bool) (faults []error) {
 	for line := range strings.Lines(text) {
 		if !denial.MatchString(line) {

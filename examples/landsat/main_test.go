@@ -37,7 +37,7 @@ func TestList(t *testing.T) {
 // The example runs with published STAC items, if the folder of items exists: 20 products
 // of scenes from 1972 to 2022, some of them two products of one scene. Each product is a
 // separate event: it is stored, suppressed within the deduplication interval, and stored
-// again after it.
+// again after the interval.
 func TestPublishedItems(t *testing.T) {
 	const folder = "../../../shared/data/landsat"
 	if _, err := os.Stat(folder); err != nil {

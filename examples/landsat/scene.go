@@ -83,7 +83,7 @@ func readScenes(folder string) ([]Scene, error) {
 }
 
 // stacItem has the members of a Landsat scene's STAC item that the example needs.
-// Catalogues use different names for some of them.
+// Catalogues use different names for some members.
 type stacItem struct {
 	ID         string    `json:"id"`
 	Collection string    `json:"collection"`

@@ -18,8 +18,8 @@ import (
 )
 
 // story shows two mistakes with the plain SDK (an identity in an attribute, a clock
-// reading in the body), then the same events with a producer. Its output is the same in
-// each run: no time of day and no random ID is printed.
+// reading in the body), then the same events with a producer. Its output is constant,
+// without clock readings and random IDs.
 type story struct {
 	ctx    context.Context
 	w      io.Writer

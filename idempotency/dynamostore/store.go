@@ -317,7 +317,7 @@ func (s *Store) put(ctx context.Context, it item, at idempotency.Token) (made bo
 const bucketBits = 12
 
 // draw returns a new fence. Its upper bits are the time in milliseconds or, if the counter
-// of the fence item is not behind this time, the counter's next number. Fences therefore
+// of the fence item has reached this time, the counter's next number. Fences therefore
 // keep growing after the table was restored from a backup.
 func (s *Store) draw(ctx context.Context, id idempotency.KeyID) (int64, error) {
 	in := &dynamodb.UpdateItemInput{

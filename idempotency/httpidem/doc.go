@@ -39,9 +39,9 @@
 //
 // A request is refused before the handler runs, with an RFC 9457 problem document of a
 // [ProblemType], if its key is missing, malformed or repeated, its scope is empty, its
-// body is too large, the memory for bodies is used up, the key belongs to another payload
-// or is in progress, or the store does not answer. The quoted key "k" (a structured-field
-// string) and the bare key k are the same key. Requests with safe methods pass through.
+// body is too large, buffer memory is used up, the key belongs to another payload or is in
+// progress, or the store does not answer. The quoted key "k" (a structured-field string)
+// and the bare key k are the same key. Requests with safe methods pass through.
 //
 // # Use
 //

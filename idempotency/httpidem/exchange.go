@@ -76,7 +76,7 @@ var unreadable = problem{Type: BodyUnreadable, Status: http.StatusBadRequest, Ti
 
 // readForm hashes the form of a request whose form was parsed before the middleware. If an
 // outer handler read the body without parsing a form, readForm refuses the request,
-// because nothing is left to compare.
+// because the body's bytes are lost.
 func (e *exchange) readForm() (_ problem, err error) {
 	if e.form, err = parsedForm(e.r); err != nil {
 		return unreadable, err

@@ -82,7 +82,7 @@ func TestCluster(t *testing.T) {
 	})
 
 	// All primaries of the cluster hold records, and no two primaries use the same fence.
-	// Open reports a weak setting even if only one primary has it.
+	// Open reports a setting that may lose writes even if only one primary has it.
 	s, err := redisstore.Open(t.Context(), redisstore.Config{Client: client})
 	if err != nil {
 		t.Fatal(err)

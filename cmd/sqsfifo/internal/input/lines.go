@@ -34,9 +34,9 @@ func (e *LineError) Error() string { return fmt.Sprintf("%s:%d: %v", e.File, e.L
 // Unwrap returns the cause.
 func (e *LineError) Unwrap() error { return e.Err }
 
-// Wrong wraps err in a [*LineError] with the line's file and number. If line 1 begins an
-// object or array that continues on later lines, or if the line is a whole array, the
-// error also names the command that converts the file to lines.
+// Wrong wraps err in a [*LineError] with the line's file and number. The error also names
+// the command for converting the file to lines, if line 1 is the beginning of a longer
+// object or array, or if the line is a whole array.
 func (l Line) Wrong(err error) error { return l.wrong(err) }
 
 func (l Line) wrong(err error) *LineError {

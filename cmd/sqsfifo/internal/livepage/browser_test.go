@@ -124,7 +124,7 @@ func TestLivePageInBrowser(t *testing.T) {
 	tab.Size(1280, 800)
 	assert.Less(t, browsertest.Value[int](tab, "document.querySelector('header').scrollWidth"), 1281)
 
-	// On a phone the page and its parts are not wider than the screen, no text is cut, and
+	// On a phone the page and its parts fit the screen's width, all text is visible, and
 	// the sections are stacked one below the other.
 	tab.Size(390, 844)
 	browsertest.Value[bool](tab, `(() => { const s = document.getElementById("queue"); s.value = "scenes.fifo"; s.dispatchEvent(new Event("change")); return true })()`)

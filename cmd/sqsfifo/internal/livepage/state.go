@@ -121,8 +121,8 @@ func (s *stateWire) add(q *sqstest.Queue) {
 	}
 }
 
-// lostOf compares a suppressed send with its original and names the differing data, which
-// the suppression loses: "attributes", "group" or "body". known is false if the queue has
+// lostOf compares a suppressed send with its original and names the differing data, lost
+// by the suppression: "attributes", "group" or "body". known is false if the queue has
 // forgotten the original; its body is then empty.
 func lostOf(s sqstest.Suppression) (lost []string, known bool) {
 	if s.Original.Body == "" {

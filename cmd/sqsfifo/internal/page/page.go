@@ -4,9 +4,9 @@
 // the log's content.
 //
 // Guarantee: a page loads no other resource. Its Content-Security-Policy allows exactly
-// the page's script and style, by their hashes, so a script in the content of a log would
-// not run even if it got into the markup. [Document].Data is stored as JSON in a script
-// element that browsers do not run; the JSON cannot end the element.
+// the page's script and style, by their hashes, so a script from the content of a log
+// cannot run even inside the markup. [Document].Data is stored as JSON in a script element
+// without executable code; the JSON cannot end the element.
 //
 // Limits: the markup, style and scripts of a [Document] are trusted. Scripts must insert
 // data as text.

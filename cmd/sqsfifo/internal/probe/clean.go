@@ -17,18 +17,18 @@ func (e *UncleanError) Error() string {
 	return "nothing was received, and the probe's messages stay in the queue: " + e.Why
 }
 
-// inVain is the number of answers in a row with only other senders' messages after which
-// clean stops: these messages were given back and may be received repeatedly. empty is the
-// number of answers in a row without a message after which clean stops. Each of these
-// answers takes a second, so messages that a lost answer has hidden for hiddenFor seconds
-// are visible again before clean stops.
+// After inVain answers in a row with only other senders' messages, clean stops: these
+// messages were given back and may be received repeatedly. After as many answers in a row
+// without a message as the constant empty says, clean stops, too. Each of these answers
+// takes a second, so messages that a lost answer has hidden for hiddenFor seconds are
+// visible again before clean stops.
 const (
 	inVain = 3
 	empty  = hiddenFor + 2
 )
 
-// hiddenFor is the time in seconds for which a received message stays hidden if this
-// process dies before giving it back.
+// hiddenFor is the visibility timeout of receives in seconds: another sender's message
+// stays hidden for this time if this process dies before it gives the message back.
 const hiddenFor = 10
 
 // clean receives and deletes the messages of this run.

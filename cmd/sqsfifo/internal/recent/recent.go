@@ -3,8 +3,8 @@ package recent
 
 import "time"
 
-// Kept is the time for which [Messages] keeps a message: the deduplication interval, in
-// which a later message can be a duplicate of it, plus one minute.
+// Kept is the time for which [Messages] keeps a message: the deduplication interval,
+// during which a later message can be a duplicate, plus one minute.
 const Kept = 6 * time.Minute
 
 const inChunk = 4096

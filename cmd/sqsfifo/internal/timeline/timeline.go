@@ -4,13 +4,13 @@
 // Problem: of millions of messages a few are lost or doubled. A table of outcomes does
 // not show the affected messages, their times and the causes.
 //
-// Guarantee: the page is one file; see package page. A finding is a lost, doubled or
-// refused message, or one whose dedupe key another body has. For a log of up to
-// [MaxMessages] the page has every message; for a longer log it has the counts of all
-// messages, and the findings with their related messages. A [Recorder]'s memory is
-// bounded: beyond MaxMessages it grows with the deduplication interval, not with the log.
-// The page has bodies and attributes of findings only, shortened, and only if the caller
-// passes them to [Recorder.SetTexts].
+// Guarantee: the page is one file; see package page. A finding is a message of a [Kind]
+// before [Duplicate]: lost, doubled, refused, or with the dedupe key of another body. For
+// a log of up to [MaxMessages] the page has every message; for a longer log it has the
+// counts of all messages, and the findings with their related messages. A [Recorder]'s
+// memory is bounded: beyond MaxMessages it grows with the deduplication interval, not with
+// the log. The page has bodies and attributes of findings only, shortened, and only if the
+// caller passes them to [Recorder.SetTexts].
 //
 // Limits: times are shown in milliseconds. A longer log shows at most [MaxFindings] of
 // each kind, and any log at most [MaxTexts] texts of each kind. Groups beyond [MaxGroups]
