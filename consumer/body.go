@@ -52,8 +52,8 @@ func unwrapSNS(body string) string {
 // payloadOf returns the part of a body that determines the effect, as canonical JSON if it
 // is JSON: the payload of an envelope, or the whole of any other body. An SNS notification
 // is unwrapped first. The result does not depend on T, so recorded fingerprints stay valid
-// after a change of T. The result does not depend on the sender's JSON encoder or envelope
-// either: the fingerprint of an event is the same with and without an envelope.
+// after a change of T. An event has the same fingerprint with any JSON encoder, with or
+// without an envelope.
 func payloadOf(body string) []byte {
 	payload := []byte(unwrapSNS(body))
 	var e struct {

@@ -42,8 +42,8 @@ type Config[T any] struct {
 
 	// HandleTx makes its effect in the transaction and must not end the transaction. The
 	// claim of the key, the effect and the record of success commit together, so that an
-	// effect happens once. HandleTx needs DB, and a Store in the same database that
-	// implements [TxStore].
+	// effect happens once. HandleTx needs DB, and a Store over DB with the methods of
+	// [TxStore].
 	HandleTx TxHandler[T]
 	DB       *sql.DB
 

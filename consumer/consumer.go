@@ -105,13 +105,12 @@ func (c *Consumer[T]) Retry(group string) error { return c.engine.retry(group) }
 // and waits until the message is parked or ctx ends. The group then continues. ParkHead
 // needs Failure.ParkingQueue. ParkHead returns [ErrNotBlocked] if the group is not
 // sleeping or blocked in this process, and [ErrNotHead] if the first message has another
-// ID than messageID. After these errors the message is not parked.
+// ID than messageID. Both errors leave the group unchanged.
 func (c *Consumer[T]) ParkHead(ctx context.Context, group, messageID string) error {
 	return c.engine.parkHead(ctx, group, messageID)
 }
 
-// Pause stops receiving. Messages of earlier receives and of running receives are still
-// handled.
+// Pause stops receiving. Messages of earlier and running receives are still handled.
 func (c *Consumer[T]) Pause() { c.engine.pause(true) }
 
 // Resume ends a pause.

@@ -35,9 +35,10 @@ func (e *engine) deleteOne(it *item) bool {
 	}
 }
 
-// flush starts a DeleteMessageBatch call for each full batch. It also starts a call for
-// the remaining deletes if now is set, or if all handlers and delete calls have ended and
-// none waits to start. In this case other deletes cannot join soon. The caller holds e.mu.
+// flush starts a DeleteMessageBatch call for each full batch. If now is set, it also
+// starts a call for the remaining deletes. It does the same while no handler or delete
+// call is running or waiting, because other deletes cannot join soon. The caller holds
+// e.mu.
 func (e *engine) flush(now bool) {
 	if e.stopped {
 		return

@@ -75,7 +75,7 @@ func (e *engine) drain() error {
 }
 
 // awaitCalls waits until the calls of SQS and of the store have returned, but at most a
-// second: their contexts have ended, but a client may ignore its context.
+// second: a client may ignore the end of its context.
 func (e *engine) awaitCalls() {
 	done := make(chan struct{})
 	go func() {

@@ -10,8 +10,8 @@ type requirement struct {
 }
 
 // unmet gives the reason for a requirement without a test. missing is a regular expression
-// for the names that an implementation of the requirement would export: if such a name
-// exists, the reason is out of date.
+// for exported names of an implementation: if such a name exists, the reason is out of
+// date.
 type unmet struct{ reason, missing string }
 
 // held names a test of a requirement: the folder of its package and its test function. If

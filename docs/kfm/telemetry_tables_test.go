@@ -35,9 +35,8 @@ var required = []string{
 	"sqs_fifo.dedupe.collisions_detected", "sqs_fifo.producer.violations", "sqs_fifo.body_hash.length_bytes", "sqs_fifo.dedupe_window_hits",
 }
 
-// telemetry has the instruments, their attributes and the spans that a producer recorded
-// in one run over the fake queue. The run has one event for each outcome that the fake
-// queue can cause.
+// telemetry has the instruments, attributes and spans of a producer after one run over the
+// fake queue. The run has one event for each outcome that the fake queue can cause.
 type telemetry struct {
 	instruments map[string]metric.Instrument
 	attributes  map[string][]string // by instrument
@@ -296,7 +295,7 @@ func quoted(keys []string) string {
 	return strings.Join(out, ", ")
 }
 
-// spansTable lists the spans that the run of a producer recorded.
+// spansTable lists the spans of the producer's run.
 func spansTable(t *testing.T, _ []string) string {
 	type row struct {
 		kind, events string

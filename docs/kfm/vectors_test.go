@@ -337,8 +337,7 @@ func rulesOfSpecification(t *testing.T) map[string]string {
 }
 
 // Each rule of the specification has a vector, and each vector names a rule of the
-// specification. If the text of a rule says that input is refused, the rule has a refused
-// vector.
+// specification. A rule that refuses input has a refused vector.
 func TestEveryRuleHasAVector(t *testing.T) {
 	rules := rulesOfSpecification(t)
 	require.Greater(t, len(rules), 60)
