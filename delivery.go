@@ -9,8 +9,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/window"
 )
 
-// Order selects the maximum number of events of one message group in a request. With
-// both orders, at most one request of a group is in flight.
+// Order selects the maximum number of events of one message group in a request. Under
+// either order, at most one request of a group is in flight.
 type Order uint8
 
 const (

@@ -53,6 +53,10 @@ type Receipt struct {
 	// store did not answer within Store.Timeout, or the event was sent without a claim. SQS
 	// has stored the event. The producer tries to record the event until Close. If that
 	// fails, a resend of the event after five minutes is unresolved.
+	//
+	// A client that returns an answer after its context ended and after the claim's lease
+	// ended may leave an event unrecorded, although the receipt of a later duplicate does
+	// not say so.
 	Unrecorded bool
 
 	// Attempts is the number of requests of this call, 0 for a duplicate without a

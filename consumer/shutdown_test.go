@@ -89,8 +89,8 @@ func TestShutdownSalvagesReceive(t *testing.T) {
 	})
 }
 
-// A shutdown releases its messages only after its last receive. Otherwise salvage would
-// receive the released messages again.
+// A shutdown releases its messages only after its last receive. Otherwise the receive
+// that repeats one without an answer would get the released messages again.
 func TestShutdownReceivesNothingTwice(t *testing.T) {
 	bubble(t, 0, func(w *world) {
 		w.send("a", 1, 2)

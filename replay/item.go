@@ -50,7 +50,7 @@ type Item struct {
 
 	// Group, DedupeKey and BodyHash (in hexadecimal) come from a record that is separate
 	// from the message. If the message differs from them, the item has drifted and is not
-	// sent. An empty field has no record.
+	// sent. A field that the record lacks is empty and is not compared.
 	Group, DedupeKey, BodyHash string
 
 	Status Status

@@ -150,9 +150,9 @@ func (r *journalReader) torn(line []byte) error {
 	}
 }
 
-// commitWithin returns the number of the commit in a line. If a line break was damaged,
-// two lines look like one; the commit of the second line counts too. It returns 0 if
-// the line has no commit.
+// commitWithin returns the number of the first commit in a line, or 0 if the line has no
+// commit. The commit may begin anywhere: after a damaged line break, two lines look like
+// one.
 func commitWithin(line []byte) uint64 {
 	for i := 0; i+9 < len(line); i++ {
 		if line[i+8] == ' ' {

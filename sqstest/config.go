@@ -71,8 +71,8 @@ type Config struct {
 	// expiry, and a suppression after five minutes, so memory follows the current
 	// content and not the history.
 	//
-	// [Queue.Messages] then returns only the messages still stored. The window forgets
-	// nothing: a duplicate of a deleted message gets the usual answer. But the Original
+	// [Queue.Messages] then returns only the messages still stored. Deduplication is
+	// exact: a duplicate of a deleted message gets the usual answer. But the Original
 	// of its Suppression may have only MessageID, SequenceNumber, DeduplicationID and
 	// AcceptedAt, and GroupID with [ScopeMessageGroup], and [Queue.Window] may lack the
 	// IDs and groups of deleted messages. Deleting a forgotten message again succeeds,

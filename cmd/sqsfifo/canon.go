@@ -114,7 +114,7 @@ func (c *canonCmd) print(out *lineWriter, l input.Line, canonical string) error 
 }
 
 // firstDifference returns the position of the first differing byte of two texts, or -1.
-// It ignores a newline at the end of a whole file.
+// It ignores one newline at the end of text: the last line break of a file.
 func firstDifference(text, canonical string) int {
 	text = strings.TrimSuffix(text, "\n")
 	if text == canonical {

@@ -13,8 +13,8 @@ import (
 // sortedInMemory is the largest number of lines of a log that may be unsorted.
 const sortedInMemory = 50_000
 
-// eventLog yields the messages of all files and replays in the order of their times. Its
-// memory does not grow with the length of the log.
+// eventLog yields the messages of all files, and of each replay's copy of the files, in
+// the order of their times. Its memory does not grow with the length of the log.
 type eventLog struct {
 	prepare preparer
 	files   []string

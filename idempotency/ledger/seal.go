@@ -34,8 +34,8 @@ type Seal struct {
 	// Fence is the sealer's fence, or 0 if the writer seals.
 	Fence int64
 
-	// End is the first place of the epoch after the seal. Stores add no more entries
-	// before End.
+	// End is the first place that the seal does not cover, in the seal's epoch. Stores
+	// add no more entries before End.
 	End Place
 
 	// At is the time of sealing in whole microseconds, by the store's clock.

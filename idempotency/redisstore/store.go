@@ -82,7 +82,8 @@ func open(ctx context.Context, c Config, clock string) (*Store, error) {
 }
 
 // Weaknesses names the settings that may lose acknowledged writes, for example
-// "appendfsync is everysec". Without [Config.AllowLoss] the list is empty.
+// "appendfsync is everysec". Without [Config.AllowLoss] the list is empty, because [Open]
+// refuses such settings.
 func (s *Store) Weaknesses() []string { return append([]string(nil), s.weaknesses...) }
 
 // Close waits for running calls. Later calls return [idempotency.ErrClosed]. The client

@@ -141,8 +141,9 @@ func (l *Ledger) Head(ctx context.Context) (ledger.Head, error) {
 	return s.Head(), err
 }
 
-// Verify reads the ledger from its start, or from the seal it was trimmed to, and checks
-// its consistency and any retained heads (anchors). The error is a [*ledger.TamperError]
+// Verify reads the ledger from its start, or after [Ledger.Trim] from the last removed
+// seal. It checks the ledger's consistency, and that the ledger continues the anchors:
+// heads that the caller kept outside of the database. The error is a [*ledger.TamperError]
 // for the first fault, or a database error; the report contains up to [ledger.MaxFaults]
 // faults. Verify does not read entries waiting for a seal.
 func (l *Ledger) Verify(ctx context.Context, anchors ...ledger.Head) (ledger.Report, error) {

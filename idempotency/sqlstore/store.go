@@ -86,8 +86,9 @@ type engine interface {
 	// now returns the store's time.
 	now(ctx context.Context, q queryer) (time.Time, error)
 
-	// begin makes tx the only writer on SQLite, checks that this program may write, and
-	// on SQLite draws n fences. On PostgreSQL the claim statement draws fences.
+	// begin checks that the schema permits writes of this program's version. On SQLite,
+	// begin also makes tx the only writer and reserves n fences. On PostgreSQL the claim
+	// statement reserves the fences.
 	begin(ctx context.Context, tx writer, n int) (started, error)
 
 	// rememberTime returns the statement for recording the database time. The statement

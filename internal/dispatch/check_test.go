@@ -74,7 +74,7 @@ func (c *toy) checkReport(rec *record, r report) {
 	}
 }
 
-// reordered returns the stored items that the service stored after a later item of
+// reordered returns the items that the service stored out of order: after a later item of
 // their group. With unnamed it returns only the items whose outcome lacks Overtaken.
 func (c *toy) reordered(unnamed bool) (found []string) {
 	named := map[int]bool{}

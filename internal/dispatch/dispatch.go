@@ -57,12 +57,12 @@ type Courier[M any] interface {
 	// Admit decides which items may be in the next request: it sets admissions[i] for
 	// items[i]. The worker calls Admit before each attempt. Items of one group are
 	// adjacent; after an item that is not sent, the later items of its group must get
-	// Hold. Admit may take a bounded time.
+	// Hold. Admit may block for a bounded time.
 	Admit(items []*Item[M], admissions []Admission)
 
 	// Prepare makes the next Admit of the items quick, if Options.Prepared is not 0. The
 	// items are in no request, and none of them is sent before Prepare returns. Prepare
-	// may take a bounded time.
+	// may block for a bounded time.
 	Prepare(items []*Item[M])
 
 	// Send makes one request with the items and sets answers[i] for items[i]. No other

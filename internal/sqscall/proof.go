@@ -181,9 +181,9 @@ func (p *progress) judge(err error, n int) attempt.Answer {
 
 // judgeUnseen is judge for a client that skipped the middleware, such as a fake or a
 // wrapper that drops the options. An API error counts as a refusal by SQS if its code,
-// fault and status agree. An error with an HTTP request comes from the SDK, called
-// without the options. The SDK may then have retried, and the error of the last attempt
-// proves nothing about the other attempts.
+// fault and status agree. The exception is an error with an HTTP request: the SDK made
+// the request, without our options, and may have retried it. The error of the last
+// attempt proves nothing about the other attempts.
 //
 // Other errors prove nothing. Even a dial error may come from a retry, after a request
 // that arrived.

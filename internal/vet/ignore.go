@@ -39,8 +39,8 @@ func ignoresOf(code *code) ignores {
 	return out
 }
 
-// ignoresCompliance reports whether a comment suppresses SF020, and whether it has this
-// project's form.
+// ignoresCompliance reports whether a comment suppresses SF020, the rule about compliance
+// tests, and whether it is a directive of this project and not of golangci-lint.
 func ignoresCompliance(comment string) (ours, ok bool) {
 	d, _ := directive.Parse(comment) // the analyzer reports its faults
 	if d == nil || !d.Covers(noComplianceTest) {

@@ -163,8 +163,8 @@ func (e *evidence) sound() bool {
 	return true
 }
 
-// storm is the load that the glossary on idempotency keys describes: 80 events/s for
-// ten minutes, and a duplicate attempt for 6 % of the events.
+// storm is the load of the example in the KFM glossary on idempotency keys: 80 events/s
+// for ten minutes, and a duplicate attempt for 6 % of the events.
 type storm struct {
 	events, duplicates int // attempts
 	accepted           int // stored duplicates

@@ -50,8 +50,8 @@ func Run(t *testing.T, fresh func(t *testing.T) Storage) {
 	}
 }
 
-// Check is like Run but needs no test: it returns the failures, each with the promise's
-// name first.
+// Check is like Run but needs no test: it returns the failures. Each begins with the name
+// of the failed check.
 func Check(fresh func() Storage) []error {
 	var failed []error
 	for _, p := range promises {

@@ -101,8 +101,8 @@ func (m *Memory) Wall(i Instant) time.Time {
 	return m.clock.WallTime(i)
 }
 
-// Conclude returns the event's state for the outcome of a submission and prevents further
-// attempts of the submission, so that the returned state stays true. For a stored event,
+// Conclude ends a submission's attempts and returns the event's state, which decides the
+// submission's outcome. No later Admit of the submission answers Go. For a stored event,
 // duplicate reports whether an earlier submission stored it. Conclude may run while
 // another goroutine is in Admit or Record, or about to call one.
 func (m *Memory) Conclude(now Instant, ev *Event, t *Ticket) (k Known, duplicate bool) {

@@ -97,8 +97,8 @@ func (c *Claimant) pending(k *Claim) Judgement {
 	return Judgement{Kind: Duplicate}
 }
 
-// AwaitRecord adds a waiter for a stored event if its result is queued or being written,
-// and reports whether so. A nil waiter is not added.
+// AwaitRecord reports whether the event's result is queued or being written, and in this
+// case adds the waiter. With a nil waiter, it only reports.
 func (c *Claimant) AwaitRecord(k *Claim, w Waiter) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -34,7 +34,7 @@ type write struct {
 	Calls   []ssa.CallInstruction
 }
 
-// Writes returns the writes to the memory at ref, anywhere in the package and in any
+// Writes returns the writes to the memory at ref in the whole package. The result has no
 // order.
 func (p *Program) Writes(ref ssa.Value) []write {
 	if ws, ok := p.memory[ref]; ok {
