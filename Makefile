@@ -52,9 +52,11 @@ test-stores: ## the stores and the outbox in full, kills of clients and servers 
 		(cd $$m && $(GO) test -count=1 -v ./...) | grep -E '^(---|ok|FAIL|PASS)|SKIP|skip'; done
 
 .PHONY: node-test
-node-test: ## the fake against AWS's SDK for JavaScript; needs Node 20 and npm
+node-test: ## the fake against AWS's SDK for JavaScript, and the dashboard against Grafana's types; needs Node 20 and npm
 	cd sqstest/testdata/node && npm ci --no-audit --no-fund
 	$(GO) test -count=1 -run 'TestNodeClient|TestFaultsFromNode' -v ./sqstest
+	cd deploy/testdata/node && npm ci --no-audit --no-fund
+	$(GO) test -count=1 -run TestDashboardHasGrafanasType -v ./deploy
 
 .PHONY: reference-test
 reference-test: ## the references in Python and TypeScript: vectors, faults, and VALUES (100,000) random values against this module; needs Python 3.9, Node 20 and npm

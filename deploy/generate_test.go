@@ -46,7 +46,7 @@ func dashboard() object {
 	variable := func(name, label, metric string) object {
 		expr := "label_values(sqs_fifo_producer_event_limit{" + metric + "}, " + label + ")"
 		return object{
-			"name": name, "label": name, "type": "query", "datasource": datasource, "query": expr, "definition": expr, "refresh": 2, "sort": 1,
+			"name": name, "label": name, "type": "query", "datasource": datasource, "query": expr, "refresh": 2, "sort": 1,
 			"multi": true, "includeAll": true, "allValue": ".+", "current": object{"text": "All", "value": "$__all"}, "hide": 0,
 		}
 	}
@@ -57,8 +57,8 @@ func dashboard() object {
 			"title": "Runbook", "type": "link", "url": runbook, "icon": "doc", "targetBlank": true, "asDropdown": false, "includeVars": false, "keepTime": false, "tags": []string{}, "tooltip": "",
 		}},
 		"annotations": object{"list": []any{object{
-			"name": "Replay", "enable": true, "hide": false, "iconColor": "blue", "datasource": datasource, "type": "dashboard",
-			"expr": "sum(rate(sqs_fifo_replay_items_total" + boxes + "[$__rate_interval])) > 0", "target": object{"limit": 100, "matchAny": false, "tags": []string{}, "type": "dashboard"},
+			"name": "Replay", "enable": true, "hide": false, "iconColor": "blue", "datasource": datasource,
+			"expr": "sum(rate(sqs_fifo_replay_items_total" + boxes + "[$__rate_interval])) > 0",
 		}}},
 		"templating": object{"list": []any{
 			object{"name": "datasource", "label": "Data source", "type": "datasource", "query": "prometheus", "hide": 0, "current": object{"text": "", "value": ""}},
