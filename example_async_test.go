@@ -112,8 +112,9 @@ func ExampleProducer_Close() {
 	queue.Inject(sqstest.Throttle(), 1000) // SQS accepts nothing
 	for _, s := range scenes(2, 1) {
 		producer.SendAsync(context.WithoutCancel(ctx), s, func(_ sqsfifo.Receipt, err error) {
-			// Keep events that are not stored in a place that the next start reads.
-			fmt.Println(sqsfifo.FateOf(err))
+			if sqsfifo.FateOf(err) != sqsfifo.Stored {
+				fmt.Println("kept for the next start") // in production: in a file or a database
+			}
 		})
 	}
 
@@ -123,8 +124,8 @@ func ExampleProducer_Close() {
 	err = producer.Close(grace)
 	fmt.Println("closed:", errors.Is(err, context.DeadlineExceeded))
 	// Output:
-	// not stored
-	// not stored
+	// kept for the next start
+	// kept for the next start
 	// closed: true
 }
 
