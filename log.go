@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"sync/atomic"
 	"time"
 
 	"github.com/google/uuid"
@@ -14,44 +13,17 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/sink"
 )
 
-// operatorLog writes the records of Telemetry.Logger. Its methods never block, and may be
-// called under any lock: the handler runs on a separate goroutine, which reads the
-// waiting records. A nil operatorLog writes nothing.
+// operatorLog writes the records of Telemetry.Logger. A nil operatorLog writes nothing.
 type operatorLog struct {
-	records *sink.Queue[slog.Record]
-	queue   slog.Attr
-	began   time.Time
-
-	throttled, lost, withoutRecord onceAMinute
+	*sink.Log
+	throttled, lost, withoutRecord sink.OnceAMinute
 }
-
-// mostLogRecords is the number of records that may wait for a handler. Further records
-// are dropped.
-const mostLogRecords = 1000
 
 func newOperatorLog(l *slog.Logger, queueURL string) *operatorLog {
 	if l == nil {
 		return nil
 	}
-	handler := l.Handler()
-	write := func(r slog.Record) error {
-		if !handler.Enabled(context.Background(), r.Level) {
-			return nil
-		}
-		return handler.Handle(context.Background(), r)
-	}
-	return &operatorLog{
-		records: sink.New(write, mostLogRecords, func() {}),
-		queue:   slog.String("queue", queueURL),
-		began:   time.Now(),
-	}
-}
-
-func (l *operatorLog) add(level slog.Level, message string, attributes ...slog.Attr) {
-	r := slog.NewRecord(time.Now(), level, "sqsfifo: "+message, 0)
-	r.AddAttrs(l.queue)
-	r.AddAttrs(attributes...)
-	l.records.Add(r)
+	return &operatorLog{Log: sink.NewLog(l, "sqsfifo", queueURL)}
 }
 
 // paused logs the pause of a message group.
@@ -70,7 +42,7 @@ func (l *operatorLog) paused(group string, p *dispatch.Pause) {
 	if !p.Until.IsZero() {
 		attributes = append(attributes, slog.Time("until", p.Until.Round(0)))
 	}
-	l.add(slog.LevelWarn, "message group paused: an event of it failed", attributes...)
+	l.Add(slog.LevelWarn, "message group paused: an event of it failed", attributes...)
 }
 
 // failed logs a failure for an operator: a reused key, or an altered event.
@@ -82,39 +54,39 @@ func (l *operatorLog) failed(s *submission, err error) {
 	var altered *AlteredError
 	switch {
 	case errors.As(err, &conflict):
-		l.add(slog.LevelWarn, "dedupe key used for another message", append(s.logged(),
+		l.Add(slog.LevelWarn, "dedupe key used for another message", append(s.logged(),
 			slog.String("reuse", conflict.Reuse.String()), slog.Time("first_sent", conflict.FirstSent))...)
 	case errors.As(err, &altered) && altered.Attempts > 0:
-		l.add(slog.LevelError, "event changed on its way to SQS", append(s.logged(), slog.String("field", altered.Field))...)
+		l.Add(slog.LevelError, "event changed on its way to SQS", append(s.logged(), slog.String("field", altered.Field))...)
 	}
 }
 
 // drifted logs that the store has the event with other bytes or another group.
 func (l *operatorLog) drifted(s *submission) {
 	if l != nil {
-		l.add(slog.LevelWarn, "event is in the store with other bytes or another message group, which count", s.logged()...)
+		l.Add(slog.LevelWarn, "event is in the store with other bytes or another message group, which count", s.logged()...)
 	}
 }
 
 // throttle logs a throttle of SQS: the first one, and then at most one a minute.
 func (l *operatorLog) throttle(code string) {
-	if l != nil && l.throttled.isDue(time.Since(l.began)) {
-		l.add(slog.LevelWarn, "SQS throttles", slog.String("code", code))
+	if l != nil && l.IsDue(&l.throttled) {
+		l.Add(slog.LevelWarn, "SQS throttles", slog.String("code", code))
 	}
 }
 
 // recordLost logs a lost provenance record: the first one, and then at most one a minute.
 func (l *operatorLog) recordLost() {
-	if l != nil && l.lost.isDue(time.Since(l.began)) {
-		l.add(slog.LevelError, "provenance records lost: the sink fails or is too slow")
+	if l != nil && l.IsDue(&l.lost) {
+		l.Add(slog.LevelError, "provenance records lost: the sink fails or is too slow")
 	}
 }
 
 // unrecorded logs a receipt without a record in the store. It logs the first such receipt
 // immediately, and later ones at most once a minute.
 func (l *operatorLog) unrecorded() {
-	if l != nil && l.withoutRecord.isDue(time.Since(l.began)) {
-		l.add(slog.LevelError, "events are stored in SQS and not recorded in the store, which did not answer in time: their receipts say Unrecorded")
+	if l != nil && l.IsDue(&l.withoutRecord) {
+		l.Add(slog.LevelError, "events are stored in SQS and not recorded in the store, which did not answer in time: their receipts say Unrecorded")
 	}
 }
 
@@ -123,18 +95,10 @@ func (l *operatorLog) flush(ctx context.Context) error {
 	if l == nil {
 		return nil
 	}
-	if err := l.records.Flush(ctx); err != nil {
+	if err := l.Flush(ctx); err != nil {
 		return fmt.Errorf("sqsfifo: close: log records still to be written: %w", err)
 	}
 	return nil
-}
-
-// onceAMinute limits an action to once a minute. The zero value permits the first action.
-type onceAMinute struct{ next atomic.Int64 }
-
-func (r *onceAMinute) isDue(now time.Duration) bool {
-	next := r.next.Load()
-	return int64(now) >= next && r.next.CompareAndSwap(next, int64(now+time.Minute))
 }
 
 // logged returns the attributes that identify the event.
@@ -155,12 +119,12 @@ func (l *operatorLog) failing(service string, unproven bool, err error, failures
 	if unproven {
 		level, message = slog.LevelError, "calls to "+service+" fail, and none has been answered yet; check the configuration"
 	}
-	l.add(level, message, slog.Int64("failures", failures), slog.Time("since", since.Round(0)), slog.String("error", err.Error()))
+	l.Add(level, message, slog.Int64("failures", failures), slog.Time("since", since.Round(0)), slog.String("error", err.Error()))
 }
 
 // recovered logs the end of an outage.
 func (l *operatorLog) recovered(service string, failures int64, lasted time.Duration) {
 	if l != nil {
-		l.add(slog.LevelInfo, service+" answers again", slog.Int64("failures", failures), slog.Duration("lasted", lasted))
+		l.Add(slog.LevelInfo, service+" answers again", slog.Int64("failures", failures), slog.Duration("lasted", lasted))
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"math/rand/v2"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -79,15 +78,6 @@ func sleep(ctx context.Context, d time.Duration) bool {
 	case <-ctx.Done():
 		return false
 	}
-}
-
-// onceAMinute is due at the first call and then once a minute.
-type onceAMinute struct{ next atomic.Int64 }
-
-func (o *onceAMinute) isDue() bool {
-	now := time.Now().UnixNano()
-	next := o.next.Load()
-	return now >= next && o.next.CompareAndSwap(next, now+int64(time.Minute))
 }
 
 func textOf(err error) string {

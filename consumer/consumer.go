@@ -9,6 +9,7 @@ import (
 
 	"github.com/kansas-frontier-matrix/sqsfifo"
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/observe"
+	"github.com/kansas-frontier-matrix/sqsfifo/internal/sink"
 )
 
 // Consumer receives and handles events of type T. Create one with [New]. Its methods may
@@ -45,7 +46,7 @@ func New[T any](client Client, config Config[T]) (*Consumer[T], error) {
 		queueURL: config.QueueURL, groups: config.Groups, perReceive: config.PerReceive, messages: config.Messages, bytes: config.Bytes,
 		visibility: config.Visibility, maxHold: config.MaxHold, wait: min(config.Wait, (config.Visibility / 3).Truncate(time.Second)), stop: config.Shutdown,
 		rules: config.Failure, showKeys: t.ShowDedupeKeys,
-	}, client, c, watch, newLog(t.Logger, config.QueueURL))
+	}, client, c, watch, sink.NewLog(t.Logger, "consumer", config.QueueURL))
 	c.engine = e
 	return c, nil
 }
@@ -75,7 +76,7 @@ func (c *Consumer[T]) Run(ctx context.Context) error {
 		return ErrRunning
 	}
 	defer c.engine.watch.Close()
-	defer c.engine.log.flush()
+	defer c.engine.flushLog()
 	return c.engine.work(ctx)
 }
 

@@ -164,8 +164,8 @@ func (e *engine) poll(n int) (_ []types.Message, started time.Time) {
 			e.fail(&DeniedError{Operation: "ReceiveMessage", Code: code, Err: err})
 			return nil, started
 		}
-		if e.throttled.isDue() {
-			e.log.add(slog.LevelWarn, "receive failed; trying again", slog.String("code", code), slog.String("error", err.Error()))
+		if e.log.IsDue(&e.throttled) {
+			e.log.Add(slog.LevelWarn, "receive failed; trying again", slog.String("code", code), slog.String("error", err.Error()))
 		}
 		most := 10 * time.Second
 		if sqscall.LoadOf(code) == attempt.Throttled {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/observe"
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/pacer"
+	"github.com/kansas-frontier-matrix/sqsfifo/internal/sink"
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/sqscall"
 )
 
@@ -61,7 +62,7 @@ type engine struct {
 	parking *sqscall.Caller
 	events  processor
 	watch   *observe.Consumer
-	log     *consumerLog
+	log     *sink.Log
 
 	base    context.Context // of all calls; ends when Run returns
 	closing chan struct{}   // closed when Run begins to shut down
@@ -88,7 +89,7 @@ type engine struct {
 	stopped bool // no call begins any more
 }
 
-func newEngine(s settings, client Client, events processor, watch *observe.Consumer, log *consumerLog) *engine {
+func newEngine(s settings, client Client, events processor, watch *observe.Consumer, log *sink.Log) *engine {
 	e := &engine{
 		settings: s, client: client, events: events, watch: watch, log: log,
 		closing: make(chan struct{}), dead: make(chan struct{}), failed: make(chan struct{}), idle: make(chan struct{}),
@@ -142,8 +143,15 @@ func (e *engine) fail(err error) {
 		e.failure = err
 		close(e.failed)
 		e.close() // no receive and no handler begins after the failure
-		e.log.add(slog.LevelError, "the consumer stops", slog.String("error", err.Error()))
+		e.log.Add(slog.LevelError, "the consumer stops", slog.String("error", err.Error()))
 	}
+}
+
+// flushLog waits until the logger's handler has all records, at most a second.
+func (e *engine) flushLog() {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	_ = e.log.Flush(ctx) // later records are dropped with the process
 }
 
 // schedule decides which run may call the handler. Its lock is engine.mu.
@@ -177,7 +185,7 @@ type intake struct {
 	heldBytes int64
 	paused    bool
 	answered  bool // SQS answered a receive once
-	throttled onceAMinute
+	throttled sink.OnceAMinute
 }
 
 // deletions batches the deletes of all groups. Its lock is engine.mu.
@@ -227,7 +235,7 @@ func (e *engine) lose(it *item) {
 	if len(r.items) > 0 && r.items[0] == it {
 		r.cancel(ErrLost)
 	}
-	e.log.add(slog.LevelWarn, "message lost: its visibility timeout ended or was changed elsewhere",
+	e.log.Add(slog.LevelWarn, "message lost: its visibility timeout ended or was changed elsewhere",
 		slog.String("message_group", it.group), slog.String("message_id", it.id()))
 }
 
@@ -252,5 +260,5 @@ func (e *engine) logItem(level slog.Level, message string, it *item, attributes 
 	if key, _ := e.events.describe(it); e.showKeys && key != "" {
 		about = append(about, slog.String("dedupe_key", key))
 	}
-	e.log.add(level, message, append(about, attributes...)...)
+	e.log.Add(level, message, append(about, attributes...)...)
 }

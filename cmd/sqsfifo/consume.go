@@ -137,15 +137,7 @@ func consumeFlagWords(err error) error {
 	flags := map[string]string{
 		"QueueURL": "--queue-url", "Failure.ParkingQueue": "--parking-queue", "Visibility": "--visibility", "Shutdown": "--grace",
 	}
-	var errs []error
-	for _, e := range split(err) {
-		var field *consumer.ConfigError
-		if errors.As(e, &field) && flags[field.Field] != "" {
-			e = fmt.Errorf("%s: %s", flags[field.Field], field.Rule)
-		}
-		errs = append(errs, e)
-	}
-	return errors.Join(errs...)
+	return inFlags(err, flags, func(e *consumer.ConfigError) (field, rule string) { return e.Field, e.Rule })
 }
 
 // consuming is one run of the command.

@@ -168,11 +168,20 @@ func flagWords(err error) error {
 		"Config.QueueURL": "--queue-url", "Config.Source": "--source", "Config.Organization": "--organization",
 		"Config.Delivery.InFlight": "--in-flight", "Config.Delivery.RetryFor": "--retry-for",
 	}
+	return inFlags(err, flags, func(e *sqsfifo.InvalidError) (field, rule string) { return e.Field, e.Rule })
+}
+
+// inFlags replaces each error of type E in err by its rule, behind the flag of its field.
+// Errors of other types and of fields without a flag stay. of returns the field and the
+// rule of an error.
+func inFlags[E error](err error, flags map[string]string, of func(E) (field, rule string)) error {
 	var errs []error
 	for _, e := range split(err) {
-		var field *sqsfifo.InvalidError
-		if errors.As(e, &field) && flags[field.Field] != "" {
-			e = fmt.Errorf("%s: %s", flags[field.Field], field.Rule)
+		var invalid E
+		if errors.As(e, &invalid) {
+			if field, rule := of(invalid); flags[field] != "" {
+				e = fmt.Errorf("%s: %s", flags[field], rule)
+			}
 		}
 		errs = append(errs, e)
 	}
