@@ -10,14 +10,12 @@ import "strconv"
 // pointerAt runs only for errors, so the scanner need not track the current path.
 func pointerAt(src []byte, at int, isName bool) string {
 	type level struct {
-		name   []byte // without quotes; nil in an array or before the colon
-		index  int
 		object bool
+		at     int // offset of the member's name, 0 without a name; index of an array's element
 	}
 	var (
-		levels  []level
-		text    []byte
-		pending []byte
+		levels []level
+		name   int // offset of the last string
 	)
 	for i := 0; i < at && i < len(src); i++ {
 		switch src[i] {
@@ -29,29 +27,30 @@ func pointerAt(src []byte, at int, isName bool) string {
 			levels = levels[:len(levels)-1]
 		case ',':
 			if top := &levels[len(levels)-1]; top.object {
-				top.name = nil
+				top.at = 0
 			} else {
-				top.index++
+				top.at++
 			}
 		case ':':
-			levels[len(levels)-1].name = pending
+			levels[len(levels)-1].at = name
 		case '"':
-			name := quoted(src[i:])
-			pending = src[i+1 : i+1+len(name)]
-			i += len(name) + 1
+			name = i
+			i += len(quoted(src[i:])) + 1
 		}
 	}
 	if isName {
-		levels[len(levels)-1].name = quoted(src[at:])
+		levels[len(levels)-1].at = at
 	}
+	var text, token []byte
 	for _, l := range levels {
 		switch {
-		case l.name != nil:
-			text = append(text, '/')
-			text = appendReference(text, string(unescape(nil, l.name)))
 		case !l.object:
 			text = append(text, '/')
-			text = strconv.AppendInt(text, int64(l.index), 10)
+			text = strconv.AppendInt(text, int64(l.at), 10)
+		case l.at != 0:
+			text = append(text, '/')
+			token = unescape(token[:0], quoted(src[l.at:]))
+			text = appendReference(text, token)
 		}
 	}
 	return string(text)
@@ -72,15 +71,15 @@ func quoted(b []byte) []byte {
 }
 
 // appendReference appends name as a reference token of a JSON pointer.
-func appendReference(dst []byte, name string) []byte {
-	for i := range len(name) {
-		switch name[i] {
+func appendReference(dst, name []byte) []byte {
+	for _, b := range name {
+		switch b {
 		case '~':
 			dst = append(dst, '~', '0')
 		case '/':
 			dst = append(dst, '~', '1')
 		default:
-			dst = append(dst, name[i])
+			dst = append(dst, b)
 		}
 	}
 	return dst

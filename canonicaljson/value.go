@@ -135,7 +135,7 @@ func (e *encoder) encode(dst []byte, v any) ([]byte, error) {
 		var pointer strings.Builder
 		for _, token := range slices.Backward(e.path) {
 			pointer.WriteByte('/')
-			pointer.Write(appendReference(nil, token))
+			pointer.Write(appendReference(nil, []byte(token)))
 		}
 		err.Pointer = pointer.String() + err.Pointer
 		return nil, err
