@@ -30,8 +30,7 @@ type courier struct {
 	caller    *sqscall.Caller
 	inspector *inspector
 	memory    *memory.Memory
-	elapsed   func(memory.Instant) time.Duration // of memory
-	keys      storeKeys                          // of claims
+	keys      storeKeys // of claims
 	observer  *observe.Observer
 	sink      *sink.Queue[ProvenanceRecord]
 	explicit  bool
@@ -299,7 +298,7 @@ func (c *courier) Send(items []*item, answers []attempt.Answer) attempt.Load {
 // events' contexts must not have ended, and the claims in the store must still be valid.
 func (c *courier) mayLeave(items []*item) func() bool {
 	return func() bool {
-		if c.elapsed(items[0].Message.admitted) >= sqscall.Timeout {
+		if c.memory.Elapsed(items[0].Message.admitted) >= sqscall.Timeout {
 			return false
 		}
 		for _, it := range items {

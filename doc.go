@@ -46,10 +46,7 @@
 //     and the events in doubt. A process that resends after a restart has to keep
 //     [InDoubtError].ResendBefore itself.
 //   - A suspension of the machine counts as elapsed time; a step of the wall clock does
-//     not. Without a store, a submission that waits while the machine is suspended for
-//     about five minutes in all counts as made at the end of the suspension: if an
-//     earlier submission stored the same event shortly before the suspension, the event
-//     is stored again.
+//     not. On systems other than Linux a forward step counts as a suspension.
 //   - The guarantees assume that the network delivers no request later than 20 seconds
 //     after the request was made.
 //   - With the order [Strict] a group has one event in flight, so a group sends one event

@@ -2,8 +2,8 @@ package sqsfifo
 
 import (
 	"fmt"
-	"time"
 
+	"github.com/kansas-frontier-matrix/sqsfifo/internal/clock"
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/memory"
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/sourceuri"
 )
@@ -31,20 +31,13 @@ func EncodeEnvelope[T any](e Envelope[T]) (string, error) { return e.encode() }
 // PayloadOf returns the payload cut out of a body.
 func PayloadOf(body string) string { return payloadOf(body) }
 
-// Suspend makes p measure a suspension of the machine of length d during the request in
-// flight. Exactly one request must be in flight.
-func Suspend[T any](p *Producer[T], d time.Duration) {
-	c := p.queue.courier
-	var first memory.Instant // of the attempt under way
-	c.elapsed = func(i memory.Instant) time.Duration {
-		if first == 0 {
-			first = i
-		}
-		if i == first {
-			return d
-		}
-		return c.memory.Elapsed(i)
+// NewProducerAt is NewProducer on a machine with another clock.
+func NewProducerAt[T any](client Client, config Config[T], c *clock.Clock) (*Producer[T], error) {
+	q, err := newQueue(client, config.queue(), memory.Options{Clock: c})
+	if err != nil {
+		return nil, err
 	}
+	return newProducer(q, config, ""), nil
 }
 
 // Leftovers describes the contents of a closed producer, "" if empty.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing/synctest"
 	"time"
@@ -18,7 +19,7 @@ func (m *modelRun) flush(ctx context.Context, producer int) {
 	m.clock++
 	at := m.clock
 	m.mu.Unlock()
-	if m.producers[producer][0].Flush(ctx) != nil {
+	if m.at(producer)[0].Flush(ctx) != nil {
 		return
 	}
 	m.mu.Lock()
@@ -151,7 +152,7 @@ func (m *modelRun) checkFate(s *modelSub, as []*modelAccept, rs []*modelRequest,
 	var doubt *sqsfifo.InDoubtError
 	switch {
 	case s.err == nil:
-		m.checkReceipt(s, as, earlier)
+		m.checkReceipt(s, as, rs, earlier)
 	case errors.As(s.err, &conflict), errors.As(s.err, &violation):
 		// about this message, not the message with its key or body
 	case errors.As(s.err, &doubt):
@@ -172,15 +173,16 @@ func (m *modelRun) checkFate(s *modelSub, as []*modelAccept, rs []*modelRequest,
 	}
 }
 
-func (m *modelRun) checkReceipt(s *modelSub, as []*modelAccept, earlier []*modelSub) {
+func (m *modelRun) checkReceipt(s *modelSub, as []*modelAccept, rs []*modelRequest, earlier []*modelSub) {
 	r := s.receipt
 	if r.MessageID == "" {
 		own, others := false, false
 		for _, a := range as {
 			own = own || a.sub == s
 			others = others || a.sub != s && !a.at.After(s.reported) && s.made.Before(a.request.end.Add(modelMemory))
-			for _, r := range a.again { // possibly another producer's message
-				others = others || r.producer == s.producer && r.startedAt < s.reportedAt && s.made.Before(r.end.Add(modelMemory))
+			for _, r := range rs { // as long as the producer knows, this one was suppressed at its end
+				suppressed := !r.proof && r.producer == a.sub.producer && r.start.Before(a.at.Add(modelInterval)) || slices.Contains(a.again, r) // possibly another producer's message
+				others = others || suppressed && r.producer == s.producer && r.startedAt < s.reportedAt && s.made.Before(r.end.Add(modelMemory))
 			}
 		}
 		switch {
@@ -218,13 +220,14 @@ func (m *modelRun) checkDoubt(s *modelSub, doubt *sqsfifo.InDoubtError, as []*mo
 		// The fate may have been decided before the report: a blocked callback, or the other
 		// events of the same call, delay the report.
 		proven := r.proof && r.end.Before(s.reported) && !m.slow && s.call == 0
-		reason = reason || r.producer == s.producer && !proven && !r.start.After(s.reported) && r.start.Equal(doubt.Since)
+		reason = reason || r.producer == s.producer && !proven && !r.start.After(s.reported) && m.on.truly(doubt.Since, s.made, s.reported, r.start.Equal)
 	}
 	if !reason {
 		m.fail(s, "in doubt since %s, when no request left that could be in doubt", m.time(doubt.Since))
 	}
 	for _, a := range as {
-		if a.sub.e.Route == s.e.Route && a.concerns(s) && doubt.ResendBefore.Add(modelDelivery).After(a.at.Add(modelInterval)) {
+		safe := func(before time.Time) bool { return !before.Add(modelDelivery).After(a.at.Add(modelInterval)) }
+		if a.sub.e.Route == s.e.Route && a.concerns(s) && !m.on.truly(doubt.ResendBefore, s.made, s.reported, safe) {
 			m.fail(s, "a resend before %s is not safe: accepted at %s", m.time(doubt.ResendBefore), m.time(a.at))
 		}
 	}
@@ -276,7 +279,7 @@ type modelNote struct {
 
 // note records an event. The caller holds the lock.
 func (w *modelWorld) note(s *modelSub, r *modelRequest, what string) {
-	w.notes = append(w.notes, modelNote{time.Now(), s, r, what})
+	w.notes = append(w.notes, modelNote{w.on.now(), s, r, what})
 }
 
 // modelViolation is a violation by one submission or by two.
@@ -302,6 +305,7 @@ func (m *modelRun) report() {
 	}
 	m.t.Errorf("%d violations; again with: go test -run '^TestModel$' . -model.seed %d", len(m.wrong), m.seed)
 	m.t.Logf("%+v, slow callbacks %v, resumed %v, faults %v", m.delivery, m.slow, m.resumed, m.odds)
+	m.t.Log(strings.Join(m.on.history, "\n"))
 	for _, v := range m.wrong[:min(len(m.wrong), 3)] {
 		var b strings.Builder
 		fmt.Fprintln(&b, v.text)

@@ -31,7 +31,7 @@ func (c *modelClient) depart(entries []types.SendMessageBatchRequestEntry) *mode
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.clock++
-	r := &modelRequest{n: len(w.requests), producer: c.producer, start: time.Now(), startedAt: w.clock}
+	r := &modelRequest{n: len(w.requests), producer: c.producer, start: w.on.now(), startedAt: w.clock}
 	r.plan = w.plan(*entries[0].MessageBody, r.start)
 	for _, e := range entries {
 		id, err := strconv.Atoi(*e.MessageAttributes[modelTag].StringValue)
@@ -64,15 +64,20 @@ func (c *modelClient) transmit(ctx context.Context, entries []types.SendMessageB
 	defer c.w.returns(r)
 	answer := make(chan *sqs.SendMessageBatchOutput, 1)
 	if p.arrives {
-		time.AfterFunc(p.out, func() { answer <- c.w.arrive(r, entries) })
+		c.w.on.fly(p.out, func() { answer <- c.w.arrive(r, entries) })
 	}
 	timer := time.NewTimer(p.answer)
 	defer timer.Stop()
+	ended := ctx.Done()
+	if p.deaf {
+		ended = nil
+	}
 	select {
 	case <-timer.C:
-	case <-ctx.Done():
+	case <-ended:
 		return nil, ctx.Err()
 	}
+	r.answered = true
 	switch p.kind {
 	case "lost", "late", "dropped":
 		return nil, io.ErrUnexpectedEOF
@@ -107,14 +112,14 @@ func (w *modelWorld) returns(r *modelRequest) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.clock++
-	r.end, r.endedAt = time.Now(), w.clock
+	r.end, r.endedAt = w.on.now(), w.clock
 	for _, s := range r.subs {
 		delete(w.inFlight, modelLane{r.producer, s.e.Group})
 		w.note(s, r, "returns")
 	}
 	switch r.plan.kind {
 	case "refused", "throttled", "poisoned":
-		r.proof = r.end.Sub(r.start) >= r.plan.answer // otherwise the request's context ended
+		r.proof = r.answered
 	}
 }
 
@@ -155,7 +160,7 @@ func alone(in *sqs.SendMessageInput, transmit func([]types.SendMessageBatchReque
 // GetQueueAttributes has the same faults as all other calls.
 func (c *modelClient) GetQueueAttributes(ctx context.Context, in *sqs.GetQueueAttributesInput, _ ...func(*sqs.Options)) (*sqs.GetQueueAttributesOutput, error) {
 	c.w.mu.Lock()
-	p := c.w.plan("attributes", time.Now())
+	p := c.w.plan("attributes", c.w.on.now())
 	c.w.mu.Unlock()
 	if c.w.seed%4 == 0 {
 		p.answer += 7 * time.Second

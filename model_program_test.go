@@ -11,6 +11,35 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo"
 )
 
+// at returns the producers of a process.
+func (m *modelRun) at(process int) []*sqsfifo.Producer[modelEvent] {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.producers[process]
+}
+
+// latest returns the process that runs in place of the given one, after its restarts.
+func (m *modelRun) latest(process int) int {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for m.heirs[process] > 0 {
+		process = m.heirs[process]
+	}
+	return process
+}
+
+// restart ends a process, with most of its events, and starts another one in its place.
+func (m *modelRun) restart(rng *rand.Rand) {
+	old := m.latest(rng.IntN(m.slots))
+	fresh := m.begin(len(m.at(old)) > 1)
+	m.mu.Lock()
+	m.heirs[old] = fresh
+	m.mu.Unlock()
+	ctx, cancel := context.WithTimeout(m.t.Context(), time.Duration(rng.IntN(3))*time.Second)
+	defer cancel()
+	m.checkClosed(old, ctx, m.at(old)[0].Close(ctx))
+}
+
 // spawn runs f concurrently, unless the program is over.
 func (m *modelRun) spawn(f func()) {
 	m.mu.Lock()
@@ -84,8 +113,9 @@ func (m *modelRun) crowd(rng *rand.Rand, producer int) {
 	}
 	for n := range groups {
 		e := modelEvent{Key: fmt.Sprintf("crowd-%d-%d", producer, n), Group: fmt.Sprintf("crowd-%d", n)}
+		producer = m.latest(producer)
 		s := m.newSub(producer, "SendAsync", e, 0)
-		m.producers[producer][0].SendAsync(m.t.Context(), s.e, m.done(s))
+		m.at(producer)[0].SendAsync(m.t.Context(), s.e, m.done(s))
 		m.handed(s)
 	}
 }
@@ -93,8 +123,8 @@ func (m *modelRun) crowd(rng *rand.Rand, producer int) {
 // bystand flushes and resumes at random times.
 func (m *modelRun) bystand(rng *rand.Rand) {
 	for m.sleep(time.Duration(rng.IntN(120)) * time.Second) {
-		n := rng.IntN(len(m.producers))
-		p := m.producers[n][0]
+		n := m.latest(rng.IntN(m.slots))
+		p := m.at(n)[0]
 		chance := rng.IntN(6)
 		if m.seed%2 == 0 {
 			chance %= 2 // no Resume
@@ -145,15 +175,15 @@ func (m *modelRun) follow(s *modelSub) {
 		switch rng.IntN(6) {
 		case 0:
 		case 1:
-			wait = time.Until(doubt.ResendBefore) - seconds(0, 2)
+			wait = doubt.ResendBefore.Sub(m.on.wall()) - seconds(0, 2)
 		case 2:
-			wait = time.Until(doubt.ResendBefore) - seconds(0, 30)
+			wait = doubt.ResendBefore.Sub(m.on.wall()) - seconds(0, 30)
 		case 3:
-			wait = time.Until(doubt.ResendBefore) + seconds(0, 30)
+			wait = doubt.ResendBefore.Sub(m.on.wall()) + seconds(0, 30)
 		case 4:
-			wait = time.Until(doubt.Since) + seconds(290, 330)
+			wait = doubt.Since.Sub(m.on.wall()) + seconds(290, 330)
 		case 5:
-			wait = time.Until(doubt.Since) + seconds(305, 325)
+			wait = doubt.Since.Sub(m.on.wall()) + seconds(305, 325)
 		}
 	case s.err != nil:
 		switch rng.IntN(4) {
@@ -195,7 +225,8 @@ func (m *modelRun) submit(rng *rand.Rand, producer int, events []modelEvent) {
 		m.cancels = append(m.cancels, cancel)
 		m.mu.Unlock()
 	}
-	ps := m.producers[producer]
+	producer = m.latest(producer)
+	ps := m.at(producer)
 	p := ps[rng.IntN(len(ps))]
 	how := []string{"SendAsync", "SendAsync", "TrySend", "SendBatch", "Send", "SendMessage"}[rng.IntN(6)]
 	subs := make([]*modelSub, len(events))
@@ -264,7 +295,7 @@ func (m *modelRun) newSub(producer int, how string, e modelEvent, place int) *mo
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.clock++
-	s := &modelSub{id: len(m.subs), producer: producer, place: place, how: how, e: e, madeAt: m.clock, made: time.Now()}
+	s := &modelSub{id: len(m.subs), producer: producer, place: place, how: how, e: e, madeAt: m.clock, made: m.on.now()}
 	s.e.Tag = s.id
 	if msg, err := m.producers[producer][0].Build(s.e); err == nil {
 		s.body = msg.Body
@@ -311,7 +342,7 @@ func (m *modelRun) done(s *modelSub) func(sqsfifo.Receipt, error) {
 func (m *modelRun) end(s *modelSub, r sqsfifo.Receipt, err error) {
 	m.mu.Lock()
 	m.clock++
-	s.reported, s.reportedAt = time.Now(), m.clock
+	s.reported, s.reportedAt = m.on.now(), m.clock
 	s.receipt, s.err = r, err
 	if s.outcomes++; s.outcomes > 1 {
 		m.fail(s, "%d outcomes", s.outcomes)

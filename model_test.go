@@ -23,10 +23,11 @@ var (
 
 // TestModel runs random programs of repeated submissions in virtual time: copies of
 // events, resends before and after ResendBefore, replays at the end of the interval, and
-// outages of several minutes. modelWorld records what really happened, and the function
-// check compares the outcomes with these facts. Two runs with the same seed are nearly
-// equal; goroutines and the jitter of retries differ. A failure prints the history of the
-// event.
+// outages of several minutes. In some programs modelMachine suspends the machine, sets its
+// clock, restarts processes, or lets the client answer up to ten minutes late. modelWorld
+// records what really happened, and the function check compares the outcomes with these
+// facts. Two runs with the same seed are nearly equal; goroutines and the jitter of retries
+// differ. A failure prints the history of the event.
 func TestModel(t *testing.T) {
 	var sum modelTotals
 	n := modelSeeds.Run(t, 250, 60, func(t *testing.T, seed uint64) { newModelRun(t, seed).run(&sum) })
@@ -77,7 +78,9 @@ type modelRun struct {
 	t         *testing.T
 	rng       *rand.Rand // of the goroutine of the test
 	delivery  sqsfifo.Delivery
-	producers [][]*sqsfifo.Producer[modelEvent] // producers of a queue are adjacent
+	producers [][]*sqsfifo.Producer[modelEvent] // by process; guarded by mu
+	slots     int                               // processes at the beginning
+	heirs     map[int]int                       // the process that follows after a restart; guarded by mu
 	quit      chan struct{}
 	actors    sync.WaitGroup
 	taken     sync.Map       // when a submission was last identified, by its tag
@@ -95,7 +98,7 @@ func newModelRun(t *testing.T, seed uint64) *modelRun {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m := &modelRun{modelWorld: newModelWorld(seed, q, rng), t: t, rng: rng, quit: make(chan struct{}), events: map[string]int{}}
+	m := &modelRun{modelWorld: newModelWorld(seed, q, rng), t: t, rng: rng, quit: make(chan struct{}), heirs: map[int]int{}, events: map[string]int{}}
 	m.sabotage = *modelBreak
 	m.slow = rng.IntN(5) == 0
 	m.delivery = sqsfifo.Delivery{
@@ -116,28 +119,40 @@ func newModelRun(t *testing.T, seed uint64) *modelRun {
 		begin := time.Now()
 		m.days = append([]modelDay{{begin.Add(20 * time.Second), "fair"}, {begin.Add(15 * time.Minute), "slow"}}, m.days...)
 	}
-	for n := range 1 + rng.IntN(4)/3 {
-		p, err := sqsfifo.NewProducer(&modelClient{m.modelWorld, n}, m.config(true))
-		if err != nil {
-			t.Fatal(err)
-		}
-		m.producers = append(m.producers, []*sqsfifo.Producer[modelEvent]{p})
-		if rng.IntN(4) == 0 {
-			p, err := sqsfifo.NewProducerOn(p.Queue(), m.config(false))
-			if err != nil {
-				t.Fatal(err)
-			}
-			m.producers[n] = append(m.producers[n], p)
-		}
+	if m.on.sets { // the time in a sequence number needs the right time
+		m.delivery.Memory.DetectForeignDuplicates = false
+	}
+	m.slots = 1 + rng.IntN(4)/3
+	for range m.slots {
+		m.begin(rng.IntN(4) == 0)
 	}
 	return m
+}
+
+// begin starts a process with one producer or two on one queue.
+func (m *modelRun) begin(two bool) (process int) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	process = len(m.producers)
+	p, err := sqsfifo.NewProducerAt(&modelClient{m.modelWorld, process}, m.config(true), m.on.newClock())
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	m.producers = append(m.producers, []*sqsfifo.Producer[modelEvent]{p})
+	if two {
+		if p, err = sqsfifo.NewProducerOn(p.Queue(), m.config(false)); err != nil {
+			m.t.Fatal(err)
+		}
+		m.producers[process] = append(m.producers[process], p)
+	}
+	return process
 }
 
 func (m *modelRun) config(alone bool) sqsfifo.Config[modelEvent] {
 	c := sqsfifo.Config[modelEvent]{
 		Source: "kfm.test.model",
 		Identify: func(e modelEvent) (sqsfifo.Identity, error) {
-			m.taken.Store(e.Tag, time.Now())
+			m.taken.Store(e.Tag, m.on.now())
 			return sqsfifo.Identity{DedupeKey: e.Key, Group: e.Group, Time: time.Unix(1e9, 0)}, nil
 		},
 		Attributes: func(e modelEvent) map[string]string {
@@ -159,7 +174,7 @@ func (m *modelRun) config(alone bool) sqsfifo.Config[modelEvent] {
 func (m *modelRun) run(sum *modelTotals) {
 	begin := time.Now()
 	groups, steps := 1+m.rng.IntN(6), 5+m.rng.IntN(30)
-	for p := range m.producers {
+	for p := range m.slots {
 		for g := range groups {
 			rng := rand.New(rand.NewPCG(m.seed, uint64(100+10*p+g)))
 			m.spawn(func() { m.feed(rng, p, fmt.Sprintf("g%d", g), steps) })
@@ -173,6 +188,14 @@ func (m *modelRun) run(sum *modelTotals) {
 	var others sync.WaitGroup
 	others.Go(func() { m.bystand(bystander) })
 
+	machine := rand.New(rand.NewPCG(m.seed, 400))
+	restarts := machine.IntN(3) == 0
+	stop := m.on.run(machine, func() {
+		if restarts {
+			m.restart(machine)
+		}
+	})
+
 	ctx, cancel := m.t.Context(), context.CancelFunc(func() {})
 	switch m.rng.IntN(3) {
 	case 0:
@@ -184,21 +207,22 @@ func (m *modelRun) run(sum *modelTotals) {
 		ctx, cancel = context.WithTimeout(ctx, time.Duration(m.rng.IntN(300))*100*time.Millisecond)
 	}
 	defer cancel()
+	stop()
 	m.mu.Lock()
 	close(m.quit)
 	m.closing = true
 	m.mu.Unlock()
-	for n, ps := range m.producers {
-		err := ps[0].Close(ctx)
-		m.checkClosed(n, ctx, err)
+	for slot := range m.slots {
+		n := m.latest(slot)
+		m.checkClosed(n, ctx, m.at(n)[0].Close(ctx))
 	}
 	m.actors.Wait()
 	others.Wait()
-	time.Sleep(30 * time.Second) // for requests without a waiting caller
+	time.Sleep(modelDeaf + 30*time.Second) // for requests without a waiting caller
 	for _, cancel := range m.cancels {
 		cancel()
 	}
 	m.check(sum)
-	sum.minutes.Add(int64(time.Since(begin) / time.Minute))
+	sum.minutes.Add(int64(m.on.now().Sub(begin) / time.Minute))
 	m.report()
 }

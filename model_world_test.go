@@ -22,6 +22,7 @@ import (
 type modelWorld struct {
 	seed uint64
 	q    *sqstest.Queue
+	on   *modelMachine
 	odds map[string]float64 // of a fault in fair weather
 	days []modelDay
 
@@ -61,6 +62,7 @@ type modelRequest struct {
 	start, end  time.Time
 	startedAt   int
 	endedAt     int
+	answered    bool // the client did not end with its context
 	proof       bool // its end proves the fate of each entry
 }
 
@@ -79,6 +81,7 @@ type modelPlan struct {
 	arrives bool
 	out     time.Duration // time to arrival, at most modelDelivery
 	answer  time.Duration // time to the client's return, if its context allows
+	deaf    bool          // the client ignores its context
 	entry   func(i int) string
 }
 
@@ -93,7 +96,7 @@ type modelDay struct {
 
 func newModelWorld(seed uint64, q *sqstest.Queue, rng *rand.Rand) *modelWorld {
 	w := &modelWorld{
-		seed: seed, q: q, odds: map[string]float64{},
+		seed: seed, q: q, on: newModelMachine(seed, q), odds: map[string]float64{},
 		stored: map[string]*modelAccept{}, inFlight: map[modelLane]bool{}, tries: map[string]uint64{},
 	}
 	for _, kind := range modelFaults {
@@ -199,6 +202,9 @@ func (w *modelWorld) plan(body string, now time.Time) modelPlan {
 		}
 		p.entry = func(i int) string { return fates[i] }
 	}
+	if late := w.on.deafFor(rng); late > 0 && p.answer < time.Hour {
+		p.answer, p.deaf = max(p.answer, late), true
+	}
 	switch {
 	case w.sabotage == "late" && p.kind == "late":
 		p.out = 310 * time.Second
@@ -270,7 +276,7 @@ func (w *modelWorld) accept(r *modelRequest, s *modelSub, id, number string) {
 		w.note(s, r, "suppressed")
 		return
 	}
-	a = &modelAccept{sub: s, request: r, at: time.Now(), id: id, number: number}
+	a = &modelAccept{sub: s, request: r, at: w.on.now(), id: id, number: number}
 	w.stored[id] = a
 	w.accepts = append(w.accepts, a)
 	w.note(s, r, "accepted "+number)

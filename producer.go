@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/kansas-frontier-matrix/sqsfifo/internal/memory"
 	"github.com/kansas-frontier-matrix/sqsfifo/lint"
 )
 
@@ -37,7 +38,7 @@ func NewProducer[T any](client Client, config Config[T]) (*Producer[T], error) {
 	if err != nil {
 		return nil, err
 	}
-	queue, err := newQueue(client, q)
+	queue, err := newQueue(client, q, memory.Options{})
 	if err != nil {
 		return nil, err
 	}

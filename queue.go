@@ -46,23 +46,24 @@ func NewQueue(client Client, config QueueConfig) (*Queue, error) {
 	if err != nil {
 		return nil, err
 	}
-	return newQueue(client, config)
+	return newQueue(client, config, memory.Options{})
 }
 
 // processBegan tells this process from an earlier one of the same StoreConfig.Owner.
 var processBegan = time.Now()
 
-func newQueue(client Client, config QueueConfig) (*Queue, error) {
+// newQueue returns a queue whose memory has the options of remember, apart from those that
+// follow from the configuration.
+func newQueue(client Client, config QueueConfig, remember memory.Options) (*Queue, error) {
 	explicit := config.Deduplication == ExplicitBodyHash
 	c := &courier{
 		caller:    sqscall.New(client, config.URL),
 		inspector: &inspector{client: client, queueURL: config.URL, explicit: explicit},
 		explicit:  explicit,
 	}
-	remember := memory.Options{
-		AcceptTimes: config.Delivery.Memory.DetectForeignDuplicates, MaxKeys: config.Delivery.Memory.MaxKeys,
-		Store: config.Store.Store, FailOpen: config.Store.FailOpen, Owner: config.Store.Owner, Began: processBegan, Recompute: fingerprintOfBody, Note: c.storeHealth.note,
-	}
+	remember.AcceptTimes, remember.MaxKeys = config.Delivery.Memory.DetectForeignDuplicates, config.Delivery.Memory.MaxKeys
+	remember.Store, remember.FailOpen, remember.Recompute, remember.Note = config.Store.Store, config.Store.FailOpen, fingerprintOfBody, c.storeHealth.note
+	remember.Owner, remember.Began = config.Store.Owner, processBegan
 	var err error
 	if remember.Store != nil {
 		if remember.Policy, err = config.Store.policy(config.Delivery.RetryFor); err != nil {
@@ -74,7 +75,6 @@ func newQueue(client Client, config QueueConfig) (*Queue, error) {
 		remember.Hide = foreign.Known{}.Hide
 	}
 	c.memory = memory.New(remember)
-	c.elapsed = c.memory.Elapsed
 	c.clockSkew.Store(math.Float64bits(math.NaN()))
 	c.startFor = cmp.Or(config.Delivery.StartFor, usualStartFor)
 	options := config.Delivery.options()

@@ -55,6 +55,7 @@ func (c *courier) Tell(it *item) {
 // finish reports the outcome of an event, which may never have been submitted.
 func (c *courier) finish(it *item, r Receipt, err error) {
 	s := &it.Message
+	c.memory.Leave(&s.known)
 	if err != nil {
 		r = Receipt{}
 		var violation *ViolationError

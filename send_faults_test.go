@@ -1,15 +1,18 @@
 package sqsfifo_test
 
 import (
+	"context"
 	"errors"
 	"flag"
 	"fmt"
 	"net/http/httptest"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -196,4 +199,44 @@ func TestSoak(t *testing.T) {
 	assert.Equal(t, sent.Load()-duplicates.Load(), received.Load(), "each event is delivered once")
 	assert.Eventually(t, func() bool { return runtime.NumGoroutine() < before+20 }, 10*time.Second, 100*time.Millisecond)
 	assert.Less(t, m.HeapAlloc, uint64(1<<30), "five minutes of keys are some hundred MiB")
+}
+
+// deafClient ignores the contexts of requests with its group. It answers them after ten
+// minutes.
+type deafClient struct {
+	sqsfifo.Client
+	group string
+}
+
+func (c deafClient) SendMessageBatch(ctx context.Context, in *sqs.SendMessageBatchInput, o ...func(*sqs.Options)) (*sqs.SendMessageBatchOutput, error) {
+	out, err := c.Client.SendMessageBatch(ctx, in, o...)
+	if slices.ContainsFunc(in.Entries, func(e types.SendMessageBatchRequestEntry) bool { return *e.MessageGroupId == c.group }) {
+		time.Sleep(10 * time.Minute)
+	}
+	return out, err
+}
+
+// An event that was taken for a request and not sent with it learns during the request that
+// SQS has it, although the client answers the request after the interval.
+func TestDuplicateBehindARefusedEventOfALongRequest(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := newQueue(t, sqstest.Config{})
+		p := on(t, deafClient{q, "deaf"}, q, func(c *sqsfifo.Config[Scene]) {
+			c.Delivery.Order, c.Delivery.InFlight, c.Delivery.OnGroupFailure = sqsfifo.Runs, 1, sqsfifo.SkipEvent
+		})
+		events := scenes(10, 1) // as many as in the first request
+		other := events[1]
+		other.Cloud++
+		events = append(events, other, events[0])
+		for _, group := range []string{"deaf", "more"} {
+			e := scene
+			e.ID, e.PathRow = group, group
+			events = append(events, e)
+		}
+		results := p.SendBatch(t.Context(), events)
+		require.Equal(t, sqsfifo.NotStored, sqsfifo.FateOf(results[10].Err))
+		require.NoError(t, results[11].Err)
+		require.True(t, results[11].Receipt.Duplicate)
+		require.Len(t, q.Messages(), 12)
+	})
 }

@@ -35,7 +35,10 @@ func (c *storeClient) transmit(ctx context.Context, entries []types.SendMessageB
 	if w.chance(w.lossy) {
 		kind = []string{"lost", "late", "dropped", "throttled", "slow", "black hole"}[w.rng.IntN(6)]
 	}
-	arrives := true
+	arrives, deaf := true, time.Duration(0)
+	if !w.calm {
+		deaf = w.on.deafFor(w.rng)
+	}
 	switch kind {
 	case "late":
 		out = min(w.millis(20_000), modelDelivery)
@@ -55,17 +58,21 @@ func (c *storeClient) transmit(ctx context.Context, entries []types.SendMessageB
 
 	arrived := make(chan *sqs.SendMessageBatchOutput, 1)
 	if arrives {
-		time.AfterFunc(out, func() { arrived <- w.arrive(entries) })
+		w.on.fly(out, func() { arrived <- w.arrive(entries) })
 	}
 	wait := out + answer
 	if kind == "late" {
 		wait = out / 2
 	}
+	ended := ctx.Done()
+	if deaf > 0 && kind != "black hole" {
+		wait, ended = max(wait, deaf), nil
+	}
 	timer := time.NewTimer(wait)
 	defer timer.Stop()
 	select {
 	case <-timer.C:
-	case <-ctx.Done():
+	case <-ended:
 		return nil, ctx.Err()
 	}
 	w.mu.Lock()
@@ -103,7 +110,7 @@ func (w *storeWorld) arrive(entries []types.SendMessageBatchRequestEntry) *sqs.S
 		}
 		tag, _ := strconv.Atoi(*entries[i].MessageAttributes[modelTag].StringValue)
 		w.clock++
-		a := &storeAccept{sub: w.subs[tag], at: time.Now(), id: *ok.MessageId, body: *entries[i].MessageBody, processed: w.clock}
+		a := &storeAccept{sub: w.subs[tag], at: w.on.now(), id: *ok.MessageId, body: *entries[i].MessageBody, processed: w.clock}
 		w.known[a.id] = a
 		w.accepts = append(w.accepts, a)
 	}

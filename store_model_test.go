@@ -27,8 +27,9 @@ var (
 // TestStoreModel runs random programs of several processes with one store, in virtual time.
 // Submissions repeat, also with other bytes and groups; processes crash at any step and
 // restart; answers are lost or late; calls of the store fail before or after taking effect
-// or take long; and waits exceed the interval and the TTL. The function check has the
-// rules.
+// or take long; and waits exceed the interval and the TTL. In some programs modelMachine
+// suspends the machine, sets its clock, or lets the client answer up to ten minutes late. The
+// function check has the rules.
 //
 // Two runs of a seed are nearly equal: goroutines and jitter differ.
 func TestStoreModel(t *testing.T) {
@@ -89,6 +90,7 @@ type storeWorld struct {
 	t    *testing.T
 	seed uint64
 	q    *sqstest.Queue
+	on   *modelMachine
 	mem  *idempotency.Memory
 	ttl  time.Duration
 
@@ -124,9 +126,10 @@ func newStoreWorld(t *testing.T, seed uint64) *storeWorld {
 	}
 	rng := rand.New(rand.NewPCG(seed, 23))
 	w := &storeWorld{
-		t: t, seed: seed, q: q, mem: new(idempotency.Memory), rng: rng, known: map[string]*storeAccept{}, recorded: map[string]bool{},
+		t: t, seed: seed, q: q, on: newModelMachine(seed, q), mem: new(idempotency.Memory), rng: rng, known: map[string]*storeAccept{}, recorded: map[string]bool{},
 		ttl: []time.Duration{15 * time.Minute, time.Hour, 24 * time.Hour}[rng.IntN(3)],
 	}
+	w.mem.Now = w.on.now
 	w.lossy = []float64{0, 0.05, 0.2, 0.4}[rng.IntN(4)]
 	w.faulty = []float64{0, 0.02, 0.1, 0.3}[rng.IntN(4)]
 	w.crashy = []float64{0, 0.005, 0.02, 0.05}[rng.IntN(4)]
@@ -163,7 +166,7 @@ func (w *storeWorld) start() *storeProcess {
 		Attributes: func(e storeEvent) map[string]string { return map[string]string{modelTag: strconv.Itoa(e.Tag)} },
 	}
 	c.Store.Store = &storeOfProcess{Memory: w.mem, p: p}
-	producer, err := sqsfifo.NewProducer(&storeClient{p}, c)
+	producer, err := sqsfifo.NewProducerAt(&storeClient{p}, c, w.on.newClock())
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -297,6 +300,7 @@ func (w *storeWorld) run(sum *storeTotals) {
 	for i := range processes {
 		processes[i] = w.start()
 	}
+	stop := w.on.run(rand.New(rand.NewPCG(w.seed, 31)), func() {})
 	keys, steps := 2+w.rng.IntN(10), 20+w.rng.IntN(60)
 	for range steps {
 		w.mu.Lock()
@@ -335,9 +339,10 @@ func (w *storeWorld) run(sum *storeTotals) {
 		w.submit(p, events)
 		time.Sleep(pause)
 	}
+	stop()
 	w.finish(processes, keys)
 	w.check(sum)
-	sum.minutes.Add(int64(time.Since(begin) / time.Minute))
+	sum.minutes.Add(int64(w.on.now().Sub(begin) / time.Minute))
 	if len(w.wrong) > 0 {
 		w.t.Errorf("%d violations; again with: go test -run '^TestStoreModel$' . -store.seed %d\n%+v %+v", len(w.wrong), w.seed, w.delivery, w.store)
 		for _, text := range w.wrong[:min(len(w.wrong), 5)] {
@@ -385,7 +390,7 @@ func (w *storeWorld) finish(processes []*storeProcess, keys int) {
 	for _, p := range processes { // processes not closed yet
 		_ = p.Close(context.Background())
 	}
-	time.Sleep(time.Minute)
+	time.Sleep(modelDeaf + time.Minute)
 	synctest.Wait()
 }
 
@@ -393,7 +398,7 @@ func (w *storeWorld) sub(p *storeProcess, how string, e storeEvent) *storeSub {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.clock++
-	s := &storeSub{id: len(w.subs), process: p, how: how, e: e, made: time.Now(), order: w.clock}
+	s := &storeSub{id: len(w.subs), process: p, how: how, e: e, made: w.on.now(), order: w.clock}
 	s.e.Tag = s.id
 	w.subs = append(w.subs, s)
 	return s
@@ -452,7 +457,7 @@ func (w *storeWorld) submit(p *storeProcess, events []storeEvent) {
 			}
 		case "Send":
 			for _, s := range subs {
-				s.made = time.Now()
+				s.made = w.on.now()
 				r, err := p.Send(ctx, s.e)
 				done(s)(r, err)
 			}
@@ -484,7 +489,7 @@ func (w *storeWorld) end(s *storeSub, r sqsfifo.Receipt, err error) {
 	if s.process.dead {
 		return
 	}
-	s.reported, s.receipt, s.err = time.Now(), r, err
+	s.reported, s.receipt, s.err = w.on.now(), r, err
 	if err == nil && !r.Unrecorded && r.MessageID != "" && !w.recorded[r.MessageID] {
 		w.fails("submission %d of %s has a receipt, and the store never had its result", s.id, s.e.Key)
 	}

@@ -14,41 +14,87 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
 )
 
+// onMachine is on for a process of a machine that a test can suspend.
+func onMachine(t testing.TB, client sqsfifo.Client, q *sqstest.Queue) (*sqsfifo.Producer[Scene], *modelMachine) {
+	t.Helper()
+	machine := newModelMachine(0, q)
+	c := config()
+	c.QueueURL = q.URL()
+	p, err := sqsfifo.NewProducerAt(client, c, machine.newClock())
+	require.NoError(t, err)
+	return p, machine
+}
+
 // If the machine sleeps while the credentials of a request are refreshed, the request is
 // not sent, because the time of the attempt is over. The event is admitted again before the
 // next request.
 func TestSuspensionBetweenAdmitAndTheNetwork(t *testing.T) {
-	for name, change := range map[string]func(*sqsfifo.Config[Scene]){
-		"without a store": func(*sqsfifo.Config[Scene]) {},
-	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				q := newQueue(t, sqstest.Config{})
-				var p *sqsfifo.Producer[Scene]
-				refreshes, arrived := 0, -1
-				client := q.Client(func(o *sqs.Options) {
-					o.Credentials = aws.CredentialsProviderFunc(func(context.Context) (aws.Credentials, error) {
-						switch refreshes++; refreshes {
-						case 2: // the first was for the attributes of the queue
-							sqsfifo.Suspend(p, 4*time.Minute)
-							time.Sleep(time.Millisecond)
-						case 3:
-							arrived = len(q.Messages())
-						}
-						return aws.Credentials{AccessKeyID: "id", SecretAccessKey: "secret"}, nil
-					})
-				})
-				p = on(t, client, q, change)
-				r, err := p.Send(t.Context(), scene)
-				require.NoError(t, err)
-				require.Equal(t, 3, refreshes)
-				require.Zero(t, arrived, "the late request was not sent")
-				require.Equal(t, 2, r.Attempts)
-				require.Len(t, q.Messages(), 1)
-				require.Empty(t, q.Suppressed())
+	synctest.Test(t, func(t *testing.T) {
+		q := newQueue(t, sqstest.Config{})
+		var machine *modelMachine
+		refreshes, arrived := 0, -1
+		client := q.Client(func(o *sqs.Options) {
+			o.Credentials = aws.CredentialsProviderFunc(func(context.Context) (aws.Credentials, error) {
+				switch refreshes++; refreshes {
+				case 2: // the first was for the attributes of the queue
+					machine.suspend(4 * time.Minute)
+				case 3:
+					arrived = len(q.Messages())
+				}
+				return aws.Credentials{AccessKeyID: "id", SecretAccessKey: "secret"}, nil
 			})
 		})
-	}
+		p, m := onMachine(t, client, q)
+		machine = m
+		r, err := p.Send(t.Context(), scene)
+		require.NoError(t, err)
+		require.Equal(t, 3, refreshes)
+		require.Zero(t, arrived, "the late request was not sent")
+		require.Equal(t, 2, r.Attempts)
+		require.Len(t, q.Messages(), 1)
+		require.Empty(t, q.Suppressed())
+	})
+}
+
+// secondClient takes a second for each request.
+type secondClient struct{ sqsfifo.Client }
+
+func (c secondClient) SendMessage(ctx context.Context, in *sqs.SendMessageInput, o ...func(*sqs.Options)) (*sqs.SendMessageOutput, error) {
+	time.Sleep(time.Second)
+	return c.Client.SendMessage(ctx, in, o...)
+}
+
+// A submission that waits while the machine is suspended for longer than the interval is a
+// duplicate of an event that was stored before the suspension. A submission after the
+// suspension is not: SQS has forgotten the event.
+func TestSuspensionWhileADuplicateWaits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := newQueue(t, sqstest.Config{})
+		p, machine := onMachine(t, secondClient{q}, q)
+		var receipts []sqsfifo.Receipt
+		between := scene
+		between.ID = "between"
+		for _, s := range []Scene{scene, between, scene} { // the last one before any request
+			p.SendAsync(t.Context(), s, func(r sqsfifo.Receipt, err error) {
+				require.NoError(t, err)
+				receipts = append(receipts, r)
+			})
+		}
+		time.Sleep(1500 * time.Millisecond)
+		synctest.Wait()
+		require.Len(t, receipts, 1)
+		machine.suspend(time.Hour)
+		require.NoError(t, p.Flush(t.Context()))
+		require.Len(t, receipts, 3)
+		require.True(t, receipts[2].Duplicate)
+		require.Len(t, q.Messages(), 2)
+
+		r, err := p.Send(t.Context(), scene)
+		require.NoError(t, err)
+		require.False(t, r.Duplicate)
+		require.Len(t, q.Messages(), 3)
+		require.NoError(t, p.Close(t.Context()))
+	})
 }
 
 // If an event's context ends between Admit and the network, the request is not sent, and

@@ -87,6 +87,10 @@ func (c *Clock) Now() Instant {
 // Wall returns the wall-clock time, without a monotonic reading.
 func (c *Clock) Wall() time.Time { return c.wall() }
 
+// Asleep returns the duration of all suspensions since the start of c, as far as calls of
+// Now have noticed them.
+func (c *Clock) Asleep() time.Duration { return time.Duration(c.asleep.Load()) }
+
 // read returns the current instant and its wall-clock time.
 func (c *Clock) read() (Instant, time.Time) {
 	r := c.system()

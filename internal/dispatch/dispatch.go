@@ -88,7 +88,8 @@ type Courier[M any] interface {
 	// must return quickly.
 	GiveUpAt(it *Item[M]) time.Time
 
-	// Refresh is called about once a minute for each waiting item.
+	// Refresh is called about once a minute for each item without an outcome, even during
+	// its Admit, Prepare or Send.
 	Refresh(it *Item[M])
 
 	// Revise may change Message, Size and Group of an item that was admitted with Change.
@@ -348,7 +349,7 @@ func (d *Dispatcher[M]) oldest(now time.Time) time.Duration {
 	return now.Sub(d.began) - first
 }
 
-// housekeepEvery is the interval between refreshes of waiting items and sweeps of the
+// housekeepEvery is the interval between refreshes of undecided items and sweeps of the
 // courier.
 const housekeepEvery = time.Minute
 
@@ -365,7 +366,7 @@ func (d *Dispatcher[M]) setMinute() {
 	}
 }
 
-// housekeep refreshes waiting items, ends pauses and frees memory. It releases the lock
+// housekeep refreshes undecided items, ends pauses and frees memory. It releases the lock
 // after every 64 lanes, so other calls are quick even with a large buffer.
 func (d *Dispatcher[M]) housekeep() {
 	d.mu.Lock()
@@ -378,7 +379,7 @@ func (d *Dispatcher[M]) housekeep() {
 	for i, group := range groups {
 		if l := d.lanes[group]; l != nil {
 			for it := l.head; it != nil; it = it.next {
-				if it.phase == waiting {
+				if it.phase <= inFlight { // a request may have items that it does not send
 					d.courier.Refresh(it)
 				}
 			}

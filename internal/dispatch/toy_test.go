@@ -300,7 +300,7 @@ func (c *toy) Prepare(items []*item) {
 	c.prepared = append(c.prepared, nil)
 	for _, it := range items {
 		c.prepared[len(c.prepared)-1] = append(c.prepared[len(c.prepared)-1], it.Message.n)
-		if r := c.items[it.Message.n]; r.preparing || r.admitted || r.inFlight {
+		if r := c.items[it.Message.n]; r.preparing || r.admitted {
 			c.fails("%s is prepared: in Prepare %t, admitted %t, in a request %t", it.Key, r.preparing, r.admitted, r.inFlight)
 		}
 		c.items[it.Message.n].preparing = true
@@ -429,8 +429,8 @@ func (c *toy) Refresh(it *item) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.refreshed++
-	if r := c.items[it.Message.n]; r.concluded > 0 || r.reports > 0 || r.inFlight {
-		c.fails("%s is refreshed and does not wait", it.Key)
+	if r := c.items[it.Message.n]; r.concluded > 0 || r.reports > 0 {
+		c.fails("%s is refreshed and has its outcome", it.Key)
 	}
 }
 
@@ -438,7 +438,7 @@ func (c *toy) Revise(it *item) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	r := c.items[it.Message.n]
-	if r.concluded > 0 || r.reports > 0 || r.inFlight {
+	if r.concluded > 0 || r.reports > 0 {
 		c.fails("%s is revised and does not wait", it.Key)
 	}
 	c.revise(it)

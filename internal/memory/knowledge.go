@@ -159,8 +159,8 @@ func (m *Memory) Release(r *Record, altered bool) (k Knowledge, over time.Time) 
 	return k, over
 }
 
-// Refresh looks up the event of a waiting submission again, so that the submission
-// notices each doubt that begins and ends meanwhile. Call Refresh once a minute.
+// Refresh looks up the event of a submission without an outcome again, so that the
+// submission notices each doubt that begins and ends meanwhile. Call Refresh once a minute.
 func (m *Memory) Refresh(r *Record) {
 	if r.identified {
 		m.process.Refresh(m.process.Now(), &r.event, &r.ticket)

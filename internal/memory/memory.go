@@ -24,7 +24,8 @@
 //	m.Admit(ctx, attempts)                          // before each attempt
 //	m.Attempted(ended)                              // after each attempt that may Go
 //	m.Conclude(&r, altered, refused)                // once, without proof of storage
-//	m.Release(&r, altered)                          // when the submission ends
+//	m.Release(&r, altered)                          // when the attempts have ended
+//	m.Leave(&r)                                     // once, when the outcome is reported
 package memory
 
 import (
@@ -46,6 +47,9 @@ type Options struct {
 
 	// MaxKeys is the maximum number of events in the process tier; 0 means unlimited.
 	MaxKeys int
+
+	// Clock is the memory's clock; nil means the clock of this machine.
+	Clock *process.Clock
 
 	// Store may be nil. All fields below have no effect without a store.
 	Store    idempotency.Store
@@ -74,7 +78,7 @@ type Memory struct {
 
 // New returns an empty memory.
 func New(o Options) *Memory {
-	m := &Memory{process: process.New(process.Options{AcceptTimes: o.AcceptTimes, MaxKeys: o.MaxKeys})}
+	m := &Memory{process: process.New(process.Options{AcceptTimes: o.AcceptTimes, MaxKeys: o.MaxKeys, Clock: o.Clock})}
 	if o.Store != nil {
 		m.claims = store.New(store.Options{
 			Store: o.Store, Policy: o.Policy, Attempt: window.Request, FailOpen: o.FailOpen, Owner: o.Owner, Began: o.Began, Recompute: o.Recompute, Note: o.Note, Hide: o.Hide,
@@ -94,8 +98,8 @@ type Message = store.Message
 type StoreStats = store.Stats
 
 // Record is one submission's knowledge of its event. The zero Record is ready for use.
-// Only one goroutine at a time may use a Record, but Conclude may run concurrently with
-// Admit.
+// Only one goroutine at a time may use a Record, but Conclude and Refresh may run
+// concurrently with Prepare, Admit and Attempted.
 type Record struct {
 	// SendAnyway sends the event in spite of a collision and reports the collision.
 	SendAnyway bool
@@ -142,13 +146,21 @@ func (r *Record) Adopt() Message { return r.claim.Load().Adopt() }
 func (m *Memory) Identify(r *Record, key, group, body, payload string, attributes [32]byte) Instant {
 	if r.identified {
 		m.process.Release(m.process.Now(), &r.event, &r.ticket)
-		r.ticket = process.Ticket{}
+		r.ticket = r.ticket.Again()
 	}
 	r.event = m.process.Event(key, group, body, payload, attributes)
 	r.identified = true
-	now := m.process.Recently()
+	now := m.process.Now()
 	m.process.Refresh(now, &r.event, &r.ticket)
 	return now
+}
+
+// Leave ends an event's wait for its outcome. Call Leave once for each record, when the
+// outcome is reported.
+func (m *Memory) Leave(r *Record) {
+	if r.identified {
+		m.process.Leave()
+	}
 }
 
 // BodyHash returns the body's SHA-256 in hexadecimal, or "" before Identify.

@@ -69,11 +69,11 @@ func TestLateEndWithoutProof(t *testing.T) {
 		r := newRig(t, process.Options{})
 		first := r.Now()
 		r.submit("k", "g", "b").try(stored("m1"))
-		s, other := r.submit("k", "g", "b"), r.submit("k", "g", "b")
+		s := r.submit("k", "g", "b")
 		r.pass(time.Second)
 		s.goes()
 		r.clocks.Asleep += time.Hour
-		other.tk = process.Ticket{}
+		other := r.submit("k", "g", "b")
 		since := r.Now()
 		if meanwhile != "nothing" {
 			other.goes()

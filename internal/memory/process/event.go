@@ -12,7 +12,7 @@ import (
 
 // Event holds a message's deduplication data. [Memory.Event] computes an Event once per
 // message, for any number of submissions and attempts. Use an Event with its own memory
-// only, and in one goroutine at a time.
+// only. The memory guards its fields.
 type Event struct {
 	dedupeKey string
 	body      [sha256.Size]byte

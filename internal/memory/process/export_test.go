@@ -20,12 +20,30 @@ func (c *Clocks) read() clock.Reading {
 }
 
 // NewAt returns a memory with simulated clocks.
-func NewAt(o Options, c *Clocks) *Memory { return newMemory(o, clock.Simulated(c.read)) }
+func NewAt(o Options, c *Clocks) *Memory {
+	o.Clock = clock.Simulated(c.read)
+	return New(o)
+}
+
+// KeptUntil returns the instant until which only proof ends the state in the memory.
+func KeptUntil(k Known) Instant {
+	if k.State != InDoubt && k.State != Stored && k.State != Altered {
+		return 0
+	}
+	return k.keptUntil()
+}
+
+// Horizon returns the instant up to which m may free records.
+func (m *Memory) Horizon(now Instant) Instant {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.freeUntil(now)
+}
 
 // Look returns what the memory knows about the event now. It changes no ticket.
 func (m *Memory) Look(now Instant, ev *Event) Known {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	own, _ := m.find(now, ev)
+	own, _ := m.find(now, ev, &Ticket{made: now})
 	return own.known(now)
 }

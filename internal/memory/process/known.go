@@ -52,6 +52,9 @@ type Known struct {
 	// State InDoubt.
 	UnderWay bool
 
+	// older reports, with UnderWay, that an earlier request has ended without proof.
+	older bool
+
 	// Since is the start of an attempt: with InDoubt, of the first attempt without a clear
 	// answer; with Stored or Altered, of the first attempt that SQS may have stored; with
 	// Clear, of the last attempt. Since is zero with Unknown.
@@ -69,6 +72,19 @@ func (k Known) ResendBefore() Instant { return k.Since.Add(window.LastStart) }
 // store a resend as a new event. During a request, Over is an estimate: the request may
 // still take window.Request. Over is zero with State Unknown or Clear.
 func (k Known) Over() Instant { return k.over }
+
+// keptUntil returns the instant until which only proof ends the state InDoubt or Stored in
+// the memory.
+func (k Known) keptUntil() Instant {
+	switch {
+	case k.State != InDoubt || k.older:
+		return k.Since.Add(memorySpan) // a refusal of the request under way leaves the older doubt
+	case k.UnderWay:
+		return k.over.Add(-window.Request) // the request may end at the next instant
+	default:
+		return k.over
+	}
+}
 
 // Kind is the kind of a [Judgement].
 type Kind uint8

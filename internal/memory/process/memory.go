@@ -23,7 +23,8 @@
 //	m.Refresh(m.Now(), &ev, &t)            // when it is made, and once a minute
 //	v := m.Admit(m.Now(), &ev, &t)         // before each attempt
 //	dup := m.Record(m.Now(), &ev, &t, ...) // after each attempt that may Go
-//	m.Release(m.Now(), &ev, &t)            // when it ends
+//	m.Release(m.Now(), &ev, &t)            // when its attempts have ended
+//	m.Leave()                              // once, when its outcome is reported
 package process
 
 import (
@@ -40,6 +41,9 @@ import (
 // Instant is a reading of a memory's clock.
 type Instant = clock.Instant
 
+// Clock measures time with the suspensions of the machine.
+type Clock = clock.Clock
+
 // Options configures a [Memory].
 type Options struct {
 	// AcceptTimes recognises duplicates of other processes' messages by the time of
@@ -50,30 +54,38 @@ type Options struct {
 	// memory refuses new events and never evicts old ones. Expired records count until
 	// later Admits or Sweep free them.
 	MaxKeys int
+
+	// Clock is the memory's clock; nil means the clock of this machine.
+	Clock *Clock
 }
 
 // Memory holds the events sent by this process within the deduplication interval. Create
 // a Memory with [New]. Memory is safe for concurrent use.
 type Memory struct {
 	options Options
-	clock   *clock.Clock
+	clock   *Clock
 	seed    maphash.Seed // for hashes of groups, payloads and message IDs
 
 	// apart: separate records may exist.
 	apart atomic.Bool
 
-	mu    sync.Mutex
-	sent  *window.Window[remembered] // by dedupe key; separate records by separateKey
-	marks watermarks
+	// waiting is the number of submissions between their first Refresh and Leave.
+	waiting atomic.Int64
+
+	mu      sync.Mutex
+	sent    *window.Window[remembered] // by dedupe key; separate records by separateKey
+	marks   watermarks
+	horizon horizon
 }
 
 // New returns an empty memory.
-func New(o Options) *Memory { return newMemory(o, clock.New()) }
-
-func newMemory(o Options, c *clock.Clock) *Memory {
+func New(o Options) *Memory {
+	if o.Clock == nil {
+		o.Clock = clock.New()
+	}
 	return &Memory{
 		options: o,
-		clock:   c,
+		clock:   o.Clock,
 		seed:    maphash.MakeSeed(),
 		sent:    window.New[remembered](window.Options{Slack: window.Slack, Limit: o.MaxKeys}),
 	}
@@ -86,8 +98,8 @@ func newMemory(o Options, c *clock.Clock) *Memory {
 func (m *Memory) Now() Instant { return m.clock.Now() }
 
 // Recently is a cheaper Now: a suspension of the machine since the last call of Now may
-// be missing. For Refresh this is precise enough, because Refresh may use an instant that
-// is too early.
+// be missing. It is too early for the first Refresh of a submission, and precise enough for
+// later ones.
 func (m *Memory) Recently() Instant { return m.clock.Recently() }
 
 // Wall returns the wall-clock time of i by the clock's current setting, without a
@@ -108,22 +120,28 @@ func (m *Memory) Wall(i Instant) time.Time {
 func (m *Memory) Conclude(now Instant, ev *Event, t *Ticket) (k Known, duplicate bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	own, _ := m.find(now, ev)
-	t.capture(now, own.known(now))
+	own, _ := m.find(now, ev, t)
+	t.capture(m.freeUntil(now), own.known(now))
 	t.concluded, t.Idle = true, t.began == 0
 	return t.Known, t.Known.State == Stored && !t.storedIt
 }
 
 // Refresh captures the current knowledge of the event in the ticket. Call Refresh at
-// the start of the submission and at least once a minute while the submission waits.
-// The ticket then records each doubt, even if the doubt begins and ends during the
-// wait.
+// the start of the submission and at least once a minute until its outcome, even while
+// another goroutine is in Admit or Record. The ticket then records each doubt, even if the
+// doubt begins and ends during the wait.
 func (m *Memory) Refresh(now Instant, ev *Event, t *Ticket) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	own, first := m.find(now, ev)
-	t.capture(now, own.known(now))
-	t.captureCollision(now, ev, &own, &first)
+	if t.made == 0 {
+		m.freeUntil(now) // before the submission counts as waiting
+		t.made = now
+		m.waiting.Add(1)
+	}
+	own, first := m.find(now, ev, t)
+	horizon := m.freeUntil(now)
+	t.capture(horizon, own.known(now))
+	t.captureCollision(now, horizon, ev, &own, &first)
 }
 
 // Admit decides whether an attempt may start now. Call Admit before each attempt. After
@@ -142,7 +160,7 @@ func (m *Memory) Admit(now Instant, ev *Event, t *Ticket) Judgement {
 func (m *Memory) Judge(now Instant, ev *Event, t *Ticket) Judgement {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	own, first := m.find(now, ev)
+	own, first := m.find(now, ev, t)
 	return m.judge(now, ev, t, &own, &first, false)
 }
 
@@ -155,7 +173,7 @@ func (m *Memory) AdmitAnyway(now Instant, ev *Event, t *Ticket) Judgement {
 }
 
 func (m *Memory) admit(now Instant, ev *Event, t *Ticket, anyway bool) Judgement {
-	own, first := m.find(now, ev)
+	own, first := m.find(now, ev, t)
 	v := m.judge(now, ev, t, &own, &first, anyway)
 	if v.Kind != Go {
 		return v
@@ -191,8 +209,9 @@ func (m *Memory) admit(now Instant, ev *Event, t *Ticket, anyway bool) Judgement
 // its dedupe key.
 func (m *Memory) judge(now Instant, ev *Event, t *Ticket, own, first *record, anyway bool) Judgement {
 	known := own.known(now)
-	t.capture(now, known)
-	t.captureCollision(now, ev, own, first)
+	horizon := m.freeUntil(now)
+	t.capture(horizon, known)
+	t.captureCollision(now, horizon, ev, own, first)
 	switch {
 	case t.concluded:
 		return Judgement{Concluded, t.Known}
@@ -256,7 +275,7 @@ func (m *Memory) Record(now Instant, ev *Event, t *Ticket, r Result) (duplicate 
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	own, first := m.find(now, ev)
+	own, first := m.find(now, ev, t)
 	changed := true
 	switch {
 	case r.Fate == attempt.Stored:
@@ -317,6 +336,11 @@ func (m *Memory) keep(now Instant, ev *Event, own, first *record) {
 	_ = m.put(now, ev, own)
 }
 
+// Leave records that a submission has its outcome, so no attempt of it begins any more. The
+// memory need not keep records for the submission any longer. Call Leave once for each
+// submission after its first Refresh.
+func (m *Memory) Leave() { m.waiting.Add(-1) }
+
 // Release ends a submission, whatever its outcome. No attempt of the submission may be
 // under way. SQS does not remember a refused send (F-023): if the submission opened the
 // record and the event is still Clear, Release frees the record.
@@ -327,7 +351,7 @@ func (m *Memory) Release(now Instant, ev *Event, t *Ticket) {
 	t.opened = false
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if own, _ := m.find(now, ev); own.state() == Clear {
+	if own, _ := m.find(now, ev, t); own.state() == Clear {
 		m.sent.Delete(own.key)
 	}
 }
@@ -347,7 +371,7 @@ func (m *Memory) Sweep(now Instant) (empty bool) {
 func (m *Memory) sweep(now Instant) (left int, done bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if left, done = m.sent.Sweep(timeOf(now)); done && left == 0 {
+	if left, done = m.sent.Sweep(timeOf(m.freeUntil(now))); done && left == 0 {
 		// Sequence numbers older than the interval are useless: all messages that SQS still
 		// remembers have higher numbers.
 		m.marks.clear()

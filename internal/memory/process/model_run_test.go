@@ -18,7 +18,7 @@ import (
 func run(t *testing.T, o process.Options, steps int, choose func(n int) int) {
 	clocks := &process.Clocks{}
 	mem := process.NewAt(o, clocks)
-	m := &model{full: o.MaxKeys, trust: o.AcceptTimes, slots: map[slot]*history{}, marks: map[string]int64{}}
+	m := &model{full: o.MaxKeys, horizon: mem.Horizon, trust: o.AcceptTimes, slots: map[slot]*history{}, marks: map[string]int64{}}
 	var actors []*actor
 	var edges []process.Instant // instants to visit
 	ids := 0
@@ -65,12 +65,12 @@ func run(t *testing.T, o process.Options, steps int, choose func(n int) int) {
 			if len(actors) == 14 {
 				continue
 			}
-			a := &actor{message: anyMessage()}
+			a := &actor{message: anyMessage(), made: now}
 			a.ev = payloads(a.message)
 			actors = append(actors, a)
 			mem.Refresh(now, &a.ev, &a.tk)
-			own, first := m.find(now, a.message)
-			a.capture(now, own, first)
+			own, first := m.find(now, a.made, a.message)
+			a.capture(now, mem.Horizon(now), own, first)
 			same(a.known, a.tk.Known, "a new submission")
 		case op < 9:
 			a := pick(false)
@@ -88,8 +88,11 @@ func run(t *testing.T, o process.Options, steps int, choose func(n int) int) {
 			if !anyway && j != v && v.Kind != process.Full {
 				t.Fatalf("step %d: judged %+v, then admitted %+v", step, j, v)
 			}
-			kind, k := m.admit(now, a, anyway, func() bool {
-				live := m.live(now)
+			kind, k := m.admit(now, a, anyway, func(s slot) bool {
+				live := m.live(mem.Horizon(now))
+				if m.slots[s].live(mem.Horizon(now)) {
+					live-- // the new record takes its place
+				}
 				if m.full > 0 && live >= m.full && v.Kind != process.Full {
 					t.Fatalf("step %d: a full memory admitted", step)
 				}
@@ -139,22 +142,23 @@ func run(t *testing.T, o process.Options, steps int, choose func(n int) int) {
 			if a := pick(false); a != nil {
 				mem.Release(now, &a.ev, &a.tk)
 				m.release(now, a)
+				mem.Leave()
 				actors = slices.DeleteFunc(actors, func(b *actor) bool { return a == b })
 			}
 		case op < 18:
 			for _, a := range actors {
 				mem.Refresh(now, &a.ev, &a.tk)
-				own, first := m.find(now, a.message)
-				a.capture(now, own, first)
+				own, first := m.find(now, a.made, a.message)
+				a.capture(now, mem.Horizon(now), own, first)
 				same(a.known, a.tk.Known, "a submission that waits")
 			}
 		case op < 19:
-			if empty := mem.Sweep(now); empty != (m.live(now) == 0) {
-				t.Fatalf("step %d: empty %v with %d", step, empty, m.live(now))
+			if empty := mem.Sweep(now); empty != (m.live(mem.Horizon(now)) == 0) {
+				t.Fatalf("step %d: empty %v with %d", step, empty, m.live(mem.Horizon(now)))
 			} else if empty {
 				clear(m.marks)
 			}
-			maps.DeleteFunc(m.slots, func(_ slot, h *history) bool { return !h.live(now) })
+			maps.DeleteFunc(m.slots, func(_ slot, h *history) bool { return !h.live(mem.Horizon(now)) })
 			if got, want := mem.Len(now), m.live(now); got != want {
 				t.Fatalf("step %d: %d events, want %d", step, got, want)
 			}
@@ -183,7 +187,7 @@ func run(t *testing.T, o process.Options, steps int, choose func(n int) int) {
 			}
 		}
 		msg := anyMessage()
-		own, _ := m.find(now, msg)
+		own, _ := m.find(now, now, msg)
 		ev := payloads(msg)
 		same(own.known(now), mem.Look(now, &ev), "a look")
 	}

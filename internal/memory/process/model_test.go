@@ -13,11 +13,12 @@ import (
 // model is the simplest possible memory: it keeps the complete history of each key,
 // never forgets, and computes its knowledge from the history.
 type model struct {
-	full  int // MaxKeys
-	trust bool
-	step  int // orders events of one instant
-	slots map[slot]*history
-	marks map[string]int64
+	full    int                                       // MaxKeys
+	horizon func(now process.Instant) process.Instant // of the memory
+	trust   bool
+	step    int // orders events of one instant
+	slots   map[slot]*history
+	marks   map[string]int64
 }
 
 // message is an event with its attributes. A slot names the record of a message: the
@@ -54,16 +55,19 @@ type known struct {
 	state       process.State
 	underWay    bool
 	since, over process.Instant
+	kept        process.Instant // with InDoubt and Stored
 }
 
-func knownOf(k process.Known) known { return known{k.State, k.UnderWay, k.Since, k.Over()} }
+func knownOf(k process.Known) known {
+	return known{k.State, k.UnderWay, k.Since, k.Over(), process.KeptUntil(k)}
+}
 
 func (h *history) known(now process.Instant) known {
 	switch {
 	case h == nil:
 		return known{}
 	case h.state != process.Unknown:
-		return known{h.state, false, h.from, h.to.Add(span)}
+		return known{h.state, false, h.from, h.to.Add(span), h.from.Add(span)}
 	}
 	k := known{state: process.Clear, since: h.from}
 	var end process.Instant
@@ -96,8 +100,11 @@ func (h *history) known(now process.Instant) known {
 	switch {
 	case running > 0:
 		k.state, k.underWay, k.over = process.InDoubt, true, now.Add(window.Request+span)
+		if k.kept = now.Add(span); lost {
+			k.kept = k.since.Add(span)
+		}
 	case lost:
-		k.state, k.over = process.InDoubt, end.Add(span)
+		k.state, k.over, k.kept = process.InDoubt, end.Add(span), end.Add(span)
 	}
 	return k
 }
@@ -146,12 +153,21 @@ func (m *model) at(now process.Instant, s slot) *history {
 	return nil
 }
 
-func (m *model) find(now process.Instant, msg message) (own, first *history) {
-	first = m.at(now, slot{key: msg.key})
+// find returns the histories that a submission knows. It was made at the instant made and
+// also knows the histories that ended afterwards, until the memory frees their records.
+func (m *model) find(now, made process.Instant, msg message) (own, first *history) {
+	from := max(made, m.horizon(now))
+	at := func(s slot) *history {
+		if h := m.at(from, s); h != nil && (h.state != process.Altered || h.live(now)) {
+			return h
+		}
+		return nil
+	}
+	first = at(slot{key: msg.key})
 	if first != nil && first.message == msg {
 		return first, first
 	}
-	return m.at(now, slot{msg.key, msg}), first
+	return at(slot{msg.key, msg}), first
 }
 
 func (m *model) live(now process.Instant) (n int) {
@@ -169,6 +185,7 @@ type actor struct {
 	ev process.Event
 	tk process.Ticket
 
+	made   process.Instant
 	known  known
 	rival  rival
 	first  process.Instant
@@ -186,16 +203,16 @@ type rival struct {
 
 func doubtful(s process.State) bool { return s == process.InDoubt || s == process.Stored }
 
-func (a *actor) capture(now process.Instant, own, first *history) {
-	switch since := a.rival.known.since; {
+func (a *actor) capture(now, horizon process.Instant, own, first *history) {
+	switch {
 	case own == nil && first != nil:
 		a.rival = rival{collisionOf(a.message, first.message), first.known(now)}
-	case own != nil || !doubtful(a.rival.known.state) || now < since.Add(span):
+	case own != nil || !doubtful(a.rival.known.state) || horizon < a.rival.known.kept:
 		a.rival = rival{}
 	}
 	k := own.known(now)
 	if doubtful(a.known.state) && (k.state == process.Unknown || k.since != a.known.since) {
-		if now >= a.known.since.Add(span) || a.known.state == process.Stored && k.state != process.Stored {
+		if horizon >= a.known.kept || a.known.state == process.Stored && k.state != process.Stored {
 			return
 		}
 	}
@@ -217,10 +234,10 @@ func collisionOf(msg, first message) process.Kind {
 
 // admit returns the judgement. If the event needs a new record, admit calls isFull,
 // because a memory may be full of records that have expired.
-func (m *model) admit(now process.Instant, a *actor, anyway bool, isFull func() bool) (process.Kind, known) {
-	own, first := m.find(now, a.message)
+func (m *model) admit(now process.Instant, a *actor, anyway bool, isFull func(slot) bool) (process.Kind, known) {
+	own, first := m.find(now, a.made, a.message)
 	k := own.known(now)
-	a.capture(now, own, first)
+	a.capture(now, m.horizon(now), own, first)
 	s := slot{key: a.key}
 	switch {
 	case k.state == process.Altered:
@@ -241,7 +258,7 @@ func (m *model) admit(now process.Instant, a *actor, anyway bool, isFull func() 
 		s.separate = a.message
 	}
 	if own == nil {
-		if isFull() {
+		if isFull(s) {
 			return process.Full, k
 		}
 		own = &history{message: a.message}
@@ -270,7 +287,7 @@ func (m *model) admit(now process.Instant, a *actor, anyway bool, isFull func() 
 }
 
 func (m *model) record(now process.Instant, a *actor, r process.Result, ms int64, wall time.Time) (duplicate bool) {
-	own, first := m.find(now, a.message)
+	own, first := m.find(now, a.made, a.message)
 	m.step++
 	t := a.try
 	a.try = nil
@@ -332,7 +349,7 @@ func (m *model) release(now process.Instant, a *actor) {
 	if a.opened == nil {
 		return
 	}
-	if own, _ := m.find(now, a.message); own != nil && own.known(now).state == process.Clear {
+	if own, _ := m.find(now, a.made, a.message); own != nil && own.known(now).state == process.Clear {
 		maps.DeleteFunc(m.slots, func(_ slot, h *history) bool { return h == own })
 	}
 }

@@ -87,6 +87,7 @@ func (r *record) known(now Instant) Known {
 	}
 	k.Since = r.from
 	k.UnderWay = r.value.answer.underWay()
+	k.older = k.UnderWay && r.value.answer&ambiguous != 0
 	switch {
 	case k.State == Clear:
 	case r.to == 0:
@@ -165,15 +166,19 @@ func timeOf(i Instant) time.Time { return epoch.Add(time.Duration(i)) }
 
 func instantOf(t time.Time) Instant { return Instant(t.Sub(epoch)) }
 
-// lookup returns the record for key k.
-func (m *Memory) lookup(now Instant, k window.Key, at window.Place) record {
-	w, state, at := m.sent.LookupAt(timeOf(now), k, at)
+// lookup returns the record for key k, if SQS may remember its event at the instant at.
+// An altered event counts only until the present: an attempt after that loses nothing.
+func (m *Memory) lookup(now, at Instant, k window.Key, place window.Place) record {
+	w, state, place := m.sent.LookupAt(timeOf(at), k, place)
 	if state == window.Outside {
-		return record{key: k, at: at}
+		return record{key: k, at: place}
 	}
-	r := record{held: true, key: k, at: at, from: instantOf(w.From), value: w.Value}
+	r := record{held: true, key: k, at: place, from: instantOf(w.From), value: w.Value}
 	if !w.To.IsZero() {
 		r.to = instantOf(w.To)
+	}
+	if r.state() == Altered && now >= r.to.Add(memorySpan) {
+		return record{key: k, at: place}
 	}
 	return r
 }
@@ -185,7 +190,7 @@ func (m *Memory) put(now Instant, ev *Event, r *record) error {
 	if r.to != 0 {
 		w.To = timeOf(r.to)
 	}
-	at, err := m.sent.PutAt(timeOf(now), r.key, r.at, w)
+	at, err := m.sent.PutAt(timeOf(m.freeUntil(now)), r.key, r.at, w)
 	if r.key == ev.key {
 		ev.at = at
 	}
@@ -193,15 +198,17 @@ func (m *Memory) put(now Instant, ev *Event, r *record) error {
 }
 
 // find returns own, the record of the event, and first, the record of its dedupe key.
-// first may belong to another event.
-func (m *Memory) find(now Instant, ev *Event) (own, first record) {
-	first = m.lookup(now, ev.key, ev.at)
+// first may belong to another event. A submission also finds the records that SQS has
+// forgotten during a suspension of the machine, after the submission was made.
+func (m *Memory) find(now Instant, ev *Event, t *Ticket) (own, first record) {
+	at := max(t.made, m.freeUntil(now))
+	first = m.lookup(now, at, ev.key, ev.at)
 	ev.at = first.at
 	if first.held && first.value.fingerprint == ev.is {
 		return first, first
 	}
 	if m.apart.Load() {
-		if own = m.lookup(now, m.separateKey(ev), 0); own.held && own.value.fingerprint == ev.is {
+		if own = m.lookup(now, at, m.separateKey(ev), 0); own.held && own.value.fingerprint == ev.is {
 			return own, first
 		}
 	}

@@ -15,6 +15,7 @@ type Ticket struct {
 	// judged by this interval.
 	collision Judgement
 
+	made      Instant  // the first Refresh; zero before
 	first     Instant  // start of the first attempt; zero before
 	watermark sequence // of the group, before the first attempt
 	prior     answer   // message ID hash known before the first attempt
@@ -36,30 +37,34 @@ type Ticket struct {
 	opened bool
 }
 
+// Again returns the ticket of the same submission for another message. No attempt may have
+// begun.
+func (t *Ticket) Again() Ticket { return Ticket{made: t.made} }
+
 // capture replaces the ticket's knowledge by k, the current knowledge. If k belongs to a
-// later interval than the ticket's knowledge, capture changes nothing.
-func (t *Ticket) capture(now Instant, k Known) {
+// later interval than the ticket's knowledge, capture changes nothing. horizon is the result
+// of Memory.freeUntil.
+func (t *Ticket) capture(horizon Instant, k Known) {
 	was := t.Known
 	switch {
 	case was.State != InDoubt && was.State != Stored:
 	case k.State != Unknown && k.Since == was.Since:
 	case was.State == Stored && k.State != Stored:
 		return
-	case now.Sub(was.Since) >= memorySpan:
-		// From memorySpan after Since, the memory may have forgotten the event, so a
-		// current state without a doubt proves nothing. Earlier, only proof ends a doubt
-		// in the memory.
+	case horizon >= was.keptUntil():
+		// The memory may have forgotten the event, so a current state without a doubt
+		// proves nothing. Earlier, only proof ends a doubt in the memory.
 		return
 	}
 	t.Known = k
 }
 
 // captureCollision adopts the event's current collision and drops a disproved one.
-func (t *Ticket) captureCollision(now Instant, ev *Event, own, first *record) {
+func (t *Ticket) captureCollision(now, horizon Instant, ev *Event, own, first *record) {
 	switch other := &t.collision.Known; {
 	case !own.held && first.held:
 		t.collision = Judgement{ev.is.collision(first.value.fingerprint), first.known(now)}
-	case own.held, other.State != InDoubt && other.State != Stored, now.Sub(other.Since) < memorySpan:
+	case own.held, other.State != InDoubt && other.State != Stored, horizon < other.keptUntil():
 		t.collision = Judgement{} // otherwise forgotten, not refused
 	}
 }

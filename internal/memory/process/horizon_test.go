@@ -1,0 +1,68 @@
+package process_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+
+	"github.com/kansas-frontier-matrix/sqsfifo/internal/memory/process"
+)
+
+// A submission that waits during a suspension learns what happened before the suspension. A
+// later submission does not, because SQS has forgotten the event.
+func TestSuspensionDuringAWait(t *testing.T) {
+	for name, suspend := range map[string]func(r *rig){
+		"once": func(r *rig) { r.clocks.Asleep += time.Hour },
+		"often": func(r *rig) {
+			for range 60 {
+				r.clocks.Asleep += time.Minute
+				r.pass(time.Second)
+			}
+		},
+		"again just before the next Refresh": func(r *rig) {
+			r.clocks.Asleep += 4 * time.Minute
+			r.submit("other", "g", "b").release()
+			r.pass(59 * time.Second)
+			r.clocks.Asleep += 4 * time.Minute
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t, process.Options{})
+			waits, collides := r.submit("k", "g", "b"), r.submit("k", "g", "other")
+			r.submit("k", "g", "b").try(stored("m1"))
+			r.submit("k2", "g", "b").try(altered)
+			altered := r.submit("k2", "g", "b")
+			suspend(r)
+			r.Sweep(r.Now())
+			r.submit("k3", "g", "b").try(stored("m3")) // a put frees records, too
+			assert.Equal(t, process.LateStored, waits.admit().Kind)
+			assert.Equal(t, process.Conflict, collides.admit().Kind)
+			altered.goes() // and loses nothing
+			again := r.submit("k", "g", "b")
+			assert.Equal(t, process.Unknown, again.tk.Known.State)
+			again.goes()
+		})
+	}
+}
+
+// The memory frees the records of a suspension after a time that covers the next Refresh,
+// or immediately if no submission waits.
+func TestRecordsAfterASuspension(t *testing.T) {
+	for _, waits := range []bool{true, false} {
+		r := newRig(t, process.Options{})
+		r.submit("k", "g", "b").try(stored("m1"))
+		r.Leave()
+		if waits {
+			r.submit("k2", "g", "b")
+		}
+		r.clocks.Asleep += time.Hour
+		assert.Equal(t, !waits, r.Sweep(r.Now()))
+		r.pass(time.Minute)
+		assert.Equal(t, !waits, r.Sweep(r.Now()))
+		r.clocks.Asleep += time.Hour
+		r.Sweep(r.Now())
+		r.pass(time.Minute)
+		assert.True(t, r.Sweep(r.Now()), "a second suspension does not keep the records of the first")
+	}
+}

@@ -1,0 +1,203 @@
+package sqsfifo_test
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"testing/synctest"
+	"time"
+
+	"github.com/kansas-frontier-matrix/sqsfifo/internal/clock"
+	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
+)
+
+// modelMachine is the machine of the processes of a model. Its time of waking is the time of
+// the bubble: the timers of Go stop during a suspension. SQS, a store and the network are
+// elsewhere, and their time, now, includes the suspensions. The wall clock of the machine
+// also has steps.
+type modelMachine struct {
+	q     *sqstest.Queue
+	start time.Time
+
+	suspends, sets bool
+	deaf           float64 // chance that the client of a request ignores its context
+
+	mu      sync.Mutex
+	asleep  time.Duration
+	steps   []modelStep // of the wall clock; the first is zero, at start
+	flights map[*modelFlight]struct{}
+	history []string // suspensions and steps, with the time since the start
+}
+
+// modelStep sets the wall clock ahead of the true time.
+type modelStep struct {
+	at    time.Time
+	ahead time.Duration
+}
+
+// modelFlight is a request on its way to SQS.
+type modelFlight struct {
+	at    time.Time
+	timer *time.Timer
+	f     func()
+}
+
+func newModelMachine(seed uint64, q *sqstest.Queue) *modelMachine {
+	rng := rand.New(rand.NewPCG(seed, 29))
+	m := &modelMachine{q: q, start: time.Now(), flights: map[*modelFlight]struct{}{}}
+	m.steps = []modelStep{{m.start, 0}}
+	m.suspends, m.sets = rng.IntN(3) == 0, rng.IntN(3) == 0
+	m.deaf = []float64{0, 0, 0.01, 0.05}[rng.IntN(4)]
+	return m
+}
+
+// now returns the true time.
+func (m *modelMachine) now() time.Time {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.time()
+}
+
+// time is now for the holder of the lock.
+func (m *modelMachine) time() time.Time { return time.Now().Add(m.asleep) }
+
+// wall returns the time of the wall clock.
+func (m *modelMachine) wall() time.Time {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.time().Add(m.steps[len(m.steps)-1].ahead)
+}
+
+// truly reports whether f holds for a time that the wall clock showed. A call between from
+// and to computed the shown time with the wall clock as it was set then.
+func (m *modelMachine) truly(shown, from, to time.Time, f func(time.Time) bool) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for i, s := range m.steps {
+		if s.at.After(to) || i+1 < len(m.steps) && m.steps[i+1].at.Before(from) {
+			continue
+		}
+		if f(shown.Add(-s.ahead)) {
+			return true
+		}
+	}
+	return false
+}
+
+// newClock returns the clock of a new process.
+func (m *modelMachine) newClock() *clock.Clock {
+	start := time.Now()
+	return clock.Simulated(func() clock.Reading {
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		return clock.Reading{Awake: time.Since(start), Asleep: m.asleep, Wall: m.time().Add(m.steps[len(m.steps)-1].ahead).Round(0)}
+	})
+}
+
+// fly calls f after a time of the network, which a suspension does not stop.
+func (m *modelMachine) fly(d time.Duration, f func()) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	flight := &modelFlight{at: m.time().Add(d), f: f}
+	m.flights[flight] = struct{}{}
+	flight.timer = time.AfterFunc(d, func() { m.land(flight) })
+}
+
+func (m *modelMachine) land(flight *modelFlight) {
+	m.mu.Lock()
+	_, flies := m.flights[flight]
+	delete(m.flights, flight)
+	m.mu.Unlock()
+	if flies {
+		flight.f()
+	}
+}
+
+// suspend lets time pass for all but this machine. No goroutine of the bubble may be running.
+func (m *modelMachine) suspend(d time.Duration) {
+	m.mu.Lock()
+	end := m.time().Add(d)
+	m.history = append(m.history, fmt.Sprintf("%.3f s: suspended for %v", m.time().Sub(m.start).Seconds(), d))
+	flights := make([]*modelFlight, 0, len(m.flights))
+	for f := range m.flights {
+		flights = append(flights, f)
+	}
+	m.mu.Unlock()
+	slices.SortFunc(flights, func(a, b *modelFlight) int { return a.at.Compare(b.at) })
+	for _, f := range flights {
+		if f.at.After(end) {
+			f.timer.Reset(f.at.Sub(end))
+			continue
+		}
+		m.pass(f.at)
+		m.land(f)
+	}
+	m.pass(end)
+}
+
+// pass lets time pass until the given time.
+func (m *modelMachine) pass(until time.Time) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if d := until.Sub(m.time()); d > 0 {
+		m.asleep += d
+		m.q.Advance(d)
+	}
+}
+
+// step sets the wall clock.
+func (m *modelMachine) step(ahead time.Duration) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.steps = append(m.steps, modelStep{m.time(), ahead})
+	m.history = append(m.history, fmt.Sprintf("%.3f s: the wall clock is %v ahead", m.time().Sub(m.start).Seconds(), ahead))
+}
+
+// run suspends the machine, sets its clock and calls restart, at random times until stop is
+// called. Nothing else may call synctest.Wait meanwhile. stop waits for the last restart.
+func (m *modelMachine) run(rng *rand.Rand, restart func()) (stop func()) {
+	ctx, cancel := context.WithCancel(context.Background())
+	var all sync.WaitGroup
+	all.Go(func() { m.loop(ctx, rng, restart) })
+	return func() {
+		cancel()
+		all.Wait()
+	}
+}
+
+func (m *modelMachine) loop(ctx context.Context, rng *rand.Rand, restart func()) {
+	for {
+		pause := time.NewTimer(time.Duration(rng.Int64N(int64(cmp.Or(rng.IntN(4), 1)) * int64(time.Minute))))
+		select {
+		case <-pause.C:
+		case <-ctx.Done():
+			pause.Stop()
+			return
+		}
+		synctest.Wait()
+		switch what := rng.IntN(4); {
+		case what == 0 && m.sets:
+			m.step(time.Duration(rng.Int64N(int64(4*time.Hour))) - 2*time.Hour)
+		case what == 1:
+			restart()
+		case m.suspends:
+			most := []time.Duration{30 * time.Second, 6 * time.Minute, time.Hour}[rng.IntN(3)]
+			m.suspend(time.Second + time.Duration(rng.Int64N(int64(most))))
+		}
+	}
+}
+
+// deafFor returns the time that a client takes to answer a request whose context it ignores,
+// or zero.
+func (m *modelMachine) deafFor(rng *rand.Rand) time.Duration {
+	if rng.Float64() >= m.deaf {
+		return 0
+	}
+	return time.Duration(rng.Int64N(int64([]time.Duration{time.Minute, modelDeaf}[rng.IntN(2)])))
+}
+
+// modelDeaf is the longest time that a client takes to answer.
+const modelDeaf = 10 * time.Minute
