@@ -61,7 +61,7 @@ func (m *modelMachine) now() time.Time {
 	return m.time()
 }
 
-// time is now for the holder of the lock.
+// time is now. The caller holds mu.
 func (m *modelMachine) time() time.Time { return time.Now().Add(m.asleep) }
 
 // wall returns the time of the wall clock.
