@@ -9,7 +9,8 @@
 // of a [WithDeadline] context are correct immediately; timers notice within a second.
 //
 // Limits: only Linux has a clock for suspensions. On other systems a forward step of the
-// wall clock counts as a suspension.
+// wall clock counts as a suspension. For at most 100 ms after a suspension, the suspension
+// is missing if the wall clock was set back by the same time, within a millisecond.
 package clock
 
 import (
@@ -61,24 +62,53 @@ const suspensionGrain = 50 * time.Millisecond
 // New returns a clock of this machine.
 func New() *Clock {
 	start := time.Now()
+	var sleep sleepClock
 	c := Simulated(func() Reading {
 		now := time.Now()
-		return Reading{now.Sub(start), suspended(start, now), now.Round(0)}
+		awake := now.Sub(start)
+		asleep := sleep.read(awake, byWallClock(start, now), func() time.Duration { return suspended(start, now) })
+		return Reading{awake, asleep, now.Round(0)}
 	})
+	for range 7 { // at least one reading is not interrupted
+		c.base = max(c.base, suspended(start, time.Now()))
+	}
 	c.start, c.wall = start, time.Now
 	return c
 }
 
-// Simulated returns a clock over other readings, for tests.
-func Simulated(read func() Reading) *Clock {
-	c := &Clock{system: read, start: time.Now(), base: read().Asleep, wall: func() time.Time { return read().Wall }}
-	for range 7 { // at least one reading is not interrupted
-		c.base = max(c.base, read().Asleep)
-	}
-	return c
+// sleepClock saves system calls: a suspension moves the wall clock ahead of the monotonic
+// clock, and time.Now reads both without a system call.
+type sleepClock struct{ last atomic.Pointer[sleepReading] }
+
+// sleepReading is a reading of the clock for suspensions.
+type sleepReading struct {
+	awake, ahead time.Duration // the other clocks at this reading
+	asleep       time.Duration
 }
 
-// Now returns the current instant. A reading takes about 0.5 µs.
+const (
+	sleepReadEvery = 100 * time.Millisecond // longest time between two system calls
+	sleepWallGrain = time.Millisecond       // a larger change of the wall clock needs a system call
+)
+
+// read returns the duration of all suspensions. It calls suspended if the wall clock has
+// moved against the monotonic clock since the last call, or if that call is too old. The
+// parameter ahead is the time by which the wall clock is ahead of the monotonic clock.
+func (c *sleepClock) read(awake, ahead time.Duration, suspended func() time.Duration) time.Duration {
+	last := c.last.Load()
+	if last == nil || (awake-last.awake).Abs() >= sleepReadEvery || (ahead-last.ahead).Abs() > sleepWallGrain {
+		last = &sleepReading{awake, ahead, suspended()}
+		c.last.Store(last)
+	}
+	return last.asleep
+}
+
+// Simulated returns a clock over other readings, for tests.
+func Simulated(read func() Reading) *Clock {
+	return &Clock{system: read, start: time.Now(), base: read().Asleep, wall: func() time.Time { return read().Wall }}
+}
+
+// Now returns the current instant.
 func (c *Clock) Now() Instant {
 	now, _ := c.read()
 	return now

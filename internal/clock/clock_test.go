@@ -3,6 +3,7 @@ package clock
 import (
 	"context"
 	"errors"
+	"math/rand/v2"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -15,6 +16,45 @@ import (
 func TestWallClockThatDoesNotStep(t *testing.T) {
 	start := time.Now()
 	assert.Zero(t, byWallClock(start, start.Add(time.Hour)))
+}
+
+// sleepClock makes a system call for each suspension, and otherwise ten calls a second.
+func TestSleepClock(t *testing.T) {
+	var c sleepClock
+	var awake, stepped, asleep time.Duration
+	calls := 0
+	read := func() time.Duration {
+		return c.read(awake, asleep+stepped, func() time.Duration { calls++; return asleep })
+	}
+	random := rand.New(rand.NewPCG(1, 2))
+	for range 100_000 {
+		switch random.IntN(10) {
+		case 0:
+			asleep += time.Millisecond + time.Duration(random.Int64N(int64(time.Hour)))
+		case 1:
+			stepped += time.Duration(random.Int64N(int64(time.Hour))) - 30*time.Minute
+		}
+		require.Equal(t, asleep, read())
+		awake += time.Duration(random.Int64N(int64(time.Millisecond)))
+	}
+	began := awake
+	for calls = 0; awake < began+10*time.Second; awake += 10 * time.Microsecond {
+		require.Equal(t, asleep, read())
+	}
+	assert.InDelta(t, 100, calls, 1)
+
+	// A step back of the wall clock hides a suspension of the same length for 100 ms.
+	asleep, stepped = asleep+time.Hour, stepped-time.Hour
+	require.Equal(t, asleep-time.Hour, read())
+	awake += sleepReadEvery
+	require.Equal(t, asleep, read())
+}
+
+func BenchmarkNow(b *testing.B) {
+	c := New()
+	for b.Loop() {
+		c.Now()
+	}
 }
 
 // suspendable returns a clock of a synctest bubble and the time asleep.
