@@ -52,11 +52,8 @@ type Receipt struct {
 	// Unrecorded is true with Config.Store if the store does not have the event yet: the
 	// store did not answer within Store.Timeout, or the event was sent without a claim. SQS
 	// has stored the event. The producer tries to record the event until Close. If that
-	// fails, a resend of the event after five minutes is unresolved.
-	//
-	// A client that returns an answer after its context ended and after the claim's lease
-	// ended may leave an event unrecorded, although the receipt of a later duplicate does
-	// not say so.
+	// fails, a resend of the event after five minutes is unresolved. The receipt of a
+	// duplicate says Unrecorded as well, for at least the last 16,384 unrecorded events.
 	Unrecorded bool
 
 	// Attempts is the number of requests of this call, 0 for a duplicate without a

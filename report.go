@@ -19,7 +19,7 @@ func (c *courier) Conclude(it *item) attempt.Fate {
 	switch {
 	case fate != attempt.Stored:
 	case it.IsSubmitted() && it.Outcome.Reason != dispatch.Withdrawn:
-		c.memory.AwaitRecord(&it.Message.known, it)
+		it.Outcome.Unrecorded = c.memory.AwaitRecord(&it.Message.known, it)
 	default: // no caller waits
 		it.Outcome.Unrecorded = c.memory.AwaitRecord(&it.Message.known, nil)
 	}

@@ -79,7 +79,9 @@ type StoreConfig struct {
 	// effect.
 	Owner string
 
-	// TTL is the time for which an event is remembered after its first attempt. TTL must
+	// TTL is the time for which an event is remembered after its first attempt. The time
+	// starts at the claim for that attempt. If the machine is suspended between the claim
+	// and the request, the event is remembered for the rest of the TTL only. TTL must
 	// be at least Delivery.RetryFor plus 25 seconds for the last request and for
 	// differences between clocks. TTL should be longer than the delay of any retrying
 	// caller, replay or redrive. Zero means 7 days; with [idempotency.Forever] events are

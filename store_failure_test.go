@@ -506,3 +506,46 @@ func TestHeldUpBetweenClaimAndNetwork(t *testing.T) {
 		closed(t, p.Producer)
 	})
 }
+
+// A client answers after its context and after the lease. Another process has the claim by
+// then, so the store does not take the result. A later duplicate says that the store does not
+// have the event, unless the store has the event from the other process by then.
+func TestLostResultOfALateAnswer(t *testing.T) {
+	for _, found := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			q, store := newQueue(t, sqstest.Config{}), new(idempotency.Memory)
+			a, b := start(t, q, store), start(t, q, store)
+			a.client.hook(nil, func() error {
+				time.Sleep(time.Minute)
+				return nil
+			})
+			late := make(chan sqsfifo.Receipt, 1)
+			a.SendAsync(t.Context(), scene, func(r sqsfifo.Receipt, err error) {
+				assert.NoError(t, err)
+				late <- r
+			})
+			time.Sleep(45 * time.Second)
+			b.client.hook(nil, func() error {
+				b.crash()
+				return errCrashed
+			})
+			b.crashesDuring(scene)
+			b.end()
+			assert.True(t, (<-late).Unrecorded)
+			a.client.hook(nil, nil)
+			if found {
+				time.Sleep(100 * time.Second)
+				r, err := start(t, q, store).Send(t.Context(), scene)
+				require.NoError(t, err)
+				assert.False(t, r.Unrecorded)
+			}
+			time.Sleep(280*time.Second - time.Since(time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)))
+			r, err := a.Send(t.Context(), scene)
+			require.NoError(t, err)
+			assert.True(t, r.Duplicate)
+			assert.Equal(t, !found, r.Unrecorded)
+			assert.Len(t, q.Messages(), 1)
+			closed(t, a.Producer)
+		})
+	}
+}

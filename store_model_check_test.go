@@ -1,6 +1,7 @@
 package sqsfifo_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -54,6 +55,10 @@ func (c *storeClient) transmit(ctx context.Context, entries []types.SendMessageB
 		out, answer, arrives = w.millis(100), time.Hour, w.rng.IntN(2) == 0
 	}
 	dies := w.chance(w.crashy)
+	for _, e := range entries {
+		tag, _ := strconv.Atoi(*e.MessageAttributes[modelTag].StringValue)
+		w.note(w.subs[tag].e.Key, "process %d sends submission %d: %s, deaf for %v", c.p.n, tag, cmp.Or(kind, "fair"), deaf)
+	}
 	w.mu.Unlock()
 
 	arrived := make(chan *sqs.SendMessageBatchOutput, 1)
@@ -105,12 +110,13 @@ func (w *storeWorld) arrive(entries []types.SendMessageBatchRequestEntry) *sqs.S
 	}
 	for _, ok := range out.Successful {
 		i, _ := strconv.Atoi(*ok.Id)
+		tag, _ := strconv.Atoi(*entries[i].MessageAttributes[modelTag].StringValue)
+		w.note(w.subs[tag].e.Key, "SQS has submission %d: %s", tag, *ok.MessageId)
 		if w.known[*ok.MessageId] != nil {
 			continue
 		}
-		tag, _ := strconv.Atoi(*entries[i].MessageAttributes[modelTag].StringValue)
 		w.clock++
-		a := &storeAccept{sub: w.subs[tag], at: w.on.now(), id: *ok.MessageId, body: *entries[i].MessageBody, processed: w.clock}
+		a := &storeAccept{sub: w.subs[tag], at: w.on.now(), until: w.until[w.subs[tag].e.Key], id: *ok.MessageId, body: *entries[i].MessageBody, processed: w.clock}
 		w.known[a.id] = a
 		w.accepts = append(w.accepts, a)
 	}
@@ -155,16 +161,12 @@ func (w *storeWorld) check(sum *storeTotals) {
 	sum.faults.Add(int64(w.faults))
 }
 
-// remembered returns the shortest time after acceptance for which the store remembers an
-// event. The TTL starts at the first claim, which may be one interval before the
-// acceptance.
-func (w *storeWorld) remembered() time.Duration { return w.ttl - modelInterval }
-
-// checkTwice checks that SQS accepts no event twice within the TTL. A world with FailOpen
+// checkTwice checks that SQS accepts no event twice while the store remembers it: the TTL
+// starts at the first claim, and a suspension may delay the acceptance after that. A world with FailOpen
 // or UnresolvedResend (storeWorld.open) permits exceptions.
 func (w *storeWorld) checkTwice(as []*storeAccept) {
 	for i := 1; i < len(as); i++ {
-		if gap := as[i].at.Sub(as[i-1].at); gap < w.remembered() && !w.open {
+		if gap := as[i].at.Sub(as[i-1].at); as[i].at.Before(as[i-1].until) && !w.open {
 			w.fails("%s accepted twice, %v apart, TTL %v: by submission %d and by %d\n%s\n%s",
 				as[i].sub.e.Key, gap, w.ttl, as[i-1].sub.id, as[i].sub.id, as[i-1].body, as[i].body)
 		}
@@ -199,7 +201,7 @@ func (w *storeWorld) checkSub(s *storeSub, as []*storeAccept, sum *storeTotals) 
 	case sqsfifo.FateOf(s.err) == sqsfifo.NotStored:
 		sum.notStored.Add(1)
 		for _, a := range as {
-			before := !a.at.After(s.made) && s.made.Sub(a.at) < w.remembered()
+			before := !a.at.After(s.made) && s.reported.Before(a.until)
 			if a.sub == s || before && !w.open && !errors.Is(s.err, sqsfifo.ErrBufferFull) && a.sub.e.Value == s.e.Value {
 				w.fails("submission %d of %s, made %v after the message was accepted by submission %d, is said not to be stored: %v",
 					s.id, s.e.Key, s.made.Sub(a.at), a.sub.id, s.err)

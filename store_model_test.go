@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -81,6 +82,7 @@ type storeSub struct {
 type storeAccept struct {
 	sub       *storeSub
 	at        time.Time
+	until     time.Time // expiry of the event's record, by the last claim
 	id, body  string
 	processed int // order
 }
@@ -109,12 +111,15 @@ type storeWorld struct {
 	accepts []*storeAccept
 	known   map[string]*storeAccept // by message ID
 
-	// recorded has the message IDs of all results that the store took. It is needed because
-	// a report may come after the event's record has expired.
+	// recorded has the message IDs of all results that the store took, and the keys of their
+	// events. It is needed because a report may come after the event's record has expired.
 	recorded map[string]bool
+	until    map[string]time.Time // expiry of each key's record, by its last claim
 
+	started int
 	crashes int
 	faults  int
+	notes   []storeNote
 	wrong   []string
 	actors  sync.WaitGroup
 }
@@ -126,7 +131,7 @@ func newStoreWorld(t *testing.T, seed uint64) *storeWorld {
 	}
 	rng := rand.New(rand.NewPCG(seed, 23))
 	w := &storeWorld{
-		t: t, seed: seed, q: q, on: newModelMachine(seed, q), mem: new(idempotency.Memory), rng: rng, known: map[string]*storeAccept{}, recorded: map[string]bool{},
+		t: t, seed: seed, q: q, on: newModelMachine(seed, q), mem: new(idempotency.Memory), rng: rng, known: map[string]*storeAccept{}, recorded: map[string]bool{}, until: map[string]time.Time{},
 		ttl: []time.Duration{15 * time.Minute, time.Hour, 24 * time.Hour}[rng.IntN(3)],
 	}
 	w.mem.Now = w.on.now
@@ -153,11 +158,15 @@ func newStoreWorld(t *testing.T, seed uint64) *storeWorld {
 type storeProcess struct {
 	*sqsfifo.Producer[storeEvent]
 	w    *storeWorld
+	n    int
 	dead bool // guarded by storeWorld.mu
 }
 
 func (w *storeWorld) start() *storeProcess {
-	p := &storeProcess{w: w}
+	w.mu.Lock()
+	w.started++
+	p := &storeProcess{w: w, n: w.started}
+	w.mu.Unlock()
 	c := sqsfifo.Config[storeEvent]{
 		QueueURL: w.q.URL(), Source: "kfm.test.store", Delivery: w.delivery, Store: w.store,
 		Identify: func(e storeEvent) (sqsfifo.Identity, error) {
@@ -268,6 +277,14 @@ func (s *storeOfProcess) ClaimBatch(ctx context.Context, claims []idempotency.Cl
 			}
 		}
 		out, err = s.Memory.ClaimBatch(context.Background(), claims)
+		s.p.w.mu.Lock()
+		defer s.p.w.mu.Unlock()
+		for i := range out {
+			if out[i].Decision.Granted() {
+				s.p.w.until[claims[i].Key.Value] = out[i].Record.Expires
+			}
+			s.p.w.note(claims[i].Key.Value, "process %d claims: %v, fence %d, record until %v", s.p.n, out[i].Decision, out[i].Record.Fence, out[i].Record.LeaseUntil.Sub(s.p.w.on.start))
+		}
 		return err
 	})
 	return out, err
@@ -284,10 +301,14 @@ func (s *storeOfProcess) Lookup(ctx context.Context, keys ...idempotency.Key) (o
 func (s *storeOfProcess) Finish(ctx context.Context, ref idempotency.Ref, t idempotency.Ending) error {
 	return s.do(ctx, func() error {
 		err := s.Memory.Finish(context.Background(), ref, t)
+		s.p.w.mu.Lock()
+		s.p.w.note(ref.Key.Value, "process %d ends fence %d with %v: %v", s.p.n, ref.Fence, t, err)
+		s.p.w.mu.Unlock()
 		if result, ok := t.Result(); ok && err == nil {
 			s.p.w.mu.Lock()
 			defer s.p.w.mu.Unlock()
 			s.p.w.recorded[result.MessageID] = true
+			s.p.w.recorded[ref.Key.Value] = true
 		}
 		return err
 	})
@@ -345,8 +366,15 @@ func (w *storeWorld) run(sum *storeTotals) {
 	sum.minutes.Add(int64(w.on.now().Sub(begin) / time.Minute))
 	if len(w.wrong) > 0 {
 		w.t.Errorf("%d violations; again with: go test -run '^TestStoreModel$' . -store.seed %d\n%+v %+v", len(w.wrong), w.seed, w.delivery, w.store)
+		w.t.Log(strings.Join(w.on.history, "\n"))
 		for _, text := range w.wrong[:min(len(w.wrong), 5)] {
-			w.t.Log(text)
+			var b strings.Builder
+			for _, n := range w.notes {
+				if strings.Contains(text, n.key) {
+					fmt.Fprintln(&b, n.text)
+				}
+			}
+			w.t.Logf("%s\n%s", text, &b)
 		}
 	}
 }
@@ -401,6 +429,7 @@ func (w *storeWorld) sub(p *storeProcess, how string, e storeEvent) *storeSub {
 	s := &storeSub{id: len(w.subs), process: p, how: how, e: e, made: w.on.now(), order: w.clock}
 	s.e.Tag = s.id
 	w.subs = append(w.subs, s)
+	w.note(e.Key, "submission %d of value %d in %s by %s, process %d", s.id, e.Value, e.Group, how, p.n)
 	return s
 }
 
@@ -486,11 +515,13 @@ func (w *storeWorld) end(s *storeSub, r sqsfifo.Receipt, err error) {
 	if s.outcomes++; s.outcomes > 1 {
 		w.fails("submission %d of %s: %d outcomes", s.id, s.e.Key, s.outcomes)
 	}
+	w.note(s.e.Key, "submission %d: %+v %v", s.id, r, err)
 	if s.process.dead {
 		return
 	}
 	s.reported, s.receipt, s.err = w.on.now(), r, err
-	if err == nil && !r.Unrecorded && r.MessageID != "" && !w.recorded[r.MessageID] {
+	has := w.recorded[r.MessageID] || (r.MessageID == "" || w.open) && w.recorded[s.e.Key]
+	if err == nil && !r.Unrecorded && !has {
 		w.fails("submission %d of %s has a receipt, and the store never had its result", s.id, s.e.Key)
 	}
 }
@@ -499,6 +530,15 @@ func (w *storeWorld) fail(format string, args ...any) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.fails(format, args...)
+}
+
+// storeNote is a line of an event's history.
+type storeNote struct{ key, text string }
+
+// note adds to the history of a key. The caller holds the lock.
+func (w *storeWorld) note(key, format string, args ...any) {
+	at := w.on.now().Sub(w.on.start)
+	w.notes = append(w.notes, storeNote{key, fmt.Sprintf("%12.3f s  ", at.Seconds()) + fmt.Sprintf(format, args...)})
 }
 
 // fails records a violation. The caller holds the lock.

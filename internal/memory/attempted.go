@@ -50,8 +50,8 @@ func (m *Memory) Attempted(ended []Ended) Instant {
 	return now
 }
 
-// AwaitRecord adds a waiter for a stored event if the event's record is not yet in the
-// store, and reports whether it did. A nil waiter is not added.
+// AwaitRecord reports whether the store lacks the record of a stored event. If the record
+// is on its way to the store, AwaitRecord adds the waiter, unless the waiter is nil.
 func (m *Memory) AwaitRecord(r *Record, w Waiter) bool {
 	k := r.claim.Load()
 	return k != nil && m.claims.AwaitRecord(k, w)

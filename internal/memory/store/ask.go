@@ -361,6 +361,7 @@ func (c *Claimant) grant(k *Claim) Judgement {
 var errSlow = errors.New("the store took so long for a claim that its lease does not cover a request any more")
 
 func (c *Claimant) duplicate(k *Claim, out idempotency.Outcome) Judgement {
+	c.setMissing(k, false)
 	k.learn(func(known *Known) {
 		known.State, known.Result, known.Err = Stored, out.Record.Result, nil
 		if out.Drift {

@@ -301,6 +301,7 @@ func (c *Claimant) Attempted(k *Claim, a *attempt.Answer, w Waiter) (unrecorded 
 		result := idempotency.Result{MessageID: a.MessageID, SequenceNumber: a.Sequence}
 		k.learn(func(known *Known) { *known = Known{State: Stored, Result: result, Ours: true} })
 		if !k.held {
+			c.setMissing(k, true)
 			return true
 		}
 		k.held = false

@@ -54,6 +54,7 @@ type endings struct {
 	mu       sync.Mutex
 	queue    []*ending
 	results  map[idempotency.KeyID]*ending // completions queued or being written
+	missing  missing                       // stored events that the store does not have
 	awaited  map[*ending]struct{}          // endings with waiters
 	overdue  *time.Timer                   // for awaited; nil before first use
 	watching bool                          // overdue is set
@@ -97,20 +98,28 @@ func (c *Claimant) pending(k *Claim) Judgement {
 	return Judgement{Kind: Duplicate}
 }
 
-// AwaitRecord reports whether the event's result is queued or being written, and in this
-// case adds the waiter. With a nil waiter, it only reports.
+// AwaitRecord reports whether the store lacks the result of an event that SQS stored. If the
+// result is queued or being written, AwaitRecord adds the waiter, unless the waiter is nil.
+// If the claimant has lost the result, no waiter is added.
 func (c *Claimant) AwaitRecord(k *Claim, w Waiter) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	e := c.results[k.id]
 	if e == nil {
-		return false
+		return c.missing.has(k.id)
 	}
 	if w != nil {
 		w.MarkRecording()
 		c.await(e, w)
 	}
 	return true
+}
+
+// setMissing records whether the store lacks an event that SQS stored.
+func (c *Claimant) setMissing(k *Claim, is bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.missing.set(k.id, is)
 }
 
 // Pace blocks while many endings are queued and the store answers, so a store that is
@@ -243,11 +252,15 @@ func (l *endings) hurry() {
 func (l *endings) lose(e *ending, err error) []Waiter {
 	l.lost++
 	l.lastErr = err
-	return l.done(e)
+	return l.done(e, false)
 }
 
-// done removes a finished ending and returns its waiters. The caller holds mu.
-func (l *endings) done(e *ending) []Waiter {
+// done removes a finished ending and returns its waiters. recorded reports whether the store
+// has the event. The caller holds mu.
+func (l *endings) done(e *ending, recorded bool) []Waiter {
+	if _, ok := e.ending.Result(); ok {
+		l.missing.set(e.claim.id, !recorded)
+	}
 	if l.results[e.claim.id] == e {
 		delete(l.results, e.claim.id)
 	}
@@ -420,13 +433,13 @@ func (c *Claimant) ended(batch []*ending, errs []error) {
 		var stale *idempotency.StaleClaimError
 		switch err := errs[i]; {
 		case err == nil:
-			recorded = append(recorded, c.done(e)...)
+			recorded = append(recorded, c.done(e, true)...)
 		case errors.As(err, &stale) && stale.Status == idempotency.Succeeded:
 			c.counts.stale.Add(1)
-			recorded = append(recorded, c.done(e)...)
+			recorded = append(recorded, c.done(e, true)...)
 		case errors.Is(err, idempotency.ErrStaleClaim):
 			c.counts.stale.Add(1)
-			unrecorded = append(unrecorded, c.done(e)...)
+			unrecorded = append(unrecorded, c.done(e, false)...)
 		case errors.As(err, &invalid), errors.Is(err, idempotency.ErrClosed), time.Since(e.since) > keepTrying:
 			unrecorded = append(unrecorded, c.lose(e, err)...)
 		default:
