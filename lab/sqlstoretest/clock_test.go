@@ -1,6 +1,7 @@
 package sqlstoretest
 
 import (
+	"context"
 	"fmt"
 	"sync"
 	"testing"
@@ -140,9 +141,11 @@ func TestPurgeUnderSerializableDefault(t *testing.T) {
 			}
 		})
 	}
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
 	var purged int64
-	for range 100 {
-		n, err := s.Purge(t.Context())
+	for calls := 0; ctx.Err() == nil && (calls < 100 || purged == 0); calls++ {
+		n, err := s.Purge(ctx)
 		if err != nil {
 			t.Error(err)
 		}
