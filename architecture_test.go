@@ -69,7 +69,7 @@ func TestArrows(t *testing.T) {
 	goTool := filepathOfGo(t)
 	const root = "github.com/kansas-frontier-matrix/sqsfifo"
 	for pkg, allowed := range map[string][]string{
-		".":                    {"canonicaljson", "idempotency", "internal/attempt", "internal/digest", "internal/dispatch", "internal/foreign", "internal/memory", "internal/observe", "internal/sink", "internal/sourceuri", "internal/sqscall", "internal/textview", "internal/window", "lint"},
+		".":                    {"canonicaljson", "idempotency", "internal/attempt", "internal/digest", "internal/dispatch", "internal/foreign", "internal/memory", "internal/observe", "internal/queueurl", "internal/sink", "internal/sourceuri", "internal/sqscall", "internal/textview", "internal/window", "lint"},
 		"./internal/attempt":   nil,
 		"./internal/clock":     nil,
 		"./internal/digest":    {"internal/textview"},
@@ -79,6 +79,7 @@ func TestArrows(t *testing.T) {
 		"./internal/memory":    {"idempotency", "internal/attempt", "internal/memory/process", "internal/memory/store", "internal/window"},
 		"./internal/observe":   {"internal/attempt"},
 		"./internal/pacer":     {"internal/attempt"},
+		"./internal/queueurl":  nil,
 		"./internal/sourceuri": nil,
 		"./internal/foreign":   nil,
 		"./internal/sqscall":   {"internal/attempt", "internal/digest", "internal/foreign", "internal/window"},

@@ -48,6 +48,3 @@ func Leftovers[T any](p *Producer[T]) string {
 	}
 	return fmt.Sprintf("%d events, %d bytes, %d requests", s.Events, s.Bytes, s.Requests)
 }
-
-// ARNOf returns the ARN derived from a URL.
-func ARNOf(queueURL string) string { return arnOf(queueURL) }

@@ -14,6 +14,7 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/foreign"
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/memory"
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/observe"
+	"github.com/kansas-frontier-matrix/sqsfifo/internal/queueurl"
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/sink"
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/sqscall"
 	"github.com/kansas-frontier-matrix/sqsfifo/lint"
@@ -69,7 +70,7 @@ func newQueue(client Client, config QueueConfig, remember memory.Options) (*Queu
 		if remember.Policy, err = config.Store.policy(config.Delivery.RetryFor); err != nil {
 			return nil, err
 		}
-		c.keys = storeKeys{client: config.Store.Client, queue: cmp.Or(config.Store.Queue, arnOf(config.URL)), inspector: c.inspector}
+		c.keys = storeKeys{client: config.Store.Client, queue: cmp.Or(config.Store.Queue, queueurl.ARN(config.URL)), inspector: c.inspector}
 	}
 	if c.caller.ShowTexts = config.Telemetry.ShowErrorTexts; !c.caller.ShowTexts {
 		remember.Hide = foreign.Known{}.Hide

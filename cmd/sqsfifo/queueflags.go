@@ -15,6 +15,7 @@ import (
 	smithyhttp "github.com/aws/smithy-go/transport/http"
 
 	"github.com/kansas-frontier-matrix/sqsfifo"
+	"github.com/kansas-frontier-matrix/sqsfifo/internal/queueurl"
 	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
 )
 
@@ -68,7 +69,7 @@ func (f queueFlags) client(ctx context.Context, inFlight int) (*sqs.Client, erro
 	var options []func(*config.LoadOptions) error
 	region := f.Region
 	if region == "" {
-		region = regionOf(u.Hostname())
+		region = queueurl.Region(f.QueueURL)
 	}
 	e, err := url.Parse(endpoint)
 	if err != nil {
@@ -100,19 +101,6 @@ func (f queueFlags) client(ctx context.Context, inFlight int) (*sqs.Client, erro
 			o.BaseEndpoint = &endpoint
 		}
 	}), nil
-}
-
-// regionOf returns the region in the host of a queue URL, or "".
-func regionOf(host string) string {
-	rest, ok := strings.CutPrefix(host, "sqs.")
-	if !ok {
-		return ""
-	}
-	region, domain, _ := strings.Cut(rest, ".")
-	if !strings.HasPrefix(domain, "amazonaws.com") {
-		return ""
-	}
-	return region
 }
 
 // inspect reads the queue's attributes, to check the queue and to decide who computes the
