@@ -15,7 +15,7 @@ import (
 // findings. It still refuses an event that SQS would refuse, and an event without a
 // message.
 func TestWarn(t *testing.T) {
-	bothDoors(t, sqstest.Config{}, func(t *testing.T, q *sqstest.Queue, client sqsfifo.Client) {
+	withBothClients(t, sqstest.Config{}, func(t *testing.T, q *sqstest.Queue, client sqsfifo.Client) {
 		var o *observed
 		attributes := map[string]string{}
 		group := "north"

@@ -16,7 +16,7 @@ import (
 )
 
 func TestReplayIsADuplicateUntilTheIntervalEnds(t *testing.T) {
-	bothDoors(t, sqstest.Config{}, func(t *testing.T, q *sqstest.Queue, client sqsfifo.Client) {
+	withBothClients(t, sqstest.Config{}, func(t *testing.T, q *sqstest.Queue, client sqsfifo.Client) {
 		p := on(t, client, q)
 		first, err := p.Send(t.Context(), scene)
 		require.NoError(t, err)
@@ -87,7 +87,7 @@ func TestDuplicateIsKnownByItsMessageID(t *testing.T) {
 // F-009 b: a process can recognise a duplicate of another process's message by the sequence
 // number, once the process has seen a higher sequence number in the group.
 func TestDuplicateOfAnotherProcess(t *testing.T) {
-	bothDoors(t, sqstest.Config{}, func(t *testing.T, q *sqstest.Queue, client sqsfifo.Client) {
+	withBothClients(t, sqstest.Config{}, func(t *testing.T, q *sqstest.Queue, client sqsfifo.Client) {
 		all := scenes(3, 1)
 		theirs, err := on(t, client, q).Send(t.Context(), all[0])
 		require.NoError(t, err)
@@ -114,7 +114,7 @@ func TestDuplicateOfAnotherProcess(t *testing.T) {
 }
 
 func TestKeyReuseIsRefused(t *testing.T) {
-	bothDoors(t, sqstest.Config{}, func(t *testing.T, q *sqstest.Queue, client sqsfifo.Client) {
+	withBothClients(t, sqstest.Config{}, func(t *testing.T, q *sqstest.Queue, client sqsfifo.Client) {
 		p := on(t, client, q)
 		_, err := p.Send(t.Context(), scene)
 		require.NoError(t, err)
@@ -192,7 +192,7 @@ func TestSameBodyWithOtherAttributesIsRefused(t *testing.T) {
 }
 
 func TestDistinctEventsNeverCollapse(t *testing.T) {
-	bothDoors(t, sqstest.Config{}, func(t *testing.T, q *sqstest.Queue, client sqsfifo.Client) {
+	withBothClients(t, sqstest.Config{}, func(t *testing.T, q *sqstest.Queue, client sqsfifo.Client) {
 		results := on(t, client, q).SendBatch(t.Context(), scenes(120, 7))
 		require.NoError(t, results.Err())
 		assert.Len(t, q.Messages(), 120)

@@ -24,7 +24,7 @@ import (
 
 // The answer is lost after the commit: SQS drops the retry, and the event is stored once.
 func TestTimeoutAfterCommit(t *testing.T) {
-	bothDoors(t, sqstest.Config{}, func(t *testing.T, q *sqstest.Queue, client sqsfifo.Client) {
+	withBothClients(t, sqstest.Config{}, func(t *testing.T, q *sqstest.Queue, client sqsfifo.Client) {
 		q.Inject(sqstest.LoseAnswer(), 2)
 		r, err := on(t, client, q).Send(t.Context(), scene)
 		require.NoError(t, err)
@@ -44,7 +44,7 @@ func TestRetriesUntilItIsStored(t *testing.T) {
 		"service fault": sqstest.FailEntries("ServiceUnavailable", smithy.FaultServer, nil),
 	} {
 		t.Run(name, func(t *testing.T) {
-			bothDoors(t, sqstest.Config{}, func(t *testing.T, q *sqstest.Queue, client sqsfifo.Client) {
+			withBothClients(t, sqstest.Config{}, func(t *testing.T, q *sqstest.Queue, client sqsfifo.Client) {
 				q.Inject(fault, 4)
 				r, err := on(t, client, q).Send(t.Context(), scene)
 				require.NoError(t, err)
@@ -70,7 +70,7 @@ func TestRetriesEndInsideTheInterval(t *testing.T) {
 		"dropped":      {sqstest.DropRequest(), true, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			bothDoors(t, sqstest.Config{}, func(t *testing.T, q *sqstest.Queue, client sqsfifo.Client) {
+			withBothClients(t, sqstest.Config{}, func(t *testing.T, q *sqstest.Queue, client sqsfifo.Client) {
 				q.Inject(tc.fault, 100_000)
 				p := on(t, client, q)
 				start := time.Now()
@@ -97,7 +97,7 @@ func TestRetriesEndInsideTheInterval(t *testing.T) {
 }
 
 func TestFinalRefusals(t *testing.T) {
-	bothDoors(t, sqstest.Config{}, func(t *testing.T, q *sqstest.Queue, client sqsfifo.Client) {
+	withBothClients(t, sqstest.Config{}, func(t *testing.T, q *sqstest.Queue, client sqsfifo.Client) {
 		c := config()
 		c.QueueURL = q.URL()[:len(q.URL())-len("events.fifo")] + "nowhere.fifo"
 		p, err := sqsfifo.NewProducer(client, c)
@@ -136,7 +136,7 @@ func TestFinalRefusals(t *testing.T) {
 }
 
 func TestContextEndsTheRetries(t *testing.T) {
-	bothDoors(t, sqstest.Config{}, func(t *testing.T, q *sqstest.Queue, client sqsfifo.Client) {
+	withBothClients(t, sqstest.Config{}, func(t *testing.T, q *sqstest.Queue, client sqsfifo.Client) {
 		p := on(t, client, q)
 		q.Inject(sqstest.LoseAnswer(), 1)
 		q.Inject(sqstest.Throttle(), 1000)
@@ -198,7 +198,7 @@ func TestKeyOfAnEventInDoubtStaysTaken(t *testing.T) {
 }
 
 func TestBatchEntriesFailOnTheirOwn(t *testing.T) {
-	bothDoors(t, sqstest.Config{}, func(t *testing.T, q *sqstest.Queue, client sqsfifo.Client) {
+	withBothClients(t, sqstest.Config{}, func(t *testing.T, q *sqstest.Queue, client sqsfifo.Client) {
 		p := on(t, client, q)
 		second := func(_ int, e types.SendMessageBatchRequestEntry) bool { return *e.MessageGroupId == "001" }
 		q.Inject(sqstest.FailEntries("InternalError", smithy.FaultServer, second), 1)

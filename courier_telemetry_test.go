@@ -91,7 +91,7 @@ func (o *observed) metrics(t *testing.T) (values map[string]int64, attributes []
 }
 
 func TestInstrumentsCountWhatHappened(t *testing.T) {
-	bothDoors(t, sqstest.Config{}, func(t *testing.T, q *sqstest.Queue, client sqsfifo.Client) {
+	withBothClients(t, sqstest.Config{}, func(t *testing.T, q *sqstest.Queue, client sqsfifo.Client) {
 		var o *observed
 		p := on(t, client, q, func(c *sqsfifo.Config[Scene]) {
 			o = observe(c)
@@ -274,7 +274,7 @@ func attributesOf(s sdktrace.ReadOnlySpan) map[string]string {
 // Each send has a new trace context. It travels in a message attribute, and neither the body
 // nor the hash of the body changes.
 func TestTraceContextTravelsInAnAttribute(t *testing.T) {
-	bothDoors(t, sqstest.Config{}, func(t *testing.T, q *sqstest.Queue, client sqsfifo.Client) {
+	withBothClients(t, sqstest.Config{}, func(t *testing.T, q *sqstest.Queue, client sqsfifo.Client) {
 		var o *observed
 		p := on(t, client, q, func(c *sqsfifo.Config[Scene]) { o = observe(c) })
 		for range 2 {

@@ -57,7 +57,7 @@ func TestQueueURL(t *testing.T) {
 }
 
 func TestPreflight(t *testing.T) {
-	bothDoors(t, sqstest.Config{MaximumMessageSize: 2048}, func(t *testing.T, q *sqstest.Queue, client sqsfifo.Client) {
+	withBothClients(t, sqstest.Config{MaximumMessageSize: 2048}, func(t *testing.T, q *sqstest.Queue, client sqsfifo.Client) {
 		report, err := on(t, client, q).Preflight(t.Context())
 		require.NoError(t, err)
 		require.Len(t, report.Notes, 1)
@@ -116,7 +116,7 @@ func TestPreflightNotes(t *testing.T) {
 // changes (F-030). The producer therefore refuses a known key in another group.
 func TestKeyThatMovesBetweenGroupsIsRefused(t *testing.T) {
 	for _, scope := range []string{"queue", "messageGroup"} {
-		bothDoors(t, sqstest.Config{DeduplicationScope: sqstest.DeduplicationScope(scope)}, func(t *testing.T, q *sqstest.Queue, client sqsfifo.Client) {
+		withBothClients(t, sqstest.Config{DeduplicationScope: sqstest.DeduplicationScope(scope)}, func(t *testing.T, q *sqstest.Queue, client sqsfifo.Client) {
 			group := "north"
 			p := on(t, client, q, func(c *sqsfifo.Config[Scene]) {
 				c.Identify = func(s Scene) (sqsfifo.Identity, error) {
@@ -140,7 +140,7 @@ func TestKeyThatMovesBetweenGroupsIsRefused(t *testing.T) {
 }
 
 func TestQueueWithoutContentBasedDeduplication(t *testing.T) {
-	bothDoors(t, sqstest.Config{DisableContentBasedDeduplication: true}, func(t *testing.T, q *sqstest.Queue, client sqsfifo.Client) {
+	withBothClients(t, sqstest.Config{DisableContentBasedDeduplication: true}, func(t *testing.T, q *sqstest.Queue, client sqsfifo.Client) {
 		_, err := on(t, client, q).Send(t.Context(), scene)
 		var wrong *sqsfifo.QueueError
 		require.ErrorAs(t, err, &wrong)
@@ -156,7 +156,7 @@ func TestQueueWithoutContentBasedDeduplication(t *testing.T) {
 
 // F-014: the explicit hash and the content hash are one ID.
 func TestExplicitBodyHashMeetsContentBased(t *testing.T) {
-	bothDoors(t, sqstest.Config{}, func(t *testing.T, q *sqstest.Queue, client sqsfifo.Client) {
+	withBothClients(t, sqstest.Config{}, func(t *testing.T, q *sqstest.Queue, client sqsfifo.Client) {
 		first, err := on(t, client, q).Send(t.Context(), scene)
 		require.NoError(t, err)
 		explicit := on(t, client, q, func(c *sqsfifo.Config[Scene]) { c.Deduplication = sqsfifo.ExplicitBodyHash })

@@ -49,9 +49,9 @@ func scenes(n, groups int) []Scene {
 	return out
 }
 
-// bothDoors runs f twice, each time in a bubble of virtual time: with the queue itself
+// withBothClients runs f twice, each time in a bubble of virtual time: with the queue itself
 // as the client, and with a real *sqs.Client that talks HTTP to the queue.
-func bothDoors(t *testing.T, c sqstest.Config, f func(t *testing.T, q *sqstest.Queue, client sqsfifo.Client)) {
+func withBothClients(t *testing.T, c sqstest.Config, f func(t *testing.T, q *sqstest.Queue, client sqsfifo.Client)) {
 	t.Helper()
 	t.Run("in process", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
@@ -97,7 +97,7 @@ func ExampleProducer_Send() {
 }
 
 func TestSendStoresTheBuiltMessage(t *testing.T) {
-	bothDoors(t, sqstest.Config{}, func(t *testing.T, q *sqstest.Queue, client sqsfifo.Client) {
+	withBothClients(t, sqstest.Config{}, func(t *testing.T, q *sqstest.Queue, client sqsfifo.Client) {
 		p := on(t, client, q, func(c *sqsfifo.Config[Scene]) {
 			c.Attributes = func(s Scene) map[string]string { return map[string]string{"sensor": "OLI_TIRS"} }
 		})
@@ -119,7 +119,7 @@ func TestSendStoresTheBuiltMessage(t *testing.T) {
 }
 
 func TestSendBatch(t *testing.T) {
-	bothDoors(t, sqstest.Config{}, func(t *testing.T, q *sqstest.Queue, client sqsfifo.Client) {
+	withBothClients(t, sqstest.Config{}, func(t *testing.T, q *sqstest.Queue, client sqsfifo.Client) {
 		p := on(t, client, q)
 		all := scenes(40, 13)
 		bad := all[14]
@@ -256,7 +256,7 @@ func (c *countingClient) note(n int) {
 
 // An outbox stores the message, and another process sends it later.
 func TestMessageSurvivesStorage(t *testing.T) {
-	bothDoors(t, sqstest.Config{}, func(t *testing.T, q *sqstest.Queue, client sqsfifo.Client) {
+	withBothClients(t, sqstest.Config{}, func(t *testing.T, q *sqstest.Queue, client sqsfifo.Client) {
 		built, err := on(t, client, q, func(c *sqsfifo.Config[Scene]) {
 			c.Attributes = func(Scene) map[string]string { return map[string]string{"sensor": "OLI"} }
 		}).Build(scene)

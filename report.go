@@ -45,9 +45,9 @@ func (c *courier) Paused(group string, p *dispatch.Pause) { c.log.paused(group, 
 // Sweep removes events forgotten by SQS from the memory. It reports whether more remain.
 func (c *courier) Sweep() (again bool) { return !c.memory.Sweep() }
 
-// Tell reports the outcome of an event to telemetry, the provenance sink and the caller,
+// Report reports the outcome of an event to telemetry, the provenance sink and the caller,
 // in this order.
-func (c *courier) Tell(it *item) {
+func (c *courier) Report(it *item) {
 	s, o := &it.Message, &it.Outcome
 	c.finish(it, s.receipt(o), s.outcomeError(o, c.memory))
 }

@@ -178,7 +178,7 @@ func (q *Queue) stays(ctx context.Context, it *item, wrong error) (bool, error) 
 // end concludes and reports an event that was not submitted.
 func (q *Queue) end(it *item, cause error) {
 	q.conclude(it, cause)
-	q.courier.Tell(it)
+	q.courier.Report(it)
 }
 
 func (q *Queue) conclude(it *item, cause error) {
@@ -205,7 +205,7 @@ func (q *Queue) full(it *item) error {
 	if err != nil {
 		s.to = callback(func(Receipt, error) {})
 	}
-	q.courier.Tell(it)
+	q.courier.Report(it)
 	return err
 }
 

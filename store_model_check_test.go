@@ -195,7 +195,7 @@ func (w *storeWorld) checkSub(s *storeSub, as []*storeAccept, sum *storeTotals) 
 		}
 	case sqsfifo.FateOf(s.err) == sqsfifo.InDoubt:
 		sum.inDoubt.Add(1)
-		if isHeld(s.err) {
+		if isUnresolved(s.err) {
 			sum.held.Add(1)
 		}
 	case sqsfifo.FateOf(s.err) == sqsfifo.NotStored:
@@ -211,7 +211,7 @@ func (w *storeWorld) checkSub(s *storeSub, as []*storeAccept, sum *storeTotals) 
 		w.fails("submission %d: an error without a fate: %v", s.id, s.err)
 	}
 	// At the end, without faults, an event is stored, or held because of an earlier fault.
-	if s.last && s.err != nil && !isHeld(s.err) && !errors.As(s.err, &conflict) {
+	if s.last && s.err != nil && !isUnresolved(s.err) && !errors.As(s.err, &conflict) {
 		w.fails("the last submission of %s: %v", s.e.Key, s.err)
 	}
 }

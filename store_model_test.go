@@ -433,7 +433,7 @@ func (w *storeWorld) sub(p *storeProcess, how string, e storeEvent) *storeSub {
 	return s
 }
 
-// handed records that a call returned: later calls are later submissions.
+// submitted records that a call returned: later calls are later submissions.
 func (w *storeWorld) handed(s *storeSub) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -546,7 +546,7 @@ func (w *storeWorld) fails(format string, args ...any) {
 	w.wrong = append(w.wrong, fmt.Sprintf(format, args...))
 }
 
-func isHeld(err error) bool {
+func isUnresolved(err error) bool {
 	var held *idempotency.UnresolvedError
 	return errors.As(err, &held)
 }

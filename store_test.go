@@ -159,7 +159,7 @@ func TestOwner(t *testing.T) {
 // An event is a duplicate, with the original's IDs, while the store remembers it, even
 // after a restart.
 func TestStoreRemembers(t *testing.T) {
-	bothDoors(t, sqstest.Config{}, func(t *testing.T, q *sqstest.Queue, client sqsfifo.Client) {
+	withBothClients(t, sqstest.Config{}, func(t *testing.T, q *sqstest.Queue, client sqsfifo.Client) {
 		store := new(idempotency.Memory)
 		day := func(c *sqsfifo.StoreConfig) { c.TTL = 24 * time.Hour }
 		p := on(t, client, q, withStore(store, day))

@@ -47,7 +47,7 @@ func (e *engine) flush(now bool) {
 		// A failed delete of a lost message is not repeated. If another consumer has the
 		// message, SQS refuses the first try. If the consumer only assumed the loss, SQS
 		// confirms the first try.
-		if lost := d.item.lost && d.try > 0; lost {
+		if lost := d.item.visibilityLost && d.try > 0; lost {
 			d.done <- false
 			return true
 		}
@@ -93,8 +93,8 @@ func (e *engine) deleteBatch(batch []*deletion) {
 			d.item.gone = true
 			d.done <- true
 		case expired:
-			if !d.item.lost {
-				e.lose(d.item)
+			if !d.item.visibilityLost {
+				e.markLost(d.item)
 			}
 			d.done <- false
 		case denied:

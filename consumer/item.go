@@ -29,12 +29,12 @@ type item struct {
 	claim    claim
 
 	// engine.mu guards the following fields.
-	visibleAt time.Time // earliest end of the visibility timeout
-	beatAfter time.Time // not extended before, after a failed extension
-	changing  bool      // a change of visibility is under way
-	deleting  bool      // a delete is under way
-	lost      bool
-	gone      bool // deleted or released
+	visibleAt      time.Time // earliest end of the visibility timeout
+	extendAfter    time.Time // not extended before, after a failed extension
+	changing       bool      // a change of visibility is under way
+	deleting       bool      // a delete is under way
+	visibilityLost bool
+	gone           bool // deleted or released
 }
 
 // claim is the store's part of an item.
@@ -118,14 +118,14 @@ type run struct {
 	orders   chan order // of an operator; room for one
 
 	// engine.mu guards the following fields.
-	items []*item // the head first
-	state state
-	since time.Time // of the state
-	head  time.Time // when the head became the head
-	cause error     // the last failure of the head
-	key   string    // of a head that failed
-	tries int       // attempts of the head
-	cut   bool      // end after the head
+	items      []*item // the head first
+	state      state
+	since      time.Time // of the state
+	head       time.Time // when the head became the head
+	cause      error     // the last failure of the head
+	key        string    // of a head that failed
+	tries      int       // attempts of the head
+	superseded bool      // end after the head
 }
 
 // order is an operator's request to a sleeping or blocked run.

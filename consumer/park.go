@@ -60,7 +60,7 @@ func (e *engine) park(r *run, it *item, cause error, done chan error) bool {
 		r.cause = errors.Join(cause, fmt.Errorf("consumer: not parked: %w", answers[0].Err))
 		e.mu.Unlock()
 		e.logItem(slog.LevelError, "message not parked; trying again", it, slog.String("error", textOf(answers[0].Err)))
-		goOn, order := e.rest(r, backoff(e.rules.Base, e.rules.Most, try), stateSleeping)
+		goOn, order := e.pauseRun(r, backoff(e.rules.Base, e.rules.Most, try), stateSleeping)
 		switch {
 		case order != nil:
 			reply, done = func(err error) { order.done <- err }, order.done

@@ -24,7 +24,7 @@ const (
 	// are repeated although access is denied or the queue is missing. The network and the
 	// credentials of a new pod may be late. After the first answer, such receives are
 	// repeated without a limit.
-	settleIn = 15 * time.Second
+	startupRetry = 15 * time.Second
 )
 
 // systemAttributes are the ones that an item and a [Message] are made of.
@@ -112,7 +112,7 @@ func (e *engine) takeIn(messages []types.Message, started time.Time, n int) bool
 		for _, it := range r.items {
 			e.heldBytes += it.bytes
 		}
-		e.beware(r.items[0], now)
+		e.adaptCaution(r.items[0], now)
 		e.admit(r)
 	}
 	e.grant()
@@ -143,7 +143,7 @@ func (e *engine) poll(n int) (_ []types.Message, started time.Time) {
 			return nil, started
 		}
 		if !ok {
-			return e.salvage(n, id), started
+			return e.repeatInterrupted(n, id), started
 		}
 		out, err := e.receive(e.polling, n, e.wait, id)
 		e.paced(&e.receivePace, began, err)
@@ -154,7 +154,7 @@ func (e *engine) poll(n int) (_ []types.Message, started time.Time) {
 			return out.Messages, started
 		}
 		if e.polling.Err() != nil {
-			return e.salvage(n, id), started
+			return e.repeatInterrupted(n, id), started
 		}
 		code, refused := codeOf(err)
 		switch {
@@ -172,7 +172,7 @@ func (e *engine) poll(n int) (_ []types.Message, started time.Time) {
 			most = 200 * time.Millisecond // the pace is adapted
 		}
 		if !sleep(e.polling, backoff(100*time.Millisecond, most, try+1)) {
-			return e.salvage(n, id), started
+			return e.repeatInterrupted(n, id), started
 		}
 	}
 }
@@ -181,13 +181,13 @@ func (e *engine) poll(n int) (_ []types.Message, started time.Time) {
 func (e *engine) neverAnswered(since time.Time) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return !e.answered && time.Since(since) >= settleIn
+	return !e.answered && time.Since(since) >= startupRetry
 }
 
-// salvage repeats the receive that the shutdown interrupted, with its attempt ID: SQS may
+// repeatInterrupted repeats the receive that the shutdown interrupted, with its attempt ID: SQS may
 // have hidden messages although the answer was lost. The caller releases the returned
 // messages.
-func (e *engine) salvage(n int, id string) []types.Message {
+func (e *engine) repeatInterrupted(n int, id string) []types.Message {
 	if id == "" {
 		return nil
 	}
@@ -232,8 +232,8 @@ func (e *engine) beCarefulAtStart(ctx context.Context) {
 	now := time.Now()
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.beSingle(now.Add(e.visibility))
-	e.wakeAt(e.singleUntil, now)
+	e.receiveSinglyUntil(now.Add(e.visibility))
+	e.wakeReceiversAt(e.singleUntil, now)
 }
 
 // isSpent reports whether SQS refused a receive because the messages of its attempt ID

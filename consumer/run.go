@@ -27,13 +27,13 @@ func (e *engine) admit(r *run) {
 		return
 	}
 	for _, old := range earlier {
-		old.cut = true
+		old.superseded = true
 		for _, it := range old.items {
 			for _, now := range r.items {
-				it.lost = it.lost || it.id() == now.id()
+				it.visibilityLost = it.visibilityLost || it.id() == now.id()
 			}
 		}
-		if len(old.items) == 0 || old.items[0].lost || old.state != stateHandling {
+		if len(old.items) == 0 || old.items[0].visibilityLost || old.state != stateHandling {
 			old.cancel(ErrLost)
 		}
 	}
@@ -53,7 +53,7 @@ func (e *engine) serve(r *run) {
 func (e *engine) headOf(r *run) *item {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.isClosing() || r.cut || r.ctx.Err() != nil || len(r.items) == 0 || r.items[0].lost {
+	if e.isClosing() || r.superseded || r.ctx.Err() != nil || len(r.items) == 0 || r.items[0].visibilityLost {
 		return nil
 	}
 	return r.items[0]
@@ -107,7 +107,7 @@ func (e *engine) handleHead(r *run, it *item) bool {
 			}
 			continue
 		}
-		switch retry, park := e.rest(r, pause, stateSleeping); {
+		switch retry, park := e.pauseRun(r, pause, stateSleeping); {
 		case park != nil:
 			if e.park(r, it, o.err, park.done) {
 				return true
@@ -167,7 +167,7 @@ func (e *engine) giveUp(r *run, it *item, action Action, cause error) (deletable
 	r.cause = cause
 	e.mu.Unlock()
 	e.logItem(slog.LevelError, "message group blocked", it, slog.String("error", textOf(cause)))
-	switch retry, park := e.rest(r, -1, stateBlocked); {
+	switch retry, park := e.pauseRun(r, -1, stateBlocked); {
 	case park != nil:
 		if e.park(r, it, cause, park.done) {
 			return true, false
@@ -196,7 +196,7 @@ func (e *engine) remove(r *run, it *item) bool {
 	e.stats.Deleted++
 	e.drop(it)
 	r.tries, r.cause, r.head = 0, nil, time.Now()
-	return !r.cut
+	return !r.superseded
 }
 
 // end releases the remaining messages of a run and starts the next run of its group.

@@ -9,12 +9,12 @@ import (
 const (
 	mostPolls = 16 // concurrent receives
 
-	// cautious is the receive count after a possible crash of a consumer.
-	cautious = 2
+	// cautiousReceives is the receive count after a possible crash of a consumer.
+	cautiousReceives = 2
 
-	// suspect is the receive count from which a message is handled alone: it may already
+	// soloReceives is the receive count from which a message is handled alone: it may already
 	// have killed two consumers.
-	suspect = 3
+	soloReceives = 3
 )
 
 // acquire waits until the run may call the handler. If acquire returns true, the caller
@@ -23,10 +23,10 @@ const (
 func (e *engine) acquire(r *run, it *item) bool {
 	t := &turn{run: r, granted: make(chan struct{})}
 	e.mu.Lock()
-	if it.first && it.receives >= suspect && it.attempts == 0 {
+	if it.first && it.receives >= soloReceives && it.attempts == 0 {
 		e.setState(r, stateAlone)
-		t.deaths, t.until = it.receives, time.Now().Add(2*e.visibility)
-		e.alone = append(e.alone, t)
+		t.receives, t.until = it.receives, time.Now().Add(2*e.visibility)
+		e.waitingSolo = append(e.waitingSolo, t)
 		time.AfterFunc(2*e.visibility, func() {
 			e.mu.Lock()
 			defer e.mu.Unlock()
@@ -34,7 +34,7 @@ func (e *engine) acquire(r *run, it *item) bool {
 		})
 	} else {
 		e.setState(r, stateWaiting)
-		e.line = append(e.line, t)
+		e.waiting = append(e.waiting, t)
 	}
 	e.grant()
 	e.mu.Unlock()
@@ -51,7 +51,7 @@ func (e *engine) acquire(r *run, it *item) bool {
 		granted = true
 	default:
 		isTurn := func(other *turn) bool { return other == t }
-		e.line, e.alone = slices.DeleteFunc(e.line, isTurn), slices.DeleteFunc(e.alone, isTurn)
+		e.waiting, e.waitingSolo = slices.DeleteFunc(e.waiting, isTurn), slices.DeleteFunc(e.waitingSolo, isTurn)
 	}
 	if granted && r.ctx.Err() == nil && !e.isClosing() {
 		return true
@@ -86,24 +86,24 @@ func (e *engine) grant() {
 	if e.isClosing() {
 		return
 	}
-	for e.solo == nil && len(e.line) > 0 && e.running < e.groups {
-		e.begin(e.line[0])
-		e.line = slices.Delete(e.line, 0, 1)
+	for e.solo == nil && len(e.waiting) > 0 && e.running < e.groups {
+		e.begin(e.waiting[0])
+		e.waiting = slices.Delete(e.waiting, 0, 1)
 	}
-	if e.solo != nil || len(e.alone) == 0 {
+	if e.solo != nil || len(e.waitingSolo) == 0 {
 		return
 	}
 	others := len(e.runs) - e.count[stateBlocked] - e.count[stateAlone]
 	next := 0
-	for i, t := range e.alone {
-		if t.deaths < e.alone[next].deaths {
+	for i, t := range e.waitingSolo {
+		if t.receives < e.waitingSolo[next].receives {
 			next = i
 		}
 	}
-	if others == 0 && e.polls == 0 || !time.Now().Before(e.alone[next].until) {
-		e.solo = e.alone[next].run
-		e.begin(e.alone[next])
-		e.alone = slices.Delete(e.alone, next, next+1)
+	if others == 0 && e.polls == 0 || !time.Now().Before(e.waitingSolo[next].until) {
+		e.solo = e.waitingSolo[next].run
+		e.begin(e.waitingSolo[next])
+		e.waitingSolo = slices.Delete(e.waitingSolo, next, next+1)
 	}
 }
 
@@ -113,28 +113,28 @@ func (e *engine) begin(t *turn) {
 	close(t.granted)
 }
 
-// beware adapts the caution to a received message. The caller holds e.mu.
-func (e *engine) beware(it *item, now time.Time) {
+// adaptCaution adapts the caution to a received message. The caller holds e.mu.
+func (e *engine) adaptCaution(it *item, now time.Time) {
 	switch {
-	case it.receives >= suspect:
-		e.aloneUntil = now.Add(2 * e.visibility)
-		e.singleUntil = e.aloneUntil
-	case it.receives >= cautious:
-		e.beSingle(now.Add(e.visibility))
+	case it.receives >= soloReceives:
+		e.soloUntil = now.Add(2 * e.visibility)
+		e.singleUntil = e.soloUntil
+	case it.receives >= cautiousReceives:
+		e.receiveSinglyUntil(now.Add(e.visibility))
 	default:
 		return
 	}
-	e.wakeAt(e.singleUntil, now)
+	e.wakeReceiversAt(e.singleUntil, now)
 }
 
-func (e *engine) beSingle(until time.Time) {
+func (e *engine) receiveSinglyUntil(until time.Time) {
 	if until.After(e.singleUntil) {
 		e.singleUntil = until
 	}
 }
 
-// wakeAt lets the receivers look again when the caution ends.
-func (e *engine) wakeAt(at, now time.Time) {
+// wakeReceiversAt lets the receivers look again when the caution ends.
+func (e *engine) wakeReceiversAt(at, now time.Time) {
 	time.AfterFunc(at.Sub(now), func() {
 		e.mu.Lock()
 		defer e.mu.Unlock()
@@ -146,9 +146,9 @@ func (e *engine) wakeAt(at, now time.Time) {
 // concurrent receives. If no receive may start now, both are 0. The caller holds e.mu.
 func (e *engine) caution(now time.Time) (perReceive, polls int) {
 	switch {
-	case len(e.alone) > 0 || e.solo != nil:
+	case len(e.waitingSolo) > 0 || e.solo != nil:
 		return 0, 0
-	case now.Before(e.aloneUntil):
+	case now.Before(e.soloUntil):
 		if len(e.runs) > e.count[stateBlocked] {
 			return 0, 0
 		}
@@ -160,10 +160,10 @@ func (e *engine) caution(now time.Time) (perReceive, polls int) {
 	}
 }
 
-// rest puts a run in state s and waits for d, or for an operator's order. If d is
+// pauseRun puts a run in state s and waits for d, or for an operator's order. If d is
 // negative, rest waits without a limit. If the run has to end, goOn is false. park is an
 // operator's order to park the first message, or nil.
-func (e *engine) rest(r *run, d time.Duration, s state) (goOn bool, park *order) {
+func (e *engine) pauseRun(r *run, d time.Duration, s state) (goOn bool, park *order) {
 	e.mu.Lock()
 	e.setState(r, s)
 	e.grant()

@@ -156,21 +156,21 @@ func (e *engine) flushLog() {
 
 // schedule decides which run may call the handler. Its lock is engine.mu.
 type schedule struct {
-	running int
-	solo    *run // handles a suspect alone
-	line    []*turn
-	alone   []*turn // suspects
+	running     int
+	solo        *run // runs its handler while no other handler runs
+	waiting     []*turn
+	waitingSolo []*turn // runs to handle while no other handler runs
 
 	singleUntil time.Time // one message per receive
-	aloneUntil  time.Time // one group in hand
+	soloUntil   time.Time // one group in hand
 }
 
 // turn is a run that waits for the handler.
 type turn struct {
-	run     *run
-	deaths  int // receive count
-	until   time.Time
-	granted chan struct{}
+	run      *run
+	receives int // receive count of the first message
+	until    time.Time
+	granted  chan struct{}
 }
 
 // intake is the shared state of the receivers. Its lock is engine.mu.
@@ -225,11 +225,11 @@ func (e *engine) drop(it *item) {
 	e.cond.Broadcast()
 }
 
-// lose records the loss of a message. If the message is the first of its run, the context
+// markLost records the loss of a message. If the message is the first of its run, the context
 // of its handler ends. Otherwise the run ends when it reaches the message. The caller
 // holds e.mu.
-func (e *engine) lose(it *item) {
-	it.lost = true
+func (e *engine) markLost(it *item) {
+	it.visibilityLost = true
 	e.stats.Lost++
 	r := it.run
 	if len(r.items) > 0 && r.items[0] == it {
@@ -239,8 +239,8 @@ func (e *engine) lose(it *item) {
 		slog.String("message_group", it.group), slog.String("message_id", it.id()))
 }
 
-// isDead reports whether the time of the shutdown is over.
-func (e *engine) isDead() bool {
+// isStopTimeOver reports whether the time of the shutdown is over.
+func (e *engine) isStopTimeOver() bool {
 	select {
 	case <-e.dead:
 		return true

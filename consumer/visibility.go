@@ -30,12 +30,12 @@ func (e *engine) heartbeat(stop <-chan struct{}) {
 		case <-timer.C:
 		}
 		now := time.Now()
-		timer.Reset(max(e.beat(now).Sub(now), time.Millisecond))
+		timer.Reset(max(e.startDueExtensions(now).Sub(now), time.Millisecond))
 	}
 }
 
-// beat starts the due extensions and renewals, and returns the time of the next call.
-func (e *engine) beat(now time.Time) (next time.Time) {
+// startDueExtensions starts the due extensions and renewals, and returns the time of the next call.
+func (e *engine) startDueExtensions(now time.Time) (next time.Time) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	next = now.Add(e.visibility / 6)
@@ -57,17 +57,17 @@ func (e *engine) beat(now time.Time) (next time.Time) {
 		for i := 0; i < len(r.items); i++ {
 			it := r.items[i]
 			lossAt := it.visibleAt.Add(-e.margin())
-			if !it.lost && !now.Before(lossAt) {
-				e.lose(it)
+			if !it.visibilityLost && !now.Before(lossAt) {
+				e.markLost(it)
 			}
-			if it.lost {
+			if it.visibilityLost {
 				break
 			}
 			sooner(lossAt)
 			if it.changing || it.deleting || e.extension(it, now) < time.Second {
 				continue
 			}
-			if at := later(it.visibleAt.Add(-e.visibility*2/3), it.beatAfter); at.After(now.Add(e.visibility / 12)) {
+			if at := later(it.visibleAt.Add(-e.visibility*2/3), it.extendAfter); at.After(now.Add(e.visibility / 12)) {
 				sooner(at)
 			} else {
 				due = append(due, it)
@@ -157,13 +157,13 @@ func (e *engine) extend(batch []*item) {
 	for i, it := range batch {
 		it.changing = false
 		switch {
-		case it.gone || it.lost:
+		case it.gone || it.visibilityLost:
 		case results[i] == changed:
 			it.visibleAt = started.Add(asked[i])
 		case results[i] == expired && !it.deleting:
-			e.lose(it)
+			e.markLost(it)
 		default:
-			it.beatAfter = time.Now().Add(e.visibility / 20)
+			it.extendAfter = time.Now().Add(e.visibility / 20)
 		}
 	}
 }
@@ -222,7 +222,7 @@ func entryIndex(id *string, n int) (int, bool) {
 func (e *engine) release(r *run) {
 	e.mu.Lock()
 	for e.isClosing() && e.receivers > 0 || slices.ContainsFunc(r.items, func(it *item) bool { return it.changing || it.deleting }) {
-		if e.stopped || e.isDead() {
+		if e.stopped || e.isStopTimeOver() {
 			e.mu.Unlock()
 			return
 		}
@@ -230,7 +230,7 @@ func (e *engine) release(r *run) {
 	}
 	var left []*item
 	for _, it := range slices.Backward(r.items) {
-		if !it.lost {
+		if !it.visibilityLost {
 			left = append(left, it)
 		}
 	}

@@ -25,7 +25,7 @@ type change struct {
 // commit makes one commit of the relay, or returns errDeposed if another relay leads.
 // The commit renews the lease, deletes confirmed rows, removes unsent rows from the
 // marks, and marks new rows. The returned runs may be sent only after the commit.
-func (t *term) commit(ctx context.Context, groups int) (runs []*run, err error) {
+func (t *leadership) commit(ctx context.Context, groups int) (runs []*run, err error) {
 	started := time.Now()
 	defer func() { t.spent(time.Since(started)) }()
 	ctx, cancel := context.WithTimeout(ctx, t.config.Lease)
@@ -64,12 +64,12 @@ func (t *term) commit(ctx context.Context, groups int) (runs []*run, err error) 
 			return nil, err
 		}
 	}
-	if len(t.cuts) > 0 {
-		cuts := make([]change, 0, len(t.cuts))
-		for g, to := range t.cuts {
+	if len(t.shortened) > 0 {
+		cuts := make([]change, 0, len(t.shortened))
+		for g, to := range t.shortened {
 			cuts = append(cuts, change{Group: g, To: to})
 		}
-		if _, err := tx.ExecContext(ctx, s.cut, toJSON(cuts)); err != nil {
+		if _, err := tx.ExecContext(ctx, s.shorten, toJSON(cuts)); err != nil {
 			return nil, err
 		}
 	}
@@ -94,15 +94,15 @@ func (t *term) commit(ctx context.Context, groups int) (runs []*run, err error) 
 		_ = conn.Raw(func(any) error { return driver.ErrBadConn })
 		for _, u := range p.runs {
 			if u.fresh {
-				t.cut(u.group, u.rows[0].position-1)
+				t.shortenMark(u.group, u.rows[0].position-1)
 			}
 		}
 		return nil, err
 	}
 	t.renewed(asked)
-	t.meters.left(t.confirmed)
+	t.meters.countRemoved(t.confirmed)
 	t.confirmed = append(t.confirmed[:0], p.settled...)
-	clear(t.cuts)
+	clear(t.shortened)
 	if groups > 0 {
 		t.cursor = cursor
 		t.more = len(p.settled) > 0 || p.bytes >= pickBytes
@@ -114,7 +114,7 @@ func (t *term) commit(ctx context.Context, groups int) (runs []*run, err error) 
 // pick reads the first rows of up to n groups that are not busy. It continues after the
 // groups of the last commit, so that every group has its turn, and returns the cursor for
 // the next call.
-func (t *term) pick(ctx context.Context, tx *sql.Tx, n int) (rows []found, cursor string, err error) {
+func (t *leadership) pick(ctx context.Context, tx *sql.Tx, n int) (rows []found, cursor string, err error) {
 	busy := t.busy()
 	rows, err = t.pickAfter(ctx, tx, t.cursor, busy, n)
 	if err != nil {
@@ -141,7 +141,7 @@ func lastGroup(rows []found) string {
 	return rows[len(rows)-1].group
 }
 
-func (t *term) pickAfter(ctx context.Context, tx *sql.Tx, cursor string, busy []string, n int) (out []found, err error) {
+func (t *leadership) pickAfter(ctx context.Context, tx *sql.Tx, cursor string, busy []string, n int) (out []found, err error) {
 	rows, err := tx.QueryContext(ctx, t.outbox.sql.pick, cursor, toJSON(busy), n+len(busy), n, t.config.GroupRows, pickBytes)
 	if err != nil {
 		return nil, err
@@ -158,7 +158,7 @@ func (t *term) pickAfter(ctx context.Context, tx *sql.Tx, cursor string, busy []
 }
 
 // anyWaiting reports, without a write, whether a group that is not busy has rows.
-func (t *term) anyWaiting(ctx context.Context) (bool, error) {
+func (t *leadership) anyWaiting(ctx context.Context) (bool, error) {
 	started := time.Now()
 	defer func() { t.spent(time.Since(started)) }()
 	ctx, cancel := context.WithTimeout(ctx, t.config.Lease)
@@ -183,7 +183,7 @@ type plans struct {
 // plan decides what to do with the rows of each group. The rows are sorted by group and
 // position. now is the database's time. asked is the time on the relay's clock before
 // the relay asked for now.
-func (t *term) plan(rows []found, asked clock.Instant, now int64) (p plans) {
+func (t *leadership) plan(rows []found, asked clock.Instant, now int64) (p plans) {
 	for len(rows) > 0 {
 		head := rows[0]
 		n := 1

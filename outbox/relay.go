@@ -89,7 +89,7 @@ func (r *Relay) Run(ctx context.Context) error {
 			}
 			return err
 		}
-		newTerm(ctx, r.shared, fence, until).serve(ctx)
+		newLeadership(ctx, r.shared, fence, until).serve(ctx)
 	}
 }
 

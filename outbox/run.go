@@ -82,7 +82,7 @@ func (u *run) message(r *row) (*sqsfifo.Message, error) {
 
 // next sends the next row of a run, or ends the run. The callback with the answer
 // returns the run to t.steps.
-func (t *term) next(u *run) {
+func (t *leadership) next(u *run) {
 	i := len(u.receipts)
 	if u.err != nil || i == len(u.rows) || !t.mayBegin(u, i) {
 		u.end()

@@ -11,7 +11,7 @@ import (
 const gatherTime = 2 * time.Millisecond
 
 // serve works until the relay must end, another relay leads, or the lease ends.
-func (t *term) serve(ctx context.Context) {
+func (t *leadership) serve(ctx context.Context) {
 	t.leads(true, t.fence)
 	var submitter sync.WaitGroup
 	submitter.Go(func() {
@@ -34,7 +34,7 @@ func (t *term) serve(ctx context.Context) {
 		// Record known outcomes even without time for more sends.
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 		defer cancel()
-		if len(t.confirmed)+len(t.cuts) > 0 {
+		if len(t.confirmed)+len(t.shortened) > 0 {
 			if _, err := t.commit(ctx, 0); err != nil {
 				t.failed("last commit", err)
 			}
@@ -47,7 +47,7 @@ func (t *term) serve(ctx context.Context) {
 }
 
 // finish waits for all messages in flight until Close gives up.
-func (t *term) finish() error {
+func (t *leadership) finish() error {
 	t.await(t.abort)
 	t.withdraw(errStopped)
 	t.await(nil)
@@ -55,7 +55,7 @@ func (t *term) finish() error {
 }
 
 // await handles the ends of all runs, or returns when abort is closed.
-func (t *term) await(abort <-chan struct{}) {
+func (t *leadership) await(abort <-chan struct{}) {
 	for len(t.inFlight) > 0 {
 		select {
 		case u := <-t.ends:
@@ -67,12 +67,12 @@ func (t *term) await(abort <-chan struct{}) {
 }
 
 // work makes commits and returns the reason for the end of leadership.
-func (t *term) work(ctx context.Context) error {
+func (t *leadership) work(ctx context.Context) error {
 	poll := time.NewTicker(min(t.config.Poll, t.config.Lease/4))
 	defer poll.Stop()
 	look := true // check for rows
 	for {
-		if len(t.confirmed)+len(t.cuts) == 0 && !t.more && !look {
+		if len(t.confirmed)+len(t.shortened) == 0 && !t.more && !look {
 			select {
 			case u := <-t.ends:
 				t.take(u)
@@ -99,7 +99,7 @@ func (t *term) work(ctx context.Context) error {
 		default:
 		}
 		room := t.config.Groups - len(t.inFlight)
-		due := len(t.confirmed)+len(t.cuts) > 0 || t.more && room > 0 || t.clock.Now().Sub(t.renewedAt) > t.config.Lease/3
+		due := len(t.confirmed)+len(t.shortened) > 0 || t.more && room > 0 || t.clock.Now().Sub(t.renewedAt) > t.config.Lease/3
 		err := error(nil)
 		if !due && look && room > 0 {
 			due, err = t.anyWaiting(ctx)
@@ -127,7 +127,7 @@ func (t *term) work(ctx context.Context) error {
 
 // gather handles the runs that have ended. If confirmed rows wait for a commit, gather
 // waits up to gatherTime for more ended runs.
-func (t *term) gather() {
+func (t *leadership) gather() {
 	var enough <-chan time.Time
 	for {
 		select {
@@ -153,7 +153,7 @@ func (t *term) gather() {
 	}
 }
 
-func (t *term) start(runs []*run) {
+func (t *leadership) start(runs []*run) {
 	for _, u := range runs {
 		t.inFlight[u.group] = u
 		u.ctx, u.end = t.clock.WithDeadline(t.sends, u.deadline, errTooLate)
@@ -167,14 +167,14 @@ func (t *term) start(runs []*run) {
 // mayBegin reports whether the next message of a run may be sent. If the earlier
 // messages of a fresh run took a quarter of ResendFor or longer, the remaining rows
 // wait until a later commit marks them again, with a full ResendFor.
-func (t *term) mayBegin(u *run, next int) bool {
+func (t *leadership) mayBegin(u *run, next int) bool {
 	left := u.deadline.Sub(t.clock.Now())
 	return !t.ending.Load() && !t.stopping() && t.sends.Err() == nil && !t.expiry.Over() && left > 0 &&
 		(next == 0 || !u.fresh || left > t.outbox.config.ResendFor*3/4)
 }
 
 // take records the end of a run.
-func (t *term) take(u *run) {
+func (t *leadership) take(u *run) {
 	delete(t.inFlight, u.group)
 	done := u.completions()
 	t.confirmed = append(t.confirmed, done...)
@@ -186,7 +186,7 @@ func (t *term) take(u *run) {
 		return
 	}
 	if u.fresh {
-		t.cut(u.group, u.mayBeStored())
+		t.shortenMark(u.group, u.mayBeStored())
 	}
 	if u.err != nil && t.sends.Err() == nil {
 		t.stopped(u)
@@ -194,7 +194,7 @@ func (t *term) take(u *run) {
 }
 
 // stopped records that the group waits because of a failure.
-func (t *term) stopped(u *run) {
+func (t *leadership) stopped(u *run) {
 	t.note(Stopped{
 		Group: u.group, Position: u.rows[len(u.receipts)].position, DedupeKey: u.key,
 		Fate: u.fate(), Err: u.err,

@@ -5,8 +5,8 @@ type statements struct {
 	peekLeader, takeOver, renew, resign string
 	lockLeader, setClock, holdMarks     string
 
-	pick, waiting                      string
-	mark, cut, archive, remove, unmark string
+	pick, waiting                          string
+	mark, shorten, archive, remove, unmark string
 
 	late, resolving, stats, groups, leader, purge string
 
@@ -81,7 +81,7 @@ func newStatements(d Dialect) statements {
 			SELECT x.g, x.f, x.t, CAST(?2 AS bigint) FROM {records ?1: g text, f bigint, t bigint} WHERE true
 			ON CONFLICT (message_group) DO UPDATE SET from_position = excluded.from_position, to_position = excluded.to_position, first_attempt = excluded.first_attempt`,
 
-		cut: `UPDATE outbox_attempts SET to_position = x.t FROM {records ?1: g text, t bigint}
+		shorten: `UPDATE outbox_attempts SET to_position = x.t FROM {records ?1: g text, t bigint}
 			WHERE outbox_attempts.message_group = x.g AND outbox_attempts.to_position > x.t`,
 
 		archive: `INSERT INTO outbox_archive (message_group, position, message, body_hash, added_at, outcome, message_id, sequence_number, settled_at)
@@ -125,7 +125,7 @@ func newStatements(d Dialect) statements {
 		s.renew += `, '', ''`
 	}
 	for _, text := range []*string{
-		&s.peekLeader, &s.takeOver, &s.renew, &s.resign, &s.lockLeader, &s.setClock, &s.holdMarks, &s.pick, &s.waiting, &s.mark, &s.cut, &s.archive, &s.remove,
+		&s.peekLeader, &s.takeOver, &s.renew, &s.resign, &s.lockLeader, &s.setClock, &s.holdMarks, &s.pick, &s.waiting, &s.mark, &s.shorten, &s.archive, &s.remove,
 		&s.unmark, &s.late, &s.resolving, &s.stats, &s.groups, &s.leader, &s.purge, &s.archivedAfter, &s.archivedAt,
 	} {
 		*text = d.Render(*text)

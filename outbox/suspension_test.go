@@ -31,7 +31,7 @@ func TestSuspension(t *testing.T) {
 				s.clock = clock.Simulated(func() clock.Reading {
 					return clock.Reading{Awake: time.Since(start), Asleep: time.Duration(asleep.Load()), Wall: time.Now()}
 				})
-				term := newTerm(t.Context(), s, 1, s.clock.Now().Add(s.config.Lease))
+				term := newLeadership(t.Context(), s, 1, s.clock.Now().Add(s.config.Lease))
 				u := &run{group: "g", deadline: s.clock.Now().Add(DefaultResendFor)}
 				term.start([]*run{u})
 				require.True(t, term.mayBegin(u, 0))

@@ -76,8 +76,8 @@ func (m *meters) unregister() {
 	}
 }
 
-// left counts messages removed by a commit.
-func (m *meters) left(done []completion) {
+// countRemoved counts messages removed by a commit.
+func (m *meters) countRemoved(done []completion) {
 	byOutcome := map[Outcome]int64{}
 	for _, c := range done {
 		byOutcome[c.Outcome]++

@@ -104,7 +104,7 @@ func (o office) tryCreate(name string, attributes map[string]string) (string, er
 }
 
 // create makes a queue, FIFO by its name, with pairs of attributes and values.
-func (o office) create(name string, pairs ...string) desk {
+func (o office) create(name string, pairs ...string) testQueue {
 	o.Helper()
 	attributes := map[string]string{}
 	if strings.HasSuffix(name, ".fifo") {
@@ -116,10 +116,10 @@ func (o office) create(name string, pairs ...string) desk {
 	}
 	_, err := o.tryCreate(name, attributes)
 	require.NoError(o, err)
-	return desk{o.T, o.account, o.server.Queue(name)}
+	return testQueue{o.T, o.account, o.server.Queue(name)}
 }
 
-func (d desk) set(pairs ...string) error {
+func (d testQueue) set(pairs ...string) error {
 	attributes := map[string]string{}
 	for i := 0; i < len(pairs); i += 2 {
 		attributes[pairs[i]] = pairs[i+1]
@@ -128,22 +128,22 @@ func (d desk) set(pairs ...string) error {
 	return err
 }
 
-func (d desk) purge() error {
+func (d testQueue) purge() error {
 	_, err := d.PurgeQueue(d.Context(), &sqs.PurgeQueueInput{QueueUrl: aws.String(d.queue.URL())})
 	return err
 }
 
 // look receives with all attributes.
-func (d desk) look() []types.Message {
+func (d testQueue) look() []types.Message {
 	d.Helper()
 	return d.receiveWith(sqs.ReceiveMessageInput{
 		MaxNumberOfMessages: 10, MessageSystemAttributeNames: []types.MessageSystemAttributeName{"All"}, MessageAttributeNames: []string{"All"},
 	})
 }
 
-// desk is the queue of one test behind one of the two APIs, with short methods for the
+// testQueue is the queue of one test behind one of the two APIs, with short methods for the
 // tests of facts. An error fails the test unless the method returns the error.
-type desk struct {
+type testQueue struct {
 	*testing.T
 	client
 	queue *sqstest.Queue
@@ -151,7 +151,7 @@ type desk struct {
 
 // bothAPIs runs the test twice, each time in its own bubble of virtual time: once
 // through the in-process API and once through a real client over the wire format.
-func bothAPIs(t *testing.T, c sqstest.Config, test func(d desk)) {
+func bothAPIs(t *testing.T, c sqstest.Config, test func(d testQueue)) {
 	t.Helper()
 	for _, api := range []struct {
 		name string
@@ -166,7 +166,7 @@ func bothAPIs(t *testing.T, c sqstest.Config, test func(d desk)) {
 			synctest.Test(t, func(t *testing.T) {
 				q, err := sqstest.NewQueue(c)
 				require.NoError(t, err)
-				test(desk{t, api.open(q), q})
+				test(testQueue{t, api.open(q), q})
 			})
 		})
 	}
@@ -177,7 +177,7 @@ func bothAPIs(t *testing.T, c sqstest.Config, test func(d desk)) {
 type fact struct {
 	name   string
 	config sqstest.Config
-	test   func(d desk)
+	test   func(d testQueue)
 }
 
 func hold(t *testing.T, facts []fact) {
@@ -215,7 +215,7 @@ func stringAttribute(value string) types.MessageAttributeValue {
 	return types.MessageAttributeValue{DataType: aws.String("String"), StringValue: aws.String(value)}
 }
 
-func (d desk) trySend(m msg) (*sqs.SendMessageOutput, error) {
+func (d testQueue) trySend(m msg) (*sqs.SendMessageOutput, error) {
 	e := m.entry("")
 	return d.SendMessage(d.Context(), &sqs.SendMessageInput{
 		QueueUrl: aws.String(d.queue.URL()), MessageBody: e.MessageBody, MessageGroupId: e.MessageGroupId,
@@ -223,7 +223,7 @@ func (d desk) trySend(m msg) (*sqs.SendMessageOutput, error) {
 	})
 }
 
-func (d desk) send(m msg) *sqs.SendMessageOutput {
+func (d testQueue) send(m msg) *sqs.SendMessageOutput {
 	d.Helper()
 	out, err := d.trySend(m)
 	require.NoError(d, err)
@@ -231,25 +231,25 @@ func (d desk) send(m msg) *sqs.SendMessageOutput {
 }
 
 // sendAll sends bodies to a group, one call each.
-func (d desk) sendAll(group string, bodies ...string) {
+func (d testQueue) sendAll(group string, bodies ...string) {
 	d.Helper()
 	for _, b := range bodies {
 		d.send(msg{body: b, group: group})
 	}
 }
 
-func (d desk) tryBatch(entries ...types.SendMessageBatchRequestEntry) (*sqs.SendMessageBatchOutput, error) {
+func (d testQueue) tryBatch(entries ...types.SendMessageBatchRequestEntry) (*sqs.SendMessageBatchOutput, error) {
 	return d.SendMessageBatch(d.Context(), &sqs.SendMessageBatchInput{QueueUrl: aws.String(d.queue.URL()), Entries: entries})
 }
 
-func (d desk) batch(entries ...types.SendMessageBatchRequestEntry) *sqs.SendMessageBatchOutput {
+func (d testQueue) batch(entries ...types.SendMessageBatchRequestEntry) *sqs.SendMessageBatchOutput {
 	d.Helper()
 	out, err := d.tryBatch(entries...)
 	require.NoError(d, err)
 	return out
 }
 
-func (d desk) receiveWith(in sqs.ReceiveMessageInput) []types.Message {
+func (d testQueue) receiveWith(in sqs.ReceiveMessageInput) []types.Message {
 	d.Helper()
 	in.QueueUrl = aws.String(d.queue.URL())
 	out, err := d.ReceiveMessage(d.Context(), &in)
@@ -258,7 +258,7 @@ func (d desk) receiveWith(in sqs.ReceiveMessageInput) []types.Message {
 }
 
 // refusesAttempt asserts that the receive's attempt ID is spent (F-151).
-func (d desk) refusesAttempt(in sqs.ReceiveMessageInput, when string) {
+func (d testQueue) refusesAttempt(in sqs.ReceiveMessageInput, when string) {
 	d.Helper()
 	in.QueueUrl = aws.String(d.queue.URL())
 	_, err := d.ReceiveMessage(d.Context(), &in)
@@ -267,36 +267,36 @@ func (d desk) refusesAttempt(in sqs.ReceiveMessageInput, when string) {
 		"Reason: The receiveRequestAttemptId is not valid anymore since the receive call is not retryable.")
 }
 
-func (d desk) receive(limit int32) []types.Message {
+func (d testQueue) receive(limit int32) []types.Message {
 	d.Helper()
 	return d.receiveWith(sqs.ReceiveMessageInput{MaxNumberOfMessages: limit})
 }
 
-func (d desk) tryDelete(m types.Message) error {
+func (d testQueue) tryDelete(m types.Message) error {
 	_, err := d.DeleteMessage(d.Context(), &sqs.DeleteMessageInput{QueueUrl: aws.String(d.queue.URL()), ReceiptHandle: m.ReceiptHandle})
 	return err
 }
 
-func (d desk) delete(messages ...types.Message) {
+func (d testQueue) delete(messages ...types.Message) {
 	d.Helper()
 	for _, m := range messages {
 		require.NoError(d, d.tryDelete(m))
 	}
 }
 
-func (d desk) tryChange(m types.Message, seconds int32) error {
+func (d testQueue) tryChange(m types.Message, seconds int32) error {
 	_, err := d.ChangeMessageVisibility(d.Context(), &sqs.ChangeMessageVisibilityInput{
 		QueueUrl: aws.String(d.queue.URL()), ReceiptHandle: m.ReceiptHandle, VisibilityTimeout: seconds,
 	})
 	return err
 }
 
-func (d desk) change(m types.Message, seconds int32) {
+func (d testQueue) change(m types.Message, seconds int32) {
 	d.Helper()
 	require.NoError(d, d.tryChange(m, seconds))
 }
 
-func (d desk) attribute(name types.QueueAttributeName) string {
+func (d testQueue) attribute(name types.QueueAttributeName) string {
 	d.Helper()
 	out, err := d.GetQueueAttributes(d.Context(), &sqs.GetQueueAttributesInput{
 		QueueUrl: aws.String(d.queue.URL()), AttributeNames: []types.QueueAttributeName{name},
@@ -313,7 +313,7 @@ func bodies(messages []types.Message) []string {
 	return b
 }
 
-func (d desk) stored() []string {
+func (d testQueue) stored() []string {
 	var b []string
 	for _, m := range d.queue.Messages() {
 		b = append(b, m.Body)
@@ -322,7 +322,7 @@ func (d desk) stored() []string {
 }
 
 // refused asserts the code and text that a caller gets from smithy.APIError.
-func (d desk) refused(err error, code, text string) {
+func (d testQueue) refused(err error, code, text string) {
 	d.Helper()
 	var api smithy.APIError
 	if assert.ErrorAs(d, err, &api) {

@@ -22,13 +22,13 @@ import (
 
 func TestFaultsOfTheConnection(t *testing.T) {
 	hold(t, []fact{
-		{"the connection is reset before the commit", sqstest.Config{}, func(d desk) {
+		{"the connection is reset before the commit", sqstest.Config{}, func(d testQueue) {
 			d.queue.Inject(sqstest.ResetConnection(), 1)
 			_, err := d.trySend(msg{body: "a", group: "g"})
 			require.ErrorIs(d, err, syscall.ECONNRESET)
 			assert.Empty(d, d.stored())
 		}},
-		{"the answer is cut off after the commit", sqstest.Config{}, func(d desk) {
+		{"the answer is cut off after the commit", sqstest.Config{}, func(d testQueue) {
 			d.queue.Inject(sqstest.TruncateAnswer(), 2)
 			_, err := d.trySend(msg{body: "a", group: "g"})
 			require.ErrorIs(d, err, io.ErrUnexpectedEOF)
@@ -38,7 +38,7 @@ func TestFaultsOfTheConnection(t *testing.T) {
 			require.ErrorIs(d, err, io.ErrUnexpectedEOF)
 			assert.Equal(d, []string{"a", "body 1"}, d.stored())
 		}},
-		{"the answer comes late", sqstest.Config{}, func(d desk) {
+		{"the answer comes late", sqstest.Config{}, func(d testQueue) {
 			d.queue.Inject(sqstest.DelayAnswer(3*time.Second), 2)
 			start := time.Now()
 			d.send(msg{body: "a", group: "g"})
@@ -51,7 +51,7 @@ func TestFaultsOfTheConnection(t *testing.T) {
 			assert.Equal(d, 4*time.Second, time.Since(start))
 			assert.Equal(d, []string{"a", "b"}, d.stored(), "it was stored before the answer")
 		}},
-		{"a quota is on calls and follows the queue's clock", sqstest.Config{}, func(d desk) {
+		{"a quota is on calls and follows the queue's clock", sqstest.Config{}, func(d testQueue) {
 			d.queue.SetQuota(10)
 			passed := func(calls int) (n int) {
 				for range calls {
@@ -73,7 +73,7 @@ func TestFaultsOfTheConnection(t *testing.T) {
 			d.queue.SetQuota(0)
 			assert.Equal(d, 30, passed(30))
 		}},
-		{"faults by chance", sqstest.Config{}, func(d desk) {
+		{"faults by chance", sqstest.Config{}, func(d testQueue) {
 			d.queue.InjectRandomly(sqstest.Throttle(), 0.25, 7)
 			d.queue.InjectRandomly(sqstest.DropRequest(), 0.1, 8)
 			failed := map[string]int{}

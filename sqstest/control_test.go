@@ -33,7 +33,7 @@ func TestControlEndpoint(t *testing.T) {
 		other, err := sqstest.NewQueue(sqstest.Config{Name: "other.fifo"})
 		require.NoError(t, err)
 		s := sqstest.NewServer(q, other)
-		d := desk{t, q, q}
+		d := testQueue{t, q, q}
 		first := d.send(msg{body: "a", group: "g"})
 		d.send(msg{body: "a", group: "h"})
 
@@ -71,7 +71,7 @@ func TestListsAreLimited(t *testing.T) {
 		q, err := sqstest.NewQueue(sqstest.Config{})
 		require.NoError(t, err)
 		s := sqstest.NewServer(q)
-		d := desk{t, q, q}
+		d := testQueue{t, q, q}
 		for _, body := range []string{"a", "b", "c"} {
 			d.send(msg{body: body, group: "g"})
 			d.send(msg{body: body, group: "g"})
@@ -106,8 +106,8 @@ func TestListsHavePages(t *testing.T) {
 				q = b
 			}
 			body := fmt.Sprint(i)
-			desk{t, q, q}.send(msg{body: body, group: "g"})
-			desk{t, q, q}.send(msg{body: body, group: "g"})
+			testQueue{t, q, q}.send(msg{body: body, group: "g"})
+			testQueue{t, q, q}.send(msg{body: body, group: "g"})
 			want = append(want, body)
 		}
 		link := regexp.MustCompile(`<([^>]*)>; rel="(\w+)"`)
@@ -160,7 +160,7 @@ func TestFaultsOverHTTP(t *testing.T) {
 		q := newQueue(t, sqstest.Config{})
 		s := sqstest.NewServer(q, newQueue(t, sqstest.Config{Name: "other.fifo"}))
 		client := s.Client(func(o *sqs.Options) { o.Retryer = aws.NopRetryer{} })
-		d := desk{t, client, q}
+		d := testQueue{t, client, q}
 		inject := func(body string) (made []map[string]any) {
 			code, text := control(s, "POST", "/_sqsfifo/faults", body)
 			require.Equal(t, 200, code, text)
@@ -228,7 +228,7 @@ func TestWindowIsListedInTheOrderOfForgetting(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q, err := sqstest.NewQueue(sqstest.Config{DeduplicationScope: sqstest.ScopeMessageGroup})
 		require.NoError(t, err)
-		d := desk{t, q, q}
+		d := testQueue{t, q, q}
 		for _, body := range []string{"c", "a", "b"} {
 			d.send(msg{body: body, group: "g", id: body})
 			time.Sleep(time.Minute)

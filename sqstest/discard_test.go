@@ -17,7 +17,7 @@ import (
 // A queue with DiscardDeleted answers and explains a duplicate like any other queue, as
 // long as the window remembers the original.
 func TestDiscardDeleted(t *testing.T) {
-	bothAPIs(t, sqstest.Config{DiscardDeleted: true}, func(d desk) {
+	bothAPIs(t, sqstest.Config{DiscardDeleted: true}, func(d testQueue) {
 		sent := time.Now()
 		first := d.send(msg{body: "deleted", group: "g"})
 		held := d.receive(1)
@@ -63,7 +63,7 @@ func TestDiscardDeleted(t *testing.T) {
 // handle itself proves that the queue issued it.
 func TestForgottenHandleInABatch(t *testing.T) {
 	for _, discard := range []bool{false, true} {
-		bothAPIs(t, sqstest.Config{Standard: true, Name: "plain", DiscardDeleted: discard}, func(d desk) {
+		bothAPIs(t, sqstest.Config{Standard: true, Name: "plain", DiscardDeleted: discard}, func(d testQueue) {
 			var held []types.Message
 			const many = 3000
 			for i := range many {

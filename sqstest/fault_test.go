@@ -37,7 +37,7 @@ func position(n int) func(int, types.SendMessageBatchRequestEntry) bool {
 
 func TestFaults(t *testing.T) {
 	hold(t, []fact{
-		{"the answer is lost after the commit", sqstest.Config{}, func(d desk) {
+		{"the answer is lost after the commit", sqstest.Config{}, func(d testQueue) {
 			d.queue.Inject(sqstest.LoseAnswer(), 2)
 			_, err := d.trySend(msg{body: "a", group: "g"})
 			assert.ErrorIs(d, err, io.ErrUnexpectedEOF)
@@ -48,19 +48,19 @@ func TestFaults(t *testing.T) {
 			again := d.send(msg{body: "a", group: "g"})
 			assert.Equal(d, d.queue.Messages()[0].MessageID, *again.MessageId)
 		}},
-		{"a refusal is lost like any answer", sqstest.Config{}, func(d desk) {
+		{"a refusal is lost like any answer", sqstest.Config{}, func(d testQueue) {
 			d.queue.Inject(sqstest.LoseAnswer(), 1)
 			_, err := d.trySend(msg{body: "a"})
 			assert.ErrorIs(d, err, io.ErrUnexpectedEOF)
 			assert.Empty(d, d.stored())
 		}},
-		{"the request is dropped before the commit", sqstest.Config{}, func(d desk) {
+		{"the request is dropped before the commit", sqstest.Config{}, func(d testQueue) {
 			d.queue.Inject(sqstest.DropRequest(), 1)
 			_, err := d.trySend(msg{body: "a", group: "g"})
 			assert.ErrorIs(d, err, io.ErrUnexpectedEOF)
 			assert.Empty(d, d.stored())
 		}},
-		{"throttling", sqstest.Config{}, func(d desk) {
+		{"throttling", sqstest.Config{}, func(d testQueue) {
 			d.queue.Inject(sqstest.Throttle(), 1)
 			_, err := d.tryBatch(good("1"))
 			d.refused(err, "RequestThrottled", "Request is throttled.")
@@ -69,7 +69,7 @@ func TestFaults(t *testing.T) {
 			assert.Equal(d, aws.TrueTernary, retry.ThrottleErrorCode{Codes: retry.DefaultThrottleErrorCodes}.IsErrorThrottle(err))
 			assert.Empty(d, d.stored())
 		}},
-		{"a server error", sqstest.Config{}, func(d desk) {
+		{"a server error", sqstest.Config{}, func(d testQueue) {
 			d.queue.Inject(sqstest.ServerError(), 1)
 			_, err := d.trySend(msg{body: "a", group: "g"})
 			d.refused(err, "InternalFailure", "We encountered an internal error. Please try again.")
@@ -82,7 +82,7 @@ func TestFaults(t *testing.T) {
 			assert.Equal(d, smithy.FaultServer, api.ErrorFault())
 			assert.Empty(d, d.stored())
 		}},
-		{"chosen entries fail", sqstest.Config{}, func(d desk) {
+		{"chosen entries fail", sqstest.Config{}, func(d testQueue) {
 			d.queue.Inject(sqstest.FailEntries("InternalError", smithy.FaultServer, position(1)), 1)
 			d.queue.Inject(sqstest.FailEntries("AccessDenied", smithy.FaultClient, nil), 1)
 			out := d.batch(good("1"), good("2"), good("3"))
@@ -97,7 +97,7 @@ func TestFaults(t *testing.T) {
 			assert.True(d, out.Failed[0].SenderFault)
 			assert.Len(d, d.batch(good("2")).Successful, 1, "a failed entry claims nothing")
 		}},
-		{"a single send is a batch of one", sqstest.Config{}, func(d desk) {
+		{"a single send is a batch of one", sqstest.Config{}, func(d testQueue) {
 			d.queue.Inject(sqstest.FailEntries("InternalError", smithy.FaultServer, position(0)), 1)
 			d.queue.Inject(sqstest.FailEntries("AccessDenied", smithy.FaultClient, position(0)), 1)
 			d.queue.Inject(sqstest.FailEntries("InternalError", smithy.FaultServer, position(1)), 1)
@@ -109,7 +109,7 @@ func TestFaults(t *testing.T) {
 			}
 			d.send(msg{body: "a", group: "g"})
 		}},
-		{"the script runs in order of arrival and ends", sqstest.Config{}, func(d desk) {
+		{"the script runs in order of arrival and ends", sqstest.Config{}, func(d testQueue) {
 			d.queue.Inject(sqstest.Fault{}, 1)
 			d.queue.Inject(sqstest.Throttle(), 2)
 			d.queue.Inject(sqstest.ServerError(), 0)
@@ -137,7 +137,7 @@ func TestFaults(t *testing.T) {
 func TestErrorChainsAreTheSDKs(t *testing.T) {
 	var chains [2]map[string][]string
 	api := 0
-	bothAPIs(t, sqstest.Config{}, func(d desk) {
+	bothAPIs(t, sqstest.Config{}, func(d testQueue) {
 		got := map[string][]string{}
 		canceled, cancel := context.WithCancel(d.Context())
 		cancel()

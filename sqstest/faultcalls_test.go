@@ -17,7 +17,7 @@ import (
 
 // Receives, deletes and changes of visibility have faults and quotas, like sends.
 func TestFaultsOfOtherCalls(t *testing.T) {
-	tryReceive := func(d desk, attempt *string) ([]types.Message, error) {
+	tryReceive := func(d testQueue, attempt *string) ([]types.Message, error) {
 		out, err := d.ReceiveMessage(d.Context(), &sqs.ReceiveMessageInput{QueueUrl: aws.String(d.queue.URL()), MaxNumberOfMessages: 10, ReceiveRequestAttemptId: attempt})
 		if err != nil {
 			return nil, err
@@ -25,7 +25,7 @@ func TestFaultsOfOtherCalls(t *testing.T) {
 		return out.Messages, nil
 	}
 	hold(t, []fact{
-		{"a lost answer of a receive hides its messages, and the attempt ID returns them", sqstest.Config{}, func(d desk) {
+		{"a lost answer of a receive hides its messages, and the attempt ID returns them", sqstest.Config{}, func(d testQueue) {
 			d.sendAll("g", "1", "2")
 			d.queue.Inject(sqstest.LoseAnswer().On(sqstest.CallsReceive), 1)
 			_, err := tryReceive(d, aws.String("attempt"))
@@ -38,7 +38,7 @@ func TestFaultsOfOtherCalls(t *testing.T) {
 			assert.Equal(d, 1, shown[0].Receives)
 			assert.True(d, shown[0].HiddenUntil.Equal(d.queue.Now().Add(30*time.Second)))
 		}},
-		{"a fault of one kind of calls leaves the others alone", sqstest.Config{}, func(d desk) {
+		{"a fault of one kind of calls leaves the others alone", sqstest.Config{}, func(d testQueue) {
 			d.queue.Inject(sqstest.ServerError().On(sqstest.CallsDelete), 1)
 			d.queue.InjectRandomly(sqstest.Throttle().On(sqstest.CallsVisibility), 1, 1)
 			d.sendAll("g", "1")
@@ -50,14 +50,14 @@ func TestFaultsOfOtherCalls(t *testing.T) {
 			assert.Zero(d, d.queue.PendingFaults())
 			assert.True(d, d.queue.Messages()[0].Deleted)
 		}},
-		{"a lost answer of a delete has deleted", sqstest.Config{}, func(d desk) {
+		{"a lost answer of a delete has deleted", sqstest.Config{}, func(d testQueue) {
 			d.queue.Inject(sqstest.LoseAnswer().On(sqstest.CallsDelete), 1)
 			d.sendAll("g", "1")
 			got := d.receive(1)
 			require.ErrorIs(d, d.tryDelete(got[0]), io.ErrUnexpectedEOF)
 			d.delete(got...)
 		}},
-		{"an entry fails, the others succeed", sqstest.Config{}, func(d desk) {
+		{"an entry fails, the others succeed", sqstest.Config{}, func(d testQueue) {
 			second := func(_ int, e types.SendMessageBatchRequestEntry) bool { return *e.Id == "b" }
 			d.queue.Inject(sqstest.FailEntries("InternalFailure", smithy.FaultServer, second).On(sqstest.CallsDelete), 1)
 			d.queue.Inject(sqstest.FailEntries("Odd", smithy.FaultClient, second).On(sqstest.CallsVisibility), 1)
@@ -86,7 +86,7 @@ func TestFaultsOfOtherCalls(t *testing.T) {
 			require.Len(d, deleted.Failed, 1)
 			assert.Equal(d, "InternalFailure", *deleted.Failed[0].Code)
 		}},
-		{"each kind of calls has a separate quota", sqstest.Config{}, func(d desk) {
+		{"each kind of calls has a separate quota", sqstest.Config{}, func(d testQueue) {
 			d.queue.SetQuota(2, sqstest.CallsReceive, sqstest.CallsDelete)
 			d.sendAll("g", "1", "2", "3")
 			d.receive(1)

@@ -19,7 +19,7 @@ import (
 // refused is desk.refused for calls of the account.
 func (o office) refused(err error, code, text string) {
 	o.Helper()
-	desk{T: o.T}.refused(err, code, text)
+	testQueue{T: o.T}.refused(err, code, text)
 }
 
 func (o office) list(in sqs.ListQueuesInput) ([]string, *string) {

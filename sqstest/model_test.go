@@ -107,7 +107,7 @@ func TestModelRegressions(t *testing.T) {
 	}
 }
 
-// The test compares the queue with a wrong model, a toy queue with a window of four
+// The test compares the queue with a wrong model, a model queue with a window of four
 // minutes. Random steps show the difference, and shrink reduces hundreds of steps to at
 // most three: a send, a pause and the same send again.
 func TestModelFindsAndShrinks(t *testing.T) {

@@ -68,7 +68,7 @@ func TestConfig(t *testing.T) {
 
 func TestQueueAttributes(t *testing.T) {
 	hold(t, []fact{
-		{"F-120 all of a new queue", sqstest.Config{Name: "new.fifo"}, func(d desk) {
+		{"F-120 all of a new queue", sqstest.Config{Name: "new.fifo"}, func(d testQueue) {
 			created := strconv.FormatInt(time.Now().Unix(), 10)
 			time.Sleep(time.Hour)
 			out, err := d.GetQueueAttributes(d.Context(), &sqs.GetQueueAttributesInput{QueueUrl: aws.String(d.queue.URL()), AttributeNames: []types.QueueAttributeName{"All"}})
@@ -84,14 +84,14 @@ func TestQueueAttributes(t *testing.T) {
 		{"the configuration shows", sqstest.Config{
 			DisableContentBasedDeduplication: true, DeduplicationScope: sqstest.ScopeMessageGroup,
 			VisibilityTimeout: time.Minute, Delay: 2 * time.Minute, MaximumMessageSize: 2048,
-		}, func(d desk) {
+		}, func(d testQueue) {
 			for name, want := range map[types.QueueAttributeName]string{
 				"ContentBasedDeduplication": "false", "DeduplicationScope": "messageGroup", "VisibilityTimeout": "60", "DelaySeconds": "120", "MaximumMessageSize": "2048",
 			} {
 				assert.Equal(d, want, d.attribute(name), name)
 			}
 		}},
-		{"only what was asked for", sqstest.Config{}, func(d desk) {
+		{"only what was asked for", sqstest.Config{}, func(d testQueue) {
 			in := &sqs.GetQueueAttributesInput{QueueUrl: aws.String(d.queue.URL())}
 			out, err := d.GetQueueAttributes(d.Context(), in)
 			require.NoError(d, err)
@@ -104,7 +104,7 @@ func TestQueueAttributes(t *testing.T) {
 			_, err = d.GetQueueAttributes(d.Context(), in)
 			d.refused(err, "InvalidAttributeName", "Unknown Attribute Colour.")
 		}},
-		{"F-125 an unknown queue", sqstest.Config{}, func(d desk) {
+		{"F-125 an unknown queue", sqstest.Config{}, func(d testQueue) {
 			for _, url := range []string{"other.fifo", "https://sqs.us-east-1.test/000000000000/other.fifo", "https://sqs.us-east-1.test/111111111111/events.fifo", d.queue.URL() + "/x"} {
 				_, err := d.ReceiveMessage(d.Context(), &sqs.ReceiveMessageInput{QueueUrl: &url})
 				d.refused(err, "AWS.SimpleQueueService.NonExistentQueue", "The specified queue does not exist.")
@@ -114,7 +114,7 @@ func TestQueueAttributes(t *testing.T) {
 			_, err := d.ReceiveMessage(d.Context(), &sqs.ReceiveMessageInput{QueueUrl: aws.String("http://localhost:9324/000000000000/events.fifo")})
 			assert.NoError(d, err, "the host does not matter")
 		}},
-		{"the URL by name", sqstest.Config{}, func(d desk) {
+		{"the URL by name", sqstest.Config{}, func(d testQueue) {
 			out, err := d.GetQueueUrl(d.Context(), &sqs.GetQueueUrlInput{QueueName: aws.String("events.fifo"), QueueOwnerAWSAccountId: aws.String(sqstest.Account)})
 			require.NoError(d, err)
 			assert.Equal(d, d.queue.URL(), *out.QueueUrl)
@@ -151,7 +151,7 @@ func TestAdvance(t *testing.T) {
 // The queue shares no memory with its callers: a change of a sender's map, or of a
 // result of the queue, does not change the stored message.
 func TestNothingIsShared(t *testing.T) {
-	bothAPIs(t, sqstest.Config{VisibilityTimeout: time.Second}, func(d desk) {
+	bothAPIs(t, sqstest.Config{VisibilityTimeout: time.Second}, func(d testQueue) {
 		attributes := map[string]types.MessageAttributeValue{"b": {DataType: aws.String("Binary"), BinaryValue: []byte{1}}}
 		_, err := d.sendAttributes(attributes)
 		require.NoError(d, err)

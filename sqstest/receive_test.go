@@ -19,20 +19,20 @@ import (
 func TestReceiving(t *testing.T) {
 	allSystem := []types.MessageSystemAttributeName{"All"}
 	hold(t, []fact{
-		{"F-090 as many of one group as possible, then the next", sqstest.Config{}, func(d desk) {
+		{"F-090 as many of one group as possible, then the next", sqstest.Config{}, func(d testQueue) {
 			d.sendAll("a", "a1")
 			d.sendAll("b", "b1")
 			d.sendAll("a", "a2", "a3")
 			assert.Equal(d, []string{"a1", "a2", "a3", "b1"}, bodies(d.receive(10)))
 		}},
-		{"F-091 a message in flight blocks what follows it in its group only", sqstest.Config{}, func(d desk) {
+		{"F-091 a message in flight blocks what follows it in its group only", sqstest.Config{}, func(d testQueue) {
 			d.sendAll("a", "a1", "a2")
 			d.sendAll("b", "b1")
 			assert.Equal(d, []string{"a1"}, bodies(d.receive(1)))
 			assert.Equal(d, []string{"b1"}, bodies(d.receive(10)))
 			assert.Empty(d, d.receive(10))
 		}},
-		{"F-092 extending one message of a group", sqstest.Config{}, func(d desk) {
+		{"F-092 extending one message of a group", sqstest.Config{}, func(d testQueue) {
 			for _, tc := range []struct {
 				extend int
 				want   []string
@@ -48,13 +48,13 @@ func TestReceiving(t *testing.T) {
 				assert.Equal(d, tc.want, bodies(d.receiveWith(sqs.ReceiveMessageInput{MaxNumberOfMessages: 10, VisibilityTimeout: 1000})))
 			}
 		}},
-		{"F-093 giving back the first while the second is in flight", sqstest.Config{}, func(d desk) {
+		{"F-093 giving back the first while the second is in flight", sqstest.Config{}, func(d testQueue) {
 			d.sendAll("g", "1", "2", "3")
 			got := d.receive(2)
 			d.change(got[0], 0)
 			assert.Equal(d, []string{"1"}, bodies(d.receive(10)))
 		}},
-		{"F-094 a partial delete keeps the group blocked", sqstest.Config{}, func(d desk) {
+		{"F-094 a partial delete keeps the group blocked", sqstest.Config{}, func(d testQueue) {
 			d.sendAll("g", "1", "2", "3")
 			got := d.receive(2)
 			d.delete(got[0])
@@ -62,19 +62,19 @@ func TestReceiving(t *testing.T) {
 			d.delete(got[1])
 			assert.Equal(d, []string{"3"}, bodies(d.receive(10)))
 		}},
-		{"F-095 a new message does not unblock", sqstest.Config{}, func(d desk) {
+		{"F-095 a new message does not unblock", sqstest.Config{}, func(d testQueue) {
 			d.sendAll("g", "1")
 			d.receive(1)
 			d.sendAll("g", "2")
 			assert.Empty(d, d.receive(10))
 		}},
-		{"F-096 order is kept after the timeout", sqstest.Config{}, func(d desk) {
+		{"F-096 order is kept after the timeout", sqstest.Config{}, func(d testQueue) {
 			d.sendAll("g", "1", "2", "3")
 			d.receive(2)
 			time.Sleep(30 * time.Second)
 			assert.Equal(d, []string{"1", "2", "3"}, bodies(d.receive(10)))
 		}},
-		{"F-098 an expired handle does not delete", sqstest.Config{}, func(d desk) {
+		{"F-098 an expired handle does not delete", sqstest.Config{}, func(d testQueue) {
 			d.sendAll("g", "1")
 			got := d.receive(1)
 			time.Sleep(30*time.Second - 1)
@@ -88,14 +88,14 @@ func TestReceiving(t *testing.T) {
 			d.delete(again...)
 			d.delete(got...)
 		}},
-		{"F-099 a handle works while extended", sqstest.Config{}, func(d desk) {
+		{"F-099 a handle works while extended", sqstest.Config{}, func(d testQueue) {
 			d.sendAll("g", "1")
 			got := d.receive(1)
 			d.change(got[0], 60)
 			time.Sleep(60*time.Second - 1)
 			d.delete(got...)
 		}},
-		{"F-100 an attempt id replays under other handles, and the first still delete", sqstest.Config{}, func(d desk) {
+		{"F-100 an attempt id replays under other handles, and the first still delete", sqstest.Config{}, func(d testQueue) {
 			d.sendAll("g", "1", "2", "3")
 			attempt := sqs.ReceiveMessageInput{MaxNumberOfMessages: 2, ReceiveRequestAttemptId: aws.String("attempt")}
 			first := d.receiveWith(attempt)
@@ -110,7 +110,7 @@ func TestReceiving(t *testing.T) {
 			d.refusesAttempt(attempt, "after a delete")
 			assert.Equal(d, []string{"3"}, bodies(d.receive(10)))
 		}},
-		{"F-100 F-151 an attempt id ends with a change, with the timeout and after five minutes", sqstest.Config{}, func(d desk) {
+		{"F-100 F-151 an attempt id ends with a change, with the timeout and after five minutes", sqstest.Config{}, func(d testQueue) {
 			d.sendAll("g", "1")
 			d.sendAll("h", "2")
 			attempt := sqs.ReceiveMessageInput{ReceiveRequestAttemptId: aws.String("attempt"), VisibilityTimeout: 100}
@@ -131,7 +131,7 @@ func TestReceiving(t *testing.T) {
 			time.Sleep(3 * time.Second)
 			assert.Empty(d, d.receiveWith(attempt), "five minutes after the first receive, and still in flight")
 		}},
-		{"F-152 a message is hidden for 12 hours from its receive at most", sqstest.Config{}, func(d desk) {
+		{"F-152 a message is hidden for 12 hours from its receive at most", sqstest.Config{}, func(d testQueue) {
 			const limit = 12 * 60 * 60
 			d.sendAll("g", "1")
 			got := d.receiveWith(sqs.ReceiveMessageInput{VisibilityTimeout: 100})
@@ -144,11 +144,11 @@ func TestReceiving(t *testing.T) {
 			got = d.receive(1)
 			d.change(got[0], limit)
 		}},
-		{"F-100 attempt ids are checked as ids are", sqstest.Config{}, func(d desk) {
+		{"F-100 attempt ids are checked as ids are", sqstest.Config{}, func(d testQueue) {
 			_, err := d.ReceiveMessage(d.Context(), &sqs.ReceiveMessageInput{QueueUrl: aws.String(d.queue.URL()), ReceiveRequestAttemptId: aws.String("a b")})
 			d.refused(err, "InvalidParameterValue", "Value a b for parameter ReceiveRequestAttemptId is invalid. Reason: ReceiveRequestAttemptId can only include alphanumeric and punctuation characters. 1 to 128 in length.")
 		}},
-		{"F-106 a purge takes everything, once in 60 s", sqstest.Config{Delay: time.Second}, func(d desk) {
+		{"F-106 a purge takes everything, once in 60 s", sqstest.Config{Delay: time.Second}, func(d testQueue) {
 			d.sendAll("g", "in flight", "visible")
 			d.sendAll("h", "other")
 			time.Sleep(time.Second)
@@ -176,7 +176,7 @@ func TestReceiving(t *testing.T) {
 			assert.Equal(d, []string{"after"}, bodies(d.receive(10)))
 			assert.Len(d, d.stored(), 5, "Messages keeps them")
 		}},
-		{"the queue's own wait and retention", sqstest.Config{ReceiveWait: 5 * time.Second, Retention: time.Minute}, func(d desk) {
+		{"the queue's own wait and retention", sqstest.Config{ReceiveWait: 5 * time.Second, Retention: time.Minute}, func(d testQueue) {
 			started := time.Now()
 			assert.Empty(d, d.receive(1))
 			assert.Equal(d, 5*time.Second, time.Since(started))
@@ -186,7 +186,7 @@ func TestReceiving(t *testing.T) {
 			time.Sleep(time.Minute)
 			assert.Equal(d, "0", d.attribute(types.QueueAttributeNameApproximateNumberOfMessagesNotVisible), "in flight or not")
 		}},
-		{"visibility in a batch", sqstest.Config{}, func(d desk) {
+		{"visibility in a batch", sqstest.Config{}, func(d testQueue) {
 			d.sendAll("g", "1", "2")
 			got := d.receive(2)
 			out, err := d.ChangeMessageVisibilityBatch(d.Context(), &sqs.ChangeMessageVisibilityBatchInput{QueueUrl: aws.String(d.queue.URL()), Entries: []types.ChangeMessageVisibilityBatchRequestEntry{
@@ -204,7 +204,7 @@ func TestReceiving(t *testing.T) {
 			_, err = d.ChangeMessageVisibilityBatch(d.Context(), &sqs.ChangeMessageVisibilityBatchInput{QueueUrl: aws.String(d.queue.URL()), Entries: []types.ChangeMessageVisibilityBatchRequestEntry{}})
 			d.refused(err, "AWS.SimpleQueueService.EmptyBatchRequest", "There should be at least one ChangeMessageVisibilityBatchRequestEntry in the request.")
 		}},
-		{"F-101 a long poll wakes on arrival", sqstest.Config{}, func(d desk) {
+		{"F-101 a long poll wakes on arrival", sqstest.Config{}, func(d testQueue) {
 			started := time.Now()
 			go func() {
 				time.Sleep(7 * time.Second)
@@ -213,7 +213,7 @@ func TestReceiving(t *testing.T) {
 			assert.Equal(d, []string{"1"}, bodies(d.receiveWith(sqs.ReceiveMessageInput{WaitTimeSeconds: 20})))
 			assert.Equal(d, 7*time.Second, time.Since(started))
 		}},
-		{"F-101 a long poll wakes when a delete unblocks the group", sqstest.Config{}, func(d desk) {
+		{"F-101 a long poll wakes when a delete unblocks the group", sqstest.Config{}, func(d testQueue) {
 			d.sendAll("g", "1", "2")
 			got := d.receive(1)
 			started := time.Now()
@@ -224,7 +224,7 @@ func TestReceiving(t *testing.T) {
 			assert.Equal(d, []string{"2"}, bodies(d.receiveWith(sqs.ReceiveMessageInput{WaitTimeSeconds: 20})))
 			assert.Equal(d, 3*time.Second, time.Since(started))
 		}},
-		{"a long poll wakes when a timeout ends, a message is given back and the clock is advanced", sqstest.Config{}, func(d desk) {
+		{"a long poll wakes when a timeout ends, a message is given back and the clock is advanced", sqstest.Config{}, func(d testQueue) {
 			d.sendAll("g", "1")
 			wait := sqs.ReceiveMessageInput{WaitTimeSeconds: 20, VisibilityTimeout: 5}
 			d.receiveWith(wait)
@@ -247,7 +247,7 @@ func TestReceiving(t *testing.T) {
 			assert.Equal(d, []string{"1"}, bodies(d.receiveWith(wait)))
 			assert.Equal(d, 7*time.Second, time.Since(started))
 		}},
-		{"a long poll ends empty, and with its context", sqstest.Config{}, func(d desk) {
+		{"a long poll ends empty, and with its context", sqstest.Config{}, func(d testQueue) {
 			started := time.Now()
 			assert.Empty(d, d.receiveWith(sqs.ReceiveMessageInput{WaitTimeSeconds: 20}))
 			assert.Equal(d, 20*time.Second, time.Since(started))
@@ -258,7 +258,7 @@ func TestReceiving(t *testing.T) {
 			assert.ErrorIs(d, err, context.DeadlineExceeded)
 			assert.Equal(d, 23*time.Second, time.Since(started))
 		}},
-		{"F-102 ranges", sqstest.Config{}, func(d desk) {
+		{"F-102 ranges", sqstest.Config{}, func(d testQueue) {
 			for _, tc := range []struct {
 				in   sqs.ReceiveMessageInput
 				text string
@@ -273,7 +273,7 @@ func TestReceiving(t *testing.T) {
 				d.refused(err, "InvalidParameterValue", tc.text)
 			}
 		}},
-		{"F-103 system attributes only when asked", sqstest.Config{}, func(d desk) {
+		{"F-103 system attributes only when asked", sqstest.Config{}, func(d testQueue) {
 			sentAt := time.Now()
 			sent := d.send(msg{body: "a", group: "g", id: "1"})
 			look := func(in sqs.ReceiveMessageInput) map[string]string {
@@ -297,7 +297,7 @@ func TestReceiving(t *testing.T) {
 			//lint:ignore SA1019 older receivers still use the older member
 			assert.Equal(d, want, look(sqs.ReceiveMessageInput{AttributeNames: []types.QueueAttributeName{"All"}}))
 		}},
-		{"F-103 message attribute filters", sqstest.Config{}, func(d desk) {
+		{"F-103 message attribute filters", sqstest.Config{}, func(d testQueue) {
 			d.send(msg{body: "a", group: "g", attributes: map[string]string{"Hello": "1", "Help": "2", "tag": "one"}})
 			for _, tc := range []struct{ filters, want string }{
 				{"", ""},
@@ -319,7 +319,7 @@ func TestReceiving(t *testing.T) {
 			got := d.receiveWith(sqs.ReceiveMessageInput{MessageAttributeNames: []string{"tag"}})
 			assert.Equal(d, "0c5a8880fe44ffd58b3f7117d182b347", *got[0].MD5OfMessageAttributes, "of the returned ones")
 		}},
-		{"F-104 blocked messages count as visible", sqstest.Config{}, func(d desk) {
+		{"F-104 blocked messages count as visible", sqstest.Config{}, func(d testQueue) {
 			d.sendAll("g", "1", "2", "3")
 			d.receive(1)
 			assert.Equal(d, "2", d.attribute(types.QueueAttributeNameApproximateNumberOfMessages))
@@ -327,13 +327,13 @@ func TestReceiving(t *testing.T) {
 			time.Sleep(30 * time.Second)
 			assert.Equal(d, "3", d.attribute(types.QueueAttributeNameApproximateNumberOfMessages))
 		}},
-		{"F-107 a handle that never was", sqstest.Config{}, func(d desk) {
+		{"F-107 a handle that never was", sqstest.Config{}, func(d testQueue) {
 			garbage := types.Message{ReceiptHandle: aws.String("garbage")}
 			d.refused(d.tryDelete(garbage), "ReceiptHandleIsInvalid", `The input receipt handle "garbage" is not a valid receipt handle.`)
 			var modelled *types.ReceiptHandleIsInvalid
 			assert.ErrorAs(d, d.tryChange(garbage, 1), &modelled)
 		}},
-		{"changing what is not in flight, or out of range", sqstest.Config{}, func(d desk) {
+		{"changing what is not in flight, or out of range", sqstest.Config{}, func(d testQueue) {
 			d.sendAll("g", "1")
 			got := d.receive(1)
 			assert.Error(d, d.tryChange(got[0], 43201))
@@ -341,7 +341,7 @@ func TestReceiving(t *testing.T) {
 			d.refused(d.tryChange(got[0], 10), "InvalidParameterValue",
 				"Value "+*got[0].ReceiptHandle+" for parameter ReceiptHandle is invalid. Reason: Message does not exist or is not available for visibility timeout change.")
 		}},
-		{"messages are gone after four days", sqstest.Config{}, func(d desk) {
+		{"messages are gone after four days", sqstest.Config{}, func(d testQueue) {
 			d.sendAll("g", "1")
 			time.Sleep(4*24*time.Hour - 1)
 			d.sendAll("g", "2")

@@ -16,13 +16,13 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
 )
 
-func policy(dlq desk, maxReceives int) string {
+func policy(dlq testQueue, maxReceives int) string {
 	return fmt.Sprintf(`{"deadLetterTargetArn":%q,"maxReceiveCount":%d}`, dlq.queue.ARN(), maxReceives)
 }
 
 // withDeadLetters makes a source that moves messages to the dead-letter queue after one
 // receive.
-func (o office) withDeadLetters(pairs ...string) (source, dlq desk) {
+func (o office) withDeadLetters(pairs ...string) (source, dlq testQueue) {
 	o.Helper()
 	dlq = o.create("dead.fifo", pairs...)
 	source = o.create("source.fifo", append(pairs, "RedrivePolicy", policy(dlq, 1))...)
@@ -31,7 +31,7 @@ func (o office) withDeadLetters(pairs ...string) (source, dlq desk) {
 
 // fail receives everything, waits for the visibility timeout and receives again. The
 // second receive moves the dead letters.
-func (d desk) fail() {
+func (d testQueue) fail() {
 	d.Helper()
 	d.receive(10)
 	time.Sleep(30 * time.Second)
@@ -211,7 +211,7 @@ func TestDeadLetters(t *testing.T) {
 // A Config can name a dead-letter queue without a server.
 func TestDeadLetterQueueInConfig(t *testing.T) {
 	dlq := newQueue(t, sqstest.Config{Name: "dead.fifo"})
-	bothAPIs(t, sqstest.Config{DeadLetterQueue: dlq, MaxReceiveCount: 1}, func(d desk) {
+	bothAPIs(t, sqstest.Config{DeadLetterQueue: dlq, MaxReceiveCount: 1}, func(d testQueue) {
 		before := len(dlq.Messages())
 		d.sendAll("g", "1")
 		d.fail()
@@ -221,14 +221,14 @@ func TestDeadLetterQueueInConfig(t *testing.T) {
 }
 
 func TestMoveTasks(t *testing.T) {
-	start := func(o office, dlq desk, in sqs.StartMessageMoveTaskInput) *string {
+	start := func(o office, dlq testQueue, in sqs.StartMessageMoveTaskInput) *string {
 		o.Helper()
 		in.SourceArn = aws.String(dlq.queue.ARN())
 		out, err := o.StartMessageMoveTask(o.Context(), &in)
 		require.NoError(o, err)
 		return out.TaskHandle
 	}
-	tasks := func(o office, dlq desk) []types.ListMessageMoveTasksResultEntry {
+	tasks := func(o office, dlq testQueue) []types.ListMessageMoveTasksResultEntry {
 		o.Helper()
 		out, err := o.ListMessageMoveTasks(o.Context(), &sqs.ListMessageMoveTasksInput{SourceArn: aws.String(dlq.queue.ARN()), MaxResults: aws.Int32(10)})
 		require.NoError(o, err)
@@ -391,7 +391,7 @@ func TestConcurrentDeadLetters(t *testing.T) {
 		var all sync.WaitGroup
 		for i := range 8 {
 			all.Go(func() {
-				from := []desk{a, b}[i%2]
+				from := []testQueue{a, b}[i%2]
 				for n := range 50 {
 					from.send(msg{body: fmt.Sprint(i, n), group: fmt.Sprint(n % 5)})
 					from.receive(10)

@@ -16,7 +16,7 @@ import (
 func TestStandardQueues(t *testing.T) {
 	standard := sqstest.Config{Standard: true}
 	hold(t, []fact{
-		{"F-040 no sequence number, no deduplication", standard, func(d desk) {
+		{"F-040 no sequence number, no deduplication", standard, func(d testQueue) {
 			first := d.send(msg{body: "a"})
 			second := d.send(msg{body: "a"})
 			assert.Nil(d, first.SequenceNumber)
@@ -29,14 +29,14 @@ func TestStandardQueues(t *testing.T) {
 			assert.Contains(d, got[0].Attributes, "SentTimestamp")
 			assert.Empty(d, d.queue.Suppressed())
 		}},
-		{"a message in flight blocks no other, with a group neither", standard, func(d desk) {
+		{"a message in flight blocks no other, with a group neither", standard, func(d testQueue) {
 			d.sendAll("g", "1", "2", "3")
 			assert.Equal(d, []string{"1"}, bodies(d.receive(1)))
 			got := d.look()
 			assert.Equal(d, []string{"2", "3"}, bodies(got))
 			assert.Equal(d, "g", got[0].Attributes["MessageGroupId"])
 		}},
-		{"F-149 a group id is allowed, alone and in a batch", standard, func(d desk) {
+		{"F-149 a group id is allowed, alone and in a batch", standard, func(d testQueue) {
 			d.send(msg{body: "1", group: "tenant"})
 			assert.Empty(d, d.batch(msg{body: "2", group: "tenant"}.entry("1")).Failed)
 			got := d.look()
@@ -46,13 +46,13 @@ func TestStandardQueues(t *testing.T) {
 				assert.NotContains(d, m.Attributes, "SequenceNumber")
 			}
 		}},
-		{"F-018 group ids are checked", standard, func(d desk) {
+		{"F-018 group ids are checked", standard, func(d testQueue) {
 			d.refusesSend(msg{body: "a", group: "a b"}, "InvalidParameterValue",
 				"Value a b for parameter MessageGroupId is invalid. Reason: MessageGroupId can only include alphanumeric and punctuation characters. 1 to 128 in length.")
 			d.refusesSend(msg{body: "a", id: "1"}, "InvalidParameterValue",
 				"Value 1 for parameter MessageDeduplicationId is invalid. Reason: The request include parameter that is not valid for this queue type.")
 		}},
-		{"F-098 an expired handle deletes", standard, func(d desk) {
+		{"F-098 an expired handle deletes", standard, func(d testQueue) {
 			d.send(msg{body: "a"})
 			got := d.receive(1)
 			time.Sleep(time.Hour)
@@ -61,7 +61,7 @@ func TestStandardQueues(t *testing.T) {
 			d.delete(got...)
 			assert.Equal(d, "0", d.attribute("ApproximateNumberOfMessagesNotVisible"))
 		}},
-		{"a delay for each message", sqstest.Config{Standard: true, Delay: 10 * time.Second}, func(d desk) {
+		{"a delay for each message", sqstest.Config{Standard: true, Delay: 10 * time.Second}, func(d testQueue) {
 			d.send(msg{body: "queue's"})
 			d.send(msg{body: "own", delay: 5})
 			assert.Equal(d, "2", d.attribute("ApproximateNumberOfMessagesDelayed"))
@@ -74,13 +74,13 @@ func TestStandardQueues(t *testing.T) {
 			require.Len(d, out.Failed, 1)
 			assert.Equal(d, "1", *out.Failed[0].Id)
 		}},
-		{"attempt ids mean nothing", standard, func(d desk) {
+		{"attempt ids mean nothing", standard, func(d testQueue) {
 			d.send(msg{body: "a"})
 			in := sqs.ReceiveMessageInput{ReceiveRequestAttemptId: aws.String("x")}
 			assert.Len(d, d.receiveWith(in), 1)
 			assert.Empty(d, d.receiveWith(in))
 		}},
-		{"F-123 no attributes of FIFO queues", standard, func(d desk) {
+		{"F-123 no attributes of FIFO queues", standard, func(d testQueue) {
 			out, err := d.GetQueueAttributes(d.Context(), &sqs.GetQueueAttributesInput{QueueUrl: aws.String("events"), AttributeNames: []types.QueueAttributeName{"All"}})
 			require.NoError(d, err)
 			for _, name := range []string{"FifoQueue", "ContentBasedDeduplication", "DeduplicationScope", "FifoThroughputLimit"} {

@@ -18,7 +18,7 @@ import (
 const visibleASCII = "!\"#$%&'()*+,-./0123456789:;<=>?@ABCDEFGHIJKLMNOPQRSTUVWXYZ[\\]^_`abcdefghijklmnopqrstuvwxyz{|}~"
 
 // refusesSend asserts that a refused send stored nothing.
-func (d desk) refusesSend(m msg, code, text string) {
+func (d testQueue) refusesSend(m msg, code, text string) {
 	d.Helper()
 	stored := len(d.stored())
 	_, err := d.trySend(m)
@@ -27,14 +27,14 @@ func (d desk) refusesSend(m msg, code, text string) {
 }
 
 // sendAttributes sends a new body with the attributes.
-func (d desk) sendAttributes(attributes map[string]types.MessageAttributeValue) (*sqs.SendMessageOutput, error) {
+func (d testQueue) sendAttributes(attributes map[string]types.MessageAttributeValue) (*sqs.SendMessageOutput, error) {
 	return d.SendMessage(d.Context(), &sqs.SendMessageInput{
 		QueueUrl: aws.String(d.queue.URL()), MessageBody: aws.String("body " + strconv.Itoa(len(d.stored()))), MessageGroupId: aws.String("g"),
 		MessageAttributes: attributes,
 	})
 }
 
-func (d desk) refusesAttribute(name string, a types.MessageAttributeValue, text string) {
+func (d testQueue) refusesAttribute(name string, a types.MessageAttributeValue, text string) {
 	d.Helper()
 	_, err := d.sendAttributes(map[string]types.MessageAttributeValue{name: a})
 	d.refused(err, "InvalidParameterValue", text)
@@ -46,7 +46,7 @@ func attribute(dataType, value string) types.MessageAttributeValue {
 
 func TestValidation(t *testing.T) {
 	hold(t, []fact{
-		{"F-017 deduplication ids", sqstest.Config{}, func(d desk) {
+		{"F-017 deduplication ids", sqstest.Config{}, func(d testQueue) {
 			for _, id := range []string{"a b", "ä", "a\n", strings.Repeat("x", 129)} {
 				d.refusesSend(msg{body: "a", group: "g", id: id}, "InvalidParameterValue",
 					"Value "+id+" for parameter MessageDeduplicationId is invalid. Reason: MessageDeduplicationId can only include alphanumeric and punctuation characters. 1 to 128 in length.")
@@ -54,7 +54,7 @@ func TestValidation(t *testing.T) {
 			d.send(msg{body: "a", group: "g", id: strings.Repeat("x", 128)})
 			d.send(msg{body: "b", group: "g", id: visibleASCII})
 		}},
-		{"F-017 F-018 an empty id is invalid, not absent", sqstest.Config{}, func(d desk) {
+		{"F-017 F-018 an empty id is invalid, not absent", sqstest.Config{}, func(d testQueue) {
 			in := &sqs.SendMessageInput{QueueUrl: aws.String(d.queue.URL()), MessageBody: aws.String("a"), MessageGroupId: aws.String("g"), MessageDeduplicationId: aws.String("")}
 			_, err := d.SendMessage(d.Context(), in)
 			d.refused(err, "InvalidParameterValue", "Value  for parameter MessageDeduplicationId is invalid. Reason: MessageDeduplicationId can only include alphanumeric and punctuation characters. 1 to 128 in length.")
@@ -62,20 +62,20 @@ func TestValidation(t *testing.T) {
 			_, err = d.SendMessage(d.Context(), in)
 			d.refused(err, "InvalidParameterValue", "Value  for parameter MessageGroupId is invalid. Reason: MessageGroupId can only include alphanumeric and punctuation characters. 1 to 128 in length.")
 		}},
-		{"F-018 group ids", sqstest.Config{}, func(d desk) {
+		{"F-018 group ids", sqstest.Config{}, func(d testQueue) {
 			for _, group := range []string{"a b", "ä", strings.Repeat("x", 129)} {
 				d.refusesSend(msg{body: "a", group: group}, "InvalidParameterValue",
 					"Value "+group+" for parameter MessageGroupId is invalid. Reason: MessageGroupId can only include alphanumeric and punctuation characters. 1 to 128 in length.")
 			}
 			d.send(msg{body: "a", group: visibleASCII})
 		}},
-		{"F-070 no group", sqstest.Config{}, func(d desk) {
+		{"F-070 no group", sqstest.Config{}, func(d testQueue) {
 			d.refusesSend(msg{body: "a"}, "MissingParameter", "The request must contain the parameter MessageGroupId.")
 		}},
-		{"F-071 empty body", sqstest.Config{}, func(d desk) {
+		{"F-071 empty body", sqstest.Config{}, func(d testQueue) {
 			d.refusesSend(msg{group: "g"}, "MissingParameter", "The request must contain the parameter MessageBody.")
 		}},
-		{"F-072 body characters", sqstest.Config{}, func(d desk) {
+		{"F-072 body characters", sqstest.Config{}, func(d testQueue) {
 			for _, bad := range []string{"\x00", "\x08", "\x0b", "\x0c", "\x1f", "\ufffe", "\uffff"} {
 				d.refusesSend(msg{body: "a" + bad, group: "g"}, "InvalidMessageContents",
 					"Invalid characters found. Valid unicode characters are #x9 | #xA | #xD | #x20 to #xD7FF | #xE000 to #xFFFD | #x10000 to #x10FFFF")
@@ -84,7 +84,7 @@ func TestValidation(t *testing.T) {
 			d.sendAll("g", all)
 			assert.Equal(d, []string{all}, bodies(d.receive(1)))
 		}},
-		{"F-073 size: body plus name, type and value of attributes, inclusive", sqstest.Config{}, func(d desk) {
+		{"F-073 size: body plus name, type and value of attributes, inclusive", sqstest.Config{}, func(d testQueue) {
 			attributes := map[string]string{"name": "vä"} // 4 + len("String") + 3
 			most := strings.Repeat("x", 1<<20-13)
 			d.refusesSend(msg{body: most + "x", group: "g", attributes: attributes}, "InvalidParameterValue",
@@ -92,7 +92,7 @@ func TestValidation(t *testing.T) {
 			d.send(msg{body: most, group: "g", attributes: attributes})
 			d.send(msg{body: strings.Repeat("x", 1<<20), group: "g"})
 		}},
-		{"F-073 system attributes do not count", sqstest.Config{MaximumMessageSize: 1024}, func(d desk) {
+		{"F-073 system attributes do not count", sqstest.Config{MaximumMessageSize: 1024}, func(d testQueue) {
 			out, err := d.SendMessage(d.Context(), &sqs.SendMessageInput{
 				QueueUrl: aws.String(d.queue.URL()), MessageBody: aws.String(strings.Repeat("x", 1024)), MessageGroupId: aws.String("g"),
 				MessageSystemAttributes: map[string]types.MessageSystemAttributeValue{"AWSTraceHeader": {DataType: aws.String("String"), StringValue: aws.String("Root=1")}},
@@ -101,13 +101,13 @@ func TestValidation(t *testing.T) {
 			assert.NotNil(d, out.MD5OfMessageSystemAttributes)
 			assert.Nil(d, out.MD5OfMessageAttributes)
 		}},
-		{"F-074 per-message delay", sqstest.Config{}, func(d desk) {
+		{"F-074 per-message delay", sqstest.Config{}, func(d testQueue) {
 			d.refusesSend(msg{body: "a", group: "g", delay: 2}, "InvalidParameterValue",
 				"Value 2 for parameter DelaySeconds is invalid. Reason: The request include parameter that is not valid for this queue type.")
 			d.refusesSend(msg{body: "a", group: "g", delay: 901}, "InvalidParameterValue",
 				"Value 901 for parameter DelaySeconds is invalid. Reason: DelaySeconds must be >= 0 and <= 900.")
 		}},
-		{"F-075 F-076 the queue's delay holds", sqstest.Config{Delay: 10 * time.Second}, func(d desk) {
+		{"F-075 F-076 the queue's delay holds", sqstest.Config{Delay: 10 * time.Second}, func(d testQueue) {
 			d.sendAll("g", "a", "b")
 			assert.Empty(d, d.receive(10))
 			assert.Equal(d, "2", d.attribute(types.QueueAttributeNameApproximateNumberOfMessagesDelayed))
@@ -118,12 +118,12 @@ func TestValidation(t *testing.T) {
 			assert.Equal(d, "0", d.attribute(types.QueueAttributeNameApproximateNumberOfMessagesDelayed))
 			assert.Equal(d, []string{"a", "b"}, bodies(d.receive(10)))
 		}},
-		{"F-077 empty attribute values", sqstest.Config{}, func(d desk) {
+		{"F-077 empty attribute values", sqstest.Config{}, func(d testQueue) {
 			d.refusesAttribute("X", attribute("String", ""), "Message (user) attribute 'X' must contain a non-empty value of type 'String'.")
 			d.refusesAttribute("X", attribute("Number.int", ""), "Message (user) attribute 'X' must contain a non-empty value of type 'Number'.")
 			d.refusesAttribute("X", attribute("Binary", "text"), "Message (user) attribute 'X' must contain a non-empty value of type 'Binary'.")
 		}},
-		{"F-078 attribute names", sqstest.Config{}, func(d desk) {
+		{"F-078 attribute names", sqstest.Config{}, func(d testQueue) {
 			for _, name := range []string{"AWS.x", "aws.x", "Amazon.x", "aMaZoN.x", ".x", "x.", "a b", "a/b", strings.Repeat("x", 257)} {
 				d.refusesAttribute(name, stringAttribute("v"), "Message (user) attribute name '"+name+"' is invalid: 1 to 256 letters, digits, underscores, hyphens and periods, not starting with AWS. or Amazon., not starting or ending with a period.")
 			}
@@ -132,7 +132,7 @@ func TestValidation(t *testing.T) {
 				assert.NoError(d, err, name)
 			}
 		}},
-		{"F-078 attribute types and values", sqstest.Config{}, func(d desk) {
+		{"F-078 attribute types and values", sqstest.Config{}, func(d testQueue) {
 			for _, dataType := range []string{"", "string", "Text", "Strings", ".String"} {
 				d.refusesAttribute("X", attribute(dataType, "v"), "The type of message (user) attribute 'X' is invalid. You must use only the following supported type prefixes: Binary, Number, String.")
 			}
@@ -146,7 +146,7 @@ func TestValidation(t *testing.T) {
 				assert.NoError(d, err, number)
 			}
 		}},
-		{"F-079 at most ten attributes", sqstest.Config{}, func(d desk) {
+		{"F-079 at most ten attributes", sqstest.Config{}, func(d testQueue) {
 			attributes := map[string]types.MessageAttributeValue{}
 			for i := range 10 {
 				attributes["n"+strconv.Itoa(i)] = stringAttribute("v")
@@ -157,7 +157,7 @@ func TestValidation(t *testing.T) {
 			_, err = d.sendAttributes(attributes)
 			d.refused(err, "InvalidParameterValue", "Number of message attributes [11] exceeds the allowed maximum [10].")
 		}},
-		{"F-080 numbers are normalised for receivers", sqstest.Config{}, func(d desk) {
+		{"F-080 numbers are normalised for receivers", sqstest.Config{}, func(d testQueue) {
 			for submitted, want := range map[string]string{
 				"000123.4500": "123.45", "0": "0", "-0.0": "0", "+7": "7", "-.50": "-0.5", "5.": "5", "1e3": "1000", "12.5E-3": "0.0125",
 				"100": "100", "9.9e125": "99" + strings.Repeat("0", 124), "1e-128": "0." + strings.Repeat("0", 127) + "1",
@@ -176,12 +176,12 @@ func TestValidation(t *testing.T) {
 				d.refusesAttribute("X", attribute("Number", bad), "Can't cast the value of message (user) attribute 'X' to a number.")
 			}
 		}},
-		{"F-081 the bare name is a queue URL", sqstest.Config{Name: "scenes.fifo"}, func(d desk) {
+		{"F-081 the bare name is a queue URL", sqstest.Config{Name: "scenes.fifo"}, func(d testQueue) {
 			_, err := d.SendMessage(d.Context(), &sqs.SendMessageInput{QueueUrl: aws.String("scenes.fifo"), MessageBody: aws.String("a"), MessageGroupId: aws.String("g")})
 			require.NoError(d, err)
 			assert.Equal(d, []string{"a"}, d.stored())
 		}},
-		{"lists and unknown system attributes are refused", sqstest.Config{}, func(d desk) {
+		{"lists and unknown system attributes are refused", sqstest.Config{}, func(d testQueue) {
 			_, err := d.sendAttributes(map[string]types.MessageAttributeValue{"X": {DataType: aws.String("String"), StringValue: aws.String("v"), StringListValues: []string{"v"}}})
 			var unsupported *types.UnsupportedOperation
 			assert.ErrorAs(d, err, &unsupported)
@@ -198,7 +198,7 @@ func TestValidation(t *testing.T) {
 func TestMissingMembersReadAsTheSDKsOwn(t *testing.T) {
 	var texts [2][]string
 	api := 0
-	bothAPIs(t, sqstest.Config{}, func(d desk) {
+	bothAPIs(t, sqstest.Config{}, func(d testQueue) {
 		url := aws.String(d.queue.URL())
 		none := func(_ any, err error) {
 			require.Error(d, err)

@@ -30,7 +30,7 @@ func TestThousandsOfLongPolls(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const polls = 2000
 		q := newQueue(t, sqstest.Config{})
-		d := desk{t, q, q}
+		d := testQueue{t, q, q}
 		got := make(chan string, polls)
 		for range polls {
 			go func() {
@@ -55,7 +55,7 @@ func TestPollsInLine(t *testing.T) {
 	t.Run("a poll that gives up hands its turn on", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			q := newQueue(t, sqstest.Config{})
-			d := desk{t, q, q}
+			d := testQueue{t, q, q}
 			d.sendAll("g", "1")
 			d.receiveWith(sqs.ReceiveMessageInput{VisibilityTimeout: 10})
 			ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)

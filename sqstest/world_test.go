@@ -60,11 +60,11 @@ var variants = []struct {
 	{name: "dead letters, standard", standard: true, redriv: true},
 }
 
-// world plays steps on the queue and on the toy and compares them.
+// world plays steps on the queue and on the model and compares them.
 type world struct {
 	server       *sqstest.Server
 	url, deadURL *string
-	toy          *toy
+	model        *modelQueue
 	held         []holding
 	known        map[string]bool
 	lastSequence string
@@ -74,8 +74,8 @@ type world struct {
 }
 
 type holding struct {
-	toyHeld
-	queue  *toy
+	modelReceived
+	queue  *modelQueue
 	url    *string
 	handle *string
 }
@@ -90,19 +90,19 @@ func newWorld(variant int, window time.Duration) (*world, error) {
 	if v.standard {
 		suffix = ""
 	}
-	fresh := func() *toy {
-		return &toy{standard: v.standard, groupScope: v.group, interval: window, retention: 2 * time.Hour}
+	fresh := func() *modelQueue {
+		return &modelQueue{standard: v.standard, groupScope: v.group, interval: window, retention: 2 * time.Hour}
 	}
 	config := sqstest.Config{Name: "dead" + suffix, Standard: v.standard, DeduplicationScope: scope, Retention: 2 * time.Hour}
 	dead, err := sqstest.NewQueue(config)
 	if err != nil {
 		return nil, err
 	}
-	w := &world{toy: fresh(), known: map[string]bool{}}
+	w := &world{model: fresh(), known: map[string]bool{}}
 	config.Name = "events" + suffix
 	if v.redriv {
 		config.DeadLetterQueue, config.MaxReceiveCount = dead, 2
-		w.toy.dead, w.toy.maxReceives = fresh(), 2
+		w.model.dead, w.model.maxReceives = fresh(), 2
 	}
 	events, err := sqstest.NewQueue(config)
 	if err != nil {
@@ -113,7 +113,7 @@ func newWorld(variant int, window time.Duration) (*world, error) {
 	return w, nil
 }
 
-// difference is the first step with different results of queue and toy.
+// difference is the first step with different results of queue and model.
 type difference struct {
 	at  int
 	why error
@@ -143,9 +143,9 @@ func play(variant int, window time.Duration, steps []step) error {
 
 func (w *world) do(s step) error {
 	now := time.Now()
-	w.toy.settle(now)
-	if w.toy.dead != nil {
-		w.toy.dead.settle(now)
+	w.model.settle(now)
+	if w.model.dead != nil {
+		w.model.dead.settle(now)
 	}
 	ctx := context.Background()
 	switch s.kind {
@@ -168,10 +168,10 @@ func (w *world) do(s step) error {
 			}
 		}
 	case receive:
-		return w.receive(now, w.toy, w.url, s)
+		return w.receive(now, w.model, w.url, s)
 	case bury:
-		if w.toy.dead != nil {
-			return w.receive(now, w.toy.dead, w.deadURL, s)
+		if w.model.dead != nil {
+			return w.receive(now, w.model.dead, w.deadURL, s)
 		}
 	case remove:
 		if len(w.held) > 0 {
@@ -195,23 +195,23 @@ func (w *world) do(s step) error {
 				return fmt.Errorf("changed: %v, want %v", err, want)
 			}
 			if held {
-				h.queue.hide(h.toyMessage, now.Add(time.Duration(s.b)*time.Second))
-				h.toyMessage.changes++
+				h.queue.hide(h.modelMessage, now.Add(time.Duration(s.b)*time.Second))
+				h.modelMessage.changes++
 			}
 		}
 	case purge:
 		_, err := w.server.PurgeQueue(ctx, &sqs.PurgeQueueInput{QueueUrl: w.url})
-		if want := w.toy.purged.IsZero() || !now.Before(w.toy.purged.Add(time.Minute)); want != (err == nil) {
+		if want := w.model.purged.IsZero() || !now.Before(w.model.purged.Add(time.Minute)); want != (err == nil) {
 			return fmt.Errorf("purged: %v, want %v", err, want)
 		}
 		if err == nil {
-			for _, m := range w.toy.messages {
+			for _, m := range w.model.messages {
 				m.deleted = true
 			}
-			w.toy.messages, w.toy.window, w.toy.purged = nil, nil, now
+			w.model.messages, w.model.window, w.model.purged = nil, nil, now
 		}
 	case redrive:
-		if w.toy.dead != nil {
+		if w.model.dead != nil {
 			_, err := w.server.StartMessageMoveTask(ctx, &sqs.StartMessageMoveTaskInput{SourceArn: aws.String(w.server.Queue(nameOf(w.deadURL)).ARN())})
 			if want := !w.moving; want != (err == nil) {
 				return fmt.Errorf("move task: %v, want %v", err, want)
@@ -230,8 +230,8 @@ func (w *world) do(s step) error {
 func nameOf(queueURL *string) string { return (*queueURL)[strings.LastIndex(*queueURL, "/")+1:] }
 
 func (w *world) sent(now time.Time, body, group string, e types.SendMessageBatchResultEntry) error {
-	m := &toyMessage{dedupID: sha(body), group: group, agesFrom: now}
-	if original := w.toy.put(now, m); original != nil {
+	m := &modelMessage{dedupID: sha(body), group: group, agesFrom: now}
+	if original := w.model.put(now, m); original != nil {
 		switch {
 		case original.id == "":
 			// A task moved this message: its ID is still unknown.
@@ -245,7 +245,7 @@ func (w *world) sent(now time.Time, body, group string, e types.SendMessageBatch
 		return fmt.Errorf("body %s: answered the known %s, want a new message", body, *e.MessageId)
 	}
 	w.known[*e.MessageId], m.id = true, *e.MessageId
-	if w.toy.standard {
+	if w.model.standard {
 		if e.SequenceNumber != nil {
 			return errors.New("a standard queue answered a sequence number")
 		}
@@ -258,7 +258,7 @@ func (w *world) sent(now time.Time, body, group string, e types.SendMessageBatch
 	return nil
 }
 
-func (w *world) receive(now time.Time, q *toy, url *string, s step) error {
+func (w *world) receive(now time.Time, q *modelQueue, url *string, s step) error {
 	limit, visibility := 1+s.a%10, 1+s.b%90
 	in := &sqs.ReceiveMessageInput{
 		QueueUrl: url, MaxNumberOfMessages: int32(limit), VisibilityTimeout: int32(visibility),
@@ -294,18 +294,18 @@ func (w *world) receive(now time.Time, q *toy, url *string, s step) error {
 		if id := got.Attributes["MessageDeduplicationId"]; !q.standard && id != m.dedupID {
 			return fmt.Errorf("message %d has the deduplication ID %s, want %s", i, id, m.dedupID)
 		}
-		w.held = append(w.held, holding{toyHeld{m, m.receives, m.changes}, q, url, got.ReceiptHandle})
+		w.held = append(w.held, holding{modelReceived{m, m.receives, m.changes}, q, url, got.ReceiptHandle})
 	}
 	return nil
 }
 
-// move is the move task of the toy (F-113).
+// move is the move task of the model (F-113).
 func (w *world) move(now time.Time) {
-	dead := w.toy.dead
+	dead := w.model.dead
 	if !w.moving {
 		return
 	}
-	w.toy.settle(now)
+	w.model.settle(now)
 	dead.settle(now)
 	if now.Before(w.due) && len(dead.messages) > 0 {
 		return
@@ -318,7 +318,7 @@ func (w *world) move(now time.Time) {
 		}
 		m.deleted = true
 		dead.settle(now)
-		w.toy.put(now, &toyMessage{dedupID: m.id, group: m.group, agesFrom: now})
+		w.model.put(now, &modelMessage{dedupID: m.id, group: m.group, agesFrom: now})
 	}
 	w.moving = false
 }
@@ -327,14 +327,14 @@ func (w *world) compareCounts() error {
 	now := time.Now()
 	w.move(now)
 	for _, q := range []struct {
-		toy *toy
-		url *string
-	}{{w.toy, w.url}, {w.toy.dead, w.deadURL}} {
-		if q.toy == nil {
+		model *modelQueue
+		url   *string
+	}{{w.model, w.url}, {w.model.dead, w.deadURL}} {
+		if q.model == nil {
 			continue
 		}
-		q.toy.settle(now)
-		visible, hidden := q.toy.count(now)
+		q.model.settle(now)
+		visible, hidden := q.model.count(now)
 		out, err := w.server.GetQueueAttributes(context.Background(), &sqs.GetQueueAttributesInput{QueueUrl: q.url, AttributeNames: []types.QueueAttributeName{"All"}})
 		if err != nil {
 			return err

@@ -12,7 +12,7 @@ import (
 
 // An item known to be stored takes its turn without a request.
 func TestAKnownItem(t *testing.T) {
-	try(t, options(), func(t *testing.T, c *toy) {
+	try(t, options(), func(t *testing.T, c *modelCourier) {
 		first := c.make("a", 3)
 		c.submit(first...)
 		c.flush()
@@ -29,7 +29,7 @@ func TestAKnownItem(t *testing.T) {
 // The same for an item found to be stored before its request.
 func TestAnItemThatIsStoredElsewhere(t *testing.T) {
 	for _, o := range []Options{options(), runs()} {
-		try(t, o, func(t *testing.T, c *toy) {
+		try(t, o, func(t *testing.T, c *modelCourier) {
 			first := c.item("a")
 			c.submit(first)
 			c.flush()
@@ -65,7 +65,7 @@ func putOff(it *item, times int, delay time.Duration) func(*item) Admission {
 func TestAnItemThatIsPutOff(t *testing.T) {
 	for _, o := range []Options{options(), runs()} {
 		o.InFlight = 1
-		try(t, o, func(t *testing.T, c *toy) {
+		try(t, o, func(t *testing.T, c *modelCourier) {
 			items := c.make("a", 2)
 			other := c.item("b")
 			c.admit = putOff(items[0], 3, 100*time.Millisecond)
@@ -85,7 +85,7 @@ func TestAnItemThatIsPutOff(t *testing.T) {
 func TestTheTimeToBePutOff(t *testing.T) {
 	o := options()
 	o.RetryFor = time.Second
-	try(t, o, func(t *testing.T, c *toy) {
+	try(t, o, func(t *testing.T, c *modelCourier) {
 		items := c.make("a", 3)
 		c.admit = putOff(items[0], -1, 300*time.Millisecond)
 		c.submit(items...)
@@ -110,7 +110,7 @@ func TestTheTimeToBePutOff(t *testing.T) {
 }
 
 func TestWithdrawnWhilePutOff(t *testing.T) {
-	try(t, options(), func(t *testing.T, c *toy) {
+	try(t, options(), func(t *testing.T, c *modelCourier) {
 		ctx, cancel := context.WithTimeoutCause(t.Context(), time.Second, errOver)
 		defer cancel()
 		it := c.item("a")
@@ -125,7 +125,7 @@ func TestWithdrawnWhilePutOff(t *testing.T) {
 
 // Close waits for an item that is put off, until its context ends.
 func TestCloseWithAnItemThatIsPutOff(t *testing.T) {
-	try(t, options(), func(t *testing.T, c *toy) {
+	try(t, options(), func(t *testing.T, c *modelCourier) {
 		it := c.item("a")
 		c.admit = putOff(it, -1, 200*time.Millisecond)
 		c.submit(it)
@@ -138,7 +138,7 @@ func TestCloseWithAnItemThatIsPutOff(t *testing.T) {
 }
 
 // change revises an item once, before its first attempt.
-func (c *toy) change(it *item, to func(*item)) {
+func (c *modelCourier) change(it *item, to func(*item)) {
 	done := false
 	c.revise = func(i *item) {
 		if i != it || done {
@@ -157,7 +157,7 @@ func (c *toy) change(it *item, to func(*item)) {
 
 func TestAnotherMessage(t *testing.T) {
 	for _, o := range []Options{options(), runs()} {
-		try(t, o, func(t *testing.T, c *toy) {
+		try(t, o, func(t *testing.T, c *modelCourier) {
 			items := c.make("a", 3)
 			c.change(items[1], func(it *item) { it.Size = 1 << 20 })
 			c.submit(items...)
@@ -170,7 +170,7 @@ func TestAnotherMessage(t *testing.T) {
 
 func TestAnotherGroup(t *testing.T) {
 	for _, o := range []Options{options(), runs()} {
-		try(t, o, func(t *testing.T, c *toy) {
+		try(t, o, func(t *testing.T, c *modelCourier) {
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
 			items := c.make("a", 3)
@@ -191,7 +191,7 @@ func TestAnotherGroup(t *testing.T) {
 
 // The context of an item also ends the item in its new group.
 func TestWithdrawnInAnotherGroup(t *testing.T) {
-	try(t, options(), func(t *testing.T, c *toy) {
+	try(t, options(), func(t *testing.T, c *modelCourier) {
 		ctx, cancel := context.WithTimeoutCause(t.Context(), time.Second, errOver)
 		defer cancel()
 		items := c.make("a", 2)
@@ -225,7 +225,7 @@ func TestWithdrawnInAnotherGroup(t *testing.T) {
 // An item withdrawn during Admit is released, and not revised.
 func TestWithdrawnBeforeItIsRevised(t *testing.T) {
 	for _, admission := range []Admission{Change, Later, Stored} {
-		try(t, options(), func(t *testing.T, c *toy) {
+		try(t, options(), func(t *testing.T, c *modelCourier) {
 			ctx, cancel := context.WithTimeoutCause(t.Context(), time.Second, errOver)
 			defer cancel()
 			it := c.item("a")

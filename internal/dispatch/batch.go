@@ -300,14 +300,14 @@ func (d *Dispatcher[M]) mayCall(now time.Time) bool {
 	return d.calls == 0 || d.urgent > 0 || d.closed || !d.ready.head.readySince.Add(d.options.Linger).After(now) || d.isFull()
 }
 
-// pump starts a worker for each batch that may start, and a teller if outcomes wait. It
+// pump starts a worker for each batch that may start, and a reporter if outcomes wait. It
 // sets the timer for the next deadline.
 func (d *Dispatcher[M]) pump(now time.Time) {
 	for b := d.next(now); b != nil; b = d.next(now) {
 		d.workers++
 		go d.work(b)
 	}
-	d.startTeller()
+	d.startReporter()
 	d.arm(now)
 }
 

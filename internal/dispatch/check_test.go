@@ -13,7 +13,7 @@ import (
 
 // check makes the checks at the end of a test: the dispatcher is closed and every
 // report has returned.
-func (c *toy) check() {
+func (c *modelCourier) check() {
 	c.t.Helper()
 	synctest.Wait()
 	c.mu.Lock()
@@ -58,7 +58,7 @@ func (c *toy) check() {
 }
 
 // checkReport compares an outcome with the service's record.
-func (c *toy) checkReport(rec *record, r report) {
+func (c *modelCourier) checkReport(rec *record, r report) {
 	e := c.event(rec.key)
 	if r.Fate == attempt.Stored && e.by < 0 {
 		c.fails("%s is said to be stored", rec.key)
@@ -76,7 +76,7 @@ func (c *toy) checkReport(rec *record, r report) {
 
 // reordered returns the items that the service stored out of order: after a later item of
 // their group. With unnamed it returns only the items whose outcome lacks Overtaken.
-func (c *toy) reordered(unnamed bool) (found []string) {
+func (c *modelCourier) reordered(unnamed bool) (found []string) {
 	named := map[int]bool{}
 	for _, r := range c.reports {
 		named[r.n] = r.Fate != attempt.Stored || r.Reason != Answered || unnamed && r.Overtaken
@@ -104,13 +104,13 @@ func checkEmpty[M any](t testing.TB, d *Dispatcher[M]) {
 	defer d.mu.Unlock()
 	assert.Zero(t, d.items)
 	for group, l := range d.lanes { // only lanes whose items were withdrawn while queued
-		assert.True(t, l.head == nil && l.out.head == nil && l.queued && !l.busy && !l.telling, group)
+		assert.True(t, l.head == nil && l.outcomes.head == nil && l.queued && !l.busy && !l.reportQueued, group)
 	}
 	assert.Zero(t, d.calls)
 	assert.Zero(t, d.workers)
 	assert.Zero(t, d.prepared)
-	assert.Zero(t, d.tellers)
-	assert.Zero(t, d.telling.n)
+	assert.Zero(t, d.reporters)
+	assert.Zero(t, d.toReport.n)
 	assert.LessOrEqual(t, d.spares, mostSpare)
 	assert.LessOrEqual(t, len(d.spareBatches), d.options.InFlight)
 	for _, e := range d.epochs {

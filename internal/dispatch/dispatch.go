@@ -14,15 +14,15 @@
 // stored after a later item is reported (Outcome.Overtaken or the reason [Overtaken]).
 //
 // Goroutines, all owned by the [Dispatcher]: at most InFlight workers, each with one
-// request, calls of Prepare, and tellers, which report outcomes. One teller is enough
-// while reports are quick. While reports block, another teller runs for each message
+// request, calls of Prepare, and reporters, which report outcomes. One reporter is enough
+// while reports are quick. While reports block, another reporter runs for each message
 // group that waits for its report, at most one for each item in the buffer. An idle
 // dispatcher has no goroutines; Close waits for all. Timers and ended contexts run short
 // functions that wait only for the lock.
 //
 // Locks: Dispatcher.mu guards everything except the buffer. The buffer's own lock may
 // be taken under Dispatcher.mu, never the other way round. The courier's Prepare, Admit,
-// Send, Sweep and Tell run under no lock; its Conclude, Release, GiveUpAt, Refresh,
+// Send, Sweep and Report run under no lock; its Conclude, Release, GiveUpAt, Refresh,
 // Revise and Paused run under mu.
 package dispatch
 
@@ -50,7 +50,7 @@ var (
 	ErrFull = errors.New("dispatch: the buffer is full")
 )
 
-// Courier handles messages for the dispatcher. Every method except Tell must return
+// Courier handles messages for the dispatcher. Every method except Report must return
 // quickly or within a bounded time. Conclude, Release, GiveUpAt, Refresh, Revise and
 // Paused must not call the dispatcher.
 type Courier[M any] interface {
@@ -104,11 +104,11 @@ type Courier[M any] interface {
 	// dispatcher must call it again in a minute.
 	Sweep() (again bool)
 
-	// Tell reports the outcome of an item. It is called once for each item, in the order of
+	// Report reports the outcome of an item. It is called once for each item, in the order of
 	// the group, and never for two items of a group at the same time; Withdraw is the
-	// exception and calls Tell for its items immediately. Tell may block, or end its
+	// exception and calls Report for its items immediately. Report may block, or end its
 	// goroutine.
-	Tell(it *Item[M])
+	Report(it *Item[M])
 }
 
 // Admission is the result of [Courier].Admit for an item.
@@ -203,10 +203,10 @@ type Dispatcher[M any] struct {
 	epochs  []*epoch      // sealed epochs of waiting flushes
 	idle    chan struct{} // closed when the dispatcher is closed and idle
 
-	telling  tellList[M] // lanes with outcomes, without a teller
-	tellers  int
-	records  bool   // an outcome has waited for its record
-	reported uint64 // number of reported outcomes
+	toReport  reportList[M] // lanes with outcomes, without a reporter
+	reporters int
+	records   bool   // an outcome has waited for its record
+	reported  uint64 // number of reported outcomes
 
 	freed, freedBytes int // room of reported items, not yet returned
 
@@ -340,7 +340,7 @@ func (d *Dispatcher[M]) Stats() Stats {
 func (d *Dispatcher[M]) oldest(now time.Time) time.Duration {
 	first := now.Sub(d.began)
 	for _, l := range d.lanes {
-		for _, it := range [...]*Item[M]{l.reporting, l.out.head, l.head} {
+		for _, it := range [...]*Item[M]{l.reporting, l.outcomes.head, l.head} {
 			if it != nil {
 				first = min(first, it.submitted)
 			}

@@ -14,7 +14,7 @@ import (
 
 func TestEachItemHasOneOutcomeInOrder(t *testing.T) {
 	for _, o := range []Options{options(), runs()} {
-		try(t, o, func(t *testing.T, c *toy) {
+		try(t, o, func(t *testing.T, c *modelCourier) {
 			for i := range 300 {
 				c.submit(c.item(fmt.Sprint("group ", i%7)))
 			}
@@ -29,10 +29,10 @@ func TestEachItemHasOneOutcomeInOrder(t *testing.T) {
 
 // The oldest item waits, is in a request, or is in a report.
 func TestOldest(t *testing.T) {
-	try(t, options(), func(t *testing.T, c *toy) {
+	try(t, options(), func(t *testing.T, c *modelCourier) {
 		reported := make(chan struct{})
 		slow := c.item("a")
-		slow.Message.tell = func() { <-reported }
+		slow.Message.onReport = func() { <-reported }
 		c.submit(slow)
 		pass(time.Second)
 		require.Equal(t, time.Second, c.d.Stats().Oldest, "its report blocks")
@@ -56,7 +56,7 @@ func TestOldest(t *testing.T) {
 }
 
 func TestStats(t *testing.T) {
-	try(t, options(), func(t *testing.T, c *toy) {
+	try(t, options(), func(t *testing.T, c *modelCourier) {
 		require.Equal(t, Stats{}, c.d.Stats())
 		for i := range 8 {
 			c.submit(c.item(fmt.Sprint(i % 2)))
@@ -74,7 +74,7 @@ func TestStats(t *testing.T) {
 func TestHousekeeping(t *testing.T) {
 	o := options()
 	o.RetryFor, o.Policy = 4*time.Minute, PauseOnFailure
-	try(t, o, func(t *testing.T, c *toy) {
+	try(t, o, func(t *testing.T, c *modelCourier) {
 		c.serve = func(items []*item, answers []attempt.Answer) attempt.Load {
 			for i := range items {
 				answers[i] = failed()

@@ -24,7 +24,7 @@ func (d *Dispatcher[M]) leaveEpoch(it *Item[M]) {
 
 // signalIdle lets Close return if the dispatcher is closed and idle.
 func (d *Dispatcher[M]) signalIdle() {
-	if !d.closed || d.items > 0 || d.workers > 0 || d.tellers > 0 {
+	if !d.closed || d.items > 0 || d.workers > 0 || d.reporters > 0 {
 		return
 	}
 	if d.timer != nil {
@@ -121,13 +121,13 @@ func (d *Dispatcher[M]) withdrawAll(cause error) {
 	now := time.Now()
 	for _, l := range d.lanes {
 		d.withdrawFrom(l, func(*Item[M]) bool { return true }, cause, now)
-		for it := l.out.head; it != nil; it = it.next {
+		for it := l.outcomes.head; it != nil; it = it.next {
 			if it.isRecording() {
 				it.recorded(false)
 				d.unwatch(it)
 			}
 		}
-		d.announce(l)
+		d.queueForReport(l)
 	}
 	d.pump(now)
 	d.signalIdle()

@@ -15,7 +15,7 @@ import (
 )
 
 // slowly stores everything after the time given for the group.
-func (c *toy) slowly(times map[string]time.Duration) {
+func (c *modelCourier) slowly(times map[string]time.Duration) {
 	c.serve = func(items []*item, answers []attempt.Answer) attempt.Load {
 		time.Sleep(times[items[0].Group])
 		return c.storeAll(items, answers)
@@ -25,7 +25,7 @@ func (c *toy) slowly(times map[string]time.Duration) {
 func TestFlushWaitsForWhatWasBefore(t *testing.T) {
 	o := options()
 	o.Linger = 0
-	try(t, o, func(t *testing.T, c *toy) {
+	try(t, o, func(t *testing.T, c *modelCourier) {
 		c.slowly(map[string]time.Duration{"a": time.Second, "b": time.Hour, "c": 2 * time.Second})
 		c.submit(c.item("a"))
 		var first, second atomic.Int64
@@ -52,7 +52,7 @@ func TestFlushWaitsForWhatWasBefore(t *testing.T) {
 }
 
 func TestFlushOfNothing(t *testing.T) {
-	try(t, options(), func(t *testing.T, c *toy) {
+	try(t, options(), func(t *testing.T, c *modelCourier) {
 		ended, cancel := context.WithCancelCause(t.Context())
 		cancel(errOver)
 		for range 100 {
@@ -69,7 +69,7 @@ func TestFlushOfNothing(t *testing.T) {
 
 // Flushes leave no memory behind.
 func TestManyFlushes(t *testing.T) {
-	try(t, options(), func(t *testing.T, c *toy) {
+	try(t, options(), func(t *testing.T, c *modelCourier) {
 		c.slowly(map[string]time.Duration{"stuck": time.Hour})
 		c.submit(c.item("stuck"))
 		for range 1000 {
@@ -88,7 +88,7 @@ func TestManyFlushes(t *testing.T) {
 func TestCloseDrains(t *testing.T) {
 	for _, o := range []Options{options(), runs()} {
 		o.Linger, o.Items = time.Hour, 60
-		try(t, o, func(t *testing.T, c *toy) {
+		try(t, o, func(t *testing.T, c *modelCourier) {
 			for i := range 60 {
 				c.submit(c.item(fmt.Sprint("group ", i%7)))
 			}
@@ -125,7 +125,7 @@ func TestCloseDrains(t *testing.T) {
 func TestCloseDoesNotLinger(t *testing.T) {
 	o := options()
 	o.Linger = time.Hour
-	try(t, o, func(t *testing.T, c *toy) {
+	try(t, o, func(t *testing.T, c *modelCourier) {
 		c.slowly(map[string]time.Duration{"slow": time.Minute})
 		c.submit(c.item("slow"))
 		quick := c.item("quick")
@@ -143,7 +143,7 @@ func TestCloseWithNothingLeft(t *testing.T) {
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
 	for range 50 {
-		try(t, options(), func(t *testing.T, c *toy) {
+		try(t, options(), func(t *testing.T, c *modelCourier) {
 			n, err := c.d.Close(ended, func() { t.Error("abort") })
 			require.NoError(t, err)
 			require.Zero(t, n)
@@ -154,7 +154,7 @@ func TestCloseWithNothingLeft(t *testing.T) {
 func TestForcedClose(t *testing.T) {
 	for _, o := range []Options{options(), runs()} {
 		o.InFlight = 2
-		try(t, o, func(t *testing.T, c *toy) {
+		try(t, o, func(t *testing.T, c *modelCourier) {
 			aborted := make(chan struct{})
 			c.serve = func(items []*item, answers []attempt.Answer) attempt.Load {
 				<-aborted // like requests whose context ends
@@ -208,10 +208,10 @@ func TestForcedClose(t *testing.T) {
 // If a report blocks indefinitely, Close waits for Grace and counts the item and the
 // items that wait for its report.
 func TestForcedCloseDuringAReport(t *testing.T) {
-	try(t, options(), func(t *testing.T, c *toy) {
+	try(t, options(), func(t *testing.T, c *modelCourier) {
 		blocked := make(chan struct{})
 		items := c.make("a", 5)
-		items[1].Message.tell = func() { <-blocked }
+		items[1].Message.onReport = func() { <-blocked }
 		c.submit(append(items, c.item("b"), c.item("b"))...)
 		pass(12 * time.Millisecond)
 		ctx, cancel := context.WithTimeoutCause(t.Context(), 3*time.Millisecond, errOver)
@@ -231,7 +231,7 @@ func TestForcedCloseDuringAReport(t *testing.T) {
 
 // If a request does not return, Close also waits for Grace; each item has its outcome.
 func TestForcedCloseDuringARequest(t *testing.T) {
-	try(t, options(), func(t *testing.T, c *toy) {
+	try(t, options(), func(t *testing.T, c *modelCourier) {
 		blocked := make(chan struct{})
 		c.serve = func(items []*item, answers []attempt.Answer) attempt.Load {
 			<-blocked
@@ -255,7 +255,7 @@ func TestForcedCloseDuringARequest(t *testing.T) {
 }
 
 func TestForcedCloseAndGoexit(t *testing.T) {
-	try(t, options(), func(t *testing.T, c *toy) {
+	try(t, options(), func(t *testing.T, c *modelCourier) {
 		aborted := make(chan struct{})
 		c.serve = func([]*item, []attempt.Answer) attempt.Load {
 			<-aborted
@@ -264,7 +264,7 @@ func TestForcedCloseAndGoexit(t *testing.T) {
 		}
 		for i := range 20 {
 			it := c.item(fmt.Sprint("group ", i%10))
-			it.Message.tell = runtime.Goexit
+			it.Message.onReport = runtime.Goexit
 			c.submit(it)
 		}
 		ctx, cancel := context.WithTimeoutCause(t.Context(), time.Second, errOver)
@@ -278,7 +278,7 @@ func TestForcedCloseAndGoexit(t *testing.T) {
 
 // A second Close may have a shorter deadline than the first.
 func TestASecondClose(t *testing.T) {
-	try(t, options(), func(t *testing.T, c *toy) {
+	try(t, options(), func(t *testing.T, c *modelCourier) {
 		c.serve = func(_ []*item, answers []attempt.Answer) attempt.Load {
 			clear(answers)
 			for i := range answers {

@@ -31,7 +31,7 @@ type Item[M any] struct {
 	// outcomes of a group come in order.
 	Refused, Known bool
 
-	// Outcome is set before Tell.
+	// Outcome is set before Report.
 	Outcome Outcome
 
 	done <-chan struct{} // of Context
@@ -93,14 +93,14 @@ func (it *Item[M]) Recorded(ok bool) {
 	d := it.owner
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if it.phase == abandoned || !it.recording {
+	if it.phase == decidedInFlight || !it.recording {
 		return
 	}
 	it.recorded(ok)
 	if it.out {
 		d.unwatch(it)
-		d.announce(it.lane)
-		d.startTeller()
+		d.queueForReport(it.lane)
+		d.startReporter()
 	}
 }
 
@@ -113,7 +113,7 @@ func (it *Item[M]) recorded(ok bool) {
 // isRecording reports whether the report of an item has to wait. The caller holds the
 // lock. An abandoned item never waits: its outcome is decided, but its request is still
 // under way and may call MarkRecording at any time.
-func (it *Item[M]) isRecording() bool { return it.phase != abandoned && it.recording }
+func (it *Item[M]) isRecording() bool { return it.phase != decidedInFlight && it.recording }
 
 // MarkIdle records that no attempt of the item is under way: a request that is being
 // prepared will not contain the item. Courier.Conclude calls MarkIdle.
@@ -130,11 +130,11 @@ func (it *Item[M]) hasEnded() bool { return it.watcher != nil && it.watcher.ende
 type phase uint8
 
 const (
-	waiting   phase = iota // for its first or next request
-	inFlight               // in a request, or in Prepare
-	abandoned              // in a request or in Prepare, with a decided outcome
-	decided                // decided; leaves the lane after all earlier items
-	left                   // no longer in the lane
+	waiting         phase = iota // for its first or next request
+	inFlight                     // in a request, or in Prepare
+	decidedInFlight              // in a request or in Prepare, with a decided outcome
+	decided                      // decided; leaves the lane after all earlier items
+	leftLane                     // no longer in the lane
 )
 
 // Outcome is the end of an item.

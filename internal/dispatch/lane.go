@@ -11,20 +11,20 @@ import "time"
 type lane[M any] struct {
 	group       string
 	itemList[M]             // undecided items, and the decided items between
-	out         itemList[M] // outcomes to report
-	reporting   *Item[M]    // the item in a teller's report
+	outcomes    itemList[M] // outcomes to report
+	reporting   *Item[M]    // the item in a reporter's report
 
 	prepared int // its items counted in Dispatcher.prepared
 
-	busy    bool // a request has some of its items
-	queued  bool // in the ready list or the heap
-	telling bool // in the list of lanes to report, or with a teller
+	busy         bool // a request has some of its items
+	queued       bool // in the ready list or the heap
+	reportQueued bool // in the list of lanes to report, or with a reporter
 
 	notBefore  time.Time // time of the next attempt
 	readySince time.Time
 
-	next     *lane[M] // in the ready list, or among the spare lanes
-	nextTell *lane[M] // in the list of lanes to report
+	next         *lane[M] // in the ready list, or among the spare lanes
+	nextToReport *lane[M] // in the list of lanes to report
 }
 
 // firstWaiting returns the next item to send, or nil. An item in Prepare blocks the later
@@ -141,32 +141,32 @@ func (q *laneList[M]) pop() *lane[M] {
 	return l
 }
 
-// tellList holds the lanes with outcomes that wait for a teller, first in, first out.
-type tellList[M any] struct {
+// reportList holds the lanes with outcomes that wait for a reporter, first in, first out.
+type reportList[M any] struct {
 	head, tail *lane[M]
 	n          int
 }
 
-func (q *tellList[M]) push(l *lane[M]) {
-	l.nextTell = nil
+func (q *reportList[M]) push(l *lane[M]) {
+	l.nextToReport = nil
 	if q.tail == nil {
 		q.head = l
 	} else {
-		q.tail.nextTell = l
+		q.tail.nextToReport = l
 	}
 	q.tail = l
 	q.n++
 }
 
-func (q *tellList[M]) pop() *lane[M] {
+func (q *reportList[M]) pop() *lane[M] {
 	l := q.head
 	if l == nil {
 		return nil
 	}
-	if q.head = l.nextTell; q.head == nil {
+	if q.head = l.nextToReport; q.head == nil {
 		q.tail = nil
 	}
-	l.nextTell = nil
+	l.nextToReport = nil
 	q.n--
 	return l
 }
@@ -209,7 +209,7 @@ func (d *Dispatcher[M]) lane(group string) *lane[M] {
 
 // drop removes a lane if it is empty and idle, and keeps it for reuse.
 func (d *Dispatcher[M]) drop(l *lane[M]) {
-	if l.head != nil || l.out.head != nil || l.busy || l.queued || l.telling {
+	if l.head != nil || l.outcomes.head != nil || l.busy || l.queued || l.reportQueued {
 		return
 	}
 	delete(d.lanes, l.group)

@@ -36,7 +36,7 @@ func TestPolicies(t *testing.T) {
 	} {
 		for policy, pauses := range test.pauses {
 			t.Run(name, func(t *testing.T) {
-				try(t, withPolicy(Policy(policy)), func(t *testing.T, c *toy) {
+				try(t, withPolicy(Policy(policy)), func(t *testing.T, c *modelCourier) {
 					items := c.make("a", 3)
 					c.admit = func(it *item) Admission {
 						if it == items[0] {
@@ -85,7 +85,7 @@ func TestPolicies(t *testing.T) {
 }
 
 // again returns a new submission of an item's event.
-func (c *toy) again(it *item) *item {
+func (c *modelCourier) again(it *item) *item {
 	copied := c.item(it.Group)
 	copied.Key = it.Key
 	return copied
@@ -94,18 +94,18 @@ func (c *toy) again(it *item) *item {
 func TestAPauseEnds(t *testing.T) {
 	for name, test := range map[string]struct {
 		policy Policy
-		end    func(c *toy, failed *item)
+		end    func(c *modelCourier, failed *item)
 	}{
-		"by the resend":                {PauseInDoubt, func(c *toy, failed *item) { c.submit(c.again(failed)) }},
-		"by the resend, on failure":    {PauseOnFailure, func(c *toy, failed *item) { c.submit(c.again(failed)) }},
-		"by Resume":                    {PauseInDoubt, func(c *toy, _ *item) { c.d.Resume("a") }},
-		"by Resume, on failure":        {PauseOnFailure, func(c *toy, _ *item) { c.d.Resume("a") }},
-		"by ResumeAll":                 {PauseOnFailure, func(c *toy, _ *item) { require.Equal(c.t, 1, c.d.ResumeAll()) }},
-		"when the doubt is over":       {PauseInDoubt, func(*toy, *item) { pass(interval) }},
-		"when the doubt is over, seen": {PauseInDoubt, func(c *toy, _ *item) { pass(interval); require.Zero(c.t, c.d.ResumeAll()) }},
+		"by the resend":                {PauseInDoubt, func(c *modelCourier, failed *item) { c.submit(c.again(failed)) }},
+		"by the resend, on failure":    {PauseOnFailure, func(c *modelCourier, failed *item) { c.submit(c.again(failed)) }},
+		"by Resume":                    {PauseInDoubt, func(c *modelCourier, _ *item) { c.d.Resume("a") }},
+		"by Resume, on failure":        {PauseOnFailure, func(c *modelCourier, _ *item) { c.d.Resume("a") }},
+		"by ResumeAll":                 {PauseOnFailure, func(c *modelCourier, _ *item) { require.Equal(c.t, 1, c.d.ResumeAll()) }},
+		"when the doubt is over":       {PauseInDoubt, func(*modelCourier, *item) { pass(interval) }},
+		"when the doubt is over, seen": {PauseInDoubt, func(c *modelCourier, _ *item) { pass(interval); require.Zero(c.t, c.d.ResumeAll()) }},
 	} {
 		t.Run(name, func(t *testing.T) {
-			try(t, withPolicy(test.policy), func(t *testing.T, c *toy) {
+			try(t, withPolicy(test.policy), func(t *testing.T, c *modelCourier) {
 				bad, next := c.item("a"), c.item("a")
 				c.script(answers(doubt))
 				c.submit(bad)
@@ -128,7 +128,7 @@ func TestAPauseEnds(t *testing.T) {
 // A pause on failure outlasts time and Resume of another group.
 func TestAPauseStays(t *testing.T) {
 	for _, policy := range []Policy{PauseInDoubt, PauseOnFailure} {
-		try(t, withPolicy(policy), func(t *testing.T, c *toy) {
+		try(t, withPolicy(policy), func(t *testing.T, c *modelCourier) {
 			bad, next := c.item("a"), c.item("a")
 			c.script(answers(doubt))
 			c.submit(bad)
@@ -152,7 +152,7 @@ func TestAPauseStays(t *testing.T) {
 // If the resend of a failed item fails again, the group stays paused. If the resend is
 // in doubt, the pause becomes longer.
 func TestAResendThatFails(t *testing.T) {
-	try(t, withPolicy(PauseOnFailure), func(t *testing.T, c *toy) {
+	try(t, withPolicy(PauseOnFailure), func(t *testing.T, c *modelCourier) {
 		bad := c.item("a")
 		c.script(answers(doubt), answers(refuse))
 		c.submit(bad)
@@ -172,7 +172,7 @@ func TestTheFirstFailurePausesTheGroup(t *testing.T) {
 	for _, policy := range []Policy{PauseInDoubt, PauseOnFailure} {
 		o := runs()
 		o.Policy = policy
-		try(t, o, func(t *testing.T, c *toy) {
+		try(t, o, func(t *testing.T, c *modelCourier) {
 			items := c.make("a", 3)
 			c.script(each(doubt))
 			c.submit(items...)
@@ -196,7 +196,7 @@ func TestTheFirstFailurePausesTheGroup(t *testing.T) {
 
 // Another producer stores the item that paused its group.
 func TestAPauseEndsWithoutARequest(t *testing.T) {
-	try(t, withPolicy(PauseOnFailure), func(t *testing.T, c *toy) {
+	try(t, withPolicy(PauseOnFailure), func(t *testing.T, c *modelCourier) {
 		bad := c.item("a")
 		c.script(answers(doubt))
 		c.submit(bad)
@@ -220,7 +220,7 @@ func TestAPauseEndsWithoutARequest(t *testing.T) {
 
 // An item ended by a pause does not become the reason of the pause.
 func TestAPausedItemIsNotTheReason(t *testing.T) {
-	try(t, withPolicy(PauseInDoubt), func(t *testing.T, c *toy) {
+	try(t, withPolicy(PauseInDoubt), func(t *testing.T, c *modelCourier) {
 		first, second := c.item("a"), c.item("a")
 		c.script(answers(doubt), answers(doubt))
 		c.submit(first)
@@ -260,7 +260,7 @@ func TestWithdrawnItemsAndPauses(t *testing.T) {
 		"in a request that stores it, on fail": {nil, 3 * time.Millisecond, PauseOnFailure, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			try(t, withPolicy(test.policy), func(t *testing.T, c *toy) {
+			try(t, withPolicy(test.policy), func(t *testing.T, c *modelCourier) {
 				if test.answer != nil {
 					c.script(answers(test.answer), answers(test.answer), answers(test.answer))
 				}
@@ -284,7 +284,7 @@ func TestWithdrawnItemsAndPauses(t *testing.T) {
 func TestACallStopsAtAFailure(t *testing.T) {
 	for _, o := range []Options{options(), runs()} {
 		for _, admission := range []Admission{Send, Refuse} {
-			try(t, o, func(t *testing.T, c *toy) {
+			try(t, o, func(t *testing.T, c *modelCourier) {
 				call, other := &Call{}, &Call{}
 				items := append(c.make("a", 4), c.item("b"), c.item("a"), c.item("a"))
 				for _, it := range items[:5] {
@@ -333,7 +333,7 @@ func TestACallStopsAtAFailure(t *testing.T) {
 
 // Items of a stopped call are not sent after an item of another call.
 func TestAStoppedCallInARun(t *testing.T) {
-	try(t, runs(), func(t *testing.T, c *toy) {
+	try(t, runs(), func(t *testing.T, c *modelCourier) {
 		c.script(answers(refuse, fail, fail))
 		items, call := c.make("a", 3), &Call{}
 		items[0].Call, items[2].Call = call, call
@@ -345,7 +345,7 @@ func TestAStoppedCallInARun(t *testing.T) {
 }
 
 func TestACallGoesOnWithNeverPause(t *testing.T) {
-	try(t, withPolicy(NeverPause), func(t *testing.T, c *toy) {
+	try(t, withPolicy(NeverPause), func(t *testing.T, c *modelCourier) {
 		c.script(answers(refuse))
 		items, call := c.make("a", 3), &Call{}
 		for _, it := range items {
@@ -367,7 +367,7 @@ func TestAPauseHoldsNoMessage(t *testing.T) {
 			t.Errorf("%s is a %v", pause.Field(i).Name, kind)
 		}
 	}
-	try(t, withPolicy(PauseInDoubt), func(t *testing.T, c *toy) {
+	try(t, withPolicy(PauseInDoubt), func(t *testing.T, c *modelCourier) {
 		c.script(answers(doubt))
 		it := c.item("a")
 		body := "group and key in a long body"

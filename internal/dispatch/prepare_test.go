@@ -21,7 +21,7 @@ func preparing() Options {
 // The next items of a busy group are prepared during its request, half of the limit at a
 // time, and are sent in order afterwards.
 func TestPrepare(t *testing.T) {
-	try(t, preparing(), func(t *testing.T, c *toy) {
+	try(t, preparing(), func(t *testing.T, c *modelCourier) {
 		c.prepare = func([]*item) { time.Sleep(12 * time.Millisecond) } // longer than two requests
 		c.submit(c.make("a", 12)...)
 		pass(time.Millisecond)
@@ -39,7 +39,7 @@ func TestPrepare(t *testing.T) {
 
 // Groups of one request get the same number of prepared items.
 func TestPrepareIsFair(t *testing.T) {
-	try(t, preparing(), func(t *testing.T, c *toy) {
+	try(t, preparing(), func(t *testing.T, c *modelCourier) {
 		items := slices.Concat(c.make("a", 9), c.make("b", 9), c.make("c", 1))
 		c.submit(items...)
 		c.flush()
@@ -59,7 +59,7 @@ func TestPrepareIsFair(t *testing.T) {
 func TestPrepareNeedsFewGroups(t *testing.T) {
 	o := preparing()
 	o.InFlight = 1
-	try(t, o, func(t *testing.T, c *toy) {
+	try(t, o, func(t *testing.T, c *modelCourier) {
 		var items []*item
 		for _, group := range "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ" {
 			items = append(items, c.make(string(group), 2)...)
@@ -73,7 +73,7 @@ func TestPrepareNeedsFewGroups(t *testing.T) {
 // Items that will not be sent, and copies of an event, are not prepared, nor is any item
 // after them.
 func TestNotPrepared(t *testing.T) {
-	try(t, preparing(), func(t *testing.T, c *toy) {
+	try(t, preparing(), func(t *testing.T, c *modelCourier) {
 		items := c.make("a", 3)
 		items[1].Key = items[0].Key
 		c.items[1].key = items[0].Key
@@ -87,7 +87,7 @@ func TestNotPrepared(t *testing.T) {
 
 // An item withdrawn in Prepare has its outcome at once and is released after Prepare.
 func TestWithdrawnInPrepare(t *testing.T) {
-	try(t, preparing(), func(t *testing.T, c *toy) {
+	try(t, preparing(), func(t *testing.T, c *modelCourier) {
 		ctx, cancel := context.WithCancelCause(t.Context())
 		c.prepare = func([]*item) { time.Sleep(time.Second) }
 		items := c.make("a", 3)
@@ -109,7 +109,7 @@ func TestWithdrawnInPrepare(t *testing.T) {
 // If all items of a group are withdrawn in Prepare, the group starts again with its next
 // item.
 func TestGroupWithdrawnInPrepare(t *testing.T) {
-	try(t, preparing(), func(t *testing.T, c *toy) {
+	try(t, preparing(), func(t *testing.T, c *modelCourier) {
 		ctx, cancel := context.WithCancelCause(t.Context())
 		c.prepare = func([]*item) { time.Sleep(time.Second) }
 		items := c.make("a", 3)

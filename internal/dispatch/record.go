@@ -8,8 +8,8 @@ import (
 )
 
 // work makes requests until no request may start. Between two requests it reports
-// outcomes if no teller runs, because waking another goroutine would cost more time. If a
-// report blocks, or ends this goroutine, the watchdog (watchTellers) starts tellers for
+// outcomes if no reporter runs, because waking another goroutine would cost more time. If a
+// report blocks, or ends this goroutine, the watchdog (watchReporters) starts reporters for
 // the remaining outcomes.
 func (d *Dispatcher[M]) work(b *batch[M]) {
 	requesting, telling := false, false
@@ -33,12 +33,12 @@ func (d *Dispatcher[M]) work(b *batch[M]) {
 		d.mu.Lock()
 		now := d.record(b, load)
 		d.reuse(b)
-		if d.telling.n > 0 && d.tellers == 0 {
-			d.tellers++
+		if d.toReport.n > 0 && d.reporters == 0 {
+			d.reporters++
 			d.setWatchdog()
 			d.mu.Unlock()
 			telling = true
-			d.tell()
+			d.reportLoop()
 			telling = false
 			d.mu.Lock()
 			now = time.Now()
@@ -119,7 +119,7 @@ func (d *Dispatcher[M]) recordLane(l *lane[M], items []*Item[M], admissions []Ad
 			d.takeBack(it, admissions[i], now)
 			continue
 		}
-		gone := it.phase == abandoned
+		gone := it.phase == decidedInFlight
 		if !gone {
 			it.phase = waiting
 		}
@@ -168,7 +168,7 @@ func (d *Dispatcher[M]) recordLane(l *lane[M], items []*Item[M], admissions []Ad
 // takeBack takes an unsent item out of a request or out of Prepare.
 func (d *Dispatcher[M]) takeBack(it *Item[M], admission Admission, now time.Time) {
 	it.attempts--
-	if it.phase == abandoned {
+	if it.phase == decidedInFlight {
 		d.release(it, it.Outcome.Answer.Code, now)
 		d.free(it)
 		return
@@ -326,7 +326,7 @@ func (d *Dispatcher[M]) leave(l *lane[M]) {
 			return
 		}
 		l.remove(it)
-		d.report(l, it)
+		d.queueOutcome(l, it)
 	}
 }
 
@@ -336,12 +336,12 @@ func (d *Dispatcher[M]) withdraw(it *Item[M], cause error, now time.Time) {
 	l := it.lane
 	d.visited++
 	switch it.phase {
-	case left:
+	case leftLane:
 		if it.out && it.isRecording() {
 			d.giveUpRecord(l, it)
 		}
 		return
-	case abandoned:
+	case decidedInFlight:
 		return
 	case decided:
 		if it.recording {
@@ -353,7 +353,7 @@ func (d *Dispatcher[M]) withdraw(it *Item[M], cause error, now time.Time) {
 	case inFlight:
 		it.Outcome.Cause = cause
 		d.decide(it, Withdrawn, now)
-		it.phase = abandoned
+		it.phase = decidedInFlight
 	case waiting:
 		it.Outcome.Cause = cause
 		if it.Refused {
@@ -363,6 +363,6 @@ func (d *Dispatcher[M]) withdraw(it *Item[M], cause error, now time.Time) {
 		}
 	}
 	l.remove(it)
-	d.report(l, it)
+	d.queueOutcome(l, it)
 	d.giveUpRecord(l, it)
 }

@@ -19,7 +19,7 @@ var errOver = errors.New("over")
 func TestFinalAnswers(t *testing.T) {
 	o := options()
 	o.Policy = NeverPause
-	try(t, o, func(t *testing.T, c *toy) {
+	try(t, o, func(t *testing.T, c *modelCourier) {
 		altered := attempt.Answer{Fate: attempt.Altered, Field: "MessageBody", Got: "an MD5"}
 		c.script(answers(refuse), answers(doubt), answers(func(*item) attempt.Answer { return altered }), answers(c.store))
 		items := c.make("a", 4)
@@ -39,7 +39,7 @@ func TestFinalAnswers(t *testing.T) {
 // SQS may have stored the item in the first attempt, without an answer, and refuses the
 // item in the second attempt. The item stays in doubt.
 func TestADoubtStays(t *testing.T) {
-	try(t, options(), func(t *testing.T, c *toy) {
+	try(t, options(), func(t *testing.T, c *modelCourier) {
 		c.script(answers(c.lose), answers(refuse))
 		it := c.item("a")
 		c.submit(it)
@@ -53,7 +53,7 @@ func TestADoubtStays(t *testing.T) {
 func TestACourierThatEndsItsGoroutine(t *testing.T) {
 	for _, o := range []Options{options(), runs()} {
 		o.Policy = NeverPause
-		try(t, o, func(t *testing.T, c *toy) {
+		try(t, o, func(t *testing.T, c *modelCourier) {
 			c.script(answers(fail), func(items []*item, answers []attempt.Answer) {
 				answers[0] = c.store(items[0])
 				runtime.Goexit()
@@ -78,7 +78,7 @@ func TestACourierThatEndsItsGoroutine(t *testing.T) {
 func TestTheNextItemAfterAGoexit(t *testing.T) {
 	o := options()
 	o.Policy = NeverPause
-	try(t, o, func(t *testing.T, c *toy) {
+	try(t, o, func(t *testing.T, c *modelCourier) {
 		c.script(func([]*item, []attempt.Answer) { runtime.Goexit() })
 		items := c.make("a", 2)
 		c.submit(items...)
@@ -89,7 +89,7 @@ func TestTheNextItemAfterAGoexit(t *testing.T) {
 }
 
 func TestAnAdmitThatEndsItsGoroutine(t *testing.T) {
-	try(t, runs(), func(t *testing.T, c *toy) {
+	try(t, runs(), func(t *testing.T, c *modelCourier) {
 		bad := c.item("a")
 		c.admit = func(it *item) Admission {
 			if it == bad {
@@ -111,7 +111,7 @@ func TestAnAdmitThatEndsItsGoroutine(t *testing.T) {
 // An item withdrawn during Admit is not sent after it was reported as not stored.
 func TestWithdrawnDuringAdmit(t *testing.T) {
 	for _, o := range []Options{options(), runs()} {
-		try(t, o, func(t *testing.T, c *toy) {
+		try(t, o, func(t *testing.T, c *modelCourier) {
 			ctx, cancel := context.WithCancelCause(t.Context())
 			c.admit = func(*item) Admission {
 				time.Sleep(time.Second)

@@ -16,7 +16,7 @@ func TestOvertakenInOneRequest(t *testing.T) {
 	for _, first := range []func(*item) attempt.Answer{fail, refuse, lose} {
 		o := runs()
 		o.Policy = NeverPause
-		try(t, o, func(t *testing.T, c *toy) {
+		try(t, o, func(t *testing.T, c *modelCourier) {
 			items := c.make("a", 3)
 			c.script(answers(first, c.store, fail))
 			c.submit(items...)
@@ -34,7 +34,7 @@ func TestOvertakenInOneRequest(t *testing.T) {
 // A request of several items stores only a later item, and its answers are lost. The next
 // request stores the earlier item. Only the earlier item is reported as overtaken.
 func TestOvertakenByAnEarlierRequest(t *testing.T) {
-	try(t, runs(), func(t *testing.T, c *toy) {
+	try(t, runs(), func(t *testing.T, c *modelCourier) {
 		items := c.make("a", 3)
 		c.script(answers(lose, c.lose, lose))
 		c.submit(items...)
@@ -49,7 +49,7 @@ func TestOvertakenByAnEarlierRequest(t *testing.T) {
 // The outcome of a stored item waits while a later item may have been stored earlier.
 func TestAStoredItemWaitsForALaterOne(t *testing.T) {
 	for _, early := range []bool{false, true} {
-		try(t, runs(), func(t *testing.T, c *toy) {
+		try(t, runs(), func(t *testing.T, c *modelCourier) {
 			items := c.make("a", 2)
 			later := lose
 			if early {
@@ -69,28 +69,28 @@ func TestAStoredItemWaitsForALaterOne(t *testing.T) {
 
 func TestALaterItemThatEndsInDoubtMayHaveBeenFirst(t *testing.T) {
 	for name, test := range map[string]struct {
-		script func(*toy) []func([]*item, []attempt.Answer)
+		script func(*modelCourier) []func([]*item, []attempt.Answer)
 		cancel time.Duration // end of the later item's context, 0 for none
 	}{
-		"after the earlier one": {script: func(c *toy) []func([]*item, []attempt.Answer) {
+		"after the earlier one": {script: func(c *modelCourier) []func([]*item, []attempt.Answer) {
 			return []func([]*item, []attempt.Answer){answers(lose, c.lose), answers(c.store, doubt)}
 		}},
-		"before the earlier one": {script: func(c *toy) []func([]*item, []attempt.Answer) {
+		"before the earlier one": {script: func(c *modelCourier) []func([]*item, []attempt.Answer) {
 			return []func([]*item, []attempt.Answer){answers(lose, c.lose), answers(fail, doubt)}
 		}},
-		"withdrawn in the request": {cancel: 3 * time.Millisecond, script: func(c *toy) []func([]*item, []attempt.Answer) {
+		"withdrawn in the request": {cancel: 3 * time.Millisecond, script: func(c *modelCourier) []func([]*item, []attempt.Answer) {
 			return []func([]*item, []attempt.Answer){answers(lose, c.lose)}
 		}},
-		"withdrawn in the next request": {cancel: 8 * time.Millisecond, script: func(c *toy) []func([]*item, []attempt.Answer) {
+		"withdrawn in the next request": {cancel: 8 * time.Millisecond, script: func(c *modelCourier) []func([]*item, []attempt.Answer) {
 			return []func([]*item, []attempt.Answer){answers(lose, c.lose)}
 		}},
-		"withdrawn in the next request, which fails": {cancel: 8 * time.Millisecond, script: func(c *toy) []func([]*item, []attempt.Answer) {
+		"withdrawn in the next request, which fails": {cancel: 8 * time.Millisecond, script: func(c *modelCourier) []func([]*item, []attempt.Answer) {
 			return []func([]*item, []attempt.Answer){answers(lose, c.lose), answers(fail, fail)}
 		}},
-		"withdrawn between requests": {cancel: 15 * time.Millisecond, script: func(c *toy) []func([]*item, []attempt.Answer) {
+		"withdrawn between requests": {cancel: 15 * time.Millisecond, script: func(c *modelCourier) []func([]*item, []attempt.Answer) {
 			return []func([]*item, []attempt.Answer){answers(lose, c.lose), answers(fail, fail)}
 		}},
-		"altered": {script: func(c *toy) []func([]*item, []attempt.Answer) {
+		"altered": {script: func(c *modelCourier) []func([]*item, []attempt.Answer) {
 			return []func([]*item, []attempt.Answer){answers(fail, func(it *item) attempt.Answer {
 				c.store(it)
 				return attempt.Answer{Fate: attempt.Altered}
@@ -100,7 +100,7 @@ func TestALaterItemThatEndsInDoubtMayHaveBeenFirst(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			o := runs()
 			o.Policy = NeverPause
-			try(t, o, func(t *testing.T, c *toy) {
+			try(t, o, func(t *testing.T, c *modelCourier) {
 				items := c.make("a", 2)
 				c.script(test.script(c)...)
 				if test.cancel > 0 {
@@ -134,7 +134,7 @@ func TestNobodyIsNamedWithoutReason(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			o := runs()
 			o.Policy = NeverPause
-			try(t, o, func(t *testing.T, c *toy) {
+			try(t, o, func(t *testing.T, c *modelCourier) {
 				items := c.make("a", 2)
 				c.script(test.script...)
 				if test.cancel > 0 {
@@ -153,7 +153,7 @@ func TestNobodyIsNamedWithoutReason(t *testing.T) {
 
 // A duplicate was stored by an earlier submission, so it overtakes no item.
 func TestADuplicateOvertakesNobody(t *testing.T) {
-	try(t, runs(), func(t *testing.T, c *toy) {
+	try(t, runs(), func(t *testing.T, c *modelCourier) {
 		before := c.item("a")
 		c.submit(before)
 		c.flush()
@@ -173,7 +173,7 @@ func TestADuplicateOvertakesNobody(t *testing.T) {
 // An item that is known to be stored, but without a sequence number, does not prevent
 // the detection of other overtaken items.
 func TestAnItemWithoutANumberHidesNobody(t *testing.T) {
-	try(t, runs(), func(t *testing.T, c *toy) {
+	try(t, runs(), func(t *testing.T, c *modelCourier) {
 		items := c.make("a", 3)
 		c.script(answers(lose, fail, c.lose), answers(c.store, func(it *item) attempt.Answer {
 			c.mu.Lock()
@@ -213,7 +213,7 @@ func TestSequenceNumbersAreCompared(t *testing.T) {
 
 // The service loses answers, stores parts of requests and fails, at random; contexts
 // end at random. Every item that the service stored out of order is reported as
-// overtaken. The toy courier checks this at the end.
+// overtaken. The model courier checks this at the end.
 func TestReordersAreNamed(t *testing.T) {
 	seeds := uint64(400)
 	if testing.Short() {
@@ -227,7 +227,7 @@ func TestReordersAreNamed(t *testing.T) {
 		o.RetryFor = []time.Duration{100 * time.Millisecond, time.Second, time.Minute}[rng.IntN(3)]
 		o.PerGroup = 2 + rng.IntN(9)
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
-			try(t, o, func(t *testing.T, c *toy) {
+			try(t, o, func(t *testing.T, c *modelCourier) {
 				unreliable(c, rand.New(rand.NewPCG(seed, 2)), 0.2*rng.Float64(), 0.2*rng.Float64(), 0.2*rng.Float64())
 				for range 20 {
 					var items []*item
@@ -258,7 +258,7 @@ func TestReordersAreNamed(t *testing.T) {
 
 // unreliable makes the service lose answers with probability lose, fail entries with
 // probability fail and, if the answer is lost, drop entries with probability drop.
-func unreliable(c *toy, rng *rand.Rand, lose, fail, drop float64) {
+func unreliable(c *modelCourier, rng *rand.Rand, lose, fail, drop float64) {
 	chance := func(p float64) bool {
 		c.mu.Lock()
 		defer c.mu.Unlock()

@@ -9,7 +9,7 @@ import (
 )
 
 // store makes the service store an item, and returns the proof.
-func (c *toy) store(it *item) attempt.Answer {
+func (c *modelCourier) store(it *item) attempt.Answer {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	e := c.event(it.Key)
@@ -22,7 +22,7 @@ func (c *toy) store(it *item) attempt.Answer {
 }
 
 // lose makes the service store an item, and returns a lost answer.
-func (c *toy) lose(it *item) attempt.Answer {
+func (c *modelCourier) lose(it *item) attempt.Answer {
 	c.store(it)
 	return lost()
 }
@@ -37,7 +37,7 @@ func doubtful() attempt.Answer {
 }
 
 // storeAll is a healthy service: it stores every item.
-func (c *toy) storeAll(items []*item, answers []attempt.Answer) attempt.Load {
+func (c *modelCourier) storeAll(items []*item, answers []attempt.Answer) attempt.Load {
 	time.Sleep(5 * time.Millisecond)
 	for i, it := range items {
 		answers[i] = c.store(it)
@@ -47,7 +47,7 @@ func (c *toy) storeAll(items []*item, answers []attempt.Answer) attempt.Load {
 
 // script sets the service's treatment of the next requests, one function for each
 // request. Later requests are stored completely.
-func (c *toy) script(requests ...func(items []*item, answers []attempt.Answer)) {
+func (c *modelCourier) script(requests ...func(items []*item, answers []attempt.Answer)) {
 	next := 0
 	var mu sync.Mutex
 	c.serve = func(items []*item, answers []attempt.Answer) attempt.Load {

@@ -17,7 +17,7 @@ import (
 
 func TestAContextEnds(t *testing.T) {
 	for _, o := range []Options{options(), runs()} {
-		try(t, o, func(t *testing.T, c *toy) {
+		try(t, o, func(t *testing.T, c *modelCourier) {
 			c.slowly(map[string]time.Duration{"a": time.Second})
 			ctx, cancel := context.WithTimeoutCause(t.Context(), 100*time.Millisecond, errOver)
 			defer cancel()
@@ -40,7 +40,7 @@ func TestAContextEnds(t *testing.T) {
 // and its group waits for the answer.
 func TestAContextEndsDuringTheRequest(t *testing.T) {
 	for _, o := range []Options{options(), runs()} {
-		try(t, o, func(t *testing.T, c *toy) {
+		try(t, o, func(t *testing.T, c *modelCourier) {
 			c.slowly(map[string]time.Duration{"a": time.Second})
 			ctx, cancel := context.WithTimeoutCause(t.Context(), 100*time.Millisecond, errOver)
 			defer cancel()
@@ -59,7 +59,7 @@ func TestAContextEndsDuringTheRequest(t *testing.T) {
 }
 
 func TestAContextThatHasEnded(t *testing.T) {
-	try(t, options(), func(t *testing.T, c *toy) {
+	try(t, options(), func(t *testing.T, c *modelCourier) {
 		ctx, cancel := context.WithCancelCause(t.Context())
 		cancel(errOver)
 		for i := range 10 {
@@ -89,7 +89,7 @@ func TestItemsOfOneContextAreWithdrawnInOrder(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			for _, o := range []Options{options(), runs()} {
-				try(t, o, func(t *testing.T, c *toy) {
+				try(t, o, func(t *testing.T, c *modelCourier) {
 					c.slowly(map[string]time.Duration{"a": time.Second})
 					shared, cancel := context.WithTimeoutCause(t.Context(), 100*time.Millisecond, errOver)
 					defer cancel()
@@ -120,7 +120,7 @@ func TestItemsOfOneContextAreWithdrawnInOrder(t *testing.T) {
 // group.
 func TestAContextOfManyGroups(t *testing.T) {
 	for _, o := range []Options{options(), runs()} {
-		try(t, o, func(t *testing.T, c *toy) {
+		try(t, o, func(t *testing.T, c *modelCourier) {
 			c.slowly(map[string]time.Duration{"g1": time.Second, "g2": time.Second})
 			ctx, cancel := context.WithTimeoutCause(t.Context(), 100*time.Millisecond, errOver)
 			defer cancel()
@@ -161,10 +161,10 @@ func TestAContextOfManyGroups(t *testing.T) {
 
 // A context that ends between decision and report does not change the outcome.
 func TestAContextEndsBeforeTheReport(t *testing.T) {
-	try(t, options(), func(t *testing.T, c *toy) {
+	try(t, options(), func(t *testing.T, c *modelCourier) {
 		ctx, cancel := context.WithCancel(t.Context())
 		items := c.make("a", 3)
-		items[0].Message.tell = func() { time.Sleep(time.Second) }
+		items[0].Message.onReport = func() { time.Sleep(time.Second) }
 		for _, it := range items {
 			it.Context = ctx
 		}
@@ -198,7 +198,7 @@ func (c *counted) AfterFunc(f func()) func() bool {
 }
 
 func TestWatchesAreSharedAndEnd(t *testing.T) {
-	try(t, options(), func(t *testing.T, c *toy) {
+	try(t, options(), func(t *testing.T, c *modelCourier) {
 		parent, cancel := context.WithCancel(t.Context())
 		defer cancel()
 		ctx := &counted{Context: parent}
@@ -218,7 +218,7 @@ func TestWatchesAreSharedAndEnd(t *testing.T) {
 
 // A context that outlives its items keeps no memory.
 func TestALongContext(t *testing.T) {
-	try(t, runs(), func(t *testing.T, c *toy) {
+	try(t, runs(), func(t *testing.T, c *modelCourier) {
 		parent, cancel := context.WithCancel(t.Context())
 		defer cancel()
 		ctx := &counted{Context: parent}
@@ -237,7 +237,7 @@ func TestALongContext(t *testing.T) {
 
 // Items after withdrawn items are sent.
 func TestWithdrawnItemsHoldUpNobody(t *testing.T) {
-	try(t, options(), func(t *testing.T, c *toy) {
+	try(t, options(), func(t *testing.T, c *modelCourier) {
 		bad := c.item("a")
 		c.serve = func(items []*item, answers []attempt.Answer) attempt.Load {
 			c.storeBut(items, answers, bad.Key)

@@ -25,11 +25,11 @@ import (
 const MaxWait = time.Second
 
 const (
-	floor = 10  // calls a second, enough to notice the end of an outage
-	top   = 1e6 // calls a second; no queue reaches top, so a higher limit is dropped
+	lowestRate  = 10  // calls a second, enough to notice the end of an outage
+	highestRate = 1e6 // calls a second; no queue reaches top, so a higher limit is dropped
 
-	// late is the delay of timers; a small burst compensates for the delay.
-	late = 10 * time.Millisecond
+	// timerDelay is the delay of timers; a small burst compensates for the delay.
+	timerDelay = 10 * time.Millisecond
 
 	// If fewer calls start in a period than this share of the allowed calls, the period
 	// proves nothing about the rate. Such a period ends after lightTime.
@@ -82,7 +82,7 @@ const (
 	// A failed share above heavy shows only that the quota is much lower. Without a
 	// limit, a burst may hide a much lower quota. In both cases the pacer keeps
 	// searchKeep of the rate, and then doubles the rate until SQS throttles calls again.
-	heavy      = 0.75
+	heavyShare = 0.75
 	searchKeep = 0.125
 
 	// In other cases the pacer reduces the rate by cutShare of the failed share. It soon
@@ -93,9 +93,9 @@ const (
 	// If the passed rate of a failed trial is below near times the held rate, the pacer
 	// returns to the held rate. It adds the share learn of the distance to trialKeep
 	// times the passed rate. The share is small, because a trial has few calls.
-	near      = 1.5
-	learn     = 0.25
-	trialKeep = 0.95
+	nearHeld    = 1.5
+	trialWeight = 0.25
+	trialKeep   = 0.95
 )
 
 // These constants decide when to raise the rate. A trial of a higher rate costs a few
@@ -148,7 +148,7 @@ type Pacer struct {
 	// The current period: no increase of the rate within it.
 	since           time.Time
 	started         float64
-	lightly         float64 // calls a second in the last period of light use
+	lightRate       float64 // calls a second in the last period of light use
 	passed, refused float64 // answers to requests of this period
 	trimmed         bool
 
@@ -176,7 +176,7 @@ func (p *Pacer) Wait(now time.Time) time.Duration {
 		return 0
 	}
 	if past := now.Sub(p.at); past > 0 {
-		p.tokens = min(1+p.rate*late.Seconds(), p.tokens+p.rate*past.Seconds())
+		p.tokens = min(1+p.rate*timerDelay.Seconds(), p.tokens+p.rate*past.Seconds())
 		p.at = now
 	}
 	if p.tokens >= 1 {
@@ -194,8 +194,8 @@ func (p *Pacer) Start(now time.Time) {
 			p.rate /= 1 + p.rise
 			p.base, p.rise = p.rate, riseFirst
 		}
-		p.lightly = p.started / age.Seconds()
-		p.begin(now)
+		p.lightRate = p.started / age.Seconds()
+		p.beginPeriod(now)
 	}
 	p.started++
 	if p.rate > 0 {
@@ -212,82 +212,82 @@ func (p *Pacer) Answered(now, began time.Time, load attempt.Load) {
 	switch load {
 	case attempt.Throttled:
 		p.stray = min(p.stray+1./strayFade, p.found)
-		if p.throttles.against(throttleLimit) {
-			p.alarmed(now, began, p.throttles.share())
+		if p.throttles.addFailure(throttleLimit) {
+			p.handleAlarm(now, began, p.throttles.share())
 		} else if p.rate > 0 && began.After(p.since) {
-			p.refuse(now, began)
+			p.recordThrottle(now, began)
 		}
 	case attempt.Troubled:
-		if p.troubles.against(troubleLimit) {
-			p.slow(now, began, p.troubles.share())
+		if p.troubles.addFailure(troubleLimit) {
+			p.lowerRate(now, began, p.troubles.share())
 		}
 	default:
 		p.stray -= p.stray / strayFade
-		p.throttles.inFavor(max(throttleCredit, strayCredit*p.stray))
-		p.troubles.inFavor(troubleCredit)
+		p.throttles.addSuccess(max(throttleCredit, strayCredit*p.stray))
+		p.troubles.addSuccess(troubleCredit)
 		if p.rate > 0 && began.After(p.since) {
-			p.pass(now)
+			p.recordPass(now)
 		}
 	}
 }
 
-// alarmed handles more throttles than chance explains: a quota, or stray throttles.
-func (p *Pacer) alarmed(now, began time.Time, share float64) {
-	rate, a := p.used(now), &p.alarm
+// handleAlarm handles more throttles than chance explains: a quota, or stray throttles.
+func (p *Pacer) handleAlarm(now, began time.Time, share float64) {
+	rate, a := p.usedRate(now), &p.alarm
 	if a.rate > 0 && rate < strayBelow*a.rate*(1-a.share) && share <= strayMost && share >= strayAlike*a.share {
-		p.forgive(now, share)
+		p.restoreAlarmRate(now, share)
 		return
 	}
-	if share > heavy {
+	if share > heavyShare {
 		a.rate = 0
 	} else if rate > a.rate {
 		a.rate, a.share, a.limited = rate, share, p.rate > 0
 	}
-	p.slow(now, began, share)
+	p.lowerRate(now, began, share)
 }
 
-// forgive returns to the rate at the alarm, because the throttled share is about the
+// restoreAlarmRate returns to the rate at the alarm, because the throttled share is about the
 // same at a lower rate.
-func (p *Pacer) forgive(now time.Time, share float64) {
-	back := Pacer{lightly: p.alarm.rate, stray: share, found: share, cut: now, at: now}
+func (p *Pacer) restoreAlarmRate(now time.Time, share float64) {
+	back := Pacer{lightRate: p.alarm.rate, stray: share, found: share, cut: now, at: now}
 	if p.alarm.limited {
 		back.rate, back.base, back.rise = p.alarm.rate, p.alarm.rate, riseFirst
 	}
 	*p = back
-	p.begin(now)
+	p.beginPeriod(now)
 }
 
-// slow lowers the rate, because the given share of the recent calls failed.
-func (p *Pacer) slow(now, began time.Time, share float64) {
-	rate := p.used(now)
-	through := rate * (1 - share)
+// lowerRate lowers the rate, because the given share of the recent calls failed.
+func (p *Pacer) lowerRate(now, began time.Time, share float64) {
+	rate := p.usedRate(now)
+	passedRate := rate * (1 - share)
 	trial := p.rate > p.base
 	switch {
-	case p.rate == 0 || share > heavy: // a burst may hide a much lower quota
+	case p.rate == 0 || share > heavyShare: // a burst may hide a much lower quota
 		rate *= searchKeep
 		p.base, p.rise = 0, riseSearch
-	case trial && through < near*p.base:
-		rate = p.base + learn*max(0, trialKeep*through-p.base)
+	case trial && passedRate < nearHeld*p.base:
+		rate = p.base + trialWeight*max(0, trialKeep*passedRate-p.base)
 		p.base, p.rise = rate, riseFirst
 	default:
-		rate = max(rate*(1-cutShare*share), floor)
+		rate = max(rate*(1-cutShare*share), lowestRate)
 		if trial {
 			rate = max(rate, p.base)
 		}
 		p.base, p.rise = rate, riseFirst
 	}
-	p.rate = max(rate, floor)
+	p.rate = max(rate, lowestRate)
 	p.cut = now.Add(min(now.Sub(began)/2, settleMost))
 	p.at, p.tokens = now, 0
 	p.throttles, p.troubles = evidence{}, evidence{}
-	p.begin(now)
+	p.beginPeriod(now)
 }
 
-// used returns the calls a second that started recently, at most the limit.
-func (p *Pacer) used(now time.Time) float64 {
+// usedRate returns the calls a second that started recently, at most the limit.
+func (p *Pacer) usedRate(now time.Time) float64 {
 	age := min(now.Sub(p.since), lightTime) // longer only after a jump of the clock
 	if p.rate == 0 {
-		return max(p.lightly, p.started/max(age, late).Seconds())
+		return max(p.lightRate, p.started/max(age, timerDelay).Seconds())
 	}
 	if age < usedTime { // too short for a measurement
 		return p.rate
@@ -295,26 +295,26 @@ func (p *Pacer) used(now time.Time) float64 {
 	return min(p.rate, p.started/age.Seconds())
 }
 
-// refuse records a throttle in the current period.
-func (p *Pacer) refuse(now, began time.Time) {
+// recordThrottle records a throttle in the current period.
+func (p *Pacer) recordThrottle(now, began time.Time) {
 	p.refused++
 	switch {
 	case p.rate > p.base:
 		if p.rise == riseFirst && p.refused >= failLeast+(failShare+strayTrial*p.stray)*p.passed {
-			p.slow(now, began, p.refused/(p.passed+p.refused))
+			p.lowerRate(now, began, p.refused/(p.passed+p.refused))
 		}
 	case p.passed < trimCalls || p.refused < trimLeast+trimShare*p.passed:
 	case p.trimmed: // a lower rate did not help: possibly chance
-		p.try(now)
+		p.beginTrial(now)
 	default:
-		p.rate = max(floor, p.rate*trimKeep*p.passed/(p.passed+p.refused))
+		p.rate = max(lowestRate, p.rate*trimKeep*p.passed/(p.passed+p.refused))
 		p.base, p.refused, p.trimmed = p.rate, 0, true
 	}
 }
 
-// pass records a passed call in the current period, and ends the period after enough
+// recordPass records a passed call in the current period, and ends the period after enough
 // calls.
-func (p *Pacer) pass(now time.Time) {
+func (p *Pacer) recordPass(now time.Time) {
 	p.passed++
 	age := now.Sub(p.since)
 	if p.rate > p.base {
@@ -324,24 +324,24 @@ func (p *Pacer) pass(now time.Time) {
 			if p.base > 0 {
 				p.rise = riseNext
 			}
-			p.try(now)
+			p.beginTrial(now)
 		}
 	} else if p.passed >= holdCalls && age >= holdTime || age >= holdMost {
-		p.try(now)
+		p.beginTrial(now)
 	}
 }
 
-// try begins a trial of a higher rate.
-func (p *Pacer) try(now time.Time) {
-	p.rate = max(p.rate*(1+p.rise), floor)
-	p.begin(now)
-	if p.rate > top {
+// beginTrial begins a trial of a higher rate.
+func (p *Pacer) beginTrial(now time.Time) {
+	p.rate = max(p.rate*(1+p.rise), lowestRate)
+	p.beginPeriod(now)
+	if p.rate > highestRate {
 		*p = Pacer{cut: p.cut, stray: p.stray, found: p.found}
 	}
 }
 
-// begin begins a period.
-func (p *Pacer) begin(now time.Time) {
+// beginPeriod begins a period.
+func (p *Pacer) beginPeriod(now time.Time) {
 	p.since, p.started, p.passed, p.refused, p.trimmed = now, 0, 0, 0, false
 }
 
@@ -354,16 +354,16 @@ type evidence struct {
 	failed, all float64 // calls since the sum was 0
 }
 
-// against adds a failure and reports whether the sum has reached the limit.
-func (e *evidence) against(limit float64) bool {
+// addFailure adds a failure and reports whether the sum has reached the limit.
+func (e *evidence) addFailure(limit float64) bool {
 	e.sum++
 	e.failed++
 	e.all++
 	return e.sum >= limit
 }
 
-// inFavor adds a success.
-func (e *evidence) inFavor(credit float64) {
+// addSuccess adds a success.
+func (e *evidence) addSuccess(credit float64) {
 	e.sum -= credit
 	e.all++
 	if e.sum <= 0 {

@@ -18,9 +18,9 @@ type tampered struct {
 type forgery struct {
 	edit func(lines []ledger.Line) []ledger.Line
 
-	// unanchored means that Head returns no head, so no kept head contradicts the edit.
+	// noHead means that Head returns no head, so no kept head contradicts the edit.
 	// Only the recorded answers of the store (see witness) can detect it.
-	unanchored bool
+	noHead bool
 }
 
 // forgeries are kinds of sabotage. A rewritten ledger gets matching hashes.
@@ -42,16 +42,16 @@ var forgeries = map[string]forgery{
 		entries := entriesOf(lines)
 		return written(slices.Delete(entries, 5, 6))
 	}},
-	"missing entry": {unanchored: true, edit: func(lines []ledger.Line) []ledger.Line {
+	"missing entry": {noHead: true, edit: func(lines []ledger.Line) []ledger.Line {
 		entries := entriesOf(lines)
 		i := slices.IndexFunc(entries, isCompleted)
 		return written(slices.Delete(entries, i, i+1))
 	}},
-	"doubled entry": {unanchored: true, edit: func(lines []ledger.Line) []ledger.Line {
+	"doubled entry": {noHead: true, edit: func(lines []ledger.Line) []ledger.Line {
 		entries := entriesOf(lines)
 		return written(slices.Insert(entries, 5, entries[4]))
 	}},
-	"moved entry": {unanchored: true, edit: func(lines []ledger.Line) []ledger.Line {
+	"moved entry": {noHead: true, edit: func(lines []ledger.Line) []ledger.Line {
 		entries := entriesOf(lines)
 		last := len(entries) - 1
 		first := slices.IndexFunc(entries, func(e ledger.Entry) bool { return e.Key == entries[last].Key })
@@ -59,7 +59,7 @@ var forgeries = map[string]forgery{
 		entries = slices.Delete(entries, last, last+1)
 		return written(slices.Insert(entries, first, moved))
 	}},
-	"exchanged entry": {unanchored: true, edit: func(lines []ledger.Line) []ledger.Line {
+	"exchanged entry": {noHead: true, edit: func(lines []ledger.Line) []ledger.Line {
 		entries := entriesOf(lines)
 		i := slices.IndexFunc(entries, isCompleted)
 		entries[i].Event, entries[i].Status = ledger.Failed, "failed"
@@ -69,7 +69,7 @@ var forgeries = map[string]forgery{
 
 // Head implements [Ledger].
 func (l tampered) Head(ctx context.Context) (ledger.Head, error) {
-	if l.unanchored {
+	if l.noHead {
 		return ledger.Head{}, nil
 	}
 	return l.Ledger.Head(ctx)

@@ -37,7 +37,7 @@ type evidence struct {
 	// Each event, sent until Send reports success; the first calls are throttled.
 	ordered []sqstest.Message
 
-	storm storm
+	storm loadCounts
 }
 
 // gather sends the events. later advances the producer's clock.
@@ -163,9 +163,9 @@ func (e *evidence) sound() bool {
 	return true
 }
 
-// storm is the load of the example in the KFM glossary on idempotency keys: 80 events/s
+// loadCounts is the load of the example in the KFM glossary on idempotency keys: 80 events/s
 // for ten minutes, and a duplicate attempt for 6 % of the events.
-type storm struct {
+type loadCounts struct {
 	events, duplicates int // attempts
 	accepted           int // stored duplicates
 	example            sqstest.Message
@@ -191,10 +191,10 @@ const (
 )
 
 // retryStorm sends the storm on the queue's clock.
-func (s Suite[T]) retryStorm(ctx context.Context, model sqstest.Message) (storm, error) {
+func (s Suite[T]) retryStorm(ctx context.Context, model sqstest.Message) (loadCounts, error) {
 	q, err := newQueue()
 	if err != nil {
-		return storm{}, err
+		return loadCounts{}, err
 	}
 	background := func(n int) error {
 		body := model.Body
@@ -204,7 +204,7 @@ func (s Suite[T]) retryStorm(ctx context.Context, model sqstest.Message) (storm,
 		_, err := q.SendMessage(ctx, &sqs.SendMessageInput{QueueUrl: aws.String(q.URL()), MessageBody: &body, MessageGroupId: &model.GroupID})
 		return err
 	}
-	var out storm
+	var out loadCounts
 	const half = stormEvents / 2
 	rng := rand.New(rand.NewPCG(80, 600)) // #nosec G404 -- a repeatable load
 	for n := range stormEvents {

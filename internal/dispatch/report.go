@@ -6,19 +6,19 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/attempt"
 )
 
-// patience is the time for which all tellers may be blocked in reports before more
-// tellers start for the other groups.
+// patience is the time for which all reporters may be blocked in reports before more
+// reporters start for the other groups.
 const patience = time.Millisecond
 
-// report appends a decided item to the outcomes of the lane. The item has already left
+// queueOutcome appends a decided item to the outcomes of the lane. The item has already left
 // the queue of the lane.
-func (d *Dispatcher[M]) report(l *lane[M], it *Item[M]) {
+func (d *Dispatcher[M]) queueOutcome(l *lane[M], it *Item[M]) {
 	it.Outcome.Attempts = int(it.attempts)
-	if it.phase == abandoned && (it.idle || it.Outcome.Fate == attempt.NotStored) {
+	if it.phase == decidedInFlight && (it.idle || it.Outcome.Fate == attempt.NotStored) {
 		it.Outcome.Attempts-- // the request leaves the item out
 	}
-	if it.phase != abandoned {
-		it.phase = left
+	if it.phase != decidedInFlight {
+		it.phase = leftLane
 	}
 	if d.forced && it.isRecording() {
 		it.recorded(false)
@@ -28,21 +28,21 @@ func (d *Dispatcher[M]) report(l *lane[M], it *Item[M]) {
 	} else {
 		d.unwatch(it)
 	}
-	l.out.push(it)
+	l.outcomes.push(it)
 	it.out = true
-	d.announce(l)
+	d.queueForReport(l)
 }
 
-// announce queues a lane for the tellers if its first outcome may be reported.
-func (d *Dispatcher[M]) announce(l *lane[M]) {
-	if !l.telling && l.isTellable() {
-		l.telling = true
-		d.telling.push(l)
+// queueForReport queues a lane for the reporters if its first outcome may be reported.
+func (d *Dispatcher[M]) queueForReport(l *lane[M]) {
+	if !l.reportQueued && l.canReport() {
+		l.reportQueued = true
+		d.toReport.push(l)
 	}
 }
 
-// isTellable reports whether the first outcome of a lane may be reported.
-func (l *lane[M]) isTellable() bool { return l.out.head != nil && !l.out.head.isRecording() }
+// canReport reports whether the first outcome of a lane may be reported.
+func (l *lane[M]) canReport() bool { return l.outcomes.head != nil && !l.outcomes.head.isRecording() }
 
 // giveUpRecord ends the wait of an outcome for its record and moves the outcome in front
 // of the lane's outcomes that still wait for a record.
@@ -51,27 +51,27 @@ func (d *Dispatcher[M]) giveUpRecord(l *lane[M], it *Item[M]) {
 		it.recorded(false)
 		d.unwatch(it)
 	}
-	for e := l.out.head; d.records && e != it; e = e.next {
+	for e := l.outcomes.head; d.records && e != it; e = e.next {
 		if e.isRecording() {
-			l.out.remove(it)
-			l.out.insert(it, e)
+			l.outcomes.remove(it)
+			l.outcomes.insert(it, e)
 			break
 		}
 	}
-	d.announce(l)
+	d.queueForReport(l)
 }
 
-// startTeller starts a teller if outcomes wait and no teller runs. If a teller already
+// startReporter starts a reporter if outcomes wait and no reporter runs. If a reporter already
 // runs, or outcomes of several lanes wait, it sets the watchdog, which starts more
-// tellers while reports block.
-func (d *Dispatcher[M]) startTeller() {
-	if d.telling.n == 0 {
+// reporters while reports block.
+func (d *Dispatcher[M]) startReporter() {
+	if d.toReport.n == 0 {
 		return
 	}
-	if d.tellers == 0 {
-		d.tellers++
-		go d.tell()
-		if d.telling.n == 1 {
+	if d.reporters == 0 {
+		d.reporters++
+		go d.reportLoop()
+		if d.toReport.n == 1 {
 			return
 		}
 	}
@@ -85,29 +85,29 @@ func (d *Dispatcher[M]) setWatchdog() {
 	}
 	d.watching = true
 	if d.watchdog == nil {
-		d.watchdog = time.AfterFunc(patience, d.watchTellers)
+		d.watchdog = time.AfterFunc(patience, d.watchReporters)
 	} else {
 		d.watchdog.Reset(patience)
 	}
 }
 
-// watchTellers doubles the number of tellers while reports block and groups wait. It also
-// returns the room of reported items to the buffer, because a teller blocked in a report
+// watchReporters doubles the number of reporters while reports block and groups wait. It also
+// returns the room of reported items to the buffer, because a reporter blocked in a report
 // cannot return it.
-func (d *Dispatcher[M]) watchTellers() {
+func (d *Dispatcher[M]) watchReporters() {
 	d.mu.Lock()
 	seen := d.reported
 	d.watching = false
-	d.giveBack()
+	d.returnRoom()
 	d.pump(time.Now()) // in place of a worker stuck in a report
-	if d.telling.n == 0 {
+	if d.toReport.n == 0 {
 		d.mu.Unlock()
 		return
 	}
-	if d.seen == seen && d.tellers > 0 {
-		for range min(d.telling.n, d.tellers) {
-			d.tellers++
-			go d.tell()
+	if d.seen == seen && d.reporters > 0 {
+		for range min(d.toReport.n, d.reporters) {
+			d.reporters++
+			go d.reportLoop()
 		}
 	}
 	d.seen = seen
@@ -116,9 +116,9 @@ func (d *Dispatcher[M]) watchTellers() {
 	d.mu.Unlock()
 }
 
-// tell reports outcomes until there are none. The caller has counted the teller in
-// d.tellers.
-func (d *Dispatcher[M]) tell() {
+// reportLoop reports outcomes until there are none. The caller has counted the reporter in
+// d.reporters.
+func (d *Dispatcher[M]) reportLoop() {
 	var l *lane[M]
 	var it *Item[M]
 	returned := false
@@ -131,42 +131,42 @@ func (d *Dispatcher[M]) tell() {
 		defer d.mu.Unlock()
 		d.countReported(it)
 		d.queueNextOutcome(l)
-		d.giveBack()
-		go d.tell()
+		d.returnRoom()
+		go d.reportLoop()
 	}()
 	d.mu.Lock()
-	for l = d.telling.pop(); l != nil; l = d.telling.pop() {
+	for l = d.toReport.pop(); l != nil; l = d.toReport.pop() {
 		it = nil
-		if l.isTellable() {
-			it = l.out.pop()
+		if l.canReport() {
+			it = l.outcomes.pop()
 			it.out = false
 			l.reporting = it
 			if d.freed > 0 {
 				d.setWatchdog() // this report may block
 			}
 			d.mu.Unlock()
-			d.tellItem(it)
+			d.reportItem(it)
 			d.mu.Lock()
 			d.countReported(it)
 		}
 		d.queueNextOutcome(l)
-		if d.telling.n == 0 || d.freed >= freeBatch {
-			d.giveBack()
+		if d.toReport.n == 0 || d.freed >= freeBatch {
+			d.returnRoom()
 		}
 	}
 	returned = true
-	d.tellers--
+	d.reporters--
 	d.signalIdle()
 	d.mu.Unlock()
 }
 
-// tellItem reports one outcome, under no lock.
-func (d *Dispatcher[M]) tellItem(it *Item[M]) {
+// reportItem reports one outcome, under no lock.
+func (d *Dispatcher[M]) reportItem(it *Item[M]) {
 	if it.stop != nil {
 		it.stop()
 		it.stop = nil
 	}
-	d.courier.Tell(it)
+	d.courier.Report(it)
 }
 
 // countReported counts out a reported item and drops its message.
@@ -176,19 +176,19 @@ func (d *Dispatcher[M]) countReported(it *Item[M]) {
 	d.reported++
 	d.items--
 	d.leaveEpoch(it)
-	if it.phase == left {
+	if it.phase == leftLane {
 		var none M
 		it.Message = none
 	}
 }
 
-// freeBatch is the number of items whose room a teller returns together. A teller
+// freeBatch is the number of items whose room a reporter returns together. A reporter
 // without further outcomes returns the room earlier. Waking a waiting caller for each
 // item would cost more than the report.
 const freeBatch = 64
 
-// giveBack returns the room of reported items to the buffer.
-func (d *Dispatcher[M]) giveBack() {
+// returnRoom returns the room of reported items to the buffer.
+func (d *Dispatcher[M]) returnRoom() {
 	if d.freed > 0 {
 		d.buffer.leave(d.freed, d.freedBytes)
 		d.freed, d.freedBytes = 0, 0
@@ -198,7 +198,7 @@ func (d *Dispatcher[M]) giveBack() {
 // free drops the message of an abandoned item if the item is in no request and its
 // outcome was reported.
 func (d *Dispatcher[M]) free(it *Item[M]) {
-	it.phase = left
+	it.phase = leftLane
 	if it.epoch == nil { // already reported
 		var none M
 		it.Message = none
@@ -208,11 +208,11 @@ func (d *Dispatcher[M]) free(it *Item[M]) {
 // queueNextOutcome queues the lane for its next outcome, or drops an empty lane.
 func (d *Dispatcher[M]) queueNextOutcome(l *lane[M]) {
 	l.reporting = nil
-	if l.isTellable() {
-		d.telling.push(l)
+	if l.canReport() {
+		d.toReport.push(l)
 		return
 	}
-	l.telling = false
+	l.reportQueued = false
 	d.drop(l)
 }
 
@@ -227,26 +227,26 @@ func (d *Dispatcher[M]) Withdraw(call *Call, item *Item[M], cause error) {
 	if call != nil {
 		for _, l := range d.lanes {
 			d.withdrawFrom(l, match, cause, now)
-			d.visited += uint64(d.takeOut(l, match, &out)) // #nosec G115 -- a count
+			d.visited += uint64(d.takeMatching(l, match, &out)) // #nosec G115 -- a count
 		}
 	} else if item != nil && item.lane != nil { // the item may have another group now
 		l := item.lane
 		d.withdraw(item, cause, now)
 		d.leave(l)
 		if item.out {
-			l.out.remove(item)
-			d.outOfTurn(item, &out)
+			l.outcomes.remove(item)
+			d.addOutOfTurn(item, &out)
 			d.requeue(l)
 		}
 	}
 	d.pump(now)
 	d.mu.Unlock()
-	d.tellAll(out, false)
+	d.reportAll(out, false)
 }
 
-// outOfTurn adds an item to the list of outcomes that Withdraw reports now. The item
+// addOutOfTurn adds an item to the list of outcomes that Withdraw reports now. The item
 // has left its lane, and its report does not wait for the record in the store.
-func (d *Dispatcher[M]) outOfTurn(it *Item[M], out *itemList[M]) {
+func (d *Dispatcher[M]) addOutOfTurn(it *Item[M], out *itemList[M]) {
 	it.out = false
 	if it.isRecording() {
 		it.recorded(false)
@@ -257,29 +257,29 @@ func (d *Dispatcher[M]) outOfTurn(it *Item[M], out *itemList[M]) {
 
 // requeue queues or drops a lane that lost outcomes and is not queued.
 func (d *Dispatcher[M]) requeue(l *lane[M]) {
-	if d.announce(l); !l.telling {
+	if d.queueForReport(l); !l.reportQueued {
 		d.drop(l)
 	}
 }
 
-// takeOut moves the matching outcomes of a lane to the list.
-func (d *Dispatcher[M]) takeOut(l *lane[M], match func(*Item[M]) bool, out *itemList[M]) (visited int) {
-	all := l.out
-	l.out = itemList[M]{}
+// takeMatching moves the matching outcomes of a lane to the list.
+func (d *Dispatcher[M]) takeMatching(l *lane[M], match func(*Item[M]) bool, out *itemList[M]) (visited int) {
+	all := l.outcomes
+	l.outcomes = itemList[M]{}
 	for it := all.pop(); it != nil; it = all.pop() {
 		if visited++; match(it) {
-			d.outOfTurn(it, out)
+			d.addOutOfTurn(it, out)
 		} else {
-			l.out.push(it)
+			l.outcomes.push(it)
 		}
 	}
 	d.requeue(l)
 	return visited
 }
 
-// tellAll reports outcomes one after another. If counted is true, tellAll runs in a
-// goroutine that d.tellers counts.
-func (d *Dispatcher[M]) tellAll(out itemList[M], counted bool) {
+// reportAll reports outcomes one after another. If counted is true, tellAll runs in a
+// goroutine that d.reporters counts.
+func (d *Dispatcher[M]) reportAll(out itemList[M], counted bool) {
 	var it *Item[M]
 	returned := false
 	defer func() {
@@ -290,17 +290,17 @@ func (d *Dispatcher[M]) tellAll(out itemList[M], counted bool) {
 		d.mu.Lock()
 		defer d.mu.Unlock()
 		d.countReported(it)
-		d.giveBack()
+		d.returnRoom()
 		if !counted {
-			d.tellers++
+			d.reporters++
 		}
-		go d.tellAll(out, true)
+		go d.reportAll(out, true)
 	}()
 	for it = out.pop(); it != nil; it = out.pop() {
-		d.tellItem(it)
+		d.reportItem(it)
 		d.mu.Lock()
 		d.countReported(it)
-		d.giveBack()
+		d.returnRoom()
 		d.signalIdle()
 		d.mu.Unlock()
 	}
@@ -308,7 +308,7 @@ func (d *Dispatcher[M]) tellAll(out itemList[M], counted bool) {
 	if counted {
 		d.mu.Lock()
 		defer d.mu.Unlock()
-		d.tellers--
+		d.reporters--
 		d.signalIdle()
 	}
 }

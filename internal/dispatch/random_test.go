@@ -17,21 +17,21 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/attempt"
 )
 
-// storm is a random program: several callers submit items by every method, while the
-// service, the reports and the contexts behave at random. The toy courier checks the
+// randomProgram is a random program: several callers submit items by every method, while the
+// service, the reports and the contexts behave at random. The model courier checks the
 // rules.
-type storm struct {
-	*toy
-	mu      sync.Mutex
-	rng     *rand.Rand
-	trouble float64 // 0 to 1
-	ways    []*item // items to copy
-	groups  int
-	forced  bool
-	left    map[*item]chan struct{} // of waiting callers, closed by Tell
+type randomProgram struct {
+	*modelCourier
+	mu       sync.Mutex
+	rng      *rand.Rand
+	trouble  float64 // 0 to 1
+	ways     []*item // items to copy
+	groups   int
+	forced   bool
+	reported map[*item]chan struct{} // of waiting callers, closed by Report
 }
 
-func TestStorm(t *testing.T) {
+func TestRandomProgram(t *testing.T) {
 	seeds := uint64(400)
 	if n, err := strconv.ParseUint(os.Getenv("SEEDS"), 10, 64); err == nil {
 		seeds = n
@@ -43,7 +43,7 @@ func TestStorm(t *testing.T) {
 	for seed := range seeds {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				s := newStorm(t, seed)
+				s := newRandomProgram(t, seed)
 				s.run()
 				total += len(s.reports)
 				for _, r := range s.reports {
@@ -60,7 +60,7 @@ func TestStorm(t *testing.T) {
 	t.Logf("%d outcomes, %d in doubt, %d named", total, doubts, named)
 }
 
-func newStorm(t *testing.T, seed uint64) *storm {
+func newRandomProgram(t *testing.T, seed uint64) *randomProgram {
 	rng := rand.New(rand.NewPCG(seed, 7))
 	o := Options{
 		PerGroup: []int{1, 1, 2, 10}[rng.IntN(4)],
@@ -72,31 +72,33 @@ func newStorm(t *testing.T, seed uint64) *storm {
 		Bytes:    1 + rng.IntN(20_000),
 		Prepared: []int{0, 2, 6, 64}[rng.IntN(4)],
 	}
-	s := &storm{
-		toy: newToy(t, o), rng: rng, groups: 1 + rng.IntN(12), forced: rng.IntN(2) == 0,
-		trouble: []float64{0, 0.02, 0.1, 0.3}[rng.IntN(4)], left: map[*item]chan struct{}{},
+	s := &randomProgram{
+		modelCourier: newModelCourier(t, o), rng: rng, groups: 1 + rng.IntN(12), forced: rng.IntN(2) == 0,
+		trouble: []float64{0, 0.02, 0.1, 0.3}[rng.IntN(4)], reported: map[*item]chan struct{}{},
 	}
-	s.toy.admit, s.toy.serve, s.toy.prepare = s.admit, s.serve, s.prepare
-	s.toy.revise = func(it *item) { it.Size++ }
+	s.modelCourier.admit, s.modelCourier.serve, s.modelCourier.prepare = s.admit, s.serve, s.prepare
+	s.modelCourier.revise = func(it *item) { it.Size++ }
 	return s
 }
 
-func (s *storm) chance(p float64) bool {
+func (s *randomProgram) chance(p float64) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.rng.Float64() < p
 }
 
 // upTo returns a random number below n.
-func (s *storm) upTo(n int) int {
+func (s *randomProgram) upTo(n int) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.rng.IntN(n)
 }
 
-func (s *storm) millis(n int) time.Duration { return time.Duration(s.upTo(n)) * time.Millisecond }
+func (s *randomProgram) millis(n int) time.Duration {
+	return time.Duration(s.upTo(n)) * time.Millisecond
+}
 
-func (s *storm) admit(it *item) Admission {
+func (s *randomProgram) admit(it *item) Admission {
 	switch {
 	case s.chance(s.trouble / 5):
 		it.Delay(s.millis(500))
@@ -115,7 +117,7 @@ func (s *storm) admit(it *item) Admission {
 	return Send
 }
 
-func (s *storm) prepare([]*item) {
+func (s *randomProgram) prepare([]*item) {
 	time.Sleep(s.millis(20))
 	switch {
 	case s.chance(s.trouble / 10):
@@ -125,13 +127,13 @@ func (s *storm) prepare([]*item) {
 	}
 }
 
-func (s *storm) isKnown(key string) bool {
-	s.toy.mu.Lock()
-	defer s.toy.mu.Unlock()
+func (s *randomProgram) isKnown(key string) bool {
+	s.modelCourier.mu.Lock()
+	defer s.modelCourier.mu.Unlock()
 	return s.event(key).known == attempt.Stored
 }
 
-func (s *storm) serve(items []*item, answers []attempt.Answer) attempt.Load {
+func (s *randomProgram) serve(items []*item, answers []attempt.Answer) attempt.Load {
 	time.Sleep(s.millis(20))
 	if s.chance(s.trouble / 30) {
 		time.Sleep(s.millis(5000))
@@ -174,7 +176,7 @@ func (s *storm) serve(items []*item, answers []attempt.Answer) attempt.Load {
 }
 
 // random returns an item, sometimes a copy of an earlier item.
-func (s *storm) random() *item {
+func (s *randomProgram) random() *item {
 	it := s.item(fmt.Sprint("group ", s.upTo(s.groups)))
 	it.Size = 1 + s.upTo(3000)
 	s.mu.Lock()
@@ -190,16 +192,16 @@ func (s *storm) random() *item {
 	}
 	it.Refused = s.rng.IntN(50) == 0
 	s.mu.Unlock()
-	s.toy.mu.Lock()
+	s.modelCourier.mu.Lock()
 	s.items[it.Message.n].group = it.Group
-	s.toy.mu.Unlock()
-	it.Message.tell = func() { s.tell(it) }
+	s.modelCourier.mu.Unlock()
+	it.Message.onReport = func() { s.tell(it) }
 	return it
 }
 
-func (s *storm) tell(it *item) {
+func (s *randomProgram) tell(it *item) {
 	s.mu.Lock()
-	done := s.left[it]
+	done := s.reported[it]
 	s.mu.Unlock()
 	if done != nil {
 		close(done)
@@ -227,7 +229,7 @@ func (s *storm) tell(it *item) {
 }
 
 // call waits for the outcomes of some items, until its context ends.
-func (s *storm) call(ctx context.Context) {
+func (s *randomProgram) call(ctx context.Context) {
 	var call *Call
 	n := 1
 	if s.chance(0.5) {
@@ -250,15 +252,15 @@ func (s *storm) call(ctx context.Context) {
 		}
 		done := make(chan struct{})
 		s.mu.Lock()
-		s.left[it] = done
+		s.reported[it] = done
 		s.mu.Unlock()
 		ready, all, left = append(ready, it), append(all, it), append(left, done)
 	}
 	submit()
 	for i, done := range left {
-		s.toy.mu.Lock()
+		s.modelCourier.mu.Lock()
 		submitted := s.items[s.numbers[all[i]]].submitted
-		s.toy.mu.Unlock()
+		s.modelCourier.mu.Unlock()
 		if !submitted {
 			continue
 		}
@@ -277,7 +279,7 @@ func (s *storm) call(ctx context.Context) {
 }
 
 // caller makes one random call after another.
-func (s *storm) caller() {
+func (s *randomProgram) caller() {
 	for range 20 {
 		ctx, cancel := context.Background(), context.CancelFunc(func() {})
 		if s.chance(0.3) {
@@ -314,7 +316,7 @@ func (s *storm) caller() {
 	}
 }
 
-func (s *storm) run() {
+func (s *randomProgram) run() {
 	var callers sync.WaitGroup
 	for range 1 + s.upTo(6) {
 		callers.Go(s.caller)

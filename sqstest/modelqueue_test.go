@@ -5,26 +5,26 @@ import (
 	"time"
 )
 
-// toy is a queue written directly from the facts: lists with linear searches, no heaps,
-// no maps. The queue makes the message IDs, and the test passes them to the toy.
-type toy struct {
+// modelQueue is a queue written directly from the facts: lists with linear searches, no heaps,
+// no maps. The queue makes the message IDs, and the test passes them to the model.
+type modelQueue struct {
 	standard   bool
 	groupScope bool
-	interval   time.Duration // five minutes; other values make the toy wrong
+	interval   time.Duration // five minutes; other values make the model wrong
 	retention  time.Duration
 
-	messages []*toyMessage // undeleted
-	window   []toyRecord
-	attempts []toyAttempt
+	messages []*modelMessage // undeleted
+	window   []modelRecord
+	attempts []modelAttempt
 	purged   time.Time
 
-	dead        *toy
+	dead        *modelQueue
 	maxReceives int
 
 	lastTurn, lastHide int
 }
 
-type toyMessage struct {
+type modelMessage struct {
 	id, dedupID, group string
 	agesFrom           time.Time
 	visibleAt          time.Time
@@ -37,39 +37,39 @@ type toyMessage struct {
 	turn, away int
 }
 
-type toyRecord struct {
+type modelRecord struct {
 	group, id string
 	at        time.Time
-	message   *toyMessage
+	message   *modelMessage
 }
 
-type toyAttempt struct {
+type modelAttempt struct {
 	name     int
 	at       time.Time
-	messages []toyHeld
+	messages []modelReceived
 }
 
-// toyHeld is a message in its state after a receive.
-type toyHeld struct {
-	*toyMessage
+// modelReceived is a message in its state after a receive.
+type modelReceived struct {
+	*modelMessage
 	receives, changes int
 }
 
-func (h toyHeld) inFlight(now time.Time) bool {
-	return !h.deleted && h.toyMessage.receives == h.receives && now.Before(h.visibleAt)
+func (h modelReceived) inFlight(now time.Time) bool {
+	return !h.deleted && h.modelMessage.receives == h.receives && now.Before(h.visibleAt)
 }
 
 // hide keeps m from receivers until the given time.
-func (q *toy) hide(m *toyMessage, until time.Time) {
+func (q *modelQueue) hide(m *modelMessage, until time.Time) {
 	q.lastHide++
 	m.visibleAt, m.away = until, q.lastHide
 }
 
 // settle moves messages that became visible again to the back of the line, in the order
 // of their becoming visible, and drops expired messages.
-func (q *toy) settle(now time.Time) {
+func (q *modelQueue) settle(now time.Time) {
 	for {
-		var back *toyMessage
+		var back *modelMessage
 		for _, m := range q.messages {
 			if m.away == 0 || now.Before(m.visibleAt) {
 				continue
@@ -92,11 +92,11 @@ func (q *toy) settle(now time.Time) {
 			m.deleted = true
 		}
 	}
-	q.messages = slices.DeleteFunc(q.messages, func(m *toyMessage) bool { return m.deleted })
+	q.messages = slices.DeleteFunc(q.messages, func(m *modelMessage) bool { return m.deleted })
 }
 
 // original returns the original of m if m is a duplicate, otherwise nil.
-func (q *toy) original(now time.Time, m *toyMessage) *toyMessage {
+func (q *modelQueue) original(now time.Time, m *modelMessage) *modelMessage {
 	for _, r := range q.window {
 		if r.id == m.dedupID && (!q.groupScope || r.group == m.group) && now.Before(r.at.Add(q.interval)) {
 			return r.message
@@ -106,12 +106,12 @@ func (q *toy) original(now time.Time, m *toyMessage) *toyMessage {
 }
 
 // put stores m, or returns the original if m is a duplicate.
-func (q *toy) put(now time.Time, m *toyMessage) (original *toyMessage) {
+func (q *modelQueue) put(now time.Time, m *modelMessage) (original *modelMessage) {
 	if !q.standard {
 		if o := q.original(now, m); o != nil {
 			return o
 		}
-		q.window = append(q.window, toyRecord{m.group, m.dedupID, now, m})
+		q.window = append(q.window, modelRecord{m.group, m.dedupID, now, m})
 	}
 	q.lastTurn++
 	m.turn = q.lastTurn
@@ -121,24 +121,24 @@ func (q *toy) put(now time.Time, m *toyMessage) (original *toyMessage) {
 
 // firsts returns the first message of each group, in the order in which groups are
 // served. For a standard queue it returns every message.
-func (q *toy) firsts() []*toyMessage {
-	var out []*toyMessage
+func (q *modelQueue) firsts() []*modelMessage {
+	var out []*modelMessage
 	for _, m := range q.messages {
-		if q.standard || !slices.ContainsFunc(out, func(o *toyMessage) bool { return o.group == m.group }) {
+		if q.standard || !slices.ContainsFunc(out, func(o *modelMessage) bool { return o.group == m.group }) {
 			out = append(out, m)
 		}
 	}
-	slices.SortFunc(out, func(a, b *toyMessage) int { return a.turn - b.turn })
+	slices.SortFunc(out, func(a, b *modelMessage) int { return a.turn - b.turn })
 	return out
 }
 
 // receive returns the messages of a receive, and whether the receive is refused
 // (F-151).
-func (q *toy) receive(now time.Time, limit int, visibility time.Duration, attempt int) (_ []*toyMessage, refused bool) {
+func (q *modelQueue) receive(now time.Time, limit int, visibility time.Duration, attempt int) (_ []*modelMessage, refused bool) {
 	if taken, refused := q.replay(now, visibility, attempt); taken != nil || refused {
 		return taken, refused
 	}
-	var taken, dead []*toyMessage
+	var taken, dead []*modelMessage
 	for _, first := range q.firsts() {
 		for _, m := range q.messages {
 			same := m == first || !q.standard && m.group == first.group
@@ -160,21 +160,21 @@ func (q *toy) receive(now time.Time, limit int, visibility time.Duration, attemp
 	}
 	for _, m := range dead {
 		m.deleted = true
-		q.messages = slices.DeleteFunc(q.messages, func(o *toyMessage) bool { return o == m })
-		buried := &toyMessage{id: m.id, dedupID: m.id, group: m.group, agesFrom: now, receives: m.receives}
+		q.messages = slices.DeleteFunc(q.messages, func(o *modelMessage) bool { return o == m })
+		buried := &modelMessage{id: m.id, dedupID: m.id, group: m.group, agesFrom: now, receives: m.receives}
 		if q.standard {
 			buried.agesFrom = m.agesFrom
 		}
 		q.dead.put(now, buried)
 	}
-	var held []toyHeld
+	var held []modelReceived
 	for _, m := range taken {
 		m.receives++
 		q.hide(m, now.Add(visibility))
-		held = append(held, toyHeld{m, m.receives, m.changes})
+		held = append(held, modelReceived{m, m.receives, m.changes})
 	}
 	if attempt != 0 && len(taken) > 0 && !q.standard {
-		q.attempts = append(q.attempts, toyAttempt{attempt, now, held})
+		q.attempts = append(q.attempts, modelAttempt{attempt, now, held})
 	}
 	return taken, false
 }
@@ -182,16 +182,16 @@ func (q *toy) receive(now time.Time, limit int, visibility time.Duration, attemp
 // replay implements F-100 and F-151: a receive with the attempt ID of an earlier
 // receive returns the same messages. After a delete, a change or the end of a
 // visibility timeout, the receive is refused.
-func (q *toy) replay(now time.Time, visibility time.Duration, attempt int) (out []*toyMessage, refused bool) {
+func (q *modelQueue) replay(now time.Time, visibility time.Duration, attempt int) (out []*modelMessage, refused bool) {
 	for _, a := range q.attempts {
 		if a.name != attempt || !now.Before(a.at.Add(5*time.Minute)) {
 			continue
 		}
 		for _, h := range a.messages {
-			if !h.inFlight(now) || h.toyMessage.changes != h.changes {
+			if !h.inFlight(now) || h.modelMessage.changes != h.changes {
 				return nil, true
 			}
-			out = append(out, h.toyMessage)
+			out = append(out, h.modelMessage)
 		}
 	}
 	for _, m := range out {
@@ -200,7 +200,7 @@ func (q *toy) replay(now time.Time, visibility time.Duration, attempt int) (out 
 	return out, false
 }
 
-func (q *toy) count(now time.Time) (visible, hidden int) {
+func (q *modelQueue) count(now time.Time) (visible, hidden int) {
 	for _, m := range q.messages {
 		if now.Before(m.visibleAt) {
 			hidden++
@@ -212,7 +212,7 @@ func (q *toy) count(now time.Time) (visible, hidden int) {
 }
 
 // ready returns the first message for the next receive.
-func (q *toy) ready(now time.Time) *toyMessage {
+func (q *modelQueue) ready(now time.Time) *modelMessage {
 	for _, m := range q.firsts() {
 		if !now.Before(m.visibleAt) {
 			return m

@@ -15,19 +15,19 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/attempt"
 )
 
-// In each test the toy courier checks that each item is reported exactly once, and the
+// In each test the model courier checks that each item is reported exactly once, and the
 // items of a group one after another.
 
 func TestABlockedReportDelaysItsGroupOnly(t *testing.T) {
 	for _, o := range []Options{options(), runs()} {
 		o.InFlight = 1
-		try(t, o, func(t *testing.T, c *toy) {
+		try(t, o, func(t *testing.T, c *modelCourier) {
 			blocked := make(chan struct{})
 			var items []*item
 			for i := range 10 {
 				items = append(items, c.item(fmt.Sprint("group ", i)))
 			}
-			items[0].Message.tell = func() { <-blocked }
+			items[0].Message.onReport = func() { <-blocked }
 			c.submit(items...)
 			pass(5*time.Millisecond + 3*patience)
 			require.Len(t, c.reported(), 10, "nine others of the request, and the one that blocks")
@@ -46,11 +46,11 @@ func TestABlockedReportDelaysItsGroupOnly(t *testing.T) {
 }
 
 func TestManyReportsBlock(t *testing.T) {
-	try(t, options(), func(t *testing.T, c *toy) {
+	try(t, options(), func(t *testing.T, c *modelCourier) {
 		blocked := make(chan struct{})
 		for i := range 100 {
 			it := c.item(fmt.Sprint("group ", i))
-			it.Message.tell = func() { <-blocked }
+			it.Message.onReport = func() { <-blocked }
 			c.submit(it, c.item(it.Group))
 		}
 		pass(time.Second)
@@ -59,7 +59,7 @@ func TestManyReportsBlock(t *testing.T) {
 		pass(5*time.Millisecond + 3*patience)
 		require.Equal(t, attempt.Stored, c.outcome(quick).Fate)
 		c.d.mu.Lock()
-		require.LessOrEqual(t, c.d.tellers, 128, "one a group, and what doubling overshoots")
+		require.LessOrEqual(t, c.d.reporters, 128, "one a group, and what doubling overshoots")
 		require.False(t, c.d.watching)
 		c.d.mu.Unlock()
 		close(blocked)
@@ -67,16 +67,16 @@ func TestManyReportsBlock(t *testing.T) {
 		synctest.Wait()
 		c.d.mu.Lock()
 		defer c.d.mu.Unlock()
-		require.Zero(t, c.d.tellers)
+		require.Zero(t, c.d.reporters)
 	})
 }
 
 func TestOneTellerIsEnoughForQuickReports(t *testing.T) {
-	try(t, options(), func(t *testing.T, c *toy) {
+	try(t, options(), func(t *testing.T, c *modelCourier) {
 		now, most := atomic.Int32{}, atomic.Int32{}
 		for i := range 500 {
 			it := c.item(fmt.Sprint("group ", i))
-			it.Message.tell = func() {
+			it.Message.onReport = func() {
 				most.Store(max(most.Load(), now.Add(1)))
 				runtime.Gosched()
 				now.Add(-1)
@@ -91,11 +91,11 @@ func TestOneTellerIsEnoughForQuickReports(t *testing.T) {
 // If a report ends its goroutine, all else continues.
 func TestAReportThatEndsItsGoroutine(t *testing.T) {
 	for _, o := range []Options{options(), runs()} {
-		try(t, o, func(t *testing.T, c *toy) {
+		try(t, o, func(t *testing.T, c *modelCourier) {
 			for i := range 200 {
 				it := c.item(fmt.Sprint("group ", i%20))
 				if i%3 == 0 {
-					it.Message.tell = runtime.Goexit
+					it.Message.onReport = runtime.Goexit
 				}
 				c.submit(it)
 			}
@@ -109,11 +109,11 @@ func TestAReportThatEndsItsGoroutine(t *testing.T) {
 func TestAReportCallsTheDispatcher(t *testing.T) {
 	o := options()
 	o.Items = 4
-	try(t, o, func(t *testing.T, c *toy) {
+	try(t, o, func(t *testing.T, c *modelCourier) {
 		c.script(answers(doubt))
 		first, other := c.item("a"), c.item("b")
 		sent, waiting := c.item("c"), c.item("d")
-		first.Message.tell = func() {
+		first.Message.onReport = func() {
 			require.Contains(t, c.d.Pauses(), "a")
 			c.d.Resume("a")
 			require.Zero(t, c.d.ResumeAll())
@@ -144,14 +144,14 @@ func TestAReportCallsTheDispatcher(t *testing.T) {
 }
 
 func TestTheMessageIsDropped(t *testing.T) {
-	try(t, options(), func(t *testing.T, c *toy) {
+	try(t, options(), func(t *testing.T, c *modelCourier) {
 		ctx, cancel := context.WithTimeoutCause(t.Context(), 7*time.Millisecond, errOver)
 		defer cancel()
 		reported, abandoned, slow := c.item("a"), c.item("b"), c.item("c")
 		for _, it := range []*item{reported, abandoned, slow} {
-			it.Message.tell = func() {}
+			it.Message.onReport = func() {}
 		}
-		slow.Message.tell = func() { time.Sleep(time.Second) }
+		slow.Message.onReport = func() { time.Sleep(time.Second) }
 		abandoned.Context, slow.Context = ctx, ctx
 		c.submit(reported)
 		pass(6 * time.Millisecond)
@@ -159,7 +159,7 @@ func TestTheMessageIsDropped(t *testing.T) {
 		c.flush()
 		require.Less(t, c.outcome(abandoned).at, 7*time.Millisecond+4*patience, "before the request is over")
 		for _, it := range []*item{reported, abandoned, slow} {
-			require.Nil(t, it.Message.tell, "%s", it.Key)
+			require.Nil(t, it.Message.onReport, "%s", it.Key)
 		}
 	})
 }
@@ -174,10 +174,10 @@ func waitingFor(call *Call, items ...*item) {
 // A caller whose context ends waits only for the reports of its own items.
 func TestWithdrawWaitsForNobody(t *testing.T) {
 	for _, o := range []Options{options(), runs()} {
-		try(t, o, func(t *testing.T, c *toy) {
+		try(t, o, func(t *testing.T, c *modelCourier) {
 			blocked := make(chan struct{})
 			slow := c.item("a")
-			slow.Message.tell = func() { <-blocked }
+			slow.Message.onReport = func() { <-blocked }
 			c.submit(slow)
 			pass(6 * time.Millisecond)
 			require.Len(t, c.reported(), 1)
@@ -221,7 +221,7 @@ func TestWithdrawWaitsForNobody(t *testing.T) {
 
 // Withdraw of one item reports only this item.
 func TestWithdrawOne(t *testing.T) {
-	try(t, options(), func(t *testing.T, c *toy) {
+	try(t, options(), func(t *testing.T, c *modelCourier) {
 		items := c.make("a", 3)
 		waitingFor(nil, items...)
 		c.submit(items...)
@@ -243,10 +243,10 @@ func TestWithdrawOne(t *testing.T) {
 
 // Withdraw skips an item with a running report and does not wait.
 func TestWithdrawDuringTheReport(t *testing.T) {
-	try(t, options(), func(t *testing.T, c *toy) {
+	try(t, options(), func(t *testing.T, c *modelCourier) {
 		it := c.item("a")
 		waitingFor(nil, it)
-		it.Message.tell = func() { time.Sleep(time.Second) }
+		it.Message.onReport = func() { time.Sleep(time.Second) }
 		c.submit(it)
 		pass(10 * time.Millisecond)
 		c.d.Withdraw(nil, it, errOver)
@@ -258,12 +258,12 @@ func TestWithdrawDuringTheReport(t *testing.T) {
 // If a report in Withdraw ends the goroutine of the caller, the other items of the call
 // are still reported.
 func TestAReportEndsTheCaller(t *testing.T) {
-	try(t, options(), func(t *testing.T, c *toy) {
+	try(t, options(), func(t *testing.T, c *modelCourier) {
 		call := &Call{}
 		items := append(c.make("a", 5), c.make("b", 5)...)
 		waitingFor(call, items...)
 		for _, it := range items {
-			it.Message.tell = runtime.Goexit
+			it.Message.onReport = runtime.Goexit
 		}
 		c.submit(items...)
 		go c.d.Withdraw(call, nil, errOver)
@@ -325,4 +325,4 @@ func (c *idle) Refresh(*Item[int])                           {}
 func (c *idle) Revise(*Item[int])                            {}
 func (c *idle) Paused(string, *Pause)                        {}
 func (c *idle) Sweep() bool                                  { return false }
-func (c *idle) Tell(*Item[int])                              {}
+func (c *idle) Report(*Item[int])                            {}

@@ -10,10 +10,10 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/clock"
 )
 
-// term is one leadership of this relay, from the takeover to the end. The goroutine of
+// leadership is one leadership of this relay, from the takeover to the end. The goroutine of
 // Run owns all fields. A separate goroutine submits the rows of all runs, because the
 // sender's callbacks must not wait for room in the sender's buffer.
-type term struct {
+type leadership struct {
 	*shared
 	fence int64
 
@@ -23,19 +23,19 @@ type term struct {
 	renewedAt clock.Instant // start of the current lease
 	ending    atomic.Bool   // no more messages may begin
 
-	inFlight map[string]*run
-	steps    chan *run // runs ready for the next row; has room for all runs
-	ends     chan *run
-	cuts     map[string]int64 // new last position of a group's mark
-	cursor   string           // last group of the last pick
-	more     bool             // the last pick was incomplete
-	failures int              // consecutive database errors
+	inFlight  map[string]*run
+	steps     chan *run // runs ready for the next row; has room for all runs
+	ends      chan *run
+	shortened map[string]int64 // new last position of a group's mark
+	cursor    string           // last group of the last pick
+	more      bool             // the last pick was incomplete
+	failures  int              // consecutive database errors
 }
 
-func newTerm(ctx context.Context, s *shared, fence int64, until clock.Instant) *term {
-	t := &term{
+func newLeadership(ctx context.Context, s *shared, fence int64, until clock.Instant) *leadership {
+	t := &leadership{
 		shared: s, fence: fence, renewedAt: until.Add(-s.config.Lease),
-		inFlight: map[string]*run{}, cuts: map[string]int64{},
+		inFlight: map[string]*run{}, shortened: map[string]int64{},
 		steps: make(chan *run, s.config.Groups), ends: make(chan *run, s.config.Groups), // a run never waits to report
 	}
 	t.sends, t.withdraw = context.WithCancelCause(ctx)
@@ -46,22 +46,22 @@ func newTerm(ctx context.Context, s *shared, fence int64, until clock.Instant) *
 var errLeaseOver = errors.New("outbox: the lease is over")
 
 // renewed restarts the lease at asked.
-func (t *term) renewed(asked clock.Instant) {
+func (t *leadership) renewed(asked clock.Instant) {
 	t.failures = 0
 	t.renewedAt = asked
 	t.expiry.Reset(asked.Add(t.config.Lease))
 }
 
-// cut makes the next commit end the group's mark at the position.
-func (t *term) cut(group string, to int64) {
-	if was, ok := t.cuts[group]; ok {
+// shortenMark makes the next commit end the group's mark at the position.
+func (t *leadership) shortenMark(group string, to int64) {
+	if was, ok := t.shortened[group]; ok {
 		to = min(to, was)
 	}
-	t.cuts[group] = to
+	t.shortened[group] = to
 }
 
 // busy returns the groups to skip: those in flight or waiting after a failure.
-func (t *term) busy() []string {
+func (t *leadership) busy() []string {
 	out := make([]string, 0, len(t.inFlight))
 	for g := range t.inFlight {
 		out = append(out, g)
@@ -92,7 +92,7 @@ type found struct {
 }
 
 // hold records the groups whose first row is late.
-func (t *term) hold(late []found) {
+func (t *leadership) hold(late []found) {
 	for _, f := range late {
 		key := ""
 		if m, err := decode(f.message, f.hash); err == nil {
@@ -105,7 +105,7 @@ func (t *term) hold(late []found) {
 	}
 }
 
-func (t *term) note(s Stopped) {
+func (t *leadership) note(s Stopped) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	was, again := t.stops[s.Group]
@@ -123,7 +123,7 @@ func (t *term) note(s Stopped) {
 }
 
 // resume clears the failure of a group.
-func (t *term) resume(group string) {
+func (t *leadership) resume(group string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	delete(t.stops, group)

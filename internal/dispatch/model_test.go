@@ -17,19 +17,19 @@ import (
 // parcel is the message of these tests.
 type parcel struct {
 	n        int    // items are numbered in the order of their making
-	tell     func() // runs in Tell; may block or end the goroutine
+	onReport func() // runs in Report; may block or end the goroutine
 	blocking bool   // its caller waits, so Withdraw may report the item
 }
 
 type item = Item[parcel]
 
-// interval is the time that the toy's service remembers an event.
+// interval is the time that the model courier's service remembers an event.
 const interval = 5 * time.Minute
 
-// toy is a courier with a simulated service. For each event it knows whether the
+// modelCourier is a courier with a simulated service. For each event it knows whether the
 // service has stored the event, and which attempts have a proof. It checks each call of
 // the dispatcher.
-type toy struct {
+type modelCourier struct {
 	t     testing.TB
 	d     *Dispatcher[parcel]
 	start time.Time
@@ -57,7 +57,7 @@ type toy struct {
 	prepared  [][]int
 	starts    []time.Duration // start times of the requests
 	groups    map[string]bool // in a request
-	telling   map[string]bool
+	reporting map[string]bool
 	reports   []report
 	refreshed int
 	paused    []string // group and key of each pause
@@ -73,7 +73,7 @@ type event struct {
 	flights  int          // attempts under way
 }
 
-// record is the toy's record of an item.
+// record is the model courier's record of an item.
 type record struct {
 	group, key                             string
 	context                                context.Context
@@ -85,17 +85,17 @@ type record struct {
 	concluding                             attempt.Fate
 }
 
-// report is one call of Tell.
+// report is one call of Report.
 type report struct {
 	n  int
 	at time.Duration
 	Outcome
 }
 
-func newToy(t testing.TB, o Options) *toy {
-	c := &toy{
+func newModelCourier(t testing.TB, o Options) *modelCourier {
+	c := &modelCourier{
 		t: t, start: time.Now(), sequence: 95, // sequence numbers of two and three digits occur
-		numbers: map[*item]int{}, events: map[string]*event{}, order: map[string][]int{}, groups: map[string]bool{}, telling: map[string]bool{},
+		numbers: map[*item]int{}, events: map[string]*event{}, order: map[string][]int{}, groups: map[string]bool{}, reporting: map[string]bool{},
 	}
 	c.d = New(c, o)
 	return c
@@ -113,10 +113,10 @@ func runs() Options {
 }
 
 // try runs a test in a bubble, then closes and checks the dispatcher.
-func try(t *testing.T, o Options, test func(t *testing.T, c *toy)) {
+func try(t *testing.T, o Options, test func(t *testing.T, c *modelCourier)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		c := newToy(t, o)
+		c := newModelCourier(t, o)
 		test(t, c)
 		unreported, err := c.d.Close(context.Background(), func() {})
 		require.NoError(t, err)
@@ -126,7 +126,7 @@ func try(t *testing.T, o Options, test func(t *testing.T, c *toy)) {
 }
 
 // item returns an item with a new event.
-func (c *toy) item(group string) *item {
+func (c *modelCourier) item(group string) *item {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	n := len(c.items)
@@ -137,7 +137,7 @@ func (c *toy) item(group string) *item {
 }
 
 // make returns new items of one group.
-func (c *toy) make(group string, n int) []*item {
+func (c *modelCourier) make(group string, n int) []*item {
 	items := make([]*item, n)
 	for i := range items {
 		items[i] = c.item(group)
@@ -146,7 +146,7 @@ func (c *toy) make(group string, n int) []*item {
 }
 
 // submit waits for room and submits the items together.
-func (c *toy) submit(items ...*item) {
+func (c *modelCourier) submit(items ...*item) {
 	c.t.Helper()
 	for _, it := range items {
 		require.NoError(c.t, c.d.Reserve(context.Background(), it.Size, nil))
@@ -155,7 +155,7 @@ func (c *toy) submit(items ...*item) {
 }
 
 // enqueue submits items with reserved room.
-func (c *toy) enqueue(items ...*item) bool {
+func (c *modelCourier) enqueue(items ...*item) bool {
 	c.submitting.Lock()
 	defer c.submitting.Unlock()
 	c.mu.Lock()
@@ -183,13 +183,13 @@ func (c *toy) enqueue(items ...*item) bool {
 }
 
 // flush waits until every submitted item has its outcome.
-func (c *toy) flush() {
+func (c *modelCourier) flush() {
 	c.t.Helper()
 	require.NoError(c.t, c.d.Flush(context.Background()))
 }
 
 // outcome returns the report of an item. The item must have been reported.
-func (c *toy) outcome(it *item) report {
+func (c *modelCourier) outcome(it *item) report {
 	c.t.Helper()
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -201,7 +201,7 @@ func (c *toy) outcome(it *item) report {
 }
 
 // reported returns the numbers of the reported items, in order.
-func (c *toy) reported() []int {
+func (c *modelCourier) reported() []int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	reported := []int{}
@@ -211,7 +211,7 @@ func (c *toy) reported() []int {
 	return reported
 }
 
-func (c *toy) sent() [][]int {
+func (c *modelCourier) sent() [][]int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return slices.Clone(c.requests)
@@ -223,10 +223,10 @@ func pass(d time.Duration) {
 	synctest.Wait()
 }
 
-func (c *toy) since() time.Duration { return time.Since(c.start) }
+func (c *modelCourier) since() time.Duration { return time.Since(c.start) }
 
 // event returns the state of an event. The caller holds c.mu.
-func (c *toy) event(key string) *event {
+func (c *modelCourier) event(key string) *event {
 	e := c.events[key]
 	if e == nil {
 		e = &event{by: -1}
@@ -236,9 +236,9 @@ func (c *toy) event(key string) *event {
 }
 
 // fails reports a broken rule without ending the goroutine of the dispatcher.
-func (c *toy) fails(format string, args ...any) { c.t.Errorf(format, args...) }
+func (c *modelCourier) fails(format string, args ...any) { c.t.Errorf(format, args...) }
 
-func (c *toy) Admit(items []*item, admissions []Admission) {
+func (c *modelCourier) Admit(items []*item, admissions []Admission) {
 	c.mu.Lock()
 	if len(items) == 0 || len(items) > 10 || len(admissions) != len(items) {
 		c.fails("a request with %d items and %d admissions", len(items), len(admissions))
@@ -295,7 +295,7 @@ func (c *toy) Admit(items []*item, admissions []Admission) {
 	}
 }
 
-func (c *toy) Prepare(items []*item) {
+func (c *modelCourier) Prepare(items []*item) {
 	c.mu.Lock()
 	c.prepared = append(c.prepared, nil)
 	for _, it := range items {
@@ -322,7 +322,7 @@ func (c *toy) Prepare(items []*item) {
 	}
 }
 
-func (c *toy) Send(items []*item, answers []attempt.Answer) attempt.Load {
+func (c *modelCourier) Send(items []*item, answers []attempt.Answer) attempt.Load {
 	c.mu.Lock()
 	began := time.Now()
 	numbers := []int{}
@@ -353,7 +353,7 @@ func (c *toy) Send(items []*item, answers []attempt.Answer) attempt.Load {
 }
 
 // record records the results of the attempts.
-func (c *toy) record(items []*item, answers []attempt.Answer, began time.Time) {
+func (c *modelCourier) record(items []*item, answers []attempt.Answer, began time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for i, it := range items {
@@ -387,7 +387,7 @@ func (e *event) fate() attempt.Fate {
 	}
 }
 
-func (c *toy) Conclude(it *item) attempt.Fate {
+func (c *modelCourier) Conclude(it *item) attempt.Fate {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	r := c.items[it.Message.n]
@@ -398,7 +398,7 @@ func (c *toy) Conclude(it *item) attempt.Fate {
 	return r.concluding
 }
 
-func (c *toy) Release(it *item) (attempt.Fate, time.Time) {
+func (c *modelCourier) Release(it *item) (attempt.Fate, time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	r := c.items[it.Message.n]
@@ -418,14 +418,14 @@ func (c *toy) Release(it *item) (attempt.Fate, time.Time) {
 	return e.fate(), since.Add(interval)
 }
 
-func (c *toy) GiveUpAt(it *item) time.Time {
+func (c *modelCourier) GiveUpAt(it *item) time.Time {
 	if c.giveUp == nil {
 		return time.Time{}
 	}
 	return c.giveUp(it)
 }
 
-func (c *toy) Refresh(it *item) {
+func (c *modelCourier) Refresh(it *item) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.refreshed++
@@ -434,7 +434,7 @@ func (c *toy) Refresh(it *item) {
 	}
 }
 
-func (c *toy) Revise(it *item) {
+func (c *modelCourier) Revise(it *item) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	r := c.items[it.Message.n]
@@ -448,33 +448,33 @@ func (c *toy) Revise(it *item) {
 	}
 }
 
-func (c *toy) Paused(group string, p *Pause) {
+func (c *modelCourier) Paused(group string, p *Pause) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.paused = append(c.paused, group+" "+p.Key)
 }
 
-func (c *toy) Sweep() bool {
+func (c *modelCourier) Sweep() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.sweeps++
 	return c.sweeps < 10
 }
 
-func (c *toy) Tell(it *item) {
+func (c *modelCourier) Report(it *item) {
 	c.mu.Lock()
 	r := c.items[it.Message.n]
 	if r.reports++; r.reports > 1 {
 		c.fails("%s is reported %d times", it.Key, r.reports)
 	}
 	if !r.blocking {
-		if c.telling[it.Group] {
+		if c.reporting[it.Group] {
 			c.fails("two reports of group %s at once", it.Group)
 		}
-		c.telling[it.Group] = true
+		c.reporting[it.Group] = true
 	}
 	c.reports = append(c.reports, report{it.Message.n, c.since(), it.Outcome})
-	tell, blocking := it.Message.tell, r.blocking
+	onReport, blocking := it.Message.onReport, r.blocking
 	group := it.Group
 	c.mu.Unlock()
 	defer func() {
@@ -483,9 +483,9 @@ func (c *toy) Tell(it *item) {
 		}
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		c.telling[group] = false
+		c.reporting[group] = false
 	}()
-	if tell != nil {
-		tell()
+	if onReport != nil {
+		onReport()
 	}
 }

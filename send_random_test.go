@@ -20,44 +20,44 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
 )
 
-// storm is a random program: several goroutines submit events to one producer by every
+// randomProgram is a random program: several goroutines submit events to one producer by every
 // method, each goroutine with its own group, while the queue fails in every way. The method
 // check has the invariants.
-type storm struct {
+type randomProgram struct {
 	t        *testing.T
 	rng      *rand.Rand
 	delivery sqsfifo.Delivery
 	q        *sqstest.Queue
 	p        *sqsfifo.Producer[Scene]
 
-	mu     sync.Mutex
-	inCall map[string]bool
-	handed map[string][]*handed // by group, in the order of the calls
+	mu          sync.Mutex
+	inCall      map[string]bool
+	submissions map[string][]*submitted // by group, in the order of the calls
 }
 
-// handed is one submission of an event and its outcome.
-type handed struct {
+// submitted is one submission of an event and its outcome.
+type submitted struct {
 	body     string
 	outcomes int
 	receipt  sqsfifo.Receipt
 	err      error
 }
 
-func TestStorm(t *testing.T) {
+func TestRandomProgram(t *testing.T) {
 	seeds := uint64(300)
 	if testing.Short() {
 		seeds = 40
 	}
 	for seed := range seeds {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) { newStorm(t, seed).run() })
+			synctest.Test(t, func(t *testing.T) { newRandomProgram(t, seed).run() })
 		})
 	}
 }
 
-func newStorm(t *testing.T, seed uint64) *storm {
+func newRandomProgram(t *testing.T, seed uint64) *randomProgram {
 	rng := rand.New(rand.NewPCG(seed, 5))
-	s := &storm{t: t, rng: rng, inCall: map[string]bool{}, handed: map[string][]*handed{}}
+	s := &randomProgram{t: t, rng: rng, inCall: map[string]bool{}, submissions: map[string][]*submitted{}}
 	s.delivery = sqsfifo.Delivery{
 		Order:          sqsfifo.Order(rng.IntN(2)),
 		OnGroupFailure: sqsfifo.GroupFailure(rng.IntN(2)),
@@ -89,15 +89,15 @@ func newStorm(t *testing.T, seed uint64) *storm {
 }
 
 // chance returns true once in n calls on average. It is safe for concurrent use.
-func (s *storm) chance(n int) bool { return s.intN(n) == 0 }
+func (s *randomProgram) chance(n int) bool { return s.intN(n) == 0 }
 
-func (s *storm) intN(n int) int {
+func (s *randomProgram) intN(n int) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.rng.IntN(n)
 }
 
-func (s *storm) run() {
+func (s *randomProgram) run() {
 	var wg sync.WaitGroup
 	for g := range 1 + s.intN(10) {
 		wg.Go(func() { s.feed(fmt.Sprintf("%03d", g)) })
@@ -125,7 +125,7 @@ func (s *storm) run() {
 }
 
 // feed submits the events of one group, one call after the other.
-func (s *storm) feed(group string) {
+func (s *randomProgram) feed(group string) {
 	var sofar []Scene
 	for n := 0; n < 30; {
 		events := make([]Scene, 1+s.intN(6))
@@ -154,21 +154,21 @@ func (s *storm) feed(group string) {
 	}
 }
 
-func (s *storm) send(group string, events []Scene) {
+func (s *randomProgram) send(group string, events []Scene) {
 	ctx := s.t.Context()
 	if s.chance(5) {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, time.Duration(s.intN(3000))*time.Millisecond)
 		s.t.Cleanup(cancel)
 	}
-	records := make([]*handed, len(events))
+	records := make([]*submitted, len(events))
 	for i, e := range events {
-		records[i] = &handed{}
+		records[i] = &submitted{}
 		if msg, err := s.p.Build(e); err == nil {
 			records[i].body = msg.Body
 		}
 		s.mu.Lock()
-		s.handed[group] = append(s.handed[group], records[i])
+		s.submissions[group] = append(s.submissions[group], records[i])
 		s.mu.Unlock()
 	}
 	end := func(i int, r sqsfifo.Receipt, err error) {
@@ -219,7 +219,7 @@ func (s *storm) send(group string, events []Scene) {
 }
 
 // check compares the messages in the queue with the outcomes.
-func (s *storm) check() {
+func (s *randomProgram) check() {
 	stored := map[string][]sqstest.Message{} // by group
 	bodies := map[string][]time.Time{}
 	for _, m := range s.q.Messages() {
@@ -229,7 +229,7 @@ func (s *storm) check() {
 		}
 		bodies[m.Body] = append(bodies[m.Body], m.AcceptedAt)
 	}
-	for group, hs := range s.handed {
+	for group, hs := range s.submissions {
 		maybe, replays := map[string]bool{}, map[string]int{}
 		for i, h := range hs {
 			require.Equal(s.t, 1, h.outcomes, "outcomes of event %d of group %s", i, group)
@@ -258,7 +258,7 @@ func (s *storm) check() {
 // checkOrder checks the order of one group: for each stored message there must be a
 // submission later than the submission of the previous message. Events that the outcomes
 // report as overtaken are exempt.
-func (s *storm) checkOrder(group string, hs []*handed, stored []sqstest.Message) {
+func (s *randomProgram) checkOrder(group string, hs []*submitted, stored []sqstest.Message) {
 	named := map[string]bool{}
 	for _, h := range hs {
 		if h.receipt.Overtaken || errors.Is(h.err, sqsfifo.ErrOvertaken) {
@@ -271,7 +271,7 @@ func (s *storm) checkOrder(group string, hs []*handed, stored []sqstest.Message)
 		if named[m.Body] {
 			continue
 		}
-		at := slices.IndexFunc(hs[next:], func(h *handed) bool {
+		at := slices.IndexFunc(hs[next:], func(h *submitted) bool {
 			var doubt *sqsfifo.InDoubtError
 			return h.body == m.Body && (h.err == nil && !h.receipt.Duplicate || errors.As(h.err, &doubt))
 		})
@@ -280,9 +280,9 @@ func (s *storm) checkOrder(group string, hs []*handed, stored []sqstest.Message)
 	}
 }
 
-// The storm is also the client: it inspects each request.
+// The random program is also the client: it inspects each request.
 
-func (s *storm) enter(groups ...string) (leave func()) {
+func (s *randomProgram) enter(groups ...string) (leave func()) {
 	s.mu.Lock()
 	for _, g := range slices.Compact(groups) {
 		require.False(s.t, s.inCall[g], "two requests with group %s at once", g)
@@ -301,12 +301,12 @@ func (s *storm) enter(groups ...string) (leave func()) {
 	}
 }
 
-func (s *storm) SendMessage(ctx context.Context, in *sqs.SendMessageInput, o ...func(*sqs.Options)) (*sqs.SendMessageOutput, error) {
+func (s *randomProgram) SendMessage(ctx context.Context, in *sqs.SendMessageInput, o ...func(*sqs.Options)) (*sqs.SendMessageOutput, error) {
 	defer s.enter(*in.MessageGroupId)()
 	return s.q.SendMessage(ctx, in, o...)
 }
 
-func (s *storm) SendMessageBatch(ctx context.Context, in *sqs.SendMessageBatchInput, o ...func(*sqs.Options)) (*sqs.SendMessageBatchOutput, error) {
+func (s *randomProgram) SendMessageBatch(ctx context.Context, in *sqs.SendMessageBatchInput, o ...func(*sqs.Options)) (*sqs.SendMessageBatchOutput, error) {
 	groups := make([]string, len(in.Entries))
 	for i, e := range in.Entries {
 		groups[i] = *e.MessageGroupId
@@ -319,6 +319,6 @@ func (s *storm) SendMessageBatch(ctx context.Context, in *sqs.SendMessageBatchIn
 	return s.q.SendMessageBatch(ctx, in, o...)
 }
 
-func (s *storm) GetQueueAttributes(ctx context.Context, in *sqs.GetQueueAttributesInput, o ...func(*sqs.Options)) (*sqs.GetQueueAttributesOutput, error) {
+func (s *randomProgram) GetQueueAttributes(ctx context.Context, in *sqs.GetQueueAttributesInput, o ...func(*sqs.Options)) (*sqs.GetQueueAttributesOutput, error) {
 	return s.q.GetQueueAttributes(ctx, in, o...)
 }
