@@ -34,7 +34,7 @@ func TestDependencies(t *testing.T) {
 		{"./lint/fifovet", []string{"testing", "github.com/aws", "go.opentelemetry.io", root}},
 		{"./lint/golangci", []string{"testing", "github.com/aws", "go.opentelemetry.io", root}},
 		{"./internal/vet", []string{"testing", "github.com/aws", "go.opentelemetry.io", "github.com/golangci", root}},
-		{"./canonicaljson", []string{"."}}, // all paths contain a dot, except the standard library's
+		{"./canonicaljson", []string{"."}}, // outside the standard library every path has a dot
 		{"./internal/window", []string{"."}},
 		{"./idempotency", []string{"."}},
 		{"./idempotency/ledger", []string{"."}},
@@ -96,8 +96,8 @@ func TestArrows(t *testing.T) {
 		"./internal/memory/process": {"internal/attempt", "internal/clock", "internal/window"},
 		"./internal/memory/store":   {"idempotency", "internal/attempt", "internal/window"},
 
-		"./outbox":                {"idempotency", "internal/clock", "internal/sqldb", "internal/window", "lint"},   // and the root
-		"./replay":                {"consumer", "idempotency", "internal/messageline", "internal/window", "outbox"}, // and the root
+		"./outbox":                {"idempotency", "internal/clock", "internal/sqldb", "internal/window", "lint"},   // and the root package
+		"./replay":                {"consumer", "idempotency", "internal/messageline", "internal/window", "outbox"}, // and the root package
 		"./consumer/consumertest": {"sqstest"},
 		"./consumer/lambdasqs":    nil,
 		"./consumer":              {"canonicaljson", "idempotency", "internal/attempt", "internal/digest", "internal/observe", "internal/pacer", "internal/sink", "internal/sqscall"}, // and the root

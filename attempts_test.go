@@ -13,7 +13,7 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
 )
 
-// mute is a queue that never describes itself.
+// mute is a queue that does not answer GetQueueAttributes.
 type mute struct{ *sqstest.Queue }
 
 func (mute) GetQueueAttributes(ctx context.Context, _ *sqs.GetQueueAttributesInput, _ ...func(*sqs.Options)) (*sqs.GetQueueAttributesOutput, error) {
@@ -39,7 +39,7 @@ func TestNoAttemptWithoutARequest(t *testing.T) {
 		q.ClearFaults()
 		suppressed := len(q.Suppressed())
 
-		time.Sleep(10 * time.Second) // the queue is asked again
+		time.Sleep(10 * time.Second) // after ten seconds the producer asks the queue again
 		ctx, cancel = context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		ended := make(chan error, 1)

@@ -93,7 +93,8 @@ func TestNewClientKeepsItsConnections(t *testing.T) {
 		}
 		return int(opened.Load())
 	}
-	// A request may dial while another request returns its connection.
+	// Some connections above inFlight are possible: a request may dial while another
+	// request returns its connection.
 	assert.Less(t, opened(func(c aws.Config) *sqs.Client { return sqsfifo.NewClient(c, inFlight) }), inFlight*5/4)
 	assert.Greater(t, opened(func(c aws.Config) *sqs.Client { return sqs.NewFromConfig(c) }), 2*inFlight, "the test would see it")
 }
@@ -155,7 +156,7 @@ func TestDigestsAreCheckedForEachMessage(t *testing.T) {
 	for _, tc := range []struct {
 		field         string
 		deduplication sqsfifo.Deduplication
-		dropped       bool // SQS takes a resend for a duplicate of the stored message
+		dropped       bool // SQS drops a resend as a duplicate of the stored message
 	}{
 		{"MessageBody", sqsfifo.ContentBased, false},
 		{"MessageBody", sqsfifo.ExplicitBodyHash, true},
@@ -202,7 +203,7 @@ func TestDigestsAreCheckedForEachMessage(t *testing.T) {
 	}
 }
 
-// mutedClient answers without digests, like some SQS emulators.
+// mutedClient removes the MD5 digests from the answers, like some SQS emulators.
 type mutedClient struct{ *sqstest.Queue }
 
 func (c mutedClient) SendMessageBatch(ctx context.Context, in *sqs.SendMessageBatchInput, o ...func(*sqs.Options)) (*sqs.SendMessageBatchOutput, error) {
@@ -228,7 +229,8 @@ func TestAnswersWithoutDigests(t *testing.T) {
 	})
 }
 
-// A resend altered in transit does not harm the message in SQS.
+// The answer to a resend of a stored event has another digest, so the resend ends with an
+// AlteredError. The stored message is unharmed: the next resend is a duplicate of it.
 func TestDigestOfAResend(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue(t, sqstest.Config{})
@@ -248,7 +250,7 @@ func TestDigestOfAResend(t *testing.T) {
 	})
 }
 
-// changingClient answers single messages with a different digest of the body.
+// changingClient changes the digest of the body in the answers to single messages.
 type changingClient struct {
 	sqsfifo.Client
 	digest *string

@@ -30,7 +30,7 @@ type courier struct {
 	caller    *sqscall.Caller
 	inspector *inspector
 	memory    *memory.Memory
-	keys      storeKeys // of claims
+	keys      storeKeys // the events' keys in the store
 	observer  *observe.Observer
 	sink      *sink.Queue[ProvenanceRecord]
 	explicit  bool
@@ -39,7 +39,7 @@ type courier struct {
 	log       *operatorLog
 
 	sqs, storeHealth health
-	startFor         time.Duration // of Delivery
+	startFor         time.Duration // Delivery.StartFor
 
 	// requests is the parent context of all requests; abort cancels this context.
 	requests context.Context
@@ -71,21 +71,22 @@ func (c *courier) collides(s *submission, with memory.Collision) error {
 	return nil
 }
 
-// drifted reports an event stored in another form.
+// drifted reports that the store has the event with other bytes or another message group.
 func (c *courier) drifted(s *submission) {
 	c.observer.Collided(s.ctx, s.rules.source, observe.Drift)
 	c.log.drifted(s)
 	c.warn(s, s.drift())
 }
 
-// adopt replaces an event's message with the stored message.
+// adopt replaces an event's message by the message that the store has for the event.
 func (c *courier) adopt(it *item) {
 	s := &it.Message
 	s.msg = s.msg.replaced(s.known.Adopt())
 	it.Group, it.ID, it.Size = s.msg.Group, s.msg.EventID, s.msg.size()
 }
 
-// Revise replaces an event's message with the stored message, after Admit.
+// Revise replaces an event's message by the message that the store has for the event. The
+// dispatcher calls Revise after Admit returned [dispatch.Change] for the event.
 func (c *courier) Revise(it *item) {
 	s := &it.Message
 	c.adopt(it)
@@ -108,7 +109,7 @@ func (c *courier) check(s *submission, payload string) error {
 	}
 	checked := s.rules.lintMessage(s.msg)
 	checked.MaxSize = maxSize
-	if s.foreign { // built under its own producer's organization
+	if s.foreign { // the organization of the producer that built the message
 		checked.Organization = s.msg.organization()
 	}
 	refused, reported := s.rules.enforcement.sort(lint.Check(checked))
@@ -116,7 +117,8 @@ func (c *courier) check(s *submission, payload string) error {
 		return &ViolationError{Findings: refused}
 	}
 	c.warn(s, reported)
-	// A body sent with Warn that is not an envelope has no fields to compare.
+	// A message with reported findings may not be an envelope, so verify has no fields to
+	// compare.
 	if s.foreign && len(reported) == 0 {
 		return s.msg.verify()
 	}
@@ -203,7 +205,8 @@ func (c *courier) fits(it *item) error {
 	return nil
 }
 
-// admission converts a judgement to an admission.
+// admission converts the memory's judgement of an event to the dispatcher's decision about
+// the event's next attempt.
 func (c *courier) admission(it *item, j *memory.Judgement) dispatch.Admission {
 	s := &it.Message
 	if j.Kind == memory.Behind {
@@ -273,7 +276,7 @@ func (c *courier) Send(items []*item, answers []attempt.Answer) attempt.Load {
 		s := &items[i].Message
 		return trace.SpanContextFromContext(s.ctx), s.msg.EventID.String()
 	})
-	defer func() { // runs even if the client ends the goroutine: the answers show this
+	defer func() { // also runs if the client ends this goroutine
 		c.attempted(items, answers)
 	}()
 	// The time limit of an attempt, sqscall.Timeout, starts at Admit. Code between Admit
@@ -325,8 +328,8 @@ func (c *courier) countAttempts(items []*item, answers []attempt.Answer) {
 	}
 }
 
-// noteRequest notes whether SQS answered a request. A throttle counts as neither an answer
-// nor a failure.
+// noteRequest records in the health of SQS whether SQS answered a request. A throttle
+// counts neither as an answer nor as a failure.
 func (c *courier) noteRequest(answers []attempt.Answer, load attempt.Load, err error) {
 	switch {
 	case slices.ContainsFunc(answers, func(a attempt.Answer) bool { return a.Fate == attempt.Stored }), err == nil && load == attempt.Passed:
@@ -351,7 +354,7 @@ func (c *courier) GiveUpAt(it *item) time.Time {
 	return s.began.Add(c.startFor)
 }
 
-// unwritable is the health of stores that refuse all writes.
+// unwritable is the value of submission.waitsFor for a store that refuses all writes.
 var unwritable health
 
 func init() { unwritable.state.Store(isFailing) }

@@ -15,7 +15,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
 )
 
-// inDoubt sends the scene for one second under a fault.
+// inDoubt sends the scene with a context of one second, under faults, and returns the
+// resulting InDoubtError.
 func inDoubt(t *testing.T, p *sqsfifo.Producer[Scene], q *sqstest.Queue, faults ...sqstest.Fault) *sqsfifo.InDoubtError {
 	t.Helper()
 	q.ClearFaults()
@@ -69,7 +70,8 @@ func TestResendOfAnEventInDoubt(t *testing.T) {
 	})
 }
 
-// SQS may have stored the last attempt, so the key is taken from then on.
+// An event is in doubt after several attempts. Its dedupe key stays taken for a full
+// interval after the last attempt, because SQS may have stored that attempt.
 func TestKeyIsTakenFromTheLastAttemptOn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue(t, sqstest.Config{})
@@ -88,7 +90,8 @@ func TestKeyIsTakenFromTheLastAttemptOn(t *testing.T) {
 	})
 }
 
-// A refused copy of an event does not free the memory of the other copy.
+// One request contains an event twice. SQS refuses the first copy and stores the second.
+// The refusal does not free the dedupe key.
 func TestRefusedCopyOfAStoredEvent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue(t, sqstest.Config{})
@@ -107,7 +110,8 @@ func TestRefusedCopyOfAStoredEvent(t *testing.T) {
 	})
 }
 
-// A message that was sent despite a warning and dropped by SQS is reported.
+// With Warn, an event that breaks a rule is sent. If SQS drops it as a duplicate, the
+// receipt says so.
 func TestWarnedDuplicateIsTold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue(t, sqstest.Config{})
@@ -135,7 +139,7 @@ func TestWarnedDuplicateIsTold(t *testing.T) {
 	})
 }
 
-// Without sequence numbers, the message ID shows the duplicate.
+// Without sequence numbers, the producer recognises the duplicate by its message ID.
 func TestWarnedDuplicateWithoutNumbers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue(t, sqstest.Config{})

@@ -30,7 +30,8 @@ func TestReplayIsADuplicateUntilTheIntervalEnds(t *testing.T) {
 		assert.Equal(t, first.SequenceNumber, again.SequenceNumber)
 		assert.Len(t, q.Messages(), 1)
 
-		// From now on another attempt might arrive after the interval.
+		// From now on a resend might arrive after the interval, so the producer makes no
+		// request.
 		for _, wait := range []time.Duration{time.Nanosecond, 30*time.Second - 2*time.Nanosecond} {
 			time.Sleep(wait)
 			again, err = p.Send(t.Context(), scene)
@@ -61,7 +62,7 @@ func TestReplayIsADuplicateUntilTheIntervalEnds(t *testing.T) {
 	})
 }
 
-// unnumberedClient answers like an emulator with meaningless sequence numbers.
+// unnumberedClient answers with meaningless sequence numbers, like some emulators.
 type unnumberedClient struct{ *sqstest.Queue }
 
 func (c unnumberedClient) SendMessage(ctx context.Context, in *sqs.SendMessageInput, o ...func(*sqs.Options)) (*sqs.SendMessageOutput, error) {
@@ -135,7 +136,8 @@ func TestKeyReuseIsRefused(t *testing.T) {
 	})
 }
 
-// The same payload with another time or group comes from an unstable source.
+// The second use of a key with the same payload and another time or group is a Drift. With
+// another payload it is a Conflict.
 func TestDriftIsToldFromConflict(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue(t, sqstest.Config{})
@@ -236,7 +238,7 @@ func (c *tardyClient) SendMessage(ctx context.Context, in *sqs.SendMessageInput,
 	c.sends++
 	out, err := c.Client.SendMessage(ctx, in, o...)
 	if c.sends == 2 {
-		time.Sleep(40 * time.Second) // the client ignores its context
+		time.Sleep(40 * time.Second) // longer than the request's context allows
 		return nil, context.DeadlineExceeded
 	}
 	return out, err

@@ -191,7 +191,7 @@ func TestKeyOfAnEventInDoubtStaysTaken(t *testing.T) {
 		for q.PendingFaults() > 0 {
 			_, _ = q.SendMessage(t.Context(), &sqs.SendMessageInput{QueueUrl: aws.String(q.URL()), MessageBody: aws.String("x")})
 		}
-		time.Sleep(5*time.Minute + 25*time.Second) // an attempt may arrive 20 seconds late
+		time.Sleep(5*time.Minute + 25*time.Second) // an attempt may arrive 20 seconds late, with 5 seconds of tolerance
 		_, err = p.Send(t.Context(), other)
 		require.NoError(t, err, "whatever became of the first, SQS has forgotten it")
 	})
@@ -209,7 +209,7 @@ func TestBatchEntriesFailOnTheirOwn(t *testing.T) {
 		assertOrder(t, q)
 		assert.Empty(t, q.Suppressed())
 
-		synctest.Wait() // the last reported event's group is free again, and is in the first request
+		synctest.Wait() // the group of the last reported event must be free again
 		q.Inject(sqstest.FailEntries("InvalidMessageContents", smithy.FaultClient, second), 1)
 		later := scenes(16, 4)[8:]
 		results = p.SendBatch(t.Context(), later)
@@ -333,7 +333,8 @@ func TestWhatAnErrorMeansForTheEvent(t *testing.T) {
 func TestAnswerToABatchThatIsNotWhole(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue(t, sqstest.Config{})
-		// The next attempt is refused, which proves nothing about the first attempt.
+		// SQS refuses the next attempt. The refusal proves nothing about the first attempt,
+		// so the event stays in doubt.
 		p := on(t, brokenClient{q, &smithy.GenericAPIError{Code: "AccessDenied", Fault: smithy.FaultClient}}, q)
 		for _, r := range p.SendBatch(t.Context(), scenes(2, 2)) {
 			var doubt *sqsfifo.InDoubtError

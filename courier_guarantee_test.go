@@ -22,7 +22,7 @@ import (
 type pickyClient struct {
 	*sqstest.Queue
 	requests atomic.Int64
-	traced   bool // refuses trace context instead
+	traced   bool // refuses messages with trace context instead
 }
 
 func (c *pickyClient) refuses(group string, attributes int) error {
@@ -70,7 +70,8 @@ func TestPoisonedBatchIsSplit(t *testing.T) {
 	})
 }
 
-// Trace context does not cost an event: a message that SQS refuses is sent without it.
+// If SQS refuses a message with trace context, the producer sends the message again without
+// trace context.
 func TestTraceContextIsExpendable(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue(t, sqstest.Config{})
@@ -112,7 +113,8 @@ func TestCopyThatWaitsForMinutes(t *testing.T) {
 	})
 }
 
-// A resend that waited for thousands of groups is not sent too late.
+// A resend waits until the events of 100 other groups are sent. By then an attempt might
+// arrive after the interval, so the producer makes none.
 func TestResendThatWaitsInLine(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue(t, sqstest.Config{})

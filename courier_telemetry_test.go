@@ -130,8 +130,8 @@ func TestInstrumentsCountWhatHappened(t *testing.T) {
 		require.NoError(t, send(scenes(4, 2)[3])) // two attempts, one body
 
 		values, attributes := o.metrics(t)
-		for name, value := range values { // see TestStats
-			if value == 0 { // exists from the start
+		for name, value := range values { // TestStats checks the other instruments
+			if value == 0 { // an instrument that exists from the start
 				delete(values, name)
 			}
 			if strings.HasPrefix(name, "sqs_fifo.producer.") && !strings.HasPrefix(name, "sqs_fifo.producer.violations") {
@@ -203,7 +203,7 @@ func TestOneSpanForEachEventAndRequest(t *testing.T) {
 	bad.ID = ""
 	_, err = p.Send(t.Context(), bad)
 	require.Error(t, err)
-	q.Inject(sqstest.FailEntries("InvalidMessageContents", smithy.FaultClient, nil), 2) // resent without trace context
+	q.Inject(sqstest.FailEntries("InvalidMessageContents", smithy.FaultClient, nil), 2) // the second request is without trace context
 	_, err = p.Send(t.Context(), scenes(4, 4)[3])
 	require.Error(t, err)
 

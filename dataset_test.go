@@ -35,8 +35,8 @@ func ExampleDataset_Normalize() {
 	// Output: noaa_storm_events|v10.3.1|https://www.ncei.noaa.gov/storms.csv <nil>
 }
 
-// Each row of the table has spellings of one source URI, and all give the same key. URIs
-// in different rows give different keys.
+// All spellings of a source URI in one row of the table give the same key. URIs in
+// different rows give different keys.
 func TestIdempotencyKeyGroupsSpellings(t *testing.T) {
 	declared := []string{"year", "state"}
 	groups := []struct {
@@ -170,7 +170,7 @@ func TestVerify(t *testing.T) {
 	}
 }
 
-// Normalising is idempotent: a normal form has its original's key.
+// The key of a normalised dataset is the key of the original dataset.
 func FuzzIdempotencyKey(f *testing.F) {
 	f.Add("d", "1.0.0", "https://example.org:443/a/../b%2f%61 c?x=1+2&y#z")
 	f.Add(" id ", "v1.0.0-rc.1", "s3://bucket/key")

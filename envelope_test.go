@@ -17,7 +17,7 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
 )
 
-// Scene is these tests' event.
+// Scene is the event type of the tests in this package.
 type Scene struct {
 	ID       string    `json:"id"`
 	PathRow  string    `json:"path_row"`
@@ -251,7 +251,7 @@ func TestDecodeRefuses(t *testing.T) {
 	require.ErrorAs(t, err, &mismatch, "a payload of another type")
 }
 
-// Another organization is one setting on each side.
+// A team outside KFM sets its organization once in the producer and once in the decoder.
 func TestOrganization(t *testing.T) {
 	c := config()
 	c.Source = "acme.billing.invoices"

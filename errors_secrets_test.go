@@ -56,7 +56,7 @@ func TestNothingOfAnEventIsInTextsAndTelemetry(t *testing.T) {
 			texts = append(texts, err.Error())
 		}
 
-		q.Inject(sqstest.FailEntries("InvalidMessageContents", smithy.FaultClient, nil), 2) // once more without trace context
+		q.Inject(sqstest.FailEntries("InvalidMessageContents", smithy.FaultClient, nil), 2) // the second request is without trace context
 		send(event)                                                                         // NotStoredError
 		key += "|2"
 		q.Inject(sqstest.LoseAnswer(), 1000)
@@ -80,7 +80,7 @@ func TestNothingOfAnEventIsInTextsAndTelemetry(t *testing.T) {
 		other.Raw = []int64{1<<53 + 1}
 		send(other) // a number that changes
 		other.Raw = map[string]int64{secret + "@example.org": 1<<53 + 1}
-		send(other) // the same number, under a name that is data
+		send(other) // the same number, in a member whose name is data
 		key += "\x00"
 		send(event) // no key
 		require.NoError(t, p.Close(t.Context()))

@@ -161,7 +161,7 @@ func ExampleProducer_SendBatch() {
 	// stored, duplicate: true
 }
 
-// FateOf answers what callers ask after an error.
+// FateOf says whether the event is stored and whether a resend is safe.
 func ExampleFateOf() {
 	handle := func(err error) {
 		switch sqsfifo.FateOf(err) {
@@ -189,7 +189,8 @@ func ExampleFateOf() {
 	// may be stored; send the same event again before 00:04:35
 }
 
-// The window on the fake's own clock: no test waits for five minutes.
+// The fake queue has its own clock, so no test waits for five minutes until SQS forgets a
+// message.
 func Example_window() {
 	ctx := context.Background()
 	queue, err := sqstest.NewQueue(sqstest.Config{})

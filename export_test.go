@@ -31,7 +31,7 @@ func EncodeEnvelope[T any](e Envelope[T]) (string, error) { return e.encode() }
 // PayloadOf returns the payload cut out of a body.
 func PayloadOf(body string) string { return payloadOf(body) }
 
-// NewProducerAt is NewProducer on a machine with another clock.
+// NewProducerAt is like NewProducer and takes the clock of the producer.
 func NewProducerAt[T any](client Client, config Config[T], c *clock.Clock) (*Producer[T], error) {
 	q, err := newQueue(client, config.queue(), memory.Options{Clock: c})
 	if err != nil {
@@ -40,7 +40,8 @@ func NewProducerAt[T any](client Client, config Config[T], c *clock.Clock) (*Pro
 	return newProducer(q, config, ""), nil
 }
 
-// Leftovers describes the contents of a closed producer, "" if empty.
+// Leftovers describes what a closed producer still has in memory. It returns "" if there is
+// nothing.
 func Leftovers[T any](p *Producer[T]) string {
 	s := p.Stats()
 	if s.Events+s.Bytes+s.Requests == 0 {

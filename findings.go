@@ -41,7 +41,8 @@ func maskPointer(pointer string) string {
 	return strings.Join(names, "/")
 }
 
-// Rules broken before there is a message to check.
+// The root package itself reports findings of these rules, for example while it builds a
+// message. Package lint reports the findings of a built message.
 const (
 	ruleAttributeOnly  = "SF001"
 	ruleInvalidJSON    = "SF030"

@@ -69,8 +69,8 @@ func withCredentials(q *sqstest.Queue, fault func() error) *sqs.Client {
 	})
 }
 
-// A fault of the configuration ends an event after 15 seconds, with the fault as the cause
-// of its error. The log has the fault immediately.
+// A configuration that never works, for example without credentials, ends an event after 15
+// seconds (Delivery.StartFor). The event's error and the log contain the cause.
 func TestFaultOfTheConfiguration(t *testing.T) {
 	noCredentials := errors.New("no EC2 IMDS role found")
 	for name, tc := range map[string]struct {
@@ -144,7 +144,7 @@ func TestFaultOfTheConfiguration(t *testing.T) {
 	}
 }
 
-// A fault that ends 8 seconds after the start loses no event.
+// Configuration or network begin to work 8 seconds after the start. No event is lost.
 func TestLateStart(t *testing.T) {
 	for name, start := range map[string]func(q *sqstest.Queue, c *sqsfifo.Config[Scene]) sqsfifo.Client{
 		"the host": func(q *sqstest.Queue, _ *sqsfifo.Config[Scene]) sqsfifo.Client {
@@ -261,7 +261,8 @@ func TestOutage(t *testing.T) {
 						assert.NotContains(t, err.Error(), "StartFor")
 					}
 				}
-				// The head of each group fails after RetryFor, twice in ten minutes.
+				// Of each group only the first waiting event fails after RetryFor, twice in
+				// ten minutes.
 				assert.Equal(t, 2*20, failed)
 				assert.Equal(t, len(all), failed+stored)
 				assert.Len(t, q.Messages(), stored)
@@ -278,8 +279,8 @@ func TestOutage(t *testing.T) {
 	}
 }
 
-// A service that fails and answers in turn is logged at most twice a minute. If a new
-// outage follows a long outage, it is logged within a minute.
+// A service alternates between failures and answers: the log has at most two records a
+// minute. A new outage after a long outage is logged within a minute.
 func TestOutagesThatComeAndGo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue(t, sqstest.Config{})

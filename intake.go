@@ -36,7 +36,7 @@ func (c *courier) open(ctx context.Context, it *item, refusal error) (payload st
 	if c.sqs.isUnproven() || c.memory.HasStore() && c.storeHealth.isUnproven() {
 		s.began = time.Now()
 	}
-	if c.memory.HasStore() { // which is asked before the event is identified
+	if c.memory.HasStore() { // lookUp comes before identify, which would set submitted
 		s.submitted = c.memory.Recently()
 	}
 	s.ctx, s.span = c.observer.StartEvent(ctx)
@@ -58,7 +58,7 @@ func (c *courier) open(ctx context.Context, it *item, refusal error) (payload st
 	return payload, !it.Refused
 }
 
-// enter gives the event's message to the memory.
+// enter looks up the event's message in the memory and starts the observation of the event.
 func (c *courier) enter(it *item, payload string) {
 	s := &it.Message
 	c.identify(it, payload)
@@ -104,7 +104,7 @@ func (c *courier) lookedUp(it *item, j *memory.Judgement) {
 	case memory.Collide:
 		s.refuse(collision)
 		it.Refused = true
-	default: // the claim decides
+	default: // the claim decides later
 	}
 	s.seen = s.known.WasSentElsewhere()
 }

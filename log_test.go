@@ -40,7 +40,7 @@ func (b *logBuffer) lines() []string {
 	return strings.Split(strings.TrimSuffix(b.text.String(), "\n"), "\n")
 }
 
-// without returns the lines without any of the texts.
+// without returns the lines that contain none of the texts.
 func (b *logBuffer) without(texts ...string) []string {
 	return slices.DeleteFunc(b.lines(), func(line string) bool {
 		return slices.ContainsFunc(texts, func(text string) bool { return strings.Contains(line, text) })

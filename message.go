@@ -86,7 +86,7 @@ func (m *Message) organization() string {
 	return label
 }
 
-// lintMessage returns the message as the lint sees it.
+// lintMessage returns msg as the input of package lint.
 func (r *ruleset) lintMessage(msg *Message) lint.Message {
 	m := lint.Message{Body: msg.Body, GroupID: msg.Group, MaxSize: maxMessageBytes, Organization: r.organization}
 	if len(msg.Attributes) > 0 {
@@ -142,7 +142,7 @@ func mayBeTooDeep(payload string) bool {
 
 const stringType = "String"
 
-// size is what SQS counts of a message and its attributes (F-073).
+// size returns the size of a message and its attributes in bytes, as SQS counts it (F-073).
 func (m *Message) size() int {
 	n := len(m.Body)
 	for name, value := range m.Attributes {

@@ -33,7 +33,7 @@ func (m *modelRun) flush(ctx context.Context, producer int) {
 
 // checkClosed checks that all submitted events have their outcomes when Close returns.
 func (m *modelRun) checkClosed(producer int, ctx context.Context, err error) {
-	synctest.Wait() // blocked calls return without time passing
+	synctest.Wait() // blocked calls return in the same instant of virtual time
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	switch {
@@ -159,7 +159,7 @@ func (m *modelRun) checkFate(s *modelSub, as []*modelAccept, rs []*modelRequest,
 		m.checkDoubt(s, doubt, as, rs, earlier)
 	case sqsfifo.FateOf(s.err) == sqsfifo.NotStored:
 		for _, a := range as {
-			decidedEarlier := (m.slow || s.call > 0) && !a.at.Before(s.made) // possibly, and correctly then
+			decidedEarlier := (m.slow || s.call > 0) && !a.at.Before(s.made) // decided before the message, possibly
 			if a.sub.e.Route != s.e.Route || !a.concerns(s) || decidedEarlier && a.sub != s {
 				continue
 			}
@@ -181,7 +181,7 @@ func (m *modelRun) checkReceipt(s *modelSub, as []*modelAccept, rs []*modelReque
 			own = own || a.sub == s
 			others = others || a.sub != s && !a.at.After(s.reported) && s.made.Before(a.request.end.Add(modelMemory))
 			knew := a.sub.producer == s.producer || slices.ContainsFunc(a.again, func(r *modelRequest) bool { return r.producer == s.producer })
-			for _, r := range rs { // one without proof may have been suppressed at its end
+			for _, r := range rs { // a request without proof, possibly suppressed by SQS
 				suppressed := knew && !r.proof && r.start.Before(a.at.Add(modelInterval))
 				others = others || suppressed && r.producer == s.producer && r.startedAt < s.reportedAt && s.made.Before(r.end.Add(modelMemory))
 			}
@@ -218,8 +218,8 @@ func (m *modelRun) checkReceipt(s *modelSub, as []*modelAccept, rs []*modelReque
 func (m *modelRun) checkDoubt(s *modelSub, doubt *sqsfifo.InDoubtError, as []*modelAccept, rs []*modelRequest, earlier []*modelSub) {
 	reason := false
 	for _, r := range rs {
-		// The fate may have been decided before the report: a blocked callback, or the other
-		// events of the same call, delay the report.
+		// The producer may have decided the fate before it reported the fate, because a
+		// blocked callback or the other events of the call delay the report.
 		proven := r.proof && r.end.Before(s.reported) && !m.slow && s.call == 0
 		reason = reason || r.producer == s.producer && !proven && !r.start.After(s.reported) && m.on.truly(doubt.Since, s.made, s.reported, r.start.Equal)
 	}
@@ -253,13 +253,13 @@ func (m *modelRun) checkOrder(as []*modelAccept) {
 			}
 			switch {
 			case l.err != nil && late.request.endedAt < first.request.startedAt && (m.resumed || m.delivery.OnGroupFailure == sqsfifo.SkipEvent):
-				continue // failed before the later event was sent; arrived late
+				continue // failed before the later event was sent, but arrived late
 			case modelInDoubt(l) && (f.err != nil || f.reportedAt > l.reportedAt):
-				continue // the later event was not known to be stored when this failed
+				continue // failed before anyone knew that the later event was stored
 			case l.receipt.MessageID != "" && l.receipt.MessageID != late.id:
 				continue // stored again, because SQS forgot the other producer's message
 			case m.on.sets && l.err == nil && l.receipt.MessageID == "":
-				continue // likewise, and with a wrong clock nobody knew the time of that message
+				continue // the same with a wrong clock, which hid the message's time
 			case !m.strict && (l.receipt.Overtaken || errors.Is(l.err, sqsfifo.ErrOvertaken)):
 				continue
 			}

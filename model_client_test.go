@@ -25,7 +25,7 @@ type modelClient struct {
 	producer int
 }
 
-// depart records a departing request.
+// depart records that a request leaves the process.
 func (c *modelClient) depart(entries []types.SendMessageBatchRequestEntry) *modelRequest {
 	w := c.w
 	w.mu.Lock()
@@ -107,7 +107,7 @@ func (c *modelClient) transmit(ctx context.Context, entries []types.SendMessageB
 	return out, nil
 }
 
-// returns records that the client returned.
+// returns records that the client has returned to the producer.
 func (w *modelWorld) returns(r *modelRequest) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

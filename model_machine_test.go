@@ -14,25 +14,25 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
 )
 
-// modelMachine is the machine of the processes of a model. Its time of waking is the time of
-// the bubble: the timers of Go stop during a suspension. SQS, a store and the network are
-// elsewhere, and their time, now, includes the suspensions. The wall clock of the machine
-// also has steps.
+// modelMachine is the computer on which the simulated processes run. It can be suspended:
+// Go's timers, and with them the virtual time of the bubble, stop during a suspension. SQS,
+// the store and the network run elsewhere; their time, now, includes the suspensions. The
+// wall clock of the machine may also be set forward or back.
 type modelMachine struct {
 	q     *sqstest.Queue
 	start time.Time
 
 	suspends, sets bool
-	deaf           float64 // chance that the client of a request ignores its context
+	deaf           float64 // chance that a client ignores the context of its request
 
 	mu      sync.Mutex
 	asleep  time.Duration
-	steps   []modelStep // of the wall clock; the first is zero, at start
+	steps   []modelStep // settings of the wall clock; the first is at start, with 0
 	flights map[*modelFlight]struct{}
 	history []string // suspensions and steps, with the time since the start
 }
 
-// modelStep sets the wall clock ahead of the true time.
+// modelStep is a setting of the wall clock, to a time ahead of the true time.
 type modelStep struct {
 	at    time.Time
 	ahead time.Duration
@@ -61,7 +61,7 @@ func (m *modelMachine) now() time.Time {
 	return m.time()
 }
 
-// time is now. The caller holds mu.
+// time returns the same time as now. The caller holds mu.
 func (m *modelMachine) time() time.Time { return time.Now().Add(m.asleep) }
 
 // wall returns the time of the wall clock.
@@ -71,8 +71,9 @@ func (m *modelMachine) wall() time.Time {
 	return m.time().Add(m.steps[len(m.steps)-1].ahead)
 }
 
-// truly reports whether f holds for a time that the wall clock showed. A call between from
-// and to computed the shown time with the wall clock as it was set then.
+// truly reports whether f holds for the true time at a moment when the wall clock showed
+// the time shown. The wall clock may have been set several times, so truly tries each
+// setting between from and to.
 func (m *modelMachine) truly(shown, from, to time.Time, f func(time.Time) bool) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -97,7 +98,8 @@ func (m *modelMachine) newClock() *clock.Clock {
 	})
 }
 
-// fly calls f after a time of the network, which a suspension does not stop.
+// fly calls f after d, the travel time of a message. A suspension of the machine does not
+// stop the travel.
 func (m *modelMachine) fly(d time.Duration, f func()) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -116,7 +118,8 @@ func (m *modelMachine) land(flight *modelFlight) {
 	}
 }
 
-// suspend lets time pass for all but this machine. No goroutine of the bubble may be running.
+// suspend advances the time of SQS, store and network, but not of this machine. All
+// goroutines of the bubble must be blocked.
 func (m *modelMachine) suspend(d time.Duration) {
 	m.mu.Lock()
 	end := m.time().Add(d)
@@ -190,8 +193,8 @@ func (m *modelMachine) loop(ctx context.Context, rng *rand.Rand, restart func())
 	}
 }
 
-// deafFor returns the time that a client takes to answer a request whose context it ignores,
-// or zero.
+// deafFor returns how long a client continues after the end of its request's context, or
+// zero for a client that obeys the context.
 func (m *modelMachine) deafFor(rng *rand.Rand) time.Duration {
 	if rng.Float64() >= m.deaf {
 		return 0
@@ -199,5 +202,5 @@ func (m *modelMachine) deafFor(rng *rand.Rand) time.Duration {
 	return time.Duration(rng.Int64N(int64([]time.Duration{time.Minute, modelDeaf}[rng.IntN(2)])))
 }
 
-// modelDeaf is the longest time that a client takes to answer.
+// modelDeaf is the longest time for which a client ignores the end of its context.
 const modelDeaf = 10 * time.Minute

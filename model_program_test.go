@@ -18,7 +18,8 @@ func (m *modelRun) at(process int) []*sqsfifo.Producer[modelEvent] {
 	return m.producers[process]
 }
 
-// latest returns the process that runs in place of the given one, after its restarts.
+// latest returns the number of the process that has replaced the given process after all
+// restarts.
 func (m *modelRun) latest(process int) int {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -28,7 +29,8 @@ func (m *modelRun) latest(process int) int {
 	return process
 }
 
-// restart ends a process, with most of its events, and starts another one in its place.
+// restart closes a process while most of its events are unfinished, and starts another
+// process in its place.
 func (m *modelRun) restart(rng *rand.Rand) {
 	old := m.latest(rng.IntN(m.slots))
 	fresh := m.begin(len(m.at(old)) > 1)
@@ -40,7 +42,7 @@ func (m *modelRun) restart(rng *rand.Rand) {
 	m.checkClosed(old, ctx, m.at(old)[0].Close(ctx))
 }
 
-// spawn runs f concurrently, unless the program is over.
+// spawn runs f in a goroutine, unless the random program has ended.
 func (m *modelRun) spawn(f func()) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -49,7 +51,7 @@ func (m *modelRun) spawn(f func()) {
 	}
 }
 
-// sleep returns false if the program is over.
+// sleep waits for d. It returns false if the random program has ended.
 func (m *modelRun) sleep(d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
@@ -120,7 +122,7 @@ func (m *modelRun) crowd(rng *rand.Rand, producer int) {
 	}
 }
 
-// bystand flushes and resumes at random times.
+// bystand calls Flush and Resume at random times.
 func (m *modelRun) bystand(rng *rand.Rand) {
 	for m.sleep(time.Duration(rng.IntN(120)) * time.Second) {
 		n := m.latest(rng.IntN(m.slots))
@@ -155,7 +157,8 @@ func (m *modelRun) bystand(rng *rand.Rand) {
 	}
 }
 
-// follow resends an event after an outcome, at a critical instant.
+// follow resends an event after its outcome, at an instant at which errors are likely, for
+// example just before ResendBefore.
 func (m *modelRun) follow(s *modelSub) {
 	rng := rand.New(rand.NewPCG(m.seed^uint64(s.id), 17))
 	m.mu.Lock()
@@ -290,7 +293,8 @@ func (m *modelRun) submit(rng *rand.Rand, producer int, events []modelEvent) {
 	m.spawn(wait)
 }
 
-// newSub records an imminent submission and sets its tag in the event.
+// newSub records a submission before it is made, and writes its number into the event's
+// tag.
 func (m *modelRun) newSub(producer int, how string, e modelEvent, place int) *modelSub {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -312,7 +316,8 @@ func (m *modelRun) together(subs []*modelSub) {
 	}
 }
 
-// handed records that the call returned: later calls are later submissions.
+// handed records that the submitting call has returned. Calls that start afterwards are
+// later submissions.
 func (m *modelRun) handed(s *modelSub) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

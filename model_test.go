@@ -59,7 +59,7 @@ const modelTag = "baggage"
 // modelSub is a submission of an event, with its outcome.
 type modelSub struct {
 	id, producer int
-	call, place  int // of SendBatch
+	call, place  int // numbers of the SendBatch call and of the place in it
 	how          string
 	e            modelEvent
 	body         string
@@ -76,18 +76,18 @@ type modelSub struct {
 type modelRun struct {
 	*modelWorld
 	t         *testing.T
-	rng       *rand.Rand // of the goroutine of the test
+	rng       *rand.Rand // used only by the goroutine of the test
 	delivery  sqsfifo.Delivery
 	producers [][]*sqsfifo.Producer[modelEvent] // by process; guarded by mu
 	slots     int                               // processes at the beginning
-	heirs     map[int]int                       // the process that follows after a restart; guarded by mu
+	heirs     map[int]int                       // process that replaced each restarted process; guarded by mu
 	quit      chan struct{}
 	actors    sync.WaitGroup
-	taken     sync.Map       // when a submission was last identified, by its tag
+	taken     sync.Map       // time of the last Identify of each submission, by tag
 	slow      bool           // callbacks block
 	jam       bool           // submitted events wait for minutes
 	events    map[string]int // submissions of each event
-	resumed   bool           // at least one group
+	resumed   bool           // a call of Resume resumed at least one group
 	closing   bool
 	cancels   []context.CancelFunc
 }
@@ -119,7 +119,7 @@ func newModelRun(t *testing.T, seed uint64) *modelRun {
 		begin := time.Now()
 		m.days = append([]modelDay{{begin.Add(20 * time.Second), "fair"}, {begin.Add(15 * time.Minute), "slow"}}, m.days...)
 	}
-	if m.on.sets { // the time in a sequence number needs the right time
+	if m.on.sets { // a sequence number shows a time, so the clock must be right
 		m.delivery.Memory.DetectForeignDuplicates = false
 	}
 	m.slots = 1 + rng.IntN(4)/3

@@ -23,7 +23,7 @@ type modelWorld struct {
 	seed uint64
 	q    *sqstest.Queue
 	on   *modelMachine
-	odds map[string]float64 // of a fault in fair weather
+	odds map[string]float64 // chance of each fault on a day without weather
 	days []modelDay
 
 	// strict limits a request to one event of a group.
@@ -41,11 +41,11 @@ type modelWorld struct {
 	accepts  []*modelAccept
 	stored   map[string]*modelAccept // by message ID
 	inFlight map[modelLane]bool
-	tries    map[string]uint64 // requests by the body of their first entry
+	tries    map[string]uint64 // number of requests, by the body of the first entry
 	notes    []modelNote
 	wrong    []modelViolation
 
-	refuser *sqs.Client // its requests never leave
+	refuser *sqs.Client // a client whose requests never leave
 }
 
 // modelLane is a message group of one producer.
@@ -62,8 +62,8 @@ type modelRequest struct {
 	start, end  time.Time
 	startedAt   int
 	endedAt     int
-	answered    bool // the client did not end with its context
-	proof       bool // its end proves the fate of each entry
+	answered    bool // the client returned before its context ended
+	proof       bool // the answer proves the fate of each entry
 }
 
 // modelAccept is a message stored by SQS.
@@ -72,15 +72,15 @@ type modelAccept struct {
 	request    *modelRequest
 	at         time.Time
 	id, number string
-	again      []*modelRequest // requests suppressed as duplicates
+	again      []*modelRequest // requests that SQS suppressed as duplicates of the message
 }
 
 // modelPlan is the network's plan for a request.
 type modelPlan struct {
 	kind    string
 	arrives bool
-	out     time.Duration // time to arrival, at most modelDelivery
-	answer  time.Duration // time to the client's return, if its context allows
+	out     time.Duration // travel time of the request, at most modelDelivery
+	answer  time.Duration // time until the client returns, if its context does not end
 	deaf    bool          // the client ignores its context
 	entry   func(i int) string
 }
@@ -102,7 +102,7 @@ func newModelWorld(seed uint64, q *sqstest.Queue, rng *rand.Rand) *modelWorld {
 	for _, kind := range modelFaults {
 		w.odds[kind] = []float64{0, 0, 0.01, 0.05, 0.2}[rng.IntN(5)]
 	}
-	for _, kind := range []string{"panic", "exit", "nothing"} { // rare, because a panicking client ends an event
+	for _, kind := range []string{"panic", "exit", "nothing"} { // rare, because these faults end an event without a retry
 		w.odds[kind] /= 10
 	}
 	at := time.Now()
@@ -130,7 +130,7 @@ func newModelWorld(seed uint64, q *sqstest.Queue, rng *rand.Rand) *modelWorld {
 	return w
 }
 
-// modelWeather lists faults lasting for minutes.
+// modelWeather lists the faults that last for minutes and affect all requests meanwhile.
 var modelWeather = []string{"black hole", "refused", "throttled", "failing", "slow", "lossy", "fails entries"}
 
 // modelFaults lists faults of single requests.

@@ -65,13 +65,13 @@ const (
 type inspector struct {
 	client   Client
 	queueURL string
-	explicit bool // deduplication IDs are sent
+	explicit bool // the producer sends deduplication IDs itself
 	health   *health
 
 	report atomic.Pointer[QueueReport]
 
 	mu     sync.Mutex
-	wrong  *QueueError   // the last answer
+	wrong  *QueueError   // the last answer, if it shows an unusable queue
 	again  time.Time     // earliest time of the next request
 	vain   bool          // an earlier request failed, so sends no longer wait for an answer
 	asking chan struct{} // closed with the answer; nil without a request in flight
@@ -110,7 +110,7 @@ func (i *inspector) check(ctx context.Context) error {
 		i.mu.Unlock()
 		select {
 		case <-asking:
-		case <-ctx.Done(): // nothing will be sent
+		case <-ctx.Done(): // the event ends without a request
 		}
 		i.mu.Lock()
 	case !time.Now().Before(i.again):
@@ -212,7 +212,7 @@ func reportOf(attributes map[string]string) QueueReport {
 		Encryption:                EncryptionNone,
 	}
 	if n, err := strconv.Atoi(get(types.QueueAttributeNameMaximumMessageSize)); err == nil && n > 0 {
-		r.MaximumMessageSize = min(n, maxMessageBytes) // SQS knows no more (F-073)
+		r.MaximumMessageSize = min(n, maxMessageBytes) // no queue accepts larger messages (F-073)
 	}
 	if n, err := strconv.Atoi(get(types.QueueAttributeNameDelaySeconds)); err == nil && n > 0 {
 		r.Delay = time.Duration(n) * time.Second

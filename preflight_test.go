@@ -154,7 +154,8 @@ func TestQueueWithoutContentBasedDeduplication(t *testing.T) {
 	})
 }
 
-// F-014: the explicit hash and the content hash are one ID.
+// F-014: the producer's explicit deduplication ID and the ID of content-based deduplication
+// are equal.
 func TestExplicitBodyHashMeetsContentBased(t *testing.T) {
 	withBothClients(t, sqstest.Config{}, func(t *testing.T, q *sqstest.Queue, client sqsfifo.Client) {
 		first, err := on(t, client, q).Send(t.Context(), scene)
@@ -217,7 +218,7 @@ func TestFirstSendChecksTheQueue(t *testing.T) {
 	assert.Equal(t, 1, denied.calls)
 }
 
-// The first sends wait for the answer.
+// The first sends wait for the answer to the request for the queue's attributes.
 func TestSendsWaitForTheQueuesAttributes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue(t, sqstest.Config{})

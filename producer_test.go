@@ -27,7 +27,7 @@ func newQueue(t testing.TB, c sqstest.Config) *sqstest.Queue {
 	return q
 }
 
-// on returns a producer of scenes for the queue, like another process would have.
+// on returns a new producer of scenes for an existing queue, as another process would make.
 func on(t testing.TB, client sqsfifo.Client, q *sqstest.Queue, change ...func(*sqsfifo.Config[Scene])) *sqsfifo.Producer[Scene] {
 	t.Helper()
 	c := config()
@@ -126,7 +126,7 @@ func TestSendBatch(t *testing.T) {
 		bad.ID = ""
 		batch := append(append([]Scene{}, all[:14]...), bad)
 		batch = append(batch, all[15:]...)
-		batch = append(batch, all[0]) // a replay in the same call
+		batch = append(batch, all[0]) // the same event again in one call
 
 		results := p.SendBatch(t.Context(), batch)
 		require.Len(t, results, 41)
@@ -163,7 +163,8 @@ func assertOrder(t *testing.T, q *sqstest.Queue) {
 	}
 }
 
-// Later events of the group would overtake a refused event.
+// SendBatch does not send the later events of a group after an event is refused, because
+// they would overtake the refused event.
 func TestSendBatchPausesTheGroupOfAnEventThatIsRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue(t, sqstest.Config{})
@@ -254,7 +255,8 @@ func (c *countingClient) note(n int) {
 	c.entries = append(c.entries, n)
 }
 
-// An outbox stores the message, and another process sends it later.
+// One process builds a message and stores it, as an outbox does. Another process sends the
+// stored message.
 func TestMessageSurvivesStorage(t *testing.T) {
 	withBothClients(t, sqstest.Config{}, func(t *testing.T, q *sqstest.Queue, client sqsfifo.Client) {
 		built, err := on(t, client, q, func(c *sqsfifo.Config[Scene]) {

@@ -58,7 +58,7 @@ func TestProvenanceRecordsSayWhatBecameOfEachEvent(t *testing.T) {
 		q := newQueue(t, sqstest.Config{})
 		sink, got := records()
 		dataset := storms
-		dataset.ID, dataset.Version = " "+storms.ID, strings.TrimPrefix(storms.Version, "v") // like a source may write them
+		dataset.ID, dataset.Version = " "+storms.ID, strings.TrimPrefix(storms.Version, "v") // another spelling of the same dataset
 		dataset.CARELabel, dataset.ArtifactChecksum = "CARE-Compliant", "sha256:88bedf22ee"
 		p := on(t, q, q, func(c *sqsfifo.Config[Scene]) {
 			c.Telemetry.Provenance = sink

@@ -34,7 +34,7 @@ type Queue struct {
 	courier    *courier
 	showKeys   bool // Telemetry.ShowDedupeKeys
 	dispatcher *dispatch.Dispatcher[submission]
-	limits     observe.Snapshot // its limits alone
+	limits     observe.Snapshot // only its limits are set
 }
 
 // NewQueue returns a queue for several producers. The error joins one [*InvalidError]
@@ -50,11 +50,12 @@ func NewQueue(client Client, config QueueConfig) (*Queue, error) {
 	return newQueue(client, config, memory.Options{})
 }
 
-// processBegan tells this process from an earlier one of the same StoreConfig.Owner.
+// processBegan lets a store distinguish this process from earlier processes with the same
+// StoreConfig.Owner.
 var processBegan = time.Now()
 
-// newQueue returns a queue whose memory has the options of remember, apart from those that
-// follow from the configuration.
+// newQueue returns a queue. In remember, the caller sets only the options of the memory
+// that do not follow from config; newQueue sets the others.
 func newQueue(client Client, config QueueConfig, remember memory.Options) (*Queue, error) {
 	explicit := config.Deduplication == ExplicitBodyHash
 	c := &courier{
@@ -92,7 +93,7 @@ func newQueue(client Client, config QueueConfig, remember memory.Options) (*Queu
 	}
 	var rules []string
 	for _, r := range lint.Rules() {
-		if r.Passes.Has(lint.OnMessage) || r.Passes.Has(lint.OnStream) { // the others are on source
+		if r.Passes.Has(lint.OnMessage) || r.Passes.Has(lint.OnStream) { // the other rules check source code
 			rules = append(rules, r.ID)
 		}
 	}
@@ -188,7 +189,7 @@ func (q *Queue) closeSink(ctx context.Context) error {
 		return fmt.Errorf("sqsfifo: close: provenance records still to be written: %w", err)
 	}
 	if lost, err := l.Lost(); lost > 0 {
-		if !q.courier.caller.ShowTexts { // the sink had the keys of events
+		if !q.courier.caller.ShowTexts { // the sink received keys, so its error may quote one
 			err = foreign.Known{}.Hide(err)
 		}
 		return &ProvenanceError{Lost: lost, Err: err}

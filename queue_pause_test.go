@@ -96,8 +96,8 @@ func TestPausedRun(t *testing.T) {
 	})
 }
 
-// With Runs, SQS may store only a part of a request. The outcomes then report the overtaken
-// events, and the producer does not resend them.
+// With Runs, SQS may store only a part of a request. The outcomes then report which events
+// were overtaken, and the producer does not resend an overtaken event.
 func TestRunsNameWhatIsOvertaken(t *testing.T) {
 	second := func(position int, _ types.SendMessageBatchRequestEntry) bool { return position == 1 }
 	last := func(position int, _ types.SendMessageBatchRequestEntry) bool { return position >= 2 }
@@ -161,7 +161,8 @@ func TestDuplicateInOneRequest(t *testing.T) {
 			assert.Equal(t, []bool{false, false, true, false, true}, duplicates)
 			assert.Len(t, c.Messages(), 3)
 
-			// An event stored long ago does not overtake a failed event.
+			// The group has an event that was stored long ago. A resend of that event does
+			// not count as overtaking the failed event.
 			c.Inject(sqstest.FailEntries("InternalError", smithy.FaultServer, func(position int, _ types.SendMessageBatchRequestEntry) bool { return position == 0 }), 1)
 			results = p.SendBatch(t.Context(), []Scene{event("a", 3), event("a", 1)})
 			require.NoError(t, results.Err())

@@ -135,8 +135,8 @@ func TestPauseEndsWithTheDoubt(t *testing.T) {
 	})
 }
 
-// If the caller's context ends and the event is proven not stored, the group is not
-// paused. ResumeAll ends all pauses.
+// If the caller's context ends and no attempt stored the event, the group is not paused.
+// ResumeAll ends all pauses.
 func TestOnlyDoubtPauses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue(t, sqstest.Config{})
@@ -149,7 +149,7 @@ func TestOnlyDoubtPauses(t *testing.T) {
 		assert.Empty(t, p.Paused())
 		q.ClearFaults()
 
-		p = on(t, q, q) // without the pacing of the first producer
+		p = on(t, q, q) // a new producer has no lowered rate
 		inDoubt(t, p, q, sqstest.LoseAnswer())
 		assert.Len(t, p.Paused(), 1)
 		assert.Equal(t, 1, p.Stats().PausedGroups)

@@ -9,7 +9,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/observe"
 )
 
-// Conclude looks up the fate of an event without proof of success.
+// Conclude returns the fate of an event without proof of success, from all that the memory
+// knows about the event.
 func (c *courier) Conclude(it *item) attempt.Fate {
 	refused := it.Outcome.Reason == dispatch.Refused
 	fate := c.memory.Conclude(&it.Message.known, it.Last().Fate == attempt.Altered, refused).Fate()
@@ -20,11 +21,11 @@ func (c *courier) Conclude(it *item) attempt.Fate {
 	case fate != attempt.Stored:
 	case it.IsSubmitted() && it.Outcome.Reason != dispatch.Withdrawn:
 		it.Outcome.Unrecorded = c.memory.AwaitRecord(&it.Message.known, it)
-	default: // no caller waits
+	default: // no caller waits for this event
 		it.Outcome.Unrecorded = c.memory.AwaitRecord(&it.Message.known, nil)
 	}
 	if refused && fate == attempt.Stored {
-		return attempt.NotStored // stored, but with other attributes
+		return attempt.NotStored // an earlier message with this body and other attributes is stored
 	}
 	return fate
 }
@@ -36,7 +37,7 @@ func (c *courier) Release(it *item) (attempt.Fate, time.Time) {
 	return k.Fate(), over
 }
 
-// Refresh looks up the event of a waiting item again.
+// Refresh looks up the event of a waiting item in the memory again.
 func (c *courier) Refresh(it *item) { c.memory.Refresh(&it.Message.known) }
 
 // Paused reports that an item paused its message group.
@@ -115,7 +116,8 @@ func (c *courier) took(it *item) time.Duration {
 	}
 }
 
-// takeUnreported returns each failure without a reporter once.
+// takeUnreported returns an error with the failed events that have no callback, and forgets
+// them, so that each failure is returned once.
 func (c *courier) takeUnreported() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()

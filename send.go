@@ -152,7 +152,8 @@ func (p *Producer[T]) submit(ctx context.Context, it *item, refusal error, wait 
 	return nil
 }
 
-// publicCause replaces the sentinels of dispatch.
+// publicCause replaces an error of the internal package dispatch by this package's exported
+// error with the same meaning.
 func publicCause(err error) error {
 	if errors.Is(err, dispatch.ErrClosed) {
 		return ErrClosed
@@ -160,9 +161,9 @@ func publicCause(err error) error {
 	return err
 }
 
-// stays reports whether an event joins the queue of its group, and returns the cause if
-// not. A refused event with a group joins too, so that the outcomes of the group stay
-// in order.
+// stays reports whether an event takes its place in the queue of its message group. If not,
+// stays returns the reason. A refused event also takes its place, if it has a group, so
+// that its outcome is reported after the outcomes of earlier events.
 func (q *Queue) stays(ctx context.Context, it *item, wrong error) (bool, error) {
 	switch {
 	case wrong != nil:
@@ -175,7 +176,7 @@ func (q *Queue) stays(ctx context.Context, it *item, wrong error) (bool, error) 
 	return true, nil
 }
 
-// end concludes and reports an event that was not submitted.
+// end sets the outcome of an event that was never submitted, and reports it.
 func (q *Queue) end(it *item, cause error) {
 	q.conclude(it, cause)
 	q.courier.Report(it)
@@ -282,7 +283,7 @@ func (p *Producer[T]) wait(ctx context.Context, n int, build func(int, *submissi
 			}
 			continue
 		}
-		// With a store, the events of one submission share one lookup.
+		// With a store, one lookup serves up to few events, so they are collected first.
 		q.courier.open(ctx, it, build(i, s))
 		if opened = append(opened, it); len(opened) < few && i < n-1 {
 			continue
@@ -315,7 +316,7 @@ func (p *Producer[T]) wait(ctx context.Context, n int, build func(int, *submissi
 // buffer is full, reserve first submits the earlier events of the call, so that their
 // room becomes free.
 func (q *Queue) reserve(ctx context.Context, it *item, alone bool, submit func()) bool {
-	wrong := q.courier.inspector.check(ctx) // after begin, because begin captures the memory's record of the event
+	wrong := q.courier.inspector.check(ctx) // after begin, which reads the memory's record of the event
 	if stays, cause := q.stays(ctx, it, wrong); !stays || alone && it.Refused {
 		q.end(it, cause)
 		return false
@@ -330,7 +331,8 @@ func (q *Queue) reserve(ctx context.Context, it *item, alone bool, submit func()
 	return true
 }
 
-// slabLen is small, because one waiting event keeps its whole slab in memory.
+// slabLen is the number of items in one allocation. It is small, because one waiting event
+// keeps its whole slab in memory.
 const slabLen = 16
 
 var errPanicked = errors.New("a later event of the call panicked while it was built")

@@ -100,7 +100,8 @@ func TestMessageIsTheCallersAgain(t *testing.T) {
 	})
 }
 
-// The caller may reuse the results of Identify and Attributes.
+// The producer keeps no map or slice that Identify and Attributes return, so the caller may
+// change them.
 func TestMessageIsItsOwn(t *testing.T) {
 	q := newQueue(t, sqstest.Config{})
 	dataset := &sqsfifo.Dataset{ID: "landsat", Version: "v1.0.0", SourceURI: "s3://usgs-landsat/?p=1", QueryParameters: []string{"p"}}
@@ -160,7 +161,7 @@ func TestSendBatchMeetsClose(t *testing.T) {
 		p = on(t, c, q, func(c *sqsfifo.Config[Scene]) {
 			identify := c.Identify
 			c.Identify = func(s Scene) (sqsfifo.Identity, error) {
-				if built++; built == 151 { // 128 events are submitted
+				if built++; built == 151 { // 128 of the events are submitted by then
 					ended, cancel := context.WithCancel(t.Context())
 					cancel()
 					require.Error(t, p.Close(ended))
@@ -177,7 +178,8 @@ func TestSendBatchMeetsClose(t *testing.T) {
 	})
 }
 
-// The producer drops an event after its context has ended, even while its group is blocked.
+// The producer frees the message of an event whose context has ended, even while the group
+// of the event is blocked.
 func TestWithdrawnEventsAreNotHeld(t *testing.T) {
 	scheduling(t, sqsfifo.Delivery{}, func(t *testing.T, p *sqsfifo.Producer[Scene], c *slowClient) {
 		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Millisecond)
@@ -234,9 +236,8 @@ func TestPanicOfIdentifyCostsNoRoom(t *testing.T) {
 	})
 }
 
-// The producer stops watching a context when the event has ended, even if the event
-// ended before the watch began. Otherwise a context of the program's lifetime would
-// collect watches.
+// The producer stops watching an event's context when the event has its outcome. Otherwise
+// a context that lives as long as the program would collect one watch for each event.
 func TestContextIsNotWatchedForLongerThanTheEvent(t *testing.T) {
 	scheduling(t, sqsfifo.Delivery{}, func(t *testing.T, p *sqsfifo.Producer[Scene], _ *slowClient) {
 		_, err := p.Preflight(t.Context())
@@ -264,7 +265,8 @@ func (c *watchedContext) Done() <-chan struct{} {
 	return c.Context.Done()
 }
 
-// Value hides the type of a context of the standard library.
+// Value is defined so that package context does not treat watchedContext as one of its own
+// types.
 func (c *watchedContext) Value(any) any { return nil }
 
 func (c *watchedContext) AfterFunc(func()) (stop func() bool) {

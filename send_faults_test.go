@@ -159,7 +159,7 @@ func TestSoak(t *testing.T) {
 			drained := false
 			select {
 			case <-stop:
-				drained = true // the remaining messages are the last
+				drained = true // the consumer has received all remaining messages
 			default:
 			}
 			out, err := q.ReceiveMessage(t.Context(), &sqs.ReceiveMessageInput{QueueUrl: aws.String(q.URL()), MaxNumberOfMessages: 10})
@@ -216,8 +216,9 @@ func (c deafClient) SendMessageBatch(ctx context.Context, in *sqs.SendMessageBat
 	return out, err
 }
 
-// An event that was taken for a request and not sent with it learns during the request that
-// SQS has it, although the client answers the request after the interval.
+// A request leaves an event out, because an earlier event of its group is refused. SQS
+// already has the event that was left out, and the event ends as a duplicate, although the
+// client answers the request only after the interval.
 func TestDuplicateBehindARefusedEventOfALongRequest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue(t, sqstest.Config{})

@@ -64,7 +64,8 @@ func (c *slowClient) SendMessageBatch(ctx context.Context, in *sqs.SendMessageBa
 	return c.Queue.SendMessageBatch(ctx, in, o...)
 }
 
-// scheduling is a producer in a bubble, over a client with a delay of 20 ms.
+// scheduling runs f in a bubble of virtual time with a producer whose client answers after
+// 20 ms.
 func scheduling(t *testing.T, d sqsfifo.Delivery, f func(t *testing.T, p *sqsfifo.Producer[Scene], c *slowClient)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -98,7 +99,8 @@ func TestLinger(t *testing.T) {
 	})
 }
 
-// Many events of one group do not fill a request with Strict; with Runs ten events do.
+// With Strict, a request has one event of a group. With Runs, ten events of one group fill
+// a request.
 func TestOrderDecidesWhatFillsARequest(t *testing.T) {
 	for order, want := range map[sqsfifo.Order]request{
 		sqsfifo.Strict: {5 * time.Millisecond, "b"},
@@ -196,7 +198,7 @@ func TestBufferBlocksOrRefuses(t *testing.T) {
 	})
 }
 
-// Close wakes the callers that wait for room.
+// Close ends the wait of callers for room in the buffer; their events fail with ErrClosed.
 func TestCloseTurnsAwayWhoWaits(t *testing.T) {
 	scheduling(t, sqsfifo.Delivery{BufferEvents: 1}, func(t *testing.T, p *sqsfifo.Producer[Scene], c *slowClient) {
 		p.SendAsync(t.Context(), event("a", 0), fail(t))
@@ -212,7 +214,7 @@ func TestCloseTurnsAwayWhoWaits(t *testing.T) {
 	})
 }
 
-// tryOutcome submits an event with an immediate outcome.
+// tryOutcome submits an event whose outcome is reported before TrySend returns.
 func tryOutcome(t *testing.T, p *sqsfifo.Producer[Scene], s Scene) (outcome error) {
 	t.Helper()
 	require.NoError(t, p.TrySend(t.Context(), s, func(_ sqsfifo.Receipt, err error) { outcome = err }))

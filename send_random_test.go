@@ -116,7 +116,7 @@ func (s *randomProgram) run() {
 		}
 	})
 	if !s.chance(4) {
-		wg.Wait() // the producer closes under load otherwise
+		wg.Wait() // otherwise the producer closes while events are submitted
 	}
 	require.NoError(s.t, s.p.Close(s.t.Context()))
 	wg.Wait()
@@ -142,7 +142,7 @@ func (s *randomProgram) feed(group string) {
 			case 3:
 				if len(sofar) > 0 {
 					events[i] = sofar[s.intN(len(sofar))]
-					events[i].Cloud = 33 // a key with another payload
+					events[i].Cloud = 33 // the key of an earlier event with another payload
 				}
 			}
 			sofar = append(sofar, events[i])

@@ -84,8 +84,8 @@ func TestGoexitEndsOneCallOnly(t *testing.T) {
 	})
 }
 
-// When a context ends, the callbacks of one group run one at a time, in the order of the
-// calls.
+// When one context ends for several events, the callbacks of each group still run one at a
+// time, in the order of the calls.
 func TestCallbacksAtTheEndOfAContextAreInOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue(t, sqstest.Config{})
@@ -132,7 +132,8 @@ func TestTrySendDoesNotWaitForTheQueue(t *testing.T) {
 	})
 }
 
-// Send returns when its context ends, even while a callback of its group blocks.
+// Send returns when its context ends, even while the callback of an earlier event of the
+// group blocks.
 func TestSendWaitsForNobodysCallback(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue(t, sqstest.Config{})

@@ -100,7 +100,7 @@ func outcomeOf(r Receipt, err error) observe.Outcome {
 		return observe.InDoubt
 	case Altered:
 		return observe.Altered
-	case NotStored, UnknownFate: // a context's error, for example: the event was not submitted
+	case NotStored, UnknownFate: // for example, a context ended before the submission
 	}
 	return observe.NotStored
 }

@@ -119,7 +119,7 @@ const (
 	usualTTL          = idempotency.TTLWebhook
 	usualStoreTimeout = 5 * time.Second
 	mostStoreTimeout  = time.Minute
-	mostClient        = 200 // bytes, to leave room for the rest of a scope
+	mostClient        = 200 // bytes; a store's key has room for more parts
 )
 
 // isZero reports whether no field is set: the producer has no store.
@@ -135,18 +135,20 @@ func (c *StoreConfig) timeout() time.Duration {
 	return c.Timeout
 }
 
-// lease returns the time for a slow claim and a slow request.
+// lease returns the time that a claim protects an event: one request, one slow call of the
+// store, and the tolerance for clocks.
 func (c *StoreConfig) lease() time.Duration {
 	return window.Request + c.timeout() + window.Slack
 }
 
-// retryFor returns the usual Delivery.RetryFor. The time for retries, one lease and the
-// slack for clocks must fit together into the deduplication interval.
+// retryFor returns the default of Delivery.RetryFor with a store. Retries, one lease and
+// the tolerance for clocks must fit together into the deduplication interval.
 func (c *StoreConfig) retryFor() time.Duration {
 	return min(window.RetryFor, window.Interval-c.lease()-window.Slack)
 }
 
-// policy checks the times of the store against the times of the delivery.
+// policy returns the store's policy. The error reports times of the store that do not fit
+// the times of the delivery.
 func (c *StoreConfig) policy(retryFor time.Duration) (idempotency.Policy, error) {
 	if retryFor == 0 {
 		retryFor = c.retryFor()
@@ -181,7 +183,7 @@ func (c *StoreConfig) validate(delivery Delivery, refuse func(field, rule string
 		return
 	}
 	if delivery.RetryFor < 0 {
-		return // a different fault
+		return // validate of Delivery reports this fault
 	}
 	_, err := c.policy(delivery.RetryFor)
 	for _, err := range split(err) {

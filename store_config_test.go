@@ -92,7 +92,8 @@ func TestScopeOfEvents(t *testing.T) {
 	require.Len(t, q.Messages(), 2, "those of another client have the bytes that SQS knows")
 }
 
-// An event's identity in the store has separate limits.
+// The store limits the length of an event's scope and of its key separately. The producer
+// replaces a longer scope or key by a hash.
 func TestScopeThatIsTooLong(t *testing.T) {
 	q := newQueue(t, sqstest.Config{})
 	store := new(idempotency.Memory)

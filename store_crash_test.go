@@ -177,8 +177,8 @@ func TestCrashInsideTheWindow(t *testing.T) {
 	}
 }
 
-// After SQS has forgotten the message, the event is refused, or sent again with
-// UnresolvedResend.
+// A crash leaves an event unresolved after SQS has forgotten the message. The producer
+// refuses the event, or sends it again with UnresolvedResend.
 func TestCrashOutsideTheWindow(t *testing.T) {
 	for _, c := range crashes[1:] {
 		for _, again := range []bool{false, true} {
@@ -342,8 +342,9 @@ func TestNotStoredAsOfTheLastAnswer(t *testing.T) {
 	})
 }
 
-// If a request takes longer than its claim, another producer takes over. The store refuses
-// the late result, and SQS suppresses the late message.
+// A request takes longer than the lease of its claim. Another producer takes the event
+// over. The store then refuses the first producer's late result, and SQS suppresses its
+// late message.
 func TestZombie(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q, store := newQueue(t, sqstest.Config{}), new(idempotency.Memory)

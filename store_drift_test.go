@@ -32,9 +32,9 @@ func rawConfig(q *sqstest.Queue, s idempotency.Store) sqsfifo.Config[rawEvent] {
 	}
 }
 
-// running puts the record of a running attempt into the store, as a process leaves it in
-// a crash. The caller gives the fingerprint and the body, because the body may come from
-// a different encoder.
+// running writes the record of a running attempt into the store, as a crashed process
+// leaves it. The parameters is and body are the stored fingerprint and bytes, which may
+// come from another encoder.
 func running(t *testing.T, store idempotency.Store, q *sqstest.Queue, body, group string, is idempotency.Fingerprint) {
 	t.Helper()
 	_, err := store.Claim(t.Context(), idempotency.Claim{
@@ -146,9 +146,9 @@ func TestDriftOfAStoredEvent(t *testing.T) {
 	})
 }
 
-// TrySend does not look up the event in the store. Compared with the memory, the event
-// has the same payload in another form, a drift. The later answer of the store takes
-// precedence: the event is a duplicate.
+// TrySend does not look an event up in the store. The memory of the process has the same
+// payload with another time, so at first the event is a drift. The store's later answer
+// counts: the event is a duplicate.
 func TestDriftOfTrySend(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q, store := newQueue(t, sqstest.Config{}), new(idempotency.Memory)
@@ -169,7 +169,7 @@ func TestDriftOfTrySend(t *testing.T) {
 	})
 }
 
-// A record with changed bytes is not sent.
+// If the body in a record does not match the record's seal, the producer does not send it.
 func TestAStoreThatChangesBytes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q, store := newQueue(t, sqstest.Config{}), new(idempotency.Memory)
@@ -206,7 +206,7 @@ func TestOtherAttributesOfAStoredEvent(t *testing.T) {
 		p := on(t, q, q, withStore(store), change)
 		_, err := p.Send(t.Context(), scene)
 		require.NoError(t, err)
-		for _, wait := range []time.Duration{0, time.Minute} { // its result is on its way, or recorded
+		for _, wait := range []time.Duration{0, time.Minute} { // while the result is being recorded, and afterwards
 			time.Sleep(wait)
 			route = "south"
 			_, err = p.Send(t.Context(), scene)

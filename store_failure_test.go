@@ -143,7 +143,8 @@ func TestFailOpen(t *testing.T) {
 	})
 }
 
-// After a lost answer, the producer repeats the claim and finds its own claim.
+// The answer to a claim is lost. The producer repeats the claim, and the store recognises
+// the claim as the producer's own.
 func TestAmbiguousClaim(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q, store := newQueue(t, sqstest.Config{}), new(idempotency.Memory)
@@ -187,7 +188,8 @@ func TestRefusedAndSentAgain(t *testing.T) {
 	})
 }
 
-// An attempt's refusal proves nothing about an earlier attempt.
+// SQS refuses the second attempt of an event. This proves nothing about the first attempt,
+// which had no answer.
 func TestRefusedAfterADoubt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q, store := newQueue(t, sqstest.Config{}), new(idempotency.Memory)
@@ -230,7 +232,7 @@ func TestAClaimThatTakesTooLong(t *testing.T) {
 		p := start(t, q, store)
 		slow := 12 * time.Second
 		p.store.fail(nil, func(call string) error {
-			if call == "claim" { // and ignores its context
+			if call == "claim" { // the call continues after its context has ended
 				time.Sleep(slow)
 				slow = 0
 			}
@@ -246,7 +248,8 @@ func TestAClaimThatTakesTooLong(t *testing.T) {
 	})
 }
 
-// Close records the missing results in the store and reports its failures.
+// Close writes the results that the store does not have yet, and returns an error if the
+// store fails.
 func TestCloseTellsTheStore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q, store := newQueue(t, sqstest.Config{}), new(idempotency.Memory)
@@ -270,7 +273,8 @@ func TestCloseTellsTheStore(t *testing.T) {
 	})
 }
 
-// A receipt waits for the store's record, and the group's next event is sent meanwhile.
+// A receipt waits until the store has the result. The next event of the group is sent
+// meanwhile.
 func TestReceiptsWaitForTheStore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q, store := newQueue(t, sqstest.Config{}), new(idempotency.Memory)
@@ -436,7 +440,8 @@ func TestBatchesClaimOnce(t *testing.T) {
 	})
 }
 
-// The store has had the key for a different payload for a long time.
+// An old record in the store has the key with a different payload, so the event is refused
+// with a ConflictError.
 func TestStoreConflict(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q, store := newQueue(t, sqstest.Config{}), new(idempotency.Memory)
@@ -483,8 +488,8 @@ func (p slowSpans) OnStart(_ context.Context, s sdktrace.ReadWriteSpan) {
 	}
 }
 
-// The time between a claim and the network counts: if the lease is about to end, no byte
-// of the request leaves.
+// Time between the claim and the first byte of the request counts against the lease. If the
+// lease is about to end, the request does not leave.
 func TestHeldUpBetweenClaimAndNetwork(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q, store := newQueue(t, sqstest.Config{}), new(idempotency.Memory)
@@ -507,9 +512,9 @@ func TestHeldUpBetweenClaimAndNetwork(t *testing.T) {
 	})
 }
 
-// A client answers after its context and after the lease. Another process has the claim by
-// then, so the store does not take the result. A later duplicate says that the store does not
-// have the event, unless the store has the event from the other process by then.
+// A client answers after its context and after the lease have ended. Meanwhile another
+// process has claimed the event, so the store refuses the result. A later duplicate has
+// Unrecorded set, unless the other process has recorded the event by then.
 func TestLostResultOfALateAnswer(t *testing.T) {
 	for _, found := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {

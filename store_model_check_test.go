@@ -210,7 +210,8 @@ func (w *storeWorld) checkSub(s *storeSub, as []*storeAccept, sum *storeTotals) 
 	default:
 		w.fails("submission %d: an error without a fate: %v", s.id, s.err)
 	}
-	// At the end, without faults, an event is stored, or held because of an earlier fault.
+	// At the end the faults are over, so an event must be stored. Exceptions are a conflict
+	// and an event left unresolved by an earlier fault.
 	if s.last && s.err != nil && !isUnresolved(s.err) && !errors.As(s.err, &conflict) {
 		w.fails("the last submission of %s: %v", s.e.Key, s.err)
 	}
@@ -227,7 +228,7 @@ func (w *storeWorld) checkReceipt(s *storeSub, sum *storeTotals) {
 	switch {
 	case r.MessageID == "" && !r.Duplicate:
 		w.fails("submission %d: a receipt without a message ID", s.id)
-	case r.MessageID == "": // known only to the memory
+	case r.MessageID == "": // the memory knew the event without a message ID
 	case a == nil || a.sub.e.Key != s.e.Key || a.sub.e.Value != s.e.Value:
 		w.fails("submission %d of %s has the receipt of another message", s.id, s.e.Key)
 	case r.BodyHash != sqsfifo.BodyHash(a.body):

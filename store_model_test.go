@@ -69,20 +69,20 @@ type storeSub struct {
 	e       storeEvent
 	made    time.Time
 
-	order, handed, call int // order of the call's begin and return; number of the call
+	order, handed, call int // numbers of the call's begin, of its return and of the call
 
 	outcomes int
 	reported time.Time
 	receipt  sqsfifo.Receipt
 	err      error
-	last     bool // made at the end, without faults
+	last     bool // submitted at the end, when the faults are over
 }
 
 // storeAccept is a message stored by SQS.
 type storeAccept struct {
 	sub       *storeSub
 	at        time.Time
-	until     time.Time // expiry of the event's record, by the last claim
+	until     time.Time // end of the event's TTL, counted from the last claim
 	id, body  string
 	processed int // order
 }
@@ -98,7 +98,7 @@ type storeWorld struct {
 
 	delivery sqsfifo.Delivery
 	store    sqsfifo.StoreConfig
-	open     bool // gives the guarantee up, with FailOpen or UnresolvedResend
+	open     bool // FailOpen or UnresolvedResend permits a second message
 
 	lossy, faulty, crashy float64
 
@@ -114,7 +114,7 @@ type storeWorld struct {
 	// recorded has the message IDs of all results that the store took, and the keys of their
 	// events. It is needed because a report may come after the event's record has expired.
 	recorded map[string]bool
-	until    map[string]time.Time // expiry of each key's record, by its last claim
+	until    map[string]time.Time // end of each key's TTL, counted from its last claim
 
 	started int
 	crashes int
@@ -433,7 +433,8 @@ func (w *storeWorld) sub(p *storeProcess, how string, e storeEvent) *storeSub {
 	return s
 }
 
-// submitted records that a call returned: later calls are later submissions.
+// handed records that the submitting call has returned. Calls that start afterwards are
+// later submissions.
 func (w *storeWorld) handed(s *storeSub) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

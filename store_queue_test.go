@@ -14,7 +14,7 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
 )
 
-// elsewhere is a queue at a URL that does not say the ARN.
+// elsewhere is a queue whose URL does not contain its ARN.
 type elsewhere struct {
 	*sqstest.Queue
 	arn string

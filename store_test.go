@@ -90,7 +90,7 @@ var (
 
 func always(err error) func(string) error { return func(string) error { return err } }
 
-// only fails calls of one kind.
+// only returns a function that fails calls with the given name with err, and no other call.
 func only(call string, err error) func(string) error {
 	return func(c string) error {
 		if c == call {

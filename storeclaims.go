@@ -12,7 +12,7 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/memory"
 )
 
-// storeKeys names the events of a queue in a store.
+// storeKeys makes the keys under which a store keeps the events of one queue.
 type storeKeys struct {
 	client    string
 	queue     string     // "" for the ARN, read by the inspector
@@ -30,11 +30,11 @@ func (k *storeKeys) name() string {
 	return ""
 }
 
-// learn asks the queue for its name in the store, the ARN, if the name is missing in
-// Config.Store.Queue and in the URL.
+// learn asks the queue for its ARN, the queue's name in the store, if neither
+// Config.Store.Queue nor the URL gives the name.
 func (k *storeKeys) learn(ctx context.Context) {
 	if k.inspector != nil && k.name() == "" {
-		_ = k.inspector.check(ctx) // the next check returns the error again
+		_ = k.inspector.check(ctx) // the next check returns this error again
 	}
 }
 
@@ -64,16 +64,15 @@ func (k *storeKeys) prepare(in *memory.Memory, s *submission) error {
 	return nil
 }
 
-// operation names sends in a store's keys.
+// operation is the operation in a store's keys, see [idempotency.Key].
 const operation = "sqs.send"
 
 // fingerprintSpec names the computation of fingerprint. A different computation needs a
 // different name.
 const fingerprintSpec = "sqsfifo.event/1"
 
-// fingerprint returns the identity of an event for the store. Events with different
-// payloads have different fingerprints. The same payload in different bytes has the same
-// fingerprint.
+// fingerprint returns the hash by which the store compares two events of one key: events
+// with different payloads have different fingerprints.
 func fingerprint(source, key, payload string) idempotency.Fingerprint {
 	return idempotency.FingerprintOf(fingerprintSpec, bytesOf(source), bytesOf(key), bytesOf(payload))
 }
@@ -84,7 +83,8 @@ func fingerprintOfBody(body []byte) (idempotency.Fingerprint, bool) {
 	return fingerprint(source, key, payload), key != ""
 }
 
-// claim prepares the claim of a message. With plain, the message has passed the lint.
+// claim prepares the claim of a message. If plain is true, the message broke no rule, so
+// claim cuts the parts of the key out of the body without decoding it.
 func (k *storeKeys) claim(in *memory.Memory, r *memory.Record, m *Message, plain bool) error {
 	source, payload := "", m.Body
 	if plain {
@@ -96,7 +96,7 @@ func (k *storeKeys) claim(in *memory.Memory, r *memory.Record, m *Message, plain
 	if len(key.Scope) > idempotency.MaxScope {
 		key.Scope = "sha256:" + hexOf(sha256.Sum256(bytesOf(key.Scope)))
 	}
-	if len(key.Value) > idempotency.MaxValue { // sent with Warn
+	if len(key.Value) > idempotency.MaxValue { // possible only with Warn
 		key.Value = "sha256:" + hexOf(sha256.Sum256(bytesOf(key.Value)))
 	}
 	var dataset idempotency.Dataset
@@ -106,7 +106,7 @@ func (k *storeKeys) claim(in *memory.Memory, r *memory.Record, m *Message, plain
 	is := fingerprint(source, m.key(), payload)
 	sent := memory.Message{Body: bytesOf(m.Body), Group: m.Group}
 	err := in.Claim(r, key, is, sent, dataset)
-	if err != nil && dataset != (idempotency.Dataset{}) { // telemetry must not cost an event
+	if err != nil && dataset != (idempotency.Dataset{}) { // claim without the dataset, which is only for telemetry
 		err = in.Claim(r, key, is, sent, idempotency.Dataset{})
 	}
 	return err

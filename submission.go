@@ -24,20 +24,20 @@ import (
 // the event owns the fields about the request, and the dispatcher's lock guards the
 // fields about the outcome; the other fields do not change after the submission.
 type submission struct {
-	ctx  context.Context // the caller's, with the event's span
+	ctx  context.Context // the caller's context, with the event's span
 	span trace.Span
 	msg  *Message // nil if Identify failed
 	to   reporter
-	at   int // index for the reporter
+	at   int // index passed to the reporter
 
-	rules   *ruleset // of its producer
-	foreign bool     // the message was built elsewhere
-	replay  bool     // sent before by this producer, or a replay
+	rules   *ruleset // the rules of its producer
+	foreign bool     // the message comes from an earlier Build
+	replay  bool     // sent before by this producer, or has ReplayAttribute
 	seen    bool     // the store already knew the event
 
-	submitted memory.Instant // 0 until the message is known
+	submitted memory.Instant // set by open with a store, else by enter
 
-	began time.Time // start of the call; zero if all services had answered before
+	began time.Time // start of the call; set only if SQS or the store has never answered
 
 	known  memory.Record
 	digest digest.Sum
@@ -46,7 +46,7 @@ type submission struct {
 
 	// Fields of the request.
 	admitted memory.Instant
-	ended    memory.Instant // of the last attempt
+	ended    memory.Instant // end of the last attempt
 	bare     bool           // sent without trace context
 	// waitsFor is the service that failed in the last attempt, or nil if no service failed.
 	// After the event's context ends, a report may read waitsFor while a worker admits or
@@ -119,7 +119,7 @@ func (s *submission) receipt(o *dispatch.Outcome) Receipt {
 		of := s.msg.replaced(*m)
 		r.EventID, r.Group, r.BodyHash = of.EventID, of.Group, BodyHash(of.Body)
 	}
-	if o.Reason == dispatch.Known && s.rare != nil { // no worker has the event
+	if o.Reason == dispatch.Known && s.rare != nil { // otherwise a worker may still be writing rare
 		r.Findings = s.rare.findings
 	}
 	return r
@@ -179,8 +179,8 @@ func (s *submission) notStored(err error) *NotStoredError {
 
 var errNoAnswer = errors.New("the request ended without an answer")
 
-// inDoubtOr returns an InDoubtError with the cause if the event may be stored, and the
-// other error if not.
+// inDoubtOr returns an InDoubtError that wraps cause if the event may be stored. Otherwise
+// it returns the error otherwise.
 func (s *submission) inDoubtOr(o *dispatch.Outcome, m *memory.Memory, cause, otherwise error) error {
 	k := s.known.Knowledge()
 	if k.Fate() != attempt.InDoubt {
@@ -193,7 +193,8 @@ func (s *submission) inDoubtOr(o *dispatch.Outcome, m *memory.Memory, cause, oth
 	}
 }
 
-// because joins the reason against another attempt with the last attempt's error, if any.
+// because returns the reason for making no further attempt, with the last attempt's error
+// added if there was an attempt.
 func because(reason, last error) error {
 	if last == nil {
 		return reason
@@ -234,7 +235,7 @@ func (s *submission) describe() observe.Event {
 	return e
 }
 
-// record returns the outcome as a record for the ledger.
+// record returns the provenance record of the outcome.
 func (s *submission) record(now time.Time, receipt Receipt, err error, attempts int, replay bool) ProvenanceRecord {
 	r := ProvenanceRecord{
 		Time:              now.UTC(),
