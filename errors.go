@@ -125,7 +125,7 @@ type NotStoredError struct {
 	// Err is the error of the last attempt, or the reason for no further attempt: the
 	// context's cause, or an error that wraps [ErrClosed], [ErrGroupPaused],
 	// [ErrBufferFull], [ErrMemoryFull], [ErrOvertaken] or, with Config.Store, an
-	// [*idempotency.CapacityError].
+	// [*idempotency.CapacityError] or [*idempotency.QuotaError].
 	Err error
 
 	showKey bool
@@ -155,6 +155,8 @@ func (e *NotStoredError) ErrorType() string {
 		return "memory_full"
 	case errors.As(e.Err, new(*idempotency.CapacityError)):
 		return "store_full"
+	case errors.As(e.Err, new(*idempotency.QuotaError)):
+		return "store_quota"
 	case errors.As(e.Err, new(*idempotency.StoreError)):
 		return "store"
 	case e.Code != "":

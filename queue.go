@@ -268,7 +268,7 @@ func (q *Queue) storeSnapshot() observe.StoreSnapshot {
 	s := q.storeStats()
 	return observe.StoreSnapshot{
 		New: s.New, Renewed: s.Renewed, Reclaimed: s.Reclaimed,
-		Duplicates: s.Duplicates, Conflicts: s.Conflicts, InProgress: s.Waits, Unresolved: s.Unresolved, Full: s.Full,
+		Duplicates: s.Duplicates, Conflicts: s.Conflicts, InProgress: s.Waits, Unresolved: s.Unresolved, Full: s.Full, OverQuota: s.OverQuota,
 		Drifts: s.Drifts, Unclaimed: s.Unclaimed, Errors: s.Errors, Stale: s.Stale, Lost: s.Lost, Pending: s.Recording, Unrecorded: s.Unrecorded,
 	}
 }

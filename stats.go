@@ -48,11 +48,13 @@ type StoreStats struct {
 	// and Reclaimed the claims of events whose earlier claimant ended without a result.
 	New, Renewed, Reclaimed int64
 
-	// Duplicates, Conflicts, Waits, Unresolved and Full count refused claims: Duplicates
-	// if the store already has the event, Conflicts if the store has the dedupe key with
-	// another payload, Waits if another claimant is sending the event, Unresolved if the
-	// outcome of the event is unknown, and Full if the store is full.
+	// Duplicates, Conflicts, Waits, Unresolved, Full and OverQuota count refused claims:
+	// Duplicates if the store already has the event, Conflicts if the store has the dedupe
+	// key with another payload, Waits if another claimant is sending the event, Unresolved
+	// if the outcome of the event is unknown, Full if the store is full, and OverQuota if
+	// the producer's scope in the store has used its quota.
 	Duplicates, Conflicts, Waits, Unresolved, Full int64
+	OverQuota                                      int64
 
 	// Drifts counts events that the store has with other bytes or another message group.
 	Drifts int64

@@ -102,6 +102,34 @@ func TestSlowStore(t *testing.T) {
 	})
 }
 
+// A store refuses the events of a scope that has used its quota. An event whose earlier
+// attempt is in doubt is sent anyway, and then the scope has room again.
+func TestStoreOverQuota(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q, store := newQueue(t, sqstest.Config{}), &idempotency.Memory{Quota: 1}
+		p := start(t, q, store)
+		p.client.hook(dies(p), nil)
+		p.crashesDuring(scene)
+		p.end()
+		p = start(t, q, store)
+		_, err := p.Send(t.Context(), scenes(1, 1)[0])
+		var quota *idempotency.QuotaError
+		require.ErrorAs(t, err, &quota)
+		require.EqualValues(t, 1, quota.Quota)
+		var not *sqsfifo.NotStoredError
+		require.ErrorAs(t, err, &not)
+		require.Equal(t, "store_quota", not.ErrorType())
+		require.EqualValues(t, 1, p.Stats().Store.OverQuota)
+		require.Empty(t, q.Messages())
+		_, err = p.Send(t.Context(), scene)
+		require.NoError(t, err)
+		_, err = p.Send(t.Context(), scenes(1, 1)[0])
+		require.NoError(t, err)
+		require.Len(t, q.Messages(), 2)
+		closed(t, p.Producer)
+	})
+}
+
 // A full store refuses events and drops nothing.
 func TestStoreFull(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

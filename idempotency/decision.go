@@ -47,10 +47,14 @@ const (
 
 	// Full: the store has no room for another key. Stores never evict a key.
 	Full
+
+	// OverQuota: the key's scope has as many unfinished operations as the store allows for
+	// one scope. Only claims that would be New are refused. See [DefaultQuota].
+	OverQuota
 )
 
 var decisionNames = [...]string{
-	"undecided", "new", "renewed", "reclaimed", "duplicate", "conflict", "in progress", "unresolved", "unjudged", "full",
+	"undecided", "new", "renewed", "reclaimed", "duplicate", "conflict", "in progress", "unresolved", "unjudged", "full", "over quota",
 }
 
 // String returns the decision in lower case.
@@ -66,7 +70,8 @@ func (d Decision) Granted() bool { return d == New || d == Renewed || d == Recla
 
 // Decide returns the decision for claim c at now. The parameter found is the store's
 // record, or the zero Record if the store has no record. Decide is the only definition of
-// the rules: every store decides like Decide. Decide is pure, and never returns [Full].
+// the rules: every store decides like Decide. Decide is pure, and never returns
+// [Full] or [OverQuota].
 //
 // All ends are exclusive: at LeaseUntil the lease is over. If an earlier process of the
 // claimant's owner has the lease, the lease is over immediately: see [NewTokenOf].
@@ -164,8 +169,12 @@ type Outcome struct {
 	Drift bool
 
 	// Record is the record after the claim, or the record found by the store. Record is
-	// zero if the decision is [Full], and may be zero if the decision is [InProgress].
+	// zero if the decision is [Full] or [OverQuota], and may be zero if the decision is
+	// [InProgress].
 	Record Record
+
+	// Quota is the store's quota if the decision is [OverQuota], and otherwise 0.
+	Quota int64
 }
 
 // NewOutcome returns the outcome of c with the drift between c and r.
@@ -193,7 +202,8 @@ func (o Outcome) RetryAfter() time.Duration {
 }
 
 // Err returns nil for a granted claim or a duplicate, and otherwise a [*ConflictError],
-// [*InProgressError], [*UnresolvedError], [*UnjudgedError] or [*CapacityError].
+// [*InProgressError], [*UnresolvedError], [*UnjudgedError], [*CapacityError] or
+// [*QuotaError].
 func (o Outcome) Err(k Key) error {
 	at := placeOf(k)
 	switch o.Decision {
@@ -209,6 +219,8 @@ func (o Outcome) Err(k Key) error {
 		return &UnjudgedError{Place: at, Stored: o.Record.Fingerprint.Spec}
 	case Full:
 		return &CapacityError{Place: at}
+	case OverQuota:
+		return &QuotaError{Place: at, Quota: o.Quota}
 	default:
 		return fmt.Errorf("idempotency: the store returned %v, which is not a decision", o.Decision)
 	}

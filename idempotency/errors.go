@@ -122,6 +122,17 @@ func (e *CapacityError) Error() string {
 	return fmt.Sprintf("idempotency: not run: the store has no room for %v; purge expired records or raise its capacity", e.Place)
 }
 
+// QuotaError: the scope has as many unfinished operations as the store allows for one
+// scope. The operation did not run. Other scopes are not affected.
+type QuotaError struct {
+	Place
+	Quota int64 // largest number of unfinished operations of one scope
+}
+
+func (e *QuotaError) Error() string {
+	return fmt.Sprintf("idempotency: not run: the scope of %v has %d unfinished operations, the quota of a scope; resolve its unresolved operations or raise the quota", e.Place, e.Quota)
+}
+
 // StaleClaimError wraps [ErrStaleClaim].
 type StaleClaimError struct {
 	Place

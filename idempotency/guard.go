@@ -153,8 +153,8 @@ func (e *notDoneError) Unwrap() error { return e.err }
 // first claim.
 //
 // Without a run, Do returns a [*ConflictError], [*InProgressError],
-// [*UnresolvedError], [*UnjudgedError], [*CapacityError], [*StoreError] or
-// [*InvalidError]. If ctx or the lease ended before f could begin, Do releases the claim
+// [*UnresolvedError], [*UnjudgedError], [*CapacityError], [*QuotaError], [*StoreError]
+// or [*InvalidError]. If ctx or the lease ended before f could begin, Do releases the claim
 // and returns the context's error. Do repeats an unconfirmed claim once, even after ctx
 // has ended; the repetition takes up to the policy's StoreTimeout.
 //

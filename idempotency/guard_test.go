@@ -421,8 +421,15 @@ func TestErrorsKeepSecrets(t *testing.T) {
 		_, err := g.Do(t.Context(), r, never(t))
 		errs = append(errs, err)
 	}
+	limited := newGuard(t, &idempotency.Memory{Quota: 1}, nil)
+	_, _ = limited.Do(t.Context(), request(secret, secret+"a"), returnsError(errors.New("boom")))
+	_, err := limited.Do(t.Context(), request(secret+"2", secret), never(t))
+	if quota := (*idempotency.QuotaError)(nil); !errors.As(err, &quota) || quota.Quota != 1 {
+		t.Errorf("got %v, want a QuotaError", err)
+	}
+	errs = append(errs, err)
 	store.down.Store(true)
-	_, err := g.Do(t.Context(), request(secret, secret), never(t))
+	_, err = g.Do(t.Context(), request(secret, secret), never(t))
 	errs = append(errs, err)
 	for _, err := range errs {
 		if err == nil || strings.Contains(err.Error(), secret) || !strings.Contains(err.Error(), `pay in scope "tenant"`) || !strings.Contains(err.Error(), "not run") {

@@ -20,9 +20,15 @@ type Memory struct {
 	// unlimited. Set it before the first call.
 	Capacity int
 
-	mu      sync.Mutex
-	records map[KeyID]Record
-	fence   int64
+	// Quota is the largest number of unfinished operations of one scope: see
+	// [DefaultQuota]. Claims beyond it are [OverQuota]. 0 means DefaultQuota(Capacity), or
+	// unlimited without a Capacity. Set it before the first call.
+	Quota int64
+
+	mu         sync.Mutex
+	records    map[KeyID]Record
+	unfinished map[string]int64 // running operations by scope
+	fence      int64
 }
 
 var _ Store = (*Memory)(nil)
@@ -68,13 +74,38 @@ func (m *Memory) claim(c Claim) Outcome {
 	if !ok && m.Capacity > 0 && len(m.records) >= m.Capacity {
 		return Outcome{Decision: Full}
 	}
+	if quota := m.quota(); d == New && quota > 0 && m.unfinished[c.Key.Scope] >= quota {
+		return Outcome{Decision: OverQuota, Quota: quota}
+	}
 	m.fence++
 	r := Grant(found, c, d, m.fence, now).clone()
+	m.put(id, r)
+	return NewOutcome(d, r.clone(), c)
+}
+
+// quota returns the effective quota, or 0 for unlimited.
+func (m *Memory) quota() int64 {
+	if m.Quota == 0 && m.Capacity > 0 {
+		return DefaultQuota(int64(m.Capacity))
+	}
+	return m.Quota
+}
+
+// put stores r and counts the scope's running operations. The caller holds m.mu.
+func (m *Memory) put(id KeyID, r Record) {
 	if m.records == nil {
-		m.records = map[KeyID]Record{}
+		m.records, m.unfinished = map[KeyID]Record{}, map[string]int64{}
+	}
+	switch before := m.records[id].Status == Running; {
+	case before == (r.Status == Running):
+	case before:
+		if m.unfinished[r.Key.Scope]--; m.unfinished[r.Key.Scope] == 0 {
+			delete(m.unfinished, r.Key.Scope)
+		}
+	default:
+		m.unfinished[r.Key.Scope]++
 	}
 	m.records[id] = r
-	return NewOutcome(d, r.clone(), c)
 }
 
 // Finish implements [Store].
@@ -95,7 +126,7 @@ func (m *Memory) Finish(ctx context.Context, ref Ref, t Ending) error {
 	if err != nil {
 		return err
 	}
-	m.records[id] = r.clone()
+	m.put(id, r.clone())
 	return nil
 }
 

@@ -25,6 +25,10 @@
 // Open refuses global tables, because their regions do not check each other's conditions.
 // dynamostore has no ledger, and no transaction for a claim together with a side effect.
 //
+// There is no Capacity and no quota of unfinished operations for each scope: a count would
+// be one item written by all claims of a scope. Resolve unresolved operations, which never
+// expire.
+//
 // A body and a response have at most [MaxBytes] bytes each, because DynamoDB limits items
 // to 400 KB. A batch saves no writes: its claims are separate concurrent writes.
 //

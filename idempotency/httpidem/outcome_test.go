@@ -391,6 +391,16 @@ func TestStoreFails(t *testing.T) {
 	if got = serve(h, request("/", "k2", "b")); got.problem() != httpidem.StoreUnavailable || runs != 1 {
 		t.Errorf("full: got %+v after %d runs, want StoreUnavailable", got, runs)
 	}
+	if o := g.last(t); o.Decision != idempotency.Full {
+		t.Errorf("observed %v, want full", o.Decision)
+	}
+	g.store.Capacity, g.store.Quota = 0, 1
+	if got = serve(h, request("/", "k2", "b")); got.problem() != httpidem.StoreUnavailable || runs != 1 {
+		t.Errorf("over quota: got %+v after %d runs, want StoreUnavailable", got, runs)
+	}
+	if o := g.last(t); o.Decision != idempotency.OverQuota {
+		t.Errorf("observed %v, want over quota", o.Decision)
+	}
 }
 
 // A completion without confirmation by the store is repeated.

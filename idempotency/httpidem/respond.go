@@ -62,6 +62,7 @@ func (e *exchange) explain(err error) error {
 		inProgress *idempotency.InProgressError
 		unresolved *idempotency.UnresolvedError
 		full       *idempotency.CapacityError
+		overQuota  *idempotency.QuotaError
 	)
 	switch {
 	case errors.As(err, &conflict), errors.As(err, &unjudged):
@@ -83,6 +84,8 @@ func (e *exchange) explain(err error) error {
 		}, err)
 	case errors.As(err, &full):
 		e.seen.Decision = idempotency.Full
+	case errors.As(err, &overQuota):
+		e.seen.Decision = idempotency.OverQuota
 	}
 	return e.refuse(storeUnavailable, err)
 }

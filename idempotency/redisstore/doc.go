@@ -34,6 +34,10 @@
 // reclaimed after its resend time, and leases last longer by the length of the step. Let
 // the time service slew the clock, and resolve the operations in progress after a step.
 //
+// There is no Capacity and no quota of unfinished operations for each scope: a script sees
+// the records of one cluster slot and cannot count a scope. Limit the server's memory and
+// resolve unresolved operations, which never expire.
+//
 // A batch is a pipeline, not a transaction: after an error, some claims may have been
 // granted. The driver repeats calls without an answer; a repeated claim may return
 // [idempotency.Renewed] instead of [idempotency.New].

@@ -212,8 +212,8 @@ type finding struct {
 	record idempotency.Record
 	exists bool // the key has a row
 	// refused is the decision for a claim that the record alone would allow: InProgress
-	// while another transaction writes the row, Full, or Undecided if nothing prevents
-	// the claim.
+	// while another transaction writes the row, Full, OverQuota, or Undecided if nothing
+	// prevents the claim.
 	refused idempotency.Decision
 }
 
@@ -241,7 +241,7 @@ func (s *Store) write(group []*item, conn *connection) (left []*item, err error)
 	// the result of the first claim may leave the next claim undecided; the next claim
 	// then needs another transaction.
 	for first := true; ; first = false {
-		firsts := openClaims(group, known)
+		firsts := openClaims(group, known, s.config.Quota)
 		if first { // claims that need no write do not wait
 			left = slices.DeleteFunc(slices.Clone(group), func(it *item) bool {
 				answered := it.ending == nil && !slices.ContainsFunc(it.outcomes, isOpen)
@@ -308,7 +308,7 @@ type openClaim struct {
 // openClaims sets the outcomes of claims that need no write, from the records and
 // refusals in known. For each key with further claims it returns the first of these
 // claims, which needs a write.
-func openClaims(group []*item, known map[idempotency.KeyID]*finding) (firsts []openClaim) {
+func openClaims(group []*item, known map[idempotency.KeyID]*finding, quota int64) (firsts []openClaim) {
 	seen := map[idempotency.KeyID]bool{}
 	for _, it := range group {
 		for i, c := range it.claims {
@@ -322,6 +322,8 @@ func openClaims(group []*item, known map[idempotency.KeyID]*finding) (firsts []o
 				it.outcomes[i] = idempotency.NewOutcome(d, owned(f.record), c.Claim)
 			case f.refused == idempotency.Full:
 				it.outcomes[i] = idempotency.Outcome{Decision: idempotency.Full}
+			case f.refused == idempotency.OverQuota:
+				it.outcomes[i] = idempotency.Outcome{Decision: idempotency.OverQuota, Quota: quota}
 			case f.refused == idempotency.InProgress:
 				if d == idempotency.Renewed {
 					it.held = append(it.held, i)

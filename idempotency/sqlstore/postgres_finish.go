@@ -167,3 +167,31 @@ func (postgres) grow(ctx context.Context, tx writer, by int64) error {
 	}
 	return nil
 }
+
+// postgresUnfinished counts unfinished operations by scope. ORDER BY with LIMIT makes the
+// planner use the index of unfinished operations. Otherwise the planner could scan a
+// large table, expecting to find enough rows early.
+const postgresUnfinished = `SELECT s.scope, (SELECT count(*) FROM (SELECT 1 FROM idempotency_keys AS k WHERE k.scope = s.scope AND k.status = 'in_progress' ORDER BY k.created_at LIMIT $2::bigint) AS running)
+FROM unnest($1::text::bytea[]) AS s (scope)`
+
+func (postgres) unfinished(ctx context.Context, q queryer, scopes []string, limit int64) (map[string]int64, error) {
+	var list sqldb.Array
+	for _, scope := range scopes {
+		list.Bytes([]byte(scope))
+	}
+	rows, err := q.QueryContext(ctx, postgresUnfinished, list.String(), limit)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	counts := make(map[string]int64, len(scopes))
+	for rows.Next() {
+		var scope []byte
+		var n int64
+		if err := rows.Scan(&scope, &n); err != nil {
+			return nil, err
+		}
+		counts[string(scope)] = n
+	}
+	return counts, rows.Err()
+}

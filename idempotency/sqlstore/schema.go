@@ -42,6 +42,7 @@ var schema = &sqldb.Schema{
 	Steps: []sqldb.Step{
 		{Both: tables, SQLite: sqliteTables, PostgreSQL: postgresTables},
 		{Both: second, SQLite: sqliteSecond, PostgreSQL: postgresSecond, StopsOlder: true},
+		{SQLite: sqliteThird, PostgreSQL: postgresThird},
 	},
 	Tables: map[string]string{
 		"idempotency_keys":   "key_id, " + columns,

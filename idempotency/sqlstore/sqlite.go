@@ -288,3 +288,15 @@ func (*sqlite) grow(ctx context.Context, tx writer, by int64) error {
 	}
 	return nil
 }
+
+func (*sqlite) unfinished(ctx context.Context, q queryer, scopes []string, limit int64) (map[string]int64, error) {
+	counts := make(map[string]int64, len(scopes))
+	for _, scope := range scopes {
+		var n int64
+		if err := q.QueryRowContext(brief(ctx), sqliteUnfinished, []byte(scope), limit).Scan(&n); err != nil {
+			return nil, err
+		}
+		counts[scope] = n
+	}
+	return counts, nil
+}

@@ -13,6 +13,8 @@ var sqliteFence = `UPDATE idempotency_meta SET value = max(value + 1, ?) + ? - 1
 
 const sqliteGrow = `UPDATE idempotency_meta SET value = value + ? WHERE name = 'records'`
 
+const sqliteUnfinished = `SELECT count(*) FROM (SELECT 1 FROM idempotency_keys WHERE scope = ? AND status = 'in_progress' LIMIT ?)`
+
 // sqliteInsert inserts a first claim's row, with constant values as literals.
 const sqliteInsert = `INSERT INTO idempotency_keys (key_id, scope, operation_type, key, generation, fingerprint_spec, request_hash, body_hash, message_group, body,
   response, response_hash, message_id, sequence_number, status, decision, run_again, token, fence, attempts, lease_until, doubt_since, resend_until, failure, created_at, expires_at,

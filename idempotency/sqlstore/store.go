@@ -11,6 +11,7 @@ import (
 
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency/ledger"
+	"github.com/kansas-frontier-matrix/sqsfifo/internal/sink"
 )
 
 // Config configures a [Store].
@@ -28,6 +29,12 @@ type Config struct {
 	// [Store.Purge].
 	Capacity int64
 
+	// Quota is the maximum number of unfinished operations of one scope; beyond it, new
+	// operations of the scope are refused as OverQuota. Zero means
+	// idempotency.DefaultQuota(Capacity), or unlimited without a Capacity. Concurrent
+	// transactions may exceed Quota like Capacity.
+	Quota int64
+
 	// GroupTimeout limits each group of writes. Zero means 10 s.
 	GroupTimeout time.Duration
 
@@ -36,8 +43,9 @@ type Config struct {
 	// stores without Ledger cannot open it.
 	Ledger bool
 
-	// Logger receives a record after a backward step of the database clock. Nil disables
-	// logging.
+	// Logger receives a record after a backward step of the database clock, when the
+	// store has reached 90 % of Capacity, and when a scope has used its quota; the last two
+	// at most once a minute each. Nil disables logging.
 	Logger *slog.Logger
 
 	// AllowLoss accepts database settings under which acknowledged writes may be lost.
@@ -67,6 +75,9 @@ type Store struct {
 	inFlight map[idempotency.KeyID]bool // keys of groups being written
 	closed   bool
 	idle     sync.Cond // uses mu; signals a committer's end
+
+	opened           time.Time
+	nearFull, noRoom sink.OnceAMinute // warnings of Capacity and of Quota
 
 	seen atomic.Int64 // largest database time seen by this process, in microseconds
 
@@ -114,6 +125,10 @@ type engine interface {
 	// count returns the number of rows.
 	count(ctx context.Context, q queryer) (int64, error)
 
+	// unfinished returns for each scope the number of its unfinished operations, counting
+	// up to limit.
+	unfinished(ctx context.Context, q queryer, scopes []string, limit int64) (map[string]int64, error)
+
 	// grow adds by to the number of rows.
 	grow(ctx context.Context, tx writer, by int64) error
 
@@ -151,8 +166,11 @@ type ended struct {
 // for settings under which acknowledged writes may be lost, unless the configuration
 // allows loss.
 func Open(ctx context.Context, c Config) (*Store, error) {
-	if c.Capacity < 0 || c.GroupTimeout < 0 {
-		return nil, wrong("Config", fmt.Sprintf("Capacity %d, GroupTimeout %v", c.Capacity, c.GroupTimeout), "want 0 or more")
+	if c.Capacity < 0 || c.Quota < 0 || c.GroupTimeout < 0 {
+		return nil, wrong("Config", fmt.Sprintf("Capacity %d, Quota %d, GroupTimeout %v", c.Capacity, c.Quota, c.GroupTimeout), "want 0 or more")
+	}
+	if c.Quota == 0 && c.Capacity > 0 {
+		c.Quota = idempotency.DefaultQuota(c.Capacity)
 	}
 	if c.Dialect == PostgreSQL && c.Clock != nil {
 		return nil, wrong("Config.Clock", "set", "PostgreSQL has its own clock; leave it nil")
@@ -167,7 +185,7 @@ func Open(ctx context.Context, c Config) (*Store, error) {
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}
-	s := &Store{config: c, options: c.Dialect.TxOptions(), weak: weak, statements: &statements{}, inFlight: map[idempotency.KeyID]bool{}}
+	s := &Store{config: c, options: c.Dialect.TxOptions(), weak: weak, statements: &statements{}, inFlight: map[idempotency.KeyID]bool{}, opened: time.Now()}
 	s.idle.L = &s.mu
 	if c.Dialect == SQLite {
 		clock := c.Clock
@@ -382,6 +400,9 @@ func pause(ctx context.Context, d time.Duration) error {
 		return context.Cause(ctx)
 	}
 }
+
+// age returns the time since the store was opened.
+func (s *Store) age() time.Duration { return time.Since(s.opened) }
 
 // usable returns an error if the store is closed or ctx has ended.
 func (s *Store) usable(ctx context.Context) error {

@@ -74,8 +74,7 @@ func (s *Store) transaction(ctx context.Context, c *connection, endings []*item,
 		c := o.claims[o.i]
 		r, made := byID[c.id]
 		if !made {
-			known[c.id].refused = idempotency.Full
-			continue // openClaims sets the outcome
+			continue // admit refused the claim, and openClaims sets the outcome
 		}
 		f := known[c.id]
 		f.record, f.exists = r.record, true
@@ -112,30 +111,6 @@ func (c *connection) free() {
 		c.conn.Close()
 		c.conn = nil
 	}
-}
-
-// admit returns the claims for which the store has room.
-func (s *Store) admit(ctx context.Context, tx writer, firsts []openClaim, known map[idempotency.KeyID]*finding) ([]claimOf, error) {
-	claims := make([]claimOf, 0, len(firsts))
-	room := int64(len(firsts))
-	if s.config.Capacity > 0 {
-		n, err := s.engine.count(ctx, tx)
-		if err != nil {
-			return nil, err
-		}
-		room = s.config.Capacity - n
-	}
-	for _, o := range firsts {
-		c := o.claims[o.i]
-		if !known[c.id].exists {
-			if room <= 0 {
-				continue
-			}
-			room--
-		}
-		claims = append(claims, c)
-	}
-	return claims, nil
 }
 
 // grow updates the row count.

@@ -40,7 +40,7 @@ func (s *Store) ClaimTx(ctx context.Context, tx *sql.Tx, c idempotency.Claim) (i
 	}
 	known := map[idempotency.KeyID]*finding{id: {record: records[id]}}
 	_, known[id].exists = records[id]
-	firsts := openClaims([]*item{it}, known)
+	firsts := openClaims([]*item{it}, known, s.config.Quota)
 	if len(firsts) == 0 {
 		return it.outcomes[0], nil
 	}
@@ -50,7 +50,8 @@ func (s *Store) ClaimTx(ctx context.Context, tx *sql.Tx, c idempotency.Claim) (i
 		return idempotency.Outcome{}, err
 	}
 	if len(admitted) == 0 {
-		return idempotency.Outcome{Decision: idempotency.Full}, nil
+		openClaims([]*item{it}, known, s.config.Quota)
+		return it.outcomes[0], nil
 	}
 	results, err := s.claimInTx(ctx, tx, fence, admitted)
 	if err != nil {

@@ -37,6 +37,10 @@ type broken struct {
 	shared    bool // shares memory with callers
 	unsorted  bool // scans without order
 	stale     map[string]idempotency.Record
+
+	quota   int64                                                           // of unfinished operations of a scope; 0 is unlimited
+	counted func(b *broken, r idempotency.Record, c idempotency.Claim) bool // of the quota of c
+	limited func(d idempotency.Decision, found idempotency.Record) bool     // by the quota
 }
 
 func newBroken() *broken {
@@ -49,6 +53,10 @@ func newBroken() *broken {
 		id:     func(k idempotency.Key) string { return k.ID().String() },
 		fences: func(b *broken, _ idempotency.Record) int64 { b.fence++; return b.fence },
 		keep:   func(r idempotency.Record) idempotency.Record { return r },
+		counted: func(_ *broken, r idempotency.Record, c idempotency.Claim) bool {
+			return r.Status == idempotency.Running && r.Key.Scope == c.Key.Scope
+		},
+		limited: func(d idempotency.Decision, _ idempotency.Record) bool { return d == idempotency.New },
 	}
 }
 
@@ -98,6 +106,10 @@ func (b *broken) claims(ctx context.Context, claims []idempotency.Claim, check f
 		now := b.now()
 		d := b.decide(found, c, now)
 		found.ReadAt = now
+		if d.Granted() && b.overQuota(found, c, d) {
+			outs = append(outs, idempotency.Outcome{Decision: idempotency.OverQuota, Quota: b.quota})
+			continue
+		}
 		if d.Granted() {
 			r := b.keep(b.grant(idempotency.Grant(found, c, d, b.fences(b, found), now), found, c, d))
 			b.stale[b.id(c.Key)] = found
@@ -107,6 +119,20 @@ func (b *broken) claims(ctx context.Context, claims []idempotency.Claim, check f
 		outs = append(outs, idempotency.NewOutcome(d, b.copied(found), c))
 	}
 	return outs, nil
+}
+
+// overQuota reports whether the quota refuses c. The caller holds b.mu.
+func (b *broken) overQuota(found idempotency.Record, c idempotency.Claim, d idempotency.Decision) bool {
+	if b.quota == 0 || !b.limited(d, found) {
+		return false
+	}
+	n := int64(0)
+	for _, r := range b.records {
+		if b.counted(b, r, c) {
+			n++
+		}
+	}
+	return n >= b.quota
 }
 
 func (b *broken) Extend(ctx context.Context, ref idempotency.Ref, lease time.Duration) error {
@@ -415,6 +441,64 @@ func TestBroken(t *testing.T) {
 		}},
 		{"scans have no order", "scans", func(b *broken) { b.unsorted = true }},
 		{"contexts are ignored", "cancellation", func(b *broken) { b.deaf = true }},
+		{"a quota has no effect", "quotas", func(b *broken) {
+			b.limited = func(idempotency.Decision, idempotency.Record) bool { return false }
+		}},
+		{"all scopes share a quota", "quotas", func(b *broken) {
+			b.counted = func(_ *broken, r idempotency.Record, _ idempotency.Claim) bool {
+				return r.Status == idempotency.Running
+			}
+		}},
+		{"completed operations count towards the quota", "quotas", func(b *broken) {
+			b.counted = func(_ *broken, r idempotency.Record, c idempotency.Claim) bool {
+				return r.Status != idempotency.Failed && r.Status != idempotency.Absent && r.Key.Scope == c.Key.Scope
+			}
+		}},
+		{"failed operations count towards the quota", "quotas", func(b *broken) {
+			b.counted = func(_ *broken, r idempotency.Record, c idempotency.Claim) bool {
+				return (r.Status == idempotency.Running || r.Status == idempotency.Failed) && r.Key.Scope == c.Key.Scope
+			}
+		}},
+		{"released operations count towards the quota", "quotas", func(b *broken) {
+			b.counted = func(_ *broken, r idempotency.Record, c idempotency.Claim) bool {
+				return (r.Status == idempotency.Running || r.Status == idempotency.Absent) && r.Key.Scope == c.Key.Scope
+			}
+		}},
+		{"an operation without a lease leaves the quota", "quotas", func(b *broken) {
+			b.counted = func(b *broken, r idempotency.Record, c idempotency.Claim) bool {
+				return r.Status == idempotency.Running && b.now().Before(r.LeaseUntil) && r.Key.Scope == c.Key.Scope
+			}
+		}},
+		{"an operation with an unknown outcome leaves the quota", "quotas", func(b *broken) {
+			b.counted = func(_ *broken, r idempotency.Record, c idempotency.Claim) bool {
+				return r.Status == idempotency.Running && r.Reason == "" && r.Key.Scope == c.Key.Scope
+			}
+		}},
+		{"a quota refuses known operations", "quotas", func(b *broken) {
+			b.limited = func(idempotency.Decision, idempotency.Record) bool { return true }
+		}},
+		{"a quota refuses resends", "quotas", func(b *broken) {
+			b.limited = func(d idempotency.Decision, _ idempotency.Record) bool { return d != idempotency.Renewed }
+		}},
+		{"failed operations begin again beyond the quota", "quotas", func(b *broken) {
+			b.limited = func(d idempotency.Decision, found idempotency.Record) bool {
+				return d == idempotency.New && found.Status != idempotency.Failed
+			}
+		}},
+		{"released operations begin again beyond the quota", "quotas", func(b *broken) {
+			b.limited = func(d idempotency.Decision, found idempotency.Record) bool {
+				return d == idempotency.New && found.Generation == 0
+			}
+		}},
+		{"a batch exceeds the quota", "quotas", func(b *broken) {
+			b.batch = func(b *broken, claims []idempotency.Claim) ([]idempotency.Outcome, error) {
+				if b.quota > 0 {
+					b.quota++
+					defer func() { b.quota-- }()
+				}
+				return b.claims(context.Background(), claims, func() error { return nil })
+			}
+		}},
 		{"a reopened storage is empty", "reopening", nil},
 		{"lookups are a write behind", "linearizability", func(b *broken) {
 			b.lookups = func(b *broken, r idempotency.Record) idempotency.Record { return b.stale[b.id(r.Key)] }
@@ -440,7 +524,11 @@ func TestBroken(t *testing.T) {
 						return b, nil
 					}
 				}
-				return Storage{Open: open, Advance: func(d time.Duration) { b.offset.Add(int64(d)) }}
+				withQuota := func(quota int64) (idempotency.Store, error) {
+					b.quota = quota
+					return b, nil
+				}
+				return Storage{Open: open, OpenWithQuota: withQuota, Advance: func(d time.Duration) { b.offset.Add(int64(d)) }}
 			}
 			for _, p := range properties {
 				if tc.property != "" && p.name != tc.property {

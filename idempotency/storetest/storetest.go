@@ -36,6 +36,10 @@ type Storage struct {
 	// store in another process. The suite closes stores with a Close() error method.
 	Open func() (idempotency.Store, error)
 
+	// OpenWithQuota opens a store like Open, with a quota of unfinished operations for each
+	// scope. Leave it nil for stores without quotas.
+	OpenWithQuota func(quota int64) (idempotency.Store, error)
+
 	// Advance sets the storage's clock forward. If it is nil, the suite sleeps, and the
 	// store must support leases of 60 ms.
 	Advance func(time.Duration)
@@ -230,6 +234,7 @@ var properties = []property{
 	{"batches", "a batch is decided as if its claims were made one after another", checkBatches},
 	{"batch races", "batches over the same keys in any order win each key once and never block each other", checkBatchRaces},
 	{"writes", "endings and claims of one Write have the answers of Finish and ClaimBatch, each on its own (stores with a Writer)", checkWrites},
+	{"quotas", "a scope with as many unfinished operations as its quota begins no operation; all other calls work, and other scopes are not affected (stores with quotas)", checkQuotas},
 	{"conflicts", "a claim with another fingerprint never runs and leaves the record untouched, however many race", checkConflicts},
 	{"odd keys", "any bytes are legal in a scope and a value; different keys never meet", checkOddKeys},
 	{"bytes", "what is stored comes back byte for byte", checkBytes},

@@ -14,7 +14,11 @@ func TestMemory(t *testing.T) {
 		var offset atomic.Int64
 		m := &idempotency.Memory{Now: func() time.Time { return time.Now().Add(time.Duration(offset.Load())) }}
 		return storetest.Storage{
-			Open:     func() (idempotency.Store, error) { return m, nil },
+			Open: func() (idempotency.Store, error) { return m, nil },
+			OpenWithQuota: func(quota int64) (idempotency.Store, error) {
+				m.Quota = quota
+				return m, nil
+			},
 			Advance:  func(d time.Duration) { offset.Add(int64(d)) },
 			Volatile: true,
 		}

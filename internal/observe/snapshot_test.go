@@ -121,14 +121,14 @@ func TestSources(t *testing.T) {
 
 func TestStoreSnapshots(t *testing.T) {
 	now := observe.StoreSnapshot{
-		New: 1, Renewed: 2, Reclaimed: 3, Duplicates: 4, Conflicts: 5, InProgress: 6, Unresolved: 7, Full: 8,
+		New: 1, Renewed: 2, Reclaimed: 3, Duplicates: 4, Conflicts: 5, InProgress: 6, Unresolved: 7, Full: 8, OverQuota: 16,
 		Drifts: 9, Unclaimed: 10, Errors: 11, Stale: 12, Lost: 13, Pending: 14, Unrecorded: 15,
 	}
 	r := newRig(t, func(c *observe.Config) { c.StoreSnapshot = func() observe.StoreSnapshot { return now } })
 	decided := "sqs_fifo.producer.store.claims {claim} counter " + here + ",sqs_fifo.decision="
 	counted := []string{
 		decided + "new 1", decided + "renewed 2", decided + "reclaimed 3", decided + "duplicate 4",
-		decided + "conflict 5", decided + "in_progress 6", decided + "unresolved 7", decided + "full 8",
+		decided + "conflict 5", decided + "in_progress 6", decided + "unresolved 7", decided + "full 8", decided + "over_quota 16",
 		"sqs_fifo.producer.store.drifts {event} counter " + here + " 9",
 		"sqs_fifo.producer.store.unclaimed {attempt} counter " + here + " 10",
 		"sqs_fifo.producer.store.errors {call} counter " + here + " 11",

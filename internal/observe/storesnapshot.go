@@ -8,7 +8,7 @@ import (
 // StoreSnapshot contains counts of a producer's store since the producer's start. Only
 // Pending is a current value.
 type StoreSnapshot struct {
-	New, Renewed, Reclaimed, Duplicates, Conflicts, InProgress, Unresolved, Full int64 // answers to claims
+	New, Renewed, Reclaimed, Duplicates, Conflicts, InProgress, Unresolved, Full, OverQuota int64 // answers to claims
 
 	Drifts, Unclaimed, Errors, Stale, Lost, Unrecorded int64
 
@@ -17,7 +17,7 @@ type StoreSnapshot struct {
 
 const attrDecision = attribute.Key("sqs_fifo.decision")
 
-var decisions = [...]string{"new", "renewed", "reclaimed", "duplicate", "conflict", "in_progress", "unresolved", "full"}
+var decisions = [...]string{"new", "renewed", "reclaimed", "duplicate", "conflict", "in_progress", "unresolved", "full", "over_quota"}
 
 var stores = sharing[StoreSnapshot]{merge: func(s, o StoreSnapshot) StoreSnapshot {
 	s.Pending += o.Pending
@@ -46,7 +46,7 @@ func (o *Observer) observeStore(meter metric.Meter, c *Config) (leave func(), er
 	}
 	m := &member[StoreSnapshot]{c.StoreSnapshot, func(s StoreSnapshot) {
 		counts.add(s.Drifts, s.Unclaimed, s.Errors, s.Stale, s.Lost, s.Unrecorded,
-			s.New, s.Renewed, s.Reclaimed, s.Duplicates, s.Conflicts, s.InProgress, s.Unresolved, s.Full)
+			s.New, s.Renewed, s.Reclaimed, s.Duplicates, s.Conflicts, s.InProgress, s.Unresolved, s.Full, s.OverQuota)
 	}}
 	return stores.join(groupKey{c.Meter, queueAttributes(c.QueueURL)[0]}, m, func(read func() StoreSnapshot) (func(), error) {
 		return i.register(func(to metric.Observer) { to.ObserveInt64(pending, read().Pending, setOf(o.queue)) })

@@ -68,10 +68,11 @@ type OnceAMinute struct{ next atomic.Int64 }
 // IsDue reports whether a record of this kind is due, and starts the next minute if so.
 // Steps of the wall clock do not change the minute. Without a log no record is due.
 func (l *Log) IsDue(kind *OnceAMinute) bool {
-	if l == nil {
-		return false
-	}
-	now := time.Since(l.began)
+	return l != nil && kind.IsDueAt(time.Since(l.began))
+}
+
+// IsDueAt is [Log.IsDue] without a log. The argument is the time since a fixed instant.
+func (kind *OnceAMinute) IsDueAt(now time.Duration) bool {
 	next := kind.next.Load()
 	return int64(now) >= next && kind.next.CompareAndSwap(next, int64(now+time.Minute))
 }

@@ -183,16 +183,18 @@ func storageIn(t *testing.T, d database, ledger bool) storetest.Storage {
 		t.Fatal(err)
 	}
 	advance, clock := advancing(t, d)
+	open := func(quota int64) (idempotency.Store, error) {
+		db, err := sql.Open(d.driver, d.source)
+		if err != nil {
+			return nil, err
+		}
+		s, err := sqlstore.Open(context.Background(), sqlstore.Config{DB: db, Dialect: d.dialect, Clock: clock, Ledger: ledger, Quota: quota})
+		return closing{s, db}, err
+	}
 	return storetest.Storage{
-		Open: func() (idempotency.Store, error) {
-			db, err := sql.Open(d.driver, d.source)
-			if err != nil {
-				return nil, err
-			}
-			s, err := sqlstore.Open(context.Background(), sqlstore.Config{DB: db, Dialect: d.dialect, Clock: clock, Ledger: ledger})
-			return closing{s, db}, err
-		},
-		Advance: advance,
+		Open:          func() (idempotency.Store, error) { return open(0) },
+		OpenWithQuota: open,
+		Advance:       advance,
 	}
 }
 

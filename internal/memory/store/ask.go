@@ -320,7 +320,7 @@ func (c *Claimant) judge(k *Claim, begin time.Duration, out idempotency.Outcome)
 		k.held = false
 		k.doubt(c, out)
 		return k.says(Held, out)
-	case idempotency.Full:
+	case idempotency.Full, idempotency.OverQuota:
 		k.held = false
 		k.clear()
 		return k.says(Refused, out)

@@ -365,6 +365,14 @@ func TestRefusedByTheStore(t *testing.T) {
 		require.Equal(t, store.Clear, k.Known().State)
 		require.EqualValues(t, 1, r.Stats().Full)
 
+		r.memory.Capacity, r.memory.Quota = 0, 1
+		v = r.ask(k)
+		require.Equal(t, store.Refused, v.Kind)
+		var quota *idempotency.QuotaError
+		require.ErrorAs(t, v.Err, &quota)
+		require.Equal(t, store.Clear, k.Known().State)
+		require.EqualValues(t, 1, r.Stats().OverQuota)
+
 		r.fail(func(string) (before, after error) { return &idempotency.InvalidError{Field: "f", Rule: "r"}, nil })
 		require.Equal(t, store.Refused, r.ask(k).Kind, "which would be so again")
 

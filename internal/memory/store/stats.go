@@ -10,6 +10,7 @@ import (
 type Stats struct {
 	New, Renewed, Reclaimed                        int64 // claims granted
 	Duplicates, Conflicts, Waits, Unresolved, Full int64 // claims not granted
+	OverQuota                                      int64 // claims not granted
 	Drifts                                         int64
 
 	// Unclaimed counts attempts without a claim. Errors counts failed store calls. Stale
@@ -27,6 +28,7 @@ type Stats struct {
 type counts struct {
 	granted                                        [3]atomic.Int64
 	duplicates, conflicts, waits, unresolved, full atomic.Int64
+	overQuota                                      atomic.Int64
 	drifts, unclaimed, errors, stale, unrecorded   atomic.Int64
 }
 
@@ -48,6 +50,8 @@ func (c *counts) add(out idempotency.Outcome) {
 		c.unresolved.Add(1)
 	case idempotency.Full:
 		c.full.Add(1)
+	case idempotency.OverQuota:
+		c.overQuota.Add(1)
 	case idempotency.Undecided, idempotency.Unjudged:
 	}
 }
@@ -61,7 +65,7 @@ func (c *Claimant) Stats() Stats {
 	return Stats{
 		New: n.granted[0].Load(), Renewed: n.granted[1].Load(), Reclaimed: n.granted[2].Load(),
 		Duplicates: n.duplicates.Load(), Conflicts: n.conflicts.Load(), Waits: n.waits.Load(),
-		Unresolved: n.unresolved.Load(), Full: n.full.Load(), Drifts: n.drifts.Load(),
+		Unresolved: n.unresolved.Load(), Full: n.full.Load(), OverQuota: n.overQuota.Load(), Drifts: n.drifts.Load(),
 		Unclaimed: n.unclaimed.Load(), Errors: n.errors.Load(), Stale: n.stale.Load(), Lost: lost, Recording: recording,
 		Unrecorded: n.unrecorded.Load(),
 	}

@@ -3,7 +3,7 @@
 // commits are durable, the bodies have 300 bytes, and 6 percent of the claims are
 // repeated.
 //
-//	go run ./bench/store [-time 3s] [-rounds 3] [-events 20000] [-producer] [-postgres URL] [-keys N]
+//	go run ./bench/store [-time 3s] [-rounds 3] [-events 20000] [-producer] [-postgres URL] [-keys N] [-quota]
 //
 // The measurement runs without and with the ledger. With the ledger, a sealer runs
 // during the measurement of both sides (shared commits, and one transaction per claim);
@@ -13,6 +13,8 @@
 // Then two producers send events, one with and one without the store. With -keys the
 // command instead measures the time to open a store with N keys and the time to look up
 // keys there.
+//
+// With -quota the command instead measures the cost of quotas.
 //
 // Both sides make the same claim with the same code. The side with one transaction per
 // claim is as fast as possible: on SQLite its writers take turns by a mutex instead of
@@ -52,8 +54,13 @@ func main() {
 	keys := flag.Int("keys", 0, "measure lookups among so many keys instead")
 	events := flag.Int("events", 20000, "events of a measurement of the producer")
 	only := flag.Bool("producer", false, "measure the producer only")
+	quota := flag.Bool("quota", false, "measure the cost of quotas only")
 	flag.Parse()
 	run := func(name string, open func() (*sql.DB, func()), dialect sqlstore.Dialect) {
+		if *quota {
+			quotas(name, open, dialect, *length, *rounds)
+			return
+		}
 		for _, ledger := range []bool{false, true} {
 			if *only || ledger && *keys > 0 {
 				continue

@@ -1,0 +1,119 @@
+package sqlstore
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
+)
+
+// admit returns the claims within the limits Capacity and Quota. It sets refused in the
+// findings of the other claims. A claim over quota is admitted if its record now shows that
+// the claim begins no operation.
+func (s *Store) admit(ctx context.Context, tx writer, firsts []openClaim, known map[idempotency.KeyID]*finding) ([]claimOf, error) {
+	claims := make([]claimOf, 0, len(firsts))
+	room, err := s.room(ctx, tx, firsts, known)
+	if err != nil {
+		return nil, err
+	}
+	quotas, err := s.quotas(ctx, tx, firsts, known)
+	if err != nil {
+		return nil, err
+	}
+	var over []claimOf
+	for _, o := range firsts {
+		c := o.claims[o.i]
+		f := known[c.id]
+		switch {
+		case !f.exists && room <= 0:
+			f.refused = idempotency.Full
+			continue
+		case quotas != nil && beginsNew(f.record, c):
+			if quotas[c.Key.Scope] <= 0 {
+				over = append(over, c)
+				continue
+			}
+			quotas[c.Key.Scope]--
+		}
+		if !f.exists {
+			room--
+		}
+		claims = append(claims, c)
+	}
+	if len(over) == 0 {
+		return claims, nil
+	}
+	ids := make([]idempotency.KeyID, len(over))
+	for i, c := range over {
+		ids[i] = c.id
+	}
+	records, err := s.engine.read(ctx, tx, ids)
+	if err != nil {
+		return nil, err
+	}
+	for _, c := range over {
+		if !beginsNew(records[c.id], c) {
+			claims = append(claims, c)
+			continue
+		}
+		known[c.id].refused = idempotency.OverQuota
+		if s.noRoom.IsDueAt(s.age()) {
+			s.config.Logger.Warn("sqlstore: a scope has used its quota of unfinished operations; its new operations are refused", "scope", c.Key.Scope, "quota", s.config.Quota)
+		}
+	}
+	return claims, nil
+}
+
+// beginsNew reports whether c begins an operation, given the key's record.
+func beginsNew(found idempotency.Record, c claimOf) bool {
+	return idempotency.Decide(found, c.Claim, found.ReadAt) == idempotency.New
+}
+
+// room returns the number of rows that the store has room for. It logs a warning if the
+// claims leave less than a tenth of Capacity.
+func (s *Store) room(ctx context.Context, tx writer, firsts []openClaim, known map[idempotency.KeyID]*finding) (int64, error) {
+	if s.config.Capacity == 0 {
+		return int64(len(firsts)), nil
+	}
+	n, err := s.engine.count(ctx, tx)
+	if err != nil {
+		return 0, err
+	}
+	after := n
+	for _, o := range firsts {
+		if !known[o.claims[o.i].id].exists {
+			after++
+		}
+	}
+	if after >= s.config.Capacity-s.config.Capacity/10 && s.nearFull.IsDueAt(s.age()) {
+		s.config.Logger.Warn("sqlstore: the store is nearly full; a full store refuses new keys", "records", min(after, s.config.Capacity), "capacity", s.config.Capacity)
+	}
+	return s.config.Capacity - n, nil
+}
+
+// quotas returns, for each scope of claims that begin an operation, the number of
+// operations that may begin. Without a quota it returns nil.
+func (s *Store) quotas(ctx context.Context, tx writer, firsts []openClaim, known map[idempotency.KeyID]*finding) (map[string]int64, error) {
+	if s.config.Quota == 0 {
+		return nil, nil
+	}
+	var scopes []string
+	for _, o := range firsts {
+		if c := o.claims[o.i]; beginsNew(known[c.id].record, c) && !slices.Contains(scopes, c.Key.Scope) {
+			scopes = append(scopes, c.Key.Scope)
+		}
+	}
+	if len(scopes) == 0 {
+		return map[string]int64{}, nil
+	}
+	unfinished, err := s.engine.unfinished(ctx, tx, scopes, s.config.Quota)
+	if err != nil {
+		return nil, fmt.Errorf("sqlstore: quota: %w", err)
+	}
+	left := make(map[string]int64, len(scopes))
+	for _, scope := range scopes {
+		left[scope] = s.config.Quota - unfinished[scope]
+	}
+	return left, nil
+}

@@ -1,0 +1,108 @@
+package storetest
+
+import (
+	"fmt"
+
+	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
+)
+
+// checkQuotas checks stores with a quota for each scope.
+func checkQuotas(p *probe) {
+	if p.OpenWithQuota == nil {
+		return
+	}
+	const quota = 3
+	p.store = p.openWithQuota(quota)
+	in := func(scope string, change func(*idempotency.Claim)) idempotency.Claim {
+		k := p.key()
+		k.Scope = scope
+		return with(k, func(c *idempotency.Claim) {
+			c.Terms.Lease = p.short()
+			change(c)
+		})
+	}
+	same := func(*idempotency.Claim) {}
+	refused := func(c idempotency.Claim, doing string) {
+		out := p.do(c, idempotency.OverQuota, doing)
+		if out.Quota != quota || !out.Record.Equal(idempotency.Record{}) {
+			p.fail("%s: got the quota %d and the record %+v, want %d and no record", doing, out.Quota, out.Record, quota)
+		}
+		if r := p.lookup(c.Key); r.Status == idempotency.Running {
+			p.fail("%s: the refused claim left a record: %+v", doing, r)
+		}
+	}
+	var claims []idempotency.Claim
+	var granted []idempotency.Outcome
+	begin := func(doing string) {
+		c := in("a", same)
+		claims, granted = append(claims, c), append(granted, p.do(c, idempotency.New, doing))
+	}
+	for i := range quota {
+		begin(fmt.Sprintf("claim %d within the quota", i+1))
+	}
+	next := in("a", same)
+	refused(next, "a claim beyond the quota")
+	refused(next, "the same claim, repeated")
+	p.do(in("b", same), idempotency.New, "a claim of another scope")
+
+	first := claims[0]
+	p.do(first, idempotency.Renewed, "a claimant's own claim, in a scope without room")
+	other := first
+	other.Token = idempotency.NewToken()
+	p.do(other, idempotency.InProgress, "another claim of an operation in progress, in a scope without room")
+	p.pass()
+	refused(next, "a claim beyond the quota, when all leases have ended")
+	p.do(other, idempotency.Unresolved, "a claim of an unresolved operation, in a scope without room")
+	other.Resend = true
+	granted[0] = p.do(other, idempotency.Reclaimed, "the resend of an unresolved operation, in a scope without room")
+	if elsewhere := p.openWithQuota(quota); elsewhere != nil {
+		here := p.store
+		p.store = elsewhere
+		refused(next, "a claim beyond the quota in another store over the storage")
+		p.store = here
+	}
+
+	end := func(e idempotency.Ending, doing string) idempotency.Claim {
+		p.must(p.store.Finish(p.ctx, granted[0].Ref(), e), doing)
+		c := claims[0]
+		claims, granted = claims[1:], granted[1:]
+		return c
+	}
+	p.must(p.store.Finish(p.ctx, granted[0].Ref(), idempotency.FailedWith(idempotency.Failure{Reason: "time-out"})), "an unknown outcome")
+	refused(next, "a claim after an unknown outcome")
+	done := end(idempotency.Completed(stored), "complete")
+	begin("a claim after a completion")
+	refused(next, "a claim beyond the quota, after a completion")
+	p.do(done, idempotency.Duplicate, "a claim of a completed operation, in a scope without room")
+	failed := end(idempotency.FailedWith(idempotency.Failure{Proof: idempotency.ProvenForAll, Reason: "no"}), "fail")
+	begin("a claim after a failure")
+	refused(failed, "a claim of a failed operation, in a scope without room")
+	released := end(idempotency.Released(), "release")
+	begin("a claim after a release")
+	refused(released, "a claim of a released operation, in a scope without room")
+	end(idempotency.Completed(stored), "complete")
+
+	one, two := in("a", same), in("a", same)
+	repeated := one
+	repeated.Token = idempotency.NewToken()
+	outs, err := p.store.ClaimBatch(p.ctx, []idempotency.Claim{done, one, two, repeated, in("b", same), failed})
+	p.must(err, "a batch")
+	for i, want := range []idempotency.Decision{idempotency.Duplicate, idempotency.New, idempotency.OverQuota, idempotency.InProgress, idempotency.New, idempotency.OverQuota} {
+		if outs[i].Decision != want {
+			p.fail("claim %d of a batch in a scope with room for one: got the decision %q, want %q", i, outs[i].Decision, want)
+		}
+	}
+	refused(next, "a claim after the batch")
+	p.must(p.store.Finish(p.ctx, outs[1].Ref(), idempotency.Completed(stored)), "complete")
+	p.do(failed, idempotency.New, "a claim of a failed operation, in a scope with room")
+}
+
+// openWithQuota opens the storage once more, as a store with a quota.
+func (p *probe) openWithQuota(quota int64) idempotency.Store {
+	s, err := p.OpenWithQuota(quota)
+	p.must(err, "open with a quota")
+	p.mu.Lock()
+	p.opened = append(p.opened, s)
+	p.mu.Unlock()
+	return s
+}

@@ -1,0 +1,69 @@
+package main
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"math/rand/v2"
+	"sync/atomic"
+	"time"
+
+	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
+	"github.com/kansas-frontier-matrix/sqsfifo/idempotency/sqlstore"
+)
+
+// quotas prints the cost of quotas for a claim and its completion: without the index of
+// unfinished operations, with the index, and with a quota while the scope has 0 and 1,000
+// unresolved operations. The sides take turns in databases of their own.
+func quotas(name string, open func() (*sql.DB, func()), dialect sqlstore.Dialect, length time.Duration, rounds int) {
+	ctx := context.Background()
+	sides := []struct {
+		name       string
+		index      bool
+		quota      int64
+		unresolved int64
+	}{
+		{"without the index", false, 0, 0},
+		{"with the index", true, 0, 0},
+		{"with a quota", true, 2000, 0},
+		{"with 1,000 unresolved", true, 2000, 1000},
+	}
+	stores := make([]*sqlstore.Store, len(sides))
+	rates := make([][]float64, len(sides))
+	var keys atomic.Int64
+	for i, side := range sides {
+		db, drop := open()
+		defer drop()
+		defer db.Close()
+		check(sqlstore.Migrate(ctx, db, dialect))
+		if !side.index {
+			_, err := db.Exec(`DROP INDEX idempotency_keys_unfinished`)
+			check(err)
+		}
+		s, err := sqlstore.Open(ctx, sqlstore.Config{DB: db, Dialect: dialect, Quota: side.quota})
+		check(err)
+		defer s.Close()
+		for range side.unresolved {
+			_, err := s.Claim(ctx, newClaim(keys.Add(1)))
+			check(err)
+		}
+		stores[i] = s
+	}
+	for round := range rounds {
+		for n := range sides {
+			i := (n + round) % len(sides)
+			r, _ := rate(length, func(c idempotency.Claim) (idempotency.Decision, error) {
+				out, err := stores[i].Claim(ctx, c)
+				if err != nil {
+					return 0, err
+				}
+				return out.Decision, stores[i].Finish(ctx, out.Ref(), idempotency.Completed(idempotency.Result{MessageID: "m"}))
+			}, func(*rand.Rand, *idempotency.Claim) idempotency.Claim { return newClaim(keys.Add(1)) })
+			rates[i] = append(rates[i], r)
+		}
+	}
+	fmt.Printf("%s, %d writers, a claim and its completion\n", name, writers)
+	for i, side := range sides {
+		fmt.Printf("  %-22s %9.0f operations/s, %.2f times the rate without the index\n", side.name, median(rates[i]), median(rates[i])/median(rates[0]))
+	}
+}

@@ -1,0 +1,221 @@
+package sqlstoretest
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
+	"github.com/kansas-frontier-matrix/sqsfifo/idempotency/sqlstore"
+)
+
+func claimIn(scope, value string) idempotency.Claim {
+	c := claimOf(value)
+	c.Key.Scope = scope
+	return c
+}
+
+// One tenant's unresolved operations fill only its own share of a store: the other tenants
+// work, and the tenant itself works again after an operator resolves its operations.
+func TestQuota(t *testing.T) {
+	each(t, func(t *testing.T, d database) {
+		db := d.open(t)
+		var out lines
+		s := d.store(t, sqlstore.Config{DB: db, Capacity: 600, Logger: slog.New(slog.NewTextHandler(&out, nil))})
+		refused := 0
+		for i := range 150 {
+			c := claimIn("failing", fmt.Sprint(i))
+			c.Terms.Lease = time.Millisecond
+			switch out, err := s.Claim(t.Context(), c); {
+			case err != nil:
+				t.Fatal(err)
+			case out.Decision == idempotency.OverQuota:
+				refused++
+				var quota *idempotency.QuotaError
+				if err := out.Err(c.Key); !errors.As(err, &quota) || quota.Quota != 100 {
+					t.Fatalf("got %v, want a QuotaError of 100", err)
+				}
+			}
+		}
+		if refused != 50 {
+			t.Errorf("%d claims were refused, want 50", refused)
+		}
+		if n := out.count("scope=failing quota=100"); n != 1 {
+			t.Errorf("%d warnings of the quota, want 1:\n%s", n, out.text())
+		}
+		for i := range 100 {
+			o := claim(t, s, claimIn("working", fmt.Sprint(i)), idempotency.New)
+			if err := s.Finish(t.Context(), o.Ref(), idempotency.Completed(idempotency.Result{})); err != nil {
+				t.Fatal(err)
+			}
+		}
+		tx, err := db.BeginTx(t.Context(), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		o, err := s.ClaimTx(t.Context(), tx, claimIn("failing", "in a transaction"))
+		if err != nil || o.Decision != idempotency.OverQuota || o.Quota != 100 {
+			t.Errorf("ClaimTx: got %v, %v, want over quota", o.Decision, err)
+		}
+		tx.Rollback()
+		found, err := s.Lookup(t.Context(), claimIn("failing", "7").Key)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := idempotency.Resolve(t.Context(), s, found[0], idempotency.Completed(idempotency.Result{})); err != nil {
+			t.Fatal(err)
+		}
+		claim(t, s, claimIn("failing", "one more"), idempotency.New)
+		claim(t, s, claimIn("failing", "two more"), idempotency.OverQuota)
+	})
+}
+
+// Each transaction counts all earlier ones, so writers in many stores exceed the quota by
+// their concurrent transactions at most, and not at all on SQLite.
+func TestQuotaOfConcurrentWriters(t *testing.T) {
+	each(t, func(t *testing.T, d database) {
+		const quota, stores, writers = 40, 3, 4
+		var wg sync.WaitGroup
+		for i := range stores {
+			s := d.store(t, sqlstore.Config{Quota: quota})
+			for w := range writers {
+				wg.Go(func() {
+					for n := range 20 {
+						if _, err := s.Claim(t.Context(), claimIn("a", fmt.Sprint(i, w, n))); err != nil {
+							t.Error(err)
+						}
+					}
+				})
+			}
+		}
+		wg.Wait()
+		var n int
+		if err := d.open(t).QueryRow(`SELECT count(*) FROM idempotency_keys`).Scan(&n); err != nil {
+			t.Fatal(err)
+		}
+		most := quota
+		if d.dialect == sqlstore.PostgreSQL {
+			most += stores * writers
+		}
+		if n < quota || n > most {
+			t.Errorf("%d operations, want %d to %d", n, quota, most)
+		}
+	})
+}
+
+// A key that appeared since the store read it has its own answer in a scope without room.
+func TestQuotaAfterLookup(t *testing.T) {
+	each(t, func(t *testing.T, d database) {
+		s, other := d.store(t, sqlstore.Config{Quota: 1}), d.store(t, sqlstore.Config{})
+		if _, err := s.Lookup(t.Context(), claimOf("last").Key); err != nil {
+			t.Fatal(err)
+		}
+		claim(t, other, claimOf("last"), idempotency.New)
+		claim(t, s, claimOf("last"), idempotency.InProgress)
+		claim(t, s, claimOf("next"), idempotency.OverQuota)
+	})
+}
+
+// The store warns before it is full.
+func TestCapacityWarning(t *testing.T) {
+	each(t, func(t *testing.T, d database) {
+		var out lines
+		s := d.store(t, sqlstore.Config{Capacity: 20, Logger: slog.New(slog.NewTextHandler(&out, nil))})
+		for i := range 17 {
+			claim(t, s, claimOf(fmt.Sprint(i)), idempotency.New)
+		}
+		if n := out.count("nearly full"); n != 0 {
+			t.Errorf("%d warnings with 17 of 20 records", n)
+		}
+		for i := range 3 {
+			claim(t, s, claimOf(fmt.Sprint("last", i)), idempotency.New)
+		}
+		claim(t, s, claimOf("refused"), idempotency.Full)
+		if n := out.count("nearly full"); n != 1 || out.count("records=18 capacity=20") != 1 {
+			t.Errorf("%d warnings, want 1 with 18 of 20 records:\n%s", n, out.text())
+		}
+	})
+}
+
+// Open refuses a negative quota.
+func TestQuotaRefused(t *testing.T) {
+	var invalid *idempotency.InvalidError
+	if _, err := sqlstore.Open(t.Context(), sqlstore.Config{Quota: -1}); !errors.As(err, &invalid) || !strings.Contains(invalid.Found, "Quota -1") {
+		t.Errorf("got %v, want an InvalidError", err)
+	}
+}
+
+// The count of a scope reads only the index of unfinished operations, even for a table
+// without statistics.
+func TestQuotaPlan(t *testing.T) {
+	each(t, func(t *testing.T, d database) {
+		db := d.open(t)
+		s := d.store(t, sqlstore.Config{DB: db})
+		for range 20 {
+			var batch []idempotency.Claim
+			for range idempotency.MaxBatch {
+				batch = append(batch, claimOf(idempotency.NewToken().String()))
+			}
+			if _, err := s.ClaimBatch(context.Background(), batch); err != nil {
+				t.Fatal(err)
+			}
+		}
+		query := `EXPLAIN QUERY PLAN SELECT count(*) FROM (SELECT 1 FROM idempotency_keys WHERE scope = ? AND status = 'in_progress' LIMIT ?)`
+		if d.dialect == sqlstore.PostgreSQL {
+			query = `EXPLAIN SELECT s.scope, (SELECT count(*) FROM (SELECT 1 FROM idempotency_keys AS k WHERE k.scope = s.scope AND k.status = 'in_progress' ORDER BY k.created_at LIMIT $2::bigint) AS running) FROM unnest($1::text::bytea[]) AS s (scope)`
+		}
+		args := []any{[]byte("test"), 100}
+		if d.dialect == sqlstore.PostgreSQL {
+			args[0] = `{"\\x74657374"}`
+		}
+		rows, err := db.Query(query, args...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer rows.Close()
+		var plan strings.Builder
+		columns, err := rows.Columns()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for rows.Next() {
+			values := make([]any, len(columns))
+			for i := range values {
+				values[i] = new(any)
+			}
+			if err := rows.Scan(values...); err != nil {
+				t.Fatal(err)
+			}
+			fmt.Fprintln(&plan, *values[len(values)-1].(*any))
+		}
+		if !strings.Contains(plan.String(), "idempotency_keys_unfinished") || strings.Contains(plan.String(), "Seq Scan") {
+			t.Errorf("the plan is\n%s", plan.String())
+		}
+	})
+}
+
+// lines collects log records.
+type lines struct {
+	mu  sync.Mutex
+	buf bytes.Buffer
+}
+
+func (l *lines) Write(b []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.buf.Write(b)
+}
+
+func (l *lines) text() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.buf.String()
+}
+
+func (l *lines) count(s string) int { return strings.Count(l.text(), s) }
