@@ -97,9 +97,10 @@ func (c *Claimant) Ask(ctx context.Context, claims []*Claim, judgements []Judgem
 		if len(requests) == 0 {
 			return
 		}
-		begin, outcomes, err := c.claim(ctx, requests)
+		begin, outcomes, ambiguous, err := c.claim(ctx, requests)
 		if err != nil {
 			for _, i := range asked {
+				claims[i].ambiguous = claims[i].ambiguous || ambiguous
 				judgements[i] = c.failed(claims[i], err)
 			}
 			return
@@ -129,16 +130,22 @@ func (c *Claimant) Ask(ctx context.Context, claims []*Claim, judgements []Judgem
 func (c *Claimant) Prepare(ctx context.Context, claims []*Claim) {
 	requests := make([]idempotency.Claim, 0, len(claims))
 	asked := make([]*Claim, 0, len(claims))
+	c.mu.Lock()
 	for _, k := range claims {
 		if !k.held {
+			c.resume(k)
 			requests, asked = append(requests, k.request), append(asked, k)
 		}
 	}
+	c.mu.Unlock()
 	if len(requests) == 0 || c.isDown() {
 		return
 	}
-	begin, outcomes, err := c.claim(ctx, requests)
+	begin, outcomes, ambiguous, err := c.claim(ctx, requests)
 	if err != nil {
+		for _, k := range asked {
+			k.ambiguous = k.ambiguous || ambiguous
+		}
 		return
 	}
 	for i, k := range asked {
@@ -164,10 +171,11 @@ func (c *Claimant) takePrepared(k *Claim) Judgement {
 
 // claim writes the requests in one call, and in a second call if the result of the first
 // is ambiguous. With a Writer, each call also writes queued endings. begin is the start
-// of the last call: leases count from begin.
-func (c *Claimant) claim(ctx context.Context, requests []idempotency.Claim) (begin time.Duration, outcomes []idempotency.Outcome, err error) {
+// of the last call: leases count from begin. ambiguous reports whether the result of a
+// call is ambiguous.
+func (c *Claimant) claim(ctx context.Context, requests []idempotency.Claim) (begin time.Duration, outcomes []idempotency.Outcome, ambiguous bool, err error) {
 	if c.options.FailOpen && c.isDown() {
-		return 0, nil, errDown
+		return 0, nil, false, errDown
 	}
 	for range 2 {
 		begin = c.options.Now()
@@ -175,11 +183,12 @@ func (c *Claimant) claim(ctx context.Context, requests []idempotency.Claim) (beg
 		if !errors.Is(err, idempotency.ErrAmbiguous) {
 			break
 		}
+		ambiguous = true
 	}
 	if err == nil && len(outcomes) != len(requests) {
 		err = fmt.Errorf("the store returned %d outcomes for %d claims", len(outcomes), len(requests))
 	}
-	return begin, outcomes, err
+	return begin, outcomes, ambiguous, err
 }
 
 // claimOnce makes one call of the store. If the call also writes endings, claimOnce
@@ -289,6 +298,7 @@ func (c *Claimant) failed(k *Claim, err error) Judgement {
 // judge returns the judgement for a claim's outcome.
 func (c *Claimant) judge(k *Claim, begin time.Duration, out idempotency.Outcome) Judgement {
 	r := &out.Record
+	k.ambiguous = false
 	switch out.Decision {
 	case idempotency.New, idempotency.Renewed, idempotency.Reclaimed:
 		k.held, k.ref = true, out.Ref()

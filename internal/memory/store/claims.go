@@ -105,6 +105,9 @@ type Claim struct {
 
 	prepared bool // granted by Prepare, for the next Ask
 
+	resumed   bool // resume was called
+	ambiguous bool // the store may have granted the token, and has not answered
+
 	adopted uint8 // number of adopted messages
 
 	refused bool // SQS refused an attempt at least once
@@ -318,7 +321,13 @@ func (c *Claimant) Attempted(k *Claim, a *attempt.Answer, w Waiter) (unrecorded 
 // Release ends a submission without proof of storage. A claim with an attempt in doubt
 // stays unchanged. Release does not block.
 func (c *Claimant) Release(k *Claim) {
-	if !k.held || k.Known().Ours {
+	if k.Known().Ours {
+		return
+	}
+	if !k.held {
+		if k.ambiguous {
+			c.leave(k)
+		}
 		return
 	}
 	k.held = false

@@ -54,7 +54,8 @@ type endings struct {
 	mu       sync.Mutex
 	queue    []*ending
 	results  map[idempotency.KeyID]*ending // completions queued or being written
-	missing  missing                       // stored events that the store does not have
+	missing  recent[struct{}]              // stored events that the store does not have
+	tokens   recent[idempotency.Token]     // tokens of ended submissions: see resume
 	awaited  map[*ending]struct{}          // endings with waiters
 	overdue  *time.Timer                   // for awaited; nil before first use
 	watching bool                          // overdue is set
@@ -87,6 +88,7 @@ func (l *endings) init(most int) {
 func (c *Claimant) pending(k *Claim) Judgement {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.resume(k)
 	e := c.results[k.id]
 	if e == nil || e.claim.request.Fingerprint != k.request.Fingerprint || e.claim.request.Seal != k.request.Seal {
 		return Judgement{}
@@ -106,7 +108,8 @@ func (c *Claimant) AwaitRecord(k *Claim, w Waiter) bool {
 	defer c.mu.Unlock()
 	e := c.results[k.id]
 	if e == nil {
-		return c.missing.has(k.id)
+		_, missing := c.missing.get(k.id)
+		return missing
 	}
 	if w != nil {
 		w.MarkRecording()
@@ -119,7 +122,38 @@ func (c *Claimant) AwaitRecord(k *Claim, w Waiter) bool {
 func (c *Claimant) setMissing(k *Claim, is bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.missing.set(k.id, is)
+	c.noteMissing(k, is)
+}
+
+// noteMissing is setMissing for a caller that holds mu.
+func (l *endings) noteMissing(k *Claim, is bool) {
+	if is {
+		l.missing.put(k.id, struct{}{})
+	} else {
+		l.missing.remove(k.id)
+	}
+}
+
+// resume gives a new submission the token of an earlier submission of the event. The
+// earlier submission ended before its first attempt, without an answer to its claim. If
+// the store has granted that claim, the new submission renews the claim. With another
+// token, the new submission would wait for the end of the lease. The caller holds mu.
+func (l *endings) resume(k *Claim) {
+	if k.resumed {
+		return
+	}
+	k.resumed = true
+	if token, ok := l.tokens.get(k.id); ok {
+		l.tokens.remove(k.id)
+		k.request.Token, k.ambiguous = token, true
+	}
+}
+
+// leave keeps the token of an ended submission for the next submission of the event.
+func (c *Claimant) leave(k *Claim) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.tokens.put(k.id, k.request.Token)
 }
 
 // Pace blocks while many endings are queued and the store answers, so a store that is
@@ -259,7 +293,7 @@ func (l *endings) lose(e *ending, err error) []Waiter {
 // has the event. The caller holds mu.
 func (l *endings) done(e *ending, recorded bool) []Waiter {
 	if _, ok := e.ending.Result(); ok {
-		l.missing.set(e.claim.id, !recorded)
+		l.noteMissing(e.claim, !recorded)
 	}
 	if l.results[e.claim.id] == e {
 		delete(l.results, e.claim.id)

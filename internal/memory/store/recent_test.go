@@ -1,0 +1,98 @@
+package store_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
+	"github.com/kansas-frontier-matrix/sqsfifo/internal/attempt"
+	"github.com/kansas-frontier-matrix/sqsfifo/internal/memory/store"
+)
+
+// lostAnswer makes a change and returns no answer.
+func lostAnswer(string) (before, after error) { return nil, idempotency.ErrAmbiguous }
+
+// A submission ends without an answer to its claim, and the store has granted the claim.
+// The next submission of the event has the claim immediately. A third submission waits
+// for the second.
+func TestClaimAfterALostAnswer(t *testing.T) {
+	for name, first := range map[string]func(*rig, *store.Claim){
+		"ask":     func(r *rig, k *store.Claim) { require.Equal(r.t, store.Wait, r.ask(k).Kind) },
+		"prepare": func(r *rig, k *store.Claim) { r.prepare(k) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			with(t, nil, func(t *testing.T, r *rig) {
+				r.fail(lostAnswer)
+				k := r.event("k")
+				first(r, k)
+				r.Release(k)
+				time.Sleep(storeTimeout) // after the pause of optional calls
+				r.fail(nil)
+				require.Equal(t, idempotency.Running, r.record("k").Status)
+
+				second, third := r.event("k"), r.event("k")
+				r.look(second)
+				r.Release(second) // ended before its first claim
+				second = r.event("k")
+				require.Equal(t, store.Granted, r.ask(second).Kind)
+				require.Equal(t, store.Clear, second.Known().State)
+				require.Equal(t, store.Wait, r.ask(third).Kind)
+				w := new(waiter)
+				r.Attempted(second, &stored, w)
+				r.told()
+				require.Equal(t, idempotency.Succeeded, r.record("k").Status)
+				require.Equal(t, store.Duplicate, r.ask(third).Kind)
+			})
+		})
+	}
+}
+
+// Prepare renews the claim of the earlier submission, too.
+func TestPrepareAfterALostAnswer(t *testing.T) {
+	with(t, nil, func(t *testing.T, r *rig) {
+		r.fail(lostAnswer)
+		k := r.event("k")
+		require.Equal(t, store.Wait, r.ask(k).Kind)
+		r.Release(k)
+		time.Sleep(storeTimeout)
+		r.fail(nil)
+		second := r.event("k")
+		r.prepare(second)
+		calls := r.called("claim")
+		require.Equal(t, store.Granted, r.ask(second).Kind)
+		require.Equal(t, calls, r.called("claim"))
+	})
+}
+
+// The next submission of an event gets no claim whose attempt is in doubt, and no claim of
+// another submission.
+func TestNoClaimAfterAnAttempt(t *testing.T) {
+	for name, tc := range map[string]struct {
+		answer   attempt.Answer
+		failOpen bool
+	}{
+		"in doubt": {doubtful, false}, "in doubt without a claim": {doubtful, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			with(t, func(o *store.Options, _ *idempotency.PolicyConfig) { o.FailOpen = tc.failOpen }, func(t *testing.T, r *rig) {
+				k := r.event("k")
+				if tc.failOpen {
+					r.fail(lostAnswer)
+					require.Equal(t, store.Unclaimed, r.ask(k).Kind)
+				} else {
+					require.Equal(t, store.Granted, r.ask(k).Kind)
+				}
+				r.Attempted(k, &tc.answer, new(waiter))
+				r.fail(lostAnswer)
+				time.Sleep(storeTimeout)
+				r.ask(k)
+				r.Release(k)
+				time.Sleep(storeTimeout)
+				r.fail(nil)
+				require.Equal(t, store.Wait, r.ask(r.event("k")).Kind)
+			})
+		})
+	}
+}
