@@ -10,7 +10,7 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/attempt"
 )
 
-// An item known to be stored takes its turn without a request.
+// An item with Known set gets its outcome in the order of its group, without a request.
 func TestAKnownItem(t *testing.T) {
 	try(t, options(), func(t *testing.T, c *modelCourier) {
 		first := c.make("a", 3)
@@ -26,7 +26,7 @@ func TestAKnownItem(t *testing.T) {
 	})
 }
 
-// The same for an item found to be stored before its request.
+// The same holds for an item that Admit finds to be stored.
 func TestAnItemThatIsStoredElsewhere(t *testing.T) {
 	for _, o := range []Options{options(), runs()} {
 		try(t, o, func(t *testing.T, c *modelCourier) {
@@ -50,7 +50,8 @@ func TestAnItemThatIsStoredElsewhere(t *testing.T) {
 	}
 }
 
-// putOff puts an item off the given number of times, or always if times is negative.
+// putOff returns an Admit function that answers Later for the item the given number of
+// times, or always if times is negative. It admits all other items.
 func putOff(it *item, times int, delay time.Duration) func(*item) Admission {
 	return func(i *item) Admission {
 		if i != it || times == 0 {
@@ -81,7 +82,8 @@ func TestAnItemThatIsPutOff(t *testing.T) {
 	}
 }
 
-// The time for retries bounds the wait, and begins with the wait.
+// While Admit answers Later, the time for retries (RetryFor) limits the wait. The time
+// begins with the first Later.
 func TestTheTimeToBePutOff(t *testing.T) {
 	o := options()
 	o.RetryFor = time.Second
@@ -123,7 +125,7 @@ func TestWithdrawnWhilePutOff(t *testing.T) {
 	})
 }
 
-// Close waits for an item that is put off, until its context ends.
+// Close waits for an item for which Admit answers Later, until the context of Close ends.
 func TestCloseWithAnItemThatIsPutOff(t *testing.T) {
 	try(t, options(), func(t *testing.T, c *modelCourier) {
 		it := c.item("a")
@@ -137,7 +139,8 @@ func TestCloseWithAnItemThatIsPutOff(t *testing.T) {
 	})
 }
 
-// change revises an item once, before its first attempt.
+// change makes Admit answer Change once for an item, before its first attempt; to then
+// revises the item.
 func (c *modelCourier) change(it *item, to func(*item)) {
 	done := false
 	c.revise = func(i *item) {
@@ -189,7 +192,8 @@ func TestAnotherGroup(t *testing.T) {
 	}
 }
 
-// The context of an item also ends the item in its new group.
+// Revise has moved an item to another group. The end of the item's context still ends the
+// item.
 func TestWithdrawnInAnotherGroup(t *testing.T) {
 	try(t, options(), func(t *testing.T, c *modelCourier) {
 		ctx, cancel := context.WithTimeoutCause(t.Context(), time.Second, errOver)
@@ -222,7 +226,7 @@ func TestWithdrawnInAnotherGroup(t *testing.T) {
 	})
 }
 
-// An item withdrawn during Admit is released, and not revised.
+// An item is withdrawn while Admit runs. The dispatcher then calls Release and not Revise.
 func TestWithdrawnBeforeItIsRevised(t *testing.T) {
 	for _, admission := range []Admission{Change, Later, Stored} {
 		try(t, options(), func(t *testing.T, c *modelCourier) {

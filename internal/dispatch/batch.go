@@ -34,7 +34,7 @@ func backoff(failures uint8) time.Duration {
 // batch is one worker's request in preparation or under way.
 type batch[M any] struct {
 	lanes      []*lane[M] // busy until the answer
-	items      []*Item[M] // grouped by lane
+	items      []*Item[M] // adjacent items of one lane together
 	admissions []Admission
 	admitted   []*Item[M] // the items to send
 	answers    []attempt.Answer
@@ -58,8 +58,8 @@ func (d *Dispatcher[M]) newBatch() *batch[M] {
 	return b
 }
 
-// reuse clears a batch and keeps it for the next request.
-func (d *Dispatcher[M]) reuse(b *batch[M]) {
+// keepForReuse clears a batch and keeps it for the next request.
+func (d *Dispatcher[M]) keepForReuse(b *batch[M]) {
 	clear(b.lanes)
 	clear(b.items)
 	clear(b.admitted)
@@ -69,14 +69,15 @@ func (d *Dispatcher[M]) reuse(b *batch[M]) {
 	d.spareBatches = append(d.spareBatches, b)
 }
 
-// schedule puts a lane into the ready list or the heap, or drops the lane if it has no
-// item to send. Before the call the lane must be idle and in neither list.
+// schedule puts a lane into the list of ready lanes, or into the heap of delayed lanes if
+// its next attempt has to wait. It drops a lane without an item to send. Before the call
+// the lane must be idle and neither in the list nor in the heap.
 func (d *Dispatcher[M]) schedule(l *lane[M], now time.Time) {
 	switch {
 	case l.notBefore.After(now):
 		l.queued = true
 		heap.Push(&d.delayed, l)
-	case d.trim(l, now):
+	case d.endStopped(l, now):
 		l.readySince = now
 		d.ready.push(l)
 	default:
@@ -84,9 +85,9 @@ func (d *Dispatcher[M]) schedule(l *lane[M], now time.Time) {
 	}
 }
 
-// trim ends each item at the front of a lane for which stopped returns true, without
-// another attempt. It reports whether the lane still has an item to send.
-func (d *Dispatcher[M]) trim(l *lane[M], now time.Time) bool {
+// endStopped ends the items at the front of a lane that get no further attempt, as stopped
+// decides. It reports whether the lane still has an item to send.
+func (d *Dispatcher[M]) endStopped(l *lane[M], now time.Time) bool {
 	for {
 		it := l.firstWaiting()
 		if it == nil {
@@ -102,7 +103,8 @@ func (d *Dispatcher[M]) trim(l *lane[M], now time.Time) bool {
 	}
 }
 
-// stopped reports whether an item ends without another attempt, and why.
+// stopped reports whether an item gets no further attempt. why is the reason, and by is the
+// pause if the reason is Paused.
 func (d *Dispatcher[M]) stopped(it *Item[M], now time.Time) (why Reason, by *Pause, stop bool) {
 	switch {
 	case it.Refused:
@@ -164,7 +166,7 @@ func (d *Dispatcher[M]) isFull() bool {
 			if it.phase == decided {
 				continue
 			}
-			if it.phase != waiting { // in Prepare
+			if it.phase != waiting { // the item is in Prepare
 				break
 			}
 			if bytes += it.Size; bytes > maxBytes {
@@ -186,7 +188,7 @@ func (d *Dispatcher[M]) take(now time.Time) *batch[M] {
 	d.requests++
 	for d.ready.head != nil {
 		l := d.ready.pop()
-		if !d.trim(l, now) {
+		if !d.endStopped(l, now) {
 			d.drop(l)
 			continue
 		}
@@ -215,7 +217,7 @@ func (d *Dispatcher[M]) fill(b *batch[M], l *lane[M], now time.Time) bool {
 		if it.phase == decided {
 			continue
 		}
-		if it.phase != waiting { // in Prepare
+		if it.phase != waiting { // the item is in Prepare
 			break
 		}
 		most = it.atMost(most)
@@ -231,7 +233,7 @@ func (d *Dispatcher[M]) fill(b *batch[M], l *lane[M], now time.Time) bool {
 	}
 	for _, it := range b.items[first:] {
 		d.countPrepared(it, false)
-		d.enter(it, now)
+		d.startAttempt(it, now)
 		it.request = d.requests
 	}
 	return len(b.items) > first
@@ -243,8 +245,8 @@ func (d *Dispatcher[M]) mayFollow(it *Item[M]) bool {
 	return d.pauses[it.Group] == nil && !it.Refused && !it.Known && !it.hasEnded() && (it.Call == nil || it.Call.stopped[it.Group] == nil)
 }
 
-// enter puts an item into a request or into Prepare.
-func (d *Dispatcher[M]) enter(it *Item[M], now time.Time) {
+// startAttempt marks an item as in a request or in Prepare, and counts the attempt.
+func (d *Dispatcher[M]) startAttempt(it *Item[M], now time.Time) {
 	if it.attempts == 0 && !it.deferred {
 		it.first = now.Sub(d.began)
 	}
@@ -280,7 +282,7 @@ func (d *Dispatcher[M]) next(now time.Time) *batch[M] {
 	for d.mayCall(now) && d.pacer.Wait(now) == 0 {
 		b := d.take(now)
 		if b == nil {
-			continue // the ready list is empty now
+			continue // take has emptied the ready list
 		}
 		b.began = now
 		d.calls++
@@ -300,19 +302,19 @@ func (d *Dispatcher[M]) mayCall(now time.Time) bool {
 	return d.calls == 0 || d.urgent > 0 || d.closed || !d.ready.head.readySince.Add(d.options.Linger).After(now) || d.isFull()
 }
 
-// pump starts a worker for each batch that may start, and a reporter if outcomes wait. It
+// startWork starts a worker for each batch that may start, and a reporter if outcomes wait. It
 // sets the timer for the next deadline.
-func (d *Dispatcher[M]) pump(now time.Time) {
+func (d *Dispatcher[M]) startWork(now time.Time) {
 	for b := d.next(now); b != nil; b = d.next(now) {
 		d.workers++
 		go d.work(b)
 	}
 	d.startReporter()
-	d.arm(now)
+	d.setTimer(now)
 }
 
-// arm sets the timer for the next retry, linger or pacing deadline.
-func (d *Dispatcher[M]) arm(now time.Time) {
+// setTimer sets the timer for the next retry, linger or pacing deadline.
+func (d *Dispatcher[M]) setTimer(now time.Time) {
 	var at time.Time
 	if len(d.delayed) > 0 {
 		at = d.delayed[0].notBefore
@@ -344,5 +346,5 @@ func (d *Dispatcher[M]) wake() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.wakeAt = time.Time{}
-	d.pump(time.Now())
+	d.startWork(time.Now())
 }

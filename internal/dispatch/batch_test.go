@@ -108,7 +108,7 @@ func TestLinger(t *testing.T) {
 				c.submit(c.item(fmt.Sprint("group ", len(c.items))))
 			}
 		}
-		submit(1) // idle: starts immediately
+		submit(1) // no request is in flight, so the request starts immediately
 		pass(time.Millisecond)
 		submit(3) // waits for more items
 		pass(10 * time.Millisecond)
@@ -118,7 +118,7 @@ func TestLinger(t *testing.T) {
 		synctest.Wait()
 		require.Equal(t, []time.Duration{0, 21 * time.Millisecond, 111 * time.Millisecond}, c.starts)
 		submit(2)
-		c.flush() // does not linger
+		c.flush() // the items no longer wait for more items
 		require.Equal(t, 111*time.Millisecond, c.starts[3])
 		require.Equal(t, []int{1, 6, 10, 2}, []int{len(c.requests[0]), len(c.requests[1]), len(c.requests[2]), len(c.requests[3])})
 	})
@@ -179,7 +179,7 @@ func TestAPoisonedRequestIsSplit(t *testing.T) {
 	}
 }
 
-// poison makes the service refuse each request with the event.
+// poison makes the service refuse each request that contains the event.
 func poison(c *modelCourier, key string) {
 	c.serve = func(items []*item, answers []attempt.Answer) attempt.Load {
 		if !slices.ContainsFunc(items, func(it *item) bool { return it.Key == key }) {
@@ -252,13 +252,14 @@ func TestBackoff(t *testing.T) {
 	})
 }
 
-// An item that waits for its turn beyond the time for retries is not sent again.
+// An item waits for its turn until its time for retries is over. The item is then not sent
+// again.
 func TestTooLateForARetry(t *testing.T) {
 	o := options()
 	o.InFlight, o.RetryFor = 1, time.Second
 	try(t, o, func(t *testing.T, c *modelCourier) {
 		late, slow := c.item("a"), c.item("slow")
-		slow.Size = 1 << 20 // goes alone
+		slow.Size = 1 << 20 // fills a request alone
 		c.serve = func(items []*item, answers []attempt.Answer) attempt.Load {
 			if items[0] == slow {
 				time.Sleep(time.Minute)
@@ -277,7 +278,7 @@ func TestTooLateForARetry(t *testing.T) {
 	})
 }
 
-// The waits never start again at zero, even after very many failures.
+// After very many failures the wait between attempts is still mostBackoff.
 func TestBackoffStaysLong(t *testing.T) {
 	o := options()
 	o.RetryFor = time.Hour
@@ -314,7 +315,7 @@ func TestOtherGroupsGoOnDuringABackoff(t *testing.T) {
 	})
 }
 
-// storeBut stores all events except the given keys, which fail.
+// storeBut stores all events except those with the given keys; their items fail.
 func (c *modelCourier) storeBut(items []*item, answers []attempt.Answer, keys ...string) {
 	for i, it := range items {
 		if answers[i] = failed(); !slices.Contains(keys, it.Key) {
@@ -328,7 +329,7 @@ func TestPacing(t *testing.T) {
 	o := options()
 	o.InFlight, o.RetryFor, o.Items = 64, 10*time.Minute, 20_000
 	try(t, o, func(t *testing.T, c *modelCourier) {
-		allowed := 300.0 // requests a second, with a burst of the same size
+		allowed := 300.0 // calls a second, after an initial burst of as many calls
 		tokens, at := allowed, time.Now()
 		throttled := 0
 		var mu sync.Mutex
@@ -364,7 +365,7 @@ func TestPacing(t *testing.T) {
 	})
 }
 
-// A refused item takes its turn, and is not sent.
+// A refused item gets its outcome in the order of its group, and is in no request.
 func TestRefusedItemsKeepTheOrder(t *testing.T) {
 	for _, o := range []Options{options(), runs()} {
 		try(t, o, func(t *testing.T, c *modelCourier) {

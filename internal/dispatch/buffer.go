@@ -11,12 +11,12 @@ import (
 // gets room as soon as its item fits. All operations take constant time.
 type buffer struct {
 	mu         sync.Mutex
-	items      int // free
-	bytes      int // free
+	items      int // free room for items
+	bytes      int // free room in bytes
 	head, tail *waiter
 	closed     bool
-	waiting    int   // waiters
-	waits      int64 // waiters so far
+	waiting    int   // number of callers that wait now
+	waits      int64 // number of callers that have had to wait
 }
 
 type waiter struct {
@@ -73,7 +73,7 @@ func (b *buffer) enter(ctx context.Context, bytes int, refresh func()) error {
 		return ErrClosed
 	}
 	b.remove(w)
-	b.admit() // the next waiter may fit
+	b.admit() // there may be enough room for the next waiter
 	return context.Cause(ctx)
 }
 
@@ -155,7 +155,8 @@ func (b *buffer) used(o Options) (items, bytes int) {
 	return o.Items - b.items, o.Bytes - b.bytes
 }
 
-// blocked returns the number of waiters now and of all waiters so far.
+// blocked returns the number of callers that wait now, and the number of all callers that
+// have waited so far.
 func (b *buffer) blocked() (now int, all int64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -25,7 +25,8 @@ func newQueue(items, bytes int) *queue {
 	return &queue{b: &buffer{items: items, bytes: bytes}, errs: map[int]error{}}
 }
 
-// enter starts a caller and returns when the caller waits or is done.
+// enter starts a goroutine that enters the buffer, and returns when it waits or has
+// entered.
 func (q *queue) enter(ctx context.Context, n, bytes int) {
 	go func() {
 		err := q.b.enter(ctx, bytes, nil)
@@ -205,7 +206,7 @@ func TestGivingUpTakesConstantTime(t *testing.T) {
 		require.Nil(t, b.tail)
 		return time.Since(began)
 	}
-	took := cost(200_000) // 10 ms; half a minute if each visited all others
+	took := cost(200_000) // 10 ms; half a minute if each caller visited all others
 	require.Less(t, took, 2*time.Second)
 }
 
@@ -233,7 +234,7 @@ func TestAnItemLargerThanTheBuffer(t *testing.T) {
 	})
 }
 
-// Refused items and items with blocked reports keep their room.
+// Refused items, and items whose report blocks, keep their room in the buffer.
 func TestPlacesAreHeldUntilTheReport(t *testing.T) {
 	o := options()
 	o.Items = 3

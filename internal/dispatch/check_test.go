@@ -35,7 +35,7 @@ func (c *modelCourier) check() {
 		if rec.blocking {
 			continue
 		}
-		if rec.context != nil && context.Cause(rec.context) != nil { // possibly ended early
+		if rec.context != nil && context.Cause(rec.context) != nil { // the item may have ended early, because its context ended
 			if ended[rec.group] == nil {
 				ended[rec.group] = map[context.Context]int{}
 			}
@@ -74,8 +74,8 @@ func (c *modelCourier) checkReport(rec *record, r report) {
 	}
 }
 
-// reordered returns the items that the service stored out of order: after a later item of
-// their group. With unnamed it returns only the items whose outcome lacks Overtaken.
+// reordered returns the items that the service stored after a later item of their group. If
+// unnamed is true, it returns only those items whose outcome does not say Overtaken.
 func (c *modelCourier) reordered(unnamed bool) (found []string) {
 	named := map[int]bool{}
 	for _, r := range c.reports {
@@ -94,7 +94,7 @@ func (c *modelCourier) reordered(unnamed bool) (found []string) {
 	return found
 }
 
-// checkEmpty checks a dispatcher after all reports.
+// checkEmpty checks that a dispatcher has no items left after all reports.
 func checkEmpty[M any](t testing.TB, d *Dispatcher[M]) {
 	t.Helper()
 	items, bytes := d.buffer.used(d.options)
@@ -103,7 +103,7 @@ func checkEmpty[M any](t testing.TB, d *Dispatcher[M]) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	assert.Zero(t, d.items)
-	for group, l := range d.lanes { // only lanes whose items were withdrawn while queued
+	for group, l := range d.lanes { // lanes remain only if their items were withdrawn while queued
 		assert.True(t, l.head == nil && l.outcomes.head == nil && l.queued && !l.busy && !l.reportQueued, group)
 	}
 	assert.Zero(t, d.calls)

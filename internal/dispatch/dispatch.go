@@ -162,13 +162,13 @@ const (
 // Options configures a [Dispatcher]. Only Prepared, Policy and Linger may be zero.
 type Options struct {
 	PerGroup int // items of one group in a request, 1 to 10
-	Prepared int // most items that are prepared and in no request; Prepare gets up to half
+	Prepared int // most prepared items outside of requests; Prepare gets at most half
 	Policy   Policy
-	RetryFor time.Duration // after the first attempt
+	RetryFor time.Duration // time for retries after the first attempt
 	Linger   time.Duration
-	InFlight int // requests under way
-	Items    int // of the buffer
-	Bytes    int // of the buffer
+	InFlight int // most concurrent requests
+	Items    int // size of the buffer in items
+	Bytes    int // size of the buffer in bytes
 }
 
 // Dispatcher sends items. Create a dispatcher with [New]. A Dispatcher is safe for
@@ -183,7 +183,7 @@ type Dispatcher[M any] struct {
 	lanes        map[string]*lane[M] // lanes with items, by group
 	spare        *lane[M]            // empty lanes for reuse
 	spares       int
-	prepared     int // undecided prepared items in no request
+	prepared     int // prepared items without outcome and outside of requests
 	ready        laneList[M]
 	delayed      laneHeap[M]
 	pauses       map[string][]*Pause // by group, in the order of the failures
@@ -195,7 +195,7 @@ type Dispatcher[M any] struct {
 	workers      int
 	spareBatches []*batch[M] // batches for reuse
 	items        int         // without a reported outcome
-	urgent       int         // flushes under way; items do not linger
+	urgent       int         // running calls of Flush; meanwhile items do not linger
 	closed       bool
 	forced       bool // closed, and the remaining items were withdrawn
 
@@ -203,17 +203,17 @@ type Dispatcher[M any] struct {
 	epochs  []*epoch      // sealed epochs of waiting flushes
 	idle    chan struct{} // closed when the dispatcher is closed and idle
 
-	toReport  reportList[M] // lanes with outcomes, without a reporter
+	toReport  reportList[M] // lanes with outcomes that no reporter has taken
 	reporters int
-	records   bool   // an outcome has waited for its record
+	records   bool   // some outcome has waited for its record in the store
 	reported  uint64 // number of reported outcomes
 
-	freed, freedBytes int // room of reported items, not yet returned
+	freed, freedBytes int // room of reported items that the buffer does not have back yet
 
 	watchdog *time.Timer
 	watching bool
-	seen     uint64 // reported at the last run of the watchdog
-	visited  uint64 // items visited by withdrawals; for tests
+	seen     uint64 // value of reported at the last run of the watchdog
+	visited  uint64 // items visited by withdrawals; only tests read it
 
 	timer     *time.Timer // of the next retry, linger or pacing deadline
 	wakeAt    time.Time   // zero if the timer is not set
@@ -297,7 +297,7 @@ func (d *Dispatcher[M]) add(items []*Item[M]) (watchers []*watcher[M], ok bool) 
 		}
 	}
 	d.setMinute()
-	d.pump(now)
+	d.startWork(now)
 	return watchers, true
 }
 
@@ -379,7 +379,7 @@ func (d *Dispatcher[M]) housekeep() {
 	for i, group := range groups {
 		if l := d.lanes[group]; l != nil {
 			for it := l.head; it != nil; it = it.next {
-				if it.phase <= inFlight { // a request may have items that it does not send
+				if it.phase <= inFlight { // the request may not contain the item, so refresh it
 					d.courier.Refresh(it)
 				}
 			}

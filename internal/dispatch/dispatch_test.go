@@ -27,7 +27,7 @@ func TestEachItemHasOneOutcomeInOrder(t *testing.T) {
 	}
 }
 
-// The oldest item waits, is in a request, or is in a report.
+// Stats.Oldest counts an item that waits, an item in a request, and an item in a report.
 func TestOldest(t *testing.T) {
 	try(t, options(), func(t *testing.T, c *modelCourier) {
 		reported := make(chan struct{})

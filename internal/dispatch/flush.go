@@ -6,14 +6,15 @@ import (
 	"time"
 )
 
-// epoch counts the items submitted between two flushes.
+// epoch counts the items submitted between two calls of Flush. A Flush waits until all
+// earlier epochs are empty.
 type epoch struct {
 	items  int
-	sealed bool // by a flush: no further item joins
+	sealed bool // a Flush has begun since, so new items join a later epoch
 	done   chan struct{}
 }
 
-// leaveEpoch counts out an item with a reported outcome.
+// leaveEpoch removes an item whose outcome was reported from the count of its epoch.
 func (d *Dispatcher[M]) leaveEpoch(it *Item[M]) {
 	e := it.epoch
 	it.epoch = nil
@@ -22,7 +23,8 @@ func (d *Dispatcher[M]) leaveEpoch(it *Item[M]) {
 	}
 }
 
-// signalIdle lets Close return if the dispatcher is closed and idle.
+// signalIdle closes idle, for which Close waits, if the dispatcher is closed and has no
+// items and no goroutines.
 func (d *Dispatcher[M]) signalIdle() {
 	if !d.closed || d.items > 0 || d.workers > 0 || d.reporters > 0 {
 		return
@@ -44,7 +46,7 @@ func (d *Dispatcher[M]) Flush(ctx context.Context) error {
 	d.mu.Lock()
 	d.urgent++
 	waitFor := d.seal()
-	d.pump(time.Now())
+	d.startWork(time.Now())
 	d.mu.Unlock()
 	defer func() {
 		d.mu.Lock()
@@ -86,7 +88,7 @@ func (d *Dispatcher[M]) Close(ctx context.Context, abort func()) (unreported int
 	d.mu.Lock()
 	if !d.closed {
 		d.closed = true
-		d.pump(time.Now())
+		d.startWork(time.Now())
 	}
 	d.signalIdle()
 	d.mu.Unlock()
@@ -95,7 +97,7 @@ func (d *Dispatcher[M]) Close(ctx context.Context, abort func()) (unreported int
 	case <-ctx.Done():
 	}
 	select {
-	case <-d.idle: // even if the context has ended
+	case <-d.idle: // checked first, even if the context has ended too
 		return 0, nil
 	default:
 	}
@@ -116,7 +118,8 @@ func (d *Dispatcher[M]) Close(ctx context.Context, abort func()) (unreported int
 	return d.items, err
 }
 
-// withdrawAll ends all items, in the order of each group.
+// withdrawAll ends all items, in the order of each group, because the context of Close has
+// ended.
 func (d *Dispatcher[M]) withdrawAll(cause error) {
 	now := time.Now()
 	for _, l := range d.lanes {
@@ -129,7 +132,7 @@ func (d *Dispatcher[M]) withdrawAll(cause error) {
 		}
 		d.queueForReport(l)
 	}
-	d.pump(now)
+	d.startWork(now)
 	d.signalIdle()
 }
 

@@ -14,7 +14,7 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/attempt"
 )
 
-// slowly stores everything after the time given for the group.
+// slowly makes the service store every item after a delay that depends on the group.
 func (c *modelCourier) slowly(times map[string]time.Duration) {
 	c.serve = func(items []*item, answers []attempt.Answer) attempt.Load {
 		time.Sleep(times[items[0].Group])
@@ -67,7 +67,7 @@ func TestFlushOfNothing(t *testing.T) {
 	})
 }
 
-// Flushes leave no memory behind.
+// After many calls of Flush, the dispatcher keeps no epochs.
 func TestManyFlushes(t *testing.T) {
 	try(t, options(), func(t *testing.T, c *modelCourier) {
 		c.slowly(map[string]time.Duration{"stuck": time.Hour})
@@ -157,7 +157,7 @@ func TestForcedClose(t *testing.T) {
 		try(t, o, func(t *testing.T, c *modelCourier) {
 			aborted := make(chan struct{})
 			c.serve = func(items []*item, answers []attempt.Answer) attempt.Load {
-				<-aborted // like requests whose context ends
+				<-aborted // a request returns when its context ends
 				for i := range items {
 					answers[i] = lost()
 				}

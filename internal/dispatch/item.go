@@ -7,8 +7,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/attempt"
 )
 
-// Item is one submitted message, until its outcome is reported. The caller sets the
-// exported fields above Outcome before Submit. After Submit only Revise changes them.
+// Item is a submitted message until its outcome is reported. Before Submit, the caller sets
+// the exported fields above Outcome. After Submit only Revise changes these fields.
 type Item[M any] struct {
 	// Message belongs to the courier. The dispatcher zeroes Message after reporting the
 	// outcome.
@@ -16,10 +16,10 @@ type Item[M any] struct {
 
 	Group string   // message group
 	Key   string   // items with equal keys are the same event
-	ID    [16]byte // of the event
-	Size  int      // bytes, in the count of SQS and of the buffer
+	ID    [16]byte // event ID
+	Size  int      // in bytes, as SQS and the buffer count
 
-	// Context ends the wait for an outcome; nil never does.
+	// When Context ends, the item gets its outcome immediately. A nil Context never ends.
 	Context context.Context
 
 	// Call identifies the call that submitted the item. It is set if a failure of the item
@@ -34,36 +34,36 @@ type Item[M any] struct {
 	// Outcome is set before Report.
 	Outcome Outcome
 
-	done <-chan struct{} // of Context
+	done <-chan struct{} // Context.Done()
 
 	// Dispatcher.mu guards the fields below.
 	lane       *lane[M]
 	prev, next *Item[M] // in the lane, or among its outcomes
-	out        bool     // among the outcomes of the lane
+	out        bool     // in the list of outcomes of the lane
 	epoch      *epoch
 	watcher    *watcher[M]
-	stop       func() bool // ends the watch on the context
+	stop       func() bool // stops watching the context
 
-	watchedBefore, watchedAfter *Item[M] // neighbours with the same watcher
+	watchedBefore, watchedAfter *Item[M] // neighbours in the list of items with the same context
 
 	submitted time.Duration // since d.began
 	first     time.Duration // start of the first attempt, since d.began
 	attempts  int32
 	room      int   // bytes of the buffer
 	failures  uint8 // failed attempts in a row
-	limit     uint8 // most entries in the next request; 0 if unlimited
+	limit     uint8 // most items in the next request; 0 for no limit
 	phase     phase
 	duplicate bool
-	recording bool           // its report waits for Recorded
+	recording bool           // the report waits for a call of Recorded
 	owner     *Dispatcher[M] // nil before Submit
-	idle      bool           // no attempt was under way at the decision
-	deferred  bool           // put off by Admit; the time for retries has begun
-	prepared  bool           // counted in prepared: Prepare has or had the item
-	request   uint64         // the last request with the item
-	doubt     uint64         // the first request that may have stored the item; 0 if none
-	overtaker uint64         // the first request that may have stored a later item, now ended; 0 if none
+	idle      bool           // no attempt was under way when the outcome was decided
+	deferred  bool           // Admit answered Later; the time for retries has begun
+	prepared  bool           // Prepare runs for the item, or has run
+	request   uint64         // number of the last request with the item
+	doubt     uint64         // number of the first request that may have stored the item, or 0
+	overtaker uint64         // number of the first ended request that may have stored a later item, or 0
 
-	delay time.Duration // set by an Admit that put the item off; only for the worker
+	delay time.Duration // set by Admit with Later; only the worker reads it
 }
 
 // Attempts returns the number of requests with the item. The courier may call Attempts in
@@ -104,19 +104,20 @@ func (it *Item[M]) Recorded(ok bool) {
 	}
 }
 
-// recorded ends the wait of an item for its record. The caller holds the lock.
+// recorded ends the item's wait for its record in the store. The caller holds the lock.
 func (it *Item[M]) recorded(ok bool) {
 	it.recording = false
 	it.Outcome.Unrecorded = !ok
 }
 
-// isRecording reports whether the report of an item has to wait. The caller holds the
-// lock. An abandoned item never waits: its outcome is decided, but its request is still
-// under way and may call MarkRecording at any time.
+// isRecording reports whether the report of an item has to wait for the record in the
+// store. The caller holds the lock. An item in the phase decidedInFlight never waits,
+// because its request is still under way and may call MarkRecording at any time.
 func (it *Item[M]) isRecording() bool { return it.phase != decidedInFlight && it.recording }
 
-// MarkIdle records that no attempt of the item is under way: a request that is being
-// prepared will not contain the item. Courier.Conclude calls MarkIdle.
+// MarkIdle records that no attempt of the item is under way. The item may be in a request
+// that is being prepared; that request will not contain the item. Courier.Conclude calls
+// MarkIdle.
 func (it *Item[M]) MarkIdle() { it.idle = true }
 
 // Delay sets the shortest time until the next Admit of an item with the admission
@@ -130,14 +131,14 @@ func (it *Item[M]) hasEnded() bool { return it.watcher != nil && it.watcher.ende
 type phase uint8
 
 const (
-	waiting         phase = iota // for its first or next request
+	waiting         phase = iota // waiting for the first or next request
 	inFlight                     // in a request, or in Prepare
-	decidedInFlight              // in a request or in Prepare, with a decided outcome
-	decided                      // decided; leaves the lane after all earlier items
+	decidedInFlight              // outcome decided, but still in a request or in Prepare
+	decided                      // outcome decided; leaves the lane after all earlier items
 	leftLane                     // no longer in the lane
 )
 
-// Outcome is the end of an item.
+// Outcome is the result of an item.
 type Outcome struct {
 	Reason Reason
 
@@ -148,7 +149,7 @@ type Outcome struct {
 	// before the other fields.
 	Answer attempt.Answer
 
-	// Cause is set with the reason Withdrawn, By with Paused.
+	// Cause is set if Reason is Withdrawn, and By if Reason is Paused.
 	Cause error
 	By    *Pause
 
@@ -158,7 +159,8 @@ type Outcome struct {
 
 	Attempts int
 
-	// Unrecorded: the item is stored, and the courier has not recorded that.
+	// Unrecorded means that the item is stored, but the courier's store does not have the
+	// result.
 	Unrecorded bool
 }
 
@@ -170,7 +172,7 @@ const (
 	// for retries is over, even without an attempt.
 	Answered Reason = iota
 
-	// Refused: for its content, before a send.
+	// Refused: the item was not sent because of its content.
 	Refused
 
 	// Late: another attempt might arrive after the deduplication interval.

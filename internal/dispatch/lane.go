@@ -10,21 +10,21 @@ import "time"
 // group.
 type lane[M any] struct {
 	group       string
-	itemList[M]             // undecided items, and the decided items between
-	outcomes    itemList[M] // outcomes to report
-	reporting   *Item[M]    // the item in a reporter's report
+	itemList[M]             // undecided items, and decided items that wait for earlier items
+	outcomes    itemList[M] // outcomes that are not reported yet
+	reporting   *Item[M]    // the item whose report is running
 
-	prepared int // its items counted in Dispatcher.prepared
+	prepared int // number of its items in Dispatcher.prepared
 
 	busy         bool // a request has some of its items
 	queued       bool // in the ready list or the heap
-	reportQueued bool // in the list of lanes to report, or with a reporter
+	reportQueued bool // in Dispatcher.toReport, or taken by a reporter
 
 	notBefore  time.Time // time of the next attempt
 	readySince time.Time
 
-	next         *lane[M] // in the ready list, or among the spare lanes
-	nextToReport *lane[M] // in the list of lanes to report
+	next         *lane[M] // next lane in the ready list or in the list of spare lanes
+	nextToReport *lane[M] // next lane in Dispatcher.toReport
 }
 
 // firstWaiting returns the next item to send, or nil. An item in Prepare blocks the later
@@ -40,9 +40,9 @@ func (l *lane[M]) firstWaiting() *Item[M] {
 	return it
 }
 
-// inDoubtAfter reports whether SQS may have stored a later, undecided item of the lane
-// before the item stored, by an earlier request. It stops at the first untried item,
-// because all later items are also untried.
+// inDoubtAfter reports whether an earlier request may have stored an undecided item that
+// comes after the item stored in the lane. inDoubtAfter stops at the first item without an
+// attempt, because all later items have had no attempt either.
 func (l *lane[M]) inDoubtAfter(stored *Item[M]) bool {
 	for it := stored.next; it != nil && it.isTried(); it = it.next {
 		if it.phase != decided && it.mayPrecede(stored) {
@@ -52,10 +52,11 @@ func (l *lane[M]) inDoubtAfter(stored *Item[M]) bool {
 	return false
 }
 
-// isTried reports whether an item of a lane has been in a request, or never will be.
+// isTried reports whether an item has been in a request, or has its outcome already.
 func (it *Item[M]) isTried() bool { return it.attempts > 0 || it.phase == decided }
 
-// mayPrecede reports whether SQS may have stored the item before the other item.
+// mayPrecede reports whether a request before the request of the item stored may have
+// stored it.
 func (it *Item[M]) mayPrecede(stored *Item[M]) bool {
 	return it.doubt > 0 && it.doubt < stored.request
 }
@@ -73,7 +74,7 @@ func (q *itemList[M]) push(it *Item[M]) {
 	q.tail = it
 }
 
-// insert adds an item before another one of the list.
+// insert adds an item in front of the item before, which is in the list.
 func (q *itemList[M]) insert(it, before *Item[M]) {
 	it.prev, it.next = before.prev, before
 	if before.prev == nil {
@@ -187,7 +188,7 @@ func (h *laneHeap[M]) Pop() any {
 	return l
 }
 
-// mostSpare limits the number of lanes kept for reuse.
+// mostSpare is the maximum number of empty lanes kept for reuse.
 const mostSpare = 1024
 
 // lane returns the lane of a group, if necessary a new lane.

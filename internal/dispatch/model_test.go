@@ -14,11 +14,11 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/attempt"
 )
 
-// parcel is the message of these tests.
+// parcel is the type of the messages in these tests.
 type parcel struct {
-	n        int    // items are numbered in the order of their making
+	n        int    // number of the item, in the order of creation
 	onReport func() // runs in Report; may block or end the goroutine
-	blocking bool   // its caller waits, so Withdraw may report the item
+	blocking bool   // a caller waits for the item, so Withdraw may report it
 }
 
 type item = Item[parcel]
@@ -34,7 +34,8 @@ type modelCourier struct {
 	d     *Dispatcher[parcel]
 	start time.Time
 
-	// Scripts. A nil admit admits every item; a nil serve stores every item after 5 ms.
+	// These functions are set by a test. A nil admit admits every item; a nil serve stores
+	// every item after 5 ms.
 	admit func(*item) Admission
 	serve func(items []*item, answers []attempt.Answer) attempt.Load
 	// A nil prepare returns at once.
@@ -43,7 +44,7 @@ type modelCourier struct {
 	revise func(*item)
 	giveUp func(*item) time.Time
 
-	submitting sync.Mutex // held in Submit, so places follow its order
+	submitting sync.Mutex // held during Submit, so that place is the order of submission
 	places     int
 
 	mu        sync.Mutex
@@ -51,12 +52,12 @@ type modelCourier struct {
 	numbers   map[*item]int
 	submitted int
 	events    map[string]*event
-	order     map[string][]int // by group: the items in the order of storing
+	order     map[string][]int // items of each group in the order of storing
 	sequence  int
 	requests  [][]int
 	prepared  [][]int
 	starts    []time.Duration // start times of the requests
-	groups    map[string]bool // in a request
+	groups    map[string]bool // groups with a request under way
 	reporting map[string]bool
 	reports   []report
 	refreshed int
@@ -66,7 +67,7 @@ type modelCourier struct {
 
 // event is the state of an event, by its key.
 type event struct {
-	by       int // the item that the service stored, or -1
+	by       int // number of the stored item, or -1
 	sequence string
 	known    attempt.Fate // Stored or Altered, if proved
 	doubt    time.Time    // start of the first attempt without proof
@@ -81,7 +82,7 @@ type record struct {
 	admitted, inFlight, submitted          bool
 	preparing                              bool
 	attempts, concluded, released, reports int
-	place                                  int // among all submitted items
+	place                                  int // position among all submitted items
 	concluding                             attempt.Fate
 }
 
@@ -94,7 +95,7 @@ type report struct {
 
 func newModelCourier(t testing.TB, o Options) *modelCourier {
 	c := &modelCourier{
-		t: t, start: time.Now(), sequence: 95, // sequence numbers of two and three digits occur
+		t: t, start: time.Now(), sequence: 95, // so that numbers with two and with three digits occur
 		numbers: map[*item]int{}, events: map[string]*event{}, order: map[string][]int{}, groups: map[string]bool{}, reporting: map[string]bool{},
 	}
 	c.d = New(c, o)
@@ -217,7 +218,7 @@ func (c *modelCourier) sent() [][]int {
 	return slices.Clone(c.requests)
 }
 
-// pass lets d pass, and then runs everything due.
+// pass lets d of virtual time pass and waits until all goroutines are blocked.
 func pass(d time.Duration) {
 	time.Sleep(d)
 	synctest.Wait()
@@ -278,7 +279,7 @@ func (c *modelCourier) Admit(items []*item, admissions []Admission) {
 		if admissions[i] == Send {
 			c.mu.Lock()
 			if r := c.items[it.Message.n]; r.concluded > 0 {
-				admissions[i] = TooLate // the concluded fate must stay true
+				admissions[i] = TooLate // Conclude has reported a fate, which must stay true
 			} else {
 				r.admitted = true
 				c.event(it.Key).flights++
@@ -290,7 +291,7 @@ func (c *modelCourier) Admit(items []*item, admissions []Admission) {
 	defer c.mu.Unlock()
 	for i, it := range items {
 		if admissions[i] != Send && !slices.ContainsFunc(items[:i], func(e *item) bool { return e.Group == it.Group }) {
-			delete(c.groups, it.Group) // no item of the group is sent
+			delete(c.groups, it.Group) // the request contains no item of the group
 		}
 	}
 }
@@ -406,7 +407,7 @@ func (c *modelCourier) Release(it *item) (attempt.Fate, time.Time) {
 		c.fails("%s is released %d times; concluded %d times, in a request %t, in Prepare %t", it.Key, r.released, r.concluded, r.inFlight, r.preparing)
 	}
 	e := c.event(it.Key)
-	if r.admitted { // the request left the item out
+	if r.admitted { // the request did not contain the item
 		r.admitted = false
 		e.flights--
 		delete(c.groups, it.Group)

@@ -24,9 +24,9 @@ type Pause struct {
 	SameCall bool
 }
 
-// pause pauses the group of a failed item if the policy demands a pause. If several
-// items of one request fail, they may be sent again one after another, in the order of
-// their failures.
+// pause pauses the group of a failed item if the policy demands a pause. If several items
+// of one request fail, the group has one pause for each. The items may then be sent again
+// one after another, in the order of their failures.
 func (d *Dispatcher[M]) pause(it *Item[M], fate attempt.Fate, code string, over, now time.Time) {
 	unproven := fate == attempt.InDoubt || fate == attempt.Altered
 	switch d.options.Policy {
@@ -46,7 +46,7 @@ func (d *Dispatcher[M]) pause(it *Item[M], fate attempt.Fate, code string, over,
 		return
 	}
 	if it.Outcome.Reason == Paused && it.attempts == 0 {
-		return // the item changed nothing
+		return // the item had no effect on the group
 	}
 	p := &Pause{Key: strings.Clone(it.Key), ID: it.ID, Fate: fate, Code: code, Since: now, Until: over}
 	d.pauseOf(it.Group, now)
@@ -67,7 +67,7 @@ func indexOf(pauses []*Pause, key string) int {
 	return slices.IndexFunc(pauses, func(p *Pause) bool { return p.Key == key })
 }
 
-// endPause ends the pause by a failed item that is stored now.
+// endPause ends the pause that a failed item caused, because the item is stored now.
 func (d *Dispatcher[M]) endPause(it *Item[M]) {
 	if len(d.pauses) == 0 {
 		return
@@ -85,8 +85,8 @@ func (d *Dispatcher[M]) setPauses(group string, pauses []*Pause) {
 	}
 }
 
-// pauseOf returns the pause of a group, or nil. If the first pause of the group is
-// over, pauseOf removes all pauses that are over.
+// pauseOf returns the first pause of a group, or nil. If that pause is over, pauseOf
+// removes all pauses of the group that are over.
 func (d *Dispatcher[M]) pauseOf(group string, now time.Time) *Pause {
 	if len(d.pauses) == 0 {
 		return nil

@@ -25,7 +25,7 @@ func TestPolicies(t *testing.T) {
 	for name, test := range map[string]struct {
 		answer func(*item) attempt.Answer
 		admit  Admission
-		pauses [3]bool // by policy
+		pauses [3]bool // whether the group is paused, for each policy
 	}{
 		"stored":          {},
 		"refused by SQS":  {answer: refuse, pauses: [3]bool{PauseOnFailure: true}},
@@ -84,7 +84,7 @@ func TestPolicies(t *testing.T) {
 	}
 }
 
-// again returns a new submission of an item's event.
+// again returns a new item with the event of an earlier item.
 func (c *modelCourier) again(it *item) *item {
 	copied := c.item(it.Group)
 	copied.Key = it.Key
@@ -125,7 +125,8 @@ func TestAPauseEnds(t *testing.T) {
 	}
 }
 
-// A pause on failure outlasts time and Resume of another group.
+// A pause of the policy PauseOnFailure does not end with time, nor with Resume of another
+// group.
 func TestAPauseStays(t *testing.T) {
 	for _, policy := range []Policy{PauseInDoubt, PauseOnFailure} {
 		try(t, withPolicy(policy), func(t *testing.T, c *modelCourier) {
@@ -182,7 +183,7 @@ func TestTheFirstFailurePausesTheGroup(t *testing.T) {
 			c.submit(resent...)
 			c.flush()
 			for i, it := range resent {
-				if i == 1 { // the others are still in doubt
+				if i == 1 { // the other items are still in doubt
 					require.Equal(t, Paused, c.outcome(it).Reason)
 					require.Equal(t, items[1].Key, c.outcome(it).By.Key)
 				} else {
@@ -194,7 +195,8 @@ func TestTheFirstFailurePausesTheGroup(t *testing.T) {
 	}
 }
 
-// Another producer stores the item that paused its group.
+// A failed item has paused its group. Another producer stores the item's event, and the
+// pause ends with the next submission of the event, without a request.
 func TestAPauseEndsWithoutARequest(t *testing.T) {
 	try(t, withPolicy(PauseOnFailure), func(t *testing.T, c *modelCourier) {
 		bad := c.item("a")
@@ -218,7 +220,7 @@ func TestAPauseEndsWithoutARequest(t *testing.T) {
 	})
 }
 
-// An item ended by a pause does not become the reason of the pause.
+// An item that ends because its group is paused does not cause a pause itself.
 func TestAPausedItemIsNotTheReason(t *testing.T) {
 	try(t, withPolicy(PauseInDoubt), func(t *testing.T, c *modelCourier) {
 		first, second := c.item("a"), c.item("a")
@@ -230,7 +232,7 @@ func TestAPausedItemIsNotTheReason(t *testing.T) {
 		c.flush()
 		require.Equal(t, second.Key, c.d.Pauses()["a"].Key)
 		again := c.again(first)
-		c.submit(again) // in doubt, and paused
+		c.submit(again) // in doubt from the first submission, and paused
 		c.flush()
 		require.Equal(t, Paused, c.outcome(again).Reason)
 		require.Equal(t, second.Key, c.d.Pauses()["a"].Key)
@@ -331,7 +333,8 @@ func TestACallStopsAtAFailure(t *testing.T) {
 	}
 }
 
-// Items of a stopped call are not sent after an item of another call.
+// A call is stopped by a failure. Its remaining items are not sent together with a later
+// call's items.
 func TestAStoppedCallInARun(t *testing.T) {
 	try(t, runs(), func(t *testing.T, c *modelCourier) {
 		c.script(answers(refuse, fail, fail))
@@ -358,7 +361,7 @@ func TestACallGoesOnWithNeverPause(t *testing.T) {
 	})
 }
 
-// A pause has no reference to messages and errors.
+// The type Pause has no field that could hold a message or an error.
 func TestAPauseHoldsNoMessage(t *testing.T) {
 	pause := reflect.TypeFor[Pause]()
 	for i := range pause.NumField() {

@@ -2,9 +2,10 @@ package dispatch
 
 import "time"
 
-// prepare starts Prepare for the next items of a batch's lanes while few items are
-// prepared and the ready lanes do not fill another request. The groups limit the rate
-// then, and Prepare runs during the requests of the groups.
+// prepare starts Prepare for the next items of a batch's lanes. It does so only while few
+// items are prepared and the other lanes do not fill another request: the rate then depends
+// on how fast each group gets its next request, and Prepare runs during the current
+// request.
 func (d *Dispatcher[M]) prepare(b *batch[M], now time.Time) {
 	if d.options.Prepared == 0 || 2*d.prepared > d.options.Prepared || d.isFull() {
 		return
@@ -12,15 +13,15 @@ func (d *Dispatcher[M]) prepare(b *batch[M], now time.Time) {
 	most := d.options.Prepared / 2
 	items := make([]*Item[M], 0, most)
 	size := b.size
-	last := make([]*Item[M], 0, len(b.lanes)) // of the lanes with more items
+	last := make([]*Item[M], 0, len(b.lanes)) // last item so far of each lane that has more items
 	for i, it := range b.items {
 		if i+1 == len(b.items) || b.items[i+1].lane != it.lane {
 			last = append(last, it)
 		}
 	}
 	for {
-		// The lanes with the fewest prepared items get one each. Equal numbers keep the
-		// lanes in step, so their items share requests.
+		// Each lane with the fewest prepared items gets one more. The lanes then have equal
+		// numbers of prepared items, so their items share requests.
 		fewest, lanes := 0, 0
 		for _, it := range last {
 			switch n := it.lane.prepared; {
@@ -43,7 +44,7 @@ func (d *Dispatcher[M]) prepare(b *batch[M], now time.Time) {
 				items = append(items, it)
 				size += it.Size
 				d.countPrepared(it, true)
-				d.enter(it, now)
+				d.startAttempt(it, now)
 			}
 			more = append(more, it)
 		}
@@ -81,19 +82,20 @@ func (d *Dispatcher[M]) countPrepared(it *Item[M], prepared bool) {
 
 // prepareItems calls Prepare and returns the items to their lanes.
 func (d *Dispatcher[M]) prepareItems(items []*Item[M]) {
-	defer func() { // even if the courier ends the goroutine
+	defer func() { // also runs if the courier ends the goroutine
 		d.mu.Lock()
 		defer d.mu.Unlock()
 		now := time.Now()
 		for _, it := range items {
 			d.takeBack(it, Hold, now)
-			// An abandoned item has left its lane, which may have another group now.
+			// An item decided in Prepare has left its lane, and the lane may belong to
+			// another group now.
 			if l := d.lanes[it.Group]; l != nil && !l.busy && !l.queued {
 				d.schedule(l, now)
 			}
 		}
 		d.workers--
-		d.pump(now)
+		d.startWork(now)
 		d.signalIdle()
 	}()
 	d.courier.Prepare(items)

@@ -22,7 +22,7 @@ func preparing() Options {
 // time, and are sent in order afterwards.
 func TestPrepare(t *testing.T) {
 	try(t, preparing(), func(t *testing.T, c *modelCourier) {
-		c.prepare = func([]*item) { time.Sleep(12 * time.Millisecond) } // longer than two requests
+		c.prepare = func([]*item) { time.Sleep(12 * time.Millisecond) } // longer than two requests take
 		c.submit(c.make("a", 12)...)
 		pass(time.Millisecond)
 		require.Equal(t, [][]int{{1, 2, 3, 4}}, c.prepared)
@@ -55,7 +55,7 @@ func TestPrepareIsFair(t *testing.T) {
 	})
 }
 
-// While ready groups fill the requests, nothing is prepared.
+// While the ready groups fill all requests, no item is prepared.
 func TestPrepareNeedsFewGroups(t *testing.T) {
 	o := preparing()
 	o.InFlight = 1

@@ -22,13 +22,13 @@ import (
 // rules.
 type randomProgram struct {
 	*modelCourier
-	mu       sync.Mutex
-	rng      *rand.Rand
-	trouble  float64 // 0 to 1
-	ways     []*item // items to copy
-	groups   int
-	forced   bool
-	reported map[*item]chan struct{} // of waiting callers, closed by Report
+	mu            sync.Mutex
+	rng           *rand.Rand
+	failureChance float64 // probability of each failure, 0 to 1
+	copyFrom      []*item // items that a later item may copy
+	groups        int
+	forced        bool
+	reported      map[*item]chan struct{} // channel of each waiting caller's item, closed by Report
 }
 
 func TestRandomProgram(t *testing.T) {
@@ -74,7 +74,7 @@ func newRandomProgram(t *testing.T, seed uint64) *randomProgram {
 	}
 	s := &randomProgram{
 		modelCourier: newModelCourier(t, o), rng: rng, groups: 1 + rng.IntN(12), forced: rng.IntN(2) == 0,
-		trouble: []float64{0, 0.02, 0.1, 0.3}[rng.IntN(4)], reported: map[*item]chan struct{}{},
+		failureChance: []float64{0, 0.02, 0.1, 0.3}[rng.IntN(4)], reported: map[*item]chan struct{}{},
 	}
 	s.modelCourier.admit, s.modelCourier.serve, s.modelCourier.prepare = s.admit, s.serve, s.prepare
 	s.modelCourier.revise = func(it *item) { it.Size++ }
@@ -100,18 +100,18 @@ func (s *randomProgram) millis(n int) time.Duration {
 
 func (s *randomProgram) admit(it *item) Admission {
 	switch {
-	case s.chance(s.trouble / 5):
+	case s.chance(s.failureChance / 5):
 		it.Delay(s.millis(500))
 		return Later
-	case s.chance(s.trouble / 20):
+	case s.chance(s.failureChance / 20):
 		return Change
-	case s.chance(s.trouble) && s.isKnown(it.Key):
+	case s.chance(s.failureChance) && s.isKnown(it.Key):
 		return Stored
-	case s.chance(s.trouble / 20):
+	case s.chance(s.failureChance / 20):
 		return Refuse
-	case s.chance(s.trouble / 20):
+	case s.chance(s.failureChance / 20):
 		return TooLate
-	case s.chance(s.trouble / 20):
+	case s.chance(s.failureChance / 20):
 		time.Sleep(s.millis(100))
 	}
 	return Send
@@ -120,9 +120,9 @@ func (s *randomProgram) admit(it *item) Admission {
 func (s *randomProgram) prepare([]*item) {
 	time.Sleep(s.millis(20))
 	switch {
-	case s.chance(s.trouble / 10):
+	case s.chance(s.failureChance / 10):
 		runtime.Goexit()
-	case s.chance(s.trouble / 20):
+	case s.chance(s.failureChance / 20):
 		time.Sleep(s.millis(5000))
 	}
 }
@@ -135,24 +135,24 @@ func (s *randomProgram) isKnown(key string) bool {
 
 func (s *randomProgram) serve(items []*item, answers []attempt.Answer) attempt.Load {
 	time.Sleep(s.millis(20))
-	if s.chance(s.trouble / 30) {
+	if s.chance(s.failureChance / 30) {
 		time.Sleep(s.millis(5000))
 	}
-	if s.chance(s.trouble / 10) {
+	if s.chance(s.failureChance / 10) {
 		for i := range items {
 			answers[i] = failed()
 		}
 		return attempt.Throttled
 	}
 	for _, it := range items {
-		if it.Size%97 == 5 { // poisoned
+		if it.Size%97 == 5 { // the service refuses a request with this item
 			for i := range items {
 				answers[i] = attempt.Answer{Fate: attempt.NotStored, Next: attempt.Apart}
 			}
 			return attempt.Passed
 		}
 	}
-	noAnswer, broken := s.chance(s.trouble/3), s.chance(s.trouble/20)
+	noAnswer, broken := s.chance(s.failureChance/3), s.chance(s.failureChance/20)
 	for i, it := range items {
 		switch {
 		case broken && s.chance(0.1):
@@ -161,11 +161,11 @@ func (s *randomProgram) serve(items []*item, answers []attempt.Answer) attempt.L
 			answers[i] = lost()
 		case noAnswer:
 			answers[i] = s.lose(it)
-		case s.chance(s.trouble / 4):
+		case s.chance(s.failureChance / 4):
 			answers[i] = failed()
-		case s.chance(s.trouble / 20):
+		case s.chance(s.failureChance / 20):
 			answers[i] = refused()
-		case s.chance(s.trouble / 20):
+		case s.chance(s.failureChance / 20):
 			s.store(it)
 			answers[i] = doubtful()
 		default:
@@ -180,15 +180,15 @@ func (s *randomProgram) random() *item {
 	it := s.item(fmt.Sprint("group ", s.upTo(s.groups)))
 	it.Size = 1 + s.upTo(3000)
 	s.mu.Lock()
-	if len(s.ways) > 0 && s.rng.IntN(10) == 0 {
-		it.Group, it.Key = s.ways[s.rng.IntN(len(s.ways))].Group, s.ways[s.rng.IntN(len(s.ways))].Key
-		for _, original := range s.ways {
+	if len(s.copyFrom) > 0 && s.rng.IntN(10) == 0 {
+		it.Group, it.Key = s.copyFrom[s.rng.IntN(len(s.copyFrom))].Group, s.copyFrom[s.rng.IntN(len(s.copyFrom))].Key
+		for _, original := range s.copyFrom {
 			if original.Key == it.Key {
 				it.Group = original.Group
 			}
 		}
 	} else {
-		s.ways = append(s.ways, it)
+		s.copyFrom = append(s.copyFrom, it)
 	}
 	it.Refused = s.rng.IntN(50) == 0
 	s.mu.Unlock()
@@ -309,7 +309,7 @@ func (s *randomProgram) caller() {
 			}
 		}
 		if s.chance(0.5) {
-			defer cancel() // ends with other items of the context under way
+			defer cancel() // some of the context's items may still be under way
 		} else {
 			cancel()
 		}

@@ -12,9 +12,9 @@ import (
 // report blocks, or ends this goroutine, the watchdog (watchReporters) starts reporters for
 // the remaining outcomes.
 func (d *Dispatcher[M]) work(b *batch[M]) {
-	requesting, telling := false, false
+	requesting, reporting := false, false
 	defer func() {
-		if !requesting && !telling {
+		if !requesting && !reporting {
 			return
 		}
 		d.mu.Lock()
@@ -23,7 +23,7 @@ func (d *Dispatcher[M]) work(b *batch[M]) {
 			d.record(b, attempt.Troubled)
 		}
 		d.workers--
-		d.pump(time.Now())
+		d.startWork(time.Now())
 		d.signalIdle()
 	}()
 	for b != nil {
@@ -32,21 +32,21 @@ func (d *Dispatcher[M]) work(b *batch[M]) {
 		requesting = false
 		d.mu.Lock()
 		now := d.record(b, load)
-		d.reuse(b)
+		d.keepForReuse(b)
 		if d.toReport.n > 0 && d.reporters == 0 {
 			d.reporters++
 			d.setWatchdog()
 			d.mu.Unlock()
-			telling = true
+			reporting = true
 			d.reportLoop()
-			telling = false
+			reporting = false
 			d.mu.Lock()
 			now = time.Now()
 		}
 		if b = d.next(now); b == nil {
 			d.workers--
 		}
-		d.pump(now)
+		d.startWork(now)
 		d.signalIdle()
 		d.mu.Unlock()
 	}
@@ -128,7 +128,7 @@ func (d *Dispatcher[M]) recordLane(l *lane[M], items []*Item[M], admissions []Ad
 		mayBeStored := a.Fate == attempt.InDoubt || a.Fate == attempt.Altered
 		if gone {
 			d.releaseAnswered(it, a, now)
-			it.recording = false // the outcome was decided without the answer
+			it.recording = false // the decided outcome does not wait for a record
 			d.free(it)
 			for _, e := range items[:i] {
 				if mayBeStored {
@@ -165,7 +165,8 @@ func (d *Dispatcher[M]) recordLane(l *lane[M], items []*Item[M], admissions []Ad
 	return sent
 }
 
-// takeBack takes an unsent item out of a request or out of Prepare.
+// takeBack returns an item to its lane: the item was in a request that did not send it, or
+// in Prepare.
 func (d *Dispatcher[M]) takeBack(it *Item[M], admission Admission, now time.Time) {
 	it.attempts--
 	if it.phase == decidedInFlight {
@@ -177,7 +178,7 @@ func (d *Dispatcher[M]) takeBack(it *Item[M], admission Admission, now time.Time
 	d.notSent(it, admission, now)
 }
 
-// notSent handles an item that was not admitted.
+// notSent handles an item that Admit did not allow.
 func (d *Dispatcher[M]) notSent(it *Item[M], admission Admission, now time.Time) {
 	switch admission {
 	case Refuse:
@@ -202,7 +203,7 @@ func (d *Dispatcher[M]) notSent(it *Item[M], admission Admission, now time.Time)
 	}
 }
 
-// move moves an item to the end of its new group's lane.
+// move moves an item from its lane to the end of the lane of its new group.
 func (d *Dispatcher[M]) move(it *Item[M], now time.Time) {
 	it.lane.remove(it)
 	l := d.lane(it.Group)
@@ -213,11 +214,11 @@ func (d *Dispatcher[M]) move(it *Item[M], now time.Time) {
 	}
 }
 
-// nameOvertaken marks the stored items of a lane that a later item overtook. Sequence
-// numbers increase within a group. If an item has a higher number than a later item, it
-// was stored after the later item: an earlier request stored the later item, although
-// its answer was lost. The number of a duplicate proves nothing, because it is the
-// number of an earlier submission.
+// nameOvertaken sets Overtaken for stored items that were stored after a later item of
+// their lane. Sequence numbers increase within a group, so an item with a higher number
+// than a later item was stored after it: an earlier request, whose answer was lost, stored
+// the later item. The number of a duplicate proves nothing, because it is the number of an
+// earlier submission.
 func nameOvertaken[M any](l *lane[M]) {
 	var last *Item[M]
 	for it := l.head; it != nil && it.isTried(); it = it.next {
@@ -237,7 +238,8 @@ func nameOvertaken[M any](l *lane[M]) {
 	}
 }
 
-// isAbove compares decimal numbers. It returns false if a or b is not a number.
+// isAbove reports whether the decimal number a is greater than b. It returns false if a or
+// b is not a number.
 func isAbove(a, b string) bool {
 	for _, s := range []string{a, b} {
 		for i := range len(s) {
@@ -258,7 +260,8 @@ func isAbove(a, b string) bool {
 	return a > b
 }
 
-// end decides the outcome of an item without proof that its last attempt stored it.
+// end decides the outcome of an item whose last attempt has no proof of success, or that
+// had no attempt.
 func (d *Dispatcher[M]) end(it *Item[M], reason Reason, now time.Time) {
 	d.decide(it, reason, now)
 	it.phase = decided
@@ -280,8 +283,8 @@ func (d *Dispatcher[M]) decide(it *Item[M], reason Reason, now time.Time) {
 	}
 }
 
-// noteOvertaker records that the request may have stored a later item. It is called if
-// the fate of the later item stays unknown.
+// noteOvertaker records that the request may have stored a later item of the lane. It is
+// called if the fate of that later item stays unknown.
 func (it *Item[M]) noteOvertaker(request uint64) {
 	switch {
 	case it.isStored():
@@ -309,13 +312,14 @@ func (d *Dispatcher[M]) release(it *Item[M], code string, now time.Time) {
 	d.pause(it, fate, code, over, now)
 }
 
-// releaseAnswered is release for an abandoned item after its answer.
+// releaseAnswered does the same as release, for an item that was decided before the answer
+// to its request arrived.
 func (d *Dispatcher[M]) releaseAnswered(it *Item[M], a attempt.Answer, now time.Time) {
 	if a.Fate == attempt.Stored {
 		d.endPause(it)
 		return
 	}
-	d.release(it, a.Code, now) // Outcome may be in a report: leave it unchanged
+	d.release(it, a.Code, now) // Outcome may be in a report, so it must not change
 }
 
 // leave moves the decided items at the front of a lane to the outcomes of the lane. A
@@ -330,8 +334,8 @@ func (d *Dispatcher[M]) leave(l *lane[M]) {
 	}
 }
 
-// withdraw ends an item whose caller no longer waits. The caller then calls leave for
-// the lane.
+// withdraw ends an item because its caller no longer waits. After withdraw, the caller of
+// withdraw must call leave for the lane.
 func (d *Dispatcher[M]) withdraw(it *Item[M], cause error, now time.Time) {
 	l := it.lane
 	d.visited++
@@ -348,7 +352,7 @@ func (d *Dispatcher[M]) withdraw(it *Item[M], cause error, now time.Time) {
 			it.recorded(false)
 		}
 		if it.isStored() && !it.duplicate && l.inDoubtAfter(it) {
-			it.Outcome.Overtaken = true // possibly; the answer is not known
+			it.Outcome.Overtaken = true // possibly; the fate of the later item is not known
 		}
 	case inFlight:
 		it.Outcome.Cause = cause

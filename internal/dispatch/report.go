@@ -6,8 +6,9 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/attempt"
 )
 
-// patience is the time for which all reporters may be blocked in reports before more
-// reporters start for the other groups.
+// patience is the time for which the reports of all reporters may block before more
+// reporters are started for other groups. A reporter is a goroutine that reports outcomes
+// to the courier.
 const patience = time.Millisecond
 
 // queueOutcome appends a decided item to the outcomes of the lane. The item has already left
@@ -15,7 +16,7 @@ const patience = time.Millisecond
 func (d *Dispatcher[M]) queueOutcome(l *lane[M], it *Item[M]) {
 	it.Outcome.Attempts = int(it.attempts)
 	if it.phase == decidedInFlight && (it.idle || it.Outcome.Fate == attempt.NotStored) {
-		it.Outcome.Attempts-- // the request leaves the item out
+		it.Outcome.Attempts-- // the request does not contain the item
 	}
 	if it.phase != decidedInFlight {
 		it.phase = leftLane
@@ -44,8 +45,8 @@ func (d *Dispatcher[M]) queueForReport(l *lane[M]) {
 // canReport reports whether the first outcome of a lane may be reported.
 func (l *lane[M]) canReport() bool { return l.outcomes.head != nil && !l.outcomes.head.isRecording() }
 
-// giveUpRecord ends the wait of an outcome for its record and moves the outcome in front
-// of the lane's outcomes that still wait for a record.
+// giveUpRecord ends the wait of an outcome for its record in the store. The outcome moves
+// in front of those outcomes of the lane that still wait for a record.
 func (d *Dispatcher[M]) giveUpRecord(l *lane[M], it *Item[M]) {
 	if it.isRecording() {
 		it.recorded(false)
@@ -61,9 +62,9 @@ func (d *Dispatcher[M]) giveUpRecord(l *lane[M], it *Item[M]) {
 	d.queueForReport(l)
 }
 
-// startReporter starts a reporter if outcomes wait and no reporter runs. If a reporter already
-// runs, or outcomes of several lanes wait, it sets the watchdog, which starts more
-// reporters while reports block.
+// startReporter starts a reporter if outcomes wait and no reporter runs. If a reporter
+// already runs, or if several lanes have outcomes, it also starts the timer of the
+// watchdog, which starts more reporters while reports block.
 func (d *Dispatcher[M]) startReporter() {
 	if d.toReport.n == 0 {
 		return
@@ -78,7 +79,7 @@ func (d *Dispatcher[M]) startReporter() {
 	d.setWatchdog()
 }
 
-// setWatchdog sets the watchdog unless it is set.
+// setWatchdog starts the timer of the watchdog unless it is running.
 func (d *Dispatcher[M]) setWatchdog() {
 	if d.watching {
 		return
@@ -91,15 +92,15 @@ func (d *Dispatcher[M]) setWatchdog() {
 	}
 }
 
-// watchReporters doubles the number of reporters while reports block and groups wait. It also
-// returns the room of reported items to the buffer, because a reporter blocked in a report
-// cannot return it.
+// watchReporters is the watchdog. While reports block and groups wait, it doubles the
+// number of reporters. It also returns the room of reported items to the buffer, because a
+// reporter that blocks in a report cannot return it.
 func (d *Dispatcher[M]) watchReporters() {
 	d.mu.Lock()
 	seen := d.reported
 	d.watching = false
 	d.returnRoom()
-	d.pump(time.Now()) // in place of a worker stuck in a report
+	d.startWork(time.Now()) // a worker may be blocked in a report
 	if d.toReport.n == 0 {
 		d.mu.Unlock()
 		return
@@ -116,8 +117,8 @@ func (d *Dispatcher[M]) watchReporters() {
 	d.mu.Unlock()
 }
 
-// reportLoop reports outcomes until there are none. The caller has counted the reporter in
-// d.reporters.
+// reportLoop reports outcomes until there are none. d.reporters already counts the calling
+// goroutine.
 func (d *Dispatcher[M]) reportLoop() {
 	var l *lane[M]
 	var it *Item[M]
@@ -126,7 +127,8 @@ func (d *Dispatcher[M]) reportLoop() {
 		if returned {
 			return
 		}
-		// A report ended this goroutine. The item counts as reported.
+		// The report ended this goroutine (runtime.Goexit or a panic). The item counts as
+		// reported, and a new goroutine continues.
 		d.mu.Lock()
 		defer d.mu.Unlock()
 		d.countReported(it)
@@ -160,7 +162,7 @@ func (d *Dispatcher[M]) reportLoop() {
 	d.mu.Unlock()
 }
 
-// reportItem reports one outcome, under no lock.
+// reportItem reports the outcome of one item. The caller holds no lock.
 func (d *Dispatcher[M]) reportItem(it *Item[M]) {
 	if it.stop != nil {
 		it.stop()
@@ -169,7 +171,7 @@ func (d *Dispatcher[M]) reportItem(it *Item[M]) {
 	d.courier.Report(it)
 }
 
-// countReported counts out a reported item and drops its message.
+// countReported removes a reported item from the counts and drops its message.
 func (d *Dispatcher[M]) countReported(it *Item[M]) {
 	d.freed++
 	d.freedBytes += it.room
@@ -195,8 +197,9 @@ func (d *Dispatcher[M]) returnRoom() {
 	}
 }
 
-// free drops the message of an abandoned item if the item is in no request and its
-// outcome was reported.
+// free drops the message of an item whose outcome was decided while it was in a request.
+// The request has ended now. If the outcome is not reported yet, the report drops the
+// message.
 func (d *Dispatcher[M]) free(it *Item[M]) {
 	it.phase = leftLane
 	if it.epoch == nil { // already reported
@@ -205,7 +208,8 @@ func (d *Dispatcher[M]) free(it *Item[M]) {
 	}
 }
 
-// queueNextOutcome queues the lane for its next outcome, or drops an empty lane.
+// queueNextOutcome puts the lane into the list of lanes to report if its next outcome can
+// be reported. Otherwise it drops the lane if the lane is empty.
 func (d *Dispatcher[M]) queueNextOutcome(l *lane[M]) {
 	l.reporting = nil
 	if l.canReport() {
@@ -229,7 +233,7 @@ func (d *Dispatcher[M]) Withdraw(call *Call, item *Item[M], cause error) {
 			d.withdrawFrom(l, match, cause, now)
 			d.visited += uint64(d.takeMatching(l, match, &out)) // #nosec G115 -- a count
 		}
-	} else if item != nil && item.lane != nil { // the item may have another group now
+	} else if item != nil && item.lane != nil { // Revise may have moved the item to another group
 		l := item.lane
 		d.withdraw(item, cause, now)
 		d.leave(l)
@@ -239,7 +243,7 @@ func (d *Dispatcher[M]) Withdraw(call *Call, item *Item[M], cause error) {
 			d.requeue(l)
 		}
 	}
-	d.pump(now)
+	d.startWork(now)
 	d.mu.Unlock()
 	d.reportAll(out, false)
 }
@@ -255,14 +259,15 @@ func (d *Dispatcher[M]) addOutOfTurn(it *Item[M], out *itemList[M]) {
 	out.push(it)
 }
 
-// requeue queues or drops a lane that lost outcomes and is not queued.
+// requeue puts a lane from which outcomes were removed into the list of lanes to report, or
+// drops the lane if it is empty.
 func (d *Dispatcher[M]) requeue(l *lane[M]) {
 	if d.queueForReport(l); !l.reportQueued {
 		d.drop(l)
 	}
 }
 
-// takeMatching moves the matching outcomes of a lane to the list.
+// takeMatching moves the outcomes for which match returns true from a lane to the list out.
 func (d *Dispatcher[M]) takeMatching(l *lane[M], match func(*Item[M]) bool, out *itemList[M]) (visited int) {
 	all := l.outcomes
 	l.outcomes = itemList[M]{}
@@ -277,8 +282,8 @@ func (d *Dispatcher[M]) takeMatching(l *lane[M], match func(*Item[M]) bool, out 
 	return visited
 }
 
-// reportAll reports outcomes one after another. If counted is true, tellAll runs in a
-// goroutine that d.reporters counts.
+// reportAll reports the outcomes of a list one after another. If counted is true,
+// d.reporters counts the calling goroutine.
 func (d *Dispatcher[M]) reportAll(out itemList[M], counted bool) {
 	var it *Item[M]
 	returned := false
@@ -286,7 +291,7 @@ func (d *Dispatcher[M]) reportAll(out itemList[M], counted bool) {
 		if returned {
 			return
 		}
-		// A report ended this goroutine. Another goroutine reports the other items.
+		// The report ended this goroutine. A new goroutine reports the remaining items.
 		d.mu.Lock()
 		defer d.mu.Unlock()
 		d.countReported(it)

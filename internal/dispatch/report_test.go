@@ -88,7 +88,7 @@ func TestOneTellerIsEnoughForQuickReports(t *testing.T) {
 	})
 }
 
-// If a report ends its goroutine, all else continues.
+// If a report ends its goroutine, all other items are still sent and reported.
 func TestAReportThatEndsItsGoroutine(t *testing.T) {
 	for _, o := range []Options{options(), runs()} {
 		try(t, o, func(t *testing.T, c *modelCourier) {
@@ -123,7 +123,7 @@ func TestAReportCallsTheDispatcher(t *testing.T) {
 			require.NoError(t, c.d.Reserve(t.Context(), 100, nil))
 			c.enqueue(waiting)
 			for range 2 {
-				require.NoError(t, c.d.Reserve(t.Context(), 100, nil)) // until other items have left
+				require.NoError(t, c.d.Reserve(t.Context(), 100, nil)) // waits until other items have left the buffer
 			}
 			c.d.Cancel(100)
 			c.d.Cancel(100)
@@ -164,7 +164,7 @@ func TestTheMessageIsDropped(t *testing.T) {
 	})
 }
 
-// waitingFor marks the items of a waiting caller.
+// waitingFor marks items as the items of a call whose caller waits for them.
 func waitingFor(call *Call, items ...*item) {
 	for _, it := range items {
 		it.Call, it.Message.blocking = call, true
@@ -295,7 +295,7 @@ func TestWithdrawTakesTimeForItsItemOnly(t *testing.T) {
 		require.NoError(t, err)
 		return took
 	}
-	took := cost(16_000) // 10 ms; seconds if each visited all items
+	took := cost(16_000) // 10 ms; seconds if each Withdraw visited all items
 	require.Less(t, took, 2*time.Second)
 }
 

@@ -46,7 +46,8 @@ func TestOvertakenByAnEarlierRequest(t *testing.T) {
 	})
 }
 
-// The outcome of a stored item waits while a later item may have been stored earlier.
+// An item is stored, but an earlier request may have stored a later item before it. The
+// outcome of the stored item waits until the fate of the later item is known.
 func TestAStoredItemWaitsForALaterOne(t *testing.T) {
 	for _, early := range []bool{false, true} {
 		try(t, runs(), func(t *testing.T, c *modelCourier) {
@@ -57,7 +58,7 @@ func TestAStoredItemWaitsForALaterOne(t *testing.T) {
 			}
 			c.script(answers(lose, later), answers(c.store, fail), answers(fail), answers(c.store))
 			c.submit(items...)
-			pass(12 * time.Millisecond) // after the second request
+			pass(12 * time.Millisecond) // the second request has ended
 			require.Len(t, c.sent(), 2)
 			require.Empty(t, c.reported())
 			c.flush()
@@ -119,7 +120,7 @@ func TestALaterItemThatEndsInDoubtMayHaveBeenFirst(t *testing.T) {
 	}
 }
 
-// Only an item that may have been stored overtakes an earlier item.
+// A later item that certainly was not stored does not make an earlier item overtaken.
 func TestNobodyIsNamedWithoutReason(t *testing.T) {
 	for name, test := range map[string]struct {
 		script []func([]*item, []attempt.Answer)
@@ -151,7 +152,8 @@ func TestNobodyIsNamedWithoutReason(t *testing.T) {
 	}
 }
 
-// A duplicate was stored by an earlier submission, so it overtakes no item.
+// A duplicate was stored by an earlier submission, so it does not make an earlier item
+// overtaken.
 func TestADuplicateOvertakesNobody(t *testing.T) {
 	try(t, runs(), func(t *testing.T, c *modelCourier) {
 		before := c.item("a")
@@ -170,8 +172,8 @@ func TestADuplicateOvertakesNobody(t *testing.T) {
 	})
 }
 
-// An item that is known to be stored, but without a sequence number, does not prevent
-// the detection of other overtaken items.
+// An item is known to be stored, but has no sequence number. Overtaken items around it are
+// still reported.
 func TestAnItemWithoutANumberHidesNobody(t *testing.T) {
 	try(t, runs(), func(t *testing.T, c *modelCourier) {
 		items := c.make("a", 3)

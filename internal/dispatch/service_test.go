@@ -8,7 +8,7 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/attempt"
 )
 
-// store makes the service store an item, and returns the proof.
+// store makes the service store an item, and returns the answer with the proof.
 func (c *modelCourier) store(it *item) attempt.Answer {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -21,7 +21,7 @@ func (c *modelCourier) store(it *item) attempt.Answer {
 	return attempt.Answer{Fate: attempt.Stored, MessageID: it.Key, Sequence: e.sequence}
 }
 
-// lose makes the service store an item, and returns a lost answer.
+// lose makes the service store an item, and returns the result of a lost answer.
 func (c *modelCourier) lose(it *item) attempt.Answer {
 	c.store(it)
 	return lost()
@@ -64,7 +64,7 @@ func (c *modelCourier) script(requests ...func(items []*item, answers []attempt.
 	}
 }
 
-// each returns a request of a script with the same answer for every item.
+// each returns a script entry for one request: every item gets the same answer.
 func each(answer func(*item) attempt.Answer) func([]*item, []attempt.Answer) {
 	return func(items []*item, answers []attempt.Answer) {
 		for i, it := range items {
@@ -73,7 +73,7 @@ func each(answer func(*item) attempt.Answer) func([]*item, []attempt.Answer) {
 	}
 }
 
-// answers returns a request of a script with one answer for each item.
+// answers returns a script entry for one request: the items get the given answers in order.
 func answers(answer ...func(*item) attempt.Answer) func([]*item, []attempt.Answer) {
 	return func(items []*item, answers []attempt.Answer) {
 		for i, it := range items {

@@ -12,8 +12,8 @@ import (
 type watcher[M any] struct {
 	done        <-chan struct{}
 	ctx         context.Context
-	first, last *Item[M]    // in the order of submission
-	stop        func() bool // nil before begin, and after the last item took it
+	first, last *Item[M]    // items with this context, in the order of submission
+	stop        func() bool // stops the watch; nil before begin, and after the last item took it
 	ended       bool        // the context has ended; no item is sent any more
 	cause       error       // the context's cause
 }
@@ -44,7 +44,8 @@ func (d *Dispatcher[M]) watch(it *Item[M]) (fresh *watcher[M]) {
 	return fresh
 }
 
-// begin starts the watch unless all items are gone.
+// begin starts the watch of the context, unless all items of the watcher have left
+// meanwhile.
 func (d *Dispatcher[M]) begin(w *watcher[M]) {
 	stop := context.AfterFunc(w.ctx, func() { d.contextEnded(w) })
 	d.mu.Lock()
@@ -59,7 +60,7 @@ func (d *Dispatcher[M]) begin(w *watcher[M]) {
 }
 
 // unwatch removes an item that has left its lane from its watcher. The last item of a
-// watcher keeps the watcher's stop function; tellItem calls it.
+// watcher keeps the watcher's stop function, which reportItem calls.
 func (d *Dispatcher[M]) unwatch(it *Item[M]) {
 	w := it.watcher
 	if w == nil {
@@ -89,18 +90,18 @@ func (d *Dispatcher[M]) contextEnded(w *watcher[M]) {
 	defer d.mu.Unlock()
 	now := time.Now()
 	w.ended, w.cause = true, cause
-	for n := 1; w.first != nil; n++ { // each lane in its order
+	for n := 1; w.first != nil; n++ { // in submission order, which is also the order of each lane
 		it := w.first
 		l := it.lane
 		d.withdraw(it, cause, now)
 		d.leave(l)
 		if n%withdrawBatch == 0 {
-			d.pump(now)
+			d.startWork(now)
 			d.mu.Unlock()
 			d.mu.Lock()
 			now = time.Now()
 		}
 	}
-	d.pump(now)
+	d.startWork(now)
 	d.signalIdle()
 }

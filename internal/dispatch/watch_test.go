@@ -36,8 +36,8 @@ func TestAContextEnds(t *testing.T) {
 	}
 }
 
-// If a context ends while its item is in a request, the item is immediately in doubt,
-// and its group waits for the answer.
+// A context ends while its item is in a request. The item gets its outcome immediately, in
+// doubt, and the group waits for the answer to the request.
 func TestAContextEndsDuringTheRequest(t *testing.T) {
 	for _, o := range []Options{options(), runs()} {
 		try(t, o, func(t *testing.T, c *modelCourier) {
@@ -159,7 +159,8 @@ func TestAContextOfManyGroups(t *testing.T) {
 	}
 }
 
-// A context that ends between decision and report does not change the outcome.
+// A context ends after the outcome was decided and before it is reported. The outcome does
+// not change.
 func TestAContextEndsBeforeTheReport(t *testing.T) {
 	try(t, options(), func(t *testing.T, c *modelCourier) {
 		ctx, cancel := context.WithCancel(t.Context())
@@ -184,7 +185,7 @@ type counted struct {
 	begun, watches atomic.Int64
 }
 
-// Value hides the parent context from package context.
+// Value is defined so that package context does not treat counted as one of its own types.
 func (c *counted) Value(any) any { return nil }
 
 func (c *counted) AfterFunc(f func()) func() bool {
@@ -216,7 +217,7 @@ func TestWatchesAreSharedAndEnd(t *testing.T) {
 	})
 }
 
-// A context that outlives its items keeps no memory.
+// A context lives longer than its items. The dispatcher keeps no memory for it.
 func TestALongContext(t *testing.T) {
 	try(t, runs(), func(t *testing.T, c *modelCourier) {
 		parent, cancel := context.WithCancel(t.Context())
@@ -235,7 +236,7 @@ func TestALongContext(t *testing.T) {
 	})
 }
 
-// Items after withdrawn items are sent.
+// Items that follow withdrawn items in a group are sent.
 func TestWithdrawnItemsHoldUpNobody(t *testing.T) {
 	try(t, options(), func(t *testing.T, c *modelCourier) {
 		bad := c.item("a")
@@ -256,9 +257,9 @@ func TestWithdrawnItemsHoldUpNobody(t *testing.T) {
 
 type childKey struct{}
 
-// The end of a context costs time for the items of the context, but not for the other
-// items of their groups: many items of one group with separate contexts take as long as
-// many groups.
+// When a context ends, the dispatcher visits only the items with this context. Many items
+// of one group with separate contexts therefore take as long as many groups with one item
+// each.
 func TestTheEndOfAContextLooksAtItsItemsOnly(t *testing.T) {
 	const n = 40_000
 	one := func() (*Dispatcher[int], func()) {

@@ -11,7 +11,8 @@ type Ended struct {
 	*Record
 	Answer *attempt.Answer
 
-	// Drops reports for an altered event that SQS would drop a resend.
+	// Drops is used if SQS stored another message in place of the event (Altered): it
+	// reports whether SQS would drop a resend of the event as a duplicate.
 	Drops bool
 
 	// Duplicate is set by Attempted if SQS had stored the event before this submission.

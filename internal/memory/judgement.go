@@ -14,7 +14,7 @@ import (
 type Kind uint8
 
 const (
-	// None: still undecided.
+	// None: no judgement yet.
 	None Kind = iota
 
 	// Go: the attempt may start now. Attempted must follow.
@@ -38,7 +38,8 @@ const (
 	// Refuse: the event cannot be sent. See Judgement.Err.
 	Refuse
 
-	// Behind: an earlier event of the group does not start.
+	// Behind: the attempt must not start, because an earlier attempt of the same group in
+	// this request does not start.
 	Behind
 )
 
@@ -57,8 +58,8 @@ type Judgement struct {
 	// judgement per record has Drift set.
 	Drift bool
 
-	// Delay is set with Wait. Err is set with Refuse and with Wait, and explains the
-	// missing claim.
+	// Delay and Err are set with Wait: Delay is the time until the next question, and Err
+	// explains why there is no claim. With Refuse, only Err is set.
 	Delay time.Duration
 	Err   error
 
@@ -88,10 +89,10 @@ type Collision struct {
 	First time.Time
 }
 
-// Attempt is one event of a planned request or of a question to the store.
+// Attempt is the next attempt of one event, in a planned request or in a call of LookUp.
 type Attempt struct {
 	*Record
-	Follows bool // the previous attempt has the same group
+	Follows bool // the previous attempt in the slice has the same message group
 	First   bool // first attempt of the submission
 	Judgement
 
@@ -111,11 +112,11 @@ func (m *Memory) LookUp(ctx context.Context, attempts []Attempt) {
 	m.ask(attempts, func(a *Attempt) bool { return a.claim.Load() != nil },
 		func(k []*store.Claim, v []store.Judgement) { m.claims.LookUp(ctx, k, v) })
 	for i := range attempts {
-		attempts[i].answered()
+		attempts[i].judgeByStore()
 	}
 }
 
-// ask asks the store about the selected attempts in one call.
+// ask asks the store about the attempts for which selected is true, in one call.
 func (m *Memory) ask(attempts []Attempt, selected func(*Attempt) bool, call func([]*store.Claim, []store.Judgement)) {
 	at := make([]int, 0, len(attempts))
 	claims := make([]*store.Claim, 0, len(attempts))
@@ -131,9 +132,9 @@ func (m *Memory) ask(attempts []Attempt, selected func(*Attempt) bool, call func
 	}
 }
 
-// answered turns the store's answer into a judgement. If the answer decides nothing,
-// Kind stays None.
-func (a *Attempt) answered() {
+// judgeByStore turns the store's answer into a judgement. Kind stays None if the answer
+// neither allows nor forbids the attempt.
+func (a *Attempt) judgeByStore() {
 	a.Drift = a.answer.Drift
 	switch a.answer.Kind {
 	case store.Duplicate:
@@ -188,9 +189,9 @@ func (m *Memory) collision(v process.Judgement) Collision {
 	return c
 }
 
-// Admit judges the events of a planned request, in the order of the request. If an
-// attempt already has a Kind, the Kind stays. After Go, the event is in doubt. Admit
-// returns the start of the attempts. With a store, Admit takes at most as long as
+// Admit judges the events of a planned request, in the order of the request. An attempt
+// that already has a Kind keeps this Kind. After the judgement Go, the event is in doubt.
+// Admit returns the start of the attempts. With a store, Admit takes at most as long as
 // [store.Claimant.Ask]: normally at most twice the store timeout.
 func (m *Memory) Admit(ctx context.Context, attempts []Attempt) (now Instant) {
 	now = m.process.Now()
@@ -205,7 +206,7 @@ func (m *Memory) Admit(ctx context.Context, attempts []Attempt) (now Instant) {
 			continue
 		}
 		if a.Kind == None && m.claims != nil {
-			a.answered()
+			a.judgeByStore()
 		}
 		if a.Kind == None {
 			m.begin(now, a)
@@ -214,9 +215,9 @@ func (m *Memory) Admit(ctx context.Context, attempts []Attempt) (now Instant) {
 	return now
 }
 
-// Prepare claims events in the store before their first Admit, in one write, so that Admit
-// need not wait for the store. Prepare does nothing for events that the process tier would
-// not send now. It takes at most twice the store timeout, like Admit.
+// Prepare claims events in the store, in one write, before their first Admit. Admit then
+// need not wait for the store. Prepare leaves out events that this process would not send
+// now. It takes at most twice the store timeout, like Admit.
 func (m *Memory) Prepare(ctx context.Context, records []*Record) {
 	now := m.process.Now()
 	claims := make([]*store.Claim, 0, len(records))
@@ -228,26 +229,28 @@ func (m *Memory) Prepare(ctx context.Context, records []*Record) {
 	m.claims.Prepare(ctx, claims)
 }
 
-// claim claims all events admissible in the process tier, in one write.
+// claim claims the events that the process tier allows, in one write. The process tier is
+// this process's own memory of the last five minutes.
 func (m *Memory) claim(ctx context.Context, now Instant, attempts []Attempt) {
 	for i := range attempts {
 		if a := &attempts[i]; a.Kind == None && !isBehind(attempts, i) {
-			m.preclude(now, a)
+			m.judgeInProcess(now, a)
 		}
 	}
 	m.ask(attempts, func(a *Attempt) bool { return a.Kind == None && !a.unclaimed.Load() },
 		func(k []*store.Claim, v []store.Judgement) { m.claims.Ask(ctx, k, v) })
 }
 
-// isBehind reports whether an earlier event of the group does not start.
+// isBehind reports whether attempt i must not start because an earlier attempt of its group
+// does not start.
 func isBehind(attempts []Attempt, i int) bool {
 	return i > 0 && attempts[i].Follows && attempts[i-1].Kind != Go && attempts[i-1].Kind != None
 }
 
-// preclude sets the judgement of an event refused by the process tier: the event needs no
-// claim in the store. An event that was built again with other bytes (Drift) gets no
-// judgement here: it needs a claim, because the store may have the original bytes.
-func (m *Memory) preclude(now Instant, a *Attempt) {
+// judgeInProcess judges an event that the process tier refuses; such an event needs no
+// claim in the store. Events that were built again with other bytes (Drift) are not judged
+// here. They need a claim, because the store may have the original bytes.
+func (m *Memory) judgeInProcess(now Instant, a *Attempt) {
 	switch v := m.process.Judge(now, &a.event, &a.ticket); v.Kind {
 	case process.Conflict, process.OtherAttributes:
 		if !a.SendAnyway {

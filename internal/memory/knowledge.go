@@ -10,7 +10,7 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/window"
 )
 
-// State is both tiers' combined knowledge of an event.
+// State is what the process tier and the store tier together know about an event.
 type State uint8
 
 const (
@@ -34,11 +34,12 @@ const (
 	Altered
 )
 
-// Knowledge is both tiers' combined knowledge of an event in detail.
+// Knowledge is what the process tier and the store tier together know about an event, in
+// detail.
 type Knowledge struct {
 	State State
 
-	// Before reports that another submission stored the event.
+	// Before reports that an earlier submission stored the event.
 	Before bool
 
 	// Result and Message come from the store's record of a stored event. Message is nil
@@ -49,12 +50,13 @@ type Knowledge struct {
 	// Err explains why the store gave no permission to send; otherwise nil.
 	Err error
 
-	// Times of a doubt: by the process's clock, or else by the store's clock.
+	// These are the times of a doubt. The doubt of the process tier counts, and the store's
+	// if the process tier has none.
 	process                        process.Known
 	since, resendBefore, forgotten time.Time
 }
 
-// Fate returns the fate of an event without an answer from SQS.
+// Fate returns the fate of an event whose last attempt has no proof of success.
 func (k *Knowledge) Fate() attempt.Fate {
 	switch k.State {
 	case Altered:
@@ -79,9 +81,9 @@ func (m *Memory) Times(k *Knowledge) (since, resendBefore, forgotten time.Time) 
 }
 
 // combine merges the knowledge of both tiers. claim is nil without a store, and while the
-// claim is deferred. altered reports that SQS stored another message in the last attempt,
-// refused that the event was refused because of its content. If refused is true and the
-// store has not answered, the state is Clear in place of Unanswered.
+// claim cannot be prepared yet (deferred). altered reports that the last attempt stored
+// another message in SQS. refused reports that the event was refused because of its
+// content; if the store has not answered, the state is then Clear and not Unanswered.
 func combine(here process.Known, before bool, claim *store.Claim, deferred, unclaimed, altered, refused bool) Knowledge {
 	k := Knowledge{process: here, Before: before}
 	var there store.Known
@@ -149,12 +151,12 @@ func (m *Memory) Release(r *Record, altered bool) (k Knowledge, over time.Time) 
 	m.process.Refresh(now, &r.event, &r.ticket)
 	end := r.ticket.Known.Over()
 	if end < now {
-		end = now.Add(window.LastStart) // no doubt here; perhaps altered without Drops
+		end = now.Add(window.LastStart) // no doubt in this process, possibly altered without Drops
 	}
 	over = time.Now().Add(end.Sub(now))
 	k = combine(r.ticket.Known, false, r.claim.Load(), r.deferred, r.unclaimed.Load(), altered, true)
 	if k.State == InDoubt && k.process.State != process.InDoubt {
-		over = time.Now().Add(time.Until(k.forgotten)) // with a monotonic reading
+		over = time.Now().Add(time.Until(k.forgotten)) // time.Now adds a monotonic reading
 	}
 	return k, over
 }

@@ -55,7 +55,7 @@ type Options struct {
 	Store    idempotency.Store
 	Policy   idempotency.Policy
 	FailOpen bool
-	Owner    string    // names the claims' owner across processes; "" means unnamed
+	Owner    string    // name of this process in its claims; "" for no name
 	Began    time.Time // start of this process
 
 	// Note is called after each write to the store, with nil if the store answered. A nil
@@ -108,7 +108,7 @@ type Record struct {
 	ticket     process.Ticket
 	identified bool
 	claim      atomic.Pointer[store.Claim] // nil without a store
-	deferred   bool                        // the claim cannot be prepared yet
+	deferred   bool                        // the claim waits for the queue's name
 	unclaimed  atomic.Bool                 // sent without a claim despite a store conflict
 	knowledge  *Knowledge                  // nil before Conclude, which few submissions need
 }
@@ -130,7 +130,8 @@ func (r *Record) DeferClaim() { r.deferred = true }
 // HasClaim reports whether the submission has a claim.
 func (r *Record) HasClaim() bool { return r.claim.Load() != nil }
 
-// DropClaim makes the submission's outcome independent of the store.
+// DropClaim removes the claim, so the outcome of the submission no longer depends on the
+// store.
 func (r *Record) DropClaim() {
 	r.claim.Store(nil)
 	r.deferred = false
@@ -203,8 +204,8 @@ func (m *Memory) Elapsed(i Instant) time.Duration { return m.process.Now().Sub(i
 // Len returns the number of events in the process tier. Len visits every event.
 func (m *Memory) Len() int { return m.process.Len(m.process.Now()) }
 
-// Held returns the number of events in the process tier, counted like Options.MaxKeys.
-// Held takes constant time.
+// Held returns the number of records in the process tier, including expired records that
+// are not freed yet. Options.MaxKeys limits this number. Held takes constant time.
 func (m *Memory) Held() int { return m.process.Held() }
 
 // Sweep frees all events forgotten by SQS and reports whether the memory is empty. Call

@@ -71,7 +71,7 @@ func heapInUse() uint64 {
 	return m.HeapAlloc
 }
 
-// One operation covers all memory calls for one event: Event, Refresh, Admit, Record,
+// One operation is all calls of the memory for one event: Event, Refresh, Admit, Record and
 // Release.
 func BenchmarkSteadyLoad(b *testing.B) {
 	const live = 900_000

@@ -12,7 +12,7 @@ import (
 )
 
 func TestSuspensionCountsAndWallStepsDoNot(t *testing.T) {
-	c := &process.Clocks{Asleep: time.Hour} // before the process started
+	c := &process.Clocks{Asleep: time.Hour} // a suspension before the process started
 	m := process.NewAt(process.Options{}, c)
 	start := m.Now()
 	assert.EqualValues(t, 1, start, "zero means none, and what was before does not count")
@@ -44,7 +44,7 @@ func TestIntervalDuringSuspension(t *testing.T) {
 	s.try(lost)
 	before := r.Wall(s.look().ResendBefore())
 	r.clocks.Asleep += 5 * time.Minute
-	r.clocks.Step = -5 * time.Minute // and the wall clock hides the suspension
+	r.clocks.Step = -5 * time.Minute // the wall clock is set back, which hides the suspension
 	assert.Equal(t, process.LateInDoubt, s.admit().Kind)
 	assert.Equal(t, before.Add(-5*time.Minute), r.Wall(s.tk.Known.ResendBefore()))
 

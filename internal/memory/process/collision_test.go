@@ -57,7 +57,8 @@ func TestCollisions(t *testing.T) {
 	assert.Equal(t, process.Go, r.submit("k", "g", "other").admit().Kind)
 }
 
-// A doubt is reported even after another event took the dedupe key.
+// Another event has taken the dedupe key of an event in doubt. The first event still
+// reports its doubt and not the collision.
 func TestDoubtComesBeforeCollision(t *testing.T) {
 	r := newRig(t, process.Options{})
 	s := r.submit("k", "g", "b")
@@ -101,7 +102,7 @@ func TestAdmitAnyway(t *testing.T) {
 	assert.Equal(t, 3, r.Len(r.Now()))
 	assert.Equal(t, process.Conflict, r.submit("k", "g", "third").admit().Kind)
 
-	// The separate record outlives the first record.
+	// After the record of the first event has expired, the second event's record remains.
 	r.until(known.Over())
 	assert.Zero(t, first.look())
 	assert.Equal(t, process.Stored, other.state())
@@ -120,8 +121,9 @@ func TestAdmitAnywayInOneRequest(t *testing.T) {
 	assert.False(t, north.record(stored("m1")))
 	assert.True(t, south.record(stored("m1")))
 
-	// The memory forgets the first event before SQS answers its request. The ticket of the
-	// event still has the message ID.
+	// The memory forgets the first event before SQS answers the request of the second
+	// event. The ticket of the second event still has the first message ID, and so
+	// recognises the duplicate.
 	north = r.submitWith("k2", "g", "b", "north")
 	north.try(stored("m2"))
 	r.until(north.look().ResendBefore())
@@ -174,7 +176,8 @@ func TestAltered(t *testing.T) {
 	assert.Equal(t, since, s.look().Since)
 }
 
-// A confirmed copy replaces an altered copy.
+// Of two submissions of an event, SQS alters one and confirms the other. The event then
+// counts as stored.
 func TestStoredAfterAltered(t *testing.T) {
 	r := newRig(t, process.Options{})
 	a, b := r.submit("k", "g", "b"), r.submit("k", "g", "b")

@@ -21,7 +21,7 @@ func TestDuplicateByMessageID(t *testing.T) {
 	assert.True(t, s.try(stored("m1")))
 	assert.Equal(t, known, s.look(), "a duplicate does not restart the interval (F-020)")
 
-	// After a purge of the queue, SQS stores a new message.
+	// The queue was purged, so SQS stores a new message instead of recognising a duplicate.
 	since := r.Now()
 	s = r.submit("k", "g", "b")
 	assert.False(t, s.try(stored("m2")))
@@ -45,7 +45,8 @@ func TestDuplicateByMessageID(t *testing.T) {
 	assert.False(t, s.try(stored("")))
 }
 
-// Another event takes the event's place during the attempt and keeps its own record.
+// While an attempt of one event is under way, its record expires and another event takes
+// the dedupe key. The end of the attempt does not change the other event's record.
 func TestLostPlace(t *testing.T) {
 	r := newRig(t, process.Options{})
 	s := r.submit("k", "g", "b")
@@ -61,9 +62,9 @@ func TestLostPlace(t *testing.T) {
 	assert.Equal(t, process.Stored, s.state())
 }
 
-// The event was stored when an attempt was admitted. The attempt ends without proof after
-// the deduplication interval of the stored event. The attempt still belongs to this
-// interval, regardless of later attempts.
+// An attempt starts while the event is already stored. The attempt ends without proof,
+// after the deduplication interval of the stored message. Its doubt lies in that interval,
+// whatever later attempts did.
 func TestLateEndWithoutProof(t *testing.T) {
 	for _, meanwhile := range []string{"nothing", "clear", "under way", "in doubt", "stored", "altered"} {
 		r := newRig(t, process.Options{})
@@ -120,7 +121,8 @@ func TestLateEndWithoutProof(t *testing.T) {
 	}
 }
 
-// A record does not count attempts of an earlier interval.
+// An attempt that began in an earlier interval does not count as under way in the record of
+// a later interval.
 func TestAttemptOfAnEarlierInterval(t *testing.T) {
 	r := newRig(t, process.Options{})
 	a, b, c := r.submit("k", "g", "b"), r.submit("k", "g", "b"), r.submit("k", "g", "b")
@@ -171,7 +173,7 @@ func TestDuplicateByWatermark(t *testing.T) {
 		assert.Equal(t, tc.want, s.try(stored("m", tc.answer)), tc.name)
 	}
 
-	// Only the highest number from before the first attempt counts.
+	// Only the highest sequence number known before the first attempt proves a duplicate.
 	r := newRig(t, process.Options{})
 	r.submit("k1", "g", "b1").try(stored("m1", number(0, 9)))
 	r.submit("k2", "g", "b2").try(stored("m2", number(0, 5)))

@@ -10,9 +10,10 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/window"
 )
 
-// Event holds a message's deduplication data. [Memory.Event] computes an Event once per
-// message, for any number of submissions and attempts. Use an Event with its own memory
-// only. The memory guards its fields.
+// Event is a message as the memory compares messages: dedupe key, hashes of body and group,
+// and digests. [Memory.Event] computes an Event once per message, for any number of
+// submissions and attempts. An Event belongs to the memory that computed it. The memory
+// guards the fields.
 type Event struct {
 	dedupeKey string
 	body      [sha256.Size]byte
@@ -20,7 +21,7 @@ type Event struct {
 	group     uint64     // hash, never zero
 	key       window.Key // record key
 
-	at window.Place // of key at its last lookup; guarded by Memory.mu
+	at window.Place // position of the record at the last lookup; guarded by Memory.mu
 }
 
 // fingerprint is a record's digest of a message.
@@ -70,10 +71,10 @@ func (e *Event) BodyHash() string {
 	return string(text[:])
 }
 
-// separateKey returns the key of a separate record, for an event that is sent in spite
-// of a collision. The key contains the dedupe key and the fingerprint; the key of an
-// ordinary record has an empty string in place of the fingerprint. Separate records are
-// rare.
+// separateKey returns the key of a separate record. An event has a separate record if it
+// was sent although another event has a record under the same dedupe key (AdmitAnyway). The
+// key consists of the dedupe key and the fingerprint; for an ordinary record, an empty
+// string stands in place of the fingerprint.
 func (m *Memory) separateKey(e *Event) window.Key {
 	var of [16]byte
 	copy(of[:], e.is.same[:])
@@ -81,8 +82,8 @@ func (m *Memory) separateKey(e *Event) window.Key {
 	return m.sent.Key(string(of[:]), e.dedupeKey)
 }
 
-// collision returns the kind of difference between an event and first, the event in the
-// record of the same dedupe key.
+// collision returns how an event with fingerprint f differs from the event with fingerprint
+// first that has the same dedupe key.
 func (f fingerprint) collision(first fingerprint) Kind {
 	switch {
 	case f.same == first.same:

@@ -8,8 +8,8 @@ import (
 
 // Clocks simulates a machine's clocks; tests move them by hand.
 type Clocks struct {
-	Awake, Asleep time.Duration // passed so far
-	Step          time.Duration // forward step of the wall clock
+	Awake, Asleep time.Duration // durations so far
+	Step          time.Duration // how far the wall clock was set forward
 }
 
 // ClocksStart is the initial wall-clock time.
@@ -25,7 +25,8 @@ func NewAt(o Options, c *Clocks) *Memory {
 	return New(o)
 }
 
-// KeptUntil returns the instant until which only proof ends the state in the memory.
+// KeptUntil returns the instant until which an event stays InDoubt or Stored in the memory
+// unless an answer of SQS proves otherwise.
 func KeptUntil(k Known) Instant {
 	if k.State != InDoubt && k.State != Stored && k.State != Altered {
 		return 0

@@ -4,25 +4,28 @@ import "time"
 
 // horizon is the state of [Memory.freeUntil].
 //
-// Problem: a suspension of the machine may be longer than an interval. If an event was
-// stored before the suspension, SQS has forgotten the event afterwards. A submission of
-// the same event that was made earlier may not know that the event was stored: the
-// submission is refreshed once a minute, and the process ran for less than a minute.
+// Problem: the machine may be suspended for longer than a deduplication interval. SQS then
+// forgets an event that was stored before the suspension. Another submission of the same
+// event may have waited all the time without knowing that the event was stored: waiting
+// submissions are refreshed once a minute, and the process ran for less than a minute. If
+// the memory freed the record right after the suspension, the submission would never learn
+// of the stored event.
 //
-// Solution: the memory keeps each record until the process has run for awakeFor, or until
-// no submission waits.
+// Solution: the memory keeps each record until the process has run for awakeFor after the
+// suspension, or until no submission waits.
 type horizon struct {
-	counted time.Duration // suspensions that count as elapsed time
-	noticed time.Duration // suspensions until since; equal to counted without a later one
-	since   Instant       // on a clock without suspensions
+	counted time.Duration // total length of the suspensions that count as elapsed time
+	noticed time.Duration // the same, with the suspensions before since; equal to counted if no suspension waits to be counted
+	since   Instant       // when noticed was set, on a clock that stops in suspensions
 	last    Instant       // latest result of freeUntil
 }
 
 // awakeFor is longer than the time between two calls of Refresh for a waiting submission.
 const awakeFor = 2 * time.Minute
 
-// freeUntil returns the instant up to which the memory may free records: the present
-// without the suspensions that do not count yet. The caller holds m.mu.
+// freeUntil returns the instant up to which the memory may free records. This is the
+// current instant minus the suspensions that do not count as elapsed time yet. The caller
+// holds m.mu.
 func (m *Memory) freeUntil(now Instant) Instant {
 	h, asleep := &m.horizon, m.clock.Asleep()
 	if asleep != h.counted {

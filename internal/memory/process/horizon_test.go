@@ -35,10 +35,10 @@ func TestSuspensionDuringAWait(t *testing.T) {
 			altered := r.submit("k2", "g", "b")
 			suspend(r)
 			r.Sweep(r.Now())
-			r.submit("k3", "g", "b").try(stored("m3")) // a put frees records, too
+			r.submit("k3", "g", "b").try(stored("m3")) // storing a record also frees expired records
 			assert.Equal(t, process.LateStored, waits.admit().Kind)
 			assert.Equal(t, process.Conflict, collides.admit().Kind)
-			altered.goes() // and loses nothing
+			altered.goes() // an altered event is freed early, which loses nothing
 			again := r.submit("k", "g", "b")
 			assert.Equal(t, process.Unknown, again.tk.Known.State)
 			again.goes()
@@ -46,8 +46,8 @@ func TestSuspensionDuringAWait(t *testing.T) {
 	}
 }
 
-// The memory frees the records of a suspension after a time that covers the next Refresh,
-// or immediately if no submission waits.
+// After a suspension, the memory keeps the records until every waiting submission has been
+// refreshed. If no submission waits, the memory frees the records immediately.
 func TestRecordsAfterASuspension(t *testing.T) {
 	for _, waits := range []bool{true, false} {
 		r := newRig(t, process.Options{})

@@ -69,18 +69,19 @@ type Known struct {
 func (k Known) ResendBefore() Instant { return k.Since.Add(window.LastStart) }
 
 // Over returns the first instant at which SQS has certainly forgotten the event and would
-// store a resend as a new event. During a request, Over is an estimate: the request may
-// still take window.Request. Over is zero with State Unknown or Clear.
+// store a resend as a new event. While a request is under way, SQS may still store the
+// event later, and Over moves on by up to window.Request. Over is zero with State Unknown
+// or Clear.
 func (k Known) Over() Instant { return k.over }
 
-// keptUntil returns the instant until which only proof ends the state InDoubt or Stored in
-// the memory.
+// keptUntil returns the instant until which the event stays InDoubt or Stored in the memory
+// unless an answer of SQS proves otherwise.
 func (k Known) keptUntil() Instant {
 	switch {
 	case k.State != InDoubt || k.older:
-		return k.Since.Add(memorySpan) // a refusal of the request under way leaves the older doubt
+		return k.Since.Add(memorySpan) // a refusal of the current request does not end the older doubt
 	case k.UnderWay:
-		return k.over.Add(-window.Request) // the request may end at the next instant
+		return k.over.Add(-window.Request) // the request may end, refused, at any instant
 	default:
 		return k.over
 	}
@@ -98,8 +99,9 @@ const (
 	// doubt.
 	LateInDoubt
 
-	// LateStored is like LateInDoubt for an event that SQS certainly stored. The submission
-	// is a duplicate, and no request is necessary.
+	// LateStored means that SQS certainly stored the event, and that an attempt now might
+	// reach SQS after SQS has forgotten the event. The submission is a duplicate, and no
+	// request is necessary.
 	LateStored
 
 	// Conflict: another event with a different payload has the dedupe key.

@@ -66,14 +66,14 @@ type Memory struct {
 	clock   *Clock
 	seed    maphash.Seed // for hashes of groups, payloads and message IDs
 
-	// apart: separate records may exist.
-	apart atomic.Bool
+	// hasSeparate is set if there may be separate records, see separateKey.
+	hasSeparate atomic.Bool
 
 	// waiting is the number of submissions between their first Refresh and Leave.
 	waiting atomic.Int64
 
 	mu      sync.Mutex
-	sent    *window.Window[remembered] // by dedupe key; separate records by separateKey
+	sent    *window.Window[remembered] // key is the dedupe key, or separateKey for a separate record
 	marks   watermarks
 	horizon horizon
 }
@@ -97,9 +97,9 @@ func New(o Options) *Memory {
 // request.
 func (m *Memory) Now() Instant { return m.clock.Now() }
 
-// Recently is a cheaper Now: a suspension of the machine since the last call of Now may
-// be missing. It is too early for the first Refresh of a submission, and precise enough for
-// later ones.
+// Recently is a cheaper Now: a suspension of the machine since the last call of Now may be
+// missing from the result. Use Now for the first Refresh of a submission; Recently is
+// precise enough for later calls.
 func (m *Memory) Recently() Instant { return m.clock.Recently() }
 
 // Wall returns the wall-clock time of i by the clock's current setting, without a
@@ -113,9 +113,9 @@ func (m *Memory) Wall(i Instant) time.Time {
 	return m.clock.WallTime(i)
 }
 
-// Conclude ends a submission's attempts and returns the event's state, which decides the
-// submission's outcome. No later Admit of the submission answers Go. For a stored event,
-// duplicate reports whether an earlier submission stored it. Conclude may run while
+// Conclude ends the attempts of a submission: no later Admit of the submission answers Go.
+// Conclude returns the event's state, which decides the submission's outcome. For a stored
+// event, duplicate reports whether an earlier submission stored it. Conclude may run while
 // another goroutine is in Admit or Record, or about to call one.
 func (m *Memory) Conclude(now Instant, ev *Event, t *Ticket) (k Known, duplicate bool) {
 	m.mu.Lock()
@@ -134,7 +134,7 @@ func (m *Memory) Refresh(now Instant, ev *Event, t *Ticket) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if t.made == 0 {
-		m.freeUntil(now) // before the submission counts as waiting
+		m.freeUntil(now) // called before this submission counts as waiting
 		t.made = now
 		m.waiting.Add(1)
 	}
@@ -181,7 +181,7 @@ func (m *Memory) admit(now Instant, ev *Event, t *Ticket, anyway bool) Judgement
 	known := v.Known
 	collides := !own.held && first.held
 	if collides {
-		m.apart.Store(true)
+		m.hasSeparate.Store(true)
 		own.key, own.at = m.separateKey(ev), 0
 	}
 	if !own.held {
@@ -205,8 +205,8 @@ func (m *Memory) admit(now Instant, ev *Event, t *Ticket, anyway bool) Judgement
 	return Judgement{Go, known}
 }
 
-// judge decides about an attempt. own is the event's record, and first is the record of
-// its dedupe key.
+// judge decides whether an attempt may start. own is the event's record. first is the
+// record under the event's dedupe key, which may belong to another event.
 func (m *Memory) judge(now Instant, ev *Event, t *Ticket, own, first *record, anyway bool) Judgement {
 	known := own.known(now)
 	horizon := m.freeUntil(now)
@@ -222,7 +222,7 @@ func (m *Memory) judge(now Instant, ev *Event, t *Ticket, own, first *record, an
 	case t.collision.Kind != 0 && !anyway:
 		return t.collision
 	case !own.held && first.held && first.state() == Altered && first.value.body == ev.is.body:
-		return Judgement{AlteredBefore, first.known(now)} // SQS compares the body only
+		return Judgement{AlteredBefore, first.known(now)} // SQS compares only the body
 	}
 	return Judgement{Go, known}
 }
@@ -300,17 +300,17 @@ func (m *Memory) Record(now Instant, ev *Event, t *Ticket, r Result) (duplicate 
 	if own.held {
 		t.Known = own.known(now)
 	} else if t.since == t.began {
-		t.Known = Known{} // this attempt began and ended the doubt
+		t.Known = Known{} // this attempt alone caused the doubt, and it ended
 	}
 	t.began, t.counted = 0, false
 	return duplicate
 }
 
-// acceptedEarlier returns the instant at which SQS accepted the message, if the sequence
-// number proves two facts: SQS accepted the message before this submission, and within
-// the interval. Another process sent the message, or this process before a restart. The
-// interval of such an event began before its first attempt here. Without proof,
-// acceptedEarlier returns zero.
+// acceptedEarlier returns the instant at which SQS accepted the message, or zero. The
+// result is not zero if the sequence number proves that SQS accepted the message before
+// this submission and within the interval. Another process then sent the message, or this
+// process before a restart, and the interval of the event began before its first attempt
+// here.
 func (m *Memory) acceptedEarlier(now Instant, t *Ticket, number sequence) Instant {
 	at := number.acceptedAt()
 	if ago := m.clock.Wall().Sub(at); number == 0 || ago >= 0 && ago < window.Slack {
@@ -323,27 +323,27 @@ func (m *Memory) acceptedEarlier(now Instant, t *Ticket, number sequence) Instan
 	return now.Add(at.Sub(wall))
 }
 
-// keep stores the record of an event. The record of an event may have been removed during
-// the attempt, for example during a suspension of the machine. If another event has a
-// record at the same key by now, keep uses a separate key, because the other record must
-// not change. If the memory is full, the event is forgotten.
+// keep stores the record of an event after an attempt. The earlier record of the event may
+// have been removed during the attempt, for example after a suspension of the machine. If
+// another event has a record at the same key by now, keep stores this record under a
+// separate key. If the memory is full, the event is forgotten.
 func (m *Memory) keep(now Instant, ev *Event, own, first *record) {
 	own.value.fingerprint = ev.is
 	if first.held && first.value.fingerprint != ev.is && own.key == ev.key {
-		m.apart.Store(true)
+		m.hasSeparate.Store(true)
 		own.key, own.at = m.separateKey(ev), 0
 	}
 	_ = m.put(now, ev, own)
 }
 
-// Leave records that a submission has its outcome, so no attempt of it begins any more. The
-// memory need not keep records for the submission any longer. Call Leave once for each
-// submission after its first Refresh.
+// Leave records that a submission has its outcome, so no attempt of the submission will
+// begin, and the memory need not keep records for it. Call Leave once for each submission
+// after its first Refresh.
 func (m *Memory) Leave() { m.waiting.Add(-1) }
 
 // Release ends a submission, whatever its outcome. No attempt of the submission may be
-// under way. SQS does not remember a refused send (F-023): if the submission opened the
-// record and the event is still Clear, Release frees the record.
+// under way. Release frees the record of an event if this submission created the record and
+// SQS refused all attempts (Clear), because SQS does not remember a refused send (F-023).
 func (m *Memory) Release(now Instant, ev *Event, t *Ticket) {
 	if !t.opened {
 		return
@@ -375,7 +375,7 @@ func (m *Memory) sweep(now Instant) (left int, done bool) {
 		// Sequence numbers older than the interval are useless: all messages that SQS still
 		// remembers have higher numbers.
 		m.marks.clear()
-		m.apart.Store(false)
+		m.hasSeparate.Store(false)
 	}
 	return left, done
 }

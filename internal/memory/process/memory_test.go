@@ -51,7 +51,8 @@ func (r *rig) submit(key, group, body string) *submission {
 	return r.submitWith(key, group, body, "")
 }
 
-// submitWith submits an event. The payload is the body's part before "/".
+// submitWith submits an event. The payload is the part of the body before "/", so two
+// bodies with different text after "/" are a drift.
 func (r *rig) submitWith(key, group, body, attributes string) *submission {
 	var sum [32]byte
 	copy(sum[:], attributes)
@@ -91,7 +92,7 @@ var (
 	alteredOther = process.Result{Fate: attempt.Altered}
 )
 
-// try makes one attempt, with a duration of one second.
+// try makes one attempt that takes one second and ends with r.
 func (s *submission) try(r process.Result) (duplicate bool) {
 	s.t.Helper()
 	s.goes()
@@ -131,7 +132,7 @@ func TestStatesOfAnEvent(t *testing.T) {
 	assert.Equal(t, t1, s.look().Since, "the doubt begins with this attempt")
 	r.pass(time.Second)
 	s.record(lost)
-	end := t1.Add(window.Request) // latest arrival at SQS
+	end := t1.Add(window.Request) // latest instant at which the attempt may arrive at SQS
 	k = s.look()
 	assert.Equal(t, process.InDoubt, k.State)
 	assert.False(t, k.UnderWay)

@@ -20,7 +20,7 @@ func run(t *testing.T, o process.Options, steps int, choose func(n int) int) {
 	mem := process.NewAt(o, clocks)
 	m := &model{full: o.MaxKeys, horizon: mem.Horizon, trust: o.AcceptTimes, slots: map[slot]*history{}, marks: map[string]int64{}}
 	var actors []*actor
-	var edges []process.Instant // instants to visit
+	var edges []process.Instant // instants just before and after a limit, to be visited
 	ids := 0
 	payloads := func(msg message) process.Event {
 		var sum [32]byte

@@ -13,16 +13,16 @@ import (
 // model is the simplest possible memory: it keeps the complete history of each key,
 // never forgets, and computes its knowledge from the history.
 type model struct {
-	full    int                                       // MaxKeys
-	horizon func(now process.Instant) process.Instant // of the memory
+	full    int                                       // Options.MaxKeys
+	horizon func(now process.Instant) process.Instant // Memory.Horizon of the tested memory
 	trust   bool
 	step    int // orders events of one instant
 	slots   map[slot]*history
 	marks   map[string]int64
 }
 
-// message is an event with its attributes. A slot names the record of a message: the
-// record of the dedupe key, or a separate record.
+// message is an event with its attributes. A slot is the place of a record: the dedupe key,
+// or the dedupe key with a fingerprint for a separate record.
 type message struct{ key, group, body, attributes string }
 
 type slot struct {
@@ -46,8 +46,8 @@ type try struct {
 	lost             bool
 	of               *history
 
-	counted bool            // message was not stored at the start
-	since   process.Instant // start of the doubt, at the start
+	counted bool            // the event was not stored when the attempt started
+	since   process.Instant // start of the doubt as known when the attempt started
 }
 
 // known holds the fields and method results of a process.Known.
@@ -109,8 +109,8 @@ func (h *history) known(now process.Instant) known {
 	return k
 }
 
-// burst returns all tries that overlap with try i in time, directly or through other
-// tries.
+// burst returns all tries that overlap in time with try i, directly or through other tries
+// that overlap.
 func (h *history) burst(i int) []*try {
 	var bursts [][]*try
 	var at int
@@ -153,8 +153,9 @@ func (m *model) at(now process.Instant, s slot) *history {
 	return nil
 }
 
-// find returns the histories that a submission knows. It was made at the instant made and
-// also knows the histories that ended afterwards, until the memory frees their records.
+// find returns the history of the event and the history under the event's dedupe key, as
+// far as a submission knows them. A submission made at the instant made also knows
+// histories that ended afterwards, until the memory frees their records.
 func (m *model) find(now, made process.Instant, msg message) (own, first *history) {
 	from := max(made, m.horizon(now))
 	at := func(s slot) *history {
@@ -195,7 +196,7 @@ type actor struct {
 	opened *history
 }
 
-// rival describes a submission's collision.
+// rival describes the event with which a submission collides.
 type rival struct {
 	kind  process.Kind
 	known known

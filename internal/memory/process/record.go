@@ -14,10 +14,10 @@ type remembered struct {
 	fingerprint
 }
 
-// answer is a summary of SQS's answers for an event. For a stored event it is the hash of
-// the message ID, and for an altered event the constant altered. Otherwise it explains
-// why SQS may have stored the event, with flags and a number of attempts. Zero means that
-// the event is certainly not stored.
+// answer is a summary of SQS's answers for an event, in one word. For a stored event it is
+// the hash of the message ID. For an altered event it is the constant altered. For an event
+// in doubt it has the flags ambiguous and crowded and the number of attempts under way.
+// Zero means that the event is certainly not stored.
 type answer uint64
 
 const (
@@ -60,11 +60,11 @@ func (a answer) state() State {
 	}
 }
 
-// record is the memory's entry for an event at one instant.
+// record is the memory's entry for an event, as read at one instant.
 type record struct {
 	held bool // false without an entry
 	key  window.Key
-	at   window.Place // place of key
+	at   window.Place // position of key in the window
 
 	// from is the start of the first attempt that SQS may have stored. to is the end of the
 	// last such attempt or, without proof, the latest time at which it can arrive at SQS.
@@ -129,8 +129,8 @@ func (r *record) begin(now Instant, t *Ticket) {
 	t.since = r.from
 }
 
-// counts reports whether the record counts the ticket's attempt as under way. A record
-// of a later interval does not.
+// counts reports whether the record counts the ticket's attempt as under way. A record that
+// was created later, for another deduplication interval, does not.
 func (r *record) counts(t *Ticket) bool {
 	return r.state() == InDoubt && r.from == t.since
 }
@@ -149,25 +149,27 @@ func (r *record) end(now Instant, t *Ticket, mayBeStored bool) {
 	*a &^= crowded
 	switch {
 	case *a == 0:
-		t.opened = true // the last submission to clear the record frees it
+		t.opened = true // the submission whose Release frees the record
 	case alone && !mayBeStored:
 		r.to = t.to
 	case alone:
 		r.to = t.arrivesBy(now)
 	default:
-		r.to = now.Add(window.Request) // no overlapping attempt began later
+		r.to = now.Add(window.Request) // all overlapping attempts have begun by now
 	}
 }
 
-// The window uses time.Time; from this point on, the memory uses instants.
+// Package window takes a time.Time, so the memory converts its instants to times after
+// epoch.
 var epoch = time.Unix(0, 0)
 
 func timeOf(i Instant) time.Time { return epoch.Add(time.Duration(i)) }
 
 func instantOf(t time.Time) Instant { return Instant(t.Sub(epoch)) }
 
-// lookup returns the record for key k, if SQS may remember its event at the instant at.
-// An altered event counts only until the present: an attempt after that loses nothing.
+// lookup returns the record of key k, unless SQS has forgotten the event at the instant at.
+// For an altered event, now counts in place of at: a later attempt of an altered event
+// harms nothing.
 func (m *Memory) lookup(now, at Instant, k window.Key, place window.Place) record {
 	w, state, place := m.sent.LookupAt(timeOf(at), k, place)
 	if state == window.Outside {
@@ -197,9 +199,9 @@ func (m *Memory) put(now Instant, ev *Event, r *record) error {
 	return err
 }
 
-// find returns own, the record of the event, and first, the record of its dedupe key.
-// first may belong to another event. A submission also finds the records that SQS has
-// forgotten during a suspension of the machine, after the submission was made.
+// find returns own, the record of the event, and first, the record under the event's dedupe
+// key, which may belong to another event. A submission that was made before a suspension of
+// the machine also finds records of events that SQS has forgotten during the suspension.
 func (m *Memory) find(now Instant, ev *Event, t *Ticket) (own, first record) {
 	at := max(t.made, m.freeUntil(now))
 	first = m.lookup(now, at, ev.key, ev.at)
@@ -207,7 +209,7 @@ func (m *Memory) find(now Instant, ev *Event, t *Ticket) (own, first record) {
 	if first.held && first.value.fingerprint == ev.is {
 		return first, first
 	}
-	if m.apart.Load() {
+	if m.hasSeparate.Load() {
 		if own = m.lookup(now, at, m.separateKey(ev), 0); own.held && own.value.fingerprint == ev.is {
 			return own, first
 		}
@@ -222,7 +224,7 @@ func (r *record) store(now Instant, t *Ticket, id answer, duplicate bool) {
 	case was != 0 && was == id:
 		// Duplicates do not restart the interval (F-020).
 	case was != 0 && duplicate:
-		r.to = now // the original is older; remembering longer is safe
+		r.to = now // the original may be older; it is safe to remember longer
 	case was != 0 || !r.held:
 		// An attempt of this submission stored the event again.
 		r.from, r.to = t.firstCounted(), now
@@ -246,15 +248,16 @@ func (r *record) alter(now Instant, t *Ticket) bool {
 	return true
 }
 
-// doubt records an attempt that ended without proof and that the record does not count:
-// the event was stored when the attempt began, SQS has answered another attempt since, or
-// the record was dropped. The doubt has the interval of the attempt's admission, and a
-// stored event stays stored. doubt reports whether the record changed.
+// doubt records the end of an attempt without proof if the record does not count the
+// attempt as under way: the event was stored when the attempt began, SQS has answered
+// another attempt since, or the record was dropped. The doubt lies in the deduplication
+// interval in which the attempt was admitted. A stored event stays stored. doubt reports
+// whether the record changed.
 func (r *record) doubt(now Instant, t *Ticket) bool {
 	switch r.state() {
 	case Stored:
 		if now <= t.began.Add(window.Request) {
-			return false // SQS dropped the attempt
+			return false // SQS dropped the attempt as a duplicate
 		}
 		r.to = max(r.to, now)
 	case Altered:

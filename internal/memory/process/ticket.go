@@ -10,21 +10,21 @@ type Ticket struct {
 	// the event.
 	Known Known
 
-	// collision is the last captured collision. It stays after the memory has dropped the
-	// other message's record, because a submission that was made inside an interval is
-	// judged by this interval.
+	// collision is the last collision of the event with another message. It stays after the
+	// memory has dropped the other message's record: a submission made while SQS remembered
+	// the other message is judged as of then.
 	collision Judgement
 
-	made      Instant  // the first Refresh; zero before
+	made      Instant  // instant of the first Refresh; zero before
 	first     Instant  // start of the first attempt; zero before
-	watermark sequence // of the group, before the first attempt
-	prior     answer   // message ID hash known before the first attempt
+	watermark sequence // highest sequence number of the group before the first attempt
+	prior     answer   // hash of the message ID that was known before the first attempt
 
 	// State of the current attempt; began is zero without an attempt.
 	began   Instant
-	since   Instant // record's from: the interval of the admission
-	stored  answer  // record's answer if stored, else zero
-	to      Instant // record's to before the attempt
+	since   Instant // from in the record when the attempt was admitted
+	stored  answer  // answer in the record if the event was stored, else zero
+	to      Instant // to in the record before the attempt
 	counted bool    // the record counts the attempt
 
 	// Idle: at Conclude, no attempt of the submission was under way.
@@ -33,7 +33,8 @@ type Ticket struct {
 	concluded bool // no further attempt may begin
 	storedIt  bool // as far as known, this submission stored the event
 
-	// opened: Release of this submission frees the record if the event is Clear.
+	// opened means that this submission created the record, so its Release frees the record
+	// if SQS refused all attempts.
 	opened bool
 }
 
@@ -41,9 +42,9 @@ type Ticket struct {
 // begun.
 func (t *Ticket) Again() Ticket { return Ticket{made: t.made} }
 
-// capture replaces the ticket's knowledge by k, the current knowledge. If k belongs to a
-// later interval than the ticket's knowledge, capture changes nothing. horizon is the result
-// of Memory.freeUntil.
+// capture updates the ticket's knowledge to k, the current knowledge. If k belongs to a
+// later deduplication interval than the ticket's knowledge, capture changes nothing.
+// horizon is the result of Memory.freeUntil.
 func (t *Ticket) capture(horizon Instant, k Known) {
 	was := t.Known
 	switch {
@@ -52,20 +53,21 @@ func (t *Ticket) capture(horizon Instant, k Known) {
 	case was.State == Stored && k.State != Stored:
 		return
 	case horizon >= was.keptUntil():
-		// The memory may have forgotten the event, so a current state without a doubt
-		// proves nothing. Earlier, only proof ends a doubt in the memory.
+		// The memory may have freed the record, so the absence of a doubt in k proves
+		// nothing. Before horizon, only an answer of SQS ends a doubt in the memory.
 		return
 	}
 	t.Known = k
 }
 
-// captureCollision adopts the event's current collision and drops a disproved one.
+// captureCollision updates the ticket's collision: it stores a current collision, and
+// removes a collision with a message that SQS refused meanwhile.
 func (t *Ticket) captureCollision(now, horizon Instant, ev *Event, own, first *record) {
 	switch other := &t.collision.Known; {
 	case !own.held && first.held:
 		t.collision = Judgement{ev.is.collision(first.value.fingerprint), first.known(now)}
 	case own.held, other.State != InDoubt && other.State != Stored, horizon < other.keptUntil():
-		t.collision = Judgement{} // otherwise forgotten, not refused
+		t.collision = Judgement{} // the other record is missing because SQS refused that message
 	}
 }
 
@@ -75,12 +77,12 @@ func (k *Known) isLate(now Instant) bool {
 	return (k.State == InDoubt || k.State == Stored) && now > k.ResendBefore()
 }
 
-// arrivesBy returns the latest arrival at SQS of an attempt that ends now without proof:
-// the client may have given up long before.
+// arrivesBy returns the latest instant at which an attempt may arrive at SQS, if the
+// attempt ends now without proof. The client may have stopped waiting long before.
 func (t *Ticket) arrivesBy(now Instant) Instant { return max(now, t.began.Add(window.Request)) }
 
-// firstCounted returns the start of the submission's first attempt possibly stored by
-// SQS.
+// firstCounted returns the start of the first attempt of the submission that SQS may have
+// stored.
 func (t *Ticket) firstCounted() Instant {
 	if t.counted {
 		return t.since

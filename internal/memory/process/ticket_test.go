@@ -10,8 +10,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/window"
 )
 
-// Proof ends the doubt in a ticket. A missing record is proof that SQS did not store the
-// event, but only while the memory cannot have forgotten the event.
+// Proof ends the doubt in a ticket. A missing record proves that SQS did not store the
+// event, but only at a time when the memory cannot have freed the record.
 func TestWhatATicketKnows(t *testing.T) {
 	r := newRig(t, process.Options{})
 	first := r.submit("k", "g", "b")
@@ -28,7 +28,7 @@ func TestWhatATicketKnows(t *testing.T) {
 	assert.Equal(t, process.Clear, waits.tk.Known.State)
 	waits.release()
 
-	// The same sequence, after the memory may have forgotten.
+	// The same steps, at a time when the memory may have freed the record.
 	first = r.submit("k", "g", "b")
 	since = r.Now()
 	first.goes()
@@ -75,7 +75,8 @@ func TestWhatATicketKnows(t *testing.T) {
 	}
 	assert.Equal(t, process.LateStored, waits.admit().Kind)
 
-	// SQS stored the event again since: it is stored, regardless of earlier doubts.
+	// SQS stored the event again after the doubt, so the event is stored, whatever happened
+	// before.
 	first = r.submit("k", "g", "b")
 	first.try(lost)
 	waits = r.submit("k", "g", "b")
@@ -87,7 +88,8 @@ func TestWhatATicketKnows(t *testing.T) {
 	assert.Equal(t, first.look(), v.Known)
 }
 
-// A submission's own attempts cause doubts like other submissions' attempts.
+// A doubt from the submission's own attempt stays in the ticket, like a doubt from another
+// submission.
 func TestOwnDoubtIsNotForgotten(t *testing.T) {
 	r := newRig(t, process.Options{})
 	s := r.submit("k", "g", "b")
@@ -111,7 +113,7 @@ func TestAnAttemptUnderWayIsNotForgotten(t *testing.T) {
 	assert.Equal(t, end.Add(span), s.look().Over())
 }
 
-// Copies of one event share knowledge.
+// Several submissions of one event know of each other's attempts.
 func TestCopies(t *testing.T) {
 	r := newRig(t, process.Options{})
 	a, b := r.submit("k", "g", "b"), r.submit("k", "g", "b")
@@ -131,7 +133,8 @@ func TestCopies(t *testing.T) {
 	assert.Zero(t, b.look(), "the last one frees the record")
 	assert.Zero(t, r.Len(r.Now()))
 
-	// One copy is lost during the other copy's attempt; SQS refuses the other copy.
+	// The request of one submission gets no answer while the other submission's request is
+	// under way. SQS refuses the other request.
 	a, b = r.submit("k", "g", "b"), r.submit("k", "g", "b")
 	a.goes()
 	b.goes()
@@ -147,7 +150,8 @@ func TestCopies(t *testing.T) {
 	b.record(refused)
 	assert.Equal(t, end.Add(span), b.look().Over(), "one at a time")
 
-	// SQS stores one copy during the other copy's attempt.
+	// SQS stores the event by one submission while the other submission's request is under
+	// way.
 	r.pass(time.Hour)
 	a, b = r.submit("k", "g", "b"), r.submit("k", "g", "b")
 	a.goes()

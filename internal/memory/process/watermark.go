@@ -1,10 +1,9 @@
 package process
 
 // watermarks holds the highest known sequence number of each message group, for at most
-// mostMarks groups. It may drop a number to make room. A duplicate may then go unnoticed;
-// the sequence numbers never reveal all duplicates. The table consists of sets with a few
-// entries each. Compared with a map, it has no pointers, makes no garbage in steady
-// state, and needs 16 bytes per group.
+// mostMarks groups. To make room it may drop a number; a duplicate may then go unnoticed,
+// as some duplicates do anyway. The table consists of sets with a few entries each. Unlike
+// a map it has no pointers, makes no garbage in steady state, and needs 16 bytes per group.
 type watermarks struct {
 	sets []markSet // length zero or a power of 2
 }
@@ -53,7 +52,8 @@ func (w *watermarks) raise(group uint64, number sequence) {
 			m.number = max(m.number, number)
 			return
 		}
-		// Numbers are times: marks older by an interval are useless.
+		// A sequence number contains a time. A mark that is older than the new number by a
+		// whole interval proves nothing any more.
 		stale := number > m.number && number-m.number >= sequenceSpan
 		if m.group == 0 || stale || len(w.sets) == mostSets {
 			*m = mark{group, number}
@@ -63,7 +63,8 @@ func (w *watermarks) raise(group uint64, number sequence) {
 	}
 }
 
-// place returns the group's mark, or a free mark, or the mark with the lowest number.
+// place returns the group's mark if the set has one, else a free mark, else the mark with
+// the lowest number.
 func (s *markSet) place(group uint64) *mark {
 	lowest := &s[0]
 	for i := range s {

@@ -43,17 +43,17 @@ func (c *Claimant) LookUp(ctx context.Context, claims []*Claim, judgements []Jud
 			continue
 		}
 		judgements[i] = c.found(claims[i], records[n])
-		c.once(claims[i], &judgements[i])
+		c.reportDriftOnce(claims[i], &judgements[i])
 	}
 }
 
 var errDown = errors.New("the store did not answer a moment ago, and was not asked again")
 
-// found judges a record returned by Lookup.
+// found judges an event by the record that Lookup returned.
 func (c *Claimant) found(k *Claim, r idempotency.Record) Judgement {
 	d := idempotency.Decide(r, k.request, r.ReadAt)
 	if d == idempotency.Unjudged {
-		if d = c.across(k, r); d == idempotency.Undecided {
+		if d = c.compareBodies(k, r); d == idempotency.Undecided {
 			d = idempotency.Decide(r, k.request, r.ReadAt)
 		}
 	}
@@ -70,7 +70,7 @@ func (c *Claimant) found(k *Claim, r idempotency.Record) Judgement {
 	case idempotency.InProgress, idempotency.Reclaimed, idempotency.Unresolved:
 		k.doubt(c, out)
 		if out.Drift {
-			return c.another(k, out)
+			return c.judgeOtherMessage(k, out)
 		}
 	default:
 		k.clear()
@@ -93,7 +93,7 @@ func (c *Claimant) Ask(ctx context.Context, claims []*Claim, judgements []Judgem
 			requests, asked = append(requests, k.request), append(asked, i)
 		}
 	}
-	for range 2 { // the second round uses other specs' fingerprints
+	for range 2 { // the second round claims with fingerprints of the records' specs
 		if len(requests) == 0 {
 			return
 		}
@@ -110,15 +110,15 @@ func (c *Claimant) Ask(ctx context.Context, claims []*Claim, judgements []Judgem
 		for n, i := range asked {
 			k, out := claims[i], outcomes[n]
 			if out.Decision == idempotency.Unjudged {
-				if out.Decision = c.across(k, out.Record); out.Decision == idempotency.Undecided {
+				if out.Decision = c.compareBodies(k, out.Record); out.Decision == idempotency.Undecided {
 					requests, again = append(requests, k.request), append(again, i)
-					judgements[i] = k.wait(errSpec, mostWait) // unless the second round decides
+					judgements[i] = k.wait(errSpec, mostWait) // unless the second round replaces this judgement
 					continue
 				}
 			}
 			c.counts.add(out)
 			judgements[i] = c.judge(k, begin, out)
-			c.once(k, &judgements[i])
+			c.reportDriftOnce(k, &judgements[i])
 		}
 		asked = again
 	}
@@ -157,7 +157,8 @@ func (c *Claimant) Prepare(ctx context.Context, claims []*Claim) {
 	}
 }
 
-// takePrepared returns Granted for a prepared claim if its lease still covers an attempt.
+// takePrepared returns Granted if Prepare granted the claim and the lease still covers an
+// attempt.
 func (c *Claimant) takePrepared(k *Claim) Judgement {
 	if !k.prepared {
 		return Judgement{}
@@ -207,7 +208,7 @@ func (c *Claimant) claimOnce(ctx context.Context, requests []idempotency.Claim) 
 	}
 	var errs []error
 	err = errEnded
-	defer func() { c.ended(along, c.each(along, errs, err)) }()
+	defer func() { c.applyAnswers(along, c.each(along, errs, err)) }()
 	err = c.write(ctx, func(ctx context.Context) (err error) {
 		errs, outcomes, err = c.writer.Write(ctx, finishings(along), requests)
 		return err
@@ -228,12 +229,14 @@ func (c *Claimant) write(ctx context.Context, f func(context.Context) error) err
 	return err
 }
 
-// isAnswer reports whether the store answered; a refusal is an answer.
+// isAnswer reports whether err shows that the store answered. A store that refuses a call
+// has answered.
 func isAnswer(err error) bool {
 	return err == nil || errors.Is(err, idempotency.ErrStaleClaim) || errors.As(err, new(*idempotency.InvalidError))
 }
 
-// call makes one store call within the store timeout. After a failure, call sets down.
+// call makes one call of the store within the store timeout. After a failure it sets down,
+// which starts a pause of optional calls.
 func (c *Claimant) call(ctx context.Context, f func(context.Context) error) error {
 	bounded, cancel := context.WithTimeout(ctx, c.config.StoreTimeout)
 	defer cancel()
@@ -259,10 +262,11 @@ const downFor = time.Second
 
 func (c *Claimant) isDown() bool { return int64(c.options.Now()) < c.down.Load() }
 
-// across compares a claim with a record whose fingerprint was computed by another spec.
-// It computes the fingerprint of the stored body again. If both are equal, the claim
-// gets the record's fingerprint, and the result is Undecided.
-func (c *Claimant) across(k *Claim, r idempotency.Record) idempotency.Decision {
+// compareBodies compares a claim with a record whose fingerprint was computed by another
+// spec. It computes the fingerprint of the stored body by the claim's spec. If the
+// fingerprints are equal, the claim takes the record's fingerprint and the result is
+// Undecided, so that the claim is repeated.
+func (c *Claimant) compareBodies(k *Claim, r idempotency.Record) idempotency.Decision {
 	if c.options.Recompute == nil {
 		return idempotency.Unjudged
 	}
@@ -313,7 +317,7 @@ func (c *Claimant) judge(k *Claim, begin time.Duration, out idempotency.Outcome)
 			k.clear()
 		}
 		if r.Seal != k.request.Seal {
-			return c.another(k, out)
+			return c.judgeOtherMessage(k, out)
 		}
 		return c.grant(k)
 	case idempotency.Duplicate:
@@ -343,8 +347,9 @@ func (c *Claimant) judge(k *Claim, begin time.Duration, out idempotency.Outcome)
 	}
 }
 
-// once counts a claim's drift and clears Drift in its later judgements.
-func (c *Claimant) once(k *Claim, v *Judgement) {
+// reportDriftOnce clears Drift in a judgement if an earlier judgement of the claim already
+// had it, and counts the first drift.
+func (c *Claimant) reportDriftOnce(k *Claim, v *Judgement) {
 	if !v.Drift {
 		return
 	}
@@ -387,8 +392,9 @@ func (c *Claimant) conflict(k *Claim, out idempotency.Outcome) Judgement {
 	return k.says(Conflict, out)
 }
 
-// another returns the judgement on a record with a different message.
-func (c *Claimant) another(k *Claim, out idempotency.Outcome) Judgement {
+// judgeOtherMessage returns the judgement for a record of the same event with another
+// message, that is, with other bytes or another group.
+func (c *Claimant) judgeOtherMessage(k *Claim, out idempotency.Outcome) Judgement {
 	r := &out.Record
 	if idempotency.SealOf(r.Body, r.Group) != r.Seal {
 		return c.failed(k, errSeal)
@@ -402,9 +408,9 @@ func (c *Claimant) another(k *Claim, out idempotency.Outcome) Judgement {
 
 var errSeal = errors.New("the store returned other bytes than were claimed: their hash is not that of the record")
 
-// mostAdopted is the maximum number of times that one claim adopts the record's message.
-// If the record has yet another message after that, the store changes its answer again
-// and again.
+// mostAdopted is the maximum number of times that one claim adopts the record's message. A
+// store whose record then still has another message keeps changing its answers, and the
+// claim fails.
 const mostAdopted = 10
 
 var errChanges = errors.New("the record of the event changes its message again and again")

@@ -13,7 +13,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/memory/store"
 )
 
-// interrupted is a store whose endings run a function before they are made.
+// interrupted is a store that calls a function before it takes endings. An ending is the
+// last write for a claim: the result of the event, or the release of the claim.
 type interrupted struct {
 	*idempotency.Memory
 	first atomic.Pointer[func()]
@@ -40,7 +41,8 @@ func (s interruptedWriter) Write(ctx context.Context, endings []idempotency.Fini
 	return failures, out, err
 }
 
-// eachInterrupted runs a test with an interrupted store, without and with a Writer.
+// eachInterrupted runs a test twice, with an interrupted store that has a Writer and with
+// one that has none.
 func eachInterrupted(t *testing.T, test func(t *testing.T, r *rig, s *interrupted)) {
 	for name, writer := range map[string]bool{"Finish": false, "Write": true} {
 		t.Run(name, func(t *testing.T) {
@@ -78,7 +80,8 @@ func TestStoreThatEndsTheGoroutine(t *testing.T) {
 	})
 }
 
-// A claim that ends its goroutine leaves the endings in the same write to the next one.
+// A call writes claims and queued endings together and ends its goroutine. The next call
+// writes the endings.
 func TestClaimThatEndsTheGoroutine(t *testing.T) {
 	eachInterrupted(t, func(t *testing.T, r *rig, s *interrupted) {
 		k, next := r.event("k"), r.event("next")

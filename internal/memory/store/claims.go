@@ -82,7 +82,7 @@ type Claimant struct {
 // New returns a claimant.
 func New(o Options) *Claimant {
 	c := &Claimant{options: o, config: o.Policy.Config(), terms: o.Policy.Terms()}
-	most := atOnce
+	most := finishCalls
 	if c.writer, _ = o.Store.(idempotency.Writer); c.writer != nil {
 		most = idempotency.MaxBatch
 	}
@@ -99,11 +99,11 @@ type Claim struct {
 
 	ref    idempotency.Ref
 	held   bool
-	lease  time.Duration // end, on Options.Now
-	resend time.Duration // last start of an attempt, same clock; 0 is unlimited
-	waits  uint8         // consecutive waits
+	lease  time.Duration // end of the lease, by Options.Now
+	resend time.Duration // latest start of an attempt, by Options.Now; 0 for no limit
+	waits  uint8         // consecutive judgements Wait
 
-	prepared bool // granted by Prepare, for the next Ask
+	prepared bool // granted by Prepare and not yet used by Ask
 
 	resumed   bool // resume was called
 	ambiguous bool // the store may have granted the token, and has not answered
@@ -177,8 +177,8 @@ type Known struct {
 	// another group.
 	Message *Message
 
-	// Ours reports that an attempt of this submission is in doubt or answered, and may have
-	// stored the event.
+	// Ours reports that an attempt of this submission may have stored the event: the
+	// attempt is in doubt, or SQS confirmed it.
 	Ours bool
 
 	// Err explains why the last question gave no permission to send; otherwise nil.
@@ -225,8 +225,8 @@ const (
 	// Late: an attempt in doubt is too old for a resend.
 	Late
 
-	// Held means that another claimant's attempt is in doubt and too old for a resend. Err
-	// is an [*idempotency.UnresolvedError].
+	// Held means that an attempt under another claim is in doubt and too old for a resend.
+	// Err is an [*idempotency.UnresolvedError].
 	Held
 
 	// Conflict: the key belongs to another event. Err is an [*idempotency.ConflictError].
@@ -272,7 +272,8 @@ const (
 	mostWait  = time.Second
 )
 
-// clear records the absence of other attempts that may have stored the event.
+// clear records that, as far as the store knows, no other claimant's attempt may have
+// stored the event.
 func (k *Claim) clear() {
 	k.learn(func(known *Known) { *known = Known{State: Clear, Ours: known.Ours} })
 }
@@ -280,13 +281,13 @@ func (k *Claim) clear() {
 // doubt records that another claimant's attempt may have stored the event.
 func (k *Claim) doubt(c *Claimant, out idempotency.Outcome) {
 	r := out.Record
-	if r.DoubtSince.IsZero() { // the record is being written
+	if r.DoubtSince.IsZero() { // the other claimant has just claimed; its times are not known
 		r.DoubtSince = time.Now().Round(0)
 		r.ResendUntil, r.LeaseUntil = r.DoubtSince.Add(c.terms.ResendFor), r.DoubtSince.Add(c.terms.Lease)
 	}
 	over := r.LeaseUntil
 	if out.Decision.Granted() {
-		over = r.ReadAt // the other claimant's lease ended before
+		over = r.ReadAt // the other claimant's lease has ended by then
 	}
 	k.learn(func(known *Known) {
 		*known = Known{

@@ -19,7 +19,7 @@ func TestWhatIsProved(t *testing.T) {
 	for _, tc := range []struct {
 		name     string
 		attempts []attempt.Answer
-		before   bool // a crashed claimant left a doubt
+		before   bool // a crashed claimant left an attempt in doubt
 		status   idempotency.Status
 		doubt    bool
 	}{
@@ -52,7 +52,7 @@ func TestWhatIsProved(t *testing.T) {
 					r.Attempted(k, &a, new(waiter))
 				}
 				r.Release(k)
-				r.told()
+				r.waitForEndings()
 				got := r.record("k")
 				require.Equal(t, tc.status, got.Status)
 				require.Equal(t, tc.doubt, !got.DoubtSince.IsZero())
@@ -91,7 +91,7 @@ func TestLease(t *testing.T) {
 		require.True(t, r.MayLeave(k))
 		require.EqualValues(t, 1, r.Stats().Renewed)
 
-		r.slow = lease - oneAttempt - window.Arrival + 1 // a store that ignores its context
+		r.slow = lease - oneAttempt - window.Arrival + 1 // the store ignores its context
 		v := r.ask(r.event("other"))
 		require.Equal(t, store.Wait, v.Kind)
 		require.ErrorContains(t, v.Err, "lease")
@@ -100,8 +100,8 @@ func TestLease(t *testing.T) {
 	})
 }
 
-// While another claimant has the event, the claim is requested again at growing
-// intervals. The last wait ends at the end of the other claimant's lease.
+// While another claimant has the event, Ask answers Wait with growing delays. The last
+// delay ends when the other claimant's lease ends.
 func TestInProgress(t *testing.T) {
 	with(t, nil, func(t *testing.T, r *rig) {
 		began := time.Now()
@@ -141,7 +141,7 @@ func TestTooLateForAnotherAttempt(t *testing.T) {
 		refuted := r.event("refuted")
 		require.Equal(t, store.Granted, r.ask(refuted).Kind)
 		r.Attempted(refuted, &throttled, new(waiter))
-		require.Equal(t, store.Granted, r.ask(r.event("theirs")).Kind) // and crashes
+		require.Equal(t, store.Granted, r.ask(r.event("theirs")).Kind) // this claimant crashes now
 
 		time.Sleep(resendFor - 1)
 		require.Equal(t, store.Granted, r.ask(mine).Kind)
@@ -161,14 +161,14 @@ func TestTooLateForAnotherAttempt(t *testing.T) {
 	})
 	again := func(_ *store.Options, p *idempotency.PolicyConfig) { p.Resend = true }
 	with(t, again, func(t *testing.T, r *rig) {
-		require.Equal(t, store.Granted, r.ask(r.event("theirs")).Kind) // and crashes
+		require.Equal(t, store.Granted, r.ask(r.event("theirs")).Kind) // this claimant crashes now
 		time.Sleep(time.Hour)
 		require.Equal(t, store.Granted, r.ask(r.event("theirs")).Kind)
 	})
 }
 
-// Without an answer, the store grants no claims, and the event stays unanswered and does
-// not become clear.
+// While the store does not answer, no claim is granted. The event's state is Unanswered and
+// not Clear.
 func TestStoreDown(t *testing.T) {
 	with(t, nil, func(t *testing.T, r *rig) {
 		r.fail(down)
@@ -207,7 +207,7 @@ func TestStoreDown(t *testing.T) {
 		time.Sleep(time.Second)
 		r.fail(nil)
 		require.Equal(t, store.Granted, r.ask(r.event("other")).Kind)
-		r.told()
+		r.waitForEndings()
 		require.Zero(t, r.called("complete"), "there is no claim to complete")
 	})
 }
@@ -231,7 +231,8 @@ func (hanging) ClaimBatch(ctx context.Context, _ []idempotency.Claim) ([]idempot
 	return nil, ctx.Err()
 }
 
-// After an ambiguous answer the claim is repeated and finds its own record.
+// The answer to a claim is ambiguous. The claimant repeats the claim, and the store
+// recognises it as the claimant's own.
 func TestAmbiguous(t *testing.T) {
 	with(t, nil, func(t *testing.T, r *rig) {
 		n := 0
@@ -255,7 +256,7 @@ func TestAmbiguous(t *testing.T) {
 	})
 }
 
-// An event recorded with different bytes is sent with the recorded bytes.
+// A record has the event with other bytes. The event is sent with the bytes of the record.
 func TestOther(t *testing.T) {
 	with(t, nil, func(t *testing.T, r *rig) {
 		require.Equal(t, store.Granted, r.ask(r.claim("k", "payload", "old bytes")).Kind)
@@ -276,14 +277,14 @@ func TestOther(t *testing.T) {
 			require.Equal(t, store.Granted, v.Kind)
 			require.False(t, v.Drift)
 			r.Release(k)
-			r.told()
+			r.waitForEndings()
 		}
 		require.EqualValues(t, 2, r.Stats().Drifts)
 
 		k := r.claim("k", "payload", "old bytes")
 		require.Equal(t, store.Granted, r.ask(k).Kind)
 		r.Attempted(k, &stored, new(waiter))
-		r.told()
+		r.waitForEndings()
 		for _, question := range []func(*store.Claim) store.Judgement{r.look, r.ask} {
 			k = r.claim("k", "payload", "new bytes")
 			require.Equal(t, store.Judgement{Kind: store.Duplicate, Drift: true}, question(k))
@@ -334,7 +335,7 @@ func TestAnotherSpec(t *testing.T) {
 	})
 }
 
-// A store with too few results counts as not answering.
+// A store that returns fewer results than claims counts as not answering.
 func TestAStoreThatMiscounts(t *testing.T) {
 	short := func(o *store.Options, _ *idempotency.PolicyConfig) { o.Store = miscounting{o.Store} }
 	with(t, short, func(t *testing.T, r *rig) {

@@ -12,15 +12,17 @@ import (
 )
 
 const (
-	// gather is the time that endings wait to share a write with claims.
-	gather = time.Millisecond
+	// gatherTime is the time for which queued endings wait for a claim, to be written in
+	// the same call. An ending is the last write for a claim: the result of the event, or
+	// the release of the claim.
+	gatherTime = time.Millisecond
 
-	// atOnce is the maximum number of concurrent Finish calls, for a store without a
+	// finishCalls is the maximum number of concurrent Finish calls, for a store without a
 	// Writer.
-	atOnce = 256
+	finishCalls = 256
 
-	// behind is the number of queued endings at which Pace blocks senders.
-	behind = 512
+	// paceFrom is the number of queued endings at which Pace blocks senders.
+	paceFrom = 512
 
 	// mostEndings is the maximum length of the queue of endings. If the queue is full, a
 	// new ending drops the oldest. After a failed write, endings older than keepTrying are
@@ -28,8 +30,8 @@ const (
 	mostEndings = 10_000
 	keepTrying  = time.Hour
 
-	// closing is the time that Close waits for the store.
-	closing = 10 * time.Second
+	// closeTimeout is the time that Close waits for the store.
+	closeTimeout = 10 * time.Second
 )
 
 // Waiter waits for the record of a stored event.
@@ -48,22 +50,22 @@ type Waiter interface {
 type endings struct {
 	ctx  context.Context // for store calls
 	stop context.CancelFunc
-	kick chan struct{} // wakes drain early
+	kick chan struct{} // wakes drain before the end of its wait
 	most int           // maximum endings per write
 
 	mu       sync.Mutex
 	queue    []*ending
-	results  map[idempotency.KeyID]*ending // completions queued or being written
-	missing  recent[struct{}]              // stored events that the store does not have
+	results  map[idempotency.KeyID]*ending // results that are queued or being written, by event
+	missing  recent[struct{}]              // events that SQS has and the store lacks
 	tokens   recent[idempotency.Token]     // tokens of ended submissions: see resume
-	awaited  map[*ending]struct{}          // endings with waiters
-	overdue  *time.Timer                   // for awaited; nil before first use
-	watching bool                          // overdue is set
-	running  bool                          // the drain goroutine
+	awaited  map[*ending]struct{}          // endings that a waiter waits for
+	overdue  *time.Timer                   // timer for the oldest of awaited; nil before first use
+	watching bool                          // overdue is running
+	running  bool                          // the goroutine of drain is running
 	writing  int                           // number of endings being written
 	failures uint8                         // consecutive failures
 	closed   bool
-	idle     chan struct{} // closed after Close, with no endings left
+	idle     chan struct{} // closed when Close was called and no endings are left
 	lost     int64
 	lastErr  error
 }
@@ -72,7 +74,7 @@ type ending struct {
 	claim   *Claim
 	ending  idempotency.Ending
 	since   time.Time
-	waiters []Waiter // not yet called
+	waiters []Waiter // waiters to be called
 }
 
 func (l *endings) init(most int) {
@@ -161,14 +163,14 @@ func (c *Claimant) leave(k *Claim) {
 // because the queue would not become shorter.
 func (c *Claimant) Pace() {
 	for c.isBehind() {
-		time.Sleep(gather)
+		time.Sleep(gatherTime)
 	}
 }
 
 func (c *Claimant) isBehind() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return len(c.queue) >= behind && c.failures == 0 && !c.closed
+	return len(c.queue) >= paceFrom && c.failures == 0 && !c.closed
 }
 
 // await adds a waiter. The caller holds mu.
@@ -178,7 +180,8 @@ func (c *Claimant) await(e *ending, w Waiter) {
 	c.watch(c.config.StoreTimeout)
 }
 
-// watch starts the timer for late endings, unless already running. The caller holds mu.
+// watch starts the timer that ends the wait of waiters, unless it is running. The caller
+// holds mu.
 func (c *Claimant) watch(d time.Duration) {
 	switch {
 	case c.watching:
@@ -191,7 +194,7 @@ func (c *Claimant) watch(d time.Duration) {
 	c.watching = true
 }
 
-// giveUpWaiting reports an event as unrecorded if its ending is older than the store
+// giveUpWaiting reports events as unrecorded to waiters that have waited for the store
 // timeout. The endings stay queued.
 func (c *Claimant) giveUpWaiting() {
 	var late []Waiter
@@ -204,22 +207,23 @@ func (c *Claimant) giveUpWaiting() {
 			continue
 		}
 		late = append(late, e.waiters...)
-		c.forget(e)
+		c.removeWaiters(e)
 	}
 	if len(c.awaited) > 0 {
 		c.watch(next)
 	}
 	c.mu.Unlock()
-	tell(late, false)
+	callWaiters(late, false)
 }
 
-// forget removes an ending's waiters. The caller holds mu and calls the waiters later.
-func (l *endings) forget(e *ending) {
+// removeWaiters removes the waiters of an ending. The caller holds mu, and calls the
+// waiters after it has released mu.
+func (l *endings) removeWaiters(e *ending) {
 	e.waiters = nil
 	delete(l.awaited, e)
 }
 
-func tell(waiters []Waiter, ok bool) {
+func callWaiters(waiters []Waiter, ok bool) {
 	for _, w := range waiters {
 		w.Recorded(ok)
 	}
@@ -233,12 +237,12 @@ func (c *Claimant) end(k *Claim, with idempotency.Ending, w Waiter) {
 	switch {
 	case c.closed:
 		c.mu.Unlock()
-		c.loseLate(e, w)
+		c.dropLate(e, w)
 		return
 	case len(c.queue) >= mostEndings:
 		first := c.queue[0]
 		c.queue = c.queue[1:]
-		dropped = c.lose(first, errMany)
+		dropped = c.dropEnding(first, errMany)
 	}
 	if w != nil {
 		c.await(e, w)
@@ -256,14 +260,14 @@ func (c *Claimant) end(k *Claim, with idempotency.Ending, w Waiter) {
 	}
 	c.mu.Unlock()
 	if len(dropped) > 0 {
-		go tell(dropped, false) // the caller may hold a waiter lock
+		go callWaiters(dropped, false) // in a goroutine, because the caller may hold a lock that the waiter takes
 	}
 }
 
-// loseLate counts an ending queued after Close.
-func (c *Claimant) loseLate(e *ending, w Waiter) {
+// dropLate drops an ending that comes after Close, and counts it as lost.
+func (c *Claimant) dropLate(e *ending, w Waiter) {
 	c.mu.Lock()
-	c.lose(e, errLate)
+	c.dropEnding(e, errLate)
 	c.mu.Unlock()
 	if w != nil {
 		w.Recorded(false)
@@ -282,16 +286,16 @@ func (l *endings) hurry() {
 	}
 }
 
-// lose drops an ending and returns its waiters. The caller holds mu.
-func (l *endings) lose(e *ending, err error) []Waiter {
+// dropEnding drops an ending and returns its waiters. The caller holds mu.
+func (l *endings) dropEnding(e *ending, err error) []Waiter {
 	l.lost++
 	l.lastErr = err
-	return l.done(e, false)
+	return l.removeFinished(e, false)
 }
 
-// done removes a finished ending and returns its waiters. recorded reports whether the store
-// has the event. The caller holds mu.
-func (l *endings) done(e *ending, recorded bool) []Waiter {
+// removeFinished removes an ending whose write is finished, and returns its waiters.
+// recorded reports whether the store has the event. The caller holds mu.
+func (l *endings) removeFinished(e *ending, recorded bool) []Waiter {
 	if _, ok := e.ending.Result(); ok {
 		l.noteMissing(e.claim, !recorded)
 	}
@@ -299,7 +303,7 @@ func (l *endings) done(e *ending, recorded bool) []Waiter {
 		delete(l.results, e.claim.id)
 	}
 	waiters := e.waiters
-	l.forget(e)
+	l.removeWaiters(e)
 	return waiters
 }
 
@@ -323,7 +327,7 @@ func (c *Claimant) drain() {
 	for {
 		c.mu.Lock()
 		lost, stopped := c.stopped()
-		pause := gather
+		pause := gatherTime
 		switch {
 		case c.failures > 0:
 			pause = min(firstWait<<min(c.failures, 10), 5*time.Second)
@@ -331,23 +335,24 @@ func (c *Claimant) drain() {
 			pause = 0
 		}
 		c.mu.Unlock()
-		tell(lost, false)
+		callWaiters(lost, false)
 		if stopped {
 			return
 		}
 		c.sleep(pause)
 		if batch := c.take(); len(batch) > 0 {
-			c.ended(batch, c.finish(batch))
+			c.applyAnswers(batch, c.finish(batch))
 		}
 	}
 }
 
-// stopped ends the goroutine if the queue is empty. After the end of ctx, stopped drops
-// all queued endings. The caller holds mu.
+// stopped reports whether drain must end: the queue is empty, or ctx has ended. In the
+// latter case stopped drops all queued endings and returns their waiters. The caller holds
+// mu.
 func (l *endings) stopped() (lost []Waiter, stopped bool) {
 	if l.ctx.Err() != nil {
 		for _, e := range l.queue {
-			lost = append(lost, l.lose(e, cmp.Or(l.lastErr, context.Cause(l.ctx)))...)
+			lost = append(lost, l.dropEnding(e, cmp.Or(l.lastErr, context.Cause(l.ctx)))...)
 		}
 		l.queue = nil
 	}
@@ -360,7 +365,7 @@ func (l *endings) stopped() (lost []Waiter, stopped bool) {
 	return lost, true
 }
 
-// signalIdle lets Close return after the last ending. The caller holds mu.
+// signalIdle closes idle if Close was called and no endings are left. The caller holds mu.
 func (l *endings) signalIdle() {
 	if !l.closed || l.running || len(l.queue)+l.writing > 0 {
 		return
@@ -417,7 +422,7 @@ func (c *Claimant) finish(batch []*ending) []error {
 	return errs
 }
 
-// firstFailure returns the first error other than an answer of the store.
+// firstFailure returns the first error that is not an answer of the store, or nil.
 func firstFailure(errs []error) error {
 	for _, err := range errs {
 		if !isAnswer(err) {
@@ -427,9 +432,9 @@ func firstFailure(errs []error) error {
 	return nil
 }
 
-// each returns one error per ending, from the store's errors. If their number is wrong,
-// each uses err, the error of the whole write, for every ending, or errShort for a nil
-// err.
+// each returns one error for each ending. errs are the store's errors, one for each ending.
+// If errs has another length, every ending gets err, the error of the whole call, or
+// errShort if err is nil.
 func (c *Claimant) each(batch []*ending, errs []error, err error) []error {
 	if len(errs) != len(batch) {
 		return slices.Repeat([]error{cmp.Or(err, errShort)}, len(batch))
@@ -456,8 +461,9 @@ func finishings(batch []*ending) []idempotency.Finishing {
 	return out
 }
 
-// ended processes the store's answers to endings and queues failed endings again.
-func (c *Claimant) ended(batch []*ending, errs []error) {
+// applyAnswers removes the endings that the store took or refused, and queues the endings
+// without an answer again.
+func (c *Claimant) applyAnswers(batch []*ending, errs []error) {
 	var recorded, unrecorded []Waiter
 	failed := false
 	c.mu.Lock()
@@ -467,21 +473,21 @@ func (c *Claimant) ended(batch []*ending, errs []error) {
 		var stale *idempotency.StaleClaimError
 		switch err := errs[i]; {
 		case err == nil:
-			recorded = append(recorded, c.done(e, true)...)
+			recorded = append(recorded, c.removeFinished(e, true)...)
 		case errors.As(err, &stale) && stale.Status == idempotency.Succeeded:
 			c.counts.stale.Add(1)
-			recorded = append(recorded, c.done(e, true)...)
+			recorded = append(recorded, c.removeFinished(e, true)...)
 		case errors.Is(err, idempotency.ErrStaleClaim):
 			c.counts.stale.Add(1)
-			unrecorded = append(unrecorded, c.done(e, false)...)
+			unrecorded = append(unrecorded, c.removeFinished(e, false)...)
 		case errors.As(err, &invalid), errors.Is(err, idempotency.ErrClosed), time.Since(e.since) > keepTrying:
-			unrecorded = append(unrecorded, c.lose(e, err)...)
+			unrecorded = append(unrecorded, c.dropEnding(e, err)...)
 		default:
 			failed = true
 			c.lastErr = err
 			if errors.Is(err, idempotency.ErrUnwritable) {
 				unrecorded = slices.Concat(unrecorded, e.waiters)
-				c.forget(e)
+				c.removeWaiters(e)
 			}
 			c.queue = append(c.queue, e)
 		}
@@ -500,8 +506,8 @@ func (c *Claimant) ended(batch []*ending, errs []error) {
 	}
 	c.signalIdle()
 	c.mu.Unlock()
-	tell(recorded, true)
-	tell(unrecorded, false)
+	callWaiters(recorded, true)
+	callWaiters(unrecorded, false)
 }
 
 // Close writes the remaining endings until the context ends, for at most ten seconds,
@@ -517,7 +523,7 @@ func (c *Claimant) Close(ctx context.Context) (lost int64, err error) {
 		c.hurry()
 	}
 	c.mu.Unlock()
-	timer := time.NewTimer(closing)
+	timer := time.NewTimer(closeTimeout)
 	defer timer.Stop()
 	select {
 	case <-c.idle:

@@ -14,7 +14,7 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/memory/store"
 )
 
-// sent claims an event and simulates its storage by SQS.
+// sent claims an event and records that SQS stored it.
 func (r *rig) sent(key string, w store.Waiter) *store.Claim {
 	r.t.Helper()
 	k := r.event(key)
@@ -23,8 +23,8 @@ func (r *rig) sent(key string, w store.Waiter) *store.Claim {
 	return k
 }
 
-// Results are collected for a few milliseconds, so that they share a write. Meanwhile,
-// the claimant already knows an event with a queued result.
+// Results wait a few milliseconds, so that several results share a write. Meanwhile, the
+// claimant answers Duplicate for an event with a queued result.
 func TestResultsAreTold(t *testing.T) {
 	with(t, nil, func(t *testing.T, r *rig) {
 		for i := range 10 {
@@ -40,7 +40,7 @@ func TestResultsAreTold(t *testing.T) {
 		}
 		require.Zero(t, r.called("lookup"))
 		require.Equal(t, store.Wait, r.ask(r.claim("3", "3", "other bytes")).Kind, "which bytes count, the store knows")
-		r.told()
+		r.waitForEndings()
 		require.Equal(t, 10, r.called("complete"))
 		require.Zero(t, r.Stats().Recording)
 		require.Equal(t, store.Duplicate, r.look(r.event("3")).Kind)
@@ -71,8 +71,8 @@ func (w *waiter) is(t *testing.T, calls, ok int) {
 	require.EqualValues(t, ok, w.ok.Load())
 }
 
-// A waiter waits until the store has the event, at most for the store timeout. A waiter
-// of a later submission of the same event waits too.
+// A waiter waits until the store has the event, at most for the store timeout. A later
+// submission of the same event waits in the same way.
 func TestWaiters(t *testing.T) {
 	with(t, nil, func(t *testing.T, r *rig) {
 		var first, second, late waiter
@@ -80,12 +80,12 @@ func TestWaiters(t *testing.T) {
 		require.True(t, r.AwaitRecord(r.event("k"), &second))
 		require.True(t, r.AwaitRecord(r.event("k"), nil))
 		first.is(t, 0, 0)
-		r.told()
+		r.waitForEndings()
 		first.is(t, 1, 1)
 		second.is(t, 1, 1)
 		require.False(t, r.AwaitRecord(r.event("k"), &second))
 
-		r.sent2("late", &late)
+		r.sentWhileStoreFails("late", &late)
 		time.Sleep(storeTimeout - time.Millisecond)
 		synctest.Wait()
 		late.is(t, 0, 0)
@@ -119,8 +119,8 @@ func (s *writing) Write(ctx context.Context, endings []idempotency.Finishing, cl
 	return errs, outs, err
 }
 
-// Queued endings are written together with the next claims. If there is no next claim,
-// they are written alone.
+// Queued endings are written in the call of the next claims. Without a next claim, they are
+// written in a call of their own.
 func TestEndingsRideWithClaims(t *testing.T) {
 	with(t, nil, func(t *testing.T, r *rig) {
 		s := &writing{Memory: new(idempotency.Memory)}
@@ -133,15 +133,15 @@ func TestEndingsRideWithClaims(t *testing.T) {
 		first.is(t, 1, 1)
 		require.EqualValues(t, 1, s.writes.Load())
 		require.EqualValues(t, 1, s.along.Load())
-		r.told()
+		r.waitForEndings()
 		second.is(t, 1, 1)
 		require.EqualValues(t, 2, s.writes.Load())
 		require.EqualValues(t, 1, s.along.Load())
 	})
 }
 
-// sent2 is like sent, but the store fails after the claim.
-func (r *rig) sent2(key string, w store.Waiter) {
+// sentWhileStoreFails is like sent, but the store fails after the claim.
+func (r *rig) sentWhileStoreFails(key string, w store.Waiter) {
 	r.t.Helper()
 	r.fail(nil)
 	k := r.event(key)
@@ -153,7 +153,7 @@ func (r *rig) sent2(key string, w store.Waiter) {
 // Failed endings are repeated for an hour, less and less often.
 func TestResultsAreTriedAgain(t *testing.T) {
 	with(t, nil, func(t *testing.T, r *rig) {
-		r.sent2("k", new(waiter))
+		r.sentWhileStoreFails("k", new(waiter))
 		time.Sleep(time.Minute)
 		require.Less(t, r.called("complete"), 25)
 		require.Greater(t, r.called("complete"), 10)
@@ -164,14 +164,15 @@ func TestResultsAreTriedAgain(t *testing.T) {
 		require.Equal(t, idempotency.Succeeded, r.record("k").Status)
 		require.Zero(t, r.Stats().Lost)
 
-		r.sent2("other", new(waiter))
+		r.sentWhileStoreFails("other", new(waiter))
 		time.Sleep(2 * time.Hour)
 		require.EqualValues(t, 1, r.Stats().Lost)
 		require.Zero(t, r.Stats().Recording)
 	})
 }
 
-// After a lost answer, a result is written again without harm.
+// The answer to the write of a result is lost. The result is written again, which changes
+// nothing.
 func TestAmbiguousResult(t *testing.T) {
 	with(t, nil, func(t *testing.T, r *rig) {
 		r.fail(func(call string) (before, after error) {
@@ -181,13 +182,14 @@ func TestAmbiguousResult(t *testing.T) {
 			return nil, nil
 		})
 		r.sent("k", new(waiter))
-		r.told()
+		r.waitForEndings()
 		require.Equal(t, 2, r.called("complete"))
 		require.Zero(t, r.Stats().Stale+r.Stats().Lost+r.Stats().Recording)
 	})
 }
 
-// An overtaken claimant changes nothing and continues.
+// If another claimant has taken over an event, the first claimant's result has no effect,
+// and the first claimant continues with other events.
 func TestStale(t *testing.T) {
 	with(t, nil, func(t *testing.T, r *rig) {
 		var overtaken waiter
@@ -197,13 +199,13 @@ func TestStale(t *testing.T) {
 		other := r.event("k")
 		require.Equal(t, store.Granted, r.ask(other).Kind)
 		r.Attempted(zombie, &stored, &overtaken)
-		r.told()
+		r.waitForEndings()
 		require.EqualValues(t, 1, r.Stats().Stale)
 		overtaken.is(t, 1, 0)
 		require.Zero(t, r.Stats().Lost+r.Stats().Errors)
 		require.Equal(t, idempotency.Running, r.record("k").Status)
 		r.Attempted(other, &stored, new(waiter))
-		r.told()
+		r.waitForEndings()
 		require.Equal(t, idempotency.Succeeded, r.record("k").Status)
 	})
 }
@@ -246,7 +248,7 @@ func TestClose(t *testing.T) {
 	})
 	for _, limit := range []time.Duration{3 * time.Second, time.Hour} {
 		with(t, nil, func(t *testing.T, r *rig) {
-			r.sent2("k", new(waiter))
+			r.sentWhileStoreFails("k", new(waiter))
 			began := time.Now()
 			ctx, cancel := context.WithTimeout(t.Context(), limit)
 			defer cancel()

@@ -14,7 +14,8 @@ import (
 
 func (r *rig) prepare(k ...*store.Claim) { r.Prepare(context.Background(), k) }
 
-// A prepared claim answers one Ask without a call, while its lease covers an attempt.
+// Prepare grants a claim. The next Ask returns Granted without a call of the store if the
+// lease still covers an attempt.
 func TestPrepare(t *testing.T) {
 	with(t, nil, func(t *testing.T, r *rig) {
 		first := r.event("first")
@@ -43,8 +44,8 @@ func TestPrepare(t *testing.T) {
 	})
 }
 
-// Prepare grants nothing that Ask would not grant. Ask repeats the question and reports
-// the answer.
+// If Ask would not grant a claim, Prepare does not grant it. Ask asks the store again and
+// reports the answer.
 func TestPrepareGrantsNoMore(t *testing.T) {
 	with(t, nil, func(t *testing.T, r *rig) {
 		mine, done, other := r.event("held"), r.event("done"), r.claim("key", "payload", "body")
@@ -52,7 +53,7 @@ func TestPrepareGrantsNoMore(t *testing.T) {
 			require.Equal(t, store.Granted, r.ask(k).Kind)
 		}
 		r.Attempted(done, &stored, new(waiter))
-		r.told()
+		r.waitForEndings()
 		all := []*store.Claim{r.event("held"), r.event("done"), r.claim("key", "another payload", "body")}
 		r.prepare(all...)
 		require.Zero(t, r.Stats().Waits+r.Stats().Duplicates+r.Stats().Conflicts, "Ask counts")
@@ -64,7 +65,8 @@ func TestPrepareGrantsNoMore(t *testing.T) {
 	})
 }
 
-// A prepared event with other stored bytes changes in Ask, which reports the drift once.
+// A prepared event has other bytes in the store. Ask then answers Other, and reports the
+// drift once.
 func TestPrepareOtherBytes(t *testing.T) {
 	with(t, nil, func(t *testing.T, r *rig) {
 		require.Equal(t, store.Granted, r.ask(r.claim("k", "payload", "first bytes")).Kind)
@@ -85,7 +87,7 @@ func TestPrepareIsReleased(t *testing.T) {
 		k := r.event("k")
 		r.prepare(k)
 		r.Release(k)
-		r.told()
+		r.waitForEndings()
 		require.Equal(t, idempotency.Absent, r.record("k").Status)
 	})
 }
@@ -104,7 +106,7 @@ func TestPrepareWithoutStore(t *testing.T) {
 	})
 }
 
-// After a lost answer, the next Ask renews the claim.
+// The answer to Prepare is lost. The next Ask renews the claim.
 func TestPrepareAmbiguous(t *testing.T) {
 	with(t, nil, func(t *testing.T, r *rig) {
 		r.fail(func(string) (before, after error) { return nil, idempotency.ErrAmbiguous })

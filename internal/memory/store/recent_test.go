@@ -41,7 +41,7 @@ func TestClaimAfterALostAnswer(t *testing.T) {
 				require.Equal(t, store.Wait, r.ask(third).Kind)
 				w := new(waiter)
 				r.Attempted(second, &stored, w)
-				r.told()
+				r.waitForEndings()
 				require.Equal(t, idempotency.Succeeded, r.record("k").Status)
 				require.Equal(t, store.Duplicate, r.ask(third).Kind)
 			})

@@ -74,7 +74,7 @@ func (r *rig) called(call string) int {
 	return r.calls[call]
 }
 
-// down fails every call before it has any effect.
+// down makes every call fail before it has an effect.
 func down(string) (before, after error) { return errDown, nil }
 
 // flaky is a store with failures chosen by its rig.
@@ -149,8 +149,8 @@ func (r *rig) record(key string) idempotency.Record {
 	return records[0]
 }
 
-// told waits until the claimant has written all endings.
-func (r *rig) told() {
+// waitForEndings waits until the claimant has written all endings.
+func (r *rig) waitForEndings() {
 	time.Sleep(100 * time.Millisecond)
 	synctest.Wait()
 }
