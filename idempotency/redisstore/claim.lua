@@ -1,9 +1,15 @@
 -- A claim: idempotency.Decide, then idempotency.Grant if the claim is granted.
--- KEYS: record; last fence of the bucket.
--- ARGV: token, fingerprint_spec, request_hash, lease, TTL, resend, run again, then
+-- KEYS: record; last fence of the bucket; clock record.
+-- ARGV: largest time seen by the caller, token, fingerprint_spec, request_hash, lease, TTL, resend, run again, then
 -- names and values of the fields copied from the claim to a new record.
 -- Durations have the form of times or are 'forever'; resend '' means never.
-local token, spec, hash, lease, ttl, resend, again = unpack(ARGV, 1, 7)
+local token, spec, hash, lease, ttl, resend, again = unpack(ARGV, 2, 8)
+
+if stepped ~= '' then
+  -- Without memory for this write the next claim detects the step again.
+  redis.pcall('HSET', KEYS[3], 'high', now, 'held', stepped, 'step', string.format('%d', step))
+  high = now
+end
 
 local ended = found.status == 'succeeded' or found.status == 'failed'
 local expired = ended and found.expires_at ~= '' and now >= found.expires_at
@@ -54,7 +60,7 @@ elseif decision == 'new' then
   local before = {}
   for name, value in pairs(found) do before[name] = value end
   for _, name in ipairs(fields) do set(name, '') end
-  for i = 8, #ARGV, 2 do set(ARGV[i], ARGV[i + 1]) end
+  for i = 9, #ARGV, 2 do set(ARGV[i], ARGV[i + 1]) end
   set('doubt_since', now)
   set('created_at', now)
   if resend ~= '' then set('resend_until', after(resend)) end
@@ -79,13 +85,14 @@ set('lease_until', after(lease))
 if decision ~= 'renewed' then
   local last = tonumber(redis.call('GET', KEYS[2])) or 0
   local ms = tonumber(string.sub(now, 1, 15))
-  local fence = string.format('%d', math.max(last + 1, ms))
+  local fence = string.format('%d', math.max(last + 1, ms, step + 1))
   -- The first write decides whether the server has memory for all writes.
   local written = redis.pcall('SET', KEYS[2], fence)
   if written.err then
     if string.sub(written.err, 1, 4) == 'OOM ' and decision == 'new' then return answer('full') end
     return written
   end
+  if seconds(now) > seconds(high) then redis.call('HSET', KEYS[3], 'high', now) end
   set('status', 'in_progress')
   set('token', token)
   set('fence', fence)

@@ -28,11 +28,19 @@
 // time in milliseconds if larger. After a failover with lost fences, fences still grow if
 // the new primary's clock lags by no more than the duration of the failover.
 //
-// The server's clock determines leases and resend times. The store does not detect
-// backward clock steps, unlike package sqlstore: a script sees the records of one cluster
-// slot, and a cluster has many clocks. After a step, an operation in doubt may be
-// reclaimed after its resend time, and leases last longer by the length of the step. Let
-// the time service slew the clock, and resolve the operations in progress after a step.
+// The server's clock determines leases and resend times. A backward clock step of more
+// than five seconds makes the operations claimed before it unresolved, unless their
+// claimants finish them: the time since their first attempts is unknown, so only an operator
+// can permit a resend. Leases last longer by the length of the step. To detect a step, each
+// claim compares the clock with the largest time in the server and in this store's earlier
+// calls. Claims write the time about once a second. The store cannot detect a step before
+// a claim is made while the clock shows an earlier time, and it forgets the times that a
+// failover loses. [Config.Logger] and [Store.Stats] report steps.
+//
+// In a cluster a script sees one bucket (see above), and the servers have different
+// clocks. The store then compares the times of each bucket, so a bucket must have been in
+// use shortly before the step, and be claimed in soon after the step. Let the time service
+// slew the clocks of a cluster, and resolve the operations in progress after a step.
 //
 // There is no Capacity and no quota of unfinished operations for each scope: a script sees
 // the records of one cluster slot and cannot count a scope. Limit the server's memory and
@@ -52,7 +60,9 @@
 // ID is the ID of the [idempotency.Key] in hexadecimal, with the first three digits in
 // braces, so that all keys of one script share a cluster slot. The fields of the hash
 // have the names of sqlstore's columns. The key idempotency-fence:{3fa} holds the
-// bucket's last fence number. Times are 12 digits of seconds and 6 digits of
+// bucket's last fence number. The hash idempotency-clock holds the largest time seen and
+// the last clock step; a cluster has one such hash for each bucket,
+// idempotency-clock:{3fa}. Times are 12 digits of seconds and 6 digits of
 // microseconds. The server removes succeeded and failed records one hour after they
 // expire, and released records one hour after the release.
 package redisstore

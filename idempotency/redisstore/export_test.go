@@ -2,6 +2,7 @@ package redisstore
 
 import (
 	"context"
+	"sync/atomic"
 
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
 )
@@ -22,3 +23,6 @@ func RecordName(s *Store, k idempotency.Key) string { return s.nameOf(k).record 
 
 // FenceName returns the Redis key with the last fence number of the record's bucket.
 func FenceName(s *Store, k idempotency.Key) string { return s.nameOf(k).fence }
+
+// WatchBuckets lets the store watch one clock per bucket, as in a cluster.
+func WatchBuckets(s *Store) { s.clocks.largest = make([]atomic.Int64, 1<<bucketBits) }

@@ -7,6 +7,31 @@ for i, value in ipairs(redis.call('HMGET', KEYS[1], unpack(fields))) do
   found[fields[i]] = value or ''
 end
 
+local function seconds(t) return tonumber(string.sub(t, 1, 12)) or 0 end
+
+-- Claims and lookups compare the clock with the largest time seen, in the clock record
+-- (the last of KEYS) or by the caller (the first of ARGV). After a backward step the time
+-- since earlier attempts is unknown.
+-- high is the largest time since the last step; held is the largest time before the last
+-- step; step is larger than all fences before the last step.
+local stepped, step, high = '', 0, ''
+local watched = #KEYS > 1
+if watched then
+  local values = redis.call('HMGET', KEYS[#KEYS], 'high', 'held', 'step')
+  local held = values[2] or ''
+  high, step = values[1] or '', tonumber(values[3]) or 0
+  if ARGV[1] > high and seconds(ARGV[1]) > seconds(held) + tolerance then high = ARGV[1] end
+  if seconds(high) > seconds(now) + tolerance then
+    stepped = high
+    step = math.max(step, tonumber(string.sub(high, 1, 15))) + 1000000
+  end
+  -- Only an operator can permit the resend of an operation claimed before the step.
+  if found.status == 'in_progress' and tonumber(found.fence) <= step and found.resend_until ~= '' and found.resend_until < distant then
+    found.resend_until, changed.resend_until = '', ''
+    found.failure, changed.failure = set_back, set_back
+  end
+end
+
 local function set(name, value)
   found[name] = value
   changed[name] = value
@@ -38,5 +63,6 @@ end
 local function answer(word)
   local out = {word, now}
   for i, name in ipairs(fields) do out[i + 2] = found[name] end
+  out[#out + 1] = stepped
   return out
 end

@@ -16,14 +16,14 @@ import (
 
 // Lookup implements [idempotency.Store] with one round trip per 64 keys.
 func (s *Store) Lookup(ctx context.Context, keys ...idempotency.Key) ([]idempotency.Record, error) {
-	recordNames := make([]string, len(keys))
+	all := make([]names, len(keys))
 	for i, k := range keys {
 		if err := k.Check(); err != nil {
 			return nil, err
 		}
-		recordNames[i] = s.nameOf(k).record
+		all[i] = s.nameOf(k)
 	}
-	records, err := s.read(ctx, recordNames)
+	records, err := s.read(ctx, all)
 	if err != nil {
 		return nil, fmt.Errorf("redisstore: lookup: %w", err)
 	}
@@ -36,19 +36,20 @@ func (s *Store) Lookup(ctx context.Context, keys ...idempotency.Key) ([]idempote
 }
 
 // read returns the named records.
-func (s *Store) read(ctx context.Context, recordNames []string) ([]idempotency.Record, error) {
+func (s *Store) read(ctx context.Context, all []names) ([]idempotency.Record, error) {
 	return await(ctx, s, func() ([]idempotency.Record, error) {
-		records := make([]idempotency.Record, 0, len(recordNames))
-		for page := range slices.Chunk(recordNames, idempotency.MaxBatch) {
+		records := make([]idempotency.Record, 0, len(all))
+		for page := range slices.Chunk(all, idempotency.MaxBatch) {
 			calls := make([]call, len(page))
-			for i, name := range page {
-				calls[i].keys = []string{name}
+			for i, n := range page {
+				calls[i] = call{keys: []string{n.record, n.clock}, args: []any{s.clocks.seen(n.bucket)}}
 			}
 			answers, err := s.run(ctx, s.scripts.read, calls)
 			if err != nil {
 				return nil, err
 			}
-			for _, a := range answers {
+			for i, a := range answers {
+				s.clocks.saw(page[i].bucket, a.record.ReadAt)
 				records = append(records, a.record)
 			}
 		}
@@ -74,11 +75,11 @@ func (s *Store) Scan(ctx context.Context, f idempotency.Filter) iter.Seq2[idempo
 			return
 		}
 		for page := range slices.Chunk(inOrder(places), idempotency.MaxBatch) {
-			recordNames := make([]string, len(page))
+			all := make([]names, len(page))
 			for i, p := range page {
-				recordNames[i] = p.name
+				all[i] = names{record: p.name, clock: s.clockName(p.id.String()[:bucketBits/4]), bucket: bucketOf(p.id)}
 			}
-			records, err := s.read(ctx, recordNames)
+			records, err := s.read(ctx, all)
 			if err != nil {
 				yield(idempotency.Record{}, fmt.Errorf("redisstore: scan: %w", err))
 				return

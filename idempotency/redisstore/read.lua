@@ -1,3 +1,4 @@
 -- A lookup.
--- KEYS: record.
+-- KEYS: record; clock record.
+-- ARGV: largest time seen by the caller.
 return answer('read')

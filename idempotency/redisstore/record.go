@@ -27,8 +27,8 @@ const bucketBits = 12
 
 // names are the Redis keys of one record.
 type names struct {
-	record, fence string
-	bucket        int64
+	record, fence, clock string
+	bucket               int64
 }
 
 // nameOf returns the names of k. A cluster computes the slot from the text in braces.
@@ -39,6 +39,7 @@ func (s *Store) nameOf(k idempotency.Key) names {
 	return names{
 		record: s.prefix + "idempotency:" + braces.Replace(k.Operation) + ":{" + digits[:tag] + "}" + digits[tag:],
 		fence:  s.prefix + "idempotency-fence:{" + digits[:tag] + "}",
+		clock:  s.clockName(digits[:tag]),
 		bucket: bucketOf(id),
 	}
 }
@@ -74,8 +75,8 @@ func (n names) sequence(fence int64) string {
 
 var errAnswer = errors.New("redisstore: the answer of the script has another form; the key may have been written by something else")
 
-// parseAnswer parses a script's answer: a word alone, or a word, the server's time and the
-// fields of a record.
+// parseAnswer parses a script's answer: a word alone, or a word, the server's time, the
+// fields of a record and the time before a clock step.
 func parseAnswer(values []any) (answer, error) {
 	texts := make([]string, len(values))
 	for i, v := range values {
@@ -88,11 +89,16 @@ func parseAnswer(values []any) (answer, error) {
 	if len(texts) == 1 {
 		return answer{word: texts[0]}, nil
 	}
-	if len(texts) != len(fields)+2 {
+	if len(texts) != len(fields)+3 {
 		return answer{}, errAnswer
 	}
-	r, err := parseRecord(texts[2:], texts[1])
-	return answer{word: texts[0], record: r}, err
+	last := len(texts) - 1
+	r, err := parseRecord(texts[2:last:last], texts[1])
+	if err != nil {
+		return answer{}, err
+	}
+	p := parser{values: texts[last:]}
+	return answer{word: texts[0], record: r, stepped: p.time()}, p.err
 }
 
 // parseRecord parses the fields. A missing record becomes an absent one.

@@ -55,6 +55,7 @@ func FuzzParseAnswer(f *testing.F) {
 	for _, name := range fields {
 		seed = append(seed, values[name])
 	}
+	seed = append(seed, now)
 	f.Add("read", now, strings.Join(seed, "\x1f"))
 	f.Add("made", "", "")
 	f.Fuzz(func(t *testing.T, word, now, rest string) {
@@ -64,7 +65,7 @@ func FuzzParseAnswer(f *testing.F) {
 		}
 		for n := range len(in) + 1 {
 			a, err := parseAnswer(in[:n])
-			if err == nil && n != 1 && n != len(fields)+2 {
+			if err == nil && n != 1 && n != len(fields)+3 {
 				t.Errorf("%d values were read as %+v", n, a)
 			}
 		}

@@ -46,7 +46,7 @@ func newScripts(clock string) scripts {
 		var b strings.Builder
 		b.WriteString(flags)
 		b.WriteString(clock)
-		fmt.Fprintf(&b, "local distant = '%s'\nlocal fields = {'%s'}\n", timeText(distantFuture), strings.Join(fields, "', '"))
+		fmt.Fprintf(&b, "local distant, tolerance, set_back = '%s', %d, '%s'\nlocal fields = {'%s'}\n", timeText(distantFuture), int(clockTolerance.Seconds()), setBack, strings.Join(fields, "', '"))
 		b.WriteString(headSource)
 		b.WriteString(source)
 		sum := sha1.Sum([]byte(b.String())) // EVALSHA's name for the script
@@ -103,8 +103,9 @@ func (s *Store) run(ctx context.Context, p script, calls []call) ([]answer, erro
 
 // answer is the answer of a script.
 type answer struct {
-	word   string
-	record idempotency.Record // with ReadAt
+	word    string
+	record  idempotency.Record // with ReadAt
+	stepped time.Time          // largest time before a backward clock step, or zero without a step
 }
 
 // claimCall returns the script call for a claim. It copies all memory of the claim.
@@ -115,9 +116,9 @@ func (s *Store) claimCall(c idempotency.Claim) call {
 		resend = durationText(c.Terms.ResendFor)
 	}
 	return call{
-		keys: []string{n.record, n.fence},
+		keys: []string{n.record, n.fence, n.clock},
 		args: []any{
-			string(c.Token[:]), c.Fingerprint.Spec, string(c.Fingerprint.Sum[:]),
+			s.clocks.seen(n.bucket), string(c.Token[:]), c.Fingerprint.Spec, string(c.Fingerprint.Sum[:]),
 			durationText(c.Terms.Lease), durationText(c.Terms.TTL), resend, flag(c.Resend),
 			"scope", c.Key.Scope, "operation_type", c.Key.Operation, "key", c.Key.Value,
 			"fingerprint_spec", c.Fingerprint.Spec, "request_hash", string(c.Fingerprint.Sum[:]), "body_hash", nonZero(c.Seal[:]),

@@ -3,6 +3,7 @@ package redisstore
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"strings"
 	"sync"
 	"time"
@@ -26,6 +27,10 @@ type Config struct {
 	// AllowLoss accepts server settings that may lose acknowledged writes.
 	// [Store.Weaknesses] names these settings.
 	AllowLoss bool
+
+	// Logger receives a record after a backward step of the server's clock. Nil disables
+	// logging.
+	Logger *slog.Logger
 }
 
 // Store is an [idempotency.Store] in Redis. It is safe for concurrent use. Any number of
@@ -35,6 +40,8 @@ type Store struct {
 	prefix     string
 	scripts    scripts
 	weaknesses []string
+	logger     *slog.Logger // nil disables logging
+	clocks     clocks
 
 	mu       sync.Mutex
 	closed   bool
@@ -57,7 +64,7 @@ func open(ctx context.Context, c Config, clock string) (*Store, error) {
 	if i := strings.IndexAny(c.Prefix, "{}"); i >= 0 {
 		return nil, wrong("Config.Prefix", fmt.Sprintf("%q", c.Prefix), fmt.Sprintf("brace at position %d; the first braces of a key choose its slot in a cluster, use a prefix without them", i))
 	}
-	s := &Store{client: c.Client, prefix: c.Prefix, scripts: newScripts(clock), claiming: map[idempotency.Token]<-chan struct{}{}}
+	s := &Store{client: c.Client, prefix: c.Prefix, scripts: newScripts(clock), logger: c.Logger, claiming: map[idempotency.Token]<-chan struct{}{}}
 	seen := map[string]bool{}
 	err := s.primaries(ctx, func(ctx context.Context, node *redis.Client) error {
 		weak, err := checkServer(ctx, node)
@@ -76,6 +83,9 @@ func open(ctx context.Context, c Config, clock string) (*Store, error) {
 		return nil
 	})
 	if err != nil {
+		return nil, err
+	}
+	if err := s.watchClocks(ctx); err != nil {
 		return nil, err
 	}
 	return s, nil
@@ -257,6 +267,7 @@ func (s *Store) claim(ctx context.Context, claims []idempotency.Claim) ([]idempo
 	}
 	outs := make([]idempotency.Outcome, len(claims))
 	for i, a := range answers {
+		s.watchClock(s.nameOf(claims[i].Key), a)
 		d, ok := decisions[a.word]
 		if !ok {
 			return nil, ambiguous(errAnswer)

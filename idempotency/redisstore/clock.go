@@ -1,0 +1,90 @@
+package redisstore
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// clockTolerance is the longest backward step of a server's clock without consequences.
+const clockTolerance = 5 * time.Second
+
+// setBack is the reason given for operations in progress at a backward clock step.
+const setBack = "the clock of the store was set back: nobody knows whether a resend is safe"
+
+// clocks has the largest times seen by a store in microseconds. All records of a single
+// server share one clock. In a cluster each bucket has its own clock, because the buckets
+// are on different servers and a script sees one bucket.
+type clocks struct {
+	largest []atomic.Int64
+	steps   atomic.Int64
+}
+
+func (c *clocks) of(bucket int64) *atomic.Int64 { return &c.largest[bucket%int64(len(c.largest))] }
+
+// seen returns the largest time of the bucket's server in the scripts' format, or "".
+func (c *clocks) seen(bucket int64) string {
+	if us := c.of(bucket).Load(); us > 0 {
+		return microsText(us)
+	}
+	return ""
+}
+
+// saw raises the largest time of the bucket's server.
+func (c *clocks) saw(bucket int64, at time.Time) {
+	largest, us := c.of(bucket), at.UnixMicro()
+	for seen := largest.Load(); us > seen && !largest.CompareAndSwap(seen, us); seen = largest.Load() {
+	}
+}
+
+// watchClocks finds out whether the records share a clock record. A server that is part of
+// a cluster, and a proxy for a cluster, refuse scripts with keys of several slots.
+func (s *Store) watchClocks(ctx context.Context) error {
+	s.clocks.largest = make([]atomic.Int64, 1)
+	_, cluster := s.client.(*redis.ClusterClient)
+	if !cluster {
+		err := s.client.Eval(ctx, "return 1", []string{s.prefix + "idempotency-fence:{000}", s.clockName("")}).Err()
+		if cluster = redis.HasErrorPrefix(err, "CROSSSLOT"); err != nil && !cluster {
+			return fmt.Errorf("redisstore: open: %w", err)
+		}
+	}
+	if cluster {
+		s.clocks.largest = make([]atomic.Int64, 1<<bucketBits)
+	}
+	return nil
+}
+
+// clockName returns the Redis key of the clock record of a bucket.
+func (s *Store) clockName(tag string) string {
+	if len(s.clocks.largest) == 1 {
+		return s.prefix + "idempotency-clock"
+	}
+	return s.prefix + "idempotency-clock:{" + tag + "}"
+}
+
+// watchClock processes the time in the answer to a claim.
+func (s *Store) watchClock(n names, a answer) {
+	s.clocks.saw(n.bucket, a.record.ReadAt)
+	if a.stepped.IsZero() {
+		return
+	}
+	s.clocks.steps.Add(1)
+	if s.logger != nil {
+		s.logger.Error("redisstore: the clock of the server was set back; operations in progress are unresolved unless their claimants finish them",
+			"by", a.stepped.Sub(a.record.ReadAt), "clock", n.clock)
+	}
+}
+
+// Stats counts events of a store since it was opened.
+type Stats struct {
+	// ClockSteps counts backward steps of a server's clock that claims of this store
+	// detected. In a cluster a step counts once for each bucket. See Limits in the package
+	// documentation.
+	ClockSteps int64
+}
+
+// Stats returns the counts.
+func (s *Store) Stats() Stats { return Stats{ClockSteps: s.clocks.steps.Load()} }

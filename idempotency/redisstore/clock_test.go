@@ -1,0 +1,142 @@
+package redisstore_test
+
+import (
+	"bytes"
+	"log/slog"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
+	"github.com/kansas-frontier-matrix/sqsfifo/idempotency/redisstore"
+)
+
+// The server's clock is set back, so the time for resends of an operation seems not to
+// have ended. The operation becomes unresolved and is not sent again: in the store that
+// saw the later time, in a store opened afterwards, and in a cluster's bucket that was in
+// use. It stays unresolved after the clock has caught up. Operations claimed after the
+// step are not affected, and the claimant of the operation can still finish.
+func TestClockSetBack(t *testing.T) {
+	client := sharedServer(t).client()
+	defer client.Close()
+	for _, name := range []string{"the same process", "another process", "a bucket of a cluster"} {
+		t.Run(name, func(t *testing.T) {
+			prefix := newPrefix()
+			var log bytes.Buffer
+			open := func() *redisstore.Store {
+				s, err := redisstore.OpenWithOffset(t.Context(), redisstore.Config{Client: client, Prefix: prefix, Logger: slog.New(slog.NewTextHandler(&log, nil))}, prefix+"offset")
+				if err != nil {
+					t.Fatal(err)
+				}
+				t.Cleanup(func() { s.Close() })
+				if name == "a bucket of a cluster" {
+					redisstore.WatchBuckets(s)
+				}
+				return s
+			}
+			advance := func(d time.Duration) {
+				t.Helper()
+				if err := client.IncrBy(t.Context(), prefix+"offset", int64(d.Seconds())).Err(); err != nil {
+					t.Fatal(err)
+				}
+			}
+			lookup := func(s *redisstore.Store, c idempotency.Claim) idempotency.Record {
+				t.Helper()
+				r, err := s.Lookup(t.Context(), c.Key)
+				if err != nil {
+					t.Fatal(err)
+				}
+				return r[0]
+			}
+			short := func(value string) idempotency.Claim {
+				c := claimOf(value)
+				c.Terms.Lease, c.Terms.ResendFor = 10*time.Second, 265*time.Second
+				return c
+			}
+			s := open()
+			lost, kept, always := short("lost"), short("kept"), short("always safe")
+			always.Terms.ResendFor = idempotency.Forever
+			for _, c := range []idempotency.Claim{lost, always} {
+				claim(t, s, c, idempotency.New)
+			}
+			held := claim(t, s, kept, idempotency.New)
+			advance(10 * time.Minute)
+			recent := short("recent")
+			switch name {
+			case "another process":
+				claim(t, s, recent, idempotency.New)
+				s = open()
+			case "the same process":
+				lookup(s, claimOf("absent"))
+				claim(t, s, recent, idempotency.New)
+			default:
+				for _, c := range []idempotency.Claim{lost, kept, always, recent} {
+					lookup(s, c)
+				}
+				claim(t, s, recent, idempotency.New)
+			}
+			advance(-8 * time.Minute)
+
+			again := func(c idempotency.Claim) idempotency.Claim {
+				c.Token = idempotency.NewToken()
+				return c
+			}
+			if r := lookup(s, lost); !r.ResendUntil.IsZero() {
+				t.Errorf("a lookup shows the end of safe resends %v", r.ResendUntil)
+			}
+			if out := claim(t, s, again(lost), idempotency.Unresolved); out.Record.Reason == "" {
+				t.Error("the record does not say why it is unresolved")
+			}
+			claim(t, s, again(always), idempotency.Reclaimed)
+			claim(t, s, again(recent), idempotency.InProgress) // a bucket detects a step by a claim
+			later := short("later")
+			first := claim(t, s, later, idempotency.New)
+			if name != "a bucket of a cluster" { // there the bucket of this key may not have been in use
+				if n := s.Stats().ClockSteps; n != 1 || strings.Count(log.String(), "set back") != 1 {
+					t.Errorf("%d steps of the clock, want 1; the log is %s", n, log.String())
+				}
+			}
+			if err := s.Finish(t.Context(), held.Ref(), idempotency.Completed(idempotency.Result{})); err != nil {
+				t.Errorf("the claimant itself: %v", err)
+			}
+			claim(t, s, again(kept), idempotency.Duplicate)
+			advance(30 * time.Second)
+			if out := claim(t, s, again(later), idempotency.Reclaimed); out.Record.Fence <= first.Record.Fence {
+				t.Errorf("fence %d after %d", out.Record.Fence, first.Record.Fence)
+			}
+			advance(8 * time.Minute) // the clock shows a time after the lease of recent, within its time for resends
+			claim(t, s, again(recent), idempotency.Unresolved)
+			resend := again(lost)
+			resend.Resend = true
+			claim(t, s, resend, idempotency.Reclaimed)
+			advance(20 * time.Second)
+			claim(t, s, again(lost), idempotency.Unresolved)
+		})
+	}
+}
+
+// A step back within the tolerance has no effect.
+func TestClockSlews(t *testing.T) {
+	client := sharedServer(t).client()
+	defer client.Close()
+	prefix := newPrefix()
+	s, err := redisstore.OpenWithOffset(t.Context(), redisstore.Config{Client: client, Prefix: prefix}, prefix+"offset")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	c := claimOf("a")
+	c.Terms.Lease, c.Terms.ResendFor = time.Second, 265*time.Second
+	claim(t, s, c, idempotency.New)
+	for _, by := range []int64{60, -4} {
+		if err := client.IncrBy(t.Context(), prefix+"offset", by).Err(); err != nil {
+			t.Fatal(err)
+		}
+		claim(t, s, claimOf(newPrefix()), idempotency.New)
+	}
+	c.Token = idempotency.NewToken()
+	claim(t, s, c, idempotency.Reclaimed)
+	if n := s.Stats().ClockSteps; n != 0 {
+		t.Errorf("%d steps of the clock, want none", n)
+	}
+}
