@@ -12,7 +12,7 @@ import (
 	"github.com/aws/smithy-go"
 )
 
-// callTimeout bounds a call, beyond the wait of a long poll.
+// callTimeout limits a call of SQS. For a receive, the time of the long poll is added.
 const callTimeout = 10 * time.Second
 
 // withoutRetries turns the SDK's retries off. The consumer repeats calls itself, at its
@@ -21,7 +21,7 @@ func withoutRetries(o *sqs.Options) { o.Retryer = aws.NopRetryer{} }
 
 var errNoOutput = errors.New("consumer: the client returned neither an answer nor an error")
 
-// called turns an answer without content into an error.
+// called returns errNoOutput if the client returned neither a result nor an error.
 func called[O any](out *O, err error) (*O, error) {
 	if err == nil && out == nil {
 		return nil, errNoOutput

@@ -220,7 +220,7 @@ type Telemetry struct {
 // ConfigError is a field of [Config] that breaks a rule. [New] joins one for each.
 type ConfigError struct {
 	Field string
-	Rule  string // the finding, the rule and the way out
+	Rule  string // what is wrong, and how to correct it
 }
 
 func (e *ConfigError) Error() string { return "consumer: Config." + e.Field + ": " + e.Rule }
@@ -231,7 +231,7 @@ const (
 	leastVisible   = 6 * time.Second
 	mostVisible    = 11 * time.Hour
 	defaultKeep    = 30 * 24 * time.Hour
-	queueRetention = 14 * 24 * time.Hour // the longest of SQS
+	queueRetention = 14 * 24 * time.Hour // the longest retention period of SQS
 )
 
 func or[V comparable](v *V, otherwise V) {
@@ -262,7 +262,8 @@ func (c *Config[T]) setDefaults() {
 	or(&c.Failure.Unresolved, ActionBlock)
 }
 
-// validate expects the defaults.
+// validate returns an error for each field that breaks a rule. It is called after
+// setDefaults.
 func (c *Config[T]) validate() error {
 	var errs []error
 	check := func(ok bool, field, rule string, args ...any) {

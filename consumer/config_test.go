@@ -63,7 +63,8 @@ func TestConfigErrors(t *testing.T) {
 
 type nopConsumerClient struct{ consumer.Client }
 
-// Preflight refuses queues that break a promise, and warns about the others.
+// Preflight returns an error for a queue with which the consumer cannot keep a guarantee,
+// and notes for less serious problems.
 func TestPreflight(t *testing.T) {
 	for _, tc := range []struct {
 		name        string

@@ -64,7 +64,8 @@ func (e *engine) waitIdle(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// resting returns the run of a group whose head sleeps or is blocked. The caller holds e.mu.
+// resting returns the run of a group whose first message waits for its next attempt
+// (sleeping) or for an operator (blocked). The caller holds e.mu.
 func (e *engine) resting(group string) (*run, error) {
 	runs := e.byGroup[group]
 	if len(runs) == 0 || len(runs[0].items) == 0 || runs[0].state != stateBlocked && runs[0].state != stateSleeping {
@@ -82,7 +83,7 @@ func (e *engine) retry(group string) error {
 	}
 	select {
 	case r.orders <- order{done: make(chan error, 1)}:
-	default: // another order is on its way
+	default: // the run has not taken the previous order yet
 	}
 	return nil
 }

@@ -14,7 +14,8 @@ import (
 const (
 	mostDeletes = 16
 
-	// linger is how long a delete waits for others while handlers run.
+	// linger is how long a delete waits for other deletes while handlers run, so that one
+	// call deletes several messages.
 	linger = 10 * time.Millisecond
 )
 
@@ -35,25 +36,26 @@ func (e *engine) deleteOne(it *item) bool {
 	}
 }
 
-// flush starts a DeleteMessageBatch call for each full batch. If now is set, it also
-// starts a call for the remaining deletes. It does the same while no handler or delete
-// call is running or waiting, because other deletes cannot join soon. The caller holds
+// flush starts a DeleteMessageBatch call for each ten waiting deletes. If now is true, or
+// if no handler and no delete call is running or waiting, flush also starts a call for the
+// remaining deletes: in the latter case no further delete will come soon. The caller holds
 // e.mu.
 func (e *engine) flush(now bool) {
 	if e.stopped {
 		return
 	}
 	e.queue = slices.DeleteFunc(e.queue, func(d *deletion) bool {
-		// A failed delete of a lost message is not repeated. If another consumer has the
-		// message, SQS refuses the first try. If the consumer only assumed the loss, SQS
-		// confirms the first try.
+		// The delete of a lost message is tried once. If another consumer has the message,
+		// SQS refuses the delete. If the visibility timeout has not really ended, SQS
+		// confirms the delete.
 		if lost := d.item.visibilityLost && d.try > 0; lost {
 			d.done <- false
 			return true
 		}
 		return false
 	})
-	// The groups of a call under way delete their next messages soon.
+	// While a delete call is running, its groups will soon delete their next messages, so a
+	// batch can wait for these deletes.
 	quiet := e.count[stateHandling]+e.count[stateWaiting]+e.deleting == 0
 	for e.deleting < mostDeletes && (len(e.queue) >= 10 || len(e.queue) > 0 && (now || quiet)) {
 		n := min(10, len(e.queue))

@@ -7,7 +7,8 @@ import (
 	"time"
 )
 
-// Causes of the end of a handler's context. context.Cause returns them.
+// These errors are the causes with which a handler's context ends. context.Cause returns
+// them.
 var (
 	// ErrLost: SQS has given the message to another consumer, or may do so soon.
 	ErrLost = errors.New("consumer: the message is lost: its visibility timeout ended or was changed elsewhere")
@@ -20,10 +21,11 @@ var (
 )
 
 var (
-	// ErrNotBlocked: the group has no blocked or sleeping head in this process.
+	// ErrNotBlocked: no group of this process with this name is blocked (waits for an
+	// operator) or sleeping (waits for its next attempt).
 	ErrNotBlocked = errors.New("consumer: the group is not blocked in this process")
 
-	// ErrNotHead: the message is not the head of its group in this process.
+	// ErrNotHead: the first message of the group in this process has another message ID.
 	ErrNotHead = errors.New("consumer: the message is not the head of its group in this process")
 
 	// ErrRunning: Run was called twice.
@@ -56,10 +58,10 @@ type kind uint8
 
 const (
 	handled       kind = iota
-	duplicate          // the store knows a success
+	duplicate          // the store has a recorded success of the key
 	failed             // counts as an attempt
 	failedForGood      // no other attempt can succeed
-	deferred           // by the handler
+	deferred           // the handler called Defer
 	busy               // the store does not answer, or another consumer has the key
 	unresolved         // the effect may have happened
 )

@@ -12,7 +12,7 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
 )
 
-// item is a received message in hand.
+// item is a received message that was not yet deleted, released or lost.
 type item struct {
 	raw      types.Message
 	group    string
@@ -20,7 +20,7 @@ type item struct {
 	receives int
 	bytes    int64
 	received time.Time // start of the receive request
-	first    bool      // the first message of its group in its receive
+	first    bool      // the first message of its group in the receive
 	run      *run
 
 	// The run's goroutine owns the following fields.
@@ -30,7 +30,7 @@ type item struct {
 
 	// engine.mu guards the following fields.
 	visibleAt      time.Time // earliest end of the visibility timeout
-	extendAfter    time.Time // not extended before, after a failed extension
+	extendAfter    time.Time // no extension before this time, because the last one failed
 	changing       bool      // a change of visibility is under way
 	deleting       bool      // a delete is under way
 	visibilityLost bool
@@ -90,13 +90,13 @@ func before(a, b string) bool {
 type state uint8
 
 const (
-	stateQueued   state = iota // an earlier run of the group is in hand
-	stateWaiting               // for its turn
-	stateAlone                 // for its turn alone
+	stateQueued   state = iota // an earlier run of the group has not ended
+	stateWaiting               // waits for its turn to handle
+	stateAlone                 // waits to handle while no other handler runs
 	stateHandling              // the handler runs
-	stateSleeping              // back-off
-	stateBlocked               // until an operator acts
-	stateDeleting              // its head
+	stateSleeping              // waits for the next attempt
+	stateBlocked               // waits for an operator
+	stateDeleting              // deletes its first message
 	stateEnding                // releases its messages
 
 	numberOfStates
@@ -115,17 +115,17 @@ type run struct {
 	received time.Time
 	ctx      context.Context
 	cancel   context.CancelCauseFunc
-	orders   chan order // of an operator; room for one
+	orders   chan order // orders of an operator; room for one
 
 	// engine.mu guards the following fields.
-	items      []*item // the head first
+	items      []*item // the first is called the head
 	state      state
-	since      time.Time // of the state
-	head       time.Time // when the head became the head
+	since      time.Time // start of the state
+	head       time.Time // when this message became the head
 	cause      error     // the last failure of the head
-	key        string    // of a head that failed
-	tries      int       // attempts of the head
-	superseded bool      // end after the head
+	key        string    // key of the head after a failure
+	tries      int       // number of attempts of the head
+	superseded bool      // the group has a newer run, so this one ends after its head
 }
 
 // order is an operator's request to a sleeping or blocked run.

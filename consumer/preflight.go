@@ -38,7 +38,7 @@ type Report struct {
 // QueueError says why a queue does not fit a consumer.
 type QueueError struct {
 	QueueURL string
-	Problems []string // with the way out
+	Problems []string // what is wrong, and how to correct it
 }
 
 func (e *QueueError) Error() string {

@@ -130,7 +130,8 @@ func (c *Consumer[T]) claimOf(it *item, m Message[T]) idempotency.Claim {
 	}
 }
 
-// handleOnce handles a message under a claim. Attempts in hand share the claim.
+// handleOnce handles a message under a claim in the store. All attempts of a received
+// message use one claim.
 func (c *Consumer[T]) handleOnce(ctx context.Context, it *item, m Message[T]) outcome {
 	if !it.claim.isGranted() {
 		if o, ok := c.acquireClaim(ctx, it, m); !ok {
@@ -208,7 +209,8 @@ func refused(out idempotency.Outcome, key idempotency.Key) outcome {
 	}
 }
 
-// probe resolves a claim without an outcome. again says that the claim may be granted now.
+// probe calls Config.Probe for a claim without an outcome. again is true if the claim may
+// be granted now, because the effect did not happen.
 func (c *Consumer[T]) probe(ctx context.Context, m Message[T], found idempotency.Record) (_ outcome, again bool) {
 	happened := false
 	err := guarded(func() (err error) {
@@ -259,7 +261,8 @@ func (c *Consumer[T]) finish(ctx context.Context, it *item, ending idempotency.E
 	return err
 }
 
-// abandon implements processor. The handler asked for another run, or did not run.
+// abandon implements processor. The handler did not run, or its error asks for another
+// attempt.
 func (c *Consumer[T]) abandon(ctx context.Context, it *item, reason string) {
 	_ = c.finish(ctx, it, idempotency.FailedWith(idempotency.Failure{Proof: idempotency.ProvenForClaim, Reason: reason}))
 }
@@ -286,7 +289,7 @@ func (c *Consumer[T]) handleTx(ctx context.Context, it *item, m Message[T]) outc
 	defer func() { _ = tx.Rollback() }() // no effect after a commit
 	store := c.config.Store.(TxStore)
 	want := c.claimOf(it, m)
-	want.Token, want.Resend = idempotency.NewToken(), true // a claim that did not commit had no effect
+	want.Token, want.Resend = idempotency.NewToken(), true // if a claim was not committed, its effect was not either
 	out, err := store.ClaimTx(ctx, tx, want)
 	var invalid *idempotency.InvalidError
 	switch {
@@ -307,7 +310,7 @@ func (c *Consumer[T]) handleTx(ctx context.Context, it *item, m Message[T]) outc
 		return outcome{kind: busy, err: err}
 	}
 	if err := tx.Commit(); err != nil {
-		return outcome{kind: busy, err: fmt.Errorf("consumer: commit: %w", err)} // the next attempt looks for the record
+		return outcome{kind: busy, err: fmt.Errorf("consumer: commit: %w", err)} // the next attempt finds out whether the commit succeeded
 	}
 	return outcome{kind: handled}
 }

@@ -20,14 +20,14 @@ const (
 	// (ReceiveRequestAttemptId). SQS forgets an attempt ID after five minutes (F-100).
 	attemptLifetime = 4 * time.Minute
 
-	// Before the first answer of SQS to a receive, settleIn is the time for which receives
-	// are repeated although access is denied or the queue is missing. The network and the
-	// credentials of a new pod may be late. After the first answer, such receives are
-	// repeated without a limit.
+	// startupRetry is the time for which a consumer that never had an answer to a receive
+	// repeats receives even if SQS denies access or the queue does not exist: the network
+	// and the credentials of a new pod may be late. After the first answer, the consumer
+	// repeats such receives without a limit.
 	startupRetry = 15 * time.Second
 )
 
-// systemAttributes are the ones that an item and a [Message] are made of.
+// systemAttributes are the message attributes of SQS that an item and a [Message] contain.
 var systemAttributes = []types.MessageSystemAttributeName{
 	types.MessageSystemAttributeNameMessageGroupId, types.MessageSystemAttributeNameSequenceNumber,
 	types.MessageSystemAttributeNameMessageDeduplicationId, types.MessageSystemAttributeNameSentTimestamp,
@@ -121,7 +121,7 @@ func (e *engine) takeIn(messages []types.Message, started time.Time, n int) bool
 		return false
 	case len(messages) == 0:
 		return e.receivers == 1
-	case len(messages) == n && e.receivers < mostPolls && e.receivers-e.polls == 1: // no other receiver waits in reserve
+	case len(messages) == n && e.receivers < mostPolls && e.receivers-e.polls == 1: // otherwise another receiver waits to start a receive
 		e.addReceiver()
 	}
 	return true
@@ -169,7 +169,7 @@ func (e *engine) poll(n int) (_ []types.Message, started time.Time) {
 		}
 		most := 10 * time.Second
 		if sqscall.LoadOf(code) == attempt.Throttled {
-			most = 200 * time.Millisecond // the pace is adapted
+			most = 200 * time.Millisecond // short, because the pacer already slows the calls down
 		}
 		if !sleep(e.polling, backoff(100*time.Millisecond, most, try+1)) {
 			return e.repeatInterrupted(n, id), started
@@ -177,16 +177,16 @@ func (e *engine) poll(n int) (_ []types.Message, started time.Time) {
 	}
 }
 
-// neverAnswered reports whether SQS has not answered a receive within settleIn.
+// neverAnswered reports whether SQS has not answered any receive for startupRetry.
 func (e *engine) neverAnswered(since time.Time) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return !e.answered && time.Since(since) >= startupRetry
 }
 
-// repeatInterrupted repeats the receive that the shutdown interrupted, with its attempt ID: SQS may
-// have hidden messages although the answer was lost. The caller releases the returned
-// messages.
+// repeatInterrupted repeats a receive that the shutdown interrupted, with the same attempt
+// ID. Without the repetition, messages whose answer was lost would stay hidden until their
+// visibility timeout ends. The caller releases the returned messages.
 func (e *engine) repeatInterrupted(n int, id string) []types.Message {
 	if id == "" {
 		return nil

@@ -9,17 +9,18 @@ import (
 const (
 	mostPolls = 16 // concurrent receives
 
-	// cautiousReceives is the receive count after a possible crash of a consumer.
+	// cautiousReceives is the receive count from which an earlier consumer may have crashed
+	// while it handled the message.
 	cautiousReceives = 2
 
-	// soloReceives is the receive count from which a message is handled alone: it may already
-	// have killed two consumers.
+	// soloReceives is the receive count from which a message is handled while no other
+	// handler runs. Such a message may already have killed two consumers.
 	soloReceives = 3
 )
 
-// acquire waits until the run may call the handler. If acquire returns true, the caller
-// calls yield after the handler. If acquire returns false, the handler must not be called,
-// because the run or the consumer has to end.
+// acquire waits for the turn of a run to call the handler. If acquire returns true, the
+// caller calls the handler and then yield. If acquire returns false, the handler must not
+// be called, because the run or the consumer has to end.
 func (e *engine) acquire(r *run, it *item) bool {
 	t := &turn{run: r, granted: make(chan struct{})}
 	e.mu.Lock()
@@ -72,7 +73,7 @@ func (e *engine) yield(r *run, next state) {
 	e.grant()
 }
 
-// leaveTurn frees the place of a run. The caller holds e.mu.
+// leaveTurn ends the turn of a run. The caller holds e.mu.
 func (e *engine) leaveTurn(r *run) {
 	e.running--
 	if e.solo == r {
@@ -80,7 +81,7 @@ func (e *engine) leaveTurn(r *run) {
 	}
 }
 
-// grant starts the waiting runs that may call the handler. The caller holds e.mu.
+// grant gives turns to waiting runs. The caller holds e.mu.
 func (e *engine) grant() {
 	defer e.cond.Broadcast()
 	if e.isClosing() {
@@ -113,7 +114,8 @@ func (e *engine) begin(t *turn) {
 	close(t.granted)
 }
 
-// adaptCaution adapts the caution to a received message. The caller holds e.mu.
+// adaptCaution limits the next receives if a received message has a high receive count: the
+// message may kill the process, and then fewer messages are in hand. The caller holds e.mu.
 func (e *engine) adaptCaution(it *item, now time.Time) {
 	switch {
 	case it.receives >= soloReceives:
@@ -133,7 +135,7 @@ func (e *engine) receiveSinglyUntil(until time.Time) {
 	}
 }
 
-// wakeReceiversAt lets the receivers look again when the caution ends.
+// wakeReceiversAt wakes the receivers at the time at, when adaptCaution's limit ends.
 func (e *engine) wakeReceiversAt(at, now time.Time) {
 	time.AfterFunc(at.Sub(now), func() {
 		e.mu.Lock()
@@ -142,8 +144,9 @@ func (e *engine) wakeReceiversAt(at, now time.Time) {
 	})
 }
 
-// caution returns the largest number of messages in one receive, and the largest number of
-// concurrent receives. If no receive may start now, both are 0. The caller holds e.mu.
+// caution returns the largest number of messages in one receive and the largest number of
+// concurrent receives, after the receive counts of recent messages (see adaptCaution). If
+// no receive may start now, both are 0. The caller holds e.mu.
 func (e *engine) caution(now time.Time) (perReceive, polls int) {
 	switch {
 	case len(e.waitingSolo) > 0 || e.solo != nil:
@@ -161,7 +164,7 @@ func (e *engine) caution(now time.Time) (perReceive, polls int) {
 }
 
 // pauseRun puts a run in state s and waits for d, or for an operator's order. If d is
-// negative, rest waits without a limit. If the run has to end, goOn is false. park is an
+// negative, pauseRun waits without a limit. goOn is false if the run has to end. park is an
 // operator's order to park the first message, or nil.
 func (e *engine) pauseRun(r *run, d time.Duration, s state) (goOn bool, park *order) {
 	e.mu.Lock()
@@ -189,8 +192,9 @@ func (e *engine) pauseRun(r *run, d time.Duration, s state) (goOn bool, park *or
 	return !e.isClosing() && r.ctx.Err() == nil, nil
 }
 
-// abandon ends the claim of a message whose run ends. It returns true if the effect has
-// happened: the message may then be deleted, although its success was not recorded.
+// abandon ends the claim of the first message of a run, because the run ends. It returns
+// true if the effect has happened without a record of success. The message may then be
+// deleted.
 func (e *engine) abandon(it *item, cause error) bool {
 	if it.claim.done {
 		return true

@@ -79,7 +79,7 @@ func TestShutdownSalvagesReceive(t *testing.T) {
 		w.queue.InjectRandomly(sqstest.DelayAnswer(5*time.Second).On(sqstest.CallsReceive), 1, 1)
 		w.send("a", 1, 2)
 		_, stop := w.running(w.config(nil))
-		time.Sleep(time.Second) // the queue has hidden them, the answer is under way
+		time.Sleep(time.Second) // the queue has hidden the messages; the answer is under way
 		require.False(w, left(w.queue)[0].HiddenUntil.IsZero())
 		require.NoError(w, stop())
 		assert.Empty(w, w.calls)
@@ -89,8 +89,8 @@ func TestShutdownSalvagesReceive(t *testing.T) {
 	})
 }
 
-// A shutdown releases its messages only after its last receive. Otherwise the receive
-// that repeats one without an answer would get the released messages again.
+// A shutdown releases messages only after its last receive. Otherwise a repeated receive,
+// with the attempt ID of a lost answer, would return the released messages again.
 func TestShutdownReceivesNothingTwice(t *testing.T) {
 	bubble(t, 0, func(w *world) {
 		w.send("a", 1, 2)

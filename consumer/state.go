@@ -36,9 +36,9 @@ type settings struct {
 	showKeys                        bool
 }
 
-// margin is a safety distance: the consumer treats a message as lost this long before the
-// message's visibility timeout may end. The handler thus learns of the loss before another
-// consumer can receive the message.
+// margin is a safety distance. The consumer treats a message as lost when the message's
+// visibility timeout may end within the margin, so the handler learns of the loss before
+// another consumer can receive the message.
 func (s *settings) margin() time.Duration { return s.visibility / 10 }
 
 // processor is the part of a consumer that depends on the type of the events. The
@@ -55,7 +55,8 @@ type processor interface {
 	describe(it *item) (key string, at time.Time)
 }
 
-// engine receives, schedules and deletes. It does not know the type of the events.
+// engine receives, schedules and deletes messages. It does not depend on the type of the
+// events.
 type engine struct {
 	settings
 	client  Client
@@ -64,7 +65,7 @@ type engine struct {
 	watch   *observe.Consumer
 	log     *sink.Log
 
-	base    context.Context // of all calls; ends when Run returns
+	base    context.Context // context of all calls; ends when Run returns
 	closing chan struct{}   // closed when Run begins to shut down
 	dead    chan struct{}   // closed when the time of the shutdown is over
 
@@ -73,7 +74,7 @@ type engine struct {
 	cond *sync.Cond // signals changes for receivers and releases
 
 	runs    map[*run]struct{}
-	byGroup map[string][]*run // the first run works, later runs wait
+	byGroup map[string][]*run // the first run is handled; later runs wait for its end
 	count   [numberOfStates]int
 	stats   Stats
 
@@ -83,10 +84,10 @@ type engine struct {
 	receivePace, deletePace pacer.Pacer // SQS has a quota for each action
 
 	failure error
-	failed  chan struct{} // closed with failure
-	idle    chan struct{} // closed when all work has ended after closing
+	failed  chan struct{} // closed when failure is set
+	idle    chan struct{} // closed when the shutdown has begun and all work has ended
 	calls   sync.WaitGroup
-	stopped bool // no call begins any more
+	stopped bool // no further call begins
 }
 
 func newEngine(s settings, client Client, events processor, watch *observe.Consumer, log *sink.Log) *engine {
@@ -123,7 +124,8 @@ func (e *engine) isClosing() bool {
 	}
 }
 
-// checkIdle closes idle when all work has ended after closing. The caller holds e.mu.
+// checkIdle closes idle if the shutdown has begun and all work has ended. The caller holds
+// e.mu.
 func (e *engine) checkIdle() {
 	if !e.isClosing() || len(e.runs) > 0 || e.receivers > 0 {
 		return
@@ -151,21 +153,21 @@ func (e *engine) fail(err error) {
 func (e *engine) flushLog() {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
-	_ = e.log.Flush(ctx) // later records are dropped with the process
+	_ = e.log.Flush(ctx) // records that are not written by then are lost
 }
 
-// schedule decides which run may call the handler. Its lock is engine.mu.
+// schedule decides which run may call the handler. engine.mu guards its fields.
 type schedule struct {
 	running     int
-	solo        *run // runs its handler while no other handler runs
+	solo        *run // the run that handles while no other handler runs, or nil
 	waiting     []*turn
-	waitingSolo []*turn // runs to handle while no other handler runs
+	waitingSolo []*turn // runs that must handle while no other handler runs
 
-	singleUntil time.Time // one message per receive
-	soloUntil   time.Time // one group in hand
+	singleUntil time.Time // until then a receive asks for one message
+	soloUntil   time.Time // until then one group is received at a time
 }
 
-// turn is a run that waits for the handler.
+// turn is a run that waits to call the handler.
 type turn struct {
 	run      *run
 	receives int // receive count of the first message
@@ -173,27 +175,27 @@ type turn struct {
 	granted  chan struct{}
 }
 
-// intake is the shared state of the receivers. Its lock is engine.mu.
+// intake is the shared state of the receivers. engine.mu guards its fields.
 type intake struct {
 	polling     context.Context // ends at the shutdown
 	stopPolling context.CancelFunc
 
 	receivers int
 	polls     int
-	reserved  int // messages of the polls under way
-	held      int // messages in hand
+	reserved  int // room for the messages of running receives
+	held      int // received messages, not deleted, released or lost
 	heldBytes int64
 	paused    bool
-	answered  bool // SQS answered a receive once
+	answered  bool // SQS has answered a receive
 	throttled sink.OnceAMinute
 }
 
-// deletions batches the deletes of all groups. Its lock is engine.mu.
+// deletions collects the deletes of all groups into batches. engine.mu guards its fields.
 type deletions struct {
 	queue      []*deletion
 	deleting   int // calls under way
 	timer      *time.Timer
-	unreleased []string // groups whose messages come back after their timeout
+	unreleased []string // groups whose messages were not released, so they come back later
 }
 
 // deletion is a message to delete.
@@ -210,7 +212,8 @@ func (e *engine) setState(r *run, s state) {
 	r.state, r.since = s, time.Now()
 }
 
-// drop forgets an item that was deleted, released or lost. The caller holds e.mu.
+// drop removes an item from its run, because it was deleted, released or lost. The caller
+// holds e.mu.
 func (e *engine) drop(it *item) {
 	it.gone = true
 	r := it.run
@@ -225,9 +228,9 @@ func (e *engine) drop(it *item) {
 	e.cond.Broadcast()
 }
 
-// markLost records the loss of a message. If the message is the first of its run, the context
-// of its handler ends. Otherwise the run ends when it reaches the message. The caller
-// holds e.mu.
+// markLost marks a message whose visibility timeout has ended or ends soon. If the message
+// is the first of its run, the context of its handler ends. Otherwise the run ends when it
+// comes to the message. The caller holds e.mu.
 func (e *engine) markLost(it *item) {
 	it.visibilityLost = true
 	e.stats.Lost++

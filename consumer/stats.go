@@ -8,13 +8,13 @@ type Stats struct {
 	Duplicates        int64 // deliveries of keys with a recorded success
 	Failures          int64 // failed attempts
 	Deferred          int64 // attempts that a handler deferred
-	Waits             int64 // attempts prevented by the store or by another consumer
+	Waits             int64 // attempts that did not run: the store or another consumer prevented them
 	Parked, Skipped   int64
 	Blockades         int64 // times that a group was blocked
 	Deleted           int64
 	DeleteRetries     int64
 	Released          int64 // messages made visible again at a shutdown or a loss
-	Lost              int64 // messages whose visibility timeout ended in hand
+	Lost              int64 // messages whose visibility timeout ended before the delete
 
 	// InHand is the number of received messages that were not yet deleted, released or
 	// lost, and Bytes is the size of these messages. Running is the number of running
@@ -23,20 +23,21 @@ type Stats struct {
 	InHand                     int
 	Bytes                      int64
 	Running, Sleeping, Blocked int
-	// OldestHead is how long the head of some group has been the head in this process.
+	// OldestHead is the longest time for which one message has been the first of its group
+	// in this process.
 	OldestHead time.Duration
 }
 
 // BlockedGroup is a message group of this process whose head has failed.
 type BlockedGroup struct {
 	Group     string
-	MessageID string // of the head
-	Key       string // of the head, empty if its body cannot be read
+	MessageID string // ID of the first message
+	Key       string // key of the first message, empty if its body cannot be read
 	Attempts  int
 	Receives  int
 	Cause     error
-	Since     time.Time // when the head became the head
-	InHand    int       // messages
+	Since     time.Time // when this message became the first of its group
+	InHand    int       // number of messages of the group in this process
 
 	// Blocked is true if the group waits for an operator. If it is false, the group waits
 	// for its next attempt.

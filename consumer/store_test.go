@@ -31,8 +31,9 @@ func TestDuplicateIsDeleted(t *testing.T) {
 	})
 }
 
-// After an ordinary error the handler runs again under the same claim. The store does not
-// remember a parked message as handled: if the event is sent again, the handler runs.
+// After an ordinary error the handler is called again under the same claim. After parking,
+// the store does not count the message as handled: if the event is sent again, the handler
+// is called.
 func TestStoreAndFailures(t *testing.T) {
 	bubble(t, 0, func(w *world) {
 		broken := true

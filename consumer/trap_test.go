@@ -13,9 +13,9 @@ import (
 )
 
 // Some of ten messages of one group always fail, and the queue has a redrive policy. The
-// consumer parks exactly the failing messages, handles the others, and receives each
-// message once. A consumer that releases the whole batch after a failure would move other
-// messages to the dead-letter queue.
+// consumer parks exactly the failing messages, handles the other messages, and receives
+// each message once. If a consumer releases the whole batch after a failure, the redrive
+// policy moves healthy messages to the dead-letter queue.
 func TestTrap(t *testing.T) {
 	for _, tc := range []struct {
 		perReceive, maxReceives, poison int

@@ -15,11 +15,12 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
 )
 
-// visibilityLimit is SQS's: from the receive request (F-152).
+// visibilityLimit is SQS's limit for the visibility timeout, counted from the receive
+// request (F-152).
 const visibilityLimit = 12 * time.Hour
 
-// heartbeat extends the visibility of all messages of the consumer whenever a third of the
-// timeout has passed, and detects lost messages. It runs until stop is closed.
+// heartbeat extends the visibility timeout of all messages of the consumer each time a
+// third of the timeout has passed, and marks lost messages. It runs until stop is closed.
 func (e *engine) heartbeat(stop <-chan struct{}) {
 	timer := time.NewTimer(e.visibility / 6)
 	defer timer.Stop()
@@ -34,7 +35,8 @@ func (e *engine) heartbeat(stop <-chan struct{}) {
 	}
 }
 
-// startDueExtensions starts the due extensions and renewals, and returns the time of the next call.
+// startDueExtensions starts the extensions of visibility timeouts and of leases that are
+// due. It returns the time of the next call.
 func (e *engine) startDueExtensions(now time.Time) (next time.Time) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -135,12 +137,13 @@ func later(a, b time.Time) time.Time {
 	return b
 }
 
-// extension returns the visibility to ask for, in whole seconds.
+// extension returns the new visibility timeout of a message in whole seconds, within
+// visibilityLimit.
 func (e *engine) extension(it *item, now time.Time) time.Duration {
 	return min(e.visibility, it.received.Add(visibilityLimit).Sub(now)-time.Second).Truncate(time.Second)
 }
 
-// extend makes one call for up to ten items, which are marked as changing.
+// extend makes one call for up to ten items. The caller has set changing for each item.
 func (e *engine) extend(batch []*item) {
 	defer e.calls.Done()
 	started := time.Now()
@@ -174,7 +177,7 @@ func visibilityEntry(i int, it *item, d time.Duration) types.ChangeMessageVisibi
 	}
 }
 
-// changeResult is the answer for one entry. The zero value means no answer.
+// changeResult is the answer for one entry of a batch. The zero value means no answer.
 type changeResult uint8
 
 const (
@@ -215,10 +218,9 @@ func entryIndex(id *string, n int) (int, bool) {
 }
 
 // release makes the messages of an ending run visible again, the last message first, so
-// that another consumer receives all messages of the run at once. It first waits for
-// extensions and deletes of these messages that are under way. At a shutdown it also waits
-// for the end of the receivers, because otherwise salvage would receive the released
-// messages again.
+// that another consumer receives all messages of the run together. It first waits for
+// extensions and deletes of these messages. At a shutdown it also waits for the end of the
+// receivers: otherwise repeatInterrupted would receive the released messages again.
 func (e *engine) release(r *run) {
 	e.mu.Lock()
 	for e.isClosing() && e.receivers > 0 || slices.ContainsFunc(r.items, func(it *item) bool { return it.changing || it.deleting }) {

@@ -48,7 +48,8 @@ func (e *engine) work(ctx context.Context) error {
 	return errors.Join(failure, incomplete)
 }
 
-// drain waits until all messages are deleted or released. It returns a [*ShutdownError] when the time is over.
+// drain waits until all messages are deleted or released. When the time of the shutdown is
+// over, it returns a [*ShutdownError].
 func (e *engine) drain() error {
 	handlers := time.NewTimer(e.stop * 4 / 5)
 	defer handlers.Stop()

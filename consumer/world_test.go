@@ -25,7 +25,8 @@ type job struct {
 
 func (j job) String() string { return fmt.Sprintf("%s%d", j.Group, j.N) }
 
-// world is a queue, its parking and dead-letter queues, and the calls of handlers.
+// world is a queue with its parking queue and dead-letter queue, and a record of the
+// handler's calls.
 type world struct {
 	*testing.T
 	queue, parking, dead *sqstest.Queue
@@ -69,7 +70,8 @@ func (w *world) send(group string, numbers ...int) {
 	}
 }
 
-// config handles jobs and parks what fails. handle may be nil.
+// config returns a configuration that parks failed messages. A nil handle only records its
+// calls.
 func (w *world) config(handle func(ctx context.Context, m consumer.Message[job]) error) consumer.Config[job] {
 	return consumer.Config[job]{
 		QueueURL: w.queue.URL(),

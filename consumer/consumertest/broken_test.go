@@ -58,14 +58,15 @@ func TestBrokenConsumers(t *testing.T) {
 	}
 }
 
-// A consumer that handles a batch in parallel breaks order and overlap.
+// A consumer that handles the messages of a batch in parallel violates the order of a group
+// (I1), and its handlers overlap (I2).
 func TestParallelConsumer(t *testing.T) {
 	violations := strings.Join(consumertest.Check(t, "groups run concurrently and in order", loop{parallel: true}.run), "\n")
 	assert.Contains(t, violations, "I1:")
 	assert.Contains(t, violations, "I2:")
 }
 
-// with is package consumer with a wrong configuration.
+// with returns a Run of package consumer with a changed configuration.
 func with(change func(c *consumer.Config[string])) consumertest.Run {
 	return func(ctx context.Context, e consumertest.Env) error {
 		wrong := config(e)
@@ -78,7 +79,8 @@ func with(change func(c *consumer.Config[string])) consumertest.Run {
 	}
 }
 
-// over is package consumer over a client that hides some answers.
+// over returns a Run of package consumer with a wrapped client, which hides some answers of
+// SQS.
 func over(wrap func(consumer.Client) consumer.Client) consumertest.Run {
 	return func(ctx context.Context, e consumertest.Env) error {
 		c, err := consumer.New(wrap(e.Client.(consumer.Client)), config(e))
@@ -89,7 +91,7 @@ func over(wrap func(consumer.Client) consumer.Client) consumertest.Run {
 	}
 }
 
-// changed is an answer of complete success.
+// changed returns an answer that reports success for every entry.
 func changed(in *sqs.ChangeMessageVisibilityBatchInput) *sqs.ChangeMessageVisibilityBatchOutput {
 	out := &sqs.ChangeMessageVisibilityBatchOutput{}
 	for _, e := range in.Entries {
@@ -118,7 +120,7 @@ func (c noReleases) ChangeMessageVisibilityBatch(ctx context.Context, in *sqs.Ch
 	return changed(in), nil
 }
 
-// blindExtensions reports success for extensions that failed.
+// blindExtensions reports success for an extension of the visibility that failed.
 type blindExtensions struct{ consumer.Client }
 
 func (c blindExtensions) ChangeMessageVisibilityBatch(ctx context.Context, in *sqs.ChangeMessageVisibilityBatchInput, o ...func(*sqs.Options)) (*sqs.ChangeMessageVisibilityBatchOutput, error) {
@@ -126,7 +128,7 @@ func (c blindExtensions) ChangeMessageVisibilityBatch(ctx context.Context, in *s
 	return changed(in), nil
 }
 
-// blindDeletes reports success for deletes that failed.
+// blindDeletes reports success for a delete that failed.
 type blindDeletes struct{ consumer.Client }
 
 func (c blindDeletes) DeleteMessageBatch(ctx context.Context, in *sqs.DeleteMessageBatchInput, o ...func(*sqs.Options)) (*sqs.DeleteMessageBatchOutput, error) {
@@ -144,7 +146,7 @@ func (c blindDeletes) DeleteMessageBatch(ctx context.Context, in *sqs.DeleteMess
 type loop struct {
 	parallel     bool // handles all messages at once
 	deletesFirst bool
-	dies         bool // at the first error of SQS
+	dies         bool // ends at the first error of SQS
 }
 
 func (l loop) run(ctx context.Context, e consumertest.Env) error {

@@ -11,9 +11,9 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
 )
 
-// fakeDB is a database of effects and claims in memory. The effects and claims of a
-// transaction become visible at its commit. The text of an SQL statement is the name of
-// its effect.
+// fakeDB is an in-memory database with effects and claims. A transaction makes its effects
+// and claims visible when it commits. In place of SQL, the text of a statement is the name
+// of an effect.
 type fakeDB struct {
 	s *simulation
 
@@ -36,7 +36,7 @@ func newFakeDB(s *simulation) *fakeDB {
 
 func (d *fakeDB) close() {}
 
-// open returns the database as a process sees it.
+// open returns the database for one process.
 func (d *fakeDB) open(p *process) *sql.DB { return sql.OpenDB(fakeConnector{d, p}) }
 
 type fakeConnector struct {
@@ -52,7 +52,7 @@ func (c fakeConnector) Driver() driver.Driver { return nil }
 type fakeConn struct {
 	d  *fakeDB
 	p  *process
-	id int64 // of the open transaction
+	id int64 // number of the open transaction
 }
 
 func (c *fakeConn) Prepare(string) (driver.Stmt, error) { return nil, errors.New("not supported") }
@@ -69,7 +69,8 @@ func (c *fakeConn) Begin() (driver.Tx, error) {
 	return c, nil
 }
 
-// ExecContext stages an effect, or with an empty text returns the transaction.
+// ExecContext adds an effect to the open transaction. For an empty text it returns the
+// transaction.
 func (c *fakeConn) ExecContext(_ context.Context, effect string, _ []driver.NamedValue) (driver.Result, error) {
 	c.d.mu.Lock()
 	defer c.d.mu.Unlock()
@@ -101,7 +102,7 @@ func (c *fakeConn) Commit() error {
 		s.ended[effect] = true
 	}
 	s.mu.Unlock()
-	_ = c.Rollback() // of the staged copy
+	_ = c.Rollback() // discards the staged effects
 	c.p.w.point(c.p, "after a commit")
 	if c.p.killed.Load() || s.random(50) == 0 {
 		return errors.New("the answer to the commit is lost")
@@ -121,7 +122,7 @@ func (c *fakeConn) Rollback() error {
 
 // fakeTxStore is the store of HandleTx over a fakeDB.
 type fakeTxStore struct {
-	idempotency.Store // for other calls
+	idempotency.Store // serves all calls without a transaction
 	d                 *fakeDB
 }
 

@@ -25,7 +25,7 @@ var (
 	messages = flag.Int("consumer.messages", 600, "messages of a simulation")
 )
 
-// kinds of a simulation.
+// The kinds of handlers and stores that a simulation may have.
 const (
 	kindTx     = "HandleTx"
 	kindLeast  = "AtLeastOnce"
@@ -73,7 +73,7 @@ func (s *simulated) add(o simulated) {
 	s.most = max(s.most, o.most)
 }
 
-// simulation is the world of one seed.
+// simulation is the simulation of one seed.
 type simulation struct {
 	*world
 	kind  string
@@ -104,7 +104,7 @@ func simulate(t *testing.T, kind string, seed uint64, messages int) (out simulat
 		s.committed = kind == kindTx
 		s.point = s.maybeKill
 		s.injectFaults(0.02+0.02*float64(s.random(4)), seed)
-		go func() { // the traffic of a few hours
+		go func() { // sends the messages of a few hours
 			for sent := 0; sent < messages; sent += 20 {
 				s.send(fmt.Sprintf("g%d", s.random(16)), 20)
 				time.Sleep(time.Duration(s.random(20)) * time.Second)
@@ -213,7 +213,7 @@ func (s *simulation) effect(ctx context.Context, p *process, d Delivery) error {
 
 type txKey struct{}
 
-// consume is package consumer in a process.
+// consume runs package consumer in a process.
 func (s *simulation) consume(ctx context.Context, e Env) error {
 	p := e.Client.(processClient).p
 	c := consumer.Config[string]{
@@ -257,7 +257,7 @@ func (s *simulation) consume(ctx context.Context, e Env) error {
 	return running.Run(ctx)
 }
 
-// mortalStore is the store of a process.
+// mortalStore is the store as one process sees it: after a kill of the process, calls fail.
 type mortalStore struct {
 	idempotency.Store
 	p *process

@@ -26,7 +26,8 @@ func TestConsumer(t *testing.T, run Run) {
 	}
 }
 
-// suiteCase is a case. play acts, and check in the world adds violations.
+// suiteCase is one case of the suite. Its function play sends messages and starts
+// consumers; the checks of the world record violations.
 type suiteCase struct {
 	name   string
 	config sqstest.Config
@@ -93,7 +94,7 @@ func (w *world) stop(processes ...*process) {
 			w.violate("I6: %s is in flight after the shutdown", m.Body)
 		}
 	}
-	time.Sleep(time.Minute) // late calls show
+	time.Sleep(time.Minute) // time for calls that come after the end
 }
 
 func (w *world) violate(format string, args ...any) {
@@ -102,7 +103,7 @@ func (w *world) violate(format string, args ...any) {
 	w.fail(format, args...)
 }
 
-// finished checks I5: everything was handled or parked and is deleted.
+// finished checks I5: every message was handled or parked, and was then deleted.
 func (w *world) finished() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -302,7 +303,7 @@ func playShutdown(w *world) {
 	for g := range 20 {
 		w.send(fmt.Sprintf("g%d", g), 10)
 	}
-	for range 20 { // at different steps of the work
+	for range 20 { // each kill is at another step
 		p := w.start("a", works(700*time.Millisecond))
 		time.Sleep(time.Duration(1300+len(w.left())) * time.Millisecond)
 		w.stop(p)
@@ -403,7 +404,7 @@ func playMemory(w *world) {
 func playStandard(w *world) {
 	w.send("g", 5)
 	w.mu.Lock()
-	w.order = map[string][]string{"g": make([]string, 5)} // no order
+	w.order = map[string][]string{"g": make([]string, 5)} // the messages have no order
 	for i := range w.order["g"] {
 		w.order["g"][i] = fmt.Sprintf("g/%d", i)
 		w.position[w.order["g"][i]] = 0
@@ -466,7 +467,7 @@ func playOddities(w *world) {
 	handle := works(2 * time.Second)
 	p := w.start("a", handle)
 	time.Sleep(3 * time.Second)
-	w.queue.Advance(time.Hour) // every visibility timeout is over
+	w.queue.Advance(time.Hour) // longer than every visibility timeout
 	time.Sleep(10 * time.Minute)
 	w.finished()
 	w.send("h", 5)

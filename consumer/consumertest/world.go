@@ -39,10 +39,10 @@ type Env struct {
 	QueueURL   string
 	ParkingURL string // a FIFO queue for messages whose attempts are used up
 
-	Visibility  time.Duration // of received messages
-	PerReceive  int           // messages of a receive
-	Attempts    int           // calls of Handle before a message is parked
-	MaxMessages int           // the most messages in hand
+	Visibility  time.Duration // visibility timeout of received messages
+	PerReceive  int           // largest number of messages in a receive
+	Attempts    int           // calls of Handle for a message before it is parked
+	MaxMessages int           // largest number of received, undeleted messages
 
 	// Handle is the handler. A nil error says that the message is handled.
 	Handle func(ctx context.Context, d Delivery) error
@@ -63,20 +63,20 @@ type world struct {
 	queue, parking, dead *sqstest.Queue
 	server               *sqstest.Server
 	env                  Env
-	point                func(p *process, name string) // called at each step of a process
+	point                func(p *process, name string) // called at each step of a process; may kill the process
 
 	mu       sync.Mutex
-	position map[string]int    // of a body in its group
+	position map[string]int    // position of each body in its group
 	ended    map[string]bool   // bodies that were handled
 	handling map[string]*start // the running handler, by group
-	broken   map[string]int    // violations by invariant
+	broken   map[string]int    // number of violations of each invariant
 	errs     []string
 	starts   int
 
-	committed    bool           // a handled message counts after the commit of its effect
+	committed    bool           // a message counts as handled when the transaction of its effect commits
 	parkedBodies map[string]int // copies in the parking queue
 	deliveries   int
-	most         int // receives of a message
+	most         int // largest number of receives of one message
 
 	calls atomic.Int64
 	order map[string][]string
@@ -135,12 +135,13 @@ type process struct {
 	w      *world
 	name   string
 	killed atomic.Bool
-	over   atomic.Bool // Run returned
+	over   atomic.Bool // Run has returned
 	cancel context.CancelFunc
 	ended  chan error
 }
 
-// start starts a process whose handler calls handle between the checks.
+// start starts a process whose handler calls handle. The checks of I1, I2 and I6 run around
+// each call.
 func (w *world) start(name string, handle func(ctx context.Context, p *process, d Delivery) error) *process {
 	p := &process{w: w, name: name, ended: make(chan error, 1)}
 	e := w.env
@@ -159,7 +160,8 @@ func (w *world) start(name string, handle func(ctx context.Context, p *process, 
 // start is a call of a handler.
 type start struct{ by *process }
 
-// kill ends a process without a shutdown. Its goroutines end later, without effect.
+// kill ends a process without a shutdown. From now on the calls of its goroutines have no
+// effect.
 func (p *process) kill() {
 	p.killed.Store(true)
 	p.w.mu.Lock()
@@ -172,7 +174,7 @@ func (p *process) kill() {
 	p.cancel()
 }
 
-// handle checks I1, I2 and I6 around a call of the handler.
+// handle calls the handler of a process and checks I1, I2 and I6 before and after the call.
 func (p *process) handle(ctx context.Context, d Delivery, handle func(context.Context, *process, Delivery) error) error {
 	w := p.w
 	if p.killed.Load() {
@@ -200,7 +202,7 @@ func (p *process) handle(ctx context.Context, d Delivery, handle func(context.Co
 			delete(w.handling, d.Group)
 		}
 	}
-	overtaken := context.AfterFunc(ctx, func() { // another consumer may have the message now
+	overtaken := context.AfterFunc(ctx, func() { // from now on another consumer may have the message
 		w.mu.Lock()
 		defer w.mu.Unlock()
 		over()
@@ -274,7 +276,7 @@ func (c processClient) GetQueueAttributes(ctx context.Context, in *sqs.GetQueueA
 	return through(c.p, "a look at attributes", c.p.w.server.GetQueueAttributes, ctx, in)
 }
 
-// SendMessage parks a message: it is over once the parking queue has it.
+// SendMessage sends a message to the parking queue. The message then counts as finished.
 func (c processClient) SendMessage(ctx context.Context, in *sqs.SendMessageInput, _ ...func(*sqs.Options)) (*sqs.SendMessageOutput, error) {
 	return through(c.p, "a send", func(ctx context.Context, in *sqs.SendMessageInput, _ ...func(*sqs.Options)) (*sqs.SendMessageOutput, error) {
 		out, err := c.p.w.server.SendMessage(ctx, in)
@@ -298,7 +300,7 @@ func (w *world) purge() {
 	}
 }
 
-// received counts deliveries.
+// received counts the receives of each message.
 func (w *world) received(messages []types.Message) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -1,17 +1,18 @@
-// Package pacer decides when the next request may start, from the load in earlier
-// answers.
+// Package pacer decides when the next request to SQS may start. It lowers the rate of
+// requests when SQS throttles, and searches for the highest rate that SQS accepts.
 //
-// A quota of SQS limits calls a second, but a throttle does not report the limit, and
-// one throttle does not prove a limit. A Pacer therefore changes nothing until clearly
-// more answers are throttles than chance explains. Then it searches for the highest
-// rate without throttles and stays just below this rate.
+// A quota of SQS limits the calls a second, but the answer to a throttled call does not
+// contain the limit, and one throttle does not prove a limit. A Pacer therefore changes
+// nothing until clearly more answers are throttles than chance explains. Then it searches
+// for the highest rate without throttles and stays just below this rate.
 //
-// A Pacer does not limit the number of calls in flight. It does not react while less
-// than about 3 % of the calls are throttled, or less than half of the calls fail.
+// A Pacer does not limit the number of calls in flight. It does not react while less than
+// about 3 % of the calls are throttled, or less than half of the calls fail.
 //
-// Stray throttles come without a quota. In simulations of four networks, one stray
-// throttle in 50 calls leaves 89 to 93 % of the rate on average, one in 30 leaves 49 to
-// 86 %, and one in ten 8 to 45 %. The worst run with one in 30 kept 28 %.
+// A stray throttle is a throttle without a quota. Stray throttles make a Pacer too slow. In
+// simulations of four networks, one stray throttle in 50 calls leaves 89 to 93 % of the
+// rate on average, one in 30 leaves 49 to 86 %, and one in ten 8 to 45 %. The worst run
+// with one in 30 kept 28 %.
 package pacer
 
 import (
@@ -26,21 +27,26 @@ const MaxWait = time.Second
 
 const (
 	lowestRate  = 10  // calls a second, enough to notice the end of an outage
-	highestRate = 1e6 // calls a second; no queue reaches top, so a higher limit is dropped
+	highestRate = 1e6 // calls a second; above this rate the limit is dropped, as no queue is faster
 
-	// timerDelay is the delay of timers; a small burst compensates for the delay.
+	// timerDelay is how late a timer may fire. To compensate, Wait allows a small burst of
+	// calls.
 	timerDelay = 10 * time.Millisecond
 
-	// If fewer calls start in a period than this share of the allowed calls, the period
-	// proves nothing about the rate. Such a period ends after lightTime.
+	// A period is the time between two changes of the rate. If fewer calls start in a
+	// period than the share inUse of the allowed calls, the period proves nothing about the
+	// rate, and it ends after lightTime.
 	inUse     = 0.8
 	lightTime = time.Second
 
-	// usedTime is the shortest period for a measurement of started calls a second.
+	// usedTime is the shortest period in which the pacer measures the calls started a
+	// second.
 	usedTime = 100 * time.Millisecond
 )
 
-// When to cut. The comment on evidence explains the numbers.
+// These constants decide when to lower the rate. A failed call adds 1 to a sum, and a
+// passed call subtracts the credit; the pacer reacts when the sum reaches the limit (see
+// evidence).
 const (
 	// The pacer takes four throttles in a row as a sign of a quota. At 1 % of stray
 	// throttles there is about one false alarm in 150,000 calls.
@@ -52,47 +58,49 @@ const (
 	troubleLimit  = 32
 	troubleCredit = 1
 
-	// Requests that started before a cut of the rate reach the service for another half of
-	// a round trip. They use the quota of later requests, so the answers to the later
-	// requests prove nothing either. A slow answer extends this time by at most settleMost.
+	// After a cut of the rate, requests that started before the cut reach the service for
+	// another half of a round trip. They use up the quota of later requests, so for this
+	// time the answers prove nothing. After a slow answer the time is at most settleMost.
 	settleMost = 50 * time.Millisecond
 )
 
-// These constants detect stray throttles, which come at any rate. A quota throttles
-// nothing at a rate far below the accepted calls a second. If SQS throttles about the
-// same share of the calls at such a low rate as before, a lower rate does not help. The
-// pacer then returns to the former rate, and from then on the share counts as chance. A
-// share above strayMost never counts as chance, because other producers that use the same
-// quota cause throttles at any rate too.
+// These constants detect stray throttles, which come at any rate. With a quota, in
+// contrast, SQS throttles no call at a rate far below the quota. If SQS throttles about the
+// same share of the calls at a very low rate as before, a lower rate does not help. The
+// pacer then returns to the former rate, and from then on it treats this share as chance. A
+// share above strayMost is never treated as chance, because other producers that use the
+// same quota also cause throttles at any rate.
 const (
-	strayBelow = 0.15 // of the calls that got through
-	strayAlike = 0.5  // of the former share, at least
-	strayMost  = 0.1  // of the calls
+	strayBelow = 0.15 // very low: below this share of the passed calls a second at the alarm
+	strayAlike = 0.5  // about the same: at least this share of the former share
+	strayMost  = 0.1  // largest share of throttled calls that may be chance
 	strayFade  = 2000 // calls over which the stray share is averaged
 
-	// Both constants are factors of the stray share. strayCredit gives the credit of a
-	// passed call in evidence, and strayTrial the additional throttled share that does
-	// not fail a first trial.
+	// The pacer allows for stray throttles at two places. In evidence, the credit of a
+	// passed call is strayCredit times the stray share. In the first trial of a higher
+	// rate, throttles up to strayTrial times the stray share do not fail the trial.
 	strayCredit = 2
 	strayTrial  = 1.5
 )
 
-// How far to cut.
+// These constants decide how far to lower the rate.
 const (
-	// A failed share above heavy shows only that the quota is much lower. Without a
-	// limit, a burst may hide a much lower quota. In both cases the pacer keeps
+	// If a larger share than heavyShare of the calls failed, the quota is much lower, and
+	// the share does not show how low. The same holds if there was no limit so far, because
+	// a burst may hide a much lower quota. In both cases the pacer keeps the share
 	// searchKeep of the rate, and then doubles the rate until SQS throttles calls again.
 	heavyShare = 0.75
 	searchKeep = 0.125
 
-	// In other cases the pacer reduces the rate by cutShare of the failed share. It soon
-	// corrects a cut that is too small by another cut, but notices later that a cut was
-	// too large.
+	// In other cases the pacer subtracts cutShare times the failed share from the rate. If
+	// a cut is too small, another cut soon follows. If a cut is too large, the pacer
+	// notices later.
 	cutShare = 0.8
 
-	// If the passed rate of a failed trial is below near times the held rate, the pacer
-	// returns to the held rate. It adds the share learn of the distance to trialKeep
-	// times the passed rate. The share is small, because a trial has few calls.
+	// A trial of a higher rate failed. If the rate of the passed calls was below nearHeld
+	// times the held rate, the pacer returns to about the held rate: it moves from the held
+	// rate by trialWeight of the distance to trialKeep times the passed rate. The weight is
+	// small, because a trial has few calls.
 	nearHeld    = 1.5
 	trialWeight = 0.25
 	trialKeep   = 0.95
@@ -104,24 +112,25 @@ const (
 const (
 	holdCalls = 800
 	holdTime  = 10 * time.Second
-	holdMost  = 25 * time.Second // enough for any number of calls
+	holdMost  = 25 * time.Second // longest time that a rate is held
 
-	// The first trial raises the rate by riseFirst, enough to stand out from chance.
-	// Further trials raise it by riseNext. While the pacer searches for a quota (heavy),
-	// each trial raises it by riseSearch.
+	// The first trial raises the rate by the share riseFirst, enough to stand out from
+	// chance. Further trials raise the rate by riseNext. While the pacer searches for a
+	// quota after a large cut, each trial raises it by riseSearch.
 	riseFirst  = 0.25
 	riseNext   = 0.5
 	riseSearch = 1
 
-	// A trial takes trialCalls/rise² calls. The first trial is the longest, because it
-	// must use up the burst that a quota saved while the rate was held.
+	// A trial takes trialCalls/rise² calls. The first trial is the longest: while the rate
+	// was held, the quota has saved up calls for a burst, and the trial must use up these
+	// calls.
 	trialCalls = 10
 	trialTime  = 300 * time.Millisecond
 	trialMost  = 6 * time.Second
 
-	// The first trial ends as failed when its throttles reach failLeast plus failShare of
-	// its passed calls, plus the tolerance for stray throttles. The limit is low, because
-	// a failed trial costs little.
+	// The first trial fails when its throttles reach failLeast plus failShare of its passed
+	// calls, plus the allowance for stray throttles. This limit is low, because a failed
+	// trial costs little.
 	failLeast = 2
 	failShare = 0.02
 
@@ -141,29 +150,29 @@ type Pacer struct {
 	tokens float64   // calls that may start now
 	at     time.Time // time of the last change of tokens
 
-	// The rate equals base while it is held and is above base during a trial.
-	base float64 // last held rate; 0 while searching
-	rise float64 // relative increase of the current or next trial
+	// While the rate is held, rate equals base. During a trial, rate is above base.
+	base float64 // last held rate; 0 during the search after a large cut
+	rise float64 // share by which the current or next trial raises the rate
 
-	// The current period: no increase of the rate within it.
+	// These fields describe the current period, in which the rate is not raised.
 	since           time.Time
 	started         float64
-	lightRate       float64 // calls a second in the last period of light use
+	lightRate       float64 // calls a second in the last period with few calls
 	passed, refused float64 // answers to requests of this period
 	trimmed         bool
 
-	cut       time.Time // requests started earlier prove nothing
+	cut       time.Time // answers to requests started before cut prove nothing
 	throttles evidence
 	troubles  evidence
 
-	// alarm describes the alarm with the highest rate since the last reset. Its rate is 0
-	// without an alarm. A call of forgive, the end of the limit, and an alarm with a
-	// share above heavy reset it.
+	// alarm describes the alarm with the highest rate. Its rate is 0 without an alarm. It
+	// is reset by restoreAlarmRate, by the end of the limit, and by an alarm with a share
+	// above heavyShare.
 	alarm struct {
 		rate, share float64
-		limited     bool // the rate was a limit
+		limited     bool // the rate was limited at the alarm
 	}
-	stray, found float64 // throttled share that is chance, and its value when it was found
+	stray, found float64 // share of stray throttles now, and when it was found
 }
 
 // Rate returns the calls a second allowed by p, or 0 without a limit.
@@ -231,7 +240,8 @@ func (p *Pacer) Answered(now, began time.Time, load attempt.Load) {
 	}
 }
 
-// handleAlarm handles more throttles than chance explains: a quota, or stray throttles.
+// handleAlarm is called when there are more throttles than chance explains. The cause is a
+// quota, or a large share of stray throttles.
 func (p *Pacer) handleAlarm(now, began time.Time, share float64) {
 	rate, a := p.usedRate(now), &p.alarm
 	if a.rate > 0 && rate < strayBelow*a.rate*(1-a.share) && share <= strayMost && share >= strayAlike*a.share {
@@ -246,8 +256,8 @@ func (p *Pacer) handleAlarm(now, began time.Time, share float64) {
 	p.lowerRate(now, began, share)
 }
 
-// restoreAlarmRate returns to the rate at the alarm, because the throttled share is about the
-// same at a lower rate.
+// restoreAlarmRate returns to the rate at the alarm, because about the same share of calls
+// is throttled at a much lower rate: the throttles are stray.
 func (p *Pacer) restoreAlarmRate(now time.Time, share float64) {
 	back := Pacer{lightRate: p.alarm.rate, stray: share, found: share, cut: now, at: now}
 	if p.alarm.limited {
@@ -263,7 +273,7 @@ func (p *Pacer) lowerRate(now, began time.Time, share float64) {
 	passedRate := rate * (1 - share)
 	trial := p.rate > p.base
 	switch {
-	case p.rate == 0 || share > heavyShare: // a burst may hide a much lower quota
+	case p.rate == 0 || share > heavyShare: // a quota may be much lower than the rate
 		rate *= searchKeep
 		p.base, p.rise = 0, riseSearch
 	case trial && passedRate < nearHeld*p.base:
@@ -285,7 +295,7 @@ func (p *Pacer) lowerRate(now, began time.Time, share float64) {
 
 // usedRate returns the calls a second that started recently, at most the limit.
 func (p *Pacer) usedRate(now time.Time) float64 {
-	age := min(now.Sub(p.since), lightTime) // longer only after a jump of the clock
+	age := min(now.Sub(p.since), lightTime) // a period is longer only after a jump of the clock
 	if p.rate == 0 {
 		return max(p.lightRate, p.started/max(age, timerDelay).Seconds())
 	}
@@ -304,7 +314,7 @@ func (p *Pacer) recordThrottle(now, began time.Time) {
 			p.lowerRate(now, began, p.refused/(p.passed+p.refused))
 		}
 	case p.passed < trimCalls || p.refused < trimLeast+trimShare*p.passed:
-	case p.trimmed: // a lower rate did not help: possibly chance
+	case p.trimmed: // a lower rate did not help, so it was possibly chance
 		p.beginTrial(now)
 	default:
 		p.rate = max(lowestRate, p.rate*trimKeep*p.passed/(p.passed+p.refused))
@@ -312,8 +322,8 @@ func (p *Pacer) recordThrottle(now, began time.Time) {
 	}
 }
 
-// recordPass records a passed call in the current period, and ends the period after enough
-// calls.
+// recordPass records a passed call in the current period. After enough calls it ends the
+// period and begins a trial.
 func (p *Pacer) recordPass(now time.Time) {
 	p.passed++
 	age := now.Sub(p.since)
@@ -345,10 +355,10 @@ func (p *Pacer) beginPeriod(now time.Time) {
 	p.since, p.started, p.passed, p.refused, p.trimmed = now, 0, 0, 0, false
 }
 
-// evidence distinguishes a lasting change from chance with a cumulative sum. Each
-// failure adds 1, and each success subtracts a credit, down to 0. While the failures
-// are a smaller share than about the credit, the sum keeps returning to 0. With a
-// larger share the sum reaches any limit, sooner for larger shares.
+// evidence detects a lasting change by a cumulative sum. Each failure adds 1, and each
+// success subtracts a credit; the sum is never below 0. While the share of failures is
+// smaller than about the credit, the sum keeps returning to 0. With a larger share the sum
+// reaches any limit, and sooner for a larger share.
 type evidence struct {
 	sum         float64
 	failed, all float64 // calls since the sum was 0

@@ -101,7 +101,7 @@ func TestQuotaIsUsedAndKept(t *testing.T) {
 		for _, burst := range []float64{1, 0.1} {
 			for _, s := range nets {
 				if float64(s.inFlight)/(s.fastest+s.slowest).Seconds()*2 < 1.2*quota {
-					continue // too slow to reach the quota
+					continue // the scenario is too slow to reach the quota
 				}
 				t.Run(fmt.Sprintf("%v calls/s, burst %v s, %v", quota, burst, s), func(t *testing.T) {
 					s.quota, s.burst, s.length = constant(quota), burst, 150*second
@@ -134,7 +134,7 @@ func TestQuotaChanges(t *testing.T) {
 	for _, burst := range []float64{1, 0.1} {
 		for _, s := range nets {
 			if s.inFlight == 1 {
-				continue // at most 600 calls/s
+				continue // the scenario makes at most 600 calls a second
 			}
 			t.Run(fmt.Sprintf("burst %v s, %v", burst, s), func(t *testing.T) {
 				s.length, s.burst = 90*second, burst
@@ -254,7 +254,7 @@ func TestAMillionAnswers(t *testing.T) {
 	assert.Less(t, last.throttle(), 0.01)
 }
 
-// limited returns a pacer that has found a limit, and the time.
+// limited returns a pacer that has found a limit, and the current time of the simulation.
 func limited(t *testing.T) (*pacer.Pacer, time.Time) {
 	p := &pacer.Pacer{}
 	now := epoch
@@ -309,8 +309,8 @@ func TestCutRightAfterARiseIsNoFall(t *testing.T) {
 	}
 }
 
-// If a caller starts more calls than allowed, it waits for about a second and not for
-// the time of all these calls.
+// A caller that starts more calls than allowed waits about a second. It does not wait until
+// the rate has made up for all these calls.
 func TestDebtIsBounded(t *testing.T) {
 	p, now := limited(t)
 	p.Wait(now)

@@ -33,9 +33,9 @@ type scenario struct {
 	quota func(at time.Duration) float64
 	burst float64
 
-	stray    float64                             // probability of a throttle by chance
-	troubled func(at time.Duration) float64      // probability of a fault
-	outage   func(at time.Duration) attempt.Load // Passed means no outage
+	stray    float64                             // probability of a stray throttle
+	troubled func(at time.Duration) float64      // probability that a call fails
+	outage   func(at time.Duration) attempt.Load // load during an outage; Passed means no outage
 }
 
 // tally counts answers.

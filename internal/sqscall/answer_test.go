@@ -34,7 +34,7 @@ const (
 	inService = "com.amazonaws.sqs#"
 )
 
-// A single message is stored only with the whole proof.
+// A single message counts as stored only if the answer has every part of the proof.
 func TestProofOfOne(t *testing.T) {
 	whole := success(entries(1)[0])
 	for _, test := range []struct {
@@ -190,7 +190,8 @@ func TestEqualBodiesAreNotMixedUp(t *testing.T) {
 	assert.Equal(t, []want{stored, stored}, gotAll(answers))
 }
 
-// A whole request is refused if the body of the answer says so.
+// If the request fails as a whole, the error type in the body of the answer decides whether
+// SQS refused all entries.
 func TestProofOfRefusal(t *testing.T) {
 	is := func(name string) string {
 		return object{"__type": name, "message": "why"}.String()

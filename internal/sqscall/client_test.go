@@ -23,7 +23,7 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/sqscall"
 )
 
-// stub is a client other than the SDK's.
+// stub is a Client that is not the SDK's.
 type stub struct {
 	one   func(context.Context) (*sqs.SendMessageOutput, error)
 	batch func(context.Context) (*sqs.SendMessageBatchOutput, error)
@@ -50,7 +50,8 @@ func answered(status int, err error) error {
 	}}
 }
 
-// A client other than the SDK's shows no body, so the codes of its API errors count.
+// For a Client other than the SDK's, Send does not see the body of the answer. The codes of
+// the client's API errors then count as proof.
 func TestOtherClients(t *testing.T) {
 	api := func(code string, fault smithy.ErrorFault) error {
 		return &smithy.GenericAPIError{Code: code, Message: "why", Fault: fault}
@@ -100,7 +101,7 @@ func TestOtherClients(t *testing.T) {
 			if errors.As(test.err, &e) {
 				want := e.ErrorCode()
 				if want == "Whatever" {
-					want = "" // not a constant
+					want = "" // the code is not a known constant
 				}
 				assert.Equal(t, want, one[0].Code)
 			}
@@ -157,7 +158,7 @@ func TestErrorWithoutText(t *testing.T) {
 	}
 }
 
-// A client that ends the goroutine leaves the answers in doubt.
+// If the client ends the goroutine, the answers say InDoubt.
 func TestGoexit(t *testing.T) {
 	for _, n := range []int{1, 2} {
 		answers := make([]attempt.Answer, n)
@@ -213,7 +214,8 @@ func (d dropping) SendMessageBatch(ctx context.Context, in *sqs.SendMessageBatch
 	return d.Client.SendMessageBatch(ctx, in)
 }
 
-// A wrapper that drops the options loses proofs; the other proofs stay right.
+// A wrapper that drops the options leaves more entries in doubt. The other answers are
+// right.
 func TestWrapperThatDropsTheOptions(t *testing.T) {
 	var n atomic.Int32
 	var answers [][2]any
@@ -253,7 +255,8 @@ func (r retrying) SendMessage(ctx context.Context, in *sqs.SendMessageInput, o .
 	return r.Client.SendMessage(ctx, in, o...)
 }
 
-// A refusal of the second request proves nothing about the first.
+// A wrapper sends each request twice. A refusal of the second request proves nothing about
+// the first, so the entry is in doubt.
 func TestWrapperThatRetries(t *testing.T) {
 	var n atomic.Int32
 	h := stubHTTP(func(*http.Request) (*http.Response, error) {
@@ -279,7 +282,8 @@ func (h hedging) SendMessage(ctx context.Context, in *sqs.SendMessageInput, o ..
 	return nil, errors.New("gave up")
 }
 
-// A request that has not left may still leave later.
+// A wrapper returns before its request has left. The request may still leave later, so the
+// entry is in doubt.
 func TestWrapperThatGivesUpEarly(t *testing.T) {
 	started, release := make(chan struct{}), make(chan struct{})
 	client := sdkClient("http://localhost", nil, func(o *sqs.Options) {

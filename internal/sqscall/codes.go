@@ -6,18 +6,19 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/attempt"
 )
 
-// class is the meaning of an error code of SQS for the messages of a wholly refused
-// request.
+// class is the meaning of an error code of SQS for the messages of a request that failed as
+// a whole.
 type class uint8
 
 const (
-	// unknown: no proof. New codes of SQS begin here.
+	// unknown: the code proves nothing. A code that is not in the table has this class.
 	unknown class = iota
 
-	// throttle: refused for the rate, before execution.
+	// throttle: SQS refused the request because of the rate of requests, before it executed
+	// anything.
 	throttle
 
-	// final: refused, and refused again after a retry.
+	// final: SQS refused the request, and would refuse it again.
 	final
 
 	// access: SQS refused the request because of the queue, the caller's permissions or
@@ -34,7 +35,7 @@ const (
 	// corrects its clock from the answer, and refreshes expired credentials.
 	skew
 
-	// service: the service failed at an unknown point.
+	// service: SQS failed, and may have stored the messages.
 	service
 )
 
@@ -50,7 +51,7 @@ func withoutNamespace(code string) string { return strings.TrimPrefix(code, "AWS
 // and of every AWS service. The service model is SDK v1.52.9, types/errors.go and the
 // names in the query protocol, including codes of other operations.
 var classes = map[string]class{
-	// The rate.
+	// Codes about the rate of requests.
 	"OverLimit":                              throttle,
 	"RequestThrottled":                       throttle,
 	"KmsThrottled":                           throttle,
@@ -69,7 +70,7 @@ var classes = map[string]class{
 	"PriorRequestNotComplete":                throttle,
 	"EC2ThrottledException":                  throttle,
 
-	// One entry, or all entries together.
+	// Codes about one entry, or about all entries together.
 	"BatchEntryIdsNotDistinct":          apart,
 	"BatchRequestTooLong":               apart,
 	"EmptyBatchRequest":                 apart,
@@ -88,7 +89,7 @@ var classes = map[string]class{
 	"ValidationError":                   apart,
 	"ValidationException":               apart,
 
-	// The queue.
+	// Codes about the queue.
 	"InvalidAddress":            access,
 	"InvalidAttributeName":      final,
 	"InvalidAttributeValue":     final,
@@ -103,7 +104,7 @@ var classes = map[string]class{
 	"ReceiptHandleIsInvalid":    final,
 	"ResourceNotFoundException": access,
 
-	// The permission.
+	// Codes about permissions and the signature.
 	"AccessDenied":                        access,
 	"AccessDeniedException":               access,
 	"IncompleteSignature":                 access,
@@ -118,7 +119,7 @@ var classes = map[string]class{
 	"UnauthorizedOperation":               access,
 	"UnrecognizedClientException":         access,
 
-	// The queue's encryption key.
+	// Codes about the queue's encryption key.
 	"KmsAccessDenied":              access,
 	"KmsDisabled":                  access,
 	"KmsInvalidKeyUsage":           access,
@@ -132,14 +133,14 @@ var classes = map[string]class{
 	"KMS.NotFoundException":        access,
 	"KMS.OptInRequired":            access,
 
-	// The form of the request.
+	// Codes about the form of the request.
 	"InvalidAction":             final,
 	"InvalidQueryParameter":     final,
 	"MalformedQueryString":      final,
 	"MissingAction":             final,
 	"UnknownOperationException": final,
 
-	// The clock and expired credentials: the next request has a new signature.
+	// Codes about the clock and expired credentials. The SDK signs each request again.
 	"AuthFailure":               skew,
 	"ExpiredToken":              skew,
 	"ExpiredTokenException":     skew,
@@ -150,7 +151,7 @@ var classes = map[string]class{
 	"RequestTimeTooSkewed":      skew,
 	"SignatureDoesNotMatch":     skew,
 
-	// The service.
+	// Codes of a failure in SQS.
 	"InternalError":               service,
 	"InternalFailure":             service,
 	"InternalServerError":         service,
@@ -158,7 +159,7 @@ var classes = map[string]class{
 	"ServiceUnavailable":          service,
 	"ServiceUnavailableException": service,
 
-	// Codes that prove nothing, and are constants.
+	// These codes prove nothing. They are listed so that their texts may be shown.
 	"RequestTimeout":          unknown,
 	"RequestTimeoutException": unknown,
 }

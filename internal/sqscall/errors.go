@@ -63,7 +63,8 @@ type PanicError struct {
 
 func (e *PanicError) Error() string { return "the client panicked: " + e.Text }
 
-// known has the constants in a client's errors.
+// known lists the errors and codes whose texts may be shown, because they are constants and
+// quote no message.
 var known = foreign.Known{
 	Errors: []error{ErrNotAllowed, errTooLong},
 	Code: func(code string) bool {

@@ -38,7 +38,7 @@ func quiet(s *httptest.Server) *httptest.Server {
 	return s
 }
 
-// A message that provably stayed on this machine is not stored.
+// Send reports "not stored" if the message provably did not leave this machine.
 func TestNeverLeft(t *testing.T) {
 	secure := quiet(httptest.NewUnstartedServer(http.NotFoundHandler()))
 	secure.StartTLS()
@@ -156,7 +156,8 @@ func TestNeverLeft(t *testing.T) {
 	})
 }
 
-// With an HTTP client without hooks, every fate stays in doubt.
+// An HTTP client that does not call the hooks of net/http shows no progress, so every entry
+// is in doubt.
 func TestWithoutHooks(t *testing.T) {
 	dial := &net.OpError{Op: "dial", Err: errors.New("refused")}
 	c := sqscall.New(sdkClient("http://localhost", stubHTTP(func(*http.Request) (*http.Response, error) { return nil, dial })), queueURL)
@@ -172,7 +173,8 @@ func TestWithoutHooks(t *testing.T) {
 	assert.Equal(t, again, got(answers[0]), "the body is proof enough")
 }
 
-// An HTTP client may fall back to a transport without hooks.
+// An HTTP client that cannot connect may fall back to a transport that does not call the
+// hooks. An answer of that transport shows that a request left, so the entry is in doubt.
 func TestFallbackWithoutHooks(t *testing.T) {
 	dead := failingDialer(errors.New("refused"))
 	c := sqscall.New(sdkClient("http://sqs.invalid", stubHTTP(func(r *http.Request) (*http.Response, error) {
@@ -184,8 +186,9 @@ func TestFallbackWithoutHooks(t *testing.T) {
 	assert.Equal(t, doubt, got(answers[0]), "somebody answered")
 }
 
-// The condition of SendIf fails before the call of the client, or only after the
-// signature. The request does not leave this machine, and its entries may be sent again.
+// The condition of SendIf is false, either before the call of the client or only after the
+// request was signed. The request does not leave this machine, and its entries may be sent
+// again.
 func TestNotAllowed(t *testing.T) {
 	var arrived atomic.Int32
 	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { arrived.Add(1) }))

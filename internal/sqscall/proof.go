@@ -59,7 +59,7 @@ func prove(entries []Entry, i int, c confirmation) attempt.Answer {
 	return attempt.Answer{Fate: attempt.Stored, MessageID: id, Sequence: sequence}
 }
 
-// isBody compares values, so a digest in upper case does not count as altered.
+// isBody reports whether got is the MD5 of the entry's body. The MD5 may be in upper case.
 func isBody(e *Entry, got string) bool {
 	return e.BodyMD5.Is(got) || e.BodyMD5.Is(strings.ToLower(got))
 }
@@ -78,7 +78,7 @@ func mixedUp() attempt.Answer {
 
 func altered(field, got string) attempt.Answer {
 	if _, err := hex.DecodeString(got); err != nil || len(got) != 2*md5.Size {
-		got = "no MD5" // an answer from elsewhere may have any text
+		got = "no MD5" // a server other than SQS may answer with any text
 	}
 	return attempt.Answer{Fate: attempt.Altered, Err: ErrAltered, Field: field, Got: got}
 }
@@ -108,7 +108,8 @@ func proveBatch(entries []Entry, out *sqs.SendMessageBatchOutput, answers []atte
 		case mentions[i] > 1:
 			answers[i] = doubt(errMentionedTwice)
 		case mixed && answers[i].Fate == attempt.NotStored:
-			// The IDs are unreliable here, and a refusal has no digest.
+			// IDs in this answer are unreliable, and a refusal has no digest by which to
+			// check its entry.
 			answers[i] = mixedUp()
 		}
 	}
@@ -161,9 +162,9 @@ func (p *progress) judge(err error, n int) attempt.Answer {
 	if named == nil {
 		return p.doubtful(classify(api.ErrorCode()))
 	}
-	// The answer reports the code of the header x-amzn-query-error, because users know
-	// this code. The proof is the code of the body. If the classes of the two codes
-	// differ, the body proves nothing either.
+	// The answer to the caller reports the code of the header x-amzn-query-error, because
+	// users know this code. The proof depends on the code in the body. If the two codes
+	// have different classes, neither proves anything.
 	code, c := *named, classify(*named)
 	if header := classify(api.ErrorCode()); header != unknown {
 		code = api.ErrorCode()
@@ -179,14 +180,14 @@ func (p *progress) judge(err error, n int) attempt.Answer {
 	return a
 }
 
-// judgeUnseen is judge for a client that skipped the middleware, such as a fake or a
-// wrapper that drops the options. An API error counts as a refusal by SQS if its code,
-// fault and status agree. The exception is an error with an HTTP request: the SDK made
-// the request, without our options, and may have retried it. The error of the last
-// attempt proves nothing about the other attempts.
+// judgeUnseen does the work of judge for a client that skipped the middleware, such as a
+// fake or a wrapper that drops the options. An API error counts as a refusal by SQS if its
+// code, fault and status agree. The exception is an error that contains an HTTP request:
+// the SDK then made the request without our options, so it may have retried, and the error
+// of the last try proves nothing about the earlier tries.
 //
-// Other errors prove nothing. Even a dial error may come from a retry, after a request
-// that arrived.
+// Other errors prove nothing. Even a failure to connect may come from a retry, after a
+// first request that arrived.
 func (p *progress) judgeUnseen(err error, api smithy.APIError, n int) attempt.Answer {
 	c := classify(api.ErrorCode())
 	var status int
@@ -230,8 +231,8 @@ func refusal(c class, n int) attempt.Answer {
 	return a
 }
 
-// doubtful returns the answer for a failure without proof. It still reports a throttle,
-// because slowing down needs no proof.
+// doubtful returns the answer for an entry that SQS may have stored. It still reports a
+// throttle in Load, because the producer may slow down without proof.
 func (p *progress) doubtful(c class) attempt.Answer {
 	a := attempt.Answer{Fate: attempt.InDoubt, Next: attempt.Retry, Load: attempt.Troubled}
 	if c == throttle || p.status.Load() == http.StatusTooManyRequests {

@@ -73,14 +73,14 @@ func TestRedirects(t *testing.T) {
 	}
 }
 
-// A retry inside the HTTP client leaves the entry in doubt, because a refusal of the
-// second request proves nothing about the first.
+// An HTTP client repeats a request by itself. The entry stays in doubt, because a refusal
+// of the second request proves nothing about the first.
 func TestRetryingHTTPClient(t *testing.T) {
 	var n atomic.Int32
 	s := quiet(httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body)
 		if n.Add(1)%2 == 1 {
-			panic(http.ErrAbortHandler) // stored, but the answer is lost
+			panic(http.ErrAbortHandler) // the request was stored and its answer is lost
 		}
 		w.WriteHeader(400)
 		_, _ = io.WriteString(w, `{"__type":"AccessDenied"}`)

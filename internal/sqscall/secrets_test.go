@@ -22,7 +22,7 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/sqscall"
 )
 
-// quotes returns forms in which an error may quote a message, by name.
+// quotes returns forms in which an error may contain the message body, by name of the form.
 func quotes(body string) map[string]string {
 	twice := strconv.Quote(strconv.Quote(body))
 	return map[string]string{
@@ -139,7 +139,7 @@ func TestTextsOfKnownErrors(t *testing.T) {
 	}
 }
 
-// With ShowTexts the texts are the client's.
+// With ShowTexts, errors show the texts of the client.
 func TestShowTexts(t *testing.T) {
 	boom := errors.New("boom")
 	for _, c := range []*sqscall.Caller{

@@ -32,8 +32,8 @@ type progress struct {
 	wanted    atomic.Int32 // connections requested by net/http
 	connected atomic.Int32 // connections obtained by net/http
 
-	status atomic.Int32           // of the last HTTP answer, or 0
-	failed atomic.Pointer[string] // sanitized __type in the body of a failure
+	status atomic.Int32           // status of the last HTTP answer, or 0
+	failed atomic.Pointer[string] // error type in the body of the last failed answer
 
 	answered atomic.Pointer[Exchange] // the last HTTP answer
 }
@@ -60,7 +60,8 @@ func (p *progress) exchange() Exchange {
 func (p *progress) describe(r *smithyhttp.Response) {
 	of := Exchange{RequestID: r.Header.Get("X-Amzn-Requestid")}
 	if date, err := http.ParseTime(r.Header.Get("Date")); err == nil {
-		// The date has no fraction of a second: half a second is the middle.
+		// The Date header has whole seconds, so on average the answer was made half a
+		// second later.
 		of.Skew, of.HasDate = time.Until(date.Add(time.Second/2)).Round(time.Second), true
 	}
 	p.answered.Store(&of)
@@ -84,13 +85,13 @@ func (p *progress) neverTransmitted() bool {
 	return p.followed() && p.running.Load() == 0 && p.transmissions.Load() == 0
 }
 
-// neverConnected reports whether net/http asked for a connection for every transmission
-// and never obtained one. Redirects and retries of the transport count too. If net/http
-// did not ask for a connection, another HTTP client sent the request, and neverConnected
-// returns false.
+// neverConnected reports whether net/http asked for a connection for every transmission and
+// never obtained one. Redirects and retries of the transport count as transmissions too. If
+// net/http did not ask for a connection, another HTTP client sent the request, and
+// neverConnected returns false.
 //
-// neverConnected is wrong in one case: net/http fails, and the HTTP client then sends
-// by another transport without hooks and gets no answer.
+// neverConnected is wrong in one case: net/http fails, and the HTTP client then sends the
+// request by another transport, which does not call the hooks, and gets no answer.
 func (p *progress) neverConnected() bool {
 	sent := p.transmissions.Load()
 	return sent > 0 && p.running.Load() == 0 && p.wanted.Load() >= sent && p.connected.Load() == 0 && p.status.Load() == 0
@@ -102,7 +103,7 @@ func (p *progress) once() bool {
 	return p.transmissions.Load() == 1 && p.running.Load() == 0 && p.connected.Load() <= 1
 }
 
-// noteCall is the outermost middleware.
+// noteCall counts the calls of the SDK for a request. It is the outermost middleware.
 var noteCall = middleware.InitializeMiddlewareFunc("sqsfifo:call",
 	func(ctx context.Context, in middleware.InitializeInput, next middleware.InitializeHandler) (middleware.InitializeOutput, middleware.Metadata, error) {
 		if p, ok := ctx.Value(progressKey{}).(*progress); ok {
@@ -113,9 +114,9 @@ var noteCall = middleware.InitializeMiddlewareFunc("sqsfifo:call",
 		return next.HandleInitialize(ctx, in)
 	})
 
-// noteTransmission is the innermost middleware, next to the HTTP client. The hooks
-// begin here and therefore miss the connections of a credentials provider, which gets
-// the same context.
+// noteTransmission counts the requests passed to the HTTP client, and installs the hooks of
+// net/http. It is the innermost middleware, so the hooks miss the connections that a
+// credentials provider makes with the same context.
 var noteTransmission = middleware.DeserializeMiddlewareFunc("sqsfifo:transmission",
 	func(ctx context.Context, in middleware.DeserializeInput, next middleware.DeserializeHandler) (middleware.DeserializeOutput, middleware.Metadata, error) {
 		p, ok := ctx.Value(progressKey{}).(*progress)
@@ -157,7 +158,7 @@ func (p *progress) receive(r *smithyhttp.Response) {
 	body, err := io.ReadAll(&limitedBody{r.Body, maxError})
 	rest := io.Reader(bytes.NewReader(body))
 	if err != nil {
-		rest = io.MultiReader(rest, failingReader{err}) // the SDK must also see the failure
+		rest = io.MultiReader(rest, failingReader{err}) // the SDK must also see this error
 	} else if name, ok := errorType(body); ok {
 		p.failed.Store(&name)
 	}
@@ -167,7 +168,7 @@ func (p *progress) receive(r *smithyhttp.Response) {
 // errorType returns the __type of a JSON error without its namespace. It reads the
 // whole body: SQS's answer is one complete object without trailing data.
 func errorType(body []byte) (string, bool) {
-	var fields map[string]json.RawMessage // a struct would also match __TYPE
+	var fields map[string]json.RawMessage // a map, because a struct would also match __TYPE
 	var name string
 	if json.Unmarshal(body, &fields) != nil || json.Unmarshal(fields["__type"], &name) != nil {
 		return "", false

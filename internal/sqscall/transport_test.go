@@ -65,7 +65,7 @@ func to(address string) *sqscall.Caller {
 	return sqscall.New(sdkClient("http://"+address, nil), queueURL)
 }
 
-// A truncated answer proves nothing, even if the connection ends normally.
+// A truncated answer proves nothing, even if the server closes the connection normally.
 func TestCutAnswers(t *testing.T) {
 	one, batch := success(entries(2)[1]).String(), batchSuccess(entries(2)).String()
 	for n, whole := range map[int]string{1: success(entries(1)[0]).String(), 2: batch} {
@@ -136,14 +136,15 @@ func TestBrokenConnections(t *testing.T) {
 	}
 }
 
-// An immediate reset may fail the dial or the request.
+// A server resets each connection immediately. Either the connection attempt or the request
+// fails.
 func TestResetAtOnce(t *testing.T) {
 	answers, _, err := send(t, to(listen(t, reset)), 1)
 	require.Error(t, err)
 	assert.Contains(t, []want{doubt, unsent}, got(answers[0]))
 }
 
-// Endless bodies cost bounded memory and time.
+// An answer with an endless body takes a bounded amount of memory and time.
 func TestEndlessBodies(t *testing.T) {
 	for _, status := range []int{200, 400} {
 		var written atomic.Int64
@@ -248,7 +249,7 @@ func TestHTTP2(t *testing.T) {
 	assert.Equal(t, again, got(answers[0]))
 }
 
-// The server closes a connection that the client considers idle.
+// The server closes an idle connection that the client then uses for the next request.
 func TestIdleConnectionIsClosed(t *testing.T) {
 	answer := success(entries(1)[0]).String()
 	for range 20 {
@@ -303,7 +304,8 @@ func TestClockSkew(t *testing.T) {
 	}
 }
 
-// The SDK's retries and its check of digests are off.
+// The SDK's retries and its check of digests are off, so each Send makes exactly one
+// request.
 func TestOneRequest(t *testing.T) {
 	var requests atomic.Int32
 	c := serve(t, func(w http.ResponseWriter, _ *http.Request) {

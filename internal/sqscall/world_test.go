@@ -24,7 +24,7 @@ import (
 
 const queueURL = "https://sqs.us-east-1.amazonaws.com/123456789012/events.fifo"
 
-// want is the expected part of an answer; got returns the same part of an answer.
+// want is the part of an answer that a test expects; got returns this part of an answer.
 type want struct {
 	fate attempt.Fate
 	next attempt.Next
@@ -90,7 +90,8 @@ func success(e sqscall.Entry) object {
 	return o
 }
 
-// with returns a copy with the field replaced, or removed for nil.
+// with returns a copy of o in which field has the given value. A nil value removes the
+// field.
 func (o object) with(field string, value any) object {
 	c := object{}
 	for k, v := range o {
