@@ -22,7 +22,7 @@
 // [Read] and [Verify] check an export on any machine.
 //
 // An entry holds key, fences, hashes and dataset. Bodies, responses, groups and tokens
-// are left out.
+// are left out. A store can hide the scope and the value of the key: see [Hide].
 //
 // # Limits
 //

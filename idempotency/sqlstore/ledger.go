@@ -34,10 +34,12 @@ type Ledger struct {
 	db      *sql.DB
 	dialect Dialect
 	engine  engine
+	hides   bool // the engine hides keys
 }
 
 // OpenLedger returns the ledger of a database prepared by [Migrate], for callers that
-// only read, verify or seal it. OpenLedger does not check database settings and works on
+// only read, verify or seal it. To append remarks to a ledger with hidden keys (see
+// [Config.LedgerSecret]), use [Store.Ledger]. OpenLedger does not check database settings and works on
 // a replica.
 func OpenLedger(ctx context.Context, db *sql.DB, d Dialect) (*Ledger, error) {
 	if db == nil {
@@ -61,14 +63,15 @@ func (s *Store) Ledger() *Ledger {
 	if !s.config.Ledger {
 		return nil
 	}
-	return &Ledger{db: s.config.DB, dialect: s.config.Dialect, engine: s.engine}
+	return &Ledger{db: s.config.DB, dialect: s.config.Dialect, engine: s.engine, hides: s.hides}
 }
 
-// openLedger marks the database as having a ledger. On PostgreSQL it also calls
+// openLedger marks the database as having a ledger and, if hides is true, as hiding keys
+// in the ledger; otherwise it rejects a database with the second mark. On PostgreSQL it also calls
 // beginEpoch, which begins an epoch if the database moved to another server or its
 // transaction numbers went back. Without [Config.Ledger], openLedger only rejects a
 // database with the mark.
-func (s *Store) openLedger(ctx context.Context) error {
+func (s *Store) openLedger(ctx context.Context, hides bool) error {
 	db := s.config.DB
 	if !s.config.Ledger {
 		var kept int64
@@ -81,6 +84,13 @@ func (s *Store) openLedger(ctx context.Context) error {
 		return nil
 	}
 	if _, err := db.ExecContext(ctx, `INSERT INTO idempotency_meta (name, value) VALUES ('ledger', 1) ON CONFLICT (name) DO NOTHING`); err != nil {
+		return fmt.Errorf("sqlstore: ledger: %w", err)
+	}
+	if !hides {
+		if err := checkHiding(ctx, db); err != nil {
+			return err
+		}
+	} else if _, err := db.ExecContext(ctx, `INSERT INTO idempotency_meta (name, value) VALUES ('ledger_secret', 1) ON CONFLICT (name) DO NOTHING`); err != nil {
 		return fmt.Errorf("sqlstore: ledger: %w", err)
 	}
 	if s.config.Dialect == PostgreSQL {
@@ -120,6 +130,11 @@ func (l *Ledger) AppendTx(ctx context.Context, tx *sql.Tx, remarks ...ledger.Rem
 	}
 	if _, err := l.engine.begin(ctx, tx, 0); err != nil {
 		return err
+	}
+	if !l.hides { // a store with a secret may have opened the database since
+		if err := checkHiding(ctx, tx); err != nil {
+			return err
+		}
 	}
 	at, err := l.engine.now(ctx, tx)
 	if err != nil {

@@ -23,7 +23,10 @@ import (
 //     statement proves a grant; a second statement of the same transaction reads the
 //     other rows.
 //   - clock_timestamp() is the current time; now() is the transaction's start.
-type postgres struct{ ledger bool }
+type postgres struct {
+	ledger bool
+	hide   hider // of ledger entries
+}
 
 func (postgres) placeholder(i int) string { return fmt.Sprintf("$%d", i) }
 

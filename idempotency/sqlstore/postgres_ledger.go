@@ -23,12 +23,13 @@ FROM unnest($1::text::bigint[], $2::text::text[], $3::text::bytea[], $4::text::t
 CROSS JOIN (SELECT epoch FROM idempotency_sealer WHERE id = 1 AND horizon <= pg_current_xact_id()::text::bigint) AS s
 ORDER BY t.i`
 
-func (postgres) append(ctx context.Context, tx writer, entries []ledger.Entry) error {
+func (p postgres) append(ctx context.Context, tx writer, entries []ledger.Entry) error {
 	if len(entries) == 0 {
 		return nil
 	}
 	arrays := make([]sqldb.Array, 22)
 	for _, e := range entries {
+		e.Key = p.hide.key(e.Key)
 		e.Hash = e.Sum()
 		for i, v := range entryArgs(e) {
 			switch v := v.(type) {

@@ -14,6 +14,7 @@ import (
 type sqlite struct {
 	clock      func() time.Time
 	ledger     bool
+	hide       hider // of ledger entries
 	statements *statements
 	drawn      atomic.Int64 // greatest fence drawn by this store, committed or not
 	hit        atomic.Bool  // the last read of the database found a row

@@ -34,6 +34,7 @@ func (e *sqlite) append(ctx context.Context, tx writer, entries []ledger.Entry) 
 	for group := range slices.Chunk(entries, ledger.MaxSealed) {
 		leaves := make([]ledger.Leaf, len(group))
 		for i, entry := range group {
+			entry.Key = e.hide.key(entry.Key)
 			entry.Hash = entry.Sum()
 			leaves[i] = ledger.Leaf{Place: ledger.Place{Transaction: seq, Seq: seq}, Hash: entry.Hash}
 			if _, err := insert.ExecContext(ctx, append([]any{seq}, entryArgs(entry)...)...); err != nil {

@@ -43,6 +43,13 @@ type Config struct {
 	// stores without Ledger cannot open it.
 	Ledger bool
 
+	// LedgerSecret hides scopes and values of keys in the ledger: entries have their
+	// HMAC-SHA-256 with this secret, see [ledger.Hide]. It has at least [ledger.MinSecret]
+	// random bytes; nil writes scopes and values in clear. Earlier entries stay as they
+	// are, and stores opened before without a secret continue in clear. After a store has opened the database with a secret, stores without a secret
+	// cannot open it. Keep the secret: without it nobody can find the entries of a key.
+	LedgerSecret []byte
+
 	// Logger receives a record after a backward step of the database clock, when the
 	// store has reached 90 % of Capacity, and when a scope has used its quota; the last two
 	// at most once a minute each. Nil disables logging.
@@ -64,6 +71,7 @@ type Store struct {
 	engine     engine
 	weak       []*idempotency.InvalidError
 	committers int
+	hides      bool // the ledger hides keys
 	statements *statements
 	unseen     unseen
 	options    *sql.TxOptions // of group transactions
@@ -175,6 +183,10 @@ func Open(ctx context.Context, c Config) (*Store, error) {
 	if c.Dialect == PostgreSQL && c.Clock != nil {
 		return nil, wrong("Config.Clock", "set", "PostgreSQL has its own clock; leave it nil")
 	}
+	hide, err := hiding(&c)
+	if err != nil {
+		return nil, err
+	}
 	weak, err := schema.Open(ctx, c.DB, c.Dialect, c.AllowLoss)
 	if err != nil {
 		return nil, err
@@ -185,18 +197,18 @@ func Open(ctx context.Context, c Config) (*Store, error) {
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}
-	s := &Store{config: c, options: c.Dialect.TxOptions(), weak: weak, statements: &statements{}, inFlight: map[idempotency.KeyID]bool{}, opened: time.Now()}
+	s := &Store{config: c, options: c.Dialect.TxOptions(), weak: weak, hides: hide != nil, statements: &statements{}, inFlight: map[idempotency.KeyID]bool{}, opened: time.Now()}
 	s.idle.L = &s.mu
 	if c.Dialect == SQLite {
 		clock := c.Clock
 		if clock == nil {
 			clock = time.Now
 		}
-		s.engine, s.committers = &sqlite{clock: clock, ledger: c.Ledger, statements: s.statements}, 1
+		s.engine, s.committers = &sqlite{clock: clock, ledger: c.Ledger, hide: hide, statements: s.statements}, 1
 	} else {
-		s.engine, s.committers = postgres{ledger: c.Ledger}, 2
+		s.engine, s.committers = postgres{ledger: c.Ledger, hide: hide}, 2
 	}
-	if err := s.openLedger(ctx); err != nil {
+	if err := s.openLedger(ctx, hide != nil); err != nil {
 		return nil, err
 	}
 	if c.Dialect == SQLite { // PostgreSQL drivers prepare automatically

@@ -1,0 +1,52 @@
+package ledger
+
+import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+
+	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
+)
+
+// MinSecret is the smallest length of a secret in bytes.
+const MinSecret = 16
+
+// hiddenPrefix begins each hidden scope and value.
+const hiddenPrefix = "hmac-sha256:"
+
+// CheckSecret returns nil, or an [*idempotency.InvalidError] without the secret.
+func CheckSecret(secret []byte) error {
+	if len(secret) < MinSecret {
+		return &idempotency.InvalidError{Field: "secret", Rule: fmt.Sprintf("%d bytes, want at least %d random bytes", len(secret), MinSecret)}
+	}
+	return nil
+}
+
+// Hide returns the key as written by a store with this secret: "hmac-sha256:" and the
+// HMAC-SHA-256 in hexadecimal take the places of the scope and of the value. The operation
+// stays. Use Hide to find the entries of a known key. Without the secret, nobody can test
+// a guessed scope or value.
+//
+// The HMAC of the scope covers the text "sqsfifo ledger scope 1" and the scope; the HMAC
+// of the value covers the text "sqsfifo ledger value 1", the scope and the value. The
+// length precedes each text, in eight big-endian bytes. Equal values in different scopes
+// therefore have different hashes.
+func Hide(secret []byte, k idempotency.Key) idempotency.Key {
+	return idempotency.Key{
+		Scope: HideScope(secret, k.Scope), Operation: k.Operation,
+		Value: hidden(secret, "sqsfifo ledger value 1", k.Scope, k.Value),
+	}
+}
+
+// HideScope returns the scope of [Hide]. Use HideScope to find all entries of a known
+// scope.
+func HideScope(secret []byte, scope string) string {
+	return hidden(secret, "sqsfifo ledger scope 1", scope)
+}
+
+func hidden(secret []byte, texts ...string) string {
+	mac := hmac.New(sha256.New, secret)
+	mac.Write(appendText(nil, texts...))
+	return hiddenPrefix + hex.EncodeToString(mac.Sum(nil))
+}

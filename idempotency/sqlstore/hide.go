@@ -1,0 +1,55 @@
+package sqlstore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
+	"github.com/kansas-frontier-matrix/sqsfifo/idempotency/ledger"
+)
+
+// hider replaces the scope and the value of a ledger entry's key. A nil hider changes
+// nothing. A hider is a function, so that a formatted store does not show the secret.
+type hider func(idempotency.Key) idempotency.Key
+
+func (h hider) key(k idempotency.Key) idempotency.Key {
+	if h == nil {
+		return k
+	}
+	return h(k)
+}
+
+// hiding returns the hider for the configuration, or nil without a secret, and removes the
+// secret from the configuration.
+func hiding(c *Config) (hider, error) {
+	if c.LedgerSecret == nil {
+		return nil, nil
+	}
+	secret := slices.Clone(c.LedgerSecret)
+	c.LedgerSecret = nil
+	if !c.Ledger {
+		return nil, wrong("Config.LedgerSecret", "set", "it is for the ledger; set Config.Ledger, too")
+	}
+	if err := ledger.CheckSecret(secret); err != nil {
+		var invalid *idempotency.InvalidError
+		if errors.As(err, &invalid) {
+			return nil, wrong("Config.LedgerSecret", "", invalid.Rule)
+		}
+		return nil, err
+	}
+	return func(k idempotency.Key) idempotency.Key { return ledger.Hide(secret, k) }, nil
+}
+
+// checkHiding returns an error if the database's ledger has hidden keys.
+func checkHiding(ctx context.Context, q queryer) error {
+	var marked int64
+	if err := q.QueryRowContext(ctx, `SELECT count(*) FROM idempotency_meta WHERE name = 'ledger_secret'`).Scan(&marked); err != nil {
+		return fmt.Errorf("sqlstore: ledger: %w", err)
+	}
+	if marked > 0 {
+		return wrong("Config.LedgerSecret", "nil", "the ledger of the database hides keys with a secret; set it")
+	}
+	return nil
+}
