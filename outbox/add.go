@@ -17,9 +17,9 @@ import (
 )
 
 // check returns an error if SQS would never accept m, or if the database cannot store m
-// unchanged. Without the check, a message refused by SQS would stop its group after the
-// commit. Messages from Build pass the check. The relay's producer checks all rules
-// before a send.
+// unchanged. If such a message were stored, it would stop its group after the commit. Every
+// message from Build passes the check. Before a send, the relay's producer checks all
+// rules.
 func check(index int, m *sqsfifo.Message) error {
 	wrong := func(field, found, rule string) error {
 		return wrong(fmt.Sprintf("msgs[%d].%s", index, field), found, rule)
@@ -54,7 +54,7 @@ func check(index int, m *sqsfifo.Message) error {
 	}
 	for _, f := range lint.Check(checked) {
 		if lint.RefusedBySQS(f.Rule) {
-			rule, _ := lint.Lookup(f.Rule) // the title quotes no part of the message
+			rule, _ := lint.Lookup(f.Rule) // the rule's title quotes no part of the message
 			return wrong(f.Field, rule.ID+" "+rule.Name, rule.Title+"; "+f.Fix)
 		}
 	}

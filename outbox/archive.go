@@ -15,7 +15,7 @@ import (
 // Place identifies a message in an outbox, even after the message has left.
 type Place struct {
 	Group    string
-	Position int64 // from 1 in each group
+	Position int64 // counts the messages of the group from 1
 }
 
 // Outcome is the reason why a message left an outbox.
@@ -75,8 +75,8 @@ func (o *Outbox) Archived(ctx context.Context) iter.Seq2[ArchivedRow, error] {
 	}
 }
 
-// ArchivedAt returns the archived messages at the given places, in the same order. If a
-// place has no message, its row has Position 0.
+// ArchivedAt returns the archived messages at the given places, in the order of places. For
+// a place without an archived message, the returned row has Position 0.
 func (o *Outbox) ArchivedAt(ctx context.Context, places []Place) ([]ArchivedRow, error) {
 	out := make([]ArchivedRow, len(places))
 	for begin := 0; begin < len(places); begin += archivePage {

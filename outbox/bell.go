@@ -25,7 +25,7 @@ type Bell struct {
 	ctx    context.Context
 
 	mu      sync.Mutex
-	rung    bool // since the last notification
+	rung    bool // Ring was called since the last notification
 	running bool
 	closed  bool
 	idle    sync.WaitGroup
@@ -77,7 +77,7 @@ func (b *Bell) run() {
 		b.rung = false
 		b.mu.Unlock()
 		ctx, cancel := context.WithTimeout(b.ctx, 5*time.Second)
-		_ = b.ring(ctx) // on failure, relays still poll
+		_ = b.ring(ctx) // if the notification fails, relays find the messages by polling
 		cancel()
 		select {
 		case <-time.After(BellInterval):

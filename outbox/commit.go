@@ -12,19 +12,22 @@ import (
 
 var errDeposed = errors.New("outbox: another relay leads")
 
-// pickBytes bounds the message bytes read by one commit. A larger message is read alone.
+// pickBytes limits the total size of the messages that one commit reads. A message larger
+// than pickBytes is read alone.
 const pickBytes = 16 << 20
 
-// change is the JSON form of a range of positions.
+// change is a group with a range of positions, in the JSON form of the statements.
 type change struct {
 	Group string `json:"g"`
 	From  int64  `json:"f,omitempty"`
 	To    int64  `json:"t"`
 }
 
-// commit makes one commit of the relay, or returns errDeposed if another relay leads.
-// The commit renews the lease, deletes confirmed rows, removes unsent rows from the
-// marks, and marks new rows. The returned runs may be sent only after the commit.
+// commit makes one commit of the relay, or returns errDeposed if another relay leads. The
+// commit renews the lease, deletes confirmed rows, removes rows that were not sent from the
+// marks of their groups, and marks new rows. A mark is the range of rows of a group that
+// may have been sent. The caller may send the returned runs, because their rows are marked
+// now.
 func (t *leadership) commit(ctx context.Context, groups int) (runs []*run, err error) {
 	started := time.Now()
 	defer func() { t.spent(time.Since(started)) }()
@@ -88,9 +91,9 @@ func (t *leadership) commit(ctx context.Context, groups int) (runs []*run, err e
 		}
 	}
 	if err := tx.Commit(); err != nil {
-		// The connection may still be in the transaction, so the connection is closed.
-		// The commit may have succeeded in spite of the error. The next commit then
-		// removes the marks of the new rows, because none of these rows was sent.
+		// The commit may have succeeded in spite of the error. None of the new rows was
+		// sent, so the next commit removes their marks. The connection may still be in the
+		// transaction, so ErrBadConn makes package sql close the connection.
 		_ = conn.Raw(func(any) error { return driver.ErrBadConn })
 		for _, u := range p.runs {
 			if u.fresh {
@@ -107,14 +110,14 @@ func (t *leadership) commit(ctx context.Context, groups int) (runs []*run, err e
 		t.cursor = cursor
 		t.more = len(p.settled) > 0 || p.bytes >= pickBytes
 	}
-	t.hold(p.late)
+	t.recordLate(p.late)
 	return p.runs, nil
 }
 
-// pick reads the first rows of up to n groups that are not busy. It continues after the
-// groups of the last commit, so that every group has its turn, and returns the cursor for
-// the next call.
-func (t *leadership) pick(ctx context.Context, tx *sql.Tx, n int) (rows []found, cursor string, err error) {
+// pick reads the first rows of up to n groups that have rows and are not busy. It begins
+// after the last group of the previous call (t.cursor), so that every group has its turn.
+// cursor is the value of t.cursor for the next call.
+func (t *leadership) pick(ctx context.Context, tx *sql.Tx, n int) (rows []pickedRow, cursor string, err error) {
 	busy := t.busy()
 	rows, err = t.pickAfter(ctx, tx, t.cursor, busy, n)
 	if err != nil {
@@ -134,21 +137,21 @@ func (t *leadership) pick(ctx context.Context, tx *sql.Tx, n int) (rows []found,
 	return append(rows, more...), lastGroup(more), err
 }
 
-func lastGroup(rows []found) string {
+func lastGroup(rows []pickedRow) string {
 	if len(rows) == 0 {
 		return ""
 	}
 	return rows[len(rows)-1].group
 }
 
-func (t *leadership) pickAfter(ctx context.Context, tx *sql.Tx, cursor string, busy []string, n int) (out []found, err error) {
+func (t *leadership) pickAfter(ctx context.Context, tx *sql.Tx, cursor string, busy []string, n int) (out []pickedRow, err error) {
 	rows, err := tx.QueryContext(ctx, t.outbox.sql.pick, cursor, toJSON(busy), n+len(busy), n, t.config.GroupRows, pickBytes)
 	if err != nil {
 		return nil, err
 	}
 	defer rows.Close()
 	for rows.Next() {
-		var f found
+		var f pickedRow
 		if err := rows.Scan(&f.group, &f.position, &f.message, &f.hash, &f.from, &f.to, &f.first); err != nil {
 			return nil, err
 		}
@@ -176,14 +179,14 @@ type plans struct {
 	runs    []*run
 	marks   []change
 	settled []completion
-	late    []found // first rows of held groups
-	bytes   int     // total size of the runs
+	late    []pickedRow // late first rows of groups that LateHold stops
+	bytes   int         // total size of the messages in runs
 }
 
 // plan decides what to do with the rows of each group. The rows are sorted by group and
-// position. now is the database's time. asked is the time on the relay's clock before
-// the relay asked for now.
-func (t *leadership) plan(rows []found, asked clock.Instant, now int64) (p plans) {
+// position. now is the database's time, and asked is the time on the relay's clock when the
+// relay asked the database for now.
+func (t *leadership) plan(rows []pickedRow, asked clock.Instant, now int64) (p plans) {
 	for len(rows) > 0 {
 		head := rows[0]
 		n := 1
@@ -197,7 +200,7 @@ func (t *leadership) plan(rows []found, asked clock.Instant, now int64) (p plans
 		left := t.outbox.config.ResendFor
 		if !fresh {
 			left -= time.Duration(now-head.first) * time.Microsecond
-			for len(group) > 1 && group[len(group)-1].position > head.to { // sent once the doubt is resolved
+			for len(group) > 1 && group[len(group)-1].position > head.to { // these rows follow when the marked rows are confirmed
 				group = group[:len(group)-1]
 			}
 		}

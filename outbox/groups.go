@@ -27,8 +27,8 @@ type GroupStats struct {
 	// Age is the time since the first message was added.
 	Age time.Duration
 
-	// FirstAttempt is the start of the first attempt to send the first message, if the
-	// message has no answer yet, and zero otherwise. LateIn is the time from the call until
+	// FirstAttempt is zero unless the first message was sent and has no answer yet; it is
+	// then the start of the first attempt. LateIn is the time from the call of Groups until
 	// the message is late. The message is late now if FirstAttempt is set and LateIn is 0.
 	FirstAttempt time.Time
 	LateIn       time.Duration

@@ -25,7 +25,7 @@ func (s *shared) campaign(ctx context.Context) (fence int64, until clock.Instant
 		case ctx.Err() != nil:
 			return 0, 0, context.Cause(ctx)
 		case err != nil:
-			s.failed("take over", err)
+			s.recordFailure("take over", err)
 			wait = s.config.Poll
 		case fence > 0:
 			s.config.Logger.Info("outbox: leading", "holder", s.config.Holder, "fence", fence)
@@ -36,8 +36,9 @@ func (s *shared) campaign(ctx context.Context) (fence int64, until clock.Instant
 	}
 }
 
-// takeOver returns this relay's fence. If another relay leads, it returns 0 and the
-// remaining time of that lease.
+// takeOver makes this relay the leader if no other relay leads, and returns the fence of
+// the new leadership. If another relay leads, takeOver returns 0 and the remaining time of
+// that relay's lease.
 func (s *shared) takeOver(ctx context.Context) (fence int64, left time.Duration, err error) {
 	ctx, cancel := context.WithTimeout(ctx, s.config.Lease)
 	defer cancel()
@@ -56,7 +57,7 @@ func (s *shared) takeOver(ctx context.Context) (fence int64, left time.Duration,
 		return 0, time.Duration(us) * time.Microsecond, nil
 	}
 	err = db.QueryRowContext(ctx, texts.takeOver, s.token, s.config.Holder, s.config.Lease.Microseconds()).Scan(&fence)
-	if errors.Is(err, sql.ErrNoRows) { // another relay was faster
+	if errors.Is(err, sql.ErrNoRows) { // another relay has become the leader meanwhile
 		return 0, 0, nil
 	}
 	return fence, 0, err
@@ -65,6 +66,6 @@ func (s *shared) takeOver(ctx context.Context) (fence int64, left time.Duration,
 // resign ends the lease, so that another relay can lead immediately.
 func (s *shared) resign(ctx context.Context, fence int64) {
 	if _, err := s.outbox.config.DB.ExecContext(ctx, s.outbox.sql.resign, fence, s.token); err != nil {
-		s.failed("resign", err)
+		s.recordFailure("resign", err)
 	}
 }

@@ -10,9 +10,10 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/clock"
 )
 
-// leadership is one leadership of this relay, from the takeover to the end. The goroutine of
-// Run owns all fields. A separate goroutine submits the rows of all runs, because the
-// sender's callbacks must not wait for room in the sender's buffer.
+// leadership is the time during which this relay leads, from the takeover to the end of the
+// lease or of Run. The goroutine of Run owns all fields. A separate goroutine submits the
+// rows of all runs, because the sender's callbacks must not wait for room in the sender's
+// buffer.
 type leadership struct {
 	*shared
 	fence int64
@@ -21,14 +22,14 @@ type leadership struct {
 	withdraw  context.CancelCauseFunc
 	expiry    *clock.Timer  // cancels sends at the end of the lease
 	renewedAt clock.Instant // start of the current lease
-	ending    atomic.Bool   // no more messages may begin
+	ending    atomic.Bool   // no further message may be sent
 
 	inFlight  map[string]*run
 	steps     chan *run // runs ready for the next row; has room for all runs
 	ends      chan *run
-	shortened map[string]int64 // new last position of a group's mark
+	shortened map[string]int64 // shorter ends of groups' marks, for the next commit
 	cursor    string           // last group of the last pick
-	more      bool             // the last pick was incomplete
+	more      bool             // the last pick did not return all waiting groups
 	failures  int              // consecutive database errors
 }
 
@@ -36,7 +37,7 @@ func newLeadership(ctx context.Context, s *shared, fence int64, until clock.Inst
 	t := &leadership{
 		shared: s, fence: fence, renewedAt: until.Add(-s.config.Lease),
 		inFlight: map[string]*run{}, shortened: map[string]int64{},
-		steps: make(chan *run, s.config.Groups), ends: make(chan *run, s.config.Groups), // a run never waits to report
+		steps: make(chan *run, s.config.Groups), ends: make(chan *run, s.config.Groups), // so that a run never blocks when it ends
 	}
 	t.sends, t.withdraw = context.WithCancelCause(ctx)
 	t.expiry = t.clock.AfterFunc(until, func() { t.withdraw(errLeaseOver) })
@@ -45,14 +46,15 @@ func newLeadership(ctx context.Context, s *shared, fence int64, until clock.Inst
 
 var errLeaseOver = errors.New("outbox: the lease is over")
 
-// renewed restarts the lease at asked.
+// renewed notes that the lease was renewed: the new lease began at asked.
 func (t *leadership) renewed(asked clock.Instant) {
 	t.failures = 0
 	t.renewedAt = asked
 	t.expiry.Reset(asked.Add(t.config.Lease))
 }
 
-// shortenMark makes the next commit end the group's mark at the position.
+// shortenMark makes the next commit shorten the mark of a group, so that the mark ends at
+// position to. The rows after to then count as never sent.
 func (t *leadership) shortenMark(group string, to int64) {
 	if was, ok := t.shortened[group]; ok {
 		to = min(to, was)
@@ -60,7 +62,8 @@ func (t *leadership) shortenMark(group string, to int64) {
 	t.shortened[group] = to
 }
 
-// busy returns the groups to skip: those in flight or waiting after a failure.
+// busy returns the groups that a commit must skip: groups with messages in flight, and
+// groups that wait after a failure.
 func (t *leadership) busy() []string {
 	out := make([]string, 0, len(t.inFlight))
 	for g := range t.inFlight {
@@ -84,28 +87,28 @@ const (
 	maxPause   = 10 * time.Second
 )
 
-// found is a picked row.
-type found struct {
+// pickedRow is a row read by pick, with the mark of its group.
+type pickedRow struct {
 	group string
 	row
-	from, to, first int64 // marked range and first attempt of the group
+	from, to, first int64 // range of the group's mark, and time of its first attempt
 }
 
-// hold records the groups whose first row is late.
-func (t *leadership) hold(late []found) {
+// recordLate adds the groups whose first row is late to the stopped groups.
+func (t *leadership) recordLate(late []pickedRow) {
 	for _, f := range late {
 		key := ""
 		if m, err := decode(f.message, f.hash); err == nil {
 			key = m.DedupeKey
 		}
-		t.note(Stopped{
+		t.recordStopped(Stopped{
 			Group: f.group, Position: f.position, DedupeKey: key, Fate: sqsfifo.InDoubt,
 			Err: &LateError{Group: f.group, Position: f.position, DedupeKey: key, FirstAttempt: time.UnixMicro(f.first).UTC()},
 		})
 	}
 }
 
-func (t *leadership) note(s Stopped) {
+func (t *leadership) recordStopped(s Stopped) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	was, again := t.stops[s.Group]
@@ -122,7 +125,7 @@ func (t *leadership) note(s Stopped) {
 	}
 }
 
-// resume clears the failure of a group.
+// resume removes a group from the stopped groups.
 func (t *leadership) resume(group string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

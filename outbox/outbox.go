@@ -100,8 +100,8 @@ func wrong(field, found, rule string) error {
 	return fmt.Errorf("outbox: %w", &idempotency.InvalidError{Field: field, Found: found, Rule: rule})
 }
 
-// read calls f. On PostgreSQL, statements of f are planned for the current size of the
-// tables.
+// read calls f. On PostgreSQL, f runs in a transaction with custom plans: each statement is
+// planned for the current size of the tables.
 func (o *Outbox) read(ctx context.Context, f func(queryer) error) error {
 	if o.config.Dialect == SQLite {
 		return f(o.config.DB)
@@ -110,7 +110,7 @@ func (o *Outbox) read(ctx context.Context, f func(queryer) error) error {
 	if err != nil {
 		return err
 	}
-	defer tx.Rollback() //nolint:errcheck // it read
+	defer tx.Rollback() //nolint:errcheck // the transaction only reads
 	if _, err := tx.ExecContext(ctx, `SELECT `+customPlans); err != nil {
 		return err
 	}

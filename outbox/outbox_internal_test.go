@@ -58,9 +58,9 @@ func TestCheckNamesTheField(t *testing.T) {
 	require.NoError(t, check(0, &long))
 }
 
-// An idle bell notifies immediately. Later rings within an interval cause one
-// notification at the end of the interval. After Close, Ring has no effect. An idle
-// bell has no goroutine.
+// A bell without recent rings notifies immediately. Further rings within the next interval
+// cause one notification, at the end of the interval. After Close, Ring has no effect. A
+// bell without rings has no goroutine.
 func TestBell(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		begin := time.Now()
@@ -69,7 +69,7 @@ func TestBell(t *testing.T) {
 			at = append(at, time.Since(begin))
 			return errors.New("which is not the writer's concern")
 		})
-		for range 121 { // every millisecond
+		for range 121 { // one ring each millisecond
 			bell.Ring()
 			time.Sleep(time.Millisecond)
 		}

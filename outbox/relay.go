@@ -99,7 +99,7 @@ func (r *Relay) Run(ctx context.Context) error {
 // end of Run Close returns the cause of ctx. The producer stays open.
 func (r *Relay) Close(ctx context.Context) error {
 	r.once.Do(func() { close(r.stop) })
-	if r.running.CompareAndSwap(false, true) { // Run was never called
+	if r.running.CompareAndSwap(false, true) { // Run has not been called, and cannot begin any more
 		r.meters.unregister()
 		close(r.ended)
 	}

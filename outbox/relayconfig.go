@@ -60,7 +60,8 @@ type RelayConfig struct {
 	MeterProvider metric.MeterProvider
 }
 
-// maxLease keeps a takeover well within the deduplication interval.
+// maxLease is the longest lease. A takeover after a crash then comes well before the
+// deduplication interval ends.
 const maxLease = 60 * time.Second
 
 // complete returns the configuration with defaults, or an error.

@@ -19,22 +19,22 @@ type row struct {
 	hash     []byte
 }
 
-// run is a sequence of marked rows of one group in flight.
+// run is a sequence of marked rows of one group that the relay sends one after another.
 type run struct {
 	group    string
 	rows     []row
-	deadline clock.Instant // until then SQS recognises an earlier attempt
+	deadline clock.Instant // until this time SQS certainly recognises an earlier attempt
 
-	ctx context.Context // ends with the deadline or the lease
+	ctx context.Context // ends at the deadline, or with the lease
 	end context.CancelFunc
 
-	// fresh reports that no row of this run was tried by an earlier run. The mark of a
-	// row can then be removed if this run certainly did not send the row, or if SQS
-	// certainly did not store the message.
+	// fresh reports that no earlier run has tried a row of this run. If this run certainly
+	// did not send a row, or SQS certainly did not store its message, the row's mark can
+	// then be removed.
 	fresh bool
 
-	// receipts has the receipts of the confirmed rows: the rows from the first one on,
-	// in order. err is the error of the next row, or nil if the next row was not tried.
+	// receipts has the receipts of the first rows, in order. err is the error of the row
+	// after these, or nil if that row was not tried yet.
 	receipts []sqsfifo.Receipt
 	err      error
 	key      string // dedupe key of the failed row
@@ -80,9 +80,9 @@ func (u *run) message(r *row) (*sqsfifo.Message, error) {
 	return m, nil
 }
 
-// next sends the next row of a run, or ends the run. The callback with the answer
-// returns the run to t.steps.
-func (t *leadership) next(u *run) {
+// sendNext sends the next row of a run, or ends the run. The sender's callback puts the run
+// into t.steps again, so that sendNext is called for the following row.
+func (t *leadership) sendNext(u *run) {
 	i := len(u.receipts)
 	if u.err != nil || i == len(u.rows) || !t.mayBegin(u, i) {
 		u.end()
@@ -130,7 +130,8 @@ func (u *run) completions() []completion {
 	return out
 }
 
-// mayBeStored returns the last position that is or may be in the queue.
+// mayBeStored returns the position of the last row whose message SQS has stored or may have
+// stored.
 func (u *run) mayBeStored() int64 {
 	last := u.rows[0].position - 1 + int64(len(u.receipts))
 	if u.err != nil && u.fate() != sqsfifo.NotStored {

@@ -99,6 +99,6 @@ CREATE TABLE outbox_leader (
 INSERT INTO outbox_leader (id, fence, token, holder, lease_until) VALUES (1, 0, '', '', 0);
 `
 
-// second is the second schema step. Column seen_at is the largest time of the database
-// clock in a relay's commit. Relays of version 1 ignore seen_at.
+// second is the second step of the schema. The column seen_at has the largest time of the
+// database clock in any commit of a relay. Relays of version 1 ignore seen_at.
 const second = `ALTER TABLE outbox_leader ADD COLUMN seen_at {int} NOT NULL DEFAULT 0`

@@ -7,16 +7,17 @@ import (
 	"time"
 )
 
-// gatherTime is how long a commit waits for confirmations of other groups.
+// gatherTime is how long a commit waits for more groups with confirmed rows, so that one
+// commit removes the rows of several groups.
 const gatherTime = 2 * time.Millisecond
 
-// serve works until the relay must end, another relay leads, or the lease ends.
+// serve commits and sends until the relay must end, another relay leads, or the lease ends.
 func (t *leadership) serve(ctx context.Context) {
-	t.leads(true, t.fence)
+	t.recordLeading(true, t.fence)
 	var submitter sync.WaitGroup
 	submitter.Go(func() {
 		for u := range t.steps {
-			t.next(u)
+			t.sendNext(u)
 		}
 	})
 	err := t.work(ctx)
@@ -27,22 +28,22 @@ func (t *leadership) serve(ctx context.Context) {
 		t.withdraw(err)
 		t.await(nil)
 	}
-	close(t.steps) // all runs have ended
+	close(t.steps) // no run sends to steps any more, because all runs have ended
 	submitter.Wait()
 	t.expiry.Stop()
 	if !errors.Is(err, errDeposed) {
-		// Record known outcomes even without time for more sends.
+		// Known outcomes are written to the database even after ctx has ended.
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 		defer cancel()
 		if len(t.confirmed)+len(t.shortened) > 0 {
 			if _, err := t.commit(ctx, 0); err != nil {
-				t.failed("last commit", err)
+				t.recordFailure("last commit", err)
 			}
 		}
 		t.resign(ctx, t.fence)
 	}
 	t.withdraw(nil)
-	t.leads(false, t.fence)
+	t.recordLeading(false, t.fence)
 	t.config.Logger.Info("outbox: no longer leading", "holder", t.config.Holder, "fence", t.fence, "cause", err)
 }
 
@@ -54,12 +55,12 @@ func (t *leadership) finish() error {
 	return errStopped
 }
 
-// await handles the ends of all runs, or returns when abort is closed.
+// await handles runs as they end, until no run is left or abort is closed.
 func (t *leadership) await(abort <-chan struct{}) {
 	for len(t.inFlight) > 0 {
 		select {
 		case u := <-t.ends:
-			t.take(u)
+			t.recordEnd(u)
 		case <-abort:
 			return
 		}
@@ -70,12 +71,12 @@ func (t *leadership) await(abort <-chan struct{}) {
 func (t *leadership) work(ctx context.Context) error {
 	poll := time.NewTicker(min(t.config.Poll, t.config.Lease/4))
 	defer poll.Stop()
-	look := true // check for rows
+	look := true // new rows may be waiting
 	for {
 		if len(t.confirmed)+len(t.shortened) == 0 && !t.more && !look {
 			select {
 			case u := <-t.ends:
-				t.take(u)
+				t.recordEnd(u)
 			case <-t.wake:
 				look = true
 			case <-poll.C:
@@ -93,7 +94,7 @@ func (t *leadership) work(ctx context.Context) error {
 		if t.sends.Err() != nil {
 			return context.Cause(t.sends)
 		}
-		select { // a signal from before this commit is covered by it
+		select { // this commit also finds the messages of an earlier signal
 		case <-t.wake:
 			look = true
 		default:
@@ -115,7 +116,7 @@ func (t *leadership) work(ctx context.Context) error {
 		case errors.Is(err, errDeposed):
 			return err
 		case err != nil && ctx.Err() == nil:
-			t.failed("commit", err)
+			t.recordFailure("commit", err)
 			look = true
 			t.failures++
 			if err := t.pause(ctx, min(time.Duration(t.failures)*20*time.Millisecond, time.Second)); err != nil {
@@ -125,14 +126,14 @@ func (t *leadership) work(ctx context.Context) error {
 	}
 }
 
-// gather handles the runs that have ended. If confirmed rows wait for a commit, gather
-// waits up to gatherTime for more ended runs.
+// gather handles the runs that have ended. If rows wait to be removed, gather waits up to
+// gatherTime for more runs to end.
 func (t *leadership) gather() {
 	var enough <-chan time.Time
 	for {
 		select {
 		case u := <-t.ends:
-			t.take(u)
+			t.recordEnd(u)
 			continue
 		default:
 		}
@@ -144,7 +145,7 @@ func (t *leadership) gather() {
 		}
 		select {
 		case u := <-t.ends:
-			t.take(u)
+			t.recordEnd(u)
 		case <-enough:
 			return
 		case <-t.sends.Done():
@@ -164,17 +165,17 @@ func (t *leadership) start(runs []*run) {
 	t.mu.Unlock()
 }
 
-// mayBegin reports whether the next message of a run may be sent. If the earlier
-// messages of a fresh run took a quarter of ResendFor or longer, the remaining rows
-// wait until a later commit marks them again, with a full ResendFor.
+// mayBegin reports whether the next message of a run may be sent. A fresh run may have
+// spent a quarter of ResendFor or more on its earlier messages. Its remaining rows then
+// wait for another commit, which marks them again with a full ResendFor.
 func (t *leadership) mayBegin(u *run, next int) bool {
 	left := u.deadline.Sub(t.clock.Now())
 	return !t.ending.Load() && !t.stopping() && t.sends.Err() == nil && !t.expiry.Over() && left > 0 &&
 		(next == 0 || !u.fresh || left > t.outbox.config.ResendFor*3/4)
 }
 
-// take records the end of a run.
-func (t *leadership) take(u *run) {
+// recordEnd handles the end of a run: confirmed rows, and a stopped group after a failure.
+func (t *leadership) recordEnd(u *run) {
 	delete(t.inFlight, u.group)
 	done := u.completions()
 	t.confirmed = append(t.confirmed, done...)
@@ -189,13 +190,13 @@ func (t *leadership) take(u *run) {
 		t.shortenMark(u.group, u.mayBeStored())
 	}
 	if u.err != nil && t.sends.Err() == nil {
-		t.stopped(u)
+		t.recordStop(u)
 	}
 }
 
-// stopped records that the group waits because of a failure.
-func (t *leadership) stopped(u *run) {
-	t.note(Stopped{
+// recordStop adds the group of a failed run to the stopped groups.
+func (t *leadership) recordStop(u *run) {
+	t.recordStopped(Stopped{
 		Group: u.group, Position: u.rows[len(u.receipts)].position, DedupeKey: u.key,
 		Fate: u.fate(), Err: u.err,
 	})

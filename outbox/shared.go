@@ -11,7 +11,7 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/clock"
 )
 
-// shared is the state of a relay across its terms.
+// shared is the part of a relay's state that outlives a leadership.
 type shared struct {
 	outbox *Outbox
 	config RelayConfig
@@ -23,10 +23,10 @@ type shared struct {
 	stop  chan struct{} // closed by Close
 	abort chan struct{} // closed when the context of Close ends
 
-	// confirmed lists the rows to delete in the next commit. Their messages are
-	// confirmed by SQS, or assumed sent under LateAssumeSent. The list is kept from one
-	// leadership to the next, because a confirmation is true for every leader. The
-	// goroutine of Run owns confirmed.
+	// confirmed lists the rows that the next commit deletes: SQS has confirmed their
+	// messages, or LateAssumeSent assumes that they were sent. The list survives the end of
+	// a leadership, because a confirmation holds for every leader. The goroutine of Run
+	// owns confirmed.
 	confirmed []completion
 
 	mu    sync.Mutex
@@ -43,7 +43,7 @@ func (s *shared) stopping() bool {
 	}
 }
 
-// pause waits for d. It returns an error if the relay must end.
+// pause waits for d. It returns an error if Run must end.
 func (s *shared) pause(ctx context.Context, d time.Duration) error {
 	if s.stopping() {
 		return errStopped
@@ -62,8 +62,8 @@ func (s *shared) pause(ctx context.Context, d time.Duration) error {
 
 var errStopped = errors.New("outbox: the relay was closed")
 
-// failed records a database error.
-func (s *shared) failed(what string, err error) {
+// recordFailure logs and counts a database error.
+func (s *shared) recordFailure(what string, err error) {
 	s.config.Logger.Error("outbox: the database failed", "holder", s.config.Holder, "at", what, "error", err)
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -82,8 +82,8 @@ func (s *shared) snapshot() RelayStats {
 	return out
 }
 
-// leads records the start or end of leadership with a fence.
-func (s *shared) leads(yes bool, fence int64) {
+// recordLeading records that this relay leads with the given fence, or no longer leads.
+func (s *shared) recordLeading(yes bool, fence int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.stats.Leading = yes
@@ -92,7 +92,7 @@ func (s *shared) leads(yes bool, fence int64) {
 		s.stats.Terms++
 	} else {
 		s.stats.InFlight = 0
-		clear(s.stops) // another relay may continue with the groups
+		clear(s.stops) // another relay decides about the stopped groups now
 	}
 }
 
@@ -116,7 +116,7 @@ func (s *shared) count(done []completion, inFlight int) {
 	}
 }
 
-// gauges returns the gauges' values if this relay leads.
+// gauges returns the values of the gauges. If this relay does not lead, leading is false.
 func (s *shared) gauges(ctx context.Context) (g gauges, leading bool, err error) {
 	own := s.snapshot()
 	if !own.Leading {

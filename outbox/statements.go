@@ -23,7 +23,8 @@ const heads = `WITH RECURSIVE heads (message_group, n) AS (
   FROM heads AS h WHERE h.message_group IS NOT NULL AND h.n < ?3
 )`
 
-// free lists at most ?4 groups outside of ?2, with their first positions.
+// free lists the first ?4 message groups that are not in the list ?2, each with its first
+// position.
 const free = heads + `, free AS (
   SELECT h.message_group, (SELECT min(o.position) FROM outbox AS o WHERE o.message_group = h.message_group) AS head
   FROM heads AS h
@@ -31,8 +32,8 @@ const free = heads + `, free AS (
   ORDER BY h.message_group LIMIT ?4
 )`
 
-// spans lists the groups with their first and last positions. Positions have no gaps, so
-// the difference gives the number of rows.
+// spans lists the groups with their first and last positions. Positions of a group have no
+// gaps, so the number of rows is the difference plus one.
 const spans = heads + `, spans AS (
   SELECT h.message_group,
     (SELECT min(o.position) FROM outbox AS o WHERE o.message_group = h.message_group) AS head,
@@ -50,7 +51,8 @@ func newStatements(d Dialect) statements {
 	s := statements{
 		peekLeader: `SELECT lease_until - {now}, token, seen_at - {now} FROM outbox_leader WHERE id = 1`,
 
-		// A retried takeover with an unconfirmed commit finds its own token.
+		// If the answer to a takeover was lost, the relay repeats the takeover, and its
+		// token in the row shows that the first takeover succeeded.
 		takeOver: `UPDATE outbox_leader SET fence = fence + 1, token = ?1, holder = ?2, lease_until = {now} + ?3
 			WHERE id = 1 AND (lease_until <= {now} OR token = ?1) RETURNING fence`,
 
@@ -60,11 +62,12 @@ func newStatements(d Dialect) statements {
 
 		setClock: `UPDATE outbox_leader SET seen_at = ?1, lease_until = ?2 WHERE id = 1`,
 
-		// ?1 is the length of the step, ?2 the first attempt of a late message.
+		// ?1 is the length of the backward step of the clock, and ?2 is the first attempt
+		// of a message that is just late.
 		holdMarks: `UPDATE outbox_attempts SET first_attempt = CASE WHEN first_attempt - ?1 < ?2 THEN first_attempt - ?1 ELSE ?2 END
 			WHERE to_position >= from_position`,
 
-		// The first ?5 rows of each free group, up to ?6 bytes.
+		// Pick reads the first ?5 rows of each free group, up to ?6 bytes in all.
 		pick: free + `, candidates AS (
 			SELECT o.message_group, o.position, o.message, o.body_hash,
 				sum(length(o.message)) OVER (ORDER BY o.message_group, o.position) - length(o.message) AS bytes_before

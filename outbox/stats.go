@@ -14,8 +14,7 @@ type Stats struct {
 	// Messages and Groups count the messages in the outbox and their groups.
 	Messages, Groups int64
 
-	// OldestAge is the age of the oldest message among the first messages of all groups; 0
-	// if the outbox is empty.
+	// OldestAge is the largest age of a group's first message; 0 if the outbox is empty.
 	OldestAge time.Duration
 
 	// Late is the number of late messages; see [Outbox.Late].
@@ -49,7 +48,7 @@ func (o *Outbox) Stats(ctx context.Context) (s Stats, err error) {
 type RelayStats struct {
 	Holder  string
 	Leading bool
-	Fence   int64 // of the last term
+	Fence   int64 // fence of the last leadership of this relay
 	Terms   int64
 
 	// Sent and Duplicates count messages that left the outbox. For Duplicates, the

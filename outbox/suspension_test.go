@@ -13,12 +13,13 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/clock"
 )
 
-// If the machine sleeps past the end of the lease, or past the resend time of a message, no
-// message may begin, and running sends end within a second.
+// The machine is suspended beyond the end of the lease, or beyond the time in which a
+// message may be sent again. Then no message may be sent, and running sends are cancelled
+// within a second.
 func TestSuspension(t *testing.T) {
 	for name, tc := range map[string]struct {
 		asleep     time.Duration
-		lease, run bool // over
+		lease, run bool // whether the lease is over, and whether the run is over
 	}{
 		"within both":   {asleep: 13 * time.Second},
 		"the lease":     {asleep: 15 * time.Second, lease: true},

@@ -20,7 +20,7 @@ type meters struct {
 // gauges are the values observed by the leader.
 type gauges struct {
 	Stats
-	stopped int // stopped groups
+	stopped int // number of stopped groups
 }
 
 const scope = "github.com/kansas-frontier-matrix/sqsfifo/outbox"
@@ -76,7 +76,7 @@ func (m *meters) unregister() {
 	}
 }
 
-// countRemoved counts messages removed by a commit.
+// countRemoved counts the messages whose rows a commit has removed.
 func (m *meters) countRemoved(done []completion) {
 	byOutcome := map[Outcome]int64{}
 	for _, c := range done {

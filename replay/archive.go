@@ -10,7 +10,7 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/outbox"
 )
 
-// archive is the source of NewArchive.
+// archive implements the source of NewArchive.
 type archive struct {
 	name string
 	box  *outbox.Outbox

@@ -12,12 +12,12 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
 )
 
-// try is an item to send with the next commit.
+// try is one attempt to send an item, in the next commit.
 type try struct {
 	queue    *groupQueue
 	item     int
 	label    Label
-	deadline time.Time // end of the time in which SQS recognises an earlier attempt; zero without one
+	deadline time.Time // end of the time in which SQS recognises an earlier attempt; else zero
 	message  *sqsfifo.Message
 	tagged   bool // the message has the replay attribute
 }
@@ -30,8 +30,9 @@ func (r *runner) fits() bool {
 	return r.bytes+r.plan.Items[r.ready[0].items[0]].Size <= r.config.BytesInFlight
 }
 
-// commit first makes the outcomes since the last commit durable, and the marks for up
-// to n items to send (tries). Then it sends the items of these tries.
+// commit first writes to the journal: the outcomes since the last commit, and a mark for
+// each of up to n items that will be sent now (tries). When the marks are durable, commit
+// sends the items.
 func (r *runner) commit(ctx context.Context, n int) error {
 	now := r.config.Now()
 	var tries []*try
@@ -52,7 +53,7 @@ func (r *runner) commit(ctx context.Context, n int) error {
 		r.inFlight -= len(tries)
 		return err
 	}
-	r.pace.submitted(now, len(tries))
+	r.pace.charge(now, len(tries))
 	for _, t := range tries {
 		r.send(t)
 	}
@@ -63,11 +64,12 @@ func (r *runner) commit(ctx context.Context, n int) error {
 // be sent, and nil otherwise.
 func (r *runner) judge(l *groupQueue, now time.Time) *try {
 	item, p := &r.plan.Items[l.items[0]], &r.history.items[l.items[0]]
-	return r.follow(l, item, p.decide(r.plan.Options, item, now))
+	return r.apply(l, item, p.decide(r.plan.Options, item, now))
 }
 
-// follow carries out a decision about the first item of a group.
-func (r *runner) follow(l *groupQueue, item *PlannedItem, d decision) *try {
+// apply carries out a decision about the first item of a group. It returns a try if the
+// decision is to send.
+func (r *runner) apply(l *groupQueue, item *PlannedItem, d decision) *try {
 	m := &mark{Item: item.Number, Reason: d.reason}
 	switch d.action {
 	case ActionWait:
@@ -87,7 +89,8 @@ func (r *runner) follow(l *groupQueue, item *PlannedItem, d decision) *try {
 	return nil
 }
 
-// load reads the messages and drops those that differ from their records.
+// load reads the messages of the tries. It removes the tries whose message differs from its
+// record.
 func (r *runner) load(ctx context.Context, tries []*try, now time.Time) ([]*try, error) {
 	if len(tries) == 0 {
 		return nil, nil
@@ -144,7 +147,7 @@ func (r *runner) recheck(t *try, item *PlannedItem, f *Item, now time.Time) *try
 	if fresh.Sent.To.IsZero() {
 		fresh.Sent.To = now
 	}
-	next := r.follow(t.queue, &fresh, fresh.now(r.plan.Options, now))
+	next := r.apply(t.queue, &fresh, fresh.decideNow(r.plan.Options, now))
 	if next == nil {
 		r.inFlight--
 		r.bytes -= item.Size
@@ -154,10 +157,11 @@ func (r *runner) recheck(t *try, item *PlannedItem, f *Item, now time.Time) *try
 	return next
 }
 
-// saveFor is the time limit of the journal and the ledger.
+// saveFor is the longest time of one write to the journal and of one call of the ledger.
 const saveFor = 30 * time.Second
 
-// save makes the outcomes since the last commit, and the tries, durable.
+// save writes the outcomes since the last commit, and the marks of the tries, durably to
+// the journal.
 func (r *runner) save(ctx context.Context, tries []*try) error {
 	marks := r.unsaved
 	at := r.config.Now().UTC().Round(0)
@@ -167,7 +171,7 @@ func (r *runner) save(ctx context.Context, tries []*try) error {
 	if len(marks) == 0 {
 		return nil
 	}
-	// Save known outcomes even if ctx has ended.
+	// Known outcomes are saved even if ctx has ended.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), saveFor)
 	defer cancel()
 	if len(r.entries) > 0 && r.config.Ledger != nil {
@@ -221,14 +225,15 @@ func (r *runner) submit(t *try, m *sqsfifo.Message) {
 
 var errTooLate = errors.New("replay: SQS may not recognise another attempt")
 
-// take handles an answer.
-func (r *runner) take(a answer) {
+// handleAnswer handles the sender's answer to a try.
+func (r *runner) handleAnswer(a answer) {
 	if a.cancel != nil {
 		a.cancel()
 	}
 	var violation *sqsfifo.ViolationError
 	if a.tagged && r.sends.Err() == nil && errors.As(a.err, &violation) {
-		// The replay attribute may exceed a limit. The message was not sent.
+		// The message with the replay attribute exceeds a limit of SQS, so it was not sent.
+		// It is sent without the attribute.
 		a.tagged = false
 		r.submit(a.try, a.message)
 		return
@@ -242,7 +247,7 @@ func (r *runner) take(a answer) {
 		m.Outcome = OutcomeSuppressed
 	case fate == sqsfifo.NotStored:
 		m.Refuted = true
-		if r.sends.Err() != nil { // after a withdrawal: no failure of the item
+		if r.sends.Err() != nil { // the run has withdrawn the send; the item did not fail
 			m.Outcome = OutcomeNone
 		}
 	case fate == sqsfifo.Altered:

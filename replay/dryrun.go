@@ -11,11 +11,11 @@ import (
 type decision struct {
 	action   Action
 	label    Label
-	deadline time.Time // end of an attempt that SQS must recognise; else zero
+	deadline time.Time // latest time at which SQS certainly recognises a resend, else zero
 	reason   string
 }
 
-// decide returns the decision at now about the next item of a group.
+// decide returns the decision about the next item of a group, as of now.
 func (p *progress) decide(o Options, item *PlannedItem, now time.Time) decision {
 	d := decision{action: ActionSend, label: item.Sent.label(now)}
 	switch {
@@ -28,15 +28,15 @@ func (p *progress) decide(o Options, item *PlannedItem, now time.Time) decision 
 	case item.Action == ActionSkip || item.Action == ActionConflict || item.Action == ActionUnresolved:
 		d.action, d.reason = item.Action, item.Reason
 	default:
-		return item.now(o, now)
+		return item.decideNow(o, now)
 	}
 	return d
 }
 
-// now returns the decision of the options about an untried item.
-func (p *PlannedItem) now(o Options, now time.Time) decision {
+// decideNow returns the decision that the options give for an item without an attempt.
+func (p *PlannedItem) decideNow(o Options, now time.Time) decision {
 	d := decision{label: p.Sent.label(now)}
-	d.action, d.reason = p.act(o, d.label)
+	d.action, d.reason = p.actionFor(o, d.label)
 	if p.Status == StatusInDoubt && d.label == LabelInside {
 		d.deadline = p.Sent.From.Add(ResendFor)
 	}
@@ -45,8 +45,8 @@ func (p *PlannedItem) now(o Options, now time.Time) decision {
 
 // Step is a run's next action for an item.
 type Step struct {
-	Item   *PlannedItem // with the label of the plan
-	Label  Label        // at now
+	Item   *PlannedItem // has the label of the plan
+	Label  Label        // label as of the dry run
 	Action Action
 	Reason string
 

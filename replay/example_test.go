@@ -53,7 +53,7 @@ func Example() {
 
 	journal, err := replay.OpenJournal(dir, plan, "")
 	if err != nil {
-		fmt.Println(err) // another run has locked the source
+		fmt.Println(err) // for example, another run has locked the source
 		return
 	}
 	defer journal.Close()
@@ -80,7 +80,7 @@ func ExampleReadReport() {
 		fmt.Println(err)
 		return
 	}
-	report, results, err := replay.ReadReport(ctx, plan, nil, time.Now()) // after a run: the journal of ReadJournal
+	report, results, err := replay.ReadReport(ctx, plan, nil, time.Now()) // a journal from ReadJournal after a run
 	fmt.Println(report.Planned, report.Skipped, report.SkippedFor, err)
 	for _, r := range results {
 		fmt.Println(r.Item.DedupeKey, r.Outcome, r.Reason)

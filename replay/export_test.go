@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// Exports for the external tests.
+// These exports are for the external tests.
 type Mark = mark
 
 const (
@@ -26,7 +26,7 @@ type MemoryJournal struct {
 	disk *memoryDisk
 }
 
-// NewMemoryJournal returns a journal with the marks, one commit each.
+// NewMemoryJournal returns a journal that contains the marks; each mark is one commit.
 func NewMemoryJournal(marks ...Mark) *MemoryJournal {
 	d := new(memoryDisk)
 	j, err := recoverJournal("memory", d)
@@ -58,8 +58,8 @@ func (m *MemoryJournal) All() (out []Mark) {
 	}
 }
 
-// Fail makes the next writes fail with err before writing a byte. Nil repairs the
-// journal.
+// Fail makes the following writes fail with err before they write a byte. A nil err repairs
+// the journal.
 func (m *MemoryJournal) Fail(err error) {
 	m.disk.mu.Lock()
 	defer m.disk.mu.Unlock()

@@ -5,16 +5,17 @@ import "time"
 // eventKey is a dedupe key with its scope.
 type eventKey struct{ source, key string }
 
-// variants maps each event to the first items of its different messages, by index.
+// variants finds the different messages of each event: for each event it has the index of
+// the first item with each message.
 type variants struct {
 	all   []PlannedItem
 	first map[eventKey][]int
 }
 
-// fold finds the items with the same message: the same event, group and body hash. It
-// joins their records into the first of these items, and marks the later ones as
-// repeated. It leaves out drifted items and items without a dedupe key.
-func fold(all []PlannedItem) variants {
+// joinRecords finds items with the same message, that is, the same event, group and body
+// hash. The records of such items are joined in the first of these items, and the later
+// items are marked as repeated. Drifted items and items without a dedupe key are left out.
+func joinRecords(all []PlannedItem) variants {
 	v := variants{all: all, first: make(map[eventKey][]int, len(all))}
 next:
 	for i := range all {
@@ -32,7 +33,7 @@ next:
 		}
 		v.first[k] = append(v.first[k], i)
 	}
-	for i := range all { // equal records, so a filter selects all or none
+	for i := range all { // equal records, so that a filter selects all or none of them
 		if item := &all[i]; item.Reason == reasonRepeated {
 			for _, f := range v.first[eventKey{item.EventSource, item.DedupeKey}] {
 				if all[f].BodyHash == item.BodyHash && all[f].Group == item.Group {
@@ -44,11 +45,12 @@ next:
 	return v
 }
 
-// certainty orders contradictory records of one message: the greater one is used.
+// certainty decides between contradictory records of one message: the status with the
+// greater number is used.
 var certainty = map[Status]int{StatusPending: 0, StatusUnknown: 1, StatusInDoubt: 2, StatusDiscarded: 3, StatusDelivered: 4}
 
 func (p *PlannedItem) join(other *PlannedItem) {
-	// Pending items have no bounds.
+	// A pending item was not sent, so it has no bounds for the time of the send.
 	a, b := p.bounds(), other.bounds()
 	if certainty[other.Status] > certainty[p.Status] {
 		p.Status = other.Status
@@ -60,11 +62,11 @@ func (p *PlannedItem) join(other *PlannedItem) {
 	case a == nil:
 		p.Sent = other.Sent
 	case b != nil:
-		if b.From.Before(a.From) { // a zero From has no lower bound
+		if b.From.Before(a.From) { // a zero From, without a lower bound, is before all others
 			p.Sent.From = b.From
 		}
 		p.Sent.To = later(a.To, b.To)
-		if a.To.IsZero() || b.To.IsZero() { // any time until the plan is made
+		if a.To.IsZero() || b.To.IsZero() { // an unknown end: sent any time until the plan is made
 			p.Sent.To = time.Time{}
 		}
 	}
@@ -85,9 +87,9 @@ func later(a, b time.Time) time.Time {
 	return a
 }
 
-// judge skips a repeated item. It refuses an item if the item's event belongs to
-// another message: an event belongs to its delivered message or, without a delivered
-// one, to its first message.
+// judge skips a repeated item. It also refuses an item whose event belongs to another
+// message: to the delivered message of the event or, if no message was delivered, to the
+// first message.
 func (v variants) judge(i int, item *PlannedItem) {
 	if item.Action == ActionDrift || item.Action == ActionSkip || item.DedupeKey == "" {
 		return

@@ -104,7 +104,7 @@ func sourceOf(t testing.TB, lines ...replay.Line) *replay.JSONLines {
 	return replay.NewJSONLines("events.jsonl", bytes.NewReader(text), int64(len(text)))
 }
 
-// many returns n pending events for each group, the groups in turn.
+// many returns n pending events for each group, one of each group in turn.
 func many(t testing.TB, groups, n int) []replay.Line {
 	t.Helper()
 	var out []replay.Line
@@ -140,7 +140,7 @@ func doubt(m *sqsfifo.Message) error {
 	return &sqsfifo.InDoubtError{DedupeKey: m.DedupeKey, Attempts: 1, Err: errors.New("no answer")}
 }
 
-// through sends with the producer and waits for the answer.
+// through sends m with p and waits for the answer.
 func through(ctx context.Context, p replay.Sender, m *sqsfifo.Message) (r sqsfifo.Receipt, err error) {
 	answered := make(chan struct{})
 	p.SendMessageAsync(ctx, m, func(receipt sqsfifo.Receipt, e error) {

@@ -29,7 +29,7 @@ const (
 
 var statuses = []Status{StatusUnknown, StatusPending, StatusInDoubt, StatusDelivered, StatusDiscarded}
 
-// known returns an error unless words contains v.
+// known returns an error unless v is one of words.
 func known[T ~string](kind string, v T, words []T) error {
 	if slices.Contains(words, v) {
 		return nil
@@ -65,8 +65,8 @@ type Item struct {
 	MessageID string
 }
 
-// Source provides stored messages. Scan and Fetch may be called again, even by another
-// process.
+// Source provides stored messages. Scan and Fetch may be called several times, even in
+// different processes, and must return the same messages.
 type Source interface {
 	// Name identifies the messages for every reader: runs over sources with the same name
 	// exclude each other. Use an absolute path, or the name of a database and schema.
@@ -81,7 +81,7 @@ type Source interface {
 	Fetch(ctx context.Context, positions []string) ([]Item, error)
 }
 
-// envelope has the members of a body used by a plan.
+// envelope has those members of a message body that a plan needs.
 type envelope struct {
 	DedupeKey   string    `json:"dedupe_key"`
 	EventID     uuid.UUID `json:"event_id"`

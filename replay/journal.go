@@ -21,12 +21,12 @@ import (
 // last write. [OpenJournal] then removes the incomplete write: a run sends a message
 // only after a complete write. A Journal is for one goroutine at a time.
 type Journal struct {
-	path   string
-	lock   *sourceLock // nil if the journal is read-only
-	file   disk
-	good   int64 // bytes of complete commits
-	commit uint64
-	err    error // reason why append fails
+	path          string
+	lock          *sourceLock // nil if the journal is read-only
+	file          disk
+	completeBytes int64 // length of the complete commits in bytes
+	commit        uint64
+	err           error // why append fails from now on
 }
 
 // disk is the subset of a file used by a journal.
@@ -80,8 +80,9 @@ func ReadJournal(dir string, plan *Plan) (*Journal, error) {
 	if err != nil {
 		return nil, errors.Join(&FileError{path, 0, "stat", err}, f.Close())
 	}
-	// A run may append meanwhile. A read beyond the size could return half a line.
-	if j.good, j.commit, err = scanJournal(path, f, info.Size()); err != nil {
+	// A run may append meanwhile, so only the part up to the size is read. The rest may end
+	// with half a line.
+	if j.completeBytes, j.commit, err = scanJournal(path, f, info.Size()); err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
 	return j, nil
@@ -104,7 +105,7 @@ func (j *Journal) Close() error {
 // marks yields all marks in append order. It stops after the first error.
 func (j *Journal) marks(ctx context.Context) iter.Seq2[mark, error] {
 	return func(yield func(mark, error) bool) {
-		r := newJournalReader(j.path, io.NewSectionReader(j.file, 0, j.good))
+		r := newJournalReader(j.path, io.NewSectionReader(j.file, 0, j.completeBytes))
 		for {
 			m, err := r.next()
 			if errors.Is(err, io.EOF) {
@@ -120,9 +121,9 @@ func (j *Journal) marks(ctx context.Context) iter.Seq2[mark, error] {
 	}
 }
 
-// append adds marks. They are durable when append returns nil. After an error, any of the
-// marks may be durable, and the journal accepts no more. append does not retain the
-// slice.
+// append writes marks to the journal. The marks are durable when append returns nil. After
+// an error, some of the marks may be durable, and the journal accepts no more marks. append
+// does not keep the slice.
 func (j *Journal) append(ctx context.Context, marks []mark) error {
 	if j.err != nil {
 		return &FileError{j.path, 0, "it cannot be appended to", j.err}
@@ -144,13 +145,14 @@ func (j *Journal) append(ctx context.Context, marks []mark) error {
 		j.err = err
 		return &FileError{j.path, 0, "write", err}
 	}
-	// A second sync would not report losses of the first.
+	// After a failed sync the journal accepts nothing more: a second sync could succeed
+	// although data of the first write are lost.
 	if err := j.file.Sync(); err != nil {
 		j.err = err
 		return &FileError{j.path, 0, "sync", err}
 	}
 	j.commit++
-	j.good += int64(len(text))
+	j.completeBytes += int64(len(text))
 	return nil
 }
 
@@ -165,7 +167,7 @@ func openFile(path, dir string) (*Journal, error) {
 	if err != nil {
 		return nil, &FileError{path, 0, "open", err}
 	}
-	if missing != nil { // without a sync a crash may remove the new file
+	if missing != nil { // otherwise a crash might remove the new file
 		if err := syncDir(dir); err != nil {
 			return nil, errors.Join(&FileError{path, 0, "sync its directory", err}, f.Close())
 		}
@@ -177,17 +179,18 @@ func openFile(path, dir string) (*Journal, error) {
 	return j, nil
 }
 
-// recoverJournal removes an incomplete last write.
+// recoverJournal opens a journal and removes an incomplete last write.
 func recoverJournal(path string, f disk) (*Journal, error) {
 	j := &Journal{path: path, file: f}
 	var err error
-	if j.good, j.commit, err = scanJournal(path, f, math.MaxInt64); err != nil {
+	if j.completeBytes, j.commit, err = scanJournal(path, f, math.MaxInt64); err != nil {
 		return nil, err
 	}
-	if err := f.Truncate(j.good); err != nil {
+	if err := f.Truncate(j.completeBytes); err != nil {
 		return nil, &FileError{path, 0, "remove a write that was cut off", err}
 	}
-	// The last owner may have written lines without a sync. From now on they count.
+	// The last owner may have written complete lines without a sync. This run relies on
+	// these lines, so they are synced now.
 	if err := f.Sync(); err != nil {
 		return nil, &FileError{path, 0, "sync", err}
 	}
@@ -212,7 +215,7 @@ func syncDir(dir string) error {
 
 // FileError reports an unusable journal or plan. No message was sent after the discovery.
 type FileError struct {
-	Path string // of the journal; "plan" for a plan
+	Path string // path of the journal, or "plan" for a plan
 	Line int    // from 1; 0 for the whole file
 	Rule string
 	Err  error // may be nil

@@ -47,7 +47,8 @@ func someMarks() [][]mark {
 	}
 }
 
-// Appended marks are visible after reopening the journal, and to readers.
+// Appended marks are in the journal after it was closed and opened again, and readers see
+// them.
 func TestFileJournal(t *testing.T) {
 	dir, plan := filepath.Join(t.TempDir(), "new"), somePlan(t)
 	var want []mark
@@ -163,7 +164,7 @@ func TestLock(t *testing.T) {
 // the journal continues. Damage in earlier writes is detected.
 func TestTornJournal(t *testing.T) {
 	var whole []byte
-	var ends []int // of commits
+	var ends []int // end of each commit
 	var count []int
 	n := 0
 	for i, commit := range someMarks() {
@@ -184,7 +185,7 @@ func TestTornJournal(t *testing.T) {
 		j, err := open(whole[:cut])
 		require.NoError(t, err)
 		got := marksOf(t, j)
-		lines := 0 // of complete commits
+		lines := 0 // lines of complete commits
 		for i, end := range ends {
 			if cut >= end {
 				lines = count[i]
@@ -202,7 +203,7 @@ func TestTornJournal(t *testing.T) {
 		text := bytes.Clone(whole)
 		text[i] ^= 0x10
 		j, err := open(text)
-		if i < ends[2] { // the last commit proves the others complete
+		if i < ends[2] { // a later commit shows that the earlier ones were complete
 			var damaged *FileError
 			require.ErrorAs(t, err, &damaged, "byte %d", i)
 			assert.Positive(t, damaged.Line)
@@ -212,19 +213,20 @@ func TestTornJournal(t *testing.T) {
 		assert.Len(t, marksOf(t, j), count[2])
 		require.NoError(t, j.Close())
 	}
-	// Some file systems leave zeros.
+	// After a crash, some file systems leave zeros at the end of a file.
 	j, err := open(append(bytes.Clone(whole), make([]byte, 5000)...))
 	require.NoError(t, err)
 	assert.Len(t, marksOf(t, j), n)
 	require.NoError(t, j.Close())
-	// A hole in a commit that never was durable.
+	// The last commit has a hole, as after a crash before the sync. The journal drops this
+	// commit.
 	hole := bytes.Clone(whole[:ends[2]])
 	clear(hole[ends[1]+3 : ends[1]+20])
 	j, err = open(hole)
 	require.NoError(t, err)
 	assert.Len(t, marksOf(t, j), count[1])
 	require.NoError(t, j.Close())
-	// A missing commit.
+	// A commit in the middle is missing, so the journal is damaged.
 	_, err = open(append(bytes.Clone(whole[:ends[0]]), whole[ends[1]:]...))
 	require.ErrorContains(t, err, "lines before it are missing")
 }
@@ -253,7 +255,7 @@ func TestNothingAfterAFailedSync(t *testing.T) {
 	require.ErrorContains(t, j.append(t.Context(), someMarks()[0]), "cannot be appended to")
 }
 
-// Contradictory marks are refused.
+// A journal with contradictory marks is refused.
 func TestHistory(t *testing.T) {
 	plan := somePlan(t)
 	begin := mark{Kind: markBegin, Plan: plan.ID, Run: "r"}
@@ -275,7 +277,7 @@ func TestHistory(t *testing.T) {
 	}
 }
 
-// check refuses reports with wrong sums.
+// A report whose numbers do not add up is refused.
 func TestReportError(t *testing.T) {
 	var wrong *ReportError
 	require.NoError(t, Report{Planned: 2, Sent: 1, Failed: 1}.check())
@@ -317,7 +319,8 @@ func TestUnknownWords(t *testing.T) {
 	require.ErrorContains(t, err, "Options.Filter.Statuses[0]")
 }
 
-// Reading any bytes as a journal does not panic. Parsed marks survive a round trip.
+// Reading any bytes as a journal does not panic. A mark that was read and written again is
+// the same mark.
 func FuzzJournal(f *testing.F) {
 	var whole []byte
 	for i, commit := range someMarks() {

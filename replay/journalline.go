@@ -12,13 +12,14 @@ import (
 	"strconv"
 )
 
-// A line has the form
+// A line of the journal has the form
 //
 //	checksum commit left mark
 //
-// checksum is the CRC-32C of the rest of the line in eight hexadecimal digits, commit is
-// the number of the write (from 1), left is the number of later marks in the same write,
-// and mark is JSON. A write starts only after the previous write is durable.
+// checksum is the CRC-32C of the rest of the line in eight hexadecimal digits. A commit is
+// one write of one or more lines: commit is its number, from 1, and left is the number of
+// lines that follow in the same commit. mark is the mark in JSON. A commit is written only
+// after the previous commit is durable.
 const maxJournalLine = 64 << 10
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
@@ -82,15 +83,16 @@ func parseLine(line []byte) (m mark, at place, err error) {
 	return m, at, m.check()
 }
 
-// journalReader reads lines. It stops at the first incomplete line if everything after
-// that line can belong to the last commit. Otherwise the journal is damaged.
+// journalReader reads lines. At the first incomplete line, the journal ends if everything
+// from this line on can belong to the last commit; a crash may have cut that commit off.
+// Otherwise the journal is damaged.
 type journalReader struct {
-	path  string
-	lines *bufio.Reader
-	line  int
-	last  place
-	bytes int64
-	whole int64 // bytes of complete commits
+	path          string
+	lines         *bufio.Reader
+	line          int
+	last          place
+	bytes         int64
+	completeBytes int64 // length of the complete commits in bytes
 }
 
 func newJournalReader(path string, r io.Reader) *journalReader {
@@ -106,7 +108,7 @@ func (r *journalReader) next() (mark, error) {
 	m, at, err := parseLine(line)
 	switch {
 	case errors.Is(err, errTorn):
-		return mark{}, r.torn(line)
+		return mark{}, r.endOfJournal(line)
 	case err != nil:
 		return mark{}, &FileError{r.path, r.line, "not a mark", err}
 	case !at.follows(r.last):
@@ -114,7 +116,7 @@ func (r *journalReader) next() (mark, error) {
 	}
 	r.last = at
 	if r.bytes += int64(len(line)); at.left == 0 {
-		r.whole = r.bytes
+		r.completeBytes = r.bytes
 	}
 	return m, nil
 }
@@ -131,10 +133,11 @@ func (r *journalReader) read() ([]byte, error) {
 	return line, nil
 }
 
-// torn returns io.EOF if the line and all later lines may belong to one commit: without
-// a sync, a crash may leave any parts of a write on the disk. If a later commit follows,
-// the line was durable before, so it was damaged afterwards, and torn returns an error.
-func (r *journalReader) torn(line []byte) error {
+// endOfJournal handles an incomplete line. It returns io.EOF if this line and all later
+// lines may belong to one commit, because a crash may leave any parts of an unsynced write
+// on the disk. If a later commit follows, the incomplete line was durable once and was
+// damaged since, and endOfJournal returns an error.
+func (r *journalReader) endOfJournal(line []byte) error {
 	at, this := r.line, r.last.commit
 	if r.last.left == 0 {
 		this++
@@ -150,9 +153,9 @@ func (r *journalReader) torn(line []byte) error {
 	}
 }
 
-// commitWithin returns the number of the first commit in a line, or 0 if the line has no
-// commit. The commit may begin anywhere: after a damaged line break, two lines look like
-// one.
+// commitWithin returns the number of the first commit found in a line, or 0 if there is
+// none. The number may be anywhere in the line: if a line break is damaged, two lines look
+// like one.
 func commitWithin(line []byte) uint64 {
 	for i := 0; i+9 < len(line); i++ {
 		if line[i+8] == ' ' {
@@ -164,7 +167,8 @@ func commitWithin(line []byte) uint64 {
 	return 0
 }
 
-// scanJournal returns the number of bytes in complete commits, and the last commit.
+// scanJournal returns the length of the complete commits in bytes, and the number of the
+// last commit.
 func scanJournal(path string, f io.ReaderAt, size int64) (whole int64, commit uint64, err error) {
 	r := newJournalReader(path, io.NewSectionReader(f, 0, size))
 	for {
@@ -173,7 +177,7 @@ func scanJournal(path string, f io.ReaderAt, size int64) (whole int64, commit ui
 		case err == nil && r.last.left == 0:
 			commit = r.last.commit
 		case errors.Is(err, io.EOF):
-			return r.whole, commit, nil
+			return r.completeBytes, commit, nil
 		case err != nil:
 			return 0, 0, err
 		}

@@ -61,7 +61,8 @@ func openFiles(t testing.TB, dir string) (*replay.JSONLines, *replay.Plan) {
 	return replay.NewJSONLines(f.Name(), f, info.Size()), plan
 }
 
-// The child of TestKilled runs the plan until it is killed or finished.
+// TestRunForTheParentProcess is the child process of TestKilled. It runs the plan until it
+// is killed or the plan is finished.
 func TestRunForTheParentProcess(t *testing.T) {
 	dir := os.Getenv(childDir)
 	if dir == "" {
@@ -150,7 +151,7 @@ func TestKilled(t *testing.T) {
 		exited := make(chan error, 1)
 		go func() { exited <- cmd.Wait() }()
 		if killed < kills {
-			// Within this run's share of the calls, or during its start.
+			// The kill comes within this run's share of the calls, or while the run starts.
 			target := before + rng.Int64N(int64(max(2, 2*items/kills/10)))
 			if complete {
 				target = before
@@ -163,8 +164,8 @@ func TestKilled(t *testing.T) {
 				case <-time.After(time.Millisecond):
 				}
 			}
-			time.Sleep(time.Duration(rng.IntN(20)) * time.Millisecond)    // after the last item only the start remains
-			if runs%3 == 1 && len(exited) == 0 && calls.Load() > before { // the child holds the lock
+			time.Sleep(time.Duration(rng.IntN(20)) * time.Millisecond)    // when all items are sent, a kill can only hit the start
+			if runs%3 == 1 && len(exited) == 0 && calls.Load() > before { // the child is running, so it holds the lock
 				var locked *replay.LockedError
 				if _, err := replay.OpenJournal(dir, plan, "another"); errors.As(err, &locked) {
 					assert.Equal(t, owner, locked.Owner)

@@ -6,9 +6,9 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/window"
 )
 
-// Interval is the deduplication interval of SQS. Margin covers the time of a request in
-// transit and the difference between clocks: less than a Margin before or after the end
-// of an interval, an item is at the edge.
+// Interval is the deduplication interval of SQS. Margin is the tolerance for the time of a
+// request in transit and for the difference between clocks. An item is at the edge if it is
+// sent less than a Margin before or after the end of its interval.
 const (
 	Interval = window.Interval
 	Margin   = Interval - ResendFor
@@ -31,14 +31,14 @@ const (
 
 var labels = []Label{LabelNew, LabelInside, LabelEdge, LabelOutside}
 
-// Sent is a range of time: SQS accepted the message not before From and not after To. A
-// zero From means no lower bound.
+// Sent is a range of time in which SQS accepted a message: not before From and not after
+// To. A zero From means that there is no lower bound.
 type Sent struct {
 	From time.Time `json:"from,omitzero"`
 	To   time.Time `json:"to,omitzero"`
 }
 
-// label returns the label at now of an item accepted within the bounds.
+// label returns the label, as of now, of an item that SQS accepted in the range s.
 func (s Sent) label(now time.Time) Label {
 	switch {
 	case s.To.IsZero():
@@ -47,7 +47,7 @@ func (s Sent) label(now time.Time) Label {
 		return LabelOutside
 	case !s.From.IsZero() && now.Before(s.From.Add(ResendFor)) && !now.Before(s.From.Add(-Margin)):
 		return LabelInside
-	default: // including clocks set back since
+	default: // includes the case that the clock was set back
 		return LabelEdge
 	}
 }

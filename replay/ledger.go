@@ -6,7 +6,7 @@ import (
 	"github.com/google/uuid"
 )
 
-// The kinds of a [LedgerEntry].
+// These are the kinds of a [LedgerEntry].
 const (
 	ledgerStarted   = "replay_started"
 	ledgerTriggered = "replay_triggered"

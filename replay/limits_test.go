@@ -17,7 +17,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
 )
 
-// For any number of groups, the messages and calls of each second stay within the limits.
+// With few and with many groups, the messages and calls of each second stay within the
+// limits.
 func TestRates(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue(t)
@@ -41,7 +42,7 @@ func TestRates(t *testing.T) {
 		report = run(t, plan, replay.Config{Source: s, Sender: newProducer(t, client, q.URL()), CallsPerSecond: 5, Calls: calls})
 		require.Equal(t, 600, report.Sent)
 		took := time.Since(begin).Seconds()
-		// Calls for messages in flight at the end exceed the rate.
+		// At the end, calls for messages in flight may exceed the rate.
 		assert.LessOrEqual(t, float64(calls()), 5*took+20)
 		assert.GreaterOrEqual(t, float64(calls())/took, 3.5)
 		t.Logf("%d calls in %.1f s", calls(), took)
@@ -68,7 +69,7 @@ func TestBytesInFlight(t *testing.T) {
 	}
 }
 
-// A message without room for the replay attribute is sent without it.
+// A message without room for the replay attribute is sent without the attribute.
 func TestNoRoomForTheRun(t *testing.T) {
 	full := map[string]string{}
 	for i := range 10 {

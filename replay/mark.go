@@ -7,7 +7,7 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
 )
 
-// mark is an entry of a [Journal]. Zero fields are absent.
+// mark is an entry of a [Journal]. JSON omits fields with zero values.
 type mark struct {
 	Kind markKind  `json:"k"`
 	Item int       `json:"n,omitempty"` // PlannedItem.Number

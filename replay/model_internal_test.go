@@ -28,26 +28,27 @@ var (
 	modelSeed  = flag.Uint64("model.seed", 0, "the one seed to run")
 )
 
-// world simulates a queue, a journal's disk and crashing processes in virtual time. The
-// seed decides everything except the order of goroutines.
+// world simulates a queue, the disk of a journal and processes that crash, in virtual time.
+// The seed decides everything except the order of goroutines.
 type world struct {
 	t   *testing.T
 	rng *rand.Rand
 
-	mu   sync.Mutex // guards the fields below, used by message goroutines
+	mu   sync.Mutex // the goroutines of messages also use the fields below
 	dead bool       // the running process has crashed
 	life int        // steps until the crash; negative for no crash
 
-	synced, pending []byte // bytes of the journal
+	synced, pending []byte // bytes of the journal with and without a sync
 
-	accepted  map[string]time.Time // by body
+	accepted  map[string]time.Time // time of acceptance, by body
 	delivered []string             // dedupe keys in the order of storage
 	faults    bool
 }
 
 var errDead = errors.New("the process is dead")
 
-// step is a possible point of a crash.
+// step is called at each point at which the process may crash. It reports whether the
+// process has crashed.
 func (w *world) step() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -57,7 +58,8 @@ func (w *world) step() bool {
 	return w.dead
 }
 
-// world is a disk. A crash loses any part of the bytes written since the last sync.
+// Write writes to the simulated disk. A crash loses any part of the bytes that were written
+// since the last sync.
 func (w *world) Write(p []byte) (int, error) {
 	if w.step() {
 		n := w.rng.IntN(len(p) + 1)
@@ -69,7 +71,7 @@ func (w *world) Write(p []byte) (int, error) {
 }
 
 func (w *world) Sync() error {
-	if w.step() { // before or after the sync
+	if w.step() { // the crash may come before or after the sync
 		if w.rng.IntN(2) == 0 {
 			w.synced, w.pending = append(w.synced, w.pending...), nil
 		}
@@ -106,8 +108,8 @@ func (w *world) Truncate(size int64) error {
 
 func (w *world) Close() error { return nil }
 
-// SendMessageAsync simulates producer and SQS: a message takes up to ten seconds, and may
-// be refused, or stored without an answer.
+// SendMessageAsync simulates the producer and SQS. A message takes up to ten seconds. It
+// may be refused, or be stored without an answer.
 func (w *world) SendMessageAsync(ctx context.Context, m *sqsfifo.Message, done func(sqsfifo.Receipt, error)) {
 	body, key := m.Body, m.DedupeKey
 	there, back := time.Duration(w.rng.IntN(5000))*time.Millisecond, time.Duration(w.rng.IntN(5000))*time.Millisecond
@@ -115,7 +117,7 @@ func (w *world) SendMessageAsync(ctx context.Context, m *sqsfifo.Message, done f
 	if w.faults {
 		chance = w.rng.IntN(10)
 	}
-	survives := w.rng.IntN(2) == 0 // after a crash of its process
+	survives := w.rng.IntN(2) == 0 // the message arrives even if its process crashes
 	go func() {
 		notStored := &sqsfifo.NotStoredError{Err: errors.New("refused")}
 		inDoubt := &sqsfifo.InDoubtError{Err: errors.New("no answer")}
@@ -280,7 +282,7 @@ func (w *world) run(plan *Plan, s Source) (_ Report, _ []Result, ended bool) {
 	j, err := recoverJournal("journal", w)
 	if err == nil {
 		ctx, cancel := context.WithCancel(context.Background())
-		if w.faults && w.rng.IntN(4) == 0 { // an interruption
+		if w.faults && w.rng.IntN(4) == 0 { // the context ends during the run
 			ctx, cancel = context.WithTimeout(ctx, time.Duration(w.rng.IntN(30_000))*time.Millisecond)
 		}
 		report, err = Run(ctx, plan, Config{Source: s, Sender: w, Journal: j, InFlight: 1 + w.rng.IntN(6)})
@@ -293,7 +295,7 @@ func (w *world) run(plan *Plan, s Source) (_ Report, _ []Result, ended bool) {
 		require.NoError(w.t, err)
 	}
 	require.NoError(w.t, report.check())
-	time.Sleep(20 * time.Second) // messages in transit arrive
+	time.Sleep(20 * time.Second) // until all messages in transit have arrived
 	synctest.Wait()
 	died, now := w.dead, time.Time{}
 	if died {

@@ -12,12 +12,12 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo"
 )
 
-// pace limits messages and calls. A nil limiter sets no limit.
+// pace limits the rates of messages and calls. A nil limiter means no limit.
 type pace struct {
 	messages, calls *rate.Limiter
-	made            func() int64 // calls so far; nil without a limit of calls
-	paid            int64        // calls charged to the limiter
-	expected        int          // calls for submitted messages if each call is full
+	countCalls      func() int64 // returns the number of calls so far; nil without a limit for calls
+	charged         int64        // calls that the limiter has counted
+	expected        int          // calls that the submitted messages need, if each call is full
 }
 
 // newPace returns the pace for a configuration. After idle time, a burst may start
@@ -32,7 +32,7 @@ func newPace(c *Config) pace {
 	}
 	p := pace{messages: limiter(c.MessagesPerSecond), calls: limiter(c.CallsPerSecond)}
 	if p.calls != nil {
-		p.made, p.paid = c.Calls, c.Calls()
+		p.countCalls, p.charged = c.Calls, c.Calls()
 	}
 	return p
 }
@@ -40,8 +40,8 @@ func newPace(c *Config) pace {
 // callMessages is the largest number of messages in a call.
 const callMessages = 10
 
-// allows returns the number of messages, at most n, that may start at now in addition to
-// those in flight.
+// allows returns how many of n messages may be sent now. inFlight is the number of messages
+// in flight.
 func (p *pace) allows(now time.Time, n, inFlight int) int {
 	if p.messages != nil {
 		n = max(0, min(n, int(p.messages.TokensAt(now))))
@@ -49,19 +49,19 @@ func (p *pace) allows(now time.Time, n, inFlight int) int {
 	if p.calls == nil {
 		return n
 	}
-	made := p.made()
-	p.expected = max(0, p.expected-int(made-p.paid))
+	made := p.countCalls()
+	p.expected = max(0, p.expected-int(made-p.charged))
 	if inFlight == 0 {
 		p.expected = 0
 	}
-	for ; p.paid < made; p.paid++ { // includes calls over the limit, such as retries
+	for ; p.charged < made; p.charged++ { // calls may exceed the limit, for example retries
 		p.calls.ReserveN(now, 1)
 	}
 	return min(n, callMessages*max(0, int(p.calls.TokensAt(now))-p.expected))
 }
 
-// submitted charges n messages.
-func (p *pace) submitted(now time.Time, n int) {
+// charge counts n sent messages in the limiters.
+func (p *pace) charge(now time.Time, n int) {
 	if p.messages != nil {
 		p.messages.ReserveN(now, n)
 	}

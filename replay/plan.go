@@ -95,7 +95,7 @@ const (
 	reasonDelivered    = "delivered"     // recorded as delivered
 	reasonDiscarded    = "discarded"     // an operator decided not to send the item
 	reasonRepeated     = "repeated"      // the plan has the same message earlier
-	reasonWindow       = "window"        // SQS suppresses the item, or may
+	reasonWindow       = "window"        // SQS suppresses the item, or may suppress it
 	reasonGroupStopped = "group stopped" // an earlier item of the group was not sent
 )
 
@@ -116,7 +116,7 @@ type PlannedItem struct {
 	Size     int    `json:"size"` // of the body in bytes
 
 	Status    Status    `json:"status"`
-	Time      time.Time `json:"time,omitzero"` // time compared by Filter
+	Time      time.Time `json:"time,omitzero"` // time that Filter compares
 	Sent      Sent      `json:"sent,omitzero"`
 	MessageID string    `json:"message_id,omitempty"`
 
@@ -166,7 +166,7 @@ func NewPlan(ctx context.Context, source Source, o Options, now time.Time) (*Pla
 		if !utf8.ValidString(it.Position) || len(it.Position) > maxPosition {
 			return nil, fmt.Errorf("replay: plan: the source %q has the position %.100q; want UTF-8 of at most %d bytes", source.Name(), it.Position, maxPosition)
 		}
-		item := plan(&it)
+		item := planItem(&it)
 		if err := known("status", item.Status, statuses); err != nil {
 			return nil, fmt.Errorf("replay: plan: the source %q, position %.100q: %w", source.Name(), it.Position, err)
 		}
@@ -177,7 +177,7 @@ func NewPlan(ctx context.Context, source Source, o Options, now time.Time) (*Pla
 		}
 		all = append(all, item)
 	}
-	variants := fold(all)
+	variants := joinRecords(all)
 	for i := range all {
 		item := &all[i]
 		if f := &o.Filter; !selects(f.Statuses, item.Status) || !f.From.IsZero() && item.Time.Before(f.From) || !f.Before.IsZero() && !item.Time.Before(f.Before) {
@@ -223,12 +223,14 @@ func (o *Options) checkWords() error {
 	return nil
 }
 
-// plan returns the plan's record of an item.
-func plan(it *Item) PlannedItem {
+// planItem returns the item of a plan for an item of the source, without a label and an
+// action.
+func planItem(it *Item) PlannedItem {
 	p := PlannedItem{
 		Position: it.Position, Status: cmp.Or(it.Status, StatusUnknown), MessageID: text(it.MessageID),
 		Sent: Sent{From: it.Sent.From.UTC().Round(0), To: it.Sent.To.UTC().Round(0)},
-		// Recorded values take precedence, so that a drift is also detected at the send.
+		// If the source has recorded these values, they are used in place of the message's
+		// values. A later change of the message is then found before the send.
 		Group: it.Group, DedupeKey: it.DedupeKey, BodyHash: it.BodyHash,
 	}
 	if p.Reason = text(it.drift()); p.Reason != "" {
@@ -236,7 +238,7 @@ func plan(it *Item) PlannedItem {
 	}
 	if m := it.Message; m != nil {
 		p.Group, p.BodyHash, p.Size = cmp.Or(p.Group, m.Group), cmp.Or(p.BodyHash, hashOf(m.Body)), len(m.Body)
-		if p.Action != ActionDrift { // after a drift, the other values are doubtful
+		if p.Action != ActionDrift { // after a drift, the message's other values are not trusted
 			p.DedupeKey, p.EventID = cmp.Or(p.DedupeKey, m.DedupeKey), m.EventID
 		}
 		if e, err := open(m.Body); err == nil {
@@ -269,20 +271,21 @@ func text(s string) string {
 // decide sets the label and the action.
 func (p *PlannedItem) decide(o Options, now time.Time) {
 	p.Label = p.Sent.label(now)
-	a, reason := p.act(o, p.Label)
-	if p.Action != ActionDrift || reason == reasonDelivered || reason == reasonDiscarded { // these reasons need no body
+	a, reason := p.actionFor(o, p.Label)
+	if p.Action != ActionDrift || reason == reasonDelivered || reason == reasonDiscarded { // these reasons hold whatever the body is
 		p.Action, p.Reason = a, reason
 	}
 }
 
-// act returns the action of the options for an item with label l, and the reason.
-func (p *PlannedItem) act(o Options, l Label) (Action, string) {
+// actionFor returns the action that the options demand for an item with label l, and the
+// reason.
+func (p *PlannedItem) actionFor(o Options, l Label) (Action, string) {
 	switch {
 	case p.Status == StatusDiscarded:
 		return ActionSkip, reasonDiscarded
 	case p.Status == StatusDelivered && !o.Redeliver:
 		return ActionSkip, reasonDelivered
-	case p.Status == StatusInDoubt && l == LabelInside: // SQS stores a missing item and suppresses a stored one
+	case p.Status == StatusInDoubt && l == LabelInside: // if SQS has the item it suppresses the resend, else it stores it
 		return ActionSend, ""
 	case p.Status == StatusInDoubt && !o.ResendInDoubt:
 		return ActionUnresolved, "it may have been stored, and SQS may have forgotten it"

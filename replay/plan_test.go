@@ -16,7 +16,8 @@ import (
 
 var noon = time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
 
-// Labels at the ends of their ranges, with the matching behaviour of SQS.
+// Each label holds exactly up to the end of its range of time, and SQS behaves as the label
+// says.
 func TestLabels(t *testing.T) {
 	for _, tc := range []struct {
 		after time.Duration
@@ -57,14 +58,15 @@ func TestLabels(t *testing.T) {
 		})
 	}
 	assert.Equal(t, replay.LabelNew, replay.Sent{}.Label(noon))
-	// Between the bounds the label is never certain.
+	// If the time of acceptance is only known as a range, the label is not certain until
+	// the whole range is outside.
 	wide := replay.Sent{From: noon.Add(-time.Hour), To: noon}
 	assert.Equal(t, replay.LabelEdge, wide.Label(noon))
 	assert.Equal(t, replay.LabelOutside, wide.Label(noon.Add(replay.Interval+replay.Margin)))
 	assert.Equal(t, replay.LabelEdge, replay.Sent{To: noon}.Label(noon.Add(time.Minute)))
 }
 
-// Actions for each status, label and policy.
+// Each combination of status, label and policy gives the expected action.
 func TestPlan(t *testing.T) {
 	lines := []replay.Line{
 		line(t, "pending", "a"),
@@ -120,7 +122,7 @@ func TestFilters(t *testing.T) {
 		line(t, "a", "g", deliveredAt(noon)),
 		line(t, "b", "g", deliveredAt(noon.Add(time.Hour))),
 		line(t, "c", "h", doubtAt(noon.Add(2*time.Hour))),
-		line(t, "d", "h"), // with an older event
+		line(t, "d", "h"), // the record has an older event
 	}
 	for name, tc := range map[string]struct {
 		filter replay.Filter
@@ -245,7 +247,7 @@ func TestPlanText(t *testing.T) {
 	}
 }
 
-// A plan tolerates lines other than messages, and texts invalid in JSON.
+// Lines that are not messages, and texts that JSON cannot represent, do not prevent a plan.
 func TestPlanOfRubbish(t *testing.T) {
 	text := "\n{\"group\":\"g\",\"dedupe_key\":\"k\",\"body\":\"no envelope\"}\nnot JSON\n[]\n{\"body\":\"\"}\n" + `{"group":"g","dedupe_key":"` + strings.Repeat("k", 100_000) + `","body":"x"}` + "\n" + `{"group":"torn`
 	s := replay.NewJSONLines("x", strings.NewReader(text), int64(len(text)))
@@ -257,7 +259,7 @@ func TestPlanOfRubbish(t *testing.T) {
 	require.NoError(t, err)
 	for i, it := range plan.Items {
 		want := replay.ActionDrift
-		if i == 0 || i == 4 { // the producer refuses these
+		if i == 0 || i == 4 { // the producer refuses these lines
 			want = replay.ActionSkip
 		}
 		assert.Equal(t, want, it.Action, "%d", i)

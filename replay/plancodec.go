@@ -42,7 +42,7 @@ func (p *Plan) head() planHead {
 	return planHead{planVersion, p.Source, p.Made, p.Options, p.Excluded}
 }
 
-// lines writes all lines except the last.
+// lines writes all lines of the plan except the last line.
 func (p *Plan) lines(w io.Writer) error {
 	enc := json.NewEncoder(w)
 	if err := enc.Encode(p.head()); err != nil {
@@ -132,7 +132,7 @@ func ReadPlan(r io.Reader) (*Plan, error) {
 	}
 }
 
-// planReader reads lines and computes their hash.
+// planReader reads the lines of a plan and computes their hash.
 type planReader struct {
 	lines *bufio.Reader
 	sum   hash.Hash
@@ -162,7 +162,8 @@ func (d *planReader) read() ([]byte, error) {
 	return line, nil
 }
 
-// decode accepts only the written form of a plan, so that a plan keeps its ID.
+// decode decodes a line. It refuses every line that Plan.Write would write differently, so
+// that a plan that is read and written keeps its ID.
 func (d *planReader) decode(line []byte, v any) error {
 	dec := json.NewDecoder(bytes.NewReader(line))
 	dec.DisallowUnknownFields()

@@ -8,7 +8,7 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
 )
 
-// progress is the state of one item according to the journal.
+// progress is what the journal says about one item.
 type progress struct {
 	outcome    Outcome // the last outcome
 	label      Label
@@ -30,7 +30,7 @@ func (p *progress) done() bool {
 	return p.outcome == OutcomeSent || p.outcome == OutcomeSuppressed || p.outcome == OutcomeSkipped
 }
 
-// apply adds a mark.
+// apply changes the state of the item according to a mark.
 func (p *progress) apply(m *mark) {
 	switch m.Kind {
 	case markTry:
@@ -62,16 +62,16 @@ func (p *progress) apply(m *mark) {
 	}
 }
 
-// resendable reports whether SQS certainly recognises another attempt at now.
+// resendable reports whether SQS certainly recognises a resend of the item now.
 func (p *progress) resendable(now time.Time) bool {
 	return !p.noResend && Sent{From: p.doubt, To: p.doubt}.label(now) == LabelInside
 }
 
-// history is the state of a plan according to the journal.
+// history is what the journal says about all items of a plan.
 type history struct {
 	items []progress
 	runs  int
-	run   string // the last run
+	run   string // ID of the last run
 }
 
 // readHistory reads a journal. A nil journal is empty.

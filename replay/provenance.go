@@ -88,7 +88,7 @@ func (s *provenance) Scan(ctx context.Context) iter.Seq2[Item, error] {
 				it.Status, it.Sent.To = StatusDelivered, r.Time
 			case sqsfifo.ProvenanceNotStored:
 				it.Status = StatusPending
-			default: // also altered: SQS may confuse the item with other content
+			default: // an altered item too, because SQS may confuse it with other content
 				it.Status, it.Sent.To = StatusInDoubt, r.Time
 			}
 			if first, again := at[it.Position]; again {
@@ -111,7 +111,7 @@ func (s *provenance) Scan(ctx context.Context) iter.Seq2[Item, error] {
 	}
 }
 
-// join adds another record of the message.
+// join adds the data of another record of the same message.
 func (it *Item) join(other *Item) {
 	a := PlannedItem{Status: it.Status, Sent: it.Sent, MessageID: it.MessageID}
 	a.join(&PlannedItem{Status: other.Status, Sent: other.Sent, MessageID: other.MessageID})
@@ -134,7 +134,7 @@ func (s *provenance) Fetch(ctx context.Context, positions []string) ([]Item, err
 	return out, nil
 }
 
-// fill adds the message, or the reason for its absence.
+// fill adds the message to an item, or the reason why there is no message.
 func (s *provenance) fill(ctx context.Context, it *Item) error {
 	if it.BodyHash == "" {
 		it.Err = errors.New("the event never had a body")

@@ -104,7 +104,8 @@ type QueueReport struct {
 	Left int
 }
 
-// errCameBack: the message failed again after this run had sent it.
+// errCameBack is the error of a message that this run has sent, and that has failed again
+// in the consumer and returned to the source.
 var errCameBack = errors.New("replay: the message came back after this run had sent it; a run with another ID sends it again")
 
 // RunQueue sends the messages of a parking queue or a dead-letter queue to another queue,
@@ -134,9 +135,9 @@ func RunQueue(ctx context.Context, c QueueConfig) (QueueReport, error) {
 		Decode: func(body string) (sqsfifo.Envelope[string], error) {
 			return sqsfifo.Envelope[string]{Payload: body}, nil
 		},
-		// At the end, the messages of blocked groups become visible again. Deliveries
-		// has no limit: a later message of a group is never sent before the first one,
-		// however often the first one was delivered.
+		// When the run ends, the consumer releases the messages of blocked groups.
+		// Deliveries is unlimited, because a limit would skip a first message that was
+		// delivered often, and a later message of the group must not be sent before it.
 		Failure:   consumer.Failure{Then: consumer.ActionBlock, Attempts: 1, Deliveries: math.MaxInt},
 		Telemetry: consumer.Telemetry{Logger: c.Logger, MeterProvider: c.MeterProvider},
 	})
@@ -150,7 +151,7 @@ func RunQueue(ctx context.Context, c QueueConfig) (QueueReport, error) {
 	defer cancel()
 	go func() {
 		defer cancel()
-		_ = receiver.WaitIdle(running, cmp.Or(c.Idle, 45*time.Second)) // an interrupted run ends as well
+		_ = receiver.WaitIdle(running, cmp.Or(c.Idle, 45*time.Second)) // returns too if the run is interrupted
 	}()
 	err = receiver.Run(running)
 	stats := receiver.Stats()
@@ -229,12 +230,13 @@ func (r *queueRun) handle(ctx context.Context, m consumer.Message[string]) error
 	receipt, err := r.send(ctx, msg)
 	var violation *sqsfifo.ViolationError
 	if errors.As(err, &violation) {
-		// The replay attribute may exceed a limit. The message was not sent.
+		// The message with the replay attribute exceeds a limit of SQS, so it was not sent.
+		// It is sent without the attribute.
 		delete(msg.Attributes, sqsfifo.ReplayAttribute)
 		receipt, err = r.send(ctx, msg)
 	}
 	if err != nil && ctx.Err() != nil {
-		return err // no failure of the message; the consumer releases it
+		return err // the message did not fail; the consumer releases it
 	}
 	return r.end(result, receipt, err)
 }
@@ -273,7 +275,7 @@ func (r *queueRun) note(result QueueResult, err error) error {
 	case OutcomeSuppressed:
 		r.report.Suppressed++
 	default:
-		known := func(s QueueResult) bool { return s.SourceID == result.SourceID } // delivered again
+		known := func(s QueueResult) bool { return s.SourceID == result.SourceID } // SQS may deliver a stopped message again
 		if !slices.ContainsFunc(r.report.Stopped, known) {
 			r.report.Stopped = append(r.report.Stopped, result)
 		}

@@ -63,7 +63,8 @@ func (p *parked) add(group string, n int, extra map[string]string) {
 	require.NoError(p, err)
 }
 
-// run runs a process. client is its way to the source.
+// run makes one call of RunQueue, as a process would. client is the process's client for
+// the source.
 func (p *parked) run(ctx context.Context, client consumer.Client, change ...func(*replay.QueueConfig)) (replay.QueueReport, error) {
 	producer := newProducer(p, p.server, p.target.URL(), func(c *sqsfifo.Config[Event]) {
 		c.Store = sqsfifo.StoreConfig{Store: p.journal, Client: replay.QueueClient("incident-17"), Owner: "test"}
@@ -79,7 +80,8 @@ func (p *parked) run(ctx context.Context, client consumer.Client, change ...func
 	return report, err
 }
 
-// sent returns the bodies of the target by group, and fails for one that comes twice.
+// sent returns the bodies in the target queue by group. It fails the test if a body occurs
+// twice.
 func (p *parked) sent() map[string][]string {
 	out := map[string][]string{}
 	seen := map[string]bool{}
@@ -137,10 +139,10 @@ func TestRunQueue(t *testing.T) {
 
 var errGone = errors.New("the process is dead")
 
-// dying is a client whose process dies at some delete.
+// dying is a client whose process dies at one of the deletes.
 type dying struct {
 	consumer.Client
-	deletes atomic.Int64 // left
+	deletes atomic.Int64 // number of deletes until the process dies
 	kill    context.CancelFunc
 }
 
@@ -152,7 +154,8 @@ func (d *dying) DeleteMessageBatch(ctx context.Context, in *sqs.DeleteMessageBat
 	return d.Client.DeleteMessageBatch(ctx, in, o...)
 }
 
-// A run that dies before a delete is continued: no body is stored twice, also hours later.
+// A run dies before it deletes a sent message. Another run continues: no body is stored
+// twice, even hours later.
 func TestRunQueueContinues(t *testing.T) {
 	for _, pause := range []time.Duration{time.Second, 6 * time.Hour} {
 		t.Run(pause.String(), func(t *testing.T) {

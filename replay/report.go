@@ -115,14 +115,15 @@ func ReadReport(ctx context.Context, plan *Plan, j *Journal, now time.Time) (Rep
 	return t.report, results, t.report.check()
 }
 
-// tallied is the outcome of each item, and their sum.
+// tallied has the outcome of each item, and the report as their sum.
 type tallied struct {
 	outcomes []Outcome
 	reasons  []string
 	report   Report
 }
 
-// tally judges all items. With a zero now, no item in doubt counts as resendable.
+// tally computes the outcome of each item. If now is zero, no item in doubt counts as
+// resendable.
 func tally(plan *Plan, h *history, now time.Time) tallied {
 	t := tallied{
 		outcomes: make([]Outcome, len(plan.Items)), reasons: make([]string, len(plan.Items)),
@@ -179,7 +180,8 @@ func (r *Report) count(o Outcome) *int {
 	return &r.Remaining
 }
 
-// judge returns the outcome and reason of an item, regardless of its group.
+// judge returns the outcome of an item and the reason, without regard to the other items of
+// its group.
 func (p *progress) judge(item *PlannedItem, now time.Time) (Outcome, string) {
 	switch {
 	case p.done():

@@ -26,7 +26,7 @@ func TestDryRun(t *testing.T) {
 			deliveredAt(noon.Add(-time.Minute))(&lines[i])
 		}
 	}
-	lines[200].BodyHash = strings.Repeat("0", 64) // stops its group
+	lines[200].BodyHash = strings.Repeat("0", 64) // this item stops its group
 	s := sourceOf(t, lines...)
 	plan := newPlan(t, s, replay.Options{Redeliver: true}, noon)
 	clock := func() time.Time { return noon }
@@ -71,7 +71,8 @@ func dryAfter(t *testing.T, plan *replay.Plan, now time.Time) map[string][]strin
 	return out
 }
 
-// A run waits until SQS has forgotten an item; the label at the send shows the wait.
+// A run waits until SQS has forgotten an item. The label at the send then differs from the
+// label in the plan.
 func TestWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue(t)
@@ -109,7 +110,7 @@ func TestDoubtThatGrowsOld(t *testing.T) {
 		assert.Equal(t, []int{0, 1, 1}, []int{report.Sent, report.Unresolved, report.Skipped})
 		assert.Empty(t, q.Messages())
 
-		// Until an operator resolves the item.
+		// An operator resolves the item, and then the next run sends it.
 		require.NoError(t, replay.Resolve(t.Context(), plan, j.Journal, 0, idempotency.ResolutionNoEffect, time.Now()))
 		require.ErrorIs(t, replay.Resolve(t.Context(), plan, j.Journal, 1, idempotency.ResolutionNoEffect, time.Now()), replay.ErrNotStopped)
 		report = run(t, plan, replay.Config{Source: s, Sender: newProducer(t, q, q.URL()), Journal: j.Journal})
@@ -151,7 +152,7 @@ func TestResolve(t *testing.T) {
 	require.ErrorContains(t, replay.Resolve(t.Context(), plan, replay.NewMemoryJournal().Journal, 7, idempotency.ResolutionGiveUp, noon), "no item 7")
 }
 
-// A plan with another plan's source or journal is refused.
+// Run and OpenJournal refuse a plan together with the source or journal of another plan.
 func TestRefusals(t *testing.T) {
 	s := sourceOf(t, line(t, "a", "g"))
 	plan := newPlan(t, s, replay.Options{}, noon)

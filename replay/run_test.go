@@ -124,8 +124,8 @@ func TestAFailureStopsItsGroup(t *testing.T) {
 	}
 }
 
-// An item without an answer is sent again, with a deadline, while SQS recognises it.
-// Later the item is unresolved.
+// An item without an answer is sent again while SQS recognises it, and only until a
+// deadline. After that time the item is unresolved.
 func TestWithoutAnAnswer(t *testing.T) {
 	for _, tc := range []struct {
 		after time.Duration
@@ -163,7 +163,8 @@ func TestWithoutAnAnswer(t *testing.T) {
 	}
 }
 
-// A refusal does not remove the doubt of an earlier attempt.
+// An attempt of an item has no answer, and SQS refuses the next attempt. The item stays in
+// doubt.
 func TestARefusalLeavesTheEarlierDoubt(t *testing.T) {
 	s := sourceOf(t, line(t, "a", "g"))
 	now := time.Now()
@@ -204,7 +205,7 @@ func TestAltered(t *testing.T) {
 	assert.EqualValues(t, 2, n.Load())
 }
 
-// Body, group and key of an item are compared before the send.
+// Before the send, a run compares the body, group and key of an item with the plan.
 func TestDrift(t *testing.T) {
 	good := []replay.Line{line(t, "a", "g"), line(t, "b", "g"), line(t, "c", "h")}
 	for name, change := range map[string]func(*replay.Line){
@@ -227,7 +228,7 @@ func TestDrift(t *testing.T) {
 			lines := slices.Clone(good)
 			change(&lines[0])
 			text := encode(t, lines)
-			if name != "gone" { // keep the offsets of the others
+			if name != "gone" { // the other lines keep their offsets
 				require.Len(t, text, len(encode(t, good))-map[string]int{"hash": 63}[name])
 			}
 			q := newQueue(t)
@@ -260,13 +261,14 @@ func (m *moved) Fetch(ctx context.Context, positions []string) ([]replay.Item, e
 	return out, err
 }
 
-// A conflict found by the producer stops the group.
+// The producer finds that the dedupe key belongs to another message. The item is a
+// conflict, and its group stops.
 func TestConflictAtTheSend(t *testing.T) {
 	q := newQueue(t)
 	p := newProducer(t, q, q.URL())
 	_, err := p.Send(t.Context(), Event{ID: "a", Group: "g", Note: "another"})
 	require.NoError(t, err)
-	_, err = p.Send(t.Context(), Event{ID: "c", Group: "g"}) // and c to another group: drift
+	_, err = p.Send(t.Context(), Event{ID: "c", Group: "g"}) // c was sent to another group before, which is a drift
 	require.NoError(t, err)
 	s := sourceOf(t, line(t, "a", "g"), line(t, "b", "g"), func() replay.Line {
 		l := line(t, "c", "g")
@@ -384,7 +386,7 @@ func (b *brittle) record(_ context.Context, entries []replay.LedgerEntry) error 
 	return nil
 }
 
-// Ledger, provenance and instrument record the replay.
+// A replay appears in the ledger, in the provenance records and in the instrument.
 func TestRecords(t *testing.T) {
 	q := newQueue(t)
 	var mu sync.Mutex

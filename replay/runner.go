@@ -20,19 +20,19 @@ type runner struct {
 	withdraw context.CancelCauseFunc
 	broken   bool // the journal or the ledger failed
 	history  *history
-	ready    []*groupQueue // first come, first served
-	waiting  dueQueue      // groups that wait for the end of a window
+	ready    []*groupQueue // groups whose first item may be sent now, in order
+	waiting  dueQueue      // groups whose first item waits until SQS has forgotten it
 	inFlight int
 	bytes    int // size of the bodies in flight
 	unsaved  []mark
-	entries  []LedgerEntry // entries of the unsaved marks
+	entries  []LedgerEntry // ledger entries for marks that are not saved yet
 	pace     pace
 }
 
 // groupQueue holds the remaining items of a message group.
 type groupQueue struct {
 	items []int     // item numbers
-	due   time.Time // end of the wait
+	due   time.Time // time at which the first item may be sent
 }
 
 // answer is the sender's answer for a message.
@@ -40,7 +40,7 @@ type answer struct {
 	*try
 	receipt sqsfifo.Receipt
 	err     error
-	cancel  context.CancelFunc // set for a resend
+	cancel  context.CancelFunc // ends the deadline's context; nil without a deadline
 }
 
 // Run sends the items of a plan that have no final outcome in the journal. It returns
@@ -73,7 +73,7 @@ func Run(ctx context.Context, plan *Plan, c Config) (Report, error) {
 	}
 	r.sends, r.withdraw = context.WithCancelCause(ctx)
 	defer r.withdraw(nil)
-	r.arrange()
+	r.queueItems()
 	return r.end(ctx, r.work(ctx))
 }
 
@@ -102,7 +102,7 @@ func (r *runner) end(ctx context.Context, err error) (Report, error) {
 	if !r.broken {
 		err = errors.Join(err, r.save(ctx, nil))
 	}
-	now := time.Time{} // zero: only another run can send an item in doubt
+	now := time.Time{} // zero, so no item in doubt counts as resendable by this run
 	if interrupted {
 		now = r.config.Now()
 	}
@@ -124,8 +124,8 @@ func (r *runner) end(ctx context.Context, err error) (Report, error) {
 	return t.report, err
 }
 
-// arrange queues the remaining items by group, in plan order.
-func (r *runner) arrange() {
+// queueItems queues the remaining items by group, in plan order.
+func (r *runner) queueItems() {
 	byGroup := map[string]*groupQueue{}
 	for i := range r.plan.Items {
 		g := r.plan.Items[i].Group
@@ -161,13 +161,13 @@ func (r *runner) advance(l *groupQueue) {
 // work sends until no item is left or ctx ends.
 func (r *runner) work(ctx context.Context) error {
 	for {
-		ended := ctx.Err() != nil // from then on only collect answers
+		ended := ctx.Err() != nil // after the end of ctx, only answers are collected
 		r.collect(ctx)
 		if ended && r.inFlight == 0 {
 			return context.Cause(ctx)
 		}
 		now := r.config.Now()
-		r.wakeUp(now)
+		r.queueDue(now)
 		n := 0
 		if !ended && r.fits() {
 			n = r.pace.allows(now, min(len(r.ready), r.config.InFlight-r.inFlight), r.inFlight)
@@ -185,7 +185,7 @@ func (r *runner) work(ctx context.Context) error {
 	}
 }
 
-// wait returns when the state may have changed.
+// wait returns when an answer has arrived, a group is due or ctx has ended.
 func (r *runner) wait(ctx context.Context, now time.Time) {
 	done := ctx.Done()
 	if ctx.Err() != nil {
@@ -212,7 +212,7 @@ func (r *runner) wait(ctx context.Context, now time.Time) {
 	}
 	select {
 	case a := <-r.answers:
-		r.take(a)
+		r.handleAnswer(a)
 	case <-timer:
 	case <-done:
 	}
@@ -221,14 +221,14 @@ func (r *runner) wait(ctx context.Context, now time.Time) {
 // gatherTime is how long a commit waits for more answers to share its fsync.
 const gatherTime = 2 * time.Millisecond
 
-// collect takes all available answers. After an answer it waits up to gatherTime for
+// collect handles all available answers. If there was one, it waits up to gatherTime for
 // more.
 func (r *runner) collect(ctx context.Context) {
 	var enough <-chan time.Time
 	for {
 		select {
 		case a := <-r.answers:
-			r.take(a)
+			r.handleAnswer(a)
 			continue
 		default:
 		}
@@ -240,7 +240,7 @@ func (r *runner) collect(ctx context.Context) {
 		}
 		select {
 		case a := <-r.answers:
-			r.take(a)
+			r.handleAnswer(a)
 		case <-enough:
 			return
 		case <-ctx.Done():
@@ -249,18 +249,19 @@ func (r *runner) collect(ctx context.Context) {
 	}
 }
 
-// wakeUp moves groups whose wait is over to ready.
-func (r *runner) wakeUp(now time.Time) {
+// queueDue moves groups whose wait is over to ready.
+func (r *runner) queueDue(now time.Time) {
 	for len(r.waiting) > 0 && !now.Before(r.waiting[0].due) {
 		r.ready = append(r.ready, heap.Pop(&r.waiting).(*groupQueue))
 	}
 }
 
-// abort withdraws the sends in flight, because outcomes can no longer be recorded.
+// abort withdraws the sends in flight after an error that prevents the recording of
+// outcomes.
 func (r *runner) abort(err error) error {
 	r.withdraw(err)
 	for r.inFlight > 0 {
-		r.take(<-r.answers)
+		r.handleAnswer(<-r.answers)
 	}
 	return err
 }

@@ -45,7 +45,7 @@ func TestJSONLines(t *testing.T) {
 	text = append(text, " \n"...)
 	plain, err := builder.Build(Event{ID: "c", Group: "h"})
 	require.NoError(t, err)
-	text = append(text, bytes.TrimSpace(encode(t, []replay.Line{{Message: *plain}}))...) // without a newline
+	text = append(text, bytes.TrimSpace(encode(t, []replay.Line{{Message: *plain}}))...) // the last line has no line break
 	s := replay.NewJSONLines("x", bytes.NewReader(text), int64(len(text)))
 	got := scanned(t, s)
 	require.Len(t, got, 3)
@@ -68,7 +68,7 @@ func TestJSONLines(t *testing.T) {
 	}
 }
 
-// A line over 8 MiB refuses one item. The adjacent lines are unaffected.
+// A line over 8 MiB makes one unusable item. The lines before and after it are read.
 func TestLongLine(t *testing.T) {
 	first, last := encode(t, []replay.Line{line(t, "a", "g")}), encode(t, []replay.Line{line(t, "b", "g")})
 	text := append(append(bytes.Clone(first), strings.Repeat("x", 9<<20)+"\n"...), last...)
@@ -85,12 +85,13 @@ func TestLongLine(t *testing.T) {
 	require.NoError(t, err)
 	assert.Len(t, plan.Items, 3)
 
-	// Also as the first line, which otherwise decides the file's format.
+	// The long line is now the first line. The first line usually decides whether the file
+	// is accepted.
 	text = text[len(first):]
 	assert.Len(t, scanned(t, replay.NewJSONLines("x", bytes.NewReader(text), int64(len(text)))), 2)
 }
 
-// A line has the same meaning for all readers of lines.
+// A line that one reader of lines refuses is refused by all readers.
 func TestLinesAreStrict(t *testing.T) {
 	good := string(bytes.TrimSpace(encode(t, []replay.Line{line(t, "a", "g")})))
 	for text, says := range map[string]string{
@@ -106,7 +107,7 @@ func TestLinesAreStrict(t *testing.T) {
 	}
 }
 
-// The owner of a file defines the meaning of plain messages.
+// A file with plain messages does not say whether they were sent; Assume says it.
 func TestAssume(t *testing.T) {
 	plain := func(l *replay.Line) { l.Status = replay.StatusUnknown }
 	lines := []replay.Line{line(t, "a", "g", plain), line(t, "b", "g", deliveredAt(noon.Add(-time.Hour)))}
@@ -123,7 +124,7 @@ func TestAssume(t *testing.T) {
 	}
 }
 
-// Items of a store in each state, in the order of claims.
+// A store has records in each state. Their items come in the order of the claims.
 func TestStoreSource(t *testing.T) {
 	now := noon
 	store := &idempotency.Memory{Now: func() time.Time { return now }}
@@ -178,7 +179,8 @@ func TestStoreSource(t *testing.T) {
 	assert.Equal(t, []string{"z inside skip delivered", "y inside send", "x new send"}, actions(plan))
 	q := newQueue(t)
 	clock := func() time.Time { return now }
-	// An item completed after the plan was made is not sent.
+	// The operation of an item was completed after the plan was made, so the item is not
+	// sent.
 	records, err := store.Lookup(t.Context(), idempotency.Key{Scope: "s\xff", Operation: "send", Value: "y"})
 	require.NoError(t, err)
 	require.NoError(t, store.Finish(t.Context(), idempotency.Ref{Key: records[0].Key, Fence: records[0].Fence}, idempotency.Completed(idempotency.Result{})))
@@ -198,7 +200,7 @@ func TestStoreSource(t *testing.T) {
 	assert.Empty(t, empty)
 }
 
-// Records of a producer and kept bodies replay the messages that failed.
+// Provenance records and stored bodies together provide the messages that were not stored.
 func TestProvenanceSource(t *testing.T) {
 	q := newQueue(t)
 	var ledger bytes.Buffer

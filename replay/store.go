@@ -14,7 +14,7 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
 )
 
-// store is the source of NewStore.
+// store implements the source of NewStore.
 type store struct {
 	name   string
 	store  idempotency.Store
@@ -70,7 +70,7 @@ func (s *store) Scan(ctx context.Context) iter.Seq2[Item, error] {
 				return
 			}
 			for _, r := range records {
-				if s.filter.Match(r) && !yield(s.item(r), nil) { // false if the record has changed
+				if s.filter.Match(r) && !yield(s.item(r), nil) { // does not match if the record has changed meanwhile
 					return
 				}
 			}
@@ -118,9 +118,9 @@ func (s *store) item(r idempotency.Record) Item {
 	case idempotency.Absent:
 	}
 	if it.Status != StatusPending {
-		// A record does not contain the end of the operation. The end of the lease is
-		// used instead, because an operation ends within its lease. It ends later only
-		// if the claimant took longer than its lease.
+		// A record does not contain the time at which the operation ended. An operation
+		// ends within its lease, so the end of the lease is used. Only a claimant that took
+		// longer than its lease ended later.
 		it.Sent.To = later(r.LeaseUntil, it.Sent.From)
 	}
 	if len(r.Body) == 0 {

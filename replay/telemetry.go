@@ -13,7 +13,7 @@ import (
 
 const scope = "github.com/kansas-frontier-matrix/sqsfifo/replay"
 
-// meters are the instrument of a run, with its options by outcome.
+// meters holds the instrument of a run, and the options of the instrument by outcome.
 type meters struct {
 	items metric.Int64Counter
 	of    map[Outcome]metric.AddOption
@@ -31,7 +31,7 @@ func newMeters(provider metric.MeterProvider) (m meters, err error) {
 	m.of = make(map[Outcome]metric.AddOption, len(outcomes))
 	for _, o := range outcomes {
 		m.of[o] = metric.WithAttributeSet(attribute.NewSet(attribute.String("sqs_fifo.outcome", string(o))))
-		m.items.Add(context.Background(), 0, m.of[o]) // the series exists before its first item
+		m.items.Add(context.Background(), 0, m.of[o]) // each series exists before its first item
 	}
 	return m, nil
 }
