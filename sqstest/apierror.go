@@ -132,7 +132,7 @@ func (e *apiError) sdkType() error {
 	return e.class.modelled(&e.message, &code)
 }
 
-// entry returns the refusal as one line of a batch answer (F-058, F-059, F-063).
+// entry returns the refusal as an entry in Failed of a batch answer (F-058, F-059, F-063).
 func (e *apiError) entry(id *string) types.BatchResultErrorEntry {
 	code := e.class.query
 	return types.BatchResultErrorEntry{
@@ -140,8 +140,8 @@ func (e *apiError) entry(id *string) types.BatchResultErrorEntry {
 	}
 }
 
-// connectionError means that the connection broke before the answer came. The caller
-// cannot know whether the queue stored anything.
+// connectionError is the error of a connection that broke before the answer came. The
+// caller cannot know whether the queue stored anything.
 type connectionError struct{ cause error }
 
 func (e *connectionError) Error() string {

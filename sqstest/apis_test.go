@@ -17,7 +17,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
 )
 
-// client is the common interface of both APIs.
+// client has the calls for one queue that both APIs have: the in-process API and AWS's wire
+// format.
 type client interface {
 	SendMessage(context.Context, *sqs.SendMessageInput, ...func(*sqs.Options)) (*sqs.SendMessageOutput, error)
 	SendMessageBatch(context.Context, *sqs.SendMessageBatchInput, ...func(*sqs.Options)) (*sqs.SendMessageBatchOutput, error)
@@ -37,7 +38,7 @@ type client interface {
 	GetQueueUrl(context.Context, *sqs.GetQueueUrlInput, ...func(*sqs.Options)) (*sqs.GetQueueUrlOutput, error)
 }
 
-// account is the common interface of both APIs for several queues.
+// account has the calls for several queues that both APIs have.
 type account interface {
 	client
 	CreateQueue(context.Context, *sqs.CreateQueueInput, ...func(*sqs.Options)) (*sqs.CreateQueueOutput, error)
@@ -55,8 +56,8 @@ var (
 	_ client  = (*sqstest.Queue)(nil)
 )
 
-// office is one test's account in one of the APIs.
-type office struct {
+// testAccount is the account of one test, reached through one of the two APIs.
+type testAccount struct {
 	*testing.T
 	account
 	server *sqstest.Server
@@ -65,17 +66,17 @@ type office struct {
 // accountFact is a fact about several queues.
 type accountFact struct {
 	name string
-	test func(o office)
+	test func(o testAccount)
 }
 
 func holdAccounts(t *testing.T, facts []accountFact) {
 	t.Helper()
 	for _, f := range facts {
-		t.Run(f.name, func(t *testing.T) { bothOffices(t, f.test) })
+		t.Run(f.name, func(t *testing.T) { bothAccounts(t, f.test) })
 	}
 }
 
-func bothOffices(t *testing.T, test func(o office)) {
+func bothAccounts(t *testing.T, test func(o testAccount)) {
 	t.Helper()
 	for _, api := range []struct {
 		name string
@@ -89,13 +90,13 @@ func bothOffices(t *testing.T, test func(o office)) {
 		t.Run(api.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s := sqstest.NewServer()
-				test(office{t, api.open(s), s})
+				test(testAccount{t, api.open(s), s})
 			})
 		})
 	}
 }
 
-func (o office) tryCreate(name string, attributes map[string]string) (string, error) {
+func (o testAccount) tryCreate(name string, attributes map[string]string) (string, error) {
 	out, err := o.CreateQueue(o.Context(), &sqs.CreateQueueInput{QueueName: &name, Attributes: attributes})
 	if err != nil {
 		return "", err
@@ -103,8 +104,9 @@ func (o office) tryCreate(name string, attributes map[string]string) (string, er
 	return *out.QueueUrl, nil
 }
 
-// create makes a queue, FIFO by its name, with pairs of attributes and values.
-func (o office) create(name string, pairs ...string) testQueue {
+// create makes a queue, FIFO if its name ends in ".fifo". pairs are names and values of
+// attributes, alternating.
+func (o testAccount) create(name string, pairs ...string) testQueue {
 	o.Helper()
 	attributes := map[string]string{}
 	if strings.HasSuffix(name, ".fifo") {
@@ -133,8 +135,8 @@ func (d testQueue) purge() error {
 	return err
 }
 
-// look receives with all attributes.
-func (d testQueue) look() []types.Message {
+// receiveAll receives up to ten messages with all their attributes.
+func (d testQueue) receiveAll() []types.Message {
 	d.Helper()
 	return d.receiveWith(sqs.ReceiveMessageInput{
 		MaxNumberOfMessages: 10, MessageSystemAttributeNames: []types.MessageSystemAttributeName{"All"}, MessageAttributeNames: []string{"All"},
@@ -172,8 +174,8 @@ func bothAPIs(t *testing.T, c sqstest.Config, test func(d testQueue)) {
 	}
 }
 
-// fact is a row in the tables of recorded facts. Its name starts with the fact's
-// number.
+// fact is a row in a table of recorded facts about AWS. Its name starts with the number of
+// the fact in FACTS.md.
 type fact struct {
 	name   string
 	config sqstest.Config
@@ -257,7 +259,8 @@ func (d testQueue) receiveWith(in sqs.ReceiveMessageInput) []types.Message {
 	return out.Messages
 }
 
-// refusesAttempt asserts that the receive's attempt ID is spent (F-151).
+// refusesAttempt asserts that a receive is refused, because its attempt ID can no longer be
+// used (F-151).
 func (d testQueue) refusesAttempt(in sqs.ReceiveMessageInput, when string) {
 	d.Helper()
 	in.QueueUrl = aws.String(d.queue.URL())

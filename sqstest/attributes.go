@@ -58,8 +58,8 @@ func (q *Queue) attributes(ctx context.Context, in *sqs.GetQueueAttributesInput)
 	return out, nil
 }
 
-// describe returns the attributes of F-120. In a group with messages in flight, the
-// other messages count as visible, although no receive would return them (F-104).
+// describe returns the attributes of F-120. Messages behind a message in flight count as
+// visible, although no receive would return them (F-104).
 func (q *Queue) describe(region string) map[types.QueueAttributeName]string {
 	q.mu.Lock()
 	q.settle(q.now())
@@ -85,7 +85,7 @@ func (q *Queue) setAttributes(in *sqs.SetQueueAttributesInput, find func(arn str
 	}
 	q.setting.Lock()
 	defer q.setting.Unlock()
-	// Reading the policies reads other queues, so q.mu is not locked yet.
+	// The method with reads the queues that a policy names, so q.mu is not locked yet.
 	before := q.settings.Load()
 	next, err := before.with(in.Attributes, q.ARN(), find)
 	if err != nil {

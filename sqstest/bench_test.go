@@ -127,7 +127,7 @@ func perSecond(b *testing.B) {
 	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "msg/s")
 }
 
-// drop deletes all stored messages, like a receiver.
+// drop deletes all stored messages, as a receiver would.
 func (q *Queue) drop() {
 	q.mu.Lock()
 	defer q.mu.Unlock()

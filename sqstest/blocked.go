@@ -13,9 +13,9 @@ import (
 // BlockedGroup is a message group whose first message was received and not deleted. The
 // queue delivers no later message while the first one is in flight (F-091).
 type BlockedGroup struct {
-	Head          Message   // with Receives and HiddenUntil; in flight until then, otherwise waiting
-	FirstReceived time.Time // of the head
-	LastReceived  time.Time // of the head
+	Head          Message   // first message; in flight until HiddenUntil, afterwards waiting
+	FirstReceived time.Time // first receive of Head
+	LastReceived  time.Time // last receive of Head
 	Messages      int       // undeleted messages of the group
 }
 
@@ -37,7 +37,7 @@ func (q *Queue) Blocked() []BlockedGroup {
 	return out
 }
 
-// shown returns the message with its state.
+// shown returns a copy of the message for the user of the queue, with its state.
 func (m *message) shown() Message {
 	out := m.Message.clone()
 	out.Receives, out.Deleted = m.receives, m.deleted

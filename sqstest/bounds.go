@@ -28,12 +28,12 @@ type Bounds struct {
 const (
 	messageOverhead = 512
 
-	// Limits of obsolete messages and suppressions in a queue with
+	// These limits apply to deleted messages and suppressions in a queue with
 	// Config.DiscardDeleted.
 	maxDeletedBytes    = 32 << 20
 	maxSuppressedBytes = 64 << 20
 	maxSuppressed      = 100_000
-	maxHandles         = 1000 // of a message with repeated receives
+	maxHandles         = 1000 // receipt handles of one message
 
 	// maxReading bounds the bytes of all request bodies that are being read.
 	maxReading = 256 << 20
@@ -73,7 +73,7 @@ func (s *Server) SetBounds(b Bounds) {
 	}
 }
 
-// countIn moves the counts of the queue's messages from the earlier usage to u.
+// countIn subtracts the queue's messages from its earlier usage and adds them to u.
 func (q *Queue) countIn(u *usage) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -82,8 +82,9 @@ func (q *Queue) countIn(u *usage) {
 	q.usage.add(int64(len(q.stored)), q.storedBytes)
 }
 
-// admit refuses a send without enough room. The caller holds q.mu.
-func (q *Queue) admit(messages, bytes int64) *apiError {
+// refuseBeyondBounds returns an error if the additional messages and bytes exceed a bound
+// of the server. The caller holds q.mu.
+func (q *Queue) refuseBeyondBounds(messages, bytes int64) *apiError {
 	if q.usage.fits(messages, bytes) {
 		return nil
 	}

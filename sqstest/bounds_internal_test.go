@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A bound limits the sum of all request bodies that are being read.
+// A limit applies to the total size of all request bodies that are being read.
 func TestBodiesThatAreBeingRead(t *testing.T) {
 	s := NewServer()
 	call := func() int {
@@ -65,7 +65,7 @@ func TestWhatIsKeptForNobodyIsBounded(t *testing.T) {
 	})
 }
 
-// Move tasks beyond the length of a list are forgotten.
+// A server forgets old move tasks that no list can show.
 func TestOldMoveTasksAreForgotten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dead, err := NewQueue(Config{Name: "dead.fifo"})

@@ -19,7 +19,7 @@ import (
 
 func TestBounds(t *testing.T) {
 	holdAccounts(t, []accountFact{
-		{"queues", func(o office) {
+		{"queues", func(o testAccount) {
 			o.server.SetBounds(sqstest.Bounds{Queues: 2})
 			o.create("a.fifo")
 			o.create("b.fifo")
@@ -29,7 +29,7 @@ func TestBounds(t *testing.T) {
 			var modelled *types.OverLimit
 			assert.ErrorAs(o, err, &modelled)
 		}},
-		{"messages, of all queues together", func(o office) {
+		{"messages, of all queues together", func(o testAccount) {
 			a, b := o.create("a.fifo"), o.create("b")
 			a.sendAll("g", "1")
 			o.server.SetBounds(sqstest.Bounds{Messages: 3})
@@ -48,7 +48,7 @@ func TestBounds(t *testing.T) {
 			assert.Error(o, err)
 			assert.Equal(o, []string{"1", "4", "5"}, a.stored())
 		}},
-		{"bytes, where what was deleted is forgotten", func(o office) {
+		{"bytes, where what was deleted is forgotten", func(o testAccount) {
 			o.server.SetBounds(sqstest.Bounds{Bytes: 10_000, DiscardDeleted: true})
 			q := o.create("a.fifo")
 			large := strings.Repeat("x", 6000)
@@ -62,7 +62,7 @@ func TestBounds(t *testing.T) {
 			assert.Error(o, err)
 			assert.Empty(o, q.stored(), "all or none")
 		}},
-		{"bounds that are lifted", func(o office) {
+		{"bounds that are lifted", func(o testAccount) {
 			q := o.create("a.fifo")
 			o.server.SetBounds(sqstest.Bounds{Messages: 1})
 			q.sendAll("g", "1")
@@ -83,7 +83,7 @@ func TestMemoryIsFlat(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := sqstest.NewServer()
 		s.SetBounds(sqstest.Bounds{DiscardDeleted: true, Messages: 1 << 20, Bytes: 1 << 30})
-		o := office{t, s, s}
+		o := testAccount{t, s, s}
 		d := o.create("a.fifo")
 		padding := strings.Repeat("x", 2000)
 		d.send(msg{body: "stays", group: "stays"})

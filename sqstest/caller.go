@@ -9,12 +9,11 @@ import (
 	"strings"
 )
 
-// caller has the server's address as used by the client, and values of the request's
-// headers. Answers depend on the caller and on the input.
+// caller has the values of a request that its answer depends on, in addition to the input.
 type caller struct {
-	base   string // of the URLs of queues
-	region string // of ARNs
-	trace  string // the header X-Amzn-Trace-Id (F-143)
+	base   string // start of the URLs of queues, as the client knows it
+	region string // region in ARNs
+	trace  string // value of the header X-Amzn-Trace-Id (F-143)
 }
 
 type callerKey struct{}

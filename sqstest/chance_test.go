@@ -101,7 +101,7 @@ func TestFaultsOfTheConnection(t *testing.T) {
 	})
 }
 
-// Equal seeds and equal calls have equal faults.
+// With the same seed, the same calls have the same random faults.
 func TestChanceIsRepeatable(t *testing.T) {
 	outcomes := func() (out []bool) {
 		q, err := sqstest.NewQueue(sqstest.Config{})

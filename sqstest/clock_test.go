@@ -31,7 +31,7 @@ func accepted(t *testing.T, q *sqstest.Queue) time.Time {
 	return all[len(all)-1].AcceptedAt
 }
 
-// Many advances must not overflow into a clock that runs backwards.
+// However often the clock is advanced, it does not overflow, which would set it back.
 func TestClockStopsBeforeItOverflows(t *testing.T) {
 	q := newQueue(t, sqstest.Config{})
 	s := sqstest.NewServer(q)
@@ -43,14 +43,14 @@ func TestClockStopsBeforeItOverflows(t *testing.T) {
 	assert.Greater(t, ahead, 199*365*24*time.Hour)
 }
 
-// A web page in a user's browser must not reach the fake on loopback.
+// A web page in a user's browser cannot send requests to the fake on this machine.
 func TestClockRefusesOtherOrigins(t *testing.T) {
 	s := sqstest.NewServer(newQueue(t, sqstest.Config{}))
 	assert.Equal(t, http.StatusForbidden, advance(s, `{"advance_seconds": 1}`, "https://example.org"))
 	assert.Equal(t, http.StatusOK, advance(s, `{"advance_seconds": 1}`, "http://example.com"), "httptest's own host")
 }
 
-// Now returns the clock of all other times of the queue.
+// Queue.Now uses the same clock as all other times of the queue.
 func TestNowIsTheQueuesClock(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue(t, sqstest.Config{})

@@ -29,8 +29,8 @@ const (
 	maxAdvance = 10 * 365 * 24 * time.Hour
 )
 
-// maxAhead is the largest offset of a clock. Beyond it, enough requests would overflow
-// the offset, and the clock would run backwards.
+// maxAhead is the largest offset of a clock. Without the limit, many requests could
+// overflow the offset, and the clock would be set back.
 const maxAhead = 200 * 365 * 24 * time.Hour
 
 func ahead(offset, d time.Duration) time.Duration { return offset + min(d, maxAhead-offset) }
@@ -38,7 +38,7 @@ func ahead(offset, d time.Duration) time.Duration { return offset + min(d, maxAh
 // WindowEntry is one deduplication ID in the queue's window.
 type WindowEntry struct {
 	DeduplicationID string
-	GroupID         string // of the message that claimed the ID
+	GroupID         string // message group of the message that claimed the ID
 	Scope           DeduplicationScope
 	MessageID       string
 	SequenceNumber  string
@@ -115,11 +115,11 @@ func (s *Server) serveControl(w http.ResponseWriter, r *http.Request) {
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	_ = json.NewEncoder(w).Encode(out) // an error means that the client has gone
+	_ = json.NewEncoder(w).Encode(out) // on an error, the client has closed the connection
 }
 
 func (s *Server) control(w http.ResponseWriter, r *http.Request) (any, error) {
-	// A page of another origin in a user's browser must not move the clock.
+	// A web page from another origin in a user's browser must not move the clock.
 	if err := http.NewCrossOriginProtection().Check(r); err != nil {
 		return nil, &controlError{http.StatusForbidden, err.Error()}
 	}
@@ -155,7 +155,7 @@ type clockWire struct {
 
 type clockAnswer struct {
 	AdvancedSeconds float64              `json:"advanced_seconds"`
-	Now             map[string]time.Time `json:"now"` // of each queue
+	Now             map[string]time.Time `json:"now"` // the time of each queue
 }
 
 func (s *Server) controlClock(w http.ResponseWriter, r *http.Request) (any, error) {

@@ -61,7 +61,7 @@ type faultWire struct {
 	Rate  float64 `json:"rate,omitempty"`
 	Seed  uint64  `json:"seed,omitempty"`
 
-	DelaySeconds float64 `json:"delay_seconds,omitempty"` // of delay_answer
+	DelaySeconds float64 `json:"delay_seconds,omitempty"` // for the fault delay_answer
 
 	// Code and SenderFault are the error of fail_entries. EntryIDs are the failing
 	// entries; nil means all entries.

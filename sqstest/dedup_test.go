@@ -33,8 +33,9 @@ func md5hex(s string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// original asserts that got has the message ID and sequence number of want.
-func (d testQueue) original(want, got *sqs.SendMessageOutput) {
+// requireOriginal asserts that got has the message ID and sequence number of want, as the
+// answer to a duplicate has.
+func (d testQueue) requireOriginal(want, got *sqs.SendMessageOutput) {
 	d.Helper()
 	assert.Equal(d, *want.MessageId, *got.MessageId)
 	assert.Equal(d, *want.SequenceNumber, *got.SequenceNumber)
@@ -51,13 +52,13 @@ func TestDeduplication(t *testing.T) {
 		{"F-001 a duplicate is answered with the original's identity", sqstest.Config{}, func(d testQueue) {
 			first := d.send(msg{body: "a", group: "g"})
 			time.Sleep(time.Minute)
-			d.original(first, d.send(msg{body: "a", group: "g"}))
+			d.requireOriginal(first, d.send(msg{body: "a", group: "g"}))
 			assert.Equal(d, []string{"a"}, d.stored())
 		}},
 		{"F-002 digests are of the current request", explicitIDs, func(d testQueue) {
 			first := d.send(msg{body: "a", group: "g", id: "1", attributes: map[string]string{"k": "x"}})
 			again := d.send(msg{body: "b", group: "g", id: "1"})
-			d.original(first, again)
+			d.requireOriginal(first, again)
 			assert.Equal(d, md5hex("b"), *again.MD5OfMessageBody)
 			assert.Nil(d, again.MD5OfMessageAttributes)
 		}},
@@ -80,12 +81,12 @@ func TestDeduplication(t *testing.T) {
 		{"F-005 F-021 receive and delete do not free the id", sqstest.Config{}, func(d testQueue) {
 			first := d.send(msg{body: "a", group: "g"})
 			d.delete(d.receive(1)...)
-			d.original(first, d.send(msg{body: "a", group: "g"}))
+			d.requireOriginal(first, d.send(msg{body: "a", group: "g"}))
 			assert.Empty(d, d.receive(1))
 		}},
 		{"F-006 queue scope: another group is suppressed too", sqstest.Config{}, func(d testQueue) {
 			first := d.send(msg{body: "a", group: "g"})
-			d.original(first, d.send(msg{body: "a", group: "h"}))
+			d.requireOriginal(first, d.send(msg{body: "a", group: "h"}))
 			assert.Equal(d, "g", d.queue.Messages()[0].GroupID)
 		}},
 		{"F-007 the first body and attributes stay", explicitIDs, func(d testQueue) {
@@ -103,19 +104,19 @@ func TestDeduplication(t *testing.T) {
 		{"F-012 attributes take no part", sqstest.Config{}, func(d testQueue) {
 			first := d.send(msg{body: "a", group: "g", attributes: map[string]string{"k": "x"}})
 			again := d.send(msg{body: "a", group: "g", attributes: map[string]string{"tag": "one"}})
-			d.original(first, again)
+			d.requireOriginal(first, again)
 			assert.Equal(d, "0c5a8880fe44ffd58b3f7117d182b347", *again.MD5OfMessageAttributes)
 		}},
 		{"F-013 an explicit id overrides the hash", sqstest.Config{}, func(d testQueue) {
 			first := d.send(msg{body: "a", group: "g", id: "1"})
 			d.fresh(first, d.send(msg{body: "a", group: "g", id: "2"}))
-			d.original(first, d.send(msg{body: "b", group: "g", id: "1"}))
+			d.requireOriginal(first, d.send(msg{body: "b", group: "g", id: "1"}))
 		}},
 		{"F-014 the hash as explicit id is the same id", sqstest.Config{}, func(d testQueue) {
 			first := d.send(msg{body: "a", group: "g"})
-			d.original(first, d.send(msg{body: "other", group: "g", id: sha("a")}))
+			d.requireOriginal(first, d.send(msg{body: "other", group: "g", id: sha("a")}))
 			second := d.send(msg{body: "explicit first", group: "g", id: sha("b")})
-			d.original(second, d.send(msg{body: "b", group: "g"}))
+			d.requireOriginal(second, d.send(msg{body: "b", group: "g"}))
 		}},
 		{"F-015 content-based inside one batch", sqstest.Config{}, func(d testQueue) {
 			out := d.batch(msg{body: "a", group: "g"}.entry("1"), msg{body: "a", group: "g"}.entry("2"))
@@ -129,7 +130,7 @@ func TestDeduplication(t *testing.T) {
 		{"F-019 the interval is five minutes", sqstest.Config{}, func(d testQueue) {
 			first := d.send(msg{body: "a", group: "g"})
 			time.Sleep(interval - 1)
-			d.original(first, d.send(msg{body: "a", group: "g"}))
+			d.requireOriginal(first, d.send(msg{body: "a", group: "g"}))
 			time.Sleep(time.Nanosecond)
 			d.fresh(first, d.send(msg{body: "a", group: "h"}))
 			assert.Equal(d, []string{"a", "a"}, bodies(d.receive(10)))
@@ -137,7 +138,7 @@ func TestDeduplication(t *testing.T) {
 		{"F-020 a duplicate does not restart the interval", sqstest.Config{}, func(d testQueue) {
 			first := d.send(msg{body: "a", group: "g"})
 			time.Sleep(interval - time.Second)
-			d.original(first, d.send(msg{body: "a", group: "g"}))
+			d.requireOriginal(first, d.send(msg{body: "a", group: "g"}))
 			time.Sleep(time.Second)
 			d.fresh(first, d.send(msg{body: "a", group: "g"}))
 		}},
@@ -145,7 +146,7 @@ func TestDeduplication(t *testing.T) {
 			first := d.send(msg{body: "a", group: "g"})
 			for range 3 {
 				time.Sleep(interval - 1)
-				d.original(first, d.send(msg{body: "a", group: "g"}))
+				d.requireOriginal(first, d.send(msg{body: "a", group: "g"}))
 			}
 			require.Len(d, d.queue.Suppressed(), 3)
 			assert.True(d, d.queue.Suppressed()[2].Until.Equal(time.Now().Add(interval)))
@@ -160,7 +161,7 @@ func TestDeduplication(t *testing.T) {
 		{"F-022 the option: a purge keeps the ids", sqstest.Config{PurgeKeepsIDs: true}, func(d testQueue) {
 			first := d.send(msg{body: "a", group: "g"})
 			require.NoError(d, d.purge())
-			d.original(first, d.send(msg{body: "a", group: "g"}))
+			d.requireOriginal(first, d.send(msg{body: "a", group: "g"}))
 			assert.Empty(d, d.receive(1))
 		}},
 		{"F-025 content-based deduplication can be switched", explicitIDs, func(d testQueue) {
@@ -168,7 +169,7 @@ func TestDeduplication(t *testing.T) {
 			require.Error(d, err)
 			require.NoError(d, d.set("ContentBasedDeduplication", "true"))
 			first := d.send(msg{body: "a", group: "g"})
-			d.original(first, d.send(msg{body: "a", group: "g"}))
+			d.requireOriginal(first, d.send(msg{body: "a", group: "g"}))
 			require.NoError(d, d.set("ContentBasedDeduplication", "false"))
 			_, err = d.trySend(msg{body: "b", group: "g"})
 			d.refused(err, "InvalidParameterValue", "The queue should either have ContentBasedDeduplication enabled or MessageDeduplicationId provided explicitly")
@@ -184,7 +185,7 @@ func TestDeduplication(t *testing.T) {
 			require.NoError(d, d.set("DeduplicationScope", "messageGroup", "FifoThroughputLimit", "perMessageGroupId"))
 			assert.Equal(d, "messageGroup", d.attribute("DeduplicationScope"))
 			time.Sleep(time.Minute - 1)
-			d.original(first, d.send(msg{body: "a", group: "h"}))
+			d.requireOriginal(first, d.send(msg{body: "a", group: "h"}))
 			time.Sleep(time.Nanosecond)
 			d.fresh(first, d.send(msg{body: "a", group: "h"}))
 			require.NoError(d, d.set("DeduplicationScope", "queue", "FifoThroughputLimit", "perQueue"))
@@ -225,8 +226,8 @@ func TestDeduplication(t *testing.T) {
 			a := d.send(msg{body: "a", group: "g"})
 			b := d.send(msg{body: "a", group: "h"})
 			d.fresh(a, b)
-			d.original(a, d.send(msg{body: "a", group: "g"}))
-			d.original(b, d.send(msg{body: "a", group: "h"}))
+			d.requireOriginal(a, d.send(msg{body: "a", group: "g"}))
+			d.requireOriginal(b, d.send(msg{body: "a", group: "h"}))
 		}},
 		{"F-032 group and id do not run together", groupScope, func(d testQueue) {
 			d.send(msg{body: "1", group: "a", id: "b|c"})

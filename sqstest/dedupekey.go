@@ -26,13 +26,14 @@ func dedupeKeyOf(body string) string {
 	return envelope.DedupeKey
 }
 
-// scanDedupeKey reads objects without spaces outside of strings, such as canonical
-// JSON. It does not check that values are valid JSON.
+// scanDedupeKey finds the dedupe_key in an object without spaces outside of strings, such
+// as canonical JSON. ok is false if the body has another form. scanDedupeKey does not check
+// whether the values are valid JSON.
 func scanDedupeKey(body string) (key string, ok bool) {
 	if !strings.HasPrefix(body, "{") || !strings.HasSuffix(body, "}") {
 		return "", false
 	}
-	depth, name := 0, true // name: the next string at depth 1 is a member's name
+	depth, name := 0, true // name is true if the next string at depth 1 is a member's name
 	for at := 0; at < len(body); at++ {
 		switch body[at] {
 		case '{', '[':

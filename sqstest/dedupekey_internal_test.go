@@ -33,7 +33,7 @@ func FuzzDedupeKey(f *testing.F) {
 		}
 		got := dedupeKeyOf(body)
 		if got != want && got == "" {
-			return // encoding/json ignores the case of names, and refuses more
+			return // encoding/json ignores case in names and refuses more texts
 		}
 		assert.Equal(t, want, got)
 	})

@@ -23,7 +23,7 @@ type message struct {
 	// sentAt is the SentTimestamp; a move to a dead-letter queue keeps it (F-110).
 	// agesFrom is the start of the retention period.
 	sentAt, agesFrom time.Time
-	agingIndex       int // in delivery.aging
+	agingIndex       int // index in delivery.aging
 
 	// source is the name of the queue that a dead letter was moved from, otherwise
 	// empty.
@@ -38,17 +38,17 @@ type message struct {
 	hiddenIndex int
 	delayed     bool
 	visibleAt   time.Time
-	hideCount   uint64 // order among messages with equal visibleAt
+	hideCount   uint64 // the order in which messages with one visibleAt were hidden
 
-	// turn is the message's place in the line of groups that wait for a receive
-	// (F-140).
+	// turn is the message's place in the line in which groups wait for a receive (F-140). A
+	// lower number is served first.
 	turn uint64
 
 	receives       int
-	receivesBefore int // in earlier queues of a dead letter (F-150)
+	receivesBefore int // receives in other queues before the move to this one (F-150)
 	firstReceived  time.Time
 	lastReceived   time.Time
-	changes        int      // of the visibility, by the receiver
+	changes        int      // number of changes of the visibility by receivers
 	handles        []string // issued handles, forgotten with the message
 }
 
@@ -59,22 +59,22 @@ type message struct {
 type group struct {
 	head, tail *message
 	count      int // undeleted messages
-	readyIndex int // in delivery.ready; notInHeap if the head is hidden
+	readyIndex int // index in delivery.ready, or notInHeap if the first message is hidden
 }
 
 // delivery is the state that receives use. The queue's mutex guards delivery. Every
 // operation except clear is O(log n).
 type delivery struct {
 	groups map[string]*group
-	ready  indexedHeap[*group]   // groups with a visible head, next turn on top
-	hidden indexedHeap[*message] // hidden messages, next to become visible on top
+	ready  indexedHeap[*group]   // groups with a visible first message; lowest turn on top
+	hidden indexedHeap[*message] // hidden messages; the next to become visible on top
 	live   int                   // number of undeleted messages
 	// liveBytes is the size of the undeleted messages.
 	liveBytes int64
-	delayed   int // number of delayed messages in hidden
+	delayed   int // number of messages in hidden that are delayed, not in flight
 
-	// rotates moves a message that becomes visible again to the back of the line.
-	// Standard queues keep the order of the sends (F-140).
+	// rotates is true if a message that becomes visible again moves to the back of the
+	// line. In a standard queue it keeps its place (F-140).
 	rotates bool
 	turns   uint64 // last assigned turn
 	hides   uint64 // last assigned hideCount
@@ -83,7 +83,7 @@ type delivery struct {
 	// beyond the limit gets no messages (F-105).
 	inFlightLimit int
 
-	aging indexedHeap[*message] // undeleted messages, first to expire on top
+	aging indexedHeap[*message] // undeleted messages; the next to expire on top
 
 	// receipts has every receipt handle that the queue issued, because AWS answers
 	// differently to expired and to unknown handles (F-098, F-107). With
@@ -154,7 +154,7 @@ func (d *delivery) enqueue(m *message, now time.Time, delay time.Duration, order
 		d.delayed++
 		d.hide(m, now.Add(delay))
 	}
-	d.place(g)
+	d.updateReady(g)
 	d.wake()
 }
 
@@ -175,8 +175,9 @@ func (d *delivery) nextTurn() uint64 {
 	return d.turns
 }
 
-// giveBack moves a received message to the back of the line.
-func (d *delivery) giveBack(m *message) {
+// moveToBack moves a message that becomes visible again to the back of the line, if the
+// queue rotates.
+func (d *delivery) moveToBack(m *message) {
 	if d.rotates {
 		m.turn = d.nextTurn()
 	}
@@ -212,7 +213,7 @@ func (d *delivery) remove(m *message) {
 	d.forgetHandles(m)
 	d.live--
 	d.liveBytes -= m.size()
-	d.place(g)
+	d.updateReady(g)
 	if g.head == nil && d.groups[m.GroupID] == g {
 		delete(d.groups, m.GroupID)
 	}
@@ -230,8 +231,9 @@ func (d *delivery) clear() {
 	d.wake()
 }
 
-// place adds g to the ready groups if its head is visible, and removes g otherwise.
-func (d *delivery) place(g *group) {
+// updateReady adds a group to the ready groups if its first message is visible, and removes
+// it otherwise.
+func (d *delivery) updateReady(g *group) {
 	ready := g.head != nil && g.head.hiddenIndex == notInHeap
 	switch {
 	case ready && g.readyIndex == notInHeap:
@@ -243,16 +245,17 @@ func (d *delivery) place(g *group) {
 	}
 }
 
-// settle shows the messages whose hidden time is over and removes the expired messages.
+// settle updates the state to the instant now: it shows the messages whose hidden time is
+// over and removes expired messages.
 func (d *delivery) settle(now time.Time, retention time.Duration) {
 	for d.hidden.Len() > 0 && !now.Before(d.hidden.list[0].visibleAt) {
 		m := d.hidden.list[0]
 		if !m.delayed {
-			d.giveBack(m)
+			d.moveToBack(m)
 		}
 		d.show(m)
 		if m == m.group.head {
-			d.place(m.group)
+			d.updateReady(m.group)
 		}
 	}
 	for d.aging.Len() > 0 && !now.Before(d.aging.list[0].agesFrom.Add(retention)) {
@@ -287,11 +290,11 @@ func (d *delivery) take(now time.Time, limit, maxReceives int, visibility time.D
 		if visibility > 0 {
 			d.hide(m, now.Add(visibility))
 		} else {
-			d.giveBack(m) // the group stays open, F-097
+			d.moveToBack(m) // the group can deliver its next message (F-097)
 		}
 	}
 	for _, g := range walked {
-		d.place(g)
+		d.updateReady(g)
 	}
 	return taken, dead
 }

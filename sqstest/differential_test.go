@@ -20,8 +20,8 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
 )
 
-// The in-process API repeats the SDK's validation before a send and builds the SDK's
-// chain of errors by hand. This test compares both with a real client on the same
+// The in-process API imitates two things of the SDK: the validation of inputs before a
+// send, and the types of errors. This test compares both with a real client, on the same
 // random inputs.
 func TestInProcessErrorsAreTheClients(t *testing.T) {
 	account := reflect.TypeFor[account]()
@@ -96,7 +96,7 @@ func fillRandomly(rng *rand.Rand, v reflect.Value, name string) {
 		}
 	case reflect.Map:
 		v.Set(reflect.MakeMap(v.Type()))
-		if rng.IntN(3) > 0 { // one member, because the SDK reports several in random order
+		if rng.IntN(3) > 0 { // only one missing member, because the SDK lists several in random order
 			value := reflect.New(v.Type().Elem()).Elem()
 			fillRandomly(rng, value, name)
 			key := reflect.New(v.Type().Key()).Elem()

@@ -22,7 +22,7 @@ func TestDiscardDeleted(t *testing.T) {
 		first := d.send(msg{body: "deleted", group: "g"})
 		held := d.receive(1)
 		d.delete(held...)
-		const many = 3000 // enough to make the queue forget a deleted message
+		const many = 3000 // so many that the queue forgets a deleted message
 		var last string
 		for i := range many {
 			last = strconv.Itoa(i)
@@ -33,7 +33,7 @@ func TestDiscardDeleted(t *testing.T) {
 		assert.Equal(d, []string{"stays"}, d.stored())
 
 		time.Sleep(time.Minute)
-		d.original(first, d.send(msg{body: "deleted", group: "h"}))
+		d.requireOriginal(first, d.send(msg{body: "deleted", group: "h"}))
 		stays := d.send(msg{body: "stays", group: "h"})
 		got := d.queue.Suppressed()
 		require.Len(d, got, 2)

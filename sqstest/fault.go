@@ -30,23 +30,23 @@ const (
 	numberOfCalls
 )
 
-// Fault is one fault of a call: a send, unless [Fault.On] names other calls. The zero
-// value lets the call pass; a script for "the third call fails" begins with two such
-// steps. A Fault is a value and may be injected into any number of queues.
+// Fault is one fault of a call. The call is a send unless [Fault.On] names other calls. The
+// zero value lets the call pass; for example, a script in which the third call fails begins
+// with two zero Faults. A Fault is a value and may be injected into any number of queues.
 type Fault struct {
 	on Calls
 
-	early error // returned before any check or store
-	late  error // returned after the store
+	early error // error returned before any check
+	late  error // error returned after the call has taken effect
 
-	delay    time.Duration // of the answer
-	truncate bool          // the answer
+	delay    time.Duration // delay of the answer
+	truncate bool          // the answer is cut off in the middle
 
 	choose  func(position int, e types.SendMessageBatchRequestEntry) bool
 	failure *apiError
 
-	// kind and entryIDs describe the fault over HTTP. A Fault without an effect has the
-	// kind "".
+	// kind and entryIDs describe the fault in lists over HTTP. A Fault without an effect
+	// has an empty kind.
 	kind     string
 	entryIDs []string
 }
@@ -216,7 +216,8 @@ type quota struct {
 	at              time.Time
 }
 
-// spend takes one call from the allowance and reports whether a call was left.
+// spend takes one call from the allowance. It reports whether the allowance had a call
+// left.
 func (a *quota) spend(now time.Time) bool {
 	if a.perSecond == 0 {
 		return true
@@ -257,7 +258,7 @@ func (q *Queue) nextFault(calls Calls) Fault {
 	return Fault{}
 }
 
-// faulty runs a call with the next fault of its kind.
+// faulty runs a call with the next injected fault for this kind of calls.
 func faulty[O any](ctx context.Context, q *Queue, calls Calls, run func(Fault) (*O, error)) (*O, error) {
 	fault := q.nextFault(calls)
 	if fault.early != nil {
@@ -267,7 +268,7 @@ func faulty[O any](ctx context.Context, q *Queue, calls Calls, run func(Fault) (
 	return answer(ctx, fault, out, err)
 }
 
-// answer applies f to the result of a call and returns the result for the sender.
+// answer changes the result of a call as the fault f demands.
 func answer[O any](ctx context.Context, f Fault, out *O, err error) (*O, error) {
 	switch {
 	case f.late != nil:
@@ -288,13 +289,13 @@ func answer[O any](ctx context.Context, f Fault, out *O, err error) (*O, error) 
 	return out, nil
 }
 
-// truncatedError is an answer cut off in the middle.
+// truncatedError is the result of a call whose answer is cut off in the middle.
 type truncatedError struct{ out any }
 
 func (e *truncatedError) Error() string { return "connection broken in the middle of the answer" }
 func (e *truncatedError) Unwrap() error { return io.ErrUnexpectedEOF }
 
-// entryID is entry for a delete or a change of visibility.
+// entryID does the same as entry, for an entry of a delete or of a change of visibility.
 func (f Fault) entryID(position int, id *string) *apiError {
 	return f.entry(position, types.SendMessageBatchRequestEntry{Id: id})
 }

@@ -22,7 +22,7 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
 )
 
-// chain returns the types of an error from the outside in.
+// chain returns the types of an error and of the errors that it wraps, the outermost first.
 func chain(err error) []string {
 	var c []string
 	for ; err != nil; err = errors.Unwrap(err) {
@@ -133,7 +133,8 @@ func TestFaults(t *testing.T) {
 	})
 }
 
-// Callers classify errors by type, so both APIs must return the same chain.
+// Programs classify errors by their types, so errors of both APIs wrap the same types in
+// the same order.
 func TestErrorChainsAreTheSDKs(t *testing.T) {
 	var chains [2]map[string][]string
 	api := 0
@@ -191,7 +192,7 @@ func TestSDKRetriesALostAnswer(t *testing.T) {
 	})
 }
 
-// Over a real connection a lost answer closes the connection.
+// Over a real connection, the fault LoseAnswer closes the connection without an answer.
 func TestLostAnswerOverASocket(t *testing.T) {
 	q := newQueue(t, sqstest.Config{})
 	server := httptest.NewServer(sqstest.NewServer(q))

@@ -89,7 +89,7 @@ func (q *Queue) deleteBatch(ctx context.Context, in *sqs.DeleteMessageBatchInput
 			switch {
 			case err != nil:
 			case !ok:
-				err = receiptHandleIsInvalid.because("The input receipt handle is invalid.") // F-063
+				err = receiptHandleIsInvalid.because("The input receipt handle is invalid.") // fact F-063 in FACTS.md
 			default:
 				err = q.deleteReceived(handle, r)
 			}
@@ -115,7 +115,7 @@ func (q *Queue) receiptOf(handle string) (receipt, bool) {
 		return receipt{}, false
 	}
 	if m := q.find(sequence); m != nil {
-		return receipt{message: m}, true // no receive has the number 0
+		return receipt{message: m}, true // an expired receipt, because receives are numbered from 1
 	}
 	return receipt{message: &message{deleted: true, hiddenIndex: notInHeap}}, true
 }
@@ -141,10 +141,10 @@ func (r receipt) inFlight() bool {
 }
 
 func unknownHandle(handle string) *apiError {
-	return receiptHandleIsInvalid.because("The input receipt handle %q is not a valid receipt handle.", handle) // F-107
+	return receiptHandleIsInvalid.because("The input receipt handle %q is not a valid receipt handle.", handle) // fact F-107 in FACTS.md
 }
 
-// changeRequest has a pointer, because a request over HTTP can omit the timeout.
+// changeRequest has a pointer for the timeout, because a request over HTTP can omit it.
 type changeRequest struct {
 	sqs.ChangeMessageVisibilityInput
 	VisibilityTimeout *int32
@@ -214,8 +214,8 @@ func (q *Queue) changeEntries(fault Fault, entries []types.ChangeMessageVisibili
 		switch {
 		case err != nil:
 		case !ok:
-			err = receiptHandleIsInvalid.because("The input receipt handle is invalid.") // F-063
-		case !q.settings.Load().fifo && r.message.deleted: // F-141
+			err = receiptHandleIsInvalid.because("The input receipt handle is invalid.") // fact F-063 in FACTS.md
+		case !q.settings.Load().fifo && r.message.deleted: // fact F-141 in FACTS.md
 			err = receiptHandleIsInvalid.because("Message does not exist or is not available for visibility timeout change")
 		default:
 			err = q.changeReceived(now, handle, r, e.VisibilityTimeout)

@@ -12,7 +12,7 @@ import (
 
 const (
 	handlePrefix = "AQEB"
-	handleRandom = 242 // bytes, for the handle length of F-044
+	handleRandom = 242 // random bytes, so that a handle has the length of F-044
 )
 
 // handleMaker makes and recognises the receipt handles of one queue. A handle contains

@@ -65,7 +65,7 @@ type response struct {
 	wasReset bool
 }
 
-// run runs the handler and reports whether the handler aborted the connection with
+// run runs the handler. It reports whether the handler aborted the connection with
 // http.ErrAbortHandler. Other panics reach the caller.
 func (a *response) run(h http.Handler, r *http.Request) (aborted bool) {
 	defer func() {
@@ -84,7 +84,7 @@ func (a *response) Header() http.Header         { return a.header }
 func (a *response) WriteHeader(status int)      { a.status = status }
 func (a *response) Write(b []byte) (int, error) { return a.body.Write(b) }
 
-// reset replaces the reset of a socket.
+// reset makes the response end like a connection that the server resets.
 func (a *response) reset() { a.wasReset = true }
 
 func (a *response) broken() error {
@@ -94,7 +94,8 @@ func (a *response) broken() error {
 	return io.ErrUnexpectedEOF
 }
 
-// length returns the announced length, or the length of the body.
+// length returns the length in the header Content-Length, or the length of the body without
+// this header.
 func (a *response) length() int64 {
 	if n, err := strconv.ParseInt(a.header.Get("Content-Length"), 10, 64); err == nil {
 		return n
@@ -102,7 +103,7 @@ func (a *response) length() int64 {
 	return int64(a.body.Len())
 }
 
-// cutOff ends a truncated body with an error.
+// cutOff is a reader that fails where a truncated body ends.
 type cutOff struct{}
 
 func (cutOff) Read([]byte) (int, error) { return 0, io.ErrUnexpectedEOF }
@@ -113,7 +114,7 @@ func truncateAnswer(w http.ResponseWriter, body []byte) {
 	w.Header().Set("Content-Length", strconv.Itoa(len(body)))
 	w.WriteHeader(http.StatusOK)
 	w.Write(body[:len(body)/2])
-	// The connection would drop unflushed bytes.
+	// Bytes that are not flushed would be lost when the connection breaks.
 	_ = http.NewResponseController(w).Flush()
 	panic(http.ErrAbortHandler)
 }
@@ -126,7 +127,7 @@ func resetConnection(w http.ResponseWriter) {
 	}
 	conn, _, err := http.NewResponseController(w).Hijack()
 	if err != nil {
-		panic(http.ErrAbortHandler) // HTTP/2 resets the stream
+		panic(http.ErrAbortHandler) // for HTTP/2, this resets the stream
 	}
 	if tcp, ok := conn.(*net.TCPConn); ok {
 		_ = tcp.SetLinger(0)

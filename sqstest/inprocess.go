@@ -13,8 +13,8 @@ import (
 	"github.com/aws/smithy-go"
 )
 
-// inProcess makes the same checks as an *sqs.Client before a request and wraps errors
-// in the same types, but makes no HTTP request.
+// inProcess runs a call of the in-process API. It makes the same checks as an *sqs.Client
+// before a request and wraps errors in the same types, but makes no HTTP request.
 func inProcess[I, O any](ctx context.Context, operation string, in *I,
 	require func(*I, *smithy.InvalidParamsError), run func(context.Context, *I) (*O, error),
 ) (*O, error) {
@@ -39,7 +39,8 @@ func inProcess[I, O any](ctx context.Context, operation string, in *I,
 	return out, nil
 }
 
-// need notes a missing required member, which the SDK detects before the request.
+// need adds an error to invalid if a required member is missing, as the SDK does before a
+// request.
 func need[T any](invalid *smithy.InvalidParamsError, member string, value *T) {
 	if value == nil {
 		invalid.Add(smithy.NewErrParamRequired(member))

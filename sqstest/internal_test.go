@@ -20,9 +20,9 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/internal/digest"
 )
 
-// In virtual time, one millisecond can have more sends than F-008's formula has
-// sequence numbers for a millisecond. The queue then uses numbers of the next
-// millisecond, and never uses a number twice.
+// The formula of F-008 has a limited number of sequence numbers for each millisecond. In
+// virtual time, one millisecond can have more sends. The queue then uses numbers of the
+// next millisecond, and never uses a number twice.
 func TestSequenceNumbersCarryOver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q, err := NewQueue(Config{})
@@ -69,7 +69,8 @@ func TestBlockedAndEmptyGroupsCostNothing(t *testing.T) {
 	})
 }
 
-// F-105 with a small limit.
+// F-105: at the limit of messages in flight, a receive returns no messages. The test uses a
+// small limit.
 func TestInFlightLimit(t *testing.T) {
 	t.Run("F-105 at the limit a receive is empty and no error", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
@@ -98,8 +99,8 @@ func TestInFlightLimit(t *testing.T) {
 	})
 }
 
-// The SDK contains the service model. The status, the code and the name of each
-// modelled error are the same here.
+// The SDK contains AWS's service model. The fake's errors have the status, code and name of
+// the model.
 func TestErrorsAgreeWithTheServiceModel(t *testing.T) {
 	for _, tc := range []struct {
 		class  *errorClass
@@ -126,7 +127,7 @@ func TestErrorsAgreeWithTheServiceModel(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			assert.Equal(t, serviceShape+name, tc.class.shape)
 
-			status, code := 400, name // defaults of the protocol for errors without traits
+			status, code := 400, name // the protocol's defaults for an error without other values
 			if h, ok := smithy.SchemaTrait[*traits.HTTPError](tc.schema); ok {
 				status = h.Code
 			}
@@ -146,7 +147,7 @@ func TestErrorsAgreeWithTheServiceModel(t *testing.T) {
 	}
 }
 
-// F-085 to F-087: the recorded digests of AWS.
+// F-085 to F-087: the digests of attributes are the digests that AWS was recorded to send.
 func TestDigestVectors(t *testing.T) {
 	text := func(dataType, value string) types.MessageAttributeValue {
 		return types.MessageAttributeValue{DataType: &dataType, StringValue: &value}
@@ -189,12 +190,14 @@ func TestDigestVectors(t *testing.T) {
 	})
 }
 
-// AttributesMD5 is the digest that TestDigestVectors compares with the recordings.
+// AttributesMD5 returns the digest of attributes for the external tests. TestDigestVectors
+// compares the same function with recordings.
 func AttributesMD5(attributes map[string]types.MessageAttributeValue) string {
 	return aws.ToString(digest.Attributes(attributes))
 }
 
-// A receiver gets the same number as the sender's. Sent again, the text stays the same.
+// A receiver gets a number that is equal to the sender's number. If the receiver sends this
+// text again, the text does not change.
 func FuzzNumber(f *testing.F) {
 	for _, s := range []string{"000123.4500", "-0", "1e126", "1e-128", "+.5", "5.", "12e", "e5", "1.2.3", "99999999999999999999999999999999999999", "1e2147483648"} {
 		f.Add(s)
@@ -211,7 +214,7 @@ func FuzzNumber(f *testing.F) {
 		before, okBefore := new(big.Rat).SetString(s)
 		after, okAfter := new(big.Rat).SetString(out)
 		require.True(t, okAfter, out)
-		if okBefore { // big.Rat refuses some spellings, such as "5.e1"
+		if okBefore { // big.Rat refuses some valid spellings, such as "5.e1"
 			assert.Zero(t, before.Cmp(after), "%q became %q", s, out)
 		}
 	})

@@ -27,21 +27,21 @@ const (
 	maxListedQueues = 1000
 )
 
-// nowhere stands for every nonexistent queue.
-var nowhere = func() *Queue {
+// missingQueue answers the calls for every queue that does not exist.
+var missingQueue = func() *Queue {
 	q := newQueue(Config{}.withDefaults(), 0)
 	q.gone.Store(true)
 	return q
 }()
 
-// at returns the queue with the URL.
-func (s *Server) at(queueURL *string) *Queue {
+// queueAt returns the queue with the URL.
+func (s *Server) queueAt(queueURL *string) *Queue {
 	if name, ok := queueName(aws.ToString(queueURL)); ok {
 		if q := s.Queue(name); q != nil {
 			return q
 		}
 	}
-	return nowhere
+	return missingQueue
 }
 
 // byARN returns the queue with the ARN, or nil.
@@ -83,7 +83,7 @@ func (s *Server) createQueue(ctx context.Context, in *sqs.CreateQueueInput) (*sq
 	switch {
 	case given && !ok:
 		return nil, invalidAttributeValue.because("Invalid value for the parameter FifoQueue.")
-	case !queueNameOf(name, fifo): // F-121
+	case !queueNameOf(name, fifo): // fact F-121 in FACTS.md
 		return nil, invalidParameterValue.because("Can only include alphanumeric characters, hyphens, or underscores. 1 to 80 in length")
 	}
 	config := Config{Name: name, Standard: !fifo, DisableContentBasedDeduplication: true}.withDefaults()
@@ -91,7 +91,7 @@ func (s *Server) createQueue(ctx context.Context, in *sqs.CreateQueueInput) (*sq
 	if err != nil {
 		return nil, err
 	}
-	next.scopeBefore = next.scope // a new queue has no earlier scope
+	next.scopeBefore = next.scope // a new queue has no earlier scope to keep for a while
 	tags, err := withTags(nil, in.Tags)
 	if err != nil {
 		return nil, err
@@ -147,7 +147,7 @@ func (s *Server) queueURL(ctx context.Context, in *sqs.GetQueueUrlInput) (*sqs.G
 }
 
 func (s *Server) deleteQueue(_ context.Context, in *sqs.DeleteQueueInput) (*sqs.DeleteQueueOutput, error) {
-	q := s.at(in.QueueUrl)
+	q := s.queueAt(in.QueueUrl)
 	if err := q.resolve(in.QueueUrl); err != nil {
 		return nil, err
 	}
@@ -174,7 +174,7 @@ func (s *Server) setAttributes(_ context.Context, in *sqs.SetQueueAttributesInpu
 	if in.QueueUrl == nil {
 		return nil, missing("QueueUrl")
 	}
-	return s.at(in.QueueUrl).setAttributes(in, s.byARN)
+	return s.queueAt(in.QueueUrl).setAttributes(in, s.byARN)
 }
 
 func (s *Server) listQueues(ctx context.Context, in *sqs.ListQueuesInput) (*sqs.ListQueuesOutput, error) {
@@ -188,7 +188,7 @@ func (s *Server) listQueues(ctx context.Context, in *sqs.ListQueuesInput) (*sqs.
 }
 
 func (s *Server) listSources(ctx context.Context, in *sqs.ListDeadLetterSourceQueuesInput) (*sqs.ListDeadLetterSourceQueuesOutput, error) {
-	q := s.at(in.QueueUrl)
+	q := s.queueAt(in.QueueUrl)
 	if err := q.resolve(in.QueueUrl); err != nil {
 		return nil, err
 	}
@@ -199,8 +199,8 @@ func (s *Server) listSources(ctx context.Context, in *sqs.ListDeadLetterSourceQu
 	return &sqs.ListDeadLetterSourceQueuesOutput{NextToken: token, QueueUrls: urls}, nil
 }
 
-// page returns the URLs of the queues after the token, which is the last name of the
-// previous page. A next token exists only if the request has a limit.
+// page returns a page of a list of queues. token is the last name on the previous page, or
+// nil for the first page. next is nil on the last page, and if the request has no limit.
 func page(ctx context.Context, queues []*Queue, maxResults *int32, token *string) (urls []string, next *string, err error) {
 	limit := maxListedQueues
 	if maxResults != nil {

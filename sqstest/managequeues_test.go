@@ -16,13 +16,13 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
 )
 
-// refused is desk.refused for calls of the account.
-func (o office) refused(err error, code, text string) {
+// refused is testQueue.refused for calls that concern no single queue.
+func (o testAccount) refused(err error, code, text string) {
 	o.Helper()
 	testQueue{T: o.T}.refused(err, code, text)
 }
 
-func (o office) list(in sqs.ListQueuesInput) ([]string, *string) {
+func (o testAccount) list(in sqs.ListQueuesInput) ([]string, *string) {
 	o.Helper()
 	out, err := o.ListQueues(o.Context(), &in)
 	require.NoError(o, err)
@@ -36,7 +36,7 @@ func (o office) list(in sqs.ListQueuesInput) ([]string, *string) {
 func TestQueuesOfAnAccount(t *testing.T) {
 	const nameRule = "Can only include alphanumeric characters, hyphens, or underscores. 1 to 80 in length"
 	holdAccounts(t, []accountFact{
-		{"F-035 F-120 attributes of a new FIFO queue", func(o office) {
+		{"F-035 F-120 attributes of a new FIFO queue", func(o testAccount) {
 			_, err := o.tryCreate("new.fifo", map[string]string{"FifoQueue": "true"})
 			require.NoError(o, err)
 			created := strconv.FormatInt(time.Now().Unix(), 10)
@@ -50,7 +50,7 @@ func TestQueuesOfAnAccount(t *testing.T) {
 				"ReceiveMessageWaitTimeSeconds": "0", "SqsManagedSseEnabled": "true", "VisibilityTimeout": "30",
 			}, out.Attributes)
 		}},
-		{"F-121 names", func(o office) {
+		{"F-121 names", func(o testAccount) {
 			for _, tc := range []struct {
 				name string
 				fifo string
@@ -81,7 +81,7 @@ func TestQueuesOfAnAccount(t *testing.T) {
 				}
 			}
 		}},
-		{"F-122 again with the same, fewer and other attributes", func(o office) {
+		{"F-122 again with the same, fewer and other attributes", func(o testAccount) {
 			attributes := map[string]string{"FifoQueue": "true", "ContentBasedDeduplication": "true", "VisibilityTimeout": "7"}
 			first, err := o.tryCreate("q.fifo", attributes)
 			require.NoError(o, err)
@@ -96,7 +96,7 @@ func TestQueuesOfAnAccount(t *testing.T) {
 			var modelled *types.QueueNameExists
 			assert.ErrorAs(o, err, &modelled)
 		}},
-		{"F-123 FIFO attributes on a standard queue", func(o office) {
+		{"F-123 FIFO attributes on a standard queue", func(o testAccount) {
 			for attributes, text := range map[[2]string]string{
 				{"FifoQueue", "false"}:                 "Unknown Attribute FifoQueue.",
 				{"DeduplicationScope", "queue"}:        "You can specify the DeduplicationScope only when FifoQueue is set to true.",
@@ -108,12 +108,12 @@ func TestQueuesOfAnAccount(t *testing.T) {
 			}
 			assert.Nil(o, o.server.Queue("standard"))
 		}},
-		{"F-124 a FIFO queue stays one", func(o office) {
+		{"F-124 a FIFO queue stays one", func(o testAccount) {
 			d := o.create("q.fifo")
 			o.refused(d.set("FifoQueue", "false"), "InvalidAttributeValue", "Invalid value for the parameter FifoQueue. Reason: Modifying queue type is not supported.")
 			assert.NoError(o, d.set("FifoQueue", "true"))
 		}},
-		{"F-125 an unknown queue, of every call", func(o office) {
+		{"F-125 an unknown queue, of every call", func(o testAccount) {
 			unknown := aws.String("https://sqs.us-east-1.test/000000000000/none.fifo")
 			for name, call := range map[string]func() error{
 				"GetQueueUrl": func() error {
@@ -150,7 +150,7 @@ func TestQueuesOfAnAccount(t *testing.T) {
 				o.refused(err, "AWS.SimpleQueueService.NonExistentQueue", "The specified queue does not exist.")
 			}
 		}},
-		{"attributes are set all or none", func(o office) {
+		{"attributes are set all or none", func(o testAccount) {
 			d := o.create("q.fifo")
 			created := d.attribute("LastModifiedTimestamp")
 			time.Sleep(time.Hour)
@@ -171,7 +171,7 @@ func TestQueuesOfAnAccount(t *testing.T) {
 			require.Error(o, d.set("DelaySeconds", "5", "VisibilityTimeout", "x"))
 			assert.Equal(o, "3", d.attribute("DelaySeconds"))
 		}},
-		{"encryption is kept and shown", func(o office) {
+		{"encryption is kept and shown", func(o testAccount) {
 			d := o.create("q.fifo", "KmsMasterKeyId", "alias/aws/sqs", "Policy", `{"Version":"2012-10-17"}`)
 			assert.Equal(o, "alias/aws/sqs", d.attribute("KmsMasterKeyId"))
 			assert.Equal(o, "300", d.attribute("KmsDataKeyReusePeriodSeconds"))
@@ -184,7 +184,7 @@ func TestQueuesOfAnAccount(t *testing.T) {
 			o.refused(d.set("SqsManagedSseEnabled", "true", "KmsMasterKeyId", "k"), "InvalidAttributeName",
 				"You can use one type of server-side encryption (SSE) at one time. You can either enable KMS SSE or SQS SSE.")
 		}},
-		{"listing, by prefix and in pages", func(o office) {
+		{"listing, by prefix and in pages", func(o testAccount) {
 			names, token := o.list(sqs.ListQueuesInput{})
 			assert.Empty(o, names)
 			assert.Nil(o, token)
@@ -204,7 +204,7 @@ func TestQueuesOfAnAccount(t *testing.T) {
 				assert.Error(o, err)
 			}
 		}},
-		{"a deleted queue is unknown, also to a receive that waits", func(o office) {
+		{"a deleted queue is unknown, also to a receive that waits", func(o testAccount) {
 			d := o.create("q.fifo")
 			d.sendAll("g", "1")
 			d.receive(1)
@@ -227,7 +227,7 @@ func TestQueuesOfAnAccount(t *testing.T) {
 			o.create("q.fifo")
 			assert.NotSame(o, d.queue, o.server.Queue("q.fifo"))
 		}},
-		{"tags", func(o office) {
+		{"tags", func(o testAccount) {
 			url := aws.String("q.fifo")
 			_, err := o.CreateQueue(o.Context(), &sqs.CreateQueueInput{QueueName: url, Attributes: map[string]string{"FifoQueue": "true"}, Tags: map[string]string{"a": "1", "b": "2"}})
 			require.NoError(o, err)
@@ -257,7 +257,7 @@ func TestQueuesOfAnAccount(t *testing.T) {
 	})
 }
 
-// Queues made later have the same clock as the earlier queues.
+// A queue that is made after Server.Advance has the same clock as the earlier queues.
 func TestServerAdvance(t *testing.T) {
 	s := sqstest.NewServer(newQueue(t, sqstest.Config{}))
 	s.Advance(time.Hour)
@@ -271,7 +271,7 @@ func TestServerAdvance(t *testing.T) {
 	}
 }
 
-// The URLs in a server's answers lead back to the server at any address.
+// The URLs in a server's answers have the address at which the client reached the server.
 func TestQueueURLsOverASocket(t *testing.T) {
 	s := sqstest.NewServer()
 	h := httptest.NewServer(s)

@@ -92,7 +92,7 @@ func TestAgainstToyModel(t *testing.T) {
 	}
 }
 
-// Sequences that once differed stay here as regressions.
+// These sequences of steps once gave different results in the queue and the model.
 func TestModelRegressions(t *testing.T) {
 	for name, steps := range map[string][]step{
 		"a duplicate after a delete":                              {{send, 1, 1, 0}, {receive, 1, 30, 0}, {remove, 0, 0, 0}, {sleep, 5, 0, 0}, {send, 1, 2, 0}, {sleep, 6, 0, 0}, {send, 1, 2, 0}},
@@ -126,7 +126,7 @@ func TestModelFindsAndShrinks(t *testing.T) {
 	})
 }
 
-// FuzzModel plays steps decoded from the bytes.
+// FuzzModel decodes steps from bytes and compares the queue with the model.
 func FuzzModel(f *testing.F) {
 	f.Add(uint8(0), []byte{0, 1, 1, 0, 8, 5, 0, 0, 0, 1, 1, 0, 8, 6, 0, 0, 0, 1, 1, 0})
 	f.Add(uint8(2), []byte{1, 1, 1, 0, 2, 9, 0, 1, 8, 0, 0, 0, 2, 9, 0, 1, 8, 0, 0, 0, 2, 9, 0, 1, 7, 0, 0, 0, 8, 0, 0, 0, 3, 9, 9, 2, 6, 0, 0, 0})

@@ -5,12 +5,13 @@ import (
 	"time"
 )
 
-// modelQueue is a queue written directly from the facts: lists with linear searches, no heaps,
-// no maps. The queue makes the message IDs, and the test passes them to the model.
+// modelQueue is a second implementation of a queue, written from the facts in the simplest
+// way: lists with linear searches, no heaps, no maps. The tests compare it with the real
+// queue. The real queue makes the message IDs, and the test passes them to the model.
 type modelQueue struct {
 	standard   bool
 	groupScope bool
-	interval   time.Duration // five minutes; other values make the model wrong
+	interval   time.Duration // five minutes; a test of the comparison uses another value
 	retention  time.Duration
 
 	messages []*modelMessage // undeleted
@@ -31,9 +32,9 @@ type modelMessage struct {
 	receives, changes  int
 	deleted            bool
 
-	// turn is the message's place in the line (F-140). away is zero unless the message
-	// is hidden after a receive. Otherwise away is the serial number of the hiding, so
-	// a message hidden earlier has a lower number.
+	// turn is the message's place in the line (F-140). away is zero unless the message is
+	// hidden after a receive. Otherwise away numbers the hidden messages in the order in
+	// which they were hidden.
 	turn, away int
 }
 
@@ -49,7 +50,7 @@ type modelAttempt struct {
 	messages []modelReceived
 }
 
-// modelReceived is a message in its state after a receive.
+// modelReceived is a message with its counts at the time of a receive.
 type modelReceived struct {
 	*modelMessage
 	receives, changes int
@@ -65,8 +66,8 @@ func (q *modelQueue) hide(m *modelMessage, until time.Time) {
 	m.visibleAt, m.away = until, q.lastHide
 }
 
-// settle moves messages that became visible again to the back of the line, in the order
-// of their becoming visible, and drops expired messages.
+// settle drops expired messages, and moves messages that became visible again to the back
+// of the line, in the order in which they became visible.
 func (q *modelQueue) settle(now time.Time) {
 	for {
 		var back *modelMessage

@@ -41,13 +41,13 @@ const (
 	heldGroupRetry = time.Second
 )
 
-// moveTask moves the messages of a dead-letter queue back. There is no background
-// goroutine: each call of a queue in the task first makes the due moves, so a task also
-// runs in virtual time.
+// moveTask moves messages of a dead-letter queue back to their sources, or to a
+// destination. It has no goroutine: each call of one of its queues first makes the moves
+// that are due by then, so a task also works in virtual time.
 type moveTask struct {
 	handle      string
 	source      *Queue
-	destination *Queue // nil: the source of each message
+	destination *Queue // nil moves each message to its source
 	find        func(arn string) *Queue
 	rate        int // messages a second; zero moves all immediately
 	started     time.Time
@@ -57,11 +57,11 @@ type moveTask struct {
 	status string
 	reason string
 	moved  int
-	steps  int // messages handled, moved or consumed as duplicates
+	steps  int // messages moved or dropped as duplicates so far
 	due    time.Time
 }
 
-// run makes the due moves.
+// run makes the moves that are due.
 func (t *moveTask) run() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -115,8 +115,8 @@ func (t *moveTask) step() (moved, wait bool) {
 		return true, false // a receive took m between the locks; try again
 	}
 	t.source.remove(m)
-	if to.revive(m) {
-		t.moved++ // a duplicate is consumed and not counted, F-113
+	if to.addMovedBack(m) {
+		t.moved++ // a duplicate is dropped and not counted (F-113)
 	}
 	t.steps++
 	return true, false
@@ -165,7 +165,7 @@ func (t *moveTask) entry(region string) types.ListMessageMoveTasksResultEntry {
 	if t.reason != "" {
 		e.FailureReason = aws.String(t.reason)
 	}
-	if t.status == taskRunning { // documented: the handle is shown while useful
+	if t.status == taskRunning { // AWS documents that only a running task has a handle
 		e.TaskHandle = aws.String(t.handle)
 	}
 	return e
@@ -185,9 +185,9 @@ func (m *moves) add(t *moveTask) {
 	m.running.Store(int32(len(m.tasks)))
 }
 
-// pause returns the time until the next move of a task may be due, at most longest. The
-// caller holds no queue lock.
-func (m *moves) pause(longest time.Duration) time.Duration {
+// untilNextMove returns the time until a task may have to move a message, at most longest.
+// The caller holds no queue lock.
+func (m *moves) untilNextMove(longest time.Duration) time.Duration {
 	for _, t := range m.all() {
 		t.mu.Lock()
 		due := t.due
@@ -203,10 +203,11 @@ func (m *moves) all() []*moveTask {
 	return m.tasks[:len(m.tasks):len(m.tasks)]
 }
 
-// run makes the due moves and forgets ended tasks. The caller holds no queue lock.
+// run makes the moves of all tasks that are due, and forgets ended tasks. The caller holds
+// no queue lock.
 func (m *moves) run() {
 	if m.running.Load() == 0 {
-		return // usual case, on the path of every call
+		return // the usual case; every call comes here
 	}
 	over := map[*moveTask]bool{}
 	for _, t := range m.all() {
@@ -273,7 +274,7 @@ func (s *Server) startMove(_ context.Context, in *sqs.StartMessageMoveTaskInput)
 	t.run()
 	for _, q := range s.all() {
 		q.mu.Lock()
-		q.wake() // the first poll also waits for the task's next step
+		q.wake() // the first waiting poll must now also wait for the task
 		q.mu.Unlock()
 	}
 	return &sqs.StartMessageMoveTaskOutput{TaskHandle: aws.String(t.handle)}, nil
@@ -315,9 +316,9 @@ func (s *Server) addTask(t *moveTask) error {
 	return nil
 }
 
-// newestTasks returns a copy of the tasks without the oldest tasks of the source. At
-// most maxListedTasks-1 tasks of the source stay, so that a list has room for one more.
-// Only the newest task of a source can be running, so a running task is never dropped.
+// newestTasks returns a copy of tasks without the oldest tasks of the source, so that at
+// most maxListedTasks-1 tasks of the source remain and one can be added. Only the newest
+// task of a source can be running, so a running task is never dropped.
 func newestTasks(tasks []*moveTask, source *Queue) []*moveTask {
 	others := 0
 	for _, t := range tasks {
@@ -374,7 +375,7 @@ func (s *Server) cancelMove(_ context.Context, in *sqs.CancelMessageMoveTaskInpu
 		return nil, missing("TaskHandle")
 	}
 	source, ok := sourceOfTask(*in.TaskHandle)
-	switch { // F-142
+	switch { // fact F-142 in FACTS.md
 	case !ok:
 		return nil, invalidParameterValue.because("Value for parameter TaskHandle is invalid.")
 	case s.byARN(source) == nil:

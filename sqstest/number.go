@@ -19,8 +19,8 @@ const (
 	maxNumberExponent = 126
 )
 
-// number is a decimal number without zeros at either end: 0.digits times ten to the
-// power of point. Zero has no digits.
+// number is a decimal number: 0.digits times ten to the power of point. digits has no zeros
+// at either end, and is empty for zero.
 type number struct {
 	negative bool
 	digits   string
@@ -78,8 +78,9 @@ func isNumber(s string) bool {
 	return ok
 }
 
-// normalised rewrites each Number to the form that receivers get, in place. The sender
-// gets the digest of the submitted text, the receiver the digest of the rewritten text.
+// normalised rewrites each Number attribute in place to the text that receivers get. The
+// sender gets the digest of the text that it sent, the receiver the digest of the rewritten
+// text.
 func normalised(attributes map[string]types.MessageAttributeValue) map[string]types.MessageAttributeValue {
 	for name, a := range attributes {
 		if baseType(a) != "Number" {

@@ -17,15 +17,15 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
 )
 
-// program turns random bytes into requests: every operation, on queues that are created
-// and deleted, with receipt handles from earlier answers.
-type program struct {
+// randomRequests makes requests from random bytes: every operation, on queues that are
+// created and deleted, with receipt handles from earlier answers.
+type randomRequests struct {
 	bytes   []byte
 	handles []string
 	tasks   []string
 }
 
-func (p *program) next() int {
+func (p *randomRequests) next() int {
 	if len(p.bytes) == 0 {
 		return 0
 	}
@@ -34,30 +34,32 @@ func (p *program) next() int {
 	return int(b)
 }
 
-func (p *program) pick(choices ...any) any { return choices[p.next()%len(choices)] }
+func (p *randomRequests) pick(choices ...any) any { return choices[p.next()%len(choices)] }
 
-func (p *program) name() any {
+func (p *randomRequests) name() any {
 	return p.pick("events.fifo", "a.fifo", "b.fifo", "dead.fifo", "a", "b", "dead", "events.fifo", "", 7)
 }
 
-func (p *program) arn() any { return fmt.Sprintf("arn:aws:sqs:us-east-1:000000000000:%v", p.name()) }
+func (p *randomRequests) arn() any {
+	return fmt.Sprintf("arn:aws:sqs:us-east-1:000000000000:%v", p.name())
+}
 
-func (p *program) recorded(of []string) any {
+func (p *randomRequests) recorded(of []string) any {
 	if n := p.next(); len(of) > 0 && n%8 != 0 {
 		return of[len(of)-1-n%min(len(of), 8)]
 	}
 	return p.pick("garbage", "", "eyJ0YXNrSWQiOiJhIn0=", nil)
 }
 
-func (p *program) number() any {
+func (p *randomRequests) number() any {
 	return p.pick(0, 1, 2, 10, 11, -1, 30, 43200, 43201, 2147483647, "3", 1.5, nil)
 }
 
-func (p *program) text() any {
+func (p *randomRequests) text() any {
 	return p.pick("a", "b", "c", "é🙂", "", "\x00", strings.Repeat("x", 2000), nil, true)
 }
 
-func (p *program) attributes() any {
+func (p *randomRequests) attributes() any {
 	out := map[string]any{}
 	for range p.next() % 4 {
 		switch p.next() % 8 {
@@ -82,7 +84,7 @@ func (p *program) attributes() any {
 	return out
 }
 
-func (p *program) entry() map[string]any {
+func (p *randomRequests) entry() map[string]any {
 	return map[string]any{
 		"Id": p.pick("1", "2", "3", "x y", nil), "MessageBody": p.text(), "MessageGroupId": p.pick("g", "h", nil),
 		"MessageDeduplicationId": p.pick(nil, nil, "d", "e", ""), "ReceiptHandle": p.recorded(p.handles), "VisibilityTimeout": p.number(),
@@ -90,8 +92,8 @@ func (p *program) entry() map[string]any {
 	}
 }
 
-// request returns an operation and its input, with all members of all operations.
-func (p *program) request(operations []string) (operation string, in map[string]any) {
+// request returns an operation and an input with members for every operation.
+func (p *randomRequests) request(operations []string) (operation string, in map[string]any) {
 	operation = operations[p.next()%len(operations)]
 	in = p.entry()
 	in["QueueUrl"], in["QueueName"], in["Attributes"] = p.name(), p.name(), p.attributes()
@@ -125,7 +127,7 @@ func runProgram(t *testing.T, bytes []byte) {
 	synctest.Test(t, func(t *testing.T) {
 		s := sqstest.NewServer(newQueue(t, sqstest.Config{DiscardDeleted: true}))
 		s.SetBounds(sqstest.Bounds{Queues: 5, Messages: 50, Bytes: 1 << 20, DiscardDeleted: true})
-		p := &program{bytes: bytes}
+		p := &randomRequests{bytes: bytes}
 		for steps := 0; len(p.bytes) > 0 && steps < 200; steps++ {
 			if p.next()%6 == 0 {
 				time.Sleep(pauses[p.next()%len(pauses)])

@@ -126,7 +126,8 @@ func (q *Queue) removePermission(_ context.Context, in *sqs.RemovePermissionInpu
 	})
 }
 
-// changePolicy stores the Policy after change. A policy without statements is removed.
+// changePolicy changes the queue's Policy by the function change. A policy without
+// statements is removed.
 func (q *Queue) changePolicy(change func(*policy) error) error {
 	q.setting.Lock()
 	defer q.setting.Unlock()

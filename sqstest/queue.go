@@ -42,10 +42,10 @@ type Queue struct {
 	config  Config
 	created time.Time
 
-	// serial orders the locks of two queues, see lockBoth.
+	// serial determines the order in which lockBoth locks two queues.
 	serial uint64
 
-	gone atomic.Bool // deleted; every call answers like an unknown queue
+	gone atomic.Bool // the queue was deleted; its calls answer like an unknown queue
 
 	// settings is replaced under both mutexes; setting serialises the changes.
 	settings atomic.Pointer[settings]
@@ -64,7 +64,7 @@ type Queue struct {
 	suppressions []Suppression
 
 	storedBytes, suppressedBytes int64
-	usage                        *usage // of the server, nil without bounds
+	usage                        *usage // counts of the server's Bounds; nil without bounds
 	faults
 	delivery
 
@@ -83,7 +83,7 @@ func NewQueue(c Config) (*Queue, error) {
 	return newQueue(c, 0), nil
 }
 
-// newQueue returns a queue with its clock ahead by offset.
+// newQueue returns a queue whose clock is ahead of this machine's clock by offset.
 func newQueue(c Config, offset time.Duration) *Queue {
 	now := time.Now().Add(offset)
 	q := &Queue{
@@ -135,16 +135,16 @@ func (q *Queue) clock() time.Time {
 	return q.now()
 }
 
-// settle makes hidden messages visible when their hidden time is over, and removes
-// expired messages. The caller holds q.mu.
+// settle updates the queue to the instant now: hidden messages become visible when their
+// time is over, and expired messages are removed. The caller holds q.mu.
 func (q *Queue) settle(now time.Time) { q.delivery.settle(now, q.settings.Load().retention) }
 
 // now returns the time on the queue's clock. The caller holds q.mu.
 func (q *Queue) now() time.Time { return time.Now().Add(q.offset) }
 
-// resolve checks that a request names this queue: by URL with any host, or by bare name
-// (F-081). It then makes the due moves of move tasks. Every call therefore begins with
-// resolve, and the caller holds no lock.
+// resolve checks that a request names this queue, by a URL with any host or by the bare
+// name (F-081). It then makes the moves of move tasks that are due. Every call begins with
+// resolve. The caller holds no lock.
 func (q *Queue) resolve(queueURL *string) error {
 	if queueURL == nil {
 		return missing("QueueUrl")
@@ -157,7 +157,7 @@ func (q *Queue) resolve(queueURL *string) error {
 }
 
 func noSuchQueue() error {
-	return queueDoesNotExist.because("The specified queue does not exist.") // F-125
+	return queueDoesNotExist.because("The specified queue does not exist.") // fact F-125 in FACTS.md
 }
 
 // queueName returns the name in a queue URL. It compares the account but not the host,
@@ -179,7 +179,7 @@ type Message struct {
 	MessageID       string
 	SequenceNumber  string
 	GroupID         string
-	DeduplicationID string // explicit, or the SHA-256 of the body (F-011); F-110 and F-113 describe moved messages
+	DeduplicationID string // explicit ID or SHA-256 of the body (F-011); after a move see F-110, F-113
 	Body            string
 	Attributes      map[string]types.MessageAttributeValue
 	AcceptedAt      time.Time // on the queue's clock

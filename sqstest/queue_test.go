@@ -129,7 +129,8 @@ func TestQueueAttributes(t *testing.T) {
 	})
 }
 
-// Outside a bubble Advance ends the window, and does not end it early.
+// Outside of a bubble, Advance can end the deduplication window. A shorter Advance does not
+// end it.
 func TestAdvance(t *testing.T) {
 	q := newQueue(t, sqstest.Config{})
 	send := func() string {

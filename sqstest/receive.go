@@ -54,7 +54,7 @@ type receiveRequest struct {
 	VisibilityTimeout   *int32
 	WaitTimeSeconds     *int32
 
-	region string // of the ARNs in the answer
+	region string // region in the ARNs of the answer
 }
 
 func unlessZero(n int32) *int32 {
@@ -80,7 +80,7 @@ func (q *Queue) receive(ctx context.Context, in *receiveRequest) (*sqs.ReceiveMe
 	if in.VisibilityTimeout != nil {
 		visibility = time.Duration(*in.VisibilityTimeout) * time.Second
 	}
-	switch { // F-102
+	switch { // fact F-102 in FACTS.md
 	case limit < 1 || limit > maxBatchEntries:
 		return nil, invalidValue(limit, "MaxNumberOfMessages", "Must be between 1 and 10, if provided.")
 	case wait < 0 || wait > maxWaitSeconds*time.Second:
@@ -101,21 +101,21 @@ func (q *Queue) receive(ctx context.Context, in *receiveRequest) (*sqs.ReceiveMe
 	})
 }
 
-// poll returns messages, or no messages after wait.
+// poll waits up to wait for messages. It returns an empty answer if none came.
 func (q *Queue) poll(ctx context.Context, in *receiveRequest, limit int, wait, visibility time.Duration, attempt string) (*sqs.ReceiveMessageOutput, error) {
 	deadline := q.clock().Add(wait)
 	w := newWaiter()
 	defer q.leave(w)
 	for {
 		if err := q.resolve(in.QueueUrl); err != nil {
-			return nil, err // deleted during the wait
+			return nil, err // the queue was deleted during the wait
 		}
 		out, pause, first, err := q.receiveNow(in, limit, visibility, attempt, deadline, w)
 		if out != nil || err != nil {
 			return out, err
 		}
 		if first {
-			pause = q.moves.pause(pause)
+			pause = q.moves.untilNextMove(pause)
 		}
 		if err := w.await(ctx, pause); err != nil {
 			return nil, err
@@ -129,19 +129,19 @@ func (q *Queue) leave(w *waiter) {
 	q.waiters.leave(w)
 }
 
-// receiveNow returns messages, or puts w into the line of waiting polls. In the second
-// case, pause is the longest time until the next try, and first reports whether w is
-// the first in line.
+// receiveNow returns messages if there are any. Otherwise it puts w into the line of
+// waiting polls; pause is then the longest time until the next try, and first reports
+// whether w is the first in line.
 func (q *Queue) receiveNow(in *receiveRequest, limit int, visibility time.Duration, attempt string, deadline time.Time, w *waiter) (_ *sqs.ReceiveMessageOutput, pause time.Duration, first bool, _ error) {
 	deadLetters, unlock := q.lockWithDeadLetters()
 	defer unlock()
 	if deadLetters == q {
-		deadLetters = nil // F-146
+		deadLetters = nil // fact F-146 in FACTS.md
 	}
 	now := q.now()
 	q.settle(now)
 	taken, replayed, spent := q.attempts.replay(&q.delivery, attempt, now, visibility)
-	if spent { // F-151
+	if spent { // fact F-151 in FACTS.md
 		return nil, 0, false, invalidValue(attempt, "ReceiveRequestAttemptId", "The receiveRequestAttemptId is not valid anymore since the receive call is not retryable.")
 	}
 	if !replayed {
@@ -153,7 +153,7 @@ func (q *Queue) receiveNow(in *receiveRequest, limit int, visibility time.Durati
 		taken, dead = q.take(now, limit, maxReceives, visibility)
 		for _, m := range dead {
 			q.remove(m)
-			deadLetters.bury(m, q.config.Name)
+			deadLetters.addDeadLetter(m, q.config.Name)
 		}
 		q.attempts.remember(attempt, now, taken)
 	}

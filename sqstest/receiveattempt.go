@@ -16,7 +16,7 @@ const attemptLifetime = 5 * time.Minute
 // guards attempts. The zero value is ready.
 type attempts struct {
 	byID map[string]*attempt
-	due  []*attempt // oldest first
+	due  []*attempt // attempts, the oldest first
 }
 
 type attempt struct {
@@ -25,7 +25,7 @@ type attempt struct {
 	taken []attempted
 }
 
-// attempted is the state of a message after the attempt.
+// attempted is a message with its counts after the attempt.
 type attempted struct {
 	receipt
 	changes int

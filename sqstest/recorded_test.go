@@ -49,11 +49,11 @@ type vectorError struct {
 	Status              int
 }
 
-// vectorAnswer is the result of an API.
+// vectorAnswer is the answer of one of the APIs.
 type vectorAnswer struct {
 	out   any
 	err   *vectorError
-	bytes *string // nil in process
+	bytes *string // body of the answer; nil in process
 }
 
 func recordedVectors(t *testing.T) []vectorFile {
@@ -131,7 +131,7 @@ func replayVector(t *testing.T, v vector, call func(*sqstest.Server, vectorStep,
 	}
 }
 
-// bindings are the values of ${name}.
+// bindings has the values of placeholders ${name}.
 type bindings map[string]string
 
 var (
@@ -151,7 +151,7 @@ func (b bindings) quoted(text string) string {
 	})
 }
 
-// contains returns an error unless got has everything in want.
+// contains returns an error unless got has every member and value of want.
 func (b bindings) contains(want, got any) error {
 	switch want := want.(type) {
 	case nil:

@@ -30,8 +30,8 @@ type redrive struct {
 	TargetARN   string `json:"deadLetterTargetArn"`
 	MaxReceives int    `json:"maxReceiveCount"`
 
-	// find returns the target at each use, because a queue may be deleted and created
-	// again under its name.
+	// find returns the target. It is called at each use, because the target may be deleted
+	// and created again.
 	find func(arn string) *Queue
 }
 
@@ -86,7 +86,7 @@ func parseRedrive(value, own string, fifo bool, find func(string) *Queue) (*redr
 	switch {
 	case target == nil:
 		return refused("Dead letter target does not exist.")
-	case target.settings.Load().fifo != fifo: // F-115
+	case target.settings.Load().fifo != fifo: // fact F-115 in FACTS.md
 		return refused("Dead-letter queue must be same type of queue as the source.")
 	case !target.settings.Load().allow.admits(own):
 		return refused("The dead-letter queue's RedriveAllowPolicy does not admit this source queue.")
@@ -94,7 +94,7 @@ func parseRedrive(value, own string, fifo bool, find func(string) *Queue) (*redr
 	return r, nil
 }
 
-// redriveAllow is a RedriveAllowPolicy. Nil admits every queue.
+// redriveAllow is a RedriveAllowPolicy. A nil policy allows every queue.
 type redriveAllow struct {
 	Permission string   `json:"redrivePermission"`
 	Sources    []string `json:"sourceQueueArns,omitempty"`
@@ -166,7 +166,8 @@ func (q *Queue) lockWithDeadLetters() (deadLetters *Queue, unlock func()) {
 		} else {
 			unlock = lockBoth(q, target)
 		}
-		// The settings change only under the lock acquired above.
+		// The settings change only under the lock taken above, so an unchanged policy is
+		// still valid.
 		if q.settings.Load().redrive == r {
 			return target, unlock
 		}
@@ -174,8 +175,9 @@ func (q *Queue) lockWithDeadLetters() (deadLetters *Queue, unlock func()) {
 	}
 }
 
-// bury takes over a dead letter from the queue named source. The caller holds q.mu.
-func (q *Queue) bury(m *message, source string) {
+// addDeadLetter stores a message that the queue named source has moved here as a dead
+// letter. The caller holds q.mu.
+func (q *Queue) addDeadLetter(m *message, source string) {
 	now := q.now()
 	buried := &message{
 		Message:        m.Message,
@@ -190,16 +192,16 @@ func (q *Queue) bury(m *message, source string) {
 		firstReceived:  m.firstReceived,
 	}
 	if q.settings.Load().fifo {
-		buried.DeduplicationID = m.MessageID // F-110
-		buried.agesFrom = now                // documented for FIFO queues alone
+		buried.DeduplicationID = m.MessageID // fact F-110 in FACTS.md
+		buried.agesFrom = now                // AWS documents this for FIFO queues only
 	}
-	q.arrive(now, buried)
+	q.addMoved(now, buried)
 }
 
-// revive stores a dead letter as a new message and reports whether it was stored. A
-// deduplication ID in the window suppresses the dead letter (F-113). The caller holds
-// q.mu.
-func (q *Queue) revive(m *message) bool {
+// addMovedBack stores a message that a move task moves back, as a new message. It reports
+// whether the message was stored: a deduplication ID in the window suppresses it (F-113).
+// The caller holds q.mu.
+func (q *Queue) addMovedBack(m *message) bool {
 	now := q.now()
 	revived := &message{
 		Message:     m.Message,
@@ -213,13 +215,13 @@ func (q *Queue) revive(m *message) bool {
 	if q.settings.Load().fifo {
 		revived.DeduplicationID = m.MessageID
 	}
-	return q.arrive(now, revived)
+	return q.addMoved(now, revived)
 }
 
-// arrive stores a moved message unless its ID is in the window (F-111, F-113), and
-// reports whether it stored the message. The queue's delay does not apply. The caller
-// holds q.mu.
-func (q *Queue) arrive(now time.Time, m *message) bool {
+// addMoved stores a message from another queue, unless its deduplication ID is in the
+// window (F-111, F-113). It reports whether it stored the message. The queue's delay does
+// not apply. The caller holds q.mu.
+func (q *Queue) addMoved(now time.Time, m *message) bool {
 	set := q.settings.Load()
 	if set.fifo {
 		key := q.dedupKey(now, set, m.GroupID, m.DeduplicationID)

@@ -22,16 +22,16 @@ func policy(dlq testQueue, maxReceives int) string {
 
 // withDeadLetters makes a source that moves messages to the dead-letter queue after one
 // receive.
-func (o office) withDeadLetters(pairs ...string) (source, dlq testQueue) {
+func (o testAccount) withDeadLetters(pairs ...string) (source, dlq testQueue) {
 	o.Helper()
 	dlq = o.create("dead.fifo", pairs...)
 	source = o.create("source.fifo", append(pairs, "RedrivePolicy", policy(dlq, 1))...)
 	return source, dlq
 }
 
-// fail receives everything, waits for the visibility timeout and receives again. The
-// second receive moves the dead letters.
-func (d testQueue) fail() {
+// receiveTwice receives all messages, waits for the visibility timeout and receives again.
+// The second receive moves the messages to the dead-letter queue.
+func (d testQueue) receiveTwice() {
 	d.Helper()
 	d.receive(10)
 	time.Sleep(30 * time.Second)
@@ -40,15 +40,15 @@ func (d testQueue) fail() {
 
 func TestDeadLetters(t *testing.T) {
 	holdAccounts(t, []accountFact{
-		{"F-110 what a dead letter keeps and what is new", func(o office) {
+		{"F-110 what a dead letter keeps and what is new", func(o testAccount) {
 			source, dlq := o.withDeadLetters()
 			sentAt := time.Now()
 			sent := source.send(msg{body: "a", group: "g", attributes: map[string]string{"k": "v"}})
 			time.Sleep(time.Second)
 			firstReceived := time.Now()
-			source.fail()
+			source.receiveTwice()
 			assert.Equal(o, "0", source.attribute("ApproximateNumberOfMessages"))
-			got := dlq.look()
+			got := dlq.receiveAll()
 			require.Len(o, got, 1)
 			assert.Equal(o, *sent.MessageId, *got[0].MessageId)
 			assert.Equal(o, "v", *got[0].MessageAttributes["k"].StringValue)
@@ -60,10 +60,10 @@ func TestDeadLetters(t *testing.T) {
 				"MessageGroupId": "g", "MessageDeduplicationId": *sent.MessageId, "DeadLetterQueueSourceArn": source.queue.ARN(),
 			}, got[0].Attributes)
 		}},
-		{"F-111 the new id is taken in the dead-letter queue, also after deletion", func(o office) {
+		{"F-111 the new id is taken in the dead-letter queue, also after deletion", func(o testAccount) {
 			source, dlq := o.withDeadLetters()
 			sent := source.send(msg{body: "a", group: "g"})
-			source.fail()
+			source.receiveTwice()
 			moved := dlq.queue.Messages()[0]
 			for range 2 {
 				again := dlq.send(msg{body: "b", group: "h", id: *sent.MessageId})
@@ -75,14 +75,14 @@ func TestDeadLetters(t *testing.T) {
 			original := source.send(msg{body: "a", group: "g"})
 			assert.Equal(o, *sent.SequenceNumber, *original.SequenceNumber, "the source remembers its own")
 		}},
-		{"F-112 two that shared an id both survive", func(o office) {
+		{"F-112 two that shared an id both survive", func(o testAccount) {
 			source, dlq := o.withDeadLetters("DeduplicationScope", "messageGroup")
 			source.send(msg{body: "a", group: "g", id: "same"})
 			source.send(msg{body: "b", group: "h", id: "same"})
-			source.fail()
+			source.receiveTwice()
 			assert.Equal(o, []string{"a", "b"}, dlq.stored())
 		}},
-		{"F-114 the group goes on", func(o office) {
+		{"F-114 the group goes on", func(o testAccount) {
 			source, dlq := o.withDeadLetters()
 			source.sendAll("g", "1", "2")
 			source.receive(1)
@@ -94,43 +94,43 @@ func TestDeadLetters(t *testing.T) {
 			assert.Equal(o, []string{"3"}, bodies(source.receive(10)))
 			assert.Equal(o, []string{"1", "2"}, bodies(dlq.receive(10)), "in order")
 		}},
-		{"F-115 a dead-letter queue has to be of the same type", func(o office) {
+		{"F-115 a dead-letter queue has to be of the same type", func(o testAccount) {
 			fifo, standard := o.create("a.fifo"), o.create("b")
 			o.refused(fifo.set("RedrivePolicy", policy(standard, 1)), "InvalidParameterValue",
 				"Value "+policy(standard, 1)+" for parameter RedrivePolicy is invalid. Reason: Dead-letter queue must be same type of queue as the source.")
 			assert.Error(o, standard.set("RedrivePolicy", policy(fifo, 1)))
 		}},
-		{"standard queues keep the id and the age", func(o office) {
+		{"standard queues keep the id and the age", func(o testAccount) {
 			dlq := o.create("dead")
 			source := o.create("source", "RedrivePolicy", policy(dlq, 2))
 			sent := source.send(msg{body: "a"})
-			source.fail()
+			source.receiveTwice()
 			assert.Equal(o, "1", source.attribute("ApproximateNumberOfMessagesNotVisible"), "received twice, which is allowed")
 			time.Sleep(30 * time.Second)
 			assert.Empty(o, source.receive(10))
-			got := dlq.look()
+			got := dlq.receiveAll()
 			require.Len(o, got, 1)
 			assert.Equal(o, *sent.MessageId, *got[0].MessageId)
 			assert.Equal(o, "3", got[0].Attributes["ApproximateReceiveCount"])
 			time.Sleep(4*24*time.Hour - time.Minute)
 			assert.Equal(o, "0", dlq.attribute("ApproximateNumberOfMessages"), "four days after the send, not after the move")
 		}},
-		{"F-150 the receive count goes along, and each queue's policy counts its own receives", func(o office) {
+		{"F-150 the receive count goes along, and each queue's policy counts its own receives", func(o testAccount) {
 			last := o.create("last")
 			middle := o.create("middle", "RedrivePolicy", policy(last, 1))
 			first := o.create("first", "RedrivePolicy", policy(middle, 1))
 			first.send(msg{body: "a"})
-			first.fail()
-			got := middle.look()
+			first.receiveTwice()
+			got := middle.receiveAll()
 			require.Len(o, got, 1)
 			assert.Equal(o, "2", got[0].Attributes["ApproximateReceiveCount"])
 			time.Sleep(30 * time.Second)
 			assert.Empty(o, middle.receive(1))
-			got = last.look()
+			got = last.receiveAll()
 			require.Len(o, got, 1)
 			assert.Equal(o, "3", got[0].Attributes["ApproximateReceiveCount"])
 		}},
-		{"F-146 messages of a queue that is its own dead-letter queue stay deliverable", func(o office) {
+		{"F-146 messages of a queue that is its own dead-letter queue stay deliverable", func(o testAccount) {
 			d := o.create("a.fifo")
 			require.NoError(o, d.set("RedrivePolicy", policy(d, 1)))
 			d.sendAll("g", "1", "2")
@@ -139,7 +139,7 @@ func TestDeadLetters(t *testing.T) {
 				time.Sleep(30 * time.Second)
 			}
 		}},
-		{"the policy shows and goes", func(o office) {
+		{"the policy shows and goes", func(o testAccount) {
 			source, dlq := o.withDeadLetters()
 			assert.Equal(o, policy(dlq, 1), source.attribute("RedrivePolicy"))
 			require.NoError(o, source.set("RedrivePolicy", fmt.Sprintf(`{"maxReceiveCount":"7","deadLetterTargetArn":%q}`, dlq.queue.ARN())))
@@ -147,10 +147,10 @@ func TestDeadLetters(t *testing.T) {
 			require.NoError(o, source.set("RedrivePolicy", ""))
 			assert.Empty(o, source.attribute("RedrivePolicy"))
 			source.sendAll("g", "1")
-			source.fail()
+			source.receiveTwice()
 			assert.Empty(o, dlq.stored())
 		}},
-		{"policies that cannot be", func(o office) {
+		{"policies that cannot be", func(o testAccount) {
 			source, dlq := o.withDeadLetters()
 			for value, reason := range map[string]string{
 				"{":                     "Redrive policy is not a valid JSON map.",
@@ -168,7 +168,7 @@ func TestDeadLetters(t *testing.T) {
 				assert.Error(o, dlq.set("RedriveAllowPolicy", value), value)
 			}
 		}},
-		{"a dead-letter queue chooses its sources", func(o office) {
+		{"a dead-letter queue chooses its sources", func(o testAccount) {
 			a, b, dlq := o.create("a.fifo"), o.create("b.fifo"), o.create("dead.fifo")
 			require.NoError(o, dlq.set("RedriveAllowPolicy", `{"redrivePermission":"denyAll"}`))
 			assert.Error(o, a.set("RedrivePolicy", policy(dlq, 1)))
@@ -193,12 +193,12 @@ func TestDeadLetters(t *testing.T) {
 			require.NoError(o, err)
 			assert.Empty(o, out.QueueUrls)
 		}},
-		{"without its dead-letter queue a message stays", func(o office) {
+		{"without its dead-letter queue a message stays", func(o testAccount) {
 			source, dlq := o.withDeadLetters()
 			source.sendAll("g", "1")
 			_, err := o.DeleteQueue(o.Context(), &sqs.DeleteQueueInput{QueueUrl: aws.String(dlq.queue.URL())})
 			require.NoError(o, err)
-			source.fail()
+			source.receiveTwice()
 			assert.Equal(o, "1", source.attribute("ApproximateNumberOfMessagesNotVisible"))
 			o.server.Advance(time.Minute)
 			dlq = o.create("dead.fifo")
@@ -214,34 +214,34 @@ func TestDeadLetterQueueInConfig(t *testing.T) {
 	bothAPIs(t, sqstest.Config{DeadLetterQueue: dlq, MaxReceiveCount: 1}, func(d testQueue) {
 		before := len(dlq.Messages())
 		d.sendAll("g", "1")
-		d.fail()
+		d.receiveTwice()
 		assert.Len(d, dlq.Messages(), before+1)
 		assert.Equal(d, `{"deadLetterTargetArn":"arn:aws:sqs:us-east-1:000000000000:dead.fifo","maxReceiveCount":1}`, d.attribute("RedrivePolicy"))
 	})
 }
 
 func TestMoveTasks(t *testing.T) {
-	start := func(o office, dlq testQueue, in sqs.StartMessageMoveTaskInput) *string {
+	start := func(o testAccount, dlq testQueue, in sqs.StartMessageMoveTaskInput) *string {
 		o.Helper()
 		in.SourceArn = aws.String(dlq.queue.ARN())
 		out, err := o.StartMessageMoveTask(o.Context(), &in)
 		require.NoError(o, err)
 		return out.TaskHandle
 	}
-	tasks := func(o office, dlq testQueue) []types.ListMessageMoveTasksResultEntry {
+	tasks := func(o testAccount, dlq testQueue) []types.ListMessageMoveTasksResultEntry {
 		o.Helper()
 		out, err := o.ListMessageMoveTasks(o.Context(), &sqs.ListMessageMoveTasksInput{SourceArn: aws.String(dlq.queue.ARN()), MaxResults: aws.Int32(10)})
 		require.NoError(o, err)
 		return out.Results
 	}
 	holdAccounts(t, []accountFact{
-		{"F-113 a moved message is a new one", func(o office) {
+		{"F-113 a moved message is a new one", func(o testAccount) {
 			source, dlq := o.withDeadLetters()
 			sent := source.send(msg{body: "a", group: "g"})
-			source.fail()
+			source.receiveTwice()
 			start(o, dlq, sqs.StartMessageMoveTaskInput{})
 			assert.Equal(o, "0", dlq.attribute("ApproximateNumberOfMessages"))
-			got := source.look()
+			got := source.receiveAll()
 			require.Equal(o, []string{"a"}, bodies(got))
 			assert.NotEqual(o, *sent.MessageId, *got[0].MessageId)
 			assert.Equal(o, *sent.MessageId, got[0].Attributes["MessageDeduplicationId"])
@@ -255,10 +255,10 @@ func TestMoveTasks(t *testing.T) {
 			assert.Equal(o, time.Now().UnixMilli(), done[0].StartedTimestamp)
 			assert.Nil(o, done[0].TaskHandle)
 		}},
-		{"F-113 a duplicate at the destination is consumed and not counted", func(o office) {
+		{"F-113 a duplicate at the destination is consumed and not counted", func(o testAccount) {
 			source, dlq := o.withDeadLetters()
 			sent := source.send(msg{body: "a", group: "g"})
-			source.fail()
+			source.receiveTwice()
 			source.send(msg{body: "in the way", group: "h", id: *sent.MessageId})
 			start(o, dlq, sqs.StartMessageMoveTaskInput{})
 			done := tasks(o, dlq)
@@ -267,11 +267,11 @@ func TestMoveTasks(t *testing.T) {
 			assert.Equal(o, []string{"in the way"}, bodies(source.receive(10)))
 			assert.Len(o, source.queue.Suppressed(), 1)
 		}},
-		{"F-113 a held message blocks its group", func(o office) {
+		{"F-113 a held message blocks its group", func(o testAccount) {
 			source, dlq := o.withDeadLetters()
 			source.sendAll("g", "1", "2")
 			source.sendAll("h", "3")
-			source.fail()
+			source.receiveTwice()
 			held := dlq.receiveWith(sqs.ReceiveMessageInput{VisibilityTimeout: 60})
 			require.Equal(o, []string{"1"}, bodies(held))
 			start(o, dlq, sqs.StartMessageMoveTaskInput{})
@@ -288,11 +288,11 @@ func TestMoveTasks(t *testing.T) {
 			assert.LessOrEqual(o, time.Since(started), 6*time.Second)
 			assert.Equal(o, "COMPLETED", *tasks(o, dlq)[0].Status)
 		}},
-		{"at a rate, to another queue", func(o office) {
+		{"at a rate, to another queue", func(o testAccount) {
 			source, dlq := o.withDeadLetters()
 			other := o.create("other.fifo")
 			source.sendAll("g", "1", "2", "3", "4")
-			source.fail()
+			source.receiveTwice()
 			start(o, dlq, sqs.StartMessageMoveTaskInput{DestinationArn: aws.String(other.queue.ARN()), MaxNumberOfMessagesPerSecond: aws.Int32(2)})
 			assert.Equal(o, []string{"1"}, other.stored())
 			time.Sleep(500*time.Millisecond - 1)
@@ -307,10 +307,10 @@ func TestMoveTasks(t *testing.T) {
 			assert.EqualValues(o, 2, *done.MaxNumberOfMessagesPerSecond)
 			assert.Equal(o, "COMPLETED", *done.Status)
 		}},
-		{"one task at a time, until it is cancelled", func(o office) {
+		{"one task at a time, until it is cancelled", func(o testAccount) {
 			source, dlq := o.withDeadLetters()
 			source.sendAll("g", "1", "2", "3")
-			source.fail()
+			source.receiveTwice()
 			handle := start(o, dlq, sqs.StartMessageMoveTaskInput{MaxNumberOfMessagesPerSecond: aws.Int32(1)})
 			_, err := o.StartMessageMoveTask(o.Context(), &sqs.StartMessageMoveTaskInput{SourceArn: aws.String(dlq.queue.ARN())})
 			o.refused(err, "InvalidParameterValue", "There is already a task running. Only one active task is allowed for a source queue arn at a given time.")
@@ -328,7 +328,7 @@ func TestMoveTasks(t *testing.T) {
 			assert.Equal(o, "COMPLETED", *both[0].Status, "newest first")
 			assert.Equal(o, "CANCELLED", *both[1].Status)
 		}},
-		{"a list shows the newest ten, and the older ones are forgotten", func(o office) {
+		{"a list shows the newest ten, and the older ones are forgotten", func(o testAccount) {
 			_, dlq := o.withDeadLetters()
 			for range 12 {
 				start(o, dlq, sqs.StartMessageMoveTaskInput{})
@@ -338,7 +338,7 @@ func TestMoveTasks(t *testing.T) {
 			require.Len(o, all, 10)
 			assert.Equal(o, time.Now().Add(-time.Second).UnixMilli(), all[0].StartedTimestamp)
 		}},
-		{"what cannot be moved", func(o office) {
+		{"what cannot be moved", func(o testAccount) {
 			source, dlq := o.withDeadLetters()
 			arn, none := aws.String(dlq.queue.ARN()), aws.String("arn:aws:sqs:us-east-1:000000000000:none.fifo")
 			for name, in := range map[string]sqs.StartMessageMoveTaskInput{
@@ -364,11 +364,11 @@ func TestMoveTasks(t *testing.T) {
 			assert.Equal(o, "CouldNotDetermineMessageSource", *tasks(o, dlq)[0].FailureReason)
 			dlq.delete(dlq.receive(1)...)
 		}},
-		{"the source is gone", func(o office) {
+		{"the source is gone", func(o testAccount) {
 			source, dlq := o.withDeadLetters()
 			o.create("second.fifo", "RedrivePolicy", policy(dlq, 1))
 			source.sendAll("g", "1")
-			source.fail()
+			source.receiveTwice()
 			_, err := o.DeleteQueue(o.Context(), &sqs.DeleteQueueInput{QueueUrl: aws.String("source.fifo")})
 			require.NoError(o, err)
 			start(o, dlq, sqs.StartMessageMoveTaskInput{})
@@ -384,7 +384,7 @@ func TestMoveTasks(t *testing.T) {
 func TestConcurrentDeadLetters(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := sqstest.NewServer()
-		o := office{t, s, s}
+		o := testAccount{t, s, s}
 		a, b := o.create("a.fifo", "VisibilityTimeout", "0"), o.create("b.fifo", "VisibilityTimeout", "0")
 		require.NoError(t, a.set("RedrivePolicy", policy(b, 1)))
 		require.NoError(t, b.set("RedrivePolicy", policy(a, 1)))
@@ -397,7 +397,7 @@ func TestConcurrentDeadLetters(t *testing.T) {
 					from.receive(10)
 					from.attribute("All")
 					_, err := s.StartMessageMoveTask(t.Context(), &sqs.StartMessageMoveTaskInput{SourceArn: aws.String(from.queue.ARN())})
-					_ = err // one task at a time: most are refused
+					_ = err // most are refused, because one task runs at a time
 				}
 			})
 		}

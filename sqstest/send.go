@@ -173,8 +173,8 @@ func (q *Queue) sendEntries(ctx context.Context, fault Fault, entries []sendEntr
 	for _, p := range sends {
 		total += p.size()
 	}
-	if err := q.admit(int64(len(sends)), total); err != nil {
-		return nil, err // all or none; duplicates count here
+	if err := q.refuseBeyondBounds(int64(len(sends)), total); err != nil {
+		return nil, err // the batch is stored whole or not at all, and duplicates count too
 	}
 	for _, p := range sends {
 		m, err := q.accept(now, set, p)
@@ -196,20 +196,21 @@ func (q *Queue) sendEntries(ctx context.Context, fault Fault, entries []sendEntr
 // outgoing is a valid send with everything computed before the lock.
 type outgoing struct {
 	sendEntry
-	id                       string // deduplication ID; empty on a standard queue
+	id                       string // deduplication ID, or "" in a standard queue
 	attributes               map[string]types.MessageAttributeValue
 	bodyMD5                  string
 	attributesMD5, systemMD5 *string
 	trace                    string
 }
 
-// prepare gives the message the trace header of the request unless the message has a
-// trace header (F-143). The digest covers only the message's own system attributes.
+// prepare computes a message from an entry. If the entry has no trace header, the message
+// gets the trace header of the request (F-143). The digest covers only the entry's own
+// system attributes.
 func prepare(set *settings, e sendEntry, trace string) outgoing {
 	p := outgoing{
 		sendEntry:     e,
 		trace:         trace,
-		attributes:    normalised(cloneAttributes(e.MessageAttributes)), // F-080
+		attributes:    normalised(cloneAttributes(e.MessageAttributes)), // fact F-080 in FACTS.md
 		bodyMD5:       digest.Body(*e.MessageBody),
 		attributesMD5: digest.Attributes(e.MessageAttributes),
 		systemMD5:     digest.SystemAttributes(e.MessageSystemAttributes),
@@ -226,7 +227,7 @@ func prepare(set *settings, e sendEntry, trace string) outgoing {
 // deduplicationID returns the explicit ID, or the hash of the body.
 func deduplicationID(e sendEntry) string {
 	if e.MessageDeduplicationId != nil {
-		return *e.MessageDeduplicationId // F-013
+		return *e.MessageDeduplicationId // fact F-013 in FACTS.md
 	}
 	// textview.Bytes avoids a copy: the body may be a megabyte.
 	sum := sha256.Sum256(textview.Bytes(*e.MessageBody))
@@ -253,7 +254,7 @@ func (q *Queue) accept(now time.Time, set *settings, p outgoing) (*message, erro
 		agesFrom:    now,
 	}
 	if !set.fifo {
-		if err := q.admit(1, m.size()); err != nil {
+		if err := q.refuseBeyondBounds(1, m.size()); err != nil {
 			return nil, err
 		}
 		m.MessageID = newMessageID()
@@ -269,7 +270,7 @@ func (q *Queue) accept(now time.Time, set *settings, p outgoing) (*message, erro
 	if r, state := q.window.Lookup(now, key); state == window.Inside {
 		return q.suppress(now, set, key, r, m.Message, p.MessageDeduplicationId == nil), nil
 	}
-	if err := q.admit(1, m.size()); err != nil {
+	if err := q.refuseBeyondBounds(1, m.size()); err != nil {
 		return nil, err
 	}
 	m.MessageID = newMessageID()
@@ -278,13 +279,14 @@ func (q *Queue) accept(now time.Time, set *settings, p outgoing) (*message, erro
 	if err := q.window.Put(now, key, window.Record[accepted]{From: now, To: now, Value: m.accepted(set.dedupScope(now))}); err != nil {
 		return nil, internalFailure.because("%v", err)
 	}
-	q.keep(now, m, set.delay) // an explicit delay of zero changes nothing, F-075
+	q.keep(now, m, set.delay) // in a FIFO queue, an entry's delay of zero changes nothing (F-075)
 	return m, nil
 }
 
-func newMessageID() string { return uuid.NewString() } // F-044
+func newMessageID() string { return uuid.NewString() } // fact F-044 in FACTS.md
 
-// dedupKey returns the ID's key in the scope in effect at now.
+// dedupKey returns the window's key for a deduplication ID, in the scope that is in effect
+// at now.
 func (q *Queue) dedupKey(now time.Time, set *settings, group, id string) window.Key {
 	if set.dedupScope(now) == ScopeMessageGroup {
 		return q.window.Key(group, id)
@@ -292,8 +294,8 @@ func (q *Queue) dedupKey(now time.Time, set *settings, group, id string) window.
 	return q.window.Key("", id)
 }
 
-// suppress records a send suppressed by the record r and returns the original. The
-// caller holds q.mu.
+// suppress records a suppressed send and returns the original message. r is the record of
+// the original in the window. The caller holds q.mu.
 func (q *Queue) suppress(now time.Time, set *settings, key window.Key, r window.Record[accepted], send Message, contentBased bool) *message {
 	original := q.original(r, send)
 	if q.config.DuplicateRestartsInterval {
@@ -321,8 +323,8 @@ func (q *Queue) nextSequence(now time.Time) uint64 {
 	return q.lastSeq
 }
 
-// keep stores a message. It settles the queue first, because messages that became
-// visible earlier come first (F-140). The caller holds q.mu.
+// keep stores a new message. It first calls settle, so that messages that became visible
+// earlier come before the new message (F-140). The caller holds q.mu.
 func (q *Queue) keep(now time.Time, m *message, delay time.Duration) {
 	q.settle(now)
 	q.store(m)

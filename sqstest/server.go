@@ -42,16 +42,16 @@ const maxRequestBytes = 8 << 20
 //
 // Create a server with [NewServer].
 type Server struct {
-	mu      sync.RWMutex // while it is held, no other lock is taken
+	mu      sync.RWMutex // no other lock is taken while mu is held
 	queues  map[string]*Queue
-	deleted map[string]time.Time // times of deletes, on the account's clock
+	deleted map[string]time.Time // time of each delete, by name, on the account's clock
 	offset  time.Duration
 	tasks   []*moveTask
 	usage   *usage // nil without bounds
 
-	reading atomic.Int64 // bytes of request bodies
+	reading atomic.Int64 // total size of the request bodies being read
 
-	starting sync.Mutex // serialises starts of move tasks
+	starting sync.Mutex // held while a move task starts
 }
 
 // NewServer returns a server for the given queues. The queues stay usable in process.
@@ -150,11 +150,11 @@ func on[I, O any](queueURL func(*I) *string, run func(*Queue, context.Context, *
 		if u == nil {
 			return nil, missing("QueueUrl")
 		}
-		return run(s.at(u), ctx, in)
+		return run(s.queueAt(u), ctx, in)
 	})
 }
 
-// onServer returns an operation of the account.
+// onServer returns an operation that concerns the account and not one queue.
 func onServer[I, O any](run func(*Server, context.Context, *I) (*O, error)) operation {
 	return func(ctx context.Context, s *Server, body []byte) (any, error) {
 		in := new(I)
@@ -247,7 +247,8 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) (any, error) {
 
 var errTooMuchReading = errors.New("too many bodies at a time")
 
-// accounted reads a body while all bodies together fit into maxReading.
+// accounted reads a request body. It fails if all bodies being read together exceed
+// maxReading.
 type accounted struct {
 	from  io.Reader
 	total *atomic.Int64

@@ -66,87 +66,87 @@ func (s *Server) SetQueueAttributes(ctx context.Context, in *sqs.SetQueueAttribu
 // SendMessage is [Queue.SendMessage] of the queue in the request.
 func (s *Server) SendMessage(ctx context.Context, in *sqs.SendMessageInput, _ ...func(*sqs.Options)) (*sqs.SendMessageOutput, error) {
 	in = orEmpty(in)
-	return s.at(in.QueueUrl).SendMessage(ctx, in)
+	return s.queueAt(in.QueueUrl).SendMessage(ctx, in)
 }
 
 // SendMessageBatch is [Queue.SendMessageBatch] of the queue in the request.
 func (s *Server) SendMessageBatch(ctx context.Context, in *sqs.SendMessageBatchInput, _ ...func(*sqs.Options)) (*sqs.SendMessageBatchOutput, error) {
 	in = orEmpty(in)
-	return s.at(in.QueueUrl).SendMessageBatch(ctx, in)
+	return s.queueAt(in.QueueUrl).SendMessageBatch(ctx, in)
 }
 
 // ReceiveMessage is [Queue.ReceiveMessage] of the queue in the request.
 func (s *Server) ReceiveMessage(ctx context.Context, in *sqs.ReceiveMessageInput, _ ...func(*sqs.Options)) (*sqs.ReceiveMessageOutput, error) {
 	in = orEmpty(in)
-	return s.at(in.QueueUrl).ReceiveMessage(ctx, in)
+	return s.queueAt(in.QueueUrl).ReceiveMessage(ctx, in)
 }
 
 // DeleteMessage is [Queue.DeleteMessage] of the queue in the request.
 func (s *Server) DeleteMessage(ctx context.Context, in *sqs.DeleteMessageInput, _ ...func(*sqs.Options)) (*sqs.DeleteMessageOutput, error) {
 	in = orEmpty(in)
-	return s.at(in.QueueUrl).DeleteMessage(ctx, in)
+	return s.queueAt(in.QueueUrl).DeleteMessage(ctx, in)
 }
 
 // DeleteMessageBatch is [Queue.DeleteMessageBatch] of the queue in the request.
 func (s *Server) DeleteMessageBatch(ctx context.Context, in *sqs.DeleteMessageBatchInput, _ ...func(*sqs.Options)) (*sqs.DeleteMessageBatchOutput, error) {
 	in = orEmpty(in)
-	return s.at(in.QueueUrl).DeleteMessageBatch(ctx, in)
+	return s.queueAt(in.QueueUrl).DeleteMessageBatch(ctx, in)
 }
 
 // ChangeMessageVisibility is [Queue.ChangeMessageVisibility] of the queue in the
 // request.
 func (s *Server) ChangeMessageVisibility(ctx context.Context, in *sqs.ChangeMessageVisibilityInput, _ ...func(*sqs.Options)) (*sqs.ChangeMessageVisibilityOutput, error) {
 	in = orEmpty(in)
-	return s.at(in.QueueUrl).ChangeMessageVisibility(ctx, in)
+	return s.queueAt(in.QueueUrl).ChangeMessageVisibility(ctx, in)
 }
 
 // ChangeMessageVisibilityBatch is [Queue.ChangeMessageVisibilityBatch] of the queue in
 // the request.
 func (s *Server) ChangeMessageVisibilityBatch(ctx context.Context, in *sqs.ChangeMessageVisibilityBatchInput, _ ...func(*sqs.Options)) (*sqs.ChangeMessageVisibilityBatchOutput, error) {
 	in = orEmpty(in)
-	return s.at(in.QueueUrl).ChangeMessageVisibilityBatch(ctx, in)
+	return s.queueAt(in.QueueUrl).ChangeMessageVisibilityBatch(ctx, in)
 }
 
 // GetQueueAttributes is [Queue.GetQueueAttributes] of the queue in the request.
 func (s *Server) GetQueueAttributes(ctx context.Context, in *sqs.GetQueueAttributesInput, _ ...func(*sqs.Options)) (*sqs.GetQueueAttributesOutput, error) {
 	in = orEmpty(in)
-	return s.at(in.QueueUrl).GetQueueAttributes(ctx, in)
+	return s.queueAt(in.QueueUrl).GetQueueAttributes(ctx, in)
 }
 
 // PurgeQueue is [Queue.PurgeQueue] of the queue in the request.
 func (s *Server) PurgeQueue(ctx context.Context, in *sqs.PurgeQueueInput, _ ...func(*sqs.Options)) (*sqs.PurgeQueueOutput, error) {
 	in = orEmpty(in)
-	return s.at(in.QueueUrl).PurgeQueue(ctx, in)
+	return s.queueAt(in.QueueUrl).PurgeQueue(ctx, in)
 }
 
 // TagQueue is [Queue.TagQueue] of the queue in the request.
 func (s *Server) TagQueue(ctx context.Context, in *sqs.TagQueueInput, _ ...func(*sqs.Options)) (*sqs.TagQueueOutput, error) {
 	in = orEmpty(in)
-	return s.at(in.QueueUrl).TagQueue(ctx, in)
+	return s.queueAt(in.QueueUrl).TagQueue(ctx, in)
 }
 
 // UntagQueue is [Queue.UntagQueue] of the queue in the request.
 func (s *Server) UntagQueue(ctx context.Context, in *sqs.UntagQueueInput, _ ...func(*sqs.Options)) (*sqs.UntagQueueOutput, error) {
 	in = orEmpty(in)
-	return s.at(in.QueueUrl).UntagQueue(ctx, in)
+	return s.queueAt(in.QueueUrl).UntagQueue(ctx, in)
 }
 
 // ListQueueTags is [Queue.ListQueueTags] of the queue in the request.
 func (s *Server) ListQueueTags(ctx context.Context, in *sqs.ListQueueTagsInput, _ ...func(*sqs.Options)) (*sqs.ListQueueTagsOutput, error) {
 	in = orEmpty(in)
-	return s.at(in.QueueUrl).ListQueueTags(ctx, in)
+	return s.queueAt(in.QueueUrl).ListQueueTags(ctx, in)
 }
 
 // AddPermission is [Queue.AddPermission] of the queue in the request.
 func (s *Server) AddPermission(ctx context.Context, in *sqs.AddPermissionInput, _ ...func(*sqs.Options)) (*sqs.AddPermissionOutput, error) {
 	in = orEmpty(in)
-	return s.at(in.QueueUrl).AddPermission(ctx, in)
+	return s.queueAt(in.QueueUrl).AddPermission(ctx, in)
 }
 
 // RemovePermission is [Queue.RemovePermission] of the queue in the request.
 func (s *Server) RemovePermission(ctx context.Context, in *sqs.RemovePermissionInput, _ ...func(*sqs.Options)) (*sqs.RemovePermissionOutput, error) {
 	in = orEmpty(in)
-	return s.at(in.QueueUrl).RemovePermission(ctx, in)
+	return s.queueAt(in.QueueUrl).RemovePermission(ctx, in)
 }
 
 func orEmpty[I any](in *I) *I {

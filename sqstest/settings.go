@@ -134,14 +134,14 @@ func (s *settings) with(attributes map[string]string, own string, find func(arn 
 	_, sse := attributes["SqsManagedSseEnabled"]
 	_, kms := attributes["KmsMasterKeyId"]
 	switch {
-	case sse && kms && next.sse && next.kmsKey != "": // F-144
+	case sse && kms && next.sse && next.kmsKey != "": // fact F-144 in FACTS.md
 		return nil, invalidAttributeName.because("You can use one type of server-side encryption (SSE) at one time. You can either enable KMS SSE or SQS SSE.")
 	case kms && next.kmsKey != "":
 		next.sse = false
 	case sse && next.sse:
 		next.kmsKey = ""
 	}
-	if next.throughput == perMessageGroupID && next.scope != ScopeMessageGroup { // F-034
+	if next.throughput == perMessageGroupID && next.scope != ScopeMessageGroup { // fact F-034 in FACTS.md
 		return nil, invalidAttributeValue.because("Invalid value for the parameter FifoThroughputLimit. Reason: perMessageGroupId requires the DeduplicationScope messageGroup.")
 	}
 	return &next, nil
@@ -151,7 +151,7 @@ func (s *settings) with(attributes map[string]string, own string, find func(arn 
 func (s *settings) assign(name types.QueueAttributeName, value string) error {
 	switch name {
 	case types.QueueAttributeNameFifoQueue, types.QueueAttributeNameContentBasedDeduplication:
-		if !s.fifo { // F-123
+		if !s.fifo { // fact F-123 in FACTS.md
 			return unknownAttribute(name)
 		}
 	case types.QueueAttributeNameDeduplicationScope, types.QueueAttributeNameFifoThroughputLimit:
@@ -161,7 +161,7 @@ func (s *settings) assign(name types.QueueAttributeName, value string) error {
 	}
 	ok := true
 	switch name {
-	case types.QueueAttributeNameFifoQueue: // F-124
+	case types.QueueAttributeNameFifoQueue: // fact F-124 in FACTS.md
 		var on bool
 		if on, ok = boolean(value); ok && !on {
 			return invalidAttributeValue.because("Invalid value for the parameter FifoQueue. Reason: Modifying queue type is not supported.")
@@ -194,7 +194,7 @@ func (s *settings) assign(name types.QueueAttributeName, value string) error {
 		s.policy = value
 		ok = value == "" || json.Valid([]byte(value))
 	case types.QueueAttributeNameRedrivePolicy, types.QueueAttributeNameRedriveAllowPolicy:
-		// with reads these two, because they name other queues.
+		// Policies name other queues, so the method with handles these two attributes.
 	default:
 		return unknownAttribute(name)
 	}

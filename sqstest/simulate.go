@@ -25,7 +25,7 @@ type TimedMessage struct {
 	GroupID         string
 	Body            string
 	DeduplicationID string            // explicit, or empty
-	Attributes      map[string]string // of type String
+	Attributes      map[string]string // attributes of type String
 }
 
 // Verdict is the result of a simulated send.
@@ -110,11 +110,12 @@ type simulated struct {
 	group, body, attributes uint64
 }
 
-// keyed describes the latest messages with one dedupe_key: the index of the last
-// message, its body, and the index of the last message with another body, or -1.
+// keyed describes the latest messages with one dedupe_key: last is the index of the last
+// message, body is its body, and other is the index of the last message with another body,
+// or -1.
 type keyed struct {
 	last, other int
-	otherAt     int64 // ns since 1970
+	otherAt     int64 // time of message other, in ns since 1970
 	body        uint64
 }
 
@@ -138,13 +139,13 @@ func NewSimulation(c Config) (*Simulation, error) {
 // messages: the refusal, if the message is refused, and hashes in place of texts.
 // [Simulation.Prepare] makes a PreparedMessage.
 type PreparedMessage struct {
-	At      time.Time // may be changed before the send
+	At      time.Time // the caller may change it before the send
 	GroupID string
 
 	refusal         error
 	deduplicationID string
 	sent            window.Key
-	dedupe          window.Key // if hasDedupe
+	dedupe          window.Key // key of the dedupe_key; only if hasDedupe
 	hasDedupe       bool
 
 	group, body, attributes uint64
@@ -213,7 +214,7 @@ func (s *Simulation) send(i int, p PreparedMessage) Outcome {
 	if r, state := s.sent.Lookup(p.At, p.sent); state == window.Inside {
 		if s.restarts {
 			r.From, r.To = p.At, p.At
-			_ = s.sent.Put(p.At, p.sent, r) // accepts a key that it already has
+			_ = s.sent.Put(p.At, p.sent, r) // cannot fail for a key that is already in the window
 		}
 		out.Verdict, out.Of, out.Until = Suppressed, r.Value.index, r.To.Add(window.Interval)
 		out.Lost = lost(r.Value, is)
@@ -229,8 +230,8 @@ func (s *Simulation) send(i int, p PreparedMessage) Outcome {
 	return out
 }
 
-// collides records the message's dedupe_key and returns the last message within the
-// interval with the same key and another body, or -1.
+// collides notes the dedupe_key of message i. It returns the index of the last message
+// within the interval that has the same key and another body, or -1.
 func (s *Simulation) collides(i int, p PreparedMessage) int {
 	is := keyed{last: i, other: -1, body: p.body}
 	if r, state := s.keys.Lookup(p.At, p.dedupe); state != window.Outside {

@@ -35,8 +35,8 @@ func ExampleSimulate() {
 	// <nil>
 }
 
-// A replay after three minutes is suppressed completely, a replay after seven minutes
-// delivered completely.
+// All messages are sent again after three minutes and after seven minutes. SQS suppresses
+// all messages of the first repetition and delivers all of the second.
 func TestSimulateReplays(t *testing.T) {
 	var log []sqstest.TimedMessage
 	for _, wait := range []time.Duration{0, 3 * time.Minute, 7 * time.Minute} {
@@ -107,11 +107,12 @@ func TestSimulateOutcomes(t *testing.T) {
 	}
 }
 
-// A key collides with the last message with another body, not always with the first.
+// A message collides with the last message that has the same key and another body. That is
+// not always the first message of the key.
 func TestSimulateCollisions(t *testing.T) {
 	for _, tc := range []struct {
-		at   []int // seconds
-		n    []int // the body
+		at   []int // time of each message in seconds
+		n    []int // body of each message
 		want []int
 	}{
 		{[]int{0, 100, 310}, []int{1, 2, 3}, []int{-1, 0, 1}},
@@ -181,7 +182,7 @@ func TestPreparedMessages(t *testing.T) {
 				}
 			})
 		}
-		// Other messages are sent meanwhile, at much earlier times.
+		// Many messages are sent in between, at much earlier times.
 		for i := range 200 {
 			_, err := s.Send(sqstest.TimedMessage{At: noon.Add(-time.Hour), GroupID: "a", Body: fmt.Sprint(i), DeduplicationID: fmt.Sprint(i)})
 			require.NoError(t, err)

@@ -22,7 +22,7 @@ func TestStandardQueues(t *testing.T) {
 			assert.Nil(d, first.SequenceNumber)
 			assert.NotEqual(d, *first.MessageId, *second.MessageId)
 			assert.Nil(d, d.batch(msg{body: "b"}.entry("1")).Successful[0].SequenceNumber)
-			got := d.look()
+			got := d.receiveAll()
 			require.Equal(d, []string{"a", "a", "b"}, bodies(got))
 			assert.NotContains(d, got[0].Attributes, "SequenceNumber")
 			assert.NotContains(d, got[0].Attributes, "MessageDeduplicationId")
@@ -32,14 +32,14 @@ func TestStandardQueues(t *testing.T) {
 		{"a message in flight blocks no other, with a group neither", standard, func(d testQueue) {
 			d.sendAll("g", "1", "2", "3")
 			assert.Equal(d, []string{"1"}, bodies(d.receive(1)))
-			got := d.look()
+			got := d.receiveAll()
 			assert.Equal(d, []string{"2", "3"}, bodies(got))
 			assert.Equal(d, "g", got[0].Attributes["MessageGroupId"])
 		}},
 		{"F-149 a group id is allowed, alone and in a batch", standard, func(d testQueue) {
 			d.send(msg{body: "1", group: "tenant"})
 			assert.Empty(d, d.batch(msg{body: "2", group: "tenant"}.entry("1")).Failed)
-			got := d.look()
+			got := d.receiveAll()
 			require.Equal(d, []string{"1", "2"}, bodies(got))
 			for _, m := range got {
 				assert.Equal(d, "tenant", m.Attributes["MessageGroupId"])
@@ -92,7 +92,7 @@ func TestStandardQueues(t *testing.T) {
 	})
 }
 
-// On the wire, zero and absent delays differ.
+// Over HTTP, a delay of zero overrides the queue's delay, and an absent delay does not.
 func TestStandardDelayOfZeroOverridesTheQueues(t *testing.T) {
 	s := sqstest.NewServer(newQueue(t, sqstest.Config{Standard: true, Delay: time.Minute}))
 	post(t, s, "SendMessage", `{"QueueUrl":"events","MessageBody":"now","DelaySeconds":0}`)

@@ -19,14 +19,14 @@ import (
 type accepted struct {
 	messageID  uuid.UUID
 	sequence   uint64
-	groupScope bool // the ID is taken only in the message's group
+	groupScope bool // the ID is taken only within the message's group
 }
 
 func (m *message) accepted(scope DeduplicationScope) accepted {
 	return accepted{uuid.MustParse(m.MessageID), m.sequence, scope == ScopeMessageGroup}
 }
 
-// store adds a message to the history. The caller holds q.mu.
+// store adds a message to the list of stored messages. The caller holds q.mu.
 func (q *Queue) store(m *message) {
 	if q.config.DiscardDeleted && (tooManyDeleted(len(q.stored), q.live) || q.storedBytes-q.liveBytes > q.liveBytes+maxDeletedBytes) {
 		q.forgetDeleted()
@@ -36,8 +36,8 @@ func (q *Queue) store(m *message) {
 	q.usage.add(1, m.size())
 }
 
-// forgetDeleted removes deleted messages from the history if Config.DiscardDeleted is
-// set. The caller holds q.mu.
+// forgetDeleted removes deleted messages from the list of stored messages if
+// Config.DiscardDeleted is set. The caller holds q.mu.
 func (q *Queue) forgetDeleted() {
 	if !q.config.DiscardDeleted {
 		return
@@ -51,8 +51,9 @@ func (q *Queue) forgetDeleted() {
 	q.usage.add(int64(len(q.stored)-before), q.storedBytes-bytes)
 }
 
-// tooManyDeleted reports whether a list of messages needs a scan that drops deleted
-// messages. Scans are rare: spread over all calls, they cost each call a few messages.
+// tooManyDeleted reports whether a list with listed messages, of which live are not
+// deleted, should be searched for deleted messages. The searches are rare: divided by the
+// number of calls, each call visits only a few messages.
 func tooManyDeleted(listed, live int) bool { return listed > 2*live+1024 }
 
 func isDeleted(m *message) bool { return m.deleted }
@@ -84,7 +85,7 @@ func (q *Queue) original(r window.Record[accepted], send Message) *message {
 	return m
 }
 
-// recordSuppression adds to the history of suppressed sends. The caller holds q.mu.
+// recordSuppression adds a suppressed send to the list. The caller holds q.mu.
 func (q *Queue) recordSuppression(s Suppression) {
 	if q.config.DiscardDeleted {
 		over := 0

@@ -28,24 +28,24 @@ const (
 	maxMessageBytes  = 1 << 20 // F-073; also the limit of a whole batch, F-057
 	minRetention     = 60
 	maxRetention     = 14 * 24 * 60 * 60
-	maxWaitSeconds   = 20 // F-102
+	maxWaitSeconds   = 20 // fact F-102 in FACTS.md
 	maxReceiveCount  = 1000
-	maxNameOfQueue   = 80  // F-121
-	maxBatchEntries  = 10  // F-054
-	maxAttributes    = 10  // F-079
-	maxNameLength    = 256 // F-078
-	maxDelaySeconds  = 900 // F-074
+	maxNameOfQueue   = 80  // fact F-121 in FACTS.md
+	maxBatchEntries  = 10  // fact F-054 in FACTS.md
+	maxAttributes    = 10  // fact F-079 in FACTS.md
+	maxNameLength    = 256 // fact F-078 in FACTS.md
+	maxDelaySeconds  = 900 // fact F-074 in FACTS.md
 	maxVisibility    = 43200
-	maxIDLength      = 128 // F-017
+	maxIDLength      = 128 // fact F-017 in FACTS.md
 	maxInFlight      = 120_000
-	maxEntryIDLength = 80 // F-056
+	maxEntryIDLength = 80 // fact F-056 in FACTS.md
 )
 
-// validateSend makes all checks of a single send. The result has the type error,
-// because a nil *apiError stored in an error would not be nil.
+// validateSend makes all checks of a single send. Its result has the type error and not
+// *apiError, because a nil *apiError in a variable of type error is not nil.
 func (s *settings) validateSend(e sendEntry) error {
 	if aws.ToString(e.MessageBody) == "" {
-		return missing("MessageBody") // F-071
+		return missing("MessageBody") // fact F-071 in FACTS.md
 	}
 	if err := s.validateParameters(e, false); err != nil {
 		return err
@@ -56,9 +56,9 @@ func (s *settings) validateSend(e sendEntry) error {
 	return nil
 }
 
-// validateParameters makes the checks that depend on the type of the queue. batch
-// distinguishes the two answers to a missing group (F-050, F-070) and to a delay
-// (F-052, F-074).
+// validateParameters makes the checks that depend on the type of the queue. For a missing
+// group (F-050, F-070) and for a wrong delay (F-052, F-074) AWS answers a batch differently
+// from a single send; batch selects the answer.
 func (s *settings) validateParameters(e sendEntry, batch bool) *apiError {
 	delay := aws.ToInt32(e.DelaySeconds)
 	if (!batch || !s.fifo) && (delay < 0 || delay > maxDelaySeconds) {
@@ -79,7 +79,7 @@ func (s *settings) validateParameters(e sendEntry, batch bool) *apiError {
 		if err := validateID("MessageDeduplicationId", *e.MessageDeduplicationId); err != nil {
 			return err
 		}
-		if !s.fifo { // unrecorded; the wording is F-074's
+		if !s.fifo { // not recorded; the text is like the one in F-074
 			return invalidValue(*e.MessageDeduplicationId, "MessageDeduplicationId", notForThisType)
 		}
 	} else if s.fifo && !s.contentBased {
@@ -107,8 +107,8 @@ func validateID(parameter, id string) *apiError {
 	return invalidValue(id, parameter, parameter+" can only include alphanumeric and punctuation characters. 1 to 128 in length.")
 }
 
-// validateContents makes the checks that depend on the message alone. batch
-// distinguishes the two texts for a message that is too long (F-073, F-145).
+// validateContents makes the checks that depend only on the message. AWS has two texts for
+// a message that is too long (F-073, F-145); batch selects the text for a batch.
 func (s *settings) validateContents(e types.SendMessageBatchRequestEntry, batch bool) *apiError {
 	body := aws.ToString(e.MessageBody)
 	if body == "" {
@@ -127,7 +127,7 @@ func (s *settings) validateContents(e types.SendMessageBatchRequestEntry, batch 
 	if n := len(e.MessageAttributes); n > maxAttributes {
 		return invalidParameterValue.because("Number of message attributes [%d] exceeds the allowed maximum [%d].", n, maxAttributes)
 	}
-	if len(e.MessageAttributes) > 0 { // most messages need no list of names
+	if len(e.MessageAttributes) > 0 { // avoids a sorted list for most messages
 		// Sorted, so a message with two faults always gets the same refusal.
 		for _, name := range slices.Sorted(maps.Keys(e.MessageAttributes)) {
 			if err := validateAttribute(name, e.MessageAttributes[name]); err != nil {

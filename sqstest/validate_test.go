@@ -85,7 +85,7 @@ func TestValidation(t *testing.T) {
 			assert.Equal(d, []string{all}, bodies(d.receive(1)))
 		}},
 		{"F-073 size: body plus name, type and value of attributes, inclusive", sqstest.Config{}, func(d testQueue) {
-			attributes := map[string]string{"name": "vä"} // 4 + len("String") + 3
+			attributes := map[string]string{"name": "vä"} // each attribute has 4 + len("String") + 3 bytes
 			most := strings.Repeat("x", 1<<20-13)
 			d.refusesSend(msg{body: most + "x", group: "g", attributes: attributes}, "InvalidParameterValue",
 				"One or more parameters are invalid. Reason: Message must be shorter than 1048576 bytes.")
@@ -165,7 +165,7 @@ func TestValidation(t *testing.T) {
 				sent, err := d.sendAttributes(map[string]types.MessageAttributeValue{"n": attribute("Number", submitted), "s": attribute("String", submitted)})
 				require.NoError(d, err, submitted)
 				assert.Equal(d, sqstest.AttributesMD5(map[string]types.MessageAttributeValue{"n": attribute("Number", submitted), "s": attribute("String", submitted)}), *sent.MD5OfMessageAttributes)
-				got := d.look()
+				got := d.receiveAll()
 				require.Len(d, got, 1)
 				assert.Equal(d, want, *got[0].MessageAttributes["n"].StringValue, submitted)
 				assert.Equal(d, submitted, *got[0].MessageAttributes["s"].StringValue)
@@ -194,7 +194,8 @@ func TestValidation(t *testing.T) {
 	})
 }
 
-// In process, missing required members give the SDK's error texts.
+// If a required member is missing, the in-process API returns the same error text as the
+// SDK.
 func TestMissingMembersReadAsTheSDKsOwn(t *testing.T) {
 	var texts [2][]string
 	api := 0
@@ -231,7 +232,7 @@ func TestMissingMembersReadAsTheSDKsOwn(t *testing.T) {
 func TestMissingMembersOfAccountCalls(t *testing.T) {
 	var texts [2][]string
 	api := 0
-	bothOffices(t, func(o office) {
+	bothAccounts(t, func(o testAccount) {
 		none := func(_ any, err error) {
 			require.Error(o, err)
 			texts[api] = append(texts[api], err.Error())

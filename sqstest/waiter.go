@@ -19,7 +19,7 @@ type waiters struct{ inLine list.List }
 // testing/synctest bubble, the clock advances only if all waits are on channels that
 // were made in the bubble.
 type waiter struct {
-	signal chan struct{} // room for one
+	signal chan struct{} // one wake-up can wait in the channel
 	place  *list.Element
 }
 
@@ -28,12 +28,12 @@ func newWaiter() *waiter { return &waiter{signal: make(chan struct{}, 1)} }
 func (w *waiter) wake() {
 	select {
 	case w.signal <- struct{}{}:
-	default: // already woken, and has not looked yet
+	default: // w was woken before and has not looked since
 	}
 }
 
-// join puts w at the end of the line unless w is in line already, and reports whether w
-// is the first.
+// join puts w at the end of the line of waiting polls, unless w is already in the line. It
+// reports whether w is the first in the line.
 func (ws *waiters) join(w *waiter) (first bool) {
 	if w.place == nil {
 		w.place = ws.inLine.PushBack(w)
@@ -53,7 +53,7 @@ func (ws *waiters) leave(w *waiter) {
 	}
 }
 
-// wake makes the first poll look again.
+// wake makes the first poll in the line look for messages again.
 func (ws *waiters) wake() {
 	if first := ws.inLine.Front(); first != nil {
 		first.Value.(*waiter).wake()

@@ -28,8 +28,8 @@ const (
 	queryErrorHeader = "x-amzn-query-error"
 )
 
-// decode reads one request. The SDK's input types have the member names of the wire, so
-// no other types are needed.
+// decode decodes the input of a request from JSON. The SDK's input types have the member
+// names that AWS uses, so no other types are needed.
 func decode(body []byte, in any) error {
 	if !utf8.Valid(body) {
 		return serializationFailed.because("The request is not valid UTF-8.") // unrecorded
@@ -50,8 +50,9 @@ func decode(body []byte, in any) error {
 	return serializationFailed.because("The request cannot be read.") // such as bad base64
 }
 
-// encode writes one answer: no HTML escapes, no newline at the end, absent members left
-// out (F-060), nothing for a void operation (F-132).
+// encode encodes the output of a request. It escapes nothing for HTML, adds no line break,
+// leaves out absent members (F-060) and returns nothing for an operation without a result
+// (F-132).
 func encode(out any) ([]byte, error) {
 	view := wireForm(out)
 	if view == nil {
@@ -77,8 +78,8 @@ func writeError(w http.ResponseWriter, e *apiError) {
 		fault = "Receiver"
 	}
 	w.Header().Set(queryErrorHeader, e.class.query+";"+fault)
-	// The encoding of two strings cannot fail. If it did, the status and the header would
-	// be enough for SDKs.
+	// Two strings can always be encoded. Even without a body, the status and the header
+	// would be enough for SDKs.
 	b, _ := encode(errorWire{Type: e.class.shape, Message: e.message})
 	writeAnswer(w, e.class.status, b)
 }
@@ -106,7 +107,7 @@ type batchWire[S any] struct {
 	Successful []S          `json:",omitempty"`
 }
 
-// doneWire is one success in batch calls without other results.
+// doneWire is a successful entry of a batch call whose entries have no other result.
 type doneWire struct {
 	ID *string `json:"Id"`
 }
@@ -181,8 +182,8 @@ type queueURLsWire struct {
 	QueueURLs []string `json:"QueueUrls,omitempty"`
 }
 
-// sourcesWire is the one answer whose member has a lower-case name in the service
-// model. The member is present even if it is empty.
+// sourcesWire is the only answer with a member whose name begins with a lower-case letter.
+// The member is present even if it is empty.
 type sourcesWire struct {
 	NextToken *string  `json:",omitempty"`
 	QueueURLs []string `json:"queueUrls"`

@@ -25,7 +25,7 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
 )
 
-// post sends a request in the form of the wire.
+// post sends a request in AWS's wire format.
 func post(t testing.TB, h http.Handler, operation, body string) *http.Response {
 	t.Helper()
 	r := httptest.NewRequest(http.MethodPost, "/", strings.NewReader(body))
@@ -267,7 +267,7 @@ func TestSlowBodies(t *testing.T) {
 	assert.Equal(t, "close", got.Header.Get("Connection"))
 }
 
-// A cut-off body is the sender's fault.
+// A request body that ends too early is answered as an error of the sender.
 func TestRequestCutOff(t *testing.T) {
 	r := httptest.NewRequest(http.MethodPost, "/", iotest.ErrReader(io.ErrUnexpectedEOF))
 	r.Header.Set("Content-Type", "application/x-amz-json-1.0")
@@ -315,7 +315,7 @@ func FuzzServer(f *testing.F) {
 		}
 	}
 	f.Fuzz(func(t *testing.T, operation, body string) {
-		// In a bubble a long poll takes no time.
+		// In a bubble, a long poll takes no real time.
 		synctest.Test(t, func(t *testing.T) {
 			dead := newQueue(t, sqstest.Config{Name: "dead.fifo"})
 			q := newQueue(t, sqstest.Config{DeadLetterQueue: dead, MaxReceiveCount: 1})

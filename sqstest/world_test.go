@@ -23,12 +23,12 @@ const (
 	send    kind = iota // body a, group b
 	batch               // bodies a, a+1, a (again), group b
 	receive             // at most a messages, for b seconds, attempt c
-	bury                // like receive, from the dead-letter queue
-	remove              // the message received a receives ago
-	change              // the message received a receives ago, to b seconds
+	bury                // like receive, but from the dead-letter queue
+	remove              // deletes the message received a receives ago
+	change              // changes the visibility of the message received a receives ago to b s
 	purge
-	redrive // a message move task
-	sleep   // pauses[a]
+	redrive // starts a message move task
+	sleep   // waits for pauses[a]
 	kinds
 )
 
@@ -36,7 +36,7 @@ func (k kind) String() string {
 	return [...]string{"send", "batch", "receive", "bury", "remove", "change", "purge", "redrive", "sleep"}[k]
 }
 
-// pauses are values around the limits of time.
+// pauses are lengths of time at and around the limits of the queue.
 var pauses = []time.Duration{
 	time.Second, 7 * time.Second, 29 * time.Second, 30 * time.Second, time.Minute, 5*time.Minute - 1, 1, 5 * time.Minute, time.Hour,
 }
@@ -49,7 +49,7 @@ type step struct {
 // String returns a line of Go for TestModelRegressions.
 func (s step) String() string { return fmt.Sprintf("{%s, %d, %d, %d},", s.kind, s.a, s.b, s.c) }
 
-// variants are the configurations of the accounts.
+// variants are the configurations in which a test plays its steps.
 var variants = []struct {
 	name                    string
 	standard, group, redriv bool
@@ -113,7 +113,7 @@ func newWorld(variant int, window time.Duration) (*world, error) {
 	return w, nil
 }
 
-// difference is the first step with different results of queue and model.
+// difference is the first step at which the queue and the model have different results.
 type difference struct {
 	at  int
 	why error
@@ -122,7 +122,7 @@ type difference struct {
 func (d *difference) Error() string { return fmt.Sprintf("step %d: %v", d.at, d.why) }
 func (d *difference) Unwrap() error { return d.why }
 
-// play plays the steps. It must run inside a bubble.
+// play plays the steps and returns the first difference. It must run inside a bubble.
 func play(variant int, window time.Duration, steps []step) error {
 	w, err := newWorld(variant, window)
 	if err != nil {
@@ -299,7 +299,7 @@ func (w *world) receive(now time.Time, q *modelQueue, url *string, s step) error
 	return nil
 }
 
-// move is the move task of the model (F-113).
+// move makes the moves of the model's move task that are due (F-113).
 func (w *world) move(now time.Time) {
 	dead := w.model.dead
 	if !w.moving {

@@ -23,7 +23,7 @@ import (
 type evidence struct {
 	organization string
 
-	first, again []sqstest.Message // each event, and again at the same instant
+	first, again []sqstest.Message // each event, and each event again at the same instant
 	later        []sqstest.Message // each event an hour later
 
 	// One queue gets every event, then event 0 immediately, after three minutes, and
@@ -58,7 +58,7 @@ func (s Suite[T]) gather(ctx context.Context, later func(time.Duration)) (*evide
 		func() { e.afterTimeout, err = s.underFault(ctx, sqstest.LoseAnswer(), 1, 1) },
 		func() { e.ordered, err = s.underFault(ctx, sqstest.Throttle(), throttledCalls, len(s.Events)) },
 		func() {
-			if e.sound() {
+			if e.hasNoFailure() {
 				e.storm, err = s.retryStorm(ctx, e.first[0])
 			}
 		},
@@ -104,9 +104,9 @@ func (s Suite[T]) each(ctx context.Context) ([]sqstest.Message, error) {
 	return out, nil
 }
 
-// replay sends every event, and then event 0 again: immediately, after three minutes
-// and after five minutes. It advances the clock of the queue but not the clock of the
-// producer, because another case checks the effect of time on the producer.
+// replay sends every event, and then sends event 0 three more times: immediately, after
+// three minutes and after five minutes. It advances the clock of the queue and not the
+// clock of the producer, because another case checks the effect of time on the producer.
 func (s Suite[T]) replay(ctx context.Context) ([]sqstest.Message, []sqstest.Suppression, error) {
 	q, err := newQueue()
 	if err != nil {
@@ -126,7 +126,7 @@ func (s Suite[T]) replay(ctx context.Context) ([]sqstest.Message, []sqstest.Supp
 	return q.Messages(), q.Suppressed(), nil
 }
 
-// throttledCalls is larger than the number of tries of the SDK's own retryer.
+// throttledCalls is more than the SDK's retryer tries, so Send sees the throttle.
 const throttledCalls = 4
 
 // underFault sends the first events to a queue whose first calls fail. If Send returns
@@ -151,9 +151,9 @@ func (s Suite[T]) underFault(ctx context.Context, f sqstest.Fault, calls, events
 	return q.Messages(), nil
 }
 
-// sound reports whether all cases except the storm pass or are not judged. If a case
-// fails, the storm is not run, because it would show nothing new.
-func (e *evidence) sound() bool {
+// hasNoFailure reports whether all cases except the retry storm have passed or could not be
+// judged. After a failure the retry storm is not run, because it would show nothing new.
+func (e *evidence) hasNoFailure() bool {
 	for _, c := range complianceCases {
 		var masked *notJudgedError
 		if err := c.run(e); err != nil && !errors.As(err, &masked) {
@@ -163,11 +163,12 @@ func (e *evidence) sound() bool {
 	return true
 }
 
-// loadCounts is the load of the example in the KFM glossary on idempotency keys: 80 events/s
-// for ten minutes, and a duplicate attempt for 6 % of the events.
+// loadCounts are the counts of the retry storm. This load is the example in the KFM
+// glossary on idempotency keys: 80 events a second for ten minutes, and a duplicate attempt
+// for 6 % of the events.
 type loadCounts struct {
-	events, duplicates int // attempts
-	accepted           int // stored duplicates
+	events, duplicates int // number of events and of duplicate attempts
+	accepted           int // number of duplicates that the queue stored
 	example            sqstest.Message
 }
 
@@ -175,7 +176,7 @@ const (
 	stormRate    = 80
 	stormSeconds = 600
 	stormEvents  = stormRate * stormSeconds
-	stormOneIn   = 100 // of 100 events 6 are repeated
+	stormOneIn   = 100 // of stormOneIn events, stormRepeats are repeated
 	stormRepeats = 6
 
 	// In at most one of stormProducerShare duplicate attempts, the producer itself
@@ -184,13 +185,15 @@ const (
 	// first message with another dedupe key.
 	stormProducerShare = 10
 
-	// A repeated event that comes at most stormSafe events after the first is certainly
-	// inside of the window. The rest of the window, a third, is a reserve for the time that
-	// the test itself takes: outside of a bubble this time counts on the queue's clock.
+	// A duplicate that comes at most stormSafe events after its original is certainly
+	// within the deduplication window. These events fill two thirds of the window. The
+	// other third is a reserve, because in real time the queue's clock also counts the time
+	// of the test itself.
 	stormSafe = 200 * stormRate
 )
 
-// retryStorm sends the storm on the queue's clock.
+// retryStorm sends the load of loadCounts. The clock of the queue is advanced; no time
+// passes for the producer.
 func (s Suite[T]) retryStorm(ctx context.Context, model sqstest.Message) (loadCounts, error) {
 	q, err := newQueue()
 	if err != nil {

@@ -39,7 +39,7 @@ func identifyRefresh(r Refresh) (sqsfifo.Identity, error) {
 	return sqsfifo.Identity{DedupeKey: key, Group: r.Tile, Time: r.At}, err
 }
 
-// sendRefresh is a producer within the contract.
+// sendRefresh is a producer that keeps the contract.
 func sendRefresh(ctx context.Context, client *sqs.Client, queueURL string, r Refresh) error {
 	return sendWith(ctx, client, queueURL, r, identifyRefresh)
 }
@@ -85,7 +85,7 @@ func TestOrganization(t *testing.T) {
 	})
 }
 
-// raw sends a body like a producer without this module.
+// raw sends a body with the SDK, as a producer without this module.
 func raw(ctx context.Context, client *sqs.Client, queueURL, group, body string, attributes map[string]string) error {
 	in := &sqs.SendMessageInput{QueueUrl: &queueURL, MessageGroupId: &group, MessageBody: &body}
 	for name, value := range attributes {
@@ -141,7 +141,7 @@ func TestBrokenProducersFailTheirCase(t *testing.T) {
 			func(ctx context.Context, client *sqs.Client, queueURL string, r Refresh) error {
 				return sendWith(ctx, client, queueURL, r, func(r Refresh) (sqsfifo.Identity, error) {
 					id, err := identifyRefresh(r)
-					fresh := uuid.New() // NewV7 would remember the real clock in virtual time
+					fresh := uuid.New() // not NewV7, whose UUIDs in virtual time show the real clock
 					fresh[6] = 0x70 | fresh[6]&0x0f
 					id.EventID = fresh
 					return id, err
@@ -242,7 +242,7 @@ func TestBrokenProducersFailTheirCase(t *testing.T) {
 					return err
 				}
 				if parked == nil {
-					parked = []Refresh{r} // reports success
+					parked = []Refresh{r} // keeps the event and reports success
 					return nil
 				}
 				return refused

@@ -19,7 +19,7 @@ import (
 	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
 )
 
-// Rules of the lint with a separate case.
+// This rule of package lint has a separate case in the suite.
 const attrOnlyIdentity = "SF001"
 
 var canonicalRules = []string{"SF030", "SF031", "SF032", "SF033"}
@@ -85,7 +85,7 @@ func payloadMismatch(e *evidence) error {
 }
 
 func timeoutAfterCommit(e *evidence) error {
-	if err := e.masked(); err != nil {
+	if err := e.hiddenBy(); err != nil {
 		return err
 	}
 	if n := len(e.afterTimeout); n != 1 {
@@ -96,7 +96,7 @@ func timeoutAfterCommit(e *evidence) error {
 }
 
 func groupOrder(e *evidence) error {
-	if err := e.masked(); err != nil {
+	if err := e.hiddenBy(); err != nil {
 		return err
 	}
 	groups := map[string][]string{}
@@ -122,7 +122,7 @@ func groupOrder(e *evidence) error {
 }
 
 func retryStorm(e *evidence) error {
-	if err := e.masked(); err != nil {
+	if err := e.hiddenBy(); err != nil {
 		return err
 	}
 	if e.storm.events == 0 {
@@ -168,7 +168,7 @@ func replayWindowCollision(e *evidence) error {
 	if err := e.stableAtOnce(); err != nil {
 		return err
 	}
-	if err := e.masked(); err != nil {
+	if err := e.hiddenBy(); err != nil {
 		return err
 	}
 	last := len(e.first)
@@ -182,7 +182,8 @@ func replayWindowCollision(e *evidence) error {
 	return nil
 }
 
-// stableAtOnce compares each event with its replay at the same instant.
+// stableAtOnce compares each event's message with the message of a second send at the same
+// instant.
 func (e *evidence) stableAtOnce() error {
 	for i, m := range e.first {
 		if err := sameMessage(m, e.again[i]); err != nil {
@@ -192,9 +193,9 @@ func (e *evidence) stableAtOnce() error {
 	return nil
 }
 
-// masked returns nil if the evidence permits a verdict on several sends in one run, and
-// otherwise a reason against it. For each reason another case fails.
-func (e *evidence) masked() error {
+// hiddenBy returns the reason why the suite cannot judge several sends of one event, or
+// nil. For each such reason another case fails.
+func (e *evidence) hiddenBy() error {
 	for _, m := range slices.Concat(e.first, e.again) {
 		if !canonicaljson.IsCanonical([]byte(m.Body)) {
 			return &notJudgedError{"the bodies are not canonical, see Canonical Form"}
@@ -253,8 +254,8 @@ func determinismOverTime(e *evidence) error {
 	return nil
 }
 
-// afterEachOther sends two messages to one queue and reports whether the second was
-// suppressed.
+// afterEachOther sends two messages to a new queue and reports whether the queue suppressed
+// the second.
 func afterEachOther(a, b sqstest.Message) (suppressed bool, err error) {
 	q, err := sqstest.NewQueue(sqstest.Config{})
 	if err != nil {
@@ -271,7 +272,7 @@ func afterEachOther(a, b sqstest.Message) (suppressed bool, err error) {
 	return len(q.Suppressed()) == 1, nil
 }
 
-// pairs calls f for each two events.
+// pairs calls f for each pair of events.
 func (e *evidence) pairs(f func(i, j int) error) error {
 	for j := range e.first {
 		for i := range j {
@@ -283,7 +284,8 @@ func (e *evidence) pairs(f func(i, j int) error) error {
 	return nil
 }
 
-// sameMessage compares canonical forms. Canonical Form judges the spelling.
+// sameMessage reports a difference between two messages, comparing the canonical forms of
+// the bodies. The case Canonical Form checks the bytes.
 func sameMessage(a, b sqstest.Message) error {
 	x, y := normal(a.Body), normal(b.Body)
 	switch {
