@@ -101,7 +101,7 @@ var rows = []row{
 		{"Lost provenance records", "short", "Records that the sink refused. Repair the sink; the events themselves are sent.", []query{{"sum by (" + q + ") (increase(sqs_fifo_provenance_dropped_total" + own + "[$__rate_interval]))", "{{" + q + "}}"}}, 0, false, false},
 	}},
 	{"Beyond five minutes", []panel{
-		{"Claims", "ops", "Answers of the store. unresolved: `sqsfifo keys list --unresolved`. full: purge, or enlarge the store. conflict: see collisions.", []query{{sumRate("sqs_fifo_producer_store_claims_total", own, "sqs_fifo_decision"), "{{" + q + "}} {{sqs_fifo_decision}}"}}, 0, true, false},
+		{"Claims", "ops", "Answers of the store. unresolved: `sqsfifo keys list --unresolved`. full: purge, or enlarge the store. over_quota: resolve the keys of the scope. conflict: see collisions.", []query{{sumRate("sqs_fifo_producer_store_claims_total", own, "sqs_fifo_decision"), "{{" + q + "}} {{sqs_fifo_decision}}"}}, 0, true, false},
 		{"Store", "ops", "errors: repair the database, events wait. unclaimed: sent without memory. lost and unrecorded: run `sqsfifo keys list --unresolved`. stale and drifts: see docs/guide/store.md.", []query{
 			{sumRate("sqs_fifo_producer_store_errors_total", own, ""), "{{" + q + "}} errors"},
 			{sumRate("sqs_fifo_producer_store_unclaimed_total", own, ""), "{{" + q + "}} unclaimed"},

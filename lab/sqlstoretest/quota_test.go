@@ -143,6 +143,30 @@ func TestCapacityWarning(t *testing.T) {
 	})
 }
 
+// Migrate adds the index of unfinished operations to a database of version 2, whose
+// programs keep working, and the quota counts the operations of those programs.
+func TestQuotaAfterUpgrade(t *testing.T) {
+	each(t, func(t *testing.T, d database) {
+		db := d.open(t)
+		old := d.store(t, sqlstore.Config{DB: db})
+		for _, statement := range []string{`DROP INDEX idempotency_keys_unfinished`, `UPDATE idempotency_meta SET value = 2 WHERE name IN ('schema', 'oldest')`} {
+			if _, err := db.Exec(statement); err != nil {
+				t.Fatal(err)
+			}
+		}
+		claim(t, old, claimOf("before the upgrade"), idempotency.New)
+		_, err := sqlstore.Open(t.Context(), sqlstore.Config{DB: db, Dialect: d.dialect})
+		wantField(t, "a database of version 2", err, "schema")
+		s := d.store(t, sqlstore.Config{DB: db, Quota: 2})
+		claim(t, old, claimOf("after the upgrade"), idempotency.New)
+		claim(t, s, claimOf("one more"), idempotency.OverQuota)
+		var version, oldest int64
+		if err := db.QueryRow(`SELECT max(CASE WHEN name = 'schema' THEN value END), max(CASE WHEN name = 'oldest' THEN value END) FROM idempotency_meta`).Scan(&version, &oldest); err != nil || version != 3 || oldest != 2 {
+			t.Errorf("the database has version %d, for programs from %d, %v, want 3 and 2", version, oldest, err)
+		}
+	})
+}
+
 // Open refuses a negative quota.
 func TestQuotaRefused(t *testing.T) {
 	var invalid *idempotency.InvalidError
