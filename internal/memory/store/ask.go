@@ -88,6 +88,7 @@ func (c *Claimant) Ask(ctx context.Context, claims []*Claim, judgements []Judgem
 	for i, k := range claims {
 		if judgements[i] = c.pending(k); judgements[i].Kind == None {
 			judgements[i] = c.takePrepared(k)
+			c.reportDriftOnce(k, &judgements[i])
 		}
 		if judgements[i].Kind == None {
 			requests, asked = append(requests, k.request), append(asked, i)
@@ -126,7 +127,7 @@ func (c *Claimant) Ask(ctx context.Context, claims []*Claim, judgements []Judgem
 
 // Prepare claims events before their first Ask, at most [idempotency.MaxBatch], in one
 // durable write. A granted claim answers the Ask if its lease still covers an attempt
-// then. In all other cases, Ask repeats the question.
+// then, or if the record has other bytes. In all other cases, Ask repeats the question.
 func (c *Claimant) Prepare(ctx context.Context, claims []*Claim) {
 	requests := make([]idempotency.Claim, 0, len(claims))
 	asked := make([]*Claim, 0, len(claims))
@@ -158,8 +159,12 @@ func (c *Claimant) Prepare(ctx context.Context, claims []*Claim) {
 }
 
 // takePrepared returns Granted if Prepare granted the claim and the lease still covers an
-// attempt.
+// attempt. It returns Other if Prepare found a record with other bytes: no attempt may
+// then send the claim's own bytes, not even with FailOpen.
 func (c *Claimant) takePrepared(k *Claim) Judgement {
+	if k.other != nil {
+		return Judgement{Kind: Other, Drift: true}
+	}
 	if !k.prepared {
 		return Judgement{}
 	}

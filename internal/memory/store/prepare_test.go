@@ -81,6 +81,22 @@ func TestPrepareOtherBytes(t *testing.T) {
 	})
 }
 
+// A prepared event has other bytes in the store, and then the store fails. With FailOpen,
+// the event is sent with the bytes of the store.
+func TestPrepareOtherBytesFailOpen(t *testing.T) {
+	with(t, func(o *store.Options, _ *idempotency.PolicyConfig) { o.FailOpen = true }, func(t *testing.T, r *rig) {
+		require.Equal(t, store.Granted, r.ask(r.claim("k", "payload", "first bytes")).Kind)
+		time.Sleep(lease)
+		k := r.claim("k", "payload", "other bytes")
+		r.prepare(k)
+		r.fail(down)
+		require.Equal(t, store.Judgement{Kind: store.Other, Drift: true}, r.ask(k))
+		require.Equal(t, "first bytes", string(k.Adopt().Body))
+		require.Equal(t, store.Judgement{Kind: store.Unclaimed}, r.ask(k))
+		require.EqualValues(t, 1, r.Stats().Drifts)
+	})
+}
+
 // The release of a prepared event without an attempt leaves no claim behind.
 func TestPrepareIsReleased(t *testing.T) {
 	with(t, nil, func(t *testing.T, r *rig) {
