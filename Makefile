@@ -21,7 +21,7 @@ demo: ## lose and double real Landsat scenes with the plain SDK, then send them 
 	@$(GO) run ./examples/landsat $(SCENES)
 
 .PHONY: demo-ops
-demo-ops: ## test the alerts with promtool, and show ten of them fire and end in Prometheus (two minutes; Debian: apt-get install prometheus)
+demo-ops: ## test the alerts with promtool, and show each of them fire and end in Prometheus (two minutes; Debian: apt-get install prometheus)
 	@cd lab && $(GO) run ./demoops
 
 .PHONY: test

@@ -1,7 +1,8 @@
-// Command demoops shows alerts fire and end. First promtool runs the test cases of the
+// Command demoops shows all alerts fire and end. First promtool runs the test cases of the
 // alert rules; promtool is required. Then, if Prometheus is installed, demoops starts
-// sqsfifo serve, a producer with faults and Prometheus, and prints when each alert fired
-// and ended. A minute of the rules is a second of the demonstration.
+// sqsfifo serve, Prometheus, and producers, a store, a consumer and an outbox with faults.
+// It prints when each alert fired and ended. A minute of the rules is a second of the
+// demonstration.
 package main
 
 import (
@@ -84,11 +85,20 @@ func run() error {
 	if err != nil {
 		return err
 	}
-	w, err := newWorld(sqsAddress, metric.NewMeterProvider(metric.WithReader(reader)))
+	meters := metric.NewMeterProvider(metric.WithReader(reader))
+	w, err := newWorld(sqsAddress, meters)
 	if err != nil {
 		return err
 	}
-	return show(ctx, w, api)
+	queues := newCloudWatch(registry)
+	return show(ctx, api, map[string]func() error{
+		"producer": func() error { return w.trouble(ctx) },
+		"store":    func() error { return storePart(ctx, meters) },
+		"memory":   func() error { return memoryPart(ctx, meters) },
+		"consumer": func() error { return consumerPart(ctx, meters) },
+		"outbox":   func() error { return outboxPart(ctx, meters, dir) },
+		"queues":   func() error { queues.part(); return nil },
+	})
 }
 
 // serve starts sqsfifo serve and returns its address.
@@ -123,7 +133,8 @@ func faster(rules string) string {
 		}
 		return m[1] + strconv.Itoa(n) + "s"
 	})
-	return strings.NewReplacer("age_seconds) > 180", "age_seconds) > 3", "age_seconds) > 600", "age_seconds) > 10", "age_seconds) > 10\n", "age_seconds) > 1\n").Replace(rules)
+	return strings.NewReplacer("age_seconds) > 180", "age_seconds) > 3", "age_seconds) > 600", "age_seconds) > 10", "age_seconds) > 10\n", "age_seconds) > 1\n",
+		"oldest_age_seconds) > 60", "oldest_age_seconds) > 1", "message_maximum) > 900", "message_maximum) > 15").Replace(rules)
 }
 
 func startPrometheus(ctx context.Context, dir, target string) (api string, err error) {
@@ -157,27 +168,26 @@ type world struct {
 	producer *sqsfifo.Producer[scene]
 	faults   string
 	fail     atomic.Bool // the provenance sink
+	answers  skewed
 	n        atomic.Int64
 }
 
 func newWorld(address string, meters *metric.MeterProvider) (*world, error) {
 	w := &world{faults: address + "/_sqsfifo/faults"}
-	client := sqs.New(sqs.Options{Region: "us-east-1", BaseEndpoint: &address, Credentials: credentials.NewStaticCredentialsProvider("any", "any", "")})
+	client := sqs.New(sqs.Options{
+		Region: "us-east-1", BaseEndpoint: &address, Credentials: credentials.NewStaticCredentialsProvider("any", "any", ""), HTTPClient: &w.answers,
+	})
+	config := sceneConfig(address+"/000000000000/scenes.fifo", meters)
+	config.Delivery = sqsfifo.Delivery{OnGroupFailure: sqsfifo.PauseOnFailure, BufferEvents: 60}
+	config.Telemetry.Provenance = func(sqsfifo.ProvenanceRecord) error {
+		if w.fail.Load() {
+			return errors.New("no space left")
+		}
+		return nil
+	}
 	var err error
 	//sqsfifo:ignore SF020 -- the scenes of a demonstration have no time
-	w.producer, err = sqsfifo.NewProducer(client, sqsfifo.Config[scene]{
-		QueueURL: address + "/000000000000/scenes.fifo", Source: "kfm.remote-sensing.landsat-refresh",
-		Identify: func(s scene) (sqsfifo.Identity, error) {
-			return sqsfifo.Identity{DedupeKey: "scene|" + s.ID, Group: s.ID, Time: time.Date(2025, 12, 4, 12, 0, 0, 0, time.UTC)}, nil
-		},
-		Delivery: sqsfifo.Delivery{OnGroupFailure: sqsfifo.PauseOnFailure, BufferEvents: 60},
-		Telemetry: sqsfifo.Telemetry{MeterProvider: meters, Provenance: func(sqsfifo.ProvenanceRecord) error {
-			if w.fail.Load() {
-				return errors.New("no space left")
-			}
-			return nil
-		}},
-	})
+	w.producer, err = sqsfifo.NewProducer(client, config)
 	return w, err
 }
 
@@ -219,20 +229,42 @@ func (w *world) clear() error {
 	return answer.Body.Close()
 }
 
-// expected are the alerts that a producer alone can bring about.
-var expected = []string{
-	"SqsFifoCollision", "SqsFifoViolations", "SqsFifoProvenanceDropped", "SqsFifoEventsInDoubt", "SqsFifoGroupPaused",
-	"SqsFifoOldestEvent", "SqsFifoThrottled", "SqsFifoCallersBlocked", "SqsFifoErrorBudgetFast", "SqsFifoErrorBudgetSlow",
+var alertLine = regexp.MustCompile(`(?m)^ *- alert: (\w+)$`)
+
+// ruleNames returns the names of all alerts.
+func ruleNames() (names []string, err error) {
+	rules, err := os.ReadFile(filepath.Join(root, "deploy/prometheus/sqsfifo.rules.yml"))
+	for _, m := range alertLine.FindAllStringSubmatch(string(rules), -1) {
+		names = append(names, m[1])
+	}
+	return names, err
 }
 
-// show makes the faults one after the other and waits until each alert has fired and ended.
-func show(ctx context.Context, w *world, api string) error {
+// show runs the parts and waits until each alert has fired and ended.
+func show(ctx context.Context, api string, parts map[string]func() error) error {
+	expected, err := ruleNames()
+	if err != nil {
+		return err
+	}
+	for tries := 0; ; tries++ {
+		if _, err := alerts(ctx, api); err == nil {
+			break
+		} else if tries == 60 {
+			return fmt.Errorf("Prometheus does not answer: %w", err)
+		}
+		time.Sleep(500 * time.Millisecond)
+	}
 	began := time.Now()
-	background, stop := context.WithCancel(ctx)
-	defer stop()
-	go w.background(background)
-	trouble := make(chan error, 1)
-	go func() { trouble <- w.trouble(ctx) }()
+	trouble := make(chan error, len(parts))
+	for name, part := range parts {
+		go func() {
+			err := part()
+			if err != nil {
+				err = fmt.Errorf("%s: %w", name, err)
+			}
+			trouble <- err
+		}()
+	}
 
 	fired, ended := map[string]time.Duration{}, map[string]time.Duration{}
 	for len(ended) < len(expected) {
@@ -270,6 +302,9 @@ func show(ctx context.Context, w *world, api string) error {
 
 // trouble brings the faults about.
 func (w *world) trouble(ctx context.Context) error {
+	background, stop := context.WithCancel(ctx)
+	defer stop()
+	go w.background(background)
 	time.Sleep(8 * time.Second)
 	_, err := w.producer.Send(ctx, scene{ID: "1", Cloud: 99}) // a collision
 	_, err2 := w.producer.Send(ctx, scene{ID: ""})            // a violation
@@ -300,7 +335,14 @@ func (w *world) trouble(ctx context.Context) error {
 		return err
 	}
 	time.Sleep(25 * time.Second)
-	return w.clear()
+	if err := w.clear(); err != nil {
+		return err
+	}
+	w.answers.skew.Store(true)
+	time.Sleep(faultTime)
+	w.answers.skew.Store(false)
+	<-ctx.Done() // the alerts on rates end with events that are stored
+	return nil
 }
 
 // alerts returns the names of the firing alerts.

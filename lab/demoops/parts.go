@@ -1,0 +1,235 @@
+package main
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"net/http"
+	"path/filepath"
+	"strconv"
+	"sync/atomic"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"go.opentelemetry.io/otel/sdk/metric"
+	_ "modernc.org/sqlite" // driver for the outbox
+
+	"github.com/kansas-frontier-matrix/sqsfifo"
+	"github.com/kansas-frontier-matrix/sqsfifo/consumer"
+	"github.com/kansas-frontier-matrix/sqsfifo/idempotency"
+	"github.com/kansas-frontier-matrix/sqsfifo/outbox"
+	"github.com/kansas-frontier-matrix/sqsfifo/sqstest"
+)
+
+// faultTime is the duration of a fault. An alert with "for: 10m" fires after ten seconds.
+const faultTime = 20 * time.Second
+
+// sceneConfig returns the configuration of a producer of scenes.
+func sceneConfig(queueURL string, meters *metric.MeterProvider) sqsfifo.Config[scene] {
+	return sqsfifo.Config[scene]{
+		QueueURL: queueURL, Source: "kfm.remote-sensing.landsat-refresh",
+		Identify: func(s scene) (sqsfifo.Identity, error) {
+			return sqsfifo.Identity{DedupeKey: "scene|" + s.ID, Group: s.ID, Time: time.Date(2025, 12, 4, 12, 0, 0, 0, time.UTC)}, nil
+		},
+		Telemetry: sqsfifo.Telemetry{MeterProvider: meters},
+	}
+}
+
+// newPart returns a queue with the given name and a producer for the queue.
+func newPart(name string, meters *metric.MeterProvider, change func(*sqsfifo.Config[scene])) (*sqstest.Queue, *sqsfifo.Producer[scene], error) {
+	q, err := sqstest.NewQueue(sqstest.Config{Name: name})
+	if err != nil {
+		return nil, nil, err
+	}
+	config := sceneConfig(q.URL(), meters)
+	change(&config)
+	p, err := sqsfifo.NewProducer(q, config)
+	return q, p, err
+}
+
+// failingStore is a store with two faults: fails refuses all claims, and drops refuses
+// all results.
+type failingStore struct {
+	idempotency.Store
+	fails, drops atomic.Bool
+}
+
+func (s *failingStore) ClaimBatch(ctx context.Context, claims []idempotency.Claim) ([]idempotency.Outcome, error) {
+	if s.fails.Load() {
+		return nil, errors.New("the disk is full")
+	}
+	return s.Store.ClaimBatch(ctx, claims)
+}
+
+func (s *failingStore) Finish(ctx context.Context, ref idempotency.Ref, e idempotency.Ending) error {
+	if s.drops.Load() {
+		return idempotency.ErrClosed
+	}
+	return s.Store.Finish(ctx, ref, e)
+}
+
+// storePart makes the store of a producer fail, and then lose a result.
+func storePart(ctx context.Context, meters *metric.MeterProvider) error {
+	store := &failingStore{Store: new(idempotency.Memory)}
+	_, p, err := newPart("stored.fifo", meters, func(c *sqsfifo.Config[scene]) { c.Store.Store = store })
+	if err != nil {
+		return err
+	}
+	if _, err := p.Send(ctx, scene{ID: "first"}); err != nil {
+		return err
+	}
+	store.fails.Store(true)
+	restored := time.AfterFunc(faultTime, func() { store.fails.Store(false) })
+	defer restored.Stop()
+	if _, err := p.Send(ctx, scene{ID: "waits"}); err != nil {
+		return err
+	}
+	store.drops.Store(true)
+	receipt, err := p.Send(ctx, scene{ID: "lost"})
+	store.drops.Store(false)
+	if err == nil && !receipt.Unrecorded {
+		return errors.New("the receipt of a lost result does not say so")
+	}
+	return err
+}
+
+// memoryPart fills the memory of a producer and closes the producer.
+func memoryPart(ctx context.Context, meters *metric.MeterProvider) error {
+	const limit = 100
+	_, p, err := newPart("small.fifo", meters, func(c *sqsfifo.Config[scene]) { c.Delivery.Memory.MaxKeys = limit })
+	if err != nil {
+		return err
+	}
+	for i := range limit * 95 / 100 {
+		if _, err := p.Send(ctx, scene{ID: strconv.Itoa(i)}); err != nil {
+			return err
+		}
+	}
+	time.Sleep(faultTime)
+	return p.Close(ctx)
+}
+
+// consumerPart lets a handler fail until the group is retried.
+func consumerPart(ctx context.Context, meters *metric.MeterProvider) error {
+	q, p, err := newPart("handled.fifo", meters, func(*sqsfifo.Config[scene]) {})
+	if err != nil {
+		return err
+	}
+	var works atomic.Bool
+	c, err := consumer.New(q, consumer.Config[scene]{
+		QueueURL: q.URL(), Store: new(idempotency.Memory), Failure: consumer.Failure{Then: consumer.ActionBlock},
+		Telemetry: consumer.Telemetry{MeterProvider: meters},
+		Handle: func(context.Context, consumer.Message[scene]) error {
+			if !works.Load() {
+				return consumer.Permanent(errors.New("no such table"))
+			}
+			return nil
+		},
+	})
+	if err != nil {
+		return err
+	}
+	running, stop := context.WithCancel(ctx)
+	defer stop()
+	go c.Run(running)
+	if _, err := p.Send(ctx, scene{ID: "blocked"}); err != nil {
+		return err
+	}
+	time.Sleep(faultTime)
+	works.Store(true)
+	if err := c.Retry("blocked"); err != nil {
+		return err
+	}
+	return c.WaitIdle(ctx, time.Second)
+}
+
+// outboxPart lets the answers to an outbox's message get lost until the message is late,
+// and then resolves the message.
+func outboxPart(ctx context.Context, meters *metric.MeterProvider, dir string) error {
+	q, p, err := newPart("outbox.fifo", meters, func(c *sqsfifo.Config[scene]) { c.Delivery.RetryFor = 2 * time.Second })
+	if err != nil {
+		return err
+	}
+	db, err := sql.Open("sqlite", "file:"+filepath.Join(dir, "outbox.db")+"?_pragma=journal_mode(WAL)&_pragma=synchronous(FULL)&_pragma=busy_timeout(5000)&_txlock=immediate")
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	if err := outbox.Migrate(ctx, db, outbox.SQLite); err != nil {
+		return err
+	}
+	box, err := outbox.Open(ctx, outbox.Config{DB: db, Dialect: outbox.SQLite, ResendFor: 3 * time.Second})
+	if err != nil {
+		return err
+	}
+	relay, err := outbox.NewRelay(box, outbox.RelayConfig{Sender: p, MeterProvider: meters})
+	if err != nil {
+		return err
+	}
+	go relay.Run(ctx)
+	defer relay.Close(ctx)
+	message, err := p.Build(scene{ID: "late"})
+	if err != nil {
+		return err
+	}
+	q.Inject(sqstest.LoseAnswer(), 100_000)
+	tx, err := db.BeginTx(ctx, nil)
+	if err != nil {
+		return err
+	}
+	defer tx.Rollback()
+	if err := box.Add(ctx, tx, message); err != nil {
+		return err
+	}
+	if err := tx.Commit(); err != nil {
+		return err
+	}
+	relay.Wake()
+	time.Sleep(faultTime + 5*time.Second)
+	q.ClearFaults()
+	if err := box.Resolve(ctx, "late", 1, idempotency.ResolutionTookEffect); err != nil {
+		return err
+	}
+	p.ResumeAll()
+	return nil
+}
+
+// cloudWatch has the metrics of SQS that an exporter copies from CloudWatch, for two
+// queues that exist only as numbers.
+type cloudWatch struct{ age, inFlight, dead prometheus.Gauge }
+
+func newCloudWatch(registry *prometheus.Registry) cloudWatch {
+	gauge := func(name, queue string) prometheus.Gauge {
+		g := prometheus.NewGauge(prometheus.GaugeOpts{Name: "aws_sqs_approximate_" + name + "_maximum", ConstLabels: prometheus.Labels{"queue_name": queue}})
+		registry.MustRegister(g)
+		return g
+	}
+	return cloudWatch{
+		age:      gauge("age_of_oldest_message", "scenes.fifo"),
+		inFlight: gauge("number_of_groups_with_inflight_messages", "scenes.fifo"),
+		dead:     gauge("number_of_messages_visible", "scenes-dead.fifo"),
+	}
+}
+
+// part reports an unhandled message and a dead letter.
+func (c cloudWatch) part() {
+	c.inFlight.Set(1)
+	c.dead.Set(1)
+	for age := range 25 {
+		c.age.Set(float64(age))
+		time.Sleep(time.Second)
+	}
+	c.age.Set(0)
+	c.dead.Set(0)
+}
+
+// skewed is an HTTP client. With skew, the clock of all answers is half a minute ahead.
+type skewed struct{ skew atomic.Bool }
+
+func (s *skewed) Do(r *http.Request) (*http.Response, error) {
+	answer, err := http.DefaultClient.Do(r)
+	if err == nil && s.skew.Load() {
+		answer.Header.Set("Date", time.Now().Add(30*time.Second).UTC().Format(http.TimeFormat))
+	}
+	return answer, err
+}
